@@ -1,0 +1,38 @@
+# Makefile of the snowflake extension
+#
+#	make && sudo make install	build and install for the PostgreSQL of PG_CONFIG
+#	make check			all tests, in private instances; nothing is installed
+#	make installcheck		all tests, against an installed and running server
+#					that has snowflake in shared_preload_libraries
+
+MODULE_big = snowflake
+OBJS = \
+	src/functions.o \
+	src/generator.o \
+	src/scheme.o \
+	src/snowflake.o \
+	src/uuid.o
+
+EXTENSION = snowflake
+DATA = snowflake--1.0.sql
+PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
+
+REGRESS = scheme nextval usage settings uuid
+ISOLATION = nextval
+ISOLATION_OPTS = --inputdir=$(srcdir)/test
+TAP_TESTS = 1
+PROVE_TESTS = test/t/*.pl
+
+EXTRA_CLEAN = tmp_check output_iso
+
+PG_CONFIG ?= pg_config
+
+# PGXS has a rule for check that says it cannot be done.
+ifeq ($(MAKECMDGOALS),check)
+.PHONY: check
+check:
+	PG_CONFIG='$(PG_CONFIG)' script/check --no-install
+else
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+endif

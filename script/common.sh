@@ -1,0 +1,115 @@
+# What the scripts share; sourced by them, with $top set to the checkout.
+
+PG_CONFIG=${PG_CONFIG:-pg_config}
+
+# The user that servers run as where the scripts are run by root.
+server_user=postgres
+
+say()
+{
+	printf '%s\n' "$*"
+}
+
+die()
+{
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# Are a PostgreSQL server and what an extension is built with there?
+have_postgres()
+{
+	command -v make cc "$PG_CONFIG" >/dev/null 2>&1 &&
+		[ -f "$("$PG_CONFIG" --pgxs 2>/dev/null)" ] &&
+		[ -x "$("$PG_CONFIG" --bindir)/postgres" ] &&
+		[ -x "$("$PG_CONFIG" --bindir)/pgbench" ]
+}
+
+# Are the tools of the tests there too?
+have_test_tools()
+{
+	perl -MIPC::Run -MTest::More -e 1 2>/dev/null &&
+		command -v prove faketime >/dev/null 2>&1
+}
+
+# Install Debian packages: as root, or with sudo.
+install_packages()
+{
+	as_root=
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null 2>&1 ||
+			die "please have an administrator install: $*"
+		as_root=sudo
+	fi
+	say "installing: $*"
+	$as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||
+		die "could not install: $*"
+}
+
+# Install what is missing of PostgreSQL, the compiler and, with "tests", the
+# tools of the tests.
+install_missing()
+{
+	if have_postgres && { [ "${1:-}" != tests ] || have_test_tools; }; then
+		return
+	fi
+	command -v apt-get >/dev/null 2>&1 || die "please install a C compiler, make," \
+		"PostgreSQL 15 or later with its server headers (pg_config in the PATH or" \
+		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More, and faketime}"
+
+	say "updating the list of packages"
+	if [ "$(id -u)" -eq 0 ]; then
+		apt-get -qq update
+	elif command -v sudo >/dev/null 2>&1; then
+		sudo apt-get -qq update
+	fi || die "could not update the list of packages"
+
+	if ! have_postgres; then
+		major=$(apt-cache depends postgresql |
+			sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
+		[ -n "$major" ] || die "there is no package for PostgreSQL"
+		install_packages gcc make "postgresql-$major" "postgresql-server-dev-$major"
+		have_postgres || die "PostgreSQL was installed, but $PG_CONFIG does not find it"
+	fi
+	if [ "${1:-}" = tests ] && ! have_test_tools; then
+		install_packages perl libipc-run-perl faketime
+	fi
+}
+
+# Run a command as the user that servers run as: this one, unless that is
+# root.
+as_server_user()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		runuser -u "$server_user" -- "$@"
+	else
+		"$@"
+	fi
+}
+
+# Where the user of the servers can reach a directory.
+server_user_reaches()
+{
+	as_server_user test -x "$1"
+}
+
+# Make, below a directory, a private installation of PostgreSQL that has this
+# build of the extension: programs are copied, as they find the rest relative
+# to themselves; the rest are links.
+private_install()
+(
+	prefix=$1
+	make -s install DESTDIR="$prefix" >/dev/null
+	bindir=$("$PG_CONFIG" --bindir)
+	mkdir -p "$prefix$bindir"
+	cp --remove-destination "$bindir"/* "$prefix$bindir"
+	pkglibdir=$("$PG_CONFIG" --pkglibdir)
+	sharedir=$("$PG_CONFIG" --sharedir)
+	for dir in "$pkglibdir" "$sharedir" "$sharedir/extension"; do
+		mkdir -p "$prefix$dir"
+		for file in "$dir"/*; do
+			[ -e "$prefix$file" ] || ln -sf "$file" "$prefix$file"
+		done
+	done
+)

@@ -1,0 +1,83 @@
+--
+-- Properties of snowflake_nextval() that one session can see
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+RESET client_min_messages;
+
+-- what the catalog says about the functions
+SELECT oid::regprocedure::text AS function, provolatile, proparallel, proisstrict, prorettype::regtype
+FROM pg_proc
+WHERE oid IN (SELECT objid FROM pg_depend
+              WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+              AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake'))
+ORDER BY 1 COLLATE "C";
+-- and all of it is documented
+SELECT classid::regclass, objid
+FROM pg_depend d
+WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+AND obj_description(objid, classid::regclass::name) IS NULL;
+
+-- rising and distinct
+CREATE TEMP TABLE ids (n int, id bigint);
+INSERT INTO ids SELECT n, snowflake_nextval() FROM generate_series(1, 100000) n;
+SELECT count(*), count(DISTINCT id) FROM ids;
+SELECT count(*) AS falls
+FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM ids) i
+WHERE id <= previous;
+
+-- the timestamp is that of the call, and not ahead of the clock
+SELECT clock_timestamp() AS before \gset
+SELECT snowflake_nextval() AS id \gset
+SELECT clock_timestamp() AS after \gset
+SELECT "timestamp" BETWEEN date_trunc('milliseconds', :'before'::timestamptz) AND :'after' AS honest,
+       datacenter_id IS NULL AS no_datacenter,
+       worker_id = current_setting('snowflake.worker_id')::int AS own_worker,
+       sequence BETWEEN 0 AND 4095 AS sequence_in_range
+FROM snowflake_parse(:id);
+
+-- an ID is spent, whatever becomes of the transaction
+SELECT snowflake_nextval() AS first \gset
+BEGIN;
+SELECT snowflake_nextval() AS second \gset
+ROLLBACK;
+SELECT snowflake_nextval() AS third \gset
+SELECT :first < :second AND :second < :third AS rises;
+
+-- in read only transactions
+BEGIN READ ONLY;
+SELECT snowflake_nextval() > :third AS read_only;
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY;
+SELECT snowflake_nextval() > :third AS read_only;
+COMMIT;
+
+-- one ID a row, not one a query
+SELECT count(DISTINCT snowflake_nextval()) FROM generate_series(1, 1000);
+
+-- in parallel workers
+CREATE TABLE parallel_source AS SELECT n FROM generate_series(1, 20000) n;
+ALTER TABLE parallel_source SET (parallel_workers = 2);
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS off) SELECT n, snowflake_nextval() FROM parallel_source;
+SELECT count(DISTINCT id) FROM (SELECT snowflake_nextval() AS id FROM parallel_source OFFSET 0) i;
+EXPLAIN (COSTS off) SELECT (snowflake_parse(n)).sequence, (snowflake_parse(n, 'leaf')).sequence, uuid_v4() FROM parallel_source;
+DROP TABLE parallel_source;
+
+-- in a schema of the user's choice, and moved to another
+DROP EXTENSION snowflake;
+CREATE SCHEMA one;
+CREATE SCHEMA two;
+CREATE EXTENSION snowflake SCHEMA one;
+SELECT one.snowflake_nextval() > :third AS works;
+ALTER EXTENSION snowflake SET SCHEMA two;
+SELECT two.snowflake_nextval() > :third AS works,
+       (two.snowflake_parse(two.snowflake_nextval())).worker_id = current_setting('snowflake.worker_id')::int AS parses;
+DROP EXTENSION snowflake;
+DROP SCHEMA one, two;
+CREATE EXTENSION snowflake;
+SELECT snowflake_nextval() > :third AS works;

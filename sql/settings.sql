@@ -1,0 +1,39 @@
+--
+-- Settings
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+RESET client_min_messages;
+
+SELECT name, unit, context, vartype, boot_val, min_val, max_val, enumvals
+FROM pg_settings WHERE name LIKE 'snowflake.%' AND name NOT IN ('snowflake.worker_id', 'snowflake.datacenter_id')
+ORDER BY name COLLATE "C";
+SELECT name, context, vartype, boot_val
+FROM pg_settings WHERE name IN ('snowflake.worker_id', 'snowflake.datacenter_id')
+ORDER BY name COLLATE "C";
+
+-- none can be changed in a session (the messages are the server's own)
+\set VERBOSITY sqlstate
+SET snowflake.scheme = 'twitter';
+SET snowflake.worker_id = 1;
+SET snowflake.datacenter_id = 1;
+SET snowflake.sequence_start = zero;
+SET snowflake.max_lead = 1;
+SET snowflake.max_clock_backward = 1;
+
+-- a mistyped name is an error
+SET snowflake.workerid = 1;
+SHOW snowflake.max_leed;
+
+-- what is written for the next start is checked, as far as it can be now
+\set VERBOSITY default
+ALTER SYSTEM SET snowflake.scheme = 'twiter';
+ALTER SYSTEM SET snowflake.scheme = 'worker=22,timestamp=41,sequence=12';
+ALTER SYSTEM SET snowflake.scheme = 'worker=10,timestamp=41,sequence=12';
+\set VERBOSITY sqlstate
+ALTER SYSTEM SET snowflake.worker_id = 'one';
+ALTER SYSTEM SET snowflake.sequence_start = 'one';
+ALTER SYSTEM SET snowflake.max_lead = -1;
+ALTER SYSTEM SET snowflake.max_lead = '1 fortnight';
+ALTER SYSTEM SET snowflake.max_clock_backward = -1;
+ALTER SYSTEM SET snowflake.workerid = 1;

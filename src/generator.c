@@ -1,0 +1,466 @@
+/*-------------------------------------------------------------------------
+ *
+ * generator.c
+ *	  Making snowflake IDs, one generator for all backends of a server.
+ *
+ * The generator's state is one 64-bit word in shared memory.  Its high bits
+ * are a tick (the ID's timestamp, counted from the scheme's epoch), its low
+ * bits the next sequence number of that tick.  Two rules keep it right:
+ *
+ * 1. A number inside the word's tick is claimed by an atomic fetch-add of 1.
+ *	  The word that the fetch-add returns, not one read before, says which
+ *	  tick and number the caller has.
+ *
+ * 2. The tick changes only under the generator's LWLock, held exclusively,
+ *	  and only upwards.  It is changed by compare-and-swap, because claims go
+ *	  on meanwhile.
+ *
+ * So the word only ever rises, every value of it is claimed at most once, and
+ * as an ID is made of the word's bits in the same order (the worker ID, which
+ * stands between or below them, is constant), IDs strictly rise over all
+ * backends: an ID asked for after another one was received is greater.
+ *
+ * The usual call takes no lock: the clock stands inside the word's tick, and
+ * there are numbers left.  Claims that come too late for the last number add
+ * to the word all the same.  A backend adds only after it saw a number left,
+ * so they are at most as many as there are backends, and the number has room
+ * above the scheme's last one for more than MAX_BACKENDS of them: they cannot
+ * carry into the tick.
+ *
+ * A new tick is that of the clock, or the one after the word's if that is
+ * later, as long as its start is at most snowflake.max_lead ahead of the
+ * clock.  Otherwise the caller waits, without any lock, and starts again from
+ * the top: for the next tick, if the sequence is used up, or for the clock, if
+ * it stands behind the word's tick.  A clock that is behind by more than
+ * snowflake.max_clock_backward is an error.
+ *
+ * Whether to claim, move, wait or fail is decided in one place, plan(), which
+ * looks at nothing but a word and a clock reading.  It is asked first without
+ * the lock, where waiting and errors are allowed; then, if the tick has to
+ * move, again with the lock held, where nothing but the move is done.  Those
+ * who find the lock taken wait for its release only, as the holder most likely
+ * did the work for them (LWLockAcquireOrWait).
+ *
+ * src/generator.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "generator.h"
+
+/* MAX_BACKENDS, which is not exported, is 2^18 - 1. */
+#define MAX_BACKENDS_BITS 18
+
+/* The longest sleep before the clock is looked at again. */
+#define MAX_NAP_US	INT64CONST(100000)
+
+#define TRANCHE_NAME "SnowflakeGenerator"
+
+/* State in shared memory. */
+typedef struct Generator
+{
+	/* By itself in its cache line: everybody writes to it, all the time. */
+	pg_atomic_uint64 word;
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
+
+	LWLock	   *lock;			/* protects the word's tick */
+} Generator;
+
+/* What follows from the scheme and the worker ID, for quick use. */
+typedef struct Layout
+{
+	SnowflakeScheme scheme;
+	TimestampTz epoch;			/* start of tick 0 */
+	int64		tick_us;		/* length of a tick */
+	int64		last_tick;		/* the last one that can be used */
+	int			number_bits;	/* bits of the word below the tick */
+	uint64		number_limit;	/* the first number that is too high */
+	int64		constant;		/* datacenter and worker ID in place */
+} Layout;
+
+/* What to do with the word at a time. */
+typedef enum Plan
+{
+	PLAN_CLAIM,					/* claim a number of the word's tick */
+	PLAN_MOVE,					/* move the word to a later tick */
+	PLAN_WAIT_SEQUENCE,			/* wait until a later tick may be used */
+	PLAN_WAIT_CLOCK,			/* wait until the word's tick may be used */
+	PLAN_BEFORE_EPOCH,			/* fail: there is no tick for the time */
+	PLAN_USED_UP				/* fail: the timestamp does not fit */
+} Plan;
+
+int			snowflake_sequence_start = SNOWFLAKE_START_RANDOM;
+int			snowflake_max_lead = 0;
+int			snowflake_max_clock_backward = 5000;
+
+static Layout layout;
+static Generator *generator = NULL;
+
+/*
+ * Take over the server's scheme and IDs, which are known to fit it.  They
+ * never change while the server runs.
+ */
+void
+snowflake_generator_configure(const SnowflakeScheme *scheme,
+							  int datacenter_id, int worker_id)
+{
+	int			sequence_bits = scheme->width[SNOWFLAKE_SEQUENCE];
+	int64		last_tick;
+
+	layout.scheme = *scheme;
+	layout.epoch = (scheme->epoch_ms -
+					(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
+					(USECS_PER_DAY / 1000)) * 1000;
+	layout.tick_us = scheme->tick_ms * 1000;
+	layout.number_bits = Max(sequence_bits, MAX_BACKENDS_BITS) + 1;
+	layout.number_limit = UINT64CONST(1) << sequence_bits;
+	layout.constant =
+		snowflake_field_put(scheme, SNOWFLAKE_DATACENTER, datacenter_id) |
+		snowflake_field_put(scheme, SNOWFLAKE_WORKER, worker_id);
+
+	/*
+	 * The last tick is the field's, unless the word or a timestamptz ends
+	 * before.  The word has at least 45 bits for the tick where the sequence
+	 * is narrower than 18 bits, and room for every tick otherwise.
+	 */
+	last_tick = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
+	last_tick = Min(last_tick,
+					(INT64CONST(1) << (64 - layout.number_bits)) - 1);
+	last_tick = Min(last_tick,
+					(END_TIMESTAMP - 1 - layout.epoch) / layout.tick_us);
+	layout.last_tick = last_tick;
+}
+
+void
+snowflake_generator_request_shmem(void)
+{
+	RequestAddinShmemSpace(sizeof(Generator));
+	RequestNamedLWLockTranche(TRANCHE_NAME, 1);
+}
+
+static inline int64
+word_tick(uint64 word)
+{
+	return (int64) (word >> layout.number_bits);
+}
+
+static inline uint64
+word_number(uint64 word)
+{
+	return word & ((UINT64CONST(1) << layout.number_bits) - 1);
+}
+
+static inline uint64
+make_word(int64 tick, uint64 number)
+{
+	return ((uint64) tick << layout.number_bits) | number;
+}
+
+/* Are there numbers left in the word's tick? */
+static inline bool
+numbers_left(uint64 word)
+{
+	return word_number(word) < layout.number_limit;
+}
+
+static inline TimestampTz
+tick_start(int64 tick)
+{
+	return layout.epoch + tick * layout.tick_us;
+}
+
+/* How far ahead of the clock an ID's timestamp may be, in microseconds. */
+static inline int64
+max_lead_us(void)
+{
+	return (int64) snowflake_max_lead * 1000;
+}
+
+/*
+ * The ID that belongs to a number of a tick.
+ */
+static inline int64
+make_id(int64 tick, uint64 number)
+{
+	return layout.constant |
+		snowflake_field_put(&layout.scheme, SNOWFLAKE_TIMESTAMP, tick) |
+		snowflake_field_put(&layout.scheme, SNOWFLAKE_SEQUENCE, number);
+}
+
+void
+snowflake_generator_attach_shmem(void)
+{
+	bool		found;
+
+	generator = ShmemInitStruct("snowflake generator", sizeof(Generator),
+								&found);
+	if (!found)
+	{
+		/* No number is left in the first tick, so nobody claims one. */
+		pg_atomic_init_u64(&generator->word,
+						   make_word(0, layout.number_limit));
+		generator->lock = &GetNamedLWLockTranche(TRANCHE_NAME)->lock;
+	}
+}
+
+/*
+ * Fail if this server has no generator.
+ */
+static inline void
+check_loaded(void)
+{
+	if (unlikely(generator == NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("snowflake must be loaded via shared_preload_libraries"),
+				 errhint("Have this line in postgresql.conf and restart the server: shared_preload_libraries = '%s%ssnowflake'",
+						 shared_preload_libraries_string,
+						 *shared_preload_libraries_string ? "," : "")));
+}
+
+const SnowflakeScheme *
+snowflake_server_scheme(void)
+{
+	check_loaded();
+	return &layout.scheme;
+}
+
+/*
+ * Decide what a caller has to do, by the word and the time.  next is the tick
+ * to claim from, to move to or to wait for.
+ */
+static Plan
+plan(uint64 word, TimestampTz now, int64 *next)
+{
+	int64		tick = word_tick(word);
+	int64		latest_tick;
+
+	if (now < layout.epoch)
+		return PLAN_BEFORE_EPOCH;
+
+	*next = Max((now - layout.epoch) / layout.tick_us,
+				numbers_left(word) ? tick : tick + 1);
+	latest_tick = (now - layout.epoch + max_lead_us()) / layout.tick_us;
+
+	if (tick > latest_tick)
+		return PLAN_WAIT_CLOCK;
+	if (*next > layout.last_tick)
+		return PLAN_USED_UP;
+	if (*next > latest_tick)
+		return PLAN_WAIT_SEQUENCE;
+	return *next == tick ? PLAN_CLAIM : PLAN_MOVE;
+}
+
+/*
+ * The number to start a tick with.
+ *
+ * Where fewer than one ID per tick is needed, starting with 0 would make all
+ * IDs even, and a table sharded by id % N would use but one of its shards.  A
+ * tick that follows a used up one is probably needed as a whole, though.
+ */
+static inline uint64
+start_number(uint64 previous)
+{
+	if (snowflake_sequence_start == SNOWFLAKE_START_ZERO ||
+		!numbers_left(previous))
+		return 0;
+	return pg_prng_uint64(&pg_global_prng_state) &
+		(layout.number_limit / 2 - 1);
+}
+
+/*
+ * Sleep, without any lock, until a time or a little later, or less if that is
+ * far away: the caller looks at the clock again, which may have been set.
+ *
+ * WaitLatch knows whole milliseconds only.  The rest of the way to a tick's
+ * edge is slept without looking at the latch, which keeps an interrupt waiting
+ * for less than 2 ms.
+ */
+static void
+nap(TimestampTz until, TimestampTz now, uint32 wait_event)
+{
+	int64		us = Min(until - now, MAX_NAP_US);
+
+	if (us >= 2000)
+	{
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 us / 1000, wait_event);
+		ResetLatch(MyLatch);
+	}
+	else
+	{
+		pgstat_report_wait_start(wait_event);
+		pg_usleep(us);
+		pgstat_report_wait_end();
+	}
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Wait for the next tick, as the sequence of the word's tick is used up.
+ */
+static void
+wait_for_sequence(int64 next, TimestampTz now)
+{
+	static uint32 wait_event = 0;
+
+	if (wait_event == 0)
+		wait_event = snowflake_wait_event("SnowflakeSequence");
+	nap(tick_start(next) - max_lead_us(), now, wait_event);
+}
+
+/*
+ * Wait for the clock, which is behind the word's tick, or fail if it is too
+ * far behind.
+ */
+static void
+wait_for_clock(int64 tick, TimestampTz now)
+{
+	static uint32 wait_event = 0;
+	TimestampTz last = tick_start(tick);
+	TimestampTz until = last - max_lead_us();
+
+	if (until - now > (int64) snowflake_max_clock_backward * 1000)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("clock is too far behind the last snowflake ID"),
+				 errdetail("The last ID's timestamp is %s and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+						   pstrdup(timestamptz_to_str(last)),
+						   pstrdup(timestamptz_to_str(now)),
+						   (last - now + 999) / 1000,
+						   snowflake_max_clock_backward,
+						   snowflake_max_lead),
+				 errhint("Set the server's clock right, or wait until it has passed the last ID's timestamp.")));
+
+	if (wait_event == 0)
+		wait_event = snowflake_wait_event("SnowflakeClock");
+	nap(until, now, wait_event);
+}
+
+static void
+fail_before_epoch(TimestampTz now)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("clock is before the epoch of the snowflake scheme"),
+			 errdetail("The clock reads %s and the epoch is %s.",
+					   pstrdup(timestamptz_to_str(now)),
+					   pstrdup(timestamptz_to_str(layout.epoch))),
+			 errhint("Set the server's clock right, or give snowflake.scheme an earlier epoch.")));
+}
+
+static void
+fail_used_up(TimestampTz now)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+			 errmsg("timestamp field of the snowflake scheme is used up"),
+			 errdetail("The clock reads %s and the field ended at %s.",
+					   pstrdup(timestamptz_to_str(now)),
+					   pstrdup(timestamptz_to_str(tick_start(layout.last_tick + 1)))),
+			 errhint("Set the server's clock right, or give snowflake.scheme a wider timestamp field.")));
+}
+
+/*
+ * Move the word to a later tick and return true with the first ID of that
+ * tick.  Return false if the caller should look again: another backend moved
+ * the word, or some time was spent waiting.
+ */
+static bool
+move_word(int64 *id)
+{
+	uint64		word = pg_atomic_read_u64(&generator->word);
+	TimestampTz now = GetCurrentTimestamp();
+	int64		next;
+	uint64		number;
+	bool		moved = false;
+
+	switch (plan(word, now, &next))
+	{
+		case PLAN_MOVE:
+			break;
+		case PLAN_CLAIM:
+			return false;
+		case PLAN_WAIT_SEQUENCE:
+			wait_for_sequence(next, now);
+			return false;
+		case PLAN_WAIT_CLOCK:
+			wait_for_clock(word_tick(word), now);
+			return false;
+		case PLAN_BEFORE_EPOCH:
+			fail_before_epoch(now);
+			break;
+		case PLAN_USED_UP:
+			fail_used_up(now);
+			break;
+	}
+
+	if (!LWLockAcquireOrWait(generator->lock, LW_EXCLUSIVE))
+		return false;
+	word = pg_atomic_read_u64(&generator->word);
+	now = GetCurrentTimestamp();
+	if (plan(word, now, &next) == PLAN_MOVE)
+	{
+		/* Claims change the number meanwhile, and so perhaps the start. */
+		do
+		{
+			number = start_number(word);
+		} while (!pg_atomic_compare_exchange_u64(&generator->word, &word,
+												 make_word(next, number + 1)));
+		*id = make_id(next, number);
+		moved = true;
+	}
+	LWLockRelease(generator->lock);
+
+	return moved;
+}
+
+/*
+ * Make an ID.
+ *
+ * Fails during recovery, if the clock is too far behind the last ID or before
+ * the epoch, and if the timestamp field is used up.  May wait for the clock.
+ */
+int64
+snowflake_generate(void)
+{
+	int64		id;
+
+	check_loaded();
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot make a snowflake ID during recovery"),
+				 errdetail("A standby makes no IDs, so that none is made twice when it is promoted."),
+				 errhint("Use the primary server.")));
+
+	do
+	{
+		uint64		word = pg_atomic_read_u64(&generator->word);
+		int64		lead = tick_start(word_tick(word)) - GetCurrentTimestamp();
+
+		/* As plan() would say, but without its divisions. */
+		if (numbers_left(word) &&
+			lead > -layout.tick_us && lead <= max_lead_us())
+		{
+			word = pg_atomic_fetch_add_u64(&generator->word, 1);
+			if (numbers_left(word))
+				return make_id(word_tick(word), word_number(word));
+		}
+	} while (!move_word(&id));
+
+	return id;
+}

@@ -1,0 +1,526 @@
+/*-------------------------------------------------------------------------
+ *
+ * scheme.c
+ *	  Reading a scheme from text.
+ *
+ * A scheme says how an ID is made up: the epoch, the length of a tick and the
+ * bit fields from high to low.  Its text is a list of key=value items,
+ *
+ *		epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12
+ *
+ * or the name of a known scheme, which items may follow that change it:
+ *
+ *		twitter,epoch=2024-01-01
+ *
+ * Keys and names may be in upper or lower case, and blanks may stand around
+ * them and around values.  The order of the fields is the order in which they
+ * are written; a change to a named scheme keeps the field's place.  An epoch
+ * that is not written is that of the default scheme, a tick 1 ms.
+ *
+ * Nothing here knows of a server: no ereport, no palloc, no settings.  The
+ * file can be built and tested by itself (with -DFRONTEND), and what is wrong
+ * with a text comes back as a sentence that names the place.
+ *
+ * src/scheme.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FRONTEND
+#include "postgres.h"
+#else
+#include "postgres_fe.h"
+#endif
+
+#include "scheme.h"
+
+/* Which of a text's keys were there already: bit fields, then these two. */
+#define KEY_EPOCH	SNOWFLAKE_NFIELDS
+#define KEY_TICK	(SNOWFLAKE_NFIELDS + 1)
+#define NKEYS		(SNOWFLAKE_NFIELDS + 2)
+
+static const char *const key_names[NKEYS] = {
+	[SNOWFLAKE_TIMESTAMP] = "timestamp",
+	[SNOWFLAKE_DATACENTER] = "datacenter",
+	[SNOWFLAKE_WORKER] = "worker",
+	[SNOWFLAKE_SEQUENCE] = "sequence",
+	[KEY_EPOCH] = "epoch",
+	[KEY_TICK] = "tick"
+};
+
+/*
+ * A timestamp may take every bit of an ID; the other fields are shown as
+ * integer.
+ */
+static const int max_widths[SNOWFLAKE_NFIELDS] = {
+	[SNOWFLAKE_TIMESTAMP] = SNOWFLAKE_MAX_BITS,
+	[SNOWFLAKE_DATACENTER] = 31,
+	[SNOWFLAKE_WORKER] = 31,
+	[SNOWFLAKE_SEQUENCE] = 31
+};
+
+/*
+ * Schemes that have a name.
+ *
+ * shardingsphere is Apache ShardingSphere's; twitter that of Twitter's own
+ * program, whose epoch is 2010-11-04 01:42:54.657 UTC; leaf that of Meituan's
+ * Leaf.
+ */
+static const struct
+{
+	const char *name;
+	const char *text;
+}			named_schemes[] =
+{
+	{"shardingsphere", SNOWFLAKE_DEFAULT_SCHEME},
+	{"twitter", "epoch=1288834974657,tick=1ms,"
+	"timestamp=41,datacenter=5,worker=5,sequence=12"},
+	{"leaf", "epoch=1288834974657,tick=1ms,"
+	"timestamp=41,worker=10,sequence=12"},
+};
+
+/* The years that an epoch may be in, as Unix milliseconds. */
+#define MIN_EPOCH_MS	INT64CONST(-62135596800000) /* 0001-01-01 */
+#define MAX_EPOCH_MS	INT64CONST(253402300799999) /* end of 9999-12-31 */
+
+#define MAX_TICK_MS		INT64CONST(86400000)	/* a day */
+
+/* What a text has that does not say, as in SNOWFLAKE_DEFAULT_SCHEME. */
+#define DEFAULT_EPOCH_MS	INT64CONST(1477958400000)	/* 2016-11-01 */
+#define DEFAULT_TICK_MS		1
+
+/* A stretch of the text; error messages name its place. */
+typedef struct Piece
+{
+	const char *start;
+	const char *end;
+} Piece;
+
+/* What an item's value is read with. */
+typedef struct Reader
+{
+	const char *text;			/* the whole text, for places */
+	char	   *error;			/* where the sentence goes */
+} Reader;
+
+static bool read_items(Reader *reader, const char *text,
+					   SnowflakeScheme *scheme);
+
+/*
+ * Take one character off the front of a piece if it is there.
+ */
+static bool
+take_char(Piece *piece, char c)
+{
+	if (piece->start == piece->end || *piece->start != c)
+		return false;
+	piece->start++;
+	return true;
+}
+
+/*
+ * Take a number of least to most digits off the front of a piece.  It cannot
+ * overflow as long as most is at most 18.
+ */
+static bool
+take_digits(Piece *piece, int least, int most, int64 *value)
+{
+	int			n = 0;
+
+	*value = 0;
+	while (n < most && piece->start < piece->end &&
+		   *piece->start >= '0' && *piece->start <= '9')
+	{
+		*value = *value * 10 + (*piece->start++ - '0');
+		n++;
+	}
+	return n >= least;
+}
+
+static bool
+is_empty(const Piece *piece)
+{
+	return piece->start == piece->end;
+}
+
+static bool
+is_word(const Piece *piece, const char *word)
+{
+	size_t		length = strlen(word);
+
+	return piece->end - piece->start == length &&
+		pg_strncasecmp(piece->start, word, length) == 0;
+}
+
+static Piece
+trim(const char *start, const char *end)
+{
+	Piece		piece;
+
+	while (start < end && (*start == ' ' || *start == '\t'))
+		start++;
+	while (end > start && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	piece.start = start;
+	piece.end = end;
+	return piece;
+}
+
+/*
+ * Write the sentence that says what is wrong with a piece, with its text (cut
+ * short, and without bytes that may be half of a character) and its place.
+ */
+static bool
+fail_at(Reader *reader, Piece piece, const char *what)
+{
+	char		shown[33];
+	int			n = 0;
+	const char *p;
+
+	for (p = piece.start; p < piece.end && n < (int) sizeof(shown) - 1; p++)
+		shown[n++] = (*p >= ' ' && *p <= '~') ? *p : '?';
+	shown[n] = '\0';
+
+	snprintf(reader->error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+			 "\"%s%s\" at character %d %s.",
+			 shown, p < piece.end ? "..." : "",
+			 (int) (piece.start - reader->text) + 1, what);
+	return false;
+}
+
+/*
+ * Days from 1970-01-01 to a date of the Gregorian calendar.
+ */
+static int64
+days_since_1970(int64 year, int64 month, int64 day)
+{
+	int64		y = month > 2 ? year : year - 1;	/* a year begins in March */
+	int64		m = month > 2 ? month - 3 : month + 9;
+
+	return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 -
+		719468;
+}
+
+/*
+ * Read what follows the date of an ISO 8601 timestamp: the time of day, which
+ * may end with minutes, seconds or parts of a second down to milliseconds, and
+ * the time zone, without which it is UTC.  The result is in milliseconds.
+ */
+static bool
+read_time_of_day(Piece *piece, int64 *ms)
+{
+	int64		hour;
+	int64		minute;
+	int64		second = 0;
+	int64		fraction = 0;
+	int64		zone_hour = 0;
+	int64		zone_minute = 0;
+	int			zone_sign = 0;
+
+	if (!take_digits(piece, 2, 2, &hour) || hour > 23 ||
+		!take_char(piece, ':') ||
+		!take_digits(piece, 2, 2, &minute) || minute > 59)
+		return false;
+	if (take_char(piece, ':'))
+	{
+		if (!take_digits(piece, 2, 2, &second) || second > 59)
+			return false;
+		if (take_char(piece, '.'))
+		{
+			const char *start = piece->start;
+
+			if (!take_digits(piece, 1, 3, &fraction))
+				return false;
+			for (int n = piece->start - start; n < 3; n++)
+				fraction *= 10;
+		}
+	}
+
+	if (take_char(piece, '+'))
+		zone_sign = 1;
+	else if (take_char(piece, '-'))
+		zone_sign = -1;
+	else if (!take_char(piece, 'Z'))
+		(void) take_char(piece, 'z');
+	if (zone_sign != 0)
+	{
+		if (!take_digits(piece, 2, 2, &zone_hour) || zone_hour > 15)
+			return false;
+		if ((take_char(piece, ':') || !is_empty(piece)) &&
+			(!take_digits(piece, 2, 2, &zone_minute) || zone_minute > 59))
+			return false;
+	}
+
+	*ms = ((hour * 60 + minute) * 60 + second) * 1000 + fraction -
+		zone_sign * (zone_hour * 60 + zone_minute) * 60000;
+	return true;
+}
+
+/*
+ * Read a calendar date, perhaps with a time of day.
+ */
+static bool
+read_date(Piece piece, int64 *epoch_ms)
+{
+	static const int month_days[] =
+	{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	int64		year;
+	int64		month;
+	int64		day;
+	int64		ms = 0;
+
+	if (!take_digits(&piece, 4, 4, &year) || year < 1 ||
+		!take_char(&piece, '-') ||
+		!take_digits(&piece, 2, 2, &month) || month < 1 || month > 12 ||
+		!take_char(&piece, '-') ||
+		!take_digits(&piece, 2, 2, &day) || day < 1 ||
+		day > month_days[month - 1])
+		return false;
+	if (month == 2 && day == 29 &&
+		(year % 4 != 0 || (year % 100 == 0 && year % 400 != 0)))
+		return false;
+	if ((take_char(&piece, 'T') || take_char(&piece, 't') ||
+		 take_char(&piece, ' ')) &&
+		!read_time_of_day(&piece, &ms))
+		return false;
+
+	*epoch_ms = days_since_1970(year, month, day) * 86400000 + ms;
+	return is_empty(&piece);
+}
+
+/*
+ * Read Unix milliseconds.
+ */
+static bool
+read_unix_ms(Piece piece, int64 *epoch_ms)
+{
+	bool		negative = take_char(&piece, '-');
+
+	if (!take_digits(&piece, 1, 15, epoch_ms))
+		return false;
+	if (negative)
+		*epoch_ms = -*epoch_ms;
+	return is_empty(&piece);
+}
+
+static bool
+read_epoch(Reader *reader, Piece value, SnowflakeScheme *scheme)
+{
+	if (!read_unix_ms(value, &scheme->epoch_ms) &&
+		!read_date(value, &scheme->epoch_ms))
+		return fail_at(reader, value,
+					   "is not an epoch: a UTC date like 2016-11-01, an ISO 8601 timestamp or Unix milliseconds");
+	if (scheme->epoch_ms < MIN_EPOCH_MS || scheme->epoch_ms > MAX_EPOCH_MS)
+		return fail_at(reader, value,
+					   "is not an epoch between the years 1 and 9999");
+	return true;
+}
+
+static bool
+read_tick(Reader *reader, Piece value, SnowflakeScheme *scheme)
+{
+	Piece		rest = value;
+	Piece		unit;
+	int64		number;
+
+	if (take_digits(&rest, 1, 9, &number) && number > 0)
+	{
+		unit = trim(rest.start, rest.end);
+		if (is_word(&unit, "s"))
+			number *= 1000;
+		if ((is_word(&unit, "s") || is_word(&unit, "ms")) &&
+			number <= MAX_TICK_MS)
+		{
+			scheme->tick_ms = number;
+			return true;
+		}
+	}
+	return fail_at(reader, value,
+				   "is not a tick: a whole number with ms or s, at most a day");
+}
+
+static bool
+read_width(Reader *reader, Piece value, SnowflakeField field,
+		   SnowflakeScheme *scheme)
+{
+	Piece		rest = value;
+	int64		width;
+
+	if (!take_digits(&rest, 1, 9, &width) || !is_empty(&rest) ||
+		width < 1 || width > max_widths[field])
+	{
+		char		what[80];
+
+		snprintf(what, sizeof(what),
+				 "is not a width for %s: a number of bits from 1 to %d",
+				 key_names[field], max_widths[field]);
+		return fail_at(reader, value, what);
+	}
+	scheme->width[field] = (int) width;
+	return true;
+}
+
+/*
+ * Read one key=value item.  seen tells which keys the text had before.  A
+ * field comes below those before it, unless the item changes a named scheme:
+ * there it keeps its place.
+ */
+static bool
+read_item(Reader *reader, Piece key, Piece value, bool changes,
+		  bool *seen, SnowflakeScheme *scheme)
+{
+	int			k;
+
+	for (k = 0; k < NKEYS; k++)
+	{
+		if (is_word(&key, key_names[k]))
+			break;
+	}
+	if (k == NKEYS)
+		return fail_at(reader, key,
+					   "is not a key: these are epoch, tick, timestamp, datacenter, worker and sequence");
+	if (seen[k])
+		return fail_at(reader, key, "is there for the second time");
+	seen[k] = true;
+
+	if (k == KEY_EPOCH)
+		return read_epoch(reader, value, scheme);
+	if (k == KEY_TICK)
+		return read_tick(reader, value, scheme);
+
+	if (changes && scheme->width[k] == 0)
+		return fail_at(reader, key,
+					   "is not a field of the named scheme, so it has no place there: write all fields instead of the name");
+	if (!changes)
+		scheme->order[scheme->nfields++] = (SnowflakeField) k;
+	return read_width(reader, value, (SnowflakeField) k, scheme);
+}
+
+/*
+ * Take a scheme from its name.
+ */
+static bool
+read_name(Reader *reader, Piece name, SnowflakeScheme *scheme)
+{
+	char		what[SNOWFLAKE_SCHEME_ERROR_SIZE] = "is neither key=value nor the name of a scheme:";
+	size_t		length = strlen(what);
+
+	for (int i = 0; i < (int) lengthof(named_schemes); i++)
+	{
+		if (is_word(&name, named_schemes[i].name))
+			return read_items(reader, named_schemes[i].text, scheme);
+		length += snprintf(what + length, sizeof(what) - length, "%s %s",
+						   i > 0 ? "," : "", named_schemes[i].name);
+	}
+	return fail_at(reader, name, what);
+}
+
+/*
+ * Read all items of a text into a scheme that is empty yet.
+ */
+static bool
+read_items(Reader *reader, const char *text, SnowflakeScheme *scheme)
+{
+	bool		seen[NKEYS] = {false};
+	bool		changes = false;
+	const char *start = text;
+	const char *end;
+
+	do
+	{
+		const char *equals;
+
+		end = start + strcspn(start, ",");
+		equals = memchr(start, '=', end - start);
+		if (equals != NULL)
+		{
+			if (!read_item(reader, trim(start, equals), trim(equals + 1, end),
+						   changes, seen, scheme))
+				return false;
+		}
+		else if (start == text)
+		{
+			if (!read_name(reader, trim(start, end), scheme))
+				return false;
+			changes = true;
+		}
+		else
+			return fail_at(reader, trim(start, end), "is not key=value");
+		start = end + 1;
+	} while (*end != '\0');
+
+	return true;
+}
+
+/*
+ * Read a scheme from text.  If the text is none, return false and a sentence
+ * that says why, in error, which has room for SNOWFLAKE_SCHEME_ERROR_SIZE
+ * bytes.
+ */
+bool
+snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
+{
+	Reader		reader = {text, error};
+	size_t		length = strlen(text);
+	int			shift;
+
+	if (length > SNOWFLAKE_MAX_SCHEME_LENGTH)
+	{
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+				 "The text has %zu bytes; a scheme has at most %d.",
+				 length, SNOWFLAKE_MAX_SCHEME_LENGTH);
+		return false;
+	}
+	if (text[strspn(text, " \t")] == '\0')
+	{
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE, "The text is empty.");
+		return false;
+	}
+
+	memset(scheme, 0, sizeof(*scheme));
+	scheme->epoch_ms = DEFAULT_EPOCH_MS;
+	scheme->tick_ms = DEFAULT_TICK_MS;
+	if (!read_items(&reader, text, scheme))
+		return false;
+
+	if (scheme->width[SNOWFLAKE_TIMESTAMP] == 0 ||
+		scheme->width[SNOWFLAKE_SEQUENCE] == 0)
+	{
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+				 "The text has no %s field.",
+				 scheme->width[SNOWFLAKE_TIMESTAMP] == 0 ?
+				 "timestamp" : "sequence");
+		return false;
+	}
+
+	for (int i = 0; i < scheme->nfields; i++)
+		scheme->bits += scheme->width[scheme->order[i]];
+	if (scheme->bits > SNOWFLAKE_MAX_BITS)
+	{
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+				 "The fields have %d bits together; an ID has %d.",
+				 scheme->bits, SNOWFLAKE_MAX_BITS);
+		return false;
+	}
+
+	shift = scheme->bits;
+	for (int i = 0; i < scheme->nfields; i++)
+	{
+		shift -= scheme->width[scheme->order[i]];
+		scheme->shift[scheme->order[i]] = shift;
+	}
+	return true;
+}
+
+/*
+ * Do IDs of this scheme sort by time?  Any order of fields can be decoded, but
+ * what is made must rise with time on all servers, whatever their worker IDs.
+ */
+bool
+snowflake_scheme_rises(const SnowflakeScheme *scheme, char *error)
+{
+	if (scheme->order[0] == SNOWFLAKE_TIMESTAMP)
+		return true;
+	snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+			 "The timestamp is not the first field, so the IDs made would not sort by time.");
+	return false;
+}

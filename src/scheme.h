@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * scheme.h
+ *	  What the bits of a snowflake ID mean.
+ *
+ * src/scheme.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_SCHEME_H
+#define SNOWFLAKE_SCHEME_H
+
+/* The bit fields of an ID. */
+typedef enum SnowflakeField
+{
+	SNOWFLAKE_TIMESTAMP,
+	SNOWFLAKE_DATACENTER,
+	SNOWFLAKE_WORKER,
+	SNOWFLAKE_SEQUENCE
+} SnowflakeField;
+
+#define SNOWFLAKE_NFIELDS	4
+
+/* An ID is a bigint that is not negative. */
+#define SNOWFLAKE_MAX_BITS	63
+
+/* The longest text that is read as a scheme, in bytes. */
+#define SNOWFLAKE_MAX_SCHEME_LENGTH 255
+
+/* The scheme a server has unless its settings say otherwise. */
+#define SNOWFLAKE_DEFAULT_SCHEME \
+	"epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12"
+
+/*
+ * Epoch, tick and bit fields.  A field that the scheme does not have has
+ * width 0; such a field has the value 0 and takes no other.
+ */
+typedef struct SnowflakeScheme
+{
+	int64		epoch_ms;		/* time of tick 0, in Unix milliseconds */
+	int64		tick_ms;		/* length of a tick, in milliseconds */
+	int			bits;			/* sum of the widths */
+	int			nfields;		/* number of fields it has */
+	SnowflakeField order[SNOWFLAKE_NFIELDS];	/* its fields, highest first */
+	int			width[SNOWFLAKE_NFIELDS];	/* bits of each field */
+	int			shift[SNOWFLAKE_NFIELDS];	/* bits below each field */
+} SnowflakeScheme;
+
+/* Room for the sentence that says why a text is no scheme. */
+#define SNOWFLAKE_SCHEME_ERROR_SIZE 320
+
+extern bool snowflake_scheme_read(const char *text, SnowflakeScheme *scheme,
+								  char *error);
+extern bool snowflake_scheme_rises(const SnowflakeScheme *scheme,
+								   char *error);
+
+/* The largest value that a field can take. */
+static inline int64
+snowflake_field_max(const SnowflakeScheme *scheme, SnowflakeField field)
+{
+	return (INT64CONST(1) << scheme->width[field]) - 1;
+}
+
+/* The value of one field of an ID that fits the scheme. */
+static inline int64
+snowflake_field_get(const SnowflakeScheme *scheme, SnowflakeField field,
+					int64 id)
+{
+	return (id >> scheme->shift[field]) & snowflake_field_max(scheme, field);
+}
+
+/* A value, which must fit its field, at the field's place in an ID. */
+static inline int64
+snowflake_field_put(const SnowflakeScheme *scheme, SnowflakeField field,
+					int64 value)
+{
+	return value << scheme->shift[field];
+}
+
+/* Does an ID have no bits that the scheme does not know? */
+static inline bool
+snowflake_scheme_holds(const SnowflakeScheme *scheme, int64 id)
+{
+	return id >= 0 && (id >> (scheme->bits - 1)) <= 1;
+}
+
+#endif							/* SNOWFLAKE_SCHEME_H */

@@ -1,0 +1,139 @@
+# What works without shared_preload_libraries, and settings that stop the
+# start of the server.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+
+# Not preloaded
+my $error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
+	'nextval without preloading');
+like($error, qr/HINT:.* shared_preload_libraries = 'snowflake'$/m,
+	'the hint has the line to add');
+like(
+	sql_error($node, 'SELECT snowflake_parse(1)'),
+	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
+	'parse by the server\'s scheme without preloading');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT sequence FROM snowflake_parse(3125927076831231, 'twitter')"),
+	'4095',
+	'parse by a given scheme without preloading');
+is( $node->safe_psql(
+		'postgres',
+		'SELECT count(DISTINCT uuid_v4()) FROM generate_series(1, 1000)'),
+	'1000',
+	'uuid_v4 without preloading');
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'auto_explain'");
+$node->restart;
+like(
+	sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/HINT:.* shared_preload_libraries = 'auto_explain,snowflake'$/m,
+	'the hint keeps what else is loaded');
+$node->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
+$node->reload;
+ok($node->safe_psql('postgres', "SELECT snowflake_parse(1, 'leaf')"),
+	'settings that nobody reads do no harm');
+$node->stop;
+
+# Settings that stop the start
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'");
+my $invalid = qr/FATAL:  invalid value for parameter/;
+foreach my $case (
+	[ 'snowflake.worker_id = 1024', qr/FATAL:  1024 is outside the valid range for parameter "snowflake.worker_id" \(0 \.\. 1023\)/ ],
+	[ 'snowflake.worker_id = -1', qr/FATAL:  -1 is outside the valid range for parameter "snowflake.worker_id" \(0 \.\. 1023\)/ ],
+	[ 'snowflake.worker_id = one', qr/$invalid "snowflake.worker_id": "one"/ ],
+	[ 'snowflake.worker_id = 99999999999', qr/$invalid "snowflake.worker_id": "99999999999"/ ],
+	[ 'snowflake.datacenter_id = 1', qr/FATAL:  1 is outside the valid range for parameter "snowflake.datacenter_id" \(0 \.\. 0\)/ ],
+	[ "snowflake.scheme = 'twitter'\nsnowflake.worker_id = 32", qr/FATAL:  32 is outside .* "snowflake.worker_id" \(0 \.\. 31\)/ ],
+	[ "snowflake.scheme = 'twitter'\nsnowflake.datacenter_id = 32", qr/FATAL:  32 is outside .* "snowflake.datacenter_id" \(0 \.\. 31\)/ ],
+	[ "snowflake.scheme = 'twiter'", qr/$invalid "snowflake.scheme": "twiter".*"twiter" at character 1 is neither/s ],
+	[ "snowflake.scheme = ''", qr/$invalid "snowflake.scheme": "".*The text is empty/s ],
+	[ "snowflake.scheme = 'timestamp=37,worker=20,sequence=16'", qr/$invalid.*The fields have 73 bits together; an ID has 63/s ],
+	[ "snowflake.scheme = 'timestamp=41,worker=10'", qr/$invalid.*The text has no sequence field/s ],
+	[ "snowflake.scheme = 'worker=10,timestamp=41,sequence=12'", qr/$invalid.*not sort by time/s ],
+	[ "snowflake.scheme = '" . ('twitter' x 40) . "'", qr/$invalid.*The text has 280 bytes; a scheme has at most 255/s ],
+	[ 'snowflake.sequence_start = middle', qr/$invalid "snowflake.sequence_start": "middle"/ ],
+	[ 'snowflake.max_lead = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.max_lead"/ ],
+	[ "snowflake.max_clock_backward = 'long'", qr/$invalid "snowflake.max_clock_backward": "long"/ ])
+{
+	my ($conf, $why) = @$case;
+	my $name = length($conf) > 70 ? substr($conf, 0, 70) . '...' : $conf;
+	$name =~ s/\n/; /g;
+	start_fails($node, $conf, $why, "refuses to start: $name");
+}
+
+# The same server, with settings that are right
+$node->append_conf('postgresql.conf',
+	"snowflake.scheme = 'twitter,epoch=2020-01-01'\n"
+	  . "snowflake.worker_id = 31\nsnowflake.datacenter_id = 17\n"
+	  . 'snowflake.wroker_id = 3');
+my $offset = -s $node->logfile;
+$node->start;
+like(
+	slurp_file($node->logfile, $offset),
+	qr/invalid configuration parameter name "snowflake.wroker_id"/,
+	'a mistyped setting is reported');
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT datacenter_id, worker_id, abs(extract(epoch FROM "timestamp" - now())) < 5
+		  FROM snowflake_parse(snowflake_nextval())}),
+	'17|31|t',
+	'IDs are by the configured scheme and IDs');
+
+# Settings that a reload takes, or leaves
+$node->append_conf('postgresql.conf',
+	"snowflake.max_lead = '1s'\nsnowflake.max_clock_backward = -1");
+$node->reload;
+ok( $node->poll_query_until(
+		'postgres', "SELECT current_setting('snowflake.max_lead') = '1s'"),
+	'a setting is reloaded');
+is($node->safe_psql('postgres', 'SHOW snowflake.max_clock_backward'),
+	'5s', 'a bad value is not');
+$node->stop;
+
+# The clock and the scheme
+$node->append_conf('postgresql.conf',
+	"snowflake.max_clock_backward = 5s\nsnowflake.scheme = 'twitter,epoch=2200-01-01'");
+$node->start;
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  55000: clock is before the epoch of the snowflake scheme/,
+	'clock before the epoch');
+like($error, qr/DETAIL:  The clock reads .* and the epoch is 2(199|200)-/,
+	'the detail has both times');
+$node->stop;
+$node->append_conf('postgresql.conf',
+	"snowflake.scheme = 'epoch=2020-01-01,timestamp=20,worker=5,datacenter=5,sequence=12'");
+$node->start;
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  2200H: timestamp field of the snowflake scheme is used up/,
+	'timestamp field used up');
+like($error, qr/DETAIL:  .* ended at 20(19|20)-/, 'the detail says when');
+is( $node->safe_psql(
+		'postgres',
+		'SELECT worker_id FROM snowflake_parse(((1::bigint << 42) - 1))'),
+	'31',
+	'the server is unharmed');
+$node->stop;
+
+done_testing();

@@ -1,0 +1,176 @@
+# Waiting for the sequence and for the clock: it can be cancelled, costs no
+# processor time, can be seen, and leads to an error where it would be too long.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+# Processor time that a process has used, in seconds.
+sub cpu_seconds
+{
+	my ($pid) = @_;
+	my $stat = slurp_file("/proc/$pid/stat");
+	$stat =~ s/.*\) //;
+	my @field = split / /, $stat;
+	return ($field[11] + $field[12]) / 100;
+}
+
+# A session that waits within the query; returns its session and process ID.
+sub start_waiter
+{
+	my ($node, $query) = @_;
+	my ($waiter) = start_queries($node, $query);
+
+	$node->poll_query_until(
+		'postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity
+		  WHERE backend_type = 'client backend' AND state = 'active'
+		  AND wait_event_type = 'Extension'}) or die 'nobody waits';
+	my $pid = $node->safe_psql(
+		'postgres',
+		q{SELECT pid FROM pg_stat_activity
+		  WHERE backend_type = 'client backend' AND state = 'active'
+		  AND wait_event_type = 'Extension'});
+	return ($waiter, $pid);
+}
+
+# All that must hold of a wait, whatever it is for.
+sub check_wait
+{
+	my ($node, $query, $event, $what) = @_;
+	my $version = $node->pg_version;
+
+	my ($waiter, $pid) = start_waiter($node, $query);
+	is( $node->safe_psql(
+			'postgres',
+			"SELECT wait_event FROM pg_stat_activity WHERE pid = $pid"),
+		$version >= 17 ? $event : 'Extension',
+		"$what shows as a wait event");
+	my $before = cpu_seconds($pid);
+	sleep 2;
+	my $used = cpu_seconds($pid) - $before;
+	cmp_ok($used, '<=', 0.05, "$what uses no processor time ($used s in 2 s)");
+
+	my $start = time;
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	finish_queries($waiter);
+	cmp_ok(time - $start, '<', 1, "$what is cancelled at once");
+	like(
+		$waiter->{err},
+		qr/canceling statement due to user request/,
+		"$what says that it was cancelled");
+
+	$start = time;
+	like(
+		sql_error($node, "SET statement_timeout = '300ms'; $query"),
+		qr/57014: canceling statement due to statement timeout/,
+		"$what ends with statement_timeout");
+	cmp_ok(time - $start, '<', 1.3, 'in time');
+
+	($waiter, $pid) = start_waiter($node, $query);
+	$start = time;
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+	finish_queries($waiter);
+	cmp_ok(time - $start, '<', 1, "$what ends with pg_terminate_backend");
+	like($waiter->{err}, qr/terminating connection/, 'as it should');
+
+	($waiter, $pid) = start_waiter($node, $query);
+	$start = time;
+	$node->stop('fast');
+	cmp_ok(time - $start, '<', 2, "$what does not hold up a fast shutdown");
+	finish_queries($waiter);
+}
+
+# The sequence is used up: two numbers in an hour.
+my $node = new_server('sequence',
+	"snowflake.scheme = 'tick=3600s,timestamp=30,worker=10,sequence=1'");
+check_wait(
+	$node,
+	'SELECT snowflake_nextval() FROM generate_series(1, 5)',
+	'SnowflakeSequence', 'waiting for the sequence');
+
+# The clock is behind: the server's clock goes back while it runs.
+$node = PostgreSQL::Test::Cluster->new('clock');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nsnowflake.max_clock_backward = 2h"
+);
+{
+	local %ENV = (%ENV, fake_clock($node));
+	$node->start;
+}
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+my $first = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+set_clock($node, -3600);
+check_wait(
+	$node,
+	'SELECT snowflake_nextval()',
+	'SnowflakeClock', 'waiting for the clock');
+
+# Steps that are waited for, bridged and refused.
+set_clock($node, 0);
+$node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 1500ms');
+{
+	local %ENV = (%ENV, fake_clock($node));
+	$node->start;
+}
+my $last = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+cmp_ok($last, '>', $first, 'after a restart');
+set_clock($node, -1);
+my $start = time;
+my $id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+cmp_ok($id, '>', $last, 'after a step back the ID is greater still');
+cmp_ok(time - $start, '>', 0.5, 'and was waited for');
+
+$last = $id;
+set_clock($node, -3601);
+my $error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  55000: clock is too far behind the last snowflake ID/,
+	'a long step back is an error');
+like(
+	$error,
+	qr/DETAIL:  The last ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*, \d{7} ms less; snowflake.max_clock_backward is 1500 ms/,
+	'which tells the times');
+like($error, qr/HINT:  Set the server's clock right/, 'and what to do');
+
+set_clock($node, 0);
+$id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+cmp_ok($id, '>', $last, 'the clock is right again, and so is the server');
+
+$last = $id;
+$node->append_conf('postgresql.conf', 'snowflake.max_lead = 2h');
+$node->reload;
+$node->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.max_lead') = '2h'");
+set_clock($node, -3600);
+$start = time;
+$id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+cmp_ok(time - $start, '<', 1, 'max_lead bridges a step back without waiting');
+cmp_ok($id, '>', $last, 'and IDs rise');
+
+# A wait ends as soon as the clock is set right.
+$node->append_conf('postgresql.conf',
+	"snowflake.max_lead = 0\nsnowflake.max_clock_backward = 2h");
+$node->reload;
+$node->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.max_lead') = '0'");
+my ($waiter, $pid) = start_waiter($node, 'SELECT snowflake_nextval()');
+set_clock($node, 10);
+$start = time;
+is(finish_queries($waiter), 1, 'a waiter goes on when the clock is set right');
+cmp_ok(time - $start, '<', 1, 'at once');
+cmp_ok($waiter->{out}, '>', $id, 'and its ID is greater');
+
+set_clock($node, 0);
+$node->stop;
+
+done_testing();

@@ -1,0 +1,48 @@
+# A standby makes no IDs; promoted, it does.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'");
+$primary->start;
+$primary->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+	INSERT INTO t SELECT FROM generate_series(1, 1000)});
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+$primary->wait_for_catchup($standby);
+
+my $error = sql_error($standby, 'SELECT snowflake_nextval()');
+like($error, qr/ERROR:  25006: cannot make a snowflake ID during recovery/,
+	'a standby makes no ID');
+like($error, qr/HINT:  Use the primary server/, 'and says where to ask');
+is( $standby->safe_psql(
+		'postgres',
+		'SELECT count(*) FROM t WHERE (snowflake_parse(id)).worker_id = 0'),
+	'1000',
+	'but it parses');
+
+$standby->promote;
+is( $standby->safe_psql(
+		'postgres',
+		'SELECT snowflake_nextval() > max(id) FROM t'),
+	't',
+	'promoted, it makes IDs that are greater');
+
+$primary->stop;
+$standby->stop;
+done_testing();
