@@ -9,6 +9,7 @@ MODULE_big = snowflake
 OBJS = \
 	src/functions.o \
 	src/generator.o \
+	src/mark.o \
 	src/scheme.o \
 	src/snowflake.o \
 	src/uuid.o

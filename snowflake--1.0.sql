@@ -39,6 +39,17 @@ COMMENT ON FUNCTION snowflake_parse(bigint, text) IS
 'parts of a snowflake ID by a scheme given as text: a name or key=value items like those of snowflake.scheme; '
 '22023 if the text is no scheme, 22003 if the ID is negative or wider than the scheme';
 
+CREATE FUNCTION snowflake_reset(mark bigint)
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_reset'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_reset(bigint) IS
+'set the mark, below which are all snowflake IDs made so far, to a value of one''s own, for a mark that a wrong clock drove far ahead; '
+'IDs at or above it that were made before may be made again; 22003 if it is negative or wider than the scheme';
+
+REVOKE ALL ON FUNCTION snowflake_reset(bigint) FROM PUBLIC;
+
 CREATE FUNCTION uuid_v4()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuid_v4'

@@ -11,7 +11,7 @@ FROM pg_proc
 WHERE oid IN (SELECT objid FROM pg_depend
               WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
               AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake'))
-ORDER BY 1 COLLATE "C";
+ORDER BY oid::regprocedure::text COLLATE "C";
 -- and all of it is documented
 SELECT classid::regclass, objid
 FROM pg_depend d

@@ -32,6 +32,7 @@ typedef struct ParseCache
 PG_FUNCTION_INFO_V1(snowflake_nextval);
 PG_FUNCTION_INFO_V1(snowflake_parse);
 PG_FUNCTION_INFO_V1(snowflake_parse_scheme);
+PG_FUNCTION_INFO_V1(snowflake_reset);
 
 /*
  * Read a scheme given as an argument.
@@ -190,4 +191,17 @@ snowflake_parse_scheme(PG_FUNCTION_ARGS)
 	}
 
 	return parse_id(cache, &cache->scheme, PG_GETARG_INT64(0));
+}
+
+/*
+ * snowflake_reset(mark bigint) returns void
+ */
+Datum
+snowflake_reset(PG_FUNCTION_ARGS)
+{
+	int64		mark = PG_GETARG_INT64(0);
+
+	check_id_fits(snowflake_server_scheme(), mark);
+	snowflake_set_mark(mark);
+	PG_RETURN_VOID();
 }

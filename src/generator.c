@@ -34,6 +34,30 @@
  * it stands behind the word's tick.  A clock that is behind by more than
  * snowflake.max_clock_backward is an error.
  *
+ * A word that only rises is not enough when the server restarts, or a standby
+ * takes over: shared memory is gone then, and the clock may be wrong.  So
+ * there is the mark (mark.c), a durable promise that every ID handed out so
+ * far is below it, and a third rule:
+ *
+ * 3. The word moves to a tick only if a mark above that tick is durable.
+ *
+ * The mark is kept some ticks ahead (snowflake.reserve_time), to be written
+ * rarely.  As only the move of the word has to look at it, claims need not:
+ * the word's tick is below the mark.  One backend at a time writes it, with
+ * the reserve lock held, and does so when half of the reserve is left, while
+ * all others go on.  Only who needs a tick that is not reserved yet has to wait
+ * for that, and it does so on a condition variable, not on the lock, so that
+ * it can be cancelled.
+ *
+ * In the beginning nothing is reserved.  The first caller after the start of
+ * the server, or after its promotion, reads the mark and lifts the word to it:
+ * to the last number of the tick before, so that the next ID is above all IDs
+ * that were handed out, by whatever server of this timeline, with whatever
+ * worker ID.  If the clock is behind that tick, that is a wait (or an error)
+ * like any other for a clock that is behind; after a crash, the clock is
+ * behind by what was left of the reserve.  See docs/guarantees.md for the
+ * whole argument.
+ *
  * Whether to claim, move, wait or fail is decided in one place, plan(), which
  * looks at nothing but a word and a clock reading.  It is asked first without
  * the lock, where waiting and errors are allowed; then, if the tick has to
@@ -51,6 +75,8 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "portability/instr_time.h"
+#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
@@ -59,6 +85,7 @@
 
 #include "compat.h"
 #include "generator.h"
+#include "mark.h"
 
 /* MAX_BACKENDS, which is not exported, is 2^18 - 1. */
 #define MAX_BACKENDS_BITS 18
@@ -66,7 +93,14 @@
 /* The longest sleep before the clock is looked at again. */
 #define MAX_NAP_US	INT64CONST(100000)
 
-#define TRANCHE_NAME "SnowflakeGenerator"
+/* The longest wait before another backend's reserving is looked at again. */
+#define MAX_RESERVE_WAIT_MS 100
+
+/* Wall clock against monotonic clock: a difference above this is a leap. */
+#define CLOCK_LEAP_US	INT64CONST(1000000)
+
+#define WORD_TRANCHE_NAME "SnowflakeGenerator"
+#define RESERVE_TRANCHE_NAME "SnowflakeReserve"
 
 /* State in shared memory. */
 typedef struct Generator
@@ -76,6 +110,26 @@ typedef struct Generator
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
 
 	LWLock	   *lock;			/* protects the word's tick */
+
+	/*
+	 * Ticks below this one are reserved: the durable mark is not below its
+	 * first ID.  Changed with the reserve lock held.
+	 */
+	pg_atomic_uint64 reserved;
+
+	/*
+	 * The first tick after what was reserved before the server's start or
+	 * promotion.  Changed with the reserve lock held.
+	 */
+	pg_atomic_uint64 first_tick;
+
+	LWLock	   *reserve_lock;	/* held while the mark is read or written */
+	ConditionVariable reserve_done; /* that lock was released */
+
+	/* The rest is protected by the reserve lock. */
+	bool		mark_known;		/* was the mark read since the start? */
+	TimestampTz wall_clock;		/* both clocks when reserving last, */
+	instr_time	monotonic_clock;	/* or 0 */
 } Generator;
 
 /* What follows from the scheme and the worker ID, for quick use. */
@@ -104,6 +158,7 @@ typedef enum Plan
 int			snowflake_sequence_start = SNOWFLAKE_START_RANDOM;
 int			snowflake_max_lead = 0;
 int			snowflake_max_clock_backward = 5000;
+int			snowflake_reserve_time = 1000;
 
 static Layout layout;
 static Generator *generator = NULL;
@@ -147,7 +202,8 @@ void
 snowflake_generator_request_shmem(void)
 {
 	RequestAddinShmemSpace(sizeof(Generator));
-	RequestNamedLWLockTranche(TRANCHE_NAME, 1);
+	RequestNamedLWLockTranche(WORD_TRANCHE_NAME, 1);
+	RequestNamedLWLockTranche(RESERVE_TRANCHE_NAME, 1);
 }
 
 static inline int64
@@ -166,6 +222,13 @@ static inline uint64
 make_word(int64 tick, uint64 number)
 {
 	return ((uint64) tick << layout.number_bits) | number;
+}
+
+/* A word that nothing was claimed from, and nothing can be. */
+static inline uint64
+empty_word(void)
+{
+	return make_word(0, layout.number_limit);
 }
 
 /* Are there numbers left in the word's tick? */
@@ -208,10 +271,15 @@ snowflake_generator_attach_shmem(void)
 								&found);
 	if (!found)
 	{
-		/* No number is left in the first tick, so nobody claims one. */
-		pg_atomic_init_u64(&generator->word,
-						   make_word(0, layout.number_limit));
-		generator->lock = &GetNamedLWLockTranche(TRANCHE_NAME)->lock;
+		pg_atomic_init_u64(&generator->word, empty_word());
+		generator->lock = &GetNamedLWLockTranche(WORD_TRANCHE_NAME)->lock;
+		pg_atomic_init_u64(&generator->reserved, 0);
+		pg_atomic_init_u64(&generator->first_tick, 0);
+		generator->reserve_lock =
+			&GetNamedLWLockTranche(RESERVE_TRANCHE_NAME)->lock;
+		ConditionVariableInit(&generator->reserve_done);
+		generator->mark_known = false;
+		generator->wall_clock = 0;
 	}
 }
 
@@ -228,6 +296,20 @@ check_loaded(void)
 				 errhint("Have this line in postgresql.conf and restart the server: shared_preload_libraries = '%s%ssnowflake'",
 						 shared_preload_libraries_string,
 						 *shared_preload_libraries_string ? "," : "")));
+}
+
+/*
+ * Fail if this server is a standby: none of its IDs could be made durable.
+ */
+static inline void
+check_not_in_recovery(void)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot make snowflake IDs during recovery"),
+				 errdetail("A standby makes none, so that none is made twice when it is promoted."),
+				 errhint("Use the primary server.")));
 }
 
 const SnowflakeScheme *
@@ -323,6 +405,37 @@ wait_for_sequence(int64 next, TimestampTz now)
 }
 
 /*
+ * Fail, as the clock is too far behind the last ID or behind the mark, below
+ * which are all IDs that were made before the server's start.
+ */
+static void
+fail_clock_behind(int64 tick, TimestampTz now, bool is_mark)
+{
+	const char *clock_time = pstrdup(timestamptz_to_str(now));
+	TimestampTz last = tick_start(is_mark ? tick + 1 : tick);
+	const char *last_time = pstrdup(timestamptz_to_str(last));
+	int64		behind_ms = (last - now + 999) / 1000;
+
+	if (is_mark)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("next snowflake ID would be below the mark, and so perhaps one made before"),
+				 errdetail("The mark is " UINT64_FORMAT ", %s by this scheme, and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+						   snowflake_mark_read(), last_time, clock_time,
+						   behind_ms, snowflake_max_clock_backward,
+						   snowflake_max_lead),
+				 errhint("Set the server's clock right, or take back a change of snowflake.scheme that makes IDs smaller. If a wrong clock drove the mark ahead, see snowflake_reset().")));
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("clock is too far behind the last snowflake ID"),
+				 errdetail("The last ID's timestamp is %s and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+						   last_time, clock_time, behind_ms,
+						   snowflake_max_clock_backward, snowflake_max_lead),
+				 errhint("Set the server's clock right, or wait until it has passed the last ID's timestamp. If a wrong clock drove the IDs ahead, see snowflake_reset().")));
+}
+
+/*
  * Wait for the clock, which is behind the word's tick, or fail if it is too
  * far behind.
  */
@@ -330,20 +443,15 @@ static void
 wait_for_clock(int64 tick, TimestampTz now)
 {
 	static uint32 wait_event = 0;
-	TimestampTz last = tick_start(tick);
-	TimestampTz until = last - max_lead_us();
+	TimestampTz until = tick_start(tick) - max_lead_us();
+	int64		longest_ms = snowflake_max_clock_backward;
+	bool		is_mark = tick < pg_atomic_read_u64(&generator->first_tick);
 
-	if (until - now > (int64) snowflake_max_clock_backward * 1000)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("clock is too far behind the last snowflake ID"),
-				 errdetail("The last ID's timestamp is %s and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
-						   pstrdup(timestamptz_to_str(last)),
-						   pstrdup(timestamptz_to_str(now)),
-						   (last - now + 999) / 1000,
-						   snowflake_max_clock_backward,
-						   snowflake_max_lead),
-				 errhint("Set the server's clock right, or wait until it has passed the last ID's timestamp.")));
+	/* The reserve of a crashed server is no fault of the clock. */
+	if (is_mark)
+		longest_ms += snowflake_reserve_time;
+	if (until - now > longest_ms * 1000)
+		fail_clock_behind(tick, now, is_mark);
 
 	if (wait_event == 0)
 		wait_event = snowflake_wait_event("SnowflakeClock");
@@ -372,6 +480,188 @@ fail_used_up(TimestampTz now)
 					   pstrdup(timestamptz_to_str(now)),
 					   pstrdup(timestamptz_to_str(tick_start(layout.last_tick + 1)))),
 			 errhint("Set the server's clock right, or give snowflake.scheme a wider timestamp field.")));
+}
+
+/*
+ * Read the mark for the first time since the start, or promotion, of the
+ * server, and lift the word to it.  The reserve lock is held.
+ */
+static void
+recover_mark(void)
+{
+	uint64		mark = snowflake_mark_read();
+	int			shift = layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+	uint64		tick = mark >> shift;
+	uint64		word;
+
+	/* The first tick whose IDs are all at or above the mark. */
+	if ((tick << shift) != mark)
+		tick++;
+	/* A mark above all IDs of the scheme leaves none of them. */
+	tick = Min(tick, layout.last_tick + 1);
+
+	if (tick > 0)
+	{
+		uint64		lifted = make_word(tick - 1, layout.number_limit);
+
+		LWLockAcquire(generator->lock, LW_EXCLUSIVE);
+		word = pg_atomic_read_u64(&generator->word);
+		while (word < lifted &&
+			   !pg_atomic_compare_exchange_u64(&generator->word, &word, lifted))
+			;
+		LWLockRelease(generator->lock);
+	}
+	pg_atomic_write_u64(&generator->first_tick, tick);
+	pg_atomic_write_u64(&generator->reserved, tick);
+	generator->mark_known = true;
+	generator->wall_clock = 0;
+}
+
+/*
+ * May the word move to a tick?
+ */
+static inline bool
+is_reserved(int64 tick)
+{
+	return tick < (int64) pg_atomic_read_u64(&generator->reserved);
+}
+
+/*
+ * How many ticks to reserve.  With two at least, the next one can be reserved
+ * while the one before is in use.
+ */
+static int64
+reserve_ticks(void)
+{
+	int64		reserve_us = (int64) snowflake_reserve_time * 1000;
+
+	return Max((reserve_us + layout.tick_us - 1) / layout.tick_us, 2);
+}
+
+/*
+ * Should more ticks be reserved before all are in use?
+ */
+static inline bool
+reserve_is_low(int64 tick)
+{
+	int64		left = pg_atomic_read_u64(&generator->reserved) - tick;
+
+	return left <= reserve_ticks() / 2;
+}
+
+/*
+ * How much farther the wall clock went than the monotonic clock since this was
+ * asked last, in microseconds, and the way of the wall clock.  The reserve
+ * lock is held.
+ */
+static int64
+clock_leap(int64 *wall_way)
+{
+	TimestampTz wall_before = generator->wall_clock;
+	instr_time	way;
+
+	generator->wall_clock = GetCurrentTimestamp();
+	INSTR_TIME_SET_CURRENT(way);
+	if (wall_before == 0)
+	{
+		generator->monotonic_clock = way;
+		return 0;
+	}
+	else
+	{
+		instr_time	before = generator->monotonic_clock;
+
+		generator->monotonic_clock = way;
+		INSTR_TIME_SUBTRACT(way, before);
+		*wall_way = generator->wall_clock - wall_before;
+		return *wall_way - (int64) INSTR_TIME_GET_MICROSEC(way);
+	}
+}
+
+/*
+ * Reserve ticks from the given one on: make a mark above them durable, before
+ * IDs of them are handed out.  Only if required is this waited for where
+ * another backend does it; the caller looks at the result itself, and finds
+ * the word lifted if the mark was read for the first time.
+ */
+static void
+reserve(int64 tick, bool required)
+{
+	static uint32 wait_event = 0;
+	int64		leap = 0;
+	int64		wall_way = 0;
+
+	if (wait_event == 0)
+		wait_event = snowflake_wait_event("SnowflakeReserve");
+
+	while (!LWLockConditionalAcquire(generator->reserve_lock, LW_EXCLUSIVE))
+	{
+		if (!required)
+			return;
+		(void) ConditionVariableTimedSleep(&generator->reserve_done,
+										   MAX_RESERVE_WAIT_MS, wait_event);
+		if (is_reserved(tick))
+		{
+			ConditionVariableCancelSleep();
+			return;
+		}
+	}
+	if (required)
+		ConditionVariableCancelSleep();
+
+	if (!generator->mark_known)
+		recover_mark();
+	else if (reserve_is_low(tick))
+	{
+		int64		end = Min(tick + reserve_ticks(), layout.last_tick + 1);
+
+		leap = clock_leap(&wall_way);
+		snowflake_mark_raise((uint64) end <<
+							 layout.scheme.shift[SNOWFLAKE_TIMESTAMP]);
+		pg_atomic_write_u64(&generator->reserved, end);
+	}
+
+	LWLockRelease(generator->reserve_lock);
+	ConditionVariableBroadcast(&generator->reserve_done);
+
+	if (leap > CLOCK_LEAP_US)
+		ereport(WARNING,
+				(errmsg("clock leapt ahead by " INT64_FORMAT " ms",
+						leap / 1000),
+				 errdetail("Since snowflake IDs were reserved last, the wall clock went " INT64_FORMAT " ms and the monotonic clock " INT64_FORMAT " ms.",
+						   wall_way / 1000, (wall_way - leap) / 1000),
+				 errhint("IDs keep this lead from now on: if the clock is set back, they wait for it or fail.")));
+}
+
+/*
+ * Set the mark to any value, and go on from there as after a start.
+ */
+void
+snowflake_set_mark(int64 mark)
+{
+	uint64		before;
+
+	check_loaded();
+	check_not_in_recovery();
+
+	LWLockAcquire(generator->reserve_lock, LW_EXCLUSIVE);
+	before = snowflake_mark_read();
+
+	/* Nothing is handed out from here until somebody has read the mark. */
+	LWLockAcquire(generator->lock, LW_EXCLUSIVE);
+	pg_atomic_write_u64(&generator->reserved, 0);
+	pg_atomic_exchange_u64(&generator->word, empty_word());
+	LWLockRelease(generator->lock);
+	generator->mark_known = false;
+
+	snowflake_mark_set(mark);
+	LWLockRelease(generator->reserve_lock);
+	ConditionVariableBroadcast(&generator->reserve_done);
+
+	ereport(WARNING,
+			(errmsg("mark of snowflake IDs was set from " UINT64_FORMAT " to " INT64_FORMAT,
+					before, mark),
+			 errdetail("IDs at or above the new mark that were handed out before may be handed out again.")));
 }
 
 /*
@@ -408,11 +698,17 @@ move_word(int64 *id)
 			break;
 	}
 
+	if (!is_reserved(next))
+	{
+		reserve(next, true);
+		return false;
+	}
+
 	if (!LWLockAcquireOrWait(generator->lock, LW_EXCLUSIVE))
 		return false;
 	word = pg_atomic_read_u64(&generator->word);
 	now = GetCurrentTimestamp();
-	if (plan(word, now, &next) == PLAN_MOVE)
+	if (plan(word, now, &next) == PLAN_MOVE && is_reserved(next))
 	{
 		/* Claims change the number meanwhile, and so perhaps the start. */
 		do
@@ -425,6 +721,8 @@ move_word(int64 *id)
 	}
 	LWLockRelease(generator->lock);
 
+	if (moved && reserve_is_low(next))
+		reserve(next, false);
 	return moved;
 }
 
@@ -440,12 +738,7 @@ snowflake_generate(void)
 	int64		id;
 
 	check_loaded();
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot make a snowflake ID during recovery"),
-				 errdetail("A standby makes no IDs, so that none is made twice when it is promoted."),
-				 errhint("Use the primary server.")));
+	check_not_in_recovery();
 
 	do
 	{

@@ -23,6 +23,7 @@ typedef enum SnowflakeSequenceStart
 extern int	snowflake_sequence_start;
 extern int	snowflake_max_lead; /* ms */
 extern int	snowflake_max_clock_backward;	/* ms */
+extern int	snowflake_reserve_time; /* ms */
 
 extern void snowflake_generator_configure(const SnowflakeScheme *scheme,
 										  int datacenter_id, int worker_id);
@@ -31,5 +32,6 @@ extern void snowflake_generator_attach_shmem(void);
 
 extern const SnowflakeScheme *snowflake_server_scheme(void);
 extern int64 snowflake_generate(void);
+extern void snowflake_set_mark(int64 mark);
 
 #endif							/* SNOWFLAKE_GENERATOR_H */

@@ -44,7 +44,8 @@ static const char *const setting_names[] = {
 	"snowflake.worker_id",
 	"snowflake.sequence_start",
 	"snowflake.max_lead",
-	"snowflake.max_clock_backward"
+	"snowflake.max_clock_backward",
+	"snowflake.reserve_time"
 };
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
@@ -144,6 +145,20 @@ define_settings(void)
 							5000,
 							0,
 							INT_MAX,
+							PGC_SIGHUP,
+							GUC_UNIT_MS,
+							NULL,
+							NULL,
+							NULL);
+
+	DefineCustomIntVariable("snowflake.reserve_time",
+							"How far ahead IDs are reserved durably.",
+							"A busy server flushes WAL for it at most twice in this time, an idle one never. "
+							"After a crash the first ID may wait for what was left of it.",
+							&snowflake_reserve_time,
+							1000,
+							10,
+							60000,
 							PGC_SIGHUP,
 							GUC_UNIT_MS,
 							NULL,

@@ -10,11 +10,15 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
   new_server sql_error start_fails
   start_queries finish_queries
-  fake_clock set_clock
+  fake_clock set_clock start_with_clock
+  mark_of
+  new_ledger note_ids start_clients finish_clients stored_ids first_id
+  kill_postmaster kill_backend
 );
 
 # A server with the extension in database postgres; the rest of the arguments
@@ -137,6 +141,183 @@ sub set_clock
 	printf $handle "%+.3f\n", $seconds;
 	close $handle;
 	rename("$file.new", $file) or die "$file: $!";
+}
+
+# Start a server that lives by the clock of set_clock.
+sub start_with_clock
+{
+	my ($node, %params) = @_;
+
+	local %ENV = (%ENV, fake_clock($node));
+	return $node->start(%params);
+}
+
+# The durable mark of a server, also of a standby.
+sub mark_of
+{
+	my ($node) = @_;
+
+	return $node->safe_psql(
+		'postgres', q{
+		SELECT coalesce(max(remote_lsn - '0/0'), 0)::bigint
+		FROM pg_replication_origin_status WHERE local_id = 65534});
+}
+
+#
+# The ledger: all IDs that any client received, committed or not.  It is kept
+# in eras, as long as a server runs without a break; each ID of an era has to
+# be greater than all of the eras before, and each that a client received
+# greater than the ones that it received before.
+#
+sub new_ledger
+{
+	return {
+		ids => 0,
+		duplicates => 0,
+		falls => 0,
+		last => 0,
+		longest_wait => 0
+	};
+}
+
+# Note the IDs of one era, a list for each client in the order of receipt.
+sub note_ids
+{
+	my ($ledger, @clients) = @_;
+	my %seen;
+	my $greatest = $ledger->{last};
+
+	foreach my $ids (@clients)
+	{
+		my $last = $ledger->{last};
+		foreach my $id (@$ids)
+		{
+			$ledger->{ids}++;
+			$ledger->{duplicates}++ if $seen{$id}++;
+			$ledger->{falls}++ if $id <= $last;
+			$last = $id;
+		}
+		$greatest = $last if $last > $greatest;
+	}
+	$ledger->{last} = $greatest;
+	return;
+}
+
+# Start clients that ask for IDs, in queries, in rows of table t that are
+# committed and in rows that are not, until they lose their connection.
+sub start_clients
+{
+	my ($node, $n) = @_;
+	my $script = $node->basedir . '/client.sql';
+
+	unless (-e $script)
+	{
+		append_to_file(
+			$script, q{
+SELECT snowflake_nextval() FROM generate_series(1, 20);
+INSERT INTO t DEFAULT VALUES RETURNING id;
+BEGIN;
+INSERT INTO t SELECT FROM generate_series(1, 5) RETURNING id;
+ROLLBACK;
+INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
+SELECT pg_sleep(0.001) WHERE false;
+} x 5000);
+	}
+
+	return map {
+		my %client = (out => '', err => '');
+		$client{run} = IPC::Run::start(
+			[
+				'psql', '-XAtq', '-d',
+				$node->connstr('postgres') . ' application_name=client',
+				'-f', $script
+			],
+			'<' => \undef,
+			'>' => \$client{out},
+			'2>' => \$client{err});
+		\%client;
+	} 1 .. $n;
+}
+
+# Wait for clients, and return a list of IDs for each.
+sub finish_clients
+{
+	my @lists;
+
+	foreach my $client (@_)
+	{
+		$client->{run}->finish;
+
+		# The last line may be cut off in the middle.
+		my $complete = substr($client->{out}, 0, 1 + rindex($client->{out}, "\n"));
+		push @lists, [ split /\n/, $complete ];
+	}
+	return @lists;
+}
+
+# All IDs in table t, in their order.
+sub stored_ids
+{
+	my ($node) = @_;
+
+	return [ split /\n/,
+		$node->safe_psql('postgres', 'SELECT id FROM t ORDER BY id') ];
+}
+
+# One ID, and a note of how long it took.
+sub first_id
+{
+	my ($ledger, $node) = @_;
+	my $start = time;
+	my $id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	my $wait = time - $start;
+
+	$ledger->{longest_wait} = $wait if $wait > $ledger->{longest_wait};
+	return $id;
+}
+
+# Kill the postmaster with SIGKILL, and wait until its children noticed.
+sub kill_postmaster
+{
+	my ($node) = @_;
+	my $data = $node->data_dir;
+	my ($shmid) = slurp_file("$data/postmaster.pid") =~ /^ *\d+ +(\d+) *$/m;
+
+	$node->kill9;
+
+	# Nobody may be attached to the shared memory any more.  The lock files go
+	# too, as their process may stay a zombie for long where init is slow.
+	foreach my $i (1 .. 1800)
+	{
+		my ($segment) = grep { (split)[1] eq $shmid } split /\n/,
+		  slurp_file('/proc/sysvipc/shm');
+		if (!defined $segment || (split(' ', $segment))[6] == 0)
+		{
+			unlink "$data/postmaster.pid",
+			  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+			return;
+		}
+		usleep(20_000);
+	}
+	die 'processes of a killed server live on';
+}
+
+# Kill one of the clients' backends with SIGKILL, and wait until the server is
+# back from its recovery.
+sub kill_backend
+{
+	my ($node) = @_;
+	my $pid = $node->safe_psql(
+		'postgres', q{
+		SELECT pid FROM pg_stat_activity
+		WHERE application_name = 'client' AND backend_type = 'client backend'
+		LIMIT 1});
+
+	my $offset = -s $node->logfile;
+	kill 'KILL', $pid;
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
+		$offset);
+	$node->poll_query_until('postgres', 'SELECT true');
 }
 
 1;

@@ -127,7 +127,7 @@ is($wrong, 0, 'and none holds a number twice');
 
 # With a sequence that any machine uses up, nearly all ticks are full.
 $node->append_conf('postgresql.conf',
-	"snowflake.scheme = 'timestamp=41,worker=10,sequence=7'");
+	"snowflake.scheme = 'timestamp=41,worker=15,sequence=7'");
 $node->restart;
 $node->safe_psql('postgres', 'TRUNCATE loads');
 @sessions = start_queries(

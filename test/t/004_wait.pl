@@ -84,7 +84,7 @@ sub check_wait
 	($waiter, $pid) = start_waiter($node, $query);
 	$start = time;
 	$node->stop('fast');
-	cmp_ok(time - $start, '<', 2, "$what does not hold up a fast shutdown");
+	cmp_ok(time - $start, '<', 1, "$what does not hold up a fast shutdown");
 	finish_queries($waiter);
 }
 

@@ -27,7 +27,7 @@ $standby->start;
 $primary->wait_for_catchup($standby);
 
 my $error = sql_error($standby, 'SELECT snowflake_nextval()');
-like($error, qr/ERROR:  25006: cannot make a snowflake ID during recovery/,
+like($error, qr/ERROR:  25006: cannot make snowflake IDs during recovery/,
 	'a standby makes no ID');
 like($error, qr/HINT:  Use the primary server/, 'and says where to ask');
 is( $standby->safe_psql(

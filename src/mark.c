@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * mark.c
+ *	  The durable mark: every ID handed out so far is below it.
+ *
+ * The mark has to survive a crash, reach every physical standby, be written
+ * by any backend in any transaction, read-only ones too, and leave the server
+ * able to recover and to replicate without this module.  PostgreSQL has a
+ * store like that: the progress of replication origins.  It is a table of
+ * 64-bit positions in shared memory, each change of which is WAL-logged and
+ * replayed by the server's own code, and which each checkpoint writes to a
+ * file.  The mark is the position of an origin ID that no row of
+ * pg_replication_origin has: pg_replication_origin_create() gives out the
+ * lowest free ID from 1 on, and this is the highest there is (0xFFFF means
+ * DoNotReplicateId).  It shows in pg_replication_origin_status as local_id
+ * 65534, and takes one of the places that max_replication_slots (since
+ * PostgreSQL 18 max_active_replication_origins) provides.
+ *
+ * A checkpoint may not lose a change whose WAL record is before its redo
+ * point.  It does not: replorigin_advance() inserts the record and changes the
+ * table under one exclusive hold of ReplicationOriginLock, which the
+ * checkpoint takes, shared, after it has determined the redo point.
+ *
+ * src/mark.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "replication/origin.h"
+
+#include "mark.h"
+
+#define MARK_ORIGIN		((RepOriginId) 0xFFFE)
+
+/*
+ * The mark as of now, or 0 if there was none ever.  During recovery it is
+ * that of the WAL replayed so far.
+ */
+uint64
+snowflake_mark_read(void)
+{
+	return replorigin_get_progress(MARK_ORIGIN, false);
+}
+
+static void
+mark_error_context(void *arg)
+{
+	errcontext("making the mark of snowflake IDs durable in replication origin %d",
+			   MARK_ORIGIN);
+}
+
+/*
+ * Write a mark, and return when it is durable.  Without a place for another
+ * replication origin this fails with a message that names the setting.
+ */
+static void
+write_mark(uint64 mark, bool lower)
+{
+	ErrorContextCallback context;
+
+	context.callback = mark_error_context;
+	context.arg = NULL;
+	context.previous = error_context_stack;
+	error_context_stack = &context;
+
+	replorigin_advance(MARK_ORIGIN, mark, InvalidXLogRecPtr, lower, true);
+	XLogFlush(XactLastRecEnd);
+
+	error_context_stack = context.previous;
+}
+
+/*
+ * Raise the mark.  One that is higher already stays.
+ */
+void
+snowflake_mark_raise(uint64 mark)
+{
+	write_mark(mark, false);
+}
+
+/*
+ * Set the mark to what is given, even if that is lower.
+ */
+void
+snowflake_mark_set(uint64 mark)
+{
+	write_mark(mark, true);
+}

@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * mark.h
+ *	  The durable mark: every ID handed out so far is below it.
+ *
+ * src/mark.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_MARK_H
+#define SNOWFLAKE_MARK_H
+
+extern uint64 snowflake_mark_read(void);
+extern void snowflake_mark_raise(uint64 mark);
+extern void snowflake_mark_set(uint64 mark);
+
+#endif							/* SNOWFLAKE_MARK_H */

@@ -1,0 +1,95 @@
+# No ID is handed out again after a crash, with the clock set back besides.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf',
+	join("\n",
+		"shared_preload_libraries = 'snowflake'",
+		'restart_after_crash = on',
+		''));
+my $clock = 0;
+start_with_clock($node);
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+
+my $ledger = new_ledger();
+
+# One life of the server under load, which ends in a way.
+sub live
+{
+	my ($end) = @_;
+	my $first = first_id($ledger, $node);
+	my @clients = start_clients($node, 8);
+
+	usleep(100_000 + rand(300_000));
+	$end->();
+	my @ids = finish_clients(@clients);
+	note_ids($ledger, [$first], @ids);
+	return scalar grep { @$_ } @ids;
+}
+
+sub report
+{
+	my ($what) = @_;
+	my $figures = "$ledger->{ids} IDs";
+
+	is("$ledger->{duplicates} duplicates, $ledger->{falls} falls",
+		'0 duplicates, 0 falls', "$what ($figures)");
+}
+
+my $busy = 0;
+foreach my $round (1 .. 20)
+{
+	$busy += live(sub { kill_postmaster($node) });
+	$clock -= (0, 0.5, 3)[ $round % 3 ];
+	set_clock($node, $clock);
+	start_with_clock($node);
+}
+cmp_ok($busy, '>', 100, 'clients were busy when the server was killed');
+report('20 times kill -9 of the postmaster and a clock set back');
+
+my $before = $ledger->{ids};
+foreach my $round (1 .. 3)
+{
+	live(sub { kill_backend($node) });
+}
+report('kill -9 of a backend');
+
+foreach my $mode ('immediate', 'fast')
+{
+	foreach my $back (0, 3)
+	{
+		live(sub { $node->stop($mode) });
+		$clock -= $back;
+		set_clock($node, $clock);
+		start_with_clock($node);
+	}
+	report("$mode stop");
+}
+
+# What is stored is among what was received, or was lost on the way to the
+# client: nothing was stored twice, as the primary key says.
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) > 1000 AND max(id) <= snowflake_nextval() FROM t'),
+	't',
+	'what is stored is below what comes');
+cmp_ok($ledger->{longest_wait}, '<', 5.5,
+	sprintf('the longest wait for a first ID was %.1f s',
+		$ledger->{longest_wait}));
+$node->stop;
+
+done_testing();

@@ -1,0 +1,102 @@
+# The clock of a running server steps: no ID is handed out twice, and calls
+# wait or fail as the settings say, without a restart.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nsnowflake.max_clock_backward = 4s");
+start_with_clock($node);
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+
+my $ledger = new_ledger();
+my @clients = start_clients($node, 8);
+my $clock = 0;
+my $refused = qr/55000: clock is too far behind the last snowflake ID/;
+
+sub step
+{
+	my ($seconds) = @_;
+	$clock += $seconds;
+	set_clock($node, $clock);
+}
+
+usleep(300_000);
+foreach my $back (0.001, 0.1, 3)
+{
+	step(-$back);
+	my $start = time;
+	my $id = first_id($ledger, $node);
+	cmp_ok(time - $start, '<', $back + 1, "step of -$back s is waited for");
+	usleep(200_000);
+}
+cmp_ok($ledger->{longest_wait}, '>', 2, 'the longest of them took its time');
+
+step(-3600);
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	$refused, 'step of -1 h is refused');
+step(3600);
+ok(first_id($ledger, $node), 'service again as the clock is right');
+usleep(200_000);
+
+my $offset = -s $node->logfile;
+step(3600);
+ok(first_id($ledger, $node), 'step of +1 h is taken');
+$node->wait_for_log(
+	qr/WARNING:  clock leapt ahead by (3599|360\d)\d{3} ms/, $offset);
+like(
+	slurp_file($node->logfile, $offset),
+	qr/DETAIL:  Since .* the wall clock went 36\d{5} ms and the monotonic clock \d+ ms/,
+	'and logged, with both clocks');
+usleep(1_500_000);
+my @warnings = slurp_file($node->logfile, $offset) =~ /clock leapt ahead/g;
+is(scalar(@warnings), 1, 'once');
+step(-3600);
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	$refused, 'the step back after it is refused');
+step(3600);
+ok(first_id($ledger, $node), 'service again as the clock is there again');
+usleep(200_000);
+
+$node->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
+my @received = finish_clients(@clients);
+note_ids($ledger, @received);
+cmp_ok($ledger->{ids}, '>', 10000, 'clients were busy');
+is("$ledger->{duplicates} duplicates, $ledger->{falls} falls",
+	'0 duplicates, 0 falls', "$ledger->{ids} IDs");
+
+# A leap outlives a restart, as the mark has it.
+step(-3600);
+$node->restart;
+my $error = sql_error($node, 'SELECT snowflake_nextval()');
+like($error, qr/55000: next snowflake ID would be below the mark/,
+	'the mark keeps the leap');
+like(
+	$error,
+	qr/DETAIL:  The mark is \d+, \d{4}-.* by this scheme, and the clock reads \d{4}-/,
+	'the detail has the mark and the times');
+like($error, qr/HINT:.*snowflake\.scheme.*snowflake_reset/,
+	'the hint names the causes and the way out');
+$node->append_conf('postgresql.conf', "snowflake.max_lead = '2h'");
+$node->reload;
+$node->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.max_lead') = '2h'");
+cmp_ok(first_id($ledger, $node), '>', $ledger->{last},
+	'max_lead bridges even that');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,240 @@
+# The mark: when it is written, who may change it, what it refuses.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', join("\n",
+		"shared_preload_libraries = 'snowflake'",
+		'snowflake.worker_id = 9',
+		'autovacuum = off',
+		'checkpoint_timeout = 1h',
+		'bgwriter_delay = 10s',
+		''));
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+
+sub next_id
+{
+	return $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+}
+
+sub set_and_restart
+{
+	$node->append_conf('postgresql.conf', join("\n", @_, ''));
+	$node->restart;
+}
+
+# IDs are below the mark, and the mark can be read by a person.
+is(mark_of($node), 0, 'no mark before the first ID');
+my $id = next_id();
+my $mark = mark_of($node);
+cmp_ok($mark, '>', $id, 'the mark is above the first ID');
+is( $node->safe_psql(
+		'postgres',
+		qq{SELECT "timestamp" - (snowflake_parse($id))."timestamp" BETWEEN '0.5 s' AND '1.1 s'
+		   FROM snowflake_parse($mark)}),
+	't',
+	'by about reserve_time');
+
+# How often it is written: pg_waldump counts the records.
+my $records = 0;
+
+sub count_records
+{
+	my ($seconds, $work) = @_;
+	my $start = $node->lsn('insert');
+
+	$work->();
+	my $end = $node->lsn('insert');
+	return 0 if $start eq $end;
+	my ($out, $err);
+	IPC::Run::run(
+		[
+			'pg_waldump', '-p', $node->data_dir . '/pg_wal',
+			'-r', 'ReplicationOrigin', '-s', $start, '-e', $end
+		],
+		'>' => \$out,
+		'2>' => \$err);
+	return scalar(() = $out =~ /ReplicationOrigin/g);
+}
+
+next_id();
+is( count_records(
+		3,
+		sub {
+			sleep 3;
+		}),
+	0,
+	'an idle server writes no mark');
+my $written = count_records(
+	3,
+	sub {
+		$node->safe_psql('postgres',
+			"SET statement_timeout = '4s'; DO \$\$ DECLARE t timestamptz := clock_timestamp() + '3 s'; BEGIN WHILE clock_timestamp() < t LOOP PERFORM snowflake_nextval(); END LOOP; END \$\$"
+		);
+	});
+cmp_ok($written, '<=', 7, "a busy one at most twice per reserve_time ($written in 3 s)");
+cmp_ok($written, '>=', 3, 'and at least once');
+
+# In a READ ONLY transaction, without a transaction ID
+sleep 2;
+is( $node->safe_psql(
+		'postgres', qq{
+		BEGIN READ ONLY;
+		SELECT snowflake_nextval() > $mark, pg_current_xact_id_if_assigned() IS NULL;
+		COMMIT}),
+	't|t',
+	'it is written in a read only transaction');
+cmp_ok(mark_of($node), '>', $mark, 'as was needed');
+
+# Restart with a lower worker ID, and with other fields at the same place
+$id = next_id();
+foreach my $conf (
+	['snowflake.worker_id = 0'],
+	[
+		'snowflake.worker_id = 1023',
+	],
+	[
+		"snowflake.scheme = 'timestamp=41,datacenter=5,worker=5,sequence=12'",
+		'snowflake.worker_id = 3',
+		'snowflake.datacenter_id = 31'
+	],
+	['snowflake.datacenter_id = 0'],
+	[
+		"snowflake.scheme = 'shardingsphere,epoch=2015-01-01'",
+	])
+{
+	set_and_restart(@$conf);
+	my $next = next_id();
+	cmp_ok($next, '>', $id, "IDs rise after a restart with @$conf");
+	$id = $next;
+}
+
+# A scheme by which IDs would fall
+foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
+	'epoch=2015-01-01,timestamp=41,worker=9,sequence=12')
+{
+	set_and_restart("snowflake.scheme = '$scheme'");
+	my $error = sql_error($node, 'SELECT snowflake_nextval()');
+	like(
+		$error,
+		qr/ERROR:  55000: next snowflake ID would be below the mark/,
+		"scheme that makes IDs fall is refused: $scheme");
+	like($error, qr/HINT:.*take back a change of snowflake\.scheme/,
+		'with a hint at the cause');
+}
+
+# The mark stays readable where it is wider than the scheme.
+like(
+	sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/DETAIL:  The mark is \d{18,19}, /,
+	'a mark that is wider than the scheme is shown');
+set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
+cmp_ok(next_id(), '>', $id, 'the old scheme works again');
+
+# snowflake_reset
+$node->safe_psql('postgres', 'CREATE USER alice; CREATE USER bob');
+like(
+	sql_error($node, 'SET ROLE alice; SELECT snowflake_reset(1)'),
+	qr/ERROR:  42501: permission denied for function snowflake_reset/,
+	'reset is not for everyone');
+$node->safe_psql('postgres',
+	'GRANT EXECUTE ON FUNCTION snowflake_reset TO bob');
+like(
+	sql_error($node, 'SELECT snowflake_reset(-1)'),
+	qr/ERROR:  22003: snowflake ID -1 is negative/,
+	'reset to a negative mark is refused');
+set_and_restart(
+	"snowflake.scheme = 'epoch=2015-01-01,timestamp=41,sequence=12'",
+	'snowflake.worker_id = 0');
+like(
+	sql_error($node, 'SELECT snowflake_reset(9007199254740992)'),
+	qr/ERROR:  22003: snowflake ID 9007199254740992 is wider than its scheme/,
+	'and to one that is wider than the scheme');
+is($node->safe_psql('postgres', 'SELECT snowflake_reset(NULL) IS NULL'),
+	't', 'NULL does nothing');
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/below the mark/, 'nothing changed');
+my $offset = -s $node->logfile;
+$mark = mark_of($node);
+my $warning =
+  sql_error($node, 'SET ROLE bob; SELECT snowflake_reset(1000)');
+like(
+	$warning,
+	qr/WARNING:.*mark of snowflake IDs was set from $mark to 1000/,
+	'reset by a grantee warns');
+like($warning, qr/DETAIL:.*may be handed out again/, 'of what it risks');
+like(
+	slurp_file($node->logfile, $offset),
+	qr/WARNING:  mark of snowflake IDs was set from $mark to 1000/,
+	'in the log too');
+is(mark_of($node), 1000, 'the mark is that');
+$id = next_id();
+cmp_ok($id, '<', 9007199254740992, 'IDs of the narrower scheme are made');
+
+# It is durable, and IDs go on above a mark that is set ahead.
+$node->stop('immediate');
+$node->start;
+cmp_ok(next_id(), '>', $id, 'after a crash IDs go on above it');
+my $ahead = next_id() + (3000 << 12) + 5;
+$node->safe_psql('postgres', "SELECT snowflake_reset($ahead)");
+$node->stop('immediate');
+$node->start;
+cmp_ok(next_id(), '>=', $ahead, 'IDs are not below a mark that is set ahead');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(9007199254740991)');
+like(
+	sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: next snowflake ID would be below the mark/,
+	'a mark years ahead is refused');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+ok(next_id(), 'and can be taken back');
+
+# A wait after a crash is no fault of the clock, however small
+# max_clock_backward is.
+set_and_restart('snowflake.reserve_time = 3s',
+	'snowflake.max_clock_backward = 0');
+$id = next_id();
+$node->stop('immediate');
+$node->start;
+cmp_ok(next_id(), '>', $id, 'what is left of the reserve is waited for');
+
+# No place for another replication origin
+set_and_restart('max_replication_slots = 1');
+$node->safe_psql(
+	'postgres', q{
+	SELECT snowflake_reset(0);
+	SELECT pg_replication_origin_create('other')});
+$node->stop;
+unlink $node->data_dir . '/pg_logical/replorigin_checkpoint';
+$node->start;
+$node->safe_psql('postgres',
+	"SELECT pg_replication_origin_advance('other', '0/1')");
+my $error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  53400: .*replication/,
+	'without a place for the mark there is no ID');
+like(
+	$error,
+	qr/HINT:  Increase max_(replication_slots|active_replication_origins)/,
+	'the hint has the setting');
+like($error, qr/CONTEXT:  making the mark of snowflake IDs durable/,
+	'and the context says what for');
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  53400/, 'nor is there a second time');
+set_and_restart('max_replication_slots = 2');
+ok(next_id(), 'with a place there is');
+$node->stop;
+
+done_testing();
