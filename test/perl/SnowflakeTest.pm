@@ -117,7 +117,7 @@ sub fake_clock
 		'/usr/local/lib/faketime/libfaketime.so.1');
 
 	die "libfaketime was not found" unless @found;
-	set_clock($node, 0);
+	set_clock($node, 0) unless -e clock_file($node);
 	return (
 		LD_PRELOAD => $found[0],
 		FAKETIME_TIMESTAMP_FILE => clock_file($node),
@@ -220,22 +220,22 @@ BEGIN;
 INSERT INTO t SELECT FROM generate_series(1, 5) RETURNING id;
 ROLLBACK;
 INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
-SELECT pg_sleep(0.001) WHERE false;
-} x 5000);
+} x 20000);
 	}
 
+	# Files, as a pipe that nobody reads would soon stop the clients.
 	return map {
-		my %client = (out => '', err => '');
-		$client{run} = IPC::Run::start(
+		my $file = $node->basedir . "/client$_";
+		my $run = IPC::Run::start(
 			[
 				'psql', '-XAtq', '-d',
 				$node->connstr('postgres') . ' application_name=client',
 				'-f', $script
 			],
 			'<' => \undef,
-			'>' => \$client{out},
-			'2>' => \$client{err});
-		\%client;
+			'>' => "$file.out",
+			'2>' => "$file.err");
+		{ run => $run, file => "$file.out" };
 	} 1 .. $n;
 }
 
@@ -249,8 +249,8 @@ sub finish_clients
 		$client->{run}->finish;
 
 		# The last line may be cut off in the middle.
-		my $complete = substr($client->{out}, 0, 1 + rindex($client->{out}, "\n"));
-		push @lists, [ split /\n/, $complete ];
+		my $out = slurp_file($client->{file});
+		push @lists, [ split /\n/, substr($out, 0, 1 + rindex($out, "\n")) ];
 	}
 	return @lists;
 }

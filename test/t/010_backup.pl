@@ -64,7 +64,7 @@ sub restored_goes_on
 
 my $first = restored_goes_on('backup', '', 0);
 cmp_ok($first, '>', $last, 'with a right clock nothing at all is repeated');
-restored_goes_on('backup_slow', '', 8);
+restored_goes_on('backup_slow', '', 5);
 $first =
   restored_goes_on('target', "recovery_target_name = 'target'", 0);
 cmp_ok($first, '>', $last,
