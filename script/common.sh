@@ -113,3 +113,47 @@ private_install()
 		done
 	done
 )
+
+# Run a script in a copy of what belongs to the checkout, that the user of the
+# servers can reach, and as that user.  The copy goes away if it succeeds.
+run_in_copy()
+(
+	copy=$(mktemp -d "${TMPDIR:-/tmp}/snowflake.XXXXXX")
+	cd "$top"
+	if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+		git ls-files --cached --others --exclude-standard |
+			while IFS= read -r file; do
+				[ ! -e "$file" ] || printf '%s\n' "$file"
+			done | tar -c -T - | tar -x -C "$copy"
+	else
+		tar -c --exclude=./.quickstart . | tar -x -C "$copy"
+	fi
+	[ "$(id -u)" -ne 0 ] || chown -R "$server_user": "$copy"
+	cd "$copy"
+	if as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" "$@"; then
+		rm -rf "$copy"
+	else
+		status=$?
+		echo "The logs are in $copy/tmp_check." >&2
+		exit "$status"
+	fi
+)
+
+# In the copy: build with warnings as errors, install that privately, and set
+# the environment that the tests expect.
+build_for_tests()
+{
+	cd "$top"
+	rm -rf tmp_check
+	mkdir tmp_check
+	make -s clean
+	make -s COPT='-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror'
+	private_install "$top/tmp_check/install"
+
+	bindir=$top/tmp_check/install$("$PG_CONFIG" --bindir)
+	tests=$(cd "$(dirname "$("$PG_CONFIG" --pgxs)")/../test" && pwd -P)
+	export PATH="$bindir:$PATH"
+	export PG_REGRESS="$tests/regress/pg_regress"
+	export TESTDIR="$top" LC_ALL=C TZ=UTC
+	unset PGHOST PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE PGPASSFILE
+}

@@ -18,7 +18,7 @@ our @EXPORT = qw(
   fake_clock set_clock start_with_clock
   mark_of
   new_ledger note_ids start_clients finish_clients stored_ids first_id
-  kill_postmaster kill_backend
+  kill_postmaster kill_backend live verdict failover
 );
 
 # A server with the extension in database postgres; the rest of the arguments
@@ -318,6 +318,82 @@ sub kill_backend
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
 		$offset);
 	$node->poll_query_until('postgres', 'SELECT true');
+}
+
+# One life of a server under load, which ends in a way.  Returns how many
+# clients got IDs.
+sub live
+{
+	my ($ledger, $node, $end) = @_;
+	my $first = first_id($ledger, $node);
+	my @clients = start_clients($node, 8);
+
+	usleep(100_000 + rand(300_000));
+	$end->();
+	my @ids = finish_clients(@clients);
+	note_ids($ledger, [$first], @ids);
+	return scalar grep { @$_ } @ids;
+}
+
+# A primary dies under load and its standby, whose clock is behind, takes over
+# and dies too.  The ledger has the rows that reached the standby and the IDs
+# that it made.  Returns the primary's IDs, the rows, the standby's mark at its
+# promotion and its first ID.
+sub failover
+{
+	my ($ledger, $name, $back, $synchronous) = @_;
+	my $primary = PostgreSQL::Test::Cluster->new("primary_$name");
+	my %result;
+
+	$primary->init(allows_streaming => 1);
+	$primary->append_conf('postgresql.conf',
+		"shared_preload_libraries = 'snowflake'");
+	$primary->start;
+	$primary->safe_psql(
+		'postgres', q{
+		CREATE EXTENSION snowflake;
+		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+	$primary->backup('backup');
+
+	my $standby = PostgreSQL::Test::Cluster->new("standby_$name");
+	$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+	set_clock($standby, -$back);
+	start_with_clock($standby);
+	if ($synchronous)
+	{
+		$primary->append_conf('postgresql.conf',
+			"synchronous_standby_names = '*'");
+		$primary->reload;
+		$primary->poll_query_until('postgres',
+			"SELECT sync_state = 'sync' FROM pg_stat_replication")
+		  or die 'the standby did not become synchronous';
+	}
+
+	my @clients = start_clients($primary, 8);
+	usleep(500_000 + rand(500_000));
+	$result{while_standby} =
+	  sql_error($standby, 'SELECT snowflake_nextval()');
+	kill_postmaster($primary);
+	$standby->promote;
+	$result{received} = [ finish_clients(@clients) ];
+
+	$result{stored} = stored_ids($standby);
+	$result{mark} = mark_of($standby);
+	note_ids($ledger, $result{stored});
+	$result{first} = first_id($ledger, $standby);
+	@clients = start_clients($standby, 8);
+	usleep(300_000);
+	$standby->stop('immediate');
+	note_ids($ledger, [ $result{first} ], finish_clients(@clients));
+	return %result;
+}
+
+# What the ledger says, to be compared with '0 duplicates, 0 falls'.
+sub verdict
+{
+	my ($ledger) = @_;
+
+	return "$ledger->{duplicates} duplicates, $ledger->{falls} falls";
 }
 
 1;

@@ -20,6 +20,7 @@ $node->append_conf(
 		'autovacuum = off',
 		'checkpoint_timeout = 1h',
 		'bgwriter_delay = 10s',
+		'wal_writer_delay = 10s',
 		''));
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
@@ -86,6 +87,53 @@ my $written = count_records(
 	});
 cmp_ok($written, '<=', 7, "a busy one at most twice per reserve_time ($written in 3 s)");
 cmp_ok($written, '>=', 3, 'and at least once');
+
+# It is flushed before the ID is handed out, and by nobody else: nothing is
+# committed here, and the WAL writer sleeps.
+sleep 2;
+is( $node->safe_psql(
+		'postgres', q{
+		BEGIN;
+		SELECT pg_current_wal_insert_lsn() AS before \gset
+		SELECT snowflake_nextval() AS id \gset
+		SELECT :'before'::pg_lsn < pg_current_wal_flush_lsn();
+		COMMIT}),
+	't',
+	'the mark is flushed before the ID is handed out');
+
+# Nor does any of many backends get an ID that is not below the mark, while
+# another is about to write it: all of them ask at once, each time after a pause
+# that is longer than what is reserved.
+$node->append_conf('postgresql.conf', 'snowflake.reserve_time = 10ms');
+$node->reload;
+$node->safe_psql('postgres', 'CREATE TABLE too_high (id bigint, mark bigint)');
+my $query = q{
+	DO $$
+	DECLARE
+		id bigint;
+		mark bigint;
+	BEGIN
+		FOR i IN 1 .. 100 LOOP
+			PERFORM pg_sleep(0.03 - extract(epoch FROM clock_timestamp()) % 0.03);
+			FOR j IN 1 .. 10 LOOP
+				id := snowflake_nextval();
+				SELECT remote_lsn - '0/0' INTO mark
+				FROM pg_show_replication_origin_status()
+					 s(local_id, external_id, remote_lsn, local_lsn)
+				WHERE local_id = 65534;
+				IF id >= mark THEN
+					INSERT INTO too_high VALUES (id, mark);
+				END IF;
+			END LOOP;
+		END LOOP;
+	END
+	$$};
+is(finish_queries(start_queries($node, ($query) x 16)),
+	16, 'many backends make IDs, with a short reserve');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM too_high'),
+	0, 'all of them are below the mark');
+$node->append_conf('postgresql.conf', 'snowflake.reserve_time = 1s');
+$node->reload;
 
 # In a READ ONLY transaction, without a transaction ID
 sleep 2;

@@ -57,8 +57,8 @@ sub restored_goes_on
 	usleep(300_000);
 	$restored->stop('immediate');
 	note_ids($ledger, [$first], finish_clients(@clients));
-	is("$ledger->{duplicates} duplicates, $ledger->{falls} falls",
-		'0 duplicates, 0 falls', "$what: $ledger->{ids} IDs");
+	is(verdict($ledger), '0 duplicates, 0 falls',
+		"$what: $ledger->{ids} IDs");
 	return $first;
 }
 
