@@ -36,4 +36,6 @@ check:
 else
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(srcdir)/src/*.h)
 endif

@@ -10,7 +10,7 @@ LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_nextval() IS
 'new snowflake ID by the server''s scheme (snowflake.scheme), greater than all this server made before; '
-'55000 if the clock is too far behind, 25006 on a standby';
+'55000 if the clock is too far behind, 25006 on a standby, 2200H if the timestamp field is used up, 53400 without a place for the mark';
 
 CREATE FUNCTION snowflake_parse(
     id bigint,

@@ -36,4 +36,3 @@ ALTER SYSTEM SET snowflake.sequence_start = 'one';
 ALTER SYSTEM SET snowflake.max_lead = -1;
 ALTER SYSTEM SET snowflake.max_lead = '1 fortnight';
 ALTER SYSTEM SET snowflake.max_clock_backward = -1;
-ALTER SYSTEM SET snowflake.workerid = 1;

@@ -16,6 +16,25 @@
 #error "snowflake needs PostgreSQL 15 or later"
 #endif
 
+/* Where MAX_BACKENDS is. */
+#if PG_VERSION_NUM >= 180000
+#include "storage/procnumber.h"
+#else
+#include "postmaster/postmaster.h"
+#endif
+
+/* Where the macros for variable-length values are. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* Before the return type of a function that does not return. */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_noreturn	pg_noreturn
+#else
+#define snowflake_noreturn	pg_attribute_noreturn()
+#endif
+
 /*
  * Since 17 an extension's wait events have names of their own; before, all of
  * them show as Extension.

@@ -9,12 +9,14 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "common/int.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "generator.h"
 #include "scheme.h"
 

@@ -72,6 +72,7 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "common/int.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -87,14 +88,19 @@
 #include "generator.h"
 #include "mark.h"
 
-/* MAX_BACKENDS, which is not exported, is 2^18 - 1. */
-#define MAX_BACKENDS_BITS 18
+/* Bits of a number that have room for one late claim of each backend. */
+#define LATE_CLAIM_BITS 18
+StaticAssertDecl(MAX_BACKENDS < (1 << LATE_CLAIM_BITS),
+				 "late claims of all backends must not carry into the tick");
 
 /* The longest sleep before the clock is looked at again. */
 #define MAX_NAP_US	INT64CONST(100000)
 
 /* The longest wait before another backend's reserving is looked at again. */
 #define MAX_RESERVE_WAIT_MS 100
+
+/* The most that is reserved for the sake of a slow disk. */
+#define MAX_RESERVE_US	INT64CONST(60000000)
 
 /* Wall clock against monotonic clock: a difference above this is a leap. */
 #define CLOCK_LEAP_US	INT64CONST(1000000)
@@ -112,8 +118,11 @@ typedef struct Generator
 	LWLock	   *lock;			/* protects the word's tick */
 
 	/*
-	 * Ticks below this one are reserved: the durable mark is not below its
-	 * first ID.  Changed with the reserve lock held.
+	 * The word may move to ticks below this one: they are reserved, as the
+	 * durable mark is above all their IDs.  (Right after the mark was read it
+	 * may be in the middle of the last of them; but the word was lifted to
+	 * that tick's end, so none of its IDs can be had.)  Changed with the
+	 * reserve lock held.
 	 */
 	pg_atomic_uint64 reserved;
 
@@ -128,6 +137,7 @@ typedef struct Generator
 
 	/* The rest is protected by the reserve lock. */
 	bool		mark_known;		/* was the mark read since the start? */
+	int64		flush_us;		/* how long the last write of it took */
 	TimestampTz wall_clock;		/* both clocks when reserving last, */
 	instr_time	monotonic_clock;	/* or 0 */
 } Generator;
@@ -138,7 +148,8 @@ typedef struct Layout
 	SnowflakeScheme scheme;
 	TimestampTz epoch;			/* start of tick 0 */
 	int64		tick_us;		/* length of a tick */
-	int64		last_tick;		/* the last one that can be used */
+	int64		base_tick;		/* the first one that can be used */
+	int64		last_tick;		/* the last one */
 	int			number_bits;	/* bits of the word below the tick */
 	uint64		number_limit;	/* the first number that is too high */
 	int64		constant;		/* datacenter and worker ID in place */
@@ -173,28 +184,33 @@ snowflake_generator_configure(const SnowflakeScheme *scheme,
 {
 	int			sequence_bits = scheme->width[SNOWFLAKE_SEQUENCE];
 	int64		last_tick;
+	int64		span;
 
 	layout.scheme = *scheme;
 	layout.epoch = (scheme->epoch_ms -
 					(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
 					(USECS_PER_DAY / 1000)) * 1000;
 	layout.tick_us = scheme->tick_ms * 1000;
-	layout.number_bits = Max(sequence_bits, MAX_BACKENDS_BITS) + 1;
+	layout.number_bits = Max(sequence_bits, LATE_CLAIM_BITS) + 1;
 	layout.number_limit = UINT64CONST(1) << sequence_bits;
 	layout.constant =
 		snowflake_field_put(scheme, SNOWFLAKE_DATACENTER, datacenter_id) |
 		snowflake_field_put(scheme, SNOWFLAKE_WORKER, worker_id);
 
 	/*
-	 * The last tick is the field's, unless the word or a timestamptz ends
-	 * before.  The word has at least 45 bits for the tick where the sequence
-	 * is narrower than 18 bits, and room for every tick otherwise.
+	 * The word counts ticks from the epoch, or from 2000 where that is later:
+	 * it has at least 45 bits for them where the sequence is narrower than 18
+	 * bits, and room for every tick otherwise.
 	 */
+	layout.base_tick = layout.epoch < 0 ? -layout.epoch / layout.tick_us : 0;
+
+	/* The last tick is the field's, unless word or timestamptz end before. */
 	last_tick = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
-	last_tick = Min(last_tick,
+	last_tick = Min(last_tick, layout.base_tick +
 					(INT64CONST(1) << (64 - layout.number_bits)) - 1);
-	last_tick = Min(last_tick,
-					(END_TIMESTAMP - 1 - layout.epoch) / layout.tick_us);
+	if (pg_sub_s64_overflow(END_TIMESTAMP - 1, layout.epoch, &span))
+		span = PG_INT64_MAX;
+	last_tick = Min(last_tick, span / layout.tick_us - 1);
 	layout.last_tick = last_tick;
 }
 
@@ -209,7 +225,7 @@ snowflake_generator_request_shmem(void)
 static inline int64
 word_tick(uint64 word)
 {
-	return (int64) (word >> layout.number_bits);
+	return (int64) (word >> layout.number_bits) + layout.base_tick;
 }
 
 static inline uint64
@@ -221,14 +237,14 @@ word_number(uint64 word)
 static inline uint64
 make_word(int64 tick, uint64 number)
 {
-	return ((uint64) tick << layout.number_bits) | number;
+	return ((uint64) (tick - layout.base_tick) << layout.number_bits) | number;
 }
 
 /* A word that nothing was claimed from, and nothing can be. */
 static inline uint64
 empty_word(void)
 {
-	return make_word(0, layout.number_limit);
+	return make_word(layout.base_tick, layout.number_limit);
 }
 
 /* Are there numbers left in the word's tick? */
@@ -279,6 +295,7 @@ snowflake_generator_attach_shmem(void)
 			&GetNamedLWLockTranche(RESERVE_TRANCHE_NAME)->lock;
 		ConditionVariableInit(&generator->reserve_done);
 		generator->mark_known = false;
+		generator->flush_us = 0;
 		generator->wall_clock = 0;
 	}
 }
@@ -293,23 +310,7 @@ check_loaded(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("snowflake must be loaded via shared_preload_libraries"),
-				 errhint("Have this line in postgresql.conf and restart the server: shared_preload_libraries = '%s%ssnowflake'",
-						 shared_preload_libraries_string,
-						 *shared_preload_libraries_string ? "," : "")));
-}
-
-/*
- * Fail if this server is a standby: none of its IDs could be made durable.
- */
-static inline void
-check_not_in_recovery(void)
-{
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot make snowflake IDs during recovery"),
-				 errdetail("A standby makes none, so that none is made twice when it is promoted."),
-				 errhint("Use the primary server.")));
+				 errhint("Have a line like this in postgresql.conf and restart the server: shared_preload_libraries = 'snowflake'")));
 }
 
 const SnowflakeScheme *
@@ -317,6 +318,37 @@ snowflake_server_scheme(void)
 {
 	check_loaded();
 	return &layout.scheme;
+}
+
+/*
+ * May the word move to a tick?
+ */
+static inline bool
+is_reserved(int64 tick)
+{
+	return tick < (int64) pg_atomic_read_u64(&generator->reserved);
+}
+
+/*
+ * How many ticks to reserve.
+ */
+static inline int64
+reserve_ticks(void)
+{
+	int64		reserve_us = (int64) snowflake_reserve_time * 1000;
+
+	return (reserve_us + layout.tick_us - 1) / layout.tick_us;
+}
+
+/*
+ * Should more ticks be reserved before all are in use?
+ */
+static inline bool
+reserve_is_low(int64 tick)
+{
+	int64		left = (int64) pg_atomic_read_u64(&generator->reserved) - tick;
+
+	return left <= reserve_ticks() / 2;
 }
 
 /*
@@ -329,7 +361,7 @@ plan(uint64 word, TimestampTz now, int64 *next)
 	int64		tick = word_tick(word);
 	int64		latest_tick;
 
-	if (now < layout.epoch)
+	if (now < tick_start(layout.base_tick))
 		return PLAN_BEFORE_EPOCH;
 
 	*next = Max((now - layout.epoch) / layout.tick_us,
@@ -359,7 +391,7 @@ start_number(uint64 previous)
 		!numbers_left(previous))
 		return 0;
 	return pg_prng_uint64(&pg_global_prng_state) &
-		(layout.number_limit / 2 - 1);
+		(Max(layout.number_limit / 2, 2) - 1);
 }
 
 /*
@@ -408,7 +440,7 @@ wait_for_sequence(int64 next, TimestampTz now)
  * Fail, as the clock is too far behind the last ID or behind the mark, below
  * which are all IDs that were made before the server's start.
  */
-static void
+snowflake_noreturn static void
 fail_clock_behind(int64 tick, TimestampTz now, bool is_mark)
 {
 	const char *clock_time = pstrdup(timestamptz_to_str(now));
@@ -420,11 +452,11 @@ fail_clock_behind(int64 tick, TimestampTz now, bool is_mark)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("next snowflake ID would be below the mark, and so perhaps one made before"),
-				 errdetail("The mark is " UINT64_FORMAT ", %s by this scheme, and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+				 errdetail("The mark is " UINT64_FORMAT ", IDs above it begin at %s by this scheme, and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms, snowflake.max_lead %d ms and snowflake.reserve_time %d ms.",
 						   snowflake_mark_read(), last_time, clock_time,
 						   behind_ms, snowflake_max_clock_backward,
-						   snowflake_max_lead),
-				 errhint("Set the server's clock right, or take back a change of snowflake.scheme that makes IDs smaller. If a wrong clock drove the mark ahead, see snowflake_reset().")));
+						   snowflake_max_lead, snowflake_reserve_time),
+				 errhint("Set the server's clock right, take back a change of snowflake.scheme that makes IDs smaller, or raise snowflake.max_lead to bridge the difference. If a wrong clock drove the mark ahead, see snowflake_reset().")));
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -432,7 +464,7 @@ fail_clock_behind(int64 tick, TimestampTz now, bool is_mark)
 				 errdetail("The last ID's timestamp is %s and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
 						   last_time, clock_time, behind_ms,
 						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Set the server's clock right, or wait until it has passed the last ID's timestamp. If a wrong clock drove the IDs ahead, see snowflake_reset().")));
+				 errhint("Set the server's clock right, wait until it has passed the last ID's timestamp, or raise snowflake.max_lead to bridge the difference. If a wrong clock drove the IDs ahead, see snowflake_reset().")));
 }
 
 /*
@@ -444,13 +476,13 @@ wait_for_clock(int64 tick, TimestampTz now)
 {
 	static uint32 wait_event = 0;
 	TimestampTz until = tick_start(tick) - max_lead_us();
-	int64		longest_ms = snowflake_max_clock_backward;
-	bool		is_mark = tick < pg_atomic_read_u64(&generator->first_tick);
+	int64		longest = (int64) snowflake_max_clock_backward * 1000;
+	bool		is_mark = tick < (int64) pg_atomic_read_u64(&generator->first_tick);
 
-	/* The reserve of a crashed server is no fault of the clock. */
+	/* What was left of the reserve is no fault of the clock. */
 	if (is_mark)
-		longest_ms += snowflake_reserve_time;
-	if (until - now > longest_ms * 1000)
+		longest += reserve_ticks() * layout.tick_us;
+	if (until - now > longest)
 		fail_clock_behind(tick, now, is_mark);
 
 	if (wait_event == 0)
@@ -458,25 +490,25 @@ wait_for_clock(int64 tick, TimestampTz now)
 	nap(until, now, wait_event);
 }
 
-static void
+snowflake_noreturn static void
 fail_before_epoch(TimestampTz now)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("clock is before the epoch of the snowflake scheme"),
-			 errdetail("The clock reads %s and the epoch is %s.",
+			 errdetail("The clock reads %s and the first ID can be made at %s.",
 					   pstrdup(timestamptz_to_str(now)),
-					   pstrdup(timestamptz_to_str(layout.epoch))),
+					   pstrdup(timestamptz_to_str(tick_start(layout.base_tick)))),
 			 errhint("Set the server's clock right, or give snowflake.scheme an earlier epoch.")));
 }
 
-static void
+snowflake_noreturn static void
 fail_used_up(TimestampTz now)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 			 errmsg("timestamp field of the snowflake scheme is used up"),
-			 errdetail("The clock reads %s and the field ended at %s.",
+			 errdetail("The clock reads %s and the field ends at %s.",
 					   pstrdup(timestamptz_to_str(now)),
 					   pstrdup(timestamptz_to_str(tick_start(layout.last_tick + 1)))),
 			 errhint("Set the server's clock right, or give snowflake.scheme a wider timestamp field.")));
@@ -491,16 +523,16 @@ recover_mark(void)
 {
 	uint64		mark = snowflake_mark_read();
 	int			shift = layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
-	uint64		tick = mark >> shift;
+	int64		tick = (int64) (mark >> shift);
 	uint64		word;
 
 	/* The first tick whose IDs are all at or above the mark. */
-	if ((tick << shift) != mark)
+	if (((uint64) tick << shift) != mark)
 		tick++;
 	/* A mark above all IDs of the scheme leaves none of them. */
 	tick = Min(tick, layout.last_tick + 1);
 
-	if (tick > 0)
+	if (tick > layout.base_tick)
 	{
 		uint64		lifted = make_word(tick - 1, layout.number_limit);
 
@@ -518,107 +550,96 @@ recover_mark(void)
 }
 
 /*
- * May the word move to a tick?
- */
-static inline bool
-is_reserved(int64 tick)
-{
-	return tick < (int64) pg_atomic_read_u64(&generator->reserved);
-}
-
-/*
- * How many ticks to reserve.  With two at least, the next one can be reserved
- * while the one before is in use.
- */
-static int64
-reserve_ticks(void)
-{
-	int64		reserve_us = (int64) snowflake_reserve_time * 1000;
-
-	return Max((reserve_us + layout.tick_us - 1) / layout.tick_us, 2);
-}
-
-/*
- * Should more ticks be reserved before all are in use?
- */
-static inline bool
-reserve_is_low(int64 tick)
-{
-	int64		left = pg_atomic_read_u64(&generator->reserved) - tick;
-
-	return left <= reserve_ticks() / 2;
-}
-
-/*
  * How much farther the wall clock went than the monotonic clock since this was
  * asked last, in microseconds, and the way of the wall clock.  The reserve
  * lock is held.
  */
 static int64
-clock_leap(int64 *wall_way)
+clock_leap(TimestampTz wall_now, instr_time monotonic_now, int64 *wall_way)
 {
 	TimestampTz wall_before = generator->wall_clock;
-	instr_time	way;
+	instr_time	way = monotonic_now;
 
-	generator->wall_clock = GetCurrentTimestamp();
-	INSTR_TIME_SET_CURRENT(way);
+	INSTR_TIME_SUBTRACT(way, generator->monotonic_clock);
+	generator->wall_clock = wall_now;
+	generator->monotonic_clock = monotonic_now;
 	if (wall_before == 0)
-	{
-		generator->monotonic_clock = way;
 		return 0;
-	}
-	else
-	{
-		instr_time	before = generator->monotonic_clock;
-
-		generator->monotonic_clock = way;
-		INSTR_TIME_SUBTRACT(way, before);
-		*wall_way = generator->wall_clock - wall_before;
-		return *wall_way - (int64) INSTR_TIME_GET_MICROSEC(way);
-	}
+	*wall_way = wall_now - wall_before;
+	return *wall_way - (int64) INSTR_TIME_GET_MICROSEC(way);
 }
 
 /*
- * Reserve ticks from the given one on: make a mark above them durable, before
- * IDs of them are handed out.  Only if required is this waited for where
- * another backend does it; the caller looks at the result itself, and finds
- * the word lifted if the mark was read for the first time.
+ * Get the reserve lock, or, if another backend has it, return false: at once,
+ * or if required after that backend is done.  That is waited for on a
+ * condition variable, so that it can be cancelled.  Whoever fails while it
+ * holds the lock wakes nobody, therefore the wait is short.
  */
-static void
-reserve(int64 tick, bool required)
+static bool
+get_reserve_lock(bool required)
 {
 	static uint32 wait_event = 0;
-	int64		leap = 0;
-	int64		wall_way = 0;
+	bool		acquired;
+
+	acquired = LWLockConditionalAcquire(generator->reserve_lock, LW_EXCLUSIVE);
+	if (acquired || !required)
+		return acquired;
 
 	if (wait_event == 0)
 		wait_event = snowflake_wait_event("SnowflakeReserve");
 
-	while (!LWLockConditionalAcquire(generator->reserve_lock, LW_EXCLUSIVE))
-	{
-		if (!required)
-			return;
+	ConditionVariablePrepareToSleep(&generator->reserve_done);
+	acquired = LWLockConditionalAcquire(generator->reserve_lock, LW_EXCLUSIVE);
+	if (!acquired)
 		(void) ConditionVariableTimedSleep(&generator->reserve_done,
 										   MAX_RESERVE_WAIT_MS, wait_event);
-		if (is_reserved(tick))
-		{
-			ConditionVariableCancelSleep();
-			return;
-		}
-	}
-	if (required)
-		ConditionVariableCancelSleep();
+	ConditionVariableCancelSleep();
+	return acquired;
+}
 
+/*
+ * Reserve more ticks: make a mark above them durable, before IDs of them are
+ * handed out.  If another backend is about to do it, this is waited for only if
+ * required.  In any case the caller has to look at the word again: it is lifted
+ * when the mark is read for the first time.
+ *
+ * A disk that needs longer to flush than a reserve lasts would leave nothing of
+ * it to use, so what is reserved lasts for at least two flushes like the last.
+ */
+static void
+reserve(bool required)
+{
+	int64		leap = 0;
+	int64		wall_way = 0;
+	TimestampTz now;
+	int64		next;
+	Plan		what;
+
+	if (!get_reserve_lock(required))
+		return;
+
+	now = GetCurrentTimestamp();
+	what = plan(pg_atomic_read_u64(&generator->word), now, &next);
 	if (!generator->mark_known)
 		recover_mark();
-	else if (reserve_is_low(tick))
+	else if ((what == PLAN_CLAIM || what == PLAN_MOVE) && reserve_is_low(next))
 	{
-		int64		end = Min(tick + reserve_ticks(), layout.last_tick + 1);
+		instr_time	start;
+		instr_time	took;
+		int64		flushes = 2 * generator->flush_us / layout.tick_us + 1;
+		int64		end = next + Max(reserve_ticks(),
+									 Min(flushes, MAX_RESERVE_US / layout.tick_us));
 
-		leap = clock_leap(&wall_way);
+		end = Min(end, layout.last_tick + 1);
+		INSTR_TIME_SET_CURRENT(start);
 		snowflake_mark_raise((uint64) end <<
 							 layout.scheme.shift[SNOWFLAKE_TIMESTAMP]);
 		pg_atomic_write_u64(&generator->reserved, end);
+
+		INSTR_TIME_SET_CURRENT(took);
+		INSTR_TIME_SUBTRACT(took, start);
+		generator->flush_us = INSTR_TIME_GET_MICROSEC(took);
+		leap = clock_leap(now, start, &wall_way);
 	}
 
 	LWLockRelease(generator->reserve_lock);
@@ -626,11 +647,12 @@ reserve(int64 tick, bool required)
 
 	if (leap > CLOCK_LEAP_US)
 		ereport(WARNING,
-				(errmsg("clock leapt ahead by " INT64_FORMAT " ms",
+				(errcode(ERRCODE_WARNING),
+				 errmsg("clock leapt ahead by " INT64_FORMAT " ms",
 						leap / 1000),
 				 errdetail("Since snowflake IDs were reserved last, the wall clock went " INT64_FORMAT " ms and the monotonic clock " INT64_FORMAT " ms.",
 						   wall_way / 1000, (wall_way - leap) / 1000),
-				 errhint("IDs keep this lead from now on: if the clock is set back, they wait for it or fail.")));
+				 errhint("After a suspended machine was resumed this is in order. Otherwise check the clock: IDs have followed it, and wait or fail if it is set back.")));
 }
 
 /*
@@ -642,15 +664,22 @@ snowflake_set_mark(int64 mark)
 	uint64		before;
 
 	check_loaded();
-	check_not_in_recovery();
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot set the mark of snowflake IDs during recovery"),
+				 errhint("Use the primary server; its mark is replicated.")));
 
 	LWLockAcquire(generator->reserve_lock, LW_EXCLUSIVE);
 	before = snowflake_mark_read();
 
-	/* Nothing is handed out from here until somebody has read the mark. */
+	/*
+	 * Nothing is handed out from here until somebody has read the mark.  Claims
+	 * go on meanwhile, so the word is changed by an atomic operation.
+	 */
 	LWLockAcquire(generator->lock, LW_EXCLUSIVE);
 	pg_atomic_write_u64(&generator->reserved, 0);
-	pg_atomic_exchange_u64(&generator->word, empty_word());
+	(void) pg_atomic_exchange_u64(&generator->word, empty_word());
 	LWLockRelease(generator->lock);
 	generator->mark_known = false;
 
@@ -659,7 +688,8 @@ snowflake_set_mark(int64 mark)
 	ConditionVariableBroadcast(&generator->reserve_done);
 
 	ereport(WARNING,
-			(errmsg("mark of snowflake IDs was set from " UINT64_FORMAT " to " INT64_FORMAT,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("mark of snowflake IDs was set from " UINT64_FORMAT " to " INT64_FORMAT,
 					before, mark),
 			 errdetail("IDs at or above the new mark that were handed out before may be handed out again.")));
 }
@@ -692,15 +722,13 @@ move_word(int64 *id)
 			return false;
 		case PLAN_BEFORE_EPOCH:
 			fail_before_epoch(now);
-			break;
 		case PLAN_USED_UP:
 			fail_used_up(now);
-			break;
 	}
 
 	if (!is_reserved(next))
 	{
-		reserve(next, true);
+		reserve(true);
 		return false;
 	}
 
@@ -722,7 +750,7 @@ move_word(int64 *id)
 	LWLockRelease(generator->lock);
 
 	if (moved && reserve_is_low(next))
-		reserve(next, false);
+		reserve(false);
 	return moved;
 }
 
@@ -738,12 +766,21 @@ snowflake_generate(void)
 	int64		id;
 
 	check_loaded();
-	check_not_in_recovery();
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot make snowflake IDs during recovery"),
+				 errdetail("A standby makes none, so that none is made twice when it is promoted."),
+				 errhint("Use the primary server.")));
 
 	do
 	{
-		uint64		word = pg_atomic_read_u64(&generator->word);
-		int64		lead = tick_start(word_tick(word)) - GetCurrentTimestamp();
+		uint64		word;
+		int64		lead;
+
+		CHECK_FOR_INTERRUPTS();
+		word = pg_atomic_read_u64(&generator->word);
+		lead = tick_start(word_tick(word)) - GetCurrentTimestamp();
 
 		/* As plan() would say, but without its divisions. */
 		if (numbers_left(word) &&

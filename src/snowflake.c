@@ -153,7 +153,7 @@ define_settings(void)
 
 	DefineCustomIntVariable("snowflake.reserve_time",
 							"How far ahead IDs are reserved durably.",
-							"A busy server flushes WAL for it at most twice in this time, an idle one never. "
+							"A busy server flushes WAL for it at most twice in this time (more often only while IDs run ahead of the clock), an idle one never. "
 							"After a crash the first ID may wait for what was left of it.",
 							&snowflake_reserve_time,
 							1000,

@@ -87,7 +87,7 @@ like($error, qr/55000: next snowflake ID would be below the mark/,
 	'the mark keeps the leap');
 like(
 	$error,
-	qr/DETAIL:  The mark is \d+, \d{4}-.* by this scheme, and the clock reads \d{4}-/,
+	qr/DETAIL:  The mark is \d+, IDs above it begin at \d{4}-.* by this scheme, and the clock reads \d{4}-/,
 	'the detail has the mark and the times');
 like($error, qr/HINT:.*snowflake\.scheme.*snowflake_reset/,
 	'the hint names the causes and the way out');

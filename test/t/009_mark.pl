@@ -257,8 +257,35 @@ $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>', $id, 'what is left of the reserve is waited for');
 
+# Nor are ticks that are longer than that.
+set_and_restart(
+	"snowflake.scheme = 'epoch=2015-01-01,tick=2s,timestamp=41,sequence=12'",
+	'snowflake.reserve_time = 10ms');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+$id = next_id();
+$node->restart;
+cmp_ok(next_id(), '>', $id, 'a long tick is waited for after a restart');
+
+# A disk that needs ten times reserve_time for each flush is slow, but IDs are
+# made: commit_delay makes it so.
+set_and_restart(
+	"snowflake.scheme = 'shardingsphere,epoch=2015-01-01'",
+	'fsync = on',
+	'commit_siblings = 0',
+	'commit_delay = 100000');
+ok( $node->psql(
+		'postgres',
+		"SET statement_timeout = '20s'; SELECT snowflake_nextval() FROM generate_series(1, 10000)"
+	) == 0,
+	'flushes that are slower than a reserve hold up nobody for ever');
+set_and_restart('commit_delay = 0');
+
 # No place for another replication origin
-set_and_restart('max_replication_slots = 1');
+my $places =
+  $node->pg_version >= 18
+  ? 'max_active_replication_origins'
+  : 'max_replication_slots';
+set_and_restart("$places = 1");
 $node->safe_psql(
 	'postgres', q{
 	SELECT snowflake_reset(0);
@@ -275,13 +302,13 @@ like(
 	'without a place for the mark there is no ID');
 like(
 	$error,
-	qr/HINT:  Increase max_(replication_slots|active_replication_origins)/,
+	qr/HINT:  Increase "?max_(replication_slots|active_replication_origins)/,
 	'the hint has the setting');
 like($error, qr/CONTEXT:  making the mark of snowflake IDs durable/,
 	'and the context says what for');
 like(sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  53400/, 'nor is there a second time');
-set_and_restart('max_replication_slots = 2');
+set_and_restart("$places = 2");
 ok(next_id(), 'with a place there is');
 $node->stop;
 
