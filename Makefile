@@ -18,7 +18,7 @@ EXTENSION = snowflake
 DATA = snowflake--1.0.sql
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme nextval usage settings uuid
+REGRESS = scheme ids nextval usage settings uuid convert
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

@@ -13,6 +13,7 @@
 #include "common/int.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -20,29 +21,49 @@
 #include "generator.h"
 #include "scheme.h"
 
-/* Columns of snowflake_parse(). */
+/* Columns of snowflake_parse() and snowflake_schemes(). */
 #define PARSE_NCOLUMNS	4
+#define SCHEMES_NCOLUMNS	6
 
-/* What the calls of snowflake_parse() in one place of a query share. */
-typedef struct ParseCache
+/* What the calls of a function from one place of a query share. */
+typedef struct CallCache
 {
-	TupleDesc	tupdesc;
+	TupleDesc	tupdesc;		/* NULL: not looked up */
 	text	   *scheme_text;	/* NULL: none was read */
 	SnowflakeScheme scheme;		/* read from scheme_text */
-} ParseCache;
+} CallCache;
+
+/* A block of IDs that snowflake_nextval(count) is handing out. */
+typedef struct Block
+{
+	int			wanted;			/* IDs not taken from the generator yet */
+	int			left;			/* IDs taken, but not handed out yet */
+	int64		next;			/* the first of those */
+	int64		step;			/* difference between them */
+} Block;
+
+/* The last ID that this session was given, or -1. */
+static int64 last_id = -1;
 
 PG_FUNCTION_INFO_V1(snowflake_nextval);
+PG_FUNCTION_INFO_V1(snowflake_nextval_block);
+PG_FUNCTION_INFO_V1(snowflake_currval);
 PG_FUNCTION_INFO_V1(snowflake_parse);
 PG_FUNCTION_INFO_V1(snowflake_parse_scheme);
+PG_FUNCTION_INFO_V1(snowflake_timestamp);
+PG_FUNCTION_INFO_V1(snowflake_timestamp_scheme);
+PG_FUNCTION_INFO_V1(snowflake_lower_bound);
+PG_FUNCTION_INFO_V1(snowflake_lower_bound_scheme);
+PG_FUNCTION_INFO_V1(snowflake_make);
+PG_FUNCTION_INFO_V1(snowflake_schemes);
 PG_FUNCTION_INFO_V1(snowflake_reset);
 
 /*
- * Read a scheme given as an argument.
+ * Read a scheme from text, or fail.
  */
 static void
-read_scheme_argument(text *scheme_text, SnowflakeScheme *scheme)
+read_scheme(const char *string, SnowflakeScheme *scheme)
 {
-	char	   *string = text_to_cstring(scheme_text);
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
 
 	if (!snowflake_scheme_read(string, scheme, error))
@@ -52,30 +73,94 @@ read_scheme_argument(text *scheme_text, SnowflakeScheme *scheme)
 				 errdetail("%s", error),
 				 errhint("A scheme is written like this: %s",
 						 SNOWFLAKE_DEFAULT_SCHEME)));
-	pfree(string);
 }
 
 /*
- * The start of an ID's tick.
+ * Find, or make, what the calls from this place share.
  */
-static TimestampTz
-id_timestamp(const SnowflakeScheme *scheme, int64 id)
+static CallCache *
+get_call_cache(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->flinfo->fn_extra == NULL)
+		fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(CallCache));
+	return fcinfo->flinfo->fn_extra;
+}
+
+/*
+ * The scheme that an argument has as text.
+ */
+static const SnowflakeScheme *
+get_scheme_argument(FunctionCallInfo fcinfo, int argument)
+{
+	CallCache  *cache = get_call_cache(fcinfo);
+	text	   *scheme_text = PG_GETARG_TEXT_PP(argument);
+	Size		size = VARSIZE_ANY(scheme_text);
+
+	/* Nearly always it is the text of the call before. */
+	if (cache->scheme_text == NULL ||
+		VARSIZE_ANY(cache->scheme_text) != size ||
+		memcmp(cache->scheme_text, scheme_text, size) != 0)
+	{
+		char	   *string = text_to_cstring(scheme_text);
+
+		if (cache->scheme_text != NULL)
+			pfree(cache->scheme_text);
+		cache->scheme_text = NULL;
+		read_scheme(string, &cache->scheme);
+		cache->scheme_text = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, size);
+		memcpy(cache->scheme_text, scheme_text, size);
+		pfree(string);
+	}
+	return &cache->scheme;
+}
+
+/*
+ * The start of a tick; false if that is no timestamptz.
+ */
+static bool
+tick_timestamp(const SnowflakeScheme *scheme, int64 tick, TimestampTz *result)
 {
 	const int64 postgres_epoch_ms =
 		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * (USECS_PER_DAY / 1000);
-	int64		tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);
-	TimestampTz result;
 
-	if (pg_mul_s64_overflow(tick, scheme->tick_ms, &result) ||
-		pg_add_s64_overflow(result, scheme->epoch_ms - postgres_epoch_ms,
-							&result) ||
-		pg_mul_s64_overflow(result, 1000, &result) ||
-		!IS_VALID_TIMESTAMP(result))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp of snowflake ID " INT64_FORMAT " is out of range",
-						id)));
-	return result;
+	return !pg_mul_s64_overflow(tick, scheme->tick_ms, result) &&
+		!pg_add_s64_overflow(*result, scheme->epoch_ms - postgres_epoch_ms,
+							 result) &&
+		!pg_mul_s64_overflow(*result, 1000, result) &&
+		IS_VALID_TIMESTAMP(*result);
+}
+
+/*
+ * The tick that has a time; if that is not the tick's start, with round_up the
+ * one after it.  Fails if the scheme has no such tick.
+ */
+static int64
+timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
+			   bool round_up)
+{
+	int64		tick_us = scheme->tick_ms * 1000;
+	TimestampTz epoch;
+	int64		since_epoch;
+
+	/* An epoch is in a year that any timestamptz can be subtracted from. */
+	(void) tick_timestamp(scheme, 0, &epoch);
+	if (!TIMESTAMP_NOT_FINITE(timestamp) && timestamp >= epoch &&
+		!pg_sub_s64_overflow(timestamp, epoch, &since_epoch))
+	{
+		int64		tick = since_epoch / tick_us;
+
+		if (round_up && since_epoch % tick_us != 0)
+			tick++;
+		if (tick <= snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP))
+			return tick;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+			 errmsg("timestamp is out of range for snowflake IDs of this scheme"),
+			 errdetail("The scheme begins at %s and its timestamp field has %d bits.",
+					   timestamptz_to_str(epoch),
+					   scheme->width[SNOWFLAKE_TIMESTAMP])));
 }
 
 /*
@@ -84,11 +169,13 @@ id_timestamp(const SnowflakeScheme *scheme, int64 id)
 static void
 check_id_fits(const SnowflakeScheme *scheme, int64 id)
 {
+	if (snowflake_scheme_holds(scheme, id))
+		return;
 	if (id < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("snowflake ID " INT64_FORMAT " is negative", id)));
-	if (!snowflake_scheme_holds(scheme, id))
+	else
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("snowflake ID " INT64_FORMAT " is wider than its scheme",
@@ -98,10 +185,53 @@ check_id_fits(const SnowflakeScheme *scheme, int64 id)
 }
 
 /*
+ * The start of an ID's tick.
+ */
+static TimestampTz
+id_timestamp(const SnowflakeScheme *scheme, int64 id)
+{
+	TimestampTz result;
+
+	check_id_fits(scheme, id);
+	if (!tick_timestamp(scheme,
+						snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id),
+						&result))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp of snowflake ID " INT64_FORMAT " is out of range",
+						id)));
+	return result;
+}
+
+/*
+ * The smallest ID that can carry a time.
+ */
+static int64
+lower_bound(const SnowflakeScheme *scheme, TimestampTz timestamp)
+{
+	int64		id;
+
+	if (!snowflake_scheme_sorts(scheme))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("snowflake IDs of this scheme do not sort by time"),
+				 errdetail("The timestamp is not the first field.")));
+
+	id = snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP,
+							 timestamp_tick(scheme, timestamp, true));
+	if (id < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp is out of range for snowflake IDs of this scheme"),
+				 errdetail("From then on its IDs have the 64th bit set, and sort below all others as bigint.")));
+	return id;
+}
+
+/*
  * One of the small fields as a column: NULL if the scheme does not have it.
  */
 static void
-put_field(const SnowflakeScheme *scheme, SnowflakeField field, int64 id,
+get_field(const SnowflakeScheme *scheme, SnowflakeField field, int64 id,
 		  Datum *value, bool *isnull)
 {
 	*value = Int32GetDatum((int32) snowflake_field_get(scheme, field, id));
@@ -109,43 +239,60 @@ put_field(const SnowflakeScheme *scheme, SnowflakeField field, int64 id,
 }
 
 /*
- * Find, or make, what the calls from this place share.
+ * One of the small fields from an argument, at its place in an ID.
  */
-static ParseCache *
-get_parse_cache(FunctionCallInfo fcinfo)
+static int64
+put_field(FunctionCallInfo fcinfo, int argument, const char *name,
+		  const SnowflakeScheme *scheme, SnowflakeField field)
 {
-	ParseCache *cache = fcinfo->flinfo->fn_extra;
-	TupleDesc	tupdesc;
-	MemoryContext oldcontext;
+	int64		max = snowflake_field_max(scheme, field);
+	int32		value;
 
-	if (cache != NULL)
-		return cache;
+	if (PG_ARGISNULL(argument))
+	{
+		if (scheme->width[field] > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("%s must not be null, as the scheme has that field",
+							name)));
+		return 0;
+	}
 
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	if (tupdesc->natts != PARSE_NCOLUMNS)
-		elog(ERROR, "return type must have %d columns", PARSE_NCOLUMNS);
-
-	oldcontext = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-	cache = palloc0(sizeof(ParseCache));
-	cache->tupdesc = BlessTupleDesc(CreateTupleDescCopy(tupdesc));
-	MemoryContextSwitchTo(oldcontext);
-
-	fcinfo->flinfo->fn_extra = cache;
-	return cache;
+	value = PG_GETARG_INT32(argument);
+	if (value < 0 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s %d is out of range", name, value),
+				 errdetail("The scheme has %d bits for it, 0 to " INT64_FORMAT ".",
+						   scheme->width[field], max)));
+	return snowflake_field_put(scheme, field, value);
 }
 
 static Datum
-parse_id(const ParseCache *cache, const SnowflakeScheme *scheme, int64 id)
+parse_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme, int64 id)
 {
+	CallCache  *cache = get_call_cache(fcinfo);
 	Datum		values[PARSE_NCOLUMNS];
 	bool		nulls[PARSE_NCOLUMNS] = {false};
 
-	check_id_fits(scheme, id);
+	if (cache->tupdesc == NULL)
+	{
+		MemoryContext oldcontext;
+		TupleDesc	tupdesc;
+
+		if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
+			tupdesc->natts != PARSE_NCOLUMNS)
+			elog(ERROR, "return type must be a row type of %d columns",
+				 PARSE_NCOLUMNS);
+		oldcontext = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		cache->tupdesc = BlessTupleDesc(CreateTupleDescCopy(tupdesc));
+		MemoryContextSwitchTo(oldcontext);
+	}
+
 	values[0] = TimestampTzGetDatum(id_timestamp(scheme, id));
-	put_field(scheme, SNOWFLAKE_DATACENTER, id, &values[1], &nulls[1]);
-	put_field(scheme, SNOWFLAKE_WORKER, id, &values[2], &nulls[2]);
-	put_field(scheme, SNOWFLAKE_SEQUENCE, id, &values[3], &nulls[3]);
+	get_field(scheme, SNOWFLAKE_DATACENTER, id, &values[1], &nulls[1]);
+	get_field(scheme, SNOWFLAKE_WORKER, id, &values[2], &nulls[2]);
+	get_field(scheme, SNOWFLAKE_SEQUENCE, id, &values[3], &nulls[3]);
 
 	return HeapTupleGetDatum(heap_form_tuple(cache->tupdesc, values, nulls));
 }
@@ -156,7 +303,66 @@ parse_id(const ParseCache *cache, const SnowflakeScheme *scheme, int64 id)
 Datum
 snowflake_nextval(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(snowflake_generate());
+	last_id = snowflake_generate();
+	PG_RETURN_INT64(last_id);
+}
+
+/*
+ * snowflake_nextval(count integer) returns setof bigint
+ *
+ * The IDs are taken from the generator a tick's worth at a time, and handed out
+ * one by one.
+ */
+Datum
+snowflake_nextval_block(PG_FUNCTION_ARGS)
+{
+	FuncCallContext *context;
+	Block	   *block;
+
+	if (SRF_IS_FIRSTCALL())
+	{
+		int32		count = PG_GETARG_INT32(0);
+
+		if (count < 1)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("count of snowflake IDs must be at least 1")));
+		context = SRF_FIRSTCALL_INIT();
+		block = MemoryContextAllocZero(context->multi_call_memory_ctx,
+									   sizeof(Block));
+		block->wanted = count;
+		context->user_fctx = block;
+	}
+
+	context = SRF_PERCALL_SETUP();
+	block = context->user_fctx;
+	if (block->left == 0)
+	{
+		if (block->wanted == 0)
+			SRF_RETURN_DONE(context);
+		block->left = snowflake_generate_block(block->wanted, &block->next,
+											   &block->step);
+		block->wanted -= block->left;
+	}
+
+	last_id = block->next;
+	block->next += block->step;
+	block->left--;
+	SRF_RETURN_NEXT(context, Int64GetDatum(last_id));
+}
+
+/*
+ * snowflake_currval() returns bigint
+ */
+Datum
+snowflake_currval(PG_FUNCTION_ARGS)
+{
+	if (last_id < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no snowflake ID was made in this session yet"),
+				 errhint("Call snowflake_nextval() first.")));
+	PG_RETURN_INT64(last_id);
 }
 
 /*
@@ -165,8 +371,7 @@ snowflake_nextval(PG_FUNCTION_ARGS)
 Datum
 snowflake_parse(PG_FUNCTION_ARGS)
 {
-	return parse_id(get_parse_cache(fcinfo), snowflake_server_scheme(),
-					PG_GETARG_INT64(0));
+	return parse_id(fcinfo, snowflake_server_scheme(), PG_GETARG_INT64(0));
 }
 
 /*
@@ -175,24 +380,112 @@ snowflake_parse(PG_FUNCTION_ARGS)
 Datum
 snowflake_parse_scheme(PG_FUNCTION_ARGS)
 {
-	ParseCache *cache = get_parse_cache(fcinfo);
-	text	   *scheme_text = PG_GETARG_TEXT_PP(1);
-	Size		size = VARSIZE_ANY(scheme_text);
+	return parse_id(fcinfo, get_scheme_argument(fcinfo, 1),
+					PG_GETARG_INT64(0));
+}
 
-	/* Nearly always it is the text of the call before. */
-	if (cache->scheme_text == NULL ||
-		VARSIZE_ANY(cache->scheme_text) != size ||
-		memcmp(cache->scheme_text, scheme_text, size) != 0)
+/*
+ * snowflake_timestamp(id bigint) returns timestamptz
+ */
+Datum
+snowflake_timestamp(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TIMESTAMPTZ(id_timestamp(snowflake_server_scheme(),
+									   PG_GETARG_INT64(0)));
+}
+
+/*
+ * snowflake_timestamp(id bigint, scheme text) returns timestamptz
+ */
+Datum
+snowflake_timestamp_scheme(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TIMESTAMPTZ(id_timestamp(get_scheme_argument(fcinfo, 1),
+									   PG_GETARG_INT64(0)));
+}
+
+/*
+ * snowflake_lower_bound(ts timestamptz) returns bigint
+ */
+Datum
+snowflake_lower_bound(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(lower_bound(snowflake_server_scheme(),
+								PG_GETARG_TIMESTAMPTZ(0)));
+}
+
+/*
+ * snowflake_lower_bound(ts timestamptz, scheme text) returns bigint
+ */
+Datum
+snowflake_lower_bound_scheme(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(lower_bound(get_scheme_argument(fcinfo, 1),
+								PG_GETARG_TIMESTAMPTZ(0)));
+}
+
+/*
+ * snowflake_make(ts timestamptz, worker_id integer, sequence integer,
+ *				  datacenter_id integer, scheme text) returns bigint
+ */
+Datum
+snowflake_make(PG_FUNCTION_ARGS)
+{
+	const SnowflakeScheme *scheme;
+	int64		id;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	scheme = PG_ARGISNULL(4) ? snowflake_server_scheme() :
+		get_scheme_argument(fcinfo, 4);
+
+	id = put_field(fcinfo, 1, "worker_id", scheme, SNOWFLAKE_WORKER) |
+		put_field(fcinfo, 2, "sequence", scheme, SNOWFLAKE_SEQUENCE) |
+		put_field(fcinfo, 3, "datacenter_id", scheme, SNOWFLAKE_DATACENTER) |
+		snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP,
+							timestamp_tick(scheme, PG_GETARG_TIMESTAMPTZ(0),
+										   false));
+	PG_RETURN_INT64(id);
+}
+
+/*
+ * snowflake_schemes() returns setof record
+ */
+Datum
+snowflake_schemes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	const char *name;
+	const char *scheme_text;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0;
+		 (name = snowflake_named_scheme(i, &scheme_text)) != NULL;
+		 i++)
 	{
-		if (cache->scheme_text != NULL)
-			pfree(cache->scheme_text);
-		cache->scheme_text = NULL;
-		read_scheme_argument(scheme_text, &cache->scheme);
-		cache->scheme_text = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, size);
-		memcpy(cache->scheme_text, scheme_text, size);
-	}
+		Datum		values[SCHEMES_NCOLUMNS];
+		bool		nulls[SCHEMES_NCOLUMNS] = {false};
+		SnowflakeScheme scheme;
+		TimestampTz first;
+		TimestampTz last;
 
-	return parse_id(cache, &cache->scheme, PG_GETARG_INT64(0));
+		read_scheme(scheme_text, &scheme);
+		(void) tick_timestamp(&scheme, 0, &first);
+		(void) tick_timestamp(&scheme,
+							  snowflake_field_max(&scheme, SNOWFLAKE_TIMESTAMP),
+							  &last);
+		values[0] = CStringGetTextDatum(name);
+		values[1] = CStringGetTextDatum(scheme_text);
+		values[2] = TimestampTzGetDatum(first);
+		values[3] = TimestampTzGetDatum(last);
+		values[4] = Int64GetDatum((snowflake_field_max(&scheme, SNOWFLAKE_SEQUENCE) + 1) *
+								  1000 / scheme.tick_ms);
+		values[5] = Int64GetDatum(INT64CONST(1) <<
+								  (scheme.width[SNOWFLAKE_DATACENTER] +
+								   scheme.width[SNOWFLAKE_WORKER]));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
 }
 
 /*

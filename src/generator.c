@@ -9,7 +9,8 @@
  *
  * 1. A number inside the word's tick is claimed by an atomic fetch-add of 1.
  *	  The word that the fetch-add returns, not one read before, says which
- *	  tick and number the caller has.
+ *	  tick and number the caller has.  (Several numbers are claimed at once by
+ *	  a compare-and-swap that adds no more than the tick has left.)
  *
  * 2. The tick changes only under the generator's LWLock, held exclusively,
  *	  and only upwards.  It is changed by compare-and-swap, because claims go
@@ -382,13 +383,14 @@ plan(uint64 word, TimestampTz now, int64 *next)
  *
  * Where fewer than one ID per tick is needed, starting with 0 would make all
  * IDs even, and a table sharded by id % N would use but one of its shards.  A
- * tick that follows a used up one is probably needed as a whole, though.
+ * tick that follows a used up one is probably needed as a whole, though, as is
+ * one that a large block is taken from.
  */
 static inline uint64
-start_number(uint64 previous)
+start_number(uint64 previous, int wanted)
 {
 	if (snowflake_sequence_start == SNOWFLAKE_START_ZERO ||
-		!numbers_left(previous))
+		!numbers_left(previous) || wanted > layout.number_limit / 2)
 		return 0;
 	return pg_prng_uint64(&pg_global_prng_state) &
 		(Max(layout.number_limit / 2, 2) - 1);
@@ -695,31 +697,32 @@ snowflake_set_mark(int64 mark)
 }
 
 /*
- * Move the word to a later tick and return true with the first ID of that
- * tick.  Return false if the caller should look again: another backend moved
- * the word, or some time was spent waiting.
+ * Move the word to a later tick and take as many of its numbers as are wanted,
+ * or all.  Return how many there are, with the first ID.  Return 0 if the
+ * caller should look again: another backend moved the word, or some time was
+ * spent waiting.
  */
-static bool
-move_word(int64 *id)
+static int
+move_word(int wanted, int64 *first)
 {
 	uint64		word = pg_atomic_read_u64(&generator->word);
 	TimestampTz now = GetCurrentTimestamp();
 	int64		next;
 	uint64		number;
-	bool		moved = false;
+	int			taken = 0;
 
 	switch (plan(word, now, &next))
 	{
 		case PLAN_MOVE:
 			break;
 		case PLAN_CLAIM:
-			return false;
+			return 0;
 		case PLAN_WAIT_SEQUENCE:
 			wait_for_sequence(next, now);
-			return false;
+			return 0;
 		case PLAN_WAIT_CLOCK:
 			wait_for_clock(word_tick(word), now);
-			return false;
+			return 0;
 		case PLAN_BEFORE_EPOCH:
 			fail_before_epoch(now);
 		case PLAN_USED_UP:
@@ -729,11 +732,11 @@ move_word(int64 *id)
 	if (!is_reserved(next))
 	{
 		reserve(true);
-		return false;
+		return 0;
 	}
 
 	if (!LWLockAcquireOrWait(generator->lock, LW_EXCLUSIVE))
-		return false;
+		return 0;
 	word = pg_atomic_read_u64(&generator->word);
 	now = GetCurrentTimestamp();
 	if (plan(word, now, &next) == PLAN_MOVE && is_reserved(next))
@@ -741,17 +744,44 @@ move_word(int64 *id)
 		/* Claims change the number meanwhile, and so perhaps the start. */
 		do
 		{
-			number = start_number(word);
+			number = start_number(word, wanted);
+			taken = Min(wanted, layout.number_limit - number);
 		} while (!pg_atomic_compare_exchange_u64(&generator->word, &word,
-												 make_word(next, number + 1)));
-		*id = make_id(next, number);
-		moved = true;
+												 make_word(next, number + taken)));
+		*first = make_id(next, number);
 	}
 	LWLockRelease(generator->lock);
 
-	if (moved && reserve_is_low(next))
+	if (taken > 0 && reserve_is_low(next))
 		reserve(false);
-	return moved;
+	return taken;
+}
+
+/*
+ * Fail if this server makes no IDs.
+ */
+static inline void
+check_makes_ids(void)
+{
+	check_loaded();
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot make snowflake IDs during recovery"),
+				 errdetail("A standby makes none, so that none is made twice when it is promoted."),
+				 errhint("Use the primary server.")));
+}
+
+/*
+ * May numbers of this tick be claimed now?  As plan() would say, but without
+ * its divisions.
+ */
+static inline bool
+is_current(int64 tick)
+{
+	int64		lead = tick_start(tick) - GetCurrentTimestamp();
+
+	return lead > -layout.tick_us && lead <= max_lead_us();
 }
 
 /*
@@ -765,32 +795,55 @@ snowflake_generate(void)
 {
 	int64		id;
 
-	check_loaded();
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot make snowflake IDs during recovery"),
-				 errdetail("A standby makes none, so that none is made twice when it is promoted."),
-				 errhint("Use the primary server.")));
-
+	check_makes_ids();
 	do
 	{
 		uint64		word;
-		int64		lead;
 
 		CHECK_FOR_INTERRUPTS();
 		word = pg_atomic_read_u64(&generator->word);
-		lead = tick_start(word_tick(word)) - GetCurrentTimestamp();
-
-		/* As plan() would say, but without its divisions. */
-		if (numbers_left(word) &&
-			lead > -layout.tick_us && lead <= max_lead_us())
+		if (numbers_left(word) && is_current(word_tick(word)))
 		{
 			word = pg_atomic_fetch_add_u64(&generator->word, 1);
 			if (numbers_left(word))
 				return make_id(word_tick(word), word_number(word));
 		}
-	} while (!move_word(&id));
+	} while (move_word(1, &id) == 0);
 
 	return id;
+}
+
+/*
+ * Make a block of IDs, as many as are wanted or as one tick has.  Returns how
+ * many there are, at least 1; the first is first, and each of the others is step
+ * more than the one before.  Fails and waits as making a single one does.
+ *
+ * The numbers are claimed by compare-and-swap: a fetch-add of as many could, if
+ * all backends came too late, carry into the tick.
+ */
+int
+snowflake_generate_block(int wanted, int64 *first, int64 *step)
+{
+	int			taken;
+
+	check_makes_ids();
+	*step = snowflake_field_put(&layout.scheme, SNOWFLAKE_SEQUENCE, 1);
+	do
+	{
+		uint64		word;
+
+		CHECK_FOR_INTERRUPTS();
+		word = pg_atomic_read_u64(&generator->word);
+		while (numbers_left(word) && is_current(word_tick(word)))
+		{
+			taken = Min(wanted, layout.number_limit - word_number(word));
+			*first = make_id(word_tick(word), word_number(word));
+			if (pg_atomic_compare_exchange_u64(&generator->word, &word,
+											   word + taken))
+				return taken;
+		}
+		taken = move_word(wanted, first);
+	} while (taken == 0);
+
+	return taken;
 }

@@ -32,6 +32,7 @@ extern void snowflake_generator_attach_shmem(void);
 
 extern const SnowflakeScheme *snowflake_server_scheme(void);
 extern int64 snowflake_generate(void);
+extern int	snowflake_generate_block(int wanted, int64 *first, int64 *step);
 extern void snowflake_set_mark(int64 mark);
 
 #endif							/* SNOWFLAKE_GENERATOR_H */

@@ -48,22 +48,28 @@ static const char *const key_names[NKEYS] = {
 };
 
 /*
- * A timestamp may take every bit of an ID; the other fields are shown as
- * integer.
+ * A timestamp may take every bit that the sequence leaves; the other fields are
+ * shown as integer.
  */
 static const int max_widths[SNOWFLAKE_NFIELDS] = {
-	[SNOWFLAKE_TIMESTAMP] = SNOWFLAKE_MAX_BITS,
+	[SNOWFLAKE_TIMESTAMP] = 63,
 	[SNOWFLAKE_DATACENTER] = 31,
 	[SNOWFLAKE_WORKER] = 31,
 	[SNOWFLAKE_SEQUENCE] = 31
 };
 
 /*
- * Schemes that have a name.
+ * Schemes that have a name, each as the system's own source or documentation
+ * has it:
  *
- * shardingsphere is Apache ShardingSphere's; twitter that of Twitter's own
- * program, whose epoch is 2010-11-04 01:42:54.657 UTC; leaf that of Meituan's
- * Leaf.
+ * shardingsphere: Apache ShardingSphere.  twitter: Twitter's program, whose
+ * epoch is 2010-11-04 01:42:54.657 UTC.  leaf: Meituan's Leaf.  discord: the
+ * datacenter is what Discord calls the internal worker ID, the worker its
+ * internal process ID.  instagram: the worker is the logical shard.  sonyflake:
+ * Sony's, the worker is the machine ID.  pgedge: the snowflake extension of
+ * pgEdge, the worker is snowflake.node.  baidu: uid-generator's default, whose
+ * epoch is midnight of 2016-05-20 in China.  mastodon: the low bits are not
+ * counted, but hashed.  hazelcast: FlakeIdGenerator, the worker is the node ID.
  */
 static const struct
 {
@@ -76,6 +82,20 @@ static const struct
 	"timestamp=41,datacenter=5,worker=5,sequence=12"},
 	{"leaf", "epoch=1288834974657,tick=1ms,"
 	"timestamp=41,worker=10,sequence=12"},
+	{"discord", "epoch=2015-01-01,tick=1ms,"
+	"timestamp=42,datacenter=5,worker=5,sequence=12"},
+	{"instagram", "epoch=1314220021721,tick=1ms,"
+	"timestamp=41,worker=13,sequence=10"},
+	{"sonyflake", "epoch=2014-09-01,tick=10ms,"
+	"timestamp=39,sequence=8,worker=16"},
+	{"pgedge", "epoch=2023-01-01,tick=1ms,"
+	"timestamp=41,worker=10,sequence=12"},
+	{"baidu", "epoch=1463673600000,tick=1s,"
+	"timestamp=28,worker=22,sequence=13"},
+	{"mastodon", "epoch=1970-01-01,tick=1ms,"
+	"timestamp=48,sequence=16"},
+	{"hazelcast", "epoch=2018-01-01,tick=1ms,"
+	"timestamp=41,sequence=6,worker=16"},
 };
 
 /* The years that an epoch may be in, as Unix milliseconds. */
@@ -512,15 +532,41 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 }
 
 /*
- * Do IDs of this scheme sort by time?  Any order of fields can be decoded, but
- * what is made must rise with time on all servers, whatever their worker IDs.
+ * Do IDs of this scheme sort by time?
  */
 bool
-snowflake_scheme_rises(const SnowflakeScheme *scheme, char *error)
+snowflake_scheme_sorts(const SnowflakeScheme *scheme)
 {
-	if (scheme->order[0] == SNOWFLAKE_TIMESTAMP)
+	return scheme->order[0] == SNOWFLAKE_TIMESTAMP;
+}
+
+/*
+ * Can IDs be made by this scheme?  More can be taken apart: what is made has to
+ * rise with time on all servers, whatever their worker IDs, and is not negative.
+ */
+bool
+snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error)
+{
+	if (scheme->bits > SNOWFLAKE_MAX_OWN_BITS)
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+				 "The fields have %d bits together; an ID that is made has %d.",
+				 scheme->bits, SNOWFLAKE_MAX_OWN_BITS);
+	else if (!snowflake_scheme_sorts(scheme))
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+				 "The timestamp is not the first field, so the IDs made would not sort by time.");
+	else
 		return true;
-	snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-			 "The timestamp is not the first field, so the IDs made would not sort by time.");
 	return false;
+}
+
+/*
+ * The name and text of the nth named scheme, from 0 on; NULL after the last.
+ */
+const char *
+snowflake_named_scheme(int n, const char **text)
+{
+	if (n >= (int) lengthof(named_schemes))
+		return NULL;
+	*text = named_schemes[n].text;
+	return named_schemes[n].name;
 }

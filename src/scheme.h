@@ -21,8 +21,12 @@ typedef enum SnowflakeField
 
 #define SNOWFLAKE_NFIELDS	4
 
-/* An ID is a bigint that is not negative. */
-#define SNOWFLAKE_MAX_BITS	63
+/*
+ * An ID has up to 64 bits, as those of some systems do; the IDs made here have
+ * 63, as they are bigints that are not negative.
+ */
+#define SNOWFLAKE_MAX_BITS	64
+#define SNOWFLAKE_MAX_OWN_BITS	63
 
 /* The longest text that is read as a scheme, in bytes. */
 #define SNOWFLAKE_MAX_SCHEME_LENGTH 255
@@ -51,14 +55,15 @@ typedef struct SnowflakeScheme
 
 extern bool snowflake_scheme_read(const char *text, SnowflakeScheme *scheme,
 								  char *error);
-extern bool snowflake_scheme_rises(const SnowflakeScheme *scheme,
-								   char *error);
+extern bool snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error);
+extern bool snowflake_scheme_sorts(const SnowflakeScheme *scheme);
+extern const char *snowflake_named_scheme(int n, const char **text);
 
 /* The largest value that a field can take. */
 static inline int64
 snowflake_field_max(const SnowflakeScheme *scheme, SnowflakeField field)
 {
-	return (INT64CONST(1) << scheme->width[field]) - 1;
+	return (int64) ((UINT64CONST(1) << scheme->width[field]) - 1);
 }
 
 /* The value of one field of an ID that fits the scheme. */
@@ -66,7 +71,8 @@ static inline int64
 snowflake_field_get(const SnowflakeScheme *scheme, SnowflakeField field,
 					int64 id)
 {
-	return (id >> scheme->shift[field]) & snowflake_field_max(scheme, field);
+	return (int64) ((uint64) id >> scheme->shift[field]) &
+		snowflake_field_max(scheme, field);
 }
 
 /* A value, which must fit its field, at the field's place in an ID. */
@@ -74,14 +80,14 @@ static inline int64
 snowflake_field_put(const SnowflakeScheme *scheme, SnowflakeField field,
 					int64 value)
 {
-	return value << scheme->shift[field];
+	return (int64) ((uint64) value << scheme->shift[field]);
 }
 
 /* Does an ID have no bits that the scheme does not know? */
 static inline bool
 snowflake_scheme_holds(const SnowflakeScheme *scheme, int64 id)
 {
-	return id >= 0 && (id >> (scheme->bits - 1)) <= 1;
+	return ((uint64) id >> (scheme->bits - 1)) <= 1;
 }
 
 #endif							/* SNOWFLAKE_SCHEME_H */

@@ -61,7 +61,7 @@ check_scheme(char **newval, void **extra, GucSource source)
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
 
 	if (snowflake_scheme_read(*newval, &scheme, error) &&
-		snowflake_scheme_rises(&scheme, error))
+		snowflake_scheme_makes(&scheme, error))
 		return true;
 
 	GUC_check_errdetail("%s", error);
@@ -75,7 +75,7 @@ define_settings(void)
 {
 	DefineCustomStringVariable("snowflake.scheme",
 							   "Epoch, tick and bit fields of snowflake IDs.",
-							   "A name (shardingsphere, twitter, leaf) or key=value items, separated by commas: "
+							   "A name (see snowflake_schemes()) or key=value items, separated by commas: "
 							   "epoch, tick, and the widths of the fields timestamp, datacenter, worker and sequence from high to low.",
 							   &scheme_text,
 							   SNOWFLAKE_DEFAULT_SCHEME,

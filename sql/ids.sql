@@ -1,0 +1,134 @@
+--
+-- Blocks of IDs, times, bounds, IDs made up of parts, named schemes
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+RESET client_min_messages;
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+
+-- currval, before and after the first ID of a session
+SELECT snowflake_currval();
+SELECT snowflake_nextval() AS id \gset
+SELECT snowflake_currval() = :id AS same;
+DISCARD SEQUENCES;
+SELECT snowflake_currval() = :id AS kept;
+BEGIN;
+SELECT snowflake_nextval() AS id \gset
+ROLLBACK;
+SELECT snowflake_currval() = :id AS same;
+
+-- blocks
+SELECT count(*), count(DISTINCT id) FROM snowflake_nextval(1) id;
+CREATE TEMP TABLE ids (n serial, id bigint);
+INSERT INTO ids (id) SELECT snowflake_nextval(100000);
+INSERT INTO ids (id) SELECT id FROM snowflake_nextval(20000) id;
+INSERT INTO ids (id) SELECT snowflake_nextval() FROM generate_series(1, 1000);
+SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <= previous) AS falls,
+       count(*) FILTER (WHERE (snowflake_parse(id)).worker_id <> current_setting('snowflake.worker_id')::int) AS foreign_ids
+FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM ids) i;
+SELECT snowflake_currval() = max(id) AS last FROM ids;
+SELECT max(snowflake_nextval) = snowflake_currval() AS last FROM snowflake_nextval(5000);
+-- a block that is not read to its end
+SELECT count(*) FROM (SELECT snowflake_nextval(1000000) LIMIT 10) i;
+SELECT snowflake_nextval(0);
+SELECT snowflake_nextval(-1);
+SELECT snowflake_nextval(NULL);
+
+-- the time of an ID
+SELECT snowflake_timestamp(id) = (snowflake_parse(id))."timestamp" AS same FROM snowflake_nextval() id;
+SELECT snowflake_timestamp(175928847299117063, 'discord');
+SELECT snowflake_timestamp(-1);
+SELECT snowflake_timestamp(-1, 'leaf');
+SELECT snowflake_timestamp(1, 'nobody');
+SELECT snowflake_timestamp(NULL), snowflake_timestamp(NULL, 'leaf'), snowflake_timestamp(1, NULL);
+
+-- the smallest ID of a time
+SELECT snowflake_lower_bound('2016-11-01'), snowflake_lower_bound('2016-11-01 00:00:00.001'),
+       snowflake_lower_bound('2016-11-01 00:00:00.0011') >> 22 AS rounded_up,
+       snowflake_lower_bound('2086-07-08 15:47:35.551') >> 22 = (1::bigint << 41) - 1 AS last_tick;
+SELECT snowflake_lower_bound('2020-01-01', 'sonyflake'), snowflake_lower_bound('2020-01-01', 'baidu');
+SELECT count(*) AS wrong
+FROM (SELECT snowflake_nextval() AS id, pg_sleep(0.0005) FROM generate_series(1, 200)) i,
+     LATERAL (SELECT clock_timestamp() - (random() * 200) * interval '1 ms' AS t OFFSET 0) x
+WHERE (snowflake_timestamp(id) >= t) <> (id >= snowflake_lower_bound(t));
+SELECT snowflake_lower_bound('2016-10-31 23:59:59.999');
+SELECT snowflake_lower_bound('2086-07-08 15:47:35.552');
+SELECT snowflake_lower_bound('2086-07-08 15:47:35.5511');
+SELECT snowflake_lower_bound('infinity');
+SELECT snowflake_lower_bound('-infinity', 'leaf');
+SELECT snowflake_lower_bound('2090-01-01', 'discord');
+SELECT snowflake_lower_bound('2020-01-01', 'worker=10,timestamp=41,sequence=12');
+SELECT snowflake_lower_bound(NULL), snowflake_lower_bound(NULL, 'leaf'), snowflake_lower_bound('2020-01-01', NULL);
+
+-- rows by time come from the primary key, and partitions are cut at times
+CREATE TABLE made (id bigint PRIMARY KEY, v int) PARTITION BY RANGE (id);
+CREATE TABLE made_old PARTITION OF made FOR VALUES FROM (MINVALUE) TO (snowflake_lower_bound('2024-01-01'));
+CREATE TABLE made_2024 PARTITION OF made
+    FOR VALUES FROM (snowflake_lower_bound('2024-01-01')) TO (snowflake_lower_bound('2025-01-01'));
+CREATE TABLE made_new PARTITION OF made
+    FOR VALUES FROM (snowflake_lower_bound('2025-01-01', 'shardingsphere')) TO (MAXVALUE);
+INSERT INTO made SELECT snowflake_make('2023-07-01'::timestamptz + n * interval '1 hour', 1, 0), n
+FROM generate_series(0, 23999) n;
+SELECT tableoid::regclass, count(*), min(snowflake_timestamp(id)), max(snowflake_timestamp(id))
+FROM made GROUP BY 1 ORDER BY 1;
+ANALYZE made;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS off) SELECT * FROM made
+WHERE id >= snowflake_lower_bound('2024-03-01', 'shardingsphere') AND id < snowflake_lower_bound('2024-03-03', 'shardingsphere');
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_time(timestamptz, timestamptz) AS
+    SELECT count(*), min(snowflake_timestamp(id)), max(snowflake_timestamp(id)) FROM made
+    WHERE id >= snowflake_lower_bound($1) AND id < snowflake_lower_bound($2);
+EXPLAIN (COSTS off) EXECUTE by_time('2024-03-01', '2024-03-03');
+EXECUTE by_time('2024-03-01', '2024-03-03');
+DROP TABLE made;
+
+-- the inverse of parse
+SELECT snowflake_make('2020-08-09 07:01:19.092', 1, 4095, 1, 'twitter,epoch=1596211200000');
+SELECT snowflake_make('2016-04-30 11:18:25.796', 0, 7, 1, 'discord');
+SELECT snowflake_make('2016-11-01 00:00:00.0019', 0, 0) >> 22 AS rounded_down;
+SELECT snowflake_make(NULL, 1, 1), snowflake_make('2020-01-01', 1, NULL);
+SELECT snowflake_make('2020-01-01', NULL, 1);
+SELECT snowflake_make('2020-01-01', 1, 1, NULL, 'twitter');
+SELECT snowflake_make('2020-01-01', NULL, 1, NULL, 'mastodon') > 0 AS needs_no_worker;
+SELECT snowflake_make('2020-01-01', 1024, 1);
+SELECT snowflake_make('2020-01-01', -1, 1);
+SELECT snowflake_make('2020-01-01', 1, 4096);
+SELECT snowflake_make('2020-01-01', 1, 1, 1);
+SELECT snowflake_make('2010-01-01', 1, 1);
+SELECT snowflake_make('2100-01-01', 1, 1);
+SELECT snowflake_make('2020-01-01', 1, 1, scheme => 'nobody');
+-- for any ID of any named scheme
+SELECT setseed(0.5);
+SELECT name, count(*) AS ids, count(*) FILTER (WHERE made IS DISTINCT FROM id) AS wrong
+FROM snowflake_schemes() s,
+     generate_series(1, 2000) n,
+     LATERAL (SELECT (floor(random() * 2 ^ 32)::bigint << 32) | floor(random() * 2 ^ 32)::bigint + n * 0 AS any_bits) r,
+     LATERAL (SELECT CASE WHEN n = 1 THEN 0
+                          WHEN s.name IN ('discord', 'instagram', 'mastodon') THEN any_bits
+                          ELSE any_bits & 9223372036854775807 END AS id) i,
+     LATERAL snowflake_parse(i.id, s.name) p,
+     LATERAL (SELECT snowflake_make(p."timestamp", p.worker_id, p.sequence, p.datacenter_id, s.name) AS made) m
+GROUP BY name ORDER BY name;
+
+-- the named schemes
+SELECT * FROM snowflake_schemes();
+-- their ranges are those that parse knows
+SELECT count(*) AS wrong FROM snowflake_schemes()
+WHERE snowflake_timestamp(0, scheme) <> first_time
+   OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon') THEN -1 ELSE 9223372036854775807 END, name) <> last_time;
+-- IDs that the systems published: Discord's and Mastodon's API references (the
+-- latter's hash the low bits, and the status was made 52 ms after its ID),
+-- pgEdge's manual, the README of uid-generator (made with another epoch), the
+-- recipe of Instagram's engineers (time 1387263000, shard 1341, sequence 5001 % 1024)
+SELECT * FROM snowflake_parse(175928847299117063, 'discord');
+SELECT snowflake_timestamp(103270115826048975, 'mastodon');
+SELECT snowflake_timestamp(136169504773242881, 'pgedge');
+SELECT worker_id, sequence FROM snowflake_parse(180363646902239241, 'baidu');
+SELECT * FROM snowflake_parse((1387263000::bigint << 23) | (1341 << 10) | (5001 % 1024), 'instagram');
+SELECT * FROM snowflake_parse((1::bigint << 24) | (2 << 16) | 3, 'sonyflake');
+SELECT * FROM snowflake_parse((1::bigint << 22) | (2 << 16) | 3, 'hazelcast');
+-- the 64th bit is a bit like any other where the scheme has it
+SELECT * FROM snowflake_parse(-1, 'discord');
+SELECT * FROM snowflake_parse(-9223372036854775808, 'instagram');
