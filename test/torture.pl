@@ -3,6 +3,11 @@
 use strict;
 use warnings;
 
+# The line of figures goes to standard output, which PostgreSQL::Test::Utils
+# takes for its log.
+my $figures;
+BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
+
 use FindBin;
 use lib "$FindBin::RealBin/perl";
 use PostgreSQL::Test::Cluster;
@@ -130,6 +135,7 @@ add_up($ledger);
 my $failed = $total{duplicates} + $total{falls};
 is($failed, 0, 'neither a duplicate nor a fall');
 done_testing();
-printf "%d rounds (%d failovers), %d IDs, %d duplicates, %d falls, longest wait %.1f s\n",
+printf $figures
+  "%d rounds (%d failovers), %d IDs, %d duplicates, %d falls, longest wait %.1f s\n",
   $rounds, $failovers, @total{qw(ids duplicates falls longest_wait)};
 exit($failed > 0);
