@@ -149,5 +149,44 @@ is( $node->safe_psql(
 	't',
 	'and IDs go on');
 
+# The README's recipe for a big integer column, word for word, while clients go
+# on inserting
+my ($recipe) = slurp_file("$FindBin::RealBin/../../README.md") =~
+  /^### A big integer column, in steps$(.*?)^## /ms;
+my @steps = $recipe =~ /^```sql\n(.*?)^```/msg;
+is(scalar(@steps), 3, 'the recipe has its steps');
+$node->safe_psql(
+	'postgres', q{
+	CREATE DATABASE steps});
+$node->safe_psql(
+	'steps', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE orders (id serial PRIMARY KEY, v text);
+	INSERT INTO orders (v) SELECT 'old' FROM generate_series(1, 50000)});
+my $insert = $node->basedir . '/insert.sql';
+append_to_file($insert, "INSERT INTO orders (v) VALUES ('new');\n");
+my $clients = IPC::Run::start(
+	[
+		'pgbench', '-n', '-c', '2', '-T', '5', '-f', $insert,
+		'-d', $node->connstr('steps')
+	],
+	'>' => $node->basedir . '/pgbench.out',
+	'2>' => $node->basedir . '/pgbench.err');
+foreach my $step (@steps)
+{
+	is($node->psql('steps', $step, on_error_stop => 1),
+		0, 'step of the recipe: ' . ($step =~ /^(.*)/)[0]);
+}
+ok($clients->finish, 'the clients did not notice');
+is( $node->safe_psql(
+		'steps', q{
+		SELECT count(*) FILTER (WHERE v = 'old'), count(*) FILTER (WHERE v = 'new' AND id < 1000000) > 0,
+			   count(*) FILTER (WHERE v = 'new' AND id > 1000000) > 0, count(*) = count(DISTINCT id),
+			   (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ') FROM pg_attribute
+				WHERE attrelid = 'orders'::regclass AND attnum > 0 AND NOT attisdropped)
+		FROM orders}),
+	'50000|t|t|t|v text, id bigint',
+	'the key is converted, and has all rows');
+
 $node->stop;
 done_testing();

@@ -1,0 +1,49 @@
+# Decoding costs at most twice what the same shifts and masks cost in SQL.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'jit = off',
+	'max_parallel_workers_per_gather = 0');
+$node->safe_psql(
+	'postgres', q{
+	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(1000000) AS id;
+	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+	DECLARE
+		start timestamptz := clock_timestamp();
+	BEGIN
+		EXECUTE query;
+		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
+	END $$;
+	SELECT ms('SELECT count(id) FROM ids')});
+
+sub compare
+{
+	my ($what, $ours, $sql) = @_;
+	my $ratio = $node->safe_psql(
+		'postgres', qq{
+		SELECT round((percentile_cont(0.5) WITHIN GROUP (ORDER BY ours / sql))::numeric, 2)
+		FROM (SELECT ms('SELECT count($ours) FROM ids') AS ours,
+					 ms('SELECT count($sql) FROM ids') AS sql
+			  FROM generate_series(1, 5)) r});
+	cmp_ok($ratio, '<=', 2, "$what costs $ratio times the same in SQL");
+}
+
+compare(
+	'snowflake_parse(id)',
+	'snowflake_parse(id)',
+	'ROW(to_timestamp(((id >> 22) + 1477958400000) / 1000.0), ((id >> 12) & 1023)::int, (id & 4095)::int)'
+);
+compare('snowflake_timestamp(id)',
+	'snowflake_timestamp(id)',
+	'to_timestamp(((id >> 22) + 1477958400000) / 1000.0)');
+
+$node->stop;
+done_testing();
