@@ -12,13 +12,14 @@ OBJS = \
 	src/mark.o \
 	src/scheme.o \
 	src/snowflake.o \
+	src/stat.o \
 	src/uuid.o
 
 EXTENSION = snowflake
 DATA = snowflake--1.0.sql
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids nextval usage settings uuid convert
+REGRESS = scheme ids nextval usage settings uuid convert stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

@@ -379,6 +379,49 @@ COMMENT ON FUNCTION snowflake_reset(bigint) IS
 
 REVOKE ALL ON FUNCTION snowflake_reset(bigint) FROM PUBLIC;
 
+CREATE FUNCTION snowflake_stat(
+    OUT scheme text,
+    OUT datacenter_id integer,
+    OUT worker_id integer,
+    OUT last_timestamp timestamptz,
+    OUT mark bigint,
+    OUT mark_timestamp timestamptz,
+    OUT expires_at timestamptz,
+    OUT ids bigint,
+    OUT sequence_waits bigint,
+    OUT sequence_wait_ms double precision,
+    OUT clock_waits bigint,
+    OUT clock_wait_ms double precision,
+    OUT clock_errors bigint,
+    OUT max_clock_backward_ms double precision,
+    OUT reserves bigint,
+    OUT stats_reset timestamptz)
+AS 'MODULE_PATHNAME', 'snowflake_stat'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_stat() IS
+'what the generator of this server is, did and waited for; see the view snowflake_stat';
+
+CREATE VIEW snowflake_stat AS
+    SELECT * FROM snowflake_stat();
+
+GRANT SELECT ON snowflake_stat TO PUBLIC;
+
+COMMENT ON VIEW snowflake_stat IS
+'the generator of this server, one row: scheme and IDs, time of the last ID, the mark, end of the timestamp field, '
+'and counted since stats_reset: IDs made, calls that waited as the sequence was used up or the clock behind, for how many ms, '
+'calls refused as the clock was wrong, the farthest that the clock was behind, writes of the mark';
+
+CREATE FUNCTION snowflake_stat_reset()
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_stat_reset'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION snowflake_stat_reset() IS
+'count in snowflake_stat from 0 again';
+
+REVOKE ALL ON FUNCTION snowflake_stat_reset() FROM PUBLIC;
+
 CREATE FUNCTION uuid_v4()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuid_v4'

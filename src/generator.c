@@ -109,6 +109,13 @@ StaticAssertDecl(MAX_BACKENDS < (1 << LATE_CLAIM_BITS),
 #define WORD_TRANCHE_NAME "SnowflakeGenerator"
 #define RESERVE_TRANCHE_NAME "SnowflakeReserve"
 
+/* What is waited for, and how often and how long. */
+typedef struct WaitCounter
+{
+	pg_atomic_uint64 waits;		/* calls that waited */
+	pg_atomic_uint64 wait_us;
+} WaitCounter;
+
 /* State in shared memory. */
 typedef struct Generator
 {
@@ -117,6 +124,14 @@ typedef struct Generator
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
 
 	LWLock	   *lock;			/* protects the word's tick */
+
+	/*
+	 * The IDs made are these and the word's number (up to the limit): nothing
+	 * is counted when a number is claimed.  Changed with the word's tick;
+	 * changes is odd meanwhile, so that who reads both can tell.
+	 */
+	pg_atomic_uint64 ids_before;
+	pg_atomic_uint64 changes;
 
 	/*
 	 * The word may move to ticks below this one: they are reserved, as the
@@ -141,12 +156,23 @@ typedef struct Generator
 	int64		flush_us;		/* how long the last write of it took */
 	TimestampTz wall_clock;		/* both clocks when reserving last, */
 	instr_time	monotonic_clock;	/* or 0 */
+
+	/* Counters, each changed by itself. */
+	WaitCounter sequence;
+	WaitCounter clock;
+	pg_atomic_uint64 clock_errors;
+	pg_atomic_uint64 max_clock_backward_us;
+	pg_atomic_uint64 reserves;
+	pg_atomic_uint64 ids_reset; /* IDs made before stats_reset */
+	pg_atomic_uint64 stats_reset;
 } Generator;
 
 /* What follows from the scheme and the worker ID, for quick use. */
 typedef struct Layout
 {
 	SnowflakeScheme scheme;
+	int			datacenter_id;
+	int			worker_id;
 	TimestampTz epoch;			/* start of tick 0 */
 	int64		tick_us;		/* length of a tick */
 	int64		base_tick;		/* the first one that can be used */
@@ -188,6 +214,8 @@ snowflake_generator_configure(const SnowflakeScheme *scheme,
 	int64		span;
 
 	layout.scheme = *scheme;
+	layout.datacenter_id = datacenter_id;
+	layout.worker_id = worker_id;
 	layout.epoch = (scheme->epoch_ms -
 					(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
 					(USECS_PER_DAY / 1000)) * 1000;
@@ -239,6 +267,13 @@ static inline uint64
 make_word(int64 tick, uint64 number)
 {
 	return ((uint64) (tick - layout.base_tick) << layout.number_bits) | number;
+}
+
+/* Numbers of the word's tick that were claimed, or skipped at its start. */
+static inline uint64
+numbers_used(uint64 word)
+{
+	return Min(word_number(word), layout.number_limit);
 }
 
 /* A word that nothing was claimed from, and nothing can be. */
@@ -298,6 +333,18 @@ snowflake_generator_attach_shmem(void)
 		generator->mark_known = false;
 		generator->flush_us = 0;
 		generator->wall_clock = 0;
+
+		pg_atomic_init_u64(&generator->ids_before, -layout.number_limit);
+		pg_atomic_init_u64(&generator->changes, 0);
+		pg_atomic_init_u64(&generator->sequence.waits, 0);
+		pg_atomic_init_u64(&generator->sequence.wait_us, 0);
+		pg_atomic_init_u64(&generator->clock.waits, 0);
+		pg_atomic_init_u64(&generator->clock.wait_us, 0);
+		pg_atomic_init_u64(&generator->clock_errors, 0);
+		pg_atomic_init_u64(&generator->max_clock_backward_us, 0);
+		pg_atomic_init_u64(&generator->reserves, 0);
+		pg_atomic_init_u64(&generator->ids_reset, 0);
+		pg_atomic_init_u64(&generator->stats_reset, GetCurrentTimestamp());
 	}
 }
 
@@ -353,6 +400,30 @@ reserve_is_low(int64 tick)
 }
 
 /*
+ * Set the word, whatever numbers of its old tick are being claimed meanwhile.
+ * expected is what it was last seen to be; if it is something else by now,
+ * return false with that.  The lock is held.  skipped are the numbers of the
+ * new word that no ID has or will have.
+ */
+static bool
+change_word(uint64 *expected, uint64 new, uint64 skipped)
+{
+	bool		changed;
+	uint64		changes = pg_atomic_read_u64(&generator->changes);
+
+	pg_atomic_write_u64(&generator->changes, changes + 1);
+	pg_write_barrier();
+	changed = pg_atomic_compare_exchange_u64(&generator->word, expected, new);
+	if (changed)
+		pg_atomic_write_u64(&generator->ids_before,
+							pg_atomic_read_u64(&generator->ids_before) +
+							numbers_used(*expected) - skipped);
+	pg_write_barrier();
+	pg_atomic_write_u64(&generator->changes, changes + 2);
+	return changed;
+}
+
+/*
  * Decide what a caller has to do, by the word and the time.  next is the tick
  * to claim from, to move to or to wait for.
  */
@@ -399,16 +470,23 @@ start_number(uint64 previous, int wanted)
 /*
  * Sleep, without any lock, until a time or a little later, or less if that is
  * far away: the caller looks at the clock again, which may have been set.
+ * naps counts the sleeps of a call.
  *
  * WaitLatch knows whole milliseconds only.  The rest of the way to a tick's
  * edge is slept without looking at the latch, which keeps an interrupt waiting
  * for less than 2 ms.
  */
 static void
-nap(TimestampTz until, TimestampTz now, uint32 wait_event)
+nap(TimestampTz until, TimestampTz now, uint32 wait_event,
+	WaitCounter *counter, int *naps)
 {
 	int64		us = Min(until - now, MAX_NAP_US);
+	instr_time	start;
+	instr_time	slept;
 
+	if ((*naps)++ == 0)
+		pg_atomic_fetch_add_u64(&counter->waits, 1);
+	INSTR_TIME_SET_CURRENT(start);
 	if (us >= 2000)
 	{
 		(void) WaitLatch(MyLatch,
@@ -422,6 +500,9 @@ nap(TimestampTz until, TimestampTz now, uint32 wait_event)
 		pg_usleep(us);
 		pgstat_report_wait_end();
 	}
+	INSTR_TIME_SET_CURRENT(slept);
+	INSTR_TIME_SUBTRACT(slept, start);
+	pg_atomic_fetch_add_u64(&counter->wait_us, INSTR_TIME_GET_MICROSEC(slept));
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -429,13 +510,14 @@ nap(TimestampTz until, TimestampTz now, uint32 wait_event)
  * Wait for the next tick, as the sequence of the word's tick is used up.
  */
 static void
-wait_for_sequence(int64 next, TimestampTz now)
+wait_for_sequence(int64 next, TimestampTz now, int *naps)
 {
 	static uint32 wait_event = 0;
 
 	if (wait_event == 0)
 		wait_event = snowflake_wait_event("SnowflakeSequence");
-	nap(tick_start(next) - max_lead_us(), now, wait_event);
+	nap(tick_start(next) - max_lead_us(), now, wait_event,
+		&generator->sequence, naps);
 }
 
 /*
@@ -470,11 +552,25 @@ fail_clock_behind(int64 tick, TimestampTz now, bool is_mark)
 }
 
 /*
+ * Note how far the clock is behind the last ID, if that is a new record.
+ */
+static void
+note_clock_backward(int64 us)
+{
+	uint64		most = pg_atomic_read_u64(&generator->max_clock_backward_us);
+
+	while (us > (int64) most &&
+		   !pg_atomic_compare_exchange_u64(&generator->max_clock_backward_us,
+										   &most, us))
+		;
+}
+
+/*
  * Wait for the clock, which is behind the word's tick, or fail if it is too
  * far behind.
  */
 static void
-wait_for_clock(int64 tick, TimestampTz now)
+wait_for_clock(int64 tick, TimestampTz now, int *naps)
 {
 	static uint32 wait_event = 0;
 	TimestampTz until = tick_start(tick) - max_lead_us();
@@ -484,17 +580,23 @@ wait_for_clock(int64 tick, TimestampTz now)
 	/* What was left of the reserve is no fault of the clock. */
 	if (is_mark)
 		longest += reserve_ticks() * layout.tick_us;
+	else
+		note_clock_backward(tick_start(tick) - now);
 	if (until - now > longest)
+	{
+		pg_atomic_fetch_add_u64(&generator->clock_errors, 1);
 		fail_clock_behind(tick, now, is_mark);
+	}
 
 	if (wait_event == 0)
 		wait_event = snowflake_wait_event("SnowflakeClock");
-	nap(until, now, wait_event);
+	nap(until, now, wait_event, &generator->clock, naps);
 }
 
 snowflake_noreturn static void
 fail_before_epoch(TimestampTz now)
 {
+	pg_atomic_fetch_add_u64(&generator->clock_errors, 1);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("clock is before the epoch of the snowflake scheme"),
@@ -541,7 +643,7 @@ recover_mark(void)
 		LWLockAcquire(generator->lock, LW_EXCLUSIVE);
 		word = pg_atomic_read_u64(&generator->word);
 		while (word < lifted &&
-			   !pg_atomic_compare_exchange_u64(&generator->word, &word, lifted))
+			   !change_word(&word, lifted, layout.number_limit))
 			;
 		LWLockRelease(generator->lock);
 	}
@@ -637,6 +739,7 @@ reserve(bool required)
 		snowflake_mark_raise((uint64) end <<
 							 layout.scheme.shift[SNOWFLAKE_TIMESTAMP]);
 		pg_atomic_write_u64(&generator->reserved, end);
+		pg_atomic_fetch_add_u64(&generator->reserves, 1);
 
 		INSTR_TIME_SET_CURRENT(took);
 		INSTR_TIME_SUBTRACT(took, start);
@@ -664,6 +767,7 @@ void
 snowflake_set_mark(int64 mark)
 {
 	uint64		before;
+	uint64		word;
 
 	check_loaded();
 	if (RecoveryInProgress())
@@ -675,13 +779,12 @@ snowflake_set_mark(int64 mark)
 	LWLockAcquire(generator->reserve_lock, LW_EXCLUSIVE);
 	before = snowflake_mark_read();
 
-	/*
-	 * Nothing is handed out from here until somebody has read the mark.  Claims
-	 * go on meanwhile, so the word is changed by an atomic operation.
-	 */
+	/* Nothing is handed out from here until somebody has read the mark. */
 	LWLockAcquire(generator->lock, LW_EXCLUSIVE);
 	pg_atomic_write_u64(&generator->reserved, 0);
-	(void) pg_atomic_exchange_u64(&generator->word, empty_word());
+	word = pg_atomic_read_u64(&generator->word);
+	while (!change_word(&word, empty_word(), layout.number_limit))
+		;
 	LWLockRelease(generator->lock);
 	generator->mark_known = false;
 
@@ -700,10 +803,10 @@ snowflake_set_mark(int64 mark)
  * Move the word to a later tick and take as many of its numbers as are wanted,
  * or all.  Return how many there are, with the first ID.  Return 0 if the
  * caller should look again: another backend moved the word, or some time was
- * spent waiting.
+ * spent waiting, which naps counts.
  */
 static int
-move_word(int wanted, int64 *first)
+move_word(int wanted, int64 *first, int *naps)
 {
 	uint64		word = pg_atomic_read_u64(&generator->word);
 	TimestampTz now = GetCurrentTimestamp();
@@ -718,10 +821,10 @@ move_word(int wanted, int64 *first)
 		case PLAN_CLAIM:
 			return 0;
 		case PLAN_WAIT_SEQUENCE:
-			wait_for_sequence(next, now);
+			wait_for_sequence(next, now, naps);
 			return 0;
 		case PLAN_WAIT_CLOCK:
-			wait_for_clock(word_tick(word), now);
+			wait_for_clock(word_tick(word), now, naps);
 			return 0;
 		case PLAN_BEFORE_EPOCH:
 			fail_before_epoch(now);
@@ -746,8 +849,7 @@ move_word(int wanted, int64 *first)
 		{
 			number = start_number(word, wanted);
 			taken = Min(wanted, layout.number_limit - number);
-		} while (!pg_atomic_compare_exchange_u64(&generator->word, &word,
-												 make_word(next, number + taken)));
+		} while (!change_word(&word, make_word(next, number + taken), number));
 		*first = make_id(next, number);
 	}
 	LWLockRelease(generator->lock);
@@ -794,6 +896,7 @@ int64
 snowflake_generate(void)
 {
 	int64		id;
+	int			naps = 0;
 
 	check_makes_ids();
 	do
@@ -808,7 +911,7 @@ snowflake_generate(void)
 			if (numbers_left(word))
 				return make_id(word_tick(word), word_number(word));
 		}
-	} while (move_word(1, &id) == 0);
+	} while (move_word(1, &id, &naps) == 0);
 
 	return id;
 }
@@ -825,6 +928,7 @@ int
 snowflake_generate_block(int wanted, int64 *first, int64 *step)
 {
 	int			taken;
+	int			naps = 0;
 
 	check_makes_ids();
 	*step = snowflake_field_put(&layout.scheme, SNOWFLAKE_SEQUENCE, 1);
@@ -842,8 +946,90 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 											   word + taken))
 				return taken;
 		}
-		taken = move_word(wanted, first);
+		taken = move_word(wanted, first, &naps);
 	} while (taken == 0);
 
 	return taken;
+}
+
+/*
+ * The IDs made since the server's start, and the word at that moment.  Takes no
+ * lock, so that nobody is held up.
+ */
+static uint64
+count_ids(uint64 *word)
+{
+	for (;;)
+	{
+		uint64		changes = pg_atomic_read_u64(&generator->changes);
+		uint64		before;
+
+		pg_read_barrier();
+		before = pg_atomic_read_u64(&generator->ids_before);
+		*word = pg_atomic_read_u64(&generator->word);
+		pg_read_barrier();
+		if (changes % 2 == 0 &&
+			changes == pg_atomic_read_u64(&generator->changes))
+			return before + numbers_used(*word);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * What the generator is, did and waited for.
+ */
+void
+snowflake_get_stat(SnowflakeStat *stat)
+{
+	int			shift = layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+	uint64		word;
+
+	check_loaded();
+	stat->scheme = &layout.scheme;
+	stat->datacenter_id = layout.datacenter_id;
+	stat->worker_id = layout.worker_id;
+
+	stat->ids = count_ids(&word) -
+		pg_atomic_read_u64(&generator->ids_reset);
+	stat->last_timestamp = 0;
+	if (word_tick(word) > layout.base_tick &&
+		word_tick(word) >= (int64) pg_atomic_read_u64(&generator->first_tick))
+		stat->last_timestamp = tick_start(word_tick(word));
+
+	stat->mark = snowflake_mark_read();
+	stat->mark_timestamp = 0;
+	if (stat->mark > 0 && (int64) (stat->mark >> shift) <= layout.last_tick + 1)
+		stat->mark_timestamp = tick_start((int64) (stat->mark >> shift));
+	stat->expires_at = tick_start(layout.last_tick + 1);
+
+	stat->sequence_waits = pg_atomic_read_u64(&generator->sequence.waits);
+	stat->sequence_wait_us = pg_atomic_read_u64(&generator->sequence.wait_us);
+	stat->clock_waits = pg_atomic_read_u64(&generator->clock.waits);
+	stat->clock_wait_us = pg_atomic_read_u64(&generator->clock.wait_us);
+	stat->clock_errors = pg_atomic_read_u64(&generator->clock_errors);
+	stat->max_clock_backward_us =
+		pg_atomic_read_u64(&generator->max_clock_backward_us);
+	stat->reserves = pg_atomic_read_u64(&generator->reserves);
+	stat->stats_reset =
+		(TimestampTz) pg_atomic_read_u64(&generator->stats_reset);
+}
+
+/*
+ * Count from 0 again.
+ */
+void
+snowflake_reset_stat(void)
+{
+	uint64		word;
+
+	check_loaded();
+	pg_atomic_write_u64(&generator->ids_reset, count_ids(&word));
+	pg_atomic_write_u64(&generator->sequence.waits, 0);
+	pg_atomic_write_u64(&generator->sequence.wait_us, 0);
+	pg_atomic_write_u64(&generator->clock.waits, 0);
+	pg_atomic_write_u64(&generator->clock.wait_us, 0);
+	pg_atomic_write_u64(&generator->clock_errors, 0);
+	pg_atomic_write_u64(&generator->max_clock_backward_us, 0);
+	pg_atomic_write_u64(&generator->reserves, 0);
+	pg_atomic_write_u64(&generator->stats_reset, GetCurrentTimestamp());
 }

@@ -10,6 +10,8 @@
 #ifndef SNOWFLAKE_GENERATOR_H
 #define SNOWFLAKE_GENERATOR_H
 
+#include "datatype/timestamp.h"
+
 #include "scheme.h"
 
 /* Where the sequence begins in a tick that nobody waited for. */
@@ -25,6 +27,27 @@ extern int	snowflake_max_lead; /* ms */
 extern int	snowflake_max_clock_backward;	/* ms */
 extern int	snowflake_reserve_time; /* ms */
 
+/* What snowflake_stat shows; counted since stats_reset. */
+typedef struct SnowflakeStat
+{
+	const SnowflakeScheme *scheme;
+	int			datacenter_id;
+	int			worker_id;
+	TimestampTz last_timestamp; /* of the last ID, or 0 if there was none */
+	uint64		mark;			/* 0 if there was none ever */
+	TimestampTz mark_timestamp; /* 0 if the mark is no ID of the scheme */
+	TimestampTz expires_at;		/* end of the timestamp field */
+	uint64		ids;
+	uint64		sequence_waits;
+	uint64		sequence_wait_us;
+	uint64		clock_waits;
+	uint64		clock_wait_us;
+	uint64		clock_errors;
+	uint64		max_clock_backward_us;
+	uint64		reserves;
+	TimestampTz stats_reset;
+} SnowflakeStat;
+
 extern void snowflake_generator_configure(const SnowflakeScheme *scheme,
 										  int datacenter_id, int worker_id);
 extern void snowflake_generator_request_shmem(void);
@@ -34,5 +57,8 @@ extern const SnowflakeScheme *snowflake_server_scheme(void);
 extern int64 snowflake_generate(void);
 extern int	snowflake_generate_block(int wanted, int64 *first, int64 *step);
 extern void snowflake_set_mark(int64 mark);
+
+extern void snowflake_get_stat(SnowflakeStat *stat);
+extern void snowflake_reset_stat(void);
 
 #endif							/* SNOWFLAKE_GENERATOR_H */

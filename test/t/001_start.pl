@@ -28,6 +28,15 @@ like(
 	sql_error($node, 'SELECT snowflake_parse(1)'),
 	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
 	'parse by the server\'s scheme without preloading');
+foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
+	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
+	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1)')
+{
+	like(
+		sql_error($node, "SELECT $call"),
+		qr/ERROR:  55000: snowflake must be loaded/,
+		"$call without preloading");
+}
 is( $node->safe_psql(
 		'postgres',
 		"SELECT sequence FROM snowflake_parse(3125927076831231, 'twitter')"),

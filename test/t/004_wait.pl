@@ -58,6 +58,14 @@ sub check_wait
 	my $used = cpu_seconds($pid) - $before;
 	cmp_ok($used, '<=', 0.05, "$what uses no processor time ($used s in 2 s)");
 
+	my $counter = $event eq 'SnowflakeClock' ? 'clock' : 'sequence';
+	is( $node->safe_psql(
+			'postgres',
+			"SELECT ${counter}_waits, ${counter}_wait_ms BETWEEN 1500 AND 4000 FROM snowflake_stat"
+		),
+		'1|t',
+		"$what is counted");
+
 	my $start = time;
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 	finish_queries($waiter);
@@ -141,6 +149,12 @@ like(
 	qr/DETAIL:  The last ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*, \d{7} ms less; snowflake.max_clock_backward is 1500 ms/,
 	'which tells the times');
 like($error, qr/HINT:  Set the server's clock right/, 'and what to do');
+is( $node->safe_psql(
+		'postgres',
+		'SELECT clock_waits, clock_errors, max_clock_backward_ms BETWEEN 3590000 AND 3610000 FROM snowflake_stat'
+	),
+	'1|1|t',
+	'waits and errors are counted');
 
 set_clock($node, 0);
 $id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');

@@ -36,6 +36,17 @@ is( $standby->safe_psql(
 	'1000',
 	'but it parses');
 
+like(
+	sql_error($standby, 'SELECT snowflake_reset(1)'),
+	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
+	'nor can its mark be set');
+is( $standby->safe_psql(
+		'postgres',
+		'SELECT last_timestamp IS NULL, mark > (SELECT max(id) FROM t), ids FROM snowflake_stat'
+	),
+	't|t|0',
+	'but it shows the mark that it has');
+
 $standby->promote;
 is( $standby->safe_psql(
 		'postgres',

@@ -1,0 +1,54 @@
+--
+-- The view snowflake_stat
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+RESET client_min_messages;
+
+SELECT attname, atttypid::regtype FROM pg_attribute
+WHERE attrelid = 'snowflake_stat'::regclass AND attnum > 0 ORDER BY attnum;
+
+SELECT snowflake_nextval() AS id \gset
+SELECT count(*) FROM snowflake_stat;
+SELECT scheme = current_setting('snowflake.scheme') AS scheme, datacenter_id IS NULL AS no_datacenter,
+       worker_id = current_setting('snowflake.worker_id')::int AS worker,
+       last_timestamp >= snowflake_timestamp(:id) AS last, mark > :id AS mark,
+       mark_timestamp = snowflake_timestamp(mark) AS mark_timestamp,
+       expires_at AT TIME ZONE 'UTC' AS expires_at, stats_reset < now() AS stats_reset
+FROM snowflake_stat;
+
+-- every ID is counted, and nothing else
+SELECT ids FROM snowflake_stat \gset
+SELECT count(snowflake_nextval()) FROM generate_series(1, 12345);
+SELECT count(*) FROM (SELECT snowflake_nextval(20000) OFFSET 0) i;
+SELECT ids - :ids AS ids FROM snowflake_stat;
+SELECT ids FROM snowflake_stat \gset
+DO $$
+BEGIN
+    FOR i IN 1 .. 50 LOOP
+        PERFORM snowflake_nextval(), pg_sleep(0.002);
+    END LOOP;
+END
+$$;
+SELECT ids - :ids AS ids FROM snowflake_stat;
+
+-- waits are counted: 20000 IDs are more than 4 ticks have
+SELECT sequence_waits > 0 AND sequence_wait_ms > 0 AS waited, reserves > 0 AS reserved,
+       clock_waits, clock_errors
+FROM snowflake_stat;
+
+-- counting from 0 again
+SELECT snowflake_stat_reset();
+SELECT ids, sequence_waits, sequence_wait_ms, clock_waits, clock_wait_ms, clock_errors, max_clock_backward_ms,
+       reserves, now() - stats_reset < interval '1 min' AS stats_reset, last_timestamp >= snowflake_timestamp(:id) AS last
+FROM snowflake_stat;
+SELECT count(snowflake_nextval()) FROM generate_series(1, 10);
+SELECT ids FROM snowflake_stat;
+
+-- everybody may look, but not reset
+CREATE ROLE looker;
+SET ROLE looker;
+SELECT ids FROM snowflake_stat;
+SELECT snowflake_stat_reset();
+RESET ROLE;
+DROP ROLE looker;

@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * stat.c
+ *	  The view snowflake_stat.
+ *
+ * src/stat.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "generator.h"
+
+#define STAT_NCOLUMNS	16
+
+PG_FUNCTION_INFO_V1(snowflake_stat);
+PG_FUNCTION_INFO_V1(snowflake_stat_reset);
+
+/*
+ * The next column of a row.
+ */
+static void
+put_column(Datum **value, bool **isnull, Datum datum, bool null)
+{
+	*(*value)++ = datum;
+	*(*isnull)++ = null;
+}
+
+/*
+ * snowflake_stat() returns record
+ */
+Datum
+snowflake_stat(PG_FUNCTION_ARGS)
+{
+	TupleDesc	tupdesc;
+	Datum		values[STAT_NCOLUMNS];
+	bool		nulls[STAT_NCOLUMNS];
+	Datum	   *value = values;
+	bool	   *null = nulls;
+	SnowflakeStat stat;
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
+		tupdesc->natts != STAT_NCOLUMNS)
+		elog(ERROR, "return type must be a row type of %d columns",
+			 STAT_NCOLUMNS);
+
+	snowflake_get_stat(&stat);
+
+	put_column(&value, &null,
+			   CStringGetTextDatum(GetConfigOption("snowflake.scheme", false,
+												   false)), false);
+	put_column(&value, &null, Int32GetDatum(stat.datacenter_id),
+			   stat.scheme->width[SNOWFLAKE_DATACENTER] == 0);
+	put_column(&value, &null, Int32GetDatum(stat.worker_id),
+			   stat.scheme->width[SNOWFLAKE_WORKER] == 0);
+	put_column(&value, &null, TimestampTzGetDatum(stat.last_timestamp),
+			   stat.last_timestamp == 0);
+	/* At the end of time the mark is one more than a bigint has. */
+	put_column(&value, &null,
+			   Int64GetDatum(Min(stat.mark, (uint64) PG_INT64_MAX)),
+			   stat.mark == 0);
+	put_column(&value, &null, TimestampTzGetDatum(stat.mark_timestamp),
+			   stat.mark_timestamp == 0);
+	put_column(&value, &null, TimestampTzGetDatum(stat.expires_at), false);
+	put_column(&value, &null, Int64GetDatum(stat.ids), false);
+	put_column(&value, &null, Int64GetDatum(stat.sequence_waits), false);
+	put_column(&value, &null,
+			   Float8GetDatum(stat.sequence_wait_us / 1000.0), false);
+	put_column(&value, &null, Int64GetDatum(stat.clock_waits), false);
+	put_column(&value, &null,
+			   Float8GetDatum(stat.clock_wait_us / 1000.0), false);
+	put_column(&value, &null, Int64GetDatum(stat.clock_errors), false);
+	put_column(&value, &null,
+			   Float8GetDatum(stat.max_clock_backward_us / 1000.0), false);
+	put_column(&value, &null, Int64GetDatum(stat.reserves), false);
+	put_column(&value, &null, TimestampTzGetDatum(stat.stats_reset), false);
+
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+													  values, nulls)));
+}
+
+/*
+ * snowflake_stat_reset() returns void
+ */
+Datum
+snowflake_stat_reset(PG_FUNCTION_ARGS)
+{
+	snowflake_reset_stat();
+	PG_RETURN_VOID();
+}
