@@ -115,7 +115,8 @@ private_install()
 )
 
 # Run a script in a copy of what belongs to the checkout, that the user of the
-# servers can reach, and as that user.  The copy goes away if it succeeds.
+# servers can reach, and as that user.  The copy goes away if it succeeds, but
+# for the folder that $keep names, which is copied back.
 run_in_copy()
 (
 	copy=$(mktemp -d "${TMPDIR:-/tmp}/snowflake.XXXXXX")
@@ -131,6 +132,7 @@ run_in_copy()
 	[ "$(id -u)" -ne 0 ] || chown -R "$server_user": "$copy"
 	cd "$copy"
 	if as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" "$@"; then
+		[ -z "${keep:-}" ] || cp -R "$copy/$keep/." "$top/$keep/"
 		rm -rf "$copy"
 	else
 		status=$?
@@ -150,6 +152,10 @@ build_for_tests()
 	make -s COPT='-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror'
 	private_install "$top/tmp_check/install"
 
+	# Absolute, as the private installation, which comes first in the path, has
+	# one that tells of itself.
+	PG_CONFIG=$(command -v "$PG_CONFIG")
+	export PG_CONFIG
 	bindir=$top/tmp_check/install$("$PG_CONFIG" --bindir)
 	tests=$(cd "$(dirname "$("$PG_CONFIG" --pgxs)")/../test" && pwd -P)
 	export PATH="$bindir:$PATH"

@@ -1,0 +1,510 @@
+# The measurements of bench/run.
+
+use strict;
+use warnings;
+
+# PostgreSQL::Test::Utils takes standard output for its log.
+my $terminal;
+BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
+
+use IO::Handle;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $quick = @ARGV && $ARGV[0] eq '--quick';
+my $rounds = $quick ? 3 : 7;
+my @backends = $quick ? (1, 4, 16) : (1, 2, 4, 8, 16, 32, 64);
+my $seconds = $quick ? 0.5 : 1;
+my $calls = $quick ? 500_000 : 1_000_000;
+my $insert_rows = $quick ? 200_000 : 1_000_000;
+my $insert_rounds = $quick ? 2 : 5;
+my $directory = 'bench/results' . ($quick ? '/quick' : '');
+mkdir 'bench/results';
+mkdir $directory;
+
+open(my $report, '>', "$directory/results.md") or die $!;
+
+sub say_to
+{
+	my ($line) = @_;
+	print $terminal "$line\n";
+	print $report "$line\n";
+	return;
+}
+
+sub progress
+{
+	print $terminal "... @_\n";
+	return;
+}
+
+sub median
+{
+	my @sorted = sort { $a <=> $b } @_;
+	return ($sorted[ $#sorted / 2 ] + $sorted[ ($#sorted + 1) / 2 ]) / 2;
+}
+
+sub least { return (sort { $a <=> $b } @_)[0]; }
+sub most { return (sort { $b <=> $a } @_)[0]; }
+
+# The server: what it has beside the extension, and a clean start.
+my $node = PostgreSQL::Test::Cluster->new('bench');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', join("\n",
+		"shared_preload_libraries = 'snowflake,snowflake_bench'",
+		'snowflake.worker_id = 1',
+		'log_statement = none',
+		'max_connections = 100',
+		'shared_buffers = 1GB',
+		'max_wal_size = 16GB',
+		'checkpoint_timeout = 1h',
+		'autovacuum = off',
+		'jit = off',
+		'max_parallel_workers_per_gather = 0',
+		''));
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_bench;
+	CREATE EXTENSION "uuid-ossp";
+	CREATE SEQUENCE cache_1;
+	CREATE SEQUENCE cache_100 CACHE 100;
+	CREATE SEQUENCE recipe;
+	-- the recipe that is in many blogs
+	CREATE FUNCTION plpgsql_id() RETURNS bigint LANGUAGE plpgsql AS $$
+	DECLARE
+		epoch bigint := 1314220021721;
+		shard int := 1;
+		ms bigint;
+		number bigint;
+	BEGIN
+		number := nextval('recipe') % 1024;
+		ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
+		RETURN ((ms - epoch) << 23) | (shard << 10) | number;
+	END $$;
+	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+	DECLARE
+		start timestamptz := clock_timestamp();
+	BEGIN
+		EXECUTE query;
+		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
+	END $$;
+	-- how fast a counter rises in the middle 60 % of a time
+	CREATE FUNCTION sampled_rate(query text, seconds float8) RETURNS float8 LANGUAGE plpgsql AS $$
+	DECLARE
+		first bigint;
+		last bigint;
+		start timestamptz;
+		stop timestamptz;
+	BEGIN
+		PERFORM pg_sleep(seconds * 0.2);
+		EXECUTE query INTO first;
+		start := clock_timestamp();
+		PERFORM pg_sleep(seconds * 0.6);
+		EXECUTE query INTO last;
+		stop := clock_timestamp();
+		RETURN (last - first) / extract(epoch FROM stop - start);
+	END $$;
+	-- what each parse and each base reads
+	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(1000000) AS id;
+	VACUUM ANALYZE ids});
+
+sub configure
+{
+	my ($scheme) = @_;
+	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
+	$node->restart;
+	$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+	return;
+}
+
+my $wide = 'timestamp=41,worker=2,sequence=20';
+my $default = 'shardingsphere';
+
+# ns per call of expressions over generate_series, base taken off: a hash of
+# lists, one value a round.
+sub per_call
+{
+	my ($n, @expressions) = @_;
+	my %ns;
+
+	foreach my $round (0 .. $rounds)
+	{
+		my $base;
+		foreach my $case ([ base => 'n' ], @expressions)
+		{
+			my ($name, $expression, $part) = @$case;
+			my $rows = $n / ($part // 1);
+			my $ms = $node->safe_psql('postgres',
+				"SELECT ms('SELECT count($expression) FROM generate_series(1, $rows) n')"
+			);
+			my $each = $ms * 1e6 / $rows;
+			$base = $each if $name eq 'base';
+
+			# The first round warms up.
+			push @{ $ns{$name} }, $name eq 'base' ? $each : $each - $base
+			  if $round > 0;
+		}
+	}
+	return %ns;
+}
+
+# The results of a query of many backends at the same time: all are connected
+# before any of them begins.
+sub at_once
+{
+	my @queries = @_;
+	my $begin = time + 0.5 + @queries / 40;
+	my @sessions = start_queries(
+		$node,
+		map {
+			"DO 'BEGIN PERFORM pg_sleep(greatest($begin - extract(epoch FROM clock_timestamp()), 0)); END'; $_"
+		} @queries);
+	die 'a backend failed' if finish_queries(@sessions) != @queries;
+	return map { $_->{out} =~ s/^\s+|\s+$//gr } @sessions;
+}
+
+my $machine = `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`;
+chomp $machine;
+my $cpus = `nproc`;
+chomp $cpus;
+my $version = $node->safe_psql('postgres', 'SHOW server_version');
+
+say_to('# Results of bench/run' . ($quick ? ' --quick' : ''));
+say_to('');
+say_to("PostgreSQL $version, $cpus cores ($machine). Medians, with the least and the most of $rounds rounds in brackets, where there are several. Absolute figures are this machine's; the ratios were taken in one run.");
+
+# Per call
+progress('per call');
+configure($wide);
+my %ns = per_call(
+	$calls,
+	[ 'empty C function', 'bench_empty()' ],
+	[ 'floor: clock + fetch-add', 'bench_floor()' ],
+	[ 'snowflake_nextval(), 20-bit sequence', 'snowflake_nextval()' ],
+	[ 'nextval(), cache 1', q{nextval(''cache_1'')} ],
+	[ 'nextval(), cache 100', q{nextval(''cache_100'')} ],
+	[ 'PL/pgSQL recipe', 'plpgsql_id()', 10 ],
+	[ 'uuid_v4()', 'uuid_v4()' ],
+	[ 'gen_random_uuid()', 'gen_random_uuid()', 4 ],
+	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()', 10 ]);
+my %loop;
+foreach my $round (1 .. $rounds)
+{
+	foreach my $f ('bench_floor()', 'snowflake_nextval()')
+	{
+		push @{ $loop{$f} },
+		  $node->safe_psql('postgres',
+			"SELECT ns::float8 / calls FROM bench_count('$f', 0, 0.3)");
+	}
+}
+configure($default);
+my %limited =
+  per_call($calls, [ 'snowflake_nextval(), default scheme', 'snowflake_nextval()' ]);
+$ns{'snowflake_nextval(), default scheme'} =
+  $limited{'snowflake_nextval(), default scheme'};
+
+my $ours = 'snowflake_nextval(), 20-bit sequence';
+say_to('');
+say_to('## One call in one backend');
+say_to('');
+say_to('`SELECT count(f()) FROM generate_series(...)`, less the same without `f()`. With the default scheme a backend waits for the next tick (4096 IDs per ms are 244 ns for each), with a 20-bit sequence it does not.');
+say_to('');
+say_to('| | ns per call | against ours |');
+say_to('|---|---|---|');
+foreach my $name (
+	'empty C function', 'floor: clock + fetch-add', $ours,
+	'snowflake_nextval(), default scheme', 'nextval(), cache 1',
+	'nextval(), cache 100', 'PL/pgSQL recipe')
+{
+	my @each = @{ $ns{$name} };
+	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.2f |',
+			$name, median(@each), least(@each), most(@each),
+			median(@each) / median(@{ $ns{$ours} })));
+}
+say_to('');
+say_to(sprintf('In a C loop, without the executor: %.1f ns a call, the floor %.1f ns, %.2f times.',
+		median(@{ $loop{'snowflake_nextval()'} }),
+		median(@{ $loop{'bench_floor()'} }),
+		median(map { $loop{'snowflake_nextval()'}[$_] / $loop{'bench_floor()'}[$_] }
+			  0 .. $rounds - 1)));
+say_to('');
+say_to('| | ns per call | against uuid_v4() |');
+say_to('|---|---|---|');
+foreach my $name ('uuid_v4()', 'gen_random_uuid()', 'uuid_generate_v4() (uuid-ossp)')
+{
+	my @each = @{ $ns{$name} };
+	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.1f |',
+			$name, median(@each), least(@each), most(@each),
+			median(@each) / median(@{ $ns{'uuid_v4()'} })));
+}
+
+# Many backends
+my %rate;
+my %latency;
+my %full;
+foreach my $case ([ 'default scheme', $default ], [ '20-bit sequence', $wide ])
+{
+	my ($name, $scheme) = @$case;
+	configure($scheme);
+	foreach my $n (@backends)
+	{
+		progress("$n backends, $name");
+		my $f = "'snowflake_nextval()', 0";
+		foreach my $round (1 .. 3)
+		{
+			push @{ $rate{$name}{$n} },
+			  total_rate($n, $f, 'SELECT ids FROM snowflake_stat');
+			push @{ $rate{'nextval()'}{$n} },
+			  total_rate(
+				$n,
+				"'nextval(regclass)', 'cache_1'::regclass::oid::bigint",
+				'SELECT last_value FROM cache_1')
+			  if $scheme eq $wide;
+		}
+		my @latencies = map { [ split /\|/ ] }
+		  at_once(("SELECT * FROM bench_latency($f, $seconds)") x $n);
+		$latency{$name}{$n} =
+		  [ median(map { $_->[0] } @latencies), most(map { $_->[1] } @latencies) ];
+		if ($scheme eq $default)
+		{
+			$node->safe_psql('postgres',
+				'CREATE UNLOGGED TABLE IF NOT EXISTS loads (ids bigint[]); TRUNCATE loads');
+			my $each = int(1_000_000 / $n);
+			at_once(
+				("INSERT INTO loads SELECT array_agg(snowflake_nextval()) FROM generate_series(1, $each)"
+				) x $n);
+			$full{$n} = $node->safe_psql(
+				'postgres', q{
+				SELECT 100.0 * count(*) FILTER (WHERE ids = 4096) / count(*)
+				FROM (SELECT count(*) AS ids FROM loads, unnest(ids) id GROUP BY id >> 22) t});
+		}
+	}
+}
+
+# Calls per second of all backends together, by a counter that is read twice
+# while all of them run.
+sub total_rate
+{
+	my ($n, $f, $counter) = @_;
+	my ($sampled) = at_once(
+		"SELECT sampled_rate('$counter', $seconds)",
+		("SELECT * FROM bench_count($f, $seconds)") x $n);
+
+	return $sampled;
+}
+
+say_to('');
+say_to('## Many backends at once');
+say_to('');
+say_to('Calls in a C loop, all backends together, in millions per second; the default scheme allows 4.096. Full ticks are those of which all 4096 numbers were used, of the ticks that a million IDs took that were made by `array_agg` in all backends, from the first begun to the last done.');
+say_to('');
+say_to('| backends | default scheme | of the limit | full ticks | 99.9 % of calls within | longest call | 20-bit sequence | 99.9 % | longest | nextval() |');
+say_to('|---|---|---|---|---|---|---|---|---|---|');
+foreach my $n (@backends)
+{
+	my $limited = median(@{ $rate{'default scheme'}{$n} });
+	say_to(sprintf('| %d | %.3f | %.1f %% | %.1f %% | %.2f ms | %.1f ms | %.1f | %.4f ms | %.1f ms | %.1f |',
+			$n, $limited / 1e6, $limited / 40960, $full{$n},
+			$latency{'default scheme'}{$n}[0] / 1e6,
+			$latency{'default scheme'}{$n}[1] / 1e6,
+			median(@{ $rate{'20-bit sequence'}{$n} }) / 1e6,
+			$latency{'20-bit sequence'}{$n}[0] / 1e6,
+			$latency{'20-bit sequence'}{$n}[1] / 1e6,
+			median(@{ $rate{'nextval()'}{$n} }) / 1e6));
+}
+
+# Rows
+configure($default);
+my @tables = (
+	[ 'bigint given (floor)', 'bigint PRIMARY KEY', 'n' ],
+	[ 'bigserial', 'bigserial PRIMARY KEY', 'DEFAULT' ],
+	[ 'snowflake_nextval()', 'bigint PRIMARY KEY DEFAULT snowflake_nextval()', 'DEFAULT' ],
+	[ 'gen_random_uuid()', 'uuid PRIMARY KEY DEFAULT gen_random_uuid()', 'DEFAULT' ],
+	[ 'uuid_v4()', 'uuid PRIMARY KEY DEFAULT uuid_v4()', 'DEFAULT' ]);
+my (%ms, %wal, %index, %tps);
+foreach my $round (0 .. $insert_rounds)
+{
+	progress("rows, round $round of $insert_rounds");
+	foreach my $case (@tables)
+	{
+		my ($name, $type, $value) = @$case;
+		my $columns = $value eq 'n' ? 'id, v' : 'v';
+		my $select = $value eq 'n' ? 'n, n' : 'n';
+		my $result = $node->safe_psql(
+			'postgres', qq{
+			DROP TABLE IF EXISTS t;
+			CREATE TABLE t (id $type, v int);
+			CHECKPOINT;
+			SELECT pg_current_wal_insert_lsn() AS start \\gset
+			SELECT ms('INSERT INTO t ($columns) SELECT $select FROM generate_series(1, $insert_rows) n') AS ms \\gset
+			SELECT :ms, pg_current_wal_insert_lsn() - :'start', pg_relation_size('t_pkey')});
+		my ($ms, $bytes, $size) = split /\|/, $result;
+		next if $round == 0;
+		push @{ $ms{$name} }, $ms;
+		push @{ $wal{$name} }, $bytes;
+		push @{ $index{$name} }, $size;
+	}
+}
+my $insert = $node->basedir . '/insert.sql';
+foreach my $round (1 .. ($quick ? 1 : 3))
+{
+	foreach my $case (@tables)
+	{
+		my ($name, $type, $value) = @$case;
+		progress("pgbench, $name");
+		$node->safe_psql(
+			'postgres', qq{
+			DROP TABLE IF EXISTS t;
+			DROP SEQUENCE IF EXISTS given;
+			CREATE TABLE t (id $type, v int);
+			CHECKPOINT});
+		open(my $handle, '>', $insert) or die $!;
+
+		# Each client gives keys of its own, without asking anybody.
+		print $handle $value eq 'n'
+		  ? "\\set n :n + 1\n\\set key :client_id * 1000000000 + :n\nINSERT INTO t VALUES (:key, 1);\n"
+		  : "INSERT INTO t (v) VALUES (1);\n";
+		close $handle;
+		my ($out, $err);
+		IPC::Run::run(
+			[
+				'pgbench', '-n', '-M', 'prepared', '-c', '8', '-j', '2', '-T',
+				$quick ? 3 : 6, '-D', 'n=0', '-f', $insert,
+				'-d', $node->connstr('postgres')
+			],
+			'>' => \$out,
+			'2>' => \$err) or die $err;
+		push @{ $tps{$name} }, $out =~ /^tps = ([\d.]+)/m;
+	}
+}
+my $floor = 'bigint given (floor)';
+say_to('');
+say_to('## Rows');
+say_to('');
+say_to("INSERT of $insert_rows rows (key, integer) with a primary key in one statement, and pgbench with single-row INSERTs of 8 clients; fsync is off, so that the disk does not hide the difference. The floor has its keys given, rising, by the statement.");
+say_to('');
+say_to('| key | INSERT, ms | against the floor | WAL bytes | index bytes | pgbench, rows/s |');
+say_to('|---|---|---|---|---|---|');
+foreach my $case (@tables)
+{
+	my $name = $case->[0];
+	my $ratio = median(map { $ms{$name}[$_] / $ms{$floor}[$_] } 0 .. $insert_rounds - 1);
+	say_to(sprintf('| %s | %.0f (%.0f to %.0f) | %.3f | %d (%+.3f %%) | %d | %.0f |',
+			$name, median(@{ $ms{$name} }), least(@{ $ms{$name} }),
+			most(@{ $ms{$name} }), $ratio, median(@{ $wal{$name} }),
+			100 * (median(@{ $wal{$name} }) / median(@{ $wal{$floor} }) - 1),
+			median(@{ $index{$name} }), median(@{ $tps{$name} })));
+}
+
+# Decoding
+progress('decoding');
+my @decode = (
+	[ 'snowflake_parse(id)', 'snowflake_parse(id)' ],
+	[ 'the same in SQL', 'ROW(to_timestamp(((id >> 22) + 1477958400000) / 1000.0), ((id >> 12) & 1023)::int, (id & 4095)::int)' ],
+	[ 'snowflake_timestamp(id)', 'snowflake_timestamp(id)' ],
+	[ 'the same in SQL ', 'to_timestamp(((id >> 22) + 1477958400000) / 1000.0)' ]);
+my %decode;
+foreach my $round (0 .. $rounds)
+{
+	foreach my $case (@decode)
+	{
+		my ($name, $expression) = @$case;
+		my $ms = $node->safe_psql('postgres',
+			"SELECT ms('SELECT count($expression) FROM ids')");
+		push @{ $decode{$name} }, $ms if $round > 0;
+	}
+}
+say_to('');
+say_to('## Decoding a million IDs');
+say_to('');
+say_to('| | ms |');
+say_to('|---|---|');
+foreach my $case (@decode)
+{
+	my @each = @{ $decode{ $case->[0] } };
+	say_to(sprintf('| %s | %.0f (%.0f to %.0f) |',
+			$case->[0], median(@each), least(@each), most(@each)));
+}
+
+$node->stop;
+
+# Plots, in colours that can be read on light and on dark.
+sub plot
+{
+	my ($name, $commands, $data) = @_;
+	open(my $handle, '|-', 'gnuplot') or die $!;
+	print $handle qq{
+set terminal svg noenhanced size 760,380 font 'sans-serif,13' background rgb '#00ffffff'
+set output '$directory/$name.svg'
+set border lc rgb '#808080'
+set tics textcolor rgb '#808080'
+set key textcolor rgb '#808080'
+set xlabel textcolor rgb '#808080'
+set ylabel textcolor rgb '#808080'
+set title textcolor rgb '#808080'
+set grid ytics lc rgb '#808080' lw 0.3
+\$data << END
+$data
+END
+$commands
+};
+	close $handle or die 'gnuplot failed';
+
+	# The plot has no background of its own.
+	my $svg = slurp_file("$directory/$name.svg");
+	$svg =~ s/<rect[^>]*fill="#(?:00)?ffffff"[^>]*\/>//;
+	open(my $out, '>', "$directory/$name.svg") or die $!;
+	print $out $svg;
+	close $out;
+	return;
+}
+
+plot(
+	'backends', q{
+set title 'IDs of all backends together, C loop'
+set xlabel 'backends'
+set ylabel 'million IDs per second'
+set logscale x 2
+set yrange [0:*]
+set key right center
+plot $data using 1:2 with linespoints lw 2 pt 7 lc rgb '#2a7d4f' title 'snowflake, 20-bit sequence', \
+     $data using 1:3 with linespoints lw 2 pt 7 lc rgb '#2f74c0' title 'snowflake, default scheme (limit 4.096)', \
+     $data using 1:4 with linespoints lw 2 pt 7 lc rgb '#b3592a' title 'nextval()'
+},
+	join("\n", map {
+			join(' ', $_,
+				median(@{ $rate{'20-bit sequence'}{$_} }) / 1e6,
+				median(@{ $rate{'default scheme'}{$_} }) / 1e6,
+				median(@{ $rate{'nextval()'}{$_} }) / 1e6)
+	} @backends));
+my @bars = (
+	[ 'floor', 'floor: clock + fetch-add' ],
+	[ 'snowflake', $ours ],
+	[ 'uuid_v4()', 'uuid_v4()' ],
+	[ 'nextval()', 'nextval(), cache 1' ],
+	[ 'gen_random_uuid()', 'gen_random_uuid()' ],
+	[ 'PL/pgSQL', 'PL/pgSQL recipe' ]);
+plot(
+	'call', q{
+set title 'One call, base cost taken off'
+set ylabel 'ns (logarithmic)'
+set logscale y
+set yrange [5:4000]
+set boxwidth 0.6
+set style fill solid 0.9 noborder
+unset key
+plot $data using 0:2:xtic(1) with boxes lc rgb '#2f74c0', \
+     $data using 0:2:(sprintf('%.0f', $2)) with labels offset 0,0.7 textcolor rgb '#808080'
+},
+	join("\n", map { sprintf('"%s" %.2f', $_->[0], median(@{ $ns{ $_->[1] } })) } @bars));
+
+close $report;
+is(1, 1, 'measured');
+done_testing();
