@@ -13,8 +13,8 @@
  *	  a compare-and-swap that adds no more than the tick has left.)
  *
  * 2. The tick changes only under the generator's LWLock, held exclusively,
- *	  and only upwards.  It is changed by compare-and-swap, because claims go
- *	  on meanwhile.
+ *	  and only upwards (snowflake_reset() alone takes it back).  It is changed
+ *	  by compare-and-swap, because claims go on meanwhile.
  *
  * So the word only ever rises, every value of it is claimed at most once, and
  * as an ID is made of the word's bits in the same order (the worker ID, which

@@ -12,6 +12,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
+# So that servers are stopped, too, when a test is.
+$SIG{TERM} = $SIG{INT} = sub { die 'interrupted' };
+
 our @EXPORT = qw(
   new_server sql_error start_fails
   start_queries finish_queries
