@@ -23,10 +23,10 @@
  *
  * The usual call takes no lock: the clock stands inside the word's tick, and
  * there are numbers left.  Claims that come too late for the last number add
- * to the word all the same.  A backend adds only after it saw a number left,
- * so they are at most as many as there are backends, and the number has room
- * above the scheme's last one for more than MAX_BACKENDS of them: they cannot
- * carry into the tick.
+ * to the word all the same.  A backend that came too late looks at the word
+ * again, and adds again only after it saw a number left, so late claims are at
+ * most as many as there are backends; the number has room above the scheme's
+ * last one for more than MAX_BACKENDS of them: they cannot carry into the tick.
  *
  * A new tick is that of the clock, or the one after the word's if that is
  * later, as long as its start is at most snowflake.max_lead ahead of the
@@ -895,25 +895,32 @@ is_current(int64 tick)
 int64
 snowflake_generate(void)
 {
+	/*
+	 * The word as this backend saw it last, with a number left, or 0.  As long
+	 * as the clock is in its tick the word is most likely in that tick still.
+	 * Where many backends make IDs, the word's cache line then travels once for
+	 * an ID, for the fetch-add, and not for a look at the word before it, too.
+	 */
+	static uint64 seen = 0;
 	int64		id;
 	int			naps = 0;
 
 	check_makes_ids();
-	do
+	if (seen == 0)
+		seen = pg_atomic_read_u64(&generator->word);
+	for (;;)
 	{
-		uint64		word;
-
 		CHECK_FOR_INTERRUPTS();
-		word = pg_atomic_read_u64(&generator->word);
-		if (numbers_left(word) && is_current(word_tick(word)))
+		if (numbers_left(seen) && is_current(word_tick(seen)))
 		{
-			word = pg_atomic_fetch_add_u64(&generator->word, 1);
-			if (numbers_left(word))
-				return make_id(word_tick(word), word_number(word));
+			seen = pg_atomic_fetch_add_u64(&generator->word, 1);
+			if (numbers_left(seen))
+				return make_id(word_tick(seen), word_number(seen));
 		}
-	} while (move_word(1, &id, &naps) == 0);
-
-	return id;
+		if (move_word(1, &id, &naps) > 0)
+			return id;
+		seen = pg_atomic_read_u64(&generator->word);
+	}
 }
 
 /*
