@@ -776,7 +776,8 @@ snowflake_set_mark(int64 mark)
 				 errmsg("cannot set the mark of snowflake IDs during recovery"),
 				 errhint("Use the primary server; its mark is replicated.")));
 
-	LWLockAcquire(generator->reserve_lock, LW_EXCLUSIVE);
+	while (!get_reserve_lock(true))
+		;
 	before = snowflake_mark_read();
 
 	/* Nothing is handed out from here until somebody has read the mark. */
