@@ -4,6 +4,13 @@
 #	make check			all tests, in private instances; nothing is installed
 #	make installcheck		all tests, against an installed and running server
 #					that has snowflake in shared_preload_libraries
+#
+# make -f .../Makefile builds in another directory than the source's.
+
+here := $(dir $(lastword $(MAKEFILE_LIST)))
+
+# The version stands in the control file and nowhere else.
+EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)snowflake.control)
 
 MODULE_big = snowflake
 OBJS = \
@@ -14,9 +21,10 @@ OBJS = \
 	src/snowflake.o \
 	src/stat.o \
 	src/uuid.o
+PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
 
 EXTENSION = snowflake
-DATA = snowflake--1.0.sql
+DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
 REGRESS = scheme ids nextval usage settings uuid convert stat
@@ -33,10 +41,12 @@ PG_CONFIG ?= pg_config
 ifeq ($(MAKECMDGOALS),check)
 .PHONY: check
 check:
-	PG_CONFIG='$(PG_CONFIG)' script/check --no-install
+	PG_CONFIG='$(PG_CONFIG)' $(here)script/check --no-install
 else
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard $(srcdir)/src/*.h)
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(here)src/*.h) $(here)snowflake.control | $(CURDIR)/src
+$(CURDIR)/src:
+	mkdir -p $@
 endif

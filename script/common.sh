@@ -16,10 +16,18 @@ die()
 	exit 1
 }
 
+# Are all of these commands there?
+have_commands()
+{
+	for command in "$@"; do
+		command -v "$command" >/dev/null 2>&1 || return
+	done
+}
+
 # Are a PostgreSQL server and what an extension is built with there?
 have_postgres()
 {
-	command -v make cc "$PG_CONFIG" >/dev/null 2>&1 &&
+	have_commands make cc "$PG_CONFIG" &&
 		[ -f "$("$PG_CONFIG" --pgxs 2>/dev/null)" ] &&
 		[ -x "$("$PG_CONFIG" --bindir)/postgres" ] &&
 		[ -x "$("$PG_CONFIG" --bindir)/pgbench" ]
@@ -28,8 +36,7 @@ have_postgres()
 # Are the tools of the tests there too?
 have_test_tools()
 {
-	perl -MIPC::Run -MTest::More -e 1 2>/dev/null &&
-		command -v prove faketime >/dev/null 2>&1
+	have_commands prove faketime && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
 }
 
 # Install Debian packages: as root, or with sudo.
@@ -114,21 +121,27 @@ private_install()
 	done
 )
 
+# Copy what belongs to the checkout into a directory.
+copy_checkout()
+(
+	cd "$top"
+	if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+		git ls-files --cached --others --exclude-standard |
+			while IFS= read -r file; do
+				[ ! -e "$file" ] || printf '%s\n' "$file"
+			done | tar -c -T - | tar -x -C "$1"
+	else
+		tar -c --exclude=./.quickstart --exclude=./.build . | tar -x -C "$1"
+	fi
+)
+
 # Run a script in a copy of what belongs to the checkout, that the user of the
 # servers can reach, and as that user.  The copy goes away if it succeeds, but
 # for the folder that $keep names, which is copied back.
 run_in_copy()
 (
 	copy=$(mktemp -d "${TMPDIR:-/tmp}/snowflake.XXXXXX")
-	cd "$top"
-	if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-		git ls-files --cached --others --exclude-standard |
-			while IFS= read -r file; do
-				[ ! -e "$file" ] || printf '%s\n' "$file"
-			done | tar -c -T - | tar -x -C "$copy"
-	else
-		tar -c --exclude=./.quickstart . | tar -x -C "$copy"
-	fi
+	copy_checkout "$copy"
 	[ "$(id -u)" -ne 0 ] || chown -R "$server_user": "$copy"
 	cd "$copy"
 	if as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" "$@"; then
@@ -141,15 +154,35 @@ run_in_copy()
 	fi
 )
 
-# In the copy: build with warnings as errors, install that privately, and set
-# the environment that the tests expect.
+# Build, with warnings as errors: first with the clang that the server's own
+# bitcode was made with, where it is there, then with the server's compiler.
+# The server's headers count as the system's, whose warnings are not ours; a
+# parameter that a hook or a function does not use belongs to its signature.
+build_strictly()
+{
+	warnings="-Wall -Wextra -Werror -Wno-unused-parameter"
+	warnings="$warnings -isystem $("$PG_CONFIG" --includedir-server)"
+	clang=$(sed -n 's/^CLANG[[:space:]]*= *//p' \
+		"$(dirname "$("$PG_CONFIG" --pgxs)")/../Makefile.global")
+	make -s clean
+	if [ -n "$clang" ] && have_commands "$clang"; then
+		# The flags are those of the server's compiler, which has others.
+		make -s CC="$clang" with_llvm=no COPT="$warnings \
+			-Wno-unknown-warning-option -Wno-ignored-optimization-argument \
+			-Wno-unused-command-line-argument"
+		make -s clean
+	fi
+	make -s COPT="$warnings"
+}
+
+# In the copy: build, install that privately, and set the environment that the
+# tests expect.
 build_for_tests()
 {
 	cd "$top"
 	rm -rf tmp_check
 	mkdir tmp_check
-	make -s clean
-	make -s COPT='-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror'
+	build_strictly
 	private_install "$top/tmp_check/install"
 
 	# Absolute, as the private installation, which comes first in the path, has
@@ -160,6 +193,7 @@ build_for_tests()
 	tests=$(cd "$(dirname "$("$PG_CONFIG" --pgxs)")/../test" && pwd -P)
 	export PATH="$bindir:$PATH"
 	export PG_REGRESS="$tests/regress/pg_regress"
-	export TESTDIR="$top" LC_ALL=C TZ=UTC
+	export TESTDIR="$top" TESTDATADIR="$top/tmp_check" TESTLOGDIR="$top/tmp_check/log"
+	export LC_ALL=C TZ=UTC
 	unset PGHOST PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE PGPASSFILE
 }

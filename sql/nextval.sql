@@ -12,11 +12,12 @@ WHERE oid IN (SELECT objid FROM pg_depend
               WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
               AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake'))
 ORDER BY oid::regprocedure::text COLLATE "C";
--- and all of it is documented
+-- and all of it is documented (from 17 on a view's row types are members, too)
 SELECT classid::regclass, objid
 FROM pg_depend d
 WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
 AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+AND classid <> 'pg_type'::regclass
 AND obj_description(objid, classid::regclass::name) IS NULL;
 
 -- rising and distinct

@@ -16,6 +16,17 @@
 #error "snowflake needs PostgreSQL 15 or later"
 #endif
 
+/*
+ * Since 18 a module tells its name and version, which comes from the control
+ * file; pg_get_loaded_modules() shows them.
+ */
+#if PG_VERSION_NUM >= 180000
+#define SNOWFLAKE_MODULE_MAGIC \
+	PG_MODULE_MAGIC_EXT(.name = "snowflake", .version = SNOWFLAKE_VERSION)
+#else
+#define SNOWFLAKE_MODULE_MAGIC PG_MODULE_MAGIC
+#endif
+
 /* Where MAX_BACKENDS is. */
 #if PG_VERSION_NUM >= 180000
 #include "storage/procnumber.h"

@@ -461,7 +461,7 @@ static inline uint64
 start_number(uint64 previous, int wanted)
 {
 	if (snowflake_sequence_start == SNOWFLAKE_START_ZERO ||
-		!numbers_left(previous) || wanted > layout.number_limit / 2)
+		!numbers_left(previous) || (uint64) wanted > layout.number_limit / 2)
 		return 0;
 	return pg_prng_uint64(&pg_global_prng_state) &
 		(Max(layout.number_limit / 2, 2) - 1);
@@ -849,7 +849,7 @@ move_word(int wanted, int64 *first, int *naps)
 		do
 		{
 			number = start_number(word, wanted);
-			taken = Min(wanted, layout.number_limit - number);
+			taken = Min((uint64) wanted, layout.number_limit - number);
 		} while (!change_word(&word, make_word(next, number + taken), number));
 		*first = make_id(next, number);
 	}
@@ -948,7 +948,8 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 		word = pg_atomic_read_u64(&generator->word);
 		while (numbers_left(word) && is_current(word_tick(word)))
 		{
-			taken = Min(wanted, layout.number_limit - word_number(word));
+			taken = Min((uint64) wanted,
+						layout.number_limit - word_number(word));
 			*first = make_id(word_tick(word), word_number(word));
 			if (pg_atomic_compare_exchange_u64(&generator->word, &word,
 											   word + taken))

@@ -167,7 +167,7 @@ is_word(const Piece *piece, const char *word)
 {
 	size_t		length = strlen(word);
 
-	return piece->end - piece->start == length &&
+	return (size_t) (piece->end - piece->start) == length &&
 		pg_strncasecmp(piece->start, word, length) == 0;
 }
 

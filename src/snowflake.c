@@ -22,9 +22,10 @@
 #include "storage/lwlock.h"
 #include "utils/guc.h"
 
+#include "compat.h"
 #include "generator.h"
 
-PG_MODULE_MAGIC;
+SNOWFLAKE_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
@@ -198,7 +199,7 @@ configure(void)
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
 
 	/* What the administrator wrote, before the definitions replace it ... */
-	for (int i = 0; i < lengthof(setting_names); i++)
+	for (size_t i = 0; i < lengthof(setting_names); i++)
 	{
 		const char *value = GetConfigOption(setting_names[i], true, false);
 
@@ -208,7 +209,7 @@ configure(void)
 	define_settings();
 
 	/* ... is tried again, as an error now. */
-	for (int i = 0; i < lengthof(setting_names); i++)
+	for (size_t i = 0; i < lengthof(setting_names); i++)
 	{
 		if (written[i] != NULL)
 			(void) set_config_option(setting_names[i], written[i],
