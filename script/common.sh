@@ -197,3 +197,24 @@ build_for_tests()
 	export LC_ALL=C TZ=UTC
 	unset PGHOST PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE PGPASSFILE
 }
+
+# Lines of a test that passed or failed: of pg_regress before PostgreSQL 16, and
+# since then as of prove.
+test_passed='^test .*\.\.\. ok|^ok [0-9]+'
+test_failed='^test .*\.\.\. FAILED|^not ok [0-9]+'
+
+# After build_for_tests: hand pg_regress and the isolation tests to a command,
+# with a name for its log.
+run_regress()
+{
+	# shellcheck disable=SC2046
+	"$1" regress "$PG_REGRESS" --inputdir=. --outputdir=tmp_check \
+		--bindir="$bindir" --dlpath=. --temp-instance=tmp_check/regress \
+		--temp-config=test/regress.conf $(sed -n 's/^REGRESS = //p' Makefile)
+	mkdir tmp_check/iso
+	# shellcheck disable=SC2046
+	"$1" isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
+		--outputdir=tmp_check/iso --bindir="$bindir" \
+		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf \
+		$(sed -n 's/^ISOLATION = //p' Makefile)
+}

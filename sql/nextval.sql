@@ -19,6 +19,12 @@ WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
 AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
 AND classid <> 'pg_type'::regclass
 AND obj_description(objid, classid::regclass::name) IS NULL;
+-- names in functions that are not C are those of pg_catalog, whatever the caller's search_path
+SELECT p.oid::regprocedure
+FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid JOIN pg_language l ON l.oid = p.prolang
+WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'e'
+AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+AND lanname <> 'c' AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false);
 
 -- rising and distinct
 CREATE TEMP TABLE ids (n int, id bigint);

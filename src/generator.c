@@ -897,10 +897,11 @@ int64
 snowflake_generate(void)
 {
 	/*
-	 * The word as this backend saw it last, with a number left, or 0.  As long
-	 * as the clock is in its tick the word is most likely in that tick still.
-	 * Where many backends make IDs, the word's cache line then travels once for
-	 * an ID, for the fetch-add, and not for a look at the word before it, too.
+	 * The word as this backend saw it last, with a number left, or 0.  As
+	 * long as the clock is in its tick the word is most likely in that tick
+	 * still.  Where many backends make IDs, the word's cache line then
+	 * travels once for an ID, for the fetch-add, and not for a look at the
+	 * word before it, too.
 	 */
 	static uint64 seen = 0;
 	int64		id;

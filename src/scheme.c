@@ -58,6 +58,12 @@ static const int max_widths[SNOWFLAKE_NFIELDS] = {
 	[SNOWFLAKE_SEQUENCE] = 31
 };
 
+typedef struct NamedScheme
+{
+	const char *name;
+	const char *text;
+} NamedScheme;
+
 /*
  * Schemes that have a name, each as the system's own source or documentation
  * has it:
@@ -71,12 +77,7 @@ static const int max_widths[SNOWFLAKE_NFIELDS] = {
  * epoch is midnight of 2016-05-20 in China.  mastodon: the low bits are not
  * counted, but hashed.  hazelcast: FlakeIdGenerator, the worker is the node ID.
  */
-static const struct
-{
-	const char *name;
-	const char *text;
-}			named_schemes[] =
-{
+static const NamedScheme named_schemes[] = {
 	{"shardingsphere", SNOWFLAKE_DEFAULT_SCHEME},
 	{"twitter", "epoch=1288834974657,tick=1ms,"
 	"timestamp=41,datacenter=5,worker=5,sequence=12"},
@@ -203,7 +204,7 @@ fail_at(Reader *reader, Piece piece, const char *what)
 	snprintf(reader->error, SNOWFLAKE_SCHEME_ERROR_SIZE,
 			 "\"%s%s\" at character %d %s.",
 			 shown, p < piece.end ? "..." : "",
-			 (int) (piece.start - reader->text) + 1, what);
+			 1 + (int) (piece.start - reader->text), what);
 	return false;
 }
 

@@ -27,8 +27,8 @@ PGDLLEXPORT void _PG_init(void);
 /* Calls between two looks at the clock. */
 #define CALLS_AT_ONCE	256
 
-/* Latencies by 1/16 of a power of two. */
-#define NBUCKETS		(64 * 16)
+/* Latencies by 1/16 of a power of two, of 60 powers. */
+#define NBUCKETS		960
 
 static pg_atomic_uint64 *counter = NULL;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
