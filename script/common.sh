@@ -101,18 +101,17 @@ server_user_reaches()
 	as_server_user test -x "$1"
 }
 
-# Make, below a directory, a private installation of PostgreSQL that has this
-# build of the extension: programs are copied, as they find the rest relative
-# to themselves; the rest are links.
-private_install()
+# Make, below a directory that has the extension already, a private installation
+# of the PostgreSQL that a pg_config tells of: programs are copied, as they find
+# the rest relative to themselves; the rest are links.
+private_server()
 (
 	prefix=$1
-	make -s install DESTDIR="$prefix" >/dev/null
-	bindir=$("$PG_CONFIG" --bindir)
+	bindir=$("$2" --bindir)
+	pkglibdir=$("$2" --pkglibdir)
+	sharedir=$("$2" --sharedir)
 	mkdir -p "$prefix$bindir"
 	cp --remove-destination "$bindir"/* "$prefix$bindir"
-	pkglibdir=$("$PG_CONFIG" --pkglibdir)
-	sharedir=$("$PG_CONFIG" --sharedir)
 	for dir in "$pkglibdir" "$sharedir" "$sharedir/extension"; do
 		mkdir -p "$prefix$dir"
 		for file in "$dir"/*; do
@@ -120,6 +119,13 @@ private_install()
 		done
 	done
 )
+
+# The same with this build of the extension.
+private_install()
+{
+	make -s install DESTDIR="$1" >/dev/null
+	private_server "$1" "$PG_CONFIG"
+}
 
 # Copy what belongs to the checkout into a directory.
 copy_checkout()
@@ -202,18 +208,68 @@ build_for_tests()
 # since then as of prove.
 test_passed='^test .*\.\.\. ok|^ok [0-9]+'
 test_failed='^test .*\.\.\. FAILED|^not ok [0-9]+'
+passed=0
+failed=0
 
-# After build_for_tests: hand pg_regress and the isolation tests to a command,
-# with a name for its log.
-run_regress()
+# Run a command with its output in tmp_check/NAME.out, show the output, and
+# count by its lines what passed and failed; a command that fails without such
+# a line counts as one failure.
+count()
+{
+	log=tmp_check/$1.out
+	status=0
+	shift
+	"$@" >"$log" 2>&1 || status=$?
+	p=$(grep -cE "$test_passed" "$log" || true)
+	f=$(grep -cE "$test_failed" "$log" || true)
+	if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then
+		f=1
+	fi
+	if [ "$f" -ne 0 ] || [ -n "${VERBOSE:-}" ]; then
+		cat "$log"
+		cat tmp_check/regression.diffs tmp_check/iso/regression.diffs \
+			2>/dev/null || true
+	else
+		grep -vE '^(ok|# |    )' "$log" || true
+	fi
+	passed=$((passed + p))
+	failed=$((failed + f))
+}
+
+# Run a command that ends with "N passed, N failed", show the rest of its output,
+# and add the numbers up; one without such a line counts as one test.  They are
+# in $p and $f, too.  For scripts with "pipefail".
+add_up()
+{
+	log=$(mktemp)
+	status=0
+	"$@" 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, [0-9]* failed$/d' || status=$?
+	p=$(sed -n 's/^\([0-9]*\) passed, [0-9]* failed$/\1/p' "$log" | tail -n 1)
+	f=$(sed -n 's/^[0-9]* passed, \([0-9]*\) failed$/\1/p' "$log" | tail -n 1)
+	rm -f "$log"
+	: "${p:=$((status == 0))}" "${f:=$((status != 0))}"
+	[ "$status" -eq 0 ] || [ "$f" -ne 0 ] || f=1
+	passed=$((passed + p))
+	failed=$((failed + f))
+}
+
+# The last line of a script that counts, and its exit status.
+conclude()
+{
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+}
+
+# After build_for_tests: count pg_regress and the isolation tests.
+count_regress()
 {
 	# shellcheck disable=SC2046
-	"$1" regress "$PG_REGRESS" --inputdir=. --outputdir=tmp_check \
+	count regress "$PG_REGRESS" --inputdir=. --outputdir=tmp_check \
 		--bindir="$bindir" --dlpath=. --temp-instance=tmp_check/regress \
 		--temp-config=test/regress.conf $(sed -n 's/^REGRESS = //p' Makefile)
 	mkdir tmp_check/iso
 	# shellcheck disable=SC2046
-	"$1" isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
+	count isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
 		--outputdir=tmp_check/iso --bindir="$bindir" \
 		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf \
 		$(sed -n 's/^ISOLATION = //p' Makefile)

@@ -1,0 +1,155 @@
+# pg_upgrade of a server whose databases use the extension.
+#
+# script/upgrade runs it, with the programs of the old server, which has the
+# extension, in OLD_BINDIR; those of the new one come first in the path.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/perl";
+use File::Basename;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $old_bindir = $ENV{OLD_BINDIR} or die 'OLD_BINDIR is not set';
+my ($new_bindir) = dirname(qx(which postgres));
+
+# An old server with the extension, and a new one without anything.
+sub make_servers
+{
+	my ($name, @conf) = @_;
+	my $old = PostgreSQL::Test::Cluster->new("old_$name",
+		install_path => dirname($old_bindir));
+	my $new = PostgreSQL::Test::Cluster->new("new_$name");
+
+	$old->init;
+	$new->init(
+		extra => $new->pg_version < 18 ? [] : ['--no-data-checksums']);
+	foreach my $node ($old, $new)
+	{
+		$node->append_conf('postgresql.conf',
+			join("\n", "shared_preload_libraries = 'snowflake'",
+				'snowflake.worker_id = 5', @conf, ''));
+	}
+	$old->start;
+	$old->safe_psql(
+		'postgres', q{
+		CREATE EXTENSION snowflake;
+		CREATE TABLE t (
+		    id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
+		    at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id, 'shardingsphere')) STORED);
+		CREATE INDEX ON t ((snowflake_timestamp(id, 'shardingsphere')));
+		CREATE VIEW mark AS SELECT mark FROM snowflake_stat;
+		GRANT EXECUTE ON FUNCTION snowflake_reset(bigint) TO pg_monitor;
+		INSERT INTO t SELECT FROM generate_series(1, 1000);
+		CREATE DATABASE other;
+		\c other
+		CREATE SCHEMA ids;
+		CREATE EXTENSION snowflake SCHEMA ids;
+		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT ids.snowflake_nextval(), old serial UNIQUE);
+		SELECT ids.snowflake_convert('t', 'old');
+		INSERT INTO t SELECT FROM generate_series(1, 1000)});
+	return ($old, $new);
+}
+
+sub upgrade
+{
+	my ($old, $new) = @_;
+	my @command = (
+		'pg_upgrade', '--no-sync',
+		'--old-datadir' => $old->data_dir,
+		'--new-datadir' => $new->data_dir,
+		'--old-bindir' => $old_bindir,
+		'--new-bindir' => $new_bindir,
+		'--socketdir' => $new->host,
+		'--old-port' => $old->port,
+		'--new-port' => $new->port);
+
+	chdir($new->basedir) or die;
+	command_ok([ @command, '--check' ], 'pg_upgrade --check');
+	command_ok(\@command, 'pg_upgrade');
+	chdir($ENV{TESTDIR}) or die;
+	return;
+}
+
+sub greatest
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', 'SELECT max(id) FROM t');
+}
+
+# As it is done every day: the clock is right, and IDs have no lead.
+my ($old, $new) = make_servers('plain');
+my $greatest = greatest($old);
+my $rows = $old->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id');
+$old->stop;
+upgrade($old, $new);
+$new->start;
+is($new->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id'),
+	$rows, 'all rows are there');
+is( $new->safe_psql(
+		'postgres',
+		q{SELECT extversion, has_function_privilege('pg_monitor', 'snowflake_reset(bigint)', 'EXECUTE')
+		  FROM pg_extension WHERE extname = 'snowflake'}),
+	'1.0|t',
+	'the extension is there, with its privileges');
+is(mark_of($new), 0, 'the mark is not carried over');
+$new->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 1000)');
+is( $new->safe_psql(
+		'postgres',
+		"SELECT count(*), count(*) FILTER (WHERE id > $greatest) FROM t"),
+	'2000|1000',
+	'IDs go on rising');
+is( $new->safe_psql(
+		'postgres',
+		'SELECT count(*) FROM t WHERE at <> snowflake_timestamp(id)'),
+	0,
+	'generated columns work');
+like(
+	$new->safe_psql(
+		'postgres',
+		"SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT FROM t WHERE snowflake_timestamp(id, 'shardingsphere') > now()"
+	),
+	qr/Index Cond/,
+	'indexes on expressions work');
+is( $new->safe_psql(
+		'other',
+		'INSERT INTO t SELECT FROM generate_series(1, 1000); SELECT count(*), count(DISTINCT old) FROM t'
+	),
+	'2000|2000',
+	'and so does a database with the extension in another schema');
+cmp_ok($new->safe_psql('postgres', 'SELECT mark FROM mark'),
+	'>', $greatest, 'a view on snowflake_stat works, and there is a mark again');
+$new->stop;
+
+# IDs ran an hour ahead: without the mark, the new server's are below.
+($old, $new) = make_servers('lead', "snowflake.max_lead = '2h'");
+$old->safe_psql(
+	'postgres', q{
+	SELECT snowflake_reset(snowflake_lower_bound(now() + '1 hour'));
+	INSERT INTO t DEFAULT VALUES});
+$greatest = greatest($old);
+
+# What the README says: read it when no more IDs are made, and set it.
+my $mark = $old->safe_psql('postgres', 'SELECT mark FROM snowflake_stat');
+cmp_ok($mark, '>', $greatest, 'the old mark is above all IDs');
+$old->stop;
+upgrade($old, $new);
+$new->start;
+cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+	'<', $greatest, 'without its mark the new server begins at its clock');
+$new->safe_psql('postgres', "SELECT snowflake_reset($mark)");
+cmp_ok(
+	$new->safe_psql('postgres', 'INSERT INTO t DEFAULT VALUES RETURNING id'),
+	'>=', $mark, 'with it, above all IDs of the old one');
+$new->stop('immediate');
+$new->start;
+cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+	'>', greatest($new), 'and it is durable there');
+$new->stop;
+
+done_testing();
