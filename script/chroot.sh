@@ -17,14 +17,9 @@ checkout=/srv/snowflake
 need_chroots()
 {
 	[ "$(id -u)" -eq 0 ] || die "chroots need root; try: sudo $0"
-	command -v unshare >/dev/null 2>&1 || die "please install unshare (util-linux)"
-	if ! command -v debootstrap >/dev/null 2>&1 ||
-		[ ! -e /usr/share/keyrings/debian-archive-keyring.gpg ]; then
-		command -v apt-get >/dev/null 2>&1 ||
-			die "please install debootstrap and the keys of Debian's archive"
-		apt-get -qq update
-		install_packages debootstrap debian-archive-keyring
-	fi
+	have_commands unshare debootstrap &&
+		[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ||
+		install_packages util-linux debootstrap debian-archive-keyring
 }
 
 # Make the chroot of a release unless it is there.

@@ -39,15 +39,25 @@ have_test_tools()
 	have_commands prove faketime && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
 }
 
-# Install Debian packages: as root, or with sudo.
-install_packages()
+# Have the list of packages up to date, once: as root, or with sudo.
+update_packages()
 {
+	[ -z "${packages_updated:-}" ] || return 0
+	have_commands apt-get || die "please install: $*"
 	as_root=
 	if [ "$(id -u)" -ne 0 ]; then
-		command -v sudo >/dev/null 2>&1 ||
-			die "please have an administrator install: $*"
+		have_commands sudo || die "please have an administrator install: $*"
 		as_root=sudo
 	fi
+	say "updating the list of packages"
+	$as_root apt-get -qq update || die "could not update the list of packages"
+	packages_updated=yes
+}
+
+# Install Debian packages.
+install_packages()
+{
+	update_packages "$@"
 	say "installing: $*"
 	$as_root env DEBIAN_FRONTEND=noninteractive \
 		apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||
@@ -61,16 +71,9 @@ install_missing()
 	if have_postgres && { [ "${1:-}" != tests ] || have_test_tools; }; then
 		return
 	fi
-	command -v apt-get >/dev/null 2>&1 || die "please install a C compiler, make," \
+	update_packages "a C compiler, make," \
 		"PostgreSQL 15 or later with its server headers (pg_config in the PATH or" \
 		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More, and faketime}"
-
-	say "updating the list of packages"
-	if [ "$(id -u)" -eq 0 ]; then
-		apt-get -qq update
-	elif command -v sudo >/dev/null 2>&1; then
-		sudo apt-get -qq update
-	fi || die "could not update the list of packages"
 
 	if ! have_postgres; then
 		major=$(apt-cache depends postgresql |
