@@ -7,7 +7,6 @@ use warnings;
 
 use Exporter 'import';
 use IPC::Run;
-use IPC::SysV qw(IPC_RMID);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -289,16 +288,14 @@ sub kill_postmaster
 
 	$node->kill9;
 
-	# Nobody may be attached to the shared memory any more.  It is removed, and
-	# so are the lock files, as their process may stay a zombie for long where
-	# init is slow: a server that finds neither starts as after a reboot.
+	# Nobody may be attached to the shared memory any more.  The lock files go
+	# too, as their process may stay a zombie for long where init is slow.
 	foreach my $i (1 .. 1800)
 	{
 		my ($segment) = grep { (split)[1] eq $shmid } split /\n/,
 		  slurp_file('/proc/sysvipc/shm');
 		if (!defined $segment || (split(' ', $segment))[6] == 0)
 		{
-			shmctl($shmid, IPC_RMID, 0) if defined $segment;
 			unlink "$data/postmaster.pid",
 			  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
 			return;
