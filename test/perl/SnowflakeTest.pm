@@ -15,6 +15,14 @@ use Time::HiRes qw(time usleep);
 # So that servers are stopped, too, when a test is.
 $SIG{TERM} = $SIG{INT} = sub { die 'interrupted' };
 
+# libfaketime leaves its own shared memory behind, named by a process that is
+# gone: that which this test made.
+END
+{
+	unlink grep { -o && -M _ <= 0 && /_(\d+)$/ && !kill(0, $1) }
+	  glob('/dev/shm/*faketime_s*_*');
+}
+
 our @EXPORT = qw(
   new_server sql_error start_fails
   start_queries finish_queries
@@ -279,7 +287,8 @@ sub first_id
 	return $id;
 }
 
-# Kill the postmaster with SIGKILL, and wait until its children noticed.
+# Kill the postmaster with SIGKILL, and wait until its children noticed.  What it
+# had of shared memory goes when it is started again.
 sub kill_postmaster
 {
 	my ($node) = @_;
@@ -388,6 +397,10 @@ sub failover
 	usleep(300_000);
 	$standby->stop('immediate');
 	note_ids($ledger, [ $result{first} ], finish_clients(@clients));
+
+	# For nothing but its shared memory: the start finds and removes it.
+	$primary->start;
+	$primary->stop('immediate');
 	return %result;
 }
 
