@@ -8,7 +8,6 @@ releases='bookworm trixie forky'
 # They are kept for the next run; removing the folder is all it takes to have
 # them made anew.
 chroots=${SNOWFLAKE_CHROOTS:-$top/.build/chroots}
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 # Where a checkout is inside of a chroot.
 checkout=/srv/snowflake
@@ -52,8 +51,8 @@ make_chroot()
 	scripts=/usr/share/debootstrap/scripts
 	suite_script=$scripts/sid
 	[ ! -e "$scripts/$1" ] || suite_script=$scripts/$1
-	unshare --mount debootstrap --variant=minbase "$1" "$chroots/$1.new" "$mirror" "$suite_script" \
-		>"$chroots/$1.log" 2>&1 || die "debootstrap failed; see $chroots/$1.log"
+	unshare --mount debootstrap --variant=minbase "$1" "$chroots/$1.new" "${DEBIAN_MIRROR:-}" \
+		"$suite_script" >"$chroots/$1.log" 2>&1 || die "debootstrap failed; see $chroots/$1.log"
 
 	# Packages are fetched as the machine does it (a proxy, say).
 	apt-config dump | grep -E '^Acquire::(http|https|Retries|Check-)' \
