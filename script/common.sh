@@ -208,6 +208,8 @@ build_for_tests()
 	export PG_REGRESS="$tests/regress/pg_regress"
 	export TESTDIR="$top" TESTDATADIR="$top/tmp_check" TESTLOGDIR="$top/tmp_check/log"
 	export LC_ALL=C TZ=UTC
+	# A busy machine may need more than a minute to start or stop a server.
+	export PGCTLTIMEOUT=180
 	unset PGHOST PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE PGPASSFILE
 }
 
