@@ -9,7 +9,8 @@
 
 here := $(dir $(lastword $(MAKEFILE_LIST)))
 
-# The version stands in the control file and nowhere else.
+# The version is that of the control file; test/t/015_versions.pl holds all else
+# that tells one to it.
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)snowflake.control)
 
 MODULE_big = snowflake

@@ -110,10 +110,7 @@ $node->init;
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nsnowflake.max_clock_backward = 2h"
 );
-{
-	local %ENV = (%ENV, fake_clock($node));
-	$node->start;
-}
+start_with_clock($node);
 $node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 my $first = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 set_clock($node, -3600);
@@ -125,10 +122,7 @@ check_wait(
 # Steps that are waited for, bridged and refused.
 set_clock($node, 0);
 $node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 1500ms');
-{
-	local %ENV = (%ENV, fake_clock($node));
-	$node->start;
-}
+start_with_clock($node);
 my $last = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 cmp_ok($last, '>', $first, 'after a restart');
 set_clock($node, -1);
