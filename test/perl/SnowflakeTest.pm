@@ -15,12 +15,12 @@ use Time::HiRes qw(time usleep);
 # So that servers are stopped, too, when a test is.
 $SIG{TERM} = $SIG{INT} = sub { die 'interrupted' };
 
-# libfaketime leaves its own shared memory behind.
-my @faketime_files;
-
+# libfaketime leaves its own shared memory behind, named by a process that is
+# gone: that which this test made.
 END
 {
-	unlink @faketime_files;
+	unlink grep { -o && -M _ <= 0 && /_(\d+)$/ && !kill(0, $1) }
+	  glob('/dev/shm/*faketime_s*_*');
 }
 
 our @EXPORT = qw(
@@ -160,19 +160,7 @@ sub start_with_clock
 	my ($node, %params) = @_;
 
 	local %ENV = (%ENV, fake_clock($node));
-	my $started = $node->start(%params);
-
-	# The server's processes find that memory by this variable.
-	if ($started)
-	{
-		my ($pid) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-		my ($name) = slurp_file("/proc/$pid/environ") =~
-		  /\0FAKETIME_SHARED=[^\0]*_(\d+)/;
-		push @faketime_files, "/dev/shm/sem.faketime_sem_$name",
-		  "/dev/shm/faketime_shm_$name"
-		  if defined $name;
-	}
-	return $started;
+	return $node->start(%params);
 }
 
 # The durable mark of a server, also of a standby.
