@@ -35,7 +35,7 @@ CREATE FUNCTION snowflake_parse(
     OUT "timestamp" timestamptz,
     OUT datacenter_id integer,
     OUT worker_id integer,
-    OUT sequence integer)
+    OUT sequence bigint)
 AS 'MODULE_PATHNAME', 'snowflake_parse'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
@@ -49,7 +49,7 @@ CREATE FUNCTION snowflake_parse(
     OUT "timestamp" timestamptz,
     OUT datacenter_id integer,
     OUT worker_id integer,
-    OUT sequence integer)
+    OUT sequence bigint)
 AS 'MODULE_PATHNAME', 'snowflake_parse_scheme'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
@@ -97,16 +97,16 @@ COMMENT ON FUNCTION snowflake_lower_bound(timestamptz, text) IS
 CREATE FUNCTION snowflake_make(
     ts timestamptz,
     worker_id integer,
-    sequence integer,
+    sequence bigint,
     datacenter_id integer DEFAULT NULL,
     scheme text DEFAULT NULL)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_make'
 LANGUAGE C STABLE PARALLEL SAFE;
 
-COMMENT ON FUNCTION snowflake_make(timestamptz, integer, integer, integer, text) IS
+COMMENT ON FUNCTION snowflake_make(timestamptz, integer, bigint, integer, text) IS
 'snowflake ID made up of given parts, the inverse of snowflake_parse(), by a scheme given as text or the server''s; '
-'the time is that of the tick which contains it; NULL for a NULL ts or sequence; '
+'the time is that of the tick which contains it; unused bits are 0; NULL for a NULL ts, or a NULL sequence if the scheme has one; '
 '22008 if the time and 22003 if another part is out of range, 22004 if one that the scheme has is NULL';
 
 CREATE FUNCTION snowflake_schemes(
@@ -118,10 +118,11 @@ CREATE FUNCTION snowflake_schemes(
     OUT workers bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'snowflake_schemes'
-LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 10;
+LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 16;
 
 COMMENT ON FUNCTION snowflake_schemes() IS
-'the schemes that have a name: their text, start of the first and last tick, IDs per second of one worker, number of workers (of all datacenters)';
+'the schemes that have a name: their text, start of the first and last tick, IDs per second of one worker, number of workers (of all datacenters); '
+'the text of a name never changes, so indexes can be built on it';
 
 --
 -- Convert a key column, in three steps: find all columns that have to change

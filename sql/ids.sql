@@ -59,6 +59,8 @@ SELECT snowflake_lower_bound('infinity');
 SELECT snowflake_lower_bound('-infinity', 'leaf');
 SELECT snowflake_lower_bound('2090-01-01', 'discord');
 SELECT snowflake_lower_bound('2020-01-01', 'worker=10,timestamp=41,sequence=12');
+SELECT snowflake_lower_bound('2020-01-01', 'unused=1,timestamp=41,sequence=12');
+SELECT snowflake_lower_bound('2020-01-01 00:00:00.0000001', 'epoch=0,tick=1us,timestamp=53,worker=10') >> 10 AS us;
 SELECT snowflake_lower_bound(NULL), snowflake_lower_bound(NULL, 'leaf'), snowflake_lower_bound('2020-01-01', NULL);
 
 -- rows by time come from the primary key, and partitions are cut at times
@@ -95,6 +97,9 @@ SELECT snowflake_make('2020-01-01', NULL, 1, NULL, 'mastodon') > 0 AS needs_no_w
 SELECT snowflake_make('2020-01-01', 1024, 1);
 SELECT snowflake_make('2020-01-01', -1, 1);
 SELECT snowflake_make('2020-01-01', 1, 4096);
+SELECT snowflake_make('2020-01-01', 1, 9223372036854775807);
+SELECT snowflake_make('2020-01-01', 1, 4294967295, NULL, 'epoch=0,tick=1s,timestamp=31,sequence=32,worker=1') & 8589934591;
+SELECT snowflake_make('2020-01-01', 1, 1, NULL, 'timestamp=41,worker=4');
 SELECT snowflake_make('2020-01-01', 1, 1, 1);
 SELECT snowflake_make('2010-01-01', 1, 1);
 SELECT snowflake_make('2100-01-01', 1, 1);
@@ -106,7 +111,7 @@ FROM snowflake_schemes() s,
      generate_series(1, 2000) n,
      LATERAL (SELECT (floor(random() * 2 ^ 32)::bigint << 32) | floor(random() * 2 ^ 32)::bigint + n * 0 AS any_bits) r,
      LATERAL (SELECT CASE WHEN n = 1 THEN 0
-                          WHEN s.name IN ('discord', 'instagram', 'mastodon') THEN any_bits
+                          WHEN s.name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN any_bits
                           ELSE any_bits & 9223372036854775807 END AS id) i,
      LATERAL snowflake_parse(i.id, s.name) p,
      LATERAL (SELECT snowflake_make(p."timestamp", p.worker_id, p.sequence, p.datacenter_id, s.name) AS made) m
@@ -114,10 +119,30 @@ GROUP BY name ORDER BY name;
 
 -- the named schemes
 SELECT * FROM snowflake_schemes();
+-- indexes are built on the names: a text that was released never changes
+WITH released(name, scheme) AS (VALUES
+    ('shardingsphere', 'epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12'),
+    ('twitter', 'epoch=1288834974657,tick=1ms,timestamp=41,datacenter=5,worker=5,sequence=12'),
+    ('leaf', 'epoch=1288834974657,tick=1ms,timestamp=41,worker=10,sequence=12'),
+    ('discord', 'epoch=2015-01-01,tick=1ms,timestamp=42,datacenter=5,worker=5,sequence=12'),
+    ('instagram', 'epoch=1314220021721,tick=1ms,timestamp=41,worker=13,sequence=10'),
+    ('sonyflake', 'epoch=2014-09-01,tick=10ms,timestamp=39,sequence=8,worker=16'),
+    ('pgedge', 'epoch=2023-01-01,tick=1ms,timestamp=41,worker=10,sequence=12'),
+    ('baidu', 'epoch=1463673600000,tick=1s,timestamp=28,worker=22,sequence=13'),
+    ('mastodon', 'epoch=1970-01-01,tick=1ms,timestamp=48,sequence=16'),
+    ('hazelcast', 'epoch=2018-01-01,tick=1ms,timestamp=41,sequence=6,worker=16'),
+    ('sonyflake2', 'epoch=2025-01-01,tick=10ms,timestamp=39,sequence=8,worker=16'),
+    ('cosid', 'epoch=1577203200000,tick=1ms,timestamp=41,worker=10,sequence=12'),
+    ('tsid', 'epoch=2020-01-01,tick=1ms,timestamp=42,worker=10,sequence=12'),
+    ('yitter', 'epoch=1582136402000,tick=1ms,timestamp=51,worker=6,sequence=6'),
+    ('snowflaked', 'epoch=1970-01-01,tick=1ms,timestamp=41,worker=10,sequence=12'),
+    ('seata', 'epoch=1588435200000,tick=1ms,worker=10,timestamp=41,sequence=12'))
+SELECT count(*) AS names, count(*) FILTER (WHERE s.scheme IS DISTINCT FROM r.scheme) AS changed
+FROM released r FULL JOIN snowflake_schemes() s USING (name);
 -- their ranges are those that parse knows
 SELECT count(*) AS wrong FROM snowflake_schemes()
 WHERE snowflake_timestamp(0, scheme) <> first_time
-   OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon') THEN -1 ELSE 9223372036854775807 END, name) <> last_time;
+   OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN -1 ELSE 9223372036854775807 END, name) <> last_time;
 -- IDs that the systems published: Discord's and Mastodon's API references (the
 -- latter's hash the low bits, and the status was made 52 ms after its ID),
 -- pgEdge's manual, the README of uid-generator (made with another epoch), the

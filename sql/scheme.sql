@@ -25,9 +25,28 @@ SELECT * FROM snowflake_parse((5::bigint << 24) | (200 << 16) | 77,
                               'epoch=2014-09-01,tick=10ms,timestamp=39,sequence=8,worker=16');
 SELECT * FROM snowflake_parse((3::bigint << 50) | (9 << 12) | 77,
                               'epoch=2014-09-01,worker=5,timestamp=38,sequence=12');
--- fields that are 31 bits wide are shown whole
-SELECT * FROM snowflake_parse(4611686018427387903, 'timestamp=31,sequence=31');
+-- the widest fields are shown whole
+SELECT * FROM snowflake_parse(9223372036854775807, 'timestamp=31,sequence=32');
+SELECT * FROM snowflake_parse(-1, 'timestamp=1,datacenter=31,sequence=32');
 SELECT * FROM snowflake_parse(9223372036854775807, 'timestamp=1,worker=31,sequence=31');
+
+-- a tick of microseconds: Bluesky's TIDs, as @atcute/tid reads 3l25zusnsfctk
+SELECT extract(epoch FROM p."timestamp") * 1000000 AS us, p.*
+FROM (SELECT sum((strpos('234567abcdefghijklmnopqrstuvwxyz', c) - 1) * 32::numeric ^ (13 - n))::bigint AS id
+      FROM string_to_table('3l25zusnsfctk', NULL) WITH ORDINALITY t(c, n)) tid,
+     snowflake_parse(id, 'epoch=0,tick=1us,timestamp=53,worker=10') p;
+SELECT snowflake_make('2024-08-20 16:31:35.793', 816, NULL, NULL, 'epoch=0,tick=1us,timestamp=53,worker=10');
+-- bits that no field has: on top, in between, at the end
+SELECT * FROM snowflake_parse((-1::bigint << 62) | (5::bigint << 20) | (3 << 18) | (9 << 10) | (7 << 6) | 63,
+                              'epoch=0,unused=2,timestamp=42,unused=2,worker=8,sequence=4,unused=1,unused=5');
+SELECT snowflake_make('1970-01-01 00:00:00.005', 9, 7, NULL,
+                      'epoch=0,unused=2,timestamp=42,unused=2,worker=8,sequence=4,unused=6')
+       = (5::bigint << 20) | (9 << 10) | (7 << 6) AS same;
+SELECT snowflake_parse(-1, 'unused=63,timestamp=1');
+-- no sequence
+SELECT * FROM snowflake_parse((5 << 4) | 3, 'epoch=0,timestamp=41,worker=4');
+SELECT snowflake_make('1970-01-01 00:00:00.005', 3, NULL, NULL, 'epoch=0,timestamp=41,worker=4'),
+       snowflake_make('1970-01-01 00:00:00.005', 3, 0, NULL, 'epoch=0,timestamp=41,worker=4');
 
 -- ways to write an epoch and a tick
 SELECT scheme, (snowflake_parse(4096, scheme || ',timestamp=41,sequence=12'))."timestamp"
@@ -44,6 +63,11 @@ FROM (VALUES ('epoch=2020-02-29'),
              ('epoch=2020-08-09T07:01:19+02'),
              ('epoch=0'),
              ('epoch=-1'),
+             ('epoch=-2024'),
+             ('epoch=100000000000'),
+             ('tick=1us'),
+             ('tick=1500us'),
+             ('tick=86400000000us'),
              ('tick=1ms'),
              ('tick=10ms'),
              ('tick=1s'),
@@ -104,7 +128,6 @@ FROM (VALUES
     ('twitter,worker=6,worker=6'),
     ('leaf,datacenter=5,worker=5'),
     ('worker=10,sequence=12'),
-    ('timestamp=41,worker=10'),
     ('epoch=2016-11-01'),
     ('timestamp=0,sequence=12'),
     ('timestamp=41,worker=0,sequence=12'),
@@ -114,7 +137,12 @@ FROM (VALUES
     ('timestamp=41,sequence=99999999999999999999'),
     ('timestamp=64,sequence=12'),
     ('timestamp=41,worker=32,sequence=12'),
-    ('timestamp=31,sequence=32'),
+    ('timestamp=31,sequence=33'),
+    ('timestamp=41,unused=64'),
+    ('timestamp=41,unused=0'),
+    ('timestamp=1,unused=63,unused=63,sequence=1'),
+    ('unused=10'),
+    ('leaf,unused=1'),
     ('timestamp=37,worker=20,sequence=16'),
     ('epoch=2016-11-01,tick=1ms,timestamp=43,worker=10,sequence=12'),
     ('twitter,sequence=14'),
@@ -132,6 +160,13 @@ FROM (VALUES
     ('epoch=2016-11-01T00:00:00.1234,timestamp=41,sequence=12'),
     ('epoch=2016-11-01T00:00:00 CET,timestamp=41,sequence=12'),
     ('epoch=2016-11-01T00:00+25:00,timestamp=41,sequence=12'),
+    ('epoch=2024,timestamp=41,sequence=12'),
+    ('epoch=20240229,timestamp=41,sequence=12'),
+    ('epoch=20230229,timestamp=41,sequence=12'),
+    ('epoch=1577836800,timestamp=41,sequence=12'),
+    ('epoch=99999999999,timestamp=41,sequence=12'),
+    ('epoch=1,timestamp=41,sequence=12'),
+    ('twitter,epoch=0999'),
     ('epoch=1e3,timestamp=41,sequence=12'),
     ('epoch=1234567890123456,timestamp=41,sequence=12'),
     ('epoch=253402300800000,timestamp=41,sequence=12'),
@@ -141,12 +176,14 @@ FROM (VALUES
     ('tick=ms,timestamp=41,sequence=12'),
     ('tick=1.5ms,timestamp=41,sequence=12'),
     ('tick=-1ms,timestamp=41,sequence=12'),
-    ('tick=1us,timestamp=41,sequence=12'),
+    ('tick=1ns,timestamp=41,sequence=12'),
+    ('tick=86400000001us,timestamp=41,sequence=12'),
     ('tick=1 ms s,timestamp=41,sequence=12'),
     ('tick=86401s,timestamp=41,sequence=12'),
     ('twitter,a key that is much longer than what is shown of it=1'),
     ('twitter,épöque=1'),
     (repeat('twitter', 40)),
+    (repeat(' ', 200) || repeat('x', 55)),
     ('twitter' || repeat(',', 100000))
 ) v(scheme);
 

@@ -123,11 +123,10 @@ tick_timestamp(const SnowflakeScheme *scheme, int64 tick, TimestampTz *result)
 {
 	const int64 postgres_epoch_ms =
 		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * (USECS_PER_DAY / 1000);
+	TimestampTz epoch = (scheme->epoch_ms - postgres_epoch_ms) * 1000;
 
-	return !pg_mul_s64_overflow(tick, scheme->tick_ms, result) &&
-		!pg_add_s64_overflow(*result, scheme->epoch_ms - postgres_epoch_ms,
-							 result) &&
-		!pg_mul_s64_overflow(*result, 1000, result) &&
+	return !pg_mul_s64_overflow(tick, scheme->tick_us, result) &&
+		!pg_add_s64_overflow(*result, epoch, result) &&
 		IS_VALID_TIMESTAMP(*result);
 }
 
@@ -139,7 +138,6 @@ static int64
 timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 			   bool round_up)
 {
-	int64		tick_us = scheme->tick_ms * 1000;
 	TimestampTz epoch;
 	int64		since_epoch;
 
@@ -148,9 +146,9 @@ timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 	if (!TIMESTAMP_NOT_FINITE(timestamp) && timestamp >= epoch &&
 		!pg_sub_s64_overflow(timestamp, epoch, &since_epoch))
 	{
-		int64		tick = since_epoch / tick_us;
+		int64		tick = since_epoch / scheme->tick_us;
 
-		if (round_up && since_epoch % tick_us != 0)
+		if (round_up && since_epoch % scheme->tick_us != 0)
 			tick++;
 		if (tick <= snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP))
 			return tick;
@@ -228,7 +226,7 @@ lower_bound(const SnowflakeScheme *scheme, TimestampTz timestamp)
 }
 
 /*
- * One of the small fields as a column: NULL if the scheme does not have it.
+ * Datacenter or worker as a column: NULL if the scheme does not have it.
  */
 static void
 get_field(const SnowflakeScheme *scheme, SnowflakeField field, int64 id,
@@ -239,33 +237,38 @@ get_field(const SnowflakeScheme *scheme, SnowflakeField field, int64 id,
 }
 
 /*
- * One of the small fields from an argument, at its place in an ID.
+ * The value of an argument at its field's place in an ID.
  */
 static int64
-put_field(FunctionCallInfo fcinfo, int argument, const char *name,
-		  const SnowflakeScheme *scheme, SnowflakeField field)
+put_field(const SnowflakeScheme *scheme, SnowflakeField field,
+		  const char *name, int64 value)
 {
 	int64		max = snowflake_field_max(scheme, field);
-	int32		value;
 
-	if (PG_ARGISNULL(argument))
-	{
-		if (scheme->width[field] > 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("%s must not be null, as the scheme has that field",
-							name)));
-		return 0;
-	}
-
-	value = PG_GETARG_INT32(argument);
 	if (value < 0 || value > max)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("%s %d is out of range", name, value),
+				 errmsg("%s " INT64_FORMAT " is out of range", name, value),
 				 errdetail("The scheme has %d bits for it, 0 to " INT64_FORMAT ".",
 						   scheme->width[field], max)));
 	return snowflake_field_put(scheme, field, value);
+}
+
+/*
+ * Datacenter or worker from an argument, at its place in an ID.
+ */
+static int64
+put_argument(FunctionCallInfo fcinfo, int argument, const char *name,
+			 const SnowflakeScheme *scheme, SnowflakeField field)
+{
+	if (!PG_ARGISNULL(argument))
+		return put_field(scheme, field, name, PG_GETARG_INT32(argument));
+	if (scheme->width[field] > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null, as the scheme has that field",
+						name)));
+	return 0;
 }
 
 static Datum
@@ -292,7 +295,8 @@ parse_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme, int64 id)
 	values[0] = TimestampTzGetDatum(id_timestamp(scheme, id));
 	get_field(scheme, SNOWFLAKE_DATACENTER, id, &values[1], &nulls[1]);
 	get_field(scheme, SNOWFLAKE_WORKER, id, &values[2], &nulls[2]);
-	get_field(scheme, SNOWFLAKE_SEQUENCE, id, &values[3], &nulls[3]);
+	values[3] = Int64GetDatum(snowflake_field_get(scheme, SNOWFLAKE_SEQUENCE, id));
+	nulls[3] = scheme->width[SNOWFLAKE_SEQUENCE] == 0;
 
 	return HeapTupleGetDatum(heap_form_tuple(cache->tupdesc, values, nulls));
 }
@@ -425,7 +429,7 @@ snowflake_lower_bound_scheme(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_make(ts timestamptz, worker_id integer, sequence integer,
+ * snowflake_make(ts timestamptz, worker_id integer, sequence bigint,
  *				  datacenter_id integer, scheme text) returns bigint
  */
 Datum
@@ -434,17 +438,21 @@ snowflake_make(PG_FUNCTION_ARGS)
 	const SnowflakeScheme *scheme;
 	int64		id;
 
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
+	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	scheme = PG_ARGISNULL(4) ? snowflake_server_scheme() :
 		get_scheme_argument(fcinfo, 4);
+	if (PG_ARGISNULL(2) && scheme->width[SNOWFLAKE_SEQUENCE] > 0)
+		PG_RETURN_NULL();
 
-	id = put_field(fcinfo, 1, "worker_id", scheme, SNOWFLAKE_WORKER) |
-		put_field(fcinfo, 2, "sequence", scheme, SNOWFLAKE_SEQUENCE) |
-		put_field(fcinfo, 3, "datacenter_id", scheme, SNOWFLAKE_DATACENTER) |
+	id = put_argument(fcinfo, 1, "worker_id", scheme, SNOWFLAKE_WORKER) |
+		put_argument(fcinfo, 3, "datacenter_id", scheme, SNOWFLAKE_DATACENTER) |
 		snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP,
 							timestamp_tick(scheme, PG_GETARG_TIMESTAMPTZ(0),
 										   false));
+	if (!PG_ARGISNULL(2))
+		id |= put_field(scheme, SNOWFLAKE_SEQUENCE, "sequence",
+						PG_GETARG_INT64(2));
 	PG_RETURN_INT64(id);
 }
 
@@ -479,7 +487,7 @@ snowflake_schemes(PG_FUNCTION_ARGS)
 		values[2] = TimestampTzGetDatum(first);
 		values[3] = TimestampTzGetDatum(last);
 		values[4] = Int64GetDatum((snowflake_field_max(&scheme, SNOWFLAKE_SEQUENCE) + 1) *
-								  1000 / scheme.tick_ms);
+								  USECS_PER_SEC / scheme.tick_us);
 		values[5] = Int64GetDatum(INT64CONST(1) <<
 								  (scheme.width[SNOWFLAKE_DATACENTER] +
 								   scheme.width[SNOWFLAKE_WORKER]));

@@ -219,7 +219,7 @@ snowflake_generator_configure(const SnowflakeScheme *scheme,
 	layout.epoch = (scheme->epoch_ms -
 					(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
 					(USECS_PER_DAY / 1000)) * 1000;
-	layout.tick_us = scheme->tick_ms * 1000;
+	layout.tick_us = scheme->tick_us;
 	layout.number_bits = Max(sequence_bits, LATE_CLAIM_BITS) + 1;
 	layout.number_limit = UINT64CONST(1) << sequence_bits;
 	layout.constant =

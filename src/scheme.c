@@ -14,8 +14,9 @@
  *
  * Keys and names may be in upper or lower case, and blanks may stand around
  * them and around values.  The order of the fields is the order in which they
- * are written; a change to a named scheme keeps the field's place.  An epoch
- * that is not written is that of the default scheme, a tick 1 ms.
+ * are written; a change to a named scheme keeps the field's place.  Between
+ * them, unused=N is a gap of N bits, which may be written several times.  An
+ * epoch that is not written is that of the default scheme, a tick 1 ms.
  *
  * Nothing here knows of a server: no ereport, no palloc, no settings.  The
  * file can be built and tested by itself (with -DFRONTEND), and what is wrong
@@ -33,29 +34,32 @@
 
 #include "scheme.h"
 
-/* Which of a text's keys were there already: bit fields, then these two. */
-#define KEY_EPOCH	SNOWFLAKE_NFIELDS
-#define KEY_TICK	(SNOWFLAKE_NFIELDS + 1)
-#define NKEYS		(SNOWFLAKE_NFIELDS + 2)
+/* The keys of a text: bit fields, then these. */
+#define KEY_UNUSED	SNOWFLAKE_NFIELDS
+#define KEY_EPOCH	(SNOWFLAKE_NFIELDS + 1)
+#define KEY_TICK	(SNOWFLAKE_NFIELDS + 2)
+#define NKEYS		(SNOWFLAKE_NFIELDS + 3)
 
 static const char *const key_names[NKEYS] = {
 	[SNOWFLAKE_TIMESTAMP] = "timestamp",
 	[SNOWFLAKE_DATACENTER] = "datacenter",
 	[SNOWFLAKE_WORKER] = "worker",
 	[SNOWFLAKE_SEQUENCE] = "sequence",
+	[KEY_UNUSED] = "unused",
 	[KEY_EPOCH] = "epoch",
 	[KEY_TICK] = "tick"
 };
 
 /*
- * A timestamp may take every bit that the sequence leaves; the other fields are
- * shown as integer.
+ * A timestamp may take all bits but one, so that it is no negative number;
+ * datacenter and worker are shown as integer, the sequence as bigint.
  */
-static const int max_widths[SNOWFLAKE_NFIELDS] = {
+static const int max_widths[SNOWFLAKE_NFIELDS + 1] = {
 	[SNOWFLAKE_TIMESTAMP] = 63,
 	[SNOWFLAKE_DATACENTER] = 31,
 	[SNOWFLAKE_WORKER] = 31,
-	[SNOWFLAKE_SEQUENCE] = 31
+	[SNOWFLAKE_SEQUENCE] = 32,
+	[KEY_UNUSED] = 63
 };
 
 typedef struct NamedScheme
@@ -66,16 +70,22 @@ typedef struct NamedScheme
 
 /*
  * Schemes that have a name, each as the system's own source or documentation
- * has it:
+ * has it.  Indexes and generated columns are built on these names, so the text
+ * of a name never changes; sql/ids.sql holds each to what it was.
  *
  * shardingsphere: Apache ShardingSphere.  twitter: Twitter's program, whose
  * epoch is 2010-11-04 01:42:54.657 UTC.  leaf: Meituan's Leaf.  discord: the
  * datacenter is what Discord calls the internal worker ID, the worker its
  * internal process ID.  instagram: the worker is the logical shard.  sonyflake:
- * Sony's, the worker is the machine ID.  pgedge: the snowflake extension of
- * pgEdge, the worker is snowflake.node.  baidu: uid-generator's default, whose
- * epoch is midnight of 2016-05-20 in China.  mastodon: the low bits are not
- * counted, but hashed.  hazelcast: FlakeIdGenerator, the worker is the node ID.
+ * Sony's, the worker is the machine ID; sonyflake2: the second version's
+ * default.  pgedge: the snowflake extension of pgEdge, the worker is
+ * snowflake.node.  baidu: uid-generator's default, whose epoch is midnight of
+ * 2016-05-20 in China.  mastodon: the low bits are not counted, but hashed.
+ * hazelcast: FlakeIdGenerator, the worker is the node ID.  cosid: CosId's
+ * MillisecondSnowflakeId, whose epoch is midnight of 2019-12-25 in China.
+ * tsid: tsid-creator, the worker is the node.  yitter: IdGenerator, whose epoch
+ * is 2020-02-19 18:20:02 UTC.  snowflaked: the crate of that name.  seata:
+ * Apache Seata, whose epoch is midnight of 2020-05-03 in China.
  */
 static const NamedScheme named_schemes[] = {
 	{"shardingsphere", SNOWFLAKE_DEFAULT_SCHEME},
@@ -97,17 +107,36 @@ static const NamedScheme named_schemes[] = {
 	"timestamp=48,sequence=16"},
 	{"hazelcast", "epoch=2018-01-01,tick=1ms,"
 	"timestamp=41,sequence=6,worker=16"},
+	{"sonyflake2", "epoch=2025-01-01,tick=10ms,"
+	"timestamp=39,sequence=8,worker=16"},
+	{"cosid", "epoch=1577203200000,tick=1ms,"
+	"timestamp=41,worker=10,sequence=12"},
+	{"tsid", "epoch=2020-01-01,tick=1ms,"
+	"timestamp=42,worker=10,sequence=12"},
+	{"yitter", "epoch=1582136402000,tick=1ms,"
+	"timestamp=51,worker=6,sequence=6"},
+	{"snowflaked", "epoch=1970-01-01,tick=1ms,"
+	"timestamp=41,worker=10,sequence=12"},
+	{"seata", "epoch=1588435200000,tick=1ms,"
+	"worker=10,timestamp=41,sequence=12"},
 };
 
 /* The years that an epoch may be in, as Unix milliseconds. */
 #define MIN_EPOCH_MS	INT64CONST(-62135596800000) /* 0001-01-01 */
 #define MAX_EPOCH_MS	INT64CONST(253402300799999) /* end of 9999-12-31 */
 
-#define MAX_TICK_MS		INT64CONST(86400000)	/* a day */
+/*
+ * A positive number below this is taken for a mistake: as Unix milliseconds it
+ * is before March 1973, but a year, a date without hyphens, or Unix seconds are
+ * such numbers.
+ */
+#define MIN_UNIX_MS		INT64CONST(100000000000)
+
+#define MAX_TICK_US		INT64CONST(86400000000) /* a day */
 
 /* What a text has that does not say, as in SNOWFLAKE_DEFAULT_SCHEME. */
 #define DEFAULT_EPOCH_MS	INT64CONST(1477958400000)	/* 2016-11-01 */
-#define DEFAULT_TICK_MS		1
+#define DEFAULT_TICK_US		1000
 
 /* A stretch of the text; error messages name its place. */
 typedef struct Piece
@@ -276,28 +305,36 @@ read_time_of_day(Piece *piece, int64 *ms)
 	return true;
 }
 
+static bool
+is_date(int64 year, int64 month, int64 day)
+{
+	static const int month_days[] =
+	{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+	if (year < 1 || month < 1 || month > 12 ||
+		day < 1 || day > month_days[month - 1])
+		return false;
+	return month != 2 || day != 29 ||
+		(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+}
+
 /*
  * Read a calendar date, perhaps with a time of day.
  */
 static bool
 read_date(Piece piece, int64 *epoch_ms)
 {
-	static const int month_days[] =
-	{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	int64		year;
 	int64		month;
 	int64		day;
 	int64		ms = 0;
 
-	if (!take_digits(&piece, 4, 4, &year) || year < 1 ||
+	if (!take_digits(&piece, 4, 4, &year) ||
 		!take_char(&piece, '-') ||
-		!take_digits(&piece, 2, 2, &month) || month < 1 || month > 12 ||
+		!take_digits(&piece, 2, 2, &month) ||
 		!take_char(&piece, '-') ||
-		!take_digits(&piece, 2, 2, &day) || day < 1 ||
-		day > month_days[month - 1])
-		return false;
-	if (month == 2 && day == 29 &&
-		(year % 4 != 0 || (year % 100 == 0 && year % 400 != 0)))
+		!take_digits(&piece, 2, 2, &day) ||
+		!is_date(year, month, day))
 		return false;
 	if ((take_char(&piece, 'T') || take_char(&piece, 't') ||
 		 take_char(&piece, ' ')) &&
@@ -323,11 +360,39 @@ read_unix_ms(Piece piece, int64 *epoch_ms)
 	return is_empty(&piece);
 }
 
+/*
+ * Fail at a number that is hardly meant as Unix milliseconds, with what was
+ * probably meant.
+ */
+static bool
+fail_at_number(Reader *reader, Piece value, int64 number)
+{
+	char		meant[32] = "a date like 2016-11-01";
+	char		what[100];
+
+	if (number >= MIN_UNIX_MS / 1000)	/* seconds */
+		snprintf(meant, sizeof(meant), INT64_FORMAT "000", number);
+	else if (is_date(number / 10000, number / 100 % 100, number % 100))
+		snprintf(meant, sizeof(meant), "%04d-%02d-%02d", (int) number / 10000,
+				 (int) number / 100 % 100, (int) number % 100);
+	else if (is_date(number, 1, 1) && number >= 1000 && number <= 9999)
+		snprintf(meant, sizeof(meant), "%d-01-01", (int) number);
+
+	snprintf(what, sizeof(what),
+			 "would be read as Unix milliseconds, a time in the years 1970 to 1973: write %s",
+			 meant);
+	return fail_at(reader, value, what);
+}
+
 static bool
 read_epoch(Reader *reader, Piece value, SnowflakeScheme *scheme)
 {
-	if (!read_unix_ms(value, &scheme->epoch_ms) &&
-		!read_date(value, &scheme->epoch_ms))
+	if (read_unix_ms(value, &scheme->epoch_ms))
+	{
+		if (scheme->epoch_ms > 0 && scheme->epoch_ms < MIN_UNIX_MS)
+			return fail_at_number(reader, value, scheme->epoch_ms);
+	}
+	else if (!read_date(value, &scheme->epoch_ms))
 		return fail_at(reader, value,
 					   "is not an epoch: a UTC date like 2016-11-01, an ISO 8601 timestamp or Unix milliseconds");
 	if (scheme->epoch_ms < MIN_EPOCH_MS || scheme->epoch_ms > MAX_EPOCH_MS)
@@ -343,40 +408,59 @@ read_tick(Reader *reader, Piece value, SnowflakeScheme *scheme)
 	Piece		unit;
 	int64		number;
 
-	if (take_digits(&rest, 1, 9, &number) && number > 0)
+	if (take_digits(&rest, 1, 11, &number) && number > 0)
 	{
 		unit = trim(rest.start, rest.end);
 		if (is_word(&unit, "s"))
+			number *= 1000000;
+		else if (is_word(&unit, "ms"))
 			number *= 1000;
-		if ((is_word(&unit, "s") || is_word(&unit, "ms")) &&
-			number <= MAX_TICK_MS)
+		else if (!is_word(&unit, "us"))
+			number = 0;
+		if (number > 0 && number <= MAX_TICK_US)
 		{
-			scheme->tick_ms = number;
+			scheme->tick_us = number;
 			return true;
 		}
 	}
 	return fail_at(reader, value,
-				   "is not a tick: a whole number with ms or s, at most a day");
+				   "is not a tick: a whole number with us, ms or s, at most a day");
 }
 
 static bool
-read_width(Reader *reader, Piece value, SnowflakeField field,
-		   SnowflakeScheme *scheme)
+read_width(Reader *reader, Piece value, int key, int *width)
 {
 	Piece		rest = value;
-	int64		width;
+	int64		number;
 
-	if (!take_digits(&rest, 1, 9, &width) || !is_empty(&rest) ||
-		width < 1 || width > max_widths[field])
+	if (!take_digits(&rest, 1, 9, &number) || !is_empty(&rest) ||
+		number < 1 || number > max_widths[key])
 	{
 		char		what[80];
 
 		snprintf(what, sizeof(what),
 				 "is not a width for %s: a number of bits from 1 to %d",
-				 key_names[field], max_widths[field]);
+				 key_names[key], max_widths[key]);
 		return fail_at(reader, value, what);
 	}
-	scheme->width[field] = (int) width;
+	*width = (int) number;
+	return true;
+}
+
+/*
+ * Read the width of a gap, which lies below the fields read so far.
+ */
+static bool
+read_unused(Reader *reader, Piece value, SnowflakeScheme *scheme)
+{
+	int			width = 0;
+
+	if (!read_width(reader, value, KEY_UNUSED, &width))
+		return false;
+	if (scheme->nfields == 0)
+		scheme->unused_above += width;
+	else
+		scheme->unused_below[scheme->order[scheme->nfields - 1]] += width;
 	return true;
 }
 
@@ -398,9 +482,9 @@ read_item(Reader *reader, Piece key, Piece value, bool changes,
 	}
 	if (k == NKEYS)
 		return fail_at(reader, key,
-					   "is not a key: these are epoch, tick, timestamp, datacenter, worker and sequence");
-	if (seen[k])
-		return fail_at(reader, key, "is there for the second time");
+					   "is not a key: these are epoch, tick, timestamp, datacenter, worker, sequence and unused");
+	if (seen[k] && k != KEY_UNUSED)
+		return fail_at(reader, key, "is given twice");
 	seen[k] = true;
 
 	if (k == KEY_EPOCH)
@@ -408,12 +492,14 @@ read_item(Reader *reader, Piece key, Piece value, bool changes,
 	if (k == KEY_TICK)
 		return read_tick(reader, value, scheme);
 
-	if (changes && scheme->width[k] == 0)
+	if (changes && (k == KEY_UNUSED || scheme->width[k] == 0))
 		return fail_at(reader, key,
 					   "is not a field of the named scheme, so it has no place there: write all fields instead of the name");
+	if (k == KEY_UNUSED)
+		return read_unused(reader, value, scheme);
 	if (!changes)
 		scheme->order[scheme->nfields++] = (SnowflakeField) k;
-	return read_width(reader, value, (SnowflakeField) k, scheme);
+	return read_width(reader, value, k, &scheme->width[k]);
 }
 
 /*
@@ -423,14 +509,15 @@ static bool
 read_name(Reader *reader, Piece name, SnowflakeScheme *scheme)
 {
 	char		what[SNOWFLAKE_SCHEME_ERROR_SIZE] = "is neither key=value nor the name of a scheme:";
-	size_t		length = strlen(what);
 
 	for (int i = 0; i < (int) lengthof(named_schemes); i++)
 	{
+		size_t		length = strlen(what);
+
 		if (is_word(&name, named_schemes[i].name))
 			return read_items(reader, named_schemes[i].text, scheme);
-		length += snprintf(what + length, sizeof(what) - length, "%s %s",
-						   i > 0 ? "," : "", named_schemes[i].name);
+		snprintf(what + length, sizeof(what) - length, "%s %s",
+				 i > 0 ? "," : "", named_schemes[i].name);
 	}
 	return fail_at(reader, name, what);
 }
@@ -499,22 +586,21 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 
 	memset(scheme, 0, sizeof(*scheme));
 	scheme->epoch_ms = DEFAULT_EPOCH_MS;
-	scheme->tick_ms = DEFAULT_TICK_MS;
+	scheme->tick_us = DEFAULT_TICK_US;
 	if (!read_items(&reader, text, scheme))
 		return false;
 
-	if (scheme->width[SNOWFLAKE_TIMESTAMP] == 0 ||
-		scheme->width[SNOWFLAKE_SEQUENCE] == 0)
+	if (scheme->width[SNOWFLAKE_TIMESTAMP] == 0)
 	{
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The text has no %s field.",
-				 scheme->width[SNOWFLAKE_TIMESTAMP] == 0 ?
-				 "timestamp" : "sequence");
+				 "The text has no timestamp field.");
 		return false;
 	}
 
+	scheme->bits = scheme->unused_above;
 	for (int i = 0; i < scheme->nfields; i++)
-		scheme->bits += scheme->width[scheme->order[i]];
+		scheme->bits += scheme->width[scheme->order[i]] +
+			scheme->unused_below[scheme->order[i]];
 	if (scheme->bits > SNOWFLAKE_MAX_BITS)
 	{
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
@@ -523,22 +609,25 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 		return false;
 	}
 
-	shift = scheme->bits;
+	shift = scheme->bits - scheme->unused_above;
 	for (int i = 0; i < scheme->nfields; i++)
 	{
 		shift -= scheme->width[scheme->order[i]];
 		scheme->shift[scheme->order[i]] = shift;
+		shift -= scheme->unused_below[scheme->order[i]];
 	}
 	return true;
 }
 
 /*
- * Do IDs of this scheme sort by time?
+ * Do IDs of this scheme sort by time?  Unused bits above the timestamp may be
+ * anything.
  */
 bool
 snowflake_scheme_sorts(const SnowflakeScheme *scheme)
 {
-	return scheme->order[0] == SNOWFLAKE_TIMESTAMP;
+	return scheme->order[0] == SNOWFLAKE_TIMESTAMP &&
+		scheme->unused_above == 0;
 }
 
 /*
@@ -555,6 +644,12 @@ snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error)
 	else if (!snowflake_scheme_sorts(scheme))
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
 				 "The timestamp is not the first field, so the IDs made would not sort by time.");
+	else if (scheme->width[SNOWFLAKE_SEQUENCE] == 0)
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+				 "The text has no sequence field, without which IDs of one tick would be the same.");
+	else if (scheme->tick_us < SNOWFLAKE_MIN_OWN_TICK_US)
+		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
+				 "The tick is shorter than 1 ms, the shortest that IDs are made with.");
 	else
 		return true;
 	return false;

@@ -23,10 +23,12 @@ typedef enum SnowflakeField
 
 /*
  * An ID has up to 64 bits, as those of some systems do; the IDs made here have
- * 63, as they are bigints that are not negative.
+ * 63, as they are bigints that are not negative, and their ticks are not
+ * shorter than a millisecond.
  */
 #define SNOWFLAKE_MAX_BITS	64
 #define SNOWFLAKE_MAX_OWN_BITS	63
+#define SNOWFLAKE_MIN_OWN_TICK_US	1000
 
 /* The longest text that is read as a scheme, in bytes. */
 #define SNOWFLAKE_MAX_SCHEME_LENGTH 255
@@ -37,21 +39,29 @@ typedef enum SnowflakeField
 
 /*
  * Epoch, tick and bit fields.  A field that the scheme does not have has
- * width 0; such a field has the value 0 and takes no other.
+ * width 0; such a field has the value 0 and takes no other.  Bits that no field
+ * has may lie between the fields, above the first and below the last.
  */
 typedef struct SnowflakeScheme
 {
 	int64		epoch_ms;		/* time of tick 0, in Unix milliseconds */
-	int64		tick_ms;		/* length of a tick, in milliseconds */
-	int			bits;			/* sum of the widths */
+	int64		tick_us;		/* length of a tick, in microseconds */
+	int			bits;			/* sum of the widths and the unused bits */
 	int			nfields;		/* number of fields it has */
 	SnowflakeField order[SNOWFLAKE_NFIELDS];	/* its fields, highest first */
 	int			width[SNOWFLAKE_NFIELDS];	/* bits of each field */
 	int			shift[SNOWFLAKE_NFIELDS];	/* bits below each field */
+	int			unused_above;	/* unused bits above the first field */
+	int			unused_below[SNOWFLAKE_NFIELDS];	/* and right below each */
 } SnowflakeScheme;
 
-/* Room for the sentence that says why a text is no scheme. */
-#define SNOWFLAKE_SCHEME_ERROR_SIZE 320
+/*
+ * Room for the sentence that says why a text is no scheme.  What does not fit
+ * is cut off; script/fuzz tries that with less room.
+ */
+#ifndef SNOWFLAKE_SCHEME_ERROR_SIZE
+#define SNOWFLAKE_SCHEME_ERROR_SIZE 384
+#endif
 
 extern bool snowflake_scheme_read(const char *text, SnowflakeScheme *scheme,
 								  char *error);

@@ -48,7 +48,9 @@ read_text(const char *text, SnowflakeScheme *scheme)
 		if (!snowflake_scheme_makes(scheme, error))
 		{
 			must(strlen(error) > 0);
-			must(scheme->bits == 64 || !snowflake_scheme_sorts(scheme));
+			must(scheme->bits == 64 || !snowflake_scheme_sorts(scheme) ||
+				 scheme->width[SNOWFLAKE_SEQUENCE] == 0 ||
+				 scheme->tick_us < 1000);
 		}
 	}
 	else
@@ -66,38 +68,49 @@ read_text(const char *text, SnowflakeScheme *scheme)
 }
 
 /*
- * The fields lie side by side from the highest bit down to bit 0.
+ * The fields and the gaps lie side by side from the highest bit down to bit 0.
  */
 static void
 check_scheme(const SnowflakeScheme *scheme)
 {
-	int			above = scheme->bits;
+	int			above = scheme->bits - scheme->unused_above;
 	int			nfields = 0;
 
-	must(scheme->bits >= 2 && scheme->bits <= 64);
-	must(scheme->tick_ms >= 1 && scheme->tick_ms <= INT64CONST(86400000));
+	must(scheme->bits >= 1 && scheme->bits <= 64);
+	must(scheme->tick_us >= 1 && scheme->tick_us <= INT64CONST(86400000000));
 	must(scheme->epoch_ms >= INT64CONST(-62135596800000));
 	must(scheme->epoch_ms <= INT64CONST(253402300799999));
-	must(scheme->nfields >= 2 && scheme->nfields <= SNOWFLAKE_NFIELDS);
+	must(scheme->nfields >= 1 && scheme->nfields <= SNOWFLAKE_NFIELDS);
+	must(scheme->unused_above >= 0);
 	for (int i = 0; i < scheme->nfields; i++)
 	{
 		SnowflakeField field = scheme->order[i];
 
 		must(scheme->width[field] >= 1 && scheme->width[field] <= 63);
 		must(scheme->shift[field] == above - scheme->width[field]);
-		above = scheme->shift[field];
+		must(scheme->unused_below[field] >= 0);
+		above = scheme->shift[field] - scheme->unused_below[field];
 	}
 	must(above == 0);
 	for (int field = 0; field < SNOWFLAKE_NFIELDS; field++)
+	{
 		nfields += scheme->width[field] > 0;
+		must(scheme->width[field] > 0 || scheme->unused_below[field] == 0);
+	}
 	must(nfields == scheme->nfields);
 	must(scheme->width[SNOWFLAKE_TIMESTAMP] > 0);
-	must(scheme->width[SNOWFLAKE_SEQUENCE] > 0);
+	must(scheme->width[SNOWFLAKE_DATACENTER] <= 31);
+	must(scheme->width[SNOWFLAKE_WORKER] <= 31);
+	must(scheme->width[SNOWFLAKE_SEQUENCE] <= 32);
+	must(!snowflake_scheme_sorts(scheme) ||
+		 scheme->shift[SNOWFLAKE_TIMESTAMP] +
+		 scheme->width[SNOWFLAKE_TIMESTAMP] == scheme->bits);
 }
 
 /*
- * An ID that is taken apart and put together again is the same, and of two of
- * a scheme that sorts, the one with the later tick is greater.
+ * An ID that is taken apart and put together again is the same but for its
+ * unused bits, which are 0, and of two of a scheme that sorts, the one with the
+ * later tick is greater.
  */
 static void
 check_id(const SnowflakeScheme *scheme, uint64 bits)
@@ -105,6 +118,8 @@ check_id(const SnowflakeScheme *scheme, uint64 bits)
 	uint64		mask = PG_UINT64_MAX >> (64 - scheme->bits);
 	int64		id = (int64) (bits & mask);
 	int64		again = 0;
+	uint64		used = 0;
+	int			unused = scheme->unused_above;
 
 	must(snowflake_scheme_holds(scheme, id));
 	must(snowflake_scheme_holds(scheme, (int64) bits) == ((bits & ~mask) == 0));
@@ -116,8 +131,14 @@ check_id(const SnowflakeScheme *scheme, uint64 bits)
 		must(snowflake_field_get(scheme, field,
 								 snowflake_field_put(scheme, field, value)) == value);
 		again |= snowflake_field_put(scheme, field, value);
+		used |= (uint64)
+			snowflake_field_put(scheme, field,
+								snowflake_field_max(scheme, field));
+		unused += scheme->unused_below[field];
 	}
-	must(again == id);
+	must((uint64) again == ((uint64) id & used));
+	must((used & ~mask) == 0);
+	must(__builtin_popcountll(used) + unused == scheme->bits);
 
 	if (snowflake_scheme_sorts(scheme) && scheme->bits < 64)
 	{

@@ -71,6 +71,8 @@ foreach my $case (
 	[ "snowflake.scheme = 'discord'", qr/$invalid.*The fields have 64 bits together; an ID that is made has 63/s ],
 	[ "snowflake.scheme = 'timestamp=41,worker=10'", qr/$invalid.*The text has no sequence field/s ],
 	[ "snowflake.scheme = 'worker=10,timestamp=41,sequence=12'", qr/$invalid.*not sort by time/s ],
+	[ "snowflake.scheme = 'unused=1,timestamp=41,worker=10,sequence=11'", qr/$invalid.*not sort by time/s ],
+	[ "snowflake.scheme = 'tick=999us,timestamp=41,worker=10,sequence=12'", qr/$invalid.*The tick is shorter than 1 ms/s ],
 	[ "snowflake.scheme = '" . ('twitter' x 40) . "'", qr/$invalid.*The text has 280 bytes; a scheme has at most 255/s ],
 	[ 'snowflake.sequence_start = middle', qr/$invalid "snowflake.sequence_start": "middle"/ ],
 	[ 'snowflake.max_lead = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.max_lead"/ ],
@@ -139,9 +141,12 @@ is( $node->safe_psql(
 	'the server is unharmed');
 $node->stop;
 
-# Epochs long ago, far from the end of a timestamptz, and a sequence of one bit
+# Epochs long ago, far from the end of a timestamptz, a sequence of one bit and
+# the widest, unused bits, a tick that is no whole number of ms
 foreach my $scheme ('epoch=0,timestamp=45,sequence=12', 'epoch=0001-01-01,timestamp=51,sequence=12',
-	'epoch=0001-01-01,tick=10s,timestamp=62,sequence=1', 'epoch=1999-12-01,timestamp=32,sequence=31,tick=1s')
+	'epoch=0001-01-01,tick=10s,timestamp=62,sequence=1', 'epoch=1999-12-01,timestamp=32,sequence=31,tick=1s',
+	'epoch=0,tick=1s,timestamp=31,sequence=32',
+	'tick=1500us,timestamp=41,unused=2,worker=5,unused=3,sequence=10,unused=2')
 {
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'\nsnowflake.max_lead = 10s\nsnowflake.worker_id = 0\nsnowflake.datacenter_id = 0");
 	$node->start;
