@@ -28,7 +28,7 @@ EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids nextval usage settings uuid convert stat
+REGRESS = scheme ids vectors nextval usage settings uuid convert stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
