@@ -29,6 +29,39 @@ SNOWFLAKE_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+/*
+ * A setting: what all have, and then what those of one type have.  It is of the
+ * type whose variable is given.
+ */
+typedef struct Setting
+{
+	const char *name;
+	const char *short_desc;
+	const char *long_desc;
+	GucContext	context;
+	int			flags;
+	struct
+	{
+		int		   *variable;
+		int			boot_value;
+		int			min;
+		int			max;
+		GucIntCheckHook check;
+	}			integer;
+	struct
+	{
+		int		   *variable;
+		int			boot_value;
+		const struct config_enum_entry *options;
+	}			enumeration;
+	struct
+	{
+		char	  **variable;
+		const char *boot_value;
+		GucStringCheckHook check;
+	}			string;
+} Setting;
+
 static char *scheme_text = NULL;
 static int	datacenter_id = 0;
 static int	worker_id = 0;
@@ -37,16 +70,6 @@ static const struct config_enum_entry sequence_start_options[] = {
 	{"random", SNOWFLAKE_START_RANDOM, false},
 	{"zero", SNOWFLAKE_START_ZERO, false},
 	{NULL, 0, false}
-};
-
-static const char *const setting_names[] = {
-	"snowflake.scheme",
-	"snowflake.datacenter_id",
-	"snowflake.worker_id",
-	"snowflake.sequence_start",
-	"snowflake.max_lead",
-	"snowflake.max_clock_backward",
-	"snowflake.reserve_time"
 };
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
@@ -71,101 +94,163 @@ check_scheme(char **newval, void **extra, GucSource source)
 	return false;
 }
 
+static const Setting settings[] = {
+	{
+		.name = "snowflake.scheme",
+		.short_desc = "Epoch, tick and bit fields of snowflake IDs.",
+		.long_desc = "A name (see snowflake_schemes()) or key=value items, separated by commas: "
+		"epoch, tick, and the widths of the fields timestamp, datacenter, worker and sequence from high to low.",
+		.context = PGC_POSTMASTER,
+		.string = {
+			.variable = &scheme_text,
+			.boot_value = SNOWFLAKE_DEFAULT_SCHEME,
+			.check = check_scheme
+		}
+	},
+	{
+		/* The ranges of IDs depend on the scheme; configure() knows them. */
+		.name = "snowflake.datacenter_id",
+		.short_desc = "Datacenter ID in the snowflake IDs made by this server.",
+		.long_desc = "With the worker ID it must be unique among all servers whose IDs meet.",
+		.context = PGC_POSTMASTER,
+		.integer = {
+			.variable = &datacenter_id,
+			.boot_value = 0,
+			.min = INT_MIN,
+			.max = INT_MAX
+		}
+	},
+	{
+		.name = "snowflake.worker_id",
+		.short_desc = "Worker ID in the snowflake IDs made by this server.",
+		.long_desc = "With the datacenter ID it must be unique among all servers whose IDs meet.",
+		.context = PGC_POSTMASTER,
+		.integer = {
+			.variable = &worker_id,
+			.boot_value = 0,
+			.min = INT_MIN,
+			.max = INT_MAX
+		}
+	},
+	{
+		.name = "snowflake.sequence_start",
+		.short_desc = "Where the sequence of a tick begins.",
+		.long_desc = "random: anywhere in the lower half, so that id % N spreads evenly; zero: at 0. "
+		"A tick that follows a used up one begins at 0 in any case.",
+		.context = PGC_SIGHUP,
+		.enumeration = {
+			.variable = &snowflake_sequence_start,
+			.boot_value = SNOWFLAKE_START_RANDOM,
+			.options = sequence_start_options
+		}
+	},
+	{
+		.name = "snowflake.max_lead",
+		.short_desc = "How far the timestamp of an ID may be ahead of the clock.",
+		.long_desc = "Up to this, bursts and steps of the clock are bridged without waiting.",
+		.context = PGC_SIGHUP,
+		.flags = GUC_UNIT_MS,
+		.integer = {
+			.variable = &snowflake_max_lead,
+			.boot_value = 0,
+			.min = 0,
+			.max = INT_MAX
+		}
+	},
+	{
+		.name = "snowflake.max_clock_backward",
+		.short_desc = "How long to wait for a clock that is behind the last ID.",
+		.long_desc = "A clock that is further behind is an error.",
+		.context = PGC_SIGHUP,
+		.flags = GUC_UNIT_MS,
+		.integer = {
+			.variable = &snowflake_max_clock_backward,
+			.boot_value = 5000,
+			.min = 0,
+			.max = INT_MAX
+		}
+	},
+	{
+		.name = "snowflake.reserve_time",
+		.short_desc = "How far ahead IDs are reserved durably.",
+		.long_desc = "A busy server flushes WAL for it at most twice in this time (more often only while IDs run ahead of the clock), an idle one never. "
+		"After a crash the first ID may wait for what was left of it.",
+		.context = PGC_SIGHUP,
+		.flags = GUC_UNIT_MS,
+		.integer = {
+			.variable = &snowflake_reserve_time,
+			.boot_value = 1000,
+			.min = 10,
+			.max = 60000
+		}
+	}
+};
+
+static void
+define_setting(const Setting *setting)
+{
+	if (setting->integer.variable != NULL)
+		DefineCustomIntVariable(setting->name,
+								setting->short_desc,
+								setting->long_desc,
+								setting->integer.variable,
+								setting->integer.boot_value,
+								setting->integer.min,
+								setting->integer.max,
+								setting->context,
+								setting->flags,
+								setting->integer.check,
+								NULL,
+								NULL);
+	else if (setting->enumeration.variable != NULL)
+		DefineCustomEnumVariable(setting->name,
+								 setting->short_desc,
+								 setting->long_desc,
+								 setting->enumeration.variable,
+								 setting->enumeration.boot_value,
+								 setting->enumeration.options,
+								 setting->context,
+								 setting->flags,
+								 NULL,
+								 NULL,
+								 NULL);
+	else
+		DefineCustomStringVariable(setting->name,
+								   setting->short_desc,
+								   setting->long_desc,
+								   setting->string.variable,
+								   setting->string.boot_value,
+								   setting->context,
+								   setting->flags,
+								   setting->string.check,
+								   NULL,
+								   NULL);
+}
+
+/*
+ * Define the settings, and stop the start of the server if one of them has a
+ * value that cannot be taken.
+ */
 static void
 define_settings(void)
 {
-	DefineCustomStringVariable("snowflake.scheme",
-							   "Epoch, tick and bit fields of snowflake IDs.",
-							   "A name (see snowflake_schemes()) or key=value items, separated by commas: "
-							   "epoch, tick, and the widths of the fields timestamp, datacenter, worker and sequence from high to low.",
-							   &scheme_text,
-							   SNOWFLAKE_DEFAULT_SCHEME,
-							   PGC_POSTMASTER,
-							   0,
-							   check_scheme,
-							   NULL,
-							   NULL);
+	for (size_t i = 0; i < lengthof(settings); i++)
+	{
+		const char *name = settings[i].name;
+		const char *value = GetConfigOption(name, true, false);
+		char	   *written = value != NULL ? pstrdup(value) : NULL;
 
-	/* The ranges depend on the scheme; check_ids() knows them. */
-	DefineCustomIntVariable("snowflake.datacenter_id",
-							"Datacenter ID in the snowflake IDs made by this server.",
-							"With the worker ID it must be unique among all servers whose IDs meet.",
-							&datacenter_id,
-							0,
-							INT_MIN,
-							INT_MAX,
-							PGC_POSTMASTER,
-							0,
-							NULL,
-							NULL,
-							NULL);
-
-	DefineCustomIntVariable("snowflake.worker_id",
-							"Worker ID in the snowflake IDs made by this server.",
-							"With the datacenter ID it must be unique among all servers whose IDs meet.",
-							&worker_id,
-							0,
-							INT_MIN,
-							INT_MAX,
-							PGC_POSTMASTER,
-							0,
-							NULL,
-							NULL,
-							NULL);
-
-	DefineCustomEnumVariable("snowflake.sequence_start",
-							 "Where the sequence of a tick begins.",
-							 "random: anywhere in the lower half, so that id % N spreads evenly; zero: at 0. "
-							 "A tick that follows a used up one begins at 0 in any case.",
-							 &snowflake_sequence_start,
-							 SNOWFLAKE_START_RANDOM,
-							 sequence_start_options,
-							 PGC_SIGHUP,
-							 0,
-							 NULL,
-							 NULL,
-							 NULL);
-
-	DefineCustomIntVariable("snowflake.max_lead",
-							"How far the timestamp of an ID may be ahead of the clock.",
-							"Up to this, bursts and steps of the clock are bridged without waiting.",
-							&snowflake_max_lead,
-							0,
-							0,
-							INT_MAX,
-							PGC_SIGHUP,
-							GUC_UNIT_MS,
-							NULL,
-							NULL,
-							NULL);
-
-	DefineCustomIntVariable("snowflake.max_clock_backward",
-							"How long to wait for a clock that is behind the last ID.",
-							"A clock that is further behind is an error.",
-							&snowflake_max_clock_backward,
-							5000,
-							0,
-							INT_MAX,
-							PGC_SIGHUP,
-							GUC_UNIT_MS,
-							NULL,
-							NULL,
-							NULL);
-
-	DefineCustomIntVariable("snowflake.reserve_time",
-							"How far ahead IDs are reserved durably.",
-							"A busy server flushes WAL for it at most twice in this time (more often only while IDs run ahead of the clock), an idle one never. "
-							"After a crash the first ID may wait for what was left of it.",
-							&snowflake_reserve_time,
-							1000,
-							10,
-							60000,
-							PGC_SIGHUP,
-							GUC_UNIT_MS,
-							NULL,
-							NULL,
-							NULL);
-
+		/*
+		 * The definition replaces a value that cannot be taken by the
+		 * default, with a warning only, so what the administrator wrote is
+		 * tried again, as an error now.
+		 */
+		define_setting(&settings[i]);
+		if (written != NULL)
+			(void) set_config_option(name, written,
+									 PGC_POSTMASTER, PGC_S_FILE,
+									 GUC_ACTION_SET, false, FATAL, false);
+	}
 	MarkGUCPrefixReserved("snowflake");
 }
 
@@ -188,35 +273,15 @@ check_id(const char *name, int id, const SnowflakeScheme *scheme,
 }
 
 /*
- * Define the settings, stop the start of the server if one of them has a
- * value that cannot be taken, and hand the scheme and IDs to the generator.
+ * Read the settings, and hand the scheme and IDs to the generator.
  */
 static void
 configure(void)
 {
-	char	   *written[lengthof(setting_names)];
 	SnowflakeScheme scheme;
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
 
-	/* What the administrator wrote, before the definitions replace it ... */
-	for (size_t i = 0; i < lengthof(setting_names); i++)
-	{
-		const char *value = GetConfigOption(setting_names[i], true, false);
-
-		written[i] = value != NULL ? pstrdup(value) : NULL;
-	}
-
 	define_settings();
-
-	/* ... is tried again, as an error now. */
-	for (size_t i = 0; i < lengthof(setting_names); i++)
-	{
-		if (written[i] != NULL)
-			(void) set_config_option(setting_names[i], written[i],
-									 PGC_POSTMASTER, PGC_S_FILE,
-									 GUC_ACTION_SET, false, FATAL, false);
-	}
-
 	if (!snowflake_scheme_read(scheme_text, &scheme, error))
 		elog(FATAL, "invalid snowflake scheme \"%s\"", scheme_text);
 	check_id("snowflake.datacenter_id", datacenter_id,

@@ -57,6 +57,7 @@ $node->stop;
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'");
 my $invalid = qr/FATAL:  invalid value for parameter/;
+my %tried;
 foreach my $case (
 	[ 'snowflake.worker_id = 1024', qr/FATAL:  1024 is outside the valid range for parameter "snowflake.worker_id" \(0 \.\. 1023\)/ ],
 	[ 'snowflake.worker_id = -1', qr/FATAL:  -1 is outside the valid range for parameter "snowflake.worker_id" \(0 \.\. 1023\)/ ],
@@ -76,9 +77,11 @@ foreach my $case (
 	[ "snowflake.scheme = '" . ('twitter' x 40) . "'", qr/$invalid.*The text has 280 bytes; a scheme has at most 255/s ],
 	[ 'snowflake.sequence_start = middle', qr/$invalid "snowflake.sequence_start": "middle"/ ],
 	[ 'snowflake.max_lead = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.max_lead"/ ],
-	[ "snowflake.max_clock_backward = 'long'", qr/$invalid "snowflake.max_clock_backward": "long"/ ])
+	[ "snowflake.max_clock_backward = 'long'", qr/$invalid "snowflake.max_clock_backward": "long"/ ],
+	[ 'snowflake.reserve_time = 61s', qr/FATAL:  61000 ms is outside the valid range for parameter "snowflake.reserve_time"/ ])
 {
 	my ($conf, $why) = @$case;
+	$tried{$_} = 1 foreach $conf =~ /^(snowflake\.\w+)/mg;
 	my $name = length($conf) > 70 ? substr($conf, 0, 70) . '...' : $conf;
 	$name =~ s/\n/; /g;
 	start_fails($node, $conf, $why, "refuses to start: $name");
@@ -101,6 +104,13 @@ is( $node->safe_psql(
 		  FROM snowflake_parse(snowflake_nextval())}),
 	'17|31|t',
 	'IDs are by the configured scheme and IDs');
+
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
+		  FROM pg_settings WHERE name LIKE 'snowflake.%'}),
+	join(' ', sort keys %tried),
+	'each setting was tried with a value that stops the start');
 
 # Settings that a reload takes, or leaves
 $node->append_conf('postgresql.conf',
