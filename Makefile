@@ -20,6 +20,7 @@ OBJS = \
 	src/mark.o \
 	src/scheme.o \
 	src/snowflake.o \
+	src/startup.o \
 	src/stat.o \
 	src/uuid.o
 PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'

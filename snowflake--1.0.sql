@@ -384,6 +384,7 @@ CREATE FUNCTION snowflake_stat(
     OUT scheme text,
     OUT datacenter_id integer,
     OUT worker_id integer,
+    OUT worker_id_set boolean,
     OUT last_timestamp timestamptz,
     OUT mark bigint,
     OUT mark_timestamp timestamptz,
@@ -409,7 +410,7 @@ CREATE VIEW snowflake_stat AS
 GRANT SELECT ON snowflake_stat TO PUBLIC;
 
 COMMENT ON VIEW snowflake_stat IS
-'the generator of this server, one row: scheme and IDs, time of the last ID, the mark, end of the timestamp field, '
+'the generator of this server, one row: scheme and IDs, whether the worker ID was set, time of the last ID, the mark, end of the timestamp field, '
 'and counted since stats_reset: IDs made, calls that waited as the sequence was used up or the clock behind, for how many ms, '
 'calls refused as the clock was wrong, the farthest that the clock was behind, writes of the mark';
 

@@ -25,7 +25,7 @@ INSERT INTO ids (id) SELECT snowflake_nextval(100000);
 INSERT INTO ids (id) SELECT id FROM snowflake_nextval(20000) id;
 INSERT INTO ids (id) SELECT snowflake_nextval() FROM generate_series(1, 1000);
 SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <= previous) AS falls,
-       count(*) FILTER (WHERE (snowflake_parse(id)).worker_id <> current_setting('snowflake.worker_id')::int) AS foreign_ids
+       count(*) FILTER (WHERE (snowflake_parse(id)).worker_id <> greatest(current_setting('snowflake.worker_id')::int, 0)) AS foreign_ids
 FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM ids) i;
 SELECT snowflake_currval() = max(id) AS last FROM ids;
 SELECT max(snowflake_nextval) = snowflake_currval() AS last FROM snowflake_nextval(5000);

@@ -6,10 +6,7 @@ CREATE EXTENSION IF NOT EXISTS snowflake;
 RESET client_min_messages;
 
 SELECT name, unit, context, vartype, boot_val, min_val, max_val, enumvals
-FROM pg_settings WHERE name LIKE 'snowflake.%' AND name NOT IN ('snowflake.worker_id', 'snowflake.datacenter_id')
-ORDER BY name COLLATE "C";
-SELECT name, context, vartype, boot_val
-FROM pg_settings WHERE name IN ('snowflake.worker_id', 'snowflake.datacenter_id')
+FROM pg_settings WHERE name LIKE 'snowflake.%'
 ORDER BY name COLLATE "C";
 
 -- none can be changed in a session (the messages are the server's own)
@@ -20,6 +17,7 @@ SET snowflake.datacenter_id = 1;
 SET snowflake.sequence_start = zero;
 SET snowflake.max_lead = 1;
 SET snowflake.max_clock_backward = 1;
+SET snowflake.reserve_time = 100;
 
 -- a mistyped name is an error
 SET snowflake.workerid = 1;
@@ -30,9 +28,14 @@ SHOW snowflake.max_leed;
 ALTER SYSTEM SET snowflake.scheme = 'twiter';
 ALTER SYSTEM SET snowflake.scheme = 'worker=22,timestamp=41,sequence=12';
 ALTER SYSTEM SET snowflake.scheme = 'worker=10,timestamp=41,sequence=12';
+ALTER SYSTEM SET snowflake.worker_id = 1024;
+ALTER SYSTEM SET snowflake.datacenter_id = 1;
 \set VERBOSITY sqlstate
 ALTER SYSTEM SET snowflake.worker_id = 'one';
+ALTER SYSTEM SET snowflake.worker_id = -2;
+ALTER SYSTEM SET snowflake.datacenter_id = -1;
 ALTER SYSTEM SET snowflake.sequence_start = 'one';
 ALTER SYSTEM SET snowflake.max_lead = -1;
 ALTER SYSTEM SET snowflake.max_lead = '1 fortnight';
 ALTER SYSTEM SET snowflake.max_clock_backward = -1;
+ALTER SYSTEM SET snowflake.reserve_time = 9;

@@ -11,7 +11,8 @@ WHERE attrelid = 'snowflake_stat'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT snowflake_nextval() AS id \gset
 SELECT count(*) FROM snowflake_stat;
 SELECT scheme = current_setting('snowflake.scheme') AS scheme, datacenter_id IS NULL AS no_datacenter,
-       worker_id = current_setting('snowflake.worker_id')::int AS worker,
+       worker_id = greatest(current_setting('snowflake.worker_id')::int, 0) AS worker,
+       worker_id_set = (current_setting('snowflake.worker_id') <> '-1') AS worker_set,
        last_timestamp >= snowflake_timestamp(:id) AS last, mark > :id AS mark,
        mark_timestamp = snowflake_timestamp(mark) AS mark_timestamp,
        expires_at AT TIME ZONE 'UTC' AS expires_at, stats_reset < now() AS stats_reset
@@ -46,9 +47,9 @@ SELECT count(snowflake_nextval()) FROM generate_series(1, 10);
 SELECT ids FROM snowflake_stat;
 
 -- everybody may look, but not reset
-CREATE ROLE looker;
-SET ROLE looker;
+CREATE ROLE regress_snowflake_looker;
+SET ROLE regress_snowflake_looker;
 SELECT ids FROM snowflake_stat;
 SELECT snowflake_stat_reset();
 RESET ROLE;
-DROP ROLE looker;
+DROP ROLE regress_snowflake_looker;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * snowflake.c
- *	  Start of the module: settings and hooks.
+ *	  Start of the module: settings, hooks and workers.
  *
  * A server whose worker ID is not what its administrator wrote may repeat
  * another server's IDs.  So a value that cannot be taken stops the start, as
@@ -24,6 +24,7 @@
 
 #include "compat.h"
 #include "generator.h"
+#include "snowflake.h"
 
 SNOWFLAKE_MODULE_MAGIC;
 
@@ -62,9 +63,19 @@ typedef struct Setting
 	}			string;
 } Setting;
 
-static char *scheme_text = NULL;
-static int	datacenter_id = 0;
-static int	worker_id = 0;
+char	   *snowflake_scheme = NULL;
+int			snowflake_datacenter_id = 0;
+int			snowflake_worker_id = -1;
+
+/* The scheme that this server makes IDs with. */
+static SnowflakeScheme server_scheme;
+
+/*
+ * The scheme that was checked last by this process.  It is another than the
+ * server's if it was written for the next start, and this session did that or
+ * the configuration was reloaded since.
+ */
+static SnowflakeScheme checked_scheme;
 
 static const struct config_enum_entry sequence_start_options[] = {
 	{"random", SNOWFLAKE_START_RANDOM, false},
@@ -86,7 +97,10 @@ check_scheme(char **newval, void **extra, GucSource source)
 
 	if (snowflake_scheme_read(*newval, &scheme, error) &&
 		snowflake_scheme_makes(&scheme, error))
+	{
+		checked_scheme = scheme;
 		return true;
+	}
 
 	GUC_check_errdetail("%s", error);
 	GUC_check_errhint("A scheme is written like this: %s",
@@ -94,6 +108,57 @@ check_scheme(char **newval, void **extra, GucSource source)
 	return false;
 }
 
+/*
+ * Does an ID fit its field?
+ *
+ * At the start that is the field of the scheme that was read before.  Later an
+ * ID can be written for the next start only, and perhaps for another scheme, so
+ * it is refused if it fits neither the server's nor the one checked last; the
+ * start has the last word.  When the configuration is reloaded, the postmaster
+ * lets it pass, as the scheme that it is for may come later in the file.
+ */
+static bool
+check_id(const char *name, int id, SnowflakeField field,
+		 const char *field_name)
+{
+	bool		starting = process_shared_preload_libraries_in_progress;
+	int			width = Max(server_scheme.width[field],
+							checked_scheme.width[field]);
+	int64		max = (INT64CONST(1) << width) - 1;
+
+	if (id <= max || (!starting && !IsUnderPostmaster))
+		return true;
+
+	GUC_check_errmsg("%d is outside the valid range for parameter \"%s\" (0 .. " INT64_FORMAT ")",
+					 id, name, max);
+	if (width > 0)
+		GUC_check_errdetail("The %s field of snowflake.scheme has %d bits.",
+							field_name, width);
+	else
+		GUC_check_errdetail("snowflake.scheme has no %s field.", field_name);
+	if (!starting)
+		GUC_check_errhint("To change the scheme as well, set snowflake.scheme first, in the same session.");
+	return false;
+}
+
+static bool
+check_datacenter_id(int *newval, void **extra, GucSource source)
+{
+	return check_id("snowflake.datacenter_id", *newval,
+					SNOWFLAKE_DATACENTER, "datacenter");
+}
+
+static bool
+check_worker_id(int *newval, void **extra, GucSource source)
+{
+	return check_id("snowflake.worker_id", *newval,
+					SNOWFLAKE_WORKER, "worker");
+}
+
+/*
+ * All settings, in the order in which they are read: the scheme first, as the
+ * IDs are checked against it.
+ */
 static const Setting settings[] = {
 	{
 		.name = "snowflake.scheme",
@@ -102,34 +167,36 @@ static const Setting settings[] = {
 		"epoch, tick, and the widths of the fields timestamp, datacenter, worker and sequence from high to low.",
 		.context = PGC_POSTMASTER,
 		.string = {
-			.variable = &scheme_text,
+			.variable = &snowflake_scheme,
 			.boot_value = SNOWFLAKE_DEFAULT_SCHEME,
 			.check = check_scheme
 		}
 	},
 	{
-		/* The ranges of IDs depend on the scheme; configure() knows them. */
 		.name = "snowflake.datacenter_id",
 		.short_desc = "Datacenter ID in the snowflake IDs made by this server.",
 		.long_desc = "With the worker ID it must be unique among all servers whose IDs meet.",
 		.context = PGC_POSTMASTER,
 		.integer = {
-			.variable = &datacenter_id,
+			.variable = &snowflake_datacenter_id,
 			.boot_value = 0,
-			.min = INT_MIN,
-			.max = INT_MAX
+			.min = 0,
+			.max = INT_MAX,
+			.check = check_datacenter_id
 		}
 	},
 	{
 		.name = "snowflake.worker_id",
 		.short_desc = "Worker ID in the snowflake IDs made by this server.",
-		.long_desc = "With the datacenter ID it must be unique among all servers whose IDs meet.",
+		.long_desc = "With the datacenter ID it must be unique among all servers whose IDs meet. "
+		"-1: never set, IDs are made with 0.",
 		.context = PGC_POSTMASTER,
 		.integer = {
-			.variable = &worker_id,
-			.boot_value = 0,
-			.min = INT_MIN,
-			.max = INT_MAX
+			.variable = &snowflake_worker_id,
+			.boot_value = -1,
+			.min = -1,
+			.max = INT_MAX,
+			.check = check_worker_id
 		}
 	},
 	{
@@ -255,40 +322,18 @@ define_settings(void)
 }
 
 /*
- * Stop the start of the server if an ID does not fit its field.
- */
-static void
-check_id(const char *name, int id, const SnowflakeScheme *scheme,
-		 SnowflakeField field, const char *field_name)
-{
-	int64		max = snowflake_field_max(scheme, field);
-
-	if (id < 0 || id > max)
-		ereport(FATAL,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%d is outside the valid range for parameter \"%s\" (0 .. " INT64_FORMAT ")",
-						id, name, max),
-				 errdetail("The %s field of snowflake.scheme \"%s\" has %d bits.",
-						   field_name, scheme_text, scheme->width[field])));
-}
-
-/*
  * Read the settings, and hand the scheme and IDs to the generator.
  */
 static void
 configure(void)
 {
-	SnowflakeScheme scheme;
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
 
 	define_settings();
-	if (!snowflake_scheme_read(scheme_text, &scheme, error))
-		elog(FATAL, "invalid snowflake scheme \"%s\"", scheme_text);
-	check_id("snowflake.datacenter_id", datacenter_id,
-			 &scheme, SNOWFLAKE_DATACENTER, "datacenter");
-	check_id("snowflake.worker_id", worker_id,
-			 &scheme, SNOWFLAKE_WORKER, "worker");
-	snowflake_generator_configure(&scheme, datacenter_id, worker_id);
+	if (!snowflake_scheme_read(snowflake_scheme, &server_scheme, error))
+		elog(FATAL, "invalid snowflake scheme \"%s\"", snowflake_scheme);
+	snowflake_generator_configure(&server_scheme, snowflake_datacenter_id,
+								  Max(snowflake_worker_id, 0));
 }
 
 static void
@@ -321,6 +366,7 @@ _PG_init(void)
 		return;
 
 	configure();
+	snowflake_register_startup();
 
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shmem;

@@ -13,12 +13,12 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/timestamp.h"
 
 #include "generator.h"
+#include "snowflake.h"
 
-#define STAT_NCOLUMNS	16
+#define STAT_NCOLUMNS	17
 
 PG_FUNCTION_INFO_V1(snowflake_stat);
 PG_FUNCTION_INFO_V1(snowflake_stat_reset);
@@ -54,11 +54,12 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	snowflake_get_stat(&stat);
 
 	put_column(&value, &null,
-			   CStringGetTextDatum(GetConfigOption("snowflake.scheme", false,
-												   false)), false);
+			   CStringGetTextDatum(snowflake_scheme), false);
 	put_column(&value, &null, Int32GetDatum(stat.datacenter_id),
 			   stat.scheme->width[SNOWFLAKE_DATACENTER] == 0);
 	put_column(&value, &null, Int32GetDatum(stat.worker_id),
+			   stat.scheme->width[SNOWFLAKE_WORKER] == 0);
+	put_column(&value, &null, BoolGetDatum(snowflake_worker_id >= 0),
 			   stat.scheme->width[SNOWFLAKE_WORKER] == 0);
 	put_column(&value, &null, TimestampTzGetDatum(stat.last_timestamp),
 			   stat.last_timestamp == 0);

@@ -60,7 +60,8 @@ my $invalid = qr/FATAL:  invalid value for parameter/;
 my %tried;
 foreach my $case (
 	[ 'snowflake.worker_id = 1024', qr/FATAL:  1024 is outside the valid range for parameter "snowflake.worker_id" \(0 \.\. 1023\)/ ],
-	[ 'snowflake.worker_id = -1', qr/FATAL:  -1 is outside the valid range for parameter "snowflake.worker_id" \(0 \.\. 1023\)/ ],
+	[ 'snowflake.worker_id = -2', qr/FATAL:  -2 is outside the valid range for parameter "snowflake.worker_id"/ ],
+	[ "snowflake.worker_id = 1024\nsnowflake.scheme = 'leaf'", qr/FATAL:  1024 is outside .* "snowflake.worker_id" \(0 \.\. 1023\)/ ],
 	[ 'snowflake.worker_id = one', qr/$invalid "snowflake.worker_id": "one"/ ],
 	[ 'snowflake.worker_id = 99999999999', qr/$invalid "snowflake.worker_id": "99999999999"/ ],
 	[ 'snowflake.datacenter_id = 1', qr/FATAL:  1 is outside the valid range for parameter "snowflake.datacenter_id" \(0 \.\. 0\)/ ],

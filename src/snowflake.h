@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * snowflake.h
+ *	  Settings that more than one file needs, and what runs at the start.
+ *
+ * src/snowflake.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_H
+#define SNOWFLAKE_H
+
+/* Settings. */
+extern char *snowflake_scheme;
+extern int	snowflake_datacenter_id;
+extern int	snowflake_worker_id;	/* -1: never set, IDs are made with 0 */
+
+/* startup.c */
+extern void snowflake_register_startup(void);
+
+#endif							/* SNOWFLAKE_H */

@@ -1,0 +1,131 @@
+/*-------------------------------------------------------------------------
+ *
+ * startup.c
+ *	  What is done once, when the server begins to make IDs.
+ *
+ * A background worker does it at the end of recovery: at the server's start,
+ * or at its promotion.  When the library is loaded it is too early, as neither
+ * catalogs can be read then nor does the log collector run.
+ *
+ * The worker takes one place of max_worker_processes and gives it back at
+ * once.  Nothing depends on it: where it finds no place, or fails, the server
+ * runs all the same and lacks its messages only.
+ *
+ * src/startup.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_subscription.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+
+#include "generator.h"
+#include "snowflake.h"
+
+PGDLLEXPORT void snowflake_startup_main(Datum main_arg);
+
+/*
+ * Is there a subscription, in any database?
+ */
+static bool
+has_subscriptions(void)
+{
+	Relation	relation;
+	SysScanDesc scan;
+	bool		found;
+
+	StartTransactionCommand();
+	relation = table_open(SubscriptionRelationId, AccessShareLock);
+	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
+	found = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	CommitTransactionCommand();
+	return found;
+}
+
+/*
+ * Log what IDs are made with.
+ */
+static void
+log_ids(const SnowflakeScheme *scheme)
+{
+	StringInfoData ids;
+
+	initStringInfo(&ids);
+	if (scheme->width[SNOWFLAKE_DATACENTER] > 0)
+		appendStringInfo(&ids, ", datacenter ID %d", snowflake_datacenter_id);
+	if (scheme->width[SNOWFLAKE_WORKER] > 0)
+		appendStringInfo(&ids, ", worker ID %d", Max(snowflake_worker_id, 0));
+	ereport(LOG,
+			(errmsg("snowflake IDs are made with scheme \"%s\"%s",
+					snowflake_scheme, ids.data)));
+	pfree(ids.data);
+}
+
+/*
+ * Tell of a worker ID that nobody set, and warn where other servers' rows come
+ * in, most likely with IDs that they made.
+ */
+static void
+tell_unset_worker_id(const SnowflakeScheme *scheme)
+{
+	if (snowflake_worker_id >= 0 || scheme->width[SNOWFLAKE_WORKER] == 0)
+		return;
+
+	ereport(LOG,
+			(errmsg("snowflake.worker_id is not set, so IDs are made with worker ID 0"),
+			 errhint("If IDs of this server meet those of another, give each server its own snowflake.worker_id.")));
+
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	if (has_subscriptions())
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("server has subscriptions, but snowflake.worker_id is not set"),
+				 errdetail("Another server that makes IDs with worker ID 0 can make the same IDs. A duplicate key stops the replication."),
+				 errhint("Set snowflake.worker_id to a number that no other server has, and restart the server.")));
+}
+
+/*
+ * Main function of the background worker.
+ */
+void
+snowflake_startup_main(Datum main_arg)
+{
+	const SnowflakeScheme *scheme = snowflake_server_scheme();
+
+	BackgroundWorkerUnblockSignals();
+	log_ids(scheme);
+	tell_unset_worker_id(scheme);
+}
+
+/*
+ * Have the worker started when the server is ready; called when the library is
+ * loaded at the server's start.
+ */
+void
+snowflake_register_startup(void)
+{
+	BackgroundWorker worker = {0};
+
+	/* pg_upgrade starts servers that make no IDs, and wants them quiet. */
+	if (IsBinaryUpgrade)
+		return;
+
+	strlcpy(worker.bgw_name, "snowflake startup", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "snowflake startup", BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, "snowflake", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "snowflake_startup_main", BGW_MAXLEN);
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	RegisterBackgroundWorker(&worker);
+}
