@@ -15,14 +15,19 @@ EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)snowfla
 
 MODULE_big = snowflake
 OBJS = \
+	src/clock.o \
 	src/functions.o \
 	src/generator.o \
 	src/mark.o \
+	src/reserve.o \
 	src/scheme.o \
 	src/snowflake.o \
+	src/standby.o \
 	src/startup.o \
 	src/stat.o \
-	src/uuid.o
+	src/state.o \
+	src/uuid.o \
+	src/word.o
 PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
 
 EXTENSION = snowflake

@@ -380,6 +380,17 @@ COMMENT ON FUNCTION snowflake_reset(bigint) IS
 
 REVOKE ALL ON FUNCTION snowflake_reset(bigint) FROM PUBLIC;
 
+CREATE FUNCTION snowflake_accept_clock()
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'snowflake_accept_clock'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_accept_clock() IS
+'take the server''s clock for right where it is further ahead than snowflake.max_clock_forward, and make snowflake IDs by it; '
+'returns what it reads; superusers, and roles granted EXECUTE; 25006 on a standby, 22008 if the scheme has no tick for the time';
+
+REVOKE ALL ON FUNCTION snowflake_accept_clock() FROM PUBLIC;
+
 CREATE FUNCTION snowflake_stat(
     OUT scheme text,
     OUT datacenter_id integer,
@@ -389,12 +400,16 @@ CREATE FUNCTION snowflake_stat(
     OUT mark bigint,
     OUT mark_timestamp timestamptz,
     OUT expires_at timestamptz,
+    OUT lead_ms double precision,
     OUT ids bigint,
     OUT sequence_waits bigint,
     OUT sequence_wait_ms double precision,
     OUT clock_waits bigint,
     OUT clock_wait_ms double precision,
+    OUT reserve_waits bigint,
+    OUT reserve_wait_ms double precision,
     OUT clock_errors bigint,
+    OUT clock_steps bigint,
     OUT max_clock_backward_ms double precision,
     OUT reserves bigint,
     OUT stats_reset timestamptz)

@@ -56,4 +56,30 @@
 #define snowflake_wait_event(name)	PG_WAIT_EXTENSION
 #endif
 
+/* The setting that provides places for replication origins, and its value. */
+#if PG_VERSION_NUM >= 180000
+#define SNOWFLAKE_ORIGINS_SETTING	"max_active_replication_origins"
+#define snowflake_max_origins		max_active_replication_origins
+#else
+#define SNOWFLAKE_ORIGINS_SETTING	"max_replication_slots"
+#define snowflake_max_origins		max_replication_slots
+#endif
+
+/* The number of this process, from 0 on. */
+#if PG_VERSION_NUM >= 170000
+#define snowflake_process_number()	MyProcNumber
+#else
+#define snowflake_process_number()	(MyProc->pgprocno)
+#endif
+
+/*
+ * What the checkpointer says of synchronous_standby_names.  Minor versions of
+ * 2025 made a byte of two bits of what was a bool, at the same place.
+ */
+#ifdef SYNC_STANDBY_DEFINED
+#define snowflake_standbys_byte		(WalSndCtl->sync_standbys_status)
+#else
+#define snowflake_standbys_byte		(WalSndCtl->sync_standbys_defined)
+#endif
+
 #endif							/* SNOWFLAKE_COMPAT_H */

@@ -19,6 +19,7 @@
 
 #include "compat.h"
 #include "generator.h"
+#include "reserve.h"
 #include "scheme.h"
 
 /* Columns of snowflake_parse() and snowflake_schemes(). */
@@ -57,6 +58,7 @@ PG_FUNCTION_INFO_V1(snowflake_lower_bound_scheme);
 PG_FUNCTION_INFO_V1(snowflake_make);
 PG_FUNCTION_INFO_V1(snowflake_schemes);
 PG_FUNCTION_INFO_V1(snowflake_reset);
+PG_FUNCTION_INFO_V1(snowflake_accept_clock);
 
 /*
  * Read a scheme from text, or fail.
@@ -507,4 +509,13 @@ snowflake_reset(PG_FUNCTION_ARGS)
 	check_id_fits(snowflake_server_scheme(), mark);
 	snowflake_set_mark(mark);
 	PG_RETURN_VOID();
+}
+
+/*
+ * snowflake_accept_clock() returns timestamptz
+ */
+Datum
+snowflake_accept_clock(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TIMESTAMPTZ(snowflake_accept_clock_now());
 }

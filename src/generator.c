@@ -5,7 +5,7 @@
  *
  * The generator's state is one 64-bit word in shared memory.  Its high bits
  * are a tick (the ID's timestamp, counted from the scheme's epoch), its low
- * bits the next sequence number of that tick.  Two rules keep it right:
+ * bits the next sequence number of that tick.  Three rules keep it right:
  *
  * 1. A number inside the word's tick is claimed by an atomic fetch-add of 1.
  *	  The word that the fetch-add returns, not one read before, says which
@@ -16,10 +16,15 @@
  *	  and only upwards (snowflake_reset() alone takes it back).  It is changed
  *	  by compare-and-swap, because claims go on meanwhile.
  *
+ * 3. The word moves to a tick only if a mark above that tick is durable
+ *	  (reserve.c).  As only the move of the word has to look at the mark, claims
+ *	  need not: the word's tick is below it.
+ *
  * So the word only ever rises, every value of it is claimed at most once, and
  * as an ID is made of the word's bits in the same order (the worker ID, which
  * stands between or below them, is constant), IDs strictly rise over all
- * backends: an ID asked for after another one was received is greater.
+ * backends: an ID asked for after another one was received is greater.  See
+ * docs/guarantees.md for the whole argument.
  *
  * The usual call takes no lock: the clock stands inside the word's tick, and
  * there are numbers left.  Claims that come too late for the last number add
@@ -28,43 +33,27 @@
  * most as many as there are backends; the number has room above the scheme's
  * last one for more than MAX_BACKENDS of them: they cannot carry into the tick.
  *
- * A new tick is that of the clock, or the one after the word's if that is
- * later, as long as its start is at most snowflake.max_lead ahead of the
- * clock.  Otherwise the caller waits, without any lock, and starts again from
- * the top: for the next tick, if the sequence is used up, or for the clock, if
- * it stands behind the word's tick.  A clock that is behind by more than
- * snowflake.max_clock_backward is an error.
+ * Whether to claim, move, wait or fail is decided in one place,
+ * snowflake_plan() (word.c), which looks at nothing but the state and the
+ * clocks.  It is asked first without the lock, where waiting and errors are
+ * allowed; then again with the lock held, where nothing but the claim or the
+ * move is done.  Those who find the lock taken wait for its release only, as
+ * the holder most likely did the work for them (LWLockAcquireOrWait).  What the
+ * usual call asks instead of the plan, may_claim(), allows no claim that the
+ * plan forbids, but not all that it allows.
  *
- * A word that only rises is not enough when the server restarts, or a standby
- * takes over: shared memory is gone then, and the clock may be wrong.  So
- * there is the mark (mark.c), a durable promise that every ID handed out so
- * far is below it, and a third rule:
+ * Fairness.  When the numbers of a tick are used up, callers wait for the next
+ * one.  Whoever woke up first then could take all of it, and do so again in the
+ * tick after, while others wait for many.  So callers queue up for the next
+ * tick, and who moves the word to it gives numbers to all of them before any can
+ * be claimed: one to each who wants one, and an equal share to each who
+ * wants a block.  They find theirs when they wake up.  A number that was given
+ * is as good as claimed at the move: its caller was waiting then, so no ID that
+ * was received before its call is greater.
  *
- * 3. The word moves to a tick only if a mark above that tick is durable.
- *
- * The mark is kept some ticks ahead (snowflake.reserve_time), to be written
- * rarely.  As only the move of the word has to look at it, claims need not:
- * the word's tick is below the mark.  One backend at a time writes it, with
- * the reserve lock held, and does so when half of the reserve is left, while
- * all others go on.  Only who needs a tick that is not reserved yet has to wait
- * for that, and it does so on a condition variable, not on the lock, so that
- * it can be cancelled.
- *
- * In the beginning nothing is reserved.  The first caller after the start of
- * the server, or after its promotion, reads the mark and lifts the word to it:
- * to the last number of the tick before, so that the next ID is above all IDs
- * that were handed out, by whatever server of this timeline, with whatever
- * worker ID.  If the clock is behind that tick, that is a wait (or an error)
- * like any other for a clock that is behind; after a crash, the clock is
- * behind by what was left of the reserve.  See docs/guarantees.md for the
- * whole argument.
- *
- * Whether to claim, move, wait or fail is decided in one place, plan(), which
- * looks at nothing but a word and a clock reading.  It is asked first without
- * the lock, where waiting and errors are allowed; then, if the tick has to
- * move, again with the lock held, where nothing but the move is done.  Those
- * who find the lock taken wait for its release only, as the holder most likely
- * did the work for them (LWLockAcquireOrWait).
+ * A caller that is cancelled while it waits stays in the queue.  What it is
+ * given is lost, like the number of a transaction that rolls back; the next
+ * time that its process waits it begins anew.
  *
  * src/generator.c
  *
@@ -72,134 +61,31 @@
  */
 #include "postgres.h"
 
-#include "access/xlog.h"
-#include "common/int.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
-#include "portability/instr_time.h"
-#include "storage/condition_variable.h"
-#include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
+#include "storage/proc.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
 #include "generator.h"
 #include "mark.h"
+#include "reserve.h"
+#include "state.h"
 
-/* Bits of a number that have room for one late claim of each backend. */
-#define LATE_CLAIM_BITS 18
-StaticAssertDecl(MAX_BACKENDS < (1 << LATE_CLAIM_BITS),
+StaticAssertDecl(MAX_BACKENDS < (1 << SNOWFLAKE_LATE_CLAIM_BITS),
 				 "late claims of all backends must not carry into the tick");
 
-/* The longest sleep before the clock is looked at again. */
-#define MAX_NAP_US	INT64CONST(100000)
-
-/* The longest wait before another backend's reserving is looked at again. */
-#define MAX_RESERVE_WAIT_MS 100
-
-/* The most that is reserved for the sake of a slow disk. */
-#define MAX_RESERVE_US	INT64CONST(60000000)
-
-/* Wall clock against monotonic clock: a difference above this is a leap. */
-#define CLOCK_LEAP_US	INT64CONST(1000000)
-
-#define WORD_TRANCHE_NAME "SnowflakeGenerator"
-#define RESERVE_TRANCHE_NAME "SnowflakeReserve"
-
-/* What is waited for, and how often and how long. */
-typedef struct WaitCounter
+/* What a call has waited for so far. */
+typedef struct Wait
 {
-	pg_atomic_uint64 waits;		/* calls that waited */
-	pg_atomic_uint64 wait_us;
-} WaitCounter;
+	bool		queued;			/* for the next tick? */
+	int			naps;
+	int			reserve_naps;
+} Wait;
 
-/* State in shared memory. */
-typedef struct Generator
-{
-	/* By itself in its cache line: everybody writes to it, all the time. */
-	pg_atomic_uint64 word;
-	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
-
-	LWLock	   *lock;			/* protects the word's tick */
-
-	/*
-	 * The IDs made are these and the word's number (up to the limit): nothing
-	 * is counted when a number is claimed.  Changed with the word's tick;
-	 * changes is odd meanwhile, so that who reads both can tell.
-	 */
-	pg_atomic_uint64 ids_before;
-	pg_atomic_uint64 changes;
-
-	/*
-	 * The word may move to ticks below this one: they are reserved, as the
-	 * durable mark is above all their IDs.  (Right after the mark was read it
-	 * may be in the middle of the last of them; but the word was lifted to
-	 * that tick's end, so none of its IDs can be had.)  Changed with the
-	 * reserve lock held.
-	 */
-	pg_atomic_uint64 reserved;
-
-	/*
-	 * The first tick after what was reserved before the server's start or
-	 * promotion.  Changed with the reserve lock held.
-	 */
-	pg_atomic_uint64 first_tick;
-
-	LWLock	   *reserve_lock;	/* held while the mark is read or written */
-	ConditionVariable reserve_done; /* that lock was released */
-
-	/* The rest is protected by the reserve lock. */
-	bool		mark_known;		/* was the mark read since the start? */
-	int64		flush_us;		/* how long the last write of it took */
-	TimestampTz wall_clock;		/* both clocks when reserving last, */
-	instr_time	monotonic_clock;	/* or 0 */
-
-	/* Counters, each changed by itself. */
-	WaitCounter sequence;
-	WaitCounter clock;
-	pg_atomic_uint64 clock_errors;
-	pg_atomic_uint64 max_clock_backward_us;
-	pg_atomic_uint64 reserves;
-	pg_atomic_uint64 ids_reset; /* IDs made before stats_reset */
-	pg_atomic_uint64 stats_reset;
-} Generator;
-
-/* What follows from the scheme and the worker ID, for quick use. */
-typedef struct Layout
-{
-	SnowflakeScheme scheme;
-	int			datacenter_id;
-	int			worker_id;
-	TimestampTz epoch;			/* start of tick 0 */
-	int64		tick_us;		/* length of a tick */
-	int64		base_tick;		/* the first one that can be used */
-	int64		last_tick;		/* the last one */
-	int			number_bits;	/* bits of the word below the tick */
-	uint64		number_limit;	/* the first number that is too high */
-	int64		constant;		/* datacenter and worker ID in place */
-} Layout;
-
-/* What to do with the word at a time. */
-typedef enum Plan
-{
-	PLAN_CLAIM,					/* claim a number of the word's tick */
-	PLAN_MOVE,					/* move the word to a later tick */
-	PLAN_WAIT_SEQUENCE,			/* wait until a later tick may be used */
-	PLAN_WAIT_CLOCK,			/* wait until the word's tick may be used */
-	PLAN_BEFORE_EPOCH,			/* fail: there is no tick for the time */
-	PLAN_USED_UP				/* fail: the timestamp does not fit */
-} Plan;
-
-int			snowflake_sequence_start = SNOWFLAKE_START_RANDOM;
-int			snowflake_max_lead = 0;
-int			snowflake_max_clock_backward = 5000;
-int			snowflake_reserve_time = 1000;
-
-static Layout layout;
-static Generator *generator = NULL;
+static int	server_datacenter_id;
+static int	server_worker_id;
+static int64 constant;			/* both in their places in an ID */
 
 /*
  * Take over the server's scheme and IDs, which are known to fit it.  They
@@ -209,98 +95,19 @@ void
 snowflake_generator_configure(const SnowflakeScheme *scheme,
 							  int datacenter_id, int worker_id)
 {
-	int			sequence_bits = scheme->width[SNOWFLAKE_SEQUENCE];
-	int64		last_tick;
-	int64		span;
-
-	layout.scheme = *scheme;
-	layout.datacenter_id = datacenter_id;
-	layout.worker_id = worker_id;
-	layout.epoch = (scheme->epoch_ms -
-					(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
-					(USECS_PER_DAY / 1000)) * 1000;
-	layout.tick_us = scheme->tick_us;
-	layout.number_bits = Max(sequence_bits, LATE_CLAIM_BITS) + 1;
-	layout.number_limit = UINT64CONST(1) << sequence_bits;
-	layout.constant =
+	snowflake_layout_init(&snowflake_layout, scheme);
+	server_datacenter_id = datacenter_id;
+	server_worker_id = worker_id;
+	constant =
 		snowflake_field_put(scheme, SNOWFLAKE_DATACENTER, datacenter_id) |
 		snowflake_field_put(scheme, SNOWFLAKE_WORKER, worker_id);
-
-	/*
-	 * The word counts ticks from the epoch, or from 2000 where that is later:
-	 * it has at least 45 bits for them where the sequence is narrower than 18
-	 * bits, and room for every tick otherwise.
-	 */
-	layout.base_tick = layout.epoch < 0 ? -layout.epoch / layout.tick_us : 0;
-
-	/* The last tick is the field's, unless word or timestamptz end before. */
-	last_tick = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
-	last_tick = Min(last_tick, layout.base_tick +
-					(INT64CONST(1) << (64 - layout.number_bits)) - 1);
-	if (pg_sub_s64_overflow(END_TIMESTAMP - 1, layout.epoch, &span))
-		span = PG_INT64_MAX;
-	last_tick = Min(last_tick, span / layout.tick_us - 1);
-	layout.last_tick = last_tick;
 }
 
-void
-snowflake_generator_request_shmem(void)
+const SnowflakeScheme *
+snowflake_server_scheme(void)
 {
-	RequestAddinShmemSpace(sizeof(Generator));
-	RequestNamedLWLockTranche(WORD_TRANCHE_NAME, 1);
-	RequestNamedLWLockTranche(RESERVE_TRANCHE_NAME, 1);
-}
-
-static inline int64
-word_tick(uint64 word)
-{
-	return (int64) (word >> layout.number_bits) + layout.base_tick;
-}
-
-static inline uint64
-word_number(uint64 word)
-{
-	return word & ((UINT64CONST(1) << layout.number_bits) - 1);
-}
-
-static inline uint64
-make_word(int64 tick, uint64 number)
-{
-	return ((uint64) (tick - layout.base_tick) << layout.number_bits) | number;
-}
-
-/* Numbers of the word's tick that were claimed, or skipped at its start. */
-static inline uint64
-numbers_used(uint64 word)
-{
-	return Min(word_number(word), layout.number_limit);
-}
-
-/* A word that nothing was claimed from, and nothing can be. */
-static inline uint64
-empty_word(void)
-{
-	return make_word(layout.base_tick, layout.number_limit);
-}
-
-/* Are there numbers left in the word's tick? */
-static inline bool
-numbers_left(uint64 word)
-{
-	return word_number(word) < layout.number_limit;
-}
-
-static inline TimestampTz
-tick_start(int64 tick)
-{
-	return layout.epoch + tick * layout.tick_us;
-}
-
-/* How far ahead of the clock an ID's timestamp may be, in microseconds. */
-static inline int64
-max_lead_us(void)
-{
-	return (int64) snowflake_max_lead * 1000;
+	snowflake_check_loaded();
+	return &snowflake_layout.scheme;
 }
 
 /*
@@ -309,144 +116,16 @@ max_lead_us(void)
 static inline int64
 make_id(int64 tick, uint64 number)
 {
-	return layout.constant |
-		snowflake_field_put(&layout.scheme, SNOWFLAKE_TIMESTAMP, tick) |
-		snowflake_field_put(&layout.scheme, SNOWFLAKE_SEQUENCE, number);
+	return constant |
+		snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_TIMESTAMP, tick) |
+		snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, number);
 }
 
-void
-snowflake_generator_attach_shmem(void)
-{
-	bool		found;
-
-	generator = ShmemInitStruct("snowflake generator", sizeof(Generator),
-								&found);
-	if (!found)
-	{
-		pg_atomic_init_u64(&generator->word, empty_word());
-		generator->lock = &GetNamedLWLockTranche(WORD_TRANCHE_NAME)->lock;
-		pg_atomic_init_u64(&generator->reserved, 0);
-		pg_atomic_init_u64(&generator->first_tick, 0);
-		generator->reserve_lock =
-			&GetNamedLWLockTranche(RESERVE_TRANCHE_NAME)->lock;
-		ConditionVariableInit(&generator->reserve_done);
-		generator->mark_known = false;
-		generator->flush_us = 0;
-		generator->wall_clock = 0;
-
-		pg_atomic_init_u64(&generator->ids_before, -layout.number_limit);
-		pg_atomic_init_u64(&generator->changes, 0);
-		pg_atomic_init_u64(&generator->sequence.waits, 0);
-		pg_atomic_init_u64(&generator->sequence.wait_us, 0);
-		pg_atomic_init_u64(&generator->clock.waits, 0);
-		pg_atomic_init_u64(&generator->clock.wait_us, 0);
-		pg_atomic_init_u64(&generator->clock_errors, 0);
-		pg_atomic_init_u64(&generator->max_clock_backward_us, 0);
-		pg_atomic_init_u64(&generator->reserves, 0);
-		pg_atomic_init_u64(&generator->ids_reset, 0);
-		pg_atomic_init_u64(&generator->stats_reset, GetCurrentTimestamp());
-	}
-}
-
-/*
- * Fail if this server has no generator.
- */
-static inline void
-check_loaded(void)
-{
-	if (unlikely(generator == NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("snowflake must be loaded via shared_preload_libraries"),
-				 errhint("Have a line like this in postgresql.conf and restart the server: shared_preload_libraries = 'snowflake'")));
-}
-
-const SnowflakeScheme *
-snowflake_server_scheme(void)
-{
-	check_loaded();
-	return &layout.scheme;
-}
-
-/*
- * May the word move to a tick?
- */
-static inline bool
-is_reserved(int64 tick)
-{
-	return tick < (int64) pg_atomic_read_u64(&generator->reserved);
-}
-
-/*
- * How many ticks to reserve.
- */
 static inline int64
-reserve_ticks(void)
+word_id(uint64 word)
 {
-	int64		reserve_us = (int64) snowflake_reserve_time * 1000;
-
-	return (reserve_us + layout.tick_us - 1) / layout.tick_us;
-}
-
-/*
- * Should more ticks be reserved before all are in use?
- */
-static inline bool
-reserve_is_low(int64 tick)
-{
-	int64		left = (int64) pg_atomic_read_u64(&generator->reserved) - tick;
-
-	return left <= reserve_ticks() / 2;
-}
-
-/*
- * Set the word, whatever numbers of its old tick are being claimed meanwhile.
- * expected is what it was last seen to be; if it is something else by now,
- * return false with that.  The lock is held.  skipped are the numbers of the
- * new word that no ID has or will have.
- */
-static bool
-change_word(uint64 *expected, uint64 new, uint64 skipped)
-{
-	bool		changed;
-	uint64		changes = pg_atomic_read_u64(&generator->changes);
-
-	pg_atomic_write_u64(&generator->changes, changes + 1);
-	pg_write_barrier();
-	changed = pg_atomic_compare_exchange_u64(&generator->word, expected, new);
-	if (changed)
-		pg_atomic_write_u64(&generator->ids_before,
-							pg_atomic_read_u64(&generator->ids_before) +
-							numbers_used(*expected) - skipped);
-	pg_write_barrier();
-	pg_atomic_write_u64(&generator->changes, changes + 2);
-	return changed;
-}
-
-/*
- * Decide what a caller has to do, by the word and the time.  next is the tick
- * to claim from, to move to or to wait for.
- */
-static Plan
-plan(uint64 word, TimestampTz now, int64 *next)
-{
-	int64		tick = word_tick(word);
-	int64		latest_tick;
-
-	if (now < tick_start(layout.base_tick))
-		return PLAN_BEFORE_EPOCH;
-
-	*next = Max((now - layout.epoch) / layout.tick_us,
-				numbers_left(word) ? tick : tick + 1);
-	latest_tick = (now - layout.epoch + max_lead_us()) / layout.tick_us;
-
-	if (tick > latest_tick)
-		return PLAN_WAIT_CLOCK;
-	if (*next > layout.last_tick)
-		return PLAN_USED_UP;
-	if (*next > latest_tick)
-		return PLAN_WAIT_SEQUENCE;
-	return *next == tick ? PLAN_CLAIM : PLAN_MOVE;
+	return make_id(word_tick(&snowflake_layout, word),
+				   word_number(&snowflake_layout, word));
 }
 
 /*
@@ -460,64 +139,275 @@ plan(uint64 word, TimestampTz now, int64 *next)
 static inline uint64
 start_number(uint64 previous, int wanted)
 {
+	uint64		half = snowflake_layout.number_limit / 2;
+
 	if (snowflake_sequence_start == SNOWFLAKE_START_ZERO ||
-		!numbers_left(previous) || (uint64) wanted > layout.number_limit / 2)
+		!numbers_left(&snowflake_layout, previous) || (uint64) wanted > half)
 		return 0;
-	return pg_prng_uint64(&pg_global_prng_state) &
-		(Max(layout.number_limit / 2, 2) - 1);
+	return pg_prng_uint64(&pg_global_prng_state) & (Max(half, 2) - 1);
 }
 
 /*
- * Sleep, without any lock, until a time or a little later, or less if that is
- * far away: the caller looks at the clock again, which may have been set.
- * naps counts the sleeps of a call.
+ * This process's place among those that may wait.
+ */
+static inline Waiter *
+my_waiter(void)
+{
+	return &snowflake_state->waiters[snowflake_process_number()];
+}
+
+/*
+ * Join the queue for the tick after a used up one.  If that came meanwhile,
+ * return false: the caller should look again.
+ */
+static bool
+join_queue(int64 tick, int wanted)
+{
+	Generator  *state = snowflake_state;
+	Waiter	   *waiter = my_waiter();
+	uint64		word;
+	bool		joined = false;
+
+	LWLockAcquire(state->lock, LW_EXCLUSIVE);
+	word = pg_atomic_read_u64(&state->word);
+	if (word_tick(&snowflake_layout, word) == tick &&
+		!numbers_left(&snowflake_layout, word))
+	{
+		/* A cancelled call may have left its place, or what it was given. */
+		if (!waiter->queued)
+		{
+			dlist_push_tail(&state->queue, &waiter->link);
+			state->queue_length++;
+			waiter->queued = true;
+		}
+		waiter->wanted = wanted;
+		pg_atomic_write_u32(&waiter->given, 0);
+		joined = true;
+	}
+	LWLockRelease(state->lock);
+	return joined;
+}
+
+/*
+ * Take what a caller in the queue was given, if that has come: return how many
+ * numbers, with the first ID.
+ */
+static int
+take_given(int64 *first)
+{
+	Waiter	   *waiter = my_waiter();
+	int			given = (int) pg_atomic_read_u32(&waiter->given);
+
+	if (given > 0)
+	{
+		pg_read_barrier();
+		*first = word_id(waiter->first);
+		pg_atomic_write_u32(&waiter->given, 0);
+	}
+	return given;
+}
+
+/*
+ * Go through the queue and give a share of a tick's numbers, from one number
+ * on, to each; return the next number.  Unless it is done in earnest, nothing
+ * is given yet.  The lock is held.
+ */
+static uint64
+serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
+{
+	Generator  *state = snowflake_state;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &state->queue)
+	{
+		Waiter	   *waiter = dlist_container(Waiter, link, iter.cur);
+		uint64		count = Min((uint64) waiter->wanted, share);
+
+		count = Min(count, snowflake_layout.number_limit - number);
+		if (count == 0)
+			break;
+		if (in_earnest)
+		{
+			dlist_delete(&waiter->link);
+			state->queue_length--;
+			waiter->queued = false;
+			waiter->first = make_word(&snowflake_layout, tick, number);
+			pg_write_barrier();
+			pg_atomic_write_u32(&waiter->given, (uint32) count);
+		}
+		number += count;
+	}
+	return number;
+}
+
+/*
+ * Move the word to a later tick, serve those who wait for it, and take as many
+ * numbers as are wanted, or as are left.  Return how many, with the first ID.
+ * The lock is held.
+ */
+static int
+enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
+{
+	Generator  *state = snowflake_state;
+	bool		queued = my_waiter()->queued;
+	int			callers = state->queue_length + (queued ? 0 : 1);
+	uint64		word = pg_atomic_read_u64(&state->word);
+	uint64		start;
+	uint64		share;
+	uint64		number;
+	uint64		taken;
+
+	/* Claims change the number meanwhile, and so perhaps the start. */
+	do
+	{
+		start = callers > 1 ? 0 : start_number(word, wanted);
+		share = Max((snowflake_layout.number_limit - start) / callers, 1);
+		number = serve_queue(step->next, start, share, false);
+		taken = queued ? 0 :
+			Min(Min((uint64) wanted, share),
+				snowflake_layout.number_limit - number);
+	} while (!snowflake_change_word(&word,
+									make_word(&snowflake_layout, step->next,
+											  number + taken), start));
+	pg_atomic_write_u64(&state->entered, step->entered);
+
+	(void) serve_queue(step->next, start, share, true);
+	if (queued)
+		return take_given(first);
+	*first = make_id(step->next, number);
+	return (int) taken;
+}
+
+/*
+ * Claim as many numbers of the word's tick as are wanted, or as are left.
+ * Return how many, with the first ID.
  *
- * WaitLatch knows whole milliseconds only.  The rest of the way to a tick's
- * edge is slept without looking at the latch, which keeps an interrupt waiting
- * for less than 2 ms.
+ * This is done by compare-and-swap: a fetch-add of as many could, if all
+ * backends came too late, carry into the tick.
  */
-static void
-nap(TimestampTz until, TimestampTz now, uint32 wait_event,
-	WaitCounter *counter, int *naps)
+static int
+claim_numbers(uint64 *word, int wanted, int64 *first)
 {
-	int64		us = Min(until - now, MAX_NAP_US);
-	instr_time	start;
-	instr_time	slept;
+	uint64		taken;
 
-	if ((*naps)++ == 0)
-		pg_atomic_fetch_add_u64(&counter->waits, 1);
-	INSTR_TIME_SET_CURRENT(start);
-	if (us >= 2000)
-	{
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 us / 1000, wait_event);
-		ResetLatch(MyLatch);
-	}
-	else
-	{
-		pgstat_report_wait_start(wait_event);
-		pg_usleep(us);
-		pgstat_report_wait_end();
-	}
-	INSTR_TIME_SET_CURRENT(slept);
-	INSTR_TIME_SUBTRACT(slept, start);
-	pg_atomic_fetch_add_u64(&counter->wait_us, INSTR_TIME_GET_MICROSEC(slept));
-	CHECK_FOR_INTERRUPTS();
+	taken = Min((uint64) wanted, snowflake_layout.number_limit -
+				numbers_used(&snowflake_layout, *word));
+	*first = word_id(*word);
+	if (taken > 0 &&
+		pg_atomic_compare_exchange_u64(&snowflake_state->word, word,
+									   *word + taken))
+		return (int) taken;
+	return 0;
 }
 
 /*
- * Wait for the next tick, as the sequence of the word's tick is used up.
+ * May numbers of this tick be claimed at this time?  The answer is yes only if
+ * snowflake_plan() says so, too.
+ *
+ * Where IDs are ahead of the clock, it is yes only up to a lead that was told
+ * in the log already, so that each new one gets there.
+ */
+static inline bool
+may_claim(int64 tick, TimestampTz now)
+{
+	int64		lead = tick_lead(&snowflake_layout, tick, now);
+
+	if (lead <= -snowflake_layout.tick_us)
+		return false;
+	return lead <= (int64) snowflake_max_lead * 1000 ||
+		(snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE &&
+		 lead <= (int64) pg_atomic_read_u64(&snowflake_state->known_lead));
+}
+
+/*
+ * Keep how far the clock was behind at most.
  */
 static void
-wait_for_sequence(int64 next, TimestampTz now, int *naps)
+record_backward(int64 lead)
 {
-	static uint32 wait_event = 0;
+	pg_atomic_uint64 *record = &snowflake_state->max_backward_us;
+	uint64		most = pg_atomic_read_u64(record);
 
-	if (wait_event == 0)
-		wait_event = snowflake_wait_event("SnowflakeSequence");
-	nap(tick_start(next) - max_lead_us(), now, wait_event,
-		&generator->sequence, naps);
+	while (lead > (int64) most &&
+		   !pg_atomic_compare_exchange_u64(record, &most, lead))
+		;
+}
+
+/*
+ * Tell once of IDs that are ahead of the clock, and again if the clock is set
+ * back further.
+ */
+static void
+note_lead(int64 tick, TimestampTz now)
+{
+	Generator  *state = snowflake_state;
+	int64		lead = tick_lead(&snowflake_layout, tick, now);
+	bool		behind = lead > (int64) snowflake_max_lead * 1000;
+	uint64		known = pg_atomic_read_u64(&state->known_lead);
+	uint64		new_known = Max(lead, 0) + SNOWFLAKE_CLOCK_STEP_US;
+
+	if (behind)
+		record_backward(lead);
+	if (lead <= (int64) known || !behind)
+	{
+		/* As the lead melts, so does what is known. */
+		if (new_known < known)
+			(void) pg_atomic_compare_exchange_u64(&state->known_lead, &known,
+												  new_known);
+		return;
+	}
+	if (!pg_atomic_compare_exchange_u64(&state->known_lead, &known, new_known))
+		return;
+
+	pg_atomic_fetch_add_u64(&state->clock_steps, 1);
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("snowflake IDs are " INT64_FORMAT " ms ahead of the clock",
+					lead / 1000),
+			 errdetail("The last ID's timestamp is %s and the clock reads %s.",
+					   pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, tick))),
+					   pstrdup(timestamptz_to_str(now))),
+			 errhint("IDs go on at the pace of a clock until the server's clock has caught up. Check that it is right.")));
+}
+
+/*
+ * Tell of a wall clock that went ahead of the steady one.  Slewing is none of
+ * that: a thousandth of the time that passed.
+ */
+static void
+note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
+{
+	Generator  *state = snowflake_state;
+	TimestampTz expected = moment->wall - step->leap;
+	const char *wall;
+
+	if (step->followed)
+		pg_atomic_write_u32(&state->not_followed, 0);
+	else if (pg_atomic_exchange_u32(&state->not_followed, 1) == 1)
+		return;
+	if (step->leap <= SNOWFLAKE_CLOCK_STEP_US +
+		(moment->steady - moment->entered) / 1000)
+		return;
+
+	pg_atomic_fetch_add_u64(&state->clock_steps, 1);
+	wall = pstrdup(timestamptz_to_str(moment->wall));
+	if (step->followed)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("clock leapt ahead by " INT64_FORMAT " ms",
+						step->leap / 1000),
+				 errdetail("The clock reads %s, and would read %s by the time that has passed since the last tick of snowflake IDs.",
+						   wall, timestamptz_to_str(expected)),
+				 errhint("Snowflake IDs follow it. Check that the clock is right.")));
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("clock leapt ahead by " INT64_FORMAT " ms, which snowflake IDs do not follow",
+						step->leap / 1000),
+				 errdetail("The clock reads %s, and would read %s by the time that has passed since the last tick of snowflake IDs; snowflake.max_clock_forward is %d s.",
+						   wall, timestamptz_to_str(expected),
+						   snowflake_max_clock_forward),
+				 errhint("Set the server's clock right. If it is right, call snowflake_accept_clock().")));
 }
 
 /*
@@ -525,403 +415,252 @@ wait_for_sequence(int64 next, TimestampTz now, int *naps)
  * which are all IDs that were made before the server's start.
  */
 snowflake_noreturn static void
-fail_clock_behind(int64 tick, TimestampTz now, bool is_mark)
+fail_clock_behind(const SnowflakeMoment *moment, int64 next)
 {
-	const char *clock_time = pstrdup(timestamptz_to_str(now));
-	TimestampTz last = tick_start(is_mark ? tick + 1 : tick);
-	const char *last_time = pstrdup(timestamptz_to_str(last));
-	int64		behind_ms = (last - now + 999) / 1000;
+	const char *next_time =
+		pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, next)));
+	const char *clock_time = pstrdup(timestamptz_to_str(moment->wall));
 
-	if (is_mark)
+	if (word_tick(&snowflake_layout, moment->word) < moment->first_tick)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("next snowflake ID would be below the mark, and so perhaps one made before"),
-				 errdetail("The mark is " UINT64_FORMAT ", IDs above it begin at %s by this scheme, and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms, snowflake.max_lead %d ms and snowflake.reserve_time %d ms.",
-						   snowflake_mark_read(), last_time, clock_time,
-						   behind_ms, snowflake_max_clock_backward,
-						   snowflake_max_lead, snowflake_reserve_time),
-				 errhint("Set the server's clock right, take back a change of snowflake.scheme that makes IDs smaller, or raise snowflake.max_lead to bridge the difference. If a wrong clock drove the mark ahead, see snowflake_reset().")));
+				 errmsg("clock is too far behind the mark of snowflake IDs"),
+				 errdetail("The mark is " UINT64_FORMAT ", by this scheme %s, and the clock reads %s; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+						   snowflake_mark_read(), next_time, clock_time,
+						   snowflake_max_clock_backward, snowflake_max_lead),
+				 errhint("Set the server's clock right, or set snowflake.clock_backward to continue.")));
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("clock is too far behind the last snowflake ID"),
-				 errdetail("The last ID's timestamp is %s and the clock reads %s, " INT64_FORMAT " ms less; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
-						   last_time, clock_time, behind_ms,
+				 errdetail("The next ID's timestamp is %s and the clock reads %s; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+						   next_time, clock_time,
 						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Set the server's clock right, wait until it has passed the last ID's timestamp, or raise snowflake.max_lead to bridge the difference. If a wrong clock drove the IDs ahead, see snowflake_reset().")));
+				 errhint("Set the server's clock right, or set snowflake.clock_backward to continue.")));
 }
 
 /*
- * Note how far the clock is behind the last ID, if that is a new record.
+ * Fail, as no ID can be made at this time.
+ */
+snowflake_noreturn static void
+fail_plan(SnowflakePlan plan, const SnowflakeMoment *moment)
+{
+	const SnowflakeLayout *layout = &snowflake_layout;
+	const char *clock_time = pstrdup(timestamptz_to_str(moment->wall));
+	const char *first_time =
+		pstrdup(timestamptz_to_str(tick_start(layout, moment->first_tick)));
+
+	pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
+	switch (plan)
+	{
+		case SNOWFLAKE_BEFORE_EPOCH:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("clock is before the epoch of the snowflake scheme"),
+					 errdetail("The clock reads %s and the first ID can be made at %s.",
+							   clock_time,
+							   timestamptz_to_str(tick_start(layout, layout->base_tick))),
+					 errhint("Set the server's clock right, or give snowflake.scheme an earlier epoch.")));
+			break;
+		case SNOWFLAKE_USED_UP:
+			ereport(ERROR,
+					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+					 errmsg("timestamp field of the snowflake scheme is used up"),
+					 errdetail("The clock reads %s and the field ends at %s.",
+							   clock_time,
+							   timestamptz_to_str(tick_start(layout, layout->last_tick + 1))),
+					 errhint("Set the server's clock right, or give snowflake.scheme a wider timestamp field.")));
+			break;
+		case SNOWFLAKE_CLOCK_AHEAD:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("clock is too far ahead of the mark of snowflake IDs"),
+					 errdetail("The mark is " UINT64_FORMAT ", by this scheme %s, and the clock reads %s; snowflake.max_clock_forward is %d s.",
+							   snowflake_mark_read(), first_time, clock_time,
+							   snowflake_max_clock_forward),
+					 errhint("Set the server's clock right. If it is right, call snowflake_accept_clock().")));
+			break;
+		default:
+			Assert(plan == SNOWFLAKE_MARK_AHEAD);
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("mark of snowflake IDs is too far ahead of the clock"),
+					 errdetail("The mark is " UINT64_FORMAT ", by this scheme %s, the clock reads %s, and the last checkpoint before the start was at %s; snowflake.max_clock_forward is %d s.",
+							   snowflake_mark_read(), first_time, clock_time,
+							   pstrdup(timestamptz_to_str(moment->last_checkpoint)),
+							   snowflake_max_clock_forward),
+					 errhint("If snowflake.scheme was changed, take the change back. If the clock is wrong, set it right. To go on above the mark all the same, raise snowflake.max_clock_forward.")));
+			break;
+	}
+	pg_unreachable();
+}
+
+/*
+ * Wait for the next tick, as the sequence of the word's tick is used up.
  */
 static void
-note_clock_backward(int64 us)
+wait_for_sequence(const SnowflakeMoment *moment, const SnowflakeStep *step,
+				  int wanted, Wait *wait)
 {
-	uint64		most = pg_atomic_read_u64(&generator->max_clock_backward_us);
+	static uint32 wait_event = 0;
 
-	while (us > (int64) most &&
-		   !pg_atomic_compare_exchange_u64(&generator->max_clock_backward_us,
-										   &most, us))
-		;
+	if (!wait->queued)
+		wait->queued = join_queue(word_tick(&snowflake_layout, moment->word),
+								  wanted);
+	if (!wait->queued)
+		return;
+	if (wait_event == 0)
+		wait_event = snowflake_wait_event("SnowflakeSequence");
+	snowflake_nap(step->wait, wait_event, &snowflake_state->sequence_waits,
+				  &wait->naps);
 }
 
 /*
  * Wait for the clock, which is behind the word's tick, or fail if it is too
- * far behind.
+ * far behind.  Right after the start, what is left of the reserve does not
+ * count; at most it is what a slow disk or standby made it.
  */
 static void
-wait_for_clock(int64 tick, TimestampTz now, int *naps)
+wait_for_clock(const SnowflakeMoment *moment, const SnowflakeStep *step,
+			   Wait *wait)
 {
 	static uint32 wait_event = 0;
-	TimestampTz until = tick_start(tick) - max_lead_us();
 	int64		longest = (int64) snowflake_max_clock_backward * 1000;
-	bool		is_mark = tick < (int64) pg_atomic_read_u64(&generator->first_tick);
 
-	/* What was left of the reserve is no fault of the clock. */
-	if (is_mark)
-		longest += reserve_ticks() * layout.tick_us;
-	else
-		note_clock_backward(tick_start(tick) - now);
-	if (until - now > longest)
+	if (word_tick(&snowflake_layout, moment->word) < moment->first_tick)
+		longest += Max(snowflake_reserve_ticks() * snowflake_layout.tick_us,
+					   SNOWFLAKE_MAX_RESERVE_US);
+	record_backward(step->lead);
+	if (step->wait > longest)
 	{
-		pg_atomic_fetch_add_u64(&generator->clock_errors, 1);
-		fail_clock_behind(tick, now, is_mark);
+		pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
+		fail_clock_behind(moment, step->next);
 	}
 
 	if (wait_event == 0)
 		wait_event = snowflake_wait_event("SnowflakeClock");
-	nap(until, now, wait_event, &generator->clock, naps);
-}
-
-snowflake_noreturn static void
-fail_before_epoch(TimestampTz now)
-{
-	pg_atomic_fetch_add_u64(&generator->clock_errors, 1);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("clock is before the epoch of the snowflake scheme"),
-			 errdetail("The clock reads %s and the first ID can be made at %s.",
-					   pstrdup(timestamptz_to_str(now)),
-					   pstrdup(timestamptz_to_str(tick_start(layout.base_tick)))),
-			 errhint("Set the server's clock right, or give snowflake.scheme an earlier epoch.")));
-}
-
-snowflake_noreturn static void
-fail_used_up(TimestampTz now)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-			 errmsg("timestamp field of the snowflake scheme is used up"),
-			 errdetail("The clock reads %s and the field ends at %s.",
-					   pstrdup(timestamptz_to_str(now)),
-					   pstrdup(timestamptz_to_str(tick_start(layout.last_tick + 1)))),
-			 errhint("Set the server's clock right, or give snowflake.scheme a wider timestamp field.")));
+	snowflake_nap(step->wait, wait_event, &snowflake_state->clock_waits,
+				  &wait->naps);
 }
 
 /*
- * Read the mark for the first time since the start, or promotion, of the
- * server, and lift the word to it.  The reserve lock is held.
- */
-static void
-recover_mark(void)
-{
-	uint64		mark = snowflake_mark_read();
-	int			shift = layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
-	int64		tick = (int64) (mark >> shift);
-	uint64		word;
-
-	/* The first tick whose IDs are all at or above the mark. */
-	if (((uint64) tick << shift) != mark)
-		tick++;
-	/* A mark above all IDs of the scheme leaves none of them. */
-	tick = Min(tick, layout.last_tick + 1);
-
-	if (tick > layout.base_tick)
-	{
-		uint64		lifted = make_word(tick - 1, layout.number_limit);
-
-		LWLockAcquire(generator->lock, LW_EXCLUSIVE);
-		word = pg_atomic_read_u64(&generator->word);
-		while (word < lifted &&
-			   !change_word(&word, lifted, layout.number_limit))
-			;
-		LWLockRelease(generator->lock);
-	}
-	pg_atomic_write_u64(&generator->first_tick, tick);
-	pg_atomic_write_u64(&generator->reserved, tick);
-	generator->mark_known = true;
-	generator->wall_clock = 0;
-}
-
-/*
- * How much farther the wall clock went than the monotonic clock since this was
- * asked last, in microseconds, and the way of the wall clock.  The reserve
- * lock is held.
- */
-static int64
-clock_leap(TimestampTz wall_now, instr_time monotonic_now, int64 *wall_way)
-{
-	TimestampTz wall_before = generator->wall_clock;
-	instr_time	way = monotonic_now;
-
-	INSTR_TIME_SUBTRACT(way, generator->monotonic_clock);
-	generator->wall_clock = wall_now;
-	generator->monotonic_clock = monotonic_now;
-	if (wall_before == 0)
-		return 0;
-	*wall_way = wall_now - wall_before;
-	return *wall_way - (int64) INSTR_TIME_GET_MICROSEC(way);
-}
-
-/*
- * Get the reserve lock, or, if another backend has it, return false: at once,
- * or if required after that backend is done.  That is waited for on a
- * condition variable, so that it can be cancelled.  Whoever fails while it
- * holds the lock wakes nobody, therefore the wait is short.
- */
-static bool
-get_reserve_lock(bool required)
-{
-	static uint32 wait_event = 0;
-	bool		acquired;
-
-	acquired = LWLockConditionalAcquire(generator->reserve_lock, LW_EXCLUSIVE);
-	if (acquired || !required)
-		return acquired;
-
-	if (wait_event == 0)
-		wait_event = snowflake_wait_event("SnowflakeReserve");
-
-	ConditionVariablePrepareToSleep(&generator->reserve_done);
-	acquired = LWLockConditionalAcquire(generator->reserve_lock, LW_EXCLUSIVE);
-	if (!acquired)
-		(void) ConditionVariableTimedSleep(&generator->reserve_done,
-										   MAX_RESERVE_WAIT_MS, wait_event);
-	ConditionVariableCancelSleep();
-	return acquired;
-}
-
-/*
- * Reserve more ticks: make a mark above them durable, before IDs of them are
- * handed out.  If another backend is about to do it, this is waited for only if
- * required.  In any case the caller has to look at the word again: it is lifted
- * when the mark is read for the first time.
- *
- * A disk that needs longer to flush than a reserve lasts would leave nothing of
- * it to use, so what is reserved lasts for at least two flushes like the last.
- */
-static void
-reserve(bool required)
-{
-	int64		leap = 0;
-	int64		wall_way = 0;
-	TimestampTz now;
-	int64		next;
-	Plan		what;
-
-	if (!get_reserve_lock(required))
-		return;
-
-	now = GetCurrentTimestamp();
-	what = plan(pg_atomic_read_u64(&generator->word), now, &next);
-	if (!generator->mark_known)
-		recover_mark();
-	else if ((what == PLAN_CLAIM || what == PLAN_MOVE) && reserve_is_low(next))
-	{
-		instr_time	start;
-		instr_time	took;
-		int64		flushes = 2 * generator->flush_us / layout.tick_us + 1;
-		int64		end = next + Max(reserve_ticks(),
-									 Min(flushes, MAX_RESERVE_US / layout.tick_us));
-
-		end = Min(end, layout.last_tick + 1);
-		INSTR_TIME_SET_CURRENT(start);
-		snowflake_mark_raise((uint64) end <<
-							 layout.scheme.shift[SNOWFLAKE_TIMESTAMP]);
-		pg_atomic_write_u64(&generator->reserved, end);
-		pg_atomic_fetch_add_u64(&generator->reserves, 1);
-
-		INSTR_TIME_SET_CURRENT(took);
-		INSTR_TIME_SUBTRACT(took, start);
-		generator->flush_us = INSTR_TIME_GET_MICROSEC(took);
-		leap = clock_leap(now, start, &wall_way);
-	}
-
-	LWLockRelease(generator->reserve_lock);
-	ConditionVariableBroadcast(&generator->reserve_done);
-
-	if (leap > CLOCK_LEAP_US)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("clock leapt ahead by " INT64_FORMAT " ms",
-						leap / 1000),
-				 errdetail("Since snowflake IDs were reserved last, the wall clock went " INT64_FORMAT " ms and the monotonic clock " INT64_FORMAT " ms.",
-						   wall_way / 1000, (wall_way - leap) / 1000),
-				 errhint("After a suspended machine was resumed this is in order. Otherwise check the clock: IDs have followed it, and wait or fail if it is set back.")));
-}
-
-/*
- * Set the mark to any value, and go on from there as after a start.
- */
-void
-snowflake_set_mark(int64 mark)
-{
-	uint64		before;
-	uint64		word;
-
-	check_loaded();
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot set the mark of snowflake IDs during recovery"),
-				 errhint("Use the primary server; its mark is replicated.")));
-
-	while (!get_reserve_lock(true))
-		;
-	before = snowflake_mark_read();
-
-	/* Nothing is handed out from here until somebody has read the mark. */
-	LWLockAcquire(generator->lock, LW_EXCLUSIVE);
-	pg_atomic_write_u64(&generator->reserved, 0);
-	word = pg_atomic_read_u64(&generator->word);
-	while (!change_word(&word, empty_word(), layout.number_limit))
-		;
-	LWLockRelease(generator->lock);
-	generator->mark_known = false;
-
-	snowflake_mark_set(mark);
-	LWLockRelease(generator->reserve_lock);
-	ConditionVariableBroadcast(&generator->reserve_done);
-
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("mark of snowflake IDs was set from " UINT64_FORMAT " to " INT64_FORMAT,
-					before, mark),
-			 errdetail("IDs at or above the new mark that were handed out before may be handed out again.")));
-}
-
-/*
- * Move the word to a later tick and take as many of its numbers as are wanted,
- * or all.  Return how many there are, with the first ID.  Return 0 if the
- * caller should look again: another backend moved the word, or some time was
- * spent waiting, which naps counts.
+ * Move the word to a later tick, or claim where the usual way does not.  Take
+ * as many numbers as are wanted, or as there are.  Return how many, with the
+ * first ID.  Return 0 if the caller should look again: another backend moved
+ * the word, or some time was spent waiting.
  */
 static int
-move_word(int wanted, int64 *first, int *naps)
+move_word(int wanted, int64 *first, Wait *wait)
 {
-	uint64		word = pg_atomic_read_u64(&generator->word);
-	TimestampTz now = GetCurrentTimestamp();
-	int64		next;
-	uint64		number;
+	Generator  *state = snowflake_state;
+	SnowflakeRules rules = snowflake_rules();
+	SnowflakeMoment moment;
+	SnowflakeStep step;
 	int			taken = 0;
 
-	switch (plan(word, now, &next))
+	if (wait->queued && (taken = take_given(first)) > 0)
+		return taken;
+	if (pg_atomic_read_u64(&state->reserved) == 0)
 	{
-		case PLAN_MOVE:
+		/* The mark was not read since the start. */
+		snowflake_reserve(true, &wait->reserve_naps);
+		return 0;
+	}
+
+	snowflake_take_moment(&moment);
+	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
+	switch (step.plan)
+	{
+		case SNOWFLAKE_CLAIM:
+			if (!wait->queued && may_claim(step.next, moment.wall))
+				return 0;
 			break;
-		case PLAN_CLAIM:
+		case SNOWFLAKE_MOVE:
+			if (is_reserved(step.next))
+				break;
+			snowflake_reserve(true, &wait->reserve_naps);
 			return 0;
-		case PLAN_WAIT_SEQUENCE:
-			wait_for_sequence(next, now, naps);
+		case SNOWFLAKE_WAIT_SEQUENCE:
+			wait_for_sequence(&moment, &step, wanted, wait);
 			return 0;
-		case PLAN_WAIT_CLOCK:
-			wait_for_clock(word_tick(word), now, naps);
+		case SNOWFLAKE_WAIT_CLOCK:
+			wait_for_clock(&moment, &step, wait);
 			return 0;
-		case PLAN_BEFORE_EPOCH:
-			fail_before_epoch(now);
-		case PLAN_USED_UP:
-			fail_used_up(now);
+		default:
+			fail_plan(step.plan, &moment);
 	}
 
-	if (!is_reserved(next))
-	{
-		reserve(true);
+	if (!LWLockAcquireOrWait(state->lock, LW_EXCLUSIVE))
 		return 0;
-	}
+	snowflake_take_moment(&moment);
+	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
+	if (wait->queued && (taken = take_given(first)) > 0)
+		 /* was served while this waited for the lock */ ;
+	else if (step.plan == SNOWFLAKE_CLAIM)
+		taken = claim_numbers(&moment.word, wanted, first);
+	else if (step.plan == SNOWFLAKE_MOVE && is_reserved(step.next))
+		taken = enter_tick(&step, wanted, first);
+	LWLockRelease(state->lock);
 
-	if (!LWLockAcquireOrWait(generator->lock, LW_EXCLUSIVE))
-		return 0;
-	word = pg_atomic_read_u64(&generator->word);
-	now = GetCurrentTimestamp();
-	if (plan(word, now, &next) == PLAN_MOVE && is_reserved(next))
+	if (taken > 0)
 	{
-		/* Claims change the number meanwhile, and so perhaps the start. */
-		do
-		{
-			number = start_number(word, wanted);
-			taken = Min((uint64) wanted, layout.number_limit - number);
-		} while (!change_word(&word, make_word(next, number + taken), number));
-		*first = make_id(next, number);
+		if (step.plan == SNOWFLAKE_CLAIM || step.plan == SNOWFLAKE_MOVE)
+			note_lead(step.next, moment.wall);
+		if (step.plan == SNOWFLAKE_MOVE)
+			note_leap(&moment, &step);
+		if (reserve_is_low(step.next))
+			snowflake_reserve(false, &wait->reserve_naps);
 	}
-	LWLockRelease(generator->lock);
-
-	if (taken > 0 && reserve_is_low(next))
-		reserve(false);
 	return taken;
-}
-
-/*
- * Fail if this server makes no IDs.
- */
-static inline void
-check_makes_ids(void)
-{
-	check_loaded();
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot make snowflake IDs during recovery"),
-				 errdetail("A standby makes none, so that none is made twice when it is promoted."),
-				 errhint("Use the primary server.")));
-}
-
-/*
- * May numbers of this tick be claimed now?  As plan() would say, but without
- * its divisions.
- */
-static inline bool
-is_current(int64 tick)
-{
-	int64		lead = tick_start(tick) - GetCurrentTimestamp();
-
-	return lead > -layout.tick_us && lead <= max_lead_us();
 }
 
 /*
  * Make an ID.
  *
- * Fails during recovery, if the clock is too far behind the last ID or before
- * the epoch, and if the timestamp field is used up.  May wait for the clock.
+ * Fails during recovery, if the clock is so wrong that no ID can be made by
+ * it, and if the timestamp field is used up.  May wait for the next tick.
  */
 int64
 snowflake_generate(void)
 {
 	/*
-	 * The word as this backend saw it last, with a number left, or 0.  As
-	 * long as the clock is in its tick the word is most likely in that tick
-	 * still.  Where many backends make IDs, the word's cache line then
-	 * travels once for an ID, for the fetch-add, and not for a look at the
-	 * word before it, too.
+	 * The word as this backend saw it last, or 0.  As long as the clock is in
+	 * its tick the word is most likely in that tick still.  Where many
+	 * backends make IDs, the word's cache line then travels once for an ID,
+	 * for the fetch-add, and not for a look at the word before it, too.
 	 */
 	static uint64 seen = 0;
 	int64		id;
-	int			naps = 0;
+	Wait		wait = {0};
 
-	check_makes_ids();
+	snowflake_check_primary("make snowflake IDs");
 	if (seen == 0)
-		seen = pg_atomic_read_u64(&generator->word);
+		seen = pg_atomic_read_u64(&snowflake_state->word);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (numbers_left(seen) && is_current(word_tick(seen)))
+		if (!wait.queued && numbers_left(&snowflake_layout, seen))
 		{
-			seen = pg_atomic_fetch_add_u64(&generator->word, 1);
-			if (numbers_left(seen))
-				return make_id(word_tick(seen), word_number(seen));
+			int64		tick = word_tick(&snowflake_layout, seen);
+			TimestampTz now = GetCurrentTimestamp();
+
+			if (may_claim(tick, now))
+			{
+				seen = pg_atomic_fetch_add_u64(&snowflake_state->word, 1);
+
+				/*
+				 * A number of another tick than the one seen may be one that
+				 * the clock does not allow.  Then it is not used.
+				 */
+				if (numbers_left(&snowflake_layout, seen) &&
+					(word_tick(&snowflake_layout, seen) == tick ||
+					 may_claim(word_tick(&snowflake_layout, seen), now)))
+					return word_id(seen);
+			}
 		}
-		if (move_word(1, &id, &naps) > 0)
+		if (move_word(1, &id, &wait) > 0)
 			return id;
-		seen = pg_atomic_read_u64(&generator->word);
+		seen = pg_atomic_read_u64(&snowflake_state->word);
 	}
 }
 
@@ -929,36 +668,28 @@ snowflake_generate(void)
  * Make a block of IDs, as many as are wanted or as one tick has.  Returns how
  * many there are, at least 1; the first is first, and each of the others is step
  * more than the one before.  Fails and waits as making a single one does.
- *
- * The numbers are claimed by compare-and-swap: a fetch-add of as many could, if
- * all backends came too late, carry into the tick.
  */
 int
 snowflake_generate_block(int wanted, int64 *first, int64 *step)
 {
-	int			taken;
-	int			naps = 0;
+	int			taken = 0;
+	Wait		wait = {0};
 
-	check_makes_ids();
-	*step = snowflake_field_put(&layout.scheme, SNOWFLAKE_SEQUENCE, 1);
-	do
+	snowflake_check_primary("make snowflake IDs");
+	*step = snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, 1);
+	while (taken == 0)
 	{
-		uint64		word;
+		uint64		word = pg_atomic_read_u64(&snowflake_state->word);
 
 		CHECK_FOR_INTERRUPTS();
-		word = pg_atomic_read_u64(&generator->word);
-		while (numbers_left(word) && is_current(word_tick(word)))
-		{
-			taken = Min((uint64) wanted,
-						layout.number_limit - word_number(word));
-			*first = make_id(word_tick(word), word_number(word));
-			if (pg_atomic_compare_exchange_u64(&generator->word, &word,
-											   word + taken))
-				return taken;
-		}
-		taken = move_word(wanted, first, &naps);
-	} while (taken == 0);
-
+		while (!wait.queued && taken == 0 &&
+			   numbers_left(&snowflake_layout, word) &&
+			   may_claim(word_tick(&snowflake_layout, word),
+						 GetCurrentTimestamp()))
+			taken = claim_numbers(&word, wanted, first);
+		if (taken == 0)
+			taken = move_word(wanted, first, &wait);
+	}
 	return taken;
 }
 
@@ -969,59 +700,84 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 static uint64
 count_ids(uint64 *word)
 {
+	Generator  *state = snowflake_state;
+
 	for (;;)
 	{
-		uint64		changes = pg_atomic_read_u64(&generator->changes);
+		uint64		changes = pg_atomic_read_u64(&state->changes);
 		uint64		before;
 
 		pg_read_barrier();
-		before = pg_atomic_read_u64(&generator->ids_before);
-		*word = pg_atomic_read_u64(&generator->word);
+		before = pg_atomic_read_u64(&state->ids_before);
+		*word = pg_atomic_read_u64(&state->word);
 		pg_read_barrier();
 		if (changes % 2 == 0 &&
-			changes == pg_atomic_read_u64(&generator->changes))
-			return before + numbers_used(*word);
+			changes == pg_atomic_read_u64(&state->changes))
+			return before + numbers_used(&snowflake_layout, *word);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
 
+static void
+get_wait_counter(WaitCounter *counter, uint64 *waits, uint64 *wait_us)
+{
+	*waits = pg_atomic_read_u64(&counter->waits);
+	*wait_us = pg_atomic_read_u64(&counter->wait_us);
+}
+
+static void
+reset_wait_counter(WaitCounter *counter)
+{
+	pg_atomic_write_u64(&counter->waits, 0);
+	pg_atomic_write_u64(&counter->wait_us, 0);
+}
+
 /*
- * What the generator is, did and waited for.
+ * State and counters of the generator.
  */
 void
 snowflake_get_stat(SnowflakeStat *stat)
 {
-	int			shift = layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+	const SnowflakeLayout *layout = &snowflake_layout;
+	int			shift = layout->scheme.shift[SNOWFLAKE_TIMESTAMP];
+	Generator  *state = snowflake_state;
+	TimestampTz last;
 	uint64		word;
 
-	check_loaded();
-	stat->scheme = &layout.scheme;
-	stat->datacenter_id = layout.datacenter_id;
-	stat->worker_id = layout.worker_id;
+	snowflake_check_loaded();
+	stat->scheme = &layout->scheme;
+	stat->datacenter_id = server_datacenter_id;
+	stat->worker_id = server_worker_id;
 
-	stat->ids = count_ids(&word) -
-		pg_atomic_read_u64(&generator->ids_reset);
+	stat->ids = count_ids(&word) - pg_atomic_read_u64(&state->ids_reset);
 	stat->last_timestamp = 0;
-	if (word_tick(word) > layout.base_tick &&
-		word_tick(word) >= (int64) pg_atomic_read_u64(&generator->first_tick))
-		stat->last_timestamp = tick_start(word_tick(word));
+	if (pg_atomic_read_u64(&state->reserved) > 0 &&
+		word_tick(layout, word) >= state->first_tick)
+		stat->last_timestamp = tick_start(layout, word_tick(layout, word));
 
 	stat->mark = snowflake_mark_read();
 	stat->mark_timestamp = 0;
-	if (stat->mark > 0 && (int64) (stat->mark >> shift) <= layout.last_tick + 1)
-		stat->mark_timestamp = tick_start((int64) (stat->mark >> shift));
-	stat->expires_at = tick_start(layout.last_tick + 1);
+	if (stat->mark > 0 && (int64) (stat->mark >> shift) <= layout->last_tick + 1)
+		stat->mark_timestamp =
+			tick_start(layout, (int64) (stat->mark >> shift));
+	stat->expires_at = tick_start(layout, layout->last_tick + 1);
 
-	stat->sequence_waits = pg_atomic_read_u64(&generator->sequence.waits);
-	stat->sequence_wait_us = pg_atomic_read_u64(&generator->sequence.wait_us);
-	stat->clock_waits = pg_atomic_read_u64(&generator->clock.waits);
-	stat->clock_wait_us = pg_atomic_read_u64(&generator->clock.wait_us);
-	stat->clock_errors = pg_atomic_read_u64(&generator->clock_errors);
-	stat->max_clock_backward_us =
-		pg_atomic_read_u64(&generator->max_clock_backward_us);
-	stat->reserves = pg_atomic_read_u64(&generator->reserves);
-	stat->stats_reset =
-		(TimestampTz) pg_atomic_read_u64(&generator->stats_reset);
+	/* How far the last ID is ahead, or the next one if it has to be. */
+	last = stat->last_timestamp != 0 ?
+		stat->last_timestamp : stat->mark_timestamp;
+	stat->lead_us = last != 0 ? Max(last - GetCurrentTimestamp(), 0) : 0;
+
+	get_wait_counter(&state->sequence_waits,
+					 &stat->sequence_waits, &stat->sequence_wait_us);
+	get_wait_counter(&state->clock_waits,
+					 &stat->clock_waits, &stat->clock_wait_us);
+	get_wait_counter(&state->reserve_waits,
+					 &stat->reserve_waits, &stat->reserve_wait_us);
+	stat->clock_errors = pg_atomic_read_u64(&state->clock_errors);
+	stat->clock_steps = pg_atomic_read_u64(&state->clock_steps);
+	stat->max_backward_us = pg_atomic_read_u64(&state->max_backward_us);
+	stat->reserves = pg_atomic_read_u64(&state->reserves);
+	stat->stats_reset = (TimestampTz) pg_atomic_read_u64(&state->stats_reset);
 }
 
 /*
@@ -1030,16 +786,17 @@ snowflake_get_stat(SnowflakeStat *stat)
 void
 snowflake_reset_stat(void)
 {
+	Generator  *state = snowflake_state;
 	uint64		word;
 
-	check_loaded();
-	pg_atomic_write_u64(&generator->ids_reset, count_ids(&word));
-	pg_atomic_write_u64(&generator->sequence.waits, 0);
-	pg_atomic_write_u64(&generator->sequence.wait_us, 0);
-	pg_atomic_write_u64(&generator->clock.waits, 0);
-	pg_atomic_write_u64(&generator->clock.wait_us, 0);
-	pg_atomic_write_u64(&generator->clock_errors, 0);
-	pg_atomic_write_u64(&generator->max_clock_backward_us, 0);
-	pg_atomic_write_u64(&generator->reserves, 0);
-	pg_atomic_write_u64(&generator->stats_reset, GetCurrentTimestamp());
+	snowflake_check_loaded();
+	pg_atomic_write_u64(&state->ids_reset, count_ids(&word));
+	reset_wait_counter(&state->sequence_waits);
+	reset_wait_counter(&state->clock_waits);
+	reset_wait_counter(&state->reserve_waits);
+	pg_atomic_write_u64(&state->clock_errors, 0);
+	pg_atomic_write_u64(&state->clock_steps, 0);
+	pg_atomic_write_u64(&state->max_backward_us, 0);
+	pg_atomic_write_u64(&state->reserves, 0);
+	pg_atomic_write_u64(&state->stats_reset, GetCurrentTimestamp());
 }

@@ -21,11 +21,21 @@ typedef enum SnowflakeSequenceStart
 	SNOWFLAKE_START_ZERO
 } SnowflakeSequenceStart;
 
+/* What to do when the clock is behind the last ID. */
+typedef enum SnowflakeClockBackward
+{
+	SNOWFLAKE_CLOCK_CONTINUE,	/* go on from the last ID */
+	SNOWFLAKE_CLOCK_WAIT		/* wait for the clock, or fail */
+} SnowflakeClockBackward;
+
 /* Settings. */
 extern int	snowflake_sequence_start;
 extern int	snowflake_max_lead; /* ms */
+extern int	snowflake_clock_backward;
 extern int	snowflake_max_clock_backward;	/* ms */
+extern int	snowflake_max_clock_forward;	/* s */
 extern int	snowflake_reserve_time; /* ms */
+extern bool snowflake_synchronous_mark;
 
 /* What snowflake_stat shows; counted since stats_reset. */
 typedef struct SnowflakeStat
@@ -37,13 +47,17 @@ typedef struct SnowflakeStat
 	uint64		mark;			/* 0 if there was none ever */
 	TimestampTz mark_timestamp; /* 0 if the mark is no ID of the scheme */
 	TimestampTz expires_at;		/* end of the timestamp field */
+	int64		lead_us;		/* of the last ID, or else the mark */
 	uint64		ids;
 	uint64		sequence_waits;
 	uint64		sequence_wait_us;
 	uint64		clock_waits;
 	uint64		clock_wait_us;
+	uint64		reserve_waits;
+	uint64		reserve_wait_us;
 	uint64		clock_errors;
-	uint64		max_clock_backward_us;
+	uint64		clock_steps;
+	uint64		max_backward_us;
 	uint64		reserves;
 	TimestampTz stats_reset;
 } SnowflakeStat;
@@ -56,7 +70,6 @@ extern void snowflake_generator_attach_shmem(void);
 extern const SnowflakeScheme *snowflake_server_scheme(void);
 extern int64 snowflake_generate(void);
 extern int	snowflake_generate_block(int wanted, int64 *first, int64 *step);
-extern void snowflake_set_mark(int64 mark);
 
 extern void snowflake_get_stat(SnowflakeStat *stat);
 extern void snowflake_reset_stat(void);

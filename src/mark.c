@@ -29,7 +29,10 @@
 
 #include "access/xlog.h"
 #include "replication/origin.h"
+#include "replication/slot.h"
+#include "utils/memutils.h"
 
+#include "compat.h"
 #include "mark.h"
 
 #define MARK_ORIGIN		((RepOriginId) 0xFFFE)
@@ -52,43 +55,78 @@ mark_error_context(void *arg)
 }
 
 /*
- * Write a mark, and return when it is durable.  Without a place for another
- * replication origin this fails with a message that names the setting.
+ * Tell that there is no place for the mark, and what to do.
+ */
+snowflake_noreturn static void
+fail_no_place(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("there is no free replication origin for the mark of snowflake IDs"),
+			 errdetail("\"%s\" is %d, and all of them are in use.",
+					   SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins),
+			 errhint("Set \"%s\" to at least %d, on the physical standbys first, and restart.",
+					 SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins + 1)));
+}
+
+/*
+ * Write a mark, and return the end of its WAL record when that is flushed.
+ * Without a place for another replication origin this fails with a message that
+ * names the setting.
  *
  * replorigin_advance() asks for a lock on pg_replication_origin, against a
  * concurrent drop of the origin.  This one is in no row, so nobody can drop
  * it, and a call is spared the lock manager.
  */
-static void
+static XLogRecPtr
 write_mark(uint64 mark, bool lower)
 {
+	MemoryContext oldcontext = CurrentMemoryContext;
 	ErrorContextCallback context;
+	XLogRecPtr	end;
 
 	context.callback = mark_error_context;
 	context.arg = NULL;
 	context.previous = error_context_stack;
 	error_context_stack = &context;
 
-	replorigin_advance(MARK_ORIGIN, mark, InvalidXLogRecPtr, lower, true);
-	XLogFlush(XactLastRecEnd);
+	PG_TRY();
+	{
+		replorigin_advance(MARK_ORIGIN, mark, InvalidXLogRecPtr, lower, true);
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED)
+		{
+			MemoryContextSwitchTo(oldcontext);
+			FlushErrorState();
+			fail_no_place();
+		}
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	end = XactLastRecEnd;
+	XLogFlush(end);
 
 	error_context_stack = context.previous;
+	return end;
 }
 
 /*
  * Raise the mark.  One that is higher already stays.
  */
-void
+XLogRecPtr
 snowflake_mark_raise(uint64 mark)
 {
-	write_mark(mark, false);
+	return write_mark(mark, false);
 }
 
 /*
  * Set the mark to what is given, even if that is lower.
  */
-void
+XLogRecPtr
 snowflake_mark_set(uint64 mark)
 {
-	write_mark(mark, true);
+	return write_mark(mark, true);
 }

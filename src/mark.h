@@ -10,8 +10,10 @@
 #ifndef SNOWFLAKE_MARK_H
 #define SNOWFLAKE_MARK_H
 
+#include "access/xlogdefs.h"
+
 extern uint64 snowflake_mark_read(void);
-extern void snowflake_mark_raise(uint64 mark);
-extern void snowflake_mark_set(uint64 mark);
+extern XLogRecPtr snowflake_mark_raise(uint64 mark);
+extern XLogRecPtr snowflake_mark_set(uint64 mark);
 
 #endif							/* SNOWFLAKE_MARK_H */

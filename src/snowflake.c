@@ -21,6 +21,7 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "utils/guc.h"
+#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "generator.h"
@@ -49,6 +50,11 @@ typedef struct Setting
 		int			max;
 		GucIntCheckHook check;
 	}			integer;
+	struct
+	{
+		bool	   *variable;
+		bool		boot_value;
+	}			boolean;
 	struct
 	{
 		int		   *variable;
@@ -80,6 +86,12 @@ static SnowflakeScheme checked_scheme;
 static const struct config_enum_entry sequence_start_options[] = {
 	{"random", SNOWFLAKE_START_RANDOM, false},
 	{"zero", SNOWFLAKE_START_ZERO, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry clock_backward_options[] = {
+	{"continue", SNOWFLAKE_CLOCK_CONTINUE, false},
+	{"wait", SNOWFLAKE_CLOCK_WAIT, false},
 	{NULL, 0, false}
 };
 
@@ -213,8 +225,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.max_lead",
-		.short_desc = "How far the timestamp of an ID may be ahead of the clock.",
-		.long_desc = "Up to this, bursts and steps of the clock are bridged without waiting.",
+		.short_desc = "How far bursts may take the timestamps of IDs ahead of the clock.",
+		.long_desc = "Up to this, IDs that one tick does not have are borrowed from the coming ones without waiting.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
 		.integer = {
@@ -225,9 +237,20 @@ static const Setting settings[] = {
 		}
 	},
 	{
+		.name = "snowflake.clock_backward",
+		.short_desc = "What to do when the clock is behind the last ID.",
+		.long_desc = "continue: go on from the last ID, no faster than a clock; wait: wait up to snowflake.max_clock_backward, then fail.",
+		.context = PGC_SIGHUP,
+		.enumeration = {
+			.variable = &snowflake_clock_backward,
+			.boot_value = SNOWFLAKE_CLOCK_CONTINUE,
+			.options = clock_backward_options
+		}
+	},
+	{
 		.name = "snowflake.max_clock_backward",
 		.short_desc = "How long to wait for a clock that is behind the last ID.",
-		.long_desc = "A clock that is further behind is an error.",
+		.long_desc = "A clock that is further behind is an error. It applies only if snowflake.clock_backward is \"wait\".",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
 		.integer = {
@@ -238,9 +261,23 @@ static const Setting settings[] = {
 		}
 	},
 	{
+		.name = "snowflake.max_clock_forward",
+		.short_desc = "How far a clock that leaps ahead is followed.",
+		.long_desc = "Beyond that, IDs go on at the pace of a clock that is not set. "
+		"At the start, calls fail if clock and mark are further apart.",
+		.context = PGC_SIGHUP,
+		.flags = GUC_UNIT_S,
+		.integer = {
+			.variable = &snowflake_max_clock_forward,
+			.boot_value = 365 * SECS_PER_DAY,
+			.min = 60,
+			.max = INT_MAX
+		}
+	},
+	{
 		.name = "snowflake.reserve_time",
 		.short_desc = "How far ahead IDs are reserved durably.",
-		.long_desc = "A busy server flushes WAL for it at most twice in this time (more often only while IDs run ahead of the clock), an idle one never. "
+		.long_desc = "A busy server flushes WAL for it about twice in this time, an idle one never. "
 		"After a crash the first ID may wait for what was left of it.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
@@ -249,6 +286,17 @@ static const Setting settings[] = {
 			.boot_value = 1000,
 			.min = 10,
 			.max = 60000
+		}
+	},
+	{
+		.name = "snowflake.synchronous_mark",
+		.short_desc = "Make IDs only below a mark that the synchronous standbys have.",
+		.long_desc = "It applies if synchronous_standby_names is set, whatever synchronous_commit is. "
+		"Off: after a failover, IDs that no committed row has may be made again.",
+		.context = PGC_SIGHUP,
+		.boolean = {
+			.variable = &snowflake_synchronous_mark,
+			.boot_value = true
 		}
 	}
 };
@@ -269,6 +317,17 @@ define_setting(const Setting *setting)
 								setting->integer.check,
 								NULL,
 								NULL);
+	else if (setting->boolean.variable != NULL)
+		DefineCustomBoolVariable(setting->name,
+								 setting->short_desc,
+								 setting->long_desc,
+								 setting->boolean.variable,
+								 setting->boolean.boot_value,
+								 setting->context,
+								 setting->flags,
+								 NULL,
+								 NULL,
+								 NULL);
 	else if (setting->enumeration.variable != NULL)
 		DefineCustomEnumVariable(setting->name,
 								 setting->short_desc,

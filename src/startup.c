@@ -27,6 +27,7 @@
 #include "postmaster/bgworker.h"
 
 #include "generator.h"
+#include "reserve.h"
 #include "snowflake.h"
 
 PGDLLEXPORT void snowflake_startup_main(Datum main_arg);
@@ -103,6 +104,7 @@ snowflake_startup_main(Datum main_arg)
 
 	BackgroundWorkerUnblockSignals();
 	log_ids(scheme);
+	snowflake_begin_reserving();
 	tell_unset_worker_id(scheme);
 }
 

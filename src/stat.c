@@ -18,7 +18,7 @@
 #include "generator.h"
 #include "snowflake.h"
 
-#define STAT_NCOLUMNS	17
+#define STAT_NCOLUMNS	21
 
 PG_FUNCTION_INFO_V1(snowflake_stat);
 PG_FUNCTION_INFO_V1(snowflake_stat_reset);
@@ -70,6 +70,7 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	put_column(&value, &null, TimestampTzGetDatum(stat.mark_timestamp),
 			   stat.mark_timestamp == 0);
 	put_column(&value, &null, TimestampTzGetDatum(stat.expires_at), false);
+	put_column(&value, &null, Float8GetDatum(stat.lead_us / 1000.0), false);
 	put_column(&value, &null, Int64GetDatum(stat.ids), false);
 	put_column(&value, &null, Int64GetDatum(stat.sequence_waits), false);
 	put_column(&value, &null,
@@ -77,9 +78,13 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	put_column(&value, &null, Int64GetDatum(stat.clock_waits), false);
 	put_column(&value, &null,
 			   Float8GetDatum(stat.clock_wait_us / 1000.0), false);
-	put_column(&value, &null, Int64GetDatum(stat.clock_errors), false);
+	put_column(&value, &null, Int64GetDatum(stat.reserve_waits), false);
 	put_column(&value, &null,
-			   Float8GetDatum(stat.max_clock_backward_us / 1000.0), false);
+			   Float8GetDatum(stat.reserve_wait_us / 1000.0), false);
+	put_column(&value, &null, Int64GetDatum(stat.clock_errors), false);
+	put_column(&value, &null, Int64GetDatum(stat.clock_steps), false);
+	put_column(&value, &null,
+			   Float8GetDatum(stat.max_backward_us / 1000.0), false);
 	put_column(&value, &null, Int64GetDatum(stat.reserves), false);
 	put_column(&value, &null, TimestampTzGetDatum(stat.stats_reset), false);
 

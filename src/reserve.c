@@ -1,0 +1,440 @@
+/*-------------------------------------------------------------------------
+ *
+ * reserve.c
+ *	  Reserving ticks: a durable mark above their IDs.
+ *
+ * The mark (mark.c) is a promise: every ID handed out so far is below it.  It
+ * is written some time ahead (snowflake.reserve_time), so that it has to be
+ * written rarely, and counts only when it is durable: flushed to the local
+ * WAL, and, where there are synchronous standbys, to theirs as well.  A commit
+ * waits for them, but a call that has no transaction ID does not commit, and
+ * the standby that is promoted must know the mark of each ID that any client
+ * was given.
+ *
+ * One backend at a time writes the mark, with the reserve lock held.  It does so
+ * when half of the reserve is left, while all others go on.  Nobody waits for
+ * that lock itself, nor is it held while somebody waits for a standby:
+ *
+ * - Who needs a tick that is not reserved waits for the lock's release on a
+ *	 condition variable.
+ * - A mark that is flushed here but not on the standbys yet is pending.  Who
+ *	 takes the lock next and finds that they have it makes it count.  Who needs
+ *	 it waits for them by itself, by looking at their position.
+ *
+ * So each wait can be cancelled, and cancelling it is no concern of the others:
+ * a mark counts because the standbys have it, not because a wait has ended.
+ * With a standby that answers within half of snowflake.reserve_time nobody
+ * waits for it at all.
+ *
+ * How much is reserved: reserve_time, or more where that would not last as
+ * long.  First, the last write may have taken longer; what is reserved would be
+ * over before it counts.  Second, under snowflake.max_lead ticks may be used
+ * up faster than time passes; a flush for each few of them would be too many.
+ *
+ * In the beginning nothing is reserved.  The first caller after the start of
+ * the server, or after its promotion, reads the mark and lifts the word to the
+ * last number of the tick before it, so that the next ID is above all IDs that
+ * were handed out, by whatever server of this timeline, with whatever worker
+ * ID.  If the clock is behind that tick, part of the distance is most likely
+ * what was reserved and not used.  So the first tick is entered when the
+ * clock gets there, but at the latest after reserve_time.  Were it entered at
+ * once, each start would add to the lead.
+ *
+ * src/reserve.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/int.h"
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "clock.h"
+#include "compat.h"
+#include "generator.h"
+#include "mark.h"
+#include "reserve.h"
+#include "standby.h"
+
+/* The longest wait before another backend's reserving is looked at again. */
+#define MAX_RESERVE_WAIT_MS 100
+
+/* The mark as it is found at each start is at least this old, or newer. */
+#define OLDEST_MARK_US	USECS_PER_DAY
+
+/*
+ * The mark that is above all IDs of ticks below this one.
+ */
+static uint64
+tick_mark(int64 tick)
+{
+	return (uint64) tick << snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+}
+
+/*
+ * The first tick whose IDs are all at or above a mark.  A mark above all IDs
+ * of the scheme leaves none of them.
+ */
+static int64
+mark_tick(uint64 mark)
+{
+	int64		tick = (int64) (mark >>
+								snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP]);
+
+	if (tick_mark(tick) != mark)
+		tick++;
+	return Min(tick, snowflake_layout.last_tick + 1);
+}
+
+/*
+ * The tick of a time, as far as the scheme has one.
+ */
+static int64
+time_tick(TimestampTz time)
+{
+	int64		tick;
+
+	if (time < tick_start(&snowflake_layout, snowflake_layout.base_tick))
+		return snowflake_layout.base_tick;
+	tick = (time - snowflake_layout.epoch) / snowflake_layout.tick_us;
+	return Min(tick, snowflake_layout.last_tick + 1);
+}
+
+/*
+ * Get the reserve lock, or, if another backend has it, return false: at once,
+ * or if required after that backend is done.  That is waited for on a
+ * condition variable, so that it can be cancelled.  Whoever fails while it
+ * holds the lock wakes nobody, therefore the wait is short.
+ */
+static bool
+get_reserve_lock(bool required)
+{
+	static uint32 wait_event = 0;
+	Generator  *state = snowflake_state;
+	bool		acquired;
+
+	acquired = LWLockConditionalAcquire(state->reserve_lock, LW_EXCLUSIVE);
+	if (acquired || !required)
+		return acquired;
+
+	if (wait_event == 0)
+		wait_event = snowflake_wait_event("SnowflakeReserve");
+
+	ConditionVariablePrepareToSleep(&state->reserve_done);
+	acquired = LWLockConditionalAcquire(state->reserve_lock, LW_EXCLUSIVE);
+	if (!acquired)
+		(void) ConditionVariableTimedSleep(&state->reserve_done,
+										   MAX_RESERVE_WAIT_MS, wait_event);
+	ConditionVariableCancelSleep();
+	return acquired;
+}
+
+static void
+release_reserve_lock(void)
+{
+	LWLockRelease(snowflake_state->reserve_lock);
+	ConditionVariableBroadcast(&snowflake_state->reserve_done);
+}
+
+/*
+ * Forget what was reserved: nothing is handed out until somebody has read the
+ * mark again.  The reserve lock is held.
+ */
+static void
+forget_reserve(void)
+{
+	pg_atomic_write_u64(&snowflake_state->reserved, 0);
+	snowflake_state->pending_lsn = InvalidXLogRecPtr;
+	snowflake_state->written_at = 0;
+	pg_memory_barrier();
+}
+
+/*
+ * Read the mark for the first time since the start, or promotion, of the
+ * server, and lift the word to it.  The reserve lock is held.
+ */
+static uint64
+recover_mark(void)
+{
+	Generator  *state = snowflake_state;
+	uint64		mark = snowflake_mark_read();
+	int64		reserve_us =
+		snowflake_reserve_ticks() * snowflake_layout.tick_us;
+	int64		unused;
+	uint64		word;
+	uint64		lifted;
+	TimestampTz wall;
+	int64		steady;
+
+	state->has_mark = mark > 0;
+	state->first_tick = Max(mark_tick(mark), snowflake_layout.base_tick + 1);
+	lifted = make_word(&snowflake_layout, state->first_tick - 1,
+					   snowflake_layout.number_limit);
+
+	/* When the first tick is entered if the clock stays behind it. */
+	snowflake_read_clocks(&wall, &steady);
+	unused = tick_lead(&snowflake_layout, state->first_tick, wall) -
+		(int64) snowflake_max_lead * 1000;
+	unused = Min(Max(unused, 0), reserve_us);
+
+	LWLockAcquire(state->lock, LW_EXCLUSIVE);
+	word = pg_atomic_read_u64(&state->word);
+	while (word < lifted &&
+		   !snowflake_change_word(&word, lifted,
+								  snowflake_layout.number_limit))
+		;
+	pg_atomic_write_u64(&state->entered,
+						steady + unused - snowflake_layout.tick_us);
+	LWLockRelease(state->lock);
+
+	pg_write_barrier();
+	pg_atomic_write_u64(&state->reserved, state->first_tick);
+	return mark;
+}
+
+/*
+ * Let a pending mark count if the standbys have it, or need not.  The reserve
+ * lock is held.
+ */
+static void
+settle_pending_mark(void)
+{
+	Generator  *state = snowflake_state;
+
+	if (state->pending_lsn == InvalidXLogRecPtr ||
+		(snowflake_synchronous_mark &&
+		 !snowflake_standbys_have(state->pending_lsn)))
+		return;
+	state->write_us = snowflake_steady_clock() - state->written_at;
+	state->pending_lsn = InvalidXLogRecPtr;
+	pg_atomic_write_u64(&state->reserved, state->pending_end);
+}
+
+/*
+ * Up to which tick to reserve, for a caller that is about to use the next one.
+ */
+static int64
+reserve_end(const SnowflakeMoment *moment, int64 next)
+{
+	Generator  *state = snowflake_state;
+	int64		ticks = snowflake_reserve_ticks();
+	int64		writes = 2 * state->write_us / snowflake_layout.tick_us + 1;
+	int64		most = SNOWFLAKE_MAX_RESERVE_US / snowflake_layout.tick_us;
+	int64		end = next + Max(ticks, Min(writes, most));
+
+	/* As long as there is time for two writes in reserve_time, it will do. */
+	if (state->written_at != 0)
+	{
+		double		used = next - state->written_next;
+		double		us = Max(moment->steady - state->written_at, 1);
+		double		needed = used / us * snowflake_reserve_time * 1000;
+		int64		latest = time_tick(moment->wall +
+									   (int64) snowflake_max_lead * 1000);
+
+		/* Ticks that may not be used by then are not needed. */
+		if (needed > ticks)
+			end = Max(end, Min(next + (int64) Min(needed, (double) PG_INT32_MAX),
+							   latest + ticks));
+	}
+	return Min(end, snowflake_layout.last_tick + 1);
+}
+
+/*
+ * Reserve ticks if few are left.  The reserve lock is held.
+ */
+static void
+raise_mark(void)
+{
+	Generator  *state = snowflake_state;
+	SnowflakeRules rules = snowflake_rules();
+	SnowflakeMoment moment;
+	SnowflakeStep step;
+	XLogRecPtr	lsn;
+	int64		end;
+
+	snowflake_take_moment(&moment);
+	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
+	if ((step.plan != SNOWFLAKE_CLAIM && step.plan != SNOWFLAKE_MOVE &&
+		 step.plan != SNOWFLAKE_WAIT_SEQUENCE) ||
+		!reserve_is_low(step.next))
+		return;
+
+	end = reserve_end(&moment, step.next);
+	lsn = snowflake_mark_raise(tick_mark(end));
+	state->written_at = moment.steady;
+	state->written_next = step.next;
+	pg_atomic_fetch_add_u64(&state->reserves, 1);
+
+	/* Mostly it counts at once. */
+	state->pending_end = end;
+	state->pending_lsn = lsn;
+	settle_pending_mark();
+}
+
+/*
+ * Wait until the synchronous standbys have a mark.  Looking at their position
+ * is all it takes; the longer they need, the more rarely.
+ */
+static void
+wait_for_standbys(XLogRecPtr lsn, int *naps)
+{
+	static uint32 wait_event = 0;
+	int64		us = 500;
+
+	if (wait_event == 0)
+		wait_event = snowflake_wait_event("SnowflakeStandby");
+	while (snowflake_synchronous_mark && !snowflake_standbys_have(lsn))
+	{
+		snowflake_nap(us, wait_event, &snowflake_state->reserve_waits, naps);
+		us += us / 4;
+	}
+}
+
+static void
+log_start(uint64 mark)
+{
+	if (mark == 0)
+		ereport(LOG,
+				(errmsg("snowflake IDs start without a mark"),
+				 errdetail("No ID was made on this server so far, or the server has lost its replication progress.")));
+	else
+		ereport(LOG,
+				(errmsg("snowflake IDs go on above the mark " UINT64_FORMAT,
+						mark),
+				 errdetail("By snowflake.scheme that is %s.",
+						   timestamptz_to_str(tick_start(&snowflake_layout,
+														 mark_tick(mark))))));
+}
+
+/*
+ * Reserve more ticks: make a mark above them durable, before IDs of them are
+ * handed out.  If another backend is about to do it, this is waited for only if
+ * required; so are standbys.  In any case the caller has to look at the word
+ * again: it is lifted when the mark is read for the first time.
+ */
+void
+snowflake_reserve(bool required, int *naps)
+{
+	Generator  *state = snowflake_state;
+	XLogRecPtr	pending;
+	uint64		mark = 0;
+	bool		recovered = false;
+
+	if (!get_reserve_lock(required))
+		return;
+	if (pg_atomic_read_u64(&state->reserved) == 0)
+	{
+		mark = recover_mark();
+		recovered = true;
+	}
+	else
+	{
+		settle_pending_mark();
+		if (state->pending_lsn == InvalidXLogRecPtr)
+			raise_mark();
+	}
+	pending = state->pending_lsn;
+	release_reserve_lock();
+
+	if (recovered)
+		log_start(mark);
+	if (required && pending != InvalidXLogRecPtr)
+		wait_for_standbys(pending, naps);
+}
+
+/*
+ * Once the server can write: take the place for the mark, so that it is known
+ * now if there is none, and read the mark.
+ *
+ * A mark that is older than a day is raised to that, for it tells the next
+ * start what time it was at this one: a clock that is far ahead of the mark is
+ * refused, and a server that made no ID for years should not be.  A day, so that
+ * a clock which begins in the wrong time zone does no harm.
+ */
+void
+snowflake_begin_reserving(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz mark_time;
+	uint64		mark;
+
+	while (!get_reserve_lock(true))
+		CHECK_FOR_INTERRUPTS();
+	mark = snowflake_mark_read();
+	if (mark > 0)
+	{
+		mark_time = tick_start(&snowflake_layout, mark_tick(mark));
+		if (now - OLDEST_MARK_US > mark_time &&
+			now - mark_time <= snowflake_rules().max_forward)
+			mark = tick_mark(time_tick(now - OLDEST_MARK_US));
+	}
+	(void) snowflake_mark_raise(mark);
+	if (pg_atomic_read_u64(&snowflake_state->reserved) == 0)
+		mark = recover_mark();
+	release_reserve_lock();
+	log_start(mark);
+}
+
+/*
+ * Set the mark to any value, and go on from there as after a start.
+ */
+void
+snowflake_set_mark(int64 mark)
+{
+	Generator  *state = snowflake_state;
+	uint64		before;
+	uint64		word;
+
+	snowflake_check_primary("set the mark of snowflake IDs");
+	while (!get_reserve_lock(true))
+		CHECK_FOR_INTERRUPTS();
+	before = snowflake_mark_read();
+
+	forget_reserve();
+	LWLockAcquire(state->lock, LW_EXCLUSIVE);
+	word = pg_atomic_read_u64(&state->word);
+	while (!snowflake_change_word(&word, empty_word(&snowflake_layout),
+								  snowflake_layout.number_limit))
+		;
+	LWLockRelease(state->lock);
+	snowflake_mark_set(mark);
+	release_reserve_lock();
+
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("mark of snowflake IDs was set from " UINT64_FORMAT " to " INT64_FORMAT,
+					before, mark),
+			 (uint64) mark < before ?
+			 errdetail("IDs at or above the new mark that were handed out before may be handed out again.") : 0));
+}
+
+/*
+ * Take the clock as it is for right, although it is far ahead of the mark, or
+ * of the time that passed since the last ID: raise the mark to it, and go on
+ * from there.  Returns the time.
+ */
+TimestampTz
+snowflake_accept_clock_now(void)
+{
+	TimestampTz now;
+	int64		tick;
+
+	snowflake_check_primary("accept the clock");
+	now = GetCurrentTimestamp();
+	tick = time_tick(now);
+	if (now < tick_start(&snowflake_layout, snowflake_layout.base_tick) ||
+		tick > snowflake_layout.last_tick)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("clock is out of range for snowflake.scheme"),
+				 errdetail("The clock reads %s.", timestamptz_to_str(now))));
+
+	while (!get_reserve_lock(true))
+		CHECK_FOR_INTERRUPTS();
+	forget_reserve();
+	(void) snowflake_mark_raise(tick_mark(tick));
+	recover_mark();
+	release_reserve_lock();
+	return now;
+}

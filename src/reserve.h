@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * reserve.h
+ *	  Reserving ticks: a durable mark above their IDs.
+ *
+ * src/reserve.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_RESERVE_H
+#define SNOWFLAKE_RESERVE_H
+
+#include "state.h"
+
+extern void snowflake_reserve(bool required, int *naps);
+extern void snowflake_begin_reserving(void);
+extern void snowflake_set_mark(int64 mark);
+extern TimestampTz snowflake_accept_clock_now(void);
+
+/* May the word move to a tick? */
+static inline bool
+is_reserved(int64 tick)
+{
+	return tick < (int64) pg_atomic_read_u64(&snowflake_state->reserved);
+}
+
+/* Should more ticks be reserved before all are in use? */
+static inline bool
+reserve_is_low(int64 tick)
+{
+	int64		left =
+		(int64) pg_atomic_read_u64(&snowflake_state->reserved) - tick;
+
+	return left <= snowflake_reserve_ticks() / 2;
+}
+
+#endif							/* SNOWFLAKE_RESERVE_H */

@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * standby.h
+ *	  Have the synchronous standbys got the WAL?
+ *
+ * src/standby.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_STANDBY_H
+#define SNOWFLAKE_STANDBY_H
+
+#include "access/xlogdefs.h"
+
+extern bool snowflake_synchronous_standbys(void);
+extern bool snowflake_standbys_have(XLogRecPtr lsn);
+
+#endif							/* SNOWFLAKE_STANDBY_H */

@@ -1,0 +1,134 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.h
+ *	  The generator's state in shared memory, for the files that share it:
+ *	  generator.c and reserve.c.
+ *
+ * src/state.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_STATE_H
+#define SNOWFLAKE_STATE_H
+
+#include "access/xlogdefs.h"
+#include "lib/ilist.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+
+#include "word.h"
+
+/* What is waited for, and how often and how long. */
+typedef struct WaitCounter
+{
+	pg_atomic_uint64 waits;		/* calls that waited */
+	pg_atomic_uint64 wait_us;
+} WaitCounter;
+
+/* A backend that waits for the next tick.  Protected by the lock. */
+typedef struct Waiter
+{
+	dlist_node	link;
+	bool		queued;			/* in Generator.queue? */
+	int			wanted;			/* so many numbers at most */
+
+	/* What it was given; written once, before given becomes more than 0. */
+	uint64		first;			/* the first number, as a word */
+	pg_atomic_uint32 given;		/* how many; cleared by the waiter */
+} Waiter;
+
+typedef struct Generator
+{
+	/* By itself in its cache line: everybody writes to it, all the time. */
+	pg_atomic_uint64 word;
+	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
+
+	LWLock	   *lock;			/* protects the word's tick, and the queue */
+
+	/* Steady time when the word's tick began; changed with that. */
+	pg_atomic_uint64 entered;
+
+	/*
+	 * The IDs made are these and the word's number (up to the limit): nothing
+	 * is counted when a number is claimed.  Changed with the word's tick;
+	 * changes is odd meanwhile, so that who reads both can tell.
+	 */
+	pg_atomic_uint64 ids_before;
+	pg_atomic_uint64 changes;
+
+	/* Those who wait for the next tick, in the order in which they came. */
+	dlist_head	queue;
+	int			queue_length;
+
+	/*
+	 * The word may move to ticks below this one: they are reserved, as the
+	 * durable mark is above all their IDs.  (Right after the mark was read it
+	 * may be in the middle of the last of them; but the word was lifted to
+	 * that tick's end, so none of its IDs can be had.)  0 if the mark was not
+	 * read since the start.  Changed with the reserve lock held.
+	 */
+	pg_atomic_uint64 reserved;
+
+	LWLock	   *reserve_lock;	/* held while the mark is read or written */
+	ConditionVariable reserve_done; /* that lock was released */
+
+	/* Changed with the reserve lock held, while nothing is reserved. */
+	int64		first_tick;		/* the first tick after the start */
+	bool		has_mark;		/* does it come from a mark? */
+	TimestampTz last_checkpoint;	/* before the start */
+
+	/* Protected by the reserve lock: the mark that standbys do not have yet. */
+	XLogRecPtr	pending_lsn;	/* invalid if there is none */
+	int64		pending_end;	/* then reserved becomes this */
+
+	/* Protected by the reserve lock: the last write of the mark. */
+	int64		written_at;		/* steady time, or 0 */
+	int64		written_next;	/* the first tick that it was for */
+	int64		write_us;		/* how long it took to be durable */
+
+	/*
+	 * A lead over the clock, in us, that needs no further WARNING; and has one
+	 * been given of a clock that is not followed?
+	 */
+	pg_atomic_uint64 known_lead;
+	pg_atomic_uint32 not_followed;
+
+	/* Counters, each changed by itself. */
+	WaitCounter sequence_waits;
+	WaitCounter clock_waits;
+	WaitCounter reserve_waits;
+	pg_atomic_uint64 clock_errors;
+	pg_atomic_uint64 clock_steps;
+	pg_atomic_uint64 max_backward_us;
+	pg_atomic_uint64 reserves;
+	pg_atomic_uint64 ids_reset; /* IDs made before stats_reset */
+	pg_atomic_uint64 stats_reset;
+
+	Waiter		waiters[FLEXIBLE_ARRAY_MEMBER]; /* by process number */
+} Generator;
+
+/* Leads and leaps up to this are not worth a WARNING. */
+#define SNOWFLAKE_CLOCK_STEP_US	INT64CONST(1000000)
+
+/* The most that is reserved for the sake of a slow disk or standby. */
+#define SNOWFLAKE_MAX_RESERVE_US	INT64CONST(60000000)
+
+extern Generator *snowflake_state;
+extern SnowflakeLayout snowflake_layout;
+
+extern void snowflake_check_loaded(void);
+extern void snowflake_check_primary(const char *action);
+extern bool snowflake_change_word(uint64 *expected, uint64 new,
+								  uint64 skipped);
+extern void snowflake_take_moment(SnowflakeMoment *moment);
+extern void snowflake_nap(int64 us, uint32 wait_event, WaitCounter *counter,
+						  int *naps);
+
+/* The rules by the settings as they are now. */
+extern SnowflakeRules snowflake_rules(void);
+
+/* How many ticks are reserved at least. */
+extern int64 snowflake_reserve_ticks(void);
+
+#endif							/* SNOWFLAKE_STATE_H */

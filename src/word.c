@@ -1,0 +1,202 @@
+/*-------------------------------------------------------------------------
+ *
+ * word.c
+ *	  The generator's word, ticks, and when a tick may be used.
+ *
+ * The generator's state is a word of 64 bits: in its high bits a tick (the
+ * timestamp of an ID), in its low bits the next number of that tick (its
+ * sequence).  The tick counts from the epoch, or from 2000 where that is
+ * later.  The number has room above the scheme's last one, for claims that
+ * come too late.
+ *
+ * snowflake_plan() decides by a word and the time whether a number of the
+ * word's tick may be claimed, the word may be moved to a later tick, or the
+ * caller has to wait or fail.  Two clocks tell the time.  The wall clock is
+ * what IDs are to show, but it may be wrong, and it may be set.  The steady
+ * clock tells only how much time has passed.  The rules:
+ *
+ * 1. The next tick is that of the wall clock, or the one after the word's if
+ *	  that is later.  It may be entered if it is at most max_lead ahead of the
+ *	  wall clock.
+ *
+ * 2. Otherwise the clock is behind: it was set back, or the mark comes from a
+ *	  server whose clock was ahead.  Then the next tick may be entered one tick
+ *	  of steady time after the word's tick began.  So IDs go on at the pace of
+ *	  a clock, and the lead (tick less wall clock) cannot grow.  It melts
+ *	  whenever a tick stays for longer because few IDs are needed.  A late
+ *	  caller does not lose the time by which it was late, up to one tick; else
+ *	  full load would fall behind its own pace.
+ *
+ * 3. A number of the word's tick may be claimed however far the clock is
+ *	  behind.
+ *
+ * 4. If the wall clock went ahead of what the steady clock says by more than
+ *	  max_forward, it is not followed: IDs go on at the pace of the steady
+ *	  clock.  A timestamp that is a little wrong costs less than a timestamp
+ *	  field that is used up.
+ *
+ * With rules->wait, 2 and 3 do not hold: the word's tick and the next one may
+ * be used only while they are at most max_lead ahead of the clock.
+ *
+ * Right after the start nothing is known of the time before, but for the mark
+ * and the server's last checkpoint.  A clock that is ahead of the mark by more
+ * than max_forward is refused then, before it can drive the mark ahead.  So is
+ * a mark that is as far ahead of both clock and checkpoint: not the clock is
+ * behind, but the mark was made by another scheme.
+ *
+ * Nothing here knows of a server or its settings.  The file can be built and
+ * tested by itself (with -DFRONTEND).
+ *
+ * src/word.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FRONTEND
+#include "postgres.h"
+#else
+#include "postgres_fe.h"
+#endif
+
+#include "word.h"
+
+void
+snowflake_layout_init(SnowflakeLayout *layout, const SnowflakeScheme *scheme)
+{
+	int			sequence_bits = scheme->width[SNOWFLAKE_SEQUENCE];
+	int64		last_tick;
+	int64		span;
+
+	layout->scheme = *scheme;
+	layout->epoch = (scheme->epoch_ms -
+					 (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
+					 (USECS_PER_DAY / 1000)) * 1000;
+	layout->tick_us = scheme->tick_us;
+	layout->number_bits = Max(sequence_bits, SNOWFLAKE_LATE_CLAIM_BITS) + 1;
+	layout->number_limit = UINT64CONST(1) << sequence_bits;
+
+	/*
+	 * The word counts ticks from the epoch, or from 2000 where that is later:
+	 * it has at least 45 bits for them where the sequence is narrower than 18
+	 * bits, and room for every tick otherwise.
+	 */
+	layout->base_tick =
+		layout->epoch < 0 ? -layout->epoch / layout->tick_us : 0;
+
+	/* The last tick is the field's, unless word or timestamptz end before. */
+	last_tick = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
+	last_tick = Min(last_tick, layout->base_tick +
+					(INT64CONST(1) << (64 - layout->number_bits)) - 1);
+	if (pg_sub_s64_overflow(END_TIMESTAMP - 1, layout->epoch, &span))
+		span = PG_INT64_MAX;
+	last_tick = Min(last_tick, span / layout->tick_us - 1);
+	layout->last_tick = last_tick;
+}
+
+/*
+ * Judge the clock right after the start by the mark and the last checkpoint.
+ */
+static bool
+plan_start(const SnowflakeLayout *layout, const SnowflakeRules *rules,
+		   const SnowflakeMoment *moment, SnowflakePlan *plan)
+{
+	int64		lead = tick_lead(layout, moment->first_tick, moment->wall);
+
+	if (!moment->has_mark)
+	{
+		*plan = SNOWFLAKE_BEFORE_EPOCH;
+		return moment->wall >= tick_start(layout, layout->base_tick);
+	}
+	if (lead < -rules->max_forward)
+	{
+		*plan = SNOWFLAKE_CLOCK_AHEAD;
+		return false;
+	}
+	*plan = SNOWFLAKE_MARK_AHEAD;
+	return Min(lead, tick_lead(layout, moment->first_tick,
+							   moment->last_checkpoint)) <= rules->max_forward;
+}
+
+/*
+ * Decide what a caller has to do.
+ */
+void
+snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
+			   const SnowflakeMoment *moment, SnowflakeStep *step)
+{
+	int64		tick = word_tick(layout, moment->word);
+	TimestampTz now = moment->wall;
+	int64		clock_tick;
+
+	memset(step, 0, sizeof(*step));
+	step->followed = true;
+	step->next = numbers_left(layout, moment->word) ? tick : tick + 1;
+
+	if (tick < moment->first_tick)
+	{
+		if (!plan_start(layout, rules, moment, &step->plan))
+			return;
+	}
+	else
+	{
+		/* Where the wall clock should be by the steady one. */
+		TimestampTz expected = tick_start(layout, tick) +
+			(moment->steady - moment->entered);
+
+		step->leap = now - expected;
+		if (step->leap > rules->max_forward)
+		{
+			step->followed = false;
+			now = expected;
+		}
+	}
+
+	clock_tick = (now - layout->epoch) / layout->tick_us;
+	step->next = Max(step->next, clock_tick);
+	if (step->next > layout->last_tick)
+	{
+		step->plan = SNOWFLAKE_USED_UP;
+		return;
+	}
+	step->lead = tick_lead(layout, step->next, now);
+
+	if (step->next == tick)
+	{
+		if (step->lead <= rules->max_lead || !rules->wait)
+			step->plan = SNOWFLAKE_CLAIM;
+		else
+		{
+			step->plan = SNOWFLAKE_WAIT_CLOCK;
+			step->wait = step->lead - rules->max_lead;
+		}
+	}
+	else if (step->lead <= rules->max_lead)
+	{
+		/* The tick began when the clock reached it, not when it is used. */
+		step->plan = SNOWFLAKE_MOVE;
+		step->entered = moment->steady + Min(step->lead, 0);
+	}
+	else if (rules->wait)
+	{
+		/* Is the word's own tick too far ahead, or just the next one? */
+		bool		behind = step->lead - layout->tick_us > rules->max_lead;
+
+		step->plan = behind ? SNOWFLAKE_WAIT_CLOCK : SNOWFLAKE_WAIT_SEQUENCE;
+		step->wait = step->lead - rules->max_lead;
+	}
+	else
+	{
+		int64		due = moment->entered + layout->tick_us;
+
+		if (moment->steady >= due)
+		{
+			step->plan = SNOWFLAKE_MOVE;
+			step->entered = Max(due, moment->steady - layout->tick_us);
+		}
+		else
+		{
+			step->plan = SNOWFLAKE_WAIT_SEQUENCE;
+			step->wait = Min(due - moment->steady,
+							 step->lead - rules->max_lead);
+		}
+	}
+}

@@ -1,0 +1,148 @@
+/*-------------------------------------------------------------------------
+ *
+ * word.h
+ *	  The generator's word, ticks, and when a tick may be used.
+ *
+ * src/word.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_WORD_H
+#define SNOWFLAKE_WORD_H
+
+#include "common/int.h"
+#include "datatype/timestamp.h"
+
+#include "scheme.h"
+
+/*
+ * Bits of a number that leave room for one late claim of each backend: more
+ * than MAX_BACKENDS (generator.c explains late claims).
+ */
+#define SNOWFLAKE_LATE_CLAIM_BITS 18
+
+/* What follows from the scheme, for quick use. */
+typedef struct SnowflakeLayout
+{
+	SnowflakeScheme scheme;
+	TimestampTz epoch;			/* start of tick 0 */
+	int64		tick_us;		/* length of a tick */
+	int64		base_tick;		/* the first one that can be used */
+	int64		last_tick;		/* the last one */
+	int			number_bits;	/* bits of the word below the tick */
+	uint64		number_limit;	/* the first number that is too high */
+} SnowflakeLayout;
+
+/* The generator's state at a time, and the time by two clocks. */
+typedef struct SnowflakeMoment
+{
+	uint64		word;
+	int64		entered;		/* steady time when the word's tick began */
+	int64		first_tick;		/* the first tick after the start */
+	bool		has_mark;		/* does first_tick come from a mark? */
+	TimestampTz last_checkpoint;	/* before the start */
+	TimestampTz wall;			/* what the wall clock reads, */
+	int64		steady;			/* and a clock that is never set, in us */
+} SnowflakeMoment;
+
+/* What the settings demand, in microseconds. */
+typedef struct SnowflakeRules
+{
+	bool		wait;			/* wait for a clock that is behind */
+	int64		max_lead;
+	int64		max_forward;
+} SnowflakeRules;
+
+/* What to do with the word. */
+typedef enum SnowflakePlan
+{
+	SNOWFLAKE_CLAIM,			/* claim a number of the word's tick */
+	SNOWFLAKE_MOVE,				/* move the word to a later tick */
+	SNOWFLAKE_WAIT_SEQUENCE,	/* wait until a later tick may be used */
+	SNOWFLAKE_WAIT_CLOCK,		/* wait until the word's tick may be used */
+	SNOWFLAKE_BEFORE_EPOCH,		/* fail: there is no tick for the time */
+	SNOWFLAKE_USED_UP,			/* fail: the timestamp does not fit */
+	SNOWFLAKE_CLOCK_AHEAD,		/* fail: clock is far ahead of the mark */
+	SNOWFLAKE_MARK_AHEAD		/* fail: mark is far ahead of the clock */
+} SnowflakePlan;
+
+typedef struct SnowflakeStep
+{
+	SnowflakePlan plan;
+	int64		next;			/* the tick to claim from, move to, wait for */
+	int64		entered;		/* MOVE: steady time when next began */
+	int64		wait;			/* WAIT: for how many us, as it looks now */
+	int64		lead;			/* of the next tick over the wall clock, us */
+	int64		leap;			/* how far the wall clock is ahead of the
+								 * steady one since the last move, us */
+	bool		followed;		/* false: by more than is followed */
+} SnowflakeStep;
+
+extern void snowflake_layout_init(SnowflakeLayout *layout,
+								  const SnowflakeScheme *scheme);
+extern void snowflake_plan(const SnowflakeLayout *layout,
+						   const SnowflakeRules *rules,
+						   const SnowflakeMoment *moment,
+						   SnowflakeStep *step);
+
+static inline int64
+word_tick(const SnowflakeLayout *layout, uint64 word)
+{
+	return (int64) (word >> layout->number_bits) + layout->base_tick;
+}
+
+static inline uint64
+word_number(const SnowflakeLayout *layout, uint64 word)
+{
+	return word & ((UINT64CONST(1) << layout->number_bits) - 1);
+}
+
+static inline uint64
+make_word(const SnowflakeLayout *layout, int64 tick, uint64 number)
+{
+	return ((uint64) (tick - layout->base_tick) << layout->number_bits) |
+		number;
+}
+
+/* A word that nothing was claimed from, and nothing can be. */
+static inline uint64
+empty_word(const SnowflakeLayout *layout)
+{
+	return make_word(layout, layout->base_tick, layout->number_limit);
+}
+
+/* Numbers of the word's tick that were claimed, or skipped at its start. */
+static inline uint64
+numbers_used(const SnowflakeLayout *layout, uint64 word)
+{
+	return Min(word_number(layout, word), layout->number_limit);
+}
+
+/* Are there numbers left in the word's tick? */
+static inline bool
+numbers_left(const SnowflakeLayout *layout, uint64 word)
+{
+	return word_number(layout, word) < layout->number_limit;
+}
+
+static inline TimestampTz
+tick_start(const SnowflakeLayout *layout, int64 tick)
+{
+	return layout->epoch + tick * layout->tick_us;
+}
+
+/*
+ * How far the start of a tick is ahead of a time, in microseconds.  (At the
+ * ends of the calendar it may be a little more than can be told.)
+ */
+static inline int64
+tick_lead(const SnowflakeLayout *layout, int64 tick, TimestampTz now)
+{
+	int64		lead;
+
+	if (unlikely(pg_sub_s64_overflow(tick_start(layout, tick), now, &lead)))
+		lead = PG_INT64_MAX;
+	return lead;
+}
+
+#endif							/* SNOWFLAKE_WORD_H */
