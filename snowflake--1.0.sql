@@ -413,7 +413,7 @@ CREATE FUNCTION snowflake_stat(
     OUT max_clock_backward_ms double precision,
     OUT reserves bigint,
     OUT stats_reset timestamptz)
-AS 'MODULE_PATHNAME', 'snowflake_stat'
+AS 'MODULE_PATHNAME', 'snowflake_stat_1_0'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_stat() IS

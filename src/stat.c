@@ -18,9 +18,18 @@
 #include "generator.h"
 #include "snowflake.h"
 
-#define STAT_NCOLUMNS	21
+/*
+ * Columns of snowflake_stat() by the version of the extension.
+ *
+ * A library that was upgraded is used with the SQL objects of an older version
+ * until ALTER EXTENSION UPDATE.  So each version that changes the columns has a
+ * C function of its own, which stays for good.  New columns come at the end, as
+ * CREATE OR REPLACE VIEW wants it: a version has the first ones of the newest.
+ */
+#define STAT_NCOLUMNS_1_0	21
+#define STAT_NCOLUMNS		STAT_NCOLUMNS_1_0
 
-PG_FUNCTION_INFO_V1(snowflake_stat);
+PG_FUNCTION_INFO_V1(snowflake_stat_1_0);
 PG_FUNCTION_INFO_V1(snowflake_stat_reset);
 
 /*
@@ -34,10 +43,10 @@ put_column(Datum **value, bool **isnull, Datum datum, bool null)
 }
 
 /*
- * snowflake_stat() returns record
+ * The row, with as many columns as a version has.
  */
-Datum
-snowflake_stat(PG_FUNCTION_ARGS)
+static Datum
+stat_row(FunctionCallInfo fcinfo, int ncolumns)
 {
 	TupleDesc	tupdesc;
 	Datum		values[STAT_NCOLUMNS];
@@ -47,9 +56,8 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	SnowflakeStat stat;
 
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
-		tupdesc->natts != STAT_NCOLUMNS)
-		elog(ERROR, "return type must be a row type of %d columns",
-			 STAT_NCOLUMNS);
+		tupdesc->natts != ncolumns)
+		elog(ERROR, "return type must be a row type of %d columns", ncolumns);
 
 	snowflake_get_stat(&stat);
 
@@ -88,8 +96,19 @@ snowflake_stat(PG_FUNCTION_ARGS)
 	put_column(&value, &null, Int64GetDatum(stat.reserves), false);
 	put_column(&value, &null, TimestampTzGetDatum(stat.stats_reset), false);
 
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
-													  values, nulls)));
+	Assert(value == values + STAT_NCOLUMNS);
+
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+											 values, nulls));
+}
+
+/*
+ * snowflake_stat() returns record
+ */
+Datum
+snowflake_stat_1_0(PG_FUNCTION_ARGS)
+{
+	return stat_row(fcinfo, STAT_NCOLUMNS_1_0);
 }
 
 /*

@@ -57,6 +57,12 @@ foreach my $version (@versions)
 	$node->safe_psql('postgres', "CREATE DATABASE \"from $version\"");
 	$node->safe_psql("from $version",
 		"CREATE EXTENSION snowflake VERSION '$version'");
+	is( $node->safe_psql(
+			"from $version",
+			'SELECT count(*), bool_and(ids >= 0 AND stats_reset < now()) FROM snowflake_stat'
+		),
+		'1|t',
+		"the library works with the objects of $version: snowflake_stat");
 	$node->safe_psql("from $version", 'ALTER EXTENSION snowflake UPDATE');
 	is( $node->safe_psql(
 			"from $version",
@@ -65,6 +71,33 @@ foreach my $version (@versions)
 		"$version is updated to $newest");
 	is(objects("from $version"),
 		$installed, "which gives what installing $newest gives");
+}
+
+# What a monitoring system reads is as it was released, whatever comes later.
+my %stat = (
+	'1.0' => q{
+		OUT scheme text, OUT datacenter_id integer, OUT worker_id integer,
+		OUT worker_id_set boolean, OUT last_timestamp timestamptz,
+		OUT mark bigint, OUT mark_timestamp timestamptz,
+		OUT expires_at timestamptz, OUT ids bigint,
+		OUT sequence_waits bigint, OUT sequence_wait_ms double precision,
+		OUT clock_waits bigint, OUT clock_wait_ms double precision,
+		OUT clock_errors bigint, OUT max_clock_backward_ms double precision,
+		OUT reserves bigint, OUT stats_reset timestamptz});
+foreach my $version (sort keys %stat)
+{
+	my $symbol = 'snowflake_stat_' . $version =~ s/\./_/r;
+	$node->safe_psql('postgres', 'CREATE DATABASE stat');
+	$node->safe_psql('stat',
+		"CREATE FUNCTION snowflake_stat($stat{$version}) AS '\$libdir/snowflake', '$symbol' LANGUAGE C"
+	);
+	is( $node->safe_psql(
+			'stat', qq{
+			SELECT worker_id, last_timestamp IS NULL, clock_errors, stats_reset < now()
+			FROM snowflake_stat()}),
+		'0|t|0|t',
+		"the function of $version gives its columns");
+	$node->safe_psql('postgres', 'DROP DATABASE stat');
 }
 
 # That would be seen.
