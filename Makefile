@@ -19,6 +19,7 @@ OBJS = \
 	src/functions.o \
 	src/generator.o \
 	src/mark.o \
+	src/preload.o \
 	src/reserve.o \
 	src/scheme.o \
 	src/snowflake.o \

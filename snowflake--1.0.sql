@@ -446,3 +446,17 @@ LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v4() IS
 'random UUID, version 4 of RFC 9562: 122 bits of the server''s strong random source';
+
+-- Without the library in shared_preload_libraries all is installed, but no ID
+-- can be made: say so, with the hint of the error that calls will get.
+DO $$
+DECLARE
+    hint text;
+BEGIN
+    PERFORM snowflake_parse(bigint '0');
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    RAISE WARNING 'snowflake makes no IDs until it is loaded via shared_preload_libraries'
+        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = hint;
+END
+$$;

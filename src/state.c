@@ -26,6 +26,7 @@
 #include "clock.h"
 #include "compat.h"
 #include "generator.h"
+#include "preload.h"
 #include "state.h"
 
 #define WORD_TRANCHE_NAME "SnowflakeGenerator"
@@ -141,7 +142,7 @@ snowflake_check_loaded(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("snowflake must be loaded via shared_preload_libraries"),
-				 errhint("Have a line like this in postgresql.conf and restart the server: shared_preload_libraries = 'snowflake'")));
+				 snowflake_errhint_preload()));
 }
 
 /*

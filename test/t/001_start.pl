@@ -14,16 +14,30 @@ use Test::More;
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 
 # Not preloaded
-my $error = sql_error($node, 'SELECT snowflake_nextval()');
+my $error = sql_error($node, 'CREATE EXTENSION snowflake');
+like(
+	$error,
+	qr/^psql:<stdin>:\d+: WARNING:  55000: snowflake makes no IDs until it is loaded via shared_preload_libraries$/m,
+	'CREATE EXTENSION without preloading warns');
+like(
+	$error,
+	qr/^HINT:  Set this in postgresql\.conf and restart the server: shared_preload_libraries = 'snowflake'$/m,
+	'with the line to set');
+is( $node->safe_psql(
+		'postgres', "SELECT extname FROM pg_extension WHERE extname ~ 'snow'"),
+	'snowflake',
+	'and succeeds');
+$error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,
 	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
 	'nextval without preloading');
-like($error, qr/HINT:.* shared_preload_libraries = 'snowflake'$/m,
-	'the hint has the line to add');
+like(
+	$error,
+	qr/^HINT:  Set this .*: shared_preload_libraries = 'snowflake'$/m,
+	'has the hint, too');
 like(
 	sql_error($node, 'SELECT snowflake_parse(1)'),
 	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
@@ -51,6 +65,35 @@ $node->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
 $node->reload;
 ok($node->safe_psql('postgres', "SELECT snowflake_parse(1, 'leaf')"),
 	'settings that nobody reads do no harm');
+
+# The hint keeps the libraries that are there, whatever their names are.
+my $odd = $node->basedir . "/odd's \\ folder";
+mkdir $odd or die "$odd: $!";
+my ($library) = map { chomp; $_ } qx(pg_config --pkglibdir);
+symlink("$library/plpgsql.so", "$odd/plpgsql.so") or die "$odd: $!";
+(my $quoted = $odd) =~ s/(['\\])/$1$1/g;
+$node->append_conf('postgresql.conf',
+	qq{shared_preload_libraries = 'pgoutput, "$quoted/plpgsql"'});
+$node->restart;
+my $list = $node->safe_psql('postgres', 'SHOW shared_preload_libraries');
+is($list, qq{pgoutput, "$odd/plpgsql"}, 'other libraries are preloaded');
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like($error, qr/^HINT:  Set this .*pgoutput, .*, snowflake'$/m,
+	'the hint has them, and snowflake');
+my ($line) = $error =~ /(shared_preload_libraries = .*)/;
+$node->safe_psql('postgres', 'CREATE ROLE regress_snowflake');
+like(
+	sql_error($node, 'SET ROLE regress_snowflake; SELECT snowflake_nextval()'),
+	qr/^HINT:  Append snowflake to shared_preload_libraries in postgresql\.conf and restart the server\.$/m,
+	'who may not see the list is not told it');
+$node->append_conf('postgresql.conf', $line);
+$node->restart;
+is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'),
+	"$list, snowflake", 'taken literally, it keeps them');
+ok($node->safe_psql('postgres', 'SELECT snowflake_parse(1)'),
+	'and snowflake has a generator');
+is(sql_error($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake'),
+	'', 'then CREATE EXTENSION says nothing');
 $node->stop;
 
 # Settings that stop the start
