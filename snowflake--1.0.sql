@@ -28,7 +28,7 @@ LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION snowflake_currval() IS
 'the snowflake ID that this session made last (not its parallel workers); '
-'55000 before the first; DISCARD does not clear it';
+'55000 before the first, and after DISCARD ALL or DISCARD SEQUENCES';
 
 CREATE FUNCTION snowflake_parse(
     id bigint,

@@ -4,19 +4,36 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
 RESET client_min_messages;
-SET timezone = 'UTC';
-SET datestyle = 'ISO';
 
 -- currval, before and after the first ID of a session
 SELECT snowflake_currval();
 SELECT snowflake_nextval() AS id \gset
 SELECT snowflake_currval() = :id AS same;
-DISCARD SEQUENCES;
-SELECT snowflake_currval() = :id AS kept;
 BEGIN;
 SELECT snowflake_nextval() AS id \gset
 ROLLBACK;
 SELECT snowflake_currval() = :id AS same;
+
+-- it is forgotten when that of sequences is, not otherwise
+DISCARD PLANS;
+DISCARD TEMP;
+SELECT snowflake_currval() = :id AS same;
+BEGIN;
+DISCARD ALL;
+ROLLBACK;
+SELECT snowflake_currval() = :id AS same;
+DISCARD SEQUENCES;
+SELECT snowflake_currval();
+SELECT snowflake_nextval() AS id \gset
+SELECT snowflake_currval() = :id AS same;
+DO 'BEGIN DISCARD SEQUENCES; END';
+SELECT snowflake_currval();
+SELECT snowflake_nextval() AS id \gset
+DISCARD ALL;
+SELECT snowflake_currval();
+
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
 
 -- blocks
 SELECT count(*), count(DISTINCT id) FROM snowflake_nextval(1) id;

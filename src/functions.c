@@ -18,6 +18,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "functions.h"
 #include "generator.h"
 #include "reserve.h"
 #include "scheme.h"
@@ -358,6 +359,15 @@ snowflake_nextval_block(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Forget the last ID of this session, as DISCARD has currval() forget.
+ */
+void
+snowflake_forget_currval(void)
+{
+	last_id = -1;
+}
+
+/*
  * snowflake_currval() returns bigint
  */
 Datum
@@ -366,7 +376,7 @@ snowflake_currval(PG_FUNCTION_ARGS)
 	if (last_id < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("no snowflake ID was made in this session yet"),
+				 errmsg("current snowflake ID is not yet defined in this session"),
 				 errhint("Call snowflake_nextval() first.")));
 	PG_RETURN_INT64(last_id);
 }

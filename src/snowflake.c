@@ -20,10 +20,12 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "tcop/utility.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "functions.h"
 #include "generator.h"
 #include "snowflake.h"
 
@@ -95,6 +97,7 @@ static const struct config_enum_entry clock_backward_options[] = {
 	{NULL, 0, false}
 };
 
+static ProcessUtility_hook_type prev_process_utility = NULL;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
@@ -395,6 +398,38 @@ configure(void)
 								  Max(snowflake_worker_id, 0));
 }
 
+/*
+ * After DISCARD ALL, with which a connection pooler clears a session for its
+ * next client, and DISCARD SEQUENCES, snowflake_currval() must not tell the
+ * last client's ID.
+ */
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString,
+				bool readOnlyTree, ProcessUtilityContext context,
+				ParamListInfo params, QueryEnvironment *queryEnv,
+				DestReceiver *dest, QueryCompletion *qc)
+{
+	bool		discards = false;
+
+	/* Looked at before: the statement may free the tree. */
+	if (IsA(pstmt->utilityStmt, DiscardStmt))
+	{
+		DiscardMode target = ((DiscardStmt *) pstmt->utilityStmt)->target;
+
+		discards = target == DISCARD_ALL || target == DISCARD_SEQUENCES;
+	}
+
+	if (prev_process_utility)
+		prev_process_utility(pstmt, queryString, readOnlyTree, context,
+							 params, queryEnv, dest, qc);
+	else
+		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+								params, queryEnv, dest, qc);
+
+	if (discards)
+		snowflake_forget_currval();
+}
+
 static void
 request_shmem(void)
 {
@@ -427,6 +462,8 @@ _PG_init(void)
 	configure();
 	snowflake_register_startup();
 
+	prev_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shmem;
 	prev_shmem_startup_hook = shmem_startup_hook;
