@@ -271,17 +271,23 @@ conclude()
 	[ "$failed" -eq 0 ]
 }
 
+# The value of one of the Makefile's variables, as make reads it.
+make_variable()
+{
+	make -s --no-print-directory --eval="print-$1: ; @echo \$($1)" "print-$1"
+}
+
 # After build_for_tests: count pg_regress and the isolation tests.
 count_regress()
 {
 	# shellcheck disable=SC2046
 	count regress "$PG_REGRESS" --inputdir=. --outputdir=tmp_check \
 		--bindir="$bindir" --dlpath=. --temp-instance=tmp_check/regress \
-		--temp-config=test/regress.conf $(sed -n 's/^REGRESS = //p' Makefile)
+		--temp-config=test/regress.conf $(make_variable REGRESS)
 	mkdir tmp_check/iso
 	# shellcheck disable=SC2046
 	count isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
 		--outputdir=tmp_check/iso --bindir="$bindir" \
 		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf \
-		$(sed -n 's/^ISOLATION = //p' Makefile)
+		$(make_variable ISOLATION)
 }
