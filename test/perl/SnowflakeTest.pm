@@ -237,6 +237,7 @@ INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
 	# Files, as a pipe that nobody reads would soon stop the clients.
 	return map {
 		my $file = $node->basedir . "/client$_";
+		unlink "$file.out";
 		my $run = IPC::Run::start(
 			[
 				'psql', '-XAtq', '-d',
@@ -248,6 +249,21 @@ INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
 			'2>' => "$file.err");
 		{ run => $run, file => "$file.out" };
 	} 1 .. $n;
+}
+
+# Wait until each of some clients has an ID.
+sub wait_for_clients
+{
+	foreach my $client (@_)
+	{
+		my $i = 0;
+		until (-s $client->{file})
+		{
+			die 'a client got no ID' if $i++ > 9000;
+			usleep(20_000);
+		}
+	}
+	return;
 }
 
 # Wait for clients, and return a list of IDs for each.
@@ -275,13 +291,16 @@ sub stored_ids
 		$node->safe_psql('postgres', 'SELECT id FROM t ORDER BY id') ];
 }
 
-# One ID, and a note of how long it took.
+# One ID, and a note of how long it took, by the server's clock: what it takes to
+# connect does not count.
 sub first_id
 {
 	my ($ledger, $node) = @_;
-	my $start = time;
-	my $id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
-	my $wait = time - $start;
+	my ($id, $wait) = split /\|/, $node->safe_psql(
+		'postgres', q{
+		SELECT clock_timestamp() AS start \gset
+		SELECT snowflake_nextval() AS id \gset
+		SELECT :id, extract(epoch FROM clock_timestamp() - :'start')});
 
 	$ledger->{longest_wait} = $wait if $wait > $ledger->{longest_wait};
 	return $id;
@@ -332,19 +351,18 @@ sub kill_backend
 	$node->poll_query_until('postgres', 'SELECT true');
 }
 
-# One life of a server under load, which ends in a way.  Returns how many
-# clients got IDs.
+# One life of a server under load, which ends in a way.
 sub live
 {
 	my ($ledger, $node, $end) = @_;
 	my $first = first_id($ledger, $node);
 	my @clients = start_clients($node, 8);
 
-	usleep(100_000 + rand(300_000));
+	wait_for_clients(@clients);
+	usleep(rand(300_000));
 	$end->();
-	my @ids = finish_clients(@clients);
-	note_ids($ledger, [$first], @ids);
-	return scalar grep { @$_ } @ids;
+	note_ids($ledger, [$first], finish_clients(@clients));
+	return;
 }
 
 # A primary dies under load and its standby, whose clock is behind, takes over
