@@ -27,6 +27,8 @@ OBJS = \
 	src/startup.o \
 	src/stat.o \
 	src/state.o \
+	src/text.o \
+	src/text_functions.o \
 	src/uuid.o \
 	src/word.o
 PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
@@ -35,7 +37,7 @@ EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid convert stat
+REGRESS = scheme ids vectors nextval usage settings uuid text convert stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

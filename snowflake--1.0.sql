@@ -124,6 +124,25 @@ COMMENT ON FUNCTION snowflake_schemes() IS
 'the schemes that have a name: their text, start of the first and last tick, IDs per second of one worker, number of workers (of all datacenters); '
 'the text of a name never changes, so indexes can be built on it';
 
+CREATE FUNCTION snowflake_encode(id bigint, format text DEFAULT 'base32')
+RETURNS text
+AS 'MODULE_PATHNAME', 'snowflake_encode'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_encode(bigint, text) IS
+'snowflake ID as text of fixed length: base32 (Crockford''s, 13 characters, as TSID libraries write it), base62 (0-9A-Za-z, 11 characters) or hex (16); '
+'sorts as the ID does with COLLATE "C", a negative ID as the unsigned number of 64 bits that it stands for; '
+'22023 for another format';
+
+CREATE FUNCTION snowflake_decode(encoded text, format text DEFAULT 'base32')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_decode'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_decode(text, text) IS
+'snowflake ID that snowflake_encode() wrote; base32 and hex in any case, base32 with I and L for 1 and O for 0; '
+'22P02 for a wrong character or length, 22003 above 64 bits, 22023 for another format';
+
 --
 -- Convert a key column, in three steps: find all columns that have to change
 -- their type with it, look for whatever stands in the way of any of them, and
