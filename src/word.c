@@ -93,27 +93,34 @@ snowflake_layout_init(SnowflakeLayout *layout, const SnowflakeScheme *scheme)
 }
 
 /*
- * Judge the clock right after the start by the mark and the last checkpoint.
+ * Judge the clock right after the start, by the mark and the last checkpoint:
+ * can IDs be made by it at all?
  */
 static bool
 plan_start(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		   const SnowflakeMoment *moment, SnowflakePlan *plan)
 {
+	bool		before_epoch =
+		moment->wall < tick_start(layout, layout->base_tick);
 	int64		lead = tick_lead(layout, moment->first_tick, moment->wall);
 
-	if (!moment->has_mark)
+	if (tick_lead(layout, layout->last_tick + 1, moment->wall) <= 0)
+		*plan = SNOWFLAKE_USED_UP;
+	else if (!moment->has_mark)
 	{
 		*plan = SNOWFLAKE_BEFORE_EPOCH;
-		return moment->wall >= tick_start(layout, layout->base_tick);
+		return !before_epoch;
 	}
-	if (lead < -rules->max_forward)
-	{
+	else if (lead < -rules->max_forward)
 		*plan = SNOWFLAKE_CLOCK_AHEAD;
-		return false;
+	else
+	{
+		lead = Min(lead, tick_lead(layout, moment->first_tick,
+								   moment->last_checkpoint));
+		*plan = before_epoch ? SNOWFLAKE_BEFORE_EPOCH : SNOWFLAKE_MARK_AHEAD;
+		return lead <= rules->max_forward;
 	}
-	*plan = SNOWFLAKE_MARK_AHEAD;
-	return Min(lead, tick_lead(layout, moment->first_tick,
-							   moment->last_checkpoint)) <= rules->max_forward;
+	return false;
 }
 
 /*
