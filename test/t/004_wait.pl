@@ -12,6 +12,10 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
+# What ends within this time, in seconds, did not wait: the waits here would take
+# an hour or more.  It is long, as the machine may be busy.
+my $soon = 20;
+
 # Processor time that a process has used, in seconds.
 sub cpu_seconds
 {
@@ -47,6 +51,7 @@ sub check_wait
 	my ($node, $query, $event, $what) = @_;
 	my $version = $node->pg_version;
 
+	my $begin = time;
 	my ($waiter, $pid) = start_waiter($node, $query);
 	is( $node->safe_psql(
 			'postgres',
@@ -58,18 +63,21 @@ sub check_wait
 	my $used = cpu_seconds($pid) - $before;
 	cmp_ok($used, '<=', 0.05, "$what uses no processor time ($used s in 2 s)");
 
+	# It is added up while it lasts.
 	my $counter = $event eq 'SnowflakeClock' ? 'clock' : 'sequence';
-	is( $node->safe_psql(
+	ok( $node->poll_query_until(
 			'postgres',
-			"SELECT ${counter}_waits, ${counter}_wait_ms BETWEEN 1500 AND 4000 FROM snowflake_stat"
+			"SELECT ${counter}_waits = 1 AND ${counter}_wait_ms > 1500 FROM snowflake_stat"
 		),
-		'1|t',
 		"$what is counted");
+	my $ms = $node->safe_psql('postgres',
+		"SELECT ${counter}_wait_ms FROM snowflake_stat");
+	cmp_ok($ms, '<=', (time - $begin) * 1000, 'in milliseconds');
 
 	my $start = time;
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 	finish_queries($waiter);
-	cmp_ok(time - $start, '<', 1, "$what is cancelled at once");
+	cmp_ok(time - $start, '<', $soon, "$what is cancelled at once");
 	like(
 		$waiter->{err},
 		qr/canceling statement due to user request/,
@@ -80,25 +88,26 @@ sub check_wait
 		sql_error($node, "SET statement_timeout = '300ms'; $query"),
 		qr/57014: canceling statement due to statement timeout/,
 		"$what ends with statement_timeout");
-	cmp_ok(time - $start, '<', 1.3, 'in time');
+	cmp_ok(time - $start, '<', $soon, 'in time');
 
 	($waiter, $pid) = start_waiter($node, $query);
 	$start = time;
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
 	finish_queries($waiter);
-	cmp_ok(time - $start, '<', 1, "$what ends with pg_terminate_backend");
+	cmp_ok(time - $start, '<', $soon, "$what ends with pg_terminate_backend");
 	like($waiter->{err}, qr/terminating connection/, 'as it should');
 
 	($waiter, $pid) = start_waiter($node, $query);
 	$start = time;
 	$node->stop('fast');
-	cmp_ok(time - $start, '<', 1, "$what does not hold up a fast shutdown");
+	cmp_ok(time - $start, '<', $soon, "$what does not hold up a fast shutdown");
 	finish_queries($waiter);
 }
 
-# The sequence is used up: two numbers in an hour.
+# The sequence is used up: two numbers in a day, which is half over.
+my $epoch = int(time * 1000) - 1000 * 86_400_000 - 43_200_000;
 my $node = new_server('sequence',
-	"snowflake.scheme = 'tick=3600s,timestamp=30,worker=10,sequence=1'");
+	"snowflake.scheme = 'epoch=$epoch,tick=86400s,timestamp=30,worker=10,sequence=1'");
 check_wait(
 	$node,
 	'SELECT snowflake_nextval() FROM generate_series(1, 5)',
@@ -121,11 +130,11 @@ check_wait(
 
 # Steps that are waited for, bridged and refused.
 set_clock($node, 0);
-$node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 1500ms');
+$node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 10s');
 start_with_clock($node);
 my $last = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 cmp_ok($last, '>', $first, 'after a restart');
-set_clock($node, -1);
+set_clock($node, -5);
 my $start = time;
 my $id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 cmp_ok($id, '>', $last, 'after a step back the ID is greater still');
@@ -140,7 +149,7 @@ like(
 	'a long step back is an error');
 like(
 	$error,
-	qr/DETAIL:  The last ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*, \d{7} ms less; snowflake.max_clock_backward is 1500 ms/,
+	qr/DETAIL:  The last ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*, \d{7} ms less; snowflake.max_clock_backward is 10000 ms/,
 	'which tells the times');
 like($error, qr/HINT:  Set the server's clock right/, 'and what to do');
 is( $node->safe_psql(
@@ -162,7 +171,7 @@ $node->poll_query_until('postgres',
 set_clock($node, -3600);
 $start = time;
 $id = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
-cmp_ok(time - $start, '<', 1, 'max_lead bridges a step back without waiting');
+cmp_ok(time - $start, '<', $soon, 'max_lead bridges a step back without waiting');
 cmp_ok($id, '>', $last, 'and IDs rise');
 
 # A wait ends as soon as the clock is set right.
@@ -175,7 +184,7 @@ my ($waiter, $pid) = start_waiter($node, 'SELECT snowflake_nextval()');
 set_clock($node, 10);
 $start = time;
 is(finish_queries($waiter), 1, 'a waiter goes on when the clock is set right');
-cmp_ok(time - $start, '<', 1, 'at once');
+cmp_ok(time - $start, '<', $soon, 'at once');
 cmp_ok($waiter->{out}, '>', $id, 'and its ID is greater');
 
 set_clock($node, 0);
