@@ -1,4 +1,5 @@
-# Decoding costs at most twice what the same shifts and masks cost in SQL.
+# Decoding costs less than two thirds of what the same shifts and masks cost in
+# SQL: a third is usual.
 
 use strict;
 use warnings;
@@ -24,16 +25,18 @@ $node->safe_psql(
 	END $$;
 	SELECT ms('SELECT count(id) FROM ids')});
 
+# The fastest of several runs each: whatever else the machine does makes them
+# slower only.
 sub compare
 {
 	my ($what, $ours, $sql) = @_;
 	my $ratio = $node->safe_psql(
 		'postgres', qq{
-		SELECT round((percentile_cont(0.5) WITHIN GROUP (ORDER BY ours / sql))::numeric, 2)
+		SELECT round((min(ours) / min(sql))::numeric, 2)
 		FROM (SELECT ms('SELECT count($ours) FROM ids') AS ours,
 					 ms('SELECT count($sql) FROM ids') AS sql
-			  FROM generate_series(1, 5)) r});
-	cmp_ok($ratio, '<=', 2, "$what costs $ratio times the same in SQL");
+			  FROM generate_series(1, 7)) r});
+	cmp_ok($ratio, '<=', 0.6, "$what costs $ratio times the same in SQL");
 }
 
 compare(
