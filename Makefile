@@ -16,6 +16,7 @@ EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)snowfla
 MODULE_big = snowflake
 OBJS = \
 	src/clock.o \
+	src/convert.o \
 	src/functions.o \
 	src/generator.o \
 	src/mark.o \
@@ -37,7 +38,7 @@ EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text convert stat
+REGRESS = scheme ids vectors nextval usage settings uuid text convert convert_keys convert_security stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

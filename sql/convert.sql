@@ -24,9 +24,9 @@ CREATE TABLE staff (salary numeric) INHERITS (people);
 CREATE TABLE plain (id int PRIMARY KEY, v text);
 CREATE TABLE big (id bigserial PRIMARY KEY, v text);
 ALTER TABLE plain REPLICA IDENTITY USING INDEX plain_pkey;
-CREATE ROLE shop_reader;
-GRANT SELECT (id) ON customers TO shop_reader;
-GRANT INSERT ON "Orders" TO shop_reader;
+CREATE ROLE regress_shop_reader;
+GRANT SELECT (id) ON customers TO regress_shop_reader;
+GRANT INSERT ON "Orders" TO regress_shop_reader;
 INSERT INTO customers (name, referred_by) SELECT 'c' || n, nullif(n - 1, 0) FROM generate_series(1, 10) n;
 INSERT INTO "Orders" (customer, net) SELECT n % 10 + 1, n FROM generate_series(1, 30) n;
 INSERT INTO lines SELECT n, 1 FROM generate_series(1, 30) n;
@@ -61,8 +61,8 @@ SELECT relname FROM pg_class WHERE relnamespace = '"My Shop"'::regnamespace AND 
 SELECT conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint
 WHERE connamespace = '"My Shop"'::regnamespace AND contype = 'f' AND conparentid = 0
 ORDER BY 1::text COLLATE "C", 2;
-SELECT col_description('customers'::regclass, 1), has_column_privilege('shop_reader', 'customers', 'id', 'SELECT') AS reads,
-       has_table_privilege('shop_reader', '"Orders"', 'INSERT') AS inserts,
+SELECT col_description('customers'::regclass, 1), has_column_privilege('regress_shop_reader', 'customers', 'id', 'SELECT') AS reads,
+       has_table_privilege('regress_shop_reader', '"Orders"', 'INSERT') AS inserts,
        (SELECT relreplident FROM pg_class WHERE oid = 'plain'::regclass) AS replica_identity;
 -- rows keep their values, and new ones are above
 SELECT count(*), min(id), max(id) FROM customers;
@@ -131,10 +131,11 @@ INSERT INTO ahead VALUES (9223372036854775807);
 SELECT snowflake_convert('ahead');
 CREATE TABLE foreign_key (id serial PRIMARY KEY, v int);
 CREATE TABLE theirs (f int REFERENCES foreign_key);
-CREATE ROLE shop_owner;
-GRANT USAGE ON SCHEMA "My Shop" TO shop_owner;
-ALTER TABLE foreign_key OWNER TO shop_owner;
-SET ROLE shop_owner;
+CREATE ROLE regress_shop_owner;
+GRANT USAGE ON SCHEMA "My Shop" TO regress_shop_owner;
+ALTER TABLE foreign_key OWNER TO regress_shop_owner;
+ALTER TABLE theirs OWNER TO regress_shop_reader;
+SET ROLE regress_shop_owner;
 SELECT snowflake_convert('t');
 SELECT snowflake_convert('foreign_key');
 RESET ROLE;
@@ -142,4 +143,4 @@ RESET ROLE;
 SET client_min_messages = warning;
 DROP SCHEMA "My Shop" CASCADE;
 DROP PUBLICATION pub;
-DROP ROLE shop_reader, shop_owner;
+DROP ROLE regress_shop_reader, regress_shop_owner;
