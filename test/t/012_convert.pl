@@ -149,44 +149,113 @@ is( $node->safe_psql(
 	't',
 	'and IDs go on');
 
-# The README's recipe for a big integer column, word for word, while clients go
-# on inserting
-my ($recipe) = slurp_file("$FindBin::RealBin/../../README.md") =~
-  /^### A big integer column, in steps$(.*?)^## /ms;
-my @steps = $recipe =~ /^```sql\n(.*?)^```/msg;
-is(scalar(@steps), 3, 'the recipe has its steps');
+# What docs/converting.md shows at its beginning
+my $page = slurp_file("$FindBin::RealBin/../../docs/converting.md");
+my ($example, $shown) = $page =~ /^```sql\n(.*?)^```\n```\n(.*?)^```/ms;
+$node->safe_psql('postgres', 'CREATE DATABASE page');
 $node->safe_psql(
-	'postgres', q{
-	CREATE DATABASE steps});
-$node->safe_psql(
-	'steps', q{
+	'page', q{
 	CREATE EXTENSION snowflake;
-	CREATE TABLE orders (id serial PRIMARY KEY, v text);
-	INSERT INTO orders (v) SELECT 'old' FROM generate_series(1, 50000)});
-my $insert = $node->basedir . '/insert.sql';
-append_to_file($insert, "INSERT INTO orders (v) VALUES ('new');\n");
-my $clients = IPC::Run::start(
-	[
-		'pgbench', '-n', '-c', '2', '-T', '5', '-f', $insert,
-		'-d', $node->connstr('steps')
-	],
-	'>' => $node->basedir . '/pgbench.out',
-	'2>' => $node->basedir . '/pgbench.err');
-foreach my $step (@steps)
+	CREATE TABLE customers (id serial PRIMARY KEY, referred_by int REFERENCES customers);
+	CREATE TABLE orders (customer int REFERENCES customers)});
+my ($out, $notices);
+$node->psql('page', $example =~ s/^.*dry_run.*\n//mr, stdout => \$out, stderr => \$notices);
+
+# Without what psql puts around it
+my @shown = grep { !/^[- ]*(snowflake_convert)?[- ]*$/ } map { s/^ //r } split /\n/, $shown;
+is( join("\n", map { s/^psql:.*?: //r } split(/\n/, $notices), split(/\n/, $out)),
+	join("\n", @shown),
+	'the example shows what happens');
+
+# Its recipes for big integer columns, word for word, while clients go on
+sub follow_recipe
 {
-	is($node->psql('steps', $step, on_error_stop => 1),
-		0, 'step of the recipe: ' . ($step =~ /^(.*)/)[0]);
+	my ($title, $nsteps, $tables, $script) = @_;
+	my ($recipe) = $page =~ /^## \Q$title\E$(.*?)(?:^## |\z)/ms;
+	my @steps = $recipe =~ /^```sql\n(.*?)^```/msg;
+	my $base = $node->basedir . "/$nsteps";
+	my $database = "steps$nsteps";
+
+	is(scalar(@steps), $nsteps, "$title: the steps are there");
+	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	$node->safe_psql($database, "CREATE EXTENSION snowflake; $tables");
+	append_to_file("$base.sql", $script);
+	my $clients = IPC::Run::start(
+		[
+			'pgbench', '-n', '-c', '4', '-T', '1000', '-f', "$base.sql",
+			'-d', $node->connstr($database)
+		],
+		'>' => "$base.out",
+		'2>' => "$base.err");
+	$node->poll_query_until($database, "SELECT count(*) > 0 FROM orders WHERE v = 'new'")
+	  or die 'the clients do nothing';
+	foreach my $step (@steps)
+	{
+		is($node->psql($database, $step, on_error_stop => 1),
+			0, 'step: ' . ($step =~ /^(.*)/)[0]);
+	}
+	ok( $node->poll_query_until(
+			$database,
+			"SELECT count(*) > 100 FROM orders WHERE v = 'new' AND id > 1000000000000"),
+		'clients get snowflake IDs');
+	$clients->signal('TERM');
+	$clients->finish;
+	unlike(slurp_file("$base.err"), qr/error|abort/i, 'the clients did not notice');
+	return $database;
 }
-ok($clients->finish, 'the clients did not notice');
-is( $node->safe_psql(
-		'steps', q{
-		SELECT count(*) FILTER (WHERE v = 'old'), count(*) FILTER (WHERE v = 'new' AND id < 1000000) > 0,
-			   count(*) FILTER (WHERE v = 'new' AND id > 1000000) > 0, count(*) = count(DISTINCT id),
-			   (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ') FROM pg_attribute
-				WHERE attrelid = 'orders'::regclass AND attnum > 0 AND NOT attisdropped)
-		FROM orders}),
-	'50000|t|t|t|v text, id bigint',
+
+# Rows up to the last integer
+my $orders = q{
+	CREATE TABLE orders (id serial PRIMARY KEY, v text);
+	INSERT INTO orders
+	SELECT n, 'old' FROM generate_series(1, 30000) n
+	UNION ALL SELECT n, 'old' FROM generate_series(1000000000, 2000000000, 1000000) n
+	UNION ALL SELECT n, 'old' FROM generate_series(2147463648, 2147483647) n;
+	SELECT setval('orders_id_seq', 30000);
+};
+my $orders_result = q{
+	SELECT count(*) FILTER (WHERE v = 'old'), max(id) FILTER (WHERE v = 'old'),
+		   count(*) FILTER (WHERE v = 'new' AND id < 1000000000) > 0, count(*) = count(DISTINCT id),
+		   (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ') FROM pg_attribute
+			WHERE attrelid = 'orders'::regclass AND attnum > 0 AND NOT attisdropped),
+		   (SELECT string_agg(conname || ' ' || pg_get_constraintdef(oid), ', ' ORDER BY conname) FROM pg_constraint
+			WHERE conrelid = 'orders'::regclass AND contype <> 'n')
+	FROM orders};
+my $orders_expected = '51001|2147483647|t|t|v text, id bigint|orders_pkey PRIMARY KEY (id)';
+
+my $database = follow_recipe(
+	'A big integer column, in steps',
+	3, $orders, "INSERT INTO orders (v) VALUES ('new');\n");
+is($node->safe_psql($database, $orders_result), $orders_expected,
 	'the key is converted, and has all rows');
+
+$database = follow_recipe(
+	'A big integer column that others reference, in steps',
+	4,
+	$orders . q{
+	CREATE TABLE lines (order_id int NOT NULL REFERENCES orders, line int);
+	INSERT INTO lines SELECT id, n FROM orders, generate_series(1, 2) n;
+	CREATE INDEX ON lines (order_id)},
+	q{
+BEGIN;
+INSERT INTO orders (v) VALUES ('new') RETURNING id AS order \gset
+INSERT INTO lines (order_id, line) VALUES (:order, 1), (:order, 2);
+COMMIT;
+INSERT INTO lines (order_id, line) VALUES (:order, 3);
+});
+is($node->safe_psql($database, $orders_result), $orders_expected,
+	'the key is converted, and has all rows');
+is( $node->safe_psql(
+		$database, q{
+		SELECT count(*) FILTER (WHERE v = 'old'),
+			   count(*) FILTER (WHERE v = 'new' AND n <> 3) < 5, count(*) FILTER (WHERE v = 'new') > 100,
+			   (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ') FROM pg_attribute
+				WHERE attrelid = 'lines'::regclass AND attnum > 0 AND NOT attisdropped),
+			   (SELECT string_agg(conname || ' ' || pg_get_constraintdef(oid), ', ') FROM pg_constraint
+				WHERE conrelid = 'lines'::regclass AND contype <> 'n' AND convalidated)
+		FROM orders LEFT JOIN (SELECT order_id AS id, count(*) AS n FROM lines GROUP BY 1) l USING (id)}),
+	'51001|t|t|line integer, order_id bigint|lines_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)',
+	'and so is what references it');
 
 $node->stop;
 done_testing();
