@@ -637,7 +637,7 @@ a_year_later(const char *id)
 	const SnowflakeScheme *scheme = snowflake_server_scheme();
 	int64		tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP,
 										   pg_strtoint64(id));
-	int64		year = INT64CONST(365) * 86400 * 1000 / scheme->tick_ms;
+	int64		year = 365 * USECS_PER_DAY / scheme->tick_us;
 	int64		last = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
 
 	return psprintf(INT64_FORMAT,

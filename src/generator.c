@@ -478,7 +478,7 @@ fail_plan(SnowflakePlan plan, const SnowflakeMoment *moment)
 					 errdetail("The mark is " UINT64_FORMAT ", by this scheme %s, and the clock reads %s; snowflake.max_clock_forward is %d s.",
 							   snowflake_mark_read(), first_time, clock_time,
 							   snowflake_max_clock_forward),
-					 errhint("Set the server's clock right. If it is right, call snowflake_accept_clock().")));
+					 errhint("Set the server's clock right. If it is right, as no ID was made for that long or snowflake.scheme was changed, call snowflake_accept_clock().")));
 			break;
 		default:
 			Assert(plan == SNOWFLAKE_MARK_AHEAD);

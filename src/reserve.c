@@ -152,31 +152,32 @@ forget_reserve(void)
 
 /*
  * Read the mark for the first time since the start, or promotion, of the
- * server, and lift the word to it.  The reserve lock is held.
+ * server, and lift the word to it.  After snowflake_reset() a mark in the past
+ * says nothing of the time.  The reserve lock is held.
  */
 static uint64
-recover_mark(void)
+recover_mark(bool after_reset)
 {
 	Generator  *state = snowflake_state;
 	uint64		mark = snowflake_mark_read();
 	int64		reserve_us =
 		snowflake_reserve_ticks() * snowflake_layout.tick_us;
+	int64		lead;
 	int64		unused;
 	uint64		word;
 	uint64		lifted;
 	TimestampTz wall;
 	int64		steady;
 
-	state->has_mark = mark > 0;
 	state->first_tick = Max(mark_tick(mark), snowflake_layout.base_tick + 1);
 	lifted = make_word(&snowflake_layout, state->first_tick - 1,
 					   snowflake_layout.number_limit);
 
 	/* When the first tick is entered if the clock stays behind it. */
 	snowflake_read_clocks(&wall, &steady);
-	unused = tick_lead(&snowflake_layout, state->first_tick, wall) -
-		(int64) snowflake_max_lead * 1000;
-	unused = Min(Max(unused, 0), reserve_us);
+	lead = tick_lead(&snowflake_layout, state->first_tick, wall);
+	state->has_mark = mark > 0 && !(after_reset && lead < 0);
+	unused = Min(Max(lead - (int64) snowflake_max_lead * 1000, 0), reserve_us);
 
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	word = pg_atomic_read_u64(&state->word);
@@ -325,7 +326,7 @@ snowflake_reserve(bool required, int *naps)
 		return;
 	if (pg_atomic_read_u64(&state->reserved) == 0)
 	{
-		mark = recover_mark();
+		mark = recover_mark(false);
 		recovered = true;
 	}
 	else
@@ -371,7 +372,7 @@ snowflake_begin_reserving(void)
 	}
 	(void) snowflake_mark_raise(mark);
 	if (pg_atomic_read_u64(&snowflake_state->reserved) == 0)
-		mark = recover_mark();
+		mark = recover_mark(false);
 	release_reserve_lock();
 	log_start(mark);
 }
@@ -398,7 +399,8 @@ snowflake_set_mark(int64 mark)
 								  snowflake_layout.number_limit))
 		;
 	LWLockRelease(state->lock);
-	snowflake_mark_set(mark);
+	(void) snowflake_mark_set(mark);
+	(void) recover_mark(true);
 	release_reserve_lock();
 
 	ereport(WARNING,
@@ -434,7 +436,7 @@ snowflake_accept_clock_now(void)
 		CHECK_FOR_INTERRUPTS();
 	forget_reserve();
 	(void) snowflake_mark_raise(tick_mark(tick));
-	recover_mark();
+	(void) recover_mark(false);
 	release_reserve_lock();
 	return now;
 }

@@ -69,20 +69,24 @@ snowflake_generator_request_shmem(void)
 }
 
 /*
- * When the server wrote its last checkpoint.  This is called before recovery
- * begins, and so before a checkpoint of the present clock.
+ * When the server was created, which is in its system identifier, and when it
+ * wrote its last checkpoint.  This is called before recovery begins, and so
+ * before a checkpoint of the present clock.
  */
-static TimestampTz
-read_last_checkpoint(void)
+static void
+read_times(TimestampTz *created, TimestampTz *last_checkpoint)
 {
 	bool		valid;
 	ControlFileData *control = get_controlfile(DataDir, &valid);
-	TimestampTz result = 0;
 
 	if (valid)
-		result = time_t_to_timestamptz((pg_time_t) control->checkPointCopy.time);
+	{
+		*created =
+			time_t_to_timestamptz((pg_time_t) (control->system_identifier >> 32));
+		*last_checkpoint =
+			time_t_to_timestamptz((pg_time_t) control->checkPointCopy.time);
+	}
 	pfree(control);
-	return result;
 }
 
 static void
@@ -114,7 +118,7 @@ snowflake_generator_attach_shmem(void)
 	pg_atomic_init_u64(&state->reserved, 0);
 	state->reserve_lock = &GetNamedLWLockTranche(RESERVE_TRANCHE_NAME)->lock;
 	ConditionVariableInit(&state->reserve_done);
-	state->last_checkpoint = read_last_checkpoint();
+	read_times(&state->created, &state->last_checkpoint);
 	state->pending_lsn = InvalidXLogRecPtr;
 
 	pg_atomic_init_u64(&state->known_lead, SNOWFLAKE_CLOCK_STEP_US);
@@ -200,6 +204,7 @@ snowflake_take_moment(SnowflakeMoment *moment)
 	moment->first_tick = state->first_tick;
 	moment->has_mark = state->has_mark;
 	moment->last_checkpoint = state->last_checkpoint;
+	moment->created = state->created;
 	snowflake_read_clocks(&moment->wall, &moment->steady);
 }
 

@@ -75,8 +75,10 @@ typedef struct Generator
 
 	/* Changed with the reserve lock held, while nothing is reserved. */
 	int64		first_tick;		/* the first tick after the start */
-	bool		has_mark;		/* does it come from a mark? */
-	TimestampTz last_checkpoint;	/* before the start */
+	bool		has_mark;		/* does it tell something of the time? */
+
+	TimestampTz last_checkpoint;	/* before the start; constant, as is */
+	TimestampTz created;		/* when initdb made the server */
 
 	/* Protected by the reserve lock: the mark that standbys do not have yet. */
 	XLogRecPtr	pending_lsn;	/* invalid if there is none */

@@ -42,7 +42,8 @@
  * and the server's last checkpoint.  A clock that is ahead of the mark by more
  * than max_forward is refused then, before it can drive the mark ahead.  So is
  * a mark that is as far ahead of both clock and checkpoint: not the clock is
- * behind, but the mark was made by another scheme.
+ * behind, but the mark was made by another scheme.  (If the clock is before the
+ * time when the server was created, it is the clock.)
  *
  * Nothing here knows of a server or its settings.  The file can be built and
  * tested by itself (with -DFRONTEND).
@@ -118,7 +119,7 @@ plan_start(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		lead = Min(lead, tick_lead(layout, moment->first_tick,
 								   moment->last_checkpoint));
 		*plan = before_epoch ? SNOWFLAKE_BEFORE_EPOCH : SNOWFLAKE_MARK_AHEAD;
-		return lead <= rules->max_forward;
+		return lead <= rules->max_forward || moment->wall < moment->created;
 	}
 	return false;
 }

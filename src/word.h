@@ -39,8 +39,9 @@ typedef struct SnowflakeMoment
 	uint64		word;
 	int64		entered;		/* steady time when the word's tick began */
 	int64		first_tick;		/* the first tick after the start */
-	bool		has_mark;		/* does first_tick come from a mark? */
+	bool		has_mark;		/* does that tell something of the time? */
 	TimestampTz last_checkpoint;	/* before the start */
+	TimestampTz created;		/* when the server was made */
 	TimestampTz wall;			/* what the wall clock reads, */
 	int64		steady;			/* and a clock that is never set, in us */
 } SnowflakeMoment;

@@ -28,7 +28,8 @@ our @EXPORT = qw(
   start_queries finish_queries
   set_clock start_with_clock
   mark_of
-  new_ledger note_ids start_clients finish_clients stored_ids first_id
+  new_ledger note_ids start_clients wait_for_clients finish_clients
+  stored_ids first_id
   kill_postmaster kill_backend live verdict failover
 );
 

@@ -122,6 +122,9 @@ foreach my $case (
 	[ 'snowflake.sequence_start = middle', qr/$invalid "snowflake.sequence_start": "middle"/ ],
 	[ 'snowflake.max_lead = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.max_lead"/ ],
 	[ "snowflake.max_clock_backward = 'long'", qr/$invalid "snowflake.max_clock_backward": "long"/ ],
+	[ 'snowflake.clock_backward = stop', qr/$invalid "snowflake.clock_backward": "stop"/ ],
+	[ 'snowflake.max_clock_forward = 59s', qr/FATAL:  59 s is outside the valid range for parameter "snowflake.max_clock_forward"/ ],
+	[ "snowflake.synchronous_mark = 'remote'", qr/FATAL:  parameter "snowflake.synchronous_mark" requires a Boolean value/ ],
 	[ 'snowflake.reserve_time = 61s', qr/FATAL:  61000 ms is outside the valid range for parameter "snowflake.reserve_time"/ ])
 {
 	my ($conf, $why) = @$case;

@@ -117,7 +117,7 @@ check_wait(
 $node = PostgreSQL::Test::Cluster->new('clock');
 $node->init;
 $node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.max_clock_backward = 2h"
+	"shared_preload_libraries = 'snowflake'\nsnowflake.clock_backward = wait\nsnowflake.max_clock_backward = 2h"
 );
 start_with_clock($node);
 $node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
@@ -149,7 +149,7 @@ like(
 	'a long step back is an error');
 like(
 	$error,
-	qr/DETAIL:  The last ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*, \d{7} ms less; snowflake.max_clock_backward is 10000 ms/,
+	qr/DETAIL:  The next ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*; snowflake.max_clock_backward is 10000 ms/,
 	'which tells the times');
 like($error, qr/HINT:  Set the server's clock right/, 'and what to do');
 is( $node->safe_psql(

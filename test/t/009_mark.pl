@@ -158,16 +158,24 @@ foreach my $conf (
 		'snowflake.worker_id = 3',
 		'snowflake.datacenter_id = 31'
 	],
-	['snowflake.datacenter_id = 0'],
-	[
-		"snowflake.scheme = 'shardingsphere,epoch=2015-01-01'",
-	])
+	['snowflake.datacenter_id = 0'])
 {
 	set_and_restart(@$conf);
 	my $next = next_id();
 	cmp_ok($next, '>', $id, "IDs rise after a restart with @$conf");
 	$id = $next;
 }
+
+# A scheme by which the mark seems to be years old
+set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
+like(
+	sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs.*HINT:.* or snowflake\.scheme was changed, call snowflake_accept_clock/s,
+	'an epoch that is years earlier has to be confirmed');
+$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+my $jumped = next_id();
+cmp_ok($jumped, '>', $id, 'then IDs rise');
+$id = $jumped;
 
 # A scheme by which IDs would fall
 foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
@@ -177,9 +185,9 @@ foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
 	my $error = sql_error($node, 'SELECT snowflake_nextval()');
 	like(
 		$error,
-		qr/ERROR:  55000: next snowflake ID would be below the mark/,
+		qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
 		"scheme that makes IDs fall is refused: $scheme");
-	like($error, qr/HINT:.*take back a change of snowflake\.scheme/,
+	like($error, qr/HINT:  If snowflake\.scheme was changed, take the change back/,
 		'with a hint at the cause');
 }
 
@@ -213,7 +221,7 @@ like(
 is($node->safe_psql('postgres', 'SELECT snowflake_reset(NULL) IS NULL'),
 	't', 'NULL does nothing');
 like(sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/below the mark/, 'nothing changed');
+	qr/too far ahead of the clock/, 'nothing changed');
 my $offset = -s $node->logfile;
 $mark = mark_of($node);
 my $warning =
@@ -243,14 +251,16 @@ cmp_ok(next_id(), '>=', $ahead, 'IDs are not below a mark that is set ahead');
 $node->safe_psql('postgres', 'SELECT snowflake_reset(9007199254740991)');
 like(
 	sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/ERROR:  55000: next snowflake ID would be below the mark/,
+	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
 	'a mark years ahead is refused');
 $node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
 ok(next_id(), 'and can be taken back');
 
 # A wait after a crash is no fault of the clock, however small
 # max_clock_backward is.
-set_and_restart('snowflake.reserve_time = 3s',
+set_and_restart(
+	'snowflake.reserve_time = 3s',
+	'snowflake.clock_backward = wait',
 	'snowflake.max_clock_backward = 0');
 $id = next_id();
 $node->stop('immediate');
@@ -273,6 +283,7 @@ set_and_restart(
 	'fsync = on',
 	'commit_siblings = 0',
 	'commit_delay = 100000');
+$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
 ok( $node->psql(
 		'postgres',
 		"SET statement_timeout = '20s'; SELECT snowflake_nextval() FROM generate_series(1, 10000)"
@@ -285,24 +296,30 @@ my $places =
   $node->pg_version >= 18
   ? 'max_active_replication_origins'
   : 'max_replication_slots';
-set_and_restart("$places = 1");
-$node->safe_psql(
-	'postgres', q{
-	SELECT snowflake_reset(0);
-	SELECT pg_replication_origin_create('other')});
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+$node->append_conf('postgresql.conf',
+	"$places = 1\nshared_preload_libraries = ''");
 $node->stop;
 unlink $node->data_dir . '/pg_logical/replorigin_checkpoint';
 $node->start;
-$node->safe_psql('postgres',
-	"SELECT pg_replication_origin_advance('other', '0/1')");
+$node->safe_psql(
+	'postgres', q{
+	SELECT pg_replication_origin_create('other');
+	SELECT pg_replication_origin_advance('other', '0/1')});
+$offset = -s $node->logfile;
+set_and_restart("shared_preload_libraries = 'snowflake'");
+$node->wait_for_log(
+	qr/ERROR:  there is no free replication origin for the mark of snowflake IDs/,
+	$offset);
+pass('the log tells at the start that there is no place for the mark');
 my $error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,
-	qr/ERROR:  53400: .*replication/,
+	qr/ERROR:  53400: there is no free replication origin for the mark/,
 	'without a place for the mark there is no ID');
 like(
 	$error,
-	qr/HINT:  Increase "?max_(replication_slots|active_replication_origins)/,
+	qr/HINT:  Set "$places" to at least 2, on the physical standbys first/,
 	'the hint has the setting');
 like($error, qr/CONTEXT:  making the mark of snowflake IDs durable/,
 	'and the context says what for');

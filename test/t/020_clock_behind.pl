@@ -1,0 +1,155 @@
+# The clock is behind the last ID, and IDs go on: at once, still rising, no
+# faster than a clock, so that their lead does not grow, and melts.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nmax_connections = 50");
+start_with_clock($node);
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+my $ledger = new_ledger();
+my $warning = qr/WARNING:  snowflake IDs are \d+ ms ahead of the clock/;
+
+# How far the last ID is ahead of the server's clock, in seconds
+sub lead
+{
+	return $node->safe_psql('postgres',
+		'SELECT lead_ms / 1000 FROM snowflake_stat');
+}
+
+# IDs for so many seconds, as many as there are; returns how many.
+sub use_all_for
+{
+	my ($seconds) = @_;
+	my $before = $node->safe_psql('postgres', 'SELECT ids FROM snowflake_stat');
+
+	$node->safe_psql(
+		'postgres', qq{
+		DO \$\$
+		DECLARE
+			-- not of the wall clock, which the test sets
+			till float8 := (SELECT sum(v::float8) FROM
+				regexp_split_to_table(split_part(pg_read_file('/proc/uptime'), ' ', 1), 'x') v) + $seconds;
+		BEGIN
+			WHILE split_part(pg_read_file('/proc/uptime'), ' ', 1)::float8 < till LOOP
+				PERFORM count(*) FROM snowflake_nextval(4096);
+			END LOOP;
+		END \$\$});
+	return $node->safe_psql('postgres', 'SELECT ids FROM snowflake_stat') -
+	  $before;
+}
+
+# An hour back under load: nobody waits, nothing is repeated.
+my @clients = start_clients($node, 8);
+wait_for_clients(@clients);
+my $id = first_id($ledger, $node);
+my $offset = -s $node->logfile;
+set_clock($node, -3600);
+my $start = time;
+my $next = first_id($ledger, $node);
+cmp_ok(time - $start, '<', 3, 'after an hour back IDs go on at once');
+cmp_ok($next, '>', $id, 'and rise');
+$node->wait_for_log($warning, $offset);
+like(
+	slurp_file($node->logfile, $offset),
+	qr/DETAIL:  The last ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*\n.*HINT:  IDs go on at the pace of a clock/,
+	'a warning has both times, and what happens');
+my $lead = lead();
+cmp_ok($lead, '>', 3590, "they are ahead by that hour ($lead s)");
+
+# At full load they use every tick, but none before its time.
+my $ids = use_all_for(2);
+cmp_ok($ids, '<=', 2.2 * 4_096_000, "no more than the scheme has ($ids in 2 s)");
+cmp_ok(lead(), '<=', $lead + 0.05, 'the lead does not grow');
+my @warnings = slurp_file($node->logfile, $offset) =~ /$warning/g;
+is(scalar(@warnings), 1, 'the warning came once');
+
+$offset = -s $node->logfile;
+set_clock($node, -7200);
+first_id($ledger, $node);
+$node->wait_for_log($warning, $offset);
+cmp_ok(lead(), '>', 7190, 'another hour back is told again');
+is($node->safe_psql('postgres',
+		'SELECT clock_steps, clock_errors, clock_waits, max_clock_backward_ms BETWEEN 7190000 AND 7210000 FROM snowflake_stat'),
+	'2|0|0|t',
+	'both are counted, and nobody failed or waited for the clock');
+
+$node->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
+note_ids($ledger, finish_clients(@clients));
+is(verdict($ledger), '0 duplicates, 0 falls', "$ledger->{ids} IDs");
+
+# Few IDs: the tick stays while the clock goes on, so the lead melts.
+set_clock($node, -5);
+first_id($ledger, $node);
+$lead = lead();
+usleep(2_000_000);
+first_id($ledger, $node);
+cmp_ok(lead(), '<', $lead - 1.5, 'the lead melts under light load');
+set_clock($node, 0);
+first_id($ledger, $node);
+cmp_ok(lead(), '<', 0.1, 'and is gone when the clock is right');
+
+# A lead that max_lead allowed once is no reason to fail.
+$node->append_conf('postgresql.conf', 'snowflake.max_lead = 1h');
+$node->reload;
+$node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_lead') = '1h'");
+my $reserves = $node->safe_psql('postgres', 'SELECT reserves FROM snowflake_stat');
+$start = time;
+$ids = use_all_for(2);
+cmp_ok(lead(), '>', 0.5, "under max_lead $ids IDs in 2 s run ahead by " . lead() . ' s');
+$reserves = $node->safe_psql('postgres', 'SELECT reserves FROM snowflake_stat') - $reserves;
+cmp_ok($reserves, '<=', 2 * (time - $start) + 3,
+	"with at most two flushes per reserve_time ($reserves)");
+$node->append_conf('postgresql.conf', 'snowflake.max_lead = 0');
+$node->reload;
+$node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_lead') = '0'");
+$start = time;
+$id = first_id($ledger, $node);
+cmp_ok(first_id($ledger, $node), '>', $id, 'after max_lead was lowered IDs rise');
+cmp_ok(time - $start, '<', 3, 'without waiting for the clock');
+
+# A restart with a lead: only what was reserved is waited for, so that restarts
+# do not add up.
+set_clock($node, -600);
+$id = first_id($ledger, $node);
+$lead = lead();
+$start = time;
+foreach my $i (1 .. 5)
+{
+	$node->stop('immediate');
+	$start = time;
+	start_with_clock($node);
+	my $waited = time;
+	$next = first_id($ledger, $node);
+	cmp_ok($next, '>', $id, "crash $i with a lead: IDs rise");
+	cmp_ok(time - $waited, '<', 2.5, 'after at most the reserve');
+	$id = $next;
+}
+cmp_ok(lead(), '<=', $lead + 0.1, 'and the lead did not grow by it (' . lead() . " after $lead)");
+
+# A clock that lost its battery: long before the epoch.
+set_clock($node, -1_700_000_000);
+cmp_ok($node->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+	'>', $id, 'a clock of the 1970s stops nothing');
+$node->stop;
+start_with_clock($node);
+cmp_ok($node->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+	'>', $id, 'nor does it at a start');
+$node->stop;
+
+done_testing();

@@ -1,0 +1,176 @@
+# Synchronous standbys: IDs are handed out only below a mark that they have, so
+# that the one which is promoted repeats none, whatever the old primary does.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nmax_connections = 60");
+$primary->start;
+$primary->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+
+sub set_standbys
+{
+	my ($names) = @_;
+	$primary->append_conf('postgresql.conf',
+		"synchronous_standby_names = '$names'");
+	$primary->reload;
+	$primary->poll_query_until('postgres', $names eq ''
+		? "SELECT current_setting('synchronous_standby_names') = ''"
+		: "SELECT sync_state = 'sync' FROM pg_stat_replication")
+	  or die 'no synchronous standby';
+}
+set_standbys('standby');
+
+sub waiters
+{
+	return $primary->safe_psql(
+		'postgres', q{
+		SELECT count(*) FROM pg_stat_activity
+		WHERE state = 'active' AND wait_event_type = 'Extension' AND pid <> pg_backend_pid()});
+}
+
+# While the standby answers, calls that commit nothing go on, and what they got
+# is below the mark of the standby.
+my $below = 1;
+foreach my $i (1 .. 20)
+{
+	my $id = $primary->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	$below = 0 unless mark_of($standby) > $id
+	  || $standby->poll_query_until('postgres',
+		"SELECT pg_last_wal_receive_lsn() >= '" . $primary->lsn('flush') . "'")
+	  && mark_of($standby) > $id;
+	usleep(100_000);
+}
+ok($below, 'the standby has the mark above each ID');
+
+# The standby stops answering.  Nothing is committed, and yet IDs end with
+# what is reserved.
+sub processes
+{
+	my ($node, $what) = @_;
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my @pids = split ' ', qx(ps -o pid= --ppid $postmaster);
+	return grep { slurp_file("/proc/$_/cmdline") =~ /$what/ } @pids;
+}
+my @receivers = processes($standby, 'walreceiver');
+is(scalar(@receivers), 1, 'there is a walreceiver');
+kill 'STOP', @receivers;
+foreach my $level ('on', 'local', 'off')
+{
+	my ($waiter) = start_queries($primary,
+		"SET synchronous_commit = $level; SELECT snowflake_nextval(), pg_sleep(0.01) FROM generate_series(1, 1000)");
+	$primary->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'active'
+		  AND wait_event_type = 'Extension' AND wait_event IN ('Extension', 'SnowflakeStandby')})
+	  or die 'nobody waits';
+	pass("with synchronous_commit = $level, calls wait for the standby");
+	if ($level eq 'on')
+	{
+		my $start = time;
+		like(
+			sql_error($primary, "SET statement_timeout = '300ms'; SELECT snowflake_nextval()"),
+			qr/57014: canceling statement due to statement timeout/,
+			'each for itself');
+		cmp_ok(time - $start, '<', 2, 'the wait ends with statement_timeout');
+		is(waiters(), 1, 'and nobody else\'s does');
+	}
+	$primary->safe_psql('postgres',
+		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%generate_series(1, 1000)' AND pid <> pg_backend_pid()");
+	finish_queries($waiter);
+	like($waiter->{err}, qr/canceling statement due to user request/,
+		'it can be cancelled');
+	unlike($waiter->{err}, qr/synchronous replication/,
+		'without a word about a commit');
+}
+my $stopped_mark = mark_of($standby);
+my $got = $primary->psql('postgres',
+	"SET statement_timeout = '1s'; SELECT snowflake_nextval()");
+isnt($got, 0, 'a wait that was cancelled does not count as done');
+
+# It answers again.
+my ($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
+usleep(300_000);
+kill 'CONT', @receivers;
+is(finish_queries($waiter), 1, 'when the standby answers, calls go on');
+
+# The names are cleared while somebody waits, as Patroni does it.
+@receivers = processes($standby, 'walreceiver');
+kill 'STOP', @receivers;
+usleep(1_200_000);
+($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
+usleep(300_000);
+set_standbys('');
+is(finish_queries($waiter), 1, 'without synchronous standbys nobody waits');
+kill 'CONT', @receivers;
+
+# Nor does anybody if the mark need not be synchronous.
+set_standbys('standby');
+$primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = off');
+$primary->reload;
+@receivers = processes($standby, 'walreceiver');
+kill 'STOP', @receivers;
+$primary->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.synchronous_mark') = 'off'");
+is( $primary->psql('postgres',
+		"SET statement_timeout = '20s'; SELECT snowflake_nextval(), pg_sleep(0.1) FROM generate_series(1, 30)"),
+	0, 'with synchronous_mark off IDs go on for three times reserve_time');
+kill 'CONT', @receivers;
+$primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = on');
+$primary->reload;
+$primary->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.synchronous_mark') = 'on'");
+$primary->wait_for_catchup($standby);
+
+# Split brain: the primary is cut off and lives on under load; the standby is
+# promoted.  Every ID that any client of either received.
+my $ledger = new_ledger();
+my @old = start_clients($primary, 8);
+wait_for_clients(@old);
+usleep(500_000);
+my @senders = processes($primary, 'walsender');
+kill 'STOP', @senders;
+$standby->promote;
+my @new = start_clients($standby, 8);
+wait_for_clients(@new);
+usleep(4_000_000);
+my $cut_off = $primary->psql('postgres',
+	"SET statement_timeout = '1s'; SELECT snowflake_nextval()");
+isnt($cut_off, 0, 'the primary that was cut off makes no IDs any more');
+foreach my $node ($primary, $standby)
+{
+	$node->safe_psql('postgres',
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
+}
+my %seen;
+my @from_old = map { @$_ } finish_clients(@old);
+my @from_new = map { @$_ } finish_clients(@new);
+cmp_ok(scalar(@from_old), '>', 100, scalar(@from_old) . ' IDs of the old primary');
+cmp_ok(scalar(@from_new), '>', 100, scalar(@from_new) . ' IDs of the new one');
+my $again = grep { $seen{$_}++ } @from_old, @from_new;
+is($again, 0, 'none came twice');
+my ($last_old) = sort { $b <=> $a } @from_old;
+my ($first_new) = sort { $a <=> $b } @from_new;
+cmp_ok($first_new, '>', $last_old, 'all of the new are above all of the old');
+kill 'CONT', @senders;
+
+$primary->stop('immediate');
+$standby->stop;
+done_testing();
