@@ -48,18 +48,13 @@ is( $node->safe_psql(
 	't',
 	'by about reserve_time');
 
-# How often it is written: pg_waldump counts the records.
-my $records = 0;
-
-sub count_records
+# The records that write it, by pg_waldump: the end of each in WAL and the mark.
+sub mark_records
 {
-	my ($seconds, $work) = @_;
-	my $start = $node->lsn('insert');
-
-	$work->();
-	my $end = $node->lsn('insert');
-	return 0 if $start eq $end;
+	my ($start, $end) = @_;
 	my ($out, $err);
+
+	return () if $start eq $end;
 	IPC::Run::run(
 		[
 			'pg_waldump', '-p', $node->data_dir . '/pg_wal',
@@ -67,7 +62,29 @@ sub count_records
 		],
 		'>' => \$out,
 		'2>' => \$err);
-	return scalar(() = $out =~ /ReplicationOrigin/g);
+	return map {
+		m{tot\): +\d+/ +(\d+), .* lsn: (\S+), .* set 65534; lsn ([^;]+);}
+		  ? [ lsn_number($2) + $1, lsn_number($3) ]
+		  : ()
+	} split /\n/, $out;
+}
+
+sub lsn_number
+{
+	my ($high, $low) = map { hex } split m{/}, $_[0];
+
+	return ($high << 32) + $low;
+}
+
+# How often it is written
+sub count_records
+{
+	my ($seconds, $work) = @_;
+	my $start = $node->lsn('insert');
+
+	$work->();
+	my @written = mark_records($start, $node->lsn('insert'));
+	return scalar @written;
 }
 
 next_id();
@@ -101,38 +118,59 @@ is( $node->safe_psql(
 	't',
 	'the mark is flushed before the ID is handed out');
 
-# Nor does any of many backends get an ID that is not below the mark, while
-# another is about to write it: all of them ask at once, each time after a pause
-# that is longer than what is reserved.
-$node->append_conf('postgresql.conf', 'snowflake.reserve_time = 10ms');
+# Nor does any of many backends get an ID before a mark above it is flushed,
+# while another is about to do that: all of them ask at once, each time after a
+# pause that is longer than what is reserved, and flushing takes its time.  What
+# is flushed is read after the ID was handed out, and compared with the WAL.
+$node->append_conf(
+	'postgresql.conf', join("\n",
+		'snowflake.reserve_time = 10ms',
+		'fsync = on',
+		'commit_siblings = 0',
+		'commit_delay = 5000',
+		''));
 $node->reload;
-$node->safe_psql('postgres', 'CREATE TABLE too_high (id bigint, mark bigint)');
+$node->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.reserve_time') = '10ms'");
+$node->safe_psql('postgres',
+	'CREATE TABLE handed_out (id bigint, flushed pg_lsn)');
 my $query = q{
 	DO $$
 	DECLARE
-		id bigint;
-		mark bigint;
+		ids bigint[];
+		flushed pg_lsn[];
 	BEGIN
-		FOR i IN 1 .. 100 LOOP
-			PERFORM pg_sleep(0.03 - extract(epoch FROM clock_timestamp()) % 0.03);
+		FOR i IN 1 .. 60 LOOP
+			PERFORM pg_sleep(0.05 - extract(epoch FROM clock_timestamp()) % 0.05);
 			FOR j IN 1 .. 10 LOOP
-				id := snowflake_nextval();
-				SELECT remote_lsn - '0/0' INTO mark
-				FROM pg_show_replication_origin_status()
-					 s(local_id, external_id, remote_lsn, local_lsn)
-				WHERE local_id = 65534;
-				IF id >= mark THEN
-					INSERT INTO too_high VALUES (id, mark);
-				END IF;
+				ids := ids || snowflake_nextval();
+				flushed := flushed || pg_current_wal_flush_lsn();
 			END LOOP;
 		END LOOP;
+		INSERT INTO handed_out SELECT * FROM unnest(ids, flushed);
 	END
 	$$};
+$mark = mark_of($node);
+my $start = $node->lsn('insert');
 is(finish_queries(start_queries($node, ($query) x 16)),
 	16, 'many backends make IDs, with a short reserve');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM too_high'),
-	0, 'all of them are below the mark');
-$node->append_conf('postgresql.conf', 'snowflake.reserve_time = 1s');
+my @records = mark_records($start, $node->lsn('flush'));
+cmp_ok(scalar @records, '>=', 20, 'for which the mark was written many times');
+my ($ids, $too_early) = (0, 0);
+foreach my $row (split /\n/,
+	$node->safe_psql('postgres', 'SELECT id, flushed FROM handed_out ORDER BY id'))
+{
+	my ($id, $flushed) = split /\|/, $row;
+
+	$ids++;
+	next if $id < $mark;
+	shift @records while @records && $records[0][1] <= $id;
+	$too_early++ if !@records || $records[0][0] > lsn_number($flushed);
+}
+is($ids, 16 * 60 * 10, 'IDs were handed out');
+is($too_early, 0, 'none of them before a mark above it was flushed');
+$node->append_conf('postgresql.conf',
+	"snowflake.reserve_time = 1s\nfsync = off\ncommit_delay = 0\ncommit_siblings = 5");
 $node->reload;
 
 # In a READ ONLY transaction, without a transaction ID
@@ -200,13 +238,13 @@ set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
 cmp_ok(next_id(), '>', $id, 'the old scheme works again');
 
 # snowflake_reset
-$node->safe_psql('postgres', 'CREATE USER alice; CREATE USER bob');
+$node->safe_psql('postgres', 'CREATE ROLE regress_alice; CREATE ROLE regress_bob');
 like(
-	sql_error($node, 'SET ROLE alice; SELECT snowflake_reset(1)'),
+	sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_reset(1)'),
 	qr/ERROR:  42501: permission denied for function snowflake_reset/,
 	'reset is not for everyone');
 $node->safe_psql('postgres',
-	'GRANT EXECUTE ON FUNCTION snowflake_reset TO bob');
+	'GRANT EXECUTE ON FUNCTION snowflake_reset TO regress_bob');
 like(
 	sql_error($node, 'SELECT snowflake_reset(-1)'),
 	qr/ERROR:  22003: snowflake ID -1 is negative/,
@@ -225,7 +263,7 @@ like(sql_error($node, 'SELECT snowflake_nextval()'),
 my $offset = -s $node->logfile;
 $mark = mark_of($node);
 my $warning =
-  sql_error($node, 'SET ROLE bob; SELECT snowflake_reset(1000)');
+  sql_error($node, 'SET ROLE regress_bob; SELECT snowflake_reset(1000)');
 like(
 	$warning,
 	qr/WARNING:.*mark of snowflake IDs was set from $mark to 1000/,
