@@ -29,6 +29,32 @@ is( $node->safe_psql(
 		'postgres', "SELECT extname FROM pg_extension WHERE extname ~ 'snow'"),
 	'snowflake',
 	'and succeeds');
+
+# Nor does the warning hinder a restore, or single-user mode.
+$node->safe_psql('postgres', 'CREATE DATABASE restored; CREATE DATABASE single');
+command_ok(
+	[
+		'pg_dump', '-Fc', '-f', $node->basedir . '/dump',
+		$node->connstr('postgres')
+	],
+	'a database with the extension is dumped');
+command_ok(
+	[
+		'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'),
+		$node->basedir . '/dump'
+	],
+	'and restored');
+$node->stop;
+IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, 'single' ],
+	'<' => \"CREATE EXTENSION snowflake\n", '&>' => \my $out);
+like($out, qr/WARNING:  snowflake makes no IDs/,
+	'CREATE EXTENSION in single-user mode warns');
+$node->start;
+is( $node->safe_psql(
+		$_, "SELECT extname FROM pg_extension WHERE extname = 'snowflake'"),
+	'snowflake', "the extension is in database $_")
+  foreach 'restored', 'single';
+
 $error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,
