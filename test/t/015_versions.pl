@@ -79,10 +79,12 @@ my %stat = (
 		OUT scheme text, OUT datacenter_id integer, OUT worker_id integer,
 		OUT worker_id_set boolean, OUT last_timestamp timestamptz,
 		OUT mark bigint, OUT mark_timestamp timestamptz,
-		OUT expires_at timestamptz, OUT ids bigint,
+		OUT expires_at timestamptz, OUT lead_ms double precision, OUT ids bigint,
 		OUT sequence_waits bigint, OUT sequence_wait_ms double precision,
 		OUT clock_waits bigint, OUT clock_wait_ms double precision,
-		OUT clock_errors bigint, OUT max_clock_backward_ms double precision,
+		OUT reserve_waits bigint, OUT reserve_wait_ms double precision,
+		OUT clock_errors bigint, OUT clock_steps bigint,
+		OUT max_clock_backward_ms double precision,
 		OUT reserves bigint, OUT stats_reset timestamptz});
 foreach my $version (sort keys %stat)
 {

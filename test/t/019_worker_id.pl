@@ -107,7 +107,7 @@ is(worker(), '||', 'nor in snowflake_stat');
 
 # A standby makes no IDs; the log says with what they are made when it is
 # promoted.
-log_with("snowflake.scheme = 'leaf'");
+log_with("snowflake.scheme = 'shardingsphere'");
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
@@ -116,7 +116,7 @@ $standby->start;
 $standby->poll_query_until('postgres', 'SELECT pg_is_in_recovery()');
 unlike(slurp_file($standby->logfile), $made, 'a standby makes no IDs');
 $log = log_of($standby, sub { $standby->promote });
-like($log, qr/$made "leaf", worker ID 4$/m, 'when it is promoted it does');
+like($log, qr/$made "shardingsphere", worker ID 4$/m, 'when it is promoted it does');
 $standby->stop;
 
 # Where the worker finds no place
@@ -170,7 +170,7 @@ foreach my $i (1 .. 1800)
 	usleep(100_000);
 }
 like(slurp_file("$directory/log"),
-	qr/$made "leaf", worker ID 9$/m, 'the log collector has it');
+	qr/$made "shardingsphere", worker ID 9$/m, 'the log collector has it');
 $node->append_conf('postgresql.conf', 'logging_collector = off');
 $node->restart;
 
@@ -234,10 +234,10 @@ like($log, qr/$made .*worker=13,sequence=9", worker ID 5000$/m,
 
 # Back to a narrower one: an ID that fits the server's scheme is not refused.
 $node->safe_psql('postgres',
-	"ALTER SYSTEM SET snowflake.scheme = 'leaf'; ALTER SYSTEM SET snowflake.worker_id = 6000; ALTER SYSTEM SET snowflake.worker_id = 6"
+	"ALTER SYSTEM SET snowflake.scheme = 'shardingsphere'; ALTER SYSTEM SET snowflake.worker_id = 6000; ALTER SYSTEM SET snowflake.worker_id = 6"
 );
 $log = log_of($node, sub { $node->restart });
-like($log, qr/$made "leaf", worker ID 6$/m, 'nor does a narrower one hinder');
+like($log, qr/$made "shardingsphere", worker ID 6$/m, 'nor does a narrower one hinder');
 
 # Written by hand, in any order
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
