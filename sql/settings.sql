@@ -17,6 +17,9 @@ SET snowflake.datacenter_id = 1;
 SET snowflake.sequence_start = zero;
 SET snowflake.max_lead = 1;
 SET snowflake.max_clock_backward = 1;
+SET snowflake.clock_backward = wait;
+SET snowflake.max_clock_forward = '1 h';
+SET snowflake.synchronous_mark = off;
 SET snowflake.reserve_time = 100;
 
 -- a mistyped name is an error
@@ -38,4 +41,7 @@ ALTER SYSTEM SET snowflake.sequence_start = 'one';
 ALTER SYSTEM SET snowflake.max_lead = -1;
 ALTER SYSTEM SET snowflake.max_lead = '1 fortnight';
 ALTER SYSTEM SET snowflake.max_clock_backward = -1;
+ALTER SYSTEM SET snowflake.clock_backward = 'stop';
+ALTER SYSTEM SET snowflake.max_clock_forward = '59 s';
+ALTER SYSTEM SET snowflake.synchronous_mark = 'remote';
 ALTER SYSTEM SET snowflake.reserve_time = 9;
