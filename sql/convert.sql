@@ -115,7 +115,7 @@ SELECT snowflake_convert('t', 'none');
 SELECT snowflake_convert('t', 'b');
 SELECT snowflake_convert('v', 'id');
 CREATE TABLE parent (id int PRIMARY KEY);
-CREATE TABLE child (PRIMARY KEY (id)) INHERITS (parent);
+CREATE TABLE child (id int CONSTRAINT parent_id_not_null NOT NULL, PRIMARY KEY (id)) INHERITS (parent);
 SELECT snowflake_convert('child');
 CREATE TABLE other_parent (id int);
 CREATE TABLE of_both () INHERITS (parent, other_parent);

@@ -115,15 +115,21 @@ SELECT snowflake_convert('node', dry_run => true);
 -- defaults and sequences of partitions and children, which are replaced
 CREATE TABLE family (id serial PRIMARY KEY);
 CREATE TABLE child_same () INHERITS (family);
-CREATE TABLE child_serial (id serial) INHERITS (family);
+CREATE TABLE child_serial (id serial CONSTRAINT family_id_not_null NOT NULL) INHERITS (family);
 CREATE TABLE child_own (id int DEFAULT 42) INHERITS (family);
-CREATE TABLE child_identity (id int GENERATED ALWAYS AS IDENTITY) INHERITS (family);
+CREATE TABLE child_identity (id int CONSTRAINT family_id_not_null NOT NULL GENERATED ALWAYS AS IDENTITY) INHERITS (family);
 SELECT snowflake_convert('family');
 SELECT attrelid::regclass, atttypid::regtype, pg_get_expr(adbin, adrelid), attidentity = '' AS no_identity
 FROM pg_attribute JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
 WHERE attrelid IN (SELECT 'family'::regclass UNION SELECT inhrelid FROM pg_inherits WHERE inhparent = 'family'::regclass)
 ORDER BY attrelid::regclass::text;
 SELECT relname FROM pg_class WHERE relnamespace = 'keys'::regnamespace AND relkind = 'S' AND relname LIKE 'child%' OR relname LIKE 'family%_seq';
+
+-- an identity of a partitioned table, which its partitions share since 17
+CREATE TABLE counted (id int GENERATED ALWAYS AS IDENTITY, kind int) PARTITION BY LIST (kind);
+CREATE TABLE counted_1 PARTITION OF counted FOR VALUES IN (1);
+SELECT snowflake_convert('counted', 'id');
+INSERT INTO counted (kind) VALUES (1) RETURNING id > 1000000 AS snowflake;
 
 -- a sequence that the column does not own
 CREATE SEQUENCE numbers;
