@@ -164,6 +164,25 @@ CREATE TABLE own_ranges (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE own_ranges_1 PARTITION OF own_ranges FOR VALUES FROM (1) TO (1000000);
 SELECT snowflake_convert('own_ranges', generator => '"Own"()');
 
+-- locks: a bigint that references the key may be written meanwhile
+CREATE TABLE locked (id bigserial PRIMARY KEY);
+CREATE TABLE locked_big (id bigint UNIQUE REFERENCES locked);
+CREATE TABLE locked_int (id int UNIQUE REFERENCES locked);
+CREATE TABLE locked_end (id bigint REFERENCES locked_int (id));
+CREATE VIEW locks AS
+    SELECT DISTINCT relation::regclass::text, mode FROM pg_locks
+    WHERE pid = pg_backend_pid() AND relation::regclass::text LIKE 'locked%' AND relation::regclass::text !~ 'key|seq'
+    AND mode IN ('RowExclusiveLock', 'AccessExclusiveLock')
+    ORDER BY 1, 2;
+SET client_min_messages = warning;
+BEGIN;
+SELECT count(*) FROM snowflake_convert('locked', dry_run => true);
+SELECT * FROM locks;
+SELECT count(*) FROM snowflake_convert('locked');
+SELECT * FROM locks;
+COMMIT;
+RESET client_min_messages;
+
 -- no table
 SELECT snowflake_convert(0);
 SELECT snowflake_convert('numbers');

@@ -177,6 +177,11 @@ ALTER TABLE hidden NO FORCE ROW LEVEL SECURITY;
 DELETE FROM hidden;
 SELECT snowflake_convert('hidden');
 
+ALTER TABLE hidden FORCE ROW LEVEL SECURITY;
+SET client_min_messages = notice;
+SELECT snowflake_convert('hidden');
+SET client_min_messages = warning;
+
 -- what somebody else changes meanwhile, here an event trigger, is noticed
 CREATE TABLE changed (id bigint PRIMARY KEY);
 CREATE FUNCTION undo() RETURNS event_trigger LANGUAGE plpgsql AS $$

@@ -48,6 +48,9 @@
 #include "generator.h"
 #include "scheme.h"
 
+/* The arrays of walk_query: tables, columns, and whether they are the key. */
+#define TARGET_NARRAYS	3
+
 /* What is converted, and how. */
 typedef struct Conversion
 {
@@ -59,6 +62,7 @@ typedef struct Conversion
 	Oid			generator;		/* function that makes the IDs */
 	bool		dry_run;
 	bool		set_default;	/* is the generator not the default yet? */
+	Datum		targets[TARGET_NARRAYS];	/* see find_targets() */
 } Conversion;
 
 /* The obstacles found, and what to do about them, as lines and sentences. */
@@ -81,13 +85,11 @@ relation_name(Oid relid)
 }
 
 /*
- * The beginning of each query: the column, all that reference it, and the same
- * column of their partitions, children and parents, transitively.  is_key is
- * true for the column itself, and that of its partitions and children.  change
- * tells what has to be done: widen a smallint or integer, keep a bigint, or
- * that it cannot be done, as the column has another type.
+ * The column, all that reference it, and the same column of their partitions,
+ * children and parents, transitively.  is_key is true for the column itself,
+ * and that of its partitions and children.
  */
-static const char target_query[] =
+static const char walk_query[] =
 "WITH RECURSIVE walk(relid, attnum, is_key) AS ("
 "  SELECT $1::oid, $2, true"
 "  UNION"
@@ -96,50 +98,83 @@ static const char target_query[] =
 "    JOIN pg_attribute this ON (this.attrelid, this.attnum) = (w.relid, w.attnum)"
 "    JOIN pg_type y ON y.oid = this.atttypid"
 "    CROSS JOIN LATERAL ("
-/* a column of a foreign key that references this one */
+/* a column of a foreign key that references this one, */
 "      SELECT c.conrelid, k.referencing, false"
 "      FROM pg_constraint c, unnest(c.conkey, c.confkey) k(referencing, referenced)"
 "      WHERE c.contype = 'f' AND c.confrelid = w.relid AND k.referenced = w.attnum"
 "      UNION ALL"
-/* the same column of a partition, child or parent */
-"      SELECT other.attrelid, other.attnum, w.is_key AND i.inhparent = w.relid"
-"      FROM pg_inherits i"
-"        JOIN pg_attribute other ON other.attname = this.attname AND NOT other.attisdropped"
-"          AND (i.inhparent = w.relid AND other.attrelid = i.inhrelid"
-"               OR i.inhrelid = w.relid AND other.attrelid = i.inhparent AND this.attinhcount > 0)"
+/* the same column of a partition or child, */
+"      SELECT a.attrelid, a.attnum, w.is_key"
+"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhrelid"
+"      WHERE i.inhparent = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
+"      UNION ALL"
+/* and of a parent */
+"      SELECT a.attrelid, a.attnum, false"
+"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhparent"
+"      WHERE i.inhrelid = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
+"      AND this.attinhcount > 0"
 "    ) n(relid, attnum, is_key)"
 "  WHERE y.oid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)"
 "  OR y.typbasetype = 'int8'::regtype),"
-" target AS ("
-"  SELECT w.relid, w.attnum, bool_or(w.is_key) AS is_key, a.attname, a.attinhcount,"
+" once AS ("
+"  SELECT relid, attnum, bool_or(is_key) AS is_key FROM walk GROUP BY relid, attnum) "
+"SELECT array_agg(relid ORDER BY relid, attnum),"
+"  array_agg(attnum ORDER BY relid, attnum),"
+"  array_agg(is_key ORDER BY relid, attnum)"
+" FROM once";
+
+/*
+ * The beginning of all other queries: the columns that were found.  change
+ * tells what has to be done: widen a smallint or integer, keep a bigint, or
+ * that it cannot be done, as the column has another type.
+ */
+static const char target_query[] =
+"WITH RECURSIVE target AS ("
+"  SELECT w.relid, w.attnum, w.is_key, a.attname, a.attinhcount,"
 "    CASE WHEN y.oid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'"
 "      WHEN 'int8'::regtype IN (y.oid, y.typbasetype) THEN 'keep'"
 "      ELSE 'cannot' END AS change,"
 "    format('table %s', w.relid::regclass) AS table_name,"
 "    format('column %I of table %s', a.attname, w.relid::regclass) AS column_name"
-"  FROM walk w"
+"  FROM unnest($5, $6, $7) w(relid, attnum, is_key)"
 "    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)"
-"    JOIN pg_type y ON y.oid = a.atttypid"
-"  GROUP BY w.relid, w.attnum, y.oid, y.typbasetype, a.attname, a.attinhcount) ";
+"    JOIN pg_type y ON y.oid = a.atttypid) ";
 
 /*
- * Ask the catalogs.  The parameters are $1 the table, $2 the column, $3 the
- * generator, $4 whether it has to become the default.
+ * Run a query.  The parameters are $1 the table, $2 the column, $3 the
+ * generator, $4 whether it has to become the default, and $5 to $7 the columns
+ * that find_targets() found.
  */
 static void
-ask(const Conversion *conversion, const char *query)
+run_query(const Conversion *conversion, const char *query)
 {
-	Oid			types[] = {REGCLASSOID, INT2OID, REGPROCEDUREOID, BOOLOID};
+	Oid			types[] = {REGCLASSOID, INT2OID, REGPROCEDUREOID, BOOLOID,
+	OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID};
 	Datum		values[lengthof(types)];
+	char		nulls[lengthof(types)];
 
 	values[0] = ObjectIdGetDatum(conversion->relid);
 	values[1] = Int16GetDatum(conversion->attnum);
 	values[2] = ObjectIdGetDatum(conversion->generator);
 	values[3] = BoolGetDatum(conversion->set_default);
-	if (SPI_execute_with_args(psprintf("%s%s", target_query, query),
-							  lengthof(types), types, values, NULL,
+	memset(nulls, ' ', sizeof(nulls));
+	for (int i = 0; i < TARGET_NARRAYS; i++)
+	{
+		values[4 + i] = conversion->targets[i];
+		nulls[4 + i] = conversion->targets[i] == (Datum) 0 ? 'n' : ' ';
+	}
+	if (SPI_execute_with_args(query, lengthof(types), types, values, nulls,
 							  false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "query failed: %s", query);
+}
+
+/*
+ * Ask something about the columns.
+ */
+static void
+ask(const Conversion *conversion, const char *query)
+{
+	run_query(conversion, psprintf("%s%s", target_query, query));
 }
 
 /*
@@ -303,9 +338,9 @@ find_column(Conversion *conversion, const char *name)
 	}
 	else
 	{
-		ask(conversion,
-			"SELECT indkey[0] FROM pg_index"
-			" WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1");
+		run_query(conversion,
+				  "SELECT indkey[0] FROM pg_index"
+				  " WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1");
 		if (SPI_processed != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -332,23 +367,53 @@ find_column(Conversion *conversion, const char *name)
 static bool
 has_default(const Conversion *conversion)
 {
-	ask(conversion,
-		"SELECT a.atttypid = 'int8'::regtype"
-		" AND pg_get_expr(d.adbin, d.adrelid) = $3::text"
-		" FROM pg_attribute a JOIN pg_attrdef d"
-		" ON d.adrelid = a.attrelid AND d.adnum = a.attnum"
-		" WHERE a.attrelid = $1 AND a.attnum = $2");
+	run_query(conversion,
+			  "SELECT a.atttypid = 'int8'::regtype"
+			  " AND pg_get_expr(d.adbin, d.adrelid) = $3::text"
+			  " FROM pg_attribute a JOIN pg_attrdef d"
+			  " ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)"
+			  " WHERE a.attrelid = $1 AND a.attnum = $2");
 	return answer_is_true();
 }
 
 /*
- * Lock what is to be altered, and keep as it is what only references it: a
- * new foreign key would need a stronger lock than the one on those, which
+ * Find the columns that have to go along.
+ */
+static void
+find_targets(Conversion *conversion)
+{
+	bool		isnull;
+
+	/* The result is kept until SPI_finish(). */
+	run_query(conversion, walk_query);
+	for (int i = 0; i < TARGET_NARRAYS; i++)
+		conversion->targets[i] = SPI_getbinval(SPI_tuptable->vals[0],
+											   SPI_tuptable->tupdesc,
+											   i + 1, &isnull);
+}
+
+/*
+ * More to begin a query with: the tables that are altered, and those at the
+ * other end of a foreign key that is made again.
+ */
+#define CHANGED \
+", changed(relid) AS (" \
+"  SELECT relid FROM target WHERE is_key AND $4 OR change = 'widen'" \
+"  UNION" \
+"  SELECT unnest(ARRAY[c.conrelid, c.confrelid])" \
+"  FROM target t JOIN pg_constraint c ON c.contype = 'f'" \
+"    AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)" \
+"         OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))" \
+"  WHERE t.change = 'widen')"
+
+/*
+ * Lock what ALTER TABLE will lock, and keep as it is what only references it:
+ * a new foreign key would need a stronger lock than the one on those, which
  * lets clients read and write.  New tables may have come during a wait, so
  * again until nothing is new.  Tables of other owners are obstacles.
  */
 static void
-lock_tables(const Conversion *conversion, Oid owner)
+lock_tables(Conversion *conversion, Oid owner)
 {
 	char	   *before = NULL;
 
@@ -359,9 +424,14 @@ lock_tables(const Conversion *conversion, Oid owner)
 		Oid		   *tables;
 		bool	   *altered;
 
+		find_targets(conversion);
 		ask(conversion,
-			"SELECT relid, is_key OR change = 'widen'"
-			" FROM target ORDER BY relid, attnum");
+			CHANGED
+			" SELECT relid, true FROM changed"
+			" UNION"
+			" SELECT relid, false FROM target"
+			" WHERE relid NOT IN (SELECT relid FROM changed)"
+			" ORDER BY 1");
 		ntables = SPI_processed;
 		tables = palloc_array(Oid, ntables);
 		altered = palloc_array(bool, ntables);
@@ -396,17 +466,11 @@ static const char type_obstacles[] =
 "  FROM target t JOIN pg_class r ON r.oid = t.relid"
 "  WHERE t.change = 'widen'"
 "  UNION"
-"  SELECT h.table_name, n.typid"
-"  FROM holder h CROSS JOIN LATERAL ("
-"    SELECT y.oid FROM pg_type y WHERE h.typid IN (y.typelem, y.typbasetype)"
-"    UNION ALL"
-"    SELECT unnest(ARRAY[g.rngtypid, g.rngmultitypid]) FROM pg_range g"
-"    WHERE g.rngsubtype = h.typid"
-"    UNION ALL"
-"    SELECT c.reltype FROM pg_attribute a"
-"      JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('c', 'v', 'f')"
-"    WHERE a.atttypid = h.typid AND NOT a.attisdropped"
-"  ) n(typid))"
+"  SELECT h.table_name, coalesce(c.reltype, d.objid)"
+"  FROM holder h"
+"    JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
+"    LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND d.objsubid > 0"
+"  WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f'))"
 "SELECT format('%s has type %s, but references a column that becomes bigint',"
 "    t.column_name, format_type(a.atttypid, a.atttypmod)) COLLATE \"C\" AS obstacle,"
 "  'Change the type of columns that are not of an integer type, or drop their foreign keys.' AS hint"
@@ -437,8 +501,10 @@ static const char type_obstacles[] =
 "SELECT format('column %I of %s uses the row type of %s', a.attname, c.oid::regclass, h.table_name),"
 "  'Drop columns that use the row type, or give them another type.'"
 " FROM holder h"
-"  JOIN pg_attribute a ON a.atttypid = h.typid AND NOT a.attisdropped"
-"  JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'm')"
+"  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
+"    AND d.classid = 'pg_class'::regclass"
+"  JOIN pg_class c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')"
+"  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (d.objid, d.objsubid)"
 " UNION "
 "SELECT format('%s is of type %s', t.table_name, format_type(r.reloftype, NULL)),"
 "  'Run ALTER TABLE ... NOT OF on tables of a type.'"
@@ -472,19 +538,12 @@ static const char type_obstacles[] =
 " ORDER BY 1, 2";
 
 /*
- * What keeps tables from being altered: those that are, and those at the other
- * end of a foreign key that is checked again.
+ * What keeps the tables from being altered, and their foreign keys from being
+ * checked.
  */
 static const char table_obstacles[] =
-", changed(relid) AS ("
-"  SELECT relid FROM target WHERE is_key OR change = 'widen'"
-"  UNION"
-"  SELECT unnest(ARRAY[c.conrelid, c.confrelid])"
-"  FROM target t JOIN pg_constraint c ON c.contype = 'f'"
-"    AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)"
-"         OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))"
-"  WHERE t.change = 'widen'),"
-" owned AS ("
+CHANGED
+", owned AS ("
 "  SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner,"
 "    r.relrowsecurity AND r.relforcerowsecurity AS forced,"
 "    o.rolname, o.rolsuper OR o.rolbypassrls AS bypasses"
@@ -877,8 +936,9 @@ execute_statements(const Conversion *conversion, ReturnSetInfo *rsinfo)
  * or an event trigger went its own ways.
  */
 static void
-check_result(const Conversion *conversion)
+check_result(Conversion *conversion)
 {
+	find_targets(conversion);
 	ask(conversion,
 		"SELECT NOT EXISTS (SELECT FROM target WHERE change = 'widen')");
 	if (!answer_is_true() || !has_default(conversion))
@@ -928,7 +988,10 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	SPI_connect();
 
 	find_column(&conversion, PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)));
-	if (!conversion.dry_run)
+	conversion.set_default = true;
+	if (conversion.dry_run)
+		find_targets(&conversion);
+	else
 		lock_tables(&conversion, owner);
 	conversion.set_default = !has_default(&conversion);
 	check_obstacles(&conversion);
