@@ -44,6 +44,7 @@
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 #include "generator.h"
 #include "scheme.h"
