@@ -22,12 +22,14 @@ OBJS = \
 	src/mark.o \
 	src/preload.o \
 	src/reserve.o \
+	src/reset.o \
 	src/scheme.o \
 	src/snowflake.o \
 	src/standby.o \
 	src/startup.o \
 	src/stat.o \
 	src/state.o \
+	src/table.o \
 	src/text.o \
 	src/text_functions.o \
 	src/uuid.o \

@@ -159,16 +159,21 @@ COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure) IS
 '42P01, 42703 and 42804 if there is no such table or column or it is no integer, 22023 if the key has several columns or the generator is none, '
 '0A000 in a transaction above READ COMMITTED';
 
-CREATE FUNCTION snowflake_reset(mark bigint)
+CREATE FUNCTION snowflake_reset(
+    mark bigint,
+    tables regclass[] DEFAULT '{}',
+    force boolean DEFAULT false)
 RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_reset'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_reset(bigint) IS
-'set the mark, below which are all snowflake IDs made so far, to a value of one''s own, for a mark that a wrong clock drove far ahead; '
-'IDs at or above it that were made before may be made again; 22003 if it is negative or wider than the scheme';
+COMMENT ON FUNCTION snowflake_reset(bigint, regclass[], boolean) IS
+'set the mark, below which are all snowflake IDs made so far; superusers, and roles granted EXECUTE; '
+'lowering it needs the tables that have such IDs, which are locked against changes until the transaction ends, or force; '
+'55000 if a table has an ID at or above the new mark, or neither is given, 22023 if a table has no column of IDs, 42501 if a table is not owned by the caller, '
+'22003 if the mark is negative or wider than the scheme, 25006 on a standby';
 
-REVOKE ALL ON FUNCTION snowflake_reset(bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_reset(bigint, regclass[], boolean) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_accept_clock()
 RETURNS timestamptz

@@ -48,6 +48,7 @@
 
 #include "generator.h"
 #include "scheme.h"
+#include "table.h"
 
 /* The arrays of walk_query: tables, columns, and whether they are the key. */
 #define TARGET_NARRAYS	3
@@ -74,16 +75,6 @@ typedef struct Obstacles
 } Obstacles;
 
 PG_FUNCTION_INFO_V1(snowflake_convert);
-
-/*
- * The qualified name of a relation.
- */
-static char *
-relation_name(Oid relid)
-{
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
-}
 
 /*
  * The column, all that reference it, and the same column of their partitions,
@@ -198,61 +189,6 @@ answer_is_true(void)
 }
 
 /*
- * The owner of a relation; InvalidOid if there is no such relation.
- */
-static Oid
-table_owner(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-		ReleaseSysCache(tuple);
-	}
-	return owner;
-}
-
-/*
- * Fail if an OID is not that of a table whose owner's rights the caller has.
- */
-static Oid
-check_table(Oid relid)
-{
-	Oid			owner = table_owner(relid);
-	char		relkind;
-
-	if (!OidIsValid(owner))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	relkind = get_rel_relkind(relid);
-	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s is not a table", relation_name(relid))));
-	if (!has_privs_of_role(GetUserId(), owner))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of table %s", relation_name(relid))));
-	return owner;
-}
-
-/*
- * Lock the table, and return its owner.  As the rights to it are checked
- * first, nobody can lock a table of somebody else; it may become another
- * one's, or nothing, during the wait for the lock.
- */
-static Oid
-lock_table(Oid relid, bool dry_run)
-{
-	(void) check_table(relid);
-	LockRelationOid(relid, dry_run ? AccessShareLock : AccessExclusiveLock);
-	return check_table(relid);
-}
-
-/*
  * Fail if the generator is no function that makes bigints of nothing.
  */
 static void
@@ -274,50 +210,6 @@ check_generator(Oid generator)
 						format_procedure(generator)),
 				 errdetail("A generator is a function without arguments that returns one bigint.")));
 	ReleaseSysCache(tuple);
-}
-
-/*
- * Find snowflake_nextval() beside a function of the extension.
- */
-static Oid
-find_nextval(Oid namespace)
-{
-	oidvector  *no_arguments = buildoidvector(NULL, 0);
-	Oid			result;
-
-	result = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-							 CStringGetDatum("snowflake_nextval"),
-							 PointerGetDatum(no_arguments),
-							 ObjectIdGetDatum(namespace));
-	if (!OidIsValid(result))
-		elog(ERROR, "could not find snowflake_nextval()");
-	return result;
-}
-
-/*
- * From here on be the owner of the table, who can do nothing that outlasts
- * this function but what it does, with settings that nobody else made.  The
- * caller returns to what was before; so does an error.
- */
-static int
-become_owner(Oid owner, int sec_context)
-{
-	static const char *const settings[][2] = {
-		{"search_path", "pg_catalog, pg_temp"},
-		/* An error is better than rows that the owner does not see. */
-		{"row_security", "off"},
-		{"enable_partition_pruning", "on"},
-	};
-	int			nest_level;
-
-	SetUserIdAndSecContext(owner,
-						   sec_context | SECURITY_RESTRICTED_OPERATION);
-	nest_level = NewGUCNestLevel();
-	for (size_t i = 0; i < lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1],
-								 PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
-	return nest_level;
 }
 
 /*
@@ -451,7 +343,7 @@ lock_tables(Conversion *conversion, Oid owner)
 		{
 			if (!altered[i])
 				LockRelationOid(tables[i], RowExclusiveLock);
-			else if (table_owner(tables[i]) == owner)
+			else if (snowflake_table_owner(tables[i]) == owner)
 				LockRelationOid(tables[i], AccessExclusiveLock);
 		}
 	}
@@ -673,7 +565,7 @@ has_partition(const Conversion *conversion, const char *id)
 	nkeys = SPI_processed;
 	if (nkeys == 0)
 		return true;
-	expressions = palloc_array(char *, nkeys);
+	expressions = palloc(nkeys * sizeof(char *));
 	for (uint64 i = 0; i < nkeys; i++)
 		expressions[i] = answer(i, 1);
 
@@ -959,9 +851,7 @@ snowflake_convert(PG_FUNCTION_ARGS)
 {
 	Conversion	conversion = {0};
 	Oid			owner;
-	Oid			caller;
-	int			sec_context;
-	int			nest_level;
+	SnowflakeCaller caller;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
@@ -978,14 +868,14 @@ snowflake_convert(PG_FUNCTION_ARGS)
 
 	conversion.relid = PG_GETARG_OID(0);
 	conversion.dry_run = PG_GETARG_BOOL(2);
-	conversion.nextval = find_nextval(get_func_namespace(fcinfo->flinfo->fn_oid));
+	conversion.nextval = snowflake_find_nextval(get_func_namespace(fcinfo->flinfo->fn_oid));
 	conversion.generator = PG_ARGISNULL(3) ? conversion.nextval : PG_GETARG_OID(3);
 	check_generator(conversion.generator);
-	owner = lock_table(conversion.relid, conversion.dry_run);
-	conversion.table = relation_name(conversion.relid);
+	owner = snowflake_lock_table(conversion.relid,
+								 conversion.dry_run ? AccessShareLock : AccessExclusiveLock);
+	conversion.table = snowflake_relation_name(conversion.relid);
 
-	GetUserIdAndSecContext(&caller, &sec_context);
-	nest_level = become_owner(owner, sec_context);
+	snowflake_become_owner(owner, &caller);
 	SPI_connect();
 
 	find_column(&conversion, PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)));
@@ -1002,7 +892,6 @@ snowflake_convert(PG_FUNCTION_ARGS)
 		check_result(&conversion);
 
 	SPI_finish();
-	AtEOXact_GUC(false, nest_level);
-	SetUserIdAndSecContext(caller, sec_context);
+	snowflake_become_caller(&caller);
 	return (Datum) 0;
 }

@@ -58,7 +58,6 @@ PG_FUNCTION_INFO_V1(snowflake_lower_bound);
 PG_FUNCTION_INFO_V1(snowflake_lower_bound_scheme);
 PG_FUNCTION_INFO_V1(snowflake_make);
 PG_FUNCTION_INFO_V1(snowflake_schemes);
-PG_FUNCTION_INFO_V1(snowflake_reset);
 PG_FUNCTION_INFO_V1(snowflake_accept_clock);
 
 /*
@@ -167,8 +166,8 @@ timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 /*
  * Fail if an ID cannot be one of the scheme.
  */
-static void
-check_id_fits(const SnowflakeScheme *scheme, int64 id)
+void
+snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id)
 {
 	if (snowflake_scheme_holds(scheme, id))
 		return;
@@ -193,7 +192,7 @@ id_timestamp(const SnowflakeScheme *scheme, int64 id)
 {
 	TimestampTz result;
 
-	check_id_fits(scheme, id);
+	snowflake_check_id_fits(scheme, id);
 	if (!tick_timestamp(scheme,
 						snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id),
 						&result))
@@ -506,19 +505,6 @@ snowflake_schemes(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-/*
- * snowflake_reset(mark bigint) returns void
- */
-Datum
-snowflake_reset(PG_FUNCTION_ARGS)
-{
-	int64		mark = PG_GETARG_INT64(0);
-
-	check_id_fits(snowflake_server_scheme(), mark);
-	snowflake_set_mark(mark);
-	PG_RETURN_VOID();
 }
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * functions.h
- *	  What the SQL functions keep for a session.
+ *	  What other files need of the SQL functions.
  *
  * src/functions.h
  *
@@ -10,6 +10,9 @@
 #ifndef SNOWFLAKE_FUNCTIONS_H
 #define SNOWFLAKE_FUNCTIONS_H
 
+#include "scheme.h"
+
 extern void snowflake_forget_currval(void);
+extern void snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id);
 
 #endif							/* SNOWFLAKE_FUNCTIONS_H */

@@ -43,7 +43,7 @@ sub make_servers
 		    at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id, 'shardingsphere')) STORED);
 		CREATE INDEX ON t ((snowflake_timestamp(id, 'shardingsphere')));
 		CREATE VIEW mark AS SELECT mark FROM snowflake_stat;
-		GRANT EXECUTE ON FUNCTION snowflake_reset(bigint) TO pg_monitor;
+		GRANT EXECUTE ON FUNCTION snowflake_reset(bigint, regclass[], boolean) TO pg_monitor;
 		INSERT INTO t SELECT FROM generate_series(1, 1000);
 		CREATE DATABASE other;
 		\c other
@@ -98,7 +98,7 @@ is($new->safe_psql('postgres', $version_sql),
 	$version, 'the extension is there');
 is( $new->safe_psql(
 		'postgres',
-		q{SELECT has_function_privilege('pg_monitor', 'snowflake_reset(bigint)', 'EXECUTE')}
+		q{SELECT has_function_privilege('pg_monitor', 'snowflake_reset(bigint, regclass[], boolean)', 'EXECUTE')}
 	),
 	't',
 	'with its privileges');

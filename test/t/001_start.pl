@@ -70,7 +70,7 @@ like(
 	'parse by the server\'s scheme without preloading');
 foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
 	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
-	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1)')
+	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1, force => true)')
 {
 	like(
 		sql_error($node, "SELECT $call"),
@@ -233,7 +233,7 @@ foreach my $scheme ('epoch=0,timestamp=45,sequence=12', 'epoch=0001-01-01,timest
 {
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'\nsnowflake.max_lead = 10s\nsnowflake.worker_id = 0\nsnowflake.datacenter_id = 0");
 	$node->start;
-	$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
 	is( $node->safe_psql(
 			'postgres',
 			q{SELECT abs(extract(epoch FROM "timestamp" - now())) < 11

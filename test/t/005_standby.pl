@@ -37,7 +37,7 @@ is( $standby->safe_psql(
 	'but it parses');
 
 like(
-	sql_error($standby, 'SELECT snowflake_reset(1)'),
+	sql_error($standby, 'SELECT snowflake_reset(1, force => true)'),
 	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
 	'nor can its mark be set');
 is( $standby->safe_psql(

@@ -240,7 +240,7 @@ cmp_ok(next_id(), '>', $id, 'the old scheme works again');
 # snowflake_reset
 $node->safe_psql('postgres', 'CREATE ROLE regress_alice; CREATE ROLE regress_bob');
 like(
-	sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_reset(1)'),
+	sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_reset(1, force => true)'),
 	qr/ERROR:  42501: permission denied for function snowflake_reset/,
 	'reset is not for everyone');
 $node->safe_psql('postgres',
@@ -253,17 +253,24 @@ set_and_restart(
 	"snowflake.scheme = 'epoch=2015-01-01,timestamp=41,sequence=12'",
 	'snowflake.worker_id = 0');
 like(
-	sql_error($node, 'SELECT snowflake_reset(9007199254740992)'),
+	sql_error($node, 'SELECT snowflake_reset(9007199254740992, force => true)'),
 	qr/ERROR:  22003: snowflake ID 9007199254740992 is wider than its scheme/,
 	'and to one that is wider than the scheme');
 is($node->safe_psql('postgres', 'SELECT snowflake_reset(NULL) IS NULL'),
 	't', 'NULL does nothing');
 like(sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/too far ahead of the clock/, 'nothing changed');
+my $error;
 my $offset = -s $node->logfile;
 $mark = mark_of($node);
+$error = sql_error($node, 'SELECT snowflake_reset(0)');
+like(
+	$error,
+	qr/ERROR:  55000: cannot lower the mark of snowflake IDs without looking for IDs above it.*DETAIL:  The mark is $mark\..*HINT:  Name all tables .* force => true/s,
+	'lowering it takes more than a digit');
+is(mark_of($node), $mark, 'it stays');
 my $warning =
-  sql_error($node, 'SET ROLE regress_bob; SELECT snowflake_reset(1000)');
+  sql_error($node, 'SET ROLE regress_bob; SELECT snowflake_reset(1000, force => true)');
 like(
 	$warning,
 	qr/WARNING:.*mark of snowflake IDs was set from $mark to 1000/,
@@ -277,21 +284,53 @@ is(mark_of($node), 1000, 'the mark is that');
 $id = next_id();
 cmp_ok($id, '<', 9007199254740992, 'IDs of the narrower scheme are made');
 
+# Lowered with a look at tables, which have to be below it.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE ids (n int PRIMARY KEY, id bigint DEFAULT snowflake_nextval());
+	CREATE TABLE keys (id bigint PRIMARY KEY);
+	CREATE TABLE other (n int);
+	ALTER TABLE keys OWNER TO regress_alice;
+	INSERT INTO ids VALUES (1), (2)});
+my $stored = $node->safe_psql('postgres', 'SELECT max(id) FROM ids');
+$node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$error = sql_error($node, "SELECT snowflake_reset($stored, '{keys, ids}')");
+like(
+	$error,
+	qr/ERROR:  55000: column id of table public\.ids has IDs at or above the new mark.*DETAIL:  The greatest is $stored\./s,
+	'not below an ID that is stored');
+like(
+	sql_error($node, "INSERT INTO keys VALUES ($stored + 1); SELECT snowflake_reset($stored + 1, '{keys, ids}')"),
+	qr/ERROR:  55000: column id of table public\.keys/,
+	'also in a key without a default, and in a table of somebody else');
+like(
+	sql_error($node, "SELECT snowflake_reset($stored + 1, '{other}')"),
+	qr/ERROR:  22023: table public\.other has no column of snowflake IDs/,
+	'a table without IDs is no proof');
+like(
+	sql_error($node, "SET ROLE regress_bob; SELECT snowflake_reset($stored + 1, '{ids}')"),
+	qr/ERROR:  42501: must be owner of table public\.ids/,
+	'nor is one whose IDs the caller may not see');
+$node->safe_psql('postgres', "DELETE FROM keys; SELECT snowflake_reset($stored + 1, '{keys, ids}')");
+is(mark_of($node), $stored + 1, 'right above them it is');
+$id = next_id();
+cmp_ok($id, '>', $stored, 'and IDs go on there');
+
 # It is durable, and IDs go on above a mark that is set ahead.
 $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>', $id, 'after a crash IDs go on above it');
 my $ahead = next_id() + (3000 << 12) + 5;
-$node->safe_psql('postgres', "SELECT snowflake_reset($ahead)");
+$node->safe_psql('postgres', "SELECT snowflake_reset($ahead, force => true)");
 $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>=', $ahead, 'IDs are not below a mark that is set ahead');
-$node->safe_psql('postgres', 'SELECT snowflake_reset(9007199254740991)');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(9007199254740991, force => true)');
 like(
 	sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
 	'a mark years ahead is refused');
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
 ok(next_id(), 'and can be taken back');
 
 # A wait after a crash is no fault of the clock, however small
@@ -309,7 +348,7 @@ cmp_ok(next_id(), '>', $id, 'what is left of the reserve is waited for');
 set_and_restart(
 	"snowflake.scheme = 'epoch=2015-01-01,tick=2s,timestamp=41,sequence=12'",
 	'snowflake.reserve_time = 10ms');
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
 $id = next_id();
 $node->restart;
 cmp_ok(next_id(), '>', $id, 'a long tick is waited for after a restart');
@@ -334,7 +373,7 @@ my $places =
   $node->pg_version >= 18
   ? 'max_active_replication_origins'
   : 'max_replication_slots';
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
 $node->append_conf('postgresql.conf',
 	"$places = 1\nshared_preload_libraries = ''");
 $node->stop;
@@ -350,7 +389,7 @@ $node->wait_for_log(
 	qr/ERROR:  there is no free replication origin for the mark of snowflake IDs/,
 	$offset);
 pass('the log tells at the start that there is no place for the mark');
-my $error = sql_error($node, 'SELECT snowflake_nextval()');
+$error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,
 	qr/ERROR:  53400: there is no free replication origin for the mark/,

@@ -106,7 +106,7 @@ foreach my $version (sort keys %stat)
 foreach my $change (
 	'ALTER EXTENSION snowflake DROP FUNCTION uuid_v4()',
 	q{COMMENT ON FUNCTION uuid_v4() IS 'another'},
-	'GRANT EXECUTE ON FUNCTION snowflake_reset(bigint) TO PUBLIC',
+	'GRANT EXECUTE ON FUNCTION snowflake_reset(bigint, regclass[], boolean) TO PUBLIC',
 	'ALTER FUNCTION snowflake_nextval() PARALLEL RESTRICTED',
 	'CREATE OR REPLACE VIEW snowflake_stat AS SELECT *, 1 AS more FROM snowflake_stat()'
   )

@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * table.h
+ *	  Looking at other people's tables.
+ *
+ * src/table.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_TABLE_H
+#define SNOWFLAKE_TABLE_H
+
+#include "storage/lockdefs.h"
+
+/* What to return to. */
+typedef struct SnowflakeCaller
+{
+	Oid			user;
+	int			sec_context;
+	int			nest_level;
+} SnowflakeCaller;
+
+extern char *snowflake_relation_name(Oid relid);
+extern Oid	snowflake_table_owner(Oid relid);
+extern Oid	snowflake_find_nextval(Oid namespace);
+extern Oid	snowflake_lock_table(Oid relid, LOCKMODE mode);
+extern void snowflake_become_owner(Oid owner, SnowflakeCaller *caller);
+extern void snowflake_become_caller(const SnowflakeCaller *caller);
+
+#endif							/* SNOWFLAKE_TABLE_H */
