@@ -20,6 +20,7 @@ OBJS = \
 	src/functions.o \
 	src/generator.o \
 	src/mark.o \
+	src/objectid.o \
 	src/preload.o \
 	src/reserve.o \
 	src/reset.o \
@@ -40,7 +41,7 @@ EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text convert convert_keys convert_security stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid convert convert_keys convert_security stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

@@ -242,6 +242,42 @@ LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION uuid_v4() IS
 'random UUID, version 4 of RFC 9562: 122 bits of the server''s strong random source';
 
+--
+-- ObjectIds
+--
+CREATE FUNCTION objectid()
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'objectid'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid() IS
+'new ObjectId as MongoDB has them, 12 bytes: Unix seconds, 5 random bytes of the process, a counter that begins at random; '
+'22008 if the clock is not between 1970 and 2106';
+
+CREATE FUNCTION objectid_timestamp(id bytea)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'objectid_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid_timestamp(bytea) IS
+'time of an ObjectId, to the second; 22P03 if it does not have 12 bytes';
+
+CREATE FUNCTION objectid_to_text(id bytea)
+RETURNS text
+AS 'MODULE_PATHNAME', 'objectid_to_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid_to_text(bytea) IS
+'ObjectId as 24 hexadecimal digits; 22P03 if it does not have 12 bytes';
+
+CREATE FUNCTION objectid_from_text(digits text)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'objectid_from_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION objectid_from_text(text) IS
+'ObjectId from 24 hexadecimal digits, of either case; 22P02 if the text is anything else';
+
 -- Without the library in shared_preload_libraries all is installed, but no ID
 -- can be made: say so, with the hint of the error that calls will get.
 DO $$
