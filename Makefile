@@ -19,6 +19,8 @@ OBJS = \
 	src/convert.o \
 	src/functions.o \
 	src/generator.o \
+	src/hashids.o \
+	src/hashids_functions.o \
 	src/mark.o \
 	src/objectid.o \
 	src/preload.o \
@@ -41,7 +43,7 @@ EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid convert convert_keys convert_security stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids convert convert_keys convert_security stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

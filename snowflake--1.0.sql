@@ -278,6 +278,48 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION objectid_from_text(text) IS
 'ObjectId from 24 hexadecimal digits, of either case; 22P02 if the text is anything else';
 
+--
+-- Hashids
+--
+CREATE FUNCTION hashids_encode(
+    number bigint,
+    salt text DEFAULT '',
+    min_length integer DEFAULT 0,
+    alphabet text DEFAULT NULL)
+RETURNS text
+AS 'MODULE_PATHNAME', 'hashids_encode'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION hashids_encode(bigint, text, integer, text) IS
+'short text that stands for a number, by the algorithm of hashids.org; NULL alphabet: a-z, A-Z, 1-9, 0; not an encryption; '
+'22003 if the number is negative, 22023 if min_length is not from 0 to 1000 or the alphabet does not have 16 different printable ASCII characters';
+
+CREATE FUNCTION hashids_encode(
+    numbers bigint[],
+    salt text DEFAULT '',
+    min_length integer DEFAULT 0,
+    alphabet text DEFAULT NULL)
+RETURNS text
+AS 'MODULE_PATHNAME', 'hashids_encode_array'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION hashids_encode(bigint[], text, integer, text) IS
+'short text that stands for up to 10000 numbers, by the algorithm of hashids.org; '
+'22004 if one is NULL, 2202E if the array has several dimensions, 54000 if there are more, else as with a single number';
+
+CREATE FUNCTION hashids_decode(
+    hashid text,
+    salt text DEFAULT '',
+    min_length integer DEFAULT 0,
+    alphabet text DEFAULT NULL)
+RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'hashids_decode'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION hashids_decode(text, text, integer, text) IS
+'numbers that a text of hashids_encode() or another Hashids library stands for; '
+'22P02 if it was not made with this salt, min_length and alphabet, 22003 if a number is out of the range of bigint, 22023 as hashids_encode()';
+
 -- Without the library in shared_preload_libraries all is installed, but no ID
 -- can be made: say so, with the hint of the error that calls will get.
 DO $$

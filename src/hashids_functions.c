@@ -1,0 +1,276 @@
+/*-------------------------------------------------------------------------
+ *
+ * hashids_functions.c
+ *	  The SQL functions on Hashids: arguments in, Datum out.
+ *
+ * What salt, minimum length and alphabet come to is prepared once for the
+ * calls from one place of a query.
+ *
+ * src/hashids_functions.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "mb/pg_wchar.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "hashids.h"
+
+/* What the calls of a function from one place of a query share. */
+typedef struct HashidsCache
+{
+	text	   *salt;			/* NULL: nothing was prepared */
+	text	   *alphabet;		/* NULL: the default */
+	int			min_length;
+	SnowflakeHashids hashids;
+} HashidsCache;
+
+PG_FUNCTION_INFO_V1(hashids_encode);
+PG_FUNCTION_INFO_V1(hashids_encode_array);
+PG_FUNCTION_INFO_V1(hashids_decode);
+
+/*
+ * Are two texts the same, which may be NULL?
+ */
+static bool
+same_text(const text *a, const text *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return VARSIZE_ANY(a) == VARSIZE_ANY(b) &&
+		memcmp(a, b, VARSIZE_ANY(a)) == 0;
+}
+
+/*
+ * Prepare what the arguments say, or fail.
+ */
+static void
+prepare(SnowflakeHashids *hashids, text *salt, int min_length, text *alphabet)
+{
+	char	   *salt_utf8 = text_to_cstring(salt);
+	pg_wchar   *code_points;
+	int			ncode_points;
+	char		error[SNOWFLAKE_HASHIDS_ERROR_SIZE];
+
+	if (min_length < 0 || min_length > SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("min_length %d is out of range", min_length),
+				 errdetail("It can be from 0 to %d.",
+						   SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH)));
+
+	/* Whatever the encoding of the database is, the libraries have Unicode. */
+	salt_utf8 = pg_server_to_any(salt_utf8, strlen(salt_utf8), PG_UTF8);
+	code_points = palloc((strlen(salt_utf8) + 1) * sizeof(pg_wchar));
+	ncode_points = pg_encoding_mb2wchar_with_len(PG_UTF8, salt_utf8,
+												 code_points,
+												 strlen(salt_utf8));
+	if (!snowflake_hashids_prepare(hashids, code_points, ncode_points,
+								   min_length,
+								   alphabet == NULL ?
+								   SNOWFLAKE_HASHIDS_ALPHABET :
+								   text_to_cstring(alphabet), error))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid alphabet for Hashids"),
+				 errdetail("%s", error)));
+}
+
+/*
+ * What the arguments salt, min_length and alphabet come to: the second to the
+ * fourth of each function.
+ */
+static SnowflakeHashids *
+get_hashids(FunctionCallInfo fcinfo)
+{
+	MemoryContext context = fcinfo->flinfo->fn_mcxt;
+	HashidsCache *cache = fcinfo->flinfo->fn_extra;
+	text	   *salt = PG_GETARG_TEXT_PP(1);
+	int32		min_length = PG_GETARG_INT32(2);
+	text	   *alphabet = PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3);
+
+	if (cache == NULL)
+	{
+		cache = MemoryContextAllocZero(context, sizeof(HashidsCache));
+		fcinfo->flinfo->fn_extra = cache;
+	}
+
+	/* Nearly always they are those of the call before. */
+	if (cache->salt == NULL || !same_text(cache->salt, salt) ||
+		cache->min_length != min_length ||
+		!same_text(cache->alphabet, alphabet))
+	{
+		if (cache->salt != NULL)
+			pfree(cache->salt);
+		if (cache->alphabet != NULL)
+			pfree(cache->alphabet);
+		cache->salt = NULL;
+		cache->alphabet = NULL;
+		prepare(&cache->hashids, salt, min_length, alphabet);
+		cache->min_length = min_length;
+		if (alphabet != NULL)
+		{
+			cache->alphabet = MemoryContextAlloc(context,
+												 VARSIZE_ANY(alphabet));
+			memcpy(cache->alphabet, alphabet, VARSIZE_ANY(alphabet));
+		}
+		cache->salt = MemoryContextAlloc(context, VARSIZE_ANY(salt));
+		memcpy(cache->salt, salt, VARSIZE_ANY(salt));
+	}
+	return &cache->hashids;
+}
+
+/*
+ * The text of numbers.
+ */
+static text *
+encode(SnowflakeHashids *hashids, const int64 *numbers, int n)
+{
+	text	   *result;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (numbers[i] < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("number " INT64_FORMAT " is negative", numbers[i]),
+					 errdetail("Hashids stand for numbers from 0 to " INT64_FORMAT ".",
+							   PG_INT64_MAX)));
+	}
+
+	result = palloc(VARHDRSZ +
+					SNOWFLAKE_HASHIDS_ROOM(n, hashids->min_length));
+	SET_VARSIZE(result, VARHDRSZ +
+				snowflake_hashids_encode(hashids, numbers, n,
+										 VARDATA(result)));
+	return result;
+}
+
+/*
+ * hashids_encode(number bigint, salt text, min_length integer, alphabet text)
+ * returns text
+ */
+Datum
+hashids_encode(PG_FUNCTION_ARGS)
+{
+	int64		number;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	number = PG_GETARG_INT64(0);
+	PG_RETURN_TEXT_P(encode(get_hashids(fcinfo), &number, 1));
+}
+
+/*
+ * hashids_encode(numbers bigint[], salt text, min_length integer,
+ *				  alphabet text) returns text
+ */
+Datum
+hashids_encode_array(PG_FUNCTION_ARGS)
+{
+	ArrayType  *numbers;
+	int			n;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+
+	numbers = PG_GETARG_ARRAYTYPE_P(0);
+	if (ARR_NDIM(numbers) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("array of numbers must have one dimension")));
+	if (array_contains_nulls(numbers))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("array of numbers must not contain nulls")));
+	n = ArrayGetNItems(ARR_NDIM(numbers), ARR_DIMS(numbers));
+	if (n > SNOWFLAKE_HASHIDS_MAX_NUMBERS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many numbers for one text"),
+				 errdetail("There are %d, but at most %d are allowed.",
+						   n, SNOWFLAKE_HASHIDS_MAX_NUMBERS)));
+
+	PG_RETURN_TEXT_P(encode(get_hashids(fcinfo),
+							(const int64 *) ARR_DATA_PTR(numbers), n));
+}
+
+/*
+ * Fail for a text that stands for no numbers.
+ */
+static void
+invalid_text(const text *string, SnowflakeHashidsResult why, int place)
+{
+	char	   *shown = text_to_cstring(string);
+
+	/* A text that somebody typed or sent is no place for a long one. */
+	if (strlen(shown) > 100)
+	{
+		shown[pg_mbcliplen(shown, strlen(shown), 100)] = '\0';
+		shown = psprintf("%s...", shown);
+	}
+	switch (why)
+	{
+		case SNOWFLAKE_HASHIDS_CHARACTER:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+					 errmsg("invalid Hashids text: \"%s\"", shown),
+					 errdetail("Character %d is not in the alphabet.", place)));
+			break;
+		case SNOWFLAKE_HASHIDS_RANGE:
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("number of Hashids text \"%s\" is out of range for type bigint",
+							shown)));
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+					 errmsg("invalid Hashids text: \"%s\"", shown),
+					 errdetail("No numbers give this text with this salt, min_length and alphabet.")));
+	}
+}
+
+/*
+ * hashids_decode(hashid text, salt text, min_length integer, alphabet text)
+ * returns bigint[]
+ */
+Datum
+hashids_decode(PG_FUNCTION_ARGS)
+{
+	SnowflakeHashids *hashids;
+	text	   *string;
+	int			length;
+	int			n;
+	int64	   *numbers;
+	char	   *room;
+	Datum	   *datums;
+	SnowflakeHashidsResult result;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+
+	hashids = get_hashids(fcinfo);
+	string = PG_GETARG_TEXT_PP(0);
+	length = VARSIZE_ANY_EXHDR(string);
+	n = snowflake_hashids_count(hashids, VARDATA_ANY(string), length);
+	if (n > SNOWFLAKE_HASHIDS_MAX_NUMBERS)
+		invalid_text(string, SNOWFLAKE_HASHIDS_BAD, 0);
+	numbers = palloc(n * sizeof(int64));
+	room = palloc(SNOWFLAKE_HASHIDS_ROOM(n, hashids->min_length));
+	result = snowflake_hashids_decode(hashids, VARDATA_ANY(string), length,
+									  numbers, &n, room);
+	if (result != SNOWFLAKE_HASHIDS_GOOD)
+		invalid_text(string, result, n);
+
+	datums = palloc(Max(n, 1) * sizeof(Datum));
+	for (int i = 0; i < n; i++)
+		datums[i] = Int64GetDatum(numbers[i]);
+	PG_RETURN_ARRAYTYPE_P(construct_array(datums, n, INT8OID, sizeof(int64),
+										  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
