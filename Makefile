@@ -17,6 +17,7 @@ MODULE_big = snowflake
 OBJS = \
 	src/clock.o \
 	src/convert.o \
+	src/daily.o \
 	src/functions.o \
 	src/generator.o \
 	src/hashids.o \
@@ -43,7 +44,7 @@ EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids convert convert_keys convert_security stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_keys convert_security stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

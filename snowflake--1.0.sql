@@ -320,6 +320,23 @@ COMMENT ON FUNCTION hashids_decode(text, text, integer, text) IS
 'numbers that a text of hashids_encode() or another Hashids library stands for; '
 '22P02 if it was not made with this salt, min_length and alphabet, 22003 if a number is out of the range of bigint, 22023 as hashids_encode()';
 
+--
+-- Numbers of a day
+--
+CREATE FUNCTION daily_nextval(
+    sequence regclass,
+    digits integer DEFAULT 6,
+    time_zone text DEFAULT NULL)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'daily_nextval'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION daily_nextval(regclass, integer, text) IS
+'next number of the day: the date as YYYYMMDD, then a number of that many digits (1 to 9) that starts at 1 each day, as in 20261121000001; '
+'the day is that of time_zone, or of the session; numbers never fall, even if the clock does; needs USAGE on the sequence, whose value is the date and the number in 10 digits; '
+'2200H if the day has no number left, 55000 if an option or the value of the sequence does not go with it, 22023 if digits or time_zone is wrong, 22008 outside of years 1000 to 9999, '
+'42501, 25006 on a standby and in a read-only transaction';
+
 -- Without the library in shared_preload_libraries all is installed, but no ID
 -- can be made: say so, with the hint of the error that calls will get.
 DO $$

@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * daily.c
+ *	  Numbers that begin with the date and start at 1 each day.
+ *
+ * daily_nextval() draws from an ordinary sequence, so whatever is true of
+ * sequences is true of these numbers: they survive a crash, are replicated
+ * and dumped, are not taken back by a rollback, and nobody waits for another
+ * transaction.  The value of the sequence carries the date:
+ *
+ *		value = day * 10^10 + n		day as 20261121
+ *
+ * and the number that is returned is made of these two, day * 10^digits + n,
+ * so that a greater value is a greater number, whatever the number of digits
+ * is.  (Numbers of more digits are greater than all those of fewer.)  Digits
+ * are 9 at most, so a day has room for ten times the numbers that can be
+ * returned.  Those that are drawn and refused, as they have too many digits,
+ * do not run into the next day: 9 * 10^9 calls would have to fail in one day
+ * first.
+ *
+ * A call does this:
+ *
+ *	1. It looks what day it is, and draws a value.
+ *	2. If the value's day is today or later, that is the number.
+ *	3. Otherwise it takes the sequence's lock, and draws again.  If the
+ *	   value's day is still before today, it sets the sequence to today's
+ *	   first value, and takes that.  It releases the lock.
+ *
+ * The sequence never falls, and so the numbers do not:
+ *
+ *	* Only step 3 sets it, under the lock, so one session at a time.  Whoever
+ *	  had to wait for the lock finds by the second draw that another one has
+ *	  set the sequence, and takes what it drew.
+ *	* Draws go on without the lock meanwhile.  Those between the second draw
+ *	  and the setting are of the day that the second draw was of, so below
+ *	  what the sequence is set to.  They are used by callers for which it
+ *	  still is that day, and thrown away by those that then wait for the lock.
+ *	* What is set is above all that was drawn, so a clock that is set back
+ *	  over midnight sets nothing: the value's day is then later than today,
+ *	  and the numbers go on with that day until the clock is there again.  The
+ *	  same happens to a session with another time zone in which it is still
+ *	  yesterday.
+ *	* Both the draw and the setting change the sequence under the lock of its
+ *	  page, and write WAL, which no rollback takes back.  A transaction that
+ *	  stores a number committed after that WAL.
+ *
+ * The lock is that of an object, not of the relation, whose locks are held
+ * until the transaction ends and conflict with other commands.  Nobody else
+ * locks a sequence in this way.  It is released at once, so that a
+ * transaction that happens to be the first of a day keeps nobody from
+ * drawing; if the setting fails, the (sub)transaction's abort releases it.
+ * While it is held, the session waits for nothing: it has the sequence's
+ * relation lock since step 1.
+ *
+ * Setting a sequence needs UPDATE on it, drawing only USAGE.  The check for
+ * the latter is made in step 1, and the setting, of which the caller decides
+ * nothing but the time zone, is done as the sequence's owner.
+ *
+ * src/daily.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
+#include "commands/sequence.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "pgtime.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+
+/* Values of the sequence that a day has. */
+#define VALUES_OF_DAY	INT64CONST(10000000000)
+
+#define MAX_DIGITS		9
+
+/* Days that are eight digits. */
+#define FIRST_DAY		10000101
+#define LAST_DAY		99991231
+
+/* The day of the last call, which is that of all calls of the same second. */
+typedef struct Today
+{
+	int64		second;			/* since 2000-01-01 */
+	pg_tz	   *session_zone;	/* NULL: that of zone */
+	text	   *zone;			/* kept for the next call */
+	int			day;			/* 0: it was not looked up */
+} Today;
+
+static Today today;
+
+PG_FUNCTION_INFO_V1(daily_nextval);
+
+/*
+ * What day it is in a time zone, or in that of the session if it is NULL.
+ *
+ * A day begins with a full second in each time zone.  So the calendar is asked
+ * once a second.
+ */
+static int
+get_today(text *zone)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	int64		second = now / USECS_PER_SEC - (now % USECS_PER_SEC < 0);
+	pg_tz	   *session_zone = zone == NULL ? session_timezone : NULL;
+	Datum		local;
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (today.day != 0 && today.second == second &&
+		today.session_zone == session_zone &&
+		(zone == NULL ||
+		 (VARSIZE_ANY(today.zone) == VARSIZE_ANY(zone) &&
+		  memcmp(today.zone, zone, VARSIZE_ANY(zone)) == 0)))
+		return today.day;
+
+	today.day = 0;
+	if (zone == NULL)
+		local = DirectFunctionCall1(timestamptz_timestamp,
+									TimestampTzGetDatum(now));
+	else
+		local = DirectFunctionCall2(timestamptz_zone, PointerGetDatum(zone),
+									TimestampTzGetDatum(now));
+	if (timestamp2tm(DatumGetTimestamp(local), NULL, &tm, &fsec, NULL,
+					 NULL) != 0 ||
+		tm.tm_year < FIRST_DAY / 10000 || tm.tm_year > LAST_DAY / 10000)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("current date is out of range for numbers of a day"),
+				 errdetail("The year must have four digits.")));
+
+	if (zone != NULL)
+	{
+		if (today.zone != NULL)
+			pfree(today.zone);
+		today.zone = NULL;
+		today.zone = MemoryContextAlloc(TopMemoryContext, VARSIZE_ANY(zone));
+		memcpy(today.zone, zone, VARSIZE_ANY(zone));
+	}
+	today.session_zone = session_zone;
+	today.second = second;
+	today.day = tm.tm_year * 10000 + tm.tm_mon * 100 + tm.tm_mday;
+	return today.day;
+}
+
+/*
+ * Could a number be a day?
+ */
+static bool
+looks_like_day(int64 number)
+{
+	int64		month = number / 100 % 100;
+	int64		day = number % 100;
+
+	return number <= LAST_DAY && month >= 1 && month <= 12 &&
+		day >= 1 && day <= 31;
+}
+
+/*
+ * Fail for a sequence whose options do not go with numbers of a day.
+ */
+static void
+check_sequence(Oid relid)
+{
+	const char *reason = NULL;
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
+	Form_pg_sequence form;
+
+	if (!HeapTupleIsValid(tuple))
+	{
+		/* This fails with what is wrong. */
+		(void) nextval_internal(relid, true);
+		elog(ERROR, "cache lookup failed for sequence %u", relid);
+	}
+	form = (Form_pg_sequence) GETSTRUCT(tuple);
+	if (form->seqincrement != 1)
+		reason = "Its increment is not 1.";
+	else if (form->seqcache != 1)
+		reason = "Its cache is not 1, so numbers would not rise over all sessions.";
+	else if (form->seqcycle)
+		reason = "It cycles, so numbers could be repeated.";
+	else if (form->seqmax < (LAST_DAY + 1) * VALUES_OF_DAY)
+		reason = "Its maximum value is too small.";
+	ReleaseSysCache(tuple);
+	if (reason == NULL &&
+		get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
+		reason = "It is unlogged, so numbers would be repeated after a crash.";
+
+	if (reason != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" cannot be used for numbers of a day",
+						get_rel_name(relid)),
+				 errdetail("%s", reason),
+				 errhint("Use a sequence that was created without options.")));
+}
+
+/*
+ * Set a sequence as its owner.
+ */
+static void
+set_sequence(Oid relid, int64 value)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+	Oid			user;
+	int			context;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(owner, context | SECURITY_LOCAL_USERID_CHANGE);
+	DirectFunctionCall3(setval3_oid, ObjectIdGetDatum(relid),
+						Int64GetDatum(value), BoolGetDatum(true));
+	SetUserIdAndSecContext(user, context);
+}
+
+/*
+ * Draw a value of a day, or of a later one; set the sequence to that day if it
+ * is not there yet.
+ */
+static int64
+next_value_under_lock(Oid relid, int day)
+{
+	int64		value;
+
+	LockDatabaseObject(RelationRelationId, relid, 0, ExclusiveLock);
+	value = nextval_internal(relid, true);
+	if (value / VALUES_OF_DAY < day)
+	{
+		value = day * VALUES_OF_DAY + 1;
+		set_sequence(relid, value);
+	}
+	UnlockDatabaseObject(RelationRelationId, relid, 0, ExclusiveLock);
+	return value;
+}
+
+/*
+ * daily_nextval(sequence regclass, digits integer, time_zone text)
+ * returns bigint
+ */
+Datum
+daily_nextval(PG_FUNCTION_ARGS)
+{
+	Oid			relid;
+	int32		digits;
+	int			day;
+	int64		numbers = 1;
+	int64		value;
+	int64		value_day;
+	int64		n;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	relid = PG_GETARG_OID(0);
+	digits = PG_GETARG_INT32(1);
+	if (digits < 1 || digits > MAX_DIGITS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("digits must be from 1 to %d", MAX_DIGITS)));
+	for (int i = 0; i < digits; i++)
+		numbers *= 10;
+
+	check_sequence(relid);
+	day = get_today(PG_ARGISNULL(2) ? NULL : PG_GETARG_TEXT_PP(2));
+	value = nextval_internal(relid, true);
+	if (value / VALUES_OF_DAY < day)
+		value = next_value_under_lock(relid, day);
+
+	value_day = value / VALUES_OF_DAY;
+	n = value % VALUES_OF_DAY;
+	if (value_day != day && !looks_like_day(value_day))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("value " INT64_FORMAT " of sequence \"%s\" is not a number of a day",
+						value, get_rel_name(relid)),
+				 errhint("Set the sequence to a value that begins with the date as YYYYMMDD, followed by the number in ten digits.")));
+	if (n >= numbers)
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg("no number of %d digits is left for this day in sequence \"%s\"",
+						digits, get_rel_name(relid)),
+				 errhint("Use more digits. Numbers stay unique and rise.")));
+	PG_RETURN_INT64(value_day * numbers + n);
+}
