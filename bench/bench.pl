@@ -76,6 +76,7 @@ $node->safe_psql(
 	CREATE SEQUENCE cache_1;
 	CREATE SEQUENCE cache_100 CACHE 100;
 	CREATE SEQUENCE recipe;
+	CREATE SEQUENCE daily;
 	-- the recipe that is in many blogs
 	CREATE FUNCTION plpgsql_id() RETURNS bigint LANGUAGE plpgsql AS $$
 	DECLARE
@@ -193,7 +194,14 @@ my %ns = per_call(
 	[ 'PL/pgSQL recipe', 'plpgsql_id()', 10 ],
 	[ 'uuid_v4()', 'uuid_v4()' ],
 	[ 'gen_random_uuid()', 'gen_random_uuid()', 4 ],
-	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()', 10 ]);
+	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()', 10 ],
+	[ 'objectid()', 'objectid()' ],
+	[ 'daily_nextval()', q{daily_nextval(''daily'', 9)} ],
+	[ 'hashids_encode()', q{hashids_encode(n, ''this is my salt'')} ],
+	[
+		'hashids_encode() and hashids_decode()',
+		q{hashids_decode(hashids_encode(n, ''this is my salt''), ''this is my salt'')}
+	]);
 my %loop;
 foreach my $round (1 .. $rounds)
 {
@@ -243,6 +251,18 @@ foreach my $name ('uuid_v4()', 'gen_random_uuid()', 'uuid_generate_v4() (uuid-os
 	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.1f |',
 			$name, median(@each), least(@each), most(@each),
 			median(@each) / median(@{ $ns{'uuid_v4()'} })));
+}
+
+say_to('');
+say_to('| | ns per call | of gen_random_uuid() |');
+say_to('|---|---|---|');
+foreach my $name ('objectid()', 'daily_nextval()', 'hashids_encode()',
+	'hashids_encode() and hashids_decode()')
+{
+	my @each = @{ $ns{$name} };
+	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.3f |',
+			$name, median(@each), least(@each), most(@each),
+			median(@each) / median(@{ $ns{'gen_random_uuid()'} })));
 }
 
 # Many backends
