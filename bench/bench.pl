@@ -121,7 +121,7 @@ sub configure
 	my ($scheme) = @_;
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
 	$node->restart;
-	$node->safe_psql('postgres', 'SELECT snowflake_reset(0)');
+	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
 	return;
 }
 
@@ -339,6 +339,92 @@ foreach my $n (@backends)
 			$latency{'20-bit sequence'}{$n}[1] / 1e6,
 			median(@{ $rate{'nextval()'}{$n} }) / 1e6));
 }
+
+# One client beside those who take all that there is
+configure($default);
+my %hogs = (
+	'alone' => undef,
+	'32 sessions that discard blocks of 4096' =>
+	  'PERFORM count(*) FROM snowflake_nextval(4096)',
+	'32 PL/pgSQL loops' => 'PERFORM snowflake_nextval()');
+my $single = $node->basedir . '/single.sql';
+append_to_file($single, "SELECT snowflake_nextval();\n");
+say_to('');
+say_to('## One client beside others that take all that there is');
+say_to('');
+say_to('pgbench with one client, prepared `SELECT snowflake_nextval()`, default scheme, ms for each; and all IDs made meanwhile, in millions per second.');
+say_to('');
+say_to('| | median | 99 % within | longest | IDs/s |');
+say_to('|---|---|---|---|---|');
+foreach my $name (sort { $a eq 'alone' ? -1 : $b eq 'alone' ? 1 : $a cmp $b } keys %hogs)
+{
+	progress("one client, $name");
+	my $run = $quick ? 2 : 5;
+	my @sessions;
+	if (defined $hogs{$name})
+	{
+		@sessions = start_queries(
+			$node,
+			("DO 'DECLARE t timestamptz := clock_timestamp() + ''" . ($run + 3)
+				  . " s''; BEGIN WHILE clock_timestamp() < t LOOP FOR i IN 1 .. 20 LOOP $hogs{$name}; END LOOP; END LOOP; END'"
+			) x 32);
+		sleep 1;
+	}
+	my $log = $node->basedir . '/single';
+	unlink glob("$log.*");
+	my $stat = 'SELECT ids, extract(epoch FROM clock_timestamp()) FROM snowflake_stat';
+	my ($ids, $at) = split /\|/, $node->safe_psql('postgres', $stat);
+	PostgreSQL::Test::Utils::system_or_bail('pgbench', '-n', '-M', 'prepared', '-c', '1',
+		'-T', $run, '-f', $single, '-l', "--log-prefix=$log",
+		'-h', $node->host, '-p', $node->port, 'postgres');
+	my ($ids_after, $at_after) = split /\|/, $node->safe_psql('postgres', $stat);
+	finish_queries(@sessions);
+	my @us = sort { $a <=> $b }
+	  map { (split)[2] } map { split /\n/, slurp_file($_) } glob("$log.*");
+	say_to(sprintf('| %s | %.2f | %.2f | %.1f | %.3f |',
+			$name, $us[ $#us * 0.5 ] / 1000, $us[ $#us * 0.99 ] / 1000,
+			$us[-1] / 1000, ($ids_after - $ids) / ($at_after - $at) / 1e6));
+}
+
+# With a synchronous standby
+progress('a synchronous standby');
+my $pair = PostgreSQL::Test::Cluster->new('pair');
+$pair->init(allows_streaming => 1);
+$pair->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake,snowflake_bench'\nsnowflake.scheme = '$wide'");
+$pair->start;
+$pair->safe_psql('postgres',
+	'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_bench');
+$pair->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('bench_standby');
+$standby->init_from_backup($pair, 'backup', has_streaming => 1);
+$standby->start;
+my %mark;
+foreach my $round (1 .. $rounds)
+{
+	foreach my $names ('', '*')
+	{
+		$pair->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
+		$pair->reload;
+		$pair->poll_query_until('postgres',
+			"SELECT bool_and((sync_state = 'async') = ('$names' = '')) FROM pg_stat_replication");
+		push @{ $mark{$names} },
+		  $pair->safe_psql('postgres',
+			"SELECT ns::float8 / calls FROM bench_count('snowflake_nextval()', 0, $seconds)");
+	}
+}
+my ($waits, $wait_ms) = split /\|/, $pair->safe_psql('postgres',
+	'SELECT reserve_waits, reserve_wait_ms FROM snowflake_stat');
+say_to('');
+say_to('## A synchronous standby');
+say_to('');
+say_to(sprintf(
+		'One backend, C loop, 20-bit sequence: %.1f ns a call with a synchronous standby on the same machine, %.1f ns with an asynchronous one, %.2f times. In %d s, %d calls waited for the standby, %.1f ms in total.',
+		median(@{ $mark{'*'} }), median(@{ $mark{''} }),
+		median(map { $mark{'*'}[$_] / $mark{''}[$_] } 0 .. $rounds - 1),
+		$rounds * $seconds, $waits, $wait_ms));
+$standby->stop;
+$pair->stop;
 
 # Rows
 configure($default);

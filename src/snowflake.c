@@ -18,6 +18,8 @@
 
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "replication/origin.h"
+#include "replication/slot.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "tcop/utility.h"
@@ -460,6 +462,14 @@ _PG_init(void)
 		return;
 
 	configure();
+	if (snowflake_max_origins == 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("snowflake needs a replication origin, but \"%s\" is 0",
+						SNOWFLAKE_ORIGINS_SETTING),
+				 errdetail("A primary cannot make IDs, and a standby stops when its primary makes the first one."),
+				 errhint("Set \"%s\" to at least 1.",
+						 SNOWFLAKE_ORIGINS_SETTING)));
 	snowflake_register_startup();
 
 	prev_process_utility = ProcessUtility_hook;

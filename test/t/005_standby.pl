@@ -54,6 +54,23 @@ is( $standby->safe_psql(
 	't',
 	'promoted, it makes IDs that are greater');
 
-$primary->stop;
 $standby->stop;
+
+# A standby that has no place for the mark says so when it starts, not only when
+# its recovery stops.
+my $setting =
+  $standby->pg_version >= 18
+  ? 'max_active_replication_origins'
+  : 'max_replication_slots';
+my $without = PostgreSQL::Test::Cluster->new('without_place');
+$without->init_from_backup($primary, 'backup', has_streaming => 1);
+$without->append_conf('postgresql.conf', "$setting = 0");
+my $started = $without->start(fail_ok => 1);
+like(
+	slurp_file($without->logfile),
+	qr/WARNING:  snowflake needs a replication origin, but "$setting" is 0.*a standby stops when its primary makes the first/s,
+	'a standby without a place for the mark says so at its start');
+$without->stop('immediate') if $started;
+
+$primary->stop;
 done_testing();

@@ -1,0 +1,92 @@
+# docs/clock.md, step by step, as an operator goes through it whose server's clock
+# was ten days ahead.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = slurp_file("$FindBin::RealBin/../../docs/clock.md");
+my @steps = $page =~ /^```sql\n(.*?)^```/msg;
+is(scalar(@steps), 4, 'the page has its statements');
+my ($see, $accept, $find, $leave) = @steps;
+my @said = $page =~ /^(?:WARNING|ERROR):  (.*)$/mg;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+start_with_clock($node);
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n serial);
+	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
+
+# See it
+sub look
+{
+	return split /\|/, $node->safe_psql('postgres', $see);
+}
+my ($last, $lead, $clock_steps) = look();
+cmp_ok($lead, '<', 100, 'no lead at first');
+
+# Ten days ahead, and set right
+set_clock($node, 10 * 86400);
+$node->safe_psql('postgres', 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
+set_clock($node, 0);
+$node->safe_psql('postgres', 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
+($last, $lead, $clock_steps) = look();
+cmp_ok($lead, '>', 863_000_000, 'then there is a lead of ten days');
+my ($count) = split /\|/, $node->safe_psql('postgres', $find);
+is($count, 1000, 'the rows from the future are found');
+
+# What must not be done is refused.
+my $refused = sql_error($node,
+	"SELECT snowflake_reset(snowflake_lower_bound(now()), '{orders}')");
+like($refused, qr/ERROR:  55000: column id of table public\.orders has IDs at or above the new mark/,
+	'the mark is not lowered below stored IDs');
+
+# Leave the lead behind
+is($node->psql('postgres', $leave, on_error_stop => 1), 0, 'the statements run');
+($last, $lead) = look();
+cmp_ok($lead, '<', 2000, 'the lead is gone');
+($count) = split /\|/, $node->safe_psql('postgres', $find);
+cmp_ok($count, '<=', 1000, 'and so are the rows from the future');
+is( $node->safe_psql('postgres', q{
+		SELECT count(*), count(DISTINCT id), bool_and(id > 0),
+			   max(snowflake_timestamp(id)) < clock_timestamp() + interval '2 s'
+		FROM orders}),
+	'2000|2000|t|t',
+	'no row is lost, and all times are right');
+$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
+is($node->safe_psql('postgres', 'SELECT count(*) = 2001 AND (SELECT n FROM orders ORDER BY id DESC LIMIT 1) = 2001 FROM orders'),
+	't', 'IDs go on above them');
+
+# A leap that is not followed, and accepted
+set_clock($node, 400 * 86400);
+$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
+is($node->safe_psql('postgres', 'SELECT snowflake_timestamp(max(id)) < now() - interval \'399 days\' FROM orders'),
+	't', 'more than a year is not followed');
+$node->safe_psql('postgres', $accept);
+$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
+is($node->safe_psql('postgres', 'SELECT snowflake_timestamp(max(id)) > now() - interval \'1 min\' FROM orders'),
+	't', 'unless it is accepted');
+
+# The messages on the page are the server's.
+my $log = slurp_file($node->logfile);
+my $source = join '', map { slurp_file($_) } glob("$FindBin::RealBin/../../src/*.c");
+foreach my $message (@said)
+{
+	# Numbers are put together in the source.
+	my @parts = split /\d{4,}/, $message;
+	my $found = grep { index($source, $_) >= 0 } @parts;
+	is($found, scalar(@parts), "the server can say: $message");
+}
+
+$node->stop;
+done_testing();
