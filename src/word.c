@@ -33,7 +33,8 @@
  * 4. If the wall clock went ahead of what the steady clock says by more than
  *	  max_forward, it is not followed: IDs go on at the pace of the steady
  *	  clock.  A timestamp that is a little wrong costs less than a timestamp
- *	  field that is used up.
+ *	  field that is used up.  Bursts get no lead meanwhile: each would begin
+ *	  where the one before ended, and take the IDs towards the wrong time.
  *
  * With rules->wait, 2 and 3 do not hold: the word's tick and the next one may
  * be used only while they are at most max_lead ahead of the clock.
@@ -133,6 +134,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 {
 	int64		tick = word_tick(layout, moment->word);
 	TimestampTz now = moment->wall;
+	int64		max_lead = rules->max_lead;
 	int64		clock_tick;
 
 	memset(step, 0, sizeof(*step));
@@ -155,6 +157,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		{
 			step->followed = false;
 			now = expected;
+			max_lead = 0;
 		}
 	}
 
@@ -169,15 +172,15 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 
 	if (step->next == tick)
 	{
-		if (step->lead <= rules->max_lead || !rules->wait)
+		if (step->lead <= max_lead || !rules->wait)
 			step->plan = SNOWFLAKE_CLAIM;
 		else
 		{
 			step->plan = SNOWFLAKE_WAIT_CLOCK;
-			step->wait = step->lead - rules->max_lead;
+			step->wait = step->lead - max_lead;
 		}
 	}
-	else if (step->lead <= rules->max_lead)
+	else if (step->lead <= max_lead)
 	{
 		/* The tick began when the clock reached it, not when it is used. */
 		step->plan = SNOWFLAKE_MOVE;
@@ -186,10 +189,10 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 	else if (rules->wait)
 	{
 		/* Is the word's own tick too far ahead, or just the next one? */
-		bool		behind = step->lead - layout->tick_us > rules->max_lead;
+		bool		behind = step->lead - layout->tick_us > max_lead;
 
 		step->plan = behind ? SNOWFLAKE_WAIT_CLOCK : SNOWFLAKE_WAIT_SEQUENCE;
-		step->wait = step->lead - rules->max_lead;
+		step->wait = step->lead - max_lead;
 	}
 	else
 	{
@@ -204,7 +207,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		{
 			step->plan = SNOWFLAKE_WAIT_SEQUENCE;
 			step->wait = Min(due - moment->steady,
-							 step->lead - rules->max_lead);
+							 step->lead - max_lead);
 		}
 	}
 }

@@ -15,20 +15,10 @@
 #include "postgres_fe.h"
 
 #include "hashids.h"
+#include "must.h"
 
 #define MAX_INPUT	1024
 #define MAX_NUMBERS	5
-
-#define must(condition) \
-	do { \
-		if (!(condition)) \
-		{ \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
-			abort(); \
-		} \
-	} while (0)
-
-int			LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
  * The next line, in memory of just its size, so that the sanitizer sees each

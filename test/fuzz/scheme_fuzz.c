@@ -11,21 +11,11 @@
  */
 #include "postgres_fe.h"
 
+#include "must.h"
 #include "scheme.h"
 
 /* Room for a text in which blanks are put around each byte. */
 #define MAX_TEXT	1024
-
-#define must(condition) \
-	do { \
-		if (!(condition)) \
-		{ \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
-			abort(); \
-		} \
-	} while (0)
-
-int			LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
  * Read a text that stands, as the error does, in memory of just its size, so

@@ -13,18 +13,8 @@
  */
 #include "postgres_fe.h"
 
+#include "must.h"
 #include "text.h"
-
-#define must(condition) \
-	do { \
-		if (!(condition)) \
-		{ \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition); \
-			abort(); \
-		} \
-	} while (0)
-
-int			LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A text in memory of just its size. */
 static char *
