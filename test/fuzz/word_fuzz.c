@@ -236,7 +236,8 @@ check_start(const Server *server)
 	{
 		must(now->wall - first <= server->rules.max_forward);
 		must(first - now->wall <= server->rules.max_forward ||
-			 first - now->last_checkpoint <= server->rules.max_forward);
+			 first - now->last_checkpoint <= server->rules.max_forward ||
+			 now->wall < now->created);
 	}
 	else
 		must(now->wall >= tick_start(layout, layout->base_tick));
@@ -480,6 +481,7 @@ begin(Server *server, Input *input, const SnowflakeScheme *scheme)
 	server->checkpoint = server->now.wall;
 	server->now.word = empty_word(&server->layout);
 	server->now.last_checkpoint = server->checkpoint;
+	server->now.created = server->checkpoint;
 	recover(server);
 }
 
