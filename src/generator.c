@@ -249,13 +249,17 @@ static int
 enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 {
 	Generator  *state = snowflake_state;
-	bool		queued = my_waiter()->queued;
+	Waiter	   *waiter = my_waiter();
+	bool		queued = waiter->queued;
 	int			callers = state->queue_length + (queued ? 0 : 1);
 	uint64		word = pg_atomic_read_u64(&state->word);
 	uint64		start;
 	uint64		share;
 	uint64		number;
 	uint64		taken;
+
+	/* It may be the place of a call that was cancelled. */
+	waiter->wanted = wanted;
 
 	/* Claims change the number meanwhile, and so perhaps the start. */
 	do

@@ -207,7 +207,6 @@ settle_pending_mark(void)
 		(snowflake_synchronous_mark &&
 		 !snowflake_standbys_have(state->pending_lsn)))
 		return;
-	state->write_us = snowflake_steady_clock() - state->written_at;
 	state->pending_lsn = InvalidXLogRecPtr;
 	pg_atomic_write_u64(&state->reserved, state->pending_end);
 }
@@ -220,9 +219,10 @@ reserve_end(const SnowflakeMoment *moment, int64 next)
 {
 	Generator  *state = snowflake_state;
 	int64		ticks = snowflake_reserve_ticks();
-	int64		writes = 2 * state->write_us / snowflake_layout.tick_us + 1;
-	int64		most = SNOWFLAKE_MAX_RESERVE_US / snowflake_layout.tick_us;
-	int64		end = next + Max(ticks, Min(writes, most));
+	int64		write_us = 2 * (int64) pg_atomic_read_u64(&state->write_us);
+	int64		writes =
+		Min(write_us, SNOWFLAKE_MAX_RESERVE_US) / snowflake_layout.tick_us + 1;
+	int64		end = next + Max(ticks, writes);
 
 	/* As long as there is time for two writes in reserve_time, it will do. */
 	if (state->written_at != 0)
@@ -265,6 +265,8 @@ raise_mark(void)
 	lsn = snowflake_mark_raise(tick_mark(end));
 	state->written_at = moment.steady;
 	state->written_next = step.next;
+	pg_atomic_write_u64(&state->write_us,
+						snowflake_steady_clock() - moment.steady);
 	pg_atomic_fetch_add_u64(&state->reserves, 1);
 
 	/* Mostly it counts at once. */
@@ -281,6 +283,7 @@ static void
 wait_for_standbys(XLogRecPtr lsn, int *naps)
 {
 	static uint32 wait_event = 0;
+	int64		start = snowflake_steady_clock();
 	int64		us = 500;
 
 	if (wait_event == 0)
@@ -290,6 +293,8 @@ wait_for_standbys(XLogRecPtr lsn, int *naps)
 		snowflake_nap(us, wait_event, &snowflake_state->reserve_waits, naps);
 		us += us / 4;
 	}
+	pg_atomic_write_u64(&snowflake_state->write_us,
+						snowflake_steady_clock() - start);
 }
 
 static void

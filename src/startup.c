@@ -104,8 +104,8 @@ snowflake_startup_main(Datum main_arg)
 
 	BackgroundWorkerUnblockSignals();
 	log_ids(scheme);
-	snowflake_begin_reserving();
 	tell_unset_worker_id(scheme);
+	snowflake_begin_reserving();
 }
 
 /*

@@ -121,6 +121,7 @@ snowflake_generator_attach_shmem(void)
 	read_times(&state->created, &state->last_checkpoint);
 	state->pending_lsn = InvalidXLogRecPtr;
 
+	pg_atomic_init_u64(&state->write_us, 0);
 	pg_atomic_init_u64(&state->known_lead, SNOWFLAKE_CLOCK_STEP_US);
 	pg_atomic_init_u32(&state->not_followed, 0);
 	init_wait_counter(&state->sequence_waits);

@@ -87,7 +87,9 @@ typedef struct Generator
 	/* Protected by the reserve lock: the last write of the mark. */
 	int64		written_at;		/* steady time, or 0 */
 	int64		written_next;	/* the first tick that it was for */
-	int64		write_us;		/* how long it took to be durable */
+
+	/* How long the last write, or the last wait for its standbys, took. */
+	pg_atomic_uint64 write_us;
 
 	/*
 	 * A lead over the clock, in us, that needs no further WARNING; and has one

@@ -78,4 +78,52 @@ my ($ticks, $full) = split /\|/,
 cmp_ok($full, '>=', $ticks - 2, "of the $ticks ticks of a block $full are full");
 
 $node->stop;
+
+# Fairness: nobody takes a tick from those who wait for it.  With 16 numbers in a
+# second, ten sessions ask for blocks that would use it up, and one for single IDs.
+my $scarce = new_server('scarce', 'fsync = off',
+	"snowflake.scheme = 'tick=1s,timestamp=33,worker=10,sequence=4'");
+$scarce->safe_psql('postgres', 'CREATE TABLE taken (session int, id bigint)');
+@sessions = start_queries(
+	$scarce,
+	map {
+		"SET statement_timeout = '120s'; INSERT INTO taken SELECT $_, id FROM snowflake_nextval(16) id"
+	} (1 .. 10) x 1);
+my $slowest = 0;
+foreach my $i (1 .. 5)
+{
+	$start = time;
+	$scarce->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	$slowest = time - $start if time - $start > $slowest;
+}
+cmp_ok($slowest, '<', 2.5,
+	"a single call waits for the next tick, not longer ($slowest s)");
+is(finish_queries(@sessions), 10, 'the blocks are made');
+is( $scarce->safe_psql(
+		'postgres', q{
+		SELECT count(*), count(DISTINCT id),
+			   -- each session has some of a tick that several of them share
+			   (SELECT max(n) FROM (SELECT count(DISTINCT session) AS n FROM taken GROUP BY id >> 14) t) >= 8
+		FROM taken}),
+	'160|160|t',
+	'and share the ticks');
+
+# A block that is cancelled while it waits leaves its place in the queue.  The
+# next one of the same session has as many IDs as were asked for all the same.
+my ($out, $err);
+$scarce->psql(
+	'postgres', q{
+	SET statement_timeout = '300ms';
+	SELECT count(*) FROM snowflake_nextval(64);
+	RESET statement_timeout;
+	SELECT pg_sleep(1.1);
+	SELECT count(*) FROM snowflake_nextval(3);
+	SELECT count(DISTINCT id) FROM snowflake_nextval(20) id},
+	stdout => \$out,
+	stderr => \$err,
+	on_error_stop => 0);
+like($err, qr/canceling statement due to statement timeout/,
+	'a block is cancelled while it waits');
+is($out, "\n3\n20", 'it leaves nothing to the next');
+$scarce->stop;
 done_testing();
