@@ -242,6 +242,24 @@ LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION uuid_v4() IS
 'random UUID, version 4 of RFC 9562: 122 bits of the server''s strong random source';
 
+CREATE FUNCTION uuid_v7()
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'uuid_v7'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v7() IS
+'UUID that sorts by time, version 7 of RFC 9562, greater than all that this server made before: '
+'milliseconds and sequence of a new snowflake ID, then 74 less the bits of the sequence random; '
+'the errors of snowflake_nextval(), and 22008 from the year 10889 on';
+
+CREATE FUNCTION uuid_timestamp(id uuid)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'uuid_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_timestamp(uuid) IS
+'time of a UUID of version 1, 6 (to the microsecond) or 7 (to the millisecond); NULL for other versions and variants';
+
 --
 -- ObjectIds
 --

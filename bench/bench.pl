@@ -193,6 +193,7 @@ my %ns = per_call(
 	[ 'nextval(), cache 100', q{nextval(''cache_100'')} ],
 	[ 'PL/pgSQL recipe', 'plpgsql_id()', 10 ],
 	[ 'uuid_v4()', 'uuid_v4()' ],
+	[ 'uuid_v7()', 'uuid_v7()' ],
 	[ 'gen_random_uuid()', 'gen_random_uuid()', 4 ],
 	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()', 10 ],
 	[ 'objectid()', 'objectid()' ],
@@ -245,13 +246,18 @@ say_to(sprintf('In a C loop, without the executor: %.1f ns a call, the floor %.1
 say_to('');
 say_to('| | ns per call | against uuid_v4() |');
 say_to('|---|---|---|');
-foreach my $name ('uuid_v4()', 'gen_random_uuid()', 'uuid_generate_v4() (uuid-ossp)')
+foreach my $name ('uuid_v4()', 'uuid_v7()', 'gen_random_uuid()',
+	'uuid_generate_v4() (uuid-ossp)')
 {
 	my @each = @{ $ns{$name} };
 	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.1f |',
 			$name, median(@each), least(@each), most(@each),
 			median(@each) / median(@{ $ns{'uuid_v4()'} })));
 }
+say_to('');
+say_to(sprintf('`uuid_v7()`, with a 20-bit sequence as above, takes %.2f times what `snowflake_nextval()` and `uuid_v4()` take together.',
+		median(@{ $ns{'uuid_v7()'} }) /
+		  (median(@{ $ns{$ours} }) + median(@{ $ns{'uuid_v4()'} }))));
 
 say_to('');
 say_to('| | ns per call | of gen_random_uuid() |');
@@ -433,7 +439,8 @@ my @tables = (
 	[ 'bigserial', 'bigserial PRIMARY KEY', 'DEFAULT' ],
 	[ 'snowflake_nextval()', 'bigint PRIMARY KEY DEFAULT snowflake_nextval()', 'DEFAULT' ],
 	[ 'gen_random_uuid()', 'uuid PRIMARY KEY DEFAULT gen_random_uuid()', 'DEFAULT' ],
-	[ 'uuid_v4()', 'uuid PRIMARY KEY DEFAULT uuid_v4()', 'DEFAULT' ]);
+	[ 'uuid_v4()', 'uuid PRIMARY KEY DEFAULT uuid_v4()', 'DEFAULT' ],
+	[ 'uuid_v7()', 'uuid PRIMARY KEY DEFAULT uuid_v7()', 'DEFAULT' ]);
 my (%ms, %wal, %index, %tps);
 foreach my $round (0 .. $insert_rounds)
 {

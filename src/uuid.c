@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * uuid.c
- *	  Random UUIDs, version 4 of RFC 9562.
+ *	  UUIDs of RFC 9562: random ones (version 4), those that sort by time
+ *	  (version 7), and the time that is in one.
  *
  * Most of the cost of a random UUID is that of asking for random bytes: a
  * system call or a run of OpenSSL's generator, for 16 bytes as for 4096.  So
@@ -9,6 +10,15 @@
  * used once, and wiped as it is used, so that no memory tells a UUID that was
  * handed out before.  A process that was forked off one with a pool fills its
  * own.
+ *
+ * A UUID of version 7 has 48 bits of Unix milliseconds and 74 that the maker
+ * may choose.  Here it is made of a snowflake ID: the start of the ID's tick,
+ * and in the bits that follow its sequence.  A tick has at least a
+ * millisecond, so of two ticks the later one has more of them, and as the IDs
+ * of a server strictly rise, over all backends and through all that may
+ * happen, so do these UUIDs.  (That is the fixed-length counter of RFC 9562,
+ * section 6.2.)  The bits that are left are random.  The worker ID is not in
+ * it: the random bits tell UUIDs of different servers apart.
  *
  * src/uuid.c
  *
@@ -18,23 +28,42 @@
 
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-/* A multiple of UUID_LEN. */
+#include "generator.h"
+#include "scheme.h"
+
 #define POOL_SIZE	4096
+
+/* Widths of version 7. */
+#define MS_BITS		48
+#define A_BITS		12			/* rand_a, below the version */
+#define B_BITS		62			/* rand_b, below the variant */
+
+/* Both in their places, in the upper and the lower half of a UUID. */
+#define VERSION_7	UINT64CONST(0x7000)
+#define VARIANT		UINT64CONST(0x8000000000000000)
+
+/* Versions 1 and 6 count from the Gregorian calendar's first day. */
+#define GREGORIAN_EPOCH_JDATE	2299161 /* 1582-10-15 */
 
 static uint8 pool[POOL_SIZE];
 static int	pool_used = POOL_SIZE;
 static int	pool_pid = 0;
 
 PG_FUNCTION_INFO_V1(uuid_v4);
+PG_FUNCTION_INFO_V1(uuid_v7);
+PG_FUNCTION_INFO_V1(uuid_timestamp);
 
-Datum
-uuid_v4(PG_FUNCTION_ARGS)
+/*
+ * Take some bytes from the pool.
+ */
+static void
+take_random(void *bytes, int length)
 {
-	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
-
-	if (pool_used == POOL_SIZE || pool_pid != MyProcPid)
+	if (pool_used > POOL_SIZE - length || pool_pid != MyProcPid)
 	{
 		pool_used = POOL_SIZE;	/* in case of an error */
 		if (!pg_strong_random(pool, POOL_SIZE))
@@ -45,12 +74,122 @@ uuid_v4(PG_FUNCTION_ARGS)
 		pool_pid = MyProcPid;
 	}
 
-	memcpy(uuid->data, &pool[pool_used], UUID_LEN);
-	explicit_bzero(&pool[pool_used], UUID_LEN);
-	pool_used += UUID_LEN;
+	memcpy(bytes, &pool[pool_used], length);
+	explicit_bzero(&pool[pool_used], length);
+	pool_used += length;
+}
 
+/*
+ * The Unix milliseconds in which the tick of an ID starts.
+ *
+ * The generator's ticks begin about 2000, whatever the epoch, so that is never
+ * before 1970.
+ */
+static uint64
+tick_ms(const SnowflakeScheme *scheme, int64 id)
+{
+	int64		tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);
+	int64		tick_us = scheme->tick_us;
+
+	/* In two steps, as a tick may be no whole number of milliseconds. */
+	int64		ms = scheme->epoch_ms + tick * (tick_us / 1000) +
+		tick * (tick_us % 1000) / 1000;
+
+	Assert(ms >= 0);
+	if (unlikely(ms >> MS_BITS != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("time is out of range for UUIDs of version 7"),
+				 errdetail("Their timestamp ends in the year 10889.")));
+	return (uint64) ms;
+}
+
+/*
+ * uuid_v4() returns uuid
+ */
+Datum
+uuid_v4(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	take_random(uuid->data, UUID_LEN);
 	uuid->data[6] = (uuid->data[6] & 0x0f) | 0x40;	/* version 4 */
 	uuid->data[8] = (uuid->data[8] & 0x3f) | 0x80;	/* variant of RFC 9562 */
 
 	PG_RETURN_UUID_P(uuid);
+}
+
+/*
+ * uuid_v7() returns uuid
+ */
+Datum
+uuid_v7(PG_FUNCTION_ARGS)
+{
+	const SnowflakeScheme *scheme = snowflake_server_scheme();
+	int64		id = snowflake_generate();
+	uint64		ms = tick_ms(scheme, id);
+	uint64		sequence = snowflake_field_get(scheme, SNOWFLAKE_SEQUENCE, id);
+	int			width = scheme->width[SNOWFLAKE_SEQUENCE];
+	int			in_a = Min(width, A_BITS);
+	int			in_b = width - in_a;
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+	uint16		random_a;
+	uint64		random_b;
+	uint64		half;
+
+	take_random(&uuid->data[6], UUID_LEN - 6);
+	memcpy(&random_a, &uuid->data[6], sizeof(random_a));
+	memcpy(&random_b, &uuid->data[8], sizeof(random_b));
+
+	half = ms << (64 - MS_BITS) | VERSION_7 |
+		sequence >> in_b << (A_BITS - in_a) |
+		(random_a & ((1 << (A_BITS - in_a)) - 1));
+	half = pg_hton64(half);
+	memcpy(uuid->data, &half, sizeof(half));
+
+	half = VARIANT |
+		(sequence & ((UINT64CONST(1) << in_b) - 1)) << (B_BITS - in_b) |
+		(random_b & ((UINT64CONST(1) << (B_BITS - in_b)) - 1));
+	half = pg_hton64(half);
+	memcpy(&uuid->data[sizeof(half)], &half, sizeof(half));
+
+	PG_RETURN_UUID_P(uuid);
+}
+
+/*
+ * uuid_timestamp(uuid) returns timestamptz
+ *
+ * Versions 1 and 6 have the same 60 bits, in steps of 100 ns, in another order.
+ */
+Datum
+uuid_timestamp(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *uuid = PG_GETARG_UUID_P(0);
+	uint64		half;
+	uint64		steps;
+
+	/* Other variants have no such versions. */
+	if ((uuid->data[8] & 0xc0) != 0x80)
+		PG_RETURN_NULL();
+
+	memcpy(&half, uuid->data, sizeof(half));
+	half = pg_ntoh64(half);
+	switch (uuid->data[6] >> 4)
+	{
+		case 1:
+			steps = (half & 0xfff) << 48 | (half & 0xffff0000) << 16 | half >> 32;
+			break;
+		case 6:
+			steps = half >> 16 << 12 | (half & 0xfff);
+			break;
+		case 7:
+			PG_RETURN_TIMESTAMPTZ((int64) (half >> (64 - MS_BITS)) * 1000 -
+								  (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) *
+								  USECS_PER_DAY);
+		default:
+			PG_RETURN_NULL();
+	}
+	PG_RETURN_TIMESTAMPTZ((int64) (steps / 10) -
+						  (POSTGRES_EPOCH_JDATE - GREGORIAN_EPOCH_JDATE) *
+						  USECS_PER_DAY);
 }

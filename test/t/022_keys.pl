@@ -42,6 +42,10 @@ sub run_block
 
 my $first = new_server('first', "timezone = 'UTC'");
 
+my @uuids = blocks('UUIDs that sort by time');
+is(scalar(@uuids), 2, 'two examples of UUIDs');
+run_block($first, $_) foreach @uuids;
+
 my @objectids = blocks('ObjectIds');
 is(scalar(@objectids), 1, 'an example of ObjectIds');
 like(
