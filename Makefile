@@ -15,6 +15,7 @@ EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)snowfla
 
 MODULE_big = snowflake
 OBJS = \
+	src/api.o \
 	src/clock.o \
 	src/convert.o \
 	src/daily.o \
@@ -42,6 +43,7 @@ PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
 
 EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
+HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
 REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_keys convert_security stat

@@ -188,6 +188,16 @@ build_strictly()
 	make -s COPT="$warnings"
 }
 
+# After build_for_tests: build and install the extension that uses the C
+# interface, by the header as it was installed.
+install_example()
+(
+	cd test/api
+	make -s COPT="$warnings" \
+		PG_CPPFLAGS="-I$top/tmp_check/install$("$PG_CONFIG" --includedir-server)"
+	private_install "$top/tmp_check/install"
+)
+
 # In the copy: build, install that privately, and set the environment that the
 # tests expect.
 build_for_tests()

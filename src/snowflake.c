@@ -454,6 +454,8 @@ startup_shmem(void)
 void
 _PG_init(void)
 {
+	snowflake_publish_api();
+
 	/*
 	 * Loaded by a session, the module has no shared memory and so no
 	 * generator; what needs none works all the same.

@@ -15,6 +15,9 @@ extern char *snowflake_scheme;
 extern int	snowflake_datacenter_id;
 extern int	snowflake_worker_id;	/* -1: never set, IDs are made with 0 */
 
+/* api.c */
+extern void snowflake_publish_api(void);
+
 /* startup.c */
 extern void snowflake_register_startup(void);
 

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * api.c
+ *	  The interface for the C code of other extensions.
+ *
+ * snowflake_api.h has what they see, and the rule by which it may change.
+ *
+ * src/api.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/timestamp.h"
+
+#include "functions.h"
+#include "generator.h"
+#include "snowflake.h"
+#include "snowflake_api.h"
+#include "state.h"
+
+static int
+make_block(int wanted, int64 *first, int64 *step)
+{
+	if (wanted < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("count of snowflake IDs must be at least 1")));
+	return snowflake_generate_block(wanted, first, step);
+}
+
+static SnowflakeApiField
+get_field(const SnowflakeScheme *scheme, SnowflakeField field)
+{
+	SnowflakeApiField result;
+
+	result.width = scheme->width[field];
+	result.shift = scheme->shift[field];
+	return result;
+}
+
+static const SnowflakeApiScheme *
+get_scheme(void)
+{
+	static SnowflakeApiScheme result;
+	const SnowflakeScheme *scheme = snowflake_server_scheme();
+
+	result.text = snowflake_scheme;
+	result.epoch = snowflake_layout.epoch;
+	result.tick_us = scheme->tick_us;
+	result.timestamp = get_field(scheme, SNOWFLAKE_TIMESTAMP);
+	result.datacenter = get_field(scheme, SNOWFLAKE_DATACENTER);
+	result.worker = get_field(scheme, SNOWFLAKE_WORKER);
+	result.sequence = get_field(scheme, SNOWFLAKE_SEQUENCE);
+	return &result;
+}
+
+/*
+ * The timestamp is that of the SQL function, and so are the errors.
+ */
+static void
+take_apart(int64 id, SnowflakeApiParts *parts)
+{
+	const SnowflakeScheme *scheme = snowflake_server_scheme();
+
+	parts->timestamp =
+		DatumGetTimestampTz(DirectFunctionCall1(snowflake_timestamp,
+												Int64GetDatum(id)));
+	parts->tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);
+	parts->datacenter_id =
+		(int) snowflake_field_get(scheme, SNOWFLAKE_DATACENTER, id);
+	parts->worker_id = (int) snowflake_field_get(scheme, SNOWFLAKE_WORKER, id);
+	parts->sequence = snowflake_field_get(scheme, SNOWFLAKE_SEQUENCE, id);
+}
+
+static const SnowflakeApi server_api = {
+	.version = SNOWFLAKE_API_VERSION,
+	.make_id = snowflake_generate,
+	.make_block = make_block,
+	.get_scheme = get_scheme,
+	.take_apart = take_apart
+};
+
+/*
+ * Let other extensions find the interface.
+ */
+void
+snowflake_publish_api(void)
+{
+	*find_rendezvous_variable(SNOWFLAKE_API_VARIABLE) = unconstify(SnowflakeApi *, &server_api);
+}

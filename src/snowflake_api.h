@@ -1,0 +1,119 @@
+/*-------------------------------------------------------------------------
+ *
+ * snowflake_api.h
+ *	  Snowflake IDs for the C code of other extensions.
+ *
+ * It is found by a rendezvous variable, so that an extension can be built,
+ * installed and loaded without snowflake, and before or after it:
+ *
+ *		#include "extension/snowflake/snowflake_api.h"
+ *
+ *		int64		id = snowflake_get_api(1)->make_id();
+ *
+ * This file needs nothing else of snowflake.  docs/api.md tells more.
+ *
+ * src/snowflake_api.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_API_H
+#define SNOWFLAKE_API_H
+
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+
+/*
+ * The version of what is declared here.  A later one adds members at the end
+ * of SnowflakeApi and SnowflakeApiScheme, and changes none: who needs version
+ * n can use every version from n on.
+ */
+#define SNOWFLAKE_API_VERSION	1
+
+/* The rendezvous variable that points to the server's SnowflakeApi. */
+#define SNOWFLAKE_API_VARIABLE	"snowflake_api"
+
+/* Where the bits of a field are in an ID; width 0: it has none. */
+typedef struct SnowflakeApiField
+{
+	int			width;
+	int			shift;			/* bits below it */
+} SnowflakeApiField;
+
+/* What the IDs of this server are made of. */
+typedef struct SnowflakeApiScheme
+{
+	const char *text;			/* as it is in snowflake.scheme */
+	TimestampTz epoch;			/* start of tick 0 */
+	int64		tick_us;		/* length of a tick, in microseconds */
+	SnowflakeApiField timestamp;
+	SnowflakeApiField datacenter;
+	SnowflakeApiField worker;
+	SnowflakeApiField sequence;
+} SnowflakeApiScheme;
+
+/* The parts of an ID; 0 where the scheme has no such field. */
+typedef struct SnowflakeApiParts
+{
+	TimestampTz timestamp;		/* start of its tick */
+	int64		tick;			/* value of the timestamp field */
+	int			datacenter_id;
+	int			worker_id;
+	int64		sequence;
+} SnowflakeApiParts;
+
+/*
+ * All functions may raise an error.  Those that make IDs may also wait, with
+ * interrupts enabled, and write and flush WAL: call them without locks, and
+ * not in a critical section.
+ */
+typedef struct SnowflakeApi
+{
+	int			version;		/* SNOWFLAKE_API_VERSION of the server */
+
+	/* A new ID, as snowflake_nextval() returns it. */
+	int64		(*make_id) (void);
+
+	/*
+	 * New IDs: as many as are wanted, which is at least 1, or fewer, but at
+	 * least 1.  Returns how many.  The first is *first, and each is *step
+	 * more than the one before.
+	 */
+	int			(*make_block) (int wanted, int64 *first, int64 *step);
+
+	/* The server's scheme, which never changes while it runs. */
+	const SnowflakeApiScheme *(*get_scheme) (void);
+
+	/* The parts of an ID by the server's scheme. */
+	void		(*take_apart) (int64 id, SnowflakeApiParts *parts);
+} SnowflakeApi;
+
+/*
+ * Get the interface, of this version at least; fail if there is none.  version
+ * is the one that brought the latest member that the caller uses.
+ *
+ * Call it when IDs are needed, not in _PG_init(): snowflake may be loaded
+ * later.
+ */
+static inline const SnowflakeApi *
+snowflake_get_api(int version)
+{
+	static const SnowflakeApi *api = NULL;
+
+	if (unlikely(api == NULL))
+		api = (const SnowflakeApi *) *find_rendezvous_variable(SNOWFLAKE_API_VARIABLE);
+	if (unlikely(api == NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("snowflake is not loaded"),
+				 errhint("Install the extension snowflake, append it to shared_preload_libraries in postgresql.conf, and restart the server.")));
+	if (unlikely(api->version < version))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the loaded version of snowflake is too old"),
+				 errdetail("Its C interface has version %d, and version %d is needed.",
+						   api->version, version),
+				 errhint("Upgrade the extension snowflake, and restart the server.")));
+	return api;
+}
+
+#endif							/* SNOWFLAKE_API_H */
