@@ -9,8 +9,8 @@
  * the other: time passes, the wall clock is set, IDs are asked for, settings
  * change, the server is started again.  The server is a model that follows the
  * plans as generator.c and reserve.c do.  How far the IDs are ahead of the wall
- * clock at the pace of the steady one, the model's lead(), is what the rules
- * of word.c come to: time alone never changes it.
+ * clock at the pace of the steady one, the model's paced_lead(), is what the
+ * rules of word.c come to: time alone never changes it.
  *
  * test/fuzz/word_fuzz.c
  *
@@ -116,7 +116,7 @@ take_scheme(Input *input, SnowflakeScheme *scheme)
  * How far IDs at the pace of the steady clock are ahead of the wall clock.
  */
 static int64
-lead(const Server *server)
+paced_lead(const Server *server)
 {
 	const SnowflakeMoment *now = &server->now;
 
@@ -194,13 +194,13 @@ static void
 restart(Server *server)
 {
 	bool		ran = entered(server);
-	int64		before = ran ? lead(server) : 0;
+	int64		before = ran ? paced_lead(server) : 0;
 
 	server->now.word = empty_word(&server->layout);
 	server->now.last_checkpoint = server->checkpoint;
 	recover(server);
 	if (ran)
-		must(lead(server) <= Max(before, server->rules.max_lead));
+		must(paced_lead(server) <= Max(before, server->rules.max_lead));
 }
 
 /*
@@ -249,7 +249,7 @@ check_start(const Server *server)
 static bool
 leapt(const Server *server)
 {
-	return entered(server) && -lead(server) > server->rules.max_forward;
+	return entered(server) && -paced_lead(server) > server->rules.max_forward;
 }
 
 /*
@@ -295,7 +295,7 @@ move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 	SnowflakeMoment *now = &server->now;
 	int64		tick = word_tick(layout, now->word);
 	int64		tick_ahead = tick_lead(layout, step->next, now->wall);
-	int64		before = lead(server);
+	int64		before = paced_lead(server);
 	bool		ran = entered(server);
 	bool		clock_leapt = leapt(server);
 	uint64		count;
@@ -324,11 +324,11 @@ move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 	/* A lead over the wall clock is allowed, or it was there before. */
 	must(tick_ahead <= server->rules.max_lead ||
 		 (!server->rules.wait && tick_ahead <= before));
-	must(lead(server) <= Max(before, server->rules.max_lead));
+	must(paced_lead(server) <= Max(before, server->rules.max_lead));
 	/* It melts if few IDs are needed. */
-	must(lead(server) - tick_ahead <= layout->tick_us);
+	must(paced_lead(server) - tick_ahead <= layout->tick_us);
 	/* A clock that leapt ahead does not take the IDs along. */
-	must(!clock_leapt || lead(server) <= before);
+	must(!clock_leapt || paced_lead(server) <= before);
 	return count;
 }
 
@@ -381,6 +381,8 @@ check_failure(const Server *server, const SnowflakeStep *step)
 		case SNOWFLAKE_MARK_AHEAD:
 			must(!entered(server) && now->has_mark);
 			must(first - now->wall > server->rules.max_forward);
+			must(first - now->last_checkpoint > server->rules.max_forward);
+			must(now->wall >= now->created);
 			break;
 		default:
 			must(step->plan == SNOWFLAKE_USED_UP);
