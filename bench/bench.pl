@@ -376,7 +376,7 @@ foreach my $name (sort { $a eq 'alone' ? -1 : $b eq 'alone' ? 1 : $a cmp $b } ke
 			) x 32);
 		sleep 1;
 	}
-	my $log = $node->basedir . '/single';
+	my $log = $node->basedir . '/pgbench_log';
 	unlink glob("$log.*");
 	my $stat = 'SELECT ids, extract(epoch FROM clock_timestamp()) FROM snowflake_stat';
 	my ($ids, $at) = split /\|/, $node->safe_psql('postgres', $stat);
