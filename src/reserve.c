@@ -364,6 +364,7 @@ snowflake_begin_reserving(void)
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz mark_time;
 	uint64		mark;
+	bool		recovered = false;
 
 	while (!get_reserve_lock(true))
 		CHECK_FOR_INTERRUPTS();
@@ -377,9 +378,15 @@ snowflake_begin_reserving(void)
 	}
 	(void) snowflake_mark_raise(mark);
 	if (pg_atomic_read_u64(&snowflake_state->reserved) == 0)
+	{
 		mark = recover_mark(false);
+		recovered = true;
+	}
 	release_reserve_lock();
-	log_start(mark);
+
+	/* Otherwise a call was first, and has told it. */
+	if (recovered)
+		log_start(mark);
 }
 
 /*

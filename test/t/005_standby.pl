@@ -47,13 +47,36 @@ is( $standby->safe_psql(
 	't|t|0',
 	'but it shows the mark that it has');
 
+# Calls that come while the server is promoted are before its startup worker.
+my $log_start = -s $standby->logfile;
+my @sessions = start_queries(
+	$standby, (
+		q{
+	DO $$
+	BEGIN
+		LOOP
+			BEGIN
+				PERFORM snowflake_nextval();
+				EXIT;
+			EXCEPTION WHEN read_only_sql_transaction THEN
+			END;
+		END LOOP;
+	END $$}) x 2);
+$standby->poll_query_until('postgres',
+	q{SELECT count(*) = 2 FROM pg_stat_activity WHERE query ~ '^\s*DO'})
+  or die 'no session began';
 $standby->promote;
+is(finish_queries(@sessions), 2, 'promoted, it makes IDs at once');
+$standby->wait_for_log(qr/snowflake.worker_id is not set/, $log_start);
 is( $standby->safe_psql(
 		'postgres',
 		'SELECT snowflake_nextval() > max(id) FROM t'),
 	't',
-	'promoted, it makes IDs that are greater');
+	'and they are greater');
 
+my $log = slurp_file($standby->logfile, $log_start);
+my @starts = $log =~ /snowflake IDs go on above the mark/g;
+is(scalar(@starts), 1, 'the log tells once that IDs go on');
 $standby->stop;
 
 # A standby that has no place for the mark says so when it starts, not only when
