@@ -37,13 +37,14 @@
 bool
 snowflake_synchronous_standbys(void)
 {
-	static int	version = 0;
+	static long version = 0;
 	uint8		status;
 
 	if (max_wal_senders == 0)
 		return false;
 	if (version == 0)
-		version = atoi(GetConfigOption("server_version_num", false, false));
+		version = strtol(GetConfigOption("server_version_num", false, false),
+						 NULL, 10);
 
 	status = *(volatile uint8 *) &snowflake_standbys_byte;
 	if (version < 150013 ||

@@ -92,8 +92,8 @@ typedef struct Generator
 	pg_atomic_uint64 write_us;
 
 	/*
-	 * A lead over the clock, in us, that needs no further WARNING; and has one
-	 * been given of a clock that is not followed?
+	 * A lead over the clock, in us, that needs no further WARNING; and has
+	 * one been given of a clock that is not followed?
 	 */
 	pg_atomic_uint64 known_lead;
 	pg_atomic_uint32 not_followed;

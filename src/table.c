@@ -32,7 +32,7 @@
 /*
  * The qualified name of a relation.
  */
-char *
+char	   *
 snowflake_relation_name(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
