@@ -196,6 +196,11 @@ my %ns = per_call(
 	[ 'uuid_v7()', 'uuid_v7()' ],
 	[ 'gen_random_uuid()', 'gen_random_uuid()', 4 ],
 	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()', 10 ],
+	[ 'snowflake_encode()', q{snowflake_encode(n)} ],
+	[
+		'snowflake_encode() and snowflake_decode()',
+		q{snowflake_decode(snowflake_encode(n))}
+	],
 	[ 'objectid()', 'objectid()' ],
 	[ 'daily_nextval()', q{daily_nextval(''daily'', 9)} ],
 	[ 'hashids_encode()', q{hashids_encode(n, ''this is my salt'')} ],
@@ -262,8 +267,10 @@ say_to(sprintf('`uuid_v7()`, with a 20-bit sequence as above, takes %.2f times w
 say_to('');
 say_to('| | ns per call | of gen_random_uuid() |');
 say_to('|---|---|---|');
-foreach my $name ('objectid()', 'daily_nextval()', 'hashids_encode()',
-	'hashids_encode() and hashids_decode()')
+foreach my $name (
+	'objectid()', 'daily_nextval()', 'hashids_encode()',
+	'hashids_encode() and hashids_decode()', 'snowflake_encode()',
+	'snowflake_encode() and snowflake_decode()')
 {
 	my @each = @{ $ns{$name} };
 	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.3f |',

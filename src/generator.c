@@ -371,7 +371,7 @@ note_lead(int64 tick, TimestampTz now)
 			 errdetail("The last ID's timestamp is %s and the clock reads %s.",
 					   pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, tick))),
 					   pstrdup(timestamptz_to_str(now))),
-			 errhint("IDs go on at the pace of a clock until the server's clock has caught up. Check that it is right.")));
+			 errhint("IDs go on at the pace of a clock until the server's clock has caught up. Check the server's clock, and after a failover that of the former primary.")));
 }
 
 /*
@@ -400,7 +400,7 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("clock leapt ahead by " INT64_FORMAT " ms",
 						step->leap / 1000),
-				 errdetail("The clock reads %s, and would read %s by the time that has passed since the last tick of snowflake IDs.",
+				 errdetail("The clock reads %s, and would read %s by the last snowflake ID and the time that has passed since.",
 						   wall, timestamptz_to_str(expected)),
 				 errhint("Snowflake IDs follow it. Check that the clock is right.")));
 	else
@@ -408,7 +408,7 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("clock leapt ahead by " INT64_FORMAT " ms, which snowflake IDs do not follow",
 						step->leap / 1000),
-				 errdetail("The clock reads %s, and would read %s by the time that has passed since the last tick of snowflake IDs; snowflake.max_clock_forward is %d s.",
+				 errdetail("The clock reads %s, and would read %s by the last snowflake ID and the time that has passed since; snowflake.max_clock_forward is %d s.",
 						   wall, timestamptz_to_str(expected),
 						   snowflake_max_clock_forward),
 				 errhint("Set the server's clock right. If it is right, call snowflake_accept_clock().")));
@@ -500,23 +500,33 @@ fail_plan(SnowflakePlan plan, const SnowflakeMoment *moment)
 }
 
 /*
- * Wait for the next tick, as the sequence of the word's tick is used up.
+ * Wait in the queue for the next tick.  The sequence of the word's tick is used
+ * up; or right after the start, the clock is behind what was reserved before.
  */
 static void
-wait_for_sequence(const SnowflakeMoment *moment, const SnowflakeStep *step,
-				  int wanted, Wait *wait)
+wait_for_tick(const SnowflakeMoment *moment, const SnowflakeStep *step,
+			  int wanted, Wait *wait)
 {
-	static uint32 wait_event = 0;
+	static uint32 sequence_event = 0;
+	static uint32 clock_event = 0;
+	Generator  *state = snowflake_state;
 
 	if (!wait->queued)
 		wait->queued = join_queue(word_tick(&snowflake_layout, moment->word),
 								  wanted);
 	if (!wait->queued)
 		return;
-	if (wait_event == 0)
-		wait_event = snowflake_wait_event("SnowflakeSequence");
-	snowflake_nap(step->wait, wait_event, &snowflake_state->sequence_waits,
-				  &wait->naps);
+	if (sequence_event == 0)
+	{
+		sequence_event = snowflake_wait_event("SnowflakeSequence");
+		clock_event = snowflake_wait_event("SnowflakeClock");
+	}
+	if (word_tick(&snowflake_layout, moment->word) < moment->first_tick)
+		snowflake_nap(step->wait, clock_event, &state->clock_waits,
+					  &wait->naps);
+	else
+		snowflake_nap(step->wait, sequence_event, &state->sequence_waits,
+					  &wait->naps);
 }
 
 /*
@@ -585,7 +595,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 			snowflake_reserve(true, &wait->reserve_naps);
 			return 0;
 		case SNOWFLAKE_WAIT_SEQUENCE:
-			wait_for_sequence(&moment, &step, wanted, wait);
+			wait_for_tick(&moment, &step, wanted, wait);
 			return 0;
 		case SNOWFLAKE_WAIT_CLOCK:
 			wait_for_clock(&moment, &step, wait);

@@ -27,8 +27,9 @@
  * waits for it at all.
  *
  * How much is reserved: reserve_time, or more where that would not last as
- * long.  First, the last write may have taken longer; what is reserved would be
- * over before it counts.  Second, under snowflake.max_lead ticks may be used
+ * long.  First, writes may take longer than that; what is reserved would be over
+ * before it counts.  That is so if the last two did; one stall is no reason to
+ * run far ahead.  Second, under snowflake.max_lead ticks may be used
  * up faster than time passes; a flush for each few of them would be too many.
  *
  * In the beginning nothing is reserved.  The first caller after the start of
@@ -219,7 +220,8 @@ reserve_end(const SnowflakeMoment *moment, int64 next)
 {
 	Generator  *state = snowflake_state;
 	int64		ticks = snowflake_reserve_ticks();
-	int64		write_us = 2 * (int64) pg_atomic_read_u64(&state->write_us);
+	int64		write_us = 2 * Min((int64) pg_atomic_read_u64(&state->write_us),
+								   state->previous_write_us);
 	int64		writes =
 		Min(write_us, SNOWFLAKE_MAX_RESERVE_US) / snowflake_layout.tick_us + 1;
 	int64		end = next + Max(ticks, writes);
@@ -265,6 +267,7 @@ raise_mark(void)
 	lsn = snowflake_mark_raise(tick_mark(end));
 	state->written_at = moment.steady;
 	state->written_next = step.next;
+	state->previous_write_us = (int64) pg_atomic_read_u64(&state->write_us);
 	pg_atomic_write_u64(&state->write_us,
 						snowflake_steady_clock() - moment.steady);
 	pg_atomic_fetch_add_u64(&state->reserves, 1);
@@ -284,6 +287,7 @@ wait_for_standbys(XLogRecPtr lsn, int *naps)
 {
 	static uint32 wait_event = 0;
 	int64		start = snowflake_steady_clock();
+	int64		waited;
 	int64		us = 500;
 
 	if (wait_event == 0)
@@ -293,8 +297,9 @@ wait_for_standbys(XLogRecPtr lsn, int *naps)
 		snowflake_nap(us, wait_event, &snowflake_state->reserve_waits, naps);
 		us += us / 4;
 	}
-	pg_atomic_write_u64(&snowflake_state->write_us,
-						snowflake_steady_clock() - start);
+	waited = snowflake_steady_clock() - start;
+	if (waited > (int64) pg_atomic_read_u64(&snowflake_state->write_us))
+		pg_atomic_write_u64(&snowflake_state->write_us, waited);
 }
 
 static void

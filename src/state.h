@@ -88,7 +88,9 @@ typedef struct Generator
 	int64		written_at;		/* steady time, or 0 */
 	int64		written_next;	/* the first tick that it was for */
 
-	/* How long the last write, or the last wait for its standbys, took. */
+	int64		previous_write_us;	/* write_us of the one before */
+
+	/* How long the last write took, with the wait for its standbys. */
 	pg_atomic_uint64 write_us;
 
 	/*

@@ -59,7 +59,7 @@ $node->wait_for_log(qr/WARNING:  clock leapt ahead by (359|360)\d{4} ms/,
 	$offset);
 like(
 	slurp_file($node->logfile, $offset),
-	qr/DETAIL:  The clock reads \d{4}-.*, and would read \d{4}-.* by the time that has passed/,
+	qr/DETAIL:  The clock reads \d{4}-.*, and would read \d{4}-.* by the last snowflake ID/,
 	'and logged, with both times');
 usleep(1_500_000);
 my @warnings = slurp_file($node->logfile, $offset) =~ /clock leapt ahead/g;
