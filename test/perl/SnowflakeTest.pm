@@ -29,8 +29,9 @@ our @EXPORT = qw(
   set_clock start_with_clock
   mark_of
   new_ledger note_ids start_clients wait_for_clients finish_clients
+  end_clients client_errors
   stored_ids first_id
-  kill_postmaster kill_backend live verdict failover
+  child_processes kill_postmaster kill_backend live verdict failover
 );
 
 # A server with the extension in database postgres; the rest of the arguments
@@ -179,7 +180,8 @@ sub mark_of
 # The ledger: all IDs that any client received, committed or not.  It is kept
 # in eras, as long as a server runs without a break; each ID of an era has to
 # be greater than all of the eras before, and each that a client received
-# greater than the ones that it received before.
+# greater than the ones that it received before.  A duplicate from another era
+# counts as a fall only, unless the ledger keeps all that it has "seen".
 #
 sub new_ledger
 {
@@ -196,7 +198,7 @@ sub new_ledger
 sub note_ids
 {
 	my ($ledger, @clients) = @_;
-	my %seen;
+	my $seen = $ledger->{seen} // {};
 	my $greatest = $ledger->{last};
 
 	foreach my $ids (@clients)
@@ -205,7 +207,7 @@ sub note_ids
 		foreach my $id (@$ids)
 		{
 			$ledger->{ids}++;
-			$ledger->{duplicates}++ if $seen{$id}++;
+			$ledger->{duplicates}++ if $seen->{$id}++;
 			$ledger->{falls}++ if $id <= $last;
 			$last = $id;
 		}
@@ -215,29 +217,46 @@ sub note_ids
 	return;
 }
 
-# Start clients that ask for IDs, in queries, in rows of table t that are
-# committed and in rows that are not, until they lose their connection.
-sub start_clients
-{
-	my ($node, $n) = @_;
-	my $script = $node->basedir . '/client.sql';
-
-	unless (-e $script)
-	{
-		append_to_file(
-			$script, q{
+# What clients do: "usual" ones ask for IDs one by one and in blocks, in
+# queries, in rows of table t that are committed and in rows that are not.
+# Blocks are small mostly, and sometimes more than a tick has.  "asking" ones
+# commit nothing, so that they wait for no standby to have their rows.  "greedy"
+# ones use up all that they can get, and tell of the least and the greatest only.
+my $asking = q{
 SELECT snowflake_nextval() FROM generate_series(1, 20);
-INSERT INTO t DEFAULT VALUES RETURNING id;
+SELECT snowflake_nextval(40);
 BEGIN;
 INSERT INTO t SELECT FROM generate_series(1, 5) RETURNING id;
 ROLLBACK;
+};
+my $usual = $asking . q{
+INSERT INTO t DEFAULT VALUES RETURNING id;
 INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
-} x 20000);
-	}
+INSERT INTO t SELECT snowflake_nextval(10) RETURNING id;
+};
+my $large = q{
+SELECT snowflake_nextval(5000);
+};
+my $greedy = q{
+SELECT unnest(ARRAY[min(id), max(id)]) FROM snowflake_nextval(100000) id;
+};
+my %queries = (
+	usual => [ $usual x 100 . $large, 200 ],
+	asking => [ $asking x 100 . $large, 200 ],
+	greedy => [ $greedy, 20000 ]);
+
+# Start clients that ask for IDs until they lose their connection.
+sub start_clients
+{
+	my ($node, $n, $kind) = @_;
+	my $script = $node->basedir . '/' . ($kind //= 'usual') . '.sql';
+
+	my ($queries, $times) = @{ $queries{$kind} };
+	append_to_file($script, $queries x $times) unless -e $script;
 
 	# Files, as a pipe that nobody reads would soon stop the clients.
 	return map {
-		my $file = $node->basedir . "/client$_";
+		my $file = $node->basedir . "/$kind$_";
 		unlink "$file.out";
 		my $run = IPC::Run::start(
 			[
@@ -248,7 +267,7 @@ INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
 			'<' => \undef,
 			'>' => "$file.out",
 			'2>' => "$file.err");
-		{ run => $run, file => "$file.out" };
+		{ run => $run, file => "$file.out", errors => "$file.err" };
 	} 1 .. $n;
 }
 
@@ -283,6 +302,25 @@ sub finish_clients
 	return @lists;
 }
 
+# Have a server end the sessions of its clients.
+sub end_clients
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+		SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE application_name = 'client'});
+}
+
+# The errors that clients which have finished got for their queries; to lose the
+# connection is none.
+sub client_errors
+{
+	return
+	  map { slurp_file($_->{errors}) =~ /^.*: ((?:ERROR|PANIC):  .*)$/mg } @_;
+}
+
 # All IDs in table t, in their order.
 sub stored_ids
 {
@@ -292,19 +330,45 @@ sub stored_ids
 		$node->safe_psql('postgres', 'SELECT id FROM t ORDER BY id') ];
 }
 
-# One ID, and a note of how long it took, by the server's clock: what it takes to
-# connect does not count.
+# One ID, and a note of how long it took: what it takes to connect does not
+# count.  In a context of lists also the error that the call got instead, which
+# is fatal otherwise.
 sub first_id
 {
 	my ($ledger, $node) = @_;
-	my ($id, $wait) = split /\|/, $node->safe_psql(
-		'postgres', q{
-		SELECT clock_timestamp() AS start \gset
-		SELECT snowflake_nextval() AS id \gset
-		SELECT :id, extract(epoch FROM clock_timestamp() - :'start')});
+	my ($stdout, $stderr);
 
-	$ledger->{longest_wait} = $wait if $wait > $ledger->{longest_wait};
-	return $id;
+	$node->psql(
+		'postgres', q{
+		\set VERBOSITY verbose
+		\timing on
+		SELECT snowflake_nextval();},
+		stdout => \$stdout,
+		stderr => \$stderr,
+		on_error_stop => 0,
+		timeout => $PostgreSQL::Test::Utils::timeout_default,
+		timed_out => \my $timed_out);
+	$stderr = 'no answer' if $timed_out;
+	my ($id, $ms) = $stdout =~ /^(\d+)\nTime: (\d+\.\d+) ms/;
+	if (defined $id)
+	{
+		$ledger->{longest_wait} = $ms / 1000
+		  if $ms / 1000 > $ledger->{longest_wait};
+		return wantarray ? ($id, '') : $id;
+	}
+	die $stderr unless wantarray;
+	return (undef, $stderr);
+}
+
+# The processes of a server whose command line matches.
+sub child_processes
+{
+	my ($node, $what) = @_;
+	my ($postmaster) =
+	  slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+
+	return grep { slurp_file("/proc/$_/cmdline") =~ $what }
+	  split ' ', qx(ps -o pid= --ppid $postmaster);
 }
 
 # Kill the postmaster with SIGKILL, and wait until its children noticed.  What it
@@ -366,20 +430,35 @@ sub live
 	return;
 }
 
-# A primary dies under load and its standby, whose clock is behind, takes over
-# and dies too.  The ledger has the rows that reached the standby and the IDs
-# that it made.  Returns the primary's IDs, the rows, the standby's mark at its
-# promotion and its first ID.
+# A primary dies under load and its standby takes over and dies too.  Parameters:
+#
+#	back			the standby's clock is behind the real time by so many seconds,
+#	ahead			and the primary's is ahead
+#	conf			lines of configuration of both
+#	greedy			have so many greedy clients besides
+#	synchronous		is the standby synchronous?
+#	cut_off			the primary does not die: it is cut off from its standby and
+#					lives on, with its clients, for as long as this function runs,
+#					which is called with both servers
+#
+# The ledger has the IDs that the standby made and, before them, the rows that
+# reached it.  With a synchronous standby it has all that clients of the primary
+# received instead.  Returns these, the rows, the standby's mark at its
+# promotion, its first ID, how many seconds after the call for promotion that
+# came, the errors that clients got, and whether a primary that was cut off
+# handed out IDs in the end.
 sub failover
 {
-	my ($ledger, $name, $back, $synchronous) = @_;
+	my ($ledger, $name, %params) = @_;
 	my $primary = PostgreSQL::Test::Cluster->new("primary_$name");
 	my %result;
 
 	$primary->init(allows_streaming => 1);
 	$primary->append_conf('postgresql.conf',
-		"shared_preload_libraries = 'snowflake'");
-	$primary->start;
+		join("\n", "shared_preload_libraries = 'snowflake'",
+			@{ $params{conf} // [] }, ''));
+	set_clock($primary, $params{ahead} // 0);
+	start_with_clock($primary);
 	$primary->safe_psql(
 		'postgres', q{
 		CREATE EXTENSION snowflake;
@@ -388,9 +467,9 @@ sub failover
 
 	my $standby = PostgreSQL::Test::Cluster->new("standby_$name");
 	$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-	set_clock($standby, -$back);
+	set_clock($standby, -($params{back} // 0));
 	start_with_clock($standby);
-	if ($synchronous)
+	if ($params{synchronous})
 	{
 		$primary->append_conf('postgresql.conf',
 			"synchronous_standby_names = '*'");
@@ -400,25 +479,84 @@ sub failover
 		  or die 'the standby did not become synchronous';
 	}
 
-	my @clients = start_clients($primary, 8);
+	# Clients that commit will soon wait for a standby that is cut off.
+	my @asking =
+	  start_clients($primary, $params{synchronous} ? 4 : 0, 'asking');
+	my @of_primary = (
+		@asking,
+		start_clients($primary, 8 - @asking),
+		start_clients($primary, $params{greedy} // 0, 'greedy'));
+	wait_for_clients(@of_primary);
 	usleep(500_000 + rand(500_000));
 	$result{while_standby} =
 	  sql_error($standby, 'SELECT snowflake_nextval()');
-	kill_postmaster($primary);
+	my @senders = child_processes($primary, qr/walsender/);
+	if ($params{cut_off})
+	{
+		die 'there is not one walsender' unless @senders == 1;
+		kill 'STOP', @senders;
+	}
+	else
+	{
+		kill_postmaster($primary);
+	}
+	my $start = time;
 	$standby->promote;
-	$result{received} = [ finish_clients(@clients) ];
-
 	$result{stored} = stored_ids($standby);
 	$result{mark} = mark_of($standby);
-	note_ids($ledger, $result{stored});
 	$result{first} = first_id($ledger, $standby);
-	@clients = start_clients($standby, 8);
-	usleep(300_000);
-	$standby->stop('immediate');
-	note_ids($ledger, [ $result{first} ], finish_clients(@clients));
+	$result{outage} = time - $start;
 
-	# For nothing but its shared memory: the start finds and removes it.
-	$primary->start;
+	my @of_standby = (
+		start_clients($standby, 8),
+		start_clients($standby, $params{greedy} // 0, 'greedy'));
+	wait_for_clients(@of_standby);
+	if ($params{cut_off})
+	{
+		$params{cut_off}->($primary, $standby);
+		$result{cut_off_ends} = 0;
+		for (my $i = 0; $i < 20 && !$result{cut_off_ends}; $i++)
+		{
+			my $before = join ' ', map { -s $_->{file} } @asking;
+			usleep(1_000_000);
+			$result{cut_off_ends} =
+			  $before eq join ' ', map { -s $_->{file} } @asking;
+		}
+		end_clients($primary);
+	}
+	else
+	{
+		usleep(300_000);
+	}
+	$result{received} = [ finish_clients(@of_primary) ];
+	$standby->stop('immediate');
+	my @received = finish_clients(@of_standby);
+	$result{errors} = [ client_errors(@of_primary, @of_standby) ];
+
+	if ($params{synchronous})
+	{
+		note_ids($ledger, @{ $result{received} });
+
+		# Some reached the standby, but not the client.
+		my $last = $result{stored}->[-1];
+		$ledger->{last} = $last if $last > $ledger->{last};
+	}
+	else
+	{
+		note_ids($ledger, $result{stored});
+	}
+	note_ids($ledger, [ $result{first} ]);
+	note_ids($ledger, @received);
+
+	if ($params{cut_off})
+	{
+		kill 'CONT', @senders;
+	}
+	else
+	{
+		# For nothing but its shared memory: the start finds and removes it.
+		$primary->start;
+	}
 	$primary->stop('immediate');
 	return %result;
 }

@@ -17,7 +17,10 @@ foreach my $case ([ 0, 0 ], [ 3, 0 ], [ 0, 1 ], [ 3, 1 ])
 	my $what = ($synchronous ? 'synchronous' : 'asynchronous')
 	  . " standby, clock $back s behind";
 	my $ledger = new_ledger();
-	my %result = failover($ledger, "${back}_$synchronous", $back, $synchronous);
+	my %result = failover(
+		$ledger, "${back}_$synchronous",
+		back => $back,
+		synchronous => $synchronous);
 
 	like(
 		$result{while_standby},
@@ -28,6 +31,7 @@ foreach my $case ([ 0, 0 ], [ 3, 0 ], [ 0, 1 ], [ 3, 1 ])
 		"$what: and so did a mark above them");
 	is(verdict($ledger), '0 duplicates, 0 falls',
 		"$what: $ledger->{ids} IDs");
+	is(join("\n", @{ $result{errors} }), '', "$what: and no call failed");
 
 	# What the primary made and the standby did not receive is lost with the
 	# primary's WAL.  A right clock is above that too.

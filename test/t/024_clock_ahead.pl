@@ -73,8 +73,7 @@ usleep(1_500_000);
 $id = $next;
 $next = next_id();
 cmp_ok(abs(days_ahead($next)), '<', 0.01, 'IDs keep the pace of a clock');
-$node->safe_psql('postgres',
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
+end_clients($node);
 my $ledger = new_ledger();
 note_ids($ledger, finish_clients(@clients));
 is(verdict($ledger), '0 duplicates, 0 falls', "$ledger->{ids} IDs under load");

@@ -63,14 +63,7 @@ ok($below, 'the standby has the mark above each ID');
 
 # The standby stops answering.  Nothing is committed, and yet IDs end with
 # what is reserved.
-sub processes
-{
-	my ($node, $what) = @_;
-	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	my @pids = split ' ', qx(ps -o pid= --ppid $postmaster);
-	return grep { slurp_file("/proc/$_/cmdline") =~ /$what/ } @pids;
-}
-my @receivers = processes($standby, 'walreceiver');
+my @receivers = child_processes($standby, qr/walreceiver/);
 is(scalar(@receivers), 1, 'there is a walreceiver');
 kill 'STOP', @receivers;
 foreach my $level ('on', 'local', 'off')
@@ -112,7 +105,7 @@ kill 'CONT', @receivers;
 is(finish_queries($waiter), 1, 'when the standby answers, calls go on');
 
 # The names are cleared while somebody waits, as Patroni does it.
-@receivers = processes($standby, 'walreceiver');
+@receivers = child_processes($standby, qr/walreceiver/);
 kill 'STOP', @receivers;
 usleep(1_200_000);
 ($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
@@ -125,7 +118,7 @@ kill 'CONT', @receivers;
 set_standbys('standby');
 $primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = off');
 $primary->reload;
-@receivers = processes($standby, 'walreceiver');
+@receivers = child_processes($standby, qr/walreceiver/);
 kill 'STOP', @receivers;
 $primary->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.synchronous_mark') = 'off'");
@@ -145,7 +138,7 @@ my $ledger = new_ledger();
 my @old = start_clients($primary, 8);
 wait_for_clients(@old);
 usleep(500_000);
-my @senders = processes($primary, 'walsender');
+my @senders = child_processes($primary, qr/walsender/);
 kill 'STOP', @senders;
 $standby->promote;
 my @new = start_clients($standby, 8);
@@ -154,11 +147,7 @@ usleep(4_000_000);
 my $cut_off = $primary->psql('postgres',
 	"SET statement_timeout = '1s'; SELECT snowflake_nextval()");
 isnt($cut_off, 0, 'the primary that was cut off makes no IDs any more');
-foreach my $node ($primary, $standby)
-{
-	$node->safe_psql('postgres',
-		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
-}
+end_clients($_) foreach ($primary, $standby);
 my %seen;
 my @from_old = map { @$_ } finish_clients(@old);
 my @from_new = map { @$_ } finish_clients(@new);
