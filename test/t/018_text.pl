@@ -66,7 +66,8 @@ foreach my $case (
 		'a wrong character of several bytes');
 }
 
-# The cost
+# The cost: about a twentieth of gen_random_uuid(), by bench/run.  A busy machine
+# measures more; code that works for each call anew what it need not costs more yet.
 $node->safe_psql(
 	'postgres', q{
 	CREATE UNLOGGED TABLE ids AS
@@ -95,7 +96,7 @@ foreach my $case (
 					 ms('SELECT count($argument) FROM ids') AS base
 			  FROM generate_series(1, 5)) r});
 
-	cmp_ok($ratio, '<=', 0.1, "$call costs $ratio of gen_random_uuid()");
+	cmp_ok($ratio, '<=', 0.25, "$call costs $ratio of gen_random_uuid()");
 }
 
 $node->stop;
