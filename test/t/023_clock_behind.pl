@@ -112,8 +112,12 @@ $node->reload;
 $node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_lead') = '1h'");
 my $reserves = $node->safe_psql('postgres', 'SELECT reserves FROM snowflake_stat');
 $start = time;
-$ids = use_all_for(2);
-cmp_ok(lead(), '>', 0.5, "under max_lead $ids IDs in 2 s run ahead by " . lead() . ' s');
+my $tries = 0;
+do
+{
+	use_all_for(2);
+} until lead() > 0.5 || ++$tries == 10;
+cmp_ok(lead(), '>', 0.5, 'under max_lead IDs run ahead, by ' . lead() . ' s');
 $reserves = $node->safe_psql('postgres', 'SELECT reserves FROM snowflake_stat') - $reserves;
 cmp_ok($reserves, '<=', 2 * (time - $start) + 3,
 	"with at most two flushes per reserve_time ($reserves)");

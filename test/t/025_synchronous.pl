@@ -135,13 +135,14 @@ $primary->wait_for_catchup($standby);
 # Split brain: the primary is cut off and lives on under load; the standby is
 # promoted.  Every ID that any client of either received.
 my $ledger = new_ledger();
-my @old = start_clients($primary, 8);
+# Those that commit soon hang in their commit; asking ones commit nothing.
+my @old = (start_clients($primary, 4), start_clients($primary, 4, 'asking'));
 wait_for_clients(@old);
 usleep(500_000);
 my @senders = child_processes($primary, qr/walsender/);
 kill 'STOP', @senders;
 $standby->promote;
-my @new = start_clients($standby, 8);
+my @new = (start_clients($standby, 4), start_clients($standby, 4, 'asking'));
 wait_for_clients(@new);
 usleep(4_000_000);
 my $cut_off = $primary->psql('postgres',
