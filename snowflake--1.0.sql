@@ -10,7 +10,7 @@ LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_nextval() IS
 'new snowflake ID by the server''s scheme (snowflake.scheme), greater than all this server made before; '
-'55000 if the clock is too far behind, 25006 on a standby, 2200H if the timestamp field is used up, 53400 without a place for the mark';
+'55000 if no ID can be made by the clock, 25006 on a standby, 2200H if the timestamp field is used up, 53400 without a place for the mark';
 
 CREATE FUNCTION snowflake_nextval(count integer)
 RETURNS SETOF bigint
@@ -212,7 +212,7 @@ AS 'MODULE_PATHNAME', 'snowflake_stat_1_0'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_stat() IS
-'what the generator of this server is, did and waited for; see the view snowflake_stat';
+'state and counters of the generator of this server; see the view snowflake_stat';
 
 CREATE VIEW snowflake_stat AS
     SELECT * FROM snowflake_stat();
@@ -221,8 +221,9 @@ GRANT SELECT ON snowflake_stat TO PUBLIC;
 
 COMMENT ON VIEW snowflake_stat IS
 'the generator of this server, one row: scheme and IDs, whether the worker ID was set, time of the last ID, the mark, end of the timestamp field, '
-'and counted since stats_reset: IDs made, calls that waited as the sequence was used up or the clock behind, for how many ms, '
-'calls refused as the clock was wrong, the farthest that the clock was behind, writes of the mark';
+'how many ms the last ID (before the first one, and on a standby, the mark) is ahead of the clock, '
+'and counted since stats_reset: IDs made, calls that waited for the next tick, for the clock, or for synchronous standbys, and for how many ms, '
+'calls refused as the clock was wrong, steps of the clock, the farthest that the clock was behind, writes of the mark';
 
 CREATE FUNCTION snowflake_stat_reset()
 RETURNS void
