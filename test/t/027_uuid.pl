@@ -68,7 +68,7 @@ cmp_ok(
 # which rise as the UUIDs do.
 my $ledger = new_ledger();
 append_to_file(
-	$node->basedir . '/client.sql', q{
+	$node->basedir . '/usual.sql', q{
 SELECT first_bits(uuid_v7()) FROM generate_series(1, 20);
 INSERT INTO t DEFAULT VALUES RETURNING first_bits(id);
 BEGIN;
