@@ -70,7 +70,8 @@ like(
 	'parse by the server\'s scheme without preloading');
 foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
 	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
-	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1, force => true)')
+	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1, force => true)',
+	'snowflake_accept_clock()')
 {
 	like(
 		sql_error($node, "SELECT $call"),

@@ -37,6 +37,10 @@ is( $standby->safe_psql(
 	'but it parses');
 
 like(
+	sql_error($standby, 'SELECT snowflake_accept_clock()'),
+	qr/ERROR:  25006: cannot accept the clock during recovery/,
+	'nor is its clock accepted');
+like(
 	sql_error($standby, 'SELECT snowflake_reset(1, force => true)'),
 	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
 	'nor can its mark be set');
