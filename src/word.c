@@ -198,7 +198,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 	{
 		int64		due = moment->entered + layout->tick_us;
 
-		if (moment->steady >= due)
+		if (moment->steady >= due + SNOWFLAKE_READING_ERROR_US)
 		{
 			step->plan = SNOWFLAKE_MOVE;
 			step->entered = Max(due, moment->steady - layout->tick_us);
@@ -206,8 +206,8 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		else
 		{
 			step->plan = SNOWFLAKE_WAIT_SEQUENCE;
-			step->wait = Min(due - moment->steady,
-							 step->lead - max_lead);
+			due += SNOWFLAKE_READING_ERROR_US;
+			step->wait = Min(due - moment->steady, step->lead - max_lead);
 		}
 	}
 }

@@ -21,6 +21,13 @@
  */
 #define SNOWFLAKE_LATE_CLAIM_BITS 18
 
+/*
+ * Both clocks are read in whole microseconds, and not in the same moment.  A
+ * tick that is entered by the steady one is entered so much later, or it could
+ * be ahead of a wall clock that is right.
+ */
+#define SNOWFLAKE_READING_ERROR_US	10
+
 /* What follows from the scheme, for quick use. */
 typedef struct SnowflakeLayout
 {

@@ -344,9 +344,10 @@ wait(Server *server, const SnowflakeStep *step)
 	if (!server->rules.wait)
 	{
 		must(step->plan == SNOWFLAKE_WAIT_SEQUENCE);
-		must(step->wait <= server->layout.tick_us ||
+		must(step->wait <= server->layout.tick_us + SNOWFLAKE_READING_ERROR_US ||
 			 (!entered(server) && step->wait <=
-			  server->reserve_ticks * server->layout.tick_us));
+			  server->reserve_ticks * server->layout.tick_us +
+			  SNOWFLAKE_READING_ERROR_US));
 	}
 	if (!pass(server, step->wait))
 		return false;
