@@ -31,7 +31,7 @@ our @EXPORT = qw(
   new_ledger note_ids start_clients wait_for_clients finish_clients
   end_clients client_errors
   stored_ids first_id
-  child_processes kill_postmaster kill_backend live verdict failover
+  server_process kill_postmaster kill_backend live verdict failover
 );
 
 # A server with the extension in database postgres; the rest of the arguments
@@ -360,15 +360,17 @@ sub first_id
 	return (undef, $stderr);
 }
 
-# The processes of a server whose command line matches.
-sub child_processes
+# The one process of a server that pg_stat_activity has with this backend_type.
+# It may be about to start, so this waits for it.
+sub server_process
 {
-	my ($node, $what) = @_;
-	my ($postmaster) =
-	  slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my ($node, $type) = @_;
+	my $query =
+	  "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'";
 
-	return grep { slurp_file("/proc/$_/cmdline") =~ $what }
-	  split ' ', qx(ps -o pid= --ppid $postmaster);
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($query) p")
+	  or die "there is not one $type";
+	return $node->safe_psql('postgres', $query);
 }
 
 # Kill the postmaster with SIGKILL, and wait until its children noticed.  What it
@@ -490,11 +492,11 @@ sub failover
 	usleep(500_000 + rand(500_000));
 	$result{while_standby} =
 	  sql_error($standby, 'SELECT snowflake_nextval()');
-	my @senders = child_processes($primary, qr/walsender/);
+	my $sender;
 	if ($params{cut_off})
 	{
-		die 'there is not one walsender' unless @senders == 1;
-		kill 'STOP', @senders;
+		$sender = server_process($primary, 'walsender');
+		kill 'STOP', $sender;
 	}
 	else
 	{
@@ -550,7 +552,7 @@ sub failover
 
 	if ($params{cut_off})
 	{
-		kill 'CONT', @senders;
+		kill 'CONT', $sender;
 	}
 	else
 	{

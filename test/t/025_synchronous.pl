@@ -63,9 +63,8 @@ ok($below, 'the standby has the mark above each ID');
 
 # The standby stops answering.  Nothing is committed, and yet IDs end with
 # what is reserved.
-my @receivers = child_processes($standby, qr/walreceiver/);
-is(scalar(@receivers), 1, 'there is a walreceiver');
-kill 'STOP', @receivers;
+my $receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
 foreach my $level ('on', 'local', 'off')
 {
 	my ($waiter) = start_queries($primary,
@@ -101,31 +100,31 @@ isnt($got, 0, 'a wait that was cancelled does not count as done');
 # It answers again.
 my ($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
 usleep(300_000);
-kill 'CONT', @receivers;
+kill 'CONT', $receiver;
 is(finish_queries($waiter), 1, 'when the standby answers, calls go on');
 
 # The names are cleared while somebody waits, as Patroni does it.
-@receivers = child_processes($standby, qr/walreceiver/);
-kill 'STOP', @receivers;
+$receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
 usleep(1_200_000);
 ($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
 usleep(300_000);
 set_standbys('');
 is(finish_queries($waiter), 1, 'without synchronous standbys nobody waits');
-kill 'CONT', @receivers;
+kill 'CONT', $receiver;
 
 # Nor does anybody if the mark need not be synchronous.
 set_standbys('standby');
 $primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = off');
 $primary->reload;
-@receivers = child_processes($standby, qr/walreceiver/);
-kill 'STOP', @receivers;
+$receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
 $primary->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.synchronous_mark') = 'off'");
 is( $primary->psql('postgres',
 		"SET statement_timeout = '20s'; SELECT snowflake_nextval(), pg_sleep(0.1) FROM generate_series(1, 30)"),
 	0, 'with synchronous_mark off IDs go on for three times reserve_time');
-kill 'CONT', @receivers;
+kill 'CONT', $receiver;
 $primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = on');
 $primary->reload;
 $primary->poll_query_until('postgres',
@@ -139,8 +138,8 @@ my $ledger = new_ledger();
 my @old = (start_clients($primary, 4), start_clients($primary, 4, 'asking'));
 wait_for_clients(@old);
 usleep(500_000);
-my @senders = child_processes($primary, qr/walsender/);
-kill 'STOP', @senders;
+my $sender = server_process($primary, 'walsender');
+kill 'STOP', $sender;
 $standby->promote;
 my @new = (start_clients($standby, 4), start_clients($standby, 4, 'asking'));
 wait_for_clients(@new);
@@ -159,7 +158,7 @@ is($again, 0, 'none came twice');
 my ($last_old) = sort { $b <=> $a } @from_old;
 my ($first_new) = sort { $a <=> $b } @from_new;
 cmp_ok($first_new, '>', $last_old, 'all of the new are above all of the old');
-kill 'CONT', @senders;
+kill 'CONT', $sender;
 
 $primary->stop('immediate');
 $standby->stop;
