@@ -356,6 +356,666 @@ COMMENT ON FUNCTION daily_nextval(regclass, integer, text) IS
 '2200H if the day has no number left, 55000 if an option or the value of the sequence does not go with it, 22023 if digits or time_zone is wrong, 22008 outside of years 1000 to 9999, '
 '42501, 25006 on a standby and in a read-only transaction';
 
+--
+-- The registry: worker IDs for servers
+--
+-- A registry is a database of which servers ask for worker IDs.  It grants a
+-- server a range of IDs: those with a worker ID, from the server's next ID on,
+-- up to an end.  Servers make IDs only inside of their ranges, so no two make
+-- the same one if, of each worker ID, no two ranges overlap.  That is what the
+-- functions below see to.  They use clocks to decide how long a range is, and
+-- when to give a worker ID to another server; but that ranges do not overlap
+-- depends on a clock only where the registry has lost grants.
+--
+-- A comment at each clause says what would happen without it: "A, B" are
+-- servers, "W" is a worker ID.
+--
+-- Times travel and are kept as IDs, the first one of a tick.  All functions
+-- begin with snowflake_lock_registry(), and so run one after another for a
+-- scheme.
+--
+CREATE FUNCTION snowflake_read_scheme(
+    scheme text,
+    OUT canonical text,
+    OUT tick interval,
+    OUT last_datacenter_id integer,
+    OUT last_worker_id integer)
+AS 'MODULE_PATHNAME', 'snowflake_read_scheme'
+LANGUAGE C STABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_read_scheme(text) IS
+'a scheme given as text, or the server''s: the text that all texts of this scheme are written as, its tick, the greatest datacenter and worker ID, 0 without such a field; '
+'22023 if the text is no scheme that IDs can be made by';
+
+CREATE TABLE snowflake_registry (
+    scheme text PRIMARY KEY,
+    first_worker_id integer NOT NULL,
+    last_worker_id integer NOT NULL,
+    grant_time interval NOT NULL,
+    reach interval NOT NULL,
+    slices integer NOT NULL,
+    lifted bigint[] NOT NULL,
+    identity text NOT NULL,
+    timeline bigint NOT NULL
+);
+
+REVOKE ALL ON snowflake_registry FROM PUBLIC;
+
+COMMENT ON TABLE snowflake_registry IS
+'settings of the registry, one row for each scheme; see snowflake_create_registry()';
+COMMENT ON COLUMN snowflake_registry.scheme IS
+'the scheme, as snowflake_read_scheme() writes it';
+COMMENT ON COLUMN snowflake_registry.first_worker_id IS
+'first worker ID that is granted';
+COMMENT ON COLUMN snowflake_registry.last_worker_id IS
+'last worker ID that is granted';
+COMMENT ON COLUMN snowflake_registry.grant_time IS
+'how long a server can make IDs without another answer';
+COMMENT ON COLUMN snowflake_registry.reach IS
+'how far a grant may be ahead of the registry''s clock';
+COMMENT ON COLUMN snowflake_registry.slices IS
+'number of slices: worker ID W is in slice W % slices, and is granted while the timeline % slices is the same';
+COMMENT ON COLUMN snowflake_registry.lifted IS
+'for each slice, from 0 on: grants of its worker IDs start at or above this ID, as grants below it may have been lost';
+COMMENT ON COLUMN snowflake_registry.identity IS
+'system identifier, and OIDs of the database and of snowflake_grants, that the grants were made with';
+COMMENT ON COLUMN snowflake_registry.timeline IS
+'timeline that the last grants were made on';
+
+-- A dump has the settings, but no grants: they go on after it was taken.
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry', '');
+
+CREATE TABLE snowflake_grants (
+    scheme text REFERENCES snowflake_registry ON DELETE CASCADE,
+    datacenter_id integer,
+    worker_id integer,
+    granted_from bigint NOT NULL,
+    granted_until bigint NOT NULL,
+    token uuid,
+    server_name text,
+    client_addr inet,
+    renewed_at timestamptz NOT NULL,
+    PRIMARY KEY (scheme, datacenter_id, worker_id),
+    UNIQUE (scheme, datacenter_id, token)
+) WITH (fillfactor = 50);
+
+REVOKE ALL ON snowflake_grants FROM PUBLIC;
+
+COMMENT ON TABLE snowflake_grants IS
+'last grant of each worker ID; see the view snowflake_workers';
+COMMENT ON COLUMN snowflake_grants.scheme IS
+'scheme of the IDs';
+COMMENT ON COLUMN snowflake_grants.datacenter_id IS
+'datacenter ID, 0 if the scheme has none';
+COMMENT ON COLUMN snowflake_grants.worker_id IS
+'worker ID';
+COMMENT ON COLUMN snowflake_grants.granted_from IS
+'first ID of the range';
+COMMENT ON COLUMN snowflake_grants.granted_until IS
+'end of the range: the first ID above it';
+COMMENT ON COLUMN snowflake_grants.token IS
+'secret of the server that holds the worker ID, which it drew for its last call; NULL if none does';
+COMMENT ON COLUMN snowflake_grants.server_name IS
+'name of the server, as it told';
+COMMENT ON COLUMN snowflake_grants.client_addr IS
+'address that it called from; NULL for a Unix-domain socket';
+COMMENT ON COLUMN snowflake_grants.renewed_at IS
+'time of the last change, by the registry''s clock';
+
+CREATE FUNCTION snowflake_lock_registry(
+    INOUT scheme text,
+    next_id bigint,
+    OUT first_worker_id integer,
+    OUT last_worker_id integer,
+    OUT grant_time interval,
+    OUT reach interval,
+    OUT slices integer,
+    OUT slice integer,
+    OUT lifted bigint,
+    OUT clock timestamptz,
+    OUT until bigint,
+    OUT adopted boolean)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r @extschema@.snowflake_registry;
+    now_identity text;
+    now_timeline bigint;
+    lift bigint;
+BEGIN
+    -- Two calls with snapshots of before they had the lock could both find W
+    -- free.
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE EXCEPTION 'cannot use the registry in a transaction with isolation level %',
+            upper(current_setting('transaction_isolation'))
+            USING ERRCODE = 'feature_not_supported';
+    END IF;
+
+    -- The server is told W, the registry crashes before the commit is durable,
+    -- or a synchronous standby without it is promoted, and W is free again.
+    IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+
+    scheme := (@extschema@.snowflake_read_scheme(scheme)).canonical;
+    SELECT * INTO r FROM @extschema@.snowflake_registry s
+    WHERE s.scheme = snowflake_lock_registry.scheme FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'registry has no worker IDs for scheme "%"', scheme
+            USING ERRCODE = 'undefined_object',
+            DETAIL = coalesce((SELECT 'It has worker IDs for: ' || string_agg(format('"%s"', s.scheme), ', ' ORDER BY s.scheme) || '.'
+                               FROM @extschema@.snowflake_registry s),
+                              'It has none for any scheme.'),
+            HINT = 'Servers that share a registry have the same snowflake.scheme. Worker IDs for another one are added in the registry''s database by snowflake_create_registry().';
+    END IF;
+    clock := clock_timestamp();
+
+    -- Is this still the place where the grants were made?  If not, grants may
+    -- be missing.
+    SELECT format('%s/%s/%s', c.system_identifier, d.oid, '@extschema@.snowflake_grants'::regclass::oid),
+           ('x' || lpad(left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), 16, '0'))::bit(64)::bigint
+    INTO now_identity, now_timeline
+    FROM pg_control_system() c, pg_database d WHERE d.datname = current_database();
+    adopted := r.identity <> now_identity OR r.timeline <> now_timeline;
+    IF adopted THEN
+        -- Sequence: W was granted to A, an asynchronous standby that has not
+        -- got the commit is promoted, and W is granted to B.  So W's that may
+        -- have been granted since the last commit that is here are granted no
+        -- more until the ranges that were lost have passed.  They end at most
+        -- "reach" after the clock of then, which may have been ahead of this
+        -- one by as much again.
+        --
+        -- Which W's are these?  After a failover, those of the slices of the
+        -- timelines from the last one that is known to the one before this.  The
+        -- slice of this one is free at once.  The old primary may live on: it
+        -- grants W's of its own slice only.  In a copy of the database, or a
+        -- dump that was restored, all.
+        lift := @extschema@.snowflake_lower_bound(clock + 2 * r.reach, r.scheme);
+        IF r.identity = now_identity AND r.timeline < now_timeline THEN
+            FOR t IN greatest(r.timeline, now_timeline - r.slices) .. now_timeline - 1 LOOP
+                r.lifted[t % r.slices + 1] := greatest(r.lifted[t % r.slices + 1], lift);
+            END LOOP;
+        ELSE
+            r.lifted := ARRAY(SELECT greatest(l, lift) FROM unnest(r.lifted) l);
+        END IF;
+        r.timeline := now_timeline;
+        UPDATE @extschema@.snowflake_registry s
+        SET lifted = r.lifted, identity = now_identity, timeline = now_timeline
+        WHERE s.scheme = r.scheme;
+
+        -- A's range had ended, W was granted to B, that was lost, and A, whose
+        -- token is here again, extends its range.
+        UPDATE @extschema@.snowflake_grants s SET token = NULL
+        WHERE s.scheme = r.scheme AND s.token IS NOT NULL;
+    END IF;
+
+    first_worker_id := r.first_worker_id;
+    last_worker_id := r.last_worker_id;
+    grant_time := r.grant_time;
+    reach := r.reach;
+    slices := r.slices;
+    slice := r.timeline % r.slices;
+    lifted := r.lifted[slice + 1];
+
+    -- How far a server with this next ID can be granted a range.  Without
+    -- "reach", a server with a clock of next year would reserve W until then,
+    -- and a lift would not be enough.
+    IF next_id IS NOT NULL THEN
+        until := @extschema@.snowflake_lower_bound(
+            least(greatest(clock, @extschema@.snowflake_timestamp(next_id, scheme)) + grant_time, clock + reach), scheme);
+        IF @extschema@.snowflake_timestamp(until, scheme) - @extschema@.snowflake_timestamp(next_id, scheme) < grant_time / 10 THEN
+            RAISE EXCEPTION 'snowflake IDs of the server are too far ahead of the registry''s clock'
+                USING ERRCODE = 'object_not_in_prerequisite_state',
+                DETAIL = format('The server''s next ID is of %s, the registry''s clock is at %s, and grants reach %s further.',
+                                @extschema@.snowflake_timestamp(next_id, scheme), clock, reach),
+                HINT = 'Check the clocks of both.';
+        END IF;
+    END IF;
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_lock_registry(text, bigint) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_lock_registry(text, bigint) IS
+'internal to the registry: lock the settings of a scheme, see whether grants may have been lost, and return the settings with what follows from them; '
+'42704 if the registry does not have the scheme, 55000 if the next ID is too far ahead of the clock, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_get_grant(
+    scheme text,
+    datacenter_id integer,
+    wanted_worker_id integer,
+    next_id bigint,
+    tokens uuid[],
+    new_token uuid,
+    server_name text,
+    OUT worker_id integer,
+    OUT until bigint,
+    OUT grant_time_ms bigint)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r record;
+    g @extschema@.snowflake_grants;
+    first_of_slice integer;
+    clock_id bigint;
+    limit_id bigint;
+    free_from bigint;
+    last_datacenter_id integer := (@extschema@.snowflake_read_scheme(scheme)).last_datacenter_id;
+BEGIN
+    IF num_nulls(scheme, datacenter_id, next_id, tokens, new_token) > 0 THEN
+        RAISE EXCEPTION 'scheme, datacenter_id, next_id, tokens and new_token must not be null'
+            USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    IF datacenter_id NOT BETWEEN 0 AND last_datacenter_id THEN
+        RAISE EXCEPTION 'datacenter ID % is out of range', datacenter_id
+            USING ERRCODE = 'numeric_value_out_of_range',
+            DETAIL = format('The scheme has datacenter IDs from 0 to %s.', last_datacenter_id);
+    END IF;
+
+    r := @extschema@.snowflake_lock_registry(scheme, next_id);
+    clock_id := @extschema@.snowflake_lower_bound(r.clock, r.scheme);
+    limit_id := least(clock_id, next_id);
+
+    -- A holds one already, whose answer was lost, or before a crash of one of
+    -- its processes.  Without this it would use up a W with each call, until
+    -- none is left for anybody.
+    SELECT * INTO g FROM @extschema@.snowflake_grants s
+    WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
+    AND s.token = ANY (tokens)
+    AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
+    ORDER BY s.renewed_at DESC LIMIT 1;
+
+    IF g.worker_id IS NULL THEN
+        -- A W is free if its last range, and those that may have been lost, end
+        --   at or below next_id: else A, whose clock is behind, would make IDs
+        --   that B made;
+        --   at or below the clock: else A, whose clock is ahead, would be given
+        --   the W's of all others, which would have to stop.
+        -- The one that the server wants is the first choice, then the one that
+        -- it had last, one that nobody had, and the one not used for longest.
+        first_of_slice := r.first_worker_id + mod(r.slice - r.first_worker_id % r.slices + r.slices, r.slices);
+        IF r.lifted <= limit_id THEN
+            SELECT c.worker_id INTO g.worker_id
+            FROM (SELECT s.worker_id, s.granted_until, s.renewed_at,
+                         CASE WHEN s.worker_id = wanted_worker_id THEN 1
+                              WHEN s.server_name = snowflake_get_grant.server_name THEN 2
+                              ELSE 4 END AS choice
+                  FROM @extschema@.snowflake_grants s
+                  WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
+                  AND s.granted_until <= limit_id
+                  UNION ALL
+                  (SELECT n.worker_id, 0, NULL, CASE n.worker_id WHEN wanted_worker_id THEN 1 ELSE 3 END
+                   FROM (SELECT wanted_worker_id
+                         UNION ALL
+                         SELECT generate_series(first_of_slice, r.last_worker_id, r.slices)) n(worker_id)
+                   WHERE NOT EXISTS (SELECT FROM @extschema@.snowflake_grants s
+                                     WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
+                                     AND s.worker_id = n.worker_id)
+                   LIMIT 2)) c
+            WHERE c.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
+            AND c.worker_id % r.slices = r.slice
+            ORDER BY c.choice, CASE WHEN c.choice = 2 THEN c.renewed_at END DESC, c.granted_until, c.worker_id
+            LIMIT 1;
+        END IF;
+        IF g.worker_id IS NULL THEN
+            -- The lost grants were noticed just now.  An error would take that
+            -- back, the next call would notice it again, and lift anew: servers
+            -- would wait for ever.  So the first call returns NULL.
+            IF r.adopted THEN
+                RETURN;
+            END IF;
+            SELECT CASE WHEN count(*) > (r.last_worker_id - first_of_slice) / r.slices
+                        THEN greatest(min(s.granted_until), r.lifted)
+                        ELSE r.lifted END
+            INTO free_from
+            FROM @extschema@.snowflake_grants s
+            WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
+            AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id AND s.worker_id % r.slices = r.slice;
+            RAISE EXCEPTION 'no worker ID is free'
+                USING ERRCODE = 'configuration_limit_exceeded',
+                DETAIL = CASE
+                    WHEN free_from <= clock_id THEN
+                        format('The next one is free for IDs from %s on. The server''s next ID is of %s, and the registry''s clock is at %s.',
+                               @extschema@.snowflake_timestamp(free_from, r.scheme), @extschema@.snowflake_timestamp(next_id, r.scheme), r.clock)
+                    WHEN free_from = r.lifted THEN
+                        format('The registry may have lost grants, so it grants none until %s.',
+                               @extschema@.snowflake_timestamp(free_from, r.scheme))
+                    ELSE
+                        format('The registry grants %s worker IDs at a time, and servers hold all of them. The next one is free at %s, if it is not extended.',
+                               (r.last_worker_id - first_of_slice) / r.slices + 1, @extschema@.snowflake_timestamp(free_from, r.scheme))
+                    END,
+                HINT = CASE
+                    WHEN free_from <= clock_id THEN 'Check the clocks of both.'
+                    WHEN free_from = r.lifted THEN 'Worker IDs that no registry granted before are free at once: see snowflake_create_registry().'
+                    ELSE 'Have the registry grant more worker IDs by snowflake_create_registry().'
+                    END;
+        END IF;
+        g.granted_from := next_id;
+        g.granted_until := next_id;
+    END IF;
+
+    worker_id := g.worker_id;
+    until := greatest(g.granted_until, r.until);
+    grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
+    INSERT INTO @extschema@.snowflake_grants
+    VALUES (r.scheme, datacenter_id, worker_id, g.granted_from, until, new_token,
+            left(server_name, 255), inet_client_addr(), r.clock)
+    ON CONFLICT ON CONSTRAINT snowflake_grants_pkey DO UPDATE
+    SET (granted_from, granted_until, token, server_name, client_addr, renewed_at) =
+        (excluded.granted_from, excluded.granted_until, excluded.token, excluded.server_name, excluded.client_addr, excluded.renewed_at);
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_get_grant(text, integer, integer, bigint, uuid[], uuid, text) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_get_grant(text, integer, integer, bigint, uuid[], uuid, text) IS
+'for servers: be granted a worker ID, if possible the one that is wanted (NULL: any), for IDs from next_id on until the one returned; '
+'tokens are the new_token of each call that may have been the last one: the same worker ID again if it was; roles granted EXECUTE; '
+'a worker_id of NULL: call again; 53400 if no worker ID is free, with when the next is, 22003 if the datacenter ID or next_id is wider than the scheme, 22004 if an argument is NULL, '
+'55000 if next_id is too far ahead of the clock, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_extend_grant(
+    scheme text,
+    datacenter_id integer,
+    worker_id integer,
+    next_id bigint,
+    tokens uuid[],
+    new_token uuid,
+    server_name text,
+    OUT until bigint,
+    OUT grant_time_ms bigint)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r record;
+BEGIN
+    IF num_nulls(scheme, datacenter_id, worker_id, next_id, tokens, new_token) > 0 THEN
+        RAISE EXCEPTION 'scheme, datacenter_id, worker_id, next_id, tokens and new_token must not be null'
+            USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+
+    r := @extschema@.snowflake_lock_registry(scheme, next_id);
+
+    UPDATE @extschema@.snowflake_grants s
+    -- The end never falls: A was told the old one.
+    SET granted_until = greatest(s.granted_until, r.until),
+        token = new_token,
+        server_name = left(snowflake_extend_grant.server_name, 255),
+        client_addr = inet_client_addr(),
+        renewed_at = r.clock
+    WHERE s.scheme = r.scheme
+    AND s.datacenter_id = snowflake_extend_grant.datacenter_id
+    AND s.worker_id = snowflake_extend_grant.worker_id
+    -- A slept, its range ended, W was granted to B, A wakes up.  Or A gave W
+    -- back, and an earlier call of its arrives late.  Or A is brought back from
+    -- a snapshot of its memory, or there are two of it: as each call stores a
+    -- token of its own, the first of the two to call takes W from the other.
+    AND s.token = ANY (tokens)
+    -- W was taken from the registry's range, to have it for something else.
+    AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
+    RETURNING s.granted_until INTO until;
+    IF FOUND THEN
+        grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_extend_grant(text, integer, integer, bigint, uuid[], uuid, text) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_extend_grant(text, integer, integer, bigint, uuid[], uuid, text) IS
+'for servers: have the end of a grant moved on; tokens are the new_token of each call that may have been the last one, the one before and those without an answer; '
+'no row if the worker ID is not the server''s (any more): it makes no more IDs with it, and asks for another; roles granted EXECUTE; '
+'22003 if next_id is wider than the scheme, 22004 if an argument but server_name is NULL, '
+'55000 if next_id is too far ahead of the clock, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_return_grant(
+    scheme text,
+    datacenter_id integer,
+    worker_id integer,
+    tokens uuid[],
+    until bigint)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r record;
+BEGIN
+    IF num_nulls(scheme, datacenter_id, worker_id, tokens) > 0 THEN
+        RAISE EXCEPTION 'scheme, datacenter_id, worker_id and tokens must not be null'
+            USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+
+    r := @extschema@.snowflake_lock_registry(scheme, NULL);
+
+    UPDATE @extschema@.snowflake_grants s
+    -- The end of what was used; never outside of what was granted.
+    SET granted_until = least(greatest(coalesce(until, s.granted_until), s.granted_from), s.granted_until),
+        -- A call of A arrives late, and finds nothing.
+        token = NULL,
+        renewed_at = r.clock
+    WHERE s.scheme = r.scheme
+    AND s.datacenter_id = snowflake_return_grant.datacenter_id
+    AND s.worker_id = snowflake_return_grant.worker_id
+    -- W is B's by now.  Or there are two of A, and this one is shut down, while
+    -- the other one called, and has made IDs above the end that this one tells.
+    AND s.token = ANY (tokens);
+    RETURN FOUND;
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_return_grant(text, integer, integer, uuid[], bigint) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_return_grant(text, integer, integer, uuid[], bigint) IS
+'for servers: give a worker ID back, which is free from the end of the IDs that were used (NULL: not known, so the end of the grant) on; '
+'false if the worker ID is not the server''s (any more); tokens as for snowflake_extend_grant(); roles granted EXECUTE; '
+'22004 if an argument but until is NULL, '
+'42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_create_registry(
+    first_worker_id integer,
+    last_worker_id integer,
+    scheme text DEFAULT NULL,
+    grant_time interval DEFAULT '10 min',
+    reach interval DEFAULT '1 hour',
+    failovers integer DEFAULT 3,
+    new boolean DEFAULT false)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    own record := @extschema@.snowflake_read_scheme(scheme);
+    r @extschema@.snowflake_registry;
+    n_slices integer := failovers + 1;
+    created boolean;
+    disjoint boolean;
+    wrong text;
+BEGIN
+    IF num_nulls(first_worker_id, last_worker_id, grant_time, reach, failovers, new) > 0 THEN
+        RAISE EXCEPTION 'only the scheme of a registry may be null'
+            USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    wrong := CASE
+        WHEN own.last_worker_id = 0 THEN
+            'The scheme has no worker field.'
+        WHEN first_worker_id < 1 OR last_worker_id > own.last_worker_id OR first_worker_id > last_worker_id THEN
+            format('Worker IDs must be from 1 to %s, and the first not above the last.', own.last_worker_id)
+        WHEN failovers NOT BETWEEN 0 AND 99 THEN
+            'failovers must be from 0 to 99.'
+        WHEN last_worker_id - first_worker_id < failovers THEN
+            format('With failovers => %s there must be at least %s worker IDs.', failovers, n_slices)
+        WHEN grant_time < greatest('1 s', own.tick) THEN
+            format('grant_time must be at least %s.', greatest('1 s', own.tick))
+        WHEN reach < 2 * grant_time OR reach > '365 d' THEN
+            'reach must be at least twice grant_time, and at most 365 days.'
+        END;
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'invalid settings of a registry'
+            USING ERRCODE = 'invalid_parameter_value', DETAIL = wrong;
+    END IF;
+
+    -- A registry that is new here is one whose grants are all missing, so that
+    -- the next statement lifts all of its slices.
+    INSERT INTO @extschema@.snowflake_registry
+    VALUES (own.canonical, first_worker_id, last_worker_id, grant_time, reach, n_slices, array_fill(0, ARRAY[n_slices]), '', 0)
+    ON CONFLICT ON CONSTRAINT snowflake_registry_pkey DO NOTHING;
+    created := FOUND;
+    PERFORM @extschema@.snowflake_lock_registry(own.canonical, NULL);
+    SELECT * INTO r FROM @extschema@.snowflake_registry s WHERE s.scheme = own.canonical;
+
+    disjoint := first_worker_id > r.last_worker_id OR last_worker_id < r.first_worker_id;
+    IF new AND (created OR disjoint) THEN
+        r.lifted := array_fill(0, ARRAY[n_slices]);
+    ELSIF n_slices <> r.slices
+        OR (NOT new AND (first_worker_id < r.first_worker_id OR last_worker_id > r.last_worker_id)) THEN
+        -- W's that are added were perhaps granted by another registry.  And if
+        -- W % slices is another number now, W's that were granted before the
+        -- last failover are in the slice that is granted.
+        r.lifted := array_fill(greatest((SELECT max(l) FROM unnest(r.lifted) l),
+                                        @extschema@.snowflake_lower_bound(clock_timestamp() + 2 * greatest(r.reach, reach), r.scheme)),
+                               ARRAY[n_slices]);
+    END IF;
+    IF n_slices <> r.slices THEN
+        -- Tokens are those of W's in the slice that is granted, so that the next
+        -- failover lifts them.
+        UPDATE @extschema@.snowflake_grants s SET token = NULL
+        WHERE s.scheme = r.scheme AND s.token IS NOT NULL;
+    END IF;
+
+    UPDATE @extschema@.snowflake_registry s
+    SET first_worker_id = snowflake_create_registry.first_worker_id,
+        last_worker_id = snowflake_create_registry.last_worker_id,
+        -- in seconds, as a day can have 23 hours
+        grant_time = make_interval(secs => extract(epoch FROM snowflake_create_registry.grant_time)::double precision),
+        reach = make_interval(secs => extract(epoch FROM snowflake_create_registry.reach)::double precision),
+        slices = n_slices,
+        lifted = r.lifted
+    WHERE s.scheme = r.scheme;
+
+    IF r.lifted[r.timeline % n_slices + 1] > @extschema@.snowflake_lower_bound(clock_timestamp(), r.scheme) THEN
+        RAISE NOTICE 'the registry does not grant worker IDs yet'
+            USING DETAIL = format('Others may have been granted the same ones. It grants them from %s on.',
+                                  @extschema@.snowflake_timestamp(r.lifted[r.timeline % n_slices + 1], r.scheme)),
+            HINT = 'If no registry ever granted them, call snowflake_drop_registry(), and then snowflake_create_registry() with new => true.';
+    END IF;
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_create_registry(integer, integer, text, interval, interval, integer, boolean) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_create_registry(integer, integer, text, interval, interval, integer, boolean) IS
+'have this database grant worker IDs to servers, from the first to the last, for a scheme (NULL: the server''s), or change the settings for it: '
+'grant_time is how long a server can go on without the registry, reach how far grants may be ahead of its clock, failovers how many of them in 2 * reach let it grant on at once; '
+'a registry, or worker IDs that are added to it, begin to grant after 2 * reach, unless new says that no registry ever granted them and no server has them set; changed failovers likewise; '
+'superusers, and roles granted EXECUTE; 22023 if a setting is out of range, 22004 if one is NULL, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_drop_registry(scheme text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r record := @extschema@.snowflake_lock_registry(scheme, NULL);
+BEGIN
+    DELETE FROM @extschema@.snowflake_registry s WHERE s.scheme = r.scheme;
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_drop_registry(text) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_drop_registry(text) IS
+'have this database grant no more worker IDs for a scheme (NULL: the server''s), and forget those that it granted, which servers use until their grants end; '
+'superusers, and roles granted EXECUTE; 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_registry_lost(scheme text DEFAULT NULL)
+RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r record := @extschema@.snowflake_lock_registry(scheme, NULL);
+    lift bigint := @extschema@.snowflake_lower_bound(r.clock + 2 * r.reach, r.scheme);
+BEGIN
+    UPDATE @extschema@.snowflake_registry s
+    SET lifted = ARRAY(SELECT greatest(l, lift) FROM unnest(s.lifted) l)
+    WHERE s.scheme = r.scheme;
+    UPDATE @extschema@.snowflake_grants s SET token = NULL
+    WHERE s.scheme = r.scheme AND s.token IS NOT NULL;
+    RETURN @extschema@.snowflake_timestamp(lift, r.scheme);
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_registry_lost(text) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_registry_lost(text) IS
+'tell the registry that grants for a scheme (NULL: the server''s) may have been lost, as after restoring a backup or a snapshot of a disk: it grants none until 2 * reach from now, which is returned; '
+'superusers, and roles granted EXECUTE; 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_free_worker(
+    worker_id integer,
+    datacenter_id integer DEFAULT 0,
+    scheme text DEFAULT NULL)
+RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r record := @extschema@.snowflake_lock_registry(scheme, NULL);
+    until bigint;
+BEGIN
+    -- The end stays: the server may make IDs up to it.
+    UPDATE @extschema@.snowflake_grants s SET token = NULL, renewed_at = r.clock
+    WHERE s.scheme = r.scheme
+    AND s.datacenter_id = snowflake_free_worker.datacenter_id
+    AND s.worker_id = snowflake_free_worker.worker_id
+    RETURNING greatest(s.granted_until, r.lifted) INTO until;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'worker ID % was never granted', worker_id
+            USING ERRCODE = 'undefined_object',
+            HINT = 'The view snowflake_workers has those that were.';
+    END IF;
+    RETURN @extschema@.snowflake_timestamp(until, r.scheme);
+END
+$$;
+
+REVOKE ALL ON FUNCTION snowflake_free_worker(integer, integer, text) FROM PUBLIC;
+
+COMMENT ON FUNCTION snowflake_free_worker(integer, integer, text) IS
+'take a worker ID from the server that holds it, of a scheme (NULL: the server''s): its next call gets it another one; '
+'returns the time from which it is free, the end of its grant; superusers, and roles granted EXECUTE; '
+'42704 if it was never granted, or the registry does not have the scheme, 22023 if that is none, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE VIEW snowflake_workers AS
+    SELECT g.scheme, g.datacenter_id, g.worker_id, g.server_name, g.client_addr,
+        CASE
+            WHEN g.worker_id NOT BETWEEN r.first_worker_id AND r.last_worker_id THEN 'outside'
+            WHEN g.token IS NOT NULL AND t.granted_until > t.clock THEN 'held'
+            WHEN g.token IS NOT NULL THEN 'lapsed'
+            WHEN t.free_from > t.clock THEN 'reserved'
+            WHEN g.worker_id % r.slices <> r.timeline % r.slices THEN 'spare'
+            ELSE 'free'
+        END AS state,
+        snowflake_timestamp(g.granted_from, g.scheme) AS granted_from,
+        t.granted_until, g.renewed_at, t.free_from
+    FROM snowflake_grants g
+        JOIN snowflake_registry r ON r.scheme = g.scheme
+        CROSS JOIN LATERAL (SELECT snowflake_timestamp(g.granted_until, g.scheme) AS granted_until,
+                                   snowflake_timestamp(greatest(g.granted_until, r.lifted[g.worker_id % r.slices + 1]), g.scheme) AS free_from,
+                                   clock_timestamp() AS clock) t;
+
+GRANT SELECT ON snowflake_workers TO pg_monitor;
+
+COMMENT ON VIEW snowflake_workers IS
+'worker IDs that this database granted to servers, with the last grant of each: scheme, datacenter and worker ID, name and address of the server, '
+'state (held; lapsed: the server did not extend its grant; reserved: nobody holds it, and it is free from free_from on; free; '
+'spare: free after a failover; outside: not granted any more), start and end of the grant as times in IDs, time of the last change, from when on it is free unless it is extended';
+
 -- Without the library in shared_preload_libraries all is installed, but no ID
 -- can be made: say so, with the hint of the error that calls will get.
 DO $$

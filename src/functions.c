@@ -23,9 +23,13 @@
 #include "reserve.h"
 #include "scheme.h"
 
-/* Columns of snowflake_parse() and snowflake_schemes(). */
+/*
+ * Columns of snowflake_parse(), snowflake_schemes() and
+ * snowflake_read_scheme().
+ */
 #define PARSE_NCOLUMNS	4
 #define SCHEMES_NCOLUMNS	6
+#define READ_NCOLUMNS	4
 
 /* What the calls of a function from one place of a query share. */
 typedef struct CallCache
@@ -58,6 +62,7 @@ PG_FUNCTION_INFO_V1(snowflake_lower_bound);
 PG_FUNCTION_INFO_V1(snowflake_lower_bound_scheme);
 PG_FUNCTION_INFO_V1(snowflake_make);
 PG_FUNCTION_INFO_V1(snowflake_schemes);
+PG_FUNCTION_INFO_V1(snowflake_read_scheme);
 PG_FUNCTION_INFO_V1(snowflake_accept_clock);
 
 /*
@@ -505,6 +510,45 @@ snowflake_schemes(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+/*
+ * snowflake_read_scheme(text) returns record
+ *
+ * What the registry, which is written in SQL, has to know of a scheme.
+ */
+Datum
+snowflake_read_scheme(PG_FUNCTION_ARGS)
+{
+	const SnowflakeScheme *scheme;
+	TupleDesc	tupdesc;
+	Datum		values[READ_NCOLUMNS];
+	bool		nulls[READ_NCOLUMNS] = {false};
+	Interval   *tick = palloc0(sizeof(Interval));
+	char		text[SNOWFLAKE_MAX_SCHEME_LENGTH + 1];
+	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
+		tupdesc->natts != READ_NCOLUMNS)
+		elog(ERROR, "return type must be a row type of %d columns",
+			 READ_NCOLUMNS);
+
+	scheme = PG_ARGISNULL(0) ? snowflake_server_scheme() :
+		get_scheme_argument(fcinfo, 0);
+	if (!snowflake_scheme_makes(scheme, error))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("no snowflake IDs can be made by this scheme"),
+				 errdetail("%s", error)));
+
+	snowflake_scheme_write(scheme, text);
+	tick->time = scheme->tick_us;
+	values[0] = CStringGetTextDatum(text);
+	values[1] = IntervalPGetDatum(tick);
+	values[2] = Int32GetDatum((int32) snowflake_field_max(scheme, SNOWFLAKE_DATACENTER));
+	values[3] = Int32GetDatum((int32) snowflake_field_max(scheme, SNOWFLAKE_WORKER));
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values,
+											 nulls));
 }
 
 /*

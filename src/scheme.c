@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scheme.c
- *	  Reading a scheme from text.
+ *	  Reading a scheme from text, and writing it.
  *
  * A scheme says how an ID is made up: the epoch, the length of a tick and the
  * bit fields from high to low.  Its text is a list of key=value items,
@@ -617,6 +617,76 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 		shift -= scheme->unused_below[scheme->order[i]];
 	}
 	return true;
+}
+
+/*
+ * The date of the Gregorian calendar that is so many days after 1970-01-01, the
+ * inverse of days_since_1970() from the year 1 on.
+ */
+static void
+date_of_day(int64 days, int *year, int *month, int *day)
+{
+	*year = 1;
+	while (*year < 9999 && days_since_1970(*year + 1, 1, 1) <= days)
+		(*year)++;
+	*month = 12;
+	while (days_since_1970(*year, *month, 1) > days)
+		(*month)--;
+	*day = (int) (days - days_since_1970(*year, *month, 1)) + 1;
+}
+
+/*
+ * Write the epoch: a date, with the time of day unless that is midnight.
+ */
+static int
+write_epoch(int64 epoch_ms, char *text, size_t size)
+{
+	int64		day_ms = 86400000;
+	int64		ms = ((epoch_ms % day_ms) + day_ms) % day_ms;
+	int			year;
+	int			month;
+	int			day;
+	int			n;
+
+	date_of_day((epoch_ms - ms) / day_ms, &year, &month, &day);
+	n = snprintf(text, size, "epoch=%04d-%02d-%02d", year, month, day);
+	if (ms > 0)
+		n += snprintf(text + n, size - n, "T%02d:%02d:%02d",
+					  (int) (ms / 3600000), (int) (ms / 60000 % 60),
+					  (int) (ms / 1000 % 60));
+	if (ms % 1000 > 0)
+		n += snprintf(text + n, size - n, ".%03d", (int) (ms % 1000));
+	return n;
+}
+
+/*
+ * Write a scheme as the one text that all texts which mean the same have in
+ * common.  It has at most SNOWFLAKE_MAX_SCHEME_LENGTH bytes.
+ */
+void
+snowflake_scheme_write(const SnowflakeScheme *scheme, char *text)
+{
+	size_t		size = SNOWFLAKE_MAX_SCHEME_LENGTH + 1;
+	int64		tick = scheme->tick_us;
+	int			n = write_epoch(scheme->epoch_ms, text, size);
+
+	n += snprintf(text + n, size - n, ",tick=" INT64_FORMAT "%s",
+				  tick % 1000000 == 0 ? tick / 1000000 :
+				  tick % 1000 == 0 ? tick / 1000 : tick,
+				  tick % 1000000 == 0 ? "s" : tick % 1000 == 0 ? "ms" : "us");
+	if (scheme->unused_above > 0)
+		n += snprintf(text + n, size - n, ",%s=%d", key_names[KEY_UNUSED],
+					  scheme->unused_above);
+	for (int i = 0; i < scheme->nfields; i++)
+	{
+		SnowflakeField field = scheme->order[i];
+
+		n += snprintf(text + n, size - n, ",%s=%d", key_names[field],
+					  scheme->width[field]);
+		if (scheme->unused_below[field] > 0)
+			n += snprintf(text + n, size - n, ",%s=%d", key_names[KEY_UNUSED],
+						  scheme->unused_below[field]);
+	}
 }
 
 /*

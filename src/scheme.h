@@ -30,7 +30,7 @@ typedef enum SnowflakeField
 #define SNOWFLAKE_MAX_OWN_BITS	63
 #define SNOWFLAKE_MIN_OWN_TICK_US	1000
 
-/* The longest text that is read as a scheme, in bytes. */
+/* The longest text that is read, or written, as a scheme, in bytes. */
 #define SNOWFLAKE_MAX_SCHEME_LENGTH 255
 
 /* The scheme a server has unless its settings say otherwise. */
@@ -65,6 +65,7 @@ typedef struct SnowflakeScheme
 
 extern bool snowflake_scheme_read(const char *text, SnowflakeScheme *scheme,
 								  char *error);
+extern void snowflake_scheme_write(const SnowflakeScheme *scheme, char *text);
 extern bool snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error);
 extern bool snowflake_scheme_sorts(const SnowflakeScheme *scheme);
 extern const char *snowflake_named_scheme(int n, const char **text);

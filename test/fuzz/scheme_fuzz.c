@@ -185,6 +185,24 @@ check_variant(const SnowflakeScheme *scheme, const char *text)
 	}
 }
 
+/*
+ * What is written is read as the same scheme, and written in the same way.
+ */
+static void
+check_written(const SnowflakeScheme *scheme)
+{
+	char	   *text = malloc(SNOWFLAKE_MAX_SCHEME_LENGTH + 1);
+	char		again[SNOWFLAKE_MAX_SCHEME_LENGTH + 1];
+	SnowflakeScheme other;
+
+	snowflake_scheme_write(scheme, text);
+	must(read_text(text, &other));
+	must_be_same(scheme, &other);
+	snowflake_scheme_write(&other, again);
+	must(strcmp(text, again) == 0);
+	free(text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -212,6 +230,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_id(&scheme, (uint64) PG_INT64_MAX);
 
 		check_variant(&scheme, text);
+		check_written(&scheme);
 	}
 	return 0;
 }

@@ -162,8 +162,7 @@ like(
 	'an owner who cannot use the schema of the extension');
 $node->safe_psql('apart', 'GRANT USAGE ON SCHEMA "Its Own" TO bob');
 is($node->safe_psql('apart', $convert), '3', 'and one who can');
-$node->safe_psql('apart', 'CREATE SCHEMA moved; ALTER EXTENSION snowflake SET SCHEMA moved; GRANT USAGE ON SCHEMA moved TO bob');
-like(sql_error($node, "SELECT moved.snowflake_convert('t')", dbname => 'apart'), qr/converted already/, 'the extension may be moved');
+like(sql_error($node, q{SELECT "Its Own".snowflake_convert('t')}, dbname => 'apart'), qr/converted already/, 'only once');
 
 # A function that could be meant by the call in the view: refused, not called
 $node->safe_psql('postgres', 'CREATE DATABASE taken');
