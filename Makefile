@@ -46,7 +46,7 @@ DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_keys convert_security stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_keys convert_security registry stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

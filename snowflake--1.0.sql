@@ -677,13 +677,13 @@ BEGIN
                 USING ERRCODE = 'configuration_limit_exceeded',
                 DETAIL = CASE
                     WHEN free_from <= clock_id THEN
-                        format('The next one is free for IDs from %s on. The server''s next ID is of %s, and the registry''s clock is at %s.',
+                        format('The next one is free for IDs from %s on, the server''s next ID is of %s, and the registry''s clock is at %s.',
                                @extschema@.snowflake_timestamp(free_from, r.scheme), @extschema@.snowflake_timestamp(next_id, r.scheme), r.clock)
                     WHEN free_from = r.lifted THEN
-                        format('The registry may have lost grants, so it grants none until %s.',
+                        format('Grants may have been lost, or made by another registry, so this one makes none until %s.',
                                @extschema@.snowflake_timestamp(free_from, r.scheme))
                     ELSE
-                        format('The registry grants %s worker IDs at a time, and servers hold all of them. The next one is free at %s, if it is not extended.',
+                        format('Every worker ID that the registry grants now (%s) is held or reserved. The next one is free at %s, if its grant is not extended.',
                                (r.last_worker_id - first_of_slice) / r.slices + 1, @extschema@.snowflake_timestamp(free_from, r.scheme))
                     END,
                 HINT = CASE
@@ -900,7 +900,7 @@ BEGIN
 
     IF r.lifted[r.timeline % n_slices + 1] > @extschema@.snowflake_lower_bound(clock_timestamp(), r.scheme) THEN
         RAISE NOTICE 'the registry does not grant worker IDs yet'
-            USING DETAIL = format('Others may have been granted the same ones. It grants them from %s on.',
+            USING DETAIL = format('They may have been granted by another one, or by this one in other slices. It grants them from %s on.',
                                   @extschema@.snowflake_timestamp(r.lifted[r.timeline % n_slices + 1], r.scheme)),
             HINT = 'If no registry ever granted them, call snowflake_drop_registry(), and then snowflake_create_registry() with new => true.';
     END IF;
@@ -944,7 +944,8 @@ DECLARE
 BEGIN
     UPDATE @extschema@.snowflake_registry s
     SET lifted = ARRAY(SELECT greatest(l, lift) FROM unnest(s.lifted) l)
-    WHERE s.scheme = r.scheme;
+    WHERE s.scheme = r.scheme
+    RETURNING s.lifted[r.slice + 1] INTO lift;
     UPDATE @extschema@.snowflake_grants s SET token = NULL
     WHERE s.scheme = r.scheme AND s.token IS NOT NULL;
     RETURN @extschema@.snowflake_timestamp(lift, r.scheme);

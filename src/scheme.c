@@ -626,8 +626,9 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 static void
 date_of_day(int64 days, int *year, int *month, int *day)
 {
-	*year = 1;
-	while (*year < 9999 && days_since_1970(*year + 1, 1, 1) <= days)
+	/* Not after its year; years are a little longer, or shorter, than that. */
+	*year = 1969 + (int) (days / (days < 0 ? 365 : 366));
+	while (days_since_1970(*year + 1, 1, 1) <= days)
 		(*year)++;
 	*month = 12;
 	while (days_since_1970(*year, *month, 1) > days)

@@ -1,0 +1,517 @@
+--
+-- The registry: what one session sees of it.  029_registry.pl has the rest.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+RESET client_min_messages;
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+\set SHOW_CONTEXT never
+
+-- schemes, as the registry writes them
+SELECT * FROM snowflake_read_scheme(NULL);
+SELECT * FROM snowflake_read_scheme('twitter');
+SELECT text, s.*
+FROM unnest(ARRAY[' TIMESTAMP = 41 , worker=10,sequence=12, epoch=1970-01-01,tick=1000ms', 'twitter,epoch=1999-12-31T23:59',
+                  'epoch=2016-02-29T23:59:59.999,tick=90s,timestamp=30,unused=1,unused=2,sequence=4,unused=3',
+                  'epoch=1999-12-31T23:59:00+01:30,tick=1500us,timestamp=20,sequence=1', 'epoch=0001-01-01,timestamp=50,sequence=1',
+                  'epoch=9999-12-31T23:59:59.999,timestamp=10,sequence=1', 'epoch=-1,timestamp=50,sequence=1']) text,
+    snowflake_read_scheme(text) s;
+SELECT snowflake_read_scheme('worker=7,timestamp=30,sequence=4');
+SELECT snowflake_read_scheme('twitter,epoch=1999-12-31T24:00');
+-- written and read again, the same
+SELECT count(*), bool_and(s.canonical = t.canonical AND s.tick = t.tick)
+FROM generate_series('0001-01-01'::timestamp, '9999-12-31', '977 days 1:02:03.004') epoch,
+    LATERAL snowflake_read_scheme(format('epoch=%s,timestamp=40,worker=3,sequence=9', to_char(epoch, 'YYYY-MM-DD"T"HH24:MI:SS.MS'))) s,
+    LATERAL snowflake_read_scheme(s.canonical) t
+WHERE s.canonical LIKE 'epoch=' || to_char(epoch, 'YYYY-MM-DD') || '%';
+
+-- the calls of servers, for short: tokens are numbers, the next ID is so many
+-- minutes ahead of the clock, as is the end in the answer
+CREATE SCHEMA r;
+CREATE FUNCTION r.id(minutes numeric, scheme text DEFAULT 'shardingsphere') RETURNS bigint LANGUAGE sql AS
+'SELECT snowflake_lower_bound(clock_timestamp() + minutes * interval ''1 min'', scheme)';
+CREATE FUNCTION r.minutes(id bigint) RETURNS int LANGUAGE sql AS
+'SELECT extract(epoch FROM snowflake_timestamp(id) - clock_timestamp() + interval ''5 s'') / 60';
+CREATE FUNCTION r.token(n int) RETURNS uuid LANGUAGE sql AS
+'SELECT lpad(n::text, 32, ''0'')::uuid';
+CREATE FUNCTION r.get(tokens int[], new int, wanted int DEFAULT NULL, minutes numeric DEFAULT 0, name text DEFAULT 'a',
+                      scheme text DEFAULT 'shardingsphere', datacenter int DEFAULT 0,
+                      OUT worker_id int, OUT ends int, OUT grant_time_ms bigint) LANGUAGE sql AS
+'SELECT worker_id, CASE WHEN scheme = ''shardingsphere'' THEN r.minutes(until) END, grant_time_ms FROM snowflake_get_grant(scheme, datacenter, wanted, r.id(minutes, scheme),
+     ARRAY(SELECT r.token(t) FROM unnest(tokens) t), r.token(new), name)';
+CREATE FUNCTION r.extend(worker_id int, tokens int[], new int, minutes numeric DEFAULT 0, name text DEFAULT 'a',
+                         OUT ends int, OUT grant_time_ms bigint) RETURNS SETOF record LANGUAGE sql AS
+'SELECT r.minutes(until), grant_time_ms FROM snowflake_extend_grant(''shardingsphere'', 0, worker_id, r.id(minutes),
+     ARRAY(SELECT r.token(t) FROM unnest(tokens) t), r.token(new), name)';
+CREATE FUNCTION r.return(worker_id int, tokens int[], until bigint DEFAULT NULL) RETURNS boolean LANGUAGE sql AS
+'SELECT snowflake_return_grant(''shardingsphere'', 0, worker_id, ARRAY(SELECT r.token(t) FROM unnest(tokens) t), until)';
+-- what happened so long ago
+CREATE FUNCTION r.pass(minutes int, worker int DEFAULT NULL) RETURNS void LANGUAGE sql AS
+'UPDATE snowflake_grants
+ SET granted_from = greatest(granted_from - ((minutes * 60000::bigint) << 22), 0),
+     granted_until = greatest(granted_until - ((minutes * 60000::bigint) << 22), 0),
+     renewed_at = renewed_at - minutes * interval ''1 min''
+ WHERE worker IS NULL OR worker_id = worker';
+CREATE FUNCTION r.workers(OUT worker_id int, OUT state text, OUT starts int, OUT ends int, OUT free int, OUT name text)
+RETURNS SETOF record LANGUAGE sql AS
+'SELECT worker_id, state, r.minutes(snowflake_lower_bound(granted_from)), r.minutes(snowflake_lower_bound(granted_until)),
+        r.minutes(snowflake_lower_bound(free_from)), server_name
+ FROM snowflake_workers ORDER BY 1';
+
+-- the error that a server gets, without the times
+CREATE FUNCTION r.why(minutes numeric DEFAULT 0, tokens int[] DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    PERFORM r.get(tokens, 99, minutes => minutes);
+    RETURN NEXT 'granted';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN NEXT SQLSTATE || ' ' || SQLERRM;
+    RETURN NEXT regexp_replace(detail, '\d+-\d+-\d+ [0-9:.]*\+00', '<time>', 'g');
+    RETURN NEXT hint;
+END
+$$;
+
+-- before there is a registry
+SELECT r.get('{}', 1);
+\set VERBOSITY terse
+SELECT r.extend(1, '{}', 1);
+SELECT r.return(1, '{}');
+SELECT snowflake_registry_lost();
+SELECT snowflake_free_worker(1);
+SELECT snowflake_drop_registry(NULL);
+
+-- settings that are wrong
+SELECT snowflake_create_registry(NULL, 10);
+SELECT snowflake_create_registry(1, 10, grant_time => NULL);
+SELECT snowflake_create_registry(1, 10, 'no scheme');
+SELECT snowflake_create_registry(1, 10, 'discord');
+\set VERBOSITY default
+SELECT snowflake_create_registry(0, 10);
+SELECT snowflake_create_registry(1, 1024);
+SELECT snowflake_create_registry(11, 10);
+SELECT snowflake_create_registry(1, 32, 'twitter');
+SELECT snowflake_create_registry(1, 1, 'timestamp=41,sequence=12');
+SELECT snowflake_create_registry(1, 3);
+SELECT snowflake_create_registry(1, 10, failovers => -1);
+SELECT snowflake_create_registry(1, 1000, failovers => 100);
+SELECT snowflake_create_registry(1, 10, grant_time => '999 ms');
+SELECT snowflake_create_registry(1, 10, 'baidu,tick=60s', grant_time => '59 s');
+SELECT snowflake_create_registry(1, 10, reach => '19 min 59 s');
+SELECT snowflake_create_registry(1, 10, reach => '366 days');
+SELECT snowflake_create_registry(1, 10, grant_time => '-1 min', reach => '1 min');
+SELECT count(*) FROM snowflake_registry;
+\set VERBOSITY sqlstate
+SELECT snowflake_create_registry(NULL, 10);
+SELECT snowflake_create_registry(0, 10);
+SELECT r.get('{}', 1);
+SELECT snowflake_free_worker(1);
+\set VERBOSITY default
+
+-- 20 worker IDs in 4 slices; timeline 1 has slice 1: 1, 5, 9, 13, 17
+SELECT snowflake_create_registry(1, 20, new => true);
+SELECT scheme, first_worker_id, last_worker_id, grant_time, reach, slices, lifted, timeline FROM snowflake_registry;
+SELECT * FROM snowflake_workers;
+-- the lowest that nobody had
+SELECT * FROM r.get('{}', 1, name => 'a');
+SELECT * FROM r.get('{}', 2, name => 'b');
+-- that which the server wants, if it is free, of the slice, and the registry's
+SELECT worker_id FROM r.get('{}', 3, 17, name => 'c');
+SELECT worker_id FROM r.get('{}', 4, 17, name => 'd');
+SELECT snowflake_drop_registry(NULL);
+SELECT * FROM snowflake_workers;
+SELECT snowflake_create_registry(1, 20, new => true);
+SELECT worker_id FROM r.get('{}', 1, 4);
+SELECT worker_id FROM r.get('{}', 2, 25);
+SELECT worker_id FROM r.get('{}', 3, 0);
+SELECT worker_id FROM r.get('{}', 4, -1);
+SELECT worker_id FROM r.get('{}', 5, 17);
+-- none is left; a call that failed has no effect, a repeated one the same
+\set VERBOSITY terse
+SELECT r.get('{}', 6);
+SELECT worker_id FROM r.get('{6,5}', 7);
+SELECT worker_id FROM r.get('{5}', 8);
+SELECT worker_id FROM r.get('{7}', 9);
+\set VERBOSITY default
+SELECT * FROM r.workers();
+
+-- which of those that are free: the wanted one, the server's last, the one not used for longest
+SELECT r.pass(11), r.pass(3, 5), r.pass(2, 9), r.pass(1, 13);
+SELECT * FROM r.workers();
+UPDATE snowflake_grants SET server_name = CASE worker_id WHEN 1 THEN 'x' ELSE 'y' END WHERE worker_id IN (1, 13, 17);
+SELECT worker_id FROM r.get('{}', 11, 17, name => 'x');
+SELECT worker_id FROM r.get('{}', 12, name => 'x');
+SELECT worker_id FROM r.get('{}', 13, 17, name => 'y');
+SELECT worker_id FROM r.get('{}', 14, name => 'z');
+SELECT worker_id FROM r.get('{}', 15, name => NULL);
+SELECT name, count(*) FROM r.workers() GROUP BY name ORDER BY name;
+
+-- extended, over and over; the token of the call before counts, and those of calls without an answer
+SELECT r.pass(5);
+SELECT * FROM r.workers() WHERE worker_id = 5;
+SELECT * FROM r.extend(5, '{14}', 20);
+SELECT * FROM r.extend(5, '{14}', 21);
+SELECT * FROM r.extend(5, '{14,20}', 22, name => 'moved');
+SELECT * FROM r.extend(5, '{14,20,21,22,23}', 24);
+-- not another's, nor after the token was used up
+SELECT * FROM r.extend(9, '{24}', 25);
+SELECT * FROM r.extend(8, '{24}', 25);
+SELECT * FROM r.extend(5, '{22}', 25);
+SELECT * FROM r.extend(5, '{}', 25);
+SELECT * FROM r.extend(5, ARRAY[NULL]::int[], 25);
+-- a range that has ended is extended as long as nobody else has the worker ID
+SELECT r.pass(60, 5);
+SELECT state FROM r.workers() WHERE worker_id = 5;
+SELECT * FROM r.extend(5, '{24}', 25);
+SELECT r.pass(60, 5);
+SELECT worker_id FROM r.get('{}', 26, 5);
+SELECT * FROM r.extend(5, '{25}', 27);
+SELECT * FROM r.extend(5, '{26}', 28);
+
+-- two servers with the same memory: one of them has the worker ID, by whatever call
+SELECT worker_id FROM r.get('{28}', 30);
+\set VERBOSITY terse
+SELECT r.get('{28}', 31);
+\set VERBOSITY default
+SELECT * FROM r.extend(5, '{28}', 31);
+SELECT r.return(5, '{28}', 0);
+SELECT state, ends FROM r.workers() WHERE worker_id = 5;
+
+-- given back, to the end of what was used, which is never outside of the grant
+SELECT r.return(5, '{30}', r.id(2));
+SELECT state, ends, free FROM r.workers() WHERE worker_id = 5;
+SELECT r.return(5, '{30}', r.id(1));
+SELECT * FROM r.extend(5, '{30}', 31);
+\set VERBOSITY terse
+SELECT r.get('{30}', 31);
+\set VERBOSITY default
+SELECT r.pass(3, 5);
+SELECT worker_id FROM r.get('{}', 32, minutes => 1);
+SELECT r.return(5, '{32}', 0);
+SELECT starts, ends FROM r.workers() WHERE worker_id = 5;
+SELECT r.pass(5, 5);
+SELECT worker_id FROM r.get('{}', 33);
+SELECT r.return(5, '{33}', 9223372036854775807);
+SELECT ends FROM r.workers() WHERE worker_id = 5;
+SELECT r.pass(15, 5);
+SELECT worker_id FROM r.get('{}', 34);
+SELECT r.return(5, '{34}', NULL);
+SELECT state, ends FROM r.workers() WHERE worker_id = 5;
+-- what was given back is free from that ID on, not before
+SELECT r.pass(10, 5);
+SELECT r.why(-1);
+SELECT worker_id FROM r.get('{}', 35);
+
+-- clocks: the end is grant_time after the later one of both, and not further than "reach"
+SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT * FROM r.get('{}', 1, minutes => -1000);
+SELECT * FROM r.get('{1}', 2, minutes => 30);
+SELECT * FROM r.get('{2}', 3, minutes => 55);
+-- the end never falls
+SELECT * FROM r.get('{3}', 4, minutes => 0);
+SELECT * FROM r.extend(1, '{4}', 5, minutes => 0);
+\set VERBOSITY terse
+SELECT r.get('{5}', 6, minutes => 59.5);
+SELECT r.extend(1, '{5}', 6, minutes => 100000);
+\set VERBOSITY sqlstate
+SELECT r.extend(1, '{5}', 6, minutes => 100000);
+\set VERBOSITY default
+SELECT r.why(1000, '{5}');
+-- a server that is behind gets those that were not used after its time
+SELECT r.return(1, '{5}', r.id(0));
+SELECT worker_id FROM r.get('{}', 6, 1, minutes => -1);
+SELECT count(worker_id) FROM generate_series(11, 13) n, LATERAL r.get('{}', n);
+BEGIN;
+SELECT r.why(-2);
+ROLLBACK;
+SELECT worker_id FROM r.get('{}', 7);
+SELECT r.why();
+UPDATE snowflake_registry SET first_worker_id = 5, last_worker_id = 8;
+SELECT r.why();
+-- the time that it tells: of the first to be free
+SELECT r.pass(3, 5);
+DO $$
+DECLARE
+    detail text;
+BEGIN
+    PERFORM r.get('{}', 99);
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+    RAISE NOTICE '%', substring(detail FROM 'free at ([-0-9:. ]*\+00)')::timestamptz - now() BETWEEN interval '6 min' AND interval '8 min';
+END
+$$;
+
+-- The registry is on another timeline than it was: after a failover.  The
+-- slice of this timeline is granted at once, servers lose what they hold.
+CREATE FUNCTION r.lifts() RETURNS int[] LANGUAGE sql AS
+'SELECT array(SELECT CASE l WHEN 0 THEN 0 ELSE r.minutes(l) END FROM unnest(lifted) l) FROM snowflake_registry WHERE scheme LIKE ''%2016-11-01%''';
+SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT worker_id FROM r.get('{}', 1);
+SELECT worker_id FROM r.get('{}', 2);
+UPDATE snowflake_registry SET timeline = 0;
+SELECT * FROM r.extend(1, '{1}', 3);
+SELECT r.lifts(), timeline FROM snowflake_registry;
+SELECT * FROM r.workers();
+SELECT worker_id FROM r.get('{1}', 4);
+UPDATE snowflake_registry SET timeline = 0;
+SELECT r.return(9, '{4}', 0);
+SELECT * FROM r.workers();
+-- Without another slice the first call notes it, and has nothing to give.  By the
+-- time the lift has passed, worker IDs are granted again.
+SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 5, failovers => 0, new => true);
+SELECT worker_id FROM r.get('{}', 5);
+UPDATE snowflake_registry SET timeline = 0;
+SELECT * FROM r.get('{5}', 6);
+SELECT r.lifts(), timeline FROM snowflake_registry;
+SELECT r.why();
+UPDATE snowflake_registry SET lifted = ARRAY[r.id(-2)];
+SELECT r.why(-3);
+SELECT worker_id FROM r.get('{}', 6, 1);
+-- a lift never falls
+UPDATE snowflake_registry SET timeline = 0;
+SELECT * FROM r.extend(2, '{6}', 7);
+UPDATE snowflake_registry SET timeline = 0, reach = '40 min';
+SELECT * FROM r.get('{6}', 7);
+SELECT r.lifts();
+-- on an earlier timeline, or another place: a dump or a copy was restored
+SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT worker_id FROM r.get('{}', 6);
+SELECT worker_id FROM r.get('{}', 7);
+SELECT r.pass(11, 1);
+SELECT snowflake_free_worker(1) < now() AS free;
+UPDATE snowflake_registry SET timeline = 2;
+SELECT * FROM r.workers();
+SELECT * FROM r.extend(5, '{7}', 8);
+SELECT r.lifts(), timeline FROM snowflake_registry;
+UPDATE snowflake_registry SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '^\d+', '1');
+SELECT * FROM r.get('{7}', 8);
+SELECT r.lifts();
+UPDATE snowflake_registry SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '/\d+/', '/1/');
+SELECT * FROM r.get('{7}', 8);
+SELECT r.lifts();
+UPDATE snowflake_registry SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '\d+$', '1'), timeline = 0;
+SELECT * FROM r.get('{6}', 7);
+SELECT r.lifts(), timeline FROM snowflake_registry;
+SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'snowflake';
+-- an administrator says so
+UPDATE snowflake_registry SET lifted = '{0,0,0,0}';
+SELECT worker_id FROM r.get('{}', 8);
+SELECT snowflake_registry_lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS lost;
+SELECT r.lifts();
+SELECT * FROM r.extend(1, '{8}', 9);
+SELECT r.why();
+UPDATE snowflake_registry SET reach = '40 min';
+SELECT snowflake_registry_lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS still;
+SELECT r.lifts();
+
+-- the settings are changed
+CREATE FUNCTION r.settings() RETURNS text LANGUAGE sql AS
+'SELECT concat_ws('' '', first_worker_id, last_worker_id, grant_time, reach, slices, r.lifts()) FROM snowflake_registry';
+SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT worker_id FROM r.get('{}', 1);
+SELECT snowflake_create_registry(1, 20, grant_time => '20 min', reach => '1 day');
+SELECT r.settings();
+SELECT * FROM r.extend(1, '{1}', 2);
+SELECT snowflake_create_registry(2, 10, grant_time => '36 hours', reach => '3 days');
+SELECT r.settings();
+SELECT * FROM r.extend(1, '{2}', 3);
+SELECT worker_id FROM r.get('{2}', 3);
+SELECT * FROM r.workers();
+-- worker IDs are added: nobody had them
+SELECT snowflake_create_registry(2, 20, new => true);
+SELECT r.settings();
+-- or perhaps somebody had: servers keep theirs, no other is granted
+\set VERBOSITY terse
+SELECT snowflake_create_registry(1, 20);
+\set VERBOSITY default
+SELECT r.settings();
+SELECT r.why();
+SELECT * FROM r.extend(5, '{3}', 4);
+SELECT worker_id FROM r.get('{4}', 5);
+-- that says nothing of those that were there before
+\set VERBOSITY terse
+SELECT snowflake_create_registry(1, 30, new => true);
+SELECT r.settings();
+UPDATE snowflake_registry SET lifted = '{0,0,0,0}';
+SELECT snowflake_create_registry(1, 40);
+SELECT r.settings();
+-- others altogether
+SELECT snowflake_create_registry(101, 120, new => true);
+SELECT r.settings();
+SELECT * FROM r.extend(5, '{5}', 6);
+SELECT worker_id FROM r.get('{5}', 6);
+SELECT * FROM r.workers();
+-- other slices: servers lose what they hold
+SELECT snowflake_create_registry(101, 120, failovers => 1);
+SELECT r.settings();
+SELECT * FROM r.extend(101, '{6}', 7);
+SELECT snowflake_create_registry(201, 220, failovers => 0, new => true);
+SELECT r.settings();
+SELECT worker_id FROM r.get('{}', 7);
+-- where nobody knows better
+SELECT snowflake_drop_registry(NULL);
+SELECT snowflake_create_registry(1, 20);
+\set VERBOSITY default
+SELECT r.settings();
+SELECT r.why();
+
+-- an administrator takes a worker ID from a server
+SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT worker_id FROM r.get('{}', 1);
+SELECT snowflake_free_worker(5);
+SELECT snowflake_free_worker(1) - now() BETWEEN interval '9 min' AND interval '11 min' AS free_from;
+SELECT * FROM r.workers();
+SELECT * FROM r.extend(1, '{1}', 2);
+SELECT worker_id FROM r.get('{1}', 2, 1);
+SELECT r.pass(11, 1);
+SELECT * FROM r.workers();
+SELECT snowflake_free_worker(1) < now() AS free;
+SELECT worker_id FROM r.get('{}', 3, 1);
+
+-- several schemes, and datacenters
+SELECT snowflake_create_registry(1, 31, 'twitter', new => true);
+SELECT snowflake_create_registry(1, 4194303, 'baidu,epoch=2026-01-01', new => true);
+SELECT scheme, first_worker_id, last_worker_id FROM snowflake_registry ORDER BY scheme COLLATE "C";
+SELECT worker_id FROM r.get('{}', 1, scheme => 'twitter', datacenter => 3);
+SELECT worker_id FROM r.get('{}', 2, scheme => 'twitter', datacenter => 31);
+SELECT worker_id FROM r.get('{}', 3, scheme => 'epoch=1288834974657,timestamp=41,datacenter=5,worker=5,sequence=12', datacenter => 31);
+SELECT worker_id FROM r.get('{1}', 4, scheme => 'twitter', datacenter => 3);
+SELECT worker_id FROM r.get('{4}', 5, scheme => 'twitter', datacenter => 4);
+SELECT worker_id FROM r.get('{}', 1, 4194301, scheme => 'baidu,epoch=2026-01-01');
+SELECT worker_id FROM r.get('{}', 2, 4194300, scheme => 'baidu,epoch=2026-01-01');
+SELECT datacenter_id, worker_id FROM snowflake_workers WHERE datacenter_id > 0 ORDER BY 1, 2;
+SELECT snowflake_free_worker(1, 31, 'twitter') > now() AS freed;
+SELECT snowflake_free_worker(9, 31, 'twitter');
+SELECT datacenter_id, worker_id, state FROM snowflake_workers WHERE datacenter_id > 0 ORDER BY 1, 2;
+SELECT r.get('{}', 1, scheme => 'twitter', datacenter => 32);
+SELECT r.get('{}', 1, scheme => 'twitter', datacenter => -1);
+SELECT r.get('{}', 1, datacenter => 1);
+SELECT r.get('{}', 1, scheme => 'twitter,epoch=2020-01-01');
+SELECT snowflake_registry_lost('baidu,epoch=2026-01-01') > now() AS lost;
+SELECT scheme, lifted[1] > 0 AS lifted FROM snowflake_registry ORDER BY scheme COLLATE "C";
+SELECT snowflake_drop_registry('baidu,epoch=2026-01-01');
+SELECT count(*) FROM snowflake_registry;
+
+-- what is no call
+\set VERBOSITY terse
+SELECT snowflake_get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_get_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_get_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
+SELECT snowflake_get_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
+SELECT snowflake_get_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
+SELECT snowflake_get_grant('discord', 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_get_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
+SELECT snowflake_extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_extend_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_extend_grant('twitter', 0, NULL, 1, '{}', r.token(1), 'a');
+SELECT snowflake_extend_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
+SELECT snowflake_extend_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
+SELECT snowflake_extend_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
+SELECT snowflake_extend_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
+SELECT snowflake_return_grant(NULL, 0, 1, '{}', 1);
+SELECT snowflake_return_grant('twitter', NULL, 1, '{}', 1);
+SELECT snowflake_return_grant('twitter', 0, NULL, '{}', 1);
+SELECT snowflake_return_grant('twitter', 0, 1, NULL, 1);
+\set VERBOSITY sqlstate
+SELECT snowflake_get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_return_grant(NULL, 0, 1, '{}', 1);
+SELECT r.get('{}', 1, datacenter => 1);
+\set VERBOSITY default
+-- names of any length
+SELECT worker_id FROM r.get('{}', 50, name => repeat('n', 1000));
+SELECT length(name) FROM r.workers() WHERE name LIKE 'nn%';
+SELECT count(*) FROM r.extend(9, '{50}', 51, name => repeat('m', 1000));
+SELECT length(name) FROM r.workers() WHERE name LIKE 'mm%';
+
+-- transactions: each statement has to see what others committed
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT r.get('{}', 60);
+ROLLBACK;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT r.extend(1, '{60}', 61);
+ROLLBACK;
+BEGIN ISOLATION LEVEL READ UNCOMMITTED;
+SELECT count(*) FROM r.get('{}', 60);
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT r.get('{}', 60);
+ROLLBACK;
+-- and to be durable, whatever the session says
+BEGIN;
+SET LOCAL synchronous_commit = off;
+SELECT count(*) FROM r.get('{}', 60);
+SHOW synchronous_commit;
+ROLLBACK;
+BEGIN;
+SET LOCAL synchronous_commit = local;
+SELECT count(*) FROM r.extend(1, '{60}', 61);
+SHOW synchronous_commit;
+ROLLBACK;
+BEGIN;
+SET LOCAL synchronous_commit = remote_write;
+SELECT r.return(1, '{60}');
+SHOW synchronous_commit;
+ROLLBACK;
+BEGIN;
+SET LOCAL synchronous_commit = remote_apply;
+SELECT r.return(1, '{60}');
+SHOW synchronous_commit;
+ROLLBACK;
+
+-- privileges: a role that is granted the three calls can do nothing else
+CREATE ROLE regress_server;
+CREATE ROLE regress_admin;
+GRANT USAGE ON SCHEMA r TO regress_server, regress_admin;
+SET ROLE regress_server;
+\set VERBOSITY terse
+SELECT r.get('{}', 70);
+SELECT r.extend(1, '{}', 70);
+SELECT r.return(1, '{}');
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION snowflake_get_grant, snowflake_extend_grant, snowflake_return_grant TO regress_server;
+SET ROLE regress_server;
+SELECT worker_id FROM r.get('{}', 70);
+SELECT ends FROM r.extend(13, '{70}', 71);
+SELECT r.return(13, '{71}', 0);
+SELECT snowflake_create_registry(1, 20);
+SELECT snowflake_drop_registry(NULL);
+SELECT snowflake_registry_lost();
+SELECT snowflake_free_worker(1);
+SELECT snowflake_lock_registry('twitter', NULL);
+TABLE snowflake_registry;
+TABLE snowflake_grants;
+TABLE snowflake_workers;
+DELETE FROM snowflake_grants;
+-- names of theirs hide none of ours
+CREATE TEMP TABLE snowflake_registry (scheme text);
+CREATE TEMP TABLE snowflake_grants (scheme text, token uuid);
+SET search_path = pg_temp, public, pg_catalog;
+SELECT worker_id FROM r.get('{}', 72);
+RESET search_path;
+DROP TABLE pg_temp.snowflake_registry, pg_temp.snowflake_grants;
+RESET ROLE;
+-- administrators need not be superusers; those who watch see the view
+GRANT EXECUTE ON FUNCTION snowflake_create_registry, snowflake_drop_registry, snowflake_registry_lost, snowflake_free_worker TO regress_admin;
+GRANT pg_monitor TO regress_admin;
+SET ROLE regress_admin;
+SELECT snowflake_drop_registry('twitter');
+SELECT snowflake_create_registry(1, 20);
+SELECT snowflake_free_worker(13) > now() AS freed;
+SELECT snowflake_registry_lost() > now() AS lost;
+SELECT count(*) > 3 AS workers FROM snowflake_workers;
+TABLE snowflake_grants;
+RESET ROLE;
+SELECT grantee::regrole, privilege_type, relname
+FROM pg_class, aclexplode(relacl) WHERE relname ~ '^snowflake_(registry|grants|workers)' AND grantee <> relowner;
+
+-- nothing of this is left
+SELECT snowflake_drop_registry(NULL);
+SELECT count(*) FROM snowflake_grants;
+DROP OWNED BY regress_server, regress_admin;
+DROP ROLE regress_server, regress_admin;
+SET client_min_messages = warning;
+DROP SCHEMA r CASCADE;
