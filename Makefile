@@ -21,11 +21,14 @@ OBJS = \
 	src/daily.o \
 	src/functions.o \
 	src/generator.o \
+	src/grant.o \
+	src/grant_worker.o \
 	src/hashids.o \
 	src/hashids_functions.o \
 	src/mark.o \
 	src/objectid.o \
 	src/preload.o \
+	src/registry.o \
 	src/reserve.o \
 	src/reset.o \
 	src/scheme.o \
@@ -39,7 +42,8 @@ OBJS = \
 	src/text_functions.o \
 	src/uuid.o \
 	src/word.o
-PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
+PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(libpq_srcdir)
+SHLIB_LINK = $(libpq)
 
 EXTENSION = snowflake
 DATA = $(notdir $(wildcard $(here)snowflake--*.sql))

@@ -207,7 +207,13 @@ CREATE FUNCTION snowflake_stat(
     OUT clock_steps bigint,
     OUT max_clock_backward_ms double precision,
     OUT reserves bigint,
-    OUT stats_reset timestamptz)
+    OUT stats_reset timestamptz,
+    OUT grant_waits bigint,
+    OUT grant_wait_ms double precision,
+    OUT granted_until timestamptz,
+    OUT registry_contact timestamptz,
+    OUT registry_error text,
+    OUT registry_error_since timestamptz)
 AS 'MODULE_PATHNAME', 'snowflake_stat_1_0'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
@@ -223,7 +229,9 @@ COMMENT ON VIEW snowflake_stat IS
 'the generator of this server, one row: scheme and IDs, whether the worker ID was set, time of the last ID, the mark, end of the timestamp field, '
 'how many ms the last ID (before the first one, and on a standby, the mark) is ahead of the clock, '
 'and counted since stats_reset: IDs made, calls that waited for the next tick, for the clock, or for synchronous standbys, and for how many ms, '
-'calls refused as the clock was wrong, steps of the clock, the farthest that the clock was behind, writes of the mark';
+'calls refused as the clock was wrong, steps of the clock, the farthest that the clock was behind, writes of the mark; '
+'with a registry, calls that waited for a grant and for how many ms, the end of the grant, when the registry answered last, '
+'and what was wrong since then';
 
 CREATE FUNCTION snowflake_stat_reset()
 RETURNS void

@@ -82,4 +82,18 @@
 #define snowflake_standbys_byte		(WalSndCtl->sync_standbys_defined)
 #endif
 
+/*
+ * The background worker that was registered last, and is there none?  It is at
+ * the head of a list, which is doubly linked since 18.
+ */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_no_workers()	dlist_is_empty(&BackgroundWorkerList)
+#define snowflake_last_worker() \
+	dlist_head_element(RegisteredBgWorker, rw_lnode, &BackgroundWorkerList)
+#else
+#define snowflake_no_workers()	slist_is_empty(&BackgroundWorkerList)
+#define snowflake_last_worker() \
+	slist_head_element(RegisteredBgWorker, rw_lnode, &BackgroundWorkerList)
+#endif
+
 #endif							/* SNOWFLAKE_COMPAT_H */

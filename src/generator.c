@@ -22,9 +22,9 @@
  *
  * So the word only ever rises, every value of it is claimed at most once, and
  * as an ID is made of the word's bits in the same order (the worker ID, which
- * stands between or below them, is constant), IDs strictly rise over all
- * backends: an ID asked for after another one was received is greater.  See
- * docs/guarantees.md for the whole argument.
+ * stands between or below them, is the same for all IDs of a tick: grant.c), IDs
+ * strictly rise over all backends: an ID asked for after another one was
+ * received is greater.  See docs/guarantees.md for the whole argument.
  *
  * The usual call takes no lock: the clock stands inside the word's tick, and
  * there are numbers left.  Claims that come too late for the last number add
@@ -70,6 +70,7 @@
 #include "generator.h"
 #include "mark.h"
 #include "reserve.h"
+#include "snowflake.h"
 #include "state.h"
 
 StaticAssertDecl(MAX_BACKENDS < (1 << SNOWFLAKE_LATE_CLAIM_BITS),
@@ -81,33 +82,43 @@ typedef struct Wait
 	bool		queued;			/* for the next tick? */
 	int			naps;
 	int			reserve_naps;
+	int64		grant_since;
 } Wait;
 
-static int	server_datacenter_id;
-static int	server_worker_id;
-static int64 constant;			/* both in their places in an ID */
-
-/*
- * Take over the server's scheme and IDs, which are known to fit it.  They
- * never change while the server runs.
- */
-void
-snowflake_generator_configure(const SnowflakeScheme *scheme,
-							  int datacenter_id, int worker_id)
-{
-	snowflake_layout_init(&snowflake_layout, scheme);
-	server_datacenter_id = datacenter_id;
-	server_worker_id = worker_id;
-	constant =
-		snowflake_field_put(scheme, SNOWFLAKE_DATACENTER, datacenter_id) |
-		snowflake_field_put(scheme, SNOWFLAKE_WORKER, worker_id);
-}
+/* The datacenter and worker ID in their places, by the grant of a number. */
+static uint64 constant_grant = 0;
+static int64 constant;
 
 const SnowflakeScheme *
 snowflake_server_scheme(void)
 {
 	snowflake_check_loaded();
 	return &snowflake_layout.scheme;
+}
+
+/*
+ * The number of the present grant, by which IDs are made from now on.  It has to
+ * be the same still when a number was claimed.
+ */
+static inline uint64
+use_grant(void)
+{
+	Grant	   *grant = &snowflake_state->grant;
+	uint64		number = pg_atomic_read_u64(&grant->number);
+
+	if (unlikely(number != constant_grant))
+	{
+		pg_read_barrier();
+		constant = grant->constant;
+		constant_grant = number;
+	}
+	return number;
+}
+
+static inline bool
+is_same_grant(uint64 number)
+{
+	return number == pg_atomic_read_u64(&snowflake_state->grant.number);
 }
 
 /*
@@ -201,7 +212,7 @@ take_given(int64 *first)
 	if (given > 0)
 	{
 		pg_read_barrier();
-		*first = word_id(waiter->first);
+		*first = waiter->first;
 		pg_atomic_write_u32(&waiter->given, 0);
 	}
 	return given;
@@ -231,7 +242,7 @@ serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
 			dlist_delete(&waiter->link);
 			state->queue_length--;
 			waiter->queued = false;
-			waiter->first = make_word(&snowflake_layout, tick, number);
+			waiter->first = make_id(tick, number);
 			pg_write_barrier();
 			pg_atomic_write_u32(&waiter->given, (uint32) count);
 		}
@@ -389,6 +400,8 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 		pg_atomic_write_u32(&state->not_followed, 0);
 	else if (pg_atomic_exchange_u32(&state->not_followed, 1) == 1)
 		return;
+	else if (state->grant.registry)
+		snowflake_wake_grant_worker();
 	if (step->leap <= SNOWFLAKE_CLOCK_STEP_US +
 		(moment->steady - moment->entered) / 1000)
 		return;
@@ -408,9 +421,15 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("clock leapt ahead by " INT64_FORMAT " ms, which snowflake IDs do not follow",
 						step->leap / 1000),
+				 step->leap > (int64) snowflake_max_clock_forward * USECS_PER_SEC ?
 				 errdetail("The clock reads %s, and would read %s by the last snowflake ID and the time that has passed since; snowflake.max_clock_forward is %d s.",
 						   wall, timestamptz_to_str(expected),
-						   snowflake_max_clock_forward),
+						   snowflake_max_clock_forward) :
+				 errdetail("The clock reads %s, and would read %s by the last snowflake ID and the time that has passed since; the registry has granted IDs up to %s.",
+						   wall, pstrdup(timestamptz_to_str(expected)),
+						   timestamptz_to_str(tick_start(&snowflake_layout, moment->until))),
+				 state->grant.registry ?
+				 errhint("Set the server's clock right. If it is right, it is followed as soon as the registry grants later IDs.") :
 				 errhint("Set the server's clock right. If it is right, call snowflake_accept_clock().")));
 }
 
@@ -580,6 +599,11 @@ move_word(int wanted, int64 *first, Wait *wait)
 		snowflake_reserve(true, &wait->reserve_naps);
 		return 0;
 	}
+	if (granted_until() == 0)
+	{
+		snowflake_wait_for_grant(0, &wait->grant_since);
+		return 0;
+	}
 
 	snowflake_take_moment(&moment);
 	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
@@ -592,7 +616,10 @@ move_word(int wanted, int64 *first, Wait *wait)
 		case SNOWFLAKE_MOVE:
 			if (is_reserved(step.next))
 				break;
-			snowflake_reserve(true, &wait->reserve_naps);
+			if (step.next < granted_until())
+				snowflake_reserve(true, &wait->reserve_naps);
+			else
+				snowflake_wait_for_grant(step.next, &wait->grant_since);
 			return 0;
 		case SNOWFLAKE_WAIT_SEQUENCE:
 			wait_for_tick(&moment, &step, wanted, wait);
@@ -606,6 +633,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 
 	if (!LWLockAcquireOrWait(state->lock, LW_EXCLUSIVE))
 		return 0;
+	(void) use_grant();
 	snowflake_take_moment(&moment);
 	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
 	if (wait->queued && (taken = take_given(first)) > 0)
@@ -657,6 +685,7 @@ snowflake_generate(void)
 		{
 			int64		tick = word_tick(&snowflake_layout, seen);
 			TimestampTz now = GetCurrentTimestamp();
+			uint64		grant = use_grant();
 
 			if (may_claim(tick, now))
 			{
@@ -664,11 +693,13 @@ snowflake_generate(void)
 
 				/*
 				 * A number of another tick than the one seen may be one that
-				 * the clock does not allow.  Then it is not used.
+				 * the clock does not allow, or of another grant.  Then it is
+				 * not used.
 				 */
 				if (numbers_left(&snowflake_layout, seen) &&
 					(word_tick(&snowflake_layout, seen) == tick ||
-					 may_claim(word_tick(&snowflake_layout, seen), now)))
+					 may_claim(word_tick(&snowflake_layout, seen), now)) &&
+					is_same_grant(grant))
 					return word_id(seen);
 			}
 		}
@@ -693,6 +724,7 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 	*step = snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, 1);
 	while (taken == 0)
 	{
+		uint64		grant = use_grant();
 		uint64		word = pg_atomic_read_u64(&snowflake_state->word);
 
 		CHECK_FOR_INTERRUPTS();
@@ -701,7 +733,9 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 			   may_claim(word_tick(&snowflake_layout, word),
 						 GetCurrentTimestamp()))
 			taken = claim_numbers(&word, wanted, first);
-		if (taken == 0)
+		if (taken > 0 && !is_same_grant(grant))
+			taken = 0;
+		else if (taken == 0)
 			taken = move_word(wanted, first, &wait);
 	}
 	return taken;
@@ -747,6 +781,28 @@ reset_wait_counter(WaitCounter *counter)
 }
 
 /*
+ * The worker ID, how long this server has it, and what the registry said last.
+ */
+static void
+get_grant_stat(SnowflakeStat *stat)
+{
+	Grant	   *grant = &snowflake_state->grant;
+	int64		until = granted_until();
+
+	stat->worker_id = grant->worker_id;
+	stat->granted_until = 0;
+	if (grant->registry && until > 0)
+		stat->granted_until = tick_start(&snowflake_layout, until);
+
+	SpinLockAcquire(&grant->mutex);
+	stat->registry_contact = grant->contact;
+	stat->registry_error_since = grant->error_since;
+	strlcpy(stat->registry_error, grant->error,
+			sizeof(stat->registry_error));
+	SpinLockRelease(&grant->mutex);
+}
+
+/*
  * State and counters of the generator.
  */
 void
@@ -760,8 +816,8 @@ snowflake_get_stat(SnowflakeStat *stat)
 
 	snowflake_check_loaded();
 	stat->scheme = &layout->scheme;
-	stat->datacenter_id = server_datacenter_id;
-	stat->worker_id = server_worker_id;
+	stat->datacenter_id = snowflake_datacenter_id;
+	get_grant_stat(stat);
 
 	stat->ids = count_ids(&word) - pg_atomic_read_u64(&state->ids_reset);
 	stat->last_timestamp = 0;
@@ -787,6 +843,8 @@ snowflake_get_stat(SnowflakeStat *stat)
 					 &stat->clock_waits, &stat->clock_wait_us);
 	get_wait_counter(&state->reserve_waits,
 					 &stat->reserve_waits, &stat->reserve_wait_us);
+	get_wait_counter(&state->grant_waits,
+					 &stat->grant_waits, &stat->grant_wait_us);
 	stat->clock_errors = pg_atomic_read_u64(&state->clock_errors);
 	stat->clock_steps = pg_atomic_read_u64(&state->clock_steps);
 	stat->max_backward_us = pg_atomic_read_u64(&state->max_backward_us);
@@ -808,6 +866,7 @@ snowflake_reset_stat(void)
 	reset_wait_counter(&state->sequence_waits);
 	reset_wait_counter(&state->clock_waits);
 	reset_wait_counter(&state->reserve_waits);
+	reset_wait_counter(&state->grant_waits);
 	pg_atomic_write_u64(&state->clock_errors, 0);
 	pg_atomic_write_u64(&state->clock_steps, 0);
 	pg_atomic_write_u64(&state->max_backward_us, 0);

@@ -54,6 +54,7 @@
 #include "clock.h"
 #include "compat.h"
 #include "generator.h"
+#include "grant.h"
 #include "mark.h"
 #include "reserve.h"
 #include "standby.h"
@@ -108,8 +109,8 @@ time_tick(TimestampTz time)
  * condition variable, so that it can be cancelled.  Whoever fails while it
  * holds the lock wakes nobody, therefore the wait is short.
  */
-static bool
-get_reserve_lock(bool required)
+bool
+snowflake_get_reserve_lock(bool required)
 {
 	static uint32 wait_event = 0;
 	Generator  *state = snowflake_state;
@@ -131,8 +132,8 @@ get_reserve_lock(bool required)
 	return acquired;
 }
 
-static void
-release_reserve_lock(void)
+void
+snowflake_release_reserve_lock(void)
 {
 	LWLockRelease(snowflake_state->reserve_lock);
 	ConditionVariableBroadcast(&snowflake_state->reserve_done);
@@ -213,7 +214,8 @@ settle_pending_mark(void)
 }
 
 /*
- * Up to which tick to reserve, for a caller that is about to use the next one.
+ * Up to which tick to reserve, for a caller that is about to use the next one:
+ * not past what is granted.
  */
 static int64
 reserve_end(const SnowflakeMoment *moment, int64 next)
@@ -240,7 +242,8 @@ reserve_end(const SnowflakeMoment *moment, int64 next)
 			end = Max(end, Min(next + (int64) Min(needed, (double) PG_INT32_MAX),
 							   latest + ticks));
 	}
-	return Min(end, snowflake_layout.last_tick + 1);
+	end = Min(end, snowflake_layout.last_tick + 1);
+	return Min(end, granted_until());
 }
 
 /*
@@ -264,6 +267,8 @@ raise_mark(void)
 		return;
 
 	end = reserve_end(&moment, step.next);
+	if (end <= (int64) pg_atomic_read_u64(&state->reserved) || end <= step.next)
+		return;
 	lsn = snowflake_mark_raise(tick_mark(end));
 	state->written_at = moment.steady;
 	state->written_next = step.next;
@@ -332,7 +337,7 @@ snowflake_reserve(bool required, int *naps)
 	uint64		mark = 0;
 	bool		recovered = false;
 
-	if (!get_reserve_lock(required))
+	if (!snowflake_get_reserve_lock(required))
 		return;
 	if (pg_atomic_read_u64(&state->reserved) == 0)
 	{
@@ -346,12 +351,36 @@ snowflake_reserve(bool required, int *naps)
 			raise_mark();
 	}
 	pending = state->pending_lsn;
-	release_reserve_lock();
+	snowflake_release_reserve_lock();
 
 	if (recovered)
 		log_start(mark);
 	if (required && pending != InvalidXLogRecPtr)
 		wait_for_standbys(pending, naps);
+}
+
+/*
+ * The tick of the next ID, if it is not of the word's; and what the clock reads.
+ * The registry is asked for it.  Where the clock is so wrong that no ID can be
+ * made, that is for the registry to find out.
+ */
+int64
+snowflake_next_tick(TimestampTz *clock)
+{
+	SnowflakeRules rules = snowflake_rules();
+	SnowflakeMoment moment;
+	SnowflakeStep step;
+	int64		next;
+	int			naps = 0;
+
+	while (pg_atomic_read_u64(&snowflake_state->reserved) == 0)
+		snowflake_reserve(true, &naps);
+	snowflake_take_moment(&moment);
+	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
+	*clock = moment.wall;
+	next = step.plan <= SNOWFLAKE_WAIT_CLOCK ?
+		step.next : time_tick(moment.wall);
+	return Max(next, word_tick(&snowflake_layout, moment.word) + 1);
 }
 
 /*
@@ -361,7 +390,8 @@ snowflake_reserve(bool required, int *naps)
  * A mark that is older than a day is raised to that, for it tells the next
  * start what time it was at this one: a clock that is far ahead of the mark is
  * refused, and a server that made no ID for years should not be.  A day, so that
- * a clock which begins in the wrong time zone does no harm.
+ * a clock which begins in the wrong time zone does no harm.  (A registry knows
+ * the time by itself.)
  */
 void
 snowflake_begin_reserving(void)
@@ -371,10 +401,10 @@ snowflake_begin_reserving(void)
 	uint64		mark;
 	bool		recovered = false;
 
-	while (!get_reserve_lock(true))
+	while (!snowflake_get_reserve_lock(true))
 		CHECK_FOR_INTERRUPTS();
 	mark = snowflake_mark_read();
-	if (mark > 0)
+	if (mark > 0 && !snowflake_state->grant.registry)
 	{
 		mark_time = tick_start(&snowflake_layout, mark_tick(mark));
 		if (now - OLDEST_MARK_US > mark_time &&
@@ -387,7 +417,7 @@ snowflake_begin_reserving(void)
 		mark = recover_mark(false);
 		recovered = true;
 	}
-	release_reserve_lock();
+	snowflake_release_reserve_lock();
 
 	/* Otherwise a call was first, and has told it. */
 	if (recovered)
@@ -405,7 +435,7 @@ snowflake_set_mark(int64 mark)
 	uint64		word;
 
 	snowflake_check_primary("set the mark of snowflake IDs");
-	while (!get_reserve_lock(true))
+	while (!snowflake_get_reserve_lock(true))
 		CHECK_FOR_INTERRUPTS();
 	before = snowflake_mark_read();
 
@@ -416,9 +446,10 @@ snowflake_set_mark(int64 mark)
 								  snowflake_layout.number_limit))
 		;
 	LWLockRelease(state->lock);
+	snowflake_drop_grant();
 	(void) snowflake_mark_set(mark);
 	(void) recover_mark(true);
-	release_reserve_lock();
+	snowflake_release_reserve_lock();
 
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
@@ -449,11 +480,11 @@ snowflake_accept_clock_now(void)
 				 errmsg("clock is out of range for snowflake.scheme"),
 				 errdetail("The clock reads %s.", timestamptz_to_str(now))));
 
-	while (!get_reserve_lock(true))
+	while (!snowflake_get_reserve_lock(true))
 		CHECK_FOR_INTERRUPTS();
 	forget_reserve();
 	(void) snowflake_mark_raise(tick_mark(tick));
 	(void) recover_mark(false);
-	release_reserve_lock();
+	snowflake_release_reserve_lock();
 	return now;
 }

@@ -10,9 +10,14 @@
 #ifndef SNOWFLAKE_RESERVE_H
 #define SNOWFLAKE_RESERVE_H
 
+#include "grant.h"
 #include "state.h"
 
+extern bool snowflake_get_reserve_lock(bool required);
+extern void snowflake_release_reserve_lock(void);
+
 extern void snowflake_reserve(bool required, int *naps);
+extern int64 snowflake_next_tick(TimestampTz *clock);
 extern void snowflake_begin_reserving(void);
 extern void snowflake_set_mark(int64 mark);
 extern TimestampTz snowflake_accept_clock_now(void);
@@ -24,14 +29,14 @@ is_reserved(int64 tick)
 	return tick < (int64) pg_atomic_read_u64(&snowflake_state->reserved);
 }
 
-/* Should more ticks be reserved before all are in use? */
+/* Should more ticks be reserved before all are in use, and are there any? */
 static inline bool
 reserve_is_low(int64 tick)
 {
-	int64		left =
-		(int64) pg_atomic_read_u64(&snowflake_state->reserved) - tick;
+	int64		reserved = (int64) pg_atomic_read_u64(&snowflake_state->reserved);
 
-	return left <= snowflake_reserve_ticks() / 2;
+	return reserved - tick <= snowflake_reserve_ticks() / 2 &&
+		reserved < granted_until();
 }
 
 #endif							/* SNOWFLAKE_RESERVE_H */

@@ -29,11 +29,15 @@
 #include "compat.h"
 #include "functions.h"
 #include "generator.h"
+#include "grant.h"
+#include "registry.h"
 #include "snowflake.h"
 
 SNOWFLAKE_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
+
+#define MAX_SERVER_NAME_LENGTH	255
 
 /*
  * A setting: what all have, and then what those of one type have.  It is of the
@@ -76,6 +80,8 @@ typedef struct Setting
 char	   *snowflake_scheme = NULL;
 int			snowflake_datacenter_id = 0;
 int			snowflake_worker_id = -1;
+char	   *snowflake_registry = NULL;
+char	   *snowflake_server_name = NULL;
 
 /* The scheme that this server makes IDs with. */
 static SnowflakeScheme server_scheme;
@@ -173,6 +179,38 @@ check_worker_id(int *newval, void **extra, GucSource source)
 }
 
 /*
+ * Is this a connection string?
+ */
+static bool
+check_registry(char **newval, void **extra, GucSource source)
+{
+	char	   *error = snowflake_check_conninfo(*newval);
+
+	if (error == NULL)
+		return true;
+	GUC_check_errdetail("%s", error);
+	GUC_check_errhint("A connection string is written like this: host=registry.example dbname=ids user=snowflake");
+	return false;
+}
+
+/*
+ * Is this a name that any encoding has?
+ */
+static bool
+check_server_name(char **newval, void **extra, GucSource source)
+{
+	const char *c = *newval;
+
+	while (*c >= ' ' && *c < 127)
+		c++;
+	if (*c == '\0' && c - *newval <= MAX_SERVER_NAME_LENGTH)
+		return true;
+	GUC_check_errdetail("A name has up to %d printable ASCII characters.",
+						MAX_SERVER_NAME_LENGTH);
+	return false;
+}
+
+/*
  * All settings, in the order in which they are read: the scheme first, as the
  * IDs are checked against it.
  */
@@ -206,7 +244,7 @@ static const Setting settings[] = {
 		.name = "snowflake.worker_id",
 		.short_desc = "Worker ID in the snowflake IDs made by this server.",
 		.long_desc = "With the datacenter ID it must be unique among all servers whose IDs meet. "
-		"-1: never set, IDs are made with 0.",
+		"-1: never set, IDs are made with 0. With snowflake.registry, a wish: that one is granted if it is free.",
 		.context = PGC_POSTMASTER,
 		.integer = {
 			.variable = &snowflake_worker_id,
@@ -214,6 +252,43 @@ static const Setting settings[] = {
 			.min = -1,
 			.max = INT_MAX,
 			.check = check_worker_id
+		}
+	},
+	{
+		.name = "snowflake.registry",
+		.short_desc = "Connection string of the database that grants this server its worker ID.",
+		.long_desc = "Empty: none, the worker ID is snowflake.worker_id. "
+		"Whether there is a registry is settled at the start; the connection string may change at any time.",
+		.context = PGC_SIGHUP,
+		.flags = GUC_SUPERUSER_ONLY,
+		.string = {
+			.variable = &snowflake_registry,
+			.boot_value = "",
+			.check = check_registry
+		}
+	},
+	{
+		.name = "snowflake.server_name",
+		.short_desc = "Name of this server in the registry.",
+		.long_desc = "Empty: cluster_name, or else the name of the host.",
+		.context = PGC_SIGHUP,
+		.string = {
+			.variable = &snowflake_server_name,
+			.boot_value = "",
+			.check = check_server_name
+		}
+	},
+	{
+		.name = "snowflake.grant_timeout",
+		.short_desc = "How long a call waits for a grant of the registry.",
+		.long_desc = "It applies while this server has no worker ID, or its grant is over. Then the call fails with what the registry said last.",
+		.context = PGC_SIGHUP,
+		.flags = GUC_UNIT_MS,
+		.integer = {
+			.variable = &snowflake_grant_timeout,
+			.boot_value = 10000,
+			.min = 0,
+			.max = INT_MAX
 		}
 	},
 	{
@@ -396,8 +471,13 @@ configure(void)
 	define_settings();
 	if (!snowflake_scheme_read(snowflake_scheme, &server_scheme, error))
 		elog(FATAL, "invalid snowflake scheme \"%s\"", snowflake_scheme);
-	snowflake_generator_configure(&server_scheme, snowflake_datacenter_id,
-								  Max(snowflake_worker_id, 0));
+	snowflake_generator_configure(&server_scheme);
+	if (snowflake_registry[0] != '\0' &&
+		server_scheme.width[SNOWFLAKE_WORKER] == 0)
+		ereport(FATAL,
+				(errcode(ERRCODE_CONFIG_FILE_ERROR),
+				 errmsg("snowflake.registry needs a scheme with a worker field"),
+				 errdetail("snowflake.scheme is \"%s\".", snowflake_scheme)));
 }
 
 /*
@@ -473,6 +553,11 @@ _PG_init(void)
 				 errhint("Set \"%s\" to at least 1.",
 						 SNOWFLAKE_ORIGINS_SETTING)));
 	snowflake_register_startup();
+	if (snowflake_registry[0] != '\0')
+	{
+		snowflake_keep_grant();
+		snowflake_register_grant_worker();
+	}
 
 	prev_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;

@@ -15,10 +15,16 @@ extern char *snowflake_scheme;
 extern int	snowflake_datacenter_id;
 extern int	snowflake_worker_id;	/* -1: never set, IDs are made with 0 */
 
+extern char *snowflake_registry;	/* conninfo, empty: none */
+extern char *snowflake_server_name; /* empty: see grant_worker.c */
+
 /* api.c */
 extern void snowflake_publish_api(void);
 
 /* startup.c */
 extern void snowflake_register_startup(void);
+
+/* grant_worker.c */
+extern void snowflake_register_grant_worker(void);
 
 #endif							/* SNOWFLAKE_H */

@@ -63,7 +63,9 @@ log_ids(const SnowflakeScheme *scheme)
 	initStringInfo(&ids);
 	if (scheme->width[SNOWFLAKE_DATACENTER] > 0)
 		appendStringInfo(&ids, ", datacenter ID %d", snowflake_datacenter_id);
-	if (scheme->width[SNOWFLAKE_WORKER] > 0)
+	if (snowflake_state->grant.registry)
+		appendStringInfoString(&ids, ", worker ID granted by the registry");
+	else if (scheme->width[SNOWFLAKE_WORKER] > 0)
 		appendStringInfo(&ids, ", worker ID %d", Max(snowflake_worker_id, 0));
 	ereport(LOG,
 			(errmsg("snowflake IDs are made with scheme \"%s\"%s",
@@ -78,7 +80,8 @@ log_ids(const SnowflakeScheme *scheme)
 static void
 tell_unset_worker_id(const SnowflakeScheme *scheme)
 {
-	if (snowflake_worker_id >= 0 || scheme->width[SNOWFLAKE_WORKER] == 0)
+	if (snowflake_worker_id >= 0 || snowflake_state->grant.registry ||
+		scheme->width[SNOWFLAKE_WORKER] == 0)
 		return;
 
 	ereport(LOG,

@@ -17,6 +17,7 @@
 
 #include "generator.h"
 #include "snowflake.h"
+#include "state.h"
 
 /*
  * Columns of snowflake_stat() by the version of the extension.
@@ -26,7 +27,7 @@
  * C function of its own, which stays for good.  New columns come at the end, as
  * CREATE OR REPLACE VIEW wants it: a version has the first ones of the newest.
  */
-#define STAT_NCOLUMNS_1_0	21
+#define STAT_NCOLUMNS_1_0	27
 #define STAT_NCOLUMNS		STAT_NCOLUMNS_1_0
 
 PG_FUNCTION_INFO_V1(snowflake_stat_1_0);
@@ -66,8 +67,10 @@ stat_row(FunctionCallInfo fcinfo, int ncolumns)
 	put_column(&value, &null, Int32GetDatum(stat.datacenter_id),
 			   stat.scheme->width[SNOWFLAKE_DATACENTER] == 0);
 	put_column(&value, &null, Int32GetDatum(stat.worker_id),
-			   stat.scheme->width[SNOWFLAKE_WORKER] == 0);
-	put_column(&value, &null, BoolGetDatum(snowflake_worker_id >= 0),
+			   stat.scheme->width[SNOWFLAKE_WORKER] == 0 || stat.worker_id < 0);
+	put_column(&value, &null,
+			   BoolGetDatum(snowflake_worker_id >= 0 ||
+							snowflake_state->grant.registry),
 			   stat.scheme->width[SNOWFLAKE_WORKER] == 0);
 	put_column(&value, &null, TimestampTzGetDatum(stat.last_timestamp),
 			   stat.last_timestamp == 0);
@@ -95,6 +98,17 @@ stat_row(FunctionCallInfo fcinfo, int ncolumns)
 			   Float8GetDatum(stat.max_backward_us / 1000.0), false);
 	put_column(&value, &null, Int64GetDatum(stat.reserves), false);
 	put_column(&value, &null, TimestampTzGetDatum(stat.stats_reset), false);
+	put_column(&value, &null, Int64GetDatum(stat.grant_waits), false);
+	put_column(&value, &null,
+			   Float8GetDatum(stat.grant_wait_us / 1000.0), false);
+	put_column(&value, &null, TimestampTzGetDatum(stat.granted_until),
+			   stat.granted_until == 0);
+	put_column(&value, &null, TimestampTzGetDatum(stat.registry_contact),
+			   stat.registry_contact == 0);
+	put_column(&value, &null, CStringGetTextDatum(stat.registry_error),
+			   stat.registry_error_since == 0);
+	put_column(&value, &null, TimestampTzGetDatum(stat.registry_error_since),
+			   stat.registry_error_since == 0);
 
 	Assert(value == values + STAT_NCOLUMNS);
 

@@ -26,6 +26,7 @@
 #include "clock.h"
 #include "compat.h"
 #include "generator.h"
+#include "grant.h"
 #include "preload.h"
 #include "state.h"
 
@@ -45,6 +46,15 @@ bool		snowflake_synchronous_mark = true;
 
 Generator  *snowflake_state = NULL;
 SnowflakeLayout snowflake_layout;
+
+/*
+ * Take over the server's scheme, which never changes while it runs.
+ */
+void
+snowflake_generator_configure(const SnowflakeScheme *scheme)
+{
+	snowflake_layout_init(&snowflake_layout, scheme);
+}
 
 /* Processes that can call a function, and so wait. */
 static int
@@ -110,6 +120,7 @@ snowflake_generator_attach_shmem(void)
 	MemSet(state, 0, state_size());
 	pg_atomic_init_u64(&state->word, empty_word(&snowflake_layout));
 	state->lock = &GetNamedLWLockTranche(WORD_TRANCHE_NAME)->lock;
+	snowflake_init_grant(&state->grant);
 	pg_atomic_init_u64(&state->entered, 0);
 	pg_atomic_init_u64(&state->ids_before, -snowflake_layout.number_limit);
 	pg_atomic_init_u64(&state->changes, 0);
@@ -127,6 +138,7 @@ snowflake_generator_attach_shmem(void)
 	init_wait_counter(&state->sequence_waits);
 	init_wait_counter(&state->clock_waits);
 	init_wait_counter(&state->reserve_waits);
+	init_wait_counter(&state->grant_waits);
 	pg_atomic_init_u64(&state->clock_errors, 0);
 	pg_atomic_init_u64(&state->clock_steps, 0);
 	pg_atomic_init_u64(&state->max_backward_us, 0);
@@ -204,6 +216,7 @@ snowflake_take_moment(SnowflakeMoment *moment)
 	moment->entered = (int64) pg_atomic_read_u64(&state->entered);
 	moment->first_tick = state->first_tick;
 	moment->has_mark = state->has_mark;
+	moment->until = (int64) pg_atomic_read_u64(&state->grant.until);
 	moment->last_checkpoint = state->last_checkpoint;
 	moment->created = state->created;
 	snowflake_read_clocks(&moment->wall, &moment->steady);

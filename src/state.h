@@ -13,10 +13,15 @@
 
 #include "access/xlogdefs.h"
 #include "lib/ilist.h"
+#include "port/pg_crc32c.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
+#include "storage/spin.h"
+#include "utils/uuid.h"
 
+#include "generator.h"
 #include "word.h"
 
 /* What is waited for, and how often and how long. */
@@ -34,15 +39,68 @@ typedef struct Waiter
 	int			wanted;			/* so many numbers at most */
 
 	/* What it was given; written once, before given becomes more than 0. */
-	uint64		first;			/* the first number, as a word */
+	int64		first;			/* the first ID */
 	pg_atomic_uint32 given;		/* how many; cleared by the waiter */
 } Waiter;
+
+/* Tokens that the registry may know this server by. */
+#define SNOWFLAKE_MAX_TOKENS	16
+
+/*
+ * What is known of the grant of a registry when a backend crashed and the other
+ * shared memory is made anew (grant.c).  Protected by the reserve lock.
+ */
+typedef struct KeptGrant
+{
+	int			worker_id;		/* -1: none is granted */
+	int64		from;			/* the first tick granted */
+	int64		until;			/* and the first one that is not */
+
+	/* The last token that was confirmed, and those sent since. */
+	int			ntokens;
+	pg_uuid_t	tokens[SNOWFLAKE_MAX_TOKENS];
+	pg_crc32c	crc;
+} KeptGrant;
+
+/*
+ * What this server may make IDs of: a worker ID, up to a tick (grant.c).
+ */
+typedef struct Grant
+{
+	/* Changed with both locks held; number is raised with the constant. */
+	pg_atomic_uint64 number;
+	int64		constant;		/* datacenter and worker ID in their places */
+
+	/*
+	 * The first tick that may not be entered.  What is reserved never goes
+	 * past it.  Changed with the reserve lock held; lowered with both.
+	 */
+	pg_atomic_uint64 until;
+
+	/* Those who make IDs read what is above, for each ID. */
+	char		pad[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64) - sizeof(int64)];
+
+	bool		registry;		/* is there one?  constant */
+	int			worker_id;		/* of the constant; -1: none is granted */
+	ConditionVariable changed;	/* what is granted */
+
+	/* Protected by the mutex. */
+	slock_t		mutex;
+	Latch	   *worker_latch;	/* or NULL */
+	TimestampTz contact;		/* the registry's last answer, or 0 */
+	TimestampTz error_since;	/* 0: there is no error */
+	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];
+
+	KeptGrant	unkept;			/* where it cannot be kept */
+} Grant;
 
 typedef struct Generator
 {
 	/* By itself in its cache line: everybody writes to it, all the time. */
 	pg_atomic_uint64 word;
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
+
+	Grant		grant;
 
 	LWLock	   *lock;			/* protects the word's tick, and the queue */
 
@@ -73,7 +131,7 @@ typedef struct Generator
 	LWLock	   *reserve_lock;	/* held while the mark is read or written */
 	ConditionVariable reserve_done; /* that lock was released */
 
-	/* Changed with the reserve lock held, while nothing is reserved. */
+	/* Changed with the reserve lock held, while no tick can be entered. */
 	int64		first_tick;		/* the first tick after the start */
 	bool		has_mark;		/* does it tell something of the time? */
 
@@ -104,6 +162,7 @@ typedef struct Generator
 	WaitCounter sequence_waits;
 	WaitCounter clock_waits;
 	WaitCounter reserve_waits;
+	WaitCounter grant_waits;
 	pg_atomic_uint64 clock_errors;
 	pg_atomic_uint64 clock_steps;
 	pg_atomic_uint64 max_backward_us;
@@ -113,9 +172,6 @@ typedef struct Generator
 
 	Waiter		waiters[FLEXIBLE_ARRAY_MEMBER]; /* by process number */
 } Generator;
-
-/* Leads and leaps up to this are not worth a WARNING. */
-#define SNOWFLAKE_CLOCK_STEP_US	INT64CONST(1000000)
 
 /* The most that is reserved for the sake of a slow disk or standby. */
 #define SNOWFLAKE_MAX_RESERVE_US	INT64CONST(60000000)

@@ -35,6 +35,9 @@
  *	  clock.  A timestamp that is a little wrong costs less than a timestamp
  *	  field that is used up.  Bursts get no lead meanwhile: each would begin
  *	  where the one before ended, and take the IDs towards the wrong time.
+ *	  Nor is a wall clock followed that went ahead past all that a registry
+ *	  granted.  The registry judges by its own clock: if it grants later ticks
+ *	  the wall clock is right, and is followed then.
  *
  * With rules->wait, 2 and 3 do not hold: the word's tick and the next one may
  * be used only while they are at most max_lead ahead of the clock.
@@ -135,7 +138,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 	int64		tick = word_tick(layout, moment->word);
 	TimestampTz now = moment->wall;
 	int64		max_lead = rules->max_lead;
-	int64		clock_tick;
+	int64		clock_tick = (now - layout->epoch) / layout->tick_us;
 
 	memset(step, 0, sizeof(*step));
 	step->followed = true;
@@ -153,15 +156,17 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 			(moment->steady - moment->entered);
 
 		step->leap = now - expected;
-		if (step->leap > rules->max_forward)
+		if (step->leap > rules->max_forward ||
+			(step->leap > SNOWFLAKE_CLOCK_STEP_US &&
+			 clock_tick >= moment->until))
 		{
 			step->followed = false;
 			now = expected;
 			max_lead = 0;
+			clock_tick = (now - layout->epoch) / layout->tick_us;
 		}
 	}
 
-	clock_tick = (now - layout->epoch) / layout->tick_us;
 	step->next = Max(step->next, clock_tick);
 	if (step->next > layout->last_tick)
 	{

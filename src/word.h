@@ -28,6 +28,9 @@
  */
 #define SNOWFLAKE_READING_ERROR_US	10
 
+/* Leads and leaps up to this are nothing to speak of. */
+#define SNOWFLAKE_CLOCK_STEP_US	INT64CONST(1000000)
+
 /* What follows from the scheme, for quick use. */
 typedef struct SnowflakeLayout
 {
@@ -47,6 +50,7 @@ typedef struct SnowflakeMoment
 	int64		entered;		/* steady time when the word's tick began */
 	int64		first_tick;		/* the first tick after the start */
 	bool		has_mark;		/* does that tell something of the time? */
+	int64		until;			/* the first tick that was not granted */
 	TimestampTz last_checkpoint;	/* before the start */
 	TimestampTz created;		/* when the server was made */
 	TimestampTz wall;			/* what the wall clock reads, */

@@ -244,12 +244,35 @@ check_start(const Server *server)
 }
 
 /*
- * A clock that is too far ahead of the steady one.
+ * A clock that is too far ahead of the steady one, or past what is granted.
  */
 static bool
 leapt(const Server *server)
 {
-	return entered(server) && -paced_lead(server) > server->rules.max_forward;
+	const SnowflakeMoment *now = &server->now;
+	int64		leap = -paced_lead(server);
+
+	return entered(server) &&
+		(leap > server->rules.max_forward ||
+		 (leap > SNOWFLAKE_CLOCK_STEP_US &&
+		  (now->wall - server->layout.epoch) / server->layout.tick_us >= now->until));
+}
+
+/*
+ * A tick that is not granted.  It is asked for only if by the steady clock, or a
+ * wall clock that did not leap, there is no other.
+ */
+static void
+check_not_granted(const Server *server, const SnowflakeStep *step)
+{
+	const SnowflakeLayout *layout = &server->layout;
+	const SnowflakeMoment *now = &server->now;
+
+	must(!entered(server) ||
+		 -paced_lead(server) <= SNOWFLAKE_CLOCK_STEP_US ||
+		 now->wall + paced_lead(server) >= tick_start(layout, now->until) ||
+		 word_tick(layout, now->word) + 1 >= now->until);
+	must(step->next >= now->until);
 }
 
 /*
@@ -306,8 +329,8 @@ move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 	if (!ran)
 		check_start(server);
 	if (step->next >= server->mark)
-		server->mark = Min(step->next + server->reserve_ticks,
-						   layout->last_tick + 1);
+		server->mark = Min(Min(step->next + server->reserve_ticks,
+							   layout->last_tick + 1), now->until);
 
 	start = numbers_left(layout, now->word) ?
 		start % Max(layout->number_limit / 2, 1) : 0;
@@ -352,8 +375,11 @@ wait(Server *server, const SnowflakeStep *step)
 	if (!pass(server, step->wait))
 		return false;
 	snowflake_plan(&server->layout, &server->rules, &server->now, &after);
-	must(after.plan != SNOWFLAKE_WAIT_SEQUENCE &&
-		 after.plan != SNOWFLAKE_WAIT_CLOCK);
+
+	/* Unless the wall clock came to where it is not followed any more. */
+	must((after.plan != SNOWFLAKE_WAIT_SEQUENCE &&
+		  after.plan != SNOWFLAKE_WAIT_CLOCK) ||
+		 (step->followed && !after.followed));
 	return true;
 }
 
@@ -410,6 +436,11 @@ make_ids(Server *server, uint64 wanted, uint64 start, uint64 late)
 				wanted -= claim(server, &step, wanted, late);
 				break;
 			case SNOWFLAKE_MOVE:
+				if (step.next >= server->now.until)
+				{
+					check_not_granted(server, &step);
+					return true;
+				}
 				wanted -= move(server, &step, wanted, start);
 				break;
 			case SNOWFLAKE_WAIT_SEQUENCE:
@@ -485,6 +516,7 @@ begin(Server *server, Input *input, const SnowflakeScheme *scheme)
 	server->now.word = empty_word(&server->layout);
 	server->now.last_checkpoint = server->checkpoint;
 	server->now.created = server->checkpoint;
+	server->now.until = PG_INT64_MAX;
 	recover(server);
 }
 
@@ -497,7 +529,7 @@ happen(Server *server, Input *input)
 	uint64		wanted;
 	uint64		start;
 
-	switch (take_byte(input) % 9)
+	switch (take_byte(input) % 10)
 	{
 		case 0:					/* time passes */
 			return pass(server, take_amount(input, 54));
@@ -527,6 +559,11 @@ happen(Server *server, Input *input)
 			break;
 		case 8:
 			accept_clock(server);
+			break;
+		case 9:					/* a registry grants ticks, or there is none */
+			server->now.until = (take_byte(input) & 1) != 0 ? PG_INT64_MAX :
+				word_tick(&server->layout, server->now.word) + 1 +
+				take_amount(input, 45);
 			break;
 	}
 	return true;

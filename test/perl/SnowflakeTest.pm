@@ -24,7 +24,7 @@ END
 }
 
 our @EXPORT = qw(
-  new_server sql_error start_fails
+  new_server new_registry registry_conf sql_error start_fails
   start_queries finish_queries
   set_clock start_with_clock
   mark_of
@@ -47,6 +47,30 @@ sub new_server
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 	return $node;
+}
+
+# A server whose database postgres grants worker IDs, with arguments of
+# snowflake_create_registry().
+sub new_registry
+{
+	my ($name, $arguments, @conf) = @_;
+	my $node = new_server($name, @conf);
+
+	$node->safe_psql('postgres',
+		"SELECT snowflake_create_registry($arguments)");
+	return $node;
+}
+
+# The line of configuration that has a server ask registries.
+sub registry_conf
+{
+	my (@nodes) = @_;
+	my @hosts = map { $_->host } @nodes;
+	my @ports = map { $_->port } @nodes;
+	my $user = getpwuid($>);
+
+	local $" = ',';
+	return "snowflake.registry = 'host=@hosts port=@ports dbname=postgres user=$user'";
 }
 
 # The error that a query gets: SQLSTATE, message, detail and hint.

@@ -152,6 +152,12 @@ foreach my $case (
 	[ 'snowflake.clock_backward = stop', qr/$invalid "snowflake.clock_backward": "stop"/ ],
 	[ 'snowflake.max_clock_forward = 59s', qr/FATAL:  59 s is outside the valid range for parameter "snowflake.max_clock_forward"/ ],
 	[ "snowflake.synchronous_mark = 'remote'", qr/FATAL:  parameter "snowflake.synchronous_mark" requires a Boolean value/ ],
+	[ "snowflake.registry = 'nonsense'", qr/$invalid "snowflake.registry": "nonsense".*missing "=" after "nonsense".*A connection string is written like this/s ],
+	[ "snowflake.registry = 'dbname=x'\nsnowflake.worker_id = 0\nsnowflake.scheme = 'timestamp=41,sequence=22'", qr/FATAL:  snowflake\.registry needs a scheme with a worker field/ ],
+	[ "snowflake.registry = 'dbname=x'\nmax_worker_processes = 1", qr/FATAL:  there is no place for the background worker of snowflake\.registry.*HINT:  Raise "max_worker_processes", which is 1\./s ],
+	[ "snowflake.server_name = 'd\xc3\xa9j\xc3\xa0'", qr/$invalid "snowflake.server_name".*up to 255 printable ASCII characters/s ],
+	[ "snowflake.server_name = '" . ('x' x 256) . "'", qr/$invalid "snowflake.server_name"/ ],
+	[ 'snowflake.grant_timeout = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.grant_timeout"/ ],
 	[ 'snowflake.reserve_time = 61s', qr/FATAL:  61000 ms is outside the valid range for parameter "snowflake.reserve_time"/ ])
 {
 	my ($conf, $why) = @$case;

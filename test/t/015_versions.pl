@@ -85,7 +85,10 @@ my %stat = (
 		OUT reserve_waits bigint, OUT reserve_wait_ms double precision,
 		OUT clock_errors bigint, OUT clock_steps bigint,
 		OUT max_clock_backward_ms double precision,
-		OUT reserves bigint, OUT stats_reset timestamptz});
+		OUT reserves bigint, OUT stats_reset timestamptz,
+		OUT grant_waits bigint, OUT grant_wait_ms double precision,
+		OUT granted_until timestamptz, OUT registry_contact timestamptz,
+		OUT registry_error text, OUT registry_error_since timestamptz});
 foreach my $version (sort keys %stat)
 {
 	my $symbol = 'snowflake_stat_' . $version =~ s/\./_/r;

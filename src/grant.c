@@ -1,0 +1,500 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant.c
+ *	  What this server may make IDs of: a worker ID, up to a tick.
+ *
+ * Without a registry that is the worker ID of the settings, for ever.  With one
+ * (snowflake.registry) it is a grant: a worker ID W and a range of ticks.  The
+ * ranges that a registry grants of one W never overlap, and a server makes IDs
+ * only inside its own.  So no clock, pause or partition can bring two servers to
+ * the same ID.  A server that slept for an hour still has its old range, which
+ * nobody else was or will be given, and nothing beyond that.
+ *
+ * The end.  The word moves only to ticks that are reserved (reserve.c), and
+ * what is reserved never goes past the end of the grant.  So there is one
+ * question to ask at the move, and a server that is granted nothing has not
+ * raised its mark.
+ *
+ * The change.  A new grant mostly has another W.  It is installed with the
+ * generator's lock held, in this order: the word is set to the end of a tick, so
+ * that nothing can be claimed from it; then the constant is stored; then the
+ * grant's number is raised.  Who makes an ID reads the number and the constant,
+ * claims, and reads the number again; if that is another now, the claim is
+ * dropped and the call begins anew.  So no ID has the old W on a tick of the new
+ * grant: such a tick is entered after the number was raised, and whoever
+ * claims from it sees that.  Nor has one the new W on an old tick: who read the
+ * new constant finds the word used up.  Numbers that waiters are given are made
+ * into IDs under the lock.
+ *
+ * The tokens.  The registry knows the holder of a grant by a token, a random
+ * value that each call replaces by another one.  It is in memory only: whoever
+ * is started, is promoted, or is a copy of a disk has none, and so gets a W of
+ * its own.  A machine that was brought back from a snapshot of its memory, or a
+ * twin of it, has one that was replaced since, and is refused.  A call names
+ * all tokens that may be the present one: the last that was confirmed, and those
+ * sent since whose answers were lost.
+ *
+ * When a backend crashes, the postmaster makes shared memory anew, and is the
+ * same server all the same.  So what it knows of the grant is kept in memory of
+ * its own, which its children share.  When the mark is set by hand, the server
+ * drops its grant for good: IDs that it made may be above the mark now.
+ *
+ * src/grant.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <sys/mman.h>
+
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "clock.h"
+#include "compat.h"
+#include "generator.h"
+#include "grant.h"
+#include "reserve.h"
+#include "snowflake.h"
+
+/* The longest sleep before a waiter looks again. */
+#define MAX_GRANT_NAP_MS	1000
+
+int			snowflake_grant_timeout = 10000;
+
+/* Memory that is made once by the postmaster, and shared by its children. */
+static KeptGrant *kept = NULL;
+
+/*
+ * Make the memory in which the grant outlives a crash of a backend.  This is
+ * called when the library is loaded at the server's start.
+ */
+void
+snowflake_keep_grant(void)
+{
+#ifndef EXEC_BACKEND
+	kept = mmap(NULL, sizeof(KeptGrant), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (kept == MAP_FAILED)
+		ereport(FATAL,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("could not map memory for a grant of snowflake IDs: %m")));
+#endif
+}
+
+static pg_crc32c
+kept_crc(const KeptGrant *grant)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, grant, offsetof(KeptGrant, crc));
+	FIN_CRC32C(crc);
+	return crc;
+}
+
+/*
+ * What is kept, to be changed with the reserve lock held; put_kept() ends that.
+ * Where children do not share the postmaster's memory it is not kept.
+ */
+static KeptGrant *
+get_kept(void)
+{
+	return kept != NULL ? kept : &snowflake_state->grant.unkept;
+}
+
+static void
+put_kept(KeptGrant *grant)
+{
+	grant->crc = kept_crc(grant);
+}
+
+static int64
+id_constant(int worker_id)
+{
+	const SnowflakeScheme *scheme = &snowflake_layout.scheme;
+
+	return snowflake_field_put(scheme, SNOWFLAKE_DATACENTER,
+							   snowflake_datacenter_id) |
+		snowflake_field_put(scheme, SNOWFLAKE_WORKER, worker_id);
+}
+
+/*
+ * In the beginning.  Whether there is a registry is settled with that.
+ */
+void
+snowflake_init_grant(Grant *grant)
+{
+	grant->registry = snowflake_registry[0] != '\0';
+	pg_atomic_init_u64(&grant->number, 1);
+	if (!grant->registry)
+	{
+		grant->worker_id = Max(snowflake_worker_id, 0);
+		pg_atomic_init_u64(&grant->until, PG_INT64_MAX);
+	}
+	else
+	{
+		KeptGrant  *last = kept != NULL ? kept : &grant->unkept;
+
+		/* At the first start nothing is kept, nor what a crash destroyed. */
+		if (kept_crc(last) != last->crc || last->ntokens == 0)
+		{
+			MemSet(last, 0, sizeof(KeptGrant));
+			last->worker_id = -1;
+			put_kept(last);
+		}
+		grant->worker_id = last->worker_id;
+		pg_atomic_init_u64(&grant->until, last->until);
+	}
+	grant->constant = id_constant(Max(grant->worker_id, 0));
+	ConditionVariableInit(&grant->changed);
+	SpinLockInit(&grant->mutex);
+}
+
+/*
+ * Use up the word, so that nothing can be claimed before it moves to a tick
+ * from the given one on.  Both locks are held.
+ *
+ * What the word and the steady clock say of the present time stays the same.
+ * If no ID was made since the start, the tick is the first one: the registry has
+ * judged the clock.
+ */
+static void
+use_up_word(int64 from)
+{
+	Generator  *state = snowflake_state;
+	const SnowflakeLayout *layout = &snowflake_layout;
+	uint64		word = pg_atomic_read_u64(&state->word);
+	int64		tick = word_tick(layout, word);
+	int64		last = Max(tick, from - 1);
+	uint64		used_up = make_word(layout, last, layout->number_limit);
+
+	while (word < used_up &&
+		   !snowflake_change_word(&word, used_up, layout->number_limit))
+		;
+	if (tick >= state->first_tick)
+		pg_atomic_write_u64(&state->entered,
+							pg_atomic_read_u64(&state->entered) +
+							(last - tick) * layout->tick_us);
+	else if (from > state->first_tick)
+	{
+		state->first_tick = from;
+		pg_atomic_write_u64(&state->entered,
+							snowflake_steady_clock() - layout->tick_us);
+	}
+}
+
+/*
+ * Let there be no ticks to enter from this one on.  Both locks are held.
+ */
+static void
+cut_off(int64 until)
+{
+	Generator  *state = snowflake_state;
+
+	if ((int64) pg_atomic_read_u64(&state->reserved) > until)
+		pg_atomic_write_u64(&state->reserved, until);
+	state->pending_end = Min(state->pending_end, until);
+}
+
+static void
+get_reserve_lock(void)
+{
+	while (!snowflake_get_reserve_lock(true))
+		CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Change the worker ID, the word being used up.  Both locks are held.
+ */
+static void
+change_worker_id(int worker_id, int64 until)
+{
+	Grant	   *grant = &snowflake_state->grant;
+
+	grant->constant = id_constant(Max(worker_id, 0));
+	grant->worker_id = worker_id;
+	pg_atomic_write_u64(&grant->until, until);
+	pg_write_barrier();
+	pg_atomic_write_u64(&grant->number,
+						pg_atomic_read_u64(&grant->number) + 1);
+}
+
+/*
+ * Begin a call of the registry: draw the token by which it is to know this
+ * server then.  From now on that may be the one.
+ */
+void
+snowflake_begin_call(GrantCall *call)
+{
+	KeptGrant  *grant;
+
+	if (!pg_strong_random(call->new_token.data, UUID_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+
+	get_reserve_lock();
+	grant = get_kept();
+	call->worker_id = grant->worker_id;
+	call->ntokens = grant->ntokens;
+	memcpy(call->tokens, grant->tokens, sizeof(call->tokens));
+
+	/* Without the oldest one, this may get another worker ID. */
+	if (grant->ntokens == SNOWFLAKE_MAX_TOKENS)
+		memmove(&grant->tokens[0], &grant->tokens[1],
+				--grant->ntokens * sizeof(pg_uuid_t));
+	grant->tokens[grant->ntokens++] = call->new_token;
+	put_kept(grant);
+	snowflake_release_reserve_lock();
+}
+
+/*
+ * Is the answer to a call still wanted?  If so, its token is the one.  The
+ * reserve lock is held.
+ */
+static bool
+confirm_call(const GrantCall *call, KeptGrant *grant)
+{
+	if (grant->ntokens == 0 ||
+		memcmp(&grant->tokens[grant->ntokens - 1], &call->new_token,
+			   UUID_LEN) != 0)
+		return false;
+	grant->tokens[0] = call->new_token;
+	grant->ntokens = 1;
+	return true;
+}
+
+/*
+ * Take over a grant: a worker ID, for ticks from one on, and until another.
+ * Returns false if the server has dropped it meanwhile.
+ */
+bool
+snowflake_install_grant(const GrantCall *call, int worker_id,
+						int64 from, int64 until)
+{
+	Generator  *state = snowflake_state;
+	KeptGrant  *grant = get_kept();
+	bool		wanted;
+
+	get_reserve_lock();
+	wanted = confirm_call(call, grant);
+	if (wanted)
+	{
+		grant->worker_id = worker_id;
+		grant->from = from;
+		grant->until = until;
+		put_kept(grant);
+
+		LWLockAcquire(state->lock, LW_EXCLUSIVE);
+		use_up_word(from);
+		cut_off(until);
+		change_worker_id(worker_id, until);
+		LWLockRelease(state->lock);
+	}
+	snowflake_release_reserve_lock();
+	ConditionVariableBroadcast(&state->grant.changed);
+	return wanted;
+}
+
+/*
+ * Take over a later end of the grant.  Returns false if the server has dropped
+ * it meanwhile.
+ */
+bool
+snowflake_extend_grant(const GrantCall *call, int64 until)
+{
+	KeptGrant  *grant = get_kept();
+	bool		wanted;
+
+	get_reserve_lock();
+	wanted = confirm_call(call, grant);
+	if (wanted)
+	{
+		grant->until = Max(grant->until, until);
+		put_kept(grant);
+		pg_atomic_write_u64(&snowflake_state->grant.until, grant->until);
+	}
+	snowflake_release_reserve_lock();
+	ConditionVariableBroadcast(&snowflake_state->grant.changed);
+	return wanted;
+}
+
+/*
+ * Have no grant any more.  Both locks are held.
+ */
+static void
+clear_grant(void)
+{
+	KeptGrant  *grant = get_kept();
+
+	MemSet(grant, 0, sizeof(KeptGrant));
+	grant->worker_id = -1;
+	put_kept(grant);
+	use_up_word(0);
+	change_worker_id(-1, 0);
+}
+
+/*
+ * Make no more IDs of the grant, and return the first tick of which there is
+ * none.
+ */
+int64
+snowflake_seal_grant(void)
+{
+	Generator  *state = snowflake_state;
+	KeptGrant  *grant = get_kept();
+	uint64		word;
+	int64		end;
+
+	get_reserve_lock();
+	LWLockAcquire(state->lock, LW_EXCLUSIVE);
+	word = pg_atomic_read_u64(&state->word);
+	end = Max(Min(word_tick(&snowflake_layout, word) + 1, grant->until),
+			  grant->from);
+	cut_off(end);
+	clear_grant();
+	LWLockRelease(state->lock);
+	snowflake_release_reserve_lock();
+	return end;
+}
+
+/*
+ * Be a server that the registry knows nothing of, as it refused the present
+ * tokens or took the grant back.  What was granted so far stays.
+ */
+void
+snowflake_forget_tokens(void)
+{
+	KeptGrant  *grant = get_kept();
+
+	get_reserve_lock();
+	grant->ntokens = 0;
+	grant->worker_id = -1;
+	put_kept(grant);
+	snowflake_release_reserve_lock();
+}
+
+/*
+ * Make no more IDs of the grant, nor ask for more of it: the mark is set, and
+ * tells nothing of the IDs that were made.  The reserve lock is held, and nothing
+ * is reserved.
+ */
+void
+snowflake_drop_grant(void)
+{
+	if (!snowflake_state->grant.registry)
+		return;
+	LWLockAcquire(snowflake_state->lock, LW_EXCLUSIVE);
+	clear_grant();
+	LWLockRelease(snowflake_state->lock);
+}
+
+/*
+ * Have the worker ask the registry now.
+ */
+void
+snowflake_wake_grant_worker(void)
+{
+	Grant	   *grant = &snowflake_state->grant;
+	Latch	   *latch;
+
+	SpinLockAcquire(&grant->mutex);
+	latch = grant->worker_latch;
+	SpinLockRelease(&grant->mutex);
+	if (latch != NULL)
+		SetLatch(latch);
+}
+
+/*
+ * Keep what the registry, or the way to it, had to say; NULL if that is
+ * nothing.  Returns true if it is not what it said before.
+ */
+bool
+snowflake_note_answer(const char *error)
+{
+	Grant	   *grant = &snowflake_state->grant;
+	TimestampTz now = GetCurrentTimestamp();
+	bool		changed;
+
+	SpinLockAcquire(&grant->mutex);
+	if (error == NULL)
+	{
+		changed = grant->error_since != 0;
+		grant->contact = now;
+		grant->error_since = 0;
+		grant->error[0] = '\0';
+	}
+	else
+	{
+		changed = strncmp(grant->error, error,
+						  SNOWFLAKE_REGISTRY_ERROR_SIZE - 1) != 0;
+		if (grant->error_since == 0)
+			grant->error_since = now;
+		strlcpy(grant->error, error, SNOWFLAKE_REGISTRY_ERROR_SIZE);
+	}
+	SpinLockRelease(&grant->mutex);
+	return changed;
+}
+
+snowflake_noreturn static void
+fail_no_grant(void)
+{
+	Grant	   *grant = &snowflake_state->grant;
+	char	   *error = palloc(SNOWFLAKE_REGISTRY_ERROR_SIZE);
+	int			worker_id = grant->worker_id;
+	int64		until = granted_until();
+	TimestampTz since;
+
+	SpinLockAcquire(&grant->mutex);
+	strlcpy(error, grant->error, SNOWFLAKE_REGISTRY_ERROR_SIZE);
+	since = grant->error_since;
+	SpinLockRelease(&grant->mutex);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 until == 0 ?
+			 errmsg("no worker ID is granted to this server") :
+			 errmsg("the grant of worker ID %d ended at %s", worker_id,
+					timestamptz_to_str(tick_start(&snowflake_layout, until))),
+			 since == 0 ?
+			 errdetail("The registry has not answered within snowflake.grant_timeout, %d ms.",
+					   snowflake_grant_timeout) :
+			 errdetail("The registry cannot be used since %s: %s",
+					   timestamptz_to_str(since), error),
+			 errhint("Check snowflake.registry, the registry, and the server's log.")));
+}
+
+/*
+ * Wait a while until a tick is granted, or fail if that takes too long.  since is
+ * when the call began to wait, or 0.
+ */
+void
+snowflake_wait_for_grant(int64 next, int64 *since)
+{
+	static uint32 wait_event = 0;
+	Generator  *state = snowflake_state;
+	int64		start = snowflake_steady_clock();
+	int64		left;
+
+	if (wait_event == 0)
+		wait_event = snowflake_wait_event("SnowflakeGrant");
+	if (*since == 0)
+	{
+		*since = start;
+		pg_atomic_fetch_add_u64(&state->grant_waits.waits, 1);
+	}
+	left = (int64) snowflake_grant_timeout - (start - *since) / 1000;
+	if (left <= 0)
+		fail_no_grant();
+
+	snowflake_wake_grant_worker();
+	ConditionVariablePrepareToSleep(&state->grant.changed);
+	if (next >= granted_until())
+		(void) ConditionVariableTimedSleep(&state->grant.changed,
+										   Min(left, MAX_GRANT_NAP_MS),
+										   wait_event);
+	ConditionVariableCancelSleep();
+	pg_atomic_fetch_add_u64(&state->grant_waits.wait_us,
+							snowflake_steady_clock() - start);
+}

@@ -1,0 +1,387 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant_worker.c
+ *	  The background worker that gets a grant from the registry, extends it, and
+ *	  gives it back.
+ *
+ * It begins at the end of recovery, as a standby makes no IDs.  It asks for a
+ * worker ID; extends its grant when about half of that is left; and when the
+ * server is shut down, gives the worker ID back for others to use at once.
+ * Nobody waits for it but those who have no grant at all: as long as the grant
+ * lasts, the registry may be down.
+ *
+ * If the registry does not know the server as the holder any more (it lost
+ * commits in a failover, an administrator freed the worker ID, or the machine was
+ * brought back from a snapshot), the worker asks for another grant.  Meanwhile
+ * IDs are made of what was granted before, to its end: nobody else was granted
+ * that.
+ *
+ * No lock is held while the registry is asked.
+ *
+ * src/grant_worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/bgworker_internals.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "clock.h"
+#include "compat.h"
+#include "grant.h"
+#include "registry.h"
+#include "reserve.h"
+#include "snowflake.h"
+
+PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
+
+/* How long a call of the registry may take, and one that ends the server. */
+#define CALL_TIMEOUT_MS		10000
+#define LAST_CALL_TIMEOUT_MS	2000
+
+/* How soon to call again after a failure: urgently, and otherwise. */
+#define URGENT_RETRY_US		INT64CONST(1000000)
+#define RETRY_US			INT64CONST(5000000)
+
+static const char get_query[] =
+"SELECT worker_id, until, grant_time_ms"
+" FROM snowflake_get_grant($1, $2, $3, $4, $5, $6, $7)";
+
+static const char extend_query[] =
+"SELECT $3::integer, until, grant_time_ms"
+" FROM snowflake_extend_grant($1, $2, $3, $4, $5, $6, $7)";
+
+static const char return_query[] =
+"SELECT snowflake_return_grant($1, $2, $3, $5, $4)::integer";
+
+/*
+ * The name of this server in the registry.
+ */
+static const char *
+server_name(void)
+{
+	static char host[256];
+
+	if (snowflake_server_name[0] != '\0')
+		return snowflake_server_name;
+	if (cluster_name[0] != '\0')
+		return cluster_name;
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		strlcpy(host, "?", sizeof(host));
+	return host;
+}
+
+static char *
+uuid_text(const pg_uuid_t *uuid)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+}
+
+static char *
+token_array(const GrantCall *call)
+{
+	StringInfoData array;
+
+	initStringInfo(&array);
+	for (int i = 0; i < call->ntokens; i++)
+		appendStringInfo(&array, "%c%s", i == 0 ? '{' : ',',
+						 uuid_text(&call->tokens[i]));
+	appendStringInfoString(&array, call->ntokens == 0 ? "{}" : "}");
+	return array.data;
+}
+
+/*
+ * Send a query about a worker ID and a tick.
+ */
+static RegistryResult
+call_registry(const char *query, const GrantCall *call, int worker_id,
+			  int64 tick, int64 *answer, StringInfo error)
+{
+	int			shift = snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+	bool		last = query == return_query;
+	const char *params[] = {
+		snowflake_scheme,
+		psprintf("%d", snowflake_datacenter_id),
+		psprintf("%d", worker_id),
+		psprintf(INT64_FORMAT, tick << shift),
+		token_array(call),
+		uuid_text(&call->new_token),
+		server_name()
+	};
+
+	return snowflake_call_registry(snowflake_registry,
+								   last ? LAST_CALL_TIMEOUT_MS : CALL_TIMEOUT_MS,
+								   query,
+								   lengthof(params) - (last ? 2 : 0), params,
+								   answer, error);
+}
+
+/*
+ * Is what the registry answered of any use?
+ */
+static bool
+check_answer(const int64 *answer, int64 next, StringInfo error)
+{
+	const SnowflakeScheme *scheme = &snowflake_layout.scheme;
+	int64		until = answer[1] >> scheme->shift[SNOWFLAKE_TIMESTAMP];
+
+	if (answer[0] < 1 ||
+		answer[0] > snowflake_field_max(scheme, SNOWFLAKE_WORKER) ||
+		until <= next)
+		appendStringInfo(error, "the registry's answer is out of range: worker ID " INT64_FORMAT ", until " INT64_FORMAT,
+						 answer[0], answer[1]);
+	else if (answer[2] < snowflake_reserve_time)
+		appendStringInfo(error, "grant_time of the registry, " INT64_FORMAT " ms, is below snowflake.reserve_time, %d ms",
+						 answer[2], snowflake_reserve_time);
+	return error->len == 0;
+}
+
+static void
+log_grant(int worker_id, int64 until)
+{
+	ereport(LOG,
+			(errmsg("snowflake IDs are made with worker ID %d", worker_id),
+			 errdetail("The registry has granted it until %s.",
+					   timestamptz_to_str(tick_start(&snowflake_layout, until)))));
+}
+
+/*
+ * Tell of an error once, and when there is none any more.
+ */
+static void
+note_answer(const GrantCall *call, const char *error)
+{
+	bool		changed = snowflake_note_answer(error);
+
+	if (!changed)
+		return;
+	if (error == NULL)
+		ereport(LOG,
+				(errmsg("the registry of snowflake worker IDs answers again")));
+	else if (call->worker_id < 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not get a snowflake worker ID from the registry"),
+				 errdetail_internal("%s", error)));
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not extend the grant of snowflake worker ID %d",
+						call->worker_id),
+				 errdetail_internal("%s", error)));
+}
+
+/*
+ * Get a grant, or extend the one that there is.  Returns for how many us to leave
+ * it at that.
+ */
+static int64
+get_or_extend(void)
+{
+	GrantCall	call;
+	RegistryResult outcome;
+	StringInfoData error;
+	TimestampTz clock;
+	int64		next = snowflake_next_tick(&clock);
+	int64		answer[SNOWFLAKE_ANSWER_COLUMNS] = {0};
+	int64		until;
+	int64		left;
+
+	if (next > snowflake_layout.last_tick)
+	{
+		(void) snowflake_note_answer("the timestamp field of snowflake.scheme is used up");
+		return RETRY_US;
+	}
+
+	initStringInfo(&error);
+	snowflake_begin_call(&call);
+	if (call.worker_id < 0)
+		outcome = call_registry(get_query, &call, snowflake_worker_id, next,
+								answer, &error);
+	else
+		outcome = call_registry(extend_query, &call, call.worker_id, next,
+								answer, &error);
+	if (ShutdownRequestPending)
+		return 0;
+
+	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW && call.worker_id >= 0)
+	{
+		ereport(LOG,
+				(errmsg("the registry does not extend the grant of snowflake worker ID %d",
+						call.worker_id),
+				 errdetail("It does not know this server as the holder. Another worker ID is asked for.")));
+		snowflake_forget_tokens();
+		return 0;
+	}
+	if (outcome != SNOWFLAKE_REGISTRY_ROW || !check_answer(answer, next, &error))
+	{
+		note_answer(&call, error.data);
+		return granted_until() > next ? RETRY_US : URGENT_RETRY_US;
+	}
+
+	until = answer[1] >> snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+	if (call.worker_id >= 0)
+	{
+		if (!snowflake_extend_grant(&call, until))
+			return 0;
+	}
+	else
+	{
+		if (!snowflake_install_grant(&call, (int) answer[0], next, until))
+			return 0;
+		log_grant((int) answer[0], until);
+	}
+	note_answer(&call, NULL);
+
+	/* At about half of it, but not all servers at once that began at once. */
+	left = Min(answer[2] * 1000, (until - next) * snowflake_layout.tick_us);
+	return (int64) (left / 2 *
+					(0.8 + 0.2 * pg_prng_double(&pg_global_prng_state)));
+}
+
+/*
+ * Give the grant back, so that another server can have the worker ID at once.
+ */
+static void
+give_back(void)
+{
+	GrantCall	call;
+	StringInfoData error;
+	int64		answer[SNOWFLAKE_ANSWER_COLUMNS];
+	int64		end;
+
+	snowflake_begin_call(&call);
+	end = snowflake_seal_grant();
+	if (call.worker_id < 0)
+		return;
+	initStringInfo(&error);
+	if (call_registry(return_query, &call, call.worker_id, end, answer,
+					  &error) == SNOWFLAKE_REGISTRY_FAILED)
+		ereport(LOG,
+				(errmsg("could not give snowflake worker ID %d back to the registry",
+						call.worker_id),
+				 errdetail_internal("%s", error.data)));
+}
+
+static void
+set_worker_latch(Latch *latch)
+{
+	Grant	   *grant = &snowflake_state->grant;
+
+	SpinLockAcquire(&grant->mutex);
+	grant->worker_latch = latch;
+	SpinLockRelease(&grant->mutex);
+}
+
+static void
+clear_worker_latch(int code, Datum arg)
+{
+	set_worker_latch(NULL);
+}
+
+/*
+ * Main function of the background worker.
+ */
+void
+snowflake_grant_main(Datum main_arg)
+{
+	MemoryContext context;
+	uint32		wait_event;
+	int64		called = 0;
+	int64		due = 0;
+
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+
+	/* So that it is seen in pg_stat_activity. */
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	wait_event = snowflake_wait_event("SnowflakeGrantMain");
+	set_worker_latch(MyLatch);
+	before_shmem_exit(clear_worker_latch, 0);
+	context = AllocSetContextCreate(TopMemoryContext, "snowflake grant",
+									ALLOCSET_DEFAULT_SIZES);
+
+	while (!ShutdownRequestPending)
+	{
+		int64		now = snowflake_steady_clock();
+
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+		if (now >= due)
+		{
+			MemoryContextSwitchTo(context);
+			due = get_or_extend();
+			MemoryContextReset(context);
+			called = now;
+			due += snowflake_steady_clock();
+		}
+		else if (WaitLatch(MyLatch,
+						   WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						   (due - now) / 1000 + 1, wait_event) & WL_LATCH_SET)
+		{
+			/* Somebody waits, or the configuration is another. */
+			ResetLatch(MyLatch);
+			due = Min(due, called + URGENT_RETRY_US);
+		}
+	}
+
+	/* Another such signal ends this, too. */
+	ShutdownRequestPending = false;
+	MemoryContextSwitchTo(context);
+	give_back();
+
+	/* If the server goes on, let this be started again. */
+	proc_exit(1);
+}
+
+/*
+ * Have the worker started when the server is ready; called when the library is
+ * loaded at the server's start.
+ */
+void
+snowflake_register_grant_worker(void)
+{
+	BackgroundWorker worker = {0};
+
+	if (IsBinaryUpgrade)
+		return;
+
+	strlcpy(worker.bgw_name, "snowflake grant", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "snowflake grant", BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, "snowflake", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "snowflake_grant_main", BGW_MAXLEN);
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 5;
+	RegisterBackgroundWorker(&worker);
+
+	/* Where there is no place for it, the server merely says so. */
+	if (!IsUnderPostmaster &&
+		(snowflake_no_workers() ||
+		 strcmp(snowflake_last_worker()->rw_worker.bgw_name,
+				worker.bgw_name) != 0))
+		ereport(FATAL,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("there is no place for the background worker of snowflake.registry"),
+				 errhint("Raise \"max_worker_processes\", which is %d.",
+						 max_worker_processes)));
+}
