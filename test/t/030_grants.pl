@@ -87,6 +87,16 @@ like(
 unlike(slurp_file($a->logfile), qr/snowflake.worker_id is not set/,
 	'nobody is told to set a worker ID');
 
+# What is monitored is there.
+my $yaml = slurp_file("$FindBin::RealBin/../../monitoring/queries.yaml");
+my ($query) = $yaml =~ /query: \|\n(.*?)\n  metrics:/s;
+my @metrics = $yaml =~ /^    - (\w+):$/mg;
+is($a->safe_psql('postgres', "SELECT * FROM ($query) q") =~ tr/|//,
+	$#metrics, 'the query for metrics has a column for each');
+is( $a->safe_psql('postgres', qq{
+		SELECT registry_error, granted_until_timestamp_seconds > registry_contact_timestamp_seconds FROM ($query) q}),
+	'0|t', 'and tells of the registry');
+
 # It is extended, all the time.
 my $until = $a->safe_psql('postgres',
 	'SELECT granted_until FROM snowflake_stat');
