@@ -12,7 +12,8 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 my $registry = new_registry('registry',
-	"101, 1000, grant_time => '4 s', reach => '1 min', new => true");
+	"101, 1000, grant_time => '4 s', reach => '1 min', new => true",
+	'wal_level = replica', 'max_wal_senders = 2');
 my $conf = registry_conf($registry);
 my $a = new_server('a', $conf, 'restart_after_crash = on');
 my $b = new_server('b', $conf, "snowflake.server_name = 'beta'");
@@ -269,6 +270,25 @@ $c->reload;
 ok($c->poll_query_until('postgres', 'SELECT worker_id > 100 FROM snowflake_stat'),
 	'a plain role may ask; what was wrong is mended by a reload');
 ok(take_ids('c', 1000), 'IDs of c, again');
+
+# A commit of the registry that did not wait for its synchronous standby is no
+# answer.
+$registry->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+$registry->reload;
+$c->stop('immediate');
+$c->start;
+my $waits = q{FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query ~ 'snowflake_get_grant'};
+$registry->poll_query_until('postgres', "SELECT count(*) > 0 $waits")
+  or die 'the registry does not wait for its standby';
+$registry->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $waits");
+ok( wait_for_log(
+		$c,
+		qr/could not get a snowflake worker ID from the registry\n.*DETAIL:  the registry did not commit durably: canceling wait for synchronous replication/,
+		0),
+	'a commit that is not durable on the standby grants nothing');
+$registry->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$registry->reload;
+ok(take_ids('c', 1000), 'IDs when it is');
 
 # The first of several hosts is not there.
 $c->append_conf('postgresql.conf',
