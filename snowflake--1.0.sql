@@ -492,8 +492,8 @@ DECLARE
     now_timeline bigint;
     lift bigint;
 BEGIN
-    -- Two calls with snapshots of before they had the lock could both find W
-    -- free.
+    -- A and B ask at once, and both find W free.  So the settings are locked
+    -- below; and with a snapshot of before B would not see what A was granted.
     IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
         RAISE EXCEPTION 'cannot use the registry in a transaction with isolation level %',
             upper(current_setting('transaction_isolation'))
@@ -527,18 +527,17 @@ BEGIN
     FROM pg_control_system() c, pg_database d WHERE d.datname = current_database();
     adopted := r.identity <> now_identity OR r.timeline <> now_timeline;
     IF adopted THEN
-        -- Sequence: W was granted to A, an asynchronous standby that has not
-        -- got the commit is promoted, and W is granted to B.  So W's that may
-        -- have been granted since the last commit that is here are granted no
-        -- more until the ranges that were lost have passed.  They end at most
-        -- "reach" after the clock of then, which may have been ahead of this
-        -- one by as much again.
+        -- W was granted to A, an asynchronous standby without that commit is
+        -- promoted, and W is granted to B.  So no W that may have been granted
+        -- since the last commit that is here is granted before the ranges that
+        -- were lost have passed.  They end at most "reach" after the clock of
+        -- then, which may have been ahead of this one by as much again.
         --
-        -- Which W's are these?  After a failover, those of the slices of the
-        -- timelines from the last one that is known to the one before this.  The
-        -- slice of this one is free at once.  The old primary may live on: it
-        -- grants W's of its own slice only.  In a copy of the database, or a
-        -- dump that was restored, all.
+        -- After a failover these are the W's of the slices of all timelines
+        -- from the last one known to the one before this one.  The slice of this
+        -- one is granted at once: else all servers would stop with each failover.
+        -- An old primary that lives on grants W's of its own slice only.  In a
+        -- dump that was restored, or a copy of the database, it may be any W.
         lift := @extschema@.snowflake_lower_bound(clock + 2 * r.reach, r.scheme);
         IF r.identity = now_identity AND r.timeline < now_timeline THEN
             FOR t IN greatest(r.timeline, now_timeline - r.slices) .. now_timeline - 1 LOOP
@@ -626,9 +625,10 @@ BEGIN
     clock_id := @extschema@.snowflake_lower_bound(r.clock, r.scheme);
     limit_id := least(clock_id, next_id);
 
-    -- A holds one already, whose answer was lost, or before a crash of one of
-    -- its processes.  Without this it would use up a W with each call, until
-    -- none is left for anybody.
+    -- A holds a W, but the answer was lost, or a process of A crashed.  A would
+    -- use up another W with each call, until none is left for anybody.  The
+    -- token is that of the last call: who has an older one, as a copy of A's
+    -- memory does, does not hold W.
     SELECT * INTO g FROM @extschema@.snowflake_grants s
     WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
     AND s.token = ANY (tokens)
@@ -662,6 +662,8 @@ BEGIN
                                      WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
                                      AND s.worker_id = n.worker_id)
                    LIMIT 2)) c
+            -- Another one is somebody else's to grant: another registry's, or
+            -- that of an old primary of this one which lives on.
             WHERE c.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
             AND c.worker_id % r.slices = r.slice
             ORDER BY c.choice, CASE WHEN c.choice = 2 THEN c.renewed_at END DESC, c.granted_until, c.worker_id
@@ -722,7 +724,7 @@ COMMENT ON FUNCTION snowflake_get_grant(text, integer, integer, bigint, uuid[], 
 'for servers: be granted a worker ID, if possible the one that is wanted (NULL: any), for IDs from next_id on until the one returned; '
 'tokens are the new_token of each call that may have been the last one: the same worker ID again if it was; roles granted EXECUTE; '
 'a worker_id of NULL: call again; 53400 if no worker ID is free, with when the next is, 22003 if the datacenter ID or next_id is wider than the scheme, 22004 if an argument is NULL, '
-'55000 if next_id is too far ahead of the clock, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'55000 if next_id is too far ahead of the clock, 22008 if the timestamp field ends before the grant could, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_extend_grant(
     scheme text,
@@ -779,7 +781,7 @@ COMMENT ON FUNCTION snowflake_extend_grant(text, integer, integer, bigint, uuid[
 'for servers: have the end of a grant moved on; tokens are the new_token of each call that may have been the last one, the one before and those without an answer; '
 'no row if the worker ID is not the server''s (any more): it makes no more IDs with it, and asks for another; roles granted EXECUTE; '
 '22003 if next_id is wider than the scheme, 22004 if an argument but server_name is NULL, '
-'55000 if next_id is too far ahead of the clock, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'55000 if next_id is too far ahead of the clock, 22008 if the timestamp field ends before the grant could, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_return_grant(
     scheme text,

@@ -89,6 +89,7 @@ SELECT snowflake_create_registry(NULL, 10);
 SELECT snowflake_create_registry(1, 10, grant_time => NULL);
 SELECT snowflake_create_registry(1, 10, 'no scheme');
 SELECT snowflake_create_registry(1, 10, 'discord');
+SELECT snowflake_create_registry(1, 10, 'baidu');
 \set VERBOSITY default
 SELECT snowflake_create_registry(0, 10);
 SELECT snowflake_create_registry(1, 1024);
@@ -393,6 +394,9 @@ SELECT r.get('{}', 1, scheme => 'twitter', datacenter => 32);
 SELECT r.get('{}', 1, scheme => 'twitter', datacenter => -1);
 SELECT r.get('{}', 1, datacenter => 1);
 SELECT r.get('{}', 1, scheme => 'twitter,epoch=2020-01-01');
+UPDATE snowflake_registry SET reach = '9 years', grant_time = '9 years' WHERE scheme LIKE '%worker=22%';
+SELECT r.get('{}', 3, scheme => 'baidu,epoch=2026-01-01');
+UPDATE snowflake_registry SET reach = '1 hour', grant_time = '10 min' WHERE scheme LIKE '%worker=22%';
 SELECT snowflake_registry_lost('baidu,epoch=2026-01-01') > now() AS lost;
 SELECT scheme, lifted[1] > 0 AS lifted FROM snowflake_registry ORDER BY scheme COLLATE "C";
 SELECT snowflake_drop_registry('baidu,epoch=2026-01-01');

@@ -352,6 +352,10 @@ is($overlaps, 0, 'no two grants overlap, after the lift either');
 
 # Restored from a dump: the settings are there, and the grants are not, which
 # went on in the database that it is of.
+$fifth->safe_psql('postgres',
+	"SELECT snowflake_create_registry(1, 40, 'cosid', new => true)");
+my @early = new_servers('late', 3);
+get_grant($fifth, $_) foreach @early;
 my $dump = $fifth->basedir . '/dump.sql';
 $fifth->command_ok([ 'pg_dump', '-d', $fifth->connstr('postgres'), '-f', $dump ],
 	'pg_dump');
@@ -370,6 +374,7 @@ is($fifth->safe_psql('restored', 'SELECT count(*) FROM snowflake_grants'),
 	0, 'and no grants');
 extend_grant($fifth, $_) foreach @fifth;
 my @restored = new_servers('short', 3);
+($refused) = new_servers('late', 1);
 get_grant($fifth, $_, 'restored') foreach $restored[0], $refused;
 like((get_grant($fifth, $refused, 'restored'))[1],
 	qr/makes none until/, 'so none is made yet');
@@ -379,10 +384,6 @@ is(distinct(@restored), 3, 'until its lift has passed');
 is($overlaps, 0, 'no two grants overlap');
 
 # Restored from an older backup of the server, to the end of it.
-$fifth->safe_psql('postgres',
-	"SELECT snowflake_create_registry(1, 40, 'cosid', new => true)");
-my @early = new_servers('late', 3);
-get_grant($fifth, $_) foreach @early;
 $fifth->backup('old');
 my @late = new_servers('late', 3);
 get_grant($fifth, $_) foreach @late;
@@ -446,6 +447,24 @@ cmp_ok(
 	'and tells both times');
 is($overlaps, 0, "no two of $ranges ranges overlap");
 cmp_ok($ranges, '>', 100, 'which were noted');
+
+# The examples of docs/registry.md, one after another
+set_clock($first, 0);
+$first->safe_psql('postgres', 'CREATE DATABASE page');
+my ($create, $look, @more) =
+  slurp_file("$FindBin::RealBin/../../docs/registry.md") =~
+  /^```sql\n(.*?)^```$/msg;
+is(scalar(@more), 3, 'docs/registry.md has five examples');
+$first->safe_psql('page', $create);
+my $ask = q{SELECT worker_id, current_user FROM snowflake_get_grant('shardingsphere', 0, NULL,
+	snowflake_lower_bound(now(), 'shardingsphere'), '{}', gen_random_uuid(), 'page')};
+is($first->safe_psql('page', $ask, extra_params => [ '-U', 'id_server' ]),
+	'1|id_server', 'a registry, and a role for servers');
+like($first->safe_psql('page', $look), qr/^1\|page\|\|held\|/, 'who has which');
+like($first->safe_psql('page', $_), qr/^(20.*)?$/, 'example: ' . s/\(.*//sr)
+  foreach @more;
+is($first->safe_psql('page', $ask, extra_params => [ '-U', 'id_server' ]),
+	'513|id_server', 'others are granted at once');
 $first->stop;
 
 done_testing();
