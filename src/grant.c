@@ -408,7 +408,8 @@ snowflake_wake_grant_worker(void)
 
 /*
  * Keep what the registry, or the way to it, had to say; NULL if that is
- * nothing.  Returns true if it is not what it said before.
+ * nothing.  Returns true if it is not what it said before.  What follows a
+ * semicolon are details, which have times in them.
  */
 bool
 snowflake_note_answer(const char *error)
@@ -427,8 +428,7 @@ snowflake_note_answer(const char *error)
 	}
 	else
 	{
-		changed = strncmp(grant->error, error,
-						  SNOWFLAKE_REGISTRY_ERROR_SIZE - 1) != 0;
+		changed = strncmp(grant->error, error, strcspn(error, ";")) != 0;
 		if (grant->error_since == 0)
 			grant->error_since = now;
 		strlcpy(grant->error, error, SNOWFLAKE_REGISTRY_ERROR_SIZE);
