@@ -525,7 +525,7 @@ snowflake_read_scheme(PG_FUNCTION_ARGS)
 	Datum		values[READ_NCOLUMNS];
 	bool		nulls[READ_NCOLUMNS] = {false};
 	Interval   *tick = palloc0(sizeof(Interval));
-	char		text[SNOWFLAKE_MAX_SCHEME_LENGTH + 1];
+	char		canonical[SNOWFLAKE_MAX_SCHEME_LENGTH + 1];
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
 
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
@@ -541,9 +541,9 @@ snowflake_read_scheme(PG_FUNCTION_ARGS)
 				 errmsg("no snowflake IDs can be made by this scheme"),
 				 errdetail("%s", error)));
 
-	snowflake_scheme_write(scheme, text);
+	snowflake_scheme_write(scheme, canonical);
 	tick->time = scheme->tick_us;
-	values[0] = CStringGetTextDatum(text);
+	values[0] = CStringGetTextDatum(canonical);
 	values[1] = IntervalPGetDatum(tick);
 	values[2] = Int32GetDatum((int32) snowflake_field_max(scheme, SNOWFLAKE_DATACENTER));
 	values[3] = Int32GetDatum((int32) snowflake_field_max(scheme, SNOWFLAKE_WORKER));

@@ -247,8 +247,7 @@ get_or_extend(void)
 
 	/* At about half of it, but not all servers at once that began at once. */
 	left = Min(answer[2] * 1000, (until - next) * snowflake_layout.tick_us);
-	return (int64) (left / 2 *
-					(0.8 + 0.2 * pg_prng_double(&pg_global_prng_state)));
+	return (int64) (left * (0.4 + 0.1 * pg_prng_double(&pg_global_prng_state)));
 }
 
 /*

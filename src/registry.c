@@ -31,6 +31,7 @@
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 #include "clock.h"
 #include "compat.h"
@@ -43,18 +44,19 @@
 #define MAX_HOST_LENGTH		1025
 
 /*
- * What is wrong with a connection string, or NULL.  (In memory of malloc: for
- * check hooks.)
+ * What is wrong with a connection string, or NULL.
  */
-char *
+const char *
 snowflake_check_conninfo(const char *conninfo)
 {
 	char	   *error = NULL;
+	const char *result = NULL;
 
 	PQconninfoFree(PQconninfoParse(conninfo, &error));
 	if (error != NULL)
-		error[strcspn(error, "\n")] = '\0';
-	return error;
+		result = pnstrdup(error, strcspn(error, "\n"));
+	PQfreemem(error);
+	return result;
 }
 
 /*
@@ -169,9 +171,13 @@ connect_to_host(const PQconninfoOption *options, int host, int64 end,
 			strcmp(option->keyword, "hostaddr") == 0 ||
 			strcmp(option->keyword, "port") == 0)
 			value = list_item(value, host);
-		else if (strcmp(option->keyword, "connect_timeout") == 0 &&
-				 atoi(value) > 0)
-			timeout_ms = Min(atoi(value), 3600) * 1000;
+		else if (strcmp(option->keyword, "connect_timeout") == 0)
+		{
+			long		seconds = strtol(value, NULL, 10);
+
+			if (seconds > 0)
+				timeout_ms = (int) Min(seconds, SECS_PER_HOUR) * 1000;
+		}
 		keywords[n] = option->keyword;
 		values[n++] = value;
 	}

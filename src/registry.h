@@ -22,7 +22,7 @@ typedef enum RegistryResult
 	SNOWFLAKE_REGISTRY_ROW
 } RegistryResult;
 
-extern char *snowflake_check_conninfo(const char *conninfo);
+extern const char *snowflake_check_conninfo(const char *conninfo);
 extern RegistryResult snowflake_call_registry(const char *conninfo, int timeout_ms,
 											  const char *query, int nparams,
 											  const char *const *params,

@@ -184,7 +184,7 @@ check_worker_id(int *newval, void **extra, GucSource source)
 static bool
 check_registry(char **newval, void **extra, GucSource source)
 {
-	char	   *error = snowflake_check_conninfo(*newval);
+	const char *error = snowflake_check_conninfo(*newval);
 
 	if (error == NULL)
 		return true;
