@@ -109,6 +109,17 @@ put_kept(KeptGrant *grant)
 	grant->crc = kept_crc(grant);
 }
 
+/*
+ * Keep nothing.
+ */
+static void
+clear_kept(KeptGrant *grant)
+{
+	MemSet(grant, 0, sizeof(KeptGrant));
+	grant->worker_id = -1;
+	put_kept(grant);
+}
+
 static int64
 id_constant(int worker_id)
 {
@@ -138,13 +149,10 @@ snowflake_init_grant(Grant *grant)
 
 		/* At the first start nothing is kept, nor what a crash destroyed. */
 		if (kept_crc(last) != last->crc || last->ntokens == 0)
-		{
-			MemSet(last, 0, sizeof(KeptGrant));
-			last->worker_id = -1;
-			put_kept(last);
-		}
+			clear_kept(last);
 		grant->worker_id = last->worker_id;
-		pg_atomic_init_u64(&grant->until, last->until);
+		pg_atomic_init_u64(&grant->until,
+						   last->worker_id < 0 ? 0 : last->until);
 	}
 	grant->constant = id_constant(Max(grant->worker_id, 0));
 	ConditionVariableInit(&grant->changed);
@@ -326,18 +334,14 @@ snowflake_extend_grant(const GrantCall *call, int64 until)
 static void
 clear_grant(void)
 {
-	KeptGrant  *grant = get_kept();
-
-	MemSet(grant, 0, sizeof(KeptGrant));
-	grant->worker_id = -1;
-	put_kept(grant);
+	clear_kept(get_kept());
 	use_up_word(0);
 	change_worker_id(-1, 0);
 }
 
 /*
  * Make no more IDs of the grant, and return the first tick of which there is
- * none.
+ * none.  The mark has been read, so the word knows of all IDs.
  */
 int64
 snowflake_seal_grant(void)
@@ -348,6 +352,7 @@ snowflake_seal_grant(void)
 	int64		end;
 
 	get_reserve_lock();
+	Assert(pg_atomic_read_u64(&state->reserved) > 0);
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	word = pg_atomic_read_u64(&state->word);
 	end = Max(Min(word_tick(&snowflake_layout, word) + 1, grant->until),
@@ -361,17 +366,13 @@ snowflake_seal_grant(void)
 
 /*
  * Be a server that the registry knows nothing of, as it refused the present
- * tokens or took the grant back.  What was granted so far stays.
+ * tokens.  What was granted so far stays, but does not outlive a crash.
  */
 void
 snowflake_forget_tokens(void)
 {
-	KeptGrant  *grant = get_kept();
-
 	get_reserve_lock();
-	grant->ntokens = 0;
-	grant->worker_id = -1;
-	put_kept(grant);
+	clear_kept(get_kept());
 	snowflake_release_reserve_lock();
 }
 

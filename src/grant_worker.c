@@ -258,9 +258,12 @@ give_back(void)
 {
 	GrantCall	call;
 	StringInfoData error;
+	TimestampTz clock;
 	int64		answer[SNOWFLAKE_ANSWER_COLUMNS];
 	int64		end;
 
+	/* After a crash, this has the mark read if nobody did. */
+	(void) snowflake_next_tick(&clock);
 	snowflake_begin_call(&call);
 	end = snowflake_seal_grant();
 	if (call.worker_id < 0)

@@ -271,6 +271,30 @@ ok($c->poll_query_until('postgres', 'SELECT worker_id > 100 FROM snowflake_stat'
 	'a plain role may ask; what was wrong is mended by a reload');
 ok(take_ids('c', 1000), 'IDs of c, again');
 
+# The registry refuses to extend a grant, and to give another, and a backend
+# crashes: what was kept is nothing to make IDs of.
+$c->append_conf('postgresql.conf', 'restart_after_crash = on');
+$c->restart;
+$c->safe_psql('postgres',
+	'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+my $worker = worker_id($c);
+$registry->safe_psql('postgres',
+	"REVOKE EXECUTE ON FUNCTION snowflake_get_grant FROM server; SELECT snowflake_free_worker($worker)");
+$c->poll_query_until('postgres',
+	"SELECT registry_error ~ 'permission denied' FROM snowflake_stat")
+  or die 'the grant was extended';
+@clients = start_clients($c, 2, 'asking');
+wait_for_clients(@clients);
+kill_backend($c);
+finish_clients(@clients);
+like(
+	sql_error($c, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: no worker ID is granted to this server/,
+	'after a crash, no IDs of a grant that the registry refused to extend');
+$registry->safe_psql('postgres',
+	'GRANT EXECUTE ON FUNCTION snowflake_get_grant TO server');
+ok(take_ids('c', 1000), 'IDs with a new one');
+
 # A commit of the registry that did not wait for its synchronous standby is no
 # answer.
 $registry->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
