@@ -801,7 +801,7 @@ BEGIN
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
 
-    r := @extschema@.snowflake_lock_registry(scheme, NULL);
+    r := @extschema@.snowflake_lock_registry(scheme, NULL::bigint);
 
     UPDATE @extschema@.snowflake_grants s
     -- The end of what was used; never outside of what was granted.
@@ -876,7 +876,7 @@ BEGIN
     VALUES (own.canonical, first_worker_id, last_worker_id, grant_time, reach, n_slices, array_fill(0, ARRAY[n_slices]), '', 0)
     ON CONFLICT ON CONSTRAINT snowflake_registry_pkey DO NOTHING;
     created := FOUND;
-    PERFORM @extschema@.snowflake_lock_registry(own.canonical, NULL);
+    PERFORM @extschema@.snowflake_lock_registry(own.canonical, NULL::bigint);
     SELECT * INTO r FROM @extschema@.snowflake_registry s WHERE s.scheme = own.canonical;
 
     disjoint := first_worker_id > r.last_worker_id OR last_worker_id < r.first_worker_id;
@@ -931,7 +931,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    r record := @extschema@.snowflake_lock_registry(scheme, NULL);
+    r record := @extschema@.snowflake_lock_registry(scheme, NULL::bigint);
 BEGIN
     DELETE FROM @extschema@.snowflake_registry s WHERE s.scheme = r.scheme;
 END
@@ -949,7 +949,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    r record := @extschema@.snowflake_lock_registry(scheme, NULL);
+    r record := @extschema@.snowflake_lock_registry(scheme, NULL::bigint);
     lift bigint := @extschema@.snowflake_lower_bound(r.clock + 2 * r.reach, r.scheme);
 BEGIN
     UPDATE @extschema@.snowflake_registry s
@@ -977,7 +977,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    r record := @extschema@.snowflake_lock_registry(scheme, NULL);
+    r record := @extschema@.snowflake_lock_registry(scheme, NULL::bigint);
     until bigint;
 BEGIN
     -- The end stays: the server may make IDs up to it.
