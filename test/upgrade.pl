@@ -45,6 +45,7 @@ sub make_servers
 		CREATE VIEW mark AS SELECT mark FROM snowflake_stat;
 		GRANT EXECUTE ON FUNCTION snowflake_reset(bigint, regclass[], boolean) TO pg_monitor;
 		INSERT INTO t SELECT FROM generate_series(1, 1000);
+		SELECT snowflake_create_registry(1, 100, new => true);
 		CREATE DATABASE other;
 		\c other
 		CREATE SCHEMA ids;
@@ -75,6 +76,16 @@ sub upgrade
 	return;
 }
 
+# What a registry answers to a server.
+sub ask_registry
+{
+	my ($node) = @_;
+
+	return sql_error($node,
+		q{SELECT 1 / worker_id FROM snowflake_get_grant('shardingsphere', 0, NULL,
+		  snowflake_lower_bound(now()), '{}', gen_random_uuid(), 'server')});
+}
+
 sub greatest
 {
 	my ($node) = @_;
@@ -89,6 +100,7 @@ my $version_sql =
   "SELECT extversion FROM pg_extension WHERE extname = 'snowflake'";
 my $version = $old->safe_psql('postgres', $version_sql);
 my $rows = $old->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id');
+is(ask_registry($old), '', 'a registry grants worker IDs');
 $old->stop;
 upgrade($old, $new);
 $new->start;
@@ -129,6 +141,13 @@ is( $new->safe_psql(
 	'and so does a database with the extension in another schema');
 cmp_ok($new->safe_psql('postgres', 'SELECT mark FROM mark'),
 	'>', $greatest, 'a view on snowflake_stat works, and there is a mark again');
+ask_registry($new);
+like(
+	ask_registry($new),
+	qr/Grants may have been lost, .* makes none until/,
+	'a registry notes that it is elsewhere, and grants none for a while');
+$new->safe_psql('postgres', 'SELECT snowflake_create_registry(101, 200, new => true)');
+is(ask_registry($new), '', 'but others, that were never granted');
 $new->stop;
 
 # IDs ran an hour ahead: without the mark, the new server's are below.
