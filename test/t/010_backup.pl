@@ -41,8 +41,11 @@ sub restored_goes_on
 
 	$restored->init_from_backup($node, 'backup', has_restoring => 1,
 		standby => 0);
+
+	# The immediate stop may leave half a file in the archive that they share.
 	$restored->append_conf('postgresql.conf',
-		"recovery_target_action = promote\n$conf");
+		"archive_mode = off\n"
+		  . "recovery_target_action = promote\n$conf");
 	set_clock($restored, -$back);
 	start_with_clock($restored);
 	$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
