@@ -1,9 +1,26 @@
-# Chroots of Debian's releases; sourced after common.sh by the scripts that try
-# PostgreSQLs other than the machine's own.
+# Chroots of releases of Debian and Ubuntu; sourced after common.sh by the scripts
+# that try PostgreSQLs other than the machine's own.
 
-# The releases, oldest first, by the PostgreSQL that they have: 15, 17 and 18.
-# No release has 16.
-releases='bookworm trixie forky'
+# The releases, oldest PostgreSQL first.  Only Ubuntu has 16 (24.04, noble); the
+# next major version comes to Debian's experimental first, which is an addition
+# to sid.
+releases='bookworm noble trixie forky experimental'
+
+# Debian 12 for another processor, which is emulated where the machine's own is
+# none: tests take ten times as long there, so it has to be asked for.
+emulated=arm64
+
+# The major version of PostgreSQL that a release has.
+release_version()
+{
+	case $1 in
+		bookworm | arm64) echo 15 ;;
+		noble) echo 16 ;;
+		trixie) echo 17 ;;
+		forky) echo 18 ;;
+		experimental) echo 19 ;;
+	esac
+}
 
 # They are kept for the next run; removing the folder is all it takes to have
 # them made anew.
@@ -15,14 +32,13 @@ checkout=/srv/snowflake
 # Is this the name of one?
 check_release()
 {
-	case " $releases " in
+	case " $releases $emulated " in
 		*" $1 "*) ;;
-		*) die "no release \"$1\" (there are: $releases)" ;;
+		*) die "no release \"$1\" (there are: $releases $emulated)" ;;
 	esac
 }
 
-# Making chroots needs root, debootstrap and the keys of Debian.  One run at a
-# time uses them; what it started holds the lock, too, until it has ended.
+# Making chroots needs root, debootstrap and the keys of Debian.
 need_chroots()
 {
 	[ "$(id -u)" -eq 0 ] || die "chroots need root; try: sudo $0"
@@ -30,8 +46,83 @@ need_chroots()
 		[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ||
 		install_packages util-linux debootstrap debian-archive-keyring
 	mkdir -p "$chroots"
-	exec 9>"$chroots/lock"
-	flock --nonblock 9 || die "another run uses $chroots"
+}
+
+# One run at a time uses a chroot, from make_chroot to leave_chroot; what it
+# started holds the lock, too, until it has ended.
+chroot_lock()
+{
+	lock=3
+	for other in $releases $emulated; do
+		[ "$other" != "$1" ] || break
+		lock=$((lock + 1))
+	done
+}
+
+enter_chroot()
+{
+	chroot_lock "$1"
+	eval "exec $lock>\"\$chroots/\$1.lock\""
+	flock "$lock"
+}
+
+leave_chroot()
+{
+	chroot_lock "$1"
+	eval "exec $lock>&-"
+}
+
+# Ubuntu's keys, if need be from Debian, which has them since 13.
+ubuntu_keyring()
+{
+	keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+	[ ! -e "$keyring" ] || return 0
+	make_chroot trixie
+	keyring=$chroots/trixie$keyring
+	if [ ! -e "$keyring" ]; then
+		{
+			in_chroot trixie apt-get -qq update &&
+				in_chroot trixie apt-get -qq install -y ubuntu-keyring
+		} >"$chroots/trixie.log" 2>&1 ||
+			die "could not get the keys of Ubuntu; see $chroots/trixie.log"
+	fi
+	leave_chroot trixie
+}
+
+# Have the kernel run programs for another processor, in chroots too.
+need_emulation()
+{
+	[ "$(dpkg --print-architecture)" != arm64 ] || return 0
+	have_commands qemu-aarch64-static update-binfmts ||
+		install_packages qemu-user-static binfmt-support
+	[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] ||
+		update-binfmts --enable qemu-aarch64 ||
+		die "the kernel cannot be told to run programs for arm64"
+}
+
+# Set what debootstrap needs to know of a release.
+describe_release()
+{
+	architecture=$(dpkg --print-architecture)
+	if [ "$1" = noble ]; then
+		ubuntu_keyring
+		suite=noble
+		family=gutsy
+		components=main,universe
+		mirror=http://ports.ubuntu.com/ubuntu-ports
+		[ "$architecture" != amd64 ] || mirror=http://archive.ubuntu.com/ubuntu
+		mirror=${UBUNTU_MIRROR:-$mirror}
+	else
+		keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+		suite=$1
+		case $1 in
+			experimental) suite=sid ;;
+			arm64) suite=bookworm architecture=arm64 ;;
+		esac
+		family=sid
+		components=main
+		mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+	fi
 }
 
 # Make the chroot of a release unless it is there; one that is may have been left
@@ -39,20 +130,24 @@ need_chroots()
 make_chroot()
 {
 	check_release "$1"
+	enter_chroot "$1"
+	[ "$1" != arm64 ] || need_emulation
 	if [ -d "$chroots/$1" ]; then
 		in_chroot "$1" sh -c 'dpkg --configure -a && apt-get -qq -f install -y' \
 			>"$chroots/$1.log" 2>&1 ||
 			die "$chroots/$1 is broken (see $chroots/$1.log): please remove it"
 		return
 	fi
-	say "making a chroot of Debian $1"
+	describe_release "$1"
+	say "making a chroot of $1"
 	rm -rf --one-file-system "$chroots/$1.new"
-	# A release that debootstrap is too old to know is made as sid is.
+	# A release that debootstrap is too old to know is made as its family is.
 	scripts=/usr/share/debootstrap/scripts
-	suite_script=$scripts/sid
-	[ ! -e "$scripts/$1" ] || suite_script=$scripts/$1
-	unshare --mount debootstrap --variant=minbase "$1" "$chroots/$1.new" "${DEBIAN_MIRROR:-}" \
-		"$suite_script" >"$chroots/$1.log" 2>&1 || die "debootstrap failed; see $chroots/$1.log"
+	suite_script=$scripts/$suite
+	[ -e "$suite_script" ] || suite_script=$scripts/$family
+	unshare --mount debootstrap --variant=minbase --arch="$architecture" \
+		--components="$components" --keyring="$keyring" "$suite" "$chroots/$1.new" "$mirror" "$suite_script" \
+		>"$chroots/$1.log" 2>&1 || die "debootstrap failed; see $chroots/$1.log"
 
 	# Packages are fetched as the machine does it (a proxy, say).
 	apt-config dump | grep -E '^Acquire::(http|https|Retries|Check-)' \
@@ -61,16 +156,40 @@ make_chroot()
 	mkdir -p "$chroots/$1.new/etc/postgresql-common"
 	echo 'create_main_cluster = false' \
 		>"$chroots/$1.new/etc/postgresql-common/createcluster.conf"
+	if [ "$1" = experimental ]; then
+		add_experimental "$1.new" >>"$chroots/$1.log" 2>&1 ||
+			die "could not install PostgreSQL; see $chroots/$1.log"
+	fi
 	mv "$chroots/$1.new" "$chroots/$1"
+}
+
+# PostgreSQL and what is built from its source come from experimental, all else
+# from sid.  Nothing there depends on this version, or takes it for the one that
+# packages are built for, so both are said.
+add_experimental()
+{
+	version=$(release_version experimental)
+	echo "deb $mirror experimental main" \
+		>"$chroots/$1/etc/apt/sources.list.d/experimental.list"
+	cat >"$chroots/$1/etc/apt/preferences.d/experimental" <<EOF
+Package: src:postgresql-$version
+Pin: release a=experimental
+Pin-Priority: 600
+EOF
+	echo "$version" >"$chroots/$1/etc/postgresql-common/supported_versions"
+	in_chroot "$1" apt-get -qq update &&
+		in_chroot "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+			--no-install-recommends gcc make \
+			"postgresql-$version" "postgresql-server-dev-$version"
 }
 
 # Run a command in a release's chroot.  It has its own processes, mounts and
 # shared memory, and nothing of them is left when it ends.
 in_chroot()
 {
-	release=$1
+	root=$chroots/$1
 	shift
-	cp --remove-destination /etc/hosts /etc/resolv.conf "$chroots/$release/etc/" 2>/dev/null || true
+	cp --remove-destination /etc/hosts /etc/resolv.conf "$root/etc/" 2>/dev/null || true
 	# Not the command but the shell is the first process, that reaps the others.
 	unshare --mount --pid --ipc --fork --kill-child sh -c '
 		root=$1
@@ -80,7 +199,7 @@ in_chroot()
 			mount --rbind /dev "$root/dev" &&
 			mount -t tmpfs tmpfs "$root/dev/shm" || exit
 		chroot "$root" "$@"
-		exit' sh "$chroots/$release" \
+		exit' sh "$root" \
 		env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		${CI:+CI="$CI"} VERBOSE="${VERBOSE:-}" \
 		sh -c 'mkdir -p "$0" && cd "$0" && exec "$@"' "$checkout" "$@"

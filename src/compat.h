@@ -65,6 +65,13 @@
 #define snowflake_max_origins		max_replication_slots
 #endif
 
+/* The type of a replication origin's ID. */
+#if PG_VERSION_NUM >= 190000
+#define SNOWFLAKE_ORIGIN_ID	ReplOriginId
+#else
+#define SNOWFLAKE_ORIGIN_ID	RepOriginId
+#endif
+
 /* The number of this process, from 0 on. */
 #if PG_VERSION_NUM >= 170000
 #define snowflake_process_number()	MyProcNumber

@@ -45,6 +45,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 #include "generator.h"
 #include "scheme.h"

@@ -35,7 +35,7 @@
 #include "compat.h"
 #include "mark.h"
 
-#define MARK_ORIGIN		((RepOriginId) 0xFFFE)
+#define MARK_ORIGIN		((SNOWFLAKE_ORIGIN_ID) 0xFFFE)
 
 /*
  * The mark as of now, or 0 if there was none ever.  During recovery it is
