@@ -180,12 +180,12 @@ build_strictly()
 	make -s clean
 	if [ -n "$clang" ] && have_commands "$clang"; then
 		# The flags are those of the server's compiler, which has others.
-		make -s CC="$clang" with_llvm=no COPT="$warnings \
+		make -s -j "$(nproc)" CC="$clang" with_llvm=no COPT="$warnings \
 			-Wno-unknown-warning-option -Wno-ignored-optimization-argument \
 			-Wno-unused-command-line-argument"
 		make -s clean
 	fi
-	make -s COPT="$warnings"
+	make -s -j "$(nproc)" COPT="$warnings"
 }
 
 # After build_for_tests: build and install the extension that uses the C
