@@ -122,7 +122,13 @@ my $full_ticks = q{
 	FROM ticks};
 my ($full, $wrong, $ticks) = split /\|/,
   $node->safe_psql('postgres', $full_ticks =~ s/:bits/12/gr);
-cmp_ok($full, '>', 0, "of $ticks ticks $full hold all 4096 numbers");
+SKIP:
+{
+	# An emulated processor, say; the next test is for any machine.
+	skip "this machine is too slow to use up a tick", 1
+	  if 4 * 500_000 / $ticks < 4096 / 2;
+	cmp_ok($full, '>', 0, "of $ticks ticks $full hold all 4096 numbers");
+}
 is($wrong, 0, 'and none holds a number twice');
 
 # With a sequence that any machine uses up, nearly all ticks are full.
