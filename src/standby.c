@@ -46,6 +46,11 @@ snowflake_synchronous_standbys(void)
 		version = strtol(GetConfigOption("server_version_num", false, false),
 						 NULL, 10);
 
+	/*
+	 * It is read without a lock, as SyncRepWaitForLSN() does.  A byte is
+	 * never read in halves, and one that is too old is that of a commit which
+	 * came a moment before the change.
+	 */
 	status = *(volatile uint8 *) &snowflake_standbys_byte;
 	if (version < 150013 ||
 		(version >= 160000 && version < 160009) ||
