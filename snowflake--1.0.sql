@@ -12,6 +12,14 @@ COMMENT ON FUNCTION snowflake_nextval() IS
 'new snowflake ID by the server''s scheme (snowflake.scheme), greater than all this server made before; '
 '55000 if no ID can be made by the clock, 25006 on a standby, 2200H if the timestamp field is used up, 53400 without a place for the mark';
 
+CREATE FUNCTION snowflake_id()
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_nextval'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_id() IS
+'snowflake_nextval() under another name, as the default of a column, for clients that look for the sequence of a default with nextval in it (Rails)';
+
 CREATE FUNCTION snowflake_nextval(count integer)
 RETURNS SETOF bigint
 AS 'MODULE_PATHNAME', 'snowflake_nextval_block'

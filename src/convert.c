@@ -61,8 +61,8 @@ typedef struct Conversion
 	char	   *table;			/* its qualified name, after it was locked */
 	AttrNumber	attnum;			/* the column */
 	char	   *column;			/* its name */
-	Oid			nextval;		/* snowflake_nextval() */
 	Oid			generator;		/* function that makes the IDs */
+	bool		snowflakes;		/* are they snowflake IDs? */
 	bool		dry_run;
 	bool		set_default;	/* is the generator not the default yet? */
 	Datum		targets[TARGET_NARRAYS];	/* see find_targets() */
@@ -628,7 +628,7 @@ check_ids(const Conversion *conversion, Obstacles *obstacles)
 					 "Use a generator that always returns an ID.");
 		return;
 	}
-	if (conversion->generator == conversion->nextval)
+	if (conversion->snowflakes)
 		ids[1] = a_year_later(ids[0]);
 
 	greatest = get_value(psprintf("SELECT max(%s) FROM %s",
@@ -858,6 +858,8 @@ Datum
 snowflake_convert(PG_FUNCTION_ARGS)
 {
 	Conversion	conversion = {0};
+	Oid			namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
+	Oid			nextval;
 	Oid			owner;
 	SnowflakeCaller caller;
 
@@ -876,8 +878,10 @@ snowflake_convert(PG_FUNCTION_ARGS)
 
 	conversion.relid = PG_GETARG_OID(0);
 	conversion.dry_run = PG_GETARG_BOOL(2);
-	conversion.nextval = snowflake_find_nextval(get_func_namespace(fcinfo->flinfo->fn_oid));
-	conversion.generator = PG_ARGISNULL(3) ? conversion.nextval : PG_GETARG_OID(3);
+	nextval = snowflake_find_function(namespace, "snowflake_nextval");
+	conversion.generator = PG_ARGISNULL(3) ? nextval : PG_GETARG_OID(3);
+	conversion.snowflakes = conversion.generator == nextval ||
+		conversion.generator == snowflake_find_function(namespace, "snowflake_id");
 	check_generator(conversion.generator);
 	owner = snowflake_lock_table(conversion.relid,
 								 conversion.dry_run ? AccessShareLock : AccessExclusiveLock);

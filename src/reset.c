@@ -31,7 +31,8 @@ PG_FUNCTION_INFO_V1(snowflake_reset);
 
 /*
  * The bigint columns of a table ($1) that hold snowflake IDs: those whose
- * default calls snowflake_nextval() ($2), and the first of the primary key.
+ * default calls snowflake_nextval() ($2) or snowflake_id() ($3), and the first of
+ * the primary key.
  */
 static const char column_query[] =
 "SELECT quote_ident(a.attname)"
@@ -42,7 +43,7 @@ static const char column_query[] =
 "              WHERE i.indrelid = a.attrelid AND i.indisprimary AND i.indkey[0] = a.attnum)"
 "      OR EXISTS (SELECT FROM pg_attrdef f JOIN pg_depend d"
 "                 ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid"
-"                 AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = $2"
+"                 AND d.refclassid = 'pg_proc'::regclass AND d.refobjid IN ($2, $3)"
 "                 WHERE f.adrelid = a.attrelid AND f.adnum = a.attnum))"
 " ORDER BY a.attnum";
 
@@ -75,16 +76,21 @@ check_column(const char *table, const char *column, int64 mark)
  * keeps others from adding one, is held to the end of the transaction.
  */
 static void
-check_table(Oid relid, Oid nextval, int64 mark)
+check_table(Oid relid, Oid namespace, int64 mark)
 {
-	Oid			types[] = {OIDOID, OIDOID};
-	Datum		values[] = {ObjectIdGetDatum(relid), ObjectIdGetDatum(nextval)};
+	Oid			types[] = {OIDOID, OIDOID, OIDOID};
+	Datum		values[lengthof(types)];
 	SnowflakeCaller caller;
 	Oid			owner = snowflake_lock_table(relid, ShareLock);
 	char	   *table = snowflake_relation_name(relid);
 	char	  **columns;
 	uint64		ncolumns;
 
+	values[0] = ObjectIdGetDatum(relid);
+	values[1] = ObjectIdGetDatum(snowflake_find_function(namespace,
+														 "snowflake_nextval"));
+	values[2] = ObjectIdGetDatum(snowflake_find_function(namespace,
+														 "snowflake_id"));
 	snowflake_become_owner(owner, &caller);
 	SPI_connect();
 	if (SPI_execute_with_args(column_query, lengthof(types), types, values,
@@ -95,7 +101,7 @@ check_table(Oid relid, Oid nextval, int64 mark)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("table %s has no column of snowflake IDs", table),
-				 errdetail("Such a column is a bigint that is the first of the primary key, or has the default snowflake_nextval().")));
+				 errdetail("Such a column is a bigint that is the first of the primary key, or has the default snowflake_nextval() or snowflake_id().")));
 	columns = palloc(ncolumns * sizeof(char *));
 	for (uint64 i = 0; i < ncolumns; i++)
 		columns[i] = SPI_getvalue(SPI_tuptable->vals[i],
@@ -115,8 +121,7 @@ snowflake_reset(PG_FUNCTION_ARGS)
 	int64		mark = PG_GETARG_INT64(0);
 	ArrayType  *tables = PG_GETARG_ARRAYTYPE_P(1);
 	bool		force = PG_GETARG_BOOL(2);
-	Oid			nextval =
-		snowflake_find_nextval(get_func_namespace(fcinfo->flinfo->fn_oid));
+	Oid			namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
 	Datum	   *relids;
 	bool	   *nulls;
 	int			ntables;
@@ -135,7 +140,7 @@ snowflake_reset(PG_FUNCTION_ARGS)
 	for (int i = 0; i < ntables; i++)
 	{
 		if (!nulls[i])
-			check_table(DatumGetObjectId(relids[i]), nextval, mark);
+			check_table(DatumGetObjectId(relids[i]), namespace, mark);
 	}
 	snowflake_set_mark(mark);
 	PG_RETURN_VOID();

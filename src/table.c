@@ -40,20 +40,20 @@ snowflake_relation_name(Oid relid)
 }
 
 /*
- * Find snowflake_nextval() beside a function of the extension.
+ * Find a function without arguments beside a function of the extension.
  */
 Oid
-snowflake_find_nextval(Oid namespace)
+snowflake_find_function(Oid namespace, const char *name)
 {
 	oidvector  *no_arguments = buildoidvector(NULL, 0);
 	Oid			result;
 
 	result = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-							 CStringGetDatum("snowflake_nextval"),
+							 CStringGetDatum(name),
 							 PointerGetDatum(no_arguments),
 							 ObjectIdGetDatum(namespace));
 	if (!OidIsValid(result))
-		elog(ERROR, "could not find snowflake_nextval()");
+		elog(ERROR, "could not find %s()", name);
 	return result;
 }
 
