@@ -50,7 +50,7 @@ DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_keys convert_security registry stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_keys convert_security trusted registry stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

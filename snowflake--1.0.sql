@@ -3,6 +3,17 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION snowflake" to load this file. \quit
 
+-- The name of the schema is put into the bodies of functions.  PostgreSQL 15.0 to
+-- 15.3 let it have quotes there (CVE-2023-39417).
+DO $$
+BEGIN
+    IF pg_catalog.current_schema()::pg_catalog.text OPERATOR(pg_catalog.~) E'["$''\\\\]' THEN
+        RAISE EXCEPTION 'invalid character in extension "snowflake" schema: must not contain any of "%"', E'"$''\\'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+END
+$$;
+
 CREATE FUNCTION snowflake_nextval()
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_nextval'
@@ -437,9 +448,6 @@ COMMENT ON COLUMN snowflake_registry.identity IS
 'system identifier, and OIDs of the database and of snowflake_grants, that the grants were made with';
 COMMENT ON COLUMN snowflake_registry.timeline IS
 'timeline that the last grants were made on';
-
--- A dump has the settings, but no grants: they go on after it was taken.
-SELECT pg_catalog.pg_extension_config_dump('snowflake_registry', '');
 
 CREATE TABLE snowflake_grants (
     scheme text REFERENCES snowflake_registry ON DELETE CASCADE,
@@ -1017,7 +1025,8 @@ CREATE VIEW snowflake_workers AS
             WHEN g.token IS NOT NULL AND t.granted_until > t.clock THEN 'held'
             WHEN g.token IS NOT NULL THEN 'lapsed'
             WHEN t.free_from > t.clock THEN 'reserved'
-            WHEN g.worker_id % r.slices <> r.timeline % r.slices THEN 'spare'
+            -- The cast leaves no choice of operators: the schema may have others.
+            WHEN g.worker_id % r.slices <> r.timeline % r.slices::bigint THEN 'spare'
             ELSE 'free'
         END AS state,
         snowflake_timestamp(g.granted_from, g.scheme) AS granted_from,
@@ -1046,5 +1055,39 @@ EXCEPTION WHEN object_not_in_prerequisite_state THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
     RAISE WARNING 'snowflake makes no IDs until it is loaded via shared_preload_libraries'
         USING ERRCODE = 'object_not_in_prerequisite_state', HINT = hint;
+END
+$$;
+
+-- The registry's functions run as the superuser who owns them, and find what
+-- they use by the name of the schema.  Who owns the schema could give that name to
+-- another one, and so have code of their own run as a superuser.  So where that is no
+-- superuser, they run as the caller, who has no right to the tables.
+--
+-- Elsewhere a dump has the settings, but no grants: they go on after it was taken.
+-- (A dump with a table that they may not read would fail for those who own a
+-- database, but not the extension's tables.)
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF (SELECT o.rolsuper
+        FROM pg_extension e
+            JOIN pg_namespace n ON n.oid = e.extnamespace
+            JOIN pg_database d ON d.datname = current_database()
+            JOIN pg_roles o ON o.oid = CASE n.nspowner WHEN 'pg_database_owner'::regrole THEN d.datdba ELSE n.nspowner END
+        WHERE e.extname = 'snowflake') THEN
+        PERFORM pg_extension_config_dump('@extschema@.snowflake_registry', '');
+        RETURN;
+    END IF;
+    FOR f IN
+        SELECT p.oid
+        FROM pg_proc p
+            JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+            JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+        WHERE e.extname = 'snowflake' AND p.prosecdef
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SECURITY INVOKER', f);
+    END LOOP;
 END
 $$;

@@ -51,7 +51,12 @@ preload_list(void)
 int
 snowflake_errhint_preload(void)
 {
-	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS))
+	/*
+	 * CREATE EXTENSION by a role that may create a trusted one runs as a
+	 * superuser, but it is the role that reads the hint.
+	 */
+	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS) &&
+		has_privs_of_role(GetOuterUserId(), ROLE_PG_READ_ALL_SETTINGS))
 		return errhint("Set this in postgresql.conf and restart the server: shared_preload_libraries = '%s'",
 					   preload_list());
 	return errhint("Append snowflake to shared_preload_libraries in postgresql.conf and restart the server.");

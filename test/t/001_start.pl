@@ -113,6 +113,21 @@ like(
 	sql_error($node, 'SET ROLE regress_snowflake; SELECT snowflake_nextval()'),
 	qr/^HINT:  Append snowflake to shared_preload_libraries in postgresql\.conf and restart the server\.$/m,
 	'who may not see the list is not told it');
+$node->safe_psql('postgres',
+	'CREATE DATABASE migrated; GRANT CREATE ON DATABASE migrated TO regress_snowflake');
+$node->psql(
+	'migrated',
+	'SET ROLE regress_snowflake; CREATE SCHEMA own; CREATE EXTENSION snowflake SCHEMA own',
+	stderr => \my $warning);
+like(
+	$warning,
+	qr/WARNING:  snowflake makes no IDs until .*^HINT:  Append snowflake to shared_preload_libraries in postgresql\.conf and restart the server\.$/ms,
+	'nor by CREATE EXTENSION, which runs as a superuser');
+is( $node->safe_psql('migrated',
+		q{SELECT extowner::regrole FROM pg_extension WHERE extname = 'snowflake'}),
+	'regress_snowflake',
+	'which such a role may do');
+$node->safe_psql('postgres', 'DROP DATABASE migrated');
 $node->append_conf('postgresql.conf', $line);
 $node->restart;
 is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'),
