@@ -1,0 +1,52 @@
+<?php
+// IDENTITY after a table was converted, with an application that cannot be changed.
+require 'manager.php';
+
+use Doctrine\ORM\Mapping as ORM;
+
+#[ORM\Entity, ORM\Table(name: 'counted')]
+class Counted
+{
+    #[ORM\Id, ORM\GeneratedValue(strategy: 'IDENTITY'), ORM\Column(type: 'bigint')]
+    public ?int $id = null;
+    #[ORM\Column]
+    public string $name = '';
+}
+
+#[ORM\Entity, ORM\Table(name: 'converted')]
+class Converted
+{
+    #[ORM\Id, ORM\GeneratedValue(strategy: 'IDENTITY'), ORM\Column(type: 'bigint')]
+    public ?int $id = null;
+    #[ORM\Column]
+    public string $name = '';
+}
+
+function add($em, $class)
+{
+    $entity = new $class;
+    $entity->name = 'x';
+    $em->persist($entity);
+    $em->flush();
+    return $entity->id;
+}
+
+if ($argv[1] === 'right') {
+    $em = manager();
+    $id = add($em, Converted::class);
+    $em->clear();
+    ok($em->find(Converted::class, $id) !== null && $id > 10 ** 18, 'the ID of the row', $id);
+    $id = add($em, Converted::class);
+    $em->clear();
+    ok($em->find(Converted::class, $id) !== null, 'and of the next', $id);
+    $em = manager();
+    $em->getConnection()->executeStatement("INSERT INTO counted (name) VALUES ('x')");
+    $error = fails(fn () => add($em, Converted::class), 'an error in a session that used a sequence');
+    ok(str_contains($error->getMessage(), 'No identity value'), 'that says so', $error->getMessage());
+} else {
+    fails(fn () => add(manager(), Converted::class), 'an error where no sequence was used');
+    $em = manager();
+    $counted = add($em, Counted::class);
+    same(add($em, Converted::class), $counted, 'and another table\'s number where one was');
+}
+finish();

@@ -1,0 +1,17 @@
+<?php
+// The entity manager of an application.
+foreach (['ORM', 'DBAL', 'Persistence'] as $part) {
+    require_once "/usr/share/php/Doctrine/$part/autoload.php";
+}
+require_once '/usr/share/php/Symfony/Component/Cache/autoload.php';
+require getenv('TESTS') . '/../tap.php';
+
+function manager()
+{
+    $config = Doctrine\ORM\ORMSetup::createAttributeMetadataConfiguration([getcwd()], true);
+    $config->enableNativeLazyObjects(true);
+    return new Doctrine\ORM\EntityManager(Doctrine\DBAL\DriverManager::getConnection([
+        'driver' => 'pdo_pgsql', 'host' => getenv('PGHOST'), 'port' => getenv('PGPORT'),
+        'dbname' => getenv('PGDATABASE'), 'user' => getenv('PGUSER'),
+    ]), $config);
+}

@@ -1,0 +1,52 @@
+import 'reflect-metadata'
+import { DataSource } from 'typeorm'
+import * as old from './old'
+import * as converted from './converted'
+import { Invoice } from './invoice'
+import { Convert } from './convert'
+import { finish, ok, same } from './tap.mjs'
+
+const connect = (entities: any[]) =>
+  new DataSource({ type: 'postgres', url: process.env.DATABASE_URL, entities, migrations: [Convert] }).initialize()
+const changes = async (source: DataSource) =>
+  (await source.driver.createSchemaBuilder().log()).upQueries.map((query) => query.query)
+
+async function use(source: DataSource, { Customer, Order }: any, what: string) {
+  const customers = source.getRepository(Customer)
+  const orders = source.getRepository(Order)
+  const order: any = await orders.save({ customer: await customers.save({ name: 'a' }) })
+  const found: any = await orders.findOne({ where: { id: order.id }, relations: { customer: true } })
+  same(found.customer.id, order.customer.id, `${what}: a foreign key`)
+  const several: any[] = await customers.save(Array.from({ length: 1000 }, (_, i) => ({ name: `${i}` })))
+  const names = new Map((await customers.find()).map((c: any) => [c.id, c.name]))
+  ok(several.every((c) => names.get(c.id) === c.name), `${what}: each of many objects has its key`)
+}
+
+let source = await connect(Object.values(old))
+await source.synchronize()
+await use(source, old, 'old')
+await source.runMigrations()
+// An ID is a string now, where the entity says a number: it is rounded.
+const rounded: any = await source.getRepository(old.Customer).save({ name: 'rounded' })
+const { id } = await source.getRepository(old.Customer).createQueryBuilder()
+  .select('id').where("name = 'rounded'").getRawOne()
+ok(typeof rounded.id !== 'string' && BigInt(id) > 10n ** 18n, 'an old entity has the ID as a number')
+ok((await changes(source)).some((sql) => /DROP COLUMN "id"/.test(sql)), 'and synchronize would drop the column')
+await source.destroy()
+
+source = await connect(Object.values(converted))
+await use(source, converted, 'converted')
+same(await changes(source), [], 'nothing to change after the conversion')
+await source.destroy()
+
+source = await connect([Invoice])
+await source.synchronize()
+same(await changes(source), [], 'nothing to change in a new table')
+const invoices = source.getRepository(Invoice)
+const invoice = await invoices.save({ name: 'a' })
+same(typeof invoice.id, 'string', 'an ID is a string')
+same((await invoices.findOneBy({ id: invoice.id }))?.name, 'a', "and it is the row's")
+const { identifiers } = await invoices.insert([{ name: 'b' }, { name: 'c' }])
+same((await invoices.findOneBy({ id: identifiers[1].id }))?.name, 'c', 'insert() returns the IDs')
+await source.destroy()
+finish()
