@@ -138,6 +138,7 @@ END
 sub start_cluster
 {
 	my ($name, $change) = @_;
+	my @ports = map { PostgreSQL::Test::Cluster::get_free_port() } 1 .. 3;
 	my ($client, $peer) = map { PostgreSQL::Test::Cluster::get_free_port() } 1 .. 2;
 
 	$etcd = start_process(
@@ -156,11 +157,12 @@ sub start_cluster
 			worker => $i,
 			yaml => "$dir/$name.node$i.yml",
 			data => "$dir/$name.data$i",
-			port => PostgreSQL::Test::Cluster::get_free_port(),
+			port => $ports[ $i - 1 ],
 			rest => PostgreSQL::Test::Cluster::get_free_port());
 
 		my $own = $change->($yaml, $i);
 		$own =~ s/\bnode1\b/node$i/g;
+		$own =~ s/10\.0\.0\.1,10\.0\.0\.2,10\.0\.0\.3 port=5432/'127.0.0.1,127.0.0.1,127.0.0.1 port=' . join(',', @ports)/e;
 		$own =~ s/10\.0\.0\.1:8008/127.0.0.1:$node{rest}/g;
 		$own =~ s/10\.0\.0\.1:5432/127.0.0.1:$node{port}/g;
 		$own =~ s/10\.0\.0\.9:2379/127.0.0.1:$client/g;
@@ -562,6 +564,32 @@ hang_patroni(0, %of);
 pause_leader(%of) unless $takes_lock_back;
 no_duplicates('one worker ID and a synchronous standby');
 is(workers(healthy()), 1, 'all rows have the one worker ID');
+stop_all();
+
+#
+# The cluster is its own registry.
+#
+$leader = start_cluster(
+	'registry',
+	sub {
+		my ($yaml) = @_;
+		my @registry = split /\n/, $page->example('snowflake.registry');
+
+		is(join("\n", grep { !/snowflake/ } @registry),
+			"bootstrap:\n  dcs:\n    postgresql:\n      parameters:",
+			'what else the example has');
+		$yaml =~ s/^    snowflake\.worker_id: 1\n//m or die;
+		$yaml =~ s/^        shared_preload_libraries.*\n/$&$registry[4]\n/m or die;
+		return $yaml;
+	});
+ok(defined sql($leader, $page->example('CREATE ROLE id_server')), 'the registry is created');
+ok(defined sql($leader, $create =~ s/CREATE EXTENSION snowflake;//r), 'and the tables');
+%of = start_clients('registry');
+kill_leader(%of);
+hang_patroni(1, %of);
+pause_leader(%of);
+no_duplicates('the cluster is its own registry');
+like(workers(healthy()), qr/^\d+ \d/, 'leaders had worker IDs of their own: ' . workers(healthy()));
 stop_all();
 
 $page->all_used;
