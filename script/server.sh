@@ -61,7 +61,9 @@ use_server()
 {
 	cflags=$(server_cflags "$1")
 	major=$("$PG_CONFIG" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
-	prefix=$servers/$major-$1
+	# Without "postgres" in its libdir, Debian's source installs into that of the
+	# packaged server.
+	prefix=$servers/postgresql-$major-$1
 	mkdir -p "$servers"
 	server_user_reaches "$servers" ||
 		die "$server_user cannot reach $servers; please set SNOWFLAKE_SERVERS"

@@ -216,7 +216,12 @@ get_or_extend(void)
 	if (ShutdownRequestPending)
 		return 0;
 
-	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW && call.worker_id >= 0)
+	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW && call.worker_id < 0)
+	{
+		/* It noticed a loss of grants, had to commit that, and found none. */
+		return URGENT_RETRY_US;
+	}
+	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW)
 	{
 		ereport(LOG,
 				(errmsg("the registry does not extend the grant of snowflake worker ID %d",

@@ -370,7 +370,7 @@ ask(PGconn *conn, int64 end, int timeout_ms, const char *query, int nparams,
 	else if (warning.len > 0)
 		appendStringInfo(error, "the registry did not commit durably: %s",
 						 warning.data);
-	else if (PQntuples(result) == 0)
+	else if (PQntuples(result) == 0 || PQgetisnull(result, 0, 0))
 		outcome = SNOWFLAKE_REGISTRY_NO_ROW;
 	else
 	{

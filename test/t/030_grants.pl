@@ -335,5 +335,18 @@ $e->poll_query_until('postgres', 'SELECT worker_id = 1 FROM snowflake_stat')
   or die 'a worker ID that was given back is not free';
 is(worker_id($e), 1, 'it is free when it is given back');
 
-$_->stop foreach $a, $b, $c, $e, $registry;
+# The registry notices by a server's first call that it lost grants.
+$e->stop;
+$registry->safe_psql('postgres',
+	q{UPDATE snowflake_registry SET identity = 'another' WHERE scheme ~ 'datacenter'});
+my $offset = -s $d->logfile;
+$d->start;
+like(
+	sql_error($d, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: no worker ID is granted to this server\n.*DETAIL:  .*no worker ID is free/,
+	'no worker ID when grants were lost');
+unlike(slurp_file($d->logfile, $offset), qr/out of range/,
+	'and what the registry answers is understood');
+
+$_->stop foreach $a, $b, $c, $d, $registry;
 done_testing();
