@@ -56,13 +56,13 @@ $em = manager();
 ok(useEntity(OldCustomer::class) < 1000000, 'old keys are small');
 $em->getConnection()->fetchFirstColumn("SELECT snowflake_convert('customer')");
 ok(useEntity(Customer::class) > 10 ** 18, 'new keys are snowflake IDs');
-$differences = array_filter(changes(Customer::class), fn ($sql) => str_contains($sql, 'customer'));
+$differences = array_filter(changes(Customer::class), fn ($sql) => preg_match('/customer|snowflake_/', $sql));
 same(array_values($differences), [], 'a converted table has no difference');
 
 (new SchemaTool($em))->createSchema([$em->getClassMetadata(Invoice::class)]);
 ok(useEntity(Invoice::class) > 10 ** 18, 'a new table has snowflake IDs');
 $invoice = $em->getConnection()->fetchOne("INSERT INTO invoice (name) VALUES ('by SQL') RETURNING id");
 ok($invoice > 10 ** 18, 'by SQL, too', $invoice);
-$differences = array_filter(changes(Invoice::class), fn ($sql) => str_contains($sql, 'invoice'));
+$differences = array_filter(changes(Invoice::class), fn ($sql) => preg_match('/invoice|snowflake_/', $sql));
 same(array_values($differences), [], 'and has no difference');
 finish();
