@@ -94,7 +94,16 @@ build_server()
 			--without-icu --without-readline --without-zlib CFLAGS="$1" &&
 		make -s -j "$(nproc)" &&
 		make -s -j "$(nproc)" -C contrib &&
-		make -s install &&
-		make -s -C contrib install &&
-		make -s -C src/test/isolation install
+		make -s install DESTDIR="$work/root" &&
+		make -s -C contrib install DESTDIR="$work/root" &&
+		make -s -C src/test/isolation install DESTDIR="$work/root" ||
+		return
+	# Nothing but the prefix is written to, whatever the source takes for its
+	# place.
+	outside=$(find "$work/root" ! -type d ! -path "$work/root$prefix/*" | head)
+	if [ -n "$outside" ]; then
+		printf 'these are outside of %s:\n%s\n' "$prefix" "$outside"
+		return 1
+	fi
+	mv "$work/root$prefix" "$prefix"
 )
