@@ -78,7 +78,7 @@ ubuntu_keyring()
 	keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
 	[ ! -e "$keyring" ] || return 0
 	make_chroot trixie
-	keyring=$chroots/trixie$keyring
+	keyring=$chroots/trixie/usr/share/keyrings/ubuntu-archive-keyring.gpg
 	if [ ! -e "$keyring" ]; then
 		{
 			in_chroot trixie apt-get -qq update &&
