@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use IPC::Open2;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -28,6 +29,7 @@ our @EXPORT = qw(
   start_queries finish_queries
   set_clock start_with_clock
   mark_of
+  start_ledger ask_ledger
   new_ledger note_ids start_clients wait_for_clients finish_clients
   end_clients client_errors
   stored_ids first_id
@@ -239,6 +241,35 @@ sub note_ids
 	}
 	$ledger->{last} = $greatest;
 	return;
+}
+
+# The ledger of script/torture, a program (test/ledger.c) that is told what to do
+# on its standard input.
+sub start_ledger
+{
+	my $ledger = {};
+	my $program = "$PostgreSQL::Test::Utils::tmp_check/ledger";
+
+	$ledger->{pid} = open2($ledger->{from}, $ledger->{to}, $program);
+	return $ledger;
+}
+
+# The answer to a command, and what it told of things that are wrong.
+sub ask_ledger
+{
+	my ($ledger, $command) = @_;
+	my ($from, $to) = @$ledger{ 'from', 'to' };
+	my @wrong;
+
+	print $to "$command\n";
+	$to->flush;
+	while (defined(my $line = <$from>))
+	{
+		chomp $line;
+		return ($line, @wrong) unless $line =~ s/^! //;
+		push @wrong, $line;
+	}
+	die "the ledger has ended at \"$command\"";
 }
 
 # What clients do: "usual" ones ask for IDs one by one and in blocks, in
