@@ -135,8 +135,10 @@ sub describe
 }
 
 #
-# What is counted.  The server that goes through all crashes has one ledger;
-# each failover has a pair of servers and a ledger of its own.
+# What is counted.  The server that goes through all crashes has one ledger,
+# which is a program (test/ledger.c), as it may be a billion IDs: after each life
+# it forgets all but the greatest, which those of the next life have to be above.
+# Each failover has a pair of servers and a ledger of its own.
 #
 my %total = (
 	rounds => 0,
@@ -150,6 +152,8 @@ my %total = (
 	longest_wait => 0,
 	longest_outage => 0);
 my $ledger = new_ledger();
+my $book = start_ledger();
+my %booked = (ids => 0, duplicates => 0, falls => 0);
 my $plan;
 my @happened;
 
@@ -221,9 +225,30 @@ sub add_up
 	return;
 }
 
+# Have the program do something, and tell of what it finds wrong.
+sub book
+{
+	my ($answer, @found) = ask_ledger($book, @_);
+
+	problem(join "\n", @found) if @found;
+	return $answer;
+}
+
+sub add_up_book
+{
+	my %now;
+
+	@now{qw(ids duplicates falls)} = split ' ', book('forget');
+	$total{$_} += $now{$_} - $booked{$_} foreach keys %booked;
+	%booked = %now;
+	return;
+}
+
 #
 # The server that goes through all crashes.
 #
+book('begin 12 10 0 0');
+book('line 1 0');
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf',
@@ -437,30 +462,39 @@ sub end_life
 	return;
 }
 
+# An ID that was asked for, while clients go on.
+sub book_id
+{
+	my ($id) = @_;
+
+	book("id 1 $id") if defined $id;
+	return;
+}
+
 sub life
 {
 	# Settings, which with the policy to wait are for a clock that is right
 	put_clock($lead) if $plan->{policy} eq 'wait' && $lead > $clock;
 	set(clock_backward => $plan->{policy}, %{ $plan->{settings} // {} });
-	my $first = ask();
-	note_ids($ledger, [$first]) if defined $first;
+	book_id(ask());
 
 	my @clients = (
 		start_clients($node, 8),
 		start_clients($node, $plan->{greedy}, 'greedy'));
+	book("client $_ 1 $clients[$_]{file}") foreach keys @clients;
 	wait_for_clients(@clients);
-	my @asked;
 	foreach my $event (@{ $plan->{events} })
 	{
 		$event->{step}
 		  ? step($event->{step})
 		  : change_settings($event->{settings});
-		push @asked, grep { defined } ask(@clients);
+		book_id(ask(@clients));
 		all_go_on(@clients);
 		usleep(1000 * $event->{pause});
 	}
 	end_life($plan->{end});
-	note_ids($ledger, \@asked, finish_clients(@clients));
+	$_->{run}->finish foreach @clients;
+	book("close $_") foreach keys @clients;
 	judge_errors(
 		$plan->{policy} eq 'wait'
 		? qr/clock is too far behind/
@@ -477,9 +511,9 @@ sub life
 	{
 		step({ by => 0 });
 	}
-	$first = ask();
-	note_ids($ledger, [$first]) if defined $first;
+	book_id(ask());
 	add_up($ledger);
+	add_up_book();
 	return;
 }
 

@@ -56,7 +56,7 @@ my @server_faults = (
 	'pause', 'pause backend', 'pause worker', 'promotion',
 	'promotion', 'copy', 'old copy', 'clock',
 	'clock', 'start with clock', 'reset', 'end worker',
-	'end worker', 'immediate', 'kill after free');
+	'end worker', 'immediate', 'kill refused', 'kill refused');
 my @registry_faults = (
 	'nothing', 'nothing', 'outage', 'outage',
 	'long outage', 'failover', 'failover', 'split brain',
@@ -615,14 +615,26 @@ my %server_fault = (
 		start_server($server);
 	},
 
-	# It loses its grant, and one of its processes right then.
-	'kill after free' => sub {
+	# It is told that it holds no worker ID, and one of its processes is killed
+	# while it makes IDs of the rest of its grant.
+	'kill refused' => sub {
 		my ($server) = @_;
-		my $worker = $server->{node}->safe_psql('postgres',
+		my $node = $server->{node};
+		my $worker = $node->safe_psql('postgres',
 			'SELECT worker_id FROM snowflake_stat');
-		free_worker($worker) if $worker ne '' && !$world{away};
-		nap($world_plan->{grant_time} * $round_plan->{seconds});
-		kill_process($server->{node}, 'client backend');
+		return if $world{away} || $worker eq '';
+		my $offset = -s $node->logfile;
+		$round_plan->{seconds} < 0.6 && !$world_plan->{long}
+		  ? lose_grants()
+		  : free_worker($worker);
+		for (my $i = 0; $i < 500; $i++)
+		{
+			last
+			  if slurp_file($node->logfile, $offset) =~
+			  /does not extend the grant/;
+			usleep(20_000);
+		}
+		kill_process($node, 'client backend');
 	},
 
 	# Others take its worker ID meanwhile.
@@ -785,6 +797,13 @@ sub free_worker
 	return;
 }
 
+sub lose_grants
+{
+	registry()->safe_psql('postgres', 'SELECT snowflake_registry_lost()');
+	happens('the registry has lost grants');
+	return;
+}
+
 sub outage
 {
 	my ($seconds) = @_;
@@ -844,8 +863,7 @@ my %registry_fault = (
 		return sub { };
 	},
 	lost => sub {
-		registry()->safe_psql('postgres', 'SELECT snowflake_registry_lost()')
-		  unless $world_plan->{long};
+		lose_grants() unless $world_plan->{long};
 		return sub { };
 	},
 	clock => sub {
