@@ -290,7 +290,9 @@ sub new_standby
 	return $node;
 }
 
-# Another server that is there from now on, as a life-line of its own.
+# Another server that is there from now on, as a life-line of its own.  Its
+# clients begin at once, here and after each start: what it could have of an
+# earlier grant soon ends.
 sub add_server
 {
 	my ($node, $what, $last) = @_;
@@ -506,6 +508,7 @@ sub start_server
 	my ($server) = @_;
 
 	start_node($server->{node});
+	renew_clients($server);
 	return;
 }
 
@@ -587,7 +590,9 @@ sub copy_server
 	node_of_backup($node, $server->{node}, $backup);
 	move_clock($node, small_step($round_plan->{step}));
 	start_node($node);
-	add_server($node, "a copy of $server->{name}", greatest_stored($node));
+	renew_clients(
+		add_server($node, "a copy of $server->{name}",
+			greatest_stored($node)));
 	return;
 }
 
@@ -677,8 +682,10 @@ my %server_fault = (
 		  // new_standby($server->{node}, new_node('standby'),
 			$server->{clock});
 		$standby->promote;
-		add_server($standby, "promoted from a standby of $server->{name}",
-			greatest_stored($standby));
+		renew_clients(
+			add_server(
+				$standby, "promoted from a standby of $server->{name}",
+				greatest_stored($standby)));
 	},
 	copy => sub {
 		my ($server) = @_;
