@@ -1051,7 +1051,8 @@ while (time < $end)
 		}
 		1;
 	};
-	fail_call("what was planned could not be done: $@") unless $lived;
+	fail_call("what was planned could not be done: $@")
+	  unless $lived || $@ =~ /^interrupted/;
 	end_world();
 	printf $figures
 	  "world %d: %d rounds so far, %d IDs, %d worker IDs of %d, %d runs in the ledger\n",
