@@ -54,7 +54,7 @@ my @server_faults = (
 	'restart', 'restart', 'restart two', 'kill backend',
 	'kill worker', 'kill postmaster', 'kill postmaster', 'pause',
 	'pause', 'pause backend', 'pause worker', 'promotion',
-	'promotion', 'copy', 'old copy', 'clock',
+	'promotion', 'copy', 'copy', 'copy', 'old copy', 'clock',
 	'clock', 'start with clock', 'reset', 'end worker',
 	'end worker', 'immediate', 'kill refused', 'kill refused');
 my @registry_faults = (
@@ -820,8 +820,8 @@ sub outage
 	$round_plan->{way} eq 'pause' ? pause_node($node)
 	  : $round_plan->{way} eq 'kill' ? kill_postmaster($node)
 	  : $node->stop('immediate');
-	nap($seconds);
 	return sub {
+		nap($seconds);
 		$round_plan->{way} eq 'pause'
 		  ? continue_node($node)
 		  : start_node($node);
