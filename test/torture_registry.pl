@@ -582,6 +582,39 @@ sub stop_server
 	return;
 }
 
+sub worker_of
+{
+	my ($server) = @_;
+	return $server->{node}
+	  ->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat');
+}
+
+# Have a server start that would like to have this worker ID.
+sub start_wishing
+{
+	my ($server, $worker) = @_;
+
+	$server->{node}
+	  ->append_conf('postgresql.conf', "snowflake.worker_id = $worker\n")
+	  if $worker ne '';
+	happens("$server->{name} would like to have $worker");
+	start_server($server);
+	return;
+}
+
+# Nobody extends a server's grant, and another one would like to have its worker
+# ID as soon as it is free.
+sub let_grant_pass
+{
+	my ($other, $worker) = @_;
+
+	nap(more_than_grant());
+	stop_server($other, 'immediate');
+	start_wishing($other, $worker);
+	nap(1);
+	return;
+}
+
 sub copy_server
 {
 	my ($server, $backup) = @_;
@@ -604,8 +637,9 @@ my %server_fault = (
 	},
 	'restart two' => sub {
 		my @both = @_;
+		my @workers = map { worker_of($_) } @both;
 		stop_server($_, 'fast') foreach @both;
-		start_server($_) foreach reverse @both;
+		start_wishing($both[$_], $workers[ 1 - $_ ]) foreach 1, 0;
 	},
 	immediate => sub {
 		my ($server) = @_;
@@ -625,8 +659,7 @@ my %server_fault = (
 	'kill refused' => sub {
 		my ($server) = @_;
 		my $node = $server->{node};
-		my $worker = $node->safe_psql('postgres',
-			'SELECT worker_id FROM snowflake_stat');
+		my $worker = worker_of($server);
 		return if $world{away} || $worker eq '';
 		my $offset = -s $node->logfile;
 		$round_plan->{seconds} < 0.6 && !$world_plan->{long}
@@ -645,34 +678,36 @@ my %server_fault = (
 	# Others take its worker ID meanwhile.
 	pause => sub {
 		my ($server, $other) = @_;
+		my $worker = worker_of($server);
 		pause_node($server->{node});
-		nap(more_than_grant());
-		if (defined $other)
-		{
-			stop_server($other, 'immediate');
-			start_server($other);
-			nap(1);
-		}
+		let_grant_pass($other, $worker);
 		continue_node($server->{node});
 	},
 	'pause backend' => sub {
-		my ($server) = @_;
+		my ($server, $other) = @_;
+		my $worker = worker_of($server);
 		my $pid = some_process($server->{node}, 'client backend') or return;
 		kill 'STOP', $pid;
-		nap(more_than_grant());
+		free_worker($worker)
+		  if $round_plan->{step} < 0.7 && $worker ne '' && !$world{away};
+		let_grant_pass($other, $worker);
 		kill 'CONT', $pid;
 	},
 	'pause worker' => sub {
-		my ($server) = @_;
+		my ($server, $other) = @_;
+		my $worker = worker_of($server);
 		my $pid = some_process($server->{node}, 'snowflake grant') or return;
 		kill 'STOP', $pid;
-		nap(more_than_grant());
+		let_grant_pass($other, $worker);
 		kill 'CONT', $pid;
 	},
 	'end worker' => sub {
-		my ($server) = @_;
+		my ($server, $other) = @_;
+		my $worker = worker_of($server);
 		my $pid = some_process($server->{node}, 'snowflake grant') or return;
+		stop_server($other, 'immediate');
 		kill 'TERM', $pid;
+		start_wishing($other, $worker);
 	},
 
 	# The old primary lives on.
