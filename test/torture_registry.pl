@@ -30,12 +30,14 @@ use constant LONGEST_WAIT => 120;
 use constant HOUR => 3600;
 use constant DAYS => 200 * 86400;
 use constant CLIENTS => 2;
-use constant MOST_SERVERS => 6;
 use constant ROUNDS => 16;
 
 #
 # The plan.  A world is a registry, its servers, and what happens to them, round
 # by round.  It is all drawn before it begins, from the world's own seed.
+#
+# Often there are just as many W's as servers, so that each that a server loses is
+# taken by another one as soon as it is free.
 #
 # In a world with a short reach clocks are off by seconds; by hours only for a
 # while, in which the server or the registry is refused.  In one with a long
@@ -84,6 +86,7 @@ sub plan_world
 	srand($world_seeds[$n]);
 	my $long = rand() < 0.3;
 	my $servers = 3 + int rand(3);
+	my $most = $servers + 1;
 	my $failovers = any_of(1, 3, 5);
 	my %plan = (
 		long => $long,
@@ -92,7 +95,8 @@ sub plan_world
 		grant_time => any_of(2, 3, 4),
 		reach => $long ? 3 * HOUR : 10,
 		failovers => $failovers,
-		workers => ($failovers + 1) * ($long ? 120 : MOST_SERVERS + int 2 + rand(5)),
+		most => $most,
+		workers => ($failovers + 1) * ($long ? 120 : $most + any_of(0, 0, 1, 4)),
 		one_name => any_of(0, 1),
 		max_lead => any_of('0ms', '0ms', '100ms', '2s'),
 		reserve_time => any_of('100ms', '1s'));
@@ -603,15 +607,16 @@ sub start_wishing
 }
 
 # Nobody extends a server's grant, and another one would like to have its worker
-# ID as soon as it is free.
+# ID: it asks all the time until it is free, or only then.
 sub let_grant_pass
 {
 	my ($other, $worker) = @_;
+	my $early = $round_plan->{way} ne 'pause';
 
-	nap(more_than_grant());
+	nap(more_than_grant()) unless $early;
 	stop_server($other, 'immediate');
 	start_wishing($other, $worker);
-	nap(1);
+	nap($early ? more_than_grant() : 1);
 	return;
 }
 
@@ -985,7 +990,7 @@ sub begin_world
 # Of too many servers, one that was added goes.
 sub retire_servers
 {
-	while (@{ $world{servers} } > MOST_SERVERS)
+	while (@{ $world{servers} } > $world_plan->{most})
 	{
 		my ($server) = splice @{ $world{servers} }, 1, 1;
 
