@@ -9,9 +9,9 @@
  * are sorted and merged into the runs.  As the numbers of a tick are handed out
  * one after another, whoever receives them, most ticks are one run of 16 bytes.
  *
- * What is bounded: a batch is taken when it has BATCH_IDS, and runs below a
- * floor can be forgotten, where it is known that no ID comes from below it: each
- * ID that does is counted as a fall then.
+ * It is bounded: a batch has room for so many runs, and what is in the ledger can
+ * be forgotten where all IDs to come have to be above it: an ID that is not is
+ * a fall then, which a duplicate would be as well.
  *
  * A life-line is what one server makes from one point on, as far as its IDs
  * have to rise.  Those of a client have to be above the ones that it received
@@ -29,7 +29,7 @@
  *	take							read on in all files, and tell how it stands:
  *									ids duplicates falls shared foreign workers runs
  *	last L							the greatest ID of L
- *	forget							forget what is below all IDs to come: of runs
+ *	forget							all IDs to come are above those so far
  *
  * Lines that begin with "!" come before the answer and tell what is wrong, a
  * few of each kind.
@@ -120,7 +120,8 @@ worker_of(uint64_t id)
 	return (id >> shift) & ((UINT64_C(1) << bits) - 1);
 }
 
-static void __attribute__((format(printf, 2, 3)))
+static void
+__attribute__((format(printf, 2, 3)))
 tell(uint64_t n, const char *format,...)
 {
 	va_list		args;
@@ -195,8 +196,7 @@ take_batch(void)
 	size_t		nold = nruns;
 	size_t		i = 0;
 	size_t		j = 0;
-	Run		   *free_now;
-	size_t		n = 0;
+	Run		   *taken;
 
 	if (nbatch == 0)
 		return;
@@ -216,11 +216,10 @@ take_batch(void)
 	}
 	nbatch = 0;
 
-	/* What was merged is what there is. */
-	free_now = runs;
-	runs = merged;
-	n = merged_room;
-	merged = get_memory(free_now, n);
+	/* What was merged is what there is now. */
+	taken = merged;
+	merged = get_memory(runs, merged_room);
+	runs = taken;
 }
 
 static void
@@ -253,7 +252,10 @@ add_id(int line, uint64_t id)
 	}
 	if (nbatch == BATCH_IDS)
 		take_batch();
-	batch[nbatch++] = (Run) {id, 1, (uint32_t) line};
+	last = &batch[nbatch++];
+	last->first = id;
+	last->count = 1;
+	last->line = (uint32_t) line;
 }
 
 /*
@@ -346,7 +348,10 @@ carry_out(const char *command)
 	else if (sscanf(command, "client %d %d %1023s", &c, &l, file) == 3 &&
 			 c >= 0 && c < MAX_CLIENTS && l >= 0 && l < MAX_LINES)
 	{
-		clients[c] = (Client) {.open = true, .line = l, .last = last_of[l]};
+		clients[c].open = true;
+		clients[c].line = l;
+		clients[c].last = last_of[l];
+		clients[c].offset = 0;
 		strcpy(clients[c].file, file);
 	}
 	else if (sscanf(command, "close %d", &c) == 1 &&

@@ -27,7 +27,8 @@
 static int	(*real_clock_gettime) (clockid_t, struct timespec *);
 static volatile const int64_t *off_by;
 
-static void __attribute__((constructor))
+static void
+__attribute__((constructor))
 begin(void)
 {
 	const char *path = getenv("SNOWFLAKE_WALL_CLOCK");
