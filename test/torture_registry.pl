@@ -55,7 +55,8 @@ sub any_of
 my @server_faults = (
 	'restart', 'restart', 'restart two', 'kill backend',
 	'kill worker', 'kill postmaster', 'kill postmaster', 'pause',
-	'pause', 'pause backend', 'pause worker', 'promotion',
+	'pause', 'pause backend', 'pause worker', 'pause worker',
+	'pause worker', 'promotion',
 	'promotion', 'copy', 'copy', 'copy', 'old copy', 'clock',
 	'clock', 'start with clock', 'reset', 'end worker',
 	'end worker', 'immediate', 'kill refused', 'kill refused');
@@ -606,17 +607,21 @@ sub start_wishing
 	return;
 }
 
-# Nobody extends a server's grant, and another one would like to have its worker
-# ID: it asks all the time until it is free, or only then.
+# Nobody extends a server's grant.  Another one would like to have its worker ID,
+# and asks for it when it is just about to be free, or later.
 sub let_grant_pass
 {
 	my ($other, $worker) = @_;
-	my $early = $round_plan->{way} ne 'pause';
+	my $left = more_than_grant();
 
-	nap(more_than_grant()) unless $early;
 	stop_server($other, 'immediate');
+	$left = registry()->safe_psql('postgres', qq{
+		SELECT greatest(extract(epoch FROM granted_until - clock_timestamp()) - 0.3, 0)
+		FROM snowflake_workers WHERE worker_id = $worker}) || 0
+	  if $round_plan->{way} ne 'pause' && $worker ne '' && !$world{away};
+	nap($left) if $left < 20;
 	start_wishing($other, $worker);
-	nap($early ? more_than_grant() : 1);
+	nap(1);
 	return;
 }
 
@@ -895,8 +900,12 @@ my %registry_fault = (
 	},
 	restart => sub {
 		my $node = registry();
+		$world{away} = 1;
 		$node->stop;
-		return sub { start_node($node) };
+		return sub {
+			start_node($node);
+			$world{away} = 0;
+		};
 	},
 	crash => sub {
 		kill_process(registry(), 'background writer');
@@ -1058,9 +1067,16 @@ sub end_world
 	$total{grants} += count_grants();
 	$total{$_} += $world{$_}
 	  foreach 'ids', 'duplicates', 'falls', 'shared', 'foreign', 'workers';
+	# All at once, and those that stand still, too.
 	foreach my $node (@{ $world{nodes} })
 	{
-		continue_node($node) if -e $node->data_dir . '/postmaster.pid';
+		eval {
+			continue_node($node);
+			kill 'QUIT', (all_processes($node))[0];
+		};
+	}
+	foreach my $node (@{ $world{nodes} })
+	{
 		$node->stop('immediate', fail_ok => 1);
 		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $node->data_dir,
 			$node->backup_dir)
