@@ -57,7 +57,7 @@ my @server_faults = (
 	'kill worker', 'kill postmaster', 'kill postmaster', 'pause',
 	'pause', 'pause backend', 'pause worker', 'pause worker',
 	'pause worker', 'promotion',
-	'promotion', 'copy', 'copy', 'copy', 'old copy', 'clock',
+	'promotion', 'copy', 'cut-off copy', 'cut-off copy', 'old copy', 'clock',
 	'clock', 'start with clock', 'reset', 'end worker',
 	'end worker', 'immediate', 'kill refused', 'kill refused');
 my @registry_faults = (
@@ -88,19 +88,20 @@ sub plan_world
 	my $long = rand() < 0.3;
 	my $servers = 3 + int rand(3);
 	my $most = $servers + 1;
+	my $grant_time = any_of(2, 3, 4, 8);
 	my $failovers = any_of(1, 3, 5);
 	my %plan = (
 		long => $long,
 		servers => $servers,
 		pairs => [ map { rand() < 0.4 ? 1 : 0 } 1 .. $servers ],
-		grant_time => any_of(2, 3, 4),
-		reach => $long ? 3 * HOUR : 10,
+		grant_time => $grant_time,
+		reach => $long ? 3 * HOUR : $grant_time > 4 ? 20 : 10,
 		failovers => $failovers,
 		most => $most,
 		workers => ($failovers + 1) * ($long ? 120 : $most + any_of(0, 0, 1, 4)),
 		one_name => any_of(0, 1),
 		max_lead => any_of('0ms', '0ms', '100ms', '2s'),
-		reserve_time => any_of('100ms', '1s'));
+		reserve_time => any_of('100ms', '1s', '1s'));
 	$plan{workers} = 1000 if $plan{workers} > 1000;
 	$plan{rounds} = [ map { plan_round() } 1 .. ROUNDS ];
 	return \%plan;
@@ -737,6 +738,17 @@ my %server_fault = (
 		my $backup = 'copy' . ++$world{backups};
 		$server->{node}->backup($backup);
 		copy_server($server, $backup);
+	},
+	# Neither it nor its origin can ask the registry.
+	'cut-off copy' => sub {
+		my ($server) = @_;
+		my $backup = 'copy' . ++$world{backups};
+		my $pauses = !$world{away};
+		pause_node(registry()) if $pauses;
+		$server->{node}->backup($backup);
+		copy_server($server, $backup);
+		nap(2);
+		continue_node(registry()) if $pauses;
 	},
 	'old copy' => sub { copy_server($world{servers}[0], 'old') },
 	clock => sub {
