@@ -609,7 +609,7 @@ sub start_wishing
 }
 
 # Nobody extends a server's grant.  Another one would like to have its worker ID,
-# and asks for it when it is just about to be free, or later.
+# and asks for it when it is just free, or later.
 sub let_grant_pass
 {
 	my ($other, $worker) = @_;
@@ -617,7 +617,7 @@ sub let_grant_pass
 
 	stop_server($other, 'immediate');
 	$left = registry()->safe_psql('postgres', qq{
-		SELECT greatest(extract(epoch FROM granted_until - clock_timestamp()) - 0.3, 0)
+		SELECT greatest(extract(epoch FROM granted_until - clock_timestamp()) + 0.1, 0)
 		FROM snowflake_workers WHERE worker_id = $worker}) || 0
 	  if $round_plan->{way} ne 'pause' && $worker ne '' && !$world{away};
 	nap($left) if $left < 20;
