@@ -628,11 +628,11 @@ sub let_grant_pass
 
 sub copy_server
 {
-	my ($server, $backup) = @_;
+	my ($server, $backup, $clock) = @_;
 	my $node = new_node('copy');
 
 	node_of_backup($node, $server->{node}, $backup);
-	move_clock($node, small_step($round_plan->{step}));
+	move_clock($node, $clock // small_step($round_plan->{step}));
 	start_node($node);
 	renew_clients(
 		add_server($node, "a copy of $server->{name}",
@@ -746,7 +746,7 @@ my %server_fault = (
 		my $pauses = !$world{away};
 		pause_node(registry()) if $pauses;
 		$server->{node}->backup($backup);
-		copy_server($server, $backup);
+		copy_server($server, $backup, $server->{clock});
 		nap(2);
 		continue_node(registry()) if $pauses;
 	},
