@@ -218,8 +218,8 @@ ROLLBACK;
 SELECT snowflake_nextval();
 SELECT pg_sleep(0.003);
 };
-append_to_file($script,
-	($usual x 30 . "SELECT snowflake_nextval(5000);\n") x 2000);
+my $queries = $usual x 30 . "SELECT snowflake_nextval(5000);\n";
+append_to_file($script, $queries x 2000);
 
 my $template = PostgreSQL::Test::Cluster->new('template');
 $template->init(allows_streaming => 1);
@@ -301,18 +301,18 @@ sub new_standby
 # earlier grant soon ends.
 sub add_server
 {
-	my ($node, $what, $last) = @_;
+	my ($node, $what, $last, $clock) = @_;
 	my $server = {
 		node => $node,
 		name => $node->name,
 		clients => [],
-		clock => 0,
 		line => ++$world{lines}
 	};
 
 	$total{servers}++;
 	ledger("line $server->{line} $last");
 	push @{ $world{servers} }, $server;
+	$server->{clock} = $clock // 0;
 	happens("$server->{name} is $what, life-line $server->{line}");
 	return $server;
 }
@@ -632,11 +632,12 @@ sub copy_server
 	my $node = new_node('copy');
 
 	node_of_backup($node, $server->{node}, $backup);
-	move_clock($node, $clock // small_step($round_plan->{step}));
+	$clock //= small_step($round_plan->{step});
+	move_clock($node, $clock);
 	start_node($node);
 	renew_clients(
 		add_server($node, "a copy of $server->{name}",
-			greatest_stored($node)));
+			greatest_stored($node), $clock));
 	return;
 }
 
@@ -724,14 +725,14 @@ my %server_fault = (
 	# The old primary lives on.
 	promotion => sub {
 		my ($server) = @_;
+		my $clock = $server->{standby} ? 0 : $server->{clock};
 		my $standby = delete $server->{standby}
-		  // new_standby($server->{node}, new_node('standby'),
-			$server->{clock});
+		  // new_standby($server->{node}, new_node('standby'), $clock);
 		$standby->promote;
 		renew_clients(
 			add_server(
 				$standby, "promoted from a standby of $server->{name}",
-				greatest_stored($standby)));
+				greatest_stored($standby), $clock));
 	},
 	copy => sub {
 		my ($server) = @_;
