@@ -67,10 +67,10 @@
 #define PENDING_NOT_CUT		13	/* a pending mark counts past the grant */
 #define GIVEN_AS_WORD		14	/* the waiter adds the worker ID */
 #define STALE_ANSWER		15	/* the answer counts though there was a reset */
-#define FROM_WORD			17	/* ... and its grant begins at the word, not at
+#define FROM_WORD			16	/* ... and its grant begins at the word, not at
 								 * the ID that the registry was told */
-#define GRANT_KEPT			18	/* a reset keeps the grant */
-#define NOT_SEALED			16	/* what is given back may still be used */
+#define GRANT_KEPT			17	/* a reset keeps the grant */
+#define NOT_SEALED			18	/* what is given back may still be used */
 #ifndef BUG
 #define BUG			0
 #endif

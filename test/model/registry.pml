@@ -63,13 +63,13 @@
 #define TOKENS_AFTER_RESET	7	/* the server keeps them at a reset */
 #define ANSWER_AFTER_RESET	8	/* an answer counts though there was a reset */
 #define FROM_IGNORED		9	/* a get finds a range that begins later */
-#define EXTEND_OLD			15	/* a lost get is followed by an extension of what
-								 * the server had before */
 #define NO_SLICES			10	/* a new primary grants any worker ID */
 #define NO_LIFT				11	/* ... and lifts none */
 #define LIFT_LAST			12	/* ... or the slice of the last timeline only */
 #define LIFT_REACH			13	/* ... or by reach, not by twice as much */
 #define TOKENS_AFTER_LOSS	14	/* ... and leaves the tokens */
+#define EXTEND_OLD			15	/* a lost get is followed by an extension of what
+								 * the server had before */
 
 /* What has to be as docs/guarantees.md says; these break it. */
 #define SAME_TIMELINE		16	/* two standbys become the same timeline */
