@@ -644,10 +644,11 @@ BEGIN
     -- A holds a W, but the answer was lost, or a process of A crashed.  A would
     -- use up another W with each call, until none is left for anybody.  The
     -- token is that of the last call: who has an older one, as a copy of A's
-    -- memory does, does not hold W.
+    -- memory does, does not hold W.  Nor does A if its clock was set back since:
+    -- before the range began, W may have been B's.
     SELECT * INTO g FROM @extschema@.snowflake_grants s
     WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
-    AND s.token = ANY (tokens)
+    AND s.token = ANY (tokens) AND s.granted_from <= next_id
     AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
     ORDER BY s.renewed_at DESC LIMIT 1;
 

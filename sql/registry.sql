@@ -122,6 +122,11 @@ SELECT * FROM r.get('{}', 2, name => 'b');
 -- that which the server wants, if it is free, of the slice, and the registry's
 SELECT worker_id FROM r.get('{}', 3, 17, name => 'c');
 SELECT worker_id FROM r.get('{}', 4, 17, name => 'd');
+-- the answer was lost, and the server's clock set back to before its range
+SELECT snowflake_drop_registry(NULL);
+SELECT snowflake_create_registry(1, 20, new => true);
+SELECT worker_id AS later FROM r.get('{}', 1, minutes => 5) \gset
+SELECT worker_id <> :later AS another FROM r.get('{1}', 2);
 SELECT snowflake_drop_registry(NULL);
 SELECT * FROM snowflake_workers;
 SELECT snowflake_create_registry(1, 20, new => true);
