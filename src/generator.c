@@ -127,6 +127,8 @@ is_same_grant(uint64 number)
 static inline int64
 make_id(int64 tick, uint64 number)
 {
+	Assert(tick >= snowflake_layout.base_tick &&
+		   tick <= snowflake_layout.last_tick);
 	return constant |
 		snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_TIMESTAMP, tick) |
 		snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, number);
@@ -185,6 +187,7 @@ join_queue(int64 tick, int wanted)
 		!numbers_left(&snowflake_layout, word))
 	{
 		/* A cancelled call may have left its place, or what it was given. */
+		Assert((state->queue_length == 0) == dlist_is_empty(&state->queue));
 		if (!waiter->queued)
 		{
 			dlist_push_tail(&state->queue, &waiter->link);
@@ -229,6 +232,7 @@ serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
 	Generator  *state = snowflake_state;
 	dlist_mutable_iter iter;
 
+	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
 	dlist_foreach_modify(iter, &state->queue)
 	{
 		Waiter	   *waiter = dlist_container(Waiter, link, iter.cur);
@@ -237,6 +241,8 @@ serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
 		count = Min(count, snowflake_layout.number_limit - number);
 		if (count == 0)
 			break;
+		/* Who is in the queue was given nothing yet. */
+		Assert(waiter->queued && pg_atomic_read_u32(&waiter->given) == 0);
 		if (in_earnest)
 		{
 			dlist_delete(&waiter->link);
@@ -267,7 +273,14 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 	uint64		start;
 	uint64		share;
 	uint64		number;
+	uint64		served PG_USED_FOR_ASSERTS_ONLY;
 	uint64		taken;
+
+	/* The tick changes upwards only, and to none that is not reserved. */
+	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
+	Assert(step->next > word_tick(&snowflake_layout, word));
+	Assert(may_stand_at(step->next));
+	Assert(is_same_grant(constant_grant));
 
 	/* It may be the place of a call that was cancelled. */
 	waiter->wanted = wanted;
@@ -286,7 +299,8 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 											  number + taken), start));
 	pg_atomic_write_u64(&state->entered, step->entered);
 
-	(void) serve_queue(step->next, start, share, true);
+	served = serve_queue(step->next, start, share, true);
+	Assert(served == number);
 	if (queued)
 		return take_given(first);
 	*first = make_id(step->next, number);
@@ -361,6 +375,7 @@ note_lead(int64 tick, TimestampTz now)
 	uint64		known = pg_atomic_read_u64(&state->known_lead);
 	uint64		new_known = Max(lead, 0) + SNOWFLAKE_CLOCK_STEP_US;
 
+	Assert(!LWLockHeldByMe(state->lock));
 	if (behind)
 		record_backward(lead);
 	if (lead <= (int64) known || !behind)
@@ -639,7 +654,10 @@ move_word(int wanted, int64 *first, Wait *wait)
 	if (wait->queued && (taken = take_given(first)) > 0)
 		 /* was served while this waited for the lock */ ;
 	else if (step.plan == SNOWFLAKE_CLAIM)
+	{
+		Assert(may_stand_at(step.next));
 		taken = claim_numbers(&moment.word, wanted, first);
+	}
 	else if (step.plan == SNOWFLAKE_MOVE && is_reserved(step.next))
 		taken = enter_tick(&step, wanted, first);
 	LWLockRelease(state->lock);

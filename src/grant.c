@@ -200,6 +200,8 @@ cut_off(int64 until)
 {
 	Generator  *state = snowflake_state;
 
+	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
+	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
 	if ((int64) pg_atomic_read_u64(&state->reserved) > until)
 		pg_atomic_write_u64(&state->reserved, until);
 	state->pending_end = Min(state->pending_end, until);
@@ -220,6 +222,10 @@ change_worker_id(int worker_id, int64 until)
 {
 	Grant	   *grant = &snowflake_state->grant;
 
+	Assert(LWLockHeldByMeInMode(snowflake_state->reserve_lock, LW_EXCLUSIVE));
+	Assert(LWLockHeldByMeInMode(snowflake_state->lock, LW_EXCLUSIVE));
+	Assert(!numbers_left(&snowflake_layout,
+						 pg_atomic_read_u64(&snowflake_state->word)));
 	grant->constant = id_constant(Max(worker_id, 0));
 	grant->worker_id = worker_id;
 	pg_atomic_write_u64(&grant->until, until);

@@ -146,6 +146,7 @@ snowflake_release_reserve_lock(void)
 static void
 forget_reserve(void)
 {
+	Assert(LWLockHeldByMeInMode(snowflake_state->reserve_lock, LW_EXCLUSIVE));
 	pg_atomic_write_u64(&snowflake_state->reserved, 0);
 	snowflake_state->pending_lsn = InvalidXLogRecPtr;
 	snowflake_state->written_at = 0;
@@ -171,6 +172,8 @@ recover_mark(bool after_reset)
 	TimestampTz wall;
 	int64		steady;
 
+	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
+	Assert(pg_atomic_read_u64(&state->reserved) == 0);
 	state->first_tick = Max(mark_tick(mark), snowflake_layout.base_tick + 1);
 	lifted = make_word(&snowflake_layout, state->first_tick - 1,
 					   snowflake_layout.number_limit);
@@ -187,6 +190,7 @@ recover_mark(bool after_reset)
 		   !snowflake_change_word(&word, lifted,
 								  snowflake_layout.number_limit))
 		;
+	Assert(pg_atomic_read_u64(&state->word) >= lifted);
 	pg_atomic_write_u64(&state->entered,
 						steady + unused - snowflake_layout.tick_us);
 	LWLockRelease(state->lock);
@@ -210,6 +214,12 @@ settle_pending_mark(void)
 		 !snowflake_standbys_have(state->pending_lsn)))
 		return;
 	state->pending_lsn = InvalidXLogRecPtr;
+
+	/* What is reserved is granted, below the mark, and not taken back. */
+	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
+	Assert(snowflake_mark_read() >= tick_mark(state->pending_end));
+	Assert((uint64) state->pending_end >= pg_atomic_read_u64(&state->reserved));
+	Assert(state->pending_end <= granted_until());
 	pg_atomic_write_u64(&state->reserved, state->pending_end);
 }
 
@@ -259,6 +269,9 @@ raise_mark(void)
 	XLogRecPtr	lsn;
 	int64		end;
 
+	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
+	Assert(!LWLockHeldByMe(state->lock));
+	Assert(state->pending_lsn == InvalidXLogRecPtr);
 	snowflake_take_moment(&moment);
 	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
 	if ((step.plan != SNOWFLAKE_CLAIM && step.plan != SNOWFLAKE_MOVE &&

@@ -29,6 +29,19 @@ is_reserved(int64 tick)
 	return tick < (int64) pg_atomic_read_u64(&snowflake_state->reserved);
 }
 
+/*
+ * May the word stand at a tick?  It moved there when the tick was reserved.  What
+ * was reserved may have been forgotten since, but nothing is reserved then until
+ * the word was lifted with the lock held.  For assertions, with the lock held.
+ */
+static inline bool
+may_stand_at(int64 tick)
+{
+	uint64		reserved = pg_atomic_read_u64(&snowflake_state->reserved);
+
+	return reserved == 0 || tick < (int64) reserved;
+}
+
 /* Should more ticks be reserved before all are in use, and are there any? */
 static inline bool
 reserve_is_low(int64 tick)

@@ -190,6 +190,14 @@ snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
 	uint64		changes = pg_atomic_read_u64(&state->changes);
 
 	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
+	Assert(changes % 2 == 0);
+
+	/* Only snowflake_reset() lowers the word; then nothing is reserved. */
+	Assert(new > *expected ||
+		   (pg_atomic_read_u64(&state->reserved) == 0 &&
+			LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE)));
+	Assert(skipped <= numbers_used(&snowflake_layout, new));
+
 	pg_atomic_write_u64(&state->changes, changes + 1);
 	pg_write_barrier();
 	changed = pg_atomic_compare_exchange_u64(&state->word, expected, new);
@@ -257,6 +265,8 @@ snowflake_nap(int64 us, uint32 wait_event, WaitCounter *counter, int *naps)
 	instr_time	start;
 	instr_time	slept;
 
+	Assert(!LWLockHeldByMe(snowflake_state->lock));
+	Assert(!LWLockHeldByMe(snowflake_state->reserve_lock));
 	us = Min(us, MAX_NAP_US);
 	if ((*naps)++ == 0)
 		pg_atomic_fetch_add_u64(&counter->waits, 1);
