@@ -350,7 +350,8 @@ snowflake_grant_main(Datum main_arg)
 		}
 	}
 
-	/* Another such signal ends this, too. */
+	/* A server that is shut down may say so twice; this does not take long. */
+	pqsignal(SIGTERM, SIG_IGN);
 	ShutdownRequestPending = false;
 	MemoryContextSwitchTo(context);
 	give_back();
