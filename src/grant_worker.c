@@ -123,7 +123,7 @@ call_registry(const char *query, const GrantCall *call, int worker_id,
 
 	return snowflake_call_registry(snowflake_registry,
 								   last ? LAST_CALL_TIMEOUT_MS : CALL_TIMEOUT_MS,
-								   query,
+								   last, query,
 								   lengthof(params) - (last ? 2 : 0), params,
 								   answer, error);
 }
@@ -350,9 +350,6 @@ snowflake_grant_main(Datum main_arg)
 		}
 	}
 
-	/* A server that is shut down may say so twice; this does not take long. */
-	pqsignal(SIGTERM, SIG_IGN);
-	ShutdownRequestPending = false;
 	MemoryContextSwitchTo(context);
 	give_back();
 

@@ -43,6 +43,9 @@
 /* Room for a host's name in a list. */
 #define MAX_HOST_LENGTH		1025
 
+/* Is the present call ended when the process is to stop? */
+static bool ends_at_shutdown;
+
 /*
  * What is wrong with a connection string, or NULL.
  */
@@ -95,7 +98,7 @@ wait_for_connection(PGconn *conn, int events, int64 end, StringInfo error)
 		int			rc;
 
 		CHECK_FOR_INTERRUPTS();
-		if (ShutdownRequestPending)
+		if (ShutdownRequestPending && ends_at_shutdown)
 		{
 			appendStringInfoString(error, "server is shutting down");
 			return false;
@@ -383,10 +386,11 @@ ask(PGconn *conn, int64 end, int timeout_ms, const char *query, int nparams,
 }
 
 /*
- * Call a function of the registry, whose columns are integers.
+ * Call a function of the registry, whose columns are integers.  The last call of
+ * a process that is to stop is not ended by that.
  */
 RegistryResult
-snowflake_call_registry(const char *conninfo, int timeout_ms,
+snowflake_call_registry(const char *conninfo, int timeout_ms, bool is_last,
 						const char *query, int nparams,
 						const char *const *params,
 						int64 *answer, StringInfo error)
@@ -396,6 +400,7 @@ snowflake_call_registry(const char *conninfo, int timeout_ms,
 	RegistryResult outcome = SNOWFLAKE_REGISTRY_FAILED;
 	PGconn	   *conn;
 
+	ends_at_shutdown = !is_last;
 	if (!AcquireExternalFD())
 	{
 		appendStringInfoString(error, "too many open files");

@@ -24,7 +24,8 @@ typedef enum RegistryResult
 
 extern const char *snowflake_check_conninfo(const char *conninfo);
 extern RegistryResult snowflake_call_registry(const char *conninfo, int timeout_ms,
-											  const char *query, int nparams,
+											  bool is_last, const char *query,
+											  int nparams,
 											  const char *const *params,
 											  int64 *answer, StringInfo error);
 
