@@ -354,16 +354,16 @@ snowflake_seal_grant(void)
 {
 	Generator  *state = snowflake_state;
 	KeptGrant  *grant = get_kept();
-	uint64		word;
+	int64		next;
 	int64		end;
 
 	get_reserve_lock();
 	Assert(pg_atomic_read_u64(&state->reserved) > 0);
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
-	word = pg_atomic_read_u64(&state->word);
-	end = Max(Min(word_tick(&snowflake_layout, word) + 1, grant->until),
-			  grant->from);
-	cut_off(end);
+	next = word_tick(&snowflake_layout, pg_atomic_read_u64(&state->word)) + 1;
+	end = Max(Min(next, grant->until), grant->from);
+	cut_off(next);
+	state->pending_lsn = InvalidXLogRecPtr;
 	clear_grant();
 	LWLockRelease(state->lock);
 	snowflake_release_reserve_lock();

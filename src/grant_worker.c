@@ -193,8 +193,7 @@ get_or_extend(void)
 	GrantCall	call;
 	RegistryResult outcome;
 	StringInfoData error;
-	TimestampTz clock;
-	int64		next = snowflake_next_tick(&clock);
+	int64		next = snowflake_next_tick();
 	int64		answer[SNOWFLAKE_ANSWER_COLUMNS] = {0};
 	int64		until;
 	int64		left;
@@ -263,12 +262,11 @@ give_back(void)
 {
 	GrantCall	call;
 	StringInfoData error;
-	TimestampTz clock;
 	int64		answer[SNOWFLAKE_ANSWER_COLUMNS];
 	int64		end;
 
 	/* After a crash, this has the mark read if nobody did. */
-	(void) snowflake_next_tick(&clock);
+	(void) snowflake_next_tick();
 	snowflake_begin_call(&call);
 	end = snowflake_seal_grant();
 	if (call.worker_id < 0)

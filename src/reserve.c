@@ -373,12 +373,12 @@ snowflake_reserve(bool required, int *naps)
 }
 
 /*
- * The tick of the next ID, if it is not of the word's; and what the clock reads.
- * The registry is asked for it.  Where the clock is so wrong that no ID can be
- * made, that is for the registry to find out.
+ * The tick of the next ID, if it is not of the word's.  The registry is asked for
+ * it.  Where the clock is so wrong that no ID can be made, that is for the
+ * registry to find out.
  */
 int64
-snowflake_next_tick(TimestampTz *clock)
+snowflake_next_tick(void)
 {
 	SnowflakeRules rules = snowflake_rules();
 	SnowflakeMoment moment;
@@ -390,7 +390,6 @@ snowflake_next_tick(TimestampTz *clock)
 		snowflake_reserve(true, &naps);
 	snowflake_take_moment(&moment);
 	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
-	*clock = moment.wall;
 	next = step.plan <= SNOWFLAKE_WAIT_CLOCK ?
 		step.next : time_tick(moment.wall);
 	return Max(next, word_tick(&snowflake_layout, moment.word) + 1);

@@ -17,7 +17,7 @@ extern bool snowflake_get_reserve_lock(bool required);
 extern void snowflake_release_reserve_lock(void);
 
 extern void snowflake_reserve(bool required, int *naps);
-extern int64 snowflake_next_tick(TimestampTz *clock);
+extern int64 snowflake_next_tick(void);
 extern void snowflake_begin_reserving(void);
 extern void snowflake_set_mark(int64 mark);
 extern TimestampTz snowflake_accept_clock_now(void);
