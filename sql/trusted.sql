@@ -47,7 +47,13 @@ CREATE DOMAIN ext.bigint AS int8 CHECK (ext.grab() IS NULL);
 CREATE DOMAIN ext.regclass AS pg_catalog.regclass CHECK (ext.grab() IS NULL);
 CREATE DOMAIN pg_temp.text AS pg_catalog.text CHECK (ext.grab() IS NULL);
 -- settings that a session may have
-SET standard_conforming_strings = off;
+DO $$
+BEGIN
+    SET standard_conforming_strings = off;
+EXCEPTION WHEN feature_not_supported THEN
+    NULL;	-- since PostgreSQL 19
+END
+$$;
 SET quote_all_identifiers = on;
 SET check_function_bodies = off;
 SET search_path = ext, pg_temp, pg_catalog;
