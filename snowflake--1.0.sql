@@ -528,10 +528,10 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'registry has no worker IDs for scheme "%"', scheme
             USING ERRCODE = 'undefined_object',
-            DETAIL = coalesce((SELECT 'It has worker IDs for: ' || string_agg(format('"%s"', s.scheme), ', ' ORDER BY s.scheme) || '.'
+            DETAIL = coalesce((SELECT 'The registry has worker IDs for ' || string_agg(format('"%s"', s.scheme), ', ' ORDER BY s.scheme) || '.'
                                FROM @extschema@.snowflake_registry s),
-                              'It has none for any scheme.'),
-            HINT = 'Servers that share a registry have the same snowflake.scheme. Worker IDs for another one are added in the registry''s database by snowflake_create_registry().';
+                              'The registry has no worker IDs for any scheme.'),
+            HINT = 'Servers that share worker IDs must have the same "snowflake.scheme". To add worker IDs for another scheme, call snowflake_create_registry() in the database of the registry.';
     END IF;
     clock := clock_timestamp();
 
@@ -590,9 +590,9 @@ BEGIN
         IF @extschema@.snowflake_timestamp(until, scheme) - @extschema@.snowflake_timestamp(next_id, scheme) < grant_time / 10 THEN
             RAISE EXCEPTION 'snowflake IDs of the server are too far ahead of the registry''s clock'
                 USING ERRCODE = 'object_not_in_prerequisite_state',
-                DETAIL = format('The server''s next ID is of %s, the registry''s clock is at %s, and grants reach %s further.',
+                DETAIL = format('The time of the server''s next ID is %s, the registry''s clock reads %s, and grants reach %s ahead of it.',
                                 @extschema@.snowflake_timestamp(next_id, scheme), clock, reach),
-                HINT = 'Check the clocks of both.';
+                HINT = 'Check the clocks of the server and the registry.';
         END IF;
     END IF;
 END
@@ -628,7 +628,7 @@ DECLARE
     last_datacenter_id integer := (@extschema@.snowflake_read_scheme(scheme)).last_datacenter_id;
 BEGIN
     IF num_nulls(scheme, datacenter_id, next_id, tokens, new_token) > 0 THEN
-        RAISE EXCEPTION 'scheme, datacenter_id, next_id, tokens and new_token must not be null'
+        RAISE EXCEPTION 'scheme, datacenter_id, next_id, tokens, and new_token must not be null'
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
     IF datacenter_id NOT BETWEEN 0 AND last_datacenter_id THEN
@@ -704,19 +704,19 @@ BEGIN
                 USING ERRCODE = 'configuration_limit_exceeded',
                 DETAIL = CASE
                     WHEN free_from <= clock_id THEN
-                        format('The next one is free for IDs from %s on, the server''s next ID is of %s, and the registry''s clock is at %s.',
+                        format('The next one is free for IDs from %s on, the time of the server''s next ID is %s, and the registry''s clock reads %s.',
                                @extschema@.snowflake_timestamp(free_from, r.scheme), @extschema@.snowflake_timestamp(next_id, r.scheme), r.clock)
                     WHEN free_from = r.lifted THEN
-                        format('Grants may have been lost, or made by another registry, so this one makes none until %s.',
+                        format('Grants might have been lost, or made by another registry, so this registry makes none until %s.',
                                @extschema@.snowflake_timestamp(free_from, r.scheme))
                     ELSE
-                        format('Every worker ID that the registry grants now (%s) is held or reserved. The next one is free at %s, if its grant is not extended.',
+                        format('All worker IDs that the registry can grant now (%s) are held or reserved. The next one is free at %s, unless its grant is extended.',
                                (r.last_worker_id - first_of_slice) / r.slices + 1, @extschema@.snowflake_timestamp(free_from, r.scheme))
                     END,
                 HINT = CASE
-                    WHEN free_from <= clock_id THEN 'Check the clocks of both.'
-                    WHEN free_from = r.lifted THEN 'Worker IDs that no registry granted before are free at once: see snowflake_create_registry().'
-                    ELSE 'Have the registry grant more worker IDs by snowflake_create_registry().'
+                    WHEN free_from <= clock_id THEN 'Check the clocks of the server and the registry.'
+                    WHEN free_from = r.lifted THEN 'Worker IDs that no registry has granted before can be granted at once; see snowflake_create_registry().'
+                    ELSE 'To have the registry grant more worker IDs, call snowflake_create_registry().'
                     END;
         END IF;
         g.granted_from := next_id;
@@ -761,7 +761,7 @@ DECLARE
     r record;
 BEGIN
     IF num_nulls(scheme, datacenter_id, worker_id, next_id, tokens, new_token) > 0 THEN
-        RAISE EXCEPTION 'scheme, datacenter_id, worker_id, next_id, tokens and new_token must not be null'
+        RAISE EXCEPTION 'scheme, datacenter_id, worker_id, next_id, tokens, and new_token must not be null'
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
 
@@ -814,7 +814,7 @@ DECLARE
     r record;
 BEGIN
     IF num_nulls(scheme, datacenter_id, worker_id, tokens) > 0 THEN
-        RAISE EXCEPTION 'scheme, datacenter_id, worker_id and tokens must not be null'
+        RAISE EXCEPTION 'scheme, datacenter_id, worker_id, and tokens must not be null'
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
 
@@ -865,25 +865,25 @@ DECLARE
     wrong text;
 BEGIN
     IF num_nulls(first_worker_id, last_worker_id, grant_time, reach, failovers, new) > 0 THEN
-        RAISE EXCEPTION 'only the scheme of a registry may be null'
+        RAISE EXCEPTION 'first_worker_id, last_worker_id, grant_time, reach, failovers, and new must not be null'
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
     wrong := CASE
         WHEN own.last_worker_id = 0 THEN
             'The scheme has no worker field.'
         WHEN first_worker_id < 1 OR last_worker_id > own.last_worker_id OR first_worker_id > last_worker_id THEN
-            format('Worker IDs must be from 1 to %s, and the first not above the last.', own.last_worker_id)
+            format('Worker IDs must be between 1 and %s, and first_worker_id must not be greater than last_worker_id.', own.last_worker_id)
         WHEN failovers NOT BETWEEN 0 AND 99 THEN
-            'failovers must be from 0 to 99.'
+            'failovers must be between 0 and 99.'
         WHEN last_worker_id - first_worker_id < failovers THEN
-            format('With failovers => %s there must be at least %s worker IDs.', failovers, n_slices)
+            format('With failovers => %s, there must be at least %s worker IDs.', failovers, n_slices)
         WHEN grant_time < greatest('1 s', own.tick) THEN
             format('grant_time must be at least %s.', greatest('1 s', own.tick))
         WHEN reach < 2 * grant_time OR reach > '365 d' THEN
-            'reach must be at least twice grant_time, and at most 365 days.'
+            'reach must be at least twice grant_time and at most 365 days.'
         END;
     IF wrong IS NOT NULL THEN
-        RAISE EXCEPTION 'invalid settings of a registry'
+        RAISE EXCEPTION 'invalid settings for a registry'
             USING ERRCODE = 'invalid_parameter_value', DETAIL = wrong;
     END IF;
 
@@ -927,9 +927,9 @@ BEGIN
 
     IF r.lifted[r.timeline % n_slices + 1] > @extschema@.snowflake_lower_bound(clock_timestamp(), r.scheme) THEN
         RAISE NOTICE 'the registry does not grant worker IDs yet'
-            USING DETAIL = format('They may have been granted by another one, or by this one in other slices. It grants them from %s on.',
+            USING DETAIL = format('They might have been granted by another registry, or by this one in other slices. The registry grants them from %s on.',
                                   @extschema@.snowflake_timestamp(r.lifted[r.timeline % n_slices + 1], r.scheme)),
-            HINT = 'If no registry ever granted them, call snowflake_drop_registry(), and then snowflake_create_registry() with new => true.';
+            HINT = 'If no registry has ever granted them, call snowflake_drop_registry(), and then snowflake_create_registry() with new => true.';
     END IF;
 END
 $$;
@@ -1006,7 +1006,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'worker ID % was never granted', worker_id
             USING ERRCODE = 'undefined_object',
-            HINT = 'The view snowflake_workers has those that were.';
+            HINT = 'See the view snowflake_workers for worker IDs that were granted.';
     END IF;
     RETURN @extschema@.snowflake_timestamp(until, r.scheme);
 END
@@ -1054,7 +1054,7 @@ BEGIN
     PERFORM snowflake_parse(bigint '0');
 EXCEPTION WHEN object_not_in_prerequisite_state THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-    RAISE WARNING 'snowflake makes no IDs until it is loaded via shared_preload_libraries'
+    RAISE WARNING 'snowflake cannot make IDs until it is loaded via "shared_preload_libraries"'
         USING ERRCODE = 'object_not_in_prerequisite_state', HINT = hint;
 END
 $$;

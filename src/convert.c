@@ -207,9 +207,9 @@ check_generator(Oid generator)
 		form->prorettype != INT8OID || form->proretset)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("function %s cannot be a generator of IDs",
+				 errmsg("function %s cannot be used as a generator of IDs",
 						format_procedure(generator)),
-				 errdetail("A generator is a function without arguments that returns one bigint.")));
+				 errdetail("A generator must be a function without arguments that returns a single bigint.")));
 	ReleaseSysCache(tuple);
 }
 
@@ -238,9 +238,9 @@ find_column(Conversion *conversion, const char *name)
 		if (SPI_processed != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("table %s has no primary key of a single column",
+					 errmsg("table %s has no single-column primary key",
 							conversion->table),
-					 errhint("Give the name of the column to convert.")));
+					 errhint("Specify the column to convert.")));
 		conversion->attnum = pg_strtoint16(answer(0, 1));
 	}
 	conversion->column = get_attname(conversion->relid, conversion->attnum,
@@ -250,7 +250,7 @@ find_column(Conversion *conversion, const char *name)
 	if (type != INT2OID && type != INT4OID && type != INT8OID)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of table %s is not an integer",
+				 errmsg("column \"%s\" of table %s is not of an integer type",
 						conversion->column, conversion->table),
 				 errdetail("Its type is %s.", format_type_be(type))));
 }
@@ -372,7 +372,7 @@ static const char type_obstacles[] =
 " WHERE t.change = 'cannot'"
 " UNION "
 "SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name),"
-"  'Drop what depends on a column, convert, and create it again.'"
+"  'Drop objects that depend on a column, convert, and create them again.'"
 " FROM target t"
 "  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass"
 "    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum"
@@ -384,8 +384,8 @@ static const char type_obstacles[] =
 "      OR NOT g.tgisinternal"
 "      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))"
 " UNION "
-"SELECT format('%s is in the partition key', t.column_name),"
-"  'The type of a column in a partition key cannot be changed: make a new table with a bigint column, and move the rows.'"
+"SELECT format('%s is part of the partition key', t.column_name),"
+"  'The type of a partition key column cannot be changed. Create a new table with a bigint column and move the rows.'"
 " FROM target t"
 /* What is in the key, or in an expression of it, depends on the table. */
 "  JOIN pg_depend d ON (d.classid, d.objid, d.objsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
@@ -393,19 +393,19 @@ static const char type_obstacles[] =
 " WHERE t.change = 'widen' AND d.deptype = 'i'"
 " UNION "
 "SELECT format('column %I of %s uses the row type of %s', a.attname, c.oid::regclass, h.table_name),"
-"  'Drop columns that use the row type, or give them another type.'"
+"  'Drop columns that use the row type, or change their type.'"
 " FROM holder h"
 "  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
 "    AND d.classid = 'pg_class'::regclass"
 "  JOIN pg_class c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')"
 "  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (d.objid, d.objsubid)"
 " UNION "
-"SELECT format('%s is of type %s', t.table_name, format_type(r.reloftype, NULL)),"
-"  'Run ALTER TABLE ... NOT OF on tables of a type.'"
+"SELECT format('%s is a typed table of type %s', t.table_name, format_type(r.reloftype, NULL)),"
+"  'Run ALTER TABLE ... NOT OF on typed tables.'"
 " FROM target t JOIN pg_class r ON r.oid = t.relid"
 " WHERE t.change = 'widen' AND r.reloftype <> 0"
 " UNION "
-"SELECT format('%s is inherited from several tables', t.column_name),"
+"SELECT format('%s is inherited from several parent tables', t.column_name),"
 "  'Run ALTER TABLE ... NO INHERIT, so that each table has one parent.'"
 " FROM target t WHERE t.change = 'widen' AND t.attinhcount > 1"
 " UNION "
@@ -414,8 +414,8 @@ static const char type_obstacles[] =
 " FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
 " WHERE t.change = 'widen' AND a.attgenerated <> '' AND NOT t.is_key"
 " UNION "
-"SELECT format('constraint %I of %s has the name %I in table %s', c.conname, t.table_name, p.conname, p.conrelid::regclass),"
-"  'Let not-null constraints have the name that they have in the parent table:"
+"SELECT format('constraint %I of %s is named %I in table %s', c.conname, t.table_name, p.conname, p.conrelid::regclass),"
+"  'Give not-null constraints the name that they have in the parent table:"
 " run ALTER TABLE ... NO INHERIT, then RENAME CONSTRAINT, then INHERIT.'"
 " FROM target t"
 /* Since 18: PostgreSQL cannot make such a constraint again. */
@@ -425,8 +425,8 @@ static const char type_obstacles[] =
 "  JOIN pg_constraint p ON p.contype = 'n' AND p.conrelid = a.attrelid AND a.attnum = ANY (p.conkey)"
 " WHERE t.change = 'widen' AND c.conislocal AND c.coninhcount > 0 AND p.conname <> c.conname"
 " UNION "
-"SELECT format('%s is of a foreign table', t.column_name),"
-"  'Take foreign tables out of the inheritance; convert the tables on their own servers, and change the type here.'"
+"SELECT format('%s belongs to a foreign table', t.column_name),"
+"  'Remove foreign tables from the inheritance tree, convert the tables on their own servers, and change the column type of the foreign tables.'"
 " FROM target t JOIN pg_class r ON r.oid = t.relid"
 " WHERE t.change = 'widen' AND r.relkind = 'f'"
 " ORDER BY 1, 2";
@@ -443,13 +443,13 @@ CHANGED
 "    o.rolname, o.rolsuper OR o.rolbypassrls AS bypasses"
 "  FROM changed c JOIN pg_class r ON r.oid = c.relid"
 "    JOIN pg_roles o ON o.oid = r.relowner) "
-"SELECT format('table %s belongs to role %I, but table %s to role %I', t.name, t.rolname, k.name, k.rolname) COLLATE \"C\" AS obstacle,"
-"  'Converting runs the code of indexes and constraints of all these tables as one role."
-" If their owners trust each other, give the tables one owner for the conversion (ALTER TABLE ... OWNER TO).' AS hint"
+"SELECT format('table %s is owned by role %I, but table %s by role %I', t.name, t.rolname, k.name, k.rolname) COLLATE \"C\" AS obstacle,"
+"  'The conversion runs code of indexes and constraints of all these tables as one role."
+" If the owners trust each other, give the tables the same owner for the conversion (ALTER TABLE ... OWNER TO).' AS hint"
 " FROM owned t JOIN owned k ON k.oid = $1::oid AND k.relowner <> t.relowner"
 " UNION "
-"SELECT format('row-level security of table %s is forced on its owner, role %I', name, rolname),"
-"  'Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY before, and FORCE after the conversion, in one transaction.'"
+"SELECT format('row-level security is forced for role %2$I, the owner of table %1$s', name, rolname),"
+"  'Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY before the conversion and FORCE ROW LEVEL SECURITY after it, in one transaction.'"
 " FROM owned WHERE forced AND NOT bypasses"
 " UNION "
 "SELECT format('role %I, the owner of table %s, lacks USAGE on schema %s', rolname, name, relnamespace::regnamespace),"
@@ -462,27 +462,27 @@ CHANGED
  */
 static const char key_obstacles[] =
 "SELECT format('%s is a generated column', t.column_name) COLLATE \"C\" AS obstacle,"
-"  'A generated column has no default: drop it, and add it as a bigint column.' AS hint"
+"  'A generated column cannot have a default. Drop it and add it as a bigint column.' AS hint"
 " FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
 " WHERE t.is_key AND a.attgenerated <> ''"
 " UNION "
 "SELECT format('%s is inherited from table %s', t.column_name, i.inhparent::regclass),"
-"  'Convert the parent table, which takes its children along.'"
+"  'Convert the parent table, which also converts its children.'"
 " FROM target t"
 "  JOIN pg_inherits i ON i.inhrelid = t.relid"
 "  JOIN pg_attribute p ON p.attrelid = i.inhparent AND p.attname = t.attname AND NOT p.attisdropped"
 " WHERE t.relid = $1::oid AND t.attnum = $2 AND t.attinhcount > 0"
 " UNION "
-"SELECT format('%s is itself a foreign key: constraint %I references table %s',"
+"SELECT format('%s is a foreign key column: constraint %I references table %s',"
 "    t.column_name, c.conname, c.confrelid::regclass),"
-"  'The values of a foreign key come from the table that it references: convert that one.'"
+"  'The values of a foreign key come from the referenced table. Convert that table.'"
 " FROM target t"
 "  JOIN pg_constraint c ON c.contype = 'f' AND c.conparentid = 0"
 "    AND c.conrelid = t.relid AND t.attnum = ANY (c.conkey)"
 " WHERE t.is_key"
 " UNION "
 "SELECT format('role %I, the owner of table %s, lacks %s', o.rolname, r.oid::regclass, p.what),"
-"  'Grant the owner of the table what it needs to use the generator.'"
+"  'Grant the table owner the privileges that the generator requires.'"
 " FROM pg_class r JOIN pg_roles o ON o.oid = r.relowner"
 "  JOIN pg_proc f ON f.oid = $3::oid"
 "  CROSS JOIN LATERAL (VALUES"
@@ -624,7 +624,7 @@ check_ids(const Conversion *conversion, Obstacles *obstacles)
 								quote_identifier(get_func_name(conversion->generator))));
 	if (ids[0] == NULL)
 	{
-		add_obstacle(obstacles, "the generator returned NULL",
+		add_obstacle(obstacles, "the generator returned null",
 					 "Use a generator that always returns an ID.");
 		return;
 	}
@@ -636,9 +636,9 @@ check_ids(const Conversion *conversion, Obstacles *obstacles)
 								  conversion->table));
 	if (greatest != NULL && pg_strtoint64(greatest) >= pg_strtoint64(ids[0]))
 		add_obstacle(obstacles,
-					 psprintf("a row of table %s has the value %s, which is not below the IDs to come",
+					 psprintf("table %s contains the value %s, which is not below new IDs",
 							  conversion->table, greatest),
-					 "Give new values to rows that are not below the IDs to come.");
+					 "Change values that are not below new IDs.");
 
 	for (size_t i = 0; i < lengthof(ids) && ids[i] != NULL; i++)
 	{
@@ -646,7 +646,7 @@ check_ids(const Conversion *conversion, Obstacles *obstacles)
 			add_obstacle(obstacles,
 						 psprintf("table %s has no partition for IDs made %s",
 								  conversion->table, when[i]),
-						 "Add partitions for the IDs to come; snowflake_lower_bound() returns where a time begins.");
+						 "Add partitions for new IDs; snowflake_lower_bound() returns the first ID of a point in time.");
 	}
 }
 
@@ -718,30 +718,30 @@ SEQUENCES
 "  SELECT t.*, pg_get_expr(f.adbin, f.adrelid) AS expression"
 "  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)"
 "  WHERE t.is_key AND $4) "
-"SELECT 'columns change their type to bigint',"
+"SELECT 'columns are changed to type bigint',"
 "  string_agg(format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)), E'\\n'"
 "             ORDER BY t.column_name COLLATE \"C\"),"
-"  'Declare them as 64-bit integers in the application, and have it reconnect.'"
+"  'Use 64-bit integers for these columns in the application, and have it reconnect.'"
 " FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
 " WHERE t.change = 'widen' AND t.attinhcount = 0"
 " HAVING count(*) > 0"
 " UNION ALL "
-"(SELECT format('default of %s is replaced', d.column_name), format('It was %s.', d.expression), NULL"
+"(SELECT format('default of %s is replaced', d.column_name), format('The default was %s.', d.expression), NULL"
 " FROM defaults d LEFT JOIN defaults k ON k.relid = $1::oid"
 " WHERE d.relid <> $1::oid AND d.expression <> $3::text"
 " AND d.expression IS DISTINCT FROM k.expression"
 " ORDER BY d.column_name COLLATE \"C\")"
 " UNION ALL "
 "SELECT format('%s had no default', t.column_name),"
-"  'Its values came from the application.',"
-"  'Have the application leave the column out of INSERT. One that goes on giving values, from a sequence for instance, stores numbers that are not snowflake IDs.'"
+"  'The application supplied the values.',"
+"  'Omit the column from INSERT in the application. If the application continues to supply values, for example from a sequence, they are not snowflake IDs.'"
 " FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
 " WHERE t.relid = $1::oid AND t.attnum = $2 AND $4 AND a.attidentity = ''"
 " AND NOT EXISTS (SELECT FROM defaults d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))"
 " UNION ALL "
 "(SELECT format('sequence %s is kept', name),"
-"  CASE WHEN owned THEN 'Something else uses it.' ELSE 'The column does not own it.' END,"
-"  'An application that calls it gets numbers that are not snowflake IDs. Drop it when nothing uses it any more.'"
+"  CASE WHEN owned THEN 'Other objects use it.' ELSE 'The column does not own it.' END,"
+"  'An application that uses the sequence gets numbers that are not snowflake IDs. Drop it when nothing uses it anymore.'"
 " FROM seq WHERE $4 AND NOT (owned AND unused)"
 " ORDER BY name COLLATE \"C\")";
 
@@ -816,7 +816,7 @@ execute_statements(const Conversion *conversion, ReturnSetInfo *rsinfo)
 
 	if (nstatements == 0)
 		ereport(NOTICE,
-				(errmsg("column \"%s\" of table %s is converted already",
+				(errmsg("column \"%s\" of table %s is already converted",
 						conversion->column, conversion->table)));
 
 	for (uint64 i = 0; i < nstatements; i++)
@@ -845,9 +845,9 @@ check_result(Conversion *conversion)
 	if (!answer_is_true() || !has_default(conversion))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("column \"%s\" of table %s was changed while it was converted",
+				 errmsg("column \"%s\" of table %s was changed during the conversion",
 						conversion->column, conversion->table),
-				 errhint("Look for event triggers and for sessions that rename schemas.")));
+				 errhint("Check for event triggers and for sessions that rename schemas.")));
 }
 
 /*
@@ -873,7 +873,7 @@ snowflake_convert(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot convert a table in a transaction with isolation level %s",
 						XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
-				 errdetail("Its snapshot may not have all rows and foreign keys."),
+				 errdetail("The snapshot of the transaction might not contain all rows and foreign keys."),
 				 errhint("Use BEGIN ISOLATION LEVEL READ COMMITTED.")));
 
 	conversion.relid = PG_GETARG_OID(0);

@@ -136,7 +136,7 @@ get_today(text *zone)
 		tm.tm_year < FIRST_DAY / 10000 || tm.tm_year > LAST_DAY / 10000)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("current date is out of range for numbers of a day"),
+				 errmsg("current date is out of range for daily numbers"),
 				 errdetail("The year must have four digits.")));
 
 	if (zone != NULL)
@@ -186,7 +186,7 @@ check_sequence(Oid relid)
 	if (form->seqincrement != 1)
 		reason = "Its increment is not 1.";
 	else if (form->seqcache != 1)
-		reason = "Its cache is not 1, so numbers would not rise over all sessions.";
+		reason = "Its cache size is not 1, so numbers would not increase across sessions.";
 	else if (form->seqcycle)
 		reason = "It cycles, so numbers could be repeated.";
 	else if (form->seqmax < (LAST_DAY + 1) * VALUES_OF_DAY)
@@ -194,15 +194,15 @@ check_sequence(Oid relid)
 	ReleaseSysCache(tuple);
 	if (reason == NULL &&
 		get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
-		reason = "It is unlogged, so numbers would be repeated after a crash.";
+		reason = "It is unlogged, so numbers could be repeated after a crash.";
 
 	if (reason != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" cannot be used for numbers of a day",
+				 errmsg("sequence \"%s\" cannot be used for daily numbers",
 						get_rel_name(relid)),
 				 errdetail("%s", reason),
-				 errhint("Use a sequence that was created without options.")));
+				 errhint("Use a sequence that was created with default options.")));
 }
 
 /*
@@ -270,7 +270,7 @@ daily_nextval(PG_FUNCTION_ARGS)
 	if (digits < 1 || digits > MAX_DIGITS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("digits must be from 1 to %d", MAX_DIGITS)));
+				 errmsg("digits must be between 1 and %d", MAX_DIGITS)));
 	for (int i = 0; i < digits; i++)
 		numbers *= 10;
 
@@ -285,14 +285,14 @@ daily_nextval(PG_FUNCTION_ARGS)
 	if (value_day != day && !looks_like_day(value_day))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("value " INT64_FORMAT " of sequence \"%s\" is not a number of a day",
+				 errmsg("value " INT64_FORMAT " of sequence \"%s\" is not a daily number",
 						value, get_rel_name(relid)),
-				 errhint("Set the sequence to a value that begins with the date as YYYYMMDD, followed by the number in ten digits.")));
+				 errhint("Set the sequence to a value that consists of the date as YYYYMMDD and a number of ten digits.")));
 	if (n >= numbers)
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 errmsg("no number of %d digits is left for this day in sequence \"%s\"",
-						digits, get_rel_name(relid)),
-				 errhint("Use more digits. Numbers stay unique and rise.")));
+				 errmsg("sequence \"%s\" has no %d-digit number left for this day",
+						get_rel_name(relid), digits),
+				 errhint("Use more digits. Numbers remain unique and increasing.")));
 	PG_RETURN_INT64(value_day * numbers + n);
 }

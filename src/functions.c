@@ -79,7 +79,7 @@ read_scheme(const char *string, SnowflakeScheme *scheme)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid snowflake scheme"),
 				 errdetail("%s", error),
-				 errhint("A scheme is written like this: %s",
+				 errhint("A valid scheme is, for example, \"%s\".",
 						 SNOWFLAKE_DEFAULT_SCHEME)));
 }
 
@@ -163,8 +163,8 @@ timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-			 errmsg("timestamp is out of range for snowflake IDs of this scheme"),
-			 errdetail("The scheme begins at %s and its timestamp field has %d bits.",
+			 errmsg("timestamp is out of range for the snowflake scheme"),
+			 errdetail("The scheme starts at %s, and its timestamp field has %d bits.",
 					   timestamptz_to_str(epoch),
 					   scheme->width[SNOWFLAKE_TIMESTAMP])));
 }
@@ -184,9 +184,9 @@ snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id)
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("snowflake ID " INT64_FORMAT " is wider than its scheme",
+				 errmsg("snowflake ID " INT64_FORMAT " has more bits than the scheme",
 						id),
-				 errdetail("The fields of the scheme have %d bits together.",
+				 errdetail("The scheme has %d bits.",
 						   scheme->bits)));
 }
 
@@ -221,15 +221,15 @@ lower_bound(const SnowflakeScheme *scheme, TimestampTz timestamp)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("snowflake IDs of this scheme do not sort by time"),
-				 errdetail("The timestamp is not the first field.")));
+				 errdetail("The timestamp is not the first field of the scheme.")));
 
 	id = snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP,
 							 timestamp_tick(scheme, timestamp, true));
 	if (id < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp is out of range for snowflake IDs of this scheme"),
-				 errdetail("From then on its IDs have the 64th bit set, and sort below all others as bigint.")));
+				 errmsg("timestamp is out of range for the snowflake scheme"),
+				 errdetail("IDs with this timestamp have the highest of 64 bits set and, as bigint, sort below all others.")));
 	return id;
 }
 
@@ -257,7 +257,7 @@ put_field(const SnowflakeScheme *scheme, SnowflakeField field,
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("%s " INT64_FORMAT " is out of range", name, value),
-				 errdetail("The scheme has %d bits for it, 0 to " INT64_FORMAT ".",
+				 errdetail("The scheme has %d bits for it, for values from 0 to " INT64_FORMAT ".",
 						   scheme->width[field], max)));
 	return snowflake_field_put(scheme, field, value);
 }
@@ -274,7 +274,7 @@ put_argument(FunctionCallInfo fcinfo, int argument, const char *name,
 	if (scheme->width[field] > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null, as the scheme has that field",
+				 errmsg("%s must not be null because the scheme has this field",
 						name)));
 	return 0;
 }
@@ -539,7 +539,7 @@ snowflake_read_scheme(PG_FUNCTION_ARGS)
 	if (!snowflake_scheme_makes(scheme, error))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("no snowflake IDs can be made by this scheme"),
+				 errmsg("snowflake IDs cannot be made with this scheme"),
 				 errdetail("%s", error)));
 
 	snowflake_scheme_write(scheme, canonical);

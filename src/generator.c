@@ -394,10 +394,10 @@ note_lead(int64 tick, TimestampTz now)
 			(errcode(ERRCODE_WARNING),
 			 errmsg("snowflake IDs are " INT64_FORMAT " ms ahead of the clock",
 					lead / 1000),
-			 errdetail("The last ID's timestamp is %s and the clock reads %s.",
+			 errdetail("The timestamp of the last ID is %s, and the clock reads %s.",
 					   pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, tick))),
 					   pstrdup(timestamptz_to_str(now))),
-			 errhint("IDs go on at the pace of a clock until the server's clock has caught up. Check the server's clock, and after a failover that of the former primary.")));
+			 errhint("IDs continue at the pace of real time until the server's clock has caught up. Check the server's clock and, after a failover, the clock of the former primary.")));
 }
 
 /*
@@ -426,26 +426,26 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 	if (step->followed)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("clock leapt ahead by " INT64_FORMAT " ms",
+				 errmsg("clock jumped ahead by " INT64_FORMAT " ms",
 						step->leap / 1000),
-				 errdetail("The clock reads %s, and would read %s by the last snowflake ID and the time that has passed since.",
+				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s.",
 						   wall, timestamptz_to_str(expected)),
-				 errhint("Snowflake IDs follow it. Check that the clock is right.")));
+				 errhint("Snowflake IDs follow the clock. Check that it is correct.")));
 	else
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("clock leapt ahead by " INT64_FORMAT " ms, which snowflake IDs do not follow",
+				 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
 						step->leap / 1000),
 				 step->leap > (int64) snowflake_max_clock_forward * USECS_PER_SEC ?
-				 errdetail("The clock reads %s, and would read %s by the last snowflake ID and the time that has passed since; snowflake.max_clock_forward is %d s.",
+				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. \"snowflake.max_clock_forward\" is %d s.",
 						   wall, timestamptz_to_str(expected),
 						   snowflake_max_clock_forward) :
-				 errdetail("The clock reads %s, and would read %s by the last snowflake ID and the time that has passed since; the registry has granted IDs up to %s.",
+				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. The registry has granted IDs up to %s.",
 						   wall, pstrdup(timestamptz_to_str(expected)),
 						   timestamptz_to_str(tick_start(&snowflake_layout, moment->until))),
 				 state->grant.registry ?
-				 errhint("Set the server's clock right. If it is right, it is followed as soon as the registry grants later IDs.") :
-				 errhint("Set the server's clock right. If it is right, call snowflake_accept_clock().")));
+				 errhint("Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.") :
+				 errhint("Correct the server's clock. If it is correct, call snowflake_accept_clock().")));
 }
 
 /*
@@ -463,18 +463,18 @@ fail_clock_behind(const SnowflakeMoment *moment, int64 next)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("clock is too far behind the mark of snowflake IDs"),
-				 errdetail("The mark is " UINT64_FORMAT ", by this scheme %s, and the clock reads %s; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+				 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
 						   snowflake_mark_read(), next_time, clock_time,
 						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Set the server's clock right, or set snowflake.clock_backward to continue.")));
+				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("clock is too far behind the last snowflake ID"),
-				 errdetail("The next ID's timestamp is %s and the clock reads %s; snowflake.max_clock_backward is %d ms and snowflake.max_lead %d ms.",
+				 errdetail("The timestamp of the next ID is %s, and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
 						   next_time, clock_time,
 						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Set the server's clock right, or set snowflake.clock_backward to continue.")));
+				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
 }
 
 /*
@@ -495,39 +495,39 @@ fail_plan(SnowflakePlan plan, const SnowflakeMoment *moment)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("clock is before the epoch of the snowflake scheme"),
-					 errdetail("The clock reads %s and the first ID can be made at %s.",
+					 errdetail("The clock reads %s, and the first ID can be made at %s.",
 							   clock_time,
 							   timestamptz_to_str(tick_start(layout, layout->base_tick))),
-					 errhint("Set the server's clock right, or give snowflake.scheme an earlier epoch.")));
+					 errhint("Correct the server's clock, or set an earlier epoch in \"snowflake.scheme\".")));
 			break;
 		case SNOWFLAKE_USED_UP:
 			ereport(ERROR,
 					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-					 errmsg("timestamp field of the snowflake scheme is used up"),
-					 errdetail("The clock reads %s and the field ends at %s.",
+					 errmsg("timestamp field of the snowflake scheme is exhausted"),
+					 errdetail("The clock reads %s, and the field ends at %s.",
 							   clock_time,
 							   timestamptz_to_str(tick_start(layout, layout->last_tick + 1))),
-					 errhint("Set the server's clock right, or give snowflake.scheme a wider timestamp field.")));
+					 errhint("Correct the server's clock, or set a wider timestamp field in \"snowflake.scheme\".")));
 			break;
 		case SNOWFLAKE_CLOCK_AHEAD:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("clock is too far ahead of the mark of snowflake IDs"),
-					 errdetail("The mark is " UINT64_FORMAT ", by this scheme %s, and the clock reads %s; snowflake.max_clock_forward is %d s.",
+					 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), and the clock reads %s. \"snowflake.max_clock_forward\" is %d s.",
 							   snowflake_mark_read(), first_time, clock_time,
 							   snowflake_max_clock_forward),
-					 errhint("Set the server's clock right. If it is right, as no ID was made for that long or snowflake.scheme was changed, call snowflake_accept_clock().")));
+					 errhint("Correct the server's clock. If it is correct because no ID was made for that long or \"snowflake.scheme\" was changed, call snowflake_accept_clock().")));
 			break;
 		default:
 			Assert(plan == SNOWFLAKE_MARK_AHEAD);
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("mark of snowflake IDs is too far ahead of the clock"),
-					 errdetail("The mark is " UINT64_FORMAT ", by this scheme %s, the clock reads %s, and the last checkpoint before the start was at %s; snowflake.max_clock_forward is %d s.",
+					 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), the clock reads %s, and the last checkpoint before server start was at %s. \"snowflake.max_clock_forward\" is %d s.",
 							   snowflake_mark_read(), first_time, clock_time,
 							   pstrdup(timestamptz_to_str(moment->last_checkpoint)),
 							   snowflake_max_clock_forward),
-					 errhint("If snowflake.scheme was changed, take the change back. If the clock is wrong, set it right. To go on above the mark all the same, raise snowflake.max_clock_forward.")));
+					 errhint("If \"snowflake.scheme\" was changed, revert the change. If the clock is wrong, correct it. To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
 			break;
 	}
 	pg_unreachable();

@@ -78,7 +78,7 @@ snowflake_keep_grant(void)
 	if (kept == MAP_FAILED)
 		ereport(FATAL,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("could not map memory for a grant of snowflake IDs: %m")));
+				 errmsg("could not map memory for the grant of a snowflake worker ID: %m")));
 #endif
 }
 
@@ -465,11 +465,11 @@ fail_no_grant(void)
 			 errmsg("the grant of worker ID %d ended at %s", worker_id,
 					timestamptz_to_str(tick_start(&snowflake_layout, until))),
 			 since == 0 ?
-			 errdetail("The registry has not answered within snowflake.grant_timeout, %d ms.",
+			 errdetail("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
 					   snowflake_grant_timeout) :
-			 errdetail("The registry cannot be used since %s: %s",
+			 errdetail("Calls to the registry have failed since %s: %s",
 					   timestamptz_to_str(since), error),
-			 errhint("Check snowflake.registry, the registry, and the server's log.")));
+			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
 }
 
 /*

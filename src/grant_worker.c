@@ -140,10 +140,10 @@ check_answer(const int64 *answer, int64 next, StringInfo error)
 	if (answer[0] < 1 ||
 		answer[0] > snowflake_field_max(scheme, SNOWFLAKE_WORKER) ||
 		until <= next)
-		appendStringInfo(error, "the registry's answer is out of range: worker ID " INT64_FORMAT ", until " INT64_FORMAT,
+		appendStringInfo(error, "the registry granted an invalid range: worker ID " INT64_FORMAT ", until " INT64_FORMAT,
 						 answer[0], answer[1]);
 	else if (answer[2] < snowflake_reserve_time)
-		appendStringInfo(error, "grant_time of the registry, " INT64_FORMAT " ms, is below snowflake.reserve_time, %d ms",
+		appendStringInfo(error, "grant_time of the registry (" INT64_FORMAT " ms) is less than \"snowflake.reserve_time\" (%d ms)",
 						 answer[2], snowflake_reserve_time);
 	return error->len == 0;
 }
@@ -153,7 +153,7 @@ log_grant(int worker_id, int64 until)
 {
 	ereport(LOG,
 			(errmsg("snowflake IDs are made with worker ID %d", worker_id),
-			 errdetail("The registry has granted it until %s.",
+			 errdetail("The registry granted it until %s.",
 					   timestamptz_to_str(tick_start(&snowflake_layout, until)))));
 }
 
@@ -169,7 +169,7 @@ note_answer(const GrantCall *call, const char *error)
 		return;
 	if (error == NULL)
 		ereport(LOG,
-				(errmsg("the registry of snowflake worker IDs answers again")));
+				(errmsg("the registry of snowflake worker IDs is available again")));
 	else if (call->worker_id < 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -200,7 +200,7 @@ get_or_extend(void)
 
 	if (next > snowflake_layout.last_tick)
 	{
-		(void) snowflake_note_answer("the timestamp field of snowflake.scheme is used up");
+		(void) snowflake_note_answer("timestamp field of the snowflake scheme is exhausted");
 		return RETRY_US;
 	}
 
@@ -225,7 +225,7 @@ get_or_extend(void)
 		ereport(LOG,
 				(errmsg("the registry does not extend the grant of snowflake worker ID %d",
 						call.worker_id),
-				 errdetail("It does not know this server as the holder. Another worker ID is asked for.")));
+				 errdetail("The registry does not know this server as the holder. The server requests another worker ID.")));
 		snowflake_forget_tokens();
 		return 0;
 	}
@@ -275,7 +275,7 @@ give_back(void)
 	if (call_registry(return_query, &call, call.worker_id, end, answer,
 					  &error) == SNOWFLAKE_REGISTRY_FAILED)
 		ereport(LOG,
-				(errmsg("could not give snowflake worker ID %d back to the registry",
+				(errmsg("could not return snowflake worker ID %d to the registry",
 						call.worker_id),
 				 errdetail_internal("%s", error.data)));
 }
@@ -384,7 +384,7 @@ snowflake_register_grant_worker(void)
 				worker.bgw_name) != 0))
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("there is no place for the background worker of snowflake.registry"),
-				 errhint("Raise \"max_worker_processes\", which is %d.",
+				 errmsg("out of background worker slots for \"snowflake.registry\""),
+				 errhint("Increase \"max_worker_processes\", which is %d.",
 						 max_worker_processes)));
 }

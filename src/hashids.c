@@ -170,7 +170,7 @@ snowflake_hashids_prepare(SnowflakeHashids *hashids, const uint32 *salt,
 	if (given.n < SNOWFLAKE_HASHIDS_MIN_ALPHABET)
 	{
 		snprintf(error, SNOWFLAKE_HASHIDS_ERROR_SIZE,
-				 "It has %d different characters, but at least %d are needed.",
+				 "It has %d different characters, but at least %d are required.",
 				 given.n, SNOWFLAKE_HASHIDS_MIN_ALPHABET);
 		return false;
 	}

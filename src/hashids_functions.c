@@ -60,9 +60,8 @@ prepare(SnowflakeHashids *hashids, text *salt, int min_length, text *alphabet)
 	if (min_length < 0 || min_length > SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("min_length %d is out of range", min_length),
-				 errdetail("It can be from 0 to %d.",
-						   SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH)));
+				 errmsg("min_length must be between 0 and %d",
+						SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH)));
 
 	/* Whatever the encoding of the database is, the libraries have Unicode. */
 	salt_utf8 = pg_server_to_any(salt_utf8, strlen(salt_utf8), PG_UTF8);
@@ -139,7 +138,7 @@ encode(SnowflakeHashids *hashids, const int64 *numbers, int n)
 			ereport(ERROR,
 					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 					 errmsg("number " INT64_FORMAT " is negative", numbers[i]),
-					 errdetail("Hashids stand for numbers from 0 to " INT64_FORMAT ".",
+					 errdetail("Hashids can encode numbers from 0 to " INT64_FORMAT ".",
 							   PG_INT64_MAX)));
 	}
 
@@ -183,7 +182,7 @@ hashids_encode_array(PG_FUNCTION_ARGS)
 	if (ARR_NDIM(numbers) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("array of numbers must have one dimension")));
+				 errmsg("array of numbers must be one-dimensional")));
 	if (array_contains_nulls(numbers))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -192,8 +191,8 @@ hashids_encode_array(PG_FUNCTION_ARGS)
 	if (n > SNOWFLAKE_HASHIDS_MAX_NUMBERS)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("too many numbers for one text"),
-				 errdetail("There are %d, but at most %d are allowed.",
+				 errmsg("too many numbers for one Hashid"),
+				 errdetail("There are %d numbers, but at most %d are allowed.",
 						   n, SNOWFLAKE_HASHIDS_MAX_NUMBERS)));
 
 	PG_RETURN_TEXT_P(encode(get_hashids(fcinfo),
@@ -219,20 +218,20 @@ invalid_text(const text *string, SnowflakeHashidsResult why, int place)
 		case SNOWFLAKE_HASHIDS_CHARACTER:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					 errmsg("invalid Hashids text: \"%s\"", shown),
+					 errmsg("invalid Hashid: \"%s\"", shown),
 					 errdetail("Character %d is not in the alphabet.", place)));
 			break;
 		case SNOWFLAKE_HASHIDS_RANGE:
 			ereport(ERROR,
 					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("number of Hashids text \"%s\" is out of range for type bigint",
+					 errmsg("number in Hashid \"%s\" is out of range for type bigint",
 							shown)));
 			break;
 		default:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					 errmsg("invalid Hashids text: \"%s\"", shown),
-					 errdetail("No numbers give this text with this salt, min_length and alphabet.")));
+					 errmsg("invalid Hashid: \"%s\"", shown),
+					 errdetail("No numbers produce this text with this salt, min_length, and alphabet.")));
 	}
 }
 

@@ -50,7 +50,7 @@ snowflake_mark_read(void)
 static void
 mark_error_context(void *arg)
 {
-	errcontext("making the mark of snowflake IDs durable in replication origin %d",
+	errcontext("while writing the mark of snowflake IDs to replication origin %d",
 			   MARK_ORIGIN);
 }
 
@@ -62,10 +62,10 @@ fail_no_place(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("there is no free replication origin for the mark of snowflake IDs"),
-			 errdetail("\"%s\" is %d, and all of them are in use.",
+			 errmsg("no replication origin is free for the mark of snowflake IDs"),
+			 errdetail("\"%s\" is %d, and all replication origins are in use.",
 					   SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins),
-			 errhint("Set \"%s\" to at least %d, on the physical standbys first, and restart.",
+			 errhint("Increase \"%s\" to at least %d, on the physical standbys first, and restart the servers.",
 					 SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins + 1)));
 }
 

@@ -110,7 +110,7 @@ objectid(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("current time is out of range for ObjectIds"),
-				 errdetail("An ObjectId has the Unix time in seconds in %d bytes, from 1970 to 2106.",
+				 errdetail("An ObjectId stores the Unix time in seconds in %d bytes, which covers the years 1970 to 2106.",
 						   TIME_LEN)));
 	if (counters_left == 0 || process_pid != MyProcPid)
 		draw_random();

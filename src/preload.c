@@ -59,5 +59,5 @@ snowflake_errhint_preload(void)
 		has_privs_of_role(GetOuterUserId(), ROLE_PG_READ_ALL_SETTINGS))
 		return errhint("Set this in postgresql.conf and restart the server: shared_preload_libraries = '%s'",
 					   preload_list());
-	return errhint("Append snowflake to shared_preload_libraries in postgresql.conf and restart the server.");
+	return errhint("Append snowflake to \"shared_preload_libraries\" in postgresql.conf and restart the server.");
 }

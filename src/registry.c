@@ -287,7 +287,7 @@ append_error(StringInfo error, PGconn *conn, const PGresult *result)
 		return;
 	}
 	if (sqlstate != NULL && strcmp(sqlstate, "42883") == 0)
-		appendStringInfo(error, "database \"%s\" has no extension snowflake that grants worker IDs, or not in the search_path: ",
+		appendStringInfo(error, "the extension snowflake is not installed in database \"%s\", or not in a schema of \"search_path\": ",
 						 PQdb(conn));
 	append_message(error, message);
 	if (detail != NULL)

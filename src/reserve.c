@@ -326,12 +326,12 @@ log_start(uint64 mark)
 	if (mark == 0)
 		ereport(LOG,
 				(errmsg("snowflake IDs start without a mark"),
-				 errdetail("No ID was made on this server so far, or the server has lost its replication progress.")));
+				 errdetail("No ID has been made on this server yet, or the server has lost its replication origin progress.")));
 	else
 		ereport(LOG,
-				(errmsg("snowflake IDs go on above the mark " UINT64_FORMAT,
+				(errmsg("snowflake IDs continue above the mark " UINT64_FORMAT,
 						mark),
-				 errdetail("By snowflake.scheme that is %s.",
+				 errdetail("The time of the mark is %s in this scheme.",
 						   timestamptz_to_str(tick_start(&snowflake_layout,
 														 mark_tick(mark))))));
 }
@@ -468,7 +468,7 @@ snowflake_set_mark(int64 mark)
 			 errmsg("mark of snowflake IDs was set from " UINT64_FORMAT " to " INT64_FORMAT,
 					before, mark),
 			 (uint64) mark < before ?
-			 errdetail("IDs at or above the new mark that were handed out before may be handed out again.") : 0));
+			 errdetail("IDs at or above the new mark that were handed out before can be handed out again.") : 0));
 }
 
 /*
@@ -489,7 +489,7 @@ snowflake_accept_clock_now(void)
 		tick > snowflake_layout.last_tick)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("clock is out of range for snowflake.scheme"),
+				 errmsg("clock is out of range for the snowflake scheme"),
 				 errdetail("The clock reads %s.", timestamptz_to_str(now))));
 
 	while (!snowflake_get_reserve_lock(true))

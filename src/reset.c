@@ -66,9 +66,9 @@ check_column(const char *table, const char *column, int64 mark)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("column %s of table %s has IDs at or above the new mark",
 						column, table),
-				 errdetail("The greatest is " INT64_FORMAT ". It could be made again.",
+				 errdetail("The greatest ID is " INT64_FORMAT ". It could be handed out again.",
 						   greatest),
-				 errhint("Set the mark above it, or give such rows other IDs first.")));
+				 errhint("Set the mark above this ID, or assign other IDs to such rows first.")));
 }
 
 /*
@@ -101,7 +101,7 @@ check_table(Oid relid, Oid namespace, int64 mark)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("table %s has no column of snowflake IDs", table),
-				 errdetail("Such a column is a bigint that is the first of the primary key, or has the default snowflake_nextval() or snowflake_id().")));
+				 errdetail("Such a column is of type bigint, and is the first column of the primary key or has the default snowflake_nextval() or snowflake_id().")));
 	columns = palloc(ncolumns * sizeof(char *));
 	for (uint64 i = 0; i < ncolumns; i++)
 		columns[i] = SPI_getvalue(SPI_tuptable->vals[i],
@@ -132,10 +132,10 @@ snowflake_reset(PG_FUNCTION_ARGS)
 	if ((uint64) mark < snowflake_mark_read() && ntables == 0 && !force)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot lower the mark of snowflake IDs without looking for IDs above it"),
-				 errdetail("The mark is " UINT64_FORMAT ". IDs below it that are stored could be made again.",
+				 errmsg("cannot lower the mark of snowflake IDs without checking tables for IDs above it"),
+				 errdetail("The mark is " UINT64_FORMAT ". Stored IDs below it could be handed out again.",
 						   snowflake_mark_read()),
-				 errhint("Name all tables that have such IDs: snowflake_reset(" INT64_FORMAT ", '{table, ...}'). To lower it without a look, add force => true.",
+				 errhint("Specify all tables that have such IDs: snowflake_reset(" INT64_FORMAT ", '{table, ...}'). To lower the mark without a check, add force => true.",
 						 mark)));
 	for (int i = 0; i < ntables; i++)
 	{

@@ -379,7 +379,7 @@ fail_at_number(Reader *reader, Piece value, int64 number)
 		snprintf(meant, sizeof(meant), "%d-01-01", (int) number);
 
 	snprintf(what, sizeof(what),
-			 "would be read as Unix milliseconds, a time in the years 1970 to 1973: write %s",
+			 "would be read as Unix milliseconds, a time between 1970 and 1973; use %s",
 			 meant);
 	return fail_at(reader, value, what);
 }
@@ -394,7 +394,7 @@ read_epoch(Reader *reader, Piece value, SnowflakeScheme *scheme)
 	}
 	else if (!read_date(value, &scheme->epoch_ms))
 		return fail_at(reader, value,
-					   "is not an epoch: a UTC date like 2016-11-01, an ISO 8601 timestamp or Unix milliseconds");
+					   "is not an epoch; use a UTC date like 2016-11-01, an ISO 8601 timestamp, or Unix milliseconds");
 	if (scheme->epoch_ms < MIN_EPOCH_MS || scheme->epoch_ms > MAX_EPOCH_MS)
 		return fail_at(reader, value,
 					   "is not an epoch between the years 1 and 9999");
@@ -424,7 +424,7 @@ read_tick(Reader *reader, Piece value, SnowflakeScheme *scheme)
 		}
 	}
 	return fail_at(reader, value,
-				   "is not a tick: a whole number with us, ms or s, at most a day");
+				   "is not a tick; use a whole number with us, ms, or s, up to one day");
 }
 
 static bool
@@ -439,7 +439,7 @@ read_width(Reader *reader, Piece value, int key, int *width)
 		char		what[80];
 
 		snprintf(what, sizeof(what),
-				 "is not a width for %s: a number of bits from 1 to %d",
+				 "is not a width for %s; use a number of bits from 1 to %d",
 				 key_names[key], max_widths[key]);
 		return fail_at(reader, value, what);
 	}
@@ -482,7 +482,7 @@ read_item(Reader *reader, Piece key, Piece value, bool changes,
 	}
 	if (k == NKEYS)
 		return fail_at(reader, key,
-					   "is not a key: these are epoch, tick, timestamp, datacenter, worker, sequence and unused");
+					   "is not a key; valid keys are epoch, tick, timestamp, datacenter, worker, sequence, and unused");
 	if (seen[k] && k != KEY_UNUSED)
 		return fail_at(reader, key, "is given twice");
 	seen[k] = true;
@@ -494,7 +494,7 @@ read_item(Reader *reader, Piece key, Piece value, bool changes,
 
 	if (changes && (k == KEY_UNUSED || scheme->width[k] == 0))
 		return fail_at(reader, key,
-					   "is not a field of the named scheme, so it has no place there: write all fields instead of the name");
+					   "is not a field of the named scheme; to add a field, specify all fields instead of the name");
 	if (k == KEY_UNUSED)
 		return read_unused(reader, value, scheme);
 	if (!changes)
@@ -508,7 +508,7 @@ read_item(Reader *reader, Piece key, Piece value, bool changes,
 static bool
 read_name(Reader *reader, Piece name, SnowflakeScheme *scheme)
 {
-	char		what[SNOWFLAKE_SCHEME_ERROR_SIZE] = "is neither key=value nor the name of a scheme:";
+	char		what[SNOWFLAKE_SCHEME_ERROR_SIZE] = "is neither key=value nor the name of a scheme; names are";
 
 	for (int i = 0; i < (int) lengthof(named_schemes); i++)
 	{
@@ -574,7 +574,7 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 	if (length > SNOWFLAKE_MAX_SCHEME_LENGTH)
 	{
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The text has %zu bytes; a scheme has at most %d.",
+				 "The text has %zu bytes, but a scheme can have at most %d.",
 				 length, SNOWFLAKE_MAX_SCHEME_LENGTH);
 		return false;
 	}
@@ -593,7 +593,7 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 	if (scheme->width[SNOWFLAKE_TIMESTAMP] == 0)
 	{
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The text has no timestamp field.");
+				 "The scheme has no timestamp field.");
 		return false;
 	}
 
@@ -604,7 +604,7 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 	if (scheme->bits > SNOWFLAKE_MAX_BITS)
 	{
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The fields have %d bits together; an ID has %d.",
+				 "The fields have %d bits in total, but an ID has %d.",
 				 scheme->bits, SNOWFLAKE_MAX_BITS);
 		return false;
 	}
@@ -710,17 +710,17 @@ snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error)
 {
 	if (scheme->bits > SNOWFLAKE_MAX_OWN_BITS)
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The fields have %d bits together; an ID that is made has %d.",
+				 "The fields have %d bits in total, but IDs can be made with at most %d.",
 				 scheme->bits, SNOWFLAKE_MAX_OWN_BITS);
 	else if (!snowflake_scheme_sorts(scheme))
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The timestamp is not the first field, so the IDs made would not sort by time.");
+				 "The timestamp is not the first field, so IDs would not sort by time.");
 	else if (scheme->width[SNOWFLAKE_SEQUENCE] == 0)
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The text has no sequence field, without which IDs of one tick would be the same.");
+				 "The scheme has no sequence field, so IDs of the same tick would be equal.");
 	else if (scheme->tick_us < SNOWFLAKE_MIN_OWN_TICK_US)
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The tick is shorter than 1 ms, the shortest that IDs are made with.");
+				 "The tick is shorter than 1 ms, the minimum for making IDs.");
 	else
 		return true;
 	return false;

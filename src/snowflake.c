@@ -126,7 +126,7 @@ check_scheme(char **newval, void **extra, GucSource source)
 	}
 
 	GUC_check_errdetail("%s", error);
-	GUC_check_errhint("A scheme is written like this: %s",
+	GUC_check_errhint("A valid scheme is, for example, \"%s\".",
 					  SNOWFLAKE_DEFAULT_SCHEME);
 	return false;
 }
@@ -155,12 +155,12 @@ check_id(const char *name, int id, SnowflakeField field,
 	GUC_check_errmsg("%d is outside the valid range for parameter \"%s\" (0 .. " INT64_FORMAT ")",
 					 id, name, max);
 	if (width > 0)
-		GUC_check_errdetail("The %s field of snowflake.scheme has %d bits.",
+		GUC_check_errdetail("The %s field of \"snowflake.scheme\" has %d bits.",
 							field_name, width);
 	else
-		GUC_check_errdetail("snowflake.scheme has no %s field.", field_name);
+		GUC_check_errdetail("\"snowflake.scheme\" has no %s field.", field_name);
 	if (!starting)
-		GUC_check_errhint("To change the scheme as well, set snowflake.scheme first, in the same session.");
+		GUC_check_errhint("To change the scheme as well, set \"snowflake.scheme\" first, in the same session.");
 	return false;
 }
 
@@ -189,7 +189,7 @@ check_registry(char **newval, void **extra, GucSource source)
 	if (error == NULL)
 		return true;
 	GUC_check_errdetail("%s", error);
-	GUC_check_errhint("A connection string is written like this: host=registry.example dbname=ids user=snowflake");
+	GUC_check_errhint("A valid connection string is, for example, \"host=registry.example dbname=ids user=snowflake\".");
 	return false;
 }
 
@@ -205,7 +205,7 @@ check_server_name(char **newval, void **extra, GucSource source)
 		c++;
 	if (*c == '\0' && c - *newval <= MAX_SERVER_NAME_LENGTH)
 		return true;
-	GUC_check_errdetail("A name has up to %d printable ASCII characters.",
+	GUC_check_errdetail("A server name can have up to %d printable ASCII characters.",
 						MAX_SERVER_NAME_LENGTH);
 	return false;
 }
@@ -217,9 +217,9 @@ check_server_name(char **newval, void **extra, GucSource source)
 static const Setting settings[] = {
 	{
 		.name = "snowflake.scheme",
-		.short_desc = "Epoch, tick and bit fields of snowflake IDs.",
-		.long_desc = "A name (see snowflake_schemes()) or key=value items, separated by commas: "
-		"epoch, tick, and the widths of the fields timestamp, datacenter, worker and sequence from high to low.",
+		.short_desc = "Sets the epoch, tick, and bit fields of snowflake IDs.",
+		.long_desc = "The value is a name (see snowflake_schemes()) or a comma-separated list of key=value items: "
+		"epoch, tick, and the widths in bits of the fields timestamp, datacenter, worker, and sequence, from high to low.",
 		.context = PGC_POSTMASTER,
 		.string = {
 			.variable = &snowflake_scheme,
@@ -229,8 +229,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.datacenter_id",
-		.short_desc = "Datacenter ID in the snowflake IDs made by this server.",
-		.long_desc = "With the worker ID it must be unique among all servers whose IDs meet.",
+		.short_desc = "Sets the datacenter ID in the snowflake IDs of this server.",
+		.long_desc = "Together with the worker ID, it must be unique among all servers whose IDs can be stored in the same table.",
 		.context = PGC_POSTMASTER,
 		.integer = {
 			.variable = &snowflake_datacenter_id,
@@ -242,9 +242,9 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.worker_id",
-		.short_desc = "Worker ID in the snowflake IDs made by this server.",
-		.long_desc = "With the datacenter ID it must be unique among all servers whose IDs meet. "
-		"-1: never set, IDs are made with 0. With snowflake.registry, a wish: that one is granted if it is free.",
+		.short_desc = "Sets the worker ID in the snowflake IDs of this server.",
+		.long_desc = "Together with the datacenter ID, it must be unique among all servers whose IDs can be stored in the same table. "
+		"-1 means that it was not set, and IDs are made with 0. With \"snowflake.registry\", it is the preferred worker ID, which is granted if it is free.",
 		.context = PGC_POSTMASTER,
 		.integer = {
 			.variable = &snowflake_worker_id,
@@ -256,9 +256,9 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.registry",
-		.short_desc = "Connection string of the database that grants this server its worker ID.",
-		.long_desc = "Empty: none, the worker ID is snowflake.worker_id. "
-		"Whether there is a registry is settled at the start; the connection string may change at any time.",
+		.short_desc = "Sets the connection string of the database that grants worker IDs to this server.",
+		.long_desc = "If empty, there is no registry, and \"snowflake.worker_id\" is the worker ID. "
+		"Whether there is a registry is determined at server start; the connection string can be changed at any time.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_SUPERUSER_ONLY,
 		.string = {
@@ -269,8 +269,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.server_name",
-		.short_desc = "Name of this server in the registry.",
-		.long_desc = "Empty: cluster_name, or else the name of the host.",
+		.short_desc = "Sets the name of this server in the registry.",
+		.long_desc = "If empty, it is \"cluster_name\" or, if that is empty too, the host name.",
 		.context = PGC_SIGHUP,
 		.string = {
 			.variable = &snowflake_server_name,
@@ -280,8 +280,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.grant_timeout",
-		.short_desc = "How long a call waits for a grant of the registry.",
-		.long_desc = "It applies while this server has no worker ID, or its grant is over. Then the call fails with what the registry said last.",
+		.short_desc = "Sets the maximum time that a call waits for a grant from the registry.",
+		.long_desc = "A call waits if this server has no worker ID or its grant has ended. After this time, the call fails with the last error of the registry.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
 		.integer = {
@@ -293,9 +293,9 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.sequence_start",
-		.short_desc = "Where the sequence of a tick begins.",
-		.long_desc = "random: anywhere in the lower half, so that id % N spreads evenly; zero: at 0. "
-		"A tick that follows a used up one begins at 0 in any case.",
+		.short_desc = "Sets where the sequence starts in a tick.",
+		.long_desc = "\"random\" starts anywhere in the lower half, so that id % N is evenly distributed; \"zero\" starts at 0. "
+		"In a tick that follows an exhausted one, the sequence always starts at 0.",
 		.context = PGC_SIGHUP,
 		.enumeration = {
 			.variable = &snowflake_sequence_start,
@@ -305,8 +305,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.max_lead",
-		.short_desc = "How far bursts may take the timestamps of IDs ahead of the clock.",
-		.long_desc = "Up to this, IDs that one tick does not have are borrowed from the coming ones without waiting.",
+		.short_desc = "Sets how far bursts can move the timestamps of IDs ahead of the clock.",
+		.long_desc = "When the sequence of a tick is exhausted, IDs are borrowed from following ticks up to this limit, without waiting.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
 		.integer = {
@@ -318,8 +318,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.clock_backward",
-		.short_desc = "What to do when the clock is behind the last ID.",
-		.long_desc = "continue: go on from the last ID, no faster than a clock; wait: wait up to snowflake.max_clock_backward, then fail.",
+		.short_desc = "Sets what to do when the clock is behind the last ID.",
+		.long_desc = "\"continue\" continues from the last ID at the pace of real time; \"wait\" waits up to \"snowflake.max_clock_backward\" and then fails.",
 		.context = PGC_SIGHUP,
 		.enumeration = {
 			.variable = &snowflake_clock_backward,
@@ -329,8 +329,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.max_clock_backward",
-		.short_desc = "How long to wait for a clock that is behind the last ID.",
-		.long_desc = "A clock that is further behind is an error. It applies only if snowflake.clock_backward is \"wait\".",
+		.short_desc = "Sets the maximum time to wait for a clock that is behind the last ID.",
+		.long_desc = "If the clock is further behind, the call fails. This applies only if \"snowflake.clock_backward\" is \"wait\".",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
 		.integer = {
@@ -342,9 +342,9 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.max_clock_forward",
-		.short_desc = "How far a clock that leaps ahead is followed.",
-		.long_desc = "Beyond that, IDs go on at the pace of a clock that is not set. "
-		"At the start, calls fail if clock and mark are further apart.",
+		.short_desc = "Sets how far snowflake IDs follow a clock that jumps ahead.",
+		.long_desc = "If the clock jumps further, IDs continue at the pace of real time. "
+		"After server start, calls fail if the clock and the mark are further apart.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_S,
 		.integer = {
@@ -356,9 +356,9 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.reserve_time",
-		.short_desc = "How far ahead IDs are reserved durably.",
-		.long_desc = "A busy server flushes WAL for it about twice in this time, an idle one never. "
-		"After a crash the first ID may wait for what was left of it.",
+		.short_desc = "Sets how far ahead IDs are durably reserved.",
+		.long_desc = "A busy server flushes WAL about twice in this time, an idle server never. "
+		"After a crash, the first ID can wait for the unused part of this time.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
 		.integer = {
@@ -370,9 +370,9 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.synchronous_mark",
-		.short_desc = "Make IDs only below a mark that the synchronous standbys have.",
-		.long_desc = "It applies if synchronous_standby_names is set, whatever synchronous_commit is. "
-		"Off: after a failover, IDs that no committed row has may be made again.",
+		.short_desc = "Makes IDs only below a mark that the synchronous standbys have flushed.",
+		.long_desc = "This applies if \"synchronous_standby_names\" is set, regardless of \"synchronous_commit\". "
+		"If off, IDs that are in no committed row can be made again after a failover.",
 		.context = PGC_SIGHUP,
 		.boolean = {
 			.variable = &snowflake_synchronous_mark,
@@ -476,8 +476,8 @@ configure(void)
 		server_scheme.width[SNOWFLAKE_WORKER] == 0)
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),
-				 errmsg("snowflake.registry needs a scheme with a worker field"),
-				 errdetail("snowflake.scheme is \"%s\".", snowflake_scheme)));
+				 errmsg("\"snowflake.registry\" requires a scheme with a worker field"),
+				 errdetail("\"snowflake.scheme\" is \"%s\".", snowflake_scheme)));
 }
 
 /*
@@ -547,9 +547,9 @@ _PG_init(void)
 	if (snowflake_max_origins == 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("snowflake needs a replication origin, but \"%s\" is 0",
+				 errmsg("snowflake requires a replication origin, but \"%s\" is 0",
 						SNOWFLAKE_ORIGINS_SETTING),
-				 errdetail("A primary cannot make IDs, and a standby stops when its primary makes the first one."),
+				 errdetail("A primary cannot make IDs, and a standby stops when its primary makes the first ID."),
 				 errhint("Set \"%s\" to at least 1.",
 						 SNOWFLAKE_ORIGINS_SETTING)));
 	snowflake_register_startup();

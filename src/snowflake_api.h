@@ -105,14 +105,14 @@ snowflake_get_api(int version)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("snowflake is not loaded"),
-				 errhint("Install the extension snowflake, append it to shared_preload_libraries in postgresql.conf, and restart the server.")));
+				 errhint("Install the extension snowflake, append snowflake to \"shared_preload_libraries\" in postgresql.conf, and restart the server.")));
 	if (unlikely(api->version < version))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the loaded version of snowflake is too old"),
-				 errdetail("Its C interface has version %d, and version %d is needed.",
+				 errdetail("Its C interface has version %d, but version %d is required.",
 						   api->version, version),
-				 errhint("Upgrade the extension snowflake, and restart the server.")));
+				 errhint("Upgrade the extension snowflake and restart the server.")));
 	return api;
 }
 

@@ -85,16 +85,16 @@ tell_unset_worker_id(const SnowflakeScheme *scheme)
 		return;
 
 	ereport(LOG,
-			(errmsg("snowflake.worker_id is not set, so IDs are made with worker ID 0"),
-			 errhint("If IDs of this server meet those of another, give each server its own snowflake.worker_id.")));
+			(errmsg("\"snowflake.worker_id\" is not set, so snowflake IDs are made with worker ID 0"),
+			 errhint("If IDs of several servers can be stored in the same table, set a different \"snowflake.worker_id\" on each server.")));
 
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	if (has_subscriptions())
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
-				 errmsg("server has subscriptions, but snowflake.worker_id is not set"),
-				 errdetail("Another server that makes IDs with worker ID 0 can make the same IDs. A duplicate key stops the replication."),
-				 errhint("Set snowflake.worker_id to a number that no other server has, and restart the server.")));
+				 errmsg("server has subscriptions, but \"snowflake.worker_id\" is not set"),
+				 errdetail("Another server that makes IDs with worker ID 0 can make the same IDs. A duplicate key stops replication."),
+				 errhint("Set \"snowflake.worker_id\" to a number that no other server uses, and restart the server.")));
 }
 
 /*

@@ -158,7 +158,7 @@ snowflake_check_loaded(void)
 	if (unlikely(snowflake_state == NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("snowflake must be loaded via shared_preload_libraries"),
+				 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
 				 snowflake_errhint_preload()));
 }
 
@@ -173,7 +173,7 @@ snowflake_check_primary(const char *action)
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 				 errmsg("cannot %s during recovery", action),
-				 errhint("Use the primary server; its mark is replicated.")));
+				 errhint("Use the primary server.")));
 }
 
 /*

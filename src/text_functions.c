@@ -36,7 +36,7 @@ get_format(text *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized text format of snowflake IDs: \"%s\"",
 						text_to_cstring(name)),
-				 errhint("The formats are base32, base62 and hex.")));
+				 errhint("Valid formats are \"base32\", \"base62\", and \"hex\".")));
 	return format;
 }
 
@@ -62,7 +62,7 @@ fail_at_text(SnowflakeTextFormat format, SnowflakeTextResult result,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid snowflake ID in %s: \"%.*s%s\"",
 						name, shown, string, more),
-				 errdetail("It has %d characters; an ID in %s has %d.",
+				 errdetail("The text has %d characters, but an ID in %s has %d.",
 						   pg_mbstrlen_with_len(string, length), name,
 						   snowflake_text_length(format))));
 	else

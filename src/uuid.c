@@ -99,8 +99,8 @@ tick_ms(const SnowflakeScheme *scheme, int64 id)
 	if (unlikely(ms >> MS_BITS != 0))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("time is out of range for UUIDs of version 7"),
-				 errdetail("Their timestamp ends in the year 10889.")));
+				 errmsg("time is out of range for version 7 UUIDs"),
+				 errdetail("The timestamp of such a UUID ends in the year 10889.")));
 	return (uint64) ms;
 }
 

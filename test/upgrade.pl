@@ -144,7 +144,7 @@ cmp_ok($new->safe_psql('postgres', 'SELECT mark FROM mark'),
 ask_registry($new);
 like(
 	ask_registry($new),
-	qr/Grants may have been lost, .* makes none until/,
+	qr/Grants might have been lost, .* makes none until/,
 	'a registry notes that it is elsewhere, and grants none for a while');
 $new->safe_psql('postgres', 'SELECT snowflake_create_registry(101, 200, new => true)');
 is(ask_registry($new), '', 'but others, that were never granted');

@@ -19,7 +19,7 @@ $node->start;
 my $error = sql_error($node, 'CREATE EXTENSION snowflake');
 like(
 	$error,
-	qr/^psql:<stdin>:\d+: WARNING:  55000: snowflake makes no IDs until it is loaded via shared_preload_libraries$/m,
+	qr/^psql:<stdin>:\d+: WARNING:  55000: snowflake cannot make IDs until it is loaded via "shared_preload_libraries"$/m,
 	'CREATE EXTENSION without preloading warns');
 like(
 	$error,
@@ -47,7 +47,7 @@ command_ok(
 $node->stop;
 IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, 'single' ],
 	'<' => \"CREATE EXTENSION snowflake\n", '&>' => \my $out);
-like($out, qr/WARNING:  snowflake makes no IDs/,
+like($out, qr/WARNING:  snowflake cannot make IDs/,
 	'CREATE EXTENSION in single-user mode warns');
 $node->start;
 is( $node->safe_psql(
@@ -58,7 +58,7 @@ is( $node->safe_psql(
 $error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,
-	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
+	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"/,
 	'nextval without preloading');
 like(
 	$error,
@@ -66,7 +66,7 @@ like(
 	'has the hint, too');
 like(
 	sql_error($node, 'SELECT snowflake_parse(1)'),
-	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
+	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"/,
 	'parse by the server\'s scheme without preloading');
 foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
 	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
@@ -111,7 +111,7 @@ my ($line) = $error =~ /(shared_preload_libraries = .*)/;
 $node->safe_psql('postgres', 'CREATE ROLE regress_snowflake');
 like(
 	sql_error($node, 'SET ROLE regress_snowflake; SELECT snowflake_nextval()'),
-	qr/^HINT:  Append snowflake to shared_preload_libraries in postgresql\.conf and restart the server\.$/m,
+	qr/^HINT:  Append snowflake to "shared_preload_libraries" in postgresql\.conf and restart the server\.$/m,
 	'who may not see the list is not told it');
 $node->safe_psql('postgres',
 	'CREATE DATABASE migrated; GRANT CREATE ON DATABASE migrated TO regress_snowflake');
@@ -121,7 +121,7 @@ $node->psql(
 	stderr => \my $warning);
 like(
 	$warning,
-	qr/WARNING:  snowflake makes no IDs until .*^HINT:  Append snowflake to shared_preload_libraries in postgresql\.conf and restart the server\.$/ms,
+	qr/WARNING:  snowflake cannot make IDs until .*^HINT:  Append snowflake to "shared_preload_libraries" in postgresql\.conf and restart the server\.$/ms,
 	'nor by CREATE EXTENSION, which runs as a superuser');
 is( $node->safe_psql('migrated',
 		q{SELECT extowner::regrole FROM pg_extension WHERE extname = 'snowflake'}),
@@ -154,22 +154,22 @@ foreach my $case (
 	[ "snowflake.scheme = 'twitter'\nsnowflake.datacenter_id = 32", qr/FATAL:  32 is outside .* "snowflake.datacenter_id" \(0 \.\. 31\)/ ],
 	[ "snowflake.scheme = 'twiter'", qr/$invalid "snowflake.scheme": "twiter".*"twiter" at character 1 is neither/s ],
 	[ "snowflake.scheme = ''", qr/$invalid "snowflake.scheme": "".*The text is empty/s ],
-	[ "snowflake.scheme = 'timestamp=37,worker=20,sequence=16'", qr/$invalid.*The fields have 73 bits together; an ID has 64/s ],
-	[ "snowflake.scheme = 'discord'", qr/$invalid.*The fields have 64 bits together; an ID that is made has 63/s ],
-	[ "snowflake.scheme = 'timestamp=41,worker=10'", qr/$invalid.*The text has no sequence field/s ],
+	[ "snowflake.scheme = 'timestamp=37,worker=20,sequence=16'", qr/$invalid.*The fields have 73 bits in total, but an ID has 64/s ],
+	[ "snowflake.scheme = 'discord'", qr/$invalid.*The fields have 64 bits in total, but IDs can be made with at most 63/s ],
+	[ "snowflake.scheme = 'timestamp=41,worker=10'", qr/$invalid.*The scheme has no sequence field/s ],
 	[ "snowflake.scheme = 'worker=10,timestamp=41,sequence=12'", qr/$invalid.*not sort by time/s ],
 	[ "snowflake.scheme = 'unused=1,timestamp=41,worker=10,sequence=11'", qr/$invalid.*not sort by time/s ],
 	[ "snowflake.scheme = 'tick=999us,timestamp=41,worker=10,sequence=12'", qr/$invalid.*The tick is shorter than 1 ms/s ],
-	[ "snowflake.scheme = '" . ('twitter' x 40) . "'", qr/$invalid.*The text has 280 bytes; a scheme has at most 255/s ],
+	[ "snowflake.scheme = '" . ('twitter' x 40) . "'", qr/$invalid.*The text has 280 bytes, but a scheme can have at most 255/s ],
 	[ 'snowflake.sequence_start = middle', qr/$invalid "snowflake.sequence_start": "middle"/ ],
 	[ 'snowflake.max_lead = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.max_lead"/ ],
 	[ "snowflake.max_clock_backward = 'long'", qr/$invalid "snowflake.max_clock_backward": "long"/ ],
 	[ 'snowflake.clock_backward = stop', qr/$invalid "snowflake.clock_backward": "stop"/ ],
 	[ 'snowflake.max_clock_forward = 59s', qr/FATAL:  59 s is outside the valid range for parameter "snowflake.max_clock_forward"/ ],
 	[ "snowflake.synchronous_mark = 'remote'", qr/FATAL:  parameter "snowflake.synchronous_mark" requires a Boolean value/ ],
-	[ "snowflake.registry = 'nonsense'", qr/$invalid "snowflake.registry": "nonsense".*missing "=" after "nonsense".*A connection string is written like this/s ],
-	[ "snowflake.registry = 'dbname=x'\nsnowflake.worker_id = 0\nsnowflake.scheme = 'timestamp=41,sequence=22'", qr/FATAL:  snowflake\.registry needs a scheme with a worker field/ ],
-	[ "snowflake.registry = 'dbname=x'\nmax_worker_processes = 1", qr/FATAL:  there is no place for the background worker of snowflake\.registry.*HINT:  Raise "max_worker_processes", which is 1\./s ],
+	[ "snowflake.registry = 'nonsense'", qr/$invalid "snowflake.registry": "nonsense".*missing "=" after "nonsense".*A valid connection string is, for example, /s ],
+	[ "snowflake.registry = 'dbname=x'\nsnowflake.worker_id = 0\nsnowflake.scheme = 'timestamp=41,sequence=22'", qr/FATAL:  "snowflake\.registry" requires a scheme with a worker field/ ],
+	[ "snowflake.registry = 'dbname=x'\nmax_worker_processes = 1", qr/FATAL:  out of background worker slots for "snowflake\.registry".*HINT:  Increase "max_worker_processes", which is 1\./s ],
 	[ "snowflake.server_name = 'd\xc3\xa9j\xc3\xa0'", qr/$invalid "snowflake.server_name".*up to 255 printable ASCII characters/s ],
 	[ "snowflake.server_name = '" . ('x' x 256) . "'", qr/$invalid "snowflake.server_name"/ ],
 	[ 'snowflake.grant_timeout = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.grant_timeout"/ ],
@@ -227,7 +227,7 @@ like(
 	$error,
 	qr/ERROR:  55000: clock is before the epoch of the snowflake scheme/,
 	'clock before the epoch');
-like($error, qr/DETAIL:  The clock reads .* and the first ID can be made at 2(199|200)-/,
+like($error, qr/DETAIL:  The clock reads .*, and the first ID can be made at 2(199|200)-/,
 	'the detail has both times');
 $node->stop;
 $node->append_conf('postgresql.conf',
@@ -236,7 +236,7 @@ $node->start;
 $error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,
-	qr/ERROR:  2200H: timestamp field of the snowflake scheme is used up/,
+	qr/ERROR:  2200H: timestamp field of the snowflake scheme is exhausted/,
 	'timestamp field used up');
 like($error, qr/DETAIL:  .* ends at 20(19|20)-/, 'the detail says when');
 is( $node->safe_psql(

@@ -149,9 +149,9 @@ like(
 	'a long step back is an error');
 like(
 	$error,
-	qr/DETAIL:  The next ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*; snowflake.max_clock_backward is 10000 ms/,
+	qr/DETAIL:  The timestamp of the next ID is \d{4}-.*, and the clock reads \d{4}-.*\. "snowflake.max_clock_backward" is 10000 ms/,
 	'which tells the times');
-like($error, qr/HINT:  Set the server's clock right/, 'and what to do');
+like($error, qr/HINT:  Correct the server's clock/, 'and what to do');
 is( $node->safe_psql(
 		'postgres',
 		'SELECT clock_waits, clock_errors, max_clock_backward_ms BETWEEN 3590000 AND 3610000 FROM snowflake_stat'

@@ -71,7 +71,7 @@ $standby->poll_query_until('postgres',
   or die 'no session began';
 $standby->promote;
 is(finish_queries(@sessions), 2, 'promoted, it makes IDs at once');
-$standby->wait_for_log(qr/snowflake.worker_id is not set/, $log_start);
+$standby->wait_for_log(qr/"snowflake.worker_id" is not set/, $log_start);
 is( $standby->safe_psql(
 		'postgres',
 		'SELECT snowflake_nextval() > max(id) FROM t'),
@@ -79,7 +79,7 @@ is( $standby->safe_psql(
 	'and they are greater');
 
 my $log = slurp_file($standby->logfile, $log_start);
-my @starts = $log =~ /snowflake IDs go on above the mark/g;
+my @starts = $log =~ /snowflake IDs continue above the mark/g;
 is(scalar(@starts), 1, 'the log tells once that IDs go on');
 $standby->stop;
 
@@ -95,7 +95,7 @@ $without->append_conf('postgresql.conf', "$setting = 0");
 my $started = $without->start(fail_ok => 1);
 like(
 	slurp_file($without->logfile),
-	qr/WARNING:  snowflake needs a replication origin, but "$setting" is 0.*a standby stops when its primary makes the first/s,
+	qr/WARNING:  snowflake requires a replication origin, but "$setting" is 0.*a standby stops when its primary makes the first/s,
 	'a standby without a place for the mark says so at its start');
 $without->stop('immediate') if $started;
 

@@ -208,7 +208,7 @@ foreach my $conf (
 set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
 like(
 	sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs.*HINT:.* or snowflake\.scheme was changed, call snowflake_accept_clock/s,
+	qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs.*HINT:.* or "snowflake\.scheme" was changed, call snowflake_accept_clock/s,
 	'an epoch that is years earlier has to be confirmed');
 $node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
 my $jumped = next_id();
@@ -225,14 +225,14 @@ foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
 		$error,
 		qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
 		"scheme that makes IDs fall is refused: $scheme");
-	like($error, qr/HINT:  If snowflake\.scheme was changed, take the change back/,
+	like($error, qr/HINT:  If "snowflake\.scheme" was changed, revert the change/,
 		'with a hint at the cause');
 }
 
 # The mark stays readable where it is wider than the scheme.
 like(
 	sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/DETAIL:  The mark is \d{18,19}, /,
+	qr/DETAIL:  The mark is \d{18,19} \(/,
 	'a mark that is wider than the scheme is shown');
 set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
 cmp_ok(next_id(), '>', $id, 'the old scheme works again');
@@ -254,7 +254,7 @@ set_and_restart(
 	'snowflake.worker_id = 0');
 like(
 	sql_error($node, 'SELECT snowflake_reset(9007199254740992, force => true)'),
-	qr/ERROR:  22003: snowflake ID 9007199254740992 is wider than its scheme/,
+	qr/ERROR:  22003: snowflake ID 9007199254740992 has more bits than the scheme/,
 	'and to one that is wider than the scheme');
 is($node->safe_psql('postgres', 'SELECT snowflake_reset(NULL) IS NULL'),
 	't', 'NULL does nothing');
@@ -266,7 +266,7 @@ $mark = mark_of($node);
 $error = sql_error($node, 'SELECT snowflake_reset(0)');
 like(
 	$error,
-	qr/ERROR:  55000: cannot lower the mark of snowflake IDs without looking for IDs above it.*DETAIL:  The mark is $mark\..*HINT:  Name all tables .* force => true/s,
+	qr/ERROR:  55000: cannot lower the mark of snowflake IDs without checking tables for IDs above it.*DETAIL:  The mark is $mark\..*HINT:  Specify all tables .* force => true/s,
 	'lowering it takes more than a digit');
 is(mark_of($node), $mark, 'it stays');
 my $warning =
@@ -275,7 +275,7 @@ like(
 	$warning,
 	qr/WARNING:.*mark of snowflake IDs was set from $mark to 1000/,
 	'reset by a grantee warns');
-like($warning, qr/DETAIL:.*may be handed out again/, 'of what it risks');
+like($warning, qr/DETAIL:.*can be handed out again/, 'of what it risks');
 like(
 	slurp_file($node->logfile, $offset),
 	qr/WARNING:  mark of snowflake IDs was set from $mark to 1000/,
@@ -297,7 +297,7 @@ $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 $error = sql_error($node, "SELECT snowflake_reset($stored, '{keys, ids}')");
 like(
 	$error,
-	qr/ERROR:  55000: column id of table public\.ids has IDs at or above the new mark.*DETAIL:  The greatest is $stored\./s,
+	qr/ERROR:  55000: column id of table public\.ids has IDs at or above the new mark.*DETAIL:  The greatest ID is $stored\./s,
 	'not below an ID that is stored');
 like(
 	sql_error($node, "INSERT INTO keys VALUES ($stored + 1); SELECT snowflake_reset($stored + 1, '{keys, ids}')"),
@@ -386,19 +386,19 @@ $node->safe_psql(
 $offset = -s $node->logfile;
 set_and_restart("shared_preload_libraries = 'snowflake'");
 $node->wait_for_log(
-	qr/ERROR:  there is no free replication origin for the mark of snowflake IDs/,
+	qr/ERROR:  no replication origin is free for the mark of snowflake IDs/,
 	$offset);
 pass('the log tells at the start that there is no place for the mark');
 $error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,
-	qr/ERROR:  53400: there is no free replication origin for the mark/,
+	qr/ERROR:  53400: no replication origin is free for the mark/,
 	'without a place for the mark there is no ID');
 like(
 	$error,
-	qr/HINT:  Set "$places" to at least 2, on the physical standbys first/,
+	qr/HINT:  Increase "$places" to at least 2, on the physical standbys first/,
 	'the hint has the setting');
-like($error, qr/CONTEXT:  making the mark of snowflake IDs durable/,
+like($error, qr/CONTEXT:  while writing the mark of snowflake IDs/,
 	'and the context says what for');
 like(sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  53400/, 'nor is there a second time');

@@ -116,7 +116,7 @@ my $try = "SELECT count(*) FROM snowflake_convert('parent', dry_run => true)";
 if ($node->pg_version >= 18)
 {
 	like(sql_error($node, $try),
-		qr/DETAIL:  constraint child_id_not_null of table public\.child has the name parent_id_not_null in table public\.parent/,
+		qr/DETAIL:  constraint child_id_not_null of table public\.child is named parent_id_not_null in table public\.parent/,
 		'a not-null constraint with another name than in the parent');
 	$node->safe_psql('postgres', 'ALTER TABLE child NO INHERIT parent;
 		ALTER TABLE child RENAME CONSTRAINT child_id_not_null TO parent_id_not_null;
@@ -145,7 +145,7 @@ is( $node->safe_psql('system', "SELECT * FROM snowflake_convert('t')"),
 	'the extension in pg_catalog');
 like(
 	sql_error($node, "SELECT snowflake_convert('t')", dbname => 'system'),
-	qr/converted already/,
+	qr/already converted/,
 	'which is known the second time');
 
 $node->safe_psql('postgres', 'CREATE DATABASE apart');
@@ -162,7 +162,7 @@ like(
 	'an owner who cannot use the schema of the extension');
 $node->safe_psql('apart', 'GRANT USAGE ON SCHEMA "Its Own" TO bob');
 is($node->safe_psql('apart', $convert), '3', 'and one who can');
-like(sql_error($node, q{SELECT "Its Own".snowflake_convert('t')}, dbname => 'apart'), qr/converted already/, 'only once');
+like(sql_error($node, q{SELECT "Its Own".snowflake_convert('t')}, dbname => 'apart'), qr/already converted/, 'only once');
 
 # A function that could be meant by the call in the view: refused, not called
 $node->safe_psql('postgres', 'CREATE DATABASE taken');

@@ -19,9 +19,9 @@ $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nlog_min_messages = debug1");
 
 my $made = qr/LOG:  snowflake IDs are made with scheme/;
-my $not_set = qr/LOG:  snowflake\.worker_id is not set/;
+my $not_set = qr/LOG:  "snowflake\.worker_id" is not set/;
 my $subscriptions =
-  qr/WARNING:  server has subscriptions, but snowflake\.worker_id is not set/;
+  qr/WARNING:  server has subscriptions, but "snowflake\.worker_id" is not set/;
 my $done = qr/background worker "snowflake startup" \(PID \d+\) exited with exit code (\d+)/;
 
 # What the log has from the worker, after something that makes it run.
@@ -57,7 +57,7 @@ like(
 	qr/$made "epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12", worker ID 0$/m,
 	'the start logs scheme and worker ID');
 like($log, $not_set, 'and that the worker ID was never set');
-like($log, qr/HINT:  .* give each server its own snowflake\.worker_id/,
+like($log, qr/HINT:  .* set a different "snowflake\.worker_id" on each server/,
 	'with a hint');
 unlike($log, $subscriptions, 'without subscriptions there is no warning');
 like($log, $done, 'the background worker ends');
@@ -76,9 +76,9 @@ $node->safe_psql('other',
 $log = log_of($node, sub { $node->restart });
 like($log, $not_set, 'with a subscription the log says it');
 like($log, $subscriptions, 'and there is a warning');
-like($log, qr/DETAIL:  .*A duplicate key stops the replication/,
+like($log, qr/DETAIL:  .*A duplicate key stops replication/,
 	'with what may happen');
-like($log, qr/HINT:  Set snowflake\.worker_id/, 'and what to do');
+like($log, qr/HINT:  Set "snowflake\.worker_id"/, 'and what to do');
 
 # A chosen 0 is none that was forgotten.
 $node->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 0');
@@ -189,9 +189,9 @@ sub refused
 my $too_wide = qr/5000 is outside the valid range for parameter "snowflake\.worker_id" \(0 \.\. 1023\)/;
 my $error = refused('ALTER SYSTEM SET snowflake.worker_id = 5000',
 	$too_wide, 'a worker ID that is too wide cannot be set');
-like($error, qr/DETAIL:  The worker field of snowflake\.scheme has 10 bits\./,
+like($error, qr/DETAIL:  The worker field of "snowflake\.scheme" has 10 bits\./,
 	'the detail has the width');
-like($error, qr/HINT:  To change the scheme as well, set snowflake\.scheme first/,
+like($error, qr/HINT:  To change the scheme as well, set "snowflake\.scheme" first/,
 	'the hint says how it can be');
 refused('ALTER SYSTEM SET snowflake.worker_id = -2',
 	'-2 is outside the valid range', 'nor can one below -1');

@@ -244,7 +244,7 @@ start_with_clock($node);
 set_clock($node, 8000 * 366 * $day);
 like(
 	sql_error($node, "SELECT daily_nextval('order_numbers')"),
-	qr/22008: current date is out of range for numbers of a day/,
+	qr/22008: current date is out of range for daily numbers/,
 	'after the year 9999');
 $node->stop('immediate');
 

@@ -66,7 +66,7 @@ cmp_ok($next, '>', $id, 'and rise');
 $node->wait_for_log($warning, $offset);
 like(
 	slurp_file($node->logfile, $offset),
-	qr/DETAIL:  The last ID's timestamp is \d{4}-.* and the clock reads \d{4}-.*\n.*HINT:  IDs go on at the pace of a clock/,
+	qr/DETAIL:  The timestamp of the last ID is \d{4}-.*, and the clock reads \d{4}-.*\n.*HINT:  IDs continue at the pace of real time/,
 	'a warning has both times, and what happens');
 my $lead = lead();
 cmp_ok($lead, '>', 3590, "they are ahead by that hour ($lead s)");

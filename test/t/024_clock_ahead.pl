@@ -54,16 +54,16 @@ my $next = next_id();
 cmp_ok($next, '>', $id, 'a clock that is decades ahead: IDs go on');
 cmp_ok(abs(days_ahead($next)), '<', 0.01, 'with the time that it should be');
 $node->wait_for_log(
-	qr/WARNING:  clock leapt ahead by 170[12]\d{9} ms, which snowflake IDs do not follow/,
+	qr/WARNING:  clock jumped ahead by 170[12]\d{9} ms, but snowflake IDs do not follow it/,
 	$offset);
 my $log = slurp_file($node->logfile, $offset);
 like($log,
-	qr/DETAIL:  The clock reads 20(79|80)-.*, and would read 20\d\d-.*snowflake.max_clock_forward is 31536000 s/,
+	qr/DETAIL:  The clock reads 20(79|80)-.*, but .* indicate 20\d\d-.*"snowflake.max_clock_forward" is 31536000 s/,
 	'a warning has both times');
-like($log, qr/HINT:  Set the server's clock right.*snowflake_accept_clock\(\)/,
+like($log, qr/HINT:  Correct the server's clock.*snowflake_accept_clock\(\)/,
 	'and both ways out');
 next_id() foreach 1 .. 5;
-my @warnings = slurp_file($node->logfile, $offset) =~ /which snowflake IDs do not follow/g;
+my @warnings = slurp_file($node->logfile, $offset) =~ /but snowflake IDs do not follow it/g;
 is(scalar(@warnings), 1, 'once');
 
 # They keep the pace: neither more than the scheme has, nor stuck.
@@ -84,9 +84,9 @@ my $error = sql_error($node, 'SELECT snowflake_nextval()');
 like($error, qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs/,
 	'a start with such a clock makes no ID');
 like($error,
-	qr/DETAIL:  The mark is \d+, by this scheme 20\d\d-.*, and the clock reads 20(79|80)-.*; snowflake.max_clock_forward is 31536000 s/,
+	qr/DETAIL:  The mark is \d+ \(20\d\d-.* in this scheme\), and the clock reads 20(79|80)-.*\. "snowflake.max_clock_forward" is 31536000 s/,
 	'the detail has both times');
-like($error, qr/HINT:  Set the server's clock right. If it is right, .* call snowflake_accept_clock\(\)/,
+like($error, qr/HINT:  Correct the server's clock. If it is correct .* call snowflake_accept_clock\(\)/,
 	'the hint what to do');
 # A checkpoint of that time makes it no better.
 $node->safe_psql('postgres', 'CHECKPOINT');
@@ -103,7 +103,7 @@ $offset = -s $node->logfile;
 set_clock($node, 200 * $day);
 $id = next_id();
 cmp_ok(abs(days_ahead($id) - 200), '<', 0.01, '200 days are followed');
-$node->wait_for_log(qr/WARNING:  clock leapt ahead by 172[78]\d{7} ms$/m, $offset);
+$node->wait_for_log(qr/WARNING:  clock jumped ahead by 172[78]\d{7} ms$/m, $offset);
 set_clock($node, 0);
 $next = next_id();
 cmp_ok($next, '>', $id, 'and taking them back stops nothing');
@@ -134,7 +134,7 @@ start_with_clock($node);
 cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 0.01, 'durably');
 set_clock($node, 70 * 365 * $day);
 like(sql_error($node, 'SELECT snowflake_accept_clock()'),
-	qr/ERROR:  22008: clock is out of range for snowflake.scheme/,
+	qr/ERROR:  22008: clock is out of range for the snowflake scheme/,
 	'a clock past the end of the field cannot');
 $node->stop;
 
@@ -157,7 +157,7 @@ SKIP:
 		my $from = -s $node->logfile;
 		set_clock($node, $days * $day);
 		restart();
-		$node->wait_for_log(qr/snowflake IDs go on above the mark/, $from);
+		$node->wait_for_log(qr/snowflake IDs continue above the mark/, $from);
 	}
 	cmp_ok(abs(days_ahead(next_id()) - 600), '<', 0.01,
 		'starts without an ID are remembered');

@@ -169,7 +169,7 @@ is( $node->safe_psql(
 set_clock($node, $end + 1);
 like(
 	sql_error($node, 'SELECT uuid_v7()'),
-	qr/ERROR:  22008: time is out of range for UUIDs of version 7\nDETAIL:  Their timestamp ends in the year 10889\./,
+	qr/ERROR:  22008: time is out of range for version 7 UUIDs\nDETAIL:  The timestamp of such a UUID ends in the year 10889\./,
 	'no UUID after its end');
 set_clock($node, $clock);
 
@@ -185,7 +185,7 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 like(
 	sql_error($node, 'SELECT uuid_v7()'),
-	qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries/,
+	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"/,
 	'none without preloading');
 is( $node->safe_psql(
 		'postgres', q{

@@ -191,21 +191,21 @@ is($node->safe_psql('postgres', 'SELECT example_version(1)'),
 	'1', 'the version');
 like(
 	sql_error($node, 'SELECT example_version(2)'),
-	qr/ERROR:  0A000: the loaded version of snowflake is too old\nDETAIL:  Its C interface has version 1, and version 2 is needed\.\nHINT:  Upgrade the extension snowflake, and restart the server\./,
+	qr/ERROR:  0A000: the loaded version of snowflake is too old\nDETAIL:  Its C interface has version 1, but version 2 is required\.\nHINT:  Upgrade the extension snowflake and restart the server\./,
 	'a version that there is not');
 
 # Without preloading
 preload('snowflake_example');
 like(
 	sql_error($node, 'SELECT example_id()'),
-	qr/ERROR:  55000: snowflake is not loaded\nHINT:  Install the extension snowflake, append it to shared_preload_libraries in postgresql\.conf, and restart the server\./,
+	qr/ERROR:  55000: snowflake is not loaded\nHINT:  Install the extension snowflake, append snowflake to "shared_preload_libraries" in postgresql\.conf, and restart the server\./,
 	'snowflake is not loaded');
 foreach my $call ('example_id()', 'example_block(1)', 'example_parts(1)',
 	'example_scheme()')
 {
 	like(
 		sql_error($node, "LOAD 'snowflake'; SELECT $call"),
-		qr/ERROR:  55000: snowflake must be loaded via shared_preload_libraries\nHINT:  Set this in postgresql\.conf and restart the server: shared_preload_libraries = 'snowflake_example, snowflake'/,
+		qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"\nHINT:  Set this in postgresql\.conf and restart the server: shared_preload_libraries = 'snowflake_example, snowflake'/,
 		"$call: snowflake is loaded by the session only");
 }
 my $version;

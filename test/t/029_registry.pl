@@ -327,7 +327,7 @@ ok(!defined $worker_id && $error eq '',
 ($worker_id, $error) = get_grant($fifth, $refused);
 like(
 	$error,
-	qr/ERROR:  53400: no worker ID is free\nDETAIL:  Grants may have been lost, .* makes none until /,
+	qr/ERROR:  53400: no worker ID is free\nDETAIL:  Grants might have been lost, .* makes none until /,
 	'more failovers than were planned for: none is granted');
 my ($detail) = $error =~ /makes none until (.*)\.$/m;
 cmp_ok(
@@ -440,7 +440,7 @@ $error = (get_grant($first, (new_servers('late', 1))[0]))[1];
 like($error, qr/ERROR:  55000: snowflake IDs of the server are too far ahead of the registry's clock$/m,
 	'a clock that is further behind than "reach" makes none');
 my ($next, $clock) = $error =~
-  /next ID is of (.*), the registry's clock is at (.*), and grants reach/;
+  /next ID is (.*), the registry's clock reads (.*), and grants reach/;
 cmp_ok(
 	abs($first->safe_psql('postgres', "SELECT extract(epoch FROM '$next'::timestamptz - '$clock')") - 7200),
 	'<', 100,

@@ -83,9 +83,9 @@ is( $a->safe_psql(
 	'snowflake_stat has the grant');
 like(
 	slurp_file($a->logfile),
-	qr/LOG:  snowflake IDs are made with worker ID $worker{a}\n.*DETAIL:  The registry has granted it until /,
+	qr/LOG:  snowflake IDs are made with worker ID $worker{a}\n.*DETAIL:  The registry granted it until /,
 	'so has the log');
-unlike(slurp_file($a->logfile), qr/snowflake.worker_id is not set/,
+unlike(slurp_file($a->logfile), qr/"snowflake.worker_id" is not set/,
 	'nobody is told to set a worker ID');
 
 # What is monitored is there.
@@ -164,9 +164,9 @@ like($waiter->{err}, qr/canceling statement due to user request/,
 my $error = sql_error($a, 'SELECT snowflake_nextval()');
 like(
 	$error,
-	qr/ERROR:  55000: the grant of worker ID $worker{a} ended at .*\n.*DETAIL:  The registry cannot be used since .*: .*connection to server .* failed/,
+	qr/ERROR:  55000: the grant of worker ID $worker{a} ended at .*\n.*DETAIL:  Calls to the registry have failed since .*: .*connection to server .* failed/,
 	'and fails after snowflake.grant_timeout with what is wrong');
-like($error, qr/HINT:  Check snowflake\.registry, the registry, and the server's log/,
+like($error, qr/HINT:  Check "snowflake\.registry", the registry, and the server log/,
 	'and where to look');
 is( $a->safe_psql(
 		'postgres', q{
@@ -182,7 +182,7 @@ like(
 $registry->start;
 is(finish_queries($waiter), 1, 'a call that waits succeeds when it is back');
 ok(take_ids($_, 1000), "IDs of $_ go on") foreach 'a', 'b';
-ok(wait_for_log($a, qr/LOG:  the registry of snowflake worker IDs answers again/, 0),
+ok(wait_for_log($a, qr/LOG:  the registry of snowflake worker IDs is available again/, 0),
 	'the log says that it is back');
 
 # A worker ID is taken from a server that runs; its IDs go on rising.
@@ -236,7 +236,7 @@ sub call_error
 	$c->stop;
 	$c->start;
 	my $text = sql_error($c, 'SELECT snowflake_nextval()');
-	my ($detail) = $text =~ /DETAIL:  The registry cannot be used since .*?: (.*)/;
+	my ($detail) = $text =~ /DETAIL:  Calls to the registry have failed since .*?: (.*)/;
 	like($text, qr/ERROR:  55000: no worker ID is granted to this server/, 'no ID without a grant');
 	my ($logged) = slurp_file($c->logfile, $offset) =~
 	  /WARNING:  could not get a snowflake worker ID from the registry\n.*DETAIL:  (.*)/;
@@ -253,7 +253,7 @@ like(call_error("snowflake.registry = 'host=$host port=1 dbname=postgres'"),
 like(call_error("snowflake.registry = 'host=$host port=$port dbname=nowhere'"),
 	qr/database "nowhere" does not exist/, 'no such database');
 like(call_error("snowflake.registry = 'host=$host port=$port dbname=empty'"),
-	qr/database "empty" has no extension snowflake that grants worker IDs/,
+	qr/the extension snowflake is not installed in database "empty"/,
 	'no extension there');
 like(call_error("snowflake.registry = 'host=$host port=$port dbname=postgres user=stranger'"),
 	qr/permission denied for function snowflake_get_grant/,
@@ -264,7 +264,7 @@ like(
 	'another scheme');
 like(
 	call_error("snowflake.scheme = 'epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12'\nsnowflake.reserve_time = '10 s'"),
-	qr/grant_time of the registry, 4000 ms, is below snowflake\.reserve_time, 10000 ms/,
+	qr/grant_time of the registry \(4000 ms\) is less than "snowflake\.reserve_time" \(10000 ms\)/,
 	'a grant that is shorter than what is reserved');
 $c->append_conf('postgresql.conf', 'snowflake.reserve_time = 1s');
 $c->reload;

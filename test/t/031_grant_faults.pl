@@ -135,7 +135,7 @@ $clocks->safe_psql('postgres',
 $clocks->wait_for_log(qr/too far ahead of the registry's clock/);
 like(
 	sql_error($clocks, 'SELECT snowflake_nextval()'),
-	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The server's next ID is of (\S+) .*, the registry's clock is at (\S+) /,
+	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The time of the server's next ID is (\S+) .*, the registry's clock reads (\S+) /,
 	'a clock 200 days ahead is refused, with both times');
 set_clock($clocks, 0);
 ok( $clocks->poll_query_until(
@@ -159,7 +159,7 @@ is( $registry->safe_psql('postgres',
 is(scalar(client_errors(@clients)), 0, 'and no error');
 like(
 	slurp_file($clocks->logfile, $offset),
-	qr/WARNING:  clock leapt ahead by \d+ ms, which snowflake IDs do not follow\n.*DETAIL:  .*; the registry has granted IDs up to /,
+	qr/WARNING:  clock jumped ahead by \d+ ms, but snowflake IDs do not follow it\n.*DETAIL:  .*\. The registry has granted IDs up to /,
 	'the log says so');
 set_clock($clocks, 0);
 
@@ -186,7 +186,7 @@ start_with_clock($registry);
 $primary->start;
 like(
 	sql_error($primary, "SET statement_timeout = 0; SELECT snowflake_nextval()"),
-	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The server's next ID is of /,
+	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The time of the server's next ID is /,
 	'a registry whose clock is an hour behind grants nothing');
 set_clock($registry, 0);
 ok( $primary->poll_query_until('postgres',
