@@ -3,8 +3,11 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION snowflake" to load this file. \quit
 
--- The name of the schema is put into the bodies of functions.  PostgreSQL 15.0 to
--- 15.3 let it have quotes there (CVE-2023-39417).
+-- name of the schema
+--
+-- It is substituted into function bodies.  PostgreSQL 15.0 to 15.3 allow quotes
+-- in it (CVE-2023-39417).
+
 DO $$
 BEGIN
     IF pg_catalog.current_schema()::pg_catalog.text OPERATOR(pg_catalog.~) E'["$''\\\\]' THEN
@@ -14,14 +17,18 @@ BEGIN
 END
 $$;
 
+-- snowflake IDs
+
 CREATE FUNCTION snowflake_nextval()
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_nextval'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_nextval() IS
-'new snowflake ID by the server''s scheme (snowflake.scheme), greater than all this server made before; '
-'55000 if no ID can be made by the clock, 25006 on a standby, 2200H if the timestamp field is used up, 53400 without a place for the mark';
+'next snowflake ID of this server, greater than all IDs that it made before;
+errors: 55000 if no ID can be made, for example because of the clock, 25006 on a
+standby, 2200H if the timestamp field is exhausted, 53400 if no replication
+origin is free for the mark';
 
 CREATE FUNCTION snowflake_id()
 RETURNS bigint
@@ -29,7 +36,8 @@ AS 'MODULE_PATHNAME', 'snowflake_nextval'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_id() IS
-'snowflake_nextval() under another name, as the default of a column, for clients that look for the sequence of a default with nextval in it (Rails)';
+'same as snowflake_nextval(), as a column default for clients that take a default
+containing nextval for that of a sequence (Rails)';
 
 CREATE FUNCTION snowflake_nextval(count integer)
 RETURNS SETOF bigint
@@ -37,8 +45,8 @@ AS 'MODULE_PATHNAME', 'snowflake_nextval_block'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 1000;
 
 COMMENT ON FUNCTION snowflake_nextval(integer) IS
-'as many new snowflake IDs, rising, taken from the generator a tick at a time; '
-'22023 if count is below 1, else the errors of snowflake_nextval()';
+'count new snowflake IDs, in ascending order;
+errors: 22023 if count is less than 1, and those of snowflake_nextval()';
 
 CREATE FUNCTION snowflake_currval()
 RETURNS bigint
@@ -46,8 +54,10 @@ AS 'MODULE_PATHNAME', 'snowflake_currval'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION snowflake_currval() IS
-'the snowflake ID that this session made last (not its parallel workers); '
-'55000 before the first, and after DISCARD ALL or DISCARD SEQUENCES';
+'last snowflake ID made by this session, not counting its parallel workers;
+error: 55000 before the first ID, and after DISCARD ALL or DISCARD SEQUENCES';
+
+-- parts of snowflake IDs
 
 CREATE FUNCTION snowflake_parse(
     id bigint,
@@ -59,8 +69,9 @@ AS 'MODULE_PATHNAME', 'snowflake_parse'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_parse(bigint) IS
-'parts of a snowflake ID by the server''s scheme (snowflake.scheme): start of its tick, and its fields, NULL where the scheme has none; '
-'22003 if the ID is negative or wider than the scheme';
+'parts of a snowflake ID in the scheme of this server (snowflake.scheme): start
+of its tick, and its fields, NULL for fields that the scheme does not have;
+error: 22003 if the ID does not fit the scheme';
 
 CREATE FUNCTION snowflake_parse(
     id bigint,
@@ -73,8 +84,10 @@ AS 'MODULE_PATHNAME', 'snowflake_parse_scheme'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_parse(bigint, text) IS
-'parts of a snowflake ID by a scheme given as text: a name or key=value items like those of snowflake.scheme; '
-'22023 if the text is no scheme, 22003 if the ID is negative or wider than the scheme';
+'parts of a snowflake ID in a scheme given as text, a name or key=value items as
+in snowflake.scheme;
+errors: 22023 if the text is not a valid scheme, 22003 if the ID does not fit
+the scheme, 22008 if its timestamp is out of range';
 
 CREATE FUNCTION snowflake_timestamp(id bigint)
 RETURNS timestamptz
@@ -82,8 +95,9 @@ AS 'MODULE_PATHNAME', 'snowflake_timestamp'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_timestamp(bigint) IS
-'time of a snowflake ID by the server''s scheme (snowflake.scheme): the start of its tick; '
-'22003 if the ID is negative or wider than the scheme';
+'time of a snowflake ID in the scheme of this server (snowflake.scheme): start of
+its tick;
+error: 22003 if the ID does not fit the scheme';
 
 CREATE FUNCTION snowflake_timestamp(id bigint, scheme text)
 RETURNS timestamptz
@@ -91,8 +105,9 @@ AS 'MODULE_PATHNAME', 'snowflake_timestamp_scheme'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_timestamp(bigint, text) IS
-'time of a snowflake ID by a scheme given as text: the start of its tick; '
-'22023 if the text is no scheme, 22003 if the ID is negative or wider than the scheme';
+'time of a snowflake ID in a scheme given as text: start of its tick;
+errors: 22023 if the text is not a valid scheme, 22003 if the ID does not fit
+the scheme, 22008 if its timestamp is out of range';
 
 CREATE FUNCTION snowflake_lower_bound(ts timestamptz)
 RETURNS bigint
@@ -100,9 +115,10 @@ AS 'MODULE_PATHNAME', 'snowflake_lower_bound'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_lower_bound(timestamptz) IS
-'smallest snowflake ID that can carry a time, by the server''s scheme (snowflake.scheme): '
-'id >= snowflake_lower_bound(a) AND id < snowflake_lower_bound(b) are those made in [a, b); '
-'22008 if the time is out of the scheme''s range';
+'smallest snowflake ID at or after a time, in the scheme of this server
+(snowflake.scheme): id >= snowflake_lower_bound(a) AND id <
+snowflake_lower_bound(b) selects the IDs of times in [a, b);
+error: 22008 if the time is out of range for the scheme';
 
 CREATE FUNCTION snowflake_lower_bound(ts timestamptz, scheme text)
 RETURNS bigint
@@ -110,8 +126,9 @@ AS 'MODULE_PATHNAME', 'snowflake_lower_bound_scheme'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_lower_bound(timestamptz, text) IS
-'smallest snowflake ID that can carry a time, by a scheme given as text; '
-'22008 if the time is out of the scheme''s range, 22023 if the text is no scheme or its IDs do not sort by time';
+'smallest snowflake ID at or after a time, in a scheme given as text;
+errors: 22008 if the time is out of range for the scheme, 22023 if the text is
+not a valid scheme or its IDs do not sort by time';
 
 CREATE FUNCTION snowflake_make(
     ts timestamptz,
@@ -124,9 +141,13 @@ AS 'MODULE_PATHNAME', 'snowflake_make'
 LANGUAGE C STABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_make(timestamptz, integer, bigint, integer, text) IS
-'snowflake ID made up of given parts, the inverse of snowflake_parse(), by a scheme given as text or the server''s; '
-'the time is that of the tick which contains it; unused bits are 0; NULL for a NULL ts, or a NULL sequence if the scheme has one; '
-'22008 if the time and 22003 if another part is out of range, 22004 if one that the scheme has is NULL';
+'snowflake ID composed of its parts, the inverse of snowflake_parse(), in a
+scheme given as text (NULL: that of this server);
+the ID is of the tick that contains ts, and has 0 in unused bits; NULL if ts is
+NULL, or if sequence is NULL and the scheme has that field;
+errors: 22008 if ts and 22003 if another part is out of range, 22004 if
+worker_id or datacenter_id is NULL and the scheme has that field, 22023 if the
+text is not a valid scheme';
 
 CREATE FUNCTION snowflake_schemes(
     OUT name text,
@@ -140,8 +161,11 @@ AS 'MODULE_PATHNAME', 'snowflake_schemes'
 LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 16;
 
 COMMENT ON FUNCTION snowflake_schemes() IS
-'the schemes that have a name: their text, start of the first and last tick, IDs per second of one worker, number of workers (of all datacenters); '
-'the text of a name never changes, so indexes can be built on it';
+'named schemes: their text, start of the first and the last tick, IDs per second
+of one worker, number of workers in all datacenters;
+the text of a name never changes, so indexes can depend on it';
+
+-- snowflake IDs as text
 
 CREATE FUNCTION snowflake_encode(id bigint, format text DEFAULT 'base32')
 RETURNS text
@@ -149,9 +173,10 @@ AS 'MODULE_PATHNAME', 'snowflake_encode'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_encode(bigint, text) IS
-'snowflake ID as text of fixed length: base32 (Crockford''s, 13 characters, as TSID libraries write it), base62 (0-9A-Za-z, 11 characters) or hex (16); '
-'sorts as the ID does with COLLATE "C", a negative ID as the unsigned number of 64 bits that it stands for; '
-'22023 for another format';
+'snowflake ID as text of fixed length: base32 (Crockford''s, 13 characters, as in
+TSID libraries), base62 (0-9A-Za-z, 11 characters), or hex (16 characters);
+with COLLATE "C", texts sort like the IDs as unsigned numbers;
+error: 22023 for another format';
 
 CREATE FUNCTION snowflake_decode(encoded text, format text DEFAULT 'base32')
 RETURNS bigint
@@ -159,8 +184,12 @@ AS 'MODULE_PATHNAME', 'snowflake_decode'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_decode(text, text) IS
-'snowflake ID that snowflake_encode() wrote; base32 and hex in any case, base32 with I and L for 1 and O for 0; '
-'22P02 for a wrong character or length, 22003 above 64 bits, 22023 for another format';
+'snowflake ID that snowflake_encode() wrote; base32 and hex are read in any case,
+and base32 with I and L for 1 and O for 0;
+errors: 22P02 for a wrong character or length, 22003 above 64 bits, 22023 for
+another format';
+
+-- conversion of tables
 
 CREATE FUNCTION snowflake_convert(
     relation regclass,
@@ -172,11 +201,18 @@ AS 'MODULE_PATHNAME', 'snowflake_convert'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure) IS
-'turn a serial, identity or plain integer column (by default the primary key''s) into bigint DEFAULT snowflake_nextval() or another generator, with all columns that reference it; '
-'returns the statements, which dry_run does not execute; runs as the owner of the table, in a security-restricted operation; '
-'55000 with a list of obstacles if something depends on the type or a row is above the IDs to come, 42501 if the table is another''s, '
-'42P01, 42703 and 42804 if there is no such table or column or it is no integer, 22023 if the key has several columns or the generator is none, '
-'0A000 in a transaction above READ COMMITTED';
+'change a serial, identity, or plain integer column (NULL: the primary key) to
+bigint with the default snowflake_nextval() or another generator, and all
+columns that reference it to bigint;
+returns the statements, which dry_run does not execute; runs as the owner of the
+table, in a security-restricted operation;
+errors: 55000 with a list of obstacles, 42501 if the caller does not own the
+table, 42P01, 42809, 42703, or 42804 if the table or column does not exist or is
+of another kind, 22023 if the primary key has several columns or the generator
+is not suitable, 55006 if the table was changed during the conversion, 0A000
+above READ COMMITTED';
+
+-- administration
 
 CREATE FUNCTION snowflake_reset(
     mark bigint,
@@ -187,10 +223,14 @@ AS 'MODULE_PATHNAME', 'snowflake_reset'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION snowflake_reset(bigint, regclass[], boolean) IS
-'set the mark, below which are all snowflake IDs made so far; superusers, and roles granted EXECUTE; '
-'lowering it needs the tables that have such IDs, which are locked against changes until the transaction ends, or force; '
-'55000 if a table has an ID at or above the new mark, or neither is given, 22023 if a table has no column of IDs, 42501 if a table is not owned by the caller, '
-'22003 if the mark is negative or wider than the scheme, 25006 on a standby';
+'set the mark, below which are all snowflake IDs made so far; for superusers, and
+roles granted EXECUTE;
+to lower it, specify all tables that have such IDs, which are locked against
+changes until the transaction ends, or force;
+errors: 55000 if a table has an ID at or above the new mark, or neither tables
+nor force are specified, 22023 if a table has no column of snowflake IDs, 42501
+if the caller does not own a table, 22003 if the mark does not fit the scheme,
+25006 on a standby';
 
 REVOKE ALL ON FUNCTION snowflake_reset(bigint, regclass[], boolean) FROM PUBLIC;
 
@@ -200,10 +240,14 @@ AS 'MODULE_PATHNAME', 'snowflake_accept_clock'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION snowflake_accept_clock() IS
-'take the server''s clock for right where it is further ahead than snowflake.max_clock_forward, and make snowflake IDs by it; '
-'returns what it reads; superusers, and roles granted EXECUTE; 25006 on a standby, 22008 if the scheme has no tick for the time';
+'make snowflake IDs by the clock although it is further ahead than
+snowflake.max_clock_forward, and return its time; for superusers, and roles
+granted EXECUTE;
+errors: 25006 on a standby, 22008 if the time is out of range for the scheme';
 
 REVOKE ALL ON FUNCTION snowflake_accept_clock() FROM PUBLIC;
+
+-- statistics
 
 CREATE FUNCTION snowflake_stat(
     OUT scheme text,
@@ -237,7 +281,7 @@ AS 'MODULE_PATHNAME', 'snowflake_stat_1_0'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_stat() IS
-'state and counters of the generator of this server; see the view snowflake_stat';
+'state and counters of the snowflake ID generator; see the view snowflake_stat';
 
 CREATE VIEW snowflake_stat AS
     SELECT * FROM snowflake_stat();
@@ -245,12 +289,64 @@ CREATE VIEW snowflake_stat AS
 GRANT SELECT ON snowflake_stat TO PUBLIC;
 
 COMMENT ON VIEW snowflake_stat IS
-'the generator of this server, one row: scheme and IDs, whether the worker ID was set, time of the last ID, the mark, end of the timestamp field, '
-'how many ms the last ID (before the first one, and on a standby, the mark) is ahead of the clock, '
-'and counted since stats_reset: IDs made, calls that waited for the next tick, for the clock, or for synchronous standbys, and for how many ms, '
-'calls refused as the clock was wrong, steps of the clock, the farthest that the clock was behind, writes of the mark; '
-'with a registry, calls that waited for a grant and for how many ms, the end of the grant, when the registry answered last, '
-'and what was wrong since then';
+'state of the snowflake ID generator of this server, and its counters since
+stats_reset; one row';
+COMMENT ON COLUMN snowflake_stat.scheme IS
+'snowflake.scheme';
+COMMENT ON COLUMN snowflake_stat.datacenter_id IS
+'datacenter ID; NULL if the scheme does not have the field';
+COMMENT ON COLUMN snowflake_stat.worker_id IS
+'worker ID; NULL if the scheme does not have the field, or none is granted';
+COMMENT ON COLUMN snowflake_stat.worker_id_set IS
+'whether the worker ID was set or comes from a registry; NULL if the scheme does
+not have the field';
+COMMENT ON COLUMN snowflake_stat.last_timestamp IS
+'time of the last ID; NULL before the first ID since server start';
+COMMENT ON COLUMN snowflake_stat.mark IS
+'mark, below which are all IDs made so far; NULL if no ID was ever made';
+COMMENT ON COLUMN snowflake_stat.mark_timestamp IS
+'time of the mark; NULL if the scheme has none for it';
+COMMENT ON COLUMN snowflake_stat.expires_at IS
+'end of the timestamp field';
+COMMENT ON COLUMN snowflake_stat.lead_ms IS
+'how far the last ID (before the first one, and on a standby, the mark) is ahead
+of the clock, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.ids IS
+'IDs made';
+COMMENT ON COLUMN snowflake_stat.sequence_waits IS
+'calls that waited for the next tick because the sequence was exhausted';
+COMMENT ON COLUMN snowflake_stat.sequence_wait_ms IS
+'time that calls waited for the next tick, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.clock_waits IS
+'calls that waited for a clock that was behind';
+COMMENT ON COLUMN snowflake_stat.clock_wait_ms IS
+'time that calls waited for the clock, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.reserve_waits IS
+'calls that waited for synchronous standbys to flush the mark';
+COMMENT ON COLUMN snowflake_stat.reserve_wait_ms IS
+'time that calls waited for synchronous standbys, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.clock_errors IS
+'calls that failed because the clock was wrong';
+COMMENT ON COLUMN snowflake_stat.clock_steps IS
+'times that the clock was found ahead or behind by a second or more';
+COMMENT ON COLUMN snowflake_stat.max_clock_backward_ms IS
+'farthest that the clock was behind the last ID, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.reserves IS
+'writes of the mark';
+COMMENT ON COLUMN snowflake_stat.stats_reset IS
+'time since which the counters count';
+COMMENT ON COLUMN snowflake_stat.grant_waits IS
+'calls that waited for a grant from the registry';
+COMMENT ON COLUMN snowflake_stat.grant_wait_ms IS
+'time that calls waited for a grant, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.granted_until IS
+'end of the grant, as the time of IDs; NULL without a grant';
+COMMENT ON COLUMN snowflake_stat.registry_contact IS
+'time of the last successful call of the registry; NULL if there was none';
+COMMENT ON COLUMN snowflake_stat.registry_error IS
+'error of the last call of the registry; NULL if it succeeded';
+COMMENT ON COLUMN snowflake_stat.registry_error_since IS
+'time since which calls of the registry have failed; NULL if the last one succeeded';
 
 CREATE FUNCTION snowflake_stat_reset()
 RETURNS void
@@ -258,9 +354,12 @@ AS 'MODULE_PATHNAME', 'snowflake_stat_reset'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION snowflake_stat_reset() IS
-'count in snowflake_stat from 0 again';
+'reset the counters of the view snowflake_stat to 0; for superusers, and roles
+granted EXECUTE';
 
 REVOKE ALL ON FUNCTION snowflake_stat_reset() FROM PUBLIC;
+
+-- UUIDs
 
 CREATE FUNCTION uuid_v4()
 RETURNS uuid
@@ -268,7 +367,8 @@ AS 'MODULE_PATHNAME', 'uuid_v4'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v4() IS
-'random UUID, version 4 of RFC 9562: 122 bits of the server''s strong random source';
+'random UUID (version 4 of RFC 9562), with 122 bits from the server''s strong
+random number generator';
 
 CREATE FUNCTION uuid_v7()
 RETURNS uuid
@@ -276,9 +376,9 @@ AS 'MODULE_PATHNAME', 'uuid_v7'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v7() IS
-'UUID that sorts by time, version 7 of RFC 9562, greater than all that this server made before: '
-'milliseconds and sequence of a new snowflake ID, then 74 less the bits of the sequence random; '
-'the errors of snowflake_nextval(), and 22008 from the year 10889 on';
+'time-ordered UUID (version 7 of RFC 9562), greater than all that this server
+made before: milliseconds and sequence of a new snowflake ID, and random bits;
+errors: those of snowflake_nextval(), and 22008 from the year 10889 on';
 
 CREATE FUNCTION uuid_timestamp(id uuid)
 RETURNS timestamptz
@@ -286,19 +386,20 @@ AS 'MODULE_PATHNAME', 'uuid_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_timestamp(uuid) IS
-'time of a UUID of version 1, 6 (to the microsecond) or 7 (to the millisecond); NULL for other versions and variants';
+'time of a UUID of version 1 or 6 (to the microsecond) or 7 (to the millisecond);
+NULL for other versions and variants';
 
---
 -- ObjectIds
---
+
 CREATE FUNCTION objectid()
 RETURNS bytea
 AS 'MODULE_PATHNAME', 'objectid'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION objectid() IS
-'new ObjectId as MongoDB has them, 12 bytes: Unix seconds, 5 random bytes of the process, a counter that begins at random; '
-'22008 if the clock is not between 1970 and 2106';
+'new ObjectId as in MongoDB, 12 bytes: Unix time in seconds, 5 random bytes of
+the process, counter that starts at random;
+error: 22008 if the clock is not between 1970 and 2106';
 
 CREATE FUNCTION objectid_timestamp(id bytea)
 RETURNS timestamptz
@@ -306,7 +407,7 @@ AS 'MODULE_PATHNAME', 'objectid_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION objectid_timestamp(bytea) IS
-'time of an ObjectId, to the second; 22P03 if it does not have 12 bytes';
+'time of an ObjectId, to the second; error: 22P03 if it does not have 12 bytes';
 
 CREATE FUNCTION objectid_to_text(id bytea)
 RETURNS text
@@ -314,7 +415,7 @@ AS 'MODULE_PATHNAME', 'objectid_to_text'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION objectid_to_text(bytea) IS
-'ObjectId as 24 hexadecimal digits; 22P03 if it does not have 12 bytes';
+'ObjectId as 24 hexadecimal digits; error: 22P03 if it does not have 12 bytes';
 
 CREATE FUNCTION objectid_from_text(digits text)
 RETURNS bytea
@@ -322,11 +423,10 @@ AS 'MODULE_PATHNAME', 'objectid_from_text'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION objectid_from_text(text) IS
-'ObjectId from 24 hexadecimal digits, of either case; 22P02 if the text is anything else';
+'ObjectId from 24 hexadecimal digits in any case; error: 22P02 for any other text';
 
---
 -- Hashids
---
+
 CREATE FUNCTION hashids_encode(
     number bigint,
     salt text DEFAULT '',
@@ -337,8 +437,11 @@ AS 'MODULE_PATHNAME', 'hashids_encode'
 LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION hashids_encode(bigint, text, integer, text) IS
-'short text that stands for a number, by the algorithm of hashids.org; NULL alphabet: a-z, A-Z, 1-9, 0; not an encryption; '
-'22003 if the number is negative, 22023 if min_length is not from 0 to 1000 or the alphabet does not have 16 different printable ASCII characters';
+'Hashid of a number, by the algorithm of hashids.org; the default alphabet is
+a-z, A-Z, 1-9, 0; this is not encryption;
+errors: 22003 if the number is negative, 22023 if min_length is not between 0
+and 1000 or the alphabet does not have at least 16 different printable ASCII
+characters';
 
 CREATE FUNCTION hashids_encode(
     numbers bigint[],
@@ -350,8 +453,9 @@ AS 'MODULE_PATHNAME', 'hashids_encode_array'
 LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION hashids_encode(bigint[], text, integer, text) IS
-'short text that stands for up to 10000 numbers, by the algorithm of hashids.org; '
-'22004 if one is NULL, 2202E if the array has several dimensions, 54000 if there are more, else as with a single number';
+'Hashid of up to 10000 numbers, by the algorithm of hashids.org;
+errors: 22004 if a number is NULL, 2202E if the array has several dimensions,
+54000 if there are more numbers, and those for a single number';
 
 CREATE FUNCTION hashids_decode(
     hashid text,
@@ -363,12 +467,12 @@ AS 'MODULE_PATHNAME', 'hashids_decode'
 LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION hashids_decode(text, text, integer, text) IS
-'numbers that a text of hashids_encode() or another Hashids library stands for; '
-'22P02 if it was not made with this salt, min_length and alphabet, 22003 if a number is out of the range of bigint, 22023 as hashids_encode()';
+'numbers of a Hashid made by hashids_encode() or another Hashids library;
+errors: 22P02 if it was not made with this salt, min_length, and alphabet, 22003
+if a number is out of range for bigint, 22023 as in hashids_encode()';
 
---
--- Numbers of a day
---
+-- daily numbers
+
 CREATE FUNCTION daily_nextval(
     sequence regclass,
     digits integer DEFAULT 6,
@@ -378,29 +482,32 @@ AS 'MODULE_PATHNAME', 'daily_nextval'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION daily_nextval(regclass, integer, text) IS
-'next number of the day: the date as YYYYMMDD, then a number of that many digits (1 to 9) that starts at 1 each day, as in 20261121000001; '
-'the day is that of time_zone, or of the session; numbers never fall, even if the clock does; needs USAGE on the sequence, whose value is the date and the number in 10 digits; '
-'2200H if the day has no number left, 55000 if an option or the value of the sequence does not go with it, 22023 if digits or time_zone is wrong, 22008 outside of years 1000 to 9999, '
-'42501, 25006 on a standby and in a read-only transaction';
+'next number of the day: the date as YYYYMMDD, then a number of that many digits
+(1 to 9), which starts at 1 each day, as in 20261121000001;
+the day is that of time_zone (NULL: of the session); numbers never decrease,
+even if the clock is set back; requires USAGE on the sequence, whose values are
+the date and a number of 10 digits;
+errors: 2200H if no number is left for the day, 55000 if an option or the value
+of the sequence is not suitable, 22023 if digits or time_zone is invalid, 22008
+outside the years 1000 to 9999, 42501 without USAGE, 25006 on a standby and in a
+read-only transaction';
 
+-- registry: worker IDs for servers
 --
--- The registry: worker IDs for servers
+-- A registry is a database that servers ask for worker IDs.  It grants a server
+-- a range of IDs: those with a worker ID, from the server's next ID up to an
+-- end.  Servers make IDs only in their ranges, so no two servers make the same
+-- ID as long as ranges of the same worker ID never overlap.  The functions below
+-- ensure that.  They use clocks to decide how long a range is, and when a worker
+-- ID can go to another server; but ranges depend on a clock not to overlap only
+-- where the registry has lost grants.
 --
--- A registry is a database of which servers ask for worker IDs.  It grants a
--- server a range of IDs: those with a worker ID, from the server's next ID on,
--- up to an end.  Servers make IDs only inside of their ranges, so no two make
--- the same one if, of each worker ID, no two ranges overlap.  That is what the
--- functions below see to.  They use clocks to decide how long a range is, and
--- when to give a worker ID to another server; but that ranges do not overlap
--- depends on a clock only where the registry has lost grants.
---
--- A comment at each clause says what would happen without it: "A, B" are
+-- The comment at each clause says what would happen without it: "A" and "B" are
 -- servers, "W" is a worker ID.
 --
--- Times travel and are kept as IDs, the first one of a tick.  All functions
--- begin with snowflake_lock_registry(), and so run one after another for a
--- scheme.
---
+-- Times are passed and stored as IDs, the first ID of a tick.  All functions
+-- start with snowflake_lock_registry(), so for each scheme they run one at a time.
+
 CREATE FUNCTION snowflake_read_scheme(
     scheme text,
     OUT canonical text,
@@ -411,8 +518,12 @@ AS 'MODULE_PATHNAME', 'snowflake_read_scheme'
 LANGUAGE C STABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_read_scheme(text) IS
-'a scheme given as text, or the server''s: the text that all texts of this scheme are written as, its tick, the greatest datacenter and worker ID, 0 without such a field; '
-'22023 if the text is no scheme that IDs can be made by';
+'scheme given as text (NULL: that of this server) in its canonical form, with its
+tick, and its greatest datacenter and worker ID, 0 if it does not have the
+field;
+error: 22023 if the text is not a scheme that IDs can be made with';
+
+-- registry: tables
 
 CREATE TABLE snowflake_registry (
     scheme text PRIMARY KEY,
@@ -431,23 +542,26 @@ REVOKE ALL ON snowflake_registry FROM PUBLIC;
 COMMENT ON TABLE snowflake_registry IS
 'settings of the registry, one row for each scheme; see snowflake_create_registry()';
 COMMENT ON COLUMN snowflake_registry.scheme IS
-'the scheme, as snowflake_read_scheme() writes it';
+'scheme, in the canonical form of snowflake_read_scheme()';
 COMMENT ON COLUMN snowflake_registry.first_worker_id IS
 'first worker ID that is granted';
 COMMENT ON COLUMN snowflake_registry.last_worker_id IS
 'last worker ID that is granted';
 COMMENT ON COLUMN snowflake_registry.grant_time IS
-'how long a server can make IDs without another answer';
+'how long a server can make IDs without calling the registry again';
 COMMENT ON COLUMN snowflake_registry.reach IS
-'how far a grant may be ahead of the registry''s clock';
+'how far ahead of the registry''s clock a grant can end';
 COMMENT ON COLUMN snowflake_registry.slices IS
-'number of slices: worker ID W is in slice W % slices, and is granted while the timeline % slices is the same';
+'number of slices; worker ID W is in slice W % slices, and is granted while
+timeline % slices is the same';
 COMMENT ON COLUMN snowflake_registry.lifted IS
-'for each slice, from 0 on: grants of its worker IDs start at or above this ID, as grants below it may have been lost';
+'for each slice, starting with slice 0: ID at or above which grants start,
+because grants below it might have been lost';
 COMMENT ON COLUMN snowflake_registry.identity IS
-'system identifier, and OIDs of the database and of snowflake_grants, that the grants were made with';
+'system identifier, and OIDs of the database and of snowflake_grants, when the
+grants were made';
 COMMENT ON COLUMN snowflake_registry.timeline IS
-'timeline that the last grants were made on';
+'timeline on which the last grants were made';
 
 CREATE TABLE snowflake_grants (
     scheme text REFERENCES snowflake_registry ON DELETE CASCADE,
@@ -470,21 +584,24 @@ COMMENT ON TABLE snowflake_grants IS
 COMMENT ON COLUMN snowflake_grants.scheme IS
 'scheme of the IDs';
 COMMENT ON COLUMN snowflake_grants.datacenter_id IS
-'datacenter ID, 0 if the scheme has none';
+'datacenter ID, 0 if the scheme does not have the field';
 COMMENT ON COLUMN snowflake_grants.worker_id IS
 'worker ID';
 COMMENT ON COLUMN snowflake_grants.granted_from IS
 'first ID of the range';
 COMMENT ON COLUMN snowflake_grants.granted_until IS
-'end of the range: the first ID above it';
+'end of the range: first ID above it';
 COMMENT ON COLUMN snowflake_grants.token IS
-'secret of the server that holds the worker ID, which it drew for its last call; NULL if none does';
+'secret of the server that holds the worker ID, drawn for its last call; NULL if
+no server holds it';
 COMMENT ON COLUMN snowflake_grants.server_name IS
-'name of the server, as it told';
+'name of the server, as the server gave it';
 COMMENT ON COLUMN snowflake_grants.client_addr IS
-'address that it called from; NULL for a Unix-domain socket';
+'address that the server called from; NULL for a Unix-domain socket';
 COMMENT ON COLUMN snowflake_grants.renewed_at IS
 'time of the last change, by the registry''s clock';
+
+-- registry: functions for servers
 
 CREATE FUNCTION snowflake_lock_registry(
     INOUT scheme text,
@@ -508,16 +625,16 @@ DECLARE
     now_timeline bigint;
     lift bigint;
 BEGIN
-    -- A and B ask at once, and both find W free.  So the settings are locked
-    -- below; and with a snapshot of before B would not see what A was granted.
+    -- A and B ask at the same time, and both find W free.  So the settings are
+    -- locked below; and with an older snapshot, B would not see A's grant.
     IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
         RAISE EXCEPTION 'cannot use the registry in a transaction with isolation level %',
             upper(current_setting('transaction_isolation'))
             USING ERRCODE = 'feature_not_supported';
     END IF;
 
-    -- The server is told W, the registry crashes before the commit is durable,
-    -- or a synchronous standby without it is promoted, and W is free again.
+    -- A is given W, the registry crashes before the commit is durable, or a
+    -- synchronous standby without it is promoted, and W is free again.
     IF current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
@@ -535,8 +652,8 @@ BEGIN
     END IF;
     clock := clock_timestamp();
 
-    -- Is this still the place where the grants were made?  If not, grants may
-    -- be missing.
+    -- Are the identity and timeline still those that the grants were made with?
+    -- If not, grants might be missing.
     SELECT format('%s/%s/%s', c.system_identifier, d.oid, '@extschema@.snowflake_grants'::regclass::oid),
            ('x' || lpad(left(pg_walfile_name(pg_current_wal_insert_lsn()), 8), 16, '0'))::bit(64)::bigint
     INTO now_identity, now_timeline
@@ -544,16 +661,17 @@ BEGIN
     adopted := r.identity <> now_identity OR r.timeline <> now_timeline;
     IF adopted THEN
         -- W was granted to A, an asynchronous standby without that commit is
-        -- promoted, and W is granted to B.  So no W that may have been granted
-        -- since the last commit that is here is granted before the ranges that
-        -- were lost have passed.  They end at most "reach" after the clock of
-        -- then, which may have been ahead of this one by as much again.
+        -- promoted, and W is granted to B.  So no W that might have been granted
+        -- after the last commit that is here is granted until the lost ranges
+        -- have passed.  They end at most "reach" after the clock of that time,
+        -- which might have been ahead of this one by as much again.
         --
-        -- After a failover these are the W's of the slices of all timelines
-        -- from the last one known to the one before this one.  The slice of this
-        -- one is granted at once: else all servers would stop with each failover.
-        -- An old primary that lives on grants W's of its own slice only.  In a
-        -- dump that was restored, or a copy of the database, it may be any W.
+        -- After a failover, these are the W's in the slices of all timelines from
+        -- the last known one to the one before this one.  The slice of this
+        -- timeline is granted at once: otherwise every failover would stop all
+        -- servers.  An old primary that is still running grants only W's of its
+        -- own slice.  After restoring a dump, or in a copy of the database, any W
+        -- might have been granted.
         lift := @extschema@.snowflake_lower_bound(clock + 2 * r.reach, r.scheme);
         IF r.identity = now_identity AND r.timeline < now_timeline THEN
             FOR t IN greatest(r.timeline, now_timeline - r.slices) .. now_timeline - 1 LOOP
@@ -567,8 +685,8 @@ BEGIN
         SET lifted = r.lifted, identity = now_identity, timeline = now_timeline
         WHERE s.scheme = r.scheme;
 
-        -- A's range had ended, W was granted to B, that was lost, and A, whose
-        -- token is here again, extends its range.
+        -- A's range had ended, W was granted to B, that grant was lost, and A,
+        -- whose token is here again, extends its range.
         UPDATE @extschema@.snowflake_grants s SET token = NULL
         WHERE s.scheme = r.scheme AND s.token IS NOT NULL;
     END IF;
@@ -581,9 +699,9 @@ BEGIN
     slice := r.timeline % r.slices;
     lifted := r.lifted[slice + 1];
 
-    -- How far a server with this next ID can be granted a range.  Without
-    -- "reach", a server with a clock of next year would reserve W until then,
-    -- and a lift would not be enough.
+    -- The end of a range for a server with this next ID.  Without "reach", a
+    -- server whose clock is a year ahead would reserve W until then, and lifting
+    -- by 2 * reach would not be enough.
     IF next_id IS NOT NULL THEN
         until := @extschema@.snowflake_lower_bound(
             least(greatest(clock, @extschema@.snowflake_timestamp(next_id, scheme)) + grant_time, clock + reach), scheme);
@@ -601,8 +719,11 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_lock_registry(text, bigint) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_lock_registry(text, bigint) IS
-'internal to the registry: lock the settings of a scheme, see whether grants may have been lost, and return the settings with what follows from them; '
-'42704 if the registry does not have the scheme, 55000 if the next ID is too far ahead of the clock, 0A000 above READ COMMITTED, 25006 on a standby';
+'internal to the registry: lock the settings of a scheme, check whether grants
+might have been lost, and return the settings with what follows from them;
+errors: 55000 if the next ID is too far ahead of the registry''s clock, 42704 if
+the registry has no worker IDs for the scheme, 22023 if it is not a valid
+scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_get_grant(
     scheme text,
@@ -641,11 +762,11 @@ BEGIN
     clock_id := @extschema@.snowflake_lower_bound(r.clock, r.scheme);
     limit_id := least(clock_id, next_id);
 
-    -- A holds a W, but the answer was lost, or a process of A crashed.  A would
-    -- use up another W with each call, until none is left for anybody.  The
-    -- token is that of the last call: who has an older one, as a copy of A's
-    -- memory does, does not hold W.  Nor does A if its clock was set back since:
-    -- before the range began, W may have been B's.
+    -- A holds W, but the answer was lost, or a process of A crashed.  A would
+    -- take another W with each call, until none is left.  The token is that of
+    -- the last call: a copy of A's memory has an older one, and does not hold W.
+    -- Nor does A if its clock was set back since then: before the range started,
+    -- W might have been B's.
     SELECT * INTO g FROM @extschema@.snowflake_grants s
     WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
     AND s.token = ANY (tokens) AND s.granted_from <= next_id
@@ -653,13 +774,13 @@ BEGIN
     ORDER BY s.renewed_at DESC LIMIT 1;
 
     IF g.worker_id IS NULL THEN
-        -- A W is free if its last range, and those that may have been lost, end
-        --   at or below next_id: else A, whose clock is behind, would make IDs
-        --   that B made;
-        --   at or below the clock: else A, whose clock is ahead, would be given
-        --   the W's of all others, which would have to stop.
-        -- The one that the server wants is the first choice, then the one that
-        -- it had last, one that nobody had, and the one not used for longest.
+        -- W is free if its last range, and those that might have been lost, end
+        --   at or below next_id: otherwise A, whose clock is behind, would make
+        --   IDs that B made;
+        --   at or below the clock: otherwise A, whose clock is ahead, would get
+        --   the W's of all other servers, which would have to stop.
+        -- The first choice is the W that the server wants, then the one that it
+        -- held last, one that was never granted, and the one unused for longest.
         first_of_slice := r.first_worker_id + mod(r.slice - r.first_worker_id % r.slices + r.slices, r.slices);
         IF r.lifted <= limit_id THEN
             SELECT c.worker_id INTO g.worker_id
@@ -679,17 +800,17 @@ BEGIN
                                      WHERE s.scheme = r.scheme AND s.datacenter_id = snowflake_get_grant.datacenter_id
                                      AND s.worker_id = n.worker_id)
                    LIMIT 2)) c
-            -- Another one is somebody else's to grant: another registry's, or
-            -- that of an old primary of this one which lives on.
+            -- Others are granted by another registry, or by an old primary of
+            -- this one that is still running.
             WHERE c.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
             AND c.worker_id % r.slices = r.slice
             ORDER BY c.choice, CASE WHEN c.choice = 2 THEN c.renewed_at END DESC, c.granted_until, c.worker_id
             LIMIT 1;
         END IF;
         IF g.worker_id IS NULL THEN
-            -- The lost grants were noticed just now.  An error would take that
-            -- back, the next call would notice it again, and lift anew: servers
-            -- would wait for ever.  So the first call returns NULL.
+            -- Lost grants were detected by this call.  An error would roll that
+            -- back, the next call would detect and lift again, and servers would
+            -- wait forever.  So the first call returns NULL.
             IF r.adopted THEN
                 RETURN;
             END IF;
@@ -738,10 +859,17 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_get_grant(text, integer, integer, bigint, uuid[], uuid, text) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_get_grant(text, integer, integer, bigint, uuid[], uuid, text) IS
-'for servers: be granted a worker ID, if possible the one that is wanted (NULL: any), for IDs from next_id on until the one returned; '
-'tokens are the new_token of each call that may have been the last one: the same worker ID again if it was; roles granted EXECUTE; '
-'a worker_id of NULL: call again; 53400 if no worker ID is free, with when the next is, 22003 if the datacenter ID or next_id is wider than the scheme, 22004 if an argument is NULL, '
-'55000 if next_id is too far ahead of the clock, 22008 if the timestamp field ends before the grant could, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'for servers: get a worker ID, if possible the wanted one (NULL: any), for IDs
+from next_id up to the returned end;
+tokens are the new_token of each call that might have been the last one, which
+gets the same worker ID again; if worker_id is NULL, call again; for roles
+granted EXECUTE;
+errors: 53400 if no worker ID is free, with the time when the next one is, 22003
+if datacenter_id or next_id does not fit the scheme, 22004 if an argument other
+than wanted_worker_id and server_name is NULL, 55000 if next_id is too far ahead
+of the registry''s clock, 22008 if the timestamp field ends before the grant
+could, 42704 if the registry has no worker IDs for the scheme, 22023 if it is
+not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_extend_grant(
     scheme text,
@@ -768,7 +896,7 @@ BEGIN
     r := @extschema@.snowflake_lock_registry(scheme, next_id);
 
     UPDATE @extschema@.snowflake_grants s
-    -- The end never falls: A was told the old one.
+    -- The end never decreases: A knows the old one.
     SET granted_until = greatest(s.granted_until, r.until),
         token = new_token,
         server_name = left(snowflake_extend_grant.server_name, 255),
@@ -777,12 +905,12 @@ BEGIN
     WHERE s.scheme = r.scheme
     AND s.datacenter_id = snowflake_extend_grant.datacenter_id
     AND s.worker_id = snowflake_extend_grant.worker_id
-    -- A slept, its range ended, W was granted to B, A wakes up.  Or A gave W
-    -- back, and an earlier call of its arrives late.  Or A is brought back from
-    -- a snapshot of its memory, or there are two of it: as each call stores a
-    -- token of its own, the first of the two to call takes W from the other.
+    -- A was suspended, its range ended, W was granted to B, and A resumes.  Or A
+    -- returned W, and an earlier call of A arrives late.  Or A was restored from
+    -- a snapshot of its memory, or runs twice: as each call stores a token of its
+    -- own, the first of the two to call takes W from the other.
     AND s.token = ANY (tokens)
-    -- W was taken from the registry's range, to have it for something else.
+    -- W was removed from the registry's range, for use elsewhere.
     AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
     RETURNING s.granted_until INTO until;
     IF FOUND THEN
@@ -795,10 +923,15 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_extend_grant(text, integer, integer, bigint, uuid[], uuid, text) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_extend_grant(text, integer, integer, bigint, uuid[], uuid, text) IS
-'for servers: have the end of a grant moved on; tokens are the new_token of each call that may have been the last one, the one before and those without an answer; '
-'no row if the worker ID is not the server''s (any more): it makes no more IDs with it, and asks for another; roles granted EXECUTE; '
-'22003 if next_id is wider than the scheme, 22004 if an argument but server_name is NULL, '
-'55000 if next_id is too far ahead of the clock, 22008 if the timestamp field ends before the grant could, 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'for servers: move the end of a grant ahead; tokens are the new_token of each
+call that might have been the last one: the last one answered and those since;
+no row if the server does not hold the worker ID (anymore), and must get another
+one; for roles granted EXECUTE;
+errors: 22003 if next_id does not fit the scheme, 22004 if an argument other
+than server_name is NULL, 55000 if next_id is too far ahead of the registry''s
+clock, 22008 if the timestamp field ends before the grant could, 42704 if the
+registry has no worker IDs for the scheme, 22023 if it is not a valid scheme,
+0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_return_grant(
     scheme text,
@@ -821,16 +954,16 @@ BEGIN
     r := @extschema@.snowflake_lock_registry(scheme, NULL::bigint);
 
     UPDATE @extschema@.snowflake_grants s
-    -- The end of what was used; never outside of what was granted.
+    -- The end of the used IDs, but never outside the granted range.
     SET granted_until = least(greatest(coalesce(until, s.granted_until), s.granted_from), s.granted_until),
-        -- A call of A arrives late, and finds nothing.
+        -- A late call of A finds nothing.
         token = NULL,
         renewed_at = r.clock
     WHERE s.scheme = r.scheme
     AND s.datacenter_id = snowflake_return_grant.datacenter_id
     AND s.worker_id = snowflake_return_grant.worker_id
-    -- W is B's by now.  Or there are two of A, and this one is shut down, while
-    -- the other one called, and has made IDs above the end that this one tells.
+    -- W is B's by now.  Or A runs twice, and this one is shut down, while the
+    -- other one has called and made IDs above the end that this one returns.
     AND s.token = ANY (tokens);
     RETURN FOUND;
 END
@@ -839,10 +972,15 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_return_grant(text, integer, integer, uuid[], bigint) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_return_grant(text, integer, integer, uuid[], bigint) IS
-'for servers: give a worker ID back, which is free from the end of the IDs that were used (NULL: not known, so the end of the grant) on; '
-'false if the worker ID is not the server''s (any more); tokens as for snowflake_extend_grant(); roles granted EXECUTE; '
-'22004 if an argument but until is NULL, '
-'42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'for servers: return a worker ID, which is free from the end of the used IDs on
+(NULL: from the end of the grant on);
+false if the server does not hold the worker ID (anymore); tokens as in
+snowflake_extend_grant(); for roles granted EXECUTE;
+errors: 22004 if an argument other than until is NULL, 42704 if the registry has
+no worker IDs for the scheme, 22023 if it is not a valid scheme, 0A000 above
+READ COMMITTED, 25006 on a standby';
+
+-- registry: functions for administrators
 
 CREATE FUNCTION snowflake_create_registry(
     first_worker_id integer,
@@ -887,8 +1025,8 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value', DETAIL = wrong;
     END IF;
 
-    -- A registry that is new here is one whose grants are all missing, so that
-    -- the next statement lifts all of its slices.
+    -- A new registry is treated like one that has lost all grants, so that the
+    -- next statement lifts all of its slices.
     INSERT INTO @extschema@.snowflake_registry
     VALUES (own.canonical, first_worker_id, last_worker_id, grant_time, reach, n_slices, array_fill(0, ARRAY[n_slices]), '', 0)
     ON CONFLICT ON CONSTRAINT snowflake_registry_pkey DO NOTHING;
@@ -901,15 +1039,15 @@ BEGIN
         r.lifted := array_fill(0, ARRAY[n_slices]);
     ELSIF n_slices <> r.slices
         OR (NOT new AND (first_worker_id < r.first_worker_id OR last_worker_id > r.last_worker_id)) THEN
-        -- W's that are added were perhaps granted by another registry.  And if
-        -- W % slices is another number now, W's that were granted before the
-        -- last failover are in the slice that is granted.
+        -- Another registry might have granted the added W's.  And if the number
+        -- of slices has changed, W's that were granted before the last failover
+        -- might be in the slice that is granted now.
         r.lifted := array_fill(greatest((SELECT max(l) FROM unnest(r.lifted) l),
                                         @extschema@.snowflake_lower_bound(clock_timestamp() + 2 * greatest(r.reach, reach), r.scheme)),
                                ARRAY[n_slices]);
     END IF;
     IF n_slices <> r.slices THEN
-        -- Tokens are those of W's in the slice that is granted, so that the next
+        -- Only W's of the slice that is granted have tokens, so that the next
         -- failover lifts them.
         UPDATE @extschema@.snowflake_grants s SET token = NULL
         WHERE s.scheme = r.scheme AND s.token IS NOT NULL;
@@ -918,7 +1056,7 @@ BEGIN
     UPDATE @extschema@.snowflake_registry s
     SET first_worker_id = snowflake_create_registry.first_worker_id,
         last_worker_id = snowflake_create_registry.last_worker_id,
-        -- in seconds, as a day can have 23 hours
+        -- in seconds, because a day can have 23 hours
         grant_time = make_interval(secs => extract(epoch FROM snowflake_create_registry.grant_time)::double precision),
         reach = make_interval(secs => extract(epoch FROM snowflake_create_registry.reach)::double precision),
         slices = n_slices,
@@ -937,10 +1075,16 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_create_registry(integer, integer, text, interval, interval, integer, boolean) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_create_registry(integer, integer, text, interval, interval, integer, boolean) IS
-'have this database grant worker IDs to servers, from the first to the last, for a scheme (NULL: the server''s), or change the settings for it: '
-'grant_time is how long a server can go on without the registry, reach how far grants may be ahead of its clock, failovers how many of them in 2 * reach let it grant on at once; '
-'a registry, or worker IDs that are added to it, begin to grant after 2 * reach, unless new says that no registry ever granted them and no server has them set; changed failovers likewise; '
-'superusers, and roles granted EXECUTE; 22023 if a setting is out of range, 22004 if one is NULL, 0A000 above READ COMMITTED, 25006 on a standby';
+'make this database grant worker IDs to servers, from the first to the last, for
+a scheme (NULL: that of this server), or change these settings;
+grant_time is how long a server can make IDs without the registry, reach how far
+ahead of the registry''s clock grants can end, failovers how many failovers
+within 2 * reach do not interrupt granting;
+new registries, added worker IDs, and changed failovers take effect after 2 *
+reach, unless new states that no registry has granted these worker IDs and no
+server has them set; for superusers, and roles granted EXECUTE;
+errors: 22023 if a setting is out of range, 22004 if a setting other than scheme
+is NULL, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_drop_registry(scheme text)
 RETURNS void
@@ -957,8 +1101,11 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_drop_registry(text) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_drop_registry(text) IS
-'have this database grant no more worker IDs for a scheme (NULL: the server''s), and forget those that it granted, which servers use until their grants end; '
-'superusers, and roles granted EXECUTE; 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'stop granting worker IDs for a scheme (NULL: that of this server), and forget
+the grants, which servers use until they end; for superusers, and roles granted
+EXECUTE;
+errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
+not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry_lost(scheme text DEFAULT NULL)
 RETURNS timestamptz
@@ -982,8 +1129,12 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_registry_lost(text) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_registry_lost(text) IS
-'tell the registry that grants for a scheme (NULL: the server''s) may have been lost, as after restoring a backup or a snapshot of a disk: it grants none until 2 * reach from now, which is returned; '
-'superusers, and roles granted EXECUTE; 42704 if the registry does not have the scheme, 22023 if it is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'tell the registry that grants for a scheme (NULL: that of this server) might
+have been lost, for example by restoring a backup or disk snapshot; it makes
+none for 2 * reach, and returns when that ends; for superusers, and roles
+granted EXECUTE;
+errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
+not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_free_worker(
     worker_id integer,
@@ -997,7 +1148,7 @@ DECLARE
     r record := @extschema@.snowflake_lock_registry(scheme, NULL::bigint);
     until bigint;
 BEGIN
-    -- The end stays: the server may make IDs up to it.
+    -- The end stays: the server can make IDs up to it.
     UPDATE @extschema@.snowflake_grants s SET token = NULL, renewed_at = r.clock
     WHERE s.scheme = r.scheme
     AND s.datacenter_id = snowflake_free_worker.datacenter_id
@@ -1015,9 +1166,15 @@ $$;
 REVOKE ALL ON FUNCTION snowflake_free_worker(integer, integer, text) FROM PUBLIC;
 
 COMMENT ON FUNCTION snowflake_free_worker(integer, integer, text) IS
-'take a worker ID from the server that holds it, of a scheme (NULL: the server''s): its next call gets it another one; '
-'returns the time from which it is free, the end of its grant; superusers, and roles granted EXECUTE; '
-'42704 if it was never granted, or the registry does not have the scheme, 22023 if that is none, 0A000 above READ COMMITTED, 25006 on a standby';
+'take a worker ID of a scheme (NULL: that of this server) from the server that
+holds it, which then gets another one;
+returns when it is free, the end of its grant; for superusers, and roles granted
+EXECUTE;
+errors: 42704 if it was never granted, 42704 if the registry has no worker IDs
+for the scheme, 22023 if it is not a valid scheme, 0A000 above READ COMMITTED,
+25006 on a standby';
+
+-- registry: view
 
 CREATE VIEW snowflake_workers AS
     SELECT g.scheme, g.datacenter_id, g.worker_id, g.server_name, g.client_addr,
@@ -1026,7 +1183,7 @@ CREATE VIEW snowflake_workers AS
             WHEN g.token IS NOT NULL AND t.granted_until > t.clock THEN 'held'
             WHEN g.token IS NOT NULL THEN 'lapsed'
             WHEN t.free_from > t.clock THEN 'reserved'
-            -- The cast leaves no choice of operators: the schema may have others.
+            -- The cast makes the operator unambiguous: the schema could have others.
             WHEN g.worker_id % r.slices <> r.timeline % r.slices::bigint THEN 'spare'
             ELSE 'free'
         END AS state,
@@ -1041,12 +1198,35 @@ CREATE VIEW snowflake_workers AS
 GRANT SELECT ON snowflake_workers TO pg_monitor;
 
 COMMENT ON VIEW snowflake_workers IS
-'worker IDs that this database granted to servers, with the last grant of each: scheme, datacenter and worker ID, name and address of the server, '
-'state (held; lapsed: the server did not extend its grant; reserved: nobody holds it, and it is free from free_from on; free; '
-'spare: free after a failover; outside: not granted any more), start and end of the grant as times in IDs, time of the last change, from when on it is free unless it is extended';
+'worker IDs that this database has granted to servers, with the last grant of each';
+COMMENT ON COLUMN snowflake_workers.scheme IS
+'scheme of the IDs';
+COMMENT ON COLUMN snowflake_workers.datacenter_id IS
+'datacenter ID, 0 if the scheme does not have the field';
+COMMENT ON COLUMN snowflake_workers.worker_id IS
+'worker ID';
+COMMENT ON COLUMN snowflake_workers.server_name IS
+'name of the last server that held the worker ID';
+COMMENT ON COLUMN snowflake_workers.client_addr IS
+'address that the server called from; NULL for a Unix-domain socket';
+COMMENT ON COLUMN snowflake_workers.state IS
+'held; lapsed: the server did not extend its grant; reserved: no server holds it,
+and it is free from free_from on; free; spare: free after a failover; outside:
+no longer granted';
+COMMENT ON COLUMN snowflake_workers.granted_from IS
+'start of the grant, as the time of IDs';
+COMMENT ON COLUMN snowflake_workers.granted_until IS
+'end of the grant, as the time of IDs';
+COMMENT ON COLUMN snowflake_workers.renewed_at IS
+'time of the last change, by the registry''s clock';
+COMMENT ON COLUMN snowflake_workers.free_from IS
+'time from which the worker ID is free, unless its grant is extended';
 
--- Without the library in shared_preload_libraries all is installed, but no ID
--- can be made: say so, with the hint of the error that calls will get.
+-- warning if the library is not preloaded
+--
+-- The extension is installed, but cannot make IDs.  The hint is that of the error
+-- that calls will get.
+
 DO $$
 DECLARE
     hint text;
@@ -1059,14 +1239,18 @@ EXCEPTION WHEN object_not_in_prerequisite_state THEN
 END
 $$;
 
--- The registry's functions run as the superuser who owns them, and find what
--- they use by the name of the schema.  Who owns the schema could give that name to
--- another one, and so have code of their own run as a superuser.  So where that is no
--- superuser, they run as the caller, who has no right to the tables.
+-- privileges of the registry's functions
 --
--- Elsewhere a dump has the settings, but no grants: they go on after it was taken.
--- (A dump with a table that they may not read would fail for those who own a
--- database, but not the extension's tables.)
+-- The functions run as the superuser who owns them, and refer to objects by the
+-- name of the schema.  The owner of the schema could give that name to another
+-- schema, and so run code of their own as a superuser.  If that owner is not a
+-- superuser, the functions therefore run as the caller, who has no privileges on
+-- the tables.
+--
+-- Otherwise, dumps contain the settings of the registry, but not the grants, which
+-- change after the dump was taken.  (If the owner of a database is not a superuser
+-- and cannot read the extension's tables, pg_dump would fail.)
+
 DO $$
 DECLARE
     f regprocedure;

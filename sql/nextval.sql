@@ -19,6 +19,14 @@ WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
 AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
 AND classid <> 'pg_type'::regclass
 AND obj_description(objid, classid::regclass::name) IS NULL;
+-- so are the columns of its tables and views
+SELECT a.attrelid::regclass, a.attname
+FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.objid AND a.attnum > 0
+WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+AND classid = 'pg_class'::regclass
+AND a.attrelid IN (SELECT oid FROM pg_class WHERE relkind IN ('r', 'v'))
+AND col_description(a.attrelid, a.attnum) IS NULL;
 -- names in functions that are not C are those of pg_catalog, whatever the caller's search_path
 SELECT p.oid::regprocedure
 FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid JOIN pg_language l ON l.oid = p.prolang
