@@ -19,12 +19,12 @@ OBJS = \
 	src/clock.o \
 	src/convert.o \
 	src/daily.o \
-	src/functions.o \
 	src/generator.o \
 	src/grant.o \
 	src/grant_worker.o \
 	src/hashids.o \
 	src/hashids_functions.o \
+	src/ids.o \
 	src/mark.o \
 	src/objectid.o \
 	src/preload.o \

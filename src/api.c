@@ -13,8 +13,8 @@
 
 #include "utils/timestamp.h"
 
-#include "functions.h"
 #include "generator.h"
+#include "ids.h"
 #include "snowflake.h"
 #include "snowflake_api.h"
 #include "state.h"

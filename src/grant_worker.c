@@ -29,7 +29,6 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
-#include "postmaster/bgworker_internals.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -353,38 +352,4 @@ snowflake_grant_main(Datum main_arg)
 
 	/* If the server goes on, let this be started again. */
 	proc_exit(1);
-}
-
-/*
- * Have the worker started when the server is ready; called when the library is
- * loaded at the server's start.
- */
-void
-snowflake_register_grant_worker(void)
-{
-	BackgroundWorker worker = {0};
-
-	if (IsBinaryUpgrade)
-		return;
-
-	strlcpy(worker.bgw_name, "snowflake grant", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "snowflake grant", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "snowflake", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "snowflake_grant_main", BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = 5;
-	RegisterBackgroundWorker(&worker);
-
-	/* Where there is no place for it, the server merely says so. */
-	if (!IsUnderPostmaster &&
-		(snowflake_no_workers() ||
-		 strcmp(snowflake_last_worker()->rw_worker.bgw_name,
-				worker.bgw_name) != 0))
-		ereport(FATAL,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("out of background worker slots for \"snowflake.registry\""),
-				 errhint("Increase \"max_worker_processes\", which is %d.",
-						 max_worker_processes)));
 }

@@ -21,8 +21,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "functions.h"
 #include "generator.h"
+#include "ids.h"
 #include "mark.h"
 #include "reserve.h"
 #include "table.h"

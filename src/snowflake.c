@@ -18,6 +18,7 @@
 
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "postmaster/bgworker_internals.h"
 #include "replication/origin.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
@@ -27,9 +28,9 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "functions.h"
 #include "generator.h"
 #include "grant.h"
+#include "ids.h"
 #include "registry.h"
 #include "snowflake.h"
 
@@ -512,6 +513,49 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 		snowflake_forget_currval();
 }
 
+/*
+ * Register a background worker that starts at the end of recovery, as a standby
+ * makes no IDs.
+ */
+static void
+register_worker(const char *name, const char *function, int restart_time)
+{
+	BackgroundWorker worker = {0};
+
+	strlcpy(worker.bgw_name, name, BGW_MAXLEN);
+	strlcpy(worker.bgw_type, name, BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, "snowflake", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, function, BGW_MAXLEN);
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = restart_time;
+	RegisterBackgroundWorker(&worker);
+}
+
+static void
+register_workers(void)
+{
+	const char *grant_worker = "snowflake grant";
+
+	register_worker("snowflake startup", "snowflake_startup_main",
+					BGW_NEVER_RESTART);
+	if (snowflake_registry[0] == '\0')
+		return;
+	register_worker(grant_worker, "snowflake_grant_main", 5);
+
+	/* Without a free slot, the server merely logs that. */
+	if (!IsUnderPostmaster &&
+		(snowflake_no_workers() ||
+		 strcmp(snowflake_last_worker()->rw_worker.bgw_name,
+				grant_worker) != 0))
+		ereport(FATAL,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("out of background worker slots for \"snowflake.registry\""),
+				 errhint("Increase \"max_worker_processes\", which is %d.",
+						 max_worker_processes)));
+}
+
 static void
 request_shmem(void)
 {
@@ -552,12 +596,12 @@ _PG_init(void)
 				 errdetail("A primary cannot make IDs, and a standby stops when its primary makes the first ID."),
 				 errhint("Set \"%s\" to at least 1.",
 						 SNOWFLAKE_ORIGINS_SETTING)));
-	snowflake_register_startup();
 	if (snowflake_registry[0] != '\0')
-	{
 		snowflake_keep_grant();
-		snowflake_register_grant_worker();
-	}
+
+	/* pg_upgrade starts servers that make no IDs, and wants them quiet. */
+	if (!IsBinaryUpgrade)
+		register_workers();
 
 	prev_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;

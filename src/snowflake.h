@@ -21,10 +21,4 @@ extern char *snowflake_server_name; /* empty: see grant_worker.c */
 /* api.c */
 extern void snowflake_publish_api(void);
 
-/* startup.c */
-extern void snowflake_register_startup(void);
-
-/* grant_worker.c */
-extern void snowflake_register_grant_worker(void);
-
 #endif							/* SNOWFLAKE_H */

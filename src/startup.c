@@ -110,27 +110,3 @@ snowflake_startup_main(Datum main_arg)
 	tell_unset_worker_id(scheme);
 	snowflake_begin_reserving();
 }
-
-/*
- * Have the worker started when the server is ready; called when the library is
- * loaded at the server's start.
- */
-void
-snowflake_register_startup(void)
-{
-	BackgroundWorker worker = {0};
-
-	/* pg_upgrade starts servers that make no IDs, and wants them quiet. */
-	if (IsBinaryUpgrade)
-		return;
-
-	strlcpy(worker.bgw_name, "snowflake startup", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "snowflake startup", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "snowflake", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "snowflake_startup_main", BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
-	RegisterBackgroundWorker(&worker);
-}

@@ -43,6 +43,9 @@ typedef struct Waiter
 	pg_atomic_uint32 given;		/* how many; cleared by the waiter */
 } Waiter;
 
+/* Room for what the registry, or the way to it, has to say. */
+#define SNOWFLAKE_REGISTRY_ERROR_SIZE	1024
+
 /* Tokens that the registry may know this server by. */
 #define SNOWFLAKE_MAX_TOKENS	16
 

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * functions.c
+ * ids.c
  *	  The SQL functions on snowflake IDs: arguments in, Datum out.
  *
- * src/functions.c
+ * src/ids.c
  *
  *-------------------------------------------------------------------------
  */
@@ -19,8 +19,8 @@
 #include "utils/tuplestore.h"
 
 #include "compat.h"
-#include "functions.h"
 #include "generator.h"
+#include "ids.h"
 #include "reserve.h"
 #include "scheme.h"
 
@@ -309,9 +309,6 @@ parse_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme, int64 id)
 	return HeapTupleGetDatum(heap_form_tuple(cache->tupdesc, values, nulls));
 }
 
-/*
- * snowflake_nextval() returns bigint
- */
 Datum
 snowflake_nextval(PG_FUNCTION_ARGS)
 {
@@ -320,9 +317,7 @@ snowflake_nextval(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_nextval(count integer) returns setof bigint
- *
- * The IDs are taken from the generator a tick's worth at a time, and handed out
+ * The IDs are taken from the generator a tick's worth at a time, and returned
  * one by one.
  */
 Datum
@@ -372,9 +367,6 @@ snowflake_forget_currval(void)
 	last_id = -1;
 }
 
-/*
- * snowflake_currval() returns bigint
- */
 Datum
 snowflake_currval(PG_FUNCTION_ARGS)
 {
@@ -386,18 +378,12 @@ snowflake_currval(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(last_id);
 }
 
-/*
- * snowflake_parse(id bigint) returns record
- */
 Datum
 snowflake_parse(PG_FUNCTION_ARGS)
 {
 	return parse_id(fcinfo, snowflake_server_scheme(), PG_GETARG_INT64(0));
 }
 
-/*
- * snowflake_parse(id bigint, scheme text) returns record
- */
 Datum
 snowflake_parse_scheme(PG_FUNCTION_ARGS)
 {
@@ -405,9 +391,6 @@ snowflake_parse_scheme(PG_FUNCTION_ARGS)
 					PG_GETARG_INT64(0));
 }
 
-/*
- * snowflake_timestamp(id bigint) returns timestamptz
- */
 Datum
 snowflake_timestamp(PG_FUNCTION_ARGS)
 {
@@ -415,9 +398,6 @@ snowflake_timestamp(PG_FUNCTION_ARGS)
 									   PG_GETARG_INT64(0)));
 }
 
-/*
- * snowflake_timestamp(id bigint, scheme text) returns timestamptz
- */
 Datum
 snowflake_timestamp_scheme(PG_FUNCTION_ARGS)
 {
@@ -425,9 +405,6 @@ snowflake_timestamp_scheme(PG_FUNCTION_ARGS)
 									   PG_GETARG_INT64(0)));
 }
 
-/*
- * snowflake_lower_bound(ts timestamptz) returns bigint
- */
 Datum
 snowflake_lower_bound(PG_FUNCTION_ARGS)
 {
@@ -435,9 +412,6 @@ snowflake_lower_bound(PG_FUNCTION_ARGS)
 								PG_GETARG_TIMESTAMPTZ(0)));
 }
 
-/*
- * snowflake_lower_bound(ts timestamptz, scheme text) returns bigint
- */
 Datum
 snowflake_lower_bound_scheme(PG_FUNCTION_ARGS)
 {
@@ -473,9 +447,6 @@ snowflake_make(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(id);
 }
 
-/*
- * snowflake_schemes() returns setof record
- */
 Datum
 snowflake_schemes(PG_FUNCTION_ARGS)
 {
@@ -514,9 +485,7 @@ snowflake_schemes(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_read_scheme(text) returns record
- *
- * What the registry, which is written in SQL, has to know of a scheme.
+ * What the registry, which is written in SQL, needs to know about a scheme.
  */
 Datum
 snowflake_read_scheme(PG_FUNCTION_ARGS)
@@ -552,9 +521,6 @@ snowflake_read_scheme(PG_FUNCTION_ARGS)
 											 nulls));
 }
 
-/*
- * snowflake_accept_clock() returns timestamptz
- */
 Datum
 snowflake_accept_clock(PG_FUNCTION_ARGS)
 {

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * functions.h
+ * ids.h
  *	  What other files need of the SQL functions.
  *
- * src/functions.h
+ * src/ids.h
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SNOWFLAKE_FUNCTIONS_H
-#define SNOWFLAKE_FUNCTIONS_H
+#ifndef SNOWFLAKE_IDS_H
+#define SNOWFLAKE_IDS_H
 
 #include "fmgr.h"
 #include "scheme.h"
@@ -17,4 +17,4 @@ extern PGDLLEXPORT Datum snowflake_timestamp(PG_FUNCTION_ARGS);
 extern void snowflake_forget_currval(void);
 extern void snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id);
 
-#endif							/* SNOWFLAKE_FUNCTIONS_H */
+#endif							/* SNOWFLAKE_IDS_H */
