@@ -5,6 +5,8 @@
  *
  * snowflake_api.h has what they see, and the rule by which it may change.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/api.c
  *
  *-------------------------------------------------------------------------

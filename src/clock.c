@@ -8,6 +8,8 @@
  * waking up is no leap of the wall clock then.  (It is slewed as the wall
  * clock is, so slewing does not part the two.)
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/clock.c
  *
  *-------------------------------------------------------------------------

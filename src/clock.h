@@ -3,6 +3,8 @@
  * clock.h
  *	  The wall clock and the steady clock.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/clock.h
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * compat.h
  *	  What differs between PostgreSQL's major versions.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/compat.h
  *
  *-------------------------------------------------------------------------

@@ -21,6 +21,8 @@
  * - All tables that are altered, and those whose foreign keys are checked
  *	 again, have the same owner.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/convert.c
  *
  *-------------------------------------------------------------------------

@@ -56,6 +56,8 @@
  * the latter is made in step 1, and the setting, of which the caller decides
  * nothing but the time zone, is done as the sequence's owner.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/daily.c
  *
  *-------------------------------------------------------------------------

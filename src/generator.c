@@ -55,6 +55,8 @@
  * given is lost, like the number of a transaction that rolls back; the next
  * time that its process waits it begins anew.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/generator.c
  *
  *-------------------------------------------------------------------------

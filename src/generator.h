@@ -3,6 +3,8 @@
  * generator.h
  *	  Making snowflake IDs.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/generator.h
  *
  *-------------------------------------------------------------------------

@@ -39,6 +39,8 @@
  * its own, which its children share.  When the mark is set by hand, the server
  * drops its grant for good: IDs that it made may be above the mark now.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/grant.c
  *
  *-------------------------------------------------------------------------

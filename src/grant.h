@@ -3,6 +3,8 @@
  * grant.h
  *	  What this server may make IDs of: a worker ID, up to a tick.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/grant.h
  *
  *-------------------------------------------------------------------------

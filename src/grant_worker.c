@@ -18,6 +18,8 @@
  *
  * No lock is held while the registry is asked.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/grant_worker.c
  *
  *-------------------------------------------------------------------------

@@ -27,6 +27,8 @@
  * Nothing here knows of a server: no ereport, no palloc, no settings.  The
  * file can be built and tested by itself (with -DFRONTEND).
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/hashids.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * hashids.h
  *	  Short texts that stand for numbers.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/hashids.h
  *
  *-------------------------------------------------------------------------

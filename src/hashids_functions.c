@@ -6,6 +6,8 @@
  * What salt, minimum length and alphabet come to is prepared once for the
  * calls from one place of a query.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/hashids_functions.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * ids.c
  *	  The SQL functions on snowflake IDs: arguments in, Datum out.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/ids.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * ids.h
  *	  What other files need of the SQL functions.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/ids.h
  *
  *-------------------------------------------------------------------------

@@ -21,6 +21,8 @@
  * table under one exclusive hold of ReplicationOriginLock, which the
  * checkpoint takes, shared, after it has determined the redo point.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/mark.c
  *
  *-------------------------------------------------------------------------

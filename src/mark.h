@@ -3,6 +3,8 @@
  * mark.h
  *	  The durable mark: every ID handed out so far is below it.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/mark.h
  *
  *-------------------------------------------------------------------------

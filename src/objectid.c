@@ -23,6 +23,8 @@
  * they drew the same 5 bytes, for which the chance is 1 in 2^40 for any two,
  * and their counters then meet within the same second.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/objectid.c
  *
  *-------------------------------------------------------------------------

@@ -7,6 +7,8 @@
  * other libraries from the list: without Citus, for instance, its tables read
  * as empty.  So it has the whole list.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/preload.c
  *
  *-------------------------------------------------------------------------

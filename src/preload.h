@@ -3,6 +3,8 @@
  * preload.h
  *	  What to say where the library was not loaded at the server's start.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/preload.h
  *
  *-------------------------------------------------------------------------

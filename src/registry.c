@@ -19,6 +19,8 @@
  *
  * This is the only file that knows of libpq.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/registry.c
  *
  *-------------------------------------------------------------------------

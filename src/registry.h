@@ -3,6 +3,8 @@
  * registry.h
  *	  Calls of the registry, a database that grants worker IDs.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/registry.h
  *
  *-------------------------------------------------------------------------

@@ -41,6 +41,8 @@
  * clock gets there, but at the latest after reserve_time.  Were it entered at
  * once, each start would add to the lead.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/reserve.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * reserve.h
  *	  Reserving ticks: a durable mark above their IDs.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/reserve.h
  *
  *-------------------------------------------------------------------------

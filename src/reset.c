@@ -8,6 +8,8 @@
  * takes the tables to look at, none of which may have an ID that is not below
  * the new mark; or the caller's word that there is none.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/reset.c
  *
  *-------------------------------------------------------------------------

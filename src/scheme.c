@@ -22,6 +22,8 @@
  * file can be built and tested by itself (with -DFRONTEND), and what is wrong
  * with a text comes back as a sentence that names the place.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/scheme.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * scheme.h
  *	  What the bits of a snowflake ID mean.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/scheme.h
  *
  *-------------------------------------------------------------------------

@@ -8,6 +8,8 @@
  * one of the server's own settings does; a custom setting's would by itself
  * be replaced by the default, with a warning only.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/snowflake.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * snowflake.h
  *	  Settings that more than one file needs, and what runs at the start.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/snowflake.h
  *
  *-------------------------------------------------------------------------

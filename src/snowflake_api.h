@@ -12,6 +12,8 @@
  *
  * This file needs nothing else of snowflake.  docs/api.md tells more.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/snowflake_api.h
  *
  *-------------------------------------------------------------------------

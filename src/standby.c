@@ -9,6 +9,8 @@
  * it waits for can be looked at, though: the position that the walsenders
  * report in shared memory.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/standby.c
  *
  *-------------------------------------------------------------------------

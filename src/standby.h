@@ -3,6 +3,8 @@
  * standby.h
  *	  Have the synchronous standbys got the WAL?
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/standby.h
  *
  *-------------------------------------------------------------------------

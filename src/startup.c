@@ -11,6 +11,8 @@
  * once.  Nothing depends on it: where it finds no place, or fails, the server
  * runs all the same and lacks its messages only.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/startup.c
  *
  *-------------------------------------------------------------------------

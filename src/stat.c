@@ -3,6 +3,8 @@
  * stat.c
  *	  The view snowflake_stat.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/stat.c
  *
  *-------------------------------------------------------------------------

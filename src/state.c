@@ -6,6 +6,8 @@
  * generator.c has the protocol: which lock guards what, and who may change
  * the word.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/state.c
  *
  *-------------------------------------------------------------------------

@@ -4,6 +4,8 @@
  *	  The generator's state in shared memory, for the files that share it:
  *	  generator.c and reserve.c.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/state.h
  *
  *-------------------------------------------------------------------------

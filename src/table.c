@@ -10,6 +10,8 @@
  * OID, and looked at as its owner, in a security-restricted operation, with
  * settings of its own.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/table.c
  *
  *-------------------------------------------------------------------------

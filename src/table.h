@@ -3,6 +3,8 @@
  * table.h
  *	  Looking at other people's tables.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/table.h
  *
  *-------------------------------------------------------------------------

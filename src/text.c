@@ -18,6 +18,8 @@
  * Nothing here knows of a server; the file can be built and tested by itself
  * (with -DFRONTEND).  text_functions.c has the SQL functions.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/text.c
  *
  *-------------------------------------------------------------------------

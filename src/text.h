@@ -3,6 +3,8 @@
  * text.h
  *	  Snowflake IDs as short texts.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/text.h
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * text_functions.c
  *	  The SQL functions on IDs as short texts: arguments in, Datum out.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/text_functions.c
  *
  *-------------------------------------------------------------------------

@@ -20,6 +20,8 @@
  * section 6.2.)  The bits that are left are random.  The worker ID is not in
  * it: the random bits tell UUIDs of different servers apart.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/uuid.c
  *
  *-------------------------------------------------------------------------

@@ -52,6 +52,8 @@
  * Nothing here knows of a server or its settings.  The file can be built and
  * tested by itself (with -DFRONTEND).
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/word.c
  *
  *-------------------------------------------------------------------------

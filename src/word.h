@@ -3,6 +3,8 @@
  * word.h
  *	  The generator's word, ticks, and when a tick may be used.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * src/word.h
  *
  *-------------------------------------------------------------------------

@@ -40,6 +40,8 @@
  *				duplicate yet, but it could have been one
  *	foreign		IDs of a worker ID that there may not be
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/ledger.c
  *
  *-------------------------------------------------------------------------

@@ -10,6 +10,8 @@
  * (libfaketime does not fake the time in a process that was forked while its
  * parent waited in select(), as background workers are by PostgreSQL 15.)
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/wall_clock.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * snowflake_bench.c
  *	  What the benchmark measures with: the floor, and calls in a C loop.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * bench/module/snowflake_bench.c
  *
  *-------------------------------------------------------------------------

@@ -3,6 +3,8 @@
  * snowflake_example.c
  *	  IDs of its own by the C interface of snowflake.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/api/snowflake_example.c
  *
  *-------------------------------------------------------------------------

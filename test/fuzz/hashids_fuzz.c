@@ -8,6 +8,8 @@
  * An input is a byte for the minimum length and three lines: salt, alphabet
  * (the default if it is empty) and text.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/fuzz/hashids_fuzz.c
  *
  *-------------------------------------------------------------------------

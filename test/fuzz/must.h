@@ -3,6 +3,8 @@
  * must.h
  *	  What the programs for libFuzzer share.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/fuzz/must.h
  *
  *-------------------------------------------------------------------------

@@ -5,6 +5,8 @@
  *
  * A program for libFuzzer, without a server; script/fuzz builds and runs it.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/fuzz/scheme_fuzz.c
  *
  *-------------------------------------------------------------------------

@@ -7,6 +7,8 @@
  * A program for libFuzzer, without a server; script/fuzz builds and runs it.
  * The first 8 bytes of an input are an ID, all of it is a text.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/fuzz/text_fuzz.c
  *
  *-------------------------------------------------------------------------

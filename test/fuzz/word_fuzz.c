@@ -12,6 +12,8 @@
  * clock at the pace of the steady one, the model's paced_lead(), is what the
  * rules of word.c come to: time alone never changes it.
  *
+ * Copyright (c) 2026, the snowflake developers
+ *
  * test/fuzz/word_fuzz.c
  *
  *-------------------------------------------------------------------------
