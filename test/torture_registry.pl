@@ -17,6 +17,10 @@ use POSIX qw(WNOHANG);
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
+use Torture qw(
+  any_of describe happens nothing_happened problem fault count_faults
+  faults_by_kind move_clock start_node template_node new_node all_processes
+  pause_node continue_node some_process kill_process nap);
 
 my ($minutes, $seed) = @ARGV;
 my $end = time + 60 * $minutes;
@@ -46,11 +50,6 @@ use constant ROUNDS => 16;
 #
 srand($seed);
 my @world_seeds = map { int rand(2**31) } 1 .. 10_000;
-
-sub any_of
-{
-	return $_[ rand @_ ];
-}
 
 my @server_faults = (
 	'restart', 'restart', 'restart two', 'kill backend',
@@ -107,19 +106,6 @@ sub plan_world
 	return \%plan;
 }
 
-sub describe
-{
-	my ($what) = @_;
-
-	return 'nothing' unless defined $what;
-	return '[' . join(' ', map { describe($_) } @$what) . ']'
-	  if ref $what eq 'ARRAY';
-	return
-	  '{' . join(', ', map { "$_ " . describe($what->{$_}) } sort keys %$what) . '}'
-	  if ref $what eq 'HASH';
-	return $what =~ /^\d+\.\d+$/ ? sprintf('%.3f', $what) : $what;
-}
-
 # What is counted.
 my %total = (
 	worlds => 0,
@@ -137,36 +123,24 @@ my %total = (
 	failed => 0,
 	refused => 0,
 	longest_wait => 0);
-my @happened;
 my ($world_plan, $round_plan, %world);
-my $nodes = 0;
-
-sub happens
-{
-	push @happened, sprintf('%.3f %s', time, $_[0]);
-	print '# ', time, " $_[0]\n";
-	return;
-}
 
 # Something that must not be: tell of it at once, with what led to it.
-sub problem
+sub wrong
 {
 	my ($what) = @_;
-	my $first = @happened > 15 ? @happened - 15 : 0;
 	my %world_only = %$world_plan;
 	delete $world_only{rounds};
 
-	print $figures "world $total{worlds}, round $total{rounds}: $what\n",
-	  '  plan: ', describe(\%world_only), ' ', describe($round_plan), "\n",
-	  map { "  $_\n" } @happened[ $first .. $#happened ];
-	@happened = ();
+	problem($figures, $what, "world $total{worlds}, round $total{rounds}",
+		describe(\%world_only) . ' ' . describe($round_plan));
 	return;
 }
 
 sub fail_call
 {
 	$total{failed}++;
-	problem($_[0]);
+	wrong($_[0]);
 	return;
 }
 
@@ -180,7 +154,7 @@ sub ledger
 {
 	my ($answer, @found) = ask_ledger($ledger, @_);
 
-	problem(join "\n", @found) if @found;
+	wrong(join "\n  ", @found) if @found;
 	return $answer;
 }
 
@@ -221,55 +195,9 @@ SELECT pg_sleep(0.003);
 my $queries = $usual x 30 . "SELECT snowflake_nextval(5000);\n";
 append_to_file($script, $queries x 2000);
 
-my $template = PostgreSQL::Test::Cluster->new('template');
-$template->init(allows_streaming => 1);
-$template->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'snowflake'
-restart_after_crash = on
-log_statement = none
-max_connections = 40
-max_wal_senders = 8
-wal_sender_timeout = 0
-wal_receiver_timeout = 0
-snowflake.sequence_start = zero
-snowflake.grant_timeout = '3s'
-});
-$template->start;
-$template->safe_psql('postgres',
-	'CREATE EXTENSION snowflake; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
-$template->backup('backup');
-$template->stop;
-
-# The wall clock of a server, in seconds from the real time, also while it runs.
-sub move_clock
-{
-	my ($node, $seconds) = @_;
-
-	open(my $file, '+>>', $node->basedir . '/wall_clock') or die $!;
-	truncate($file, 8) or die $!;
-	close $file;
-	open($file, '+<', $node->basedir . '/wall_clock') or die $!;
-	syswrite($file, pack('q', 1_000_000 * $seconds), 8) == 8 or die $!;
-	close $file;
-	return;
-}
-
-sub start_node
-{
-	my ($node) = @_;
-
-	local %ENV = (
-		%ENV,
-		LD_PRELOAD => "$PostgreSQL::Test::Utils::tmp_check/wall_clock.so",
-		SNOWFLAKE_WALL_CLOCK => $node->basedir . '/wall_clock');
-	return $node->start;
-}
-
-sub new_node
-{
-	my ($name) = @_;
-	return PostgreSQL::Test::Cluster->new("${name}_" . ++$nodes);
-}
+my $template = template_node(
+	'max_connections = 40', 'max_wal_senders = 8',
+	'snowflake.sequence_start = zero', "snowflake.grant_timeout = '3s'");
 
 # A node of this world with the data of a backup.
 sub node_of_backup
@@ -336,34 +264,6 @@ sub configure
 			"snowflake.server_name = '$name'",
 			"snowflake.max_lead = $world_plan->{max_lead}",
 			"snowflake.reserve_time = $world_plan->{reserve_time}", ''));
-	return;
-}
-
-sub all_processes
-{
-	my ($node) = @_;
-	my ($postmaster) =
-	  slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-
-	return ($postmaster, split ' ', qx(ps -o pid= --ppid $postmaster));
-}
-
-# Stop a whole server, or let it go on.
-sub pause_node
-{
-	my ($node) = @_;
-	my ($postmaster) = all_processes($node);
-
-	kill 'STOP', $postmaster;
-	kill 'STOP', all_processes($node);
-	return;
-}
-
-sub continue_node
-{
-	my ($node) = @_;
-
-	kill 'CONT', reverse all_processes($node);
 	return;
 }
 
@@ -537,28 +437,6 @@ sub small_step
 	return 8 * $r - 4;
 }
 
-# A process of a server that pg_stat_activity has under a type.
-sub some_process
-{
-	my ($node, $type) = @_;
-
-	return $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND pid <> pg_backend_pid() ORDER BY application_name = 'client' DESC LIMIT 1");
-}
-
-sub kill_process
-{
-	my ($node, $type) = @_;
-	my $pid = some_process($node, $type) or return;
-	my $offset = -s $node->logfile;
-
-	kill 'KILL', $pid;
-	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
-		$offset);
-	$node->poll_query_until('postgres', 'SELECT true');
-	return;
-}
-
 sub greatest_stored
 {
 	my ($node) = @_;
@@ -569,12 +447,6 @@ sub greatest_stored
 sub more_than_grant
 {
 	return $world_plan->{grant_time} * (1.2 + $round_plan->{seconds});
-}
-
-sub nap
-{
-	usleep(1_000_000 * $_[0]);
-	return;
 }
 
 sub stop_server
@@ -672,7 +544,7 @@ my %server_fault = (
 		my ($server) = @_;
 		my $node = $server->{node};
 		my $worker = worker_of($server);
-		return if $world{away} || $worker eq '';
+		return 'not done' if $world{away} || $worker eq '';
 		my $offset = -s $node->logfile;
 		$round_plan->{seconds} < 0.6 && !$world_plan->{long}
 		  ? lose_grants()
@@ -698,7 +570,7 @@ my %server_fault = (
 	'pause backend' => sub {
 		my ($server, $other) = @_;
 		my $worker = worker_of($server);
-		my $pid = some_process($server->{node}, 'client backend') or return;
+		my $pid = some_process($server->{node}, 'client backend') or return 'not done';
 		kill 'STOP', $pid;
 		free_worker($worker)
 		  if $round_plan->{step} < 0.7 && $worker ne '' && !$world{away};
@@ -708,7 +580,7 @@ my %server_fault = (
 	'pause worker' => sub {
 		my ($server, $other) = @_;
 		my $worker = worker_of($server);
-		my $pid = some_process($server->{node}, 'snowflake grant') or return;
+		my $pid = some_process($server->{node}, 'snowflake grant') or return 'not done';
 		kill 'STOP', $pid;
 		let_grant_pass($other, $worker);
 		kill 'CONT', $pid;
@@ -716,7 +588,7 @@ my %server_fault = (
 	'end worker' => sub {
 		my ($server, $other) = @_;
 		my $worker = worker_of($server);
-		my $pid = some_process($server->{node}, 'snowflake grant') or return;
+		my $pid = some_process($server->{node}, 'snowflake grant') or return 'not done';
 		stop_server($other, 'immediate');
 		kill 'TERM', $pid;
 		start_wishing($other, $worker);
@@ -1036,9 +908,12 @@ sub round
 	happens("registry: $registry_fault");
 	my $ends = $registry_fault{$registry_fault}->();
 	happens("$server->{name}: $round_plan->{server_fault}");
-	$server_fault{ $round_plan->{server_fault} }->($server, $other);
+	my $done =
+	  $server_fault{ $round_plan->{server_fault} }->($server, $other);
+	fault($round_plan->{server_fault}) unless ($done // '') eq 'not done';
 	$ends->();
 	happens("end of the registry's $registry_fault");
+	fault("$registry_fault of the registry") if $registry_fault ne 'nothing';
 	nap($round_plan->{pause});
 
 	end_old_registry()
@@ -1103,7 +978,7 @@ while (time < $end)
 {
 	$world_plan = plan_world($total{worlds}++);
 	$round_plan = undef;
-	@happened = ();
+	nothing_happened();
 	print '# plan: ', describe($world_plan), "\n";
 	happens("world $total{worlds} begins");
 	my $lived = eval {
@@ -1138,11 +1013,12 @@ my $wrong =
   $total{failed};
 is($wrong, 0, 'neither a duplicate nor a fall, and no call that failed');
 done_testing();
+print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
-  '%d rounds in %d worlds (%d failovers of the registry, %d more with the old primary alive), '
+  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d more with the old primary alive), '
   . '%d servers, %d IDs, %d worker IDs, %d grants, %d duplicates, %d falls, '
   . "%d shared, %d foreign, %d failed, %d refused, longest wait %.1f s, seed %d\n",
-  $total{rounds}, $total{worlds}, $total{failovers} - $total{split_brains},
+  $total{rounds}, count_faults(), $total{worlds}, $total{failovers} - $total{split_brains},
   @total{
 	qw(split_brains servers ids workers grants duplicates falls shared foreign
 	  failed refused longest_wait)
