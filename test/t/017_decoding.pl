@@ -38,8 +38,6 @@ is($node->safe_psql('postgres', example('LIMIT 1')) =~ s/^\d+\|//r,
 	'2026-11-22 23:00:00+00', 'the time of the last');
 my $day = example("'2026-11-21') AND");
 is($node->safe_psql('postgres', $day), '24', 'the rows of a day');
-is(index(slurp_file("$docs/../README.md"), $day) >= 0,
-	1, 'the README has the same');
 
 # Time zones
 my $other = example('2026-11-21 00:00+00\') AND');

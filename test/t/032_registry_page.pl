@@ -35,10 +35,6 @@ like($conf, qr/^snowflake\.registry = 'host=registry\.example dbname=ids user=id
 	'the page has the settings of a server');
 my ($host, $port) = ($registry->host, $registry->port);
 $conf =~ s/host=registry\.example/host=$host port=$port/;
-my $readme = slurp_file("$FindBin::RealBin/../../README.md");
-ok(index($readme, $create =~ s/\n\n/\n/gr) >= 0, 'README has the same registry');
-ok(index($readme, (blocks('Have servers use it', ''))[0]) >= 0,
-	'and the same settings');
 my ($use) = blocks('Have servers use it', 'sql');
 my @workers;
 my @servers;
