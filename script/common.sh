@@ -287,17 +287,23 @@ make_variable()
 	make -s --no-print-directory --eval="print-$1: ; @echo \$($1)" "print-$1"
 }
 
-# After build_for_tests: count pg_regress and the isolation tests.
+# After build_for_tests: count the tests of pg_regress that are named, or all.
 count_regress()
 {
 	# shellcheck disable=SC2046
+	[ $# -ne 0 ] || set -- $(make_variable REGRESS)
 	count regress "$PG_REGRESS" --inputdir=. --outputdir=tmp_check \
 		--bindir="$bindir" --dlpath=. --temp-instance=tmp_check/regress \
-		--temp-config=test/regress.conf $(make_variable REGRESS)
-	mkdir tmp_check/iso
+		--temp-config=test/regress.conf "$@"
+}
+
+# The same for isolation tests.
+count_isolation()
+{
 	# shellcheck disable=SC2046
+	[ $# -ne 0 ] || set -- $(make_variable ISOLATION)
+	mkdir tmp_check/iso
 	count isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
 		--outputdir=tmp_check/iso --bindir="$bindir" \
-		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf \
-		$(make_variable ISOLATION)
+		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf "$@"
 }
