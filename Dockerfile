@@ -3,8 +3,8 @@
 #	docker build -t postgres-snowflake .
 #	docker build -t postgres-snowflake --build-arg PG_MAJOR=17 .
 #
-# A new cluster has snowflake in shared_preload_libraries; what is left to do is
-# CREATE EXTENSION snowflake, and a worker ID for each server but the first:
+# A new cluster has snowflake in shared_preload_libraries.  Give each server its own
+# worker ID, and run CREATE EXTENSION snowflake in each database that uses it:
 #
 #	docker run -e POSTGRES_PASSWORD=... postgres-snowflake -c snowflake.worker_id=1
 
