@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * api.c
- *	  The interface for the C code of other extensions.
+ *	  C interface for other extensions.
  *
- * snowflake_api.h has what they see, and the rule by which it may change.
+ * snowflake_api.h declares it, with the rule for changes.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -58,7 +58,7 @@ get_scheme(void)
 }
 
 /*
- * The timestamp is that of the SQL function, and so are the errors.
+ * The timestamp and the errors are those of the SQL function.
  */
 static void
 take_apart(int64 id, SnowflakeApiParts *parts)
@@ -84,7 +84,7 @@ static const SnowflakeApi server_api = {
 };
 
 /*
- * Let other extensions find the interface.
+ * Publish the interface to other extensions.
  */
 void
 snowflake_publish_api(void)

@@ -3,10 +3,10 @@
  * clock.c
  *	  The wall clock and the steady clock.
  *
- * The steady clock is never set, and all processes read the same.  Where the
- * system has one that goes on while the machine is suspended, it is that one:
- * waking up is no leap of the wall clock then.  (It is slewed as the wall
- * clock is, so slewing does not part the two.)
+ * The steady clock is never set, and is the same for all processes.  Where the
+ * system has one that continues while the machine is suspended, that one is
+ * used, so that resuming is not a jump of the wall clock.  (It is slewed like
+ * the wall clock, so slewing does not make the two diverge.)
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -28,12 +28,12 @@
 #define STEADY_CLOCK	CLOCK_MONOTONIC
 #endif
 
-/* Two readings that are this near to each other count as one. */
+/* Two readings that are this close count as simultaneous. */
 #define SAME_TIME_US	1000
 #define MAX_READINGS	10
 
 /*
- * Microseconds since some time before the server's start.
+ * Microseconds since some time before server start.
  */
 int64
 snowflake_steady_clock(void)
@@ -45,12 +45,12 @@ snowflake_steady_clock(void)
 }
 
 /*
- * Read both clocks at once.
+ * Read both clocks at the same time.
  *
- * The wall clock is read between two readings of the steady clock.  If those
- * are far apart, the process was held up in between, and it is not known which
- * of them belongs to the wall clock's: the difference would look like a leap.
- * Then they are read again.
+ * The wall clock is read between two readings of the steady clock.  If these
+ * are far apart, the process was delayed in between, and it is unknown which
+ * of them matches the wall clock: the difference would look like a jump.  Then
+ * the clocks are read again.
  */
 void
 snowflake_read_clocks(TimestampTz *wall, int64 *steady)

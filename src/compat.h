@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  What differs between PostgreSQL's major versions.
+ *	  Differences between PostgreSQL's major versions.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -19,7 +19,7 @@
 #endif
 
 /*
- * Since 18 a module tells its name and version, which comes from the control
+ * Since 18, a module has a name and a version, which comes from the control
  * file; pg_get_loaded_modules() shows them.
  */
 #if PG_VERSION_NUM >= 180000
@@ -29,14 +29,14 @@
 #define SNOWFLAKE_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
 
-/* Where MAX_BACKENDS is. */
+/* Location of MAX_BACKENDS. */
 #if PG_VERSION_NUM >= 180000
 #include "storage/procnumber.h"
 #else
 #include "postmaster/postmaster.h"
 #endif
 
-/* Where the macros for variable-length values are. */
+/* Location of the macros for variable-length values. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
@@ -49,8 +49,8 @@
 #endif
 
 /*
- * Since 17 an extension's wait events have names of their own; before, all of
- * them show as Extension.
+ * Since 17, an extension's wait events have their own names; before, all of
+ * them are shown as Extension.
  */
 #if PG_VERSION_NUM >= 170000
 #define snowflake_wait_event(name)	WaitEventExtensionNew(name)
@@ -58,7 +58,7 @@
 #define snowflake_wait_event(name)	PG_WAIT_EXTENSION
 #endif
 
-/* The setting that provides places for replication origins, and its value. */
+/* The setting that limits replication origins, and its value. */
 #if PG_VERSION_NUM >= 180000
 #define SNOWFLAKE_ORIGINS_SETTING	"max_active_replication_origins"
 #define snowflake_max_origins		max_active_replication_origins
@@ -74,7 +74,7 @@
 #define SNOWFLAKE_ORIGIN_ID	RepOriginId
 #endif
 
-/* The number of this process, from 0 on. */
+/* The number of this process, starting with 0. */
 #if PG_VERSION_NUM >= 170000
 #define snowflake_process_number()	MyProcNumber
 #else
@@ -82,8 +82,9 @@
 #endif
 
 /*
- * What the checkpointer says of synchronous_standby_names.  Minor versions of
- * 2025 made a byte of two bits of what was a bool, at the same place.
+ * The checkpointer's copy of synchronous_standby_names: whether it is set.  In
+ * the minor versions of 2025, the bool became a byte with two flags, at the
+ * same offset.
  */
 #ifdef SYNC_STANDBY_DEFINED
 #define snowflake_standbys_byte		(WalSndCtl->sync_standbys_status)
@@ -92,8 +93,8 @@
 #endif
 
 /*
- * The background worker that was registered last, and is there none?  It is at
- * the head of a list, which is doubly linked since 18.
+ * Is no background worker registered, and if there is one, which was the last?
+ * It is at the head of a list, which is doubly linked since 18.
  */
 #if PG_VERSION_NUM >= 180000
 #define snowflake_no_workers()	dlist_is_empty(&BackgroundWorkerList)

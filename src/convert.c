@@ -1,23 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * convert.c
- *	  snowflake_convert(): an integer column becomes bigint, with a generator
- *	  of IDs as its default, and all columns that reference it become bigint.
+ *	  snowflake_convert(): change an integer column to bigint, with a generator
+ *	  of IDs as its default, and all columns that reference it to bigint.
  *
- * Converting a table evaluates code of whoever owns it: expressions of
- * indexes, statistics, constraints and partition keys, functions behind
- * them, and the generator.  The caller may be a superuser, and the owner
- * anybody.  So, like REINDEX, CLUSTER and REFRESH MATERIALIZED VIEW:
+ * Converting a table evaluates code of its owner: expressions of indexes,
+ * statistics, constraints, and partition keys, the functions that they call,
+ * and the generator.  The caller may be a superuser, and the owner anybody.
+ * So, like REINDEX, CLUSTER, and REFRESH MATERIALIZED VIEW:
  *
- * - All of it runs as the owner of the table, in a security-restricted
+ * - Everything runs as the owner of the table, in a security-restricted
  *	 operation, with settings of its own.
- * - What has to be known of the catalogs is asked by SQL, which finds what it
- *	 names in pg_catalog only.  It is not in functions of the extension, as the
- *	 owner may have no right to call them.
- * - Tables are locked by OID before anything of them is looked at, and the
- *	 locks are kept to the end of the transaction, so a name means the same
- *	 table throughout.  Only a schema can still be renamed, so the result is
- *	 looked up by OID.
+ * - The catalogs are queried with SQL, whose names are looked up in pg_catalog
+ *	 only.  The queries are not in functions of the extension, because the
+ *	 owner might not have the privilege to call them.
+ * - Tables are locked by OID before they are examined, and the locks are held
+ *	 until the end of the transaction, so a name refers to the same table
+ *	 throughout.  Only a schema can still be renamed, so the result is looked
+ *	 up by OID.
  * - All tables that are altered, and those whose foreign keys are checked
  *	 again, have the same owner.
  *
@@ -53,14 +53,14 @@
 #include "scheme.h"
 #include "table.h"
 
-/* The arrays of walk_query: tables, columns, and whether they are the key. */
+/* The arrays that walk_query returns: tables, columns, and is_key. */
 #define TARGET_NARRAYS	3
 
-/* What is converted, and how. */
+/* The column to convert, and how. */
 typedef struct Conversion
 {
 	Oid			relid;			/* the table */
-	char	   *table;			/* its qualified name, after it was locked */
+	char	   *table;			/* its qualified name, when it is locked */
 	AttrNumber	attnum;			/* the column */
 	char	   *column;			/* its name */
 	Oid			generator;		/* function that makes the IDs */
@@ -70,7 +70,7 @@ typedef struct Conversion
 	Datum		targets[TARGET_NARRAYS];	/* see find_targets() */
 } Conversion;
 
-/* The obstacles found, and what to do about them, as lines and sentences. */
+/* Obstacles, one per line, and hints, as sentences. */
 typedef struct Obstacles
 {
 	StringInfoData lines;
@@ -120,8 +120,8 @@ static const char walk_query[] =
 
 /*
  * The beginning of all other queries: the columns that were found.  change
- * tells what has to be done: widen a smallint or integer, keep a bigint, or
- * that it cannot be done, as the column has another type.
+ * says what to do: widen a smallint or integer, keep a bigint, or that the
+ * column cannot be converted because it has another type.
  */
 static const char target_query[] =
 "WITH RECURSIVE target AS ("
@@ -137,7 +137,7 @@ static const char target_query[] =
 
 /*
  * Run a query.  The parameters are $1 the table, $2 the column, $3 the
- * generator, $4 whether it has to become the default, and $5 to $7 the columns
+ * generator, $4 whether it must become the default, and $5 to $7 the columns
  * that find_targets() found.
  */
 static void
@@ -164,7 +164,7 @@ run_query(const Conversion *conversion, const char *query)
 }
 
 /*
- * Ask something about the columns.
+ * Run a query about the columns.
  */
 static void
 ask(const Conversion *conversion, const char *query)
@@ -192,7 +192,8 @@ answer_is_true(void)
 }
 
 /*
- * Fail if the generator is no function that makes bigints of nothing.
+ * Fail if the generator is not a function without arguments that returns a
+ * bigint.
  */
 static void
 check_generator(Oid generator)
@@ -216,7 +217,7 @@ check_generator(Oid generator)
 }
 
 /*
- * Find the column, by its name or as the primary key, and look at its type.
+ * Find the column, by its name or as the primary key, and check its type.
  */
 static void
 find_column(Conversion *conversion, const char *name)
@@ -273,7 +274,7 @@ has_default(const Conversion *conversion)
 }
 
 /*
- * Find the columns that have to go along.
+ * Find the columns that must be converted together.
  */
 static void
 find_targets(Conversion *conversion)
@@ -289,8 +290,8 @@ find_targets(Conversion *conversion)
 }
 
 /*
- * More to begin a query with: the tables that are altered, and those at the
- * other end of a foreign key that is made again.
+ * A further CTE: the tables that are altered, and those at the other end of a
+ * foreign key that is created again.
  */
 #define CHANGED \
 ", changed(relid) AS (" \
@@ -303,10 +304,10 @@ find_targets(Conversion *conversion)
 "  WHERE t.change = 'widen')"
 
 /*
- * Lock what ALTER TABLE will lock, and keep as it is what only references it:
- * a new foreign key would need a stronger lock than the one on those, which
- * lets clients read and write.  New tables may have come during a wait, so
- * again until nothing is new.  Tables of other owners are obstacles.
+ * Lock the tables that ALTER TABLE will lock.  Tables that only reference them
+ * get a lock that allows reads and writes, but no new foreign key, which would
+ * need a stronger one.  New tables may have appeared while waiting for a lock,
+ * so repeat until there are none.  Tables of other owners are obstacles.
  */
 static void
 lock_tables(Conversion *conversion, Oid owner)
@@ -353,8 +354,8 @@ lock_tables(Conversion *conversion, Oid owner)
 }
 
 /*
- * What keeps columns from becoming bigint, and what to do about it.  A holder
- * is a type that has the row type of a table in it.
+ * What prevents columns from becoming bigint, and what to do about it.  A
+ * holder is a type that contains the row type of a table.
  */
 static const char type_obstacles[] =
 ", holder(table_name, typid) AS ("
@@ -389,7 +390,7 @@ static const char type_obstacles[] =
 "SELECT format('%s is part of the partition key', t.column_name),"
 "  'The type of a partition key column cannot be changed. Create a new table with a bigint column and move the rows.'"
 " FROM target t"
-/* What is in the key, or in an expression of it, depends on the table. */
+/* Columns in the key, or in its expressions, depend on the table. */
 "  JOIN pg_depend d ON (d.classid, d.objid, d.objsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
 "    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, 0)"
 " WHERE t.change = 'widen' AND d.deptype = 'i'"
@@ -434,7 +435,7 @@ static const char type_obstacles[] =
 " ORDER BY 1, 2";
 
 /*
- * What keeps the tables from being altered, and their foreign keys from being
+ * What prevents tables from being altered, and their foreign keys from being
  * checked.
  */
 static const char table_obstacles[] =
@@ -460,7 +461,7 @@ CHANGED
 " ORDER BY 1, 2";
 
 /*
- * What keeps the column from having the generator as its default.
+ * What prevents the column from having the generator as its default.
  */
 static const char key_obstacles[] =
 "SELECT format('%s is a generated column', t.column_name) COLLATE \"C\" AS obstacle,"
@@ -496,7 +497,7 @@ static const char key_obstacles[] =
 " ORDER BY 1, 2";
 
 /*
- * Note an obstacle, and what to do about it unless that was said already.
+ * Add an obstacle, and its hint unless that is already there.
  */
 static void
 add_obstacle(Obstacles *obstacles, const char *line, const char *hint)
@@ -509,7 +510,7 @@ add_obstacle(Obstacles *obstacles, const char *line, const char *hint)
 }
 
 /*
- * Note the obstacles that a query finds.
+ * Add the obstacles that a query finds.
  */
 static void
 ask_obstacles(const Conversion *conversion, const char *query,
@@ -521,7 +522,7 @@ ask_obstacles(const Conversion *conversion, const char *query,
 }
 
 /*
- * Run a query that gives one value, as text, or NULL.
+ * Run a query that returns a single value, as text, or NULL.
  */
 static char *
 get_value(const char *query)
@@ -532,15 +533,16 @@ get_value(const char *query)
 }
 
 /*
- * The RANGE and LIST partition keys that the column is in, as a bigint: the
- * expression where the key is one of this column alone, else NULL.
+ * The RANGE and LIST partition keys that contain the column, if it is a
+ * bigint: the key expression if it depends on this column alone, otherwise
+ * NULL.
  */
 static const char partition_keys[] =
 ", part AS ("
 "  SELECT t.relid, t.attnum, p.partnatts, p.partexprs, array_agg(d.objsubid) AS used"
 "  FROM target t"
 "    JOIN pg_partitioned_table p ON p.partrelid = t.relid AND p.partstrat <> 'h'"
-/* What is in the key, or in an expression of it, depends on the table. */
+/* Columns in the key, or in its expressions, depend on the table. */
 "    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = t.relid AND d.objsubid > 0"
 "      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, 0)"
 "      AND d.deptype = 'i'"
@@ -551,10 +553,11 @@ static const char partition_keys[] =
 " FROM part WHERE attnum = ANY (used) ORDER BY 1";
 
 /*
- * Is there a partition for an ID?  The planner knows: it drops partitions that
- * cannot have rows with it, and if all are dropped, a constant false is left.
- * A key expression has to be told its value.  Where other columns decide too,
- * there is a partition if there is one for some of their values.
+ * Is there a partition for an ID?  The planner knows: it prunes partitions
+ * that cannot contain the ID, and if none is left, the plan is a constant
+ * false.  The value of a key expression must be added to the query.  If the
+ * key has other columns too, it is enough that there is a partition for some
+ * of their values.
  */
 static bool
 has_partition(const Conversion *conversion, const char *id)
@@ -595,7 +598,7 @@ has_partition(const Conversion *conversion, const char *id)
 }
 
 /*
- * A snowflake ID as it is made a year later, or at the end of the scheme.
+ * A snowflake ID of a year later, or of the end of the scheme.
  */
 static char *
 a_year_later(const char *id)
@@ -612,7 +615,7 @@ a_year_later(const char *id)
 }
 
 /*
- * Look whether rows and partitions leave room for the IDs to come.
+ * Check that rows are below new IDs, and that there are partitions for them.
  */
 static void
 check_ids(const Conversion *conversion, Obstacles *obstacles)
@@ -653,7 +656,7 @@ check_ids(const Conversion *conversion, Obstacles *obstacles)
 }
 
 /*
- * Fail if something stands in the way, with all of it.
+ * Fail if there are obstacles, and list all of them.
  */
 static void
 check_obstacles(const Conversion *conversion)
@@ -667,7 +670,7 @@ check_obstacles(const Conversion *conversion)
 		ask_obstacles(conversion, key_obstacles, &obstacles);
 	ask_obstacles(conversion, table_obstacles, &obstacles);
 
-	/* Some obstacles keep the rows or the generator from being looked at. */
+	/* With some obstacles, the rows or the generator cannot be accessed. */
 	if (conversion->set_default && obstacles.lines.len == 0)
 		check_ids(conversion, &obstacles);
 
@@ -681,9 +684,8 @@ check_obstacles(const Conversion *conversion)
 }
 
 /*
- * More to begin a query with: the sequences that the column, or the same of a
- * partition or child, owns or has in its default; unused if nothing else uses
- * them.
+ * Further CTEs: the sequences that the column, or that of a partition or
+ * child, owns or has in its default; unused if nothing else uses them.
  */
 #define SEQUENCES \
 ", used(seqid, owned) AS (" \
@@ -711,8 +713,8 @@ check_obstacles(const Conversion *conversion)
 "  GROUP BY c.oid, n.nspname, c.relname) "
 
 /*
- * What an administrator has to know beside the statements: notice, detail and
- * hint.
+ * What an administrator needs to know besides the statements: notice, detail,
+ * and hint.
  */
 static const char notices[] =
 SEQUENCES
@@ -748,9 +750,9 @@ SEQUENCES
 " ORDER BY name COLLATE \"C\")";
 
 /*
- * The statements, in their order.  Citus, for one, lets no column change its
- * type while a sequence is its default, so that goes first.  Since 17, the
- * partitions of a table have its identity, and lose it with the table.
+ * The statements, in their order.  The default goes first: Citus, for example,
+ * does not allow changing the type of a column whose default is a sequence.
+ * Since 17, partitions have the identity of their table, and lose it with it.
  */
 static const char statements_query[] =
 SEQUENCES
@@ -783,7 +785,7 @@ SEQUENCES
 "SELECT command FROM statement ORDER BY step, other, name COLLATE \"C\"";
 
 /*
- * Tell the administrator what the statements do not.
+ * Report what the statements do not show.
  */
 static void
 give_notices(const Conversion *conversion)
@@ -835,8 +837,8 @@ execute_statements(const Conversion *conversion, ReturnSetInfo *rsinfo)
 }
 
 /*
- * Fail if the statements did not reach the columns: somebody renamed a schema,
- * or an event trigger went its own ways.
+ * Fail if the statements did not have the expected result: a schema was
+ * renamed, or an event trigger interfered.
  */
 static void
 check_result(Conversion *conversion)
@@ -869,7 +871,7 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		return (Datum) 0;
 
-	/* The snapshot may be older than rows and foreign keys. */
+	/* The snapshot may be older than some rows and foreign keys. */
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

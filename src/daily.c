@@ -1,60 +1,59 @@
 /*-------------------------------------------------------------------------
  *
  * daily.c
- *	  Numbers that begin with the date and start at 1 each day.
+ *	  Daily numbers: they begin with the date, and start at 1 each day.
  *
- * daily_nextval() draws from an ordinary sequence, so whatever is true of
- * sequences is true of these numbers: they survive a crash, are replicated
- * and dumped, are not taken back by a rollback, and nobody waits for another
- * transaction.  The value of the sequence carries the date:
+ * daily_nextval() uses an ordinary sequence, so the numbers have the
+ * properties of sequences: they survive a crash, are replicated and dumped,
+ * are not rolled back, and no transaction waits for another.  The value of the
+ * sequence contains the date:
  *
  *		value = day * 10^10 + n		day as 20261121
  *
- * and the number that is returned is made of these two, day * 10^digits + n,
- * so that a greater value is a greater number, whatever the number of digits
- * is.  (Numbers of more digits are greater than all those of fewer.)  Digits
- * are 9 at most, so a day has room for ten times the numbers that can be
- * returned.  Those that are drawn and refused, as they have too many digits,
- * do not run into the next day: 9 * 10^9 calls would have to fail in one day
- * first.
+ * and the result is day * 10^digits + n, so a greater value is a greater
+ * number for any number of digits.  (Numbers with more digits are greater than
+ * all those with fewer.)  There are at most 9 digits, so a day has ten times
+ * as many values as numbers can be returned.  Values that are refused because
+ * they have too many digits do not reach the next day: 9 * 10^9 calls would
+ * have to fail in one day.
  *
  * A call does this:
  *
- *	1. It looks what day it is, and draws a value.
- *	2. If the value's day is today or later, that is the number.
- *	3. Otherwise it takes the sequence's lock, and draws again.  If the
- *	   value's day is still before today, it sets the sequence to today's
- *	   first value, and takes that.  It releases the lock.
+ *	1. It determines today's date, and calls nextval().
+ *	2. If the day of the value is today or later, that is the number.
+ *	3. Otherwise it takes the lock of the sequence, and calls nextval() again.
+ *	   If the day of the value is still before today, it sets the sequence to
+ *	   today's first value, and takes that.  It releases the lock.
  *
- * The sequence never falls, and so the numbers do not:
+ * The sequence never decreases, and therefore numbers do not:
  *
- *	* Only step 3 sets it, under the lock, so one session at a time.  Whoever
- *	  had to wait for the lock finds by the second draw that another one has
- *	  set the sequence, and takes what it drew.
- *	* Draws go on without the lock meanwhile.  Those between the second draw
- *	  and the setting are of the day that the second draw was of, so below
- *	  what the sequence is set to.  They are used by callers for which it
- *	  still is that day, and thrown away by those that then wait for the lock.
- *	* What is set is above all that was drawn, so a clock that is set back
- *	  over midnight sets nothing: the value's day is then later than today,
- *	  and the numbers go on with that day until the clock is there again.  The
- *	  same happens to a session with another time zone in which it is still
- *	  yesterday.
- *	* Both the draw and the setting change the sequence under the lock of its
- *	  page, and write WAL, which no rollback takes back.  A transaction that
- *	  stores a number committed after that WAL.
+ *	* Only step 3 sets it, under the lock, so one session at a time.  A session
+ *	  that waited for the lock sees, by its second nextval(), that another one
+ *	  has set the sequence, and takes the value it got.
+ *	* Meanwhile, other sessions call nextval() without the lock.  Between the
+ *	  second nextval() and the setting, they get values of the same day as the
+ *	  second one, which are below what the sequence is set to.  Callers for
+ *	  which it still is that day use them, others discard them and wait for the
+ *	  lock.
+ *	* The sequence is only set to a value above all that it returned.  A clock
+ *	  that is set back over midnight sets nothing: the day of the value is
+ *	  later than today, and numbers continue with that day until the clock
+ *	  reaches it.  The same applies to a session in a time zone where it is
+ *	  still yesterday.
+ *	* Both nextval() and the setting change the sequence under the lock of its
+ *	  page, and write WAL, which is not rolled back.  A transaction that stores
+ *	  a number commits after that WAL.
  *
- * The lock is that of an object, not of the relation, whose locks are held
- * until the transaction ends and conflict with other commands.  Nobody else
- * locks a sequence in this way.  It is released at once, so that a
- * transaction that happens to be the first of a day keeps nobody from
- * drawing; if the setting fails, the (sub)transaction's abort releases it.
- * While it is held, the session waits for nothing: it has the sequence's
- * relation lock since step 1.
+ * The lock is an object lock, not a relation lock, which would be held until
+ * the end of the transaction and conflict with other commands.  Nothing else
+ * locks a sequence in this way.  It is released at once, so that the first
+ * transaction of a day does not block others; if the setting fails, the abort
+ * of the (sub)transaction releases it.  While holding it, the session waits
+ * for nothing: it has had the relation lock of the sequence since step 1.
  *
- * Setting a sequence needs UPDATE on it, drawing only USAGE.  The check for
- * the latter is made in step 1, and the setting, of which the caller decides
- * nothing but the time zone, is done as the sequence's owner.
+ * Setting a sequence requires UPDATE, nextval() only USAGE.  The latter is
+ * checked in step 1, and the setting, for which the caller can choose nothing
+ * but the time zone, is done as the owner of the sequence.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -81,16 +80,16 @@
 
 #include "compat.h"
 
-/* Values of the sequence that a day has. */
+/* Values of the sequence for each day. */
 #define VALUES_OF_DAY	INT64CONST(10000000000)
 
 #define MAX_DIGITS		9
 
-/* Days that are eight digits. */
+/* Days of eight digits. */
 #define FIRST_DAY		10000101
 #define LAST_DAY		99991231
 
-/* The day of the last call, which is that of all calls of the same second. */
+/* The day of the last call, valid for all calls in the same second. */
 typedef struct Today
 {
 	int64		second;			/* since 2000-01-01 */
@@ -104,10 +103,10 @@ static Today today;
 PG_FUNCTION_INFO_V1(daily_nextval);
 
 /*
- * What day it is in a time zone, or in that of the session if it is NULL.
+ * Today's date in a time zone, or in that of the session if it is NULL.
  *
- * A day begins with a full second in each time zone.  So the calendar is asked
- * once a second.
+ * In each time zone, a day starts with a full second.  So the calendar is
+ * needed only once a second.
  */
 static int
 get_today(text *zone)
@@ -156,7 +155,7 @@ get_today(text *zone)
 }
 
 /*
- * Could a number be a day?
+ * Can a number be a day?
  */
 static bool
 looks_like_day(int64 number)
@@ -169,7 +168,7 @@ looks_like_day(int64 number)
 }
 
 /*
- * Fail for a sequence whose options do not go with numbers of a day.
+ * Fail if the options of a sequence do not allow daily numbers.
  */
 static void
 check_sequence(Oid relid)
@@ -180,7 +179,7 @@ check_sequence(Oid relid)
 
 	if (!HeapTupleIsValid(tuple))
 	{
-		/* This fails with what is wrong. */
+		/* This fails with the right error. */
 		(void) nextval_internal(relid, true);
 		elog(ERROR, "cache lookup failed for sequence %u", relid);
 	}
@@ -231,8 +230,8 @@ set_sequence(Oid relid, int64 value)
 }
 
 /*
- * Draw a value of a day, or of a later one; set the sequence to that day if it
- * is not there yet.
+ * Get a value of a day, or of a later one; set the sequence to that day if it
+ * is still at an earlier one.
  */
 static int64
 next_value_under_lock(Oid relid, int day)

@@ -17,43 +17,45 @@
  *	  by compare-and-swap, because claims go on meanwhile.
  *
  * 3. The word moves to a tick only if a mark above that tick is durable
- *	  (reserve.c).  As only the move of the word has to look at the mark, claims
- *	  need not: the word's tick is below it.
+ *	  (reserve.c).  Only the move has to check the mark: claims need not, as
+ *	  the word's tick is below it.
  *
- * So the word only ever rises, every value of it is claimed at most once, and
- * as an ID is made of the word's bits in the same order (the worker ID, which
- * stands between or below them, is the same for all IDs of a tick: grant.c), IDs
- * strictly rise over all backends: an ID asked for after another one was
- * received is greater.  See docs/guarantees.md for the whole argument.
+ * So the word never decreases, and each value of it is claimed at most once.
+ * An ID consists of the word's bits in the same order (the worker ID, between
+ * or below them, is the same for all IDs of a tick: grant.c).  Therefore IDs
+ * are strictly increasing across all backends: an ID requested after another
+ * one was received is greater.  See docs/guarantees.md for the whole argument.
  *
- * The usual call takes no lock: the clock stands inside the word's tick, and
- * there are numbers left.  Claims that come too late for the last number add
- * to the word all the same.  A backend that came too late looks at the word
- * again, and adds again only after it saw a number left, so late claims are at
- * most as many as there are backends; the number has room above the scheme's
- * last one for more than MAX_BACKENDS of them: they cannot carry into the tick.
+ * Usually a call takes no lock: the clock is inside the word's tick, and there
+ * are numbers left.
  *
- * Whether to claim, move, wait or fail is decided in one place,
- * snowflake_plan() (word.c), which looks at nothing but the state and the
- * clocks.  It is asked first without the lock, where waiting and errors are
- * allowed; then again with the lock held, where nothing but the claim or the
- * move is done.  Those who find the lock taken wait for its release only, as
- * the holder most likely did the work for them (LWLockAcquireOrWait).  What the
- * usual call asks instead of the plan, may_claim(), allows no claim that the
- * plan forbids, but not all that it allows.
+ * Late claims.  A claim that comes too late for the last number still adds to
+ * the word.  A backend with a late claim looks at the word again, and adds
+ * again only after it has seen a number left, so there are at most as many
+ * late claims as backends.  The number has room above the scheme's last one
+ * for more than MAX_BACKENDS of them, so they cannot carry into the tick.
  *
- * Fairness.  When the numbers of a tick are used up, callers wait for the next
- * one.  Whoever woke up first then could take all of it, and do so again in the
- * tick after, while others wait for many.  So callers queue up for the next
- * tick, and who moves the word to it gives numbers to all of them before any can
- * be claimed: one to each who wants one, and an equal share to each who
- * wants a block.  They find theirs when they wake up.  A number that was given
- * is as good as claimed at the move: its caller was waiting then, so no ID that
+ * Whether to claim, move, wait, or fail is decided in one place,
+ * snowflake_plan() (word.c), which depends only on the state and the clocks.
+ * It is called first without the lock, where waiting and errors are allowed;
+ * then again with the lock held, where only the claim or the move is done.
+ * Those who find the lock taken only wait for its release, as the holder most
+ * likely did the work for them (LWLockAcquireOrWait).  The usual call checks
+ * may_claim() instead of the plan; it allows no claim that the plan forbids,
+ * but not all that it allows.
+ *
+ * Fairness.  When the numbers of a tick are exhausted, callers wait for the
+ * next one.  The first to wake up could take all its numbers, and again in the
+ * tick after that, while others wait for many ticks.  So callers queue for the
+ * next tick, and whoever moves the word to it gives numbers to all of them
+ * before any can be claimed: one to each who wants one, and an equal share to
+ * each who wants a block.  They find them when they wake up.  Such a number
+ * counts as claimed at the move: its caller was waiting then, so no ID that
  * was received before its call is greater.
  *
- * A caller that is cancelled while it waits stays in the queue.  What it is
- * given is lost, like the number of a transaction that rolls back; the next
- * time that its process waits it begins anew.
+ * A caller that is cancelled while it waits remains in the queue.  The numbers
+ * that it is given are lost, like those of a transaction that rolls back; the
+ * next time its process waits, it starts anew.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -78,7 +80,7 @@
 StaticAssertDecl(MAX_BACKENDS < (1 << SNOWFLAKE_LATE_CLAIM_BITS),
 				 "late claims of all backends must not carry into the tick");
 
-/* What a call has waited for so far. */
+/* The waits of a call so far. */
 typedef struct Wait
 {
 	bool		queued;			/* for the next tick? */
@@ -87,7 +89,7 @@ typedef struct Wait
 	int64		grant_since;
 } Wait;
 
-/* The datacenter and worker ID in their places, by the grant of a number. */
+/* The datacenter and worker ID in their fields, and the grant's number. */
 static uint64 constant_grant = 0;
 static int64 constant;
 
@@ -99,8 +101,8 @@ snowflake_server_scheme(void)
 }
 
 /*
- * The number of the present grant, by which IDs are made from now on.  It has to
- * be the same still when a number was claimed.
+ * Use the current grant for the following IDs, and return its number, which
+ * must still be the same after a number was claimed.
  */
 static inline uint64
 use_grant(void)
@@ -146,10 +148,10 @@ word_id(uint64 word)
 /*
  * The number to start a tick with.
  *
- * Where fewer than one ID per tick is needed, starting with 0 would make all
- * IDs even, and a table sharded by id % N would use but one of its shards.  A
- * tick that follows a used up one is probably needed as a whole, though, as is
- * one that a large block is taken from.
+ * If less than one ID per tick is needed, starting with 0 would make all IDs
+ * even, and a table sharded by id % N would use only one of its shards.
+ * However, a tick that follows an exhausted one probably needs all its
+ * numbers, as does one from which a large block is taken.
  */
 static inline uint64
 start_number(uint64 previous, int wanted)
@@ -163,7 +165,7 @@ start_number(uint64 previous, int wanted)
 }
 
 /*
- * This process's place among those that may wait.
+ * The entry of this process in the array of waiters.
  */
 static inline Waiter *
 my_waiter(void)
@@ -172,8 +174,8 @@ my_waiter(void)
 }
 
 /*
- * Join the queue for the tick after a used up one.  If that came meanwhile,
- * return false: the caller should look again.
+ * Join the queue for the tick after an exhausted one.  If that tick has come
+ * meanwhile, return false: the caller should look again.
  */
 static bool
 join_queue(int64 tick, int wanted)
@@ -188,7 +190,7 @@ join_queue(int64 tick, int wanted)
 	if (word_tick(&snowflake_layout, word) == tick &&
 		!numbers_left(&snowflake_layout, word))
 	{
-		/* A cancelled call may have left its place, or what it was given. */
+		/* A cancelled call may have left its entry, or numbers it was given. */
 		Assert((state->queue_length == 0) == dlist_is_empty(&state->queue));
 		if (!waiter->queued)
 		{
@@ -205,8 +207,8 @@ join_queue(int64 tick, int wanted)
 }
 
 /*
- * Take what a caller in the queue was given, if that has come: return how many
- * numbers, with the first ID.
+ * Take the numbers that a caller in the queue was given, if any: return how
+ * many, with the first ID.
  */
 static int
 take_given(int64 *first)
@@ -224,9 +226,9 @@ take_given(int64 *first)
 }
 
 /*
- * Go through the queue and give a share of a tick's numbers, from one number
- * on, to each; return the next number.  Unless it is done in earnest, nothing
- * is given yet.  The lock is held.
+ * Go through the queue and give each waiter a share of a tick's numbers,
+ * starting with a number; return the next number.  Unless in_earnest, only
+ * count.  The lock is held.
  */
 static uint64
 serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
@@ -243,7 +245,7 @@ serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
 		count = Min(count, snowflake_layout.number_limit - number);
 		if (count == 0)
 			break;
-		/* Who is in the queue was given nothing yet. */
+		/* A waiter in the queue has not been given anything yet. */
 		Assert(waiter->queued && pg_atomic_read_u32(&waiter->given) == 0);
 		if (in_earnest)
 		{
@@ -261,7 +263,7 @@ serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
 
 /*
  * Move the word to a later tick, serve those who wait for it, and take as many
- * numbers as are wanted, or as are left.  Return how many, with the first ID.
+ * numbers as wanted, or as are left.  Return how many, with the first ID.
  * The lock is held.
  */
 static int
@@ -278,16 +280,16 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 	uint64		served PG_USED_FOR_ASSERTS_ONLY;
 	uint64		taken;
 
-	/* The tick changes upwards only, and to none that is not reserved. */
+	/* The tick only increases, and only to one that is reserved. */
 	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
 	Assert(step->next > word_tick(&snowflake_layout, word));
 	Assert(may_stand_at(step->next));
 	Assert(is_same_grant(constant_grant));
 
-	/* It may be the place of a call that was cancelled. */
+	/* It may be the entry of a call that was cancelled. */
 	waiter->wanted = wanted;
 
-	/* Claims change the number meanwhile, and so perhaps the start. */
+	/* Meanwhile, claims change the number, and therefore perhaps the start. */
 	do
 	{
 		start = callers > 1 ? 0 : start_number(word, wanted);
@@ -310,11 +312,11 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 }
 
 /*
- * Claim as many numbers of the word's tick as are wanted, or as are left.
- * Return how many, with the first ID.
+ * Claim as many numbers of the word's tick as wanted, or as are left.  Return
+ * how many, with the first ID.
  *
- * This is done by compare-and-swap: a fetch-add of as many could, if all
- * backends came too late, carry into the tick.
+ * This is done by compare-and-swap, as there is room for late claims of a
+ * single number only.
  */
 static int
 claim_numbers(uint64 *word, int wanted, int64 *first)
@@ -332,11 +334,11 @@ claim_numbers(uint64 *word, int wanted, int64 *first)
 }
 
 /*
- * May numbers of this tick be claimed at this time?  The answer is yes only if
- * snowflake_plan() says so, too.
+ * May numbers of this tick be claimed at this time?  Only if snowflake_plan()
+ * allows it too.
  *
- * Where IDs are ahead of the clock, it is yes only up to a lead that was told
- * in the log already, so that each new one gets there.
+ * If IDs are ahead of the clock, this is allowed only up to a lead that has
+ * been logged, so that every greater lead is logged.
  */
 static inline bool
 may_claim(int64 tick, TimestampTz now)
@@ -351,7 +353,7 @@ may_claim(int64 tick, TimestampTz now)
 }
 
 /*
- * Keep how far the clock was behind at most.
+ * Keep the farthest that the clock was behind.
  */
 static void
 record_backward(int64 lead)
@@ -365,7 +367,7 @@ record_backward(int64 lead)
 }
 
 /*
- * Tell once of IDs that are ahead of the clock, and again if the clock is set
+ * Warn once that IDs are ahead of the clock, and again if the clock is set
  * back further.
  */
 static void
@@ -382,7 +384,7 @@ note_lead(int64 tick, TimestampTz now)
 		record_backward(lead);
 	if (lead <= (int64) known || !behind)
 	{
-		/* As the lead melts, so does what is known. */
+		/* As the lead decreases, so does the lead that has been logged. */
 		if (new_known < known)
 			(void) pg_atomic_compare_exchange_u64(&state->known_lead, &known,
 												  new_known);
@@ -403,8 +405,8 @@ note_lead(int64 tick, TimestampTz now)
 }
 
 /*
- * Tell of a wall clock that went ahead of the steady one.  Slewing is none of
- * that: a thousandth of the time that passed.
+ * Warn that the wall clock has jumped ahead of the steady one.  Slewing, up to
+ * a thousandth of the time elapsed, is not a jump.
  */
 static void
 note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
@@ -536,8 +538,9 @@ fail_plan(SnowflakePlan plan, const SnowflakeMoment *moment)
 }
 
 /*
- * Wait in the queue for the next tick.  The sequence of the word's tick is used
- * up; or right after the start, the clock is behind what was reserved before.
+ * Wait in the queue for the next tick.  The sequence of the word's tick is
+ * exhausted; or, right after the start, the clock is behind the ticks that
+ * were reserved before.
  */
 static void
 wait_for_tick(const SnowflakeMoment *moment, const SnowflakeStep *step,
@@ -567,8 +570,8 @@ wait_for_tick(const SnowflakeMoment *moment, const SnowflakeStep *step,
 
 /*
  * Wait for the clock, which is behind the word's tick, or fail if it is too
- * far behind.  Right after the start, what is left of the reserve does not
- * count; at most it is what a slow disk or standby made it.
+ * far behind.  Right after the start, the unused reserve does not count; it
+ * may be larger than usual because of a slow disk or standby.
  */
 static void
 wait_for_clock(const SnowflakeMoment *moment, const SnowflakeStep *step,
@@ -595,9 +598,9 @@ wait_for_clock(const SnowflakeMoment *moment, const SnowflakeStep *step,
 
 /*
  * Move the word to a later tick, or claim where the usual way does not.  Take
- * as many numbers as are wanted, or as there are.  Return how many, with the
- * first ID.  Return 0 if the caller should look again: another backend moved
- * the word, or some time was spent waiting.
+ * as many numbers as wanted, or as are left.  Return how many, with the first
+ * ID, or 0 if the caller should look again: another backend moved the word, or
+ * some time was spent waiting.
  */
 static int
 move_word(int wanted, int64 *first, Wait *wait)
@@ -612,7 +615,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 		return taken;
 	if (pg_atomic_read_u64(&state->reserved) == 0)
 	{
-		/* The mark was not read since the start. */
+		/* The mark has not been read since the start. */
 		snowflake_reserve(true, &wait->reserve_naps);
 		return 0;
 	}
@@ -654,7 +657,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 	snowflake_take_moment(&moment);
 	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
 	if (wait->queued && (taken = take_given(first)) > 0)
-		 /* was served while this waited for the lock */ ;
+		 /* was served while waiting for the lock */ ;
 	else if (step.plan == SNOWFLAKE_CLAIM)
 	{
 		Assert(may_stand_at(step.next));
@@ -679,17 +682,17 @@ move_word(int wanted, int64 *first, Wait *wait)
 /*
  * Make an ID.
  *
- * Fails during recovery, if the clock is so wrong that no ID can be made by
- * it, and if the timestamp field is used up.  May wait for the next tick.
+ * Fails during recovery, if the clock is so wrong that no ID can be made, and
+ * if the timestamp field is exhausted.  May wait for the next tick.
  */
 int64
 snowflake_generate(void)
 {
 	/*
-	 * The word as this backend saw it last, or 0.  As long as the clock is in
-	 * its tick the word is most likely in that tick still.  Where many
-	 * backends make IDs, the word's cache line then travels once for an ID,
-	 * for the fetch-add, and not for a look at the word before it, too.
+	 * The word as this backend last saw it, or 0.  As long as the clock is in
+	 * its tick, the word is most likely still in that tick.  If many backends
+	 * make IDs, the word's cache line then travels only once per ID, for the
+	 * fetch-add, and not for a read before it, too.
 	 */
 	static uint64 seen = 0;
 	int64		id;
@@ -712,9 +715,9 @@ snowflake_generate(void)
 				seen = pg_atomic_fetch_add_u64(&snowflake_state->word, 1);
 
 				/*
-				 * A number of another tick than the one seen may be one that
-				 * the clock does not allow, or of another grant.  Then it is
-				 * not used.
+				 * If the number is from another tick than the one seen, the
+				 * clock might not allow it, or it might be of another grant.
+				 * Then it is not used.
 				 */
 				if (numbers_left(&snowflake_layout, seen) &&
 					(word_tick(&snowflake_layout, seen) == tick ||
@@ -730,9 +733,9 @@ snowflake_generate(void)
 }
 
 /*
- * Make a block of IDs, as many as are wanted or as one tick has.  Returns how
- * many there are, at least 1; the first is first, and each of the others is step
- * more than the one before.  Fails and waits as making a single one does.
+ * Make a block of IDs, as many as wanted or as a tick has left.  Returns how
+ * many, at least 1; the first ID is first, and each of the others is step more
+ * than the one before.  Fails and waits like snowflake_generate().
  */
 int
 snowflake_generate_block(int wanted, int64 *first, int64 *step)

@@ -16,7 +16,7 @@
 
 #include "scheme.h"
 
-/* Where the sequence begins in a tick that nobody waited for. */
+/* Where the sequence starts in a tick that nobody waited for. */
 typedef enum SnowflakeSequenceStart
 {
 	SNOWFLAKE_START_RANDOM,		/* anywhere in the lower half */
@@ -26,7 +26,7 @@ typedef enum SnowflakeSequenceStart
 /* What to do when the clock is behind the last ID. */
 typedef enum SnowflakeClockBackward
 {
-	SNOWFLAKE_CLOCK_CONTINUE,	/* go on from the last ID */
+	SNOWFLAKE_CLOCK_CONTINUE,	/* continue from the last ID */
 	SNOWFLAKE_CLOCK_WAIT		/* wait for the clock, or fail */
 } SnowflakeClockBackward;
 

@@ -1,43 +1,44 @@
 /*-------------------------------------------------------------------------
  *
  * grant.c
- *	  What this server may make IDs of: a worker ID, up to a tick.
+ *	  The grant: the worker ID that this server makes IDs with, up to a tick.
  *
- * Without a registry that is the worker ID of the settings, for ever.  With one
- * (snowflake.registry) it is a grant: a worker ID W and a range of ticks.  The
- * ranges that a registry grants of one W never overlap, and a server makes IDs
- * only inside its own.  So no clock, pause or partition can bring two servers to
- * the same ID.  A server that slept for an hour still has its old range, which
- * nobody else was or will be given, and nothing beyond that.
+ * Without a registry, that is the worker ID of the settings, forever.  With
+ * one (snowflake.registry), it is a grant: a worker ID W and a range of ticks.
+ * The ranges that a registry grants for the same W never overlap, and a server
+ * makes IDs only in its own range.  So no clock, pause, or partition can make
+ * two servers make the same ID.  A server that was suspended for an hour still
+ * has its old range, which no other server was or will be granted, and nothing
+ * beyond it.
  *
  * The end.  The word moves only to ticks that are reserved (reserve.c), and
- * what is reserved never goes past the end of the grant.  So there is one
- * question to ask at the move, and a server that is granted nothing has not
- * raised its mark.
+ * reserved ticks never go past the end of the grant.  So the move has only one
+ * thing to check, and a server without a grant has not raised its mark.
  *
  * The change.  A new grant mostly has another W.  It is installed with the
- * generator's lock held, in this order: the word is set to the end of a tick, so
- * that nothing can be claimed from it; then the constant is stored; then the
- * grant's number is raised.  Who makes an ID reads the number and the constant,
- * claims, and reads the number again; if that is another now, the claim is
- * dropped and the call begins anew.  So no ID has the old W on a tick of the new
- * grant: such a tick is entered after the number was raised, and whoever
- * claims from it sees that.  Nor has one the new W on an old tick: who read the
- * new constant finds the word used up.  Numbers that waiters are given are made
- * into IDs under the lock.
+ * generator's lock held, in this order: the word is set to the end of a tick,
+ * so that nothing can be claimed from it; then the constant is stored; then
+ * the grant's number is raised.  To make an ID, a backend reads the number and
+ * the constant, claims, and reads the number again; if it has changed, the
+ * claim is dropped and the call starts again.  So no ID has the old W in a
+ * tick of the new grant: such a tick is entered after the number was raised,
+ * which every claim from it sees.  Nor does one have the new W in an old tick:
+ * for those who read the new constant, the word is exhausted.  Numbers for
+ * waiters are made into IDs under the lock.
  *
- * The tokens.  The registry knows the holder of a grant by a token, a random
- * value that each call replaces by another one.  It is in memory only: whoever
- * is started, is promoted, or is a copy of a disk has none, and so gets a W of
- * its own.  A machine that was brought back from a snapshot of its memory, or a
- * twin of it, has one that was replaced since, and is refused.  A call names
- * all tokens that may be the present one: the last that was confirmed, and those
- * sent since whose answers were lost.
+ * The tokens.  The registry identifies the holder of a grant by a token, a
+ * random value that each call replaces with a new one.  It is only in memory:
+ * a server that is started or promoted, or is a copy of a disk, has none, and
+ * gets a W of its own.  A machine restored from a snapshot of its memory, or
+ * running twice, has one that was replaced since then, and is refused.  A call
+ * passes all tokens that might be the current one: the last that was
+ * confirmed, and those sent since then whose answers were lost.
  *
- * When a backend crashes, the postmaster makes shared memory anew, and is the
- * same server all the same.  So what it knows of the grant is kept in memory of
- * its own, which its children share.  When the mark is set by hand, the server
- * drops its grant for good: IDs that it made may be above the mark now.
+ * When a backend crashes, the postmaster reinitializes shared memory, but it
+ * is still the same server.  So its knowledge of the grant is kept in separate
+ * memory, which its children share.  When the mark is set by
+ * snowflake_reset(), the server drops its grant for good: IDs that it made may
+ * now be above the mark.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -59,17 +60,17 @@
 #include "reserve.h"
 #include "snowflake.h"
 
-/* The longest sleep before a waiter looks again. */
+/* The longest sleep before a waiter checks again. */
 #define MAX_GRANT_NAP_MS	1000
 
 int			snowflake_grant_timeout = 10000;
 
-/* Memory that is made once by the postmaster, and shared by its children. */
+/* Memory that the postmaster maps once and its children share. */
 static KeptGrant *kept = NULL;
 
 /*
- * Make the memory in which the grant outlives a crash of a backend.  This is
- * called when the library is loaded at the server's start.
+ * Map the memory in which the grant outlives a crash of a backend.  This is
+ * called when the library is loaded at server start.
  */
 void
 snowflake_keep_grant(void)
@@ -96,8 +97,9 @@ kept_crc(const KeptGrant *grant)
 }
 
 /*
- * What is kept, to be changed with the reserve lock held; put_kept() ends that.
- * Where children do not share the postmaster's memory it is not kept.
+ * Get the kept grant, to change it with the reserve lock held; put_kept() ends
+ * the change.  If children do not share the postmaster's memory, it is not
+ * kept.
  */
 static KeptGrant *
 get_kept(void)
@@ -133,7 +135,7 @@ id_constant(int worker_id)
 }
 
 /*
- * In the beginning.  Whether there is a registry is settled with that.
+ * Initialize the grant.  This also determines whether there is a registry.
  */
 void
 snowflake_init_grant(Grant *grant)
@@ -149,7 +151,7 @@ snowflake_init_grant(Grant *grant)
 	{
 		KeptGrant  *last = kept != NULL ? kept : &grant->unkept;
 
-		/* At the first start nothing is kept, nor what a crash destroyed. */
+		/* Nothing is kept at the first start, or if a crash destroyed it. */
 		if (kept_crc(last) != last->crc || last->ntokens == 0)
 			clear_kept(last);
 		grant->worker_id = last->worker_id;
@@ -162,12 +164,12 @@ snowflake_init_grant(Grant *grant)
 }
 
 /*
- * Use up the word, so that nothing can be claimed before it moves to a tick
- * from the given one on.  Both locks are held.
+ * Exhaust the word, so that nothing can be claimed before it moves to the
+ * given tick or a later one.  Both locks are held.
  *
- * What the word and the steady clock say of the present time stays the same.
- * If no ID was made since the start, the tick is the first one: the registry has
- * judged the clock.
+ * The current time by the word and the steady clock remains the same.  If no
+ * ID was made since the start, the tick becomes the first one: the registry
+ * has checked the clock.
  */
 static void
 use_up_word(int64 from)
@@ -195,7 +197,7 @@ use_up_word(int64 from)
 }
 
 /*
- * Let there be no ticks to enter from this one on.  Both locks are held.
+ * Make this tick and later ones unreserved.  Both locks are held.
  */
 static void
 cut_off(int64 until)
@@ -217,7 +219,7 @@ get_reserve_lock(void)
 }
 
 /*
- * Change the worker ID, the word being used up.  Both locks are held.
+ * Change the worker ID after the word was exhausted.  Both locks are held.
  */
 static void
 change_worker_id(int worker_id, int64 until)
@@ -237,8 +239,8 @@ change_worker_id(int worker_id, int64 until)
 }
 
 /*
- * Begin a call of the registry: draw the token by which it is to know this
- * server then.  From now on that may be the one.
+ * Prepare a call of the registry: draw the token that will identify this
+ * server from then on.  From now on, it might be the current one.
  */
 void
 snowflake_begin_call(GrantCall *call)
@@ -256,7 +258,7 @@ snowflake_begin_call(GrantCall *call)
 	call->ntokens = grant->ntokens;
 	memcpy(call->tokens, grant->tokens, sizeof(call->tokens));
 
-	/* Without the oldest one, this may get another worker ID. */
+	/* Without the oldest one, the server might get another worker ID. */
 	if (grant->ntokens == SNOWFLAKE_MAX_TOKENS)
 		memmove(&grant->tokens[0], &grant->tokens[1],
 				--grant->ntokens * sizeof(pg_uuid_t));
@@ -266,8 +268,8 @@ snowflake_begin_call(GrantCall *call)
 }
 
 /*
- * Is the answer to a call still wanted?  If so, its token is the one.  The
- * reserve lock is held.
+ * Is the answer to a call still wanted?  If so, its token is the current one.
+ * The reserve lock is held.
  */
 static bool
 confirm_call(const GrantCall *call, KeptGrant *grant)
@@ -282,8 +284,8 @@ confirm_call(const GrantCall *call, KeptGrant *grant)
 }
 
 /*
- * Take over a grant: a worker ID, for ticks from one on, and until another.
- * Returns false if the server has dropped it meanwhile.
+ * Install a grant: a worker ID for a range of ticks.  Returns false if the
+ * server has dropped it meanwhile.
  */
 bool
 snowflake_install_grant(const GrantCall *call, int worker_id,
@@ -314,7 +316,7 @@ snowflake_install_grant(const GrantCall *call, int worker_id,
 }
 
 /*
- * Take over a later end of the grant.  Returns false if the server has dropped
+ * Install a later end of the grant.  Returns false if the server has dropped
  * it meanwhile.
  */
 bool
@@ -337,7 +339,7 @@ snowflake_extend_grant(const GrantCall *call, int64 until)
 }
 
 /*
- * Have no grant any more.  Both locks are held.
+ * Remove the grant.  Both locks are held.
  */
 static void
 clear_grant(void)
@@ -348,8 +350,8 @@ clear_grant(void)
 }
 
 /*
- * Make no more IDs of the grant, and return the first tick of which there is
- * none.  The mark has been read, so the word knows of all IDs.
+ * Make no more IDs of the grant, and return the first tick without any.  The
+ * mark has been read, so the word is above all IDs.
  */
 int64
 snowflake_seal_grant(void)
@@ -373,8 +375,8 @@ snowflake_seal_grant(void)
 }
 
 /*
- * Be a server that the registry knows nothing of, as it refused the present
- * tokens.  What was granted so far stays, but does not outlive a crash.
+ * Forget the tokens, which the registry refused, and so become a new server to
+ * it.  The grant stays, but does not outlive a crash.
  */
 void
 snowflake_forget_tokens(void)
@@ -385,9 +387,9 @@ snowflake_forget_tokens(void)
 }
 
 /*
- * Make no more IDs of the grant, nor ask for more of it: the mark is set, and
- * tells nothing of the IDs that were made.  The reserve lock is held, and nothing
- * is reserved.
+ * Make no more IDs of the grant, and do not extend it: the mark is set to any
+ * value, so it is not above the IDs that were made.  The reserve lock is held,
+ * and nothing is reserved.
  */
 void
 snowflake_drop_grant(void)
@@ -400,7 +402,7 @@ snowflake_drop_grant(void)
 }
 
 /*
- * Have the worker ask the registry now.
+ * Wake the worker to call the registry now.
  */
 void
 snowflake_wake_grant_worker(void)
@@ -416,9 +418,9 @@ snowflake_wake_grant_worker(void)
 }
 
 /*
- * Keep what the registry, or the way to it, had to say; NULL if that is
- * nothing.  Returns true if it is not what it said before.  What follows a
- * semicolon are details, which have times in them.
+ * Keep the error of a call of the registry, or NULL for none.  Returns true if
+ * it differs from the one before.  What follows a semicolon is details, which
+ * contain times.
  */
 bool
 snowflake_note_answer(const char *error)
@@ -475,8 +477,8 @@ fail_no_grant(void)
 }
 
 /*
- * Wait a while until a tick is granted, or fail if that takes too long.  since is
- * when the call began to wait, or 0.
+ * Wait some time until a tick is granted, or fail if that takes too long.
+ * since is when the call started to wait, or 0.
  */
 void
 snowflake_wait_for_grant(int64 next, int64 *since)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * grant.h
- *	  What this server may make IDs of: a worker ID, up to a tick.
+ *	  The grant: the worker ID that this server makes IDs with, up to a tick.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -17,16 +17,16 @@
 /* A call of the registry. */
 typedef struct GrantCall
 {
-	int			worker_id;		/* the one that is held, or -1 */
-	int			ntokens;		/* tokens that may be known there */
+	int			worker_id;		/* held by this server, or -1 */
+	int			ntokens;		/* any could be the current one */
 	pg_uuid_t	tokens[SNOWFLAKE_MAX_TOKENS];
-	pg_uuid_t	new_token;		/* the one to be known by after the call */
+	pg_uuid_t	new_token;		/* current after the call */
 } GrantCall;
 
 extern void snowflake_keep_grant(void);
 extern void snowflake_init_grant(Grant *grant);
 
-/* For the worker that talks to the registry (grant_worker.c). */
+/* For the worker that calls the registry (grant_worker.c). */
 extern void snowflake_begin_call(GrantCall *call);
 extern bool snowflake_install_grant(const GrantCall *call, int worker_id,
 									int64 from, int64 until);

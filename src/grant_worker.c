@@ -1,22 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * grant_worker.c
- *	  The background worker that gets a grant from the registry, extends it, and
- *	  gives it back.
+ *	  The background worker that gets a grant from the registry, extends it,
+ *	  and returns it.
  *
- * It begins at the end of recovery, as a standby makes no IDs.  It asks for a
- * worker ID; extends its grant when about half of that is left; and when the
- * server is shut down, gives the worker ID back for others to use at once.
- * Nobody waits for it but those who have no grant at all: as long as the grant
- * lasts, the registry may be down.
+ * It starts at the end of recovery, as a standby makes no IDs.  It gets a
+ * worker ID, extends the grant when about half of it is left, and returns the
+ * worker ID when the server is shut down, so that others can use it at once.
+ * Calls wait for it only if there is no grant: as long as the grant lasts, the
+ * registry may be down.
  *
- * If the registry does not know the server as the holder any more (it lost
- * commits in a failover, an administrator freed the worker ID, or the machine was
- * brought back from a snapshot), the worker asks for another grant.  Meanwhile
- * IDs are made of what was granted before, to its end: nobody else was granted
- * that.
+ * If the registry no longer knows the server as the holder (it lost commits in
+ * a failover, an administrator freed the worker ID, or the machine was
+ * restored from a snapshot), the worker gets another grant.  Meanwhile, the
+ * old grant is used to its end: no other server was granted it.
  *
- * No lock is held while the registry is asked.
+ * No lock is held during calls of the registry.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -48,11 +47,11 @@
 
 PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
 
-/* How long a call of the registry may take, and one that ends the server. */
+/* Timeout of calls of the registry, and of the one at shutdown. */
 #define CALL_TIMEOUT_MS		10000
 #define LAST_CALL_TIMEOUT_MS	2000
 
-/* How soon to call again after a failure: urgently, and otherwise. */
+/* How soon to call again after a failure: without a grant, and with one. */
 #define URGENT_RETRY_US		INT64CONST(1000000)
 #define RETRY_US			INT64CONST(5000000)
 
@@ -104,7 +103,7 @@ token_array(const GrantCall *call)
 }
 
 /*
- * Send a query about a worker ID and a tick.
+ * Call the registry about a worker ID and a tick.
  */
 static RegistryResult
 call_registry(const char *query, const GrantCall *call, int worker_id,
@@ -130,7 +129,7 @@ call_registry(const char *query, const GrantCall *call, int worker_id,
 }
 
 /*
- * Is what the registry answered of any use?
+ * Check the values that the registry returned.
  */
 static bool
 check_answer(const int64 *answer, int64 next, StringInfo error)
@@ -159,7 +158,7 @@ log_grant(int worker_id, int64 until)
 }
 
 /*
- * Tell of an error once, and when there is none any more.
+ * Log an error once, and when it is over.
  */
 static void
 note_answer(const GrantCall *call, const char *error)
@@ -185,8 +184,8 @@ note_answer(const GrantCall *call, const char *error)
 }
 
 /*
- * Get a grant, or extend the one that there is.  Returns for how many us to leave
- * it at that.
+ * Get a grant, or extend the existing one.  Returns the time until the next
+ * call, in microseconds.
  */
 static int64
 get_or_extend(void)
@@ -218,7 +217,7 @@ get_or_extend(void)
 
 	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW && call.worker_id < 0)
 	{
-		/* It noticed a loss of grants, had to commit that, and found none. */
+		/* It detected lost grants, and had to commit that first. */
 		return URGENT_RETRY_US;
 	}
 	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW)
@@ -250,13 +249,13 @@ get_or_extend(void)
 	}
 	note_answer(&call, NULL);
 
-	/* At about half of it, but not all servers at once that began at once. */
+	/* At about half of it, but not at the same time on all servers. */
 	left = Min(answer[2] * 1000, (until - next) * snowflake_layout.tick_us);
 	return (int64) (left * (0.4 + 0.1 * pg_prng_double(&pg_global_prng_state)));
 }
 
 /*
- * Give the grant back, so that another server can have the worker ID at once.
+ * Return the grant, so that another server can have the worker ID at once.
  */
 static void
 give_back(void)
@@ -266,7 +265,7 @@ give_back(void)
 	int64		answer[SNOWFLAKE_ANSWER_COLUMNS];
 	int64		end;
 
-	/* After a crash, this has the mark read if nobody did. */
+	/* After a crash, this reads the mark if nobody did. */
 	(void) snowflake_next_tick();
 	snowflake_begin_call(&call);
 	end = snowflake_seal_grant();
@@ -312,7 +311,7 @@ snowflake_grant_main(Datum main_arg)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 
-	/* So that it is seen in pg_stat_activity. */
+	/* This makes the worker visible in pg_stat_activity. */
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 
 	wait_event = snowflake_wait_event("SnowflakeGrantMain");
@@ -343,7 +342,7 @@ snowflake_grant_main(Datum main_arg)
 						   WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						   (due - now) / 1000 + 1, wait_event) & WL_LATCH_SET)
 		{
-			/* Somebody waits, or the configuration is another. */
+			/* A call waits, or the configuration has changed. */
 			ResetLatch(MyLatch);
 			due = Min(due, called + URGENT_RETRY_US);
 		}
@@ -352,6 +351,6 @@ snowflake_grant_main(Datum main_arg)
 	MemoryContextSwitchTo(context);
 	give_back();
 
-	/* If the server goes on, let this be started again. */
+	/* If the server keeps running, it restarts the worker. */
 	proc_exit(1);
 }

@@ -1,31 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * hashids.c
- *	  Hashids: short texts that stand for numbers.
+ *	  Hashids: numbers as short texts.
  *
- * This is the algorithm published at hashids.org, as the libraries of many
- * languages have it; each step gives what theirs gives, so a text made by one
- * is read by all.
+ * This is the algorithm published at hashids.org, which has libraries in many
+ * languages; each step gives the same result as theirs, so a text written by
+ * one can be read by all.
  *
- * A salt shuffles the alphabet, some letters of which are put aside as
- * separators and guards.  The text of some numbers begins with a letter that
- * is drawn by all of the numbers.  Each number then is written with the
- * alphabet as its digits, after the alphabet was shuffled by that first
- * letter, the salt and the alphabet itself; a separator stands between two
- * numbers.  A text that is shorter than the minimum gets a guard on either
- * side, and letters of the alphabet outside of them.
+ * The salt shuffles the alphabet, some letters of which are reserved as
+ * separators and guards.  A text begins with a letter that all its numbers
+ * determine.  Each number is then written with the alphabet as its digits,
+ * after the alphabet was shuffled by that first letter, the salt, and the
+ * alphabet itself; separators stand between numbers.  A text that is shorter
+ * than the minimum gets a guard on either side, and letters of the alphabet
+ * outside them.
  *
- * A shuffle uses no more characters of its salt than the alphabet has
- * letters.  So no more of the salt is kept, and all that is prepared has a
- * fixed size.  The shuffle before the first number depends on nothing but the
- * first letter: it is kept when it was done once.
+ * A shuffle uses no more characters of its salt than the alphabet has letters.
+ * So no more of the salt is kept, and the prepared state has a fixed size.
+ * The shuffle before the first number depends only on the first letter, so its
+ * result is cached.
  *
- * Not every text of the right characters stands for numbers.  Reading a text
- * takes it apart without looking whether each part is where it should be, and
- * then compares it with the text that the numbers give.
+ * Not every text of valid characters is a Hashid.  To read a text, it is split
+ * without checking that each part is where it should be, and then compared
+ * with the text that the resulting numbers have.
  *
- * Nothing here knows of a server: no ereport, no palloc, no settings.  The
- * file can be built and tested by itself (with -DFRONTEND).
+ * This file is independent of the server: no ereport, no palloc, no settings.
+ * It can be built and tested on its own (with -DFRONTEND).
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -47,7 +47,7 @@
 #define MODULO_PART		100
 
 /*
- * Where a character stands; -1 if it does not.
+ * The position of a character, or -1.
  */
 static int
 find_letter(const SnowflakeLetters *letters, char c)
@@ -58,7 +58,7 @@ find_letter(const SnowflakeLetters *letters, char c)
 }
 
 /*
- * Take the first letters away, and put them after those of another list.
+ * Move the first letters to the end of another list.
  */
 static void
 move_letters(SnowflakeLetters *from, SnowflakeLetters *to, int n)
@@ -70,7 +70,7 @@ move_letters(SnowflakeLetters *from, SnowflakeLetters *to, int n)
 }
 
 /*
- * Put letters into an order that the salt decides.
+ * Put letters into an order determined by the salt.
  */
 static void
 shuffle(SnowflakeLetters *letters, const uint32 *salt, int nsalt)
@@ -95,8 +95,8 @@ shuffle(SnowflakeLetters *letters, const uint32 *salt, int nsalt)
 }
 
 /*
- * Put the alphabet into the order of the next number: by the text's first
- * letter, the salt and the order there was.
+ * Put the alphabet into the order of the next number, determined by the text's
+ * first letter, the salt, and the current order.
  */
 static void
 shuffle_for_number(const SnowflakeHashids *hashids, SnowflakeLetters *alphabet,
@@ -131,8 +131,8 @@ first_alphabet(SnowflakeHashids *hashids, int first)
 }
 
 /*
- * The different characters of a text.  Returns the place of a character that
- * cannot be taken, from 1, or 0.
+ * The different characters of a text.  Returns the position of an invalid
+ * character, starting with 1, or 0.
  */
 static int
 read_alphabet(const char *text, SnowflakeLetters *letters)
@@ -149,9 +149,9 @@ read_alphabet(const char *text, SnowflakeLetters *letters)
 }
 
 /*
- * Prepare a salt (code points), the least length of a text (0 to
- * SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH) and an alphabet.  False if the alphabet
- * cannot be taken, with a sentence in error.
+ * Prepare a salt (code points), the minimum length of a text (0 to
+ * SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH), and an alphabet.  Returns false if the
+ * alphabet is invalid, with a sentence in error.
  */
 bool
 snowflake_hashids_prepare(SnowflakeHashids *hashids, const uint32 *salt,
@@ -183,7 +183,7 @@ snowflake_hashids_prepare(SnowflakeHashids *hashids, const uint32 *salt,
 	for (int i = 0; i < hashids->nsalt; i++)
 		hashids->salt[i] = salt[i];
 
-	/* Separators are in their own order, the rest in that of the alphabet. */
+	/* Separators have their own order, the rest that of the alphabet. */
 	for (const char *c = SEPARATORS; *c != '\0'; c++)
 	{
 		if (find_letter(&given, *c) >= 0)
@@ -227,7 +227,7 @@ write_number(uint64 number, const SnowflakeLetters *alphabet, char *text)
 }
 
 /*
- * Lengthen a text to the least length.
+ * Pad a text to the minimum length.
  */
 static int
 pad(const SnowflakeHashids *hashids, const SnowflakeLetters *last,
@@ -276,8 +276,8 @@ pad(const SnowflakeHashids *hashids, const SnowflakeLetters *last,
 }
 
 /*
- * Write the text of numbers, which are not negative; returns its length.  It
- * needs the room of SNOWFLAKE_HASHIDS_ROOM.
+ * Write the text of numbers, which are not negative; returns its length.  The
+ * buffer needs SNOWFLAKE_HASHIDS_ROOM bytes.
  */
 int
 snowflake_hashids_encode(SnowflakeHashids *hashids, const int64 *numbers,
@@ -318,7 +318,7 @@ snowflake_hashids_encode(SnowflakeHashids *hashids, const int64 *numbers,
 }
 
 /*
- * How many numbers a text stands for at most.
+ * The maximum number of numbers in a text.
  */
 int
 snowflake_hashids_count(const SnowflakeHashids *hashids, const char *text,
@@ -332,9 +332,10 @@ snowflake_hashids_count(const SnowflakeHashids *hashids, const char *text,
 }
 
 /*
- * Read the numbers of a text.  There has to be room for as many as
- * snowflake_hashids_count() says, and for their text.  For
- * SNOWFLAKE_HASHIDS_CHARACTER n is the place of the character, from 1.
+ * Read the numbers of a text.  There must be room for as many as
+ * snowflake_hashids_count() returns, and for their text.  For
+ * SNOWFLAKE_HASHIDS_CHARACTER, n is the position of the character, starting
+ * with 1.
  */
 SnowflakeHashidsResult
 snowflake_hashids_decode(SnowflakeHashids *hashids, const char *text,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hashids.h
- *	  Short texts that stand for numbers.
+ *	  Hashids: numbers as short texts.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -15,22 +15,22 @@
 #define SNOWFLAKE_HASHIDS_ALPHABET \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 
-/* Different characters that an alphabet needs, and how many ASCII has. */
+/* The minimum of different characters, and how many ASCII has. */
 #define SNOWFLAKE_HASHIDS_MIN_ALPHABET	16
 #define SNOWFLAKE_HASHIDS_MAX_ALPHABET	94
 
-/* Limits of min_length, and of how many numbers one text stands for. */
+/* Limits of min_length, and of the numbers in one text. */
 #define SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH	1000
 #define SNOWFLAKE_HASHIDS_MAX_NUMBERS		10000
 
-/* Characters, in an order. */
+/* An ordered list of characters. */
 typedef struct SnowflakeLetters
 {
 	int			n;
 	char		c[SNOWFLAKE_HASHIDS_MAX_ALPHABET];
 } SnowflakeLetters;
 
-/* What salt, min_length and alphabet come to. */
+/* The state prepared from salt, min_length, and alphabet. */
 typedef struct SnowflakeHashids
 {
 	int			min_length;
@@ -44,22 +44,21 @@ typedef struct SnowflakeHashids
 	SnowflakeLetters first[SNOWFLAKE_HASHIDS_MAX_ALPHABET]; /* n = 0: unknown */
 } SnowflakeHashids;
 
-/* How reading a text ended. */
+/* Results of reading a text. */
 typedef enum SnowflakeHashidsResult
 {
 	SNOWFLAKE_HASHIDS_GOOD,
 	SNOWFLAKE_HASHIDS_CHARACTER,	/* a character is not in the alphabet */
 	SNOWFLAKE_HASHIDS_RANGE,	/* a number is greater than a bigint */
-	SNOWFLAKE_HASHIDS_BAD		/* no numbers give this text */
+	SNOWFLAKE_HASHIDS_BAD		/* no numbers have this text */
 } SnowflakeHashidsResult;
 
-/* Room for the sentence that says why an alphabet cannot be taken. */
+/* Room for the sentence that says why an alphabet is invalid. */
 #define SNOWFLAKE_HASHIDS_ERROR_SIZE	100
 
 /*
- * Room for the text of n numbers: of each at most 63 letters, in an alphabet
- * of two, and a separator; or else min_length and what a round of padding
- * exceeds it by.
+ * Room for the text of n numbers: for each, at most 63 letters, in an alphabet
+ * of two, and a separator; or min_length and the excess of a round of padding.
  */
 #define SNOWFLAKE_HASHIDS_ROOM(n, min_length) \
 	Max(1 + 64 * (n), (min_length) + SNOWFLAKE_HASHIDS_MAX_ALPHABET)

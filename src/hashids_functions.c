@@ -3,8 +3,8 @@
  * hashids_functions.c
  *	  The SQL functions on Hashids: arguments in, Datum out.
  *
- * What salt, minimum length and alphabet come to is prepared once for the
- * calls from one place of a query.
+ * The state prepared from salt, minimum length, and alphabet is cached for the
+ * calls from the same place of a query.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -23,7 +23,7 @@
 #include "compat.h"
 #include "hashids.h"
 
-/* What the calls of a function from one place of a query share. */
+/* State shared by the calls of a function from the same place of a query. */
 typedef struct HashidsCache
 {
 	text	   *salt;			/* NULL: nothing was prepared */
@@ -37,7 +37,7 @@ PG_FUNCTION_INFO_V1(hashids_encode_array);
 PG_FUNCTION_INFO_V1(hashids_decode);
 
 /*
- * Are two texts the same, which may be NULL?
+ * Are two texts, which may be NULL, the same?
  */
 static bool
 same_text(const text *a, const text *b)
@@ -49,7 +49,7 @@ same_text(const text *a, const text *b)
 }
 
 /*
- * Prepare what the arguments say, or fail.
+ * Prepare the state for the arguments, or fail.
  */
 static void
 prepare(SnowflakeHashids *hashids, text *salt, int min_length, text *alphabet)
@@ -65,7 +65,7 @@ prepare(SnowflakeHashids *hashids, text *salt, int min_length, text *alphabet)
 				 errmsg("min_length must be between 0 and %d",
 						SNOWFLAKE_HASHIDS_MAX_MIN_LENGTH)));
 
-	/* Whatever the encoding of the database is, the libraries have Unicode. */
+	/* The libraries use Unicode, whatever the encoding of the database. */
 	salt_utf8 = pg_server_to_any(salt_utf8, strlen(salt_utf8), PG_UTF8);
 	code_points = palloc((strlen(salt_utf8) + 1) * sizeof(pg_wchar));
 	ncode_points = pg_encoding_mb2wchar_with_len(PG_UTF8, salt_utf8,
@@ -83,8 +83,8 @@ prepare(SnowflakeHashids *hashids, text *salt, int min_length, text *alphabet)
 }
 
 /*
- * What the arguments salt, min_length and alphabet come to: the second to the
- * fourth of each function.
+ * The state for salt, min_length, and alphabet, which are the second to the
+ * fourth argument of each function.
  */
 static SnowflakeHashids *
 get_hashids(FunctionCallInfo fcinfo)
@@ -101,7 +101,7 @@ get_hashids(FunctionCallInfo fcinfo)
 		fcinfo->flinfo->fn_extra = cache;
 	}
 
-	/* Nearly always they are those of the call before. */
+	/* Nearly always, they are those of the previous call. */
 	if (cache->salt == NULL || !same_text(cache->salt, salt) ||
 		cache->min_length != min_length ||
 		!same_text(cache->alphabet, alphabet))
@@ -202,14 +202,14 @@ hashids_encode_array(PG_FUNCTION_ARGS)
 }
 
 /*
- * Fail for a text that stands for no numbers.
+ * Fail for a text that is not a Hashid.
  */
 static void
 invalid_text(const text *string, SnowflakeHashidsResult why, int place)
 {
 	char	   *shown = text_to_cstring(string);
 
-	/* A text that somebody typed or sent is no place for a long one. */
+	/* Do not repeat a long text from outside in a message. */
 	if (strlen(shown) > 100)
 	{
 		shown[pg_mbcliplen(shown, strlen(shown), 100)] = '\0';

@@ -34,24 +34,24 @@
 #define SCHEMES_NCOLUMNS	6
 #define READ_NCOLUMNS	4
 
-/* What the calls of a function from one place of a query share. */
+/* State shared by the calls of a function from the same place of a query. */
 typedef struct CallCache
 {
-	TupleDesc	tupdesc;		/* NULL: not looked up */
+	TupleDesc	tupdesc;		/* NULL: not looked up yet */
 	text	   *scheme_text;	/* NULL: none was read */
 	SnowflakeScheme scheme;		/* read from scheme_text */
 } CallCache;
 
-/* A block of IDs that snowflake_nextval(count) is handing out. */
+/* A block of IDs that snowflake_nextval(count) returns. */
 typedef struct Block
 {
 	int			wanted;			/* IDs not taken from the generator yet */
-	int			left;			/* IDs taken, but not handed out yet */
-	int64		next;			/* the first of those */
+	int			left;			/* IDs taken, but not returned yet */
+	int64		next;			/* the first of these */
 	int64		step;			/* difference between them */
 } Block;
 
-/* The last ID that this session was given, or -1. */
+/* The last ID made by this session, or -1. */
 static int64 last_id = -1;
 
 PG_FUNCTION_INFO_V1(snowflake_nextval);
@@ -86,7 +86,7 @@ read_scheme(const char *string, SnowflakeScheme *scheme)
 }
 
 /*
- * Find, or make, what the calls from this place share.
+ * Find or create the state shared by the calls from this place.
  */
 static CallCache *
 get_call_cache(FunctionCallInfo fcinfo)
@@ -98,7 +98,7 @@ get_call_cache(FunctionCallInfo fcinfo)
 }
 
 /*
- * The scheme that an argument has as text.
+ * The scheme given as text by an argument.
  */
 static const SnowflakeScheme *
 get_scheme_argument(FunctionCallInfo fcinfo, int argument)
@@ -107,7 +107,7 @@ get_scheme_argument(FunctionCallInfo fcinfo, int argument)
 	text	   *scheme_text = PG_GETARG_TEXT_PP(argument);
 	Size		size = VARSIZE_ANY(scheme_text);
 
-	/* Nearly always it is the text of the call before. */
+	/* Nearly always, it is the text of the previous call. */
 	if (cache->scheme_text == NULL ||
 		VARSIZE_ANY(cache->scheme_text) != size ||
 		memcmp(cache->scheme_text, scheme_text, size) != 0)
@@ -126,7 +126,7 @@ get_scheme_argument(FunctionCallInfo fcinfo, int argument)
 }
 
 /*
- * The start of a tick; false if that is no timestamptz.
+ * The start of a tick; false if it is out of range for timestamptz.
  */
 static bool
 tick_timestamp(const SnowflakeScheme *scheme, int64 tick, TimestampTz *result)
@@ -141,8 +141,8 @@ tick_timestamp(const SnowflakeScheme *scheme, int64 tick, TimestampTz *result)
 }
 
 /*
- * The tick that has a time; if that is not the tick's start, with round_up the
- * one after it.  Fails if the scheme has no such tick.
+ * The tick that contains a time; with round_up, the next one if the time is
+ * not the start of the tick.  Fails if the scheme does not have the tick.
  */
 static int64
 timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
@@ -151,7 +151,7 @@ timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 	TimestampTz epoch;
 	int64		since_epoch;
 
-	/* An epoch is in a year that any timestamptz can be subtracted from. */
+	/* Any epoch is in range for timestamptz. */
 	(void) tick_timestamp(scheme, 0, &epoch);
 	if (!TIMESTAMP_NOT_FINITE(timestamp) && timestamp >= epoch &&
 		!pg_sub_s64_overflow(timestamp, epoch, &since_epoch))
@@ -172,7 +172,7 @@ timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 }
 
 /*
- * Fail if an ID cannot be one of the scheme.
+ * Fail if an ID does not fit the scheme.
  */
 void
 snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id)
@@ -212,7 +212,7 @@ id_timestamp(const SnowflakeScheme *scheme, int64 id)
 }
 
 /*
- * The smallest ID that can carry a time.
+ * The smallest ID at or after a time.
  */
 static int64
 lower_bound(const SnowflakeScheme *scheme, TimestampTz timestamp)
@@ -247,7 +247,7 @@ get_field(const SnowflakeScheme *scheme, SnowflakeField field, int64 id,
 }
 
 /*
- * The value of an argument at its field's place in an ID.
+ * The value of an argument, at its field's place in an ID.
  */
 static int64
 put_field(const SnowflakeScheme *scheme, SnowflakeField field,
@@ -361,7 +361,7 @@ snowflake_nextval_block(PG_FUNCTION_ARGS)
 }
 
 /*
- * Forget the last ID of this session, as DISCARD has currval() forget.
+ * Forget the last ID of this session, as DISCARD does for currval().
  */
 void
 snowflake_forget_currval(void)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ids.h
- *	  What other files need of the SQL functions.
+ *	  Functions on snowflake IDs that other files need.
  *
  * Copyright (c) 2026, the snowflake developers
  *

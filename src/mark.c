@@ -3,23 +3,23 @@
  * mark.c
  *	  The durable mark: every ID handed out so far is below it.
  *
- * The mark has to survive a crash, reach every physical standby, be written
- * by any backend in any transaction, read-only ones too, and leave the server
- * able to recover and to replicate without this module.  PostgreSQL has a
- * store like that: the progress of replication origins.  It is a table of
- * 64-bit positions in shared memory, each change of which is WAL-logged and
- * replayed by the server's own code, and which each checkpoint writes to a
- * file.  The mark is the position of an origin ID that no row of
- * pg_replication_origin has: pg_replication_origin_create() gives out the
- * lowest free ID from 1 on, and this is the highest there is (0xFFFF means
- * DoNotReplicateId).  It shows in pg_replication_origin_status as local_id
- * 65534, and takes one of the places that max_replication_slots (since
- * PostgreSQL 18 max_active_replication_origins) provides.
+ * The mark must survive a crash, reach every physical standby, be writable by
+ * any backend in any transaction, including read-only ones, and leave the
+ * server able to recover and to replicate without this module.  PostgreSQL has
+ * a store with these properties: the progress of replication origins.  It is a
+ * table of 64-bit positions in shared memory; each change is WAL-logged and
+ * replayed by the server's own code, and each checkpoint writes it to a file.
+ * The mark is the position of an origin ID that is in no row of
+ * pg_replication_origin: pg_replication_origin_create() assigns the lowest
+ * free ID starting with 1, and this is the highest one (0xFFFF is
+ * DoNotReplicateId).  pg_replication_origin_status shows it as local_id 65534.
+ * It takes one of the origins that max_replication_slots (since PostgreSQL 18,
+ * max_active_replication_origins) allows.
  *
- * A checkpoint may not lose a change whose WAL record is before its redo
+ * A checkpoint must not lose a change whose WAL record is before its redo
  * point.  It does not: replorigin_advance() inserts the record and changes the
- * table under one exclusive hold of ReplicationOriginLock, which the
- * checkpoint takes, shared, after it has determined the redo point.
+ * table while holding ReplicationOriginLock exclusively, and the checkpoint
+ * takes that lock, shared, after it has determined the redo point.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -40,8 +40,8 @@
 #define MARK_ORIGIN		((SNOWFLAKE_ORIGIN_ID) 0xFFFE)
 
 /*
- * The mark as of now, or 0 if there was none ever.  During recovery it is
- * that of the WAL replayed so far.
+ * The current mark, or 0 if there never was one.  During recovery, it is that
+ * of the WAL replayed so far.
  */
 uint64
 snowflake_mark_read(void)
@@ -57,7 +57,7 @@ mark_error_context(void *arg)
 }
 
 /*
- * Tell that there is no place for the mark, and what to do.
+ * Report that no replication origin is free, and what to do.
  */
 snowflake_noreturn static void
 fail_no_place(void)
@@ -72,13 +72,13 @@ fail_no_place(void)
 }
 
 /*
- * Write a mark, and return the end of its WAL record when that is flushed.
- * Without a place for another replication origin this fails with a message that
- * names the setting.
+ * Write a mark, and return the end of its WAL record after flushing it.  If no
+ * replication origin is free, this fails with a message that names the
+ * setting.
  *
- * replorigin_advance() asks for a lock on pg_replication_origin, against a
- * concurrent drop of the origin.  This one is in no row, so nobody can drop
- * it, and a call is spared the lock manager.
+ * replorigin_advance() requires a lock on pg_replication_origin, against a
+ * concurrent drop of the origin.  This one is in no row, so it cannot be
+ * dropped, and the lock is not needed.
  */
 static XLogRecPtr
 write_mark(uint64 mark, bool lower)
@@ -116,7 +116,7 @@ write_mark(uint64 mark, bool lower)
 }
 
 /*
- * Raise the mark.  One that is higher already stays.
+ * Raise the mark, unless it is already higher.
  */
 XLogRecPtr
 snowflake_mark_raise(uint64 mark)
@@ -125,7 +125,7 @@ snowflake_mark_raise(uint64 mark)
 }
 
 /*
- * Set the mark to what is given, even if that is lower.
+ * Set the mark, even to a lower value.
  */
 XLogRecPtr
 snowflake_mark_set(uint64 mark)

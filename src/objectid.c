@@ -5,23 +5,22 @@
  *
  * An ObjectId has 12 bytes: the Unix time in seconds (4 bytes, big-endian,
  * unsigned, so until 2106), 5 random bytes, and a counter of 3 bytes, which
- * begins at a random number.
+ * starts at a random number.
  *
- * Each process draws the 5 bytes and the beginning of the counter itself, when
- * it makes its first ObjectId.  So nothing is shared, nothing has to survive a
- * restart, and a process that was forked off another one, which the process ID
- * tells, begins afresh.
+ * Each process draws the 5 bytes and the start of the counter itself, when it
+ * makes its first ObjectId.  So nothing is shared, nothing must survive a
+ * restart, and a forked process, recognized by its process ID, starts anew.
  *
- * No process makes an ObjectId twice, whatever the clock does: with one set of
- * 5 random bytes, a value of the counter is used once only.  After 2^24
- * ObjectIds, when the counter has been through all of its values, the process
- * draws another 5 bytes.  So the time takes no part in it: a clock that stands
- * still or is set back, or more than 2^24 ObjectIds in a second, repeat
- * nothing.
+ * No process makes an ObjectId twice, whatever the clock does: with the same 5
+ * random bytes, each value of the counter is used only once.  After 2^24
+ * ObjectIds, when the counter has had all its values, the process draws
+ * another 5 bytes.  So uniqueness does not depend on the time: a clock that
+ * stops or is set back, or more than 2^24 ObjectIds in a second, cause no
+ * duplicates.
  *
  * Two processes, of this or another server, can make the same ObjectId only if
- * they drew the same 5 bytes, for which the chance is 1 in 2^40 for any two,
- * and their counters then meet within the same second.
+ * they drew the same 5 bytes, with a probability of 2^-40 for any two, and
+ * their counters then coincide within the same second.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -49,11 +48,11 @@
 
 #define NCOUNTERS		(1 << (COUNTER_LEN * BITS_PER_BYTE))
 
-/* What the ObjectIds of this process have in common. */
+/* The random bytes of this process. */
 static uint8 process_random[RANDOM_LEN];
 static int	process_pid = 0;
 
-/* The next counter, and how many are left with these random bytes. */
+/* The next counter value, and how many are left with these random bytes. */
 static uint32 counter;
 static int	counters_left = 0;
 
@@ -63,7 +62,7 @@ PG_FUNCTION_INFO_V1(objectid_to_text);
 PG_FUNCTION_INFO_V1(objectid_from_text);
 
 /*
- * Draw the random bytes, and where the counter begins.
+ * Draw the random bytes and the start of the counter.
  */
 static void
 draw_random(void)

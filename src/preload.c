@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * preload.c
- *	  What to say where the library was not loaded at the server's start.
+ *	  The hint for servers that did not preload the library.
  *
- * A hint is often copied as it is.  One that has snowflake alone would drop the
- * other libraries from the list: without Citus, for instance, its tables read
- * as empty.  So it has the whole list.
+ * Hints are often copied literally.  A hint with snowflake alone would remove
+ * the other libraries from the list: without Citus, for example, its tables
+ * appear empty.  So the hint contains the whole list.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -22,8 +22,8 @@
 #include "preload.h"
 
 /*
- * The value to set, as it stands between quotes in postgresql.conf: the list
- * that is there, with snowflake appended.
+ * The value to set, as it is written between quotes in postgresql.conf: the
+ * current list with snowflake appended.
  */
 static char *
 preload_list(void)
@@ -34,7 +34,7 @@ preload_list(void)
 	initStringInfo(&value);
 	if (list != NULL && list[strspn(list, " \t\r\n\f\v")] != '\0')
 	{
-		/* Quotes and backslashes are doubled there. */
+		/* There, quotes and backslashes are doubled. */
 		for (; *list != '\0'; list++)
 		{
 			if (SQL_STR_DOUBLE(*list, true))
@@ -48,14 +48,14 @@ preload_list(void)
 }
 
 /*
- * A hint for ereport.  Only those who may see the list are told it.
+ * A hint for ereport.  It contains the list only for roles that may see it.
  */
 int
 snowflake_errhint_preload(void)
 {
 	/*
-	 * CREATE EXTENSION by a role that may create a trusted one runs as a
-	 * superuser, but it is the role that reads the hint.
+	 * The script of a trusted extension runs as a superuser, but the hint is
+	 * shown to the role that created the extension.
 	 */
 	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS) &&
 		has_privs_of_role(GetOuterUserId(), ROLE_PG_READ_ALL_SETTINGS))

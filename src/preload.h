@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * preload.h
- *	  What to say where the library was not loaded at the server's start.
+ *	  The hint for servers that did not preload the library.
  *
  * Copyright (c) 2026, the snowflake developers
  *

@@ -3,21 +3,21 @@
  * registry.c
  *	  Calls of the registry, a database that grants worker IDs.
  *
- * Each call is a connection of its own.  A server calls every few minutes, so
- * an idle connection would only be one more thing to lose; and a registry with
- * a thousand servers needs few connections.
+ * Each call uses its own connection.  A server calls every few minutes, so an
+ * idle connection would only be one more thing that can break; and a registry
+ * of a thousand servers needs few connections.
  *
- * All is asynchronous, so that the process can be told to stop at any time, and
- * has a time-out.  Where the connection string names several hosts, each is
- * tried by itself with a time-out of its own: libpq has one for each host only
- * if it may block.
+ * Everything is asynchronous, so that the process can be stopped at any time,
+ * and has a timeout.  If the connection string has several hosts, each is
+ * tried separately with its own timeout: libpq has one per host only if it may
+ * block.
  *
- * An answer counts only if the registry committed it durably.  libpq has a
- * result complete when the commit is done, and a commit that did not wait for
- * its synchronous standby says so by a warning.  So a warning means that there
- * is no answer.
+ * An answer counts only if the registry committed it durably.  libpq completes
+ * a result when the commit is done, and a commit that did not wait for its
+ * synchronous standby gives a warning.  So a warning means that there is no
+ * answer.
  *
- * This is the only file that knows of libpq.
+ * This is the only file that uses libpq.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -39,17 +39,14 @@
 #include "compat.h"
 #include "registry.h"
 
-/* How long to wait for one host, unless the connection string says. */
+/* Timeout for one host, unless the connection string has connect_timeout. */
 #define CONNECT_TIMEOUT_MS	2000
 
-/* Room for a host's name in a list. */
-#define MAX_HOST_LENGTH		1025
-
-/* Is the present call ended when the process is to stop? */
+/* Does a shutdown request end the current call? */
 static bool ends_at_shutdown;
 
 /*
- * What is wrong with a connection string, or NULL.
+ * The error in a connection string, or NULL.
  */
 const char *
 snowflake_check_conninfo(const char *conninfo)
@@ -65,7 +62,7 @@ snowflake_check_conninfo(const char *conninfo)
 }
 
 /*
- * Put what libpq has to say into one line of characters that any encoding has.
+ * Append a message as a single line, in characters that are in any encoding.
  */
 static void
 append_message(StringInfo error, const char *message)
@@ -84,8 +81,8 @@ append_message(StringInfo error, const char *message)
 }
 
 /*
- * Wait until the connection can be read from, or written to.  Returns false
- * if that takes too long, or the process is to stop.
+ * Wait until the connection is readable or writable.  Returns false if that
+ * takes too long, or the process must stop.
  */
 static bool
 wait_for_connection(PGconn *conn, int events, int64 end, StringInfo error)
@@ -122,7 +119,7 @@ wait_for_connection(PGconn *conn, int events, int64 end, StringInfo error)
 }
 
 /*
- * The n-th of the items of a list with commas, or the only one.
+ * The nth item of a comma-separated list, or the only one.
  */
 static char *
 list_item(const char *list, int n)
@@ -160,7 +157,7 @@ connect_to_host(const PQconninfoOption *options, int host, int64 end,
 	PGconn	   *conn;
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 
-	/* What is given last counts. */
+	/* The last value of a keyword counts. */
 	keywords[n] = "target_session_attrs";
 	values[n++] = "read-write";
 	keywords[n] = "fallback_application_name";
@@ -220,7 +217,7 @@ connect_to_host(const PQconninfoOption *options, int host, int64 end,
 }
 
 /*
- * Connect to the first host that lets us write.
+ * Connect to the first host that accepts writes.
  */
 static PGconn *
 connect_to_registry(const char *conninfo, int64 end, StringInfo error)
@@ -255,7 +252,7 @@ connect_to_registry(const char *conninfo, int64 end, StringInfo error)
 }
 
 /*
- * Keep a warning of the registry.
+ * Keep warnings from the registry.
  */
 static void
 receive_notice(void *arg, const PGresult *result)
@@ -272,8 +269,8 @@ receive_notice(void *arg, const PGresult *result)
 }
 
 /*
- * Put the error of a query into a line.  Where the functions are not there, it
- * says why that most likely is.
+ * Append the error of a query as a single line.  If the functions do not
+ * exist, add the most likely reason.
  */
 static void
 append_error(StringInfo error, PGconn *conn, const PGresult *result)
@@ -305,7 +302,7 @@ append_error(StringInfo error, PGconn *conn, const PGresult *result)
 }
 
 /*
- * Run a query, and return its last result, or NULL.
+ * Run a query and return its last result, or NULL.
  */
 static PGresult *
 run_query(PGconn *conn, int64 end, const char *query, int nparams,
@@ -345,7 +342,7 @@ run_query(PGconn *conn, int64 end, const char *query, int nparams,
 }
 
 /*
- * Have an answer of the registry, or the error.
+ * Get an answer from the registry, or the error.
  */
 static RegistryResult
 ask(PGconn *conn, int64 end, int timeout_ms, const char *query, int nparams,
@@ -359,7 +356,7 @@ ask(PGconn *conn, int64 end, int timeout_ms, const char *query, int nparams,
 	initStringInfo(&warning);
 	PQsetNoticeReceiver(conn, receive_notice, &warning);
 
-	/* What we do not wait for any more, the registry should not go on with. */
+	/* When we stop waiting, the registry should cancel the query. */
 	result = run_query(conn, end,
 					   "SELECT pg_catalog.set_config('statement_timeout', $1, false)",
 					   1, &timeout, error);
@@ -388,8 +385,8 @@ ask(PGconn *conn, int64 end, int timeout_ms, const char *query, int nparams,
 }
 
 /*
- * Call a function of the registry, whose columns are integers.  The last call of
- * a process that is to stop is not ended by that.
+ * Call a function of the registry, whose columns are integers.  A shutdown
+ * request does not end the last call of a process.
  */
 RegistryResult
 snowflake_call_registry(const char *conninfo, int timeout_ms, bool is_last,

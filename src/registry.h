@@ -14,7 +14,7 @@
 
 #include "lib/stringinfo.h"
 
-/* The most columns of an answer. */
+/* The maximum number of columns of an answer. */
 #define SNOWFLAKE_ANSWER_COLUMNS	3
 
 typedef enum RegistryResult

@@ -4,42 +4,41 @@
  *	  Reserving ticks: a durable mark above their IDs.
  *
  * The mark (mark.c) is a promise: every ID handed out so far is below it.  It
- * is written some time ahead (snowflake.reserve_time), so that it has to be
- * written rarely, and counts only when it is durable: flushed to the local
- * WAL, and, where there are synchronous standbys, to theirs as well.  A commit
- * waits for them, but a call that has no transaction ID does not commit, and
- * the standby that is promoted must know the mark of each ID that any client
- * was given.
+ * is written some time ahead (snowflake.reserve_time), so that it is written
+ * rarely, and counts only when it is durable: flushed to the local WAL and, if
+ * there are synchronous standbys, to theirs.  A commit waits for them, but a
+ * call without a transaction ID does not commit, and a promoted standby must
+ * know a mark above every ID that any client received.
  *
- * One backend at a time writes the mark, with the reserve lock held.  It does so
- * when half of the reserve is left, while all others go on.  Nobody waits for
- * that lock itself, nor is it held while somebody waits for a standby:
+ * One backend at a time writes the mark, with the reserve lock held.  It does
+ * so when half of the reserve is left, while all others continue.  Nobody
+ * waits for that lock itself, and it is not held while waiting for a standby:
  *
- * - Who needs a tick that is not reserved waits for the lock's release on a
- *	 condition variable.
- * - A mark that is flushed here but not on the standbys yet is pending.  Who
- *	 takes the lock next and finds that they have it makes it count.  Who needs
- *	 it waits for them by itself, by looking at their position.
+ * - Whoever needs a tick that is not reserved waits for the release of the
+ *	 lock on a condition variable.
+ * - A mark that is flushed here but not yet on the standbys is pending.
+ *	 Whoever takes the lock next and finds that they have it makes it count.
+ *	 Whoever needs it waits for the standbys separately, by checking their
+ *	 position.
  *
- * So each wait can be cancelled, and cancelling it is no concern of the others:
- * a mark counts because the standbys have it, not because a wait has ended.
- * With a standby that answers within half of snowflake.reserve_time nobody
- * waits for it at all.
+ * So each wait can be cancelled without affecting others: a mark counts
+ * because the standbys have it, not because a wait has ended.  If a standby
+ * answers within half of snowflake.reserve_time, nobody waits for it at all.
  *
- * How much is reserved: reserve_time, or more where that would not last as
- * long.  First, writes may take longer than that; what is reserved would be over
- * before it counts.  That is so if the last two did; one stall is no reason to
- * run far ahead.  Second, under snowflake.max_lead ticks may be used
- * up faster than time passes; a flush for each few of them would be too many.
+ * How much is reserved: reserve_time, or more if that would not last as long.
+ * First, writes may take longer, so that the reserved time would be over
+ * before the mark counts.  This is assumed if the last two writes did; a
+ * single stall is no reason to run far ahead.  Second, with
+ * snowflake.max_lead, ticks can be used faster than time passes; a flush for
+ * every few of them would be too many.
  *
- * In the beginning nothing is reserved.  The first caller after the start of
- * the server, or after its promotion, reads the mark and lifts the word to the
- * last number of the tick before it, so that the next ID is above all IDs that
- * were handed out, by whatever server of this timeline, with whatever worker
- * ID.  If the clock is behind that tick, part of the distance is most likely
- * what was reserved and not used.  So the first tick is entered when the
- * clock gets there, but at the latest after reserve_time.  Were it entered at
- * once, each start would add to the lead.
+ * At first, nothing is reserved.  The first caller after server start, or
+ * after promotion, reads the mark and lifts the word to the last number of the
+ * tick before it, so that the next ID is above all IDs handed out by any
+ * server of this timeline, with any worker ID.  If the clock is behind that
+ * tick, part of the distance is most likely the unused reserve.  So the first
+ * tick is entered when the clock reaches it, but after reserve_time at the
+ * latest.  If it were entered at once, each start would add to the lead.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -61,14 +60,14 @@
 #include "reserve.h"
 #include "standby.h"
 
-/* The longest wait before another backend's reserving is looked at again. */
+/* The longest wait before checking again whether the lock is free. */
 #define MAX_RESERVE_WAIT_MS 100
 
-/* The mark as it is found at each start is at least this old, or newer. */
+/* At each start, the mark is raised if it is older than this. */
 #define OLDEST_MARK_US	USECS_PER_DAY
 
 /*
- * The mark that is above all IDs of ticks below this one.
+ * The mark above all IDs of ticks below this one.
  */
 static uint64
 tick_mark(int64 tick)
@@ -77,8 +76,8 @@ tick_mark(int64 tick)
 }
 
 /*
- * The first tick whose IDs are all at or above a mark.  A mark above all IDs
- * of the scheme leaves none of them.
+ * The first tick whose IDs are all at or above a mark; the one after the last
+ * if the mark is above all IDs of the scheme.
  */
 static int64
 mark_tick(uint64 mark)
@@ -92,7 +91,7 @@ mark_tick(uint64 mark)
 }
 
 /*
- * The tick of a time, as far as the scheme has one.
+ * The tick of a time, or the nearest one that the scheme has.
  */
 static int64
 time_tick(TimestampTz time)
@@ -106,10 +105,10 @@ time_tick(TimestampTz time)
 }
 
 /*
- * Get the reserve lock, or, if another backend has it, return false: at once,
- * or if required after that backend is done.  That is waited for on a
- * condition variable, so that it can be cancelled.  Whoever fails while it
- * holds the lock wakes nobody, therefore the wait is short.
+ * Get the reserve lock, or return false if another backend holds it: at once,
+ * or, if required, when that backend has released it.  The wait is on a
+ * condition variable, so that it can be cancelled.  It is short because a
+ * backend that fails while holding the lock wakes nobody.
  */
 bool
 snowflake_get_reserve_lock(bool required)
@@ -142,8 +141,8 @@ snowflake_release_reserve_lock(void)
 }
 
 /*
- * Forget what was reserved: nothing is handed out until somebody has read the
- * mark again.  The reserve lock is held.
+ * Forget the reserved ticks: no ID is handed out until the mark was read
+ * again.  The reserve lock is held.
  */
 static void
 forget_reserve(void)
@@ -156,9 +155,9 @@ forget_reserve(void)
 }
 
 /*
- * Read the mark for the first time since the start, or promotion, of the
- * server, and lift the word to it.  After snowflake_reset() a mark in the past
- * says nothing of the time.  The reserve lock is held.
+ * Read the mark for the first time since the start or promotion of the server,
+ * and lift the word to it.  After snowflake_reset(), a mark in the past says
+ * nothing about the time.  The reserve lock is held.
  */
 static uint64
 recover_mark(bool after_reset)
@@ -203,7 +202,7 @@ recover_mark(bool after_reset)
 }
 
 /*
- * Let a pending mark count if the standbys have it, or need not.  The reserve
+ * Make a pending mark count if the standbys have it, or need not.  The reserve
  * lock is held.
  */
 static void
@@ -217,7 +216,7 @@ settle_pending_mark(void)
 		return;
 	state->pending_lsn = InvalidXLogRecPtr;
 
-	/* What is reserved is granted, below the mark, and not taken back. */
+	/* Reserved ticks are granted, below the mark, and not taken back. */
 	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
 	Assert(snowflake_mark_read() >= tick_mark(state->pending_end));
 	Assert((uint64) state->pending_end >= pg_atomic_read_u64(&state->reserved));
@@ -226,8 +225,8 @@ settle_pending_mark(void)
 }
 
 /*
- * Up to which tick to reserve, for a caller that is about to use the next one:
- * not past what is granted.
+ * The tick to reserve up to, for a caller that is about to use the next one:
+ * not past the grant.
  */
 static int64
 reserve_end(const SnowflakeMoment *moment, int64 next)
@@ -240,7 +239,7 @@ reserve_end(const SnowflakeMoment *moment, int64 next)
 		Min(write_us, SNOWFLAKE_MAX_RESERVE_US) / snowflake_layout.tick_us + 1;
 	int64		end = next + Max(ticks, writes);
 
-	/* As long as there is time for two writes in reserve_time, it will do. */
+	/* If reserve_time has time for two writes, it is enough. */
 	if (state->written_at != 0)
 	{
 		double		used = next - state->written_next;
@@ -249,7 +248,7 @@ reserve_end(const SnowflakeMoment *moment, int64 next)
 		int64		latest = time_tick(moment->wall +
 									   (int64) snowflake_max_lead * 1000);
 
-		/* Ticks that may not be used by then are not needed. */
+		/* Ticks that cannot be used by then are not needed. */
 		if (needed > ticks)
 			end = Max(end, Min(next + (int64) Min(needed, (double) PG_INT32_MAX),
 							   latest + ticks));
@@ -292,15 +291,15 @@ raise_mark(void)
 						snowflake_steady_clock() - moment.steady);
 	pg_atomic_fetch_add_u64(&state->reserves, 1);
 
-	/* Mostly it counts at once. */
+	/* Usually it counts at once. */
 	state->pending_end = end;
 	state->pending_lsn = lsn;
 	settle_pending_mark();
 }
 
 /*
- * Wait until the synchronous standbys have a mark.  Looking at their position
- * is all it takes; the longer they need, the more rarely.
+ * Wait until the synchronous standbys have a mark, by checking their position,
+ * less often the longer they need.
  */
 static void
 wait_for_standbys(XLogRecPtr lsn, int *naps)
@@ -339,10 +338,10 @@ log_start(uint64 mark)
 }
 
 /*
- * Reserve more ticks: make a mark above them durable, before IDs of them are
- * handed out.  If another backend is about to do it, this is waited for only if
- * required; so are standbys.  In any case the caller has to look at the word
- * again: it is lifted when the mark is read for the first time.
+ * Reserve more ticks: make a mark above them durable, before their IDs are
+ * handed out.  Wait for another backend that is doing it, or for standbys,
+ * only if required.  In any case, the caller must look at the word again: it
+ * is lifted when the mark is read for the first time.
  */
 void
 snowflake_reserve(bool required, int *naps)
@@ -375,9 +374,9 @@ snowflake_reserve(bool required, int *naps)
 }
 
 /*
- * The tick of the next ID, if it is not of the word's.  The registry is asked for
- * it.  Where the clock is so wrong that no ID can be made, that is for the
- * registry to find out.
+ * The tick of the next ID, if that is not in the word's tick; the grant is to
+ * start there.  If the clock is so wrong that no ID can be made, the registry
+ * will detect that.
  */
 int64
 snowflake_next_tick(void)
@@ -398,14 +397,14 @@ snowflake_next_tick(void)
 }
 
 /*
- * Once the server can write: take the place for the mark, so that it is known
- * now if there is none, and read the mark.
+ * When the server can write: take a replication origin for the mark, so that
+ * it is known now if none is free, and read the mark.
  *
- * A mark that is older than a day is raised to that, for it tells the next
- * start what time it was at this one: a clock that is far ahead of the mark is
- * refused, and a server that made no ID for years should not be.  A day, so that
- * a clock which begins in the wrong time zone does no harm.  (A registry knows
- * the time by itself.)
+ * A mark that is older than a day is raised to a day ago, so that the next
+ * start knows the time of this one: a clock that is far ahead of the mark is
+ * refused, which should not happen on a server that made no ID for years.  It
+ * is a day, so that a clock that starts in the wrong time zone does no harm.
+ * (A registry knows the time on its own.)
  */
 void
 snowflake_begin_reserving(void)
@@ -433,13 +432,13 @@ snowflake_begin_reserving(void)
 	}
 	snowflake_release_reserve_lock();
 
-	/* Otherwise a call was first, and has told it. */
+	/* Otherwise a call was first, and has logged it. */
 	if (recovered)
 		log_start(mark);
 }
 
 /*
- * Set the mark to any value, and go on from there as after a start.
+ * Set the mark to any value, and continue from there as after a start.
  */
 void
 snowflake_set_mark(int64 mark)
@@ -474,9 +473,9 @@ snowflake_set_mark(int64 mark)
 }
 
 /*
- * Take the clock as it is for right, although it is far ahead of the mark, or
- * of the time that passed since the last ID: raise the mark to it, and go on
- * from there.  Returns the time.
+ * Accept the clock although it is far ahead of the mark, or of the time
+ * elapsed since the last ID: raise the mark to it, and continue from there.
+ * Returns the time.
  */
 TimestampTz
 snowflake_accept_clock_now(void)

@@ -32,9 +32,10 @@ is_reserved(int64 tick)
 }
 
 /*
- * May the word stand at a tick?  It moved there when the tick was reserved.  What
- * was reserved may have been forgotten since, but nothing is reserved then until
- * the word was lifted with the lock held.  For assertions, with the lock held.
+ * May the word be at a tick?  It moved there when the tick was reserved.  The
+ * reserve may have been forgotten since then, but then nothing is reserved
+ * until the word was lifted with the lock held.  For assertions, with the lock
+ * held.
  */
 static inline bool
 may_stand_at(int64 tick)
@@ -44,7 +45,7 @@ may_stand_at(int64 tick)
 	return reserved == 0 || tick < (int64) reserved;
 }
 
-/* Should more ticks be reserved before all are in use, and are there any? */
+/* Are few reserved ticks left, and can more be reserved? */
 static inline bool
 reserve_is_low(int64 tick)
 {

@@ -3,10 +3,10 @@
  * reset.c
  *	  snowflake_reset(): setting the mark.
  *
- * Raising the mark can do no harm but a lead.  Lowering it can: IDs between the
- * new mark and the old one were handed out before, and may be stored.  So that
- * takes the tables to look at, none of which may have an ID that is not below
- * the new mark; or the caller's word that there is none.
+ * Raising the mark causes no harm except a lead.  Lowering it can: IDs between
+ * the new and the old mark were handed out before, and may be stored.  So that
+ * requires the tables to check, which must not have an ID at or above the new
+ * mark, or the caller's confirmation that there is none.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -32,9 +32,9 @@
 PG_FUNCTION_INFO_V1(snowflake_reset);
 
 /*
- * The bigint columns of a table ($1) that hold snowflake IDs: those whose
- * default calls snowflake_nextval() ($2) or snowflake_id() ($3), and the first of
- * the primary key.
+ * The bigint columns of a table ($1) with snowflake IDs: those whose default
+ * calls snowflake_nextval() ($2) or snowflake_id() ($3), and the first column
+ * of the primary key.
  */
 static const char column_query[] =
 "SELECT quote_ident(a.attname)"
@@ -50,7 +50,7 @@ static const char column_query[] =
 " ORDER BY a.attnum";
 
 /*
- * Fail if a column has a value that is not below the new mark.
+ * Fail if a column has a value at or above the new mark.
  */
 static void
 check_column(const char *table, const char *column, int64 mark)
@@ -74,8 +74,8 @@ check_column(const char *table, const char *column, int64 mark)
 }
 
 /*
- * Fail if a table has an ID that is not below the new mark.  Its lock, which
- * keeps others from adding one, is held to the end of the transaction.
+ * Fail if a table has an ID at or above the new mark.  Its lock, which
+ * prevents others from adding one, is held until the end of the transaction.
  */
 static void
 check_table(Oid relid, Oid namespace, int64 mark)

@@ -3,24 +3,24 @@
  * scheme.c
  *	  Reading a scheme from text, and writing it.
  *
- * A scheme says how an ID is made up: the epoch, the length of a tick and the
- * bit fields from high to low.  Its text is a list of key=value items,
+ * A scheme defines the structure of an ID: the epoch, the length of a tick,
+ * and the bit fields from high to low.  Its text is a list of key=value items,
  *
  *		epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12
  *
- * or the name of a known scheme, which items may follow that change it:
+ * or the name of a known scheme, optionally followed by items that change it:
  *
  *		twitter,epoch=2024-01-01
  *
- * Keys and names may be in upper or lower case, and blanks may stand around
- * them and around values.  The order of the fields is the order in which they
- * are written; a change to a named scheme keeps the field's place.  Between
- * them, unused=N is a gap of N bits, which may be written several times.  An
- * epoch that is not written is that of the default scheme, a tick 1 ms.
+ * Keys and names are case-insensitive, and may have blanks around them and
+ * around values.  The order of the fields is that of the items; a change to a
+ * named scheme keeps the place of the field.  Between them, unused=N is a gap
+ * of N bits, which may occur several times.  The default epoch is that of the
+ * default scheme, and the default tick is 1 ms.
  *
- * Nothing here knows of a server: no ereport, no palloc, no settings.  The
- * file can be built and tested by itself (with -DFRONTEND), and what is wrong
- * with a text comes back as a sentence that names the place.
+ * This file is independent of the server: no ereport, no palloc, no settings.
+ * It can be built and tested on its own (with -DFRONTEND).  Errors are
+ * returned as sentences that name the position.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -36,7 +36,7 @@
 
 #include "scheme.h"
 
-/* The keys of a text: bit fields, then these. */
+/* The keys: bit fields, then these. */
 #define KEY_UNUSED	SNOWFLAKE_NFIELDS
 #define KEY_EPOCH	(SNOWFLAKE_NFIELDS + 1)
 #define KEY_TICK	(SNOWFLAKE_NFIELDS + 2)
@@ -53,7 +53,7 @@ static const char *const key_names[NKEYS] = {
 };
 
 /*
- * A timestamp may take all bits but one, so that it is no negative number;
+ * A timestamp can have all bits but one, so that it is not negative;
  * datacenter and worker are shown as integer, the sequence as bigint.
  */
 static const int max_widths[SNOWFLAKE_NFIELDS + 1] = {
@@ -71,23 +71,23 @@ typedef struct NamedScheme
 } NamedScheme;
 
 /*
- * Schemes that have a name, each as the system's own source or documentation
- * has it.  Indexes and generated columns are built on these names, so the text
- * of a name never changes; sql/ids.sql holds each to what it was.
+ * Named schemes, each as in the source or documentation of the system.
+ * Indexes and generated columns depend on these names, so the text of a name
+ * never changes, which sql/ids.sql checks.
  *
  * shardingsphere: Apache ShardingSphere.  twitter: Twitter's program, whose
  * epoch is 2010-11-04 01:42:54.657 UTC.  leaf: Meituan's Leaf.  discord: the
  * datacenter is what Discord calls the internal worker ID, the worker its
- * internal process ID.  instagram: the worker is the logical shard.  sonyflake:
- * Sony's, the worker is the machine ID; sonyflake2: the second version's
- * default.  pgedge: the snowflake extension of pgEdge, the worker is
+ * internal process ID.  instagram: the worker is the logical shard.
+ * sonyflake: Sony's, the worker is the machine ID; sonyflake2: the second
+ * version's default.  pgedge: the snowflake extension of pgEdge, the worker is
  * snowflake.node.  baidu: uid-generator's default, whose epoch is midnight of
  * 2016-05-20 in China.  mastodon: the low bits are not counted, but hashed.
  * hazelcast: FlakeIdGenerator, the worker is the node ID.  cosid: CosId's
  * MillisecondSnowflakeId, whose epoch is midnight of 2019-12-25 in China.
- * tsid: tsid-creator, the worker is the node.  yitter: IdGenerator, whose epoch
- * is 2020-02-19 18:20:02 UTC.  snowflaked: the crate of that name.  seata:
- * Apache Seata, whose epoch is midnight of 2020-05-03 in China.
+ * tsid: tsid-creator, the worker is the node.  yitter: IdGenerator, whose
+ * epoch is 2020-02-19 18:20:02 UTC.  snowflaked: the crate of that name.
+ * seata: Apache Seata, whose epoch is midnight of 2020-05-03 in China.
  */
 static const NamedScheme named_schemes[] = {
 	{"shardingsphere", SNOWFLAKE_DEFAULT_SCHEME},
@@ -123,34 +123,34 @@ static const NamedScheme named_schemes[] = {
 	"worker=10,timestamp=41,sequence=12"},
 };
 
-/* The years that an epoch may be in, as Unix milliseconds. */
+/* The range of an epoch, in Unix milliseconds. */
 #define MIN_EPOCH_MS	INT64CONST(-62135596800000) /* 0001-01-01 */
 #define MAX_EPOCH_MS	INT64CONST(253402300799999) /* end of 9999-12-31 */
 
 /*
- * A positive number below this is taken for a mistake: as Unix milliseconds it
- * is before March 1973, but a year, a date without hyphens, or Unix seconds are
- * such numbers.
+ * A positive number below this is considered a mistake: as Unix milliseconds,
+ * it is before March 1973, but it could be a year, a date without hyphens, or
+ * Unix seconds.
  */
 #define MIN_UNIX_MS		INT64CONST(100000000000)
 
 #define MAX_TICK_US		INT64CONST(86400000000) /* a day */
 
-/* What a text has that does not say, as in SNOWFLAKE_DEFAULT_SCHEME. */
+/* Defaults, as in SNOWFLAKE_DEFAULT_SCHEME. */
 #define DEFAULT_EPOCH_MS	INT64CONST(1477958400000)	/* 2016-11-01 */
 #define DEFAULT_TICK_US		1000
 
-/* A stretch of the text; error messages name its place. */
+/* A part of the text; error messages name its position. */
 typedef struct Piece
 {
 	const char *start;
 	const char *end;
 } Piece;
 
-/* What an item's value is read with. */
+/* Context for reading an item. */
 typedef struct Reader
 {
-	const char *text;			/* the whole text, for places */
+	const char *text;			/* the whole text, for positions */
 	char	   *error;			/* where the sentence goes */
 } Reader;
 
@@ -158,7 +158,7 @@ static bool read_items(Reader *reader, const char *text,
 					   SnowflakeScheme *scheme);
 
 /*
- * Take one character off the front of a piece if it is there.
+ * Remove a character from the start of a piece if it is there.
  */
 static bool
 take_char(Piece *piece, char c)
@@ -170,8 +170,8 @@ take_char(Piece *piece, char c)
 }
 
 /*
- * Take a number of least to most digits off the front of a piece.  It cannot
- * overflow as long as most is at most 18.
+ * Remove a number of least to most digits from the start of a piece.  It
+ * cannot overflow if most is not greater than 18.
  */
 static bool
 take_digits(Piece *piece, int least, int most, int64 *value)
@@ -218,8 +218,8 @@ trim(const char *start, const char *end)
 }
 
 /*
- * Write the sentence that says what is wrong with a piece, with its text (cut
- * short, and without bytes that may be half of a character) and its place.
+ * Write the sentence for an error in a piece, with its text (truncated, and
+ * without bytes that may be part of a character) and its position.
  */
 static bool
 fail_at(Reader *reader, Piece piece, const char *what)
@@ -253,9 +253,9 @@ days_since_1970(int64 year, int64 month, int64 day)
 }
 
 /*
- * Read what follows the date of an ISO 8601 timestamp: the time of day, which
- * may end with minutes, seconds or parts of a second down to milliseconds, and
- * the time zone, without which it is UTC.  The result is in milliseconds.
+ * Read the part of an ISO 8601 timestamp after the date: the time of day to
+ * minutes, seconds, or up to milliseconds, and the time zone, which defaults
+ * to UTC.  The result is in milliseconds.
  */
 static bool
 read_time_of_day(Piece *piece, int64 *ms)
@@ -321,7 +321,7 @@ is_date(int64 year, int64 month, int64 day)
 }
 
 /*
- * Read a calendar date, perhaps with a time of day.
+ * Read a calendar date, optionally with a time of day.
  */
 static bool
 read_date(Piece piece, int64 *epoch_ms)
@@ -363,8 +363,8 @@ read_unix_ms(Piece piece, int64 *epoch_ms)
 }
 
 /*
- * Fail at a number that is hardly meant as Unix milliseconds, with what was
- * probably meant.
+ * Fail at a number that is probably not meant as Unix milliseconds, and
+ * suggest what is meant.
  */
 static bool
 fail_at_number(Reader *reader, Piece value, int64 number)
@@ -450,7 +450,7 @@ read_width(Reader *reader, Piece value, int key, int *width)
 }
 
 /*
- * Read the width of a gap, which lies below the fields read so far.
+ * Read the width of a gap, which is below the fields read so far.
  */
 static bool
 read_unused(Reader *reader, Piece value, SnowflakeScheme *scheme)
@@ -467,9 +467,9 @@ read_unused(Reader *reader, Piece value, SnowflakeScheme *scheme)
 }
 
 /*
- * Read one key=value item.  seen tells which keys the text had before.  A
- * field comes below those before it, unless the item changes a named scheme:
- * there it keeps its place.
+ * Read one key=value item.  seen has the keys that were read before.  A field
+ * is placed below those before it, unless the item changes a named scheme:
+ * then it keeps its place.
  */
 static bool
 read_item(Reader *reader, Piece key, Piece value, bool changes,
@@ -505,7 +505,7 @@ read_item(Reader *reader, Piece key, Piece value, bool changes,
 }
 
 /*
- * Take a scheme from its name.
+ * Read a scheme by its name.
  */
 static bool
 read_name(Reader *reader, Piece name, SnowflakeScheme *scheme)
@@ -525,7 +525,7 @@ read_name(Reader *reader, Piece name, SnowflakeScheme *scheme)
 }
 
 /*
- * Read all items of a text into a scheme that is empty yet.
+ * Read all items of a text into an empty scheme.
  */
 static bool
 read_items(Reader *reader, const char *text, SnowflakeScheme *scheme)
@@ -562,9 +562,8 @@ read_items(Reader *reader, const char *text, SnowflakeScheme *scheme)
 }
 
 /*
- * Read a scheme from text.  If the text is none, return false and a sentence
- * that says why, in error, which has room for SNOWFLAKE_SCHEME_ERROR_SIZE
- * bytes.
+ * Read a scheme from text.  If the text is not valid, return false, with a
+ * sentence in error, which has room for SNOWFLAKE_SCHEME_ERROR_SIZE bytes.
  */
 bool
 snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
@@ -622,13 +621,13 @@ snowflake_scheme_read(const char *text, SnowflakeScheme *scheme, char *error)
 }
 
 /*
- * The date of the Gregorian calendar that is so many days after 1970-01-01, the
- * inverse of days_since_1970() from the year 1 on.
+ * The date of the Gregorian calendar that is a number of days after
+ * 1970-01-01, the inverse of days_since_1970() from the year 1 on.
  */
 static void
 date_of_day(int64 days, int *year, int *month, int *day)
 {
-	/* Not after its year; years are a little longer, or shorter, than that. */
+	/* This is never after the year: it assumes the longest, or shortest. */
 	*year = 1969 + (int) (days / (days < 0 ? 365 : 366));
 	while (days_since_1970(*year + 1, 1, 1) <= days)
 		(*year)++;
@@ -663,8 +662,8 @@ write_epoch(int64 epoch_ms, char *text, size_t size)
 }
 
 /*
- * Write a scheme as the one text that all texts which mean the same have in
- * common.  It has at most SNOWFLAKE_MAX_SCHEME_LENGTH bytes.
+ * Write the canonical text of a scheme, which is the same for all equivalent
+ * texts.  It has at most SNOWFLAKE_MAX_SCHEME_LENGTH bytes.
  */
 void
 snowflake_scheme_write(const SnowflakeScheme *scheme, char *text)
@@ -693,8 +692,8 @@ snowflake_scheme_write(const SnowflakeScheme *scheme, char *text)
 }
 
 /*
- * Do IDs of this scheme sort by time?  Unused bits above the timestamp may be
- * anything.
+ * Do IDs of this scheme sort by time?  Unused bits above the timestamp can
+ * have any value.
  */
 bool
 snowflake_scheme_sorts(const SnowflakeScheme *scheme)
@@ -704,8 +703,9 @@ snowflake_scheme_sorts(const SnowflakeScheme *scheme)
 }
 
 /*
- * Can IDs be made by this scheme?  More can be taken apart: what is made has to
- * rise with time on all servers, whatever their worker IDs, and is not negative.
+ * Can IDs be made with this scheme?  Other schemes can only be parsed: IDs
+ * that are made must increase with time across servers, whatever their worker
+ * IDs, and must not be negative.
  */
 bool
 snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error)
@@ -729,7 +729,8 @@ snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error)
 }
 
 /*
- * The name and text of the nth named scheme, from 0 on; NULL after the last.
+ * The name and text of the nth named scheme, starting with 0; NULL after the
+ * last.
  */
 const char *
 snowflake_named_scheme(int n, const char **text)

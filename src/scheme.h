@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scheme.h
- *	  What the bits of a snowflake ID mean.
+ *	  Schemes: the meaning of the bits of a snowflake ID.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -24,25 +24,25 @@ typedef enum SnowflakeField
 #define SNOWFLAKE_NFIELDS	4
 
 /*
- * An ID has up to 64 bits, as those of some systems do; the IDs made here have
- * 63, as they are bigints that are not negative, and their ticks are not
- * shorter than a millisecond.
+ * An ID has up to 64 bits, as in some systems; the IDs made here have up to
+ * 63, because they are non-negative bigints, and their ticks are not shorter
+ * than a millisecond.
  */
 #define SNOWFLAKE_MAX_BITS	64
 #define SNOWFLAKE_MAX_OWN_BITS	63
 #define SNOWFLAKE_MIN_OWN_TICK_US	1000
 
-/* The longest text that is read, or written, as a scheme, in bytes. */
+/* The longest text of a scheme that is read or written, in bytes. */
 #define SNOWFLAKE_MAX_SCHEME_LENGTH 255
 
-/* The scheme a server has unless its settings say otherwise. */
+/* The default of snowflake.scheme. */
 #define SNOWFLAKE_DEFAULT_SCHEME \
 	"epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12"
 
 /*
- * Epoch, tick and bit fields.  A field that the scheme does not have has
- * width 0; such a field has the value 0 and takes no other.  Bits that no field
- * has may lie between the fields, above the first and below the last.
+ * Epoch, tick, and bit fields.  A field that the scheme does not have has
+ * width 0, and only the value 0.  There may be unused bits between the fields,
+ * above the first, and below the last.
  */
 typedef struct SnowflakeScheme
 {
@@ -58,8 +58,8 @@ typedef struct SnowflakeScheme
 } SnowflakeScheme;
 
 /*
- * Room for the sentence that says why a text is no scheme.  What does not fit
- * is cut off; script/fuzz tries that with less room.
+ * Room for the sentence that says why a text is not a valid scheme.  A longer
+ * one is truncated; script/fuzz tests that with less room.
  */
 #ifndef SNOWFLAKE_SCHEME_ERROR_SIZE
 #define SNOWFLAKE_SCHEME_ERROR_SIZE 384
@@ -96,7 +96,7 @@ snowflake_field_put(const SnowflakeScheme *scheme, SnowflakeField field,
 	return (int64) ((uint64) value << scheme->shift[field]);
 }
 
-/* Does an ID have no bits that the scheme does not know? */
+/* Does an ID have no bits above those of the scheme? */
 static inline bool
 snowflake_scheme_holds(const SnowflakeScheme *scheme, int64 id)
 {

@@ -3,10 +3,10 @@
  * snowflake.c
  *	  Start of the module: settings, hooks and workers.
  *
- * A server whose worker ID is not what its administrator wrote may repeat
- * another server's IDs.  So a value that cannot be taken stops the start, as
- * one of the server's own settings does; a custom setting's would by itself
- * be replaced by the default, with a warning only.
+ * A server whose worker ID is not the one that its administrator set could
+ * make the same IDs as another server.  So an invalid value prevents the
+ * server from starting, like that of a built-in setting; normally, an invalid
+ * custom setting is replaced by the default, with only a warning.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -43,8 +43,8 @@ PGDLLEXPORT void _PG_init(void);
 #define MAX_SERVER_NAME_LENGTH	255
 
 /*
- * A setting: what all have, and then what those of one type have.  It is of the
- * type whose variable is given.
+ * A setting: common properties, then those of each type.  Its type is the one
+ * whose variable is set.
  */
 typedef struct Setting
 {
@@ -90,9 +90,9 @@ char	   *snowflake_server_name = NULL;
 static SnowflakeScheme server_scheme;
 
 /*
- * The scheme that was checked last by this process.  It is another than the
- * server's if it was written for the next start, and this session did that or
- * the configuration was reloaded since.
+ * The scheme that was last checked by this process.  It differs from the
+ * server's if it was set for the next start, by this session or before a
+ * reload of the configuration.
  */
 static SnowflakeScheme checked_scheme;
 
@@ -113,7 +113,7 @@ static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
 /*
- * Is this the text of a scheme that IDs can be made by?
+ * Is this the text of a scheme that IDs can be made with?
  */
 static bool
 check_scheme(char **newval, void **extra, GucSource source)
@@ -137,11 +137,12 @@ check_scheme(char **newval, void **extra, GucSource source)
 /*
  * Does an ID fit its field?
  *
- * At the start that is the field of the scheme that was read before.  Later an
- * ID can be written for the next start only, and perhaps for another scheme, so
- * it is refused if it fits neither the server's nor the one checked last; the
- * start has the last word.  When the configuration is reloaded, the postmaster
- * lets it pass, as the scheme that it is for may come later in the file.
+ * At server start, this is the field of the scheme, which was read before.
+ * Later, an ID can only be set for the next start, perhaps with another
+ * scheme, so it is refused if it fits neither the server's scheme nor the one
+ * checked last; it is checked again at the start.  When the configuration is
+ * reloaded, the postmaster accepts it, because its scheme may come later in
+ * the file.
  */
 static bool
 check_id(const char *name, int id, SnowflakeField field,
@@ -197,7 +198,7 @@ check_registry(char **newval, void **extra, GucSource source)
 }
 
 /*
- * Is this a name that any encoding has?
+ * Is this a name with characters that are in any encoding?
  */
 static bool
 check_server_name(char **newval, void **extra, GucSource source)
@@ -214,8 +215,8 @@ check_server_name(char **newval, void **extra, GucSource source)
 }
 
 /*
- * All settings, in the order in which they are read: the scheme first, as the
- * IDs are checked against it.
+ * All settings, in the order in which they are read: the scheme first, because
+ * datacenter and worker ID are checked against it.
  */
 static const Setting settings[] = {
 	{
@@ -437,8 +438,8 @@ define_setting(const Setting *setting)
 }
 
 /*
- * Define the settings, and stop the start of the server if one of them has a
- * value that cannot be taken.
+ * Define the settings, and stop the start of the server if one of them has an
+ * invalid value.
  */
 static void
 define_settings(void)
@@ -450,9 +451,9 @@ define_settings(void)
 		char	   *written = value != NULL ? pstrdup(value) : NULL;
 
 		/*
-		 * The definition replaces a value that cannot be taken by the
-		 * default, with a warning only, so what the administrator wrote is
-		 * tried again, as an error now.
+		 * The definition replaces an invalid value with the default, with
+		 * only a warning, so the original value is set again, now with an
+		 * error.
 		 */
 		define_setting(&settings[i]);
 		if (written != NULL)
@@ -464,7 +465,7 @@ define_settings(void)
 }
 
 /*
- * Read the settings, and hand the scheme and IDs to the generator.
+ * Read the settings, and pass the scheme to the generator.
  */
 static void
 configure(void)
@@ -484,9 +485,9 @@ configure(void)
 }
 
 /*
- * After DISCARD ALL, with which a connection pooler clears a session for its
- * next client, and DISCARD SEQUENCES, snowflake_currval() must not tell the
- * last client's ID.
+ * After DISCARD ALL, which connection poolers use to clear a session for the
+ * next client, and DISCARD SEQUENCES, snowflake_currval() must not return the
+ * ID of the previous client.
  */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString,
@@ -496,7 +497,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 {
 	bool		discards = false;
 
-	/* Looked at before: the statement may free the tree. */
+	/* Check this first: the statement may free the tree. */
 	if (IsA(pstmt->utilityStmt, DiscardStmt))
 	{
 		DiscardMode target = ((DiscardStmt *) pstmt->utilityStmt)->target;
@@ -516,8 +517,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 }
 
 /*
- * Register a background worker that starts at the end of recovery, as a standby
- * makes no IDs.
+ * Register a background worker that starts at the end of recovery, as a
+ * standby makes no IDs.
  */
 static void
 register_worker(const char *name, const char *function, int restart_time)
@@ -583,8 +584,8 @@ _PG_init(void)
 	snowflake_publish_api();
 
 	/*
-	 * Loaded by a session, the module has no shared memory and so no
-	 * generator; what needs none works all the same.
+	 * If a session loads the module, there is no shared memory, and therefore
+	 * no generator; functions that need none still work.
 	 */
 	if (!process_shared_preload_libraries_in_progress)
 		return;

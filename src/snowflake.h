@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * snowflake.h
- *	  Settings that more than one file needs, and what runs at the start.
+ *	  Settings that several files need, and functions called at the start.
  *
  * Copyright (c) 2026, the snowflake developers
  *

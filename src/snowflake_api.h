@@ -3,14 +3,14 @@
  * snowflake_api.h
  *	  Snowflake IDs for the C code of other extensions.
  *
- * It is found by a rendezvous variable, so that an extension can be built,
- * installed and loaded without snowflake, and before or after it:
+ * It is found through a rendezvous variable, so that an extension can be
+ * built, installed, and loaded without snowflake, and before or after it:
  *
  *		#include "extension/snowflake/snowflake_api.h"
  *
  *		int64		id = snowflake_get_api(1)->make_id();
  *
- * This file needs nothing else of snowflake.  docs/api.md tells more.
+ * This file requires nothing else from snowflake.  See docs/api.md.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -25,26 +25,26 @@
 #include "fmgr.h"
 
 /*
- * The version of what is declared here.  A later one adds members at the end
- * of SnowflakeApi and SnowflakeApiScheme, and changes none: who needs version
- * n can use every version from n on.
+ * The version of this interface.  A later one adds members at the end of
+ * SnowflakeApi and SnowflakeApiScheme, and changes none: code that needs
+ * version n can use version n and all later ones.
  */
 #define SNOWFLAKE_API_VERSION	1
 
 /* The rendezvous variable that points to the server's SnowflakeApi. */
 #define SNOWFLAKE_API_VARIABLE	"snowflake_api"
 
-/* Where the bits of a field are in an ID; width 0: it has none. */
+/* The bits of a field in an ID; width 0: the scheme does not have it. */
 typedef struct SnowflakeApiField
 {
 	int			width;
 	int			shift;			/* bits below it */
 } SnowflakeApiField;
 
-/* What the IDs of this server are made of. */
+/* The scheme of the IDs of this server. */
 typedef struct SnowflakeApiScheme
 {
-	const char *text;			/* as it is in snowflake.scheme */
+	const char *text;			/* as in snowflake.scheme */
 	TimestampTz epoch;			/* start of tick 0 */
 	int64		tick_us;		/* length of a tick, in microseconds */
 	SnowflakeApiField timestamp;
@@ -53,7 +53,7 @@ typedef struct SnowflakeApiScheme
 	SnowflakeApiField sequence;
 } SnowflakeApiScheme;
 
-/* The parts of an ID; 0 where the scheme has no such field. */
+/* The parts of an ID; 0 if the scheme does not have the field. */
 typedef struct SnowflakeApiParts
 {
 	TimestampTz timestamp;		/* start of its tick */
@@ -64,34 +64,34 @@ typedef struct SnowflakeApiParts
 } SnowflakeApiParts;
 
 /*
- * All functions may raise an error.  Those that make IDs may also wait, with
- * interrupts enabled, and write and flush WAL: call them without locks, and
- * not in a critical section.
+ * All functions can raise an error.  Those that make IDs can also wait, with
+ * interrupts enabled, and write and flush WAL: call them without holding
+ * locks, and not in a critical section.
  */
 typedef struct SnowflakeApi
 {
 	int			version;		/* SNOWFLAKE_API_VERSION of the server */
 
-	/* A new ID, as snowflake_nextval() returns it. */
+	/* A new ID, like snowflake_nextval(). */
 	int64		(*make_id) (void);
 
 	/*
-	 * New IDs: as many as are wanted, which is at least 1, or fewer, but at
-	 * least 1.  Returns how many.  The first is *first, and each is *step
-	 * more than the one before.
+	 * New IDs: as many as wanted, which must be at least 1, or fewer, but at
+	 * least 1.  Returns how many.  The first is *first, and each following
+	 * one is *step more than the one before.
 	 */
 	int			(*make_block) (int wanted, int64 *first, int64 *step);
 
 	/* The server's scheme, which never changes while it runs. */
 	const SnowflakeApiScheme *(*get_scheme) (void);
 
-	/* The parts of an ID by the server's scheme. */
+	/* The parts of an ID in the server's scheme. */
 	void		(*take_apart) (int64 id, SnowflakeApiParts *parts);
 } SnowflakeApi;
 
 /*
- * Get the interface, of this version at least; fail if there is none.  version
- * is the one that brought the latest member that the caller uses.
+ * Get the interface, of at least this version, or fail.  version is the one
+ * that introduced the newest member that the caller uses.
  *
  * Call it when IDs are needed, not in _PG_init(): snowflake may be loaded
  * later.

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * standby.c
- *	  Have the synchronous standbys got the WAL?
+ *	  Do the synchronous standbys have the WAL?
  *
- * A commit waits for them in SyncRepWaitForLSN().  That is not for us: it goes
- * by the synchronous_commit of the session, where what is waited for concerns
- * all of them, and a wait that is cancelled returns as one that is done.  What
- * it waits for can be looked at, though: the position that the walsenders
- * report in shared memory.
+ * A commit waits for them in SyncRepWaitForLSN().  That cannot be used here:
+ * it depends on synchronous_commit of the session, although the mark concerns
+ * all sessions, and a cancelled wait returns like a completed one.  However,
+ * the position that it waits for is in shared memory, where walsenders report
+ * it.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -29,12 +29,12 @@
 /*
  * Is synchronous_standby_names set?
  *
- * A backend in the middle of a query does not reload the configuration, so
- * the checkpointer keeps what it is in a byte of shared memory.  That byte was
- * a bool first.  Since 15.13, 16.9, 17.5 and 18 its first bit tells that the
- * checkpointer has set it, its second one that there are standbys.  The module
- * may run on another minor version than it was built for, so the server is
- * asked for its own.
+ * A backend does not reload the configuration during a query, so the
+ * checkpointer keeps this in a byte of shared memory.  Originally, it was a
+ * bool.  Since 15.13, 16.9, 17.5, and 18, its first bit says that the
+ * checkpointer has set it, and its second bit that there are standbys.  The
+ * module may run on another minor version than it was built for, so the
+ * version of the running server is checked.
  */
 bool
 snowflake_synchronous_standbys(void)
@@ -49,9 +49,8 @@ snowflake_synchronous_standbys(void)
 						 NULL, 10);
 
 	/*
-	 * It is read without a lock, as SyncRepWaitForLSN() does.  A byte is
-	 * never read in halves, and one that is too old is that of a commit which
-	 * came a moment before the change.
+	 * It is read without a lock, as in SyncRepWaitForLSN().  Reading a byte
+	 * is atomic, and an old value is that of a commit just before the change.
 	 */
 	status = *(volatile uint8 *) &snowflake_standbys_byte;
 	if (version < 150013 ||
@@ -61,13 +60,13 @@ snowflake_synchronous_standbys(void)
 	if ((status & 1) != 0)
 		return (status & 2) != 0;
 
-	/* The checkpointer is not that far yet. */
+	/* The checkpointer has not set it yet. */
 	return SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
 }
 
 /*
- * Have as many synchronous standbys as are asked for flushed the WAL up to
- * here, or are there none by now?
+ * Have the required synchronous standbys flushed the WAL up to this position,
+ * or are there none anymore?
  */
 bool
 snowflake_standbys_have(XLogRecPtr lsn)

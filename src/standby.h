@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * standby.h
- *	  Have the synchronous standbys got the WAL?
+ *	  Do the synchronous standbys have the WAL?
  *
  * Copyright (c) 2026, the snowflake developers
  *

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * startup.c
- *	  What is done once, when the server begins to make IDs.
+ *	  The background worker that runs once, when the server can make IDs.
  *
- * A background worker does it at the end of recovery: at the server's start,
- * or at its promotion.  When the library is loaded it is too early, as neither
- * catalogs can be read then nor does the log collector run.
+ * It runs at the end of recovery: at server start, or at promotion.  Loading
+ * the library is too early, as catalogs cannot be read then, and the log
+ * collector does not run.
  *
- * The worker takes one place of max_worker_processes and gives it back at
- * once.  Nothing depends on it: where it finds no place, or fails, the server
- * runs all the same and lacks its messages only.
+ * The worker takes one of max_worker_processes and releases it at once.
+ * Nothing depends on it: if there is no slot, or if it fails, only its
+ * messages are missing.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -55,7 +55,7 @@ has_subscriptions(void)
 }
 
 /*
- * Log what IDs are made with.
+ * Log the scheme, datacenter ID, and worker ID.
  */
 static void
 log_ids(const SnowflakeScheme *scheme)
@@ -76,8 +76,8 @@ log_ids(const SnowflakeScheme *scheme)
 }
 
 /*
- * Tell of a worker ID that nobody set, and warn where other servers' rows come
- * in, most likely with IDs that they made.
+ * Log that the worker ID was never set, and warn if rows are replicated from
+ * other servers, most likely with IDs that those made.
  */
 static void
 tell_unset_worker_id(const SnowflakeScheme *scheme)

@@ -26,25 +26,26 @@
 /*
  * Columns of snowflake_stat() by the version of the extension.
  *
- * A library that was upgraded is used with the SQL objects of an older version
- * until ALTER EXTENSION UPDATE.  So each version that changes the columns has a
- * C function of its own, which stays for good.  New columns come at the end, as
- * CREATE OR REPLACE VIEW wants it: a version has the first ones of the newest.
+ * After an upgrade, the library is used with the SQL objects of an older
+ * version until ALTER EXTENSION UPDATE.  So each version that changes the
+ * columns has its own C function, which is never removed.  New columns are
+ * added at the end, as CREATE OR REPLACE VIEW requires: the columns of a
+ * version are the first ones of the newest.
  */
 #define STAT_NCOLUMNS_1_0	27
 #define STAT_NCOLUMNS		STAT_NCOLUMNS_1_0
 
-/* What snowflake_stat shows; counted since stats_reset. */
+/* The values of snowflake_stat; counters since stats_reset. */
 typedef struct SnowflakeStat
 {
 	const SnowflakeScheme *scheme;
 	int			datacenter_id;
-	int			worker_id;		/* -1 if none is granted */
-	TimestampTz last_timestamp; /* of the last ID, or 0 if there was none */
-	uint64		mark;			/* 0 if there was none ever */
-	TimestampTz mark_timestamp; /* 0 if the mark is no ID of the scheme */
+	int			worker_id;		/* -1: none is granted */
+	TimestampTz last_timestamp; /* of the last ID; 0: there is none */
+	uint64		mark;			/* 0: there never was one */
+	TimestampTz mark_timestamp; /* 0: it is no ID of the scheme */
 	TimestampTz expires_at;		/* end of the timestamp field */
-	int64		lead_us;		/* of the last ID, or else the mark */
+	int64		lead_us;		/* of the last ID, or of the mark */
 	uint64		ids;
 	uint64		sequence_waits;
 	uint64		sequence_wait_us;
@@ -59,9 +60,9 @@ typedef struct SnowflakeStat
 	uint64		max_backward_us;
 	uint64		reserves;
 	TimestampTz stats_reset;
-	TimestampTz granted_until;	/* 0 without a grant of a registry */
-	TimestampTz registry_contact;	/* its last answer, or 0 */
-	TimestampTz registry_error_since;	/* 0 if there is no error */
+	TimestampTz granted_until;	/* 0: no grant of a registry */
+	TimestampTz registry_contact;	/* last answer, or 0 */
+	TimestampTz registry_error_since;	/* 0: there is no error */
 	char		registry_error[SNOWFLAKE_REGISTRY_ERROR_SIZE];
 } SnowflakeStat;
 
@@ -69,8 +70,8 @@ PG_FUNCTION_INFO_V1(snowflake_stat_1_0);
 PG_FUNCTION_INFO_V1(snowflake_stat_reset);
 
 /*
- * The IDs made since the server's start, and the word at that moment.  Takes no
- * lock, so that nobody is held up.
+ * The number of IDs made since server start, and the word at that moment.
+ * Takes no lock, so that nobody waits for it.
  */
 static uint64
 count_ids(uint64 *word)
@@ -108,7 +109,7 @@ reset_wait_counter(WaitCounter *counter)
 }
 
 /*
- * The worker ID, how long this server has it, and what the registry said last.
+ * The worker ID, the end of its grant, and the last answer of the registry.
  */
 static void
 get_grant_stat(SnowflakeStat *stat)
@@ -130,7 +131,7 @@ get_grant_stat(SnowflakeStat *stat)
 }
 
 /*
- * State and counters of the generator.
+ * Get the state and counters of the generator.
  */
 static void
 get_stat(SnowflakeStat *stat)
@@ -159,7 +160,7 @@ get_stat(SnowflakeStat *stat)
 			tick_start(layout, (int64) (stat->mark >> shift));
 	stat->expires_at = tick_start(layout, layout->last_tick + 1);
 
-	/* How far the last ID is ahead, or the next one if it has to be. */
+	/* How far the last ID is ahead, or the next one must be. */
 	last = stat->last_timestamp != 0 ?
 		stat->last_timestamp : stat->mark_timestamp;
 	stat->lead_us = last != 0 ? Max(last - GetCurrentTimestamp(), 0) : 0;
@@ -180,7 +181,7 @@ get_stat(SnowflakeStat *stat)
 }
 
 /*
- * Count from 0 again.
+ * Reset the counters.
  */
 static void
 reset_stat(void)
@@ -202,7 +203,7 @@ reset_stat(void)
 }
 
 /*
- * The next column of a row.
+ * Set the next column of a row.
  */
 static void
 put_column(Datum **value, bool **isnull, Datum datum, bool null)
@@ -212,7 +213,7 @@ put_column(Datum **value, bool **isnull, Datum datum, bool null)
 }
 
 /*
- * The row, with as many columns as a version has.
+ * Return the row, with the columns of a version.
  */
 static Datum
 stat_row(FunctionCallInfo fcinfo, int ncolumns)
@@ -242,7 +243,7 @@ stat_row(FunctionCallInfo fcinfo, int ncolumns)
 			   stat.scheme->width[SNOWFLAKE_WORKER] == 0);
 	put_column(&value, &null, TimestampTzGetDatum(stat.last_timestamp),
 			   stat.last_timestamp == 0);
-	/* At the end of time the mark is one more than a bigint has. */
+	/* At the end of time, the mark is greater than any bigint. */
 	put_column(&value, &null,
 			   Int64GetDatum(Min(stat.mark, (uint64) PG_INT64_MAX)),
 			   stat.mark == 0);

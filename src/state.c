@@ -35,7 +35,7 @@
 #define WORD_TRANCHE_NAME "SnowflakeGenerator"
 #define RESERVE_TRANCHE_NAME "SnowflakeReserve"
 
-/* The longest sleep before the clock is looked at again. */
+/* The longest sleep before the clock is checked again. */
 #define MAX_NAP_US	INT64CONST(100000)
 
 int			snowflake_sequence_start = SNOWFLAKE_START_RANDOM;
@@ -50,7 +50,7 @@ Generator  *snowflake_state = NULL;
 SnowflakeLayout snowflake_layout;
 
 /*
- * Take over the server's scheme, which never changes while it runs.
+ * Set the server's scheme, which never changes while it runs.
  */
 void
 snowflake_generator_configure(const SnowflakeScheme *scheme)
@@ -58,7 +58,7 @@ snowflake_generator_configure(const SnowflakeScheme *scheme)
 	snowflake_layout_init(&snowflake_layout, scheme);
 }
 
-/* Processes that can call a function, and so wait. */
+/* Processes that can call a function, and therefore wait. */
 static int
 max_waiters(void)
 {
@@ -82,8 +82,8 @@ snowflake_generator_request_shmem(void)
 
 /*
  * When the server was created, which is in its system identifier, and when it
- * wrote its last checkpoint.  This is called before recovery begins, and so
- * before a checkpoint of the present clock.
+ * wrote its last checkpoint.  This is called before recovery starts, and
+ * therefore before a checkpoint with the current clock.
  */
 static void
 read_times(TimestampTz *created, TimestampTz *last_checkpoint)
@@ -179,10 +179,10 @@ snowflake_check_primary(const char *action)
 }
 
 /*
- * Set the word, whatever numbers of its old tick are being claimed meanwhile.
- * expected is what it was last seen to be; if it is something else by now,
- * return false with that.  The lock is held.  skipped are the numbers of the
- * new word that no ID has or will have.
+ * Set the word, while numbers of its old tick may be claimed.  expected is its
+ * last known value; if it has changed, return false with the current value.
+ * The lock is held.  skipped is how many numbers of the new word are not used
+ * for IDs.
  */
 bool
 snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
@@ -214,8 +214,8 @@ snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
 }
 
 /*
- * The state and the time, now.  Without the lock, the tick may change while
- * this looks; what follows from it has to be looked at again with the lock.
+ * Read the state and the time.  Without the lock, the tick may change
+ * meanwhile, so conclusions must be checked again with the lock.
  */
 void
 snowflake_take_moment(SnowflakeMoment *moment)
@@ -253,13 +253,12 @@ snowflake_reserve_ticks(void)
 }
 
 /*
- * Sleep, without any lock, for some time or a little longer, or less if that
- * is long: the caller looks at the clock again, which may have been set.
- * naps counts the sleeps of a call.
+ * Sleep, without holding a lock, for this time or a little longer, but not for
+ * long: the caller checks the clock again, which may have been set.  naps
+ * counts the sleeps of a call.
  *
- * WaitLatch knows whole milliseconds only.  The rest of the way to a tick's
- * edge is slept without looking at the latch, which keeps an interrupt waiting
- * for less than 2 ms.
+ * WaitLatch() sleeps for whole milliseconds.  The rest of the time to the next
+ * tick is slept without the latch, which delays interrupts by less than 2 ms.
  */
 void
 snowflake_nap(int64 us, uint32 wait_event, WaitCounter *counter, int *naps)

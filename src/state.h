@@ -26,7 +26,7 @@
 #include "generator.h"
 #include "word.h"
 
-/* What is waited for, and how often and how long. */
+/* How often and how long calls waited for something. */
 typedef struct WaitCounter
 {
 	pg_atomic_uint64 waits;		/* calls that waited */
@@ -38,22 +38,22 @@ typedef struct Waiter
 {
 	dlist_node	link;
 	bool		queued;			/* in Generator.queue? */
-	int			wanted;			/* so many numbers at most */
+	int			wanted;			/* at most this many numbers */
 
-	/* What it was given; written once, before given becomes more than 0. */
+	/* The numbers it was given; written before given becomes nonzero. */
 	int64		first;			/* the first ID */
 	pg_atomic_uint32 given;		/* how many; cleared by the waiter */
 } Waiter;
 
-/* Room for what the registry, or the way to it, has to say. */
+/* Room for the error of a call of the registry. */
 #define SNOWFLAKE_REGISTRY_ERROR_SIZE	1024
 
-/* Tokens that the registry may know this server by. */
+/* Maximum number of tokens that might be the current one. */
 #define SNOWFLAKE_MAX_TOKENS	16
 
 /*
- * What is known of the grant of a registry when a backend crashed and the other
- * shared memory is made anew (grant.c).  Protected by the reserve lock.
+ * The part of a registry's grant that is kept when a backend crashes and other
+ * shared memory is reinitialized (grant.c).  Protected by the reserve lock.
  */
 typedef struct KeptGrant
 {
@@ -68,7 +68,8 @@ typedef struct KeptGrant
 } KeptGrant;
 
 /*
- * What this server may make IDs of: a worker ID, up to a tick (grant.c).
+ * The grant: the worker ID that this server makes IDs with, up to a tick
+ * (grant.c).
  */
 typedef struct Grant
 {
@@ -82,12 +83,12 @@ typedef struct Grant
 	 */
 	pg_atomic_uint64 until;
 
-	/* Those who make IDs read what is above, for each ID. */
+	/* The members above are read for each ID. */
 	char		pad[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64) - sizeof(int64)];
 
 	bool		registry;		/* is there one?  constant */
 	int			worker_id;		/* of the constant; -1: none is granted */
-	ConditionVariable changed;	/* what is granted */
+	ConditionVariable changed;	/* the grant was changed */
 
 	/* Protected by the mutex. */
 	slock_t		mutex;
@@ -96,12 +97,12 @@ typedef struct Grant
 	TimestampTz error_since;	/* 0: there is no error */
 	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];
 
-	KeptGrant	unkept;			/* where it cannot be kept */
+	KeptGrant	unkept;			/* if it cannot be kept */
 } Grant;
 
 typedef struct Generator
 {
-	/* By itself in its cache line: everybody writes to it, all the time. */
+	/* In its own cache line: all backends write to it all the time. */
 	pg_atomic_uint64 word;
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
 
@@ -113,23 +114,23 @@ typedef struct Generator
 	pg_atomic_uint64 entered;
 
 	/*
-	 * The IDs made are these and the word's number (up to the limit): nothing
-	 * is counted when a number is claimed.  Changed with the word's tick;
-	 * changes is odd meanwhile, so that who reads both can tell.
+	 * The number of IDs made is this plus the word's number (up to the
+	 * limit): claims do not count.  Changed with the word's tick; changes is
+	 * odd meanwhile, so that readers of both can detect it.
 	 */
 	pg_atomic_uint64 ids_before;
 	pg_atomic_uint64 changes;
 
-	/* Those who wait for the next tick, in the order in which they came. */
+	/* Waiters for the next tick, in the order of their arrival. */
 	dlist_head	queue;
 	int			queue_length;
 
 	/*
 	 * The word may move to ticks below this one: they are reserved, as the
-	 * durable mark is above all their IDs.  (Right after the mark was read it
-	 * may be in the middle of the last of them; but the word was lifted to
-	 * that tick's end, so none of its IDs can be had.)  0 if the mark was not
-	 * read since the start.  Changed with the reserve lock held.
+	 * durable mark is above all their IDs.  (Right after the mark was read,
+	 * it may be in the middle of the last of them; but the word was lifted to
+	 * the end of that tick, so none of its IDs can be made.)  0 if the mark
+	 * has not been read since the start.  Changed with the reserve lock held.
 	 */
 	pg_atomic_uint64 reserved;
 
@@ -141,11 +142,11 @@ typedef struct Generator
 	bool		has_mark;		/* does it tell something of the time? */
 
 	TimestampTz last_checkpoint;	/* before the start; constant, as is */
-	TimestampTz created;		/* when initdb made the server */
+	TimestampTz created;		/* when initdb was run */
 
 	/* Protected by the reserve lock: the mark that standbys do not have yet. */
 	XLogRecPtr	pending_lsn;	/* invalid if there is none */
-	int64		pending_end;	/* then reserved becomes this */
+	int64		pending_end;	/* reserved when they have it */
 
 	/* Protected by the reserve lock: the last write of the mark. */
 	int64		written_at;		/* steady time, or 0 */
@@ -157,8 +158,8 @@ typedef struct Generator
 	pg_atomic_uint64 write_us;
 
 	/*
-	 * A lead over the clock, in us, that needs no further WARNING; and has
-	 * one been given of a clock that is not followed?
+	 * The lead over the clock, in us, up to which no further WARNING is
+	 * logged; and whether one was logged for a clock that is not followed.
 	 */
 	pg_atomic_uint64 known_lead;
 	pg_atomic_uint32 not_followed;
@@ -178,7 +179,7 @@ typedef struct Generator
 	Waiter		waiters[FLEXIBLE_ARRAY_MEMBER]; /* by process number */
 } Generator;
 
-/* The most that is reserved for the sake of a slow disk or standby. */
+/* The most that is reserved because of a slow disk or standby. */
 #define SNOWFLAKE_MAX_RESERVE_US	INT64CONST(60000000)
 
 extern Generator *snowflake_state;
@@ -192,10 +193,10 @@ extern void snowflake_take_moment(SnowflakeMoment *moment);
 extern void snowflake_nap(int64 us, uint32 wait_event, WaitCounter *counter,
 						  int *naps);
 
-/* The rules by the settings as they are now. */
+/* The rules for the current settings. */
 extern SnowflakeRules snowflake_rules(void);
 
-/* How many ticks are reserved at least. */
+/* The minimum number of ticks to reserve. */
 extern int64 snowflake_reserve_ticks(void);
 
 #endif							/* SNOWFLAKE_STATE_H */

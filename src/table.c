@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * table.c
- *	  Looking at other people's tables.
+ *	  Access to tables of other owners.
  *
- * A query of a table evaluates code of whoever owns it, if only while it is
- * planned: expressions of indexes, statistics and constraints, and functions
- * behind them.  The caller may be a superuser, and the owner anybody.  So, as
- * REINDEX, CLUSTER and REFRESH MATERIALIZED VIEW do it, a table is locked by its
- * OID, and looked at as its owner, in a security-restricted operation, with
+ * A query of a table evaluates code of its owner, if only during planning:
+ * expressions of indexes, statistics, and constraints, and the functions that
+ * they call.  The caller may be a superuser, and the owner anybody.  So, like
+ * in REINDEX, CLUSTER, and REFRESH MATERIALIZED VIEW, a table is locked by its
+ * OID, and read as its owner, in a security-restricted operation, with
  * settings of its own.
  *
  * Copyright (c) 2026, the snowflake developers
@@ -42,7 +42,7 @@ snowflake_relation_name(Oid relid)
 }
 
 /*
- * Find a function without arguments beside a function of the extension.
+ * Find a function without arguments in the schema of the extension.
  */
 Oid
 snowflake_find_function(Oid namespace, const char *name)
@@ -77,7 +77,8 @@ snowflake_table_owner(Oid relid)
 }
 
 /*
- * Fail if an OID is not that of a table whose owner's rights the caller has.
+ * Fail if an OID is not that of a table whose owner's privileges the caller
+ * has.
  */
 static Oid
 check_table(Oid relid)
@@ -102,9 +103,9 @@ check_table(Oid relid)
 }
 
 /*
- * Lock the table, and return its owner.  As the rights to it are checked
- * first, nobody can lock a table of somebody else; it may become another
- * one's, or nothing, during the wait for the lock.
+ * Lock the table, and return its owner.  Privileges are checked first, so that
+ * nobody can lock a table of another owner, and again with the lock, because
+ * the table may have been dropped, or its owner changed, while waiting for it.
  */
 Oid
 snowflake_lock_table(Oid relid, LOCKMODE mode)
@@ -115,16 +116,17 @@ snowflake_lock_table(Oid relid, LOCKMODE mode)
 }
 
 /*
- * From here on be the owner of the table, who can do nothing that outlasts
- * the function of ours but what that does, with settings that nobody else made.
- * snowflake_become_caller() returns to what was before; so does an error.
+ * Switch to the owner of the table, with safe settings, in a
+ * security-restricted operation, so that code of the owner cannot affect the
+ * rest of the session.  snowflake_become_caller() switches back; so does an
+ * error.
  */
 void
 snowflake_become_owner(Oid owner, SnowflakeCaller *caller)
 {
 	static const char *const settings[][2] = {
 		{"search_path", "pg_catalog, pg_temp"},
-		/* An error is better than rows that the owner does not see. */
+		/* An error is better than missing rows. */
 		{"row_security", "off"},
 		{"enable_partition_pruning", "on"},
 	};

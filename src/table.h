@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table.h
- *	  Looking at other people's tables.
+ *	  Access to tables of other owners.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -14,7 +14,7 @@
 
 #include "storage/lockdefs.h"
 
-/* What to return to. */
+/* The state to switch back to. */
 typedef struct SnowflakeCaller
 {
 	Oid			user;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * text.c
- *	  Snowflake IDs as short texts, for URLs and for people.
+ *	  Snowflake IDs as short texts.
  *
  * The formats:
  *
@@ -10,13 +10,13 @@
  *		base62	11 characters, 0-9A-Za-z
  *		hex		16 characters, read in any case
  *
- * Each writes the 64 bits as an unsigned number of fixed length, whose digits
- * are in the order of their ASCII codes.  So texts sort, byte by byte, as IDs
- * that are not negative do, and the negative IDs of 64-bit schemes come last,
- * as they are the later ones.
+ * Each format writes the 64 bits as an unsigned number of fixed length, whose
+ * digits are in the order of their ASCII codes.  So texts sort, byte by byte,
+ * like non-negative IDs, and negative IDs of 64-bit schemes, which are later
+ * ones, sort last.
  *
- * Nothing here knows of a server; the file can be built and tested by itself
- * (with -DFRONTEND).  text_functions.c has the SQL functions.
+ * This file is independent of the server, and can be built and tested on its
+ * own (with -DFRONTEND).  text_functions.c has the SQL functions.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -38,8 +38,8 @@ typedef struct TextFormat
 {
 	const char *name;
 	const char *digits;
-	int			base;			/* how many digits there are */
-	int			length;			/* what 2^64 - 1 needs of them */
+	int			base;			/* number of digits */
+	int			length;			/* of 2^64 - 1 */
 } TextFormat;
 
 static const TextFormat formats[SNOWFLAKE_NFORMATS] = {
@@ -55,14 +55,14 @@ static const TextFormat formats[SNOWFLAKE_NFORMATS] = {
 	}
 };
 
-/* The values of A to Z in base32: U is none, I and L are 1, O is 0. */
+/* The values of A to Z in base32: U is invalid, I and L are 1, O is 0. */
 static const int8 base32_letters[26] = {
 	10, 11, 12, 13, 14, 15, 16, 17, 1, 18, 19, 1, 20, 21, 0,
 	22, 23, 24, 25, 26, -1, 27, 28, 29, 30, 31
 };
 
 /*
- * Find a format by its name, which need not end with a 0 byte.
+ * Find a format by its name, which need not be null-terminated.
  */
 bool
 snowflake_text_format(const char *name, size_t length,
@@ -87,7 +87,7 @@ snowflake_text_format_name(SnowflakeTextFormat format)
 }
 
 /*
- * The length of every text of a format, in bytes and characters.
+ * The length of texts of a format, in bytes and characters.
  */
 int
 snowflake_text_length(SnowflakeTextFormat format)
@@ -96,8 +96,8 @@ snowflake_text_length(SnowflakeTextFormat format)
 }
 
 /*
- * Write the digits of a number from the last to the first.  The base is a
- * constant to each caller, so that nothing is divided.
+ * Write the digits of a number from the last to the first.  In each call, the
+ * base is a constant, so that the compiler avoids divisions.
  */
 static inline void
 write_digits(const TextFormat *format, uint64 base, uint64 number,
@@ -108,7 +108,7 @@ write_digits(const TextFormat *format, uint64 base, uint64 number,
 }
 
 /*
- * Write an ID, without a 0 byte at the end.
+ * Write an ID, not null-terminated.
  */
 void
 snowflake_text_write(SnowflakeTextFormat format, int64 id, char *string)
@@ -147,8 +147,8 @@ digit_value(SnowflakeTextFormat format, char c)
 }
 
 /*
- * Read an ID.  If a character is wrong, place is the number of bytes before it,
- * which are digits.
+ * Read an ID.  If a character is invalid, place is the number of bytes before
+ * it, which are digits.
  */
 SnowflakeTextResult
 snowflake_text_read(SnowflakeTextFormat format, const char *string,

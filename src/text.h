@@ -21,7 +21,7 @@ typedef enum SnowflakeTextFormat
 
 #define SNOWFLAKE_NFORMATS	3
 
-/* What a text turned out to be. */
+/* Results of reading a text. */
 typedef enum SnowflakeTextResult
 {
 	SNOWFLAKE_TEXT_GOOD,

@@ -21,7 +21,7 @@
 PG_FUNCTION_INFO_V1(snowflake_encode);
 PG_FUNCTION_INFO_V1(snowflake_decode);
 
-/* How much of a wrong text an error shows, in bytes. */
+/* How much of an invalid text a message shows, in bytes. */
 #define SHOWN_LENGTH	40
 
 /*
@@ -43,7 +43,7 @@ get_format(text *name)
 }
 
 /*
- * Fail as a text is no ID.
+ * Fail for a text that is not an ID.
  */
 snowflake_noreturn static void
 fail_at_text(SnowflakeTextFormat format, SnowflakeTextResult result,

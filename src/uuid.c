@@ -1,24 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * uuid.c
- *	  UUIDs of RFC 9562: random ones (version 4), those that sort by time
- *	  (version 7), and the time that is in one.
+ *	  UUIDs of RFC 9562: random (version 4), time-ordered (version 7), and the
+ *	  time of a UUID.
  *
- * Most of the cost of a random UUID is that of asking for random bytes: a
- * system call or a run of OpenSSL's generator, for 16 bytes as for 4096.  So
- * each process asks for many at once and keeps them in a pool.  Every byte is
- * used once, and wiped as it is used, so that no memory tells a UUID that was
- * handed out before.  A process that was forked off one with a pool fills its
- * own.
+ * Most of the cost of a random UUID is getting random bytes: a system call or
+ * a call of OpenSSL's generator, the same for 16 bytes as for 4096.  So each
+ * process gets many at once and keeps them in a pool.  Each byte is used once,
+ * and erased when it is used, so that no memory reveals a UUID that was handed
+ * out before.  A forked process fills its own pool.
  *
- * A UUID of version 7 has 48 bits of Unix milliseconds and 74 that the maker
- * may choose.  Here it is made of a snowflake ID: the start of the ID's tick,
- * and in the bits that follow its sequence.  A tick has at least a
- * millisecond, so of two ticks the later one has more of them, and as the IDs
- * of a server strictly rise, over all backends and through all that may
- * happen, so do these UUIDs.  (That is the fixed-length counter of RFC 9562,
- * section 6.2.)  The bits that are left are random.  The worker ID is not in
- * it: the random bits tell UUIDs of different servers apart.
+ * A UUID of version 7 has 48 bits of Unix milliseconds and 74 bits that the
+ * implementation chooses.  Here it is made from a snowflake ID: the start of
+ * the ID's tick, followed by its sequence.  A tick has at least a millisecond,
+ * so a later tick has a later millisecond.  IDs of a server are strictly
+ * increasing across all backends, whatever happens, and therefore these UUIDs
+ * are, too.  (That is the fixed-length counter of RFC 9562, section 6.2.)  The
+ * remaining bits are random.  The worker ID is not included: the random bits
+ * distinguish UUIDs of different servers.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -44,7 +43,7 @@
 #define A_BITS		12			/* rand_a, below the version */
 #define B_BITS		62			/* rand_b, below the variant */
 
-/* Both in their places, in the upper and the lower half of a UUID. */
+/* Version and variant, in the upper and the lower half of a UUID. */
 #define VERSION_7	UINT64CONST(0x7000)
 #define VARIANT		UINT64CONST(0x8000000000000000)
 
@@ -60,7 +59,7 @@ PG_FUNCTION_INFO_V1(uuid_v7);
 PG_FUNCTION_INFO_V1(uuid_timestamp);
 
 /*
- * Take some bytes from the pool.
+ * Take bytes from the pool.
  */
 static void
 take_random(void *bytes, int length)
@@ -84,8 +83,8 @@ take_random(void *bytes, int length)
 /*
  * The Unix milliseconds in which the tick of an ID starts.
  *
- * The generator's ticks begin about 2000, whatever the epoch, so that is never
- * before 1970.
+ * The generator's ticks are not before 2000, whatever the epoch, so this is
+ * never before 1970.
  */
 static uint64
 tick_ms(const SnowflakeScheme *scheme, int64 id)
@@ -93,7 +92,7 @@ tick_ms(const SnowflakeScheme *scheme, int64 id)
 	int64		tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);
 	int64		tick_us = scheme->tick_us;
 
-	/* In two steps, as a tick may be no whole number of milliseconds. */
+	/* In two steps, as a tick need not be whole milliseconds. */
 	int64		ms = scheme->epoch_ms + tick * (tick_us / 1000) +
 		tick * (tick_us % 1000) / 1000;
 
@@ -161,7 +160,8 @@ uuid_v7(PG_FUNCTION_ARGS)
 /*
  * uuid_timestamp(uuid) returns timestamptz
  *
- * Versions 1 and 6 have the same 60 bits, in steps of 100 ns, in another order.
+ * Versions 1 and 6 have the same 60 bits, in steps of 100 ns, in another
+ * order.
  */
 Datum
 uuid_timestamp(PG_FUNCTION_ARGS)
@@ -170,7 +170,7 @@ uuid_timestamp(PG_FUNCTION_ARGS)
 	uint64		half;
 	uint64		steps;
 
-	/* Other variants have no such versions. */
+	/* Other variants do not have these versions. */
 	if ((uuid->data[8] & 0xc0) != 0x80)
 		PG_RETURN_NULL();
 

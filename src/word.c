@@ -4,53 +4,53 @@
  *	  The generator's word, ticks, and when a tick may be used.
  *
  * The generator's state is a word of 64 bits: in its high bits a tick (the
- * timestamp of an ID), in its low bits the next number of that tick (its
- * sequence).  The tick counts from the epoch, or from 2000 where that is
- * later.  The number has room above the scheme's last one, for claims that
- * come too late.
+ * timestamp of an ID), in its low bits the next number of that tick (the
+ * sequence).  The tick counts from the epoch, or from 2000 if that is later.
+ * The number has room above the scheme's last one for late claims
+ * (generator.c).
  *
  * snowflake_plan() decides by a word and the time whether a number of the
  * word's tick may be claimed, the word may be moved to a later tick, or the
- * caller has to wait or fail.  Two clocks tell the time.  The wall clock is
- * what IDs are to show, but it may be wrong, and it may be set.  The steady
- * clock tells only how much time has passed.  The rules:
+ * caller must wait or fail.  There are two clocks.  The wall clock is the time
+ * that IDs should have, but it can be wrong, and it can be set.  The steady
+ * clock only measures elapsed time.  The rules:
  *
  * 1. The next tick is that of the wall clock, or the one after the word's if
  *	  that is later.  It may be entered if it is at most max_lead ahead of the
  *	  wall clock.
  *
- * 2. Otherwise the clock is behind: it was set back, or the mark comes from a
+ * 2. Otherwise the clock is behind: it was set back, or the mark is from a
  *	  server whose clock was ahead.  Then the next tick may be entered one tick
- *	  of steady time after the word's tick began.  So IDs go on at the pace of
- *	  a clock, and the lead (tick less wall clock) cannot grow.  It melts
- *	  whenever a tick stays for longer because few IDs are needed.  A late
- *	  caller does not lose the time by which it was late, up to one tick; else
- *	  full load would fall behind its own pace.
+ *	  of steady time after the word's tick began.  So IDs continue at the pace
+ *	  of real time, and the lead (tick minus wall clock) cannot grow.  It
+ *	  decreases whenever a tick stays longer because few IDs are needed.  A
+ *	  caller that is late does not lose that time, up to one tick; otherwise,
+ *	  full load would fall behind that pace.
  *
  * 3. A number of the word's tick may be claimed however far the clock is
  *	  behind.
  *
- * 4. If the wall clock went ahead of what the steady clock says by more than
- *	  max_forward, it is not followed: IDs go on at the pace of the steady
- *	  clock.  A timestamp that is a little wrong costs less than a timestamp
- *	  field that is used up.  Bursts get no lead meanwhile: each would begin
- *	  where the one before ended, and take the IDs towards the wrong time.
- *	  Nor is a wall clock followed that went ahead past all that a registry
- *	  granted.  The registry judges by its own clock: if it grants later ticks
- *	  the wall clock is right, and is followed then.
+ * 4. If the wall clock jumped ahead of the steady clock by more than
+ *	  max_forward, it is not followed: IDs continue at the pace of the steady
+ *	  clock.  A slightly wrong timestamp costs less than an exhausted timestamp
+ *	  field.  Meanwhile, bursts get no lead: each would start where the
+ *	  previous one ended, and move the IDs towards the wrong time.  A wall
+ *	  clock that jumped past the end of the grant is not followed either.  The
+ *	  registry checks its own clock: if it grants later ticks, the wall clock
+ *	  is correct, and is followed then.
  *
  * With rules->wait, 2 and 3 do not hold: the word's tick and the next one may
  * be used only while they are at most max_lead ahead of the clock.
  *
- * Right after the start nothing is known of the time before, but for the mark
- * and the server's last checkpoint.  A clock that is ahead of the mark by more
- * than max_forward is refused then, before it can drive the mark ahead.  So is
- * a mark that is as far ahead of both clock and checkpoint: not the clock is
- * behind, but the mark was made by another scheme.  (If the clock is before the
- * time when the server was created, it is the clock.)
+ * Right after the start, nothing is known about the time before except the
+ * mark and the server's last checkpoint.  Then a clock that is ahead of the
+ * mark by more than max_forward is refused, before it moves the mark ahead.
+ * So is a mark that is as far ahead of both clock and checkpoint: then the
+ * clock is not behind, but the mark was made with another scheme.  (Unless the
+ * clock is before the creation of the server: then it is behind.)
  *
- * Nothing here knows of a server or its settings.  The file can be built and
- * tested by itself (with -DFRONTEND).
+ * This file is independent of the server and its settings.  It can be built
+ * and tested on its own (with -DFRONTEND).
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -82,14 +82,14 @@ snowflake_layout_init(SnowflakeLayout *layout, const SnowflakeScheme *scheme)
 	layout->number_limit = UINT64CONST(1) << sequence_bits;
 
 	/*
-	 * The word counts ticks from the epoch, or from 2000 where that is later:
-	 * it has at least 45 bits for them where the sequence is narrower than 18
-	 * bits, and room for every tick otherwise.
+	 * The word counts ticks from the epoch, or from 2000 if that is later: it
+	 * has at least 45 bits for them if the sequence has less than 18 bits,
+	 * and room for every tick otherwise.
 	 */
 	layout->base_tick =
 		layout->epoch < 0 ? -layout->epoch / layout->tick_us : 0;
 
-	/* The last tick is the field's, unless word or timestamptz end before. */
+	/* The last tick of the field, or of word or timestamptz if lower. */
 	last_tick = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
 	last_tick = Min(last_tick, layout->base_tick +
 					(INT64CONST(1) << (64 - layout->number_bits)) - 1);
@@ -100,7 +100,7 @@ snowflake_layout_init(SnowflakeLayout *layout, const SnowflakeScheme *scheme)
 }
 
 /*
- * Judge the clock right after the start, by the mark and the last checkpoint:
+ * Check the clock right after the start, by the mark and the last checkpoint:
  * can IDs be made by it at all?
  */
 static bool
@@ -131,7 +131,7 @@ plan_start(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 }
 
 /*
- * Decide what a caller has to do.
+ * Decide what a caller must do.
  */
 void
 snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,

@@ -18,22 +18,22 @@
 #include "scheme.h"
 
 /*
- * Bits of a number that leave room for one late claim of each backend: more
- * than MAX_BACKENDS (generator.c explains late claims).
+ * Bits of a number that have room for a late claim of each backend
+ * (generator.c): more than MAX_BACKENDS.
  */
 #define SNOWFLAKE_LATE_CLAIM_BITS 18
 
 /*
- * Both clocks are read in whole microseconds, and not in the same moment.  A
- * tick that is entered by the steady one is entered so much later, or it could
- * be ahead of a wall clock that is right.
+ * Both clocks are read in whole microseconds, and not at the same moment.  A
+ * tick that is entered by the steady clock is entered later by this time;
+ * otherwise it could be ahead of a correct wall clock.
  */
 #define SNOWFLAKE_READING_ERROR_US	10
 
-/* Leads and leaps up to this are nothing to speak of. */
+/* Leads and jumps up to this are not logged. */
 #define SNOWFLAKE_CLOCK_STEP_US	INT64CONST(1000000)
 
-/* What follows from the scheme, for quick use. */
+/* Values derived from the scheme. */
 typedef struct SnowflakeLayout
 {
 	SnowflakeScheme scheme;
@@ -51,15 +51,15 @@ typedef struct SnowflakeMoment
 	uint64		word;
 	int64		entered;		/* steady time when the word's tick began */
 	int64		first_tick;		/* the first tick after the start */
-	bool		has_mark;		/* does that tell something of the time? */
-	int64		until;			/* the first tick that was not granted */
+	bool		has_mark;		/* does it say anything about the time? */
+	int64		until;			/* the first tick not granted */
 	TimestampTz last_checkpoint;	/* before the start */
-	TimestampTz created;		/* when the server was made */
-	TimestampTz wall;			/* what the wall clock reads, */
-	int64		steady;			/* and a clock that is never set, in us */
+	TimestampTz created;		/* when initdb was run */
+	TimestampTz wall;			/* the wall clock */
+	int64		steady;			/* the steady clock, in us */
 } SnowflakeMoment;
 
-/* What the settings demand, in microseconds. */
+/* The settings, in microseconds. */
 typedef struct SnowflakeRules
 {
 	bool		wait;			/* wait for a clock that is behind */
@@ -85,11 +85,11 @@ typedef struct SnowflakeStep
 	SnowflakePlan plan;
 	int64		next;			/* the tick to claim from, move to, wait for */
 	int64		entered;		/* MOVE: steady time when next began */
-	int64		wait;			/* WAIT: for how many us, as it looks now */
+	int64		wait;			/* WAIT: probably for this time, us */
 	int64		lead;			/* of the next tick over the wall clock, us */
 	int64		leap;			/* how far the wall clock is ahead of the
 								 * steady one since the last move, us */
-	bool		followed;		/* false: by more than is followed */
+	bool		followed;		/* false: too far to be followed */
 } SnowflakeStep;
 
 extern void snowflake_layout_init(SnowflakeLayout *layout,
@@ -118,7 +118,7 @@ make_word(const SnowflakeLayout *layout, int64 tick, uint64 number)
 		number;
 }
 
-/* A word that nothing was claimed from, and nothing can be. */
+/* A word from which nothing was claimed, and nothing can be. */
 static inline uint64
 empty_word(const SnowflakeLayout *layout)
 {
@@ -147,7 +147,7 @@ tick_start(const SnowflakeLayout *layout, int64 tick)
 
 /*
  * How far the start of a tick is ahead of a time, in microseconds.  (At the
- * ends of the calendar it may be a little more than can be told.)
+ * ends of the calendar, it is limited to the range of int64.)
  */
 static inline int64
 tick_lead(const SnowflakeLayout *layout, int64 tick, TimestampTz now)
