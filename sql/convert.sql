@@ -40,8 +40,8 @@ INSERT INTO big (v) VALUES ('a');
 SELECT snowflake_convert('customers', dry_run => true);
 SELECT snowflake_convert('customers', 'id', true);
 
--- customers take along the column that references themselves, orders and
--- partitioned events; orders the lines, and those the parcels
+-- customers are converted with the column that references themselves, orders and
+-- partitioned events; orders with lines, and lines with parcels
 SELECT snowflake_convert('customers');
 SELECT snowflake_convert('"Orders"');
 SELECT snowflake_convert('parcels');
@@ -72,12 +72,12 @@ INSERT INTO events (at) VALUES ('2021-05-05') RETURNING id > 1000000 AS snowflak
 INSERT INTO staff (name) VALUES ('t') RETURNING id > 1000000 AS snowflake;
 DELETE FROM customers WHERE id = 1;
 
--- twice
+-- a second time
 SELECT snowflake_convert('customers');
 SELECT snowflake_convert('events', 'id');
 SELECT snowflake_convert(NULL);
 
--- an owned sequence that something else uses is kept
+-- an owned sequence that other objects use is kept
 CREATE TABLE shared (id serial PRIMARY KEY);
 CREATE TABLE sharing (id int DEFAULT nextval('shared_id_seq'));
 SELECT snowflake_convert('shared');
@@ -103,7 +103,7 @@ RESET client_min_messages;
 SELECT snowflake_convert('t');
 SELECT snowflake_convert('t', dry_run => true);
 SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id';
--- not if the type stays
+-- not if the type stays the same
 ALTER TABLE shared RENAME TO shared_old;
 CREATE TABLE stays (id bigserial PRIMARY KEY);
 CREATE VIEW vs AS SELECT id FROM stays;

@@ -1,6 +1,6 @@
 --
--- snowflake_convert(): which columns go along, what becomes of sequences,
--- defaults and partitions, and generators of one's own
+-- snowflake_convert(): which columns are converted together, what happens to
+-- sequences, defaults and partitions, and user-defined generators
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -14,7 +14,7 @@ CREATE VIEW narrow AS
     WHERE relnamespace = 'keys'::regnamespace AND relkind IN ('r', 'p', 'f') AND attnum > 0 AND NOT attisdropped
     AND atttypid <> 'int8'::regtype;
 
--- columns that reference a bigint key go along, also behind other bigints
+-- columns that reference a bigint key are converted, also through other bigints
 CREATE TABLE customers (id bigserial PRIMARY KEY);
 CREATE TABLE cards (customer bigint PRIMARY KEY REFERENCES customers);
 CREATE TABLE orders (id bigserial PRIMARY KEY, customer int REFERENCES customers);
@@ -27,7 +27,7 @@ SELECT * FROM narrow WHERE attrelid <> 'narrow'::regclass;
 WITH c AS (INSERT INTO customers DEFAULT VALUES RETURNING id)
 INSERT INTO orders (customer) SELECT id FROM c RETURNING customer > 1000000 AS snowflake;
 SELECT snowflake_convert('customers');
--- also those that came after the key was converted
+-- also those that were added after the key was converted
 CREATE TABLE late (customer int REFERENCES customers);
 SELECT snowflake_convert('customers', dry_run => true);
 SELECT snowflake_convert('customers');
@@ -50,7 +50,7 @@ CREATE TABLE parts (id bigint, kind int) PARTITION BY LIST (kind);
 CREATE TABLE parts_1 PARTITION OF parts (CONSTRAINT parts_1_people FOREIGN KEY (id) REFERENCES people) FOR VALUES IN (1);
 SELECT snowflake_convert('parts', 'id');
 
--- partitions for the IDs to come
+-- partitions for new IDs
 CREATE TABLE ranges (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE ranges_1 PARTITION OF ranges FOR VALUES FROM (MINVALUE) TO (1000000);
 SELECT snowflake_convert('ranges');
@@ -68,7 +68,7 @@ CREATE TABLE lists_1_1 PARTITION OF lists_1 FOR VALUES IN (1, 2, 3);
 SELECT snowflake_convert('lists', 'id');
 CREATE TABLE lists_2 PARTITION OF lists FOR VALUES IN (2);
 SELECT snowflake_convert('lists', 'id');
--- keys of several columns
+-- keys with several columns
 CREATE TABLE pairs (kind text, id bigint) PARTITION BY RANGE (kind, id);
 CREATE TABLE pairs_1 PARTITION OF pairs FOR VALUES FROM ('a', 1) TO ('b', 1);
 SELECT snowflake_convert('pairs', 'id');
@@ -104,7 +104,7 @@ CREATE TABLE remote (id int PRIMARY KEY);
 CREATE FOREIGN TABLE remote_1 () INHERITS (remote) SERVER regress_nowhere;
 SELECT snowflake_convert('remote', dry_run => true);
 
--- row types within types within tables
+-- row types in types in tables
 CREATE TABLE node (id int PRIMARY KEY);
 CREATE TYPE carton AS (n node);
 CREATE DOMAIN cartons AS carton[];
@@ -137,7 +137,7 @@ CREATE TABLE numbered (id bigint PRIMARY KEY DEFAULT nextval('numbers'));
 SELECT snowflake_convert('numbered');
 SELECT 'numbers'::regclass;
 
--- generators of one's own
+-- user-defined generators
 CREATE SEQUENCE odd INCREMENT 2;
 CREATE FUNCTION "Own"() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('keys.odd') $$;
 CREATE TABLE own (id serial PRIMARY KEY);
@@ -159,12 +159,12 @@ SELECT snowflake_convert('above', generator => 'gives_many()');
 SELECT snowflake_convert('above', generator => 'takes_one(int)');
 SELECT snowflake_convert('above', generator => 'sum(int)');
 SELECT snowflake_convert('above', generator => 0);
--- the range of partitions goes by the generator
+-- the range of partitions depends on the generator
 CREATE TABLE own_ranges (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 CREATE TABLE own_ranges_1 PARTITION OF own_ranges FOR VALUES FROM (1) TO (1000000);
 SELECT snowflake_convert('own_ranges', generator => '"Own"()');
 
--- locks: a bigint that references the key may be written meanwhile
+-- locks: a table whose bigint references the key can be written meanwhile
 CREATE TABLE locked (id bigserial PRIMARY KEY);
 CREATE TABLE locked_big (id bigint UNIQUE REFERENCES locked);
 CREATE TABLE locked_int (id int UNIQUE REFERENCES locked);
@@ -183,7 +183,7 @@ SELECT * FROM locks;
 COMMIT;
 RESET client_min_messages;
 
--- no table
+-- not a table
 SELECT snowflake_convert(0);
 SELECT snowflake_convert('numbers');
 CREATE TABLE gone (id int PRIMARY KEY);

@@ -1,5 +1,5 @@
 --
--- snowflake_convert() by a superuser, on tables of those who would like to be
+-- snowflake_convert() by a superuser, on tables of untrusted owners
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -82,7 +82,7 @@ SELECT caught();
 SELECT count(*) FROM snowflake_convert('parts', 'id');
 SELECT caught();
 
--- operators and functions that the search path has
+-- operators and functions in the search path
 SET SESSION AUTHORIZATION regress_mallory;
 CREATE FUNCTION shop.equal(oid, regclass) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN PERFORM shop.grab(); RETURN true; END';
 CREATE OPERATOR shop.= (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = shop.equal);
@@ -91,7 +91,7 @@ SET SESSION AUTHORIZATION regress_dba;
 SELECT count(*) FROM snowflake_convert('plain');
 SELECT caught();
 
--- a table that references the key, of a role that may do no more
+-- a table that references the key, of a role without further privileges
 CREATE TABLE customers (id serial PRIMARY KEY);
 GRANT SELECT, REFERENCES ON customers TO regress_mallory;
 INSERT INTO customers VALUES (1);
@@ -119,7 +119,7 @@ CREATE TABLE both_keys (c int REFERENCES customers, FOREIGN KEY (c) REFERENCES o
 SELECT snowflake_convert('customers');
 DROP TABLE both_keys;
 SET SESSION AUTHORIZATION regress_dba;
--- one that stays as it is matters to nobody
+-- one that is not altered does not matter
 CREATE TABLE big (id bigserial PRIMARY KEY);
 GRANT REFERENCES ON big TO regress_mallory;
 SET SESSION AUTHORIZATION regress_mallory;
@@ -127,7 +127,7 @@ CREATE TABLE reference (id bigint REFERENCES big, CHECK (shop.evil(id) > 0));
 SET SESSION AUTHORIZATION regress_dba;
 SELECT count(*) FROM snowflake_convert('big');
 SELECT caught();
--- one owner for the conversion
+-- the same owner for the conversion
 CREATE TABLE orders (customer int REFERENCES customers);
 SELECT snowflake_convert('customers');
 BEGIN;
@@ -136,7 +136,7 @@ SELECT count(*) FROM snowflake_convert('customers');
 ALTER TABLE orders OWNER TO regress_dba;
 COMMIT;
 
--- whose table it is
+-- the owner of the table
 SET SESSION AUTHORIZATION regress_bob;
 SELECT snowflake_convert('generated');
 SELECT count(*) FROM snowflake_convert('customers');
@@ -146,7 +146,7 @@ SET SESSION AUTHORIZATION regress_bob;
 SELECT count(*) FROM snowflake_convert('generated');
 SET SESSION AUTHORIZATION regress_dba;
 
--- what the owner may not use
+-- objects that the owner cannot use
 SET client_min_messages = warning;
 CREATE SCHEMA closed;
 CREATE FUNCTION closed.own() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
@@ -182,7 +182,7 @@ SET client_min_messages = notice;
 SELECT snowflake_convert('hidden');
 SET client_min_messages = warning;
 
--- what somebody else changes meanwhile, here an event trigger, is noticed
+-- changes during the conversion, here by an event trigger, are detected
 CREATE TABLE changed (id bigint PRIMARY KEY);
 CREATE FUNCTION undo() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,5 @@
 --
--- Numbers of a day
+-- Daily numbers
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -14,7 +14,7 @@ SELECT to_char(now(), 'YYYYMMDD') AS today,
 
 CREATE SEQUENCE order_numbers;
 SELECT daily_nextval('order_numbers')::text = :'today' || n AS good FROM unnest(ARRAY['000001', '000002', '000003']) n;
--- the sequence has the date, too
+-- the sequence contains the date, too
 SELECT last_value::text = :'today' || '0000000003' AS good FROM order_numbers;
 -- in a default
 CREATE TABLE orders (number text PRIMARY KEY DEFAULT 'ORD' || daily_nextval('order_numbers'), v int);
@@ -23,11 +23,11 @@ SELECT number = 'ORD' || :'today' || '00000' || v + 3 AS good FROM orders ORDER 
 \set VERBOSITY terse
 DROP SEQUENCE order_numbers;
 \set VERBOSITY default
--- digits, also another number of them than before
+-- digits, also when their number changes
 SELECT digits, daily_nextval('order_numbers', digits)::text = :'today' || lpad((digits + 6)::text, digits, '0') AS good
 FROM generate_series(1, 3) digits;
 SELECT daily_nextval('order_numbers', 9)::text = :'today' || '000000010' AS good;
--- not taken back by a rollback
+-- not rolled back
 BEGIN;
 SELECT daily_nextval('order_numbers') % 1000000 AS n;
 ROLLBACK;
@@ -36,13 +36,13 @@ SELECT daily_nextval('order_numbers') % 1000000 AS n;
 SELECT daily_nextval(NULL) IS NULL AS no_sequence, daily_nextval('order_numbers', NULL) IS NULL AS no_digits,
        daily_nextval('order_numbers', 6, NULL)::text = :'today' || '000013' AS session_zone;
 
--- the next day: on from 1, and also if that is rolled back
+-- the next day: starts at 1, also if that is rolled back
 SELECT setval('order_numbers', (:'yesterday' || '0000000999')::bigint) > 0 AS set;
 BEGIN;
 SELECT daily_nextval('order_numbers')::text = :'today' || '000001' AS good;
 ROLLBACK;
 SELECT daily_nextval('order_numbers')::text = :'today' || '000002' AS good;
--- a clock behind the last number: on with its day
+-- a clock behind the last number: continues with its day
 SELECT setval('order_numbers', (:'tomorrow' || '0000000999')::bigint) > 0 AS set;
 SELECT daily_nextval('order_numbers')::text = :'tomorrow' || '001000' AS good;
 -- a session in another time zone, in which it is yesterday or tomorrow
@@ -61,7 +61,7 @@ SELECT setval('order_numbers', 1) > 0 AS set;
 SELECT daily_nextval('order_numbers')::text = to_char(now(), 'YYYYMMDD') || '000001' AS day_of_session;
 SET timezone = :'noon';
 
--- never more digits than asked for
+-- never more digits than requested
 SELECT setval('order_numbers', (:'today' || '0000000098')::bigint) > 0 AS set;
 SELECT daily_nextval('order_numbers', 2) % 100 AS n;
 \set VERBOSITY terse
@@ -98,7 +98,7 @@ SELECT setval('order_numbers', 1);
 RESET ROLE;
 REVOKE ALL ON SEQUENCE order_numbers FROM regress_daily;
 DROP ROLE regress_daily;
--- no lock is left behind but that of nextval()
+-- no lock remains except that of nextval()
 BEGIN;
 SELECT setval('order_numbers', 1) > 0 AS set;
 SELECT daily_nextval('order_numbers') % 1000000 AS n;
@@ -108,7 +108,7 @@ BEGIN READ ONLY;
 SELECT daily_nextval('order_numbers');
 ROLLBACK;
 
--- what cannot be
+-- errors
 SELECT daily_nextval('order_numbers', 0);
 SELECT daily_nextval('order_numbers', 10);
 SELECT daily_nextval('order_numbers', 6, 'Mars/Olympus_Mons');

@@ -5,13 +5,13 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
 RESET client_min_messages;
 
--- the first examples of everybody
+-- the first examples of every library
 SELECT hashids_encode(0), hashids_encode(1, 'this is my salt'), hashids_encode(12345, 'this is my salt'),
        hashids_encode(1, 'this is my salt', 8), hashids_encode('{1,2,3}'::bigint[], 'this is my salt');
 SELECT hashids_decode('gY'), hashids_decode('NkK9', 'this is my salt'), hashids_decode('1Wc8cwcE', salt => 'this is my salt'),
        hashids_decode('b82b2', 'this is my salt', alphabet => '0123456789abcdef');
 
--- texts of npm's hashids 2.3.0; Python's 1.3.1 gives the same
+-- texts of npm's hashids 2.3.0; Python's 1.3.1 has the same
 CREATE TEMP TABLE published (salt text, min_length int, alphabet text, numbers bigint[], hashid text);
 COPY published FROM stdin;
 	0	\N	{0}	gY
@@ -90,7 +90,7 @@ FROM published;
 -- a single number is the same as an array of one
 SELECT count(*) > 20 AS single, count(*) FILTER (WHERE hashids_encode(numbers[1], salt, min_length, alphabet) <> hashid) AS encoded_wrong
 FROM published WHERE cardinality(numbers) = 1;
--- what is prepared serves the calls of one place whichever their arguments are
+-- cached state does not depend on the arguments of the previous call
 SELECT count(*) FILTER (WHERE hashids_encode(numbers, salt, min_length, alphabet) <> hashid) AS encoded_wrong
 FROM (SELECT p.* FROM published p, generate_series(1, 3) ORDER BY md5(hashid || generate_series)) p;
 
@@ -125,7 +125,7 @@ FROM (SELECT *, ARRAY(SELECT ('x' || lpad('1' || substr(digits, n, 12), 16, '0')
                       FROM generate_series(1, length(digits), 12) n) AS numbers
       FROM published_hex) t;
 
--- there and back again
+-- round trip
 SELECT count(*) AS wrong
 FROM (SELECT n, hashids_encode(n, 'pepper', 10) AS hashid FROM generate_series(0, 20000) n) t
 WHERE hashids_decode(hashid, 'pepper', 10) <> ARRAY[n::bigint] OR length(hashid) <> 10;
@@ -147,7 +147,7 @@ CREATE TEMP TABLE links (
 INSERT INTO links VALUES (1);
 SELECT * FROM links WHERE public_id = 'gB0NV05e' AND id = (hashids_decode('gB0NV05e', 'this is my salt', 8))[1];
 
--- what is none
+-- invalid values
 \set VERBOSITY sqlstate
 SELECT hashids_decode('N!', 'this is my salt');
 SELECT hashids_decode('NV1', 'this is my salt');
@@ -172,7 +172,7 @@ SELECT hashids_decode('ccccc', 'this is my salt');
 SELECT hashids_decode(repeat('NkK9', 100), 'this is my salt');
 SELECT hashids_decode(repeat('c', 10000), 'this is my salt');
 SELECT hashids_decode(repeat('l', 30));
--- guards alone, and more of them than there can be
+-- only guards, and too many of them
 SELECT left(hashids_encode(1, 's', 4), 1) AS guard \gset
 SELECT length(hashids_encode(1, 's')), :'guard' || hashids_encode(1, 's') = hashids_encode(1, 's', 3) AS is_guard;
 SELECT hashids_decode(:'guard', 's');

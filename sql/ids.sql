@@ -1,5 +1,5 @@
 --
--- Blocks of IDs, times, bounds, IDs made up of parts, named schemes
+-- Blocks of IDs, times, bounds, IDs composed of parts, named schemes
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -14,7 +14,7 @@ SELECT snowflake_nextval() AS id \gset
 ROLLBACK;
 SELECT snowflake_currval() = :id AS same;
 
--- it is forgotten when that of sequences is, not otherwise
+-- it is discarded like that of sequences, not otherwise
 DISCARD PLANS;
 DISCARD TEMP;
 SELECT snowflake_currval() = :id AS same;
@@ -46,7 +46,7 @@ SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE id <= previous) AS f
 FROM (SELECT id, lag(id) OVER (ORDER BY n) AS previous FROM ids) i;
 SELECT snowflake_currval() = max(id) AS last FROM ids;
 SELECT max(snowflake_nextval) = snowflake_currval() AS last FROM snowflake_nextval(5000);
--- a block that is not read to its end
+-- a block that is not read to the end
 SELECT count(*) FROM (SELECT snowflake_nextval(1000000) LIMIT 10) i;
 SELECT snowflake_nextval(0);
 SELECT snowflake_nextval(-1);
@@ -80,7 +80,7 @@ SELECT snowflake_lower_bound('2020-01-01', 'unused=1,timestamp=41,sequence=12');
 SELECT snowflake_lower_bound('2020-01-01 00:00:00.0000001', 'epoch=0,tick=1us,timestamp=53,worker=10') >> 10 AS us;
 SELECT snowflake_lower_bound(NULL), snowflake_lower_bound(NULL, 'leaf'), snowflake_lower_bound('2020-01-01', NULL);
 
--- rows by time come from the primary key, and partitions are cut at times
+-- rows by time are found through the primary key, and partitions have bounds by time
 CREATE TABLE made (id bigint PRIMARY KEY, v int) PARTITION BY RANGE (id);
 CREATE TABLE made_old PARTITION OF made FOR VALUES FROM (MINVALUE) TO (snowflake_lower_bound('2024-01-01'));
 CREATE TABLE made_2024 PARTITION OF made
@@ -156,7 +156,7 @@ WITH released(name, scheme) AS (VALUES
     ('seata', 'epoch=1588435200000,tick=1ms,worker=10,timestamp=41,sequence=12'))
 SELECT count(*) AS names, count(*) FILTER (WHERE s.scheme IS DISTINCT FROM r.scheme) AS changed
 FROM released r FULL JOIN snowflake_schemes() s USING (name);
--- their ranges are those that parse knows
+-- their ranges are those of parse
 SELECT count(*) AS wrong FROM snowflake_schemes()
 WHERE snowflake_timestamp(0, scheme) <> first_time
    OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN -1 ELSE 9223372036854775807 END, name) <> last_time;
@@ -171,6 +171,6 @@ SELECT worker_id, sequence FROM snowflake_parse(180363646902239241, 'baidu');
 SELECT * FROM snowflake_parse((1387263000::bigint << 23) | (1341 << 10) | (5001 % 1024), 'instagram');
 SELECT * FROM snowflake_parse((1::bigint << 24) | (2 << 16) | 3, 'sonyflake');
 SELECT * FROM snowflake_parse((1::bigint << 22) | (2 << 16) | 3, 'hazelcast');
--- the 64th bit is a bit like any other where the scheme has it
+-- the 64th bit is like any other if the scheme has it
 SELECT * FROM snowflake_parse(-1, 'discord');
 SELECT * FROM snowflake_parse(-9223372036854775808, 'instagram');

@@ -12,7 +12,7 @@ WHERE oid IN (SELECT objid FROM pg_depend
               WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
               AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake'))
 ORDER BY oid::regprocedure::text COLLATE "C";
--- and all of it is documented (from 17 on a view's row types are members, too)
+-- and all of it has comments (since 17, row types of views are members, too)
 SELECT classid::regclass, objid
 FROM pg_depend d
 WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
@@ -34,7 +34,7 @@ WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_extension'::regclass AN
 AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
 AND lanname <> 'c' AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false);
 
--- rising and distinct
+-- increasing and distinct
 CREATE TEMP TABLE ids (n int, id bigint);
 INSERT INTO ids SELECT n, snowflake_nextval() FROM generate_series(1, 100000) n;
 SELECT count(*), count(DISTINCT id) FROM ids;
@@ -52,7 +52,7 @@ SELECT "timestamp" BETWEEN date_trunc('milliseconds', :'before'::timestamptz) AN
        sequence BETWEEN 0 AND 4095 AS sequence_in_range
 FROM snowflake_parse(:id);
 
--- an ID is spent, whatever becomes of the transaction
+-- an ID is used up, whether the transaction commits or not
 SELECT snowflake_nextval() AS first \gset
 BEGIN;
 SELECT snowflake_nextval() AS second \gset

@@ -5,7 +5,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
 RESET client_min_messages;
 
--- what a session makes: 12 bytes, the same random bytes, a counter without gaps
+-- in a session: 12 bytes, the same random bytes, a counter without gaps
 CREATE TEMP TABLE objectids AS SELECT n, objectid() AS id FROM generate_series(1, 20000) n;
 SELECT count(DISTINCT id), min(length(id)), max(length(id)), count(DISTINCT substr(id, 5, 5)) AS randoms FROM objectids;
 SELECT count(*) AS gaps
@@ -15,7 +15,7 @@ WHERE c <> (before + 1) % 16777216;
 -- the time is that of the call
 SELECT count(*) AS wrong FROM objectids
 WHERE objectid_timestamp(id) NOT BETWEEN now() - '1 min'::interval AND clock_timestamp();
--- one a row in every way to ask
+-- one for each row in every kind of query
 CREATE TEMP TABLE o (id bytea PRIMARY KEY DEFAULT objectid(), v int);
 INSERT INTO o (v) SELECT n FROM generate_series(1, 1000) n;
 SELECT count(DISTINCT id) FROM o;
@@ -57,7 +57,7 @@ SELECT text_id FROM documents;
 -- NULL
 SELECT objectid_timestamp(NULL) IS NULL, objectid_to_text(NULL) IS NULL, objectid_from_text(NULL) IS NULL;
 
--- what is none
+-- invalid values
 \set VERBOSITY sqlstate
 SELECT objectid_timestamp('\x507f191e810c19729de860');
 SELECT objectid_to_text('');

@@ -1,5 +1,5 @@
 --
--- The registry: what one session sees of it.  029_registry.pl has the rest.
+-- The registry, as far as one session sees it.  029_registry.pl has the rest.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -84,7 +84,7 @@ SELECT snowflake_registry_lost();
 SELECT snowflake_free_worker(1);
 SELECT snowflake_drop_registry(NULL);
 
--- settings that are wrong
+-- invalid settings
 SELECT snowflake_create_registry(NULL, 10);
 SELECT snowflake_create_registry(1, 10, grant_time => NULL);
 SELECT snowflake_create_registry(1, 10, 'no scheme');
@@ -116,10 +116,10 @@ SELECT snowflake_free_worker(1);
 SELECT snowflake_create_registry(1, 20, new => true);
 SELECT scheme, first_worker_id, last_worker_id, grant_time, reach, slices, lifted, timeline FROM snowflake_registry;
 SELECT * FROM snowflake_workers;
--- the lowest that nobody had
+-- the lowest that was never granted
 SELECT * FROM r.get('{}', 1, name => 'a');
 SELECT * FROM r.get('{}', 2, name => 'b');
--- that which the server wants, if it is free, of the slice, and the registry's
+-- the one that the server wants, if it is free, in the slice, and of the registry
 SELECT worker_id FROM r.get('{}', 3, 17, name => 'c');
 SELECT worker_id FROM r.get('{}', 4, 17, name => 'd');
 -- the answer was lost, and the server's clock set back to before its range
@@ -135,7 +135,7 @@ SELECT worker_id FROM r.get('{}', 2, 25);
 SELECT worker_id FROM r.get('{}', 3, 0);
 SELECT worker_id FROM r.get('{}', 4, -1);
 SELECT worker_id FROM r.get('{}', 5, 17);
--- none is left; a call that failed has no effect, a repeated one the same
+-- none is left; a failed call has no effect, a repeated one has the same
 \set VERBOSITY terse
 SELECT r.get('{}', 6);
 SELECT worker_id FROM r.get('{6,5}', 7);
@@ -157,20 +157,20 @@ SELECT worker_id FROM r.get('{}', 14, name => 'z');
 SELECT worker_id FROM r.get('{}', 15, name => NULL);
 SELECT * FROM r.workers();
 
--- extended, over and over; the token of the call before counts, and those of calls without an answer
+-- extended repeatedly; the token of the previous call is valid, and those of calls without an answer
 SELECT r.pass(5);
 SELECT * FROM r.workers() WHERE worker_id = 5;
 SELECT * FROM r.extend(5, '{14}', 20);
 SELECT * FROM r.extend(5, '{14}', 21);
 SELECT * FROM r.extend(5, '{14,20}', 22, name => 'moved');
 SELECT * FROM r.extend(5, '{14,20,21,22,23}', 24);
--- not another's, nor after the token was used up
+-- not another server's, nor after the token was replaced
 SELECT * FROM r.extend(9, '{24}', 25);
 SELECT * FROM r.extend(8, '{24}', 25);
 SELECT * FROM r.extend(5, '{22}', 25);
 SELECT * FROM r.extend(5, '{}', 25);
 SELECT * FROM r.extend(5, ARRAY[NULL]::int[], 25);
--- a range that has ended is extended as long as nobody else has the worker ID
+-- a range that has ended is extended unless another server holds the worker ID
 SELECT r.pass(60, 5);
 SELECT state FROM r.workers() WHERE worker_id = 5;
 SELECT * FROM r.extend(5, '{24}', 25);
@@ -188,7 +188,7 @@ SELECT * FROM r.extend(5, '{28}', 31);
 SELECT r.return(5, '{28}', 0);
 SELECT state, ends FROM r.workers() WHERE worker_id = 5;
 
--- given back, to the end of what was used, which is never outside of the grant
+-- returned, up to the end of the used IDs, which is never outside the grant
 SELECT r.return(5, '{30}', r.id(2));
 SELECT state, ends, free FROM r.workers() WHERE worker_id = 5;
 SELECT r.return(5, '{30}', r.id(1));
@@ -208,7 +208,7 @@ SELECT r.pass(15, 5);
 SELECT worker_id FROM r.get('{}', 34);
 SELECT r.return(5, '{34}', NULL);
 SELECT state, ends FROM r.workers() WHERE worker_id = 5;
--- what was given back is free from that ID on, not before
+-- a returned worker ID is free from that ID on, not before
 SELECT r.pass(10, 5);
 SELECT r.why(-1);
 SELECT worker_id FROM r.get('{}', 35);
@@ -218,7 +218,7 @@ SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => tr
 SELECT * FROM r.get('{}', 1, minutes => -1000);
 SELECT * FROM r.get('{1}', 2, minutes => 30);
 SELECT * FROM r.get('{2}', 3, minutes => 55);
--- the end never falls
+-- the end never decreases
 SELECT * FROM r.get('{3}', 4, minutes => 0);
 SELECT * FROM r.extend(1, '{4}', 5, minutes => 0);
 \set VERBOSITY terse
@@ -228,7 +228,7 @@ SELECT r.extend(1, '{5}', 6, minutes => 100000);
 SELECT r.extend(1, '{5}', 6, minutes => 100000);
 \set VERBOSITY default
 SELECT r.why(1000, '{5}');
--- a server that is behind gets those that were not used after its time
+-- a server that is behind gets worker IDs that were not used after its time
 SELECT r.return(1, '{5}', r.id(0));
 SELECT worker_id FROM r.get('{}', 6, 1, minutes => -1);
 SELECT count(worker_id) FROM generate_series(11, 13) n, LATERAL r.get('{}', n);
@@ -239,7 +239,7 @@ SELECT worker_id FROM r.get('{}', 7);
 SELECT r.why();
 UPDATE snowflake_registry SET first_worker_id = 5, last_worker_id = 8;
 SELECT r.why();
--- the time that it tells: of the first to be free
+-- the time in the error: when the first one is free
 SELECT r.pass(3, 5);
 DO $$
 DECLARE
@@ -279,13 +279,13 @@ SELECT r.why();
 UPDATE snowflake_registry SET lifted = ARRAY[r.id(-2)];
 SELECT r.why(-3);
 SELECT worker_id FROM r.get('{}', 6, 1);
--- a lift never falls
+-- a lift never decreases
 UPDATE snowflake_registry SET timeline = 0;
 SELECT * FROM r.extend(2, '{6}', 7);
 UPDATE snowflake_registry SET timeline = 0, reach = '40 min';
 SELECT * FROM r.get('{6}', 7);
 SELECT r.lifts();
--- on an earlier timeline, or another place: a dump or a copy was restored
+-- an earlier timeline, or another identity: a dump or a copy was restored
 SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
 SELECT worker_id FROM r.get('{}', 6);
 SELECT worker_id FROM r.get('{}', 7);
@@ -305,7 +305,7 @@ UPDATE snowflake_registry SET lifted = '{0,0,0,0}', identity = regexp_replace(id
 SELECT * FROM r.get('{6}', 7);
 SELECT r.lifts(), timeline FROM snowflake_registry;
 SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'snowflake';
--- an administrator says so
+-- declared by an administrator
 UPDATE snowflake_registry SET lifted = '{0,0,0,0}';
 SELECT worker_id FROM r.get('{}', 8);
 SELECT snowflake_registry_lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS lost;
@@ -329,10 +329,10 @@ SELECT r.settings();
 SELECT * FROM r.extend(1, '{2}', 3);
 SELECT worker_id FROM r.get('{2}', 3);
 SELECT * FROM r.workers();
--- worker IDs are added: nobody had them
+-- added worker IDs that no server had
 SELECT snowflake_create_registry(2, 20, new => true);
 SELECT r.settings();
--- or perhaps somebody had: servers keep theirs, no other is granted
+-- or that a server might have had: servers keep theirs, no other is granted
 \set VERBOSITY terse
 SELECT snowflake_create_registry(1, 20);
 \set VERBOSITY default
@@ -340,14 +340,14 @@ SELECT r.settings();
 SELECT r.why();
 SELECT * FROM r.extend(5, '{3}', 4);
 SELECT worker_id FROM r.get('{4}', 5);
--- that says nothing of those that were there before
+-- this does not apply to those that were there before
 \set VERBOSITY terse
 SELECT snowflake_create_registry(1, 30, new => true);
 SELECT r.settings();
 UPDATE snowflake_registry SET lifted = '{0,0,0,0}';
 SELECT snowflake_create_registry(1, 40);
 SELECT r.settings();
--- others altogether
+-- entirely different worker IDs
 SELECT snowflake_create_registry(101, 120, new => true);
 SELECT r.settings();
 SELECT * FROM r.extend(5, '{5}', 6);
@@ -360,7 +360,7 @@ SELECT * FROM r.extend(101, '{6}', 7);
 SELECT snowflake_create_registry(201, 220, failovers => 0, new => true);
 SELECT r.settings();
 SELECT worker_id FROM r.get('{}', 7);
--- where nobody knows better
+-- without further information
 SELECT snowflake_drop_registry(NULL);
 SELECT snowflake_create_registry(1, 20);
 \set VERBOSITY default
@@ -407,7 +407,7 @@ SELECT scheme, lifted[1] > 0 AS lifted FROM snowflake_registry ORDER BY scheme C
 SELECT snowflake_drop_registry('baidu,epoch=2026-01-01');
 SELECT count(*) FROM snowflake_registry;
 
--- what is no call
+-- invalid calls
 \set VERBOSITY terse
 SELECT snowflake_get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
 SELECT snowflake_get_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
@@ -439,7 +439,7 @@ SELECT length(name) FROM r.workers() WHERE name LIKE 'nn%';
 SELECT count(*) FROM r.extend(9, '{50}', 51, name => repeat('m', 1000));
 SELECT length(name) FROM r.workers() WHERE name LIKE 'mm%';
 
--- transactions: each statement has to see what others committed
+-- transactions: each statement must see what others committed
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT r.get('{}', 60);
 ROLLBACK;
@@ -452,7 +452,7 @@ ROLLBACK;
 BEGIN READ ONLY;
 SELECT r.get('{}', 60);
 ROLLBACK;
--- and to be durable, whatever the session says
+-- and be durable, whatever the session has set
 BEGIN;
 SET LOCAL synchronous_commit = off;
 SELECT count(*) FROM r.get('{}', 60);
@@ -498,7 +498,7 @@ TABLE snowflake_registry;
 TABLE snowflake_grants;
 TABLE snowflake_workers;
 DELETE FROM snowflake_grants;
--- names of theirs hide none of ours
+-- their objects do not hide those of the extension
 CREATE TEMP TABLE snowflake_registry (scheme text);
 CREATE TEMP TABLE snowflake_grants (scheme text, token uuid);
 SET search_path = pg_temp, public, pg_catalog;
@@ -506,7 +506,7 @@ SELECT worker_id FROM r.get('{}', 72);
 RESET search_path;
 DROP TABLE pg_temp.snowflake_registry, pg_temp.snowflake_grants;
 RESET ROLE;
--- administrators need not be superusers; those who watch see the view
+-- administrators need not be superusers; monitoring roles can read the view
 GRANT EXECUTE ON FUNCTION snowflake_create_registry, snowflake_drop_registry, snowflake_registry_lost, snowflake_free_worker TO regress_admin;
 GRANT pg_monitor TO regress_admin;
 SET ROLE regress_admin;
@@ -520,7 +520,7 @@ RESET ROLE;
 SELECT grantee::regrole, privilege_type, relname
 FROM pg_class, aclexplode(relacl) WHERE relname ~ '^snowflake_(registry|grants|workers)' AND grantee <> relowner;
 
--- nothing of this is left
+-- clean up
 SELECT snowflake_drop_registry(NULL);
 SELECT count(*) FROM snowflake_grants;
 DROP OWNED BY regress_server, regress_admin;

@@ -1,5 +1,5 @@
 --
--- Schemes as text, and taking IDs apart by them
+-- Schemes as text, and parsing IDs with them
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -20,7 +20,7 @@ SELECT * FROM snowflake_parse(9223372036854775807, 'leaf');
 SELECT (SELECT p FROM snowflake_parse(x) p) = (SELECT p FROM snowflake_parse(x, 'shardingsphere') p) AS same
 FROM (VALUES (1::bigint), (1330739762918592512)) v(x);
 
--- fields may come in any order; the lowest is last
+-- fields in any order; the lowest is last
 SELECT * FROM snowflake_parse((5::bigint << 24) | (200 << 16) | 77,
                               'epoch=2014-09-01,tick=10ms,timestamp=39,sequence=8,worker=16');
 SELECT * FROM snowflake_parse((3::bigint << 50) | (9 << 12) | 77,
@@ -36,7 +36,7 @@ FROM (SELECT sum((strpos('234567abcdefghijklmnopqrstuvwxyz', c) - 1) * 32::numer
       FROM string_to_table('3l25zusnsfctk', NULL) WITH ORDINALITY t(c, n)) tid,
      snowflake_parse(id, 'epoch=0,tick=1us,timestamp=53,worker=10') p;
 SELECT snowflake_make('2024-08-20 16:31:35.793', 816, NULL, NULL, 'epoch=0,tick=1us,timestamp=53,worker=10');
--- bits that no field has: on top, in between, at the end
+-- unused bits: at the top, between fields, at the end
 SELECT * FROM snowflake_parse((-1::bigint << 62) | (5::bigint << 20) | (3 << 18) | (9 << 10) | (7 << 6) | 63,
                               'epoch=0,unused=2,timestamp=42,unused=2,worker=8,sequence=4,unused=1,unused=5');
 SELECT snowflake_make('1970-01-01 00:00:00.005', 9, 7, NULL,
@@ -104,7 +104,7 @@ SELECT error_of('SELECT snowflake_parse(9007199254740991, ''timestamp=41,sequenc
 SELECT error_of('SELECT snowflake_parse(9007199254740991, ''tick=1s,timestamp=50,sequence=3'')');
 SELECT error_of('SELECT snowflake_parse(9223372036854775807, ''tick=86400s,timestamp=62,sequence=1'')');
 
--- texts that are no scheme
+-- invalid schemes
 SELECT quote_literal(CASE WHEN length(scheme) > 70 THEN left(scheme, 66) || '...' ELSE scheme END) || ': ' ||
        error_of(format('SELECT snowflake_parse(1, %L)', scheme)) AS error
 FROM (VALUES

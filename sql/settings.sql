@@ -26,7 +26,7 @@ SET snowflake.reserve_time = 100;
 SET snowflake.workerid = 1;
 SHOW snowflake.max_leed;
 
--- what is written for the next start is checked, as far as it can be now
+-- values for the next start are checked, as far as possible now
 \set VERBOSITY default
 ALTER SYSTEM SET snowflake.scheme = 'twiter';
 ALTER SYSTEM SET snowflake.scheme = 'worker=22,timestamp=41,sequence=12';

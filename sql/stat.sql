@@ -38,7 +38,7 @@ SELECT (sequence_waits > 0) = (sequence_wait_ms > 0) AS agrees, reserves > 0 AS 
        clock_waits, clock_errors
 FROM snowflake_stat;
 
--- counting from 0 again
+-- reset
 SELECT snowflake_stat_reset();
 SELECT ids, sequence_waits, sequence_wait_ms, clock_waits, clock_wait_ms, clock_errors, max_clock_backward_ms,
        reserves, now() - stats_reset < interval '1 min' AS stats_reset, last_timestamp >= snowflake_timestamp(:id) AS last
@@ -46,7 +46,7 @@ FROM snowflake_stat;
 SELECT count(snowflake_nextval()) FROM generate_series(1, 10);
 SELECT ids FROM snowflake_stat;
 
--- everybody may look, but not reset
+-- anybody can read it, but not reset it
 CREATE ROLE regress_snowflake_looker;
 SET ROLE regress_snowflake_looker;
 SELECT ids FROM snowflake_stat;

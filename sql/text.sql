@@ -32,7 +32,7 @@ SELECT snowflake_decode('FZZZZZZZZZZZZ'), snowflake_decode('LygHa16AHYF', 'base6
        snowflake_decode('ffffFFFFffffFFFF', 'Hex') AS hex;
 SELECT snowflake_decode('oilIL00000000') = snowflake_decode('0111100000000') AS mistyped;
 
--- what was written is read, and sorts as the ID does
+-- round trip, and texts sort like the IDs
 SELECT setseed(0.5);
 CREATE TEMP TABLE texts AS
 SELECT id, format, snowflake_encode(id, format) AS code

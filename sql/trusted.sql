@@ -1,6 +1,6 @@
 --
--- CREATE EXTENSION by a role that may create objects in its database, and no
--- more; in a schema of the role's own
+-- CREATE EXTENSION by a role that has only the privilege to create objects in its
+-- database; in a schema of this role
 --
 CREATE ROLE regress_migrator;
 CREATE ROLE regress_nobody;
@@ -58,12 +58,12 @@ SET quote_all_identifiers = on;
 SET check_function_bodies = off;
 SET search_path = ext, pg_temp, pg_catalog;
 
--- a name that could end the body of a function
+-- a schema name that could end the body of a function
 CREATE SCHEMA "$$";
 CREATE EXTENSION snowflake SCHEMA "$$";
 DROP SCHEMA "$$";
 
--- what is there already is not taken over, and nothing ambiguous is called
+-- existing objects are not taken over, and nothing ambiguous is called
 \set VERBOSITY sqlstate
 CREATE FUNCTION snowflake_nextval() RETURNS int8 LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
@@ -79,9 +79,9 @@ CREATE EXTENSION snowflake SCHEMA ext;
 RESET ALL;
 SELECT rolname, rolsuper FROM pg_roles WHERE rolname = 'regress_migrator';
 
--- The role owns the extension, and nothing that is in it.  No function runs with
--- the rights of its owner, as those of a registry do in a superuser's schema, or finds what it calls by the caller's search_path.
--- The rest of the list is what not everyone may do.
+-- The role owns the extension, but not its objects.  No function runs as its owner,
+-- as those of a registry do in a superuser's schema, or uses the caller's
+-- search_path.  The rest of the list is functions that not everyone may execute.
 SELECT extowner::regrole, extnamespace::regnamespace, extversion = '1.0' AS version
 FROM pg_extension WHERE extname = 'snowflake';
 CREATE TEMP TABLE member AS
@@ -102,7 +102,7 @@ WHERE NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1::pg_catalog.text C
 SELECT DISTINCT classid::regclass AS kinds FROM member
 WHERE classid NOT IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass, 'pg_rewrite'::regclass);
 
--- nothing in it uses what is beside it in the schema
+-- nothing in it uses other objects in the schema
 SELECT DISTINCT pg_describe_object(d.refclassid, d.refobjid, 0) AS trap
 FROM pg_depend d
     LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
@@ -114,7 +114,7 @@ AND 'ext'::regnamespace IN (p.pronamespace, o.oprnamespace, t.typnamespace)
 AND NOT EXISTS (SELECT FROM member m WHERE m.objid = d.refobjid)
 ORDER BY 1;
 
--- what only an administrator may do
+-- privileges of administrators
 SELECT ext.snowflake_create_registry(1, 10);
 SELECT * FROM ext.snowflake_registry;
 SELECT count(token) FROM ext.snowflake_grants;
@@ -129,8 +129,7 @@ ALTER FUNCTION ext.snowflake_reset(bigint, regclass[], boolean) OWNER TO regress
 ALTER FUNCTION ext.snowflake_reset(bigint, regclass[], boolean) RENAME TO reset;
 CREATE FUNCTION ext.my_reset(bigint, regclass[], boolean) RETURNS void
     AS '$libdir/snowflake', 'snowflake_reset' LANGUAGE C STRICT;
--- nor can it put something of its own in their place, though it owns schema and
--- extension
+-- nor can it replace them, although it owns the schema and the extension
 ALTER FUNCTION ext.snowflake_nextval() SECURITY DEFINER;
 ALTER FUNCTION ext.snowflake_nextval() SET search_path = ext;
 ALTER FUNCTION ext.snowflake_nextval() RENAME TO other;
@@ -142,7 +141,7 @@ ALTER EXTENSION snowflake DROP FUNCTION ext.snowflake_nextval();
 ALTER EXTENSION snowflake DROP VIEW ext.snowflake_stat;
 ALTER VIEW ext.snowflake_stat OWNER TO regress_migrator;
 
--- what it is for; with no search_path that has it
+-- usage, without the schema in search_path
 CREATE SCHEMA app;
 SET search_path = app;
 CREATE TABLE invoice (id bigint PRIMARY KEY DEFAULT ext.snowflake_nextval(), v int);
@@ -173,13 +172,13 @@ SELECT ext.daily_nextval('of_day') > 20260000000000 AS daily;
 SELECT ids > 0 AS counted FROM ext.snowflake_stat;
 SELECT count(*) > 0 AS schemes FROM ext.snowflake_schemes();
 
--- what is not its own it cannot convert
+-- it cannot convert tables of others
 RESET SESSION AUTHORIZATION;
 CREATE TABLE app.of_others (id serial PRIMARY KEY);
 SET SESSION AUTHORIZATION regress_migrator;
 SELECT ext.snowflake_convert('of_others');
 
--- others insert without a right to the schema
+-- others insert without privileges on the schema
 GRANT USAGE ON SCHEMA app TO regress_nobody;
 GRANT INSERT (customer), SELECT ON orders TO regress_nobody;
 SET SESSION AUTHORIZATION regress_nobody;

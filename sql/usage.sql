@@ -1,5 +1,5 @@
 --
--- snowflake_nextval() as the default of a column, in all that fills tables
+-- snowflake_nextval() as the default of a column, in every command that fills tables
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -62,7 +62,7 @@ INSERT INTO old SELECT n FROM generate_series(1, 100) n;
 ALTER TABLE old ADD COLUMN id bigint DEFAULT snowflake_nextval();
 SELECT count(DISTINCT id) FROM old;
 
--- what follows from an ID can be generated and indexed, given the scheme
+-- with a scheme, values derived from an ID can be generated and indexed
 CREATE TABLE made (
     id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
     at timestamptz GENERATED ALWAYS AS ((snowflake_parse(id, 'shardingsphere'))."timestamp") STORED

@@ -18,7 +18,7 @@ WITH bits AS (
 SELECT count(*) FILTER (WHERE abs(share - 0.5) < 10 * 0.5 / sqrt(20000)) AS random,
        count(*) FILTER (WHERE share IN (0, 1)) AS fixed
 FROM bits;
--- one a row in every way to ask
+-- one for each row in every kind of query
 SELECT count(DISTINCT uuid_v4()) FROM generate_series(1, 1000);
 CREATE TEMP TABLE u (id uuid PRIMARY KEY DEFAULT uuid_v4(), v int);
 INSERT INTO u (v) SELECT n FROM generate_series(1, 1000) n;
@@ -27,7 +27,7 @@ SELECT count(DISTINCT id) FROM u;
 --
 -- uuid_v7()
 --
--- all rise, more than one pool of random bytes, for every reader's order
+-- all increase, over more than one pool of random bytes, in every sort order
 CREATE TEMP TABLE v7 AS SELECT n, uuid_v7() AS u FROM generate_series(1, 20000) n;
 SELECT count(*) FILTER (WHERE u <= before) AS falls,
        count(*) FILTER (WHERE u::text COLLATE "C" <= before::text) AS text_falls,
@@ -53,12 +53,12 @@ FROM (SELECT a, b, snowflake_make(uuid_timestamp(u), (snowflake_parse(a)).worker
 -- the time is that of the call
 SELECT bool_and(uuid_timestamp(u) BETWEEN start - interval '1 ms' AND clock_timestamp())
 FROM (SELECT clock_timestamp() AS start) s, LATERAL (SELECT uuid_v7() AS u FROM generate_series(1, 1000)) t;
--- one a row in every way to ask
+-- one for each row in every kind of query
 SELECT count(DISTINCT uuid_v7()) FROM generate_series(1, 1000);
 CREATE TEMP TABLE u7 (id uuid PRIMARY KEY DEFAULT uuid_v7(), v int);
 INSERT INTO u7 (v) SELECT n FROM generate_series(1, 1000) n;
 SELECT count(*) AS falls FROM (SELECT id, lag(id) OVER (ORDER BY v) AS before FROM u7) t WHERE id <= before;
--- it is no snowflake ID of this session
+-- it is not a snowflake ID of this session
 SELECT snowflake_nextval() AS id \gset
 SELECT uuid_v7() > '00000000-0000-7000-8000-000000000000' AS made, snowflake_currval() = :id AS same;
 

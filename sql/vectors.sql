@@ -15,7 +15,7 @@ CREATE TEMP TABLE published (
 \copy published FROM PROGRAM 'cat "$PG_ABS_SRCDIR/test/vectors/published_ids.csv"' (FORMAT csv, HEADER)
 SELECT (SELECT count(*) FROM vectors) AS vectors, (SELECT count(*) FROM published) AS published;
 
--- what the file has as items, by the scheme's name too
+-- schemes that the file has as items, by name too
 INSERT INTO vectors
 SELECT v.library, v.version, v.configuration, n.name, v.id, v.unix_ms, v.datacenter, v.worker, v.sequence, v.expected_from
 FROM vectors v
@@ -30,7 +30,7 @@ SELECT s.name, count(*) > 0 AS tried
 FROM snowflake_schemes() s LEFT JOIN vectors v ON v.scheme = s.name
 GROUP BY 1 ORDER BY 1;
 
--- taken apart, and put together again
+-- parsed, and composed again
 SELECT library, count(*) AS ids,
        count(*) FILTER (WHERE (p."timestamp", p.datacenter_id, p.worker_id, p.sequence)
                         IS DISTINCT FROM (e."timestamp", datacenter, worker, v.sequence)) AS wrong,
@@ -48,7 +48,7 @@ SELECT system, count(*) AS ids,
 FROM published v, LATERAL snowflake_parse(id, scheme) p
 GROUP BY 1 ORDER BY system COLLATE "C";
 
--- what only the time is known of
+-- IDs of which only the time is known
 SELECT count(*) AS ids, count(*) FILTER (WHERE snowflake_timestamp(id, known) IS DISTINCT FROM v."timestamp") AS wrong
 FROM published v
     JOIN (VALUES ('LinkedIn', 'epoch=1970-01-01,timestamp=41,unused=22'),

@@ -409,10 +409,10 @@ note_lead(int64 tick, TimestampTz now)
  * a thousandth of the time elapsed, is not a jump.
  */
 static void
-note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
+note_jump(const SnowflakeMoment *moment, const SnowflakeStep *step)
 {
 	Generator  *state = snowflake_state;
-	TimestampTz expected = moment->wall - step->leap;
+	TimestampTz expected = moment->wall - step->jump;
 	const char *wall;
 
 	if (step->followed)
@@ -421,7 +421,7 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 		return;
 	else if (state->grant.registry)
 		snowflake_wake_grant_worker();
-	if (step->leap <= SNOWFLAKE_CLOCK_STEP_US +
+	if (step->jump <= SNOWFLAKE_CLOCK_STEP_US +
 		(moment->steady - moment->entered) / 1000)
 		return;
 
@@ -431,7 +431,7 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("clock jumped ahead by " INT64_FORMAT " ms",
-						step->leap / 1000),
+						step->jump / 1000),
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s.",
 						   wall, timestamptz_to_str(expected)),
 				 errhint("Snowflake IDs follow the clock. Check that it is correct.")));
@@ -439,8 +439,8 @@ note_leap(const SnowflakeMoment *moment, const SnowflakeStep *step)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
-						step->leap / 1000),
-				 step->leap > (int64) snowflake_max_clock_forward * USECS_PER_SEC ?
+						step->jump / 1000),
+				 step->jump > (int64) snowflake_max_clock_forward * USECS_PER_SEC ?
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. \"snowflake.max_clock_forward\" is %d s.",
 						   wall, timestamptz_to_str(expected),
 						   snowflake_max_clock_forward) :
@@ -672,7 +672,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 		if (step.plan == SNOWFLAKE_CLAIM || step.plan == SNOWFLAKE_MOVE)
 			note_lead(step.next, moment.wall);
 		if (step.plan == SNOWFLAKE_MOVE)
-			note_leap(&moment, &step);
+			note_jump(&moment, &step);
 		if (reserve_is_low(step.next))
 			snowflake_reserve(false, &wait->reserve_naps);
 	}

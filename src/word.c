@@ -157,9 +157,9 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		TimestampTz expected = tick_start(layout, tick) +
 			(moment->steady - moment->entered);
 
-		step->leap = now - expected;
-		if (step->leap > rules->max_forward ||
-			(step->leap > SNOWFLAKE_CLOCK_STEP_US &&
+		step->jump = now - expected;
+		if (step->jump > rules->max_forward ||
+			(step->jump > SNOWFLAKE_CLOCK_STEP_US &&
 			 clock_tick >= moment->until))
 		{
 			step->followed = false;

@@ -87,7 +87,7 @@ typedef struct SnowflakeStep
 	int64		entered;		/* MOVE: steady time when next began */
 	int64		wait;			/* WAIT: probably for this time, us */
 	int64		lead;			/* of the next tick over the wall clock, us */
-	int64		leap;			/* how far the wall clock is ahead of the
+	int64		jump;			/* how far the wall clock is ahead of the
 								 * steady one since the last move, us */
 	bool		followed;		/* false: too far to be followed */
 } SnowflakeStep;

@@ -249,20 +249,20 @@ check_start(const Server *server)
  * A clock that is too far ahead of the steady one, or past what is granted.
  */
 static bool
-leapt(const Server *server)
+jumped(const Server *server)
 {
 	const SnowflakeMoment *now = &server->now;
-	int64		leap = -paced_lead(server);
+	int64		jump = -paced_lead(server);
 
 	return entered(server) &&
-		(leap > server->rules.max_forward ||
-		 (leap > SNOWFLAKE_CLOCK_STEP_US &&
+		(jump > server->rules.max_forward ||
+		 (jump > SNOWFLAKE_CLOCK_STEP_US &&
 		  (now->wall - server->layout.epoch) / server->layout.tick_us >= now->until));
 }
 
 /*
  * A tick that is not granted.  It is asked for only if by the steady clock, or a
- * wall clock that did not leap, there is no other.
+ * wall clock that did not jump, there is no other.
  */
 static void
 check_not_granted(const Server *server, const SnowflakeStep *step)
@@ -294,7 +294,7 @@ claim(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 late)
 	must(entered(server));
 
 	/* An ID is not late, and early only as far as it may be. */
-	must(leapt(server) || now->wall < tick_start(layout, tick + 1));
+	must(jumped(server) || now->wall < tick_start(layout, tick + 1));
 	must(!server->rules.wait ||
 		 tick_lead(layout, tick, now->wall) <= server->rules.max_lead);
 
@@ -322,7 +322,7 @@ move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 	int64		tick_ahead = tick_lead(layout, step->next, now->wall);
 	int64		before = paced_lead(server);
 	bool		ran = entered(server);
-	bool		clock_leapt = leapt(server);
+	bool		clock_jumped = jumped(server);
 	uint64		count;
 
 	must(step->next > tick);
@@ -345,15 +345,15 @@ move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 	must(entered(server));
 
 	/* The tick is that of a clock that is followed, or a later one. */
-	must(clock_leapt || now->wall < tick_start(layout, step->next + 1));
+	must(clock_jumped || now->wall < tick_start(layout, step->next + 1));
 	/* A lead over the wall clock is allowed, or it was there before. */
 	must(tick_ahead <= server->rules.max_lead ||
 		 (!server->rules.wait && tick_ahead <= before));
 	must(paced_lead(server) <= Max(before, server->rules.max_lead));
 	/* It melts if few IDs are needed. */
 	must(paced_lead(server) - tick_ahead <= layout->tick_us);
-	/* A clock that leapt ahead does not take the IDs along. */
-	must(!clock_leapt || paced_lead(server) <= before);
+	/* A clock that jumped ahead does not take the IDs along. */
+	must(!clock_jumped || paced_lead(server) <= before);
 	return count;
 }
 

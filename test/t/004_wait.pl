@@ -1,5 +1,5 @@
-# Waiting for the sequence and for the clock: it can be cancelled, costs no
-# processor time, can be seen, and leads to an error where it would be too long.
+# Waits for the sequence and for the clock: they can be cancelled, use no processor
+# time, are visible, and end with an error if they would be too long.
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# A standby makes no IDs; promoted, it does.
+# A standby makes no IDs until it is promoted.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# The clock of a running server steps, and snowflake.clock_backward is wait: no ID
-# is handed out twice, and calls wait or fail, without a restart.
+# The clock of a running server is changed, with snowflake.clock_backward = wait: no
+# ID is handed out twice, and calls wait or fail, without a restart.
 
 use strict;
 use warnings;

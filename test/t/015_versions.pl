@@ -1,5 +1,5 @@
-# Versions: updating the extension gives what installing it gives, and all that
-# tells the version tells the same.
+# Versions: updating the extension has the same result as installing it, and all
+# places that contain the version agree.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# The worker ID: what the log says when a server begins to make IDs, and which
-# values can be written for the next start.
+# The worker ID: what is logged when a server starts to make IDs, and which values
+# can be set for the next start.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Numbers of a day: concurrent calls at midnight, clocks that step over it and
-# back, crashes, a standby, dump and restore.
+# Daily numbers: concurrent calls at midnight, clocks that are set over it and back,
+# crashes, a standby, dump and restore.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# The clock is behind the last ID, and IDs go on: at once, still rising, no
-# faster than a clock, so that their lead does not grow, and melts.
+# The clock is behind the last ID, and IDs continue: at once, increasing, at the pace
+# of real time, so that their lead does not grow, and decreases.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# The clock leaps ahead: IDs follow it by up to snowflake.max_clock_forward, and
-# no further.
+# The clock jumps ahead: IDs follow it by up to snowflake.max_clock_forward, and no
+# further.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Synchronous standbys: IDs are handed out only below a mark that they have, so
-# that the one which is promoted repeats none, whatever the old primary does.
+# Synchronous standbys: IDs are handed out only below a mark that they have, so that
+# a promoted standby repeats none, whatever the old primary does.
 
 use strict;
 use warnings;

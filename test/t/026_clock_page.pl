@@ -1,5 +1,4 @@
-# docs/clock.md, step by step, as an operator goes through it whose server's clock
-# was ten days ahead.
+# docs/clock.md, step by step, for a server whose clock was ten days ahead.
 
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# uuid_v7(): UUIDs rise over all backends, through kill -9 with the clock set
+# uuid_v7(): UUIDs increase across all backends, through kill -9 with the clock set
 # back, and with every width of the sequence and length of the tick.
 
 use strict;

@@ -1,4 +1,4 @@
-# The C interface: an extension makes IDs by it, whichever of the two libraries
+# The C interface: an extension makes IDs through it, whichever of the two libraries
 # is loaded first.
 
 use strict;

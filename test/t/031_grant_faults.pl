@@ -1,5 +1,5 @@
-# Servers with a registry, and what befalls them: split brain, copies, pauses,
-# clocks, failover of the registry.  No two servers ever make the same ID.
+# Faults of servers with a registry: split brain, copies, pauses, clocks, failover of
+# the registry.  No two servers ever make the same ID.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
-# The extension of a role that owns its database, and is no superuser: dumps, and
-# what the role could do with the registry's functions.  (sql/trusted.sql has
-# the rest.)
+# The extension created by the owner of a database who is not a superuser: dumps, and
+# what the role could do with the registry's functions.  (sql/trusted.sql has the
+# rest.)
 
 use strict;
 use warnings;
