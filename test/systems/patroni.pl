@@ -13,13 +13,13 @@ use IPC::Run;
 use JSON::PP;
 use POSIX ();
 use List::Util qw(max min);
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $page = ShardingPage->new('Patroni');
+my $page = Page->claim('docs/sharding.md', 'Patroni');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $sockets = PostgreSQL::Test::Utils::tempdir_short;
 my $bindir = `pg_config --bindir` =~ s/\n//r;
@@ -592,5 +592,5 @@ no_duplicates('the cluster is its own registry');
 like(workers(healthy()), qr/^\d+ \d/, 'leaders had worker IDs of their own: ' . workers(healthy()));
 stop_all();
 
-$page->all_used;
+Page::all_taken();
 done_testing();

@@ -6,23 +6,25 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 
-my $page = ShardingPage->new('Backups');
+my $page = Page->claim('docs/sharding.md', 'Backups');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $node = PostgreSQL::Test::Cluster->new('main');
 my $data = $node->data_dir;
 my ($host, $port) = ($node->host, $node->port);
 
 # The page's configuration.  The places of its files are given in the environment.
-my $conf = $page->example('[global]');
-$conf =~ s/\/var\/lib\/pgbackrest/$dir\/repository/ or die;
-$conf =~ s/\/var\/lib\/postgresql\/15\/main/$data/ or die;
-append_to_file("$dir/pgbackrest.conf", $conf);
+append_to_file(
+	"$dir/pgbackrest.conf",
+	$page->example(
+		'[global]',
+		'/var/lib/pgbackrest' => "$dir/repository",
+		'/var/lib/postgresql/15/main' => $data));
 mkdir "$dir/$_" foreach qw(repository log lock spool);
 $ENV{PGBACKREST_CONFIG} = "$dir/pgbackrest.conf";
 $ENV{PGBACKREST_LOG_PATH} = "$dir/log";
@@ -33,12 +35,7 @@ $ENV{PGBACKREST_PG1_PORT} = $port;
 
 sub run_commands
 {
-	my ($commands) = @_;
-
-	foreach my $command (split /\n/, $commands)
-	{
-		is(system_log('sh', '-c', $command), 0, $command);
-	}
+	is(system_log('sh', '-c', $_), 0, $_) foreach @_;
 }
 
 $node->init(allows_streaming => 1);
@@ -51,8 +48,7 @@ $node->safe_psql(
 	'postgres', q{
 	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
-my $backup = $page->example('stanza-create');
-my ($create, $take) = split /\n/, $backup;
+my ($create, $take) = Page::commands($page->example('stanza-create'));
 run_commands($create);
 
 # The backup is taken while clients insert.
@@ -70,8 +66,7 @@ $node->safe_psql('postgres', 'SELECT pg_switch_wal()');
 $node->stop;
 
 # In place, with a right clock and with one that is an hour behind
-my $restore = $page->example('--type=time');
-$restore =~ s/'2026-11-21 12:00:00\+00'/'$target'/ or die;
+my $restore = $page->example('--type=time', '2026-11-21 12:00:00+00' => $target);
 
 sub back_in_time
 {
@@ -105,7 +100,8 @@ my $copy = PostgreSQL::Test::Cluster->new('copy');
 my $copy_data = $copy->data_dir;
 mkdir $copy->basedir;
 my ($copy_port, $copy_host) = ($copy->port, $copy->host);
-run_commands($page->example('--archive-mode=off') =~ s/\/var\/lib\/postgresql\/15\/copy/$copy_data/gr);
+run_commands(
+	Page::commands($page->example('--archive-mode=off', '/var/lib/postgresql/15/copy' => $copy_data)));
 $copy->append_conf('postgresql.conf', "port = $copy_port\nunix_socket_directories = '$copy_host'");
 $copy->start;
 $copy->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
@@ -120,5 +116,5 @@ note_ids($ledger, finish_clients(@clients));
 is($ledger->{duplicates}, 0, "both make IDs, $ledger->{ids}, none twice");
 
 $_->stop foreach $node, $copy;
-$page->all_used;
+Page::all_taken();
 done_testing();

@@ -6,14 +6,14 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use IPC::Run;
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $page = ShardingPage->new('pgbouncer');
+my $page = Page->claim('docs/sharding.md', 'pgbouncer');
 my $node = new_server('main', 'snowflake.worker_id = 1');
 my $dir = PostgreSQL::Test::Utils::tempdir_short;
 my $bouncer;
@@ -37,14 +37,14 @@ my $port = PostgreSQL::Test::Cluster::get_free_port();
 sub start_bouncer
 {
 	my ($size) = @_;
-	my $conf = $page->example('pool_mode');
-	my ($host, $to) = ($node->host, $node->port);
+	my $conf = $page->example(
+		'pool_mode',
+		'host=10.0.0.1 port=5432' => $node->connstr('postgres') =~ tr/'//dr . " user=$user",
+		'10.0.0.8' => '127.0.0.1',
+		6432 => $port,
+		'/etc/pgbouncer/userlist.txt' => "$dir/userlist.txt",
+		'default_pool_size = 20' => "default_pool_size = $size");
 
-	$conf =~ s/host=10\.0\.0\.1 port=5432/host=$host port=$to dbname=postgres user=$user/ or die;
-	$conf =~ s/10\.0\.0\.8/127.0.0.1/ or die;
-	$conf =~ s/6432/$port/ or die;
-	$conf =~ s/\/etc\/pgbouncer\/userlist\.txt/$dir\/userlist.txt/ or die;
-	$conf =~ s/^(default_pool_size = )20$/$1$size/m or die;
 	unlink "$dir/userlist.txt", "$dir/pgbouncer.ini";
 	append_to_file("$dir/userlist.txt", "\"$user\" \"secret\"\n");
 	append_to_file("$dir/pgbouncer.ini", "$conf\nunix_socket_dir = $dir\n");
@@ -144,5 +144,5 @@ is($node->safe_psql('postgres', 'SELECT count(*) <= 3 FROM pg_stat_activity WHER
 $bouncer->kill_kill;
 undef $bouncer;
 $node->stop;
-$page->all_used;
+Page::all_taken();
 done_testing();

@@ -5,13 +5,13 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 
-my $page = ShardingPage->new('PL/Proxy');
+my $page = Page->claim('docs/sharding.md', 'PL/Proxy');
 
 sub example
 {
@@ -136,5 +136,5 @@ is(finish_queries(start_queries($proxy, calls('store_order(snowflake_nextval(), 
 cmp_ok(spread(), '<', 30, 'RUN ON hashint8(id) fills the shards evenly');
 
 $_->stop foreach $proxy, @shards;
-$page->all_used;
+Page::all_taken();
 done_testing();

@@ -6,25 +6,14 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $docs = "$FindBin::RealBin/../../docs";
 my $node = new_server('main', "timezone = 'UTC'");
-
-# The one example of a page that has a text in it.
-my @examples = slurp_file("$docs/decoding.md") =~ /^```sql\n(.*?)^```$/msg;
-
-sub example
-{
-	my ($text) = @_;
-	my @found = grep { index($_, $text) >= 0 } @examples;
-
-	is(@found, 1, "an example with: $text");
-	return $found[0];
-}
+my $decoding = Page->claim('docs/decoding.md');
 
 # Orders of three days, one an hour.
 $node->safe_psql(
@@ -34,13 +23,13 @@ $node->safe_psql(
 	SELECT snowflake_make(t, 0, 0)
 	FROM generate_series('2026-11-20 00:00+00'::timestamptz, '2026-11-22 23:00+00', '1 hour') t});
 
-is($node->safe_psql('postgres', example('LIMIT 1')) =~ s/^\d+\|//r,
+is($node->safe_psql('postgres', $decoding->example('LIMIT 1')) =~ s/^\d+\|//r,
 	'2026-11-22 23:00:00+00', 'the time of the last');
-my $day = example("'2026-11-21') AND");
+my $day = $decoding->example("'2026-11-21') AND");
 is($node->safe_psql('postgres', $day), '24', 'the rows of a day');
 
 # Time zones
-my $other = example('2026-11-21 00:00+00\') AND');
+my $other = $decoding->example('2026-11-21 00:00+00\') AND');
 foreach my $zone ('UTC', 'Asia/Tokyo', 'America/New_York')
 {
 	is($node->safe_psql('postgres', "SET timezone = '$zone'; $other"),
@@ -54,12 +43,12 @@ is( $node->safe_psql(
 	'the day of New York');
 is($node->safe_psql('postgres', $day),
 	19, 'has five hours less of the day in UTC');
-is($node->safe_psql('postgres', example('date_trunc')),
+is($node->safe_psql('postgres', $decoding->example('date_trunc')),
 	"2026-11-20 23:00:00+00|18\n2026-11-21 23:00:00+00|24\n2026-11-22 23:00:00+00|1",
 	'rows per day of a zone');
 
 # Partitions
-$node->safe_psql('postgres', example('PARTITION OF measurements'));
+$node->safe_psql('postgres', $decoding->example('PARTITION OF measurements'));
 is( $node->safe_psql(
 		'postgres', q{
 		INSERT INTO measurements
@@ -78,6 +67,8 @@ foreach my $outside ("'2025-12-31 23:59:59.999+00', 1023, 4095",
 }
 
 # Foreign tables
+my @far =
+  map { $decoding->example($_) } '(SELECT snowflake_lower_bound', "', 'shardingsphere');\n";
 SKIP:
 {
 	my ($host, $port) = ($node->host, $node->port);
@@ -100,10 +91,8 @@ SKIP:
 		'a function is computed here');
 	unlike($plan, qr/Remote SQL: .*WHERE/, 'for all rows');
 
-	foreach my $text ("(SELECT snowflake_lower_bound", "', 'shardingsphere');\n")
+	foreach my $query (@far)
 	{
-		my $query = example($text);
-
 		like($node->safe_psql('postgres', "EXPLAIN VERBOSE $query"),
 			qr/Remote SQL: .*WHERE \(\(id >= /, "sent to the other server");
 		$node->safe_psql('postgres', $query);
@@ -111,7 +100,7 @@ SKIP:
 }
 
 # A generated column, and RETURNING with a form that is immutable
-$node->safe_psql('postgres', example('GENERATED ALWAYS'));
+$node->safe_psql('postgres', $decoding->example('GENERATED ALWAYS'));
 is( $node->safe_psql(
 		'postgres',
 		q{SELECT count(*), count(*) FILTER (WHERE created_at = snowflake_timestamp(id)) FROM orders}
@@ -119,7 +108,7 @@ is( $node->safe_psql(
 	'43|43',
 	'a generated column');
 like(
-	$node->safe_psql('postgres', example('RETURNING')),
+	$node->safe_psql('postgres', $decoding->example('RETURNING')),
 	qr/^\d+\|20\d\d-/, 'the form for Citus');
 is( $node->safe_psql(
 		'postgres', q{
@@ -129,7 +118,7 @@ is( $node->safe_psql(
 	'is immutable');
 
 # Old rows
-my ($make) = slurp_file("$docs/decoding.md") =~ /`(UPDATE t SET [^`]*)`/;
+my ($make) = $decoding->{text} =~ /`(UPDATE t SET [^`]*)`/;
 is( $node->safe_psql(
 		'postgres', qq{
 		CREATE TABLE t (id bigint PRIMARY KEY, n int, created_at timestamptz);
@@ -140,7 +129,7 @@ is( $node->safe_psql(
 	'old rows have IDs by their time');
 
 # The schemes of docs/schemes.md
-my $page = slurp_file("$docs/schemes.md");
+my $page = Page->look('docs/schemes.md')->{text};
 my %schemes = $page =~ /^\| `(\w+)` \| `(epoch=\S+)` \|$/mg;
 is( join("\n", map { "$_|$schemes{$_}" } sort keys %schemes),
 	$node->safe_psql(
@@ -170,4 +159,5 @@ foreach my $epoch (@refused)
 
 $node->stop;
 
+Page::all_taken();
 done_testing();

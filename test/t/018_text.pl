@@ -6,6 +6,7 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -15,25 +16,19 @@ my $node = new_server('main', 'fsync = off', 'jit = off',
 	'max_parallel_workers_per_gather = 0');
 
 # Each example, word for word, gives what the page shows or finds the row.
-my $page = slurp_file("$FindBin::RealBin/../../docs/text.md");
+my $page = Page->claim('docs/text.md');
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE invitation (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	INSERT INTO invitation SELECT snowflake_nextval(1000);
 	INSERT INTO invitation VALUES (1212092628029698048);
 	ANALYZE invitation});
-my $examples = 0;
-while ($page =~ /^```sql\n(.*?)^```$(?:\n^```\n(.*?)^```$)?/msg)
+foreach my $block ($page->rest('sql'))
 {
-	my ($example, $shown) = ($1, $2);
-	my $result = $node->safe_psql('postgres', $example);
+	my $result = Page::run($node, $block);
 
-	$examples++;
-	$shown = defined $shown ? (split /\n/, $shown)[-1] =~ s/^ +//r :
-	  '1212092628029698048';
-	is($result, $shown, "the result of: $example");
+	is($result, '1212092628029698048', 'and finds the row') unless $block->{output};
 }
-is($examples, 5, 'examples');
 foreach my $condition (q{code = '11MHQTB098W00'},
 	q{snowflake_encode(id, 'base62') COLLATE "C" = '1RXOcR2DqUK'})
 {
@@ -100,4 +95,5 @@ foreach my $case (
 }
 
 $node->stop;
+Page::all_taken();
 done_testing();

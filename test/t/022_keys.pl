@@ -6,64 +6,26 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $page = slurp_file("$FindBin::RealBin/../../docs/keys.md");
-
-# The SQL of a section of the page, block by block.
-sub blocks
-{
-	my ($heading) = @_;
-	my ($section) = $page =~ /^## \Q$heading\E\n(.*?)(?=^## |\z)/ms;
-
-	return $section =~ /^```sql\n(.*?)^```/msg;
-}
-
-# Run a block; a comment at the end of a line is what its statement returns.
-sub run_block
-{
-	my ($node, $block) = @_;
-	my @results = $block =~ /; *-- (.+)$/mg;
-	my $output = $node->safe_psql('postgres', $block);
-
-	if (@results)
-	{
-		is($output, join("\n", @results), "returns @results");
-	}
-	else
-	{
-		pass((split /\n/, $block)[0]);
-	}
-	return $output;
-}
-
+my $page = Page->claim('docs/keys.md');
 my $first = new_server('first', "timezone = 'UTC'");
 
-my @uuids = blocks('UUIDs that sort by time');
-is(scalar(@uuids), 2, 'two examples of UUIDs');
-run_block($first, $_) foreach @uuids;
-
-my @objectids = blocks('ObjectIds');
-is(scalar(@objectids), 1, 'an example of ObjectIds');
+my ($create_odd, $create_even, $draw, $set_odd, $set_even, $look) =
+  map { $_->{text} } Page->section('docs/keys.md', 'Ticket servers')->rest('sql');
+like($look, qr/last_value % 2 AS odd/, 'the recipe of ticket servers has its steps');
 like(
-	run_block($first, $objectids[0]),
+	Page::run($first, $page->take('objectid_to_text')),
 	qr/^507f191e810c19729de860ea\|2012-10-17 20:46:22\+00\n[0-9a-f]{24}\|2/,
 	'which gives what it should');
-
-my @hashids = blocks('Hashids');
-is(scalar(@hashids), 2, 'two examples of Hashids');
-run_block($first, $_) foreach @hashids;
+Page::run($first, $_) foreach $page->rest('sql');
 is( $first->safe_psql('postgres',
 		"SELECT hashids_encode(ARRAY[x'1ff1a'::bigint])"),
 	'9rNvZ', 'encodeHex');
-
-my ($daily) = blocks('Numbers of a day');
-$daily =~ s/ *-- ORD\d{14}$//m or fail('an example of numbers of a day');
-like(run_block($first, $daily),
-	qr/^ORD2\d{7}000001$/, 'an order number as it is shown');
 
 # The first three were made by hashids 2.3.0 of npm; the bytes are those of UTF-8.
 foreach my $encoding ('UTF8', 'LATIN1', 'SQL_ASCII')
@@ -103,9 +65,6 @@ like(
 # Two ticket servers
 my $second =
   new_server('second', 'wal_level = replica', 'max_wal_senders = 4');
-my ($create_odd, $create_even, $draw, $set_odd, $set_even, $look) =
-  blocks('Ticket servers');
-like($look, qr/last_value % 2 AS odd/, 'the recipe has its steps');
 my %seen;
 my $twice = 0;
 my $greatest = 0;
@@ -196,4 +155,5 @@ is( $restored->safe_psql('postgres', $draw) % 2,
 $first->stop;
 $restored->stop;
 
+Page::all_taken();
 done_testing();

@@ -6,6 +6,7 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -95,9 +96,9 @@ is( $node->safe_psql(
 	'a generator for snowflake_convert()');
 
 # What docs/api.md shows
-my $page = slurp_file("$FindBin::RealBin/../../docs/api.md");
-my ($function, $loop) = $page =~ /^```c\n(.*?)^```/msg;
-my ($simple, $convert) = $page =~ /^```sql\n(.*?)^```/msg;
+my $page = Page->claim('docs/api.md');
+my ($function, $loop) = map { $_->{text} } $page->rest('c');
+my ($simple, $convert) = map { $_->{text} } $page->rest('sql');
 my $build = $node->basedir . '/build';
 mkdir $build;
 append_to_file(
@@ -217,4 +218,5 @@ $node->psql(
 is($version, '1', 'it is found by a session that looked for it before');
 $node->stop;
 
+Page::all_taken();
 done_testing();

@@ -447,26 +447,6 @@ cmp_ok(
 	'and tells both times');
 is($overlaps, 0, "no two of $ranges ranges overlap");
 cmp_ok($ranges, '>', 100, 'which were noted');
-
-# The examples of docs/registry.md that the registry is called by, one after
-# another; 032_registry_page.pl has those of servers.
-set_clock($first, 0);
-$first->safe_psql('postgres', 'CREATE DATABASE page');
-my ($create, $look, @more) =
-  grep { /snowflake_(create_|registry_|free_|workers)/ }
-  slurp_file("$FindBin::RealBin/../../docs/registry.md") =~
-  /^```sql\n(.*?)^```$/msg;
-is(scalar(@more), 3, 'docs/registry.md has five of them');
-$first->safe_psql('page', $create);
-my $ask = q{SELECT worker_id, current_user FROM snowflake_get_grant('shardingsphere', 0, NULL,
-	snowflake_lower_bound(now(), 'shardingsphere'), '{}', gen_random_uuid(), 'page')};
-is($first->safe_psql('page', $ask, extra_params => [ '-U', 'id_server' ]),
-	'1|id_server', 'a registry, and a role for servers');
-like($first->safe_psql('page', $look), qr/^1\|page\|\|held\|/, 'who has which');
-like($first->safe_psql('page', $_), qr/^(20.*)?$/, 'example: ' . s/\(.*//sr)
-  foreach @more;
-is($first->safe_psql('page', $ask, extra_params => [ '-U', 'id_server' ]),
-	'513|id_server', 'others are granted at once');
 $first->stop;
 
 done_testing();

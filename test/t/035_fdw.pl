@@ -6,13 +6,13 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 
-my $page = ShardingPage->new('postgres_fdw');
+my $page = Page->claim('docs/sharding.md', 'postgres_fdw');
 my $router = new_server('router', 'snowflake.worker_id = 1');
 if (!$router->safe_psql('postgres',
 		q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'}))
@@ -38,16 +38,20 @@ foreach my $n (1 .. 4)
 		"shard$n",
 		'snowflake.worker_id = ' . (1 + $n),
 		'log_statement = mod');
-	my ($host, $port) = ($shard->host, $shard->port);
 	my $user = $router->safe_psql('postgres', 'SELECT current_user');
 
 	$shard->safe_psql('postgres', $on_shard);
 	push @shards, $shard;
 	$router->safe_psql(
 		'postgres',
-		$for_shard =~ s/shard1/shard$n/gr =~ s/REMAINDER 0/'REMAINDER ' . ($n - 1)/er
-		  =~ s/'10\.0\.0\.11'/'$host'/r =~ s/'5432'/'$port'/r =~ s/'shop'/'postgres'/r
-		  =~ s/user 'shop'/user '$user'/r);
+		Page::replace(
+			$for_shard,
+			shard1 => "shard$n",
+			'REMAINDER 0' => 'REMAINDER ' . ($n - 1),
+			'10.0.0.11' => $shard->host,
+			5432 => $shard->port,
+			"dbname 'shop'" => "dbname 'postgres'",
+			"user 'shop'" => "user '$user'"));
 }
 
 # No server has another one's worker ID.
@@ -127,5 +131,5 @@ my $inserts = () = slurp_file($shards[0]->logfile, $offsets[0]) =~ /INSERT INTO 
 cmp_ok($inserts, '>', 5, "$inserts INSERTs on a shard for 100 rows with RETURNING");
 
 $_->stop foreach $router, @shards;
-$page->all_used;
+Page::all_taken();
 done_testing();

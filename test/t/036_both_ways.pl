@@ -7,9 +7,9 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 
@@ -18,7 +18,7 @@ if (`pg_config --version` =~ /^PostgreSQL 15/)
 	plan skip_all => 'subscriptions have no origin before PostgreSQL 16';
 }
 
-my $page = ShardingPage->new('Logical replication both ways');
+my $page = Page->claim('docs/sharding.md', 'Logical replication both ways');
 my %server;
 my $worker = 0;
 foreach my $name (qw(a b c))
@@ -43,8 +43,7 @@ sub run_example
 
 	foreach my $n (1, 2)
 	{
-		my $to = (undef, $a, $b)[$n]->connstr . ' dbname=postgres' =~ s/'/''/gr;
-		$to =~ s/'/''/g;
+		my $to = (undef, $a, $b)[$n]->connstr('postgres') =~ s/'/''/gr;
 		$sql =~ s/host=10\.0\.0\.$n dbname=shop user=replicator/$to/g;
 	}
 	return $node->safe_psql('postgres', $sql);
@@ -228,5 +227,5 @@ $c->safe_psql('postgres', "DROP SUBSCRIPTION c_from_$_") foreach qw(a b);
 $a->safe_psql('postgres', 'DROP SUBSCRIPTION a_from_b');
 $b->safe_psql('postgres', 'DROP SUBSCRIPTION b_from_a');
 $_->stop foreach $a, $b, $c;
-$page->all_used;
+Page::all_taken();
 done_testing();

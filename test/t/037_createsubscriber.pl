@@ -6,9 +6,9 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 
@@ -17,7 +17,7 @@ if (`pg_config --version` =~ /^PostgreSQL 1[56]/)
 	plan skip_all => 'there is no pg_createsubscriber before PostgreSQL 17';
 }
 
-my $page = ShardingPage->new('pg_createsubscriber');
+my $page = Page->claim('docs/sharding.md', 'pg_createsubscriber');
 my $a = PostgreSQL::Test::Cluster->new('a');
 $a->init(allows_streaming => 'logical');
 $a->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
@@ -43,15 +43,16 @@ wait_for_clients(@clients);
 $a->wait_for_replay_catchup($b);
 my $mark = mark_of($b);
 my $data = $b->data_dir;
-my ($log, $port) = ($b->logfile, $b->port);
-my $to_a = $a->connstr('postgres') =~ s/'/'\\''/gr;
 $b->{_pid} = undef;
-foreach my $command (split /(?<!\\)\n/, $page->example('pg_createsubscriber -D'))
+foreach my $command (
+	Page::commands(
+		$page->example(
+			'pg_createsubscriber -D',
+			'/var/lib/postgresql/17/b' => $data,
+			'/var/log/postgresql/b.log' => $b->logfile,
+			'-d shop' => '-d postgres',
+			'host=10.0.0.1 dbname=shop user=replicator' => $a->connstr('postgres') =~ s/'/'\\''/gr)))
 {
-	$command =~ s/\/var\/lib\/postgresql\/17\/b\b/$data/g;
-	$command =~ s/\/var\/log\/postgresql\/b\.log/$log/;
-	$command =~ s/-d shop/-d postgres/;
-	$command =~ s/host=10\.0\.0\.1 dbname=shop user=replicator/$to_a/;
 	is(system_log('sh', '-c', "{ $command\n} >>'$data.out' 2>&1"), 0, $command)
 	  or diag(slurp_file("$data.out"));
 }
@@ -62,9 +63,9 @@ pass('as the log says');
 
 # Both ways
 $b->safe_psql('postgres', $page->example('ALTER SUBSCRIPTION'));
-my $to_b = $b->connstr . ' dbname=postgres';
 $a->safe_psql('postgres',
-	$page->example('CREATE SUBSCRIPTION a_from_b') =~ s/host=10\.0\.0\.2 dbname=shop user=replicator/$to_b/r);
+	$page->example('CREATE SUBSCRIPTION a_from_b',
+		'host=10.0.0.2 dbname=shop user=replicator' => $b->connstr('postgres') =~ s/'/''/gr));
 $a->poll_query_until('postgres', q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel})
   or die 'not subscribed';
 my @of_b = start_clients($b, 2);
@@ -90,5 +91,5 @@ is($b->safe_psql('postgres', $sums), $of_a, 'and the same');
 $a->safe_psql('postgres', 'DROP SUBSCRIPTION a_from_b');
 $b->safe_psql('postgres', 'DROP SUBSCRIPTION b_from_a');
 $_->stop foreach $a, $b;
-$page->all_used;
+Page::all_taken();
 done_testing();

@@ -6,14 +6,14 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $page = ShardingPage->new('Standbys');
+my $page = Page->claim('docs/sharding.md', 'Standbys');
 
 sub standby
 {
@@ -95,5 +95,5 @@ is(verdict($ledger), '0 duplicates, 0 falls', 'and goes on above them');
 is($delayed->safe_psql('postgres', "SELECT (snowflake_parse($id)).worker_id"), 9, 'with that');
 
 $_->stop foreach $second, $delayed;
-$page->all_used;
+Page::all_taken();
 done_testing();

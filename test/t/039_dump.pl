@@ -6,13 +6,13 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use ShardingPage;
 use SnowflakeTest;
 use Test::More;
 
-my $page = ShardingPage->new('Dumps');
+my $page = Page->claim('docs/sharding.md', 'Dumps');
 my $old = new_server('old', 'snowflake.worker_id = 1', 'snowflake.max_lead = 10s');
 my $new = PostgreSQL::Test::Cluster->new('new');
 $new->init;
@@ -35,16 +35,11 @@ $old->safe_psql(
 # Rows that come meanwhile are in the dump, or are not; none breaks a reference.
 my @clients = start_clients($old, 2);
 wait_for_clients(@clients);
-my ($dump, $restore) = split /\n/, $page->example('pg_dump -Fd');
-my $from = $old->connstr('postgres');
-my $to = $new->connstr('postgres');
-foreach my $command ($dump, $restore)
-{
-	$command =~ s/dbname=shop host=old/$from/;
-	$command =~ s/dbname=shop host=new/$to/;
-	$command =~ s/\bshop\.dump\b/$dir\/shop.dump/;
-	is(system_log('sh', '-c', $command), 0, $command);
-}
+my @places = (
+	"'dbname=shop host=old'" => '"' . $old->connstr('postgres') . '"',
+	"'dbname=shop host=new'" => '"' . $new->connstr('postgres') . '"');
+is(system_log('sh', '-c', $_), 0, $_)
+  foreach Page::commands($page->example('pg_dump -Fd', @places, 'shop.dump' => "$dir/shop.dump"));
 end_clients($old);
 my @lists = finish_clients(@clients);
 is($new->safe_psql('postgres', q{
@@ -57,16 +52,14 @@ is($new->safe_psql('postgres', q{
 # The IDs of the old server ran ahead of the clock; the mark is carried over.
 $old->safe_psql('postgres', 'SELECT count(*) FROM snowflake_nextval(30000)');
 my $last = $old->safe_psql('postgres', 'SELECT snowflake_nextval()');
-my ($read, $set) = split /\n/, $page->example('SELECT mark');
-$read =~ s/dbname=shop host=old/$from/;
+my ($read, $set) = Page::commands($page->example('SELECT mark', @places));
 my $mark = `$read`;
 cmp_ok($mark, '>', $last, 'the mark of the old server');
-$set =~ s/dbname=shop host=new/$to/;
 $set =~ s/\(\d+\)/'(' . $mark =~ s{\n}{}r . ')'/e or die;
 is(system_log('sh', '-c', $set), 0, $set);
 cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
 	'>=', $mark, 'IDs go on above it');
 
 $_->stop foreach $old, $new;
-$page->all_used;
+Page::all_taken();
 done_testing();

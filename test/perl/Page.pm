@@ -1,0 +1,391 @@
+# The examples of README.md and docs/: what they are, who runs them, and how.
+#
+# Each block of code has its language on its fence:
+#
+#	sql		statements, run by psql
+#	ini		lines of postgresql.conf, or of another program's configuration
+#	sh		commands
+#	log		what a server logs, or a client gets: it has to be in the sources
+#	text	a picture
+#	none	what the block right before it returns
+#
+# and any other language for the tests of a program that reads it.  A comment on
+# the line before a block may tell more: "example: CLIENT FILE" is for the tests
+# of a client (script/clients), "not tested" is for what cannot be run.
+#
+# A test that runs the examples of a page, or of a section, claims them by
+# Page->claim(), takes each, and ends with Page::all_taken().
+# test/t/041_pages.pl looks for such claims, and runs all that nobody claims.
+
+package Page;
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use File::Basename;
+use Test::More;
+
+our $top = abs_path(dirname(__FILE__) . '/../..');
+my %pages;
+my @claimed;
+
+# The text of a file of the checkout.
+sub slurp
+{
+	my ($file) = @_;
+
+	open my $fh, '<', "$top/$file" or die "$file: $!";
+	local $/;
+	return <$fh>;
+}
+
+# A page: its blocks and headings in their order, its text, and its "prose", which
+# has empty lines in place of blocks.
+sub look
+{
+	my ($class, $file) = @_;
+	my ($block, $fence, $before, $comment, %anchors);
+	my $n = 0;
+
+	return $pages{$file} if $pages{$file};
+	my $self = bless {
+		file => $file, text => slurp($file), prose => '', blocks => [], headings => []
+	}, $class;
+	foreach my $line (split /^/, $self->{text})
+	{
+		$n++;
+		if ($block)
+		{
+			if ($line =~ /^ *$fence *$/)
+			{
+				push @{ $self->{blocks} }, $block;
+				($before, $block) = ($block, undef);
+			}
+			else
+			{
+				$block->{text} .= $line =~ s/^ {0,$block->{indent}}//r;
+			}
+			$line = "\n";
+		}
+		elsif ($line =~ /^( *)(```+|~~~+) *(\S*)/)
+		{
+			$fence = $2;
+			$block = {
+				file => $file, line => $n, indent => length($1), language => $3,
+				text => '', comment => $comment // ''
+			};
+			if ($3 eq '' && $before && !$before->{of} && !defined $comment)
+			{
+				$block->{of} = $before;
+				$before->{output} = $block;
+			}
+			($comment, $line) = (undef, "\n");
+		}
+		elsif ($line =~ /\S/)
+		{
+			($comment) = $line =~ /^ *<!-- (.*) -->$/;
+			$before = undef;
+			if (my ($marks, $title) = $line =~ /^(#+) +(.*?) *#*$/)
+			{
+				# As GitHub makes anchors.
+				my $anchor = lc($title =~ s/\]\([^)]*\)//gr) =~ s/[^\w\- ]//gr =~ tr/ /-/r;
+
+				push @{ $self->{headings} },
+				  {
+					line => $n, level => length($marks), title => $title,
+					anchor => $anchor . ($anchors{$anchor}++ ? '-' . ($anchors{$anchor} - 1) : '')
+				  };
+			}
+		}
+		$self->{prose} .= $line;
+	}
+	die "$file:$block->{line}: this block has no end" if $block;
+	return $pages{$file} = $self;
+}
+
+# A page, or its section with a heading.
+sub section
+{
+	my ($class, $file, $title) = @_;
+	my $page = $class->look($file);
+	my $self = bless { %$page, title => $title // '' }, $class;
+
+	if (defined $title)
+	{
+		my ($from) = grep { $_->{title} eq $title } @{ $page->{headings} };
+		die "$file has no section \"$title\"" unless $from;
+		my ($to) = grep { $_->{line} > $from->{line} && $_->{level} <= $from->{level} }
+		  @{ $page->{headings} };
+		my @lines = split /^/, $page->{text};
+		my $last = $to ? $to->{line} - 1 : @lines;
+
+		$self->{text} = join '', @lines[ $from->{line} - 1 .. $last - 1 ];
+		$self->{blocks} = [ grep { $_->{line} > $from->{line} && $_->{line} <= $last }
+			  @{ $page->{blocks} } ];
+	}
+	return $self;
+}
+
+# The same, whose blocks this test takes.
+sub claim
+{
+	my ($class, @place) = @_;
+
+	push @claimed, $class->section(@place);
+	return $claimed[-1];
+}
+
+# The tests that claim blocks, by the place of these, and a list of claims that are
+# wrong.
+sub claims
+{
+	my (%claims, @wrong);
+
+	foreach my $test (map { s/^\Q$top\E\///r } sort glob("$top/test/t/*.pl $top/test/systems/*.pl"))
+	{
+		my $code = slurp($test) =~ s/^\s*#.*//mgr;
+
+		while ($code =~ /\bPage->claim\(\s*'([^']+)'(?:,\s*(['"])(.+?)\2)?\s*\)/g)
+		{
+			my ($file, $title) = ($1, $3);
+			my $section = eval { Page->section($file, $title) };
+
+			push @wrong, "$test: $@" unless $section;
+			push @wrong, "$test does not end with Page::all_taken()"
+			  unless $code =~ /\bPage::all_taken\(\);\s*done_testing\(\);\s*\z/;
+			$claims{ where($_) } = $test foreach @{ $section->{blocks} };
+		}
+	}
+	return (\%claims, @wrong);
+}
+
+sub where
+{
+	my ($block) = @_;
+
+	return "$block->{file}:$block->{line}";
+}
+
+# Is it an example, which is run or is what one returns?  The rest is looked at by
+# test/t/041_pages.pl, as are the checkout's own scripts.
+sub is_example
+{
+	my ($block) = @_;
+
+	return $block->{language} !~ /^(?:log|text)$/ && $block->{comment} ne 'not tested'
+	  && !is_script($block);
+}
+
+sub is_script
+{
+	my ($block) = @_;
+
+	return $block->{language} eq 'sh' && !grep { !/^(?:\w+=\S+ )?script\// } commands($block->{text});
+}
+
+# The file of a client's tests that has a block.
+sub client_file
+{
+	my ($block) = @_;
+
+	return $block->{comment} =~ /^example: (\S+) (\S+)$/;
+}
+
+# Do the tests of a client mention the file?
+sub client_runs
+{
+	my ($client, $file) = @_;
+
+	return scalar grep { index(slurp(s/^\Q$top\E\///r), $file) >= 0 }
+	  grep { -f } glob("$top/test/clients/$client/*");
+}
+
+# Take the block that has a text in it: one, or several that are the same.
+sub take
+{
+	my ($self, $text) = @_;
+	my @found = grep { is_example($_) && !$_->{of} && index($_->{text}, $text) >= 0 } @{ $self->{blocks} };
+	my %texts = map { $_->{text} => 1 } @found;
+
+	die "$self->{file} $self->{title}: not one example, but " . keys(%texts) . ", with: $text"
+	  if keys(%texts) != 1;
+	$_->{taken} = 1 foreach @found;
+	return $found[0];
+}
+
+# Its code, with some of it replaced.
+sub example
+{
+	my ($self, $text, %replace) = @_;
+
+	return replace($self->take($text)->{text}, %replace);
+}
+
+sub replace
+{
+	my ($code, %replace) = @_;
+
+	my @missing = grep { index($code, $_) < 0 } sort keys %replace;
+	die "not in the example: @missing\n$code" if @missing;
+
+	# All at once, so that none is looked for in what another one was replaced by.
+	my $any = join '|', map { quotemeta } reverse sort keys %replace;
+	return %replace ? $code =~ s/($any)/$replace{$1}/gr : $code;
+}
+
+# Take all blocks of a language that nobody took so far.
+sub rest
+{
+	my ($self, $language) = @_;
+	my @found = grep { $_->{language} eq $language && !$_->{of} && !$_->{taken} } @{ $self->{blocks} };
+
+	$_->{taken} = 1 foreach @found;
+	return @found;
+}
+
+# Tests that each example claimed was taken, with what it returns.
+sub all_taken
+{
+	foreach my $page (@claimed)
+	{
+		is( join(', ', map { where($_) } grep { is_example($_) && !$_->{taken} } @{ $page->{blocks} }),
+			'',
+			"each example of $page->{file} was run" . ($page->{title} && ": $page->{title}"));
+	}
+	return;
+}
+
+# What an example returns, as it is compared: without what psql draws around it.
+# Where an example asks for something that is never the same again, IDs, times and
+# the like count by their shape.
+sub normal
+{
+	my ($text, $volatile) = @_;
+	my ($sequence, @lines);
+
+	foreach (split /\n/, $text)
+	{
+		s/^psql:[^:]*:\d+: //;
+		next if /^[-+ ]+$/ || /^\(\d+ rows?\)$/;
+		my @cells = map { s/^\s+|\s+$//gr } split /\|/, $_, -1;
+		if ($volatile)
+		{
+			($sequence) = grep { $cells[$_] eq 'sequence' } 0 .. $#cells
+			  if grep { $_ eq 'sequence' } @cells;
+			foreach my $i (0 .. $#cells)
+			{
+				for ($cells[$i])
+				{
+					s/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?[+-]\d\d\b/TIME/g;
+					s/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/UUID/g;
+					s/\b[0-9a-f]{24}\b/OBJECTID/g;
+					s/\d{12,}/ID/g;
+					s/^\d+$/NUMBER/ if defined $sequence && $i == $sequence;
+				}
+			}
+		}
+		push @lines, join '|', @cells;
+	}
+	return join "\n", @lines;
+}
+
+# Can a statement return something else the next time?
+sub is_volatile
+{
+	my ($node, $database, $code) = @_;
+	my $names = $node->safe_psql(
+		$database, q{
+		SELECT string_agg(name, '|')
+		FROM (SELECT proname FROM pg_proc WHERE provolatile = 'v' AND oid >= 16384
+			  UNION SELECT relname FROM pg_class WHERE relkind <> 'i' AND oid >= 16384
+			  UNION VALUES ('now'), ('clock_timestamp'), ('current_timestamp')) n(name)});
+
+	return $code =~ /\b(?:$names)\b/;
+}
+
+# Run an example in SQL, and test that it returns what it shows: in the block that
+# follows, or in comments after its statements.  Returns what it returns.
+sub run
+{
+	my ($node, $block, %params) = @_;
+	my $database = $params{dbname} // 'postgres';
+	my $code = replace($block->{text}, %{ $params{replace} // {} });
+	my $shown = $block->{output} && $block->{output}{text};
+	my $where = where($block);
+	my @results = $code =~ /; *-- (.+)$/mg;
+	my ($out, $err);
+
+	require IPC::Run;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$block->{taken} = 1;
+	$block->{output}{taken} = 1 if $block->{output};
+	my $volatile = is_volatile($node, $database, $code);
+	local $ENV{PGTZ} = 'UTC';
+	my $ok = IPC::Run::run(
+		[
+			'psql', '-Xq', ($shown ? () : '-At'), '-v', 'ON_ERROR_STOP=1',
+			'-d', $node->connstr($database), '-f', '-'
+		],
+		'<' => \$code,
+		'>' => \$out,
+		'2>' => \$err);
+	if ($shown && ($ok || $shown =~ /^ERROR: /m))
+	{
+		is( normal("$err$out", $volatile),
+			normal($shown, $volatile),
+			"$where returns what it shows");
+	}
+	elsif (@results && $ok)
+	{
+		is( normal($out, $volatile),
+			normal(join("\n", @results), $volatile),
+			"$where returns @results");
+	}
+	else
+	{
+		ok($ok, "$where runs") or diag("$code\n$err");
+	}
+	chomp $out;
+	return $out;
+}
+
+# Have a server's postgresql.conf end with an example, and test that each line
+# counts.
+sub configure
+{
+	my ($node, $block, %params) = @_;
+	my $code = replace($block->{text}, %{ $params{replace} // {} });
+	my @names = $code =~ /^\s*([\w.]+)\s*=/mg;
+	my $where = where($block);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$block->{taken} = 1;
+	$node->append_conf('postgresql.conf', $code);
+	$node->stop;
+	my $offset = -s $node->logfile;
+	if (!$node->start(fail_ok => 1))
+	{
+		fail("$where: a server starts with it");
+		diag(substr(PostgreSQL::Test::Utils::slurp_file($node->logfile), $offset));
+		return 0;
+	}
+	is( $node->safe_psql(
+			'postgres', q{
+			SELECT count(DISTINCT name) FROM pg_file_settings f JOIN pg_settings s USING (name)
+			WHERE applied AND error IS NULL AND name IN ('} . join("', '", @names) . q{')}),
+		scalar(@names),
+		"$where: a server takes each line");
+	return 1;
+}
+
+# The commands of an example: without comments, each in a line.
+sub commands
+{
+	my ($code) = @_;
+
+	return grep { /\S/ } map { s/^\s*#.*//r =~ s/\s+# .*//r } split /\n/,
+	  $code =~ s/\\\n\s*//gr;
+}
+
+1;
