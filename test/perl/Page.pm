@@ -181,7 +181,7 @@ sub is_script
 {
 	my ($block) = @_;
 
-	return $block->{language} eq 'sh' && !grep { !/^(?:\w+=\S+ )?script\// } commands($block->{text});
+	return $block->{language} eq 'sh' && !grep { !/^(?:\w+=\S+ )?(?:script|bench)\// } commands($block->{text});
 }
 
 # The file of a client's tests that has a block.
