@@ -151,7 +151,7 @@ sub plan_life
 		kind => 'life',
 		policy => any_of('continue', 'continue', 'wait'),
 		settings => rand() < 0.5 ? plan_settings() : undef,
-		greedy => any_of(1, 1, 2),
+		greedy => any_of(1, 2, 3),
 		events => [ map { plan_event() } 1 .. 1 + rand(5) ],
 		end => any_of(
 			'client backend', @processes, 'postmaster', 'postmaster', 'immediate',
@@ -177,12 +177,13 @@ sub plan_failover
 		back => $back,
 		policy => $apart > 3 ? 'continue' : any_of('continue', 'wait'),
 		max_lead => any_of('0ms', '0ms', '0ms', '2s'),
-		greedy => any_of(1, 1, 2),
+		greedy => any_of(1, 2, 3),
 		synchronous => $kind eq 'cut_off' ? 1 : any_of(0, 0, 1),
 		before => any_of(
 			undef, undef, 'kill walsender', 'kill walreceiver',
 			'stop walsender', 'stop walreceiver', 'stop standby', 'slow standby'),
 		seconds => rand(2),
+		way => any_of('postmaster', 'immediate'),
 		old_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ],
 		new_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ]
 	};
@@ -199,7 +200,7 @@ sub plan_recovery
 		ahead => any_of(0, 0, 60, 3600),
 		back => any_of(0, 0, 1, 3600),
 		max_lead => any_of('0ms', '0ms', '2s'),
-		greedy => any_of(1, 2),
+		greedy => any_of(1, 2, 3),
 
 		# Times of transactions have to rise for a target that is one.
 		step => $target ne 'time' && rand() < 0.5 ? any_of(@steps) : undef,
@@ -498,6 +499,10 @@ sub remove
 	foreach my $node (@_)
 	{
 		eval { continue_node($node); };
+
+		# For nothing but the shared memory that it left: the start finds and
+		# removes it.
+		start_node($node, fail_ok => 1) if $node->{was_killed};
 		$node->stop('immediate', fail_ok => 1);
 		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $node->basedir);
 	}
@@ -510,7 +515,8 @@ sub end_server
 	my ($node, $way) = @_;
 
 	fault($way eq 'postmaster' ? 'kill -9 of the server' : "$way stop");
-	$way eq 'postmaster' ? kill_postmaster($node) : $node->stop($way);
+	$node->{was_killed} = $way eq 'postmaster';
+	$node->{was_killed} ? kill_postmaster($node) : $node->stop($way);
 	return;
 }
 
@@ -860,7 +866,7 @@ sub life
 	# Rows of earlier lives
 	$node->safe_psql('postgres', 'TRUNCATE t') if $lives % 4 == 0;
 	my @clients =
-	  start_all($node, 1, usual => 6, greedy => $plan->{greedy});
+	  start_all($node, 1, usual => 4, greedy => $plan->{greedy});
 	foreach my $event (@{ $plan->{events} })
 	{
 		  $event->{step} && !$event->{stopped} ? step($event->{step})
@@ -904,6 +910,7 @@ sub life
 	{
 		step($plan->{step}) if defined $plan->{step};
 		start_node($node);
+		$node->{was_killed} = 0;
 	}
 	elsif ($plan->{policy} eq 'wait' && $clock < YEAR)
 	{
@@ -994,8 +1001,8 @@ sub start_clients_of_primary
 
 	return start_all(
 		$primary, 1,
-		asking => $plan->{synchronous} ? 4 : 0,
-		usual => $plan->{synchronous} ? 3 : 6,
+		asking => $plan->{synchronous} ? 2 : 0,
+		usual => $plan->{synchronous} ? 3 : 4,
 		greedy => $plan->{greedy});
 }
 
@@ -1068,7 +1075,7 @@ sub failover_round
 	}
 	else
 	{
-		kill_postmaster($primary);
+		end_server($primary, $plan->{way});
 		push @errors, finish_all(@of_primary);
 	}
 	my $start = time;
@@ -1088,7 +1095,7 @@ sub failover_round
 	$total{longest_outage} = $outage if $outage > $total{longest_outage};
 
 	my @of_standby =
-	  start_all($standby, 2, usual => 6, greedy => $plan->{greedy});
+	  start_all($standby, 2, usual => 4, greedy => $plan->{greedy});
 	if ($cut_off)
 	{
 		my @asking = grep { $_->{file} =~ /asking/ } @of_primary;
@@ -1142,7 +1149,7 @@ sub recovery_round
 	move_clock($origin, $plan->{ahead});
 	start_node($origin);
 	my @clients =
-	  start_all($origin, 1, usual => 6, greedy => $plan->{greedy});
+	  start_all($origin, 1, usual => 4, greedy => $plan->{greedy});
 	$origin->backup('running');
 	nap($plan->{seconds});
 
@@ -1195,7 +1202,7 @@ sub recovery_round
 	begin_book(2, $last > $stored ? $last : $stored) unless $target eq 'end';
 	book('line 2 ' . ($last > $stored ? $last : $stored));
 	first_of_new(2, $restored, $start);
-	@clients = start_all($restored, 2, usual => 6, greedy => $plan->{greedy});
+	@clients = start_all($restored, 2, usual => 4, greedy => $plan->{greedy});
 	nap(0.5);
 	end_server($restored, 'immediate');
 	judge_errors(undef, finish_all(@clients));
@@ -1204,6 +1211,7 @@ sub recovery_round
 }
 
 my $found_after;
+my $told = $begin;
 while (time < $end && !defined $found_after)
 {
 	$plan = plan_round($total{rounds}++);
@@ -1239,6 +1247,12 @@ while (time < $end && !defined $found_after)
 	@nodes = ();
 	$found_after = time - $begin
 	  if $without_mark && $total{duplicates} > 0;
+	if (time - $told > 300)
+	{
+		printf $figures "%d rounds, %d faults, %d IDs so far\n",
+		  $total{rounds}, count_faults(), $total{ids};
+		$told = time;
+	}
 }
 remove($node) if defined $node;
 

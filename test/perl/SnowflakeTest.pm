@@ -207,7 +207,7 @@ sub mark_of
 # in eras, as long as a server runs without a break; each ID of an era has to
 # be greater than all of the eras before, and each that a client received
 # greater than the ones that it received before.  A duplicate from another era
-# counts as a fall only, unless the ledger keeps all that it has "seen".
+# counts as a fall only.
 #
 sub new_ledger
 {
@@ -224,7 +224,7 @@ sub new_ledger
 sub note_ids
 {
 	my ($ledger, @clients) = @_;
-	my $seen = $ledger->{seen} // {};
+	my %seen;
 	my $greatest = $ledger->{last};
 
 	foreach my $ids (@clients)
@@ -233,7 +233,7 @@ sub note_ids
 		foreach my $id (@$ids)
 		{
 			$ledger->{ids}++;
-			$ledger->{duplicates}++ if $seen->{$id}++;
+			$ledger->{duplicates}++ if $seen{$id}++;
 			$ledger->{falls}++ if $id <= $last;
 			$last = $id;
 		}
@@ -275,8 +275,7 @@ sub ask_ledger
 # What clients do: "usual" ones ask for IDs one by one and in blocks, in
 # queries, in rows of table t that are committed and in rows that are not.
 # Blocks are small mostly, and sometimes more than a tick has.  "asking" ones
-# commit nothing, so that they wait for no standby to have their rows.  "greedy"
-# ones use up all that they can get, and tell of the least and the greatest only.
+# commit nothing, so that they wait for no standby to have their rows.
 my $asking = q{
 SELECT snowflake_nextval() FROM generate_series(1, 20);
 SELECT snowflake_nextval(40);
@@ -292,13 +291,9 @@ INSERT INTO t SELECT snowflake_nextval(10) RETURNING id;
 my $large = q{
 SELECT snowflake_nextval(5000);
 };
-my $greedy = q{
-SELECT unnest(ARRAY[min(id), max(id)]) FROM snowflake_nextval(100000) id;
-};
 my %queries = (
 	usual => [ $usual x 100 . $large, 200 ],
-	asking => [ $asking x 100 . $large, 200 ],
-	greedy => [ $greedy, 20000 ]);
+	asking => [ $asking x 100 . $large, 200 ]);
 
 # Start clients that ask for IDs until they lose their connection.
 sub start_clients
@@ -489,21 +484,13 @@ sub live
 
 # A primary dies under load and its standby takes over and dies too.  Parameters:
 #
-#	back			the standby's clock is behind the real time by so many seconds,
-#	ahead			and the primary's is ahead
-#	conf			lines of configuration of both
-#	greedy			have so many greedy clients besides
+#	back			the standby's clock is behind by so many seconds
 #	synchronous		is the standby synchronous?
-#	cut_off			the primary does not die: it is cut off from its standby and
-#					lives on, with its clients, for as long as this function runs,
-#					which is called with both servers
 #
 # The ledger has the IDs that the standby made and, before them, the rows that
 # reached it.  With a synchronous standby it has all that clients of the primary
 # received instead.  Returns these, the rows, the standby's mark at its
-# promotion, its first ID, how many seconds after the call for promotion that
-# came, the errors that clients got, and whether a primary that was cut off
-# handed out IDs in the end.
+# promotion, its first ID, and the errors that clients got.
 sub failover
 {
 	my ($ledger, $name, %params) = @_;
@@ -512,9 +499,7 @@ sub failover
 
 	$primary->init(allows_streaming => 1);
 	$primary->append_conf('postgresql.conf',
-		join("\n", "shared_preload_libraries = 'snowflake'",
-			@{ $params{conf} // [] }, ''));
-	set_clock($primary, $params{ahead} // 0);
+		"shared_preload_libraries = 'snowflake'");
 	start_with_clock($primary);
 	$primary->safe_psql(
 		'postgres', q{
@@ -536,55 +521,20 @@ sub failover
 		  or die 'the standby did not become synchronous';
 	}
 
-	# Clients that commit will soon wait for a standby that is cut off.
-	my @asking =
-	  start_clients($primary, $params{synchronous} ? 4 : 0, 'asking');
-	my @of_primary = (
-		@asking,
-		start_clients($primary, 8 - @asking),
-		start_clients($primary, $params{greedy} // 0, 'greedy'));
+	my @of_primary = start_clients($primary, 8);
 	wait_for_clients(@of_primary);
 	usleep(500_000 + rand(500_000));
 	$result{while_standby} =
 	  sql_error($standby, 'SELECT snowflake_nextval()');
-	my $sender;
-	if ($params{cut_off})
-	{
-		$sender = server_process($primary, 'walsender');
-		kill 'STOP', $sender;
-	}
-	else
-	{
-		kill_postmaster($primary);
-	}
-	my $start = time;
+	kill_postmaster($primary);
 	$standby->promote;
 	$result{stored} = stored_ids($standby);
 	$result{mark} = mark_of($standby);
 	$result{first} = first_id($ledger, $standby);
-	$result{outage} = time - $start;
 
-	my @of_standby = (
-		start_clients($standby, 8),
-		start_clients($standby, $params{greedy} // 0, 'greedy'));
+	my @of_standby = start_clients($standby, 8);
 	wait_for_clients(@of_standby);
-	if ($params{cut_off})
-	{
-		$params{cut_off}->($primary, $standby);
-		$result{cut_off_ends} = 0;
-		for (my $i = 0; $i < 20 && !$result{cut_off_ends}; $i++)
-		{
-			my $before = join ' ', map { -s $_->{file} } @asking;
-			usleep(1_000_000);
-			$result{cut_off_ends} =
-			  $before eq join ' ', map { -s $_->{file} } @asking;
-		}
-		end_clients($primary);
-	}
-	else
-	{
-		usleep(300_000);
-	}
+	usleep(300_000);
 	$result{received} = [ finish_clients(@of_primary) ];
 	$standby->stop('immediate');
 	my @received = finish_clients(@of_standby);
@@ -605,15 +555,8 @@ sub failover
 	note_ids($ledger, [ $result{first} ]);
 	note_ids($ledger, @received);
 
-	if ($params{cut_off})
-	{
-		kill 'CONT', $sender;
-	}
-	else
-	{
-		# For nothing but its shared memory: the start finds and removes it.
-		$primary->start;
-	}
+	# For nothing but its shared memory: the start finds and removes it.
+	$primary->start;
 	$primary->stop('immediate');
 	return %result;
 }
