@@ -570,6 +570,11 @@ sub put_clock
 	return;
 }
 
+sub a
+{
+	return ($_[0] =~ /^[aeiou]/ ? 'an ' : 'a ') . $_[0];
+}
+
 sub seconds
 {
 	my ($number, $unit) = $_[0] =~ /^(\d+)(ms|s)$/;
@@ -732,7 +737,7 @@ sub stop_and_continue
 	defined $pid ? kill('CONT', $pid) : continue_node($node);
 	happens("$what goes on");
 	fault("SIGSTOP and SIGCONT of "
-		  . ($what eq 'server' ? 'the server' : "a $what"));
+		  . ($what eq 'server' ? 'the server' : a($what)));
 	return;
 }
 
@@ -896,7 +901,7 @@ sub life
 	else
 	{
 		my $killed = kill_process($node, $way);
-		fault('kill -9 of a ' . ($way =~ s/client //r)) if $killed;
+		fault('kill -9 of ' . a($way =~ s/client //r)) if $killed;
 		end_clients($node);
 	}
 	judge_errors(
