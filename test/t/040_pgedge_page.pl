@@ -7,16 +7,18 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my ($section) =
-  slurp_file("$FindBin::RealBin/../../docs/converting.md") =~
-  /^## Moving from pgEdge's snowflake\n(.*?)(?=^## |\z)/ms;
-my ($drop, $convert, $raise) = $section =~ /^```sql\n(.*?)^```$/msg;
-my ($conf) = $section =~ /^```ini\n(.*?)^```$/msg;
+my $page = Page->claim('docs/converting.md', "Moving from pgEdge's snowflake");
+my $drop = $page->example('DROP EXTENSION',
+	'DROP EXTENSION snowflake;' => 'DROP FUNCTION snowflake.nextval(regclass);');
+my $conf = $page->example('snowflake.scheme');
+my $convert = $page->example('CREATE EXTENSION');
+my $raise = $page->example('snowflake_reset');
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -39,8 +41,6 @@ $node->safe_psql(
 	ALTER TABLE orders ALTER COLUMN id TYPE bigint,
 		ALTER COLUMN id SET DEFAULT snowflake.nextval('orders_id_seq');
 	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
-$drop =~ s/^DROP EXTENSION snowflake;$/DROP FUNCTION snowflake.nextval(regclass);/m
-  or die 'the extension is not dropped';
 is($node->safe_psql('postgres', $drop),
 	'orders|id', 'the default is found, and all of it is dropped');
 
@@ -62,4 +62,5 @@ is( $node->safe_psql(
 	'new IDs of the same layout are above the old ones, which stay');
 
 $node->stop;
+Page::all_taken();
 done_testing();
