@@ -153,7 +153,7 @@ foreach my $epoch (@refused)
 	like(
 		sql_error(
 			$node, "SELECT snowflake_parse(1, 'twitter,$epoch')"),
-		qr/22023: .*write (2024-01-01|1704067200000)\./s,
+		qr/22023: .*use (2024-01-01|1704067200000)\./s,
 		"$epoch is refused");
 }
 
