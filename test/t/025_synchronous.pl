@@ -62,9 +62,15 @@ foreach my $i (1 .. 20)
 ok($below, 'the standby has the mark above each ID');
 
 # The standby stops answering.  Nothing is committed, and yet IDs end with
-# what is reserved.
+# what is reserved, which is the case from the time of the standby's mark on.
 my $receiver = server_process($standby, 'walreceiver');
 kill 'STOP', $receiver;
+$standby->poll_query_until('postgres',
+	'SELECT pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()')
+  or die 'the standby does not replay its WAL';
+$primary->poll_query_until('postgres',
+	'SELECT now() > snowflake_timestamp(' . mark_of($standby) . ')')
+  or die 'what is reserved does not end';
 foreach my $level ('on', 'local', 'off')
 {
 	my ($waiter) = start_queries($primary,
