@@ -1,21 +1,22 @@
-# The examples of README.md and docs/: what they are, who runs them, and how.
+# The examples in README.md and docs/: how a page is parsed, which test runs an
+# example, how it is run, and how its result is compared.
 #
-# Each block of code has its language on its fence:
+# The fence of each block of code names its language:
 #
 #	sql		statements, run by psql
 #	ini		lines of postgresql.conf, or of another program's configuration
 #	sh		commands
-#	log		what a server logs, or a client gets: it has to be in the sources
+#	log		messages of the server, which must be in the sources
 #	text	a picture
-#	none	what the block right before it returns
+#	(none)	the result of the block directly before it
 #
-# and any other language for the tests of a program that reads it.  A comment on
-# the line before a block may tell more: "example: CLIENT FILE" is for the tests
-# of a client (script/clients), "not tested" is for what cannot be run.
+# or another language, for a test that claims the block.  An HTML comment on the
+# line before a block may say more: "example: CLIENT FILE" for the tests of a
+# client (script/clients), "not tested" for code that cannot be run.
 #
-# A test that runs the examples of a page, or of a section, claims them by
-# Page->claim(), takes each, and ends with Page::all_taken().
-# test/t/041_pages.pl looks for such claims, and runs all that nobody claims.
+# A test that runs the examples of a page or section claims them with
+# Page->claim(), takes each of them, and ends with Page::all_taken().
+# test/t/041_pages.pl finds these claims, and runs all other examples.
 
 package Page;
 
@@ -40,8 +41,8 @@ sub slurp
 	return <$fh>;
 }
 
-# A page: its blocks and headings in their order, its text, and its "prose", which
-# has empty lines in place of blocks.
+# A page: its blocks and headings in order, its text, and the text with empty
+# lines in place of blocks ("prose").
 sub look
 {
 	my ($class, $file) = @_;
@@ -88,7 +89,7 @@ sub look
 			$before = undef;
 			if (my ($marks, $title) = $line =~ /^(#+) +(.*?) *#*$/)
 			{
-				# As GitHub makes anchors.
+				# The anchor that GitHub generates.
 				my $anchor = lc($title =~ s/\]\([^)]*\)//gr) =~ s/[^\w\- ]//gr =~ tr/ /-/r;
 
 				push @{ $self->{headings} },
@@ -104,7 +105,7 @@ sub look
 	return $pages{$file} = $self;
 }
 
-# A page, or its section with a heading.
+# A page, or one section of it.
 sub section
 {
 	my ($class, $file, $title) = @_;
@@ -127,7 +128,7 @@ sub section
 	return $self;
 }
 
-# The same, whose blocks this test takes.
+# The same for a test that takes all blocks of it.
 sub claim
 {
 	my ($class, @place) = @_;
@@ -136,8 +137,8 @@ sub claim
 	return $claimed[-1];
 }
 
-# The tests that claim blocks, by the place of these, and a list of claims that are
-# wrong.
+# Which test claims a block, by the position of the block; and a list of invalid
+# claims.
 sub claims
 {
 	my (%claims, @wrong);
@@ -167,8 +168,8 @@ sub where
 	return "$block->{file}:$block->{line}";
 }
 
-# Is it an example, which is run or is what one returns?  The rest is looked at by
-# test/t/041_pages.pl, as are the checkout's own scripts.
+# Is this block an example or its result?  test/t/041_pages.pl checks all other
+# blocks, and calls of the checkout's own scripts.
 sub is_example
 {
 	my ($block) = @_;
@@ -184,7 +185,7 @@ sub is_script
 	return $block->{language} eq 'sh' && !grep { !/^(?:\w+=\S+ )?(?:script|bench)\// } commands($block->{text});
 }
 
-# The file of a client's tests that has a block.
+# The client and file that the comment before a block names.
 sub client_file
 {
 	my ($block) = @_;
@@ -192,7 +193,7 @@ sub client_file
 	return $block->{comment} =~ /^example: (\S+) (\S+)$/;
 }
 
-# Do the tests of a client mention the file?
+# Do the tests of a client use the file?
 sub client_runs
 {
 	my ($client, $file) = @_;
@@ -201,7 +202,7 @@ sub client_runs
 	  grep { -f } glob("$top/test/clients/$client/*");
 }
 
-# Take the block that has a text in it: one, or several that are the same.
+# Take the example that contains a text.  It may be repeated on the page.
 sub take
 {
 	my ($self, $text) = @_;
@@ -214,7 +215,7 @@ sub take
 	return $found[0];
 }
 
-# Its code, with some of it replaced.
+# The code of that example, with replacements.
 sub example
 {
 	my ($self, $text, %replace) = @_;
@@ -229,12 +230,12 @@ sub replace
 	my @missing = grep { index($code, $_) < 0 } sort keys %replace;
 	die "not in the example: @missing\n$code" if @missing;
 
-	# All at once, so that none is looked for in what another one was replaced by.
+	# In one pass, so that nothing is replaced in a replacement.
 	my $any = join '|', map { quotemeta } reverse sort keys %replace;
 	return %replace ? $code =~ s/($any)/$replace{$1}/gr : $code;
 }
 
-# Take all blocks of a language that nobody took so far.
+# Take all examples in a language that were not taken yet.
 sub rest
 {
 	my ($self, $language) = @_;
@@ -244,7 +245,7 @@ sub rest
 	return @found;
 }
 
-# Tests that each example claimed was taken, with what it returns.
+# Test that each claimed example was taken, and that its result was compared.
 sub all_taken
 {
 	foreach my $page (@claimed)
@@ -256,9 +257,8 @@ sub all_taken
 	return;
 }
 
-# What an example returns, as it is compared: without what psql draws around it.
-# Where an example asks for something that is never the same again, IDs, times and
-# the like count by their shape.
+# The form in which results are compared: without psql's lines and spaces.  If the
+# example is volatile, only the shape of IDs, times and the like is compared.
 sub normal
 {
 	my ($text, $volatile) = @_;
@@ -290,7 +290,7 @@ sub normal
 	return join "\n", @lines;
 }
 
-# Can a statement return something else the next time?
+# Does a statement use anything volatile?
 sub is_volatile
 {
 	my ($node, $database, $code) = @_;
@@ -304,8 +304,8 @@ sub is_volatile
 	return $code =~ /\b(?:$names)\b/;
 }
 
-# Run an example in SQL, and test that it returns what it shows: in the block that
-# follows, or in comments after its statements.  Returns what it returns.
+# Run an example in SQL, and test that its result is the one that the page shows,
+# in the next block or in comments after statements.  Returns the result.
 sub run
 {
 	my ($node, $block, %params) = @_;
@@ -350,8 +350,8 @@ sub run
 	return $out;
 }
 
-# Have a server's postgresql.conf end with an example, and test that each line
-# counts.
+# Append an example to a server's postgresql.conf, restart the server, and test
+# that each line is in effect.
 sub configure
 {
 	my ($node, $block, %params) = @_;
@@ -379,7 +379,7 @@ sub configure
 	return 1;
 }
 
-# The commands of an example: without comments, each in a line.
+# The commands of an example, without comments and continuation lines.
 sub commands
 {
 	my ($code) = @_;

@@ -1,6 +1,6 @@
 # README.md and docs/: each example is run, here or by a test that claims it;
-# messages that are quoted are in the sources; settings, functions and columns
-# are documented if and only if they exist; links lead somewhere.
+# quoted messages are in the sources; settings, functions and columns are
+# documented if and only if they exist; links are valid.
 
 use strict;
 use warnings;
@@ -30,12 +30,12 @@ sub none
 }
 
 #
-# Who runs what
+# Which test runs an example
 #
 my ($claims, @wrong) = Page::claims();
-none('tests claim what there is', @wrong);
+none('claims are valid', @wrong);
 
-# An example may be on several pages; blank lines do not count.
+# The same example may be on several pages.  Blank lines are ignored.
 sub what
 {
 	my ($block) = @_;
@@ -73,23 +73,23 @@ foreach my $block (grep { !$_->{of} } @blocks)
 none('each block is run by a test', @unknown);
 none('the tests of clients use theirs', @of_clients);
 
-# What is said to be a picture is none of the above.
+# A picture is not an example in disguise.
 my @pictures = grep { $_->{language} eq 'text' } @blocks;
-none('pictures are no examples',
+none('pictures are not examples',
 	map { Page::where($_) } grep { $_->{text} =~ /;\s*(?:--.*)?$|^\w[\w.]* = |^\$ /m } @pictures);
-cmp_ok(scalar(@pictures), '<=', 12, 'and few');
+cmp_ok(scalar(@pictures), '<=', 12, 'there are few of them');
 my @untested = grep { $_->{comment} eq 'not tested' } @blocks;
-cmp_ok(scalar(@untested), '<=', 1, 'hardly anything cannot be run');
+cmp_ok(scalar(@untested), '<=', 1, 'there is little that cannot be run');
 
 #
-# Run the rest, page by page.
+# Run the examples that no other test claims, page by page.
 #
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 my $postgresql_conf = $node->data_dir . '/postgresql.conf';
 my $conf = slurp_file($postgresql_conf) . "shared_preload_libraries = 'snowflake'\ntimezone = 'UTC'\n";
 
-# Start it without what pages have configured.
+# Start the server without the configuration from pages.
 sub start_anew
 {
 	$node->stop if $node->{_pid};
@@ -99,7 +99,7 @@ sub start_anew
 	return;
 }
 
-# What has another scheme begins without a mark.
+# A mark of another scheme could be far ahead of the clock.
 sub forget
 {
 	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
@@ -111,9 +111,8 @@ $node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 $ENV{PGHOST} = $node->host;
 $ENV{PGPORT} = $node->port;
 
-# What examples use without making it: tables, in this order, for pages that
-# mention such names.
-my @furniture = (
+# Tables that examples use and do not create, for pages that name them.
+my @fixtures = (
 	[
 		customers => qr/\b(?:customers|orders)\b/,
 		'CREATE TABLE customers (id serial PRIMARY KEY, name text, referred_by int REFERENCES customers);
@@ -132,8 +131,8 @@ my @furniture = (
 
 my $databases = 0;
 
-# The database of an example of a page.  It has the extension, unless the example
-# creates that.
+# The database for an example.  The extension is in it, unless the example creates
+# the extension.
 sub database
 {
 	my ($code, $now, $all) = @_;
@@ -150,7 +149,7 @@ sub database
 	}
 	if ($exists->())
 	{
-		foreach (@furniture)
+		foreach (@fixtures)
 		{
 			my ($name, $mentioned, $make) = @$_;
 
@@ -162,8 +161,8 @@ sub database
 	return $now;
 }
 
-# What is wrong in a call of a script of the checkout: files and options that do
-# not exist.
+# The files and options in a call of one of the checkout's scripts that do not
+# exist.
 sub wrong_in_call
 {
 	my ($script, @arguments) = @_;
@@ -203,7 +202,7 @@ sub run_commands
 		{
 			my ($out, $err);
 
-			# An ID on the page stands for what an earlier command returned.
+			# An ID on the page stands for the result of an earlier command.
 			$command =~ s/\b\d{16,}\b/$id/ if defined $id;
 			ok( IPC::Run::run(
 					[ 'sh', '-c', $command ],
@@ -248,7 +247,7 @@ foreach my $page (@pages)
 		}
 	}
 
-	# What a page set is in effect with the next start, and then no more.
+	# ALTER SYSTEM takes effect at the next start.  Then it is taken back.
 	if ($all =~ /^ALTER SYSTEM /m)
 	{
 		$node->restart;
@@ -265,8 +264,8 @@ foreach my $page (@pages)
 	}
 }
 
-# What cannot be run here has the right syntax at least: what it lacks is a
-# function, a table or a column.
+# Code that cannot be run is tested for its syntax: only a function, table or
+# column may be missing.
 foreach my $block (@untested)
 {
 	my %errors = map { $_ => 1 } sql_error($node, $block->{text}) =~ /ERROR:  (\w{5}):/g;
@@ -274,7 +273,7 @@ foreach my $block (@untested)
 }
 
 #
-# What the server says
+# Quoted messages
 #
 my @formats;
 foreach my $source (glob("$Page::top/src/*.c"))
@@ -301,7 +300,7 @@ foreach my $source (glob("$Page::top/snowflake--*.sql"))
 @formats = grep { /[a-z]{3}/i } map { s/\\(.)/$1 eq 'n' ? "\n" : $1/ger } @formats;
 cmp_ok(scalar(@formats), '>', 100, 'messages in the sources');
 
-# What stands between values, and what a sentence has between values.
+# The constant parts of formats and messages, between values and sentences.
 my $hole = qr/%(?:[a-z]|(?![%a-z]))/;
 my %parts;
 sub parts
@@ -312,8 +311,8 @@ sub parts
 }
 $parts{$_} = 1 foreach map { parts($_, $hole) } @formats;
 
-# A line is one format with values in it, or made of parts of several.
-sub can_be_said
+# Does a line match a format, or consist of parts of several formats?
+sub is_message
 {
 	my ($line) = @_;
 
@@ -325,7 +324,7 @@ sub can_be_said
 	return !grep { !$parts{$_} } parts($line, qr/"[^"]*"|\b\d{4}-\d\d-\d\d[ \d:.+]*\d|-?\b\d+\b/);
 }
 
-my ($lines, @unsaid) = (0);
+my ($lines, @unknown_messages) = (0);
 foreach my $block (grep { $_->{language} eq 'log' } @blocks)
 {
 	my $n = $block->{line};
@@ -333,20 +332,20 @@ foreach my $block (grep { $_->{language} eq 'log' } @blocks)
 	{
 		$n++;
 		$lines++;
-		push @unsaid, "$block->{file}:$n: $line"
-		  unless $line =~ /^(?:LOG|NOTICE|WARNING|ERROR|DETAIL|HINT):  (.*)$/ && can_be_said($1);
+		push @unknown_messages, "$block->{file}:$n: $line"
+		  unless $line =~ /^(?:LOG|NOTICE|WARNING|ERROR|DETAIL|HINT):  (.*)$/ && is_message($1);
 	}
 }
 cmp_ok($lines, '>', 5, 'pages quote messages');
-none('and all of them are in the sources', @unsaid);
-ok(!can_be_said($_), "and not: $_")
+none('all of them are in the sources', @unknown_messages);
+ok(!is_message($_), "not a message: $_")
   foreach 'snowflake IDs are made with worker 17', 'clock leapt by 5 ms', 'no worker ID is free for you';
 
 #
 # Names
 #
 
-# The tables of a page: the cells of their heads and rows, and what is before each.
+# The tables of a page: line, header cells, and rows of cells.
 sub tables
 {
 	my ($page) = @_;
@@ -372,7 +371,7 @@ sub code
 	return map { s/^\s+|\s+$//gr } $cell =~ /`([^`]+)`/g;
 }
 
-# Two lists have the same names.
+# Test that two lists have the same names.
 sub same_names
 {
 	my ($what, $documented, $there) = @_;
@@ -386,7 +385,7 @@ sub same_names
 	return;
 }
 
-# Settings: their table, and wherever else one is named
+# Settings: the table, and all other places that name one
 my %settings = map { my ($name, @rest) = split /\|/, $_, -1; $name => \@rest } split /\n/,
   $node->safe_psql('postgres', q{
 	SELECT name, context, vartype, coalesce(unit, ''), boot_val FROM pg_settings WHERE name LIKE 'snowflake.%'});
@@ -425,14 +424,14 @@ foreach my $page (@pages)
 	{
 		my $name = $1;
 
-		# pgEdge's extension of the same name has a setting and files of ours.
+		# The setting of pgEdge's extension, and files of this one.
 		next if $name =~ /^(?:node|so|control|conf|sql|[ch])$/ || $settings{"snowflake.$name"};
 		push @misnamed, "$page->{file}:" . (1 + ($` =~ tr/\n//)) . ": snowflake.$name";
 	}
 }
-none('settings are named as they are', @misnamed);
+none('settings that are named exist', @misnamed);
 
-# Functions: their tables, and wherever else one is called
+# Functions: the tables, and all other places that call one
 my %functions;
 foreach (split /\n/, $node->safe_psql('postgres', q{
 	SELECT proname, n, coalesce(proargnames[n], ''), t::regtype, coalesce(pg_get_function_arg_default(p.oid, n::int), ''),
@@ -448,7 +447,7 @@ foreach (split /\n/, $node->safe_psql('postgres', q{
 	$functions{$function}{$oid} //= [];
 }
 
-# Is a signature that of a function?  It may leave types, defaults and arguments out.
+# Is this the signature of a function?  It may omit types, defaults and arguments.
 my %types = (int => 'integer', timestamptz => 'timestamp with time zone', '...' => '');
 sub is_signature
 {
@@ -487,7 +486,7 @@ foreach my $table (grep { $_->{head}[0] =~ /^function/i } @tables)
 }
 none('signatures are those of functions', @wrong);
 
-# The registry's other functions share one, which is nobody else's.
+# One is internal: only the registry's other functions call it.
 same_names('tables have all functions',
 	[ grep { $_ ne '' } keys %documented ],
 	[ grep { $_ ne 'snowflake_lock_registry' } keys %functions ]);
@@ -502,7 +501,7 @@ foreach my $page (@pages)
 		my $line = 1 + ($` =~ tr/\n//);
 		next if $own{$name} || $name =~ /^uuid_generate_v\d|^uuid_extract/;
 
-		# uuidv7() is PostgreSQL's own, and the C interface has a function, too.
+		# uuidv7() is PostgreSQL's, snowflake_get_api() is in C.
 		next if $name =~ /^uuidv\d$/ || $name eq 'snowflake_get_api';
 		push @uncalled, "$page->{file}:$line: $name()" unless $functions{$name};
 	}
@@ -516,7 +515,7 @@ foreach my $page (@pages)
 }
 none('functions that are called exist', @uncalled);
 
-# Arguments of a function, of the first one named before the table
+# Arguments of the function that is named last before the table
 foreach my $table (grep { $_->{head}[0] =~ /^argument/i } @tables)
 {
 	my $before = join '', (split /^/, Page->look($table->{file})->{text})[ 0 .. $table->{line} - 2 ];
@@ -533,7 +532,7 @@ foreach my $table (grep { $_->{head}[0] =~ /^argument/i } @tables)
 	}
 }
 
-# Columns of a view, of the one that the last example before the table reads
+# Columns of the view that the last example before the table reads
 my %views;
 foreach my $table (grep { $_->{head}[0] =~ /^column/i } @tables)
 {
@@ -549,7 +548,7 @@ same_names('views', [ keys %views ], [ split /\n/, $node->safe_psql('postgres', 
 $node->stop;
 
 #
-# Links, and files that are named
+# Links and file names
 #
 my @others = map { s/^\Q$Page::top\E\///r } glob("$Page::top/*.md $Page::top/bench/*/*.md $Page::top/test/*/*.md");
 my %all = map { $_ => 1 } @files, @others;
@@ -589,7 +588,7 @@ foreach my $page (map { Page->look($_) } sort keys %all)
 	}
 }
 cmp_ok($links, '>', 50, "$links links");
-none('each leads to a file, and to a heading', @lost);
+none('files and headings that are linked exist', @lost);
 none('files and options that are named exist', @files_lost);
 
 done_testing();
