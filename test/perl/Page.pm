@@ -384,7 +384,7 @@ sub commands
 {
 	my ($code) = @_;
 
-	return grep { /\S/ } map { s/^\s*#.*//r =~ s/\s+# .*//r } split /\n/,
+	return grep { /\S/ } map { s/^\s*#.*//r =~ s/\s+# .*//r =~ s/\s+\z//r } split /\n/,
 	  $code =~ s/\\\n\s*//gr;
 }
 

@@ -172,10 +172,36 @@ sub wrong_in_call
 	return grep { /^--\w/ && index($code, $_) < 0 || /^\w+\/./ && !-e "$Page::top/$_" } @arguments;
 }
 
-# Commands that other scripts run.
+# Commands that other scripts run; docker is in no test.
 my %run_by = (
 	'make && sudo make install' => [ 'script/common.sh', 'make -s install' ],
-	'pg_buildext updatecontrol && dpkg-buildpackage -b' => [ 'script/package', 'dpkg-buildpackage' ]);
+	'make check' => [ 'Makefile', "\ncheck:\n" ],
+	'make installcheck' => [ 'debian/tests/installcheck', 'installcheck' ],
+	'pg_buildext updatecontrol && dpkg-buildpackage -b' => [ 'script/package', 'dpkg-buildpackage' ],
+	'docker build -t postgres-snowflake .' => [ 'Dockerfile', 'docker build -t postgres-snowflake .' ]);
+
+# Test a command that is not run here, or return false.
+sub check_command
+{
+	my ($where, $command) = @_;
+	my ($program, @arguments) = grep { !/^\w+=/ } split ' ', $command;
+
+	if ($program =~ /^(?:script|bench|\.ci)\//)
+	{
+		none("$where: $command", wrong_in_call($program, @arguments));
+	}
+	elsif (my $by = $run_by{$command})
+	{
+		my ($file, $text) = @$by;
+
+		ok(index(Page::slurp($file), $text) >= 0, "$where: $file has $command");
+	}
+	else
+	{
+		return 0;
+	}
+	return 1;
+}
 
 sub run_commands
 {
@@ -186,19 +212,8 @@ sub run_commands
 	local $ENV{PGDATABASE} = $database;
 	foreach my $command (Page::commands($block->{text}))
 	{
-		my ($program, @arguments) = grep { !/^\w+=/ } split ' ', $command;
-
-		if ($program =~ /^(?:script|bench)\//)
-		{
-			none("$where: $command", wrong_in_call($program, @arguments));
-		}
-		elsif (my $by = $run_by{ $command =~ s/\s+\z//r })
-		{
-			my ($file, $text) = @$by;
-
-			ok(index(Page::slurp($file), $text) >= 0, "$where: $file does: $command");
-		}
-		elsif ($program eq 'psql')
+		next if check_command($where, $command);
+		if ($command =~ /^psql /)
 		{
 			my ($out, $err);
 
@@ -546,6 +561,18 @@ foreach my $table (grep { $_->{head}[0] =~ /^column/i } @tables)
 same_names('views', [ keys %views ], [ split /\n/, $node->safe_psql('postgres', q{
 	SELECT relname FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace}) ]);
 $node->stop;
+
+# Commands in tables
+foreach my $table (@tables, tables(Page->look('CONTRIBUTING.md')))
+{
+	foreach my $i (grep { $table->{head}[$_] =~ /^command/i } 0 .. $#{ $table->{head} })
+	{
+		foreach my $command (map { code($_->[$i]) } @{ $table->{rows} })
+		{
+			check_command("$table->{file}:$table->{line}", $command) or fail("$table->{file}: what runs $command?");
+		}
+	}
+}
 
 #
 # Links and file names
