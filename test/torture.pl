@@ -209,11 +209,27 @@ sub plan_recovery
 	};
 }
 
+# What nothing but the mark can stand: a start with a clock that is behind.
+sub plan_for_mark
+{
+	return {
+		%{ plan_life() },
+		policy => 'continue',
+		greedy => 2,
+		events => [ { slow => 0.02, seconds => 1, pause => 0 } ],
+		end => any_of('postmaster', 'immediate', 'fast'),
+		scheme => undef,
+		worker => undef,
+		step => { by => any_of(-3, -10) }
+	};
+}
+
 sub plan_round
 {
 	my ($round) = @_;
 
 	srand($round_seeds[$round]);
+	return plan_for_mark() if $without_mark;
 	return any_of(
 		\&plan_life, \&plan_life, \&plan_life, \&plan_life, \&plan_life,
 		sub { plan_failover('failover') },
