@@ -623,8 +623,8 @@ sub size_of_step
 
 	return
 	    $seconds < 1 ? 'below 1 s'
-	  : $seconds < 3600 ? '1 s to 1 min'
-	  : $seconds < 300 * 86400 ? '1 h to 1 d'
+	  : $seconds < 3600 ? '1 s to 1 h'
+	  : $seconds < 300 * 86400 ? '1 h to days'
 	  : $seconds < YEAR ? 'a year'
 	  : 'decades';
 }
@@ -642,7 +642,8 @@ sub step
 	# are a minute behind what was reserved; so they are not that.
 	$to = $from if $setting{clock_backward} eq 'wait' && ($step->{by} // 0) == -60;
 	fault(($to > $clock ? 'clock ahead, ' : 'clock back, ')
-		. size_of_step($to - $clock));
+		. size_of_step($to - $clock))
+	  if abs($to - $clock) > 0.0005;
 	put_clock($to);
 	return;
 }
