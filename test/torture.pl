@@ -856,7 +856,7 @@ sub fill_disk
 	fault('full disk of pg_wal');
 
 	# It may be down, as recovery had no space either, or about to be.
-	until ($node->psql('postgres', 'SELECT 1') == 0)
+	until (is_up($node))
 	{
 		if (!-e $node->data_dir . '/postmaster.pid')
 		{
