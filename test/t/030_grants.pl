@@ -195,8 +195,11 @@ ok(take_ids('a', 1000), 'IDs with another worker ID');
 isnt(worker_id($a), $worker{a}, 'after an administrator took it');
 
 # The worker is terminated, and started again.
-$a->safe_psql('postgres',
-	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'");
+my $worker_pid = server_process($a, 'snowflake grant');
+$a->safe_psql('postgres', "SELECT pg_terminate_backend($worker_pid)");
+$a->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'snowflake grant' AND pid <> $worker_pid")
+  or die 'the worker is not started again';
 ok(take_ids('a', 1000), 'IDs after the worker was terminated');
 
 # The mark is set by hand: what was made before is not made again.
