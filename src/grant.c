@@ -239,6 +239,18 @@ change_worker_id(int worker_id, int64 until)
 }
 
 /*
+ * What to tell the registry about this server: its worker ID, or -1, and the
+ * tokens that may identify it.
+ */
+static void
+fill_call(GrantCall *call, const KeptGrant *grant)
+{
+	call->worker_id = grant->worker_id;
+	call->ntokens = grant->ntokens;
+	memcpy(call->tokens, grant->tokens, sizeof(call->tokens));
+}
+
+/*
  * Prepare a call of the registry: draw the token that will identify this
  * server from then on.  From now on, it might be the current one.
  */
@@ -254,9 +266,7 @@ snowflake_begin_call(GrantCall *call)
 
 	get_reserve_lock();
 	grant = get_kept();
-	call->worker_id = grant->worker_id;
-	call->ntokens = grant->ntokens;
-	memcpy(call->tokens, grant->tokens, sizeof(call->tokens));
+	fill_call(call, grant);
 
 	/* Without the oldest one, the server might get another worker ID. */
 	if (grant->ntokens == SNOWFLAKE_MAX_TOKENS)
@@ -350,11 +360,13 @@ clear_grant(void)
 }
 
 /*
- * Make no more IDs of the grant, and return the first tick without any.  The
- * mark has been read, so the word is above all IDs.
+ * Make no more IDs of the grant, and return the first tick without any, for
+ * the call that returns the grant.  The mark has been read, so the word is above
+ * all IDs.  If the mark was set in the meantime, the grant was dropped, and the
+ * call has no worker ID.
  */
 int64
-snowflake_seal_grant(void)
+snowflake_seal_grant(GrantCall *call)
 {
 	Generator  *state = snowflake_state;
 	KeptGrant  *grant = get_kept();
@@ -363,6 +375,7 @@ snowflake_seal_grant(void)
 
 	get_reserve_lock();
 	Assert(pg_atomic_read_u64(&state->reserved) > 0);
+	fill_call(call, grant);
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	next = word_tick(&snowflake_layout, pg_atomic_read_u64(&state->word)) + 1;
 	end = Max(Min(next, grant->until), grant->from);

@@ -31,7 +31,7 @@ extern void snowflake_begin_call(GrantCall *call);
 extern bool snowflake_install_grant(const GrantCall *call, int worker_id,
 									int64 from, int64 until);
 extern bool snowflake_extend_grant(const GrantCall *call, int64 until);
-extern int64 snowflake_seal_grant(void);
+extern int64 snowflake_seal_grant(GrantCall *call);
 extern void snowflake_forget_tokens(void);
 extern bool snowflake_note_answer(const char *error);
 

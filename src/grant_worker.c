@@ -260,15 +260,14 @@ get_or_extend(void)
 static void
 give_back(void)
 {
-	GrantCall	call;
+	GrantCall	call = {0};
 	StringInfoData error;
 	int64		answer[SNOWFLAKE_ANSWER_COLUMNS];
 	int64		end;
 
 	/* After a crash, this reads the mark if nobody did. */
 	(void) snowflake_next_tick();
-	snowflake_begin_call(&call);
-	end = snowflake_seal_grant();
+	end = snowflake_seal_grant(&call);
 	if (call.worker_id < 0)
 		return;
 	initStringInfo(&error);
