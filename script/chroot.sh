@@ -201,7 +201,7 @@ in_chroot()
 		chroot "$root" "$@"
 		exit' sh "$root" \
 		env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-		${CI:+CI="$CI"} VERBOSE="${VERBOSE:-}" \
+		${CI:+CI="$CI"} VERBOSE="${VERBOSE:-}" JOBS="${JOBS:-}" \
 		sh -c 'mkdir -p "$0" && cd "$0" && exec "$@"' "$checkout" "$@"
 }
 

@@ -39,6 +39,18 @@ have_test_tools()
 	have_commands prove faketime && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
 }
 
+# Run apt-get as root, or with sudo, but not while another script does, which
+# would be an error.
+run_apt_get()
+{
+	exec 9</var/lib/dpkg
+	flock 9
+	status=0
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" 9<&- || status=$?
+	exec 9<&-
+	return "$status"
+}
+
 # Have the list of packages up to date, once: as root, or with sudo.
 update_packages()
 {
@@ -50,7 +62,7 @@ update_packages()
 		as_root=sudo
 	fi
 	say "updating the list of packages"
-	$as_root apt-get -qq update || die "could not update the list of packages"
+	run_apt_get update || die "could not update the list of packages"
 	packages_updated=yes
 }
 
@@ -59,8 +71,7 @@ install_packages()
 {
 	update_packages "$@"
 	say "installing: $*"
-	$as_root env DEBIAN_FRONTEND=noninteractive \
-		apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||
+	run_apt_get install -y --no-install-recommends "$@" >/dev/null ||
 		die "could not install: $*"
 }
 
@@ -157,7 +168,8 @@ run_in_copy()
 	copy_checkout "$copy"
 	[ "$(id -u)" -ne 0 ] || chown -R "$server_user": "$copy"
 	cd "$copy"
-	if as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" "$@"; then
+	if as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" \
+		JOBS="${JOBS:-}" "$@"; then
 		[ -z "${keep:-}" ] || cp -R "$copy/$keep/." "$top/$keep/"
 		rm -rf "$copy"
 	else
@@ -249,7 +261,7 @@ count()
 		cat tmp_check/regression.diffs tmp_check/iso/regression.diffs \
 			2>/dev/null || true
 	else
-		grep -vE '^(ok|# |    )' "$log" || true
+		grep -vE '^(ok [0-9]|# |    )' "$log" || true
 	fi
 	passed=$((passed + p))
 	failed=$((failed + f))
