@@ -25,7 +25,7 @@ END
 }
 
 our @EXPORT = qw(
-  new_server new_registry registry_conf sql_error start_fails
+  new_server new_registry registry_conf inherits sql_error start_fails
   start_queries finish_queries
   set_clock start_with_clock
   mark_of
@@ -74,6 +74,10 @@ sub registry_conf
 	local $" = ',';
 	return "snowflake.registry = 'host=@hosts port=@ports dbname=postgres user=$user'";
 }
+
+# Do the server's processes inherit what the postmaster has?  Not those that
+# script/asserts exec-backend builds.
+sub inherits { return `pg_config --cflags` !~ /-DEXEC_BACKEND/; }
 
 # The error that a query gets: SQLSTATE, message, detail and hint.
 sub sql_error

@@ -215,7 +215,7 @@ is( $node->psql(
 	0,
 	'a scheme and its worker ID can be set together');
 
-# ... or in another one, when the server knows of it.
+# ... or in another one, when the server knows of it, and has that from the server.
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET snowflake.worker_id');
 refused('ALTER SYSTEM SET snowflake.worker_id = 5000',
 	$too_wide, 'another session does not know of it');
@@ -223,9 +223,11 @@ $offset = -s $node->logfile;
 $node->reload;
 $node->wait_for_log(qr/parameter "snowflake\.scheme" cannot be changed without restarting/,
 	$offset);
-$node->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 5000');
+my $before = inherits() ? '' : "$wide; ";
+$node->safe_psql('postgres',
+	$before . 'ALTER SYSTEM SET snowflake.worker_id = 5000');
 refused(
-	'ALTER SYSTEM SET snowflake.worker_id = 8192',
+	$before . 'ALTER SYSTEM SET snowflake.worker_id = 8192',
 	'8192 is outside the valid range for parameter "snowflake\.worker_id" \(0 \.\. 8191\)',
 	'when it does, it knows the width');
 $log = log_of($node, sub { $node->restart });
