@@ -119,6 +119,7 @@ snowflake_generator_attach_shmem(void)
 	if (found)
 		return;
 
+	Assert(((uintptr_t) state) % PG_CACHE_LINE_SIZE == 0);
 	MemSet(state, 0, state_size());
 	pg_atomic_init_u64(&state->word, empty_word(&snowflake_layout));
 	state->lock = &GetNamedLWLockTranche(WORD_TRANCHE_NAME)->lock;

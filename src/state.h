@@ -179,6 +179,17 @@ typedef struct Generator
 	Waiter		waiters[FLEXIBLE_ARRAY_MEMBER]; /* by process number */
 } Generator;
 
+/*
+ * The word is in a cache line of its own, as is what is read with it for each
+ * ID.  What changes with the tick is in neither.
+ */
+StaticAssertDecl(offsetof(Generator, word) == 0 &&
+				 offsetof(Generator, grant) == PG_CACHE_LINE_SIZE,
+				 "nothing shares the cache line of the word");
+StaticAssertDecl(offsetof(Grant, until) + sizeof(pg_atomic_uint64) <= PG_CACHE_LINE_SIZE &&
+				 offsetof(Grant, registry) == PG_CACHE_LINE_SIZE,
+				 "what is read for each ID has a cache line of its own");
+
 /* The most that is reserved because of a slow disk or standby. */
 #define SNOWFLAKE_MAX_RESERVE_US	INT64CONST(60000000)
 
