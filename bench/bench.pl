@@ -294,12 +294,14 @@ foreach my $case ([ 'default scheme', $default ], [ '20-bit sequence', $wide ])
 		{
 			push @{ $rate{$name}{$n} },
 			  total_rate($n, $f, 'SELECT ids FROM snowflake_stat');
+			next if $scheme ne $wide;
+			push @{ $rate{'floor'}{$n} },
+			  total_rate($n, "'bench_floor()', 0", 'SELECT bench_counter(0)');
 			push @{ $rate{'nextval()'}{$n} },
 			  total_rate(
 				$n,
 				"'nextval(regclass)', 'cache_1'::regclass::oid::bigint",
-				'SELECT last_value FROM cache_1')
-			  if $scheme eq $wide;
+				'SELECT last_value FROM cache_1');
 		}
 		my @latencies = map { [ split /\|/ ] }
 		  at_once(("SELECT * FROM bench_latency($f, $seconds)") x $n);
@@ -338,19 +340,83 @@ say_to('## Many backends at once');
 say_to('');
 say_to('Calls in a C loop, all backends together, in millions per second; the default scheme allows 4.096. Full ticks are those of which all 4096 numbers were used, of the ticks that a million IDs took that were made by `array_agg` in all backends, from the first begun to the last done.');
 say_to('');
-say_to('| backends | default scheme | of the limit | full ticks | 99.9 % of calls within | longest call | 20-bit sequence | 99.9 % | longest | nextval() |');
-say_to('|---|---|---|---|---|---|---|---|---|---|');
+say_to('| backends | default scheme | of the limit | full ticks | 99.9 % of calls within | longest call | 20-bit sequence | 99.9 % | longest | clock + fetch-add | nextval() |');
+say_to('|---|---|---|---|---|---|---|---|---|---|---|');
 foreach my $n (@backends)
 {
 	my $limited = median(@{ $rate{'default scheme'}{$n} });
-	say_to(sprintf('| %d | %.3f | %.1f %% | %.1f %% | %.2f ms | %.1f ms | %.1f | %.4f ms | %.1f ms | %.1f |',
+	say_to(sprintf('| %d | %.3f | %.1f %% | %.1f %% | %.2f ms | %.1f ms | %.1f | %.4f ms | %.1f ms | %.1f | %.1f |',
 			$n, $limited / 1e6, $limited / 40960, $full{$n},
 			$latency{'default scheme'}{$n}[0] / 1e6,
 			$latency{'default scheme'}{$n}[1] / 1e6,
 			median(@{ $rate{'20-bit sequence'}{$n} }) / 1e6,
 			$latency{'20-bit sequence'}{$n}[0] / 1e6,
 			$latency{'20-bit sequence'}{$n}[1] / 1e6,
+			median(@{ $rate{'floor'}{$n} }) / 1e6,
 			median(@{ $rate{'nextval()'}{$n} }) / 1e6));
+}
+
+# Two backends, on a processor each or on the same one: calls per second of both.
+sub pair_rate
+{
+	my ($f, $processor, $counter) = @_;
+	my @results = at_once(map {
+			my $own = $counter // 1 + $_;
+			my $on = $processor // $_;
+			"DO 'BEGIN PERFORM bench_pin($on), bench_use_counter($own); END'; "
+			  . "SELECT calls::float8 / ns FROM bench_count('$f', 0, $seconds)"
+	} 0, 1);
+	return 1000 * ($results[0] + $results[1]);
+}
+
+# ns for a cache line to go from one processor to another.
+sub handover_ns
+{
+	my @turns = at_once(map {
+			"DO 'BEGIN PERFORM bench_pin($_), bench_use_counter(3); END'; "
+			  . "SELECT bench_handover($_, $seconds)"
+	} 0, 1);
+	return 1e9 * $seconds / ($turns[0] + $turns[1]);
+}
+
+if ($cpus > 1)
+{
+	progress('two backends, pinned');
+	my @pairs = (
+		[ 'clock + fetch-add, on a counter each', 'bench_own_floor()', undef ],
+		[ 'clock + fetch-add, on one counter', 'bench_own_floor()', 0 ],
+		[ 'snowflake_nextval(), 20-bit sequence', 'snowflake_nextval()', 0 ]);
+	my (%apart, %together, @handover);
+	foreach my $round (0 .. $rounds)
+	{
+		foreach my $case (@pairs)
+		{
+			my ($name, $f, $counter) = @$case;
+			my $apart = pair_rate($f, undef, $counter);
+			my $together = pair_rate($f, 0, $counter);
+			next if $round == 0;
+			push @{ $apart{$name} }, $apart;
+			push @{ $together{$name} }, $together;
+		}
+		push @handover, handover_ns();
+	}
+	say_to('');
+	say_to('## What two backends at once are limited by');
+	say_to('');
+	say_to(sprintf(
+			'Two backends that run on one processor each, or both on the same one; calls in a C loop, both together, in millions per second. A cache line that both write to goes from one processor to the other in %.0f ns (%.0f to %.0f): %.1f million times a second. It is the word, or the one counter. What is read with the word is in other lines: else the last row would be well below the one before.',
+			median(@handover), least(@handover), most(@handover),
+			1000 / median(@handover)));
+	say_to('');
+	say_to('| | on two processors | on one |');
+	say_to('|---|---|---|');
+	foreach my $case (@pairs)
+	{
+		my $name = $case->[0];
+		say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.1f (%.1f to %.1f) |',
+				$name, median(@{ $apart{$name} }), least(@{ $apart{$name} }), most(@{ $apart{$name} }),
+				median(@{ $together{$name} }), least(@{ $together{$name} }), most(@{ $together{$name} })));
+	}
 }
 
 # One client beside those who take all that there is

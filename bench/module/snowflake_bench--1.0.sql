@@ -10,6 +10,26 @@ CREATE FUNCTION bench_floor() RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION bench_floor() IS 'one reading of the clock and one atomic fetch-add on shared memory';
 
+CREATE FUNCTION bench_own_floor() RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION bench_own_floor() IS 'the same on the counter that this backend uses';
+
+CREATE FUNCTION bench_use_counter(number integer) RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION bench_use_counter(integer) IS 'choose the counter that this backend uses: from 0, which is that of bench_floor(), to 64';
+
+CREATE FUNCTION bench_counter(number integer) RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION bench_counter(integer) IS 'what a counter stands at';
+
+CREATE FUNCTION bench_pin(processor integer) RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION bench_pin(integer) IS 'have this backend run on one processor only, from 0';
+
+CREATE FUNCTION bench_handover(turn integer, seconds float8) RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
+COMMENT ON FUNCTION bench_handover(integer, float8) IS 'take turns with another backend, 0 and 1, at the counter that both use, for a time: how many turns this one had';
+
 CREATE FUNCTION bench_count(f regprocedure, argument bigint, seconds float8,
     OUT calls bigint, OUT ns bigint)
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE;

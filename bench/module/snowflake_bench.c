@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include <sched.h>
+
 #include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -32,21 +34,41 @@ PGDLLEXPORT void _PG_init(void);
 /* Latencies by 1/16 of a power of two, of 60 powers. */
 #define NBUCKETS		960
 
-static pg_atomic_uint64 *counter = NULL;
+/* Counters, each in cache lines of its own; the first one is everybody's. */
+#define NCOUNTERS		65
+#define COUNTER_SIZE	((Size) 2 * PG_CACHE_LINE_SIZE)
+
+static char *counters = NULL;
+
+/* That of this backend. */
+static pg_atomic_uint64 *own_counter = NULL;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 
 PG_FUNCTION_INFO_V1(bench_empty);
 PG_FUNCTION_INFO_V1(bench_floor);
+PG_FUNCTION_INFO_V1(bench_own_floor);
+PG_FUNCTION_INFO_V1(bench_counter);
+PG_FUNCTION_INFO_V1(bench_use_counter);
+PG_FUNCTION_INFO_V1(bench_handover);
+PG_FUNCTION_INFO_V1(bench_pin);
 PG_FUNCTION_INFO_V1(bench_count);
 PG_FUNCTION_INFO_V1(bench_latency);
+
+static pg_atomic_uint64 *
+get_counter(int number)
+{
+	if (number < 0 || number >= NCOUNTERS)
+		elog(ERROR, "there is no counter %d", number);
+	return (pg_atomic_uint64 *) (counters + number * COUNTER_SIZE);
+}
 
 static void
 request_shmem(void)
 {
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
-	RequestAddinShmemSpace(PG_CACHE_LINE_SIZE);
+	RequestAddinShmemSpace(NCOUNTERS * COUNTER_SIZE);
 }
 
 static void
@@ -57,9 +79,11 @@ startup_shmem(void)
 	if (prev_shmem_startup_hook)
 		prev_shmem_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	counter = ShmemInitStruct("snowflake bench", PG_CACHE_LINE_SIZE, &found);
-	if (!found)
-		pg_atomic_init_u64(counter, 0);
+	counters = ShmemInitStruct("snowflake bench", NCOUNTERS * COUNTER_SIZE,
+							   &found);
+	for (int i = 0; !found && i < NCOUNTERS; i++)
+		pg_atomic_init_u64(get_counter(i), 0);
+	own_counter = get_counter(0);
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -74,6 +98,16 @@ _PG_init(void)
 	shmem_startup_hook = startup_shmem;
 }
 
+static int64
+ns_since(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return (int64) (INSTR_TIME_GET_DOUBLE(now) * 1e9);
+}
+
 Datum
 bench_empty(PG_FUNCTION_ARGS)
 {
@@ -85,7 +119,74 @@ bench_floor(PG_FUNCTION_ARGS)
 {
 	int64		now = GetCurrentTimestamp();
 
-	PG_RETURN_INT64(now + pg_atomic_fetch_add_u64(counter, 1));
+	PG_RETURN_INT64(now + pg_atomic_fetch_add_u64((pg_atomic_uint64 *) counters, 1));
+}
+
+/*
+ * The same on a counter that no other backend writes to.
+ */
+Datum
+bench_own_floor(PG_FUNCTION_ARGS)
+{
+	int64		now = GetCurrentTimestamp();
+
+	PG_RETURN_INT64(now + pg_atomic_fetch_add_u64(own_counter, 1));
+}
+
+Datum
+bench_use_counter(PG_FUNCTION_ARGS)
+{
+	own_counter = get_counter(PG_GETARG_INT32(0));
+	PG_RETURN_VOID();
+}
+
+Datum
+bench_counter(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(pg_atomic_read_u64(get_counter(PG_GETARG_INT32(0))));
+}
+
+/*
+ * Have this backend run on one processor only.
+ */
+Datum
+bench_pin(PG_FUNCTION_ARGS)
+{
+	cpu_set_t	set;
+
+	CPU_ZERO(&set);
+	CPU_SET(PG_GETARG_INT32(0), &set);
+	if (sched_setaffinity(0, sizeof(set), &set) != 0)
+		elog(ERROR, "could not choose processor %d: %m", PG_GETARG_INT32(0));
+	PG_RETURN_VOID();
+}
+
+/*
+ * Two backends, 0 and 1, take turns at this backend's counter: the word's cache
+ * line goes from one core to the other each time, if they have two.
+ */
+Datum
+bench_handover(PG_FUNCTION_ARGS)
+{
+	uint64		turn = (uint64) PG_GETARG_INT32(0);
+	int64		wanted = (int64) (PG_GETARG_FLOAT8(1) * 1e9);
+	instr_time	start;
+	int64		turns = 0;
+	uint64		looks = 0;
+
+	INSTR_TIME_SET_CURRENT(start);
+	do
+	{
+		uint64		seen = pg_atomic_read_u64(own_counter);
+
+		if (seen % 2 == turn)
+		{
+			pg_atomic_write_u64(own_counter, seen + 1);
+			turns++;
+		}
+		CHECK_FOR_INTERRUPTS();
+	} while (++looks % 1024 != 0 || ns_since(start) < wanted);
+	PG_RETURN_INT64(turns);
 }
 
 /* A function with at most one argument, ready to be called again and again. */
@@ -104,16 +205,6 @@ prepare_call(Callee *callee, FunctionCallInfo fcinfo)
 							 callee->flinfo.fn_nargs, InvalidOid, NULL, NULL);
 	callee->fcinfo->args[0].value = Int64GetDatum(PG_GETARG_INT64(1));
 	callee->fcinfo->args[0].isnull = false;
-}
-
-static int64
-ns_since(instr_time start)
-{
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-	return (int64) (INSTR_TIME_GET_DOUBLE(now) * 1e9);
 }
 
 static Datum
