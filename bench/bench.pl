@@ -385,6 +385,7 @@ if ($cpus > 1)
 	my @pairs = (
 		[ 'clock + fetch-add, on a counter each', 'bench_own_floor()', undef ],
 		[ 'clock + fetch-add, on one counter', 'bench_own_floor()', 0 ],
+		[ 'fetch-add alone, on one counter', 'bench_own_add()', 0 ],
 		[ 'snowflake_nextval(), 20-bit sequence', 'snowflake_nextval()', 0 ]);
 	my (%apart, %together, @handover);
 	foreach my $round (0 .. $rounds)
@@ -404,7 +405,7 @@ if ($cpus > 1)
 	say_to('## What two backends at once are limited by');
 	say_to('');
 	say_to(sprintf(
-			'Two backends that run on one processor each, or both on the same one; calls in a C loop, both together, in millions per second. A cache line that both write to goes from one processor to the other in %.0f ns (%.0f to %.0f): %.1f million times a second. It is the word, or the one counter. What is read with the word is in other lines: else the last row would be well below the one before.',
+			'Two backends that run on a processor each, or both on the same one; calls in a C loop, both together, in millions per second. A cache line that both write to goes from one processor to the other in %.0f ns (%.0f to %.0f), %.1f million times a second; docs/benchmarks.md says what follows from that.',
 			median(@handover), least(@handover), most(@handover),
 			1000 / median(@handover)));
 	say_to('');

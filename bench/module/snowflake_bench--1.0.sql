@@ -14,6 +14,10 @@ CREATE FUNCTION bench_own_floor() RETURNS bigint
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION bench_own_floor() IS 'the same on the counter that this backend uses';
 
+CREATE FUNCTION bench_own_add() RETURNS bigint
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION bench_own_add() IS 'one atomic fetch-add on the counter that this backend uses';
+
 CREATE FUNCTION bench_use_counter(number integer) RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION bench_use_counter(integer) IS 'choose the counter that this backend uses: from 0, which is that of bench_floor(), to 64';

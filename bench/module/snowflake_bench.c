@@ -48,6 +48,7 @@ static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 PG_FUNCTION_INFO_V1(bench_empty);
 PG_FUNCTION_INFO_V1(bench_floor);
 PG_FUNCTION_INFO_V1(bench_own_floor);
+PG_FUNCTION_INFO_V1(bench_own_add);
 PG_FUNCTION_INFO_V1(bench_counter);
 PG_FUNCTION_INFO_V1(bench_use_counter);
 PG_FUNCTION_INFO_V1(bench_handover);
@@ -131,6 +132,15 @@ bench_own_floor(PG_FUNCTION_ARGS)
 	int64		now = GetCurrentTimestamp();
 
 	PG_RETURN_INT64(now + pg_atomic_fetch_add_u64(own_counter, 1));
+}
+
+/*
+ * And without a reading of the clock.
+ */
+Datum
+bench_own_add(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(pg_atomic_fetch_add_u64(own_counter, 1));
 }
 
 Datum
