@@ -220,7 +220,7 @@ sub plan_for_mark
 		end => any_of('postmaster', 'immediate', 'fast'),
 		scheme => undef,
 		worker => undef,
-		step => { by => any_of(-3, -10) }
+		step => { by => any_of(-2, -3, -4, -6) }
 	};
 }
 
