@@ -45,15 +45,16 @@ my @steps = (
 	0.001, 0.01, 0.1, 1, 3, 60, 3600, 4 * 3600, 86400,
 	-0.001, -0.01, -0.1, -1, -3, -60, -3600, -4 * 3600, -86400);
 
-# Schemes that a server may be given one after the other: of each, how far the
-# IDs of one time are above those of the first scheme, in seconds.
+# Schemes that a server may be given one after the other.  At the same time they make
+# IDs of the same size, but for a day between the epochs.  The one whose IDs do not
+# follow each other makes few of them, as each is a run of its own in the ledger.
 my @schemes = (
 	scheme('epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12'),
 	scheme('epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12'),
 	scheme('epoch=2016-11-01,tick=1ms,timestamp=41,worker=8,sequence=14'),
 	scheme('epoch=2016-11-01,tick=2ms,timestamp=40,worker=10,sequence=13'),
 	scheme('epoch=2016-10-31,tick=1ms,timestamp=41,worker=12,sequence=10'),
-	scheme('epoch=2016-11-01,tick=8ms,timestamp=38,sequence=10,worker=15'),
+	scheme('epoch=2016-11-01,tick=64ms,timestamp=35,sequence=10,worker=18'),
 	scheme('epoch=2016-11-01,tick=1ms,timestamp=41,sequence=22'));
 
 sub scheme
@@ -930,7 +931,14 @@ sub life
 	$just_started = 1;
 	if ($starts)
 	{
-		step($plan->{step}) if defined $plan->{step};
+		if (defined $plan->{step})
+		{
+			step($plan->{step});
+		}
+		elsif ($plan->{policy} eq 'wait' && !is_far($clock))
+		{
+			put_clock(step_from());
+		}
 		start_node($node);
 		$node->{was_killed} = 0;
 	}
