@@ -697,14 +697,17 @@ sub set
 }
 
 # Change settings.  With the policy to wait, IDs that have a lead by the old
-# ones should not be too far ahead by the new ones.
+# ones should not be too far ahead by the new ones.  The clock moves after these are
+# in force, as otherwise clients take as much of a lead again; until then they may be
+# refused.
 sub change_settings
 {
 	my ($settings) = @_;
+	my $max_lead = seconds($setting{max_lead});
 
-	put_clock($clock + seconds($setting{max_lead}))
-	  if $setting{clock_backward} eq 'wait' && !is_far($clock);
 	set(%$settings);
+	put_clock($clock + $max_lead)
+	  if $setting{clock_backward} eq 'wait' && !is_far($clock);
 	fault('change of max_lead and reserve_time');
 	return;
 }
