@@ -1143,7 +1143,11 @@ sub failover_round
 		fail_call('the old primary goes on') unless $ends;
 		kill 'CONT', $sender;
 		end_clients($primary);
-		push @errors, finish_all(@of_primary);
+
+		# Its clock was set back by more than it may wait.
+		judge_errors(
+			$plan->{policy} eq 'wait' ? qr/clock is too far behind/ : undef,
+			finish_all(@of_primary));
 	}
 	else
 	{
