@@ -33,7 +33,7 @@ our @EXPORT = qw(
   new_ledger note_ids start_clients wait_for_clients finish_clients
   end_clients client_errors
   stored_ids first_id
-  server_process kill_postmaster kill_backend live verdict failover
+  server_process is_up wait_until_up kill_postmaster kill_backend live verdict failover
 );
 
 # A server with the extension in database postgres; the rest of the arguments
@@ -454,6 +454,31 @@ sub kill_postmaster
 	die 'processes of a killed server live on';
 }
 
+# Does a server take connections?  This writes nothing to psql, as IPC::Run dies of
+# a broken pipe where psql ends before it has read that.
+sub is_up
+{
+	my ($node) = @_;
+
+	return system('psql', '-XAtq', '-o', '/dev/null', '-d',
+		$node->connstr('postgres'), '-c', 'SELECT 1') == 0;
+}
+
+# Wait until a server takes connections again.
+sub wait_until_up
+{
+	my ($node) = @_;
+	my $start = time;
+
+	until (is_up($node))
+	{
+		die 'the server does not come back'
+		  if time - $start > 3 * $PostgreSQL::Test::Utils::timeout_default;
+		usleep(20_000);
+	}
+	return;
+}
+
 # Kill one of the clients' backends with SIGKILL, and wait until the server is
 # back from its recovery.
 sub kill_backend
@@ -469,7 +494,8 @@ sub kill_backend
 	kill 'KILL', $pid;
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
 		$offset);
-	$node->poll_query_until('postgres', 'SELECT true');
+	wait_until_up($node);
+	return;
 }
 
 # One life of a server under load, which ends in a way.

@@ -17,7 +17,7 @@ our @EXPORT = qw(
   any_of describe
   happens nothing_happened problem fault count_faults faults_by_kind
   move_clock set_disk start_node template_node new_node node_of_backup
-  all_processes pause_node continue_node some_process is_up kill_process nap
+  all_processes pause_node continue_node some_process kill_process nap
 );
 
 sub any_of
@@ -218,16 +218,6 @@ sub some_process
 		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND pid <> pg_backend_pid() ORDER BY application_name = 'client' DESC LIMIT 1");
 }
 
-# Does a server take connections?  (This writes nothing to psql, which IPC::Run would
-# not survive where psql ends before it has read that.)
-sub is_up
-{
-	my ($node) = @_;
-
-	return system('psql', '-XAtq', '-o', '/dev/null', '-d',
-		$node->connstr('postgres'), '-c', 'SELECT 1') == 0;
-}
-
 # Kill a process with SIGKILL, and wait until the server is back from its
 # recovery.  Returns whether there was one.
 sub kill_process
@@ -235,16 +225,11 @@ sub kill_process
 	my ($node, $type) = @_;
 	my $pid = some_process($node, $type) or return 0;
 	my $offset = -s $node->logfile;
-	my $start = time;
 
 	kill('KILL', $pid) or return 0;
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
 		$offset);
-	until (is_up($node))
-	{
-		die 'the server does not come back' if time - $start > 600;
-		usleep(20_000);
-	}
+	wait_until_up($node);
 	return 1;
 }
 
