@@ -361,28 +361,12 @@ sub begin_book
 my %script = map { $_ => "$PostgreSQL::Test::Utils::tmp_check/$_.sql" }
   ('usual', 'asking', 'greedy');
 {
-	my $asking = q{
-SELECT snowflake_nextval() FROM generate_series(1, 20);
-SELECT snowflake_nextval(40);
-BEGIN;
-INSERT INTO t SELECT FROM generate_series(1, 5) RETURNING id;
-ROLLBACK;
-};
-	my $usual = $asking . q{
-INSERT INTO t DEFAULT VALUES RETURNING id;
-INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
-INSERT INTO t SELECT snowflake_nextval(10) RETURNING id;
-};
-	my $large = q{
-SELECT snowflake_nextval(5000);
-};
 	my $greedy = q{
 COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
 COPY (SELECT snowflake_nextval() FROM generate_series(1, 20000)) TO STDOUT;
 COPY (SELECT snowflake_nextval(300) FROM generate_series(1, 100)) TO STDOUT;
 };
-	append_to_file($script{asking}, "$_$large" x 200) foreach $asking x 100;
-	append_to_file($script{usual}, "$_$large" x 200) foreach $usual x 100;
+	append_to_file($script{$_}, client_queries($_)) foreach ('usual', 'asking');
 	append_to_file($script{greedy}, $greedy x 10000);
 }
 

@@ -30,7 +30,7 @@ our @EXPORT = qw(
   set_clock start_with_clock
   mark_of
   start_ledger ask_ledger
-  new_ledger note_ids start_clients wait_for_clients finish_clients
+  new_ledger note_ids client_queries start_clients wait_for_clients finish_clients
   end_clients client_errors
   stored_ids first_id
   server_process is_up wait_until_up kill_postmaster kill_backend live verdict failover
@@ -295,9 +295,15 @@ INSERT INTO t SELECT snowflake_nextval(10) RETURNING id;
 my $large = q{
 SELECT snowflake_nextval(5000);
 };
-my %queries = (
-	usual => [ $usual x 100 . $large, 200 ],
-	asking => [ $asking x 100 . $large, 200 ]);
+my %queries = (usual => $usual, asking => $asking);
+
+sub client_queries
+{
+	my ($kind) = @_;
+	my $round = $queries{$kind} x 100 . $large;
+
+	return $round x 200;
+}
 
 # Start clients that ask for IDs until they lose their connection.
 sub start_clients
@@ -305,8 +311,7 @@ sub start_clients
 	my ($node, $n, $kind) = @_;
 	my $script = $node->basedir . '/' . ($kind //= 'usual') . '.sql';
 
-	my ($queries, $times) = @{ $queries{$kind} };
-	append_to_file($script, $queries x $times) unless -e $script;
+	append_to_file($script, client_queries($kind)) unless -e $script;
 
 	# Files, as a pipe that nobody reads would soon stop the clients.
 	return map {
