@@ -9,52 +9,69 @@
 
 here := $(dir $(lastword $(MAKEFILE_LIST)))
 
-# The version is that of the control file; test/t/015_versions.pl holds all else
-# that tells one to it.
+# The version is that of the control file; test/generator/versions.pl checks that all
+# other places agree.
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)snowflake.control)
 
 MODULE_big = snowflake
 OBJS = \
 	src/api.o \
 	src/clock.o \
+	src/clock_messages.o \
 	src/convert.o \
-	src/daily.o \
+	src/convert_expressions.o \
+	src/convert_new_ids.o \
+	src/convert_obstacles.o \
+	src/convert_plan.o \
+	src/convert_queries.o \
 	src/generator.o \
 	src/grant.o \
-	src/grant_worker.o \
-	src/hashids.o \
-	src/hashids_functions.o \
+	src/id_range.o \
+	src/id_support.o \
+	src/id_time.o \
 	src/ids.o \
+	src/keys/daily.o \
+	src/keys/hashids.o \
+	src/keys/hashids_functions.o \
+	src/keys/objectid.o \
+	src/keys/shown_text.o \
+	src/keys/text.o \
+	src/keys/text_functions.o \
+	src/keys/uuid.o \
+	src/limited_wait.o \
 	src/mark.o \
-	src/objectid.o \
-	src/preload.o \
-	src/registry.o \
+	src/mark_functions.o \
+	src/preload_hint.o \
+	src/registry_client.o \
+	src/registry_local.o \
+	src/registry_worker.o \
 	src/reserve.o \
-	src/reset.o \
+	src/resolver.o \
 	src/scheme.o \
+	src/settings.o \
 	src/snowflake.o \
 	src/standby.o \
 	src/startup.o \
 	src/stat.o \
 	src/state.o \
-	src/table.o \
-	src/text.o \
-	src/text_functions.o \
-	src/uuid.o \
+	src/table_owner.o \
+	src/wait_event.o \
 	src/word.o
-PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(libpq_srcdir)
+PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(libpq_srcdir)
 SHLIB_LINK = $(libpq)
 
-EXTENSION = snowflake
-DATA = $(notdir $(wildcard $(here)snowflake--*.sql))
+EXTENSION = snowflake snowflake_registry
+DATA = $(notdir $(wildcard $(here)snowflake--*.sql $(here)snowflake_registry--*.sql))
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_keys convert_security trusted registry stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_defaults convert_expressions convert_keys convert_security trusted registry stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
-PROVE_TESTS = test/t/*.pl
+TEST_FOLDERS = generator clock registry convert keys pages
+# The file names are unique, because a test's directory and log have only that.
+PROVE_TESTS = $(TEST_FOLDERS:%=test/%/*.pl) test/torture/test_*.pl
 
 EXTRA_CLEAN = tmp_check output_iso
 
@@ -69,7 +86,7 @@ else
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard $(here)src/*.h) $(here)snowflake.control | $(CURDIR)/src
-$(CURDIR)/src:
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(here)src/*.h $(here)src/keys/*.h) $(here)snowflake.control | $(CURDIR)/src/keys
+$(CURDIR)/src/keys:
 	mkdir -p $@
 endif

@@ -60,7 +60,7 @@ SELECT relname FROM pg_class WHERE relnamespace = '"My Shop"'::regnamespace AND 
 -- what survives
 SELECT conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint
 WHERE connamespace = '"My Shop"'::regnamespace AND contype = 'f' AND conparentid = 0
-ORDER BY 1::text COLLATE "C", 2;
+ORDER BY conrelid::regclass::text COLLATE "C", conname;
 SELECT col_description('customers'::regclass, 1), has_column_privilege('regress_shop_reader', 'customers', 'id', 'SELECT') AS reads,
        has_table_privilege('regress_shop_reader', '"Orders"', 'INSERT') AS inserts,
        (SELECT relreplident FROM pg_class WHERE oid = 'plain'::regclass) AS replica_identity;

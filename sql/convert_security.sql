@@ -70,6 +70,17 @@ SET SESSION AUTHORIZATION regress_dba;
 SELECT count(*) FROM snowflake_convert('in_check');
 SELECT caught();
 
+-- also after an error in an expression, which is caught
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE FUNCTION shop.fail(i bigint) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN PERFORM shop.grab(); RAISE ''not %'', ''this one''; END';
+CREATE TABLE failing (id bigint PRIMARY KEY, CONSTRAINT a CHECK (shop.fail(id)), CONSTRAINT b CHECK (shop.evil(id) > 0));
+SET SESSION AUTHORIZATION regress_dba;
+SELECT snowflake_convert('failing', dry_run => true);
+SELECT caught();
+SELECT snowflake_convert('failing');
+SELECT caught();
+SELECT current_user, current_setting('search_path');
+
 -- a generator, and a partition key
 SET SESSION AUTHORIZATION regress_mallory;
 CREATE FUNCTION shop.generate() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN PERFORM shop.grab(); RETURN 1; END';
@@ -143,7 +154,7 @@ SELECT count(*) FROM snowflake_convert('customers');
 SET SESSION AUTHORIZATION regress_dba;
 GRANT regress_mallory TO regress_bob;
 SET SESSION AUTHORIZATION regress_bob;
-SELECT count(*) FROM snowflake_convert('generated');
+SELECT count(*) FROM snowflake_convert('generated', generator => 'public.snowflake_nextval()');
 SET SESSION AUTHORIZATION regress_dba;
 
 -- objects that the owner cannot use

@@ -112,6 +112,14 @@ ROLLBACK;
 SELECT daily_nextval('order_numbers', 0);
 SELECT daily_nextval('order_numbers', 10);
 SELECT daily_nextval('order_numbers', 6, 'Mars/Olympus_Mons');
+-- a time zone that would move the numbers of all sessions days ahead
+SELECT last_value AS before FROM order_numbers \gset
+SELECT daily_nextval('order_numbers', 6, 'X-167:59:59');
+SELECT daily_nextval('order_numbers', 6, 'X+167:59:59');
+SET timezone = 'X-167';
+SELECT daily_nextval('order_numbers');
+SET timezone = :'noon';
+SELECT last_value = :before AS unchanged FROM order_numbers;
 SELECT setval('order_numbers', 209913010000000001) > 0 AS set;
 SELECT daily_nextval('order_numbers');
 SELECT setval('order_numbers', 209900010000000001) > 0 AS set;
@@ -136,6 +144,7 @@ CREATE TEMP SEQUENCE daily_temp;
 SELECT daily_nextval('daily_temp') % 1000000 AS n;
 \set VERBOSITY sqlstate
 SELECT daily_nextval('daily_increment');
+SELECT daily_nextval('order_numbers', 6, 'X-167:59:59');
 SELECT daily_nextval('order_numbers', 0);
 SELECT daily_nextval('order_numbers', 6, 'Mars/Olympus_Mons');
 SELECT daily_nextval('orders');

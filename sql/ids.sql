@@ -80,6 +80,22 @@ SELECT snowflake_lower_bound('2020-01-01', 'unused=1,timestamp=41,sequence=12');
 SELECT snowflake_lower_bound('2020-01-01 00:00:00.0000001', 'epoch=0,tick=1us,timestamp=53,worker=10') >> 10 AS us;
 SELECT snowflake_lower_bound(NULL), snowflake_lower_bound(NULL, 'leaf'), snowflake_lower_bound('2020-01-01', NULL);
 
+-- the IDs of a range of times; a time that the scheme does not have is no error
+SELECT times, snowflake_first_id(times) AS first, snowflake_last_id(times) AS last
+FROM unnest('{empty, "(,)", "[2010-01-01,2012-01-01)", "[2010-01-01,2016-11-01]", "[2016-11-01,2016-11-01]",
+              "(2016-11-01,2016-11-01 00:00:00.001]", "(2016-11-01 00:00:00.0001,2016-11-01 00:00:00.0009)",
+              "[2086-07-08 15:47:35.551,)", "(2086-07-08 15:47:35.551,)", "[2090-01-01,infinity)",
+              "[-infinity,infinity]"}'::tstzrange[]) times;
+SELECT snowflake_within(NULL, '[2024-01-01,2025-01-01)'), snowflake_within(1, NULL), snowflake_within(1, 'empty'),
+       snowflake_within(-1, '(,)');
+SELECT count(*) AS wrong
+FROM (SELECT snowflake_nextval() AS id FROM generate_series(1, 200)) i,
+     LATERAL (SELECT snowflake_timestamp(id) + (n - 2) * interval '500 us' AS a,
+                     snowflake_timestamp(id) + (m - 2) * interval '500 us' AS b
+              FROM generate_series(0, 4) n, generate_series(0, 4) m WHERE n <= m) t,
+     unnest('{[],[),(],()}'::text[]) bounds
+WHERE snowflake_within(id, tstzrange(a, b, bounds)) <> (snowflake_timestamp(id) <@ tstzrange(a, b, bounds));
+
 -- rows by time are found through the primary key, and partitions have bounds by time
 CREATE TABLE made (id bigint PRIMARY KEY, v int) PARTITION BY RANGE (id);
 CREATE TABLE made_old PARTITION OF made FOR VALUES FROM (MINVALUE) TO (snowflake_lower_bound('2024-01-01'));
@@ -95,6 +111,15 @@ ANALYZE made;
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS off) SELECT * FROM made
 WHERE id >= snowflake_lower_bound('2024-03-01', 'shardingsphere') AND id < snowflake_lower_bound('2024-03-03', 'shardingsphere');
+-- the planner knows the server's scheme, too
+EXPLAIN (COSTS off) SELECT * FROM made
+WHERE id >= snowflake_lower_bound('2024-03-01') AND id < snowflake_lower_bound('2024-03-03');
+EXPLAIN (COSTS off) SELECT * FROM made
+WHERE id BETWEEN snowflake_make('2024-03-01', 1, 0) AND snowflake_make('2024-03-03', 1, 0);
+EXPLAIN (COSTS off) SELECT * FROM made WHERE snowflake_within(id, '[2024-03-01,2024-03-03)');
+SELECT count(*), min(snowflake_timestamp(id)), max(snowflake_timestamp(id)) FROM made
+WHERE snowflake_within(id, '[2024-03-01,2024-03-03)');
+EXPLAIN (COSTS off) SELECT id FROM made_new WHERE snowflake_timestamp(4194304) > '2020-01-01';
 SET plan_cache_mode = force_generic_plan;
 PREPARE by_time(timestamptz, timestamptz) AS
     SELECT count(*), min(snowflake_timestamp(id)), max(snowflake_timestamp(id)) FROM made
@@ -120,7 +145,8 @@ SELECT snowflake_make('2020-01-01', 1, 1, NULL, 'timestamp=41,worker=4');
 SELECT snowflake_make('2020-01-01', 1, 1, 1);
 SELECT snowflake_make('2010-01-01', 1, 1);
 SELECT snowflake_make('2100-01-01', 1, 1);
-SELECT snowflake_make('2020-01-01', 1, 1, scheme => 'nobody');
+SELECT snowflake_make('2020-01-01', 1, 1, NULL, 'nobody');
+SELECT snowflake_make('2020-01-01', 1, 1, NULL, NULL), snowflake_make(NULL, 1, 1, NULL, 'twitter');
 -- for any ID of any named scheme
 SELECT setseed(0.5);
 SELECT name, count(*) AS ids, count(*) FILTER (WHERE made IS DISTINCT FROM id) AS wrong

@@ -32,7 +32,7 @@ SELECT p.oid::regprocedure
 FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid JOIN pg_language l ON l.oid = p.prolang
 WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_extension'::regclass AND deptype = 'e'
 AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
-AND lanname <> 'c' AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false);
+AND lanname <> 'c' AND prosqlbody IS NULL AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false);
 
 -- increasing and distinct
 CREATE TEMP TABLE ids (n int, id bigint);
@@ -52,7 +52,7 @@ SELECT "timestamp" BETWEEN date_trunc('milliseconds', :'before'::timestamptz) AN
        sequence BETWEEN 0 AND 4095 AS sequence_in_range
 FROM snowflake_parse(:id);
 
--- an ID is used up, whether the transaction commits or not
+-- an ID is not used again, whether the transaction commits or not
 SELECT snowflake_nextval() AS first \gset
 BEGIN;
 SELECT snowflake_nextval() AS second \gset

@@ -58,6 +58,7 @@ SELECT text_id FROM documents;
 SELECT objectid_timestamp(NULL) IS NULL, objectid_to_text(NULL) IS NULL, objectid_from_text(NULL) IS NULL;
 
 -- invalid values
+SELECT objectid_from_text(repeat('0123456789', 1000000));
 \set VERBOSITY sqlstate
 SELECT objectid_timestamp('\x507f191e810c19729de860');
 SELECT objectid_to_text('');

@@ -1,29 +1,53 @@
 --
--- The registry, as far as one session sees it.  029_registry.pl has the rest.
+-- The registry, as far as one session sees it.  test/registry/protocol.pl has the rest.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
+CREATE EXTENSION snowflake_registry;
 RESET client_min_messages;
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
 \set SHOW_CONTEXT never
 
+-- the extension: what it has, and all of it has comments
+SELECT n.nspname, o.rolsuper AS of_a_superuser, extrelocatable
+FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+WHERE extname = 'snowflake_registry';
+CREATE TEMP VIEW member AS
+SELECT classid, objid FROM pg_depend
+WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND classid <> 'pg_type'::regclass
+AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake_registry');
+SELECT p.oid::regprocedure, p.provolatile, p.proparallel, p.prosecdef, p.proconfig
+FROM member m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+SELECT pg_describe_object(classid, objid, 0) FROM member WHERE classid <> 'pg_proc'::regclass ORDER BY pg_describe_object(classid, objid, 0) COLLATE "C";
+SELECT classid::regclass, objid FROM member
+WHERE obj_description(objid, classid::regclass::name) IS NULL;
+SELECT a.attrelid::regclass, a.attname
+FROM member m JOIN pg_attribute a ON m.classid = 'pg_class'::regclass AND a.attrelid = m.objid AND a.attnum > 0
+WHERE col_description(a.attrelid, a.attnum) IS NULL;
+-- functions that do not use the caller's search_path: in C, bound to what they call, or with one of their own
+SELECT p.oid::regprocedure AS by_search_path
+FROM member m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
+    JOIN pg_language l ON l.oid = p.prolang
+WHERE l.lanname <> 'c' AND p.prosqlbody IS NULL AND p.proconfig IS NULL;
+
 -- schemes, as the registry writes them
-SELECT * FROM snowflake_read_scheme(NULL);
-SELECT * FROM snowflake_read_scheme('twitter');
+SELECT * FROM snowflake_registry.read_scheme(NULL);
+SELECT * FROM snowflake_registry.read_scheme('twitter');
 SELECT text, s.*
 FROM unnest(ARRAY[' TIMESTAMP = 41 , worker=10,sequence=12, epoch=1970-01-01,tick=1000ms', 'twitter,epoch=1999-12-31T23:59',
                   'epoch=2016-02-29T23:59:59.999,tick=90s,timestamp=30,unused=1,unused=2,sequence=4,unused=3',
                   'epoch=1999-12-31T23:59:00+01:30,tick=1500us,timestamp=20,sequence=1', 'epoch=0001-01-01,timestamp=50,sequence=1',
                   'epoch=9999-12-31T23:59:59.999,timestamp=10,sequence=1', 'epoch=-1,timestamp=50,sequence=1']) text,
-    snowflake_read_scheme(text) s;
-SELECT snowflake_read_scheme('worker=7,timestamp=30,sequence=4');
-SELECT snowflake_read_scheme('twitter,epoch=1999-12-31T24:00');
+    snowflake_registry.read_scheme(text) s;
+SELECT snowflake_registry.read_scheme('worker=7,timestamp=30,sequence=4');
+SELECT snowflake_registry.read_scheme('twitter,epoch=1999-12-31T24:00');
 -- written and read again, the same
 SELECT count(*), bool_and(s.canonical = t.canonical AND s.tick = t.tick)
 FROM generate_series('0001-01-01'::timestamp, '9999-12-31', '977 days 1:02:03.004') epoch,
-    LATERAL snowflake_read_scheme(format('epoch=%s,timestamp=40,worker=3,sequence=9', to_char(epoch, 'YYYY-MM-DD"T"HH24:MI:SS.MS'))) s,
-    LATERAL snowflake_read_scheme(s.canonical) t
+    LATERAL snowflake_registry.read_scheme(format('epoch=%s,timestamp=40,worker=3,sequence=9', to_char(epoch, 'YYYY-MM-DD"T"HH24:MI:SS.MS'))) s,
+    LATERAL snowflake_registry.read_scheme(s.canonical) t
 WHERE s.canonical LIKE 'epoch=' || to_char(epoch, 'YYYY-MM-DD') || '%';
 
 -- the calls of servers, for short: tokens are numbers, the next ID is so many
@@ -38,26 +62,27 @@ CREATE FUNCTION r.token(n int) RETURNS uuid LANGUAGE sql AS
 CREATE FUNCTION r.get(tokens int[], new int, wanted int DEFAULT NULL, minutes numeric DEFAULT 0, name text DEFAULT 'a',
                       scheme text DEFAULT 'shardingsphere', datacenter int DEFAULT 0,
                       OUT worker_id int, OUT ends int, OUT grant_time_ms bigint) LANGUAGE sql AS
-'SELECT worker_id, CASE WHEN scheme = ''shardingsphere'' THEN r.minutes(until) END, grant_time_ms FROM snowflake_get_grant(scheme, datacenter, wanted, r.id(minutes, scheme),
+'SELECT worker_id, CASE WHEN scheme = ''shardingsphere'' THEN r.minutes(until) END, grant_time_ms FROM snowflake_registry.get_grant(scheme, datacenter, wanted, r.id(minutes, scheme),
      ARRAY(SELECT r.token(t) FROM unnest(tokens) t), r.token(new), name)';
 CREATE FUNCTION r.extend(worker_id int, tokens int[], new int, minutes numeric DEFAULT 0, name text DEFAULT 'a',
                          OUT ends int, OUT grant_time_ms bigint) RETURNS SETOF record LANGUAGE sql AS
-'SELECT r.minutes(until), grant_time_ms FROM snowflake_extend_grant(''shardingsphere'', 0, worker_id, r.id(minutes),
+'SELECT r.minutes(until), grant_time_ms FROM snowflake_registry.extend_grant(''shardingsphere'', 0, worker_id, r.id(minutes),
      ARRAY(SELECT r.token(t) FROM unnest(tokens) t), r.token(new), name)';
 CREATE FUNCTION r.return(worker_id int, tokens int[], until bigint DEFAULT NULL) RETURNS boolean LANGUAGE sql AS
-'SELECT snowflake_return_grant(''shardingsphere'', 0, worker_id, ARRAY(SELECT r.token(t) FROM unnest(tokens) t), until)';
+'SELECT snowflake_registry.return_grant(''shardingsphere'', 0, worker_id, ARRAY(SELECT r.token(t) FROM unnest(tokens) t), until)';
 -- what happened so long ago
 CREATE FUNCTION r.pass(minutes int, worker int DEFAULT NULL) RETURNS void LANGUAGE sql AS
-'UPDATE snowflake_grants
+'UPDATE snowflake_registry.grants
  SET granted_from = greatest(granted_from - ((minutes * 60000::bigint) << 22), 0),
      granted_until = greatest(granted_until - ((minutes * 60000::bigint) << 22), 0),
+     reached = greatest(reached - ((minutes * 60000::bigint) << 22), 0),
      renewed_at = renewed_at - minutes * interval ''1 min''
  WHERE worker IS NULL OR worker_id = worker';
 CREATE FUNCTION r.workers(OUT worker_id int, OUT state text, OUT starts int, OUT ends int, OUT free int, OUT name text)
 RETURNS SETOF record LANGUAGE sql AS
 'SELECT worker_id, state, r.minutes(snowflake_lower_bound(granted_from)), r.minutes(snowflake_lower_bound(granted_until)),
         r.minutes(snowflake_lower_bound(free_from)), server_name
- FROM snowflake_workers ORDER BY 1';
+ FROM snowflake_registry.workers ORDER BY 1';
 
 -- the error that a server gets, without the times
 CREATE FUNCTION r.why(minutes numeric DEFAULT 0, tokens int[] DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -80,42 +105,44 @@ SELECT r.get('{}', 1);
 \set VERBOSITY terse
 SELECT r.extend(1, '{}', 1);
 SELECT r.return(1, '{}');
-SELECT snowflake_registry_lost();
-SELECT snowflake_free_worker(1);
-SELECT snowflake_drop_registry(NULL);
+SELECT snowflake_registry.lost();
+SELECT snowflake_registry.free_worker(1);
+SELECT snowflake_registry.drop(NULL);
 
 -- invalid settings
-SELECT snowflake_create_registry(NULL, 10);
-SELECT snowflake_create_registry(1, 10, grant_time => NULL);
-SELECT snowflake_create_registry(1, 10, 'no scheme');
-SELECT snowflake_create_registry(1, 10, 'discord');
-SELECT snowflake_create_registry(1, 10, 'baidu');
+SELECT snowflake_registry.create(NULL, 10);
+SELECT snowflake_registry.create(1, 10, grant_time => NULL);
+SELECT snowflake_registry.create(1, 10, 'no scheme');
+SELECT snowflake_registry.create(1, 10, 'discord');
+SELECT snowflake_registry.create(1, 10, 'baidu');
 \set VERBOSITY default
-SELECT snowflake_create_registry(0, 10);
-SELECT snowflake_create_registry(1, 1024);
-SELECT snowflake_create_registry(11, 10);
-SELECT snowflake_create_registry(1, 32, 'twitter');
-SELECT snowflake_create_registry(1, 1, 'timestamp=41,sequence=12');
-SELECT snowflake_create_registry(1, 3);
-SELECT snowflake_create_registry(1, 10, failovers => -1);
-SELECT snowflake_create_registry(1, 1000, failovers => 100);
-SELECT snowflake_create_registry(1, 10, grant_time => '999 ms');
-SELECT snowflake_create_registry(1, 10, 'baidu,tick=60s', grant_time => '59 s');
-SELECT snowflake_create_registry(1, 10, reach => '19 min 59 s');
-SELECT snowflake_create_registry(1, 10, reach => '366 days');
-SELECT snowflake_create_registry(1, 10, grant_time => '-1 min', reach => '1 min');
-SELECT count(*) FROM snowflake_registry;
+SELECT snowflake_registry.create(0, 10);
+SELECT snowflake_registry.create(1, 1024);
+SELECT snowflake_registry.create(11, 10);
+SELECT snowflake_registry.create(1, 32, 'twitter');
+SELECT snowflake_registry.create(1, 1, 'timestamp=41,sequence=12');
+SELECT snowflake_registry.create(1, 3);
+SELECT snowflake_registry.create(1, 10, failovers => -1);
+SELECT snowflake_registry.create(1, 1000, failovers => 100);
+SELECT snowflake_registry.create(1, 511, failovers => 2147483647);
+SELECT snowflake_registry.create(1, 10, grant_time => '999 ms');
+SELECT snowflake_registry.create(1, 10, 'baidu,tick=60s', grant_time => '59 s');
+SELECT snowflake_registry.create(1, 10, reach => '19 min 59 s');
+SELECT snowflake_registry.create(1, 10, reach => '366 days');
+SELECT snowflake_registry.create(1, 10, grant_time => '-1 min', reach => '1 min');
+SELECT count(*) FROM snowflake_registry.registries;
 \set VERBOSITY sqlstate
-SELECT snowflake_create_registry(NULL, 10);
-SELECT snowflake_create_registry(0, 10);
+SELECT snowflake_registry.create(NULL, 10);
+SELECT snowflake_registry.create(0, 10);
 SELECT r.get('{}', 1);
-SELECT snowflake_free_worker(1);
+SELECT snowflake_registry.free_worker(1);
 \set VERBOSITY default
 
 -- 20 worker IDs in 4 slices; timeline 1 has slice 1: 1, 5, 9, 13, 17
-SELECT snowflake_create_registry(1, 20, new => true);
-SELECT scheme, first_worker_id, last_worker_id, grant_time, reach, slices, lifted, timeline FROM snowflake_registry;
-SELECT * FROM snowflake_workers;
+SELECT snowflake_registry.create(1, 20, new => true);
+SET client_min_messages = error;
+SELECT scheme, first_worker_id, last_worker_id, grant_time, reach, slices, lifted, timeline FROM snowflake_registry.registries;
+SELECT * FROM snowflake_registry.workers;
 -- the lowest that was never granted
 SELECT * FROM r.get('{}', 1, name => 'a');
 SELECT * FROM r.get('{}', 2, name => 'b');
@@ -123,13 +150,13 @@ SELECT * FROM r.get('{}', 2, name => 'b');
 SELECT worker_id FROM r.get('{}', 3, 17, name => 'c');
 SELECT worker_id FROM r.get('{}', 4, 17, name => 'd');
 -- the answer was lost, and the server's clock set back to before its range
-SELECT snowflake_drop_registry(NULL);
-SELECT snowflake_create_registry(1, 20, new => true);
+SELECT snowflake_registry.drop(NULL);
+SELECT snowflake_registry.create(1, 20, new => true);
 SELECT worker_id AS later FROM r.get('{}', 1, minutes => 5) \gset
 SELECT worker_id <> :later AS another FROM r.get('{1}', 2);
-SELECT snowflake_drop_registry(NULL);
-SELECT * FROM snowflake_workers;
-SELECT snowflake_create_registry(1, 20, new => true);
+SELECT snowflake_registry.drop(NULL);
+SELECT * FROM snowflake_registry.workers;
+SELECT snowflake_registry.create(1, 20, new => true);
 SELECT worker_id FROM r.get('{}', 1, 4);
 SELECT worker_id FROM r.get('{}', 2, 25);
 SELECT worker_id FROM r.get('{}', 3, 0);
@@ -148,7 +175,7 @@ SELECT r.why(30);
 
 -- which of those that are free: the wanted one, the server's last, the one not used for longest
 SELECT r.pass(12), r.pass(4, 5), r.pass(5, 9), r.pass(2, 13), r.pass(1, 17);
-UPDATE snowflake_grants SET server_name = CASE worker_id WHEN 1 THEN 'x' ELSE 'y' END WHERE worker_id IN (1, 13, 17);
+UPDATE snowflake_registry.grants SET server_name = CASE worker_id WHEN 1 THEN 'x' ELSE 'y' END WHERE worker_id IN (1, 13, 17);
 SELECT * FROM r.workers();
 SELECT worker_id FROM r.get('{}', 11, name => 'y');
 SELECT worker_id FROM r.get('{}', 12, 1, name => 'y');
@@ -214,7 +241,7 @@ SELECT r.why(-1);
 SELECT worker_id FROM r.get('{}', 35);
 
 -- clocks: the end is grant_time after the later one of both, and not further than "reach"
-SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
 SELECT * FROM r.get('{}', 1, minutes => -1000);
 SELECT * FROM r.get('{1}', 2, minutes => 30);
 SELECT * FROM r.get('{2}', 3, minutes => 55);
@@ -237,7 +264,7 @@ SELECT r.why(-2);
 ROLLBACK;
 SELECT worker_id FROM r.get('{}', 7);
 SELECT r.why();
-UPDATE snowflake_registry SET first_worker_id = 5, last_worker_id = 8;
+UPDATE snowflake_registry.registries SET first_worker_id = 5, last_worker_id = 8;
 SELECT r.why();
 -- the time in the error: when the first one is free
 SELECT r.pass(3, 5);
@@ -252,89 +279,163 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
+-- The registry's clock was ahead by two hours, and is right again: the server gets
+-- one more grant_time, and then as much as has passed.
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
+SELECT worker_id FROM r.get('{}', 1);
+SELECT r.pass(-120);
+SELECT * FROM r.workers();
+SELECT * FROM r.extend(1, '{1}', 2, minutes => 125);
+SELECT * FROM r.extend(1, '{2}', 3, minutes => 130);
+UPDATE snowflake_registry.grants SET renewed_at = renewed_at - interval '5 min';
+SELECT * FROM r.extend(1, '{3}', 4, minutes => 133);
+SELECT * FROM r.get('{4}', 5, minutes => 133);
+-- also after it returned its worker ID, and other servers
+\set VERBOSITY sqlstate
+SELECT r.extend(1, '{5}', 6, minutes => 139.5);
+SELECT r.return(1, '{5}', r.id(134));
+SELECT * FROM r.get('{}', 6, minutes => 134.5, name => 'z');
+SELECT * FROM r.get('{}', 41, minutes => 100);
+SELECT r.get('{}', 7, minutes => 140);
+\set VERBOSITY default
+SELECT * FROM r.workers();
+-- who has its token gets no worker ID further than that, however often it calls
+SELECT count(*), max(ends) FROM generate_series(6, 40) n, LATERAL r.get(ARRAY[n], n + 1, minutes => 138.5) g;
+-- what was granted then, and might have been lost, is lifted
+SELECT snowflake_registry.lost() > now() AS lost;
+SELECT ARRAY(SELECT r.minutes(l) FROM unnest(lifted) l) AS lifts FROM snowflake_registry.registries;
+-- a server that holds no worker ID gets it for no longer than grant_time
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
+SELECT * FROM r.get('{}', 1, minutes => 5);
+\set VERBOSITY sqlstate
+SELECT * FROM r.get('{}', 2, minutes => 15, name => 'b');
+SELECT * FROM r.get('{}', 2, minutes => 15);
+\set VERBOSITY default
+-- whose clock was set back to before the range: it gets another one
+SELECT * FROM r.extend(1, '{1}', 2, minutes => 1);
+SELECT worker_id FROM r.get('{1}', 2, minutes => 1);
+-- each call needs a token of its own
+SELECT r.extend(5, '{2}', 2);
+SELECT r.get('{1,2}', 2);
+\set VERBOSITY sqlstate
+SELECT r.get('{1,2}', 2);
+\set VERBOSITY default
+
 -- The registry is on another timeline than it was: after a failover.  The
 -- slice of this timeline is granted at once, servers lose what they hold.
 CREATE FUNCTION r.lifts() RETURNS int[] LANGUAGE sql AS
-'SELECT array(SELECT CASE l WHEN 0 THEN 0 ELSE r.minutes(l) END FROM unnest(lifted) l) FROM snowflake_registry WHERE scheme LIKE ''%2016-11-01%''';
-SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+'SELECT array(SELECT CASE l WHEN 0 THEN 0 ELSE r.minutes(l) END FROM unnest(lifted) l) FROM snowflake_registry.registries WHERE scheme LIKE ''%2016-11-01%''';
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
 SELECT worker_id FROM r.get('{}', 1);
 SELECT worker_id FROM r.get('{}', 2);
-UPDATE snowflake_registry SET timeline = 0;
+UPDATE snowflake_registry.registries SET timeline = 0;
+-- but another standby might have been promoted to the same timeline
 SELECT * FROM r.extend(1, '{1}', 3);
-SELECT r.lifts(), timeline FROM snowflake_registry;
+\set VERBOSITY terse
+SELECT r.get('{1}', 3);
+SELECT r.return(1, '{1}');
+SELECT snowflake_registry.free_worker(1);
+SELECT snowflake_registry.alter(NULL, grant_time => '5 min');
+\set VERBOSITY sqlstate
+SELECT r.get('{1}', 3);
+\set VERBOSITY default
+SELECT snowflake_registry.confirm_promotion();
+SELECT snowflake_registry.confirm_promotion('shardingsphere');
+SELECT * FROM r.extend(1, '{1}', 3);
+SELECT r.lifts(), timeline FROM snowflake_registry.registries;
 SELECT * FROM r.workers();
 SELECT worker_id FROM r.get('{1}', 4);
-UPDATE snowflake_registry SET timeline = 0;
+UPDATE snowflake_registry.registries SET timeline = 0;
+SELECT snowflake_registry.confirm_promotion();
 SELECT r.return(9, '{4}', 0);
 SELECT * FROM r.workers();
--- Without another slice the first call notes it, and has nothing to give.  By the
--- time the lift has passed, worker IDs are granted again.
-SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 5, failovers => 0, new => true);
+-- lost() and drop() need no confirmation
+UPDATE snowflake_registry.registries SET timeline = 0;
+SELECT snowflake_registry.lost() > now() AS lost;
+SELECT r.lifts(), timeline FROM snowflake_registry.registries;
+UPDATE snowflake_registry.registries SET timeline = 0;
+-- Where nothing can be granted, the first call notes the loss.  By the time the
+-- lift has passed, worker IDs are granted again.
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 5, failovers => 0, new => true);
 SELECT worker_id FROM r.get('{}', 5);
-UPDATE snowflake_registry SET timeline = 0;
+UPDATE snowflake_registry.registries SET identity = '';
 SELECT * FROM r.get('{5}', 6);
-SELECT r.lifts(), timeline FROM snowflake_registry;
+SELECT r.lifts(), timeline FROM snowflake_registry.registries;
 SELECT * FROM r.workers();
 SELECT r.why();
-UPDATE snowflake_registry SET lifted = ARRAY[r.id(-2)];
+UPDATE snowflake_registry.registries SET lifted = ARRAY[r.id(-2)];
 SELECT r.why(-3);
 SELECT worker_id FROM r.get('{}', 6, 1);
 -- a lift never decreases
-UPDATE snowflake_registry SET timeline = 0;
+UPDATE snowflake_registry.registries SET timeline = 0;
+SELECT snowflake_registry.confirm_promotion();
 SELECT * FROM r.extend(2, '{6}', 7);
-UPDATE snowflake_registry SET timeline = 0, reach = '40 min';
-SELECT * FROM r.get('{6}', 7);
+UPDATE snowflake_registry.registries SET timeline = 0, reach = '40 min';
+SELECT snowflake_registry.confirm_promotion();
 SELECT r.lifts();
 -- an earlier timeline, or another identity: a dump or a copy was restored
-SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
 SELECT worker_id FROM r.get('{}', 6);
 SELECT worker_id FROM r.get('{}', 7);
 SELECT r.pass(11, 1);
-SELECT snowflake_free_worker(1) < now() AS free;
-UPDATE snowflake_registry SET timeline = 2;
+SELECT snowflake_registry.free_worker(1) < now() AS free;
+UPDATE snowflake_registry.registries SET timeline = 2;
 SELECT * FROM r.workers();
 SELECT * FROM r.extend(5, '{7}', 8);
-SELECT r.lifts(), timeline FROM snowflake_registry;
-UPDATE snowflake_registry SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '^\d+', '1');
+SELECT r.lifts(), timeline FROM snowflake_registry.registries;
+UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '^\d+', '1');
 SELECT * FROM r.get('{7}', 8);
 SELECT r.lifts();
-UPDATE snowflake_registry SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '/\d+/', '/1/');
+UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '/\d+/', '/1/');
 SELECT * FROM r.get('{7}', 8);
 SELECT r.lifts();
-UPDATE snowflake_registry SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '\d+$', '1'), timeline = 0;
+UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '\d+$', '1'), timeline = 0;
 SELECT * FROM r.get('{6}', 7);
-SELECT r.lifts(), timeline FROM snowflake_registry;
-SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'snowflake';
+SELECT r.lifts(), timeline FROM snowflake_registry.registries;
+SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'snowflake_registry';
 -- declared by an administrator
-UPDATE snowflake_registry SET lifted = '{0,0,0,0}';
+UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}';
 SELECT worker_id FROM r.get('{}', 8);
-SELECT snowflake_registry_lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS lost;
+SELECT snowflake_registry.lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS lost;
 SELECT r.lifts();
 SELECT * FROM r.extend(1, '{8}', 9);
 SELECT r.why();
-UPDATE snowflake_registry SET reach = '40 min';
-SELECT snowflake_registry_lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS still;
+UPDATE snowflake_registry.registries SET reach = '40 min';
+SELECT snowflake_registry.lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS still;
 SELECT r.lifts();
 
--- the settings are changed
+-- the settings are changed: what is not named remains
 CREATE FUNCTION r.settings() RETURNS text LANGUAGE sql AS
-'SELECT concat_ws('' '', first_worker_id, last_worker_id, grant_time, reach, slices, r.lifts()) FROM snowflake_registry';
-SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+'SELECT concat_ws('' '', first_worker_id, last_worker_id, grant_time, reach, slices, r.lifts()) FROM snowflake_registry.registries';
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
+SELECT snowflake_registry.create(1, 30, new => true);
+SELECT snowflake_registry.create(1, 30, 'shardingsphere,tick=1000us');
+SELECT r.settings();
 SELECT worker_id FROM r.get('{}', 1);
-SELECT snowflake_create_registry(1, 20, grant_time => '20 min', reach => '1 day');
+SELECT snowflake_registry.alter(NULL, grant_time => '20 min', reach => '1 day');
 SELECT r.settings();
 SELECT * FROM r.extend(1, '{1}', 2);
-SELECT snowflake_create_registry(2, 10, grant_time => '36 hours', reach => '3 days');
+SELECT snowflake_registry.alter('shardingsphere', 2, 10);
+SELECT r.settings();
+SELECT snowflake_registry.alter(NULL, grant_time => '36 hours', reach => '3 days');
+SELECT r.settings();
+SELECT snowflake_registry.alter(NULL);
 SELECT r.settings();
 SELECT * FROM r.extend(1, '{2}', 3);
 SELECT worker_id FROM r.get('{2}', 3);
 SELECT * FROM r.workers();
 -- added worker IDs that no server had
-SELECT snowflake_create_registry(2, 20, new => true);
+SELECT snowflake_registry.alter(NULL, last_worker_id => 20, new => true);
 SELECT r.settings();
--- or that a server might have had: servers keep theirs, no other is granted
+-- or that a server might have had: with force, servers keep theirs, no other is granted
+SELECT snowflake_registry.alter(NULL, first_worker_id => 1);
+SELECT snowflake_registry.alter(NULL, last_worker_id => 21, reach => '4 days');
+SELECT r.settings();
+SELECT snowflake_registry.alter(NULL, grant_time => '10 min', reach => '1 hour');
 \set VERBOSITY terse
-SELECT snowflake_create_registry(1, 20);
+RESET client_min_messages;
+SELECT snowflake_registry.alter(NULL, first_worker_id => 1, force => true);
+SET client_min_messages = error;
 \set VERBOSITY default
 SELECT r.settings();
 SELECT r.why();
@@ -342,48 +443,69 @@ SELECT * FROM r.extend(5, '{3}', 4);
 SELECT worker_id FROM r.get('{4}', 5);
 -- this does not apply to those that were there before
 \set VERBOSITY terse
-SELECT snowflake_create_registry(1, 30, new => true);
+SELECT snowflake_registry.alter(NULL, last_worker_id => 30, new => true);
 SELECT r.settings();
-UPDATE snowflake_registry SET lifted = '{0,0,0,0}';
-SELECT snowflake_create_registry(1, 40);
+UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}';
+SELECT snowflake_registry.alter(NULL, last_worker_id => 40, force => true);
 SELECT r.settings();
 -- entirely different worker IDs
-SELECT snowflake_create_registry(101, 120, new => true);
+SELECT snowflake_registry.alter(NULL, 101, 120, new => true);
 SELECT r.settings();
 SELECT * FROM r.extend(5, '{5}', 6);
 SELECT worker_id FROM r.get('{5}', 6);
 SELECT * FROM r.workers();
 -- other slices: servers lose what they hold
-SELECT snowflake_create_registry(101, 120, failovers => 1);
+\set VERBOSITY default
+SELECT snowflake_registry.alter(NULL, failovers => 1);
+SELECT snowflake_registry.alter(NULL, last_worker_id => 130, failovers => 1, new => true);
+\set VERBOSITY terse
+SELECT snowflake_registry.alter(NULL, failovers => 1, force => true);
 SELECT r.settings();
 SELECT * FROM r.extend(101, '{6}', 7);
-SELECT snowflake_create_registry(201, 220, failovers => 0, new => true);
+SELECT snowflake_registry.alter(NULL, 201, 220, failovers => 0, new => true);
 SELECT r.settings();
 SELECT worker_id FROM r.get('{}', 7);
 -- without further information
-SELECT snowflake_drop_registry(NULL);
-SELECT snowflake_create_registry(1, 20);
+SELECT snowflake_registry.drop(NULL);
+RESET client_min_messages;
+SELECT snowflake_registry.create(1, 20);
+SET client_min_messages = error;
 \set VERBOSITY default
 SELECT r.settings();
 SELECT r.why();
+-- invalid changes
+SELECT snowflake_registry.alter(NULL, first_worker_id => 21);
+SELECT snowflake_registry.alter(NULL, first_worker_id => 18);
+SELECT snowflake_registry.alter(NULL, failovers => 2147483647);
+SELECT snowflake_registry.alter(NULL, reach => '19 min');
+\set VERBOSITY terse
+SELECT snowflake_registry.alter(NULL, new => NULL);
+SELECT snowflake_registry.alter('twitter', grant_time => '1 min');
+\set VERBOSITY sqlstate
+SELECT snowflake_registry.create(1, 20);
+SELECT snowflake_registry.alter(NULL, last_worker_id => 40);
+SELECT snowflake_registry.alter(NULL, failovers => 2147483647);
+SELECT snowflake_registry.alter(NULL, new => NULL);
+SELECT snowflake_registry.alter('twitter', grant_time => '1 min');
+\set VERBOSITY default
 
 -- an administrator takes a worker ID from a server
-SELECT snowflake_drop_registry(NULL), snowflake_create_registry(1, 20, new => true);
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
 SELECT worker_id FROM r.get('{}', 1);
-SELECT snowflake_free_worker(5);
-SELECT snowflake_free_worker(1) - now() BETWEEN interval '9 min' AND interval '11 min' AS free_from;
+SELECT snowflake_registry.free_worker(5);
+SELECT snowflake_registry.free_worker(1) - now() BETWEEN interval '9 min' AND interval '11 min' AS free_from;
 SELECT * FROM r.workers();
 SELECT * FROM r.extend(1, '{1}', 2);
 SELECT worker_id FROM r.get('{1}', 2, 1);
 SELECT r.pass(11, 1);
 SELECT * FROM r.workers();
-SELECT snowflake_free_worker(1) < now() AS free;
+SELECT snowflake_registry.free_worker(1) < now() AS free;
 SELECT worker_id FROM r.get('{}', 3, 1);
 
 -- several schemes, and datacenters
-SELECT snowflake_create_registry(1, 31, 'twitter', new => true);
-SELECT snowflake_create_registry(1, 4194303, 'baidu,epoch=2026-01-01', new => true);
-SELECT scheme, first_worker_id, last_worker_id FROM snowflake_registry ORDER BY scheme COLLATE "C";
+SELECT snowflake_registry.create(1, 31, 'twitter', new => true);
+SELECT snowflake_registry.create(1, 4194303, 'baidu,epoch=2026-01-01', new => true);
+SELECT scheme, first_worker_id, last_worker_id FROM snowflake_registry.registries ORDER BY scheme COLLATE "C";
 SELECT worker_id FROM r.get('{}', 1, scheme => 'twitter', datacenter => 3);
 SELECT worker_id FROM r.get('{}', 2, scheme => 'twitter', datacenter => 31);
 SELECT worker_id FROM r.get('{}', 3, scheme => 'epoch=1288834974657,timestamp=41,datacenter=5,worker=5,sequence=12', datacenter => 31);
@@ -391,46 +513,46 @@ SELECT worker_id FROM r.get('{1}', 4, scheme => 'twitter', datacenter => 3);
 SELECT worker_id FROM r.get('{3}', 5, scheme => 'twitter', datacenter => 4);
 SELECT worker_id FROM r.get('{}', 1, 4194301, scheme => 'baidu,epoch=2026-01-01');
 SELECT worker_id FROM r.get('{}', 2, 4194300, scheme => 'baidu,epoch=2026-01-01');
-SELECT datacenter_id, worker_id FROM snowflake_workers WHERE datacenter_id > 0 ORDER BY 1, 2;
-SELECT snowflake_free_worker(1, 31, 'twitter') > now() AS freed;
-SELECT snowflake_free_worker(9, 31, 'twitter');
-SELECT datacenter_id, worker_id, state FROM snowflake_workers WHERE datacenter_id > 0 ORDER BY 1, 2;
+SELECT datacenter_id, worker_id FROM snowflake_registry.workers WHERE datacenter_id > 0 ORDER BY 1, 2;
+SELECT snowflake_registry.free_worker(1, 31, 'twitter') > now() AS freed;
+SELECT snowflake_registry.free_worker(9, 31, 'twitter');
+SELECT datacenter_id, worker_id, state FROM snowflake_registry.workers WHERE datacenter_id > 0 ORDER BY 1, 2;
 SELECT r.get('{}', 1, scheme => 'twitter', datacenter => 32);
 SELECT r.get('{}', 1, scheme => 'twitter', datacenter => -1);
 SELECT r.get('{}', 1, datacenter => 1);
 SELECT r.get('{}', 1, scheme => 'twitter,epoch=2020-01-01');
-UPDATE snowflake_registry SET reach = '9 years', grant_time = '9 years' WHERE scheme LIKE '%worker=22%';
+UPDATE snowflake_registry.registries SET reach = '9 years', grant_time = '9 years' WHERE scheme LIKE '%worker=22%';
 SELECT r.get('{}', 3, scheme => 'baidu,epoch=2026-01-01');
-UPDATE snowflake_registry SET reach = '1 hour', grant_time = '10 min' WHERE scheme LIKE '%worker=22%';
-SELECT snowflake_registry_lost('baidu,epoch=2026-01-01') > now() AS lost;
-SELECT scheme, lifted[1] > 0 AS lifted FROM snowflake_registry ORDER BY scheme COLLATE "C";
-SELECT snowflake_drop_registry('baidu,epoch=2026-01-01');
-SELECT count(*) FROM snowflake_registry;
+UPDATE snowflake_registry.registries SET reach = '1 hour', grant_time = '10 min' WHERE scheme LIKE '%worker=22%';
+SELECT snowflake_registry.lost('baidu,epoch=2026-01-01') > now() AS lost;
+SELECT scheme, lifted[1] > 0 AS lifted FROM snowflake_registry.registries ORDER BY scheme COLLATE "C";
+SELECT snowflake_registry.drop('baidu,epoch=2026-01-01');
+SELECT count(*) FROM snowflake_registry.registries;
 
 -- invalid calls
 \set VERBOSITY terse
-SELECT snowflake_get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_get_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_get_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
-SELECT snowflake_get_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
-SELECT snowflake_get_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
-SELECT snowflake_get_grant('discord', 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_get_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
-SELECT snowflake_extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_extend_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_extend_grant('twitter', 0, NULL, 1, '{}', r.token(1), 'a');
-SELECT snowflake_extend_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
-SELECT snowflake_extend_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
-SELECT snowflake_extend_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
-SELECT snowflake_extend_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
-SELECT snowflake_return_grant(NULL, 0, 1, '{}', 1);
-SELECT snowflake_return_grant('twitter', NULL, 1, '{}', 1);
-SELECT snowflake_return_grant('twitter', 0, NULL, '{}', 1);
-SELECT snowflake_return_grant('twitter', 0, 1, NULL, 1);
+SELECT snowflake_registry.get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.get_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.get_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
+SELECT snowflake_registry.get_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
+SELECT snowflake_registry.get_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
+SELECT snowflake_registry.get_grant('discord', 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.get_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.extend_grant('twitter', NULL, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.extend_grant('twitter', 0, NULL, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.extend_grant('twitter', 0, 1, NULL, '{}', r.token(1), 'a');
+SELECT snowflake_registry.extend_grant('twitter', 0, 1, 1, NULL, r.token(1), 'a');
+SELECT snowflake_registry.extend_grant('twitter', 0, 1, 1, '{}', NULL, 'a');
+SELECT snowflake_registry.extend_grant('shardingsphere', 0, 1, -1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.return_grant(NULL, 0, 1, '{}', 1);
+SELECT snowflake_registry.return_grant('twitter', NULL, 1, '{}', 1);
+SELECT snowflake_registry.return_grant('twitter', 0, NULL, '{}', 1);
+SELECT snowflake_registry.return_grant('twitter', 0, 1, NULL, 1);
 \set VERBOSITY sqlstate
-SELECT snowflake_get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
-SELECT snowflake_return_grant(NULL, 0, 1, '{}', 1);
+SELECT snowflake_registry.get_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.extend_grant(NULL, 0, 1, 1, '{}', r.token(1), 'a');
+SELECT snowflake_registry.return_grant(NULL, 0, 1, '{}', 1);
 SELECT r.get('{}', 1, datacenter => 1);
 \set VERBOSITY default
 -- names of any length
@@ -477,6 +599,7 @@ ROLLBACK;
 -- privileges: a role that is granted the three calls can do nothing else
 CREATE ROLE regress_server;
 CREATE ROLE regress_admin;
+CREATE ROLE regress_public;
 GRANT USAGE ON SCHEMA r TO regress_server, regress_admin;
 SET ROLE regress_server;
 \set VERBOSITY terse
@@ -484,46 +607,57 @@ SELECT r.get('{}', 70);
 SELECT r.extend(1, '{}', 70);
 SELECT r.return(1, '{}');
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION snowflake_get_grant, snowflake_extend_grant, snowflake_return_grant TO regress_server;
+GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_server;
 SET ROLE regress_server;
 SELECT worker_id FROM r.get('{}', 70);
 SELECT ends FROM r.extend(13, '{70}', 71);
 SELECT r.return(13, '{71}', 0);
-SELECT snowflake_create_registry(1, 20);
-SELECT snowflake_drop_registry(NULL);
-SELECT snowflake_registry_lost();
-SELECT snowflake_free_worker(1);
-SELECT snowflake_lock_registry('twitter', NULL);
-TABLE snowflake_registry;
-TABLE snowflake_grants;
-TABLE snowflake_workers;
-DELETE FROM snowflake_grants;
+SELECT snowflake_registry.create(1, 20);
+SELECT snowflake_registry.drop(NULL);
+SELECT snowflake_registry.lost();
+SELECT snowflake_registry.free_worker(1);
+SELECT snowflake_registry.confirm_promotion();
+SELECT snowflake_registry.alter('twitter', grant_time => '5 min');
+SELECT snowflake_registry.lock('twitter', false);
+SELECT first_worker_id FROM snowflake_registry.registries ORDER BY last_worker_id;
+TABLE snowflake_registry.grants;
+TABLE snowflake_registry.workers;
+DELETE FROM snowflake_registry.grants;
 -- their objects do not hide those of the extension
-CREATE TEMP TABLE snowflake_registry (scheme text);
-CREATE TEMP TABLE snowflake_grants (scheme text, token uuid);
+CREATE TEMP TABLE registries (scheme text);
+CREATE TEMP TABLE grants (scheme text, token_hash bytea);
 SET search_path = pg_temp, public, pg_catalog;
 SELECT worker_id FROM r.get('{}', 72);
 RESET search_path;
-DROP TABLE pg_temp.snowflake_registry, pg_temp.snowflake_grants;
+DROP TABLE pg_temp.registries, pg_temp.grants;
 RESET ROLE;
 -- administrators need not be superusers; monitoring roles can read the view
-GRANT EXECUTE ON FUNCTION snowflake_create_registry, snowflake_drop_registry, snowflake_registry_lost, snowflake_free_worker TO regress_admin;
+GRANT EXECUTE ON FUNCTION snowflake_registry.create, snowflake_registry.alter, snowflake_registry.drop, snowflake_registry.lost,
+    snowflake_registry.confirm_promotion, snowflake_registry.free_worker TO regress_admin;
 GRANT pg_monitor TO regress_admin;
 SET ROLE regress_admin;
-SELECT snowflake_drop_registry('twitter');
-SELECT snowflake_create_registry(1, 20);
-SELECT snowflake_free_worker(13) > now() AS freed;
-SELECT snowflake_registry_lost() > now() AS lost;
-SELECT count(*) > 3 AS workers FROM snowflake_workers;
-TABLE snowflake_grants;
+SELECT snowflake_registry.drop('twitter');
+SELECT snowflake_registry.create(1, 20, 'twitter', new => true);
+SELECT snowflake_registry.alter('twitter', grant_time => '5 min');
+SELECT snowflake_registry.confirm_promotion();
+SELECT snowflake_registry.free_worker(13) > now() AS freed;
+SELECT snowflake_registry.lost() > now() AS lost;
+SELECT count(*) > 3 AS workers FROM snowflake_registry.workers;
+TABLE snowflake_registry.grants;
 RESET ROLE;
-SELECT grantee::regrole, privilege_type, relname
-FROM pg_class, aclexplode(relacl) WHERE relname ~ '^snowflake_(registry|grants|workers)' AND grantee <> relowner;
+SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, privilege_type, relname
+FROM pg_class, aclexplode(relacl) WHERE relnamespace = 'snowflake_registry'::regnamespace AND grantee <> relowner
+ORDER BY relname;
+SELECT oid::regprocedure AS for_everybody FROM pg_proc
+WHERE pronamespace = 'snowflake_registry'::regnamespace AND has_function_privilege('regress_public', oid, 'EXECUTE')
+ORDER BY oid::regprocedure::text COLLATE "C";
 
 -- clean up
-SELECT snowflake_drop_registry(NULL);
-SELECT count(*) FROM snowflake_grants;
+SELECT snowflake_registry.drop(NULL);
+SELECT count(*) FROM snowflake_registry.grants;
 DROP OWNED BY regress_server, regress_admin;
-DROP ROLE regress_server, regress_admin;
-SET client_min_messages = warning;
+DROP ROLE regress_server, regress_admin, regress_public;
 DROP SCHEMA r CASCADE;
+DROP EXTENSION snowflake_registry;
+SELECT count(*) FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = 'snowflake_registry'::regnamespace;
+DROP SCHEMA snowflake_registry;

@@ -33,7 +33,7 @@ END
 $$;
 SELECT ids - :ids AS ids FROM snowflake_stat;
 
--- a wait has taken its time (on a slow machine there is none; 004_wait.pl counts them)
+-- a wait has taken its time (on a slow machine there is none; test/generator/wait.pl counts them)
 SELECT (sequence_waits > 0) = (sequence_wait_ms > 0) AS agrees, reserves > 0 AS reserved,
        clock_waits, clock_errors
 FROM snowflake_stat;

@@ -107,4 +107,6 @@ FROM (VALUES
     ('base320', '11MHQTB098W00')
 ) v(format, encoded);
 SELECT error_of($$SELECT snowflake_encode(1, 'base64')$$);
+SELECT error_of($$SELECT snowflake_encode(1, repeat('long', 1000000))$$);
+SELECT error_of($$SELECT snowflake_decode(repeat('0', 1000000), 'hex')$$);
 DROP FUNCTION error_of(text);

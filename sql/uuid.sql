@@ -63,6 +63,28 @@ SELECT snowflake_nextval() AS id \gset
 SELECT uuid_v7() > '00000000-0000-7000-8000-000000000000' AS made, snowflake_currval() = :id AS same;
 
 --
+-- uuid_lower_bound()
+--
+SELECT uuid_lower_bound('1970-01-01 00:00+00'), uuid_lower_bound('2022-02-22 19:22:22+00'),
+       uuid_lower_bound('10889-08-02 05:31:50.655+00');
+SELECT count(*) AS wrong
+FROM (SELECT uuid_v7() AS u FROM generate_series(1, 200)) i,
+     LATERAL (SELECT uuid_timestamp(u) + (n - 2) * interval '500 us' AS t FROM generate_series(0, 4) n) x
+WHERE (uuid_timestamp(u) >= t) <> (u >= uuid_lower_bound(t));
+SELECT uuid_lower_bound('1969-12-31 23:59:59.9999+00');
+SELECT uuid_lower_bound('10889-08-02 05:31:50.6551+00');
+SELECT uuid_lower_bound('infinity');
+SELECT uuid_lower_bound('-infinity');
+CREATE TEMP TABLE by_time (id uuid PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TEMP TABLE by_time_2025 PARTITION OF by_time
+    FOR VALUES FROM (uuid_lower_bound('2025-01-01 00:00+00')) TO (uuid_lower_bound('2026-01-01 00:00+00'));
+CREATE TEMP TABLE by_time_2026 PARTITION OF by_time
+    FOR VALUES FROM (uuid_lower_bound('2026-01-01 00:00+00')) TO (uuid_lower_bound('2027-01-01 00:00+00'));
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS off) SELECT * FROM by_time WHERE id >= uuid_lower_bound('2026-02-01 00:00+00');
+RESET enable_bitmapscan;
+
+--
 -- uuid_timestamp()
 --
 CREATE TEMP TABLE vectors (library text, uuid uuid, unix_ms bigint, "timestamp" timestamptz, version int);

@@ -13,16 +13,15 @@
  */
 #include "postgres.h"
 
-#include "utils/timestamp.h"
-
+#include "api.h"
 #include "generator.h"
-#include "ids.h"
-#include "snowflake.h"
+#include "id_time.h"
+#include "settings.h"
 #include "snowflake_api.h"
 #include "state.h"
 
 static int
-make_block(int wanted, int64 *first, int64 *step)
+generate_block(int wanted, int64 *first, int64 *step)
 {
 	if (wanted < 1)
 		ereport(ERROR,
@@ -61,13 +60,11 @@ get_scheme(void)
  * The timestamp and the errors are those of the SQL function.
  */
 static void
-take_apart(int64 id, SnowflakeApiParts *parts)
+parse(int64 id, SnowflakeApiParts *parts)
 {
 	const SnowflakeScheme *scheme = snowflake_server_scheme();
 
-	parts->timestamp =
-		DatumGetTimestampTz(DirectFunctionCall1(snowflake_timestamp,
-												Int64GetDatum(id)));
+	parts->timestamp = snowflake_id_timestamp(scheme, id);
 	parts->tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);
 	parts->datacenter_id =
 		(int) snowflake_field_get(scheme, SNOWFLAKE_DATACENTER, id);
@@ -77,10 +74,10 @@ take_apart(int64 id, SnowflakeApiParts *parts)
 
 static const SnowflakeApi server_api = {
 	.version = SNOWFLAKE_API_VERSION,
-	.make_id = snowflake_generate,
-	.make_block = make_block,
+	.generate = snowflake_generate,
+	.generate_block = generate_block,
 	.get_scheme = get_scheme,
-	.take_apart = take_apart
+	.parse = parse
 };
 
 /*

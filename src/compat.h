@@ -41,6 +41,15 @@
 #include "varatt.h"
 #endif
 
+/* How a check hook allocates and frees the value of a string. */
+#if PG_VERSION_NUM >= 160000
+#define snowflake_guc_strdup(s)	guc_strdup(LOG, s)
+#define snowflake_guc_free(s)	guc_free(s)
+#else
+#define snowflake_guc_strdup(s)	strdup(s)
+#define snowflake_guc_free(s)	free(s)
+#endif
+
 /* Before the return type of a function that does not return. */
 #if PG_VERSION_NUM >= 180000
 #define snowflake_noreturn	pg_noreturn
@@ -53,9 +62,9 @@
  * them are shown as Extension.
  */
 #if PG_VERSION_NUM >= 170000
-#define snowflake_wait_event(name)	WaitEventExtensionNew(name)
+#define snowflake_new_wait_event(name)	WaitEventExtensionNew(name)
 #else
-#define snowflake_wait_event(name)	PG_WAIT_EXTENSION
+#define snowflake_new_wait_event(name)	((void) (name), PG_WAIT_EXTENSION)
 #endif
 
 /* The setting that limits replication origins, and its value. */

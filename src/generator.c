@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * generator.c
- *	  Making snowflake IDs, one generator for all backends of a server.
+ *	  Generating snowflake IDs, one generator for all backends of a server.
  *
  * The generator's state is one 64-bit word in shared memory.  Its high bits
  * are a tick (the ID's timestamp, counted from the scheme's epoch), its low
@@ -24,7 +24,7 @@
  * An ID consists of the word's bits in the same order (the worker ID, between
  * or below them, is the same for all IDs of a tick: grant.c).  Therefore IDs
  * are strictly increasing across all backends: an ID requested after another
- * one was received is greater.  See docs/guarantees.md for the whole argument.
+ * one was received is greater.  See docs/internals.md for the whole argument.
  *
  * Usually a call takes no lock: the clock is inside the word's tick, and there
  * are numbers left.
@@ -70,11 +70,12 @@
 #include "storage/proc.h"
 #include "utils/timestamp.h"
 
+#include "clock_messages.h"
 #include "compat.h"
 #include "generator.h"
-#include "mark.h"
+#include "grant.h"
 #include "reserve.h"
-#include "snowflake.h"
+#include "settings.h"
 #include "state.h"
 
 StaticAssertDecl(MAX_BACKENDS < (1 << SNOWFLAKE_LATE_CLAIM_BITS),
@@ -84,56 +85,49 @@ StaticAssertDecl(MAX_BACKENDS < (1 << SNOWFLAKE_LATE_CLAIM_BITS),
 typedef struct Wait
 {
 	bool		queued;			/* for the next tick? */
-	int			naps;
-	int			reserve_naps;
+	int			sleeps;
+	int			reserve_sleeps;
 	int64		grant_since;
 } Wait;
 
-/* The datacenter and worker ID in their fields, and the grant's number. */
-static uint64 constant_grant = 0;
-static int64 constant;
-
-const SnowflakeScheme *
-snowflake_server_scheme(void)
-{
-	snowflake_check_loaded();
-	return &snowflake_layout.scheme;
-}
+/* The datacenter and worker ID in their fields, and the grant's generation. */
+static uint64 worker_bits_generation = 0;
+static int64 worker_bits;
 
 /*
  * Use the current grant for the following IDs, and return its number, which
  * must still be the same after a number was claimed.
  */
 static inline uint64
-use_grant(void)
+use_worker_bits(void)
 {
 	Grant	   *grant = &snowflake_state->grant;
-	uint64		number = pg_atomic_read_u64(&grant->number);
+	uint64		number = pg_atomic_read_u64(&grant->generation);
 
-	if (unlikely(number != constant_grant))
+	if (unlikely(number != worker_bits_generation))
 	{
 		pg_read_barrier();
-		constant = grant->constant;
-		constant_grant = number;
+		worker_bits = grant->worker_bits;
+		worker_bits_generation = number;
 	}
 	return number;
 }
 
 static inline bool
-is_same_grant(uint64 number)
+is_same_generation(uint64 number)
 {
-	return number == pg_atomic_read_u64(&snowflake_state->grant.number);
+	return number == pg_atomic_read_u64(&snowflake_state->grant.generation);
 }
 
 /*
  * The ID that belongs to a number of a tick.
  */
 static inline int64
-make_id(int64 tick, uint64 number)
+compose_id(int64 tick, uint64 number)
 {
 	Assert(tick >= snowflake_layout.base_tick &&
 		   tick <= snowflake_layout.last_tick);
-	return constant |
+	return worker_bits |
 		snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_TIMESTAMP, tick) |
 		snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, number);
 }
@@ -141,8 +135,8 @@ make_id(int64 tick, uint64 number)
 static inline int64
 word_id(uint64 word)
 {
-	return make_id(word_tick(&snowflake_layout, word),
-				   word_number(&snowflake_layout, word));
+	return compose_id(word_tick(&snowflake_layout, word),
+					  word_number(&snowflake_layout, word));
 }
 
 /*
@@ -226,12 +220,39 @@ take_given(int64 *first)
 }
 
 /*
- * Go through the queue and give each waiter a share of a tick's numbers,
- * starting with a number; return the next number.  Unless in_earnest, only
- * count.  The lock is held.
+ * How many of a tick's numbers, from one on, a waiter gets.
  */
 static uint64
-serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
+waiter_share(const Waiter *waiter, uint64 number, uint64 share)
+{
+	return Min(Min((uint64) waiter->wanted, share),
+			   snowflake_layout.number_limit - number);
+}
+
+/*
+ * The first number that remains after each waiter in the queue was given a
+ * share of a tick's numbers, from one on.  The lock is held.
+ */
+static uint64
+count_shares(uint64 number, uint64 share)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &snowflake_state->queue)
+	{
+		Waiter	   *waiter = dlist_container(Waiter, link, iter.cur);
+
+		number += waiter_share(waiter, number, share);
+	}
+	return number;
+}
+
+/*
+ * Give each waiter in the queue its share of a tick's numbers, from one on;
+ * those for whom nothing is left remain in the queue.  The lock is held.
+ */
+static void
+serve_queue(int64 tick, uint64 number, uint64 share)
 {
 	Generator  *state = snowflake_state;
 	dlist_mutable_iter iter;
@@ -240,25 +261,20 @@ serve_queue(int64 tick, uint64 number, uint64 share, bool in_earnest)
 	dlist_foreach_modify(iter, &state->queue)
 	{
 		Waiter	   *waiter = dlist_container(Waiter, link, iter.cur);
-		uint64		count = Min((uint64) waiter->wanted, share);
+		uint64		count = waiter_share(waiter, number, share);
 
-		count = Min(count, snowflake_layout.number_limit - number);
 		if (count == 0)
 			break;
 		/* A waiter in the queue has not been given anything yet. */
 		Assert(waiter->queued && pg_atomic_read_u32(&waiter->given) == 0);
-		if (in_earnest)
-		{
-			dlist_delete(&waiter->link);
-			state->queue_length--;
-			waiter->queued = false;
-			waiter->first = make_id(tick, number);
-			pg_write_barrier();
-			pg_atomic_write_u32(&waiter->given, (uint32) count);
-		}
+		dlist_delete(&waiter->link);
+		state->queue_length--;
+		waiter->queued = false;
+		waiter->first = compose_id(tick, number);
+		pg_write_barrier();
+		pg_atomic_write_u32(&waiter->given, (uint32) count);
 		number += count;
 	}
-	return number;
 }
 
 /*
@@ -277,14 +293,13 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 	uint64		start;
 	uint64		share;
 	uint64		number;
-	uint64		served PG_USED_FOR_ASSERTS_ONLY;
 	uint64		taken;
 
 	/* The tick only increases, and only to one that is reserved. */
 	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
 	Assert(step->next > word_tick(&snowflake_layout, word));
-	Assert(may_stand_at(step->next));
-	Assert(is_same_grant(constant_grant));
+	Assert(was_reserved(step->next));
+	Assert(is_same_generation(worker_bits_generation));
 
 	/* It may be the entry of a call that was cancelled. */
 	waiter->wanted = wanted;
@@ -294,7 +309,7 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 	{
 		start = callers > 1 ? 0 : start_number(word, wanted);
 		share = Max((snowflake_layout.number_limit - start) / callers, 1);
-		number = serve_queue(step->next, start, share, false);
+		number = count_shares(start, share);
 		taken = queued ? 0 :
 			Min(Min((uint64) wanted, share),
 				snowflake_layout.number_limit - number);
@@ -303,11 +318,10 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 											  number + taken), start));
 	pg_atomic_write_u64(&state->entered, step->entered);
 
-	served = serve_queue(step->next, start, share, true);
-	Assert(served == number);
+	serve_queue(step->next, start, share);
 	if (queued)
 		return take_given(first);
-	*first = make_id(step->next, number);
+	*first = compose_id(step->next, number);
 	return (int) taken;
 }
 
@@ -347,194 +361,9 @@ may_claim(int64 tick, TimestampTz now)
 
 	if (lead <= -snowflake_layout.tick_us)
 		return false;
-	return lead <= (int64) snowflake_max_lead * 1000 ||
+	return lead <= max_lead_us() ||
 		(snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE &&
-		 lead <= (int64) pg_atomic_read_u64(&snowflake_state->known_lead));
-}
-
-/*
- * Keep the farthest that the clock was behind.
- */
-static void
-record_backward(int64 lead)
-{
-	pg_atomic_uint64 *record = &snowflake_state->max_backward_us;
-	uint64		most = pg_atomic_read_u64(record);
-
-	while (lead > (int64) most &&
-		   !pg_atomic_compare_exchange_u64(record, &most, lead))
-		;
-}
-
-/*
- * Warn once that IDs are ahead of the clock, and again if the clock is set
- * back further.
- */
-static void
-note_lead(int64 tick, TimestampTz now)
-{
-	Generator  *state = snowflake_state;
-	int64		lead = tick_lead(&snowflake_layout, tick, now);
-	bool		behind = lead > (int64) snowflake_max_lead * 1000;
-	uint64		known = pg_atomic_read_u64(&state->known_lead);
-	uint64		new_known = Max(lead, 0) + SNOWFLAKE_CLOCK_STEP_US;
-
-	Assert(!LWLockHeldByMe(state->lock));
-	if (behind)
-		record_backward(lead);
-	if (lead <= (int64) known || !behind)
-	{
-		/* As the lead decreases, so does the lead that has been logged. */
-		if (new_known < known)
-			(void) pg_atomic_compare_exchange_u64(&state->known_lead, &known,
-												  new_known);
-		return;
-	}
-	if (!pg_atomic_compare_exchange_u64(&state->known_lead, &known, new_known))
-		return;
-
-	pg_atomic_fetch_add_u64(&state->clock_steps, 1);
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("snowflake IDs are " INT64_FORMAT " ms ahead of the clock",
-					lead / 1000),
-			 errdetail("The timestamp of the last ID is %s, and the clock reads %s.",
-					   pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, tick))),
-					   pstrdup(timestamptz_to_str(now))),
-			 errhint("IDs continue at the pace of real time until the server's clock has caught up. Check the server's clock and, after a failover, the clock of the former primary.")));
-}
-
-/*
- * Warn that the wall clock has jumped ahead of the steady one.  Slewing, up to
- * a thousandth of the time elapsed, is not a jump.
- */
-static void
-note_jump(const SnowflakeMoment *moment, const SnowflakeStep *step)
-{
-	Generator  *state = snowflake_state;
-	TimestampTz expected = moment->wall - step->jump;
-	const char *wall;
-
-	if (step->followed)
-		pg_atomic_write_u32(&state->not_followed, 0);
-	else if (pg_atomic_exchange_u32(&state->not_followed, 1) == 1)
-		return;
-	else if (state->grant.registry)
-		snowflake_wake_grant_worker();
-	if (step->jump <= SNOWFLAKE_CLOCK_STEP_US +
-		(moment->steady - moment->entered) / 1000)
-		return;
-
-	pg_atomic_fetch_add_u64(&state->clock_steps, 1);
-	wall = pstrdup(timestamptz_to_str(moment->wall));
-	if (step->followed)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("clock jumped ahead by " INT64_FORMAT " ms",
-						step->jump / 1000),
-				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s.",
-						   wall, timestamptz_to_str(expected)),
-				 errhint("Snowflake IDs follow the clock. Check that it is correct.")));
-	else
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
-						step->jump / 1000),
-				 step->jump > (int64) snowflake_max_clock_forward * USECS_PER_SEC ?
-				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. \"snowflake.max_clock_forward\" is %d s.",
-						   wall, timestamptz_to_str(expected),
-						   snowflake_max_clock_forward) :
-				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. The registry has granted IDs up to %s.",
-						   wall, pstrdup(timestamptz_to_str(expected)),
-						   timestamptz_to_str(tick_start(&snowflake_layout, moment->until))),
-				 state->grant.registry ?
-				 errhint("Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.") :
-				 errhint("Correct the server's clock. If it is correct, call snowflake_accept_clock().")));
-}
-
-/*
- * Fail, as the clock is too far behind the last ID or behind the mark, below
- * which are all IDs that were made before the server's start.
- */
-snowflake_noreturn static void
-fail_clock_behind(const SnowflakeMoment *moment, int64 next)
-{
-	const char *next_time =
-		pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, next)));
-	const char *clock_time = pstrdup(timestamptz_to_str(moment->wall));
-
-	if (word_tick(&snowflake_layout, moment->word) < moment->first_tick)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("clock is too far behind the mark of snowflake IDs"),
-				 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
-						   snowflake_mark_read(), next_time, clock_time,
-						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("clock is too far behind the last snowflake ID"),
-				 errdetail("The timestamp of the next ID is %s, and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
-						   next_time, clock_time,
-						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
-}
-
-/*
- * Fail, as no ID can be made at this time.
- */
-snowflake_noreturn static void
-fail_plan(SnowflakePlan plan, const SnowflakeMoment *moment)
-{
-	const SnowflakeLayout *layout = &snowflake_layout;
-	const char *clock_time = pstrdup(timestamptz_to_str(moment->wall));
-	const char *first_time =
-		pstrdup(timestamptz_to_str(tick_start(layout, moment->first_tick)));
-
-	pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
-	switch (plan)
-	{
-		case SNOWFLAKE_BEFORE_EPOCH:
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("clock is before the epoch of the snowflake scheme"),
-					 errdetail("The clock reads %s, and the first ID can be made at %s.",
-							   clock_time,
-							   timestamptz_to_str(tick_start(layout, layout->base_tick))),
-					 errhint("Correct the server's clock, or set an earlier epoch in \"snowflake.scheme\".")));
-			break;
-		case SNOWFLAKE_USED_UP:
-			ereport(ERROR,
-					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-					 errmsg("timestamp field of the snowflake scheme is exhausted"),
-					 errdetail("The clock reads %s, and the field ends at %s.",
-							   clock_time,
-							   timestamptz_to_str(tick_start(layout, layout->last_tick + 1))),
-					 errhint("Correct the server's clock, or set a wider timestamp field in \"snowflake.scheme\".")));
-			break;
-		case SNOWFLAKE_CLOCK_AHEAD:
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("clock is too far ahead of the mark of snowflake IDs"),
-					 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), and the clock reads %s. \"snowflake.max_clock_forward\" is %d s.",
-							   snowflake_mark_read(), first_time, clock_time,
-							   snowflake_max_clock_forward),
-					 errhint("Correct the server's clock. If it is correct because no ID was made for that long or \"snowflake.scheme\" was changed, call snowflake_accept_clock().")));
-			break;
-		default:
-			Assert(plan == SNOWFLAKE_MARK_AHEAD);
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("mark of snowflake IDs is too far ahead of the clock"),
-					 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), the clock reads %s, and the last checkpoint before server start was at %s. \"snowflake.max_clock_forward\" is %d s.",
-							   snowflake_mark_read(), first_time, clock_time,
-							   pstrdup(timestamptz_to_str(moment->last_checkpoint)),
-							   snowflake_max_clock_forward),
-					 errhint("If \"snowflake.scheme\" was changed, revert the change. If the clock is wrong, correct it. To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
-			break;
-	}
-	pg_unreachable();
+		 lead <= (int64) pg_atomic_read_u64(&snowflake_state->logged_lead));
 }
 
 /*
@@ -543,29 +372,22 @@ fail_plan(SnowflakePlan plan, const SnowflakeMoment *moment)
  * were reserved before.
  */
 static void
-wait_for_tick(const SnowflakeMoment *moment, const SnowflakeStep *step,
+wait_for_tick(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 			  int wanted, Wait *wait)
 {
-	static uint32 sequence_event = 0;
-	static uint32 clock_event = 0;
 	Generator  *state = snowflake_state;
 
 	if (!wait->queued)
-		wait->queued = join_queue(word_tick(&snowflake_layout, moment->word),
+		wait->queued = join_queue(word_tick(&snowflake_layout, snapshot->word),
 								  wanted);
 	if (!wait->queued)
 		return;
-	if (sequence_event == 0)
-	{
-		sequence_event = snowflake_wait_event("SnowflakeSequence");
-		clock_event = snowflake_wait_event("SnowflakeClock");
-	}
-	if (word_tick(&snowflake_layout, moment->word) < moment->first_tick)
-		snowflake_nap(step->wait, clock_event, &state->clock_waits,
-					  &wait->naps);
+	if (before_first_tick(&snowflake_layout, snapshot))
+		snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK, &state->clock_waits,
+						&wait->sleeps);
 	else
-		snowflake_nap(step->wait, sequence_event, &state->sequence_waits,
-					  &wait->naps);
+		snowflake_sleep(step->wait, SNOWFLAKE_EVENT_SEQUENCE, &state->sequence_waits,
+						&wait->sleeps);
 }
 
 /*
@@ -574,26 +396,23 @@ wait_for_tick(const SnowflakeMoment *moment, const SnowflakeStep *step,
  * may be larger than usual because of a slow disk or standby.
  */
 static void
-wait_for_clock(const SnowflakeMoment *moment, const SnowflakeStep *step,
+wait_for_clock(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 			   Wait *wait)
 {
-	static uint32 wait_event = 0;
 	int64		longest = (int64) snowflake_max_clock_backward * 1000;
 
-	if (word_tick(&snowflake_layout, moment->word) < moment->first_tick)
+	if (before_first_tick(&snowflake_layout, snapshot))
 		longest += Max(snowflake_reserve_ticks() * snowflake_layout.tick_us,
 					   SNOWFLAKE_MAX_RESERVE_US);
-	record_backward(step->lead);
+	snowflake_note_backward(step->lead);
 	if (step->wait > longest)
 	{
 		pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
-		fail_clock_behind(moment, step->next);
+		snowflake_fail_clock_behind(snapshot, step->next);
 	}
 
-	if (wait_event == 0)
-		wait_event = snowflake_wait_event("SnowflakeClock");
-	snowflake_nap(step->wait, wait_event, &snowflake_state->clock_waits,
-				  &wait->naps);
+	snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK,
+					&snowflake_state->clock_waits, &wait->sleeps);
 }
 
 /*
@@ -607,7 +426,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 {
 	Generator  *state = snowflake_state;
 	SnowflakeRules rules = snowflake_rules();
-	SnowflakeMoment moment;
+	SnowflakeSnapshot snapshot;
 	SnowflakeStep step;
 	int			taken = 0;
 
@@ -615,8 +434,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 		return taken;
 	if (pg_atomic_read_u64(&state->reserved) == 0)
 	{
-		/* The mark has not been read since the start. */
-		snowflake_reserve(true, &wait->reserve_naps);
+		snowflake_recover();
 		return 0;
 	}
 	if (granted_until() == 0)
@@ -625,56 +443,59 @@ move_word(int wanted, int64 *first, Wait *wait)
 		return 0;
 	}
 
-	snowflake_take_moment(&moment);
-	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
+	snowflake_take_snapshot(&snapshot);
+	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
 	switch (step.plan)
 	{
 		case SNOWFLAKE_CLAIM:
-			if (!wait->queued && may_claim(step.next, moment.wall))
+			if (!wait->queued && may_claim(step.next, snapshot.wall))
 				return 0;
 			break;
 		case SNOWFLAKE_MOVE:
-			if (is_reserved(step.next))
+			if (is_reserved(step.next) && !snowflake_mark_is_unconfirmed())
 				break;
-			if (step.next < granted_until())
-				snowflake_reserve(true, &wait->reserve_naps);
+			if (is_reserved(step.next))
+				snowflake_confirm_mark(&wait->reserve_sleeps);
+			else if (step.next < granted_until())
+				snowflake_reserve(true, &wait->reserve_sleeps);
 			else
 				snowflake_wait_for_grant(step.next, &wait->grant_since);
 			return 0;
 		case SNOWFLAKE_WAIT_SEQUENCE:
-			wait_for_tick(&moment, &step, wanted, wait);
+			wait_for_tick(&snapshot, &step, wanted, wait);
 			return 0;
 		case SNOWFLAKE_WAIT_CLOCK:
-			wait_for_clock(&moment, &step, wait);
+			wait_for_clock(&snapshot, &step, wait);
 			return 0;
 		default:
-			fail_plan(step.plan, &moment);
+			snowflake_fail_plan(step.plan, &snapshot);
 	}
 
 	if (!LWLockAcquireOrWait(state->lock, LW_EXCLUSIVE))
 		return 0;
-	(void) use_grant();
-	snowflake_take_moment(&moment);
-	snowflake_plan(&snowflake_layout, &rules, &moment, &step);
+	(void) use_worker_bits();
+	snowflake_take_snapshot(&snapshot);
+	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
 	if (wait->queued && (taken = take_given(first)) > 0)
 		 /* was served while waiting for the lock */ ;
 	else if (step.plan == SNOWFLAKE_CLAIM)
 	{
-		Assert(may_stand_at(step.next));
-		taken = claim_numbers(&moment.word, wanted, first);
+		Assert(was_reserved(step.next));
+		taken = claim_numbers(&snapshot.word, wanted, first);
 	}
-	else if (step.plan == SNOWFLAKE_MOVE && is_reserved(step.next))
+	else if (step.plan == SNOWFLAKE_MOVE && is_reserved(step.next) &&
+			 !snowflake_mark_is_unconfirmed())
 		taken = enter_tick(&step, wanted, first);
 	LWLockRelease(state->lock);
 
 	if (taken > 0)
 	{
 		if (step.plan == SNOWFLAKE_CLAIM || step.plan == SNOWFLAKE_MOVE)
-			note_lead(step.next, moment.wall);
+			snowflake_note_lead(step.next, snapshot.wall);
 		if (step.plan == SNOWFLAKE_MOVE)
-			note_jump(&moment, &step);
-		if (reserve_is_low(step.next))
-			snowflake_reserve(false, &wait->reserve_naps);
+			snowflake_note_jump(&snapshot, &step);
+		if (snowflake_reserve_is_low(step.next))
+			snowflake_reserve(false, &wait->reserve_sleeps);
 	}
 	return taken;
 }
@@ -682,7 +503,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 /*
  * Make an ID.
  *
- * Fails during recovery, if the clock is so wrong that no ID can be made, and
+ * Fails during recovery, if the clock is so wrong that no ID can be generated, and
  * if the timestamp field is exhausted.  May wait for the next tick.
  */
 int64
@@ -691,14 +512,14 @@ snowflake_generate(void)
 	/*
 	 * The word as this backend last saw it, or 0.  As long as the clock is in
 	 * its tick, the word is most likely still in that tick.  If many backends
-	 * make IDs, the word's cache line then travels only once per ID, for the
-	 * fetch-add, and not for a read before it, too.
+	 * generate IDs, the word's cache line then travels only once per ID, for
+	 * the fetch-add, and not for a read before it, too.
 	 */
 	static uint64 seen = 0;
 	int64		id;
 	Wait		wait = {0};
 
-	snowflake_check_primary("make snowflake IDs");
+	snowflake_check_primary("generate snowflake IDs");
 	if (seen == 0)
 		seen = pg_atomic_read_u64(&snowflake_state->word);
 	for (;;)
@@ -708,7 +529,7 @@ snowflake_generate(void)
 		{
 			int64		tick = word_tick(&snowflake_layout, seen);
 			TimestampTz now = GetCurrentTimestamp();
-			uint64		grant = use_grant();
+			uint64		grant = use_worker_bits();
 
 			if (may_claim(tick, now))
 			{
@@ -722,7 +543,7 @@ snowflake_generate(void)
 				if (numbers_left(&snowflake_layout, seen) &&
 					(word_tick(&snowflake_layout, seen) == tick ||
 					 may_claim(word_tick(&snowflake_layout, seen), now)) &&
-					is_same_grant(grant))
+					is_same_generation(grant))
 					return word_id(seen);
 			}
 		}
@@ -743,11 +564,11 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 	int			taken = 0;
 	Wait		wait = {0};
 
-	snowflake_check_primary("make snowflake IDs");
+	snowflake_check_primary("generate snowflake IDs");
 	*step = snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, 1);
 	while (taken == 0)
 	{
-		uint64		grant = use_grant();
+		uint64		grant = use_worker_bits();
 		uint64		word = pg_atomic_read_u64(&snowflake_state->word);
 
 		CHECK_FOR_INTERRUPTS();
@@ -756,7 +577,7 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 			   may_claim(word_tick(&snowflake_layout, word),
 						 GetCurrentTimestamp()))
 			taken = claim_numbers(&word, wanted, first);
-		if (taken > 0 && !is_same_grant(grant))
+		if (taken > 0 && !is_same_generation(grant))
 			taken = 0;
 		else if (taken == 0)
 			taken = move_word(wanted, first, &wait);

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * grant.c
- *	  The grant: the worker ID that this server makes IDs with, up to a tick.
+ *	  The grant: the worker ID that this server generates IDs with, up to a tick.
  *
  * Without a registry, that is the worker ID of the settings, forever.  With
  * one (snowflake.registry), it is a grant: a worker ID W and a range of ticks.
  * The ranges that a registry grants for the same W never overlap, and a server
- * makes IDs only in its own range.  So no clock, pause, or partition can make
- * two servers make the same ID.  A server that was suspended for an hour still
+ * generates IDs only in its own range.  So no clock, pause, or partition can make
+ * two servers generate the same ID.  A server that was suspended for an hour still
  * has its old range, which no other server was or will be granted, and nothing
  * beyond it.
  *
@@ -18,13 +18,13 @@
  * The change.  A new grant mostly has another W.  It is installed with the
  * generator's lock held, in this order: the word is set to the end of a tick,
  * so that nothing can be claimed from it; then the constant is stored; then
- * the grant's number is raised.  To make an ID, a backend reads the number and
+ * the grant's generation is raised.  To generate an ID, a backend reads it and
  * the constant, claims, and reads the number again; if it has changed, the
  * claim is dropped and the call starts again.  So no ID has the old W in a
  * tick of the new grant: such a tick is entered after the number was raised,
  * which every claim from it sees.  Nor does one have the new W in an old tick:
  * for those who read the new constant, the word is exhausted.  Numbers for
- * waiters are made into IDs under the lock.
+ * waiters become IDs under the lock.
  *
  * The tokens.  The registry identifies the holder of a grant by a token, a
  * random value that each call replaces with a new one.  It is only in memory:
@@ -34,11 +34,37 @@
  * passes all tokens that might be the current one: the last that was
  * confirmed, and those sent since then whose answers were lost.
  *
+ * Which calls have a token?  The registry stores the token in the transaction
+ * of the call, so it can be the current one only if that was committed:
+ *
+ * - A call that was never sent has no token.  It is drawn when the connection
+ *	 is ready, right before the query is sent.
+ * - If the registry answers with an ERROR, the transaction was rolled back,
+ *	 and the token is removed.  The end of the connection, even with a FATAL
+ *	 error, does not say that.
+ * - If there is no answer (it was lost, or the commit waits for a standby), the
+ *	 call might have been committed, or might be later.  The token remains until
+ *	 a later call is confirmed.
+ *
+ * A call that is sent again, to the same or to another host, has a token of
+ * its own.  If two machines resume from the same snapshot, the first that
+ * calls takes W from the other; with the same token, both would be answered.
+ * And of two calls that arrive in the wrong order, the late one has no current
+ * token, so it extends nothing.
+ *
+ * There is room for a limited number of tokens.  If it is exhausted, the oldest
+ * one that was not confirmed is dropped, never the confirmed one.  So the
+ * server loses W only if a call was committed, its answer was lost, and the 15
+ * calls after it were neither committed nor refused.  Even then it merely gets
+ * another W: a token only proves who holds a grant.
+ *
  * When a backend crashes, the postmaster reinitializes shared memory, but it
  * is still the same server.  So its knowledge of the grant is kept in separate
- * memory, which its children share.  When the mark is set by
- * snowflake_reset(), the server drops its grant for good: IDs that it made may
- * now be above the mark.
+ * memory, which its children share: the worker ID, where its ticks begin, and
+ * where they end.  The mark does not say where they begin: it is below the
+ * first tick until the first ID is generated.  When the mark is lowered by
+ * snowflake_reset(), the server drops its grant for good: IDs that it generated
+ * may now be above the mark.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -50,20 +76,57 @@
 
 #include <sys/mman.h>
 
+#include "catalog/pg_authid.h"
 #include "miscadmin.h"
+#include "port/pg_crc32c.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "utils/acl.h"
 #include "utils/timestamp.h"
 
 #include "clock.h"
 #include "compat.h"
-#include "generator.h"
 #include "grant.h"
-#include "reserve.h"
-#include "snowflake.h"
+#include "settings.h"
+#include "state.h"
 
 /* The longest sleep before a waiter checks again. */
-#define MAX_GRANT_NAP_MS	1000
+#define MAX_GRANT_SLEEP_MS	1000
 
-int			snowflake_grant_timeout = 10000;
+/*
+ * The part of a grant that is kept when a backend crashes and other shared
+ * memory is reinitialized.  Protected by the reserve lock.
+ */
+typedef struct KeptGrant
+{
+	int			worker_id;		/* -1: none is granted */
+	int64		from;			/* the first tick granted */
+	int64		until;			/* and the first one that is not */
+
+	/* The last token that was confirmed, and those sent since. */
+	int			ntokens;
+	pg_uuid_t	tokens[SNOWFLAKE_MAX_TOKENS];
+	pg_crc32c	crc;
+} KeptGrant;
+
+/* What is known of the grant beside the generator's state. */
+typedef struct GrantState
+{
+	ConditionVariable changed;	/* the grant was changed */
+
+	/* Protected by the mutex. */
+	slock_t		mutex;
+	Latch	   *worker_latch;	/* or NULL */
+	bool		call_wanted;	/* should the worker call now? */
+	bool		calling;		/* is it doing so? */
+	bool		connecting;		/* is the worker, or did it fail to? */
+	SnowflakeRegistryStatus status;
+
+	KeptGrant	unkept;			/* if it cannot be kept */
+} GrantState;
+
+static GrantState *shared = NULL;
 
 /* Memory that the postmaster maps once and its children share. */
 static KeptGrant *kept = NULL;
@@ -104,7 +167,7 @@ kept_crc(const KeptGrant *grant)
 static KeptGrant *
 get_kept(void)
 {
-	return kept != NULL ? kept : &snowflake_state->grant.unkept;
+	return kept != NULL ? kept : &shared->unkept;
 }
 
 static void
@@ -124,118 +187,38 @@ clear_kept(KeptGrant *grant)
 	put_kept(grant);
 }
 
-static int64
-id_constant(int worker_id)
+void
+snowflake_request_grant(void)
 {
-	const SnowflakeScheme *scheme = &snowflake_layout.scheme;
-
-	return snowflake_field_put(scheme, SNOWFLAKE_DATACENTER,
-							   snowflake_datacenter_id) |
-		snowflake_field_put(scheme, SNOWFLAKE_WORKER, worker_id);
+	RequestAddinShmemSpace(sizeof(GrantState));
 }
 
 /*
- * Initialize the grant.  This also determines whether there is a registry.
+ * Attach to the state of the grant.  If the generator's state is new, use the
+ * grant that was kept.
  */
 void
-snowflake_init_grant(Grant *grant)
+snowflake_attach_grant(bool is_new)
 {
-	grant->registry = snowflake_registry[0] != '\0';
-	pg_atomic_init_u64(&grant->number, 1);
-	if (!grant->registry)
+	KeptGrant  *last;
+	bool		found;
+
+	shared = ShmemInitStruct("snowflake grant", sizeof(GrantState), &found);
+	if (!found)
 	{
-		grant->worker_id = Max(snowflake_worker_id, 0);
-		pg_atomic_init_u64(&grant->until, PG_INT64_MAX);
+		MemSet(shared, 0, sizeof(GrantState));
+		ConditionVariableInit(&shared->changed);
+		SpinLockInit(&shared->mutex);
 	}
-	else
-	{
-		KeptGrant  *last = kept != NULL ? kept : &grant->unkept;
+	if (!is_new || !snowflake_state->grant.registry)
+		return;
 
-		/* Nothing is kept at the first start, or if a crash destroyed it. */
-		if (kept_crc(last) != last->crc || last->ntokens == 0)
-			clear_kept(last);
-		grant->worker_id = last->worker_id;
-		pg_atomic_init_u64(&grant->until,
-						   last->worker_id < 0 ? 0 : last->until);
-	}
-	grant->constant = id_constant(Max(grant->worker_id, 0));
-	ConditionVariableInit(&grant->changed);
-	SpinLockInit(&grant->mutex);
-}
-
-/*
- * Exhaust the word, so that nothing can be claimed before it moves to the
- * given tick or a later one.  Both locks are held.
- *
- * The current time by the word and the steady clock remains the same.  If no
- * ID was made since the start, the tick becomes the first one: the registry
- * has checked the clock.
- */
-static void
-use_up_word(int64 from)
-{
-	Generator  *state = snowflake_state;
-	const SnowflakeLayout *layout = &snowflake_layout;
-	uint64		word = pg_atomic_read_u64(&state->word);
-	int64		tick = word_tick(layout, word);
-	int64		last = Max(tick, from - 1);
-	uint64		used_up = make_word(layout, last, layout->number_limit);
-
-	while (word < used_up &&
-		   !snowflake_change_word(&word, used_up, layout->number_limit))
-		;
-	if (tick >= state->first_tick)
-		pg_atomic_write_u64(&state->entered,
-							pg_atomic_read_u64(&state->entered) +
-							(last - tick) * layout->tick_us);
-	else if (from > state->first_tick)
-	{
-		state->first_tick = from;
-		pg_atomic_write_u64(&state->entered,
-							snowflake_steady_clock() - layout->tick_us);
-	}
-}
-
-/*
- * Make this tick and later ones unreserved.  Both locks are held.
- */
-static void
-cut_off(int64 until)
-{
-	Generator  *state = snowflake_state;
-
-	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
-	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
-	if ((int64) pg_atomic_read_u64(&state->reserved) > until)
-		pg_atomic_write_u64(&state->reserved, until);
-	state->pending_end = Min(state->pending_end, until);
-}
-
-static void
-get_reserve_lock(void)
-{
-	while (!snowflake_get_reserve_lock(true))
-		CHECK_FOR_INTERRUPTS();
-}
-
-/*
- * Change the worker ID after the word was exhausted.  Both locks are held.
- */
-static void
-change_worker_id(int worker_id, int64 until)
-{
-	Grant	   *grant = &snowflake_state->grant;
-
-	Assert(LWLockHeldByMeInMode(snowflake_state->reserve_lock, LW_EXCLUSIVE));
-	Assert(LWLockHeldByMeInMode(snowflake_state->lock, LW_EXCLUSIVE));
-	Assert(!numbers_left(&snowflake_layout,
-						 pg_atomic_read_u64(&snowflake_state->word)));
-	grant->constant = id_constant(Max(worker_id, 0));
-	grant->worker_id = worker_id;
-	pg_atomic_write_u64(&grant->until, until);
-	pg_write_barrier();
-	pg_atomic_write_u64(&grant->number,
-						pg_atomic_read_u64(&grant->number) + 1);
+	/* Nothing is kept at the first start, or if a crash destroyed it. */
+	last = get_kept();
+	if (kept_crc(last) != last->crc || last->ntokens == 0)
+		clear_kept(last);
+	if (last->worker_id >= 0)
+		snowflake_init_worker_id(last->worker_id, last->from, last->until);
 }
 
 /*
@@ -251,8 +234,9 @@ fill_call(GrantCall *call, const KeptGrant *grant)
 }
 
 /*
- * Prepare a call of the registry: draw the token that will identify this
- * server from then on.  From now on, it might be the current one.
+ * Prepare a call of the registry, right before it is sent: draw the token that
+ * will identify this server from then on.  From now on, it might be the
+ * current one.
  */
 void
 snowflake_begin_call(GrantCall *call)
@@ -264,17 +248,51 @@ snowflake_begin_call(GrantCall *call)
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate random values")));
 
-	get_reserve_lock();
+	snowflake_lock_reserve();
 	grant = get_kept();
 	fill_call(call, grant);
 
-	/* Without the oldest one, the server might get another worker ID. */
+	/* With a worker ID, the first token is the confirmed one. */
 	if (grant->ntokens == SNOWFLAKE_MAX_TOKENS)
-		memmove(&grant->tokens[0], &grant->tokens[1],
-				--grant->ntokens * sizeof(pg_uuid_t));
+	{
+		int			oldest = grant->worker_id >= 0 ? 1 : 0;
+
+		grant->ntokens--;
+		memmove(&grant->tokens[oldest], &grant->tokens[oldest + 1],
+				(grant->ntokens - oldest) * sizeof(pg_uuid_t));
+	}
 	grant->tokens[grant->ntokens++] = call->new_token;
 	put_kept(grant);
-	snowflake_release_reserve_lock();
+	snowflake_unlock_reserve();
+}
+
+/*
+ * Is this the last call?  Not if the server has dropped its grant meanwhile.
+ */
+static bool
+is_last_call(const GrantCall *call, const KeptGrant *grant)
+{
+	return grant->ntokens > 0 &&
+		memcmp(&grant->tokens[grant->ntokens - 1], &call->new_token,
+			   UUID_LEN) == 0;
+}
+
+/*
+ * The registry refused a call and rolled it back: its token is not the current
+ * one.
+ */
+void
+snowflake_cancel_call(const GrantCall *call)
+{
+	KeptGrant  *grant = get_kept();
+
+	snowflake_lock_reserve();
+	if (is_last_call(call, grant))
+	{
+		grant->ntokens--;
+		put_kept(grant);
+	}
+	snowflake_unlock_reserve();
 }
 
 /*
@@ -284,13 +302,38 @@ snowflake_begin_call(GrantCall *call)
 static bool
 confirm_call(const GrantCall *call, KeptGrant *grant)
 {
-	if (grant->ntokens == 0 ||
-		memcmp(&grant->tokens[grant->ntokens - 1], &call->new_token,
-			   UUID_LEN) != 0)
+	if (!is_last_call(call, grant))
 		return false;
 	grant->tokens[0] = call->new_token;
 	grant->ntokens = 1;
 	return true;
+}
+
+/*
+ * Exhaust the word, so that nothing can be claimed before it moves to the
+ * given tick or a later one.  Both locks are held.
+ *
+ * The current time by the word and the steady clock remains the same.  If no
+ * ID was generated since the start, the tick becomes the first one: the
+ * registry has checked the clock.
+ */
+static void
+exhaust_below(int64 from)
+{
+	Generator  *state = snowflake_state;
+	const SnowflakeLayout *layout = &snowflake_layout;
+	int64		tick = word_tick(layout, pg_atomic_read_u64(&state->word));
+	int64		last = Max(tick, from - 1);
+	int64		entered = (int64) pg_atomic_read_u64(&state->entered);
+
+	if (tick >= state->first_tick)
+		entered += (last - tick) * layout->tick_us;
+	else if (from > state->first_tick)
+	{
+		state->first_tick = from;
+		entered = snowflake_steady_clock() - layout->tick_us;
+	}
+	snowflake_exhaust_word(last, entered);
 }
 
 /*
@@ -305,7 +348,7 @@ snowflake_install_grant(const GrantCall *call, int worker_id,
 	KeptGrant  *grant = get_kept();
 	bool		wanted;
 
-	get_reserve_lock();
+	snowflake_lock_reserve();
 	wanted = confirm_call(call, grant);
 	if (wanted)
 	{
@@ -315,13 +358,13 @@ snowflake_install_grant(const GrantCall *call, int worker_id,
 		put_kept(grant);
 
 		LWLockAcquire(state->lock, LW_EXCLUSIVE);
-		use_up_word(from);
-		cut_off(until);
-		change_worker_id(worker_id, until);
+		exhaust_below(from);
+		snowflake_limit_reserve(until);
+		snowflake_change_worker_id(worker_id, from, until);
 		LWLockRelease(state->lock);
 	}
-	snowflake_release_reserve_lock();
-	ConditionVariableBroadcast(&state->grant.changed);
+	snowflake_unlock_reserve();
+	ConditionVariableBroadcast(&shared->changed);
 	return wanted;
 }
 
@@ -335,7 +378,7 @@ snowflake_extend_grant(const GrantCall *call, int64 until)
 	KeptGrant  *grant = get_kept();
 	bool		wanted;
 
-	get_reserve_lock();
+	snowflake_lock_reserve();
 	wanted = confirm_call(call, grant);
 	if (wanted)
 	{
@@ -343,8 +386,8 @@ snowflake_extend_grant(const GrantCall *call, int64 until)
 		put_kept(grant);
 		pg_atomic_write_u64(&snowflake_state->grant.until, grant->until);
 	}
-	snowflake_release_reserve_lock();
-	ConditionVariableBroadcast(&snowflake_state->grant.changed);
+	snowflake_unlock_reserve();
+	ConditionVariableBroadcast(&shared->changed);
 	return wanted;
 }
 
@@ -355,8 +398,8 @@ static void
 clear_grant(void)
 {
 	clear_kept(get_kept());
-	use_up_word(0);
-	change_worker_id(-1, 0);
+	exhaust_below(0);
+	snowflake_change_worker_id(-1, 0, 0);
 }
 
 /*
@@ -373,17 +416,16 @@ snowflake_seal_grant(GrantCall *call)
 	int64		next;
 	int64		end;
 
-	get_reserve_lock();
+	snowflake_lock_reserve();
 	Assert(pg_atomic_read_u64(&state->reserved) > 0);
 	fill_call(call, grant);
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	next = word_tick(&snowflake_layout, pg_atomic_read_u64(&state->word)) + 1;
 	end = Max(Min(next, grant->until), grant->from);
-	cut_off(next);
-	state->pending_lsn = InvalidXLogRecPtr;
+	snowflake_limit_reserve(next);
 	clear_grant();
 	LWLockRelease(state->lock);
-	snowflake_release_reserve_lock();
+	snowflake_unlock_reserve();
 	return end;
 }
 
@@ -394,14 +436,14 @@ snowflake_seal_grant(GrantCall *call)
 void
 snowflake_forget_tokens(void)
 {
-	get_reserve_lock();
+	snowflake_lock_reserve();
 	clear_kept(get_kept());
-	snowflake_release_reserve_lock();
+	snowflake_unlock_reserve();
 }
 
 /*
  * Make no more IDs of the grant, and do not extend it: the mark is set to any
- * value, so it is not above the IDs that were made.  The reserve lock is held,
+ * value, so it is not above the IDs that were generated.  The reserve lock is held,
  * and nothing is reserved.
  */
 void
@@ -415,19 +457,86 @@ snowflake_drop_grant(void)
 }
 
 /*
+ * Set the latch by which the worker is woken, or NULL.
+ */
+void
+snowflake_set_worker_latch(Latch *latch)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->worker_latch = latch;
+	SpinLockRelease(&shared->mutex);
+}
+
+/*
  * Wake the worker to call the registry now.
  */
 void
 snowflake_wake_grant_worker(void)
 {
-	Grant	   *grant = &snowflake_state->grant;
 	Latch	   *latch;
 
-	SpinLockAcquire(&grant->mutex);
-	latch = grant->worker_latch;
-	SpinLockRelease(&grant->mutex);
+	SpinLockAcquire(&shared->mutex);
+	shared->call_wanted = true;
+	latch = shared->worker_latch;
+	SpinLockRelease(&shared->mutex);
 	if (latch != NULL)
 		SetLatch(latch);
+}
+
+/*
+ * Should the worker call the registry now?  True once after it was woken.
+ */
+bool
+snowflake_call_is_wanted(void)
+{
+	bool		wanted;
+
+	SpinLockAcquire(&shared->mutex);
+	wanted = shared->call_wanted;
+	shared->call_wanted = false;
+	SpinLockRelease(&shared->mutex);
+	return wanted;
+}
+
+/*
+ * Note whether the worker calls the registry.
+ */
+void
+snowflake_note_calling(bool calling)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->calling = calling;
+	SpinLockRelease(&shared->mutex);
+}
+
+/*
+ * Note whether the worker is connecting to a database; returns what was noted
+ * before.  A worker that fails to connect leaves true behind.
+ */
+bool
+snowflake_note_connecting(bool connecting)
+{
+	bool		before;
+
+	SpinLockAcquire(&shared->mutex);
+	before = shared->connecting;
+	shared->connecting = connecting;
+	SpinLockRelease(&shared->mutex);
+	return before;
+}
+
+/*
+ * The worker ID that the registry knows this server by, or -1.
+ */
+int
+snowflake_held_worker_id(void)
+{
+	int			worker_id;
+
+	snowflake_lock_reserve();
+	worker_id = get_kept()->worker_id;
+	snowflake_unlock_reserve();
+	return worker_id;
 }
 
 /*
@@ -438,42 +547,74 @@ snowflake_wake_grant_worker(void)
 bool
 snowflake_note_answer(const char *error)
 {
-	Grant	   *grant = &snowflake_state->grant;
+	SnowflakeRegistryStatus *status = &shared->status;
 	TimestampTz now = GetCurrentTimestamp();
 	bool		changed;
 
-	SpinLockAcquire(&grant->mutex);
+	SpinLockAcquire(&shared->mutex);
 	if (error == NULL)
 	{
-		changed = grant->error_since != 0;
-		grant->contact = now;
-		grant->error_since = 0;
-		grant->error[0] = '\0';
+		changed = status->error_since != 0;
+		status->contact = now;
+		status->error_since = 0;
+		status->error[0] = '\0';
 	}
 	else
 	{
-		changed = strncmp(grant->error, error, strcspn(error, ";")) != 0;
-		if (grant->error_since == 0)
-			grant->error_since = now;
-		strlcpy(grant->error, error, SNOWFLAKE_REGISTRY_ERROR_SIZE);
+		changed = strncmp(status->error, error, strcspn(error, ";")) != 0;
+		if (status->error_since == 0)
+			status->error_since = now;
+		strlcpy(status->error, error, sizeof(status->error));
 	}
-	SpinLockRelease(&grant->mutex);
+	SpinLockRelease(&shared->mutex);
 	return changed;
+}
+
+/*
+ * The results of the last calls of the registry.  An error can contain parts of
+ * snowflake.registry, so it is not for everybody, like that setting.
+ */
+void
+snowflake_get_registry_status(SnowflakeRegistryStatus *status)
+{
+	SpinLockAcquire(&shared->mutex);
+	*status = shared->status;
+	status->worker_runs = shared->worker_latch != NULL;
+	status->worker_responds = shared->calling || !shared->call_wanted;
+	SpinLockRelease(&shared->mutex);
+
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) &&
+		!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS))
+		strlcpy(status->error, "See the server log.", sizeof(status->error));
+}
+
+/*
+ * Set the detail of an error: why no worker ID is granted.
+ */
+static int
+errdetail_no_grant(void)
+{
+	SnowflakeRegistryStatus status;
+
+	snowflake_get_registry_status(&status);
+	if (!IsUnderPostmaster)
+		return errdetail("In single-user mode, no background worker calls the registry.");
+	if (status.error_since != 0)
+		return errdetail("Calls to the registry have failed since %s: %s",
+						 timestamptz_to_str(status.error_since), status.error);
+	if (!status.worker_runs)
+		return errdetail("The background worker \"snowflake grant\", which calls the registry, is not running.");
+	if (!status.worker_responds)
+		return errdetail("The background worker \"snowflake grant\", which calls the registry, does not respond.");
+	return errdetail("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
+					 snowflake_grant_timeout);
 }
 
 snowflake_noreturn static void
 fail_no_grant(void)
 {
-	Grant	   *grant = &snowflake_state->grant;
-	char	   *error = palloc(SNOWFLAKE_REGISTRY_ERROR_SIZE);
-	int			worker_id = grant->worker_id;
+	int			worker_id = snowflake_state->grant.worker_id;
 	int64		until = granted_until();
-	TimestampTz since;
-
-	SpinLockAcquire(&grant->mutex);
-	strlcpy(error, grant->error, SNOWFLAKE_REGISTRY_ERROR_SIZE);
-	since = grant->error_since;
-	SpinLockRelease(&grant->mutex);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -481,12 +622,10 @@ fail_no_grant(void)
 			 errmsg("no worker ID is granted to this server") :
 			 errmsg("the grant of worker ID %d ended at %s", worker_id,
 					timestamptz_to_str(tick_start(&snowflake_layout, until))),
-			 since == 0 ?
-			 errdetail("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
-					   snowflake_grant_timeout) :
-			 errdetail("Calls to the registry have failed since %s: %s",
-					   timestamptz_to_str(since), error),
-			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
+			 errdetail_no_grant(),
+			 IsUnderPostmaster ?
+			 errhint("Check \"snowflake.registry\", the registry, and the server log.") :
+			 errhint("Start the server normally.")));
 }
 
 /*
@@ -496,29 +635,26 @@ fail_no_grant(void)
 void
 snowflake_wait_for_grant(int64 next, int64 *since)
 {
-	static uint32 wait_event = 0;
-	Generator  *state = snowflake_state;
+	WaitCounter *counter = &snowflake_state->grant_waits;
 	int64		start = snowflake_steady_clock();
 	int64		left;
 
-	if (wait_event == 0)
-		wait_event = snowflake_wait_event("SnowflakeGrant");
 	if (*since == 0)
 	{
 		*since = start;
-		pg_atomic_fetch_add_u64(&state->grant_waits.waits, 1);
+		pg_atomic_fetch_add_u64(&counter->waits, 1);
 	}
 	left = (int64) snowflake_grant_timeout - (start - *since) / 1000;
-	if (left <= 0)
+	if (left <= 0 || !IsUnderPostmaster)
 		fail_no_grant();
 
 	snowflake_wake_grant_worker();
-	ConditionVariablePrepareToSleep(&state->grant.changed);
+	ConditionVariablePrepareToSleep(&shared->changed);
 	if (next >= granted_until())
-		(void) ConditionVariableTimedSleep(&state->grant.changed,
-										   Min(left, MAX_GRANT_NAP_MS),
-										   wait_event);
+		(void) ConditionVariableTimedSleep(&shared->changed,
+										   Min(left, MAX_GRANT_SLEEP_MS),
+										   snowflake_wait_event(SNOWFLAKE_EVENT_GRANT));
 	ConditionVariableCancelSleep();
-	pg_atomic_fetch_add_u64(&state->grant_waits.wait_us,
+	pg_atomic_fetch_add_u64(&counter->wait_us,
 							snowflake_steady_clock() - start);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * grant.h
- *	  The grant: the worker ID that this server makes IDs with, up to a tick.
+ *	  The grant: the worker ID that this server generates IDs with, up to a tick.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -12,7 +12,15 @@
 #ifndef SNOWFLAKE_GRANT_H
 #define SNOWFLAKE_GRANT_H
 
-#include "state.h"
+#include "datatype/timestamp.h"
+#include "storage/latch.h"
+#include "utils/uuid.h"
+
+/* Room for the error of a call of the registry. */
+#define SNOWFLAKE_REGISTRY_ERROR_SIZE	1024
+
+/* Maximum number of tokens that might be the current one. */
+#define SNOWFLAKE_MAX_TOKENS	16
 
 /* A call of the registry. */
 typedef struct GrantCall
@@ -23,11 +31,28 @@ typedef struct GrantCall
 	pg_uuid_t	new_token;		/* current after the call */
 } GrantCall;
 
-extern void snowflake_keep_grant(void);
-extern void snowflake_init_grant(Grant *grant);
+/* The results of the last calls. */
+typedef struct SnowflakeRegistryStatus
+{
+	TimestampTz contact;		/* the registry's last answer, or 0 */
+	TimestampTz error_since;	/* 0: there is no error */
+	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];
+	bool		worker_runs;
+	bool		worker_responds;	/* if it should call, does it? */
+} SnowflakeRegistryStatus;
 
-/* For the worker that calls the registry (grant_worker.c). */
+extern void snowflake_keep_grant(void);
+extern void snowflake_request_grant(void);
+extern void snowflake_attach_grant(bool is_new);
+
+/* For the worker that calls the registry (registry_worker.c). */
+extern void snowflake_set_worker_latch(Latch *latch);
+extern bool snowflake_note_connecting(bool connecting);
+extern void snowflake_note_calling(bool calling);
+extern bool snowflake_call_is_wanted(void);
+extern int	snowflake_held_worker_id(void);
 extern void snowflake_begin_call(GrantCall *call);
+extern void snowflake_cancel_call(const GrantCall *call);
 extern bool snowflake_install_grant(const GrantCall *call, int worker_id,
 									int64 from, int64 until);
 extern bool snowflake_extend_grant(const GrantCall *call, int64 until);
@@ -35,18 +60,14 @@ extern int64 snowflake_seal_grant(GrantCall *call);
 extern void snowflake_forget_tokens(void);
 extern bool snowflake_note_answer(const char *error);
 
-/* For those who make IDs. */
+/* For those who generate IDs. */
 extern void snowflake_wait_for_grant(int64 next, int64 *since);
 extern void snowflake_wake_grant_worker(void);
 
-/* For those who set the mark, with the reserve lock held. */
-extern void snowflake_drop_grant(void);
+/* For those who look at it. */
+extern void snowflake_get_registry_status(SnowflakeRegistryStatus *status);
 
-/* The first tick that may not be entered. */
-static inline int64
-granted_until(void)
-{
-	return (int64) pg_atomic_read_u64(&snowflake_state->grant.until);
-}
+/* For those who lower the mark, with the reserve lock held. */
+extern void snowflake_drop_grant(void);
 
 #endif							/* SNOWFLAKE_GRANT_H */

@@ -12,11 +12,6 @@
 #ifndef SNOWFLAKE_IDS_H
 #define SNOWFLAKE_IDS_H
 
-#include "fmgr.h"
-#include "scheme.h"
-
-extern PGDLLEXPORT Datum snowflake_timestamp(PG_FUNCTION_ARGS);
 extern void snowflake_forget_currval(void);
-extern void snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id);
 
 #endif							/* SNOWFLAKE_IDS_H */

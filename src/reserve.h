@@ -12,47 +12,19 @@
 #ifndef SNOWFLAKE_RESERVE_H
 #define SNOWFLAKE_RESERVE_H
 
-#include "grant.h"
-#include "state.h"
+/* Reserve ticks. */
+extern bool snowflake_reserve_is_low(int64 tick);
+extern void snowflake_reserve(bool required, int *sleeps);
+extern bool snowflake_mark_is_unconfirmed(void);
+extern void snowflake_confirm_mark(int *sleeps);
 
-extern bool snowflake_get_reserve_lock(bool required);
-extern void snowflake_release_reserve_lock(void);
-
-extern void snowflake_reserve(bool required, int *naps);
+/* Read the mark, if nobody did since the start. */
+extern void snowflake_recover(void);
 extern int64 snowflake_next_tick(void);
 extern void snowflake_begin_reserving(void);
-extern void snowflake_set_mark(int64 mark);
-extern TimestampTz snowflake_accept_clock_now(void);
 
-/* May the word move to a tick? */
-static inline bool
-is_reserved(int64 tick)
-{
-	return tick < (int64) pg_atomic_read_u64(&snowflake_state->reserved);
-}
-
-/*
- * May the word be at a tick?  It moved there when the tick was reserved.  The
- * reserve may have been forgotten since then, but then nothing is reserved
- * until the word was lifted with the lock held.  For assertions, with the lock
- * held.
- */
-static inline bool
-may_stand_at(int64 tick)
-{
-	uint64		reserved = pg_atomic_read_u64(&snowflake_state->reserved);
-
-	return reserved == 0 || tick < (int64) reserved;
-}
-
-/* Are few reserved ticks left, and can more be reserved? */
-static inline bool
-reserve_is_low(int64 tick)
-{
-	int64		reserved = (int64) pg_atomic_read_u64(&snowflake_state->reserved);
-
-	return reserved - tick <= snowflake_reserve_ticks() / 2 &&
-		reserved < granted_until();
-}
+/* For those who set the mark, with the reserve lock held. */
+extern void snowflake_forget_reserve(void);
+extern uint64 snowflake_recover_mark(bool after_reset);
 
 #endif							/* SNOWFLAKE_RESERVE_H */

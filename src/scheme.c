@@ -703,16 +703,16 @@ snowflake_scheme_sorts(const SnowflakeScheme *scheme)
 }
 
 /*
- * Can IDs be made with this scheme?  Other schemes can only be parsed: IDs
- * that are made must increase with time across servers, whatever their worker
+ * Can IDs be generated with this scheme?  Other schemes can only be parsed: IDs
+ * that are generated must increase with time across servers, whatever their worker
  * IDs, and must not be negative.
  */
 bool
-snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error)
+snowflake_scheme_generates(const SnowflakeScheme *scheme, char *error)
 {
 	if (scheme->bits > SNOWFLAKE_MAX_OWN_BITS)
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The fields have %d bits in total, but IDs can be made with at most %d.",
+				 "The fields have %d bits in total, but IDs can be generated with at most %d.",
 				 scheme->bits, SNOWFLAKE_MAX_OWN_BITS);
 	else if (!snowflake_scheme_sorts(scheme))
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
@@ -722,7 +722,7 @@ snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error)
 				 "The scheme has no sequence field, so IDs of the same tick would be equal.");
 	else if (scheme->tick_us < SNOWFLAKE_MIN_OWN_TICK_US)
 		snprintf(error, SNOWFLAKE_SCHEME_ERROR_SIZE,
-				 "The tick is shorter than 1 ms, the minimum for making IDs.");
+				 "The tick is shorter than 1 ms, the minimum for generating IDs.");
 	else
 		return true;
 	return false;

@@ -24,7 +24,7 @@ typedef enum SnowflakeField
 #define SNOWFLAKE_NFIELDS	4
 
 /*
- * An ID has up to 64 bits, as in some systems; the IDs made here have up to
+ * An ID has up to 64 bits, as in some systems; those generated here have up to
  * 63, because they are non-negative bigints, and their ticks are not shorter
  * than a millisecond.
  */
@@ -59,7 +59,7 @@ typedef struct SnowflakeScheme
 
 /*
  * Room for the sentence that says why a text is not a valid scheme.  A longer
- * one is truncated; script/fuzz tests that with less room.
+ * one is truncated; script/tests/fuzz tests that with less room.
  */
 #ifndef SNOWFLAKE_SCHEME_ERROR_SIZE
 #define SNOWFLAKE_SCHEME_ERROR_SIZE 384
@@ -68,7 +68,7 @@ typedef struct SnowflakeScheme
 extern bool snowflake_scheme_read(const char *text, SnowflakeScheme *scheme,
 								  char *error);
 extern void snowflake_scheme_write(const SnowflakeScheme *scheme, char *text);
-extern bool snowflake_scheme_makes(const SnowflakeScheme *scheme, char *error);
+extern bool snowflake_scheme_generates(const SnowflakeScheme *scheme, char *error);
 extern bool snowflake_scheme_sorts(const SnowflakeScheme *scheme);
 extern const char *snowflake_named_scheme(int n, const char **text);
 

@@ -1,12 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * snowflake.c
- *	  Start of the module: settings, hooks and workers.
- *
- * A server whose worker ID is not the one that its administrator set could
- * make the same IDs as another server.  So an invalid value prevents the
- * server from starting, like that of a built-in setting; normally, an invalid
- * custom setting is replaced by the default, with only a warning.
+ *	  Start of the module: settings, hooks, workers, and shared memory of each
+ *	  part.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -16,8 +12,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker_internals.h"
@@ -26,463 +20,21 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "tcop/utility.h"
-#include "utils/guc.h"
-#include "utils/timestamp.h"
 
+#include "api.h"
 #include "compat.h"
-#include "generator.h"
 #include "grant.h"
 #include "ids.h"
-#include "registry.h"
-#include "snowflake.h"
+#include "settings.h"
+#include "state.h"
 
 SNOWFLAKE_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
-#define MAX_SERVER_NAME_LENGTH	255
-
-/*
- * A setting: common properties, then those of each type.  Its type is the one
- * whose variable is set.
- */
-typedef struct Setting
-{
-	const char *name;
-	const char *short_desc;
-	const char *long_desc;
-	GucContext	context;
-	int			flags;
-	struct
-	{
-		int		   *variable;
-		int			boot_value;
-		int			min;
-		int			max;
-		GucIntCheckHook check;
-	}			integer;
-	struct
-	{
-		bool	   *variable;
-		bool		boot_value;
-	}			boolean;
-	struct
-	{
-		int		   *variable;
-		int			boot_value;
-		const struct config_enum_entry *options;
-	}			enumeration;
-	struct
-	{
-		char	  **variable;
-		const char *boot_value;
-		GucStringCheckHook check;
-	}			string;
-} Setting;
-
-char	   *snowflake_scheme = NULL;
-int			snowflake_datacenter_id = 0;
-int			snowflake_worker_id = -1;
-char	   *snowflake_registry = NULL;
-char	   *snowflake_server_name = NULL;
-
-/* The scheme that this server makes IDs with. */
-static SnowflakeScheme server_scheme;
-
-/*
- * The scheme that was last checked by this process.  It differs from the
- * server's if it was set for the next start, by this session or before a
- * reload of the configuration.
- */
-static SnowflakeScheme checked_scheme;
-
-static const struct config_enum_entry sequence_start_options[] = {
-	{"random", SNOWFLAKE_START_RANDOM, false},
-	{"zero", SNOWFLAKE_START_ZERO, false},
-	{NULL, 0, false}
-};
-
-static const struct config_enum_entry clock_backward_options[] = {
-	{"continue", SNOWFLAKE_CLOCK_CONTINUE, false},
-	{"wait", SNOWFLAKE_CLOCK_WAIT, false},
-	{NULL, 0, false}
-};
-
 static ProcessUtility_hook_type prev_process_utility = NULL;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
-
-/*
- * Is this the text of a scheme that IDs can be made with?
- */
-static bool
-check_scheme(char **newval, void **extra, GucSource source)
-{
-	SnowflakeScheme scheme;
-	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
-
-	if (snowflake_scheme_read(*newval, &scheme, error) &&
-		snowflake_scheme_makes(&scheme, error))
-	{
-		checked_scheme = scheme;
-		return true;
-	}
-
-	GUC_check_errdetail("%s", error);
-	GUC_check_errhint("A valid scheme is, for example, \"%s\".",
-					  SNOWFLAKE_DEFAULT_SCHEME);
-	return false;
-}
-
-/*
- * Does an ID fit its field?
- *
- * At server start, this is the field of the scheme, which was read before.
- * Later, an ID can only be set for the next start, perhaps with another
- * scheme, so it is refused if it fits neither the server's scheme nor the one
- * checked last; it is checked again at the start.  When the configuration is
- * reloaded, the postmaster accepts it, because its scheme may come later in
- * the file.
- */
-static bool
-check_id(const char *name, int id, SnowflakeField field,
-		 const char *field_name)
-{
-	bool		starting = process_shared_preload_libraries_in_progress;
-	int			width = Max(server_scheme.width[field],
-							checked_scheme.width[field]);
-	int64		max = (INT64CONST(1) << width) - 1;
-
-	if (id <= max || (!starting && !IsUnderPostmaster))
-		return true;
-
-	GUC_check_errmsg("%d is outside the valid range for parameter \"%s\" (0 .. " INT64_FORMAT ")",
-					 id, name, max);
-	if (width > 0)
-		GUC_check_errdetail("The %s field of \"snowflake.scheme\" has %d bits.",
-							field_name, width);
-	else
-		GUC_check_errdetail("\"snowflake.scheme\" has no %s field.", field_name);
-	if (!starting)
-		GUC_check_errhint("To change the scheme as well, set \"snowflake.scheme\" first, in the same session.");
-	return false;
-}
-
-static bool
-check_datacenter_id(int *newval, void **extra, GucSource source)
-{
-	return check_id("snowflake.datacenter_id", *newval,
-					SNOWFLAKE_DATACENTER, "datacenter");
-}
-
-static bool
-check_worker_id(int *newval, void **extra, GucSource source)
-{
-	return check_id("snowflake.worker_id", *newval,
-					SNOWFLAKE_WORKER, "worker");
-}
-
-/*
- * Is this a connection string?
- */
-static bool
-check_registry(char **newval, void **extra, GucSource source)
-{
-	const char *error = snowflake_check_conninfo(*newval);
-
-	if (error == NULL)
-		return true;
-	GUC_check_errdetail("%s", error);
-	GUC_check_errhint("A valid connection string is, for example, \"host=registry.example dbname=ids user=snowflake\".");
-	return false;
-}
-
-/*
- * Is this a name with characters that are in any encoding?
- */
-static bool
-check_server_name(char **newval, void **extra, GucSource source)
-{
-	const char *c = *newval;
-
-	while (*c >= ' ' && *c < 127)
-		c++;
-	if (*c == '\0' && c - *newval <= MAX_SERVER_NAME_LENGTH)
-		return true;
-	GUC_check_errdetail("A server name can have up to %d printable ASCII characters.",
-						MAX_SERVER_NAME_LENGTH);
-	return false;
-}
-
-/*
- * All settings, in the order in which they are read: the scheme first, because
- * datacenter and worker ID are checked against it.
- */
-static const Setting settings[] = {
-	{
-		.name = "snowflake.scheme",
-		.short_desc = "Sets the epoch, tick, and bit fields of snowflake IDs.",
-		.long_desc = "The value is a name (see snowflake_schemes()) or a comma-separated list of key=value items: "
-		"epoch, tick, and the widths in bits of the fields timestamp, datacenter, worker, and sequence, from high to low.",
-		.context = PGC_POSTMASTER,
-		.string = {
-			.variable = &snowflake_scheme,
-			.boot_value = SNOWFLAKE_DEFAULT_SCHEME,
-			.check = check_scheme
-		}
-	},
-	{
-		.name = "snowflake.datacenter_id",
-		.short_desc = "Sets the datacenter ID in the snowflake IDs of this server.",
-		.long_desc = "Together with the worker ID, it must be unique among all servers whose IDs can be stored in the same table.",
-		.context = PGC_POSTMASTER,
-		.integer = {
-			.variable = &snowflake_datacenter_id,
-			.boot_value = 0,
-			.min = 0,
-			.max = INT_MAX,
-			.check = check_datacenter_id
-		}
-	},
-	{
-		.name = "snowflake.worker_id",
-		.short_desc = "Sets the worker ID in the snowflake IDs of this server.",
-		.long_desc = "Together with the datacenter ID, it must be unique among all servers whose IDs can be stored in the same table. "
-		"-1 means that it was not set, and IDs are made with 0. With \"snowflake.registry\", it is the preferred worker ID, which is granted if it is free.",
-		.context = PGC_POSTMASTER,
-		.integer = {
-			.variable = &snowflake_worker_id,
-			.boot_value = -1,
-			.min = -1,
-			.max = INT_MAX,
-			.check = check_worker_id
-		}
-	},
-	{
-		.name = "snowflake.registry",
-		.short_desc = "Sets the connection string of the database that grants worker IDs to this server.",
-		.long_desc = "If empty, there is no registry, and \"snowflake.worker_id\" is the worker ID. "
-		"Whether there is a registry is determined at server start; the connection string can be changed at any time.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_SUPERUSER_ONLY,
-		.string = {
-			.variable = &snowflake_registry,
-			.boot_value = "",
-			.check = check_registry
-		}
-	},
-	{
-		.name = "snowflake.server_name",
-		.short_desc = "Sets the name of this server in the registry.",
-		.long_desc = "If empty, it is \"cluster_name\" or, if that is empty too, the host name.",
-		.context = PGC_SIGHUP,
-		.string = {
-			.variable = &snowflake_server_name,
-			.boot_value = "",
-			.check = check_server_name
-		}
-	},
-	{
-		.name = "snowflake.grant_timeout",
-		.short_desc = "Sets the maximum time that a call waits for a grant from the registry.",
-		.long_desc = "A call waits if this server has no worker ID or its grant has ended. After this time, the call fails with the last error of the registry.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_grant_timeout,
-			.boot_value = 10000,
-			.min = 0,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.sequence_start",
-		.short_desc = "Sets where the sequence starts in a tick.",
-		.long_desc = "\"random\" starts anywhere in the lower half, so that id % N is evenly distributed; \"zero\" starts at 0. "
-		"In a tick that follows an exhausted one, the sequence always starts at 0.",
-		.context = PGC_SIGHUP,
-		.enumeration = {
-			.variable = &snowflake_sequence_start,
-			.boot_value = SNOWFLAKE_START_RANDOM,
-			.options = sequence_start_options
-		}
-	},
-	{
-		.name = "snowflake.max_lead",
-		.short_desc = "Sets how far bursts can move the timestamps of IDs ahead of the clock.",
-		.long_desc = "When the sequence of a tick is exhausted, IDs are borrowed from following ticks up to this limit, without waiting.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_max_lead,
-			.boot_value = 0,
-			.min = 0,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.clock_backward",
-		.short_desc = "Sets what to do when the clock is behind the last ID.",
-		.long_desc = "\"continue\" continues from the last ID at the pace of real time; \"wait\" waits up to \"snowflake.max_clock_backward\" and then fails.",
-		.context = PGC_SIGHUP,
-		.enumeration = {
-			.variable = &snowflake_clock_backward,
-			.boot_value = SNOWFLAKE_CLOCK_CONTINUE,
-			.options = clock_backward_options
-		}
-	},
-	{
-		.name = "snowflake.max_clock_backward",
-		.short_desc = "Sets the maximum time to wait for a clock that is behind the last ID.",
-		.long_desc = "If the clock is further behind, the call fails. This applies only if \"snowflake.clock_backward\" is \"wait\".",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_max_clock_backward,
-			.boot_value = 5000,
-			.min = 0,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.max_clock_forward",
-		.short_desc = "Sets how far snowflake IDs follow a clock that jumps ahead.",
-		.long_desc = "If the clock jumps further, IDs continue at the pace of real time. "
-		"After server start, calls fail if the clock and the mark are further apart.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_S,
-		.integer = {
-			.variable = &snowflake_max_clock_forward,
-			.boot_value = 365 * SECS_PER_DAY,
-			.min = 60,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.reserve_time",
-		.short_desc = "Sets how far ahead IDs are durably reserved.",
-		.long_desc = "A busy server flushes WAL about twice in this time, an idle server never. "
-		"After a crash, the first ID can wait for the unused part of this time.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_reserve_time,
-			.boot_value = 1000,
-			.min = 10,
-			.max = 60000
-		}
-	},
-	{
-		.name = "snowflake.synchronous_mark",
-		.short_desc = "Makes IDs only below a mark that the synchronous standbys have flushed.",
-		.long_desc = "This applies if \"synchronous_standby_names\" is set, regardless of \"synchronous_commit\". "
-		"If off, IDs that are in no committed row can be made again after a failover.",
-		.context = PGC_SIGHUP,
-		.boolean = {
-			.variable = &snowflake_synchronous_mark,
-			.boot_value = true
-		}
-	}
-};
-
-static void
-define_setting(const Setting *setting)
-{
-	if (setting->integer.variable != NULL)
-		DefineCustomIntVariable(setting->name,
-								setting->short_desc,
-								setting->long_desc,
-								setting->integer.variable,
-								setting->integer.boot_value,
-								setting->integer.min,
-								setting->integer.max,
-								setting->context,
-								setting->flags,
-								setting->integer.check,
-								NULL,
-								NULL);
-	else if (setting->boolean.variable != NULL)
-		DefineCustomBoolVariable(setting->name,
-								 setting->short_desc,
-								 setting->long_desc,
-								 setting->boolean.variable,
-								 setting->boolean.boot_value,
-								 setting->context,
-								 setting->flags,
-								 NULL,
-								 NULL,
-								 NULL);
-	else if (setting->enumeration.variable != NULL)
-		DefineCustomEnumVariable(setting->name,
-								 setting->short_desc,
-								 setting->long_desc,
-								 setting->enumeration.variable,
-								 setting->enumeration.boot_value,
-								 setting->enumeration.options,
-								 setting->context,
-								 setting->flags,
-								 NULL,
-								 NULL,
-								 NULL);
-	else
-		DefineCustomStringVariable(setting->name,
-								   setting->short_desc,
-								   setting->long_desc,
-								   setting->string.variable,
-								   setting->string.boot_value,
-								   setting->context,
-								   setting->flags,
-								   setting->string.check,
-								   NULL,
-								   NULL);
-}
-
-/*
- * Define the settings, and stop the start of the server if one of them has an
- * invalid value.
- */
-static void
-define_settings(void)
-{
-	for (size_t i = 0; i < lengthof(settings); i++)
-	{
-		const char *name = settings[i].name;
-		const char *value = GetConfigOption(name, true, false);
-		char	   *written = value != NULL ? pstrdup(value) : NULL;
-
-		/*
-		 * The definition replaces an invalid value with the default, with
-		 * only a warning, so the original value is set again, now with an
-		 * error.
-		 */
-		define_setting(&settings[i]);
-		if (written != NULL)
-			(void) set_config_option(name, written,
-									 PGC_POSTMASTER, PGC_S_FILE,
-									 GUC_ACTION_SET, false, FATAL, false);
-	}
-	MarkGUCPrefixReserved("snowflake");
-}
-
-/*
- * Read the settings, and pass the scheme to the generator.
- */
-static void
-configure(void)
-{
-	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];
-
-	define_settings();
-	if (!snowflake_scheme_read(snowflake_scheme, &server_scheme, error))
-		elog(FATAL, "invalid snowflake scheme \"%s\"", snowflake_scheme);
-	snowflake_generator_configure(&server_scheme);
-	if (snowflake_registry[0] != '\0' &&
-		server_scheme.width[SNOWFLAKE_WORKER] == 0)
-		ereport(FATAL,
-				(errcode(ERRCODE_CONFIG_FILE_ERROR),
-				 errmsg("\"snowflake.registry\" requires a scheme with a worker field"),
-				 errdetail("\"snowflake.scheme\" is \"%s\".", snowflake_scheme)));
-}
 
 /*
  * After DISCARD ALL, which connection poolers use to clear a session for the
@@ -518,7 +70,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 
 /*
  * Register a background worker that starts at the end of recovery, as a
- * standby makes no IDs.
+ * standby generates no IDs.
  */
 static void
 register_worker(const char *name, const char *function, int restart_time)
@@ -543,9 +95,9 @@ register_workers(void)
 
 	register_worker("snowflake startup", "snowflake_startup_main",
 					BGW_NEVER_RESTART);
-	if (snowflake_registry[0] == '\0')
+	if (!snowflake_has_registry)
 		return;
-	register_worker(grant_worker, "snowflake_grant_main", 5);
+	register_worker(grant_worker, "snowflake_grant_main", 1);
 
 	/* Without a free slot, the server merely logs that. */
 	if (!IsUnderPostmaster &&
@@ -564,7 +116,8 @@ request_shmem(void)
 {
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
-	snowflake_generator_request_shmem();
+	snowflake_request_state();
+	snowflake_request_grant();
 }
 
 static void
@@ -574,7 +127,7 @@ startup_shmem(void)
 		prev_shmem_startup_hook();
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	snowflake_generator_attach_shmem();
+	snowflake_attach_grant(snowflake_attach_state());
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -590,19 +143,19 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
-	configure();
+	snowflake_configure_state(snowflake_define_settings());
 	if (snowflake_max_origins == 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("snowflake requires a replication origin, but \"%s\" is 0",
 						SNOWFLAKE_ORIGINS_SETTING),
-				 errdetail("A primary cannot make IDs, and a standby stops when its primary makes the first ID."),
+				 errdetail("A primary cannot generate IDs, and a standby stops when its primary generates the first ID."),
 				 errhint("Set \"%s\" to at least 1.",
 						 SNOWFLAKE_ORIGINS_SETTING)));
-	if (snowflake_registry[0] != '\0')
+	if (snowflake_has_registry)
 		snowflake_keep_grant();
 
-	/* pg_upgrade starts servers that make no IDs, and wants them quiet. */
+	/* pg_upgrade starts servers that generate no IDs, and wants them quiet. */
 	if (!IsBinaryUpgrade)
 		register_workers();
 

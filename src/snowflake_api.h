@@ -8,7 +8,7 @@
  *
  *		#include "extension/snowflake/snowflake_api.h"
  *
- *		int64		id = snowflake_get_api(1)->make_id();
+ *		int64		id = snowflake_get_api(1)->generate();
  *
  * This file requires nothing else from snowflake.  See docs/api.md.
  *
@@ -64,7 +64,7 @@ typedef struct SnowflakeApiParts
 } SnowflakeApiParts;
 
 /*
- * All functions can raise an error.  Those that make IDs can also wait, with
+ * All functions can raise an error.  Those that generate IDs can also wait, with
  * interrupts enabled, and write and flush WAL: call them without holding
  * locks, and not in a critical section.
  */
@@ -73,20 +73,20 @@ typedef struct SnowflakeApi
 	int			version;		/* SNOWFLAKE_API_VERSION of the server */
 
 	/* A new ID, like snowflake_nextval(). */
-	int64		(*make_id) (void);
+	int64		(*generate) (void);
 
 	/*
 	 * New IDs: as many as wanted, which must be at least 1, or fewer, but at
 	 * least 1.  Returns how many.  The first is *first, and each following
 	 * one is *step more than the one before.
 	 */
-	int			(*make_block) (int wanted, int64 *first, int64 *step);
+	int			(*generate_block) (int wanted, int64 *first, int64 *step);
 
 	/* The server's scheme, which never changes while it runs. */
 	const SnowflakeApiScheme *(*get_scheme) (void);
 
 	/* The parts of an ID in the server's scheme. */
-	void		(*take_apart) (int64 id, SnowflakeApiParts *parts);
+	void		(*parse) (int64 id, SnowflakeApiParts *parts);
 } SnowflakeApi;
 
 /*

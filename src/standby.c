@@ -17,6 +17,9 @@
  */
 #include "postgres.h"
 
+#include "access/timeline.h"
+#include "access/xlog.h"
+#include "fmgr.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -25,6 +28,8 @@
 
 #include "compat.h"
 #include "standby.h"
+
+PG_FUNCTION_INFO_V1(snowflake_timeline_is_confirmed);
 
 /*
  * Is synchronous_standby_names set?
@@ -65,18 +70,43 @@ snowflake_synchronous_standbys(void)
 }
 
 /*
- * Have the required synchronous standbys flushed the WAL up to this position,
- * or are there none anymore?
+ * Have the required synchronous standbys flushed the WAL up to this position?
  */
 bool
-snowflake_standbys_have(XLogRecPtr lsn)
+snowflake_standbys_flushed(XLogRecPtr lsn)
 {
 	XLogRecPtr	flushed;
 
-	if (!snowflake_synchronous_standbys())
-		return true;
 	LWLockAcquire(SyncRepLock, LW_SHARED);
 	flushed = WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH];
 	LWLockRelease(SyncRepLock);
 	return lsn <= flushed;
+}
+
+/*
+ * The same, or are there none?
+ */
+bool
+snowflake_standbys_have(XLogRecPtr lsn)
+{
+	return !snowflake_synchronous_standbys() || snowflake_standbys_flushed(lsn);
+}
+
+/*
+ * snowflake_registry.timeline_is_confirmed(): have the synchronous standbys
+ * WAL of the timeline that this server was promoted to?
+ *
+ * A commit that has waited is no answer: it is released, too, when
+ * synchronous_standby_names is cleared.
+ */
+Datum
+snowflake_timeline_is_confirmed(PG_FUNCTION_ARGS)
+{
+	TimeLineHistoryEntry *current;
+
+	if (RecoveryInProgress())
+		PG_RETURN_BOOL(false);
+	current = linitial(readTimeLineHistory(GetWALInsertionTimeLine()));
+	PG_RETURN_BOOL(current->begin != InvalidXLogRecPtr &&
+				   snowflake_standbys_flushed(current->begin + 1));
 }

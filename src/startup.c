@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * startup.c
- *	  The background worker that runs once, when the server can make IDs.
+ *	  The background worker that runs once, when the server can generate IDs.
  *
  * It runs at the end of recovery: at server start, or at promotion.  Loading
  * the library is too early, as catalogs cannot be read then, and the log
@@ -27,10 +27,13 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "utils/guc.h"
+#include "tcop/tcopprot.h"
 
-#include "generator.h"
+#include "clock_messages.h"
 #include "reserve.h"
-#include "snowflake.h"
+#include "settings.h"
+#include "state.h"
 
 PGDLLEXPORT void snowflake_startup_main(Datum main_arg);
 
@@ -70,32 +73,54 @@ log_ids(const SnowflakeScheme *scheme)
 	else if (scheme->width[SNOWFLAKE_WORKER] > 0)
 		appendStringInfo(&ids, ", worker ID %d", Max(snowflake_worker_id, 0));
 	ereport(LOG,
-			(errmsg("snowflake IDs are made with scheme \"%s\"%s",
+			(errmsg("snowflake IDs have scheme \"%s\"%s",
 					snowflake_scheme, ids.data)));
 	pfree(ids.data);
 }
 
 /*
- * Log that the worker ID was never set, and warn if rows are replicated from
- * other servers, most likely with IDs that those made.
+ * Warn if there are two sources of the worker ID.
  */
 static void
-tell_unset_worker_id(const SnowflakeScheme *scheme)
+warn_of_two_worker_ids(void)
+{
+	if (snowflake_state->grant.registry && snowflake_worker_id >= 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("\"snowflake.worker_id\" is set, although a registry grants worker IDs"),
+				 errdetail("If \"snowflake.registry\" is ever missing at a server start, this server generates IDs with worker ID %d, which the registry can grant to another server.",
+						   snowflake_worker_id),
+				 errhint("Remove \"snowflake.worker_id\". A server gets the worker ID that it held last if it is free.")));
+}
+
+/*
+ * Log that the worker ID was never set, and warn if tables have IDs of several
+ * servers: rows are replicated from others, or Citus is loaded.
+ */
+static void
+log_unset_worker_id(const SnowflakeScheme *scheme)
 {
 	if (snowflake_worker_id >= 0 || snowflake_state->grant.registry ||
 		scheme->width[SNOWFLAKE_WORKER] == 0)
 		return;
 
 	ereport(LOG,
-			(errmsg("\"snowflake.worker_id\" is not set, so snowflake IDs are made with worker ID 0"),
+			(errmsg("\"snowflake.worker_id\" is not set, so snowflake IDs are generated with worker ID 0"),
 			 errhint("If IDs of several servers can be stored in the same table, set a different \"snowflake.worker_id\" on each server.")));
+
+	if (GetConfigOption("citus.version", true, false) != NULL)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("Citus is loaded, but \"snowflake.worker_id\" is not set"),
+				 errdetail("Another node with worker ID 0 can generate the same IDs. They are stored twice without an error where the ID alone is not the key."),
+				 errhint("Set \"snowflake.worker_id\" to a number that no other node uses, and restart the server.")));
 
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	if (has_subscriptions())
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("server has subscriptions, but \"snowflake.worker_id\" is not set"),
-				 errdetail("Another server that makes IDs with worker ID 0 can make the same IDs. A duplicate key stops replication."),
+				 errdetail("Another server with worker ID 0 can generate the same IDs. A duplicate key stops replication."),
 				 errhint("Set \"snowflake.worker_id\" to a number that no other server uses, and restart the server.")));
 }
 
@@ -107,8 +132,15 @@ snowflake_startup_main(Datum main_arg)
 {
 	const SnowflakeScheme *scheme = snowflake_server_scheme();
 
+	/*
+	 * The default handler, bgworker_die(), raises an error at once, which is
+	 * a PANIC in the critical section of a flush.
+	 */
+	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	log_ids(scheme);
-	tell_unset_worker_id(scheme);
+	warn_of_two_worker_ids();
+	log_unset_worker_id(scheme);
 	snowflake_begin_reserving();
+	snowflake_warn_at_start();
 }

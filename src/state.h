@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * state.h
- *	  The generator's state in shared memory, for the files that share it:
- *	  generator.c and reserve.c.
+ *	  The generator's state in shared memory, its word, and its two locks.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -15,15 +14,11 @@
 
 #include "access/xlogdefs.h"
 #include "lib/ilist.h"
-#include "port/pg_crc32c.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
-#include "storage/latch.h"
 #include "storage/lwlock.h"
-#include "storage/spin.h"
-#include "utils/uuid.h"
 
-#include "generator.h"
+#include "wait_event.h"
 #include "word.h"
 
 /* How often and how long calls waited for something. */
@@ -45,37 +40,16 @@ typedef struct Waiter
 	pg_atomic_uint32 given;		/* how many; cleared by the waiter */
 } Waiter;
 
-/* Room for the error of a call of the registry. */
-#define SNOWFLAKE_REGISTRY_ERROR_SIZE	1024
-
-/* Maximum number of tokens that might be the current one. */
-#define SNOWFLAKE_MAX_TOKENS	16
-
 /*
- * The part of a registry's grant that is kept when a backend crashes and other
- * shared memory is reinitialized (grant.c).  Protected by the reserve lock.
- */
-typedef struct KeptGrant
-{
-	int			worker_id;		/* -1: none is granted */
-	int64		from;			/* the first tick granted */
-	int64		until;			/* and the first one that is not */
-
-	/* The last token that was confirmed, and those sent since. */
-	int			ntokens;
-	pg_uuid_t	tokens[SNOWFLAKE_MAX_TOKENS];
-	pg_crc32c	crc;
-} KeptGrant;
-
-/*
- * The grant: the worker ID that this server makes IDs with, up to a tick
- * (grant.c).
+ * The grant: the worker ID that this server generates IDs with, and the ticks
+ * that it may use (grant.c).  Without a registry, the worker ID is that of the
+ * settings, for all ticks.
  */
 typedef struct Grant
 {
-	/* Changed with both locks held; number is raised with the constant. */
-	pg_atomic_uint64 number;
-	int64		constant;		/* datacenter and worker ID in their places */
+	/* Changed with both locks held; generation is raised with the bits. */
+	pg_atomic_uint64 generation;
+	int64		worker_bits;	/* datacenter and worker ID in their places */
 
 	/*
 	 * The first tick that may not be entered.  What is reserved never goes
@@ -86,18 +60,9 @@ typedef struct Grant
 	/* The members above are read for each ID. */
 	char		pad[PG_CACHE_LINE_SIZE - 2 * sizeof(pg_atomic_uint64) - sizeof(int64)];
 
+	int64		from;			/* the first tick that may be entered */
+	int			worker_id;		/* of worker_bits; -1: none is granted */
 	bool		registry;		/* is there one?  constant */
-	int			worker_id;		/* of the constant; -1: none is granted */
-	ConditionVariable changed;	/* the grant was changed */
-
-	/* Protected by the mutex. */
-	slock_t		mutex;
-	Latch	   *worker_latch;	/* or NULL */
-	TimestampTz contact;		/* the registry's last answer, or 0 */
-	TimestampTz error_since;	/* 0: there is no error */
-	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];
-
-	KeptGrant	unkept;			/* if it cannot be kept */
 } Grant;
 
 typedef struct Generator
@@ -114,7 +79,7 @@ typedef struct Generator
 	pg_atomic_uint64 entered;
 
 	/*
-	 * The number of IDs made is this plus the word's number (up to the
+	 * The number of IDs generated is this plus the word's number (up to the
 	 * limit): claims do not count.  Changed with the word's tick; changes is
 	 * odd meanwhile, so that readers of both can detect it.
 	 */
@@ -126,22 +91,30 @@ typedef struct Generator
 	int			queue_length;
 
 	/*
-	 * The word may move to ticks below this one: they are reserved, as the
-	 * durable mark is above all their IDs.  (Right after the mark was read,
-	 * it may be in the middle of the last of them; but the word was lifted to
-	 * the end of that tick, so none of its IDs can be made.)  0 if the mark
-	 * has not been read since the start.  Changed with the reserve lock held.
+	 * The word may move to ticks below this one: they are reserved, because
+	 * the durable mark is above all their IDs.  (Right after the mark was
+	 * read, it may be in the middle of the last of them; but the word was
+	 * lifted to the end of that tick, so none of its IDs can be generated.) 0
+	 * if the mark has not been read since the start.  Changed with the
+	 * reserve lock held.
 	 */
 	pg_atomic_uint64 reserved;
+
+	/*
+	 * The end of the mark's WAL record, if the mark counts although no
+	 * synchronous standby has confirmed it; or 0.
+	 */
+	pg_atomic_uint64 unconfirmed_lsn;
 
 	LWLock	   *reserve_lock;	/* held while the mark is read or written */
 	ConditionVariable reserve_done; /* that lock was released */
 
 	/* Changed with the reserve lock held, while no tick can be entered. */
 	int64		first_tick;		/* the first tick after the start */
-	bool		has_mark;		/* does it tell something of the time? */
+	bool		has_mark;		/* is the mark usable as a time? */
 
-	TimestampTz last_checkpoint;	/* before the start; constant, as is */
+	/* Constant. */
+	TimestampTz last_checkpoint;	/* before the start */
 	TimestampTz created;		/* when initdb was run */
 
 	/* Protected by the reserve lock: the mark that standbys do not have yet. */
@@ -157,12 +130,15 @@ typedef struct Generator
 	/* How long the last write took, with the wait for its standbys. */
 	pg_atomic_uint64 write_us;
 
+	/* The checkpointer's value of snowflake.synchronous_mark (settings.c). */
+	bool		synchronous_mark;
+
 	/*
 	 * The lead over the clock, in us, up to which no further WARNING is
 	 * logged; and whether one was logged for a clock that is not followed.
 	 */
-	pg_atomic_uint64 known_lead;
-	pg_atomic_uint32 not_followed;
+	pg_atomic_uint64 logged_lead;
+	pg_atomic_uint32 logged_not_followed;
 
 	/* Counters, each changed by itself. */
 	WaitCounter sequence_waits;
@@ -173,7 +149,7 @@ typedef struct Generator
 	pg_atomic_uint64 clock_steps;
 	pg_atomic_uint64 max_backward_us;
 	pg_atomic_uint64 reserves;
-	pg_atomic_uint64 ids_reset; /* IDs made before stats_reset */
+	pg_atomic_uint64 ids_reset; /* IDs generated before stats_reset */
 	pg_atomic_uint64 stats_reset;
 
 	Waiter		waiters[FLEXIBLE_ARRAY_MEMBER]; /* by process number */
@@ -187,7 +163,7 @@ StaticAssertDecl(offsetof(Generator, word) == 0 &&
 				 offsetof(Generator, grant) == PG_CACHE_LINE_SIZE,
 				 "nothing shares the cache line of the word");
 StaticAssertDecl(offsetof(Grant, until) + sizeof(pg_atomic_uint64) <= PG_CACHE_LINE_SIZE &&
-				 offsetof(Grant, registry) == PG_CACHE_LINE_SIZE,
+				 offsetof(Grant, from) == PG_CACHE_LINE_SIZE,
 				 "what is read for each ID has a cache line of its own");
 
 /* The most that is reserved because of a slow disk or standby. */
@@ -196,18 +172,68 @@ StaticAssertDecl(offsetof(Grant, until) + sizeof(pg_atomic_uint64) <= PG_CACHE_L
 extern Generator *snowflake_state;
 extern SnowflakeLayout snowflake_layout;
 
+extern void snowflake_configure_state(const SnowflakeScheme *scheme);
+extern void snowflake_request_state(void);
+extern bool snowflake_attach_state(void);
+extern void snowflake_init_worker_id(int worker_id, int64 from, int64 until);
+
 extern void snowflake_check_loaded(void);
 extern void snowflake_check_primary(const char *action);
+extern const SnowflakeScheme *snowflake_server_scheme(void);
+
+/* The locks. */
+extern void snowflake_lock_reserve(void);
+extern bool snowflake_try_lock_reserve(void);
+extern bool snowflake_lock_reserve_or_wait(void);
+extern void snowflake_unlock_reserve(void);
+
+/* The word. */
 extern bool snowflake_change_word(uint64 *expected, uint64 new,
 								  uint64 skipped);
-extern void snowflake_take_moment(SnowflakeMoment *moment);
-extern void snowflake_nap(int64 us, uint32 wait_event, WaitCounter *counter,
-						  int *naps);
+extern void snowflake_exhaust_word(int64 tick, int64 entered);
+extern void snowflake_reset_word(void);
+
+/* What is reserved and granted. */
+extern void snowflake_limit_reserve(int64 until);
+extern void snowflake_change_worker_id(int worker_id, int64 from, int64 until);
+
+extern void snowflake_take_snapshot(SnowflakeSnapshot *snapshot);
+extern void snowflake_sleep(int64 us, SnowflakeWaitEvent event,
+							WaitCounter *counter, int *sleeps);
+extern void snowflake_exit_on_postmaster_death(void);
 
 /* The rules for the current settings. */
 extern SnowflakeRules snowflake_rules(void);
 
 /* The minimum number of ticks to reserve. */
 extern int64 snowflake_reserve_ticks(void);
+
+/* The first tick that may not be entered. */
+static inline int64
+granted_until(void)
+{
+	return (int64) pg_atomic_read_u64(&snowflake_state->grant.until);
+}
+
+/* May the word move to a tick? */
+static inline bool
+is_reserved(int64 tick)
+{
+	return tick < (int64) pg_atomic_read_u64(&snowflake_state->reserved);
+}
+
+/*
+ * May the word be at a tick?  It moved there when the tick was reserved.  The
+ * reserve may have been forgotten since then, but then nothing is reserved
+ * until the word was lifted with the lock held.  For assertions, with the lock
+ * held.
+ */
+static inline bool
+was_reserved(int64 tick)
+{
+	uint64		reserved = pg_atomic_read_u64(&snowflake_state->reserved);
+
+	return reserved == 0 || tick < (int64) reserved;
+}
 
 #endif							/* SNOWFLAKE_STATE_H */

@@ -46,7 +46,7 @@ typedef struct SnowflakeLayout
 } SnowflakeLayout;
 
 /* The generator's state at a time, and the time by two clocks. */
-typedef struct SnowflakeMoment
+typedef struct SnowflakeSnapshot
 {
 	uint64		word;
 	int64		entered;		/* steady time when the word's tick began */
@@ -57,7 +57,7 @@ typedef struct SnowflakeMoment
 	TimestampTz created;		/* when initdb was run */
 	TimestampTz wall;			/* the wall clock */
 	int64		steady;			/* the steady clock, in us */
-} SnowflakeMoment;
+} SnowflakeSnapshot;
 
 /* The settings, in microseconds. */
 typedef struct SnowflakeRules
@@ -75,7 +75,7 @@ typedef enum SnowflakePlan
 	SNOWFLAKE_WAIT_SEQUENCE,	/* wait until a later tick may be used */
 	SNOWFLAKE_WAIT_CLOCK,		/* wait until the word's tick may be used */
 	SNOWFLAKE_BEFORE_EPOCH,		/* fail: there is no tick for the time */
-	SNOWFLAKE_USED_UP,			/* fail: the timestamp does not fit */
+	SNOWFLAKE_EXHAUSTED,		/* fail: the timestamp does not fit */
 	SNOWFLAKE_CLOCK_AHEAD,		/* fail: clock is far ahead of the mark */
 	SNOWFLAKE_MARK_AHEAD		/* fail: mark is far ahead of the clock */
 } SnowflakePlan;
@@ -96,7 +96,7 @@ extern void snowflake_layout_init(SnowflakeLayout *layout,
 								  const SnowflakeScheme *scheme);
 extern void snowflake_plan(const SnowflakeLayout *layout,
 						   const SnowflakeRules *rules,
-						   const SnowflakeMoment *moment,
+						   const SnowflakeSnapshot *snapshot,
 						   SnowflakeStep *step);
 
 static inline int64
@@ -116,6 +116,14 @@ make_word(const SnowflakeLayout *layout, int64 tick, uint64 number)
 {
 	return ((uint64) (tick - layout->base_tick) << layout->number_bits) |
 		number;
+}
+
+/* Was no tick entered since the start? */
+static inline bool
+before_first_tick(const SnowflakeLayout *layout,
+				  const SnowflakeSnapshot *snapshot)
+{
+	return word_tick(layout, snapshot->word) < snapshot->first_tick;
 }
 
 /* A word from which nothing was claimed, and nothing can be. */
@@ -157,6 +165,42 @@ tick_lead(const SnowflakeLayout *layout, int64 tick, TimestampTz now)
 	if (unlikely(pg_sub_s64_overflow(tick_start(layout, tick), now, &lead)))
 		lead = PG_INT64_MAX;
 	return lead;
+}
+
+/*
+ * The tick of a time, or the nearest one that the scheme has.
+ */
+static inline int64
+time_tick(const SnowflakeLayout *layout, TimestampTz time)
+{
+	if (time < tick_start(layout, layout->base_tick))
+		return layout->base_tick;
+	return Min((time - layout->epoch) / layout->tick_us,
+			   layout->last_tick + 1);
+}
+
+/*
+ * The mark above all IDs of ticks below this one.
+ */
+static inline uint64
+tick_mark(const SnowflakeLayout *layout, int64 tick)
+{
+	return (uint64) tick << layout->scheme.shift[SNOWFLAKE_TIMESTAMP];
+}
+
+/*
+ * The first tick whose IDs are all at or above a mark; the one after the last
+ * if the mark is above all IDs of the scheme.
+ */
+static inline int64
+mark_tick(const SnowflakeLayout *layout, uint64 mark)
+{
+	int64		tick =
+		(int64) (mark >> layout->scheme.shift[SNOWFLAKE_TIMESTAMP]);
+
+	if (tick_mark(layout, tick) != mark)
+		tick++;
+	return Min(tick, layout->last_tick + 1);
 }
 
 #endif							/* SNOWFLAKE_WORD_H */

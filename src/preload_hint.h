@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
- * preload.h
+ * preload_hint.h
  *	  The hint for servers that did not preload the library.
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/preload.h
+ * src/preload_hint.h
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SNOWFLAKE_PRELOAD_H
-#define SNOWFLAKE_PRELOAD_H
+#ifndef SNOWFLAKE_PRELOAD_HINT_H
+#define SNOWFLAKE_PRELOAD_HINT_H
 
 extern int	snowflake_errhint_preload(void);
 
-#endif							/* SNOWFLAKE_PRELOAD_H */
+#endif							/* SNOWFLAKE_PRELOAD_HINT_H */

@@ -21,12 +21,13 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/uuid.c
+ * src/keys/uuid.c
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "common/int.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
@@ -34,6 +35,7 @@
 #include "utils/uuid.h"
 
 #include "generator.h"
+#include "state.h"
 #include "scheme.h"
 
 #define POOL_SIZE	4096
@@ -57,6 +59,7 @@ static int	pool_pid = 0;
 PG_FUNCTION_INFO_V1(uuid_v4);
 PG_FUNCTION_INFO_V1(uuid_v7);
 PG_FUNCTION_INFO_V1(uuid_timestamp);
+PG_FUNCTION_INFO_V1(uuid_lower_bound);
 
 /*
  * Take bytes from the pool.
@@ -81,6 +84,20 @@ take_random(void *bytes, int length)
 }
 
 /*
+ * Fail if Unix milliseconds do not fit version 7.
+ */
+static uint64
+check_ms(int64 ms)
+{
+	if (unlikely(ms >> MS_BITS != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("time is out of range for version 7 UUIDs"),
+				 errdetail("The timestamp of such a UUID is between the years 1970 and 10889.")));
+	return (uint64) ms;
+}
+
+/*
  * The Unix milliseconds in which the tick of an ID starts.
  *
  * The generator's ticks are not before 2000, whatever the epoch, so this is
@@ -96,13 +113,21 @@ tick_ms(const SnowflakeScheme *scheme, int64 id)
 	int64		ms = scheme->epoch_ms + tick * (tick_us / 1000) +
 		tick * (tick_us % 1000) / 1000;
 
-	Assert(ms >= 0);
-	if (unlikely(ms >> MS_BITS != 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("time is out of range for version 7 UUIDs"),
-				 errdetail("The timestamp of such a UUID ends in the year 10889.")));
-	return (uint64) ms;
+	return check_ms(ms);
+}
+
+/*
+ * Write a UUID of version 7: the milliseconds, and the bits of rand_a and
+ * rand_b.
+ */
+static void
+write_version_7(pg_uuid_t *uuid, uint64 ms, uint64 a, uint64 b)
+{
+	uint64		half = pg_hton64(ms << (64 - MS_BITS) | VERSION_7 | a);
+
+	memcpy(uuid->data, &half, sizeof(half));
+	half = pg_hton64(VARIANT | b);
+	memcpy(&uuid->data[sizeof(half)], &half, sizeof(half));
 }
 
 /*
@@ -136,23 +161,16 @@ uuid_v7(PG_FUNCTION_ARGS)
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 	uint16		random_a;
 	uint64		random_b;
-	uint64		half;
 
 	take_random(&uuid->data[6], UUID_LEN - 6);
 	memcpy(&random_a, &uuid->data[6], sizeof(random_a));
 	memcpy(&random_b, &uuid->data[8], sizeof(random_b));
 
-	half = ms << (64 - MS_BITS) | VERSION_7 |
-		sequence >> in_b << (A_BITS - in_a) |
-		(random_a & ((1 << (A_BITS - in_a)) - 1));
-	half = pg_hton64(half);
-	memcpy(uuid->data, &half, sizeof(half));
-
-	half = VARIANT |
-		(sequence & ((UINT64CONST(1) << in_b) - 1)) << (B_BITS - in_b) |
-		(random_b & ((UINT64CONST(1) << (B_BITS - in_b)) - 1));
-	half = pg_hton64(half);
-	memcpy(&uuid->data[sizeof(half)], &half, sizeof(half));
+	write_version_7(uuid, ms,
+					sequence >> in_b << (A_BITS - in_a) |
+					(random_a & ((1 << (A_BITS - in_a)) - 1)),
+					(sequence & ((UINT64CONST(1) << in_b) - 1)) << (B_BITS - in_b) |
+					(random_b & ((UINT64CONST(1) << (B_BITS - in_b)) - 1)));
 
 	PG_RETURN_UUID_P(uuid);
 }
@@ -194,4 +212,28 @@ uuid_timestamp(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ((int64) (steps / 10) -
 						  (POSTGRES_EPOCH_JDATE - GREGORIAN_EPOCH_JDATE) *
 						  USECS_PER_DAY);
+}
+
+/*
+ * uuid_lower_bound(timestamptz) returns uuid
+ *
+ * The smallest UUID of version 7 in the first millisecond that does not start
+ * before the time.
+ */
+Datum
+uuid_lower_bound(PG_FUNCTION_ARGS)
+{
+	TimestampTz timestamp = PG_GETARG_TIMESTAMPTZ(0);
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+	int64		us;
+	int64		ms;
+
+	if (pg_add_s64_overflow(timestamp,
+							(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY,
+							&us) || us < 0)
+		ms = -1;				/* out of range */
+	else
+		ms = us / 1000 + (us % 1000 != 0 ? 1 : 0);
+	write_version_7(uuid, check_ms(ms), 0, 0);
+	PG_RETURN_UUID_P(uuid);
 }

@@ -8,23 +8,23 @@
  * starts at a random number.
  *
  * Each process draws the 5 bytes and the start of the counter itself, when it
- * makes its first ObjectId.  So nothing is shared, nothing must survive a
+ * generates its first ObjectId.  So nothing is shared, nothing must survive a
  * restart, and a forked process, recognized by its process ID, starts anew.
  *
- * No process makes an ObjectId twice, whatever the clock does: with the same 5
+ * No process generates an ObjectId twice, whatever the clock does: with the same 5
  * random bytes, each value of the counter is used only once.  After 2^24
  * ObjectIds, when the counter has had all its values, the process draws
  * another 5 bytes.  So uniqueness does not depend on the time: a clock that
  * stops or is set back, or more than 2^24 ObjectIds in a second, cause no
  * duplicates.
  *
- * Two processes, of this or another server, can make the same ObjectId only if
+ * Two processes, of this or another server, can generate the same ObjectId only if
  * they drew the same 5 bytes, with a probability of 2^-40 for any two, and
  * their counters then coincide within the same second.
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/objectid.c
+ * src/keys/objectid.c
  *
  *-------------------------------------------------------------------------
  */
@@ -40,6 +40,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "shown_text.h"
 
 #define OBJECTID_LEN	12
 #define TIME_LEN		4
@@ -174,7 +175,8 @@ objectid_from_text(PG_FUNCTION_ARGS)
 	if (length != 2 * OBJECTID_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid ObjectId: \"%s\"", text_to_cstring(digits)),
+				 errmsg("invalid ObjectId: \"%s\"",
+						snowflake_shown_text(digits)),
 				 errdetail("An ObjectId has %d hexadecimal digits, but this text has %d characters.",
 						   2 * OBJECTID_LEN, length)));
 	for (int i = 0; i < size; i++)
@@ -183,7 +185,7 @@ objectid_from_text(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					 errmsg("invalid ObjectId: \"%s\"",
-							text_to_cstring(digits)),
+							snowflake_shown_text(digits)),
 					 errdetail("Character %d is not a hexadecimal digit.",
 							   i + 1)));
 	}

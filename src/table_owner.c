@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * table.c
+ * table_owner.c
  *	  Access to tables of other owners.
  *
  * A query of a table evaluates code of its owner, if only during planning:
@@ -12,7 +12,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/table.c
+ * src/table_owner.c
  *
  *-------------------------------------------------------------------------
  */
@@ -29,12 +29,12 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "table.h"
+#include "table_owner.h"
 
 /*
  * The qualified name of a relation.
  */
-char	   *
+char *
 snowflake_relation_name(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
@@ -128,7 +128,6 @@ snowflake_become_owner(Oid owner, SnowflakeCaller *caller)
 		{"search_path", "pg_catalog, pg_temp"},
 		/* An error is better than missing rows. */
 		{"row_security", "off"},
-		{"enable_partition_pruning", "on"},
 	};
 
 	GetUserIdAndSecContext(&caller->user, &caller->sec_context);

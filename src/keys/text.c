@@ -20,7 +20,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/text.c
+ * src/keys/text.c
  *
  *-------------------------------------------------------------------------
  */

@@ -29,7 +29,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/hashids.c
+ * src/keys/hashids.c
  *
  *-------------------------------------------------------------------------
  */

@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/text_functions.c
+ * src/keys/text_functions.c
  *
  *-------------------------------------------------------------------------
  */
@@ -16,13 +16,11 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "shown_text.h"
 #include "text.h"
 
 PG_FUNCTION_INFO_V1(snowflake_encode);
 PG_FUNCTION_INFO_V1(snowflake_decode);
-
-/* How much of an invalid text a message shows, in bytes. */
-#define SHOWN_LENGTH	40
 
 /*
  * The format that an argument names.
@@ -37,7 +35,7 @@ get_format(text *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized text format of snowflake IDs: \"%s\"",
-						text_to_cstring(name)),
+						snowflake_shown_text(name)),
 				 errhint("Valid formats are \"base32\", \"base62\", and \"hex\".")));
 	return format;
 }
@@ -47,31 +45,30 @@ get_format(text *name)
  */
 snowflake_noreturn static void
 fail_at_text(SnowflakeTextFormat format, SnowflakeTextResult result,
-			 const char *string, int length, int place)
+			 const text *encoded, int place)
 {
 	const char *name = snowflake_text_format_name(format);
-	int			shown = pg_mbcliplen(string, length, SHOWN_LENGTH);
-	const char *more = shown < length ? "..." : "";
+	const char *shown = snowflake_shown_text(encoded);
+	const char *string = VARDATA_ANY(encoded);
+	int			length = (int) VARSIZE_ANY_EXHDR(encoded);
 
 	if (result == SNOWFLAKE_TEXT_TOO_GREAT)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("snowflake ID \"%.*s\" in %s is out of range",
-						shown, string, name),
+				 errmsg("snowflake ID \"%s\" in %s is out of range",
+						shown, name),
 				 errdetail("The number has more than 64 bits.")));
 	else if (result == SNOWFLAKE_TEXT_WRONG_LENGTH)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid snowflake ID in %s: \"%.*s%s\"",
-						name, shown, string, more),
+				 errmsg("invalid snowflake ID in %s: \"%s\"", name, shown),
 				 errdetail("The text has %d characters, but an ID in %s has %d.",
 						   pg_mbstrlen_with_len(string, length), name,
 						   snowflake_text_length(format))));
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid snowflake ID in %s: \"%.*s%s\"",
-						name, shown, string, more),
+				 errmsg("invalid snowflake ID in %s: \"%s\"", name, shown),
 				 errdetail("Character %d, \"%.*s\", is not a digit of %s.",
 						   place + 1,
 						   Min(pg_mblen(string + place), length - place),
@@ -108,7 +105,6 @@ snowflake_decode(PG_FUNCTION_ARGS)
 	result = snowflake_text_read(format, VARDATA_ANY(encoded),
 								 VARSIZE_ANY_EXHDR(encoded), &id, &place);
 	if (result != SNOWFLAKE_TEXT_GOOD)
-		fail_at_text(format, result, VARDATA_ANY(encoded),
-					 (int) VARSIZE_ANY_EXHDR(encoded), (int) place);
+		fail_at_text(format, result, encoded, (int) place);
 	PG_RETURN_INT64(id);
 }

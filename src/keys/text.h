@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/text.h
+ * src/keys/text.h
  *
  *-------------------------------------------------------------------------
  */

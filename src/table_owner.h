@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
- * table.h
+ * table_owner.h
  *	  Access to tables of other owners.
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/table.h
+ * src/table_owner.h
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SNOWFLAKE_TABLE_H
-#define SNOWFLAKE_TABLE_H
+#ifndef SNOWFLAKE_TABLE_OWNER_H
+#define SNOWFLAKE_TABLE_OWNER_H
 
 #include "storage/lockdefs.h"
 
@@ -29,4 +29,4 @@ extern Oid	snowflake_lock_table(Oid relid, LOCKMODE mode);
 extern void snowflake_become_owner(Oid owner, SnowflakeCaller *caller);
 extern void snowflake_become_caller(const SnowflakeCaller *caller);
 
-#endif							/* SNOWFLAKE_TABLE_H */
+#endif							/* SNOWFLAKE_TABLE_OWNER_H */

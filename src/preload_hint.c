@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * preload.c
+ * preload_hint.c
  *	  The hint for servers that did not preload the library.
  *
  * Hints are often copied literally.  A hint with snowflake alone would remove
@@ -9,7 +9,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/preload.c
+ * src/preload_hint.c
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 
-#include "preload.h"
+#include "preload_hint.h"
 
 /*
  * The value to set, as it is written between quotes in postgresql.conf: the
@@ -34,14 +34,14 @@ preload_list(void)
 	initStringInfo(&value);
 	if (list != NULL && list[strspn(list, " \t\r\n\f\v")] != '\0')
 	{
-		/* There, quotes and backslashes are doubled. */
-		for (; *list != '\0'; list++)
-		{
-			if (SQL_STR_DOUBLE(*list, true))
-				appendStringInfoChar(&value, *list);
-			appendStringInfoChar(&value, *list);
-		}
-		appendStringInfoString(&value, ", ");
+		char	   *escaped = escape_single_quotes_ascii(list);
+
+		if (escaped == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("out of memory")));
+		appendStringInfo(&value, "%s, ", escaped);
+		free(escaped);
 	}
 	appendStringInfoString(&value, "snowflake");
 	return value.data;

@@ -53,11 +53,12 @@
  *
  * Setting a sequence requires UPDATE, nextval() only USAGE.  The latter is
  * checked in step 1, and the setting, for which the caller can choose nothing
- * but the time zone, is done as the owner of the sequence.
+ * but the time zone, and with it a day before or after that of UTC, is done as
+ * the owner of the sequence.
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/daily.c
+ * src/keys/daily.c
  *
  *-------------------------------------------------------------------------
  */
@@ -103,7 +104,20 @@ static Today today;
 PG_FUNCTION_INFO_V1(daily_nextval);
 
 /*
+ * The days from 2000-01-01 to a timestamp.
+ */
+static int
+date_of(Timestamp timestamp)
+{
+	return (int) (timestamp / USECS_PER_DAY - (timestamp % USECS_PER_DAY < 0));
+}
+
+/*
  * Today's date in a time zone, or in that of the session if it is NULL.
+ *
+ * Numbers never decrease, so a date that is far ahead would be that of
+ * everybody's numbers for as long.  A real time zone is at most one day from
+ * UTC, but the name of a POSIX time zone can have an offset of a week.
  *
  * In each time zone, a day starts with a full second.  So the calendar is
  * needed only once a second.
@@ -139,6 +153,11 @@ get_today(text *zone)
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("current date is out of range for daily numbers"),
 				 errdetail("The year must have four digits.")));
+	if (abs(date_of(DatumGetTimestamp(local)) - date_of(now)) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("time zone is too far from UTC for daily numbers"),
+				 errdetail("The date in the time zone is more than one day from the date in UTC, and would be used for the numbers of all sessions.")));
 
 	if (zone != NULL)
 	{

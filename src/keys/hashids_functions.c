@@ -8,7 +8,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/hashids_functions.c
+ * src/keys/hashids_functions.c
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +22,7 @@
 
 #include "compat.h"
 #include "hashids.h"
+#include "shown_text.h"
 
 /* State shared by the calls of a function from the same place of a query. */
 typedef struct HashidsCache
@@ -168,8 +169,8 @@ hashids_encode(PG_FUNCTION_ARGS)
 }
 
 /*
- * hashids_encode(numbers bigint[], salt text, min_length integer,
- *				  alphabet text) returns text
+ * hashids_encode_array(numbers bigint[], salt text, min_length integer,
+ *						alphabet text) returns text
  */
 Datum
 hashids_encode_array(PG_FUNCTION_ARGS)
@@ -207,14 +208,8 @@ hashids_encode_array(PG_FUNCTION_ARGS)
 static void
 invalid_text(const text *string, SnowflakeHashidsResult why, int place)
 {
-	char	   *shown = text_to_cstring(string);
+	char	   *shown = snowflake_shown_text(string);
 
-	/* Do not repeat a long text from outside in a message. */
-	if (strlen(shown) > 100)
-	{
-		shown[pg_mbcliplen(shown, strlen(shown), 100)] = '\0';
-		shown = psprintf("%s...", shown);
-	}
 	switch (why)
 	{
 		case SNOWFLAKE_HASHIDS_CHARACTER:

@@ -1,0 +1,133 @@
+--
+-- snowflake_convert(): constraints, indexes, statistics and generated columns
+-- that do not accept a bigint, or the IDs to come.  What a dry run says is what
+-- the conversion says.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+CREATE SCHEMA expressions;
+SET search_path = expressions, public;
+\set SHOW_CONTEXT never
+
+-- CHECK constraints that no new ID, or not every one, satisfies
+CREATE TABLE t (id int PRIMARY KEY CHECK (id < 1000000), v int, CONSTRAINT even CHECK (v > 0 AND id % 2 = 0));
+CREATE TABLE u (t int REFERENCES t CHECK (t IN (1, 2, 3)));
+SELECT snowflake_convert('t', dry_run => true);
+SELECT snowflake_convert('t');
+ALTER TABLE t DROP CONSTRAINT t_id_check, DROP CONSTRAINT even;
+ALTER TABLE u DROP CONSTRAINT u_t_check;
+-- those that depend on other columns, or are null
+ALTER TABLE t ADD CHECK (id < 1000000 OR v > 0), ADD CHECK (id > nullif(0, 0)),
+    ADD CHECK (v IS NOT NULL AND id > 0), ADD CHECK (num_nulls(t.*) < 2);
+CREATE TABLE family (f int PRIMARY KEY REFERENCES t);
+CREATE TABLE child (CHECK (f < 10)) INHERITS (family);
+SELECT count(*) FROM snowflake_convert('t', dry_run => true);
+SELECT count(*) FROM snowflake_convert('t');
+INSERT INTO t (v) VALUES (1) RETURNING id > 1000000 AS snowflake;
+-- functions that are not immutable
+CREATE FUNCTION small(bigint) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN $1 < 1000000; END';
+CREATE TABLE volatile (id bigint PRIMARY KEY CHECK (expressions.small(id)));
+SELECT snowflake_convert('volatile');
+
+-- a cancel is not an obstacle
+CREATE FUNCTION slow(bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_cancel_backend(pg_backend_pid());
+    PERFORM pg_sleep(600);
+    RETURN true;
+END $$;
+CREATE TABLE slow (id bigint PRIMARY KEY CHECK (expressions.slow(id)));
+SELECT snowflake_convert('slow');
+SELECT snowflake_convert('slow', dry_run => true);
+
+-- a partition with a CHECK constraint of its own does not get all rows
+CREATE TABLE parts (id bigint, at date) PARTITION BY RANGE (at);
+CREATE TABLE parts_1 PARTITION OF parts (CHECK (id < 1000)) FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+SELECT snowflake_convert('parts', 'id');
+
+-- functions and operator classes that accept integers only
+CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 / 2';
+CREATE TABLE halves (id int PRIMARY KEY, b int, CONSTRAINT half CHECK (expressions.f(id) >= 0));
+CREATE INDEX halves_f ON halves (b, f(id));
+CREATE INDEX halves_where ON halves (b) WHERE f(id) > 1;
+CREATE INDEX halves_brin ON halves USING brin (b int4_minmax_multi_ops, id int4_minmax_multi_ops);
+CREATE STATISTICS halves_statistics ON (f(id)), b FROM halves;
+SELECT snowflake_convert('halves', dry_run => true);
+SELECT snowflake_convert('halves');
+DROP STATISTICS halves_statistics;
+DROP INDEX halves_f, halves_where, halves_brin;
+ALTER TABLE halves DROP CONSTRAINT half;
+CREATE INDEX halves_brin ON halves USING brin (b int4_minmax_multi_ops, id int4_minmax_ops);
+CREATE INDEX halves_expression ON halves ((id / 2) int4_ops DESC, b) INCLUDE (id) WHERE id > 5;
+CREATE STATISTICS halves_statistics ON (id / 2), b, id FROM halves;
+ALTER TABLE halves ADD EXCLUDE USING btree (id WITH =), ADD CHECK (id <> b), ADD UNIQUE (b, id);
+INSERT INTO halves VALUES (1, 2);
+SELECT count(*) FROM snowflake_convert('halves', dry_run => true);
+SELECT count(*) FROM snowflake_convert('halves');
+INSERT INTO halves (b) VALUES (3) RETURNING id > 1000000 AS snowflake;
+ANALYZE halves;
+
+-- expressions that cannot be computed for new IDs
+CREATE TABLE narrow (id bigint PRIMARY KEY, b int, half int GENERATED ALWAYS AS (id::int / 2) STORED);
+CREATE INDEX narrow_index ON narrow ((id::int), b);
+CREATE STATISTICS narrow_statistics ON (id::int + b), b FROM narrow;
+SELECT snowflake_convert('narrow', dry_run => true);
+SELECT snowflake_convert('narrow');
+CREATE TABLE narrow_parts (id bigint) PARTITION BY RANGE ((id::int));
+CREATE TABLE narrow_parts_1 PARTITION OF narrow_parts DEFAULT;
+SELECT snowflake_convert('narrow_parts', 'id');
+CREATE TABLE narrow_parts_2 PARTITION OF narrow_parts FOR VALUES FROM (1) TO (10);
+SELECT snowflake_convert('narrow_parts', 'id');
+
+-- the row type of the table in expressions, and in calls of functions
+CREATE TABLE r (id int PRIMARY KEY, v text);
+CREATE TABLE other (v text DEFAULT (NULL::r)::text CHECK (NULL::r IS NULL OR v > ''));
+CREATE INDEX other_index ON other (v) WHERE NULL::r[] IS NULL;
+CREATE STATISTICS other_statistics ON (NULL::r IS NULL), v FROM other;
+CREATE POLICY other_policy ON other USING (NULL::r IS NULL);
+CREATE VIEW r_view AS SELECT NULL::r IS NULL AS v;
+CREATE TYPE box_of_r AS (r r);
+CREATE VIEW box_view AS SELECT NULL::box_of_r IS NULL AS v;
+CREATE DOMAIN r_domain AS text CHECK (NULL::r IS NULL OR VALUE > '');
+CREATE FUNCTION of_r() RETURNS SETOF r LANGUAGE sql BEGIN ATOMIC SELECT NULL::r; END;
+CREATE FUNCTION id_of(r) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1.id';
+CREATE INDEX r_index ON r (id_of(r));
+ALTER TABLE r ADD CONSTRAINT r_check CHECK (id_of(r) > 0);
+SELECT snowflake_convert('r', dry_run => true);
+DROP TABLE other;
+DROP VIEW r_view, box_view;
+DROP DOMAIN r_domain;
+DROP FUNCTION of_r;
+DROP INDEX r_index;
+ALTER TABLE r DROP CONSTRAINT r_check;
+-- what has it only in its signature, or whole rows of the table
+CREATE FUNCTION takes_r(r) RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; END;
+CREATE FUNCTION returns_r() RETURNS SETOF r LANGUAGE plpgsql AS 'BEGIN END';
+CREATE VIEW whole AS SELECT r, r::text AS v FROM r;
+SELECT count(*) FROM snowflake_convert('r', dry_run => true);
+SELECT count(*) FROM snowflake_convert('r');
+
+-- functions that triggers might call, by their names in bodies
+CREATE TABLE leases (id int PRIMARY KEY);
+CREATE FUNCTION count_lease(id int) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+CREATE FUNCTION "Count lease"(id bigint) RETURNS smallint LANGUAGE sql AS 'SELECT 1::smallint';
+CREATE FUNCTION note_lease(id bigint) RETURNS void LANGUAGE sql AS 'SELECT expressions."Count lease"($1)';
+CREATE FUNCTION lease(int) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION on_lease() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM expressions.Count_Lease(NEW.id), note_lease(NEW.id);
+    RETURN NEW;
+END $$;
+CREATE FUNCTION after_lease() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    last integer := NEW.id;
+BEGIN
+    RETURN NULL;
+END $$;
+CREATE TRIGGER on_lease BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION on_lease();
+CREATE TRIGGER after_lease AFTER INSERT ON leases FOR EACH ROW EXECUTE FUNCTION after_lease();
+SET client_min_messages = notice;
+SELECT snowflake_convert('leases', dry_run => true);
+
+SET client_min_messages = warning;
+DROP SCHEMA expressions CASCADE;

@@ -1,0 +1,511 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_expressions.c
+ *	  Whether what depends on the columns accepts bigint, and the IDs to come.
+ *
+ * ALTER TABLE creates CHECK constraints, indexes, and statistics again from
+ * their text, which is parsed with the new type of the column.  That fails, for
+ * example, if a function or an operator class accepts integers only.  So the
+ * text is parsed here, too, in the same way.
+ *
+ * After the conversion, INSERT fails if a CHECK constraint is false for a new
+ * ID, or if an expression of an index or a generated column cannot be computed,
+ * and ANALYZE if one of statistics cannot.  So the column is replaced by the ID,
+ * and the expression evaluated.  If the result depends on other columns, nothing
+ * is known.  This is left out for partitions and children: rows with new IDs
+ * might not belong there.
+ *
+ * Errors are caught in a subtransaction, and reported as obstacles.  The code
+ * that is evaluated belongs to the owner of the table; tables of other owners
+ * are left out.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_expressions.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_oper.h"
+#include "parser/parse_relation.h"
+#include "parser/parser.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/regproc.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+
+#include "convert.h"
+
+/* The column that an ID takes the place of. */
+typedef struct Replacement
+{
+	AttrNumber	attnum;
+	int64		id;
+} Replacement;
+
+/* What depends on a column, and what is found out about it. */
+typedef struct Dependent
+{
+	const SnowflakeConversion *conversion;
+	Oid			relid;			/* the table */
+	AttrNumber	attnum;			/* the column */
+	bool		is_check;
+	const char *text;			/* of a statement */
+	const SnowflakeSample *sample;	/* NULL: only parse it */
+	int			nrejected;		/* IDs for which it is false */
+} Dependent;
+
+/*
+ * What depends on the columns, other than the obstacles of
+ * convert_obstacles.c: description, table, column, whether it is a CHECK
+ * constraint, whether it is created again, whether new rows must satisfy it,
+ * and the statement that creates it, or a SELECT of its expression.  What is
+ * inherited is left out.
+ */
+static const char dependents_query[] =
+", own AS ("
+"  SELECT t.*, (t.change = 'widen')::int AS recreated, (t.attinhcount = 0)::int AS receives"
+"  FROM target t"
+"    JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $1::oid"
+"  WHERE r.relowner = k.relowner AND t.change <> 'cannot')"
+"SELECT format('check constraint %I of %s', c.conname, t.table_name) COLLATE \"C\","
+"    t.relid, t.attnum, 1, t.recreated, t.receives,"
+"  format('SELECT %s', pg_get_expr(c.conbin, c.conrelid))"
+" FROM own t JOIN pg_constraint c ON c.contype = 'c' AND c.conrelid = t.relid"
+"   AND t.attnum = ANY (c.conkey)"
+" WHERE c.coninhcount = 0"
+/* Since 18, a constraint may be not enforced. */
+" AND to_jsonb(c) -> 'conenforced' IS DISTINCT FROM 'false'"
+" UNION "
+"SELECT CASE WHEN x.oid IS NULL THEN format('index %s of %s', i.indexrelid::regclass, t.table_name)"
+"    ELSE format('exclusion constraint %I of %s', x.conname, t.table_name) END,"
+"    t.relid, t.attnum, 0, t.recreated, t.receives,"
+"  CASE WHEN x.oid IS NULL THEN pg_get_indexdef(i.indexrelid)"
+"    ELSE format('ALTER TABLE t ADD %s', pg_get_constraintdef(x.oid)) END"
+" FROM own t JOIN pg_index i ON i.indrelid = t.relid"
+"  LEFT JOIN pg_constraint x ON x.conindid = i.indexrelid AND x.contype = 'x'"
+" WHERE (t.attnum = ANY (i.indkey)"
+"        OR EXISTS (SELECT FROM pg_depend d"
+"                   WHERE d.refclassid = 'pg_class'::regclass"
+"                   AND (d.refobjid, d.refobjsubid) = (t.relid, t.attnum)"
+"                   AND (d.classid, d.objid) IN (('pg_class'::regclass, i.indexrelid),"
+"                                                ('pg_constraint'::regclass, x.oid))))"
+" AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)"
+" UNION "
+"SELECT format('statistics object %s.%I of %s', s.stxnamespace::regnamespace, s.stxname,"
+"    t.table_name), t.relid, t.attnum, 0, t.recreated, t.receives,"
+"  pg_get_statisticsobjdef(s.oid)"
+" FROM own t JOIN pg_statistic_ext s ON s.stxrelid = t.relid"
+" WHERE t.attnum = ANY (s.stxkeys)"
+" OR EXISTS (SELECT FROM pg_depend d"
+"            WHERE d.refclassid = 'pg_class'::regclass"
+"            AND (d.refobjid, d.refobjsubid) = (t.relid, t.attnum)"
+"            AND (d.classid, d.objid) = ('pg_statistic_ext'::regclass, s.oid))"
+" UNION "
+"SELECT format('generated column %I of %s', a.attname, t.table_name), t.relid, t.attnum, 0,"
+"    t.recreated, t.receives,"
+"  format('SELECT %s', pg_get_expr(f.adbin, f.adrelid))"
+" FROM own t JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass"
+"    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+"  JOIN pg_attrdef f ON f.oid = d.objid AND f.adnum <> t.attnum"
+"  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)"
+" WHERE a.attinhcount = 0 AND t.change = 'keep'"
+" UNION "
+"SELECT format('partition key of %s', t.table_name), t.relid, t.attnum, 0, 0, t.receives,"
+"  format('SELECT %s', pg_get_expr(p.partexprs, p.partrelid))"
+" FROM own t JOIN pg_partitioned_table p ON p.partrelid = t.relid AND p.partexprs IS NOT NULL"
+" WHERE t.is_key AND t.change = 'keep'"
+" ORDER BY 1, 2, 3";
+
+/*
+ * Replace a column by an ID.
+ */
+static Node *
+replace_column(Node *node, void *context)
+{
+	const Replacement *replacement = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varattno == replacement->attnum)
+		return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+								  Int64GetDatum(replacement->id), false,
+								  get_typbyval(INT8OID));
+	return expression_tree_mutator(node, replace_column, context);
+}
+
+/*
+ * The value of an expression if an ID takes the place of the column, as a
+ * constant, unless it depends on other columns.  Fails as an INSERT would.
+ */
+static Node *
+value_with_id(Node *expression, AttrNumber attnum, int64 id)
+{
+	Replacement replacement = {attnum, id};
+	EState	   *estate;
+	ExprState  *state;
+	Datum		value;
+	bool		isnull;
+	Oid			type;
+	int16		length;
+	bool		by_value;
+
+	expression = eval_const_expressions(NULL, replace_column(expression, &replacement));
+	if (IsA(expression, Const) || contain_var_clause(expression))
+		return expression;
+
+	/* A function that is not immutable. */
+	estate = CreateExecutorState();
+	state = ExecPrepareExpr((Expr *) expression, estate);
+	value = ExecEvalExprSwitchContext(state, GetPerTupleExprContext(estate),
+									  &isnull);
+	type = exprType(expression);
+	get_typlenbyval(type, &length, &by_value);
+	if (!isnull)
+		value = datumCopy(value, by_value, length);
+	FreeExecutorState(estate);
+	return (Node *) makeConst(type, -1, exprCollation(expression), length,
+							  value, isnull, by_value);
+}
+
+/*
+ * Is a value known, and false?
+ */
+static bool
+is_false(const Node *value)
+{
+	return IsA(value, Const) && !((const Const *) value)->constisnull &&
+		!DatumGetBool(((const Const *) value)->constvalue);
+}
+
+/*
+ * Does a condition become false if an ID takes the place of the column?
+ */
+bool
+snowflake_is_false(Node *condition, AttrNumber attnum, int64 id)
+{
+	return is_false(value_with_id(condition, attnum, id));
+}
+
+/*
+ * The statement in a text, by which ALTER TABLE would create an object again.
+ */
+static Node *
+parse_statement(const char *text)
+{
+	return linitial_node(RawStmt, raw_parser(text, RAW_PARSE_DEFAULT))->stmt;
+}
+
+/*
+ * Parse an expression, or a column of an index or of statistics.
+ */
+static Node *
+parse_element(ParseState *pstate, const char *name, Node *expression)
+{
+	Node	   *result = expression;
+
+	if (name != NULL)
+	{
+		ColumnRef  *column = makeNode(ColumnRef);
+
+		column->fields = list_make1(makeString(pstrdup(name)));
+		result = (Node *) column;
+	}
+	result = transformExpr(pstate, result, EXPR_KIND_OTHER);
+	assign_expr_collations(pstate, result);
+	return result;
+}
+
+/*
+ * The expressions of an index, and of an exclusion constraint if there are
+ * operators.  Fails if an operator class or operator does not accept the type
+ * of a column or expression, as creating the index would.
+ */
+static List *
+parse_index(ParseState *pstate, const char *method_name, List *elements,
+			List *operators, Node *predicate)
+{
+	Oid			method = get_index_am_oid(method_name, false);
+	List	   *expressions = NIL;
+
+	for (int i = 0; i < list_length(elements); i++)
+	{
+		IndexElem  *element = list_nth_node(IndexElem, elements, i);
+		Node	   *expression = parse_element(pstate, element->name,
+											   element->expr);
+		Oid			type = exprType(expression);
+		Oid			opclass = ResolveOpClass(element->opclass, type,
+											 method_name, method);
+
+		if (operators != NIL)
+		{
+			Oid			operator = compatible_oper_opid(list_nth(operators, i),
+														type, type, false);
+
+			if (!op_in_opfamily(operator, get_opclass_family(opclass)))
+				ereport(ERROR,
+						(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						 errmsg("operator %s is not in the operator family of the index",
+								format_operator(operator))));
+		}
+		expressions = lappend(expressions, expression);
+	}
+	if (predicate != NULL)
+		expressions = lappend(expressions,
+							  parse_element(pstate, NULL, predicate));
+	return expressions;
+}
+
+/*
+ * The expressions of ALTER TABLE ... ADD EXCLUDE.
+ */
+static List *
+parse_exclusion(ParseState *pstate, const AlterTableStmt *statement)
+{
+	AlterTableCmd *command = linitial_node(AlterTableCmd, statement->cmds);
+	Constraint *constraint = castNode(Constraint, command->def);
+	List	   *elements = NIL;
+	List	   *operators = NIL;
+	ListCell   *cell;
+
+	foreach(cell, constraint->exclusions)
+	{
+		elements = lappend(elements, linitial(lfirst(cell)));
+		operators = lappend(operators, lsecond(lfirst(cell)));
+	}
+	return parse_index(pstate, constraint->access_method, elements, operators,
+					   constraint->where_clause);
+}
+
+/*
+ * Have the columns that are converted be bigint.
+ */
+static void
+widen_columns(const SnowflakeConversion *conversion, Oid relid,
+			  ParseNamespaceItem *item)
+{
+	ArrayType  *tables = DatumGetArrayTypeP(conversion->targets[0]);
+	ArrayType  *columns = DatumGetArrayTypeP(conversion->targets[1]);
+
+	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(tables), ARR_DIMS(tables)); i++)
+	{
+		AttrNumber	attnum = ((AttrNumber *) ARR_DATA_PTR(columns))[i];
+		ParseNamespaceColumn *column = &item->p_nscolumns[attnum - 1];
+
+		if (((Oid *) ARR_DATA_PTR(tables))[i] == relid &&
+			(column->p_vartype == INT2OID || column->p_vartype == INT4OID))
+			column->p_vartype = INT8OID;
+	}
+}
+
+/*
+ * The expressions of a dependent, parsed with the columns that are converted as
+ * bigint.
+ */
+static List *
+parse_dependent(const Dependent *dependent, Relation table)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	Node	   *statement = parse_statement(dependent->text);
+	List	   *expressions = NIL;
+	ParseNamespaceItem *item;
+	ListCell   *cell;
+
+	item = addRangeTableEntryForRelation(pstate, table, AccessShareLock, NULL,
+										 false, true);
+	addNSItemToQuery(pstate, item, false, true, true);
+	widen_columns(dependent->conversion, dependent->relid, item);
+
+	if (IsA(statement, AlterTableStmt))
+		return parse_exclusion(pstate, (AlterTableStmt *) statement);
+	if (IsA(statement, IndexStmt))
+	{
+		IndexStmt  *index = (IndexStmt *) statement;
+
+		return parse_index(pstate, index->accessMethod, index->indexParams,
+						   NIL, index->whereClause);
+	}
+	if (IsA(statement, CreateStatsStmt))
+	{
+		foreach(cell, ((CreateStatsStmt *) statement)->exprs)
+		{
+			StatsElem  *element = lfirst_node(StatsElem, cell);
+
+			expressions = lappend(expressions,
+								  parse_element(pstate, element->name,
+												element->expr));
+		}
+		return expressions;
+	}
+	foreach(cell, castNode(SelectStmt, statement)->targetList)
+	{
+		expressions = lappend(expressions,
+							  parse_element(pstate, NULL,
+											lfirst_node(ResTarget, cell)->val));
+	}
+	return expressions;
+}
+
+/*
+ * Parse a dependent, and evaluate it with the IDs of the sample.
+ */
+static void
+examine(Dependent *dependent)
+{
+	Relation	table = relation_open(dependent->relid, AccessShareLock);
+	ListCell   *cell;
+
+	foreach(cell, parse_dependent(dependent, table))
+	{
+		for (int i = 0; dependent->sample != NULL && i < dependent->sample->count; i++)
+		{
+			Node	   *value = value_with_id(lfirst(cell), dependent->attnum,
+											  dependent->sample->ids[i]);
+
+			if (dependent->is_check && is_false(value))
+				dependent->nrejected++;
+		}
+	}
+	relation_close(table, NoLock);
+}
+
+/*
+ * Is an error one of the expression, rather than of the circumstances?
+ */
+static bool
+is_of_expression(int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_TRANSACTION_ROLLBACK:
+		case ERRCODE_INSUFFICIENT_RESOURCES:
+		case ERRCODE_OPERATOR_INTERVENTION:
+			return false;
+		default:
+			return sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE;
+	}
+}
+
+/*
+ * The same in a subtransaction.  Returns the message if there was an error,
+ * otherwise NULL.
+ */
+static char *
+try_examine(Dependent *dependent)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	char	   *volatile message = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		examine(dependent);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		/* The subtransaction must end, even if the error is thrown again. */
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (!is_of_expression(error->sqlerrcode))
+			ReThrowError(error);
+		message = error->message;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return message;
+}
+
+/*
+ * Check a dependent, by its description.  Returns false if it is an obstacle.
+ */
+static bool
+check_dependent(Dependent *dependent, const char *description,
+				SnowflakeObstacles *obstacles)
+{
+	const SnowflakeSample *sample = dependent->sample;
+	char	   *message;
+
+	dependent->nrejected = 0;
+	message = try_examine(dependent);
+	if (message == NULL && dependent->nrejected == 0)
+		return true;
+
+	/* Without a sample, nothing is rejected. */
+	if (message == NULL && sample != NULL)
+		snowflake_add_obstacle(obstacles,
+							   psprintf("%s rejects %s%s", description,
+										dependent->nrejected < sample->count ? "some " : "",
+										sample->name),
+							   "Change constraints that reject new IDs.");
+	else
+		snowflake_add_obstacle(obstacles,
+							   sample == NULL ?
+							   psprintf("%s cannot be created again: %s",
+										description, message) :
+							   psprintf("%s cannot be computed for %s: %s",
+										description, sample->name, message),
+							   "Change or drop what does not accept values of type bigint.");
+	return false;
+}
+
+/*
+ * Check what depends on the columns: with samples of new IDs, whether it
+ * accepts them; without, whether it can be created again.
+ */
+void
+snowflake_check_expressions(const SnowflakeConversion *conversion,
+							const SnowflakeSample *samples, size_t nsamples,
+							SnowflakeObstacles *obstacles)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask(conversion, dependents_query))
+	{
+		char	  **row = lfirst(cell);
+		Dependent	dependent = {
+			.conversion = conversion,
+			.relid = atooid(row[1]),
+			.attnum = pg_strtoint16(row[2]),
+			.is_check = row[3][0] == '1',
+			.text = row[6],
+		};
+		bool		recreated = row[4][0] == '1';
+		bool		receives = row[5][0] == '1';
+
+		CHECK_FOR_INTERRUPTS();
+		if (nsamples == 0 && recreated)
+			(void) check_dependent(&dependent, row[0], obstacles);
+		for (size_t i = 0; i < nsamples && receives; i++)
+		{
+			dependent.sample = &samples[i];
+			if (!check_dependent(&dependent, row[0], obstacles))
+				break;
+		}
+	}
+}

@@ -1,0 +1,387 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_obstacles.c
+ *	  What prevents a conversion.
+ *
+ * ALTER TABLE would fail as well, but at the first obstacle, with less advice,
+ * and perhaps after rewriting a large table.  So everything that can be known
+ * before is listed at once, and a dry run finds what the conversion would.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_obstacles.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+
+#include "convert.h"
+
+/* A query that returns a line for each obstacle, and what to do about them. */
+typedef struct Obstacle
+{
+	const char *query;
+	const char *hint;
+} Obstacle;
+
+/*
+ * A further CTE: types that contain the row type of a table, and that itself.
+ */
+#define HOLDERS \
+"WITH RECURSIVE holder(table_name, typid) AS (" \
+"  SELECT t.table_name, r.reltype" \
+"  FROM target t JOIN pg_class r ON r.oid = t.relid" \
+"  WHERE t.change = 'widen'" \
+"  UNION" \
+"  SELECT h.table_name, coalesce(c.reltype, d.objid)" \
+"  FROM holder h" \
+"    JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid" \
+"    LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid" \
+"      AND d.objsubid > 0" \
+"  WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f'))"
+
+/*
+ * What prevents columns from becoming bigint.
+ */
+static const Obstacle type_obstacles[] = {
+	{
+		"SELECT format('%s has type %s, but references a column that becomes bigint',"
+		"    t.column_name, format_type(a.atttypid, a.atttypmod))"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.change = 'cannot'",
+		"Change the type of columns that are not of an integer type, or drop their foreign keys."
+	},
+	{
+		"SELECT format('partition %s of table %s is being detached', i.inhrelid::regclass,"
+		"    i.inhparent::regclass)"
+		" FROM target t JOIN pg_inherits i ON i.inhrelid = t.relid AND i.inhdetachpending",
+		"Run ALTER TABLE ... DETACH PARTITION ... FINALIZE."
+	},
+	{
+		"SELECT format('%s depends on %s',"
+		"    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name)"
+		" FROM target t"
+		"  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass"
+		"    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum"
+		"  LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid"
+		"  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid"
+		" WHERE t.change = 'widen'"
+		" AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,"
+		"                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)"
+		"      OR NOT g.tgisinternal"
+		"      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))",
+		"Drop objects that depend on a column, convert, and create them again."
+	},
+	{
+		/* Columns in the key, or in its expressions, depend on the table. */
+		"SELECT format('%s is part of the partition key', t.column_name)"
+		" FROM target t"
+		"  JOIN pg_depend d"
+		"    ON (d.classid, d.objid, d.objsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+		"    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, 0)"
+		" WHERE t.change = 'widen' AND d.deptype = 'i'",
+		"The type of a partition key column cannot be changed. Create a new table with a bigint column and move the rows."
+	},
+	{
+		HOLDERS
+		"SELECT format('column %I of %s uses the row type of %s', a.attname,"
+		"    c.oid::regclass, h.table_name)"
+		" FROM holder h"
+		"  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
+		"    AND d.classid = 'pg_class'::regclass"
+		"  JOIN pg_class c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')"
+		"  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (d.objid, d.objsubid)",
+		"Drop columns that use the row type, or change their type."
+	},
+	{
+		/*
+		 * In an expression.  A function also depends on the types in its
+		 * signature, which does not matter.
+		 */
+		HOLDERS
+		"SELECT format('%s uses the row type of %s', pg_describe_object(d.classid, d.objid, d.objsubid),"
+		"    h.table_name)"
+		" FROM holder h"
+		"  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
+		"  LEFT JOIN pg_type y ON d.classid = 'pg_type'::regclass AND y.oid = d.objid"
+		"  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid"
+		" WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_constraint'::regclass,"
+		"                     'pg_attrdef'::regclass, 'pg_policy'::regclass,"
+		"                     'pg_trigger'::regclass, 'pg_statistic_ext'::regclass)"
+		" OR d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.deptype <> 'i'"
+		" OR y.typtype = 'd' AND y.typbasetype <> h.typid"
+		" OR concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid) %s ', h.typid)",
+		"Drop objects that depend on a column, convert, and create them again."
+	},
+	{
+		"SELECT format('%s calls %s with rows of %s', pg_describe_object(d.classid, d.objid, 0),"
+		"    p.oid::regprocedure, t.table_name)"
+		" FROM target t JOIN pg_class r ON r.oid = t.relid"
+		"  JOIN pg_proc p ON r.reltype = ANY (p.proargtypes)"
+		"  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_proc'::regclass, p.oid)"
+		"  LEFT JOIN pg_index i ON d.classid = 'pg_class'::regclass AND i.indexrelid = d.objid"
+		"  LEFT JOIN pg_constraint c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid"
+		" WHERE t.change = 'widen' AND t.relid IN (i.indrelid, c.conrelid)",
+		"Drop objects that depend on a column, convert, and create them again."
+	},
+	{
+		"SELECT format('%s is a typed table of type %s', t.table_name,"
+		"    format_type(r.reloftype, NULL))"
+		" FROM target t JOIN pg_class r ON r.oid = t.relid"
+		" WHERE t.change = 'widen' AND r.reloftype <> 0",
+		"Run ALTER TABLE ... NOT OF on typed tables."
+	},
+	{
+		"SELECT format('%s is inherited from several parent tables', t.column_name)"
+		" FROM target t WHERE t.change = 'widen' AND t.attinhcount > 1",
+		"Run ALTER TABLE ... NO INHERIT, so that each table has one parent."
+	},
+	{
+		"SELECT format('%s is a generated column', t.column_name)"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.change = 'widen' AND a.attgenerated <> '' AND NOT t.is_key",
+		"Drop generated columns, convert, and add them again."
+	},
+	{
+		/* Since 18: PostgreSQL cannot create such a constraint again. */
+		"SELECT format('constraint %I of %s is named %I in table %s', c.conname,"
+		"    t.table_name, p.conname, p.conrelid::regclass)"
+		" FROM target t"
+		"  JOIN pg_constraint c ON c.contype = 'n' AND c.conrelid = t.relid"
+		"    AND t.attnum = ANY (c.conkey)"
+		"  JOIN pg_inherits i ON i.inhrelid = t.relid"
+		"  JOIN pg_attribute a ON a.attrelid = i.inhparent AND a.attname = t.attname"
+		"  JOIN pg_constraint p ON p.contype = 'n' AND p.conrelid = a.attrelid"
+		"    AND a.attnum = ANY (p.conkey)"
+		" WHERE t.change = 'widen' AND c.conislocal AND c.coninhcount > 0"
+		"   AND p.conname <> c.conname",
+		"Give not-null constraints the name that they have in the parent table: "
+		"run ALTER TABLE ... NO INHERIT, then RENAME CONSTRAINT, then INHERIT."
+	},
+	{
+		"SELECT format('%s belongs to a foreign table', t.column_name)"
+		" FROM target t JOIN pg_class r ON r.oid = t.relid"
+		" WHERE t.change = 'widen' AND r.relkind = 'f'",
+		"Remove foreign tables from the inheritance tree, convert the tables on their own servers, and change the column type of the foreign tables."
+	},
+};
+
+/*
+ * What prevents the column from having the generator as its default.
+ */
+static const Obstacle key_obstacles[] = {
+	{
+		"SELECT format('%s is a generated column', t.column_name)"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.is_key AND a.attgenerated <> ''",
+		"A generated column cannot have a default. Drop it and add it as a bigint column."
+	},
+	{
+		"SELECT format('%s is inherited from table %s', t.column_name, i.inhparent::regclass)"
+		" FROM target t"
+		"  JOIN pg_inherits i ON i.inhrelid = t.relid"
+		"  JOIN pg_attribute p ON p.attrelid = i.inhparent AND p.attname = t.attname"
+		"    AND NOT p.attisdropped"
+		" WHERE t.relid = $1::oid AND t.attnum = $2 AND t.attinhcount > 0",
+		"Convert the parent table, which also converts its children."
+	},
+	{
+		"SELECT format('%s is a foreign key column: constraint %I references table %s',"
+		"    t.column_name, c.conname, c.confrelid::regclass)"
+		" FROM target t"
+		"  JOIN pg_constraint c ON c.contype = 'f' AND c.conparentid = 0"
+		"    AND c.conrelid = t.relid AND t.attnum = ANY (c.conkey)"
+		" WHERE t.is_key",
+		"The values of a foreign key come from the referenced table. Convert that table."
+	},
+	{
+		"SELECT format('role %I, the owner of table %s, lacks %s', o.rolname,"
+		"    r.oid::regclass, p.what)"
+		" FROM pg_class r JOIN pg_roles o ON o.oid = r.relowner"
+		"  JOIN pg_proc f ON f.oid = $3::oid"
+		"  CROSS JOIN LATERAL (VALUES"
+		"    (format('USAGE on schema %s', f.pronamespace::regnamespace),"
+		"     has_schema_privilege(o.oid, f.pronamespace, 'USAGE')),"
+		"    (format('EXECUTE on function %s', $3),"
+		"     has_function_privilege(o.oid, f.oid, 'EXECUTE'))) p(what, has)"
+		" WHERE r.oid = $1::oid AND NOT p.has",
+		"Grant the table owner the privileges that the generator requires."
+	},
+};
+
+/*
+ * What prevents an identity from becoming a default: its sequence is dropped
+ * with it.
+ */
+static const Obstacle sequence_obstacles[] = {
+	{
+		"SELECT format('%s %s sequence %s, which is dropped with the identity of %s',"
+		"    u.name, CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name, t.column_name)"
+		" FROM seq s JOIN seq_user u ON u.oid = s.oid"
+		"  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'i')"
+		"  JOIN target t ON (t.relid, t.attnum) = (d.refobjid, d.refobjsubid)"
+		" WHERE s.is_identity",
+		"Use another sequence in these objects. If a function contains the name of a sequence but does not use it, rename the sequence."
+	},
+};
+
+/*
+ * What prevents tables from being altered, and their foreign keys from being
+ * checked.  The CTE owned has these tables.
+ */
+#define OWNED \
+", owned AS (" \
+"  SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner," \
+"    r.relrowsecurity AND r.relforcerowsecurity AS forced," \
+"    o.rolname, o.rolsuper OR o.rolbypassrls AS bypasses" \
+"  FROM changed c JOIN pg_class r ON r.oid = c.relid" \
+"    JOIN pg_roles o ON o.oid = r.relowner) "
+
+static const Obstacle table_obstacles[] = {
+	{
+		"SELECT format('table %s is owned by role %I, but table %s by role %I', t.name,"
+		"    t.rolname, k.name, k.rolname)"
+		" FROM owned t JOIN owned k ON k.oid = $1::oid AND k.relowner <> t.relowner",
+		"The conversion runs code of indexes and constraints of all these tables as one role. "
+		"If the owners trust each other, give the tables the same owner for the conversion (ALTER TABLE ... OWNER TO)."
+	},
+	{
+		"SELECT format('row-level security is forced for role %2$I, the owner of table %1$s', name, rolname)"
+		" FROM owned WHERE forced AND NOT bypasses",
+		"Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY before the conversion and FORCE ROW LEVEL SECURITY after it, in one transaction."
+	},
+	{
+		"SELECT format('role %I, the owner of table %s, lacks USAGE on schema %s', rolname,"
+		"    name, relnamespace::regnamespace)"
+		" FROM owned WHERE NOT has_schema_privilege(relowner, relnamespace, 'USAGE')",
+		"Grant the owner of each table USAGE on its schema."
+	},
+};
+
+/*
+ * What Citus would refuse, by its catalogs.
+ */
+#define DISTRIBUTED \
+" JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid"
+
+static const Obstacle citus_obstacles[] = {
+	{
+		/* The distribution column is kept as the text of a Var. */
+		"SELECT format('%s is the distribution column', t.column_name)"
+		" FROM target t" DISTRIBUTED
+		" WHERE t.change = 'widen'"
+		" AND substring(p.partkey FROM ':varattno (\\d+)') = t.attnum::text",
+		"Call undistribute_table() for tables whose distribution column changes its type, convert, and distribute them again."
+	},
+	{
+		"SELECT format('%s is an identity column of a distributed table', t.column_name)"
+		" FROM target t" DISTRIBUTED
+		"  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.is_key AND $4 AND a.attidentity <> ''",
+		"Create a table with LIKE ... INCLUDING ALL EXCLUDING IDENTITY, distribute it, copy the rows, and rename it."
+	},
+	{
+		"SELECT format('table %s is a distributed table, and this server is not the coordinator', t.relid::regclass)"
+		" FROM changed t" DISTRIBUTED
+		"  CROSS JOIN pg_catalog.pg_dist_local_group g"
+		" WHERE g.groupid <> 0",
+		"Convert distributed tables on the coordinator."
+	},
+};
+
+/*
+ * Can the current user read a catalog of Citus?
+ */
+static bool
+can_read(const char *catalog)
+{
+	Oid			relid = get_relname_relid(catalog, PG_CATALOG_NAMESPACE);
+
+	return OidIsValid(relid) &&
+		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+}
+
+/*
+ * Add an obstacle, and its hint unless that is already there.
+ */
+void
+snowflake_add_obstacle(SnowflakeObstacles *obstacles, const char *line,
+					   const char *hint)
+{
+	if (obstacles->lines.len > 0)
+		appendStringInfoChar(&obstacles->lines, '\n');
+	appendStringInfoString(&obstacles->lines, line);
+	if (strstr(obstacles->hints.data, hint) == NULL)
+		appendStringInfo(&obstacles->hints, " %s", hint);
+}
+
+/*
+ * Add the obstacles that queries find, which begin after these CTEs.
+ */
+static void
+ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
+			  const Obstacle *list, size_t count,
+			  SnowflakeObstacles *obstacles)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		List	   *rows;
+		ListCell   *cell;
+
+		rows = snowflake_ask(conversion,
+							 psprintf("%s SELECT DISTINCT line COLLATE \"C\" FROM (%s) o(line) ORDER BY 1",
+									  ctes, list[i].query));
+		foreach(cell, rows)
+		{
+			char	  **row = lfirst(cell);
+
+			snowflake_add_obstacle(obstacles, row[0], list[i].hint);
+		}
+	}
+}
+
+/*
+ * Find the obstacles that the catalogs show.
+ */
+void
+snowflake_find_obstacles(const SnowflakeConversion *conversion,
+						 SnowflakeObstacles *obstacles)
+{
+	initStringInfo(&obstacles->lines);
+	initStringInfo(&obstacles->hints);
+	ask_obstacles(conversion, "", type_obstacles, lengthof(type_obstacles),
+				  obstacles);
+	if (conversion->set_default)
+	{
+		ask_obstacles(conversion, "", key_obstacles, lengthof(key_obstacles),
+					  obstacles);
+		ask_obstacles(conversion, snowflake_sequences, sequence_obstacles,
+					  lengthof(sequence_obstacles), obstacles);
+	}
+	ask_obstacles(conversion, psprintf("%s%s", snowflake_changed_tables, OWNED),
+				  table_obstacles, lengthof(table_obstacles), obstacles);
+	if (can_read("pg_dist_partition") && can_read("pg_dist_local_group"))
+		ask_obstacles(conversion, snowflake_changed_tables, citus_obstacles,
+					  lengthof(citus_obstacles), obstacles);
+}
+
+/*
+ * Fail if there are obstacles, and list all of them.
+ */
+void
+snowflake_report_obstacles(const SnowflakeConversion *conversion,
+						   const SnowflakeObstacles *obstacles)
+{
+	if (obstacles->lines.len > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot convert column \"%s\" of table %s",
+						conversion->column, conversion->table),
+				 errdetail_internal("%s", obstacles->lines.data),
+				 errhint("Nothing was changed.%s", obstacles->hints.data)));
+}

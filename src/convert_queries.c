@@ -1,0 +1,254 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_queries.c
+ *	  Queries of the catalogs for snowflake_convert(), and the one that finds
+ *	  the columns that must be converted together.
+ *
+ * The catalogs are queried with SQL, because a question such as "which columns
+ * reference this one, through which others" is a join.  Names in the queries
+ * are looked up in pg_catalog only.  The queries are not in functions of the
+ * extension, because the owner of the table might not have the privilege to
+ * call them.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_queries.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+
+#include "convert.h"
+
+/*
+ * The beginning of all queries: the types that hold any ID, which are bigint
+ * and domains over it, or over such a domain.
+ */
+#define WIDE_TYPES \
+"WITH RECURSIVE wide(typid) AS (" \
+"  SELECT 'int8'::regtype::oid" \
+"  UNION ALL" \
+"  SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')"
+
+/*
+ * The column, all that reference it, and the same column of their partitions,
+ * children and parents, transitively.  is_key is true for the column itself,
+ * and that of its partitions and children.
+ */
+static const char walk_query[] =
+WIDE_TYPES
+", walk(relid, attnum, is_key) AS ("
+"  SELECT $1::oid, $2, true"
+"  UNION"
+"  SELECT n.relid, n.attnum, n.is_key"
+"  FROM walk w"
+"    JOIN pg_attribute this ON (this.attrelid, this.attnum) = (w.relid, w.attnum)"
+"    CROSS JOIN LATERAL ("
+/* a column of a foreign key that references this one, */
+"      SELECT c.conrelid, k.referencing, false"
+"      FROM pg_constraint c, unnest(c.conkey, c.confkey) k(referencing, referenced)"
+"      WHERE c.contype = 'f' AND c.confrelid = w.relid AND k.referenced = w.attnum"
+"      UNION ALL"
+/* the same column of a partition or child, */
+"      SELECT a.attrelid, a.attnum, w.is_key"
+"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhrelid"
+"      WHERE i.inhparent = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
+"      UNION ALL"
+/* and of a parent */
+"      SELECT a.attrelid, a.attnum, false"
+"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhparent"
+"      WHERE i.inhrelid = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
+"      AND this.attinhcount > 0"
+"    ) n(relid, attnum, is_key)"
+"  WHERE this.atttypid IN ('int2'::regtype, 'int4'::regtype)"
+"  OR this.atttypid IN (SELECT typid FROM wide)),"
+" once AS ("
+"  SELECT relid, attnum, bool_or(is_key) AS is_key FROM walk GROUP BY relid, attnum) "
+"SELECT array_agg(relid ORDER BY relid, attnum),"
+"  array_agg(attnum ORDER BY relid, attnum),"
+"  array_agg(is_key ORDER BY relid, attnum)"
+" FROM once";
+
+/*
+ * The beginning of all other queries: the columns that were found.  change
+ * says what to do: widen a smallint or integer, keep a bigint, or that the
+ * column cannot be converted because it has another type.
+ */
+static const char target_query[] =
+WIDE_TYPES
+", target AS ("
+"  SELECT w.relid, w.attnum, w.is_key, a.attname, a.attinhcount,"
+"    CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'"
+"      WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'"
+"      ELSE 'cannot' END AS change,"
+"    format('table %s', w.relid::regclass) AS table_name,"
+"    format('column %I of table %s', a.attname, w.relid::regclass) AS column_name"
+"  FROM unnest($5, $6, $7) w(relid, attnum, is_key)"
+"    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)) ";
+
+/*
+ * A further CTE: the tables that are altered, and those at the other end of a
+ * foreign key that is created again.
+ */
+const char	snowflake_changed_tables[] =
+", changed(relid) AS ("
+"  SELECT relid FROM target WHERE is_key AND $4 OR change = 'widen'"
+"  UNION"
+"  SELECT unnest(ARRAY[c.conrelid, c.confrelid])"
+"  FROM target t JOIN pg_constraint c ON c.contype = 'f'"
+"    AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)"
+"         OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))"
+"  WHERE t.change = 'widen')";
+
+/*
+ * Further CTEs: the sequences that the column, or that of a partition or
+ * child, owns or has in its default, and what else uses them.  The catalogs do
+ * not record the uses by name alone: in the body of a function, in the argument
+ * of a trigger, and in a default such as nextval('orders_id_seq'::text).
+ */
+const char	snowflake_sequences[] =
+", key_default(oid, relid, attnum, expression) AS ("
+"  SELECT f.oid, t.relid, t.attnum, pg_get_expr(f.adbin, f.adrelid)"
+"  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)"
+"  WHERE t.is_key),"
+" named(oid, pattern) AS ("
+"  SELECT oid, format('(?<!\\w)%s(?!\\w)', regexp_replace(relname, '\\W', '\\\\\\&', 'g'))"
+"  FROM pg_class WHERE relkind = 'S'),"
+" related(oid, owned, is_identity) AS ("
+"  SELECT d.objid, true, d.deptype = 'i' FROM target t"
+"    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')"
+"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+"  WHERE t.is_key"
+"  UNION ALL"
+"  SELECT d.refobjid, false, false FROM key_default k"
+"    JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)"
+"      AND d.refclassid = 'pg_class'::regclass"
+"  UNION ALL"
+"  SELECT n.oid, false, false FROM key_default k JOIN named n ON k.expression ~* n.pattern"
+"  WHERE k.expression ~ 'nextval\\(.*::text'),"
+" seq AS ("
+"  SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, n.pattern,"
+"    bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity"
+"  FROM related r JOIN pg_class c ON c.oid = r.oid JOIN named n ON n.oid = r.oid"
+"  GROUP BY 1, 2, 3),"
+" seq_user(oid, name, by_name) AS ("
+"  SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false"
+"  FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)"
+"  WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)"
+"  UNION ALL"
+"  SELECT s.oid, pg_describe_object(d.refclassid, d.refobjid, 0), false"
+"  FROM seq s JOIN pg_depend d"
+"    ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')"
+"  UNION ALL"
+"  SELECT s.oid, pg_describe_object('pg_proc'::regclass, p.oid, 0), true"
+"  FROM seq s JOIN pg_proc p ON p.prosrc ~* s.pattern"
+"  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))"
+"  AND NOT EXISTS (SELECT FROM pg_depend e"
+"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))"
+"  UNION ALL"
+"  SELECT s.oid, pg_describe_object('pg_trigger'::regclass, g.oid, 0), true"
+"  FROM seq s JOIN pg_trigger g ON encode(g.tgargs, 'escape') ~* s.pattern"
+"  UNION ALL"
+"  SELECT s.oid, pg_describe_object('pg_attrdef'::regclass, f.oid, 0), true"
+"  FROM seq s JOIN pg_attrdef f"
+/* pg_get_expr() locks the table, so it is not called for all of them. */
+"    ON CASE WHEN strpos(f.adbin::text, ':funcid ' || 'regclass(text)'::regprocedure::oid || ' ') > 0"
+"       THEN pg_get_expr(f.adbin, f.adrelid) ~* ('nextval.*' || s.pattern || '.*::text') END"
+"  WHERE f.oid NOT IN (SELECT oid FROM key_default)) ";
+
+/*
+ * A further CTE: PL/pgSQL functions of triggers on tables whose columns change
+ * their type, with the statement that discards their plans.
+ */
+const char	snowflake_trigger_functions[] =
+", trigger_function(oid, name, owner, owned, command) AS ("
+"  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole,"
+"      pg_has_role(r.relowner, p.proowner, 'USAGE'),"
+"    format('ALTER FUNCTION %s %s', p.oid::regprocedure,"
+"           CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END)"
+"  FROM target t JOIN pg_class r ON r.oid = t.relid"
+"    JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal"
+"    JOIN pg_proc p ON p.oid = g.tgfoid"
+"    JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'"
+"  WHERE t.change = 'widen')";
+
+/*
+ * Run a query.  The parameters are $1 the table, $2 the column, $3 the
+ * generator, $4 whether it must become the default, and $5 to $7 the columns
+ * that snowflake_find_targets() found.
+ */
+static void
+run_query(const SnowflakeConversion *conversion, const char *query)
+{
+	Oid			types[] = {REGCLASSOID, INT2OID, REGPROCEDUREOID, BOOLOID,
+	OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID};
+	Datum		values[lengthof(types)];
+	char		nulls[lengthof(types)];
+
+	values[0] = ObjectIdGetDatum(conversion->relid);
+	values[1] = Int16GetDatum(conversion->attnum);
+	values[2] = ObjectIdGetDatum(conversion->generator);
+	values[3] = BoolGetDatum(conversion->set_default);
+	memset(nulls, ' ', sizeof(nulls));
+	for (int i = 0; i < SNOWFLAKE_TARGET_ARRAYS; i++)
+	{
+		values[4 + i] = conversion->targets[i];
+		nulls[4 + i] = conversion->targets[i] == (Datum) 0 ? 'n' : ' ';
+	}
+	if (SPI_execute_with_args(query, lengthof(types), types, values, nulls,
+							  false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", query);
+}
+
+/*
+ * Find the columns that must be converted together.
+ */
+void
+snowflake_find_targets(SnowflakeConversion *conversion)
+{
+	bool		isnull;
+
+	/* The result is kept until SPI_finish(). */
+	run_query(conversion, walk_query);
+	for (int i = 0; i < SNOWFLAKE_TARGET_ARRAYS; i++)
+		conversion->targets[i] = SPI_getbinval(SPI_tuptable->vals[0],
+											   SPI_tuptable->tupdesc,
+											   i + 1, &isnull);
+}
+
+/*
+ * Run a query about the columns, which begins after the CTEs.  The result is a
+ * list of rows, each an array of texts, NULL for a null.
+ */
+List *
+snowflake_ask(const SnowflakeConversion *conversion, const char *query)
+{
+	List	   *rows = NIL;
+
+	run_query(conversion, psprintf("%s%s", target_query, query));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		int			ncolumns = SPI_tuptable->tupdesc->natts;
+		char	  **row = palloc_array(char *, ncolumns);
+
+		for (int j = 0; j < ncolumns; j++)
+			row[j] = SPI_getvalue(SPI_tuptable->vals[i],
+								  SPI_tuptable->tupdesc, j + 1);
+		rows = lappend(rows, row);
+	}
+	return rows;
+}
+
+/*
+ * Run a query that returns a single value, as text, or NULL.
+ */
+char *
+snowflake_get_value(const char *query)
+{
+	if (SPI_execute(query, false, 1) < 0 || SPI_processed != 1)
+		elog(ERROR, "query failed: %s", query);
+	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+}

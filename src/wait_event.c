@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait_event.c
+ *	  The wait events of this module.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/wait_event.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "wait_event.h"
+
+static const char *const names[] = {
+	[SNOWFLAKE_EVENT_SEQUENCE] = "SnowflakeSequence",
+	[SNOWFLAKE_EVENT_CLOCK] = "SnowflakeClock",
+	[SNOWFLAKE_EVENT_RESERVE] = "SnowflakeReserve",
+	[SNOWFLAKE_EVENT_STANDBY] = "SnowflakeStandby",
+	[SNOWFLAKE_EVENT_GRANT] = "SnowflakeGrant",
+	[SNOWFLAKE_EVENT_GRANT_MAIN] = "SnowflakeGrantMain",
+	[SNOWFLAKE_EVENT_REGISTRY] = "SnowflakeRegistry",
+	[SNOWFLAKE_EVENT_RESOLVER] = "SnowflakeResolver",
+};
+
+/*
+ * The number of a wait event, which the server assigns to its name.
+ */
+uint32
+snowflake_wait_event(SnowflakeWaitEvent event)
+{
+	static uint32 numbers[lengthof(names)];
+
+	if (numbers[event] == 0)
+		numbers[event] = snowflake_new_wait_event(names[event]);
+	return numbers[event];
+}
