@@ -48,7 +48,7 @@ mix(int64 id)
 Datum
 example_id(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(mix(snowflake_get_api(1)->make_id()));
+	PG_RETURN_INT64(mix(snowflake_get_api(1)->generate()));
 }
 
 Datum
@@ -63,10 +63,10 @@ example_order_number(PG_FUNCTION_ARGS)
 	const SnowflakeApi *api = snowflake_get_api(1);
 	const SnowflakeApiScheme *scheme = api->get_scheme();
 	SnowflakeApiParts parts;
-	int64		id = api->make_id();
+	int64		id = api->generate();
 	int64		below = id & ((INT64CONST(1) << scheme->timestamp.shift) - 1);
 
-	api->take_apart(id, &parts);
+	api->parse(id, &parts);
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf("%d-" INT64_FORMAT "-" INT64_FORMAT,
 											  parts.worker_id, parts.tick, below)));
 }
@@ -82,9 +82,9 @@ example_block(PG_FUNCTION_ARGS)
 	{
 		int64		id;
 		int64		step;
-		int			made = snowflake_get_api(1)->make_block(count - n, &id, &step);
+		int			taken = snowflake_get_api(1)->generate_block(count - n, &id, &step);
 
-		for (; made > 0; made--, id += step)
+		for (; taken > 0; taken--, id += step)
 			ids[n++] = Int64GetDatum(id);
 	} while (n < count);
 	PG_RETURN_ARRAYTYPE_P(construct_array(ids, n, INT8OID, sizeof(int64),
@@ -113,7 +113,7 @@ example_parts(PG_FUNCTION_ARGS)
 	SnowflakeApiParts parts;
 	Datum		values[5];
 
-	snowflake_get_api(1)->take_apart(PG_GETARG_INT64(0), &parts);
+	snowflake_get_api(1)->parse(PG_GETARG_INT64(0), &parts);
 	values[0] = TimestampTzGetDatum(parts.timestamp);
 	values[1] = Int64GetDatum(parts.tick);
 	values[2] = Int32GetDatum(parts.datacenter_id);

@@ -44,7 +44,7 @@ takes()
 	is "$status" 0 "$name: to its end"
 }
 
-# In a folder of Node's: the packages that script/clients has fetched.
+# In a folder of Node's: the packages that script/tests/clients has fetched.
 node_packages()
 {
 	ln -s /srv/npm/node_modules .

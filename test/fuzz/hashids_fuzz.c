@@ -4,7 +4,7 @@
  *	  What must hold for Hashids of every salt, minimum length and alphabet,
  *	  and for every text that is read as one.
  *
- * A program for libFuzzer, without a server; script/fuzz builds and runs it.
+ * A program for libFuzzer, without a server; script/tests/fuzz builds and runs it.
  * An input is a byte for the minimum length and three lines: salt, alphabet
  * (the default if it is empty) and text.
  *

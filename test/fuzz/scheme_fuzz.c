@@ -3,7 +3,7 @@
  * scheme_fuzz.c
  *	  What must hold for every text that is read as a scheme, and every ID.
  *
- * A program for libFuzzer, without a server; script/fuzz builds and runs it.
+ * A program for libFuzzer, without a server; script/tests/fuzz builds and runs it.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -37,7 +37,7 @@ read_text(const char *text, SnowflakeScheme *scheme)
 	good = snowflake_scheme_read(copy, scheme, error);
 	if (good)
 	{
-		if (!snowflake_scheme_makes(scheme, error))
+		if (!snowflake_scheme_generates(scheme, error))
 		{
 			must(strlen(error) > 0);
 			must(scheme->bits == 64 || !snowflake_scheme_sorts(scheme) ||

@@ -4,7 +4,7 @@
  *	  What must hold for every ID that is written as text, and every text that
  *	  is read as an ID.
  *
- * A program for libFuzzer, without a server; script/fuzz builds and runs it.
+ * A program for libFuzzer, without a server; script/tests/fuzz builds and runs it.
  * The first 8 bytes of an input are an ID, all of it is a text.
  *
  * Copyright (c) 2026, the snowflake developers

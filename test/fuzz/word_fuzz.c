@@ -4,7 +4,7 @@
  *	  What must hold for every plan of the generator, whatever the clocks,
  *	  settings and restarts.
  *
- * A program for libFuzzer, without a server; script/fuzz builds and runs it.
+ * A program for libFuzzer, without a server; script/tests/fuzz builds and runs it.
  * An input is a scheme, settings, and then what happens to a server, one after
  * the other: time passes, the wall clock is set, IDs are asked for, settings
  * change, the server is started again.  The server is a model that follows the
@@ -49,7 +49,7 @@ typedef struct Server
 {
 	SnowflakeLayout layout;
 	SnowflakeRules rules;
-	SnowflakeMoment now;		/* state and clocks */
+	SnowflakeSnapshot now;		/* state and clocks */
 	int64		reserve_ticks;
 	int64		mark;			/* first tick that is not below it, or 0 */
 	TimestampTz checkpoint;		/* the last one */
@@ -111,7 +111,7 @@ take_scheme(Input *input, SnowflakeScheme *scheme)
 				 epochs[choice % 8], ticks[choice / 8 % 8],
 				 take_byte(input) % 63 + 1, take_byte(input) % 32 + 1);
 	return snowflake_scheme_read(text, scheme, error) &&
-		snowflake_scheme_makes(scheme, error);
+		snowflake_scheme_generates(scheme, error);
 }
 
 /*
@@ -120,7 +120,7 @@ take_scheme(Input *input, SnowflakeScheme *scheme)
 static int64
 paced_lead(const Server *server)
 {
-	const SnowflakeMoment *now = &server->now;
+	const SnowflakeSnapshot *now = &server->now;
 
 	return tick_start(&server->layout, word_tick(&server->layout, now->word)) +
 		(now->steady - now->entered) - now->wall;
@@ -174,7 +174,7 @@ static void
 recover(Server *server)
 {
 	const SnowflakeLayout *layout = &server->layout;
-	SnowflakeMoment *now = &server->now;
+	SnowflakeSnapshot *now = &server->now;
 	int64		unused;
 	uint64		lifted;
 
@@ -230,7 +230,7 @@ accept_clock(Server *server)
 static void
 check_start(const Server *server)
 {
-	const SnowflakeMoment *now = &server->now;
+	const SnowflakeSnapshot *now = &server->now;
 	const SnowflakeLayout *layout = &server->layout;
 	TimestampTz first = tick_start(layout, now->first_tick);
 
@@ -251,7 +251,7 @@ check_start(const Server *server)
 static bool
 jumped(const Server *server)
 {
-	const SnowflakeMoment *now = &server->now;
+	const SnowflakeSnapshot *now = &server->now;
 	int64		jump = -paced_lead(server);
 
 	return entered(server) &&
@@ -268,7 +268,7 @@ static void
 check_not_granted(const Server *server, const SnowflakeStep *step)
 {
 	const SnowflakeLayout *layout = &server->layout;
-	const SnowflakeMoment *now = &server->now;
+	const SnowflakeSnapshot *now = &server->now;
 
 	must(!entered(server) ||
 		 -paced_lead(server) <= SNOWFLAKE_CLOCK_STEP_US ||
@@ -284,7 +284,7 @@ static uint64
 claim(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 late)
 {
 	const SnowflakeLayout *layout = &server->layout;
-	SnowflakeMoment *now = &server->now;
+	SnowflakeSnapshot *now = &server->now;
 	int64		tick = word_tick(layout, now->word);
 	uint64		number = word_number(layout, now->word);
 	uint64		count;
@@ -317,7 +317,7 @@ static uint64
 move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 {
 	const SnowflakeLayout *layout = &server->layout;
-	SnowflakeMoment *now = &server->now;
+	SnowflakeSnapshot *now = &server->now;
 	int64		tick = word_tick(layout, now->word);
 	int64		tick_ahead = tick_lead(layout, step->next, now->wall);
 	int64		before = paced_lead(server);
@@ -392,7 +392,7 @@ static void
 check_failure(const Server *server, const SnowflakeStep *step)
 {
 	const SnowflakeLayout *layout = &server->layout;
-	const SnowflakeMoment *now = &server->now;
+	const SnowflakeSnapshot *now = &server->now;
 	TimestampTz first = tick_start(layout, now->first_tick);
 
 	switch (step->plan)
@@ -414,7 +414,7 @@ check_failure(const Server *server, const SnowflakeStep *step)
 			must(now->wall >= now->created);
 			break;
 		default:
-			must(step->plan == SNOWFLAKE_USED_UP);
+			must(step->plan == SNOWFLAKE_EXHAUSTED);
 			must(word_tick(layout, now->word) >= layout->last_tick ||
 				 now->wall >= tick_start(layout, layout->last_tick + 1));
 			break;

@@ -14,9 +14,17 @@
  *
  * An ID is (worker, tick, number) here.  The mark is a tick: above all IDs of
  * the ticks before it.  What the registry does is in registry.pml; here it
- * gives a range of ticks that it gave to nobody before.
+ * gives a range of ticks that it gave to nobody before.  Worker ID 1 was another
+ * server's before, which generated all of its IDs.
  *
- * script/model has the sizes and the list of seeded bugs.
+ * After a crash of a backend, the server still has its grant, while the word is
+ * where the mark is.  After a crash of the whole server, and a failover, it has
+ * none.  No mark is written when a grant is installed, and the clock may then be
+ * ahead of the word by any number of ticks: a grant may begin later than the next
+ * tick, and after the crash the clock may be before that.  (These are explored only
+ * with crashes.)
+ *
+ * script/tests/model has the sizes and the list of seeded bugs.
  *
  * test/model/generator.pml
  *
@@ -71,6 +79,9 @@
 								 * the ID that the registry was told */
 #define GRANT_KEPT			17	/* a reset keeps the grant */
 #define NOT_SEALED			18	/* what is given back may still be used */
+#define KEPT_FROM_IGNORED	19	/* a kept grant is used from the mark on */
+#define KEPT_SEALED			20	/* a grant that is given back is kept */
+#define KEPT_RESET			21	/* ... or one that a reset dropped */
 #ifndef BUG
 #define BUG			0
 #endif
@@ -85,6 +96,9 @@
 #define EMPTY		WORD(0, LIMIT)
 #define BIT(w)		(1 << (TICK(w) * LIMIT + NUMBER(w)))
 #define ORDER(w, k)	((TICK(w) * WORKERS + (k)) * LIMIT + NUMBER(w))
+
+/* The first tick after the mark was read. */
+#define FIRST_TICK	IF(BUG == KEPT_FROM_IGNORED, MAX(mark, 1), MAX(MAX(mark, 1), from))
 
 #define RESERVE		1			/* so many ticks are reserved at once */
 #define WORKERS		3
@@ -106,7 +120,11 @@ byte	reserved = (!MARKS) * TICKS;	/* 0: the mark was not read */
 byte	pending;				/* what may be reserved when the standby has it */
 byte	grant_number;
 byte	constant;
+byte	from;
 byte	until = TICKS;
+
+/* What is kept of the grant when a backend crashes. */
+byte	kept_worker, kept_from, kept_until;
 
 /* The durable state: here, and on the standby. */
 byte	mark = (GRANTS > 0), standby_mark;
@@ -173,10 +191,10 @@ inline snowflake_reserve()
 			lock == 0;
 			if
 			:: BUG == NOT_LIFTED -> word = MAX(word, WORD(MAX(mark, 1) - 1, 0))
-			:: else -> lift_word(MAX(mark, 1) - 1)
+			:: else -> lift_word(FIRST_TICK - 1)
 			fi
 		};
-		atomic { reserved = MAX(mark, 1); reserve_lock = 0 }
+		atomic { reserved = FIRST_TICK; reserve_lock = 0 }
 	:: reserved && !pending ->
 		/* raise_mark(), but not past the grant */
 		atomic {
@@ -344,11 +362,25 @@ move:		if
 	od
 }
 
+/* Keep a grant; it is protected by a checksum, so it is kept whole or not. */
+inline keep_grant(new_worker, new_from, new_until)
+{
+	atomic {
+		kept_worker = new_worker;
+		kept_from = new_from;
+		kept_until = new_until
+	}
+}
+
 /*
  * Change the grant, in this order, and release both locks, which are held.
  */
 inline set_grant(first_tick, new_constant, new_until)
 {
+	if
+	:: !CRASHES || (BUG == KEPT_SEALED && new_constant == NOBODY)
+	:: else -> keep_grant(new_constant, first_tick, new_until)
+	fi;
 	if
 	:: BUG == NUMBER_FIRST -> grant_number++
 	:: else
@@ -360,6 +392,7 @@ inline set_grant(first_tick, new_constant, new_until)
 	fi;
 	atomic {
 		constant = new_constant;
+		from = IF(CRASHES, first_tick, 0);
 		until = new_until;
 		if
 		:: BUG == RESERVED_NOT_CUT
@@ -396,18 +429,26 @@ proctype grant_worker()
 				reserve_lock == 0;
 				if
 				:: number == grant_number || BUG == STALE_ANSWER ->
+					kept_until = IF(CRASHES, answer, 0);
 					until = answer;
 					reserved = IF(MARKS, reserved, until)
 				:: else
 				fi
 			}
 		:: atomic { TICK(word) + 1 < TICKS ->
-				/* Get a worker ID that is used up, from the next tick on. */
+				/*
+				 * Get a worker ID that is exhausted, from the next tick on, or
+				 * from that of the clock.
+				 */
 				next = TICK(word) + 1;
 				do
+				:: CRASHES && next + 1 < TICKS -> next++
+				:: break
+				od;
+				do
 				:: stored_until[worker] <= next -> break
-				:: stored_until[worker] > next && worker + 1 < WORKERS -> worker++
-				:: else -> goto over
+				:: (CRASHES || stored_until[worker] > next) && worker + 1 < WORKERS -> worker++
+				:: worker + 1 == WORKERS && stored_until[worker] > next -> goto over
 				od;
 				answer = next + 1;
 				if
@@ -465,7 +506,11 @@ proctype reset()
 		atomic {
 			if
 			:: BUG == GRANT_KEPT
-			:: else -> constant = NOBODY; until = 0
+			:: else -> constant = NOBODY; from = 0; until = 0
+			fi;
+			if
+			:: BUG == GRANT_KEPT || BUG == KEPT_RESET
+			:: else -> kept_worker = NOBODY; kept_from = 0; kept_until = 0
 			fi
 		};
 		atomic { grant_number++; lock = 0 };
@@ -484,15 +529,20 @@ proctype world()
 	do
 	:: STANDBY && standby_mark != mark -> standby_mark = mark
 	:: atomic { starts < CRASHES ->
+			/* A backend, the whole server, or a failover */
 			if
-			:: true
-			:: STANDBY -> mark = standby_mark
+			:: GRANTS
+			:: true -> kept_worker = NOBODY; kept_from = 0; kept_until = 0
+			:: STANDBY ->
+				mark = standby_mark;
+				kept_worker = NOBODY; kept_from = 0; kept_until = 0
 			fi;
 			starts++;
 			word = EMPTY; lock = 0; reserve_lock = 0; reserved = 0; pending = 0;
 			grant_number = 0;
-			constant = (GRANTS > 0) * NOBODY;
-			until = (GRANTS == 0) * TICKS;
+			constant = IF(GRANTS, kept_worker, 0);
+			from = IF(GRANTS, kept_from, 0);
+			until = IF(GRANTS, kept_until, TICKS);
 			do
 			:: len(queue) -> queue?_
 			:: else -> break
@@ -515,9 +565,12 @@ init
 		:: GRANTS ->
 			/* It begins with a grant. */
 			until = TICKS - 1;
+			kept_until = IF(CRASHES, until, 0);
 			reserved = IF(MARKS, 1, until);
 			stored_until[0] = until;
 			granted[0] = (1 << until) - 1;
+			stored_until[1] = 2;
+			made[1] = BIT(WORD(1, 0)) | BIT(WORD(1, 1));
 			run grant_worker()
 		:: else
 		fi;

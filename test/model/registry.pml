@@ -17,7 +17,11 @@
  * snapshot of its memory is a twin: it may do nothing for as long as it likes
  * before it goes on.
  *
- * script/model has the sizes and the list of seeded bugs.
+ * Standbys that are promoted may become the same timeline, as long as none of
+ * them has archived it.  Only the one that archives it first grants anything; it
+ * does so when it is called, because nothing depends on it before.
+ *
+ * script/tests/model has the sizes and the list of seeded bugs.
  *
  * test/model/registry.pml
  *
@@ -62,7 +66,7 @@
 #define RETURN_UNSEALED		6	/* the server goes on after it gave back */
 #define TOKENS_AFTER_RESET	7	/* the server keeps them at a reset */
 #define ANSWER_AFTER_RESET	8	/* an answer counts though there was a reset */
-#define FROM_IGNORED		9	/* a get finds a range that begins later */
+#define FROM_IGNORED		9	/* a get or an extension finds a range that begins later */
 #define NO_SLICES			10	/* a new primary grants any worker ID */
 #define NO_LIFT				11	/* ... and lifts none */
 #define LIFT_LAST			12	/* ... or the slice of the last timeline only */
@@ -71,8 +75,9 @@
 #define EXTEND_OLD			15	/* a lost get is followed by an extension of what
 								 * the server had before */
 
-/* What has to be as docs/guarantees.md says; these break it. */
-#define SAME_TIMELINE		16	/* two standbys become the same timeline */
+#define SAME_TIMELINE		16	/* a registry that did not archive its timeline grants */
+
+/* What has to be as docs/internals.md says; these break it. */
 #define OLD_ONE_LIVES		17	/* a primary lives on until its slice returns */
 #define CLOCK_FAR_AHEAD		18	/* a registry's clock is ahead by more */
 #ifndef BUG
@@ -121,6 +126,7 @@ Server		server[SERVERS];
 Registry	registry[REGISTRIES];
 Call		call, late;
 byte		calls, faults, now = 1;
+byte		archived[REGISTRIES + 2];	/* by which registry, from 1 on, a timeline is */
 int			used[WORKERS];		/* ticks that a server may use, a bit each */
 
 /* Any number from low to high. */
@@ -169,12 +175,21 @@ inline draw(drawn)
 	i = 0; all = 0
 }
 
-/* snowflake_lock_registry(): are grants missing? */
+/* May the registry grant, or has another one archived its timeline? */
+#define MAY_GRANT(r) \
+	(registry[r].seen_timeline == registry[r].timeline || BUG == SAME_TIMELINE || \
+	 archived[registry[r].timeline] == (r) + 1)
+
+/* snowflake_registry.lock(): are grants missing? */
 inline lock_registry()
 {
 	choose(clock, now, now + IF(BUG == CLOCK_FAR_AHEAD, 2, 1) * REACH);
 	if
-	:: registry[r].seen_timeline < registry[r].timeline ->
+	:: !archived[registry[r].timeline] -> archived[registry[r].timeline] = r + 1
+	:: else
+	fi;
+	if
+	:: registry[r].seen_timeline < registry[r].timeline && MAY_GRANT(r) ->
 		i = IF(BUG == LIFT_LAST, registry[r].timeline - 1, registry[r].seen_timeline);
 		do
 		:: i < registry[r].timeline ->
@@ -217,7 +232,8 @@ inline execute()
 	lock_registry();
 	worker = call.worker;
 	if
-	:: call.kind == GET ->
+	:: !MAY_GRANT(r) -> worker = NOBODY
+	:: MAY_GRANT(r) && call.kind == GET ->
 		worker = 0;
 		do
 		:: worker < WORKERS && HELD(worker) && GOES_ON(worker) -> break
@@ -233,15 +249,16 @@ inline execute()
 			fi
 		:: else
 		fi
-	:: call.kind != GET ->
+	:: MAY_GRANT(r) && call.kind != GET ->
 		if
-		:: HELD(worker)
+		:: HELD(worker) && (call.kind == RETURN || GOES_ON(worker))
 		:: call.kind == EXTEND && BUG == NO_TOKEN
 		:: call.kind == RETURN && BUG == RETURN_NO_TOKEN
 		:: else -> worker = NOBODY
 		fi
 	fi;
-	until = MIN(MAX(clock, call.next) + GRANT_TIME, clock + REACH);
+	/* A range that is held may be extended up to reach, others are shorter. */
+	until = MIN(MAX(clock, call.next) + GRANT_TIME, clock + IF(first, GRANT_TIME, REACH));
 	if
 	:: worker == NOBODY
 	:: worker != NOBODY && call.kind == RETURN ->
@@ -502,7 +519,11 @@ proctype run_standby(byte r)
 			faults++;
 			registry[r].runs = 1;
 			printf("registry %d: promoted\n", r);
-			registry[r].timeline = IF(BUG == SAME_TIMELINE, registry[r].timeline, r) + 1;
+			registry[r].timeline++;
+			do
+			:: archived[registry[r].timeline] -> registry[r].timeline++
+			:: else -> break
+			od;
 			/*
 			 * Where there are fewer slices than registries, so that a slice
 			 * returns, a former primary has to be gone.
@@ -565,6 +586,7 @@ init
 			i++
 		:: else -> break
 		od;
+		archived[1] = 1;
 		run run_world()
 	}
 }

@@ -12,11 +12,11 @@
 #
 # or another language, for a test that claims the block.  An HTML comment on the
 # line before a block may say more: "example: CLIENT FILE" for the tests of a
-# client (script/clients), "not tested" for code that cannot be run.
+# client (script/tests/clients), "not tested" for code that cannot be run.
 #
 # A test that runs the examples of a page or section claims them with
 # Page->claim(), takes each of them, and ends with Page::all_taken().
-# test/t/041_pages.pl finds these claims, and runs all other examples.
+# test/pages/pages.pl finds these claims, and runs all other examples.
 
 package Page;
 
@@ -143,7 +143,7 @@ sub claims
 {
 	my (%claims, @wrong);
 
-	foreach my $test (map { s/^\Q$top\E\///r } sort glob("$top/test/t/*.pl $top/test/systems/*.pl"))
+	foreach my $test (map { s/^\Q$top\E\///r } sort glob("$top/test/*/*.pl"))
 	{
 		my $code = slurp($test) =~ s/^\s*#.*//mgr;
 
@@ -168,7 +168,7 @@ sub where
 	return "$block->{file}:$block->{line}";
 }
 
-# Is this block an example or its result?  test/t/041_pages.pl checks all other
+# Is this block an example or its result?  test/pages/pages.pl checks all other
 # blocks, and calls of the checkout's own scripts.
 sub is_example
 {

@@ -1,6 +1,6 @@
-# Three Patroni nodes on etcd, by the configuration of docs/sharding.md, with
+# Three Patroni nodes on etcd, by the configuration of docs/patroni.md, with
 # clients that write down every ID.  Leaders are killed, switched over, paused and
-# continued, and live on with their clients beside the new leader: no ID comes
+# continued, and keep running with their clients beside the new leader: no ID comes
 # twice.
 
 use strict;
@@ -19,7 +19,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $page = Page->claim('docs/sharding.md', 'Patroni');
+my $page = Page->claim('docs/patroni.md');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $sockets = PostgreSQL::Test::Utils::tempdir_short;
 my $bindir = `pg_config --bindir` =~ s/\n//r;
@@ -28,7 +28,7 @@ my @nodes;
 my @clients;
 my $etcd;
 
-# Patroni 3.0.2 with etcd3 that is stopped and goes on may make itself the leader
+# Patroni 3.0.2 with etcd3 that is stopped and continues may make itself the leader
 # again, whoever that is by now.
 my $takes_lock_back = `patroni --version` =~ / 3\.0/;
 
@@ -162,7 +162,7 @@ sub start_cluster
 
 		my $own = $change->($yaml, $i);
 		$own =~ s/\bnode1\b/node$i/g;
-		$own =~ s/10\.0\.0\.1,10\.0\.0\.2,10\.0\.0\.3 port=5432/'127.0.0.1,127.0.0.1,127.0.0.1 port=' . join(',', @ports)/e;
+		$own =~ s/host=\/var\/run\/postgresql port=5432/host=$sockets port=$node{port}/;
 		$own =~ s/10\.0\.0\.1:8008/127.0.0.1:$node{rest}/g;
 		$own =~ s/10\.0\.0\.1:5432/127.0.0.1:$node{port}/g;
 		$own =~ s/10\.0\.0\.9:2379/127.0.0.1:$client/g;
@@ -254,12 +254,24 @@ sub healthy
 			if ($takes_lock_back && time > $since + 60)
 			{
 				my ($lost) = grep { $_ != $primaries[0] && $streaming !~ $_->{name} } @nodes;
-				note("$lost->{name} is made anew");
+				note("$lost->{name} is initialized again");
 				patronictl('-c', $lost->{yaml}, 'reinit', '--force', 'shop', $lost->{name});
 				$since = time;
 			}
 			return;
 		});
+}
+
+sub wait_for_synchronous_standby
+{
+	my ($primary) = @_;
+
+	wait_for(
+		'a synchronous standby',
+		sub {
+			(sql($primary, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") // 0) == 1;
+		});
+	return;
 }
 
 sub conninfo
@@ -376,7 +388,7 @@ sub no_duplicates
 		}
 	}
 	cmp_ok($ids, '>', 1000, "$name: clients received $ids IDs");
-	is($duplicates, 0, "$name: no ID came twice");
+	is($duplicates, 0, "$name: no ID is a duplicate");
 }
 
 #
@@ -410,7 +422,7 @@ sub kill_leader
 	tell_gap('leader killed', $at, %of);
 }
 
-# Patroni hangs, and the PostgreSQL lives on beside the new leader.
+# Patroni hangs, and the PostgreSQL keeps running beside the new leader.
 sub hang_patroni
 {
 	my ($unlimited, %of) = @_;
@@ -423,7 +435,7 @@ sub hang_patroni
 	{
 		more_from($of{ $leader->{name} });
 		more_from($of{ $new->{name} });
-		pass("both $leader->{name} and $new->{name} make IDs");
+		pass("both $leader->{name} and $new->{name} generate IDs");
 	}
 	else
 	{
@@ -435,7 +447,7 @@ sub hang_patroni
 				usleep(3_000_000);
 				return -s $of{ $leader->{name} }{file} == $size;
 			});
-		ok($stopped, "$leader->{name} stops making IDs, and $new->{name} makes them");
+		ok($stopped, "$leader->{name} generates no more IDs, and $new->{name} does");
 	}
 	if ($unlimited || !$takes_lock_back)
 	{
@@ -451,7 +463,7 @@ sub hang_patroni
 	healthy();
 }
 
-# The machine is paused, and goes on.
+# The machine is paused, and continues.
 sub pause_leader
 {
 	my (%of) = @_;
@@ -545,20 +557,19 @@ $leader = start_cluster(
 	'one',
 	sub {
 		my ($yaml) = @_;
-		my @one = split /\n/, $page->example('synchronous_mode');
+		my @one = split /\n/, $page->example('        snowflake.worker_id');
 
 		# The page's other configuration, put into the first one.
 		is(join("\n", grep { !/synchronous_mode|snowflake/ } @one),
 			"bootstrap:\n  dcs:\n    postgresql:\n      parameters:",
-			'what else the example has');
+			'the example has no other settings');
 		$yaml =~ s/^  parameters:\n    snowflake\.worker_id: 1\n/  parameters:\n/m or die;
 		$yaml =~ s/^  dcs:\n/$&$one[2]\n/m or die;
 		$yaml =~ s/^        shared_preload_libraries.*\n/$&$one[5]\n/m or die;
 		return $yaml;
 	});
 ok(defined sql($leader, $create), 'the extension is created');
-wait_for('a synchronous standby',
-	sub { (sql($leader, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") // 0) == 1 });
+wait_for_synchronous_standby($leader);
 %of = start_clients('one');
 hang_patroni(0, %of);
 pause_leader(%of) unless $takes_lock_back;
@@ -575,19 +586,24 @@ $leader = start_cluster(
 		my ($yaml) = @_;
 		my @registry = split /\n/, $page->example('snowflake.registry');
 
-		is(join("\n", grep { !/snowflake/ } @registry),
+		is(join("\n", grep { !/synchronous_mode|snowflake/ } @registry),
 			"bootstrap:\n  dcs:\n    postgresql:\n      parameters:",
-			'what else the example has');
-		$yaml =~ s/^    snowflake\.worker_id: 1\n//m or die;
-		$yaml =~ s/^        shared_preload_libraries.*\n/$&$registry[4]\n/m or die;
+			'the example has no other settings');
+		$yaml =~ s/^  dcs:\n/$&$registry[2]\n/m or die;
+
+		# Here the nodes have different ports, so each has the setting for itself.
+		my $setting = $registry[5] =~ s/^ {8}/    /r;
+		$yaml =~ s/^    snowflake\.worker_id: 1\n/$setting\n/m or die;
 		return $yaml;
 	});
-ok(defined sql($leader, $page->example('CREATE ROLE id_server')), 'the registry is created');
-ok(defined sql($leader, $create =~ s/CREATE EXTENSION snowflake;//r), 'and the tables');
+ok(defined sql($leader, $page->example('CREATE ROLE id_server')), 'the statements that create the registry run');
+ok(defined sql($leader, $create =~ s/CREATE EXTENSION snowflake;//r), 'the tables are created beside the registry');
+wait_for_synchronous_standby($leader);
 %of = start_clients('registry');
 kill_leader(%of);
-hang_patroni(1, %of);
-pause_leader(%of);
+wait_for_synchronous_standby(healthy());
+hang_patroni(0, %of);
+pause_leader(%of) unless $takes_lock_back;
 no_duplicates('the cluster is its own registry');
 like(workers(healthy()), qr/^\d+ \d/, 'leaders had worker IDs of their own: ' . workers(healthy()));
 stop_all();

@@ -1,4 +1,4 @@
-# pgBackRest, as docs/sharding.md has it: a server goes back to a point in time,
+# pgBackRest, as docs/backups.md has it: a server goes back to a point in time,
 # and another one is restored beside it.
 
 use strict;
@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $page = Page->claim('docs/sharding.md', 'Backups');
+my $page = Page->claim('docs/backups.md', 'Backups');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $node = PostgreSQL::Test::Cluster->new('main');
 my $data = $node->data_dir;
@@ -77,13 +77,13 @@ sub back_in_time
 	start_with_clock($node);
 	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
 	my $stored = stored_ids($node);
-	cmp_ok(scalar(@$stored), '>=', $rows_then, 'back in time: rows of before');
-	cmp_ok(scalar(@$stored), '<', $rows, 'and none of after');
+	cmp_ok(scalar(@$stored), '>=', $rows_then, 'a restore to a point in time has the rows before it');
+	cmp_ok(scalar(@$stored), '<', $rows, 'a restore to a point in time has no rows after it');
 	my $ledger = new_ledger();
 	note_ids($ledger, $stored);
 	my $first = first_id($ledger, $node);
 	note_ids($ledger, [$first]);
-	is(verdict($ledger), '0 duplicates, 0 falls', "IDs go on above the rows, clock $behind s behind");
+	is(verdict($ledger), '0 duplicates, 0 falls', "IDs continue above the restored rows with a clock $behind s behind");
 	return $first;
 }
 
@@ -92,10 +92,10 @@ $node->stop;
 
 # Not along the timeline that this began
 $restore =~ s/--type=time/--target-timeline=current $&/;
-cmp_ok(back_in_time(0), '>', $last, 'and with a right clock above those that are gone');
-is($node->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 1, 'with the same worker ID');
+cmp_ok(back_in_time(0), '>', $last, 'with a right clock, IDs are above those that are lost');
+is($node->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 1, 'a server restored in place has the same worker ID');
 
-# Beside the server, which lives on
+# Beside the server, which keeps running
 my $copy = PostgreSQL::Test::Cluster->new('copy');
 my $copy_data = $copy->data_dir;
 mkdir $copy->basedir;
@@ -106,14 +106,14 @@ $copy->append_conf('postgresql.conf', "port = $copy_port\nunix_socket_directorie
 $copy->start;
 $copy->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
 is($copy->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 2, 'a copy has its own worker ID');
-is($copy->safe_psql('postgres', 'SHOW archive_mode'), 'off', 'and archives nothing');
+is($copy->safe_psql('postgres', 'SHOW archive_mode'), 'off', 'a copy archives nothing');
 my $ledger = new_ledger();
 $ledger->{seen} = {};
 @clients = map { start_clients($_, 4) } $node, $copy;
 wait_for_clients(@clients);
 end_clients($_) foreach $node, $copy;
 note_ids($ledger, finish_clients(@clients));
-is($ledger->{duplicates}, 0, "both make IDs, $ledger->{ids}, none twice");
+is($ledger->{duplicates}, 0, "no duplicates among $ledger->{ids} IDs of a server and its copy");
 
 $_->stop foreach $node, $copy;
 Page::all_taken();

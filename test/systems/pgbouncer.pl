@@ -1,4 +1,4 @@
-# Clients behind pgbouncer in transaction mode, as docs/sharding.md has it.
+# Clients behind pgbouncer in transaction mode, as docs/pgbouncer.md has it.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $page = Page->claim('docs/sharding.md', 'pgbouncer');
+my $page = Page->claim('docs/pgbouncer.md');
 my $node = new_server('main', 'snowflake.worker_id = 1');
 my $dir = PostgreSQL::Test::Utils::tempdir_short;
 my $bouncer;
@@ -96,12 +96,12 @@ sub ask
 start_bouncer(1);
 my $returning = $page->example('RETURNING id');
 my ($first, $second) = (client(), client());
-like(ask($first, 'SELECT snowflake_currval();'), qr/ERROR:  55000/, 'no ID was made yet');
+like(ask($first, 'SELECT snowflake_currval();'), qr/ERROR:  55000/, 'currval() fails in a session without an ID');
 my ($of_first) = ask($first, $returning) =~ /^(\d+)$/m;
 my ($of_second) = ask($second, $returning) =~ /^(\d+)$/m;
-cmp_ok($of_second, '>', $of_first, 'RETURNING has the ID of each');
+cmp_ok($of_second, '>', $of_first, 'RETURNING has the ID of each client');
 is(ask($first, 'SELECT snowflake_currval();'), $of_second,
-	'currval() by itself returns that of another client');
+	'currval() in a transaction of its own returns the ID of another client');
 $_->{run}->finish foreach $first, $second;
 
 # Two sessions for eight clients: RETURNING and currval() in the transaction are
@@ -126,7 +126,7 @@ is(scalar(grep { $_->{run}->finish } @runs), 8, 'eight clients insert');
 is($node->safe_psql('postgres', q{
 		SELECT count(*), count(*) FILTER (WHERE product = customer::text)
 		FROM order_lines JOIN orders ON id = order_id}),
-	'1600|1600', 'currval() in the transaction is right');
+	'1600|1600', 'currval() in the same transaction returns its ID');
 my %stored = map { split /\|/ } split /\n/,
   $node->safe_psql('postgres', 'SELECT customer, id FROM orders WHERE customer < 0');
 my ($right, $wrong) = (0, 0);
@@ -137,9 +137,9 @@ foreach my $run (@runs)
 		$stored{$2} == $1 ? $right++ : $wrong++;
 	}
 }
-is("$right|$wrong", '1600|0', 'and so is RETURNING');
+is("$right|$wrong", '1600|0', 'RETURNING returns the ID of its row');
 is($node->safe_psql('postgres', 'SELECT count(*) <= 3 FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid() AND backend_type = \'client backend\''),
-	't', 'in two sessions');
+	't', 'eight clients share two sessions');
 
 $bouncer->kill_kill;
 undef $bouncer;

@@ -1,4 +1,4 @@
-# IDs that find their shard by PL/Proxy, as docs/sharding.md has it.
+# IDs that find their shard by PL/Proxy, as docs/plproxy.md has it.
 
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $page = Page->claim('docs/sharding.md', 'PL/Proxy');
+my $page = Page->claim('docs/plproxy.md');
 
 sub example
 {
@@ -67,7 +67,7 @@ my ($new, $get) = split /\n/, example('SELECT new_order');
 my $id = $proxy->safe_psql('postgres', $new);
 is($proxy->safe_psql('postgres', $get =~ s/\d{19}/$id/r), 7, 'an ID finds its row');
 is(finish_queries(start_queries($proxy, (calls('new_order(i)', 200)) x 4)), 4,
-	'four clients insert');
+	'four clients insert through the proxy');
 my $n = 0;
 foreach my $shard (@shards)
 {
@@ -80,7 +80,7 @@ foreach my $shard (@shards)
 			'SELECT v.id, get_customer(v.id) FROM (VALUES '
 		  . join(',', map { '(' . (split /\|/)[0] . ')' } split /\n/, $rows)
 		  . ') v(id)');
-	is($found, $rows, 'and each is found by its ID');
+	is($found, $rows, 'each row is found by its ID');
 }
 cmp_ok(spread(), '<', 30, 'the shards fill evenly');
 
@@ -91,7 +91,7 @@ my $ids = $proxy->safe_psql('postgres', "SELECT new_order(7000 + n % 10) FROM ge
 is(scalar(map { split /\n/ } map { $_->safe_psql('postgres', 'SELECT DISTINCT customer FROM orders WHERE customer >= 7000') } @shards),
 	10, "$other: each customer is on one shard");
 is($proxy->safe_psql('postgres', 'SELECT count(*), count(DISTINCT get_customer(v.id)) FROM (VALUES (' . join('),(', split /\n/, $ids) . ')) v(id)'),
-	'100|10', 'and is found by ID');
+	'100|10', "$other: each row is found by its ID");
 
 #
 # The proxy makes the ID.
@@ -100,11 +100,11 @@ clear();
 $_->safe_psql('postgres', example('INSERT INTO orders (id')) foreach @shards;
 my $store = example('RUN ON id');
 $id = $proxy->safe_psql('postgres', $store);
-like($id, qr/^\d+$/, 'a row is stored');
+like($id, qr/^\d+$/, 'a row with an ID of the proxy is stored');
 is($proxy->safe_psql('postgres', "SELECT find_customer($id), (snowflake_parse($id)).worker_id"),
-	'7|5', 'by an ID of the proxy, which finds it');
+	'7|5', 'a row is found by the ID of the proxy');
 is(finish_queries(start_queries($proxy, (calls('store_order(snowflake_nextval(), i)', 500)) x 4)),
-	4, 'four clients insert');
+	4, 'four clients insert through the proxy');
 cmp_ok(spread(), '<', 30, 'the shards fill evenly');
 
 # The same without the random beginning
@@ -113,8 +113,8 @@ $proxy->append_conf('postgresql.conf', 'snowflake.sequence_start = zero');
 $proxy->reload;
 $proxy->poll_query_until('postgres', q{SELECT current_setting('snowflake.sequence_start') = 'zero'});
 is(finish_queries(start_queries($proxy, calls('store_order(snowflake_nextval(), i)', 500))), 1,
-	'a client inserts');
-cmp_ok(spread(), '>', 30, 'with sequence_start = zero they do not');
+	'a client inserts through the proxy');
+cmp_ok(spread(), '>', 30, 'with sequence_start = zero, the shards do not fill evenly');
 
 # With the worker ID lowest
 foreach my $scheme ('hazelcast', 'sonyflake')
@@ -122,17 +122,17 @@ foreach my $scheme ('hazelcast', 'sonyflake')
 	$proxy->stop;
 	$proxy = new_server($scheme, 'snowflake.worker_id = 5', "snowflake.scheme = '$scheme'");
 	is($proxy->safe_psql('postgres', 'SELECT DISTINCT id & 3 FROM snowflake_nextval(2000) id'),
-		1, "with $scheme all IDs go to one shard by id & 3");
+		1, "with $scheme, id & 3 sends all IDs to one shard");
 	my $chi = $proxy->safe_psql('postgres', q{
 		SELECT sum((n - 500) ^ 2 / 500) FROM (
 			SELECT count(*) AS n FROM snowflake_nextval(2000) id GROUP BY hashint8(id) & 3) g});
-	cmp_ok($chi, '<', 30, "but not by hashint8(id): chi-squared $chi");
+	cmp_ok($chi, '<', 30, "with $scheme, hashint8(id) spreads the IDs (chi-squared $chi)");
 }
 $proxy->safe_psql('postgres', $cluster);
 clear();
 $proxy->safe_psql('postgres', $store =~ s/RUN ON id/RUN ON hashint8(id)/gr);
 is(finish_queries(start_queries($proxy, calls('store_order(snowflake_nextval(), i)', 1000))), 1,
-	'a client inserts');
+	'a client inserts through the proxy');
 cmp_ok(spread(), '<', 30, 'RUN ON hashint8(id) fills the shards evenly');
 
 $_->stop foreach $proxy, @shards;

@@ -6,8 +6,6 @@ require 'tap'
 ActiveRecord::Base.establish_connection(ENV['DATABASE_URL'])
 ActiveRecord::Migration.verbose = false
 
-eval(File.read('ignore.rb'))
-
 def connection = ActiveRecord::Base.connection
 
 def read(name) = File.read(name)

@@ -1,0 +1,160 @@
+# The clock jumps ahead: IDs follow it by up to snowflake.max_clock_forward, and no
+# further.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $day = 86400;
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+start_with_clock($node);
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+	CREATE ROLE regress_alice});
+
+# How far an ID is ahead of the real time, in days
+sub days_ahead
+{
+	my ($id) = @_;
+
+	return ($node->safe_psql('postgres',
+			"SELECT extract(epoch FROM snowflake_timestamp($id))") - time) / $day;
+}
+
+# Stop and start the server; a restart by pg_ctl would lose the clock.
+sub restart
+{
+	$node->stop;
+	start_with_clock($node);
+	return;
+}
+
+sub next_id
+{
+	return $node->safe_psql('postgres', 'INSERT INTO t DEFAULT VALUES RETURNING id');
+}
+
+my $id = next_id();
+
+# 54 years
+my $offset = -s $node->logfile;
+set_clock($node, 54 * 365 * $day);
+my $next = next_id();
+cmp_ok($next, '>', $id, 'IDs continue with a clock that is decades ahead');
+cmp_ok(abs(days_ahead($next)), '<', 0.01, 'IDs do not follow a clock that is decades ahead');
+$node->wait_for_log(
+	qr/WARNING:  clock jumped ahead by 170[12]\d{9} ms, but snowflake IDs do not follow it/,
+	$offset);
+my $log = slurp_file($node->logfile, $offset);
+like($log,
+	qr/DETAIL:  The clock reads 20(79|80)-.*, but .* indicate 20\d\d-.*"snowflake.max_clock_forward" is 31536000 s/,
+	'the warning of a clock that is decades ahead has both times');
+like($log, qr/HINT:  Correct the server's clock.*snowflake_accept_clock\(\)/,
+	'the hint of a clock that is decades ahead has both ways out');
+next_id() foreach 1 .. 5;
+my @warnings = slurp_file($node->logfile, $offset) =~ /but snowflake IDs do not follow it/g;
+is(scalar(@warnings), 1, 'the warning of a clock that is decades ahead is logged once');
+
+# They keep the pace: neither more than the scheme has, nor stuck.
+my @clients = start_clients($node, 4);
+wait_for_clients(@clients);
+usleep(1_500_000);
+$id = $next;
+$next = next_id();
+cmp_ok(abs(days_ahead($next)), '<', 0.01, 'IDs keep the pace of a clock');
+end_clients($node);
+my $ledger = new_ledger();
+note_ids($ledger, finish_clients(@clients));
+is(verdict($ledger), '0 duplicates, 0 falls', "no duplicates among $ledger->{ids} IDs under load");
+
+# A start with that clock
+restart();
+my $error = sql_error($node, 'SELECT snowflake_nextval()');
+like($error, qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs/,
+	'calls fail after a start with a clock that is decades ahead');
+like($error,
+	qr/DETAIL:  The mark is \d+ \(20\d\d-.* in this scheme\), and the clock reads 20(79|80)-.*\. "snowflake.max_clock_forward" is 31536000 s/,
+	'the detail of a clock that is too far ahead has both times');
+like($error, qr/HINT:  Correct the server's clock. If it is correct .* call snowflake_accept_clock\(\)/,
+	'the hint of a clock that is too far ahead says what to do');
+# A checkpoint of that time makes it no better.
+$node->safe_psql('postgres', 'CHECKPOINT');
+restart();
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: clock is too far ahead/, 'calls fail after the next start, too');
+set_clock($node, 0);
+$next = next_id();
+cmp_ok($next, '>', $id, 'calls succeed when the clock is correct, without a restart');
+cmp_ok(abs(days_ahead($next)), '<', 0.01, 'a start with a wrong clock does not raise the mark to it');
+
+# Less than a year is followed; when it is taken back, IDs continue from there.
+$offset = -s $node->logfile;
+set_clock($node, 200 * $day);
+$id = next_id();
+cmp_ok(abs(days_ahead($id) - 200), '<', 0.01, 'IDs follow a clock that is 200 days ahead');
+$node->wait_for_log(qr/WARNING:  clock jumped ahead by 172[78]\d{7} ms$/m, $offset);
+set_clock($node, 0);
+$next = next_id();
+cmp_ok($next, '>', $id, 'IDs continue when the clock goes back by 200 days');
+restart();
+cmp_ok(next_id(), '>', $next, 'IDs continue after a restart with a lead of 200 days');
+
+# snowflake_accept_clock
+like(sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_accept_clock()'),
+	qr/ERROR:  42501: permission denied for function snowflake_accept_clock/,
+	'snowflake_accept_clock() needs a privilege');
+set_clock($node, 3 * 365 * $day);
+$id = next_id();
+cmp_ok(days_ahead($id), '<', 201, 'IDs do not follow a clock that is three years ahead');
+is($node->safe_psql('postgres',
+		'SELECT snowflake_accept_clock() = clock_timestamp() OR clock_timestamp() - snowflake_accept_clock() < interval \'10 s\''),
+	't',
+	'snowflake_accept_clock() returns the accepted time');
+$next = next_id();
+cmp_ok(abs(days_ahead($next) - 3 * 365), '<', 0.01, 'IDs follow an accepted clock');
+set_clock($node, 6 * 365 * $day);
+restart();
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/too far ahead/, 'calls fail after a start with three more years');
+$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 0.01, 'a clock can be accepted after a start');
+$node->stop('immediate');
+start_with_clock($node);
+cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 0.01, 'an accepted clock survives a crash');
+set_clock($node, 70 * 365 * $day);
+like(sql_error($node, 'SELECT snowflake_accept_clock()'),
+	qr/ERROR:  22008: clock is out of range for the snowflake scheme/,
+	'a clock past the end of the timestamp field cannot be accepted');
+$node->stop;
+
+# A server that ran last months ago knows what time it was then, even if it
+# generated no ID: 300 days, and again.
+$node = PostgreSQL::Test::Cluster->new('idle');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+start_with_clock($node);
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE TABLE t (id bigint DEFAULT snowflake_nextval())');
+next_id();
+foreach my $days (300, 600)
+{
+	my $from = -s $node->logfile;
+	set_clock($node, $days * $day);
+	restart();
+	$node->wait_for_log(qr/snowflake IDs continue above the mark/, $from);
+}
+cmp_ok(abs(days_ahead(next_id()) - 600), '<', 0.01,
+	'a start without an ID raises the mark');
+$node->stop;
+
+done_testing();

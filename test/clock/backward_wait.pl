@@ -1,0 +1,102 @@
+# The clock of a running server is changed, with snowflake.clock_backward = wait: no
+# ID is handed out twice, and calls wait or fail, without a restart.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nsnowflake.clock_backward = wait\nsnowflake.max_clock_backward = 4s");
+start_with_clock($node);
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+
+my $ledger = new_ledger();
+my @clients = start_clients($node, 8);
+my $clock = 0;
+my $refused = qr/55000: clock is too far behind the last snowflake ID/;
+
+sub step
+{
+	my ($seconds) = @_;
+	$clock += $seconds;
+	set_clock($node, $clock);
+}
+
+usleep(300_000);
+foreach my $back (0.001, 0.1, 3)
+{
+	step(-$back);
+	my $start = time;
+	my $id = first_id($ledger, $node);
+	cmp_ok(time - $start, '<', $back + 1, "a call waits for a step of -$back s");
+	usleep(200_000);
+}
+cmp_ok($ledger->{longest_wait}, '>', 2, 'the longest wait took over 2 s');
+
+step(-3600);
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	$refused, 'calls fail after a step of -1 h');
+step(3600);
+ok(first_id($ledger, $node), 'calls succeed when the clock is correct again');
+usleep(200_000);
+
+my $offset = -s $node->logfile;
+step(3600);
+ok(first_id($ledger, $node), 'IDs follow a step of +1 h');
+$node->wait_for_log(qr/WARNING:  clock jumped ahead by (359|360)\d{4} ms/,
+	$offset);
+like(
+	slurp_file($node->logfile, $offset),
+	qr/DETAIL:  The clock reads \d{4}-.*, but the last snowflake ID and the time elapsed since then indicate \d{4}-/,
+	'a step of +1 h is logged with both times');
+usleep(1_500_000);
+my @warnings = slurp_file($node->logfile, $offset) =~ /clock jumped ahead/g;
+is(scalar(@warnings), 1, 'a step of +1 h is logged once');
+step(-3600);
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	$refused, 'calls fail after the step back by 1 h');
+step(3600);
+ok(first_id($ledger, $node), 'calls succeed when the clock is ahead again');
+usleep(200_000);
+
+$node->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'client'");
+my @received = finish_clients(@clients);
+note_ids($ledger, @received);
+cmp_ok($ledger->{ids}, '>', 10000, 'clients received more than 10000 IDs');
+is(verdict($ledger), '0 duplicates, 0 falls', "no duplicates among $ledger->{ids} IDs");
+
+# A jump outlives a restart, because the mark has it.
+step(-3600);
+$node->stop;
+start_with_clock($node);
+my $error = sql_error($node, 'SELECT snowflake_nextval()');
+like($error, qr/55000: clock is too far behind the mark of snowflake IDs/,
+	'after a restart the mark is ahead of the clock');
+like(
+	$error,
+	qr/DETAIL:  The mark is \d+ \(\d{4}-.* in this scheme\), and the clock reads \d{4}-/,
+	'the detail of a mark ahead of the clock has both times');
+like($error, qr/HINT:.*set "snowflake\.clock_backward" to "continue"/,
+	'the hint of a mark ahead of the clock has the way out');
+$node->append_conf('postgresql.conf', "snowflake.max_lead = '2h'");
+$node->reload;
+$node->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.max_lead') = '2h'");
+cmp_ok(first_id($ledger, $node), '>', $ledger->{last},
+	'with max_lead, IDs continue above a mark ahead of the clock');
+
+$node->stop;
+done_testing();

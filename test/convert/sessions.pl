@@ -1,0 +1,105 @@
+# Sessions that are open while a table is converted, and have plans for the old
+# type of its columns.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'max_prepared_transactions = 5');
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE log (id bigint, line text);
+	CREATE FUNCTION log_update() RETURNS trigger LANGUAGE plpgsql AS $$
+	DECLARE line text;
+	BEGIN
+		line := 'id ' || NEW.id;
+		INSERT INTO log VALUES (NEW.id, line);
+		RETURN NULL;
+	END $$;
+	CREATE ROLE regress_shop;
+	GRANT CREATE, USAGE ON SCHEMA public TO regress_shop;
+	GRANT INSERT ON log TO regress_shop});
+
+sub create_table
+{
+	my ($table) = @_;
+
+	$node->safe_psql(
+		'postgres', qq{
+		CREATE TABLE $table (id serial PRIMARY KEY, v int);
+		INSERT INTO $table (v) SELECT generate_series(1, 3);
+		CREATE TRIGGER log_update AFTER UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION log_update()});
+}
+
+# Update a row, have another session convert the table, and update it again; and once
+# more after another session has run the statement that the NOTICE names.  Returns
+# the errors, and all output.
+sub update_convert_update
+{
+	my ($table, $role) = @_;
+	my ($out, $err);
+	my $connstr = $node->connstr('postgres');
+
+	$node->psql(
+		'postgres', qq{
+		SET SESSION AUTHORIZATION $role;
+		UPDATE $table SET v = v + 1 WHERE id = 1;
+		\\! psql -XAtq -d "$connstr" -c "SET SESSION AUTHORIZATION $role" -c "SELECT snowflake_convert('$table')" 2>&1
+		UPDATE $table SET v = v + 1 WHERE id = 2;
+		INSERT INTO $table (v) VALUES (4);
+		UPDATE $table SET v = v + 1 WHERE v = 4;
+		\\! psql -XAtq -d "$connstr" -c "ALTER FUNCTION public.log_update() VOLATILE"
+		UPDATE $table SET v = v + 1 WHERE id = 3 RETURNING 'row ' || id || ' is updated'},
+		on_error_stop => 0,
+		stdout => \$out,
+		stderr => \$err);
+	return ($err, $out);
+}
+
+create_table('orders');
+my ($errors, $said) = update_convert_update('orders', 'postgres');
+is($errors, '', 'functions of triggers work in a session that stays open');
+like($said, qr/^ALTER FUNCTION public\.log_update\(\) VOLATILE$/m, 'functions of triggers are compiled again');
+is($node->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE id > 1000000) FROM log"), '4|1',
+	'all updates are in the log');
+is($node->safe_psql('postgres', "SELECT provolatile FROM pg_proc WHERE proname = 'log_update'"), 'v',
+	'a function that was compiled again has its properties');
+
+# Of another owner
+create_table('bills');
+$node->safe_psql('postgres', 'ALTER TABLE bills OWNER TO regress_shop');
+($errors, $said) = update_convert_update('bills', 'regress_shop');
+unlike($said, qr/^ALTER FUNCTION/m, 'a function of another owner is not altered');
+like(
+	$said,
+	qr/^NOTICE:  function public\.log_update\(\) might fail in open sessions
+DETAIL:  It is a PL\/pgSQL function of a trigger\. .* because it belongs to role postgres\.
+HINT:  Have its owner run ALTER FUNCTION public\.log_update\(\) VOLATILE after the conversion, or have sessions reconnect\.$/m,
+	'a function of another owner is named in a NOTICE');
+like($errors, qr/type of parameter \d+ \(bigint\) does not match that when preparing the plan \(integer\)/,
+	'a function of another owner fails in a session that stays open');
+
+# Two conversions with one function
+create_table($_) foreach 'first', 'second';
+$node->safe_psql('postgres', "BEGIN; SELECT snowflake_convert('first'); PREPARE TRANSACTION 'first'");
+my ($session) = start_queries($node, "SELECT snowflake_convert('second')");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted")
+  or die 'the second conversion does not wait';
+$node->safe_psql('postgres', "COMMIT PREPARED 'first'");
+ok(finish_queries($session), 'two tables that share a function are converted one after the other')
+  or diag($session->{err});
+
+# A column that is bigint already
+$node->safe_psql('postgres', 'CREATE TABLE big (id bigserial PRIMARY KEY);
+	CREATE TRIGGER log_update AFTER UPDATE ON big FOR EACH ROW EXECUTE FUNCTION log_update()');
+is($node->safe_psql('postgres', "SELECT count(*) FROM snowflake_convert('big')"), '2',
+	'functions are left alone if the type stays');
+
+$node->stop;
+done_testing();

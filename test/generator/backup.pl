@@ -1,0 +1,77 @@
+# A server restored from a backup, to the end or to a point in time, hands out
+# only IDs above every row that it has, whatever its clock says.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(has_archiving => 1, allows_streaming => 1);
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+
+# The backup is taken under load, which continues after it.
+my @clients = start_clients($node, 4);
+usleep(300_000);
+$node->backup('backup');
+usleep(300_000);
+my $target = $node->safe_psql('postgres',
+	"SELECT pg_create_restore_point('target')");
+usleep(1_500_000);
+$node->stop('fast');
+my ($last) = sort { $b <=> $a } map { @$_ } finish_clients(@clients);
+
+sub restored_goes_on
+{
+	my ($name, $conf, $back) = @_;
+	my $restored = PostgreSQL::Test::Cluster->new($name);
+	my $what = "$name, clock $back s behind";
+
+	$restored->init_from_backup($node, 'backup', has_restoring => 1,
+		standby => 0);
+
+	# The immediate stop may leave half a file in the archive that they share.
+	$restored->append_conf('postgresql.conf',
+		"archive_mode = off\n"
+		  . "recovery_target_action = promote\n$conf");
+	set_clock($restored, -$back);
+	start_with_clock($restored);
+	$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
+	  or die;
+
+	my $ledger = new_ledger();
+	my $stored = stored_ids($restored);
+	cmp_ok(scalar(@$stored), '>', 100, "$what: the restored server has rows");
+	note_ids($ledger, $stored);
+	my $first = first_id($ledger, $restored);
+	@clients = start_clients($restored, 4);
+	usleep(300_000);
+	$restored->stop('immediate');
+	note_ids($ledger, [$first], finish_clients(@clients));
+	is(verdict($ledger), '0 duplicates, 0 falls',
+		"$what: no duplicates among $ledger->{ids} IDs");
+	return $first;
+}
+
+my $first = restored_goes_on('backup', '', 0);
+cmp_ok($first, '>', $last, 'restored with a right clock, no received ID is repeated');
+restored_goes_on('backup_slow', '', 5);
+$first =
+  restored_goes_on('target', "recovery_target_name = 'target'", 0);
+cmp_ok($first, '>', $last,
+	'restored with a right clock, no ID generated after the target is repeated');
+restored_goes_on('target_slow', "recovery_target_name = 'target'", 5);
+
+done_testing();

@@ -1,0 +1,409 @@
+# The mark: when it is written, who may change it, what it refuses.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', join("\n",
+		"shared_preload_libraries = 'snowflake'",
+		'snowflake.worker_id = 9',
+		'autovacuum = off',
+		'checkpoint_timeout = 1h',
+		'bgwriter_delay = 10s',
+		'wal_writer_delay = 10s',
+		''));
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+
+sub next_id
+{
+	return $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+}
+
+sub set_and_restart
+{
+	$node->append_conf('postgresql.conf', join("\n", @_, ''));
+	$node->restart;
+}
+
+# IDs are below the mark, and the mark can be read by a person.
+is(mark_of($node), 0, 'no mark before the first ID');
+my $id = next_id();
+my $mark = mark_of($node);
+cmp_ok($mark, '>', $id, 'the mark is above the first ID');
+is( $node->safe_psql(
+		'postgres',
+		qq{SELECT "timestamp" - (snowflake_parse($id))."timestamp" BETWEEN '0.5 s' AND '1.1 s'
+		   FROM snowflake_parse($mark)}),
+	't',
+	'the mark is ahead of the first ID by about reserve_time');
+
+# The records that write it, by pg_waldump: the end of each in WAL and the mark.
+sub mark_records
+{
+	my ($start, $end) = @_;
+	my ($out, $err);
+
+	return () if $start eq $end;
+	IPC::Run::run(
+		[
+			'pg_waldump', '-p', $node->data_dir . '/pg_wal',
+			'-r', 'ReplicationOrigin', '-s', $start, '-e', $end
+		],
+		'>' => \$out,
+		'2>' => \$err);
+	return map {
+		m{tot\): +\d+/ +(\d+), .* lsn: (\S+), .* set 65534; lsn ([^;]+);}
+		  ? [ lsn_number($2) + $1, lsn_number($3) ]
+		  : ()
+	} split /\n/, $out;
+}
+
+sub lsn_number
+{
+	my ($high, $low) = map { hex } split m{/}, $_[0];
+
+	return ($high << 32) + $low;
+}
+
+# How often it is written
+sub count_records
+{
+	my ($seconds, $work) = @_;
+	my $start = $node->lsn('insert');
+
+	$work->();
+	my @written = mark_records($start, $node->lsn('insert'));
+	return scalar @written;
+}
+
+next_id();
+is( count_records(
+		3,
+		sub {
+			sleep 3;
+		}),
+	0,
+	'an idle server writes no mark');
+my $written = count_records(
+	3,
+	sub {
+		$node->safe_psql('postgres',
+			"SET statement_timeout = '4s'; DO \$\$ DECLARE t timestamptz := clock_timestamp() + '3 s'; BEGIN WHILE clock_timestamp() < t LOOP PERFORM snowflake_nextval(); END LOOP; END \$\$"
+		);
+	});
+cmp_ok($written, '<=', 7, "a busy server writes the mark at most twice per reserve_time ($written in 3 s)");
+cmp_ok($written, '>=', 3, 'a busy server writes the mark at least once per reserve_time');
+
+# It is flushed before the ID is handed out, and by nobody else: nothing is
+# committed here, and the WAL writer sleeps.
+sleep 2;
+is( $node->safe_psql(
+		'postgres', q{
+		BEGIN;
+		SELECT pg_current_wal_insert_lsn() AS before \gset
+		SELECT snowflake_nextval() AS id \gset
+		SELECT :'before'::pg_lsn < pg_current_wal_flush_lsn();
+		COMMIT}),
+	't',
+	'the mark is flushed before the ID is handed out');
+
+# Nor does any of many backends get an ID before a mark above it is flushed,
+# while another is about to do that: all of them ask at once, each time after a
+# pause that is longer than what is reserved, and flushing takes its time.  What
+# is flushed is read after the ID was handed out, and compared with the WAL.
+$node->append_conf(
+	'postgresql.conf', join("\n",
+		'snowflake.reserve_time = 10ms',
+		'fsync = on',
+		'commit_siblings = 0',
+		'commit_delay = 5000',
+		''));
+$node->reload;
+$node->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.reserve_time') = '10ms'");
+$node->safe_psql('postgres',
+	'CREATE TABLE handed_out (id bigint, flushed pg_lsn)');
+my $query = q{
+	DO $$
+	DECLARE
+		ids bigint[];
+		flushed pg_lsn[];
+	BEGIN
+		FOR i IN 1 .. 60 LOOP
+			PERFORM pg_sleep(0.05 - extract(epoch FROM clock_timestamp()) % 0.05);
+			FOR j IN 1 .. 10 LOOP
+				ids := ids || snowflake_nextval();
+				flushed := flushed || pg_current_wal_flush_lsn();
+			END LOOP;
+		END LOOP;
+		INSERT INTO handed_out SELECT * FROM unnest(ids, flushed);
+	END
+	$$};
+$mark = mark_of($node);
+my $start = $node->lsn('insert');
+is(finish_queries(start_queries($node, ($query) x 16)),
+	16, 'many backends generate IDs with a short reserve');
+my @records = mark_records($start, $node->lsn('flush'));
+cmp_ok(scalar @records, '>=', 20, 'a short reserve is written many times');
+my ($ids, $too_early) = (0, 0);
+foreach my $row (split /\n/,
+	$node->safe_psql('postgres', 'SELECT id, flushed FROM handed_out ORDER BY id'))
+{
+	my ($id, $flushed) = split /\|/, $row;
+
+	$ids++;
+	next if $id < $mark;
+	shift @records while @records && $records[0][1] <= $id;
+	$too_early++ if !@records || $records[0][0] > lsn_number($flushed);
+}
+is($ids, 16 * 60 * 10, 'all backends with a short reserve get their IDs');
+is($too_early, 0, 'no ID is handed out before a mark above it is flushed');
+$node->append_conf('postgresql.conf',
+	"snowflake.reserve_time = 1s\nfsync = off\ncommit_delay = 0\ncommit_siblings = 5");
+$node->reload;
+
+# In a READ ONLY transaction, without a transaction ID
+sleep 2;
+is( $node->safe_psql(
+		'postgres', qq{
+		BEGIN READ ONLY;
+		SELECT snowflake_nextval() > $mark, pg_current_xact_id_if_assigned() IS NULL;
+		COMMIT}),
+	't|t',
+	'the mark is written in a READ ONLY transaction');
+cmp_ok(mark_of($node), '>', $mark, 'the READ ONLY transaction raised the mark');
+
+# Restart with a lower worker ID, and with other fields at the same place
+$id = next_id();
+foreach my $conf (
+	['snowflake.worker_id = 0'],
+	[
+		'snowflake.worker_id = 1023',
+	],
+	[
+		"snowflake.scheme = 'timestamp=41,datacenter=5,worker=5,sequence=12'",
+		'snowflake.worker_id = 3',
+		'snowflake.datacenter_id = 31'
+	],
+	['snowflake.datacenter_id = 0'])
+{
+	set_and_restart(@$conf);
+	my $next = next_id();
+	cmp_ok($next, '>', $id, "IDs increase after a restart with @$conf");
+	$id = $next;
+}
+
+# A scheme by which the mark seems to be years old
+set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
+like(
+	sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs.*HINT:.* or "snowflake\.scheme" was changed, call snowflake_accept_clock/s,
+	'an epoch that is years earlier must be confirmed');
+$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+my $jumped = next_id();
+cmp_ok($jumped, '>', $id, 'after snowflake_accept_clock() IDs increase');
+$id = $jumped;
+
+# A scheme by which IDs would fall
+foreach my $scheme ('shardingsphere', 'shardingsphere,tick=10ms',
+	'epoch=2015-01-01,timestamp=41,worker=9,sequence=12')
+{
+	set_and_restart("snowflake.scheme = '$scheme'");
+	my $error = sql_error($node, 'SELECT snowflake_nextval()');
+	like(
+		$error,
+		qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
+		"a scheme by which IDs would decrease is refused: $scheme");
+	like($error, qr/HINT:  If "snowflake\.scheme" was changed, revert the change/,
+		'the hint for a changed scheme names the cause');
+}
+
+# The mark stays readable where it is wider than the scheme.
+like(
+	sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/DETAIL:  The mark is \d{18,19} \(/,
+	'a mark that is wider than the scheme is shown');
+set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
+cmp_ok(next_id(), '>', $id, 'IDs increase again with the old scheme');
+
+# snowflake_reset
+$node->safe_psql('postgres', 'CREATE ROLE regress_alice; CREATE ROLE regress_bob');
+like(
+	sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_reset(1, force => true)'),
+	qr/ERROR:  42501: permission denied for function snowflake_reset/,
+	'snowflake_reset() needs a privilege');
+$node->safe_psql('postgres',
+	'GRANT EXECUTE ON FUNCTION snowflake_reset TO regress_bob');
+like(
+	sql_error($node, 'SELECT snowflake_reset(-1)'),
+	qr/ERROR:  22003: snowflake ID -1 is negative/,
+	'snowflake_reset() refuses a negative mark');
+set_and_restart(
+	"snowflake.scheme = 'epoch=2015-01-01,timestamp=41,sequence=12'",
+	'snowflake.worker_id = 0');
+like(
+	sql_error($node, 'SELECT snowflake_reset(9007199254740992, force => true)'),
+	qr/ERROR:  22003: snowflake ID 9007199254740992 has more bits than the scheme/,
+	'snowflake_reset() refuses a mark that is wider than the scheme');
+is($node->safe_psql('postgres', 'SELECT snowflake_reset(NULL) IS NULL'),
+	't', 'snowflake_reset(NULL) returns NULL');
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/too far ahead of the clock/, 'snowflake_reset(NULL) does not change the mark');
+my $error;
+my $offset = -s $node->logfile;
+$mark = mark_of($node);
+$error = sql_error($node, 'SELECT snowflake_reset(0)');
+like(
+	$error,
+	qr/ERROR:  55000: cannot lower the mark of snowflake IDs without checking tables for IDs above it.*DETAIL:  The mark is $mark, .*HINT:  .* specify all tables/s,
+	'the mark is not lowered without tables or force');
+is(mark_of($node), $mark, 'a refused snowflake_reset() does not change the mark');
+my $warning =
+  sql_error($node, 'SET ROLE regress_bob; SELECT snowflake_reset(1000, force => true)');
+like(
+	$warning,
+	qr/WARNING:.*mark of snowflake IDs was set from $mark to 1000/,
+	'snowflake_reset() with force raises a warning');
+like($warning, qr/DETAIL:.*can be handed out again/, 'the warning of snowflake_reset() names the risk');
+like(
+	slurp_file($node->logfile, $offset),
+	qr/WARNING:  mark of snowflake IDs was set from $mark to 1000/,
+	'the warning of snowflake_reset() is logged');
+is(mark_of($node), 1000, 'snowflake_reset() with force sets the mark');
+$id = next_id();
+cmp_ok($id, '<', 9007199254740992, 'IDs of the narrower scheme are generated after snowflake_reset()');
+
+# Lowered with a look at tables, which have to be below it.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE ids (n int PRIMARY KEY, id bigint DEFAULT snowflake_nextval());
+	CREATE TABLE keys (id bigint PRIMARY KEY);
+	CREATE TABLE other (n int);
+	ALTER TABLE keys OWNER TO regress_alice;
+	INSERT INTO ids VALUES (1), (2)});
+my $stored = $node->safe_psql('postgres', 'SELECT max(id) FROM ids');
+$node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$error = sql_error($node, "SELECT snowflake_reset($stored, '{keys, ids}')");
+like(
+	$error,
+	qr/ERROR:  55000: column id of table public\.ids has IDs at or above the new mark.*DETAIL:  The greatest ID is $stored\./s,
+	'the mark is not lowered below a stored ID');
+like(
+	sql_error($node, "INSERT INTO keys VALUES ($stored + 1); SELECT snowflake_reset($stored + 1, '{keys, ids}')"),
+	qr/ERROR:  55000: column id of table public\.keys/,
+	'the mark is not lowered below a key without a default of another owner');
+like(
+	sql_error($node, "SELECT snowflake_reset($stored + 1, '{other}')"),
+	qr/ERROR:  22023: table public\.other has no column of snowflake IDs/,
+	'a table without a column of IDs is refused');
+like(
+	sql_error($node, "SET ROLE regress_bob; SELECT snowflake_reset($stored + 1, '{ids}')"),
+	qr/ERROR:  42501: must be owner of table public\.ids/,
+	'a table of another owner is refused');
+$node->safe_psql('postgres', "DELETE FROM keys; SELECT snowflake_reset($stored + 1, '{keys, ids}')");
+is(mark_of($node), $stored + 1, 'the mark is lowered to right above the stored IDs');
+$id = next_id();
+cmp_ok($id, '>', $stored, 'IDs continue at the lowered mark');
+
+# It is durable, and IDs continue above a mark that is set ahead.
+$node->stop('immediate');
+$node->start;
+cmp_ok(next_id(), '>', $id, 'IDs continue above the lowered mark after a crash');
+my $ahead = next_id() + (3000 << 12) + 5;
+$node->safe_psql('postgres', "SELECT snowflake_reset($ahead, force => true)");
+$node->stop('immediate');
+$node->start;
+cmp_ok(next_id(), '>=', $ahead, 'IDs are not below a mark that is set ahead');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(9007199254740991, force => true)');
+like(
+	sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
+	'calls with a mark that is years ahead are refused');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+ok(next_id(), 'a mark that is years ahead can be lowered');
+
+# A wait after a crash is no fault of the clock, however small
+# max_clock_backward is.
+set_and_restart(
+	'snowflake.reserve_time = 3s',
+	'snowflake.clock_backward = wait',
+	'snowflake.max_clock_backward = 0');
+$id = next_id();
+$node->stop('immediate');
+$node->start;
+cmp_ok(next_id(), '>', $id, 'the first call after a crash waits for the remainder of the reserve');
+
+# Nor are ticks that are longer than that.
+set_and_restart(
+	"snowflake.scheme = 'epoch=2015-01-01,tick=2s,timestamp=41,sequence=12'",
+	'snowflake.reserve_time = 10ms');
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+$id = next_id();
+$node->restart;
+cmp_ok(next_id(), '>', $id, 'the first call after a restart waits for the end of a long tick');
+
+# A disk that needs ten times reserve_time for each flush is slow, but IDs are
+# made: commit_delay makes it so.
+set_and_restart(
+	"snowflake.scheme = 'shardingsphere,epoch=2015-01-01'",
+	'fsync = on',
+	'commit_siblings = 0',
+	'commit_delay = 100000');
+$node->safe_psql('postgres', 'SELECT snowflake_accept_clock()');
+ok( $node->psql(
+		'postgres',
+		"SET statement_timeout = '20s'; SELECT snowflake_nextval() FROM generate_series(1, 10000)"
+	) == 0,
+	'IDs are generated although flushes take longer than the reserve');
+set_and_restart('commit_delay = 0');
+
+# No replication origin is free
+my $places =
+  $node->pg_version >= 18
+  ? 'max_active_replication_origins'
+  : 'max_replication_slots';
+$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+$node->append_conf('postgresql.conf',
+	"$places = 1\nshared_preload_libraries = ''");
+$node->stop;
+unlink $node->data_dir . '/pg_logical/replorigin_checkpoint';
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	SELECT pg_replication_origin_create('other');
+	SELECT pg_replication_origin_advance('other', '0/1')});
+$offset = -s $node->logfile;
+set_and_restart("shared_preload_libraries = 'snowflake'");
+$node->wait_for_log(
+	qr/ERROR:  no replication origin is free for the mark of snowflake IDs/,
+	$offset);
+pass('the log says at the start that no replication origin is free');
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  53400: no replication origin is free for the mark/,
+	'without a free replication origin calls fail');
+like(
+	$error,
+	qr/HINT:  Increase "$places" to at least 2, on the physical standbys first/,
+	'the hint for a missing replication origin names the setting');
+like($error, qr/CONTEXT:  while writing the mark of snowflake IDs/,
+	'the context says that the mark needs the replication origin');
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  53400/, 'without a free replication origin the second call fails, too');
+set_and_restart("$places = 2");
+ok(next_id(), 'with a free replication origin calls succeed');
+$node->stop;
+
+done_testing();

@@ -1,0 +1,186 @@
+# What the planner knows of snowflake IDs: bounds that are constants are computed
+# while a query is planned, so that only the partitions that are needed are locked;
+# but nothing that outlives the server's scheme depends on it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $days = 100;
+my $shifted = 'shardingsphere,epoch=2016-10-31';
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\ntimezone = 'UTC'\njit = off");
+$node->start;
+$node->safe_psql(
+	'postgres', qq{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE m (id bigint PRIMARY KEY, v int) PARTITION BY RANGE (id);
+	DO \$\$
+	BEGIN
+		FOR n IN 0 .. $days - 1 LOOP
+			EXECUTE format('CREATE TABLE m_%s PARTITION OF m FOR VALUES FROM (%s) TO (%s)', n,
+				snowflake_lower_bound('2026-01-01'::timestamptz + n * interval '1 day'),
+				snowflake_lower_bound('2026-01-02'::timestamptz + n * interval '1 day'));
+		END LOOP;
+	END \$\$;
+	INSERT INTO m SELECT snowflake_make('2026-01-01'::timestamptz + n * interval '1 hour', 0, 0), n
+	FROM generate_series(0, 24 * $days - 1) n;
+	ANALYZE m;
+	CREATE VIEW day AS
+		SELECT * FROM m WHERE id >= snowflake_lower_bound('2026-02-01') AND id < snowflake_lower_bound('2026-02-02');
+	CREATE FUNCTION since(t timestamptz, until timestamptz) RETURNS bigint LANGUAGE plpgsql AS \$\$
+	BEGIN
+		RETURN (SELECT count(*) FROM m WHERE id >= snowflake_lower_bound(t) AND id < snowflake_lower_bound(until));
+	END \$\$});
+
+# How many relations a query locks, whatever its result is.
+sub locks
+{
+	my ($query, $before) = @_;
+	my @lines = split /\n/, $node->safe_psql(
+		'postgres', ($before // '') . qq{
+		BEGIN;
+		$query;
+		SELECT 'locks', count(*) FROM pg_locks
+		WHERE pid = pg_backend_pid() AND locktype = 'relation'
+			AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'm\\_%' OR relname = 'm');
+		COMMIT});
+	return $lines[-1] =~ s/^locks\|//r;
+}
+
+# The table, a partition, and its index
+my $day = q{id >= snowflake_lower_bound('2026-02-01') AND id < snowflake_lower_bound('2026-02-02')};
+my $prepare = 'PREPARE p(timestamptz, timestamptz) AS SELECT count(*) FROM m WHERE id >= snowflake_lower_bound($1) AND id < snowflake_lower_bound($2);';
+my $execute = q{EXECUTE p('2026-02-01', '2026-02-02')};
+my %queries = (
+	'constants' => ["SELECT count(*) FROM m WHERE $day"],
+	'a time zone' => [
+		q{SELECT count(*) FROM m WHERE id >= snowflake_lower_bound(timestamp '2026-02-01' AT TIME ZONE 'UTC')
+		AND id < snowflake_lower_bound('2026-02-02')}
+	],
+	'a view' => ['SELECT count(*) FROM day'],
+	'snowflake_make()' => [
+		q{SELECT count(*) FROM m WHERE id BETWEEN snowflake_make('2026-02-01', 0, 0) AND snowflake_make('2026-02-01 23:59:59', 0, 0)}
+	],
+	'snowflake_within()' => [q{SELECT count(*) FROM m WHERE snowflake_within(id, '[2026-02-01,2026-02-02)')}],
+	'snowflake_within() of a view' =>
+	  [q{SELECT count(*) FROM (SELECT id FROM m OFFSET 0) m WHERE snowflake_within(id, '[2026-02-01,2026-02-02)')}, 1 + 2 * $days],
+	'parameters' => [ $execute, 3, "$prepare SET plan_cache_mode = force_custom_plan;" ],
+	'a generic plan' => [ $execute, 1 + 2 * $days, "$prepare SET plan_cache_mode = force_generic_plan;" ],
+	'PL/pgSQL' => [
+		q{SELECT since('2026-02-01', '2026-02-02')}, 3, 'SET plan_cache_mode = force_custom_plan;'
+	],
+	'now()' => [
+		q{SELECT count(*) FROM m WHERE id < snowflake_lower_bound(now() - interval '1 hour')},
+		1 + 2 * $days
+	]);
+foreach my $name (sort keys %queries)
+{
+	my ($query, $locks, $before) = @{ $queries{$name} };
+
+	is(locks($query, $before), $locks // 3, "relations that a query locks: $name");
+	is($node->safe_psql('postgres', ($before // '') . $query),
+		24, "a query finds the rows of the day: $name")
+	  if $name ne 'now()';
+}
+
+# What is evaluated by time needs no index on it.
+my $plan = $node->safe_psql('postgres',
+	q{SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT * FROM m_31 WHERE snowflake_within(id, tstzrange(now() - interval '1 day', NULL))});
+like($plan, qr/Index Cond: .*id >= snowflake_first_id\(tstzrange\(\(now/,
+	'snowflake_within() of a range that is not a constant uses the index');
+
+# Parallel workers
+like(
+	$node->safe_psql(
+		'postgres', qq{
+		SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+		SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off;
+		EXPLAIN (COSTS off) SELECT count(*) FROM m WHERE $day;
+		SELECT count(*) FROM m WHERE $day}),
+	qr/Gather.*Parallel Seq Scan on m_31 .*Filter: \(\(id >= '\d+'::bigint\).*\n24\z/s,
+	'parallel workers have the constant');
+
+# The right to call a function is checked when its result is computed.
+$node->safe_psql('postgres',
+	'CREATE ROLE regress_reader; GRANT SELECT ON m TO regress_reader;
+	REVOKE EXECUTE ON FUNCTION snowflake_lower_bound(timestamptz) FROM PUBLIC');
+like(
+	sql_error($node, "SET ROLE regress_reader; SELECT count(*) FROM m WHERE $day"),
+	qr/42501: permission denied for function snowflake_lower_bound/,
+	'a role without EXECUTE cannot have a bound computed');
+$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_lower_bound(timestamptz) TO PUBLIC');
+
+# What outlives the scheme may not depend on it.
+like(
+	sql_error($node, q{CREATE INDEX ON m (id) WHERE id > snowflake_lower_bound('2026-02-01')}),
+	qr/42P17: functions in index predicate must be marked IMMUTABLE/,
+	'an index predicate with a bound of the server\'s scheme is refused');
+like(
+	sql_error($node, q{CREATE TABLE g (id bigint, x bigint GENERATED ALWAYS AS (snowflake_lower_bound('2026-02-01')) STORED)}),
+	qr/42P17: generation expression is not immutable/,
+	'a generated column with a bound of the server\'s scheme is refused');
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE g (id bigint, x bigint GENERATED ALWAYS AS (snowflake_make('2026-02-01', 1, 0, NULL, 'shardingsphere')) STORED);
+	CREATE TABLE c (id bigint DEFAULT snowflake_lower_bound('2026-02-01') CHECK (id >= snowflake_lower_bound('2026-02-01')));
+	INSERT INTO c DEFAULT VALUES;
+	INSERT INTO g VALUES (1)});
+pass('snowflake_make() with a scheme may be in a generated column');
+
+# A standby
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+like($standby->safe_psql('postgres', "EXPLAIN (COSTS off) SELECT * FROM m WHERE $day; SELECT count(*) FROM m WHERE $day"),
+	qr/\A(?!.*Append).*id >= '\d+'::bigint.*\n24\z/s, 'a standby computes bounds while planning');
+$standby->stop;
+
+# A plan keeps its constant, because a reload does not change the scheme.
+my $session = $node->background_psql('postgres');
+my $bound = "PREPARE b AS SELECT snowflake_lower_bound('2026-02-01') FROM generate_series(1, 1)";
+$session->query_safe("SET plan_cache_mode = force_generic_plan; $bound");
+my $first = $session->query_safe('EXECUTE b');
+$node->append_conf('postgresql.conf', "snowflake.scheme = '$shifted'");
+$node->reload;
+is($session->query_safe('EXECUTE b'), $first, 'a plan that is older than a reload has the right constant');
+is($node->safe_psql('postgres', "$bound; EXECUTE b"), $first,
+	'a plan that is newer than a reload has the same constant');
+$session->quit;
+
+$node->restart;
+my $later = $first + (24 * 3600 * 1000 << 22);
+is($node->safe_psql('postgres', "$bound; EXECUTE b"),
+	$later, 'after a restart with another scheme it is another one');
+is($node->safe_psql('postgres', 'INSERT INTO c DEFAULT VALUES RETURNING id'),
+	$later, 'a default and a constraint have the bound of the new scheme');
+like(sql_error($node, "INSERT INTO c VALUES ($first)"),
+	qr/23514/, 'a constraint refuses what only the old scheme allows');
+
+# Without the library, the error is that of the call, if it is executed.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+like(
+	sql_error($node, "SELECT count(*) FROM m WHERE $day"),
+	qr/55000: snowflake must be loaded via "shared_preload_libraries"/,
+	'a bound of a server without the library is refused');
+is( $node->safe_psql('postgres',
+		q{SELECT CASE WHEN count(*) = 0 THEN 0 ELSE snowflake_lower_bound('2026-02-01') END FROM c WHERE false}),
+	0,
+	'a bound that is never computed does no harm without the library');
+is($node->safe_psql('postgres', "SELECT uuid_timestamp(uuid_lower_bound('2026-02-01')) = '2026-02-01'"),
+	't', 'uuid_lower_bound() needs no library preloaded');
+
+$node->stop;
+done_testing();

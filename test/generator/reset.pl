@@ -1,0 +1,188 @@
+# snowflake_raise_mark() and snowflake_reset(): no ID that is stored, or that
+# another session receives meanwhile, is at or above a mark that is lowered.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', 'snowflake.worker_id = 1');
+
+sub next_id
+{
+	return $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
+}
+
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_alice;
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), t text);
+	INSERT INTO orders (t) VALUES ('old')});
+my $above = $node->safe_psql('postgres', 'SELECT max(id) + 1 FROM orders');
+
+# snowflake_raise_mark()
+my $mark = mark_of($node);
+is($node->safe_psql('postgres', 'SELECT snowflake_raise_mark(1000)'),
+	$mark, 'a mark below the current one changes nothing');
+is($node->safe_psql('postgres', 'SELECT snowflake_raise_mark(NULL) IS NULL'),
+	't', 'NULL does not change the mark');
+is(mark_of($node), $mark, 'the mark is what it was');
+my $offset = -s $node->logfile;
+my $ahead = mark_of($node) + (500 << 22) + 5;
+is($node->safe_psql('postgres', "SELECT snowflake_raise_mark($ahead)"),
+	$ahead, 'the mark is raised');
+cmp_ok(next_id(), '>=', $ahead, 'the next ID is not below the raised mark');
+like(
+	slurp_file($node->logfile, $offset),
+	qr/LOG:  mark of snowflake IDs was set from \d+ to $ahead/,
+	'raising the mark is logged');
+$ahead = mark_of($node) + (500 << 22) + 5;
+$node->safe_psql('postgres', "SELECT snowflake_raise_mark($ahead)");
+$node->stop('immediate');
+$node->start;
+cmp_ok(next_id(), '>=', $ahead, 'a raised mark survives a crash');
+like(sql_error($node, 'SELECT snowflake_raise_mark(-1)'),
+	qr/ERROR:  22003: snowflake ID -1 is negative/,
+	'a negative mark is refused');
+like(
+	sql_error($node,
+		'SET ROLE regress_alice; SELECT snowflake_raise_mark(1)'),
+	qr/ERROR:  42501: permission denied for function snowflake_raise_mark/,
+	'not every role may raise the mark');
+
+like(
+	sql_error($node,
+		"SELECT snowflake_raise_mark(snowflake_lower_bound(now() + interval '400 days'))"),
+	qr/ERROR:  22023: new mark of snowflake IDs is too far ahead of the clock\nDETAIL:  The time of the new mark is .*\nHINT:  Check the number/,
+	'a mark above which no ID could be generated is refused');
+ok(next_id(), 'IDs are generated after a mark was refused');
+
+# Who copies a lower mark is not told how to lower this one.
+my $error = sql_error($node, "SELECT snowflake_reset($above)");
+like($error, qr/HINT:  Use snowflake_raise_mark\(\) for a mark that was copied/,
+	'the hint names what never lowers the mark');
+unlike($error, qr/force/, 'the hint does not suggest to skip the check');
+
+# Arguments that would not be checked
+$mark = mark_of($node);
+like(
+	sql_error($node,
+		"SELECT snowflake_reset($above, ARRAY[to_regclass('orders'), to_regclass('ordres')])"),
+	qr/ERROR:  22004: array of tables must not contain nulls/,
+	'a table that does not exist is an error');
+
+# All columns of a primary key, and domains over bigint
+$node->safe_psql(
+	'postgres', qq{
+	CREATE TABLE by_tenant (tenant bigint, id bigint, PRIMARY KEY (tenant, id));
+	INSERT INTO by_tenant VALUES (1, $above);
+	CREATE DOMAIN key AS bigint;
+	CREATE DOMAIN order_key AS key;
+	CREATE TABLE of_domain (id order_key PRIMARY KEY);
+	INSERT INTO of_domain VALUES ($above)});
+foreach my $table ('by_tenant', 'of_domain')
+{
+	like(
+		sql_error($node, "SELECT snowflake_reset($above, '{$table}')"),
+		qr/ERROR:  55000: column id of table public\.$table has IDs at or above/,
+		"$table: each bigint of the primary key is checked");
+}
+is(mark_of($node), $mark, 'the mark is not lowered by calls that fail');
+
+# A row that is committed while the call waits for the lock of its table
+sub lowers_below
+{
+	my ($name, $insert, $isolation) = @_;
+	my $writer = $node->background_psql('postgres', on_error_stop => 1);
+	$writer->query_safe("BEGIN; $insert");
+	my ($call) = start_queries($node,
+		"BEGIN ISOLATION LEVEL $isolation; SELECT count(*) FROM pg_class; SELECT snowflake_reset($above, '{parts, orders}'); COMMIT");
+	$node->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'")
+	  or die 'snowflake_reset() does not wait for the table';
+	$writer->query_safe('COMMIT');
+	$writer->quit;
+	ok(!finish_queries($call), "$name: the mark is not lowered");
+	like($call->{err}, qr/has IDs at or above the new mark/,
+		"$name: a row that was committed meanwhile is found");
+	cmp_ok(mark_of($node), '>=', $mark, "$name: the mark stays");
+	$node->safe_psql('postgres', "DELETE FROM orders WHERE id >= $above; DELETE FROM parts WHERE id >= $above");
+}
+
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE parts (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id);
+	CREATE TABLE all_parts PARTITION OF parts DEFAULT PARTITION BY HASH (id);
+	CREATE TABLE part PARTITION OF all_parts FOR VALUES WITH (MODULUS 1, REMAINDER 0)});
+lowers_below('INSERT', 'INSERT INTO orders DEFAULT VALUES', 'READ COMMITTED');
+lowers_below('older snapshot', 'INSERT INTO orders DEFAULT VALUES', 'REPEATABLE READ');
+lowers_below('partition', 'INSERT INTO part VALUES (snowflake_nextval())', 'READ COMMITTED');
+
+# No session can add to a partition until the transaction of the call ends.
+my $locks = $node->safe_psql(
+	'postgres', q{
+	BEGIN;
+	SELECT FROM snowflake_reset((SELECT max(mark) + 1000 FROM snowflake_stat), '{parts}');
+	SELECT string_agg(relation::regclass::text, ' ' ORDER BY relation::regclass::text)
+	FROM pg_locks WHERE mode = 'ShareLock' AND locktype = 'relation';
+	COMMIT});
+is($locks, 'all_parts part parts', 'partitions are locked as their parent is');
+
+# What the same command has inserted counts as well.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION lower_after_insert(m bigint) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		INSERT INTO orders DEFAULT VALUES;
+		PERFORM snowflake_reset(m, '{orders}');
+	END $$});
+like(sql_error($node, "SELECT lower_after_insert($above)"),
+	qr/ERROR:  55000: column id of table public\.orders/,
+	'a row of the same transaction is found');
+
+# The mark is lowered where that is right: the rest is above no ID.
+$node->safe_psql('postgres',
+	"DELETE FROM orders WHERE id >= $above; DELETE FROM parts; SELECT snowflake_reset($above, '{parts, orders}')");
+cmp_ok(next_id(), '>=', $above, 'IDs continue at a mark that was lowered');
+
+# Calls that raise the mark, while others reserve: what was a higher mark when
+# it was compared may be a lower one when it is written.
+$node->safe_psql(
+	'postgres', q{
+	CREATE PROCEDURE raise(rounds int) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. rounds LOOP
+			BEGIN
+				PERFORM snowflake_reset((SELECT mark FROM snowflake_stat) + 1);
+			EXCEPTION WHEN object_not_in_prerequisite_state THEN
+			END;
+			COMMIT;
+		END LOOP;
+	END $$;
+	CREATE PROCEDURE generate(rounds int) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. rounds LOOP
+			PERFORM snowflake_nextval();
+			COMMIT;
+		END LOOP;
+	END $$});
+$offset = -s $node->logfile;
+my @callers = start_queries($node,
+	('CALL raise(1000)') x 3,
+	('CALL generate(3000)') x 3);
+is(finish_queries(@callers), 6, 'sessions raise the mark while others generate IDs')
+  or diag(map { $_->{err} } @callers);
+my $lowered = 0;
+my $log = slurp_file($node->logfile, $offset);
+while ($log =~ /mark of snowflake IDs was set from (\d+) to (\d+)/g)
+{
+	$lowered++ if $2 < $1;
+}
+is($lowered, 0, 'no call that raises the mark lowers it');
+
+$node->stop;
+done_testing();

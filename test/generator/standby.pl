@@ -1,0 +1,107 @@
+# A standby generates no IDs until it is promoted.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'");
+$primary->start;
+$primary->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+	INSERT INTO t SELECT FROM generate_series(1, 1000)});
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+$primary->wait_for_catchup($standby);
+
+my $error = sql_error($standby, 'SELECT snowflake_nextval()');
+like($error, qr/ERROR:  25006: cannot generate snowflake IDs during recovery/,
+	'a standby generates no ID');
+like($error, qr/HINT:  Use the primary server/, 'the hint on a standby names the primary');
+is( $standby->safe_psql(
+		'postgres',
+		'SELECT count(*) FROM t WHERE (snowflake_parse(id)).worker_id = 0'),
+	'1000',
+	'a standby decodes IDs');
+
+like(
+	sql_error($standby, 'SELECT snowflake_accept_clock()'),
+	qr/ERROR:  25006: cannot accept the clock during recovery/,
+	'the clock is not accepted on a standby');
+like(
+	sql_error($standby, 'SELECT snowflake_raise_mark(1)'),
+	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
+	'the mark is not raised on a standby');
+like(
+	sql_error($standby, 'SELECT snowflake_reset(1, force => true)'),
+	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
+	'the mark is not set on a standby');
+is( $standby->safe_psql(
+		'postgres',
+		'SELECT last_timestamp IS NULL, mark > (SELECT max(id) FROM t), ids FROM snowflake_stat'
+	),
+	't|t|0',
+	'a standby shows its mark');
+
+# Calls that come while the server is promoted are before its startup worker.
+my $log_start = -s $standby->logfile;
+my @sessions = start_queries(
+	$standby, (
+		q{
+	DO $$
+	BEGIN
+		LOOP
+			BEGIN
+				PERFORM snowflake_nextval();
+				EXIT;
+			EXCEPTION WHEN read_only_sql_transaction THEN
+			END;
+		END LOOP;
+	END $$}) x 2);
+$standby->poll_query_until('postgres',
+	q{SELECT count(*) = 2 FROM pg_stat_activity WHERE query ~ '^\s*DO'})
+  or die 'no session began';
+$standby->promote;
+is(finish_queries(@sessions), 2, 'a promoted standby generates IDs at once');
+$standby->wait_for_log(qr/"snowflake.worker_id" is not set/, $log_start);
+is( $standby->safe_psql(
+		'postgres',
+		'SELECT snowflake_nextval() > max(id) FROM t'),
+	't',
+	'IDs of a promoted standby are above its rows');
+
+my $log = slurp_file($standby->logfile, $log_start);
+my @starts = $log =~ /snowflake IDs continue above the mark/g;
+is(scalar(@starts), 1, 'the log of a promoted standby has the mark once');
+$standby->stop;
+
+# A standby that has no replication origin for the mark says so when it starts, not only when
+# its recovery stops.
+my $setting =
+  $standby->pg_version >= 18
+  ? 'max_active_replication_origins'
+  : 'max_replication_slots';
+my $without = PostgreSQL::Test::Cluster->new('without_place');
+$without->init_from_backup($primary, 'backup', has_streaming => 1);
+$without->append_conf('postgresql.conf', "$setting = 0");
+my $started = $without->start(fail_ok => 1);
+like(
+	slurp_file($without->logfile),
+	qr/WARNING:  snowflake requires a replication origin, but "$setting" is 0.*a standby stops when its primary generates the first/s,
+	'a standby without replication origins logs a warning at its start');
+$without->stop('immediate') if $started;
+
+$primary->stop;
+done_testing();

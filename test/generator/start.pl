@@ -1,0 +1,268 @@
+# What works without shared_preload_libraries, and settings that stop the
+# start of the server.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->start;
+
+# Not preloaded
+my $error = sql_error($node, 'CREATE EXTENSION snowflake');
+like(
+	$error,
+	qr/^psql:<stdin>:\d+: WARNING:  55000: snowflake cannot generate IDs until it is loaded via "shared_preload_libraries"$/m,
+	'CREATE EXTENSION without preloading warns');
+like(
+	$error,
+	qr/^HINT:  Set this in postgresql\.conf and restart the server: shared_preload_libraries = 'snowflake'$/m,
+	'the hint of CREATE EXTENSION has the line to set');
+is( $node->safe_psql(
+		'postgres', "SELECT extname FROM pg_extension WHERE extname ~ 'snow'"),
+	'snowflake',
+	'CREATE EXTENSION without preloading succeeds');
+
+# Nor does the warning hinder a restore, or single-user mode.
+$node->safe_psql('postgres', 'CREATE DATABASE restored; CREATE DATABASE single');
+command_ok(
+	[
+		'pg_dump', '-Fc', '-f', $node->basedir . '/dump',
+		$node->connstr('postgres')
+	],
+	'a database with the extension is dumped');
+command_ok(
+	[
+		'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'),
+		$node->basedir . '/dump'
+	],
+	'a database with the extension is restored without preloading');
+$node->stop;
+IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, 'single' ],
+	'<' => \"CREATE EXTENSION snowflake\n", '&>' => \my $out);
+like($out, qr/WARNING:  snowflake cannot generate IDs/,
+	'CREATE EXTENSION in single-user mode warns');
+$node->start;
+is( $node->safe_psql(
+		$_, "SELECT extname FROM pg_extension WHERE extname = 'snowflake'"),
+	'snowflake', "the extension is in database $_")
+  foreach 'restored', 'single';
+
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"/,
+	'snowflake_nextval() without preloading is refused');
+like(
+	$error,
+	qr/^HINT:  Set this .*: shared_preload_libraries = 'snowflake'$/m,
+	'the hint of snowflake_nextval() has the line to set');
+like(
+	sql_error($node, 'SELECT snowflake_parse(1)'),
+	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"/,
+	'snowflake_parse() by the server\'s scheme needs preloading');
+foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
+	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
+	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1, force => true)', 'snowflake_raise_mark(1)',
+	'snowflake_accept_clock()')
+{
+	like(
+		sql_error($node, "SELECT $call"),
+		qr/ERROR:  55000: snowflake must be loaded/,
+		"$call without preloading is refused");
+}
+is( $node->safe_psql(
+		'postgres',
+		"SELECT sequence FROM snowflake_parse(3125927076831231, 'twitter')"),
+	'4095',
+	'snowflake_parse() by a given scheme needs no preloading');
+is( $node->safe_psql(
+		'postgres',
+		'SELECT count(DISTINCT uuid_v4()) FROM generate_series(1, 1000)'),
+	'1000',
+	'uuid_v4() needs no preloading');
+$node->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
+$node->reload;
+ok($node->safe_psql('postgres', "SELECT snowflake_parse(1, 'leaf')"),
+	'settings do no harm without preloading');
+
+# The hint keeps the libraries that are there, whatever their names are.
+my $odd = $node->basedir . "/odd's \\ folder";
+mkdir $odd or die "$odd: $!";
+my ($library) = map { chomp; $_ } qx(pg_config --pkglibdir);
+symlink("$library/plpgsql.so", "$odd/plpgsql.so") or die "$odd: $!";
+(my $quoted = $odd) =~ s/(['\\])/$1$1/g;
+$node->append_conf('postgresql.conf',
+	qq{shared_preload_libraries = 'pgoutput, "$quoted/plpgsql"'});
+$node->restart;
+my $list = $node->safe_psql('postgres', 'SHOW shared_preload_libraries');
+is($list, qq{pgoutput, "$odd/plpgsql"}, 'other libraries are preloaded');
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like($error, qr/^HINT:  Set this .*pgoutput, .*, snowflake'$/m,
+	'the hint has the other libraries, and snowflake');
+my ($line) = $error =~ /(shared_preload_libraries = .*)/;
+$node->safe_psql('postgres', 'CREATE ROLE regress_snowflake');
+like(
+	sql_error($node, 'SET ROLE regress_snowflake; SELECT snowflake_nextval()'),
+	qr/^HINT:  Append snowflake to "shared_preload_libraries" in postgresql\.conf and restart the server\.$/m,
+	'the hint hides the list from unprivileged roles');
+$node->safe_psql('postgres',
+	'CREATE DATABASE migrated; GRANT CREATE ON DATABASE migrated TO regress_snowflake');
+$node->psql(
+	'migrated',
+	'SET ROLE regress_snowflake; CREATE SCHEMA own; CREATE EXTENSION snowflake SCHEMA own',
+	stderr => \my $warning);
+like(
+	$warning,
+	qr/WARNING:  snowflake cannot generate IDs until .*^HINT:  Append snowflake to "shared_preload_libraries" in postgresql\.conf and restart the server\.$/ms,
+	'the hint of CREATE EXTENSION hides the list from unprivileged roles');
+is( $node->safe_psql('migrated',
+		q{SELECT extowner::regrole FROM pg_extension WHERE extname = 'snowflake'}),
+	'regress_snowflake',
+	'an unprivileged role can create the extension');
+$node->safe_psql('postgres', 'DROP DATABASE migrated');
+$node->append_conf('postgresql.conf', $line);
+$node->restart;
+is($node->safe_psql('postgres', 'SHOW shared_preload_libraries'),
+	"$list, snowflake", 'the line of the hint keeps the other libraries');
+ok($node->safe_psql('postgres', 'SELECT snowflake_parse(1)'),
+	'the line of the hint loads snowflake');
+is(sql_error($node, 'DROP EXTENSION snowflake; CREATE EXTENSION snowflake'),
+	'', 'CREATE EXTENSION with preloading raises no warning');
+$node->stop;
+
+# Settings that stop the start
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'");
+my $invalid = qr/FATAL:  invalid value for parameter/;
+my %tried;
+foreach my $case (
+	[ 'snowflake.worker_id = 1024', qr/FATAL:  1024 is outside the valid range for parameter "snowflake.worker_id" \(0 \.\. 1023\)/ ],
+	[ 'snowflake.worker_id = -2', qr/FATAL:  -2 is outside the valid range for parameter "snowflake.worker_id"/ ],
+	[ "snowflake.worker_id = 1024\nsnowflake.scheme = 'leaf'", qr/FATAL:  1024 is outside .* "snowflake.worker_id" \(0 \.\. 1023\)/ ],
+	[ 'snowflake.worker_id = one', qr/$invalid "snowflake.worker_id": "one"/ ],
+	[ 'snowflake.worker_id = 99999999999', qr/$invalid "snowflake.worker_id": "99999999999"/ ],
+	[ 'snowflake.datacenter_id = 1', qr/FATAL:  1 is outside the valid range for parameter "snowflake.datacenter_id" \(0 \.\. 0\)/ ],
+	[ "snowflake.scheme = 'twitter'\nsnowflake.worker_id = 32", qr/FATAL:  32 is outside .* "snowflake.worker_id" \(0 \.\. 31\)/ ],
+	[ "snowflake.scheme = 'twitter'\nsnowflake.datacenter_id = 32", qr/FATAL:  32 is outside .* "snowflake.datacenter_id" \(0 \.\. 31\)/ ],
+	[ "snowflake.scheme = 'twiter'", qr/$invalid "snowflake.scheme": "twiter".*"twiter" at character 1 is neither/s ],
+	[ "snowflake.scheme = ''", qr/$invalid "snowflake.scheme": "".*The text is empty/s ],
+	[ "snowflake.scheme = 'timestamp=37,worker=20,sequence=16'", qr/$invalid.*The fields have 73 bits in total, but an ID has 64/s ],
+	[ "snowflake.scheme = 'discord'", qr/$invalid.*The fields have 64 bits in total, but IDs can be generated with at most 63/s ],
+	[ "snowflake.scheme = 'timestamp=41,worker=10'", qr/$invalid.*The scheme has no sequence field/s ],
+	[ "snowflake.scheme = 'worker=10,timestamp=41,sequence=12'", qr/$invalid.*not sort by time/s ],
+	[ "snowflake.scheme = 'unused=1,timestamp=41,worker=10,sequence=11'", qr/$invalid.*not sort by time/s ],
+	[ "snowflake.scheme = 'tick=999us,timestamp=41,worker=10,sequence=12'", qr/$invalid.*The tick is shorter than 1 ms/s ],
+	[ "snowflake.scheme = '" . ('twitter' x 40) . "'", qr/$invalid.*The text has 280 bytes, but a scheme can have at most 255/s ],
+	[ 'snowflake.sequence_start = middle', qr/$invalid "snowflake.sequence_start": "middle"/ ],
+	[ 'snowflake.max_lead = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.max_lead"/ ],
+	[ "snowflake.max_clock_backward = 'long'", qr/$invalid "snowflake.max_clock_backward": "long"/ ],
+	[ 'snowflake.clock_backward = stop', qr/$invalid "snowflake.clock_backward": "stop"/ ],
+	[ 'snowflake.max_clock_forward = 59s', qr/FATAL:  59 s is outside the valid range for parameter "snowflake.max_clock_forward"/ ],
+	[ "snowflake.synchronous_mark = 'remote'", qr/FATAL:  parameter "snowflake.synchronous_mark" requires a Boolean value/ ],
+	[ "snowflake.registry = 'nonsense'", qr/$invalid "snowflake.registry": "nonsense".*missing "=" after "nonsense".*A valid connection string is, for example, /s ],
+	[ "snowflake.registry = 'dbname=x'\nsnowflake.worker_id = 0\nsnowflake.scheme = 'timestamp=41,sequence=22'", qr/FATAL:  "snowflake\.registry" requires a scheme with a worker field/ ],
+	[ "snowflake.registry = 'dbname=x'\nmax_worker_processes = 1", qr/FATAL:  out of background worker slots for "snowflake\.registry".*HINT:  Increase "max_worker_processes", which is 1\./s ],
+	[ "snowflake.server_name = 'd\xc3\xa9j\xc3\xa0'", qr/$invalid "snowflake.server_name".*up to 255 printable ASCII characters/s ],
+	[ "snowflake.server_name = '" . ('x' x 256) . "'", qr/$invalid "snowflake.server_name"/ ],
+	[ 'snowflake.grant_timeout = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.grant_timeout"/ ],
+	[ 'snowflake.reserve_time = 61s', qr/FATAL:  61000 ms is outside the valid range for parameter "snowflake.reserve_time"/ ])
+{
+	my ($conf, $why) = @$case;
+	$tried{$_} = 1 foreach $conf =~ /^(snowflake\.\w+)/mg;
+	my $name = length($conf) > 70 ? substr($conf, 0, 70) . '...' : $conf;
+	$name =~ s/\n/; /g;
+	start_fails($node, $conf, $why, "the server does not start with $name");
+}
+
+# The same server, with settings that are right
+$node->append_conf('postgresql.conf',
+	"snowflake.scheme = 'twitter,epoch=2020-01-01'\n"
+	  . "snowflake.worker_id = 31\nsnowflake.datacenter_id = 17\n"
+	  . 'snowflake.wroker_id = 3');
+my $offset = -s $node->logfile;
+$node->start;
+like(
+	slurp_file($node->logfile, $offset),
+	qr/invalid configuration parameter name "snowflake.wroker_id"/,
+	'a mistyped setting is reported');
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT datacenter_id, worker_id, abs(extract(epoch FROM "timestamp" - now())) < 5
+		  FROM snowflake_parse(snowflake_nextval())}),
+	'17|31|t',
+	'IDs have the configured scheme, datacenter ID and worker ID');
+
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
+		  FROM pg_settings WHERE name LIKE 'snowflake.%'}),
+	join(' ', sort keys %tried),
+	'each setting was tested with a value with which the server does not start');
+
+# Settings that a reload takes, or leaves
+$node->append_conf('postgresql.conf',
+	"snowflake.max_lead = '1s'\nsnowflake.max_clock_backward = -1");
+$node->reload;
+ok( $node->poll_query_until(
+		'postgres', "SELECT current_setting('snowflake.max_lead') = '1s'"),
+	'a valid value is reloaded');
+is($node->safe_psql('postgres', 'SHOW snowflake.max_clock_backward'),
+	'5s', 'an invalid value is not reloaded');
+$node->stop;
+
+# The clock and the scheme
+$node->append_conf('postgresql.conf',
+	"snowflake.max_clock_backward = 5s\nsnowflake.scheme = 'twitter,epoch=2200-01-01'");
+$node->start;
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  55000: clock is before the epoch of the snowflake scheme/,
+	'calls fail with a clock before the epoch');
+like($error, qr/DETAIL:  The clock reads .*, and the first ID can be generated at 2(199|200)-/,
+	'the detail of a clock before the epoch has both times');
+$node->stop;
+$node->append_conf('postgresql.conf',
+	"snowflake.scheme = 'epoch=2020-01-01,timestamp=20,worker=5,datacenter=5,sequence=12'");
+$node->start;
+$error = sql_error($node, 'SELECT snowflake_nextval()');
+like(
+	$error,
+	qr/ERROR:  2200H: timestamp field of the snowflake scheme is exhausted/,
+	'calls fail with an exhausted timestamp field');
+like($error, qr/DETAIL:  .* ends at 20(19|20)-/, 'the detail of an exhausted timestamp field has its end');
+is( $node->safe_psql(
+		'postgres',
+		'SELECT worker_id FROM snowflake_parse(((1::bigint << 42) - 1))'),
+	'31',
+	'a server with an exhausted timestamp field decodes IDs');
+$node->stop;
+
+# Epochs long ago, far from the end of a timestamptz, a sequence of one bit and
+# the widest, unused bits, a tick that is no whole number of ms
+foreach my $scheme ('epoch=0,timestamp=45,sequence=12', 'epoch=0001-01-01,timestamp=51,sequence=12',
+	'epoch=0001-01-01,tick=10s,timestamp=62,sequence=1', 'epoch=1999-12-01,timestamp=32,sequence=31,tick=1s',
+	'epoch=0,tick=1s,timestamp=31,sequence=32',
+	'tick=1500us,timestamp=41,unused=2,worker=5,unused=3,sequence=10,unused=2')
+{
+	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'\nsnowflake.max_lead = 10s\nsnowflake.worker_id = 0\nsnowflake.datacenter_id = 0");
+	$node->start;
+	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+	is( $node->safe_psql(
+			'postgres',
+			q{SELECT abs(extract(epoch FROM "timestamp" - now())) < 11
+			  FROM snowflake_parse(snowflake_nextval())}),
+		't',
+		"IDs are generated by $scheme");
+	$node->stop;
+}
+
+done_testing();

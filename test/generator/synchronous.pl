@@ -1,0 +1,175 @@
+# Synchronous standbys: IDs are handed out only below a mark that they have, so that
+# a promoted standby repeats none, whatever the old primary does.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nmax_connections = 60");
+$primary->start;
+$primary->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+
+sub set_standbys
+{
+	my ($names) = @_;
+	$primary->append_conf('postgresql.conf',
+		"synchronous_standby_names = '$names'");
+	$primary->reload;
+	$primary->poll_query_until('postgres', $names eq ''
+		? "SELECT current_setting('synchronous_standby_names') = ''"
+		: "SELECT sync_state = 'sync' FROM pg_stat_replication")
+	  or die 'no synchronous standby';
+}
+set_standbys('standby');
+
+sub somebody_waits
+{
+	return $primary->poll_query_until(
+		'postgres', q{
+		SELECT count(*) = 1 FROM pg_stat_activity WHERE state = 'active'
+		AND wait_event_type = 'Extension' AND wait_event IN ('Extension', 'SnowflakeStandby')});
+}
+
+# While the standby answers, calls that commit nothing continue, and what they got
+# is below the mark of the standby.
+my $below = 1;
+foreach my $i (1 .. 20)
+{
+	my $id = $primary->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	$below = 0 unless mark_of($standby) > $id
+	  || $standby->poll_query_until('postgres',
+		"SELECT pg_last_wal_receive_lsn() >= '" . $primary->lsn('flush') . "'")
+	  && mark_of($standby) > $id;
+	usleep(100_000);
+}
+ok($below, 'the standby has the mark above each ID');
+
+# The standby stops answering.  Nothing is committed, and yet IDs end with
+# what is reserved, which is the case from the time of the standby's mark on.
+my $receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
+$standby->poll_query_until('postgres',
+	'SELECT pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()')
+  or die 'the standby does not replay its WAL';
+$primary->poll_query_until('postgres',
+	'SELECT now() > snowflake_timestamp(' . mark_of($standby) . ')')
+  or die 'what is reserved does not end';
+foreach my $level ('on', 'local', 'off')
+{
+	my ($waiter) = start_queries($primary,
+		"SET synchronous_commit = $level; SELECT snowflake_nextval(), pg_sleep(0.01) FROM generate_series(1, 1000)");
+	ok(somebody_waits(),
+		"with synchronous_commit = $level, calls wait for the standby");
+	if ($level eq 'on')
+	{
+		my $start = time;
+		like(
+			sql_error($primary, "SET statement_timeout = '300ms'; SELECT snowflake_nextval()"),
+			qr/57014: canceling statement due to statement timeout/,
+			'a call that waits for the standby ends with statement_timeout');
+		cmp_ok(time - $start, '<', 10, 'statement_timeout ends the wait for the standby in time');
+		ok(somebody_waits(), 'the other call still waits for the standby');
+	}
+	$primary->safe_psql('postgres',
+		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%generate_series(1, 1000)' AND pid <> pg_backend_pid()");
+	finish_queries($waiter);
+	like($waiter->{err}, qr/canceling statement due to user request/,
+		'a call that waits for the standby can be cancelled');
+	unlike($waiter->{err}, qr/synchronous replication/,
+		'a cancelled call does not mention a commit');
+}
+my $stopped_mark = mark_of($standby);
+my $got = $primary->psql('postgres',
+	"SET statement_timeout = '1s'; SELECT snowflake_nextval()");
+isnt($got, 0, 'after a cancelled wait the next call waits, too');
+
+# It answers again.
+my ($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
+usleep(300_000);
+kill 'CONT', $receiver;
+is(finish_queries($waiter), 1, 'calls continue when the standby answers');
+
+# The names are cleared while somebody waits, as Patroni does it.
+$receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
+usleep(1_200_000);
+($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
+usleep(300_000);
+set_standbys('');
+is(finish_queries($waiter), 1, 'calls that wait continue when synchronous_standby_names is cleared');
+kill 'CONT', $receiver;
+
+# Nor does anybody if the mark need not be synchronous.
+set_standbys('standby');
+$primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = off');
+$primary->reload;
+$receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
+$primary->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.synchronous_mark') = 'off'");
+is( $primary->psql('postgres',
+		"SET statement_timeout = '20s'; SELECT snowflake_nextval(), pg_sleep(0.1) FROM generate_series(1, 30)"),
+	0, 'with synchronous_mark = off, IDs continue without the standby');
+kill 'CONT', $receiver;
+$primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = on');
+$primary->reload;
+$primary->poll_query_until('postgres',
+	"SELECT current_setting('snowflake.synchronous_mark') = 'on'");
+$primary->wait_for_catchup($standby);
+
+# Split brain: the primary is cut off and keeps running under load; the standby is
+# promoted.  Every ID that any client of either received.
+my $ledger = new_ledger();
+# Those that commit soon hang in their commit; asking ones commit nothing.
+my @old = (start_clients($primary, 4), start_clients($primary, 4, 'asking'));
+wait_for_clients(@old);
+usleep(500_000);
+my $sender = server_process($primary, 'walsender');
+kill 'STOP', $sender;
+$standby->promote;
+my @new = (start_clients($standby, 4), start_clients($standby, 4, 'asking'));
+wait_for_clients(@new);
+usleep(4_000_000);
+# A slow standby has made what is reserved longer, to a minute at most.
+my $cut_off = 0;
+foreach my $i (1 .. 200)
+{
+	$cut_off = $primary->psql('postgres',
+		"SET statement_timeout = '1s'; SELECT snowflake_nextval()");
+	last if $cut_off != 0;
+	usleep(500_000);
+}
+isnt($cut_off, 0, 'a primary that is cut off generates no more IDs');
+end_clients($_) foreach ($primary, $standby);
+my %seen;
+my @from_old = map { @$_ } finish_clients(@old);
+my @from_new = map { @$_ } finish_clients(@new);
+cmp_ok(scalar(@from_old), '>', 100, scalar(@from_old) . ' IDs of the old primary are received');
+cmp_ok(scalar(@from_new), '>', 100, scalar(@from_new) . ' IDs of the new primary are received');
+my $again = grep { $seen{$_}++ } @from_old, @from_new;
+is($again, 0, 'no ID of the two primaries is a duplicate');
+my ($last_old) = sort { $b <=> $a } @from_old;
+my ($first_new) = sort { $a <=> $b } @from_new;
+cmp_ok($first_new, '>', $last_old, 'all IDs of the new primary are above those of the old one');
+kill 'CONT', $sender;
+
+$primary->stop('immediate');
+$standby->stop;
+done_testing();

@@ -1,0 +1,84 @@
+# synchronous_standby_names and snowflake.synchronous_mark are changed while a
+# server runs: for waits that have begun, and for IDs that are already reserved.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+# Change a setting, and wait until the checkpointer has it, which keeps it in
+# shared memory for the others.  It reads the configuration before a checkpoint that
+# was requested later.
+sub set
+{
+	my ($node, $name, $value) = @_;
+
+	$node->append_conf('postgresql.conf', "$name = '$value'");
+	$node->reload;
+	$node->poll_query_until('postgres',
+		"SELECT current_setting('$name') = '$value'")
+	  or die "$name is not $value";
+	$node->safe_psql('postgres', 'CHECKPOINT') foreach 1 .. 2;
+	return;
+}
+
+# A call that is expected to wait for a standby.
+sub start_call
+{
+	my ($node, $name) = @_;
+	my ($call) = start_queries($node,
+		"SET statement_timeout = '30 s'; SELECT snowflake_nextval()");
+	my $waits = $node->poll_query_until(
+		'postgres', q{
+		SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE query ~ 'snowflake_nextval' AND pid <> pg_backend_pid()
+		AND wait_event_type = 'Extension'
+		AND wait_event IN ('Extension', 'SnowflakeStandby')});
+
+	ok($waits, $name);
+	return $call;
+}
+
+# A server whose synchronous standby was never there.
+my $alone = new_server('alone', 'wal_level = replica', 'max_wal_senders = 1',
+	"synchronous_standby_names = 'nobody'", 'synchronous_commit = local');
+my $call = start_call($alone, 'a call waits for a standby that does not answer');
+set($alone, 'snowflake.synchronous_mark', 'off');
+is(finish_queries($call), 1,
+	'when synchronous_mark is switched off, a wait that has begun ends');
+is($alone->psql('postgres', 'SELECT snowflake_nextval()'),
+	0, 'with synchronous_mark = off, no other call waits');
+$alone->stop;
+
+# What is reserved lasts for longer than this test takes.
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nsnowflake.reserve_time = '1 min'\nsynchronous_commit = local");
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+
+# A minute is reserved while there is no synchronous standby, so none has the mark.
+$primary->safe_psql('postgres', 'SELECT snowflake_nextval()');
+set($primary, 'synchronous_standby_names', 'nobody');
+$call = start_call($primary,
+	'when a synchronous standby is named, calls wait until it has the mark of what was reserved before');
+set($primary, 'synchronous_standby_names', '');
+is(finish_queries($call), 1, 'calls that wait succeed when no standby is named any more');
+set($primary, 'synchronous_standby_names', 'standby');
+$call = start_call($primary, 'calls wait when a synchronous standby is named again');
+$standby->start;
+is(finish_queries($call), 1, 'calls that wait succeed when the synchronous standby answers');
+cmp_ok(mark_of($standby), '>', $call->{out}, 'the synchronous standby has a mark above the IDs');
+
+$standby->stop;
+$primary->stop;
+done_testing();

@@ -1,0 +1,154 @@
+# Versions: updating the extension has the same result as installing it, and all
+# places that contain the version agree.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+
+use JSON::PP;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $top = "$FindBin::RealBin/../..";
+my $node = new_server('main');
+my $newest = $node->safe_psql('postgres',
+	"SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'"
+);
+
+# All that belongs to the extension in a database: definitions, privileges,
+# comments.
+sub objects
+{
+	my ($database) = @_;
+
+	return $node->safe_psql(
+		$database, q{
+		SELECT pg_describe_object(d.classid, d.objid, 0),
+		       pg_get_functiondef(p.oid), p.proacl, p.proowner::regrole,
+		       pg_get_viewdef(c.oid), c.relacl, c.relowner::regrole,
+		       (SELECT string_agg(format('%s %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY attnum)
+		        FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0),
+		       i.initprivs,
+		       obj_description(d.objid, d.classid::regclass::name)
+		FROM pg_depend d
+		    LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+		    LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+		    LEFT JOIN pg_init_privs i ON i.classoid = d.classid AND i.objoid = d.objid
+		WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+		AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+		ORDER BY 1});
+}
+
+my $installed = objects('postgres');
+like($installed, qr/^function snowflake_nextval\(\)/m, 'the objects of the extension are found');
+
+# From each version that can be installed, the first one on.
+my @versions = split /\n/,
+  $node->safe_psql(
+	'postgres', q{
+	SELECT version FROM pg_available_extension_versions
+	WHERE name = 'snowflake' ORDER BY version});
+ok((grep { $_ eq '1.0' } @versions), 'the first version can be installed');
+foreach my $version (@versions)
+{
+	$node->safe_psql('postgres', "CREATE DATABASE \"from $version\"");
+	$node->safe_psql("from $version",
+		"CREATE EXTENSION snowflake VERSION '$version'");
+	is( $node->safe_psql(
+			"from $version",
+			'SELECT count(*), bool_and(ids >= 0 AND stats_reset < now()) FROM snowflake_stat'
+		),
+		'1|t',
+		"the library works with the objects of $version: snowflake_stat");
+	$node->safe_psql("from $version", 'ALTER EXTENSION snowflake UPDATE');
+	is( $node->safe_psql(
+			"from $version",
+			"SELECT extversion FROM pg_extension WHERE extname = 'snowflake'"),
+		$newest,
+		"$version is updated to $newest");
+	is(objects("from $version"),
+		$installed, "updating $version gives what installing $newest gives");
+}
+
+# What a monitoring system reads is as it was released, whatever comes later.
+my %stat = (
+	'1.0' => q{
+		OUT scheme text, OUT datacenter_id integer, OUT worker_id integer,
+		OUT worker_id_set boolean, OUT last_timestamp timestamptz,
+		OUT mark bigint, OUT mark_timestamp timestamptz,
+		OUT expires_at timestamptz, OUT lead_ms double precision, OUT ids bigint,
+		OUT sequence_waits bigint, OUT sequence_wait_ms double precision,
+		OUT clock_waits bigint, OUT clock_wait_ms double precision,
+		OUT reserve_waits bigint, OUT reserve_wait_ms double precision,
+		OUT clock_errors bigint, OUT clock_steps bigint,
+		OUT max_clock_backward_ms double precision,
+		OUT reserves bigint, OUT stats_reset timestamptz,
+		OUT grant_waits bigint, OUT grant_wait_ms double precision,
+		OUT granted_until timestamptz, OUT registry_contact timestamptz,
+		OUT registry_error text, OUT registry_error_since timestamptz});
+foreach my $version (sort keys %stat)
+{
+	my $symbol = 'snowflake_stat_' . $version =~ s/\./_/r;
+	$node->safe_psql('postgres', 'CREATE DATABASE stat');
+	$node->safe_psql('stat',
+		"CREATE FUNCTION snowflake_stat($stat{$version}) AS '\$libdir/snowflake', '$symbol' LANGUAGE C"
+	);
+	is( $node->safe_psql(
+			'stat', qq{
+			SELECT worker_id, last_timestamp IS NULL, clock_errors, stats_reset < now()
+			FROM snowflake_stat()}),
+		'0|t|0|t',
+		"the function of $version gives its columns");
+	$node->safe_psql('postgres', 'DROP DATABASE stat');
+}
+
+# That would be seen.
+foreach my $change (
+	'ALTER EXTENSION snowflake DROP FUNCTION uuid_v4()',
+	q{COMMENT ON FUNCTION uuid_v4() IS 'another'},
+	'GRANT EXECUTE ON FUNCTION snowflake_reset(bigint, regclass[], boolean) TO PUBLIC',
+	'ALTER FUNCTION snowflake_nextval() PARALLEL RESTRICTED',
+	'CREATE OR REPLACE VIEW snowflake_stat AS SELECT *, 1 AS more FROM snowflake_stat()'
+  )
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE other');
+	$node->safe_psql('other', "CREATE EXTENSION snowflake; $change");
+	isnt(objects('other'), $installed, "the comparison of objects sees: $change");
+	$node->safe_psql('postgres', 'DROP DATABASE other');
+}
+
+# The version stands in the control file.
+my $meta = decode_json(slurp_file("$top/META.json"));
+is($meta->{version}, "$newest.0", 'META.json has the version of the control file');
+foreach my $extension ('snowflake', 'snowflake_registry')
+{
+	my $provided = $meta->{provides}{$extension};
+	is($provided->{version}, "$newest.0",
+		"$extension: \"provides\" in META.json has the version of the control file");
+	is($provided->{file}, "$extension--$newest.sql",
+		"$extension: META.json has the name of the SQL script");
+	ok(-e "$top/$provided->{docfile}", "$extension: META.json has the name of a page");
+}
+my ($change) = slurp_file("$top/CHANGELOG.md") =~ /^## (\S+)/m;
+is($change, $newest, 'CHANGELOG.md begins with the version of the control file');
+my ($package) = slurp_file("$top/debian/changelog") =~ /^\S+ \(([^-)]+)/;
+is($package, $newest, 'debian/changelog begins with the version of the control file');
+
+SKIP:
+{
+	skip 'before PostgreSQL 18 a module tells no version', 1
+	  if $node->pg_version < 18;
+	is( $node->safe_psql(
+			'postgres',
+			q{SELECT module_name, version FROM pg_get_loaded_modules() WHERE file_name ~ '^snowflake'}
+		),
+		"snowflake|$newest",
+		'the module has its name and version');
+}
+
+$node->stop;
+
+done_testing();

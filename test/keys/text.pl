@@ -1,0 +1,99 @@
+# IDs as texts: the examples of docs/text.md, other encodings, and the cost, at
+# most a tenth of gen_random_uuid()'s.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'jit = off',
+	'max_parallel_workers_per_gather = 0');
+
+# Each example, word for word, gives what the page shows or finds the row.
+my $page = Page->claim('docs/text.md');
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE invitation (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+	INSERT INTO invitation SELECT snowflake_nextval(1000);
+	INSERT INTO invitation VALUES (1212092628029698048);
+	ANALYZE invitation});
+foreach my $block ($page->rest('sql'))
+{
+	my $result = Page::run($node, $block);
+
+	is($result, '1212092628029698048', 'the page\'s query finds the row') unless $block->{output};
+}
+foreach my $condition (q{code = '11MHQTB098W00'},
+	q{snowflake_encode(id, 'base62') COLLATE "C" = '1RXOcR2DqUK'})
+{
+	like(
+		$node->safe_psql(
+			'postgres', qq{
+			SET enable_seqscan = off;
+			EXPLAIN SELECT id FROM invitation WHERE $condition}),
+		qr/Index Cond:/,
+		"an index is used for $condition");
+}
+
+# A character of several bytes is shown whole, and its place is counted in
+# characters.
+$node->safe_psql('postgres',
+	"CREATE DATABASE utf8 TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
+$node->safe_psql('utf8', 'CREATE EXTENSION snowflake');
+foreach my $case (
+	[ "11MHQTB098W\x{c3}\x{a9}0", qr/Character 12, "\x{c3}\x{a9}", is not/ ],
+	[ "11MHQTB098W0\x{e2}\x{82}\x{ac}", qr/Character 13, "\x{e2}\x{82}\x{ac}", is not/ ])
+{
+	my ($text, $error) = @$case;
+
+	like(
+		sql_error(
+			$node,
+			"SET client_encoding = 'UTF8'; SELECT snowflake_decode('$text')",
+			dbname => 'utf8'),
+		qr/22P02: .*$error/s,
+		'a wrong character of several bytes is shown in the error');
+}
+
+# The cost: about a twentieth of gen_random_uuid(), by bench/run.  A busy machine
+# measures more; code that repeats needless work for each call costs more still.
+$node->safe_psql(
+	'postgres', q{
+	CREATE UNLOGGED TABLE ids AS
+	SELECT id, snowflake_encode(id) AS base32, snowflake_encode(id, 'base62') AS base62
+	FROM snowflake_nextval(300000) id;
+	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+	DECLARE
+		start timestamptz := clock_timestamp();
+	BEGIN
+		EXECUTE query;
+		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
+	END $$;
+	SELECT ms('SELECT count(id) FROM ids')});
+foreach my $case (
+	[ 'snowflake_encode(id)', 'id' ],
+	[ "snowflake_encode(id, ''base62'')", 'id' ],
+	[ 'snowflake_decode(base32)', 'base32' ],
+	[ "snowflake_decode(base62, ''base62'')", 'base62' ])
+{
+	my ($call, $argument) = @$case;
+	my $ratio = $node->safe_psql(
+		'postgres', qq{
+		SELECT round((percentile_cont(0.5) WITHIN GROUP (ORDER BY (ours - base) / (uuid - base)))::numeric, 3)
+		FROM (SELECT ms('SELECT count($call) FROM ids') AS ours,
+					 ms('SELECT count(gen_random_uuid()) FROM ids') AS uuid,
+					 ms('SELECT count($argument) FROM ids') AS base
+			  FROM generate_series(1, 5)) r});
+
+	cmp_ok($ratio, '<=', 0.25, "$call costs $ratio of gen_random_uuid()");
+}
+
+$node->stop;
+Page::all_taken();
+done_testing();

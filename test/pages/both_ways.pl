@@ -1,0 +1,231 @@
+# Logical replication both ways between two servers that insert at once, and a
+# third that takes both, as docs/logical-replication.md has it: initial copy under load, a
+# server that is copied again, and tables that are converted on both sides.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+if (`pg_config --version` =~ /^PostgreSQL 15/)
+{
+	plan skip_all => 'subscriptions have no origin before PostgreSQL 16';
+}
+
+my $page = Page->claim('docs/logical-replication.md');
+my %server;
+my $worker = 0;
+foreach my $name (qw(a b c))
+{
+	my $conf = $page->example('wal_level');
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$worker++;
+	$conf =~ s/^(snowflake\.worker_id = )1/$1$worker/m or die;
+	$node->init(allows_streaming => 'logical');
+	$node->append_conf('postgresql.conf', $conf);
+	$node->start;
+	$server{$name} = $node;
+}
+my ($a, $b, $c) = @server{qw(a b c)};
+
+# An example on a server, connected to the servers of the test.
+sub run_example
+{
+	my ($node, $text) = @_;
+	my $sql = $page->example($text);
+
+	foreach my $n (1, 2)
+	{
+		my $to = (undef, $a, $b)[$n]->connstr('postgres') =~ s/'/''/gr;
+		$sql =~ s/host=10\.0\.0\.$n dbname=shop user=replicator/$to/g;
+	}
+	return $node->safe_psql('postgres', $sql);
+}
+
+my $copied = $page->example('srsubstate');
+
+sub wait_for_copy
+{
+	my ($node) = @_;
+
+	$node->poll_query_until('postgres', $copied) or die 'tables were not copied';
+}
+
+# Wait until all servers have what the others have.
+sub catch_up
+{
+	# What reaches b from a is passed on to c.
+	foreach my $from ($a, $b, $a, $b)
+	{
+		my $lsn = $from->lsn('write');
+
+		$from->poll_query_until(
+			'postgres', qq{
+			SELECT bool_and(coalesce(replay_lsn >= '$lsn', false))
+			FROM pg_replication_slots LEFT JOIN pg_stat_replication ON pid = active_pid})
+		  or die 'a server does not catch up with ' . $from->name;
+	}
+}
+
+my $sums = q{
+	SELECT count(*), sum(hashtext(customers::text)), (SELECT count(*) FROM orders),
+		   (SELECT sum(hashtext(orders::text)) FROM orders)
+	FROM customers};
+
+sub same_on_both
+{
+	my ($what) = @_;
+
+	catch_up();
+	is($b->safe_psql('postgres', $sums), $a->safe_psql('postgres', $sums), $what);
+}
+
+# Sessions that insert for a while, in transactions.
+sub inserting
+{
+	my ($node, $sessions) = @_;
+	my $insert = q{
+		DO $$
+		DECLARE
+			c bigint;
+		BEGIN
+			FOR i IN 1 .. 150 LOOP
+				INSERT INTO customers (name) VALUES ('NAME') RETURNING id INTO c;
+				INSERT INTO orders (customer) SELECT c FROM generate_series(1, 10);
+				COMMIT;
+			END LOOP;
+		END
+		$$};
+	my $name = $node->name;
+
+	return start_queries($node, ($insert =~ s/NAME/$name/r) x ($sessions // 2));
+}
+
+run_example($_, 'CREATE TABLE customers') foreach $a, $b, $c;
+run_example($_, 'CREATE PUBLICATION shop') foreach $a, $b;
+
+# The initial copy, with rows that a has and gets meanwhile
+$a->safe_psql('postgres', q{
+	INSERT INTO customers SELECT n, 'old' FROM generate_series(1, 20000) n;
+	INSERT INTO orders (customer) SELECT id FROM customers});
+my @sessions = inserting($a);
+run_example($a, 'CREATE SUBSCRIPTION a_from_b');
+run_example($b, 'copy_data = true');
+wait_for_copy($b);
+
+# Both at once, and a third that begins meanwhile
+push @sessions, inserting($b), inserting($a);
+run_example($a, 'made_on_a FOR');
+run_example($b, 'made_on_b FOR');
+run_example($c, "PUBLICATION made_on_a;\n");
+push @sessions, inserting($c, 1);
+wait_for_copy($c);
+push @sessions, inserting($a), inserting($b);
+is(finish_queries(@sessions), 11, 'clients of three servers insert');
+same_on_both('a and b have all rows of both');
+my $own = q{SELECT count(*) FROM customers WHERE name = 'c'};
+is($c->safe_psql('postgres', $own), 150, 'c has rows of its own');
+my $others = $sums . q{ WHERE name <> 'c'};
+$others =~ s/FROM orders/FROM orders WHERE (snowflake_parse(id)).worker_id <> 3/g;
+is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'c has all rows of a and b');
+is($a->safe_psql('postgres', q{
+		SELECT count(*) FROM customers
+		WHERE (snowflake_parse(id)).worker_id <> CASE name WHEN 'a' THEN 1 WHEN 'b' THEN 2 ELSE 0 END
+		AND id > 1000000}),
+	0, 'an ID has the worker ID of its server');
+
+# Changes and deletions of rows that another server made reach c, too.
+$b->safe_psql('postgres', q{
+	UPDATE customers SET name = 'changed on b' WHERE id IN (SELECT id FROM customers WHERE name = 'a' LIMIT 10);
+	DELETE FROM orders WHERE id IN (SELECT id FROM orders WHERE (snowflake_parse(id)).worker_id = 1 LIMIT 10)});
+$a->safe_psql('postgres', q{UPDATE customers SET name = 'changed on a' WHERE id IN (SELECT id FROM customers WHERE name = 'b' LIMIT 10)});
+same_on_both('changes are replicated both ways');
+is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'c has the changes of both');
+
+# b is copied again, while a is in use.
+@sessions = inserting($a);
+run_example($c, "DROP SUBSCRIPTION c_from_b;\n");
+run_example($a, "DROP SUBSCRIPTION a_from_b;\n");
+my $mark = mark_of($b);
+run_example($b, 'TRUNCATE');
+run_example($a, 'CREATE SUBSCRIPTION a_from_b');
+run_example($b, 'copy_data = true');
+wait_for_copy($b);
+push @sessions, inserting($b);
+run_example($c, 'session_replication_role');
+wait_for_copy($c);
+is(finish_queries(@sessions), 4, 'b is copied again');
+cmp_ok($b->safe_psql('postgres', q{SELECT min(id) FROM customers WHERE name = 'b' AND id > } . $mark),
+	'>', $mark, 'after the copy, IDs of b continue above its mark');
+same_on_both('after the copy, a and b have the same rows');
+is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), 'after the copy, c has the same rows');
+
+# The mark beside the subscriptions
+my @origins = split /\n/, run_example($c, 'AS snowflake');
+is(scalar(grep { /^65534\|[^|]*\|[^|]+\|t$/ } @origins), 1, 'the mark is one of the replication origins');
+is(scalar(grep { /\|pg_\d+\|.*\|f$/ } @origins), 2, 'the replication origins of two subscriptions are beside the mark');
+is(run_example($a, 'AS needed'), '4|10', 'a needs 4 of 10 replication origins');
+is(run_example($c, 'AS needed'), '7|10', 'c needs 7 of 10 replication origins');
+
+# With as many as are needed, and no more, both tables are copied at once; with
+# one less the mark still has its place, which it took first.
+my $setting = $c->safe_psql('postgres',
+	q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
+$c->append_conf('postgresql.conf', "$setting = 7");
+$c->safe_psql('postgres', 'DROP SUBSCRIPTION c_from_a; DROP SUBSCRIPTION c_from_b; TRUNCATE customers, orders');
+$c->restart;
+is(run_example($c, 'AS needed') =~ s/^\d+\|//r, 7, 'c has as few replication origins as it needs');
+run_example($c, "PUBLICATION made_on_a;\n");
+wait_for_copy($c);
+catch_up();
+is($c->safe_psql('postgres', $others), $a->safe_psql('postgres', $sums), '7 replication origins are enough to copy the tables');
+unlike(slurp_file($c->logfile), qr/could not find free replication state/, 'the mark keeps its replication origin');
+
+# A table that is converted on both sides, while it is replicated
+foreach my $node ($a, $b)
+{
+	$node->safe_psql('postgres', q{
+		CREATE TABLE old_customers (id serial PRIMARY KEY, name text);
+		CREATE TABLE old_orders (id serial PRIMARY KEY, customer int REFERENCES old_customers);
+		ALTER SEQUENCE old_customers_id_seq INCREMENT 2;
+		ALTER PUBLICATION shop ADD TABLE old_customers, old_orders});
+}
+$b->safe_psql('postgres', q{SELECT setval('old_customers_id_seq', 2, false)});
+$b->safe_psql('postgres', 'ALTER SUBSCRIPTION b_from_a REFRESH PUBLICATION');
+$a->safe_psql('postgres', 'ALTER SUBSCRIPTION a_from_b REFRESH PUBLICATION WITH (copy_data = false)');
+wait_for_copy($_) foreach $a, $b;
+my $add = q{INSERT INTO old_customers (name) SELECT 'x' FROM generate_series(1, 1000)};
+$_->safe_psql('postgres', $add) foreach $a, $b;
+catch_up();
+my $convert = $page->example('snowflake_convert') =~ s/customers/old_customers/r;
+$a->safe_psql('postgres', $convert);
+my $offset = -s $b->logfile;
+$a->safe_psql('postgres', $add);
+my ($message) = $page->{text} =~ /`value "\.\.\." (is out of range for type integer)`/;
+$b->wait_for_log(qr/value "\d+" \Q$message\E/, $offset);
+$b->safe_psql('postgres', $add);
+$b->safe_psql('postgres', $convert);
+$_->safe_psql('postgres', $add) foreach $a, $b;
+catch_up();
+my $all = 'SELECT count(*), count(DISTINCT id), sum(hashtext(old_customers::text)) FROM old_customers';
+my $on_a = $a->safe_psql('postgres', $all);
+like($on_a, qr/^6000\|6000\|/, 'a converted table lost no row');
+is($b->safe_psql('postgres', $all), $on_a, 'a converted table is the same on both servers');
+
+# Nothing of all this was a conflict.
+unlike(slurp_file($_->logfile), qr/duplicate key|conflict detected/, 'no conflict on ' . $_->name)
+  foreach $a, $b, $c;
+
+$c->safe_psql('postgres', "DROP SUBSCRIPTION c_from_$_") foreach qw(a b);
+$a->safe_psql('postgres', 'DROP SUBSCRIPTION a_from_b');
+$b->safe_psql('postgres', 'DROP SUBSCRIPTION b_from_a');
+$_->stop foreach $a, $b, $c;
+Page::all_taken();
+done_testing();

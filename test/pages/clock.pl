@@ -1,0 +1,82 @@
+# docs/clock.md, step by step, for a server whose clock was ten days ahead.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = Page->claim('docs/clock.md');
+my $see = $page->example('lead_ms');
+my $accept = $page->example('SELECT snowflake_accept_clock');
+my $find = $page->example('SELECT count(*)');
+my $leave = $page->example('BEGIN');
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+start_with_clock($node);
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n serial);
+	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
+
+# See it
+sub look
+{
+	return split /\|/, $node->safe_psql('postgres', $see);
+}
+my ($last, $lead, $clock_steps) = look();
+cmp_ok($lead, '<', 100, 'there is no lead at first');
+
+# Ten days ahead, and set right
+set_clock($node, 10 * 86400);
+$node->safe_psql('postgres', 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
+set_clock($node, 0);
+$node->safe_psql('postgres', 'INSERT INTO orders SELECT FROM generate_series(1, 500)');
+($last, $lead, $clock_steps) = look();
+cmp_ok($lead, '>', 863_000_000, 'after a wrong clock there is a lead of ten days');
+my ($count) = split /\|/, $node->safe_psql('postgres', $find);
+is($count, 1000, 'the rows from the future are found');
+
+# What must not be done is refused.
+my $refused = sql_error($node,
+	"SELECT snowflake_reset(snowflake_lower_bound(now()), '{orders}')");
+like($refused, qr/ERROR:  55000: column id of table public\.orders has IDs at or above the new mark/,
+	'the mark is not lowered below stored IDs');
+
+# Leave the lead behind
+is($node->psql('postgres', $leave, on_error_stop => 1), 0, 'the statements that replace IDs run');
+($last, $lead) = look();
+cmp_ok($lead, '<', 2000, 'the lead is gone after IDs were replaced');
+($count) = split /\|/, $node->safe_psql('postgres', $find);
+cmp_ok($count, '<=', 1000, 'no row from the future is left');
+is( $node->safe_psql('postgres', q{
+		SELECT count(*), count(DISTINCT id), bool_and(id > 0),
+			   max(snowflake_timestamp(id)) < clock_timestamp() + interval '2 s'
+		FROM orders}),
+	'2000|2000|t|t',
+	'no row is lost, and all times are right');
+$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
+is($node->safe_psql('postgres', 'SELECT count(*) = 2001 AND (SELECT n FROM orders ORDER BY id DESC LIMIT 1) = 2001 FROM orders'),
+	't', 'IDs continue above the replaced ones');
+
+# A jump that is not followed, and accepted
+set_clock($node, 400 * 86400);
+$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
+is($node->safe_psql('postgres', 'SELECT snowflake_timestamp(max(id)) < now() - interval \'399 days\' FROM orders'),
+	't', 'IDs do not follow a clock that is more than a year ahead');
+$node->safe_psql('postgres', $accept);
+$node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES');
+is($node->safe_psql('postgres', 'SELECT snowflake_timestamp(max(id)) > now() - interval \'1 min\' FROM orders'),
+	't', 'IDs follow a clock that was accepted');
+
+$node->stop;
+Page::all_taken();
+done_testing();

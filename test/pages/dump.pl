@@ -1,0 +1,65 @@
+# pg_dump and pg_restore with several jobs, while clients insert, as
+# docs/backups.md has it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = Page->claim('docs/backups.md', 'Dumps');
+my $old = new_server('old', 'snowflake.worker_id = 1', 'snowflake.max_lead = 10s');
+my $new = PostgreSQL::Test::Cluster->new('new');
+$new->init;
+$new->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
+$new->start;
+my $dir = PostgreSQL::Test::Utils::tempdir;
+
+$old->safe_psql(
+	'postgres', q{
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+	CREATE TABLE u (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), t bigint REFERENCES t);
+	CREATE TABLE converted (id serial PRIMARY KEY);
+	INSERT INTO converted SELECT FROM generate_series(1, 100);
+	SELECT snowflake_convert('converted');
+	INSERT INTO converted SELECT FROM generate_series(1, 100);
+	INSERT INTO t SELECT FROM generate_series(1, 20000);
+	INSERT INTO u (t) SELECT id FROM t});
+
+# Rows that come meanwhile are in the dump, or are not; none breaks a reference.
+my @clients = start_clients($old, 2);
+wait_for_clients(@clients);
+my @places = (
+	"'dbname=shop host=old'" => '"' . $old->connstr('postgres') . '"',
+	"'dbname=shop host=new'" => '"' . $new->connstr('postgres') . '"');
+is(system_log('sh', '-c', $_), 0, $_)
+  foreach Page::commands($page->example('pg_dump -Fd', @places, 'shop.dump' => "$dir/shop.dump"));
+end_clients($old);
+my @lists = finish_clients(@clients);
+is($new->safe_psql('postgres', q{
+		SELECT (SELECT count(*) FROM t) >= 20000, (SELECT count(*) FROM u), (SELECT count(*) FROM converted)}),
+	't|20000|200', 'the restored database has all rows');
+is($new->safe_psql('postgres', q{
+		SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) = 'snowflake_nextval()'}),
+	3, 'the restored database has the defaults');
+
+# The IDs of the old server ran ahead of the clock; the mark is carried over.
+$old->safe_psql('postgres', 'SELECT count(*) FROM snowflake_nextval(30000)');
+my $last = $old->safe_psql('postgres', 'SELECT snowflake_nextval()');
+my ($read, $set) = Page::commands($page->example('SELECT mark', @places));
+my $mark = `$read`;
+cmp_ok($mark, '>', $last, 'the mark of the old server is read');
+$set =~ s/\(\d+\)/'(' . $mark =~ s{\n}{}r . ')'/e or die;
+is(system_log('sh', '-c', $set), 0, $set);
+cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+	'>=', $mark, 'IDs of the new server are above the copied mark');
+
+$_->stop foreach $old, $new;
+Page::all_taken();
+done_testing();

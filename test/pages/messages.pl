@@ -1,0 +1,109 @@
+# docs/troubleshooting.md: it has each error and warning of the sources, and no
+# other.  On the page a message is a heading, or the first cell of a row in a
+# table that begins with "message"; "..." stands for each value in it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use Test::More;
+
+# A format with "..." for each value.
+sub normal
+{
+	my ($format) = @_;
+
+	return $format =~ s/%%/%/gr =~ s/\.{4,}/.../gr;
+}
+
+#
+# The sources.  Values in C are %s and the like, in PL/pgSQL %.
+#
+my %there;
+my $string = qr/"(?:[^"\\]|\\.)*"/;
+my $arguments = qr/(\((?:[^()"']++|$string|'(?:[^'\\]|\\.)*'|(?-1))*\))/;
+foreach my $source (map { s/^\Q$Page::top\E\///r } glob("$Page::top/src/*.[ch] $Page::top/src/*/*.[ch]"))
+{
+	my $code = Page::slurp($source) =~ s/\/\*.*?\*\///gsr;
+
+	# INT64_FORMAT and the like stand between two parts of a string, or after one.
+	$code =~ s/"\s*[A-Z0-9_]+_FORMAT\s*"/%d/g;
+	$code =~ s/"\s*[A-Z0-9_]+_FORMAT\b/%d"/g;
+	while ($code =~ /\bereport$arguments|\b(GUC_check_errmsg)$arguments/g)
+	{
+		my ($call, $check) = ($1, $3);
+		my ($level) = defined $call ? $call =~ /^\(\s*([^,]*),/ : 'ERROR';
+
+		next if $level =~ /^(?:LOG|NOTICE|INFO|DEBUG\d)$/;
+		my @calls = defined $check ? $check : ();
+		push @calls, $1 while !defined $check && $call =~ /\berrmsg$arguments/g;
+		foreach my $message (@calls)
+		{
+			# Those of errmsg() itself, not of functions that are called in it
+			my $own = $message =~ s/(?<=.)\b\w+$arguments//gr;
+
+			while ($own =~ /((?:$string\s*)+)/g)
+			{
+				my $format = join '', $1 =~ /"((?:[^"\\]|\\.)*)"/g;
+				$there{ normal($format =~ s/\\"/"/gr =~ s/%[-+0-9.*]*l*[a-zA-Z]/.../gr) } = $source
+				  if $format =~ /[a-z]{3} |[a-z] [a-z]/;
+			}
+		}
+	}
+}
+foreach my $source (map { s/^\Q$Page::top\E\///r } glob("$Page::top/snowflake*--*.sql"))
+{
+	my $code = Page::slurp($source);
+
+	while ($code =~ /\bRAISE (?:EXCEPTION|WARNING) +'((?:[^']|'')*)'/g)
+	{
+		$there{ normal($1 =~ s/''/'/gr =~ s/%/.../gr) } = $source;
+	}
+}
+
+# PostgreSQL's own
+delete $there{'out of memory'};
+cmp_ok(scalar(keys %there), '>', 60, 'messages are found in the sources');
+
+#
+# The page
+#
+my $page = Page->look('docs/troubleshooting.md');
+my %documented;
+my @twice;
+
+sub document
+{
+	my ($text) = @_;
+
+	push @twice, $text if $documented{$text}++;
+	return;
+}
+
+my $in_table = 0;
+foreach my $line (split /\n/, $page->{prose})
+{
+	if ($line =~ /^#+ `(.*)`$/)
+	{
+		document($1);
+	}
+	elsif ($line =~ /^\| *([^|]*?) *\|/)
+	{
+		my $cell = $1;
+
+		$in_table = $cell =~ /^message/ if $in_table eq '0';
+		document($_) foreach $in_table eq '1' ? $cell =~ /`([^`]+)`/g : ();
+	}
+	$in_table = '0' if $line !~ /^\|/;
+}
+cmp_ok(scalar(keys %documented), '>', 60, 'messages are found on the page');
+
+is(join("\n", map { "$there{$_}: $_" } grep { !$documented{$_} } sort keys %there),
+	'', 'each error and warning of the sources is in docs/troubleshooting.md');
+is(join("\n", grep { !$there{$_} } sort keys %documented),
+	'', 'each message of docs/troubleshooting.md is in the sources');
+is(join("\n", @twice), '', 'docs/troubleshooting.md has no message twice');
+
+done_testing();

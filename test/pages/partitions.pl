@@ -1,0 +1,200 @@
+# docs/partitions.md: each example, and what the page promises about it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', "timezone = 'UTC'", 'snowflake.worker_id = 1', 'max_locks_per_transaction = 128');
+my $page = Page->claim('docs/partitions.md');
+my $new_york = "SET timezone = 'America/New_York'; SET client_min_messages = warning;";
+
+# The partitions of a table except for DEFAULT, with the times at which they begin and
+# end, UTC.
+sub partitions
+{
+	my ($table) = @_;
+
+	return $node->safe_psql(
+		'postgres', qq{
+		SELECT c.relname, snowflake_timestamp(bound[1]::bigint), snowflake_timestamp(bound[2]::bigint)
+		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
+			regexp_match(pg_get_expr(c.relpartbound, c.oid), \$\$FROM \\('(\\d+)'\\) TO \\('(\\d+)'\\)\$\$) bound
+		WHERE i.inhparent = '$table'::regclass AND bound IS NOT NULL ORDER BY bound[1]::bigint});
+}
+
+# The table, created by a session with another time zone
+$node->safe_psql('postgres', $new_york . $page->example('CREATE TABLE event_tags'));
+is(partitions('events'), 'events_2026_11|2026-11-01 00:00:00+00|2026-12-01 00:00:00+00',
+	'a partition has the bounds of a month in UTC');
+is( $node->safe_psql(
+		'postgres', q{
+		INSERT INTO events
+		VALUES (snowflake_make('2026-11-01 00:00+00', 0, 0)), (snowflake_make('2026-11-30 23:59:59.999+00', 1023, 4095))
+		RETURNING tableoid::regclass}),
+	"events_2026_11\nevents_2026_11",
+	'the first and the last ID of a month are in its partition');
+foreach my $outside ("'2026-10-31 23:59:59.999+00', 1023, 4095", "'2026-12-01 00:00+00', 0, 0")
+{
+	like(
+		sql_error($node, "INSERT INTO events VALUES (snowflake_make($outside))"),
+		qr/23514: no partition/,
+		"an ID outside of the month is not in its partition: $outside");
+}
+like(sql_error($node, "INSERT INTO event_tags VALUES (1, 'x')"),
+	qr/23503/, 'a foreign key to the partitioned table is checked');
+$node->safe_psql('postgres',
+	"INSERT INTO events VALUES (snowflake_make('2026-11-21', 0, 0)), (snowflake_make('2026-11-21 23:59', 0, 0)), (snowflake_make('2026-11-22', 0, 0))");
+is($node->safe_psql('postgres', $page->example('snowflake_within(id, \'[')),
+	2, 'the page\'s query counts the rows of a day');
+
+# The next partitions.  Each begins when the one before ends, as months do in UTC.
+my $create = $page->example('CREATE PROCEDURE');
+$node->safe_psql('postgres', "$new_york $create CALL create_partitions('events', 14); CALL create_partitions('events', 14)");
+my @found = split /\n/, partitions('events');
+my @months = split /\n/, $node->safe_psql(
+	'postgres', q{
+	SELECT format('%s|%s|%s', 'events_' || to_char(m, 'YYYY_MM'), m, m + interval '1 month')
+	FROM generate_series(date_trunc('month', now()), date_trunc('month', now()) + interval '14 months', '1 month') m});
+my %found = map { $_ => 1 } @found;
+is(join("\n", grep { !$found{$_} } @months), '', 'the procedure creates the current and the next months in UTC');
+cmp_ok(scalar(@found), '<=', @months + 1, 'the procedure creates no other partitions');
+ok($node->safe_psql('postgres', 'INSERT INTO events DEFAULT VALUES RETURNING id'),
+	'a new ID has a partition');
+is( $node->safe_psql(
+		'postgres', q{
+		SELECT count(*) FROM pg_index x JOIN pg_inherits i ON i.inhrelid = x.indrelid
+		WHERE i.inhparent = 'events'::regclass AND NOT indisprimary}),
+	0,
+	'a partition has the primary key, and no second index for it');
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT count(*) FROM pg_attrdef WHERE adrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'events'::regclass)}),
+	scalar(@found), 'a partition has the default');
+
+# A schema and a table with names that need quotes
+$node->safe_psql(
+	'postgres', q{
+	CREATE SCHEMA "The Shop";
+	CREATE TABLE "The Shop"."All Orders" (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id);
+	CALL create_partitions('"The Shop"."All Orders"', 0);
+	INSERT INTO "The Shop"."All Orders" DEFAULT VALUES});
+
+# Readers and writers are not blocked, and do not block.
+my $reader = $node->background_psql('postgres');
+$reader->query_safe('BEGIN; SELECT count(*) FROM events; INSERT INTO events DEFAULT VALUES');
+$node->safe_psql('postgres', "CALL create_partitions('events', 15)");
+is(scalar(split /\n/, partitions('events')), @found + 1, 'a partition is created beside a transaction that writes to the table');
+$reader->query_safe('COMMIT');
+
+# pg_cron is given a command that works; here is something that takes it.
+my $schedule = $page->example('cron.schedule');
+$node->safe_psql(
+	'postgres', q{
+	CREATE SCHEMA cron;
+	CREATE FUNCTION cron.schedule(job_name text, schedule text, command text) RETURNS text LANGUAGE sql RETURN command});
+my $command = $node->safe_psql('postgres', $schedule);
+$node->safe_psql('postgres', "$new_york $command");
+like($command, qr/^CALL create_partitions/, 'the scheduled command is executed');
+
+is( $node->safe_psql('postgres', $page->example('partitions_until')),
+	$node->safe_psql('postgres', q{SELECT date_trunc('month', now()) + interval '16 months'}),
+	'the page\'s query returns where the partitions end');
+
+# The oldest partitions, beside a reader
+$node->safe_psql('postgres', "$new_york $_") foreach (
+	q{CREATE TABLE events_2023_12 PARTITION OF events
+	FOR VALUES FROM (snowflake_lower_bound('2023-12-01 00:00+00')) TO (snowflake_lower_bound('2024-01-01 00:00+00'))},
+	q{CREATE TABLE events_2024_01 PARTITION OF events
+	FOR VALUES FROM (snowflake_lower_bound('2024-01-01 00:00+00')) TO (snowflake_lower_bound('2024-02-01 00:00+00'))},
+	q{INSERT INTO events VALUES (snowflake_make('2024-01-15', 0, 0))});
+my $drop = $page->example('CONCURRENTLY\', p)');
+$node->safe_psql('postgres', "$new_york $drop");
+unlike(partitions('events'), qr/2023|2024/, 'the page\'s statements drop the oldest partitions');
+is(scalar(split /\n/, partitions('events')), @found + 1, 'the page\'s statements drop no other partitions');
+$node->safe_psql('postgres', "INSERT INTO event_tags SELECT max(id), 'x' FROM events_2026_11");
+like(
+	sql_error($node, 'ALTER TABLE events DETACH PARTITION events_2026_11 CONCURRENTLY'),
+	qr/23503/,
+	'a partition with rows that are referenced is not detached');
+$node->safe_psql('postgres', 'CREATE TABLE events_default PARTITION OF events DEFAULT');
+like(
+	sql_error($node, 'ALTER TABLE events DETACH PARTITION events_2026_11 CONCURRENTLY'),
+	qr/cannot detach partitions concurrently when a default partition exists/,
+	'with a DEFAULT partition none can be detached concurrently');
+
+# BRIN
+my ($index, $query) = $page->example('USING brin') =~ /\A(.*?\n\n)(.*)\z/s;
+$node->safe_psql('postgres',
+	$index . 'INSERT INTO log_lines (line) SELECT repeat(\'x\', 200) FROM generate_series(1, 100000); VACUUM ANALYZE log_lines; CREATE INDEX btree ON log_lines (id)');
+is( $node->safe_psql('postgres', 'SELECT pg_relation_size(\'log_lines_id_idx\') * 20 < pg_relation_size(\'btree\')'),
+	't', 'a BRIN index takes less than a twentieth of a B-tree');
+$node->safe_psql('postgres', 'DROP INDEX btree');
+is($node->safe_psql('postgres', $query), 100000, 'the page\'s query counts the lines of an hour');
+like(
+	$node->safe_psql('postgres', q{EXPLAIN SELECT count(*) FROM log_lines WHERE snowflake_within(id, tstzrange(now() + interval '1 hour', NULL))}),
+	qr/Bitmap Index Scan on log_lines_id_idx/,
+	'the BRIN index is used for a range of times');
+
+# pg_partman
+my $partman = $page->example('create_parent');
+my $text_decoder = $page->example('uuid_text_timestamp');
+$node->safe_psql('postgres', $text_decoder);
+is( $node->safe_psql('postgres', q{SELECT bool_and(uuid_text_timestamp(u::text) = uuid_timestamp(u)) FROM (SELECT uuid_v7() AS u) t}),
+	't', 'the decoder for texts returns the same time');
+SKIP:
+{
+	my $version = $node->safe_psql('postgres', q{SELECT default_version FROM pg_available_extensions WHERE name = 'pg_partman'});
+
+	skip 'pg_partman 4 is not installed', 6 if $version !~ /^4\./;
+	$node->safe_psql('postgres',
+		'DROP TABLE events CASCADE; CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id)');
+	$node->safe_psql('postgres', "$new_york $partman");
+	my @sets = split /\n/, partitions('events');
+	is(scalar(grep { /(?:\|\d{4}-\d\d-\d\d 00:00:00\+00){2}$/ } @sets),
+		31, 'pg_partman creates partitions that begin at midnight, UTC');
+	my $filled = sub { $node->safe_psql('postgres', 'SELECT count(*) FROM events_default') };
+	$node->safe_psql('postgres', q{INSERT INTO events
+		SELECT snowflake_lower_bound(date_trunc('day', now(), 'UTC') + n * interval '1 day') FROM generate_series(0, 25) n});
+	is($filled->(), 0, 'rows have partitions');
+	$node->safe_psql('postgres', q{UPDATE partman.part_config SET retention = (10 * 86400000::bigint << 22)::text; CALL partman.run_maintenance_proc()});
+	@sets = split /\n/, partitions('events');
+	my ($first, $last) = map { /\|(\S+)/ } @sets[ 0, -1 ];
+	is("$first $last",
+		$node->safe_psql('postgres', q{
+		SELECT concat_ws(' ', d + 25 - 10, d + 25 + 30) FROM (SELECT date(now() AT TIME ZONE 'UTC') AS d) t}),
+		'retention and premake count from the last ID');
+	$node->safe_psql('postgres', q{INSERT INTO events
+		VALUES (snowflake_make(now() + interval '90 days', 0, 0)), (snowflake_make(now() + interval '80 days', 0, 0))});
+	is($filled->(), 2, 'rows after a long pause go into the DEFAULT partition');
+	like(sql_error($node, 'CALL partman.run_maintenance_proc()'),
+		qr/updated partition constraint for default partition .* would be violated/,
+		'then maintenance fails');
+	$node->safe_psql('postgres', q{
+		CREATE TABLE by_epoch (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id);
+		SELECT partman.create_parent('public.by_epoch', 'id', 'native', '1 day', p_epoch => 'milliseconds');
+		INSERT INTO by_epoch DEFAULT VALUES});
+	is($node->safe_psql('postgres', 'SELECT tableoid::regclass FROM by_epoch'),
+		'by_epoch_default', 'with p_epoch, new rows go into the DEFAULT partition');
+}
+
+# UUIDs
+$node->safe_psql('postgres', $new_york . $page->example('sessions_2026_11'));
+is( $node->safe_psql('postgres', q{
+		INSERT INTO sessions VALUES (uuid_lower_bound('2026-11-01 00:00+00')), ('01a22ee6-afff-7fff-bfff-ffffffffffff')
+		RETURNING uuid_timestamp(id)}),
+	"2026-11-01 00:00:00+00\n2026-11-30 23:59:59.999+00",
+	'the first and the last UUID of a month are in its partition');
+like(sql_error($node, q{INSERT INTO sessions VALUES (uuid_lower_bound('2026-12-01 00:00+00'))}),
+	qr/23514: no partition/, 'a UUID of the next month is not');
+
+$node->stop;
+
+Page::all_taken();
+done_testing();

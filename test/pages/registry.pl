@@ -1,0 +1,99 @@
+# docs/registry.md as its reader would do it: a registry and two servers.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = Page->claim('docs/registry.md');
+my $registry = PostgreSQL::Test::Cluster->new('registry');
+$registry->init;
+$registry->start;
+$registry->safe_psql('postgres', 'CREATE DATABASE ids');
+unlike(
+	sql_error($registry, $page->example('snowflake_registry.create(1, 511', id_server => 'regress_id_server'),
+		dbname => 'ids'),
+	qr/ERROR/,
+	'a registry is created in a server that does not preload the library');
+
+my $conf = $page->example('host=registry.example',
+	id_server => 'regress_id_server',
+	'host=registry.example' => 'host=' . $registry->host . ' port=' . $registry->port);
+my $use = $page->example('SELECT snowflake_nextval()');
+my @workers;
+my @servers;
+foreach my $name ('one', 'two')
+{
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	$node->append_conf('postgresql.conf', $conf);
+	$node->start;
+	push @servers, $node;
+
+	# The worker may still be asking.
+	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval(); DROP EXTENSION snowflake');
+	my ($worker) = $node->safe_psql('postgres', $use) =~ /^(\d+)\|.*\n\d+$/;
+	push @workers, $worker;
+	cmp_ok($worker, '>', 0, "server $name has a worker ID");
+}
+isnt($workers[0], $workers[1], 'two servers have different worker IDs');
+is( $registry->safe_psql('ids', $page->example('FROM snowflake_registry.workers')) =~ s/\|.*$//mgr,
+	join("\n", sort { $a <=> $b } @workers),
+	'the registry shows both worker IDs');
+
+my $free = $page->example('SELECT snowflake_registry.free_worker');
+my ($taken) = $free =~ /snowflake_registry.free_worker\((\d+)/;
+ok(scalar(grep { $_ == $taken } @workers), 'the page takes a worker ID that is held');
+$registry->safe_psql('ids', $free);
+is( $registry->safe_psql('ids',
+		"SELECT state FROM snowflake_registry.workers WHERE worker_id = $taken"),
+	'reserved',
+	'a worker ID that was taken is reserved until the end of its grant');
+$_->stop foreach @servers;
+
+# The server of the registry has a worker ID, too.
+$registry->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\n"
+	  . $page->example('host=/var/run/postgresql',
+		'/var/run/postgresql' => $registry->host, 5432 => $registry->port,
+		id_server => 'regress_id_server'));
+$registry->restart;
+$registry->safe_psql('ids', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
+is( $registry->safe_psql('ids',
+		"SELECT datname, usename FROM pg_stat_activity WHERE backend_type = 'snowflake grant'"),
+	'ids|regress_id_server',
+	'the worker of the registry\'s own server is connected to the database');
+$registry->append_conf('postgresql.conf', "shared_preload_libraries = ''\nsnowflake.registry = ''");
+$registry->restart;
+is( $registry->safe_psql('ids',
+		"SELECT count(*) FROM snowflake_registry.workers WHERE state = 'held'"),
+	'0',
+	'servers that are shut down hold no worker ID');
+
+# The settings are changed; nobody was promoted.
+my $settings = 'SELECT first_worker_id, last_worker_id, reach, slices FROM snowflake_registry.registries';
+my $before = $registry->safe_psql('ids', $settings);
+$registry->safe_psql('ids', $page->example('grant_time => '));
+is($registry->safe_psql('ids', "$settings WHERE grant_time > '10 min'"),
+	$before, 'alter() changes only what is named');
+is($registry->safe_psql('ids', $page->example('SELECT snowflake_registry.confirm_promotion')),
+	'f', 'a registry that was not promoted needs no confirmation');
+
+# Grants may be lost, so none is granted again; but others are granted at once.
+my $ask = q{SELECT worker_id, current_user FROM snowflake_registry.get_grant('shardingsphere', 0, NULL,
+	snowflake_registry.lower_bound(now(), 'shardingsphere'), '{}', gen_random_uuid(), 'page')};
+like($registry->safe_psql('ids', $page->example('SELECT snowflake_registry.lost')),
+	qr/^20\d\d-/, 'the function returns when worker IDs are granted again');
+like(sql_error($registry, "SET ROLE regress_id_server; $ask", dbname => 'ids'),
+	qr/ERROR:  \w{5}: .*no worker ID/, 'a server gets no worker ID until then');
+$registry->safe_psql('ids', $page->example('512, 1023'));
+is($registry->safe_psql('ids', $ask, extra_params => [ '-U', 'regress_id_server' ]),
+	'513|regress_id_server', 'other worker IDs are granted at once');
+$registry->stop;
+Page::all_taken();
+done_testing();

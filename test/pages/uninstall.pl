@@ -1,0 +1,89 @@
+# The extension is dropped, and a key goes back to a sequence, as
+# docs/uninstall.md has it: no row is lost, and IDs continue above the mark if the
+# extension is created again.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = Page->claim('docs/uninstall.md');
+my $list = $page->example('generated column');
+my $sequence = $page->example('CREATE SEQUENCE orders_id_seq');
+my $integer = $page->example('TYPE integer');
+my $expression = $page->example('DROP EXPRESSION');
+my $drop = $page->example('DROP EXTENSION');
+my $origin = $page->example('local_id');
+
+my $node = new_server('main', 'snowflake.worker_id = 1');
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE orders (
+		id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
+		created_at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id, 'shardingsphere')) STORED);
+	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
+my $sum = 'SELECT count(*), sum(hashint8(id)), sum(extract(epoch FROM created_at)) FROM orders';
+my $before = $node->safe_psql('postgres', $sum);
+my $greatest = $node->safe_psql('postgres', 'SELECT max(id) FROM orders');
+
+like($node->safe_psql('postgres', $list),
+	qr/\Aorders\|created_at\|generated column\|.*\norders\|id\|default\|snowflake_nextval\(\)\z/,
+	'the query lists the default and the generated column');
+my $error = sql_error($node, $drop);
+like($error, qr/ERROR:  2BP01:.*column id of table orders.*column created_at of table orders/s, 'without CASCADE nothing is dropped');
+is( $node->safe_psql(
+		'postgres', q{
+		BEGIN;
+		DROP EXTENSION snowflake CASCADE;
+		SELECT string_agg(attname, ' ') FROM pg_attribute
+		WHERE attrelid = 'orders'::regclass AND attnum > 0 AND NOT attisdropped;
+		ROLLBACK}),
+	'id',
+	'CASCADE drops the generated column');
+
+# A conversion is taken back, unless a row has a snowflake ID.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE customers (id serial PRIMARY KEY, name text);
+	CREATE TABLE invoices (customer int REFERENCES customers);
+	INSERT INTO customers (name) VALUES ('a'), ('b');
+	INSERT INTO invoices VALUES (2)});
+my @dump = ('pg_dump', '--schema-only', '-t', 'customers*', '-t', 'invoices', '-d', $node->connstr('postgres'));
+my ($schema) = run_command(\@dump);
+$node->safe_psql('postgres', "SELECT snowflake_convert('customers')");
+isnt((run_command(\@dump))[0] =~ s/^\\.*\n//mgr, $schema =~ s/^\\.*\n//mgr, 'a table is converted');
+$node->safe_psql('postgres', $integer);
+is((run_command(\@dump))[0] =~ s/^\\.*\n//mgr, $schema =~ s/^\\.*\n//mgr, 'a conversion is taken back, and the schema is as before');
+is($node->safe_psql('postgres', "INSERT INTO customers (name) VALUES ('c') RETURNING id"), '3', 'the sequence continues after the conversion was taken back');
+$node->safe_psql('postgres', "SELECT snowflake_convert('customers'); INSERT INTO customers (name) VALUES ('d')");
+like(sql_error($node, $integer), qr/ERROR:  22003: integer out of range/, 'a row with a snowflake ID prevents taking the conversion back');
+is($node->safe_psql('postgres', "SELECT count(*), pg_typeof(max(id)) FROM customers"), '4|bigint', 'no row is lost when taking the conversion back fails');
+$node->safe_psql('postgres', 'DROP TABLE invoices, customers');
+
+$node->safe_psql('postgres', $sequence);
+$node->safe_psql('postgres', $expression);
+$node->safe_psql('postgres', $drop);
+is($node->safe_psql('postgres', $sum), $before, 'no row has changed');
+is($node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES RETURNING id'),
+	$greatest + 1, 'the sequence continues above the IDs');
+
+# Without the library, and with it again
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+my ($id, $mark) = split /\|/, $node->safe_psql('postgres', $origin);
+is($id, 65534, 'the replication origin stays');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+$node->restart;
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+cmp_ok($node->safe_psql('postgres', 'SELECT snowflake_nextval()'),
+	'>', $greatest, 'IDs continue above the mark if the extension is created again');
+
+$node->stop;
+Page::all_taken();
+done_testing();

@@ -1,0 +1,131 @@
+# Clients that ask for IDs under load, and what they received.
+
+package SnowflakeTest::Clients;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Time::HiRes qw(usleep);
+
+our @EXPORT = qw(
+  client_queries start_clients wait_for_clients finish_clients end_clients
+  client_errors stored_ids
+);
+
+# What clients do: "usual" ones ask for IDs one by one and in blocks, in
+# queries, in rows of table t that are committed and in rows that are not.
+# Blocks are small mostly, and sometimes more than a tick has.  "asking" ones
+# commit nothing, so that they wait for no standby to have their rows.
+my $asking = q{
+SELECT snowflake_nextval() FROM generate_series(1, 20);
+SELECT snowflake_nextval(40);
+BEGIN;
+INSERT INTO t SELECT FROM generate_series(1, 5) RETURNING id;
+ROLLBACK;
+};
+my $usual = $asking . q{
+INSERT INTO t DEFAULT VALUES RETURNING id;
+INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
+INSERT INTO t SELECT snowflake_nextval(10) RETURNING id;
+};
+my $large = q{
+SELECT snowflake_nextval(5000);
+};
+my %queries = (usual => $usual, asking => $asking);
+
+sub client_queries
+{
+	my ($kind) = @_;
+	my $round = $queries{$kind} x 100 . $large;
+
+	return $round x 200;
+}
+
+# Start clients that ask for IDs until they lose their connection.
+sub start_clients
+{
+	my ($node, $n, $kind) = @_;
+	my $script = $node->basedir . '/' . ($kind //= 'usual') . '.sql';
+
+	append_to_file($script, client_queries($kind)) unless -e $script;
+
+	# Files, because a pipe that nobody reads would soon stop the clients.
+	return map {
+		my $file = $node->basedir . "/$kind$_";
+		unlink "$file.out";
+		my $run = IPC::Run::start(
+			[
+				'psql', '-XAtq', '-d',
+				$node->connstr('postgres') . ' application_name=client',
+				'-f', $script
+			],
+			'<' => \undef,
+			'>' => "$file.out",
+			'2>' => "$file.err");
+		{ run => $run, file => "$file.out", errors => "$file.err" };
+	} 1 .. $n;
+}
+
+# Wait until each of some clients has an ID.
+sub wait_for_clients
+{
+	foreach my $client (@_)
+	{
+		my $i = 0;
+		until (-s $client->{file})
+		{
+			die 'a client got no ID' if $i++ > 9000;
+			usleep(20_000);
+		}
+	}
+	return;
+}
+
+# Wait for clients, and return a list of IDs for each.
+sub finish_clients
+{
+	my @lists;
+
+	foreach my $client (@_)
+	{
+		$client->{run}->finish;
+
+		# The last line may be cut off in the middle.
+		my $out = slurp_file($client->{file});
+		push @lists, [ split /\n/, substr($out, 0, 1 + rindex($out, "\n")) ];
+	}
+	return @lists;
+}
+
+# Have a server end the sessions of its clients.
+sub end_clients
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+		SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE application_name = 'client'});
+}
+
+# The errors that clients which have finished got for their queries; to lose the
+# connection is none.
+sub client_errors
+{
+	return
+	  map { slurp_file($_->{errors}) =~ /^.*: ((?:ERROR|PANIC):  .*)$/mg } @_;
+}
+
+# All IDs in table t, in their order.
+sub stored_ids
+{
+	my ($node) = @_;
+
+	return [ split /\n/,
+		$node->safe_psql('postgres', 'SELECT id FROM t ORDER BY id') ];
+}
+
+1;

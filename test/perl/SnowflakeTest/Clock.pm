@@ -1,0 +1,84 @@
+# A wall clock for each server, which tests set while it runs.
+
+package SnowflakeTest::Clock;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use File::Basename;
+use PostgreSQL::Test::Utils;
+
+our @EXPORT = qw(
+  compile fake_clock set_clock start_with_clock write_integers
+);
+
+# Compile a C file, unless that was done, into the directory of the tests' data;
+# returns what it is there.
+sub compile
+{
+	my ($source, @flags) = @_;
+	my $target = "$PostgreSQL::Test::Utils::tmp_check/" . basename($source, '.c');
+
+	if (!-e $target || -M $target > -M $source)
+	{
+		# Tests that run side by side may all do so.
+		system_log('cc', '-O2', '-Wall', '-Wextra', @flags, '-o', "$target.$$", $source, '-ldl') == 0
+		  or die "could not compile $source";
+		rename("$target.$$", $target) or die "$target: $!";
+	}
+	return $target;
+}
+
+# Write integers of 64 bits to a file, in place, because it may be mapped.
+sub write_integers
+{
+	my ($path, @values) = @_;
+	my $data = pack('q*', @values);
+
+	open(my $file, '>>', $path) or die "$path: $!";
+	close $file;
+	open($file, '+<', $path) or die "$path: $!";
+	syswrite($file, $data, length $data) == length $data or die "$path: $!";
+	close $file;
+	return;
+}
+
+sub clock_file
+{
+	my ($node) = @_;
+
+	return $node->basedir . '/wall_clock';
+}
+
+# The environment of a server that has a clock of its own.
+sub fake_clock
+{
+	my ($node) = @_;
+
+	set_clock($node, 0) unless -e clock_file($node);
+	return (
+		LD_PRELOAD => compile(dirname(__FILE__) . '/wall_clock.c', '-shared', '-fPIC'),
+		SNOWFLAKE_WALL_CLOCK => clock_file($node));
+}
+
+# Set the clock of a server to so many seconds from the real time, also while the
+# server runs.
+sub set_clock
+{
+	my ($node, $seconds) = @_;
+
+	write_integers(clock_file($node), sprintf('%.0f', 1_000_000 * $seconds));
+	return;
+}
+
+# Start a server that has the clock of set_clock.
+sub start_with_clock
+{
+	my ($node, %params) = @_;
+
+	local %ENV = (%ENV, fake_clock($node));
+	return $node->start(%params);
+}
+
+1;

@@ -1,0 +1,199 @@
+# Crashes and failovers: what happens to a server under load.
+
+package SnowflakeTest::Faults;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest::Clients;
+use SnowflakeTest::Clock;
+use SnowflakeTest::Ledger;
+use SnowflakeTest::Servers;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+our @EXPORT = qw(
+  server_process is_up wait_until_up kill_postmaster kill_backend live failover
+);
+
+# The one process of a server that pg_stat_activity has with this backend_type.
+# It may be about to start, so this waits for it.
+sub server_process
+{
+	my ($node, $type) = @_;
+	my $query =
+	  "SELECT pid FROM pg_stat_activity WHERE backend_type = '$type'";
+
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($query) p")
+	  or die "there is not one $type";
+	return $node->safe_psql('postgres', $query);
+}
+
+# Kill the postmaster with SIGKILL, and wait until its children noticed.  What it
+# had of shared memory goes when it is started again.
+sub kill_postmaster
+{
+	my ($node) = @_;
+	my $data = $node->data_dir;
+	my ($shmid) = slurp_file("$data/postmaster.pid") =~ /^ *\d+ +(\d+) *$/m;
+
+	$node->kill9;
+
+	# Nobody may be attached to the shared memory any more.  The lock files go
+	# too, as their process may stay a zombie for long where init is slow.
+	foreach my $i (1 .. 1800)
+	{
+		my ($segment) = grep { (split)[1] eq $shmid } split /\n/,
+		  slurp_file('/proc/sysvipc/shm');
+		if (!defined $segment || (split(' ', $segment))[6] == 0)
+		{
+			unlink "$data/postmaster.pid",
+			  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+			return;
+		}
+		usleep(20_000);
+	}
+	die 'processes of a killed server live on';
+}
+
+# Does a server take connections?  This writes nothing to psql, as IPC::Run dies of
+# a broken pipe where psql ends before it has read that.
+sub is_up
+{
+	my ($node) = @_;
+
+	return system('psql', '-XAtq', '-o', '/dev/null', '-d',
+		$node->connstr('postgres'), '-c', 'SELECT 1') == 0;
+}
+
+# Wait until a server takes connections again.
+sub wait_until_up
+{
+	my ($node) = @_;
+	my $start = time;
+
+	until (is_up($node))
+	{
+		die 'the server does not come back'
+		  if time - $start > 3 * $PostgreSQL::Test::Utils::timeout_default;
+		usleep(20_000);
+	}
+	return;
+}
+
+# Kill one of the clients' backends with SIGKILL, and wait until the server is
+# back from its recovery.
+sub kill_backend
+{
+	my ($node) = @_;
+	my $pid = $node->safe_psql(
+		'postgres', q{
+		SELECT pid FROM pg_stat_activity
+		WHERE application_name = 'client' AND backend_type = 'client backend'
+		LIMIT 1});
+
+	my $offset = -s $node->logfile;
+	kill 'KILL', $pid;
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
+		$offset);
+	wait_until_up($node);
+	return;
+}
+
+# One life of a server under load, which ends in a way.
+sub live
+{
+	my ($ledger, $node, $end) = @_;
+	my $first = first_id($ledger, $node);
+	my @clients = start_clients($node, 8);
+
+	wait_for_clients(@clients);
+	usleep(rand(300_000));
+	$end->();
+	note_ids($ledger, [$first], finish_clients(@clients));
+	return;
+}
+
+# A primary dies under load and its standby takes over and dies too.  Parameters:
+#
+#	back			the standby's clock is behind by so many seconds
+#	synchronous		is the standby synchronous?
+#
+# The ledger has the IDs that the standby made and, before them, the rows that
+# reached it.  With a synchronous standby it has all that clients of the primary
+# received instead.  Returns these, the rows, the standby's mark at its
+# promotion, its first ID, and the errors that clients got.
+sub failover
+{
+	my ($ledger, $name, %params) = @_;
+	my $primary = PostgreSQL::Test::Cluster->new("primary_$name");
+	my %result;
+
+	$primary->init(allows_streaming => 1);
+	$primary->append_conf('postgresql.conf',
+		"shared_preload_libraries = 'snowflake'");
+	start_with_clock($primary);
+	$primary->safe_psql(
+		'postgres', q{
+		CREATE EXTENSION snowflake;
+		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+	$primary->backup('backup');
+
+	my $standby = PostgreSQL::Test::Cluster->new("standby_$name");
+	$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+	set_clock($standby, -($params{back} // 0));
+	start_with_clock($standby);
+	if ($params{synchronous})
+	{
+		$primary->append_conf('postgresql.conf',
+			"synchronous_standby_names = '*'");
+		$primary->reload;
+		$primary->poll_query_until('postgres',
+			"SELECT sync_state = 'sync' FROM pg_stat_replication")
+		  or die 'the standby did not become synchronous';
+	}
+
+	my @of_primary = start_clients($primary, 8);
+	wait_for_clients(@of_primary);
+	usleep(500_000 + rand(500_000));
+	$result{while_standby} =
+	  sql_error($standby, 'SELECT snowflake_nextval()');
+	kill_postmaster($primary);
+	$standby->promote;
+	$result{stored} = stored_ids($standby);
+	$result{mark} = mark_of($standby);
+	$result{first} = first_id($ledger, $standby);
+
+	my @of_standby = start_clients($standby, 8);
+	wait_for_clients(@of_standby);
+	usleep(300_000);
+	$result{received} = [ finish_clients(@of_primary) ];
+	$standby->stop('immediate');
+	my @received = finish_clients(@of_standby);
+	$result{errors} = [ client_errors(@of_primary, @of_standby) ];
+
+	if ($params{synchronous})
+	{
+		note_ids($ledger, @{ $result{received} });
+
+		# Some reached the standby, but not the client.
+		my $last = $result{stored}->[-1];
+		$ledger->{last} = $last if $last > $ledger->{last};
+	}
+	else
+	{
+		note_ids($ledger, $result{stored});
+	}
+	note_ids($ledger, [ $result{first} ]);
+	note_ids($ledger, @received);
+
+	# For nothing but its shared memory: the start finds and removes it.
+	$primary->start;
+	$primary->stop('immediate');
+	return %result;
+}
+
+1;

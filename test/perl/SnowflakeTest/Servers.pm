@@ -1,0 +1,142 @@
+# Servers with the extension, their queries and errors.
+
+package SnowflakeTest::Servers;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(
+  new_server new_registry registry_conf inherits sql_error start_fails
+  start_queries finish_queries mark_of
+);
+
+# A server with the extension in database postgres; the rest of the arguments
+# are lines of its configuration.
+sub new_server
+{
+	my ($name, @conf) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init;
+	$node->append_conf('postgresql.conf',
+		join("\n", "shared_preload_libraries = 'snowflake'", @conf, ''));
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+	return $node;
+}
+
+# A server whose database postgres grants worker IDs, with arguments of
+# snowflake_registry.create().
+sub new_registry
+{
+	my ($name, $arguments, @conf) = @_;
+	my $node = new_server($name, @conf);
+
+	$node->safe_psql('postgres',
+		"CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create($arguments)");
+	return $node;
+}
+
+# The line of configuration that has a server ask registries.
+sub registry_conf
+{
+	my (@nodes) = @_;
+	my @hosts = map { $_->host } @nodes;
+	my @ports = map { $_->port } @nodes;
+	my $user = getpwuid($>);
+
+	local $" = ',';
+	return "snowflake.registry = 'host=@hosts port=@ports dbname=postgres user=$user'";
+}
+
+# Do the server's processes inherit what the postmaster has?  Not those that
+# script/tests/asserts exec-backend builds.
+sub inherits { return `pg_config --cflags` !~ /-DEXEC_BACKEND/; }
+
+# The error that a query gets: SQLSTATE, message, detail and hint.
+sub sql_error
+{
+	my ($node, $sql, %params) = @_;
+	my ($stdout, $stderr);
+
+	$node->psql(
+		$params{dbname} // 'postgres',
+		"\\set VERBOSITY verbose\n$sql",
+		stdout => \$stdout,
+		stderr => \$stderr,
+		on_error_stop => 0);
+	return $stderr;
+}
+
+# A server that is down refuses to start with lines of configuration, and says
+# why.  The lines are taken back.
+sub start_fails
+{
+	my ($node, $conf, $why, $name) = @_;
+	my $file = $node->data_dir . '/postgresql.conf';
+	my $before = slurp_file($file);
+	my $offset = -s $node->logfile // 0;
+
+	$node->append_conf('postgresql.conf', $conf);
+	my $started = $node->start(fail_ok => 1);
+	my $log = slurp_file($node->logfile, $offset);
+	$node->stop if $started;
+	ok(!$started && $log =~ $why, $name) or diag($log);
+
+	open(my $handle, '>', $file) or die "$file: $!";
+	print $handle $before;
+	close $handle;
+}
+
+# Start psql sessions, one for each query, all at once.
+sub start_queries
+{
+	my ($node, @queries) = @_;
+	my @sessions;
+
+	foreach my $query (@queries)
+	{
+		my %session = (out => '', err => '');
+		$session{run} = IPC::Run::start(
+			[
+				'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+				$node->connstr('postgres'), '-c', $query
+			],
+			'<' => \undef,
+			'>' => \$session{out},
+			'2>' => \$session{err});
+		push @sessions, \%session;
+	}
+	return @sessions;
+}
+
+# Wait for sessions of start_queries; returns how many succeeded.
+sub finish_queries
+{
+	my $succeeded = 0;
+
+	foreach my $session (@_)
+	{
+		$succeeded++ if $session->{run}->finish;
+	}
+	return $succeeded;
+}
+
+# The durable mark of a server, also of a standby.
+sub mark_of
+{
+	my ($node) = @_;
+
+	return $node->safe_psql(
+		'postgres', q{
+		SELECT coalesce(max(remote_lsn - '0/0'), 0)::bigint
+		FROM pg_replication_origin_status WHERE local_id = 65534});
+}
+
+1;

@@ -1,0 +1,189 @@
+# Two standbys of a registry are promoted to the same timeline.  No two of them
+# grant the same worker IDs: without a common archive and synchronous standbys,
+# neither grants any until an administrator confirms the promotion.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $grant = q{SELECT worker_id FROM snowflake_registry.get_grant('twitter', 0, NULL,
+	snowflake_registry.lower_bound(clock_timestamp(), 'twitter'), '{}', gen_random_uuid(), 'test')};
+my $create = q{SELECT snowflake_registry.create(1, 31, 'twitter', new => true)};
+my $warning = qr/WARNING:  01000: if a standby of this server is promoted, the registry will not grant worker IDs until snowflake_registry\.confirm_promotion\(\) is called/;
+my $archive = PostgreSQL::Test::Utils::tempdir;
+
+# The worker ID that a registry grants; waits for it, because the archiver may need
+# a moment.
+sub granted
+{
+	my ($node) = @_;
+	my $start = time;
+
+	while (time - $start < $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my ($out, $err);
+		$node->psql('postgres', $grant, stdout => \$out, stderr => \$err, on_error_stop => 0);
+		return $out if $out =~ /^\d+$/;
+		die $err if $err !~ /has not been archived yet|have no WAL of this timeline yet|^$/;
+		usleep(100_000);
+	}
+	die 'no worker ID is granted';
+}
+
+sub timeline
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres',
+		'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)') + 0;
+}
+
+# A primary that is a registry, and two standbys that have the same WAL.  Then the
+# primary is stopped.
+sub orphans
+{
+	my ($name, @conf) = @_;
+	my $primary = PostgreSQL::Test::Cluster->new("${name}_a");
+	my @standbys = map { PostgreSQL::Test::Cluster->new("${name}_$_") } 'b', 'c';
+
+	$primary->init(allows_streaming => 1);
+	$primary->append_conf('postgresql.conf', join("\n", @conf, ''));
+	$primary->start;
+	$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
+	my $error = sql_error($primary, $create);
+	$primary->backup('backup');
+	foreach my $standby (@standbys)
+	{
+		$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+		$standby->start;
+	}
+	like(granted($primary), qr/^\d+$/, "$name: the primary grants worker IDs");
+	$primary->wait_for_catchup($_) foreach @standbys;
+	$primary->stop;
+	return ($error, @standbys);
+}
+
+#
+# Neither an archive nor synchronous standbys
+#
+my ($error, $b, $c) = orphans('alone');
+like($error, $warning, 'create() warns that a promotion must be confirmed');
+$_->promote foreach $b, $c;
+is(timeline($b) . timeline($c), '22', 'both standbys are promoted to timeline 2');
+foreach my $node ($b, $c)
+{
+	like(
+		sql_error($node, $grant),
+		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Another standby might have been promoted to this timeline, too, .* Neither a common archive .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. .*"restore_command" and "archive_mode", or "synchronous_standby_names"/,
+		$node->name . ' grants nothing');
+}
+is($b->safe_psql('postgres', q{SELECT snowflake_registry.confirm_promotion('twitter')}),
+	't', 'the promotion of one is confirmed');
+like(granted($b), qr/^\d+$/, 'a standby whose promotion is confirmed grants worker IDs');
+like(sql_error($c, $grant), qr/ERROR:  55000: /, 'the other one still grants nothing');
+$c->stop;
+
+# A synchronous standby confirms the next grant.
+my $d = PostgreSQL::Test::Cluster->new('alone_d');
+$b->backup('backup');
+$d->init_from_backup($b, 'backup', has_streaming => 1);
+$d->start;
+$b->wait_for_catchup($d);
+my $e = PostgreSQL::Test::Cluster->new('alone_e');
+$e->init_from_backup($b, 'backup');
+$e->enable_streaming($d);
+$e->start;
+$b->stop;
+$d->append_conf('postgresql.conf', "synchronous_standby_names = 'alone_e'");
+$d->reload;
+$d->promote;
+is(timeline($d), 3, 'its standby is promoted to timeline 3');
+like(granted($d), qr/^\d+$/, 'with a synchronous standby, it grants worker IDs');
+unlike(sql_error($d, q{SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}),
+	qr/WARNING/, 'alter() does not warn with synchronous standbys');
+$_->stop foreach $e, $b, $d;
+
+# A standby is named that is not there, on two that are promoted to one timeline; then
+# none is named.  A call that waited for its commit would be answered by both.
+($error, $b, $c) = orphans('cleared');
+foreach my $node ($b, $c)
+{
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+	$node->reload;
+	$node->promote;
+	like(
+		sql_error($node, "SET statement_timeout = '10 s'; $grant"),
+		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Its synchronous standbys have no WAL of this timeline yet\. .*\n.*HINT:  The registry continues when they have\./,
+		$node->name . ' grants nothing before a synchronous standby has its WAL');
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = ''");
+	like(sql_error($node, $grant), qr/ERROR:  55000: .* Neither a common archive /s,
+		$node->name . ' grants nothing when no standby is named any more');
+}
+$_->stop foreach $b, $c;
+
+#
+# A common archive, of a command that accepts a file with the same contents, as
+# PostgreSQL demands
+#
+my @archiving = (
+	'archive_mode = on',
+	"archive_command = 'test ! -f $archive/%f && cp %p $archive/%f || cmp -s %p $archive/%f'",
+	"restore_command = 'cp $archive/%f %p'");
+($error, $b, $c) = orphans('archive', @archiving);
+unlike($error, $warning, 'create() does not warn with an archive');
+$b->promote;
+my $first = granted($b);
+is(timeline($b), 2, 'a standby is promoted to timeline 2, and grants worker IDs');
+$c->promote;
+my $second = granted($c);
+is(timeline($c), 3, 'another one is promoted to timeline 3, and grants worker IDs');
+is(($second - $first) % 4, 1, 'the two promoted standbys grant different slices');
+$_->stop foreach $b, $c;
+
+# Two are promoted at the same time, and neither finds the other's timeline in the
+# archive.  Their history files have the same contents, because both have the same
+# WAL.
+PostgreSQL::Test::Utils::system_or_bail('rm', '-r', $archive);
+mkdir $archive or die;
+($error, $b, $c) = orphans('race', @archiving);
+$c->append_conf('postgresql.conf', "restore_command = 'false'");
+$c->reload;
+$b->promote;
+$c->promote;
+is(timeline($b) . timeline($c), '22', 'both standbys are promoted to timeline 2');
+like(granted($b), qr/^\d+$/, 'one of them archives its timeline, and grants worker IDs');
+my $history = 'pg_wal/00000002.history';
+is(slurp_file($c->data_dir . "/$history"), slurp_file($b->data_dir . "/$history"),
+	'the history of both timelines is the same');
+ok( $c->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_ls_archive_statusdir() WHERE name = '00000002.history.done'}),
+	'the other standby archives its history, too');
+my $refused = qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  This timeline has not been archived yet\. .*\n.*HINT:  The registry continues when the timeline is archived\./;
+like(sql_error($c, $grant), $refused, 'a standby whose first segment is not archived grants nothing');
+ok($c->poll_query_until('postgres', 'SELECT failed_count > 0 FROM pg_stat_archiver'),
+	'the WAL of the other standby cannot be archived');
+like(sql_error($c, $grant), $refused, 'a standby whose WAL cannot be archived never grants anything');
+my $ready = q{SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002[0-9A-F]{16}[.]ready$'};
+my $before = $c->safe_psql('postgres', $ready);
+sql_error($c, $grant) foreach 1 .. 3;
+is($c->safe_psql('postgres', $ready), $before, 'calls that are refused write no more WAL');
+$_->stop foreach $b, $c;
+
+# A server that cannot have standbys
+my $single = PostgreSQL::Test::Cluster->new('single');
+$single->init;
+$single->start;
+$single->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
+is(sql_error($single, $create), '', 'create() does not warn where there are no standbys');
+$single->stop;
+
+done_testing();

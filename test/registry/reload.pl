@@ -1,0 +1,93 @@
+# Whether a server gets its worker IDs from a registry is decided when it starts.
+# A reload that changes snowflake.registry and a crash of a backend after it, which
+# initializes shared memory again, change nothing of that.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+sub crash
+{
+	my ($node) = @_;
+	my $log_end = -s $node->logfile;
+
+	kill 'KILL', server_process($node, 'walwriter');
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
+		$log_end);
+	wait_until_up($node);
+	return;
+}
+
+sub set_registry
+{
+	my ($node, $line, $value) = @_;
+
+	$node->append_conf('postgresql.conf', $line);
+	$node->reload;
+	$node->poll_query_until('postgres',
+		"SELECT current_setting('snowflake.registry') $value")
+	  or die 'the configuration was not read again';
+	return;
+}
+
+my $worker_id = 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())';
+my $registry =
+  new_registry('registry', "101, 900, grant_time => '1 min', new => true");
+my $conf = registry_conf($registry);
+
+# From no registry to one.
+my $alone = new_server('alone', 'snowflake.worker_id = 7',
+	"snowflake.grant_timeout = '2 s'", 'restart_after_crash = on');
+set_registry($alone, $conf, "<> ''");
+is($alone->safe_psql('postgres', $worker_id),
+	7, 'snowflake.registry is set by a reload: the worker ID is the same');
+crash($alone);
+my ($rc, $stdout, $stderr) = $alone->psql('postgres', $worker_id);
+is($stderr, '', 'after a crash, a server that started without a registry generates IDs');
+is($stdout, 7, 'after a crash, a server without a registry has its worker ID');
+is( $alone->safe_psql('postgres',
+		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'"),
+	0, 'after a crash, a server without a registry has no worker for it');
+
+# From a registry to none.
+my $granted = new_server('granted', $conf, 'snowflake.worker_id = 7',
+	"snowflake.grant_timeout = '2 s'", 'restart_after_crash = on');
+my $before = $granted->safe_psql('postgres', $worker_id);
+cmp_ok($before, '>', 100, 'a server with a registry has a worker ID of the registry');
+my $show = 'SHOW snowflake.registry';
+my $conninfo = $granted->safe_psql('postgres', $show);
+my $log_end = -s $granted->logfile;
+$granted->append_conf('postgresql.conf', "snowflake.registry = ''");
+$granted->reload;
+$granted->wait_for_log(
+	qr/LOG:  "snowflake\.registry" cannot be emptied without restarting the server\n.*DETAIL:  The server continues to use the registry that it has\./,
+	$log_end);
+pass('snowflake.registry is emptied by a reload: the log says that this is not possible');
+is($granted->safe_psql('postgres', $show), $conninfo, 'its value remains');
+is($granted->safe_psql('postgres', $worker_id), $before, 'the worker ID is the same');
+my $contact = $granted->safe_psql('postgres',
+	'SELECT registry_contact FROM snowflake_stat');
+$granted->safe_psql('postgres', q{
+	SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+	WHERE backend_type = 'snowflake grant'});
+ok( $granted->poll_query_until('postgres',
+		"SELECT registry_contact > '$contact' FROM snowflake_stat"),
+	'a worker that is started again calls the registry');
+$granted->safe_psql('postgres', q{ALTER SYSTEM SET snowflake.registry = ''});
+like(slurp_file($granted->data_dir . '/postgresql.auto.conf'),
+	qr/^snowflake\.registry = ''$/m, 'ALTER SYSTEM can empty it for the next start');
+crash($granted);
+($rc, $stdout, $stderr) = $granted->psql('postgres', $worker_id);
+isnt($stdout, 7, 'after a crash, snowflake.worker_id is not used instead of a grant');
+$granted->restart;
+is($granted->safe_psql('postgres', $worker_id),
+	7, 'after a restart, there is no registry');
+
+$_->stop foreach $alone, $granted, $registry;
+done_testing();

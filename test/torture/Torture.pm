@@ -1,0 +1,252 @@
+# What the two tortures of script/tests/torture share: the plan's words, what is reported about
+# a problem, servers with a clock and a disk of their own, and what is done to
+# their processes.
+
+package Torture;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use File::Basename;
+use IPC::Open2;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Time::HiRes qw(time usleep);
+
+our @EXPORT = qw(
+  any_of describe
+  happens nothing_happened problem fault count_faults faults_by_kind
+  start_ledger ask_ledger set_disk start_node template_node new_node node_of_backup
+  all_processes pause_node continue_node some_process kill_process nap
+);
+
+sub any_of
+{
+	return $_[ rand @_ ];
+}
+
+sub describe
+{
+	my ($what) = @_;
+
+	return 'nothing' unless defined $what;
+	return '[' . join(' ', map { describe($_) } @$what) . ']'
+	  if ref $what eq 'ARRAY';
+	return
+	  '{' . join(', ', map { "$_ " . describe($what->{$_}) } sort keys %$what) . '}'
+	  if ref $what eq 'HASH';
+	return $what =~ /^\d+\.\d{4,}$/ ? sprintf('%.3f', $what) : $what;
+}
+
+#
+# What has happened, which is reported with a problem
+#
+my @happened;
+
+sub happens
+{
+	push @happened, sprintf('%.3f %s', time, $_[0]);
+	print '# ', time, " $_[0]\n";
+	return;
+}
+
+sub nothing_happened
+{
+	@happened = ();
+	return;
+}
+
+# Something that must not be: tell of it at once, with what led to it.
+sub problem
+{
+	my ($figures, $what, $where, $plan) = @_;
+	my $first = @happened > 15 ? @happened - 15 : 0;
+
+	print $figures "$where: $what\n", "  plan: $plan\n",
+	  map { "  $_\n" } @happened[ $first .. $#happened ];
+	@happened = ();
+	return;
+}
+
+my %faults;
+
+sub fault
+{
+	$faults{ $_[0] }++;
+	return;
+}
+
+sub count_faults
+{
+	my $n = 0;
+
+	$n += $_ foreach values %faults;
+	return $n;
+}
+
+# The numbers, the greatest first.
+sub faults_by_kind
+{
+	return join ', ',
+	  map { "$_ $faults{$_}" }
+	  sort { $faults{$b} <=> $faults{$a} || $a cmp $b } keys %faults;
+}
+
+# The ledger: a program that is told what to do on its standard input.
+sub start_ledger
+{
+	my $ledger = {};
+	my $program = compile(dirname(__FILE__) . '/ledger.c');
+
+	$ledger->{pid} = open2($ledger->{from}, $ledger->{to}, $program);
+	return $ledger;
+}
+
+# The answer to a command, and what it reported as wrong.
+sub ask_ledger
+{
+	my ($ledger, $command) = @_;
+	my ($from, $to) = @$ledger{ 'from', 'to' };
+	my @wrong;
+
+	print $to "$command\n";
+	$to->flush;
+	while (defined(my $line = <$from>))
+	{
+		chomp $line;
+		return ($line, @wrong) unless $line =~ s/^! //;
+		push @wrong, $line;
+	}
+	die "the ledger has ended at \"$command\"";
+}
+
+#
+# Servers
+#
+# Is the disk of pg_wal full, and how many seconds does a flush take?
+sub set_disk
+{
+	my ($node, $full, $seconds) = @_;
+	write_integers($node->basedir . '/wal_disk', $full, 1_000_000 * $seconds);
+	return;
+}
+
+# Each flush of its WAL takes so many seconds from the start on, if that is given.
+sub start_node
+{
+	my ($node, %params) = @_;
+	my $flush = delete $params{flush} // 0;
+
+	my %clock = fake_clock($node);
+	my $disk = compile(dirname(__FILE__) . '/wal_disk.c', '-shared', '-fPIC');
+
+	set_disk($node, 0, $flush);
+	local %ENV = (
+		%ENV, %clock,
+		LD_PRELOAD => "$clock{LD_PRELOAD} $disk",
+		SNOWFLAKE_WAL_DISK => $node->basedir . '/wal_disk');
+	return $node->start(%params);
+}
+
+# A server that is stopped, and whose backup "backup" all others begin with.
+sub template_node
+{
+	my (@conf) = @_;
+	my $node = PostgreSQL::Test::Cluster->new('template');
+
+	$node->init(allows_streaming => 1);
+	$node->append_conf('postgresql.conf',
+		join("\n", "shared_preload_libraries = 'snowflake'",
+			'restart_after_crash = on', 'log_statement = none',
+			'fsync = on', 'wal_sender_timeout = 0',
+			'wal_receiver_timeout = 0', @conf, ''));
+	$node->start;
+	$node->safe_psql('postgres',
+		'CREATE EXTENSION snowflake; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+	$node->backup('backup');
+	$node->stop;
+	return $node;
+}
+
+my $nodes = 0;
+
+sub new_node
+{
+	my ($name) = @_;
+	return PostgreSQL::Test::Cluster->new("${name}_" . ++$nodes);
+}
+
+sub node_of_backup
+{
+	my ($name, $origin, $backup, %params) = @_;
+	my $node = new_node($name);
+
+	$node->init_from_backup($origin, $backup, %params);
+	return $node;
+}
+
+#
+# Processes
+#
+sub all_processes
+{
+	my ($node) = @_;
+	my ($postmaster) =
+	  slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+
+	return ($postmaster, split ' ', qx(ps -o pid= --ppid $postmaster));
+}
+
+# Stop a whole server, or let it continue.
+sub pause_node
+{
+	my ($node) = @_;
+	my ($postmaster) = all_processes($node);
+
+	kill 'STOP', $postmaster;
+	kill 'STOP', all_processes($node);
+	return;
+}
+
+sub continue_node
+{
+	my ($node) = @_;
+
+	kill 'CONT', reverse all_processes($node);
+	return;
+}
+
+# A process of a server that pg_stat_activity has under a type; of the backends,
+# one of a client.
+sub some_process
+{
+	my ($node, $type) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = '$type' AND pid <> pg_backend_pid() ORDER BY application_name = 'client' DESC LIMIT 1");
+}
+
+# Kill a process with SIGKILL, and wait until the server is back from its
+# recovery.  Returns whether there was one.
+sub kill_process
+{
+	my ($node, $type) = @_;
+	my $pid = some_process($node, $type) or return 0;
+	my $offset = -s $node->logfile;
+
+	kill('KILL', $pid) or return 0;
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
+		$offset);
+	wait_until_up($node);
+	return 1;
+}
+
+sub nap
+{
+	usleep(1_000_000 * $_[0]);
+	return;
+}
+
+1;

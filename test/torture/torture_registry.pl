@@ -1,0 +1,1114 @@
+# Servers that get their worker IDs from a registry, and all that can happen to
+# both, at random; see script/tests/torture.
+
+use strict;
+use warnings;
+
+# The lines of script/tests/torture go to standard output, which
+# PostgreSQL::Test::Utils takes for its log.
+my $figures;
+BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
+
+use FindBin;
+use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use POSIX qw(WNOHANG);
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+use Torture qw(
+  any_of describe happens nothing_happened problem fault count_faults
+  faults_by_kind start_ledger ask_ledger start_node template_node new_node all_processes
+  pause_node continue_node some_process kill_process nap);
+
+my ($minutes, $seed, $bug) = @ARGV;
+my $begin = time;
+my $end = $begin + 60 * $minutes;
+$figures->autoflush(1);
+print $figures "seed $seed\n";
+
+# A server that generates no IDs for as long, although nothing keeps it from that, has
+# stopped for good.
+use constant LONGEST_WAIT => 120;
+
+use constant HOUR => 3600;
+use constant DAYS => 200 * 86400;
+use constant CLIENTS => 2;
+use constant ROUNDS => 16;
+
+#
+# The plan.  A world is a registry, its servers, and what happens to them, round
+# by round.  It is all drawn before it begins, from the world's own seed.
+#
+# Often there are just as many W's as servers, so that each that a server loses is
+# taken by another one as soon as it is free.
+#
+# In a world with a short reach clocks are off by seconds; by hours only for a
+# while, in which the server or the registry is refused.  In one with a long
+# reach they are off by an hour for long, and W's are reserved for as long: there
+# are more of them.
+#
+srand($seed);
+my @world_seeds = map { int rand(2**31) } 1 .. 10_000;
+
+my @server_faults = (
+	'restart', 'restart', 'restart two', 'kill backend',
+	'kill worker', 'kill postmaster', 'kill postmaster', 'pause',
+	'pause', 'pause backend', 'pause worker', 'pause worker',
+	'pause worker', 'promotion',
+	'promotion', 'copy', 'cut-off copy', 'cut-off copy', 'old copy', 'clock',
+	'clock', 'start with clock', 'reset', 'end worker',
+	'end worker', 'immediate', 'kill refused', 'kill refused',
+	'kill granted', 'kill granted', 'reload', 'reload');
+my @registry_faults = (
+	'nothing', 'nothing', 'outage', 'outage',
+	'long outage', 'failover', 'failover', 'split brain',
+	'split brain', 'restart', 'crash', 'free',
+	'free', 'lost', 'clock', 'clock');
+
+# What finds the bugs that script/tests/torture --break puts into the sources.
+my %fault_for_bug = (
+	'kept-from' => 'kill granted',
+	'registry-reload' => 'reload');
+
+sub plan_round
+{
+	return {
+		server_fault => $bug ? $fault_for_bug{$bug} : any_of(@server_faults),
+		registry_fault => $bug ? 'nothing' : any_of(@registry_faults),
+		who => rand(),
+		other => rand(),
+		way => any_of('kill', 'immediate', 'pause'),
+		step => rand(),
+		seconds => rand(),
+		pause => rand(1.5)
+	};
+}
+
+sub plan_world
+{
+	my ($n) = @_;
+
+	srand($world_seeds[$n]);
+	my $long = rand() < 0.3;
+	my $servers = 3 + int rand(3);
+	my $most = $servers + 1;
+	my $grant_time = any_of(2, 3, 4, 8);
+	my $failovers = any_of(1, 3, 5);
+	my %plan = (
+		long => $long,
+		servers => $servers,
+		pairs => [ map { rand() < 0.4 ? 1 : 0 } 1 .. $servers ],
+		grant_time => $grant_time,
+		reach => $long ? 3 * HOUR : $grant_time > 4 ? 20 : 10,
+		failovers => $failovers,
+		most => $most,
+		workers => ($failovers + 1) * ($long ? 120 : $most + any_of(0, 0, 1, 4)),
+		one_name => any_of(0, 1),
+		max_lead => any_of('0ms', '0ms', '100ms', '2s'),
+		reserve_time => any_of('100ms', '1s', '1s'));
+	$plan{workers} = 1000 if $plan{workers} > 1000;
+	$plan{rounds} = [ map { plan_round() } 1 .. ROUNDS ];
+	return \%plan;
+}
+
+# What is counted.
+my %total = (
+	worlds => 0,
+	rounds => 0,
+	failovers => 0,
+	split_brains => 0,
+	servers => 0,
+	grants => 0,
+	ids => 0,
+	workers => 0,
+	duplicates => 0,
+	falls => 0,
+	shared => 0,
+	foreign => 0,
+	failed => 0,
+	refused => 0,
+	longest_wait => 0);
+my ($world_plan, $round_plan, %world);
+
+# Something that must not be: tell of it at once, with what led to it.
+sub wrong
+{
+	my ($what) = @_;
+	my %world_only = %$world_plan;
+	delete $world_only{rounds};
+
+	problem($figures, $what, "world $total{worlds}, round $total{rounds}",
+		describe(\%world_only) . ' ' . describe($round_plan));
+	return;
+}
+
+sub fail_call
+{
+	$total{failed}++;
+	wrong($_[0]);
+	return;
+}
+
+#
+# The ledger
+#
+my $ledger = start_ledger();
+
+# Have the ledger do something, and tell of what it finds wrong.
+sub ledger
+{
+	my ($answer, @found) = ask_ledger($ledger, @_);
+
+	wrong(join "\n  ", @found) if @found;
+	return $answer;
+}
+
+# Take up all that clients received.
+sub take_ids
+{
+	my %now;
+
+	@now{qw(ids duplicates falls shared foreign workers runs)} =
+	  split ' ', ledger('take');
+	$world{$_} = $now{$_} foreach keys %now;
+	return;
+}
+
+sub bad
+{
+	return $world{duplicates} + $world{shared} + $world{foreign} +
+	  $world{falls};
+}
+
+#
+# Servers and their clients
+#
+
+# What clients do, over and over: single calls and blocks, committed or not.  They
+# rest a little, because speed is not measured here.
+my $script = "$PostgreSQL::Test::Utils::tmp_check/registry.sql";
+my $usual = q{
+SELECT snowflake_nextval() FROM generate_series(1, 20);
+SELECT snowflake_nextval(40);
+INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
+BEGIN;
+INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
+ROLLBACK;
+SELECT snowflake_nextval();
+SELECT pg_sleep(0.003);
+};
+my $queries = $usual x 30 . "SELECT snowflake_nextval(5000);\n";
+append_to_file($script, $queries x 2000);
+
+my $template = template_node(
+	'max_connections = 40', 'max_wal_senders = 8',
+	'snowflake.sequence_start = zero', "snowflake.grant_timeout = '3s'");
+
+# A node of this world with the data of a backup.
+sub node_of_backup
+{
+	my ($node, $origin, $backup, %params) = @_;
+
+	$node->init_from_backup($origin, $backup, %params);
+	push @{ $world{nodes} }, $node;
+	return $node;
+}
+
+# A backup of a server as it is now, started as a standby.
+sub new_standby
+{
+	my ($origin, $node, $clock) = @_;
+	my $backup = 'standby' . ++$world{backups};
+
+	$origin->backup($backup);
+	node_of_backup($node, $origin, $backup, has_streaming => 1);
+	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf',
+		$origin->backup_dir . "/$backup");
+	set_clock($node, $clock);
+	start_node($node);
+	return $node;
+}
+
+# Another server that is there from now on, as a life-line of its own.  Its
+# clients begin at once, here and after each start: what it could have of an
+# earlier grant soon ends.
+sub add_server
+{
+	my ($node, $what, $last, $clock) = @_;
+	my $server = {
+		node => $node,
+		name => $node->name,
+		clients => [],
+		line => ++$world{lines}
+	};
+
+	$total{servers}++;
+	ledger("line $server->{line} $last");
+	push @{ $world{servers} }, $server;
+	$server->{clock} = $clock // 0;
+	happens("$server->{name} is $what, life-line $server->{line}");
+	return $server;
+}
+
+# In the order of the hosts that a server asks, each other one begins at the end.
+sub registry_of
+{
+	my ($i) = @_;
+	my @all = @{ $world{registries} };
+	return registry_conf($i % 2 ? reverse @all : @all);
+}
+
+sub configure
+{
+	my ($node, $i) = @_;
+	my $name = $world_plan->{one_name} ? 'one' : $node->name;
+
+	$node->append_conf(
+		'postgresql.conf', join("\n",
+			registry_of($i),
+			"snowflake.server_name = '$name'",
+			"snowflake.max_lead = $world_plan->{max_lead}",
+			"snowflake.reserve_time = $world_plan->{reserve_time}", ''));
+	return;
+}
+
+# Errors of clients: that there is no grant just now is none.
+sub judge_errors
+{
+	my ($server, @errors) = @_;
+	my %others;
+
+	foreach my $error (@errors)
+	{
+		if ($error =~ /no worker ID is granted|the grant of worker ID \d+ ended/)
+		{
+			$total{refused}++;
+		}
+		elsif ($error !~
+			/terminating connection|canceling statement|transaction is aborted/)
+		{
+			$world{duplicates}++ if $error =~ /duplicate key/;
+			$others{$error}++;
+		}
+	}
+	fail_call("$others{$_} times a client of $server->{name}: $_")
+	  foreach sort keys %others;
+	return;
+}
+
+sub start_client
+{
+	my ($server) = @_;
+	my $n = ++$world{clients};
+	my $file = "$PostgreSQL::Test::Utils::tmp_check/ids$n";
+	my $connstr =
+	  $server->{node}->connstr('postgres') . ' application_name=client';
+	my $pid = fork() // die $!;
+
+	if ($pid == 0)
+	{
+		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
+		open(STDOUT, '>', "$file.out") or POSIX::_exit(1);
+		open(STDERR, '>', "$file.err") or POSIX::_exit(1);
+		exec('psql', '-XAtq', '-d', $connstr, '-f', $script)
+		  or POSIX::_exit(1);
+	}
+	my $client =
+	  { pid => $pid, n => $n % 4096, file => "$file.out", errors => "$file.err" };
+	ledger("client $client->{n} $server->{line} $client->{file}");
+	push @{ $server->{clients} }, $client;
+	return;
+}
+
+sub end_client
+{
+	my ($server, $client) = @_;
+
+	ledger("close $client->{n}");
+	judge_errors($server, client_errors($client));
+	unlink $client->{file}, $client->{errors};
+	return;
+}
+
+# Take leave of clients that have ended; of all, if the server ends them.
+sub reap_clients
+{
+	my ($server, $all) = @_;
+	my @left;
+	my $start = time;
+
+	foreach my $client (@{ $server->{clients} })
+	{
+		my $gone = waitpid($client->{pid}, WNOHANG) != 0;
+		while ($all && !$gone)
+		{
+			if (time - $start > LONGEST_WAIT)
+			{
+				fail_call("a client of $server->{name} hangs");
+				kill 'KILL', $client->{pid};
+			}
+			usleep(20_000);
+			$gone = waitpid($client->{pid}, WNOHANG) != 0;
+		}
+		$gone
+		  ? end_client($server, $client)
+		  : push @left, $client;
+	}
+	$server->{clients} = \@left;
+	return;
+}
+
+sub renew_clients
+{
+	my ($server) = @_;
+
+	reap_clients($server, 0);
+	return if @{ $server->{clients} } >= CLIENTS;
+	take_ids();
+	start_client($server) while @{ $server->{clients} } < CLIENTS;
+	return;
+}
+
+sub end_all_clients
+{
+	my ($server) = @_;
+
+	end_clients($server->{node});
+	reap_clients($server, 1);
+	return;
+}
+
+# One ID, as soon as there is one.
+sub probe
+{
+	my ($server) = @_;
+	my $start = time;
+
+	for (;;)
+	{
+		my ($stdout, $stderr);
+		my $rc = $server->{node}->psql(
+			'postgres', 'SELECT snowflake_nextval()',
+			stdout => \$stdout,
+			stderr => \$stderr,
+			timeout => 60,
+			timed_out => \my $timed_out);
+		my $wait = time - $start;
+
+		if (!$timed_out && $rc == 0)
+		{
+			ledger("id $server->{line} $stdout");
+			$total{longest_wait} = $wait if $wait > $total{longest_wait};
+			happens(sprintf '%s makes ID %s after %.3f s', $server->{name},
+				$stdout, $wait);
+			return 1;
+		}
+		$total{refused}++;
+		if ($wait > LONGEST_WAIT)
+		{
+			fail_call("$server->{name} makes no IDs: "
+				  . ($timed_out ? 'no answer' : $stderr));
+			return 0;
+		}
+		usleep(100_000);
+	}
+}
+
+sub start_server
+{
+	my ($server) = @_;
+
+	start_node($server->{node});
+	renew_clients($server);
+	return;
+}
+
+sub put_clock
+{
+	my ($server, $clock) = @_;
+
+	$server->{clock} = $clock;
+	set_clock($server->{node}, $clock);
+	happens(sprintf '%s: clock %+.3f s', $server->{name}, $clock);
+	return;
+}
+
+# A time by which a clock may be off for long.  A server that is ahead of the registry
+# by more than grant_time gets no worker ID when it starts.
+sub small_step
+{
+	my ($r) = @_;
+
+	return (-HOUR, 0, -HOUR / 60)[ 3 * $r ] if $world_plan->{long};
+	return (8 * $r - 4) * $world_plan->{grant_time} / 10;
+}
+
+# The same for a registry, which servers must not be ahead of.
+sub registry_step
+{
+	my ($r) = @_;
+
+	return $world_plan->{long} ? -small_step($r) : small_step($r);
+}
+
+sub greatest_stored
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres', 'SELECT coalesce(max(id), 0) FROM t');
+}
+
+# Longer than a grant.
+sub more_than_grant
+{
+	return $world_plan->{grant_time} * (1.2 + $round_plan->{seconds});
+}
+
+sub stop_server
+{
+	my ($server, $way) = @_;
+
+	$way eq 'kill'
+	  ? kill_postmaster($server->{node})
+	  : $server->{node}->stop($way);
+	reap_clients($server, 1);
+	return;
+}
+
+sub worker_of
+{
+	my ($server) = @_;
+	return $server->{node}
+	  ->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat');
+}
+
+# Have a server that is not started yet ask for this worker ID.
+sub wish
+{
+	my ($server, $worker) = @_;
+
+	$server->{node}
+	  ->append_conf('postgresql.conf', "snowflake.worker_id = $worker\n")
+	  if $worker ne '';
+	happens("$server->{name} would like to have $worker");
+	return;
+}
+
+sub start_wishing
+{
+	my ($server, $worker) = @_;
+
+	wish($server, $worker);
+	start_server($server);
+	return;
+}
+
+# Wait, but not for long, until a server has a grant, without an ID of it.
+sub wait_for_grant
+{
+	my ($server) = @_;
+	my $start = time;
+
+	nap(0.02) while worker_of($server) eq '' && time - $start < 10;
+	happens("$server->{name} has worker ID " . worker_of($server));
+	return;
+}
+
+# Nobody extends a server's grant.  Another one would like to have its worker ID,
+# and asks for it when it is just free, or later.
+sub let_grant_pass
+{
+	my ($other, $worker) = @_;
+	my $left = more_than_grant();
+
+	stop_server($other, 'immediate');
+	$left = registry()->safe_psql('postgres', qq{
+		SELECT greatest(extract(epoch FROM granted_until - clock_timestamp()) + 0.1, 0)
+		FROM snowflake_registry.workers WHERE worker_id = $worker}) || 0
+	  if $round_plan->{way} ne 'pause' && $worker ne '' && !$world{away};
+	nap($left) if $left < 20;
+	start_wishing($other, $worker);
+	nap(1);
+	return;
+}
+
+sub copy_server
+{
+	my ($server, $backup, $clock) = @_;
+	my $node = new_node('copy');
+
+	node_of_backup($node, $server->{node}, $backup);
+	$clock //= small_step($round_plan->{step});
+	set_clock($node, $clock);
+	start_node($node);
+	renew_clients(
+		add_server($node, "a copy of $server->{name}",
+			greatest_stored($node), $clock));
+	return;
+}
+
+my %server_fault = (
+	restart => sub {
+		my ($server) = @_;
+		stop_server($server, 'fast');
+		start_server($server);
+	},
+	'restart two' => sub {
+		my @both = @_;
+		my @workers = map { worker_of($_) } @both;
+		stop_server($_, 'fast') foreach @both;
+		start_wishing($both[$_], $workers[ 1 - $_ ]) foreach 1, 0;
+	},
+	immediate => sub {
+		my ($server) = @_;
+		stop_server($server, 'immediate');
+		start_server($server);
+	},
+	'kill backend' => sub { kill_process($_[0]{node}, 'client backend') },
+	'kill worker' => sub { kill_process($_[0]{node}, 'snowflake grant') },
+	'kill postmaster' => sub {
+		my ($server) = @_;
+		stop_server($server, 'kill');
+		start_server($server);
+	},
+
+	# It is told that it holds no worker ID, and one of its processes is killed
+	# while it generates IDs of the rest of its grant.
+	'kill refused' => sub {
+		my ($server) = @_;
+		my $node = $server->{node};
+		my $worker = worker_of($server);
+		return 'not done' if $world{away} || $worker eq '';
+		my $offset = -s $node->logfile;
+		$round_plan->{seconds} < 0.6 && !$world_plan->{long}
+		  ? lose_grants()
+		  : free_worker($worker);
+		for (my $i = 0; $i < 500; $i++)
+		{
+			last
+			  if slurp_file($node->logfile, $offset) =~
+			  /does not extend the grant/;
+			usleep(20_000);
+		}
+		kill_process($node, 'client backend');
+	},
+
+	# Another server has its worker ID for a while.  It gets it back, and before
+	# its first ID its clock is set back and one of its processes is killed.
+	'kill granted' => sub {
+		my ($server, $other) = @_;
+		my $node = $server->{node};
+		my $worker = worker_of($server);
+		return 'not done' if $world{away} || $worker eq '';
+		stop_server($_, 'fast') foreach $server, $other;
+		start_wishing($other, $worker);
+		nap(1 + 2 * $round_plan->{seconds});
+		stop_server($other, 'fast');
+		wish($server, $worker);
+		start_node($node);
+		wait_for_grant($server);
+		my $clock = $server->{clock};
+		put_clock($server, $clock - 1 - 4 * $round_plan->{step});
+		kill_process($node, 'background writer');
+		renew_clients($server);
+		start_server($other);
+		nap(2);
+		put_clock($server, $clock);
+	},
+
+	# A server is told to ask nobody, or its hosts in another order, which it is to
+	# do when it is started again only; one of its processes is killed.
+	reload => sub {
+		my ($server) = @_;
+		my $node = $server->{node};
+		$node->append_conf('postgresql.conf',
+			$round_plan->{step} < 0.5 ? "snowflake.registry = ''" : registry_of(1));
+		$node->reload;
+		nap(0.5);
+		kill_process($node, 'background writer');
+		renew_clients($server);
+		nap($round_plan->{pause});
+		$node->append_conf('postgresql.conf', registry_of(0));
+		$node->reload;
+	},
+
+	# Others take its worker ID meanwhile.
+	pause => sub {
+		my ($server, $other) = @_;
+		my $worker = worker_of($server);
+		pause_node($server->{node});
+		let_grant_pass($other, $worker);
+		continue_node($server->{node});
+	},
+	'pause backend' => sub {
+		my ($server, $other) = @_;
+		my $worker = worker_of($server);
+		my $pid = some_process($server->{node}, 'client backend') or return 'not done';
+		kill 'STOP', $pid;
+		free_worker($worker)
+		  if $round_plan->{step} < 0.7 && $worker ne '' && !$world{away};
+		let_grant_pass($other, $worker);
+		kill 'CONT', $pid;
+	},
+	'pause worker' => sub {
+		my ($server, $other) = @_;
+		my $worker = worker_of($server);
+		my $pid = some_process($server->{node}, 'snowflake grant') or return 'not done';
+		kill 'STOP', $pid;
+		let_grant_pass($other, $worker);
+		kill 'CONT', $pid;
+	},
+	'end worker' => sub {
+		my ($server, $other) = @_;
+		my $worker = worker_of($server);
+		my $pid = some_process($server->{node}, 'snowflake grant') or return 'not done';
+		stop_server($other, 'immediate');
+		kill 'TERM', $pid;
+		start_wishing($other, $worker);
+	},
+
+	# The old primary keeps running.
+	promotion => sub {
+		my ($server) = @_;
+		my $clock = $server->{standby} ? 0 : $server->{clock};
+		my $standby = delete $server->{standby}
+		  // new_standby($server->{node}, new_node('standby'), $clock);
+		$standby->promote;
+		renew_clients(
+			add_server(
+				$standby, "promoted from a standby of $server->{name}",
+				greatest_stored($standby), $clock));
+	},
+	copy => sub {
+		my ($server) = @_;
+		my $backup = 'copy' . ++$world{backups};
+		$server->{node}->backup($backup);
+		copy_server($server, $backup);
+	},
+	# Neither it nor its origin can ask the registry.
+	'cut-off copy' => sub {
+		my ($server) = @_;
+		my $backup = 'copy' . ++$world{backups};
+		my $pauses = !$world{away};
+		pause_node(registry()) if $pauses;
+		$server->{node}->backup($backup);
+		copy_server($server, $backup, $server->{clock});
+		nap(2);
+		continue_node(registry()) if $pauses;
+	},
+	'old copy' => sub { copy_server($world{servers}[0], 'old') },
+	clock => sub {
+		my ($server) = @_;
+		my $step = $round_plan->{step};
+
+		# For good, or for a while.
+		if ($round_plan->{seconds} < 0.6)
+		{
+			put_clock($server, small_step($step));
+			return;
+		}
+		put_clock($server,
+			(HOUR, -HOUR, HOUR, 2 * HOUR, DAYS)[ 5 * $step ]);
+		nap(more_than_grant());
+		put_clock($server, 0);
+	},
+	'start with clock' => sub {
+		my ($server) = @_;
+		stop_server($server, any_way());
+		put_clock($server, (DAYS, HOUR, -HOUR)[ 3 * $round_plan->{step} ]);
+		start_server($server);
+		my $answer =
+		  $server->{node}->psql('postgres', 'SELECT snowflake_nextval()');
+		$total{refused}++ if $answer != 0;
+		put_clock($server, 0);
+	},
+	reset => sub {
+		my ($server) = @_;
+		end_all_clients($server);
+		my $seconds = (-HOUR, -1, 0, 2)[ 4 * $round_plan->{step} ];
+		my $mark = $server->{node}->safe_psql('postgres', qq{
+			SELECT snowflake_lower_bound(now() + interval '$seconds s') AS mark \\gset
+			SET client_min_messages = error;
+			SELECT snowflake_reset(:mark, force => true) \\g /dev/null
+			SELECT :mark});
+		$server->{line} = ++$world{lines};
+		ledger("line $server->{line} " . ($mark - 1));
+		happens("$server->{name} is reset, life-line $server->{line}");
+	});
+
+sub any_way
+{
+	return ('fast', 'immediate', 'kill')[ 3 * $round_plan->{seconds} ];
+}
+
+#
+# The registry
+#
+sub registry
+{
+	return $world{registries}[ $world{registry} ];
+}
+
+# Let nothing reach the standby of the registry any more.
+sub cut_off_standby
+{
+	my $pid = server_process(registry(), 'walsender');
+	kill 'STOP', $pid;
+	return $pid;
+}
+
+sub kill_registry
+{
+	my ($node, $walsender) = @_;
+	my ($postmaster) = all_processes($node);
+
+	kill 'KILL', $postmaster, $walsender;
+	kill_postmaster($node);
+	return;
+}
+
+# After the promotion of the registry's standby there is another one.
+sub promote_registry
+{
+	my $standby = $world{registries}[ ++$world{registry} ];
+
+	$standby->promote;
+
+	# Nobody promotes two standbys to the same timeline here.
+	$standby->safe_psql('postgres',
+		'SELECT snowflake_registry.confirm_promotion()');
+	$total{failovers}++;
+	$world{failovers}++;
+	happens($standby->name . ' is the registry');
+	return;
+}
+
+sub new_registry_standby
+{
+	my $node = $world{registries}[ $world{registry} + 1 ];
+
+	new_standby(registry(), $node, registry_step($round_plan->{step}))
+	  if defined $node;
+	return;
+}
+
+# The one that kept running for some time.
+sub end_old_registry
+{
+	my $old = delete $world{old_registry} or return;
+
+	kill_registry($old->{node}, $old->{walsender});
+	return;
+}
+
+sub free_worker
+{
+	my ($worker) = @_;
+
+	# It may have been granted by the old registry, or lost.
+	my $error = sql_error(registry(), "SELECT snowflake_registry.free_worker($worker)");
+	die $error unless $error =~ /^(?:psql:.*ERROR:  42704: worker ID \d+ was never granted|$)/;
+	happens("worker ID $worker is freed $error");
+	return;
+}
+
+sub lose_grants
+{
+	registry()->safe_psql('postgres', 'SELECT snowflake_registry.lost()');
+	happens('the registry has lost grants');
+	return;
+}
+
+sub outage
+{
+	my ($seconds) = @_;
+	my $node = registry();
+
+	$world{away} = 1;
+	$round_plan->{way} eq 'pause' ? pause_node($node)
+	  : $round_plan->{way} eq 'kill' ? kill_postmaster($node)
+	  : $node->stop('immediate');
+	return sub {
+		nap($seconds);
+		$round_plan->{way} eq 'pause'
+		  ? continue_node($node)
+		  : start_node($node);
+		$world{away} = 0;
+	};
+}
+
+# Each begins and returns how it ends; the server's fault is between.
+my %registry_fault = (
+	nothing => sub { return sub { } },
+	outage => sub { return outage($world_plan->{grant_time} * 0.4) },
+	'long outage' => sub { return outage(more_than_grant()) },
+	failover => sub {
+		end_old_registry();
+		my $walsender = cut_off_standby();
+		return sub {
+			kill_registry(registry(), $walsender);
+			promote_registry();
+			new_registry_standby();
+		};
+	},
+	'split brain' => sub {
+		end_old_registry();
+		my $old = registry();
+		my $walsender = cut_off_standby();
+		promote_registry();
+		$total{split_brains}++;
+		$world{old_registry} =
+		  { node => $old, walsender => $walsender, rounds => 2 };
+		return sub { new_registry_standby() };
+	},
+	restart => sub {
+		my $node = registry();
+		$world{away} = 1;
+		$node->stop;
+		return sub {
+			start_node($node);
+			$world{away} = 0;
+		};
+	},
+	crash => sub {
+		kill_process(registry(), 'background writer');
+		return sub { };
+	},
+	free => sub {
+		my $worker = registry()->safe_psql('postgres',
+			"SELECT worker_id FROM snowflake_registry.workers WHERE state = 'held' ORDER BY worker_id");
+		my @held = split /\n/, $worker;
+		free_worker($held[ $round_plan->{other} * @held ]) if @held;
+		return sub { };
+	},
+	lost => sub {
+		lose_grants() unless $world_plan->{long};
+		return sub { };
+	},
+	clock => sub {
+		my $node = registry();
+		my $step = registry_step($round_plan->{step});
+
+		# For a while, servers are refused.
+		$step = -HOUR if $round_plan->{seconds} < 0.3;
+		set_clock($node, $step);
+		happens("clock of the registry $step s");
+		nap(1);
+		return sub {
+			set_clock($node, 0) if $step == -HOUR;
+		};
+	});
+
+# Can this happen now?
+sub possible
+{
+	my ($fault) = @_;
+
+	# As many failovers as the registry allows, where waiting takes hours; and as
+	# there are nodes.
+	if ($fault eq 'failover' || $fault eq 'split brain')
+	{
+		return 0 if $world{registry} + 1 >= @{ $world{registries} };
+		return 0
+		  if $world_plan->{long}
+		  && $world{failovers} >= $world_plan->{failovers};
+	}
+	return 1;
+}
+
+#
+# Worlds
+#
+sub begin_world
+{
+	my $reach = $world_plan->{reach};
+	%world = (
+		servers => [],
+		nodes => [],
+		lines => 0,
+		clients => 0,
+		backups => 0,
+		failovers => 0,
+		away => 0,
+		registry => 0);
+	$world{registries} = [ map { new_node('registry') } 0 .. 8 ];
+	ledger("begin 12 10 1 $world_plan->{workers}");
+
+	my $registry = node_of_backup(registry(), $template, 'backup');
+	set_clock($registry, 0);
+	start_node($registry);
+	$registry->safe_psql(
+		'postgres', qq{
+		CREATE EXTENSION snowflake_registry;
+		SELECT snowflake_registry.create(1, $world_plan->{workers},
+			grant_time => '$world_plan->{grant_time} s', reach => '$reach s',
+			failovers => $world_plan->{failovers}, new => true)});
+	new_standby($registry, $world{registries}[1], 0);
+
+	foreach my $i (0 .. $world_plan->{servers} - 1)
+	{
+		my $node = node_of_backup(new_node('server'), $template, 'backup');
+		configure($node, $i);
+		set_clock($node, 0);
+		start_node($node);
+		my $server = add_server($node, 'new', 0);
+		$node->backup('old') if $i == 0;
+		$server->{standby} = new_standby($node, new_node('standby'), 0)
+		  if $world_plan->{pairs}[$i];
+	}
+	return;
+}
+
+# Of too many servers, one that was added goes.
+sub retire_servers
+{
+	while (@{ $world{servers} } > $world_plan->{most})
+	{
+		my ($server) = splice @{ $world{servers} }, 1, 1;
+
+		happens("$server->{name} is retired");
+		$_->stop('immediate') foreach grep { defined } $server->{standby};
+		stop_server($server, 'immediate');
+	}
+	return;
+}
+
+sub round
+{
+	my @servers = @{ $world{servers} };
+	my $server = $servers[ $round_plan->{who} * @servers ];
+	my @others = grep { $_ != $server } @servers;
+	my $other = $others[ $round_plan->{other} * @others ];
+	my $registry_fault = $round_plan->{registry_fault};
+
+	$registry_fault = 'restart' unless possible($registry_fault);
+	happens("registry: $registry_fault");
+	my $ends = $registry_fault{$registry_fault}->();
+	happens("$server->{name}: $round_plan->{server_fault}");
+	my $done =
+	  $server_fault{ $round_plan->{server_fault} }->($server, $other);
+	fault($round_plan->{server_fault}) unless ($done // '') eq 'not done';
+	$ends->();
+	happens("end of the registry's $registry_fault");
+	fault("$registry_fault of the registry") if $registry_fault ne 'nothing';
+	nap($round_plan->{pause});
+
+	end_old_registry()
+	  if $world{old_registry} && --$world{old_registry}{rounds} < 0;
+	retire_servers();
+	probe($_) foreach @{ $world{servers} };
+	renew_clients($_) foreach @{ $world{servers} };
+	take_ids();
+	return;
+}
+
+# What the servers' logs tell of grants.
+sub count_grants
+{
+	my %files = map { $_->logfile => 1 } @{ $world{nodes} };
+	my $n = 0;
+
+	foreach my $file (keys %files)
+	{
+		$n += () = slurp_file($file) =~
+		  /LOG:  snowflake IDs are generated with worker ID/g;
+	}
+	return $n;
+}
+
+sub end_world
+{
+	foreach my $server (@{ $world{servers} })
+	{
+		kill 'KILL', map { $_->{pid} } @{ $server->{clients} };
+		waitpid($_->{pid}, 0) foreach @{ $server->{clients} };
+		ledger("close $_->{n}") foreach @{ $server->{clients} };
+		unlink $_->{file}, $_->{errors} foreach @{ $server->{clients} };
+	}
+	if (my $old = delete $world{old_registry})
+	{
+		kill 'CONT', $old->{walsender};
+	}
+	take_ids();
+	$total{grants} += count_grants();
+	$total{$_} += $world{$_}
+	  foreach 'ids', 'duplicates', 'falls', 'shared', 'foreign', 'workers';
+	# All at once, and those that stand still, too.
+	foreach my $node (@{ $world{nodes} })
+	{
+		eval {
+			continue_node($node);
+			kill 'QUIT', (all_processes($node))[0];
+		};
+	}
+	foreach my $node (@{ $world{nodes} })
+	{
+		$node->stop('immediate', fail_ok => 1);
+		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $node->data_dir,
+			$node->backup_dir)
+		  unless bad();
+	}
+	return;
+}
+
+while (time < $end)
+{
+	$world_plan = plan_world($total{worlds}++);
+	$round_plan = undef;
+	nothing_happened();
+	print '# plan: ', describe($world_plan), "\n";
+	happens("world $total{worlds} begins");
+	my $lived = eval {
+		begin_world();
+		probe($_) foreach @{ $world{servers} };
+		renew_clients($_) foreach @{ $world{servers} };
+		foreach my $plan (@{ $world_plan->{rounds} })
+		{
+			last if time > $end;
+			$round_plan = $plan;
+			$total{rounds}++;
+			happens("round $total{rounds}: " . describe($plan));
+			round();
+			last if bad();
+		}
+		1;
+	};
+	fail_call("what was planned could not be done: $@")
+	  unless $lived || $@ =~ /^interrupted/;
+	end_world();
+	printf $figures
+	  "world %d: %d rounds so far, %d IDs, %d worker IDs of %d, %d runs in the ledger\n",
+	  $total{worlds}, $total{rounds}, $world{ids}, $world{workers},
+	  $world_plan->{workers}, $world{runs};
+
+	# What led to it is in the logs and the data directories.
+	last if bad() || !$lived;
+}
+
+my $wrong =
+  $total{duplicates} + $total{falls} + $total{shared} + $total{foreign} +
+  $total{failed};
+if ($bug)
+{
+	ok($wrong > 0, "the bug \"$bug\" is found");
+	done_testing();
+	printf $figures
+	  "bug \"$bug\": %d rounds, %d IDs, %d duplicates, %d falls, %d shared, %d foreign, %d failed, %s, seed %d\n",
+	  @total{qw(rounds ids duplicates falls shared foreign failed)},
+	  $wrong > 0 ? sprintf('found after %.0f s', time - $begin) : 'not found', $seed;
+	exit($wrong == 0);
+}
+is($wrong, 0, 'neither a duplicate nor a fall, and no call that failed');
+done_testing();
+print $figures 'faults by kind: ', faults_by_kind(), "\n";
+printf $figures
+  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d more with the old primary alive), '
+  . '%d servers, %d IDs, %d worker IDs, %d grants, %d duplicates, %d falls, '
+  . "%d shared, %d foreign, %d failed, %d refused, longest wait %.1f s, seed %d\n",
+  $total{rounds}, count_faults(), $total{worlds}, $total{failovers} - $total{split_brains},
+  @total{
+	qw(split_brains servers ids workers grants duplicates falls shared foreign
+	  failed refused longest_wait)
+  }, $seed;
+exit($wrong > 0);
