@@ -2,14 +2,14 @@
 # sourced after common.sh by the scripts that run tests on them:
 #
 #	asserts			assertions, as in all of them
-#	exec-backend	processes that begin anew, as on Windows: nothing is inherited
+#	exec-backend	processes that inherit nothing, as on Windows
 #					by fork(), so what was not in shared memory is missed
-#	valgrind		tells valgrind of memory contexts
+#	valgrind		reports memory contexts to valgrind
 #
 # The extension is compiled with assertions, too: the server's headers ask for it.
 
 # They are kept for the next run; removing the folder is all it takes to have
-# them made anew.
+# them made again.
 servers=${SNOWFLAKE_SERVERS:-$top/.build/servers}
 
 server_cflags()

@@ -23,7 +23,7 @@ release_version()
 }
 
 # They are kept for the next run; removing the folder is all it takes to have
-# them made anew.
+# them made again.
 chroots=${SNOWFLAKE_CHROOTS:-$top/.build/chroots}
 
 # Where a checkout is inside of a chroot.
@@ -206,10 +206,11 @@ in_chroot()
 }
 
 # Put what belongs to the checkout into a release's chroot, in place of what the
-# last run left.
+# last run left, but for the build that script/check keeps.
 fill_chroot()
 {
-	rm -rf "$chroots/$1$checkout" "$chroots/$1"/tmp/snowflake.*
-	mkdir -p "$chroots/$1$checkout"
+	mkdir -p "$chroots/$1$checkout/.build"
+	find "$chroots/$1$checkout" -mindepth 1 -maxdepth 1 ! -name .build -exec rm -rf {} +
+	rm -rf "$chroots/$1"/tmp/snowflake.*
 	copy_checkout "$chroots/$1$checkout"
 }

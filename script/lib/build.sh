@@ -1,0 +1,169 @@
+# Builds of the extension for tests, and copies of the checkout that tests run in;
+# sourced after common.sh.  A step that fails ends its function also where "set -e" is
+# without effect, that is, in a condition.
+#
+# A script of script/ or script/tests that needs servers makes a copy of the
+# checkout, which the user of the servers can reach, and runs one of
+# script/lib/in_copy there, as that user.
+
+# Absolute, because a build is not in the current directory, and as a private
+# installation, which comes first in the path, has one that reports itself.
+absolute_pg_config()
+{
+	PG_CONFIG=$(command -v "$PG_CONFIG") || die "there is no $PG_CONFIG"
+	export PG_CONFIG
+}
+
+# What the compilers are told: warnings are errors.  The server's headers count as
+# the system's, whose warnings are not ours; a parameter that a hook or a function
+# does not use belongs to its signature.
+warnings()
+{
+	echo "-Wall -Wextra -Werror -Wno-unused-parameter" \
+		"-isystem $("$PG_CONFIG" --includedir-server)"
+}
+
+# Compile the source in $1, in folders below $2, by what changed there since the
+# last time: first with the clang that the server's own bitcode was made with, where
+# it is there, then with the server's compiler.
+compile()
+(
+	clang=$(sed -n 's/^CLANG[[:space:]]*= *//p' \
+		"$(dirname "$("$PG_CONFIG" --pgxs)")/../Makefile.global")
+	mkdir -p "$2/clang" "$2/main"
+	if [ -n "$clang" ] && have_commands "$clang"; then
+		# The flags are those of the server's compiler, which has others.
+		cd "$2/clang"
+		make -s -j "$(nproc)" -f "$1/Makefile" CC="$clang" with_llvm=no \
+			COPT="$(warnings) -Wno-unknown-warning-option \
+			-Wno-ignored-optimization-argument -Wno-unused-command-line-argument" ||
+			exit
+	fi
+	cd "$2/main"
+	make -s -j "$(nproc)" -f "$1/Makefile" COPT="$(warnings)"
+)
+
+# Install what compile made below the directory $3, and the extension of test/api,
+# which uses the C interface by the header as it was installed.
+install_compiled()
+(
+	cd "$2/main"
+	make -s -f "$1/Makefile" install DESTDIR="$3" >/dev/null || exit
+	mkdir -p "$2/example"
+	cd "$2/example"
+	# Its Makefile does not know that header.
+	[ -z "$(find "$1/src/snowflake_api.h" -newer snowflake_example.o 2>&1)" ] ||
+		rm -f snowflake_example.*
+	make -s -f "$1/test/api/Makefile" COPT="$(warnings)" \
+		PG_CPPFLAGS="-I$3$("$PG_CONFIG" --includedir-server)" || exit
+	make -s -f "$1/test/api/Makefile" install DESTDIR="$3" >/dev/null
+)
+
+# Have in the folder $1 what is compiled of the checkout.  A file that is the same
+# stays as it is, because make goes by the times of files.
+update_source()
+(
+	mkdir -p "$1"
+	new=$(mktemp -d)
+	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|src/.*|test/api/.*)$' |
+		copy_files "$new" || exit
+	changes=$(diff -rq "$1" "$new" 2>&1) || true
+	if printf '%s\n' "$changes" | grep -q "^Only in $1"; then
+		# What was made of a file that is gone, goes, too.
+		rm -rf "$1" "${1%/*}/clang" "${1%/*}/main" "${1%/*}/example"
+		mv "$new" "$1"
+	elif [ -n "$changes" ]; then
+		cd "$new"
+		find . -type f | while IFS= read -r file; do
+			cmp -s "$file" "$1/$file" && continue
+			mkdir -p "$1/${file%/*}"
+			cat "$file" >"$1/$file"
+		done
+	fi
+	rm -rf "$new"
+)
+
+# Can the user keep a build in the checkout?
+can_keep_build()
+{
+	mkdir -p "$top/.build/check" 2>/dev/null && [ -w "$top/.build/check" ]
+}
+
+# Build the checkout in a folder of .build/check, which is kept for the next time, one
+# for each user, PostgreSQL and way to build, and set $kept to it.  Another run waits
+# until release_build.
+keep_build()
+{
+	absolute_pg_config
+	kept=$top/.build/check/$({
+		id -u
+		"$PG_CONFIG"
+		cat "$top/Makefile" "$top/script/lib/build.sh"
+	} | cksum | tr ' ' -)
+	mkdir -p "$kept"
+	exec 8>"$kept/lock"
+	flock 8
+	update_source "$kept/source" && compile "$kept/source" "$kept" 8>&-
+}
+
+release_build()
+{
+	exec 8>&-
+}
+
+# Run a script in a copy of the checkout, as the user of the servers.  The copy goes
+# away if it succeeds, but for the folder that $keep names, which is copied back.
+# With $build_in_copy it is built there, otherwise before.
+run_in_copy()
+(
+	copy=$(mktemp -d "${TMPDIR:-/tmp}/snowflake.XXXXXX")
+	trap 'rm -rf "$copy"' EXIT
+	copy_checkout "$copy"
+	mkdir -p "$copy/tmp_check"
+	if [ -z "${build_in_copy:-}" ] && can_keep_build; then
+		say "building with $("$PG_CONFIG" --version)"
+		keep_build &&
+			install_compiled "$kept/source" "$kept" "$copy/tmp_check/install" || exit
+		release_build
+	fi
+	trap - EXIT
+
+	[ "$(id -u)" -ne 0 ] || chown -R "$server_user": "$copy"
+	cd "$copy"
+	if as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" \
+		JOBS="${JOBS:-}" "$@"; then
+		[ -z "${keep:-}" ] || cp -R "$copy/$keep/." "$top/$keep/"
+		rm -rf "$copy"
+	else
+		exit
+	fi
+)
+
+# In the copy: install the extension privately, and set the environment that the
+# tests expect.
+build_for_tests()
+{
+	cd "$top"
+	absolute_pg_config
+	if [ ! -d tmp_check/install ]; then
+		mkdir -p tmp_check
+		compile "$top" "$top/tmp_check/build" &&
+			install_compiled "$top" "$top/tmp_check/build" "$top/tmp_check/install" || exit
+	fi
+	private_server "$top/tmp_check/install" "$PG_CONFIG"
+
+	bindir=$top/tmp_check/install$("$PG_CONFIG" --bindir)
+	tests=$(cd "$(dirname "$("$PG_CONFIG" --pgxs)")/../test" && pwd -P)
+	export PATH="$bindir:$PATH"
+	export PG_REGRESS="$tests/regress/pg_regress"
+	export TESTDIR="$top" TESTDATADIR="$top/tmp_check" TESTLOGDIR="$top/tmp_check/log"
+	export LC_ALL=C TZ=UTC
+	# A busy machine may need more than a minute to start or stop a server.
+	export PGCTLTIMEOUT=180
+	unset PGHOST PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE PGPASSFILE
+	# Directories of sockets go with the copy; their names may have 107 bytes.
+	if [ "${#top}" -lt 60 ]; then
+		mkdir -p tmp_check/tmp
+		export TMPDIR="$top/tmp_check/tmp"
+	fi
+}

@@ -1,0 +1,174 @@
+# What the scripts share; sourced by them, with $top set to the checkout.
+
+PG_CONFIG=${PG_CONFIG:-pg_config}
+
+# The user that servers run as where the scripts are run by root.
+server_user=postgres
+
+say()
+{
+	printf '%s\n' "$*"
+}
+
+die()
+{
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# Are all of these commands there?
+have_commands()
+{
+	for command in "$@"; do
+		command -v "$command" >/dev/null 2>&1 || return
+	done
+}
+
+# Are a PostgreSQL server and what an extension is built with there?
+have_postgres()
+{
+	have_commands make cc "$PG_CONFIG" &&
+		[ -f "$("$PG_CONFIG" --pgxs 2>/dev/null)" ] &&
+		[ -x "$("$PG_CONFIG" --bindir)/postgres" ] &&
+		[ -x "$("$PG_CONFIG" --bindir)/pgbench" ]
+}
+
+# Are the tools of the tests there too?
+have_test_tools()
+{
+	have_commands prove && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
+}
+
+# Run apt-get as root, or with sudo, but not while another script does, which
+# would be an error.
+run_apt_get()
+{
+	exec 9</var/lib/dpkg
+	flock 9
+	status=0
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" 9<&- || status=$?
+	exec 9<&-
+	return "$status"
+}
+
+# Have the list of packages up to date, once: as root, or with sudo.
+update_packages()
+{
+	[ -z "${packages_updated:-}" ] || return 0
+	have_commands apt-get || die "please install: $*"
+	as_root=
+	if [ "$(id -u)" -ne 0 ]; then
+		have_commands sudo || die "please have an administrator install: $*"
+		as_root=sudo
+	fi
+	say "updating the list of packages"
+	run_apt_get update || die "could not update the list of packages"
+	packages_updated=yes
+}
+
+# Install Debian packages.
+install_packages()
+{
+	update_packages "$@"
+	say "installing: $*"
+	run_apt_get install -y --no-install-recommends "$@" >/dev/null ||
+		die "could not install: $*"
+}
+
+# Install what is missing of PostgreSQL, the compiler and, with "tests", the
+# tools of the tests.
+install_missing()
+{
+	if have_postgres && { [ "${1:-}" != tests ] || have_test_tools; }; then
+		return
+	fi
+	update_packages "a C compiler, make," \
+		"PostgreSQL 15 or later with its server headers (pg_config in the PATH or" \
+		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More}"
+
+	if ! have_postgres; then
+		major=$(apt-cache depends postgresql |
+			sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
+		[ -n "$major" ] || die "there is no package for PostgreSQL"
+		install_packages gcc make "postgresql-$major" "postgresql-server-dev-$major"
+		have_postgres || die "PostgreSQL was installed, but $PG_CONFIG does not find it"
+	fi
+	if [ "${1:-}" = tests ] && ! have_test_tools; then
+		install_packages perl libipc-run-perl
+	fi
+}
+
+# Run a command as the user that servers run as: this one, unless that is
+# root.
+as_server_user()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		runuser -u "$server_user" -- "$@"
+	else
+		"$@"
+	fi
+}
+
+# Where the user of the servers can reach a directory.
+server_user_reaches()
+{
+	as_server_user test -x "$1"
+}
+
+# Make, below a directory that has the extension already, a private installation
+# of the PostgreSQL that pg_config reports: programs are copied, because they find
+# the rest relative to themselves; the rest are links.
+private_server()
+(
+	prefix=$1
+	bindir=$("$2" --bindir)
+	pkglibdir=$("$2" --pkglibdir)
+	sharedir=$("$2" --sharedir)
+	mkdir -p "$prefix$bindir"
+	cp --remove-destination "$bindir"/* "$prefix$bindir"
+	for dir in "$pkglibdir" "$sharedir" "$sharedir/extension"; do
+		mkdir -p "$prefix$dir"
+		set --
+		for file in "$dir"/*; do
+			# What the build forgets to install must not come from elsewhere.
+			case ${file##*/} in
+				snowflake.* | snowflake--* | snowflake_registry.* | snowflake_registry--*) continue ;;
+			esac
+			[ -e "$prefix$file" ] || set -- "$@" "$file"
+		done
+		[ $# -eq 0 ] || ln -sf "$@" "$prefix$dir"
+	done
+)
+
+# The same with this build of the extension.
+private_install()
+{
+	make -s install DESTDIR="$1" >/dev/null
+	private_server "$1" "$PG_CONFIG"
+}
+
+# The files that belong to the checkout: with git also new ones, but not what was
+# built.
+checkout_files()
+(
+	cd "$top"
+	if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+		git ls-files --cached --others --exclude-standard
+	else
+		find . ! -type d ! -path './.git/*' ! -path './.build/*' ! -path './.quickstart*' \
+			! -path './tmp_check/*' ! -name '*.o' ! -name '*.bc' ! -name '*.so'
+	fi | while IFS= read -r file; do
+		[ ! -e "$file" ] || printf '%s\n' "${file#./}"
+	done
+)
+
+# Copy those of its files whose names are read into a directory.
+copy_files()
+{
+	tar -c -C "$top" -T - | tar -x -C "$1"
+}
+
+copy_checkout()
+{
+	checkout_files | copy_files "$1"
+}

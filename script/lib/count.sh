@@ -1,0 +1,112 @@
+# Runs of tests, and how many passed and failed; sourced after common.sh.
+
+# Lines of a test that passed or failed: of pg_regress before PostgreSQL 16, and
+# since then as of prove.
+test_passed='^test .*\.\.\. ok|^ok [0-9]+'
+test_failed='^test .*\.\.\. FAILED|^not ok [0-9]+'
+passed=0
+failed=0
+
+# Run a command with its output in tmp_check/NAME.out, show its progress, and count
+# by its lines what passed and failed; a command that fails without such a line, or
+# tests nothing, counts as one failure.  What failed is shown, with the logs to read.
+count()
+{
+	log=tmp_check/$1.out
+	status=0
+	shift
+	if [ -n "${VERBOSE:-}" ]; then
+		"$@" 2>&1 | tee "$log" || status=$?
+	else
+		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" || status=$?
+	fi
+	p=$(grep -cE "$test_passed" "$log" || true)
+	f=$(grep -cE "$test_failed" "$log" || true)
+	if [ "$f" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$p" -eq 0 ]; }; then
+		f=1
+	fi
+	[ "$f" -eq 0 ] || show_logs
+	passed=$((passed + p))
+	failed=$((failed + f))
+}
+
+# After a failure: the differences that pg_regress found in $diffs, and which logs to
+# read.
+show_logs()
+{
+	[ ! -s "${diffs:-}" ] || cat "$diffs"
+	say "To find out why, read:"
+	say "  $top/$log"
+	for name in $(sed -nE 's,^test/[^ ]*/([^ ]*)\.pl +\(Wstat: .*,\1,p' "$log"); do
+		for file in tmp_check/log/regress_log_"$name" tmp_check/log/"$name"_*.log; do
+			[ ! -e "$file" ] || say "  $top/$file"
+		done
+	done
+	server_log=${diffs:+${diffs%/*}/log/postmaster.log}
+	[ ! -e "${server_log:-}" ] || say "  $top/$server_log"
+}
+# Run a command that ends with "N passed, N failed", show the rest of its output,
+# and add the numbers up; one without such a line counts as one test.  They are
+# in $p and $f, too.  For scripts with "pipefail".
+add_up()
+{
+	log=$(mktemp)
+	status=0
+	"$@" 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, [0-9]* failed$/d' || status=$?
+	p=$(sed -n 's/^\([0-9]*\) passed, [0-9]* failed$/\1/p' "$log" | tail -n 1)
+	f=$(sed -n 's/^[0-9]* passed, \([0-9]*\) failed$/\1/p' "$log" | tail -n 1)
+	rm -f "$log"
+	: "${p:=$((status == 0))}" "${f:=$((status != 0))}"
+	if [ "$f" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$p" -eq 0 ]; }; then
+		f=1
+	fi
+	passed=$((passed + p))
+	failed=$((failed + f))
+}
+
+# The last line of a script that counts, and its exit status.
+conclude()
+{
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+}
+
+# The value of one of the Makefile's variables, as make reads it.
+make_variable()
+{
+	make -s --no-print-directory --eval="print-$1: ; @echo \$($1)" "print-$1"
+}
+
+# After build_for_tests: count the tests of pg_regress that are named, or all.
+count_regress()
+{
+	say "pg_regress"
+	# shellcheck disable=SC2046
+	[ $# -ne 0 ] || set -- $(make_variable REGRESS)
+	diffs=tmp_check/regression.diffs
+	count regress "$PG_REGRESS" --inputdir=. --outputdir=tmp_check \
+		--bindir="$bindir" --dlpath=. --temp-instance=tmp_check/regress \
+		--temp-config=test/regress.conf "$@"
+}
+
+# The same for isolation tests.
+count_isolation()
+{
+	say "isolation tests"
+	# shellcheck disable=SC2046
+	[ $# -ne 0 ] || set -- $(make_variable ISOLATION)
+	mkdir -p tmp_check/iso
+	diffs=tmp_check/iso/regression.diffs
+	count isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
+		--outputdir=tmp_check/iso --bindir="$bindir" \
+		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf "$@"
+}
+
+# The same for files of TAP tests, of which JOBS run side by side.
+count_tap()
+{
+	jobs=${JOBS:-$(nproc)}
+	say "TAP tests: $# files, $jobs side by side"
+	diffs=
+	count tap prove -v --merge --timer -j "$jobs" -I "$tests/perl" "$@"
+}
