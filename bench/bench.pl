@@ -11,6 +11,7 @@ use IO::Handle;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Slices qw(median least ratio_text);
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time);
@@ -19,7 +20,8 @@ my $quick = @ARGV && $ARGV[0] eq '--quick';
 my $rounds = $quick ? 3 : 7;
 my @backends = $quick ? (1, 4, 16) : (1, 2, 4, 8, 16, 32, 64);
 my $seconds = $quick ? 0.5 : 1;
-my $calls = $quick ? 500_000 : 1_000_000;
+my $slices = $quick ? 100 : 400;
+my $calls_per_slice = 4_000;
 my $insert_rows = $quick ? 200_000 : 1_000_000;
 my $insert_rounds = $quick ? 2 : 5;
 my $directory = 'bench/results' . ($quick ? '/quick' : '');
@@ -42,13 +44,6 @@ sub progress
 	return;
 }
 
-sub median
-{
-	my @sorted = sort { $a <=> $b } @_;
-	return ($sorted[ $#sorted / 2 ] + $sorted[ ($#sorted + 1) / 2 ]) / 2;
-}
-
-sub least { return (sort { $a <=> $b } @_)[0]; }
 sub most { return (sort { $b <=> $a } @_)[0]; }
 
 # The server: what it has beside the extension, and a clean start.
@@ -64,6 +59,7 @@ $node->append_conf(
 		'max_wal_size = 16GB',
 		'checkpoint_timeout = 1h',
 		'autovacuum = off',
+		'work_mem = 64MB',
 		'jit = off',
 		'max_parallel_workers_per_gather = 0',
 		''));
@@ -96,7 +92,31 @@ $node->safe_psql(
 		EXECUTE query;
 		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
 	END $$;
-	-- how fast a counter rises in the middle 60 % of a time
+	-- slices of calls, in turn; the first round warms up
+	CREATE UNLOGGED TABLE cases (n serial, name text, expression text);
+	CREATE UNLOGGED TABLE slices (round int, name text, ms float8);
+	CREATE PROCEDURE measure(calls int, rounds int) LANGUAGE plpgsql AS $$
+	DECLARE
+		c cases;
+	BEGIN
+		FOR round IN 0 .. rounds LOOP
+			FOR c IN SELECT * FROM cases ORDER BY n LOOP
+				INSERT INTO slices
+				SELECT round, c.name, ms(format('SELECT count(%s) FROM generate_series(1, %s) n', c.expression, calls));
+			END LOOP;
+		END LOOP;
+		DELETE FROM slices s WHERE s.round = 0;
+	END $$;
+	-- the same in a C loop
+	CREATE FUNCTION loop_slices(rounds int) RETURNS TABLE (floor_ns float8, ours_ns float8) LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR round IN 1 .. rounds LOOP
+			SELECT ns::float8 / calls INTO floor_ns FROM bench_count('bench_floor()', 0, 0.002);
+			SELECT ns::float8 / calls INTO ours_ns FROM bench_count('snowflake_nextval()', 0, 0.002);
+			RETURN NEXT;
+		END LOOP;
+	END $$;
+	-- how fast a counter increases in the middle 60 % of a time
 	CREATE FUNCTION sampled_rate(query text, seconds float8) RETURNS float8 LANGUAGE plpgsql AS $$
 	DECLARE
 		first bigint;
@@ -128,32 +148,26 @@ sub configure
 my $wide = 'timestamp=41,worker=2,sequence=20';
 my $default = 'shardingsphere';
 
-# ns per call of expressions over generate_series, base taken off: a hash of
-# lists, one value a round.
-sub per_call
+# ns per call of expressions over generate_series, in slices of so many calls, measured in
+# turn by one session.
+sub measure
 {
-	my ($n, @expressions) = @_;
-	my %ns;
+	my ($calls, @expressions) = @_;
+	my @cases = ([ base => 'n' ], @expressions);
+	my %slices;
+	my $list = join ', ', map { "('$_->[0]', '$_->[1]')" } @cases;
 
-	foreach my $round (0 .. $rounds)
+	$node->safe_psql(
+		'postgres', qq{
+		TRUNCATE slices, cases;
+		INSERT INTO cases (name, expression) VALUES $list;
+		CALL measure($calls, $slices)});
+	foreach (split /\n/, $node->safe_psql('postgres', 'SELECT name, ms FROM slices ORDER BY round'))
 	{
-		my $base;
-		foreach my $case ([ base => 'n' ], @expressions)
-		{
-			my ($name, $expression, $part) = @$case;
-			my $rows = $n / ($part // 1);
-			my $ms = $node->safe_psql('postgres',
-				"SELECT ms('SELECT count($expression) FROM generate_series(1, $rows) n')"
-			);
-			my $each = $ms * 1e6 / $rows;
-			$base = $each if $name eq 'base';
-
-			# The first round warms up.
-			push @{ $ns{$name} }, $name eq 'base' ? $each : $each - $base
-			  if $round > 0;
-		}
+		my ($name, $ms) = split /\|/;
+		push @{ $slices{$name} }, $ms * 1e6 / $calls;
 	}
-	return %ns;
+	return Slices->new(\%slices, 'base', 'empty C function');
 }
 
 # The results of a query of many backends at the same time: all are connected
@@ -184,18 +198,18 @@ say_to("PostgreSQL $version, $cpus cores ($machine). Medians, with the least and
 # Per call
 progress('per call');
 configure($wide);
-my %ns = per_call(
-	$calls,
+my $measured = measure(
+	$calls_per_slice,
 	[ 'empty C function', 'bench_empty()' ],
 	[ 'floor: clock + fetch-add', 'bench_floor()' ],
 	[ 'snowflake_nextval(), 20-bit sequence', 'snowflake_nextval()' ],
 	[ 'nextval(), cache 1', q{nextval(''cache_1'')} ],
 	[ 'nextval(), cache 100', q{nextval(''cache_100'')} ],
-	[ 'PL/pgSQL recipe', 'plpgsql_id()', 10 ],
+	[ 'PL/pgSQL recipe', 'plpgsql_id()' ],
 	[ 'uuid_v4()', 'uuid_v4()' ],
 	[ 'uuid_v7()', 'uuid_v7()' ],
-	[ 'gen_random_uuid()', 'gen_random_uuid()', 4 ],
-	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()', 10 ],
+	[ 'gen_random_uuid()', 'gen_random_uuid()' ],
+	[ 'uuid_generate_v4() (uuid-ossp)', 'uuid_generate_v4()' ],
 	[ 'snowflake_encode()', q{snowflake_encode(n)} ],
 	[
 		'snowflake_encode() and snowflake_decode()',
@@ -208,62 +222,50 @@ my %ns = per_call(
 		'hashids_encode() and hashids_decode()',
 		q{hashids_decode(hashids_encode(n, ''this is my salt''), ''this is my salt'')}
 	]);
-my %loop;
-foreach my $round (1 .. $rounds)
+my (@floor_ns, @ours_ns);
+foreach (split /\n/, $node->safe_psql('postgres', "SELECT * FROM loop_slices($slices)"))
 {
-	foreach my $f ('bench_floor()', 'snowflake_nextval()')
-	{
-		push @{ $loop{$f} },
-		  $node->safe_psql('postgres',
-			"SELECT ns::float8 / calls FROM bench_count('$f', 0, 0.3)");
-	}
+	my ($floor_ns, $ours_ns) = split /\|/;
+	push @floor_ns, $floor_ns;
+	push @ours_ns, $ours_ns;
 }
 configure($default);
-my %limited =
-  per_call($calls, [ 'snowflake_nextval(), default scheme', 'snowflake_nextval()' ]);
-$ns{'snowflake_nextval(), default scheme'} =
-  $limited{'snowflake_nextval(), default scheme'};
+# A tick has 4096 numbers, which a slice must exceed by far.
+my $limited = measure(
+	$calls_per_slice * 10,
+	[ 'empty C function', 'bench_empty()' ],
+	[ 'snowflake_nextval(), default scheme', 'snowflake_nextval()' ]);
 
 my $ours = 'snowflake_nextval(), 20-bit sequence';
 say_to('');
 say_to('## One call in one backend');
 say_to('');
-say_to('`SELECT count(f()) FROM generate_series(...)`, less the same without `f()`. With the default scheme a backend waits for the next tick (4096 IDs per ms are 244 ns for each), with a 20-bit sequence it does not.');
+say_to(sprintf("`SELECT count(f()) FROM generate_series(...)`, less the same without `f()`, in %d slices of %d calls each, in turn: the least, and the median. The resolution is %.1f ns: so far does the empty call differ between five parts of the run. Ratios have the range of these parts in brackets. With the default scheme a backend waits for the next tick (4096 IDs per ms are 244 ns for each), with a 20-bit sequence it does not.",
+		$slices, $calls_per_slice, $measured->resolution));
 say_to('');
 say_to('| | ns per call | against ours |');
 say_to('|---|---|---|');
 foreach my $name (
 	'empty C function', 'floor: clock + fetch-add', $ours,
-	'snowflake_nextval(), default scheme', 'nextval(), cache 1',
-	'nextval(), cache 100', 'PL/pgSQL recipe')
+	'nextval(), cache 1', 'nextval(), cache 100', 'PL/pgSQL recipe')
 {
-	my @each = @{ $ns{$name} };
-	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.2f |',
-			$name, median(@each), least(@each), most(@each),
-			median(@each) / median(@{ $ns{$ours} })));
+	say_to(sprintf('| %s | %s | %s |', $name, $measured->cost_text($name), $measured->times($name, $ours, 2)));
 }
+say_to(sprintf('| snowflake_nextval(), default scheme | %s | |',
+		$limited->cost_text('snowflake_nextval(), default scheme')));
 say_to('');
-say_to(sprintf('In a C loop, without the executor: %.1f ns a call, the floor %.1f ns, %.2f times.',
-		median(@{ $loop{'snowflake_nextval()'} }),
-		median(@{ $loop{'bench_floor()'} }),
-		median(map { $loop{'snowflake_nextval()'}[$_] / $loop{'bench_floor()'}[$_] }
-			  0 .. $rounds - 1)));
+say_to(sprintf('In a C loop, without the executor, in %d slices of 2 ms each, in turn, the least: %.1f ns a call, the floor %.1f ns, %.2f times (medians: %.1f, %.1f, %.2f).',
+		$slices, least(@ours_ns), least(@floor_ns),
+		least(@ours_ns) / least(@floor_ns),
+		median(@ours_ns), median(@floor_ns), median(@ours_ns) / median(@floor_ns)));
 say_to('');
 say_to('| | ns per call | against uuid_v4() |');
 say_to('|---|---|---|');
 foreach my $name ('uuid_v4()', 'uuid_v7()', 'gen_random_uuid()',
 	'uuid_generate_v4() (uuid-ossp)')
 {
-	my @each = @{ $ns{$name} };
-	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.1f |',
-			$name, median(@each), least(@each), most(@each),
-			median(@each) / median(@{ $ns{'uuid_v4()'} })));
+	say_to(sprintf('| %s | %s | %s |', $name, $measured->cost_text($name), $measured->times($name, 'uuid_v4()', 1)));
 }
-say_to('');
-say_to(sprintf('`uuid_v7()`, with a 20-bit sequence as above, takes %.2f times what `snowflake_nextval()` and `uuid_v4()` take together.',
-		median(@{ $ns{'uuid_v7()'} }) /
-		  (median(@{ $ns{$ours} }) + median(@{ $ns{'uuid_v4()'} }))));
-
 say_to('');
 say_to('| | ns per call | of gen_random_uuid() |');
 say_to('|---|---|---|');
@@ -272,10 +274,7 @@ foreach my $name (
 	'hashids_encode() and hashids_decode()', 'snowflake_encode()',
 	'snowflake_encode() and snowflake_decode()')
 {
-	my @each = @{ $ns{$name} };
-	say_to(sprintf('| %s | %.1f (%.1f to %.1f) | %.3f |',
-			$name, median(@each), least(@each), most(@each),
-			median(@each) / median(@{ $ns{'gen_random_uuid()'} })));
+	say_to(sprintf('| %s | %s | %s |', $name, $measured->cost_text($name), $measured->times($name, 'gen_random_uuid()', 3)));
 }
 
 # Many backends
@@ -338,7 +337,7 @@ sub total_rate
 say_to('');
 say_to('## Many backends at once');
 say_to('');
-say_to('Calls in a C loop, all backends together, in millions per second; the default scheme allows 4.096. Full ticks are those of which all 4096 numbers were used, of the ticks that a million IDs took that were made by `array_agg` in all backends, from the first begun to the last done.');
+say_to('Calls in a C loop, all backends together, in millions per second; the default scheme allows 4.096. Full ticks are those of which all 4096 numbers were used, of the ticks that a million IDs took that were generated by `array_agg` in all backends, from the first begun to the last done.');
 say_to('');
 say_to('| backends | default scheme | of the limit | full ticks | 99.9 % of calls within | longest call | 20-bit sequence | 99.9 % | longest | clock + fetch-add | nextval() |');
 say_to('|---|---|---|---|---|---|---|---|---|---|---|');
@@ -432,7 +431,7 @@ append_to_file($single, "SELECT snowflake_nextval();\n");
 say_to('');
 say_to('## One client beside others that take all that there is');
 say_to('');
-say_to('pgbench with one client, prepared `SELECT snowflake_nextval()`, default scheme, ms for each; and all IDs made meanwhile, in millions per second.');
+say_to('pgbench with one client, prepared `SELECT snowflake_nextval()`, default scheme, ms for each; and all IDs generated meanwhile, in millions per second.');
 say_to('');
 say_to('| | median | 99 % within | longest | IDs/s |');
 say_to('|---|---|---|---|---|');
@@ -511,7 +510,7 @@ $pair->stop;
 progress('a registry');
 configure($wide);
 $node->safe_psql('postgres',
-	"SELECT snowflake_create_registry(1, 3, failovers => 0, new => true)");
+	"CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(2, 3, failovers => 0, new => true)");
 my $granted = PostgreSQL::Test::Cluster->new('granted');
 $granted->init;
 $granted->append_conf('postgresql.conf', join("\n",
@@ -535,9 +534,10 @@ foreach my $round (0 .. $rounds)
 # time of its processes, of which those that ended are counted with their parent.
 my $extensions = $quick ? 200 : 1000;
 my $extend = $node->basedir . '/extend.sql';
-append_to_file($extend,
-	"SELECT * FROM snowflake_get_grant('$wide', 0, 2, snowflake_lower_bound(now(), '$wide'), "
-	  . "'{cd1bb613-9d71-4a6b-93d1-6d1bd1a1e1ab}', 'cd1bb613-9d71-4a6b-93d1-6d1bd1a1e1ab', 'bench');\n");
+append_to_file($extend, "\\set next :token + 1\n"
+	  . "SELECT * FROM snowflake_registry.get_grant('$wide', 0, 3, snowflake_registry.lower_bound(now(), '$wide'), "
+	  . "ARRAY[lpad(:token::text, 32, '0')::uuid], lpad(:next::text, 32, '0')::uuid, 'bench');\n"
+	  . "\\set token :next\n");
 my $clock_ticks = `getconf CLK_TCK`;
 sub processor_time
 {
@@ -546,7 +546,7 @@ sub processor_time
 	return ($stat[11] + $stat[12] + $stat[13] + $stat[14]) / $clock_ticks;
 }
 my $used = processor_time();
-PostgreSQL::Test::Utils::system_or_bail('pgbench', '-n', '-C', '-c', '1', '-t', $extensions,
+PostgreSQL::Test::Utils::system_or_bail('pgbench', '-n', '-C', '-c', '1', '-D', 'token=0', '-t', $extensions,
 	'-f', $extend, '-h', $node->host, '-p', $node->port, 'postgres');
 $used = (processor_time() - $used) / $extensions;
 $granted->stop;
@@ -559,7 +559,7 @@ say_to(sprintf(
 		median(map { $granted_ns{granted}[$_] / $granted_ns{bench}[$_] } 0 .. $rounds - 1)));
 say_to('');
 say_to(sprintf(
-		'One extension of a grant, with the connection that it is made on, takes %.1f ms of processor time in the registry. 1000 servers with a grant_time of 10 min extend their grants 3.7 times a second: %.1f %% of one core.',
+		'One extension of a grant, with its connection, takes %.1f ms of processor time in the registry. 1000 servers with a grant_time of 10 min extend their grants 3.7 times a second: %.1f %% of one core.',
 		$used * 1000, $used * 1000 / (600 * 0.45) * 100));
 
 # Rows
@@ -638,8 +638,9 @@ say_to('|---|---|---|---|---|---|');
 foreach my $case (@tables)
 {
 	my $name = $case->[0];
-	my $ratio = median(map { $ms{$name}[$_] / $ms{$floor}[$_] } 0 .. $insert_rounds - 1);
-	say_to(sprintf('| %s | %.0f (%.0f to %.0f) | %.3f | %d (%+.3f %%) | %d | %.0f |',
+	my $ratio = $name eq $floor ? '1.000'
+	  : ratio_text(3, map { $ms{$name}[$_] / $ms{$floor}[$_] } 0 .. $insert_rounds - 1);
+	say_to(sprintf('| %s | %.0f (%.0f to %.0f) | %s | %d (%+.3f %%) | %d | %.0f |',
 			$name, median(@{ $ms{$name} }), least(@{ $ms{$name} }),
 			most(@{ $ms{$name} }), $ratio, median(@{ $wal{$name} }),
 			100 * (median(@{ $wal{$name} }) / median(@{ $wal{$floor} }) - 1),
@@ -746,7 +747,7 @@ unset key
 plot $data using 0:2:xtic(1) with boxes lc rgb '#2f74c0', \
      $data using 0:2:(sprintf('%.0f', $2)) with labels offset 0,0.7 textcolor rgb '#808080'
 },
-	join("\n", map { sprintf('"%s" %.2f', $_->[0], median(@{ $ns{ $_->[1] } })) } @bars));
+	join("\n", map { sprintf('"%s" %.2f', $_->[0], $measured->cost($_->[1])) } @bars));
 
 close $report;
 is(1, 1, 'measured');
