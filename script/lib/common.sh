@@ -29,6 +29,7 @@ have_postgres()
 {
 	have_commands make cc "$PG_CONFIG" &&
 		[ -f "$("$PG_CONFIG" --pgxs 2>/dev/null)" ] &&
+		[ -f "$("$PG_CONFIG" --includedir-server)/postgres.h" ] &&
 		[ -x "$("$PG_CONFIG" --bindir)/postgres" ] &&
 		[ -x "$("$PG_CONFIG" --bindir)/pgbench" ]
 }
