@@ -33,8 +33,11 @@ OBJS = \
 	src/keys/daily.o \
 	src/keys/hashids.o \
 	src/keys/hashids_functions.o \
+	src/keys/numbers.o \
 	src/keys/objectid.o \
 	src/keys/shown_text.o \
+	src/keys/sqids.o \
+	src/keys/sqids_functions.o \
 	src/keys/text.o \
 	src/keys/text_functions.o \
 	src/keys/uuid.o \
@@ -65,7 +68,7 @@ DATA = $(notdir $(wildcard $(here)snowflake--*.sql $(here)snowflake_registry--*.
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids daily convert convert_defaults convert_expressions convert_keys convert_security trusted registry stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids sqids daily convert convert_defaults convert_expressions convert_keys convert_security trusted registry stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

@@ -19,6 +19,9 @@ BEGIN
         'hashids_encode(bigint, text, integer, text)',
         'hashids_encode_array(bigint[], text, integer, text)',
         'hashids_decode(text, text, integer, text)',
+        'sqids_encode(bigint, integer, text, text[])',
+        'sqids_encode_array(bigint[], integer, text, text[])',
+        'sqids_decode(text, text)',
         'daily_nextval(regclass, integer, text)']
     LOOP
         IF pg_catalog.to_regprocedure(pg_catalog.format('%I.%s', pg_catalog.current_schema(), signature)) IS NOT NULL THEN
@@ -571,6 +574,51 @@ COMMENT ON FUNCTION hashids_decode(text, text, integer, text) IS
 Hashids library;
 errors: 22P02 if it was not made with this salt, min_length, and alphabet, 22003
 if a number is out of range for bigint, 22023 as in hashids_encode()';
+
+-- Sqids
+
+CREATE FUNCTION sqids_encode(
+    number bigint,
+    min_length integer DEFAULT 0,
+    alphabet text DEFAULT NULL,
+    blocklist text[] DEFAULT NULL)
+RETURNS text
+AS 'MODULE_PATHNAME', 'sqids_encode'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION sqids_encode(bigint, integer, text, text[]) IS
+'Sqid of a number, by the algorithm of sqids.org; the default alphabet is a-z, A-Z,
+0-9, the default blocklist that of the specification; this is not encryption;
+errors: 22003 if the number is negative, 22023 if min_length is not between 0
+and 255, the alphabet does not have at least 3 printable ASCII characters, all
+different, or the blocklist leaves no Sqid, 22004 if it contains NULL';
+
+CREATE FUNCTION sqids_encode_array(
+    numbers bigint[],
+    min_length integer DEFAULT 0,
+    alphabet text DEFAULT NULL,
+    blocklist text[] DEFAULT NULL)
+RETURNS text
+AS 'MODULE_PATHNAME', 'sqids_encode_array'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION sqids_encode_array(bigint[], integer, text, text[]) IS
+'Sqid of up to 10000 numbers, by the algorithm of sqids.org;
+errors: 22004 if a number is NULL, 2202E if the array has several dimensions,
+54000 if there are more numbers, and those for a single number';
+
+CREATE FUNCTION sqids_decode(
+    sqid text,
+    alphabet text DEFAULT NULL)
+RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'sqids_decode'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION sqids_decode(text, text) IS
+'numbers of a Sqid made by sqids_encode(), sqids_encode_array(), or another Sqids
+library, with any min_length and blocklist;
+errors: 22P02 if no numbers have this text with this alphabet, 22003 if a number
+is out of range for bigint, 22023 as in sqids_encode()';
 
 -- daily numbers
 

@@ -163,7 +163,8 @@ SELECT bool_and((ext.snowflake_parse(id)).worker_id = (SELECT worker_id FROM ext
                 AND ext.snowflake_timestamp(id) > now() - interval '1 day'
                 AND ext.snowflake_lower_bound(ext.snowflake_timestamp(id)) <= id
                 AND ext.snowflake_decode(ext.snowflake_encode(id)) = id
-                AND ext.hashids_decode(ext.hashids_encode(id)) = ARRAY[id]) AS parts
+                AND ext.hashids_decode(ext.hashids_encode(id)) = ARRAY[id]
+                AND ext.sqids_decode(ext.sqids_encode(id)) = ARRAY[id]) AS parts
 FROM orders;
 SELECT ext.uuid_timestamp(ext.uuid_v7()) > now() - interval '1 day' AS uuid,
        ext.uuid_v4() <> ext.uuid_v4() AS random,

@@ -14,14 +14,13 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 
 #include "compat.h"
 #include "hashids.h"
+#include "numbers.h"
 #include "shown_text.h"
 
 /* State shared by the calls of a function from the same place of a query. */
@@ -36,18 +35,6 @@ typedef struct HashidsCache
 PG_FUNCTION_INFO_V1(hashids_encode);
 PG_FUNCTION_INFO_V1(hashids_encode_array);
 PG_FUNCTION_INFO_V1(hashids_decode);
-
-/*
- * Are two texts, which may be NULL, the same?
- */
-static bool
-same_text(const text *a, const text *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return VARSIZE_ANY(a) == VARSIZE_ANY(b) &&
-		memcmp(a, b, VARSIZE_ANY(a)) == 0;
-}
 
 /*
  * Prepare the state for the arguments, or fail.
@@ -103,9 +90,9 @@ get_hashids(FunctionCallInfo fcinfo)
 	}
 
 	/* Nearly always, they are those of the previous call. */
-	if (cache->salt == NULL || !same_text(cache->salt, salt) ||
+	if (cache->salt == NULL || !snowflake_same_value(cache->salt, salt) ||
 		cache->min_length != min_length ||
-		!same_text(cache->alphabet, alphabet))
+		!snowflake_same_value(cache->alphabet, alphabet))
 	{
 		if (cache->salt != NULL)
 			pfree(cache->salt);
@@ -135,16 +122,7 @@ encode(SnowflakeHashids *hashids, const int64 *numbers, int n)
 {
 	text	   *result;
 
-	for (int i = 0; i < n; i++)
-	{
-		if (numbers[i] < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("number " INT64_FORMAT " is negative", numbers[i]),
-					 errdetail("Hashids can encode numbers from 0 to " INT64_FORMAT ".",
-							   PG_INT64_MAX)));
-	}
-
+	snowflake_check_numbers(numbers, n);
 	result = palloc(VARHDRSZ +
 					SNOWFLAKE_HASHIDS_ROOM(n, hashids->min_length));
 	SET_VARSIZE(result, VARHDRSZ +
@@ -175,31 +153,15 @@ hashids_encode(PG_FUNCTION_ARGS)
 Datum
 hashids_encode_array(PG_FUNCTION_ARGS)
 {
-	ArrayType  *numbers;
+	const int64 *numbers;
 	int			n;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_NULL();
-
-	numbers = PG_GETARG_ARRAYTYPE_P(0);
-	if (ARR_NDIM(numbers) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("array of numbers must be one-dimensional")));
-	if (array_contains_nulls(numbers))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("array of numbers must not contain nulls")));
-	n = ArrayGetNItems(ARR_NDIM(numbers), ARR_DIMS(numbers));
-	if (n > SNOWFLAKE_HASHIDS_MAX_NUMBERS)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("too many numbers for one Hashid"),
-				 errdetail("There are %d numbers, but at most %d are allowed.",
-						   n, SNOWFLAKE_HASHIDS_MAX_NUMBERS)));
-
-	PG_RETURN_TEXT_P(encode(get_hashids(fcinfo),
-							(const int64 *) ARR_DATA_PTR(numbers), n));
+	numbers = snowflake_numbers_of_array(PG_GETARG_ARRAYTYPE_P(0), &n,
+										 SNOWFLAKE_HASHIDS_MAX_NUMBERS,
+										 "Hashid");
+	PG_RETURN_TEXT_P(encode(get_hashids(fcinfo), numbers, n));
 }
 
 /*
@@ -245,7 +207,6 @@ hashids_decode(PG_FUNCTION_ARGS)
 	int			n;
 	int64	   *numbers;
 	char	   *room;
-	Datum	   *datums;
 	SnowflakeHashidsResult result;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
@@ -264,9 +225,5 @@ hashids_decode(PG_FUNCTION_ARGS)
 	if (result != SNOWFLAKE_HASHIDS_GOOD)
 		invalid_text(string, result, n);
 
-	datums = palloc(Max(n, 1) * sizeof(Datum));
-	for (int i = 0; i < n; i++)
-		datums[i] = Int64GetDatum(numbers[i]);
-	PG_RETURN_ARRAYTYPE_P(construct_array(datums, n, INT8OID, sizeof(int64),
-										  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	PG_RETURN_ARRAYTYPE_P(snowflake_array_of_numbers(numbers, n));
 }

@@ -515,7 +515,7 @@ none('signatures are those of functions', @wrong);
 same_names('tables have all functions',
 	[ grep { $_ ne '' } keys %documented ],
 	[ keys %functions ]);
-my $prefix = qr/(?:snowflake|uuid|objectid|hashids|daily)_?/;
+my $prefix = qr/(?:snowflake|uuid|objectid|hashids|sqids|daily)_?/;
 my @uncalled;
 foreach my $page (@pages)
 {
