@@ -26,7 +26,7 @@ CREATE DOMAIN wider AS wide;
 CREATE TABLE vouchers (card wider UNIQUE REFERENCES cards);
 CREATE TABLE stubs (voucher int REFERENCES vouchers (card));
 SELECT snowflake_convert('customers');
-SELECT * FROM narrow WHERE attrelid <> 'narrow'::regclass;
+SELECT * FROM narrow WHERE attrelid <> 'narrow'::regclass ORDER BY attrelid::text;
 WITH c AS (INSERT INTO customers DEFAULT VALUES RETURNING id)
 INSERT INTO orders (customer) SELECT id FROM c RETURNING customer > 1000000 AS snowflake;
 SELECT snowflake_convert('customers');
@@ -34,7 +34,7 @@ SELECT snowflake_convert('customers');
 CREATE TABLE late (customer int REFERENCES customers);
 SELECT snowflake_convert('customers', dry_run => true);
 SELECT snowflake_convert('customers');
-SELECT * FROM narrow WHERE attrelid <> 'narrow'::regclass;
+SELECT * FROM narrow WHERE attrelid <> 'narrow'::regclass ORDER BY attrelid::text;
 
 -- a domain over integer cannot
 CREATE DOMAIN number AS int;

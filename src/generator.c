@@ -501,7 +501,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 }
 
 /*
- * Make an ID.
+ * Generate an ID.
  *
  * Fails during recovery, if the clock is so wrong that no ID can be generated, and
  * if the timestamp field is exhausted.  May wait for the next tick.
@@ -554,7 +554,7 @@ snowflake_generate(void)
 }
 
 /*
- * Make a block of IDs, as many as wanted or as a tick has left.  Returns how
+ * Generate a block of IDs, as many as wanted or as a tick has left.  Returns how
  * many, at least 1; the first ID is first, and each of the others is step more
  * than the one before.  Fails and waits like snowflake_generate().
  */

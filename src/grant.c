@@ -403,7 +403,7 @@ clear_grant(void)
 }
 
 /*
- * Make no more IDs of the grant, and return the first tick without any, for
+ * Generate no more IDs of the grant, and return the first tick without any, for
  * the call that returns the grant.  The mark has been read, so the word is above
  * all IDs.  If the mark was set in the meantime, the grant was dropped, and the
  * call has no worker ID.
@@ -442,7 +442,7 @@ snowflake_forget_tokens(void)
 }
 
 /*
- * Make no more IDs of the grant, and do not extend it: the mark is set to any
+ * Generate no more IDs of the grant, and do not extend it: the mark is set to any
  * value, so it is not above the IDs that were generated.  The reserve lock is held,
  * and nothing is reserved.
  */

@@ -155,8 +155,11 @@ _PG_init(void)
 	if (snowflake_has_registry)
 		snowflake_keep_grant();
 
-	/* pg_upgrade starts servers that generate no IDs, and wants them quiet. */
-	if (!IsBinaryUpgrade)
+	/*
+	 * pg_upgrade starts servers that generate no IDs, and wants them quiet; in
+	 * single-user mode there are no workers.
+	 */
+	if (!IsBinaryUpgrade && IsPostmasterEnvironment)
 		register_workers();
 
 	prev_process_utility = ProcessUtility_hook;

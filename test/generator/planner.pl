@@ -42,7 +42,8 @@ $node->safe_psql(
 		RETURN (SELECT count(*) FROM m WHERE id >= snowflake_lower_bound(t) AND id < snowflake_lower_bound(until));
 	END \$\$});
 
-# How many relations a query locks, whatever its result is.
+# How many relations a query locks, whatever its result is.  The partitioned index
+# is not counted, because it is locked from PostgreSQL 16 on.
 sub locks
 {
 	my ($query, $before) = @_;
@@ -52,7 +53,7 @@ sub locks
 		$query;
 		SELECT 'locks', count(*) FROM pg_locks
 		WHERE pid = pg_backend_pid() AND locktype = 'relation'
-			AND relation IN (SELECT oid FROM pg_class WHERE relname LIKE 'm\\_%' OR relname = 'm');
+			AND relation IN (SELECT oid FROM pg_class WHERE relkind <> 'I' AND (relname LIKE 'm\\_%' OR relname = 'm'));
 		COMMIT});
 	return $lines[-1] =~ s/^locks\|//r;
 }
@@ -151,10 +152,10 @@ $standby->stop;
 my $session = $node->background_psql('postgres');
 my $bound = "PREPARE b AS SELECT snowflake_lower_bound('2026-02-01') FROM generate_series(1, 1)";
 $session->query_safe("SET plan_cache_mode = force_generic_plan; $bound");
-my $first = $session->query_safe('EXECUTE b');
+my $first = 0 + $session->query_safe('EXECUTE b');
 $node->append_conf('postgresql.conf', "snowflake.scheme = '$shifted'");
 $node->reload;
-is($session->query_safe('EXECUTE b'), $first, 'a plan that is older than a reload has the right constant');
+is(0 + $session->query_safe('EXECUTE b'), $first, 'a plan that is older than a reload has the right constant');
 is($node->safe_psql('postgres', "$bound; EXECUTE b"), $first,
 	'a plan that is newer than a reload has the same constant');
 $session->quit;

@@ -327,10 +327,11 @@ ok(take_ids('c', 1000), 'IDs are generated with a new grant');
 $registry->safe_psql(
 	'postgres', q{
 	ALTER ROLE regress_server SET client_min_messages = error;
-	ALTER ROLE regress_server SET standard_conforming_strings = off;
 	ALTER ROLE regress_server SET default_transaction_isolation = serializable;
 	ALTER ROLE regress_server SET lock_timeout = 1;
 	ALTER ROLE regress_server SET search_path = ''});
+$registry->safe_psql('postgres', 'ALTER ROLE regress_server SET standard_conforming_strings = off')
+  if $registry->pg_version < 19;
 $registry->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
 $registry->reload;
 $c->stop('immediate');
