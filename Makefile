@@ -24,6 +24,7 @@ OBJS = \
 	src/convert_obstacles.o \
 	src/convert_plan.o \
 	src/convert_queries.o \
+	src/convert_steps.o \
 	src/generator.o \
 	src/grant.o \
 	src/id_range.o \

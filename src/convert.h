@@ -3,7 +3,8 @@
  * convert.h
  *	  What the files of snowflake_convert() share.
  *
- *	convert.c				the function: what happens, in which order
+ *	convert.c				the function
+ *	convert_steps.c			what happens, in which order
  *	convert_plan.c			the statements, and the notices beside them
  *	convert_new_ids.c		whether tables accept the IDs to come
  *	convert_expressions.c	whether what depends on the columns accepts bigint
@@ -22,14 +23,10 @@
 #define SNOWFLAKE_CONVERT_H
 
 #include "access/attnum.h"
-#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
-/* The arrays that describe the columns: tables, columns, and is_key. */
-#define SNOWFLAKE_TARGET_ARRAYS	3
-
-/* The column to convert, and how. */
-typedef struct SnowflakeConversion
+/* A key to convert, and how. */
+typedef struct SnowflakeKey
 {
 	Oid			relid;			/* the table */
 	char	   *table;			/* its qualified name, when it is locked */
@@ -37,18 +34,32 @@ typedef struct SnowflakeConversion
 	char	   *column;			/* its name */
 	Oid			generator;		/* function that generates the IDs */
 	bool		snowflakes;		/* are they snowflake IDs? */
-	bool		dry_run;
 	bool		set_default;	/* is the generator not the default yet? */
+} SnowflakeKey;
+
+/*
+ * The arrays that describe the columns: tables, columns, is_key, and the number
+ * of the key, from 1, that the column is or references.
+ */
+#define SNOWFLAKE_TARGET_ARRAYS	4
+
+/* The keys of one conversion. */
+typedef struct SnowflakeConversion
+{
+	List	   *keys;			/* of SnowflakeKey */
+	const char *schema;			/* whose tables these are; NULL: one table */
+	bool		dry_run;
 	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see
 													 * snowflake_find_targets() */
 } SnowflakeConversion;
 
-/* Obstacles, one per line, and hints, as sentences. */
-typedef struct SnowflakeObstacles
+/* What prevents a conversion, and what to do about it. */
+typedef struct SnowflakeObstacle
 {
-	StringInfoData lines;
-	StringInfoData hints;
-} SnowflakeObstacles;
+	const char *object;			/* the table or column that cannot be changed */
+	const char *line;
+	const char *hint;
+} SnowflakeObstacle;
 
 /*
  * IDs that the column may get.  With this many, each residue of a modulus that
@@ -71,29 +82,40 @@ extern const char snowflake_trigger_functions[];
 extern void snowflake_find_targets(SnowflakeConversion *conversion);
 extern List *snowflake_ask(const SnowflakeConversion *conversion,
 						   const char *query);
+extern List *snowflake_ask_about(Oid relid, const char *query);
 extern char *snowflake_get_value(const char *query);
 
 /* convert_obstacles.c */
-extern void snowflake_add_obstacle(SnowflakeObstacles *obstacles,
+extern void snowflake_add_obstacle(List **obstacles, const char *object,
 								   const char *line, const char *hint);
 extern void snowflake_find_obstacles(const SnowflakeConversion *conversion,
-									 SnowflakeObstacles *obstacles);
+									 List **obstacles);
 extern void snowflake_report_obstacles(const SnowflakeConversion *conversion,
-									   const SnowflakeObstacles *obstacles);
+									   const List *obstacles);
 
 /* convert_new_ids.c */
 extern void snowflake_check_new_ids(const SnowflakeConversion *conversion,
-									SnowflakeObstacles *obstacles);
+									List **obstacles);
 
 /* convert_expressions.c */
 extern bool snowflake_is_false(Node *condition, AttrNumber attnum, int64 id);
 extern void snowflake_check_expressions(const SnowflakeConversion *conversion,
+										Oid generator,
 										const SnowflakeSample *samples,
-										size_t nsamples,
-										SnowflakeObstacles *obstacles);
+										size_t nsamples, List **obstacles);
 
 /* convert_plan.c */
 extern void snowflake_give_notices(const SnowflakeConversion *conversion);
 extern List *snowflake_statements(const SnowflakeConversion *conversion);
+
+/* convert_steps.c */
+extern void snowflake_refuse_old_snapshot(void);
+extern void snowflake_check_generator(Oid generator);
+extern SnowflakeKey *snowflake_find_key(Oid relid, const char *column);
+extern void snowflake_choose_generator(SnowflakeKey *key, Oid named,
+									   Oid namespace);
+extern void snowflake_prepare(SnowflakeConversion *conversion, Oid owner);
+extern List *snowflake_list_obstacles(const SnowflakeConversion *conversion);
+extern List *snowflake_execute(SnowflakeConversion *conversion);
 
 #endif							/* SNOWFLAKE_CONVERT_H */

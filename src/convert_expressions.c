@@ -74,15 +74,16 @@ typedef struct Dependent
 /*
  * What depends on the columns, other than the obstacles of
  * convert_obstacles.c: description, table, column, whether it is a CHECK
- * constraint, whether it is created again, whether new rows must satisfy it,
- * and the statement that creates it, or a SELECT of its expression.  What is
+ * constraint, whether it is created again, the generator of new rows, which must
+ * satisfy it, and the statement that creates it, or a SELECT of its expression.  What is
  * inherited is left out.
  */
 static const char dependents_query[] =
 ", own AS ("
-"  SELECT t.*, (t.change = 'widen')::int AS recreated, (t.attinhcount = 0)::int AS receives"
+"  SELECT t.*, (t.change = 'widen')::int AS recreated,"
+"    CASE WHEN t.set_default AND t.attinhcount = 0 THEN t.generator END AS receives"
 "  FROM target t"
-"    JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $1::oid"
+"    JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $1[1]"
 "  WHERE r.relowner = k.relowner AND t.change <> 'cannot')"
 "SELECT format('check constraint %I of %s', c.conname, t.table_name) COLLATE \"C\","
 "    t.relid, t.attnum, 1, t.recreated, t.receives,"
@@ -446,7 +447,7 @@ try_examine(Dependent *dependent)
  */
 static bool
 check_dependent(Dependent *dependent, const char *description,
-				SnowflakeObstacles *obstacles)
+				List **obstacles)
 {
 	const SnowflakeSample *sample = dependent->sample;
 	char	   *message;
@@ -458,13 +459,13 @@ check_dependent(Dependent *dependent, const char *description,
 
 	/* Without a sample, nothing is rejected. */
 	if (message == NULL && sample != NULL)
-		snowflake_add_obstacle(obstacles,
+		snowflake_add_obstacle(obstacles, description,
 							   psprintf("%s rejects %s%s", description,
 										dependent->nrejected < sample->count ? "some " : "",
 										sample->name),
 							   "Change constraints that reject new IDs.");
 	else
-		snowflake_add_obstacle(obstacles,
+		snowflake_add_obstacle(obstacles, description,
 							   sample == NULL ?
 							   psprintf("%s cannot be created again: %s",
 										description, message) :
@@ -475,13 +476,13 @@ check_dependent(Dependent *dependent, const char *description,
 }
 
 /*
- * Check what depends on the columns: with samples of new IDs, whether it
- * accepts them; without, whether it can be created again.
+ * Check what depends on the columns: with samples of new IDs of a generator,
+ * whether it accepts them; without, whether it can be created again.
  */
 void
 snowflake_check_expressions(const SnowflakeConversion *conversion,
-							const SnowflakeSample *samples, size_t nsamples,
-							SnowflakeObstacles *obstacles)
+							Oid generator, const SnowflakeSample *samples,
+							size_t nsamples, List **obstacles)
 {
 	ListCell   *cell;
 
@@ -496,7 +497,7 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 			.text = row[6],
 		};
 		bool		recreated = row[4][0] == '1';
-		bool		receives = row[5][0] == '1';
+		bool		receives = row[5] != NULL && atooid(row[5]) == generator;
 
 		CHECK_FOR_INTERRUPTS();
 		if (nsamples == 0 && recreated)

@@ -49,7 +49,7 @@
  * some time after it, tick by tick, one number of the sequence after the other.
  */
 static void
-take_sample(const SnowflakeConversion *conversion, int64 id,
+take_sample(const SnowflakeKey *key, int64 id,
 			SnowflakeSample *sample)
 {
 	const SnowflakeScheme *scheme = snowflake_server_scheme();
@@ -59,7 +59,7 @@ take_sample(const SnowflakeConversion *conversion, int64 id,
 	int64		number = snowflake_field_get(scheme, SNOWFLAKE_SEQUENCE, id);
 
 	/* Those that follow cannot be foretold. */
-	if (!conversion->snowflakes)
+	if (!key->snowflakes)
 	{
 		sample->count = sample->later_us == 0 ? 1 : 0;
 		sample->ids[0] = id;
@@ -83,10 +83,10 @@ take_sample(const SnowflakeConversion *conversion, int64 id,
  * Is the column in the partition key of a table, which is locked?
  */
 static bool
-is_in_key(const SnowflakeConversion *conversion, Oid relid)
+is_in_key(const SnowflakeKey *key, Oid relid)
 {
 	Relation	table = relation_open(relid, NoLock);
-	AttrNumber	attnum = get_attnum(relid, conversion->column);
+	AttrNumber	attnum = get_attnum(relid, key->column);
 	bool		in_key;
 
 	in_key = has_partition_attrs(table,
@@ -102,21 +102,21 @@ is_in_key(const SnowflakeConversion *conversion, Oid relid)
  * IDs come first.
  */
 static bool
-find_leaves(const SnowflakeConversion *conversion, List **leaves)
+find_leaves(const SnowflakeKey *key, List **leaves)
 {
 	bool		in_key = false;
 	ListCell   *cell;
 
 	*leaves = NIL;
-	if (get_rel_relkind(conversion->relid) != RELKIND_PARTITIONED_TABLE)
+	if (get_rel_relkind(key->relid) != RELKIND_PARTITIONED_TABLE)
 		return false;
-	foreach(cell, find_all_inheritors(conversion->relid, AccessShareLock, NULL))
+	foreach(cell, find_all_inheritors(key->relid, AccessShareLock, NULL))
 	{
 		Oid			relid = lfirst_oid(cell);
 
 		if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 			*leaves = lcons_oid(relid, *leaves);
-		else if (is_in_key(conversion, relid))
+		else if (is_in_key(key, relid))
 			in_key = true;
 	}
 	return in_key;
@@ -126,7 +126,7 @@ find_leaves(const SnowflakeConversion *conversion, List **leaves)
  * Does a partition accept IDs only because no other one does?
  */
 static bool
-accepts_by_default(const SnowflakeConversion *conversion, Oid leaf)
+accepts_by_default(const SnowflakeKey *key, Oid leaf)
 {
 	Oid			child = leaf;
 	ListCell   *cell;
@@ -136,9 +136,9 @@ accepts_by_default(const SnowflakeConversion *conversion, Oid leaf)
 		Oid			parent = lfirst_oid(cell);
 
 		if (get_default_partition_oid(parent) == child &&
-			is_in_key(conversion, parent))
+			is_in_key(key, parent))
 			return true;
-		if (parent == conversion->relid)
+		if (parent == key->relid)
 			break;
 		child = parent;
 	}
@@ -150,12 +150,12 @@ accepts_by_default(const SnowflakeConversion *conversion, Oid leaf)
  * were not accepted before.
  */
 static int
-count_accepted(const SnowflakeConversion *conversion, Oid leaf,
+count_accepted(const SnowflakeKey *key, Oid leaf,
 			   const SnowflakeSample *sample, bool *accepted)
 {
 	Relation	table = relation_open(leaf, NoLock);
 	Node	   *constraint = (Node *) make_ands_explicit(RelationGetPartitionQual(table));
-	AttrNumber	attnum = get_attnum(leaf, conversion->column);
+	AttrNumber	attnum = get_attnum(leaf, key->column);
 	int			count = 0;
 
 	for (int i = 0; i < sample->count; i++)
@@ -178,8 +178,8 @@ count_accepted(const SnowflakeConversion *conversion, Oid leaf,
  * but is hardly meant for all new rows.
  */
 static void
-check_partitions(const SnowflakeConversion *conversion, const SnowflakeSample *sample,
-				 SnowflakeObstacles *obstacles)
+check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
+				 List **obstacles)
 {
 	const char *all_or_some;
 	const char *hint = "Add partitions for new IDs; snowflake_lower_bound() returns the first ID of a point in time.";
@@ -191,15 +191,15 @@ check_partitions(const SnowflakeConversion *conversion, const SnowflakeSample *s
 	MemoryContext context;
 	ListCell   *cell;
 
-	if (sample->count == 0 || !find_leaves(conversion, &leaves))
+	if (sample->count == 0 || !find_leaves(key, &leaves))
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "partitions",
 									ALLOCSET_DEFAULT_SIZES);
 	foreach(cell, leaves)
 	{
 		MemoryContext old = MemoryContextSwitchTo(context);
-		bool		is_default = accepts_by_default(conversion, lfirst_oid(cell));
-		int			count = count_accepted(conversion, lfirst_oid(cell), sample,
+		bool		is_default = accepts_by_default(key, lfirst_oid(cell));
+		int			count = count_accepted(key, lfirst_oid(cell), sample,
 										   is_default ? by_default : accepted);
 
 		if (!is_default)
@@ -219,7 +219,7 @@ check_partitions(const SnowflakeConversion *conversion, const SnowflakeSample *s
 		if (sample->later_us == 0)
 			ereport(NOTICE,
 					(errmsg("new rows of table %s will be stored in a DEFAULT partition",
-							conversion->table),
+							key->table),
 					 naccepted > 0 ?
 					 errdetail("No other partition accepts some of their IDs.") :
 					 errdetail("No other partition accepts their IDs."),
@@ -227,60 +227,119 @@ check_partitions(const SnowflakeConversion *conversion, const SnowflakeSample *s
 							 hint)));
 	}
 	else if (sample->later_us == 0)
-		snowflake_add_obstacle(obstacles,
+		snowflake_add_obstacle(obstacles, key->table,
 							   psprintf("table %s has no partition for %s%s",
-										conversion->table, all_or_some, sample->name),
+										key->table, all_or_some, sample->name),
 							   hint);
 	else
 		ereport(WARNING,
 				(errmsg("table %s has no partition for %s%s",
-						conversion->table, all_or_some, sample->name),
+						key->table, all_or_some, sample->name),
 				 errhint("%s INSERTs will fail when they are missing.", hint)));
 }
 
 /*
- * Check that rows are below new IDs, and that tables accept them.
+ * An ID of the generator; 0 if it returned null, which is an obstacle.
  */
-void
-snowflake_check_new_ids(const SnowflakeConversion *conversion,
-						SnowflakeObstacles *obstacles)
+static int64
+generate(const SnowflakeKey *key, List **obstacles)
 {
+	Oid			schema = get_func_namespace(key->generator);
+	char	   *id = snowflake_get_value(psprintf("SELECT %s.%s()",
+												  quote_identifier(get_namespace_name(schema)),
+												  quote_identifier(get_func_name(key->generator))));
+
+	if (id != NULL)
+		return pg_strtoint64(id);
+	snowflake_add_obstacle(obstacles, key->table,
+						   "the generator returned null",
+						   "Use a generator that always returns an ID.");
+	return 0;
+}
+
+/*
+ * Check that the rows of a table are below new IDs.
+ */
+static void
+check_rows(const SnowflakeKey *key, int64 id, List **obstacles)
+{
+	char	   *greatest = snowflake_get_value(psprintf("SELECT max(%s) FROM %s",
+														quote_identifier(key->column),
+														key->table));
+
+	if (greatest != NULL && pg_strtoint64(greatest) >= id)
+		snowflake_add_obstacle(obstacles, key->table,
+							   psprintf("table %s contains the value %s, which is not below new IDs",
+										key->table, greatest),
+							   "Change values that are not below new IDs.");
+}
+
+/*
+ * Check that the tables whose keys get IDs of a generator accept them.
+ */
+static void
+check_generator(const SnowflakeConversion *conversion, const List *keys,
+				List **obstacles)
+{
+	const SnowflakeKey *first = linitial(keys);
 	SnowflakeSample samples[] = {
 		{.name = "IDs generated now"},
 		{.name = "IDs generated a year from now",.later_us = 365 * USECS_PER_DAY},
 	};
-	char	   *id;
-	char	   *greatest;
+	int			before = list_length(*obstacles);
+	int64		id = generate(first, obstacles);
 	int			length;
+	ListCell   *cell;
 
-	id = snowflake_get_value(psprintf("SELECT %s.%s()",
-									  quote_identifier(get_namespace_name(get_func_namespace(conversion->generator))),
-									  quote_identifier(get_func_name(conversion->generator))));
-	if (id == NULL)
-	{
-		snowflake_add_obstacle(obstacles, "the generator returned null",
-							   "Use a generator that always returns an ID.");
+	if (list_length(*obstacles) > before)
 		return;
-	}
-
-	greatest = snowflake_get_value(psprintf("SELECT max(%s) FROM %s",
-											quote_identifier(conversion->column),
-											conversion->table));
-	if (greatest != NULL && pg_strtoint64(greatest) >= pg_strtoint64(id))
-		snowflake_add_obstacle(obstacles,
-							   psprintf("table %s contains the value %s, which is not below new IDs",
-										conversion->table, greatest),
-							   "Change values that are not below new IDs.");
+	foreach(cell, keys)
+		check_rows(lfirst(cell), id, obstacles);
 
 	for (size_t i = 0; i < lengthof(samples); i++)
-		take_sample(conversion, pg_strtoint64(id), &samples[i]);
-	length = obstacles->lines.len;
-	snowflake_check_expressions(conversion, samples, lengthof(samples),
-								obstacles);
+		take_sample(first, id, &samples[i]);
+	length = list_length(*obstacles);
+	snowflake_check_expressions(conversion, first->generator, samples,
+								lengthof(samples), obstacles);
 
 	/* The partition key might be among what cannot be computed. */
-	if (obstacles->lines.len > length)
+	if (list_length(*obstacles) > length)
 		return;
-	for (size_t i = 0; i < lengthof(samples) && obstacles->lines.len == length; i++)
-		check_partitions(conversion, &samples[i], obstacles);
+	foreach(cell, keys)
+	{
+		length = list_length(*obstacles);
+		for (size_t i = 0; i < lengthof(samples) && list_length(*obstacles) == length; i++)
+			check_partitions(lfirst(cell), &samples[i], obstacles);
+	}
+}
+
+/*
+ * Check that rows are below new IDs, and that tables accept them, for the keys
+ * of each generator, which is called once.
+ */
+void
+snowflake_check_new_ids(const SnowflakeConversion *conversion,
+						List **obstacles)
+{
+	List	   *checked = NIL;
+	ListCell   *cell;
+
+	foreach(cell, conversion->keys)
+	{
+		SnowflakeKey *first = lfirst(cell);
+		List	   *keys = NIL;
+		ListCell   *other;
+
+		if (!first->set_default || list_member_oid(checked, first->generator))
+			continue;
+		foreach(other, conversion->keys)
+		{
+			SnowflakeKey *key = lfirst(other);
+
+			if (key->set_default && key->generator == first->generator)
+				keys = lappend(keys, key);
+		}
+		check_generator(conversion, keys, obstacles);
+		checked = lappend_oid(checked, first->generator);
+	}
 }

@@ -16,18 +16,22 @@
 #include "postgres.h"
 
 #include "catalog/pg_namespace.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 
 #include "convert.h"
 
-/* A query that returns a line for each obstacle, and what to do about them. */
-typedef struct Obstacle
+/*
+ * A query that returns a line for each obstacle, and the table or column that
+ * cannot be changed; and what to do about them.
+ */
+typedef struct ObstacleQuery
 {
 	const char *query;
 	const char *hint;
-} Obstacle;
+} ObstacleQuery;
 
 /*
  * A further CTE: types that contain the row type of a table, and that itself.
@@ -48,23 +52,23 @@ typedef struct Obstacle
 /*
  * What prevents columns from becoming bigint.
  */
-static const Obstacle type_obstacles[] = {
+static const ObstacleQuery type_obstacles[] = {
 	{
 		"SELECT format('%s has type %s, but references a column that becomes bigint',"
-		"    t.column_name, format_type(a.atttypid, a.atttypmod))"
+		"    t.column_name, format_type(a.atttypid, a.atttypmod)), t.column_name"
 		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
 		" WHERE t.change = 'cannot'",
 		"Change the type of columns that are not of an integer type, or drop their foreign keys."
 	},
 	{
 		"SELECT format('partition %s of table %s is being detached', i.inhrelid::regclass,"
-		"    i.inhparent::regclass)"
+		"    i.inhparent::regclass), t.table_name"
 		" FROM target t JOIN pg_inherits i ON i.inhrelid = t.relid AND i.inhdetachpending",
 		"Run ALTER TABLE ... DETACH PARTITION ... FINALIZE."
 	},
 	{
 		"SELECT format('%s depends on %s',"
-		"    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name)"
+		"    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name"
 		" FROM target t"
 		"  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass"
 		"    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum"
@@ -79,7 +83,7 @@ static const Obstacle type_obstacles[] = {
 	},
 	{
 		/* Columns in the key, or in its expressions, depend on the table. */
-		"SELECT format('%s is part of the partition key', t.column_name)"
+		"SELECT format('%s is part of the partition key', t.column_name), t.column_name"
 		" FROM target t"
 		"  JOIN pg_depend d"
 		"    ON (d.classid, d.objid, d.objsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
@@ -90,7 +94,7 @@ static const Obstacle type_obstacles[] = {
 	{
 		HOLDERS
 		"SELECT format('column %I of %s uses the row type of %s', a.attname,"
-		"    c.oid::regclass, h.table_name)"
+		"    c.oid::regclass, h.table_name), h.table_name"
 		" FROM holder h"
 		"  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
 		"    AND d.classid = 'pg_class'::regclass"
@@ -105,7 +109,7 @@ static const Obstacle type_obstacles[] = {
 		 */
 		HOLDERS
 		"SELECT format('%s uses the row type of %s', pg_describe_object(d.classid, d.objid, d.objsubid),"
-		"    h.table_name)"
+		"    h.table_name), h.table_name"
 		" FROM holder h"
 		"  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
 		"  LEFT JOIN pg_type y ON d.classid = 'pg_type'::regclass AND y.oid = d.objid"
@@ -120,7 +124,7 @@ static const Obstacle type_obstacles[] = {
 	},
 	{
 		"SELECT format('%s calls %s with rows of %s', pg_describe_object(d.classid, d.objid, 0),"
-		"    p.oid::regprocedure, t.table_name)"
+		"    p.oid::regprocedure, t.table_name), t.table_name"
 		" FROM target t JOIN pg_class r ON r.oid = t.relid"
 		"  JOIN pg_proc p ON r.reltype = ANY (p.proargtypes)"
 		"  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_proc'::regclass, p.oid)"
@@ -131,18 +135,18 @@ static const Obstacle type_obstacles[] = {
 	},
 	{
 		"SELECT format('%s is a typed table of type %s', t.table_name,"
-		"    format_type(r.reloftype, NULL))"
+		"    format_type(r.reloftype, NULL)), t.table_name"
 		" FROM target t JOIN pg_class r ON r.oid = t.relid"
 		" WHERE t.change = 'widen' AND r.reloftype <> 0",
 		"Run ALTER TABLE ... NOT OF on typed tables."
 	},
 	{
-		"SELECT format('%s is inherited from several parent tables', t.column_name)"
+		"SELECT format('%s is inherited from several parent tables', t.column_name), t.column_name"
 		" FROM target t WHERE t.change = 'widen' AND t.attinhcount > 1",
 		"Run ALTER TABLE ... NO INHERIT, so that each table has one parent."
 	},
 	{
-		"SELECT format('%s is a generated column', t.column_name)"
+		"SELECT format('%s is a generated column', t.column_name), t.column_name"
 		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
 		" WHERE t.change = 'widen' AND a.attgenerated <> '' AND NOT t.is_key",
 		"Drop generated columns, convert, and add them again."
@@ -150,7 +154,7 @@ static const Obstacle type_obstacles[] = {
 	{
 		/* Since 18: PostgreSQL cannot create such a constraint again. */
 		"SELECT format('constraint %I of %s is named %I in table %s', c.conname,"
-		"    t.table_name, p.conname, p.conrelid::regclass)"
+		"    t.table_name, p.conname, p.conrelid::regclass), t.column_name"
 		" FROM target t"
 		"  JOIN pg_constraint c ON c.contype = 'n' AND c.conrelid = t.relid"
 		"    AND t.attnum = ANY (c.conkey)"
@@ -164,7 +168,7 @@ static const Obstacle type_obstacles[] = {
 		"run ALTER TABLE ... NO INHERIT, then RENAME CONSTRAINT, then INHERIT."
 	},
 	{
-		"SELECT format('%s belongs to a foreign table', t.column_name)"
+		"SELECT format('%s belongs to a foreign table', t.column_name), t.column_name"
 		" FROM target t JOIN pg_class r ON r.oid = t.relid"
 		" WHERE t.change = 'widen' AND r.relkind = 'f'",
 		"Remove foreign tables from the inheritance tree, convert the tables on their own servers, and change the column type of the foreign tables."
@@ -174,42 +178,42 @@ static const Obstacle type_obstacles[] = {
 /*
  * What prevents the column from having the generator as its default.
  */
-static const Obstacle key_obstacles[] = {
+static const ObstacleQuery key_obstacles[] = {
 	{
-		"SELECT format('%s is a generated column', t.column_name)"
+		"SELECT format('%s is a generated column', t.column_name), t.column_name"
 		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-		" WHERE t.is_key AND a.attgenerated <> ''",
+		" WHERE t.is_key AND t.set_default AND a.attgenerated <> ''",
 		"A generated column cannot have a default. Drop it and add it as a bigint column."
 	},
 	{
-		"SELECT format('%s is inherited from table %s', t.column_name, i.inhparent::regclass)"
+		"SELECT format('%s is inherited from table %s', t.column_name, i.inhparent::regclass), t.column_name"
 		" FROM target t"
 		"  JOIN pg_inherits i ON i.inhrelid = t.relid"
 		"  JOIN pg_attribute p ON p.attrelid = i.inhparent AND p.attname = t.attname"
 		"    AND NOT p.attisdropped"
-		" WHERE t.relid = $1::oid AND t.attnum = $2 AND t.attinhcount > 0",
+		" WHERE t.is_root AND t.set_default AND t.attinhcount > 0",
 		"Convert the parent table, which also converts its children."
 	},
 	{
 		"SELECT format('%s is a foreign key column: constraint %I references table %s',"
-		"    t.column_name, c.conname, c.confrelid::regclass)"
+		"    t.column_name, c.conname, c.confrelid::regclass), t.column_name"
 		" FROM target t"
 		"  JOIN pg_constraint c ON c.contype = 'f' AND c.conparentid = 0"
 		"    AND c.conrelid = t.relid AND t.attnum = ANY (c.conkey)"
-		" WHERE t.is_key",
+		" WHERE t.is_key AND t.set_default",
 		"The values of a foreign key come from the referenced table. Convert that table."
 	},
 	{
 		"SELECT format('role %I, the owner of table %s, lacks %s', o.rolname,"
-		"    r.oid::regclass, p.what)"
-		" FROM pg_class r JOIN pg_roles o ON o.oid = r.relowner"
-		"  JOIN pg_proc f ON f.oid = $3::oid"
+		"    r.oid::regclass, p.what), t.table_name"
+		" FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_roles o ON o.oid = r.relowner"
+		"  JOIN pg_proc f ON f.oid = t.generator"
 		"  CROSS JOIN LATERAL (VALUES"
 		"    (format('USAGE on schema %s', f.pronamespace::regnamespace),"
 		"     has_schema_privilege(o.oid, f.pronamespace, 'USAGE')),"
-		"    (format('EXECUTE on function %s', $3),"
+		"    (format('EXECUTE on function %s', f.oid::regprocedure),"
 		"     has_function_privilege(o.oid, f.oid, 'EXECUTE'))) p(what, has)"
-		" WHERE r.oid = $1::oid AND NOT p.has",
+		" WHERE t.is_root AND t.set_default AND NOT p.has",
 		"Grant the table owner the privileges that the generator requires."
 	},
 };
@@ -218,14 +222,14 @@ static const Obstacle key_obstacles[] = {
  * What prevents an identity from becoming a default: its sequence is dropped
  * with it.
  */
-static const Obstacle sequence_obstacles[] = {
+static const ObstacleQuery sequence_obstacles[] = {
 	{
 		"SELECT format('%s %s sequence %s, which is dropped with the identity of %s',"
-		"    u.name, CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name, t.column_name)"
+		"    u.name, CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name, t.column_name), t.column_name"
 		" FROM seq s JOIN seq_user u ON u.oid = s.oid"
 		"  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'i')"
 		"  JOIN target t ON (t.relid, t.attnum) = (d.refobjid, d.refobjsubid)"
-		" WHERE s.is_identity",
+		" WHERE s.is_identity AND s.replaced",
 		"Use another sequence in these objects. If a function contains the name of a sequence but does not use it, rename the sequence."
 	},
 };
@@ -242,22 +246,22 @@ static const Obstacle sequence_obstacles[] = {
 "  FROM changed c JOIN pg_class r ON r.oid = c.relid" \
 "    JOIN pg_roles o ON o.oid = r.relowner) "
 
-static const Obstacle table_obstacles[] = {
+static const ObstacleQuery table_obstacles[] = {
 	{
-		"SELECT format('table %s is owned by role %I, but table %s by role %I', t.name,"
-		"    t.rolname, k.name, k.rolname)"
-		" FROM owned t JOIN owned k ON k.oid = $1::oid AND k.relowner <> t.relowner",
+		"SELECT format('table %s is owned by role %I, but table %s by role %s', t.name,"
+		"    t.rolname, k.oid::regclass, k.relowner::regrole), format('table %s', t.name)"
+		" FROM owned t JOIN pg_class k ON k.oid = $1[1] AND k.relowner <> t.relowner",
 		"The conversion runs code of indexes and constraints of all these tables as one role. "
 		"If the owners trust each other, give the tables the same owner for the conversion (ALTER TABLE ... OWNER TO)."
 	},
 	{
-		"SELECT format('row-level security is forced for role %2$I, the owner of table %1$s', name, rolname)"
+		"SELECT format('row-level security is forced for role %2$I, the owner of table %1$s', name, rolname), format('table %s', name)"
 		" FROM owned WHERE forced AND NOT bypasses",
 		"Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY before the conversion and FORCE ROW LEVEL SECURITY after it, in one transaction."
 	},
 	{
 		"SELECT format('role %I, the owner of table %s, lacks USAGE on schema %s', rolname,"
-		"    name, relnamespace::regnamespace)"
+		"    name, relnamespace::regnamespace), format('table %s', name)"
 		" FROM owned WHERE NOT has_schema_privilege(relowner, relnamespace, 'USAGE')",
 		"Grant the owner of each table USAGE on its schema."
 	},
@@ -269,24 +273,24 @@ static const Obstacle table_obstacles[] = {
 #define DISTRIBUTED \
 " JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid"
 
-static const Obstacle citus_obstacles[] = {
+static const ObstacleQuery citus_obstacles[] = {
 	{
 		/* The distribution column is kept as the text of a Var. */
-		"SELECT format('%s is the distribution column', t.column_name)"
+		"SELECT format('%s is the distribution column', t.column_name), t.column_name"
 		" FROM target t" DISTRIBUTED
 		" WHERE t.change = 'widen'"
 		" AND substring(p.partkey FROM ':varattno (\\d+)') = t.attnum::text",
 		"Call undistribute_table() for tables whose distribution column changes its type, convert, and distribute them again."
 	},
 	{
-		"SELECT format('%s is an identity column of a distributed table', t.column_name)"
+		"SELECT format('%s is an identity column of a distributed table', t.column_name), t.column_name"
 		" FROM target t" DISTRIBUTED
 		"  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-		" WHERE t.is_key AND $4 AND a.attidentity <> ''",
+		" WHERE t.is_key AND t.set_default AND a.attidentity <> ''",
 		"Create a table with LIKE ... INCLUDING ALL EXCLUDING IDENTITY, distribute it, copy the rows, and rename it."
 	},
 	{
-		"SELECT format('table %s is a distributed table, and this server is not the coordinator', t.relid::regclass)"
+		"SELECT format('table %s is a distributed table, and this server is not the coordinator', t.relid::regclass), format('table %s', t.relid::regclass)"
 		" FROM changed t" DISTRIBUTED
 		"  CROSS JOIN pg_catalog.pg_dist_local_group g"
 		" WHERE g.groupid <> 0",
@@ -307,17 +311,18 @@ can_read(const char *catalog)
 }
 
 /*
- * Add an obstacle, and its hint unless that is already there.
+ * Add an obstacle.
  */
 void
-snowflake_add_obstacle(SnowflakeObstacles *obstacles, const char *line,
+snowflake_add_obstacle(List **obstacles, const char *object, const char *line,
 					   const char *hint)
 {
-	if (obstacles->lines.len > 0)
-		appendStringInfoChar(&obstacles->lines, '\n');
-	appendStringInfoString(&obstacles->lines, line);
-	if (strstr(obstacles->hints.data, hint) == NULL)
-		appendStringInfo(&obstacles->hints, " %s", hint);
+	SnowflakeObstacle *obstacle = palloc(sizeof(SnowflakeObstacle));
+
+	obstacle->object = object;
+	obstacle->line = line;
+	obstacle->hint = hint;
+	*obstacles = lappend(*obstacles, obstacle);
 }
 
 /*
@@ -325,8 +330,7 @@ snowflake_add_obstacle(SnowflakeObstacles *obstacles, const char *line,
  */
 static void
 ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
-			  const Obstacle *list, size_t count,
-			  SnowflakeObstacles *obstacles)
+			  const ObstacleQuery *list, size_t count, List **obstacles)
 {
 	for (size_t i = 0; i < count; i++)
 	{
@@ -334,15 +338,32 @@ ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
 		ListCell   *cell;
 
 		rows = snowflake_ask(conversion,
-							 psprintf("%s SELECT DISTINCT line COLLATE \"C\" FROM (%s) o(line) ORDER BY 1",
+							 psprintf("%s SELECT line COLLATE \"C\", min(object COLLATE \"C\")"
+									  " FROM (%s) o(line, object) GROUP BY 1 ORDER BY 1",
 									  ctes, list[i].query));
 		foreach(cell, rows)
 		{
 			char	  **row = lfirst(cell);
 
-			snowflake_add_obstacle(obstacles, row[0], list[i].hint);
+			snowflake_add_obstacle(obstacles, row[1], row[0], list[i].hint);
 		}
 	}
+}
+
+/*
+ * Is there a key whose default must be set?
+ */
+static bool
+sets_default(const SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	foreach(cell, conversion->keys)
+	{
+		if (((SnowflakeKey *) lfirst(cell))->set_default)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -350,13 +371,11 @@ ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
  */
 void
 snowflake_find_obstacles(const SnowflakeConversion *conversion,
-						 SnowflakeObstacles *obstacles)
+						 List **obstacles)
 {
-	initStringInfo(&obstacles->lines);
-	initStringInfo(&obstacles->hints);
 	ask_obstacles(conversion, "", type_obstacles, lengthof(type_obstacles),
 				  obstacles);
-	if (conversion->set_default)
+	if (sets_default(conversion))
 	{
 		ask_obstacles(conversion, "", key_obstacles, lengthof(key_obstacles),
 					  obstacles);
@@ -371,17 +390,37 @@ snowflake_find_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
- * Fail if there are obstacles, and list all of them.
+ * Fail if there are obstacles, and list all of them, each hint once.
  */
 void
 snowflake_report_obstacles(const SnowflakeConversion *conversion,
-						   const SnowflakeObstacles *obstacles)
+						   const List *obstacles)
 {
-	if (obstacles->lines.len > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot convert column \"%s\" of table %s",
-						conversion->column, conversion->table),
-				 errdetail_internal("%s", obstacles->lines.data),
-				 errhint("Nothing was changed.%s", obstacles->hints.data)));
+	SnowflakeKey *key = linitial(conversion->keys);
+	StringInfoData lines;
+	StringInfoData hints;
+	ListCell   *cell;
+
+	if (obstacles == NIL)
+		return;
+	initStringInfo(&lines);
+	initStringInfo(&hints);
+	foreach(cell, obstacles)
+	{
+		const SnowflakeObstacle *obstacle = lfirst(cell);
+
+		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "",
+						 obstacle->line);
+		if (strstr(hints.data, obstacle->hint) == NULL)
+			appendStringInfo(&hints, " %s", obstacle->hint);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 conversion->schema != NULL ?
+			 errmsg("cannot convert the tables of schema \"%s\"",
+					conversion->schema) :
+			 errmsg("cannot convert column \"%s\" of table %s", key->column,
+					key->table),
+			 errdetail_internal("%s", lines.data),
+			 errhint("Nothing was changed.%s", hints.data)));
 }

@@ -20,6 +20,8 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
 
 #include "convert.h"
 
@@ -34,16 +36,18 @@
 "  SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')"
 
 /*
- * The column, all that reference it, and the same column of their partitions,
- * children and parents, transitively.  is_key is true for the column itself,
- * and that of its partitions and children.
+ * The keys, all columns that reference them, and the same column of their
+ * partitions, children and parents, transitively.  is_key is true for a key
+ * itself, and that of its partitions and children.  A column may reference
+ * several keys; key is the number of one of them.
  */
 static const char walk_query[] =
 WIDE_TYPES
-", walk(relid, attnum, is_key) AS ("
-"  SELECT $1::oid, $2, true"
+", walk(relid, attnum, is_key, key) AS ("
+"  SELECT k.relid, k.attnum, true, k.number::int"
+"  FROM unnest($1, $2) WITH ORDINALITY k(relid, attnum, number)"
 "  UNION"
-"  SELECT n.relid, n.attnum, n.is_key"
+"  SELECT n.relid, n.attnum, n.is_key, w.key"
 "  FROM walk w"
 "    JOIN pg_attribute this ON (this.attrelid, this.attnum) = (w.relid, w.attnum)"
 "    CROSS JOIN LATERAL ("
@@ -66,27 +70,34 @@ WIDE_TYPES
 "  WHERE this.atttypid IN ('int2'::regtype, 'int4'::regtype)"
 "  OR this.atttypid IN (SELECT typid FROM wide)),"
 " once AS ("
-"  SELECT relid, attnum, bool_or(is_key) AS is_key FROM walk GROUP BY relid, attnum) "
+"  SELECT relid, attnum, bool_or(is_key) AS is_key,"
+"    coalesce(min(key) FILTER (WHERE is_key), min(key)) AS key"
+"  FROM walk GROUP BY relid, attnum) "
 "SELECT array_agg(relid ORDER BY relid, attnum),"
 "  array_agg(attnum ORDER BY relid, attnum),"
-"  array_agg(is_key ORDER BY relid, attnum)"
+"  array_agg(is_key ORDER BY relid, attnum),"
+"  array_agg(key ORDER BY relid, attnum)"
 " FROM once";
 
 /*
- * The beginning of all other queries: the columns that were found.  change
- * says what to do: widen a smallint or integer, keep a bigint, or that the
- * column cannot be converted because it has another type.
+ * The beginning of all other queries: the columns that were found.  is_root is
+ * true for the keys without their partitions and children.  set_default is
+ * true if the generator is not the default yet, and generator is that of the
+ * key.  change says what to do: widen a smallint or integer, keep a bigint, or
+ * that the column cannot be converted because it has another type.
  */
 static const char target_query[] =
 WIDE_TYPES
 ", target AS ("
-"  SELECT w.relid, w.attnum, w.is_key, a.attname, a.attinhcount,"
+"  SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.attinhcount,"
+"    (w.relid, w.attnum) = ($1[w.key], $2[w.key]) AS is_root,"
+"    $3[w.key] AS generator, $4[w.key] AS set_default,"
 "    CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'"
 "      WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'"
 "      ELSE 'cannot' END AS change,"
 "    format('table %s', w.relid::regclass) AS table_name,"
 "    format('column %I of table %s', a.attname, w.relid::regclass) AS column_name"
-"  FROM unnest($5, $6, $7) w(relid, attnum, is_key)"
+"  FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key)"
 "    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)) ";
 
 /*
@@ -95,7 +106,7 @@ WIDE_TYPES
  */
 const char	snowflake_changed_tables[] =
 ", changed(relid) AS ("
-"  SELECT relid FROM target WHERE is_key AND $4 OR change = 'widen'"
+"  SELECT relid FROM target WHERE is_key AND set_default OR change = 'widen'"
 "  UNION"
 "  SELECT unnest(ARRAY[c.conrelid, c.confrelid])"
 "  FROM target t JOIN pg_constraint c ON c.contype = 'f'"
@@ -104,34 +115,35 @@ const char	snowflake_changed_tables[] =
 "  WHERE t.change = 'widen')";
 
 /*
- * Further CTEs: the sequences that the column, or that of a partition or
+ * Further CTEs: the sequences that a key, or the column of a partition or
  * child, owns or has in its default, and what else uses them.  The catalogs do
  * not record the uses by name alone: in the body of a function, in the argument
  * of a trigger, and in a default such as nextval('orders_id_seq'::text).
  */
 const char	snowflake_sequences[] =
-", key_default(oid, relid, attnum, expression) AS ("
-"  SELECT f.oid, t.relid, t.attnum, pg_get_expr(f.adbin, f.adrelid)"
+", key_default(oid, relid, attnum, key, expression) AS ("
+"  SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)"
 "  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)"
 "  WHERE t.is_key),"
 " named(oid, pattern) AS ("
 "  SELECT oid, format('(?<!\\w)%s(?!\\w)', regexp_replace(relname, '\\W', '\\\\\\&', 'g'))"
 "  FROM pg_class WHERE relkind = 'S'),"
-" related(oid, owned, is_identity) AS ("
-"  SELECT d.objid, true, d.deptype = 'i' FROM target t"
+" related(oid, key, owned, is_identity) AS ("
+"  SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t"
 "    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')"
 "      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
 "  WHERE t.is_key"
 "  UNION ALL"
-"  SELECT d.refobjid, false, false FROM key_default k"
+"  SELECT d.refobjid, k.key, false, false FROM key_default k"
 "    JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)"
 "      AND d.refclassid = 'pg_class'::regclass"
 "  UNION ALL"
-"  SELECT n.oid, false, false FROM key_default k JOIN named n ON k.expression ~* n.pattern"
+"  SELECT n.oid, k.key, false, false FROM key_default k JOIN named n ON k.expression ~* n.pattern"
 "  WHERE k.expression ~ 'nextval\\(.*::text'),"
 " seq AS ("
 "  SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, n.pattern,"
-"    bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity"
+"    bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity,"
+"    bool_or($4[r.key]) AS replaced"
 "  FROM related r JOIN pg_class c ON c.oid = r.oid JOIN named n ON n.oid = r.oid"
 "  GROUP BY 1, 2, 3),"
 " seq_user(oid, name, by_name) AS ("
@@ -176,22 +188,66 @@ const char	snowflake_trigger_functions[] =
 "  WHERE t.change = 'widen')";
 
 /*
- * Run a query.  The parameters are $1 the table, $2 the column, $3 the
- * generator, $4 whether it must become the default, and $5 to $7 the columns
- * that snowflake_find_targets() found.
+ * An array of the values of a conversion's keys.
+ */
+static Datum
+array_of_keys(const SnowflakeConversion *conversion, Oid type,
+			  Datum (*value_of) (const SnowflakeKey *key))
+{
+	int			n = list_length(conversion->keys);
+	Datum	   *values = palloc_array(Datum, n);
+	int16		length;
+	bool		by_value;
+	char		align;
+
+	for (int i = 0; i < n; i++)
+		values[i] = value_of(list_nth(conversion->keys, i));
+	get_typlenbyvalalign(type, &length, &by_value, &align);
+	return PointerGetDatum(construct_array(values, n, type, length, by_value,
+										   align));
+}
+
+static Datum
+relid_of(const SnowflakeKey *key)
+{
+	return ObjectIdGetDatum(key->relid);
+}
+
+static Datum
+attnum_of(const SnowflakeKey *key)
+{
+	return Int16GetDatum(key->attnum);
+}
+
+static Datum
+generator_of(const SnowflakeKey *key)
+{
+	return ObjectIdGetDatum(key->generator);
+}
+
+static Datum
+set_default_of(const SnowflakeKey *key)
+{
+	return BoolGetDatum(key->set_default);
+}
+
+/*
+ * Run a query.  The parameters are arrays: of the keys, $1 their tables, $2
+ * their columns, $3 their generators, $4 whether these must become the
+ * default; and $5 to $8 the columns that snowflake_find_targets() found.
  */
 static void
 run_query(const SnowflakeConversion *conversion, const char *query)
 {
-	Oid			types[] = {REGCLASSOID, INT2OID, REGPROCEDUREOID, BOOLOID,
-	OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID};
+	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
+	OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
-	values[0] = ObjectIdGetDatum(conversion->relid);
-	values[1] = Int16GetDatum(conversion->attnum);
-	values[2] = ObjectIdGetDatum(conversion->generator);
-	values[3] = BoolGetDatum(conversion->set_default);
+	values[0] = array_of_keys(conversion, OIDOID, relid_of);
+	values[1] = array_of_keys(conversion, INT2OID, attnum_of);
+	values[2] = array_of_keys(conversion, OIDOID, generator_of);
+	values[3] = array_of_keys(conversion, BOOLOID, set_default_of);
 	memset(nulls, ' ', sizeof(nulls));
 	for (int i = 0; i < SNOWFLAKE_TARGET_ARRAYS; i++)
 	{
@@ -220,15 +276,13 @@ snowflake_find_targets(SnowflakeConversion *conversion)
 }
 
 /*
- * Run a query about the columns, which begins after the CTEs.  The result is a
- * list of rows, each an array of texts, NULL for a null.
+ * The rows of a query's result, each an array of texts, NULL for a null.
  */
-List *
-snowflake_ask(const SnowflakeConversion *conversion, const char *query)
+static List *
+result_rows(void)
 {
 	List	   *rows = NIL;
 
-	run_query(conversion, psprintf("%s%s", target_query, query));
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		int			ncolumns = SPI_tuptable->tupdesc->natts;
@@ -240,6 +294,30 @@ snowflake_ask(const SnowflakeConversion *conversion, const char *query)
 		rows = lappend(rows, row);
 	}
 	return rows;
+}
+
+/*
+ * Run a query about the columns, which begins after the CTEs.
+ */
+List *
+snowflake_ask(const SnowflakeConversion *conversion, const char *query)
+{
+	run_query(conversion, psprintf("%s%s", target_query, query));
+	return result_rows();
+}
+
+/*
+ * Run a query about an object, which is $1.
+ */
+List *
+snowflake_ask_about(Oid oid, const char *query)
+{
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(oid);
+
+	if (SPI_execute_with_args(query, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", query);
+	return result_rows();
 }
 
 /*

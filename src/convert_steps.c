@@ -1,0 +1,376 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_steps.c
+ *	  The steps of a conversion, of one key or of many.
+ *
+ * In order: find the keys and their generators; lock the tables; list what
+ * prevents the conversion, if anything does; give notices; execute the
+ * statements; check the result.
+ *
+ * All of it runs as the owner of the tables: convert.c says why.
+ *
+ * The columns may be converted in part, or by hand, before: what has to be done
+ * is read from the catalogs each time.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_steps.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "rewrite/rewriteHandler.h"
+#include "rewrite/rewriteManip.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#include "convert.h"
+#include "table_owner.h"
+
+/*
+ * Fail if the snapshot may be older than some rows and foreign keys.
+ */
+void
+snowflake_refuse_old_snapshot(void)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot convert a table in a transaction with isolation level %s",
+						XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
+				 errdetail("The snapshot of the transaction might not contain all rows and foreign keys."),
+				 errhint("Use BEGIN ISOLATION LEVEL READ COMMITTED.")));
+}
+
+/*
+ * Fail if the generator is not a function without arguments that returns a
+ * bigint.
+ */
+void
+snowflake_check_generator(Oid generator)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(generator));
+	Form_pg_proc form;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function with OID %u does not exist", generator)));
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prokind != PROKIND_FUNCTION || form->pronargs != 0 ||
+		form->prorettype != INT8OID || form->proretset)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("function %s cannot be used as a generator of IDs",
+						format_procedure(generator)),
+				 errdetail("A generator must be a function without arguments that returns a single bigint.")));
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * Find the number of a column by its name, or that of the primary key.
+ */
+static AttrNumber
+find_column(Oid relid, const char *table, const char *name)
+{
+	AttrNumber	attnum;
+	List	   *rows;
+
+	if (name != NULL)
+	{
+		attnum = get_attnum(relid, name);
+		if (attnum <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of table %s does not exist",
+							name, table)));
+		return attnum;
+	}
+
+	rows = snowflake_ask_about(relid,
+							   "SELECT indkey[0] FROM pg_index"
+							   " WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1");
+	if (rows == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("table %s has no single-column primary key", table),
+				 errhint("Specify the column to convert.")));
+	return pg_strtoint16(((char **) linitial(rows))[0]);
+}
+
+/*
+ * The key of a table, which is locked: a column by its name, or the primary key
+ * if that is NULL.  Fails if it is not an integer.
+ */
+SnowflakeKey *
+snowflake_find_key(Oid relid, const char *column)
+{
+	SnowflakeKey *key = palloc0(sizeof(SnowflakeKey));
+	Oid			type;
+
+	key->relid = relid;
+	key->table = snowflake_relation_name(relid);
+	key->attnum = find_column(relid, key->table, column);
+	key->column = get_attname(relid, key->attnum, false);
+
+	type = get_atttype(relid, key->attnum);
+	if (type != INT2OID && type != INT4OID && type != INT8OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table %s is not of an integer type",
+						key->column, key->table),
+				 errdetail("Its type is %s.", format_type_be(type))));
+	return key;
+}
+
+/*
+ * The function that a default calls without arguments for a bigint, if that is
+ * all that the default is; otherwise InvalidOid.
+ */
+static Oid
+default_function(Oid relid, AttrNumber attnum)
+{
+	Relation	table = try_relation_open(relid, AccessShareLock);
+	Node	   *expression;
+	Oid			result = InvalidOid;
+
+	if (table == NULL)
+		return InvalidOid;
+	expression = build_column_default(table, attnum);
+	if (expression != NULL)
+		expression = strip_implicit_coercions(expression);
+	if (expression != NULL && IsA(expression, FuncExpr))
+	{
+		FuncExpr   *call = (FuncExpr *) expression;
+
+		if (call->args == NIL && call->funcresulttype == INT8OID)
+			result = call->funcid;
+	}
+	relation_close(table, NoLock);
+	return result;
+}
+
+/*
+ * The generator is the one that the caller names.  Otherwise it is the one that
+ * the column has, because somebody has chosen it, or snowflake_nextval().
+ */
+void
+snowflake_choose_generator(SnowflakeKey *key, Oid named, Oid namespace)
+{
+	Oid			nextval = snowflake_find_function(namespace, "snowflake_nextval");
+	Oid			present = default_function(key->relid, key->attnum);
+
+	if (OidIsValid(named))
+		key->generator = named;
+	else if (OidIsValid(present))
+		key->generator = present;
+	else
+		key->generator = nextval;
+
+	key->snowflakes = key->generator == nextval ||
+		key->generator == snowflake_find_function(namespace, "snowflake_id");
+	if (!OidIsValid(named) && !key->snowflakes)
+		ereport(NOTICE,
+				(errmsg("column \"%s\" of table %s keeps its default %s",
+						key->column, key->table,
+						format_procedure(key->generator)),
+				 errhint("To replace it, specify generator => '%s'.",
+						 format_procedure(nextval))));
+}
+
+/*
+ * Find out which keys do not have their generator as the default, or do not
+ * have it in a partition or child.
+ */
+static void
+find_defaults(const SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	foreach(cell, conversion->keys)
+		((SnowflakeKey *) lfirst(cell))->set_default = false;
+	foreach(cell, snowflake_ask(conversion,
+								"SELECT relid, attnum, key FROM target WHERE is_key"))
+	{
+		char	  **row = lfirst(cell);
+		Oid			relid = atooid(row[0]);
+		AttrNumber	attnum = pg_strtoint16(row[1]);
+		SnowflakeKey *key = list_nth(conversion->keys, pg_strtoint32(row[2]) - 1);
+
+		if (get_atttype(relid, attnum) != INT8OID ||
+			default_function(relid, attnum) != key->generator)
+			key->set_default = true;
+	}
+}
+
+/*
+ * Lock the tables that ALTER TABLE will lock.  Tables that only reference them
+ * get a lock that allows reads and writes, but no new foreign key, which would
+ * need a stronger one.  New tables may have appeared while waiting for a lock,
+ * so repeat until there are none.  Tables of other owners are obstacles.
+ */
+static void
+lock_tables(SnowflakeConversion *conversion, Oid owner)
+{
+	List	   *locked[2] = {NIL, NIL}; /* not altered, altered */
+	bool		found;
+
+	do
+	{
+		ListCell   *cell;
+
+		found = false;
+		snowflake_find_targets(conversion);
+		foreach(cell, snowflake_ask(conversion,
+									psprintf("%s"
+											 " SELECT relid, 1 FROM changed"
+											 " UNION"
+											 " SELECT relid, 0 FROM target"
+											 " WHERE relid NOT IN (SELECT relid FROM changed)"
+											 " ORDER BY 1",
+											 snowflake_changed_tables)))
+		{
+			char	  **row = lfirst(cell);
+			Oid			relid = atooid(row[0]);
+			int			altered = pg_strtoint16(row[1]);
+
+			if (list_member_oid(locked[altered], relid))
+				continue;
+			found = true;
+			locked[altered] = lappend_oid(locked[altered], relid);
+			if (!altered)
+				LockRelationOid(relid, RowExclusiveLock);
+			else if (snowflake_table_owner(relid) == owner)
+				LockRelationOid(relid, AccessExclusiveLock);
+		}
+	} while (found);
+}
+
+/*
+ * Lock the functions that are altered, because altering one that another
+ * conversion has altered meanwhile would fail after all the work was done.
+ */
+static void
+lock_functions(const SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask(conversion,
+								psprintf("%s SELECT oid FROM trigger_function"
+										 " WHERE owned ORDER BY oid",
+										 snowflake_trigger_functions)))
+	{
+		char	  **row = lfirst(cell);
+
+		LockDatabaseObject(ProcedureRelationId, atooid(row[0]), 0,
+						   ShareUpdateExclusiveLock);
+	}
+}
+
+/*
+ * Find the columns to convert, and lock their tables unless it is a dry run,
+ * in which the tables of the keys are locked already.
+ */
+void
+snowflake_prepare(SnowflakeConversion *conversion, Oid owner)
+{
+	ListCell   *cell;
+
+	/* Any key might have to get a default. */
+	foreach(cell, conversion->keys)
+		((SnowflakeKey *) lfirst(cell))->set_default = true;
+	if (conversion->dry_run)
+		snowflake_find_targets(conversion);
+	else
+		lock_tables(conversion, owner);
+	find_defaults(conversion);
+}
+
+/*
+ * List the obstacles.
+ */
+List *
+snowflake_list_obstacles(const SnowflakeConversion *conversion)
+{
+	List	   *obstacles = NIL;
+
+	snowflake_find_obstacles(conversion, &obstacles);
+	snowflake_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
+
+	/* With some obstacles, the rows or the generator cannot be accessed. */
+	if (obstacles == NIL)
+		snowflake_check_new_ids(conversion, &obstacles);
+	return obstacles;
+}
+
+/*
+ * Fail because the statements did not have the expected result: a schema was
+ * renamed, or an event trigger interfered.
+ */
+static void
+report_change(const char *column, const char *table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("column \"%s\" of table %s was changed during the conversion",
+					column, table),
+			 errhint("Check for event triggers and for sessions that rename schemas.")));
+}
+
+static void
+check_result(SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	snowflake_find_targets(conversion);
+	foreach(cell, snowflake_ask(conversion,
+								"SELECT attname, relid FROM target WHERE change = 'widen'"
+								" ORDER BY key, NOT is_root, relid, attnum"))
+	{
+		char	  **row = lfirst(cell);
+
+		report_change(row[0], snowflake_relation_name(atooid(row[1])));
+	}
+	find_defaults(conversion);
+	foreach(cell, conversion->keys)
+	{
+		const SnowflakeKey *key = lfirst(cell);
+
+		if (key->set_default)
+			report_change(key->column, key->table);
+	}
+}
+
+/*
+ * Execute the statements, unless it is a dry run, and return them.
+ */
+List *
+snowflake_execute(SnowflakeConversion *conversion)
+{
+	List	   *statements = snowflake_statements(conversion);
+	ListCell   *cell;
+
+	if (conversion->dry_run)
+		return statements;
+	lock_functions(conversion);
+	foreach(cell, statements)
+	{
+		if (SPI_execute(lfirst(cell), false, 0) != SPI_OK_UTILITY)
+			elog(ERROR, "statement failed: %s", (char *) lfirst(cell));
+	}
+	check_result(conversion);
+	return statements;
+}
