@@ -14,8 +14,8 @@ DECLARE
 BEGIN
     FOREACH signature IN ARRAY ARRAY[
         'snowflake_nextval()', 'snowflake_id()', 'uuid_v4()', 'uuid_v7()',
-        'uuid_timestamp(uuid)', 'objectid()', 'objectid_timestamp(bytea)',
-        'objectid_to_text(bytea)', 'objectid_from_text(text)',
+        'uuid_timestamp(uuid)', 'uuid_lower_bound(timestamptz)', 'objectid()',
+        'objectid_timestamp(bytea)', 'objectid_to_text(bytea)', 'objectid_from_text(text)',
         'hashids_encode(bigint, text, integer, text)',
         'hashids_encode_array(bigint[], text, integer, text)',
         'hashids_decode(text, text, integer, text)',
