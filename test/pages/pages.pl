@@ -524,7 +524,7 @@ foreach my $page (@pages)
 	{
 		my $name = $1;
 		my $line = 1 + ($` =~ tr/\n//);
-		next if $own{$name} || $name =~ /^uuid_generate_v\d|^uuid_extract/;
+		next if $own{$name} || $name =~ /^uuid_generate_v\d|^uuid_extract|^uuid_send$/;
 
 		# uuidv7() is PostgreSQL's, snowflake_get_api() is in C.
 		next if $name =~ /^uuidv\d$/ || $name eq 'snowflake_get_api';
