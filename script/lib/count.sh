@@ -20,8 +20,10 @@ count()
 	else
 		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" || status=$?
 	fi
+	# Without the log, which something else may have removed, nothing passed.
 	p=$(grep -cE "$test_passed" "$log" || true)
 	f=$(grep -cE "$test_failed" "$log" || true)
+	: "${p:=0}" "${f:=0}"
 	if [ "$f" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$p" -eq 0 ]; }; then
 		f=1
 	fi
