@@ -155,6 +155,7 @@ FROM snowflake_schemes() s,
      LATERAL (SELECT (floor(random() * 2 ^ 32)::bigint << 32) | floor(random() * 2 ^ 32)::bigint + n * 0 AS any_bits) r,
      LATERAL (SELECT CASE WHEN n = 1 THEN 0
                           WHEN s.name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN any_bits
+                          WHEN s.name = 'javascript' THEN any_bits & 9007199254740991
                           ELSE any_bits & 9223372036854775807 END AS id) i,
      LATERAL snowflake_parse(i.id, s.name) p,
      LATERAL (SELECT snowflake_make(p."timestamp", p.worker_id, p.sequence, p.datacenter_id, s.name) AS made) m
@@ -179,13 +180,19 @@ WITH released(name, scheme) AS (VALUES
     ('tsid', 'epoch=2020-01-01,tick=1ms,timestamp=42,worker=10,sequence=12'),
     ('yitter', 'epoch=1582136402000,tick=1ms,timestamp=51,worker=6,sequence=6'),
     ('snowflaked', 'epoch=1970-01-01,tick=1ms,timestamp=41,worker=10,sequence=12'),
-    ('seata', 'epoch=1588435200000,tick=1ms,worker=10,timestamp=41,sequence=12'))
+    ('seata', 'epoch=1588435200000,tick=1ms,worker=10,timestamp=41,sequence=12'),
+    ('javascript', 'epoch=2026-01-01,tick=10ms,timestamp=37,worker=6,sequence=10'))
 SELECT count(*) AS names, count(*) FILTER (WHERE s.scheme IS DISTINCT FROM r.scheme) AS changed
 FROM released r FULL JOIN snowflake_schemes() s USING (name);
 -- their ranges are those of parse
 SELECT count(*) AS wrong FROM snowflake_schemes()
 WHERE snowflake_timestamp(0, scheme) <> first_time
-   OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN -1 ELSE 9223372036854775807 END, name) <> last_time;
+   OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN -1
+                               WHEN name = 'javascript' THEN 9007199254740991
+                               ELSE 9223372036854775807 END, name) <> last_time;
+-- the greatest ID for JavaScript is the greatest integer that a Number there has
+SELECT snowflake_make(last_time, 63, 1023, NULL, name) FROM snowflake_schemes() WHERE name = 'javascript';
+SELECT snowflake_timestamp(9007199254740992, 'javascript');
 -- IDs that the systems published: Discord's and Mastodon's API references (the
 -- latter's hash the low bits, and the status was made 52 ms after its ID),
 -- pgEdge's manual, the README of uid-generator (made with another epoch), the

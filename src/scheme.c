@@ -88,6 +88,7 @@ typedef struct NamedScheme
  * tsid: tsid-creator, the worker is the node.  yitter: IdGenerator, whose
  * epoch is 2020-02-19 18:20:02 UTC.  snowflaked: the crate of that name.
  * seata: Apache Seata, whose epoch is midnight of 2020-05-03 in China.
+ * javascript: of this extension, whose IDs are exact as a Number there.
  */
 static const NamedScheme named_schemes[] = {
 	{"shardingsphere", SNOWFLAKE_DEFAULT_SCHEME},
@@ -121,6 +122,8 @@ static const NamedScheme named_schemes[] = {
 	"timestamp=41,worker=10,sequence=12"},
 	{"seata", "epoch=1588435200000,tick=1ms,"
 	"worker=10,timestamp=41,sequence=12"},
+	{"javascript", "epoch=2026-01-01,tick=10ms,"
+	"timestamp=37,worker=6,sequence=10"},
 };
 
 /* The range of an epoch, in Unix milliseconds. */

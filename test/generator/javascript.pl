@@ -1,0 +1,28 @@
+# The scheme for clients in JavaScript: all IDs are exact as a double, and so as a
+# Number there, up to the last worker ID.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', "snowflake.scheme = 'javascript'", 'snowflake.worker_id = 63');
+
+is( $node->safe_psql(
+		'postgres', q{
+		SELECT count(DISTINCT id), bool_and(id <= 9007199254740991 AND id::float8::bigint = id),
+			   bool_and(json_build_object('id', id)::json->>'id' = id::text),
+			   bool_and((snowflake_parse(id)).worker_id = 63),
+			   bool_and(snowflake_timestamp(id) BETWEEN now() - interval '1 minute' AND clock_timestamp() + interval '1 minute')
+		FROM snowflake_nextval(50000) id}),
+	'50000|t|t|t|t',
+	'IDs are unique, and exact as a double');
+$node->stop;
+start_fails($node, 'snowflake.worker_id = 64', qr/64/, 'a worker ID that does not fit is refused at the start');
+
+done_testing();
