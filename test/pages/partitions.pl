@@ -1,4 +1,5 @@
-# docs/partitions.md: each example, and what the page promises about it.
+# docs/partitions.md: each example, and what the page promises about it, except for
+# pg_partman (test/systems/pg_partman.pl).
 
 use strict;
 use warnings;
@@ -12,7 +13,11 @@ use SnowflakeTest;
 use Test::More;
 
 my $node = new_server('main', "timezone = 'UTC'", 'snowflake.worker_id = 1', 'max_locks_per_transaction = 128');
-my $page = Page->claim('docs/partitions.md');
+my $table = Page->claim('docs/partitions.md', 'Create a partitioned table');
+my $next = Page->claim('docs/partitions.md', 'Create the next partitions');
+my $oldest = Page->claim('docs/partitions.md', 'Drop the oldest partitions');
+my $brin = Page->claim('docs/partitions.md', 'BRIN');
+my $uuids = Page->claim('docs/partitions.md', 'UUIDs');
 my $new_york = "SET timezone = 'America/New_York'; SET client_min_messages = warning;";
 
 # The partitions of a table except for DEFAULT, with the times at which they begin and
@@ -30,7 +35,7 @@ sub partitions
 }
 
 # The table, created by a session with another time zone
-$node->safe_psql('postgres', $new_york . $page->example('CREATE TABLE event_tags'));
+$node->safe_psql('postgres', $new_york . $table->example('CREATE TABLE event_tags'));
 is(partitions('events'), 'events_2026_11|2026-11-01 00:00:00+00|2026-12-01 00:00:00+00',
 	'a partition has the bounds of a month in UTC');
 is( $node->safe_psql(
@@ -51,11 +56,11 @@ like(sql_error($node, "INSERT INTO event_tags VALUES (1, 'x')"),
 	qr/23503/, 'a foreign key to the partitioned table is checked');
 $node->safe_psql('postgres',
 	"INSERT INTO events VALUES (snowflake_make('2026-11-21', 0, 0)), (snowflake_make('2026-11-21 23:59', 0, 0)), (snowflake_make('2026-11-22', 0, 0))");
-is($node->safe_psql('postgres', $page->example('snowflake_within(id, \'[')),
+is($node->safe_psql('postgres', $table->example('snowflake_within(id, \'[')),
 	2, 'the page\'s query counts the rows of a day');
 
 # The next partitions.  Each begins when the one before ends, as months do in UTC.
-my $create = $page->example('CREATE PROCEDURE');
+my $create = $next->example('CREATE PROCEDURE');
 $node->safe_psql('postgres', "$new_york $create CALL create_partitions('events', 14); CALL create_partitions('events', 14)");
 my @found = split /\n/, partitions('events');
 my @months = split /\n/, $node->safe_psql(
@@ -94,7 +99,7 @@ is(scalar(split /\n/, partitions('events')), @found + 1, 'a partition is created
 $reader->query_safe('COMMIT');
 
 # pg_cron is given a command that works; here is something that takes it.
-my $schedule = $page->example('cron.schedule');
+my $schedule = $next->example('cron.schedule');
 $node->safe_psql(
 	'postgres', q{
 	CREATE SCHEMA cron;
@@ -103,7 +108,7 @@ my $command = $node->safe_psql('postgres', $schedule);
 $node->safe_psql('postgres', "$new_york $command");
 like($command, qr/^CALL create_partitions/, 'the scheduled command is executed');
 
-is( $node->safe_psql('postgres', $page->example('partitions_until')),
+is( $node->safe_psql('postgres', $next->example('partitions_until')),
 	$node->safe_psql('postgres', q{SELECT date_trunc('month', now()) + interval '16 months'}),
 	'the page\'s query returns where the partitions end');
 
@@ -114,7 +119,7 @@ $node->safe_psql('postgres', "$new_york $_") foreach (
 	q{CREATE TABLE events_2024_01 PARTITION OF events
 	FOR VALUES FROM (snowflake_lower_bound('2024-01-01 00:00+00')) TO (snowflake_lower_bound('2024-02-01 00:00+00'))},
 	q{INSERT INTO events VALUES (snowflake_make('2024-01-15', 0, 0))});
-my $drop = $page->example('CONCURRENTLY\', p)');
+my $drop = $oldest->example('CONCURRENTLY\', p)');
 $node->safe_psql('postgres', "$new_york $drop");
 unlike(partitions('events'), qr/2023|2024/, 'the page\'s statements drop the oldest partitions');
 is(scalar(split /\n/, partitions('events')), @found + 1, 'the page\'s statements drop no other partitions');
@@ -130,7 +135,7 @@ like(
 	'with a DEFAULT partition none can be detached concurrently');
 
 # BRIN
-my ($index, $query) = $page->example('USING brin') =~ /\A(.*?\n\n)(.*)\z/s;
+my ($index, $query) = $brin->example('USING brin') =~ /\A(.*?\n\n)(.*)\z/s;
 $node->safe_psql('postgres',
 	$index . 'INSERT INTO log_lines (line) SELECT repeat(\'x\', 200) FROM generate_series(1, 100000); VACUUM ANALYZE log_lines; CREATE INDEX btree ON log_lines (id)');
 is( $node->safe_psql('postgres', 'SELECT pg_relation_size(\'log_lines_id_idx\') * 20 < pg_relation_size(\'btree\')'),
@@ -142,50 +147,8 @@ like(
 	qr/Bitmap Index Scan on log_lines_id_idx/,
 	'the BRIN index is used for a range of times');
 
-# pg_partman
-my $partman = $page->example('create_parent');
-my $text_decoder = $page->example('uuid_text_timestamp');
-$node->safe_psql('postgres', $text_decoder);
-is( $node->safe_psql('postgres', q{SELECT bool_and(uuid_text_timestamp(u::text) = uuid_timestamp(u)) FROM (SELECT uuid_v7() AS u) t}),
-	't', 'the decoder for texts returns the same time');
-SKIP:
-{
-	my $version = $node->safe_psql('postgres', q{SELECT default_version FROM pg_available_extensions WHERE name = 'pg_partman'});
-
-	skip 'pg_partman 4 is not installed', 6 if $version !~ /^4\./;
-	$node->safe_psql('postgres',
-		'DROP TABLE events CASCADE; CREATE TABLE events (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id)');
-	$node->safe_psql('postgres', "$new_york $partman");
-	my @sets = split /\n/, partitions('events');
-	is(scalar(grep { /(?:\|\d{4}-\d\d-\d\d 00:00:00\+00){2}$/ } @sets),
-		31, 'pg_partman creates partitions that begin at midnight, UTC');
-	my $filled = sub { $node->safe_psql('postgres', 'SELECT count(*) FROM events_default') };
-	$node->safe_psql('postgres', q{INSERT INTO events
-		SELECT snowflake_lower_bound(date_trunc('day', now(), 'UTC') + n * interval '1 day') FROM generate_series(0, 25) n});
-	is($filled->(), 0, 'rows have partitions');
-	$node->safe_psql('postgres', q{UPDATE partman.part_config SET retention = (10 * 86400000::bigint << 22)::text; CALL partman.run_maintenance_proc()});
-	@sets = split /\n/, partitions('events');
-	my ($first, $last) = map { /\|(\S+)/ } @sets[ 0, -1 ];
-	is("$first $last",
-		$node->safe_psql('postgres', q{
-		SELECT concat_ws(' ', d + 25 - 10, d + 25 + 30) FROM (SELECT date(now() AT TIME ZONE 'UTC') AS d) t}),
-		'retention and premake count from the last ID');
-	$node->safe_psql('postgres', q{INSERT INTO events
-		VALUES (snowflake_make(now() + interval '90 days', 0, 0)), (snowflake_make(now() + interval '80 days', 0, 0))});
-	is($filled->(), 2, 'rows after a long pause go into the DEFAULT partition');
-	like(sql_error($node, 'CALL partman.run_maintenance_proc()'),
-		qr/updated partition constraint for default partition .* would be violated/,
-		'then maintenance fails');
-	$node->safe_psql('postgres', q{
-		CREATE TABLE by_epoch (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY RANGE (id);
-		SELECT partman.create_parent('public.by_epoch', 'id', 'native', '1 day', p_epoch => 'milliseconds');
-		INSERT INTO by_epoch DEFAULT VALUES});
-	is($node->safe_psql('postgres', 'SELECT tableoid::regclass FROM by_epoch'),
-		'by_epoch_default', 'with p_epoch, new rows go into the DEFAULT partition');
-}
-
 # UUIDs
-$node->safe_psql('postgres', $new_york . $page->example('sessions_2026_11'));
+$node->safe_psql('postgres', $new_york . $uuids->example('sessions_2026_11'));
 is( $node->safe_psql('postgres', q{
 		INSERT INTO sessions VALUES (uuid_lower_bound('2026-11-01 00:00+00')), ('01a22ee6-afff-7fff-bfff-ffffffffffff')
 		RETURNING uuid_timestamp(id)}),
