@@ -69,7 +69,7 @@ DATA = $(notdir $(wildcard $(here)snowflake--*.sql $(here)snowflake_registry--*.
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids sqids daily convert convert_defaults convert_expressions convert_keys convert_security trusted registry stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids sqids daily convert convert_defaults convert_expressions convert_keys convert_security convert_uuid trusted registry stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

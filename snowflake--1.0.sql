@@ -278,7 +278,8 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure) IS
 'change a serial, identity, or plain integer column (NULL: the primary key) to
 bigint with a generator (NULL: that of the column, or snowflake_nextval()) as its
-default, and all columns that reference it to bigint;
+default, and all columns that reference it to bigint; a uuid column only gets the
+generator as its default;
 returns the statements, which dry_run does not execute; runs as the owner of the
 table, in a security-restricted operation; calls the generator once, also in a
 dry run;

@@ -104,7 +104,8 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	SPI_connect();
 
 	key = snowflake_find_key(PG_GETARG_OID(0),
-							 PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)));
+							 PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)),
+							 OidIsValid(named));
 	snowflake_choose_generator(key, named,
 							   get_func_namespace(fcinfo->flinfo->fn_oid));
 	conversion.keys = list_make1(key);

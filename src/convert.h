@@ -32,6 +32,7 @@ typedef struct SnowflakeKey
 	char	   *table;			/* its qualified name, when it is locked */
 	AttrNumber	attnum;			/* the column */
 	char	   *column;			/* its name */
+	Oid			type;			/* that it has afterwards: bigint, or uuid */
 	Oid			generator;		/* function that generates the IDs */
 	bool		snowflakes;		/* are they snowflake IDs? */
 	bool		set_default;	/* is the generator not the default yet? */
@@ -111,7 +112,8 @@ extern List *snowflake_statements(const SnowflakeConversion *conversion);
 /* convert_steps.c */
 extern void snowflake_refuse_old_snapshot(void);
 extern void snowflake_check_generator(Oid generator);
-extern SnowflakeKey *snowflake_find_key(Oid relid, const char *column);
+extern SnowflakeKey *snowflake_find_key(Oid relid, const char *column,
+										bool uuid_allowed);
 extern void snowflake_choose_generator(SnowflakeKey *key, Oid named,
 									   Oid namespace);
 extern void snowflake_prepare(SnowflakeConversion *conversion, Oid owner);

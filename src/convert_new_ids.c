@@ -15,6 +15,8 @@
  *	 values.  For IDs of a later time, there may be none yet.
  * - What else depends on the column must accept them: convert_expressions.c.
  *
+ * Of a key of type uuid only the generator is checked.
+ *
  * The code that is evaluated belongs to the owner of the table.
  *
  * Copyright (c) 2026, the snowflake developers
@@ -30,6 +32,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"
@@ -239,9 +242,10 @@ check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
 }
 
 /*
- * An ID of the generator; 0 if it returned null, which is an obstacle.
+ * An ID of the generator, as text; NULL if it returned null, which is an
+ * obstacle.
  */
-static int64
+static const char *
 generate(const SnowflakeKey *key, List **obstacles)
 {
 	Oid			schema = get_func_namespace(key->generator);
@@ -249,12 +253,11 @@ generate(const SnowflakeKey *key, List **obstacles)
 												  quote_identifier(get_namespace_name(schema)),
 												  quote_identifier(get_func_name(key->generator))));
 
-	if (id != NULL)
-		return pg_strtoint64(id);
-	snowflake_add_obstacle(obstacles, key->table,
-						   "the generator returned null",
-						   "Use a generator that always returns an ID.");
-	return 0;
+	if (id == NULL)
+		snowflake_add_obstacle(obstacles, key->table,
+							   "the generator returned null",
+							   "Use a generator that always returns an ID.");
+	return id;
 }
 
 /*
@@ -286,13 +289,15 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 		{.name = "IDs generated now"},
 		{.name = "IDs generated a year from now",.later_us = 365 * USECS_PER_DAY},
 	};
-	int			before = list_length(*obstacles);
-	int64		id = generate(first, obstacles);
+	const char *generated = generate(first, obstacles);
+	int64		id;
 	int			length;
 	ListCell   *cell;
 
-	if (list_length(*obstacles) > before)
+	/* A uuid may be anywhere among those of the rows. */
+	if (generated == NULL || first->type == UUIDOID)
 		return;
+	id = pg_strtoint64(generated);
 	foreach(cell, keys)
 		check_rows(lfirst(cell), id, obstacles);
 

@@ -41,8 +41,21 @@ static const char *const notice_queries[] = {
 	"  'The application supplied the values.',"
 	"  'Omit the column from INSERT in the application. If the application continues to supply values, for example from a sequence, they are not snowflake IDs.'"
 	" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-	" WHERE t.is_root AND t.set_default AND a.attidentity = ''"
+	" WHERE t.is_root AND t.set_default AND a.attidentity = '' AND a.atttypid <> 'uuid'::regtype"
 	" AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))",
+
+	"SELECT format('%s had no default', t.column_name),"
+	"  'The application supplied the values.',"
+	"  'Omit the column from INSERT in the application. If it continues to supply values, they do not come from the generator.'"
+	" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+	" WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype"
+	" AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))",
+
+	"SELECT format('%s keeps the UUIDs that it has', t.column_name),"
+	"  'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among themselves.',"
+	"  'Do not use the order of the key for older rows.'"
+	" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+	" WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype",
 
 	"SELECT format('sequence %s is dropped', name), NULL,"
 	"  'Calls of nextval() and currval() with its name fail afterwards. pg_get_serial_sequence() returns NULL for the column, and so does currval() of that.'"

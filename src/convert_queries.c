@@ -26,12 +26,13 @@
 #include "convert.h"
 
 /*
- * The beginning of all queries: the types that hold any ID, which are bigint
- * and domains over it, or over such a domain.
+ * The beginning of all queries: the types that hold any ID, which are bigint,
+ * uuid, and domains over them, or over such a domain.  A column references a
+ * key of another type only if both are integers.
  */
 #define WIDE_TYPES \
 "WITH RECURSIVE wide(typid) AS (" \
-"  SELECT 'int8'::regtype::oid" \
+"  SELECT unnest(ARRAY['int8'::regtype::oid, 'uuid'::regtype::oid])" \
 "  UNION ALL" \
 "  SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')"
 
@@ -83,7 +84,7 @@ WIDE_TYPES
  * The beginning of all other queries: the columns that were found.  is_root is
  * true for the keys without their partitions and children.  set_default is
  * true if the generator is not the default yet, and generator is that of the
- * key.  change says what to do: widen a smallint or integer, keep a bigint, or
+ * key.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or
  * that the column cannot be converted because it has another type.
  */
 static const char target_query[] =

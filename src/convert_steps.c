@@ -57,7 +57,7 @@ snowflake_refuse_old_snapshot(void)
 
 /*
  * Fail if the generator is not a function without arguments that returns a
- * bigint.
+ * bigint or a uuid.
  */
 void
 snowflake_check_generator(Oid generator)
@@ -71,12 +71,13 @@ snowflake_check_generator(Oid generator)
 				 errmsg("function with OID %u does not exist", generator)));
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (form->prokind != PROKIND_FUNCTION || form->pronargs != 0 ||
-		form->prorettype != INT8OID || form->proretset)
+		(form->prorettype != INT8OID && form->prorettype != UUIDOID) ||
+		form->proretset)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("function %s cannot be used as a generator of IDs",
 						format_procedure(generator)),
-				 errdetail("A generator must be a function without arguments that returns a single bigint.")));
+				 errdetail("A generator must be a function without arguments that returns a single bigint, or a single uuid for a column of that type.")));
 	ReleaseSysCache(tuple);
 }
 
@@ -113,10 +114,11 @@ find_column(Oid relid, const char *table, const char *name)
 
 /*
  * The key of a table, which is locked: a column by its name, or the primary key
- * if that is NULL.  Fails if it is not an integer.
+ * if that is NULL.  Fails if it is not an integer, or a uuid where the caller
+ * names the generator: there is no telling which one a uuid should have.
  */
 SnowflakeKey *
-snowflake_find_key(Oid relid, const char *column)
+snowflake_find_key(Oid relid, const char *column, bool uuid_allowed)
 {
 	SnowflakeKey *key = palloc0(sizeof(SnowflakeKey));
 	Oid			type;
@@ -127,21 +129,25 @@ snowflake_find_key(Oid relid, const char *column)
 	key->column = get_attname(relid, key->attnum, false);
 
 	type = get_atttype(relid, key->attnum);
-	if (type != INT2OID && type != INT4OID && type != INT8OID)
+	key->type = type == UUIDOID ? UUIDOID : INT8OID;
+	if (type != INT2OID && type != INT4OID && type != INT8OID &&
+		(type != UUIDOID || !uuid_allowed))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of table %s is not of an integer type",
 						key->column, key->table),
-				 errdetail("Its type is %s.", format_type_be(type))));
+				 errdetail("Its type is %s.", format_type_be(type)),
+				 type == UUIDOID ?
+				 errhint("To give it another default, specify the generator, such as uuid_v7().") : 0));
 	return key;
 }
 
 /*
- * The function that a default calls without arguments for a bigint, if that is
- * all that the default is; otherwise InvalidOid.
+ * The function that a default calls without arguments for a value of a type, if
+ * that is all that the default is; otherwise InvalidOid.
  */
 static Oid
-default_function(Oid relid, AttrNumber attnum)
+default_function(Oid relid, AttrNumber attnum, Oid type)
 {
 	Relation	table = try_relation_open(relid, AccessShareLock);
 	Node	   *expression;
@@ -156,7 +162,7 @@ default_function(Oid relid, AttrNumber attnum)
 	{
 		FuncExpr   *call = (FuncExpr *) expression;
 
-		if (call->args == NIL && call->funcresulttype == INT8OID)
+		if (call->args == NIL && call->funcresulttype == type)
 			result = call->funcid;
 	}
 	relation_close(table, NoLock);
@@ -171,7 +177,8 @@ void
 snowflake_choose_generator(SnowflakeKey *key, Oid named, Oid namespace)
 {
 	Oid			nextval = snowflake_find_function(namespace, "snowflake_nextval");
-	Oid			present = default_function(key->relid, key->attnum);
+	Oid			present = default_function(key->relid, key->attnum,
+										   key->type);
 
 	if (OidIsValid(named))
 		key->generator = named;
@@ -179,6 +186,16 @@ snowflake_choose_generator(SnowflakeKey *key, Oid named, Oid namespace)
 		key->generator = present;
 	else
 		key->generator = nextval;
+
+	if (get_func_rettype(key->generator) != key->type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("function %s cannot be used as a generator of IDs for column \"%s\" of table %s",
+						format_procedure(key->generator), key->column,
+						key->table),
+				 errdetail("It returns a %s, but new values of the column are of type %s.",
+						   format_type_be(get_func_rettype(key->generator)),
+						   format_type_be(key->type))));
 
 	key->snowflakes = key->generator == nextval ||
 		key->generator == snowflake_find_function(namespace, "snowflake_id");
@@ -210,8 +227,8 @@ find_defaults(const SnowflakeConversion *conversion)
 		AttrNumber	attnum = pg_strtoint16(row[1]);
 		SnowflakeKey *key = list_nth(conversion->keys, pg_strtoint32(row[2]) - 1);
 
-		if (get_atttype(relid, attnum) != INT8OID ||
-			default_function(relid, attnum) != key->generator)
+		if (get_atttype(relid, attnum) != key->type ||
+			default_function(relid, attnum, key->type) != key->generator)
 			key->set_default = true;
 	}
 }

@@ -176,6 +176,10 @@ is( $node->safe_psql(
 		FROM pg_attrdef WHERE adrelid = 'customers'::regclass}),
 	'regress_shop.next_id()|bigint',
 	'both examples of docs/converting.md convert their table');
+$node->safe_psql('page', 'CREATE TABLE documents (id uuid PRIMARY KEY DEFAULT gen_random_uuid())');
+Page::run($node, Page->claim('docs/converting.md', 'A key of type uuid')->take('uuid_v7()'), dbname => 'page');
+is( $node->safe_psql('page', 'INSERT INTO documents DEFAULT VALUES RETURNING uuid_timestamp(id) IS NOT NULL'),
+	't', 'the page converts a key of type uuid');
 
 # docs/converting-online.md: its steps, while clients use the tables
 Page->claim('docs/converting-online.md');
