@@ -576,6 +576,16 @@ get_result(RegistryRound *round)
 }
 
 /*
+ * If there are several hosts, let an error begin with the current one.
+ */
+static void
+append_host_prefix(RegistryRound *round)
+{
+	if (round->nhosts > 1)
+		appendStringInfo(&round->error, "host \"%s\": ", PQhost(round->conn));
+}
+
+/*
  * Append the error of a query as a single line.  If the functions do not
  * exist, add the most likely reason.
  */
@@ -593,8 +603,7 @@ append_error(RegistryRound *round, const PGresult *result)
 		snowflake_append_message(error, PQerrorMessage(round->conn));
 		return;
 	}
-	if (round->nhosts > 1)
-		appendStringInfo(error, "host \"%s\": ", PQhost(round->conn));
+	append_host_prefix(round);
 	if (sqlstate != NULL && (strcmp(sqlstate, "3F000") == 0 ||
 							 strcmp(sqlstate, "42883") == 0))
 		appendStringInfo(error, SNOWFLAKE_NO_REGISTRY, PQdb(round->conn));
@@ -621,8 +630,8 @@ append_error(RegistryRound *round, const PGresult *result)
  * - When this process stops waiting, the registry has cancelled the call, and
  *	 said so; unless it is in its commit.
  *
- * The query also returns when the server was started, so that this server
- * recognizes itself.
+ * The query also returns why the functions there may not be called, and when the
+ * server was started, so that this server recognizes itself.
  */
 static bool
 set_session(RegistryRound *round)
@@ -634,10 +643,11 @@ set_session(RegistryRound *round)
 								 "SET lock_timeout = 0;"
 								 "%s"
 								 "SET statement_timeout = " INT64_FORMAT ";"
-								 "SELECT pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())",
+								 "SELECT date_part('epoch', pg_postmaster_start_time()), (%s)",
 								 PQserverVersion(round->conn) >= 170000 ?
 								 "SET transaction_timeout = 0;" : "",
-								 round->answer_ms - round->answer_ms / 10);
+								 round->answer_ms - round->answer_ms / 10,
+								 SNOWFLAKE_CHECK_REGISTRY);
 	PGresult   *result = NULL;
 	bool		done = false;
 
@@ -647,6 +657,11 @@ set_session(RegistryRound *round)
 		result = get_result(round);
 	if (result != NULL && PQresultStatus(result) != PGRES_TUPLES_OK)
 		append_error(round, result);
+	else if (result != NULL && !PQgetisnull(result, 0, 1))
+	{
+		append_host_prefix(round);
+		snowflake_append_message(&round->error, PQgetvalue(result, 0, 1));
+	}
 	else if (result != NULL)
 	{
 		double		started = strtod(PQgetvalue(result, 0, 0), NULL);

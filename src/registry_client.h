@@ -22,6 +22,35 @@
 #define SNOWFLAKE_NO_REGISTRY \
 	"the extension snowflake_registry is not installed in database \"%s\": "
 
+/*
+ * A query for why nothing may be called in a database, or NULL; search_path is
+ * pg_catalog.  Another role could have created a schema with this name before
+ * the extension, or could own it now, with functions that run with the rights
+ * of who calls them, or grant what others were granted.
+ */
+#define SNOWFLAKE_CHECK_REGISTRY \
+	"SELECT CASE" \
+	" WHEN n.oid IS NULL OR o.rolsuper AND NOT EXISTS (SELECT FROM pg_extension" \
+	" WHERE extname = 'snowflake_registry' AND extnamespace = n.oid) THEN" \
+	" format('the extension snowflake_registry is not installed in database \"%s\": schema \"snowflake_registry\" %s'," \
+	" current_database(), CASE WHEN n.oid IS NULL THEN 'does not exist' ELSE 'has other objects' END)" \
+	" WHEN NOT o.rolsuper THEN" \
+	" format('schema \"snowflake_registry\" in database \"%s\" does not belong to a superuser; " \
+	"Its owner, role \"%s\", could replace the functions of the registry; " \
+	"Drop the schema, and have a superuser create the extension snowflake_registry', current_database(), o.rolname)" \
+	" WHEN (SELECT count(*) FROM pg_extension e" \
+	" JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid" \
+	" AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'" \
+	" JOIN pg_proc p ON p.oid = d.objid AND p.pronamespace = n.oid" \
+	" JOIN pg_roles f ON f.oid = p.proowner AND f.rolsuper" \
+	" WHERE e.extname = 'snowflake_registry'" \
+	" AND p.proname IN ('get_grant', 'extend_grant', 'return_grant')) < 3 THEN" \
+	" format('functions of the registry in database \"%s\" do not belong to its extension, or not to a superuser; " \
+	"Drop the extension and the schema, and have a superuser create the extension snowflake_registry', current_database())" \
+	" END" \
+	" FROM (SELECT) here LEFT JOIN pg_namespace n ON n.nspname = 'snowflake_registry'" \
+	" LEFT JOIN pg_roles o ON o.oid = n.nspowner"
+
 typedef enum RegistryResult
 {
 	SNOWFLAKE_REGISTRY_FAILED,	/* an error says why */

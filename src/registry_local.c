@@ -69,6 +69,25 @@ snowflake_set_local_session(void)
 }
 
 /*
+ * Fail if what would be called is not the registry: this process may have the
+ * rights of a superuser.
+ */
+static void
+check_registry(void)
+{
+	char	   *reason;
+	int			rc = SPI_execute(SNOWFLAKE_CHECK_REGISTRY, true, 1);
+
+	if (rc != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "unexpected result of a query of the catalogs: %d", rc);
+	reason = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (reason != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg_internal("%s", reason)));
+}
+
+/*
  * Run the query, and copy its answer.  A transaction is in progress.
  */
 static RegistryResult
@@ -87,6 +106,7 @@ run_query(RegistryCall *call)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	SPI_connect();
+	check_registry();
 	rc = SPI_execute_with_args(call->query, call->nparams, types, values,
 							   NULL, false, 1);
 	if (rc != SPI_OK_SELECT)

@@ -235,6 +235,64 @@ like(sql_error($node, "\\i $dump", dbname => 'of_app'),
 	qr/cannot use database "of_app" as a registry, because its owner is not a superuser/,
 	'not into a database of another role');
 
+#
+# Servers call nothing in a schema of another role, which may have been there before
+# the extension.  The worker of a registry in its own server is a superuser here.
+#
+my $signature = 'text, integer, integer, bigint, uuid[], uuid, text, OUT worker_id int, OUT until bigint, OUT grant_time_ms bigint';
+my $trap = qq{snowflake_registry.get_grant($signature) LANGUAGE plpgsql AS
+	'BEGIN PERFORM regress_app.grab(); worker_id := 77; until := 9223372036854775807; grant_time_ms := 600000; END'};
+
+# A server with a registry in a database, local or not, reports this error.
+sub calls_nothing
+{
+	my ($name, $registry, $dbname, $error, $label) = @_;
+	my $server = new_server($name, "snowflake.scheme = 'twitter'", "snowflake.grant_timeout = '100 ms'");
+	my $host = $registry // $server;
+
+	$server->safe_psql('postgres', "CREATE ROLE regress_app; CREATE DATABASE $dbname") if !$registry;
+	$server->safe_psql($dbname, $_) foreach $registry ? () : @{$error}{'before'};
+	$server->append_conf('postgresql.conf',
+		"snowflake.registry = 'host=" . $host->host . ' port=' . $host->port . " dbname=$dbname'");
+	$server->restart;
+	ok( $server->poll_query_until('postgres',
+			"SELECT registry_error ~ \$\$$error->{is}\$\$ FROM snowflake_stat"),
+		"$label: an error says why nothing is called");
+	like(sql_error($server, 'SELECT snowflake_nextval()'), qr/ERROR:  55000: no worker ID is granted/,
+		"$label: no worker ID is granted");
+	ok(!-e $caught, "$label: nothing is executed");
+	unlink $caught;
+	$server->stop;
+	return;
+}
+
+my $of_app = qq{GRANT CREATE ON DATABASE trap TO regress_app;
+	CREATE SCHEMA regress_app AUTHORIZATION regress_app;
+	GRANT USAGE ON SCHEMA regress_app TO PUBLIC;
+	SET ROLE regress_app; $grab;
+	CREATE SCHEMA snowflake_registry; CREATE FUNCTION $trap};
+my $not_of_a_superuser = 'schema "snowflake_registry" in database "\w+" does not belong to a superuser; Its owner, role "regress_app", could replace';
+calls_nothing('trap_before', undef, 'trap', { before => $of_app, is => $not_of_a_superuser },
+	'locally, a schema that was there before');
+calls_nothing('trap_given', undef, 'trap', {
+		before => "$of_app; RESET ROLE; ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER",
+		is => 'the extension snowflake_registry is not installed in database "trap": schema "snowflake_registry" has other objects'},
+	'locally, a schema of a superuser with functions of another role');
+calls_nothing('trap_function', undef, 'trap', {
+		before => qq{GRANT CREATE ON DATABASE trap TO regress_app;
+			CREATE SCHEMA regress_app AUTHORIZATION regress_app;
+			CREATE EXTENSION snowflake_registry;
+			SET ROLE regress_app; $grab; RESET ROLE;
+			ALTER EXTENSION snowflake_registry DROP FUNCTION snowflake_registry.get_grant;
+			DROP FUNCTION snowflake_registry.get_grant;
+			GRANT CREATE ON SCHEMA snowflake_registry TO regress_app;
+			SET ROLE regress_app; CREATE FUNCTION $trap},
+		is => 'functions of the registry in database "trap" do not belong to its extension, or not to a superuser'},
+	'locally, a function that is not of the extension');
+$node->safe_psql('handed_over', "SET ROLE regress_app; CREATE FUNCTION $trap");
+calls_nothing('remote', $node, 'handed_over', { is => $not_of_a_superuser },
+	'elsewhere, a schema that was handed over');
+
 # Who can read all tables has no token.
 $node->safe_psql('restored', 'GRANT pg_read_all_data TO regress_app');
 is( $node->safe_psql('given', q{
