@@ -27,9 +27,10 @@
 --
 -- * The schema belongs to a superuser, and nobody else can create objects in it.
 --   This script refuses any other schema, and each of these functions checks
---   first that this is still so ("schema_of_a_superuser"): who owns the schema
---   could rename it, and put other functions in place of those that are called
---   by name.
+--   first that this is still so: who owns the schema could rename it, and put
+--   other functions in place of those that are called by name.  Therefore the
+--   check is not in a function, and nothing of the schema is used before it, not
+--   even the type of a variable: a domain could have code in its constraint.
 -- * All names are qualified or found in pg_catalog, and arguments have exactly the
 --   types that functions are declared with.
 -- * Nobody has privileges on the tables, even if default privileges would grant
@@ -786,83 +787,90 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    last_datacenter_id integer := (snowflake_registry.read_scheme(scheme)).last_datacenter_id;
-    hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
-    locked record;
-    r snowflake_registry.registries;
-    g snowflake_registry.grants;
-    clock timestamptz;
-    holds boolean;
 BEGIN
-    IF num_nulls(scheme, datacenter_id, next_id, tokens, new_token) > 0 THEN
-        RAISE EXCEPTION 'scheme, datacenter_id, next_id, tokens, and new_token must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
     END IF;
-    IF datacenter_id NOT BETWEEN 0 AND last_datacenter_id THEN
-        RAISE EXCEPTION 'datacenter ID % is out of range', datacenter_id
-            USING ERRCODE = 'numeric_value_out_of_range',
-            DETAIL = format('The scheme has datacenter IDs from 0 to %s.', last_datacenter_id);
-    END IF;
-    PERFORM snowflake_registry.check_tokens(tokens, new_token);
 
-    locked := snowflake_registry.lock(scheme, false);
-    r := locked.settings;
-    clock := clock_timestamp();
+    DECLARE
+        last_datacenter_id integer := (snowflake_registry.read_scheme(scheme)).last_datacenter_id;
+        hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
+        locked record;
+        r snowflake_registry.registries;
+        g snowflake_registry.grants;
+        clock timestamptz;
+        holds boolean;
+    BEGIN
+        IF num_nulls(scheme, datacenter_id, next_id, tokens, new_token) > 0 THEN
+            RAISE EXCEPTION 'scheme, datacenter_id, next_id, tokens, and new_token must not be null'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+        IF datacenter_id NOT BETWEEN 0 AND last_datacenter_id THEN
+            RAISE EXCEPTION 'datacenter ID % is out of range', datacenter_id
+                USING ERRCODE = 'numeric_value_out_of_range',
+                DETAIL = format('The scheme has datacenter IDs from 0 to %s.', last_datacenter_id);
+        END IF;
+        PERFORM snowflake_registry.check_tokens(tokens, new_token);
 
-    -- Otherwise, A holds W, but the answer was lost, or a process of A crashed, and
-    -- A takes another W with each call, until none is left.  The token is that of
-    -- the last call: a copy of A's memory has an older one, and does not hold W.
-    -- Nor does A if its clock was set back since then: before the range started,
-    -- W might have been B's.
-    SELECT * INTO g FROM snowflake_registry.grants s
-    WHERE s.scheme = r.scheme AND s.datacenter_id = get_grant.datacenter_id
-    AND s.token_hash = ANY (hashes) AND s.granted_from <= next_id
-    AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
-    AND s.worker_id IS DISTINCT FROM snowflake_registry.own_worker_id(r.scheme)
-    ORDER BY s.renewed_at DESC LIMIT 1;
-    holds := FOUND;
+        locked := snowflake_registry.lock(scheme, false);
+        r := locked.settings;
+        clock := clock_timestamp();
 
-    IF NOT holds THEN
-        -- The range that ends last: see end_of_range().
+        -- Otherwise, A holds W, but the answer was lost, or a process of A crashed, and
+        -- A takes another W with each call, until none is left.  The token is that of
+        -- the last call: a copy of A's memory has an older one, and does not hold W.
+        -- Nor does A if its clock was set back since then: before the range started,
+        -- W might have been B's.
         SELECT * INTO g FROM snowflake_registry.grants s
         WHERE s.scheme = r.scheme AND s.datacenter_id = get_grant.datacenter_id
-        ORDER BY s.reached DESC LIMIT 1;
-    END IF;
-    until := snowflake_registry.end_of_range(r, clock, next_id, g, holds);
+        AND s.token_hash = ANY (hashes) AND s.granted_from <= next_id
+        AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
+        AND s.worker_id IS DISTINCT FROM snowflake_registry.own_worker_id(r.scheme)
+        ORDER BY s.renewed_at DESC LIMIT 1;
+        holds := FOUND;
 
-    IF NOT holds THEN
-        -- W is free if its last range, and those that might have been lost, end
-        --   at or below next_id.  Otherwise, A, whose clock is behind, generates
-        --   IDs that B generated;
-        --   at or below the clock.  Otherwise, A, whose clock is ahead, gets the
-        --   W's of all other servers, which have to stop.
-        g.worker_id := snowflake_registry.choose_worker_id(r, datacenter_id, wanted_worker_id, left(server_name, 255),
-            least(snowflake_registry.lower_bound(clock, r.scheme), next_id));
-        g.granted_from := next_id;
-        IF g.worker_id IS NULL THEN
-            -- Otherwise, an error rolls back that lost grants were noticed by this
-            -- call, the next call notices and lifts again, and servers wait
-            -- forever.  So the first call returns NULL.
-            IF locked.noticed THEN
-                until := NULL;
-                RETURN;
-            END IF;
-            PERFORM snowflake_registry.raise_none_free(r, datacenter_id, next_id, clock);
+        IF NOT holds THEN
+            -- The range that ends last: see end_of_range().
+            SELECT * INTO g FROM snowflake_registry.grants s
+            WHERE s.scheme = r.scheme AND s.datacenter_id = get_grant.datacenter_id
+            ORDER BY s.reached DESC LIMIT 1;
         END IF;
-    END IF;
+        until := snowflake_registry.end_of_range(r, clock, next_id, g, holds);
 
-    worker_id := g.worker_id;
-    grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
-    INSERT INTO snowflake_registry.grants
-    VALUES (r.scheme, datacenter_id, worker_id, g.granted_from, until, until, snowflake_registry.hash(new_token),
-            left(server_name, 255), inet_client_addr(), clock)
-    ON CONFLICT ON CONSTRAINT grants_pkey DO UPDATE
-    SET (granted_from, granted_until, reached, token_hash, server_name, client_addr, renewed_at) =
-        (excluded.granted_from, excluded.granted_until, excluded.reached, excluded.token_hash, excluded.server_name, excluded.client_addr, excluded.renewed_at);
+        IF NOT holds THEN
+            -- W is free if its last range, and those that might have been lost, end
+            --   at or below next_id.  Otherwise, A, whose clock is behind, generates
+            --   IDs that B generated;
+            --   at or below the clock.  Otherwise, A, whose clock is ahead, gets the
+            --   W's of all other servers, which have to stop.
+            g.worker_id := snowflake_registry.choose_worker_id(r, datacenter_id, wanted_worker_id, left(server_name, 255),
+                least(snowflake_registry.lower_bound(clock, r.scheme), next_id));
+            g.granted_from := next_id;
+            IF g.worker_id IS NULL THEN
+                -- Otherwise, an error rolls back that lost grants were noticed by this
+                -- call, the next call notices and lifts again, and servers wait
+                -- forever.  So the first call returns NULL.
+                IF locked.noticed THEN
+                    until := NULL;
+                    RETURN;
+                END IF;
+                PERFORM snowflake_registry.raise_none_free(r, datacenter_id, next_id, clock);
+            END IF;
+        END IF;
+
+        worker_id := g.worker_id;
+        grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
+        INSERT INTO snowflake_registry.grants
+        VALUES (r.scheme, datacenter_id, worker_id, g.granted_from, until, until, snowflake_registry.hash(new_token),
+                left(server_name, 255), inet_client_addr(), clock)
+        ON CONFLICT ON CONSTRAINT grants_pkey DO UPDATE
+        SET (granted_from, granted_until, reached, token_hash, server_name, client_addr, renewed_at) =
+            (excluded.granted_from, excluded.granted_until, excluded.reached, excluded.token_hash, excluded.server_name, excluded.client_addr, excluded.renewed_at);
+    END;
 END
 $$;
 
@@ -896,55 +904,62 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
-    r snowflake_registry.registries;
-    g snowflake_registry.grants;
-    clock timestamptz;
 BEGIN
-    IF num_nulls(scheme, datacenter_id, worker_id, next_id, tokens, new_token) > 0 THEN
-        RAISE EXCEPTION 'scheme, datacenter_id, worker_id, next_id, tokens, and new_token must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
-    END IF;
-    PERFORM snowflake_registry.check_tokens(tokens, new_token);
-
-    r := (snowflake_registry.lock(scheme, false)).settings;
-    clock := clock_timestamp();
-
-    SELECT * INTO g FROM snowflake_registry.grants s
-    WHERE s.scheme = r.scheme
-    AND s.datacenter_id = extend_grant.datacenter_id
-    AND s.worker_id = extend_grant.worker_id
-    -- Otherwise, A is suspended, its range ends, W is granted to B, and A resumes.
-    -- Or A returned W, and an earlier call of A arrives late.  Or A was restored
-    -- from a snapshot of its memory, or runs twice: because each call stores a
-    -- token of its own, the first of the two to call takes W from the other.
-    AND s.token_hash = ANY (hashes)
-    -- Otherwise, A's clock is set back to before the range, when W might have been
-    -- B's, a crash makes A forget where the range begins, and A generates B's IDs.
-    AND s.granted_from <= next_id
-    -- Otherwise, W is granted elsewhere, too: it was removed from the registry's
-    -- range, or this server generates IDs with it.
-    AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
-    AND s.worker_id IS DISTINCT FROM snowflake_registry.own_worker_id(r.scheme);
-    IF NOT FOUND THEN
-        RETURN;
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
     END IF;
 
-    until := snowflake_registry.end_of_range(r, clock, next_id, g, true);
-    grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
-    UPDATE snowflake_registry.grants s
-    SET granted_until = extend_grant.until,
-        reached = extend_grant.until,
-        token_hash = snowflake_registry.hash(new_token),
-        server_name = left(extend_grant.server_name, 255),
-        client_addr = inet_client_addr(),
-        renewed_at = clock
-    WHERE s.scheme = g.scheme AND s.datacenter_id = g.datacenter_id AND s.worker_id = g.worker_id;
-    RETURN NEXT;
+    DECLARE
+        hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
+        r snowflake_registry.registries;
+        g snowflake_registry.grants;
+        clock timestamptz;
+    BEGIN
+        IF num_nulls(scheme, datacenter_id, worker_id, next_id, tokens, new_token) > 0 THEN
+            RAISE EXCEPTION 'scheme, datacenter_id, worker_id, next_id, tokens, and new_token must not be null'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+        PERFORM snowflake_registry.check_tokens(tokens, new_token);
+
+        r := (snowflake_registry.lock(scheme, false)).settings;
+        clock := clock_timestamp();
+
+        SELECT * INTO g FROM snowflake_registry.grants s
+        WHERE s.scheme = r.scheme
+        AND s.datacenter_id = extend_grant.datacenter_id
+        AND s.worker_id = extend_grant.worker_id
+        -- Otherwise, A is suspended, its range ends, W is granted to B, and A resumes.
+        -- Or A returned W, and an earlier call of A arrives late.  Or A was restored
+        -- from a snapshot of its memory, or runs twice: because each call stores a
+        -- token of its own, the first of the two to call takes W from the other.
+        AND s.token_hash = ANY (hashes)
+        -- Otherwise, A's clock is set back to before the range, when W might have been
+        -- B's, a crash makes A forget where the range begins, and A generates B's IDs.
+        AND s.granted_from <= next_id
+        -- Otherwise, W is granted elsewhere, too: it was removed from the registry's
+        -- range, or this server generates IDs with it.
+        AND s.worker_id BETWEEN r.first_worker_id AND r.last_worker_id
+        AND s.worker_id IS DISTINCT FROM snowflake_registry.own_worker_id(r.scheme);
+        IF NOT FOUND THEN
+            RETURN;
+        END IF;
+
+        until := snowflake_registry.end_of_range(r, clock, next_id, g, true);
+        grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
+        UPDATE snowflake_registry.grants s
+        SET granted_until = extend_grant.until,
+            reached = extend_grant.until,
+            token_hash = snowflake_registry.hash(new_token),
+            server_name = left(extend_grant.server_name, 255),
+            client_addr = inet_client_addr(),
+            renewed_at = clock
+        WHERE s.scheme = g.scheme AND s.datacenter_id = g.datacenter_id AND s.worker_id = g.worker_id;
+        RETURN NEXT;
+    END;
 END
 $$;
 
@@ -971,33 +986,40 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
-    r snowflake_registry.registries;
 BEGIN
-    IF num_nulls(scheme, datacenter_id, worker_id, tokens) > 0 THEN
-        RAISE EXCEPTION 'scheme, datacenter_id, worker_id, and tokens must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
     END IF;
 
-    r := (snowflake_registry.lock(scheme, false)).settings;
-    UPDATE snowflake_registry.grants s
-    -- The end of the used IDs, but never outside the granted range.
-    SET granted_until = least(greatest(coalesce(until, s.granted_until), s.granted_from), s.granted_until),
-        -- Otherwise, a late call of A extends the grant.
-        token_hash = NULL,
-        renewed_at = clock_timestamp()
-    WHERE s.scheme = r.scheme
-    AND s.datacenter_id = return_grant.datacenter_id
-    AND s.worker_id = return_grant.worker_id
-    -- Otherwise, W is B's by now.  Or A runs twice, and this one is shut down, while
-    -- the other one has called and generated IDs above the end that this one
-    -- returns.
-    AND s.token_hash = ANY (hashes);
-    RETURN FOUND;
+    DECLARE
+        hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
+        r snowflake_registry.registries;
+    BEGIN
+        IF num_nulls(scheme, datacenter_id, worker_id, tokens) > 0 THEN
+            RAISE EXCEPTION 'scheme, datacenter_id, worker_id, and tokens must not be null'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+
+        r := (snowflake_registry.lock(scheme, false)).settings;
+        UPDATE snowflake_registry.grants s
+        -- The end of the used IDs, but never outside the granted range.
+        SET granted_until = least(greatest(coalesce(until, s.granted_until), s.granted_from), s.granted_until),
+            -- Otherwise, a late call of A extends the grant.
+            token_hash = NULL,
+            renewed_at = clock_timestamp()
+        WHERE s.scheme = r.scheme
+        AND s.datacenter_id = return_grant.datacenter_id
+        AND s.worker_id = return_grant.worker_id
+        -- Otherwise, W is B's by now.  Or A runs twice, and this one is shut down, while
+        -- the other one has called and generated IDs above the end that this one
+        -- returns.
+        AND s.token_hash = ANY (hashes);
+        RETURN FOUND;
+    END;
 END
 $$;
 
@@ -1073,48 +1095,55 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    r snowflake_registry.registries;
-    here record;
-    lift bigint;
 BEGIN
-    PERFORM snowflake_registry.check_database();
-    PERFORM snowflake_registry.check_transaction();
-    IF num_nulls(first_worker_id, last_worker_id, grant_time, reach, failovers, new) > 0 THEN
-        RAISE EXCEPTION 'first_worker_id, last_worker_id, grant_time, reach, failovers, and new must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
     END IF;
-    r.scheme := (snowflake_registry.read_scheme(scheme)).canonical;
-    r.first_worker_id := first_worker_id;
-    r.last_worker_id := last_worker_id;
-    r.grant_time := snowflake_registry.in_seconds(grant_time);
-    r.reach := snowflake_registry.in_seconds(reach);
-    r.slices := least(failovers, 1000) + 1;
-    PERFORM snowflake_registry.check_settings(r);
 
-    -- Otherwise, another registry, or this one before it was dropped, has granted
-    -- the same W's.
-    lift := CASE WHEN new THEN 0 ELSE snowflake_registry.lift(r) END;
-    r.lifted := array_fill(lift, ARRAY[r.slices]);
-    here := snowflake_registry.place();
-    r.identity := here.identity;
-    r.timeline := here.timeline;
-    INSERT INTO snowflake_registry.registries SELECT r.* ON CONFLICT DO NOTHING;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'registry for scheme "%" already exists', r.scheme
-            USING ERRCODE = 'duplicate_object',
-            HINT = 'To change its settings, call snowflake_registry.alter().';
-    END IF;
-    IF NOT new THEN
-        RAISE NOTICE 'the registry does not grant worker IDs yet'
-            USING DETAIL = format('Servers might have grants of another registry. This one grants worker IDs from %s on.',
-                                  snowflake_registry.time_of(lift, r.scheme)),
-            HINT = 'If no registry has ever granted these worker IDs, call snowflake_registry.drop(), and then snowflake_registry.create() with new => true.';
-    END IF;
-    PERFORM snowflake_registry.warn_of_promotions();
+    DECLARE
+        r snowflake_registry.registries;
+        here record;
+        lift bigint;
+    BEGIN
+        PERFORM snowflake_registry.check_database();
+        PERFORM snowflake_registry.check_transaction();
+        IF num_nulls(first_worker_id, last_worker_id, grant_time, reach, failovers, new) > 0 THEN
+            RAISE EXCEPTION 'first_worker_id, last_worker_id, grant_time, reach, failovers, and new must not be null'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+        r.scheme := (snowflake_registry.read_scheme(scheme)).canonical;
+        r.first_worker_id := first_worker_id;
+        r.last_worker_id := last_worker_id;
+        r.grant_time := snowflake_registry.in_seconds(grant_time);
+        r.reach := snowflake_registry.in_seconds(reach);
+        r.slices := least(failovers, 1000) + 1;
+        PERFORM snowflake_registry.check_settings(r);
+
+        -- Otherwise, another registry, or this one before it was dropped, has granted
+        -- the same W's.
+        lift := CASE WHEN new THEN 0 ELSE snowflake_registry.lift(r) END;
+        r.lifted := array_fill(lift, ARRAY[r.slices]);
+        here := snowflake_registry.place();
+        r.identity := here.identity;
+        r.timeline := here.timeline;
+        INSERT INTO snowflake_registry.registries SELECT r.* ON CONFLICT DO NOTHING;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'registry for scheme "%" already exists', r.scheme
+                USING ERRCODE = 'duplicate_object',
+                HINT = 'To change its settings, call snowflake_registry.alter().';
+        END IF;
+        IF NOT new THEN
+            RAISE NOTICE 'the registry does not grant worker IDs yet'
+                USING DETAIL = format('Servers might have grants of another registry. This one grants worker IDs from %s on.',
+                                      snowflake_registry.time_of(lift, r.scheme)),
+                HINT = 'If no registry has ever granted these worker IDs, call snowflake_registry.drop(), and then snowflake_registry.create() with new => true.';
+        END IF;
+        PERFORM snowflake_registry.warn_of_promotions();
+    END;
 END
 $$;
 
@@ -1146,73 +1175,80 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    old snowflake_registry.registries;
-    r snowflake_registry.registries;
-    lift bigint;
-    others boolean;
-    moved boolean;
-    added boolean;
 BEGIN
-    IF num_nulls(new, force) > 0 THEN
-        RAISE EXCEPTION 'new and force must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
     END IF;
-    old := (snowflake_registry.lock(scheme, false)).settings;
-    r := old;
-    r.first_worker_id := coalesce(first_worker_id, old.first_worker_id);
-    r.last_worker_id := coalesce(last_worker_id, old.last_worker_id);
-    r.grant_time := coalesce(snowflake_registry.in_seconds(grant_time), old.grant_time);
-    r.reach := coalesce(snowflake_registry.in_seconds(reach), old.reach);
-    r.slices := least(coalesce(failovers, old.slices - 1), 1000) + 1;
-    PERFORM snowflake_registry.check_settings(r);
 
-    others := r.first_worker_id > old.last_worker_id OR r.last_worker_id < old.first_worker_id;
-    added := NOT new AND (r.first_worker_id < old.first_worker_id OR r.last_worker_id > old.last_worker_id);
-    moved := r.slices <> old.slices;
-    IF new AND others THEN
-        r.lifted := array_fill(0, ARRAY[r.slices]);
-    ELSIF added OR moved THEN
-        -- Otherwise, an added W was granted by another registry.  Or a W that was
-        -- granted before the last failover is in the slice that is granted now.
-        lift := greatest((SELECT max(l) FROM unnest(old.lifted) l),
-                         snowflake_registry.lift(old), snowflake_registry.lift(r));
-        r.lifted := array_fill(lift, ARRAY[r.slices]);
-        IF NOT force THEN
-            RAISE EXCEPTION 'the registry would not grant worker IDs for %',
-                justify_hours(date_trunc('second', snowflake_registry.time_of(lift, r.scheme) - clock_timestamp() + '0.5 s'))
-                USING ERRCODE = 'object_not_in_prerequisite_state',
-                DETAIL = CASE WHEN moved THEN
-                        'If failovers is changed, all servers lose their worker IDs, and those that they held must not be granted until these grants have ended.'
-                    ELSE
-                        'Servers might have grants of another registry for the added worker IDs.'
-                    END,
-                HINT = CASE WHEN moved THEN
-                        'To avoid this, specify worker IDs at the same time that no registry has ever granted, and new => true. To accept it, specify force => true.'
-                    ELSE
-                        'If no registry has ever granted the added worker IDs, specify new => true. To accept it, specify force => true.'
-                    END;
+    DECLARE
+        old snowflake_registry.registries;
+        r snowflake_registry.registries;
+        lift bigint;
+        others boolean;
+        moved boolean;
+        added boolean;
+    BEGIN
+        IF num_nulls(new, force) > 0 THEN
+            RAISE EXCEPTION 'new and force must not be null'
+                USING ERRCODE = 'null_value_not_allowed';
         END IF;
-    END IF;
-    IF moved THEN
-        -- Otherwise, a W of another slice is held, and the next failover does not
-        -- lift that slice.
-        PERFORM snowflake_registry.take_all(r.scheme);
-    END IF;
+        old := (snowflake_registry.lock(scheme, false)).settings;
+        r := old;
+        r.first_worker_id := coalesce(first_worker_id, old.first_worker_id);
+        r.last_worker_id := coalesce(last_worker_id, old.last_worker_id);
+        r.grant_time := coalesce(snowflake_registry.in_seconds(grant_time), old.grant_time);
+        r.reach := coalesce(snowflake_registry.in_seconds(reach), old.reach);
+        r.slices := least(coalesce(failovers, old.slices - 1), 1000) + 1;
+        PERFORM snowflake_registry.check_settings(r);
 
-    UPDATE snowflake_registry.registries s
-    SET first_worker_id = r.first_worker_id, last_worker_id = r.last_worker_id,
-        grant_time = r.grant_time, reach = r.reach, slices = r.slices, lifted = r.lifted
-    WHERE s.scheme = r.scheme;
-    IF snowflake_registry.lifted_now(r) > snowflake_registry.lower_bound(clock_timestamp(), r.scheme) THEN
-        RAISE NOTICE 'the registry does not grant worker IDs yet'
-            USING DETAIL = format('Servers might have grants of another registry, or grants that this one has lost. This one grants worker IDs from %s on.',
-                                  snowflake_registry.time_of(snowflake_registry.lifted_now(r), r.scheme));
-    END IF;
-    PERFORM snowflake_registry.warn_of_promotions();
+        others := r.first_worker_id > old.last_worker_id OR r.last_worker_id < old.first_worker_id;
+        added := NOT new AND (r.first_worker_id < old.first_worker_id OR r.last_worker_id > old.last_worker_id);
+        moved := r.slices <> old.slices;
+        IF new AND others THEN
+            r.lifted := array_fill(0, ARRAY[r.slices]);
+        ELSIF added OR moved THEN
+            -- Otherwise, an added W was granted by another registry.  Or a W that was
+            -- granted before the last failover is in the slice that is granted now.
+            lift := greatest((SELECT max(l) FROM unnest(old.lifted) l),
+                             snowflake_registry.lift(old), snowflake_registry.lift(r));
+            r.lifted := array_fill(lift, ARRAY[r.slices]);
+            IF NOT force THEN
+                RAISE EXCEPTION 'the registry would not grant worker IDs for %',
+                    justify_hours(date_trunc('second', snowflake_registry.time_of(lift, r.scheme) - clock_timestamp() + '0.5 s'))
+                    USING ERRCODE = 'object_not_in_prerequisite_state',
+                    DETAIL = CASE WHEN moved THEN
+                            'If failovers is changed, all servers lose their worker IDs, and those that they held must not be granted until these grants have ended.'
+                        ELSE
+                            'Servers might have grants of another registry for the added worker IDs.'
+                        END,
+                    HINT = CASE WHEN moved THEN
+                            'To avoid this, specify worker IDs at the same time that no registry has ever granted, and new => true. To accept it, specify force => true.'
+                        ELSE
+                            'If no registry has ever granted the added worker IDs, specify new => true. To accept it, specify force => true.'
+                        END;
+            END IF;
+        END IF;
+        IF moved THEN
+            -- Otherwise, a W of another slice is held, and the next failover does not
+            -- lift that slice.
+            PERFORM snowflake_registry.take_all(r.scheme);
+        END IF;
+
+        UPDATE snowflake_registry.registries s
+        SET first_worker_id = r.first_worker_id, last_worker_id = r.last_worker_id,
+            grant_time = r.grant_time, reach = r.reach, slices = r.slices, lifted = r.lifted
+        WHERE s.scheme = r.scheme;
+        IF snowflake_registry.lifted_now(r) > snowflake_registry.lower_bound(clock_timestamp(), r.scheme) THEN
+            RAISE NOTICE 'the registry does not grant worker IDs yet'
+                USING DETAIL = format('Servers might have grants of another registry, or grants that this one has lost. This one grants worker IDs from %s on.',
+                                      snowflake_registry.time_of(snowflake_registry.lifted_now(r), r.scheme));
+        END IF;
+        PERFORM snowflake_registry.warn_of_promotions();
+    END;
 END
 $$;
 
@@ -1235,14 +1271,21 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    r snowflake_registry.registries := (snowflake_registry.lock(scheme, true)).settings;
 BEGIN
-    DELETE FROM snowflake_registry.grants s WHERE s.scheme = r.scheme;
-    DELETE FROM snowflake_registry.registries s WHERE s.scheme = r.scheme;
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    END IF;
+
+    DECLARE
+        r snowflake_registry.registries := (snowflake_registry.lock(scheme, true)).settings;
+    BEGIN
+        DELETE FROM snowflake_registry.grants s WHERE s.scheme = r.scheme;
+        DELETE FROM snowflake_registry.registries s WHERE s.scheme = r.scheme;
+    END;
 END
 $$;
 
@@ -1259,20 +1302,27 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    -- All slices are lifted, so a promotion need not be checked.
-    r snowflake_registry.registries := (snowflake_registry.lock(scheme, true)).settings;
-    lift bigint := snowflake_registry.lift(r);
 BEGIN
-    UPDATE snowflake_registry.registries s
-    SET lifted = ARRAY(SELECT greatest(l, lift) FROM unnest(s.lifted) l)
-    WHERE s.scheme = r.scheme
-    RETURNING s.lifted[r.timeline % r.slices + 1] INTO lift;
-    PERFORM snowflake_registry.take_all(r.scheme);
-    RETURN snowflake_registry.time_of(lift, r.scheme);
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    END IF;
+
+    DECLARE
+        -- All slices are lifted, so a promotion need not be checked.
+        r snowflake_registry.registries := (snowflake_registry.lock(scheme, true)).settings;
+        lift bigint := snowflake_registry.lift(r);
+    BEGIN
+        UPDATE snowflake_registry.registries s
+        SET lifted = ARRAY(SELECT greatest(l, lift) FROM unnest(s.lifted) l)
+        WHERE s.scheme = r.scheme
+        RETURNING s.lifted[r.timeline % r.slices + 1] INTO lift;
+        PERFORM snowflake_registry.take_all(r.scheme);
+        RETURN snowflake_registry.time_of(lift, r.scheme);
+    END;
 END
 $$;
 
@@ -1290,11 +1340,14 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
 BEGIN
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    END IF;
     RETURN (snowflake_registry.lock(scheme, true)).noticed;
 END
 $$;
@@ -1315,25 +1368,32 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
 AS $$
-DECLARE
-    schema_of_a_superuser CONSTANT boolean NOT NULL :=
-        (SELECT true FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
-         WHERE n.nspname = 'snowflake_registry' AND o.rolsuper);
-    r snowflake_registry.registries := (snowflake_registry.lock(scheme, false)).settings;
-    until bigint;
 BEGIN
-    -- The end stays: the server can generate IDs up to it.
-    UPDATE snowflake_registry.grants s SET token_hash = NULL, renewed_at = clock_timestamp()
-    WHERE s.scheme = r.scheme
-    AND s.datacenter_id = free_worker.datacenter_id
-    AND s.worker_id = free_worker.worker_id
-    RETURNING greatest(s.granted_until, r.lifted[s.worker_id % r.slices + 1]) INTO until;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'worker ID % was never granted', worker_id
-            USING ERRCODE = 'undefined_object',
-            HINT = 'See the view snowflake_registry.workers for worker IDs that were granted.';
+    IF NOT EXISTS (SELECT FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace JOIN pg_roles o ON o.oid = n.nspowner
+                   WHERE e.extname = 'snowflake_registry' AND n.nspname = 'snowflake_registry' AND o.rolsuper) THEN
+        RAISE EXCEPTION 'schema of the registry is not "snowflake_registry", or does not belong to a superuser'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Its owner could have other functions called in place of those of the registry.',
+            HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
     END IF;
-    RETURN snowflake_registry.time_of(until, r.scheme);
+
+    DECLARE
+        r snowflake_registry.registries := (snowflake_registry.lock(scheme, false)).settings;
+        until bigint;
+    BEGIN
+        -- The end stays: the server can generate IDs up to it.
+        UPDATE snowflake_registry.grants s SET token_hash = NULL, renewed_at = clock_timestamp()
+        WHERE s.scheme = r.scheme
+        AND s.datacenter_id = free_worker.datacenter_id
+        AND s.worker_id = free_worker.worker_id
+        RETURNING greatest(s.granted_until, r.lifted[s.worker_id % r.slices + 1]) INTO until;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'worker ID % was never granted', worker_id
+                USING ERRCODE = 'undefined_object',
+                HINT = 'See the view snowflake_registry.workers for worker IDs that were granted.';
+        END IF;
+        RETURN snowflake_registry.time_of(until, r.scheme);
+    END;
 END
 $$;
 

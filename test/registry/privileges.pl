@@ -211,7 +211,20 @@ $node->safe_psql('handed_over', q{
 	CREATE FUNCTION snowflake_registry.lock(text, boolean) RETURNS record LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); END'});
 my @failed = make_calls('handed_over', 'was', 'in a schema that was handed over');
 is(scalar(@failed), scalar(@calls), 'in a schema that was handed over: all calls fail');
-like($failed[0], qr/ERROR:  22004: .*"schema_of_a_superuser"/, 'the error names the reason');
+my $not_the_schema = qr/ERROR:  55000: schema of the registry is not "snowflake_registry", or does not belong to a superuser\nDETAIL:  .*\nHINT:  Check that the schema has no objects of others in it\. /;
+is(scalar(grep { $_ =~ $not_the_schema } @failed), scalar(@calls), 'each error names the reason');
+
+# Nor if a variable has a type of its owner, or if the new schema is given to a
+# superuser.
+$node->safe_psql('handed_over', $_) foreach q{
+	SET ROLE regress_app;
+	DROP TABLE snowflake_registry.registries;
+	CREATE TYPE regress_app.any AS (scheme text, slices int);
+	CREATE DOMAIN snowflake_registry.registries AS regress_app.any CHECK (regress_app.grab())},
+  'ALTER SCHEMA snowflake_registry OWNER TO CURRENT_USER';
+@failed = make_calls('handed_over', 'was', 'in a schema that was renamed');
+is(scalar(grep { $_ =~ $not_the_schema } @failed), scalar(@calls), 'in a schema that was renamed: all calls fail');
+$node->safe_psql('handed_over', 'ALTER SCHEMA snowflake_registry OWNER TO regress_app');
 
 # So was the database: its owner can dump it, which shows no secrets, and restores
 # nothing that is a registry.
