@@ -118,7 +118,7 @@ CREATE TABLE snowflake_registry.registries (
     grant_time interval NOT NULL,
     reach interval NOT NULL,
     slices integer NOT NULL,
-    lifted bigint[] NOT NULL,
+    not_before bigint[] NOT NULL,
     identity text NOT NULL,
     timeline bigint NOT NULL
 );
@@ -139,7 +139,7 @@ COMMENT ON COLUMN snowflake_registry.registries.reach IS
 COMMENT ON COLUMN snowflake_registry.registries.slices IS
 'number of slices; worker ID W is in slice W % slices, and is granted while
 timeline % slices is the same';
-COMMENT ON COLUMN snowflake_registry.registries.lifted IS
+COMMENT ON COLUMN snowflake_registry.registries.not_before IS
 'for each slice, starting with slice 0: ID at or above which grants start,
 because grants below it might have been lost';
 COMMENT ON COLUMN snowflake_registry.registries.identity IS
@@ -456,15 +456,15 @@ BEGIN
             PERFORM snowflake_registry.check_promotion(here.timeline);
         END IF;
         FOR t IN greatest(settings.timeline, here.timeline - settings.slices) .. here.timeline - 1 LOOP
-            settings.lifted[t % settings.slices + 1] := greatest(settings.lifted[t % settings.slices + 1], lift);
+            settings.not_before[t % settings.slices + 1] := greatest(settings.not_before[t % settings.slices + 1], lift);
         END LOOP;
     ELSE
-        settings.lifted := ARRAY(SELECT greatest(l, lift) FROM unnest(settings.lifted) l);
+        settings.not_before := ARRAY(SELECT greatest(l, lift) FROM unnest(settings.not_before) l);
     END IF;
     settings.identity := here.identity;
     settings.timeline := here.timeline;
     UPDATE snowflake_registry.registries s
-    SET lifted = settings.lifted, identity = settings.identity, timeline = settings.timeline
+    SET not_before = settings.not_before, identity = settings.identity, timeline = settings.timeline
     WHERE s.scheme = settings.scheme;
 
     -- Otherwise, A's range ends, W is granted to B, that grant is lost, and A,
@@ -644,13 +644,13 @@ RETURN settings.first_worker_id
 COMMENT ON FUNCTION snowflake_registry.first_of_slice(snowflake_registry.registries) IS
 'internal: first worker ID in the slice that is granted';
 
-CREATE FUNCTION snowflake_registry.lifted_now(settings snowflake_registry.registries)
+CREATE FUNCTION snowflake_registry.start_of_slice(settings snowflake_registry.registries)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN settings.lifted[settings.timeline % settings.slices + 1];
+RETURN settings.not_before[settings.timeline % settings.slices + 1];
 
-COMMENT ON FUNCTION snowflake_registry.lifted_now(snowflake_registry.registries) IS
-'internal: ID from which on the slice that is granted is lifted';
+COMMENT ON FUNCTION snowflake_registry.start_of_slice(snowflake_registry.registries) IS
+'internal: ID at or above which grants of the current slice start';
 
 CREATE FUNCTION snowflake_registry.choose_worker_id(
     settings snowflake_registry.registries,
@@ -665,7 +665,7 @@ AS $$
 DECLARE
     own_worker_id integer := snowflake_registry.own_worker_id(settings.scheme);
 BEGIN
-    IF snowflake_registry.lifted_now(settings) > limit_id THEN
+    IF snowflake_registry.start_of_slice(settings) > limit_id THEN
         RETURN NULL;
     END IF;
 
@@ -715,7 +715,7 @@ LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    lifted bigint := snowflake_registry.lifted_now(settings);
+    not_before bigint := snowflake_registry.start_of_slice(settings);
     available integer[] := ARRAY(
         SELECT w FROM generate_series(snowflake_registry.first_of_slice(settings), settings.last_worker_id, settings.slices) w
         WHERE w IS DISTINCT FROM snowflake_registry.own_worker_id(settings.scheme));
@@ -724,7 +724,7 @@ DECLARE
     detail text;
     hint text;
 BEGIN
-    SELECT CASE WHEN count(*) = cardinality(available) THEN greatest(min(s.granted_until), lifted) ELSE lifted END
+    SELECT CASE WHEN count(*) = cardinality(available) THEN greatest(min(s.granted_until), not_before) ELSE not_before END
     INTO free_from
     FROM snowflake_registry.grants s
     WHERE s.scheme = settings.scheme AND s.datacenter_id = raise_none_free.datacenter_id
@@ -735,7 +735,7 @@ BEGIN
         detail := format('The next one is free for IDs from %s on, the time of the server''s next ID is %s, and the registry''s clock reads %s.',
                          free_at, snowflake_registry.time_of(next_id, settings.scheme), clock);
         hint := 'Check the clocks of the server and the registry.';
-    ELSIF free_from = lifted THEN
+    ELSIF free_from = not_before THEN
         detail := format('Grants might have been lost, or given by another registry, so this registry gives none until %s.', free_at);
         hint := 'Worker IDs that no registry has granted before can be granted at once; see snowflake_registry.alter().';
     ELSE
@@ -1126,7 +1126,7 @@ BEGIN
         -- Otherwise, another registry, or this one before it was dropped, has granted
         -- the same W's.
         lift := CASE WHEN new THEN 0 ELSE snowflake_registry.lift(r) END;
-        r.lifted := array_fill(lift, ARRAY[r.slices]);
+        r.not_before := array_fill(lift, ARRAY[r.slices]);
         here := snowflake_registry.place();
         r.identity := here.identity;
         r.timeline := here.timeline;
@@ -1209,13 +1209,13 @@ BEGIN
         added := NOT new AND (r.first_worker_id < old.first_worker_id OR r.last_worker_id > old.last_worker_id);
         moved := r.slices <> old.slices;
         IF new AND others THEN
-            r.lifted := array_fill(0, ARRAY[r.slices]);
+            r.not_before := array_fill(0, ARRAY[r.slices]);
         ELSIF added OR moved THEN
             -- Otherwise, an added W was granted by another registry.  Or a W that was
             -- granted before the last failover is in the slice that is granted now.
-            lift := greatest((SELECT max(l) FROM unnest(old.lifted) l),
+            lift := greatest((SELECT max(l) FROM unnest(old.not_before) l),
                              snowflake_registry.lift(old), snowflake_registry.lift(r));
-            r.lifted := array_fill(lift, ARRAY[r.slices]);
+            r.not_before := array_fill(lift, ARRAY[r.slices]);
             IF NOT force THEN
                 RAISE EXCEPTION 'the registry would not grant worker IDs for %',
                     justify_hours(date_trunc('second', snowflake_registry.time_of(lift, r.scheme) - clock_timestamp() + '0.5 s'))
@@ -1240,12 +1240,12 @@ BEGIN
 
         UPDATE snowflake_registry.registries s
         SET first_worker_id = r.first_worker_id, last_worker_id = r.last_worker_id,
-            grant_time = r.grant_time, reach = r.reach, slices = r.slices, lifted = r.lifted
+            grant_time = r.grant_time, reach = r.reach, slices = r.slices, not_before = r.not_before
         WHERE s.scheme = r.scheme;
-        IF snowflake_registry.lifted_now(r) > snowflake_registry.lower_bound(clock_timestamp(), r.scheme) THEN
+        IF snowflake_registry.start_of_slice(r) > snowflake_registry.lower_bound(clock_timestamp(), r.scheme) THEN
             RAISE NOTICE 'the registry does not grant worker IDs yet'
                 USING DETAIL = format('Servers might have grants of another registry, or grants that this one has lost. This one grants worker IDs from %s on.',
-                                      snowflake_registry.time_of(snowflake_registry.lifted_now(r), r.scheme));
+                                      snowflake_registry.time_of(snowflake_registry.start_of_slice(r), r.scheme));
         END IF;
         PERFORM snowflake_registry.warn_of_promotions();
     END;
@@ -1317,9 +1317,9 @@ BEGIN
         lift bigint := snowflake_registry.lift(r);
     BEGIN
         UPDATE snowflake_registry.registries s
-        SET lifted = ARRAY(SELECT greatest(l, lift) FROM unnest(s.lifted) l)
+        SET not_before = ARRAY(SELECT greatest(l, lift) FROM unnest(s.not_before) l)
         WHERE s.scheme = r.scheme
-        RETURNING s.lifted[r.timeline % r.slices + 1] INTO lift;
+        RETURNING s.not_before[r.timeline % r.slices + 1] INTO lift;
         PERFORM snowflake_registry.take_all(r.scheme);
         RETURN snowflake_registry.time_of(lift, r.scheme);
     END;
@@ -1386,7 +1386,7 @@ BEGIN
         WHERE s.scheme = r.scheme
         AND s.datacenter_id = free_worker.datacenter_id
         AND s.worker_id = free_worker.worker_id
-        RETURNING greatest(s.granted_until, r.lifted[s.worker_id % r.slices + 1]) INTO until;
+        RETURNING greatest(s.granted_until, r.not_before[s.worker_id % r.slices + 1]) INTO until;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'worker ID % was never granted', worker_id
                 USING ERRCODE = 'undefined_object',
@@ -1424,7 +1424,7 @@ CREATE VIEW snowflake_registry.workers AS
     FROM snowflake_registry.grants g
         JOIN snowflake_registry.registries r ON r.scheme = g.scheme
         CROSS JOIN LATERAL (SELECT snowflake_registry.time_of(g.granted_until, g.scheme) AS granted_until,
-                                   snowflake_registry.time_of(greatest(g.granted_until, r.lifted[g.worker_id % r.slices + 1]), g.scheme) AS free_from,
+                                   snowflake_registry.time_of(greatest(g.granted_until, r.not_before[g.worker_id % r.slices + 1]), g.scheme) AS free_from,
                                    clock_timestamp() AS clock) t;
 
 COMMENT ON VIEW snowflake_registry.workers IS

@@ -141,7 +141,7 @@ SELECT snowflake_registry.free_worker(1);
 -- 20 worker IDs in 4 slices; timeline 1 has slice 1: 1, 5, 9, 13, 17
 SELECT snowflake_registry.create(1, 20, new => true);
 SET client_min_messages = error;
-SELECT scheme, first_worker_id, last_worker_id, grant_time, reach, slices, lifted, timeline FROM snowflake_registry.registries;
+SELECT scheme, first_worker_id, last_worker_id, grant_time, reach, slices, not_before, timeline FROM snowflake_registry.registries;
 SELECT * FROM snowflake_registry.workers;
 -- the lowest that was never granted
 SELECT * FROM r.get('{}', 1, name => 'a');
@@ -303,7 +303,7 @@ SELECT * FROM r.workers();
 SELECT count(*), max(ends) FROM generate_series(6, 40) n, LATERAL r.get(ARRAY[n], n + 1, minutes => 138.5) g;
 -- what was granted then, and might have been lost, is lifted
 SELECT snowflake_registry.lost() > now() AS lost;
-SELECT ARRAY(SELECT r.minutes(l) FROM unnest(lifted) l) AS lifts FROM snowflake_registry.registries;
+SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
 -- a server that holds no worker ID gets it for no longer than grant_time
 SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
 SELECT * FROM r.get('{}', 1, minutes => 5);
@@ -324,7 +324,7 @@ SELECT r.get('{1,2}', 2);
 -- The registry is on another timeline than it was: after a failover.  The
 -- slice of this timeline is granted at once, servers lose what they hold.
 CREATE FUNCTION r.lifts() RETURNS int[] LANGUAGE sql AS
-'SELECT array(SELECT CASE l WHEN 0 THEN 0 ELSE r.minutes(l) END FROM unnest(lifted) l) FROM snowflake_registry.registries WHERE scheme LIKE ''%2016-11-01%''';
+'SELECT array(SELECT CASE l WHEN 0 THEN 0 ELSE r.minutes(l) END FROM unnest(not_before) l) FROM snowflake_registry.registries WHERE scheme LIKE ''%2016-11-01%''';
 SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
 SELECT worker_id FROM r.get('{}', 1);
 SELECT worker_id FROM r.get('{}', 2);
@@ -363,7 +363,7 @@ SELECT * FROM r.get('{5}', 6);
 SELECT r.lifts(), timeline FROM snowflake_registry.registries;
 SELECT * FROM r.workers();
 SELECT r.why();
-UPDATE snowflake_registry.registries SET lifted = ARRAY[r.id(-2)];
+UPDATE snowflake_registry.registries SET not_before = ARRAY[r.id(-2)];
 SELECT r.why(-3);
 SELECT worker_id FROM r.get('{}', 6, 1);
 -- a lift never decreases
@@ -383,18 +383,18 @@ UPDATE snowflake_registry.registries SET timeline = 2;
 SELECT * FROM r.workers();
 SELECT * FROM r.extend(5, '{7}', 8);
 SELECT r.lifts(), timeline FROM snowflake_registry.registries;
-UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '^\d+', '1');
+UPDATE snowflake_registry.registries SET not_before = '{0,0,0,0}', identity = regexp_replace(identity, '^\d+', '1');
 SELECT * FROM r.get('{7}', 8);
 SELECT r.lifts();
-UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '/\d+/', '/1/');
+UPDATE snowflake_registry.registries SET not_before = '{0,0,0,0}', identity = regexp_replace(identity, '/\d+/', '/1/');
 SELECT * FROM r.get('{7}', 8);
 SELECT r.lifts();
-UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}', identity = regexp_replace(identity, '\d+$', '1'), timeline = 0;
+UPDATE snowflake_registry.registries SET not_before = '{0,0,0,0}', identity = regexp_replace(identity, '\d+$', '1'), timeline = 0;
 SELECT * FROM r.get('{6}', 7);
 SELECT r.lifts(), timeline FROM snowflake_registry.registries;
 SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'snowflake_registry';
 -- declared by an administrator
-UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}';
+UPDATE snowflake_registry.registries SET not_before = '{0,0,0,0}';
 SELECT worker_id FROM r.get('{}', 8);
 SELECT snowflake_registry.lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS lost;
 SELECT r.lifts();
@@ -445,7 +445,7 @@ SELECT worker_id FROM r.get('{4}', 5);
 \set VERBOSITY terse
 SELECT snowflake_registry.alter(NULL, last_worker_id => 30, new => true);
 SELECT r.settings();
-UPDATE snowflake_registry.registries SET lifted = '{0,0,0,0}';
+UPDATE snowflake_registry.registries SET not_before = '{0,0,0,0}';
 SELECT snowflake_registry.alter(NULL, last_worker_id => 40, force => true);
 SELECT r.settings();
 -- entirely different worker IDs
@@ -525,7 +525,7 @@ UPDATE snowflake_registry.registries SET reach = '9 years', grant_time = '9 year
 SELECT r.get('{}', 3, scheme => 'baidu,epoch=2026-01-01');
 UPDATE snowflake_registry.registries SET reach = '1 hour', grant_time = '10 min' WHERE scheme LIKE '%worker=22%';
 SELECT snowflake_registry.lost('baidu,epoch=2026-01-01') > now() AS lost;
-SELECT scheme, lifted[1] > 0 AS lifted FROM snowflake_registry.registries ORDER BY scheme COLLATE "C";
+SELECT scheme, not_before[1] > 0 AS lifted FROM snowflake_registry.registries ORDER BY scheme COLLATE "C";
 SELECT snowflake_registry.drop('baidu,epoch=2026-01-01');
 SELECT count(*) FROM snowflake_registry.registries;
 

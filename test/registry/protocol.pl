@@ -298,7 +298,7 @@ is(scalar(grep { extend_grant($nodes[1], $_) } $servers[0], $lost[0], $after[0])
 	1, 'after the failover, grants of the old registry are not extended');
 is(defined get_grant($nodes[1], $servers[0]), 1, 'a server whose grant is not extended gets another worker ID');
 my ($lift, $others) = split /\|/,
-  settings($nodes[1], 'long', 'lifted[2], lifted[1] + lifted[3] + lifted[4]');
+  settings($nodes[1], 'long', 'not_before[2], not_before[1] + not_before[3] + not_before[4]');
 is($others, 0, 'after the failover, one slice is not granted');
 cmp_ok((sort { $b <=> $a } map { $_->{until} } @lost)[0],
 	'<=', $lift, 'the slice is not granted until all lost grants have ended');
@@ -328,7 +328,7 @@ my @fourth = new_servers('long', 5);
 is(scalar(grep { defined get_grant($fourth, $_) } @fourth),
 	5, 'the second and third failover: worker IDs are granted at once');
 is(settings($fourth, 'long',
-		'timeline, lifted[1] = 0, lifted[3] = lifted[4], lifted[2] < lifted[3]'),
+		'timeline, not_before[1] = 0, not_before[3] = not_before[4], not_before[2] < not_before[3]'),
 	'4|t|t|t',
 	'after two failovers, two slices are not granted');
 is($overlaps, 0, 'no two grants overlap');
