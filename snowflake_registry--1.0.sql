@@ -179,7 +179,7 @@ COMMENT ON COLUMN snowflake_registry.grants.granted_until IS
 'end of the range: first ID above it; when the worker ID is returned, the end of
 the used IDs';
 COMMENT ON COLUMN snowflake_registry.grants.reached IS
-'end of the range before the worker ID was returned';
+'end of the range before the worker ID was returned, as of renewed_at';
 COMMENT ON COLUMN snowflake_registry.grants.token_hash IS
 'SHA-256 of the secret of the server that holds the worker ID, drawn for its last
 call; NULL if no server holds it';
@@ -188,7 +188,8 @@ COMMENT ON COLUMN snowflake_registry.grants.server_name IS
 COMMENT ON COLUMN snowflake_registry.grants.client_addr IS
 'address that the server called from; NULL for a Unix-domain socket';
 COMMENT ON COLUMN snowflake_registry.grants.renewed_at IS
-'time of the last change, by the registry''s clock';
+'time when the worker ID was granted or its grant extended last, by the
+registry''s clock';
 
 -- Dumps contain the settings, but not the grants, which change after the dump was
 -- taken: a restored registry knows by its identity that it has lost them.
@@ -1009,8 +1010,10 @@ BEGIN
         -- The end of the used IDs, but never outside the granted range.
         SET granted_until = least(greatest(coalesce(until, s.granted_until), s.granted_from), s.granted_until),
             -- Otherwise, a late call of A extends the grant.
-            token_hash = NULL,
-            renewed_at = clock_timestamp()
+            token_hash = NULL
+            -- renewed_at stays with "reached", whose lead over the clock counts
+            -- from it.  Otherwise, A's IDs are ahead of the clock, and each time
+            -- that A is started again its next range may end less far ahead.
         WHERE s.scheme = r.scheme
         AND s.datacenter_id = return_grant.datacenter_id
         AND s.worker_id = return_grant.worker_id
@@ -1381,8 +1384,9 @@ BEGIN
         r snowflake_registry.registries := (snowflake_registry.lock(scheme, false)).settings;
         until bigint;
     BEGIN
-        -- The end stays: the server can generate IDs up to it.
-        UPDATE snowflake_registry.grants s SET token_hash = NULL, renewed_at = clock_timestamp()
+        -- The end stays: the server can generate IDs up to it.  So does renewed_at:
+        -- see return_grant().
+        UPDATE snowflake_registry.grants s SET token_hash = NULL
         WHERE s.scheme = r.scheme
         AND s.datacenter_id = free_worker.datacenter_id
         AND s.worker_id = free_worker.worker_id
@@ -1448,7 +1452,8 @@ COMMENT ON COLUMN snowflake_registry.workers.granted_from IS
 COMMENT ON COLUMN snowflake_registry.workers.granted_until IS
 'end of the grant, as the time of IDs';
 COMMENT ON COLUMN snowflake_registry.workers.renewed_at IS
-'time of the last change, by the registry''s clock';
+'time when the worker ID was granted or its grant extended last, by the
+registry''s clock';
 COMMENT ON COLUMN snowflake_registry.workers.free_from IS
 'time from which the worker ID is free, unless its grant is extended';
 

@@ -299,6 +299,18 @@ SELECT * FROM r.get('{}', 41, minutes => 100);
 SELECT r.get('{}', 7, minutes => 140);
 \set VERBOSITY default
 SELECT * FROM r.workers();
+-- The lead does not shrink while no server holds it: half an hour after its last
+-- range began, it was returned, by the server or an administrator.
+BEGIN;
+DELETE FROM snowflake_registry.grants WHERE worker_id <> 5;
+UPDATE snowflake_registry.grants SET renewed_at = renewed_at - interval '30 min';
+SAVEPOINT before;
+SELECT r.return(5, '{6}', r.id(134.5));
+SELECT * FROM r.get('{}', 7, minutes => 150, name => 'z');
+ROLLBACK TO before;
+SELECT snowflake_registry.free_worker(5) > now() AS freed;
+SELECT * FROM r.get('{}', 7, minutes => 150, name => 'z');
+ROLLBACK;
 -- who has its token gets no worker ID further than that, however often it calls
 SELECT count(*), max(ends) FROM generate_series(6, 40) n, LATERAL r.get(ARRAY[n], n + 1, minutes => 138.5) g;
 -- what was granted then, and might have been lost, is lifted
