@@ -293,7 +293,8 @@ grants it';
 --     that confirm its WAL, unless there are as many servers as for two clusters:
 --     the quorum is the administrator's.  That commits wait for standbys is not
 --     enough: those that wait are released when synchronous_standby_names is
---     cleared, as a cluster manager may do for P and for Q.
+--     cleared, as a cluster manager may do for P and for Q.  Nor is it enough that
+--     a standby had the WAL before: the names must still be set.
 --
 -- (c) An administrator knows that nobody else was promoted, or that whoever was
 --     did not grant anything, and calls confirm_promotion().
@@ -313,7 +314,7 @@ CREATE FUNCTION snowflake_registry.has_synchronous_standbys()
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT current_setting('synchronous_standby_names') <> '';
+    SELECT current_setting('synchronous_standby_names') <> '' AND current_setting('max_wal_senders')::integer > 0;
 END;
 
 COMMENT ON FUNCTION snowflake_registry.has_synchronous_standbys() IS
@@ -325,8 +326,8 @@ AS 'MODULE_PATHNAME', 'snowflake_timeline_is_confirmed'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION snowflake_registry.timeline_is_confirmed() IS
-'internal: whether synchronous standbys have WAL of the timeline that this
-server was promoted to; false on a standby';
+'internal: whether there are synchronous standbys, and have WAL of the timeline
+that this server was promoted to; false on a standby';
 
 CREATE FUNCTION snowflake_registry.check_promotion(timeline bigint)
 RETURNS void

@@ -97,7 +97,11 @@ snowflake_standbys_have(XLogRecPtr lsn)
  * WAL of the timeline that this server was promoted to?
  *
  * A commit that has waited is no answer: it is released, too, when
- * synchronous_standby_names is cleared.
+ * synchronous_standby_names is cleared.  Nor is the position alone: it remains
+ * when the names are cleared, and says nothing about which standbys can be
+ * promoted from then on.  So the position is read first, and then whether there
+ * still are names.  If they are cleared after that, at most this commit is lost,
+ * but the standbys that had the WAL before cannot be promoted to its timeline.
  */
 Datum
 snowflake_timeline_is_confirmed(PG_FUNCTION_ARGS)
@@ -108,5 +112,6 @@ snowflake_timeline_is_confirmed(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(false);
 	current = linitial(readTimeLineHistory(GetWALInsertionTimeLine()));
 	PG_RETURN_BOOL(current->begin != InvalidXLogRecPtr &&
-				   snowflake_standbys_flushed(current->begin + 1));
+				   snowflake_standbys_flushed(current->begin + 1) &&
+				   snowflake_synchronous_standbys());
 }

@@ -105,6 +105,27 @@ $d->append_conf('postgresql.conf', "synchronous_standby_names = 'alone_e'");
 $d->reload;
 $d->promote;
 is(timeline($d), 3, 'its standby is promoted to timeline 3');
+
+# It confirms WAL of the new timeline, but when the registry is called, none is named
+# any more.  The checkpointer tells others of the change before it makes a checkpoint.
+sub name_standby
+{
+	my ($node, $name) = @_;
+
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$name'");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = '$name'")
+	  or die 'the configuration was not read again';
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	return;
+}
+$d->safe_psql('postgres', 'CREATE TABLE t ()');
+ok($d->poll_query_until('postgres', 'SELECT snowflake_registry.timeline_is_confirmed()'),
+	'a synchronous standby has WAL of the new timeline');
+name_standby($d, '');
+like(sql_error($d, $grant), qr/ERROR:  55000: .* Neither a common archive /s,
+	'it grants nothing when that standby is not named any more');
+name_standby($d, 'alone_e');
 like(granted($d), qr/^\d+$/, 'with a synchronous standby, it grants worker IDs');
 unlike(sql_error($d, q{SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}),
 	qr/WARNING/, 'alter() does not warn with synchronous standbys');
@@ -184,6 +205,12 @@ $single->init;
 $single->start;
 $single->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
 is(sql_error($single, $create), '', 'create() does not warn where there are no standbys');
+
+# One whose standbys get WAL only from files, so none can be synchronous
+$single->append_conf('postgresql.conf', "wal_level = replica\nmax_wal_senders = 0\nsynchronous_standby_names = 'nobody'");
+$single->restart;
+like(sql_error($single, q{SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}), $warning,
+	'alter() warns if a synchronous standby is named that cannot connect');
 $single->stop;
 
 done_testing();
