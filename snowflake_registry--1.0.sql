@@ -191,10 +191,27 @@ COMMENT ON COLUMN snowflake_registry.grants.renewed_at IS
 'time when the worker ID was granted or its grant extended last, by the
 registry''s clock';
 
+-- Registries that were dropped: rows are never removed, as the worker IDs that
+-- their servers had can be granted again by any later registry for the scheme.
+
+CREATE TABLE snowflake_registry.dropped (
+    scheme text PRIMARY KEY,
+    not_before bigint NOT NULL
+);
+
+COMMENT ON TABLE snowflake_registry.dropped IS
+'schemes whose registry was dropped; see snowflake_registry.drop()';
+COMMENT ON COLUMN snowflake_registry.dropped.scheme IS
+'scheme, in the canonical form of snowflake_registry.read_scheme()';
+COMMENT ON COLUMN snowflake_registry.dropped.not_before IS
+'ID below which all grants of the registry end, also those that might have been
+lost';
+
 -- Dumps contain the settings, but not the grants, which change after the dump was
 -- taken: a restored registry knows by its identity that it has lost them.
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.registries', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.dropped', '');
 
 -- internal functions: where the registry is
 
@@ -423,6 +440,20 @@ $$;
 
 COMMENT ON FUNCTION snowflake_registry.lift(snowflake_registry.registries) IS
 'internal: ID below which all grants end that might have been lost';
+
+CREATE FUNCTION snowflake_registry.lift_added(settings snowflake_registry.registries)
+RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    -- Another registry has the same "reach".  One that was dropped here might have
+    -- had a longer one, or clocks that were ahead.
+    SELECT greatest(snowflake_registry.lift(settings),
+                    (SELECT d.not_before FROM snowflake_registry.dropped d WHERE d.scheme = settings.scheme));
+END;
+
+COMMENT ON FUNCTION snowflake_registry.lift_added(snowflake_registry.registries) IS
+'internal: ID below which all grants end that another registry, or one that was
+dropped, might have made';
 
 CREATE FUNCTION snowflake_registry.notice_loss(
     INOUT settings snowflake_registry.registries,
@@ -1129,7 +1160,7 @@ BEGIN
 
         -- Otherwise, another registry, or this one before it was dropped, has granted
         -- the same W's.
-        lift := CASE WHEN new THEN 0 ELSE snowflake_registry.lift(r) END;
+        lift := CASE WHEN new THEN 0 ELSE snowflake_registry.lift_added(r) END;
         r.not_before := array_fill(lift, ARRAY[r.slices]);
         here := snowflake_registry.place();
         r.identity := here.identity;
@@ -1157,7 +1188,8 @@ a scheme (NULL: that of this server);
 grant_time is how long a server can generate IDs without the registry, reach how
 far ahead of the registry''s clock grants can be extended, failovers how many
 failovers within 2 * reach do not interrupt granting;
-it grants them after 2 * reach, unless new states that no registry has granted
+it grants them after 2 * reach, and when the grants of a registry that was
+dropped have ended, unless new states that no registry has granted
 these worker IDs and no server has them set; for superusers, and roles granted
 EXECUTE;
 errors: 42710 if the scheme has a registry, 22023 if a setting is out of range,
@@ -1218,7 +1250,7 @@ BEGIN
             -- Otherwise, an added W was granted by another registry.  Or a W that was
             -- granted before the last failover is in the slice that is granted now.
             lift := greatest((SELECT max(l) FROM unnest(old.not_before) l),
-                             snowflake_registry.lift(old), snowflake_registry.lift(r));
+                             snowflake_registry.lift(old), snowflake_registry.lift_added(r));
             r.not_before := array_fill(lift, ARRAY[r.slices]);
             IF NOT force THEN
                 RAISE EXCEPTION 'the registry would not grant worker IDs for %',
@@ -1287,6 +1319,13 @@ BEGIN
     DECLARE
         r snowflake_registry.registries := (snowflake_registry.lock(scheme, true)).settings;
     BEGIN
+        -- Otherwise, A has a range that ends more than 2 * "reach" from now, by a clock
+        -- that was ahead or with a longer "reach", and W is granted to B by the next
+        -- registry, which does not know of it.
+        INSERT INTO snowflake_registry.dropped AS d
+        VALUES (r.scheme, greatest(snowflake_registry.lift(r), (SELECT max(n) FROM unnest(r.not_before) n)))
+        ON CONFLICT ON CONSTRAINT dropped_pkey DO UPDATE SET not_before = greatest(d.not_before, excluded.not_before);
+
         DELETE FROM snowflake_registry.grants s WHERE s.scheme = r.scheme;
         DELETE FROM snowflake_registry.registries s WHERE s.scheme = r.scheme;
     END;
@@ -1295,7 +1334,8 @@ $$;
 
 COMMENT ON FUNCTION snowflake_registry.drop(text) IS
 'stop granting worker IDs for a scheme (NULL: that of this server), and forget
-the grants, which servers use until they end; for superusers, and roles granted
+the grants, which servers use until they end; snowflake_registry.create() then
+grants nothing before that, unless new; for superusers, and roles granted
 EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
@@ -1494,7 +1534,7 @@ END
 $$;
 
 GRANT USAGE ON SCHEMA snowflake_registry TO PUBLIC;
-GRANT SELECT ON snowflake_registry.registries TO PUBLIC;
+GRANT SELECT ON snowflake_registry.registries, snowflake_registry.dropped TO PUBLIC;
 GRANT SELECT ON snowflake_registry.workers TO pg_monitor;
 GRANT EXECUTE ON FUNCTION
     snowflake_registry.read_scheme(text),

@@ -316,6 +316,18 @@ SELECT count(*), max(ends) FROM generate_series(6, 40) n, LATERAL r.get(ARRAY[n]
 -- what was granted then, and might have been lost, is lifted
 SELECT snowflake_registry.lost() > now() AS lost;
 SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
+-- A registry that is dropped leaves the end of all its grants to the next one,
+-- whatever the "reach" of that; worker IDs that are new need not wait for it.
+BEGIN;
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(21, 40, reach => '20 min');
+SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(41, 60, reach => '20 min', new => true);
+SELECT not_before FROM snowflake_registry.registries;
+SELECT snowflake_registry.alter(NULL, 21, 60, force => true);
+SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
+SELECT snowflake_registry.drop(NULL);
+SELECT scheme, r.minutes(not_before) FROM snowflake_registry.dropped;
+ROLLBACK;
 -- a server that holds no worker ID gets it for no longer than grant_time
 SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, new => true);
 SELECT * FROM r.get('{}', 1, minutes => 5);
