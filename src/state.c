@@ -371,7 +371,8 @@ snowflake_limit_reserve(int64 until)
 
 /*
  * Change the worker ID, for ticks from one up to another, after the word was
- * exhausted.  Both locks are held.
+ * exhausted.  Without a worker ID no ticks are granted, so a mark that standbys
+ * do not have yet must not reserve any when they have it.  Both locks are held.
  */
 void
 snowflake_change_worker_id(int worker_id, int64 from, int64 until)
@@ -382,6 +383,8 @@ snowflake_change_worker_id(int worker_id, int64 from, int64 until)
 	Assert(LWLockHeldByMeInMode(snowflake_state->lock, LW_EXCLUSIVE));
 	Assert(!numbers_left(&snowflake_layout,
 						 pg_atomic_read_u64(&snowflake_state->word)));
+	if (worker_id < 0)
+		snowflake_state->pending_lsn = InvalidXLogRecPtr;
 	snowflake_init_worker_id(worker_id, from, until);
 	pg_write_barrier();
 	pg_atomic_write_u64(&grant->generation,
