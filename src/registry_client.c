@@ -20,10 +20,12 @@
  * Kerberos, which talks to its servers, is not used to encrypt connections
  * unless the connection string says so.
  *
- * An answer counts only if the registry committed it durably.  libpq completes
- * a result when the commit is done, and a commit that did not wait for its
- * synchronous standby gives a warning.  So a warning means that there is no
- * answer.
+ * An answer counts only if the registry committed it durably.  A commit that
+ * did not wait for its synchronous standby gives a warning.  The registry sends
+ * the result before it commits, then the warning, and then that it is ready for
+ * another query; and only that ends get_result().  So at its end, it has each
+ * warning of the call, and none of the next one.  Other warnings, of whatever is
+ * loaded there, say nothing about the commit.
  *
  * This is the only file that uses libpq.
  *
@@ -427,7 +429,9 @@ next_host(RegistryRound *round)
 }
 
 /*
- * Keep warnings from the registry.
+ * Keep warnings that a commit is not durable.  Messages are translated, and
+ * these have no SQLSTATE of their own, so they are recognized by the function
+ * that gives them.  A registry that does not send its name is not trusted.
  */
 static void
 receive_notice(void *arg, const PGresult *result)
@@ -435,11 +439,14 @@ receive_notice(void *arg, const PGresult *result)
 	RegistryRound *round = arg;
 	const char *severity =
 		PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *function =
+		PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
 	const char *message =
 		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
 	if (severity != NULL && message != NULL &&
-		strcmp(severity, "WARNING") == 0)
+		strcmp(severity, "WARNING") == 0 &&
+		(function == NULL || strcmp(function, "SyncRepWaitForLSN") == 0))
 		snowflake_append_message(&round->warning, message);
 }
 

@@ -55,6 +55,15 @@ sub keeps_worker_id
 	return;
 }
 
+# A warning that is not about the commit
+$registry->safe_psql('postgres', q{
+	CREATE OR REPLACE FUNCTION snowflake_registry.check_tokens(tokens uuid[], new_token uuid) RETURNS void LANGUAGE plpgsql AS
+	$$BEGIN RAISE WARNING 'of something else'; END$$});
+my $renewed = $registry->safe_psql('postgres', 'SELECT renewed_at FROM snowflake_registry.workers');
+is(call(2), '', 'a warning that is not about the commit is no error');
+is($registry->safe_psql('postgres', "SELECT renewed_at > '$renewed' FROM snowflake_registry.workers"),
+	't', 'the grant is extended');
+
 # Calls that are refused or not even sent have no token.
 $registry->safe_psql('postgres',
 	"REVOKE EXECUTE ON FUNCTION snowflake_registry.extend_grant FROM $role");
