@@ -226,6 +226,16 @@ request_locally(const Registry *registry, PrepareRequest prepare,
 	if (!prepare(request))
 		return SNOWFLAKE_REGISTRY_NO_ROW;
 	cancel_at_sigterm = limit->ends_at_shutdown;
+
+	/* From here on a signal cancels the call; has it come before? */
+	if (cancel_at_sigterm && ShutdownRequestPending)
+	{
+		appendStringInfoString(error, "server is shutting down");
+		cancel_at_sigterm = false;
+		QueryCancelPending = false;
+		snowflake_cancel_call(&request->grant);
+		return SNOWFLAKE_REGISTRY_FAILED;
+	}
 	outcome = snowflake_ask_local(registry->dbname, &request->call, limit,
 								  error);
 	cancel_at_sigterm = false;

@@ -145,6 +145,40 @@ cmp_ok(time - $start, '<', 6, 'a lock does not hold up a fast shutdown');
 $server->start;
 $server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
 
+# The same, but the shutdown begins right before the call.  A debugger holds the
+# worker up there until then.
+SKIP:
+{
+	my $script = $server->basedir . '/gdb';
+	my $pidfile = $server->data_dir . '/postmaster.pid';
+	my ($out, $err) = ('', '');
+
+	skip 'no gdb', 1 if system('gdb --version >/dev/null 2>&1') != 0;
+	$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	append_to_file($script, <<"EOF");
+set pagination off
+set breakpoint pending on
+handle SIGUSR1 SIGHUP SIGURG SIGTERM nostop noprint pass
+break snowflake_begin_call
+continue
+shell while ! grep -q stopping $pidfile; do sleep 0.05; done
+detach
+EOF
+	my $gdb = IPC::Run::start(
+		[ 'gdb', '-p', server_process($server, 'snowflake grant'), '-batch', '-x', $script ],
+		'<' => \undef, '>' => \$out, '2>' => \$err);
+	$gdb->pump while $gdb->pumpable && $out !~ /^Breakpoint 1, /m;
+	skip "gdb cannot attach: $err", 1 if $out !~ /^Breakpoint 1, /m;
+	$server->safe_psql('regress_ids',
+		q{BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; PREPARE TRANSACTION 'lock'});
+	$start = time;
+	$server->stop;
+	cmp_ok(time - $start, '<', 8, 'a call that begins during a fast shutdown does not hold it up');
+	$gdb->finish;
+	$server->start;
+	$server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
+}
+
 # The setting changes: the worker of the local registry makes room for another one,
 # which recognizes that the registry is in this server.
 $server->safe_psql('postgres', 'SELECT snowflake_nextval()');
