@@ -513,6 +513,9 @@ clear_worker_latch(int code, Datum arg)
 	snowflake_note_calling(false);
 }
 
+/* The hook of another module, while note_fatal() is in its place. */
+static emit_log_hook_type previous_log_hook = NULL;
+
 /*
  * While the worker connects to a database, keep the reason why it cannot, which
  * is FATAL.
@@ -522,6 +525,8 @@ note_fatal(ErrorData *edata)
 {
 	StringInfoData error;
 
+	if (previous_log_hook != NULL)
+		previous_log_hook(edata);
 	if (edata->elevel != FATAL || edata->message == NULL ||
 		edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
 		return;
@@ -537,8 +542,6 @@ note_fatal(ErrorData *edata)
 static void
 connect_locally(const Registry *registry)
 {
-	emit_log_hook_type previous_hook = emit_log_hook;
-
 	if (snowflake_note_connecting(true))
 	{
 		WaitLimit	limit = snowflake_limit_wait(CONNECT_RETRY_MS, true);
@@ -549,9 +552,10 @@ connect_locally(const Registry *registry)
 									  SNOWFLAKE_NO_LIMIT_MS,
 									  SNOWFLAKE_EVENT_GRANT_MAIN, &ignored);
 	}
+	previous_log_hook = emit_log_hook;
 	emit_log_hook = note_fatal;
 	BackgroundWorkerInitializeConnection(registry->dbname, registry->user, 0);
-	emit_log_hook = previous_hook;
+	emit_log_hook = previous_log_hook;
 	(void) snowflake_note_connecting(false);
 	snowflake_set_local_session();
 }

@@ -46,8 +46,14 @@ sub wait_for_stat
 }
 
 # The database and the role do not exist yet.
+my $include = `pg_config --includedir-server`;
+chomp $include;
+
+# A private installation has no headers.
+$include =~ s/^.*\/tmp_check\/install// if !-e "$include/postgres.h";
+my $hook = compile("$FindBin::RealBin/log_hook.c", '-shared', '-fPIC', '-Wno-unused-parameter', '-isystem', $include);
 $server->append_conf('postgresql.conf', <<"EOF");
-shared_preload_libraries = 'snowflake'
+shared_preload_libraries = 'snowflake, $hook'
 snowflake.grant_timeout = '1 min'
 max_connections = 20
 max_prepared_transactions = 2
@@ -58,6 +64,8 @@ $server->start;
 $server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 ok(wait_for_stat(q{registry_error = 'role "regress_server" does not exist'}),
 	'snowflake_stat says that the role does not exist');
+like(slurp_file($server->data_dir . '/log_hook'), qr/^role "regress_server" does not exist$/m,
+	'modules that hook into the log get the error');
 $server->safe_psql('postgres', 'CREATE ROLE regress_server LOGIN');
 ok(wait_for_stat(q{registry_error = 'database "regress_ids" does not exist'}),
 	'snowflake_stat says that the database does not exist');
