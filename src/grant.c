@@ -592,37 +592,41 @@ snowflake_get_registry_status(SnowflakeRegistryStatus *status)
  * Set the detail of an error: why no worker ID is granted.
  */
 static int
-errdetail_no_grant(void)
+errdetail_no_grant(const SnowflakeRegistryStatus *status)
 {
-	SnowflakeRegistryStatus status;
-
-	snowflake_get_registry_status(&status);
 	if (!IsUnderPostmaster)
 		return errdetail("In single-user mode, no background worker calls the registry.");
-	if (status.error_since != 0)
+	if (status->error_since != 0)
 		return errdetail("Calls to the registry have failed since %s: %s",
-						 timestamptz_to_str(status.error_since), status.error);
-	if (!status.worker_runs)
+						 timestamptz_to_str(status->error_since), status->error);
+	if (!status->worker_runs)
 		return errdetail("The background worker \"snowflake grant\", which calls the registry, is not running.");
-	if (!status.worker_responds)
+	if (!status->worker_responds)
 		return errdetail("The background worker \"snowflake grant\", which calls the registry, does not respond.");
 	return errdetail("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
 					 snowflake_grant_timeout);
 }
 
+/*
+ * Fail because no tick is granted.  The worker is woken nevertheless, so that a
+ * later call succeeds; but what it did not do before does not count.
+ */
 snowflake_noreturn static void
 fail_no_grant(void)
 {
+	SnowflakeRegistryStatus status;
 	int			worker_id = snowflake_state->grant.worker_id;
 	int64		until = granted_until();
 
+	snowflake_get_registry_status(&status);
+	snowflake_wake_grant_worker();
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 until == 0 ?
 			 errmsg("no worker ID is granted to this server") :
 			 errmsg("the grant of worker ID %d ended at %s", worker_id,
 					timestamptz_to_str(tick_start(&snowflake_layout, until))),
-			 errdetail_no_grant(),
+			 errdetail_no_grant(&status),
 			 IsUnderPostmaster ?
 			 errhint("Check \"snowflake.registry\", the registry, and the server log.") :
 			 errhint("Start the server normally.")));

@@ -169,6 +169,23 @@ kill 'CONT', $stopped;
 $server->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'");
 $server->reload;
 
+# Calls that do not wait wake the worker, which would next call in minutes.
+my $long = new_registry('long', "1, 100, grant_time => '1 hour', reach => '1 day', new => true");
+my $impatient = new_server('impatient', registry_conf($long), 'snowflake.grant_timeout = 0');
+$impatient->poll_query_until('postgres', 'SELECT granted_until > now() FROM snowflake_stat')
+  or die 'no worker ID is granted';
+$impatient->safe_psql('postgres', 'SELECT snowflake_nextval()');
+like(
+	sql_error($impatient, q{
+		SET client_min_messages = error;
+		SELECT snowflake_reset(snowflake_lower_bound(now() - interval '1 min'), force => true);
+		SELECT snowflake_nextval()}),
+	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The registry did not answer within "snowflake\.grant_timeout" \(0 ms\)\./,
+	'a call that does not wait fails');
+ok( $impatient->poll_query_until('postgres', 'SELECT granted_until > now() FROM snowflake_stat'),
+	'a call that does not wait wakes the worker');
+$_->stop foreach $impatient, $long;
+
 # The worker is terminated while the registry is down: the grant is used to its
 # end.
 $held = $server->safe_psql('postgres', $worker_id);
