@@ -571,8 +571,26 @@ snowflake_note_answer(const char *error)
 }
 
 /*
- * The results of the last calls of the registry.  An error can contain parts of
- * snowflake.registry, so it is not for everybody, like that setting.
+ * An error can contain parts of snowflake.registry, so it is not for everybody,
+ * like that setting.
+ */
+static bool
+may_see_error(Oid role)
+{
+	return has_privs_of_role(role, ROLE_PG_MONITOR) ||
+		has_privs_of_role(role, ROLE_PG_READ_ALL_SETTINGS);
+}
+
+static void
+hide_error(SnowflakeRegistryStatus *status)
+{
+	strlcpy(status->error, "See the server log.", sizeof(status->error));
+}
+
+/*
+ * The results of the last calls of the registry, for the current user.  As with
+ * pg_stat_activity, a SECURITY DEFINER function can show others what its owner
+ * may see, and a view cannot.
  */
 void
 snowflake_get_registry_status(SnowflakeRegistryStatus *status)
@@ -582,10 +600,8 @@ snowflake_get_registry_status(SnowflakeRegistryStatus *status)
 	status->worker_runs = shared->worker_latch != NULL;
 	status->worker_responds = shared->calling || !shared->call_wanted;
 	SpinLockRelease(&shared->mutex);
-
-	if (!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR) &&
-		!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS))
-		strlcpy(status->error, "See the server log.", sizeof(status->error));
+	if (!may_see_error(GetUserId()))
+		hide_error(status);
 }
 
 /*
@@ -618,7 +634,14 @@ fail_no_grant(void)
 	int			worker_id = snowflake_state->grant.worker_id;
 	int64		until = granted_until();
 
+	/*
+	 * The error goes to the client.  A SECURITY DEFINER function that
+	 * generates an ID, in a trigger for example, is not meant to show
+	 * anything of its owner.
+	 */
 	snowflake_get_registry_status(&status);
+	if (!may_see_error(GetOuterUserId()))
+		hide_error(&status);
 	snowflake_wake_grant_worker();
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -227,6 +227,25 @@ like(
 	qr/DETAIL:  Calls to the registry have failed since .*: .*\Q$host\E/,
 	'regress_monitor sees the reason');
 
+# Functions and a view of a superuser
+$server->safe_psql('postgres', q{
+	CREATE FUNCTION generate() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS 'SELECT snowflake_nextval()';
+	CREATE FUNCTION monitor() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT registry_error FROM snowflake_stat';
+	CREATE VIEW of_superuser AS SELECT registry_error FROM snowflake_stat;
+	GRANT SELECT ON of_superuser TO PUBLIC});
+like(
+	sql_error($server, 'SET ROLE regress_plain; SELECT generate()'),
+	qr/DETAIL:  Calls to the registry have failed since .*: See the server log\./,
+	'the error of a call in a function of a superuser does not name the host to a role without rights');
+like(
+	sql_error($server, 'SET ROLE regress_monitor; SELECT generate()'),
+	qr/DETAIL:  Calls to the registry have failed since .*: .*\Q$host\E/,
+	'the error of a call in a function of a superuser names the host to regress_monitor');
+is($server->safe_psql('postgres', 'SET ROLE regress_plain; TABLE of_superuser'),
+	'See the server log.', 'a view of a superuser does not show more than its user may see');
+like($server->safe_psql('postgres', 'SET ROLE regress_plain; SELECT monitor()'),
+	qr/\Q$host\E/, 'a function of a superuser can show what its owner may see');
+
 # Single-user mode.
 $server->stop;
 my ($out, $err) = ('', '');
