@@ -37,7 +37,7 @@
 	" WHEN NOT o.rolsuper THEN" \
 	" format('schema \"snowflake_registry\" in database \"%s\" does not belong to a superuser; " \
 	"Its owner, role \"%s\", could replace the functions of the registry; " \
-	"Drop the schema, and have a superuser create the extension snowflake_registry', current_database(), o.rolname)" \
+	"Check what it contains, and drop it or give it to a superuser', current_database(), o.rolname)" \
 	" WHEN (SELECT count(*) FROM pg_extension e" \
 	" JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid" \
 	" AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'" \
@@ -46,7 +46,7 @@
 	" WHERE e.extname = 'snowflake_registry'" \
 	" AND p.proname IN ('get_grant', 'extend_grant', 'return_grant')) < 3 THEN" \
 	" format('functions of the registry in database \"%s\" do not belong to its extension, or not to a superuser; " \
-	"Drop the extension and the schema, and have a superuser create the extension snowflake_registry', current_database())" \
+	"Check what the schema contains, and have a superuser create the extension again', current_database())" \
 	" END" \
 	" FROM (SELECT) here LEFT JOIN pg_namespace n ON n.nspname = 'snowflake_registry'" \
 	" LEFT JOIN pg_roles o ON o.oid = n.nspowner"
