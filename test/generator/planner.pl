@@ -37,6 +37,10 @@ $node->safe_psql(
 	ANALYZE m;
 	CREATE VIEW day AS
 		SELECT * FROM m WHERE id >= snowflake_lower_bound('2026-02-01') AND id < snowflake_lower_bound('2026-02-02');
+	CREATE FUNCTION bound() RETURNS bigint LANGUAGE plpgsql AS \$\$
+	BEGIN
+		RETURN snowflake_lower_bound('2026-02-01');
+	END \$\$;
 	CREATE FUNCTION since(t timestamptz, until timestamptz) RETURNS bigint LANGUAGE plpgsql AS \$\$
 	BEGIN
 		RETURN (SELECT count(*) FROM m WHERE id >= snowflake_lower_bound(t) AND id < snowflake_lower_bound(until));
@@ -80,6 +84,9 @@ my %queries = (
 	'PL/pgSQL' => [
 		q{SELECT since('2026-02-01', '2026-02-02')}, 3, 'SET plan_cache_mode = force_custom_plan;'
 	],
+	'PL/pgSQL with a generic plan' => [
+		q{SELECT since('2026-02-01', '2026-02-02')}, 1 + 2 * $days, 'SET plan_cache_mode = force_generic_plan;'
+	],
 	'now()' => [
 		q{SELECT count(*) FROM m WHERE id < snowflake_lower_bound(now() - interval '1 hour')},
 		1 + 2 * $days
@@ -93,6 +100,24 @@ foreach my $name (sort keys %queries)
 		24, "a query finds the rows of the day: $name")
 	  if $name ne 'now()';
 }
+
+# What is known at the start of the execution prunes partitions then.
+my $tenth_day = q{snowflake_lower_bound(now() - (now() - '2026-01-11'))};
+my %removed = (
+	'a generic plan' => [ $days - 1, "SET plan_cache_mode = force_generic_plan; $prepare EXPLAIN (COSTS off) $execute" ],
+	'a bound of now()' => [ $days - 10, "EXPLAIN SELECT * FROM m WHERE id < $tenth_day" ]);
+foreach my $name (sort keys %removed)
+{
+	my ($partitions, $query) = @{ $removed{$name} };
+
+	like($node->safe_psql('postgres', $query),
+		qr/Subplans Removed: $partitions\n/, "partitions are pruned at the start of the execution: $name");
+}
+
+# Rows are estimated by the time at which the query is planned.
+my ($estimate) = $node->safe_psql('postgres',
+	"CREATE TABLE flat AS SELECT * FROM m; ANALYZE flat; EXPLAIN SELECT * FROM flat WHERE id < $tenth_day") =~ /rows=(\d+)/;
+cmp_ok(abs($estimate - 240), '<', 24, 'rows below a bound of now() are estimated');
 
 # What is evaluated by time needs no index on it.
 my $plan = $node->safe_psql('postgres',
@@ -111,15 +136,23 @@ like(
 	qr/Gather.*Parallel Seq Scan on m_31 .*Filter: \(\(id >= '\d+'::bigint\).*\n24\z/s,
 	'parallel workers have the constant');
 
-# The right to call a function is checked when its result is computed.
-$node->safe_psql('postgres',
-	'CREATE ROLE regress_reader; GRANT SELECT ON m TO regress_reader;
-	REVOKE EXECUTE ON FUNCTION snowflake_lower_bound(timestamptz) FROM PUBLIC');
+# The right to call a function is checked when its result is computed, and a plan with
+# the result does not outlive it.
+$node->safe_psql('postgres', 'CREATE ROLE regress_reader; GRANT SELECT ON m TO regress_reader');
+my $reader = $node->background_psql('postgres', on_error_stop => 0);
+$reader->query_safe("SET ROLE regress_reader; PREPARE r AS SELECT count(*) FROM m WHERE $day");
+is($reader->query_safe('EXECUTE r'), 24, 'a role with EXECUTE has a plan with a bound');
+my $right = 'EXECUTE ON FUNCTION snowflake_lower_bound(timestamptz)';
+$node->safe_psql('postgres', "REVOKE $right FROM PUBLIC");
 like(
 	sql_error($node, "SET ROLE regress_reader; SELECT count(*) FROM m WHERE $day"),
 	qr/42501: permission denied for function snowflake_lower_bound/,
 	'a role without EXECUTE cannot have a bound computed');
-$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION snowflake_lower_bound(timestamptz) TO PUBLIC');
+$reader->query('EXECUTE r');
+like($reader->{stderr}, qr/permission denied for function snowflake_lower_bound/,
+	'a plan with a bound ends with the right to compute it');
+$reader->quit;
+$node->safe_psql('postgres', "GRANT $right TO PUBLIC");
 
 # What outlives the scheme may not depend on it.
 like(
@@ -149,21 +182,31 @@ like($standby->safe_psql('postgres', "EXPLAIN (COSTS off) SELECT * FROM m WHERE 
 $standby->stop;
 
 # A plan keeps its constant, because a reload does not change the scheme.
+my %plans = (
+	'a prepared statement' => 'EXECUTE b',
+	'PL/pgSQL' => 'SELECT bound()',
+	'a view' => 'SELECT DISTINCT v / 24 FROM day');
 my $session = $node->background_psql('postgres');
-my $bound = "PREPARE b AS SELECT snowflake_lower_bound('2026-02-01') FROM generate_series(1, 1)";
-$session->query_safe("SET plan_cache_mode = force_generic_plan; $bound");
-my $first = 0 + $session->query_safe('EXECUTE b');
+my $prepare_b = "PREPARE b AS SELECT snowflake_lower_bound('2026-02-01') FROM generate_series(1, 1)";
+my $generic = 'SET plan_cache_mode = force_generic_plan;';
+$session->query_safe("$generic $prepare_b");
+my %first = map { $_ => $session->query_safe($plans{$_}) } keys %plans;
 $node->append_conf('postgresql.conf', "snowflake.scheme = '$shifted'");
 $node->reload;
-is(0 + $session->query_safe('EXECUTE b'), $first, 'a plan that is older than a reload has the right constant');
-is($node->safe_psql('postgres', "$bound; EXECUTE b"), $first,
-	'a plan that is newer than a reload has the same constant');
+foreach my $name (sort keys %plans)
+{
+	is($session->query_safe($plans{$name}), $first{$name}, "a plan that is older than a reload has the right constant: $name");
+	is($node->safe_psql('postgres', "$generic $prepare_b; $plans{$name}"),
+		$first{$name}, "a plan that is newer than a reload has the same constant: $name");
+}
 $session->quit;
 
 $node->restart;
+my $first = $first{'PL/pgSQL'};
 my $later = $first + (24 * 3600 * 1000 << 22);
-is($node->safe_psql('postgres', "$bound; EXECUTE b"),
-	$later, 'after a restart with another scheme it is another one');
+my %later = ('a prepared statement' => $later, 'PL/pgSQL' => $later, 'a view' => $first{'a view'} + 1);
+is($node->safe_psql('postgres', "$generic $prepare_b; $plans{$_}"),
+	$later{$_}, "after a restart with another scheme it is another one: $_") foreach sort keys %plans;
 is($node->safe_psql('postgres', 'INSERT INTO c DEFAULT VALUES RETURNING id'),
 	$later, 'a default and a constraint have the bound of the new scheme');
 like(sql_error($node, "INSERT INTO c VALUES ($first)"),
