@@ -24,6 +24,8 @@ OBJS = \
 	src/convert_obstacles.o \
 	src/convert_plan.o \
 	src/convert_queries.o \
+	src/convert_report.o \
+	src/convert_schema.o \
 	src/convert_steps.o \
 	src/generator.o \
 	src/grant.o \
@@ -69,7 +71,7 @@ DATA = $(notdir $(wildcard $(here)snowflake--*.sql $(here)snowflake_registry--*.
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids sqids daily convert convert_defaults convert_expressions convert_keys convert_security convert_uuid trusted registry stat
+REGRESS = scheme ids vectors nextval usage settings uuid text objectid hashids sqids daily convert convert_defaults convert_expressions convert_keys convert_schema convert_security convert_uuid trusted registry stat
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

@@ -289,6 +289,43 @@ of another kind, 22023 if the primary key has several columns or the generator
 is not suitable, 55006 if the table was changed during the conversion, 0A000
 above READ COMMITTED';
 
+CREATE FUNCTION snowflake_convert_schema(
+    schema regnamespace,
+    exclude regclass[] DEFAULT '{}',
+    widen_ids boolean DEFAULT false,
+    dry_run boolean DEFAULT false,
+    generator regprocedure DEFAULT NULL)
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'snowflake_convert_schema'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_schema(regnamespace, regclass[], boolean, boolean, regprocedure) IS
+'convert the keys of all tables in a schema that have their values from a sequence
+or a generator, except for keys of excluded tables, as snowflake_convert() does, in
+one ALTER TABLE for each table whose columns change their type;
+widen_ids also changes integer columns whose names end in id, and that are no
+foreign keys, to bigint; returns the statements, which dry_run does not execute;
+errors: those of snowflake_convert(), 3F000 if the schema does not exist, 22004 if
+an excluded table is null';
+
+CREATE FUNCTION snowflake_convert_report(
+    schema regnamespace,
+    exclude regclass[] DEFAULT '{}',
+    OUT severity text,
+    OUT object text,
+    OUT finding text,
+    OUT what_to_do text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'snowflake_convert_report'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[]) IS
+'what snowflake_convert_schema() would do, what is in its way, and, afterwards,
+what is not converted, or not anymore; changes nothing, but calls the generator;
+severity is obstacle, warning, or info;
+errors: 42501 if the caller does not own the tables, 3F000 if the schema does not
+exist, 22004 if an excluded table is null';
+
 -- administration
 
 CREATE FUNCTION snowflake_raise_mark(mark bigint)

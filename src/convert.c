@@ -2,7 +2,8 @@
  *
  * convert.c
  *	  snowflake_convert(): change an integer column to bigint, with a generator
- *	  of IDs as its default, and all columns that reference it to bigint.
+ *	  of IDs as its default, and all columns that reference it to bigint; and
+ *	  snowflake_convert_schema(), which does this for all keys of a schema.
  *
  * convert_steps.c has the steps, and convert.h says which file has what.
  *
@@ -28,35 +29,22 @@
  */
 #include "postgres.h"
 
-#include "catalog/catalog.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "storage/lockdefs.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
 #include "convert.h"
 #include "table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert);
-
-/*
- * Lock a table to convert, or to see what that would do, and return its owner.
- */
-static Oid
-lock_table(Oid relid, bool dry_run)
-{
-	Oid			owner = snowflake_lock_table(relid,
-											 dry_run ? AccessShareLock : AccessExclusiveLock);
-
-	if (IsCatalogRelationOid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s is a system catalog", snowflake_relation_name(relid))));
-	return owner;
-}
+PG_FUNCTION_INFO_V1(snowflake_convert_schema);
 
 /*
  * Return statements as the rows of the function's result.
@@ -77,6 +65,20 @@ return_statements(const List *statements, ReturnSetInfo *rsinfo)
 }
 
 /*
+ * Say that a generator other than the extension's own is kept.
+ */
+static void
+report_kept_default(const SnowflakeKey *key, Oid namespace)
+{
+	ereport(NOTICE,
+			(errmsg("column \"%s\" of table %s keeps its default %s",
+					key->column, key->table,
+					format_procedure(key->generator)),
+			 errhint("To replace it, specify generator => '%s'.",
+					 format_procedure(snowflake_find_function(namespace, "snowflake_nextval")))));
+}
+
+/*
  * snowflake_convert(relation regclass, column_name name, dry_run boolean,
  *					 generator regprocedure) returns setof text
  */
@@ -85,6 +87,7 @@ snowflake_convert(PG_FUNCTION_ARGS)
 {
 	SnowflakeConversion conversion = {0};
 	Oid			named = PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3);
+	Oid			namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
 	List	   *statements;
 	SnowflakeKey *key;
 	Oid			owner;
@@ -98,7 +101,7 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(3))
 		snowflake_check_generator(named);
 	conversion.dry_run = PG_GETARG_BOOL(2);
-	owner = lock_table(PG_GETARG_OID(0), conversion.dry_run);
+	owner = snowflake_lock_to_convert(PG_GETARG_OID(0), conversion.dry_run);
 
 	snowflake_become_owner(owner, &caller);
 	SPI_connect();
@@ -106,8 +109,9 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	key = snowflake_find_key(PG_GETARG_OID(0),
 							 PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)),
 							 OidIsValid(named));
-	snowflake_choose_generator(key, named,
-							   get_func_namespace(fcinfo->flinfo->fn_oid));
+	snowflake_choose_generator(key, named, namespace);
+	if (!OidIsValid(named) && !key->snowflakes)
+		report_kept_default(key, namespace);
 	conversion.keys = list_make1(key);
 	snowflake_prepare(&conversion, owner);
 	snowflake_report_obstacles(&conversion, snowflake_list_obstacles(&conversion));
@@ -119,6 +123,129 @@ snowflake_convert(PG_FUNCTION_ARGS)
 						key->column, key->table)));
 	return_statements(statements, (ReturnSetInfo *) fcinfo->resultinfo);
 
+	SPI_finish();
+	snowflake_become_caller(&caller);
+	return (Datum) 0;
+}
+
+/*
+ * The numbers of the summary, one per line.
+ */
+static char *
+summarize(const SnowflakeConversion *conversion, const List *left)
+{
+	static const char *const names[SNOWFLAKE_KEY_KINDS] = {
+		[SNOWFLAKE_KEY_EXCLUDED] = "excluded",
+		[SNOWFLAKE_KEY_REFERENCING] = "foreign keys",
+		[SNOWFLAKE_KEY_SUPPLIED] = "supplied by the application",
+		[SNOWFLAKE_KEY_COUNTER] = "counters",
+	};
+	int			counts[SNOWFLAKE_KEY_KINDS] = {0};
+	char	  **row;
+	StringInfoData lines;
+	ListCell   *cell;
+	const char *separator = "";
+
+	row = linitial(snowflake_ask(conversion,
+								 psprintf("%s SELECT"
+										  " count(*) FILTER (WHERE is_root AND set_default),"
+										  " count(*) FILTER (WHERE change = 'widen' AND attinhcount = 0),"
+										  " count(DISTINCT relid) FILTER (WHERE change = 'widen' AND attinhcount = 0),"
+										  " (SELECT count(*) FROM seq WHERE replaced AND owned"
+										  "  AND (is_identity OR oid NOT IN (SELECT oid FROM seq_user)))"
+										  " FROM target", snowflake_sequences)));
+	initStringInfo(&lines);
+	appendStringInfo(&lines,
+					 "keys that get a generator: %s\n"
+					 "columns that become bigint: %s\n"
+					 "tables that are rewritten: %s\n"
+					 "sequences that are dropped: %s\n"
+					 "keys that are left: ",
+					 row[0], row[1], row[2], row[3]);
+	foreach(cell, left)
+		counts[((SnowflakeLeftKey *) lfirst(cell))->kind]++;
+	for (int i = 0; i < SNOWFLAKE_KEY_KINDS; i++)
+	{
+		if (counts[i] == 0)
+			continue;
+		appendStringInfo(&lines, "%s%s (%d)", separator, names[i], counts[i]);
+		separator = ", ";
+	}
+	if (left == NIL)
+		appendStringInfoString(&lines, "none");
+	return lines.data;
+}
+
+/*
+ * Convert the keys that were found, and say what was done.
+ */
+static List *
+convert_keys(SnowflakeConversion *conversion, Oid owner, bool widen_ids,
+			 const List *left)
+{
+	char	   *name = get_namespace_name(conversion->schema);
+	char	   *summary;
+	List	   *statements;
+
+	if (widen_ids)
+		snowflake_find_narrow_columns(conversion);
+	snowflake_prepare(conversion, owner);
+	snowflake_report_obstacles(conversion, snowflake_list_obstacles(conversion));
+	snowflake_give_notices(conversion);
+	summary = summarize(conversion, left);
+	statements = snowflake_execute(conversion);
+	if (statements == NIL)
+		ereport(NOTICE,
+				(errmsg("keys of schema \"%s\" are already converted", name)));
+	else
+		ereport(NOTICE,
+				(errmsg("keys of schema \"%s\" are converted", name),
+				 errdetail_internal("%s", summary),
+				 errhint("snowflake_convert_report() names what is left.")));
+	return statements;
+}
+
+/*
+ * snowflake_convert_schema(schema regnamespace, exclude regclass[],
+ *							widen_ids boolean, dry_run boolean,
+ *							generator regprocedure) returns setof text
+ */
+Datum
+snowflake_convert_schema(PG_FUNCTION_ARGS)
+{
+	SnowflakeConversion conversion = {0};
+	Oid			named = PG_ARGISNULL(4) ? InvalidOid : PG_GETARG_OID(4);
+	List	   *left;
+	Oid			owner;
+	SnowflakeCaller caller;
+	SnowflakeCaller self;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
+		return (Datum) 0;
+
+	snowflake_refuse_old_snapshot();
+	if (!PG_ARGISNULL(4))
+		snowflake_check_generator(named);
+	conversion.schema = PG_GETARG_OID(0);
+	conversion.dry_run = PG_GETARG_BOOL(3);
+
+	/* The catalogs are queried as the caller, whose tables these are not yet. */
+	snowflake_become_owner(GetUserId(), &caller);
+	SPI_connect();
+	left = snowflake_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), named,
+							   get_func_namespace(fcinfo->flinfo->fn_oid), &owner);
+	if (conversion.keys == NIL)
+		ereport(NOTICE,
+				(errmsg("schema \"%s\" has no keys to convert",
+						get_namespace_name(conversion.schema))));
+	else
+	{
+		snowflake_become_owner(owner, &self);
+		return_statements(convert_keys(&conversion, owner, PG_GETARG_BOOL(2), left),
+						  (ReturnSetInfo *) fcinfo->resultinfo);
+		snowflake_become_caller(&self);
+	}
 	SPI_finish();
 	snowflake_become_caller(&caller);
 	return (Datum) 0;

@@ -3,7 +3,9 @@
  * convert.h
  *	  What the files of snowflake_convert() share.
  *
- *	convert.c				the function
+ *	convert.c				the functions that convert
+ *	convert_report.c		the one that reports
+ *	convert_schema.c		which keys a schema has
  *	convert_steps.c			what happens, in which order
  *	convert_plan.c			the statements, and the notices beside them
  *	convert_new_ids.c		whether tables accept the IDs to come
@@ -24,6 +26,7 @@
 
 #include "access/attnum.h"
 #include "nodes/pg_list.h"
+#include "utils/array.h"
 
 /* A key to convert, and how. */
 typedef struct SnowflakeKey
@@ -44,12 +47,17 @@ typedef struct SnowflakeKey
  */
 #define SNOWFLAKE_TARGET_ARRAYS	4
 
+/* The arrays that describe other columns. */
+#define SNOWFLAKE_OTHER_ARRAYS	2
+
 /* The keys of one conversion. */
 typedef struct SnowflakeConversion
 {
 	List	   *keys;			/* of SnowflakeKey */
-	const char *schema;			/* whose tables these are; NULL: one table */
+	Oid			schema;			/* whose tables these are, if not of one table */
 	bool		dry_run;
+	Datum		others[SNOWFLAKE_OTHER_ARRAYS]; /* more columns to widen:
+												 * tables, columns; may be 0 */
 	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see
 													 * snowflake_find_targets() */
 } SnowflakeConversion;
@@ -61,6 +69,33 @@ typedef struct SnowflakeObstacle
 	const char *line;
 	const char *hint;
 } SnowflakeObstacle;
+
+/* A row of snowflake_convert_report(). */
+typedef struct SnowflakeFinding
+{
+	const char *severity;
+	const char *object;
+	const char *finding;
+	const char *what_to_do;
+} SnowflakeFinding;
+
+/* What becomes of a key of a schema. */
+typedef enum SnowflakeKeyKind
+{
+	SNOWFLAKE_KEY_CONVERTED,
+	SNOWFLAKE_KEY_EXCLUDED,		/* by the caller */
+	SNOWFLAKE_KEY_REFERENCING,	/* it is a foreign key, too */
+	SNOWFLAKE_KEY_SUPPLIED,		/* it has no generator, and no sequence */
+	SNOWFLAKE_KEY_COUNTER,		/* a sequence, but not the primary key */
+	SNOWFLAKE_KEY_KINDS
+} SnowflakeKeyKind;
+
+/* What is left as it is. */
+typedef struct SnowflakeLeftKey
+{
+	SnowflakeKeyKind kind;
+	const char *object;
+} SnowflakeLeftKey;
 
 /*
  * IDs that the column may get.  With this many, each residue of a modulus that
@@ -80,7 +115,9 @@ typedef struct SnowflakeSample
 extern const char snowflake_changed_tables[];
 extern const char snowflake_sequences[];
 extern const char snowflake_trigger_functions[];
+extern const char snowflake_narrow_columns[];
 extern void snowflake_find_targets(SnowflakeConversion *conversion);
+extern void snowflake_find_narrow_columns(SnowflakeConversion *conversion);
 extern List *snowflake_ask(const SnowflakeConversion *conversion,
 						   const char *query);
 extern List *snowflake_ask_about(Oid relid, const char *query);
@@ -107,6 +144,7 @@ extern void snowflake_check_expressions(const SnowflakeConversion *conversion,
 
 /* convert_plan.c */
 extern void snowflake_give_notices(const SnowflakeConversion *conversion);
+extern List *snowflake_list_findings(const SnowflakeConversion *conversion);
 extern List *snowflake_statements(const SnowflakeConversion *conversion);
 
 /* convert_steps.c */
@@ -114,10 +152,16 @@ extern void snowflake_refuse_old_snapshot(void);
 extern void snowflake_check_generator(Oid generator);
 extern SnowflakeKey *snowflake_find_key(Oid relid, const char *column,
 										bool uuid_allowed);
+extern Oid	snowflake_lock_to_convert(Oid relid, bool dry_run);
 extern void snowflake_choose_generator(SnowflakeKey *key, Oid named,
 									   Oid namespace);
 extern void snowflake_prepare(SnowflakeConversion *conversion, Oid owner);
 extern List *snowflake_list_obstacles(const SnowflakeConversion *conversion);
 extern List *snowflake_execute(SnowflakeConversion *conversion);
+
+/* convert_schema.c */
+extern List *snowflake_find_keys(SnowflakeConversion *conversion,
+								 ArrayType *exclude, Oid generator,
+								 Oid namespace, Oid *owner);
 
 #endif							/* SNOWFLAKE_CONVERT_H */

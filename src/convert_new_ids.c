@@ -55,7 +55,7 @@ static void
 take_sample(const SnowflakeKey *key, int64 id,
 			SnowflakeSample *sample)
 {
-	const SnowflakeScheme *scheme = snowflake_server_scheme();
+	const		SnowflakeScheme *scheme = snowflake_server_scheme();
 	int64		last_tick = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
 	int64		last_number = snowflake_field_max(scheme, SNOWFLAKE_SEQUENCE);
 	int64		tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);
@@ -230,7 +230,7 @@ check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
 							 hint)));
 	}
 	else if (sample->later_us == 0)
-		snowflake_add_obstacle(obstacles, key->table,
+		snowflake_add_obstacle(obstacles, psprintf("table %s", key->table),
 							   psprintf("table %s has no partition for %s%s",
 										key->table, all_or_some, sample->name),
 							   hint);
@@ -254,7 +254,7 @@ generate(const SnowflakeKey *key, List **obstacles)
 												  quote_identifier(get_func_name(key->generator))));
 
 	if (id == NULL)
-		snowflake_add_obstacle(obstacles, key->table,
+		snowflake_add_obstacle(obstacles, psprintf("table %s", key->table),
 							   "the generator returned null",
 							   "Use a generator that always returns an ID.");
 	return id;
@@ -271,7 +271,7 @@ check_rows(const SnowflakeKey *key, int64 id, List **obstacles)
 														key->table));
 
 	if (greatest != NULL && pg_strtoint64(greatest) >= id)
-		snowflake_add_obstacle(obstacles, key->table,
+		snowflake_add_obstacle(obstacles, psprintf("table %s", key->table),
 							   psprintf("table %s contains the value %s, which is not below new IDs",
 										key->table, greatest),
 							   "Change values that are not below new IDs.");

@@ -416,9 +416,9 @@ snowflake_report_obstacles(const SnowflakeConversion *conversion,
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 conversion->schema != NULL ?
+			 OidIsValid(conversion->schema) ?
 			 errmsg("cannot convert the tables of schema \"%s\"",
-					conversion->schema) :
+					get_namespace_name(conversion->schema)) :
 			 errmsg("cannot convert column \"%s\" of table %s", key->column,
 					key->table),
 			 errdetail_internal("%s", lines.data),

@@ -11,92 +11,143 @@
  */
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
+
 #include "convert.h"
 
 /*
- * What an administrator needs to know besides the statements: notice, detail,
- * and hint.
+ * What an administrator needs to know besides the statements.  Queries return
+ * object, line, message, detail, and hint.  A notice has message, detail, and
+ * hint; but if it is a list, or the conversion is that of a schema, one notice
+ * has the title, the lines of all rows, and the hint of the first.
  */
-static const char *const notice_queries[] = {
-	"SELECT 'columns are changed to type bigint',"
-	"  string_agg(format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)), E'\\n'"
-	"             ORDER BY t.column_name COLLATE \"C\"),"
-	"  'Use 64-bit integers for these columns in the application, and have it reconnect.'"
-	" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-	" WHERE t.change = 'widen' AND t.attinhcount = 0"
-	" HAVING count(*) > 0",
+typedef struct NoticeQuery
+{
+	const char *severity;
+	const char *title;
+	bool		is_list;
+	const char *query;
+} NoticeQuery;
 
-	/* That it came from a sequence is in the notice about the sequence. */
-	"SELECT format('default of %s is replaced', t.column_name),"
-	"    format('The default was %s.', d.expression), NULL"
-	" FROM key_default d JOIN target t ON (t.relid, t.attnum) = (d.relid, d.attnum)"
-	"  LEFT JOIN target r ON r.is_root AND r.key = t.key"
-	"  LEFT JOIN key_default k ON (k.relid, k.attnum) = (r.relid, r.attnum)"
-	" WHERE t.set_default AND d.expression <> t.generator::regprocedure::text"
-	" AND CASE WHEN t.is_root THEN d.expression !~ '^nextval\\(''[^'']*''::regclass\\)$'"
-	"   ELSE d.expression IS DISTINCT FROM k.expression END"
-	" ORDER BY t.column_name COLLATE \"C\"",
-
-	"SELECT format('%s had no default', t.column_name),"
-	"  'The application supplied the values.',"
-	"  'Omit the column from INSERT in the application. If the application continues to supply values, for example from a sequence, they are not snowflake IDs.'"
-	" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-	" WHERE t.is_root AND t.set_default AND a.attidentity = '' AND a.atttypid <> 'uuid'::regtype"
-	" AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))",
-
-	"SELECT format('%s had no default', t.column_name),"
-	"  'The application supplied the values.',"
-	"  'Omit the column from INSERT in the application. If it continues to supply values, they do not come from the generator.'"
-	" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-	" WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype"
-	" AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))",
-
-	"SELECT format('%s keeps the UUIDs that it has', t.column_name),"
-	"  'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among themselves.',"
-	"  'Do not use the order of the key for older rows.'"
-	" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-	" WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype",
-
-	"SELECT format('sequence %s is dropped', name), NULL,"
-	"  'Calls of nextval() and currval() with its name fail afterwards. pg_get_serial_sequence() returns NULL for the column, and so does currval() of that.'"
-	" FROM seq WHERE replaced AND owned AND oid NOT IN (SELECT oid FROM seq_user)"
-	" ORDER BY name COLLATE \"C\"",
-
-	"SELECT format('sequence %s is kept', name),"
-	"  coalesce((SELECT string_agg(DISTINCT format(CASE WHEN u.by_name THEN 'Its name occurs in %s.' ELSE 'It is used by %s.' END, u.name), ' ')"
-	"            FROM seq_user u WHERE u.oid = seq.oid),"
-	"           'The column does not own it.'),"
-	"  'An application that uses the sequence gets numbers that are not snowflake IDs. Drop it when nothing uses it anymore.'"
-	" FROM seq WHERE replaced AND NOT is_identity"
-	" AND NOT (owned AND oid NOT IN (SELECT oid FROM seq_user))"
-	" ORDER BY name COLLATE \"C\"",
-
-	/* By their names in the bodies of functions: only what might be. */
-	", called(oid) AS ("
-	"  SELECT g.tgfoid"
-	"    FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal"
-	"  WHERE t.change = 'widen'"
-	"  UNION"
-	"  SELECT p.oid FROM called c JOIN pg_proc b ON b.oid = c.oid"
-	"    JOIN pg_proc p ON strpos(lower(b.prosrc), lower(p.proname)) > 0"
-	"      AND b.prosrc ~* format('(?<!\\w)%s(?!\\w)',"
-	"                             regexp_replace(p.proname, '\\W', '\\\\\\&', 'g'))"
-	"  WHERE p.pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
-	"  AND NOT EXISTS (SELECT FROM pg_depend e"
-	"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))),"
-	" narrow(name) AS ("
-	"  SELECT p.oid::regprocedure::text FROM called c JOIN pg_proc p ON p.oid = c.oid"
-	"  WHERE p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]"
-	"  OR p.prosrc ~* '(?<!\\w)(smallint|int|int2|int4|integer)(?!\\w)')"
-	"SELECT 'triggers of these tables might call functions that use integers',"
-	"  string_agg(name, E'\\n' ORDER BY name COLLATE \"C\"),"
-	"  'A bigint does not match an integer parameter, and a new ID does not fit into an integer variable. Change those that hold IDs to bigint.'"
-	" FROM narrow HAVING count(*) > 0",
-
-	"SELECT format('function %s might fail in open sessions', name),"
-	"  format('It is a PL/pgSQL function of a trigger. Its plans are for the old type, and cannot be discarded, because it belongs to role %s.', owner),"
-	"  format('Have its owner run %s after the conversion, or have sessions reconnect.', command)"
-	" FROM trigger_function WHERE NOT owned ORDER BY name COLLATE \"C\"",
+static const NoticeQuery notice_queries[] = {
+	{
+		"info", "columns are changed to type bigint", true,
+		"SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),"
+		"  format('%s becomes bigint', format_type(a.atttypid, NULL)), NULL,"
+		"  'Use 64-bit integers for these columns in the application, and have it reconnect.'"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.change = 'widen' AND t.attinhcount = 0"
+		" ORDER BY t.column_name COLLATE \"C\""
+	},
+	{
+		"warning", "columns whose names end in id stay integer", true,
+		"SELECT column_name, format('%s (%s)', column_name, type),"
+		"  format('it might hold a key, without a foreign key, and stays %s', type), NULL,"
+		"  'If they hold keys of converted tables, new IDs do not fit. To widen all of them, specify widen_ids => true.'"
+		" FROM narrow ORDER BY column_name COLLATE \"C\""
+	},
+	{
+		/* That it came from a sequence is in the notice about the sequence. */
+		"warning", "defaults are replaced", false,
+		"SELECT t.column_name, format('%s: %s', t.column_name, d.expression),"
+		"  format('default of %s is replaced', t.column_name),"
+		"  format('The default was %s.', d.expression), NULL"
+		" FROM key_default d JOIN target t ON (t.relid, t.attnum) = (d.relid, d.attnum)"
+		"  LEFT JOIN target r ON r.is_root AND r.key = t.key"
+		"  LEFT JOIN key_default k ON (k.relid, k.attnum) = (r.relid, r.attnum)"
+		" WHERE t.set_default AND d.expression <> t.generator::regprocedure::text"
+		" AND CASE WHEN t.is_root THEN d.expression !~ '^nextval\\(''[^'']*''::regclass\\)$'"
+		"   ELSE d.expression IS DISTINCT FROM k.expression END"
+		" ORDER BY t.column_name COLLATE \"C\""
+	},
+	{
+		"warning", "keys had no default", false,
+		"SELECT t.column_name, t.column_name, format('%s had no default', t.column_name),"
+		"  'The application supplied the values.',"
+		"  'Omit the column from INSERT in the application. If the application continues to supply values, for example from a sequence, they are not snowflake IDs.'"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.is_root AND t.set_default AND a.attidentity = '' AND a.atttypid <> 'uuid'::regtype"
+		" AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))"
+	},
+	{
+		"warning", "keys had no default", false,
+		"SELECT t.column_name, t.column_name, format('%s had no default', t.column_name),"
+		"  'The application supplied the values.',"
+		"  'Omit the column from INSERT in the application. If it continues to supply values, they do not come from the generator.'"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype"
+		" AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))"
+	},
+	{
+		"warning", "keys keep the UUIDs that they have", false,
+		"SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.column_name),"
+		"  'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among themselves.',"
+		"  'Do not use the order of the key for older rows.'"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype"
+	},
+	{
+		"warning", "sequences are dropped", false,
+		"SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,"
+		"  'Calls of nextval() and currval() with its name fail afterwards. pg_get_serial_sequence() returns NULL for the column, and so does currval() of that.'"
+		" FROM seq WHERE replaced AND owned AND oid NOT IN (SELECT oid FROM seq_user)"
+		" ORDER BY name COLLATE \"C\""
+	},
+	{
+		"warning", "sequences are kept", false,
+		"SELECT format('sequence %s', name), format('%s. %s', name, why),"
+		"  format('sequence %s is kept', name), why,"
+		"  'An application that uses the sequence gets numbers that are not snowflake IDs. Drop it when nothing uses it anymore.'"
+		" FROM seq CROSS JOIN LATERAL ("
+		"  SELECT coalesce(string_agg(DISTINCT format(CASE WHEN u.by_name THEN 'Its name occurs in %s.' ELSE 'It is used by %s.' END, u.name), ' '),"
+		"                  'The column does not own it.') AS why"
+		"  FROM seq_user u WHERE u.oid = seq.oid) u"
+		" WHERE replaced AND NOT is_identity"
+		" AND NOT (owned AND oid NOT IN (SELECT oid FROM seq_user))"
+		" ORDER BY name COLLATE \"C\""
+	},
+	{
+		/* By their names in the bodies of functions: only what might be. */
+		"warning", "triggers or defaults of these tables might call functions that use integers", true,
+		", called(oid) AS ("
+		"  SELECT p.oid FROM ("
+		"    SELECT g.tgfoid"
+		"      FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal"
+		"    WHERE t.change = 'widen' OR t.set_default AND t.typid <> 'uuid'::regtype"
+		"    UNION"
+		"    SELECT d.refobjid"
+		"      FROM target t JOIN pg_attrdef f ON f.adrelid = t.relid"
+		"      JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)"
+		"        AND d.refclassid = 'pg_proc'::regclass"
+		"    WHERE (t.change = 'widen' OR t.set_default AND t.typid <> 'uuid'::regtype)"
+		"    AND NOT (t.is_key AND f.adnum = t.attnum)) s(oid)"
+		"    JOIN pg_proc p ON p.oid = s.oid"
+		"  WHERE NOT EXISTS (SELECT FROM pg_depend e"
+		"                    WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))"
+		"  UNION"
+		"  SELECT p.oid FROM called c JOIN pg_proc b ON b.oid = c.oid"
+		"    JOIN pg_proc p ON strpos(lower(b.prosrc), lower(p.proname)) > 0"
+		"      AND b.prosrc ~* format('(?<!\\w)%s(?!\\w)',"
+		"                             regexp_replace(p.proname, '\\W', '\\\\\\&', 'g'))"
+		"  WHERE p.pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
+		"  AND NOT EXISTS (SELECT FROM pg_depend e"
+		"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e')))"
+		" SELECT format('function %s', name), name,"
+		"  'triggers or defaults might call it, and it uses integers', NULL,"
+		"  'A bigint does not match an integer parameter, and a new ID does not fit into an integer variable. Change those that hold IDs to bigint.'"
+		" FROM (SELECT p.oid::regprocedure::text FROM called c JOIN pg_proc p ON p.oid = c.oid"
+		"       WHERE p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]"
+		"       OR p.prosrc ~* '(?<!\\w)(smallint|int|int2|int4|integer)(?!\\w)') f(name)"
+		" ORDER BY name COLLATE \"C\""
+	},
+	{
+		"warning", "functions might fail in open sessions", false,
+		"SELECT format('function %s', name), format('%s of role %s', name, owner),"
+		"  format('function %s might fail in open sessions', name),"
+		"  format('It is a PL/pgSQL function of a trigger. Its plans are for the old type, and cannot be discarded, because it belongs to role %s.', owner),"
+		"  format('Have its owner run %s after the conversion, or have sessions reconnect.', command)"
+		" FROM trigger_function WHERE NOT owned ORDER BY name COLLATE \"C\""
+	},
 };
 
 /*
@@ -147,8 +198,37 @@ static List *
 ask(const SnowflakeConversion *conversion, const char *query)
 {
 	return snowflake_ask(conversion,
-						 psprintf("%s%s%s", snowflake_sequences,
-								  snowflake_trigger_functions, query));
+						 psprintf("%s%s%s%s", snowflake_sequences,
+								  snowflake_trigger_functions,
+								  snowflake_narrow_columns, query));
+}
+
+/*
+ * Give a notice: message, detail, and hint.
+ */
+static void
+give_notice(const char *message, const char *detail, const char *hint)
+{
+	ereport(NOTICE,
+			(errmsg_internal("%s", message),
+			 detail != NULL ? errdetail_internal("%s", detail) : 0,
+			 hint != NULL ? errhint("%s", hint) : 0));
+}
+
+/*
+ * Give one notice for all rows of a query.
+ */
+static void
+give_list(const NoticeQuery *notice, const List *rows)
+{
+	StringInfoData lines;
+	ListCell   *cell;
+
+	initStringInfo(&lines);
+	foreach(cell, rows)
+		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "",
+						 ((char **) lfirst(cell))[1]);
+	give_notice(notice->title, lines.data, ((char **) linitial(rows))[4]);
 }
 
 /*
@@ -159,18 +239,52 @@ snowflake_give_notices(const SnowflakeConversion *conversion)
 {
 	for (size_t i = 0; i < lengthof(notice_queries); i++)
 	{
+		const NoticeQuery *notice = &notice_queries[i];
+		List	   *rows = ask(conversion, notice->query);
 		ListCell   *cell;
 
-		foreach(cell, ask(conversion, notice_queries[i]))
+		if (rows == NIL)
+			continue;
+		if (notice->is_list || OidIsValid(conversion->schema))
+		{
+			give_list(notice, rows);
+			continue;
+		}
+		foreach(cell, rows)
 		{
 			char	  **row = lfirst(cell);
 
-			ereport(NOTICE,
-					(errmsg_internal("%s", row[0]),
-					 row[1] != NULL ? errdetail_internal("%s", row[1]) : 0,
-					 row[2] != NULL ? errhint("%s", row[2]) : 0));
+			give_notice(row[2], row[3], row[4]);
 		}
 	}
+}
+
+/*
+ * The same as rows of a report.
+ */
+List *
+snowflake_list_findings(const SnowflakeConversion *conversion)
+{
+	List	   *findings = NIL;
+
+	for (size_t i = 0; i < lengthof(notice_queries); i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, ask(conversion, notice_queries[i].query))
+		{
+			char	  **row = lfirst(cell);
+			SnowflakeFinding *finding = palloc(sizeof(SnowflakeFinding));
+
+			finding->severity = notice_queries[i].severity;
+			finding->object = row[0];
+			finding->finding = row[3] == NULL ? row[2] :
+				psprintf("%s: %s", row[2], row[3]);
+			finding->what_to_do = row[4];
+			findings = lappend(findings, finding);
+		}
+	}
+	return findings;
 }
 
 /*

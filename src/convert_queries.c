@@ -40,13 +40,17 @@
  * The keys, all columns that reference them, and the same column of their
  * partitions, children and parents, transitively.  is_key is true for a key
  * itself, and that of its partitions and children.  A column may reference
- * several keys; key is the number of one of them.
+ * several keys; key is the number of one of them.  It is null for the other
+ * columns that are widened.
  */
 static const char walk_query[] =
 WIDE_TYPES
 ", walk(relid, attnum, is_key, key) AS ("
-"  SELECT k.relid, k.attnum, true, k.number::int"
-"  FROM unnest($1, $2) WITH ORDINALITY k(relid, attnum, number)"
+"  (SELECT k.relid, k.attnum, true, k.number::int"
+"   FROM unnest($1, $2) WITH ORDINALITY k(relid, attnum, number)"
+"   UNION ALL"
+"   SELECT o.relid, o.attnum, false, NULL"
+"   FROM unnest($9, $10) o(relid, attnum))"
 "  UNION"
 "  SELECT n.relid, n.attnum, n.is_key, w.key"
 "  FROM walk w"
@@ -90,9 +94,9 @@ WIDE_TYPES
 static const char target_query[] =
 WIDE_TYPES
 ", target AS ("
-"  SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.attinhcount,"
-"    (w.relid, w.attnum) = ($1[w.key], $2[w.key]) AS is_root,"
-"    $3[w.key] AS generator, $4[w.key] AS set_default,"
+"  SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,"
+"    coalesce((w.relid, w.attnum) = ($1[w.key], $2[w.key]), false) AS is_root,"
+"    $3[w.key] AS generator, coalesce($4[w.key], false) AS set_default,"
 "    CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'"
 "      WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'"
 "      ELSE 'cannot' END AS change,"
@@ -189,6 +193,31 @@ const char	snowflake_trigger_functions[] =
 "  WHERE t.change = 'widen')";
 
 /*
+ * A further CTE: columns of the schema that might hold a key, by their names,
+ * but are no foreign keys, so that nothing widens them.  A key that has a
+ * sequence, or is named id, does not hold that of another table.
+ */
+const char	snowflake_narrow_columns[] =
+", narrow(relid, attnum, column_name, type) AS ("
+"  SELECT a.attrelid, a.attnum, format('column %I of table %s', a.attname, r.oid::regclass),"
+"    format_type(a.atttypid, NULL)"
+"  FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid"
+"    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)"
+"  WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p')"
+"  AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0"
+"  AND a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attname ~* 'id$'"
+"  AND a.attidentity = '' AND a.attgenerated = ''"
+"  AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval\\(', false)"
+"  AND NOT EXISTS (SELECT FROM pg_constraint c"
+"                  WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))"
+"  AND NOT EXISTS (SELECT FROM pg_depend e"
+"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))"
+"  AND NOT (lower(a.attname) = 'id' AND EXISTS ("
+"    SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary"
+"    AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum))"
+"  AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)) ";
+
+/*
  * An array of the values of a conversion's keys.
  */
 static Datum
@@ -235,13 +264,15 @@ set_default_of(const SnowflakeKey *key)
 /*
  * Run a query.  The parameters are arrays: of the keys, $1 their tables, $2
  * their columns, $3 their generators, $4 whether these must become the
- * default; and $5 to $8 the columns that snowflake_find_targets() found.
+ * default; $5 to $8 the columns that snowflake_find_targets() found; and $9 and
+ * $10 the other columns to widen.  $11 is the schema.
  */
 static void
 run_query(const SnowflakeConversion *conversion, const char *query)
 {
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
-	OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID};
+		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
+	INT2ARRAYOID, OIDOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -255,9 +286,32 @@ run_query(const SnowflakeConversion *conversion, const char *query)
 		values[4 + i] = conversion->targets[i];
 		nulls[4 + i] = conversion->targets[i] == (Datum) 0 ? 'n' : ' ';
 	}
+	for (int i = 0; i < SNOWFLAKE_OTHER_ARRAYS; i++)
+	{
+		values[8 + i] = conversion->others[i];
+		nulls[8 + i] = conversion->others[i] == (Datum) 0 ? 'n' : ' ';
+	}
+	values[10] = ObjectIdGetDatum(conversion->schema);
 	if (SPI_execute_with_args(query, lengthof(types), types, values, nulls,
 							  false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "query failed: %s", query);
+}
+
+/*
+ * Take the arrays that a query returned, which are kept until SPI_finish().
+ */
+static void
+take_arrays(Datum *arrays, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		bool		isnull;
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
+										  SPI_tuptable->tupdesc, i + 1,
+										  &isnull);
+
+		arrays[i] = isnull ? (Datum) 0 : value;
+	}
 }
 
 /*
@@ -266,14 +320,22 @@ run_query(const SnowflakeConversion *conversion, const char *query)
 void
 snowflake_find_targets(SnowflakeConversion *conversion)
 {
-	bool		isnull;
-
-	/* The result is kept until SPI_finish(). */
 	run_query(conversion, walk_query);
-	for (int i = 0; i < SNOWFLAKE_TARGET_ARRAYS; i++)
-		conversion->targets[i] = SPI_getbinval(SPI_tuptable->vals[0],
-											   SPI_tuptable->tupdesc,
-											   i + 1, &isnull);
+	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
+}
+
+/*
+ * Have the columns of the schema that might hold a key widened, too.
+ */
+void
+snowflake_find_narrow_columns(SnowflakeConversion *conversion)
+{
+	snowflake_find_targets(conversion);
+	run_query(conversion,
+			  psprintf("%s%s SELECT array_agg(relid ORDER BY relid, attnum),"
+					   " array_agg(attnum ORDER BY relid, attnum) FROM narrow",
+					   target_query, snowflake_narrow_columns));
+	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
 }
 
 /*

@@ -56,6 +56,22 @@ snowflake_refuse_old_snapshot(void)
 }
 
 /*
+ * Lock a table to convert, or to see what that would do, and return its owner.
+ */
+Oid
+snowflake_lock_to_convert(Oid relid, bool dry_run)
+{
+	Oid			owner = snowflake_lock_table(relid,
+											 dry_run ? AccessShareLock : AccessExclusiveLock);
+
+	if (IsCatalogRelationOid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s is a system catalog", snowflake_relation_name(relid))));
+	return owner;
+}
+
+/*
  * Fail if the generator is not a function without arguments that returns a
  * bigint or a uuid.
  */
@@ -199,13 +215,6 @@ snowflake_choose_generator(SnowflakeKey *key, Oid named, Oid namespace)
 
 	key->snowflakes = key->generator == nextval ||
 		key->generator == snowflake_find_function(namespace, "snowflake_id");
-	if (!OidIsValid(named) && !key->snowflakes)
-		ereport(NOTICE,
-				(errmsg("column \"%s\" of table %s keeps its default %s",
-						key->column, key->table,
-						format_procedure(key->generator)),
-				 errhint("To replace it, specify generator => '%s'.",
-						 format_procedure(nextval))));
 }
 
 /*
