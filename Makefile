@@ -67,7 +67,8 @@ PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(libpq_srcdi
 SHLIB_LINK = $(libpq)
 
 EXTENSION = snowflake snowflake_registry
-DATA = $(notdir $(wildcard $(here)snowflake--*.sql $(here)snowflake_registry--*.sql))
+DATA = $(notdir $(wildcard $(here)snowflake--*.sql $(here)snowflake_registry--*.sql)) \
+	compat/snowflake_compat.sql compat/snowflake_undo.sql
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 

@@ -65,7 +65,7 @@ update_source()
 (
 	mkdir -p "$1"
 	new=$(mktemp -d)
-	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|src/.*|test/api/.*)$' |
+	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|(src|compat|test/api)/.*)$' |
 		copy_files "$new" || exit
 	changes=$(diff -rq "$1" "$new" 2>&1) || true
 	if printf '%s\n' "$changes" | grep -q "^Only in $1"; then

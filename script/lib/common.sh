@@ -133,7 +133,7 @@ private_server()
 		for file in "$dir"/*; do
 			# What the build forgets to install must not come from elsewhere.
 			case ${file##*/} in
-				snowflake.* | snowflake--* | snowflake_registry.* | snowflake_registry--*) continue ;;
+				snowflake.* | snowflake--* | snowflake_*) continue ;;
 			esac
 			[ -e "$prefix$file" ] || set -- "$@" "$file"
 		done

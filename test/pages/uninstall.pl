@@ -73,6 +73,78 @@ is($node->safe_psql('postgres', $sum), $before, 'no row has changed');
 is($node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES RETURNING id'),
 	$greatest + 1, 'the sequence continues above the IDs');
 
+# All tables of a schema go back to sequences.
+sub undo
+{
+	my ($out, $err);
+
+	my $ok = IPC::Run::run(
+		[
+			'psql', '-Xq', '-v', 'schema=The Shop', '-f', "$Page::top/compat/snowflake_undo.sql",
+			'-d', $node->connstr('back')
+		],
+		'>' => \$out,
+		'2>' => \$err);
+	return ($ok, $err);
+}
+$node->safe_psql('postgres', 'CREATE ROLE regress_app; CREATE DATABASE back');
+$node->safe_psql(
+	'back', q{
+	CREATE EXTENSION snowflake;
+	CREATE SCHEMA "The Shop" AUTHORIZATION regress_app;
+	GRANT CREATE ON SCHEMA public TO regress_app;
+	SET ROLE regress_app;
+	SET search_path = "The Shop", public;
+	CREATE TABLE customers (id bigserial PRIMARY KEY, name text, referred_by int REFERENCES customers, twice bigint GENERATED ALWAYS AS (id * 2) STORED);
+	CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, customer int NOT NULL REFERENCES customers, name text);
+	CREATE TABLE notes (order_id int, customer_id int, big bigint);
+	CREATE TABLE events (id serial, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+	CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM ('2020-01-01') TO ('2030-01-01');
+	CREATE TABLE empty (id serial PRIMARY KEY);
+	CREATE TABLE public.elsewhere (customer int REFERENCES customers);
+	CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END';
+	CREATE TRIGGER refuse BEFORE UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION refuse();
+	GRANT INSERT ON customers TO PUBLIC;
+	INSERT INTO customers (name) VALUES ('old'), ('old 2');
+	SELECT snowflake_convert_schema('"The Shop"', widen_ids => true);
+	WITH c AS (INSERT INTO customers (name, referred_by) SELECT 'new ' || n, 2 FROM generate_series(1, 5) n RETURNING id, name),
+		o AS (INSERT INTO orders (customer, name) SELECT id, name FROM c RETURNING id, customer),
+		e AS (INSERT INTO public.elsewhere SELECT id FROM c)
+	INSERT INTO notes SELECT id, customer, 10000000000 FROM o;
+	INSERT INTO events (at) VALUES ('2025-01-01'), ('2026-01-01');
+	UPDATE customers SET referred_by = id WHERE name = 'new 3'});
+my $what = q{
+	SELECT c.name, o.name, n.big, r.name, e.customer = c.id, c.twice = c.id * 2
+	FROM "The Shop".customers c LEFT JOIN "The Shop".orders o ON o.customer = c.id
+		LEFT JOIN "The Shop".notes n ON (n.order_id, n.customer_id) = (o.id, c.id)
+		LEFT JOIN "The Shop".customers r ON r.id = c.referred_by
+		LEFT JOIN public.elsewhere e ON e.customer = c.id
+	ORDER BY c.id};
+my $shop = $node->safe_psql('back', $what);
+like($page->take('snowflake_undo.sql')->{text}, qr/-v schema=public .*\/extension\/snowflake_undo\.sql"$/, 'the page names the script');
+my ($ok, $err) = undo();
+ok($ok, 'the way back') or diag($err);
+like($err, qr/NOTICE:  4 keys have a sequence, 12 rows a new number/, 'it says what it did');
+is($node->safe_psql('back', $what), $shop, 'rows belong together as before');
+is( $node->safe_psql('back', q{SELECT string_agg(id::text, ' ' ORDER BY id), (SELECT max(id) FROM "The Shop".orders),
+		(SELECT max(id) FROM "The Shop".events) FROM "The Shop".customers}),
+	'1 2 3 4 5 6 7|5|2',
+	'rows have small numbers');
+is( $node->safe_psql(
+		'back', q{
+		SET ROLE regress_app;
+		INSERT INTO "The Shop".customers (name) VALUES ('after') RETURNING id, currval(pg_get_serial_sequence('"The Shop".customers', 'id'));
+		INSERT INTO "The Shop".empty DEFAULT VALUES RETURNING id;
+		INSERT INTO "The Shop".events (at) VALUES ('2025-01-02') RETURNING id}),
+	"8|8\n1\n3",
+	'keys have sequences that continue');
+is( $node->safe_psql('back', q{SELECT has_sequence_privilege('public', '"The Shop".customers_id_seq', 'USAGE'),
+		has_sequence_privilege('public', '"The Shop".orders_id_seq', 'USAGE')}),
+	't|f',
+	'who may insert may use the sequence');
+($ok, $err) = undo();
+like($err, qr/NOTICE:  0 keys have a sequence, 0 rows a new number/, 'there is nothing left to do');
+
 # Without the library, and with it again
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
