@@ -93,6 +93,14 @@ CREATE TABLE lists_1_1 PARTITION OF lists_1 FOR VALUES IN (1, 2, 3);
 SELECT snowflake_convert('lists', 'id');
 CREATE TABLE lists_2 PARTITION OF lists FOR VALUES IN (2);
 SELECT snowflake_convert('lists', 'id');
+-- partitions by a column that references the key
+CREATE TABLE posts (id bigint PRIMARY KEY);
+CREATE TABLE replies (id bigint, post bigint REFERENCES posts) PARTITION BY HASH (id);
+CREATE TABLE replies_0 PARTITION OF replies FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY RANGE (post);
+CREATE TABLE replies_0_1 PARTITION OF replies_0 FOR VALUES FROM (1) TO (1000000);
+SELECT snowflake_convert('posts', dry_run => true);
+CREATE TABLE replies_0_2 PARTITION OF replies_0 FOR VALUES FROM (1000000) TO (:month);
+SELECT snowflake_convert('posts');
 -- keys with several columns
 CREATE TABLE pairs (kind text, id bigint) PARTITION BY RANGE (kind, id);
 CREATE TABLE pairs_1 PARTITION OF pairs FOR VALUES FROM ('a', 1) TO ('b', 1);

@@ -36,6 +36,7 @@
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -278,7 +279,50 @@ check_rows(const SnowflakeKey *key, int64 id, List **obstacles)
 }
 
 /*
- * Check that the tables whose keys get IDs of a generator accept them.
+ * Partitioned tables whose columns reference a key, and are no partitions of
+ * one that does.
+ */
+static const char partitioned_query[] =
+"SELECT t.relid, t.attname, t.relid::regclass, t.generator"
+" FROM target t JOIN pg_class c ON c.oid = t.relid"
+" WHERE c.relkind = 'p' AND NOT t.is_key AND NOT EXISTS ("
+"   SELECT FROM pg_inherits i JOIN target p ON (p.relid, p.attname) = (i.inhparent, t.attname)"
+"   WHERE i.inhrelid = t.relid)"
+" ORDER BY t.relid, t.attnum";
+
+/*
+ * The columns of these tables that receive IDs of the same generator as a key,
+ * described as it is.  The tables are locked, as those of the keys are.
+ */
+static List *
+find_partitioned_references(const SnowflakeConversion *conversion,
+							const SnowflakeKey *key)
+{
+	List	   *references = NIL;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask(conversion, partitioned_query))
+	{
+		char	  **row = lfirst(cell);
+		SnowflakeKey *reference;
+
+		if (row[3] == NULL || atooid(row[3]) != key->generator)
+			continue;
+		reference = palloc(sizeof(SnowflakeKey));
+		*reference = *key;
+		reference->relid = atooid(row[0]);
+		reference->column = row[1];
+		reference->table = row[2];
+		reference->attnum = get_attnum(reference->relid, reference->column);
+		LockRelationOid(reference->relid, AccessShareLock);
+		references = lappend(references, reference);
+	}
+	return references;
+}
+
+/*
+ * Check that the tables whose keys get IDs of a generator accept them, and
+ * those that reference these keys.
  */
 static void
 check_generator(const SnowflakeConversion *conversion, const List *keys,
@@ -310,7 +354,7 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 	/* The partition key might be among what cannot be computed. */
 	if (list_length(*obstacles) > length)
 		return;
-	foreach(cell, keys)
+	foreach(cell, list_concat_copy(keys, find_partitioned_references(conversion, first)))
 	{
 		length = list_length(*obstacles);
 		for (size_t i = 0; i < lengthof(samples) && list_length(*obstacles) == length; i++)
