@@ -56,7 +56,7 @@ static void
 take_sample(const SnowflakeKey *key, int64 id,
 			SnowflakeSample *sample)
 {
-	const		SnowflakeScheme *scheme = snowflake_server_scheme();
+	const SnowflakeScheme *scheme = snowflake_server_scheme();
 	int64		last_tick = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
 	int64		last_number = snowflake_field_max(scheme, SNOWFLAKE_SEQUENCE);
 	int64		tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);

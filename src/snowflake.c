@@ -156,8 +156,8 @@ _PG_init(void)
 		snowflake_keep_grant();
 
 	/*
-	 * pg_upgrade starts servers that generate no IDs, and wants them quiet; in
-	 * single-user mode there are no workers.
+	 * pg_upgrade starts servers that generate no IDs, and wants them quiet;
+	 * in single-user mode there are no workers.
 	 */
 	if (!IsBinaryUpgrade && IsPostmasterEnvironment)
 		register_workers();
