@@ -5,6 +5,8 @@
 #	exec-backend	processes that inherit nothing, as on Windows
 #					by fork(), so what was not in shared memory is missed
 #	valgrind		reports memory contexts to valgrind
+#	sanitize		address and undefined-behaviour sanitizers, in the server and in
+#					the extension
 #
 # The extension is compiled with assertions, too: the server's headers ask for it.
 
@@ -18,7 +20,9 @@ server_cflags()
 		asserts) echo "-O1 -g" ;;
 		exec-backend) echo "-O1 -g -DEXEC_BACKEND" ;;
 		valgrind) echo "-O1 -g -DUSE_VALGRIND" ;;
-		*) die "no server \"$1\" (there are: asserts, exec-backend, valgrind)" ;;
+		sanitize) echo "-O1 -g -fno-omit-frame-pointer -fno-common" \
+			"-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
+		*) die "no server \"$1\" (there are: asserts, exec-backend, valgrind, sanitize)" ;;
 	esac
 }
 
@@ -60,6 +64,10 @@ EOF
 use_server()
 {
 	cflags=$(server_cflags "$1")
+	# A server does not free what it has at its end; locals stay on the stack, whose
+	# depth it measures; the tests preload a clock before the sanitizer's library.
+	export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:verify_asan_link_order=0
+	export UBSAN_OPTIONS=print_stacktrace=1
 	major=$("$PG_CONFIG" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 	# Without "postgres" in its libdir, Debian's source installs into that of the
 	# packaged server.
