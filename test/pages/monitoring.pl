@@ -1,11 +1,14 @@
 # monitoring/: the queries run, have a column for each metric, and have each metric
-# that an alert uses.  (script/tests/alerts tests when alerts fire.)
+# that an alert or a panel uses.  (script/tests/alerts tests when alerts fire, and
+# script/tests/dashboard what panels show.)
 
 use strict;
 use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
+use JSON::PP;
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -13,7 +16,10 @@ use Test::More;
 
 my $dir = "$FindBin::RealBin/../../monitoring";
 my $primary = new_server('primary', 'wal_level = replica', 'max_wal_senders = 5');
-$primary->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$primary->safe_psql('postgres', q{
+	SELECT snowflake_nextval();
+	CREATE EXTENSION snowflake_registry;
+	SELECT snowflake_registry.create(2, 20, failovers => 2, new => true)});
 $primary->backup('copy');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
@@ -21,7 +27,7 @@ $standby->start;
 
 my %metric;
 my %query;
-foreach my $part (split /^(?=\w+:$)/m, slurp_file("$dir/queries.yaml"))
+foreach my $part (split /^(?=\w+:$)/m, slurp_file("$dir/queries.yaml") . slurp_file("$dir/registry.yaml"))
 {
 	next unless $part =~ /^(\w+):\n.*query: \|\n(.*?)\n  metrics:/s;
 	my ($name, $query) = ($1, $2);
@@ -37,6 +43,33 @@ foreach my $part (split /^(?=\w+:$)/m, slurp_file("$dir/queries.yaml"))
 my $alerts = slurp_file("$dir/alerts.yaml");
 my @unknown = grep { !$metric{$_} } "@{[ $alerts =~ /^ +expr: (.*)/mg ]}" =~ /\b(snowflake_\w+)/g;
 is("@unknown", '', 'alerts use metrics that the queries have');
+
+my $dashboard = decode_json(slurp_file("$dir/dashboard.json"));
+@unknown = grep { !$metric{$_} } map { $_->{expr} =~ /\b(snowflake_\w+)/g } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
+is("@unknown", '', 'panels use metrics that the queries have');
+my ($table) = Page->section('docs/monitoring.md', 'Grafana')->{text} =~ /^\| panel .*?\n\|[-|]+\n(.*?)\n\n/ms;
+is(join(', ', sort map { split /, / } $table =~ /^\| (.*?) \|/mg),
+	join(', ', sort map { $_->{title} } @{ $dashboard->{panels} }),
+	'the page has all panels');
+
+# The limit of a scheme: 4096 IDs in each ms, 256 in each 10 ms
+foreach my $case ([ 'shardingsphere', 4096000 ], [ 'sonyflake', 25600 ], [ 'javascript', 102400 ], [ 'hazelcast', 64000 ])
+{
+	my ($scheme, $limit) = @$case;
+	$primary->safe_psql('postgres', "ALTER SYSTEM SET snowflake.scheme = '$scheme'");
+	$primary->restart;
+	is($primary->safe_psql('postgres', "SELECT round(limit_ids_per_second) FROM ($query{snowflake}) q"),
+		$limit, "the limit of $scheme");
+}
+$primary->safe_psql('postgres', 'ALTER SYSTEM RESET snowflake.scheme');
+$primary->restart;
+
+# Worker IDs of a registry that grants every third: 2, 5, ..., 20 or the like
+my $free = $primary->safe_psql('postgres', "SELECT free FROM ($query{snowflake_registry}) q");
+is($free, $primary->safe_psql('postgres', q{
+		SELECT count(*) FROM snowflake_registry.registries r, generate_series(r.first_worker_id, r.last_worker_id) w
+		WHERE w % r.slices = r.timeline % r.slices}),
+	"$free worker IDs are free");
 
 # Who counts as a server that generates IDs
 my $server = $query{snowflake_server};
