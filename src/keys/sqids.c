@@ -351,6 +351,10 @@ snowflake_sqids_decode(const SnowflakeSqids *sqids, const char *text,
 	*n = 0;
 	if (length == 0)
 		return SNOWFLAKE_SQIDS_GOOD;
+
+	/* An alphabet that was prepared has more; static analysis does not know. */
+	if (sqids->n < SNOWFLAKE_SQIDS_MIN_ALPHABET)
+		return SNOWFLAKE_SQIDS_BAD;
 	for (int i = 0; i < length; i++)
 	{
 		if (find_letter(sqids->alphabet, sqids->n, text[i]) < 0)
