@@ -24,6 +24,9 @@
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/spin.h"
 #include "utils/guc.h"
 
 #include "compat.h"
@@ -93,25 +96,56 @@ snowflake_standbys_have(XLogRecPtr lsn)
 }
 
 /*
+ * Has a synchronous standby WAL of the timeline that began there?
+ *
+ * The position that it reports does not say so.  A standby that is ahead on the
+ * previous timeline cannot follow this one, but connects again and again, and
+ * each time reports how far it is.  So WAL of this timeline must have been sent,
+ * too.  A subscription is no standby: it could follow another server that was
+ * promoted.  Only sessions of logical replication are connected to a database.
+ */
+static bool
+standby_has_timeline(const SyncRepStandbyData *standby, XLogRecPtr begin)
+{
+	WalSnd	   *walsender = &WalSndCtl->walsnds[standby->walsnd_index];
+	PGPROC	   *process = BackendPidGetProc(standby->pid);
+	XLogRecPtr	sent = InvalidXLogRecPtr;
+
+	SpinLockAcquire(&walsender->mutex);
+	if (walsender->pid == standby->pid)
+		sent = walsender->sentPtr;
+	SpinLockRelease(&walsender->mutex);
+	return sent > begin && standby->flush > begin &&
+		process != NULL && !OidIsValid(process->databaseId);
+}
+
+/*
  * snowflake_registry.timeline_is_confirmed(): have the synchronous standbys
  * WAL of the timeline that this server was promoted to?
  *
  * A commit that has waited is no answer: it is released, too, when
- * synchronous_standby_names is cleared.  Nor is the position alone: it remains
- * when the names are cleared, and says nothing about which standbys can be
- * promoted from then on.  So the position is read first, and then whether there
- * still are names.  If they are cleared after that, at most this commit is lost,
- * but the standbys that had the WAL before cannot be promoted to its timeline.
+ * synchronous_standby_names is cleared.  Nor is the position that commits wait
+ * for: it remains when the names are cleared, and can be one of the previous
+ * timeline.  So the standbys are looked at, and then whether there still are
+ * names.  If they are cleared after that, at most this commit is lost, but the
+ * standbys that had the WAL before cannot be promoted to its timeline.
  */
 Datum
 snowflake_timeline_is_confirmed(PG_FUNCTION_ARGS)
 {
 	TimeLineHistoryEntry *current;
+	SyncRepStandbyData *standbys;
+	int			nstandbys;
+	int			have = 0;
 
 	if (RecoveryInProgress())
 		PG_RETURN_BOOL(false);
 	current = linitial(readTimeLineHistory(GetWALInsertionTimeLine()));
-	PG_RETURN_BOOL(current->begin != InvalidXLogRecPtr &&
-				   snowflake_standbys_flushed(current->begin + 1) &&
+	if (current->begin == InvalidXLogRecPtr || SyncRepConfig == NULL)
+		PG_RETURN_BOOL(false);
+	nstandbys = SyncRepGetCandidateStandbys(&standbys);
+	for (int i = 0; i < nstandbys; i++)
+		have += standby_has_timeline(&standbys[i], current->begin);
+	PG_RETURN_BOOL(have >= SyncRepConfig->num_sync &&
 				   snowflake_synchronous_standbys());
 }

@@ -152,6 +152,52 @@ foreach my $node ($b, $c)
 $_->stop foreach $b, $c;
 
 #
+# A synchronous standby that is ahead on the previous timeline cannot follow the new
+# one.  It tries again and again, and each time reports a position above its start.
+#
+my $ahead = PostgreSQL::Test::Cluster->new('ahead');
+my $behind = PostgreSQL::Test::Cluster->new('behind');
+my $old = PostgreSQL::Test::Cluster->new('ahead_a');
+$old->init(allows_streaming => 'logical');
+$old->start;
+$old->safe_psql('postgres', "CREATE EXTENSION snowflake_registry; $create");
+$old->backup('backup');
+foreach my $standby ($ahead, $behind)
+{
+	$standby->init_from_backup($old, 'backup', has_streaming => 1);
+	$standby->start;
+	$old->wait_for_catchup($standby);
+}
+$behind->stop;
+$old->safe_psql('postgres', 'CREATE TABLE t AS SELECT * FROM generate_series(1, 100000)');
+$old->wait_for_catchup($ahead);
+$old->stop('immediate');
+$behind->append_conf('postgresql.conf', "synchronous_standby_names = 'ahead'");
+$behind->start;
+$behind->promote;
+$ahead->append_conf('postgresql.conf', "wal_retrieve_retry_interval = '100 ms'");
+$ahead->enable_streaming($behind);
+$ahead->reload;
+$behind->wait_for_log(qr/standby "ahead" is now a synchronous standby/);
+like(sql_error($behind, $grant), qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
+	'a standby that is ahead on another timeline does not confirm a promotion');
+
+# Nor does a subscription, which could follow another server that is promoted.
+$ahead->stop;
+my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
+$subscriber->init;
+$subscriber->start;
+$behind->safe_psql('postgres', q{SET synchronous_commit = local; CREATE PUBLICATION p;
+	SELECT pg_create_logical_replication_slot('ahead', 'pgoutput')});
+my $address = 'host=' . $behind->host . ' port=' . $behind->port . ' application_name=ahead';
+$subscriber->safe_psql('postgres', qq{CREATE SUBSCRIPTION s CONNECTION '$address dbname=postgres'
+	PUBLICATION p WITH (create_slot = false, slot_name = ahead)});
+$behind->safe_psql('postgres', 'CREATE TABLE confirmed ()');
+like(sql_error($behind, $grant), qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
+	'a subscription does not confirm a promotion');
+$_->stop('immediate') foreach $subscriber, $behind;
+
+#
 # A common archive, of a command that accepts a file with the same contents, as
 # PostgreSQL demands
 #
