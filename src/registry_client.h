@@ -46,7 +46,7 @@
 	" WHERE e.extname = 'snowflake_registry'" \
 	" AND p.proname IN ('get_grant', 'extend_grant', 'return_grant')) < 3 THEN" \
 	" format('functions of the registry in database \"%s\" do not belong to its extension, or not to a superuser; " \
-	"Check what the schema contains, and have a superuser create the extension again', current_database())" \
+	"Check what the schema contains, and give what is of the extension to a superuser (REASSIGN OWNED)', current_database())" \
 	" END" \
 	" FROM (SELECT) here LEFT JOIN pg_namespace n ON n.nspname = 'snowflake_registry'" \
 	" LEFT JOIN pg_roles o ON o.oid = n.nspowner"

@@ -300,7 +300,7 @@ calls_nothing('trap_function', undef, 'trap', {
 			DROP FUNCTION snowflake_registry.get_grant;
 			GRANT CREATE ON SCHEMA snowflake_registry TO regress_app;
 			SET ROLE regress_app; CREATE FUNCTION $trap},
-		is => 'functions of the registry in database "trap" do not belong to its extension, or not to a superuser'},
+		is => 'functions of the registry in database "trap" do not belong to its extension, or not to a superuser; Check what the schema contains, and give what is of the extension to a superuser'},
 	'locally, a function that is not of the extension');
 $node->safe_psql('handed_over', "SET ROLE regress_app; CREATE FUNCTION $trap");
 calls_nothing('remote', $node, 'handed_over', { is => $not_of_a_superuser },
