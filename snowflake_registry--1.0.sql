@@ -1357,7 +1357,9 @@ BEGIN
     END IF;
 
     DECLARE
-        -- All slices are lifted, so a promotion need not be checked.
+        -- This confirms a promotion, too: the administrator knows what was lost.  It
+        -- lifts what was granted until now, but not what another standby that was
+        -- promoted to the same timeline grants if it keeps running.
         r snowflake_registry.registries := (snowflake_registry.lock(scheme, true)).settings;
         lift bigint := snowflake_registry.lift(r);
     BEGIN
@@ -1374,8 +1376,9 @@ $$;
 COMMENT ON FUNCTION snowflake_registry.lost(text) IS
 'tell the registry that grants for a scheme (NULL: that of this server) might
 have been lost, for example by restoring a backup or disk snapshot; it makes
-none for 2 * reach, and returns when that ends; for superusers, and roles
-granted EXECUTE;
+none for 2 * reach, and returns when that ends; it confirms a promotion, too:
+see snowflake_registry.confirm_promotion(); for superusers, and roles granted
+EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
