@@ -19,14 +19,22 @@ OBJS = \
 	src/clock.o \
 	src/clock_messages.o \
 	src/convert.o \
+	src/convert_copy_trigger.o \
 	src/convert_expressions.o \
 	src/convert_new_ids.o \
 	src/convert_obstacles.o \
+	src/convert_online.o \
+	src/convert_online_backfill.o \
+	src/convert_online_locks.o \
+	src/convert_online_obstacles.o \
+	src/convert_online_steps.o \
+	src/convert_online_swap.o \
 	src/convert_plan.o \
 	src/convert_queries.o \
 	src/convert_report.o \
 	src/convert_schema.o \
 	src/convert_steps.o \
+	src/convert_top_level.o \
 	src/generator.o \
 	src/grant.o \
 	src/id_range.o \

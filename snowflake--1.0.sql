@@ -326,6 +326,73 @@ severity is obstacle, warning, or info;
 errors: 42501 if the caller does not own the tables, 3F000 if the schema does not
 exist, 22004 if an excluded table is null';
 
+CREATE FUNCTION snowflake_convert_copy()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'snowflake_convert_copy'
+LANGUAGE C;
+
+COMMENT ON FUNCTION snowflake_convert_copy() IS
+'trigger of snowflake_convert_online(): copies columns of a row to new ones;
+its arguments are names of columns, an old one, the new one, and so on;
+errors: 39P01 if it is not fired BEFORE INSERT OR UPDATE FOR EACH ROW, 42703 or
+42804 if a column does not exist or is of another type';
+
+CREATE PROCEDURE snowflake_convert_online(
+    relation regclass,
+    column_name name DEFAULT NULL,
+    generator regprocedure DEFAULT NULL,
+    until text DEFAULT NULL,
+    batch_time interval DEFAULT '50 ms',
+    work_share double precision DEFAULT 0.5,
+    lock_wait interval DEFAULT '100 ms',
+    max_lag interval DEFAULT NULL,
+    give_up_after interval DEFAULT NULL,
+    subscribers_ready boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'snowflake_convert_online'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE snowflake_convert_online(regclass, name, regprocedure, text, interval, double precision, interval, interval, interval, boolean) IS
+'what snowflake_convert() does, for tables in use: with second columns that are
+swapped with the old ones in the end, so that clients can read and write the
+tables; the same call continues after an interruption;
+must be called outside of a transaction block, function, or DO;
+errors: 2D000 or 25001 in a transaction block, 55000 with a list of obstacles,
+55P03 after waiting for give_up_after, 55006 if another session converts a table,
+42501 if the caller does not own the table, 22023 for a wrong argument, and those
+of snowflake_convert()';
+
+CREATE FUNCTION snowflake_convert_plan(
+    relation regclass,
+    column_name name DEFAULT NULL,
+    subscribers_ready boolean DEFAULT false,
+    OUT step integer,
+    OUT phase text,
+    OUT table_name text,
+    OUT lock text,
+    OUT statement text,
+    OUT state text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'snowflake_convert_plan'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_plan(regclass, name, boolean) IS
+'steps of snowflake_convert_online(), with the lock that each of them takes on the
+table, and its state: done, next, or to do; steps behind a swap are left out;
+errors: those of snowflake_convert_online()';
+
+CREATE FUNCTION snowflake_convert_undo(
+    relation regclass,
+    column_name name DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_convert_undo'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_undo(regclass, name) IS
+'drop what snowflake_convert_online() has created, until it has swapped the
+columns of a table;
+errors: 55000 after that, 55P03 if the tables could not be locked within a minute,
+55006 if a session converts a table';
+
 -- administration
 
 CREATE FUNCTION snowflake_raise_mark(mark bigint)

@@ -56,6 +56,7 @@ typedef struct SnowflakeConversion
 	List	   *keys;			/* of SnowflakeKey */
 	Oid			schema;			/* whose tables these are, if not of one table */
 	bool		dry_run;
+	bool		online;			/* are the tables in use? */
 	Datum		others[SNOWFLAKE_OTHER_ARRAYS]; /* more columns to widen:
 												 * tables, columns; may be 0 */
 	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see

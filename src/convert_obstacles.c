@@ -52,7 +52,7 @@ typedef struct ObstacleQuery
 /*
  * What prevents columns from becoming bigint.
  */
-static const ObstacleQuery type_obstacles[] = {
+static const ObstacleQuery column_obstacles[] = {
 	{
 		"SELECT format('%s has type %s, but references a column that becomes bigint',"
 		"    t.column_name, format_type(a.atttypid, a.atttypmod)), t.column_name"
@@ -66,6 +66,13 @@ static const ObstacleQuery type_obstacles[] = {
 		" FROM target t JOIN pg_inherits i ON i.inhrelid = t.relid AND i.inhdetachpending",
 		"Run ALTER TABLE ... DETACH PARTITION ... FINALIZE."
 	},
+};
+
+/*
+ * The same, but an online conversion creates most of these objects again:
+ * convert_online_obstacles.c.
+ */
+static const ObstacleQuery dependent_obstacles[] = {
 	{
 		"SELECT format('%s depends on %s',"
 		"    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name"
@@ -81,6 +88,9 @@ static const ObstacleQuery type_obstacles[] = {
 		"      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))",
 		"Drop objects that depend on a column, convert, and create them again."
 	},
+};
+
+static const ObstacleQuery type_obstacles[] = {
 	{
 		/* Columns in the key, or in its expressions, depend on the table. */
 		"SELECT format('%s is part of the partition key', t.column_name), t.column_name"
@@ -373,6 +383,11 @@ void
 snowflake_find_obstacles(const SnowflakeConversion *conversion,
 						 List **obstacles)
 {
+	ask_obstacles(conversion, "", column_obstacles, lengthof(column_obstacles),
+				  obstacles);
+	if (!conversion->online)
+		ask_obstacles(conversion, "", dependent_obstacles,
+					  lengthof(dependent_obstacles), obstacles);
 	ask_obstacles(conversion, "", type_obstacles, lengthof(type_obstacles),
 				  obstacles);
 	if (sets_default(conversion))

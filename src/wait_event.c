@@ -19,6 +19,7 @@ static const char *const names[] = {
 	[SNOWFLAKE_EVENT_CLOCK] = "SnowflakeClock",
 	[SNOWFLAKE_EVENT_RESERVE] = "SnowflakeReserve",
 	[SNOWFLAKE_EVENT_STANDBY] = "SnowflakeStandby",
+	[SNOWFLAKE_EVENT_CONVERT] = "SnowflakeConvert",
 	[SNOWFLAKE_EVENT_GRANT] = "SnowflakeGrant",
 	[SNOWFLAKE_EVENT_GRANT_MAIN] = "SnowflakeGrantMain",
 	[SNOWFLAKE_EVENT_REGISTRY] = "SnowflakeRegistry",

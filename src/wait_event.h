@@ -18,6 +18,7 @@ typedef enum SnowflakeWaitEvent
 	SNOWFLAKE_EVENT_CLOCK,		/* a call, for a clock that is behind */
 	SNOWFLAKE_EVENT_RESERVE,	/* a call, for another that reserves ticks */
 	SNOWFLAKE_EVENT_STANDBY,	/* a call, for synchronous standbys */
+	SNOWFLAKE_EVENT_CONVERT,	/* a conversion, between two steps */
 	SNOWFLAKE_EVENT_GRANT,		/* a call, for a grant */
 	SNOWFLAKE_EVENT_GRANT_MAIN, /* the worker, for its next call */
 	SNOWFLAKE_EVENT_REGISTRY,	/* the worker, for the registry's answer */

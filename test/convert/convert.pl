@@ -10,6 +10,7 @@ use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
+use SnowflakeTest::Online;
 use Test::More;
 
 my $node = new_server('main', 'fsync = off');
@@ -181,94 +182,20 @@ Page::run($node, Page->claim('docs/converting.md', 'A key of type uuid')->take('
 is( $node->safe_psql('page', 'INSERT INTO documents DEFAULT VALUES RETURNING uuid_timestamp(id) IS NOT NULL'),
 	't', 'the page converts a key of type uuid');
 
-# docs/converting-online.md: its steps, while clients use the tables
-Page->claim('docs/converting-online.md');
-sub follow_recipe
-{
-	my ($title, $nsteps, $tables, $script) = @_;
-	my @steps = Page->section('docs/converting-online.md', $title)->rest('sql');
-	my $base = $node->basedir . "/$nsteps";
-	my $database = "steps$nsteps";
-
-	is(scalar(@steps), $nsteps, "$title: the page has all steps");
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, "CREATE EXTENSION snowflake; $tables");
-	append_to_file("$base.sql", $script);
-	my $clients = IPC::Run::start(
-		[
-			'pgbench', '-n', '-c', '4', '-T', '1000', '-f', "$base.sql",
-			'-d', $node->connstr($database)
-		],
-		'>' => "$base.out",
-		'2>' => "$base.err");
-	$node->poll_query_until($database, "SELECT count(*) > 0 FROM orders WHERE v = 'new'")
-	  or die 'the clients do nothing';
-	foreach my $step (@steps)
-	{
-		Page::run($node, $step, dbname => $database);
-	}
-	ok( $node->poll_query_until(
-			$database,
-			"SELECT count(*) > 100 FROM orders WHERE v = 'new' AND id > 1000000000000"),
-		'clients of the recipe get snowflake IDs');
-	$clients->signal('TERM');
-	$clients->finish;
-	unlike(slurp_file("$base.err"), qr/error|abort/i, 'no client has an error during the conversion');
-	return $database;
-}
-
-# Rows up to the last integer
-my $orders = q{
-	CREATE TABLE orders (id serial PRIMARY KEY, v text);
-	INSERT INTO orders
-	SELECT n, 'old' FROM generate_series(1, 30000) n
-	UNION ALL SELECT n, 'old' FROM generate_series(1000000000, 2000000000, 1000000) n
-	UNION ALL SELECT n, 'old' FROM generate_series(2147463648, 2147483647) n;
-	SELECT setval('orders_id_seq', 30000);
-};
-my $orders_result = q{
-	SELECT count(*) FILTER (WHERE v = 'old'), max(id) FILTER (WHERE v = 'old'),
-		   count(*) FILTER (WHERE v = 'new' AND id < 1000000000) > 0, count(*) = count(DISTINCT id),
-		   (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ') FROM pg_attribute
-			WHERE attrelid = 'orders'::regclass AND attnum > 0 AND NOT attisdropped),
-		   (SELECT string_agg(conname || ' ' || pg_get_constraintdef(oid), ', ' ORDER BY conname) FROM pg_constraint
-			WHERE conrelid = 'orders'::regclass AND contype <> 'n')
-	FROM orders};
-my $orders_expected = '51001|2147483647|t|t|v text, id bigint|orders_pkey PRIMARY KEY (id)';
-
-my $database = follow_recipe(
-	'A table that no foreign key references',
-	3, $orders, "INSERT INTO orders (v) VALUES ('new');\n");
-is($node->safe_psql($database, $orders_result), $orders_expected,
-	'the key is converted, and has all rows');
-
-$database = follow_recipe(
-	'A table that others reference',
-	4,
-	$orders . q{
-	CREATE TABLE lines (order_id int NOT NULL REFERENCES orders, line int);
-	INSERT INTO lines SELECT id, n FROM orders, generate_series(1, 2) n;
-	CREATE INDEX ON lines (order_id)},
-	q{
-BEGIN;
-INSERT INTO orders (v) VALUES ('new') RETURNING id AS order \gset
-INSERT INTO lines (order_id, line) VALUES (:order, 1), (:order, 2);
-COMMIT;
-INSERT INTO lines (order_id, line) VALUES (:order, 3);
-});
-is($node->safe_psql($database, $orders_result), $orders_expected,
-	'the key is converted, and has all rows');
-is( $node->safe_psql(
-		$database, q{
-		SELECT count(*) FILTER (WHERE v = 'old'),
-			   count(*) FILTER (WHERE v = 'new' AND n <> 3) < 5, count(*) FILTER (WHERE v = 'new') > 100,
-			   (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ') FROM pg_attribute
-				WHERE attrelid = 'lines'::regclass AND attnum > 0 AND NOT attisdropped),
-			   (SELECT string_agg(conname || ' ' || pg_get_constraintdef(oid), ', ') FROM pg_constraint
-				WHERE conrelid = 'lines'::regclass AND contype <> 'n' AND convalidated)
-		FROM orders LEFT JOIN (SELECT order_id AS id, count(*) AS n FROM lines GROUP BY 1) l USING (id)}),
-	'51001|t|t|line integer, order_id bigint|lines_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)',
-	'the referencing column is converted, and has all rows');
+# docs/converting-online.md: its examples, while clients use the tables
+my @steps = Page->claim('docs/converting-online.md')->rest('sql');
+is(scalar(@steps), 4, 'docs/converting-online.md has all examples');
+$node->safe_psql('postgres', 'CREATE DATABASE online; CREATE ROLE regress_reader');
+$node->safe_psql('online', 'CREATE EXTENSION snowflake');
+create_shop($node, 'online', 2000);
+my $clients = start_shoppers($node, 'online', 2000, reconnect => 1);
+$node->poll_query_until('online', "SELECT count(*) > 0 FROM orders WHERE note = 'new'") or die 'the clients do nothing';
+Page::run($node, $_, dbname => 'online') foreach @steps;
+ok($node->poll_query_until('online', "SELECT count(*) > 10 FROM orders WHERE note = 'new' AND id > 1000000000000"),
+	'clients get snowflake IDs');
+unlike(stop_shoppers($clients), qr/ERROR/, 'no client has an error during the conversion');
+is(shop_is_whole($node, 'online', 2000), '', 'no row is lost or changed');
+is(nothing_is_left($node, 'online'), '', 'the examples leave nothing behind');
 
 $node->stop;
 Page::all_taken();

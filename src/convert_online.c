@@ -1,0 +1,829 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online.c
+ *	  snowflake_convert_online(): change an integer key, and all columns that
+ *	  reference it, to bigint while clients read and write the tables.
+ *
+ * Each column gets a second one beside it, of type bigint, which a trigger
+ * keeps equal to it.  Once the rows are copied, and indexes and foreign keys
+ * exist for the new columns, the two are swapped, one table at a time.
+ *
+ * phase			what is done, with which lock on the table
+ *
+ * prepare			new column, trigger, CHECK (new = old) NOT VALID in one
+ *					transaction: ACCESS EXCLUSIVE, for milliseconds
+ * backfill			rows are copied in batches; then the CHECK constraint is
+ *					validated, which proves that all are copied and equal
+ * indexes			CREATE INDEX CONCURRENTLY, CHECK constraints, statistics,
+ *					ANALYZE: SHARE UPDATE EXCLUSIVE, which blocks no client.
+ *					Unique indexes come last, because INSERT ... ON CONFLICT
+ *					expects one unique index for a key
+ * foreign keys		ADD ... NOT VALID: SHARE ROW EXCLUSIVE on both tables, for
+ *					milliseconds; then VALIDATE
+ * swap				for each table: ACCESS EXCLUSIVE on it, on the tables that
+ *					it references, and on its views, for tens of milliseconds
+ * default			snowflake_convert() sets the default of the key, and drops
+ *					its sequence: ACCESS EXCLUSIVE, for milliseconds
+ *
+ * State
+ *
+ * There is none but the catalogs.  Before each step, its effects are looked
+ * for by names that are derived from those of the old objects: see
+ * convert_online_steps.c.  The first step of which they are missing is the
+ * next.  A step is one transaction, or a statement such as CREATE INDEX
+ * CONCURRENTLY that leaves something invalid behind if it fails, which is
+ * dropped first then, or a backfill, which may begin again at any time.  So the
+ * same call continues after an error or a crash, wherever that was.
+ *
+ * Why no row is lost or wrong
+ *
+ * - The trigger is created in the transaction that adds the column, under a
+ *	 lock that waits for all writers.  From then on each row that is inserted or
+ *	 updated has equal columns; it fails otherwise, because of the CHECK
+ *	 constraint.  Rows from before are filled by the backfill, which locks each
+ *	 row and copies what the latest version has.  VALIDATE CONSTRAINT reads all
+ *	 rows afterwards, and the constraint stays until the swap.
+ * - A referencing table is swapped before the one that it references.  Until
+ *	 its own swap, it has both foreign keys: the new one alone would act on the
+ *	 new column, which the trigger would then overwrite with the old one.  After
+ *	 its swap, it references the new column of the other table, which has the
+ *	 trigger still.  So a foreign key is enforced at any moment.
+ * - A swap looks under its lock whether all that belongs to the old columns
+ *	 has a counterpart, and whether anything else would be dropped with them.
+ * - The default is last, because prepared INSERTs of sessions that are older
+ *	 than the swap have parameters of the old type, which cannot hold an ID.
+ *	 So it waits for these sessions to end.  When the swap was is in a trigger
+ *	 that is never fired, until the default is set.
+ *
+ * Locks
+ *
+ * Nobody waits behind a request for longer than lock_wait; see
+ * convert_online_locks.c.  An advisory lock of the session keeps conversions of
+ * a database apart.
+ *
+ * Security
+ *
+ * As in snowflake_convert(), what evaluates code of the owner runs as the
+ * owner, in a security-restricted operation.  The user ID is switched back
+ * before each commit, because it would outlive an error in the next
+ * transaction.
+ *
+ * Transactions
+ *
+ * The procedure commits, so it must be the only statement of a transaction, and
+ * outside of a function: in DO or a procedure of PL/pgSQL, there are snapshots
+ * and memory of others that its commits would take away.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "common/pg_prng.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/parsenodes.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "convert_online.h"
+
+PG_FUNCTION_INFO_V1(snowflake_convert_online);
+PG_FUNCTION_INFO_V1(snowflake_convert_plan);
+PG_FUNCTION_INFO_V1(snowflake_convert_undo);
+
+/* The advisory lock of conversions. */
+#define ADVISORY_CLASS	0x736e6f77
+#define ADVISORY_OBJECT	1
+
+/* Before a lock is requested again. */
+#define RETRY_MS		200
+#define RETRY_MORE_MS	400
+
+/* What snowflake_convert_undo() has. */
+#define DEFAULT_LOCK_MS	100
+#define UNDO_GIVE_UP_US	(60 * USECS_PER_SEC)
+
+/* What the plan says about locks. */
+static const char *const lock_names[] = {
+	[SNOWFLAKE_STEP_PREPARE] = "ACCESS EXCLUSIVE",
+	[SNOWFLAKE_STEP_BACKFILL] = "ROW EXCLUSIVE",
+	[SNOWFLAKE_STEP_INDEX] = "SHARE UPDATE EXCLUSIVE",
+	[SNOWFLAKE_STEP_CHECK] = "ACCESS EXCLUSIVE",
+	[SNOWFLAKE_STEP_STATISTICS] = "SHARE UPDATE EXCLUSIVE",
+	[SNOWFLAKE_STEP_ANALYZE] = "SHARE UPDATE EXCLUSIVE",
+	[SNOWFLAKE_STEP_FOREIGN_KEY] = "SHARE ROW EXCLUSIVE",
+	[SNOWFLAKE_STEP_VALIDATE] = "SHARE UPDATE EXCLUSIVE",
+	[SNOWFLAKE_STEP_SWAP] = "ACCESS EXCLUSIVE",
+	[SNOWFLAKE_STEP_DEFAULT] = "ACCESS EXCLUSIVE",
+};
+
+/* Steps of a call, across transactions. */
+typedef struct Progress
+{
+	SnowflakeOnline *online;
+	SnowflakePhase phase;		/* of the last step */
+	List	   *analyzed;		/* tables */
+} Progress;
+
+/*
+ * Fail unless the procedure may commit.
+ */
+static void
+check_outermost(FunctionCallInfo fcinfo)
+{
+	CallContext *context = (CallContext *) fcinfo->context;
+
+	if (context == NULL || !IsA(context, CallContext) || context->atomic ||
+		SPI_inside_nonatomic_context())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+				 errmsg("a table in use must be converted outside of a transaction block, function, or DO"),
+				 errhint("Run CALL as a statement of its own, in autocommit mode.")));
+	PreventInTransactionBlock(true, "CALL snowflake_convert_online");
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot convert a table with isolation level %s",
+						XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
+				 errhint("Run SET default_transaction_isolation = 'read committed'.")));
+}
+
+/*
+ * An interval as microseconds; 0 for null.
+ */
+static int64
+interval_us(FunctionCallInfo fcinfo, int argument, const char *name)
+{
+	Interval   *interval;
+	int64		us;
+
+	if (PG_ARGISNULL(argument))
+		return 0;
+	interval = PG_GETARG_INTERVAL_P(argument);
+	us = interval->time + interval->day * USECS_PER_DAY +
+		interval->month * (DAYS_PER_MONTH * USECS_PER_DAY);
+	if (us < 1000)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be at least 1 ms", name)));
+	return us;
+}
+
+/*
+ * The phase that until names.
+ */
+static SnowflakePhase
+find_phase(const char *name)
+{
+	for (SnowflakePhase phase = SNOWFLAKE_PHASE_PREPARE; phase <= SNOWFLAKE_PHASE_DEFAULT; phase++)
+	{
+		if (strcmp(name, snowflake_phase_name(phase)) == 0)
+			return phase;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown phase \"%s\"", name),
+			 errhint("Phases are prepare, backfill, indexes, foreign keys, swap, and default.")));
+}
+
+/*
+ * The arguments after relation, column_name, and generator.
+ */
+static void
+get_options(FunctionCallInfo fcinfo, SnowflakeOnlineOptions *options)
+{
+	int64		lock_us = interval_us(fcinfo, 6, "lock_wait");
+
+	options->until = PG_ARGISNULL(3) ? SNOWFLAKE_PHASE_DEFAULT :
+		find_phase(text_to_cstring(PG_GETARG_TEXT_PP(3)));
+	options->batch_us = interval_us(fcinfo, 4, "batch_time");
+	options->work_share = PG_ARGISNULL(5) ? 1 : PG_GETARG_FLOAT8(5);
+	options->max_lag_us = interval_us(fcinfo, 7, "max_lag");
+	options->give_up_us = interval_us(fcinfo, 8, "give_up_after");
+	options->subscribers_ready = !PG_ARGISNULL(9) && PG_GETARG_BOOL(9);
+
+	if (options->batch_us == 0 || options->batch_us > 10 * USECS_PER_SEC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_time must be between 1 ms and 10 s")));
+	if (!(options->work_share >= 0.01 && options->work_share <= 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("work_share must be between 0.01 and 1")));
+
+	/* Others wait as long, and a deadlock is not to be waited for. */
+	if (lock_us == 0 || lock_us >= DeadlockTimeout * INT64CONST(1000))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("lock_wait must be at least 1 ms and less than deadlock_timeout")));
+	options->lock_ms = lock_us / 1000;
+}
+
+/*
+ * The advisory lock, which the session has until it is released.
+ */
+static void
+lock_conversions(bool until_commit)
+{
+	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 : pg_try_advisory_lock_int4;
+
+	if (!DatumGetBool(DirectFunctionCall2(function,
+										  Int32GetDatum(ADVISORY_CLASS),
+										  Int32GetDatum(ADVISORY_OBJECT))))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("another session converts a table of this database"),
+				 errhint("snowflake_convert_plan() shows how far it is.")));
+}
+
+static void
+unlock_conversions(void)
+{
+	(void) DirectFunctionCall2(pg_advisory_unlock_int4,
+							   Int32GetDatum(ADVISORY_CLASS),
+							   Int32GetDatum(ADVISORY_OBJECT));
+}
+
+/*
+ * Fail if there are obstacles.
+ */
+static void
+check_obstacles(const SnowflakeOnline *online)
+{
+	const SnowflakeConversion *conversion = &online->conversion;
+
+	snowflake_report_obstacles(conversion,
+							   snowflake_list_online_obstacles(conversion,
+															   online->options.subscribers_ready));
+}
+
+/*
+ * Execute statements of a transaction.
+ */
+static void
+execute_all(List *statements)
+{
+	ListCell   *cell;
+
+	foreach(cell, statements)
+		snowflake_run_statement(lfirst(cell));
+}
+
+/* SnowflakeWork: the statement of a step. */
+static void
+execute_step(SnowflakeOnline *online, void *argument)
+{
+	const SnowflakeStep *step = argument;
+
+	snowflake_run_statement(step->statement);
+}
+
+/* A swap, once its statements are known. */
+typedef struct Swap
+{
+	Oid			relid;
+	List	   *before_drop;
+	List	   *after_drop;
+} Swap;
+
+/*
+ * SnowflakeWork: find the statements of a swap.  What they depend on cannot
+ * change any more.
+ */
+static void
+find_statements(SnowflakeOnline *online, void *argument)
+{
+	Swap	   *swap = argument;
+	SnowflakeConversion *conversion = &online->conversion;
+
+	snowflake_find_targets(conversion);
+	snowflake_check_swap(conversion, swap->relid);
+	snowflake_swap_statements(conversion, swap->relid, &swap->before_drop,
+							  &swap->after_drop);
+}
+
+/*
+ * SnowflakeWork: execute them.
+ */
+static void
+swap_columns(SnowflakeOnline *online, void *argument)
+{
+	const Swap *swap = argument;
+
+	execute_all(swap->before_drop);
+	snowflake_check_drop(swap->relid);
+	execute_all(swap->after_drop);
+}
+
+/*
+ * Swap the columns of a table.  To find the statements takes longer than to
+ * execute them, so it is done with a lock that blocks no client, but everybody
+ * who would change the table or its views.
+ */
+static bool
+swap_table(SnowflakeOnline *online, const SnowflakeStep *step)
+{
+	Swap		swap = {.relid = step->relid};
+	List	   *relids = snowflake_swap_locks(&online->conversion, step->relid);
+
+	return snowflake_with_locks(online, relids, ShareUpdateExclusiveLock,
+								find_statements, &swap) &&
+		snowflake_with_locks(online, relids, AccessExclusiveLock,
+							 swap_columns, &swap);
+}
+
+/*
+ * The statement that sets the default.
+ */
+static char *
+default_statement(const SnowflakeOnline *online)
+{
+	const SnowflakeConversion *conversion = &online->conversion;
+	const SnowflakeKey *key = linitial(conversion->keys);
+	StringInfoData statement;
+
+	initStringInfo(&statement);
+	if (snowflake_ask(conversion, psprintf("%s SELECT FROM swapped", snowflake_online_tables)) != NIL)
+		appendStringInfo(&statement, "DROP TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" ON %s;\n",
+						 key->table);
+	appendStringInfo(&statement, "SELECT %s.snowflake_convert(%s, %s",
+					 quote_identifier(get_namespace_name(online->namespace)),
+					 quote_literal_cstr(key->table),
+					 quote_literal_cstr(key->column));
+	if (OidIsValid(online->generator))
+		appendStringInfo(&statement, ", generator => '%u'", online->generator);
+	appendStringInfoChar(&statement, ')');
+	return statement.data;
+}
+
+/*
+ * SnowflakeWork: set the default, if no column is left that would be rewritten.
+ */
+static void
+set_default(SnowflakeOnline *online, void *argument)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+
+	snowflake_find_targets(conversion);
+	if (snowflake_ask(conversion, "SELECT FROM target WHERE change = 'widen'") != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a foreign key was added")));
+	snowflake_run_statement(default_statement(online));
+}
+
+/*
+ * Are there sessions that are older than the swap?  Returns which.
+ */
+static char *
+find_old_sessions(const SnowflakeOnline *online)
+{
+	List	   *rows = snowflake_ask(&online->conversion,
+									 psprintf("%s SELECT since FROM swapped",
+											  snowflake_online_tables));
+
+	if (rows == NIL)
+		return NULL;
+	rows = snowflake_ask_server(psprintf("SELECT format('%%s sessions are older than the swap, and may have prepared statements: %%s.',"
+										 "  count(*), string_agg(format('process %%s (%%s, %%s)', pid, usename,"
+										 "    coalesce(nullif(application_name, ''), backend_type)), ', ' ORDER BY pid))"
+										 " FROM pg_stat_activity"
+										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+										 " AND backend_type = 'client backend' AND backend_start < to_timestamp(%f)"
+										 " HAVING count(*) > 0",
+										 strtod(((char **) linitial(rows))[0], NULL)));
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
+ * A step that locks tables.  Returns false if it has to be tried again.
+ */
+static bool
+run_locking(SnowflakeOnline *online, SnowflakeStep *step)
+{
+	List	   *relids = list_make1_oid(step->relid);
+
+	switch (step->kind)
+	{
+		case SNOWFLAKE_STEP_SWAP:
+			return swap_table(online, step);
+		case SNOWFLAKE_STEP_DEFAULT:
+			{
+				char	   *sessions = find_old_sessions(online);
+
+				if (sessions != NULL)
+				{
+					snowflake_report_wait(online, "set the default", sessions);
+					return false;
+				}
+				return snowflake_with_locks(online, relids, AccessExclusiveLock,
+											set_default, step);
+			}
+		case SNOWFLAKE_STEP_FOREIGN_KEY:
+			if (step->other != step->relid)
+				relids = lcons_oid(step->other, relids);
+			return snowflake_with_locks(online, relids, ShareRowExclusiveLock,
+										execute_step, step);
+		default:
+			step->statement = snowflake_step_statement(&online->conversion, step);
+			return snowflake_with_locks(online, relids, AccessExclusiveLock,
+										execute_step, step);
+	}
+}
+
+/*
+ * Run a step.  A transaction is open, and none afterwards.  Returns false if
+ * the step has to be tried again.
+ */
+static bool
+run_step(SnowflakeOnline *online, SnowflakeStep *step)
+{
+	bool		done = true;
+	char	   *statement;
+
+	switch (step->kind)
+	{
+		case SNOWFLAKE_STEP_BACKFILL:
+			snowflake_commit(online);
+			snowflake_backfill(online, step);
+			break;
+		case SNOWFLAKE_STEP_INDEX:
+			statement = MemoryContextStrdup(online->context,
+											snowflake_step_statement(&online->conversion, step));
+			snowflake_commit(online);
+			snowflake_run_top_level(online->context, statement, step->tablespace);
+			pfree(statement);
+			break;
+		case SNOWFLAKE_STEP_STATISTICS:
+		case SNOWFLAKE_STEP_ANALYZE:
+		case SNOWFLAKE_STEP_VALIDATE:
+			snowflake_run_statement(snowflake_step_statement(&online->conversion, step));
+			snowflake_commit(online);
+			break;
+		default:
+			done = run_locking(online, step);
+			snowflake_commit(online);
+			if (!done)
+				snowflake_nap(RETRY_MS + RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
+	}
+	return done;
+}
+
+/*
+ * Copy a step to a context that outlives the transaction.
+ */
+static SnowflakeStep *
+keep_step(MemoryContext context, const SnowflakeStep *step)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	SnowflakeStep *result = palloc_object(SnowflakeStep);
+
+#define KEEP(field) \
+	(result->field = step->field == NULL ? NULL : pstrdup(step->field))
+
+	*result = *step;
+	KEEP(table);
+	KEEP(new_name);
+	KEEP(schema);
+	KEEP(tablespace);
+	KEEP(statement);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/*
+ * The first step that is not done.
+ */
+static SnowflakeStep *
+next_step(Progress *progress)
+{
+	SnowflakeOnline *online = progress->online;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_steps(&online->conversion))
+	{
+		SnowflakeStep *step = lfirst(cell);
+
+		if (!step->done &&
+			!(step->kind == SNOWFLAKE_STEP_ANALYZE && list_member_oid(progress->analyzed, step->relid)))
+			return keep_step(online->context, step);
+	}
+	return NULL;
+}
+
+/*
+ * Say what was done.
+ */
+static void
+report_step(Progress *progress, const SnowflakeStep *step, TimestampTz start)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	StringInfoData message;
+
+	if (step->kind == SNOWFLAKE_STEP_ANALYZE)
+	{
+		MemoryContext old = MemoryContextSwitchTo(progress->online->context);
+
+		progress->analyzed = lappend_oid(progress->analyzed, step->relid);
+		MemoryContextSwitchTo(old);
+	}
+	initStringInfo(&message);
+	appendStringInfo(&message, "%s: phase \"%s\"", step->table,
+					 snowflake_phase_name(step->phase));
+	if (step->new_name != NULL)
+		appendStringInfo(&message, ", %s", step->new_name);
+	appendStringInfo(&message, ": %.3f s", (now - start) / 1e6);
+	if (progress->online->locked_since != 0)
+		appendStringInfo(&message, ", %.3f s with the lock",
+						 (now - progress->online->locked_since) / 1e6);
+	ereport(NOTICE, (errmsg_internal("%s", message.data)));
+	pfree(message.data);
+}
+
+/*
+ * Run the steps that are not done.
+ */
+static void
+run_steps(SnowflakeOnline *online)
+{
+	Progress	progress = {.online = online};
+	TimestampTz start = 0;
+
+	for (;;)
+	{
+		SnowflakeStep *step;
+
+		snowflake_begin(online);
+		step = next_step(&progress);
+		if (step == NULL || step->phase > online->options.until)
+		{
+			snowflake_commit(online);
+			if (step != NULL)
+				ereport(NOTICE,
+						(errmsg("%s: the next phase is \"%s\"", step->table,
+								snowflake_phase_name(step->phase)),
+						 errhint("Call snowflake_convert_online() again to continue, or snowflake_convert_undo() before the first swap.")));
+			return;
+		}
+		if (start == 0)
+			start = GetCurrentTimestamp();
+		online->locked_since = 0;
+		if (run_step(online, step))
+		{
+			report_step(&progress, step, start);
+			start = 0;
+		}
+		pfree(step);
+	}
+}
+
+/*
+ * The first transaction: find the column and the obstacles, and try whether
+ * what is to be created has a definition.
+ */
+static void
+examine(SnowflakeOnline *online)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+	ListCell   *cell;
+
+	snowflake_begin(online);
+	online->column = MemoryContextStrdup(online->context,
+										 ((SnowflakeKey *) linitial(conversion->keys))->column);
+	check_obstacles(online);
+	foreach(cell, snowflake_steps(conversion))
+	{
+		SnowflakeStep *step = lfirst(cell);
+
+		if (!step->done && step->statement == NULL &&
+			step->kind != SNOWFLAKE_STEP_SWAP && step->kind != SNOWFLAKE_STEP_DEFAULT)
+			(void) snowflake_step_statement(conversion, step);
+	}
+	snowflake_give_online_notices(conversion);
+	snowflake_commit(online);
+}
+
+/*
+ * snowflake_convert_online(relation regclass, column_name name,
+ *							generator regprocedure, until text,
+ *							batch_time interval, work_share float8,
+ *							lock_wait interval, max_lag interval,
+ *							give_up_after interval, subscribers_ready boolean)
+ */
+Datum
+snowflake_convert_online(PG_FUNCTION_ARGS)
+{
+	SnowflakeOnline *online;
+	MemoryContext context;
+	MemoryContext old;
+
+	check_outermost(fcinfo);
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+
+	context = AllocSetContextCreate(PortalContext, "snowflake_convert_online",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	online = palloc0_object(SnowflakeOnline);
+	online->context = context;
+	online->relid = PG_GETARG_OID(0);
+	online->column = PG_ARGISNULL(1) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(1)));
+	online->generator = PG_ARGISNULL(2) ? InvalidOid : PG_GETARG_OID(2);
+	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
+	if (!PG_ARGISNULL(2))
+		snowflake_check_generator(online->generator);
+	get_options(fcinfo, &online->options);
+	(void) snowflake_lock_table(online->relid, AccessShareLock);
+
+	/* It would count for all transactions together. */
+	disable_timeout(STATEMENT_TIMEOUT, false);
+	lock_conversions(false);
+	PG_TRY();
+	{
+		examine(online);
+		run_steps(online);
+	}
+	PG_FINALLY();
+	{
+		unlock_conversions();
+	}
+	PG_END_TRY();
+
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	PG_RETURN_VOID();
+}
+
+/*
+ * The statements of a swap, as a transaction.
+ */
+static char *
+swap_script(const SnowflakeConversion *conversion, Oid relid)
+{
+	StringInfoData script;
+	List	   *before_drop;
+	List	   *after_drop;
+	ListCell   *cell;
+
+	initStringInfo(&script);
+	appendStringInfoString(&script, "BEGIN;\n");
+	foreach(cell, snowflake_swap_locks(conversion, relid))
+	{
+		/* There is no statement that locks a sequence. */
+		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_SEQUENCE)
+			appendStringInfo(&script, "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE;\n",
+							 snowflake_relation_name(lfirst_oid(cell)));
+	}
+	snowflake_swap_statements(conversion, relid, &before_drop, &after_drop);
+	foreach(cell, list_concat(before_drop, after_drop))
+		appendStringInfo(&script, "%s;\n", (char *) lfirst(cell));
+	appendStringInfoString(&script, "COMMIT");
+	return script.data;
+}
+
+/*
+ * The text of a step.
+ */
+static char *
+step_text(const SnowflakeOnline *online, const SnowflakeStep *step)
+{
+	switch (step->kind)
+	{
+		case SNOWFLAKE_STEP_SWAP:
+			return swap_script(&online->conversion, step->relid);
+		case SNOWFLAKE_STEP_DEFAULT:
+			return default_statement(online);
+		case SNOWFLAKE_STEP_PREPARE:
+			return psprintf("BEGIN;\n%s;\nCOMMIT", step->statement);
+		default:
+			return snowflake_step_statement(&online->conversion, step);
+	}
+}
+
+/*
+ * The steps as rows.
+ */
+static void
+put_plan(const SnowflakeOnline *online, ReturnSetInfo *rsinfo)
+{
+	List	   *steps = snowflake_steps(&online->conversion);
+	bool		found = false;
+	ListCell   *cell;
+
+	foreach(cell, steps)
+	{
+		SnowflakeStep *step = lfirst(cell);
+		bool		is_next = !step->done && !found;
+		Datum		values[6];
+		bool		nulls[6] = {false};
+		const char *state = step->done ? "done" : is_next ? "next" : "to do";
+
+		if (is_next && step->kind == SNOWFLAKE_STEP_BACKFILL)
+			state = psprintf("next, about %d %% are copied",
+							 snowflake_backfill_percent(&online->conversion, step));
+		found |= !step->done;
+		values[0] = Int32GetDatum(foreach_current_index(cell) + 1);
+		values[1] = CStringGetTextDatum(snowflake_phase_name(step->phase));
+		values[2] = CStringGetTextDatum(step->table);
+		values[3] = CStringGetTextDatum(lock_names[step->kind]);
+		nulls[4] = step->done && step->statement == NULL;
+		values[4] = nulls[4] ? (Datum) 0 : CStringGetTextDatum(step_text(online, step));
+		values[5] = CStringGetTextDatum(state);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+}
+
+/*
+ * Begin a function, in the caller's transaction.
+ */
+static void
+begin_function(FunctionCallInfo fcinfo, SnowflakeOnline *online)
+{
+	online->relid = PG_GETARG_OID(0);
+	online->column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
+	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
+	online->context = CurrentMemoryContext;
+	online->options.lock_ms = DEFAULT_LOCK_MS;
+	SPI_connect();
+	snowflake_open(online);
+}
+
+static void
+end_function(SnowflakeOnline *online)
+{
+	SPI_finish();
+	snowflake_become_caller(&online->caller);
+}
+
+/*
+ * snowflake_convert_plan(relation regclass, column_name name,
+ *						  subscribers_ready boolean) returns table
+ */
+Datum
+snowflake_convert_plan(PG_FUNCTION_ARGS)
+{
+	SnowflakeOnline online = {0};
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	begin_function(fcinfo, &online);
+	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
+	check_obstacles(&online);
+	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
+	end_function(&online);
+	return (Datum) 0;
+}
+
+/* SnowflakeWork: a list of statements. */
+static void
+execute_list(SnowflakeOnline *online, void *argument)
+{
+	execute_all(argument);
+}
+
+/*
+ * snowflake_convert_undo(relation regclass, column_name name)
+ */
+Datum
+snowflake_convert_undo(PG_FUNCTION_ARGS)
+{
+	SnowflakeOnline online = {0};
+	List	   *tables;
+	List	   *statements;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	lock_conversions(true);
+	begin_function(fcinfo, &online);
+	online.options.give_up_us = UNDO_GIVE_UP_US;
+	statements = snowflake_undo_statements(&online.conversion, &tables);
+	if (statements == NIL)
+		ereport(NOTICE,
+				(errmsg("no conversion of table %s has begun",
+						snowflake_relation_name(online.relid))));
+	else
+	{
+		while (!snowflake_with_locks(&online, tables, AccessExclusiveLock,
+									 execute_list, statements))
+			snowflake_nap(RETRY_MS + RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
+	}
+	end_function(&online);
+	PG_RETURN_VOID();
+}

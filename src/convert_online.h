@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online.h
+ *	  What the files of snowflake_convert_online() share.
+ *
+ *	convert_online.c			the procedure and its phases; plan and undo
+ *	convert_online_backfill.c	copies the old columns to the new ones
+ *	convert_online_swap.c		the statements that swap the columns of a table
+ *	convert_online_steps.c		which steps there are, and which are done
+ *	convert_online_obstacles.c	what prevents a conversion of a table in use
+ *	convert_online_locks.c		locks that nobody has to wait behind
+ *	convert_top_level.c			statements outside of a transaction
+ *	convert_copy_trigger.c		the trigger that fills the new columns
+ *
+ * A file calls those below it, and those of convert.h.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_CONVERT_ONLINE_H
+#define SNOWFLAKE_CONVERT_ONLINE_H
+
+#include "datatype/timestamp.h"
+#include "storage/lockdefs.h"
+#include "utils/timestamp.h"
+
+#include "convert.h"
+#include "table_owner.h"
+
+/* Names of what a conversion creates, beside SNOWFLAKE_NEW_NAME(). */
+#define SNOWFLAKE_COPY_TRIGGER	"~snowflake_new"
+#define SNOWFLAKE_SWAP_TRIGGER	"~snowflake_swapped"
+#define SNOWFLAKE_COPY_CHECK	"snowflake_new_check"
+#define SNOWFLAKE_COPY_TABLE	"snowflake_new_definitions"
+
+/*
+ * The name of a new column, index, constraint, or statistics object in SQL,
+ * from that of the old one.
+ */
+#define SNOWFLAKE_NEW_NAME(name) \
+	"CASE WHEN octet_length(" name "::text) <= 49 THEN 'snowflake_new_' || " name \
+	" ELSE 'snowflake_new_' || md5(" name "::text) END"
+
+/* SQL: the statement by which an aclitem e grants its right on a column. */
+#define SNOWFLAKE_GRANT_COLUMN(column, name) \
+	"format('GRANT %s (%I) ON TABLE %s TO %s%s', e.privilege_type, " column ", " name "," \
+	" " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
+#define SNOWFLAKE_GRANTEE \
+	"CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE e.grantee::regrole::text END"
+#define SNOWFLAKE_GRANT_OPTION \
+	"CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
+
+/* What a step does, in the order of the phases. */
+typedef enum SnowflakeStepKind
+{
+	SNOWFLAKE_STEP_PREPARE,
+	SNOWFLAKE_STEP_BACKFILL,
+	SNOWFLAKE_STEP_INDEX,
+	SNOWFLAKE_STEP_CHECK,
+	SNOWFLAKE_STEP_STATISTICS,
+	SNOWFLAKE_STEP_ANALYZE,
+	SNOWFLAKE_STEP_FOREIGN_KEY,
+	SNOWFLAKE_STEP_VALIDATE,
+	SNOWFLAKE_STEP_SWAP,
+	SNOWFLAKE_STEP_DEFAULT
+} SnowflakeStepKind;
+
+typedef enum SnowflakePhase
+{
+	SNOWFLAKE_PHASE_PREPARE,
+	SNOWFLAKE_PHASE_BACKFILL,
+	SNOWFLAKE_PHASE_INDEXES,
+	SNOWFLAKE_PHASE_FOREIGN_KEYS,
+	SNOWFLAKE_PHASE_SWAP,
+	SNOWFLAKE_PHASE_DEFAULT
+} SnowflakePhase;
+
+typedef struct SnowflakeStep
+{
+	SnowflakeStepKind kind;
+	SnowflakePhase phase;
+	bool		done;
+	Oid			relid;			/* the table */
+	Oid			other;			/* another one to lock, if any */
+	Oid			object;			/* the old index, constraint, and so on */
+	char	   *table;			/* names */
+	char	   *new_name;
+	char	   *schema;			/* of the new object */
+	char	   *tablespace;		/* of an index */
+	char	   *statement;		/* NULL if snowflake_step_statement() finds it */
+} SnowflakeStep;
+
+/* How to proceed. */
+typedef struct SnowflakeOnlineOptions
+{
+	SnowflakePhase until;		/* the last phase */
+	bool		subscribers_ready;
+	int64		batch_us;		/* length of a batch */
+	double		work_share;		/* of the time, how much is work */
+	int			lock_ms;		/* how long others may wait behind a lock */
+	int64		max_lag_us;		/* of a standby; 0 is unlimited */
+	int64		give_up_us;		/* after waiting so long; 0 is never */
+} SnowflakeOnlineOptions;
+
+typedef struct SnowflakeOnline
+{
+	SnowflakeOnlineOptions options;
+	Oid			relid;
+	char	   *column;			/* NULL until the first transaction */
+	Oid			generator;		/* as specified */
+	Oid			namespace;		/* of the extension */
+	MemoryContext context;		/* outlives transactions */
+	Oid			owner;			/* while a transaction is open: */
+	SnowflakeCaller caller;
+	SnowflakeConversion conversion;
+	TimestampTz locked_since;	/* when a step got its locks, or 0 */
+	TimestampTz wait_start;		/* of the present wait, or 0 */
+	TimestampTz wait_told;		/* when that was last reported */
+} SnowflakeOnline;
+
+/* What to do with locked tables. */
+typedef void (*SnowflakeWork) (SnowflakeOnline *online, void *argument);
+
+/* convert_online_backfill.c */
+extern void snowflake_backfill(SnowflakeOnline *online,
+							   const SnowflakeStep *step);
+extern int	snowflake_backfill_percent(const SnowflakeConversion *conversion,
+									   const SnowflakeStep *step);
+
+/* convert_online_swap.c */
+extern List *snowflake_swap_locks(const SnowflakeConversion *conversion,
+								  Oid relid);
+extern void snowflake_swap_statements(const SnowflakeConversion *conversion,
+									  Oid relid, List **before_drop,
+									  List **after_drop);
+extern void snowflake_check_drop(Oid relid);
+extern void snowflake_check_swap(const SnowflakeConversion *conversion,
+								 Oid relid);
+
+/* convert_online_steps.c */
+extern const char snowflake_online_tables[];
+extern const char snowflake_online_views[];
+extern List *snowflake_steps(const SnowflakeConversion *conversion);
+extern char *snowflake_step_statement(const SnowflakeConversion *conversion,
+									  const SnowflakeStep *step);
+extern List *snowflake_undo_statements(const SnowflakeConversion *conversion,
+									   List **tables);
+extern const char *snowflake_phase_name(SnowflakePhase phase);
+
+/* convert_online_obstacles.c */
+extern List *snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
+											 bool subscribers_ready);
+extern void snowflake_give_online_notices(const SnowflakeConversion *conversion);
+
+/* convert_online_locks.c */
+extern void snowflake_open(SnowflakeOnline *online);
+extern void snowflake_begin(SnowflakeOnline *online);
+extern void snowflake_commit(SnowflakeOnline *online);
+extern void snowflake_commit_soon(SnowflakeOnline *online);
+extern bool snowflake_with_locks(SnowflakeOnline *online, List *relids,
+								 LOCKMODE mode, SnowflakeWork work,
+								 void *argument);
+extern void snowflake_report_wait(SnowflakeOnline *online, const char *what,
+								  const char *who);
+extern void snowflake_nap(double ms);
+extern List *snowflake_ask_server(const char *query);
+extern void snowflake_run_statement(const char *statement);
+
+/* convert_top_level.c */
+extern void snowflake_run_top_level(MemoryContext context,
+									const char *statement,
+									const char *tablespace);
+
+#endif							/* SNOWFLAKE_CONVERT_ONLINE_H */

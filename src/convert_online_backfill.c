@@ -1,0 +1,335 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online_backfill.c
+ *	  Copies the old columns of a table to the new ones, a batch of pages in
+ *	  each transaction.
+ *
+ * Rows that were inserted or updated since the trigger exists are filled
+ * already, and so are those that a batch has filled.  So the pages that the
+ * table has when the backfill begins are all that has to be looked at, and an
+ * interrupted backfill begins at the first page again.
+ *
+ * A batch waits for no row: it skips those that are locked, which are filled
+ * in a later pass.  Triggers and foreign keys of the application are not fired
+ * (session_replication_role), because nothing that they see changes.  It
+ * commits asynchronously: what a crash takes away is filled again.
+ *
+ * The number of pages is chosen so that a batch takes batch_time, and the
+ * pause after it so that the work takes work_share of the time.  VACUUM makes
+ * the space of the old row versions available to the next batches.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online_backfill.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/block.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "tcop/pquery.h"
+
+#include "convert_online.h"
+
+/* Pages of the first batch, and of the largest one. */
+#define FIRST_PAGES		8
+#define MAX_PAGES		4096
+
+/* VACUUM after so many parts of the table, if it has so many pages. */
+#define VACUUM_PARTS	5
+#define VACUUM_PAGES	1000
+
+/* How often progress is reported, and standbys are looked at. */
+#define REPORT_US		INT64CONST(5000000)
+#define LAG_US			INT64CONST(1000000)
+
+/* Between two passes over rows that were locked. */
+#define PASS_MS			200
+
+/* Pages with rows that were locked. */
+typedef struct Range
+{
+	BlockNumber from;
+	BlockNumber to;
+} Range;
+
+typedef struct Backfill
+{
+	SnowflakeOnline *online;
+	Oid			relid;
+	char	   *table;
+	char	   *assignments;	/* of the UPDATE */
+	char	   *condition;		/* is a row not filled? */
+	BlockNumber npages;
+	BlockNumber next_vacuum;
+	int64		nrows;			/* filled so far */
+	double		pages;			/* of the next batch */
+	List	   *locked;			/* of Range */
+	TimestampTz start;
+	TimestampTz told;			/* when progress was reported */
+	TimestampTz looked;			/* when standbys were looked at */
+} Backfill;
+
+/*
+ * What to fill, and how much there is.
+ */
+static void
+begin_backfill(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+	char	  **row;
+
+	snowflake_begin(online);
+	row = linitial(snowflake_ask(&online->conversion,
+								 psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', '),"
+										  " string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR '),"
+										  " pg_relation_size(%u) / current_setting('block_size')::int"
+										  " FROM col WHERE relid = %u",
+										  snowflake_online_tables,
+										  backfill->relid, backfill->relid)));
+	if (row[0] == NULL || row[2] == NULL)
+		elog(ERROR, "no columns to fill in relation %u", backfill->relid);
+	backfill->assignments = MemoryContextStrdup(online->context, row[0]);
+	backfill->condition = MemoryContextStrdup(online->context, row[1]);
+	backfill->npages = (BlockNumber) pg_strtoint64(row[2]);
+	backfill->next_vacuum = backfill->npages < VACUUM_PAGES ? InvalidBlockNumber :
+		backfill->npages / VACUUM_PARTS;
+	snowflake_commit(online);
+}
+
+/*
+ * Fill the rows of some pages that are not locked, in a transaction.  Returns
+ * how many were filled.
+ */
+static int64
+fill_pages(Backfill *backfill, const Range *range)
+{
+	SnowflakeOnline *online = backfill->online;
+	MemoryContext old;
+	int64		nrows;
+	char	   *table;
+	char	   *condition;
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	EnsurePortalSnapshotExists();
+	online->owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
+	snowflake_become_owner(online->owner, &online->caller);
+	(void) set_config_option("session_replication_role", "replica", PGC_SUSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+
+	table = snowflake_relation_name(backfill->relid);
+	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
+						 range->from, range->to, backfill->condition);
+	snowflake_run_statement(psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
+							   "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
+							   table, backfill->assignments, table, condition));
+	nrows = SPI_processed;
+	if (snowflake_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
+									table, condition)) != NIL)
+	{
+		Range	   *locked;
+
+		old = MemoryContextSwitchTo(online->context);
+		locked = palloc_object(Range);
+		*locked = *range;
+		backfill->locked = lappend(backfill->locked, locked);
+		MemoryContextSwitchTo(old);
+	}
+	snowflake_commit_soon(online);
+	return nrows;
+}
+
+/*
+ * Report progress every few seconds.
+ */
+static void
+report_progress(Backfill *backfill, BlockNumber page)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	double		seconds = (now - backfill->start) / 1e6;
+	int			left;
+
+	if (now - backfill->told < REPORT_US)
+		return;
+	backfill->told = now;
+	left = page == 0 ? 0 : (int) (seconds * (backfill->npages - page) / page);
+	ereport(NOTICE,
+			(errmsg("%s: %d %%, " INT64_FORMAT " rows, %.0f rows/s, %d:%02d left",
+					backfill->table,
+					(int) (100.0 * page / Max(backfill->npages, 1)),
+					backfill->nrows, backfill->nrows / Max(seconds, 0.001),
+					left / 60, left % 60)));
+}
+
+/*
+ * Wait while a standby is more than max_lag behind.
+ */
+static void
+wait_for_standbys(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+
+	if (online->options.max_lag_us == 0 ||
+		GetCurrentTimestamp() - backfill->looked < LAG_US)
+		return;
+	for (;;)
+	{
+		List	   *rows;
+		char	   *behind = NULL;
+
+		SPI_connect_ext(SPI_OPT_NONATOMIC);
+		EnsurePortalSnapshotExists();
+		rows = snowflake_ask_server(psprintf("SELECT format('Standby %%s is %%s behind.', application_name, replay_lag)"
+											 " FROM pg_stat_replication"
+											 " WHERE extract(epoch FROM replay_lag) * 1000000 > " INT64_FORMAT
+											 " LIMIT 1", online->options.max_lag_us));
+		if (rows != NIL)
+			behind = MemoryContextStrdup(online->context, ((char **) linitial(rows))[0]);
+		SPI_commit();
+		SPI_finish();
+		backfill->looked = GetCurrentTimestamp();
+		if (behind == NULL)
+			break;
+		snowflake_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
+							  behind);
+		pfree(behind);
+		snowflake_nap(LAG_US / 1000);
+	}
+	online->wait_start = online->wait_told = 0;
+}
+
+/*
+ * One batch: fill the pages, choose the size of the next one, and pause.
+ */
+static void
+run_batch(Backfill *backfill, const Range *range)
+{
+	const SnowflakeOnlineOptions *options = &backfill->online->options;
+	TimestampTz start = GetCurrentTimestamp();
+	int64		nrows = fill_pages(backfill, range);
+	double		us = Max(GetCurrentTimestamp() - start, 100);
+	double		factor = options->batch_us / us;
+
+	backfill->nrows += nrows;
+	backfill->pages *= Min(2.0, Max(0.3, factor));
+	backfill->pages = Min(MAX_PAGES, Max(1, backfill->pages));
+	if (nrows > 0)
+		snowflake_nap(us / 1000 * (1 / options->work_share - 1));
+	wait_for_standbys(backfill);
+}
+
+/*
+ * All pages once.
+ */
+static void
+first_pass(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+	Range		range = {0, 0};
+
+	while (range.to < backfill->npages)
+	{
+		int64		before = backfill->nrows;
+
+		range.from = range.to;
+		range.to += Min((BlockNumber) backfill->pages, backfill->npages - range.from);
+		run_batch(backfill, &range);
+		report_progress(backfill, range.to);
+		if (range.to >= backfill->next_vacuum && backfill->nrows > before)
+		{
+			/* Truncating the table would lock it. */
+			snowflake_run_top_level(online->context,
+									psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
+											 backfill->table), NULL);
+			backfill->next_vacuum = range.to + backfill->npages / VACUUM_PARTS;
+		}
+	}
+}
+
+/*
+ * What was locked, until nothing is left.
+ */
+static void
+later_passes(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+
+	while (backfill->locked != NIL)
+	{
+		List	   *ranges = backfill->locked;
+		ListCell   *cell;
+
+		snowflake_nap(PASS_MS);
+		backfill->locked = NIL;
+		foreach(cell, ranges)
+		{
+			Range	   *range = lfirst(cell);
+
+			for (BlockNumber page = range->from; page < range->to; page++)
+			{
+				Range		one = {page, page + 1};
+
+				backfill->nrows += fill_pages(backfill, &one);
+			}
+		}
+		list_free_deep(ranges);
+		if (backfill->locked != NIL)
+			snowflake_report_wait(online,
+								  psprintf("copy locked rows of table %s", backfill->table),
+								  NULL);
+	}
+	online->wait_start = online->wait_told = 0;
+}
+
+/*
+ * Fill the new columns, and have the CHECK constraint prove it.
+ */
+void
+snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
+{
+	Backfill	backfill = {
+		.online = online,
+		.relid = step->relid,
+		.table = step->table,
+		.pages = FIRST_PAGES,
+	};
+
+	backfill.start = backfill.told = backfill.looked = GetCurrentTimestamp();
+	begin_backfill(&backfill);
+	first_pass(&backfill);
+	later_passes(&backfill);
+
+	snowflake_begin(online);
+	snowflake_run_statement(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " SNOWFLAKE_COPY_CHECK,
+							   snowflake_relation_name(step->relid)));
+	snowflake_commit(online);
+	ereport(NOTICE,
+			(errmsg("%s: copied " INT64_FORMAT " rows in %.1f s", step->table,
+					backfill.nrows,
+					(GetCurrentTimestamp() - backfill.start) / 1e6)));
+}
+
+/*
+ * How much of a table is filled, by a sample.
+ */
+int
+snowflake_backfill_percent(const SnowflakeConversion *conversion,
+						   const SnowflakeStep *step)
+{
+	char	   *condition;
+	char	   *percent;
+
+	condition = ((char **) linitial(snowflake_ask(conversion,
+												  psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"
+														   " FROM col WHERE relid = %u",
+														   snowflake_online_tables, step->relid))))[0];
+	percent = snowflake_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
+										   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
+										   condition, snowflake_relation_name(step->relid), step->relid));
+	return percent == NULL ? 100 : pg_strtoint32(percent);
+}

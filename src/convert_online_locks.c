@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online_locks.c
+ *	  Transactions of a conversion, and locks that nobody has to wait behind.
+ *
+ * A lock that conflicts with those of the application makes everybody wait who
+ * comes after the request.  So:
+ *
+ * - Look first.  A transaction that has held a lock on one of the tables for
+ *	 more than three times lock_wait will probably hold it for longer.  It is
+ *	 reported, and nothing is requested.
+ * - A request ends after lock_wait, which is less than deadlock_timeout.  All
+ *	 locks are released then, and requested later in the opposite order, because
+ *	 the application has one order or the other.
+ *
+ * The list of sessions is read as the bootstrap superuser, because sessions of
+ * other roles are hidden otherwise.  These queries are constants, and access
+ * nothing but system views.  Process IDs and ages are reported; the text of a
+ * query only to those who may see it.
+ *
+ * Each transaction runs as the owner of the table (table_owner.c), but never
+ * beyond its end.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online_locks.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/xact.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "common/pg_prng.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "tcop/pquery.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "convert_online.h"
+#include "wait_event.h"
+
+/* How often a wait is reported. */
+#define REPORT_US	INT64CONST(5000000)
+
+/* Transactions older than so many times lock_wait are waited for. */
+#define PATIENCE	3
+
+/*
+ * Become the owner of the table, and find the column, which may have another
+ * number than in the transaction before.
+ */
+void
+snowflake_open(SnowflakeOnline *online)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeKey *key;
+
+	online->owner = snowflake_lock_to_convert(online->relid, true);
+	snowflake_become_owner(online->owner, &online->caller);
+
+	memset(conversion, 0, sizeof(*conversion));
+	conversion->online = true;
+	conversion->dry_run = true;
+	key = snowflake_find_key(online->relid, online->column, false);
+	snowflake_choose_generator(key, online->generator, online->namespace);
+	conversion->keys = list_make1(key);
+	snowflake_prepare(conversion, online->owner);
+}
+
+/*
+ * Begin the work of a transaction.
+ */
+void
+snowflake_begin(SnowflakeOnline *online)
+{
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	EnsurePortalSnapshotExists();
+	snowflake_open(online);
+}
+
+/*
+ * Become the caller, and commit.
+ */
+void
+snowflake_commit(SnowflakeOnline *online)
+{
+	snowflake_become_caller(&online->caller);
+	SPI_commit();
+	SPI_finish();
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * The same, but do not wait until the commit is durable.
+ */
+void
+snowflake_commit_soon(SnowflakeOnline *online)
+{
+	snowflake_become_caller(&online->caller);
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+	SPI_commit();
+	SPI_finish();
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Execute a statement that returns no rows.
+ */
+void
+snowflake_run_statement(const char *statement)
+{
+	if (SPI_execute(statement, false, 0) < 0)
+		elog(ERROR, "statement failed: %s", statement);
+}
+
+/*
+ * Sleep.
+ */
+void
+snowflake_nap(double ms)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), (int64) ceil(ms));
+
+	for (;;)
+	{
+		long		rest = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+
+		CHECK_FOR_INTERRUPTS();
+		if (rest <= 0)
+			return;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 rest, snowflake_wait_event(SNOWFLAKE_EVENT_CONVERT));
+		ResetLatch(MyLatch);
+	}
+}
+
+/*
+ * Query system views with all rows visible.  The query is a constant of this
+ * module, or has only numbers in it.
+ */
+List *
+snowflake_ask_server(const char *query)
+{
+	Oid			user;
+	int			sec_context;
+	int			nest_level = NewGUCNestLevel();
+	List	   *rows;
+
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	GetUserIdAndSecContext(&user, &sec_context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	rows = snowflake_ask_about(InvalidOid, query);
+	SetUserIdAndSecContext(user, sec_context);
+	AtEOXact_GUC(false, nest_level);
+	return rows;
+}
+
+/*
+ * Report a wait every few seconds, and give up after a time.
+ */
+void
+snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (online->wait_start == 0)
+		online->wait_start = now;
+	if (online->options.give_up_us > 0 &&
+		now - online->wait_start > online->options.give_up_us)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("gave up waiting to %s", what),
+				 who == NULL ? 0 : errdetail_internal("%s", who),
+				 errhint("What is done is kept. Call snowflake_convert_online() again to continue.")));
+	if (now - online->wait_told > REPORT_US)
+	{
+		online->wait_told = now;
+		ereport(NOTICE,
+				(errmsg("waiting to %s", what),
+				 who == NULL ? 0 : errdetail_internal("%s", who)));
+	}
+}
+
+/*
+ * Does somebody hold a lock on the tables that will probably not be released
+ * soon?  Returns who.
+ */
+static char *
+find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
+{
+	StringInfoData query;
+	List	   *rows;
+	ListCell   *cell;
+
+	initStringInfo(&query);
+	appendStringInfo(&query,
+					 "SELECT CASE WHEN a.pid IS NULL THEN 'A prepared transaction has a lock on the table.'"
+					 "  ELSE format('Process %%s (%%s, %%s) has a lock on %%s, in a transaction that is %%s old.',"
+					 "    a.pid, coalesce(a.usename, a.backend_type), coalesce(nullif(a.application_name, ''), a.backend_type),"
+					 "    l.relation::regclass, date_trunc('milliseconds', clock_timestamp() - a.xact_start)) END"
+					 " FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)"
+					 " WHERE l.locktype = 'relation' AND l.granted"
+					 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+					 " AND l.pid IS DISTINCT FROM pg_backend_pid()"
+					 " AND (%s OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))"
+					 " AND coalesce(a.xact_start, '-infinity') < clock_timestamp() - interval '%d ms'"
+					 " AND l.relation IN (0",
+					 mode == AccessExclusiveLock ? "true" : "false",
+					 online->options.lock_ms * PATIENCE);
+	foreach(cell, relids)
+		appendStringInfo(&query, ", %u", lfirst_oid(cell));
+	appendStringInfoString(&query, ") ORDER BY a.xact_start LIMIT 1");
+	rows = snowflake_ask_server(query.data);
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
+ * Cancel autovacuum of the tables, as a session would that waits for it for
+ * longer than deadlock_timeout, unless it prevents wraparound.
+ */
+static void
+cancel_autovacuum(List *relids)
+{
+	StringInfoData query;
+	ListCell   *cell;
+
+	initStringInfo(&query);
+	appendStringInfoString(&query,
+						   "SELECT pg_cancel_backend(a.pid)"
+						   " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+						   " WHERE l.locktype = 'relation' AND l.granted"
+						   " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+						   " AND a.backend_type = 'autovacuum worker'"
+						   " AND a.query NOT LIKE '%(to prevent wraparound)%'"
+						   " AND l.mode = 'ShareUpdateExclusiveLock'"
+						   " AND l.relation IN (0");
+	foreach(cell, relids)
+		appendStringInfo(&query, ", %u", lfirst_oid(cell));
+	appendStringInfoChar(&query, ')');
+	(void) snowflake_ask_server(query.data);
+}
+
+/*
+ * Lock the tables.
+ */
+static void
+lock_relations(List *relids, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		Oid			relid = lfirst_oid(cell);
+
+		LockRelationOid(relid, mode);
+
+		/* It may have been dropped: look again. */
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg_internal("relation with OID %u does not exist", relid)));
+	}
+}
+
+/*
+ * Lock tables, and do something with them, in a subtransaction.  Returns false
+ * if a lock was not to be had; nothing has changed then, and all locks are
+ * released.
+ */
+static bool
+try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
+		  SnowflakeWork work, void *argument)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool result = true;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		(void) set_config_option("lock_timeout", psprintf("%d", online->options.lock_ms),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+		lock_relations(relids, mode);
+		online->locked_since = GetCurrentTimestamp();
+		work(online, argument);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+			error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+			ReThrowError(error);
+		FreeErrorData(error);
+		result = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return result;
+}
+
+/*
+ * Look, lock tables in the order of the list or the opposite one, and do
+ * something with them.  Returns false if a lock was not to be had; the
+ * transaction should end then, and another one try again.
+ */
+bool
+snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
+					 SnowflakeWork work, void *argument)
+{
+	const char *what = psprintf("lock table %s",
+								snowflake_relation_name(llast_oid(relids)));
+	char	   *holder;
+
+	cancel_autovacuum(relids);
+	holder = find_holder(online, relids, mode);
+	if (holder != NULL)
+	{
+		snowflake_report_wait(online, what, holder);
+		return false;
+	}
+	if (pg_prng_bool(&pg_global_prng_state))
+	{
+		List	   *reversed = NIL;
+		ListCell   *cell;
+
+		foreach(cell, relids)
+			reversed = lcons_oid(lfirst_oid(cell), reversed);
+		relids = reversed;
+	}
+	if (try_locks(online, relids, mode, work, argument))
+	{
+		online->wait_start = online->wait_told = 0;
+		return true;
+	}
+	snowflake_report_wait(online, what, NULL);
+	return false;
+}

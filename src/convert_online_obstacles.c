@@ -1,0 +1,372 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online_obstacles.c
+ *	  What prevents a conversion of a table in use.
+ *
+ * A swap drops what depends on the old columns and creates it again.  What it
+ * does not create again must not be there: so the queries look for everything
+ * that depends on the columns, on views that depend on them, and on what else
+ * is dropped, and exclude what is known to be carried over.  They are asked
+ * before the first change, and again when the conversion continues.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online_obstacles.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "convert_online.h"
+
+/* A query that returns a line for each obstacle, and what to do about them. */
+typedef struct ObstacleQuery
+{
+	const char *query;
+	const char *hint;
+} ObstacleQuery;
+
+/* All tables are in scope. */
+#define SCOPE ", scope(relid) AS (SELECT relid FROM tab) "
+
+/* What is dropped and created again: class, OID, description. */
+static const char dropped_ctes[] =
+", gone(classid, objid) AS ("
+"  SELECT 'pg_class'::regclass::oid, oid FROM vw"
+"  UNION ALL SELECT 'pg_type'::regclass, reltype FROM vw"
+"  UNION ALL SELECT 'pg_class'::regclass, indexrelid FROM idx"
+"  UNION ALL SELECT 'pg_constraint'::regclass, con FROM idx WHERE con IS NOT NULL"
+"  UNION ALL SELECT 'pg_constraint'::regclass, oid FROM fkey"
+"  UNION ALL SELECT 'pg_constraint'::regclass, oid FROM chk"
+"  UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM stat"
+"  UNION ALL SELECT d.classid, d.objid FROM col JOIN pg_depend d"
+"    ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)"
+"  WHERE d.classid IN ('pg_trigger'::regclass, 'pg_policy'::regclass)"
+"  UNION ALL SELECT 'pg_attrdef'::regclass, f.oid FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid"
+"  UNION ALL SELECT 'pg_trigger'::regclass, g.oid FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid) ";
+
+/* What to do about most of them. */
+#define DROP_HINT \
+	"Drop objects that depend on a column and cannot be carried over, convert, and create them again."
+
+static const ObstacleQuery online_obstacles[] = {
+	{
+		"SELECT format('table %s is partitioned, or a partition', name)"
+		" FROM tab JOIN pg_class r ON r.oid = tab.relid"
+		" WHERE (r.relkind = 'p' OR r.relispartition) AND relid IN (SELECT relid FROM swap)",
+		"Convert partitioned tables with snowflake_convert()."
+	},
+	{
+		"SELECT format('table %s has a parent or child table', name)"
+		" FROM tab JOIN pg_class r ON r.oid = tab.relid"
+		" WHERE r.relkind <> 'p' AND NOT r.relispartition AND relid IN (SELECT relid FROM swap)"
+		" AND EXISTS (SELECT FROM pg_inherits i WHERE r.oid IN (i.inhrelid, i.inhparent))",
+		"Convert tables that inherit with snowflake_convert()."
+	},
+	{
+		"SELECT format('table %s is temporary', name)"
+		" FROM tab JOIN pg_class r ON r.oid = tab.relid WHERE r.relpersistence = 't'",
+		"Convert temporary tables with snowflake_convert()."
+	},
+	{
+		"SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name)"
+		" FROM col JOIN target t USING (relid, attnum)"
+		"  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid)"
+		"    = ('pg_class'::regclass, col.relid, col.attnum)"
+		"  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid"
+		"  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
+		"  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid"
+		"  LEFT JOIN (pg_rewrite r JOIN pg_class v ON v.oid = r.ev_class)"
+		"    ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
+		" WHERE NOT coalesce(CASE d.classid"
+		"   WHEN 'pg_class'::regclass THEN c.relkind = 'i' OR c.relkind = 'S' AND d.deptype IN ('a', 'i')"
+		"   WHEN 'pg_constraint'::regclass THEN k.contype IN ('c', 'f', 'n')"
+		"     OR k.contype IN ('p', 'u') AND NOT k.condeferrable"
+		"   WHEN 'pg_attrdef'::regclass THEN (f.adrelid, f.adnum) = (col.relid, col.attnum)"
+		"   WHEN 'pg_rewrite'::regclass THEN v.relkind = 'v' AND r.rulename = '_RETURN'"
+		"   ELSE d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass,"
+		"     'pg_publication_rel'::regclass, 'pg_statistic_ext'::regclass) END, false)",
+		DROP_HINT
+	},
+	{
+		"SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),"
+		"    pg_describe_object(gone.classid, gone.objid, 0))"
+		" FROM gone JOIN pg_depend d ON (d.refclassid, d.refobjid) = (gone.classid, gone.objid)"
+		"  LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
+		"    AND r.rulename = '_RETURN' AND r.ev_class IN (SELECT oid FROM vw WHERE relkind = 'v')"
+		" WHERE d.deptype <> 'i' AND r.oid IS NULL"
+		" AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)",
+		DROP_HINT
+	},
+	{
+		"SELECT format('%s is a member of, or depends on, extension %I',"
+		"    pg_describe_object(gone.classid, gone.objid, 0), e.extname)"
+		" FROM gone JOIN pg_depend d ON (d.classid, d.objid) = (gone.classid, gone.objid) AND d.deptype IN ('e', 'x')"
+		"  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid",
+		DROP_HINT
+	},
+	{
+		"SELECT format('%s has a security label', pg_describe_object(l.classoid, l.objoid, l.objsubid))"
+		" FROM pg_seclabel l WHERE (l.classoid, l.objoid) IN (SELECT classid, objid FROM gone)"
+		" OR l.classoid = 'pg_class'::regclass AND (l.objoid, l.objsubid) IN (SELECT relid, attnum FROM col)",
+		"Remove security labels, convert, and set them again."
+	},
+	{
+		"SELECT format('view %s is owned by role %I, but table %s by role %I', vw.name,"
+		"    vw.relowner::regrole::text, tab.name, tab.relowner::regrole::text)"
+		" FROM vw, tab WHERE tab.relid = $1[1] AND tab.relowner <> vw.relowner",
+		"Give the views that depend on a converted column the owner of the table."
+	},
+	{
+		"SELECT format('statistics object %I.%I is owned by role %s, but its table by role %s', stat.nspname, stxname,"
+		"    stxowner::regrole, tab.relowner::regrole)"
+		" FROM stat JOIN tab ON tab.relid = stat.stxrelid WHERE stxowner <> tab.relowner",
+		"Give statistics objects the owner of the table."
+	},
+	{
+		"SELECT format('publication %I has a column list or row filter with %s, and is owned by role %s',"
+		"    b.pubname, t.column_name, b.pubowner::regrole)"
+		" FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid)"
+		"  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid, d.classid)"
+		"    = ('pg_class'::regclass, col.relid, col.attnum, 'pg_publication_rel'::regclass)"
+		"  JOIN pg_publication_rel p ON p.oid = d.objid JOIN pg_publication b ON b.oid = p.prpubid"
+		" WHERE NOT pg_has_role(tab.relowner, b.pubowner, 'USAGE')",
+		"Take the table out of such publications, or give them the owner of the table."
+	},
+	{
+		"SELECT format('index %I.%I is invalid', nspname, relname) FROM idx WHERE NOT indisvalid",
+		"Drop indexes that are invalid, or create them again with REINDEX."
+	},
+	{
+		"SELECT format('trigger %I of table %s %s', g.tgname, tab.name,"
+		"    CASE WHEN g.tgenabled IN ('A', 'R') THEN 'is enabled ALWAYS or for a REPLICA'"
+		"      ELSE 'would be fired after trigger " SNOWFLAKE_COPY_TRIGGER "' END)"
+		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal"
+		" WHERE relid IN (SELECT relid FROM col) AND g.tgfoid <> (SELECT oid FROM copier)"
+		" AND (g.tgenabled IN ('A', 'R')"
+		"      OR g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 AND g.tgname::text COLLATE \"C\" > '" SNOWFLAKE_COPY_TRIGGER "')",
+		"Set triggers to ENABLE, and rename those BEFORE INSERT OR UPDATE that sort after our trigger."
+	},
+	{
+		"SELECT format('triggers of foreign key %I of table %s are disabled', conname, conrelid::regclass)"
+		" FROM fkey WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgconstraint = fkey.oid AND g.tgenabled <> 'O')",
+		"Enable the triggers of foreign keys, or drop the foreign keys."
+	},
+	{
+		/* Since 18: constraints that are not enforced, and temporal ones. */
+		"SELECT format('constraint %I of table %s is not enforced, or temporal', conname, conrelid::regclass)"
+		" FROM pg_constraint k"
+		" WHERE (oid IN (SELECT oid FROM fkey UNION ALL SELECT oid FROM chk UNION ALL SELECT con FROM idx))"
+		" AND (to_jsonb(k) @> '{\"conenforced\": false}' OR to_jsonb(k) @> '{\"conperiod\": true}')",
+		DROP_HINT
+	},
+	{
+		"SELECT format('rule %I of table %s', r.rulename, tab.name)"
+		" FROM tab JOIN pg_rewrite r ON r.ev_class = tab.relid WHERE relid IN (SELECT relid FROM col)",
+		"Drop the rules of the tables, convert, and create them again."
+	},
+	{
+		"SELECT format('tables that reference each other in a circle: %s', name)"
+		" FROM swap JOIN tab USING (relid) WHERE level >= 99",
+		"Drop one of the foreign keys, convert, and create it again."
+	},
+	{
+		"SELECT format('%s privilege on %s was granted by role %s, not by the owner', e.privilege_type, t.column_name,"
+		"    e.grantor::regrole)"
+		" FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid), aclexplode(col.attacl) e"
+		" WHERE e.grantor <> tab.relowner"
+		" UNION ALL "
+		"SELECT format('%s privilege on view %s was granted by role %s, not by the owner', e.privilege_type, vw.name,"
+		"    e.grantor::regrole)"
+		" FROM vw CROSS JOIN LATERAL (SELECT * FROM aclexplode(vw.relacl)"
+		"   UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e"
+		" WHERE e.grantor <> vw.relowner",
+		"Have the owner of the table or view grant these privileges."
+	},
+	{
+		"SELECT format('role %s, the owner of table %s, lacks %s', tab.relowner::regrole, tab.name, p.what)"
+		" FROM tab CROSS JOIN LATERAL ("
+		"   SELECT format('CREATE on schema %I', n.nspname), has_schema_privilege(tab.relowner, n.oid, 'CREATE')"
+		"   FROM pg_namespace n"
+		"   WHERE n.nspname IN (SELECT tab.nspname UNION SELECT nspname FROM stat WHERE stxrelid = tab.relid)"
+		"   OR n.oid IN (SELECT relnamespace FROM vw)"
+		"   UNION ALL"
+		"   SELECT format('EXECUTE on function %s', copier.name), has_function_privilege(tab.relowner, copier.oid, 'EXECUTE')"
+		"   FROM copier"
+		"   UNION ALL"
+		"   SELECT format('CREATE on tablespace %I', s.spcname), has_tablespace_privilege(tab.relowner, s.spcname, 'CREATE')"
+		"   FROM (SELECT DISTINCT spcname FROM idx WHERE indrelid = tab.relid AND spcname IS NOT NULL) s"
+		"  ) p(what, has)"
+		" WHERE relid IN (SELECT relid FROM swap) AND NOT p.has",
+		"Grant the owner of the tables the privileges to create what the conversion creates."
+	},
+	{
+		"SELECT format('%s is in the way', w.what)"
+		" FROM tab CROSS JOIN LATERAL ("
+		"   SELECT format('column %I of table %s', newname, tab.name) FROM col"
+		"   WHERE col.relid = tab.relid AND newnum IS NOT NULL AND NOT prepared"
+		"   UNION ALL"
+		"   SELECT format('trigger %I of table %s', g.tgname, tab.name) FROM pg_trigger g"
+		"   WHERE g.tgrelid = tab.relid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND NOT prepared"
+		"   UNION ALL"
+		"   SELECT format('constraint %I of table %s', k.conname, tab.name) FROM pg_constraint k"
+		"   WHERE k.conrelid = tab.relid AND k.conname = '" SNOWFLAKE_COPY_CHECK "' AND NOT prepared"
+		"   UNION ALL"
+		"   SELECT format('relation %I.%I', n.nspname, c.relname)"
+		"   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+		"   WHERE c.relname IN ('" SNOWFLAKE_COPY_TABLE "', '" SNOWFLAKE_COPY_TABLE "_object')"
+		"   AND n.nspname = tab.nspname"
+		"   UNION ALL"
+		"   SELECT format('relation %I.%I', idx.nspname, c.relname)"
+		"   FROM idx JOIN pg_class c ON c.relname = idx.newname"
+		"     AND c.relnamespace = (SELECT relnamespace FROM pg_class o WHERE o.oid = idx.indexrelid)"
+		"   WHERE idx.indrelid = tab.relid AND (idx.newoid IS NULL OR NOT prepared)"
+		"   UNION ALL"
+		"   SELECT format('constraint %I of table %s', newname, tab.name)"
+		"   FROM (SELECT conrelid, newname, newoid FROM fkey UNION ALL SELECT conrelid, newname, newoid FROM chk) k"
+		"   WHERE k.conrelid = tab.relid AND k.newoid IS NOT NULL AND relid IN (SELECT relid FROM col) AND NOT prepared"
+		"   UNION ALL"
+		"   SELECT format('statistics object %I.%I', stat.nspname, newname)"
+		"   FROM stat JOIN pg_statistic_ext f ON f.stxname = stat.newname AND f.stxnamespace = stat.stxnamespace"
+		"   WHERE stat.stxrelid = tab.relid AND (stat.newoid IS NULL OR NOT prepared)"
+		"  ) w(what) WHERE relid IN (SELECT relid FROM swap)",
+		"Rename or drop what has a name that the conversion uses. If it is left from a conversion whose trigger was changed, call snowflake_convert_undo()."
+	},
+	{
+		"SELECT format('trigger %I of table %s is for other columns', g.tgname, tab.name)"
+		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
+		" WHERE prepared AND (EXISTS (SELECT FROM col WHERE col.relid = tab.relid AND newnum IS NULL)"
+		"   OR g.tgnargs <> 2 * (SELECT count(*) FROM col WHERE col.relid = tab.relid))",
+		"Complete or undo the conversion that was begun for other tables or columns first: call snowflake_convert_online() or snowflake_convert_undo() for them."
+	},
+};
+
+static const ObstacleQuery publication_obstacles[] = {
+	{
+		"SELECT format('publication %I has all columns of table %s', b.pubname, tab.name)"
+		" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b"
+		" WHERE relid IN (SELECT relid FROM col)"
+		" AND (b.puballtables"
+		"      OR EXISTS (SELECT FROM pg_publication_namespace n WHERE n.pnpubid = b.oid AND n.pnnspid = r.relnamespace)"
+		"      OR EXISTS (SELECT FROM pg_publication_rel p"
+		"                 WHERE p.prpubid = b.oid AND p.prrelid = r.oid AND p.prattrs IS NULL))",
+		"Add the new columns on all subscribers, which stop at the first new row otherwise (ALTER TABLE ... ADD COLUMN snowflake_new_... bigint, for each column that becomes bigint), change the type of the old ones to bigint, and specify subscribers_ready => true."
+	},
+};
+
+static const ObstacleQuery citus_obstacles[] = {
+	{
+		"SELECT format('table %s is a distributed table', t.table_name)"
+		" FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid",
+		"Convert distributed tables with snowflake_convert()."
+	},
+};
+
+/*
+ * Versions of pgAudit that fail at a statement that commits inside another:
+ * those that were released before it was fixed.
+ */
+static const char pgaudit_query[] =
+"SELECT extversion FROM pg_extension"
+" WHERE extname = 'pgaudit' AND extversion IN ('1.7', '1.7.0', '16.0', '17.0')";
+
+static const char *const notice_queries[] = {
+	"SELECT 'new columns are at the end of their tables',"
+	"  string_agg(t.column_name, E'\\n' ORDER BY t.column_name COLLATE \"C\"),"
+	"  'Until the swap, SELECT * and COPY show one more column for each, and afterwards the columns have another order. Have INSERT and COPY name their columns.'"
+	" FROM col JOIN target t USING (relid, attnum) HAVING count(*) > 0",
+
+	"SELECT format('INSERT ... ON CONFLICT may fail with unique_violation on table %s', tab.name),"
+	"  'Until the swap there are two unique indexes for one key, and ON CONFLICT expects a conflict in one of them only.',"
+	"  'Have the application repeat such statements; it is rare.'"
+	" FROM tab WHERE relid IN (SELECT relid FROM col)"
+	" AND EXISTS (SELECT FROM idx WHERE idx.indrelid = tab.relid AND idx.indisunique)"
+	" ORDER BY tab.name COLLATE \"C\"",
+
+	"SELECT format('function %s returns rows of table %s', p.oid::regprocedure, tab.name), NULL,"
+	"  'If it lists the columns itself, it fails until the swap, because the table has one more, and afterwards if it relies on their order.'"
+	" FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN pg_proc p ON p.prorettype = r.reltype"
+	" WHERE tab.relid IN (SELECT relid FROM col)"
+	" ORDER BY p.oid::regprocedure::text COLLATE \"C\"",
+};
+
+/*
+ * The CTEs of all queries here.
+ */
+static char *
+ctes(void)
+{
+	return psprintf("%s%s%s%s", snowflake_online_tables, SCOPE,
+					snowflake_online_views, dropped_ctes);
+}
+
+/*
+ * Add the obstacles that queries find, which begin after these CTEs.
+ */
+static void
+ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
+			  const ObstacleQuery *list, size_t count, List **obstacles)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, snowflake_ask(conversion,
+									psprintf("%s SELECT DISTINCT line COLLATE \"C\" FROM (%s) o(line) ORDER BY 1",
+											 ctes, list[i].query)))
+			snowflake_add_obstacle(obstacles, key->table,
+								   ((char **) lfirst(cell))[0], list[i].hint);
+	}
+}
+
+/*
+ * The obstacles of snowflake_convert() that apply here, and these.
+ */
+List *
+snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
+								bool subscribers_ready)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+	List	   *obstacles = snowflake_list_obstacles(conversion);
+	List	   *pgaudit = snowflake_ask_about(InvalidOid, pgaudit_query);
+
+	ask_obstacles(conversion, ctes(), online_obstacles,
+				  lengthof(online_obstacles), &obstacles);
+	if (!subscribers_ready)
+		ask_obstacles(conversion, ctes(), publication_obstacles,
+					  lengthof(publication_obstacles), &obstacles);
+	if (snowflake_ask_about(InvalidOid,
+							"SELECT FROM pg_class WHERE oid = to_regclass('pg_catalog.pg_dist_partition')") != NIL)
+		ask_obstacles(conversion, "", citus_obstacles,
+					  lengthof(citus_obstacles), &obstacles);
+	if (pgaudit != NIL)
+		snowflake_add_obstacle(&obstacles, key->table,
+							   psprintf("extension pgaudit has version %s, which fails at statements within a procedure",
+										((char **) linitial(pgaudit))[0]),
+							   "Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of snowflake_convert_plan() by hand.");
+	return obstacles;
+}
+
+/*
+ * Say what an administrator needs to know before.
+ */
+void
+snowflake_give_online_notices(const SnowflakeConversion *conversion)
+{
+	for (size_t i = 0; i < lengthof(notice_queries); i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables, notice_queries[i])))
+		{
+			char	  **row = lfirst(cell);
+
+			ereport(NOTICE,
+					(errmsg_internal("%s", row[0]),
+					 row[1] != NULL ? errdetail_internal("%s", row[1]) : 0,
+					 row[2] != NULL ? errhint("%s", row[2]) : 0));
+		}
+	}
+}

@@ -1,0 +1,476 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online_steps.c
+ *	  The steps of a conversion of tables in use, and which of them are done.
+ *
+ * What is done is read from the catalogs each time, by names that are derived
+ * from those of the old objects.  So the conversion can be interrupted at any
+ * moment, and even continue in a database that was restored from a dump.
+ *
+ * The definition of a new index, constraint or statistics object is that of
+ * the old one, with the new columns in the place of the old ones.  The server
+ * itself writes it: an empty table is created like this one, with the old
+ * object; then its columns become bigint and get the new names; then the
+ * definition is read; and then all of this is rolled back.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online_steps.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "convert_online.h"
+
+static const char *const phase_names[] = {
+	[SNOWFLAKE_PHASE_PREPARE] = "prepare",
+	[SNOWFLAKE_PHASE_BACKFILL] = "backfill",
+	[SNOWFLAKE_PHASE_INDEXES] = "indexes",
+	[SNOWFLAKE_PHASE_FOREIGN_KEYS] = "foreign keys",
+	[SNOWFLAKE_PHASE_SWAP] = "swap",
+	[SNOWFLAKE_PHASE_DEFAULT] = "default",
+};
+
+/* Does an object depend on an old column? */
+#define DEPENDS(classid, objid) \
+"EXISTS (SELECT FROM pg_depend d JOIN col ON d.refclassid = 'pg_class'::regclass" \
+"          AND (d.refobjid, d.refobjsubid) = (col.relid, col.attnum)" \
+"        WHERE (d.classid, d.objid) = (" classid "::regclass, " objid "))"
+
+#define WITH_NEW_NAME(name) \
+" CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME(name) ")::name AS newname) x"
+
+/*
+ * Further CTEs: the columns that get a new one beside them; their tables; and
+ * the foreign keys, indexes, CHECK constraints and statistics objects with
+ * such a column, each with the new one, if there is one yet.
+ */
+const char	snowflake_online_tables[] =
+", col AS ("
+"  SELECT t.relid, t.attnum, t.attname, x.newname, n.attnum AS newnum, a.attnotnull, a.attacl"
+"  FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+WITH_NEW_NAME("t.attname")
+"    LEFT JOIN pg_attribute n ON n.attrelid = t.relid AND n.attname = x.newname AND NOT n.attisdropped"
+"  WHERE t.change = 'widen'),"
+" copier(oid, name) AS ("
+"  SELECT p.oid, format('%I.%I', n.nspname, p.proname)"
+"  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+"    JOIN pg_language l ON l.oid = p.prolang"
+"    JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e')"
+"    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid"
+"  WHERE p.proname = 'snowflake_convert_copy' AND l.lanname = 'c' AND e.extname = 'snowflake'),"
+" tab AS ("
+"  SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,"
+"    r.relowner, r.reltuples,"
+"    g.oid IS NOT NULL AND g.tgfoid = (SELECT oid FROM copier) AND g.tgenabled = 'A' AS prepared,"
+"    coalesce(k.convalidated, false) AS copied"
+"  FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace"
+"    LEFT JOIN pg_trigger g ON g.tgrelid = r.oid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
+"    LEFT JOIN pg_constraint k ON k.conrelid = r.oid AND k.contype = 'c'"
+"      AND k.conname = '" SNOWFLAKE_COPY_CHECK "'"
+"  WHERE r.oid IN (SELECT relid FROM target)),"
+" fkey AS ("
+"  SELECT c.*, x.newname, f.oid AS newoid, f.convalidated AS newvalid"
+"  FROM pg_constraint c"
+WITH_NEW_NAME("c.conname")
+"    LEFT JOIN pg_constraint f ON f.conrelid = c.conrelid AND f.conname = x.newname AND f.contype = 'f'"
+"  WHERE c.contype = 'f'"
+"  AND EXISTS (SELECT FROM col WHERE col.relid = c.conrelid AND col.attnum = ANY (c.conkey)"
+"              OR col.relid = c.confrelid AND col.attnum = ANY (c.confkey))),"
+" idx AS ("
+"  SELECT i.*, c.relname, n.nspname, s.spcname, k.oid AS con, k.contype, k.condeferrable,"
+"    x.newname, f.indexrelid AS newoid, f.indisvalid AND f.indisready AS newvalid"
+"  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+"    JOIN pg_namespace n ON n.oid = c.relnamespace"
+"    LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace"
+"    LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.conrelid = i.indrelid"
+"      AND k.contype IN ('p', 'u', 'x')"
+WITH_NEW_NAME("c.relname")
+"    LEFT JOIN (pg_class fc JOIN pg_index f ON f.indexrelid = fc.oid)"
+"      ON fc.relname = x.newname AND fc.relnamespace = c.relnamespace AND f.indrelid = i.indrelid"
+"  WHERE i.indrelid IN (SELECT relid FROM col)"
+"  AND (" DEPENDS("'pg_class'", "i.indexrelid") " OR " DEPENDS("'pg_constraint'", "k.oid") ")),"
+" chk AS ("
+"  SELECT k.*, x.newname, f.oid AS newoid, f.convalidated AS newvalid"
+"  FROM pg_constraint k"
+WITH_NEW_NAME("k.conname")
+"    LEFT JOIN pg_constraint f ON f.conrelid = k.conrelid AND f.conname = x.newname AND f.contype = 'c'"
+"  WHERE k.contype = 'c' AND k.conname <> '" SNOWFLAKE_COPY_CHECK "'"
+"  AND EXISTS (SELECT FROM col WHERE col.relid = k.conrelid AND col.attnum = ANY (k.conkey))),"
+" stat AS ("
+"  SELECT s.*, n.nspname, x.newname, f.oid AS newoid"
+"  FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace"
+WITH_NEW_NAME("s.stxname")
+"    LEFT JOIN pg_statistic_ext f ON f.stxname = x.newname AND f.stxnamespace = s.stxnamespace"
+"      AND f.stxrelid = s.stxrelid"
+"  WHERE s.stxrelid IN (SELECT relid FROM col)"
+"  AND " DEPENDS("'pg_statistic_ext'", "s.oid") "),"
+/* The tables to swap; those that are referenced come after the others. */
+" swap(relid, level) AS ("
+"  SELECT relid, 0 FROM col UNION SELECT conrelid, 0 FROM fkey"
+"  UNION"
+"  SELECT f.confrelid, s.level + 1 FROM swap s JOIN fkey f ON f.conrelid = s.relid"
+"  WHERE f.confrelid <> f.conrelid AND s.level < 99),"
+" swapped(relid, since) AS ("
+"  SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), '\\000', 1)"
+"  FROM pg_trigger g"
+"  WHERE g.tgrelid = $1[1] AND g.tgname = '" SNOWFLAKE_SWAP_TRIGGER "'"
+"  AND g.tgfoid = (SELECT oid FROM copier)) ";
+
+
+/*
+ * Further CTEs: the views that depend on the old columns of tables in scope, or
+ * on their keys, and views that depend on these.
+ */
+const char	snowflake_online_views[] =
+", view_walk(oid, depth) AS ("
+"  SELECT r.ev_class, 1"
+"  FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
+"  WHERE r.ev_class NOT IN (SELECT relid FROM scope)"
+"  AND (d.refclassid = 'pg_class'::regclass AND (d.refobjid, d.refobjsubid) IN ("
+"         SELECT relid, attnum FROM col JOIN scope USING (relid))"
+"       OR d.refclassid = 'pg_constraint'::regclass AND d.refobjid IN ("
+"         SELECT con FROM idx WHERE indrelid IN (SELECT relid FROM scope)))"
+"  UNION"
+"  SELECT r.ev_class, v.depth + 1"
+"  FROM view_walk v JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid"
+"    AND d.classid = 'pg_rewrite'::regclass"
+"    JOIN pg_rewrite r ON r.oid = d.objid"
+"  WHERE r.ev_class <> v.oid),"
+" vw AS ("
+"  SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, v.depth"
+"  FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) v"
+"    JOIN pg_class c ON c.oid = v.oid JOIN pg_namespace n ON n.oid = c.relnamespace) ";
+
+/*
+ * The steps: kind, phase, done, table, another table to lock, object, name of
+ * the table, name and schema of the new object, tablespace, statement.
+ */
+static const char steps_query[] =
+"SELECT kind, phase, done::int, relid, other, object, (SELECT name FROM tab WHERE tab.relid = s.relid),"
+"  newname, nspname, spcname, statement"
+" FROM ("
+"  SELECT 0, 0, prepared AND every(col.newnum IS NOT NULL), tab.relid, 0, 0, NULL::name, NULL::name, NULL::name,"
+"    format('ALTER TABLE %1$s %2$s, ADD CONSTRAINT " SNOWFLAKE_COPY_CHECK " CHECK (%3$s) NOT VALID;\n"
+"CREATE TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\" BEFORE INSERT OR UPDATE ON %1$s FOR EACH ROW EXECUTE FUNCTION %4$s(%5$s);\n"
+"ALTER TABLE %1$s ENABLE ALWAYS TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\"%6$s',"
+"      tab.name,"
+"      string_agg(format('ADD COLUMN %I bigint', newname), ', ' ORDER BY attnum),"
+"      string_agg(format(CASE WHEN attnotnull THEN '%I IS NOT NULL AND %1$I = %I'"
+"                        ELSE '%I IS NOT DISTINCT FROM %I' END, newname, attname), ' AND ' ORDER BY attnum),"
+"      (SELECT name FROM copier),"
+"      string_agg(format('%L, %L', attname, newname), ', ' ORDER BY attnum),"
+"      (SELECT string_agg(E';\n' || " SNOWFLAKE_GRANT_COLUMN("c.newname", "tab.name") ", '' ORDER BY c.attnum, ordinality)"
+"       FROM col c, aclexplode(c.attacl) WITH ORDINALITY e WHERE c.relid = tab.relid)),"
+"    0, tab.name"
+"  FROM tab JOIN col ON col.relid = tab.relid GROUP BY tab.relid, tab.name, prepared"
+"  UNION ALL"
+"  SELECT 1, 1, copied, tab.relid, 0, 0, NULL, NULL, NULL,"
+"    format(E'UPDATE ONLY %s SET %s WHERE %s;\nALTER TABLE %1$s VALIDATE CONSTRAINT " SNOWFLAKE_COPY_CHECK "', tab.name,"
+"      string_agg(format('%I = %I', newname, attname), ', ' ORDER BY attnum),"
+"      string_agg(format('%I IS DISTINCT FROM %I', newname, attname), ' OR ' ORDER BY attnum)),"
+"    0, tab.name"
+"  FROM tab JOIN col ON col.relid = tab.relid GROUP BY tab.relid, tab.name, copied"
+"  UNION ALL"
+"  SELECT 2, 2, coalesce(newvalid, false), indrelid, 0, indexrelid, newname, nspname, spcname,"
+"    CASE WHEN NOT newvalid THEN format('DROP INDEX CONCURRENTLY %I.%I', nspname, newname) END,"
+"    CASE WHEN indisunique THEN 4 ELSE 0 END, relname"
+"  FROM idx"
+"  UNION ALL"
+"  SELECT 3, 2, newoid IS NOT NULL, conrelid, 0, oid, newname, NULL, NULL, NULL, 1, conname"
+"  FROM chk"
+"  UNION ALL"
+"  SELECT 7, 2, newvalid OR newoid IS NOT NULL AND NOT convalidated, conrelid, 0, oid, newname, NULL, NULL,"
+"    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 2, conname"
+"  FROM chk JOIN tab ON tab.relid = chk.conrelid"
+"  UNION ALL"
+"  SELECT 4, 2, newoid IS NOT NULL, stxrelid, 0, oid, newname, nspname, NULL, NULL, 3, stxname"
+"  FROM stat"
+"  UNION ALL"
+"  SELECT 5, 2, reltuples = 0 OR NOT EXISTS ("
+"      SELECT FROM col LEFT JOIN pg_stats o ON (o.schemaname, o.tablename, o.attname) = (tab.nspname, tab.relname, col.attname)"
+"        LEFT JOIN pg_stats n ON (n.schemaname, n.tablename, n.attname) = (tab.nspname, tab.relname, col.newname)"
+"      WHERE col.relid = tab.relid"
+"      AND (n.null_frac IS NULL OR abs(n.null_frac - o.null_frac) > 0.01))"
+"    AND NOT EXISTS (SELECT FROM idx WHERE idx.indrelid = tab.relid AND idx.indexprs IS NOT NULL"
+"      AND EXISTS (SELECT FROM pg_stats s WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.relname))"
+"      AND NOT EXISTS (SELECT FROM pg_stats s WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.newname))),"
+"    relid, 0, 0, NULL, NULL, NULL, format('ANALYZE %s', name), 5, name"
+"  FROM tab WHERE relid IN (SELECT relid FROM col)"
+"  UNION ALL"
+"  SELECT 6, 3, newoid IS NOT NULL, conrelid, confrelid, oid, newname, NULL, NULL,"
+"    format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s%s NOT VALID',"
+"      tab.name, newname,"
+"      (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)"
+"       FROM unnest(conkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a ON (a.attrelid, a.attnum) = (conrelid, k.n)"
+"         LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n)),"
+"      (SELECT format('%s.%I', r.relnamespace::regnamespace, r.relname) FROM pg_class r WHERE r.oid = confrelid),"
+"      (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)"
+"       FROM unnest(confkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a ON (a.attrelid, a.attnum) = (confrelid, k.n)"
+"         LEFT JOIN col ON (col.relid, col.attnum) = (confrelid, k.n)),"
+"      CASE confmatchtype WHEN 'f' THEN ' MATCH FULL' ELSE '' END,"
+"      CASE confupdtype WHEN 'r' THEN ' ON UPDATE RESTRICT' WHEN 'c' THEN ' ON UPDATE CASCADE'"
+"        WHEN 'n' THEN ' ON UPDATE SET NULL' WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END,"
+"      CASE confdeltype WHEN 'r' THEN ' ON DELETE RESTRICT' WHEN 'c' THEN ' ON DELETE CASCADE'"
+"        WHEN 'n' THEN ' ON DELETE SET NULL' WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END,"
+"      (SELECT format(' (%s)', string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i))"
+"       FROM unnest(confdelsetcols) WITH ORDINALITY k(n, i) JOIN pg_attribute a ON (a.attrelid, a.attnum) = (conrelid, k.n)"
+"         LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n) HAVING count(*) > 0),"
+"      CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END,"
+"      CASE WHEN condeferred THEN ' INITIALLY DEFERRED' ELSE '' END),"
+"    0, conname"
+"  FROM fkey JOIN tab ON tab.relid = fkey.conrelid"
+"  UNION ALL"
+"  SELECT 7, 3, newvalid OR newoid IS NOT NULL AND NOT convalidated, conrelid, 0, oid, newname, NULL, NULL,"
+"    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, conname"
+"  FROM fkey JOIN tab ON tab.relid = fkey.conrelid"
+"  UNION ALL"
+"  SELECT 8, 4, false, tab.relid, 0, 0, NULL, NULL, NULL, NULL, max(swap.level), tab.name"
+"  FROM swap JOIN tab ON tab.relid = swap.relid"
+"  WHERE swap.relid IN (SELECT relid FROM col UNION SELECT conrelid FROM fkey)"
+"  GROUP BY tab.relid, tab.name"
+" ) s(kind, phase, done, relid, other, object, newname, nspname, spcname, statement, rank, name)"
+" ORDER BY phase, CASE WHEN phase = 2 THEN rank / 4 WHEN phase = 3 THEN 0 ELSE rank END, relid, rank,"
+"   name COLLATE \"C\", kind";
+
+/*
+ * Statements that create an object on an empty copy of its table, and then
+ * rename its columns.  $object, $kind, $relid are replaced by CTEs.
+ */
+static const char copy_query[] =
+", copy AS ("
+"  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
+"  FROM tab JOIN wanted USING (relid)) "
+"SELECT command FROM ("
+"  SELECT 1, 0, format('CREATE TABLE %s (LIKE %s)', copy, name) FROM copy"
+"  UNION ALL"
+"  SELECT 2, col.attnum, format('ALTER TABLE %s DROP COLUMN %I', copy, newname)"
+"  FROM copy JOIN col USING (relid) WHERE newnum IS NOT NULL"
+"  UNION ALL"
+"  SELECT 3, 0, format('CREATE %sINDEX " SNOWFLAKE_COPY_TABLE "_object ON %s ', p.u, copy)"
+"    || substr(pg_get_indexdef(idx.indexrelid), length(p.p) + 1)"
+"  FROM copy JOIN idx ON idx.indrelid = copy.relid JOIN wanted ON wanted.object = idx.indexrelid"
+"    CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX %I ON %s ', u, idx.relname, copy.name)"
+"                        FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)) p(u, p)"
+"  WHERE starts_with(pg_get_indexdef(idx.indexrelid), p.p)"
+"  UNION ALL"
+"  SELECT 3, 0, format('ALTER TABLE %s ADD CONSTRAINT " SNOWFLAKE_COPY_TABLE "_object %s%s', copy,"
+"    pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' ELSE '' END)"
+"  FROM copy JOIN chk ON chk.conrelid = copy.relid JOIN wanted ON wanted.object = chk.oid"
+"  UNION ALL"
+"  SELECT 3, 0, format('CREATE STATISTICS %I." SNOWFLAKE_COPY_TABLE "_object%s FROM %s', copy.nspname,"
+"    substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)"
+"  FROM copy JOIN stat ON stat.stxrelid = copy.relid JOIN wanted ON wanted.object = stat.oid"
+"    CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(stat.oid),"
+"      format('CREATE STATISTICS %I.%I', stat.nspname, stat.stxname), format(' FROM %s', copy.name)) d(d, p, s)"
+"  WHERE starts_with(d.d, d.p) AND right(d.d, length(d.s)) = d.s"
+"  UNION ALL"
+"  SELECT 4, 0, format('ALTER TABLE %s %s', copy,"
+"    string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY col.attnum))"
+"  FROM copy JOIN col USING (relid) GROUP BY copy"
+"  UNION ALL"
+"  SELECT 5, col.attnum, format('ALTER TABLE %s RENAME COLUMN %I TO %I', copy, attname, newname)"
+"  FROM copy JOIN col USING (relid)"
+" ) s(step, number, command) ORDER BY step, number";
+
+/*
+ * The definition of the object on the copy, as a statement for the table.
+ */
+static const char definition_query[] =
+", copy AS ("
+"  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
+"  FROM tab JOIN wanted USING (relid)) "
+"SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', p.u, idx.newname, copy.name)"
+"  || substr(pg_get_indexdef(i.indexrelid), length(p.p) + 1)"
+" FROM copy JOIN idx ON idx.indrelid = copy.relid JOIN wanted ON wanted.object = idx.indexrelid"
+"  JOIN pg_index i ON i.indrelid = copy.copy::regclass"
+"  CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX " SNOWFLAKE_COPY_TABLE "_object ON %s ', u, copy.copy)"
+"                      FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)) p(u, p)"
+" WHERE starts_with(pg_get_indexdef(i.indexrelid), p.p)"
+" UNION ALL "
+"SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', copy.name, chk.newname, pg_get_constraintdef(c.oid))"
+" FROM copy JOIN chk ON chk.conrelid = copy.relid JOIN wanted ON wanted.object = chk.oid"
+"  JOIN pg_constraint c ON c.conrelid = copy.copy::regclass AND c.contype = 'c'"
+" UNION ALL "
+"SELECT format('CREATE STATISTICS %I.%I%s FROM %s', stat.nspname, stat.newname,"
+"    substr(left(d.d, -length(d.s)), length(d.p) + 1), copy.name)"
+" FROM copy JOIN stat ON stat.stxrelid = copy.relid JOIN wanted ON wanted.object = stat.oid"
+"  JOIN pg_statistic_ext s ON s.stxrelid = copy.copy::regclass"
+"  CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(s.oid),"
+"    format('CREATE STATISTICS %I." SNOWFLAKE_COPY_TABLE "_object', copy.nspname), format(' FROM %s', copy.copy)) d(d, p, s)"
+" WHERE starts_with(d.d, d.p) AND right(d.d, length(d.s)) = d.s";
+
+/*
+ * What takes everything back: first the tables to lock, with NULL for a
+ * statement, then the statements.
+ */
+static const char undo_query[] =
+", own AS ("
+"  SELECT tab.* FROM tab WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = tab.relid"
+"    AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgfoid = (SELECT oid FROM copier))),"
+" made AS ("
+"  SELECT c.* FROM pg_constraint c"
+"  WHERE c.oid IN (SELECT newoid FROM fkey)"
+"  OR c.contype = 'f' AND c.conrelid IN (SELECT relid FROM own) AND starts_with(c.conname::text, 'snowflake_new_')) "
+"SELECT relid, command FROM ("
+"  SELECT 0, relid, NULL FROM own"
+"  UNION"
+"  SELECT 0, unnest(ARRAY[conrelid, confrelid]), NULL FROM made"
+"  UNION ALL"
+"  SELECT 1, conrelid, format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) FROM made"
+"  UNION ALL"
+"  SELECT 2, stxrelid, format('DROP STATISTICS %I.%I', nspname, newname) FROM stat WHERE newoid IS NOT NULL"
+"  UNION ALL"
+"  SELECT 3, relid, format('DROP TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\" ON %s', name) FROM own"
+"  UNION ALL"
+"  SELECT 4, own.relid, format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS " SNOWFLAKE_COPY_CHECK "%s', own.name,"
+"    string_agg(format(', DROP COLUMN %I', n.attname), '' ORDER BY n.attnum))"
+"  FROM own JOIN pg_attribute a ON a.attrelid = own.relid AND NOT a.attisdropped"
+WITH_NEW_NAME("a.attname")
+"    JOIN pg_attribute n ON n.attrelid = own.relid AND n.attname = x.newname AND NOT n.attisdropped"
+"  GROUP BY own.relid, own.name"
+" ) s(step, relid, command) ORDER BY step, relid, command COLLATE \"C\"";
+
+const char *
+snowflake_phase_name(SnowflakePhase phase)
+{
+	return phase_names[phase];
+}
+
+/*
+ * Run a query that begins after the CTEs.
+ */
+static List *
+ask(const SnowflakeConversion *conversion, const char *query)
+{
+	return snowflake_ask(conversion,
+						 psprintf("%s%s", snowflake_online_tables, query));
+}
+
+/*
+ * All steps that are not behind a swap, in their order.
+ */
+List *
+snowflake_steps(const SnowflakeConversion *conversion)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+	List	   *steps = NIL;
+	SnowflakeStep *last;
+	ListCell   *cell;
+
+	foreach(cell, ask(conversion, steps_query))
+	{
+		char	  **row = lfirst(cell);
+		SnowflakeStep *step = palloc0_object(SnowflakeStep);
+
+		step->kind = pg_strtoint16(row[0]);
+		step->phase = pg_strtoint16(row[1]);
+		step->done = row[2] != NULL && row[2][0] == '1';
+		step->relid = atooid(row[3]);
+		step->other = atooid(row[4]);
+		step->object = atooid(row[5]);
+		step->table = row[6];
+		step->new_name = row[7];
+		step->schema = row[8];
+		step->tablespace = row[9];
+		step->statement = row[10];
+		steps = lappend(steps, step);
+	}
+
+	last = palloc0_object(SnowflakeStep);
+	last->kind = SNOWFLAKE_STEP_DEFAULT;
+	last->phase = SNOWFLAKE_PHASE_DEFAULT;
+	last->relid = key->relid;
+	last->table = key->table;
+	last->done = steps == NIL && !key->set_default &&
+		ask(conversion, "SELECT FROM swapped") == NIL;
+	return lappend(steps, last);
+}
+
+/*
+ * Create an object on a copy of its table, and read its definition.  The text
+ * is allocated in a context that survives the end of the subtransaction.
+ */
+static char *
+define_on_copy(const SnowflakeConversion *conversion, const SnowflakeStep *step)
+{
+	char	   *wanted = psprintf(", wanted(relid, object) AS (SELECT %u::oid, %u::oid)",
+								  step->relid, step->object);
+	List	   *commands;
+	List	   *definition;
+	ListCell   *cell;
+
+	commands = ask(conversion, psprintf("%s%s", wanted, copy_query));
+	foreach(cell, commands)
+		snowflake_run_statement(((char **) lfirst(cell))[0]);
+	definition = ask(conversion, psprintf("%s%s", wanted, definition_query));
+	if (list_length(definition) != 1)
+		elog(ERROR, "could not find the definition of %s", step->new_name);
+	return ((char **) linitial(definition))[0];
+}
+
+/*
+ * The statement of a step that creates an index, a CHECK constraint, or a
+ * statistics object.
+ */
+char *
+snowflake_step_statement(const SnowflakeConversion *conversion,
+						 const SnowflakeStep *step)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	char	   *statement;
+
+	if (step->statement != NULL)
+		return step->statement;
+
+	/* An error ends the transaction, so there is nothing to catch. */
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	statement = define_on_copy(conversion, step);
+	RollbackAndReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return statement;
+}
+
+/*
+ * The statements that take everything back, and the tables to lock.  Fails if
+ * columns have been swapped.
+ */
+List *
+snowflake_undo_statements(const SnowflakeConversion *conversion, List **tables)
+{
+	List	   *statements = NIL;
+	ListCell   *cell;
+
+	/* A foreign key without a pair, but with a new column, was swapped. */
+	if (ask(conversion,
+			"SELECT FROM swapped UNION ALL "
+			"SELECT FROM pg_constraint c JOIN col ON col.relid = c.confrelid AND col.newnum = ANY (c.confkey)"
+			" WHERE c.contype = 'f' AND NOT starts_with(c.conname::text, 'snowflake_new_')") != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot undo the conversion of table %s, because columns have been swapped",
+						((SnowflakeKey *) linitial(conversion->keys))->table),
+				 errhint("Call snowflake_convert_online() to complete it.")));
+
+	*tables = NIL;
+	foreach(cell, ask(conversion, undo_query))
+	{
+		char	  **row = lfirst(cell);
+
+		if (row[1] == NULL)
+			*tables = lappend_oid(*tables, atooid(row[0]));
+		else
+			statements = lappend(statements, row[1]);
+	}
+	return statements;
+}

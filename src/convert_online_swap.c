@@ -1,0 +1,426 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online_swap.c
+ *	  The statements that swap the columns of a table.
+ *
+ * The statements are found and executed while the table is locked.  All that
+ * depends on the old columns is dropped by a statement of its own, never by
+ * CASCADE.  Then snowflake_check_swap() looks whether something else depends
+ * on them, which would be dropped with them without notice.  Only then they
+ * are dropped; the new ones get their names, and what hung on the old ones is
+ * created again from its definition, which has these names already.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online_swap.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+
+#include "convert_online.h"
+
+/* The first stage after the old columns are dropped. */
+#define AFTER_DROP	30
+
+/* Does an object depend on an old column of the table? */
+#define DEPENDS(classid, objid) \
+"EXISTS (SELECT FROM pg_depend d JOIN mine ON d.refclassid = 'pg_class'::regclass" \
+"          AND (d.refobjid, d.refobjsubid) = (mine.relid, mine.attnum)" \
+"        WHERE (d.classid, d.objid) = (" classid "::regclass, " objid "))"
+
+/* The statement that comments an object as it was. */
+#define COMMENT_ON(what, oid, class) \
+"format('COMMENT ON %s IS %L', " what ", obj_description(" oid ", " class "))"
+
+/* The state of a trigger. */
+#define TRIGGER_STATE(state) \
+"CASE " state " WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' ELSE 'ENABLE REPLICA' END"
+
+/*
+ * Further CTEs: the table; its old columns, with what they own; policies,
+ * triggers and publications with such a column; and roles that would have
+ * privileges for a new view.
+ */
+static const char swap_ctes[] =
+", this AS (SELECT tab.* FROM tab JOIN scope USING (relid)),"
+" mine AS ("
+"  SELECT col.*, this.name, a.attidentity, a.attstattarget, a.attoptions, n.attacl AS newacl,"
+"    col_description(col.relid, col.attnum) AS comment, pg_get_expr(f.adbin, f.adrelid) AS expression"
+"  FROM col JOIN this USING (relid)"
+"    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (col.relid, col.attnum)"
+"    LEFT JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
+"    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (col.relid, col.attnum)),"
+" owned AS ("
+"  SELECT d.deptype, mine.relid, mine.attname, mine.newname AS newcolumn, mine.name AS table, mine.attidentity,"
+"    c.oid, c.relname, c.relacl, c.relowner, n.nspname, x.newname, s.*"
+"  FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')"
+"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, mine.relid, mine.attnum)"
+"    JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'"
+"    JOIN pg_namespace n ON n.oid = c.relnamespace"
+"    JOIN pg_sequence s ON s.seqrelid = c.oid"
+"    CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME("c.relname") ")::name AS newname) x),"
+" pol AS ("
+"  SELECT p.*, this.name FROM pg_policy p JOIN this ON this.relid = p.polrelid"
+"  WHERE " DEPENDS("'pg_policy'", "p.oid") "),"
+" trg AS ("
+"  SELECT g.*, this.name FROM pg_trigger g JOIN this ON this.relid = g.tgrelid"
+"  WHERE NOT g.tgisinternal AND g.tgfoid <> (SELECT oid FROM copier)"
+"  AND " DEPENDS("'pg_trigger'", "g.oid") "),"
+" pub AS ("
+"  SELECT p.*, b.pubname, this.name FROM pg_publication_rel p JOIN this ON this.relid = p.prrelid"
+"    JOIN pg_publication b ON b.oid = p.prpubid"
+"  WHERE " DEPENDS("'pg_publication_rel'", "p.oid") "),"
+" not_null AS ("
+"  SELECT k.oid, k.conname, mine.attnum, x.newname"
+"  FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid AND k.conkey = ARRAY[mine.attnum]"
+"    CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME("k.conname") ")::name AS newname) x),"
+" by_default(oid, grantee) AS ("
+"  SELECT DISTINCT vw.oid, e.grantee"
+"  FROM vw JOIN pg_default_acl a ON a.defaclrole = vw.relowner AND a.defaclobjtype = 'r'"
+"      AND a.defaclnamespace IN (0, vw.relnamespace), aclexplode(a.defaclacl) e) ";
+
+static const char statements_query[] =
+"SELECT stage, command FROM ("
+"  SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name) FROM vw"
+"  UNION ALL"
+"  SELECT 11, 0, oid, 0, format('DROP POLICY %I ON %s', polname, name) FROM pol"
+"  UNION ALL"
+"  SELECT 12, 0, oid, 0, format('DROP TRIGGER %I ON %s', tgname, name) FROM trg"
+"  UNION ALL"
+"  SELECT 13, 0, oid, 0, format('ALTER PUBLICATION %I DROP TABLE %s', pubname, name) FROM pub"
+"  UNION ALL"
+"  SELECT 14, 0, 0, 0, format('DROP TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\" ON %s', name)"
+"  FROM this WHERE relid IN (SELECT relid FROM mine)"
+"  UNION ALL"
+"  SELECT 14, 1, 0, 0, format('ALTER TABLE %s DROP CONSTRAINT " SNOWFLAKE_COPY_CHECK "', name)"
+"  FROM this WHERE relid IN (SELECT relid FROM mine)"
+"  UNION ALL"
+"  SELECT 15, 0, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
+"  FROM fkey JOIN this ON this.relid = fkey.conrelid"
+"  UNION ALL"
+"  SELECT 16, 0, oid, 0, format('DROP STATISTICS %I.%I', stat.nspname, stxname)"
+"  FROM stat JOIN this ON this.relid = stat.stxrelid"
+"  UNION ALL"
+"  SELECT 17, 0, con, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, idx.relname)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL"
+"  UNION ALL"
+"  SELECT 17, 1, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
+"  FROM chk JOIN this ON this.relid = chk.conrelid"
+"  UNION ALL"
+"  SELECT 18, 0, indexrelid, 0, format('DROP INDEX %I.%I', idx.nspname, idx.relname)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NULL"
+"  UNION ALL"
+/* what the columns have */
+"  SELECT 20, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name, newname)"
+"  FROM mine WHERE attnotnull AND attnum NOT IN (SELECT attnum FROM not_null)"
+"  UNION ALL"
+"  SELECT 20, n.attnum, 0, 0, format('ALTER TABLE %s ADD CONSTRAINT %I NOT NULL %I', name, n.newname, mine.newname)"
+"  FROM not_null n JOIN mine USING (attnum)"
+"  UNION ALL"
+"  SELECT 21, 0, oid, 0, format('ALTER SEQUENCE %I.%I OWNED BY %s.%I', nspname, relname, owned.table, newcolumn)"
+"  FROM owned WHERE deptype = 'a'"
+"  UNION ALL"
+"  SELECT 22, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', name, newname, expression)"
+"  FROM mine WHERE expression IS NOT NULL"
+"  UNION ALL"
+"  SELECT 23, 0, oid, 0, format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %I.%I"
+" INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s%s)', owned.table, newcolumn,"
+"    CASE attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, nspname, newname, seqincrement, seqmin,"
+"    seqmax, seqstart, seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE '' END)"
+"  FROM owned WHERE deptype = 'i'"
+"  UNION ALL"
+"  SELECT 24, 0, oid, 0, format('SELECT pg_catalog.setval(%L, last_value, is_called) FROM %I.%I',"
+"    format('%I.%I', nspname, newname), nspname, relname)"
+"  FROM owned WHERE deptype = 'i'"
+"  UNION ALL"
+"  SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name, " SNOWFLAKE_GRANTEE ")"
+"  FROM mine, aclexplode(newacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl"
+"  UNION ALL"
+"  SELECT 26, attnum, 0, ordinality, " SNOWFLAKE_GRANT_COLUMN("newname", "name")
+"  FROM mine, aclexplode(attacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl"
+"  UNION ALL"
+"  SELECT 27, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', name, newname, attstattarget)"
+"  FROM mine WHERE attstattarget >= 0"
+"  UNION ALL"
+"  SELECT 28, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', name, newname, array_to_string(attoptions, ', '))"
+"  FROM mine WHERE attoptions IS NOT NULL"
+"  UNION ALL"
+"  SELECT 29, attnum, 0, 0, format('COMMENT ON COLUMN %s.%I IS %L', name, newname, comment)"
+"  FROM mine WHERE comment IS NOT NULL"
+"  UNION ALL"
+/* the swap */
+"  SELECT 30, 0, 0, 0, format('ALTER TABLE %s %s', name, string_agg(format('DROP COLUMN %I', attname), ', ' ORDER BY attnum))"
+"  FROM mine GROUP BY name"
+"  UNION ALL"
+"  SELECT 31, attnum, 0, 0, format('ALTER TABLE %s RENAME COLUMN %I TO %I', name, newname, attname) FROM mine"
+"  UNION ALL"
+/* what hung on the columns */
+"  SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, n.newname, conname)"
+"  FROM not_null n JOIN mine USING (attnum)"
+"  UNION ALL"
+"  SELECT 33, 0, oid, 0, format('ALTER SEQUENCE %I.%I RENAME TO %I', nspname, newname, relname)"
+"  FROM owned WHERE deptype = 'i'"
+"  UNION ALL"
+"  SELECT 34, 0, oid, ordinality, format('GRANT %s ON SEQUENCE %I.%I TO %s%s', e.privilege_type, nspname, relname,"
+"    " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
+"  FROM owned, aclexplode(relacl) WITH ORDINALITY e WHERE deptype = 'i'"
+"  UNION ALL"
+"  SELECT 35, 0, oid, 0, " COMMENT_ON("format('SEQUENCE %I.%I', nspname, relname)", "oid", "'pg_class'")
+"  FROM owned WHERE deptype = 'i' AND obj_description(oid, 'pg_class') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname, idx.relname)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid"
+"  UNION ALL"
+"  SELECT 41, 0, indexrelid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %2$I', name, idx.relname,"
+"    CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL"
+"  UNION ALL"
+"  SELECT 42, 0, indexrelid, a.attnum, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', idx.nspname,"
+"    idx.relname, a.attnum, a.attstattarget)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid"
+"    JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0"
+"  UNION ALL"
+/* an index has the names of its columns, too */
+"  SELECT 42, 1, newoid, a.attnum, format('ALTER TABLE %I.%I RENAME COLUMN %I TO %I', idx.nspname, idx.relname,"
+"    a.attname, mine.attname)"
+"  FROM idx JOIN mine ON mine.relid = idx.indrelid"
+"    JOIN pg_attribute a ON a.attrelid = idx.newoid AND a.attname = mine.newname"
+"  UNION ALL"
+"  SELECT 43, 0, indexrelid, 0, " COMMENT_ON("format('INDEX %I.%I', idx.nspname, idx.relname)", "indexrelid", "'pg_class'")
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE obj_description(indexrelid, 'pg_class') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname, conname)"
+"  FROM (SELECT oid, conrelid, conname, newname FROM fkey"
+"        UNION ALL SELECT oid, conrelid, conname, newname FROM chk) k JOIN this ON this.relid = k.conrelid"
+"  UNION ALL"
+"  SELECT 45, 0, k.oid, 0, " COMMENT_ON("format('CONSTRAINT %I ON %s', conname, name)", "k.oid", "'pg_constraint'")
+"  FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk"
+"        UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL"
+"        UNION ALL SELECT n.oid, mine.relid, n.conname FROM not_null n JOIN mine USING (attnum)) k"
+"    JOIN this ON this.relid = k.conrelid"
+"  WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 46, 0, oid, 0, format('ALTER STATISTICS %I.%I RENAME TO %I', stat.nspname, newname, stxname)"
+"  FROM stat JOIN this ON this.relid = stat.stxrelid"
+"  UNION ALL"
+"  SELECT 47, 0, oid, 0, format('ALTER STATISTICS %I.%I SET STATISTICS %s', stat.nspname, stxname, stxstattarget)"
+"  FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0"
+"  UNION ALL"
+"  SELECT 48, 0, oid, 0, " COMMENT_ON("format('STATISTICS %I.%I', stat.nspname, stxname)", "oid", "'pg_statistic_ext'")
+"  FROM stat JOIN this ON this.relid = stat.stxrelid WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 50, 0, oid, 0, format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name,"
+"    CASE WHEN polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,"
+"    CASE polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE' ELSE 'ALL' END,"
+"    (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ') FROM unnest(polroles) r),"
+"    ' USING (' || pg_get_expr(polqual, polrelid) || ')',"
+"    ' WITH CHECK (' || pg_get_expr(polwithcheck, polrelid) || ')')"
+"  FROM pol"
+"  UNION ALL"
+"  SELECT 51, 0, oid, 0, " COMMENT_ON("format('POLICY %I ON %s', polname, name)", "oid", "'pg_policy'")
+"  FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg"
+"  UNION ALL"
+"  SELECT 53, 0, oid, 0, format('ALTER TABLE %s %s TRIGGER %I', name, " TRIGGER_STATE("tgenabled") ", tgname)"
+"  FROM trg WHERE tgenabled <> 'O'"
+"  UNION ALL"
+"  SELECT 54, 0, oid, 0, " COMMENT_ON("format('TRIGGER %I ON %s', tgname, name)", "oid", "'pg_trigger'")
+"  FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,"
+"    ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)"
+"             FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[])) || ')',"
+"    ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')"
+"  FROM pub"
+"  UNION ALL"
+"  SELECT 60, depth, oid, 0, format('CREATE VIEW %s%s AS %s', name, ' WITH (' || array_to_string(reloptions, ', ') || ')',"
+"    rtrim(pg_get_viewdef(oid), ';'))"
+"  FROM vw"
+"  UNION ALL"
+"  SELECT 61, depth, vw.oid, 0, format('REVOKE ALL ON TABLE %s FROM %s', name, " SNOWFLAKE_GRANTEE ")"
+"  FROM vw JOIN (SELECT oid, grantee FROM by_default"
+"                UNION SELECT oid, relowner FROM vw WHERE relacl IS NOT NULL) e ON e.oid = vw.oid"
+"  UNION ALL"
+"  SELECT 62, depth, vw.oid, min(ordinality), format('GRANT %s ON TABLE %s TO %s%s',"
+"    string_agg(e.privilege_type, ', ' ORDER BY ordinality), name, " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
+"  FROM vw, aclexplode(coalesce(relacl, acldefault('r', relowner))) WITH ORDINALITY e"
+"  WHERE relacl IS NOT NULL OR vw.oid IN (SELECT oid FROM by_default)"
+"  GROUP BY depth, vw.oid, name, e.grantee, e.is_grantable"
+"  UNION ALL"
+"  SELECT 63, depth, vw.oid, a.attnum * 1000 + ordinality, " SNOWFLAKE_GRANT_COLUMN("a.attname", "name")
+"  FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid, aclexplode(a.attacl) WITH ORDINALITY e"
+"  UNION ALL"
+"  SELECT 64, depth, vw.oid, f.adnum, format('ALTER VIEW %s ALTER COLUMN %I SET DEFAULT %s', name, a.attname,"
+"    pg_get_expr(f.adbin, f.adrelid))"
+"  FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid"
+"    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)"
+"  UNION ALL"
+"  SELECT 65, depth, oid, 0, " COMMENT_ON("format('VIEW %s', name)", "oid", "'pg_class'")
+"  FROM vw WHERE obj_description(oid, 'pg_class') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 66, depth, vw.oid, a.attnum, format('COMMENT ON COLUMN %s.%I IS %L', name, a.attname, col_description(vw.oid, a.attnum))"
+"  FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid WHERE col_description(vw.oid, a.attnum) IS NOT NULL"
+"  UNION ALL"
+"  SELECT 67, depth, g.oid, 0, pg_get_triggerdef(g.oid)"
+"  FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal"
+"  UNION ALL"
+"  SELECT 68, depth, g.oid, 0, " COMMENT_ON("format('TRIGGER %I ON %s', g.tgname, name)", "g.oid", "'pg_trigger'")
+"  FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal"
+"  WHERE obj_description(g.oid, 'pg_trigger') IS NOT NULL"
+"  UNION ALL"
+"  SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name, idx.relname)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisreplident"
+"  UNION ALL"
+"  SELECT 71, 0, indexrelid, 0, format('ALTER TABLE %s CLUSTER ON %I', name, idx.relname)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisclustered"
+"  UNION ALL"
+"  SELECT DISTINCT 80, 0, p.oid::bigint, 0, format('ALTER FUNCTION %s %s', p.oid::regprocedure,"
+"    CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END)"
+"  FROM this JOIN pg_trigger g ON g.tgrelid = this.relid AND NOT g.tgisinternal"
+"    JOIN pg_proc p ON p.oid = g.tgfoid AND pg_has_role(this.relowner, p.proowner, 'USAGE')"
+"    JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'"
+"  UNION ALL"
+/* when the key was swapped, as an argument of a trigger that is never fired */
+"  SELECT 90, 0, 0, n, CASE n"
+"    WHEN 1 THEN format('CREATE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION %s(%L)',"
+"                       name, (SELECT name FROM copier), extract(epoch FROM clock_timestamp()))"
+"    ELSE format('ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\"', name) END"
+"  FROM this, generate_series(1, 2) n WHERE relid = $1[1]"
+" ) s(stage, a, b, c, command) ORDER BY stage, a, b, c, command COLLATE \"C\"";
+
+/*
+ * What must be locked: sequences that the columns own, views, tables at the
+ * other end of foreign keys, and the table.
+ */
+static const char locks_query[] =
+"SELECT oid FROM owned UNION ALL"
+" SELECT oid FROM (SELECT oid FROM vw ORDER BY depth DESC) v UNION ALL"
+" SELECT DISTINCT confrelid FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE confrelid <> relid UNION ALL"
+" SELECT relid FROM this";
+
+/*
+ * What is missing for the swap, or would be dropped with the old columns.
+ */
+static const char missing_query[] =
+"SELECT format('foreign key %I of table %s', conname, conrelid::regclass)"
+" FROM fkey JOIN scope ON scope.relid IN (conrelid, confrelid)"
+" WHERE CASE WHEN conrelid = scope.relid THEN newoid IS NULL OR convalidated AND NOT newvalid ELSE true END"
+" UNION ALL "
+"SELECT format('index %I of table %s', relname, indrelid::regclass)"
+" FROM idx JOIN scope ON scope.relid = indrelid WHERE newvalid IS NOT TRUE"
+" UNION ALL "
+"SELECT format('constraint %I of table %s', conname, conrelid::regclass)"
+" FROM chk JOIN scope ON scope.relid = conrelid WHERE newoid IS NULL OR convalidated AND NOT newvalid"
+" UNION ALL "
+"SELECT format('statistics object %I of table %s', stxname, stxrelid::regclass)"
+" FROM stat JOIN scope ON scope.relid = stxrelid WHERE newoid IS NULL"
+" UNION ALL "
+"SELECT format('copy of the columns of table %s', name)"
+" FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col) AND NOT (prepared AND copied)";
+
+/*
+ * What depends on a column with a counterpart.  The names
+ * alone say which columns these are, so that this is quick.
+ */
+static const char dependents_query[] =
+"SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid)"
+" FROM pg_attribute a"
+"  JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = " SNOWFLAKE_NEW_NAME("a.attname")
+"  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass"
+"    AND (d.refobjid, d.refobjsubid) = (a.attrelid, a.attnum)"
+"  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid"
+"  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
+" WHERE a.attrelid = $1 AND NOT a.attisdropped AND NOT n.attisdropped"
+" AND (f.adrelid, f.adnum) IS DISTINCT FROM (a.attrelid, a.attnum)"
+" AND NOT (d.classid = 'pg_class'::regclass AND d.deptype = 'i')"
+" AND k.contype IS DISTINCT FROM 'n'";
+
+/*
+ * Run a query about a table, which begins after the CTEs.
+ */
+static List *
+ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
+{
+	return snowflake_ask(conversion,
+						 psprintf("%s, scope(relid) AS (SELECT %u::oid) %s%s%s",
+								  snowflake_online_tables, relid,
+								  snowflake_online_views, swap_ctes, query));
+}
+
+/*
+ * The relations to lock for a swap.
+ */
+List *
+snowflake_swap_locks(const SnowflakeConversion *conversion, Oid relid)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, ask(conversion, relid, locks_query))
+		relids = lappend_oid(relids, atooid(((char **) lfirst(cell))[0]));
+	return relids;
+}
+
+/*
+ * The statements of a swap: until the old columns can be dropped, and from
+ * then on.
+ */
+void
+snowflake_swap_statements(const SnowflakeConversion *conversion, Oid relid,
+						  List **before_drop, List **after_drop)
+{
+	ListCell   *cell;
+
+	*before_drop = NIL;
+	*after_drop = NIL;
+	foreach(cell, ask(conversion, relid, statements_query))
+	{
+		char	  **row = lfirst(cell);
+
+		if (row[1] == NULL)
+			elog(ERROR, "no statement in stage %s of a swap", row[0]);
+		if (pg_strtoint16(row[0]) < AFTER_DROP)
+			*before_drop = lappend(*before_drop, row[1]);
+		else
+			*after_drop = lappend(*after_drop, row[1]);
+	}
+}
+
+/*
+ * Fail if there are rows, which say why the columns cannot be swapped.
+ */
+static void
+check_none(Oid relid, List *rows, const char *message)
+{
+	if (rows != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("table %s was changed during the conversion",
+						snowflake_relation_name(relid)),
+				 errdetail("%s %s.", message, ((char **) linitial(rows))[0]),
+				 errhint("Its columns were not swapped. Call snowflake_convert_online() again.")));
+}
+
+/*
+ * Is all there that takes the place of the old columns?
+ */
+void
+snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid)
+{
+	check_none(relid, ask(conversion, relid, missing_query),
+			   "There is no counterpart for");
+}
+
+/*
+ * Before the old columns are dropped: does anything still depend on them?
+ */
+void
+snowflake_check_drop(Oid relid)
+{
+	check_none(relid, snowflake_ask_about(relid, dependents_query),
+			   "The old column would be dropped with");
+}

@@ -1,0 +1,237 @@
+# What snowflake_convert_online() refuses: where it is called, with which arguments,
+# and what tables have that it does not carry over.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'max_prepared_transactions = 5');
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_reader;
+	CREATE ROLE regress_shop;
+	CREATE ROLE regress_other;
+	CREATE TABLE log (n int);
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	INSERT INTO t (v) SELECT generate_series(1, 10)});
+
+# Statements of a session, each sent by itself; returns standard error.
+sub run_in
+{
+	my (@statements) = @_;
+	my ($out, $err);
+
+	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @statements ],
+		'<' => \undef, '>' => \$out, '2>' => \$err);
+	return $err;
+}
+
+# Where it is called
+my $outside = qr/ERROR:  a table in use must be converted outside of a transaction block, function, or DO/;
+$node->safe_psql('postgres', q{
+	CREATE PROCEDURE in_plpgsql() LANGUAGE plpgsql AS $$ BEGIN CALL snowflake_convert_online('t'); END $$;
+	CREATE PROCEDURE in_sql() LANGUAGE sql AS $$ CALL snowflake_convert_online('t') $$;
+	CREATE FUNCTION in_function() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CALL snowflake_convert_online('t'); END $$;
+	CREATE PROCEDURE after_commit() LANGUAGE plpgsql AS $$ BEGIN COMMIT; CALL snowflake_convert_online('t'); END $$});
+like(run_in(q{DO $$ BEGIN CALL snowflake_convert_online('t'); END $$}), $outside, 'in DO');
+like(run_in('BEGIN', "CALL snowflake_convert_online('t')"), $outside, 'in a transaction block');
+like(run_in('CALL in_plpgsql()'), $outside, 'in a procedure of PL/pgSQL');
+like(run_in('CALL in_sql()'), $outside, 'in a procedure in SQL');
+like(run_in('CALL after_commit()'), $outside, 'in a procedure that has committed');
+like(run_in('SELECT in_function()'), $outside, 'in a function');
+like(run_in("INSERT INTO log VALUES (1); CALL snowflake_convert_online('t')"), qr/ERROR:  /, 'with other statements in one string');
+my $file = $node->basedir . '/pipeline.sql';
+append_to_file($file, "\\startpipeline\nINSERT INTO log VALUES (2);\nCALL snowflake_convert_online('t');\n\\endpipeline\n");
+my ($out, $err);
+IPC::Run::run([ 'pgbench', '-n', '-t', '1', '-M', 'extended', '-f', $file, $node->connstr('postgres') ],
+	'>' => \$out, '2>' => \$err);
+like($err, qr/cannot be executed within a pipeline|cannot run inside a transaction block|must be converted outside/, 'in a pipeline');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM log'), '0', 'what stands before it is not committed');
+like(run_in("SET default_transaction_isolation = 'repeatable read'", "CALL snowflake_convert_online('t')"),
+	qr/ERROR:  cannot convert a table with isolation level REPEATABLE READ\nHINT:  Run SET default_transaction_isolation/, 'with an old snapshot');
+
+# Arguments
+my %wrong = (
+	"'t', until => 'never'" => 'unknown phase "never"',
+	"'t', batch_time => '1 hour'" => 'batch_time must be between 1 ms and 10 s',
+	"'t', batch_time => '1 us'" => 'batch_time must be at least 1 ms',
+	"'t', work_share => 2" => 'work_share must be between 0.01 and 1',
+	"'t', work_share => 'NaN'" => 'work_share must be between 0.01 and 1',
+	"'t', lock_wait => '1 s'" => 'lock_wait must be at least 1 ms and less than deadlock_timeout',
+	"'t', max_lag => '-1 s'" => 'max_lag must be at least 1 ms',
+	"'t', give_up_after => '0'" => 'give_up_after must be at least 1 ms',
+	"NULL" => 'the table must not be null',
+	"'t', 'no'" => 'column "no" of table public.t does not exist',
+	"'pg_class'" => 'pg_catalog.pg_class is a system catalog',
+	"'t', generator => 'now()'" => 'function now\(\) cannot be used as a generator of IDs');
+foreach my $arguments (sort keys %wrong)
+{
+	like(run_in("CALL snowflake_convert_online($arguments)"), qr/ERROR:  .*(?:$wrong{$arguments})/, "arguments $arguments");
+}
+like(run_in('SELECT snowflake_convert_undo(NULL)'), qr/ERROR:  the table must not be null/, 'undo of null');
+like(run_in('SET ROLE regress_other', "CALL snowflake_convert_online('t')"), qr/ERROR:  must be owner of table public\.t/, 'a table of another owner');
+like(run_in('SET ROLE regress_other', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR:  must be owner of table public\.t/, 'the plan of a table of another owner');
+like(run_in('SET ROLE regress_other', "SELECT snowflake_convert_undo('t')"), qr/ERROR:  must be owner of table public\.t/, 'undo for a table of another owner');
+is(nothing_is_left($node, 'postgres'), '', 'errors change nothing');
+
+# Obstacles: what is created before, and what the error says
+my @obstacles = (
+	[ 'CREATE MATERIALIZED VIEW o AS SELECT id FROM t', 'rule _RETURN on materialized view o depends on column id of table t' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE MATERIALIZED VIEW o AS SELECT id FROM ov', 'rule _RETURN on materialized view o depends on view ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE RULE r AS ON INSERT TO ov DO INSTEAD NOTHING', 'rule r on view ov depends on view ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\) depends on type ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view public\.ov is owned by role regress_other, but table public\.t by role \w+' ],
+	[ 'CREATE FUNCTION f() RETURNS bigint BEGIN ATOMIC SELECT max(id) FROM t; END', 'function f\(\) depends on column id of table t' ],
+	[ 'ALTER TABLE t ADD g int GENERATED ALWAYS AS (id + 1) STORED', '(?:column g of table t|default value for column g of table t) depends on column id of table t' ],
+	[ 'CREATE RULE r AS ON DELETE TO t DO ALSO NOTHING', 'rule r of table public\.t' ],
+	[ 'ALTER TABLE t ADD EXCLUDE (id WITH =)', 'constraint t_id_excl on table t depends on column id of table t' ],
+	[ 'ALTER TABLE t ADD UNIQUE (id) DEFERRABLE', 'constraint t_id_key on table t depends on column id of table t' ],
+	[ 'CREATE PUBLICATION p FOR TABLE t', 'publication p has all columns of table public\.t' ],
+	[ 'CREATE PUBLICATION p FOR ALL TABLES', 'publication p has all columns of table public\.t' ],
+	[ 'CREATE PUBLICATION p FOR TABLES IN SCHEMA public', 'publication p has all columns of table public\.t' ],
+	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~z" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
+	  'trigger "~z" of table public\.t would be fired after trigger ~snowflake_new' ],
+	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g(); ALTER TABLE t ENABLE ALWAYS TRIGGER a',
+	  'trigger a of table public\.t is enabled ALWAYS or for a REPLICA' ],
+	[ 'ALTER TABLE t ADD snowflake_new_id int', 'column snowflake_new_id of table public\.t is in the way' ],
+	[ 'CREATE TABLE snowflake_new_t_pkey (i int)', 'relation public\.snowflake_new_t_pkey is in the way' ],
+	[ 'CREATE TABLE snowflake_new_definitions (i int)', 'relation public\.snowflake_new_definitions is in the way' ],
+	[ 'ALTER TABLE t ADD CONSTRAINT snowflake_new_check CHECK (v > 0)', 'constraint snowflake_new_check of table public\.t is in the way' ],
+	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~snowflake_new" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
+	  'trigger "~snowflake_new" of table public\.t is in the way' ],
+	[ 'CREATE TABLE child () INHERITS (t)', 'table public\.t has a parent or child table' ],
+	[ 'CREATE TABLE a (id int PRIMARY KEY REFERENCES t); ALTER TABLE t ADD a int REFERENCES a; UPDATE t SET a = NULL', 'tables that reference each other in a circle: public\.a' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a DISABLE TRIGGER ALL', 'triggers of foreign key a_t_fkey of table a are disabled' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a OWNER TO regress_other', 'table public\.a|table a is owned by role regress_other, but table t by role' ],
+	[ 'CREATE TABLE a (t int REFERENCES t) PARTITION BY LIST (t)', 'table public\.a is partitioned, or a partition' ],
+	[ 'CREATE STATISTICS s ON id, v FROM t; ALTER STATISTICS s OWNER TO regress_other', 'statistics object public\.s is owned by role regress_other, but its table by role' ],
+	[ 'GRANT UPDATE (id) ON t TO regress_other WITH GRANT OPTION; SET ROLE regress_other; GRANT UPDATE (id) ON t TO regress_reader; RESET ROLE',
+	  'UPDATE privilege on column id of table t was granted by role regress_other, not by the owner' ],
+	[ 'CREATE INDEX i ON t (id, v); UPDATE pg_index SET indisvalid = false WHERE indexrelid = $$i$$::regclass', 'index public\.i is invalid' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER EXTENSION snowflake ADD VIEW ov', 'view ov is a member of, or depends on, extension snowflake', 'ALTER EXTENSION snowflake DROP VIEW ov' ],
+	[ 'ALTER TABLE t OWNER TO regress_shop', 'role regress_shop, the owner of table public\.t, lacks CREATE on schema public' ],
+	[ 'ALTER TABLE t ADD CHECK (id < 1000)', 'check constraint t_id_check of table t rejects IDs generated now' ],
+);
+foreach my $obstacle (@obstacles)
+{
+	my ($create, $line, $drop) = @$obstacle;
+
+	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+	$node->safe_psql('postgres', $create);
+	$line =~ s/public\\\.//g;
+	my $said = run_in("CALL snowflake_convert_online('t')") =~ s/public\.//gr;
+	like($said, qr/^ERROR:  cannot convert column "id" of table t\nDETAIL:  (?:.*\n)*?(?:$line)/m, "obstacle: $create")
+	  or diag($said);
+	like(run_in("SELECT * FROM snowflake_convert_plan('t')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgfoid = 'snowflake_convert_copy'::regproc"), '0', 'nothing was changed');
+	$node->safe_psql('postgres', $drop) if defined $drop;
+	$node->safe_psql('postgres',
+		'SET client_min_messages = warning; DROP TABLE IF EXISTS child, a, snowflake_new_t_pkey, snowflake_new_definitions CASCADE; DROP PUBLICATION IF EXISTS p; DROP FUNCTION IF EXISTS g, f() CASCADE');
+}
+
+# Partitioned tables, and partitions
+$node->safe_psql('postgres', 'CREATE TABLE parted (id int PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE part PARTITION OF parted DEFAULT');
+like(run_in("CALL snowflake_convert_online('parted')"), qr/table public\.parted is partitioned, or a partition/, 'a partitioned table');
+like(run_in("CALL snowflake_convert_online('part')"), qr/table public\.part is partitioned, or a partition/, 'a partition');
+like(run_in('CREATE TEMP TABLE temporary (id int PRIMARY KEY)', "CALL snowflake_convert_online('temporary')"), qr/table pg_temp\S*\.temporary is temporary/, 'a temporary table');
+
+# What subscribers are prepared for
+$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE PUBLICATION p FOR TABLE t');
+unlike(run_in("CALL snowflake_convert_online('t', subscribers_ready => true)"), qr/ERROR/, 'subscribers that are ready');
+is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a published table is converted');
+
+# pgAudit
+$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+$node->safe_psql('postgres', q{
+	SET allow_system_table_mods = on;
+	INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+	VALUES (99999, 'pgaudit', 10, 'public'::regnamespace, true, '1.7')});
+like(run_in("CALL snowflake_convert_online('t')"), qr/extension pgaudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
+$node->safe_psql('postgres', "DELETE FROM pg_extension WHERE extname = 'pgaudit'");
+
+# The trigger
+like(run_in('CREATE TABLE w (a int, b bigint, c text)', "CREATE TRIGGER w AFTER INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')", 'INSERT INTO w VALUES (1)'),
+	qr/ERROR:  trigger that copies columns must be fired BEFORE INSERT OR UPDATE FOR EACH ROW/, 'the trigger must be BEFORE');
+foreach (
+	[ "'no', 'b'", 'column "no" of table w, which is being converted, does not exist' ],
+	[ "'c', 'b'", 'column "c" is not of an integer type' ],
+	[ "'b', 'a'", 'column "a" is not of type bigint' ])
+{
+	my ($arguments, $message) = @$_;
+
+	like(run_in("CREATE OR REPLACE TRIGGER w BEFORE INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy($arguments)", "INSERT INTO w VALUES (1, 2, 'x')"),
+		qr/ERROR:  $message/, "arguments of the trigger: $arguments");
+}
+
+# A key that is renamed meanwhile cannot be written
+$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+run_in("CALL snowflake_convert_online('t', until => 'prepare')", 'ALTER TABLE t RENAME id TO key');
+like(run_in('INSERT INTO t (v) VALUES (1)'), qr/ERROR:  column "id" of table t, which is being converted, does not exist/, 'a column that was renamed');
+run_in('ALTER TABLE t RENAME key TO id');
+
+# Another conversion at the same time, and one for other columns
+$node->safe_psql('postgres', 'CREATE TABLE k (id int PRIMARY KEY); ALTER TABLE t ADD k int REFERENCES k');
+like(run_in("CALL snowflake_convert_online('k')"), qr/trigger "~snowflake_new" of table public\.t is for other columns/, 'a conversion that was begun for other columns');
+like(run_in("CALL snowflake_convert_online('t', until => 'prepare')"), qr/the next phase is/, 'that conversion itself continues');
+my ($blocker) = start_queries($node, "BEGIN; SELECT * FROM t; SELECT pg_advisory_lock(1936617335, 1); SELECT pg_sleep(600)");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory'") or die;
+like(run_in("CALL snowflake_convert_online('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts');
+like(run_in("SELECT snowflake_convert_undo('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts, and undo');
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT%' AND pid <> pg_backend_pid()});
+finish_queries($blocker);
+
+# An event trigger, and settings of the session
+$node->safe_psql('postgres', q{
+	DROP TABLE t, k CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE INDEX ON t (id, v);
+	CREATE TABLE ddl (tag text);
+	CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO public.ddl SELECT tg_tag FROM pg_event_trigger_ddl_commands(); PERFORM count(*) FROM public.ddl; END $$;
+	CREATE EVENT TRIGGER on_ddl ON ddl_command_end EXECUTE FUNCTION on_ddl()});
+$err = run_in("SET statement_timeout = '300ms'", "SET lock_timeout = '1s'", 'SET search_path = pg_temp, public', "CALL snowflake_convert_online('public.t', batch_time => '1 ms')",
+	"SELECT 'wrong' WHERE current_setting('search_path') <> 'pg_temp, public' OR current_setting('lock_timeout') <> '1s'", 'SELECT pg_sleep(1)');
+is(scalar(() = $err =~ /ERROR/g), 1, 'a conversion succeeds with an event trigger') or diag($err);
+like($err, qr/ERROR:  canceling statement due to statement timeout\s*\z/, 'statement_timeout does not apply to a conversion, but after it') or diag($err);
+like($node->safe_psql('postgres', 'SELECT string_agg(DISTINCT tag, $$,$$) FROM ddl'), qr/ALTER TABLE.*CREATE INDEX.*CREATE TRIGGER/, 'event triggers are fired');
+is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a table is converted with an event trigger');
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER on_ddl');
+
+# A table of an owner without rights
+$node->safe_psql('postgres', q{
+	CREATE SCHEMA shop AUTHORIZATION regress_shop;
+	SET ROLE regress_shop;
+	CREATE FUNCTION shop.own(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+	BEGIN
+		IF current_user <> 'regress_shop' THEN RAISE 'executed by %', current_user; END IF;
+		RETURN i;
+	END $$;
+	CREATE FUNCTION shop.evil(i bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+	BEGIN
+		BEGIN ALTER ROLE regress_shop SUPERUSER; EXCEPTION WHEN insufficient_privilege THEN NULL; END;
+		IF current_user <> 'regress_shop' THEN RAISE 'executed by %', current_user; END IF;
+		RETURN i;
+	END $$;
+	CREATE TABLE shop.t (id serial PRIMARY KEY, v int, CHECK (shop.evil(id) > 0));
+	CREATE TABLE shop.l (t int NOT NULL REFERENCES shop.t, v int);
+	CREATE VIEW shop.w AS SELECT id, v FROM shop.t;
+	INSERT INTO shop.t (v) SELECT generate_series(1, 10);
+	CREATE INDEX ON shop.t (shop.own(id));
+	CREATE STATISTICS shop.s ON shop.own(id), v FROM shop.t});
+$err = run_in("CALL snowflake_convert_online('shop.t')");
+unlike($err, qr/ERROR/, 'a superuser converts the table of another role') or diag($err);
+is($node->safe_psql('postgres', "SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_shop'"), 'f', 'the owner gains no rights');
+is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT relowner::regrole::text, ',') FROM pg_class WHERE relnamespace = 'shop'::regnamespace"), 'regress_shop', 'all belongs to the owner');
+$node->safe_psql('postgres', 'SET ROLE regress_shop; DROP TABLE shop.t, shop.l CASCADE; CREATE TABLE shop.t (id serial PRIMARY KEY, v int); INSERT INTO shop.t (v) SELECT generate_series(1, 10); CREATE VIEW shop.w AS SELECT id FROM shop.t');
+$err = run_in('SET SESSION AUTHORIZATION regress_shop', "CALL snowflake_convert_online('shop.t')");
+unlike($err, qr/ERROR/, 'the owner converts a table without further rights') or diag($err);
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
+
+$node->stop;
+done_testing();
