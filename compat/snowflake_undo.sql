@@ -20,7 +20,7 @@ CREATE TEMPORARY TABLE undone_key (
     relation regclass, name text, key name, sequence text, owner regrole) ON COMMIT DROP;
 CREATE TEMPORARY TABLE renumbered (old bigint PRIMARY KEY, new bigint NOT NULL) ON COMMIT DROP;
 
--- Keys whose default is a function of the extension.
+-- Keys whose default is a function of the extension, or that of snowflake_compat.sql.
 INSERT INTO undone_key
 SELECT r.oid, format('%I.%I', n.nspname, r.relname), a.attname,
     format('%I.%I', n.nspname, concat_ws('_', r.relname, a.attname, 'seq')), r.relowner
@@ -31,10 +31,12 @@ WHERE n.oid = current_setting('snowflake_undo.schema')::regnamespace
 AND r.relkind IN ('r', 'p') AND a.attinhcount = 0 AND a.atttypid = 'int8'::regtype
 AND EXISTS (
     SELECT FROM pg_depend d
-        JOIN pg_depend m ON (m.classid, m.objid) = (d.refclassid, d.refobjid) AND m.deptype = 'e'
-        JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
+        JOIN pg_proc p ON p.oid = d.refobjid
+        LEFT JOIN pg_depend m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
+        LEFT JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
     WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-    AND d.refclassid = 'pg_proc'::regclass AND e.extname = 'snowflake');
+    AND d.refclassid = 'pg_proc'::regclass
+    AND (e.extname = 'snowflake' OR p.pronamespace = to_regnamespace('snowflake_default')));
 
 DO $$
 DECLARE
