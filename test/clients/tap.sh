@@ -57,6 +57,13 @@ sql()
 	psql -AtqX -v ON_ERROR_STOP=1 -c "$1"
 }
 
+# Functions that know snowflake IDs, for clients that ask a sequence.
+install_compat()
+{
+	psql -Xq -f "$TESTS/../../../compat/snowflake_compat.sql"
+	sql "ALTER ROLE $PGUSER SET search_path = public, snowflake_compat, pg_catalog"
+}
+
 finish()
 {
 	echo "1..$tap_count"
