@@ -290,6 +290,35 @@ execute_step(SnowflakeOnline *online, void *argument)
 	snowflake_run_statement(step->statement);
 }
 
+/*
+ * SnowflakeWork: create a foreign key.
+ *
+ * Until the swap, the old and the new one both act on a referencing row, in the
+ * order of the names of their triggers, which contain OIDs as text.  If the new
+ * one is first, what it sets is undone by the trigger that copies columns, and
+ * then the old one sets both.  Only SET DEFAULT would fail, because it looks
+ * for referencing rows once more.
+ */
+static void
+create_foreign_key(SnowflakeOnline *online, void *argument)
+{
+	const SnowflakeStep *step = argument;
+
+	execute_step(online, argument);
+	if (snowflake_ask(&online->conversion,
+					  psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
+							   "  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid"
+							   " WHERE fkey.oid = %u AND 'd' IN (confdeltype, confupdtype)"
+							   " AND n.tgname::text COLLATE \"C\" < o.tgname::text COLLATE \"C\" AND n.tgtype = o.tgtype",
+							   snowflake_online_tables, step->object)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign key \"%s\" of table %s would act before the one that it replaces",
+						step->new_name, step->table),
+				 errdetail("With SET DEFAULT, statements of clients would fail."),
+				 errhint("Drop the old foreign key and create it again, as NOT VALID, validate it, and call snowflake_convert_online() again.")));
+}
+
 /* A swap, once its statements are known. */
 typedef struct Swap
 {
@@ -435,7 +464,7 @@ run_locking(SnowflakeOnline *online, SnowflakeStep *step)
 			if (step->other != step->relid)
 				relids = lcons_oid(step->other, relids);
 			return snowflake_with_locks(online, relids, ShareRowExclusiveLock,
-										execute_step, step);
+										create_foreign_key, step);
 		default:
 			step->statement = snowflake_step_statement(&online->conversion, step);
 			return snowflake_with_locks(online, relids, AccessExclusiveLock,
