@@ -15,6 +15,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev make "postgresql-server-dev-${PG_MAJOR}" \
     && rm -rf /var/lib/apt/lists/*
 COPY Makefile snowflake*.control snowflake*--*.sql /snowflake/
+COPY compat /snowflake/compat
 COPY src /snowflake/src
 WORKDIR /snowflake
 RUN make && make install DESTDIR=/installed
