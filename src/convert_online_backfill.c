@@ -42,7 +42,7 @@
 
 /* VACUUM after so many parts of the table, if it has so many pages. */
 #define VACUUM_PARTS	5
-#define VACUUM_PAGES	1000
+#define VACUUM_PAGES	100
 
 /* How often progress is reported, and standbys are looked at. */
 #define REPORT_US		INT64CONST(5000000)
