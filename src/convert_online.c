@@ -133,7 +133,6 @@ static const char *const lock_names[] = {
 typedef struct Progress
 {
 	SnowflakeOnline *online;
-	SnowflakePhase phase;		/* of the last step */
 	List	   *analyzed;		/* tables */
 } Progress;
 

@@ -126,11 +126,11 @@ fill_pages(Backfill *backfill, const Range *range)
 	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
 						 range->from, range->to, backfill->condition);
 	snowflake_run_statement(psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
-							   "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
-							   table, backfill->assignments, table, condition));
+									 "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
+									 table, backfill->assignments, table, condition));
 	nrows = SPI_processed;
 	if (snowflake_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
-									table, condition)) != NIL)
+												 table, condition)) != NIL)
 	{
 		Range	   *locked;
 
@@ -306,7 +306,7 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
 
 	snowflake_begin(online);
 	snowflake_run_statement(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " SNOWFLAKE_COPY_CHECK,
-							   snowflake_relation_name(step->relid)));
+									 snowflake_relation_name(step->relid)));
 	snowflake_commit(online);
 	ereport(NOTICE,
 			(errmsg("%s: copied " INT64_FORMAT " rows in %.1f s", step->table,

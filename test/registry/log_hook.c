@@ -22,8 +22,8 @@ write_fatal(ErrorData *edata)
 		previous_hook(edata);
 	if (edata->elevel != FATAL || (file = fopen("log_hook", "a")) == NULL)
 		return;
-	fprintf(file, "%s\n", edata->message);
-	fclose(file);
+	(void) fprintf(file, "%s\n", edata->message);
+	(void) fclose(file);
 }
 
 void
