@@ -203,6 +203,18 @@ like($node->safe_psql('postgres', 'SELECT string_agg(DISTINCT tag, $$,$$) FROM d
 is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a table is converted with an event trigger');
 $node->safe_psql('postgres', 'DROP EVENT TRIGGER on_ddl');
 
+# Something that depends on the old column at the last moment
+$node->safe_psql('postgres', q{
+	DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10);
+	CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN CREATE VIEW public.late AS SELECT id FROM public.t; END $$;
+	CREATE EVENT TRIGGER late ON ddl_command_end WHEN TAG IN ('DROP TRIGGER') EXECUTE FUNCTION late()});
+like(run_in("CALL snowflake_convert_online('t')"),
+	qr/ERROR:  table public\.t was changed during the conversion\nDETAIL:  The old column would be dropped with rule _RETURN on view public\.late\.\nHINT:  Its columns were not swapped\./,
+	'what would be dropped with the old column is found in the swap');
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER late; CREATE VIEW late AS SELECT id FROM t');
+unlike(run_in("CALL snowflake_convert_online('t')"), qr/ERROR/, 'the conversion continues');
+is($node->safe_psql('postgres', 'SELECT count(*), pg_typeof(max(id)) FROM late'), '10|bigint', 'the view is carried over');
+
 # A table of an owner without rights
 $node->safe_psql('postgres', q{
 	CREATE SCHEMA shop AUTHORIZATION regress_shop;
