@@ -3,27 +3,38 @@
 --
 --	psql -d DATABASE -v schema=public -f snowflake_undo.sql
 --
--- A snowflake ID is unique in all tables.  So each bigint column of the database that
--- has one of them has it because of that row, with a foreign key or without, and gets
--- the row's number, too.  IDs in columns of other types, such as text, stay.
+-- A snowflake ID is unique in all tables.  So each bigint column that has one of them
+-- has it because of that row, with a foreign key or without, and gets the row's number,
+-- too.  Columns are those of all tables of the database that have the same owners as
+-- the keys.  IDs in columns of other types, such as text, stay.
 --
--- It requires a superuser, because triggers must not act on this.  It locks the tables
--- until the transaction ends.  Values up to 2147483647 are those from before the
--- conversion, and stay.  Columns stay bigint.
+-- Triggers must not act on this, so it requires a superuser, or, since PostgreSQL 15,
+-- SET on the parameter session_replication_role.  Code of the owners runs with the
+-- rights of who calls it: let the owner do so unless you trust it.  It locks the tables
+-- until the transaction ends.  Values up to 2147483647, or -v above=N, are those from
+-- before the conversion, and stay.  Columns stay bigint.
 
 \set ON_ERROR_STOP on
-BEGIN;
+-- Each statement has to see what was committed before the locks.
+BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL session_replication_role = replica;
-SELECT set_config('snowflake_undo.schema', quote_ident(:'schema'), true) AS schema \gset
+SET LOCAL row_security = off;
+\if :{?above}
+\else
+    \set above ''
+\endif
+SELECT set_config('snowflake_undo.schema', quote_ident(:'schema'), true) AS schema,
+    set_config('snowflake_undo.above', :'above', true) AS above \gset undo_
 CREATE TEMPORARY TABLE undone_key (
-    relation regclass, name text, key name, sequence text, owner regrole) ON COMMIT DROP;
+    relation regclass, attnum smallint, name text, key name, sequence text, owner regrole) ON COMMIT DROP;
+CREATE TEMPORARY TABLE changed_column (
+    relation regclass, name text, attname name) ON COMMIT DROP;
 CREATE TEMPORARY TABLE renumbered (old bigint PRIMARY KEY, new bigint NOT NULL) ON COMMIT DROP;
 
--- Keys whose default is a function of the extension, or that of snowflake_compat.sql.
+-- Keys whose default generates snowflake IDs, or that of snowflake_compat.sql does.
 INSERT INTO undone_key
-SELECT r.oid, format('%I.%I', n.nspname, r.relname), a.attname,
-    format('%I.%I', n.nspname, concat_ws('_', r.relname, a.attname, 'seq')), r.relowner
+SELECT r.oid, a.attnum, format('%I.%I', n.nspname, r.relname), a.attname, NULL, r.relowner
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     JOIN pg_attribute a ON a.attrelid = r.oid
     JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (r.oid, a.attnum)
@@ -36,56 +47,137 @@ AND EXISTS (
         LEFT JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
     WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
     AND d.refclassid = 'pg_proc'::regclass
-    AND (e.extname = 'snowflake' OR p.pronamespace = to_regnamespace('snowflake_default')));
+    AND (e.extname = 'snowflake' AND p.proname IN ('snowflake_nextval', 'snowflake_id')
+         OR p.pronamespace = to_regnamespace('snowflake_default')));
+
+-- Columns that might have IDs.  UPDATE runs code of the table's owner, so roles that
+-- have nothing to do with this must not gain rights by it.
+WITH RECURSIVE wide(typid) AS (
+    SELECT 'int8'::regtype::oid
+    UNION ALL
+    SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')
+INSERT INTO changed_column
+SELECT r.oid, format('%I.%I', n.nspname, r.relname), a.attname
+FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
+    JOIN pg_attribute a ON a.attrelid = r.oid
+WHERE r.relkind IN ('r', 'p') AND r.relpersistence <> 't' AND n.nspname !~ '^pg_'
+AND n.nspname <> 'information_schema' AND a.attnum > 0 AND NOT a.attisdropped
+AND a.attinhcount = 0 AND a.attgenerated = '' AND a.attidentity <> 'a'
+AND a.atttypid IN (SELECT typid FROM wide)
+AND r.relowner IN (SELECT owner FROM undone_key);
+
+-- Rows that are inserted meanwhile would keep their IDs.
+DO $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN SELECT name, relation IN (SELECT relation FROM undone_key) AS has_key
+             FROM changed_column GROUP BY relation, name ORDER BY relation LOOP
+        EXECUTE format('LOCK TABLE %s IN %s MODE', r.name,
+                       CASE WHEN r.has_key THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE ROW EXCLUSIVE' END);
+    END LOOP;
+
+    FOR r IN SELECT c.conrelid::regclass AS name, k.relation FROM pg_constraint c
+                 JOIN undone_key k ON c.confrelid = k.relation AND k.attnum = ANY (c.confkey)
+                 JOIN pg_class t ON t.oid = c.conrelid
+             WHERE c.contype = 'f' AND t.relowner NOT IN (SELECT owner FROM undone_key) LOOP
+        RAISE EXCEPTION 'table % references %, but belongs to another role', r.name, r.relation
+            USING HINT = 'Nothing was changed. Give it the same owner, if you trust its owner.';
+    END LOOP;
+    -- Partitions and children have triggers of their own.
+    FOR r IN WITH RECURSIVE tree(oid) AS (
+                 SELECT relation::oid FROM changed_column
+                 UNION SELECT i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid)
+             SELECT 'trigger' AS kind, g.tgname AS name, g.tgrelid::regclass AS relation
+             FROM tree t JOIN pg_trigger g ON g.tgrelid = t.oid WHERE g.tgenabled IN ('A', 'R')
+             UNION ALL
+             SELECT 'rule', w.rulename, w.ev_class::regclass
+             FROM tree t JOIN pg_rewrite w ON w.ev_class = t.oid WHERE w.ev_enabled IN ('A', 'R') LOOP
+        RAISE EXCEPTION '% % of table % is enabled ALWAYS or REPLICA', r.kind, r.name, r.relation
+            USING HINT = 'Nothing was changed. Disable it first.';
+    END LOOP;
+END
+$$;
 
 DO $$
 DECLARE
+    above text := current_setting('snowflake_undo.above');
+    extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake');
+    first_id bigint;
+    value bigint;
     k record;
     c record;
 BEGIN
+    -- Without -v above, what looks like an ID of the first day is none.
+    IF above = '' THEN
+        above := '2147483647';
+        EXECUTE format('SELECT %1$s.snowflake_lower_bound(%1$s.snowflake_timestamp(0) + interval ''1 day'')', extension)
+            INTO first_id;
+    END IF;
     FOR k IN SELECT * FROM undone_key ORDER BY relation LOOP
-        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', k.name);
-    END LOOP;
-    FOR k IN SELECT * FROM undone_key ORDER BY relation LOOP
+        EXECUTE format('SELECT max(%1$I) FROM %2$s WHERE %1$I > %3$L AND %1$I < %4$L', k.key, k.name, above, first_id)
+            INTO value;
+        IF value IS NOT NULL THEN
+            RAISE EXCEPTION 'column % of table % has the value %, which is hardly a snowflake ID', k.key, k.relation, value
+                USING HINT = 'Nothing was changed. If it is from before the conversion, give psql the greatest such value of all tables: -v above=...';
+        END IF;
         EXECUTE format('INSERT INTO renumbered
-                        SELECT %1$I, row_number() OVER (ORDER BY %1$I) + coalesce((
-                            SELECT max(%1$I) FROM %2$s WHERE %1$I <= 2147483647), 0)
-                        FROM %2$s WHERE %1$I > 2147483647
-                        ON CONFLICT DO NOTHING', k.key, k.name);
+                        SELECT %1$I, row_number() OVER (ORDER BY %1$I) + greatest(0, (
+                            SELECT max(%1$I) FROM %2$s WHERE %1$I <= %3$L))
+                        FROM %2$s WHERE %1$I > %3$L
+                        ON CONFLICT DO NOTHING', k.key, k.name, above);
     END LOOP;
     ANALYZE renumbered;
 
-    FOR c IN SELECT format('%I.%I', n.nspname, r.relname) AS name, a.attname
-             FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
-                 JOIN pg_attribute a ON a.attrelid = r.oid
-                 JOIN pg_type t ON t.oid = a.atttypid
-             WHERE r.relkind IN ('r', 'p') AND r.relpersistence <> 't' AND n.nspname !~ '^pg_'
-             AND n.nspname <> 'information_schema' AND a.attnum > 0 AND NOT a.attisdropped
-             AND a.attinhcount = 0 AND a.attgenerated = '' AND 'int8'::regtype IN (t.oid, t.typbasetype)
-             AND EXISTS (SELECT FROM renumbered)
-             ORDER BY r.oid, a.attnum LOOP
+    FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM renumbered) ORDER BY relation LOOP
         EXECUTE format('UPDATE %1$s SET %2$I = r.new FROM pg_temp.renumbered r WHERE %2$I = r.old',
                        c.name, c.attname);
     END LOOP;
 END
 $$;
 
--- Sequences above all rows; one that the conversion kept is used again.
+-- Sequences above all rows.  One that the conversion kept is used again: it belongs to
+-- the key, or has the name that it would have, and nothing else uses it.
 DO $$
 DECLARE
     k record;
+    found oid;
+    base text;
+    number text;
     grantee text;
 BEGIN
-    FOR k IN SELECT * FROM undone_key ORDER BY relation LOOP
+    FOR k IN SELECT u.*, r.relname, n.nspname FROM undone_key u
+                 JOIN pg_class r ON r.oid = u.relation JOIN pg_namespace n ON n.oid = r.relnamespace
+             ORDER BY u.relation, u.attnum LOOP
+        k.sequence := pg_get_serial_sequence(k.name, k.key);
+        base := concat_ws('_', k.relname, k.key);
+        WHILE octet_length(base) > 55 LOOP
+            base := left(base, -1);
+        END LOOP;
+        number := '';
+        WHILE k.sequence IS NULL LOOP
+            k.sequence := format('%I.%I', k.nspname, concat(base, '_seq', number));
+            found := to_regclass(k.sequence);
+            number := concat(coalesce(nullif(number, '')::int, 0) + 1);
+            EXIT WHEN found IS NULL;
+            IF (SELECT relkind FROM pg_class WHERE oid = found) <> 'S'
+                OR EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_class'::regclass AND refobjid = found)
+                OR EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = found
+                           AND refclassid = 'pg_class'::regclass) THEN
+                k.sequence := NULL;
+            END IF;
+        END LOOP;
         EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %s', k.sequence);
         EXECUTE format('ALTER SEQUENCE %s OWNED BY NONE', k.sequence);
         EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', k.sequence, k.owner);
         EXECUTE format('ALTER SEQUENCE %s AS bigint OWNED BY %s.%I', k.sequence, k.name, k.key);
-        EXECUTE format('SELECT setval(%L, coalesce(max(%I), 0) + 1, false) FROM %s', k.sequence, k.key, k.name);
+        EXECUTE format('SELECT setval(%L, greatest(max(%I), 0) + 1, false) FROM %s', k.sequence, k.key, k.name);
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L)', k.name, k.key, k.sequence);
         FOR grantee IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
-                       FROM pg_class r, aclexplode(r.relacl) a
-                       WHERE r.oid = k.relation AND a.privilege_type = 'INSERT' LOOP
+                       FROM (SELECT relacl FROM pg_class WHERE oid = k.relation
+                             UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = k.relation) g(acl),
+                           aclexplode(g.acl) a
+                       WHERE a.privilege_type = 'INSERT' LOOP
             EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', k.sequence, grantee);
         END LOOP;
     END LOOP;
