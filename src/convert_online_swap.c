@@ -42,7 +42,7 @@
 /*
  * Further CTEs: the table; its old columns, with what they own; policies,
  * triggers and publications with such a column; and roles that would have
- * privileges for a new view.
+ * privileges for a new view or sequence.
  */
 static const char swap_ctes[] =
 ", this AS (SELECT tab.* FROM tab JOIN scope USING (relid)),"
@@ -55,7 +55,7 @@ static const char swap_ctes[] =
 "    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (col.relid, col.attnum)),"
 " owned AS ("
 "  SELECT d.deptype, mine.relid, mine.attname, mine.newname AS newcolumn, mine.name AS table, mine.attidentity,"
-"    c.oid, c.relname, c.relacl, c.relowner, n.nspname, x.newname, s.*"
+"    c.oid, c.relname, c.relacl, c.relowner, c.relnamespace, n.nspname, x.newname, s.*"
 "  FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')"
 "      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, mine.relid, mine.attnum)"
 "    JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'"
@@ -80,7 +80,11 @@ static const char swap_ctes[] =
 " by_default(oid, grantee) AS ("
 "  SELECT DISTINCT vw.oid, e.grantee"
 "  FROM vw JOIN pg_default_acl a ON a.defaclrole = vw.relowner AND a.defaclobjtype = 'r'"
-"      AND a.defaclnamespace IN (0, vw.relnamespace), aclexplode(a.defaclacl) e) ";
+"      AND a.defaclnamespace IN (0, vw.relnamespace), aclexplode(a.defaclacl) e),"
+" owned_by_default(oid, grantee) AS ("
+"  SELECT DISTINCT owned.oid, e.grantee"
+"  FROM owned JOIN pg_default_acl a ON a.defaclrole = owned.relowner AND a.defaclobjtype = 'S'"
+"      AND a.defaclnamespace IN (0, owned.relnamespace), aclexplode(a.defaclacl) e) ";
 
 static const char statements_query[] =
 "SELECT stage, command FROM ("
@@ -165,9 +169,15 @@ static const char statements_query[] =
 "  SELECT 33, 0, oid, 0, format('ALTER SEQUENCE %I.%I RENAME TO %I', nspname, newname, relname)"
 "  FROM owned WHERE deptype = 'i'"
 "  UNION ALL"
-"  SELECT 34, 0, oid, ordinality, format('GRANT %s ON SEQUENCE %I.%I TO %s%s', e.privilege_type, nspname, relname,"
+"  SELECT 34, 0, owned.oid, 0, format('REVOKE ALL ON SEQUENCE %I.%I FROM %s', nspname, relname, " SNOWFLAKE_GRANTEE ")"
+"  FROM owned JOIN (SELECT oid, grantee FROM owned_by_default"
+"                   UNION SELECT oid, relowner FROM owned WHERE relacl IS NOT NULL) e ON e.oid = owned.oid"
+"  WHERE deptype = 'i'"
+"  UNION ALL"
+"  SELECT 34, 1, oid, ordinality, format('GRANT %s ON SEQUENCE %I.%I TO %s%s', e.privilege_type, nspname, relname,"
 "    " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
-"  FROM owned, aclexplode(relacl) WITH ORDINALITY e WHERE deptype = 'i'"
+"  FROM owned, aclexplode(coalesce(relacl, acldefault('s', relowner))) WITH ORDINALITY e"
+"  WHERE deptype = 'i' AND (relacl IS NOT NULL OR oid IN (SELECT oid FROM owned_by_default))"
 "  UNION ALL"
 "  SELECT 35, 0, oid, 0, " COMMENT_ON("format('SEQUENCE %I.%I', nspname, relname)", "oid", "'pg_class'")
 "  FROM owned WHERE deptype = 'i' AND obj_description(oid, 'pg_class') IS NOT NULL"

@@ -50,5 +50,30 @@ my $err = run_in('SET client_min_messages = debug1', q{CALL snowflake_convert_on
 like($err, qr/phase "swap"/, 'a table is swapped');
 unlike($err, qr/verifying table "t"/, 'no row is read while the table is locked for the swap');
 
+#
+# Rights
+#
+create(q{
+	ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO regress_reader;
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE TABLE a (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY REFERENCES t);
+	CREATE TABLE b (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY REFERENCES t);
+	ALTER DEFAULT PRIVILEGES REVOKE SELECT ON SEQUENCES FROM regress_reader;
+	CREATE TABLE c (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY REFERENCES t);
+	ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO regress_reader;
+	REVOKE ALL ON SEQUENCE a_id_seq FROM regress_reader, current_user;
+	GRANT USAGE ON SEQUENCE b_id_seq TO regress_other WITH GRANT OPTION});
+my $privileges = q{
+	SELECT string_agg(format('%s %s %s %s', c.relname, e.grantee::regrole, e.privilege_type, e.is_grantable), ', '
+		ORDER BY c.relname, e.grantee::regrole::text, e.privilege_type)
+	FROM pg_class c, aclexplode(coalesce(c.relacl, acldefault('s', c.relowner))) e
+	WHERE c.relnamespace = 'shop'::regnamespace AND c.relkind = 'S'};
+my $before = $node->safe_psql('postgres', $privileges);
+run_in($call);
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_attribute WHERE attrelid IN ('shop.a'::regclass, 'shop.b'::regclass, 'shop.c'::regclass) AND attidentity = 'a' AND atttypid = 'int8'::regtype}),
+	'3', 'identities of columns that reference the key are kept');
+is($node->safe_psql('postgres', $privileges), $before, 'the sequences of identities have the privileges that they had');
+$node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES REVOKE SELECT ON SEQUENCES FROM regress_reader');
+
 $node->stop;
 done_testing();
