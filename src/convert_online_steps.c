@@ -224,7 +224,8 @@ static const char steps_query[] =
 "       FROM unnest(confdelsetcols) WITH ORDINALITY k(n, i) JOIN pg_attribute a ON (a.attrelid, a.attnum) = (conrelid, k.n)"
 "         LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n) HAVING count(*) > 0),"
 "      CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END,"
-"      CASE WHEN condeferred THEN ' INITIALLY DEFERRED' ELSE '' END),"
+/* SET CONSTRAINTS of the application has the name of the old one only. */
+"      CASE WHEN condeferrable THEN ' INITIALLY DEFERRED' ELSE '' END),"
 "    0, conname"
 "  FROM fkey JOIN tab ON tab.relid = fkey.conrelid"
 "  UNION ALL"

@@ -207,6 +207,9 @@ static const char statements_query[] =
 "  FROM (SELECT oid, conrelid, conname, newname FROM fkey"
 "        UNION ALL SELECT oid, conrelid, conname, newname FROM chk) k JOIN this ON this.relid = k.conrelid"
 "  UNION ALL"
+"  SELECT 44, 1, fkey.oid, 0, format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)"
+"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred"
+"  UNION ALL"
 "  SELECT 45, 0, k.oid, 0, " COMMENT_ON("format('CONSTRAINT %I ON %s', conname, name)", "k.oid", "'pg_constraint'")
 "  FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk"
 "        UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL"

@@ -75,5 +75,20 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_attribute WHERE attrel
 is($node->safe_psql('postgres', $privileges), $before, 'the sequences of identities have the privileges that they had');
 $node->safe_psql('postgres', 'ALTER DEFAULT PRIVILEGES REVOKE SELECT ON SEQUENCES FROM regress_reader');
 
+#
+# Deferred checks
+#
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY, v int);
+	CREATE TABLE l (t int CONSTRAINT l_t REFERENCES t DEFERRABLE)});
+my @deferred = ('BEGIN', 'SET CONSTRAINTS shop.l_t DEFERRED', 'INSERT INTO shop.l VALUES (%d)', 'INSERT INTO shop.t (id) VALUES (%1$d)', 'COMMIT');
+run_in($until);
+is(run_in(map { sprintf $_, 1 } @deferred), '', 'SET CONSTRAINTS ... DEFERRED with the name of a foreign key also defers the new one');
+like(run_in('INSERT INTO shop.l VALUES (9)'), qr/ERROR:  .*violates foreign key constraint "l_t"/, 'the foreign key is checked at once, as it was');
+run_in($call);
+is(run_in(map { sprintf $_, 2 } @deferred), '', 'SET CONSTRAINTS ... DEFERRED after the conversion');
+is($node->safe_psql('postgres', q{SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'l_t'}), 'FOREIGN KEY (t) REFERENCES shop.t(id) DEFERRABLE',
+	'a deferrable foreign key is as it was');
+
 $node->stop;
 done_testing();
