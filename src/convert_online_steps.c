@@ -314,8 +314,15 @@ static const char definition_query[] =
  */
 static const char undo_query[] =
 ", own AS ("
-"  SELECT tab.* FROM tab WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = tab.relid"
-"    AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgfoid = (SELECT oid FROM copier))),"
+"  SELECT tab.*, g.tgargs FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid"
+"    AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgfoid = (SELECT oid FROM copier)),"
+/* as the trigger has them: the old column may have another name now */
+" own_column AS ("
+"  SELECT own.relid, n.attnum, n.attname"
+"  FROM own CROSS JOIN LATERAL string_to_table(encode(own.tgargs, 'escape'), '\\000') WITH ORDINALITY arg(name, number)"
+"    JOIN pg_attribute n ON n.attrelid = own.relid AND NOT n.attisdropped"
+"      AND encode(convert_to(n.attname::text, getdatabaseencoding()), 'escape') = arg.name"
+"  WHERE arg.number % 2 = 0),"
 " made AS ("
 "  SELECT c.* FROM pg_constraint c"
 "  WHERE c.oid IN (SELECT newoid FROM fkey)"
@@ -333,9 +340,7 @@ static const char undo_query[] =
 "  UNION ALL"
 "  SELECT 4, own.relid, format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS " SNOWFLAKE_COPY_CHECK "%s', own.name,"
 "    string_agg(format(', DROP COLUMN %I', n.attname), '' ORDER BY n.attnum))"
-"  FROM own JOIN pg_attribute a ON a.attrelid = own.relid AND NOT a.attisdropped"
-WITH_NEW_NAME("a.attname")
-"    JOIN pg_attribute n ON n.attrelid = own.relid AND n.attname = x.newname AND NOT n.attisdropped"
+"  FROM own LEFT JOIN own_column n USING (relid)"
 "  GROUP BY own.relid, own.name"
 " ) s(step, relid, command) ORDER BY step, relid, command COLLATE \"C\"";
 
