@@ -34,6 +34,7 @@ static const char dropped_ctes[] =
 ", gone(classid, objid) AS ("
 "  SELECT 'pg_class'::regclass::oid, oid FROM vw"
 "  UNION ALL SELECT 'pg_type'::regclass, reltype FROM vw"
+"  UNION ALL SELECT 'pg_type'::regclass, y.typarray FROM vw JOIN pg_type y ON y.oid = vw.reltype"
 "  UNION ALL SELECT 'pg_class'::regclass, indexrelid FROM idx"
 "  UNION ALL SELECT 'pg_constraint'::regclass, con FROM idx WHERE con IS NOT NULL"
 "  UNION ALL SELECT 'pg_constraint'::regclass, oid FROM fkey"
@@ -76,6 +77,7 @@ static const ObstacleQuery online_obstacles[] = {
 		"  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid"
 		"  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
 		"  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid"
+		"  LEFT JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid"
 		"  LEFT JOIN (pg_rewrite r JOIN pg_class v ON v.oid = r.ev_class)"
 		"    ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
 		" WHERE NOT coalesce(CASE d.classid"
@@ -84,8 +86,9 @@ static const ObstacleQuery online_obstacles[] = {
 		"     OR k.contype IN ('p', 'u') AND NOT k.condeferrable"
 		"   WHEN 'pg_attrdef'::regclass THEN (f.adrelid, f.adnum) = (col.relid, col.attnum)"
 		"   WHEN 'pg_rewrite'::regclass THEN v.relkind = 'v' AND r.rulename = '_RETURN'"
-		"   ELSE d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass,"
-		"     'pg_publication_rel'::regclass, 'pg_statistic_ext'::regclass) END, false)",
+		"   WHEN 'pg_policy'::regclass THEN p.polrelid = col.relid"
+		"   ELSE d.classid IN ('pg_trigger'::regclass, 'pg_publication_rel'::regclass,"
+		"     'pg_statistic_ext'::regclass) END, false)",
 		DROP_HINT
 	},
 	{
@@ -95,7 +98,7 @@ static const ObstacleQuery online_obstacles[] = {
 		"  LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
 		"    AND r.rulename = '_RETURN' AND r.ev_class IN (SELECT oid FROM vw WHERE relkind = 'v')"
 		" WHERE d.deptype <> 'i' AND r.oid IS NULL"
-		" AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)",
+		" AND (d.classid = 'pg_policy'::regclass OR (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone))",
 		DROP_HINT
 	},
 	{
@@ -132,6 +135,22 @@ static const ObstacleQuery online_obstacles[] = {
 		"  JOIN pg_publication_rel p ON p.oid = d.objid JOIN pg_publication b ON b.oid = p.prpubid"
 		" WHERE NOT pg_has_role(tab.relowner, b.pubowner, 'USAGE')",
 		"Take the table out of such publications, or give them the owner of the table."
+	},
+	{
+		"SELECT format('publication %I publishes updates of table %s, which has no replica identity', b.pubname, tab.name)"
+		" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b"
+		" WHERE relid IN (SELECT relid FROM col) AND b.pubupdate"
+		" AND (b.puballtables"
+		"      OR EXISTS (SELECT FROM pg_publication_namespace n WHERE n.pnpubid = b.oid AND n.pnnspid = r.relnamespace)"
+		"      OR EXISTS (SELECT FROM pg_publication_rel p WHERE p.prpubid = b.oid AND p.prrelid = r.oid))"
+		" AND r.relreplident <> 'f'"
+		" AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid"
+		"                 AND CASE r.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END)",
+		"Run ALTER TABLE ... REPLICA IDENTITY FULL, or take the table out of the publication, because the rows are updated."
+	},
+	{
+		"SELECT format('%s has no counterpart any more', what) FROM single",
+		"Drop what was created for an index, constraint or statistics object that was dropped or renamed since then; the conversion creates it again if it is needed."
 	},
 	{
 		"SELECT format('index %I.%I is invalid', nspname, relname) FROM idx WHERE NOT indisvalid",

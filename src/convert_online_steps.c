@@ -50,7 +50,8 @@ static const char *const phase_names[] = {
 /*
  * Further CTEs: the columns that get a new one beside them; their tables; and
  * the foreign keys, indexes, CHECK constraints and statistics objects with
- * such a column, each with the new one, if there is one yet.
+ * such a column, each with the new one, if there is one yet; and new ones
+ * without an old one.
  */
 const char	snowflake_online_tables[] =
 ", col AS ("
@@ -112,6 +113,20 @@ WITH_NEW_NAME("s.stxname")
 "      AND f.stxrelid = s.stxrelid"
 "  WHERE s.stxrelid IN (SELECT relid FROM col)"
 "  AND " DEPENDS("'pg_statistic_ext'", "s.oid") "),"
+/* New objects whose old one was dropped or renamed. */
+" single(relid, what) AS ("
+"  SELECT DISTINCT col.relid, pg_describe_object(d.classid, d.objid, 0)"
+"  FROM col JOIN pg_depend d"
+"    ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.newnum)"
+"    LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid"
+"    LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
+"    LEFT JOIN pg_statistic_ext s ON d.classid = 'pg_statistic_ext'::regclass AND s.oid = d.objid"
+"  WHERE starts_with(coalesce(c.relname, k.conname, s.stxname)::text, 'snowflake_new_')"
+"  AND k.conname IS DISTINCT FROM '" SNOWFLAKE_COPY_CHECK "' AND k.contype IS DISTINCT FROM 'n'"
+"  AND NOT EXISTS (SELECT FROM idx WHERE idx.newoid = c.oid)"
+"  AND NOT EXISTS (SELECT FROM fkey WHERE fkey.newoid = k.oid)"
+"  AND NOT EXISTS (SELECT FROM chk WHERE chk.newoid = k.oid)"
+"  AND NOT EXISTS (SELECT FROM stat WHERE stat.newoid = s.oid)),"
 /* The tables to swap; those that are referenced come after the others. */
 " swap(relid, level) AS ("
 "  SELECT relid, 0 FROM col UNION SELECT conrelid, 0 FROM fkey"
@@ -133,7 +148,7 @@ const char	snowflake_online_views[] =
 ", view_walk(oid, depth) AS ("
 "  SELECT r.ev_class, 1"
 "  FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
-"  WHERE r.ev_class NOT IN (SELECT relid FROM scope)"
+"  WHERE r.ev_class NOT IN (SELECT relid FROM scope) AND r.rulename = '_RETURN'"
 "  AND (d.refclassid = 'pg_class'::regclass AND (d.refobjid, d.refobjsubid) IN ("
 "         SELECT relid, attnum FROM col JOIN scope USING (relid))"
 "       OR d.refclassid = 'pg_constraint'::regclass AND d.refobjid IN ("
@@ -143,7 +158,7 @@ const char	snowflake_online_views[] =
 "  FROM view_walk v JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid"
 "    AND d.classid = 'pg_rewrite'::regclass"
 "    JOIN pg_rewrite r ON r.oid = d.objid"
-"  WHERE r.ev_class <> v.oid),"
+"  WHERE r.ev_class <> v.oid AND r.rulename = '_RETURN' AND v.depth < 999),"
 " vw AS ("
 "  SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, v.depth"
 "  FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) v"

@@ -334,7 +334,9 @@ static const char missing_query[] =
 " FROM stat JOIN scope ON scope.relid = stxrelid WHERE newoid IS NULL"
 " UNION ALL "
 "SELECT format('copy of the columns of table %s', name)"
-" FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col) AND NOT (prepared AND copied)";
+" FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col) AND NOT (prepared AND copied)"
+" UNION ALL "
+"SELECT what FROM single JOIN scope USING (relid)";
 
 /*
  * What depends on a column with a counterpart.  The names

@@ -90,5 +90,45 @@ is(run_in(map { sprintf $_, 2 } @deferred), '', 'SET CONSTRAINTS ... DEFERRED af
 is($node->safe_psql('postgres', q{SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'l_t'}), 'FOREIGN KEY (t) REFERENCES shop.t(id) DEFERRABLE',
 	'a deferrable foreign key is as it was');
 
+#
+# What is renamed or dropped meanwhile
+#
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY, v int, CONSTRAINT c CHECK (id > 0));
+	CREATE TABLE l (t int CONSTRAINT l_t REFERENCES t);
+	CREATE INDEX i ON t (v, id); CREATE UNIQUE INDEX u ON t (id, v); CREATE STATISTICS s ON id, v FROM t;
+	INSERT INTO t (v) SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t});
+run_in($until, $shop, 'ALTER INDEX i RENAME TO j', 'DROP INDEX u', 'DROP STATISTICS s',
+	'ALTER TABLE l RENAME CONSTRAINT l_t TO l_u', 'ALTER TABLE t DROP CONSTRAINT c');
+like(run_in($call) =~ s/shop\.//gr,
+	qr/DETAIL:  constraint snowflake_new_c on table t has no counterpart any more\nconstraint snowflake_new_l_t on table l has .*\nindex snowflake_new_i has .*\nindex snowflake_new_u has .*\nstatistics object snowflake_new_s has/,
+	'what was created for objects that were dropped or renamed is an obstacle');
+is(run_in($shop, 'DROP INDEX snowflake_new_i, snowflake_new_u', 'DROP STATISTICS snowflake_new_s',
+		'ALTER TABLE t DROP CONSTRAINT snowflake_new_c', 'ALTER TABLE l DROP CONSTRAINT snowflake_new_l_t'), '', 'it can be dropped');
+unlike(run_in($call), qr/ERROR/, 'then the conversion continues');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
+is($node->safe_psql('postgres', q{
+	SELECT string_agg(indexrelid::regclass::text, ' ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'shop.t'::regclass
+	UNION ALL SELECT string_agg(conname, ' ') FROM pg_constraint WHERE conrelid = 'shop.l'::regclass AND contype = 'f'}),
+	"shop.j shop.t_pkey\nl_u", 'indexes and constraints have the names that they were given meanwhile');
+
+# Undo finds its columns by the arguments of the trigger.
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY, "Straße \ '' x" int REFERENCES t);
+	INSERT INTO t DEFAULT VALUES});
+run_in($until, 'ALTER TABLE shop.t RENAME id TO key', 'ALTER TABLE shop.t RENAME "Straße \ \'\' x" TO y', $undo);
+is(nothing_is_left($node, 'postgres'), '', 'columns that were renamed meanwhile are undone');
+is(run_in('INSERT INTO shop.t (key, y) VALUES (100, 100)'), '', 'the table can be written after that');
+
+# Triggers that were disabled and enabled again: no row is wrong, and undo works.
+create('CREATE TABLE t (id serial PRIMARY KEY, t int REFERENCES t); INSERT INTO t (t) SELECT generate_series(1, 100)');
+run_in($until, 'ALTER TABLE shop.t DISABLE TRIGGER ALL');
+like(run_in('INSERT INTO shop.t (t) VALUES (5)'), qr/violates check constraint "snowflake_new_check"/, 'without the trigger, rows cannot differ');
+run_in('ALTER TABLE shop.t ENABLE TRIGGER ALL');
+like(run_in($call), qr/trigger "~snowflake_new" of table shop\.t is in the way/, 'a trigger that was disabled, and is not ENABLE ALWAYS any more');
+is(run_in($undo), '', 'undo after that');
+unlike(run_in($call), qr/ERROR/, 'the conversion begins again');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id), sum(t) FROM shop.t'), '100|5050|5050', 'the rows are as before');
+
 $node->stop;
 done_testing();

@@ -118,6 +118,12 @@ my @obstacles = (
 	[ 'CREATE INDEX i ON t (id, v); UPDATE pg_index SET indisvalid = false WHERE indexrelid = $$i$$::regclass', 'index public\.i is invalid' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER EXTENSION snowflake ADD VIEW ov', 'view ov is a member of, or depends on, extension snowflake', 'ALTER EXTENSION snowflake DROP VIEW ov' ],
 	[ 'ALTER TABLE t OWNER TO regress_shop', 'role regress_shop, the owner of table public\.t, lacks CREATE on schema public' ],
+	[ 'CREATE TABLE a (v int); CREATE POLICY p ON a USING (v IN (SELECT id FROM t))', 'policy p on table a depends on column id of table t' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE POLICY p ON t USING (id IN (SELECT id FROM ov))', 'policy p on table t depends on view ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov[]) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\[\]\) depends on type ov\[\]' ],
+	[ 'CREATE TABLE a (v int); CREATE VIEW ov AS SELECT id, a.v FROM t, a; CREATE RULE r AS ON INSERT TO a WHERE NEW.v IN (SELECT id FROM ov) DO INSTEAD NOTHING',
+	  'rule r on table a depends on view ov' ],
+	[ 'CREATE TABLE a (t int REFERENCES t, v int); CREATE PUBLICATION p FOR TABLE a (v)', 'publication p publishes updates of table a, which has no replica identity' ],
 	[ 'ALTER TABLE t ADD CHECK (id < 1000)', 'check constraint t_id_check of table t rejects IDs generated now' ],
 );
 foreach my $obstacle (@obstacles)
