@@ -20,11 +20,19 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 CREATE SCHEMA IF NOT EXISTS snowflake_compat;
 CREATE SCHEMA IF NOT EXISTS snowflake_default;
 
--- The extension may be in any schema.
+-- The extension may be in any schema.  Who owns a schema that existed could change what
+-- is in it.
 DO $do$
 DECLARE
     extension regnamespace;
+    s record;
 BEGIN
+    FOR s IN SELECT nspname, rolname FROM pg_namespace JOIN pg_roles r ON r.oid = nspowner
+             WHERE nspname IN ('snowflake_compat', 'snowflake_default')
+             AND rolname <> current_user AND NOT rolsuper LOOP
+        RAISE EXCEPTION 'schema "%" belongs to role %', s.nspname, s.rolname
+            USING HINT = 'Drop it, or run the script as this role.';
+    END LOOP;
     SELECT extnamespace INTO extension FROM pg_extension WHERE extname = 'snowflake';
     IF NOT FOUND THEN
         RAISE EXCEPTION 'extension "snowflake" does not exist in this database';
@@ -55,7 +63,7 @@ $$;
 COMMENT ON FUNCTION snowflake_compat.lastval() IS
 'last snowflake ID of this session; error: 55000 if the session has used a sequence';
 
--- Is the default of a column a function of the extension, or of this script?
+-- Does the default of a column generate snowflake IDs, by the extension or this script?
 CREATE OR REPLACE FUNCTION snowflake_compat.is_converted(relation oid, number smallint) RETURNS boolean
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (
@@ -66,7 +74,8 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
             LEFT JOIN pg_depend m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid AND m.deptype = 'e'
             LEFT JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
         WHERE (f.adrelid, f.adnum) = (relation, number)
-        AND (e.extname = 'snowflake' OR p.pronamespace = 'snowflake_default'::regnamespace))
+        AND (e.extname = 'snowflake' AND p.proname IN ('snowflake_nextval', 'snowflake_id')
+             OR p.pronamespace = 'snowflake_default'::regnamespace))
 $$;
 COMMENT ON FUNCTION snowflake_compat.is_converted(oid, smallint) IS
 'whether the default of a column generates snowflake IDs';

@@ -43,6 +43,16 @@ $node->safe_psql('app', q{
 	INSERT INTO customers (name) VALUES ('a');
 	SELECT "Ext".snowflake_convert_schema('public', '{small}')});
 
+# A schema that another role has created beforehand
+foreach my $schema ('snowflake_compat', 'snowflake_default')
+{
+	$node->safe_psql('app', qq{SET ROLE regress_app; CREATE SCHEMA $schema;
+		CREATE FUNCTION $schema.last_id() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'});
+	($ok, $err) = run_script();
+	ok(!$ok && $err =~ /ERROR:  schema "$schema" belongs to role regress_app/, "a role cannot put its functions into $schema") or diag($err);
+	$node->safe_psql('app', "DROP SCHEMA $schema CASCADE");
+}
+
 my $page = Page->claim('docs/clients.md', 'Clients that ask a sequence');
 like($page->take('snowflake_compat.sql')->{text}, qr/\/extension\/snowflake_compat\.sql"$/,
 	'the page names the script');
@@ -79,6 +89,9 @@ is( app(q{INSERT INTO "Orders" (customer) VALUES (1); SELECT currval(pg_get_seri
 	'names in quotes are found');
 is(app(q{SELECT pg_get_serial_sequence('"Orders"', 'id')}), 'public."Orders_id_seq"', 'they are quoted');
 is(app(q{SELECT pg_get_serial_sequence('plain', 'id') IS NULL}), 't', 'a column without a sequence has none');
+is( app(q{CREATE SEQUENCE days; CREATE TABLE daily (id bigint DEFAULT "Ext".daily_nextval('days')); SELECT pg_get_serial_sequence('daily', 'id') IS NULL}),
+	't',
+	'a column with daily numbers has no sequence');
 like(app(q{SELECT pg_get_serial_sequence('plain', 'none')}), qr/column "none" of relation "plain" does not exist/,
 	'a column that does not exist is an error');
 is(app(q{SELECT currval(NULL::text) IS NULL, pg_get_serial_sequence(NULL, 'id') IS NULL}), 't|t', 'NULL is NULL');
