@@ -792,7 +792,7 @@ BEGIN
             FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
             WHERE e.extname = 'snowflake' AND d.deptype = 'e'),
         object AS (
-            SELECT format('FUNCTION %s', p.oid::regprocedure) AS name, p.proowner AS owner, p.proacl AS acl
+            SELECT format('ROUTINE %s', p.oid::regprocedure) AS name, p.proowner AS owner, p.proacl AS acl
             FROM member m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid
             UNION ALL
             SELECT format('TABLE %s', c.oid::regclass), c.relowner, c.relacl

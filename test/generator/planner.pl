@@ -142,7 +142,7 @@ $node->safe_psql('postgres', 'CREATE ROLE regress_reader; GRANT SELECT ON m TO r
 my $reader = $node->background_psql('postgres', on_error_stop => 0);
 $reader->query_safe(
 	q{SET ROLE regress_reader; PREPARE r AS SELECT count(*) FROM m WHERE snowflake_within(id, '[2026-02-01,2026-02-02)')});
-is($reader->query_safe('EXECUTE r'), 24, 'a role with EXECUTE has a plan with a bound');
+is(0 + $reader->query_safe('EXECUTE r'), 24, 'a role with EXECUTE has a plan with a bound');
 my @rights = map { "EXECUTE ON FUNCTION $_" } 'snowflake_lower_bound(timestamptz)', 'snowflake_first_id(tstzrange)';
 $node->safe_psql('postgres', join ';', map { "REVOKE $_ FROM PUBLIC" } @rights);
 like(
@@ -191,12 +191,12 @@ my $session = $node->background_psql('postgres');
 my $prepare_b = "PREPARE b AS SELECT snowflake_lower_bound('2026-02-01') FROM generate_series(1, 1)";
 my $generic = 'SET plan_cache_mode = force_generic_plan;';
 $session->query_safe("$generic $prepare_b");
-my %first = map { $_ => $session->query_safe($plans{$_}) } keys %plans;
+my %first = map { $_ => 0 + $session->query_safe($plans{$_}) } keys %plans;
 $node->append_conf('postgresql.conf', "snowflake.scheme = '$shifted'");
 $node->reload;
 foreach my $name (sort keys %plans)
 {
-	is($session->query_safe($plans{$name}), $first{$name}, "a plan that is older than a reload has the right constant: $name");
+	is(0 + $session->query_safe($plans{$name}), $first{$name}, "a plan that is older than a reload has the right constant: $name");
 	is($node->safe_psql('postgres', "$generic $prepare_b; $plans{$name}"),
 		$first{$name}, "a plan that is newer than a reload has the same constant: $name");
 }

@@ -331,7 +331,7 @@ $registry->safe_psql(
 	ALTER ROLE regress_server SET lock_timeout = 1;
 	ALTER ROLE regress_server SET search_path = ''});
 $registry->safe_psql('postgres', 'ALTER ROLE regress_server SET standard_conforming_strings = off')
-  if $registry->pg_version < 19;
+  if $registry->safe_psql('postgres', 'SHOW server_version_num') < 190000;
 $registry->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
 $registry->reload;
 $c->stop('immediate');
