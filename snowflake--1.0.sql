@@ -311,6 +311,7 @@ an excluded table is null';
 CREATE FUNCTION snowflake_convert_report(
     schema regnamespace,
     exclude regclass[] DEFAULT '{}',
+    widen_ids boolean DEFAULT false,
     OUT severity text,
     OUT object text,
     OUT finding text,
@@ -319,9 +320,9 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'snowflake_convert_report'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[]) IS
-'what snowflake_convert_schema() would do, what is in its way, and, afterwards,
-what is not converted, or not anymore; changes nothing, but calls the generator;
+COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], boolean) IS
+'what snowflake_convert_schema() would do with these arguments, what is in its way,
+and, afterwards, what is not converted, or not anymore; changes nothing, but calls the generator;
 severity is obstacle, warning, or info;
 errors: 42501 if the caller does not own the tables, 3F000 if the schema does not
 exist, 22004 if an excluded table is null';

@@ -81,6 +81,12 @@ ALTER TABLE users ALTER id SET DEFAULT nextval('users_seq');
 CREATE TABLE tags (id serial PRIMARY KEY, issue int REFERENCES issues, user_id int);
 SELECT object, finding, what_to_do FROM snowflake_convert_report('app', '{sessions}') WHERE severity = 'warning' AND object ~ 'users|tags';
 SELECT snowflake_convert_schema('app', '{sessions}', generator => 'snowflake_id()', dry_run => true);
+-- a view of a column that only widen_ids changes
+CREATE VIEW tagged AS SELECT user_id FROM tags;
+SELECT object, finding FROM snowflake_convert_report('app', '{sessions}') WHERE severity = 'obstacle';
+SELECT object, finding, split_part(what_to_do, E'\n', 1) AS what_to_do FROM snowflake_convert_report('app', '{sessions}', widen_ids => true) WHERE severity = 'obstacle' OR finding ~ 'stays integer';
+SELECT snowflake_convert_schema('app', '{sessions}', widen_ids => true, dry_run => true);
+DROP VIEW tagged;
 
 -- code runs as the owner of the tables, not as the caller
 CREATE FUNCTION who() RETURNS bigint LANGUAGE plpgsql AS
@@ -112,6 +118,7 @@ SELECT snowflake_convert_schema('app', generator => 'now()');
 SELECT snowflake_convert_schema(NULL);
 SELECT * FROM snowflake_convert_report(NULL);
 SELECT * FROM snowflake_convert_report('app', NULL);
+SELECT * FROM snowflake_convert_report('app', '{}', NULL);
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT snowflake_convert_schema('app');
 ROLLBACK;

@@ -203,7 +203,8 @@ add_left_keys(const List *left, ReturnSetInfo *rsinfo)
 }
 
 /*
- * snowflake_convert_report(schema regnamespace, exclude regclass[])
+ * snowflake_convert_report(schema regnamespace, exclude regclass[],
+ *							widen_ids boolean)
  *	returns table (severity text, object text, finding text, what_to_do text)
  */
 Datum
@@ -217,7 +218,7 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	SnowflakeCaller self;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		return (Datum) 0;
 
 	conversion.schema = PG_GETARG_OID(0);
@@ -227,6 +228,8 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 							   get_func_namespace(fcinfo->flinfo->fn_oid), &owner);
 
 	snowflake_become_owner(owner, &self);
+	if (PG_GETARG_BOOL(2) && conversion.keys != NIL)
+		snowflake_find_narrow_columns(&conversion);
 	snowflake_prepare(&conversion, owner);
 	add_obstacles(&conversion, rsinfo);
 	add_unconverted_keys(&conversion, rsinfo);
