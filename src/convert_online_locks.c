@@ -210,7 +210,7 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 
 	initStringInfo(&query);
 	appendStringInfo(&query,
-					 "SELECT CASE WHEN a.pid IS NULL THEN 'A prepared transaction has a lock on the table.'"
+					 "SELECT CASE WHEN l.pid IS NULL THEN 'A prepared transaction has a lock on the table.'"
 					 "  ELSE format('Process %%s (%%s, %%s) has a lock on %%s, in a transaction that is %%s old.',"
 					 "    a.pid, coalesce(a.usename, a.backend_type), coalesce(nullif(a.application_name, ''), a.backend_type),"
 					 "    l.relation::regclass, date_trunc('milliseconds', clock_timestamp() - a.xact_start)) END"
@@ -219,13 +219,13 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 					 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 					 " AND l.pid IS DISTINCT FROM pg_backend_pid()"
 					 " AND (%s OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))"
-					 " AND coalesce(a.xact_start, '-infinity') < clock_timestamp() - interval '%d ms'"
+					 " AND (l.pid IS NULL OR a.xact_start < clock_timestamp() - interval '%d ms')"
 					 " AND l.relation IN (0",
 					 mode == AccessExclusiveLock ? "true" : "false",
 					 online->options.lock_ms * PATIENCE);
 	foreach(cell, relids)
 		appendStringInfo(&query, ", %u", lfirst_oid(cell));
-	appendStringInfoString(&query, ") ORDER BY a.xact_start LIMIT 1");
+	appendStringInfoString(&query, ") ORDER BY a.xact_start NULLS FIRST LIMIT 1");
 	rows = snowflake_ask_server(query.data);
 	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
 }
