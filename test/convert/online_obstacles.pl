@@ -103,6 +103,8 @@ my @obstacles = (
 	  'trigger a of table public\.t is enabled ALWAYS or for a REPLICA' ],
 	[ 'ALTER TABLE t ADD snowflake_new_id int', 'column snowflake_new_id of table public\.t is in the way' ],
 	[ 'CREATE TABLE snowflake_new_t_pkey (i int)', 'relation public\.snowflake_new_t_pkey is in the way' ],
+	[ 'ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME sequence); CREATE TABLE snowflake_new_sequence (i int)',
+	  'relation public\.snowflake_new_sequence is in the way' ],
 	[ 'CREATE TABLE snowflake_new_definitions (i int)', 'relation public\.snowflake_new_definitions is in the way' ],
 	[ 'ALTER TABLE t ADD CONSTRAINT snowflake_new_check CHECK (v > 0)', 'constraint snowflake_new_check of table public\.t is in the way' ],
 	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~snowflake_new" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
@@ -140,7 +142,7 @@ foreach my $obstacle (@obstacles)
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgfoid = 'snowflake_convert_copy'::regproc"), '0', 'nothing was changed');
 	$node->safe_psql('postgres', $drop) if defined $drop;
 	$node->safe_psql('postgres',
-		'SET client_min_messages = warning; DROP TABLE IF EXISTS child, a, snowflake_new_t_pkey, snowflake_new_definitions CASCADE; DROP PUBLICATION IF EXISTS p; DROP FUNCTION IF EXISTS g, f() CASCADE');
+		'SET client_min_messages = warning; DROP TABLE IF EXISTS child, a, snowflake_new_t_pkey, snowflake_new_sequence, snowflake_new_definitions CASCADE; DROP PUBLICATION IF EXISTS p; DROP FUNCTION IF EXISTS g, f() CASCADE');
 }
 
 # Partitioned tables, and partitions
