@@ -124,6 +124,8 @@ is(app("$insert SELECT currval('snowflake') = max(id), max(id) > 1000000000000 F
 is(app("SELECT nextval('customers_id_seq')"), 'ERROR:  relation "customers_id_seq" does not exist',
 	'other names are those of sequences');
 is(app("SELECT nextval('small_id_seq') > 0"), 't', 'which are called');
+is( app(q{CREATE TABLE shared (id bigint DEFAULT nextval('small_id_seq')); SELECT pg_get_serial_sequence('shared', 'id') IS NULL}),
+	't', 'a column with another sequence is not converted for pg_get_serial_sequence()');
 is(app(q{SELECT pg_get_serial_sequence('customers', 'id')}), 'public.customers_id_seq',
 	'the column is converted for pg_get_serial_sequence()');
 delete $ENV{PGUSER};

@@ -125,7 +125,9 @@ my $shop = $node->safe_psql('back', $what);
 like($page->take('snowflake_undo.sql')->{text}, qr/-v schema=public .*\/extension\/snowflake_undo\.sql"$/, 'the page names the script');
 my ($ok, $err) = run_script('snowflake_compat.sql');
 ok($ok, 'functions for clients that ask a sequence') or diag($err);
-$node->safe_psql('back', q{ALTER TABLE "The Shop".orders ALTER id SET DEFAULT snowflake_default.nextval('snowflake'::text)});
+$node->safe_psql('back', q{ALTER TABLE "The Shop".orders ALTER id SET DEFAULT snowflake_default.nextval('snowflake'::text);
+	CREATE SEQUENCE public.of_both;
+	CREATE TABLE "The Shop".one (id bigint DEFAULT snowflake_default.nextval('public.of_both'))});
 ($ok, $err) = run_script('snowflake_undo.sql');
 ok($ok, 'the way back') or diag($err);
 like($err, qr/NOTICE:  4 keys have a sequence, 12 rows a new number/, 'it says what it did');
@@ -146,6 +148,8 @@ is( $node->safe_psql('back', q{SELECT has_sequence_privilege('public', '"The Sho
 		has_sequence_privilege('public', '"The Shop".orders_id_seq', 'USAGE')}),
 	't|f',
 	'who may insert may use the sequence');
+like($node->safe_psql('back', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '"The Shop".one'::regclass}),
+	qr/of_both/, 'a default that uses another sequence by snowflake_default stays');
 ($ok, $err) = run_script('snowflake_undo.sql');
 like($err, qr/NOTICE:  0 keys have a sequence, 0 rows a new number/, 'there is nothing left to do');
 
