@@ -197,6 +197,7 @@ sub with_marks
 is_found('', 'an ID is below the mark of the standby', with_marks(60, 70, [ 65, 100 ], [ 71, 201 ]));
 is_found('mark 1', 'the checker finds an ID that is not below the mark of the standby',
 	with_marks(60, 70, [ 65, 200 ], [ 71, 200 ], [ 72, 300 ]));
+is_found('', 'before the first ID there need be no mark', with_marks(60, 70, [ 65, 0 ], [ 71, 201 ]));
 is_found('', 'before a standby is synchronous its mark may be any', with_marks(40, 70, [ 71, 200 ]));
 is_found('', 'after a standby was synchronous its mark may be any', with_marks(60, 101, [ 102, 200 ]));
 like((check(with_marks(60, 70, [ 65, 200 ], [ 71, 201 ])))[2], qr/ 2 marks,/, 'the checker counts marks');
