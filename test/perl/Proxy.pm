@@ -11,6 +11,7 @@
 #	mute		forwards a call of the registry, but not the answer
 #	lose		ends the connection instead of forwarding a call
 #	cut			ends the connection instead of forwarding the answer to a call
+#	late		forwards the answer to a call half a second later, one after the other
 package Proxy;
 
 use strict;
@@ -20,6 +21,7 @@ use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
 use POSIX ();
+use Time::HiRes qw(usleep);
 use PostgreSQL::Test::Cluster;
 
 my $number = 0;
@@ -158,6 +160,7 @@ sub forward
 		return 0 if $mode eq 'lose';
 		return 0 if $mode eq 'cut' && !$is_client;
 		return 1 if $mode eq 'mute' && !$is_client;
+		usleep(500_000) if $mode eq 'late' && !$is_client;
 	}
 	my $to = $is_client ? $link->{server} : $link->{client};
 	return defined syswrite($to, $data);

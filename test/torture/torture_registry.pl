@@ -10,10 +10,13 @@ my $figures;
 BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
 
 use FindBin;
+use IPC::Run;
 use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
+use History;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use POSIX qw(WNOHANG);
+use Proxy;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
@@ -65,18 +68,22 @@ my @registry_faults = (
 	'nothing', 'nothing', 'outage', 'outage',
 	'long outage', 'failover', 'failover', 'split brain',
 	'split brain', 'restart', 'crash', 'free',
-	'free', 'lost', 'clock', 'clock');
+	'free', 'lost', 'clock', 'clock', 'bad host', 'bad host', 'bad host', 'silent host',
+	'silent host');
 
 # What finds the bugs that script/tests/torture --break puts into the sources.
 my %fault_for_bug = (
 	'kept-from' => 'kill granted',
-	'registry-reload' => 'reload');
+	'registry-reload' => 'reload',
+	'hosts' => 'immediate');
 
 sub plan_round
 {
 	return {
 		server_fault => $bug ? $fault_for_bug{$bug} : any_of(@server_faults),
-		registry_fault => $bug ? 'nothing' : any_of(@registry_faults),
+		registry_fault => !$bug ? any_of(@registry_faults)
+		: $bug eq 'hosts' ? 'silent host'
+		: 'nothing',
 		who => rand(),
 		other => rand(),
 		way => any_of('kill', 'immediate', 'pause'),
@@ -110,6 +117,9 @@ sub plan_world
 		reserve_time => any_of('100ms', '1s', '1s'));
 	$plan{workers} = 1000 if $plan{workers} > 1000;
 	$plan{rounds} = [ map { plan_round() } 1 .. ROUNDS ];
+
+	# Servers ask the registry through proxies, which may break.
+	$plan{proxies} = rand() < 0.5 || ($bug // '') eq 'hosts' ? 1 : 0;
 	return \%plan;
 }
 
@@ -179,7 +189,7 @@ sub take_ids
 sub bad
 {
 	return $world{duplicates} + $world{shared} + $world{foreign} +
-	  $world{falls};
+	  $world{falls} + ($world{unhistoric} // 0);
 }
 
 #
@@ -216,6 +226,16 @@ sub node_of_backup
 	return $node;
 }
 
+# A copy asks in its own name.
+sub name_copy
+{
+	my ($node) = @_;
+
+	$node->append_conf('postgresql.conf', registry_of($node, $world{backups}))
+	  if slurp_file($node->data_dir . '/postgresql.conf') =~ /^snowflake\.registry/m;
+	return;
+}
+
 # A backup of a server as it is now, started as a standby.
 sub new_standby
 {
@@ -226,9 +246,20 @@ sub new_standby
 	node_of_backup($node, $origin, $backup, has_streaming => 1);
 	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf',
 		$origin->backup_dir . "/$backup");
+	name_copy($node);
 	set_clock($node, $clock);
 	start_node($node);
 	return $node;
+}
+
+# A life-line of a server, which histories have the same name of.
+sub begin_line
+{
+	my ($server, $last) = @_;
+
+	ledger("line $server->{line} $last");
+	fact($world{history}, 'server', $server->{line}, $server->{node}->name, $last);
+	return;
 }
 
 # Another server that is there from now on, as a life-line of its own.  Its
@@ -245,19 +276,29 @@ sub add_server
 	};
 
 	$total{servers}++;
-	ledger("line $server->{line} $last");
+	begin_line($server, $last);
 	push @{ $world{servers} }, $server;
 	$server->{clock} = $clock // 0;
 	happens("$server->{name} is $what, life-line $server->{line}");
 	return $server;
 }
 
-# In the order of the hosts that a server asks, each other one begins at the end.
+# In the order of the hosts that a server asks, each other one begins at the end.  Its
+# sessions at the registry have the name of its node.
 sub registry_of
 {
-	my ($i) = @_;
+	my ($node, $i) = @_;
 	my @all = @{ $world{registries} };
-	return registry_conf($i % 2 ? reverse @all : @all);
+	my $line = registry_conf($i % 2 ? reverse @all : @all);
+
+	if ($world{proxies})
+	{
+		my @proxies = $i % 2 ? reverse @{ $world{proxies} } : @{ $world{proxies} };
+		my $hosts = join ',', map { $_->{host} } @proxies;
+		my $ports = join ',', map { $_->{port} } @proxies;
+		$line =~ s/host=\S+ port=\S+/host=$hosts port=$ports/;
+	}
+	return $line =~ s/'$/" application_name=" . $node->name . "'"/er . "\n";
 }
 
 sub configure
@@ -267,7 +308,7 @@ sub configure
 
 	$node->append_conf(
 		'postgresql.conf', join("\n",
-			registry_of($i),
+			registry_of($node, $i),
 			"snowflake.server_name = '$name'",
 			"snowflake.max_lead = $world_plan->{max_lead}",
 			"snowflake.reserve_time = $world_plan->{reserve_time}", ''));
@@ -300,7 +341,7 @@ sub judge_errors
 
 sub start_client
 {
-	my ($server) = @_;
+	my ($server, $is_witness) = @_;
 	my $n = ++$world{clients};
 	my $file = "$PostgreSQL::Test::Utils::tmp_check/ids$n";
 	my $connstr =
@@ -312,11 +353,18 @@ sub start_client
 		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
 		open(STDOUT, '>', "$file.out") or POSIX::_exit(1);
 		open(STDERR, '>', "$file.err") or POSIX::_exit(1);
+		exec(witness_command($world{history}, $server->{node}, $server->{line}, $n))
+		  if $is_witness;
 		exec('psql', '-XAtq', '-d', $connstr, '-f', $script)
 		  or POSIX::_exit(1);
 	}
-	my $client =
-	  { pid => $pid, n => $n % 4096, file => "$file.out", errors => "$file.err" };
+	my $client = {
+		pid => $pid,
+		n => $n % 4096,
+		file => "$file.out",
+		errors => "$file.err",
+		is_witness => $is_witness
+	};
 	ledger("client $client->{n} $server->{line} $client->{file}");
 	push @{ $server->{clients} }, $client;
 	return;
@@ -365,9 +413,12 @@ sub renew_clients
 	my ($server) = @_;
 
 	reap_clients($server, 0);
-	return if @{ $server->{clients} } >= CLIENTS;
+	my $witnesses = grep { $_->{is_witness} } @{ $server->{clients} };
+	my $missing = CLIENTS - (@{ $server->{clients} } - $witnesses);
+	return if $missing <= 0 && $witnesses > 0;
 	take_ids();
-	start_client($server) while @{ $server->{clients} } < CLIENTS;
+	start_client($server, 0) for 1 .. $missing;
+	start_client($server, 1) if $witnesses == 0;
 	return;
 }
 
@@ -539,6 +590,7 @@ sub copy_server
 	my $node = new_node('copy');
 
 	node_of_backup($node, $server->{node}, $backup);
+	name_copy($node);
 	$clock //= small_step($round_plan->{step});
 	set_clock($node, $clock);
 	start_node($node);
@@ -623,13 +675,13 @@ my %server_fault = (
 		my ($server) = @_;
 		my $node = $server->{node};
 		$node->append_conf('postgresql.conf',
-			$round_plan->{step} < 0.5 ? "snowflake.registry = ''" : registry_of(1));
+			$round_plan->{step} < 0.5 ? "snowflake.registry = ''" : registry_of($node, 1));
 		$node->reload;
 		nap(0.5);
 		kill_process($node, 'background writer');
 		renew_clients($server);
 		nap($round_plan->{pause});
-		$node->append_conf('postgresql.conf', registry_of(0));
+		$node->append_conf('postgresql.conf', registry_of($node, 0));
 		$node->reload;
 	},
 
@@ -733,7 +785,7 @@ my %server_fault = (
 			SELECT snowflake_reset(:mark, force => true) \\g /dev/null
 			SELECT :mark});
 		$server->{line} = ++$world{lines};
-		ledger("line $server->{line} " . ($mark - 1));
+		begin_line($server, $mark - 1);
 		happens("$server->{name} is reset, life-line $server->{line}");
 	});
 
@@ -773,6 +825,7 @@ sub promote_registry
 {
 	my $standby = $world{registries}[ ++$world{registry} ];
 
+	end_silence();
 	$standby->promote;
 
 	# Nobody promotes two standbys to the same timeline here.
@@ -838,6 +891,15 @@ sub outage
 	};
 }
 
+# The host of the registry's standby answers again.
+sub end_silence
+{
+	my $proxy = delete $world{silent} or return;
+
+	$proxy->set('pass');
+	return;
+}
+
 # Each begins and returns how it ends; the server's fault is between.
 my %registry_fault = (
 	nothing => sub { return sub { } },
@@ -861,6 +923,30 @@ my %registry_fault = (
 		$world{old_registry} =
 		  { node => $old, walsender => $walsender, rounds => 2 };
 		return sub { new_registry_standby() };
+	},
+
+	# Its host takes connections, and calls or answers are lost, or late.
+	'bad host' => sub {
+		my $proxy = $world{proxies}[ $world{registry} ];
+		my $mode = ('silent', 'mute', 'lose', 'cut', 'late')[ 5 * $round_plan->{other} ];
+		$proxy->set($mode);
+		happens("the registry's host is $mode");
+		$world{away} = 1;
+		return sub {
+			nap($round_plan->{way} eq 'kill'
+				? $world_plan->{grant_time} * 0.4
+				: more_than_grant());
+			$proxy->set('pass');
+			$world{away} = 0;
+		};
+	},
+
+	# The host of its standby takes connections and says nothing until the next round:
+	# those servers that try it first have to go on to the registry.
+	'silent host' => sub {
+		$world{silent} = $world{proxies}[ $world{registry} + 1 ];
+		$world{silent}->set('silent');
+		return sub { };
 	},
 	restart => sub {
 		my $node = registry();
@@ -914,7 +1000,51 @@ sub possible
 		  if $world_plan->{long}
 		  && $world{failovers} >= $world_plan->{failovers};
 	}
+	return 0 if $fault eq 'bad host' && !$world{proxies};
+	return 0
+	  if $fault eq 'silent host'
+	  && (!$world{proxies} || $world{registry} + 1 >= @{ $world{proxies} });
 	return 1;
+}
+
+#
+# What the registry has granted, for histories: the changes of its table, with the server
+# that called.  The registry's functions fire no triggers but those that are always
+# enabled.
+#
+my $keep_grants = q{;
+CREATE TABLE granted (
+	n bigint GENERATED ALWAYS AS IDENTITY, node text, worker_id integer,
+	granted_from bigint, granted_until bigint, held boolean);
+CREATE FUNCTION keep_grant() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	INSERT INTO public.granted (node, worker_id, granted_from, granted_until, held)
+	VALUES (current_setting('application_name'), NEW.worker_id, NEW.granted_from,
+		NEW.granted_until, NEW.token_hash IS NOT NULL);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER keep_grant AFTER INSERT OR UPDATE ON snowflake_registry.grants
+FOR EACH ROW EXECUTE FUNCTION keep_grant();
+ALTER TABLE snowflake_registry.grants ENABLE ALWAYS TRIGGER keep_grant;
+};
+
+# A registry that is down writes what it has granted, when it has recovered.  It does so
+# without a postmaster, so that no server reaches it.
+sub write_grants
+{
+	my ($node) = @_;
+	my $file = "$world{history}->{directory}/" . $node->name . '.grants';
+	my $copy = q{COPY (SELECT 'grant', node, worker_id, granted_from, granted_until, held }
+	  . "FROM granted ORDER BY n) TO '$file' (DELIMITER ' ')";
+	my $output = '';
+
+	IPC::Run::run(
+		[ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
+		'<' => \"$copy\n",
+		'>&' => \$output) && -e $file
+	  or die "the grants of " . $node->name . " cannot be read: $output";
+	return;
 }
 
 #
@@ -931,9 +1061,13 @@ sub begin_world
 		backups => 0,
 		failovers => 0,
 		away => 0,
-		registry => 0);
+		registry => 0,
+		history => new_history());
 	$world{registries} = [ map { new_node('registry') } 0 .. 8 ];
+	$world{proxies} = [ map { Proxy->new($_) } @{ $world{registries} } ]
+	  if $world_plan->{proxies};
 	ledger("begin 12 10 1 $world_plan->{workers}");
+	fact($world{history}, 'registry', 12, 10);
 
 	my $registry = node_of_backup(registry(), $template, 'backup');
 	set_clock($registry, 0);
@@ -943,7 +1077,7 @@ sub begin_world
 		CREATE EXTENSION snowflake_registry;
 		SELECT snowflake_registry.create(1, $world_plan->{workers},
 			grant_time => '$world_plan->{grant_time} s', reach => '$reach s',
-			failovers => $world_plan->{failovers}, new => true)});
+			failovers => $world_plan->{failovers}, new => true)} . $keep_grants);
 	new_standby($registry, $world{registries}[1], 0);
 
 	foreach my $i (0 .. $world_plan->{servers} - 1)
@@ -983,6 +1117,7 @@ sub round
 	my $registry_fault = $round_plan->{registry_fault};
 
 	$registry_fault = 'restart' unless possible($registry_fault);
+	end_silence();
 	happens("registry: $registry_fault");
 	my $ends = $registry_fault{$registry_fault}->();
 	happens("$server->{name}: $round_plan->{server_fault}");
@@ -1017,8 +1152,20 @@ sub count_grants
 	return $n;
 }
 
+# Let the checker compare what clients received with what was granted.
+sub check_world
+{
+	write_grants($_) foreach @{ $world{registries} }[ 0 .. $world{registry} ];
+	my (undef, @found) = check_history($world{history});
+	wrong(join "\n  ", 'the checker of histories', @found) if @found;
+	$world{unhistoric} = @found;
+	return;
+}
+
 sub end_world
 {
+	my ($lived) = @_;
+
 	foreach my $server (@{ $world{servers} })
 	{
 		kill 'KILL', map { $_->{pid} } @{ $server->{clients} };
@@ -1026,6 +1173,7 @@ sub end_world
 		ledger("close $_->{n}") foreach @{ $server->{clients} };
 		unlink $_->{file}, $_->{errors} foreach @{ $server->{clients} };
 	}
+	$_->stop foreach @{ delete $world{proxies} // [] };
 	if (my $old = delete $world{old_registry})
 	{
 		kill 'CONT', $old->{walsender};
@@ -1042,9 +1190,10 @@ sub end_world
 			kill 'QUIT', (all_processes($node))[0];
 		};
 	}
+	$_->stop('immediate', fail_ok => 1) foreach @{ $world{nodes} };
+	check_world() if $lived;
 	foreach my $node (@{ $world{nodes} })
 	{
-		$node->stop('immediate', fail_ok => 1);
 		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $node->data_dir,
 			$node->backup_dir)
 		  unless bad();
@@ -1076,7 +1225,7 @@ while (time < $end)
 	};
 	fail_call("what was planned could not be done: $@")
 	  unless $lived || $@ =~ /^interrupted/;
-	end_world();
+	end_world($lived);
 	printf $figures
 	  "world %d: %d rounds so far, %d IDs, %d worker IDs of %d, %d runs in the ledger\n",
 	  $total{worlds}, $total{rounds}, $world{ids}, $world{workers},
@@ -1086,13 +1235,15 @@ while (time < $end)
 	last if bad() || !$lived;
 }
 
+my ($histories, $wrong_in_histories, $calls) = history_figures();
 my $wrong =
   $total{duplicates} + $total{falls} + $total{shared} + $total{foreign} +
-  $total{failed};
+  $total{failed} + $wrong_in_histories;
 if ($bug)
 {
 	ok($wrong > 0, "the bug \"$bug\" is found");
 	done_testing();
+	print $figures "$histories\n";
 	printf $figures
 	  "bug \"$bug\": %d rounds, %d IDs, %d duplicates, %d falls, %d shared, %d foreign, %d failed, %s, seed %d\n",
 	  @total{qw(rounds ids duplicates falls shared foreign failed)},
@@ -1100,7 +1251,9 @@ if ($bug)
 	exit($wrong == 0);
 }
 is($wrong, 0, 'neither a duplicate nor a fall, and no call that failed');
+cmp_ok($calls, '>', 0, 'histories were checked');
 done_testing();
+print $figures "$histories\n";
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
   '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d more with the old primary alive), '
@@ -1111,4 +1264,4 @@ printf $figures
 	qw(split_brains servers ids workers grants duplicates falls shared foreign
 	  failed refused longest_wait)
   }, $seed;
-exit($wrong > 0);
+exit($wrong > 0 || $calls == 0);
