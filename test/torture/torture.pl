@@ -11,6 +11,7 @@ BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
 
 use FindBin;
 use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
+use History;
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -184,11 +185,13 @@ sub plan_failover
 		synchronous => $kind eq 'cut_off' ? 1 : any_of(0, 0, 1),
 		before => any_of(
 			undef, undef, 'kill walsender', 'kill walreceiver',
-			'stop walsender', 'stop walreceiver', 'stop standby', 'slow standby'),
+			'stop walsender', 'stop walreceiver', 'stop standby', 'slow standby',
+			'change names', 'change names'),
 		seconds => rand(2),
 		way => any_of('postmaster', 'immediate'),
 		old_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ],
-		new_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ]
+		new_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ],
+		quorum => $kind eq 'cut_off' && rand() < 0.3 ? 1 : 0
 	};
 }
 
@@ -209,6 +212,17 @@ sub plan_recovery
 		step => $target ne 'time' && rand() < 0.5 ? any_of(@steps) : undef,
 		seconds => rand(1),
 		way => any_of('postmaster', 'immediate')
+	};
+}
+
+# Sessions insert rows while the mark is lowered to what is stored.
+sub plan_reset
+{
+	return {
+		kind => 'reset',
+		ahead => any_of(0, 60, 3600, 86400),
+		max_lead => any_of('0ms', '0ms', '2s'),
+		ways => [ map { any_of('locked', 'older snapshot', 'unlocked') } 1 .. 3 + rand(6) ]
 	};
 }
 
@@ -238,9 +252,46 @@ sub plan_for_quick_stop
 	};
 }
 
+# A synchronous standby that gets no WAL for a while, and then takes over beside its
+# primary.
+sub plan_for_standby
+{
+	return {
+		%{ plan_failover('cut_off') },
+		before => 'stop walsender',
+		seconds => 2,
+		ahead => 0,
+		back => 0,
+		max_lead => '0ms',
+		policy => 'continue'
+	};
+}
+
+# A standby of a quorum that lags, and is promoted although it should not be.
+sub plan_for_quorum
+{
+	return { %{ plan_for_standby() }, before => undef, quorum => 1 };
+}
+
+# A standby becomes synchronous that lacks the mark of what is reserved.
+sub plan_for_unconfirmed
+{
+	return { %{ plan_for_standby() }, before => 'change names' };
+}
+
+# The clock is behind, so that IDs continue right at the mark.
+sub plan_for_reset
+{
+	return { %{ plan_reset() }, ahead => 3600, ways => [ ('older snapshot') x 15 ] };
+}
+
 # What finds the bugs that script/tests/torture --break puts into the sources.
 my %plan_for_bug = (
 	'mark' => \&plan_for_mark,
+	'standby' => \&plan_for_standby,
+	'unconfirmed' => \&plan_for_unconfirmed,
+	'quorum' => \&plan_for_quorum,
+	'reset' => \&plan_for_reset,
 	'startup-signal' => \&plan_for_quick_stop);
 
 sub plan_round
@@ -253,7 +304,7 @@ sub plan_round
 		\&plan_life, \&plan_life, \&plan_life, \&plan_life, \&plan_life,
 		sub { plan_failover('failover') },
 		sub { plan_failover('cut_off') },
-		\&plan_recovery)->();
+		\&plan_recovery, \&plan_reset)->();
 }
 
 #
@@ -360,10 +411,62 @@ sub add_up
 	return;
 }
 
+# Check the history of this ledger's servers, whose witnesses have ended.  Returns its
+# greatest ID.
+sub end_history
+{
+	my $history = delete $book->{history} // return 0;
+	my ($greatest, @found) = check_history($history);
+
+	wrong(join "\n  ", 'the checker of histories', @found) if @found;
+	return $greatest;
+}
+
+# What could not be done has clients that have not ended.
+sub drop_history
+{
+	my $history = delete $book->{history} // return;
+
+	end_marks($history);
+	return;
+}
+
+# A history from now on, with a server whose IDs are above a number.
+sub begin_history
+{
+	my ($line, $last) = @_;
+
+	end_history();
+	$book->{history} = new_history();
+	history_of($line, $last);
+	return;
+}
+
+# In histories a server has the number of its line.
+sub history_of
+{
+	my ($line, $last) = @_;
+
+	fact($book->{history}, 'server', $line, $line, $last);
+	return;
+}
+
+# Server 2 continues above all that server 1 generated.
+sub continue_history
+{
+	my ($last) = @_;
+
+	history_of(2, $last);
+	fact($book->{history}, 'after', 2, 1);
+	return;
+}
+
 # A line of another server, from the beginning.
 sub begin_book
 {
 	my ($line, $last) = @_;
+
+	begin_history($line, $last);
 
 	book('begin 12 10 0 0');
 	$book->{counted} = { ids => 0, duplicates => 0, falls => 0 };
@@ -375,9 +478,10 @@ sub begin_book
 # Clients.  Some do what applications do, and greedy ones take all that they can
 # get, in large blocks and in single calls, by COPY.  Each ID is sent to the client
 # over its connection; a filter behind it writes those of greedy ones as runs.
+# Witnesses write histories, too.
 #
 my %script = map { $_ => "$PostgreSQL::Test::Utils::tmp_check/$_.sql" }
-  ('usual', 'asking', 'greedy');
+  ('usual', 'asking', 'greedy', 'inserting');
 {
 	my $greedy = q{
 COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
@@ -386,6 +490,16 @@ COPY (SELECT snowflake_nextval(300) FROM generate_series(1, 100)) TO STDOUT;
 };
 	append_to_file($script{$_}, client_queries($_)) foreach ('usual', 'asking');
 	append_to_file($script{greedy}, $greedy x 10000);
+
+	# All that it receives is committed, unless the server dies.
+	# It needs more than one tick: a mark is above all IDs of its tick.
+	append_to_file($script{inserting}, q{
+INSERT INTO t SELECT FROM generate_series(1, 2000) RETURNING id;
+BEGIN;
+INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
+DO $$ BEGIN PERFORM count(*) FROM generate_series(1, 20000); END $$;
+COMMIT;
+} x 20000);
 }
 
 # Start clients that ask for IDs until they lose their connection.
@@ -410,6 +524,7 @@ sub start_all
 
 			if ($pid == 0)
 			{
+				start_witness($node, $line, $n, $file) if $kind eq 'witness';
 				exec('sh', '-c',
 					"psql -XAtq -d \"\$1\" -f '$script{$kind}' </dev/null 2>'$file.err' $pack >'$file.out'",
 					'sh', $connstr)
@@ -427,6 +542,16 @@ sub start_all
 	}
 	all_go_on(@clients);
 	return @clients;
+}
+
+# Become a witness.
+sub start_witness
+{
+	my ($node, $line, $session, $file) = @_;
+
+	open(STDOUT, '>', "$file.out") or POSIX::_exit(1);
+	open(STDERR, '>', "$file.err") or POSIX::_exit(1);
+	exec(witness_command($book->{history}, $node, $line, $session)) or POSIX::_exit(1);
 }
 
 # Take up the rest of the IDs of clients that have lost their server, and return the
@@ -944,7 +1069,7 @@ sub life
 	# Rows of earlier lives
 	$node->safe_psql('postgres', 'TRUNCATE t') if $lives % 4 == 0;
 	my @clients =
-	  start_all($node, 1, usual => 4, greedy => $plan->{greedy});
+	  start_all($node, 1, usual => 4, witness => 2, greedy => $plan->{greedy});
 	foreach my $event (@{ $plan->{events} })
 	{
 		  $event->{step} && !$event->{stopped} ? step($event->{step})
@@ -1005,6 +1130,10 @@ sub life
 	}
 	ask();
 	add_up('forget');
+
+	# All IDs to come are above these.
+	my $greatest = end_history();
+	begin_history(1, $greatest > $last_id ? $greatest : $last_id);
 	return;
 }
 
@@ -1035,12 +1164,69 @@ sub conf_of_plan
 		"snowflake.max_lead = $plan->{max_lead}", '');
 }
 
+# Set synchronous_standby_names, and wait until the checkpointer has it, which keeps it in
+# shared memory for the others.  It reads the configuration before a checkpoint that
+# was requested later.
+sub set_names
+{
+	my ($primary, $names) = @_;
+
+	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
+	$primary->reload;
+	$primary->poll_query_until('postgres',
+		"SELECT current_setting('synchronous_standby_names') = '$names'")
+	  or die "synchronous_standby_names is not $names";
+	$primary->safe_psql('postgres', 'CHECKPOINT') foreach 1 .. 2;
+	happens("synchronous_standby_names = '$names'");
+	return;
+}
+
+# The standby is synchronous no longer, gets no WAL for a while, and is synchronous again
+# before it gets some.  No ID is received then that is above its mark.
+sub change_names
+{
+	my ($primary, $standby) = @_;
+
+	end_marks($book->{history});
+	for (1 .. 2)
+	{
+		set_names($primary, '');
+		my $sender = walsender_of($primary, $standby);
+		kill 'STOP', $sender;
+		nap(0.7);
+		set_names($primary, '*');
+		start_marks($book->{history}, 1, $standby);
+		nap(0.5);
+		kill 'CONT', $sender;
+		nap(0.2);
+		end_marks($book->{history});
+	}
+	start_marks($book->{history}, 1, $standby);
+	fault('synchronous_standby_names cleared and set');
+	return;
+}
+
+sub walsender_of
+{
+	my ($primary, $standby) = @_;
+	my $name = $standby->name;
+
+	return $primary->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_replication WHERE application_name = '$name'")
+	  || die "$name is not there";
+}
+
 # Something happens to the replication before the failover.
 sub before_failover
 {
 	my ($primary, $standby, $clients) = @_;
 	my ($how, $what) = split ' ', $plan->{before};
 
+	if ($how eq 'change')
+	{
+		change_names($primary, $standby) if $plan->{synchronous};
+		return;
+	}
 	happens($plan->{before});
 	if ($how eq 'slow')
 	{
@@ -1090,6 +1276,7 @@ sub start_clients_of_primary
 		$primary, 1,
 		asking => $plan->{synchronous} ? 2 : 0,
 		usual => $plan->{synchronous} ? 3 : 4,
+		witness => 2,
 		greedy => $plan->{greedy});
 }
 
@@ -1121,6 +1308,35 @@ sub sizes
 	return join ' ', map { -s $_->{file} // 0 } @_;
 }
 
+sub wait_until_synchronous
+{
+	my ($primary, $standby, $other) = @_;
+	my ($names, $state, $n) = defined $other ? ('ANY 1 (*)', 'quorum', 2) : ('*', 'sync', 1);
+
+	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
+	$primary->reload;
+	$primary->poll_query_until('postgres',
+		"SELECT count(*) = $n FROM pg_stat_replication WHERE sync_state = '$state'")
+	  or die 'the standbys did not become synchronous';
+
+	# Of a quorum, any one may have the mark.
+	start_marks($book->{history}, 1, $standby) unless defined $other;
+	return;
+}
+
+# The member of a quorum that has received most: docs/guarantees.md.
+sub which_to_promote
+{
+	my (@standbys) = @_;
+	my @lsns = map { $_->safe_psql('postgres', q{SELECT pg_last_wal_receive_lsn() - '0/0'}) }
+	  @standbys;
+	my $first = $lsns[0] > $lsns[1] ? 1 : 0;
+
+	$first = !$first if $bug eq 'quorum';
+	happens("received: @lsns");
+	return $standbys[ $first ? 0 : 1 ];
+}
+
 sub failover_round
 {
 	my $cut_off = $plan->{kind} eq 'cut_off';
@@ -1135,46 +1351,56 @@ sub failover_round
 	my $standby = server('standby', $primary, 'backup', has_streaming => 1);
 	set_clock($standby, -$plan->{back});
 	start_node($standby);
-	if ($plan->{synchronous})
+	my $other;
+	if ($plan->{quorum})
 	{
-		$primary->append_conf('postgresql.conf',
-			"synchronous_standby_names = '*'");
-		$primary->reload;
-		$primary->poll_query_until('postgres',
-			"SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
-		  or die 'the standby did not become synchronous';
+		$other = server('other', $primary, 'backup', has_streaming => 1);
+		set_clock($other, -$plan->{back});
+		start_node($other);
 	}
+	wait_until_synchronous($primary, $standby, $other) if $plan->{synchronous};
 
 	my @of_primary = start_clients_of_primary($primary);
-	if (defined $plan->{before})
+	if ($plan->{quorum})
+	{
+		my $lags = any_of($standby, $other);
+		kill 'STOP', walsender_of($primary, $lags);
+		happens($lags->name . ' lags');
+		all_go_on(@of_primary);
+	}
+	elsif (defined $plan->{before})
 	{
 		before_failover($primary, $standby, \@of_primary);
 		all_go_on(@of_primary);
 	}
 	nap(0.3 + $plan->{seconds} / 2);
 	my @errors;
-	my $sender;
+	my @senders;
 	if ($cut_off)
 	{
 		$total{cut_off}++;
-		$sender = server_process($primary, 'walsender');
-		kill 'STOP', $sender;
+		@senders = map { walsender_of($primary, $_) } grep { defined } $standby, $other;
+		kill 'STOP', @senders;
+		nap(0.2);
+		$standby = which_to_promote($standby, $other) if $plan->{quorum};
 	}
 	else
 	{
 		end_server($primary, $plan->{way});
 		push @errors, finish_all(@of_primary);
 	}
+	end_marks($book->{history});
 	my $start = time;
 	$standby->promote;
-	fault(  $cut_off ? 'promotion beside the primary'
+	fault(  $plan->{quorum} ? 'promotion of a member of a quorum'
+		  : $cut_off ? 'promotion beside the primary'
 		  : $plan->{synchronous} ? 'promotion of a synchronous standby'
 		  : 'promotion of an asynchronous standby');
 	my $stored = max_stored($standby);
 
 	# What did not reach an asynchronous standby is not known there.
 	add_up('take');
-	begin_book(2, $stored) unless $plan->{synchronous};
+	$plan->{synchronous} ? continue_history($stored) : begin_book(2, $stored);
 	book("line 2 $stored");
 	first_of_new(2, $standby, $start);
 	my $outage = time - $start;
@@ -1182,7 +1408,7 @@ sub failover_round
 	$total{longest_outage} = $outage if $outage > $total{longest_outage};
 
 	my @of_standby =
-	  start_all($standby, 2, usual => 4, greedy => $plan->{greedy});
+	  start_all($standby, 2, usual => 4, witness => 2, greedy => $plan->{greedy});
 	if ($cut_off)
 	{
 		my @asking = grep { $_->{file} =~ /asking/ } @of_primary;
@@ -1195,7 +1421,7 @@ sub failover_round
 			$ends = $before eq sizes(@asking);
 		}
 		fail_call('the old primary continues') unless $ends;
-		kill 'CONT', $sender;
+		kill 'CONT', @senders;
 		end_clients($primary);
 
 		# Its clock was set back by more than it may wait.
@@ -1240,7 +1466,7 @@ sub recovery_round
 	set_clock($origin, $plan->{ahead});
 	start_node($origin);
 	my @clients =
-	  start_all($origin, 1, usual => 4, greedy => $plan->{greedy});
+	  start_all($origin, 1, usual => 4, witness => 2, greedy => $plan->{greedy});
 	$origin->backup('running');
 	nap($plan->{seconds});
 
@@ -1290,16 +1516,67 @@ sub recovery_round
 	  if $target eq 'end' && $stored == 0;
 
 	# What came after the target may be made again, so it is not in the ledger.
-	begin_book(2, $last > $stored ? $last : $stored) unless $target eq 'end';
-	book('line 2 ' . ($last > $stored ? $last : $stored));
+	my $known = $last > $stored ? $last : $stored;
+	$target eq 'end' ? continue_history($known) : begin_book(2, $known);
+	book("line 2 $known");
 	first_of_new(2, $restored, $start);
-	@clients = start_all($restored, 2, usual => 4, greedy => $plan->{greedy});
+	@clients =
+	  start_all($restored, 2, usual => 4, witness => 2, greedy => $plan->{greedy});
 	nap(0.5);
 	end_server($restored, 'immediate');
 	judge_errors(undef, finish_all(@clients));
 	add_up('take');
 	return;
 }
+
+# Rows are inserted while snowflake_reset() lowers the mark to what is stored in their
+# table.  All that clients receive is committed, so nothing of it is generated again.
+my %reset_in = (
+	'locked' => 'BEGIN; LOCK TABLE t IN SHARE MODE;',
+	'older snapshot' => 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_sleep(0.05) FROM (SELECT count(*) FROM t) c;',
+	'unlocked' => 'BEGIN;');
+
+sub reset_round
+{
+	my $server = server('reset', $template, 'backup');
+
+	begin_book(1, 0);
+	$server->append_conf('postgresql.conf', join "\n", conf_of_plan());
+	set_clock($server, $plan->{ahead});
+	start_node($server);
+	my @clients = start_all($server, 1, inserting => 4);
+
+	# IDs are ahead of the clock from now on: they continue right at the mark.
+	set_clock($server, 0);
+	foreach my $way (@{ $plan->{ways} })
+	{
+		my ($error) = sql_error($server,
+			"$reset_in{$way} SELECT snowflake_reset((SELECT max(id) + 1 FROM t), '{t}'); COMMIT")
+		  =~ /(ERROR:.*)/;
+		happens("snowflake_reset(), $way: " . ($error // 'done'));
+		if (($error // '') =~ /55000: column id of table public.t has IDs at or above/
+			&& $way ne 'locked')
+		{
+			$total{refused}++;
+		}
+		elsif (defined $error)
+		{
+			fail_call("snowflake_reset(): $error");
+		}
+		fault('snowflake_reset() beside INSERTs');
+		all_go_on(@clients);
+	}
+	end_server($server, 'immediate');
+	judge_errors(undef, finish_all(@clients));
+	add_up('take');
+	return;
+}
+
+my %round = (
+	failover => \&failover_round,
+	cut_off => \&failover_round,
+	recovery => \&recovery_round,
+	reset => \&reset_round);
 
 my $found_after;
 my $told = $begin;
@@ -1317,7 +1594,7 @@ while (time < $end && !defined $found_after)
 		else
 		{
 			$book = new_book();
-			$plan->{kind} eq 'recovery' ? recovery_round() : failover_round();
+			$round{ $plan->{kind} }->();
 		}
 		1;
 	};
@@ -1332,12 +1609,14 @@ while (time < $end && !defined $found_after)
 			close_book($main_book);
 			$main_book = new_book();
 		}
+		drop_history();
 	}
+	end_history() unless $book == $main_book;
 	close_book($book) unless $book == $main_book;
 	remove(@nodes);
 	@nodes = ();
 	$found_after = time - $begin
-	  if $bug && $total{duplicates} + $total{failed} > 0;
+	  if $bug && found_so_far() > 0;
 	if (time - $told > 300)
 	{
 		printf $figures "%d rounds, %d faults, %d IDs so far\n",
@@ -1347,12 +1626,14 @@ while (time < $end && !defined $found_after)
 }
 remove($node) if defined $node;
 
-my $failed = $total{duplicates} + $total{falls} + $total{failed};
+my ($histories, undef, $calls) = history_figures();
+my $failed = found_so_far();
 if ($bug)
 {
 	my $found = defined $found_after && $found_after < 60;
 	ok($found, "the bug \"$bug\" is found in the first minute");
 	done_testing();
+	print $figures "$histories\n";
 	printf $figures
 	  "bug \"$bug\": %d rounds, %d IDs, %d duplicates, %d falls, %d failed, found after %s, seed %d\n",
 	  @total{qw(rounds ids duplicates falls failed)},
@@ -1360,7 +1641,9 @@ if ($bug)
 	exit(!$found);
 }
 is($failed, 0, 'neither a duplicate nor a fall, and no call failed');
+cmp_ok($calls, '>', 0, 'histories were checked');
 done_testing();
+print $figures "$histories\n";
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures '%d rounds, %d faults (%d failovers, %d with the old primary alive, %d restores) of %d servers, '
   . '%d IDs, %d duplicates, %d falls, %d failed, %d refused, '
@@ -1371,7 +1654,12 @@ printf $figures '%d rounds, %d faults (%d failovers, %d with the old primary ali
 	qw(failovers cut_off recoveries servers ids duplicates falls failed refused
 	  longest_wait longest_outage most_runs)
   }, $seed;
-exit($failed > 0);
+exit($failed > 0 || $calls == 0);
+
+sub found_so_far
+{
+	return $total{duplicates} + $total{falls} + $total{failed} + (history_figures())[1];
+}
 
 sub close_book
 {
