@@ -74,16 +74,13 @@ my @registry_faults = (
 # What finds the bugs that script/tests/torture --break puts into the sources.
 my %fault_for_bug = (
 	'kept-from' => 'kill granted',
-	'registry-reload' => 'reload',
-	'hosts' => 'immediate');
+	'registry-reload' => 'reload');
 
 sub plan_round
 {
 	return {
 		server_fault => $bug ? $fault_for_bug{$bug} : any_of(@server_faults),
-		registry_fault => !$bug ? any_of(@registry_faults)
-		: $bug eq 'hosts' ? 'silent host'
-		: 'nothing',
+		registry_fault => $bug ? 'nothing' : any_of(@registry_faults),
 		who => rand(),
 		other => rand(),
 		way => any_of('kill', 'immediate', 'pause'),
@@ -119,7 +116,7 @@ sub plan_world
 	$plan{rounds} = [ map { plan_round() } 1 .. ROUNDS ];
 
 	# Servers ask the registry through proxies, which may break.
-	$plan{proxies} = rand() < 0.5 || ($bug // '') eq 'hosts' ? 1 : 0;
+	$plan{proxies} = rand() < 0.5 ? 1 : 0;
 	return \%plan;
 }
 
