@@ -83,6 +83,22 @@
 #define SNOWFLAKE_ORIGIN_ID	RepOriginId
 #endif
 
+/* Since 18, the executor runs a statement only once. */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_executor_run(desc) \
+	ExecutorRun(desc, ForwardScanDirection, 0)
+#else
+#define snowflake_executor_run(desc) \
+	ExecutorRun(desc, ForwardScanDirection, 0, true)
+#endif
+
+/* Since 19, a query may be planned for EXPLAIN. */
+#if PG_VERSION_NUM >= 190000
+#define snowflake_plan_query(query, text)	pg_plan_query(query, text, 0, NULL, NULL)
+#else
+#define snowflake_plan_query(query, text)	pg_plan_query(query, text, 0, NULL)
+#endif
+
 /* The number of this process, starting with 0. */
 #if PG_VERSION_NUM >= 170000
 #define snowflake_process_number()	MyProcNumber

@@ -9,6 +9,7 @@
  *	convert_online_steps.c		which steps there are, and which are done
  *	convert_online_obstacles.c	what prevents a conversion of a table in use
  *	convert_online_locks.c		locks that nobody has to wait behind
+ *	convert_silent_update.c		an UPDATE that fires no triggers
  *	convert_top_level.c			statements outside of a transaction
  *	convert_copy_trigger.c		the trigger that fills the new columns
  *
@@ -168,6 +169,9 @@ extern void snowflake_report_wait(SnowflakeOnline *online, const char *what,
 extern void snowflake_nap(double ms);
 extern List *snowflake_ask_server(const char *query);
 extern void snowflake_run_statement(const char *statement);
+
+/* convert_silent_update.c */
+extern uint64 snowflake_update_silently(const char *statement);
 
 /* convert_top_level.c */
 extern void snowflake_run_top_level(MemoryContext context,

@@ -11,7 +11,7 @@
  *
  * A batch waits for no row: it skips those that are locked, which are filled
  * in a later pass.  Triggers and foreign keys of the application are not fired
- * (session_replication_role), because nothing that they see changes.  It
+ * (convert_silent_update.c), because nothing that they see changes.  It
  * commits asynchronously: what a crash takes away is filled again.
  *
  * The number of pages is chosen so that a batch takes batch_time, and the
@@ -119,16 +119,13 @@ fill_pages(Backfill *backfill, const Range *range)
 	EnsurePortalSnapshotExists();
 	online->owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
 	snowflake_become_owner(online->owner, &online->caller);
-	(void) set_config_option("session_replication_role", "replica", PGC_SUSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 
 	table = snowflake_relation_name(backfill->relid);
 	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
 						 range->from, range->to, backfill->condition);
-	snowflake_run_statement(psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
-									 "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
-									 table, backfill->assignments, table, condition));
-	nrows = SPI_processed;
+	nrows = snowflake_update_silently(psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
+											   "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
+											   table, backfill->assignments, table, condition));
 	if (snowflake_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
 												 table, condition)) != NIL)
 	{
@@ -157,7 +154,8 @@ report_progress(Backfill *backfill, BlockNumber page)
 	if (now - backfill->told < REPORT_US)
 		return;
 	backfill->told = now;
-	left = page == 0 ? 0 : (int) (seconds * (backfill->npages - page) / page);
+	left = page == 0 ? 0 :
+		(int) Min(seconds * (backfill->npages - page) / page, PG_INT32_MAX);
 	ereport(NOTICE,
 			(errmsg("%s: %d %%, " INT64_FORMAT " rows, %.0f rows/s, %d:%02d left",
 					backfill->table,

@@ -157,14 +157,11 @@ static const ObstacleQuery online_obstacles[] = {
 		"Drop indexes that are invalid, or create them again with REINDEX."
 	},
 	{
-		"SELECT format('trigger %I of table %s %s', g.tgname, tab.name,"
-		"    CASE WHEN g.tgenabled IN ('A', 'R') THEN 'is enabled ALWAYS or for a REPLICA'"
-		"      ELSE 'would be fired after trigger " SNOWFLAKE_COPY_TRIGGER "' END)"
+		"SELECT format('trigger %I of table %s would be fired after trigger " SNOWFLAKE_COPY_TRIGGER "', g.tgname, tab.name)"
 		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal"
 		" WHERE relid IN (SELECT relid FROM col) AND g.tgfoid <> (SELECT oid FROM copier)"
-		" AND (g.tgenabled IN ('A', 'R')"
-		"      OR g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 AND g.tgname::text COLLATE \"C\" > '" SNOWFLAKE_COPY_TRIGGER "')",
-		"Set triggers to ENABLE, and rename those BEFORE INSERT OR UPDATE that sort after our trigger."
+		" AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 AND g.tgname::text COLLATE \"C\" > '" SNOWFLAKE_COPY_TRIGGER "'",
+		"Rename BEFORE INSERT OR UPDATE triggers that sort after our trigger."
 	},
 	{
 		"SELECT format('triggers of foreign key %I of table %s are disabled', conname, conrelid::regclass)"

@@ -130,5 +130,50 @@ is(run_in($undo), '', 'undo after that');
 unlike(run_in($call), qr/ERROR/, 'the conversion begins again');
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id), sum(t) FROM shop.t'), '100|5050|5050', 'the rows are as before');
 
+#
+# Code of the owner in the backfill
+#
+create(q{
+	DROP ROLE IF EXISTS regress_owner; CREATE ROLE regress_owner; GRANT CREATE, USAGE ON SCHEMA shop TO regress_owner;
+	CREATE TABLE victim (n int); INSERT INTO victim VALUES (0); GRANT SELECT, UPDATE ON victim TO regress_owner;
+	CREATE TABLE log (n int);
+	CREATE FUNCTION log() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql SET search_path = shop AS
+		'BEGIN INSERT INTO log VALUES (NEW.n); RETURN NEW; END';
+	CREATE TRIGGER log AFTER UPDATE ON victim FOR EACH ROW EXECUTE FUNCTION log();
+	SET ROLE regress_owner;
+	CREATE FUNCTION attack(int) RETURNS boolean LANGUAGE plpgsql AS
+		'BEGIN UPDATE shop.victim SET n = n + 1; RETURN true; END';
+	CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE shop.fired SET n = n + 1; RETURN NEW; END';
+	CREATE TABLE t (id int PRIMARY KEY, v int CONSTRAINT attack CHECK (attack(v)));
+	INSERT INTO t SELECT generate_series(1, 10);
+	CREATE TABLE fired (n int); INSERT INTO fired VALUES (0);
+	CREATE TRIGGER always AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION fire();
+	ALTER TABLE t ENABLE ALWAYS TRIGGER always;
+	CREATE TRIGGER replica BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION fire();
+	ALTER TABLE t ENABLE REPLICA TRIGGER replica;
+	CREATE TRIGGER of_statement AFTER UPDATE ON t REFERENCING NEW TABLE AS rows EXECUTE FUNCTION fire()});
+is(run_in('SET client_min_messages = error', 'SET SESSION AUTHORIZATION regress_owner', $until), '', 'a table whose CHECK constraint changes another table');
+is($node->safe_psql('postgres', 'SELECT n > 0, n = (SELECT count(*) FROM shop.log) FROM shop.victim'), 't|t', 'triggers of the other table are fired');
+is($node->safe_psql('postgres', 'SELECT n FROM shop.fired'), '0', 'no trigger of the table is fired by the backfill, in whatever state');
+unlike(run_in($call), qr/ERROR/, 'such a table is converted');
+is($node->safe_psql('postgres', q{SELECT string_agg(tgname || ' ' || tgenabled::text, ', ' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass}),
+	'always A, of_statement O, replica R', 'the triggers are as they were');
+
+# A rule that is created in the backfill, before the last row is filled.
+create('CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT generate_series(1, 10); CREATE TABLE u (v int)');
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
+my ($locker) = start_queries($node, 'BEGIN; SELECT FROM shop.t WHERE id = 5 FOR UPDATE; SELECT pg_sleep(600)');
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%' AND wait_event = 'PgSleep'}) or die;
+my ($converter) = start_queries($node, $until);
+$node->poll_query_until('postgres', q{SELECT count(*) = 9 FROM shop.t WHERE snowflake_new_id = id}) or die;
+my ($ruler) = start_queries($node, 'CREATE RULE r AS ON UPDATE TO shop.t DO INSTEAD UPDATE shop.u SET v = 1');
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}) or die;
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM shop.t%'});
+finish_queries($locker, $ruler);
+is(finish_queries($converter), 0, 'a rule that is created in the backfill');
+like($converter->{err}, qr/ERROR:  a rule was created for table shop\.t during the conversion/, 'a rule is an error, also when the conversion runs');
+run_in('DROP RULE r ON shop.t', $call);
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM shop.t'), '10|55', 'the conversion continues without the rule');
+
 $node->stop;
 done_testing();

@@ -99,8 +99,6 @@ my @obstacles = (
 	[ 'CREATE PUBLICATION p FOR TABLES IN SCHEMA public', 'publication p has all columns of table public\.t' ],
 	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~z" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
 	  'trigger "~z" of table public\.t would be fired after trigger ~snowflake_new' ],
-	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER a AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g(); ALTER TABLE t ENABLE ALWAYS TRIGGER a',
-	  'trigger a of table public\.t is enabled ALWAYS or for a REPLICA' ],
 	[ 'ALTER TABLE t ADD snowflake_new_id int', 'column snowflake_new_id of table public\.t is in the way' ],
 	[ 'CREATE TABLE snowflake_new_t_pkey (i int)', 'relation public\.snowflake_new_t_pkey is in the way' ],
 	[ 'ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME sequence); CREATE TABLE snowflake_new_sequence (i int)',
