@@ -136,6 +136,16 @@ GRANT REFERENCES ON big TO regress_mallory;
 SET SESSION AUTHORIZATION regress_mallory;
 CREATE TABLE reference (id bigint REFERENCES big, CHECK (shop.evil(id) > 0));
 SET SESSION AUTHORIZATION regress_dba;
+SELECT count(*) FROM snowflake_convert('big', dry_run => true);
+SELECT caught();
+-- nor does its partition key
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE TABLE reference_parts (id bigint REFERENCES big) PARTITION BY LIST (shop.evil(id));
+CREATE TABLE reference_parts_1 PARTITION OF reference_parts FOR VALUES IN (1);
+CREATE TABLE reference_parts_2 PARTITION OF reference_parts DEFAULT;
+SET SESSION AUTHORIZATION regress_dba;
+SELECT count(*) FROM snowflake_convert('big', dry_run => true);
+SELECT caught();
 SELECT count(*) FROM snowflake_convert('big');
 SELECT caught();
 -- the same owner for the conversion

@@ -17,7 +17,8 @@
  *
  * Of a key of type uuid only the generator is checked.
  *
- * The code that is evaluated belongs to the owner of the table.
+ * The code that is evaluated belongs to the owner of the table; tables of other
+ * owners are left out.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -45,8 +46,9 @@
 #include "utils/timestamp.h"
 
 #include "convert.h"
-#include "state.h"
 #include "scheme.h"
+#include "state.h"
+#include "table_owner.h"
 
 /*
  * Fill a sample: with an ID, or, if it is a snowflake ID, with those that begin
@@ -104,6 +106,9 @@ is_in_key(const SnowflakeKey *key, Oid relid)
  * Is the column in a partition key of the table, or of its partitions?  If it
  * is, find those that have no partitions of their own; those with the greatest
  * IDs come first.
+ *
+ * A table that references the key may belong to anybody, and its partition key
+ * may call functions, so nothing is found out about tables of other owners.
  */
 static bool
 find_leaves(const SnowflakeKey *key, List **leaves)
@@ -118,6 +123,8 @@ find_leaves(const SnowflakeKey *key, List **leaves)
 	{
 		Oid			relid = lfirst_oid(cell);
 
+		if (snowflake_table_owner(relid) != GetUserId())
+			return false;
 		if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 			*leaves = lcons_oid(relid, *leaves);
 		else if (is_in_key(key, relid))
