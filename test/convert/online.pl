@@ -236,7 +236,7 @@ my $query = q{
 	FROM pg_class c JOIN pg_sequence s ON s.seqrelid = c.oid WHERE c.relname = 'ident_id_seq'};
 my $sequence = $node->safe_psql('postgres', $query);
 run_in('postgres', "CALL snowflake_convert_online('ident', until => 'swap')");
-is($node->safe_psql('postgres', $query), $sequence, 'an identity has its sequence until the default is set');
+is($node->safe_psql('postgres', $query), $sequence =~ s/2147483647/9223372036854775807/r, 'an identity has its sequence until the default is set, without the limit of its old type');
 is($node->safe_psql('postgres', 'INSERT INTO ident (v) VALUES (3) RETURNING id > 15 AND id < 100'), 't', 'an identity continues');
 convert_table('ident', '');
 
