@@ -41,7 +41,7 @@
 #define MAX_PAGES		4096
 
 /* VACUUM after so many parts of the table, if it has so many pages. */
-#define VACUUM_PARTS	5
+#define VACUUM_PARTS	10
 #define VACUUM_PAGES	100
 
 /* How often progress is reported, and standbys are looked at. */
