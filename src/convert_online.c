@@ -583,6 +583,30 @@ report_step(Progress *progress, const SnowflakeStep *step, TimestampTz start)
 }
 
 /*
+ * Fail if tables of other owners came to the conversion after the obstacles were
+ * listed: who may reference the key can create a foreign key at any time, and
+ * the steps run as the owner of the key.
+ */
+static void
+check_owners(const SnowflakeOnline *online)
+{
+	const SnowflakeKey *key = linitial(online->conversion.keys);
+	List	   *rows;
+
+	rows = snowflake_ask(&online->conversion,
+						 psprintf("%s SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid"
+								  " WHERE r.relowner <> %u LIMIT 1",
+								  snowflake_changed_tables, online->owner));
+	if (rows != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("table %s was changed during the conversion", key->table),
+				 errdetail("Table %s is linked to it by a foreign key, and belongs to another role.",
+						   ((char **) linitial(rows))[0]),
+				 errhint("Drop the foreign key, or change the owner, and call snowflake_convert_online() again.")));
+}
+
+/*
  * Run the steps that are not done.
  */
 static void
@@ -596,6 +620,7 @@ run_steps(SnowflakeOnline *online)
 		SnowflakeStep *step;
 
 		snowflake_begin(online);
+		check_owners(online);
 		step = next_step(&progress);
 		if (step == NULL || step->phase > online->options.until)
 		{

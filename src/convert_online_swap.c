@@ -86,9 +86,15 @@ static const char swap_ctes[] =
 "  FROM owned JOIN pg_default_acl a ON a.defaclrole = owned.relowner AND a.defaclobjtype = 'S'"
 "      AND a.defaclnamespace IN (0, owned.relnamespace), aclexplode(a.defaclacl) e) ";
 
+/*
+ * A view of another owner, which would become one of the owner of the table, is
+ * an obstacle.  One that was created since then is not dropped here, so that
+ * snowflake_check_drop() finds it.
+ */
 static const char statements_query[] =
 "SELECT stage, command FROM ("
-"  SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name) FROM vw"
+"  SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)"
+"  FROM vw WHERE relowner = (SELECT relowner FROM this)"
 "  UNION ALL"
 "  SELECT 11, 0, oid, 0, format('DROP POLICY %I ON %s', polname, name) FROM pol"
 "  UNION ALL"

@@ -1,0 +1,84 @@
+# snowflake_convert_online() by a superuser, while roles that may reference or read the
+# table add tables and views of their own: it must do nothing for them.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off');
+
+# Tables of the superuser, and a role that may reference the key.  What runs as a
+# superuser makes that role a superuser.
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_mallory;
+	CREATE SCHEMA mallory AUTHORIZATION regress_mallory;
+	CREATE FUNCTION mallory.grab() RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		ALTER ROLE regress_mallory SUPERUSER;
+	EXCEPTION WHEN insufficient_privilege THEN
+		NULL;
+	END $$;
+	CREATE FUNCTION mallory.evil(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
+		'BEGIN PERFORM mallory.grab(); RETURN i; END'});
+my $is_super = q{SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_mallory'};
+
+# Have mallory create something while the backfill waits for a locked row.  Returns the
+# session of the conversion, when it has ended.
+sub convert_with
+{
+	my ($statements) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+		SET client_min_messages = warning;
+		DROP TABLE IF EXISTS t, secret CASCADE;
+		CREATE TABLE t (id serial PRIMARY KEY, v int);
+		INSERT INTO t (v) SELECT generate_series(1, 10);
+		CREATE TABLE secret (v text);
+		INSERT INTO secret VALUES ('hidden');
+		GRANT REFERENCES, SELECT ON t TO regress_mallory});
+	$node->safe_psql('postgres', q{CALL snowflake_convert_online('t', until => 'prepare')});
+	my ($locker) = start_queries($node, 'BEGIN; SELECT FROM t WHERE id = 5 FOR UPDATE; SELECT pg_sleep(600)');
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'}) or die;
+	my ($converter) = start_queries($node, q{CALL snowflake_convert_online('t')});
+	$node->poll_query_until('postgres', q{SELECT count(*) = 9 FROM t WHERE snowflake_new_id = id}) or die;
+	$node->safe_psql('postgres', "SET SESSION AUTHORIZATION regress_mallory; $statements");
+	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%'});
+	finish_queries($locker);
+	$converter->{succeeded} = finish_queries($converter);
+	return $converter;
+}
+
+my $session = convert_with(q{
+	CREATE TABLE mallory.l (t int REFERENCES t CHECK (mallory.evil(t) > 0));
+	INSERT INTO mallory.l VALUES (1)});
+is($node->safe_psql('postgres', $is_super), 'f', 'the owner of a table that references the key since then gains no rights');
+like(
+	$session->{err},
+	qr/ERROR:  table public\.t was changed .*\nDETAIL:  Table mallory\.l is linked to it by a foreign key, and belongs to another role/,
+	'the conversion stops before it changes such a table');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_attribute WHERE attrelid = 'mallory.l'::regclass AND attnum > 0}), '1', 'the table is as it was');
+$node->safe_psql('postgres', q{DROP TABLE mallory.l; CALL snowflake_convert_online('t')});
+is(nothing_is_left($node, 'postgres'), '', 'the conversion continues without it');
+
+$session = convert_with(q{
+	CREATE VIEW mallory.v AS SELECT t.id, secret.v FROM t, secret;
+	GRANT SELECT ON mallory.v TO PUBLIC});
+like(sql_error($node, 'SET SESSION AUTHORIZATION regress_mallory; SELECT * FROM mallory.v'), qr/permission denied for table secret/,
+	'a view of another role does not get the rights of the owner of the table');
+like($session->{err}, qr/ERROR:  table public\.t was changed .*\nDETAIL:  The old column would be dropped with .* view mallory\.v/,
+	'the columns are not swapped under such a view');
+$session = convert_with(q{
+	CREATE VIEW mallory.v AS SELECT v FROM t});
+ok($session->{succeeded}, 'a view of another role that does not use the column does not matter') or diag $session->{err};
+
+$node->stop;
+done_testing();
