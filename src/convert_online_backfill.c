@@ -165,7 +165,12 @@ report_progress(Backfill *backfill, BlockNumber page)
 }
 
 /*
- * Wait while a standby is more than max_lag behind.
+ * Wait while a standby or subscriber is more than max_lag behind.
+ *
+ * What has not replied since WAL was sent to it, for example a subscriber in the
+ * middle of a large transaction, is behind for at least as long.  What never
+ * replays anything, such as pg_receivewal, is not waited for, although its
+ * replay_lag increases all the time.
  */
 static void
 wait_for_standbys(Backfill *backfill)
@@ -182,10 +187,11 @@ wait_for_standbys(Backfill *backfill)
 
 		SPI_connect_ext(SPI_OPT_NONATOMIC);
 		EnsurePortalSnapshotExists();
-		rows = snowflake_ask_server(psprintf("SELECT format('Standby %%s is %%s behind.', application_name, replay_lag)"
-											 " FROM pg_stat_replication"
-											 " WHERE extract(epoch FROM replay_lag) * 1000000 > " INT64_FORMAT
-											 " LIMIT 1", online->options.max_lag_us));
+		rows = snowflake_ask_server(psprintf("SELECT format('Standby or subscriber %%s is %%s behind.', application_name, lag)"
+											 " FROM pg_stat_replication CROSS JOIN LATERAL (SELECT greatest(replay_lag,"
+											 "   CASE WHEN replay_lsn < sent_lsn THEN clock_timestamp() - reply_time END)) l(lag)"
+											 " WHERE replay_lsn IS NOT NULL AND extract(epoch FROM lag) * 1000000 > " INT64_FORMAT
+											 " ORDER BY lag DESC LIMIT 1", online->options.max_lag_us));
 		if (rows != NIL)
 			behind = MemoryContextStrdup(online->context, ((char **) linitial(rows))[0]);
 		SPI_commit();
@@ -297,8 +303,9 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
 		.pages = FIRST_PAGES,
 	};
 
-	backfill.start = backfill.told = backfill.looked = GetCurrentTimestamp();
+	backfill.start = backfill.told = GetCurrentTimestamp();
 	begin_backfill(&backfill);
+	wait_for_standbys(&backfill);
 	first_pass(&backfill);
 	later_passes(&backfill);
 

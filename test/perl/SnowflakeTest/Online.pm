@@ -11,11 +11,77 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(
+  convert_online start_converting finish_converting converting_pid
   create_shop describe_shop start_shoppers stop_shoppers
   shop_is_whole nothing_is_left
 );
+
+my $application = 'conversion';
+
+# Call snowflake_convert_online() with arguments; returns what it says.
+sub convert_online
+{
+	my ($node, $database, $arguments, %options) = @_;
+
+	return finish_converting(start_converting($node, $database, $arguments, undef, %options));
+}
+
+# Start a call, and wait until it has said something that matches.  Options:
+#
+#	connection		more of the connection string, such as a user
+#	before, after	lists of statements of the same session, which return $call->{out}
+sub start_converting
+{
+	my ($node, $database, $arguments, $said, %options) = @_;
+	my %call = (out => '', err => '');
+	my @statements = (@{ $options{before} // [] }, "CALL snowflake_convert_online($arguments)", @{ $options{after} // [] });
+
+	$call{run} = IPC::Run::start(
+		[
+			'psql', '-XAtq', '-d', $node->connstr($database) . " application_name=$application " . ($options{connection} // ''),
+			map { ('-c', $_) } @statements
+		],
+		'<' => \undef,
+		'>' => \$call{out},
+		'2>' => \$call{err});
+	wait_until_said(\%call, $said) if defined $said;
+	return \%call;
+}
+
+# Wait until a call has said something.
+sub wait_until_said
+{
+	my ($call, $said) = @_;
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	while ($call->{err} !~ $said)
+	{
+		die "the conversion does not say $said, but $call->{err}" if time > $end || !$call->{run}->pumpable;
+		$call->{run}->pump_nb;
+		sleep 0.02;
+	}
+	return;
+}
+
+# Wait for the end of a call; returns all that it said.
+sub finish_converting
+{
+	my ($call) = @_;
+
+	eval { $call->{run}->finish };
+	return $call->{err};
+}
+
+# The process of a call that has been started.
+sub converting_pid
+{
+	my ($node) = @_;
+
+	return $node->safe_psql('postgres', "SELECT max(pid) FROM pg_stat_activity WHERE application_name = '$application'");
+}
 
 # The tables, with so many orders.
 sub create_shop
