@@ -200,6 +200,10 @@ snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who
 /*
  * Does somebody hold a lock on the tables that will probably not be released
  * soon?  Returns who.
+ *
+ * A prepared transaction has no process; its locks have the virtual transaction
+ * of the session that prepared it, so the lock on its transaction ID identifies
+ * it.
  */
 static char *
 find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
@@ -210,22 +214,29 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 
 	initStringInfo(&query);
 	appendStringInfo(&query,
-					 "SELECT CASE WHEN l.pid IS NULL THEN 'A prepared transaction has a lock on the table.'"
+					 "SELECT CASE WHEN l.pid IS NULL"
+					 "  THEN format('Prepared transaction %%L of %%s has a lock on %%s, and was prepared %%s ago.',"
+					 "    p.gid, p.owner, l.relation::regclass, x.age)"
 					 "  ELSE format('Process %%s (%%s, %%s) has a lock on %%s, in a transaction that is %%s old.',"
 					 "    a.pid, coalesce(a.usename, a.backend_type), coalesce(nullif(a.application_name, ''), a.backend_type),"
-					 "    l.relation::regclass, date_trunc('milliseconds', clock_timestamp() - a.xact_start)) END"
+					 "    l.relation::regclass, x.age) END"
 					 " FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)"
+					 "   LEFT JOIN pg_locks t ON l.pid IS NULL AND t.pid IS NULL AND t.locktype = 'transactionid' AND t.granted"
+					 "     AND t.virtualtransaction = l.virtualtransaction"
+					 "   LEFT JOIN pg_prepared_xacts p ON p.transaction = t.transactionid"
+					 "   CROSS JOIN LATERAL (SELECT coalesce(a.xact_start, p.prepared)) b(since)"
+					 "   CROSS JOIN LATERAL (SELECT date_trunc('milliseconds', clock_timestamp() - b.since)) x(age)"
 					 " WHERE l.locktype = 'relation' AND l.granted"
 					 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 					 " AND l.pid IS DISTINCT FROM pg_backend_pid()"
 					 " AND (%s OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))"
-					 " AND (l.pid IS NULL OR a.xact_start < clock_timestamp() - interval '%d ms')"
+					 " AND b.since < clock_timestamp() - interval '%d ms'"
 					 " AND l.relation IN (0",
 					 mode == AccessExclusiveLock ? "true" : "false",
 					 online->options.lock_ms * PATIENCE);
 	foreach(cell, relids)
 		appendStringInfo(&query, ", %u", lfirst_oid(cell));
-	appendStringInfoString(&query, ") ORDER BY a.xact_start NULLS FIRST LIMIT 1");
+	appendStringInfoString(&query, ") ORDER BY b.since LIMIT 1");
 	rows = snowflake_ask_server(query.data);
 	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
 }

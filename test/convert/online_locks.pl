@@ -92,13 +92,46 @@ foreach my $case (
 	  or diag($err);
 	unlike($err, qr/ERROR/, "phase $phase: the conversion continues when it has ended");
 }
-$node->safe_psql('postgres', "BEGIN; SELECT FROM orders LIMIT 1; PREPARE TRANSACTION 'open'");
-sleep 0.5;
-like(call("'orders', give_up_after => '500 ms'"),
-	qr/ERROR:  gave up waiting to (?:lock table public\.orders|set the default)\nDETAIL:  A prepared transaction has a lock on the table\./, 'a prepared transaction is named');
-$node->safe_psql('postgres', "ROLLBACK PREPARED 'open'");
 unlike(call("'orders'"), qr/ERROR/, 'the conversion is completed');
 is(shop_is_whole($node, 'postgres', 500), '', 'no row is lost or changed');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
+
+# Prepared transactions
+$node->safe_psql('postgres', 'CREATE TABLE p (id serial PRIMARY KEY, v int); INSERT INTO p (v) SELECT generate_series(1, 10)');
+foreach my $phase ('prepare', 'swap')
+{
+	call("'p', until => 'foreign keys'") if $phase eq 'swap';
+	$node->safe_psql('postgres', "BEGIN; UPDATE p SET v = 0 WHERE id = 1; PREPARE TRANSACTION 'it''s open'");
+	$node->restart if $phase eq 'swap';
+	$node->poll_query_until('postgres', "SELECT prepared < clock_timestamp() - interval '300 ms' FROM pg_prepared_xacts") or die;
+	my $call = start_call("'p'", qr/waiting to lock table/);
+	is(sql_error($node, q{SET lock_timeout = '100ms'; UPDATE p SET v = 0 WHERE id = 2; SELECT pg_sleep(0.3); UPDATE p SET v = 0 WHERE id = 2}),
+		'', "phase $phase: nobody waits while a transaction is prepared");
+	$node->safe_psql('postgres', "ROLLBACK PREPARED 'it''s open'");
+	my $err = finish_call($call);
+	like($err, qr/^DETAIL:  Prepared transaction 'it''s open' of \w+ has a lock on (?:public\.)?p, and was prepared [\d:.]+ ago\.$/m,
+		"phase $phase: a prepared transaction is named") or diag($err);
+	unlike($err, qr/ERROR/, "phase $phase: the conversion continues when it has ended");
+	$node->safe_psql('postgres', 'DROP TABLE p; CREATE TABLE p (id serial PRIMARY KEY, v int); INSERT INTO p (v) SELECT generate_series(1, 10)');
+}
+
+# Each transaction of these clients is prepared.
+my $script = $node->basedir . '/prepared.sql';
+append_to_file($script, q{
+BEGIN;
+UPDATE p SET v = v + 1 WHERE id = :client_id + 1;
+PREPARE TRANSACTION 't:client_id';
+COMMIT PREPARED 't:client_id';
+});
+my $preparing = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $script, $node->connstr('postgres') ],
+	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
+$node->poll_query_until('postgres', 'SELECT sum(v) > 200 FROM p') or die;
+my $prepared = call("'p', until => 'swap', give_up_after => '30 s'");
+unlike($prepared, qr/ERROR/, 'prepared transactions that end soon are not waited for') or diag($prepared);
+$preparing->signal('TERM');
+eval { $preparing->finish };
+$node->safe_psql('postgres', "ROLLBACK PREPARED '$_'") foreach split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
+unlike(call("'p'"), qr/ERROR/, 'the conversion is completed');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
 # Rows that are locked during the backfill
