@@ -683,6 +683,7 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
 	SnowflakeOnline *online;
 	MemoryContext context;
 	MemoryContext old;
+	int			lock_timeout;
 
 	check_outermost(fcinfo);
 	if (PG_ARGISNULL(0))
@@ -704,16 +705,23 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
 	get_options(fcinfo, &online->options);
 	(void) snowflake_lock_table(online->relid, AccessShareLock);
 
-	/* It would count for all transactions together. */
+	/*
+	 * statement_timeout would count for all transactions together.  lock_wait
+	 * takes the place of lock_timeout: a lock that others would wait behind is
+	 * requested for no longer than that, and any other may take its time.
+	 */
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	lock_conversions(false);
+	lock_timeout = LockTimeout;
 	PG_TRY();
 	{
+		LockTimeout = 0;
 		examine(online);
 		run_steps(online);
 	}
 	PG_FINALLY();
 	{
+		LockTimeout = lock_timeout;
 		unlock_conversions();
 	}
 	PG_END_TRY();

@@ -18,8 +18,7 @@
  *	 survive their internal commits.
  * - Settings.  search_path is set until the first commit, which is after all
  *	 names were looked up.  So is default_tablespace, because the definition
- *	 of an index does not contain its tablespace.  lock_timeout does not apply:
- *	 these statements wait for transactions to end, without blocking others.
+ *	 of an index does not contain its tablespace.
  * - Memory.  What the statement needs is in a context of the caller, because
  *	 its own transactions end.
  *
@@ -36,7 +35,6 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "parser/analyze.h"
-#include "storage/proc.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
@@ -104,24 +102,14 @@ snowflake_run_top_level(MemoryContext context, const char *statement,
 	MemoryContext old = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(context, "top-level statement",
 											  ALLOCSET_DEFAULT_SIZES);
-	int			lock_timeout = LockTimeout;
 
 	MemoryContextSwitchTo(own);
-	LockTimeout = 0;
-	PG_TRY();
-	{
-		EnsurePortalSnapshotExists();
-		(void) NewGUCNestLevel();
-		set_until_commit("search_path", "pg_catalog, pg_temp");
-		set_until_commit("default_tablespace", tablespace == NULL ? "" : tablespace);
-		process(pstrdup(statement));
-		finish(own);
-	}
-	PG_FINALLY();
-	{
-		LockTimeout = lock_timeout;
-	}
-	PG_END_TRY();
+	EnsurePortalSnapshotExists();
+	(void) NewGUCNestLevel();
+	set_until_commit("search_path", "pg_catalog, pg_temp");
+	set_until_commit("default_tablespace", tablespace == NULL ? "" : tablespace);
+	process(pstrdup(statement));
+	finish(own);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(own);
 }
