@@ -169,6 +169,12 @@ static const ObstacleQuery online_obstacles[] = {
 		"Enable the triggers of foreign keys, or drop the foreign keys."
 	},
 	{
+		"SELECT format('subscription %I receives table %s in binary format', b.subname, tab.name)"
+		" FROM tab JOIN pg_subscription_rel r ON r.srrelid = tab.relid JOIN pg_subscription b ON b.oid = r.srsubid"
+		" WHERE relid IN (SELECT relid FROM col) AND b.subbinary",
+		"Run ALTER SUBSCRIPTION ... SET (binary = false), and set it to true again when the columns of the publisher are bigint, too."
+	},
+	{
 		/* Since 18: constraints that are not enforced, and temporal ones. */
 		"SELECT format('constraint %I of table %s is not enforced, or temporal', conname, conrelid::regclass)"
 		" FROM pg_constraint k"
