@@ -52,8 +52,9 @@
  *	 has a counterpart, and whether anything else would be dropped with them.
  * - The default is last, because prepared INSERTs of sessions that are older
  *	 than the swap have parameters of the old type, which cannot hold an ID.
- *	 So it waits for these sessions to end.  When the swap was is in a trigger
- *	 that is never fired, until the default is set.
+ *	 So it waits for these sessions to end.  Which they are is in a trigger that
+ *	 is never fired, until the default is set: a time would mean something else
+ *	 after a step of the clock.
  *
  * Locks
  *
@@ -89,6 +90,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "nodes/parsenodes.h"
+#include "pgstat.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -97,6 +99,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "clock.h"
 #include "convert_online.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_online);
@@ -345,6 +348,29 @@ find_statements(SnowflakeOnline *online, void *argument)
 }
 
 /*
+ * The statements that keep which sessions there are when the key is swapped.
+ * Process IDs mean something until the server is started again only.
+ */
+static List *
+session_statements(const SnowflakeOnline *online)
+{
+	char	   *table = snowflake_relation_name(online->relid);
+	char	  **row;
+
+	/* What the list was earlier in this transaction would be repeated. */
+	pgstat_clear_snapshot();
+	row = linitial(snowflake_ask_server("SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
+										"  string_agg(pid::text, ' ' ORDER BY pid))"
+										" FROM pg_stat_activity"
+										" WHERE datname = current_database() AND backend_type = 'client backend'"));
+	return list_make2(psprintf("CREATE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" BEFORE INSERT ON %s"
+							   " FOR EACH ROW EXECUTE FUNCTION %s.snowflake_convert_copy(%s)",
+							   table, quote_identifier(get_namespace_name(online->namespace)),
+							   quote_literal_cstr(row[0])),
+					  psprintf("ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\"", table));
+}
+
+/*
  * SnowflakeWork: execute them.
  */
 static void
@@ -355,6 +381,8 @@ swap_columns(SnowflakeOnline *online, void *argument)
 	execute_all(swap->before_drop);
 	snowflake_check_drop(swap->relid);
 	execute_all(swap->after_drop);
+	if (swap->relid == online->relid)
+		execute_all(session_statements(online));
 }
 
 /*
@@ -421,19 +449,23 @@ static char *
 find_old_sessions(const SnowflakeOnline *online)
 {
 	List	   *rows = snowflake_ask(&online->conversion,
-									 psprintf("%s SELECT since FROM swapped",
+									 psprintf("%s SELECT sessions FROM swapped",
 											  snowflake_online_tables));
+	char	   *sessions;
 
 	if (rows == NIL)
 		return NULL;
+	sessions = quote_literal_cstr(((char **) linitial(rows))[0]);
 	rows = snowflake_ask_server(psprintf("SELECT format('%%s sessions are older than the swap, and may have prepared statements: %%s.',"
 										 "  count(*), string_agg(format('process %%s (%%s, %%s)', pid, usename,"
 										 "    coalesce(nullif(application_name, ''), backend_type)), ', ' ORDER BY pid))"
 										 " FROM pg_stat_activity"
 										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-										 " AND backend_type = 'client backend' AND backend_start < to_timestamp(%f)"
+										 " AND backend_type = 'client backend'"
+										 " AND pid::text = ANY (string_to_array(%s, ' '))"
+										 " AND starts_with(%s, extract(epoch FROM pg_postmaster_start_time())::text)"
 										 " HAVING count(*) > 0",
-										 strtod(((char **) linitial(rows))[0], NULL)));
+										 sessions, sessions));
 	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
 }
 
@@ -557,9 +589,9 @@ next_step(Progress *progress)
  * Say what was done.
  */
 static void
-report_step(Progress *progress, const SnowflakeStep *step, TimestampTz start)
+report_step(Progress *progress, const SnowflakeStep *step, int64 start)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = snowflake_steady_clock();
 	StringInfoData message;
 
 	if (step->kind == SNOWFLAKE_STEP_ANALYZE)
@@ -613,7 +645,7 @@ static void
 run_steps(SnowflakeOnline *online)
 {
 	Progress	progress = {.online = online};
-	TimestampTz start = 0;
+	int64		start = 0;
 
 	for (;;)
 	{
@@ -633,7 +665,7 @@ run_steps(SnowflakeOnline *online)
 			return;
 		}
 		if (start == 0)
-			start = GetCurrentTimestamp();
+			start = snowflake_steady_clock();
 		online->locked_since = 0;
 		if (run_step(online, step))
 		{
@@ -735,8 +767,9 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
  * The statements of a swap, as a transaction.
  */
 static char *
-swap_script(const SnowflakeConversion *conversion, Oid relid)
+swap_script(const SnowflakeOnline *online, Oid relid)
 {
+	const SnowflakeConversion *conversion = &online->conversion;
 	StringInfoData script;
 	List	   *before_drop;
 	List	   *after_drop;
@@ -752,6 +785,8 @@ swap_script(const SnowflakeConversion *conversion, Oid relid)
 							 snowflake_relation_name(lfirst_oid(cell)));
 	}
 	snowflake_swap_statements(conversion, relid, &before_drop, &after_drop);
+	if (relid == online->relid)
+		after_drop = list_concat(after_drop, session_statements(online));
 	foreach(cell, list_concat(before_drop, after_drop))
 		appendStringInfo(&script, "%s;\n", (char *) lfirst(cell));
 	appendStringInfoString(&script, "COMMIT");
@@ -767,7 +802,7 @@ step_text(const SnowflakeOnline *online, const SnowflakeStep *step)
 	switch (step->kind)
 	{
 		case SNOWFLAKE_STEP_SWAP:
-			return swap_script(&online->conversion, step->relid);
+			return swap_script(online, step->relid);
 		case SNOWFLAKE_STEP_DEFAULT:
 			return default_statement(online);
 		case SNOWFLAKE_STEP_PREPARE:

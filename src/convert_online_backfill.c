@@ -34,6 +34,7 @@
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
 
+#include "clock.h"
 #include "convert_online.h"
 
 /* Pages of the first batch, and of the largest one. */
@@ -70,9 +71,9 @@ typedef struct Backfill
 	int64		nrows;			/* filled so far */
 	double		pages;			/* of the next batch */
 	List	   *locked;			/* of Range */
-	TimestampTz start;
-	TimestampTz told;			/* when progress was reported */
-	TimestampTz looked;			/* when standbys were looked at */
+	int64		start;			/* by the steady clock, as the next two */
+	int64		told;			/* when progress was reported */
+	int64		looked;			/* when standbys were looked at */
 } Backfill;
 
 /*
@@ -147,7 +148,7 @@ fill_pages(Backfill *backfill, const Range *range)
 static void
 report_progress(Backfill *backfill, BlockNumber page)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = snowflake_steady_clock();
 	double		seconds = (now - backfill->start) / 1e6;
 	int			left;
 
@@ -178,7 +179,7 @@ wait_for_standbys(Backfill *backfill)
 	SnowflakeOnline *online = backfill->online;
 
 	if (online->options.max_lag_us == 0 ||
-		GetCurrentTimestamp() - backfill->looked < LAG_US)
+		snowflake_steady_clock() - backfill->looked < LAG_US)
 		return;
 	for (;;)
 	{
@@ -196,7 +197,7 @@ wait_for_standbys(Backfill *backfill)
 			behind = MemoryContextStrdup(online->context, ((char **) linitial(rows))[0]);
 		SPI_commit();
 		SPI_finish();
-		backfill->looked = GetCurrentTimestamp();
+		backfill->looked = snowflake_steady_clock();
 		if (behind == NULL)
 			break;
 		snowflake_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
@@ -214,9 +215,9 @@ static void
 run_batch(Backfill *backfill, const Range *range)
 {
 	const SnowflakeOnlineOptions *options = &backfill->online->options;
-	TimestampTz start = GetCurrentTimestamp();
+	int64		start = snowflake_steady_clock();
 	int64		nrows = fill_pages(backfill, range);
-	double		us = Max(GetCurrentTimestamp() - start, 100);
+	double		us = Max(snowflake_steady_clock() - start, 100);
 	double		factor = options->batch_us / us;
 
 	backfill->nrows += nrows;
@@ -303,7 +304,7 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
 		.pages = FIRST_PAGES,
 	};
 
-	backfill.start = backfill.told = GetCurrentTimestamp();
+	backfill.start = backfill.told = snowflake_steady_clock();
 	begin_backfill(&backfill);
 	wait_for_standbys(&backfill);
 	first_pass(&backfill);
@@ -316,7 +317,7 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
 	ereport(NOTICE,
 			(errmsg("%s: copied " INT64_FORMAT " rows in %.1f s", step->table,
 					backfill.nrows,
-					(GetCurrentTimestamp() - backfill.start) / 1e6)));
+					(snowflake_steady_clock() - backfill.start) / 1e6)));
 }
 
 /*

@@ -21,6 +21,10 @@
  * Each transaction runs as the owner of the table (table_owner.c), but never
  * beyond its end.
  *
+ * Times here and in the other files of online conversions are those of the steady
+ * clock, because a call that naps until a time of a wall clock which is set back
+ * meanwhile would do so for as long.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/convert_online_locks.c
@@ -47,6 +51,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "clock.h"
 #include "compat.h"
 #include "convert_online.h"
 #include "wait_event.h"
@@ -132,17 +137,17 @@ snowflake_run_statement(const char *statement)
 void
 snowflake_nap(double ms)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), (int64) ceil(ms));
+	int64		end = snowflake_steady_clock() + (int64) ceil(ms * 1000);
 
 	for (;;)
 	{
-		long		rest = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+		int64		rest = end - snowflake_steady_clock();
 
 		CHECK_FOR_INTERRUPTS();
 		if (rest <= 0)
 			return;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 rest, snowflake_wait_event(SNOWFLAKE_EVENT_CONVERT));
+						 (long) (rest / 1000 + 1), snowflake_wait_event(SNOWFLAKE_EVENT_CONVERT));
 		ResetLatch(MyLatch);
 	}
 }
@@ -177,7 +182,7 @@ snowflake_ask_server(const char *query)
 void
 snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = snowflake_steady_clock();
 
 	if (online->wait_start == 0)
 		online->wait_start = now;
@@ -310,7 +315,7 @@ try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 								 true, 0, false);
 		lock_relations(relids, mode);
-		online->locked_since = GetCurrentTimestamp();
+		online->locked_since = snowflake_steady_clock();
 		work(online, argument);
 		ReleaseCurrentSubTransaction();
 	}

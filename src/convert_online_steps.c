@@ -133,7 +133,7 @@ WITH_NEW_NAME("s.stxname")
 "  UNION"
 "  SELECT f.confrelid, s.level + 1 FROM swap s JOIN fkey f ON f.conrelid = s.relid"
 "  WHERE f.confrelid <> f.conrelid AND s.level < 99),"
-" swapped(relid, since) AS ("
+" swapped(relid, sessions) AS ("
 "  SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), '\\000', 1)"
 "  FROM pg_trigger g"
 "  WHERE g.tgrelid = $1[1] AND g.tgname = '" SNOWFLAKE_SWAP_TRIGGER "'"

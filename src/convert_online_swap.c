@@ -306,13 +306,6 @@ static const char statements_query[] =
 "  FROM this JOIN pg_trigger g ON g.tgrelid = this.relid AND NOT g.tgisinternal"
 "    JOIN pg_proc p ON p.oid = g.tgfoid AND pg_has_role(this.relowner, p.proowner, 'USAGE')"
 "    JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'"
-"  UNION ALL"
-/* when the key was swapped, as an argument of a trigger that is never fired */
-"  SELECT 90, 0, 0, n, CASE n"
-"    WHEN 1 THEN format('CREATE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION %s(%L)',"
-"                       name, (SELECT name FROM copier), extract(epoch FROM clock_timestamp()))"
-"    ELSE format('ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\"', name) END"
-"  FROM this, generate_series(1, 2) n WHERE relid = $1[1]"
 " ) s(stage, a, b, c, command) ORDER BY stage, a, b, c, command COLLATE \"C\"";
 
 /*
