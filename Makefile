@@ -30,6 +30,7 @@ OBJS = \
 	src/convert_online_steps.o \
 	src/convert_online_swap.o \
 	src/convert_plan.o \
+	src/convert_views.o \
 	src/convert_queries.o \
 	src/convert_report.o \
 	src/convert_schema.o \

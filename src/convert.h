@@ -11,6 +11,7 @@
  *	convert_new_ids.c		whether tables accept the IDs to come
  *	convert_expressions.c	whether what depends on the columns accepts bigint
  *	convert_obstacles.c		what else prevents a conversion
+ *	convert_views.c			statements that create views again
  *	convert_queries.c		queries of the catalogs; the columns to convert
  *
  * A file calls those below it.
@@ -111,6 +112,18 @@ typedef struct SnowflakeSample
 	int			count;			/* 0 if they are not known */
 	int64		ids[SNOWFLAKE_SAMPLE_SIZE];
 } SnowflakeSample;
+
+/* SQL: the statement by which an aclitem e grants its right on a column. */
+#define SNOWFLAKE_GRANT_COLUMN(column, name) \
+	"format('GRANT %s (%I) ON TABLE %s TO %s%s', e.privilege_type, " column ", " name "," \
+	" " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
+#define SNOWFLAKE_GRANTEE \
+	"CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE e.grantee::regrole::text END"
+#define SNOWFLAKE_GRANT_OPTION \
+	"CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
+
+/* convert_views.c */
+extern const char snowflake_view_statements[];
 
 /* convert_queries.c */
 extern const char snowflake_changed_tables[];

@@ -45,15 +45,6 @@
 	"CASE WHEN octet_length(" name "::text) <= 49 THEN 'snowflake_new_' || " name \
 	" ELSE 'snowflake_new_' || md5(" name "::text) END"
 
-/* SQL: the statement by which an aclitem e grants its right on a column. */
-#define SNOWFLAKE_GRANT_COLUMN(column, name) \
-	"format('GRANT %s (%I) ON TABLE %s TO %s%s', e.privilege_type, " column ", " name "," \
-	" " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
-#define SNOWFLAKE_GRANTEE \
-	"CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE e.grantee::regrole::text END"
-#define SNOWFLAKE_GRANT_OPTION \
-	"CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
-
 /* What a step does, in the order of the phases. */
 typedef enum SnowflakeStepKind
 {

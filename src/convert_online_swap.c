@@ -42,7 +42,7 @@
 /*
  * Further CTEs: the table; its old columns, with what they own; policies,
  * triggers and publications with such a column; and roles that would have
- * privileges for a new view or sequence.
+ * privileges for a new sequence.
  */
 static const char swap_ctes[] =
 ", this AS (SELECT tab.* FROM tab JOIN scope USING (relid)),"
@@ -77,10 +77,6 @@ static const char swap_ctes[] =
 "  SELECT k.oid, k.conname, mine.attnum, x.newname"
 "  FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid AND k.conkey = ARRAY[mine.attnum]"
 "    CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME("k.conname") ")::name AS newname) x),"
-" by_default(oid, grantee) AS ("
-"  SELECT DISTINCT vw.oid, e.grantee"
-"  FROM vw JOIN pg_default_acl a ON a.defaclrole = vw.relowner AND a.defaclobjtype = 'r'"
-"      AND a.defaclnamespace IN (0, vw.relnamespace), aclexplode(a.defaclacl) e),"
 " owned_by_default(oid, grantee) AS ("
 "  SELECT DISTINCT owned.oid, e.grantee"
 "  FROM owned JOIN pg_default_acl a ON a.defaclrole = owned.relowner AND a.defaclobjtype = 'S'"
@@ -260,40 +256,7 @@ static const char statements_query[] =
 "    ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')"
 "  FROM pub"
 "  UNION ALL"
-"  SELECT 60, depth, oid, 0, format('CREATE VIEW %s%s AS %s', name, ' WITH (' || array_to_string(reloptions, ', ') || ')',"
-"    rtrim(pg_get_viewdef(oid), ';'))"
-"  FROM vw"
-"  UNION ALL"
-"  SELECT 61, depth, vw.oid, 0, format('REVOKE ALL ON TABLE %s FROM %s', name, " SNOWFLAKE_GRANTEE ")"
-"  FROM vw JOIN (SELECT oid, grantee FROM by_default"
-"                UNION SELECT oid, relowner FROM vw WHERE relacl IS NOT NULL) e ON e.oid = vw.oid"
-"  UNION ALL"
-"  SELECT 62, depth, vw.oid, min(ordinality), format('GRANT %s ON TABLE %s TO %s%s',"
-"    string_agg(e.privilege_type, ', ' ORDER BY ordinality), name, " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
-"  FROM vw, aclexplode(coalesce(relacl, acldefault('r', relowner))) WITH ORDINALITY e"
-"  WHERE relacl IS NOT NULL OR vw.oid IN (SELECT oid FROM by_default)"
-"  GROUP BY depth, vw.oid, name, e.grantee, e.is_grantable"
-"  UNION ALL"
-"  SELECT 63, depth, vw.oid, a.attnum * 1000 + ordinality, " SNOWFLAKE_GRANT_COLUMN("a.attname", "name")
-"  FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid, aclexplode(a.attacl) WITH ORDINALITY e"
-"  UNION ALL"
-"  SELECT 64, depth, vw.oid, f.adnum, format('ALTER VIEW %s ALTER COLUMN %I SET DEFAULT %s', name, a.attname,"
-"    pg_get_expr(f.adbin, f.adrelid))"
-"  FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid"
-"    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)"
-"  UNION ALL"
-"  SELECT 65, depth, oid, 0, " COMMENT_ON("format('VIEW %s', name)", "oid", "'pg_class'")
-"  FROM vw WHERE obj_description(oid, 'pg_class') IS NOT NULL"
-"  UNION ALL"
-"  SELECT 66, depth, vw.oid, a.attnum, format('COMMENT ON COLUMN %s.%I IS %L', name, a.attname, col_description(vw.oid, a.attnum))"
-"  FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid WHERE col_description(vw.oid, a.attnum) IS NOT NULL"
-"  UNION ALL"
-"  SELECT 67, depth, g.oid, 0, pg_get_triggerdef(g.oid)"
-"  FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal"
-"  UNION ALL"
-"  SELECT 68, depth, g.oid, 0, " COMMENT_ON("format('TRIGGER %I ON %s', g.tgname, name)", "g.oid", "'pg_trigger'")
-"  FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal"
-"  WHERE obj_description(g.oid, 'pg_trigger') IS NOT NULL"
+"  SELECT 60, depth * 100 + stage, oid, n, command FROM view_statement"
 "  UNION ALL"
 "  SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name, idx.relname)"
 "  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisreplident"
@@ -364,9 +327,10 @@ static List *
 ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
 	return snowflake_ask(conversion,
-						 psprintf("%s, scope(relid) AS (SELECT %u::oid) %s%s%s",
+						 psprintf("%s, scope(relid) AS (SELECT %u::oid) %s%s%s%s",
 								  snowflake_online_tables, relid,
-								  snowflake_online_views, swap_ctes, query));
+								  snowflake_online_views,
+								  snowflake_view_statements, swap_ctes, query));
 }
 
 /*

@@ -29,10 +29,11 @@
 PG_FUNCTION_INFO_V1(snowflake_convert_report);
 
 /*
- * Views that have to be dropped, each before those that it is made of, with the
- * statements that do this and create them again.
+ * Further CTEs: the views that depend on a column that is widened, and those
+ * that are made of them.  Rules can make views depend on each other in a
+ * circle, so the depth has a limit.
  */
-static const char views_query[] =
+static const char views_ctes[] =
 ", dependent(oid, depth) AS ("
 "  SELECT w.ev_class, 1"
 "  FROM target t JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass"
@@ -44,27 +45,26 @@ static const char views_query[] =
 "  FROM dependent p JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass"
 "      AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, p.oid)"
 "    JOIN pg_rewrite w ON w.oid = d.objid JOIN pg_class v ON v.oid = w.ev_class"
-"  WHERE v.relkind IN ('v', 'm') AND w.ev_class <> p.oid),"
-" view AS ("
-"  SELECT v.oid, v.relowner, v.relacl, v.reloptions, max(p.depth) AS depth, v.oid::regclass AS name,"
-"    CASE v.relkind WHEN 'v' THEN 'VIEW' ELSE 'MATERIALIZED VIEW' END AS kind"
-"  FROM dependent p JOIN pg_class v ON v.oid = p.oid"
-"  GROUP BY v.oid, v.relowner, v.relacl, v.reloptions, v.relkind)"
+"  WHERE v.relkind IN ('v', 'm') AND w.ev_class <> p.oid AND p.depth < 999),"
+" vw AS ("
+"  SELECT v.*, format('%I.%I', n.nspname, v.relname) AS name, d.depth"
+"  FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) d"
+"    JOIN pg_class v ON v.oid = d.oid JOIN pg_namespace n ON n.oid = v.relnamespace)";
+
+/*
+ * These views, each before those that it is made of, with the statements that
+ * drop it and create it again.
+ */
+static const char views_query[] =
+", kind AS (SELECT *, CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'MATERIALIZED VIEW' END AS kind FROM vw) "
 "SELECT format('%s %s', lower(kind), name),"
-"  format('it must be dropped, as number %s of %s', row_number() OVER (ORDER BY depth DESC, name::text), count(*) OVER ()),"
-"  concat_ws(E'\\n', format('DROP %s %s;', kind, name),"
-"    '-- convert, and create the views in reverse order:',"
-"    format(E'CREATE %s %s%s AS\\n%s', kind, name,"
-"           ' WITH (' || array_to_string(reloptions, ', ') || ')', pg_get_viewdef(oid)),"
-"    (SELECT string_agg(format('%s;', pg_get_indexdef(indexrelid)), E'\\n' ORDER BY indexrelid)"
-"     FROM pg_index WHERE indrelid = view.oid),"
-"    format('ALTER %s %s OWNER TO %s;', kind, name, relowner::regrole),"
-"    (SELECT string_agg(format('GRANT %s ON %s TO %s%s;', a.privilege_type, name,"
-"              CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END,"
-"              CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), E'\\n'"
-"              ORDER BY a.grantee, a.privilege_type)"
-"     FROM aclexplode(relacl) a WHERE a.grantee <> relowner))"
-" FROM view ORDER BY depth DESC, name::text";
+"  format('it must be dropped, as number %s of %s', row_number() OVER (ORDER BY depth DESC, name), count(*) OVER ()),"
+"  format(E'DROP %s %s;\\n-- convert, and create the views in reverse order:\\n%s', kind, name,"
+"    (SELECT string_agg(command || ';', E'\\n' ORDER BY stage, n) FROM ("
+"       SELECT stage, n, command FROM view_statement s WHERE s.oid = kind.oid"
+"       UNION ALL"
+"       SELECT 1, 0, format('ALTER %s %s OWNER TO %s', kind, name, relowner::regrole)) s))"
+" FROM kind ORDER BY depth DESC, name";
 
 /*
  * Keys that are not converted yet, with their defaults.
@@ -134,7 +134,9 @@ add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 		add_row(rsinfo, "obstacle", obstacle->object, obstacle->line,
 				obstacle->hint);
 	}
-	foreach(cell, snowflake_ask(conversion, views_query))
+	foreach(cell, snowflake_ask(conversion,
+								psprintf("%s%s%s", views_ctes,
+										 snowflake_view_statements, views_query)))
 	{
 		char	  **row = lfirst(cell);
 
