@@ -199,8 +199,12 @@ convert_keys(SnowflakeConversion *conversion, Oid owner, bool widen_ids,
 				(errmsg("keys of schema \"%s\" are already converted", name)));
 	else
 		ereport(NOTICE,
-				(errmsg("keys of schema \"%s\" are converted", name),
+				(conversion->dry_run ?
+				 errmsg("keys of schema \"%s\" would be converted", name) :
+				 errmsg("keys of schema \"%s\" are converted", name),
 				 errdetail_internal("%s", summary),
+				 conversion->dry_run ?
+				 errhint("Nothing was changed.") :
 				 errhint("snowflake_convert_report() names what is left.")));
 	return statements;
 }
@@ -238,7 +242,9 @@ snowflake_convert_schema(PG_FUNCTION_ARGS)
 	if (conversion.keys == NIL)
 		ereport(NOTICE,
 				(errmsg("schema \"%s\" has no keys to convert",
-						get_namespace_name(conversion.schema))));
+						get_namespace_name(conversion.schema)),
+				 PG_GETARG_BOOL(2) ?
+				 errhint("So its columns are not widened. To widen a column, use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.") : 0));
 	else
 	{
 		snowflake_become_owner(owner, &self);

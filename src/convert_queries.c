@@ -195,7 +195,8 @@ const char	snowflake_trigger_functions[] =
 /*
  * A further CTE: columns of the schema that might hold a key, by their names,
  * but are no foreign keys, so that nothing widens them.  A key that has a
- * sequence, or is named id, does not hold that of another table.
+ * sequence, or is named id, does not hold that of another table.  There are
+ * none if the schema has no keys that they might hold.
  */
 const char	snowflake_narrow_columns[] =
 ", narrow(relid, attnum, column_name, type) AS ("
@@ -203,7 +204,7 @@ const char	snowflake_narrow_columns[] =
 "    format_type(a.atttypid, NULL)"
 "  FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid"
 "    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)"
-"  WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p')"
+"  WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'"
 "  AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0"
 "  AND a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attname ~* 'id$'"
 "  AND a.attidentity = '' AND a.attgenerated = ''"
