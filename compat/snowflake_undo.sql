@@ -85,6 +85,12 @@ BEGIN
         RAISE EXCEPTION 'table % references %, but belongs to another role', r.name, r.relation
             USING HINT = 'Nothing was changed. Give it the same owner, if you trust its owner.';
     END LOOP;
+    FOR r IN SELECT g.tgrelid::regclass AS name FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
+             WHERE g.tgname = '~snowflake_new' AND p.proname = 'snowflake_convert_copy'
+             AND g.tgrelid IN (SELECT relation FROM changed_column) ORDER BY g.tgrelid LOOP
+        RAISE EXCEPTION 'table % is being converted by snowflake_convert_online()', r.name
+            USING HINT = 'Nothing was changed. Complete the conversion, or take it back with snowflake_convert_undo() for the table that it was begun for.';
+    END LOOP;
     -- Partitions and children have triggers of their own.
     FOR r IN WITH RECURSIVE tree(oid) AS (
                  SELECT relation::oid FROM changed_column

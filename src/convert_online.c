@@ -915,7 +915,8 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 	if (statements == NIL)
 		ereport(NOTICE,
 				(errmsg("no conversion of table %s has begun",
-						snowflake_relation_name(online.relid))));
+						snowflake_relation_name(online.relid)),
+				 errhint("The way back from a conversion that is complete is snowflake_undo.sql.")));
 	else
 	{
 		while (!snowflake_with_locks(&online, tables, AccessExclusiveLock,

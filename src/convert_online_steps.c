@@ -481,7 +481,7 @@ snowflake_undo_statements(const SnowflakeConversion *conversion, List **tables)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot undo the conversion of table %s, because columns have been swapped",
 						((SnowflakeKey *) linitial(conversion->keys))->table),
-				 errhint("Call snowflake_convert_online() to complete it.")));
+				 errhint("Call snowflake_convert_online() to complete it. The way back from there is snowflake_undo.sql.")));
 
 	*tables = NIL;
 	foreach(cell, ask(conversion, undo_query))

@@ -66,7 +66,7 @@ foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
 	is(nothing_is_left($node, $shop), '', "after undo in phase $phase, nothing is left");
 }
 like(run_in($shop, "SELECT snowflake_convert_undo('orders')"),
-	qr/^NOTICE:  no conversion of table public\.orders has begun$/m, 'undo says that there is nothing to undo');
+	qr/^NOTICE:  no conversion of table public\.orders has begun\nHINT:  The way back from a conversion that is complete is snowflake_undo\.sql\.$/m, 'undo says that there is nothing to undo');
 
 my ($err, $out) = run_in($shop, q{SELECT state, phase, table_name FROM snowflake_convert_plan('orders') WHERE step = 1});
 is($out, "next|prepare|public.orders\n", 'the plan begins with the columns');
@@ -134,7 +134,7 @@ like(
 	qr/ERROR:  gave up waiting to set the default\nDETAIL:  2 sessions are older than the swap, and may have prepared statements: process \d+ \(\w+, online\.pl\), process \d+ \(\w+, online\.pl\)\.\nHINT:  What is done is kept\./,
 	'the default waits for sessions that are older than the swap');
 like(run_in($used, "SELECT snowflake_convert_undo('orders')"),
-	qr/ERROR:  cannot undo the conversion of table public\.orders, because columns have been swapped/,
+	qr/ERROR:  cannot undo the conversion of table public\.orders, because columns have been swapped\nHINT:  Call snowflake_convert_online\(\) to complete it\. The way back from there is snowflake_undo\.sql\./,
 	'a swap cannot be undone');
 my $errors = stop_shoppers($clients);
 unlike($errors, qr/ERROR/, 'clients see no error until the swap, and after it') or diag($errors);

@@ -237,6 +237,16 @@ $node->safe_psql('odd', q{
 	CREATE TRIGGER gain BEFORE UPDATE ON referencing FOR EACH ROW EXECUTE FUNCTION gain();
 	ALTER TABLE referencing ENABLE ALWAYS TRIGGER gain});
 like(undo('odd'), qr/ERROR:  trigger gain of table public\.referencing is enabled ALWAYS or REPLICA/, 'a trigger that would run is an error');
+$node->safe_psql('odd', q{
+	ALTER TABLE referencing DISABLE TRIGGER gain;
+	CREATE TABLE in_use (id serial PRIMARY KEY);
+	CREATE TABLE of_it (in_use int REFERENCES in_use)});
+$node->safe_psql('odd', "CALL snowflake_convert_online('in_use', until => 'prepare')");
+my ($in_use) = undo('odd') =~ /^psql:\S+ (ERROR:  .*\nHINT:  .*)/m;
+is($in_use, "ERROR:  table public.in_use is being converted by snowflake_convert_online()
+HINT:  Nothing was changed. Complete the conversion, or take it back with snowflake_convert_undo() for the table that it was begun for.",
+	'an online conversion that is not complete is an error');
+$node->safe_psql('odd', "SELECT snowflake_convert_undo('in_use'); DROP TABLE of_it, in_use");
 SKIP:
 {
 	skip 'SET on a parameter cannot be granted before PostgreSQL 15', 2 if $node->pg_version < 15;
