@@ -76,7 +76,7 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
         WHERE (f.adrelid, f.adnum) = (relation, number)
         AND (e.extname = 'snowflake' AND p.proname IN ('snowflake_nextval', 'snowflake_id')
              OR p.pronamespace = 'snowflake_default'::regnamespace
-                AND pg_get_expr(f.adbin, f.adrelid) ~ 'nextval\(''snowflake''::text\)'))
+                AND pg_get_expr(f.adbin, f.adrelid) ~ 'nextval[(]''snowflake''::text[)]'))
 $$;
 COMMENT ON FUNCTION snowflake_compat.is_converted(oid, smallint) IS
 'whether the default of a column generates snowflake IDs';

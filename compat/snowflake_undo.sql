@@ -49,7 +49,7 @@ AND EXISTS (
     AND d.refclassid = 'pg_proc'::regclass
     AND (e.extname = 'snowflake' AND p.proname IN ('snowflake_nextval', 'snowflake_id')
          OR p.pronamespace = to_regnamespace('snowflake_default')
-            AND pg_get_expr(f.adbin, f.adrelid) ~ 'nextval\(''snowflake''::text\)'));
+            AND pg_get_expr(f.adbin, f.adrelid) ~ 'nextval[(]''snowflake''::text[)]'));
 
 -- Columns that might have IDs.  UPDATE runs code of the table's owner, so roles that
 -- have nothing to do with this must not gain rights by it.

@@ -122,6 +122,14 @@ typedef struct SnowflakeSample
 #define SNOWFLAKE_GRANT_OPTION \
 	"CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
 
+/*
+ * SQL: the regular expression for a name as a whole word.  As
+ * standard_conforming_strings may be off, all backslashes are in E''.
+ */
+#define SNOWFLAKE_WORD(name) \
+	"format('(?<![[:alnum:]_])%s(?![[:alnum:]_])'," \
+	" regexp_replace(" name ", '[^[:alnum:]_]', E'\\\\\\\\\\\\&', 'g'))"
+
 /* convert_views.c */
 extern const char snowflake_view_statements[];
 

@@ -289,7 +289,7 @@ static const ObstacleQuery citus_obstacles[] = {
 		"SELECT format('%s is the distribution column', t.column_name), t.column_name"
 		" FROM target t" DISTRIBUTED
 		" WHERE t.change = 'widen'"
-		" AND substring(p.partkey FROM ':varattno (\\d+)') = t.attnum::text",
+		" AND substring(p.partkey FROM ':varattno ([0-9]+)') = t.attnum::text",
 		"Call undistribute_table() for tables whose distribution column changes its type, convert, and distribute them again."
 	},
 	{

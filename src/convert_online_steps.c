@@ -134,7 +134,7 @@ WITH_NEW_NAME("s.stxname")
 "  SELECT f.confrelid, s.level + 1 FROM swap s JOIN fkey f ON f.conrelid = s.relid"
 "  WHERE f.confrelid <> f.conrelid AND s.level < 99),"
 " swapped(relid, sessions) AS ("
-"  SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), '\\000', 1)"
+"  SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), E'\\\\000', 1)"
 "  FROM pg_trigger g"
 "  WHERE g.tgrelid = $1[1] AND g.tgname = '" SNOWFLAKE_SWAP_TRIGGER "'"
 "  AND g.tgfoid = (SELECT oid FROM copier)) ";
@@ -334,7 +334,7 @@ static const char undo_query[] =
 /* as the trigger has them: the old column may have another name now */
 " own_column AS ("
 "  SELECT own.relid, n.attnum, n.attname"
-"  FROM own CROSS JOIN LATERAL string_to_table(encode(own.tgargs, 'escape'), '\\000') WITH ORDINALITY arg(name, number)"
+"  FROM own CROSS JOIN LATERAL string_to_table(encode(own.tgargs, 'escape'), E'\\\\000') WITH ORDINALITY arg(name, number)"
 "    JOIN pg_attribute n ON n.attrelid = own.relid AND NOT n.attisdropped"
 "      AND encode(convert_to(n.attname::text, getdatabaseencoding()), 'escape') = arg.name"
 "  WHERE arg.number % 2 = 0),"

@@ -47,8 +47,10 @@
 static const char swap_ctes[] =
 ", this AS (SELECT tab.* FROM tab JOIN scope USING (relid)),"
 " mine AS ("
-"  SELECT col.*, this.name, a.attidentity, a.attstattarget, a.attoptions, n.attacl AS newacl,"
-"    col_description(col.relid, col.attnum) AS comment, pg_get_expr(f.adbin, f.adrelid) AS expression"
+"  SELECT col.*, this.name, a.attidentity, a.attstattarget, n.attacl AS newacl,"
+"    col_description(col.relid, col.attnum) AS comment, pg_get_expr(f.adbin, f.adrelid) AS expression,"
+/* The server keeps the version of the attribute among its options. */
+"    (SELECT string_agg(o, ', ') FROM unnest(a.attoptions) o WHERE NOT starts_with(o, 'pg_attver=')) AS options"
 "  FROM col JOIN this USING (relid)"
 "    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (col.relid, col.attnum)"
 "    LEFT JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
@@ -155,8 +157,8 @@ static const char statements_query[] =
 "  SELECT 27, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', name, newname, attstattarget)"
 "  FROM mine WHERE attstattarget >= 0"
 "  UNION ALL"
-"  SELECT 28, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', name, newname, array_to_string(attoptions, ', '))"
-"  FROM mine WHERE attoptions IS NOT NULL"
+"  SELECT 28, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', name, newname, options)"
+"  FROM mine WHERE options IS NOT NULL"
 "  UNION ALL"
 "  SELECT 29, attnum, 0, 0, format('COMMENT ON COLUMN %s.%I IS %L', name, newname, comment)"
 "  FROM mine WHERE comment IS NOT NULL"

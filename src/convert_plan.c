@@ -56,7 +56,7 @@ static const NoticeQuery notice_queries[] = {
 		"  LEFT JOIN target r ON r.is_root AND r.key = t.key"
 		"  LEFT JOIN key_default k ON (k.relid, k.attnum) = (r.relid, r.attnum)"
 		" WHERE t.set_default AND d.expression <> t.generator::regprocedure::text"
-		" AND CASE WHEN t.is_root THEN d.expression !~ '^nextval\\(''[^'']*''::regclass\\)$'"
+		" AND CASE WHEN t.is_root THEN d.expression !~ '^nextval[(]''[^'']*''::regclass[)]$'"
 		"   ELSE d.expression IS DISTINCT FROM k.expression END"
 		" ORDER BY t.column_name COLLATE \"C\""
 	},
@@ -127,8 +127,7 @@ static const NoticeQuery notice_queries[] = {
 		"  UNION"
 		"  SELECT p.oid FROM called c JOIN pg_proc b ON b.oid = c.oid"
 		"    JOIN pg_proc p ON strpos(lower(b.prosrc), lower(p.proname)) > 0"
-		"      AND b.prosrc ~* format('(?<!\\w)%s(?!\\w)',"
-		"                             regexp_replace(p.proname, '\\W', '\\\\\\&', 'g'))"
+		"      AND b.prosrc ~* " SNOWFLAKE_WORD("p.proname")
 		"  WHERE p.pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
 		"  AND NOT EXISTS (SELECT FROM pg_depend e"
 		"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e')))"
@@ -137,7 +136,7 @@ static const NoticeQuery notice_queries[] = {
 		"  'A bigint does not match an integer parameter, and a new ID does not fit into an integer variable. Change those that hold IDs to bigint.'"
 		" FROM (SELECT p.oid::regprocedure::text FROM called c JOIN pg_proc p ON p.oid = c.oid"
 		"       WHERE p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]"
-		"       OR p.prosrc ~* '(?<!\\w)(smallint|int|int2|int4|integer)(?!\\w)') f(name)"
+		"       OR p.prosrc ~* '(?<![[:alnum:]_])(smallint|int|int2|int4|integer)(?![[:alnum:]_])') f(name)"
 		" ORDER BY name COLLATE \"C\""
 	},
 	{

@@ -43,7 +43,7 @@ static const char keys_query[] =
 "  AND NOT EXISTS (SELECT FROM pg_depend e"
 "                  WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))),"
 " key AS ("
-"  SELECT c.*, c.attidentity <> '' OR coalesce(c.expression ~* 'nextval\\(', false) OR EXISTS ("
+"  SELECT c.*, c.attidentity <> '' OR coalesce(c.expression ~* 'nextval[(]', false) OR EXISTS ("
 "      SELECT FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid"
 "      WHERE (d.classid, d.objid) = ('pg_attrdef'::regclass, c.default_oid)"
 "      AND d.refclassid = 'pg_proc'::regclass"

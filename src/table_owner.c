@@ -128,6 +128,8 @@ snowflake_become_owner(Oid owner, SnowflakeCaller *caller)
 		{"search_path", "pg_catalog, pg_temp"},
 		/* An error is better than missing rows. */
 		{"row_security", "off"},
+		/* Definitions of objects are compared with their names. */
+		{"quote_all_identifiers", "off"},
 		/* Queries of the catalogs run once. */
 		{"jit", "off"},
 	};
