@@ -33,6 +33,10 @@
  *
  * Default privileges may give a new view other rights than this one has, so
  * they are revoked first.  The owner has them from the beginning.
+ *
+ * A materialized view is created without data, and refreshed when it has its
+ * owner: what it is made of may call functions, which run with the rights of who
+ * creates it, or else of its owner.
  */
 const char	snowflake_view_statements[] =
 ", by_default(oid, grantee) AS ("
@@ -48,7 +52,7 @@ const char	snowflake_view_statements[] =
 "  SELECT 0, depth, oid::bigint, 0::bigint, format(E'CREATE %s %s%s%s AS\\n%s%s', " KIND ", name,"
 "    ' WITH (' || array_to_string(reloptions, ', ') || ')',"
 "    (SELECT format(' TABLESPACE %I', s.spcname) FROM pg_tablespace s WHERE s.oid = vw.reltablespace),"
-"    rtrim(pg_get_viewdef(oid), ';'), CASE WHEN NOT relispopulated THEN E'\\n  WITH NO DATA' END)"
+"    rtrim(pg_get_viewdef(oid), ';'), CASE relkind WHEN 'm' THEN E'\\n  WITH NO DATA' END)"
 "  FROM vw"
 "  UNION ALL"
 "  SELECT 2, depth, view, indexrelid, pg_get_indexdef(indexrelid) FROM view_index JOIN vw ON vw.oid = view"
@@ -112,4 +116,7 @@ const char	snowflake_view_statements[] =
 "  FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid AND w.rulename <> '_RETURN'"
 "  UNION ALL"
 "  SELECT 19, depth, vw.oid, w.oid, " COMMENT("format('RULE %I ON %s', w.rulename, name)", "w.oid", "pg_rewrite")
-"  FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid WHERE " HAS_COMMENT("w.oid", "pg_rewrite") ") ";
+"  FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid WHERE " HAS_COMMENT("w.oid", "pg_rewrite")
+"  UNION ALL"
+"  SELECT 20, depth, oid, 0, format('REFRESH MATERIALIZED VIEW %s', name)"
+"  FROM vw WHERE relkind = 'm' AND relispopulated) ";
