@@ -36,6 +36,7 @@ OBJS = \
 	src/convert_schema.o \
 	src/convert_steps.o \
 	src/convert_silent_update.o \
+	src/convert_subtransaction.o \
 	src/convert_top_level.o \
 	src/generator.o \
 	src/grant.o \

@@ -13,6 +13,7 @@
  *	convert_obstacles.c		what else prevents a conversion
  *	convert_views.c			statements that create views again
  *	convert_queries.c		queries of the catalogs; the columns to convert
+ *	convert_subtransaction.c	work whose errors do not end the transaction
  *
  * A file calls those below it.
  *
@@ -132,6 +133,11 @@ typedef struct SnowflakeSample
 
 /* convert_views.c */
 extern const char snowflake_view_statements[];
+
+/* convert_subtransaction.c */
+extern ErrorData *snowflake_do(void (*work) (void *argument), void *argument,
+							   bool keep);
+extern char *snowflake_try(void (*work) (void *argument), void *argument);
 
 /* convert_queries.c */
 extern const char snowflake_changed_tables[];

@@ -28,7 +28,6 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "executor/executor.h"
@@ -45,10 +44,8 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 
 #include "convert.h"
 
@@ -367,8 +364,9 @@ parse_dependent(const Dependent *dependent, Relation table)
  * Parse a dependent, and evaluate it with the IDs of the sample.
  */
 static void
-examine(Dependent *dependent)
+examine(void *argument)
 {
+	Dependent  *dependent = argument;
 	Relation	table = relation_open(dependent->relid, AccessShareLock);
 	ListCell   *cell;
 
@@ -387,62 +385,6 @@ examine(Dependent *dependent)
 }
 
 /*
- * Is an error one of the expression, rather than of the circumstances?
- */
-static bool
-is_of_expression(int sqlerrcode)
-{
-	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
-	{
-		case ERRCODE_TRANSACTION_ROLLBACK:
-		case ERRCODE_INSUFFICIENT_RESOURCES:
-		case ERRCODE_OPERATOR_INTERVENTION:
-			return false;
-		default:
-			return sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE;
-	}
-}
-
-/*
- * The same in a subtransaction.  Returns the message if there was an error,
- * otherwise NULL.
- */
-static char *
-try_examine(Dependent *dependent)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	char	   *volatile message = NULL;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		examine(dependent);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		/* The subtransaction must end, even if the error is thrown again. */
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		if (!is_of_expression(error->sqlerrcode))
-			ReThrowError(error);
-		message = error->message;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return message;
-}
-
-/*
  * Check a dependent, by its description.  Returns false if it is an obstacle.
  */
 static bool
@@ -453,7 +395,7 @@ check_dependent(Dependent *dependent, const char *description,
 	char	   *message;
 
 	dependent->nrejected = 0;
-	message = try_examine(dependent);
+	message = snowflake_try(examine, dependent);
 	if (message == NULL && dependent->nrejected == 0)
 		return true;
 

@@ -294,51 +294,51 @@ lock_relations(List *relids, LOCKMODE mode)
 	}
 }
 
+/* What to do with which locks. */
+typedef struct LockedWork
+{
+	SnowflakeOnline *online;
+	List	   *relids;
+	LOCKMODE	mode;
+	SnowflakeWork work;
+	void	   *argument;
+} LockedWork;
+
 /*
- * Lock tables, and do something with them, in a subtransaction.  Returns false
- * if a lock was not to be had; nothing has changed then, and all locks are
- * released.
+ * Lock tables, and do something with them.
+ */
+static void
+work_with_locks(void *argument)
+{
+	const LockedWork *locked = argument;
+	SnowflakeOnline *online = locked->online;
+
+	(void) set_config_option("lock_timeout", psprintf("%d", online->options.lock_ms),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	lock_relations(locked->relids, locked->mode);
+	online->locked_since = snowflake_steady_clock();
+	locked->work(online, locked->argument);
+}
+
+/*
+ * The same in a subtransaction.  Returns false if a lock was not to be had;
+ * nothing has changed then, and all locks are released.
  */
 static bool
 try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 		  SnowflakeWork work, void *argument)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool result = true;
+	LockedWork	locked = {online, relids, mode, work, argument};
+	ErrorData  *error = snowflake_do(work_with_locks, &locked, true);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		(void) set_config_option("lock_timeout", psprintf("%d", online->options.lock_ms),
-								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-								 true, 0, false);
-		lock_relations(relids, mode);
-		online->locked_since = snowflake_steady_clock();
-		work(online, argument);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
-			error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
-			ReThrowError(error);
-		FreeErrorData(error);
-		result = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return result;
+	if (error == NULL)
+		return true;
+	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		ReThrowError(error);
+	FreeErrorData(error);
+	return false;
 }
 
 /*

@@ -21,11 +21,8 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
 
 #include "convert_online.h"
 
@@ -415,26 +412,34 @@ snowflake_steps(const SnowflakeConversion *conversion)
 	return lappend(steps, last);
 }
 
-/*
- * Create an object on a copy of its table, and read its definition.  The text
- * is allocated in a context that survives the end of the subtransaction.
- */
-static char *
-define_on_copy(const SnowflakeConversion *conversion, const SnowflakeStep *step)
+/* A step whose statement is to be found. */
+typedef struct StepDefinition
 {
+	const SnowflakeConversion *conversion;
+	const SnowflakeStep *step;
+	char	   *statement;
+} StepDefinition;
+
+/*
+ * Create an object on a copy of its table, and read its definition.
+ */
+static void
+define_on_copy(void *argument)
+{
+	StepDefinition *definition = argument;
+	const SnowflakeStep *step = definition->step;
 	char	   *wanted = psprintf(", wanted(relid, object) AS (SELECT %u::oid, %u::oid)",
 								  step->relid, step->object);
-	List	   *commands;
-	List	   *definition;
+	List	   *rows;
 	ListCell   *cell;
 
-	commands = ask(conversion, psprintf("%s%s", wanted, copy_query));
-	foreach(cell, commands)
+	rows = ask(definition->conversion, psprintf("%s%s", wanted, copy_query));
+	foreach(cell, rows)
 		snowflake_run_statement(((char **) lfirst(cell))[0]);
-	definition = ask(conversion, psprintf("%s%s", wanted, definition_query));
-	if (list_length(definition) != 1)
+	rows = ask(definition->conversion, psprintf("%s%s", wanted, definition_query));
+	if (list_length(rows) != 1)
 		elog(ERROR, "could not find the definition of %s", step->new_name);
-	return ((char **) linitial(definition))[0];
+	definition->statement = ((char **) linitial(rows))[0];
 }
 
 /*
@@ -445,21 +450,15 @@ char *
 snowflake_step_statement(const SnowflakeConversion *conversion,
 						 const SnowflakeStep *step)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	char	   *statement;
+	StepDefinition definition = {conversion, step, step->statement};
+	ErrorData  *error;
 
 	if (step->statement != NULL)
 		return step->statement;
-
-	/* An error ends the transaction, so there is nothing to catch. */
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	statement = define_on_copy(conversion, step);
-	RollbackAndReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return statement;
+	error = snowflake_do(define_on_copy, &definition, false);
+	if (error != NULL)
+		ReThrowError(error);
+	return definition.statement;
 }
 
 /*
