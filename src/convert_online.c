@@ -313,7 +313,7 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 					  psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
 							   "  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid"
 							   " WHERE fkey.oid = %u AND 'd' IN (confdeltype, confupdtype)"
-							   " AND n.tgname::text COLLATE \"C\" < o.tgname::text COLLATE \"C\" AND n.tgtype = o.tgtype",
+							   " AND n.tgname::text COLLATE \"C\" < o.tgname::text COLLATE \"C\" AND n.tgfoid = o.tgfoid",
 							   snowflake_online_tables, step->object)) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -739,8 +739,8 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
 
 	/*
 	 * statement_timeout would count for all transactions together.  lock_wait
-	 * takes the place of lock_timeout: a lock that others would wait behind is
-	 * requested for no longer than that, and any other may take its time.
+	 * takes the place of lock_timeout: a lock that others would wait behind
+	 * is requested for no longer than that, and any other may take its time.
 	 */
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	lock_conversions(false);

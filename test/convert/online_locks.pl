@@ -218,13 +218,34 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE a (id int PRIMARY KEY);
 	CREATE TABLE d (id int, a int DEFAULT 1 REFERENCES a ON DELETE SET DEFAULT);
 	UPDATE pg_trigger SET tgname = 'RI_ConstraintTrigger_a_z' || oid WHERE tgrelid = 'a'::regclass});
-like(call("'a'"), qr/ERROR:  foreign key "snowflake_new_d_a_fkey" of table public\.d would act before the one that it replaces\nDETAIL:  With SET DEFAULT/,
-	'a foreign key with SET DEFAULT must act after the old one');
-$node->safe_psql('postgres', q{
+like(call("'a'"), qr/ERROR:  cannot convert column "id" of table public\.a\nDETAIL:  foreign key d_a_fkey of table public\.d would act after the one that replaces it\n/,
+	'a foreign key with SET DEFAULT must act before the new one');
+is(nothing_is_left($node, 'postgres'), '', 'nothing was changed');
+my $create_again = q{
 	ALTER TABLE d DROP CONSTRAINT d_a_fkey;
 	ALTER TABLE d ADD CONSTRAINT d_a_fkey FOREIGN KEY (a) REFERENCES a ON DELETE SET DEFAULT NOT VALID;
-	ALTER TABLE d VALIDATE CONSTRAINT d_a_fkey});
+	ALTER TABLE d VALIDATE CONSTRAINT d_a_fkey};
+$node->safe_psql('postgres', $create_again);
+
+# The same when the conversion has begun
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION rename() RETURNS event_trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		UPDATE pg_trigger SET tgname = 'RI_ConstraintTrigger_a_z' || oid WHERE tgrelid = 'public.a'::regclass AND tgname ~ '^RI_';
+	END $$;
+	CREATE EVENT TRIGGER rename ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION rename()});
+like(call("'a'"), qr/ERROR:  foreign key "snowflake_new_d_a_fkey" of table public\.d would act before the one that it replaces\nDETAIL:  With SET DEFAULT/,
+	'a foreign key with SET DEFAULT must act after the old one');
+$node->safe_psql('postgres', "DROP EVENT TRIGGER rename; $create_again");
 unlike(call("'a'"), qr/ERROR/, 'the HINT helps');
+
+# One of a table to itself has other triggers on the same table.
+$node->safe_psql('postgres', q{
+	SET client_min_messages = warning;
+	DROP TABLE a, d;
+	CREATE TABLE a (id int PRIMARY KEY, a int DEFAULT 1 REFERENCES a ON DELETE SET DEFAULT);
+	CREATE TABLE d (id int)});
+unlike(call("'a'"), qr/ERROR/, 'a foreign key with SET DEFAULT of a table to itself');
 
 # A foreign key that comes when the conversion has begun
 $node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE a, d; CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a SELECT generate_series(1, 10)');
