@@ -5,9 +5,10 @@
  *
  *	convert_online.c			the procedure and its phases; plan and undo
  *	convert_online_backfill.c	copies the old columns to the new ones
+ *	convert_online_obstacles.c	what prevents a conversion of a table in use
+ *	convert_online_rehearsal.c	whether what a swap creates again accepts bigint
  *	convert_online_swap.c		the statements that swap the columns of a table
  *	convert_online_steps.c		which steps there are, and which are done
- *	convert_online_obstacles.c	what prevents a conversion of a table in use
  *	convert_online_locks.c		locks that nobody has to wait behind
  *	convert_silent_update.c		an UPDATE that fires no triggers
  *	convert_top_level.c			statements outside of a transaction
@@ -146,6 +147,10 @@ extern const char *snowflake_phase_name(SnowflakePhase phase);
 extern List *snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 											 bool subscribers_ready);
 extern void snowflake_give_online_notices(const SnowflakeConversion *conversion);
+
+/* convert_online_rehearsal.c */
+extern void snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
+									 List **obstacles);
 
 /* convert_online_locks.c */
 extern void snowflake_open(SnowflakeOnline *online);

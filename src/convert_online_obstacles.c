@@ -406,6 +406,7 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 		ask_obstacles(conversion, "", citus_obstacles,
 					  lengthof(citus_obstacles), &obstacles);
 	check_set_default(conversion, &obstacles);
+	snowflake_rehearse_swaps(conversion, &obstacles);
 	if (pgaudit != NIL)
 		snowflake_add_obstacle(&obstacles, key->table,
 							   psprintf("extension pgaudit has version %s, which fails at statements within a procedure",
