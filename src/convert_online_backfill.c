@@ -7,7 +7,9 @@
  * Rows that were inserted or updated since the trigger exists are filled
  * already, and so are those that a batch has filled.  So the pages that the
  * table has when the backfill begins are all that has to be looked at, and an
- * interrupted backfill begins at the first page again.
+ * interrupted backfill begins at the first page again.  So it does if somebody
+ * has rewritten the table, for example with VACUUM FULL: rows may have moved to
+ * pages that were looked at before.  The CHECK constraint is not valid then.
  *
  * A batch waits for no row: it skips those that are locked, which are filled
  * in a later pass.  Triggers and foreign keys of the application are not fired
@@ -292,7 +294,36 @@ later_passes(Backfill *backfill)
 }
 
 /*
- * Fill the new columns, and have the CHECK constraint prove it.
+ * Have the CHECK constraint prove that all rows are filled.
+ */
+static void
+validate(void *argument)
+{
+	const Backfill *backfill = argument;
+
+	snowflake_run_statement(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " SNOWFLAKE_COPY_CHECK,
+									 snowflake_relation_name(backfill->relid)));
+}
+
+/*
+ * The same, in a transaction.  Returns false if there are rows to fill.  If all
+ * pages were looked at without finding any, it fails.
+ */
+static bool
+try_validate(Backfill *backfill, bool found)
+{
+	ErrorData  *error;
+
+	snowflake_begin(backfill->online);
+	error = snowflake_do(validate, backfill, true);
+	if (error != NULL && !(found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
+		ReThrowError(error);
+	snowflake_commit(backfill->online);
+	return error == NULL;
+}
+
+/*
+ * Fill the new columns, until that is proved.
  */
 void
 snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
@@ -305,15 +336,20 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
 	};
 
 	backfill.start = backfill.told = snowflake_steady_clock();
-	begin_backfill(&backfill);
-	wait_for_standbys(&backfill);
-	first_pass(&backfill);
-	later_passes(&backfill);
+	for (;;)
+	{
+		int64		before = backfill.nrows;
 
-	snowflake_begin(online);
-	snowflake_run_statement(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " SNOWFLAKE_COPY_CHECK,
-									 snowflake_relation_name(step->relid)));
-	snowflake_commit(online);
+		begin_backfill(&backfill);
+		wait_for_standbys(&backfill);
+		first_pass(&backfill);
+		later_passes(&backfill);
+		if (try_validate(&backfill, backfill.nrows > before))
+			break;
+		ereport(NOTICE,
+				(errmsg("%s: rows were moved before they were copied; looking at all of them again",
+						step->table)));
+	}
 	ereport(NOTICE,
 			(errmsg("%s: copied " INT64_FORMAT " rows in %.1f s", step->table,
 					backfill.nrows,
