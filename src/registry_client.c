@@ -539,6 +539,18 @@ connect_to_address(RegistryRound *round)
 }
 
 /*
+ * Does a result begin a COPY?  No query here does, and it would have no end.
+ */
+static bool
+begins_copy(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
+		status == PGRES_COPY_BOTH;
+}
+
+/*
  * Wait for the last result of the query that was sent.  Returns NULL if there
  * is none, with the error.
  */
@@ -562,6 +574,13 @@ get_result(RegistryRound *round)
 				return last;
 			PQclear(last);
 			last = result;
+			if (begins_copy(result))
+			{
+				appendStringInfoString(&round->error, "unexpected answer");
+				append_host(round);
+				PQclear(last);
+				return NULL;
+			}
 		}
 		if (PQflush(conn) > 0)
 			events |= WL_SOCKET_WRITEABLE;

@@ -11,6 +11,7 @@
 #	mute		forwards a call of the registry, but not the answer
 #	lose		ends the connection instead of forwarding a call
 #	cut			ends the connection instead of forwarding the answer to a call
+#	copy		answers a call as if it began a COPY
 #	late		forwards the answer to a call half a second later, one after the other
 package Proxy;
 
@@ -160,6 +161,7 @@ sub forward
 		return 0 if $mode eq 'lose';
 		return 0 if $mode eq 'cut' && !$is_client;
 		return 1 if $mode eq 'mute' && !$is_client;
+		$data = "G\0\0\0\7\0\0\0" if $mode eq 'copy' && !$is_client;
 		usleep(500_000) if $mode eq 'late' && !$is_client;
 	}
 	my $to = $is_client ? $link->{server} : $link->{client};

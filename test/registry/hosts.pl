@@ -93,6 +93,11 @@ my $first = worker_id();
 wait_for_extension() foreach 1, 2;
 is(worker_id(), $first, 'the server keeps the worker ID of the second host');
 
+# A host that answers a call with something else.
+$proxy->set('copy');
+cmp_ok(time_to_get("$proxy->{host},$socket[0]", "$proxy->{port},$socket[1]"),
+	'<', 20, 'the first host answers a call by beginning a COPY: a worker ID from the second');
+
 # A host that refuses: it has no registry for the scheme.
 cmp_ok(
 	time_to_get($other->host . ",$socket[0]", $other->port . ",$socket[1]"),
