@@ -19,7 +19,11 @@
  *
  * Standbys that are promoted may become the same timeline, as long as none of
  * them has archived it.  Only the one that archives it first grants anything; it
- * does so when it is called, because nothing depends on it before.
+ * does so when it is called, because nothing depends on it before.  Without an
+ * archive, only one with a standby that has WAL of its timeline does: such a
+ * standby can follow no other registry of that timeline.
+ *
+ * A registry may be dropped, and created again with a shorter reach.
  *
  * script/tests/model has the sizes and the list of seeded bugs.
  *
@@ -55,6 +59,13 @@
 #ifndef WORKERS
 #define WORKERS		2			/* worker IDs, in all slices */
 #endif
+#ifndef ARCHIVE
+#define ARCHIVE		1			/* a common one, or standbys confirm a timeline */
+#endif
+#ifndef DROPS
+#define DROPS		0			/* how often a registry is dropped */
+#endif
+#define REACH_THEN	1			/* reach of the registry that is created then */
 #define NOBODY		WORKERS
 
 /* Seeded bugs. */
@@ -75,7 +86,11 @@
 #define EXTEND_OLD			15	/* a lost get is followed by an extension of what
 								 * the server had before */
 
-#define SAME_TIMELINE		16	/* a registry that did not archive its timeline grants */
+#define SAME_TIMELINE		16	/* a registry whose timeline is not confirmed grants */
+#define FOLLOWER_SWITCHES	19	/* what follows a registry, and then another one of its
+								 * timeline, counts as its standby, as a subscription */
+#define DROP_FORGOTTEN		20	/* a registry that is created knows of no dropped one */
+#define NEW_AFTER_DROP		21	/* ... and is created as if nothing had been granted */
 
 /* What has to be as docs/internals.md says; these break it. */
 #define OLD_ONE_LIVES		17	/* a primary lives on until its slice returns */
@@ -107,6 +122,7 @@ typedef Registry {
 	bool	runs;
 	byte	timeline;
 	byte	seen_timeline;		/* stored with the settings */
+	byte	reach;				/* of its settings, as lifted */
 	byte	lifted[SLICES];
 	byte	from[WORKERS];
 	byte	until[WORKERS];
@@ -127,6 +143,9 @@ Registry	registry[REGISTRIES];
 Call		call, late;
 byte		calls, faults, now = 1;
 byte		archived[REGISTRIES + 2];	/* by which registry, from 1 on, a timeline is */
+byte		followers[REGISTRIES];	/* standbys with WAL of its timeline, a bit each */
+byte		standby_of[REGISTRIES];	/* whose WAL of its timeline a standby has, from 1 on */
+byte		drops;
 int			used[WORKERS];		/* ticks that a server may use, a bit each */
 
 /* Any number from low to high. */
@@ -175,17 +194,17 @@ inline draw(drawn)
 	i = 0; all = 0
 }
 
-/* May the registry grant, or has another one archived its timeline? */
+/* May the registry grant, or can another one have its timeline? */
 #define MAY_GRANT(r) \
 	(registry[r].seen_timeline == registry[r].timeline || BUG == SAME_TIMELINE || \
-	 archived[registry[r].timeline] == (r) + 1)
+	 archived[registry[r].timeline] == (r) + 1 || followers[r])
 
 /* snowflake_registry.lock(): are grants missing? */
 inline lock_registry()
 {
 	choose(clock, now, now + IF(BUG == CLOCK_FAR_AHEAD, 2, 1) * REACH);
 	if
-	:: !archived[registry[r].timeline] -> archived[registry[r].timeline] = r + 1
+	:: ARCHIVE && !archived[registry[r].timeline] -> archived[registry[r].timeline] = r + 1
 	:: else
 	fi;
 	if
@@ -197,7 +216,7 @@ inline lock_registry()
 			:: BUG == NO_LIFT
 			:: else ->
 				registry[r].lifted[i % SLICES] = MAX(registry[r].lifted[i % SLICES],
-					clock + IF(BUG == LIFT_REACH, 1, 2) * REACH)
+					clock + IF(BUG == LIFT_REACH, 1, 2) * registry[r].reach)
 			fi;
 			i++
 		:: else -> break
@@ -258,7 +277,8 @@ inline execute()
 		fi
 	fi;
 	/* A range that is held may be extended up to reach, others are shorter. */
-	until = MIN(MAX(clock, call.next) + GRANT_TIME, clock + IF(first, GRANT_TIME, REACH));
+	until = MIN(MAX(clock, call.next) + GRANT_TIME,
+				clock + IF(first, GRANT_TIME, registry[r].reach));
 	if
 	:: worker == NOBODY
 	:: worker != NOBODY && call.kind == RETURN ->
@@ -484,6 +504,56 @@ proctype run_server(byte s)
 	od
 }
 
+/* A standby follows nobody any more. */
+inline forget_follower()
+{
+	do
+	:: i < REGISTRIES -> followers[i] = followers[i] & ~(1 << r); i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+/*
+ * An administrator drops the registry and creates it again, with another reach.
+ * What it lifts counts from the clock and with the reach of the new one, unless
+ * the dropped one left a later end; all slices are lifted.
+ */
+inline drop_registry()
+{
+	lock_registry();
+	if
+	:: MAY_GRANT(r) ->
+		printf("registry %d: dropped\n", r);
+		drops++;
+		until = clock + 2 * registry[r].reach;
+		do
+		:: i < SLICES -> until = MAX(until, registry[r].lifted[i]); i++
+		:: else -> break
+		od;
+		i = 0;
+		choose(clock, now, now + REACH);
+		registry[r].reach = REACH_THEN;
+		until = IF(BUG == NEW_AFTER_DROP, 0,
+				   MAX(clock + 2 * REACH_THEN, IF(BUG == DROP_FORGOTTEN, 0, until)));
+		do
+		:: i < SLICES -> registry[r].lifted[i] = until; i++
+		:: else -> break
+		od;
+		i = 0;
+		do
+		:: i < WORKERS ->
+			registry[r].from[i] = 0;
+			registry[r].until[i] = 0;
+			registry[r].token[i] = 0;
+			i++
+		:: else -> break
+		od;
+		i = 0
+	:: else
+	fi
+}
+
 /* A standby replays what a primary commits, until it is promoted. */
 proctype run_standby(byte r)
 {
@@ -493,8 +563,18 @@ proctype run_standby(byte r)
 	:: atomic { !registry[r].runs ->
 			choose(from, 0, r - 1);
 			if
-			:: registry[from].runs ->
+			:: registry[from].runs &&
+			   (ARCHIVE || registry[from].timeline > registry[r].timeline ||
+				standby_of[r] == from + 1 || BUG == FOLLOWER_SWITCHES) ->
 				printf("registry %d: replays that of %d\n", r, from);
+				if
+				:: ARCHIVE
+				:: else ->
+					forget_follower();
+					followers[from] = followers[from] | (1 << r);
+					standby_of[r] = from + 1
+				fi;
+				registry[r].reach = registry[from].reach;
 				registry[r].seen_timeline = registry[from].seen_timeline;
 				registry[r].timeline = registry[from].timeline;
 				do
@@ -518,6 +598,8 @@ proctype run_standby(byte r)
 	:: atomic { !registry[r].runs && faults < FAULTS ->
 			faults++;
 			registry[r].runs = 1;
+			forget_follower();
+			standby_of[r] = 0;
 			printf("registry %d: promoted\n", r);
 			registry[r].timeline++;
 			do
@@ -556,6 +638,11 @@ proctype run_world()
 			execute();
 			forget_call()
 		}
+	:: atomic { drops < DROPS ->
+			choose_registry();
+			drop_registry();
+			forget_call()
+		}
 	od
 }
 
@@ -577,6 +664,7 @@ init
 		do
 		:: i < REGISTRIES ->
 			registry[i].runs = (i == 0);
+			registry[i].reach = REACH;
 			registry[i].timeline = 1;
 			registry[i].seen_timeline = 1;
 			if
