@@ -269,8 +269,7 @@ check_obstacles(const SnowflakeOnline *online)
 	const SnowflakeConversion *conversion = &online->conversion;
 
 	snowflake_report_obstacles(conversion,
-							   snowflake_list_online_obstacles(conversion,
-															   online->options.subscribers_ready));
+							   snowflake_list_online_obstacles(conversion, &online->options));
 }
 
 /*
@@ -881,6 +880,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	begin_function(fcinfo, &online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
+	online.options.by_hand = true;
 	check_obstacles(&online);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
 	end_function(&online);

@@ -91,6 +91,7 @@ typedef struct SnowflakeOnlineOptions
 {
 	SnowflakePhase until;		/* the last phase */
 	bool		subscribers_ready;
+	bool		by_hand;		/* the plan only */
 	int64		batch_us;		/* length of a batch */
 	double		work_share;		/* of the time, how much is work */
 	int			lock_ms;		/* how long others may wait behind a lock */
@@ -145,7 +146,7 @@ extern const char *snowflake_phase_name(SnowflakePhase phase);
 
 /* convert_online_obstacles.c */
 extern List *snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
-											 bool subscribers_ready);
+											 const SnowflakeOnlineOptions *options);
 extern void snowflake_give_online_notices(const SnowflakeConversion *conversion);
 
 /* convert_online_rehearsal.c */

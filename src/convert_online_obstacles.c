@@ -307,11 +307,15 @@ static const ObstacleQuery citus_obstacles[] = {
 
 /*
  * Versions of pgAudit that fail at a statement that commits inside another:
- * those that were released before it was fixed.
+ * those that were released before it was fixed.  Where only the library is
+ * loaded, its version is that of the installed files.
  */
 static const char pgaudit_query[] =
-"SELECT extversion FROM pg_extension"
-" WHERE extname = 'pgaudit' AND extversion IN ('1.7', '1.7.0', '16.0', '17.0')";
+"SELECT version FROM (SELECT coalesce("
+"    (SELECT extversion FROM pg_extension WHERE extname = 'pgaudit'),"
+"    (SELECT default_version FROM pg_available_extensions WHERE name = 'pgaudit'"
+"     AND EXISTS (SELECT FROM pg_settings WHERE name = 'pgaudit.log_catalog' AND vartype = 'bool')))) v(version)"
+" WHERE version IN ('1.7', '1.7.0', '16.0', '17.0')";
 
 static const char *const notice_queries[] = {
 	"SELECT 'new columns are at the end of their tables',"
@@ -390,15 +394,16 @@ check_set_default(const SnowflakeConversion *conversion, List **obstacles)
  */
 List *
 snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
-								bool subscribers_ready)
+								const SnowflakeOnlineOptions *options)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = snowflake_list_obstacles(conversion);
-	List	   *pgaudit = snowflake_ask_about(InvalidOid, pgaudit_query);
+	List	   *pgaudit = options->by_hand ? NIL :
+		snowflake_ask_about(InvalidOid, pgaudit_query);
 
 	ask_obstacles(conversion, ctes(), online_obstacles,
 				  lengthof(online_obstacles), &obstacles);
-	if (!subscribers_ready)
+	if (!options->subscribers_ready)
 		ask_obstacles(conversion, ctes(), publication_obstacles,
 					  lengthof(publication_obstacles), &obstacles);
 	if (snowflake_ask_about(InvalidOid,
@@ -409,7 +414,7 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 	snowflake_rehearse_swaps(conversion, &obstacles);
 	if (pgaudit != NIL)
 		snowflake_add_obstacle(&obstacles, key->table,
-							   psprintf("extension pgaudit has version %s, which fails at statements within a procedure",
+							   psprintf("pgAudit has version %s, which fails at statements within a procedure",
 										((char **) linitial(pgaudit))[0]),
 							   "Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of snowflake_convert_plan() by hand.");
 	return obstacles;

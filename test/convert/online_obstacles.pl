@@ -215,7 +215,8 @@ $node->safe_psql('postgres', q{
 	SET allow_system_table_mods = on;
 	INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
 	VALUES (99999, 'pgaudit', 10, 'public'::regnamespace, true, '1.7')});
-like(run_in("CALL snowflake_convert_online('t')"), qr/extension pgaudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
+like(run_in("CALL snowflake_convert_online('t')"), qr/pgAudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
+unlike(run_in("SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR/, 'the plan can be run by hand with it');
 $node->safe_psql('postgres', "DELETE FROM pg_extension WHERE extname = 'pgaudit'");
 
 # The trigger

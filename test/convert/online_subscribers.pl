@@ -68,6 +68,8 @@ sub convert_while_streaming
 	$subscriber->poll_query_until('postgres', "SELECT count(*) > $rows FROM a") or die 'no changes stream in after the conversion';
 	$writers->{run}->signal('TERM');
 	eval { $writers->{run}->finish };
+	# Their last transactions may still be running.
+	$publisher->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'}) or die;
 	unlike($writers->{err}, qr/ERROR/, "$name: the clients of the publisher see no error") or diag($writers->{err});
 	$publisher->wait_for_catchup('s');
 	my @contents = map { $_->safe_psql('postgres', q{
