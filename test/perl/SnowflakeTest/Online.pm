@@ -79,8 +79,10 @@ sub finish_converting
 sub converting_pid
 {
 	my ($node) = @_;
+	my $query = "FROM pg_stat_activity WHERE application_name = '$application' AND query LIKE 'CALL%'";
 
-	return $node->safe_psql('postgres', "SELECT max(pid) FROM pg_stat_activity WHERE application_name = '$application'");
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 $query") or die 'no conversion has begun';
+	return $node->safe_psql('postgres', "SELECT pid $query");
 }
 
 # The tables, with so many orders.
