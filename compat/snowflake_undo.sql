@@ -137,8 +137,8 @@ BEGIN
     ANALYZE renumbered;
 
     FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM renumbered) ORDER BY relation LOOP
-        EXECUTE format('UPDATE %1$s SET %2$I = r.new FROM pg_temp.renumbered r WHERE %2$I = r.old',
-                       c.name, c.attname);
+        EXECUTE format('UPDATE %1$s AS changed SET %2$I = renumbered.new
+                        FROM pg_temp.renumbered WHERE changed.%2$I = renumbered.old', c.name, c.attname);
     END LOOP;
 END
 $$;

@@ -188,11 +188,14 @@ $node->safe_psql(
 	GRANT INSERT (name) ON below_zero TO regress_app;
 	CREATE DOMAIN id AS bigint; CREATE DOMAIN user_id AS id;
 	WITH u AS (INSERT INTO "user" DEFAULT VALUES RETURNING group_id)
-	SELECT group_id::user_id AS of_domain INTO references_user FROM u});
+	SELECT group_id::user_id AS of_domain, group_id AS old, group_id AS new INTO references_user FROM u;
+	CREATE TABLE r AS SELECT old FROM references_user});
 my $numbers = $node->safe_psql('odd', 'SELECT number FROM invoices');
 is(undo('odd'), '', 'the way back with tables that are left');
 is($node->safe_psql('odd', 'SELECT i.number, c.number FROM invoices i, copies c'), "$numbers|$numbers", 'daily numbers stay');
 is($node->safe_psql('odd', 'SELECT of_domain = group_id FROM references_user, "user"'), 't', 'a column of a domain over a domain gets the new number');
+is($node->safe_psql('odd', 'SELECT count(*) FROM references_user JOIN r USING (old) JOIN "user" ON group_id IN (old) AND group_id = new'), '1',
+	'so do columns with names that the script uses itself');
 is($node->safe_psql('odd', 'INSERT INTO user_group DEFAULT VALUES RETURNING id'), '51', 'a sequence of another table is left alone');
 is($node->safe_psql('odd', 'INSERT INTO "user" DEFAULT VALUES RETURNING group_id'), '2', 'and its table gets a sequence with another name');
 is($node->safe_psql('odd', "SET ROLE regress_app; INSERT INTO below_zero (name) VALUES ('a'); RESET ROLE; SELECT max(id) FROM below_zero"),
