@@ -1519,7 +1519,7 @@ BEGIN
             FROM pg_depend d JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
             WHERE e.extname = 'snowflake_registry' AND d.deptype = 'e'),
         object AS (
-            SELECT format('FUNCTION %s', p.oid::regprocedure) AS name, p.proowner AS owner,
+            SELECT format('ROUTINE %s', p.oid::regprocedure) AS name, p.proowner AS owner,
                    coalesce(p.proacl, acldefault('f', p.proowner)) AS acl
             FROM member m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid
             UNION ALL
