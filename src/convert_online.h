@@ -110,7 +110,8 @@ typedef struct SnowflakeOnline
 	Oid			owner;			/* while a transaction is open: */
 	SnowflakeCaller caller;
 	SnowflakeConversion conversion;
-	int64		locked_since;	/* by the steady clock: when a step got its locks, or 0 */
+	int64		locked_since;	/* by the steady clock: when a step got its
+								 * locks, or 0 */
 	int64		wait_start;		/* of the present wait, or 0 */
 	int64		wait_told;		/* when that was last reported */
 } SnowflakeOnline;

@@ -75,6 +75,18 @@ c.execute("CALL snowflake_convert_online(%s::regclass, until => %s)", ["t3p", "s
 c.execute("CALL snowflake_convert_online(%s::regclass)", ["t3p"], prepare=True)
 same(default(cursor, "t3p"), "snowflake_nextval()", "psycopg with parameters, and a prepared statement")
 
+# First in a pipeline
+create(c, "t3f")
+with c.pipeline():
+    c.execute(CALL.format("t3f"))
+    c.execute("INSERT INTO t3f (v) VALUES (-1)")
+same(default(cursor, "t3f"), "snowflake_nextval()", "first in a pipeline")
+same(
+    cursor.execute("SELECT count(*) FROM t3f WHERE v = -1 AND id > 1000000000000").fetchone()[0],
+    1,
+    "with a statement after it",
+)
+
 # By hand: the statements of the plan
 create(c, "t3h")
 for _ in range(100):
