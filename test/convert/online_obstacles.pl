@@ -194,6 +194,8 @@ $node->safe_psql(
 	CREATE MATERIALIZED VIEW w14 AS SELECT v FROM t});
 my $views = join ' UNION ALL ', map { "SELECT $_, to_jsonb(w$_)::text FROM w$_" } 1 .. 14;
 my $shown = $node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2");
+is($node->safe_psql('postgres', "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t, a ORDER BY t.ctid; FETCH c; SELECT count(*) > 5 FROM snowflake_convert_plan('t'); FETCH c"),
+	"1|7|9|2\nt\n2|8|9|2", 'the plan while a query of the tables is open');
 unlike(run_in("CALL snowflake_convert_online('t')"), qr/ERROR/, 'views without a list of changed columns are no obstacle');
 is($node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2"), $shown, 'they show the same rows');
 $node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE t, a CASCADE; CREATE TABLE t (id int)');

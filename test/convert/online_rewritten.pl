@@ -18,8 +18,8 @@ $node->safe_psql('postgres', q{
 	SET allow_in_place_tablespaces = on;
 	CREATE TABLESPACE other LOCATION ''});
 
-# A table with 15 rows a page, whose first half is empty, so that a row that is moved
-# is moved to a page before it.
+# A table with 15 rows a page, whose first 20 pages are empty, so that a row that is moved
+# is moved to a page before it.  They are too few for a batch that then has all the others.
 sub begin_backfill
 {
 	my ($share) = @_;
@@ -31,9 +31,9 @@ sub begin_backfill
 		DROP TABLE IF EXISTS t;
 		CREATE TABLE t (id serial PRIMARY KEY, v int, filler text);
 		ALTER TABLE t ALTER filler SET STORAGE plain;
-		INSERT INTO t (v, filler) SELECT g, repeat('x', 500) FROM generate_series(1, 3000) g;
+		INSERT INTO t (v, filler) SELECT g, repeat('x', 500) FROM generate_series(1, 1800) g;
 		CALL snowflake_convert_online('t', until => 'prepare');
-		DELETE FROM t WHERE id <= 1500});
+		DELETE FROM t WHERE id <= 300});
 	$call{run} = IPC::Run::start(
 		[
 			'psql', '-XAtq', '-d', $node->connstr('postgres'),
@@ -82,7 +82,7 @@ finish_backfill($call, 'TRUNCATE', 70);
 $call = begin_backfill(0.1);
 my $size = $node->safe_psql('postgres', q{SELECT pg_relation_size('t')});
 my $file = $node->basedir . '/updates.sql';
-append_to_file($file, 'UPDATE t SET filler = filler WHERE id IN (SELECT (1501 + random() * 1499)::int FROM generate_series(1, 50));');
+append_to_file($file, 'UPDATE t SET filler = filler WHERE id IN (SELECT (301 + random() * 1499)::int FROM generate_series(1, 50));');
 my $clients = IPC::Run::start([ 'pgbench', '-n', '-c', 1, '-T', 1000, '--max-tries', 3, '-f', $file, $node->connstr('postgres') ],
 	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_trigger WHERE tgrelid = 't'::regclass AND tgname = '~snowflake_new'}),
