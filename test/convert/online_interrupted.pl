@@ -129,7 +129,9 @@ foreach my $i (0 .. $#points)
 		unlike($err, qr/ERROR/, "the same call completes phase $point->{until}") or diag($err);
 	}
 	$node->safe_psql('shop', $node->safe_psql('shop', q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state LIKE 'next%'})) if $point->{by_hand};
-	interrupt($point, $ways[ ($seed + $i + $_) % @ways ]) foreach 0 .. $nways - 1;
+
+	# A session that is older than the swap is there once.
+	interrupt($point, $ways[ ($seed + $i + $_) % @ways ]) foreach 0 .. (defined $point->{until_inside} ? 1 : $nways) - 1;
 	undo_copy($point->{name}) unless $point->{swapped};
 }
 my $err = convert_online($node, 'shop', "'orders'", connection => 'user=regress_owner');
