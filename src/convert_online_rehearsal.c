@@ -10,11 +10,17 @@
  *
  * They have them in a subtransaction that is always rolled back, in which
  * pg_attribute is changed, and nothing else: no table is rewritten or locked
- * against clients, no other session sees anything, and no code of the owner is
- * executed, no event trigger either.  Only parse analysis looks at the columns
+ * against clients, no other session sees anything, and no event trigger is
+ * fired.  Only parse analysis looks at the columns
  * then, which does not read the rows.  A copy of the table would not do:
  * functions that accept a row of the table do not accept one of its copy, and
  * GROUP BY needs its primary key.
+ *
+ * Who could read a row meanwhile would have bytes of it, and beyond it, taken for
+ * what they are not.  And parsing does call code: a constant of an array or a
+ * composite type with a domain in it is checked by the domain's constraint.  So
+ * no function may be called but those of the server that are immutable, and so
+ * read no table.
  *
  * The tables are swapped one by one, and a view of several of them is created
  * again in each of their swaps.  So each swap is rehearsed after the one before
@@ -37,12 +43,15 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/heap.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -56,6 +65,7 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -665,6 +675,27 @@ rehearse(void *argument)
 		rehearse_swap(rehearsal, lfirst(cell));
 }
 
+/* The hook of another module, while refuse_call() is in its place. */
+static object_access_hook_type previous_hook = NULL;
+
+/*
+ * Fail if a function that might read rows is about to be called.
+ */
+static void
+refuse_call(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id,
+			void *argument)
+{
+	if (access == OAT_FUNCTION_EXECUTE &&
+		(object_id >= FirstNormalObjectId ||
+		 func_volatile(object_id) != PROVOLATILE_IMMUTABLE))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a constant of it calls function %s",
+						format_procedure(object_id))));
+	if (previous_hook != NULL)
+		previous_hook(access, class_id, object_id, sub_id, argument);
+}
+
 /*
  * The swaps, in their order, of tables of this owner.
  */
@@ -726,8 +757,12 @@ snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
 		.columns = find_columns(conversion),
 		.obstacles = obstacles,
 	};
-	ErrorData  *error = snowflake_do(rehearse, &rehearsal, false);
+	ErrorData  *error;
 
+	previous_hook = object_access_hook;
+	object_access_hook = refuse_call;
+	error = snowflake_do(rehearse, &rehearsal, false);
+	object_access_hook = previous_hook;
 	if (error != NULL)
 		ReThrowError(error);
 }

@@ -80,5 +80,37 @@ $session = convert_with(q{
 	CREATE VIEW mallory.v AS SELECT v FROM t});
 ok($session->{succeeded}, 'a view of another role that does not use the column does not matter') or diag $session->{err};
 
+
+# Constants of some types call code of the owner when they are parsed, as those in a view
+# are while the columns have their new types for a moment.  Rows that are read then would
+# be taken for what they are not.
+$node->safe_psql(
+	'postgres', q{
+	CREATE SCHEMA owned AUTHORIZATION regress_mallory;
+	SET SESSION AUTHORIZATION regress_mallory;
+	CREATE TABLE owned.t (id int PRIMARY KEY, v text);
+	INSERT INTO owned.t VALUES (1, 'abc' || chr(9) || 'xyz');
+	CREATE FUNCTION owned.look() RETURNS boolean LANGUAGE plpgsql AS $$
+	DECLARE seen text;
+	BEGIN
+		EXECUTE 'SELECT v FROM owned.t' INTO seen;
+		RAISE WARNING 'the row has %', seen;
+		RETURN true;
+	END $$;
+	CREATE DOMAIN owned.looking AS int CHECK (owned.look());
+	CREATE VIEW owned.v AS SELECT id, '{1}'::owned.looking[] AS looking FROM owned.t});
+my $plan = q{SET SESSION AUTHORIZATION regress_mallory; SELECT count(*) FROM snowflake_convert_plan('owned.t')};
+my $error = sql_error($node, $plan);
+unlike($error, qr/the row has/, 'no row is read while the columns have other types in the catalogs');
+like($error, qr/DETAIL:  view owned\.v cannot be created again: a constant of it calls function owned\.look\(\)/, 'code that could do so is not called');
+$node->safe_psql('postgres', q{
+	ALTER DOMAIN owned.looking DROP CONSTRAINT looking_check;
+	ALTER DOMAIN owned.looking ADD CHECK (brin_summarize_new_values('owned.t_pkey') = 0) NOT VALID});
+like(sql_error($node, $plan), qr/a constant of it calls function brin_summarize_new_values\(regclass\)/, 'nor is a function of the server that reads rows');
+$node->safe_psql('postgres', q{
+	ALTER DOMAIN owned.looking DROP CONSTRAINT looking_check;
+	ALTER DOMAIN owned.looking ADD CHECK (VALUE > 0) NOT VALID});
+like($node->safe_psql('postgres', $plan), qr/^\d+$/, 'a domain may have a constraint that reads nothing');
+
 $node->stop;
 done_testing();
