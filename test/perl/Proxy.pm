@@ -117,7 +117,9 @@ sub serve
 			if ($socket == $listener)
 			{
 				my $client = $listener->accept or next;
-				my $server = IO::Socket::UNIX->new(Peer => $path);
+				# A server would end a connection that says nothing after a minute.
+				my $server =
+				  mode($self) eq 'silent' ? undef : IO::Socket::UNIX->new(Peer => $path);
 
 				open(my $count, '>>', "$self->{file}.count")
 				  or die "$self->{file}.count: $!";

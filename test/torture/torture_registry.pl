@@ -69,18 +69,25 @@ my @registry_faults = (
 	'long outage', 'failover', 'failover', 'split brain',
 	'split brain', 'restart', 'crash', 'free',
 	'free', 'lost', 'clock', 'clock', 'bad host', 'bad host', 'bad host', 'silent host',
-	'silent host');
+	'silent host', 'same timeline', 'same timeline');
 
 # What finds the bugs that script/tests/torture --break puts into the sources.
 my %fault_for_bug = (
 	'kept-from' => 'kill granted',
-	'registry-reload' => 'reload');
+	'registry-reload' => 'reload',
+	'hosts' => 'immediate',
+	'timeline' => 'restart');
+my %registry_fault_for_bug = (
+	'hosts' => 'silent host',
+	'timeline' => 'same timeline');
 
 sub plan_round
 {
 	return {
 		server_fault => $bug ? $fault_for_bug{$bug} : any_of(@server_faults),
-		registry_fault => $bug ? 'nothing' : any_of(@registry_faults),
+		registry_fault => $bug
+		? $registry_fault_for_bug{$bug} // 'nothing'
+		: any_of(@registry_faults),
 		who => rand(),
 		other => rand(),
 		way => any_of('kill', 'immediate', 'pause'),
@@ -112,11 +119,17 @@ sub plan_world
 		one_name => any_of(0, 1),
 		max_lead => any_of('0ms', '0ms', '100ms', '2s'),
 		reserve_time => any_of('100ms', '1s', '1s'));
-	$plan{workers} = 1000 if $plan{workers} > 1000;
 	$plan{rounds} = [ map { plan_round() } 1 .. ROUNDS ];
 
 	# Servers ask the registry through proxies, which may break.
-	$plan{proxies} = rand() < 0.5 ? 1 : 0;
+	$plan{proxies} = rand() < 0.5 || ($bug // '') eq 'hosts' ? 1 : 0;
+
+	# Registries archive their WAL in one place; and one of the servers is the registry
+	# itself, whose standby takes over both.
+	$plan{archive} = rand() < 0.4 && ($bug // '') ne 'timeline' ? 1 : 0;
+	$plan{own} = rand() < 0.4 ? 1 : 0;
+	$plan{workers} += $failovers + 1 if $plan{own};
+	$plan{workers} = 1000 if $plan{workers} > 1000;
 	return \%plan;
 }
 
@@ -126,6 +139,7 @@ my %total = (
 	rounds => 0,
 	failovers => 0,
 	split_brains => 0,
+	twins => 0,
 	servers => 0,
 	grants => 0,
 	ids => 0,
@@ -799,22 +813,61 @@ sub registry
 	return $world{registries}[ $world{registry} ];
 }
 
-# Let nothing reach the standby of the registry any more.
-sub cut_off_standby
+# Let nothing reach the standbys of the registry any more.
+sub cut_off_standbys
 {
-	my $pid = server_process(registry(), 'walsender');
-	kill 'STOP', $pid;
-	return $pid;
+	my ($n) = @_;
+	my $query = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walsender'";
+
+	registry()->poll_query_until('postgres', "SELECT count(*) = $n FROM ($query) p")
+	  or die "there are not $n standbys";
+	my @pids = split /\n/, registry()->safe_psql('postgres', $query);
+	kill 'STOP', @pids;
+	return @pids;
 }
 
 sub kill_registry
 {
-	my ($node, $walsender) = @_;
+	my ($node, @walsenders) = @_;
 	my ($postmaster) = all_processes($node);
 
-	kill 'KILL', $postmaster, $walsender;
+	kill 'KILL', $postmaster, @walsenders;
 	kill_postmaster($node);
 	return;
+}
+
+# Why a registry does not grant worker IDs, if it does not.  A worker ID that nobody has
+# is freed for that, which changes nothing.
+sub refusal
+{
+	my ($node) = @_;
+	my $error = sql_error($node, 'SELECT snowflake_registry.free_worker(-1)');
+
+	return $error =~ /ERROR:  42704: worker ID -1 was never granted/ ? undef : $error;
+}
+
+# The first of them that grants worker IDs by itself.
+sub wait_until_it_grants
+{
+	my @nodes = @_;
+	my $start = time;
+
+	for (;;)
+	{
+		my @refusals = map { refusal($_) } @nodes;
+		foreach my $i (0 .. $#nodes)
+		{
+			return $nodes[$i] unless defined $refusals[$i];
+			die "a registry: $refusals[$i]"
+			  unless $refusals[$i] =~ /has not been archived yet/;
+		}
+		if (time - $start > LONGEST_WAIT)
+		{
+			fail_call("no registry continues by itself: $refusals[0]");
+			return $nodes[0];
+		}
+		usleep(100_000);
+	}
 }
 
 # After the promotion of the registry's standby there is another one.
@@ -826,11 +879,113 @@ sub promote_registry
 	$standby->promote;
 
 	# Nobody promotes two standbys to the same timeline here.
-	$standby->safe_psql('postgres',
-		'SELECT snowflake_registry.confirm_promotion()');
+	$world_plan->{archive}
+	  ? wait_until_it_grants($standby)
+	  : $standby->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()');
 	$total{failovers}++;
 	$world{failovers}++;
 	happens($standby->name . ' is the registry');
+	own_server();
+	return;
+}
+
+sub timeline_of
+{
+	my ($node) = @_;
+
+	return hex $node->safe_psql('postgres',
+		'SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)');
+}
+
+# Which of two standbys with a common archive is the registry?  The one that archived
+# the timeline of both, or the one that saw the other one's timeline there.
+sub archived_first
+{
+	my ($timelines, @twins) = @_;
+	my $first = wait_until_it_grants(@twins);
+
+	if ($timelines->[0] == $timelines->[1])
+	{
+		my ($other) = grep { $_ != $first } @twins;
+		nap(1);
+		fail_call('two registries of one timeline grant worker IDs')
+		  unless defined refusal($other);
+		return $first;
+	}
+	return wait_until_it_grants($twins[ $timelines->[0] > $timelines->[1] ? 0 : 1 ]);
+}
+
+# Without an archive none of them is, until an administrator says so.
+sub confirmed
+{
+	my (@twins) = @_;
+	my $node = $twins[ $round_plan->{other} < 0.5 ? 0 : 1 ];
+
+	nap(1);
+	foreach my $twin (@twins)
+	{
+		fail_call('a registry grants worker IDs, and another one may, too')
+		  unless $bug || defined refusal($twin);
+	}
+	$node->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()');
+	return $node;
+}
+
+# Both standbys are promoted at once, mostly to the same timeline.  The one that is not the
+# registry then keeps running for some time.
+sub promote_twins
+{
+	my $first = $world{registry} + 1;
+	my @twins = @{ $world{registries} }[ $first, $first + 1 ];
+
+	end_silence();
+	PostgreSQL::Test::Utils::system_or_bail('pg_ctl', '-W', '-D', $_->data_dir, 'promote')
+	  foreach @twins;
+	foreach my $node (@twins)
+	{
+		$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
+		  or die 'a registry is not promoted';
+	}
+	my @timelines = map { timeline_of($_) } @twins;
+	happens("two standbys are promoted to timelines @timelines");
+	$total{twins}++ if $timelines[0] == $timelines[1];
+	my $next =
+	  $world_plan->{archive} ? archived_first(\@timelines, @twins) : confirmed(@twins);
+
+	$total{failovers}++;
+	$world{failovers} += 2;
+	if ($next == $twins[0])
+	{
+		@$_[ $first, $first + 1 ] = @$_[ $first + 1, $first ]
+		  foreach $world{registries}, $world{proxies} // ();
+	}
+	$world{registry} += 2;
+	$world{old_registry} =
+	  { node => $world{registries}[$first], walsenders => [], rounds => 2 };
+	happens(registry()->name . ' is the registry');
+	own_server();
+	return;
+}
+
+# The server that is the registry itself is a life-line of its own after each promotion.
+sub own_server
+{
+	return unless $world_plan->{own};
+	my $node = registry();
+	my $server = {
+		node => $node,
+		name => $node->name,
+		clients => [],
+		line => ++$world{lines},
+		clock => 0
+	};
+
+	$total{servers}++;
+	push @{ $world{own_servers} }, $server;
+	begin_line($server, $world{own} ? greatest_stored($node) : 0);
+	$world{own} = $server;
+	happens("$server->{name} is its own registry, life-line $server->{line}");
+	renew_clients($server);
 	return;
 }
 
@@ -848,7 +1003,7 @@ sub end_old_registry
 {
 	my $old = delete $world{old_registry} or return;
 
-	kill_registry($old->{node}, $old->{walsender});
+	kill_registry($old->{node}, @{ $old->{walsenders} });
 	return;
 }
 
@@ -904,21 +1059,34 @@ my %registry_fault = (
 	'long outage' => sub { return outage(more_than_grant()) },
 	failover => sub {
 		end_old_registry();
-		my $walsender = cut_off_standby();
+		my @walsenders = cut_off_standbys(1);
 		return sub {
-			kill_registry(registry(), $walsender);
+			kill_registry(registry(), @walsenders);
 			promote_registry();
+			new_registry_standby();
+		};
+	},
+
+	# Two standbys, which know nothing of each other, take over.
+	'same timeline' => sub {
+		end_old_registry();
+		new_standby(registry(), $world{registries}[ $world{registry} + 2 ],
+			registry_step($round_plan->{step}));
+		my @walsenders = cut_off_standbys(2);
+		return sub {
+			kill_registry(registry(), @walsenders);
+			promote_twins();
 			new_registry_standby();
 		};
 	},
 	'split brain' => sub {
 		end_old_registry();
 		my $old = registry();
-		my $walsender = cut_off_standby();
+		my @walsenders = cut_off_standbys(1);
 		promote_registry();
 		$total{split_brains}++;
 		$world{old_registry} =
-		  { node => $old, walsender => $walsender, rounds => 2 };
+		  { node => $old, walsenders => \@walsenders, rounds => 2 };
 		return sub { new_registry_standby() };
 	},
 
@@ -997,6 +1165,13 @@ sub possible
 		  if $world_plan->{long}
 		  && $world{failovers} >= $world_plan->{failovers};
 	}
+	if ($fault eq 'same timeline')
+	{
+		return 0 if $world{registry} + 2 >= @{ $world{registries} };
+		return 0
+		  if $world_plan->{long}
+		  && $world{failovers} + 1 >= $world_plan->{failovers};
+	}
 	return 0 if $fault eq 'bad host' && !$world{proxies};
 	return 0
 	  if $fault eq 'silent host'
@@ -1044,6 +1219,20 @@ sub write_grants
 	return;
 }
 
+# An archive of all registries of the world, in which no file is replaced.
+sub archive_in_common
+{
+	my ($node) = @_;
+	my $archive = $world{archive} = "$PostgreSQL::Test::Utils::tmp_check/archive$total{worlds}";
+
+	mkdir $archive or die "$archive: $!";
+	$node->append_conf('postgresql.conf', join "\n",
+		'archive_mode = on',
+		"archive_command = 'cp -n \"%p\" \"$archive/%f\" && cmp -s \"%p\" \"$archive/%f\"'",
+		"restore_command = 'cp \"$archive/%f\" \"%p\"'", '');
+	return;
+}
+
 #
 # Worlds
 #
@@ -1056,6 +1245,7 @@ sub begin_world
 		lines => 0,
 		clients => 0,
 		backups => 0,
+		own_servers => [],
 		failovers => 0,
 		away => 0,
 		registry => 0,
@@ -1067,6 +1257,8 @@ sub begin_world
 	fact($world{history}, 'registry', 12, 10);
 
 	my $registry = node_of_backup(registry(), $template, 'backup');
+	configure($registry, 0) if $world_plan->{own};
+	archive_in_common($registry) if $world_plan->{archive};
 	set_clock($registry, 0);
 	start_node($registry);
 	$registry->safe_psql(
@@ -1075,6 +1267,7 @@ sub begin_world
 		SELECT snowflake_registry.create(1, $world_plan->{workers},
 			grant_time => '$world_plan->{grant_time} s', reach => '$reach s',
 			failovers => $world_plan->{failovers}, new => true)} . $keep_grants);
+	own_server();
 	new_standby($registry, $world{registries}[1], 0);
 
 	foreach my $i (0 .. $world_plan->{servers} - 1)
@@ -1129,8 +1322,9 @@ sub round
 	end_old_registry()
 	  if $world{old_registry} && --$world{old_registry}{rounds} < 0;
 	retire_servers();
-	probe($_) foreach @{ $world{servers} };
-	renew_clients($_) foreach @{ $world{servers} };
+	my @all = (@{ $world{servers} }, grep { defined } $world{own});
+	probe($_) foreach @all;
+	renew_clients($_) foreach @all;
 	take_ids();
 	return;
 }
@@ -1163,7 +1357,7 @@ sub end_world
 {
 	my ($lived) = @_;
 
-	foreach my $server (@{ $world{servers} })
+	foreach my $server (@{ $world{servers} }, @{ $world{own_servers} })
 	{
 		kill 'KILL', map { $_->{pid} } @{ $server->{clients} };
 		waitpid($_->{pid}, 0) foreach @{ $server->{clients} };
@@ -1173,7 +1367,7 @@ sub end_world
 	$_->stop foreach @{ delete $world{proxies} // [] };
 	if (my $old = delete $world{old_registry})
 	{
-		kill 'CONT', $old->{walsender};
+		kill 'CONT', @{ $old->{walsenders} };
 	}
 	take_ids();
 	$total{grants} += count_grants();
@@ -1195,6 +1389,8 @@ sub end_world
 			$node->backup_dir)
 		  unless bad();
 	}
+	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $world{archive})
+	  if defined $world{archive};
 	return;
 }
 
@@ -1253,12 +1449,12 @@ done_testing();
 print $figures "$histories\n";
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
-  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d more with the old primary alive), '
+  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them of two standbys to one timeline, %d more with the old primary alive), '
   . '%d servers, %d IDs, %d worker IDs, %d grants, %d duplicates, %d falls, '
   . "%d shared, %d foreign, %d failed, %d refused, longest wait %.1f s, seed %d\n",
   $total{rounds}, count_faults(), $total{worlds}, $total{failovers} - $total{split_brains},
   @total{
-	qw(split_brains servers ids workers grants duplicates falls shared foreign
+	qw(twins split_brains servers ids workers grants duplicates falls shared foreign
 	  failed refused longest_wait)
   }, $seed;
 exit($wrong > 0 || $calls == 0);
