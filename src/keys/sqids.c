@@ -24,8 +24,9 @@
  * compared with the text that the resulting numbers have with this start and
  * this length.
  *
- * This file is independent of the server: no ereport, no palloc, no settings.
- * It can be built and tested on its own (with -DFRONTEND).
+ * This file is independent of the server: no ereport, no palloc, no settings;
+ * but with a long blocklist, a call can be cancelled.  It can be built and tested
+ * on its own (with -DFRONTEND).
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -35,8 +36,10 @@
  */
 #ifndef FRONTEND
 #include "postgres.h"
+#include "miscadmin.h"
 #else
 #include "postgres_fe.h"
+#define CHECK_FOR_INTERRUPTS() ((void) 0)
 #endif
 
 #include "sqids.h"
@@ -221,6 +224,7 @@ is_blocked(const SnowflakeSqids *sqids, const char *text, int length)
 	{
 		int			word = sqids->first_word[(int) lower(text[i])];
 
+		CHECK_FOR_INTERRUPTS();
 		for (; word >= 0; word = sqids->words[word].next)
 		{
 			if (has_word_at(&sqids->words[word], text, length, i))

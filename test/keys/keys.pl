@@ -1,5 +1,6 @@
 # docs/keys.md: its examples give what they say, and its recipe for two ticket
-# servers works word for word.  Hashids are the same in each encoding.
+# servers works word for word.  Hashids are the same in each encoding.  A Sqid that
+# takes long can be cancelled.
 
 use strict;
 use warnings;
@@ -151,6 +152,19 @@ $restored->safe_psql('postgres', "SELECT setval('tickets', $greatest + 1)")
   unless $greatest % 2;
 is( $restored->safe_psql('postgres', $draw) % 2,
 	1, 'setval() alone makes tickets of the second server odd');
+
+# A long blocklist, which each place of a long text is compared with
+my $start = time;
+like(
+	sql_error(
+		$first, q{
+		SET statement_timeout = '1s';
+		SELECT sqids_encode_array(array_agg(9223372036854775807 - i), 0, NULL,
+			(SELECT array_agg('a' || lpad(to_hex(w), 7, '0')) FROM generate_series(1, 1000000) w))
+		FROM generate_series(1, 10000) i}),
+	qr/ERROR:  57014/,
+	'a Sqid with a million words to avoid can be cancelled');
+cmp_ok(time - $start, '<', 15, 'it ends soon after that');
 
 $first->stop;
 $restored->stop;
