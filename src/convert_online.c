@@ -20,10 +20,44 @@
  *					expects one unique index for a key
  * foreign keys		ADD ... NOT VALID: SHARE ROW EXCLUSIVE on both tables, for
  *					milliseconds; then VALIDATE
- * swap				for each table: ACCESS EXCLUSIVE on it, on the tables that
- *					it references, and on its views, for tens of milliseconds
+ * swap				for each table: ACCESS EXCLUSIVE on it, its partitions, the
+ *					tables that it references, and its views, for tens of
+ *					milliseconds, and some for each partition
  * default			snowflake_convert() sets the default of the key, and drops
  *					its sequence: ACCESS EXCLUSIVE, for milliseconds
+ *
+ * Partitions
+ *
+ * A partitioned table is a tree, whose root has the key.  Its column, trigger,
+ * and CHECK constraints are created at the root, and so in all partitions,
+ * those that are created later, too; a table cannot be attached without them.
+ * Partitions are filled, and get their indexes and foreign keys, one at a
+ * time, as if they were tables.  Then all of the tree is swapped in one
+ * transaction, with locks on all partitions, because a column has one name in
+ * all of them:
+ *
+ * - Columns and inherited constraints are dropped and renamed at the root.
+ * - Indexes of partitioned tables have no rows.  They are created in the swap,
+ *	 as pg_dump does it: ON ONLY the table, and then those of the partitions are
+ *	 attached.  Nothing is built under a lock, whatever the partitions have.
+ * - A foreign key of a partitioned table is created before the swap, when each
+ *	 partition has one that is validated: it takes them over, without looking at
+ *	 rows.  So it need not be NOT VALID, which was not possible before 18.
+ * - A foreign key that references a partitioned table needs a unique index of
+ *	 it, which cannot become that of the primary key (there is no USING INDEX
+ *	 for these).  So both tables are swapped together, with the old foreign key,
+ *	 and the new one is created then, as NOT VALID, which is enforced from there
+ *	 on.  The rows that exist satisfy it: their columns are equal to the old
+ *	 ones.  VALIDATE, after the swap, says so; which constraints are left is in
+ *	 a trigger that is never fired.
+ *
+ * If a partition is created or attached meanwhile, it has steps that are not
+ * done.  If that is at the last moment, the swap fails, and the call continues
+ * with these steps.  One that is detached keeps the new column and the CHECK
+ * constraint, without the trigger, so that INSERTs into it fail until it is
+ * attached again.  If it is still among the tables to convert, because of a
+ * foreign key, it is an obstacle.  A row that a client moves to another partition
+ * is filled there, by the trigger for INSERT.
  *
  * State
  *
@@ -294,6 +328,27 @@ execute_step(SnowflakeOnline *online, void *argument)
 }
 
 /*
+ * Do all partitions have the foreign key that is to become that of their
+ * table?  One that is new would be read under the lock.
+ */
+static void
+require_foreign_keys(SnowflakeOnline *online, const SnowflakeStep *step)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+
+	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
+		return;
+	snowflake_find_targets(conversion);
+	if (snowflake_ask(conversion,
+					  psprintf("%s SELECT FROM fkey WHERE top = %u AND relkind <> 'p' AND NOT internal"
+							   " AND (newoid IS NULL OR convalidated AND NOT newvalid)",
+							   snowflake_online_tables, step->object)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a partition was added")));
+}
+
+/*
  * SnowflakeWork: create a foreign key.
  *
  * Until the swap, the old and the new one both act on a referencing row, in the
@@ -307,6 +362,7 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 {
 	const SnowflakeStep *step = argument;
 
+	require_foreign_keys(online, step);
 	execute_step(online, argument);
 	if (snowflake_ask(&online->conversion,
 					  psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
@@ -326,6 +382,7 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 typedef struct Swap
 {
 	Oid			relid;
+	List	   *trees;			/* tables without their partitions */
 	List	   *before_drop;
 	List	   *after_drop;
 } Swap;
@@ -342,6 +399,7 @@ find_statements(SnowflakeOnline *online, void *argument)
 
 	snowflake_find_targets(conversion);
 	snowflake_check_swap(conversion, swap->relid);
+	swap->trees = snowflake_swap_trees(conversion, swap->relid);
 	snowflake_swap_statements(conversion, swap->relid, &swap->before_drop,
 							  &swap->after_drop);
 }
@@ -378,9 +436,9 @@ swap_columns(SnowflakeOnline *online, void *argument)
 	const Swap *swap = argument;
 
 	execute_all(swap->before_drop);
-	snowflake_check_drop(swap->relid);
+	snowflake_check_drop(swap->relid, swap->trees);
 	execute_all(swap->after_drop);
-	if (swap->relid == online->relid)
+	if (list_member_oid(swap->trees, online->relid))
 		execute_all(session_statements(online));
 }
 
@@ -784,7 +842,7 @@ swap_script(const SnowflakeOnline *online, Oid relid)
 							 snowflake_relation_name(lfirst_oid(cell)));
 	}
 	snowflake_swap_statements(conversion, relid, &before_drop, &after_drop);
-	if (relid == online->relid)
+	if (list_member_oid(snowflake_swap_trees(conversion, relid), online->relid))
 		after_drop = list_concat(after_drop, session_statements(online));
 	foreach(cell, list_concat(before_drop, after_drop))
 		appendStringInfo(&script, "%s;\n", (char *) lfirst(cell));

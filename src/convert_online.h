@@ -35,7 +35,10 @@
 /* Names of what a conversion creates, beside SNOWFLAKE_NEW_NAME(). */
 #define SNOWFLAKE_COPY_TRIGGER	"~snowflake_new"
 #define SNOWFLAKE_SWAP_TRIGGER	"~snowflake_swapped"
+#define SNOWFLAKE_VALIDATE_TRIGGER	"~snowflake_validate"
 #define SNOWFLAKE_COPY_CHECK	"snowflake_new_check"
+#define SNOWFLAKE_NULL_CHECK	"snowflake_new_null_check"
+#define SNOWFLAKE_COPY_CHECKS	"'" SNOWFLAKE_COPY_CHECK "', '" SNOWFLAKE_NULL_CHECK "'"
 #define SNOWFLAKE_COPY_TABLE	"snowflake_new_definitions"
 
 /*
@@ -131,7 +134,9 @@ extern List *snowflake_swap_locks(const SnowflakeConversion *conversion,
 extern void snowflake_swap_statements(const SnowflakeConversion *conversion,
 									  Oid relid, List **before_drop,
 									  List **after_drop);
-extern void snowflake_check_drop(Oid relid);
+extern List *snowflake_swap_trees(const SnowflakeConversion *conversion,
+								  Oid relid);
+extern void snowflake_check_drop(Oid relid, const List *trees);
 extern void snowflake_check_swap(const SnowflakeConversion *conversion,
 								 Oid relid);
 

@@ -12,9 +12,9 @@
  * pages that were looked at before.  The CHECK constraint is not valid then.
  *
  * A batch waits for no row: it skips those that are locked, which are filled
- * in a later pass.  Triggers and foreign keys of the application are not fired
- * (convert_silent_update.c), because nothing that they see changes.  It
- * commits asynchronously: what a crash takes away is filled again.
+ * in a later pass, and what clients move to another partition.  Triggers and
+ * foreign keys of the application are not fired (convert_silent_update.c),
+ * because nothing that they see changes.  It commits asynchronously: what a crash takes away is filled again.
  *
  * The number of pages is chosen so that a batch takes batch_time, and the
  * pause after it so that the work takes work_share of the time.  VACUUM makes
@@ -33,6 +33,7 @@
 #include "storage/block.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
 
@@ -105,6 +106,42 @@ begin_backfill(Backfill *backfill)
 	snowflake_commit(online);
 }
 
+/* An UPDATE, and how many rows it has filled. */
+typedef struct SilentUpdate
+{
+	const char *statement;
+	int64		nrows;
+} SilentUpdate;
+
+static void
+run_update(void *argument)
+{
+	SilentUpdate *update = argument;
+
+	update->nrows = snowflake_update_silently(update->statement);
+}
+
+/*
+ * Run the UPDATE of a partition.  Clients may move its rows to other partitions
+ * (by an UPDATE of the partition key), where the trigger fills them.  A row that
+ * was moved between the snapshot and the attempt to lock it is an error, also
+ * with SKIP LOCKED.  Then the batch has filled nothing, and its pages are looked
+ * at again later.
+ */
+static int64
+update_partition(const char *statement)
+{
+	SilentUpdate update = {.statement = statement};
+	ErrorData  *error = snowflake_do(run_update, &update, true);
+
+	if (error == NULL)
+		return update.nrows;
+	if (error->sqlerrcode != ERRCODE_T_R_SERIALIZATION_FAILURE)
+		ReThrowError(error);
+	FreeErrorData(error);
+	return 0;
+}
+
 /*
  * Fill the rows of some pages that are not locked, in a transaction.  Returns
  * how many were filled.
@@ -117,6 +154,7 @@ fill_pages(Backfill *backfill, const Range *range)
 	int64		nrows;
 	char	   *table;
 	char	   *condition;
+	char	   *statement;
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	EnsurePortalSnapshotExists();
@@ -126,9 +164,11 @@ fill_pages(Backfill *backfill, const Range *range)
 	table = snowflake_relation_name(backfill->relid);
 	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
 						 range->from, range->to, backfill->condition);
-	nrows = snowflake_update_silently(psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
-											   "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
-											   table, backfill->assignments, table, condition));
+	statement = psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
+						 "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
+						 table, backfill->assignments, table, condition);
+	nrows = get_rel_relispartition(backfill->relid) ?
+		update_partition(statement) : (int64) snowflake_update_silently(statement);
 	if (snowflake_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
 												 table, condition)) != NIL)
 	{
@@ -300,9 +340,12 @@ static void
 validate(void *argument)
 {
 	const Backfill *backfill = argument;
+	char	  **row = linitial(snowflake_ask(&backfill->online->conversion,
+											 psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
+													  " FROM tab WHERE relid = %u",
+													  snowflake_online_tables, backfill->relid)));
 
-	snowflake_run_statement(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " SNOWFLAKE_COPY_CHECK,
-									 snowflake_relation_name(backfill->relid)));
+	snowflake_run_statement(row[0]);
 }
 
 /*

@@ -11,7 +11,8 @@
  *	 reported, and nothing is requested.
  * - A request ends after lock_wait, which is less than deadlock_timeout.  All
  *	 locks are released then, and requested later in the opposite order, because
- *	 the application has one order or the other.
+ *	 the application has one order or the other.  Partitions are locked after
+ *	 their table, as statements of clients lock them.
  *
  * The list of sessions is read as the bootstrap superuser, because sessions of
  * other roles are hidden otherwise.  These queries are constants, and access
@@ -38,6 +39,7 @@
 #include "access/xact.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "common/pg_prng.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -273,17 +275,39 @@ cancel_autovacuum(List *relids)
 }
 
 /*
- * Lock the tables.
+ * The relations, each followed by its partitions, the upper levels first, as
+ * the server locks them.
+ */
+static List *
+with_partitions(List *relids)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+		result = list_concat_unique_oid(result,
+										find_all_inheritors(lfirst_oid(cell), NoLock, NULL));
+	return result;
+}
+
+/*
+ * Lock the tables.  Clients wait behind the first of them until the last one is
+ * locked, so they have lock_wait together.
  */
 static void
-lock_relations(List *relids, LOCKMODE mode)
+lock_relations(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 {
+	int64		end = snowflake_steady_clock() + online->options.lock_ms * INT64CONST(1000);
 	ListCell   *cell;
 
 	foreach(cell, relids)
 	{
 		Oid			relid = lfirst_oid(cell);
+		int			left = (int) ((end - snowflake_steady_clock()) / 1000);
 
+		(void) set_config_option("lock_timeout", psprintf("%d", Max(left, 1)),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
 		LockRelationOid(relid, mode);
 
 		/* It may have been dropped: look again. */
@@ -313,10 +337,7 @@ work_with_locks(void *argument)
 	const LockedWork *locked = argument;
 	SnowflakeOnline *online = locked->online;
 
-	(void) set_config_option("lock_timeout", psprintf("%d", online->options.lock_ms),
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	lock_relations(locked->relids, locked->mode);
+	lock_relations(online, with_partitions(locked->relids), locked->mode);
 	online->locked_since = snowflake_steady_clock();
 	locked->work(online, locked->argument);
 }
@@ -352,10 +373,11 @@ snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 {
 	const char *what = psprintf("lock table %s",
 								snowflake_relation_name(llast_oid(relids)));
+	List	   *all = with_partitions(relids);
 	char	   *holder;
 
-	cancel_autovacuum(relids);
-	holder = find_holder(online, relids, mode);
+	cancel_autovacuum(all);
+	holder = find_holder(online, all, mode);
 	if (holder != NULL)
 	{
 		snowflake_report_wait(online, what, holder);

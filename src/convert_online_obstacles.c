@@ -44,7 +44,8 @@ static const char dropped_ctes[] =
 "  UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM stat"
 "  UNION ALL SELECT d.classid, d.objid FROM col JOIN pg_depend d"
 "    ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)"
-"  WHERE d.classid IN ('pg_trigger'::regclass, 'pg_policy'::regclass)"
+"  WHERE d.classid = 'pg_policy'::regclass"
+"  UNION ALL SELECT 'pg_trigger'::regclass, oid FROM triggered"
 "  UNION ALL SELECT 'pg_attrdef'::regclass, f.oid FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid"
 "  UNION ALL SELECT 'pg_trigger'::regclass, g.oid FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid) ";
 
@@ -54,15 +55,25 @@ static const char dropped_ctes[] =
 
 static const ObstacleQuery online_obstacles[] = {
 	{
-		"SELECT format('table %s is partitioned, or a partition', name)"
-		" FROM tab JOIN pg_class r ON r.oid = tab.relid"
-		" WHERE (r.relkind = 'p' OR r.relispartition) AND relid IN (SELECT relid FROM swap)",
-		"Convert partitioned tables with snowflake_convert()."
+		"SELECT format('foreign key %I of table %s is between partitioned tables', conname, conrelid::regclass)"
+		" FROM fkey WHERE late AND relkind = 'p'",
+		"A foreign key from one partitioned table to another can only be created with a check of all rows under locks. Drop it, convert, and create it again, or use snowflake_convert()."
+	},
+	{
+		/* As many as were counted in swaps, for tables and objects together. */
+		"SELECT format('the swap of table %s needs about %s locks, and the server has room for %s',"
+		"    name, needed, room)"
+		" FROM (SELECT t.team, sum(4 + 5 * (SELECT count(*) FROM idx WHERE idx.indrelid = top.relid))"
+		"       FROM team t JOIN top ON top.root = t.relid GROUP BY t.team) s(relid, needed) JOIN tab USING (relid)"
+		"  CROSS JOIN (SELECT current_setting('max_locks_per_transaction')::int * (current_setting('max_connections')::int"
+		"                + current_setting('max_prepared_transactions')::int)) r(room)"
+		" WHERE relkind = 'p' AND needed > room",
+		"Increase max_locks_per_transaction, and restart the server."
 	},
 	{
 		"SELECT format('table %s has a parent or child table', name)"
 		" FROM tab JOIN pg_class r ON r.oid = tab.relid"
-		" WHERE r.relkind <> 'p' AND NOT r.relispartition AND relid IN (SELECT relid FROM swap)"
+		" WHERE r.relkind <> 'p' AND NOT r.relispartition AND tab.root IN (SELECT relid FROM swapping)"
 		" AND EXISTS (SELECT FROM pg_inherits i WHERE r.oid IN (i.inhrelid, i.inhparent))",
 		"Convert tables that inherit with snowflake_convert()."
 	},
@@ -83,7 +94,7 @@ static const ObstacleQuery online_obstacles[] = {
 		"  LEFT JOIN (pg_rewrite r JOIN pg_class v ON v.oid = r.ev_class)"
 		"    ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
 		" WHERE NOT coalesce(CASE d.classid"
-		"   WHEN 'pg_class'::regclass THEN c.relkind = 'i' OR c.relkind = 'S' AND d.deptype IN ('a', 'i')"
+		"   WHEN 'pg_class'::regclass THEN c.relkind IN ('i', 'I') OR c.relkind = 'S' AND d.deptype IN ('a', 'i')"
 		"   WHEN 'pg_constraint'::regclass THEN k.contype IN ('c', 'f', 'n')"
 		"     OR k.contype IN ('p', 'u') AND NOT k.condeferrable"
 		"   WHEN 'pg_attrdef'::regclass THEN (f.adrelid, f.adnum) = (col.relid, col.attnum)"
@@ -141,10 +152,12 @@ static const ObstacleQuery online_obstacles[] = {
 	{
 		"SELECT format('publication %I publishes updates of table %s, which has no replica identity', b.pubname, tab.name)"
 		" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b"
-		" WHERE relid IN (SELECT relid FROM col) AND b.pubupdate"
+		" WHERE relid IN (SELECT relid FROM col) AND b.pubupdate AND r.relkind <> 'p'"
 		" AND (b.puballtables"
-		"      OR EXISTS (SELECT FROM pg_publication_namespace n WHERE n.pnpubid = b.oid AND n.pnnspid = r.relnamespace)"
-		"      OR EXISTS (SELECT FROM pg_publication_rel p WHERE p.prpubid = b.oid AND p.prrelid = r.oid))"
+		"      OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor JOIN pg_publication_namespace n"
+		"                   ON n.pnpubid = b.oid AND n.pnnspid = a.relnamespace WHERE up.relid = r.oid)"
+		"      OR EXISTS (SELECT FROM up JOIN pg_publication_rel p ON p.prpubid = b.oid AND p.prrelid = up.ancestor"
+		"                 WHERE up.relid = r.oid))"
 		" AND r.relreplident <> 'f'"
 		" AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid"
 		"                 AND CASE r.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END)",
@@ -221,7 +234,7 @@ static const ObstacleQuery online_obstacles[] = {
 		"   SELECT format('CREATE on tablespace %I', s.spcname), has_tablespace_privilege(tab.relowner, s.spcname, 'CREATE')"
 		"   FROM (SELECT DISTINCT spcname FROM idx WHERE indrelid = tab.relid AND spcname IS NOT NULL) s"
 		"  ) p(what, has)"
-		" WHERE relid IN (SELECT relid FROM swap) AND NOT p.has",
+		" WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has",
 		"Grant the owner of the tables the privileges to create what the conversion creates."
 	},
 	{
@@ -234,7 +247,7 @@ static const ObstacleQuery online_obstacles[] = {
 		"   WHERE g.tgrelid = tab.relid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND NOT prepared"
 		"   UNION ALL"
 		"   SELECT format('constraint %I of table %s', k.conname, tab.name) FROM pg_constraint k"
-		"   WHERE k.conrelid = tab.relid AND k.conname = '" SNOWFLAKE_COPY_CHECK "' AND NOT prepared"
+		"   WHERE k.conrelid = tab.relid AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ") AND NOT prepared"
 		"   UNION ALL"
 		"   SELECT format('relation %I.%I', n.nspname, c.relname)"
 		"   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
@@ -244,7 +257,7 @@ static const ObstacleQuery online_obstacles[] = {
 		"   SELECT format('relation %I.%I', idx.nspname, c.relname)"
 		"   FROM idx JOIN pg_class c ON c.relname = idx.newname"
 		"     AND c.relnamespace = (SELECT relnamespace FROM pg_class o WHERE o.oid = idx.indexrelid)"
-		"   WHERE idx.indrelid = tab.relid AND (idx.newoid IS NULL OR NOT prepared)"
+		"   WHERE idx.indrelid = tab.relid AND idx.relkind = 'i' AND (idx.newoid IS NULL OR NOT prepared)"
 		"   UNION ALL"
 		"   SELECT format('relation %I.%I', n.nspname, c.relname)"
 		"   FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'"
@@ -261,7 +274,7 @@ static const ObstacleQuery online_obstacles[] = {
 		"   SELECT format('statistics object %I.%I', stat.nspname, newname)"
 		"   FROM stat JOIN pg_statistic_ext f ON f.stxname = stat.newname AND f.stxnamespace = stat.stxnamespace"
 		"   WHERE stat.stxrelid = tab.relid AND (stat.newoid IS NULL OR NOT prepared)"
-		"  ) w(what) WHERE relid IN (SELECT relid FROM swap)",
+		"  ) w(what) WHERE tab.root IN (SELECT relid FROM swapping)",
 		"Rename or drop what has a name that the conversion uses. If it is left from a conversion whose trigger was changed, call snowflake_convert_undo()."
 	},
 	{
@@ -289,8 +302,9 @@ static const ObstacleQuery publication_obstacles[] = {
 		"SELECT format('publication %I has all columns of table %s', b.pubname, tab.name)"
 		" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b"
 		" WHERE relid IN (SELECT relid FROM col)"
-		" AND (b.puballtables"
+		" AND (b.puballtables AND tab.parent IS NULL"
 		"      OR EXISTS (SELECT FROM pg_publication_namespace n WHERE n.pnpubid = b.oid AND n.pnnspid = r.relnamespace)"
+		"      AND NOT EXISTS (SELECT FROM pg_class a WHERE a.oid = tab.parent AND a.relnamespace = r.relnamespace)"
 		"      OR EXISTS (SELECT FROM pg_publication_rel p"
 		"                 WHERE p.prpubid = b.oid AND p.prrelid = r.oid AND p.prattrs IS NULL))",
 		"Add the new columns on all subscribers, which stop at the first new row otherwise (ALTER TABLE ... ADD COLUMN snowflake_new_... bigint, for each column that becomes bigint), change the type of the old ones to bigint, and specify subscribers_ready => true."
@@ -321,13 +335,13 @@ static const char *const notice_queries[] = {
 	"SELECT 'new columns are at the end of their tables',"
 	"  string_agg(t.column_name, E'\\n' ORDER BY t.column_name COLLATE \"C\"),"
 	"  'Until the swap, SELECT * and COPY show one more column for each, and afterwards the columns have another order. Have INSERT and COPY name their columns.'"
-	" FROM col JOIN target t USING (relid, attnum) HAVING count(*) > 0",
+	" FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid) WHERE tab.parent IS NULL HAVING count(*) > 0",
 
 	"SELECT format('INSERT ... ON CONFLICT may fail with unique_violation on table %s', tab.name),"
 	"  'Until the swap there are two unique indexes for one key, and ON CONFLICT expects a conflict in one of them only.',"
 	"  'Have the application repeat such statements; it is rare.'"
-	" FROM tab WHERE relid IN (SELECT relid FROM col)"
-	" AND EXISTS (SELECT FROM idx WHERE idx.indrelid = tab.relid AND idx.indisunique)"
+	" FROM tab WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL"
+	" AND EXISTS (SELECT FROM idx JOIN tab m ON m.relid = idx.indrelid WHERE m.root = tab.relid AND idx.indisunique)"
 	" ORDER BY tab.name COLLATE \"C\"",
 
 	"SELECT format('function %s returns rows of table %s', p.oid::regprocedure, tab.name), NULL,"

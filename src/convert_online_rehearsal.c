@@ -83,13 +83,14 @@ typedef enum ColumnState
 typedef struct Column
 {
 	Oid			relid;
+	Oid			swap;			/* the table with which this one is swapped */
 	AttrNumber	attnum;
 	char	   *name;
 	char	   *new_name;
 	ColumnState state;
 } Column;
 
-/* The swap of a table. */
+/* The swap of a table, and of its partitions. */
 typedef struct Swap
 {
 	Oid			relid;
@@ -113,7 +114,8 @@ typedef struct NameSearch
 	const Query *query;			/* the innermost one */
 } NameSearch;
 
-static const char columns_query[] = " SELECT relid, attnum, attname, newname FROM col";
+static const char columns_query[] = " SELECT col.relid, attnum, attname, newname, team"
+" FROM col JOIN top ON top.relid = col.relid JOIN team ON team.relid = top.root";
 
 /*
  * Change the type of a column, until the subtransaction is rolled back.
@@ -639,13 +641,13 @@ rehearse_swap(Rehearsal *rehearsal, const Swap *swap)
 {
 	ListCell   *cell;
 
-	LockRelationOid(swap->relid, AccessShareLock);
 	foreach(cell, rehearsal->columns)
 	{
 		Column	   *column = lfirst(cell);
 
-		if (column->relid != swap->relid)
+		if (column->swap != swap->relid)
 			continue;
+		LockRelationOid(column->relid, AccessShareLock);
 		change_type(column->relid, column->attnum, INT8OID, -1, InvalidOid);
 		column->state = COLUMN_NOW;
 	}
@@ -657,7 +659,7 @@ rehearse_swap(Rehearsal *rehearsal, const Swap *swap)
 	{
 		Column	   *column = lfirst(cell);
 
-		if (column->relid == swap->relid)
+		if (column->swap == swap->relid)
 			column->state = COLUMN_SWAPPED;
 	}
 }
@@ -740,6 +742,7 @@ find_columns(const SnowflakeConversion *conversion)
 		column->attnum = pg_strtoint16(row[1]);
 		column->name = row[2];
 		column->new_name = row[3];
+		column->swap = atooid(row[4]);
 		columns = lappend(columns, column);
 	}
 	return columns;

@@ -10,6 +10,10 @@
  * are dropped; the new ones get their names, and what hung on the old ones is
  * created again from its definition, which has these names already.
  *
+ * A partitioned table is swapped with all its partitions.  What they have from
+ * their parent is dropped and created with that; what they have alone, or have
+ * changed, is treated as that of any table.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/convert_online_swap.c
@@ -18,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 
 #include "convert_online.h"
@@ -37,7 +42,7 @@
 
 /* The state of a trigger. */
 #define TRIGGER_STATE(state) \
-"CASE " state " WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' ELSE 'ENABLE REPLICA' END"
+"CASE " state " WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE' END"
 
 /*
  * Further CTEs: the table; its old columns, with what they own; policies,
@@ -47,7 +52,7 @@
 static const char swap_ctes[] =
 ", this AS (SELECT tab.* FROM tab JOIN scope USING (relid)),"
 " mine AS ("
-"  SELECT col.*, this.name, a.attidentity, a.attstattarget, n.attacl AS newacl,"
+"  SELECT col.*, this.name, this.root, this.parent, this.depth, a.attidentity, a.attstattarget, n.attacl AS newacl,"
 "    col_description(col.relid, col.attnum) AS comment, pg_get_expr(f.adbin, f.adrelid) AS expression,"
 /* The server keeps the version of the attribute among its options. */
 "    (SELECT string_agg(o, ', ') FROM unnest(a.attoptions) o WHERE NOT starts_with(o, 'pg_attver=')) AS options"
@@ -68,15 +73,15 @@ static const char swap_ctes[] =
 "  SELECT p.*, this.name FROM pg_policy p JOIN this ON this.relid = p.polrelid"
 "  WHERE " DEPENDS("'pg_policy'", "p.oid") "),"
 " trg AS ("
-"  SELECT g.*, this.name FROM pg_trigger g JOIN this ON this.relid = g.tgrelid"
+"  SELECT g.*, this.name, this.depth FROM pg_trigger g JOIN this ON this.relid = g.tgrelid"
 "  WHERE NOT g.tgisinternal AND g.tgfoid <> (SELECT oid FROM copier)"
-"  AND " DEPENDS("'pg_trigger'", "g.oid") "),"
+"  AND g.oid IN (SELECT oid FROM triggered)),"
 " pub AS ("
 "  SELECT p.*, b.pubname, this.name FROM pg_publication_rel p JOIN this ON this.relid = p.prrelid"
 "    JOIN pg_publication b ON b.oid = p.prpubid"
 "  WHERE " DEPENDS("'pg_publication_rel'", "p.oid") "),"
 " not_null AS ("
-"  SELECT k.oid, k.conname, mine.attnum, x.newname"
+"  SELECT k.oid, k.conname, k.conrelid, k.coninhcount, mine.attnum, mine.newname AS newcolumn, mine.name, x.newname"
 "  FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid AND k.conkey = ARRAY[mine.attnum]"
 "    CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME("k.conname") ")::name AS newname) x),"
 " owned_by_default(oid, grantee) AS ("
@@ -92,48 +97,53 @@ static const char swap_ctes[] =
 static const char statements_query[] =
 "SELECT stage, command FROM ("
 "  SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)"
-"  FROM vw WHERE relowner = (SELECT relowner FROM this)"
+"  FROM vw WHERE relowner IN (SELECT relowner FROM this)"
 "  UNION ALL"
 "  SELECT 11, 0, oid, 0, format('DROP POLICY %I ON %s', polname, name) FROM pol"
 "  UNION ALL"
-"  SELECT 12, 0, oid, 0, format('DROP TRIGGER %I ON %s', tgname, name) FROM trg"
+"  SELECT 12, 0, oid, 0, format('DROP TRIGGER %I ON %s', tgname, name) FROM trg WHERE tgparentid = 0"
 "  UNION ALL"
 "  SELECT 13, 0, oid, 0, format('ALTER PUBLICATION %I DROP TABLE %s', pubname, name) FROM pub"
 "  UNION ALL"
 "  SELECT 14, 0, 0, 0, format('DROP TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\" ON %s', name)"
-"  FROM this WHERE relid IN (SELECT relid FROM mine)"
+"  FROM this WHERE relid = root AND relid IN (SELECT relid FROM mine)"
 "  UNION ALL"
 "  SELECT 15, 0, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
-"  FROM fkey JOIN this ON this.relid = fkey.conrelid"
+"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE conparentid = 0"
 "  UNION ALL"
 "  SELECT 16, 0, oid, 0, format('DROP STATISTICS %I.%I', stat.nspname, stxname)"
 "  FROM stat JOIN this ON this.relid = stat.stxrelid"
 "  UNION ALL"
 "  SELECT 17, 0, con, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.parent IS NULL"
 "  UNION ALL"
-"  SELECT 17, 1, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
-"  FROM chk JOIN this ON this.relid = chk.conrelid"
+"  SELECT 17, 1 + depth, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
+"  FROM chk JOIN this ON this.relid = chk.conrelid WHERE coninhcount = 0 OR conislocal"
 "  UNION ALL"
 "  SELECT 18, 0, indexrelid, 0, format('DROP INDEX %I.%I', idx.nspname, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NULL"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NULL AND idx.parent IS NULL"
 "  UNION ALL"
 /* what the columns have */
-"  SELECT 20, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name, newname)"
-"  FROM mine WHERE attnotnull AND attnum NOT IN (SELECT attnum FROM not_null)"
+"  SELECT 20, attnum, depth, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name, newname)"
+"  FROM mine WHERE attnotnull AND (relid, attnum) NOT IN (SELECT conrelid, attnum FROM not_null)"
+"  AND NOT EXISTS (SELECT FROM mine p WHERE p.relid = mine.parent AND p.attname = mine.attname AND p.attnotnull)"
 "  UNION ALL"
-"  SELECT 20, n.attnum, 0, 0, format('ALTER TABLE %s ADD CONSTRAINT %I NOT NULL %I', name, n.newname, mine.newname)"
-"  FROM not_null n JOIN mine USING (attnum)"
+"  SELECT 20, attnum, 0, 0, format('ALTER TABLE %s ADD CONSTRAINT %I NOT NULL %I', name, newname, newcolumn)"
+"  FROM not_null WHERE coninhcount = 0"
 "  UNION ALL"
-/* not earlier, because it proves that there are no nulls */
-"  SELECT 21, 0, 0, 0, format('ALTER TABLE %s DROP CONSTRAINT " SNOWFLAKE_COPY_CHECK "', name)"
-"  FROM this WHERE relid IN (SELECT relid FROM mine)"
+/* not earlier, because they prove that there are no nulls */
+"  SELECT 21, 0, depth, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
+"  FROM this JOIN pg_constraint k ON k.conrelid = this.relid AND k.contype = 'c' AND coninhcount = 0"
+"    AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
+"  WHERE relid IN (SELECT relid FROM mine)"
 "  UNION ALL"
 "  SELECT 21, 1, oid, 0, format('ALTER SEQUENCE %I.%I OWNED BY %s.%I', nspname, relname, owned.table, newcolumn)"
 "  FROM owned WHERE deptype = 'a'"
 "  UNION ALL"
-"  SELECT 22, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', name, newname, expression)"
-"  FROM mine WHERE expression IS NOT NULL"
+"  SELECT 22, mine.depth, mine.attnum, 0, format('ALTER TABLE %s ALTER COLUMN %I %s', mine.name, mine.newname,"
+"    coalesce('SET DEFAULT ' || mine.expression, 'DROP DEFAULT'))"
+"  FROM mine LEFT JOIN mine p ON (p.relid, p.attname) = (mine.parent, mine.attname)"
+"  WHERE mine.expression IS DISTINCT FROM p.expression"
 "  UNION ALL"
 /* the limits of the old type become those of bigint, as by ALTER COLUMN ... TYPE */
 "  SELECT 23, 0, oid, 0, format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %I.%I"
@@ -154,10 +164,10 @@ static const char statements_query[] =
 "  SELECT 26, attnum, 0, ordinality, " SNOWFLAKE_GRANT_COLUMN("newname", "name")
 "  FROM mine, aclexplode(attacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl"
 "  UNION ALL"
-"  SELECT 27, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', name, newname, attstattarget)"
+"  SELECT 27, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET STATISTICS %s', name, newname, attstattarget)"
 "  FROM mine WHERE attstattarget >= 0"
 "  UNION ALL"
-"  SELECT 28, attnum, 0, 0, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', name, newname, options)"
+"  SELECT 28, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET (%s)', name, newname, options)"
 "  FROM mine WHERE options IS NOT NULL"
 "  UNION ALL"
 "  SELECT 29, attnum, 0, 0, format('COMMENT ON COLUMN %s.%I IS %L', name, newname, comment)"
@@ -165,13 +175,14 @@ static const char statements_query[] =
 "  UNION ALL"
 /* the swap */
 "  SELECT 30, 0, 0, 0, format('ALTER TABLE %s %s', name, string_agg(format('DROP COLUMN %I', attname), ', ' ORDER BY attnum))"
-"  FROM mine GROUP BY name"
+"  FROM mine WHERE relid = root GROUP BY name"
 "  UNION ALL"
-"  SELECT 31, attnum, 0, 0, format('ALTER TABLE %s RENAME COLUMN %I TO %I', name, newname, attname) FROM mine"
+"  SELECT 31, attnum, 0, 0, format('ALTER TABLE %s RENAME COLUMN %I TO %I', name, newname, attname)"
+"  FROM mine WHERE relid = root"
 "  UNION ALL"
 /* what hung on the columns */
-"  SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, n.newname, conname)"
-"  FROM not_null n JOIN mine USING (attnum)"
+"  SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, newname, conname)"
+"  FROM not_null WHERE coninhcount = 0"
 "  UNION ALL"
 "  SELECT 33, 0, oid, 0, format('ALTER SEQUENCE %I.%I RENAME TO %I', nspname, newname, relname)"
 "  FROM owned WHERE deptype = 'i'"
@@ -190,11 +201,24 @@ static const char statements_query[] =
 "  FROM owned WHERE deptype = 'i' AND obj_description(oid, 'pg_class') IS NOT NULL"
 "  UNION ALL"
 "  SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'i'"
 "  UNION ALL"
 "  SELECT 41, 0, indexrelid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %2$I', name, idx.relname,"
 "    CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.relkind = 'i'"
+"  UNION ALL"
+/* as pg_dump does it: those of the parents are empty, and take over those of the partitions */
+"  SELECT 41, 1, indexrelid, 0, CASE WHEN con IS NULL THEN pg_get_indexdef(indexrelid)"
+"    ELSE format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s%s', name, idx.relname, pg_get_constraintdef(con),"
+"                ' WITH (' || array_to_string(reloptions, ', ') || ')') END"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I'"
+"  UNION ALL"
+"  SELECT 41, 2, indexrelid, 0, format('ALTER INDEX %I.%I SET TABLESPACE %I', idx.nspname, idx.relname, spcname)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I' AND spcname IS NOT NULL"
+"  UNION ALL"
+"  SELECT 41, 3, -depth, 0, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I', p.nspname, p.relname,"
+"    idx.nspname, idx.relname)"
+"  FROM idx JOIN this ON this.relid = idx.indrelid JOIN idx p ON p.indexrelid = idx.parent"
 "  UNION ALL"
 "  SELECT 42, 0, indexrelid, a.attnum, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', idx.nspname,"
 "    idx.relname, a.attnum, a.attstattarget)"
@@ -211,16 +235,21 @@ static const char statements_query[] =
 "  FROM idx JOIN this ON this.relid = idx.indrelid WHERE obj_description(indexrelid, 'pg_class') IS NOT NULL"
 "  UNION ALL"
 "  SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname, conname)"
-"  FROM (SELECT oid, conrelid, conname, newname FROM fkey"
-"        UNION ALL SELECT oid, conrelid, conname, newname FROM chk) k JOIN this ON this.relid = k.conrelid"
+"  FROM (SELECT oid, conrelid, conname, newconname AS newname FROM fkey WHERE newoid IS NOT NULL AND newconname <> conname"
+"        UNION ALL SELECT oid, conrelid, conname, newname FROM chk WHERE coninhcount = 0) k JOIN this ON this.relid = k.conrelid"
+"  UNION ALL"
+/* The old columns were equal to the new ones, and checked; so this is for new rows only. */
+"  SELECT 44, 0, fkey.oid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', name, conname, pg_get_constraintdef(fkey.oid),"
+"    CASE WHEN convalidated THEN ' NOT VALID' ELSE '' END)"
+"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE late"
 "  UNION ALL"
 "  SELECT 44, 1, fkey.oid, 0, format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)"
-"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred"
+"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred AND conparentid = 0 AND NOT late"
 "  UNION ALL"
 "  SELECT 45, 0, k.oid, 0, " COMMENT_ON("format('CONSTRAINT %I ON %s', conname, name)", "k.oid", "'pg_constraint'")
 "  FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk"
 "        UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL"
-"        UNION ALL SELECT n.oid, mine.relid, n.conname FROM not_null n JOIN mine USING (attnum)) k"
+"        UNION ALL SELECT oid, conrelid, conname FROM not_null WHERE coninhcount = 0) k"
 "    JOIN this ON this.relid = k.conrelid"
 "  WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL"
 "  UNION ALL"
@@ -244,10 +273,10 @@ static const char statements_query[] =
 "  SELECT 51, 0, oid, 0, " COMMENT_ON("format('POLICY %I ON %s', polname, name)", "oid", "'pg_policy'")
 "  FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL"
 "  UNION ALL"
-"  SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg"
+"  SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg WHERE tgparentid = 0"
 "  UNION ALL"
-"  SELECT 53, 0, oid, 0, format('ALTER TABLE %s %s TRIGGER %I', name, " TRIGGER_STATE("tgenabled") ", tgname)"
-"  FROM trg WHERE tgenabled <> 'O'"
+"  SELECT 53, trg.depth, trg.oid, 0, format('ALTER TABLE %s %s TRIGGER %I', trg.name, " TRIGGER_STATE("trg.tgenabled") ", trg.tgname)"
+"  FROM trg LEFT JOIN trg p ON p.oid = trg.tgparentid WHERE trg.tgenabled <> coalesce(p.tgenabled, 'O')"
 "  UNION ALL"
 "  SELECT 54, 0, oid, 0, " COMMENT_ON("format('TRIGGER %I ON %s', tgname, name)", "oid", "'pg_trigger'")
 "  FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL"
@@ -271,17 +300,27 @@ static const char statements_query[] =
 "  FROM this JOIN pg_trigger g ON g.tgrelid = this.relid AND NOT g.tgisinternal"
 "    JOIN pg_proc p ON p.oid = g.tgfoid AND pg_has_role(this.relowner, p.proowner, 'USAGE')"
 "    JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'"
+"  UNION ALL"
+/* which foreign keys are to be validated, as arguments of a trigger that is never fired */
+"  SELECT 91, 0, this.relid, n, CASE n"
+"    WHEN 1 THEN format('CREATE TRIGGER \"" SNOWFLAKE_VALIDATE_TRIGGER "\" BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',"
+"                       name, (SELECT name FROM copier), string_agg(quote_literal(conname), ', ' ORDER BY conname))"
+"    ELSE format('ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_VALIDATE_TRIGGER "\"', name) END"
+"  FROM fkey JOIN this ON this.relid = fkey.conrelid, generate_series(1, 2) n"
+"  WHERE late AND convalidated GROUP BY this.relid, name, n"
 " ) s(stage, a, b, c, command) ORDER BY stage, a, b, c, command COLLATE \"C\"";
 
 /*
  * What must be locked: sequences that the columns own, views, tables at the
- * other end of foreign keys, and the table.
+ * other end of foreign keys, and the table.  Partitions are locked with their
+ * tables.
  */
 static const char locks_query[] =
 "SELECT oid FROM owned UNION ALL"
 " SELECT oid FROM (SELECT oid FROM vw ORDER BY depth DESC) v UNION ALL"
-" SELECT DISTINCT confrelid FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE confrelid <> relid UNION ALL"
-" SELECT relid FROM this";
+" SELECT DISTINCT referenced FROM edge JOIN this ON this.relid = edge.referencing"
+"  WHERE referenced NOT IN (SELECT relid FROM this) UNION ALL"
+" SELECT relid FROM this WHERE relid = root";
 
 /*
  * What is missing for the swap, or would be dropped with the old columns.
@@ -289,10 +328,12 @@ static const char locks_query[] =
 static const char missing_query[] =
 "SELECT format('foreign key %I of table %s', conname, conrelid::regclass)"
 " FROM fkey JOIN scope ON scope.relid IN (conrelid, confrelid)"
-" WHERE CASE WHEN conrelid = scope.relid THEN newoid IS NULL OR convalidated AND NOT newvalid ELSE true END"
+" WHERE NOT internal"
+" AND CASE WHEN late THEN NOT (conrelid IN (SELECT relid FROM scope) AND confrelid IN (SELECT relid FROM scope))"
+"   WHEN conrelid IN (SELECT relid FROM scope) THEN newoid IS NULL OR convalidated AND NOT newvalid ELSE true END"
 " UNION ALL "
 "SELECT format('index %I of table %s', relname, indrelid::regclass)"
-" FROM idx JOIN scope ON scope.relid = indrelid WHERE newvalid IS NOT TRUE"
+" FROM idx JOIN scope ON scope.relid = indrelid WHERE relkind = 'i' AND newvalid IS NOT TRUE"
 " UNION ALL "
 "SELECT format('constraint %I of table %s', conname, conrelid::regclass)"
 " FROM chk JOIN scope ON scope.relid = conrelid WHERE newoid IS NULL OR convalidated AND NOT newvalid"
@@ -310,14 +351,16 @@ static const char missing_query[] =
  * alone say which columns these are, so that this is quick.
  */
 static const char dependents_query[] =
+"WITH RECURSIVE member(relid) AS ("
+"  SELECT unnest('{%s}'::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i ON i.inhparent = m.relid) "
 "SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid)"
-" FROM pg_attribute a"
+" FROM member JOIN pg_attribute a ON a.attrelid = member.relid"
 "  JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = " SNOWFLAKE_NEW_NAME("a.attname")
 "  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass"
 "    AND (d.refobjid, d.refobjsubid) = (a.attrelid, a.attnum)"
 "  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid"
 "  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
-" WHERE a.attrelid = $1 AND NOT a.attisdropped AND NOT n.attisdropped"
+" WHERE NOT a.attisdropped AND NOT n.attisdropped"
 " AND (f.adrelid, f.adnum) IS DISTINCT FROM (a.attrelid, a.attnum)"
 " AND NOT (d.classid = 'pg_class'::regclass AND d.deptype = 'i')"
 " AND k.contype IS DISTINCT FROM 'n'";
@@ -329,10 +372,25 @@ static List *
 ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
 	return snowflake_ask(conversion,
-						 psprintf("%s, scope(relid) AS (SELECT %u::oid) %s%s%s%s",
+						 psprintf("%s, scope(relid) AS (SELECT top.relid FROM top JOIN team ON team.relid = top.root"
+								  " WHERE team.team = %u) %s%s%s%s",
 								  snowflake_online_tables, relid,
 								  snowflake_online_views,
 								  snowflake_view_statements, swap_ctes, query));
+}
+
+/*
+ * Run a query that returns relations.
+ */
+static List *
+ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, ask(conversion, relid, query))
+		relids = lappend_oid(relids, atooid(((char **) lfirst(cell))[0]));
+	return relids;
 }
 
 /*
@@ -341,12 +399,7 @@ ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
 List *
 snowflake_swap_locks(const SnowflakeConversion *conversion, Oid relid)
 {
-	List	   *relids = NIL;
-	ListCell   *cell;
-
-	foreach(cell, ask(conversion, relid, locks_query))
-		relids = lappend_oid(relids, atooid(((char **) lfirst(cell))[0]));
-	return relids;
+	return ask_relids(conversion, relid, locks_query);
 }
 
 /*
@@ -400,11 +453,27 @@ snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid)
 }
 
 /*
+ * The tables that are swapped together, without their partitions.
+ */
+List *
+snowflake_swap_trees(const SnowflakeConversion *conversion, Oid relid)
+{
+	return ask_relids(conversion, relid, "SELECT relid FROM this WHERE relid = root");
+}
+
+/*
  * Before the old columns are dropped: does anything still depend on them?
  */
 void
-snowflake_check_drop(Oid relid)
+snowflake_check_drop(Oid relid, const List *trees)
 {
-	check_none(relid, snowflake_ask_about(relid, dependents_query),
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, trees)
+		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
+	check_none(relid,
+			   snowflake_ask_about(InvalidOid, psprintf(dependents_query, list.data)),
 			   "The old column would be dropped with");
 }

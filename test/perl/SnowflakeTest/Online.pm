@@ -276,7 +276,7 @@ sub nothing_is_left
 		SELECT attname::text FROM pg_attribute WHERE attname ~ 'snowflake_(new|swap)' AND NOT attisdropped
 		UNION ALL SELECT relname FROM pg_class WHERE relname ~ 'snowflake_(new|swap)'
 		UNION ALL SELECT conname FROM pg_constraint WHERE conname ~ 'snowflake_(new|swap)'
-		UNION ALL SELECT tgname FROM pg_trigger WHERE tgname ~ 'snowflake_(new|swap)'
+		UNION ALL SELECT tgname FROM pg_trigger WHERE tgname ~ 'snowflake_(new|swap|validate)'
 		UNION ALL SELECT stxname FROM pg_statistic_ext WHERE stxname ~ 'snowflake_(new|swap)'
 		UNION ALL SELECT indexrelid::regclass::text FROM pg_index WHERE NOT indisvalid});
 }
