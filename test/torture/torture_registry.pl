@@ -1412,7 +1412,7 @@ while (time < $end)
 			$total{rounds}++;
 			happens("round $total{rounds}: " . describe($plan));
 			round();
-			last if bad();
+			last if bad() || $bug && $total{failed} > 0;
 		}
 		1;
 	};
@@ -1425,7 +1425,7 @@ while (time < $end)
 	  $world_plan->{workers}, $world{runs};
 
 	# What led to it is in the logs and the data directories.
-	last if bad() || !$lived;
+	last if bad() || !$lived || $bug && $total{failed} > 0;
 }
 
 my ($histories, $wrong_in_histories, $calls) = history_figures();
