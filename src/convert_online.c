@@ -581,6 +581,7 @@ run_step(SnowflakeOnline *online, SnowflakeStep *step)
 		case SNOWFLAKE_STEP_INDEX:
 			statement = MemoryContextStrdup(online->context,
 											snowflake_step_statement(&online->conversion, step));
+			snowflake_report_transactions(online, psprintf("create index %s", step->new_name));
 			snowflake_commit(online);
 			snowflake_run_top_level(online->context, statement, step->tablespace);
 			pfree(statement);

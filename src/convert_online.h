@@ -169,6 +169,8 @@ extern bool snowflake_with_locks(SnowflakeOnline *online, List *relids,
 								 void *argument);
 extern void snowflake_report_wait(SnowflakeOnline *online, const char *what,
 								  const char *who);
+extern void snowflake_report_transactions(const SnowflakeOnline *online,
+										  const char *what);
 extern void snowflake_nap(double ms);
 extern List *snowflake_ask_server(const char *query);
 extern void snowflake_run_statement(const char *statement);

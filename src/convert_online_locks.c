@@ -205,6 +205,31 @@ snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who
 }
 
 /*
+ * Report the oldest transaction that a statement such as CREATE INDEX
+ * CONCURRENTLY will wait for, if there is one.  It waits by itself, for as long
+ * as that takes; nobody waits for it.
+ */
+void
+snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
+{
+	List	   *rows;
+
+	rows = snowflake_ask_server(psprintf("SELECT format('Process %%s (%%s, %%s) is in a transaction that is %%s old.',"
+										 "    pid, usename, coalesce(nullif(application_name, ''), backend_type),"
+										 "    date_trunc('milliseconds', clock_timestamp() - xact_start))"
+										 " FROM pg_stat_activity"
+										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+										 " AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL"
+										 " AND xact_start < clock_timestamp() - interval '%d ms'"
+										 " ORDER BY xact_start LIMIT 1",
+										 online->options.lock_ms * PATIENCE));
+	if (rows != NIL)
+		ereport(NOTICE,
+				(errmsg("waiting to %s", what),
+				 errdetail_internal("%s", ((char **) linitial(rows))[0])));
+}
+
+/*
  * Does somebody hold a lock on the tables that will probably not be released
  * soon?  Returns who.
  *

@@ -84,6 +84,7 @@ $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity 
 clients_write('indexes');
 my $restore = restore_dump($dump, 'a dump that began in the backfill');
 $err = finish_converting($call);
+like($err, qr/^NOTICE:  waiting to create index snowflake_new_\w+\nDETAIL:  Process \d+ \(\w+, pg_dump\) is in a transaction that is [\d:.]+ old\.$/m, 'indexes: the dump is named');
 like($err, qr/the next phase is "swap"/, 'the conversion continues when the dump has ended') or diag($err);
 $restore->();
 
