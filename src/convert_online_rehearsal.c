@@ -340,7 +340,8 @@ find_names(Node *node, void *context)
 		}
 		return query_tree_walker(query, find_names, &inner, 0);
 	}
-	if (IsA(node, JoinExpr) && ((JoinExpr *) node)->alias != NULL &&
+	if (IsA(node, JoinExpr) && search->query != NULL &&
+		((JoinExpr *) node)->alias != NULL &&
 		lists_columns(search, (JoinExpr *) node))
 	{
 		rehearsal->names = psprintf("has a name for join %s, whose columns change",
