@@ -172,7 +172,7 @@ sub rows_are_whole
 }
 
 # Clients that insert, delete, and move rows; two of them never the same row.
-sub start_clients
+sub start_movers
 {
 	my ($database, %options) = @_;
 	my $file = $node->basedir . "/$database.sql";
@@ -248,7 +248,7 @@ is( $node->safe_psql($shop, q{SELECT DISTINCT atttypid::regtype FROM pg_attribut
 #
 my $used = new_database('used');
 create_tables($used);
-my $clients = start_clients($used, rate => 400);
+my $clients = start_movers($used, rate => 400);
 $node->poll_query_until($used, q{SELECT count(*) > 20 FROM orders WHERE note = 'new'}) or die 'the clients do nothing';
 my $err = run_in($used, "CALL snowflake_convert_online('orders', 'id', until => 'prepare')");
 unlike($err, qr/ERROR/, 'columns are added while clients move rows') or diag($err);
@@ -279,7 +279,7 @@ is(nothing_is_left($node, $used), '', 'nothing is left of a conversion in use');
 is($node->safe_psql($used, 'SELECT count(*) FROM orders WHERE month >= 100'), '11', 'rows of new partitions are kept');
 
 # A referencing table whose partitions come and go
-$clients = start_clients($used, rate => 100);
+$clients = start_movers($used, rate => 100);
 foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
 {
 	my $n = { prepare => 6, backfill => 7, indexes => 8, 'foreign keys' => 9 }->{$phase};
@@ -328,7 +328,7 @@ is(run_in($referenced, "SELECT snowflake_convert_undo('orders', 'id')"), '', 'th
 is(differences($before, describe($referenced) . $node->safe_psql($referenced, $foreign_keys)), '', 'after undo, all is as before');
 is(nothing_is_left($node, $referenced), '', 'after undo, nothing is left');
 my $foreign = $node->safe_psql($referenced, $foreign_keys);
-$clients = start_clients($referenced, rate => 100);
+$clients = start_movers($referenced, rate => 100);
 $err = run_in($referenced, "CALL snowflake_convert_online('orders', 'id', until => 'swap')");
 unlike($err, qr/ERROR/, 'a partitioned table that others reference is converted') or diag($err);
 $errors = stop_shoppers($clients);
@@ -341,6 +341,24 @@ is(rows_are_whole($referenced), '', 'no row of a referenced table is lost or cha
 is($node->safe_psql($referenced, 'SELECT count(*) FROM lines l JOIN orders o ON (o.month, o.id) = (l.month, l."order")'), $nrows, 'rows that reference them neither');
 is(nothing_is_left($node, $referenced), '', 'nothing is left');
 
+# An interruption between the swap and the validation of the foreign keys
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE keys (d int, id serial, PRIMARY KEY (d, id)) PARTITION BY LIST (d);
+	CREATE TABLE keys1 PARTITION OF keys FOR VALUES IN (1);
+	CREATE TABLE uses (d int, key int, CONSTRAINT uses_key FOREIGN KEY (d, key) REFERENCES keys);
+	INSERT INTO keys (d) SELECT 1 FROM generate_series(1, 10);
+	INSERT INTO uses SELECT d, id FROM keys});
+run_in('postgres', "CALL snowflake_convert_online('keys', 'id', until => 'foreign keys')");
+$node->safe_psql('postgres', $node->safe_psql('postgres', "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state LIKE 'next%'"));
+is($node->safe_psql('postgres', "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state = 'next'"),
+	'ALTER TABLE public.uses VALIDATE CONSTRAINT uses_key', 'after the swap, the foreign key is to be validated');
+like(run_in('postgres', 'INSERT INTO uses VALUES (1, 99)'), qr/violates foreign key constraint "uses_key"/, 'it is enforced already');
+like(run_in('postgres', "SELECT snowflake_convert_undo('keys', 'id')"), qr/ERROR:  cannot undo/, 'the swap cannot be undone');
+unlike(run_in('postgres', "CALL snowflake_convert_online('keys', 'id')"), qr/ERROR/, 'the conversion continues');
+is($node->safe_psql('postgres', q{SELECT convalidated FROM pg_constraint WHERE conname = 'uses_key'}), 't', 'the foreign key is validated');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of an interrupted conversion');
+
 #
 # Kills
 #
@@ -348,7 +366,7 @@ my $killed = new_database('killed');
 create_tables($killed);
 foreach my $n (1 .. $nkills)
 {
-	$clients = start_clients($killed, reconnect => 1, rate => 30);
+	$clients = start_movers($killed, reconnect => 1, rate => 30);
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr($killed) . ' application_name=conversion', '-c',
 			"CALL snowflake_convert_online('customers', batch_time => '5 ms', work_share => 0.3, until => 'swap')" ],
 		'<' => \undef, '>' => '/dev/null', '2>' => \$err);
