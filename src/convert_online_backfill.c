@@ -14,7 +14,8 @@
  * A batch waits for no row: it skips those that are locked, which are filled
  * in a later pass, and what clients move to another partition.  Triggers and
  * foreign keys of the application are not fired (convert_silent_update.c),
- * because nothing that they see changes.  It commits asynchronously: what a crash takes away is filled again.
+ * because nothing that they see changes.  It commits asynchronously: what a
+ * crash takes away is filled again.
  *
  * The number of pages is chosen so that a batch takes batch_time, and the
  * pause after it so that the work takes work_share of the time.  VACUUM makes
