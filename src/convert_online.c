@@ -209,9 +209,9 @@ interval_us(FunctionCallInfo fcinfo, int argument, const char *name)
 		return 0;
 	interval = PG_GETARG_INTERVAL_P(argument);
 	/* Centuries, and infinity, are no different from a hundred years. */
-	us = (int64) Min(interval->time + interval->day * (double) USECS_PER_DAY +
-					 interval->month * (double) (DAYS_PER_MONTH * USECS_PER_DAY),
-					 36525.0 * USECS_PER_DAY);
+	us = (int64) Max(0.0, Min(36525.0 * USECS_PER_DAY,
+							  interval->time + interval->day * (double) USECS_PER_DAY +
+							  interval->month * (double) (DAYS_PER_MONTH * USECS_PER_DAY)));
 	if (us < 1000)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

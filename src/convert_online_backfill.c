@@ -33,7 +33,6 @@
 #include "miscadmin.h"
 #include "storage/block.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "tcop/pquery.h"

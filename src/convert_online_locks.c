@@ -62,7 +62,7 @@
 #define REPORT_US	INT64CONST(5000000)
 
 /* Transactions older than so many times lock_wait are waited for. */
-#define PATIENCE	3
+#define PATIENCE	INT64CONST(3)
 
 /*
  * Become the owner of the table, and find the column, which may have another
@@ -220,7 +220,7 @@ snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
 										 " FROM pg_stat_activity"
 										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 										 " AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL"
-										 " AND xact_start < clock_timestamp() - interval '%d ms'"
+										 " AND xact_start < clock_timestamp() - interval '" INT64_FORMAT " ms'"
 										 " ORDER BY xact_start LIMIT 1",
 										 online->options.lock_ms * PATIENCE));
 	if (rows != NIL)
@@ -262,7 +262,7 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 					 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 					 " AND l.pid IS DISTINCT FROM pg_backend_pid()"
 					 " AND (%s OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))"
-					 " AND b.since < clock_timestamp() - interval '%d ms'"
+					 " AND b.since < clock_timestamp() - interval '" INT64_FORMAT " ms'"
 					 " AND l.relation IN (0",
 					 mode == AccessExclusiveLock ? "true" : "false",
 					 online->options.lock_ms * PATIENCE);

@@ -159,6 +159,11 @@ unlike(run_in($call), qr/ERROR/, 'such a table is converted');
 is($node->safe_psql('postgres', q{SELECT string_agg(tgname || ' ' || tgenabled::text, ', ' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass}),
 	'always A, of_statement O, replica R', 'the triggers are as they were');
 
+# Intervals that no integer holds
+create('CREATE TABLE t (id int PRIMARY KEY)');
+like(run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare', batch_time => '-178000000 years')}), qr/ERROR:  batch_time must be/, 'a negative interval of millions of years');
+unlike(run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare', give_up_after => '178000000 years')}), qr/ERROR/, 'an interval of millions of years');
+
 # A rule that is created in the backfill, before the last row is filled.
 create('CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT generate_series(1, 10); CREATE TABLE u (v int)');
 run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
