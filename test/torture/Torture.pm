@@ -18,7 +18,7 @@ use Time::HiRes qw(time usleep);
 our @EXPORT = qw(
   any_of describe
   happens nothing_happened problem fault count_faults faults_by_kind
-  start_ledger ask_ledger set_disk start_node template_node new_node node_of_backup
+  start_ledger ask_ledger become_client set_disk start_node template_node new_node node_of_backup
   all_processes pause_node continue_node some_process kill_process nap
 );
 
@@ -94,13 +94,17 @@ sub faults_by_kind
 	  sort { $faults{$b} <=> $faults{$a} || $a cmp $b } keys %faults;
 }
 
+sub ledger_program
+{
+	return compile(dirname(__FILE__) . '/ledger.c');
+}
+
 # The ledger: a program that is told what to do on its standard input.
 sub start_ledger
 {
 	my $ledger = {};
-	my $program = compile(dirname(__FILE__) . '/ledger.c');
 
-	$ledger->{pid} = open2($ledger->{from}, $ledger->{to}, $program);
+	$ledger->{pid} = open2($ledger->{from}, $ledger->{to}, ledger_program());
 	return $ledger;
 }
 
@@ -120,6 +124,19 @@ sub ask_ledger
 		push @wrong, $line;
 	}
 	die "the ledger has ended at \"$command\"";
+}
+
+# Become a psql that runs a script.  "$file.out" gets what it receives, as runs if these
+# are so many IDs, and "$file.err" the errors.
+sub become_client
+{
+	my ($node, $script, $file, $as_runs) = @_;
+	my $pack = $as_runs ? " | '" . ledger_program() . "' pack" : '';
+
+	exec('sh', '-c',
+		"psql -XAtq -d \"\$1\" -f '$script' </dev/null 2>'$file.err' $pack >'$file.out'",
+		'sh', $node->connstr('postgres') . ' application_name=client')
+	  or POSIX::_exit(1);
 }
 
 #

@@ -514,21 +514,12 @@ sub start_all
 		{
 			my $n = ++$book->{clients} % 4096;
 			my $file = $node->basedir . "/$n.$kind";
-			my $pack =
-			  $kind eq 'greedy'
-			  ? " | '$PostgreSQL::Test::Utils::tmp_check/ledger' pack"
-			  : '';
-			my $connstr =
-			  $node->connstr('postgres') . ' application_name=client';
 			my $pid = fork() // die $!;
 
 			if ($pid == 0)
 			{
 				start_witness($node, $line, $n, $file) if $kind eq 'witness';
-				exec('sh', '-c',
-					"psql -XAtq -d \"\$1\" -f '$script{$kind}' </dev/null 2>'$file.err' $pack >'$file.out'",
-					'sh', $connstr)
-				  or POSIX::_exit(1);
+				become_client($node, $script{$kind}, $file, $kind eq 'greedy');
 			}
 			push @clients,
 			  {

@@ -22,7 +22,7 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 use Torture qw(
   any_of describe happens nothing_happened problem fault count_faults
-  faults_by_kind start_ledger ask_ledger start_node template_node new_node all_processes
+  faults_by_kind start_ledger ask_ledger become_client start_node template_node new_node all_processes
   pause_node continue_node some_process kill_process nap);
 
 my ($minutes, $seed, $bug) = @ARGV;
@@ -37,7 +37,7 @@ use constant LONGEST_WAIT => 120;
 
 use constant HOUR => 3600;
 use constant DAYS => 200 * 86400;
-use constant CLIENTS => 2;
+use constant CLIENTS => (usual => 2, greedy => 1, witness => 1);
 use constant ROUNDS => 16;
 
 #
@@ -207,10 +207,11 @@ sub bad
 # Servers and their clients
 #
 
-# What clients do, over and over: single calls and blocks, committed or not.  They
-# rest a little, because speed is not measured here.
-my $script = "$PostgreSQL::Test::Utils::tmp_check/registry.sql";
-my $usual = q{
+# What clients do, over and over: single calls and blocks, committed or not, and greedy
+# ones large blocks.  They rest, because speed is not measured here.
+my %script = map { $_ => "$PostgreSQL::Test::Utils::tmp_check/$_.sql" } ('usual', 'greedy');
+{
+	my $usual = q{
 SELECT snowflake_nextval() FROM generate_series(1, 20);
 SELECT snowflake_nextval(40);
 INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
@@ -220,8 +221,13 @@ ROLLBACK;
 SELECT snowflake_nextval();
 SELECT pg_sleep(0.003);
 };
-my $queries = $usual x 30 . "SELECT snowflake_nextval(5000);\n";
-append_to_file($script, $queries x 2000);
+	my $greedy = q{
+COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
+SELECT pg_sleep(1);
+};
+	append_to_file($script{usual}, ($usual x 30 . "SELECT snowflake_nextval(5000);\n") x 2000);
+	append_to_file($script{greedy}, $greedy x 20_000);
+}
 
 my $template = template_node(
 	'max_connections = 40', 'max_wal_senders = 8',
@@ -352,29 +358,26 @@ sub judge_errors
 
 sub start_client
 {
-	my ($server, $is_witness) = @_;
+	my ($server, $kind) = @_;
 	my $n = ++$world{clients};
 	my $file = "$PostgreSQL::Test::Utils::tmp_check/ids$n";
-	my $connstr =
-	  $server->{node}->connstr('postgres') . ' application_name=client';
 	my $pid = fork() // die $!;
 
 	if ($pid == 0)
 	{
+		become_client($server->{node}, $script{$kind}, $file, $kind eq 'greedy')
+		  if $kind ne 'witness';
 		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
 		open(STDOUT, '>', "$file.out") or POSIX::_exit(1);
 		open(STDERR, '>', "$file.err") or POSIX::_exit(1);
-		exec(witness_command($world{history}, $server->{node}, $server->{line}, $n))
-		  if $is_witness;
-		exec('psql', '-XAtq', '-d', $connstr, '-f', $script)
-		  or POSIX::_exit(1);
+		exec(witness_command($world{history}, $server->{node}, $server->{line}, $n));
 	}
 	my $client = {
 		pid => $pid,
 		n => $n % 4096,
 		file => "$file.out",
 		errors => "$file.err",
-		is_witness => $is_witness
+		kind => $kind
 	};
 	ledger("client $client->{n} $server->{line} $client->{file}");
 	push @{ $server->{clients} }, $client;
@@ -422,14 +425,14 @@ sub reap_clients
 sub renew_clients
 {
 	my ($server) = @_;
+	my %missing = (CLIENTS);
 
 	reap_clients($server, 0);
-	my $witnesses = grep { $_->{is_witness} } @{ $server->{clients} };
-	my $missing = CLIENTS - (@{ $server->{clients} } - $witnesses);
-	return if $missing <= 0 && $witnesses > 0;
+	$missing{ $_->{kind} }-- foreach @{ $server->{clients} };
+	my @kinds = map { ($_) x $missing{$_} } sort keys %missing;
+	return if @kinds == 0;
 	take_ids();
-	start_client($server, 0) for 1 .. $missing;
-	start_client($server, 1) if $witnesses == 0;
+	start_client($server, $_) foreach @kinds;
 	return;
 }
 
