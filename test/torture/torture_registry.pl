@@ -125,10 +125,11 @@ sub plan_world
 	$plan{proxies} = rand() < 0.5 || ($bug // '') eq 'hosts' ? 1 : 0;
 
 	# Registries archive their WAL in one place; and one of the servers is the registry
-	# itself, whose standby takes over both.
+	# itself, whose standby takes over both.  The old one, which may keep running, has a
+	# worker ID, too.
 	$plan{archive} = rand() < 0.4 && ($bug // '') ne 'timeline' ? 1 : 0;
 	$plan{own} = rand() < 0.4 ? 1 : 0;
-	$plan{workers} += $failovers + 1 if $plan{own};
+	$plan{workers} += 2 * ($failovers + 1) if $plan{own};
 	$plan{workers} = 1000 if $plan{workers} > 1000;
 	return \%plan;
 }
