@@ -145,6 +145,8 @@ extern const char snowflake_sequences[];
 extern const char snowflake_trigger_functions[];
 extern const char snowflake_narrow_columns[];
 extern void snowflake_find_targets(SnowflakeConversion *conversion);
+extern SnowflakeConversion snowflake_part(const SnowflakeConversion *conversion,
+										  Oid relid);
 extern void snowflake_find_narrow_columns(SnowflakeConversion *conversion);
 extern List *snowflake_ask(const SnowflakeConversion *conversion,
 						   const char *query);

@@ -166,11 +166,22 @@ static const char *const lock_names[] = {
 	[SNOWFLAKE_STEP_DEFAULT] = "ACCESS EXCLUSIVE",
 };
 
+/*
+ * Of the time of a call, at most the tenth part goes to reading which steps are
+ * done, which takes longer the more partitions there are.
+ */
+#define READ_SHARE	10
+
 /* Steps of a call, across transactions. */
 typedef struct Progress
 {
 	SnowflakeOnline *online;
 	List	   *analyzed;		/* tables */
+	MemoryContext context;		/* of the list of steps */
+	List	   *steps;			/* that were not done when they were read */
+	int			next;			/* of these */
+	int64		until;			/* by the steady clock: when they are read
+								 * again */
 } Progress;
 
 /*
@@ -602,43 +613,72 @@ run_step(SnowflakeOnline *online, SnowflakeStep *step)
 }
 
 /*
- * Copy a step to a context that outlives the transaction.
+ * Copy a step to the current context.
  */
 static SnowflakeStep *
-keep_step(MemoryContext context, const SnowflakeStep *step)
+copy_step(const SnowflakeStep *step)
 {
-	MemoryContext old = MemoryContextSwitchTo(context);
 	SnowflakeStep *result = palloc_object(SnowflakeStep);
 
-#define KEEP(field) \
+#define COPY(field) \
 	(result->field = step->field == NULL ? NULL : pstrdup(step->field))
 
 	*result = *step;
-	KEEP(table);
-	KEEP(new_name);
-	KEEP(schema);
-	KEEP(tablespace);
-	KEEP(statement);
-	MemoryContextSwitchTo(old);
+	COPY(table);
+	COPY(new_name);
+	COPY(schema);
+	COPY(tablespace);
+	COPY(statement);
 	return result;
 }
 
 /*
- * The first step that is not done.
+ * Read which steps of the next phase are not done.
  */
-static SnowflakeStep *
-next_step(Progress *progress)
+static void
+read_steps(Progress *progress)
 {
-	SnowflakeOnline *online = progress->online;
+	int64		start = snowflake_steady_clock();
+	List	   *steps = snowflake_steps(&progress->online->conversion);
+	MemoryContext old;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_steps(&online->conversion))
+	MemoryContextReset(progress->context);
+	old = MemoryContextSwitchTo(progress->context);
+	progress->steps = NIL;
+	progress->next = 0;
+	foreach(cell, steps)
 	{
-		SnowflakeStep *step = lfirst(cell);
+		const SnowflakeStep *step = lfirst(cell);
 
-		if (!step->done &&
-			!(step->kind == SNOWFLAKE_STEP_ANALYZE && list_member_oid(progress->analyzed, step->relid)))
-			return keep_step(online->context, step);
+		if (step->done ||
+			(step->kind == SNOWFLAKE_STEP_ANALYZE && list_member_oid(progress->analyzed, step->relid)))
+			continue;
+		if (progress->steps != NIL &&
+			step->phase != ((SnowflakeStep *) linitial(progress->steps))->phase)
+			break;
+		progress->steps = lappend(progress->steps, copy_step(step));
+	}
+	MemoryContextSwitchTo(old);
+	progress->until = start + (READ_SHARE + 1) * (snowflake_steady_clock() - start);
+}
+
+/*
+ * A step that was read in an earlier transaction, as it is now, or NULL if it is not
+ * to be done any more.  Only its table is looked at.
+ */
+static const SnowflakeStep *
+read_again(const SnowflakeConversion *part, const SnowflakeStep *step)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_steps(part))
+	{
+		const SnowflakeStep *now = lfirst(cell);
+
+		if (now->kind == step->kind && now->phase == step->phase &&
+			now->relid == step->relid && now->object == step->object)
+			return now->done ? NULL : now;
 	}
 	return NULL;
 }
@@ -678,12 +718,12 @@ report_step(Progress *progress, const SnowflakeStep *step, int64 start)
  * the steps run as the owner of the key.
  */
 static void
-check_owners(const SnowflakeOnline *online)
+check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversion)
 {
-	const SnowflakeKey *key = linitial(online->conversion.keys);
+	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *rows;
 
-	rows = snowflake_ask(&online->conversion,
+	rows = snowflake_ask(conversion,
 						 psprintf("%s SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid"
 								  " WHERE r.relowner <> %u LIMIT 1",
 								  snowflake_changed_tables, online->owner));
@@ -697,6 +737,56 @@ check_owners(const SnowflakeOnline *online)
 }
 
 /*
+ * The next step of the list, if that still counts, and the step is still to be
+ * done.
+ */
+static const SnowflakeStep *
+listed_step(Progress *progress)
+{
+	const SnowflakeOnline *online = progress->online;
+	const SnowflakeStep *step;
+	SnowflakeConversion part;
+
+	if (progress->next == list_length(progress->steps) ||
+		snowflake_steady_clock() >= progress->until)
+		return NULL;
+	step = list_nth(progress->steps, progress->next++);
+	if (step->phase != SNOWFLAKE_PHASE_BACKFILL && step->phase != SNOWFLAKE_PHASE_INDEXES)
+		return NULL;
+	part = snowflake_part(&online->conversion, step->relid);
+	check_owners(online, &part);
+	return read_again(&part, step);
+}
+
+/*
+ * The first step that is not done, or NULL.
+ *
+ * The backfills and indexes of partitions are many, and each is about one table.
+ * So the list of them is used for a while, and what has changed in between is known
+ * when it is read again, at the latest in the next phase.
+ */
+static SnowflakeStep *
+next_step(Progress *progress)
+{
+	const SnowflakeStep *step = listed_step(progress);
+	SnowflakeStep *kept;
+	MemoryContext old;
+
+	if (step == NULL)
+	{
+		check_owners(progress->online, &progress->online->conversion);
+		read_steps(progress);
+		if (progress->steps == NIL)
+			return NULL;
+		step = list_nth(progress->steps, progress->next++);
+	}
+	old = MemoryContextSwitchTo(progress->context);
+	kept = copy_step(step);
+	MemoryContextSwitchTo(old);
+	return kept;
+}
+
+/*
  * Run the steps that are not done.
  */
 static void
@@ -705,12 +795,14 @@ run_steps(SnowflakeOnline *online)
 	Progress	progress = {.online = online};
 	int64		start = 0;
 
+	progress.context = AllocSetContextCreate(online->context, "steps of a conversion",
+											 ALLOCSET_DEFAULT_SIZES);
 	for (;;)
 	{
 		SnowflakeStep *step;
+		bool		done;
 
 		snowflake_begin(online);
-		check_owners(online);
 		step = next_step(&progress);
 		if (step == NULL || step->phase > online->options.until)
 		{
@@ -725,12 +817,15 @@ run_steps(SnowflakeOnline *online)
 		if (start == 0)
 			start = snowflake_steady_clock();
 		online->locked_since = 0;
-		if (run_step(online, step))
+		done = run_step(online, step);
+		if (done)
 		{
 			report_step(&progress, step, start);
 			start = 0;
 		}
-		pfree(step);
+		/* An index that was invalid, and is dropped, has to be created yet. */
+		if (!done || (step->kind == SNOWFLAKE_STEP_INDEX && step->statement != NULL))
+			progress.until = 0;
 	}
 }
 

@@ -86,10 +86,12 @@ static void
 begin_backfill(Backfill *backfill)
 {
 	SnowflakeOnline *online = backfill->online;
+	SnowflakeConversion part;
 	char	  **row;
 
 	snowflake_begin(online);
-	row = linitial(snowflake_ask(&online->conversion,
+	part = snowflake_part(&online->conversion, backfill->relid);
+	row = linitial(snowflake_ask(&part,
 								 psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', '),"
 										  " string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR '),"
 										  " pg_relation_size(%u) / current_setting('block_size')::int"
@@ -340,7 +342,9 @@ static void
 validate(void *argument)
 {
 	const Backfill *backfill = argument;
-	char	  **row = linitial(snowflake_ask(&backfill->online->conversion,
+	SnowflakeConversion part = snowflake_part(&backfill->online->conversion,
+											  backfill->relid);
+	char	  **row = linitial(snowflake_ask(&part,
 											 psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
 													  " FROM tab WHERE relid = %u",
 													  snowflake_online_tables, backfill->relid)));

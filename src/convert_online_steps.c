@@ -283,9 +283,10 @@ static const char steps_query[] =
 "  SELECT 3, 2, newoid IS NOT NULL, conrelid, 0, oid, newname, NULL, NULL, NULL, 1, conname"
 "  FROM chk WHERE coninhcount = 0"
 "  UNION ALL"
-"  SELECT 7, 2, newvalid OR newoid IS NOT NULL AND NOT convalidated, conrelid, 0, oid, newname, NULL, NULL,"
+/* What is NOT VALID stays so. */
+"  SELECT 7, 2, coalesce(newvalid, false), conrelid, 0, oid, newname, NULL, NULL,"
 "    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 2, conname"
-"  FROM chk JOIN tab ON tab.relid = chk.conrelid WHERE coninhcount = 0 OR relkind <> 'p'"
+"  FROM chk JOIN tab ON tab.relid = chk.conrelid WHERE convalidated AND (coninhcount = 0 OR relkind <> 'p')"
 "  UNION ALL"
 "  SELECT 4, 2, newoid IS NOT NULL, stxrelid, 0, oid, newname, nspname, NULL, NULL, 3, stxname"
 "  FROM stat"
@@ -329,9 +330,10 @@ static const char steps_query[] =
 "  FROM fkey JOIN tab ON tab.relid = fkey.conrelid"
 "  WHERE NOT internal AND NOT late AND (conparentid = 0 OR fkey.relkind <> 'p')"
 "  UNION ALL"
-"  SELECT 7, 3, newvalid OR newoid IS NOT NULL AND NOT convalidated, conrelid, 0, oid, newname, NULL, NULL,"
+"  SELECT 7, 3, coalesce(newvalid, false), conrelid, 0, oid, newname, NULL, NULL,"
 "    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, conname"
-"  FROM fkey JOIN tab ON tab.relid = fkey.conrelid WHERE NOT internal AND NOT late AND fkey.relkind <> 'p'"
+"  FROM fkey JOIN tab ON tab.relid = fkey.conrelid"
+"  WHERE convalidated AND NOT internal AND NOT late AND fkey.relkind <> 'p'"
 "  UNION ALL"
 /* before the next swap */
 "  SELECT 7, 4, convalidated, relid, 0, oid, conname, NULL, NULL,"
@@ -527,15 +529,16 @@ define_on_copy(void *argument)
 {
 	StepDefinition *definition = argument;
 	const SnowflakeStep *step = definition->step;
+	SnowflakeConversion part = snowflake_part(definition->conversion, step->relid);
 	char	   *wanted = psprintf(", wanted(relid, object) AS (SELECT %u::oid, %u::oid)",
 								  step->relid, step->object);
 	List	   *rows;
 	ListCell   *cell;
 
-	rows = ask(definition->conversion, psprintf("%s%s", wanted, copy_query));
+	rows = ask(&part, psprintf("%s%s", wanted, copy_query));
 	foreach(cell, rows)
 		snowflake_run_statement(((char **) lfirst(cell))[0]);
-	rows = ask(definition->conversion, psprintf("%s%s", wanted, definition_query));
+	rows = ask(&part, psprintf("%s%s", wanted, definition_query));
 	if (list_length(rows) != 1)
 		elog(ERROR, "could not find the definition of %s", step->new_name);
 	definition->statement = ((char **) linitial(rows))[0];

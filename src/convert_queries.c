@@ -45,7 +45,12 @@
  */
 static const char walk_query[] =
 WIDE_TYPES
-", walk(relid, attnum, is_key, key) AS ("
+/* There is no index for the table that is referenced. */
+", fk(referencing, attnum, referenced, number) AS MATERIALIZED ("
+"  SELECT c.conrelid, k.referencing, c.confrelid, k.referenced"
+"  FROM pg_constraint c, unnest(c.conkey, c.confkey) k(referencing, referenced)"
+"  WHERE c.contype = 'f'),"
+" walk(relid, attnum, is_key, key) AS ("
 "  (SELECT k.relid, k.attnum, true, k.number::int"
 "   FROM unnest($1, $2) WITH ORDINALITY k(relid, attnum, number)"
 "   UNION ALL"
@@ -57,9 +62,8 @@ WIDE_TYPES
 "    JOIN pg_attribute this ON (this.attrelid, this.attnum) = (w.relid, w.attnum)"
 "    CROSS JOIN LATERAL ("
 /* a column of a foreign key that references this one, */
-"      SELECT c.conrelid, k.referencing, false"
-"      FROM pg_constraint c, unnest(c.conkey, c.confkey) k(referencing, referenced)"
-"      WHERE c.contype = 'f' AND c.confrelid = w.relid AND k.referenced = w.attnum"
+"      SELECT fk.referencing, fk.attnum, false"
+"      FROM fk WHERE fk.referenced = w.relid AND fk.number = w.attnum"
 "      UNION ALL"
 /* the same column of a partition or child, */
 "      SELECT a.attrelid, a.attnum, w.is_key"
@@ -323,6 +327,23 @@ snowflake_find_targets(SnowflakeConversion *conversion)
 {
 	run_query(conversion, walk_query);
 	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
+}
+
+/*
+ * The part of a conversion that is about one table, for queries that need not
+ * know the others.
+ */
+SnowflakeConversion
+snowflake_part(const SnowflakeConversion *conversion, Oid relid)
+{
+	SnowflakeConversion part = *conversion;
+
+	run_query(conversion,
+			  psprintf("SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)"
+					   " FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key) WHERE relid = %u",
+					   relid));
+	take_arrays(part.targets, SNOWFLAKE_TARGET_ARRAYS);
+	return part;
 }
 
 /*
