@@ -45,12 +45,7 @@ my @ways = (
 	[ 'pg_cancel_backend()', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") } ],
 	[ 'pg_terminate_backend()', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") } ],
 	[ 'SIGKILL of the session',
-	  sub {
-		  my $offset = -s $node->logfile;
-		  kill 'KILL', $_[0];
-		  $node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
-		  wait_until_up($node);
-	  } ],
+	  sub { crash_process($node, $_[0]) } ],
 	[ 'SIGKILL of the postmaster', sub { kill_postmaster($node); $node->start } ]);
 
 # Where: the phase that is complete, what another session does, and how the conversion

@@ -23,14 +23,14 @@ my $call = "CALL snowflake_convert_online('orders', batch_time => '5 ms', work_s
 
 srand($seed);
 note "seed $seed";
-my $node = new_server('main', 'wal_level = logical', 'restart_after_crash = on', 'log_min_messages = fatal');
+my $node = new_server('main', 'wal_level = logical', 'restart_after_crash = on', 'log_min_messages = log');
 $node->safe_psql('postgres', 'CREATE ROLE regress_reader');
 
 # How a session or the server ends.
 my %kills = (
 	'pg_terminate_backend()' => sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") },
 	'pg_cancel_backend()' => sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") },
-	'kill -9 of the session' => sub { kill 'KILL', $_[0] },
+	'kill -9 of the session' => sub { crash_process($node, $_[0]) },
 	'an immediate stop' => sub { $node->stop('immediate') });
 
 sub server_is_up

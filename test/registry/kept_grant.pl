@@ -43,11 +43,7 @@ $second->poll_query_until('postgres',
 is($second->safe_psql('postgres', 'SELECT ids FROM snowflake_stat'),
 	0, 'the second server has generated no ID');
 set_clock($second, -BEHIND());
-my $log_end = -s $second->logfile;
-kill 'KILL', server_process($second, 'walwriter');
-$second->wait_for_log(qr/all server processes terminated; reinitializing/,
-	$log_end);
-wait_until_up($second);
+crash_process($second, server_process($second, 'walwriter'));
 
 my $next_id = $second->safe_psql('postgres', 'SELECT snowflake_nextval()');
 is( $second->safe_psql('postgres', "SELECT worker_id FROM snowflake_parse($next_id)"),

@@ -15,12 +15,8 @@ use Test::More;
 sub crash
 {
 	my ($node) = @_;
-	my $log_end = -s $node->logfile;
 
-	kill 'KILL', server_process($node, 'walwriter');
-	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
-		$log_end);
-	wait_until_up($node);
+	crash_process($node, server_process($node, 'walwriter'));
 	return;
 }
 

@@ -251,13 +251,8 @@ sub kill_process
 {
 	my ($node, $type) = @_;
 	my $pid = some_process($node, $type) or return 0;
-	my $offset = -s $node->logfile;
 
-	kill('KILL', $pid) or return 0;
-	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
-		$offset);
-	wait_until_up($node);
-	return 1;
+	return crash_process($node, $pid);
 }
 
 sub nap

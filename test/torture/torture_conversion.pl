@@ -603,9 +603,7 @@ sub end_call
 	}
 	elsif ($way eq 'kill -9 of the session')
 	{
-		my $offset = -s $node->logfile;
-		kill('KILL', $pid) or return;
-		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+		crash_process($node, $pid) or return;
 	}
 	elsif ($way =~ /^kill -9 of (?:a|the) (client|checkpointer)/)
 	{

@@ -648,7 +648,7 @@ my %server_fault = (
 		my $worker = worker_of($server);
 		return 'not done' if $world{away} || $worker eq '';
 		my $offset = -s $node->logfile;
-		$round_plan->{seconds} < 0.6 && !$world_plan->{long}
+		$round_plan->{seconds} < 0.6 && may_lose_grants()
 		  ? lose_grants()
 		  : free_worker($worker);
 		for (my $i = 0; $i < 500; $i++)
@@ -1022,6 +1022,13 @@ sub free_worker
 	return;
 }
 
+# What was lost may reach as far ahead of the registry's clock as what is known: an hour
+# if it was behind by that, and so its own server's.
+sub may_lose_grants
+{
+	return !$world_plan->{long} && !($world_plan->{own} && $world{was_behind});
+}
+
 sub lose_grants
 {
 	registry()->safe_psql('postgres', 'SELECT snowflake_registry.lost()');
@@ -1138,7 +1145,7 @@ my %registry_fault = (
 		return sub { };
 	},
 	lost => sub {
-		lose_grants() unless $world_plan->{long};
+		lose_grants() if may_lose_grants();
 		return sub { };
 	},
 	clock => sub {
@@ -1147,6 +1154,7 @@ my %registry_fault = (
 
 		# For a while, servers are refused.
 		$step = -HOUR if $round_plan->{seconds} < 0.3;
+		$world{was_behind} = 1 if $step == -HOUR;
 		set_clock($node, $step);
 		happens("clock of the registry $step s");
 		nap(1);

@@ -16,7 +16,8 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
-  server_process is_up wait_until_up kill_postmaster kill_backend live failover
+  server_process is_up wait_until_up kill_postmaster crash_process kill_backend
+  live failover
 );
 
 # The one process of a server that pg_stat_activity has with this backend_type.
@@ -84,8 +85,20 @@ sub wait_until_up
 	return;
 }
 
-# Kill one of the clients' backends with SIGKILL, and wait until the server is
-# back from its recovery.
+# Kill a process of a server with SIGKILL, and wait until the server is back from its
+# recovery.  Returns whether there was one.
+sub crash_process
+{
+	my ($node, $pid) = @_;
+	my $offset = -s $node->logfile;
+
+	kill('KILL', $pid) or return 0;
+	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+	wait_until_up($node);
+	return 1;
+}
+
+# Crash one of the clients' backends.
 sub kill_backend
 {
 	my ($node) = @_;
@@ -95,11 +108,7 @@ sub kill_backend
 		WHERE application_name = 'client' AND backend_type = 'client backend'
 		LIMIT 1});
 
-	my $offset = -s $node->logfile;
-	kill 'KILL', $pid;
-	$node->wait_for_log(qr/all server processes terminated; reinitializing/,
-		$offset);
-	wait_until_up($node);
+	crash_process($node, $pid);
 	return;
 }
 
