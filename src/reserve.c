@@ -151,6 +151,9 @@ settle_pending_mark(void)
 	Assert(snowflake_mark_read() >= tick_mark(&snowflake_layout, state->pending_end));
 	Assert((uint64) state->pending_end >= pg_atomic_read_u64(&state->reserved));
 	Assert(state->pending_end <= granted_until());
+
+	/* Whoever sees the ticks reserved sees whether that is confirmed. */
+	pg_write_barrier();
 	pg_atomic_write_u64(&state->reserved, state->pending_end);
 }
 
@@ -263,11 +266,13 @@ wait_for_standbys(XLogRecPtr lsn, int *sleeps)
 
 /*
  * Are ticks reserved by a mark that synchronous standbys must confirm, as
- * there are some now, but did not when it was written?
+ * there are some now, but did not when it was written?  The caller has seen that
+ * they are reserved.
  */
 bool
 snowflake_mark_is_unconfirmed(void)
 {
+	pg_read_barrier();
 	return pg_atomic_read_u64(&snowflake_state->unconfirmed_lsn) !=
 		InvalidXLogRecPtr && needs_standbys();
 }

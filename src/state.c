@@ -400,6 +400,8 @@ snowflake_take_snapshot(SnowflakeSnapshot *snapshot)
 {
 	Generator  *state = snowflake_state;
 
+	/* The caller has seen that the mark was read: first_tick is from then. */
+	pg_read_barrier();
 	snapshot->word = pg_atomic_read_u64(&state->word);
 	snapshot->entered = (int64) pg_atomic_read_u64(&state->entered);
 	snapshot->first_tick = state->first_tick;

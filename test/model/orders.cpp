@@ -1,0 +1,335 @@
+/*-------------------------------------------------------------------------
+ *
+ * orders.cpp
+ *	  Orders of memory accesses of the generator, for processors that change
+ *	  them, such as ARM: with Relacy, which tries all interleavings with up to
+ *	  SWITCHES switches to another thread that need not be, and all values that a
+ *	  load may return by the memory model of C++.
+ *
+ * What processes exchange without a lock is modelled, by the names of src:
+ *
+ *	given		a waiter finds the numbers that it was given (generator.c)
+ *	grant		a number is used with the worker ID of its tick only, although the
+ *				worker ID changes meanwhile (generator.c, state.c)
+ *	recovered	whoever sees that the mark was read sees what was read (reserve.c)
+ *	settled		whoever sees ticks reserved sees whether synchronous standbys have to
+ *				confirm that (reserve.c)
+ *
+ * An atomic variable of PostgreSQL is read and written as relaxed, a
+ * read-modify-write is acquire and release (which is what ARM's instruction is; the
+ * server promises more), and pg_read_barrier() and pg_write_barrier() are fences.
+ * An LWLock is a mutex.  Plain variables must not be accessed at the same time.
+ *
+ * script/tests/model compiles it once, and once for each bug, -DBUG=..., which has
+ * to be found:
+ *
+ *	GIVEN_WRITE, GIVEN_READ, GRANT_WRITE, GRANT_READ, RECOVERED_WRITE, RECOVERED_READ,
+ *	SETTLED_WRITE, SETTLED_READ
+ *				without this barrier
+ *	GRANT_CHECK	the generation is not looked at again after the claim
+ *	GRANT_FIRST	the generation is raised before the word is exhausted
+ *
+ * The exit status is 0 if nothing is wrong.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * test/model/orders.cpp
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <relacy/relacy.hpp>
+
+enum Bug
+{
+	NONE,
+	GIVEN_WRITE,
+	GIVEN_READ,
+	GRANT_WRITE,
+	GRANT_READ,
+	GRANT_CHECK,
+	GRANT_FIRST,
+	RECOVERED_WRITE,
+	RECOVERED_READ,
+	SETTLED_WRITE,
+	SETTLED_READ
+};
+
+#ifndef BUG
+#define BUG NONE
+#endif
+
+typedef rl::atomic<int> Atomic;
+
+#define READ(atomic)			(atomic)($).load(rl::mo_relaxed)
+#define WRITE(atomic, value)	(atomic)($).store(value, rl::mo_relaxed)
+#define WITHOUT(bug, barrier)	if (BUG != (bug)) rl::atomic_thread_fence(barrier, $)
+#define read_barrier(bug)		WITHOUT(bug, rl::mo_acquire)
+#define write_barrier(bug)		WITHOUT(bug, rl::mo_release)
+
+/*
+ * Two rounds of a waiter that joins the queue, and of one who serves it.
+ */
+struct Given : rl::test_suite<Given, 2>
+{
+	rl::mutex	lock;
+	rl::var<bool> queued;
+	rl::var<int> first;
+	Atomic		given;
+
+	void before()
+	{
+		queued($) = false;
+		first($) = 0;
+		WRITE(given, 0);
+	}
+
+	void wait_in_queue(int round)
+	{
+		lock.lock($);
+		queued($) = true;
+		WRITE(given, 0);
+		lock.unlock($);
+
+		/* take_given() */
+		while (READ(given) == 0)
+			rl::yield(1, $);
+		read_barrier(GIVEN_READ);
+		RL_ASSERT(first($) == round);
+		WRITE(given, 0);
+	}
+
+	void serve_queue(int round)
+	{
+		bool		served = false;
+
+		while (!served)
+		{
+			lock.lock($);
+			if (queued($))
+			{
+				RL_ASSERT(READ(given) == 0);
+				queued($) = false;
+				first($) = round;
+				write_barrier(GIVEN_WRITE);
+				WRITE(given, 1);
+				served = true;
+			}
+			lock.unlock($);
+			if (!served)
+				rl::yield(1, $);
+		}
+	}
+
+	void thread(unsigned number)
+	{
+		for (int round = 1; round <= 2; round++)
+		{
+			if (number == 0)
+				wait_in_queue(round);
+			else
+				serve_queue(round);
+		}
+	}
+};
+
+/*
+ * A worker ID is replaced by another one, for ticks from NEW_TICK on.  Meanwhile one
+ * backend claims numbers, and one moves the word.
+ */
+struct GrantChange : rl::test_suite<GrantChange, 3>
+{
+	enum
+	{
+		LIMIT = 2,				/* numbers of a tick */
+		TICK = 8,				/* of the word */
+		NEW_TICK = 4
+	};
+
+	rl::mutex	lock;
+	Atomic		word;
+	Atomic		generation;
+	Atomic		worker;			/* plain, but may be read while it changes */
+	rl::var<int> from;
+	int			used[2 * NEW_TICK][LIMIT];
+
+	void before()
+	{
+		WRITE(word, 1 * TICK);
+		WRITE(generation, 1);
+		WRITE(worker, 1);
+		from($) = 0;
+		memset(used, 0, sizeof(used));
+	}
+
+	/* An ID: of a tick of this worker ID, and nobody else has it. */
+	void use(int claimed, int with)
+	{
+		int			tick = claimed / TICK;
+		int			id = claimed % TICK;
+
+		RL_ASSERT(id < LIMIT);
+		RL_ASSERT(with == (tick >= NEW_TICK ? 2 : 1));
+		RL_ASSERT(used[tick][id]++ == 0);
+	}
+
+	/* snowflake_generate(), without what is behind the lock */
+	void claim()
+	{
+		int			bits_generation = 0;
+		int			bits = 0;
+
+		for (int i = 0; i < 3; i++)
+		{
+			int			number = READ(generation);
+			int			seen;
+
+			if (number != bits_generation)
+			{
+				read_barrier(GRANT_READ);
+				bits = READ(worker);
+				bits_generation = number;
+			}
+			if (READ(word) % TICK >= LIMIT)
+				continue;
+			seen = word($).fetch_add(1, rl::mo_acq_rel);
+			if (seen % TICK < LIMIT &&
+				(BUG == GRANT_CHECK || READ(generation) == number))
+				use(seen, bits);
+		}
+	}
+
+	/* enter_tick() */
+	void move()
+	{
+		lock.lock($);
+		int			number = READ(generation);
+		int			bits = READ(worker);
+		int			old = READ(word);
+		int			tick = old / TICK + 1;
+
+		if (from($) > tick)
+			tick = from($);
+		while (!word($).compare_exchange_strong(old, tick * TICK + 1, rl::mo_acq_rel))
+			;
+		RL_ASSERT(READ(generation) == number);
+		use(tick * TICK, bits);
+		lock.unlock($);
+	}
+
+	/* snowflake_change_worker_id() */
+	void change()
+	{
+		lock.lock($);
+		if (BUG == GRANT_FIRST)
+			WRITE(generation, 2);
+
+		int			old = READ(word);
+		int			exhausted = (old / TICK) * TICK + LIMIT;
+
+		while (old < exhausted &&
+			   !word($).compare_exchange_strong(old, exhausted, rl::mo_acq_rel))
+			;
+		WRITE(worker, 2);
+		from($) = NEW_TICK;
+		write_barrier(GRANT_WRITE);
+		WRITE(generation, 2);
+		lock.unlock($);
+	}
+
+	void thread(unsigned number)
+	{
+		if (number == 0)
+			claim();
+		else if (number == 1)
+			move();
+		else
+			change();
+	}
+};
+
+/*
+ * One backend reads the mark, and another one sees that it was read.
+ */
+struct Recovered : rl::test_suite<Recovered, 2>
+{
+	Atomic		reserved;
+	Atomic		word;
+	rl::var<int> first_tick;
+
+	void before()
+	{
+		WRITE(reserved, 0);
+		WRITE(word, 0);
+		first_tick($) = 0;
+	}
+
+	void thread(unsigned number)
+	{
+		if (number == 0)
+		{
+			/* snowflake_recover_mark() */
+			first_tick($) = 5;
+			WRITE(word, 4);
+			write_barrier(RECOVERED_WRITE);
+			WRITE(reserved, 5);
+		}
+		else if (READ(reserved) != 0)
+		{
+			/* snowflake_take_snapshot() */
+			read_barrier(RECOVERED_READ);
+			RL_ASSERT(READ(word) == 4);
+			RL_ASSERT(first_tick($) == 5);
+		}
+	}
+};
+
+/*
+ * A mark counts although no standby has confirmed it.
+ */
+struct Settled : rl::test_suite<Settled, 2>
+{
+	Atomic		reserved;
+	Atomic		unconfirmed;
+
+	void before()
+	{
+		WRITE(reserved, 0);
+		WRITE(unconfirmed, 0);
+	}
+
+	void thread(unsigned number)
+	{
+		if (number == 0)
+		{
+			/* settle_pending_mark() */
+			WRITE(unconfirmed, 1);
+			write_barrier(SETTLED_WRITE);
+			WRITE(reserved, 1);
+		}
+		else if (READ(reserved) != 0)
+		{
+			/* snowflake_mark_is_unconfirmed() */
+			read_barrier(SETTLED_READ);
+			RL_ASSERT(READ(unconfirmed) == 1);
+		}
+	}
+};
+
+template <typename Model>
+static bool
+is_right()
+{
+	rl::test_params params;
+
+	params.search_type = rl::sched_bound;
+	params.context_bound = SWITCHES;
+	params.execution_depth_limit = 10000;
+	return rl::simulate<Model>(params);
+}
+
+int
+main()
+{
+	return is_right<Given>() && is_right<GrantChange>() && is_right<Recovered>() &&
+		is_right<Settled>() ? 0 : 1;
+}
