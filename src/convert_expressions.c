@@ -442,6 +442,9 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 		bool		receives = row[5] != NULL && atooid(row[5]) == generator;
 
 		CHECK_FOR_INTERRUPTS();
+		/* There is no text of what was dropped since the snapshot. */
+		if (dependent.text == NULL)
+			continue;
 		if (nsamples == 0 && recreated)
 			(void) check_dependent(&dependent, row[0], obstacles);
 		for (size_t i = 0; i < nsamples && receives; i++)

@@ -751,7 +751,7 @@ listed_step(Progress *progress)
 		snowflake_steady_clock() >= progress->until)
 		return NULL;
 	step = list_nth(progress->steps, progress->next++);
-	if (step->phase != SNOWFLAKE_PHASE_BACKFILL && step->phase != SNOWFLAKE_PHASE_INDEXES)
+	if (step->kind != SNOWFLAKE_STEP_BACKFILL && step->phase != SNOWFLAKE_PHASE_INDEXES)
 		return NULL;
 	part = snowflake_part(&online->conversion, step->relid);
 	check_owners(online, &part);

@@ -80,9 +80,10 @@ typedef struct Backfill
 } Backfill;
 
 /*
- * What to fill, and how much there is.
+ * What to fill, and how much there is.  Returns false if the table does not belong
+ * to the conversion any more.
  */
-static void
+static bool
 begin_backfill(Backfill *backfill)
 {
 	SnowflakeOnline *online = backfill->online;
@@ -99,13 +100,17 @@ begin_backfill(Backfill *backfill)
 										  snowflake_online_tables,
 										  backfill->relid, backfill->relid)));
 	if (row[0] == NULL || row[2] == NULL)
-		elog(ERROR, "no columns to fill in relation %u", backfill->relid);
+	{
+		snowflake_commit(online);
+		return false;
+	}
 	backfill->assignments = MemoryContextStrdup(online->context, row[0]);
 	backfill->condition = MemoryContextStrdup(online->context, row[1]);
 	backfill->npages = (BlockNumber) pg_strtoint64(row[2]);
 	backfill->next_vacuum = backfill->npages < VACUUM_PAGES ? InvalidBlockNumber :
 		backfill->npages / VACUUM_PARTS;
 	snowflake_commit(online);
+	return true;
 }
 
 /* An UPDATE, and how many rows it has filled. */
@@ -336,7 +341,8 @@ later_passes(Backfill *backfill)
 }
 
 /*
- * Have the CHECK constraint prove that all rows are filled.
+ * Have the CHECK constraint prove that all rows are filled.  A table that was
+ * detached meanwhile is left as it is.
  */
 static void
 validate(void *argument)
@@ -344,12 +350,13 @@ validate(void *argument)
 	const Backfill *backfill = argument;
 	SnowflakeConversion part = snowflake_part(&backfill->online->conversion,
 											  backfill->relid);
-	char	  **row = linitial(snowflake_ask(&part,
-											 psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
-													  " FROM tab WHERE relid = %u",
-													  snowflake_online_tables, backfill->relid)));
+	ListCell   *cell;
 
-	snowflake_run_statement(row[0]);
+	foreach(cell, snowflake_ask(&part,
+								psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
+										 " FROM tab WHERE relid = %u",
+										 snowflake_online_tables, backfill->relid)))
+		snowflake_run_statement(((char **) lfirst(cell))[0]);
 }
 
 /*
@@ -387,7 +394,8 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
 	{
 		int64		before = backfill.nrows;
 
-		begin_backfill(&backfill);
+		if (!begin_backfill(&backfill))
+			return;
 		wait_for_standbys(&backfill);
 		first_pass(&backfill);
 		later_passes(&backfill);

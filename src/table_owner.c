@@ -32,13 +32,20 @@
 #include "table_owner.h"
 
 /*
- * The qualified name of a relation.
+ * The qualified name of a relation.  Fails if it was dropped, which is possible as
+ * long as it is not locked.
  */
 char *
 snowflake_relation_name(Oid relid)
 {
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+	char	   *name = get_rel_name(relid);
+
+	if (schema == NULL || name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	return quote_qualified_identifier(schema, name);
 }
 
 /*

@@ -408,6 +408,23 @@ eval { $mover->finish };
 unlike(slurp_file($moves . '.err'), qr/ERROR/, 'and clients that move them see no error');
 is($node->safe_psql($moved, 'SELECT count(*), count(DISTINCT id), bool_and(snowflake_new_id = id) FROM orders'), '40000|40000|t', 'all rows are filled');
 
+# A partition that is detached while it is filled
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE parted (d int, id serial, PRIMARY KEY (d, id)) PARTITION BY LIST (d);
+	SELECT format('CREATE TABLE parted%s PARTITION OF parted FOR VALUES IN (%1$s)', g) FROM generate_series(1, 2) g \gexec
+	INSERT INTO parted (d) SELECT 1 FROM generate_series(1, 30000)});
+my $filling = IPC::Run::start(
+	[ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', "CALL snowflake_convert_online('parted', 'id', until => 'backfill', batch_time => '1 ms', work_share => 0.05)" ],
+	'<' => \undef, '>' => '/dev/null', '2>' => \$err);
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = 'parted1'::regclass AND attname = 'snowflake_new_id'})
+  && $node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM parted1 WHERE snowflake_new_id IS NOT NULL') or die 'nothing is filled';
+$node->safe_psql('postgres', 'ALTER TABLE parted DETACH PARTITION parted1');
+$filling->finish;
+like($err, qr/the next phase is "indexes"/, 'a partition that is detached while it is filled is left out') or diag($err);
+unlike($err, qr/ERROR/, 'and the conversion continues');
+is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT table_name, ',') FROM snowflake_convert_plan('parted', 'id') WHERE state <> 'done' AND phase = 'backfill'}), '', 'the other one is filled');
+
 #
 # Many partitions
 #
