@@ -367,8 +367,10 @@ BEGIN
             AND EXISTS (SELECT FROM unnest(files) f WHERE f ~ '^[0-9A-F]{24}[.]done$') THEN
             RETURN;
         END IF;
-        -- Otherwise, the first WAL would be archived when a segment is full.
-        IF NOT EXISTS (SELECT FROM unnest(files) f WHERE f ~ '^[0-9A-F]{24}[.]') THEN
+        -- Otherwise, the first WAL would be archived when a segment is full.  The
+        -- server forgets what was archived when it removes the segment, but not that of
+        -- a backup, whose file has a longer name.
+        IF NOT EXISTS (SELECT FROM unnest(files) f WHERE f ~ '^[0-9A-F]{24}[.]ready$') THEN
             PERFORM pg_switch_wal();
         END IF;
     END IF;

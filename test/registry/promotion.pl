@@ -253,6 +253,26 @@ sql_error($c, $grant) foreach 1 .. 3;
 is($c->safe_psql('postgres', $ready), $before, 'calls that are refused write no more WAL');
 $_->stop foreach $b, $c;
 
+# What tells that WAL of the timeline was archived is removed with it, but that of a base
+# backup stays, before a server asks for a worker ID.
+PostgreSQL::Test::Utils::system_or_bail('rm', '-r', $archive);
+mkdir $archive or die;
+($error, $b, $c) = orphans('forgotten', @archiving);
+$b->promote;
+$b->backup('new');
+$b->restart;
+my $status = q{SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002[0-9A-F]{16}};
+foreach (1 .. 600)
+{
+	$b->safe_psql('postgres', 'CHECKPOINT');
+	last if $b->safe_psql('postgres', "$status\[.](ready|done)\$'") == 0;
+	usleep(100_000);
+}
+is($b->safe_psql('postgres', "$status'") . $b->safe_psql('postgres', "$status\[.](ready|done)\$'"),
+	'10', 'a base backup is all that is known to be archived');
+like(granted($b), qr/^\d+$/, 'the registry has WAL archived once more, and grants worker IDs');
+$_->stop foreach $b, $c;
+
 # A server that cannot have standbys
 my $single = PostgreSQL::Test::Cluster->new('single');
 $single->init;
