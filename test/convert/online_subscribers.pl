@@ -40,6 +40,20 @@ sub replicate
 	return;
 }
 
+# Set an option of the subscription, with its worker ended before: one that restarts by
+# itself may find its origin still in use, and says ERROR.
+sub set_option
+{
+	my ($option) = @_;
+
+	$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s DISABLE');
+	$subscriber->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type ~ '^logical replication.*worker$'})
+		or die 'the worker of the subscription does not end';
+	$subscriber->safe_psql('postgres', "ALTER SUBSCRIPTION s SET ($option)");
+	$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s ENABLE');
+	return;
+}
+
 # Clients that write the publisher's tables, each transaction in a session of its own.
 sub start_writers
 {
@@ -117,12 +131,12 @@ if (!$asserts)
 replicate($tables, 'a (id, v), b (id, a)', 'WITH (binary)');
 like(convert_online($subscriber, 'postgres', "'a'"), qr/ERROR:  cannot convert.*\nDETAIL:  subscription s receives table public\.a in binary format\nsubscription s receives table public\.b in binary format/,
 	'a subscription in binary format');
-$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s SET (binary = false)');
+set_option('binary = false');
 convert_while_streaming($subscriber, 'subscription that was binary', '');
 if (!$asserts)
 {
 	convert_while_streaming($publisher, 'its publisher', '');
-	$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s SET (binary = true)');
+	set_option('binary = true');
 	$publisher->safe_psql('postgres', 'INSERT INTO a (v) VALUES (-1)');
 	$publisher->wait_for_catchup('s');
 	is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM a WHERE v = -1'), '1', 'afterwards, it can be binary again');
