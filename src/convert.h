@@ -144,13 +144,16 @@ extern const char snowflake_changed_tables[];
 extern const char snowflake_sequences[];
 extern const char snowflake_trigger_functions[];
 extern const char snowflake_narrow_columns[];
+extern void snowflake_keep_plans(MemoryContext context);
 extern void snowflake_find_targets(SnowflakeConversion *conversion);
 extern SnowflakeConversion snowflake_part(const SnowflakeConversion *conversion,
 										  Oid relid);
 extern void snowflake_find_narrow_columns(SnowflakeConversion *conversion);
 extern List *snowflake_ask(const SnowflakeConversion *conversion,
 						   const char *query);
-extern List *snowflake_ask_about(Oid relid, const char *query);
+extern List *snowflake_ask_often(const SnowflakeConversion *conversion,
+								 Oid object, const char *query);
+extern List *snowflake_ask_about(Oid object, const char *query);
 extern char *snowflake_get_value(const char *query);
 
 /* convert_obstacles.c */

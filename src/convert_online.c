@@ -350,10 +350,10 @@ require_foreign_keys(SnowflakeOnline *online, const SnowflakeStep *step)
 	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
 		return;
 	snowflake_find_targets(conversion);
-	if (snowflake_ask(conversion,
-					  psprintf("%s SELECT FROM fkey WHERE top = %u AND relkind <> 'p' AND NOT internal"
-							   " AND (newoid IS NULL OR convalidated AND NOT newvalid)",
-							   snowflake_online_tables, step->object)) != NIL)
+	if (snowflake_ask_often(conversion, step->object,
+							psprintf("%s SELECT FROM fkey WHERE top = $12 AND relkind <> 'p' AND NOT internal"
+									 " AND (newoid IS NULL OR convalidated AND NOT newvalid)",
+									 snowflake_online_tables)) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a partition was added")));
@@ -375,12 +375,12 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 
 	require_foreign_keys(online, step);
 	execute_step(online, argument);
-	if (snowflake_ask(&online->conversion,
-					  psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
-							   "  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid"
-							   " WHERE fkey.oid = %u AND 'd' IN (confdeltype, confupdtype)"
-							   " AND n.tgname::text COLLATE \"C\" < o.tgname::text COLLATE \"C\" AND n.tgfoid = o.tgfoid",
-							   snowflake_online_tables, step->object)) != NIL)
+	if (snowflake_ask_often(&online->conversion, step->object,
+							psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
+									 "  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid"
+									 " WHERE fkey.oid = $12 AND 'd' IN (confdeltype, confupdtype)"
+									 " AND n.tgname::text COLLATE \"C\" < o.tgname::text COLLATE \"C\" AND n.tgfoid = o.tgfoid",
+									 snowflake_online_tables)) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("foreign key \"%s\" of table %s would act before the one that it replaces",
@@ -723,10 +723,10 @@ check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversio
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *rows;
 
-	rows = snowflake_ask(conversion,
-						 psprintf("%s SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid"
-								  " WHERE r.relowner <> %u LIMIT 1",
-								  snowflake_changed_tables, online->owner));
+	rows = snowflake_ask_often(conversion, online->owner,
+							   psprintf("%s SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid"
+										" WHERE r.relowner <> $12 LIMIT 1",
+										snowflake_changed_tables));
 	if (rows != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
@@ -888,6 +888,7 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(2))
 		snowflake_check_generator(online->generator);
 	get_options(fcinfo, &online->options);
+	snowflake_keep_plans(context);
 	(void) snowflake_lock_table(online->relid, AccessShareLock);
 
 	/*

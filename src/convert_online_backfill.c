@@ -92,13 +92,12 @@ begin_backfill(Backfill *backfill)
 
 	snowflake_begin(online);
 	part = snowflake_part(&online->conversion, backfill->relid);
-	row = linitial(snowflake_ask(&part,
-								 psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', '),"
-										  " string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR '),"
-										  " pg_relation_size(%u) / current_setting('block_size')::int"
-										  " FROM col WHERE relid = %u",
-										  snowflake_online_tables,
-										  backfill->relid, backfill->relid)));
+	row = linitial(snowflake_ask_often(&part, backfill->relid,
+									   psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', '),"
+												" string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR '),"
+												" pg_relation_size($12) / current_setting('block_size')::int"
+												" FROM col WHERE relid = $12",
+												snowflake_online_tables)));
 	if (row[0] == NULL || row[2] == NULL)
 	{
 		snowflake_commit(online);
@@ -352,10 +351,10 @@ validate(void *argument)
 											  backfill->relid);
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask(&part,
-								psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
-										 " FROM tab WHERE relid = %u",
-										 snowflake_online_tables, backfill->relid)))
+	foreach(cell, snowflake_ask_often(&part, backfill->relid,
+									  psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
+											   " FROM tab WHERE relid = $12",
+											   snowflake_online_tables)))
 		snowflake_run_statement(((char **) lfirst(cell))[0]);
 }
 
@@ -418,13 +417,13 @@ int
 snowflake_backfill_percent(const SnowflakeConversion *conversion,
 						   const SnowflakeStep *step)
 {
-	char	   *condition;
+	List	   *rows = snowflake_ask_often(conversion, step->relid,
+										   psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"
+													" FROM col WHERE relid = $12",
+													snowflake_online_tables));
+	char	   *condition = ((char **) linitial(rows))[0];
 	char	   *percent;
 
-	condition = ((char **) linitial(snowflake_ask(conversion,
-												  psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"
-														   " FROM col WHERE relid = %u",
-														   snowflake_online_tables, step->relid))))[0];
 	percent = snowflake_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
 										   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
 										   condition, snowflake_relation_name(step->relid), step->relid));

@@ -355,13 +355,13 @@ static const char steps_query[] =
 "   depth DESC, relid, name COLLATE \"C\", kind";
 
 /*
- * Statements that create an object on an empty copy of its table, and then
- * rename its columns.  $object, $kind, $relid are replaced by CTEs.
+ * Statements that create an object, $12, on an empty copy of its table, the
+ * only one in target, and then rename its columns.
  */
 static const char copy_query[] =
 ", copy AS ("
 "  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
-"  FROM tab JOIN wanted USING (relid)) "
+"  FROM tab WHERE relid IN (SELECT relid FROM target)) "
 "SELECT command FROM ("
 "  SELECT 1, 0, format('CREATE TABLE %s (LIKE %s)', copy, name) FROM copy"
 "  UNION ALL"
@@ -370,18 +370,18 @@ static const char copy_query[] =
 "  UNION ALL"
 "  SELECT 3, 0, format('CREATE %sINDEX " SNOWFLAKE_COPY_TABLE "_object ON %s ', p.u, copy)"
 "    || substr(pg_get_indexdef(idx.indexrelid), length(p.p) + 1)"
-"  FROM copy JOIN idx ON idx.indrelid = copy.relid JOIN wanted ON wanted.object = idx.indexrelid"
+"  FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $12"
 "    CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX %I ON %s ', u, idx.relname, copy.name)"
 "                        FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)) p(u, p)"
 "  WHERE starts_with(pg_get_indexdef(idx.indexrelid), p.p)"
 "  UNION ALL"
 "  SELECT 3, 0, format('ALTER TABLE %s ADD CONSTRAINT " SNOWFLAKE_COPY_TABLE "_object %s%s', copy,"
 "    pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' ELSE '' END)"
-"  FROM copy JOIN chk ON chk.conrelid = copy.relid JOIN wanted ON wanted.object = chk.oid"
+"  FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $12"
 "  UNION ALL"
 "  SELECT 3, 0, format('CREATE STATISTICS %I." SNOWFLAKE_COPY_TABLE "_object%s FROM %s', copy.nspname,"
 "    substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)"
-"  FROM copy JOIN stat ON stat.stxrelid = copy.relid JOIN wanted ON wanted.object = stat.oid"
+"  FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $12"
 "    CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(stat.oid),"
 "      format('CREATE STATISTICS %I.%I', stat.nspname, stat.stxname), format(' FROM %s', copy.name)) d(d, p, s)"
 "  WHERE starts_with(d.d, d.p) AND right(d.d, length(d.s)) = d.s"
@@ -400,22 +400,22 @@ static const char copy_query[] =
 static const char definition_query[] =
 ", copy AS ("
 "  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
-"  FROM tab JOIN wanted USING (relid)) "
+"  FROM tab WHERE relid IN (SELECT relid FROM target)) "
 "SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', p.u, idx.newname, copy.name)"
 "  || substr(pg_get_indexdef(i.indexrelid), length(p.p) + 1)"
-" FROM copy JOIN idx ON idx.indrelid = copy.relid JOIN wanted ON wanted.object = idx.indexrelid"
+" FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $12"
 "  JOIN pg_index i ON i.indrelid = copy.copy::regclass"
 "  CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX " SNOWFLAKE_COPY_TABLE "_object ON %s ', u, copy.copy)"
 "                      FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)) p(u, p)"
 " WHERE starts_with(pg_get_indexdef(i.indexrelid), p.p)"
 " UNION ALL "
 "SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', copy.name, chk.newname, pg_get_constraintdef(c.oid))"
-" FROM copy JOIN chk ON chk.conrelid = copy.relid JOIN wanted ON wanted.object = chk.oid"
+" FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $12"
 "  JOIN pg_constraint c ON c.conrelid = copy.copy::regclass AND c.contype = 'c'"
 " UNION ALL "
 "SELECT format('CREATE STATISTICS %I.%I%s FROM %s', stat.nspname, stat.newname,"
 "    substr(left(d.d, -length(d.s)), length(d.p) + 1), copy.name)"
-" FROM copy JOIN stat ON stat.stxrelid = copy.relid JOIN wanted ON wanted.object = stat.oid"
+" FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $12"
 "  JOIN pg_statistic_ext s ON s.stxrelid = copy.copy::regclass"
 "  CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(s.oid),"
 "    format('CREATE STATISTICS %I." SNOWFLAKE_COPY_TABLE "_object', copy.nspname), format(' FROM %s', copy.copy)) d(d, p, s)"
@@ -464,13 +464,13 @@ snowflake_phase_name(SnowflakePhase phase)
 }
 
 /*
- * Run a query that begins after the CTEs.
+ * Run a query, about an object or none, that begins after the CTEs.
  */
 static List *
-ask(const SnowflakeConversion *conversion, const char *query)
+ask(const SnowflakeConversion *conversion, Oid object, const char *query)
 {
-	return snowflake_ask(conversion,
-						 psprintf("%s%s", snowflake_online_tables, query));
+	return snowflake_ask_often(conversion, object,
+							   psprintf("%s%s", snowflake_online_tables, query));
 }
 
 /*
@@ -484,7 +484,7 @@ snowflake_steps(const SnowflakeConversion *conversion)
 	SnowflakeStep *last;
 	ListCell   *cell;
 
-	foreach(cell, ask(conversion, steps_query))
+	foreach(cell, ask(conversion, InvalidOid, steps_query))
 	{
 		char	  **row = lfirst(cell);
 		SnowflakeStep *step = palloc0_object(SnowflakeStep);
@@ -509,7 +509,7 @@ snowflake_steps(const SnowflakeConversion *conversion)
 	last->relid = key->relid;
 	last->table = key->table;
 	last->done = steps == NIL && !key->set_default &&
-		ask(conversion, "SELECT FROM swapped") == NIL;
+		ask(conversion, InvalidOid, "SELECT FROM swapped") == NIL;
 	return lappend(steps, last);
 }
 
@@ -530,15 +530,13 @@ define_on_copy(void *argument)
 	StepDefinition *definition = argument;
 	const SnowflakeStep *step = definition->step;
 	SnowflakeConversion part = snowflake_part(definition->conversion, step->relid);
-	char	   *wanted = psprintf(", wanted(relid, object) AS (SELECT %u::oid, %u::oid)",
-								  step->relid, step->object);
 	List	   *rows;
 	ListCell   *cell;
 
-	rows = ask(&part, psprintf("%s%s", wanted, copy_query));
+	rows = ask(&part, step->object, copy_query);
 	foreach(cell, rows)
 		snowflake_run_statement(((char **) lfirst(cell))[0]);
-	rows = ask(&part, psprintf("%s%s", wanted, definition_query));
+	rows = ask(&part, step->object, definition_query);
 	if (list_length(rows) != 1)
 		elog(ERROR, "could not find the definition of %s", step->new_name);
 	definition->statement = ((char **) linitial(rows))[0];
@@ -574,7 +572,7 @@ snowflake_undo_statements(const SnowflakeConversion *conversion, List **tables)
 	ListCell   *cell;
 
 	/* A foreign key without a pair, but with a new column, was swapped. */
-	if (ask(conversion,
+	if (ask(conversion, InvalidOid,
 			"SELECT FROM swapped UNION ALL "
 			"SELECT FROM pg_constraint c JOIN col ON col.relid = c.confrelid AND col.newnum = ANY (c.confkey)"
 			" WHERE c.contype = 'f' AND NOT starts_with(c.conname::text, 'snowflake_new_')") != NIL)
@@ -585,7 +583,7 @@ snowflake_undo_statements(const SnowflakeConversion *conversion, List **tables)
 				 errhint("Call snowflake_convert_online() to complete it. The way back from there is snowflake_undo.sql.")));
 
 	*tables = NIL;
-	foreach(cell, ask(conversion, undo_query))
+	foreach(cell, ask(conversion, InvalidOid, undo_query))
 	{
 		char	  **row = lfirst(cell);
 

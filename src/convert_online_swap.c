@@ -371,12 +371,12 @@ static const char dependents_query[] =
 static List *
 ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
-	return snowflake_ask(conversion,
-						 psprintf("%s, scope(relid) AS (SELECT top.relid FROM top JOIN team ON team.relid = top.root"
-								  " WHERE team.team = %u) %s%s%s%s",
-								  snowflake_online_tables, relid,
-								  snowflake_online_views,
-								  snowflake_view_statements, swap_ctes, query));
+	return snowflake_ask_often(conversion, relid,
+							   psprintf("%s, scope(relid) AS (SELECT top.relid FROM top JOIN team ON team.relid = top.root"
+										" WHERE team.team = $12) %s%s%s%s",
+										snowflake_online_tables,
+										snowflake_online_views,
+										snowflake_view_statements, swap_ctes, query));
 }
 
 /*

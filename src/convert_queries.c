@@ -10,6 +10,11 @@
  * extension, because the owner of the table might not have the privilege to
  * call them.
  *
+ * Planning these joins takes several times as long as running them, and an
+ * online conversion asks some of them for each partition.  So that these have
+ * one text, what they are about is a parameter, and their plans are kept until
+ * the call ends.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/convert_queries.c
@@ -266,20 +271,95 @@ set_default_of(const SnowflakeKey *key)
 	return BoolGetDatum(key->set_default);
 }
 
+/* A query whose plan is kept. */
+typedef struct KeptPlan
+{
+	const char *query;
+	SPIPlanPtr	plan;
+} KeptPlan;
+
+/* There are few of them.  The context is NULL if plans are not kept. */
+static List *kept_plans;
+static MemoryContext plans_context;
+
+/*
+ * MemoryContextCallbackFunction: forget the plans.
+ */
+static void
+free_plans(void *argument)
+{
+	ListCell   *cell;
+
+	foreach(cell, kept_plans)
+		SPI_freeplan(((KeptPlan *) lfirst(cell))->plan);
+	plans_context = NULL;
+}
+
+/*
+ * Keep the plans of queries that are run often, until a memory context is reset
+ * or deleted.
+ */
+void
+snowflake_keep_plans(MemoryContext context)
+{
+	MemoryContextCallback *callback = MemoryContextAllocZero(context, sizeof(*callback));
+
+	Assert(plans_context == NULL);
+	callback->func = free_plans;
+	MemoryContextRegisterResetCallback(context, callback);
+	kept_plans = NIL;
+	plans_context = context;
+}
+
+/*
+ * The plan of a query, for all values of its parameters.  The server makes it
+ * again if something changed on which it depends.
+ */
+static SPIPlanPtr
+plan_of(const char *query, int ntypes, Oid *types)
+{
+	KeptPlan   *kept;
+	SPIPlanPtr	plan;
+	MemoryContext old;
+	ListCell   *cell;
+
+	foreach(cell, kept_plans)
+	{
+		kept = lfirst(cell);
+		if (strcmp(kept->query, query) == 0)
+			return kept->plan;
+	}
+
+	plan = SPI_prepare_cursor(query, ntypes, types, CURSOR_OPT_GENERIC_PLAN);
+	if (plan == NULL)
+		elog(ERROR, "query cannot be prepared: %s", query);
+	SPI_keepplan(plan);
+	old = MemoryContextSwitchTo(plans_context);
+	kept = palloc_object(KeptPlan);
+	kept->query = pstrdup(query);
+	kept->plan = plan;
+	kept_plans = lappend(kept_plans, kept);
+	MemoryContextSwitchTo(old);
+	return plan;
+}
+
 /*
  * Run a query.  The parameters are arrays: of the keys, $1 their tables, $2
  * their columns, $3 their generators, $4 whether these must become the
  * default; $5 to $8 the columns that snowflake_find_targets() found; and $9 and
- * $10 the other columns to widen.  $11 is the schema.
+ * $10 the other columns to widen.  $11 is the schema, and $12 the object that
+ * the query is about.
  */
 static void
-run_query(const SnowflakeConversion *conversion, const char *query)
+run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
+		  bool often)
 {
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
-	INT2ARRAYOID, OIDOID};
+	INT2ARRAYOID, OIDOID, OIDOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
+	int			rc;
 
 	values[0] = array_of_keys(conversion, OIDOID, relid_of);
 	values[1] = array_of_keys(conversion, INT2OID, attnum_of);
@@ -297,8 +377,14 @@ run_query(const SnowflakeConversion *conversion, const char *query)
 		nulls[8 + i] = conversion->others[i] == (Datum) 0 ? 'n' : ' ';
 	}
 	values[10] = ObjectIdGetDatum(conversion->schema);
-	if (SPI_execute_with_args(query, lengthof(types), types, values, nulls,
-							  false, 0) != SPI_OK_SELECT)
+	values[11] = ObjectIdGetDatum(object);
+	if (often && plans_context != NULL)
+		rc = SPI_execute_plan(plan_of(query, lengthof(types), types), values,
+							  nulls, false, 0);
+	else
+		rc = SPI_execute_with_args(query, lengthof(types), types, values, nulls,
+								   false, 0);
+	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "query failed: %s", query);
 }
 
@@ -325,7 +411,7 @@ take_arrays(Datum *arrays, int count)
 void
 snowflake_find_targets(SnowflakeConversion *conversion)
 {
-	run_query(conversion, walk_query);
+	run_query(conversion, InvalidOid, walk_query, true);
 	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
 }
 
@@ -338,10 +424,9 @@ snowflake_part(const SnowflakeConversion *conversion, Oid relid)
 {
 	SnowflakeConversion part = *conversion;
 
-	run_query(conversion,
-			  psprintf("SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)"
-					   " FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key) WHERE relid = %u",
-					   relid));
+	run_query(conversion, relid,
+			  "SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)"
+			  " FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key) WHERE relid = $12", true);
 	take_arrays(part.targets, SNOWFLAKE_TARGET_ARRAYS);
 	return part;
 }
@@ -353,10 +438,10 @@ void
 snowflake_find_narrow_columns(SnowflakeConversion *conversion)
 {
 	snowflake_find_targets(conversion);
-	run_query(conversion,
+	run_query(conversion, InvalidOid,
 			  psprintf("%s%s SELECT array_agg(relid ORDER BY relid, attnum),"
 					   " array_agg(attnum ORDER BY relid, attnum) FROM narrow",
-					   target_query, snowflake_narrow_columns));
+					   target_query, snowflake_narrow_columns), false);
 	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
 }
 
@@ -387,7 +472,19 @@ result_rows(void)
 List *
 snowflake_ask(const SnowflakeConversion *conversion, const char *query)
 {
-	run_query(conversion, psprintf("%s%s", target_query, query));
+	run_query(conversion, InvalidOid, psprintf("%s%s", target_query, query), false);
+	return result_rows();
+}
+
+/*
+ * Run a query that is asked often, about an object, $12.  Its plan is kept, so
+ * what else differs must not be in the text.
+ */
+List *
+snowflake_ask_often(const SnowflakeConversion *conversion, Oid object,
+					const char *query)
+{
+	run_query(conversion, object, psprintf("%s%s", target_query, query), true);
 	return result_rows();
 }
 

@@ -228,8 +228,8 @@ find_defaults(const SnowflakeConversion *conversion)
 
 	foreach(cell, conversion->keys)
 		((SnowflakeKey *) lfirst(cell))->set_default = false;
-	foreach(cell, snowflake_ask(conversion,
-								"SELECT relid, attnum, key FROM target WHERE is_key"))
+	foreach(cell, snowflake_ask_often(conversion, InvalidOid,
+									  "SELECT relid, attnum, key FROM target WHERE is_key"))
 	{
 		char	  **row = lfirst(cell);
 		Oid			relid = atooid(row[0]);

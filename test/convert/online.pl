@@ -210,6 +210,22 @@ convert_table('small', 'CREATE TABLE small (id serial PRIMARY KEY, v int); INSER
 cmp_ok(time - $start, '<', 30, 'a table of 100 rows does not take long');
 is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), sum(id) FROM small'), '100|100|5050', 'a small table has its rows');
 
+# A session keeps no plans, which are large, after a call that succeeds, and one that fails.
+my $kept = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ~ '^CachedPlan' AND ident ~ '^WITH RECURSIVE wide'};
+$node->psql('postgres', qq{
+	CREATE TABLE kept (id serial PRIMARY KEY);
+	CALL snowflake_convert_online('kept', until => 'indexes');
+	$kept;
+	ALTER TABLE kept DROP COLUMN snowflake_new_id CASCADE;
+	CALL snowflake_convert_online('kept');
+	$kept;
+	DROP TABLE kept},
+	on_error_stop => 0,
+	stdout => \$out,
+	stderr => \$err);
+like($err, qr/ERROR/, 'a call that fails');
+is($out, "0\n0", 'plans of a conversion are not kept longer than it takes');
+
 convert_table('negative', q{
 	CREATE TABLE negative (id int PRIMARY KEY, v int);
 	INSERT INTO negative VALUES (-2147483648, 1), (-1, 2), (0, 3), (2147483647, 4)});
