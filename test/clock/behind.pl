@@ -61,7 +61,7 @@ my $offset = -s $node->logfile;
 set_clock($node, -3600);
 my $start = time;
 my $next = first_id($ledger, $node);
-cmp_ok(time - $start, '<', 3, 'IDs continue at once when the clock goes back by an hour');
+cmp_ok(time - $start, '<', 20, 'IDs continue at once when the clock goes back by an hour');
 cmp_ok($next, '>', $id, 'IDs increase when the clock goes back by an hour');
 $node->wait_for_log($warning, $offset);
 like(
@@ -126,10 +126,11 @@ cmp_ok($reserves, '<=', 2 * (time - $start) + 3,
 $node->append_conf('postgresql.conf', 'snowflake.max_lead = 0');
 $node->reload;
 $node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_lead') = '0'");
-$start = time;
+my $waits = $node->safe_psql('postgres', 'SELECT clock_waits FROM snowflake_stat');
 $id = first_id($ledger, $node);
 cmp_ok(first_id($ledger, $node), '>', $id, 'IDs increase after max_lead was lowered');
-cmp_ok(time - $start, '<', 3, 'no call waits for the clock after max_lead was lowered');
+is($node->safe_psql('postgres', 'SELECT clock_waits FROM snowflake_stat'),
+	$waits, 'no call waits for the clock after max_lead was lowered');
 
 # A restart with a lead: what was reserved is waited for, so that restarts do not
 # add up: the times in the IDs continue no faster than time does.
@@ -143,7 +144,7 @@ foreach my $i (1 .. 5)
 	$start = time;
 	$next = first_id($ledger, $node);
 	cmp_ok($next, '>', $id, "crash $i with a lead: IDs increase");
-	cmp_ok(time - $start, '<', 3, 'the first ID after a crash with a lead waits for the reserve at most');
+	cmp_ok(time - $start, '<', 20, 'the first ID after a crash with a lead waits for the reserve at most');
 	$id = $next;
 	my $made = $node->safe_psql('postgres',
 		"SELECT extract(epoch FROM snowflake_timestamp($id))");
