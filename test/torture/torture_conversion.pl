@@ -11,6 +11,7 @@ BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
 
 use FindBin;
 use IPC::Run;
+use List::Util qw(sum0);
 use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Cluster;
@@ -61,7 +62,9 @@ sub plan_round
 	my %plan = (
 		end => any_of(@ends),
 
-		# Of the phases that are left, rather the next one; and of the time that it takes.
+		# Of the phases that are left, the one with the fewest hits, or rather the next one;
+		# and of the time that it takes.
+		rarest => rand() < 0.5 ? 1 : 0,
 		phase => rand()**2,
 		moment => rand(),
 
@@ -78,7 +81,7 @@ sub plan_round
 			"batch_time => '1 ms', work_share => 1", 'work_share => 0.1'));
 
 	# What a phase leaves half done is found at the next call.
-	@plan{ 'end', 'phase', 'flush' } = ('kill -9 of the session', 0.3, 0.01) if $bug;
+	@plan{ 'end', 'rarest', 'phase', 'flush' } = ('kill -9 of the session', 0, 0.3, 0.01) if $bug;
 	return \%plan;
 }
 
@@ -97,6 +100,13 @@ my %total = (
 	longest_call => 0);
 my %hit;				# kills that hit a call, by phase
 my $plan;
+
+sub hits_in
+{
+	my ($phase) = @_;
+
+	return sum0(values %{ $hit{$phase} // {} });
+}
 
 sub wrong
 {
@@ -704,7 +714,7 @@ sub round
 	new_standby($plan->{end} =~ /a synchronous/) if $plan->{end} =~ /^promotion/;
 	my ($left, $next) = look_at_plan();
 	my @possible = grep { $left->{$_} } @phases;
-	my $phase = $possible[ $plan->{phase} * @possible ];
+	my ($phase) = $plan->{rarest} ? sort { hits_in($a) <=> hits_in($b) } @possible : $possible[ $plan->{phase} * @possible ];
 
 	start_clients_of($node);
 	clients_continue();
@@ -826,8 +836,7 @@ my $hits = 0;
 foreach my $phase (@phases, 'the end')
 {
 	my $its = $hit{$phase} // next;
-	my $n = 0;
-	$n += $_ foreach values %$its;
+	my $n = hits_in($phase);
 	$hits += $n;
 	print $figures "hits in phase $phase: $n (",
 	  join(', ', map { "$_ $its->{$_}" } sort { $its->{$b} <=> $its->{$a} || $a cmp $b } keys %$its), ")\n";
