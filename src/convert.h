@@ -157,6 +157,19 @@ extern List *snowflake_ask_about(Oid object, const char *query);
 extern char *snowflake_get_value(const char *query);
 
 /* convert_obstacles.c */
+
+/* A query that returns a line for each obstacle, and what to do about them. */
+typedef struct SnowflakeObstacleQuery
+{
+	const char *query;
+	const char *hint;
+} SnowflakeObstacleQuery;
+
+extern void snowflake_ask_obstacles(const SnowflakeConversion *conversion,
+									const char *ctes,
+									const SnowflakeObstacleQuery *list,
+									size_t count, const char *object,
+									List **obstacles);
 extern void snowflake_add_obstacle(List **obstacles, const char *object,
 								   const char *line, const char *hint);
 extern void snowflake_find_obstacles(const SnowflakeConversion *conversion,

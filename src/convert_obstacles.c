@@ -19,19 +19,10 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "convert.h"
-
-/*
- * A query that returns a line for each obstacle, and the table or column that
- * cannot be changed; and what to do about them.
- */
-typedef struct ObstacleQuery
-{
-	const char *query;
-	const char *hint;
-} ObstacleQuery;
 
 /*
  * A further CTE: types that contain the row type of a table, and that itself.
@@ -52,7 +43,7 @@ typedef struct ObstacleQuery
 /*
  * What prevents columns from becoming bigint.
  */
-static const ObstacleQuery column_obstacles[] = {
+static const SnowflakeObstacleQuery column_obstacles[] = {
 	{
 		"SELECT format('%s has type %s, but references a column that becomes bigint',"
 		"    t.column_name, format_type(a.atttypid, a.atttypmod)), t.column_name"
@@ -72,7 +63,7 @@ static const ObstacleQuery column_obstacles[] = {
  * The same, but an online conversion creates most of these objects again:
  * convert_online_obstacles.c.
  */
-static const ObstacleQuery dependent_obstacles[] = {
+static const SnowflakeObstacleQuery dependent_obstacles[] = {
 	{
 		"SELECT format('%s depends on %s',"
 		"    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name"
@@ -90,7 +81,7 @@ static const ObstacleQuery dependent_obstacles[] = {
 	},
 };
 
-static const ObstacleQuery type_obstacles[] = {
+static const SnowflakeObstacleQuery type_obstacles[] = {
 	{
 		/* Columns in the key, or in its expressions, depend on the table. */
 		"SELECT format('%s is part of the partition key', t.column_name), t.column_name"
@@ -188,7 +179,7 @@ static const ObstacleQuery type_obstacles[] = {
 /*
  * What prevents the column from having the generator as its default.
  */
-static const ObstacleQuery key_obstacles[] = {
+static const SnowflakeObstacleQuery key_obstacles[] = {
 	{
 		"SELECT format('%s is a generated column', t.column_name), t.column_name"
 		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
@@ -232,7 +223,7 @@ static const ObstacleQuery key_obstacles[] = {
  * What prevents an identity from becoming a default: its sequence is dropped
  * with it.
  */
-static const ObstacleQuery sequence_obstacles[] = {
+static const SnowflakeObstacleQuery sequence_obstacles[] = {
 	{
 		"SELECT format('%s %s sequence %s, which is dropped with the identity of %s',"
 		"    u.name, CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name, t.column_name), t.column_name"
@@ -256,7 +247,7 @@ static const ObstacleQuery sequence_obstacles[] = {
 "  FROM changed c JOIN pg_class r ON r.oid = c.relid" \
 "    JOIN pg_roles o ON o.oid = r.relowner) "
 
-static const ObstacleQuery table_obstacles[] = {
+static const SnowflakeObstacleQuery table_obstacles[] = {
 	{
 		"SELECT format('table %s is owned by role %I, but table %s by role %s', t.name,"
 		"    t.rolname, k.oid::regclass, k.relowner::regrole), format('table %s', t.name)"
@@ -283,7 +274,7 @@ static const ObstacleQuery table_obstacles[] = {
 #define DISTRIBUTED \
 " JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid"
 
-static const ObstacleQuery citus_obstacles[] = {
+static const SnowflakeObstacleQuery citus_obstacles[] = {
 	{
 		/* The distribution column is kept as the text of a Var. */
 		"SELECT format('%s is the distribution column', t.column_name), t.column_name"
@@ -336,28 +327,42 @@ snowflake_add_obstacle(List **obstacles, const char *object, const char *line,
 }
 
 /*
- * Add the obstacles that queries find, which begin after these CTEs.
+ * Add the obstacles that queries find, which begin after these CTEs.  They are
+ * about a table or column, which each line is followed by if object is NULL.
+ * All are asked in one, because planning the CTEs takes longer than the rest.
  */
+void
+snowflake_ask_obstacles(const SnowflakeConversion *conversion,
+						const char *ctes, const SnowflakeObstacleQuery *list,
+						size_t count, const char *object, List **obstacles)
+{
+	StringInfoData query;
+	ListCell   *cell;
+
+	initStringInfo(&query);
+	appendStringInfoString(&query, ctes);
+	for (size_t i = 0; i < count; i++)
+		appendStringInfo(&query, "%s SELECT %zu, line COLLATE \"C\", %s FROM (%s) %s GROUP BY 2",
+						 i == 0 ? "" : " UNION ALL", i,
+						 object == NULL ? "min(object COLLATE \"C\")" : "NULL",
+						 list[i].query,
+						 object == NULL ? "o(line, object)" : "o(line)");
+	appendStringInfoString(&query, " ORDER BY 1, 2");
+	foreach(cell, snowflake_ask(conversion, query.data))
+	{
+		char	  **row = lfirst(cell);
+
+		snowflake_add_obstacle(obstacles, object == NULL ? row[2] : object,
+							   row[1], list[pg_strtoint32(row[0])].hint);
+	}
+}
+
 static void
 ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
-			  const ObstacleQuery *list, size_t count, List **obstacles)
+			  const SnowflakeObstacleQuery *list, size_t count,
+			  List **obstacles)
 {
-	for (size_t i = 0; i < count; i++)
-	{
-		List	   *rows;
-		ListCell   *cell;
-
-		rows = snowflake_ask(conversion,
-							 psprintf("%s SELECT line COLLATE \"C\", min(object COLLATE \"C\")"
-									  " FROM (%s) o(line, object) GROUP BY 1 ORDER BY 1",
-									  ctes, list[i].query));
-		foreach(cell, rows)
-		{
-			char	  **row = lfirst(cell);
-
-			snowflake_add_obstacle(obstacles, row[1], row[0], list[i].hint);
-		}
-	}
+	snowflake_ask_obstacles(conversion, ctes, list, count, NULL, obstacles);
 }
 
 /*

@@ -21,13 +21,6 @@
 
 #include "convert_online.h"
 
-/* A query that returns a line for each obstacle, and what to do about them. */
-typedef struct ObstacleQuery
-{
-	const char *query;
-	const char *hint;
-} ObstacleQuery;
-
 /* All tables are in scope. */
 #define SCOPE ", scope(relid) AS (SELECT relid FROM tab) "
 
@@ -53,7 +46,7 @@ static const char dropped_ctes[] =
 #define DROP_HINT \
 	"Drop objects that depend on a column and cannot be carried over, convert, and create them again."
 
-static const ObstacleQuery online_obstacles[] = {
+static const SnowflakeObstacleQuery online_obstacles[] = {
 	{
 		"SELECT format('foreign key %I of table %s is between partitioned tables', conname, conrelid::regclass)"
 		" FROM fkey WHERE late AND relkind = 'p'",
@@ -297,7 +290,7 @@ static const char set_default_query[] =
 " WHERE newoid IS NULL AND 'd' IN (confdeltype, confupdtype)"
 " GROUP BY 1 ORDER BY 1";
 
-static const ObstacleQuery publication_obstacles[] = {
+static const SnowflakeObstacleQuery publication_obstacles[] = {
 	{
 		"SELECT format('publication %I has all columns of table %s', b.pubname, tab.name)"
 		" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b"
@@ -311,7 +304,7 @@ static const ObstacleQuery publication_obstacles[] = {
 	},
 };
 
-static const ObstacleQuery citus_obstacles[] = {
+static const SnowflakeObstacleQuery citus_obstacles[] = {
 	{
 		"SELECT format('table %s is a distributed table', t.table_name)"
 		" FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid",
@@ -366,20 +359,13 @@ ctes(void)
  */
 static void
 ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
-			  const ObstacleQuery *list, size_t count, List **obstacles)
+			  const SnowflakeObstacleQuery *list, size_t count,
+			  List **obstacles)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
 
-	for (size_t i = 0; i < count; i++)
-	{
-		ListCell   *cell;
-
-		foreach(cell, snowflake_ask(conversion,
-									psprintf("%s SELECT DISTINCT line COLLATE \"C\" FROM (%s) o(line) ORDER BY 1",
-											 ctes, list[i].query)))
-			snowflake_add_obstacle(obstacles, key->table,
-								   ((char **) lfirst(cell))[0], list[i].hint);
-	}
+	snowflake_ask_obstacles(conversion, ctes, list, count, key->table,
+							obstacles);
 }
 
 /*
