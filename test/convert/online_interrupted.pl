@@ -46,7 +46,10 @@ my @ways = (
 	[ 'pg_terminate_backend()', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") } ],
 	[ 'SIGKILL of the session',
 	  sub { crash_process($node, $_[0]) } ],
-	[ 'SIGKILL of the postmaster', sub { kill_postmaster($node); $node->start } ]);
+	# The other session ends, too.  Without a postmaster, a conversion that waits for that
+	# would go on for a moment, and may get as far as the swap.
+	[ 'SIGKILL of the postmaster',
+	  sub { kill STOP => $_[0]; $node->kill9; kill KILL => $_[0]; kill_postmaster($node); $node->start } ]);
 
 # Where: the phase that is complete, what another session does, and how the conversion
 # waits for it: what it says, or an event.
