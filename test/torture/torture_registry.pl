@@ -964,8 +964,7 @@ sub promote_twins
 		  foreach $world{registries}, $world{proxies} // ();
 	}
 	$world{registry} += 2;
-	$world{old_registry} =
-	  { node => $world{registries}[$first], walsenders => [], rounds => 2 };
+	keep_old_registry($world{registries}[$first]);
 	happens(registry()->name . ' is the registry');
 	own_server();
 	return;
@@ -1002,13 +1001,49 @@ sub new_registry_standby
 	return;
 }
 
-# The one that kept running for some time.
+# One that is the registry no more keeps running for some time.
+sub keep_old_registry
+{
+	my ($node, @walsenders) = @_;
+
+	$world{old_registry} = {
+		node => $node,
+		walsenders => \@walsenders,
+		slice => slice_of(timeline_of($node)),
+		rounds => 2
+	};
+	return;
+}
+
 sub end_old_registry
 {
 	my $old = delete $world{old_registry} or return;
 
 	kill_registry($old->{node}, @{ $old->{walsenders} });
+	$world{rests}{ $old->{slice} } = time() + 2 * $world_plan->{reach};
 	return;
+}
+
+sub slice_of
+{
+	my ($timeline) = @_;
+
+	return $timeline % ($world_plan->{failovers} + 1);
+}
+
+# What an old registry granted has to end before its slice is granted again: the new one
+# knows nothing of that, and an administrator has to see to it.
+sub next_slices_rest
+{
+	my ($promotions) = @_;
+	my $timeline = timeline_of(registry());
+
+	foreach my $slice (map { slice_of($timeline + $_) } 1 .. $promotions)
+	{
+		return 1 if ($world{rests}{$slice} // 0) > time();
+		return 1 if $world{old_registry} && $world{old_registry}{slice} == $slice;
+	}
+	return 0;
 }
 
 sub free_worker
@@ -1096,8 +1131,7 @@ my %registry_fault = (
 		my @walsenders = cut_off_standbys(1);
 		promote_registry();
 		$total{split_brains}++;
-		$world{old_registry} =
-		  { node => $old, walsenders => \@walsenders, rounds => 2 };
+		keep_old_registry($old, @walsenders);
 		return sub { new_registry_standby() };
 	},
 
@@ -1176,6 +1210,7 @@ sub possible
 		return 0
 		  if $world_plan->{long}
 		  && $world{failovers} >= $world_plan->{failovers};
+		return 0 if next_slices_rest(1);
 	}
 	if ($fault eq 'same timeline')
 	{
@@ -1183,6 +1218,7 @@ sub possible
 		return 0
 		  if $world_plan->{long}
 		  && $world{failovers} + 1 >= $world_plan->{failovers};
+		return 0 if next_slices_rest(2);
 	}
 	return 0 if $fault eq 'bad host' && !$world{proxies};
 	return 0
