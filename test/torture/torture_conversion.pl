@@ -235,8 +235,10 @@ sub session_script
 			  . join('', rand() < 0.5 ? @both : reverse @both)
 			  . "COMMIT;\n\\echo increased $which\n";
 		}
-		$statements .= "INSERT INTO lines (order_id, no, amount, token) SELECT id, $n + 100, 0, token FROM orders WHERE token = 'old $old';\n"
-		  . "DELETE FROM lines WHERE no = $n + 100 AND order_id = $old;\n"
+
+		# Together: a line that an interrupted session leaves is in the way of a later one.
+		$statements .= "BEGIN;\nINSERT INTO lines (order_id, no, amount, token) SELECT id, $n + 100, 0, token FROM orders WHERE token = 'old $old';\n"
+		  . "DELETE FROM lines WHERE no = $n + 100 AND order_id = $old;\nCOMMIT;\n"
 		  . "SELECT count(*) FROM order_totals WHERE id = $old \\g /dev/null\n";
 
 		# Lines are deleted with it, and its children have no parent then.
