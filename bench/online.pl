@@ -9,6 +9,7 @@ my $terminal;
 BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
 
 use IPC::Run;
+use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -212,7 +213,15 @@ foreach (@times)
 }
 my %end;
 $end{ $_->[1] } = $_->[0] - $start foreach @steps;
-my $arrows = join "\n", map { "set arrow from $end{$_}, graph 0 to $end{$_}, graph 1 nohead lc rgb '#808080' lw 0.3\nset label '$_' at $end{$_}, graph 0.97 right rotate by 90 tc rgb '#808080' font ',9'" } keys %end;
+
+# A name is on the right of its line, and of the name before it
+my ($arrows, $place) = ('', -1000);
+foreach my $phase (sort { $end{$a} <=> $end{$b} } keys %end)
+{
+	$place = max($end{$phase} + 0.5, $place + 0.9);
+	$arrows .= "set arrow from $end{$phase}, graph 0 to $end{$phase}, graph 1 nohead lc rgb '#808080' lw 0.3\n"
+	  . "set label '$phase' at $place, graph 0.97 right rotate by 90 tc rgb '#808080' font ',9'\n";
+}
 open(my $handle, '|-', 'gnuplot') or die $!;
 print $handle qq{
 set terminal svg noenhanced size 760,380 font 'sans-serif,13' background rgb '#00ffffff'
