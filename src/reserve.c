@@ -64,6 +64,9 @@
 /* At each start, the mark is raised if it is older than this. */
 #define OLDEST_MARK_US	USECS_PER_DAY
 
+/* While standbys do not answer, it is written again after this time. */
+#define REPEAT_MARK_US	INT64CONST(100000)
+
 /*
  * Does the mark have to be flushed by synchronous standbys?
  */
@@ -243,8 +246,30 @@ raise_mark(void)
 }
 
 /*
+ * Write the mark once more, so that standbys report how far they are; unless
+ * another backend has just done so, or is about to write it.
+ */
+static void
+repeat_mark(int64 now)
+{
+	if (!snowflake_try_lock_reserve())
+		return;
+	if (now - snowflake_state->repeated_at > REPEAT_MARK_US)
+	{
+		snowflake_state->repeated_at = now;
+		(void) snowflake_mark_raise(snowflake_mark_read());
+	}
+	snowflake_unlock_reserve();
+}
+
+/*
  * Wait until the synchronous standbys have a mark, by checking their position,
  * less often the longer they need.
+ *
+ * What a standby reported before it was synchronous does not count.  If it has
+ * the mark since then, it has nothing to flush, and would report that only
+ * after wal_receiver_status_interval, unless there is other WAL.  So the mark
+ * is repeated from time to time.
  */
 static void
 wait_for_standbys(XLogRecPtr lsn, int *sleeps)
@@ -255,6 +280,9 @@ wait_for_standbys(XLogRecPtr lsn, int *sleeps)
 
 	while (needs_standbys() && !snowflake_standbys_flushed(lsn))
 	{
+		waited = snowflake_steady_clock() - start;
+		if (waited > REPEAT_MARK_US)
+			repeat_mark(start + waited);
 		snowflake_sleep(us, SNOWFLAKE_EVENT_STANDBY,
 						&snowflake_state->reserve_waits, sleeps);
 		us += us / 4;

@@ -126,6 +126,7 @@ typedef struct Generator
 	int64		written_next;	/* the first tick that it was for */
 
 	int64		previous_write_us;	/* write_us of the one before */
+	int64		repeated_at;	/* steady time when it was written again, or 0 */
 
 	/* How long the last write took, with the wait for its standbys. */
 	pg_atomic_uint64 write_us;

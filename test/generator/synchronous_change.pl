@@ -79,6 +79,32 @@ $standby->start;
 is(finish_queries($call), 1, 'calls that wait succeed when the synchronous standby answers');
 cmp_ok(mark_of($standby), '>', $call->{out}, 'the synchronous standby has a mark above the IDs');
 
+# A standby that has the mark becomes synchronous, and there is no WAL to answer: no
+# checkpoint, and no snapshot of the background writer.
+set($standby, 'wal_receiver_status_interval', '0');
+set($primary, 'synchronous_standby_names', '');
+my $writer = $primary->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+kill 'STOP', $writer;
+$primary->safe_psql('postgres',
+	'SET client_min_messages = error; SELECT snowflake_reset(snowflake_lower_bound(now()), force => true); SELECT snowflake_nextval()');
+$primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
+$primary->reload;
+$primary->poll_query_until('postgres', "SELECT sync_state = 'sync' FROM pg_stat_replication")
+  or die 'no synchronous standby';
+
+# The checkpointer has the setting some time later.
+is(sql_error($primary, q{
+	SET statement_timeout = '30 s';
+	DO $$
+	BEGIN
+		FOR i IN 1 .. 100 LOOP
+			PERFORM snowflake_nextval(), pg_sleep(0.02);
+		END LOOP;
+	END $$}), '', 'calls continue when a standby that has the mark becomes synchronous');
+kill 'CONT', $writer;
+
 $standby->stop;
 $primary->stop;
 done_testing();
