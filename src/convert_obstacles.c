@@ -328,8 +328,9 @@ snowflake_add_obstacle(List **obstacles, const char *object, const char *line,
 
 /*
  * Add the obstacles that queries find, which begin after these CTEs.  They are
- * about a table or column, which each line is followed by if object is NULL.
- * All are asked in one, because planning the CTEs takes longer than the rest.
+ * about this object; or, if it is NULL, about the one that the queries return
+ * after each line.  All are asked in one, because planning the CTEs takes longer
+ * than the rest.
  */
 void
 snowflake_ask_obstacles(const SnowflakeConversion *conversion,

@@ -361,7 +361,7 @@ static const char steps_query[] =
 static const char copy_query[] =
 ", copy AS ("
 "  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
-"  FROM tab WHERE relid IN (SELECT relid FROM target)) "
+"  FROM tab) "
 "SELECT command FROM ("
 "  SELECT 1, 0, format('CREATE TABLE %s (LIKE %s)', copy, name) FROM copy"
 "  UNION ALL"
@@ -400,7 +400,7 @@ static const char copy_query[] =
 static const char definition_query[] =
 ", copy AS ("
 "  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
-"  FROM tab WHERE relid IN (SELECT relid FROM target)) "
+"  FROM tab) "
 "SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', p.u, idx.newname, copy.name)"
 "  || substr(pg_get_indexdef(i.indexrelid), length(p.p) + 1)"
 " FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $12"

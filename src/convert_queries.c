@@ -292,12 +292,14 @@ free_plans(void *argument)
 
 	foreach(cell, kept_plans)
 		SPI_freeplan(((KeptPlan *) lfirst(cell))->plan);
+	kept_plans = NIL;
 	plans_context = NULL;
 }
 
 /*
  * Keep the plans of queries that are run often, until a memory context is reset
- * or deleted.
+ * or deleted.  A session has one online conversion at a time
+ * (check_outermost() in convert_online.c).
  */
 void
 snowflake_keep_plans(MemoryContext context)
@@ -307,7 +309,6 @@ snowflake_keep_plans(MemoryContext context)
 	Assert(plans_context == NULL);
 	callback->func = free_plans;
 	MemoryContextRegisterResetCallback(context, callback);
-	kept_plans = NIL;
 	plans_context = context;
 }
 
@@ -492,10 +493,10 @@ snowflake_ask_often(const SnowflakeConversion *conversion, Oid object,
  * Run a query about an object, which is $1.
  */
 List *
-snowflake_ask_about(Oid oid, const char *query)
+snowflake_ask_about(Oid object, const char *query)
 {
 	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(oid);
+	Datum		value = ObjectIdGetDatum(object);
 
 	if (SPI_execute_with_args(query, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "query failed: %s", query);

@@ -40,16 +40,22 @@ $node->safe_psql('shop', 'RESET role; CREATE EXTENSION snowflake');
 create_shop($node, 'shop', $norders);
 my $before = describe_shop($node, 'shop');
 
-# How a call is interrupted.
+# How a call is interrupted, and what to do when it has ended.
 my @ways = (
 	[ 'pg_cancel_backend()', sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0])") } ],
 	[ 'pg_terminate_backend()', sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0])") } ],
 	[ 'SIGKILL of the session',
 	  sub { crash_process($node, $_[0]) } ],
-	# The other session ends, too.  Without a postmaster, a conversion that waits for that
-	# would go on for a moment, and may get as far as the swap.
+	# The call ends by itself.  The other session is stopped: if it ended, too, and first,
+	# the call could go on for a moment, and get as far as the swap.
 	[ 'SIGKILL of the postmaster',
-	  sub { kill STOP => $_[0]; $node->kill9; kill KILL => $_[0]; kill_postmaster($node); $node->start } ]);
+	  sub {
+		  my @others = split /\n/, $node->safe_psql('postgres', qq{
+			SELECT pid FROM pg_stat_activity WHERE datname = 'shop' AND backend_type = 'client backend' AND pid <> $_[0]});
+		  kill STOP => @others;
+		  $node->kill9;
+		  return sub { kill KILL => @others; kill_postmaster($node); $node->start };
+	  } ]);
 
 # Where: the phase that is complete, what another session does, and how the conversion
 # waits for it: what it says, or an event.
@@ -93,8 +99,9 @@ sub interrupt
 	  || $node->poll_query_until('postgres', "SELECT wait_event = '$point->{event}' FROM pg_stat_activity WHERE pid = $pid")
 	  or die "the conversion does not wait for $point->{event}";
 	note $name;
-	$way->[1]->($pid);
+	my $then = $way->[1]->($pid);
 	my $err = finish_converting($call);
+	$then->() if ref $then eq 'CODE';
 	like($err, qr/ERROR:  canceling statement due to user request|terminating connection|server closed the connection/, "$name: the call ends");
 	is(scalar(() = $err =~ /ERROR/g), $err =~ /canceling/ ? 1 : 0, "$name: there is no other error") or diag($err);
 	is($call->{out}, qq{regress_owner, "\$user", public, 12s, 0 locks\n}, "$name: the session is as before") if $way->[0] =~ /cancel/;
