@@ -815,18 +815,37 @@ sub set
 	return;
 }
 
+# Wait until all statements have ended that run now: a session has a setting from its next
+# statement on.
+sub wait_for_statements
+{
+	my $statements = "SELECT pid || ' ' || query_start FROM pg_stat_activity "
+	  . "WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+	my $running = join ', ',
+	  map { "'$_'" } split /\n/, $node->safe_psql('postgres', $statements);
+
+	return if $running eq '';
+	$node->poll_query_until('postgres',
+		"SELECT NOT EXISTS ($statements AND pid || ' ' || query_start IN ($running))")
+	  or die 'statements did not end';
+	return;
+}
+
 # Change settings.  With the policy to wait, IDs that have a lead by the old
 # ones should not be too far ahead by the new ones.  The clock moves after these are
-# in force, as otherwise clients take as much of a lead again; until then they may be
-# refused.
+# in force in all sessions, as otherwise clients take as much of a lead again; until then
+# they may be refused.
 sub change_settings
 {
 	my ($settings) = @_;
 	my $max_lead = seconds($setting{max_lead});
 
 	set(%$settings);
-	put_clock($clock + $max_lead)
-	  if $setting{clock_backward} eq 'wait' && !is_far($clock);
+	if ($setting{clock_backward} eq 'wait' && !is_far($clock))
+	{
+		wait_for_statements();
+		put_clock($clock + $max_lead);
+	}
 	fault('change of max_lead and reserve_time');
 	return;
 }
