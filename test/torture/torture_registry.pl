@@ -437,11 +437,18 @@ sub renew_clients
 	return;
 }
 
+# End all clients, those too that are about to connect.
 sub end_all_clients
 {
 	my ($server) = @_;
+	my $start = time;
 
-	end_clients($server->{node});
+	while (@{ $server->{clients} } > 0 && time - $start < LONGEST_WAIT)
+	{
+		end_clients($server->{node});
+		usleep(20_000);
+		reap_clients($server, 0);
+	}
 	reap_clients($server, 1);
 	return;
 }
