@@ -64,17 +64,13 @@
 /* At each start, the mark is raised if it is older than this. */
 #define OLDEST_MARK_US	USECS_PER_DAY
 
-/* While standbys do not answer, it is written again after this time. */
-#define REPEAT_MARK_US	INT64CONST(100000)
-
 /*
- * Does the mark have to be flushed by synchronous standbys?
+ * Does a mark, whose record ends there, lack synchronous standbys?
  */
 static bool
-needs_standbys(void)
+lacks_standbys(XLogRecPtr lsn)
 {
-	return snowflake_state->synchronous_mark &&
-		snowflake_synchronous_standbys();
+	return snowflake_state->synchronous_mark && !snowflake_standbys_have(lsn);
 }
 
 /*
@@ -86,7 +82,7 @@ snowflake_forget_reserve(void)
 {
 	Assert(LWLockHeldByMeInMode(snowflake_state->reserve_lock, LW_EXCLUSIVE));
 	pg_atomic_write_u64(&snowflake_state->reserved, 0);
-	pg_atomic_write_u64(&snowflake_state->unconfirmed_lsn, InvalidXLogRecPtr);
+	pg_atomic_write_u64(&snowflake_state->mark_lsn, InvalidXLogRecPtr);
 	snowflake_state->pending_lsn = InvalidXLogRecPtr;
 	snowflake_state->written_at = 0;
 	pg_memory_barrier();
@@ -139,14 +135,9 @@ settle_pending_mark(void)
 {
 	Generator  *state = snowflake_state;
 
-	if (state->pending_lsn == InvalidXLogRecPtr)
+	if (state->pending_lsn == InvalidXLogRecPtr || lacks_standbys(state->pending_lsn))
 		return;
-	if (!needs_standbys())
-		pg_atomic_write_u64(&state->unconfirmed_lsn, state->pending_lsn);
-	else if (snowflake_standbys_flushed(state->pending_lsn))
-		pg_atomic_write_u64(&state->unconfirmed_lsn, InvalidXLogRecPtr);
-	else
-		return;
+	pg_atomic_write_u64(&state->mark_lsn, state->pending_lsn);
 	state->pending_lsn = InvalidXLogRecPtr;
 
 	/* Reserved ticks are granted, below the mark, and not taken back. */
@@ -155,7 +146,7 @@ settle_pending_mark(void)
 	Assert((uint64) state->pending_end >= pg_atomic_read_u64(&state->reserved));
 	Assert(state->pending_end <= granted_until());
 
-	/* Whoever sees the ticks reserved sees whether that is confirmed. */
+	/* Whoever sees the ticks reserved sees which mark standbys must have. */
 	pg_write_barrier();
 	pg_atomic_write_u64(&state->reserved, state->pending_end);
 }
@@ -246,30 +237,8 @@ raise_mark(void)
 }
 
 /*
- * Write the mark once more, so that standbys report how far they are; unless
- * another backend has just done so, or is about to write it.
- */
-static void
-repeat_mark(int64 now)
-{
-	if (!snowflake_try_lock_reserve())
-		return;
-	if (now - snowflake_state->repeated_at > REPEAT_MARK_US)
-	{
-		snowflake_state->repeated_at = now;
-		(void) snowflake_mark_raise(snowflake_mark_read());
-	}
-	snowflake_unlock_reserve();
-}
-
-/*
  * Wait until the synchronous standbys have a mark, by checking their position,
  * less often the longer they need.
- *
- * What a standby reported before it was synchronous does not count.  If it has
- * the mark since then, it has nothing to flush, and would report that only
- * after wal_receiver_status_interval, unless there is other WAL.  So the mark
- * is repeated from time to time.
  */
 static void
 wait_for_standbys(XLogRecPtr lsn, int *sleeps)
@@ -278,14 +247,11 @@ wait_for_standbys(XLogRecPtr lsn, int *sleeps)
 	int64		waited;
 	int64		us = 500;
 
-	while (needs_standbys() && !snowflake_standbys_flushed(lsn))
+	while (lacks_standbys(lsn))
 	{
-		waited = snowflake_steady_clock() - start;
-		if (waited > REPEAT_MARK_US)
-			repeat_mark(start + waited);
 		snowflake_sleep(us, SNOWFLAKE_EVENT_STANDBY,
 						&snowflake_state->reserve_waits, sleeps);
-		us += us / 4;
+		us = Min(us + us / 4, USECS_PER_SEC);
 	}
 	waited = snowflake_steady_clock() - start;
 	if (waited > (int64) pg_atomic_read_u64(&snowflake_state->write_us))
@@ -293,16 +259,15 @@ wait_for_standbys(XLogRecPtr lsn, int *sleeps)
 }
 
 /*
- * Are ticks reserved by a mark that synchronous standbys must confirm, as
- * there are some now, but did not when it was written?  The caller has seen that
- * they are reserved.
+ * Are ticks reserved by a mark that the standbys which are synchronous now have
+ * not confirmed?  Others may have, or there were none.  The caller has seen that
+ * the ticks are reserved.
  */
 bool
 snowflake_mark_is_unconfirmed(void)
 {
 	pg_read_barrier();
-	return pg_atomic_read_u64(&snowflake_state->unconfirmed_lsn) !=
-		InvalidXLogRecPtr && needs_standbys();
+	return lacks_standbys(pg_atomic_read_u64(&snowflake_state->mark_lsn));
 }
 
 /*
@@ -311,14 +276,7 @@ snowflake_mark_is_unconfirmed(void)
 void
 snowflake_confirm_mark(int *sleeps)
 {
-	uint64		lsn = pg_atomic_read_u64(&snowflake_state->unconfirmed_lsn);
-
-	wait_for_standbys(lsn, sleeps);
-
-	/* If another mark counts by now, this does not concern it. */
-	if (snowflake_standbys_flushed(lsn))
-		(void) pg_atomic_compare_exchange_u64(&snowflake_state->unconfirmed_lsn,
-											  &lsn, InvalidXLogRecPtr);
+	wait_for_standbys(pg_atomic_read_u64(&snowflake_state->mark_lsn), sleeps);
 }
 
 static void

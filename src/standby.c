@@ -6,8 +6,7 @@
  * A commit waits for them in SyncRepWaitForLSN().  That cannot be used here:
  * it depends on synchronous_commit of the session, although the mark concerns
  * all sessions, and a cancelled wait returns like a completed one.  However,
- * the position that it waits for is in shared memory, where walsenders report
- * it.
+ * what standbys have reported is in shared memory.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -73,26 +72,45 @@ snowflake_synchronous_standbys(void)
 }
 
 /*
- * Have the required synchronous standbys flushed the WAL up to this position?
+ * Have as many standbys as a commit waits for flushed the WAL up to this
+ * position, of those that are synchronous now?
+ *
+ * The position in shared memory that commits wait for does not say so: it
+ * remains when the standby that reported it has gone, and does not count what
+ * a standby reported before it was synchronous.  A backend whose query began
+ * before there were names does not know how many are required, so it has only
+ * that position.
  */
-bool
-snowflake_standbys_flushed(XLogRecPtr lsn)
+static bool
+standbys_flushed(XLogRecPtr lsn)
 {
+	SyncRepStandbyData *standbys;
 	XLogRecPtr	flushed;
+	int			nstandbys;
+	int			have = 0;
 
-	LWLockAcquire(SyncRepLock, LW_SHARED);
-	flushed = WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH];
-	LWLockRelease(SyncRepLock);
-	return lsn <= flushed;
+	if (SyncRepConfig == NULL)
+	{
+		LWLockAcquire(SyncRepLock, LW_SHARED);
+		flushed = WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH];
+		LWLockRelease(SyncRepLock);
+		return lsn <= flushed;
+	}
+	nstandbys = SyncRepGetCandidateStandbys(&standbys);
+	for (int i = 0; i < nstandbys; i++)
+		have += lsn <= standbys[i].flush;
+	pfree(standbys);
+	return have >= SyncRepConfig->num_sync;
 }
 
 /*
- * The same, or are there none?
+ * Have the synchronous standbys flushed the WAL up to this position, or are
+ * there none?
  */
 bool
 snowflake_standbys_have(XLogRecPtr lsn)
 {
-	return !snowflake_synchronous_standbys() || snowflake_standbys_flushed(lsn);
+	return !snowflake_synchronous_standbys() || standbys_flushed(lsn);
 }
 
 /*

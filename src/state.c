@@ -173,7 +173,7 @@ snowflake_attach_state(void)
 	dlist_init(&state->queue);
 
 	pg_atomic_init_u64(&state->reserved, 0);
-	pg_atomic_init_u64(&state->unconfirmed_lsn, InvalidXLogRecPtr);
+	pg_atomic_init_u64(&state->mark_lsn, InvalidXLogRecPtr);
 	state->reserve_lock = &GetNamedLWLockTranche(RESERVE_TRANCHE_NAME)->lock;
 	ConditionVariableInit(&state->reserve_done);
 	read_times(&state->created, &state->last_checkpoint);

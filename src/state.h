@@ -101,10 +101,11 @@ typedef struct Generator
 	pg_atomic_uint64 reserved;
 
 	/*
-	 * The end of the mark's WAL record, if the mark counts although no
-	 * synchronous standby has confirmed it; or 0.
+	 * The end of the WAL record of the mark that reserved them: synchronous
+	 * standbys have to have it.  0 if none was reserved since the mark was
+	 * read.
 	 */
-	pg_atomic_uint64 unconfirmed_lsn;
+	pg_atomic_uint64 mark_lsn;
 
 	LWLock	   *reserve_lock;	/* held while the mark is read or written */
 	ConditionVariable reserve_done; /* that lock was released */
@@ -126,7 +127,6 @@ typedef struct Generator
 	int64		written_next;	/* the first tick that it was for */
 
 	int64		previous_write_us;	/* write_us of the one before */
-	int64		repeated_at;	/* steady time when it was written again, or 0 */
 
 	/* How long the last write took, with the wait for its standbys. */
 	pg_atomic_uint64 write_us;

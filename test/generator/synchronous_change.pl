@@ -11,6 +11,12 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
+# Generate an ID below a mark that is written for it.
+use constant RAISE_MARK => q{
+	SET client_min_messages = error;
+	SELECT snowflake_reset(snowflake_lower_bound(now()), force => true);
+	SELECT snowflake_nextval()};
+
 # Change a setting, and wait until the checkpointer has it, which keeps it in
 # shared memory for the others.  It reads the configuration before a checkpoint that
 # was requested later.
@@ -60,6 +66,10 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nsnowflake.reserve_time = '1 min'\nsynchronous_commit = local");
+
+# Nothing but WAL makes a standby report how far it is.
+$primary->append_conf('postgresql.conf',
+	"wal_sender_timeout = 0\nwal_receiver_timeout = 0\nwal_receiver_status_interval = 0\nautovacuum = off\nwal_log_hints = off");
 $primary->start;
 $primary->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 $primary->backup('backup');
@@ -79,15 +89,13 @@ $standby->start;
 is(finish_queries($call), 1, 'calls that wait succeed when the synchronous standby answers');
 cmp_ok(mark_of($standby), '>', $call->{out}, 'the synchronous standby has a mark above the IDs');
 
-# A standby that has the mark becomes synchronous, and there is no WAL to answer: no
+# A standby that has the mark becomes synchronous, and there is no WAL to report: no
 # checkpoint, and no snapshot of the background writer.
-set($standby, 'wal_receiver_status_interval', '0');
 set($primary, 'synchronous_standby_names', '');
 my $writer = $primary->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
 kill 'STOP', $writer;
-$primary->safe_psql('postgres',
-	'SET client_min_messages = error; SELECT snowflake_reset(snowflake_lower_bound(now()), force => true); SELECT snowflake_nextval()');
+$primary->safe_psql('postgres', RAISE_MARK);
 $primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
 $primary->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
 $primary->reload;
@@ -105,6 +113,28 @@ is(sql_error($primary, q{
 	END $$}), '', 'calls continue when a standby that has the mark becomes synchronous');
 kill 'CONT', $writer;
 
+# What a standby has confirmed does not count for the next one.
+my $next = PostgreSQL::Test::Cluster->new('next');
+$next->init_from_backup($primary, 'backup', has_streaming => 1);
+$next->start;
+set($primary, 'synchronous_standby_names', 'FIRST 1 (standby, next)');
+$primary->poll_query_until('postgres',
+	q{SELECT string_agg(sync_state, ' ' ORDER BY application_name DESC) = 'sync potential' FROM pg_stat_replication})
+  or die 'no two standbys';
+$primary->wait_for_catchup($next, 'flush', $primary->lsn('flush'));
+my $receiver = server_process($next, 'walreceiver');
+kill 'STOP', $receiver;
+$primary->safe_psql('postgres', RAISE_MARK);
 $standby->stop;
+$primary->poll_query_until('postgres', q{
+	SELECT count(*) = 1 AND bool_and(sync_state = 'sync' AND state = 'streaming')
+	FROM pg_stat_replication}) or die 'the next standby is not synchronous';
+$call = start_call($primary,
+	'when another standby becomes synchronous, calls wait until it has the mark');
+kill 'CONT', $receiver;
+is(finish_queries($call), 1, 'calls that wait succeed when the other standby has the mark');
+cmp_ok(mark_of($next), '>', $call->{out}, 'the other standby has a mark above the IDs');
+
+$next->stop;
 $primary->stop;
 done_testing();

@@ -284,17 +284,17 @@ struct Recovered : rl::test_suite<Recovered, 2>
 };
 
 /*
- * A mark counts although no standby has confirmed it.
+ * Ticks are reserved, and standbys have to have the mark that reserved them.
  */
 struct Settled : rl::test_suite<Settled, 2>
 {
 	Atomic		reserved;
-	Atomic		unconfirmed;
+	Atomic		mark_lsn;
 
 	void before()
 	{
 		WRITE(reserved, 0);
-		WRITE(unconfirmed, 0);
+		WRITE(mark_lsn, 0);
 	}
 
 	void thread(unsigned number)
@@ -302,7 +302,7 @@ struct Settled : rl::test_suite<Settled, 2>
 		if (number == 0)
 		{
 			/* settle_pending_mark() */
-			WRITE(unconfirmed, 1);
+			WRITE(mark_lsn, 1);
 			write_barrier(SETTLED_WRITE);
 			WRITE(reserved, 1);
 		}
@@ -310,7 +310,7 @@ struct Settled : rl::test_suite<Settled, 2>
 		{
 			/* snowflake_mark_is_unconfirmed() */
 			read_barrier(SETTLED_READ);
-			RL_ASSERT(READ(unconfirmed) == 1);
+			RL_ASSERT(READ(mark_lsn) == 1);
 		}
 	}
 };

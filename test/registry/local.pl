@@ -226,4 +226,42 @@ is( $server->safe_psql('postgres', q{
 	'a link in a service leads to the local registry');
 
 $server->stop;
+
+# The worker waits until a standby has a grant that this had before it was synchronous.
+# There is no WAL, or time, that makes it report that.
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', join("\n",
+	"shared_preload_libraries = 'snowflake'", 'synchronous_commit = local',
+	'wal_sender_timeout = 0', 'wal_receiver_timeout = 0',
+	'wal_receiver_status_interval = 0', 'autovacuum = off', 'wal_log_hints = off', ''));
+$primary->start;
+$primary->safe_psql('postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_registry;
+	SELECT snowflake_registry.create(1, 100, new => true)});
+$primary->backup('backup');
+$primary->append_conf('postgresql.conf', join("\n",
+	registry_conf($primary), "snowflake.grant_timeout = '60 s'",
+	"synchronous_standby_names = 'nobody'", ''));
+$primary->restart;
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+$primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
+	WHERE backend_type = 'snowflake grant' AND wait_event IN ('Extension', 'SnowflakeStandby')})
+  or die 'the worker does not wait';
+my $writer = $primary->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+kill 'STOP', $writer;
+$primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
+$primary->reload;
+$start = time;
+is($primary->psql('postgres', 'SELECT snowflake_nextval()'),
+	0, 'IDs continue when a standby that has the grant becomes synchronous');
+cmp_ok(time - $start, '<', 5, 'the worker does not wait until the standby reports again');
+kill 'CONT', $writer;
+$standby->stop;
+$primary->stop;
 done_testing();
