@@ -186,7 +186,7 @@ sub plan_failover
 		before => any_of(
 			undef, undef, 'kill walsender', 'kill walreceiver',
 			'stop walsender', 'stop walreceiver', 'stop standby', 'slow standby',
-			'change names', 'change names'),
+			'change names', 'change names', 'next standby', 'next standby'),
 		seconds => rand(2),
 		way => any_of('postmaster', 'immediate'),
 		old_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ],
@@ -276,7 +276,7 @@ sub plan_for_quorum
 # A standby becomes synchronous that lacks the mark of what is reserved.
 sub plan_for_unconfirmed
 {
-	return { %{ plan_for_standby() }, before => 'change names' };
+	return { %{ plan_for_standby() }, before => any_of('change names', 'next standby') };
 }
 
 # The clock is behind, so that IDs continue right at the mark.
@@ -1217,6 +1217,27 @@ sub change_names
 	return;
 }
 
+# The standby is the next one, and lacks WAL, when the synchronous one leaves.
+sub leave_to_next
+{
+	my ($primary, $standby, $other) = @_;
+	my $sender = walsender_of($primary, $standby);
+
+	kill 'STOP', $sender;
+	nap(0.7);
+	end_marks($book->{history});
+	$other->stop($plan->{way} eq 'immediate' ? 'immediate' : 'fast');
+	$primary->poll_query_until('postgres',
+		"SELECT count(*) = 1 AND bool_and(sync_state = 'sync') FROM pg_stat_replication")
+	  or die 'the next standby is not synchronous';
+	happens($other->name . ' has left');
+	start_marks($book->{history}, 1, $standby);
+	nap(0.5);
+	kill 'CONT', $sender;
+	fault('the next standby becomes synchronous');
+	return;
+}
+
 sub walsender_of
 {
 	my ($primary, $standby) = @_;
@@ -1230,9 +1251,14 @@ sub walsender_of
 # Something happens to the replication before the failover.
 sub before_failover
 {
-	my ($primary, $standby, $clients) = @_;
+	my ($primary, $standby, $other, $clients) = @_;
 	my ($how, $what) = split ' ', $plan->{before};
 
+	if ($how eq 'next')
+	{
+		leave_to_next($primary, $standby, $other) if $plan->{synchronous};
+		return;
+	}
 	if ($how eq 'change')
 	{
 		change_names($primary, $standby) if $plan->{synchronous};
@@ -1322,16 +1348,19 @@ sub sizes
 sub wait_until_synchronous
 {
 	my ($primary, $standby, $other) = @_;
-	my ($names, $state, $n) = defined $other ? ('ANY 1 (*)', 'quorum', 2) : ('*', 'sync', 1);
+	my ($names, $states) =
+	    $plan->{quorum} ? ('ANY 1 (*)', 'quorum quorum')
+	  : defined $other ? ('FIRST 1 (' . $other->name . ', ' . $standby->name . ')', 'potential sync')
+	  : ('*', 'sync');
 
 	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
 	$primary->reload;
 	$primary->poll_query_until('postgres',
-		"SELECT count(*) = $n FROM pg_stat_replication WHERE sync_state = '$state'")
+		"SELECT string_agg(sync_state, ' ' ORDER BY sync_state) = '$states' FROM pg_stat_replication")
 	  or die 'the standbys did not become synchronous';
 
 	# Of a quorum, any one may have the mark.
-	start_marks($book->{history}, 1, $standby) unless defined $other;
+	start_marks($book->{history}, 1, $other // $standby) unless $plan->{quorum};
 	return;
 }
 
@@ -1373,7 +1402,8 @@ sub failover_round
 	set_clock($standby, -$plan->{back});
 	start_node($standby);
 	my $other;
-	if ($plan->{quorum})
+	my $has_next = $plan->{synchronous} && ($plan->{before} // '') eq 'next standby';
+	if ($plan->{quorum} || $has_next)
 	{
 		$other = server('other', $primary, 'backup', has_streaming => 1);
 		set_clock($other, -$plan->{back});
@@ -1391,7 +1421,7 @@ sub failover_round
 	}
 	elsif (defined $plan->{before})
 	{
-		before_failover($primary, $standby, \@of_primary);
+		before_failover($primary, $standby, $other, \@of_primary);
 		all_go_on(@of_primary);
 	}
 	nap(0.3 + $plan->{seconds} / 2);
@@ -1400,7 +1430,7 @@ sub failover_round
 	if ($cut_off)
 	{
 		$total{cut_off}++;
-		@senders = map { walsender_of($primary, $_) } grep { defined } $standby, $other;
+		@senders = map { walsender_of($primary, $_) } $standby, $plan->{quorum} ? $other : ();
 		kill 'STOP', @senders;
 		nap(0.2);
 		$standby = which_to_promote($standby, $other) if $plan->{quorum};
