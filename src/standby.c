@@ -19,6 +19,7 @@
 #include "access/timeline.h"
 #include "access/xlog.h"
 #include "fmgr.h"
+#include "postmaster/interrupt.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -77,9 +78,11 @@ snowflake_synchronous_standbys(void)
  *
  * The position in shared memory that commits wait for does not say so: it
  * remains when the standby that reported it has gone, and does not count what
- * a standby reported before it was synchronous.  A backend whose query began
- * before there were names does not know how many are required, so it has only
- * that position.
+ * a standby reported before it was synchronous.
+ *
+ * A backend does not reload the configuration during a query.  If it is about
+ * to, fewer standbys may be required, so that all that are connected are
+ * enough.  If there were no names, it has only the position in shared memory.
  */
 static bool
 standbys_flushed(XLogRecPtr lsn)
@@ -100,7 +103,8 @@ standbys_flushed(XLogRecPtr lsn)
 	for (int i = 0; i < nstandbys; i++)
 		have += lsn <= standbys[i].flush;
 	pfree(standbys);
-	return have >= SyncRepConfig->num_sync;
+	return have >= SyncRepConfig->num_sync ||
+		(ConfigReloadPending && have > 0 && have == nstandbys);
 }
 
 /*

@@ -135,6 +135,12 @@ kill 'CONT', $receiver;
 is(finish_queries($call), 1, 'calls that wait succeed when the other standby has the mark');
 cmp_ok(mark_of($next), '>', $call->{out}, 'the other standby has a mark above the IDs');
 
+# A call that has begun does not know how many standbys are required since then.
+set($primary, 'synchronous_standby_names', 'FIRST 2 (next, standby)');
+$call = start_call($primary, 'calls wait for two standbys');
+set($primary, 'synchronous_standby_names', 'FIRST 1 (next)');
+is(finish_queries($call), 1, 'calls that wait succeed when fewer standbys are required');
+
 $next->stop;
 $primary->stop;
 done_testing();
