@@ -427,7 +427,7 @@ to lower it, specify all tables that have such IDs, which are locked against
 changes until the transaction ends, or force;
 errors: 55000 if a table has an ID at or above the new mark, or neither tables
 nor force are specified, 22004 if one of the tables is null, 22023 if a table
-has no column of snowflake IDs, 42501 if the caller does not own a table, 22003 if the mark does not fit the scheme,
+has no column of snowflake IDs, or the mark is too far ahead of the clock, without force, 42501 if the caller does not own a table, 22003 if the mark does not fit the scheme,
 25006 on a standby';
 
 REVOKE ALL ON FUNCTION snowflake_reset(bigint, regclass[], boolean) FROM PUBLIC;

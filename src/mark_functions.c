@@ -299,6 +299,8 @@ snowflake_reset(PG_FUNCTION_ARGS)
 
 	snowflake_check_id_fits(snowflake_server_scheme(), mark);
 	snowflake_check_primary("set the mark of snowflake IDs");
+	if (!force)
+		check_mark_time(mark);
 	tables = lock_tables(PG_GETARG_ARRAYTYPE_P(1), &ntables);
 	if (ntables > 0)
 		check_tables(tables, ntables, get_func_namespace(fcinfo->flinfo->fn_oid),
