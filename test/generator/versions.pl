@@ -18,14 +18,14 @@ my $newest = $node->safe_psql('postgres',
 	"SELECT default_version FROM pg_available_extensions WHERE name = 'snowflake'"
 );
 
-# All that belongs to the extension in a database: definitions, privileges,
+# All that belongs to an extension in a database: definitions, privileges,
 # comments.
 sub objects
 {
-	my ($database) = @_;
+	my ($database, $extension) = @_;
 
 	return $node->safe_psql(
-		$database, q{
+		$database, qq{
 		SELECT pg_describe_object(d.classid, d.objid, 0),
 		       pg_get_functiondef(p.oid), p.proacl, p.proowner::regrole,
 		       pg_get_viewdef(c.oid), c.relacl, c.relowner::regrole,
@@ -38,39 +38,38 @@ sub objects
 		    LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
 		    LEFT JOIN pg_init_privs i ON i.classoid = d.classid AND i.objoid = d.objid
 		WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
-		AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+		AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = '$extension')
 		ORDER BY 1});
 }
 
-my $installed = objects('postgres');
-like($installed, qr/^function snowflake_nextval\(\)/m, 'the objects of the extension are found');
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
+my %installed = map { $_ => objects('postgres', $_) } 'snowflake', 'snowflake_registry';
+like($installed{snowflake}, qr/^function snowflake_nextval\(\)/m, 'the objects of the extension are found');
+like($installed{snowflake_registry}, qr/^function snowflake_registry\.get_grant\(/m, 'the objects of the registry are found');
 
 # From each version that can be installed, the first one on.
-my @versions = split /\n/,
-  $node->safe_psql(
-	'postgres', q{
-	SELECT version FROM pg_available_extension_versions
-	WHERE name = 'snowflake' ORDER BY version});
-ok((grep { $_ eq '1.0' } @versions), 'the first version can be installed');
-foreach my $version (@versions)
+foreach my $extension (sort keys %installed)
 {
-	$node->safe_psql('postgres', "CREATE DATABASE \"from $version\"");
-	$node->safe_psql("from $version",
-		"CREATE EXTENSION snowflake VERSION '$version'");
-	is( $node->safe_psql(
-			"from $version",
-			'SELECT count(*), bool_and(ids >= 0 AND stats_reset < now()) FROM snowflake_stat'
-		),
-		'1|t',
-		"the library works with the objects of $version: snowflake_stat");
-	$node->safe_psql("from $version", 'ALTER EXTENSION snowflake UPDATE');
-	is( $node->safe_psql(
-			"from $version",
-			"SELECT extversion FROM pg_extension WHERE extname = 'snowflake'"),
-		$newest,
-		"$version is updated to $newest");
-	is(objects("from $version"),
-		$installed, "updating $version gives what installing $newest gives");
+	my @versions = split /\n/,
+	  $node->safe_psql('postgres',
+		"SELECT version FROM pg_available_extension_versions WHERE name = '$extension' ORDER BY version");
+	ok((grep { $_ eq '1.0' } @versions), "$extension: the first version can be installed");
+	foreach my $version (@versions)
+	{
+		my $database = "$extension $version";
+
+		$node->safe_psql('postgres', "CREATE DATABASE \"$database\"");
+		$node->safe_psql($database, "CREATE EXTENSION $extension VERSION '$version'");
+		is($node->safe_psql($database, 'SELECT count(*), bool_and(ids >= 0 AND stats_reset < now()) FROM snowflake_stat'),
+			'1|t',
+			"the library works with the objects of $version: snowflake_stat") if $extension eq 'snowflake';
+		$node->safe_psql($database, "ALTER EXTENSION $extension UPDATE");
+		is($node->safe_psql($database, "SELECT extversion FROM pg_extension WHERE extname = '$extension'"),
+			$newest,
+			"$extension: $version is updated to $newest");
+		is(objects($database, $extension),
+			$installed{$extension}, "$extension: updating $version gives what installing $newest gives");
+	}
 }
 
 # What a monitoring system reads is as it was released, whatever comes later.
@@ -116,7 +115,7 @@ foreach my $change (
 {
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	$node->safe_psql('other', "CREATE EXTENSION snowflake; $change");
-	isnt(objects('other'), $installed, "the comparison of objects sees: $change");
+	isnt(objects('other', 'snowflake'), $installed{snowflake}, "the comparison of objects sees: $change");
 	$node->safe_psql('postgres', 'DROP DATABASE other');
 }
 
@@ -130,6 +129,9 @@ foreach my $extension ('snowflake', 'snowflake_registry')
 		"$extension: \"provides\" in META.json has the version of the control file");
 	is($provided->{file}, "$extension--$newest.sql",
 		"$extension: META.json has the name of the SQL script");
+	ok(-e "$top/$extension--$newest.sql", "$extension: the SQL script is there");
+	is( $node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = '$extension'"),
+		$newest, "$extension: the control file has the version");
 	ok(-e "$top/$provided->{docfile}", "$extension: META.json has the name of a page");
 }
 my ($change) = slurp_file("$top/CHANGELOG.md") =~ /^## (\S+)/m;
