@@ -833,7 +833,7 @@ BEGIN
     END IF;
 
     DECLARE
-        last_datacenter_id integer := (snowflake_registry.read_scheme(scheme)).last_datacenter_id;
+        last_datacenter_id integer;
         hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
         locked record;
         r snowflake_registry.registries;
@@ -845,6 +845,7 @@ BEGIN
             RAISE EXCEPTION 'scheme, datacenter_id, next_id, tokens, and new_token must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
+        last_datacenter_id := (snowflake_registry.read_scheme(scheme)).last_datacenter_id;
         IF datacenter_id NOT BETWEEN 0 AND last_datacenter_id THEN
             RAISE EXCEPTION 'datacenter ID % is out of range', datacenter_id
                 USING ERRCODE = 'numeric_value_out_of_range',
