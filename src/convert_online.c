@@ -24,7 +24,7 @@
  *					tables that it references, and its views, for tens of
  *					milliseconds, and some for each partition
  * default			snowflake_convert() sets the default of the key, and drops
- *					its sequence: ACCESS EXCLUSIVE, for milliseconds
+ *					its sequence: ACCESS EXCLUSIVE, for tens of milliseconds
  *
  * Partitions
  *

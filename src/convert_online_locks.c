@@ -15,8 +15,8 @@
  *	 their table, as statements of clients lock them.
  *
  * The list of sessions is read as the bootstrap superuser, because sessions of
- * other roles are hidden otherwise.  These queries are constants, and access
- * nothing but system views.  Process IDs and ages are reported; the text of a
+ * other roles are hidden otherwise.  These queries access system views only, and
+ * cancel autovacuum workers.  Process IDs and ages are reported; the text of a
  * query only to those who may see it.
  *
  * Each transaction runs as the owner of the table (table_owner.c), but never
@@ -155,8 +155,8 @@ snowflake_nap(double ms)
 }
 
 /*
- * Query system views with all rows visible.  The query is a constant of this
- * module, or has only numbers in it.
+ * Query system views with all rows visible.  What is in the query is this
+ * module's own, a number, or quoted.
  */
 List *
 snowflake_ask_server(const char *query)

@@ -285,7 +285,8 @@ log_start(uint64 mark)
 	if (mark == 0)
 		ereport(LOG,
 				(errmsg("snowflake IDs start without a mark"),
-				 errdetail("No ID has been generated on this server yet, or the server has lost its replication origin progress.")));
+				 errdetail("No ID has been generated on this server yet, or the server has lost its replication origin progress."),
+				 errhint("If this server, or one that it replaces, generated IDs before, call snowflake_raise_mark() with an ID above all of them.")));
 	else
 		ereport(LOG,
 				(errmsg("snowflake IDs continue above the mark " UINT64_FORMAT,
