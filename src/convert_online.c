@@ -333,7 +333,7 @@ execute_all(List *statements)
 static void
 execute_step(SnowflakeOnline *online, void *argument)
 {
-	const SnowflakeStep *step = argument;
+	const SnowflakeOnlineStep *step = argument;
 
 	snowflake_run_statement(step->statement);
 }
@@ -343,7 +343,7 @@ execute_step(SnowflakeOnline *online, void *argument)
  * table?  One that is new would be read under the lock.
  */
 static void
-require_foreign_keys(SnowflakeOnline *online, const SnowflakeStep *step)
+require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	SnowflakeConversion *conversion = &online->conversion;
 
@@ -371,7 +371,7 @@ require_foreign_keys(SnowflakeOnline *online, const SnowflakeStep *step)
 static void
 create_foreign_key(SnowflakeOnline *online, void *argument)
 {
-	const SnowflakeStep *step = argument;
+	const SnowflakeOnlineStep *step = argument;
 
 	require_foreign_keys(online, step);
 	execute_step(online, argument);
@@ -459,7 +459,7 @@ swap_columns(SnowflakeOnline *online, void *argument)
  * who would change the table or its views.
  */
 static bool
-swap_table(SnowflakeOnline *online, const SnowflakeStep *step)
+swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Swap		swap = {.relid = step->relid};
 	List	   *relids = snowflake_swap_locks(&online->conversion, step->relid);
@@ -541,7 +541,7 @@ find_old_sessions(const SnowflakeOnline *online)
  * A step that locks tables.  Returns false if it has to be tried again.
  */
 static bool
-run_locking(SnowflakeOnline *online, SnowflakeStep *step)
+run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 {
 	List	   *relids = list_make1_oid(step->relid);
 
@@ -578,7 +578,7 @@ run_locking(SnowflakeOnline *online, SnowflakeStep *step)
  * the step has to be tried again.
  */
 static bool
-run_step(SnowflakeOnline *online, SnowflakeStep *step)
+run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 {
 	bool		done = true;
 	char	   *statement;
@@ -615,10 +615,10 @@ run_step(SnowflakeOnline *online, SnowflakeStep *step)
 /*
  * Copy a step to the current context.
  */
-static SnowflakeStep *
-copy_step(const SnowflakeStep *step)
+static SnowflakeOnlineStep *
+copy_step(const SnowflakeOnlineStep *step)
 {
-	SnowflakeStep *result = palloc_object(SnowflakeStep);
+	SnowflakeOnlineStep *result = palloc_object(SnowflakeOnlineStep);
 
 #define COPY(field) \
 	(result->field = step->field == NULL ? NULL : pstrdup(step->field))
@@ -649,13 +649,13 @@ read_steps(Progress *progress)
 	progress->next = 0;
 	foreach(cell, steps)
 	{
-		const SnowflakeStep *step = lfirst(cell);
+		const SnowflakeOnlineStep *step = lfirst(cell);
 
 		if (step->done ||
 			(step->kind == SNOWFLAKE_STEP_ANALYZE && list_member_oid(progress->analyzed, step->relid)))
 			continue;
 		if (progress->steps != NIL &&
-			step->phase != ((SnowflakeStep *) linitial(progress->steps))->phase)
+			step->phase != ((SnowflakeOnlineStep *) linitial(progress->steps))->phase)
 			break;
 		progress->steps = lappend(progress->steps, copy_step(step));
 	}
@@ -667,14 +667,14 @@ read_steps(Progress *progress)
  * A step that was read in an earlier transaction, as it is now, or NULL if it is not
  * to be done any more.  Only its table is looked at.
  */
-static const SnowflakeStep *
-read_again(const SnowflakeConversion *part, const SnowflakeStep *step)
+static const SnowflakeOnlineStep *
+read_again(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
 {
 	ListCell   *cell;
 
 	foreach(cell, snowflake_steps(part))
 	{
-		const SnowflakeStep *now = lfirst(cell);
+		const SnowflakeOnlineStep *now = lfirst(cell);
 
 		if (now->kind == step->kind && now->phase == step->phase &&
 			now->relid == step->relid && now->object == step->object)
@@ -687,7 +687,7 @@ read_again(const SnowflakeConversion *part, const SnowflakeStep *step)
  * Say what was done.
  */
 static void
-report_step(Progress *progress, const SnowflakeStep *step, int64 start)
+report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
 {
 	int64		now = snowflake_steady_clock();
 	StringInfoData message;
@@ -740,11 +740,11 @@ check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversio
  * The next step of the list, if that still counts, and the step is still to be
  * done.
  */
-static const SnowflakeStep *
+static const SnowflakeOnlineStep *
 listed_step(Progress *progress)
 {
 	const SnowflakeOnline *online = progress->online;
-	const SnowflakeStep *step;
+	const SnowflakeOnlineStep *step;
 	SnowflakeConversion part;
 
 	if (progress->next == list_length(progress->steps) ||
@@ -765,11 +765,11 @@ listed_step(Progress *progress)
  * So the list of them is used for a while, and what has changed in between is known
  * when it is read again, at the latest in the next phase.
  */
-static SnowflakeStep *
+static SnowflakeOnlineStep *
 next_step(Progress *progress)
 {
-	const SnowflakeStep *step = listed_step(progress);
-	SnowflakeStep *kept;
+	const SnowflakeOnlineStep *step = listed_step(progress);
+	SnowflakeOnlineStep *kept;
 	MemoryContext old;
 
 	if (step == NULL)
@@ -799,7 +799,7 @@ run_steps(SnowflakeOnline *online)
 											 ALLOCSET_DEFAULT_SIZES);
 	for (;;)
 	{
-		SnowflakeStep *step;
+		SnowflakeOnlineStep *step;
 		bool		done;
 
 		snowflake_begin(online);
@@ -845,7 +845,7 @@ examine(SnowflakeOnline *online)
 	check_obstacles(online);
 	foreach(cell, snowflake_steps(conversion))
 	{
-		SnowflakeStep *step = lfirst(cell);
+		SnowflakeOnlineStep *step = lfirst(cell);
 
 		if (!step->done && step->statement == NULL &&
 			step->kind != SNOWFLAKE_STEP_SWAP && step->kind != SNOWFLAKE_STEP_DEFAULT)
@@ -951,7 +951,7 @@ swap_script(const SnowflakeOnline *online, Oid relid)
  * The text of a step.
  */
 static char *
-step_text(const SnowflakeOnline *online, const SnowflakeStep *step)
+step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	switch (step->kind)
 	{
@@ -978,7 +978,7 @@ put_plan(const SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 
 	foreach(cell, steps)
 	{
-		SnowflakeStep *step = lfirst(cell);
+		SnowflakeOnlineStep *step = lfirst(cell);
 		bool		is_next = !step->done && !found;
 		Datum		values[6];
 		bool		nulls[6] = {false};

@@ -74,7 +74,7 @@ typedef enum SnowflakePhase
 	SNOWFLAKE_PHASE_DEFAULT
 } SnowflakePhase;
 
-typedef struct SnowflakeStep
+typedef struct SnowflakeOnlineStep
 {
 	SnowflakeStepKind kind;
 	SnowflakePhase phase;
@@ -87,7 +87,7 @@ typedef struct SnowflakeStep
 	char	   *schema;			/* of the new object */
 	char	   *tablespace;		/* of an index */
 	char	   *statement;		/* NULL if snowflake_step_statement() finds it */
-} SnowflakeStep;
+} SnowflakeOnlineStep;
 
 /* How to proceed. */
 typedef struct SnowflakeOnlineOptions
@@ -124,9 +124,9 @@ typedef void (*SnowflakeWork) (SnowflakeOnline *online, void *argument);
 
 /* convert_online_backfill.c */
 extern void snowflake_backfill(SnowflakeOnline *online,
-							   const SnowflakeStep *step);
+							   const SnowflakeOnlineStep *step);
 extern int	snowflake_backfill_percent(const SnowflakeConversion *conversion,
-									   const SnowflakeStep *step);
+									   const SnowflakeOnlineStep *step);
 
 /* convert_online_swap.c */
 extern List *snowflake_swap_locks(const SnowflakeConversion *conversion,
@@ -145,7 +145,7 @@ extern const char snowflake_online_tables[];
 extern const char snowflake_online_views[];
 extern List *snowflake_steps(const SnowflakeConversion *conversion);
 extern char *snowflake_step_statement(const SnowflakeConversion *conversion,
-									  const SnowflakeStep *step);
+									  const SnowflakeOnlineStep *step);
 extern List *snowflake_undo_statements(const SnowflakeConversion *conversion,
 									   List **tables);
 extern const char *snowflake_phase_name(SnowflakePhase phase);

@@ -379,7 +379,7 @@ try_validate(Backfill *backfill, bool found)
  * Fill the new columns, until that is proved.
  */
 void
-snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
+snowflake_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Backfill	backfill = {
 		.online = online,
@@ -415,7 +415,7 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeStep *step)
  */
 int
 snowflake_backfill_percent(const SnowflakeConversion *conversion,
-						   const SnowflakeStep *step)
+						   const SnowflakeOnlineStep *step)
 {
 	List	   *rows = snowflake_ask_often(conversion, step->relid,
 										   psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"

@@ -710,7 +710,7 @@ find_swaps(const SnowflakeConversion *conversion)
 
 	foreach(cell, snowflake_steps(conversion))
 	{
-		const SnowflakeStep *step = lfirst(cell);
+		const SnowflakeOnlineStep *step = lfirst(cell);
 		Swap	   *swap;
 		List	   *after_drop;
 

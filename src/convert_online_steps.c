@@ -481,13 +481,13 @@ snowflake_steps(const SnowflakeConversion *conversion)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *steps = NIL;
-	SnowflakeStep *last;
+	SnowflakeOnlineStep *last;
 	ListCell   *cell;
 
 	foreach(cell, ask(conversion, InvalidOid, steps_query))
 	{
 		char	  **row = lfirst(cell);
-		SnowflakeStep *step = palloc0_object(SnowflakeStep);
+		SnowflakeOnlineStep *step = palloc0_object(SnowflakeOnlineStep);
 
 		step->kind = pg_strtoint16(row[0]);
 		step->phase = pg_strtoint16(row[1]);
@@ -503,7 +503,7 @@ snowflake_steps(const SnowflakeConversion *conversion)
 		steps = lappend(steps, step);
 	}
 
-	last = palloc0_object(SnowflakeStep);
+	last = palloc0_object(SnowflakeOnlineStep);
 	last->kind = SNOWFLAKE_STEP_DEFAULT;
 	last->phase = SNOWFLAKE_PHASE_DEFAULT;
 	last->relid = key->relid;
@@ -517,7 +517,7 @@ snowflake_steps(const SnowflakeConversion *conversion)
 typedef struct StepDefinition
 {
 	const SnowflakeConversion *conversion;
-	const SnowflakeStep *step;
+	const SnowflakeOnlineStep *step;
 	char	   *statement;
 } StepDefinition;
 
@@ -528,7 +528,7 @@ static void
 define_on_copy(void *argument)
 {
 	StepDefinition *definition = argument;
-	const SnowflakeStep *step = definition->step;
+	const SnowflakeOnlineStep *step = definition->step;
 	SnowflakeConversion part = snowflake_part(definition->conversion, step->relid);
 	List	   *rows;
 	ListCell   *cell;
@@ -548,7 +548,7 @@ define_on_copy(void *argument)
  */
 char *
 snowflake_step_statement(const SnowflakeConversion *conversion,
-						 const SnowflakeStep *step)
+						 const SnowflakeOnlineStep *step)
 {
 	StepDefinition definition = {conversion, step, step->statement};
 	ErrorData  *error;
