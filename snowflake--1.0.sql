@@ -406,7 +406,8 @@ COMMENT ON FUNCTION snowflake_raise_mark(bigint) IS
 as one that was copied from another server;
 for superusers, and roles granted EXECUTE; never lowers the mark, and takes
 effect at once;
-returns the mark, which is higher if it was higher before;
+returns the mark, which is higher if it was higher before, when the synchronous
+standbys have it;
 errors: 22003 if the mark does not fit the scheme, 22023 if its time is ahead of
 the clock by more than snowflake.max_clock_forward, 25006 on a standby';
 

@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -275,11 +276,15 @@ Datum
 snowflake_raise_mark(PG_FUNCTION_ARGS)
 {
 	int64		mark = PG_GETARG_INT64(0);
+	int			sleeps = 0;
 
 	snowflake_check_primary("set the mark of snowflake IDs");
 	snowflake_check_id_fits(snowflake_server_scheme(), mark);
 	check_mark_time(mark);
 	(void) set_mark(mark, false);
+
+	/* If a standby is promoted now, its IDs have to be above the mark, too. */
+	snowflake_wait_for_standbys(GetFlushRecPtr(NULL), &sleeps);
 
 	/* At the end of time, the mark is greater than any bigint. */
 	PG_RETURN_INT64((int64) Min(snowflake_mark_read(),

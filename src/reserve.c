@@ -82,7 +82,6 @@ snowflake_forget_reserve(void)
 {
 	Assert(LWLockHeldByMeInMode(snowflake_state->reserve_lock, LW_EXCLUSIVE));
 	pg_atomic_write_u64(&snowflake_state->reserved, 0);
-	pg_atomic_write_u64(&snowflake_state->mark_lsn, InvalidXLogRecPtr);
 	snowflake_state->pending_lsn = InvalidXLogRecPtr;
 	snowflake_state->written_at = 0;
 	pg_memory_barrier();
@@ -240,8 +239,8 @@ raise_mark(void)
  * Wait until the synchronous standbys have a mark, by checking their position,
  * less often the longer they need.
  */
-static void
-wait_for_standbys(XLogRecPtr lsn, int *sleeps)
+void
+snowflake_wait_for_standbys(XLogRecPtr lsn, int *sleeps)
 {
 	int64		start = snowflake_steady_clock();
 	int64		waited;
@@ -276,7 +275,8 @@ snowflake_mark_is_unconfirmed(void)
 void
 snowflake_confirm_mark(int *sleeps)
 {
-	wait_for_standbys(pg_atomic_read_u64(&snowflake_state->mark_lsn), sleeps);
+	snowflake_wait_for_standbys(pg_atomic_read_u64(&snowflake_state->mark_lsn),
+								sleeps);
 }
 
 static void
@@ -352,7 +352,7 @@ snowflake_reserve(bool required, int *sleeps)
 	snowflake_unlock_reserve();
 
 	if (required && pending != InvalidXLogRecPtr)
-		wait_for_standbys(pending, sleeps);
+		snowflake_wait_for_standbys(pending, sleeps);
 }
 
 /*

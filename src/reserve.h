@@ -12,11 +12,14 @@
 #ifndef SNOWFLAKE_RESERVE_H
 #define SNOWFLAKE_RESERVE_H
 
+#include "access/xlogdefs.h"
+
 /* Reserve ticks. */
 extern bool snowflake_reserve_is_low(int64 tick);
 extern void snowflake_reserve(bool required, int *sleeps);
 extern bool snowflake_mark_is_unconfirmed(void);
 extern void snowflake_confirm_mark(int *sleeps);
+extern void snowflake_wait_for_standbys(XLogRecPtr lsn, int *sleeps);
 
 /* Read the mark, if nobody did since the start. */
 extern void snowflake_recover(void);
