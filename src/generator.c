@@ -17,8 +17,9 @@
  *	  by compare-and-swap, because claims go on meanwhile.
  *
  * 3. The word moves to a tick only if a mark above that tick is durable
- *	  (reserve.c).  Only the move has to check the mark: claims need not, as
- *	  the word's tick is below it.
+ *	  (reserve.c).  Claims need not check the mark, as the word's tick is
+ *	  below it.  Only whether the standbys that are synchronous have it can
+ *	  change, so in a tick that lasts, claims check that once a millisecond.
  *
  * So the word never decreases, and each value of it is claimed at most once.
  * An ID consists of the word's bits in the same order (the worker ID, between
@@ -80,6 +81,9 @@
 
 StaticAssertDecl(MAX_BACKENDS < (1 << SNOWFLAKE_LATE_CLAIM_BITS),
 				 "late claims of all backends must not carry into the tick");
+
+/* How often claims in the same tick check the standbys. */
+#define CONFIRM_US	1000
 
 /* The waits of a call so far. */
 typedef struct Wait
@@ -348,11 +352,29 @@ claim_numbers(uint64 *word, int wanted, int64 *first)
 }
 
 /*
+ * Do standbys that are synchronous now lack the mark of the word's tick?  Each
+ * backend checks this every CONFIRM_US.
+ */
+static bool
+lost_confirmation(TimestampTz now)
+{
+	static TimestampTz confirmed_at = 0;
+
+	if (confirmed_at <= now && now - confirmed_at < CONFIRM_US)
+		return false;
+	if (snowflake_mark_is_unconfirmed())
+		return true;
+	confirmed_at = now;
+	return false;
+}
+
+/*
  * May numbers of this tick be claimed at this time?  Only if snowflake_plan()
  * allows it too.
  *
  * If IDs are ahead of the clock, this is allowed only up to a lead that has
- * been logged, so that every greater lead is logged.
+ * been logged, so that every greater lead is logged.  In a tick that lasts,
+ * another standby may have become synchronous since it was entered.
  */
 static inline bool
 may_claim(int64 tick, TimestampTz now)
@@ -360,6 +382,8 @@ may_claim(int64 tick, TimestampTz now)
 	int64		lead = tick_lead(&snowflake_layout, tick, now);
 
 	if (lead <= -snowflake_layout.tick_us)
+		return false;
+	if (lead > CONFIRM_US - snowflake_layout.tick_us && lost_confirmation(now))
 		return false;
 	return lead <= max_lead_us() ||
 		(snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE &&
@@ -452,11 +476,9 @@ move_word(int wanted, int64 *first, Wait *wait)
 				return 0;
 			break;
 		case SNOWFLAKE_MOVE:
-			if (is_reserved(step.next) && !snowflake_mark_is_unconfirmed())
-				break;
 			if (is_reserved(step.next))
-				snowflake_confirm_mark(&wait->reserve_sleeps);
-			else if (step.next < granted_until())
+				break;
+			if (step.next < granted_until())
 				snowflake_reserve(true, &wait->reserve_sleeps);
 			else
 				snowflake_wait_for_grant(step.next, &wait->grant_since);
@@ -471,6 +493,11 @@ move_word(int wanted, int64 *first, Wait *wait)
 			snowflake_fail_plan(step.plan, &snapshot);
 	}
 
+	if (snowflake_mark_is_unconfirmed())
+	{
+		snowflake_confirm_mark(&wait->reserve_sleeps);
+		return 0;
+	}
 	if (!LWLockAcquireOrWait(state->lock, LW_EXCLUSIVE))
 		return 0;
 	(void) use_worker_bits();
@@ -478,7 +505,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
 	if (wait->queued && (taken = take_given(first)) > 0)
 		 /* was served while waiting for the lock */ ;
-	else if (step.plan == SNOWFLAKE_CLAIM)
+	else if (step.plan == SNOWFLAKE_CLAIM && !snowflake_mark_is_unconfirmed())
 	{
 		Assert(was_reserved(step.next));
 		taken = claim_numbers(&snapshot.word, wanted, first);

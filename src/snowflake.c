@@ -17,6 +17,7 @@
 #include "postmaster/bgworker_internals.h"
 #include "replication/origin.h"
 #include "replication/slot.h"
+#include "replication/walsender.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "tcop/utility.h"
@@ -91,24 +92,27 @@ register_worker(const char *name, const char *function, int restart_time)
 static void
 register_workers(void)
 {
-	const char *grant_worker = "snowflake grant";
+	if (snowflake_has_registry)
+	{
+		const char *grant_worker = "snowflake grant";
 
+		register_worker(grant_worker, "snowflake_grant_main", 1);
+
+		/* Without a free slot, the server merely logs that. */
+		if (!IsUnderPostmaster &&
+			(snowflake_no_workers() ||
+			 strcmp(snowflake_last_worker()->rw_worker.bgw_name,
+					grant_worker) != 0))
+			ereport(FATAL,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("out of background worker slots for \"snowflake.registry\""),
+					 errhint("Increase \"max_worker_processes\", which is %d.",
+							 max_worker_processes)));
+	}
+	if (max_wal_senders > 0)
+		register_worker("snowflake standbys", "snowflake_standbys_main", 1);
 	register_worker("snowflake startup", "snowflake_startup_main",
 					BGW_NEVER_RESTART);
-	if (!snowflake_has_registry)
-		return;
-	register_worker(grant_worker, "snowflake_grant_main", 1);
-
-	/* Without a free slot, the server merely logs that. */
-	if (!IsUnderPostmaster &&
-		(snowflake_no_workers() ||
-		 strcmp(snowflake_last_worker()->rw_worker.bgw_name,
-				grant_worker) != 0))
-		ereport(FATAL,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("out of background worker slots for \"snowflake.registry\""),
-				 errhint("Increase \"max_worker_processes\", which is %d.",
-						 max_worker_processes)));
 }
 
 static void

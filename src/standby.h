@@ -14,7 +14,6 @@
 
 #include "access/xlogdefs.h"
 
-extern bool snowflake_synchronous_standbys(void);
 extern bool snowflake_standbys_have(XLogRecPtr lsn);
 
 #endif							/* SNOWFLAKE_STANDBY_H */

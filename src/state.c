@@ -181,6 +181,7 @@ snowflake_attach_state(void)
 
 	pg_atomic_init_u64(&state->write_us, 0);
 	state->synchronous_mark = snowflake_synchronous_mark;
+	pg_atomic_init_u32(&state->required_standbys, 0);
 	pg_atomic_init_u64(&state->logged_lead, SNOWFLAKE_CLOCK_STEP_US);
 	pg_atomic_init_u32(&state->logged_not_followed, 0);
 	init_wait_counter(&state->sequence_waits);

@@ -102,8 +102,7 @@ typedef struct Generator
 
 	/*
 	 * The end of the WAL record of the mark that reserved them: synchronous
-	 * standbys have to have it.  0 if none was reserved since the mark was
-	 * read.
+	 * standbys have to have it.  0 if none was reserved since the start.
 	 */
 	pg_atomic_uint64 mark_lsn;
 
@@ -133,6 +132,9 @@ typedef struct Generator
 
 	/* The checkpointer's value of snowflake.synchronous_mark (settings.c). */
 	bool		synchronous_mark;
+
+	/* How many of them are required; 0 if no worker keeps it (standby.c). */
+	pg_atomic_uint32 required_standbys;
 
 	/*
 	 * The lead over the clock, in us, up to which no further WARNING is

@@ -22,7 +22,8 @@ typedef enum SnowflakeWaitEvent
 	SNOWFLAKE_EVENT_GRANT,		/* a call, for a grant */
 	SNOWFLAKE_EVENT_GRANT_MAIN, /* the worker, for its next call */
 	SNOWFLAKE_EVENT_REGISTRY,	/* the worker, for the registry's answer */
-	SNOWFLAKE_EVENT_RESOLVER	/* the worker, for addresses of a host name */
+	SNOWFLAKE_EVENT_RESOLVER,	/* the worker, for addresses of a host name */
+	SNOWFLAKE_EVENT_STANDBYS_MAIN	/* its worker, for a reload */
 } SnowflakeWaitEvent;
 
 extern uint32 snowflake_wait_event(SnowflakeWaitEvent event);

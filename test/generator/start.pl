@@ -169,7 +169,7 @@ foreach my $case (
 	[ "snowflake.synchronous_mark = 'remote'", qr/FATAL:  parameter "snowflake.synchronous_mark" requires a Boolean value/ ],
 	[ "snowflake.registry = 'nonsense'", qr/$invalid "snowflake.registry": "nonsense".*missing "=" after "nonsense".*A valid connection string is, for example, /s ],
 	[ "snowflake.registry = 'dbname=x'\nsnowflake.worker_id = 0\nsnowflake.scheme = 'timestamp=41,sequence=22'", qr/FATAL:  "snowflake\.registry" requires a scheme with a worker field/ ],
-	[ "snowflake.registry = 'dbname=x'\nmax_worker_processes = 1", qr/FATAL:  out of background worker slots for "snowflake\.registry".*HINT:  Increase "max_worker_processes", which is 1\./s ],
+	[ "snowflake.registry = 'dbname=x'\nmax_worker_processes = 0", qr/FATAL:  out of background worker slots for "snowflake\.registry".*HINT:  Increase "max_worker_processes", which is 0\./s ],
 	[ "snowflake.server_name = 'd\xc3\xa9j\xc3\xa0'", qr/$invalid "snowflake.server_name".*up to 255 printable ASCII characters/s ],
 	[ "snowflake.server_name = '" . ('x' x 256) . "'", qr/$invalid "snowflake.server_name"/ ],
 	[ 'snowflake.grant_timeout = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.grant_timeout"/ ],

@@ -13,7 +13,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_server new_registry registry_conf inherits sql_error start_fails
-  start_queries finish_queries mark_of
+  change_setting start_queries finish_queries waits_for_standbys mark_of
 );
 
 # A server with the extension in database postgres; the rest of the arguments
@@ -94,6 +94,21 @@ sub start_fails
 	close $handle;
 }
 
+# Change a setting, and wait until the checkpointer has it, which keeps some in
+# shared memory for the others.  It reads the configuration before a checkpoint that
+# was requested later.
+sub change_setting
+{
+	my ($node, $name, $value) = @_;
+
+	$node->append_conf('postgresql.conf', "$name = '$value'");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('$name') = '$value'")
+	  or die "$name is not $value";
+	$node->safe_psql('postgres', 'CHECKPOINT') foreach 1 .. 2;
+	return;
+}
+
 # Start psql sessions, one for each query, all at once.
 sub start_queries
 {
@@ -126,6 +141,19 @@ sub finish_queries
 		$succeeded++ if $session->{run}->finish;
 	}
 	return $succeeded;
+}
+
+# Does a process wait for synchronous standbys, soon?
+sub waits_for_standbys
+{
+	my ($node) = @_;
+
+	return $node->poll_query_until(
+		'postgres', q{
+		SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE backend_type IN ('client backend', 'parallel worker')
+		AND wait_event_type = 'Extension'
+		AND wait_event IN ('Extension', 'SnowflakeStandby')});
 }
 
 # The durable mark of a server, also of a standby.
