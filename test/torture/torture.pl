@@ -186,7 +186,7 @@ sub plan_failover
 		before => any_of(
 			undef, undef, 'kill walsender', 'kill walreceiver',
 			'stop walsender', 'stop walreceiver', 'stop standby', 'slow standby',
-			'change names', 'change names', 'next standby', 'next standby'),
+			'change names', 'change names', 'next standby', 'next standby', 'more standbys'),
 		seconds => rand(2),
 		way => any_of('postmaster', 'immediate'),
 		old_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ],
@@ -279,6 +279,12 @@ sub plan_for_unconfirmed
 	return { %{ plan_for_standby() }, before => any_of('change names', 'next standby') };
 }
 
+# A query runs through the change that requires another standby.
+sub plan_for_running
+{
+	return { %{ plan_for_standby() }, before => 'more standbys', quorum => 0 };
+}
+
 # The clock is behind, so that IDs continue right at the mark.
 sub plan_for_reset
 {
@@ -290,6 +296,7 @@ my %plan_for_bug = (
 	'mark' => \&plan_for_mark,
 	'standby' => \&plan_for_standby,
 	'unconfirmed' => \&plan_for_unconfirmed,
+	'running' => \&plan_for_running,
 	'quorum' => \&plan_for_quorum,
 	'reset' => \&plan_for_reset,
 	'startup-signal' => \&plan_for_quick_stop);
@@ -481,7 +488,7 @@ sub begin_book
 # Witnesses write histories, too.
 #
 my %script = map { $_ => "$PostgreSQL::Test::Utils::tmp_check/$_.sql" }
-  ('usual', 'asking', 'greedy', 'inserting');
+  ('usual', 'asking', 'greedy', 'long', 'inserting');
 {
 	my $greedy = q{
 COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
@@ -490,6 +497,10 @@ COPY (SELECT snowflake_nextval(300) FROM generate_series(1, 100)) TO STDOUT;
 };
 	append_to_file($script{$_}, client_queries($_)) foreach ('usual', 'asking');
 	append_to_file($script{greedy}, $greedy x 10000);
+
+	# One query that is still running whatever changes.
+	append_to_file($script{long},
+		'COPY (SELECT snowflake_nextval() FROM (SELECT pg_sleep(0.001) FROM generate_series(1, 1000000)) t WHERE t IS NOT NULL) TO STDOUT;');
 
 	# All that it receives is committed, unless the server dies.
 	# It needs more than one tick: a mark is above all IDs of its tick.
@@ -519,7 +530,7 @@ sub start_all
 			if ($pid == 0)
 			{
 				start_witness($node, $line, $n, $file) if $kind eq 'witness';
-				become_client($node, $script{$kind}, $file, $kind eq 'greedy');
+				become_client($node, $script{$kind}, $file, $kind =~ /greedy|long/);
 			}
 			push @clients,
 			  {
@@ -1238,6 +1249,26 @@ sub leave_to_next
 	return;
 }
 
+# Another standby is required, which lacks WAL, while queries run.  It gets some again
+# for a while.
+sub require_more
+{
+	my ($primary, $standby, $other, $clients) = @_;
+	my @long = start_all($primary, 1, long => 1);
+	my $sender = walsender_of($primary, $standby);
+
+	push @$clients, @long;
+	kill 'STOP', $sender;
+	nap(0.7);
+	end_marks($book->{history});
+	set_names($primary, 'FIRST 2 (' . $other->name . ', ' . $standby->name . ')');
+	start_marks($book->{history}, 1, $standby);
+	nap(0.5);
+	kill 'CONT', $sender;
+	fault('another synchronous standby is required');
+	return;
+}
+
 sub walsender_of
 {
 	my ($primary, $standby) = @_;
@@ -1257,6 +1288,11 @@ sub before_failover
 	if ($how eq 'next')
 	{
 		leave_to_next($primary, $standby, $other) if $plan->{synchronous};
+		return;
+	}
+	if ($how eq 'more')
+	{
+		require_more($primary, $standby, $other, $clients) if $plan->{synchronous};
 		return;
 	}
 	if ($how eq 'change')
@@ -1402,8 +1438,8 @@ sub failover_round
 	set_clock($standby, -$plan->{back});
 	start_node($standby);
 	my $other;
-	my $has_next = $plan->{synchronous} && ($plan->{before} // '') eq 'next standby';
-	if ($plan->{quorum} || $has_next)
+	my $has_other = $plan->{synchronous} && ($plan->{before} // '') =~ /^(next standby|more standbys)$/;
+	if ($plan->{quorum} || $has_other)
 	{
 		$other = server('other', $primary, 'backup', has_streaming => 1);
 		set_clock($other, -$plan->{back});
