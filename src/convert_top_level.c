@@ -14,8 +14,10 @@
  *	 EnsurePortalSnapshotExists(), and afterwards it is popped where it is
  *	 still there.
  * - Users.  The session's user runs the statement.  These statements become
- *	 the owner of the table by themselves.  A user ID that is set here would
- *	 survive their internal commits.
+ *	 the owner of the table by themselves, but only after the definition of an
+ *	 index was analyzed, which evaluates code of the owner, such as the CHECK of
+ *	 a domain that a constant has.  So that is done before, as the owner.  A user
+ *	 ID that is set for the whole statement would survive its internal commits.
  * - Settings.  search_path is set until the first commit, which is after all
  *	 names were looked up.  So is default_tablespace, because the definition
  *	 of an index does not contain its tablespace.
@@ -31,10 +33,13 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/namespace.h"
+#include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "parser/analyze.h"
+#include "parser/parse_utilcmd.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
@@ -45,6 +50,7 @@
 #include "utils/snapmgr.h"
 
 #include "convert_online.h"
+#include "table_owner.h"
 
 /*
  * Settings until the end of the transaction.
@@ -54,6 +60,24 @@ set_until_commit(const char *name, const char *value)
 {
 	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
+ * Analyze the definition of an index, as the owner of its table.
+ */
+static IndexStmt *
+analyze_index(IndexStmt *index, const char *statement)
+{
+	Oid			relid = RangeVarGetRelidExtended(index->relation,
+												 ShareUpdateExclusiveLock, 0,
+												 RangeVarCallbackOwnsRelation,
+												 NULL);
+	SnowflakeCaller caller;
+
+	snowflake_become_owner(snowflake_table_owner(relid), &caller);
+	index = transformIndexStmt(relid, index, statement);
+	snowflake_become_caller(&caller);
+	return index;
 }
 
 /*
@@ -71,6 +95,9 @@ process(const char *statement)
 	planned->commandType = CMD_UTILITY;
 	planned->canSetTag = true;
 	planned->utilityStmt = query->utilityStmt;
+	if (IsA(planned->utilityStmt, IndexStmt))
+		planned->utilityStmt = (Node *) analyze_index((IndexStmt *) planned->utilityStmt,
+													  statement);
 	planned->queryId = query->queryId;
 	ProcessUtility(planned, statement, false, PROCESS_UTILITY_TOPLEVEL, NULL,
 				   NULL, None_Receiver, NULL);

@@ -112,6 +112,30 @@ is($node->safe_psql('postgres', q{
 	UNION ALL SELECT string_agg(conname, ' ') FROM pg_constraint WHERE conrelid = 'shop.l'::regclass AND contype = 'f'}),
 	"shop.j shop.t_pkey\nl_u", 'indexes and constraints have the names that they were given meanwhile');
 
+#
+# Code of the owner, which is called when the definition of an index is analyzed
+#
+$node->safe_psql('postgres', q{CREATE ROLE regress_owner});
+create(q{
+	GRANT ALL ON SCHEMA shop TO regress_owner;
+	SET SESSION AUTHORIZATION regress_owner;
+	CREATE FUNCTION note(int) RETURNS boolean LANGUAGE plpgsql AS $$
+	BEGIN
+		RAISE WARNING 'runs as %', current_user;
+		RETURN true;
+	END $$;
+	CREATE DOMAIN d AS int CHECK (shop.note(VALUE));
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	INSERT INTO t (v) SELECT generate_series(1, 10);
+	CREATE INDEX i ON t ((id + array_length('{1}'::shop.d[], 1)));
+	CREATE INDEX j ON t (id) WHERE v <> array_length('{2}'::shop.d[], 1);
+	RESET SESSION AUTHORIZATION});
+$err = run_in($call);
+like($err, qr/runs as regress_owner/, 'what a table owner can have called is called');
+unlike($err, qr/runs as (?!regress_owner\b)|ERROR/, '... as the owner only, although a superuser converts');
+create('SELECT');
+$node->safe_psql('postgres', q{DROP ROLE regress_owner});
+
 # Undo finds its columns by the arguments of the trigger.
 create(q{
 	CREATE TABLE t (id serial PRIMARY KEY, "Straße \ '' x" int REFERENCES t);
