@@ -820,6 +820,7 @@ run_steps(SnowflakeOnline *online)
 		done = run_step(online, step);
 		if (done)
 		{
+			online->wait_start = online->wait_told = 0;
 			report_step(&progress, step, start);
 			start = 0;
 		}

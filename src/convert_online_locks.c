@@ -229,6 +229,11 @@ snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
 				 errdetail_internal("%s", ((char **) linitial(rows))[0])));
 }
 
+/* Is session a an autovacuum worker that ends for others? */
+#define CANCELLABLE_AUTOVACUUM \
+"coalesce(a.backend_type = 'autovacuum worker'" \
+"  AND position('(to prevent wraparound)' IN a.query) = 0, false)"
+
 /*
  * Does somebody hold a lock on the tables that will probably not be released
  * soon?  Returns who.
@@ -262,6 +267,7 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 					 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 					 " AND l.pid IS DISTINCT FROM pg_backend_pid()"
 					 " AND (%s OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))"
+					 " AND NOT " CANCELLABLE_AUTOVACUUM
 					 " AND b.since < clock_timestamp() - interval '" INT64_FORMAT " ms'"
 					 " AND l.relation IN (0",
 					 mode == AccessExclusiveLock ? "true" : "false",
@@ -289,8 +295,7 @@ cancel_autovacuum(List *relids)
 						   " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
 						   " WHERE l.locktype = 'relation' AND l.granted"
 						   " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-						   " AND a.backend_type = 'autovacuum worker'"
-						   " AND a.query NOT LIKE '%(to prevent wraparound)%'"
+						   " AND " CANCELLABLE_AUTOVACUUM
 						   " AND l.mode = 'ShareUpdateExclusiveLock'"
 						   " AND l.relation IN (0");
 	foreach(cell, relids)
@@ -401,13 +406,13 @@ snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 	List	   *all = with_partitions(relids);
 	char	   *holder;
 
-	cancel_autovacuum(all);
 	holder = find_holder(online, all, mode);
 	if (holder != NULL)
 	{
 		snowflake_report_wait(online, what, holder);
 		return false;
 	}
+	cancel_autovacuum(all);
 	if (pg_prng_bool(&pg_global_prng_state))
 	{
 		List	   *reversed = NIL;
@@ -418,10 +423,7 @@ snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 		relids = reversed;
 	}
 	if (try_locks(online, relids, mode, work, argument))
-	{
-		online->wait_start = online->wait_told = 0;
 		return true;
-	}
 	snowflake_report_wait(online, what, NULL);
 	return false;
 }
