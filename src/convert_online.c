@@ -454,6 +454,41 @@ swap_columns(SnowflakeOnline *online, void *argument)
 }
 
 /*
+ * Does somebody have a snapshot that is older than the copies of the columns?  In
+ * the new columns it would see NULL.  Returns who.
+ *
+ * Whoever has accessed the table holds a lock on it.  CREATE INDEX CONCURRENTLY
+ * has waited for the others, but for none on a standby, and for none if a foreign
+ * key was created later.  A standby says how old its snapshots are if it has
+ * hot_standby_feedback.
+ */
+static char *
+find_old_snapshot(const SnowflakeOnline *online)
+{
+	List	   *rows = snowflake_ask(&online->conversion,
+									 psprintf("%s SELECT k.xmin FROM pg_constraint k JOIN tab ON relid = conrelid"
+											  " WHERE k.contype = 'c' AND k.convalidated"
+											  " AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
+											  " ORDER BY age(k.xmin) LIMIT 1",
+											  snowflake_online_tables));
+
+	if (rows == NIL)
+		return NULL;
+	rows = snowflake_ask_server(psprintf("SELECT format('%%s has a snapshot that is older than the copy of the columns.', who)"
+										 " FROM (SELECT format('Process %%s (%%s, %%s)', pid, usename,"
+										 "         coalesce(nullif(application_name, ''), backend_type)), backend_xmin"
+										 "       FROM pg_stat_activity"
+										 "       WHERE (datname = current_database() OR backend_type = 'walsender')"
+										 "       AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'"
+										 "       UNION ALL"
+										 "       SELECT format('Replication slot \"%%s\"', slot_name), xmin"
+										 "       FROM pg_replication_slots) s(who, xmin)"
+										 " WHERE age(xmin) >= age('%s'::xid) ORDER BY age(xmin) DESC LIMIT 1",
+										 ((char **) linitial(rows))[0]));
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
  * Swap the columns of a table.  To find the statements takes longer than to
  * execute them, so it is done with a lock that blocks no client, but everybody
  * who would change the table or its views.
@@ -463,7 +498,14 @@ swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Swap		swap = {.relid = step->relid};
 	List	   *relids = snowflake_swap_locks(&online->conversion, step->relid);
+	char	   *snapshot = find_old_snapshot(online);
 
+	if (snapshot != NULL)
+	{
+		snowflake_report_wait(online, psprintf("swap the columns of table %s", step->table),
+							  snapshot);
+		return false;
+	}
 	return snowflake_with_locks(online, relids, ShareUpdateExclusiveLock,
 								find_statements, &swap) &&
 		snowflake_with_locks(online, relids, AccessExclusiveLock,

@@ -161,6 +161,26 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"Drop what was created for an index, constraint or statistics object that was dropped or renamed since then; the conversion creates it again if it is needed."
 	},
 	{
+		"SELECT format('%s was changed after its counterpart was created', what) FROM changed_since",
+		"Drop the counterpart, which has the same name after \"snowflake_new_\"; the conversion creates it again."
+	},
+	{
+		/*
+		 * A row is as long as the table; columns of other types are in it
+		 * after the swap.
+		 */
+		"SELECT format('%s uses whole rows of its table', pg_describe_object('pg_class'::regclass, indexrelid, 0))"
+		" FROM pg_index WHERE indrelid IN (SELECT relid FROM col)"
+		" AND concat(indexprs, indpred) ~ ':varattno 0 '",
+		DROP_HINT
+	},
+	{
+		"SELECT format('exclusion constraint %I of table %s depends on a converted column', conname, tab.name)"
+		" FROM idx JOIN tab ON tab.relid = indrelid JOIN pg_constraint k ON k.oid = con WHERE k.contype = 'x'"
+		" AND NOT EXISTS (SELECT FROM col WHERE col.relid = indrelid AND col.attnum = ANY (k.conkey))",
+		DROP_HINT
+	},
+	{
 		"SELECT format('index %I.%I is invalid', nspname, relname) FROM idx WHERE NOT indisvalid",
 		"Drop indexes that are invalid, or create them again with REINDEX."
 	},

@@ -44,6 +44,17 @@ static const char *const phase_names[] = {
 #define WITH_NEW_NAME(name) \
 " CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME(name) ")::name AS newname) x"
 
+/* Are the columns of an old object not those of the new one? */
+#define OTHER_COLUMNS(relid, old, new) \
+"EXISTS (SELECT FROM unnest(" old ", " new ") k(o, n)" \
+"          LEFT JOIN col ON (col.relid, col.attnum) = (" relid ", k.o)" \
+"        WHERE coalesce(col.newnum, k.o) IS DISTINCT FROM k.n)"
+
+/* Was a row written after a new object was created? */
+#define NEWER(xmin, classid, objid) \
+"age(" xmin ") < (SELECT max(age(d.xmin)) FROM pg_depend d" \
+"  WHERE (d.classid, d.objid) = (" classid "::regclass, " objid "))"
+
 /*
  * Further CTEs: the columns that get a new one beside them; their tables, with
  * the root of a tree of partitions; and the foreign keys, indexes, CHECK
@@ -116,7 +127,7 @@ WITH_NEW_NAME("c.conname")
 "    LEFT JOIN pg_constraint b ON b.conrelid = c.conrelid AND b.conname = x.newname AND b.contype = 'f'"
 "    LEFT JOIN pg_constraint f ON f.oid = coalesce(p.newoid, b.oid)),"
 " idx AS ("
-"  SELECT i.*, c.relname, c.relkind, c.reloptions, h.inhparent AS parent, n.nspname, s.spcname,"
+"  SELECT i.*, i.xmin, c.relname, c.relkind, c.reloptions, h.inhparent AS parent, n.nspname, s.spcname,"
 "    k.oid AS con, k.contype, k.condeferrable, x.newname, f.indexrelid AS newoid, f.indisvalid AND f.indisready AS newvalid"
 "  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
 "    JOIN pg_namespace n ON n.oid = c.relnamespace"
@@ -130,14 +141,14 @@ WITH_NEW_NAME("c.relname")
 "  WHERE i.indrelid IN (SELECT relid FROM col)"
 "  AND (" DEPENDS("'pg_class'", "i.indexrelid") " OR " DEPENDS("'pg_constraint'", "k.oid") ")),"
 " chk AS ("
-"  SELECT k.*, x.newname, f.oid AS newoid, f.convalidated AS newvalid"
+"  SELECT k.*, k.xmin, x.newname, f.oid AS newoid, f.convalidated AS newvalid"
 "  FROM pg_constraint k"
 WITH_NEW_NAME("k.conname")
 "    LEFT JOIN pg_constraint f ON f.conrelid = k.conrelid AND f.conname = x.newname AND f.contype = 'c'"
 "  WHERE k.contype = 'c' AND k.conname NOT IN (" SNOWFLAKE_COPY_CHECKS ")"
 "  AND EXISTS (SELECT FROM col WHERE col.relid = k.conrelid AND col.attnum = ANY (k.conkey))),"
 " stat AS ("
-"  SELECT s.*, n.nspname, x.newname, f.oid AS newoid"
+"  SELECT s.*, s.xmin, n.nspname, x.newname, f.oid AS newoid"
 "  FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace"
 WITH_NEW_NAME("s.stxname")
 "    LEFT JOIN pg_statistic_ext f ON f.stxname = x.newname AND f.stxnamespace = s.stxnamespace"
@@ -150,6 +161,36 @@ WITH_NEW_NAME("s.stxname")
 "    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)"
 "  UNION"
 "  SELECT g.oid FROM triggered t JOIN pg_trigger g ON g.tgparentid = t.oid),"
+/*
+ * Old objects that are not as they were when the new one was created.  What is in an
+ * expression cannot be compared with what it would be, so its age counts.
+ */
+" changed_since(relid, what) AS ("
+"  SELECT idx.indrelid, format('index %I of table %s', idx.relname, idx.indrelid::regclass)"
+"  FROM idx JOIN pg_class o ON o.oid = idx.indexrelid"
+"    JOIN pg_index f ON f.indexrelid = newoid JOIN pg_class n ON n.oid = newoid"
+"  WHERE (idx.indisunique, to_jsonb(idx) -> 'indnullsnotdistinct', idx.indnkeyatts, idx.indoption::text, idx.indcollation::text,"
+"      o.relam, o.reloptions, o.reltablespace)"
+"    IS DISTINCT FROM (f.indisunique, to_jsonb(f) -> 'indnullsnotdistinct', f.indnkeyatts, f.indoption::text, f.indcollation::text,"
+"      n.relam, n.reloptions, n.reltablespace)"
+"  OR " OTHER_COLUMNS("idx.indrelid", "idx.indkey::int2[]", "f.indkey::int2[]")
+"  OR (idx.indexprs IS NULL, idx.indpred IS NULL) <> (f.indexprs IS NULL, f.indpred IS NULL)"
+"  OR concat(idx.indexprs, idx.indpred) <> '' AND " NEWER("idx.xmin", "'pg_class'", "newoid")
+"  UNION ALL"
+"  SELECT conrelid, format('foreign key %I of table %s', fkey.conname, conrelid::regclass)"
+"  FROM fkey JOIN pg_constraint f USING (conrelid)"
+"  WHERE f.oid = newoid AND NOT internal"
+"  AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fkey.condeferrable)"
+"    IS DISTINCT FROM (f.confrelid, f.confupdtype, f.confdeltype, f.confmatchtype, f.condeferrable)"
+"    OR " OTHER_COLUMNS("conrelid", "fkey.conkey", "f.conkey")
+"    OR " OTHER_COLUMNS("f.confrelid", "fkey.confkey", "f.confkey")
+"    OR " OTHER_COLUMNS("conrelid", "fkey.confdelsetcols", "f.confdelsetcols") ")"
+"  UNION ALL"
+"  SELECT conrelid, format('constraint %I of table %s', conname, conrelid::regclass)"
+"  FROM chk WHERE coninhcount = 0 AND " NEWER("chk.xmin", "'pg_constraint'", "newoid")
+"  UNION ALL"
+"  SELECT stxrelid, format('statistics object %I of table %s', stxname, stxrelid::regclass)"
+"  FROM stat WHERE " NEWER("stat.xmin", "'pg_statistic_ext'", "newoid") "),"
 /* New objects whose old one was dropped or renamed. */
 " single(relid, what) AS ("
 "  SELECT DISTINCT col.relid, pg_describe_object(d.classid, d.objid, 0)"

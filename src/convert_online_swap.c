@@ -450,6 +450,8 @@ snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid)
 {
 	check_none(relid, ask(conversion, relid, missing_query),
 			   "There is no counterpart for");
+	check_none(relid, ask(conversion, relid, "SELECT what FROM changed_since JOIN scope USING (relid)"),
+			   "The counterpart is older than");
 }
 
 /*

@@ -113,6 +113,56 @@ is($node->safe_psql('postgres', q{
 	"shop.j shop.t_pkey\nl_u", 'indexes and constraints have the names that they were given meanwhile');
 
 #
+# What is changed meanwhile, under the same name
+#
+my $changed = q{
+	CREATE TABLE t (id serial PRIMARY KEY, v int, CONSTRAINT c CHECK (id > 0));
+	CREATE TABLE l (t int CONSTRAINT l_t REFERENCES t, v int);
+	CREATE INDEX i ON t (v, id); CREATE UNIQUE INDEX u ON t (id, v); CREATE INDEX p ON t (id) WHERE v > 0;
+	CREATE STATISTICS s ON id, v FROM t;
+	INSERT INTO t (v) SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t};
+foreach my $case (
+	[ 'index i of table t', 'ALTER INDEX i SET (fillfactor = 50)' ],
+	[ 'index i of table t', 'DROP INDEX i; CREATE INDEX i ON t (id, v)' ],
+	[ 'index i of table t', 'DROP INDEX i; CREATE INDEX i ON t (v, id DESC)' ],
+	[ 'index p of table t', 'DROP INDEX p; CREATE INDEX p ON t (id) WHERE v > 1' ],
+	[ 'index u of table t', 'DROP INDEX u; CREATE INDEX u ON t (id, v)' ],
+	[ 'constraint c of table t', 'ALTER TABLE t DROP CONSTRAINT c; ALTER TABLE t ADD CONSTRAINT c CHECK (id > 1 OR v > 0)' ],
+	[ 'foreign key l_t of table l', 'ALTER TABLE l ALTER CONSTRAINT l_t DEFERRABLE' ],
+	[ 'foreign key l_t of table l', 'ALTER TABLE l DROP CONSTRAINT l_t; ALTER TABLE l ADD CONSTRAINT l_t FOREIGN KEY (t) REFERENCES t ON DELETE CASCADE' ],
+	[ 'statistics object s of table t', 'DROP STATISTICS s; CREATE STATISTICS s (mcv) ON id, v FROM t' ])
+{
+	my ($what, $change) = @$case;
+	create($changed);
+	run_in($until, $shop, $change);
+	like(run_in($call) =~ s/shop\.//gr, qr/DETAIL:  $what was changed after its counterpart was created\n/,
+		"$what is not taken back: $change");
+}
+like(run_in($call) =~ s/shop\.//gr, qr/HINT:  Nothing was changed\. Drop the counterpart, which has the same name after "snowflake_new_"/, 'the hint');
+run_in($shop, 'DROP STATISTICS snowflake_new_s');
+unlike(run_in($call), qr/ERROR/, 'then the conversion continues');
+is($node->safe_psql('postgres', q{SELECT stxkind FROM pg_statistic_ext WHERE stxname = 's'}), '{m}', 'with what there is now');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
+#
+# Snapshots that are older than the copy of a column
+#
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int);
+	INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t});
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
+my $old = $node->background_psql('postgres', on_error_stop => 0);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+$old->query_safe('SELECT pg_current_snapshot()');
+run_in($shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
+like(run_in(q{CALL snowflake_convert_online('shop.t', give_up_after => '2 s')}),
+	qr/ERROR:  gave up waiting to swap the columns of table shop\.l\nDETAIL:  Process \d+ \(.*\) has a snapshot that is older than the copy/,
+	'a swap waits for old snapshots');
+is($old->query_safe('SELECT count(t) FROM shop.l'), '100', 'which see all values');
+$old->quit;
+unlike(run_in($call), qr/ERROR/, 'then the conversion continues');
+
+#
 # Code of the owner, which is called when the definition of an index is analyzed
 #
 $node->safe_psql('postgres', q{CREATE ROLE regress_owner});
