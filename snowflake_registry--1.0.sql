@@ -305,10 +305,11 @@ grants it';
 --     as archived there, but it is of other timelines than the one to which
 --     that standby is promoted.
 --
--- (b) Synchronous standbys have WAL of the new timeline.  A standby that has P's
---     WAL of T can neither be promoted to T nor follow Q.  So Q has no standbys
---     that confirm its WAL, unless there are as many servers as for two clusters:
---     the quorum is the administrator's.  That commits wait for standbys is not
+-- (b) Without an archive: synchronous standbys have WAL of the new timeline.  (With
+--     one, P could have archived T, and Q, whose archive cannot be reached, a standby.)
+--     A standby that has P's WAL of T cannot be promoted to T.  It could be made to
+--     follow Q, and receive Q's WAL, although it cannot replay that.  So the quorum is
+--     the administrator's, and that no standby of P is pointed to Q.  That commits wait for standbys is not
 --     enough: those that wait are released when synchronous_standby_names is
 --     cleared, as a cluster manager may do for P and for Q.  Nor is it enough that
 --     a standby had the WAL before: the names must still be set.  A subscription
@@ -358,7 +359,7 @@ DECLARE
     waits boolean := snowflake_registry.has_synchronous_standbys();
     files text[];
 BEGIN
-    IF snowflake_registry.timeline_is_confirmed() THEN
+    IF NOT archives AND snowflake_registry.timeline_is_confirmed() THEN
         RETURN;
     END IF;
     IF archives THEN
@@ -376,17 +377,17 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'the registry does not grant worker IDs since its server was promoted to timeline %', timeline
         USING ERRCODE = 'object_not_in_prerequisite_state',
-        DETAIL = CASE WHEN waits THEN
-                'Its synchronous standbys have no WAL of this timeline yet. Another standby might have been promoted to it, too, and grant the same worker IDs.'
-            WHEN archives THEN
+        DETAIL = CASE WHEN archives THEN
                 'This timeline has not been archived yet. Another standby might have been promoted to it, too, and grant the same worker IDs.'
+            WHEN waits THEN
+                'Its synchronous standbys have no WAL of this timeline yet. Another standby might have been promoted to it, too, and grant the same worker IDs.'
             ELSE
                 'Another standby might have been promoted to this timeline, too, and grant the same worker IDs. Neither a common archive ("restore_command" and "archive_mode") nor "synchronous_standby_names" excludes it.'
             END,
-        HINT = CASE WHEN waits THEN
-                'The registry continues when they have. If no other standby was promoted, you can call snowflake_registry.confirm_promotion().'
-            WHEN archives THEN
+        HINT = CASE WHEN archives THEN
                 'The registry continues when the timeline is archived. If archiving fails, check the server log.'
+            WHEN waits THEN
+                'The registry continues when they have. If no other standby was promoted, you can call snowflake_registry.confirm_promotion().'
             ELSE
                 'If no other standby was promoted, call snowflake_registry.confirm_promotion(). To have the registry continue by itself, set "restore_command" and "archive_mode", or "synchronous_standby_names".'
             END;
@@ -467,6 +468,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     here record := snowflake_registry.place();
+    promoted boolean;
     lift bigint;
 BEGIN
     -- Are the identity and timeline still those that the grants were made with?
@@ -487,10 +489,12 @@ BEGIN
     -- restoring a dump, or in a copy of the database, any W might have been
     -- granted.
     lift := snowflake_registry.lift(settings);
-    IF settings.identity = here.identity AND settings.timeline < here.timeline THEN
-        IF NOT confirmed THEN
-            PERFORM snowflake_registry.check_promotion(here.timeline);
-        END IF;
+    promoted := settings.identity = here.identity AND settings.timeline < here.timeline;
+    -- The server of a copy may have been promoted before the copy's first call.
+    IF NOT confirmed AND (promoted OR here.timeline > 1) THEN
+        PERFORM snowflake_registry.check_promotion(here.timeline);
+    END IF;
+    IF promoted THEN
         FOR t IN greatest(settings.timeline, here.timeline - settings.slices) .. here.timeline - 1 LOOP
             settings.not_before[t % settings.slices + 1] := greatest(settings.not_before[t % settings.slices + 1], lift);
         END LOOP;

@@ -247,6 +247,21 @@ like(sql_error($c, $grant), $refused, 'a standby whose first segment is not arch
 ok($c->poll_query_until('postgres', 'SELECT failed_count > 0 FROM pg_stat_archiver'),
 	'the WAL of the other standby cannot be archived');
 like(sql_error($c, $grant), $refused, 'a standby whose WAL cannot be archived never grants anything');
+
+# A standby of it cannot take the place of the archive.
+$c->backup('archive_e');
+my $of_c = PostgreSQL::Test::Cluster->new('archive_e');
+$of_c->init_from_backup($c, 'archive_e', has_streaming => 1);
+$of_c->start;
+$c->append_conf('postgresql.conf', "synchronous_standby_names = 'archive_e'");
+$c->reload;
+$c->safe_psql('postgres', 'SET synchronous_commit = local; CREATE TABLE wal ()');
+ok($c->poll_query_until('postgres', 'SELECT snowflake_registry.timeline_is_confirmed()'),
+	'a synchronous standby has its WAL');
+like(sql_error($c, $grant), $refused, 'it grants nothing nevertheless');
+$of_c->stop;
+$c->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$c->reload;
 my $ready = q{SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002[0-9A-F]{16}[.]ready$'};
 my $before = $c->safe_psql('postgres', $ready);
 sql_error($c, $grant) foreach 1 .. 3;

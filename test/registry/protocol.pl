@@ -401,6 +401,9 @@ my @restored = new_servers('short', 3);
 ($refused) = new_servers('late', 1);
 get_grant($fifth, $_, 'restored') foreach $restored[0], $refused;
 like((get_grant($fifth, $refused, 'restored'))[1],
+	qr/since its server was promoted to timeline/, 'a promotion of its server is to be confirmed for it, too');
+$fifth->safe_psql('restored', 'SELECT snowflake_registry.confirm_promotion(scheme) FROM snowflake_registry.registries');
+like((get_grant($fifth, $refused, 'restored'))[1],
 	qr/gives none until/, 'the restored registry grants nothing yet');
 extend_grant($fifth, $_) foreach @fifth;
 wait_for_grant($fifth, $_, 'restored') foreach @restored;
