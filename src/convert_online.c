@@ -976,7 +976,7 @@ swap_script(const SnowflakeOnline *online, Oid relid)
 	appendStringInfoString(&script, "BEGIN;\n");
 	foreach(cell, snowflake_swap_locks(conversion, relid))
 	{
-		/* There is no statement that locks a sequence. */
+		/* LOCK TABLE does not lock a sequence. */
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_SEQUENCE)
 			appendStringInfo(&script, "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE;\n",
 							 snowflake_relation_name(lfirst_oid(cell)));
