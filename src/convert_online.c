@@ -636,7 +636,8 @@ run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 											snowflake_step_statement(&online->conversion, step));
 			snowflake_report_transactions(online, psprintf("create index %s", step->new_name));
 			snowflake_commit(online);
-			snowflake_run_top_level(online->context, statement, step->tablespace);
+			snowflake_run_top_level(online->context, online->owner, statement,
+									step->tablespace);
 			pfree(statement);
 			break;
 		case SNOWFLAKE_STEP_STATISTICS:

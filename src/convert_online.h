@@ -179,7 +179,7 @@ extern void snowflake_run_statement(const char *statement);
 extern uint64 snowflake_update_silently(const char *statement);
 
 /* convert_top_level.c */
-extern void snowflake_run_top_level(MemoryContext context,
+extern void snowflake_run_top_level(MemoryContext context, Oid owner,
 									const char *statement,
 									const char *tablespace);
 

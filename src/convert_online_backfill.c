@@ -296,7 +296,7 @@ first_pass(Backfill *backfill)
 		if (range.to >= backfill->next_vacuum && backfill->nrows > before)
 		{
 			/* Truncating the table would lock it. */
-			snowflake_run_top_level(online->context,
+			snowflake_run_top_level(online->context, online->owner,
 									psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
 											 backfill->table), NULL);
 			backfill->next_vacuum = range.to + backfill->npages / VACUUM_PARTS;

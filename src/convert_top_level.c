@@ -13,11 +13,13 @@
  *	 another one; event triggers look for it.  So it is set by
  *	 EnsurePortalSnapshotExists(), and afterwards it is popped where it is
  *	 still there.
- * - Users.  The session's user runs the statement.  These statements become
- *	 the owner of the table by themselves, but only after the definition of an
- *	 index was analyzed, which evaluates code of the owner, such as the CHECK of
- *	 a domain that a constant has.  So that is done before, as the owner.  A user
- *	 ID that is set for the whole statement would survive its internal commits.
+ * - Users.  The owner of the table runs the statement, as the other statements
+ *	 of a conversion.  It evaluates code of the owner, in a security-restricted
+ *	 operation until its first commit, and then in those of its own; and it finds
+ *	 its table by a name, which another one may have got meanwhile.  The user ID
+ *	 remains set across its internal commits, so after an error in a later
+ *	 transaction, the session would go on as the owner: a callback at the end of
+ *	 that transaction switches back.
  * - Settings.  search_path is set until the first commit, which is after all
  *	 names were looked up.  So is default_tablespace, because the definition
  *	 of an index does not contain its tablespace.
@@ -33,13 +35,11 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "catalog/namespace.h"
-#include "commands/tablecmds.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "parser/analyze.h"
-#include "parser/parse_utilcmd.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
@@ -62,22 +62,57 @@ set_until_commit(const char *name, const char *value)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/*
- * Analyze the definition of an index, as the owner of its table.
- */
-static IndexStmt *
-analyze_index(IndexStmt *index, const char *statement)
-{
-	Oid			relid = RangeVarGetRelidExtended(index->relation,
-												 ShareUpdateExclusiveLock, 0,
-												 RangeVarCallbackOwnsRelation,
-												 NULL);
-	SnowflakeCaller caller;
+/* Who runs the session, and whether an error would leave it to the owner. */
+static SnowflakeCaller caller;
+static bool in_danger = false;
 
-	snowflake_become_owner(snowflake_table_owner(relid), &caller);
-	index = transformIndexStmt(relid, index, statement);
-	snowflake_become_caller(&caller);
-	return index;
+static void
+become_caller(void)
+{
+	SetUserIdAndSecContext(caller.user, caller.sec_context);
+}
+
+/*
+ * XactCallback.  A restricted operation does not outlive its transaction; what
+ * evaluates code of the owner later begins one by itself.  After an abort, the
+ * user ID is what it was at the beginning of the transaction.
+ */
+static void
+at_end_of_transaction(XactEvent event, void *argument)
+{
+	Oid			user;
+	int			sec_context;
+
+	if (!in_danger)
+		return;
+	if (event == XACT_EVENT_COMMIT)
+	{
+		GetUserIdAndSecContext(&user, &sec_context);
+		SetUserIdAndSecContext(user, caller.sec_context);
+	}
+	else if (event == XACT_EVENT_ABORT)
+	{
+		become_caller();
+		in_danger = false;
+	}
+}
+
+/*
+ * Become the owner of the table, across transactions.
+ */
+static void
+become_owner(Oid owner)
+{
+	static bool is_registered = false;
+
+	if (!is_registered)
+		RegisterXactCallback(at_end_of_transaction, NULL);
+	is_registered = true;
+	GetUserIdAndSecContext(&caller.user, &caller.sec_context);
+	in_danger = true;
+	SetUserIdAndSecContext(owner,
+						   caller.sec_context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
 }
 
 /*
@@ -95,9 +130,6 @@ process(const char *statement)
 	planned->commandType = CMD_UTILITY;
 	planned->canSetTag = true;
 	planned->utilityStmt = query->utilityStmt;
-	if (IsA(planned->utilityStmt, IndexStmt))
-		planned->utilityStmt = (Node *) analyze_index((IndexStmt *) planned->utilityStmt,
-													  statement);
 	planned->queryId = query->queryId;
 	ProcessUtility(planned, statement, false, PROCESS_UTILITY_TOPLEVEL, NULL,
 				   NULL, None_Receiver, NULL);
@@ -120,11 +152,12 @@ finish(MemoryContext context)
 }
 
 /*
- * Run a statement, with no transaction of the caller and no connection to SPI.
+ * Run a statement as the owner of its table, with no transaction of the caller
+ * and no connection to SPI.
  */
 void
-snowflake_run_top_level(MemoryContext context, const char *statement,
-						const char *tablespace)
+snowflake_run_top_level(MemoryContext context, Oid owner,
+						const char *statement, const char *tablespace)
 {
 	MemoryContext old = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(context, "top-level statement",
@@ -135,8 +168,11 @@ snowflake_run_top_level(MemoryContext context, const char *statement,
 	(void) NewGUCNestLevel();
 	set_until_commit("search_path", "pg_catalog, pg_temp");
 	set_until_commit("default_tablespace", tablespace == NULL ? "" : tablespace);
+	become_owner(owner);
 	process(pstrdup(statement));
+	become_caller();
 	finish(own);
+	in_danger = false;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(own);
 }

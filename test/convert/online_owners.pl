@@ -112,5 +112,61 @@ $node->safe_psql('postgres', q{
 	ALTER DOMAIN owned.looking ADD CHECK (VALUE > 0) NOT VALID});
 like($node->safe_psql('postgres', $plan), qr/^\d+$/, 'a domain may have a constraint that reads nothing');
 
+# The owner of two schemas exchanges their names while CREATE INDEX CONCURRENTLY, which
+# finds its table by name, waits: an index on the table of somebody else would call code
+# of mallory with that role's rights.
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_victim;
+	GRANT CREATE ON DATABASE postgres TO regress_mallory;
+	CREATE SCHEMA a AUTHORIZATION regress_mallory;
+	CREATE SCHEMA b AUTHORIZATION regress_mallory;
+	GRANT ALL ON SCHEMA b TO regress_victim;
+	GRANT USAGE ON SCHEMA a, mallory TO regress_victim;
+	SET SESSION AUTHORIZATION regress_victim;
+	CREATE TABLE b.t (id serial PRIMARY KEY, v int);
+	INSERT INTO b.t (v) VALUES (1);
+	SET SESSION AUTHORIZATION regress_mallory;
+	CREATE FUNCTION mallory.note(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
+		$$ BEGIN RAISE WARNING 'runs as %', current_user; RETURN i; END $$;
+	CREATE TABLE a.t (id serial PRIMARY KEY, v int);
+	INSERT INTO a.t (v) VALUES (1);
+	CREATE INDEX i ON a.t (mallory.note(id::bigint))});
+$node->safe_psql('postgres', q{CALL snowflake_convert_online('b.t', until => 'foreign keys')});
+$node->safe_psql('postgres', q{CALL snowflake_convert_online('a.t', until => 'backfill')});
+my $mallory = $node->background_psql('postgres', on_error_stop => 0);
+$mallory->query_safe('SET SESSION AUTHORIZATION regress_mallory; BEGIN; LOCK TABLE a.t IN SHARE UPDATE EXCLUSIVE MODE');
+my ($creating) = start_queries($node, q{CALL snowflake_convert_online('a.t', until => 'foreign keys')});
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'a.t'::regclass AND NOT granted}) or die;
+$mallory->query_safe('ALTER SCHEMA a RENAME TO c; ALTER SCHEMA b RENAME TO a; COMMIT');
+$mallory->quit;
+ok(!finish_queries($creating), 'an index is not created on the table of another role');
+like($creating->{err}, qr/ERROR:  must be owner of table t/, '... which has got the name of the first one');
+unlike($creating->{err}, qr/runs as (?!regress_mallory\b)/, 'code of the owner is called as the owner only');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE indrelid = 'a.t'::regclass AND indexprs IS NOT NULL}), '0', 'the other table has no such index');
+$node->safe_psql('postgres', q{DROP OWNED BY regress_victim; DROP SCHEMA a, c CASCADE; REVOKE CREATE ON DATABASE postgres FROM regress_mallory; DROP ROLE regress_victim});
+
+# An error in a later transaction of CREATE INDEX CONCURRENTLY, which runs as the owner
+$node->safe_psql(
+	'postgres', q{
+	SET SESSION AUTHORIZATION regress_mallory;
+	CREATE FUNCTION mallory.fail(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
+		$$ BEGIN
+			IF i = 2 AND EXISTS (SELECT FROM pg_index WHERE NOT indisvalid) THEN
+				RAISE 'it fails';
+			END IF;
+			RETURN i;
+		END $$;
+	CREATE TABLE mallory.f (id serial PRIMARY KEY, v int);
+	INSERT INTO mallory.f (v) VALUES (1), (2);
+	CREATE INDEX f_i ON mallory.f (mallory.fail(id::bigint))});
+my $converter = $node->background_psql('postgres', on_error_stop => 0);
+my ($out, $failed) = $converter->query(q{CALL snowflake_convert_online('mallory.f')});
+like($converter->{stderr}, qr/ERROR:  it fails/, 'the definition of an index fails');
+is($converter->query('SELECT session_user = current_user, rolsuper FROM pg_roles WHERE rolname = current_user'), 't|t', 'the session is again that of the caller');
+is($converter->query(q{SET ROLE regress_mallory; SELECT current_user; RESET ROLE}), 'regress_mallory', '... and not restricted');
+$converter->quit;
+$node->safe_psql('postgres', q{DROP TABLE mallory.f CASCADE});
+
 $node->stop;
 done_testing();
