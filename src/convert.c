@@ -65,20 +65,6 @@ return_statements(const List *statements, ReturnSetInfo *rsinfo)
 }
 
 /*
- * Say that a generator other than the extension's own is kept.
- */
-static void
-report_kept_default(const SnowflakeKey *key, Oid namespace)
-{
-	ereport(NOTICE,
-			(errmsg("column \"%s\" of table %s keeps its default %s",
-					key->column, key->table,
-					format_procedure(key->generator)),
-			 errhint("To replace it, specify generator => '%s'.",
-					 format_procedure(snowflake_find_function(namespace, "snowflake_nextval")))));
-}
-
-/*
  * snowflake_convert(relation regclass, column_name name, dry_run boolean,
  *					 generator regprocedure) returns setof text
  */
@@ -110,8 +96,8 @@ snowflake_convert(PG_FUNCTION_ARGS)
 							 PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)),
 							 OidIsValid(named));
 	snowflake_choose_generator(key, named, namespace);
-	if (!OidIsValid(named) && !key->snowflakes)
-		report_kept_default(key, namespace);
+	if (!OidIsValid(named))
+		snowflake_report_kept_default(key, namespace);
 	conversion.keys = list_make1(key);
 	snowflake_prepare(&conversion, owner);
 	snowflake_report_obstacles(&conversion, snowflake_list_obstacles(&conversion));

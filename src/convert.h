@@ -201,6 +201,8 @@ extern SnowflakeKey *snowflake_find_key(Oid relid, const char *column,
 extern Oid	snowflake_lock_to_convert(Oid relid, bool dry_run);
 extern void snowflake_choose_generator(SnowflakeKey *key, Oid named,
 									   Oid namespace);
+extern void snowflake_report_kept_default(const SnowflakeKey *key,
+										  Oid namespace);
 extern void snowflake_prepare(SnowflakeConversion *conversion, Oid owner);
 extern List *snowflake_list_obstacles(const SnowflakeConversion *conversion);
 extern List *snowflake_execute(SnowflakeConversion *conversion);

@@ -513,19 +513,32 @@ swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 }
 
 /*
- * The statement that sets the default.
+ * The statement that drops the list of sessions; NULL if there is none.
+ */
+static char *
+drop_sessions(const SnowflakeOnline *online)
+{
+	const SnowflakeConversion *conversion = &online->conversion;
+	const SnowflakeKey *key = linitial(conversion->keys);
+
+	if (snowflake_ask(conversion, psprintf("%s SELECT FROM swapped", snowflake_online_tables)) == NIL)
+		return NULL;
+	return psprintf("DROP TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" ON %s", key->table);
+}
+
+/*
+ * What set_default() does, as statements.
  */
 static char *
 default_statement(const SnowflakeOnline *online)
 {
-	const SnowflakeConversion *conversion = &online->conversion;
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const SnowflakeKey *key = linitial(online->conversion.keys);
+	char	   *drop = drop_sessions(online);
 	StringInfoData statement;
 
 	initStringInfo(&statement);
-	if (snowflake_ask(conversion, psprintf("%s SELECT FROM swapped", snowflake_online_tables)) != NIL)
-		appendStringInfo(&statement, "DROP TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" ON %s;\n",
-						 key->table);
+	if (drop != NULL)
+		appendStringInfo(&statement, "%s;\n", drop);
 	appendStringInfo(&statement, "SELECT %s.snowflake_convert(%s, %s",
 					 quote_identifier(get_namespace_name(online->namespace)),
 					 quote_literal_cstr(key->table),
@@ -543,13 +556,23 @@ static void
 set_default(SnowflakeOnline *online, void *argument)
 {
 	SnowflakeConversion *conversion = &online->conversion;
+	char	   *drop;
 
 	snowflake_find_targets(conversion);
 	if (snowflake_ask(conversion, "SELECT FROM target WHERE change = 'widen'") != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a foreign key was added")));
-	snowflake_run_statement(default_statement(online));
+	drop = drop_sessions(online);
+	if (drop != NULL)
+		snowflake_run_statement(drop);
+	conversion->dry_run = false;
+	if (!OidIsValid(online->generator))
+		snowflake_report_kept_default(linitial(conversion->keys), online->namespace);
+	snowflake_prepare(conversion, online->owner);
+	snowflake_report_obstacles(conversion, snowflake_list_obstacles(conversion));
+	snowflake_give_notices(conversion);
+	(void) snowflake_execute(conversion);
 }
 
 /*

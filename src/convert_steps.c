@@ -218,6 +218,22 @@ snowflake_choose_generator(SnowflakeKey *key, Oid named, Oid namespace)
 }
 
 /*
+ * Say that a generator other than the extension's own is kept, if it is.
+ */
+void
+snowflake_report_kept_default(const SnowflakeKey *key, Oid namespace)
+{
+	if (key->snowflakes)
+		return;
+	ereport(NOTICE,
+			(errmsg("column \"%s\" of table %s keeps its default %s",
+					key->column, key->table,
+					format_procedure(key->generator)),
+			 errhint("To replace it, specify generator => '%s'.",
+					 format_procedure(snowflake_find_function(namespace, "snowflake_nextval")))));
+}
+
+/*
  * Find out which keys do not have their generator as the default, or do not
  * have it in a partition or child.
  */

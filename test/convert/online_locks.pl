@@ -154,6 +154,22 @@ unlike(finish_call($filling), qr/ERROR/, 'the backfill ends when the row is not 
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE snowflake_new_id IS DISTINCT FROM id'), '0', 'all rows are copied');
 unlike(call("'t', batch_time => '10 ms', max_lag => '1 s'"), qr/ERROR/, 'a table without standbys is converted');
 
+# The greatest key is only looked for under the lock where an index has it.
+foreach my $case ([ 'PRIMARY KEY (v, id)', 1 ], [ 'PRIMARY KEY (id)', 0 ])
+{
+	my ($key, $scans) = @$case;
+
+	$node->safe_psql('postgres', "CREATE TABLE k (id bigserial, v int, $key); INSERT INTO k (v) SELECT generate_series(1, 100000); ANALYZE k");
+	my $count = q{SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'k'};
+	$node->poll_query_until('postgres', q{SELECT n_tup_ins = 100000 FROM pg_stat_user_tables WHERE relname = 'k'}) or die;
+	my $before = $node->safe_psql('postgres', $count);
+	unlike(call("'k', 'id'"), qr/ERROR/, "a table with $key is converted");
+	$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CALL %'}) or die;
+	is($node->safe_psql('postgres', $count) - $before, $scans, '... and its rows are not read while others wait');
+	like($node->safe_psql('postgres', q{INSERT INTO k (v) VALUES (0) RETURNING id > 1000000}), qr/^t$/, '... and has the default');
+	$node->safe_psql('postgres', 'DROP TABLE k');
+}
+
 # Foreign keys do what they did, in each phase.
 foreach my $order ('old', 'new')
 {
