@@ -378,7 +378,8 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION snowflake_convert_plan(regclass, name, boolean) IS
 'steps of snowflake_convert_online(), with the lock that each of them takes on the
-table, and its state: done, next, or to do; steps behind a swap are left out;
+table, and its state: done, next, or to do, with who has to end first; steps
+behind a swap are left out;
 errors: those of snowflake_convert_online()';
 
 CREATE FUNCTION snowflake_convert_undo(

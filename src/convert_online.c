@@ -124,6 +124,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "nodes/parsenodes.h"
+#include "nodes/value.h"
 #include "pgstat.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
@@ -454,6 +455,35 @@ swap_columns(SnowflakeOnline *online, void *argument)
 }
 
 /*
+ * Who has a snapshot that may be older than the copies of the columns?  The
+ * argument is a transaction ID as old as those.
+ *
+ * A snapshot is not older because it has an older xmin: any transaction of the
+ * server that is open for long holds that back.  Of a session, whoever was there
+ * at the first look is waited for, and of a standby nothing else is known.
+ */
+#define OLD_SNAPSHOTS \
+"SELECT key, format(CASE WHEN holder IS NULL THEN '%%s has a snapshot that is older than the copy of the columns.'" \
+"    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END, who, holder)" \
+" FROM (SELECT format('%%s %%s', pid, extract(epoch FROM xact_start)), " PROCESS("Process") ", backend_xmin" \
+"       FROM pg_stat_activity" \
+"       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'" \
+"       AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)" \
+"       UNION ALL" \
+"       SELECT NULL, " PROCESS("Process") ", backend_xmin FROM pg_stat_activity WHERE datname IS NULL AND backend_type = 'walsender'" \
+"       UNION ALL" \
+"       SELECT NULL, format('Replication slot \"%%s\"', slot_name), xmin FROM pg_replication_slots" \
+"       WHERE coalesce(database = current_database(), true)) s(key, who, xmin)" \
+"  LEFT JOIN LATERAL (" \
+"    SELECT " PROCESS("process") " FROM pg_stat_activity WHERE backend_xid = s.xmin" \
+"    UNION ALL" \
+"    SELECT format('prepared transaction %%L of %%s', gid, owner) FROM pg_prepared_xacts WHERE transaction = s.xmin) h(holder)" \
+"    ON key IS NULL" \
+" WHERE age(xmin) >= age('%s'::xid) ORDER BY age(xmin) DESC, key"
+#define PROCESS(word) \
+"format('" word " %%s (%%s, %%s)', pid, usename, coalesce(nullif(application_name, ''), backend_type))"
+
+/*
  * Does somebody have a snapshot that is older than the copies of the columns?  In
  * the new columns it would see NULL.  Returns who.
  *
@@ -463,29 +493,40 @@ swap_columns(SnowflakeOnline *online, void *argument)
  * hot_standby_feedback.
  */
 static char *
-find_old_snapshot(const SnowflakeOnline *online)
+find_old_snapshot(SnowflakeOnline *online, Oid relid)
 {
-	List	   *rows = snowflake_ask(&online->conversion,
-									 psprintf("%s SELECT k.xmin FROM pg_constraint k JOIN tab ON relid = conrelid"
-											  " WHERE k.contype = 'c' AND k.convalidated"
-											  " AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
-											  " ORDER BY age(k.xmin) LIMIT 1",
-											  snowflake_online_tables));
+	bool		is_first = online->waits_for != relid;
+	char	   *result = NULL;
+	MemoryContext old;
+	List	   *rows;
+	ListCell   *cell;
 
+	rows = snowflake_ask(&online->conversion,
+						 psprintf("%s SELECT k.xmin FROM pg_constraint k JOIN tab ON relid = conrelid"
+								  " WHERE k.contype = 'c' AND k.convalidated"
+								  " AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
+								  " ORDER BY age(k.xmin) LIMIT 1",
+								  snowflake_online_tables));
 	if (rows == NIL)
 		return NULL;
-	rows = snowflake_ask_server(psprintf("SELECT format('%%s has a snapshot that is older than the copy of the columns.', who)"
-										 " FROM (SELECT format('Process %%s (%%s, %%s)', pid, usename,"
-										 "         coalesce(nullif(application_name, ''), backend_type)), backend_xmin"
-										 "       FROM pg_stat_activity"
-										 "       WHERE (datname = current_database() OR backend_type = 'walsender')"
-										 "       AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'"
-										 "       UNION ALL"
-										 "       SELECT format('Replication slot \"%%s\"', slot_name), xmin"
-										 "       FROM pg_replication_slots) s(who, xmin)"
-										 " WHERE age(xmin) >= age('%s'::xid) ORDER BY age(xmin) DESC LIMIT 1",
-										 ((char **) linitial(rows))[0]));
-	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+	rows = snowflake_ask_server(psprintf(OLD_SNAPSHOTS, ((char **) linitial(rows))[0]));
+
+	old = MemoryContextSwitchTo(online->context);
+	if (is_first)
+		online->old_sessions = NIL;
+	online->waits_for = relid;
+	foreach(cell, rows)
+	{
+		char	  **row = lfirst(cell);
+		String	   *key = row[0] == NULL ? NULL : makeString(pstrdup(row[0]));
+
+		if (key != NULL && is_first)
+			online->old_sessions = lappend(online->old_sessions, key);
+		if (result == NULL && (key == NULL || list_member(online->old_sessions, key)))
+			result = row[1];
+	}
+	MemoryContextSwitchTo(old);
+	return result;
 }
 
 /*
@@ -498,7 +539,7 @@ swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Swap		swap = {.relid = step->relid};
 	List	   *relids = snowflake_swap_locks(&online->conversion, step->relid);
-	char	   *snapshot = find_old_snapshot(online);
+	char	   *snapshot = find_old_snapshot(online, step->relid);
 
 	if (snapshot != NULL)
 	{
@@ -1037,7 +1078,7 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
  * The steps as rows.
  */
 static void
-put_plan(const SnowflakeOnline *online, ReturnSetInfo *rsinfo)
+put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 {
 	List	   *steps = snowflake_steps(&online->conversion);
 	bool		found = false;
@@ -1051,6 +1092,13 @@ put_plan(const SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 		bool		nulls[6] = {false};
 		const char *state = step->done ? "done" : is_next ? "next" : "to do";
 
+		if (is_next && step->kind == SNOWFLAKE_STEP_SWAP)
+		{
+			char	   *snapshot = find_old_snapshot(online, step->relid);
+
+			if (snapshot != NULL)
+				state = psprintf("to do, and has to wait: %s", snapshot);
+		}
 		if (is_next && step->kind == SNOWFLAKE_STEP_BACKFILL)
 			state = psprintf("next, about %d %% are copied",
 							 snowflake_backfill_percent(&online->conversion, step));

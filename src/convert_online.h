@@ -115,6 +115,9 @@ typedef struct SnowflakeOnline
 	SnowflakeConversion conversion;
 	int64		locked_since;	/* by the steady clock: when a step got its
 								 * locks, or 0 */
+	Oid			waits_for;		/* table whose swap has looked for sessions */
+	List	   *old_sessions;	/* with snapshots that may be older than the
+								 * copies of its columns, as strings */
 	int64		wait_start;		/* of the present wait, or 0 */
 	int64		wait_told;		/* when that was last reported */
 } SnowflakeOnline;

@@ -13,7 +13,7 @@ use SnowflakeTest;
 use SnowflakeTest::Online;
 use Test::More;
 
-my $node = new_server('main', 'fsync = off', 'wal_level = logical');
+my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'max_prepared_transactions = 1');
 $node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_other');
 
 # Statements of a session, each sent by itself, in an empty schema; returns standard error.
@@ -203,6 +203,58 @@ like(run_in($call), qr/trigger "~snowflake_new" of table shop\.t is in the way/,
 is(run_in($undo), '', 'undo after that');
 unlike(run_in($call), qr/ERROR/, 'the conversion begins again');
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id), sum(t) FROM shop.t'), '100|5050|5050', 'the rows are as before');
+
+# Old transactions hold back how old the snapshots of all sessions seem to be.
+create(q{CREATE TABLE t (id serial PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 100)});
+$node->safe_psql('template1', q{BEGIN; SELECT txid_current(); PREPARE TRANSACTION 'far away'});
+my $sleep = $node->basedir . '/sleep.sql';
+append_to_file($sleep, "SELECT pg_sleep(0.2);\n");
+my $sleepers = IPC::Run::start([ 'pgbench', '-n', '-c', 4, '-T', 600, '-f', $sleep, $node->connstr('postgres') ],
+	'<' => \undef, '>' => '/dev/null', '2>' => '/dev/null');
+$node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(0.2);' AND wait_event = 'PgSleep'}) or die;
+$err = run_in(q{CALL snowflake_convert_online('shop.t', until => 'swap', give_up_after => '20 s')});
+unlike($err, qr/ERROR/, 'a swap does not wait for newer sessions, whatever is open elsewhere') or diag $err;
+$sleepers->signal('TERM');
+eval { $sleepers->finish };
+$node->safe_psql('template1', q{ROLLBACK PREPARED 'far away'});
+
+#
+# What is changed between the search for the statements of a swap and its lock
+#
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE INDEX i ON t (v, id);
+	GRANT SELECT (id), UPDATE (id) ON t TO regress_reader});
+run_in($until);
+$node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
+
+# Swap the columns, while a transaction is open; its statements, and what to do when the
+# statements of the swap are found.
+sub swap_while
+{
+	my ($statements, $work) = @_;
+	my $writer = $node->background_psql('postgres');
+
+	$writer->query_safe("BEGIN; $statements");
+	my ($swapping) = start_queries($node, q{CALL snowflake_convert_online('shop.t', lock_wait => '90 s', until => 'swap')});
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}) or die;
+	$work->();
+	$writer->query_safe('COMMIT');
+	$writer->quit;
+	finish_queries($swapping);
+	return $swapping->{err};
+}
+
+like(swap_while('CREATE VIEW shop.w AS SELECT id FROM shop.t', sub { }),
+	qr/ERROR:  table shop\.t was changed .*\nDETAIL:  The old column would be dropped with rule _RETURN on view shop\.w/, 'a view that comes then is not dropped');
+run_in('DROP VIEW shop.w');
+$err = swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub {
+	is(run_in('REVOKE SELECT (id) ON shop.t FROM regress_reader'), '', 'REVOKE does not wait for a swap');
+	like(run_in("SET lock_timeout = '100 ms'", 'ALTER INDEX shop.i SET (fillfactor = 50)'), qr/ERROR:  canceling statement due to lock timeout/, 'changes of indexes do');
+});
+unlike($err, qr/ERROR/, 'the columns are swapped') or diag $err;
+$node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
+is($node->safe_psql('postgres', q{SELECT has_column_privilege('regress_reader', 'shop.t', 'id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'id', 'UPDATE')}),
+	'f|t', 'what was revoked stays revoked');
 
 #
 # Code of the owner in the backfill
