@@ -394,14 +394,16 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 typedef struct Swap
 {
 	Oid			relid;
+	List	   *locked;			/* relations */
 	List	   *trees;			/* tables without their partitions */
+	char	   *privileges;		/* that were found */
 	List	   *before_drop;
 	List	   *after_drop;
 } Swap;
 
 /*
  * SnowflakeWork: find the statements of a swap.  What they depend on cannot
- * change any more.
+ * change any more, except for privileges.
  */
 static void
 find_statements(SnowflakeOnline *online, void *argument)
@@ -410,7 +412,10 @@ find_statements(SnowflakeOnline *online, void *argument)
 	SnowflakeConversion *conversion = &online->conversion;
 
 	snowflake_find_targets(conversion);
-	snowflake_check_swap(conversion, swap->relid);
+	swap->privileges = snowflake_swap_privileges(swap->locked);
+	snowflake_check_swap(conversion, swap->relid,
+						 snowflake_list_object_obstacles(conversion,
+														 snowflake_swap_scope(conversion, swap->relid)));
 	swap->trees = snowflake_swap_trees(conversion, swap->relid);
 	snowflake_swap_statements(conversion, swap->relid, &swap->before_drop,
 							  &swap->after_drop);
@@ -447,6 +452,10 @@ swap_columns(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
 
+	if (strcmp(swap->privileges, snowflake_swap_privileges(swap->locked)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("privileges were changed")));
 	execute_all(swap->before_drop);
 	snowflake_check_drop(swap->relid, swap->trees);
 	execute_all(swap->after_drop);
@@ -538,7 +547,7 @@ static bool
 swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Swap		swap = {.relid = step->relid};
-	List	   *relids = snowflake_swap_locks(&online->conversion, step->relid);
+	List	   *indexes;
 	char	   *snapshot = find_old_snapshot(online, step->relid);
 
 	if (snapshot != NULL)
@@ -547,9 +556,11 @@ swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 							  snapshot);
 		return false;
 	}
-	return snowflake_with_locks(online, relids, ShareUpdateExclusiveLock,
-								find_statements, &swap) &&
-		snowflake_with_locks(online, relids, AccessExclusiveLock,
+	swap.locked = snowflake_swap_locks(&online->conversion, step->relid);
+	indexes = snowflake_swap_indexes(&online->conversion, step->relid);
+	return snowflake_with_locks(online, list_concat(indexes, swap.locked),
+								ShareUpdateExclusiveLock, find_statements, &swap) &&
+		snowflake_with_locks(online, swap.locked, AccessExclusiveLock,
 							 swap_columns, &swap);
 }
 

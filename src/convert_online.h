@@ -132,8 +132,12 @@ extern int	snowflake_backfill_percent(const SnowflakeConversion *conversion,
 									   const SnowflakeOnlineStep *step);
 
 /* convert_online_swap.c */
+extern List *snowflake_swap_scope(const SnowflakeConversion *conversion,
+								  Oid relid);
 extern List *snowflake_swap_locks(const SnowflakeConversion *conversion,
 								  Oid relid);
+extern List *snowflake_swap_indexes(const SnowflakeConversion *conversion,
+									Oid relid);
 extern void snowflake_swap_statements(const SnowflakeConversion *conversion,
 									  Oid relid, List **before_drop,
 									  List **after_drop);
@@ -141,7 +145,8 @@ extern List *snowflake_swap_trees(const SnowflakeConversion *conversion,
 								  Oid relid);
 extern void snowflake_check_drop(Oid relid, const List *trees);
 extern void snowflake_check_swap(const SnowflakeConversion *conversion,
-								 Oid relid);
+								 Oid relid, const List *obstacles);
+extern char *snowflake_swap_privileges(const List *relids);
 
 /* convert_online_steps.c */
 extern const char snowflake_online_tables[];
@@ -149,6 +154,8 @@ extern const char snowflake_online_views[];
 extern List *snowflake_steps(const SnowflakeConversion *conversion);
 extern char *snowflake_step_statement(const SnowflakeConversion *conversion,
 									  const SnowflakeOnlineStep *step);
+extern List *snowflake_changed_objects(const SnowflakeConversion *conversion,
+									   const List *relids);
 extern List *snowflake_undo_statements(const SnowflakeConversion *conversion,
 									   List **tables);
 extern const char *snowflake_phase_name(SnowflakePhase phase);
@@ -156,6 +163,8 @@ extern const char *snowflake_phase_name(SnowflakePhase phase);
 /* convert_online_obstacles.c */
 extern List *snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineOptions *options);
+extern List *snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
+											 const List *relids);
 extern void snowflake_give_online_notices(const SnowflakeConversion *conversion);
 
 /* convert_online_rehearsal.c */

@@ -274,7 +274,7 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 					 online->options.lock_ms * PATIENCE);
 	foreach(cell, relids)
 		appendStringInfo(&query, ", %u", lfirst_oid(cell));
-	appendStringInfoString(&query, ") ORDER BY b.since LIMIT 1");
+	appendStringInfoString(&query, ") ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i', 'I') LIMIT 1");
 	rows = snowflake_ask_server(query.data);
 	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
 }

@@ -161,14 +161,7 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"Drop what was created for an index, constraint or statistics object that was dropped or renamed since then; the conversion creates it again if it is needed."
 	},
 	{
-		"SELECT format('%s was changed after its counterpart was created', what) FROM changed_since",
-		"Drop the counterpart, which has the same name after \"snowflake_new_\"; the conversion creates it again."
-	},
-	{
-		/*
-		 * A row is as long as the table; columns of other types are in it
-		 * after the swap.
-		 */
+		/* A row has all columns of its table, in their order. */
 		"SELECT format('%s uses whole rows of its table', pg_describe_object('pg_class'::regclass, indexrelid, 0))"
 		" FROM pg_index WHERE indrelid IN (SELECT relid FROM col)"
 		" AND concat(indexprs, indpred) ~ ':varattno 0 '",
@@ -249,6 +242,11 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"  ) p(what, has)"
 		" WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has",
 		"Grant the owner of the tables the privileges to create what the conversion creates."
+	},
+	{
+		"SELECT format('trigger " SNOWFLAKE_COPY_TRIGGER " of table %s is not enabled as it was', name) FROM tab"
+		" WHERE prepared AND tgenabled <> 'A'",
+		"Run ALTER TABLE ... ENABLE ALWAYS TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\"."
 	},
 	{
 		"SELECT format('%s is in the way', w.what)"
@@ -410,6 +408,28 @@ check_set_default(const SnowflakeConversion *conversion, List **obstacles)
 }
 
 /*
+ * The obstacles that objects in the catalogs are, and objects of tables, or of all if
+ * there is no list, that were changed after their counterparts were created.
+ */
+List *
+snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
+								const List *relids)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+	List	   *obstacles = NIL;
+	ListCell   *cell;
+
+	ask_obstacles(conversion, ctes(), online_obstacles,
+				  lengthof(online_obstacles), &obstacles);
+	foreach(cell, snowflake_changed_objects(conversion, relids))
+		snowflake_add_obstacle(&obstacles, key->table,
+							   psprintf("%s was changed after its counterpart was created",
+										(char *) lfirst(cell)),
+							   "Drop the counterpart, which has the same name after \"snowflake_new_\"; the conversion creates it again.");
+	return obstacles;
+}
+
+/*
  * The obstacles of snowflake_convert() that apply here, and these.
  */
 List *
@@ -421,8 +441,8 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 	List	   *pgaudit = options->by_hand ? NIL :
 		snowflake_ask_about(InvalidOid, pgaudit_query);
 
-	ask_obstacles(conversion, ctes(), online_obstacles,
-				  lengthof(online_obstacles), &obstacles);
+	obstacles = list_concat(obstacles,
+							snowflake_list_object_obstacles(conversion, NIL));
 	if (!options->subscribers_ready)
 		ask_obstacles(conversion, ctes(), publication_obstacles,
 					  lengthof(publication_obstacles), &obstacles);

@@ -21,6 +21,10 @@
  */
 #include "postgres.h"
 
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_statistic_ext.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
 
@@ -49,11 +53,6 @@ static const char *const phase_names[] = {
 "EXISTS (SELECT FROM unnest(" old ", " new ") k(o, n)" \
 "          LEFT JOIN col ON (col.relid, col.attnum) = (" relid ", k.o)" \
 "        WHERE coalesce(col.newnum, k.o) IS DISTINCT FROM k.n)"
-
-/* Was a row written after a new object was created? */
-#define NEWER(xmin, classid, objid) \
-"age(" xmin ") < (SELECT max(age(d.xmin)) FROM pg_depend d" \
-"  WHERE (d.classid, d.objid) = (" classid "::regclass, " objid "))"
 
 /*
  * Further CTEs: the columns that get a new one beside them; their tables, with
@@ -90,7 +89,7 @@ WITH_NEW_NAME("t.attname")
 " tab AS ("
 "  SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,"
 "    r.relowner, r.reltuples, r.relkind, top.root, top.depth, parent.ancestor AS parent,"
-"    g.oid IS NOT NULL AND g.tgfoid = (SELECT oid FROM copier) AND g.tgenabled = 'A' AS prepared,"
+"    g.oid IS NOT NULL AND g.tgfoid = (SELECT oid FROM copier) AS prepared, g.tgenabled,"
 "    coalesce(k.valid, false) AS copied, coalesce(k.validate, 'VALIDATE CONSTRAINT " SNOWFLAKE_COPY_CHECK "') AS validate"
 "  FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace"
 "    JOIN top ON top.relid = r.oid"
@@ -127,7 +126,7 @@ WITH_NEW_NAME("c.conname")
 "    LEFT JOIN pg_constraint b ON b.conrelid = c.conrelid AND b.conname = x.newname AND b.contype = 'f'"
 "    LEFT JOIN pg_constraint f ON f.oid = coalesce(p.newoid, b.oid)),"
 " idx AS ("
-"  SELECT i.*, i.xmin, c.relname, c.relkind, c.reloptions, h.inhparent AS parent, n.nspname, s.spcname,"
+"  SELECT i.*, c.relname, c.relkind, c.reloptions, h.inhparent AS parent, n.nspname, s.spcname,"
 "    k.oid AS con, k.contype, k.condeferrable, x.newname, f.indexrelid AS newoid, f.indisvalid AND f.indisready AS newvalid"
 "  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
 "    JOIN pg_namespace n ON n.oid = c.relnamespace"
@@ -141,14 +140,14 @@ WITH_NEW_NAME("c.relname")
 "  WHERE i.indrelid IN (SELECT relid FROM col)"
 "  AND (" DEPENDS("'pg_class'", "i.indexrelid") " OR " DEPENDS("'pg_constraint'", "k.oid") ")),"
 " chk AS ("
-"  SELECT k.*, k.xmin, x.newname, f.oid AS newoid, f.convalidated AS newvalid"
+"  SELECT k.*, x.newname, f.oid AS newoid, f.convalidated AS newvalid"
 "  FROM pg_constraint k"
 WITH_NEW_NAME("k.conname")
 "    LEFT JOIN pg_constraint f ON f.conrelid = k.conrelid AND f.conname = x.newname AND f.contype = 'c'"
 "  WHERE k.contype = 'c' AND k.conname NOT IN (" SNOWFLAKE_COPY_CHECKS ")"
 "  AND EXISTS (SELECT FROM col WHERE col.relid = k.conrelid AND col.attnum = ANY (k.conkey))),"
 " stat AS ("
-"  SELECT s.*, s.xmin, n.nspname, x.newname, f.oid AS newoid"
+"  SELECT s.*, n.nspname, x.newname, f.oid AS newoid"
 "  FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace"
 WITH_NEW_NAME("s.stxname")
 "    LEFT JOIN pg_statistic_ext f ON f.stxname = x.newname AND f.stxnamespace = s.stxnamespace"
@@ -162,35 +161,22 @@ WITH_NEW_NAME("s.stxname")
 "  UNION"
 "  SELECT g.oid FROM triggered t JOIN pg_trigger g ON g.tgparentid = t.oid),"
 /*
- * Old objects that are not as they were when the new one was created.  What is in an
- * expression cannot be compared with what it would be, so its age counts.
+ * What is not as it was when the new object was created, beside definitions, which
+ * snowflake_changed_objects() compares.
  */
 " changed_since(relid, what) AS ("
-"  SELECT idx.indrelid, format('index %I of table %s', idx.relname, idx.indrelid::regclass)"
-"  FROM idx JOIN pg_class o ON o.oid = idx.indexrelid"
-"    JOIN pg_index f ON f.indexrelid = newoid JOIN pg_class n ON n.oid = newoid"
-"  WHERE (idx.indisunique, to_jsonb(idx) -> 'indnullsnotdistinct', idx.indnkeyatts, idx.indoption::text, idx.indcollation::text,"
-"      o.relam, o.reloptions, o.reltablespace)"
-"    IS DISTINCT FROM (f.indisunique, to_jsonb(f) -> 'indnullsnotdistinct', f.indnkeyatts, f.indoption::text, f.indcollation::text,"
-"      n.relam, n.reloptions, n.reltablespace)"
-"  OR " OTHER_COLUMNS("idx.indrelid", "idx.indkey::int2[]", "f.indkey::int2[]")
-"  OR (idx.indexprs IS NULL, idx.indpred IS NULL) <> (f.indexprs IS NULL, f.indpred IS NULL)"
-"  OR concat(idx.indexprs, idx.indpred) <> '' AND " NEWER("idx.xmin", "'pg_class'", "newoid")
+"  SELECT indrelid, pg_describe_object('pg_class'::regclass, indexrelid, 0)"
+"  FROM idx JOIN pg_class o ON o.oid = indexrelid JOIN pg_class n ON n.oid = newoid"
+"  WHERE o.reltablespace <> n.reltablespace"
 "  UNION ALL"
-"  SELECT conrelid, format('foreign key %I of table %s', fkey.conname, conrelid::regclass)"
+"  SELECT conrelid, pg_describe_object('pg_constraint'::regclass, fkey.oid, 0)"
 "  FROM fkey JOIN pg_constraint f USING (conrelid)"
 "  WHERE f.oid = newoid AND NOT internal"
 "  AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fkey.condeferrable)"
 "    IS DISTINCT FROM (f.confrelid, f.confupdtype, f.confdeltype, f.confmatchtype, f.condeferrable)"
 "    OR " OTHER_COLUMNS("conrelid", "fkey.conkey", "f.conkey")
 "    OR " OTHER_COLUMNS("f.confrelid", "fkey.confkey", "f.confkey")
-"    OR " OTHER_COLUMNS("conrelid", "fkey.confdelsetcols", "f.confdelsetcols") ")"
-"  UNION ALL"
-"  SELECT conrelid, format('constraint %I of table %s', conname, conrelid::regclass)"
-"  FROM chk WHERE coninhcount = 0 AND " NEWER("chk.xmin", "'pg_constraint'", "newoid")
-"  UNION ALL"
-"  SELECT stxrelid, format('statistics object %I of table %s', stxname, stxrelid::regclass)"
-"  FROM stat WHERE " NEWER("stat.xmin", "'pg_statistic_ext'", "newoid") "),"
+"    OR " OTHER_COLUMNS("conrelid", "fkey.confdelsetcols", "f.confdelsetcols") ")),"
 /* New objects whose old one was dropped or renamed. */
 " single(relid, what) AS ("
 "  SELECT DISTINCT col.relid, pg_describe_object(d.classid, d.objid, 0)"
@@ -398,11 +384,17 @@ static const char steps_query[] =
 /*
  * Statements that create an object, $12, on an empty copy of its table, the
  * only one in target, and then rename its columns.
+ *
+ * If there is a new one, their definitions are compared.  The server has read
+ * that of the new one once more, and might write it in other words since then,
+ * so this is repeated here.
  */
 static const char copy_query[] =
 ", copy AS ("
 "  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
-"  FROM tab) "
+"  FROM tab),"
+" pair(oid, newoid) AS ("
+"  SELECT indexrelid, newoid FROM idx UNION ALL SELECT oid, newoid FROM chk UNION ALL SELECT oid, newoid FROM stat) "
 "SELECT command FROM ("
 "  SELECT 1, 0, format('CREATE TABLE %s (LIKE %s)', copy, name) FROM copy"
 "  UNION ALL"
@@ -427,40 +419,59 @@ static const char copy_query[] =
 "      format('CREATE STATISTICS %I.%I', stat.nspname, stat.stxname), format(' FROM %s', copy.name)) d(d, p, s)"
 "  WHERE starts_with(d.d, d.p) AND right(d.d, length(d.s)) = d.s"
 "  UNION ALL"
-"  SELECT 4, 0, format('ALTER TABLE %s %s', copy,"
+"  SELECT 4, n, format('ALTER TABLE %s %s', copy,"
 "    string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY col.attnum))"
-"  FROM copy JOIN col USING (relid) GROUP BY copy"
+"  FROM copy JOIN col USING (relid), generate_series(1, 1 + (SELECT count(newoid) FROM pair WHERE oid = $12)) n"
+"  GROUP BY copy, n"
 "  UNION ALL"
 "  SELECT 5, col.attnum, format('ALTER TABLE %s RENAME COLUMN %I TO %I', copy, attname, newname)"
 "  FROM copy JOIN col USING (relid)"
 " ) s(step, number, command) ORDER BY step, number";
 
+/* A definition without the words before it, which name the object. */
+#define AFTER(prefix, definition) \
+"CASE WHEN starts_with(" definition ", " prefix ") THEN substr(" definition ", length(" prefix ") + 1) END"
+
+/* The columns of a statistics object. */
+#define STATISTICS_COLUMNS(object) \
+"(SELECT array_agg(a.attname ORDER BY a.attname) FROM pg_attribute a" \
+"  WHERE a.attrelid = " object ".stxrelid AND a.attnum = ANY (" object ".stxkeys::int2[]))"
+
 /*
- * The definition of the object on the copy, as a statement for the table.
+ * The definition of the object on the copy, as a statement for the table, and
+ * whether the new object has another one.
  */
 static const char definition_query[] =
 ", copy AS ("
 "  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
 "  FROM tab) "
-"SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', p.u, idx.newname, copy.name)"
-"  || substr(pg_get_indexdef(i.indexrelid), length(p.p) + 1)"
+"SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', u.u, idx.newname, copy.name) || d.d,"
+"  (" AFTER("format('CREATE %sINDEX %I ON %s ', u.u, idx.newname, copy.name)", "pg_get_indexdef(idx.newoid)") " IS DISTINCT FROM d.d)::int"
 " FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $12"
 "  JOIN pg_index i ON i.indrelid = copy.copy::regclass"
-"  CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX " SNOWFLAKE_COPY_TABLE "_object ON %s ', u, copy.copy)"
-"                      FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)) p(u, p)"
-" WHERE starts_with(pg_get_indexdef(i.indexrelid), p.p)"
+"  CROSS JOIN LATERAL (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)"
+"  CROSS JOIN LATERAL (SELECT "
+AFTER("format('CREATE %sINDEX " SNOWFLAKE_COPY_TABLE "_object ON %s ', u.u, copy.copy)", "pg_get_indexdef(i.indexrelid)") ") d(d)"
+" WHERE d.d IS NOT NULL"
 " UNION ALL "
-"SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', copy.name, chk.newname, pg_get_constraintdef(c.oid))"
+"SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', copy.name, chk.newname, d.d),"
+/* The new one may have been validated. */
+"  (regexp_replace(pg_get_constraintdef(chk.newoid), ' NOT VALID$', '') IS DISTINCT FROM regexp_replace(d.d, ' NOT VALID$', ''))::int"
 " FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $12"
 "  JOIN pg_constraint c ON c.conrelid = copy.copy::regclass AND c.contype = 'c'"
+"  CROSS JOIN LATERAL (SELECT pg_get_constraintdef(c.oid)) d(d)"
 " UNION ALL "
-"SELECT format('CREATE STATISTICS %I.%I%s FROM %s', stat.nspname, stat.newname,"
-"    substr(left(d.d, -length(d.s)), length(d.p) + 1), copy.name)"
+"SELECT format('CREATE STATISTICS %I.%I%s FROM %s', stat.nspname, stat.newname, d.d, copy.name),"
+/* A definition has the columns in their order in the table. */
+"  (NOT EXISTS (SELECT FROM pg_statistic_ext f WHERE f.oid = stat.newoid"
+"     AND (f.stxkind, " STATISTICS_COLUMNS("f") ", pg_get_statisticsobjdef_expressions(f.oid))"
+"       IS NOT DISTINCT FROM (s.stxkind, " STATISTICS_COLUMNS("s") ", pg_get_statisticsobjdef_expressions(s.oid))))::int"
 " FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $12"
 "  JOIN pg_statistic_ext s ON s.stxrelid = copy.copy::regclass"
-"  CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(s.oid),"
-"    format('CREATE STATISTICS %I." SNOWFLAKE_COPY_TABLE "_object', copy.nspname), format(' FROM %s', copy.copy)) d(d, p, s)"
-" WHERE starts_with(d.d, d.p) AND right(d.d, length(d.s)) = d.s";
+"  CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(s.oid), format(' FROM %s', copy.copy)) x(d, s)"
+"  CROSS JOIN LATERAL (SELECT left("
+AFTER("format('CREATE STATISTICS %I." SNOWFLAKE_COPY_TABLE "_object', copy.nspname)", "x.d") ", -length(x.s))) d(d)"
+" WHERE d.d IS NOT NULL AND right(x.d, length(x.s)) = x.s";
 
 /*
  * What takes everything back: first the tables to lock, with NULL for a
@@ -560,6 +571,7 @@ typedef struct StepDefinition
 	const SnowflakeConversion *conversion;
 	const SnowflakeOnlineStep *step;
 	char	   *statement;
+	bool		differs;		/* does the new object have another one? */
 } StepDefinition;
 
 /*
@@ -581,6 +593,19 @@ define_on_copy(void *argument)
 	if (list_length(rows) != 1)
 		elog(ERROR, "could not find the definition of %s", step->new_name);
 	definition->statement = ((char **) linitial(rows))[0];
+	definition->differs = ((char **) linitial(rows))[1][0] == '1';
+}
+
+/*
+ * The same, and nothing is left of the copy.
+ */
+static void
+find_definition(StepDefinition *definition)
+{
+	ErrorData  *error = snowflake_do(define_on_copy, definition, false);
+
+	if (error != NULL)
+		ReThrowError(error);
 }
 
 /*
@@ -591,15 +616,74 @@ char *
 snowflake_step_statement(const SnowflakeConversion *conversion,
 						 const SnowflakeOnlineStep *step)
 {
-	StepDefinition definition = {conversion, step, step->statement};
-	ErrorData  *error;
+	StepDefinition definition = {.conversion = conversion,.step = step};
 
 	if (step->statement != NULL)
 		return step->statement;
-	error = snowflake_do(define_on_copy, &definition, false);
-	if (error != NULL)
-		ReThrowError(error);
+	find_definition(&definition);
 	return definition.statement;
+}
+
+/*
+ * Has the old object another definition than when its new one was created?  A step
+ * that creates no object has none.
+ */
+static bool
+is_changed(const SnowflakeConversion *conversion,
+		   const SnowflakeOnlineStep *step)
+{
+	StepDefinition definition = {.conversion = conversion,.step = step};
+
+	if (!step->done || !OidIsValid(step->object))
+		return false;
+	if (step->kind != SNOWFLAKE_STEP_INDEX && step->kind != SNOWFLAKE_STEP_CHECK &&
+		step->kind != SNOWFLAKE_STEP_STATISTICS)
+		return false;
+	find_definition(&definition);
+	return definition.differs;
+}
+
+/*
+ * The old object of a step, for a message.
+ */
+static char *
+describe(const SnowflakeOnlineStep *step)
+{
+	ObjectAddress object = {.objectId = step->object};
+
+	object.classId = step->kind == SNOWFLAKE_STEP_INDEX ? RelationRelationId :
+		step->kind == SNOWFLAKE_STEP_CHECK ? ConstraintRelationId :
+		StatisticExtRelationId;
+	return getObjectDescription(&object, false);
+}
+
+/*
+ * The objects of tables, or of all if there is no list, that were changed after
+ * their new ones were created.  A swap would take that back.
+ */
+List *
+snowflake_changed_objects(const SnowflakeConversion *conversion,
+						  const List *relids)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, ask(conversion, InvalidOid, "SELECT relid, what FROM changed_since"))
+	{
+		char	  **row = lfirst(cell);
+
+		if (relids == NIL || list_member_oid(relids, atooid(row[0])))
+			result = lappend(result, row[1]);
+	}
+	foreach(cell, snowflake_steps(conversion))
+	{
+		const SnowflakeOnlineStep *step = lfirst(cell);
+
+		if ((relids == NIL || list_member_oid(relids, step->relid)) &&
+			is_changed(conversion, step))
+			result = lappend(result, describe(step));
+	}
+	return result;
 }
 
 /*

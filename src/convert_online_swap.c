@@ -342,7 +342,7 @@ static const char missing_query[] =
 " FROM stat JOIN scope ON scope.relid = stxrelid WHERE newoid IS NULL"
 " UNION ALL "
 "SELECT format('copy of the columns of table %s', name)"
-" FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col) AND NOT (prepared AND copied)"
+" FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col) AND NOT (prepared AND tgenabled = 'A' AND copied)"
 " UNION ALL "
 "SELECT what FROM single JOIN scope USING (relid)";
 
@@ -394,12 +394,32 @@ ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
 }
 
 /*
+ * The tables whose columns are swapped, with their partitions.
+ */
+List *
+snowflake_swap_scope(const SnowflakeConversion *conversion, Oid relid)
+{
+	return ask_relids(conversion, relid, "SELECT relid FROM scope");
+}
+
+/*
  * The relations to lock for a swap.
  */
 List *
 snowflake_swap_locks(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, locks_query);
+}
+
+/*
+ * The indexes, which can be changed although their table is locked, unless it is
+ * locked exclusively.
+ */
+List *
+snowflake_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
+{
+	return ask_relids(conversion, relid,
+					  "SELECT indexrelid FROM idx JOIN this ON this.relid = idx.indrelid");
 }
 
 /*
@@ -428,30 +448,67 @@ snowflake_swap_statements(const SnowflakeConversion *conversion, Oid relid,
 }
 
 /*
- * Fail if there are rows, which say why the columns cannot be swapped.
+ * Fail, because the columns cannot be swapped any more.
+ */
+static void
+report_change(Oid relid, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("table %s was changed during the conversion",
+					snowflake_relation_name(relid)),
+			 errdetail("%s.", detail),
+			 errhint("Its columns were not swapped. Call snowflake_convert_online() again.")));
+}
+
+/*
+ * Fail if there are rows, which say why.
  */
 static void
 check_none(Oid relid, List *rows, const char *message)
 {
 	if (rows != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("table %s was changed during the conversion",
-						snowflake_relation_name(relid)),
-				 errdetail("%s %s.", message, ((char **) linitial(rows))[0]),
-				 errhint("Its columns were not swapped. Call snowflake_convert_online() again.")));
+		report_change(relid, psprintf("%s %s", message, ((char **) linitial(rows))[0]));
 }
 
 /*
- * Is all there that takes the place of the old columns?
+ * Is all there that takes the place of the old columns, and are there no obstacles
+ * that were not there when the call began?
  */
 void
-snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid)
+snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid,
+					 const List *obstacles)
 {
 	check_none(relid, ask(conversion, relid, missing_query),
 			   "There is no counterpart for");
-	check_none(relid, ask(conversion, relid, "SELECT what FROM changed_since JOIN scope USING (relid)"),
-			   "The counterpart is older than");
+	if (obstacles != NIL)
+		report_change(relid, ((SnowflakeObstacle *) linitial(obstacles))->line);
+}
+
+/*
+ * The privileges that a swap takes over from what it drops.  GRANT and REVOKE
+ * wait for no lock, so they are compared.
+ */
+char *
+snowflake_swap_privileges(const List *relids)
+{
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, relids)
+		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
+	return snowflake_get_value(psprintf("WITH RECURSIVE member(relid) AS ("
+										"  SELECT unnest('{%s}'::oid[]) UNION"
+										"  SELECT i.inhrelid FROM member m JOIN pg_inherits i ON i.inhparent = m.relid)"
+										"SELECT md5(string_agg(acl, ',' ORDER BY acl COLLATE \"C\")) FROM ("
+										"  SELECT concat_ws(' ', oid, relacl) FROM pg_class WHERE oid IN (SELECT relid FROM member)"
+										"  UNION ALL"
+										"  SELECT concat_ws(' ', attrelid, attnum, attacl) FROM pg_attribute"
+										"  WHERE attrelid IN (SELECT relid FROM member) AND attacl IS NOT NULL"
+										"  UNION ALL"
+										"  SELECT concat_ws(' ', oid, defaclacl) FROM pg_default_acl) a(acl)",
+										list.data));
 }
 
 /*

@@ -133,7 +133,7 @@ typedef struct Generator
 	/* The checkpointer's value of snowflake.synchronous_mark (settings.c). */
 	bool		synchronous_mark;
 
-	/* How many of them are required; 0 if no worker keeps it (standby.c). */
+	/* How many synchronous standbys are required, as standby.c says; or 0. */
 	pg_atomic_uint32 required_standbys;
 
 	/*

@@ -119,18 +119,21 @@ my $changed = q{
 	CREATE TABLE t (id serial PRIMARY KEY, v int, CONSTRAINT c CHECK (id > 0));
 	CREATE TABLE l (t int CONSTRAINT l_t REFERENCES t, v int);
 	CREATE INDEX i ON t (v, id); CREATE UNIQUE INDEX u ON t (id, v); CREATE INDEX p ON t (id) WHERE v > 0;
+	CREATE INDEX q ON t (id) WHERE v > 2; CREATE INDEX o ON t (id, (v::text));
 	CREATE STATISTICS s ON id, v FROM t;
 	INSERT INTO t (v) SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t};
 foreach my $case (
-	[ 'index i of table t', 'ALTER INDEX i SET (fillfactor = 50)' ],
-	[ 'index i of table t', 'DROP INDEX i; CREATE INDEX i ON t (id, v)' ],
-	[ 'index i of table t', 'DROP INDEX i; CREATE INDEX i ON t (v, id DESC)' ],
-	[ 'index p of table t', 'DROP INDEX p; CREATE INDEX p ON t (id) WHERE v > 1' ],
-	[ 'index u of table t', 'DROP INDEX u; CREATE INDEX u ON t (id, v)' ],
-	[ 'constraint c of table t', 'ALTER TABLE t DROP CONSTRAINT c; ALTER TABLE t ADD CONSTRAINT c CHECK (id > 1 OR v > 0)' ],
-	[ 'foreign key l_t of table l', 'ALTER TABLE l ALTER CONSTRAINT l_t DEFERRABLE' ],
-	[ 'foreign key l_t of table l', 'ALTER TABLE l DROP CONSTRAINT l_t; ALTER TABLE l ADD CONSTRAINT l_t FOREIGN KEY (t) REFERENCES t ON DELETE CASCADE' ],
-	[ 'statistics object s of table t', 'DROP STATISTICS s; CREATE STATISTICS s (mcv) ON id, v FROM t' ])
+	[ 'index i', 'ALTER INDEX i SET (fillfactor = 50)' ],
+	[ 'index i', 'DROP INDEX i; CREATE INDEX i ON t (id, v)' ],
+	[ 'index i', 'DROP INDEX i; CREATE INDEX i ON t (v, id DESC)' ],
+	[ 'index o', 'DROP INDEX o; CREATE INDEX o ON t (id, (v::text) text_pattern_ops)' ],
+	[ 'index p', 'DROP INDEX p; CREATE INDEX p ON t (id) WHERE v > 1' ],
+	[ 'index p', 'DROP INDEX p, snowflake_new_q; ALTER INDEX q RENAME TO p' ],
+	[ 'index u', 'DROP INDEX u; CREATE INDEX u ON t (id, v)' ],
+	[ 'constraint c on table t', 'ALTER TABLE t DROP CONSTRAINT c; ALTER TABLE t ADD CONSTRAINT c CHECK (id > 1 OR v > 0)' ],
+	[ 'constraint l_t on table l', 'ALTER TABLE l ALTER CONSTRAINT l_t DEFERRABLE' ],
+	[ 'constraint l_t on table l', 'ALTER TABLE l DROP CONSTRAINT l_t; ALTER TABLE l ADD CONSTRAINT l_t FOREIGN KEY (t) REFERENCES t ON DELETE CASCADE' ],
+	[ 'statistics object s', 'DROP STATISTICS s; CREATE STATISTICS s (mcv) ON id, v FROM t' ])
 {
 	my ($what, $change) = @$case;
 	create($changed);
@@ -138,6 +141,32 @@ foreach my $case (
 	like(run_in($call) =~ s/shop\.//gr, qr/DETAIL:  $what was changed after its counterpart was created\n/,
 		"$what is not taken back: $change");
 }
+
+# The transaction that changes them may be older than the counterparts.
+create("CREATE TABLE other (v int); $changed");
+my $older = $node->background_psql('postgres');
+$older->query_safe('BEGIN; INSERT INTO shop.other VALUES (1)');
+run_in($until);
+$older->query_safe('SET search_path = shop; ALTER TABLE t DROP CONSTRAINT c; ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0 OR v IS NULL); DROP INDEX p; CREATE INDEX p ON t (id) WHERE v > 1; COMMIT');
+$older->quit;
+like(run_in($call) =~ s/shop\.//gr, qr/DETAIL:  index p was changed after its counterpart was created\nconstraint c on table t was changed /,
+	'what an older transaction has changed is not taken back');
+
+# What is as it was is no obstacle.
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY, n varchar, v int,
+		CONSTRAINT c CHECK (id > 0 AND n IN ('a', 'b')), CONSTRAINT d CHECK (v > 0 AND id + 0 > v - id) NOT VALID);
+	CREATE INDEX p ON t (id, (v + id), lower(n) text_pattern_ops DESC) INCLUDE (v) WITH (fillfactor = 70) WHERE n IN ('a', 'b') AND id % 2 = 0;
+	CREATE INDEX b ON t USING brin (v int4_minmax_multi_ops (values_per_range = 16), id);
+	CREATE STATISTICS s ON v, n, (id % 10), (id + v) FROM t; CREATE STATISTICS e (ndistinct) ON id, v FROM t;
+	INSERT INTO t (n, v) SELECT 'a', 1 FROM generate_series(1, 100)});
+run_in($until, $shop, 'REINDEX INDEX CONCURRENTLY p', 'CLUSTER t USING t_pkey', 'ALTER STATISTICS s SET STATISTICS 10',
+	'CREATE SCHEMA elsewhere', 'ALTER TABLE t SET SCHEMA elsewhere', 'ALTER TABLE elsewhere.t SET SCHEMA shop', 'DROP SCHEMA elsewhere');
+$err = run_in($call);
+unlike($err, qr/ERROR/, 'what was rewritten or moved there and back is as it was') or diag $err;
+
+create($changed);
+run_in($until, $shop, 'DROP STATISTICS s', 'CREATE STATISTICS s (mcv) ON id, v FROM t');
 like(run_in($call) =~ s/shop\.//gr, qr/HINT:  Nothing was changed\. Drop the counterpart, which has the same name after "snowflake_new_"/, 'the hint');
 run_in($shop, 'DROP STATISTICS snowflake_new_s');
 unlike(run_in($call), qr/ERROR/, 'then the conversion continues');
@@ -161,48 +190,6 @@ like(run_in(q{CALL snowflake_convert_online('shop.t', give_up_after => '2 s')}),
 is($old->query_safe('SELECT count(t) FROM shop.l'), '100', 'which see all values');
 $old->quit;
 unlike(run_in($call), qr/ERROR/, 'then the conversion continues');
-
-#
-# Code of the owner, which is called when the definition of an index is analyzed
-#
-$node->safe_psql('postgres', q{CREATE ROLE regress_owner});
-create(q{
-	GRANT ALL ON SCHEMA shop TO regress_owner;
-	SET SESSION AUTHORIZATION regress_owner;
-	CREATE FUNCTION note(int) RETURNS boolean LANGUAGE plpgsql AS $$
-	BEGIN
-		RAISE WARNING 'runs as %', current_user;
-		RETURN true;
-	END $$;
-	CREATE DOMAIN d AS int CHECK (shop.note(VALUE));
-	CREATE TABLE t (id serial PRIMARY KEY, v int);
-	INSERT INTO t (v) SELECT generate_series(1, 10);
-	CREATE INDEX i ON t ((id + array_length('{1}'::shop.d[], 1)));
-	CREATE INDEX j ON t (id) WHERE v <> array_length('{2}'::shop.d[], 1);
-	RESET SESSION AUTHORIZATION});
-$err = run_in($call);
-like($err, qr/runs as regress_owner/, 'what a table owner can have called is called');
-unlike($err, qr/runs as (?!regress_owner\b)|ERROR/, '... as the owner only, although a superuser converts');
-create('SELECT');
-$node->safe_psql('postgres', q{DROP ROLE regress_owner});
-
-# Undo finds its columns by the arguments of the trigger.
-create(q{
-	CREATE TABLE t (id serial PRIMARY KEY, "Straße \ '' x" int REFERENCES t);
-	INSERT INTO t DEFAULT VALUES});
-run_in($until, 'ALTER TABLE shop.t RENAME id TO key', 'ALTER TABLE shop.t RENAME "Straße \ \'\' x" TO y', $undo);
-is(nothing_is_left($node, 'postgres'), '', 'columns that were renamed meanwhile are undone');
-is(run_in('INSERT INTO shop.t (key, y) VALUES (100, 100)'), '', 'the table can be written after that');
-
-# Triggers that were disabled and enabled again: no row is wrong, and undo works.
-create('CREATE TABLE t (id serial PRIMARY KEY, t int REFERENCES t); INSERT INTO t (t) SELECT generate_series(1, 100)');
-run_in($until, 'ALTER TABLE shop.t DISABLE TRIGGER ALL');
-like(run_in('INSERT INTO shop.t (t) VALUES (5)'), qr/violates check constraint "snowflake_new_check"/, 'without the trigger, rows cannot differ');
-run_in('ALTER TABLE shop.t ENABLE TRIGGER ALL');
-like(run_in($call), qr/trigger "~snowflake_new" of table shop\.t is in the way/, 'a trigger that was disabled, and is not ENABLE ALWAYS any more');
-is(run_in($undo), '', 'undo after that');
-unlike(run_in($call), qr/ERROR/, 'the conversion begins again');
-is($node->safe_psql('postgres', 'SELECT count(*), sum(id), sum(t) FROM shop.t'), '100|5050|5050', 'the rows are as before');
 
 # Old transactions hold back how old the snapshots of all sessions seem to be.
 create(q{CREATE TABLE t (id serial PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 100)});
@@ -255,6 +242,48 @@ unlike($err, qr/ERROR/, 'the columns are swapped') or diag $err;
 $node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
 is($node->safe_psql('postgres', q{SELECT has_column_privilege('regress_reader', 'shop.t', 'id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'id', 'UPDATE')}),
 	'f|t', 'what was revoked stays revoked');
+
+#
+# Code of the owner, which is called when the definition of an index is analyzed
+#
+$node->safe_psql('postgres', q{CREATE ROLE regress_owner});
+create(q{
+	GRANT ALL ON SCHEMA shop TO regress_owner;
+	SET SESSION AUTHORIZATION regress_owner;
+	CREATE FUNCTION note(int) RETURNS boolean LANGUAGE plpgsql AS $$
+	BEGIN
+		RAISE WARNING 'runs as %', current_user;
+		RETURN true;
+	END $$;
+	CREATE DOMAIN d AS int CHECK (shop.note(VALUE));
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	INSERT INTO t (v) SELECT generate_series(1, 10);
+	CREATE INDEX i ON t ((id + array_length('{1}'::shop.d[], 1)));
+	CREATE INDEX j ON t (id) WHERE v <> array_length('{2}'::shop.d[], 1);
+	RESET SESSION AUTHORIZATION});
+$err = run_in($call);
+like($err, qr/runs as regress_owner/, 'what a table owner can have called is called');
+unlike($err, qr/runs as (?!regress_owner\b)|ERROR/, '... as the owner only, although a superuser converts');
+create('SELECT');
+$node->safe_psql('postgres', q{DROP ROLE regress_owner});
+
+# Undo finds its columns by the arguments of the trigger.
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY, "Straße \ '' x" int REFERENCES t);
+	INSERT INTO t DEFAULT VALUES});
+run_in($until, 'ALTER TABLE shop.t RENAME id TO key', 'ALTER TABLE shop.t RENAME "Straße \ \'\' x" TO y', $undo);
+is(nothing_is_left($node, 'postgres'), '', 'columns that were renamed meanwhile are undone');
+is(run_in('INSERT INTO shop.t (key, y) VALUES (100, 100)'), '', 'the table can be written after that');
+
+# Triggers that were disabled and enabled again: no row is wrong, and undo works.
+create('CREATE TABLE t (id serial PRIMARY KEY, t int REFERENCES t); INSERT INTO t (t) SELECT generate_series(1, 100)');
+run_in($until, 'ALTER TABLE shop.t DISABLE TRIGGER ALL');
+like(run_in('INSERT INTO shop.t (t) VALUES (5)'), qr/violates check constraint "snowflake_new_check"/, 'without the trigger, rows cannot differ');
+run_in('ALTER TABLE shop.t ENABLE TRIGGER ALL');
+like(run_in($call), qr/DETAIL:  trigger ~snowflake_new of table shop\.t is not enabled as it was\n/, 'a trigger that was disabled, and is not ENABLE ALWAYS any more');
+is(run_in($undo), '', 'undo after that');
+unlike(run_in($call), qr/ERROR/, 'the conversion begins again');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id), sum(t) FROM shop.t'), '100|5050|5050', 'the rows are as before');
 
 #
 # Code of the owner in the backfill
