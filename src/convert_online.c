@@ -465,15 +465,18 @@ swap_columns(SnowflakeOnline *online, void *argument)
 
 /*
  * Who has a snapshot that may be older than the copies of the columns?  The
- * argument is a transaction ID as old as those.
+ * argument is a transaction ID as old as those.  The last column says whether a
+ * session can import the snapshot of another one.
  *
  * A snapshot is not older because it has an older xmin: any transaction of the
- * server that is open for long holds that back.  Of a session, whoever was there
- * at the first look is waited for, and of a standby nothing else is known.
+ * server that is open for long holds that back.  So of sessions, those are waited
+ * for that were there at the first look, and any that may have imported a
+ * snapshot since then.  Of a standby nothing else is known.
  */
 #define OLD_SNAPSHOTS \
 "SELECT key, format(CASE WHEN holder IS NULL THEN '%%s has a snapshot that is older than the copy of the columns.'" \
-"    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END, who, holder)" \
+"    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END, who, holder)," \
+"  EXISTS (SELECT FROM pg_ls_dir('pg_snapshots'))::int" \
 " FROM (SELECT format('%%s %%s', pid, extract(epoch FROM xact_start)), " PROCESS("Process") ", backend_xmin" \
 "       FROM pg_stat_activity" \
 "       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'" \
@@ -529,7 +532,7 @@ find_old_snapshot(SnowflakeOnline *online, Oid relid)
 		char	  **row = lfirst(cell);
 		String	   *key = row[0] == NULL ? NULL : makeString(pstrdup(row[0]));
 
-		if (key != NULL && is_first)
+		if (key != NULL && (is_first || row[2][0] == '1'))
 			online->old_sessions = lappend(online->old_sessions, key);
 		if (result == NULL && (key == NULL || list_member(online->old_sessions, key)))
 			result = row[1];

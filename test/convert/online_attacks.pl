@@ -191,6 +191,42 @@ is($old->query_safe('SELECT count(t) FROM shop.l'), '100', 'which see all values
 $old->quit;
 unlike(run_in($call), qr/ERROR/, 'then the conversion continues');
 
+# Another session imports such a snapshot, while a swap waits for it.
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int);
+	INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t});
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
+my ($exporter, $importer) = map { $node->background_psql('postgres') } 1 .. 2;
+$exporter->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+my $exported = $exporter->query_safe('SELECT pg_export_snapshot()');
+run_in($shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
+my ($waiting) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap')});
+
+# A look that begins after now has ended.
+sub wait_for_a_look
+{
+	my $call = q{FROM pg_stat_activity WHERE query LIKE 'CALL snowflake%'};
+
+	foreach my $n (1 .. 2)
+	{
+		my $start = $node->safe_psql('postgres', "SELECT coalesce(max(xact_start), clock_timestamp()) $call");
+		$node->poll_query_until('postgres', "SELECT coalesce((SELECT xact_start > '$start' $call), NOT EXISTS (SELECT $call))") or die;
+	}
+	return;
+}
+
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'snowflake_new_l_t_fkey' AND convalidated}) or die;
+wait_for_a_look();
+$importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'");
+wait_for_a_look();
+$exporter->query_safe('COMMIT');
+$exporter->quit;
+wait_for_a_look();
+is($importer->query_safe('SELECT count(t) FROM shop.l'), '100', 'a session that has imported an old snapshot sees all values');
+$importer->query_safe('COMMIT');
+$importer->quit;
+ok(finish_queries($waiting), 'then the columns are swapped') or diag $waiting->{err};
+
 # Old transactions hold back how old the snapshots of all sessions seem to be.
 create(q{CREATE TABLE t (id serial PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 100)});
 $node->safe_psql('template1', q{BEGIN; SELECT txid_current(); PREPARE TRANSACTION 'far away'});
