@@ -548,7 +548,8 @@ BEGIN
     -- which A was granted, is free.
     IF isolation IN ('repeatable read', 'serializable') THEN
         RAISE EXCEPTION 'cannot use the registry in a transaction with isolation level %', upper(isolation)
-            USING ERRCODE = 'feature_not_supported';
+            USING ERRCODE = 'feature_not_supported',
+            HINT = 'Use READ COMMITTED: reset default_transaction_isolation for the role that calls this.';
     END IF;
 
     -- Otherwise, A is granted W, the registry crashes before the commit is durable,
@@ -854,7 +855,8 @@ BEGIN
         IF datacenter_id NOT BETWEEN 0 AND last_datacenter_id THEN
             RAISE EXCEPTION 'datacenter ID % is out of range', datacenter_id
                 USING ERRCODE = 'numeric_value_out_of_range',
-                DETAIL = format('The scheme has datacenter IDs from 0 to %s.', last_datacenter_id);
+                DETAIL = format('The scheme has datacenter IDs from 0 to %s.', last_datacenter_id),
+                HINT = 'Correct snowflake.datacenter_id of the server.';
         END IF;
         PERFORM snowflake_registry.check_tokens(tokens, new_token);
 

@@ -510,6 +510,7 @@ snowflake_define_settings(void)
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),
 				 errmsg("\"snowflake.registry\" requires a scheme with a worker field"),
-				 errdetail("\"snowflake.scheme\" is \"%s\".", snowflake_scheme)));
+				 errdetail("\"snowflake.scheme\" is \"%s\".", snowflake_scheme),
+				 errhint("Choose such a scheme, or reset \"snowflake.registry\".")));
 	return &server_scheme;
 }
