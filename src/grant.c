@@ -234,6 +234,24 @@ fill_call(GrantCall *call, const KeptGrant *grant)
 }
 
 /*
+ * Draw a token.  Two machines resumed from one memory snapshot could draw the
+ * same from the same state of the random number generator, but not at the same
+ * time.
+ */
+static void
+draw_token(pg_uuid_t *token)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!pg_strong_random(token->data, UUID_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+	for (size_t i = 0; i < sizeof(now); i++)
+		token->data[i] ^= (unsigned char) ((uint64) now >> (8 * i));
+}
+
+/*
  * Prepare a call of the registry, right before it is sent: draw the token that
  * will identify this server from then on.  From now on, it might be the
  * current one.
@@ -243,10 +261,7 @@ snowflake_begin_call(GrantCall *call)
 {
 	KeptGrant  *grant;
 
-	if (!pg_strong_random(call->new_token.data, UUID_LEN))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
+	draw_token(&call->new_token);
 
 	snowflake_lock_reserve();
 	grant = get_kept();
