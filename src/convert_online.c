@@ -23,8 +23,9 @@
  * swap				for each table: ACCESS EXCLUSIVE on it, its partitions, the
  *					tables that it references, and its views, for tens of
  *					milliseconds, and some for each partition
- * default			snowflake_convert() sets the default of the key, and drops
- *					its sequence: ACCESS EXCLUSIVE, for tens of milliseconds
+ * default			as in snowflake_convert(), the default of the key is set, and
+ *					its sequence is dropped: ACCESS EXCLUSIVE, for tens of
+ *					milliseconds
  *
  * Partitions
  *
@@ -82,8 +83,13 @@
  *	 new column, which the trigger would then overwrite with the old one.  After
  *	 its swap, it references the new column of the other table, which has the
  *	 trigger still.  So a foreign key is enforced at any moment.
- * - A swap looks under its lock whether all that belongs to the old columns
- *	 has a counterpart, and whether anything else would be dropped with them.
+ * - A snapshot that is older than the copies sees NULL in the new columns.  So
+ *	 a swap waits until nobody has one.
+ * - Before a swap, all that belongs to the old columns must have a counterpart,
+ *	 as the one that would be created now.  That is looked for while the table is
+ *	 locked against changes, but not against clients; then it is locked
+ *	 exclusively, and a last look is for what else would be dropped with the
+ *	 columns, and for privileges.
  * - The default is last, because prepared INSERTs of sessions that are older
  *	 than the swap have parameters of the old type, which cannot hold an ID.
  *	 So it waits for these sessions to end.  Which they are is in a trigger that
