@@ -105,7 +105,8 @@ my @sessions = start_queries($server, ('SELECT pg_sleep(10)') x 25);
 my $full = 0;
 foreach my $i (1 .. 100)
 {
-	my ($rc, $stdout, $stderr) = $server->psql('postgres', 'SELECT 1');
+	# psql() would write to one that has been refused already.
+	my ($stdout, $stderr) = run_command([ 'psql', '-XAtq', '-d', $server->connstr('postgres'), '-c', 'SELECT 1' ]);
 
 	$full = $stderr =~ /FATAL:  sorry, too many clients already/;
 	last if $full;
