@@ -87,9 +87,9 @@
  *	 a swap waits until nobody has one.
  * - Before a swap, all that belongs to the old columns must have a counterpart,
  *	 as the one that would be created now.  That is looked for while the table is
- *	 locked against changes, but not against clients; then it is locked
- *	 exclusively, and a last look is for what else would be dropped with the
- *	 columns, and for privileges.
+ *	 locked against changes, but not against clients, and with it the rows of the
+ *	 catalogs that GRANT and REVOKE update; then it is locked exclusively, and a
+ *	 last look is for what else would be dropped with the columns.
  * - The default is last, because prepared INSERTs of sessions that are older
  *	 than the swap have parameters of the old type, which cannot hold an ID.
  *	 So it waits for these sessions to end.  Which they are is in a trigger that
@@ -402,14 +402,13 @@ typedef struct Swap
 	Oid			relid;
 	List	   *locked;			/* relations */
 	List	   *trees;			/* tables without their partitions */
-	char	   *privileges;		/* that were found */
 	List	   *before_drop;
 	List	   *after_drop;
 } Swap;
 
 /*
  * SnowflakeWork: find the statements of a swap.  What they depend on cannot
- * change any more, except for privileges.
+ * change any more.
  */
 static void
 find_statements(SnowflakeOnline *online, void *argument)
@@ -417,8 +416,8 @@ find_statements(SnowflakeOnline *online, void *argument)
 	Swap	   *swap = argument;
 	SnowflakeConversion *conversion = &online->conversion;
 
+	snowflake_lock_privileges(swap->locked);
 	snowflake_find_targets(conversion);
-	swap->privileges = snowflake_swap_privileges(swap->locked);
 	snowflake_check_swap(conversion, swap->relid,
 						 snowflake_list_object_obstacles(conversion,
 														 snowflake_swap_scope(conversion, swap->relid)));
@@ -458,10 +457,6 @@ swap_columns(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
 
-	if (strcmp(swap->privileges, snowflake_swap_privileges(swap->locked)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("privileges were changed")));
 	execute_all(swap->before_drop);
 	snowflake_check_drop(swap->relid, swap->trees);
 	execute_all(swap->after_drop);
@@ -477,29 +472,28 @@ swap_columns(SnowflakeOnline *online, void *argument)
  * A snapshot is not older because it has an older xmin: any transaction of the
  * server that is open for long holds that back.  So of sessions, those are waited
  * for that were there at the first look, and any that may have imported a
- * snapshot since then.  Of a standby nothing else is known.
+ * snapshot since then, because one was exported at this look or the one before.
+ * Of a standby nothing else is known.
  */
 #define OLD_SNAPSHOTS \
 "SELECT key, format(CASE WHEN holder IS NULL THEN '%%s has a snapshot that is older than the copy of the columns.'" \
 "    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END, who, holder)," \
 "  EXISTS (SELECT FROM pg_ls_dir('pg_snapshots'))::int" \
-" FROM (SELECT format('%%s %%s', pid, extract(epoch FROM xact_start)), " PROCESS("Process") ", backend_xmin" \
+" FROM (SELECT format('%%s %%s', pid, extract(epoch FROM xact_start)), " SNOWFLAKE_PROCESS("Process") ", backend_xmin" \
 "       FROM pg_stat_activity" \
 "       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'" \
 "       AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)" \
 "       UNION ALL" \
-"       SELECT NULL, " PROCESS("Process") ", backend_xmin FROM pg_stat_activity WHERE datname IS NULL AND backend_type = 'walsender'" \
+"       SELECT NULL, " SNOWFLAKE_PROCESS("Process") ", backend_xmin FROM pg_stat_activity WHERE datname IS NULL AND backend_type = 'walsender'" \
 "       UNION ALL" \
 "       SELECT NULL, format('Replication slot \"%%s\"', slot_name), xmin FROM pg_replication_slots" \
 "       WHERE coalesce(database = current_database(), true)) s(key, who, xmin)" \
 "  LEFT JOIN LATERAL (" \
-"    SELECT " PROCESS("process") " FROM pg_stat_activity WHERE backend_xid = s.xmin" \
+"    SELECT " SNOWFLAKE_PROCESS("process") " FROM pg_stat_activity WHERE backend_xid = s.xmin" \
 "    UNION ALL" \
 "    SELECT format('prepared transaction %%L of %%s', gid, owner) FROM pg_prepared_xacts WHERE transaction = s.xmin) h(holder)" \
 "    ON key IS NULL" \
 " WHERE age(xmin) >= age('%s'::xid) ORDER BY age(xmin) DESC, key"
-#define PROCESS(word) \
-"format('" word " %%s (%%s, %%s)', pid, usename, coalesce(nullif(application_name, ''), backend_type))"
 
 /*
  * Does somebody have a snapshot that is older than the copies of the columns?  In
@@ -514,6 +508,7 @@ static char *
 find_old_snapshot(SnowflakeOnline *online, Oid relid)
 {
 	bool		is_first = online->waits_for != relid;
+	bool		may_import = is_first || online->exported;
 	char	   *result = NULL;
 	MemoryContext old;
 	List	   *rows;
@@ -533,12 +528,14 @@ find_old_snapshot(SnowflakeOnline *online, Oid relid)
 	if (is_first)
 		online->old_sessions = NIL;
 	online->waits_for = relid;
+	online->exported = rows != NIL && ((char **) linitial(rows))[2][0] == '1';
+	may_import |= online->exported;
 	foreach(cell, rows)
 	{
 		char	  **row = lfirst(cell);
 		String	   *key = row[0] == NULL ? NULL : makeString(pstrdup(row[0]));
 
-		if (key != NULL && (is_first || row[2][0] == '1'))
+		if (key != NULL && may_import)
 			online->old_sessions = lappend(online->old_sessions, key);
 		if (result == NULL && (key == NULL || list_member(online->old_sessions, key)))
 			result = row[1];
@@ -958,6 +955,38 @@ run_steps(SnowflakeOnline *online)
 }
 
 /*
+ * Begin the first transaction.  To rehearse the swaps, rows of the catalogs are
+ * updated, which must not be done while somebody else has updated them.
+ */
+static void
+begin_examination(SnowflakeOnline *online)
+{
+	for (;;)
+	{
+		List	   *relids = NIL;
+		char	   *granter;
+		ListCell   *cell;
+
+		snowflake_begin(online);
+		foreach(cell, snowflake_steps(&online->conversion))
+		{
+			const SnowflakeOnlineStep *step = lfirst(cell);
+
+			if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
+				relids = list_concat_unique_oid(relids,
+												snowflake_swap_locks(&online->conversion, step->relid));
+		}
+		granter = snowflake_find_granter(relids);
+		if (granter == NULL)
+			break;
+		snowflake_report_wait(online, "look for obstacles", granter);
+		snowflake_commit(online);
+		snowflake_nap(RETRY_MS);
+	}
+	online->wait_start = online->wait_told = 0;
+}
+
+/*
  * The first transaction: find the column and the obstacles, and try whether
  * what is to be created has a definition.
  */
@@ -967,7 +996,7 @@ examine(SnowflakeOnline *online)
 	SnowflakeConversion *conversion = &online->conversion;
 	ListCell   *cell;
 
-	snowflake_begin(online);
+	begin_examination(online);
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
 	check_obstacles(online);

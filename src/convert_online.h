@@ -49,6 +49,10 @@
 	"CASE WHEN octet_length(" name "::text) <= 49 THEN 'snowflake_new_' || " name \
 	" ELSE 'snowflake_new_' || md5(" name "::text) END"
 
+/* What a row of pg_stat_activity is called, in a query that is a format. */
+#define SNOWFLAKE_PROCESS(word) \
+	"format('" word " %%s (%%s, %%s)', pid, usename, coalesce(nullif(application_name, ''), backend_type))"
+
 /* What a step does, in the order of the phases. */
 typedef enum SnowflakeStepKind
 {
@@ -118,6 +122,7 @@ typedef struct SnowflakeOnline
 	Oid			waits_for;		/* table whose swap has looked for sessions */
 	List	   *old_sessions;	/* with snapshots that may be older than the
 								 * copies of its columns, as strings */
+	bool		exported;		/* there was a snapshot to import */
 	int64		wait_start;		/* of the present wait, or 0 */
 	int64		wait_told;		/* when that was last reported */
 } SnowflakeOnline;
@@ -146,7 +151,7 @@ extern List *snowflake_swap_trees(const SnowflakeConversion *conversion,
 extern void snowflake_check_drop(Oid relid, const List *trees);
 extern void snowflake_check_swap(const SnowflakeConversion *conversion,
 								 Oid relid, const List *obstacles);
-extern char *snowflake_swap_privileges(const List *relids);
+extern void snowflake_lock_privileges(const List *relids);
 
 /* convert_online_steps.c */
 extern const char snowflake_online_tables[];
@@ -179,6 +184,7 @@ extern void snowflake_commit_soon(SnowflakeOnline *online);
 extern bool snowflake_with_locks(SnowflakeOnline *online, List *relids,
 								 LOCKMODE mode, SnowflakeWork work,
 								 void *argument);
+extern char *snowflake_find_granter(List *relids);
 extern void snowflake_report_wait(SnowflakeOnline *online, const char *what,
 								  const char *who);
 extern void snowflake_report_transactions(const SnowflakeOnline *online,

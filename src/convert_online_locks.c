@@ -8,7 +8,8 @@
  *
  * - Look first.  A transaction that has held a lock on one of the tables for
  *	 more than three times lock_wait will probably hold it for longer.  It is
- *	 reported, and nothing is requested.
+ *	 reported, and nothing is requested.  So is one that has changed privileges,
+ *	 for which whoever changes the table would wait with the lock.
  * - A request ends after lock_wait, which is less than deadlock_timeout.  All
  *	 locks are released then, and requested later in the opposite order, because
  *	 the application has one order or the other.  Partitions are locked after
@@ -280,6 +281,52 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 }
 
 /*
+ * The relations, each followed by its partitions, the upper levels first, as
+ * the server locks them.
+ */
+static List *
+with_partitions(List *relids)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+		result = list_concat_unique_oid(result,
+										find_all_inheritors(lfirst_oid(cell), NoLock, NULL));
+	return result;
+}
+
+/*
+ * Has somebody changed the tables in the catalogs, in a transaction that is open?
+ * Returns who.  GRANT and REVOKE take no lock on a table, and whoever updates
+ * these rows next waits for their transaction, and then fails.
+ */
+char *
+snowflake_find_granter(List *relids)
+{
+	StringInfoData query;
+	List	   *rows;
+	ListCell   *cell;
+
+	initStringInfo(&query);
+	appendStringInfo(&query,
+					 "SELECT format('%%s has changed privileges or the definition of %%s, in a transaction that is open.',"
+					 "    CASE WHEN l.pid IS NOT NULL THEN " SNOWFLAKE_PROCESS("Process")
+					 "      ELSE format('Prepared transaction %%L of %%s', p.gid, p.owner) END, r.relid::regclass)"
+					 " FROM (SELECT oid, xmax FROM pg_class UNION ALL SELECT attrelid, xmax FROM pg_attribute) r(relid, xmax)"
+/* a subtransaction has a lock on its ID, too */
+					 "   JOIN pg_locks l ON l.transactionid = r.xmax AND l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()"
+					 "   LEFT JOIN pg_stat_activity USING (pid)"
+					 "   LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid"
+					 " WHERE r.relid IN (0");
+	foreach(cell, with_partitions(relids))
+		appendStringInfo(&query, ", %u", lfirst_oid(cell));
+	appendStringInfoString(&query, ") LIMIT 1");
+	rows = snowflake_ask_server(query.data);
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
  * Cancel autovacuum of the tables, as a session would that waits for it for
  * longer than deadlock_timeout, unless it prevents wraparound.
  */
@@ -302,22 +349,6 @@ cancel_autovacuum(List *relids)
 		appendStringInfo(&query, ", %u", lfirst_oid(cell));
 	appendStringInfoChar(&query, ')');
 	(void) snowflake_ask_server(query.data);
-}
-
-/*
- * The relations, each followed by its partitions, the upper levels first, as
- * the server locks them.
- */
-static List *
-with_partitions(List *relids)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	foreach(cell, relids)
-		result = list_concat_unique_oid(result,
-										find_all_inheritors(lfirst_oid(cell), NoLock, NULL));
-	return result;
 }
 
 /*
@@ -407,6 +438,8 @@ snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 	char	   *holder;
 
 	holder = find_holder(online, all, mode);
+	if (holder == NULL)
+		holder = snowflake_find_granter(relids);
 	if (holder != NULL)
 	{
 		snowflake_report_wait(online, what, holder);

@@ -191,17 +191,6 @@ is($old->query_safe('SELECT count(t) FROM shop.l'), '100', 'which see all values
 $old->quit;
 unlike(run_in($call), qr/ERROR/, 'then the conversion continues');
 
-# Another session imports such a snapshot, while a swap waits for it.
-create(q{
-	CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int);
-	INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t});
-run_in(q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
-my ($exporter, $importer) = map { $node->background_psql('postgres') } 1 .. 2;
-$exporter->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
-my $exported = $exporter->query_safe('SELECT pg_export_snapshot()');
-run_in($shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
-my ($waiting) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap')});
-
 # A look that begins after now has ended.
 sub wait_for_a_look
 {
@@ -215,17 +204,31 @@ sub wait_for_a_look
 	return;
 }
 
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'snowflake_new_l_t_fkey' AND convalidated}) or die;
-wait_for_a_look();
-$importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'");
-wait_for_a_look();
-$exporter->query_safe('COMMIT');
-$exporter->quit;
-wait_for_a_look();
-is($importer->query_safe('SELECT count(t) FROM shop.l'), '100', 'a session that has imported an old snapshot sees all values');
-$importer->query_safe('COMMIT');
-$importer->quit;
-ok(finish_queries($waiting), 'then the columns are swapped') or diag $waiting->{err};
+# Another session imports such a snapshot, while a swap waits for it.  The one that has
+# exported it ends after the next look, or before.
+foreach my $looks_between (1, 0)
+{
+	create(q{
+		CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int);
+		INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t});
+	run_in(q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
+	my ($exporter, $importer) = map { $node->background_psql('postgres') } 1 .. 2;
+	$exporter->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	my $exported = $exporter->query_safe('SELECT pg_export_snapshot()');
+	run_in($shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
+	my ($waiting) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap')});
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_constraint WHERE conname = 'snowflake_new_l_t_fkey' AND convalidated}) or die;
+	wait_for_a_look();
+	$importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'");
+	wait_for_a_look() if $looks_between;
+	$exporter->query_safe('COMMIT');
+	$exporter->quit;
+	wait_for_a_look();
+	is($importer->query_safe('SELECT count(t) FROM shop.l'), '100', "a session that has imported an old snapshot sees all values, $looks_between looks between");
+	$importer->query_safe('COMMIT');
+	$importer->quit;
+	ok(finish_queries($waiting), 'then the columns are swapped') or diag $waiting->{err};
+}
 
 # Old transactions hold back how old the snapshots of all sessions seem to be.
 create(q{CREATE TABLE t (id serial PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 100)});
@@ -246,7 +249,10 @@ $node->safe_psql('template1', q{ROLLBACK PREPARED 'far away'});
 #
 create(q{
 	CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE INDEX i ON t (v, id);
-	GRANT SELECT (id), UPDATE (id) ON t TO regress_reader});
+	CREATE VIEW w AS SELECT id FROM t;
+	GRANT SELECT (id), UPDATE (id) ON t TO regress_reader;
+	GRANT USAGE ON SEQUENCE t_id_seq TO regress_reader;
+	GRANT SELECT (id) ON w TO regress_reader});
 run_in($until);
 $node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
 
@@ -267,17 +273,60 @@ sub swap_while
 	return $swapping->{err};
 }
 
-like(swap_while('CREATE VIEW shop.w AS SELECT id FROM shop.t', sub { }),
-	qr/ERROR:  table shop\.t was changed .*\nDETAIL:  The old column would be dropped with rule _RETURN on view shop\.w/, 'a view that comes then is not dropped');
-run_in('DROP VIEW shop.w');
+like(swap_while('CREATE VIEW shop.v AS SELECT id FROM shop.t', sub { }),
+	qr/ERROR:  table shop\.t was changed .*\nDETAIL:  The old column would be dropped with rule _RETURN on view shop\.v/, 'a view that comes then is not dropped');
+run_in('DROP VIEW shop.v');
+my @revoking;
 $err = swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub {
-	is(run_in('REVOKE SELECT (id) ON shop.t FROM regress_reader'), '', 'REVOKE does not wait for a swap');
+	(@revoking) = start_queries($node, 'REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader',
+		'REVOKE SELECT (id) ON shop.w FROM regress_reader', 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO regress_reader');
+	$node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM pg_stat_activity WHERE query ~ 'regress_reader$' AND wait_event_type = 'Lock'}) or die;
 	like(run_in("SET lock_timeout = '100 ms'", 'ALTER INDEX shop.i SET (fillfactor = 50)'), qr/ERROR:  canceling statement due to lock timeout/, 'changes of indexes do');
 });
 unlike($err, qr/ERROR/, 'the columns are swapped') or diag $err;
 $node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
-is($node->safe_psql('postgres', q{SELECT has_column_privilege('regress_reader', 'shop.t', 'id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'id', 'UPDATE')}),
-	'f|t', 'what was revoked stays revoked');
+finish_queries(@revoking);
+like($revoking[0]{err}, qr/ERROR:  tuple concurrently updated/, 'REVOKE fails if the column was swapped meanwhile');
+is($revoking[1]{err}, '', '... and waits if the sequence was not');
+like($revoking[2]{err}, qr/ERROR:  /, '... and fails for a view that was created again');
+is($revoking[3]{err}, '', '... and waits for default privileges');
+my $rights = q{SELECT has_column_privilege('regress_reader', 'shop.t', 'id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'id', 'UPDATE'),
+	has_column_privilege('regress_reader', 'shop.w', 'id', 'SELECT'), has_sequence_privilege('regress_reader', 'shop.t_id_seq', 'USAGE')};
+is($node->safe_psql('postgres', $rights), 't|t|t|f', 'what was not revoked is there');
+run_in('ALTER DEFAULT PRIVILEGES REVOKE SELECT ON SEQUENCES FROM regress_reader', 'REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE SELECT (id) ON shop.w FROM regress_reader');
+is($node->safe_psql('postgres', $rights), 'f|t|f|f', 'what is revoked then, is not');
+
+# Privileges that were changed in a transaction that is open.
+foreach my $change ('REVOKE SELECT (id) ON shop.t FROM regress_reader', 'GRANT SELECT (id) ON shop.w TO regress_reader', 'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader')
+{
+	create(q{
+		CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE VIEW w AS SELECT id FROM t;
+		GRANT SELECT (id) ON t TO regress_reader; GRANT USAGE ON SEQUENCE t_id_seq TO regress_reader});
+	run_in($until);
+	my $revoker = $node->background_psql('postgres');
+	$revoker->query_safe("BEGIN; SAVEPOINT s; $change");
+	like(run_in(q{CALL snowflake_convert_online('shop.t', give_up_after => '1 s')}),
+		qr/ERROR:  gave up waiting to look for obstacles\nDETAIL:  Process \d+ \(.*\) has changed privileges or the definition of shop\.\w+, in/, "a call waits for the end of: $change");
+	$revoker->query_safe('COMMIT');
+	$revoker->quit;
+	unlike(run_in(q{CALL snowflake_convert_online('shop.t', until => 'swap')}), qr/ERROR/, 'then the columns are swapped');
+	is($node->safe_psql('postgres', $rights), $change =~ /GRANT/ ? 't|f|t|t' : $change =~ /SEQ/ ? 't|f|f|f' : 'f|f|f|t', '... with these privileges');
+}
+
+# The same during a call, which locks nothing meanwhile.
+create('CREATE TABLE t (id serial PRIMARY KEY, v int)');
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE shop.t IN ROW EXCLUSIVE MODE');
+my $calling = start_converting($node, 'postgres', q{'shop.t', until => 'prepare'}, qr/waiting to lock table/);
+my $granter = $node->background_psql('postgres');
+$granter->query_safe('BEGIN; GRANT SELECT ON shop.t TO regress_reader');
+$holder->query_safe('COMMIT');
+$holder->quit;
+wait_until_said($calling, qr/has changed privileges/);
+is(run_in(q{SET lock_timeout = '50 ms'}, map { ("INSERT INTO shop.t (v) VALUES ($_)", 'SELECT pg_sleep(0.05)') } 1 .. 20), '', 'no client waits until privileges are committed');
+$granter->query_safe('COMMIT');
+$granter->quit;
+unlike(finish_converting($calling), qr/ERROR/, 'then the conversion continues');
 
 #
 # Code of the owner, which is called when the definition of an index is analyzed

@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(
-  convert_online start_converting finish_converting converting_pid
+  convert_online start_converting wait_until_said finish_converting converting_pid
   create_shop describe_shop start_shoppers stop_shoppers
   shop_is_whole nothing_is_left
 );
