@@ -249,6 +249,15 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"Run ALTER TABLE ... ENABLE ALWAYS TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\"."
 	},
 	{
+		/* The CHECK constraints have to prove it, without reading the rows. */
+		"SELECT format('column %I of table %s is NOT NULL, and was not when its copy was created', attname, tab.name)"
+		" FROM col JOIN tab USING (relid) WHERE prepared AND newnum IS NOT NULL AND attnotnull"
+		" AND NOT EXISTS (SELECT FROM pg_constraint k"
+		"                 WHERE k.conrelid = relid AND k.contype = 'c' AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
+		"                 AND position(format('(%I IS NOT NULL)', newname) IN pg_get_constraintdef(k.oid)) > 0)",
+		"Drop NOT NULL, and set it again after the conversion, or call snowflake_convert_undo() and begin again."
+	},
+	{
 		"SELECT format('%s is in the way', w.what)"
 		" FROM tab CROSS JOIN LATERAL ("
 		"   SELECT format('column %I of table %s', newname, tab.name) FROM col"

@@ -152,6 +152,14 @@ $older->quit;
 like(run_in($call) =~ s/shop\.//gr, qr/DETAIL:  index p was changed after its counterpart was created\nconstraint c on table t was changed /,
 	'what an older transaction has changed is not taken back');
 
+# A column that is NOT NULL since then: a swap would read all rows.
+create(q{CREATE TABLE "T" (id serial PRIMARY KEY); CREATE TABLE t (v int PRIMARY KEY, "Up" int REFERENCES "T", b int NOT NULL REFERENCES "T")});
+run_in(q{CALL snowflake_convert_online('shop."T"', until => 'foreign keys')}, 'ALTER TABLE shop.t ALTER "Up" SET NOT NULL');
+like(run_in(q{CALL snowflake_convert_online('shop."T"')}),
+	qr/DETAIL:  column "Up" of table shop\.t is NOT NULL, and was not when its copy was created\nHINT:/, 'SET NOT NULL after the copy was created');
+run_in('ALTER TABLE shop.t ALTER "Up" DROP NOT NULL');
+unlike(run_in(q{CALL snowflake_convert_online('shop."T"')}), qr/ERROR/, 'DROP NOT NULL, and the conversion continues');
+
 # What is as it was is no obstacle.
 create(q{
 	CREATE TABLE t (id serial PRIMARY KEY, n varchar, v int,
