@@ -87,9 +87,9 @@
  *	 a swap waits until nobody has one.
  * - Before a swap, all that belongs to the old columns must have a counterpart,
  *	 as the one that would be created now.  That is looked for while the table is
- *	 locked against changes, but not against clients, and with it the rows of the
- *	 catalogs that GRANT and REVOKE update; then it is locked exclusively, and a
- *	 last look is for what else would be dropped with the columns.
+ *	 locked against changes, but not against clients; then it is locked
+ *	 exclusively, and a last look is for what else would be dropped with the
+ *	 columns.
  * - The default is last, because prepared INSERTs of sessions that are older
  *	 than the swap have parameters of the old type, which cannot hold an ID.
  *	 So it waits for these sessions to end.  Which they are is in a trigger that
@@ -125,6 +125,7 @@
 
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_default_acl.h"
 #include "common/pg_prng.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -132,6 +133,7 @@
 #include "nodes/parsenodes.h"
 #include "nodes/value.h"
 #include "pgstat.h"
+#include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -416,7 +418,8 @@ find_statements(SnowflakeOnline *online, void *argument)
 	Swap	   *swap = argument;
 	SnowflakeConversion *conversion = &online->conversion;
 
-	snowflake_lock_privileges(swap->locked);
+	/* What new sequences and views get. */
+	LockRelationOid(DefaultAclRelationId, ShareLock);
 	snowflake_find_targets(conversion);
 	snowflake_check_swap(conversion, swap->relid,
 						 snowflake_list_object_obstacles(conversion,

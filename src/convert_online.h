@@ -151,7 +151,6 @@ extern List *snowflake_swap_trees(const SnowflakeConversion *conversion,
 extern void snowflake_check_drop(Oid relid, const List *trees);
 extern void snowflake_check_swap(const SnowflakeConversion *conversion,
 								 Oid relid, const List *obstacles);
-extern void snowflake_lock_privileges(const List *relids);
 
 /* convert_online_steps.c */
 extern const char snowflake_online_tables[];

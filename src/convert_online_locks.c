@@ -8,12 +8,17 @@
  *
  * - Look first.  A transaction that has held a lock on one of the tables for
  *	 more than three times lock_wait will probably hold it for longer.  It is
- *	 reported, and nothing is requested.  So is one that has changed privileges,
- *	 for which whoever changes the table would wait with the lock.
+ *	 reported, and nothing is requested.
  * - A request ends after lock_wait, which is less than deadlock_timeout.  All
  *	 locks are released then, and requested later in the opposite order, because
  *	 the application has one order or the other.  Partitions are locked after
  *	 their table, as statements of clients lock them.
+ *
+ * GRANT and REVOKE take no lock on a table, but update its rows in the catalogs.
+ * ALTER TABLE would wait for an open transaction that has done so, and then fail;
+ * and what is revoked after a swap has looked at privileges would be granted
+ * again.  So these rows are locked, too, as far as nobody has updated them.  A
+ * REVOKE that comes then waits, and fails if its column was replaced.
  *
  * The list of sessions is read as the bootstrap superuser, because sessions of
  * other roles are hidden otherwise.  These queries access system views only, and
@@ -298,8 +303,7 @@ with_partitions(List *relids)
 
 /*
  * Has somebody changed the tables in the catalogs, in a transaction that is open?
- * Returns who.  GRANT and REVOKE take no lock on a table, and whoever updates
- * these rows next waits for their transaction, and then fails.
+ * Returns who.
  */
 char *
 snowflake_find_granter(List *relids)
@@ -379,6 +383,27 @@ lock_relations(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 	}
 }
 
+/*
+ * Lock their rows in the catalogs, so that privileges are as they are until the
+ * end of the transaction.
+ */
+static void
+lock_rows(const List *relids)
+{
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, relids)
+		appendStringInfo(&list, ", %u", lfirst_oid(cell));
+	(void) snowflake_ask_server(psprintf("SELECT FROM pg_class WHERE oid IN (0%s)"
+										 " ORDER BY oid FOR NO KEY UPDATE NOWAIT",
+										 list.data));
+	(void) snowflake_ask_server(psprintf("SELECT FROM pg_attribute WHERE attrelid IN (0%s) AND attnum > 0"
+										 " ORDER BY attrelid, attnum FOR NO KEY UPDATE NOWAIT",
+										 list.data));
+}
+
 /* What to do with which locks. */
 typedef struct LockedWork
 {
@@ -397,9 +422,11 @@ work_with_locks(void *argument)
 {
 	const LockedWork *locked = argument;
 	SnowflakeOnline *online = locked->online;
+	List	   *relids = with_partitions(locked->relids);
 
-	lock_relations(online, with_partitions(locked->relids), locked->mode);
+	lock_relations(online, relids, locked->mode);
 	online->locked_since = snowflake_steady_clock();
+	lock_rows(relids);
 	locked->work(online, locked->argument);
 }
 

@@ -22,9 +22,7 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_default_acl.h"
 #include "lib/stringinfo.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 
 #include "convert_online.h"
@@ -488,48 +486,6 @@ snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid,
 }
 
 /*
- * A list of OIDs, for IN (...) or an array.
- */
-static char *
-oids_as_text(const List *relids)
-{
-	StringInfoData list;
-	ListCell   *cell;
-
-	initStringInfo(&list);
-	foreach(cell, relids)
-		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
-	return list.data;
-}
-
-/*
- * Keep the privileges as they are until the end of the transaction, of what a
- * swap drops and creates, and of what takes the place of it.  GRANT and REVOKE
- * take no lock on a table, but update its rows in the catalogs.  What a swap has
- * dropped they find changed, and fail; otherwise they continue.
- */
-void
-snowflake_lock_privileges(const List *relids)
-{
-	static const char members[] =
-		"WITH RECURSIVE member(relid) AS ("
-		"  SELECT unnest('{%s}'::oid[]) UNION SELECT i.inhrelid FROM member m JOIN pg_inherits i ON i.inhparent = m.relid) ";
-	char	   *with_members = psprintf(members, oids_as_text(relids));
-
-	LockRelationOid(DefaultAclRelationId, ShareLock);
-	(void) snowflake_ask_server(psprintf("%s SELECT FROM pg_class c WHERE oid IN (SELECT relid FROM member)"
-										 " ORDER BY oid FOR NO KEY UPDATE OF c NOWAIT",
-										 with_members));
-	(void) snowflake_ask_server(psprintf("%s SELECT FROM pg_attribute a WHERE attrelid IN (SELECT relid FROM member) AND attnum > 0"
-										 " AND (starts_with(attname::text, 'snowflake_new_')"
-										 "  OR EXISTS (SELECT FROM pg_attribute n"
-										 "             WHERE n.attrelid = a.attrelid AND n.attname = " SNOWFLAKE_NEW_NAME("a.attname") ")"
-										 "  OR EXISTS (SELECT FROM pg_class c WHERE c.oid = a.attrelid AND c.relkind IN ('v', 'm')))"
-										 " ORDER BY attrelid, attnum FOR NO KEY UPDATE OF a NOWAIT",
-										 with_members));
-}
-
-/*
  * The tables that are swapped together, without their partitions.
  */
 List *
@@ -544,7 +500,13 @@ snowflake_swap_trees(const SnowflakeConversion *conversion, Oid relid)
 void
 snowflake_check_drop(Oid relid, const List *trees)
 {
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, trees)
+		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
 	check_none(relid,
-			   snowflake_ask_about(InvalidOid, psprintf(dependents_query, oids_as_text(trees))),
+			   snowflake_ask_about(InvalidOid, psprintf(dependents_query, list.data)),
 			   "The old column would be dropped with");
 }
