@@ -28,6 +28,7 @@ OBJS = \
 	src/convert_online_locks.o \
 	src/convert_online_obstacles.o \
 	src/convert_online_rehearsal.o \
+	src/convert_online_rows.o \
 	src/convert_online_steps.o \
 	src/convert_online_swap.o \
 	src/convert_plan.o \

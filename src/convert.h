@@ -154,6 +154,7 @@ extern List *snowflake_ask(const SnowflakeConversion *conversion,
 extern List *snowflake_ask_often(const SnowflakeConversion *conversion,
 								 Oid object, const char *query);
 extern List *snowflake_ask_about(Oid object, const char *query);
+extern List *snowflake_ask_server(const char *query);
 extern char *snowflake_get_value(const char *query);
 
 /* convert_obstacles.c */

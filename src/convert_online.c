@@ -125,7 +125,6 @@
 
 #include "access/xact.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_default_acl.h"
 #include "common/pg_prng.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -133,7 +132,6 @@
 #include "nodes/parsenodes.h"
 #include "nodes/value.h"
 #include "pgstat.h"
-#include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -347,6 +345,25 @@ execute_step(SnowflakeOnline *online, void *argument)
 	snowflake_run_statement(step->statement);
 }
 
+/* SnowflakeWork: create new columns, with the privileges that the old ones have. */
+static void
+prepare_table(SnowflakeOnline *online, void *argument)
+{
+	const SnowflakeOnlineStep *step = argument;
+
+	execute_step(online, argument);
+	if (snowflake_ask_often(&online->conversion, step->relid,
+							psprintf("%s SELECT FROM col JOIN top USING (relid)"
+									 "  JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
+									 " WHERE top.root = $12"
+									 " AND ARRAY(SELECT e::text FROM aclexplode(col.attacl) e ORDER BY 1)"
+									 "  <> ARRAY(SELECT e::text FROM aclexplode(n.attacl) e ORDER BY 1)",
+									 snowflake_online_tables)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("privileges were changed")));
+}
+
 /*
  * Do all partitions have the foreign key that is to become that of their
  * table?  One that is new would be read under the lock.
@@ -404,6 +421,8 @@ typedef struct Swap
 	Oid			relid;
 	List	   *locked;			/* relations */
 	List	   *trees;			/* tables without their partitions */
+	List	   *names;			/* of relations whose privileges are kept */
+	char	   *privileges;
 	List	   *before_drop;
 	List	   *after_drop;
 } Swap;
@@ -418,9 +437,13 @@ find_statements(SnowflakeOnline *online, void *argument)
 	Swap	   *swap = argument;
 	SnowflakeConversion *conversion = &online->conversion;
 
-	/* What new sequences and views get. */
-	LockRelationOid(DefaultAclRelationId, ShareLock);
 	snowflake_find_targets(conversion);
+	if (list_difference_oid(snowflake_swap_locks(conversion, swap->relid), swap->locked) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a view, sequence, or foreign key was added")));
+	swap->names = snowflake_swap_names(snowflake_with_partitions(swap->locked));
+	swap->privileges = snowflake_swap_privileges(swap->names);
 	snowflake_check_swap(conversion, swap->relid,
 						 snowflake_list_object_obstacles(conversion,
 														 snowflake_swap_scope(conversion, swap->relid)));
@@ -463,6 +486,7 @@ swap_columns(SnowflakeOnline *online, void *argument)
 	execute_all(swap->before_drop);
 	snowflake_check_drop(swap->relid, swap->trees);
 	execute_all(swap->after_drop);
+	snowflake_check_privileges(swap->relid, swap->names, swap->privileges);
 	if (list_member_oid(swap->trees, online->relid))
 		execute_all(session_statements(online));
 }
@@ -695,7 +719,8 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 		default:
 			step->statement = snowflake_step_statement(&online->conversion, step);
 			return snowflake_with_locks(online, relids, AccessExclusiveLock,
-										execute_step, step);
+										step->kind == SNOWFLAKE_STEP_PREPARE ? prepare_table : execute_step,
+										step);
 	}
 }
 
@@ -958,31 +983,41 @@ run_steps(SnowflakeOnline *online)
 }
 
 /*
- * Begin the first transaction.  To rehearse the swaps, rows of the catalogs are
- * updated, which must not be done while somebody else has updated them.
+ * Has somebody changed what the swaps are about, in a transaction that is open?
+ * Returns who.  To rehearse them would wait for it, and then fail.
+ */
+static char *
+find_changer_of_swaps(const SnowflakeOnline *online)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_steps(&online->conversion))
+	{
+		const SnowflakeOnlineStep *step = lfirst(cell);
+
+		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
+			relids = list_concat_unique_oid(relids,
+											snowflake_swap_locks(&online->conversion, step->relid));
+	}
+	return snowflake_find_changer(snowflake_with_partitions(relids));
+}
+
+/*
+ * Begin the first transaction.
  */
 static void
 begin_examination(SnowflakeOnline *online)
 {
 	for (;;)
 	{
-		List	   *relids = NIL;
-		char	   *granter;
-		ListCell   *cell;
+		char	   *changer;
 
 		snowflake_begin(online);
-		foreach(cell, snowflake_steps(&online->conversion))
-		{
-			const SnowflakeOnlineStep *step = lfirst(cell);
-
-			if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
-				relids = list_concat_unique_oid(relids,
-												snowflake_swap_locks(&online->conversion, step->relid));
-		}
-		granter = snowflake_find_granter(relids);
-		if (granter == NULL)
+		changer = find_changer_of_swaps(online);
+		if (changer == NULL)
 			break;
-		snowflake_report_wait(online, "look for obstacles", granter);
+		snowflake_report_wait(online, "look for obstacles", changer);
 		snowflake_commit(online);
 		snowflake_nap(RETRY_MS);
 	}
@@ -1196,6 +1231,7 @@ Datum
 snowflake_convert_plan(PG_FUNCTION_ARGS)
 {
 	SnowflakeOnline online = {0};
+	char	   *changer;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
@@ -1203,6 +1239,14 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	begin_function(fcinfo, &online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	online.options.by_hand = true;
+	changer = find_changer_of_swaps(&online);
+	if (changer != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("cannot look for obstacles of table %s now",
+						snowflake_relation_name(online.relid)),
+				 errdetail_internal("%s", changer),
+				 errhint("Try again when it has ended.")));
 	check_obstacles(&online);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
 	end_function(&online);

@@ -10,6 +10,7 @@
  *	convert_online_swap.c		the statements that swap the columns of a table
  *	convert_online_steps.c		which steps there are, and which are done
  *	convert_online_locks.c		locks that nobody has to wait behind
+ *	convert_online_rows.c		rows of the catalogs that others may change
  *	convert_silent_update.c		an UPDATE that fires no triggers
  *	convert_top_level.c			statements outside of a transaction
  *	convert_copy_trigger.c		the trigger that fills the new columns
@@ -117,6 +118,7 @@ typedef struct SnowflakeOnline
 	Oid			owner;			/* while a transaction is open: */
 	SnowflakeCaller caller;
 	SnowflakeConversion conversion;
+	bool		rows_locked;	/* those of convert_online_rows.c */
 	int64		locked_since;	/* by the steady clock: when a step got its
 								 * locks, or 0 */
 	Oid			waits_for;		/* table whose swap has looked for sessions */
@@ -149,6 +151,10 @@ extern void snowflake_swap_statements(const SnowflakeConversion *conversion,
 extern List *snowflake_swap_trees(const SnowflakeConversion *conversion,
 								  Oid relid);
 extern void snowflake_check_drop(Oid relid, const List *trees);
+extern List *snowflake_swap_names(const List *relids);
+extern char *snowflake_swap_privileges(const List *names);
+extern void snowflake_check_privileges(Oid relid, const List *names,
+									   const char *privileges);
 extern void snowflake_check_swap(const SnowflakeConversion *conversion,
 								 Oid relid, const List *obstacles);
 
@@ -183,14 +189,17 @@ extern void snowflake_commit_soon(SnowflakeOnline *online);
 extern bool snowflake_with_locks(SnowflakeOnline *online, List *relids,
 								 LOCKMODE mode, SnowflakeWork work,
 								 void *argument);
-extern char *snowflake_find_granter(List *relids);
+extern List *snowflake_with_partitions(const List *relids);
 extern void snowflake_report_wait(SnowflakeOnline *online, const char *what,
 								  const char *who);
 extern void snowflake_report_transactions(const SnowflakeOnline *online,
 										  const char *what);
 extern void snowflake_nap(double ms);
-extern List *snowflake_ask_server(const char *query);
 extern void snowflake_run_statement(const char *statement);
+
+/* convert_online_rows.c */
+extern char *snowflake_find_changer(const List *relids);
+extern void snowflake_lock_rows(const List *relids);
 
 /* convert_silent_update.c */
 extern uint64 snowflake_update_silently(const char *statement);

@@ -8,17 +8,12 @@
  *
  * - Look first.  A transaction that has held a lock on one of the tables for
  *	 more than three times lock_wait will probably hold it for longer.  It is
- *	 reported, and nothing is requested.
+ *	 reported, and nothing is requested.  So is one that has changed what
+ *	 convert_online_rows.c is about, and what that is is locked, too.
  * - A request ends after lock_wait, which is less than deadlock_timeout.  All
  *	 locks are released then, and requested later in the opposite order, because
  *	 the application has one order or the other.  Partitions are locked after
  *	 their table, as statements of clients lock them.
- *
- * GRANT and REVOKE take no lock on a table, but update its rows in the catalogs.
- * ALTER TABLE would wait for an open transaction that has done so, and then fail;
- * and what is revoked after a swap has looked at privileges would be granted
- * again.  So these rows are locked, too, as far as nobody has updated them.  A
- * REVOKE that comes then waits, and fails if its column was replaced.
  *
  * The list of sessions is read as the bootstrap superuser, because sessions of
  * other roles are hidden otherwise.  These queries access system views only, and
@@ -43,7 +38,6 @@
 #include <math.h>
 
 #include "access/xact.h"
-#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "common/pg_prng.h"
@@ -80,6 +74,7 @@ snowflake_open(SnowflakeOnline *online)
 	SnowflakeConversion *conversion = &online->conversion;
 	SnowflakeKey *key;
 
+	online->rows_locked = false;
 	online->owner = snowflake_lock_to_convert(online->relid, true);
 	snowflake_become_owner(online->owner, &online->caller);
 
@@ -158,30 +153,6 @@ snowflake_nap(double ms)
 						 (long) (rest / 1000 + 1), snowflake_wait_event(SNOWFLAKE_EVENT_CONVERT));
 		ResetLatch(MyLatch);
 	}
-}
-
-/*
- * Query system views with all rows visible.  What is in the query is this
- * module's own, a number, or quoted.
- */
-List *
-snowflake_ask_server(const char *query)
-{
-	Oid			user;
-	int			sec_context;
-	int			nest_level = NewGUCNestLevel();
-	List	   *rows;
-
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	GetUserIdAndSecContext(&user, &sec_context);
-	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
-						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_RESTRICTED_OPERATION);
-	rows = snowflake_ask_about(InvalidOid, query);
-	SetUserIdAndSecContext(user, sec_context);
-	AtEOXact_GUC(false, nest_level);
-	return rows;
 }
 
 /*
@@ -289,8 +260,8 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
  * The relations, each followed by its partitions, the upper levels first, as
  * the server locks them.
  */
-static List *
-with_partitions(List *relids)
+List *
+snowflake_with_partitions(const List *relids)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
@@ -299,35 +270,6 @@ with_partitions(List *relids)
 		result = list_concat_unique_oid(result,
 										find_all_inheritors(lfirst_oid(cell), NoLock, NULL));
 	return result;
-}
-
-/*
- * Has somebody changed the tables in the catalogs, in a transaction that is open?
- * Returns who.
- */
-char *
-snowflake_find_granter(List *relids)
-{
-	StringInfoData query;
-	List	   *rows;
-	ListCell   *cell;
-
-	initStringInfo(&query);
-	appendStringInfo(&query,
-					 "SELECT format('%%s has changed privileges or the definition of %%s, in a transaction that is open.',"
-					 "    CASE WHEN l.pid IS NOT NULL THEN " SNOWFLAKE_PROCESS("Process")
-					 "      ELSE format('Prepared transaction %%L of %%s', p.gid, p.owner) END, r.relid::regclass)"
-					 " FROM (SELECT oid, xmax FROM pg_class UNION ALL SELECT attrelid, xmax FROM pg_attribute) r(relid, xmax)"
-/* a subtransaction has a lock on its ID, too */
-					 "   JOIN pg_locks l ON l.transactionid = r.xmax AND l.granted AND l.pid IS DISTINCT FROM pg_backend_pid()"
-					 "   LEFT JOIN pg_stat_activity USING (pid)"
-					 "   LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid"
-					 " WHERE r.relid IN (0");
-	foreach(cell, with_partitions(relids))
-		appendStringInfo(&query, ", %u", lfirst_oid(cell));
-	appendStringInfoString(&query, ") LIMIT 1");
-	rows = snowflake_ask_server(query.data);
-	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
 }
 
 /*
@@ -383,27 +325,6 @@ lock_relations(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 	}
 }
 
-/*
- * Lock their rows in the catalogs, so that privileges are as they are until the
- * end of the transaction.
- */
-static void
-lock_rows(const List *relids)
-{
-	StringInfoData list;
-	ListCell   *cell;
-
-	initStringInfo(&list);
-	foreach(cell, relids)
-		appendStringInfo(&list, ", %u", lfirst_oid(cell));
-	(void) snowflake_ask_server(psprintf("SELECT FROM pg_class WHERE oid IN (0%s)"
-										 " ORDER BY oid FOR NO KEY UPDATE NOWAIT",
-										 list.data));
-	(void) snowflake_ask_server(psprintf("SELECT FROM pg_attribute WHERE attrelid IN (0%s) AND attnum > 0"
-										 " ORDER BY attrelid, attnum FOR NO KEY UPDATE NOWAIT",
-										 list.data));
-}
-
 /* What to do with which locks. */
 typedef struct LockedWork
 {
@@ -422,12 +343,26 @@ work_with_locks(void *argument)
 {
 	const LockedWork *locked = argument;
 	SnowflakeOnline *online = locked->online;
-	List	   *relids = with_partitions(locked->relids);
+	List	   *relids = snowflake_with_partitions(locked->relids);
 
 	lock_relations(online, relids, locked->mode);
 	online->locked_since = snowflake_steady_clock();
-	lock_rows(relids);
+	if (!online->rows_locked)
+		snowflake_lock_rows(relids);
+	online->rows_locked = true;
 	locked->work(online, locked->argument);
+}
+
+/*
+ * Did somebody update a row of the catalogs at the same time, which is none of
+ * those that are locked?  The server has no other sign of it.
+ */
+static bool
+is_concurrent_update(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_INTERNAL_ERROR &&
+		(strcmp(error->message, "tuple concurrently updated") == 0 ||
+		 strcmp(error->message, "tuple concurrently deleted") == 0);
 }
 
 /*
@@ -443,8 +378,10 @@ try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 
 	if (error == NULL)
 		return true;
+	online->rows_locked = false;
 	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
-		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED &&
+		!is_concurrent_update(error))
 		ReThrowError(error);
 	FreeErrorData(error);
 	return false;
@@ -461,12 +398,12 @@ snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 {
 	const char *what = psprintf("lock table %s",
 								snowflake_relation_name(llast_oid(relids)));
-	List	   *all = with_partitions(relids);
+	List	   *all = snowflake_with_partitions(relids);
 	char	   *holder;
 
 	holder = find_holder(online, all, mode);
 	if (holder == NULL)
-		holder = snowflake_find_granter(relids);
+		holder = snowflake_find_changer(all);
 	if (holder != NULL)
 	{
 		snowflake_report_wait(online, what, holder);

@@ -486,6 +486,60 @@ snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid,
 }
 
 /*
+ * The relations by name, because views and sequences are created again.
+ */
+List *
+snowflake_swap_names(const List *relids)
+{
+	List	   *names = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+		names = lappend(names, snowflake_relation_name(lfirst_oid(cell)));
+	return names;
+}
+
+/*
+ * The privileges on views, sequences, and columns of relations, by which those
+ * before a swap and after it are compared.
+ */
+char *
+snowflake_swap_privileges(const List *names)
+{
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, names)
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_literal_cstr(lfirst(cell)));
+	return ((char **) linitial(snowflake_ask_server(psprintf("WITH r AS ("
+															 "  SELECT n.name, c.* FROM unnest(ARRAY[%s]::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))"
+															 " SELECT md5(string_agg(p.line, E'\\n' ORDER BY p.line COLLATE \"C\")) FROM ("
+															 "  SELECT concat_ws(' ', r.name, e)"
+															 "  FROM r, aclexplode(coalesce(r.relacl, acldefault(CASE r.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", r.relowner))) e"
+															 "  WHERE r.relkind IN ('v', 'm', 'S')"
+															 "  UNION ALL"
+															 "  SELECT concat_ws(' ', r.name, quote_ident(a.attname), e)"
+															 "  FROM r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) e"
+															 "  WHERE NOT a.attisdropped AND NOT starts_with(a.attname::text, 'snowflake_new_')) p(line)",
+															 list.data))))[0];
+}
+
+/*
+ * Fail if privileges are not as they were.  What the swap has found is locked,
+ * but for default privileges, of which there may be others since then; and an
+ * event trigger may grant some.
+ */
+void
+snowflake_check_privileges(Oid relid, const List *names, const char *privileges)
+{
+	const char *now = snowflake_swap_privileges(names);
+
+	if (now == NULL ? privileges != NULL : privileges == NULL || strcmp(now, privileges) != 0)
+		report_change(relid, "Its views, sequences or columns would have other privileges, by new default privileges or an event trigger");
+}
+
+/*
  * The tables that are swapped together, without their partitions.
  */
 List *

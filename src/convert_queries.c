@@ -23,9 +23,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "convert.h"
@@ -501,6 +504,30 @@ snowflake_ask_about(Oid object, const char *query)
 	if (SPI_execute_with_args(query, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "query failed: %s", query);
 	return result_rows();
+}
+
+/*
+ * Query system views with all rows visible.  What is in the query is this
+ * module's own, a number, or quoted.
+ */
+List *
+snowflake_ask_server(const char *query)
+{
+	Oid			user;
+	int			sec_context;
+	int			nest_level = NewGUCNestLevel();
+	List	   *rows;
+
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	GetUserIdAndSecContext(&user, &sec_context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	rows = snowflake_ask_about(InvalidOid, query);
+	SetUserIdAndSecContext(user, sec_context);
+	AtEOXact_GUC(false, nest_level);
+	return rows;
 }
 
 /*

@@ -265,14 +265,14 @@ run_in($until);
 $node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
 
 # Swap the columns, while a transaction is open; its statements, and what to do when the
-# statements of the swap are found.
+# statements of the swap are found, or those of another phase.
 sub swap_while
 {
-	my ($statements, $work) = @_;
+	my ($statements, $work, $phase) = @_;
 	my $writer = $node->background_psql('postgres');
 
 	$writer->query_safe("BEGIN; $statements");
-	my ($swapping) = start_queries($node, q{CALL snowflake_convert_online('shop.t', lock_wait => '90 s', until => 'swap')});
+	my ($swapping) = start_queries($node, q{CALL snowflake_convert_online('shop.t', lock_wait => '90 s', until => '} . ($phase // 'swap') . q{')});
 	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}) or die;
 	$work->();
 	$writer->query_safe('COMMIT');
@@ -287,8 +287,8 @@ run_in('DROP VIEW shop.v');
 my @revoking;
 $err = swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub {
 	(@revoking) = start_queries($node, 'REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader',
-		'REVOKE SELECT (id) ON shop.w FROM regress_reader', 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO regress_reader');
-	$node->poll_query_until('postgres', q{SELECT count(*) = 4 FROM pg_stat_activity WHERE query ~ 'regress_reader$' AND wait_event_type = 'Lock'}) or die;
+		'REVOKE SELECT (id) ON shop.w FROM regress_reader');
+	$node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM pg_stat_activity WHERE query ~ 'regress_reader$' AND wait_event_type = 'Lock'}) or die;
 	like(run_in("SET lock_timeout = '100 ms'", 'ALTER INDEX shop.i SET (fillfactor = 50)'), qr/ERROR:  canceling statement due to lock timeout/, 'changes of indexes do');
 });
 unlike($err, qr/ERROR/, 'the columns are swapped') or diag $err;
@@ -297,28 +297,56 @@ finish_queries(@revoking);
 like($revoking[0]{err}, qr/ERROR:  tuple concurrently updated/, 'REVOKE fails if the column was swapped meanwhile');
 is($revoking[1]{err}, '', '... and waits if the sequence was not');
 like($revoking[2]{err}, qr/ERROR:  /, '... and fails for a view that was created again');
-is($revoking[3]{err}, '', '... and waits for default privileges');
 my $rights = q{SELECT has_column_privilege('regress_reader', 'shop.t', 'id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'id', 'UPDATE'),
 	has_column_privilege('regress_reader', 'shop.w', 'id', 'SELECT'), has_sequence_privilege('regress_reader', 'shop.t_id_seq', 'USAGE')};
 is($node->safe_psql('postgres', $rights), 't|t|t|f', 'what was not revoked is there');
-run_in('ALTER DEFAULT PRIVILEGES REVOKE SELECT ON SEQUENCES FROM regress_reader', 'REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE SELECT (id) ON shop.w FROM regress_reader');
+run_in('REVOKE SELECT (id) ON shop.t FROM regress_reader', 'REVOKE SELECT (id) ON shop.w FROM regress_reader');
 is($node->safe_psql('postgres', $rights), 'f|t|f|f', 'what is revoked then, is not');
 
+# Default privileges, for the sequences and views that are created again.
+create('CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, l int); CREATE VIEW w AS SELECT id FROM t');
+run_in($until);
+$node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
+like(swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub { run_in('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO regress_reader') }),
+	qr/ERROR:  table shop\.t was changed .*\nDETAIL:  Its views, sequences or columns would have other privileges/, 'default privileges that are new');
+$node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
+run_in($call);
+is($node->safe_psql('postgres', q{SELECT has_table_privilege('regress_reader', 'shop.w', 'SELECT')}), 'f', 'a view that existed before them is without them');
+run_in('ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM regress_reader');
+
+# A privilege that is revoked while the first lock is waited for.
+create('CREATE TABLE t (id serial PRIMARY KEY); GRANT SELECT (id), UPDATE (id) ON t TO regress_reader');
+$node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
+$err = swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub { is(run_in('REVOKE SELECT (id) ON shop.t FROM regress_reader'), '', 'REVOKE before the copy is created') }, 'prepare');
+$node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
+unlike($err, qr/ERROR/, '... which is created then');
+is($node->safe_psql('postgres', q{SELECT has_column_privilege('regress_reader', 'shop.t', 'snowflake_new_id', 'SELECT'), has_column_privilege('regress_reader', 'shop.t', 'snowflake_new_id', 'UPDATE')}),
+	'f|t', '... without the privilege');
+
 # Privileges that were changed in a transaction that is open.
-foreach my $change ('REVOKE SELECT (id) ON shop.t FROM regress_reader', 'GRANT SELECT (id) ON shop.w TO regress_reader', 'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader')
+foreach my $change (
+	'REVOKE SELECT (id) ON shop.t FROM regress_reader',
+	'GRANT SELECT (id) ON shop.w TO regress_reader',
+	'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader',
+	'CREATE OR REPLACE FUNCTION shop.f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NEW; END$$',
+	'ALTER STATISTICS shop.s SET STATISTICS 7',
+	'DROP PUBLICATION regress_p')
 {
 	create(q{
 		CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE VIEW w AS SELECT id FROM t;
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE TRIGGER f AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();
+		CREATE STATISTICS s ON id, v FROM t; DROP PUBLICATION IF EXISTS regress_p; CREATE PUBLICATION regress_p FOR TABLE t (id);
 		GRANT SELECT (id) ON t TO regress_reader; GRANT USAGE ON SEQUENCE t_id_seq TO regress_reader});
 	run_in($until);
 	my $revoker = $node->background_psql('postgres');
-	$revoker->query_safe("BEGIN; SAVEPOINT s; $change");
+	$revoker->query_safe("BEGIN; SAVEPOINT s; $change; RELEASE s");
 	like(run_in(q{CALL snowflake_convert_online('shop.t', give_up_after => '1 s')}),
-		qr/ERROR:  gave up waiting to look for obstacles\nDETAIL:  Process \d+ \(.*\) has changed privileges or the definition of shop\.\w+, in/, "a call waits for the end of: $change");
+		qr/ERROR:  gave up waiting to look for obstacles\nDETAIL:  Process \d+ \(.*\) has changed privileges or definitions of/, "a call waits for the end of: $change");
+	like(run_in(q{SELECT snowflake_convert_plan('shop.t')}), qr/ERROR:  cannot look for obstacles of table shop\.t now\nDETAIL:  Process \d+ .*\nHINT:/, '... so does the plan, as an error');
 	$revoker->query_safe('COMMIT');
 	$revoker->quit;
 	unlike(run_in(q{CALL snowflake_convert_online('shop.t', until => 'swap')}), qr/ERROR/, 'then the columns are swapped');
-	is($node->safe_psql('postgres', $rights), $change =~ /GRANT/ ? 't|f|t|t' : $change =~ /SEQ/ ? 't|f|f|f' : 'f|f|f|t', '... with these privileges');
+	is($node->safe_psql('postgres', $rights), $change =~ /^GRANT/ ? 't|f|t|t' : $change =~ /SEQ/ ? 't|f|f|f' : $change =~ /REVOKE/ ? 'f|f|f|t' : 't|f|f|t', '... with these privileges');
 }
 
 # The same during a call, which locks nothing meanwhile.

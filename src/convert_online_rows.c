@@ -1,0 +1,120 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_online_rows.c
+ *	  The rows of the catalogs that a conversion changes.
+ *
+ * GRANT and REVOKE take no lock on a table, but update its rows in the catalogs.
+ * Others do so with what belongs to a table: ALTER FUNCTION with the function
+ * of a trigger, ALTER STATISTICS, DROP PUBLICATION.
+ *
+ * - While such a transaction is open, ALTER TABLE would wait for it, with its
+ *	 locks, and then fail.  So it is waited for before.
+ * - A swap takes over what it has found.  What is committed between that and the
+ *	 swap would be lost: a privilege that was revoked would be granted again.  So
+ *	 the rows are locked.  Who comes then waits, and fails if the swap has replaced
+ *	 what it is about, otherwise it continues.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/convert_online_rows.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/subtrans.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "lib/stringinfo.h"
+#include "storage/procarray.h"
+
+#include "convert_online.h"
+
+/* The rows about tables, an array of OIDs. */
+static const char *const rows_of_tables[] = {
+	"pg_class r WHERE r.oid = ANY ('%s')",
+	"pg_attribute r WHERE r.attrelid = ANY ('%s') AND r.attnum > 0",
+	"pg_depend d JOIN pg_class r ON r.oid = d.objid AND r.relkind = 'S' WHERE d.refclassid = d.classid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i') AND d.refobjid = ANY ('%s')",
+	"pg_statistic_ext r WHERE r.stxrelid = ANY ('%s')",
+	"pg_publication_rel r WHERE r.prrelid = ANY ('%s')",
+	"pg_trigger g JOIN pg_proc r ON r.oid = g.tgfoid WHERE NOT g.tgisinternal AND g.tgrelid = ANY ('%s')",
+};
+
+/*
+ * The FROM clause of some of the rows.
+ */
+static char *
+rows_from(const char *clause, const List *relids)
+{
+	StringInfoData array;
+	StringInfoData result;
+	const char *place = strstr(clause, "%s");
+	ListCell   *cell;
+
+	initStringInfo(&array);
+	foreach(cell, relids)
+		appendStringInfo(&array, "%s%u", array.len > 0 ? "," : "", lfirst_oid(cell));
+	initStringInfo(&result);
+	appendStringInfo(&result, "%.*s{%s}%s", (int) (place - clause), clause,
+					 array.data, place + 2);
+	return result.data;
+}
+
+/*
+ * Who has this transaction?  NULL if it has ended.
+ */
+static char *
+find_owner(TransactionId xid)
+{
+	List	   *rows;
+
+	rows = snowflake_ask_server(psprintf("SELECT CASE WHEN l.pid IS NOT NULL THEN " SNOWFLAKE_PROCESS("Process")
+										 "    ELSE format('Prepared transaction %%L of %%s', p.gid, p.owner) END"
+										 " FROM pg_locks l LEFT JOIN pg_stat_activity USING (pid)"
+										 "   LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid"
+										 " WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted"
+										 " AND l.transactionid = '%u'",
+										 xid));
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
+ * Has somebody changed the rows about these tables, in a transaction that is
+ * open?  Returns who.
+ */
+char *
+snowflake_find_changer(const List *relids)
+{
+	StringInfoData query;
+	ListCell   *cell;
+
+	initStringInfo(&query);
+	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
+		appendStringInfo(&query, "%s SELECT r.xmax::text FROM %s AND r.xmax <> 0",
+						 i > 0 ? " UNION" : "", rows_from(rows_of_tables[i], relids));
+	foreach(cell, snowflake_ask_server(query.data))
+	{
+		TransactionId xid = strtoul(((char **) lfirst(cell))[0], NULL, 10);
+		char	   *owner;
+
+		/* A subtransaction that was released has no lock any more. */
+		if (TransactionIdIsCurrentTransactionId(xid) || !TransactionIdIsInProgress(xid))
+			continue;
+		owner = find_owner(SubTransGetTopmostTransaction(xid));
+		if (owner != NULL)
+			return psprintf("%s has changed privileges or definitions of these tables, or of what belongs to them, in a transaction that is open.",
+							owner);
+	}
+	return NULL;
+}
+
+/*
+ * Lock the rows until the end of the transaction, or fail.
+ */
+void
+snowflake_lock_rows(const List *relids)
+{
+	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
+		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
+											 rows_from(rows_of_tables[i], relids)));
+}
