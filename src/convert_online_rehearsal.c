@@ -94,6 +94,7 @@ typedef struct Column
 typedef struct Swap
 {
 	Oid			relid;
+	List	   *locked;			/* relations */
 	List	   *statements;
 } Swap;
 
@@ -672,8 +673,12 @@ static void
 rehearse(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
+	List	   *relids = NIL;
 	ListCell   *cell;
 
+	foreach(cell, rehearsal->swaps)
+		relids = list_concat_unique_oid(relids, ((Swap *) lfirst(cell))->locked);
+	snowflake_lock_rows(snowflake_with_partitions(relids), true);
 	foreach(cell, rehearsal->swaps)
 		rehearse_swap(rehearsal, lfirst(cell));
 }
@@ -719,6 +724,7 @@ find_swaps(const SnowflakeConversion *conversion)
 			continue;
 		swap = palloc_object(Swap);
 		swap->relid = step->relid;
+		swap->locked = snowflake_swap_locks(conversion, step->relid);
 		snowflake_swap_statements(conversion, step->relid, &swap->statements,
 								  &after_drop);
 		swap->statements = list_concat(swap->statements, after_drop);

@@ -27,6 +27,7 @@
 #include "access/xact.h"
 #include "lib/stringinfo.h"
 #include "storage/procarray.h"
+#include "utils/inval.h"
 
 #include "convert_online.h"
 
@@ -109,12 +110,15 @@ snowflake_find_changer(const List *relids)
 }
 
 /*
- * Lock the rows until the end of the transaction, or fail.
+ * Lock the rows until the end of the transaction.  If somebody has changed one,
+ * wait, or fail.
  */
 void
-snowflake_lock_rows(const List *relids)
+snowflake_lock_rows(const List *relids, bool wait)
 {
 	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
-		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
-											 rows_from(rows_of_tables[i], relids)));
+		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r%s",
+											 rows_from(rows_of_tables[i], relids),
+											 wait ? "" : " NOWAIT"));
+	AcceptInvalidationMessages();
 }
