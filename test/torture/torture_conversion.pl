@@ -93,6 +93,8 @@ my %total = (
 	servers => 0,
 	checks => 0,
 	written => 0,
+	granted => 0,
+	not_granted => 0,
 	lost => 0,
 	wrong => 0,
 	left => 0,
@@ -192,9 +194,88 @@ my $stop = "$PostgreSQL::Test::Utils::tmp_check/stop";
 # often that was tried, and whether it may be gone, or is.
 my %committed;
 
+# One of the clients, the last, grants and revokes privileges on what is converted.  For
+# each, whether it may be there (1), may be missing (0), or both, as far as is known.
+use constant ADMINISTRATOR => CLIENTS;
+my @privileges = ('(id) ON orders', '(order_id) ON lines', '(id) ON order_totals');
+my %granted;
+
+sub administrator_script
+{
+	my $statements = '';
+
+	foreach my $n (1 .. 50)
+	{
+		my $number = int rand @privileges;
+		my ($wanted, $statement) = rand() < 0.5 ? (1, 'GRANT UPDATE %s TO regress_admin') : (0, 'REVOKE UPDATE %s FROM regress_admin');
+		my $pause = "SELECT count(*) FROM generate_series(1, 20000) \\g /dev/null\n";
+		$statement = sprintf "$statement;\n\\set failed :ERROR\n", $privileges[$number];
+
+		$statements .= "\\echo want $number $wanted\n"
+		  . (rand() < 0.3 ? "BEGIN;\n$statement${pause}COMMIT;\n" : $statement)
+		  . "\\echo is $number $wanted :failed\n$pause";
+	}
+	return $statements;
+}
+
+# Read what it did.
+sub read_privileges
+{
+	my ($file) = @_;
+	my $before;
+
+	foreach my $line (split /\n/, slurp_file("$file.out"))
+	{
+		if ($line =~ /^want (\d) (\d)/)
+		{
+			$before = $granted{$1};
+			$granted{$1} = { %$before, $2 => 1 };
+		}
+		elsif ($line =~ /^is (\d) (\d) (\w+)/)
+		{
+			$granted{$1} = $3 eq 'false' ? { $2 => 1 } : $before;
+			$total{$3 eq 'false' ? 'granted' : 'not_granted'}++;
+		}
+	}
+	return;
+}
+
+sub actual_privileges
+{
+	my ($node) = @_;
+	my $row = $node->safe_psql('postgres', 'SELECT ' . join ', ',
+		map { my ($column, $table) = /^\((\w+)\) ON (\w+)$/; "has_column_privilege('regress_admin', '$table', '$column', 'UPDATE')::int" } @privileges);
+
+	return split /\|/, $row;
+}
+
+sub check_privileges
+{
+	my ($node) = @_;
+	my @actual = actual_privileges($node);
+
+	foreach my $number (0 .. $#privileges)
+	{
+		wrong('lost', "UPDATE $privileges[$number] " . ($actual[$number] ? 'was revoked' : 'was granted'))
+		  unless $granted{$number}{ $actual[$number] };
+	}
+	return;
+}
+
+# What is there is all that counts from now on.
+sub forget_privileges
+{
+	my ($node) = @_;
+	my @actual = actual_privileges($node);
+
+	%granted = map { $_ => { $actual[$_] => 1 } } 0 .. $#privileges;
+	return;
+}
+
 sub session_script
 {
 	my ($client) = @_;
+	return administrator_script() if $client == ADMINISTRATOR;
 	my $session = ++$sessions;
 	my $statements = "PREPARE line AS INSERT INTO lines (order_id, no, amount, token) VALUES (\$1, \$2, 0, \$3);\n";
 	my @mine;
@@ -269,7 +350,8 @@ sub run_sessions
 		open(my $script, '>', "$file.sql") or POSIX::_exit(1);
 		print $script session_script($client);
 		close $script;
-		system("psql -XAtq -v ON_ERROR_STOP=1 -d '$connstr' -f '$file.sql' </dev/null >>'$file.out' 2>>'$file.err'");
+		my $on_error = $client == ADMINISTRATOR ? 0 : 1;
+		system("psql -XAtq -v ON_ERROR_STOP=$on_error -d '$connstr' -f '$file.sql' </dev/null >>'$file.out' 2>>'$file.err'");
 		POSIX::_exit(0) if $? != 0 || -e $stop;
 	}
 	return;
@@ -277,11 +359,11 @@ sub run_sessions
 
 sub start_clients_of
 {
-	my ($node) = @_;
+	my ($node, %options) = @_;
 
 	$starts++;
 	unlink $stop;
-	foreach my $n (0 .. CLIENTS - 1)
+	foreach my $n (0 .. ($options{administrator} ? ADMINISTRATOR : CLIENTS - 1))
 	{
 		my $file = "$PostgreSQL::Test::Utils::tmp_check/shopper$n";
 		unlink map { "$file.$_" } 'out', 'err', 'sql';
@@ -291,7 +373,7 @@ sub start_clients_of
 			$SIG{TERM} = $SIG{INT} = 'DEFAULT';
 			run_sessions($node, $n, $file);
 		}
-		push @clients, { pid => $pid, file => $file };
+		push @clients, { pid => $pid, file => $file, administrator => $n == ADMINISTRATOR };
 	}
 	return;
 }
@@ -326,11 +408,14 @@ sub finish_clients_of
 		{
 			next unless $line =~ /(?:ERROR|PANIC|FATAL):  (.*)/;
 			wrong('failed', "a client: $line")
-			  unless $1 =~ /terminating connection|the database system is/;
+			  unless $1 =~ /terminating connection|the database system is/
+			  || ($client->{administrator} && $1 =~ /tuple concurrently|cache lookup failed|does not exist|transaction is aborted/);
 		}
+		read_privileges($client->{file}) if $client->{administrator};
 		foreach my $line (split /\n/, slurp_file("$client->{file}.out"))
 		{
 			my ($what, $token) = $line =~ /^(\w+) (.+)$/ or next;
+			next if $client->{administrator};
 			my $order = $committed{$token} //= { tried => 0, done => 0 };
 			$order->{new} = 1 if $what eq 'done';
 			$order->{tried}++ if $what eq 'increase';
@@ -443,7 +528,7 @@ sub new_primary
 	$total{servers}++;
 	$conversions = 0;
 	start_node($node);
-	$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE EXTENSION amcheck');
+	$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION amcheck');
 	new_shop();
 	return;
 }
@@ -454,6 +539,7 @@ sub new_shop
 	$node->safe_psql('postgres', $tokens);
 	$node->safe_psql('postgres', 'VACUUM ANALYZE');
 	%committed = ();
+	forget_privileges($node);
 	$before = describe_shop($node, 'postgres');
 	return;
 }
@@ -687,6 +773,8 @@ sub check_complete
 sub undo
 {
 	my $error = sql_error($node, "SELECT snowflake_convert_undo('orders')");
+	$node->safe_psql('postgres', join '; ', map { "REVOKE UPDATE $_ FROM regress_admin" } @privileges);
+	forget_privileges($node);
 	my $after = describe_shop($node, 'postgres');
 	my $found = nothing_is_left($node, 'postgres');
 
@@ -718,7 +806,7 @@ sub round
 	my @possible = grep { $left->{$_} } @phases;
 	my ($phase) = $plan->{rarest} ? sort { hits_in($a) <=> hits_in($b) } @possible : $possible[ $plan->{phase} * @possible ];
 
-	start_clients_of($node);
+	start_clients_of($node, administrator => 1);
 	clients_continue();
 	set_disk($node, 0, $plan->{flush}) if $plan->{flush};
 	start_call();
@@ -743,7 +831,11 @@ sub round
 	finish_clients_of();
 	recover() if $runs;
 	set_disk($node, 0, 0) if $plan->{flush};
-	forget_committed($node) if $runs && $plan->{end} =~ /asynchronous/;
+	if ($runs && $plan->{end} =~ /asynchronous/)
+	{
+		forget_committed($node);
+		forget_privileges($node);
+	}
 	(undef, $next) = look_at_plan();
 	happens('the next phase is ' . ($next // 'none'));
 
@@ -756,6 +848,8 @@ sub round
 		fault($plan->{end});
 	}
 	check_committed($node);
+	check_privileges($node);
+	forget_privileges($node);
 	check_tables($node, $plan->{end} . ', next phase ' . ($next // 'none'));
 	if (!defined $next)
 	{
