@@ -199,7 +199,7 @@ extern void snowflake_run_statement(const char *statement);
 
 /* convert_online_rows.c */
 extern char *snowflake_find_changer(const List *relids);
-extern void snowflake_lock_rows(const List *relids, bool wait);
+extern void snowflake_lock_rows(const List *relids);
 
 /* convert_silent_update.c */
 extern uint64 snowflake_update_silently(const char *statement);

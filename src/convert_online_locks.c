@@ -348,7 +348,7 @@ work_with_locks(void *argument)
 	lock_relations(online, relids, locked->mode);
 	online->locked_since = snowflake_steady_clock();
 	if (!online->rows_locked)
-		snowflake_lock_rows(relids, false);
+		snowflake_lock_rows(relids);
 	online->rows_locked = true;
 	locked->work(online, locked->argument);
 }

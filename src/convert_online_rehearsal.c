@@ -71,6 +71,9 @@
 
 #include "convert_online.h"
 
+/* Before rows are locked again. */
+#define RETRY_MS	50
+
 /* When a column is swapped. */
 typedef enum ColumnState
 {
@@ -100,6 +103,7 @@ typedef struct Swap
 
 typedef struct Rehearsal
 {
+	bool		has_locks;		/* on what it changes */
 	List	   *swaps;
 	List	   *columns;
 	List	   *failed;			/* descriptions of what cannot be created */
@@ -678,7 +682,8 @@ rehearse(void *argument)
 
 	foreach(cell, rehearsal->swaps)
 		relids = list_concat_unique_oid(relids, ((Swap *) lfirst(cell))->locked);
-	snowflake_lock_rows(snowflake_with_partitions(relids), true);
+	snowflake_lock_rows(snowflake_with_partitions(relids));
+	rehearsal->has_locks = true;
 	foreach(cell, rehearsal->swaps)
 		rehearse_swap(rehearsal, lfirst(cell));
 }
@@ -767,12 +772,22 @@ snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
 		.columns = find_columns(conversion),
 		.obstacles = obstacles,
 	};
-	ErrorData  *error;
 
-	previous_hook = object_access_hook;
-	object_access_hook = refuse_call;
-	error = snowflake_do(rehearse, &rehearsal, false);
-	object_access_hook = previous_hook;
-	if (error != NULL)
-		ReThrowError(error);
+	for (;;)
+	{
+		ErrorData  *error;
+
+		previous_hook = object_access_hook;
+		object_access_hook = refuse_call;
+		error = snowflake_do(rehearse, &rehearsal, false);
+		object_access_hook = previous_hook;
+		if (error == NULL)
+			break;
+		if (rehearsal.has_locks || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			ReThrowError(error);
+
+		/* Somebody has changed privileges just now. */
+		FreeErrorData(error);
+		snowflake_nap(RETRY_MS);
+	}
 }

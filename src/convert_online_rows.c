@@ -98,9 +98,12 @@ snowflake_find_changer(const List *relids)
 		TransactionId xid = strtoul(((char **) lfirst(cell))[0], NULL, 10);
 		char	   *owner;
 
-		/* A subtransaction that was released has no lock any more. */
-		if (TransactionIdIsCurrentTransactionId(xid) || !TransactionIdIsInProgress(xid))
+		/* It may be the ID of a multixact. */
+		if (TransactionIdFollowsOrEquals(xid, ReadNextTransactionId()) ||
+			TransactionIdIsCurrentTransactionId(xid) || !TransactionIdIsInProgress(xid))
 			continue;
+
+		/* A subtransaction that was released has no lock any more. */
 		owner = find_owner(SubTransGetTopmostTransaction(xid));
 		if (owner != NULL)
 			return psprintf("%s has changed privileges or definitions of these tables, or of what belongs to them, in a transaction that is open.",
@@ -110,15 +113,14 @@ snowflake_find_changer(const List *relids)
 }
 
 /*
- * Lock the rows until the end of the transaction.  If somebody has changed one,
- * wait, or fail.
+ * Lock the rows until the end of the transaction, or fail if somebody has
+ * changed one: who waits for one and has others could be in a deadlock.
  */
 void
-snowflake_lock_rows(const List *relids, bool wait)
+snowflake_lock_rows(const List *relids)
 {
 	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
-		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r%s",
-											 rows_from(rows_of_tables[i], relids),
-											 wait ? "" : " NOWAIT"));
+		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
+											 rows_from(rows_of_tables[i], relids)));
 	AcceptInvalidationMessages();
 }
