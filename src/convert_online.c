@@ -313,15 +313,20 @@ unlock_conversions(void)
 }
 
 /*
- * Fail if there are obstacles.
+ * Fail if there are obstacles.  Returns false if they are not known now.
  */
-static void
+static bool
 check_obstacles(const SnowflakeOnline *online)
 {
 	const SnowflakeConversion *conversion = &online->conversion;
+	bool		known;
+	List	   *obstacles = snowflake_list_online_obstacles(conversion,
+															&online->options,
+															&known);
 
-	snowflake_report_obstacles(conversion,
-							   snowflake_list_online_obstacles(conversion, &online->options));
+	if (known)
+		snowflake_report_obstacles(conversion, obstacles);
+	return known;
 }
 
 /*
@@ -356,8 +361,8 @@ prepare_table(SnowflakeOnline *online, void *argument)
 							psprintf("%s SELECT FROM col JOIN top USING (relid)"
 									 "  JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
 									 " WHERE top.root = $12"
-									 " AND ARRAY(SELECT e::text FROM aclexplode(col.attacl) e ORDER BY 1)"
-									 "  <> ARRAY(SELECT e::text FROM aclexplode(n.attacl) e ORDER BY 1)",
+									 " AND ARRAY(SELECT (e.grantee, e.privilege_type, e.is_grantable)::text FROM aclexplode(col.attacl) e ORDER BY 1)"
+									 "  <> ARRAY(SELECT (e.grantee, e.privilege_type, e.is_grantable)::text FROM aclexplode(n.attacl) e ORDER BY 1)",
 									 snowflake_online_tables)) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -1034,10 +1039,16 @@ examine(SnowflakeOnline *online)
 	SnowflakeConversion *conversion = &online->conversion;
 	ListCell   *cell;
 
-	begin_examination(online);
+	for (;;)
+	{
+		begin_examination(online);
+		if (check_obstacles(online))
+			break;
+		snowflake_commit(online);
+		snowflake_nap(RETRY_MS);
+	}
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
-	check_obstacles(online);
 	foreach(cell, snowflake_steps(conversion))
 	{
 		SnowflakeOnlineStep *step = lfirst(cell);
@@ -1240,14 +1251,13 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	online.options.by_hand = true;
 	changer = find_changer_of_swaps(&online);
-	if (changer != NULL)
+	if (changer != NULL || !check_obstacles(&online))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("cannot look for obstacles of table %s now",
 						snowflake_relation_name(online.relid)),
-				 errdetail_internal("%s", changer),
+				 errdetail_internal("%s", changer != NULL ? changer : "Somebody changes privileges."),
 				 errhint("Try again when it has ended.")));
-	check_obstacles(&online);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
 	end_function(&online);
 	return (Datum) 0;

@@ -172,13 +172,14 @@ extern const char *snowflake_phase_name(SnowflakePhase phase);
 
 /* convert_online_obstacles.c */
 extern List *snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
-											 const SnowflakeOnlineOptions *options);
+											 const SnowflakeOnlineOptions *options,
+											 bool *known);
 extern List *snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
 											 const List *relids);
 extern void snowflake_give_online_notices(const SnowflakeConversion *conversion);
 
 /* convert_online_rehearsal.c */
-extern void snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
+extern bool snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
 									 List **obstacles);
 
 /* convert_online_locks.c */

@@ -223,8 +223,15 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"    e.grantor::regrole)"
 		" FROM vw CROSS JOIN LATERAL (SELECT * FROM aclexplode(vw.relacl)"
 		"   UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e"
-		" WHERE e.grantor <> vw.relowner",
-		"Have the owner of the table or view grant these privileges."
+		" WHERE e.grantor <> vw.relowner"
+		" UNION ALL "
+		"SELECT format('%s privilege on sequence %s was granted by role %s, not by the owner', e.privilege_type,"
+		"    s.oid::regclass, e.grantor::regrole)"
+		" FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'"
+		"    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)"
+		"  JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' CROSS JOIN LATERAL aclexplode(s.relacl) e"
+		" WHERE e.grantor <> s.relowner",
+		"Have the owner of the table, view or sequence grant these privileges."
 	},
 	{
 		"SELECT format('role %s, the owner of table %s, lacks %s', tab.relowner::regrole, tab.name, p.what)"
@@ -439,11 +446,13 @@ snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
- * The obstacles of snowflake_convert() that apply here, and these.
+ * The obstacles of snowflake_convert() that apply here, and these.  They may not
+ * be known now: see snowflake_rehearse_swaps().
  */
 List *
 snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
-								const SnowflakeOnlineOptions *options)
+								const SnowflakeOnlineOptions *options,
+								bool *known)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = snowflake_list_obstacles(conversion);
@@ -460,7 +469,7 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 		ask_obstacles(conversion, "", citus_obstacles,
 					  lengthof(citus_obstacles), &obstacles);
 	check_set_default(conversion, &obstacles);
-	snowflake_rehearse_swaps(conversion, &obstacles);
+	*known = snowflake_rehearse_swaps(conversion, &obstacles);
 	if (pgaudit != NIL)
 		snowflake_add_obstacle(&obstacles, key->table,
 							   psprintf("pgAudit has version %s, which fails at statements within a procedure",

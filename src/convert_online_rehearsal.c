@@ -71,9 +71,6 @@
 
 #include "convert_online.h"
 
-/* Before rows are locked again. */
-#define RETRY_MS	50
-
 /* When a column is swapped. */
 typedef enum ColumnState
 {
@@ -682,7 +679,10 @@ rehearse(void *argument)
 
 	foreach(cell, rehearsal->swaps)
 		relids = list_concat_unique_oid(relids, ((Swap *) lfirst(cell))->locked);
-	snowflake_lock_rows(snowflake_with_partitions(relids));
+
+	/* An older snapshot could not lock what was changed since then. */
+	if (!IsolationUsesXactSnapshot())
+		snowflake_lock_rows(snowflake_with_partitions(relids));
 	rehearsal->has_locks = true;
 	foreach(cell, rehearsal->swaps)
 		rehearse_swap(rehearsal, lfirst(cell));
@@ -761,9 +761,10 @@ find_columns(const SnowflakeConversion *conversion)
 }
 
 /*
- * Add what cannot be created again to the obstacles.
+ * Add what cannot be created again to the obstacles.  Returns false if it is not
+ * known, because somebody has changed privileges just now.
  */
-void
+bool
 snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
 						 List **obstacles)
 {
@@ -772,22 +773,16 @@ snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
 		.columns = find_columns(conversion),
 		.obstacles = obstacles,
 	};
+	ErrorData  *error;
 
-	for (;;)
-	{
-		ErrorData  *error;
-
-		previous_hook = object_access_hook;
-		object_access_hook = refuse_call;
-		error = snowflake_do(rehearse, &rehearsal, false);
-		object_access_hook = previous_hook;
-		if (error == NULL)
-			break;
-		if (rehearsal.has_locks || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
-			ReThrowError(error);
-
-		/* Somebody has changed privileges just now. */
-		FreeErrorData(error);
-		snowflake_nap(RETRY_MS);
-	}
+	previous_hook = object_access_hook;
+	object_access_hook = refuse_call;
+	error = snowflake_do(rehearse, &rehearsal, false);
+	object_access_hook = previous_hook;
+	if (error == NULL)
+		return true;
+	if (rehearsal.has_locks || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		ReThrowError(error);
+	FreeErrorData(error);
+	return false;
 }

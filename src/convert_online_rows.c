@@ -28,6 +28,7 @@
 #include "lib/stringinfo.h"
 #include "storage/procarray.h"
 #include "utils/inval.h"
+#include "utils/snapmgr.h"
 
 #include "convert_online.h"
 
@@ -98,8 +99,9 @@ snowflake_find_changer(const List *relids)
 		TransactionId xid = strtoul(((char **) lfirst(cell))[0], NULL, 10);
 		char	   *owner;
 
-		/* It may be the ID of a multixact. */
-		if (TransactionIdFollowsOrEquals(xid, ReadNextTransactionId()) ||
+		/* It may be the ID of a multixact, which is any number. */
+		if (!TransactionIdIsNormal(xid) || TransactionIdPrecedes(xid, TransactionXmin) ||
+			!TransactionIdPrecedes(xid, ReadNextTransactionId()) ||
 			TransactionIdIsCurrentTransactionId(xid) || !TransactionIdIsInProgress(xid))
 			continue;
 

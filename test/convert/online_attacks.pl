@@ -364,6 +364,14 @@ $granter->query_safe('COMMIT');
 $granter->quit;
 unlike(finish_converting($calling), qr/ERROR/, 'then the conversion continues');
 
+# The plan has a snapshot that is older than a GRANT.
+create('CREATE TABLE t (id serial PRIMARY KEY)');
+my $reader = $node->background_psql('postgres');
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+run_in('GRANT SELECT (id) ON shop.t TO regress_reader');
+is($reader->query_safe(q{SELECT count(*) > 0 FROM snowflake_convert_plan('shop.t')}), 't', 'a plan in a REPEATABLE READ transaction');
+$reader->quit;
+
 #
 # Code of the owner, which is called when the definition of an index is analyzed
 #

@@ -120,6 +120,8 @@ my @obstacles = (
 	[ 'CREATE STATISTICS s ON id, v FROM t; ALTER STATISTICS s OWNER TO regress_other', 'statistics object public\.s is owned by role regress_other, but its table by role' ],
 	[ 'GRANT UPDATE (id) ON t TO regress_other WITH GRANT OPTION; SET ROLE regress_other; GRANT UPDATE (id) ON t TO regress_reader; RESET ROLE',
 	  'UPDATE privilege on column id of table t was granted by role regress_other, not by the owner' ],
+	[ 'CREATE TABLE l (id int GENERATED ALWAYS AS IDENTITY REFERENCES t); GRANT USAGE ON SEQUENCE l_id_seq TO regress_other WITH GRANT OPTION; SET ROLE regress_other; GRANT USAGE ON SEQUENCE l_id_seq TO regress_reader; RESET ROLE',
+	  'USAGE privilege on sequence (?:public\.)?l_id_seq was granted by role regress_other, not by the owner' ],
 	[ 'CREATE INDEX i ON t (id, v); UPDATE pg_index SET indisvalid = false WHERE indexrelid = $$i$$::regclass', 'index public\.i is invalid' ],
 	[ 'CREATE INDEX i ON t (hash_record(t))', 'index i uses whole rows of its table' ],
 	[ 'CREATE INDEX i ON t (v) WHERE t IS NOT NULL', 'index i uses whole rows of its table' ],
