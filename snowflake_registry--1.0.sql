@@ -1099,7 +1099,7 @@ BEGIN
             OR settings.first_worker_id > settings.last_worker_id THEN
             format('Worker IDs must be between 1 and %s, and first_worker_id must not be greater than last_worker_id.', own.last_worker_id)
         WHEN own_worker_id BETWEEN settings.first_worker_id AND settings.last_worker_id THEN
-            format('This server generates IDs with worker ID %s ("snowflake.worker_id"). Use others, or set "snowflake.registry" on this server, too.', own_worker_id)
+            format('This server generates IDs with worker ID %s ("snowflake.worker_id"). Use others, or set "snowflake.registry" on this server, too, and restart it.', own_worker_id)
         WHEN settings.slices - 1 NOT BETWEEN 0 AND 99 THEN
             'failovers must be between 0 and 99.'
         WHEN settings.last_worker_id - settings.first_worker_id < settings.slices - 1 THEN

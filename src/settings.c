@@ -82,7 +82,13 @@ int			snowflake_max_clock_forward;
 int			snowflake_reserve_time;
 bool		snowflake_synchronous_mark;
 
+/*
+ * Is there a registry?  That, and whether this is a server that generates IDs,
+ * is determined when the library is preloaded.
+ */
 bool		snowflake_has_registry = false;
+static bool generates_ids = false;
+
 bool	   *snowflake_shared_synchronous_mark = NULL;
 
 /* The scheme that this server generates IDs with. */
@@ -180,31 +186,42 @@ check_worker_id(int *newval, void **extra, GucSource source)
 /*
  * Is this a connection string?
  *
- * Whether there is a registry is determined at server start.  If it is emptied
- * later, a reload keeps the value: with an empty one, libpq would connect to
- * its default server.  ALTER SYSTEM stores the empty one for the next start.
+ * Whether there is a registry is determined at server start.  A reload can
+ * change the connection string, but neither empty it nor set the first one;
+ * the value remains.  With an empty one, libpq would connect to its default
+ * server, and a server that only seems to have a registry would still generate
+ * IDs with the worker ID of its configuration.  ALTER SYSTEM stores any value
+ * for the next start.
  */
 static bool
 check_registry(char **newval, void **extra, GucSource source)
 {
 	const char *error = snowflake_check_conninfo(*newval);
+	bool		empty = (*newval)[0] == '\0';
 
-	if (snowflake_has_registry && (*newval)[0] == '\0')
+	if (error != NULL)
+	{
+		GUC_check_errdetail("%s", error);
+		GUC_check_errhint("A valid connection string is, for example, \"host=registry.example dbname=ids user=snowflake\".");
+		return false;
+	}
+	if (generates_ids && empty == snowflake_has_registry)
 	{
 		snowflake_guc_free(*newval);
 		*newval = snowflake_guc_strdup(snowflake_registry);
-		if (!IsUnderPostmaster)
+		if (!IsUnderPostmaster && empty)
 			ereport(LOG,
 					(errmsg("\"%s\" cannot be emptied without restarting the server",
 							"snowflake.registry"),
 					 errdetail("The server continues to use the registry that it has.")));
+		else if (!IsUnderPostmaster)
+			ereport(LOG,
+					(errmsg("\"%s\" cannot be set without restarting the server",
+							"snowflake.registry"),
+					 errdetail("The server continues to generate IDs with its own worker ID.")));
 		return *newval != NULL;
 	}
-	if (error == NULL)
-		return true;
-	GUC_check_errdetail("%s", error);
-	GUC_check_errhint("A valid connection string is, for example, \"host=registry.example dbname=ids user=snowflake\".");
-	return false;
+	return true;
 }
 
 /*
@@ -286,7 +303,7 @@ static const Setting settings[] = {
 		.name = "snowflake.registry",
 		.short_desc = "Sets the connection string of the database that grants worker IDs to this server.",
 		.long_desc = "If empty, there is no registry, and \"snowflake.worker_id\" is the worker ID. "
-		"Whether there is a registry is determined at server start; the connection string can be changed at any time.",
+		"Whether there is a registry is determined at server start; a reload can change its connection string.",
 		.context = PGC_SIGHUP,
 		.flags = GUC_SUPERUSER_ONLY,
 		.string = {
@@ -506,6 +523,7 @@ snowflake_define_settings(void)
 	if (!snowflake_scheme_read(snowflake_scheme, &server_scheme, error))
 		elog(FATAL, "invalid snowflake scheme \"%s\"", snowflake_scheme);
 	snowflake_has_registry = snowflake_registry[0] != '\0';
+	generates_ids = true;
 	if (snowflake_has_registry && server_scheme.width[SNOWFLAKE_WORKER] == 0)
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),

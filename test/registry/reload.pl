@@ -1,6 +1,6 @@
-# Whether a server gets its worker IDs from a registry is decided when it starts.
-# A reload that changes snowflake.registry and a crash of a backend after it, which
-# initializes shared memory again, change nothing of that.
+# Whether a server gets its worker IDs from a registry is determined at its start.
+# A reload that sets or empties snowflake.registry, and a crash of a backend after
+# it, which initializes shared memory again, change neither that nor the value.
 
 use strict;
 use warnings;
@@ -20,18 +20,6 @@ sub crash
 	return;
 }
 
-sub set_registry
-{
-	my ($node, $line, $value) = @_;
-
-	$node->append_conf('postgresql.conf', $line);
-	$node->reload;
-	$node->poll_query_until('postgres',
-		"SELECT current_setting('snowflake.registry') $value")
-	  or die 'the configuration was not read again';
-	return;
-}
-
 my $worker_id = 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())';
 my $registry =
   new_registry('registry', "101, 900, grant_time => '1 min', new => true");
@@ -40,7 +28,15 @@ my $conf = registry_conf($registry);
 # From no registry to one.
 my $alone = new_server('alone', 'snowflake.worker_id = 7',
 	"snowflake.grant_timeout = '2 s'", 'restart_after_crash = on');
-set_registry($alone, $conf, "<> ''");
+my $show = 'SHOW snowflake.registry';
+my $log_end = -s $alone->logfile;
+$alone->append_conf('postgresql.conf', $conf);
+$alone->reload;
+$alone->wait_for_log(
+	qr/LOG:  "snowflake\.registry" cannot be set without restarting the server\n.*DETAIL:  The server continues to generate IDs with its own worker ID\./,
+	$log_end);
+pass('snowflake.registry is set by a reload: the log says that this is not possible');
+is($alone->safe_psql('postgres', $show), '', 'its value remains empty');
 is($alone->safe_psql('postgres', $worker_id),
 	7, 'snowflake.registry is set by a reload: the worker ID is the same');
 crash($alone);
@@ -50,15 +46,29 @@ is($stdout, 7, 'after a crash, a server without a registry has its worker ID');
 is( $alone->safe_psql('postgres',
 		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'"),
 	0, 'after a crash, a server without a registry has no worker for it');
+$alone->restart;
+cmp_ok($alone->safe_psql('postgres', $worker_id),
+	'>', 100, 'after a restart, the worker ID is one of the registry');
+
+# So a registry on the server itself does not grant the server's own worker ID.
+my $own = new_server('own', 'snowflake.worker_id = 7');
+$own->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
+$own->append_conf('postgresql.conf', registry_conf($own));
+$log_end = -s $own->logfile;
+$own->reload;
+$own->wait_for_log(qr/"snowflake\.registry" cannot be set without/, $log_end);
+like(
+	sql_error($own, 'SELECT snowflake_registry.create(1, 900)'),
+	qr/DETAIL:  This server generates IDs with worker ID 7 .*"snowflake\.registry" on this server, too, and restart it/,
+	'a registry on a server knows the worker ID that this generates IDs with');
 
 # From a registry to none.
 my $granted = new_server('granted', $conf, 'snowflake.worker_id = 7',
 	"snowflake.grant_timeout = '2 s'", 'restart_after_crash = on');
 my $before = $granted->safe_psql('postgres', $worker_id);
 cmp_ok($before, '>', 100, 'a server with a registry has a worker ID of the registry');
-my $show = 'SHOW snowflake.registry';
 my $conninfo = $granted->safe_psql('postgres', $show);
-my $log_end = -s $granted->logfile;
+$log_end = -s $granted->logfile;
 $granted->append_conf('postgresql.conf', "snowflake.registry = ''");
 $granted->reload;
 $granted->wait_for_log(
@@ -85,5 +95,5 @@ $granted->restart;
 is($granted->safe_psql('postgres', $worker_id),
 	7, 'after a restart, there is no registry');
 
-$_->stop foreach $alone, $granted, $registry;
+$_->stop foreach $alone, $own, $granted, $registry;
 done_testing();
