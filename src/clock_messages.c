@@ -79,8 +79,8 @@ void
 snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step)
 {
 	Generator  *state = snowflake_state;
-	TimestampTz expected = snapshot->wall - step->jump;
 	const char *wall;
+	const char *expected;
 
 	if (step->followed)
 		pg_atomic_write_u32(&state->logged_not_followed, 0);
@@ -94,13 +94,14 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 
 	pg_atomic_fetch_add_u64(&state->clock_steps, 1);
 	wall = pstrdup(timestamptz_to_str(snapshot->wall));
+	expected = pstrdup(timestamptz_to_str(snapshot->wall - step->jump));
 	if (step->followed)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("clock jumped ahead by " INT64_FORMAT " ms",
 						step->jump / 1000),
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s.",
-						   wall, timestamptz_to_str(expected)),
+						   wall, expected),
 				 errhint("Snowflake IDs follow the clock. Check that it is correct.")));
 	else
 		ereport(WARNING,
@@ -109,10 +110,10 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 						step->jump / 1000),
 				 step->jump > (int64) snowflake_max_clock_forward * USECS_PER_SEC ?
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. \"snowflake.max_clock_forward\" is %d s.",
-						   wall, timestamptz_to_str(expected),
+						   wall, expected,
 						   snowflake_max_clock_forward) :
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. The registry has granted IDs up to %s.",
-						   wall, pstrdup(timestamptz_to_str(expected)),
+						   wall, expected,
 						   timestamptz_to_str(tick_start(&snowflake_layout, snapshot->until))),
 				 state->grant.registry ?
 				 errhint("Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.") :

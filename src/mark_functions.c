@@ -264,7 +264,7 @@ check_mark_time(int64 mark)
 				 errmsg("new mark of snowflake IDs is too far ahead of the clock"),
 				 errdetail("The time of the new mark is %s in this scheme, and the clock reads %s. \"snowflake.max_clock_forward\" is %d s.",
 						   pstrdup(timestamptz_to_str(time)),
-						   timestamptz_to_str(now),
+						   pstrdup(timestamptz_to_str(now)),
 						   snowflake_max_clock_forward),
 				 errhint("Check the number, the server's clock, and that \"snowflake.scheme\" is that of the server that the mark was copied from.")));
 }
