@@ -114,6 +114,11 @@ typedef struct SnowflakeSample
 	int64		ids[SNOWFLAKE_SAMPLE_SIZE];
 } SnowflakeSample;
 
+/* Triggers of a table that is being converted online: before and after a swap. */
+#define SNOWFLAKE_COPY_TRIGGER	"~snowflake_new"
+#define SNOWFLAKE_SWAP_TRIGGER	"~snowflake_swapped"
+#define SNOWFLAKE_VALIDATE_TRIGGER	"~snowflake_validate"
+
 /* SQL: the statement by which an aclitem e grants its right on a column. */
 #define SNOWFLAKE_GRANT_COLUMN(column, name) \
 	"format('GRANT %s (%I) ON TABLE %s TO %s%s', e.privilege_type, " column ", " name "," \

@@ -269,6 +269,27 @@ static const SnowflakeObstacleQuery table_obstacles[] = {
 };
 
 /*
+ * A conversion that was begun online keeps two columns equal, and has to get to
+ * its own end.  Partitions have the triggers of their table.
+ */
+#define BEING_CONVERTED(triggers) \
+"SELECT format('table %s is being converted online', t.name), format('table %s', t.name)" \
+" FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0" \
+"   AND g.tgname IN (" triggers ")" \
+"  JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = 'snowflake_convert_copy'"
+
+static const SnowflakeObstacleQuery begun_obstacles[] = {
+	{
+		BEING_CONVERTED("'" SNOWFLAKE_COPY_TRIGGER "'"),
+		"Complete the conversion with snowflake_convert_online(), or take it back with snowflake_convert_undo(), which is possible before the first swap."
+	},
+	{
+		BEING_CONVERTED("'" SNOWFLAKE_SWAP_TRIGGER "', '" SNOWFLAKE_VALIDATE_TRIGGER "'"),
+		"Complete the conversion with snowflake_convert_online()."
+	},
+};
+
+/*
  * What Citus would refuse, by its catalogs.
  */
 #define DISTRIBUTED \
@@ -405,6 +426,9 @@ snowflake_find_obstacles(const SnowflakeConversion *conversion,
 	}
 	ask_obstacles(conversion, psprintf("%s%s", snowflake_changed_tables, OWNED),
 				  table_obstacles, lengthof(table_obstacles), obstacles);
+	if (!conversion->online)
+		ask_obstacles(conversion, psprintf("%s%s", snowflake_changed_tables, OWNED),
+					  begun_obstacles, lengthof(begun_obstacles), obstacles);
 	if (can_read("pg_dist_partition") && can_read("pg_dist_local_group"))
 		ask_obstacles(conversion, snowflake_changed_tables, citus_obstacles,
 					  lengthof(citus_obstacles), obstacles);

@@ -288,20 +288,42 @@ get_options(FunctionCallInfo fcinfo, SnowflakeOnlineOptions *options)
 }
 
 /*
+ * Who has the advisory lock, or NULL if nobody has it anymore.
+ */
+static char *
+find_converter(void)
+{
+	List	   *rows;
+
+	SPI_connect();
+	rows = snowflake_ask_server(psprintf("SELECT " SNOWFLAKE_PROCESS("Process") " || ' has the advisory lock of conversions.'"
+										 " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+										 " WHERE l.locktype = 'advisory' AND l.granted"
+										 " AND (l.classid, l.objid, l.objsubid) = (%d, %d, 2)"
+										 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+										 ADVISORY_CLASS, ADVISORY_OBJECT));
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
  * The advisory lock, which the session has until it is released.
  */
 static void
 lock_conversions(bool until_commit)
 {
 	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 : pg_try_advisory_lock_int4;
+	char	   *converter;
 
-	if (!DatumGetBool(DirectFunctionCall2(function,
-										  Int32GetDatum(ADVISORY_CLASS),
-										  Int32GetDatum(ADVISORY_OBJECT))))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("another session converts a table of this database"),
-				 errhint("snowflake_convert_plan() shows how far it is.")));
+	if (DatumGetBool(DirectFunctionCall2(function,
+										 Int32GetDatum(ADVISORY_CLASS),
+										 Int32GetDatum(ADVISORY_OBJECT))))
+		return;
+	converter = find_converter();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("another session converts a table of this database"),
+			 converter != NULL ? errdetail_internal("%s", converter) : 0,
+			 errhint("snowflake_convert_plan() shows how far it is.")));
 }
 
 static void

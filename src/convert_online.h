@@ -33,10 +33,10 @@
 #include "convert.h"
 #include "table_owner.h"
 
-/* Names of what a conversion creates, beside SNOWFLAKE_NEW_NAME(). */
-#define SNOWFLAKE_COPY_TRIGGER	"~snowflake_new"
-#define SNOWFLAKE_SWAP_TRIGGER	"~snowflake_swapped"
-#define SNOWFLAKE_VALIDATE_TRIGGER	"~snowflake_validate"
+/*
+ * Names of what a conversion creates, beside those of the triggers and
+ * SNOWFLAKE_NEW_NAME().
+ */
 #define SNOWFLAKE_COPY_CHECK	"snowflake_new_check"
 #define SNOWFLAKE_NULL_CHECK	"snowflake_new_null_check"
 #define SNOWFLAKE_COPY_CHECKS	"'" SNOWFLAKE_COPY_CHECK "', '" SNOWFLAKE_NULL_CHECK "'"

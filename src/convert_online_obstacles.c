@@ -309,7 +309,7 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
 		" WHERE prepared AND (EXISTS (SELECT FROM col WHERE col.relid = tab.relid AND newnum IS NULL)"
 		"   OR g.tgnargs <> 2 * (SELECT count(*) FROM col WHERE col.relid = tab.relid))",
-		"Complete or undo the conversion that was begun for other tables or columns first: call snowflake_convert_online() or snowflake_convert_undo() for them."
+		"If foreign keys were added or dropped since the conversion of this table began, call snowflake_convert_undo(), and begin again. If it is the conversion of another table, complete or undo that first."
 	},
 };
 

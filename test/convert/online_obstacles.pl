@@ -254,6 +254,21 @@ like(run_in("SELECT snowflake_convert_undo('t')"), qr/ERROR:  another session co
 $node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT%' AND pid <> pg_backend_pid()});
 finish_queries($blocker);
 
+# What is in use no longer: not while it is converted online
+my $converts = qr/DETAIL:  table (public\.)?t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\)/;
+my $may_undo = qr/, or take it back with snowflake_convert_undo\(\), which is possible before the first swap\./;
+like(run_in("SELECT snowflake_convert('t')"), qr/$converts$may_undo/, 'snowflake_convert() in the middle of an online conversion');
+like(run_in("SELECT snowflake_convert('t', dry_run => true)"), qr/$converts/, 'snowflake_convert(), dry run');
+like(run_in("SELECT snowflake_convert_schema('public')"), qr/table (public\.)?t is being converted online/, 'snowflake_convert_schema()');
+is($node->safe_psql('postgres', "SELECT severity FROM snowflake_convert_report('public') WHERE finding LIKE 'table %t is being converted online'"),
+	'obstacle', 'snowflake_convert_report()');
+like(run_in("CALL snowflake_convert_online('t', until => 'swap')"), qr/the next phase is "default"/, 'the conversion continues');
+my $error = run_in("SELECT snowflake_convert('t')");
+like($error, qr/$converts\./, 'snowflake_convert() after the swap');
+unlike($error, qr/snowflake_convert_undo/, 'after a swap, undo is not offered');
+run_in("CALL snowflake_convert_online('t')");
+is($node->safe_psql('postgres', "SELECT * FROM snowflake_convert('t')"), '', 'after the conversion, there is nothing to do');
+
 # An event trigger, and settings of the session
 $node->safe_psql('postgres', q{
 	DROP TABLE t, k CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE INDEX ON t (id, v);
