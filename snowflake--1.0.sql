@@ -459,6 +459,7 @@ CREATE FUNCTION snowflake_stat(
     OUT mark_timestamp timestamptz,
     OUT expires_at timestamptz,
     OUT lead_ms double precision,
+    OUT follows_clock boolean,
     OUT ids bigint,
     OUT sequence_waits bigint,
     OUT sequence_wait_ms double precision,
@@ -511,6 +512,9 @@ COMMENT ON COLUMN snowflake_stat.expires_at IS
 COMMENT ON COLUMN snowflake_stat.lead_ms IS
 'how far the last ID (before the first one, and on a standby, the mark) is ahead
 of the clock, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.follows_clock IS
+'whether the last ID followed the clock; false after a jump ahead that is too far
+(snowflake.max_clock_forward) or past the end of the grant';
 COMMENT ON COLUMN snowflake_stat.ids IS
 'IDs generated';
 COMMENT ON COLUMN snowflake_stat.sequence_waits IS

@@ -83,8 +83,8 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 	const char *expected;
 
 	if (step->followed)
-		pg_atomic_write_u32(&state->logged_not_followed, 0);
-	else if (pg_atomic_exchange_u32(&state->logged_not_followed, 1) == 1)
+		pg_atomic_write_u32(&state->not_followed, 0);
+	else if (pg_atomic_exchange_u32(&state->not_followed, 1) == 1)
 		return;
 	else if (state->grant.registry)
 		snowflake_wake_grant_worker();

@@ -620,6 +620,16 @@ snowflake_get_registry_status(SnowflakeRegistryStatus *status)
 }
 
 /*
+ * Does the worker run, and neither call the registry nor report an error?
+ */
+static bool
+worker_hangs(const SnowflakeRegistryStatus *status)
+{
+	return status->worker_runs && !status->worker_responds &&
+		status->error_since == 0;
+}
+
+/*
  * Set the detail of an error: why no worker ID is granted.
  */
 static int
@@ -632,7 +642,7 @@ errdetail_no_grant(const SnowflakeRegistryStatus *status)
 						 timestamptz_to_str(status->error_since), status->error);
 	if (!status->worker_runs)
 		return errdetail("The background worker \"snowflake grant\", which calls the registry, is not running.");
-	if (!status->worker_responds)
+	if (worker_hangs(status))
 		return errdetail("The background worker \"snowflake grant\", which calls the registry, does not respond.");
 	return errdetail("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
 					 snowflake_grant_timeout);
@@ -665,9 +675,11 @@ fail_no_grant(void)
 			 errmsg("the grant of worker ID %d ended at %s", worker_id,
 					timestamptz_to_str(tick_start(&snowflake_layout, until))),
 			 errdetail_no_grant(&status),
-			 IsUnderPostmaster ?
-			 errhint("Check \"snowflake.registry\", the registry, and the server log.") :
-			 errhint("Start the server normally.")));
+			 !IsUnderPostmaster ?
+			 errhint("Start the server normally.") :
+			 worker_hangs(&status) ?
+			 errhint("Terminate it: SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'. It is started again after a second.") :
+			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
 }
 
 /*

@@ -32,7 +32,7 @@
  * added at the end, as CREATE OR REPLACE VIEW requires: the columns of a
  * version are the first ones of the newest.
  */
-#define STAT_NCOLUMNS_1_0	27
+#define STAT_NCOLUMNS_1_0	28
 #define STAT_NCOLUMNS		STAT_NCOLUMNS_1_0
 
 /* A row of snowflake_stat, to which columns are added in their order. */
@@ -162,7 +162,7 @@ put_identity(Row *row)
 
 /*
  * How far it is: last_timestamp, mark, mark_timestamp, expires_at, lead_ms,
- * ids.
+ * follows_clock, ids.
  */
 static void
 put_position(Row *row)
@@ -192,6 +192,7 @@ put_position(Row *row)
 	/* How far the last ID is ahead, or the next one must be. */
 	ahead = last != 0 ? last : mark_time;
 	put_ms(row, ahead != 0 ? Max(ahead - GetCurrentTimestamp(), 0) : 0);
+	put(row, BoolGetDatum(pg_atomic_read_u32(&state->not_followed) == 0), false);
 	put(row, Int64GetDatum((int64) ids), false);
 }
 

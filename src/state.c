@@ -183,7 +183,7 @@ snowflake_attach_state(void)
 	state->synchronous_mark = snowflake_synchronous_mark;
 	pg_atomic_init_u32(&state->required_standbys, 0);
 	pg_atomic_init_u64(&state->logged_lead, SNOWFLAKE_CLOCK_STEP_US);
-	pg_atomic_init_u32(&state->logged_not_followed, 0);
+	pg_atomic_init_u32(&state->not_followed, 0);
 	init_wait_counter(&state->sequence_waits);
 	init_wait_counter(&state->clock_waits);
 	init_wait_counter(&state->reserve_waits);

@@ -138,10 +138,10 @@ typedef struct Generator
 
 	/*
 	 * The lead over the clock, in us, up to which no further WARNING is
-	 * logged; and whether one was logged for a clock that is not followed.
+	 * logged; and whether the last move did not follow the clock.
 	 */
 	pg_atomic_uint64 logged_lead;
-	pg_atomic_uint32 logged_not_followed;
+	pg_atomic_uint32 not_followed;
 
 	/* Counters, each changed by itself. */
 	WaitCounter sequence_waits;

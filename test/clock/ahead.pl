@@ -46,6 +46,8 @@ sub next_id
 }
 
 my $id = next_id();
+my $follows = 'SELECT follows_clock FROM snowflake_stat';
+is($node->safe_psql('postgres', $follows), 't', 'IDs follow the clock');
 
 # 54 years
 my $offset = -s $node->logfile;
@@ -53,6 +55,7 @@ set_clock($node, 54 * 365 * $day);
 my $next = next_id();
 cmp_ok($next, '>', $id, 'IDs continue with a clock that is decades ahead');
 cmp_ok(abs(days_ahead($next)), '<', 0.01, 'IDs do not follow a clock that is decades ahead');
+is($node->safe_psql('postgres', $follows), 'f', 'snowflake_stat says so');
 $node->wait_for_log(
 	qr/WARNING:  clock jumped ahead by 170[12]\d{9} ms, but snowflake IDs do not follow it/,
 	$offset);
@@ -117,12 +120,14 @@ like(sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_accept_clock()')
 set_clock($node, 3 * 365 * $day);
 $id = next_id();
 cmp_ok(days_ahead($id), '<', 201, 'IDs do not follow a clock that is three years ahead');
+is($node->safe_psql('postgres', $follows), 'f', 'snowflake_stat says so');
 is($node->safe_psql('postgres',
 		'SELECT snowflake_accept_clock() = clock_timestamp() OR clock_timestamp() - snowflake_accept_clock() < interval \'10 s\''),
 	't',
 	'snowflake_accept_clock() returns the accepted time');
 $next = next_id();
 cmp_ok(abs(days_ahead($next) - 3 * 365), '<', 0.01, 'IDs follow an accepted clock');
+is($node->safe_psql('postgres', $follows), 't', 'snowflake_stat says that they follow it again');
 set_clock($node, 6 * 365 * $day);
 restart();
 like(sql_error($node, 'SELECT snowflake_nextval()'),

@@ -78,7 +78,7 @@ my %stat = (
 		OUT scheme text, OUT datacenter_id integer, OUT worker_id integer,
 		OUT worker_id_set boolean, OUT last_timestamp timestamptz,
 		OUT mark bigint, OUT mark_timestamp timestamptz,
-		OUT expires_at timestamptz, OUT lead_ms double precision, OUT ids bigint,
+		OUT expires_at timestamptz, OUT lead_ms double precision, OUT follows_clock boolean, OUT ids bigint,
 		OUT sequence_waits bigint, OUT sequence_wait_ms double precision,
 		OUT clock_waits bigint, OUT clock_wait_ms double precision,
 		OUT reserve_waits bigint, OUT reserve_wait_ms double precision,

@@ -163,8 +163,8 @@ like(
 		SET client_min_messages = error;
 		SELECT snowflake_reset(snowflake_lower_bound(now() - interval '1 min'), force => true);
 		SELECT snowflake_nextval()}),
-	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, does not respond\./,
-	'an error says that the worker does not respond');
+	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, does not respond\.\nHINT:  Terminate it: SELECT pg_terminate_backend/,
+	'an error says that the worker does not respond, and what to do');
 kill 'CONT', $stopped;
 $server->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'");
 $server->reload;
