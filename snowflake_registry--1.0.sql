@@ -308,9 +308,10 @@ grants it';
 -- (b) Without an archive: synchronous standbys have WAL of the new timeline.  (With
 --     one, P could have archived T, and Q, whose archive cannot be reached, a standby.)
 --     A standby that has P's WAL of T cannot be promoted to T.  It could be made to
---     follow Q, and receive Q's WAL, although it cannot replay that.  So the
+--     follow Q, and receive Q's WAL, although it cannot replay that; or be rewound or
+--     created again as a standby of Q, and know nothing of P anymore.  So the
 --     administrator has to ensure that P and Q do not both have a quorum, and that
---     no standby of P is pointed to Q.  That commits wait for standbys is not
+--     no standby of P becomes one of Q.  That commits wait for standbys is not
 --     enough: those that wait are released when synchronous_standby_names is
 --     cleared, as a cluster manager may do for P and for Q.  Nor is it enough that
 --     a standby had the WAL before: the names must still be set.  A subscription
