@@ -575,7 +575,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    canonical text := (snowflake_registry.read_scheme(scheme)).canonical;
+    single text := (SELECT min(s.scheme) FROM snowflake_registry.registries s HAVING count(*) = 1);
+    canonical text := (snowflake_registry.read_scheme(coalesce(scheme, single))).canonical;
     n record;
 BEGIN
     PERFORM snowflake_registry.check_transaction();
@@ -598,8 +599,9 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock(text, boolean) IS
-'internal: lock the settings of a scheme until the end of the transaction, and
-check whether grants might have been lost;
+'internal: lock the settings of a scheme (NULL: the only one that the registry has
+worker IDs for, or else that of this server) until the end of the transaction,
+and check whether grants might have been lost;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 55000 if two standbys can have been promoted to this
 timeline, 0A000 above READ COMMITTED, 25006 on a standby';
@@ -1301,8 +1303,8 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.alter(text, integer, integer, interval, interval, integer, boolean, boolean) IS
-'change the settings of the registry for a scheme (NULL: that of this server);
-those that are NULL remain;
+'change the settings of the registry for a scheme (NULL: the only one, or else that
+of this server); those that are NULL remain;
 a change after which the registry would not grant worker IDs for a time is
 refused with that time, unless force; new states that no registry has granted
 the added worker IDs and no server has them set; for superusers, and roles
@@ -1345,9 +1347,9 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.drop(text) IS
-'stop granting worker IDs for a scheme (NULL: that of this server), and forget
-the grants, which servers use until they end; snowflake_registry.create() then
-grants nothing before that, unless new; for superusers, and roles granted
+'stop granting worker IDs for a scheme (NULL: the only one, or else that of this
+server), and forget the grants, which servers use until they end;
+snowflake_registry.create() then grants nothing before that, unless new; for superusers, and roles granted
 EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
@@ -1385,8 +1387,8 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lost(text) IS
-'tell the registry that grants for a scheme (NULL: that of this server) might
-have been lost, for example by restoring a backup or disk snapshot; it makes
+'tell the registry that grants for a scheme (NULL: the only one, or else that of
+this server) might have been lost, for example by restoring a backup or disk snapshot; it makes
 none for 2 * reach, and returns when that ends; it confirms a promotion, too:
 see snowflake_registry.confirm_promotion(); for superusers, and roles granted
 EXECUTE;
@@ -1412,8 +1414,8 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.confirm_promotion(text) IS
-'tell the registry for a scheme (NULL: that of this server) that no other standby
-was promoted to the timeline of its server, so that it grants worker IDs again;
+'tell the registry for a scheme (NULL: the only one, or else that of this server)
+that no other standby was promoted to the timeline of its server, so that it grants worker IDs again;
 false if it did so already; for superusers, and roles granted EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
@@ -1458,8 +1460,8 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.free_worker(integer, integer, text) IS
-'take a worker ID of a scheme (NULL: that of this server) from the server that
-holds it, which then gets another one;
+'take a worker ID of a scheme (NULL: the only one, or else that of this server)
+from the server that holds it, which then gets another one;
 returns when it is free, the end of its grant; for superusers, and roles granted
 EXECUTE;
 errors: 42704 if it was never granted, 42704 if the registry has no worker IDs

@@ -295,7 +295,7 @@ snowflake_currval(PG_FUNCTION_ARGS)
 Datum
 snowflake_parse(PG_FUNCTION_ARGS)
 {
-	return parse_id(fcinfo, snowflake_server_scheme(), PG_GETARG_INT64(0));
+	return parse_id(fcinfo, snowflake_default_scheme(), PG_GETARG_INT64(0));
 }
 
 Datum
@@ -308,7 +308,7 @@ snowflake_parse_scheme(PG_FUNCTION_ARGS)
 Datum
 snowflake_timestamp(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_TIMESTAMPTZ(snowflake_id_timestamp(snowflake_server_scheme(),
+	PG_RETURN_TIMESTAMPTZ(snowflake_id_timestamp(snowflake_default_scheme(),
 												 PG_GETARG_INT64(0)));
 }
 
@@ -322,7 +322,7 @@ snowflake_timestamp_scheme(PG_FUNCTION_ARGS)
 Datum
 snowflake_lower_bound(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(snowflake_time_lower_bound(snowflake_server_scheme(),
+	PG_RETURN_INT64(snowflake_time_lower_bound(snowflake_default_scheme(),
 											   PG_GETARG_TIMESTAMPTZ(0)));
 }
 
@@ -340,7 +340,7 @@ snowflake_lower_bound_scheme(PG_FUNCTION_ARGS)
 Datum
 snowflake_make(PG_FUNCTION_ARGS)
 {
-	return make_id(fcinfo, snowflake_server_scheme());
+	return make_id(fcinfo, snowflake_default_scheme());
 }
 
 /*
@@ -410,7 +410,7 @@ snowflake_read_scheme(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type of %d columns",
 			 READ_NCOLUMNS);
 
-	scheme = PG_ARGISNULL(0) ? snowflake_server_scheme() :
+	scheme = PG_ARGISNULL(0) ? snowflake_default_scheme() :
 		get_scheme_argument(fcinfo, 0);
 	if (!snowflake_scheme_generates(scheme, error))
 		ereport(ERROR,

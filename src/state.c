@@ -200,16 +200,27 @@ snowflake_attach_state(void)
 }
 
 /*
+ * Fail because this server has no generator.
+ */
+static void
+fail_not_loaded(bool scheme_suffices)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
+			 scheme_suffices ?
+			 errdetail("A function that is given a scheme does not need that.") : 0,
+			 snowflake_errhint_preload()));
+}
+
+/*
  * Fail if this server has no generator.
  */
 void
 snowflake_check_loaded(void)
 {
 	if (unlikely(snowflake_state == NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
-				 snowflake_errhint_preload()));
+		fail_not_loaded(false);
 }
 
 /*
@@ -233,6 +244,17 @@ const SnowflakeScheme *
 snowflake_server_scheme(void)
 {
 	snowflake_check_loaded();
+	return &snowflake_layout.scheme;
+}
+
+/*
+ * The same, for a function to which the caller could give a scheme.
+ */
+const SnowflakeScheme *
+snowflake_default_scheme(void)
+{
+	if (unlikely(snowflake_state == NULL))
+		fail_not_loaded(true);
 	return &snowflake_layout.scheme;
 }
 

@@ -64,10 +64,9 @@ like(
 	$error,
 	qr/^HINT:  Set this .*: shared_preload_libraries = 'snowflake'$/m,
 	'the hint of snowflake_nextval() has the line to set');
-like(
-	sql_error($node, 'SELECT snowflake_parse(1)'),
-	qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"/,
-	'snowflake_parse() by the server\'s scheme needs preloading');
+my $may_give_scheme = qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"\nDETAIL:  A function that is given a scheme does not need that\./;
+like(sql_error($node, 'SELECT snowflake_parse(1)'),
+	$may_give_scheme, 'snowflake_parse() by the server\'s scheme needs preloading');
 foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
 	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
 	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1, force => true)', 'snowflake_raise_mark(1)',
@@ -83,6 +82,18 @@ is( $node->safe_psql(
 		"SELECT sequence FROM snowflake_parse(3125927076831231, 'twitter')"),
 	'4095',
 	'snowflake_parse() by a given scheme needs no preloading');
+
+# A registry may be on a server that generates no IDs.
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION snowflake_registry;
+	SELECT snowflake_registry.create(1, 20, 'twitter', new => true)});
+is($node->safe_psql('postgres', 'SELECT snowflake_registry.lost() > now()'),
+	't', 'functions of a registry without preloading take its only scheme');
+$node->safe_psql('postgres', q{SELECT snowflake_registry.create(1, 20, 'javascript', new => true)});
+like(sql_error($node, 'SELECT snowflake_registry.lost()'),
+	$may_give_scheme, 'they must be given one of several schemes');
+$node->safe_psql('postgres', 'DROP EXTENSION snowflake_registry');
+
 is( $node->safe_psql(
 		'postgres',
 		'SELECT count(DISTINCT uuid_v4()) FROM generate_series(1, 1000)'),
