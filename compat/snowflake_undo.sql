@@ -6,7 +6,9 @@
 -- A snowflake ID is unique in all tables.  So each bigint column that has one of them
 -- has it because of that row, with a foreign key or without, and gets the row's number,
 -- too.  Columns are those of all tables of the database that have the same owners as
--- the keys.  IDs in columns of other types, such as text, stay.
+-- the keys.  IDs in columns of other types, such as text, stay.  For these and other
+-- copies, the old and the new numbers are written to snowflake_undo_TIME.csv in the
+-- current directory, or to the file of -v map=FILE.
 --
 -- Triggers must not act on this, so it requires a superuser, or, since PostgreSQL 15,
 -- SET on the parameter session_replication_role.  Code of the owners runs with the
@@ -192,4 +194,18 @@ BEGIN
         (SELECT count(*) FROM undone_key), (SELECT count(*) FROM renumbered);
 END
 $$;
+
+-- After an error, nothing is changed.
+SELECT EXISTS (SELECT FROM pg_temp.renumbered) AS renumbered,
+    format('snowflake_undo_%s.csv', to_char(now(), 'YYYYMMDD_HH24MISS')) AS map \gset undo_
+\if :{?map}
+\else
+    \set map :undo_map
+\endif
+\if :undo_renumbered
+    COPY (SELECT old, new FROM pg_temp.renumbered ORDER BY old) TO STDOUT (FORMAT csv, HEADER) \g :map
+\endif
 COMMIT;
+\if :undo_renumbered
+    \warn The old and new numbers are in :map
+\endif

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use Cwd;
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
 use Page;
@@ -74,6 +75,8 @@ is($node->safe_psql('postgres', 'INSERT INTO orders DEFAULT VALUES RETURNING id'
 	$greatest + 1, 'the sequence continues above the IDs');
 
 # All tables of a schema go back to sequences.
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $map = "$dir/old and new.csv";
 sub run_script
 {
 	my ($file) = @_;
@@ -81,7 +84,7 @@ sub run_script
 
 	my $ok = IPC::Run::run(
 		[
-			'psql', '-Xq', '-v', 'schema=The Shop', '-f', "$Page::top/compat/$file",
+			'psql', '-Xq', '-v', 'schema=The Shop', '-v', "map=$map", '-f', "$Page::top/compat/$file",
 			'-d', $node->connstr('back')
 		],
 		'>' => \$out,
@@ -122,6 +125,8 @@ my $what = q{
 		LEFT JOIN public.elsewhere e ON e.customer = c.id
 	ORDER BY c.id};
 my $shop = $node->safe_psql('back', $what);
+my $ids = 'SELECT string_agg(id::text, E\'\\n\' ORDER BY name) FROM "The Shop".customers WHERE name LIKE \'new%\'';
+my @old = split /\n/, $node->safe_psql('back', $ids);
 like($page->take('snowflake_undo.sql')->{text}, qr/-v schema=public .*\/extension\/snowflake_undo\.sql"$/, 'the page names the script');
 my ($ok, $err) = run_script('snowflake_compat.sql');
 ok($ok, 'functions for clients that ask a sequence') or diag($err);
@@ -132,6 +137,12 @@ $node->safe_psql('back', q{ALTER TABLE "The Shop".orders ALTER id SET DEFAULT sn
 ok($ok, 'the way back') or diag($err);
 like($err, qr/NOTICE:  4 keys have a sequence, 12 rows a new number/, 'it says what it did');
 is($node->safe_psql('back', $what), $shop, 'rows belong together as before');
+like($err, qr/^The old and new numbers are in \Q$map\E$/m, 'it says where the old and new numbers are');
+my @new = split /\n/, $node->safe_psql('back', $ids);
+my ($head, @lines) = split /\n/, slurp_file($map);
+my %number = map { split /,/ } @lines;
+is("$head @number{@old}", "old,new @new", 'they are there');
+is(scalar(@lines), 12, '... those of all tables');
 is( $node->safe_psql('back', q{SELECT string_agg(id::text, ' ' ORDER BY id), (SELECT max(id) FROM "The Shop".orders),
 		(SELECT max(id) FROM "The Shop".events) FROM "The Shop".customers}),
 	'1 2 3 4 5 6 7|5|2',
@@ -162,7 +173,7 @@ sub undo
 	local $ENV{PGOPTIONS} = '--default-transaction-isolation=repeatable\\ read';
 
 	my $ok = IPC::Run::run(
-		[ 'psql', '-Xq', '-v', 'schema=public', @options, '-f', "$Page::top/compat/snowflake_undo.sql",
+		[ 'psql', '-Xq', '-v', 'schema=public', '-v', "map=$map", @options, '-f', "$Page::top/compat/snowflake_undo.sql",
 			'-d', $node->connstr($database) ],
 		'>' => \$out,
 		'2>' => \$err);
@@ -191,6 +202,8 @@ $node->safe_psql(
 	SELECT group_id::user_id AS of_domain, group_id AS old, group_id AS new INTO references_user FROM u;
 	CREATE TABLE r AS SELECT old FROM references_user});
 my $numbers = $node->safe_psql('odd', 'SELECT number FROM invoices');
+like(undo('odd', '-v', "map=$dir/missing/file"), qr/missing\/file: No such file/, 'a file that cannot be written is an error');
+is($node->safe_psql('odd', 'SELECT group_id < 1000 FROM "user"'), 'f', 'and nothing is changed');
 is(undo('odd'), '', 'the way back with tables that are left');
 is($node->safe_psql('odd', 'SELECT i.number, c.number FROM invoices i, copies c'), "$numbers|$numbers", 'daily numbers stay');
 is($node->safe_psql('odd', 'SELECT of_domain = group_id FROM references_user, "user"'), 't', 'a column of a domain over a domain gets the new number');
@@ -200,6 +213,16 @@ is($node->safe_psql('odd', 'INSERT INTO user_group DEFAULT VALUES RETURNING id')
 is($node->safe_psql('odd', 'INSERT INTO "user" DEFAULT VALUES RETURNING group_id'), '2', 'and its table gets a sequence with another name');
 is($node->safe_psql('odd', "SET ROLE regress_app; INSERT INTO below_zero (name) VALUES ('a'); RESET ROLE; SELECT max(id) FROM below_zero"),
 	'1', 'a sequence begins above 0, and who may insert into a column may use it');
+
+# Without -v map, the current directory gets the file.
+my $here = getcwd();
+chdir $dir or die;
+$node->safe_psql('odd', 'ALTER TABLE "user" ALTER group_id SET DEFAULT snowflake_nextval(); INSERT INTO "user" DEFAULT VALUES');
+my ($undone) = (run_command([ 'psql', '-Xq', '-v', 'schema=public', '-f', "$Page::top/compat/snowflake_undo.sql", '-d', $node->connstr('odd') ]))[1];
+like($undone, qr/^The old and new numbers are in (snowflake_undo_\d{8}_\d{6}\.csv)$/m, 'it says which file has the numbers');
+my ($file) = glob('snowflake_undo_*.csv');
+like(slurp_file($file), qr/\Aold,new\n\d+,3\n\z/, 'a file in the current directory');
+chdir $here or die;
 
 # Keys were above 2^31 before the conversion.
 $node->safe_psql(
