@@ -121,18 +121,35 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 }
 
 /*
- * Fail, as the clock is too far behind the last ID or behind the mark, below
+ * Would a call that waits for the clock fail instead?  Right after the start,
+ * the unused reserve does not count; it may be larger than usual because of a
+ * slow disk or standby.
+ */
+bool
+snowflake_is_too_far_behind(const SnowflakeSnapshot *snapshot,
+							const SnowflakeStep *step)
+{
+	int64		longest = (int64) snowflake_max_clock_backward * 1000;
+
+	if (before_first_tick(&snowflake_layout, snapshot))
+		longest += Max(snowflake_reserve_ticks() * snowflake_layout.tick_us,
+					   SNOWFLAKE_MAX_RESERVE_US);
+	return step->wait > longest;
+}
+
+/*
+ * Report that the clock is too far behind the last ID or behind the mark, below
  * which are all IDs that were generated before the server's start.
  */
-void
-snowflake_fail_clock_behind(const SnowflakeSnapshot *snapshot, int64 next)
+static void
+report_clock_behind(int elevel, const SnowflakeSnapshot *snapshot, int64 next)
 {
 	const char *next_time =
 		pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, next)));
 	const char *clock_time = pstrdup(timestamptz_to_str(snapshot->wall));
 
 	if (before_first_tick(&snowflake_layout, snapshot))
-		ereport(ERROR,
+		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("clock is too far behind the mark of snowflake IDs"),
 				 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
@@ -140,13 +157,24 @@ snowflake_fail_clock_behind(const SnowflakeSnapshot *snapshot, int64 next)
 						   snowflake_max_clock_backward, snowflake_max_lead),
 				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
 	else
-		ereport(ERROR,
+		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("clock is too far behind the last snowflake ID"),
 				 errdetail("The timestamp of the next ID is %s, and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
 						   next_time, clock_time,
 						   snowflake_max_clock_backward, snowflake_max_lead),
 				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
+}
+
+/*
+ * Fail because of that.
+ */
+void
+snowflake_fail_clock_behind(const SnowflakeSnapshot *snapshot, int64 next)
+{
+	pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
+	report_clock_behind(ERROR, snapshot, next);
+	pg_unreachable();
 }
 
 /*
@@ -230,17 +258,23 @@ snowflake_warn_at_start(void)
 	SnowflakeRules rules = snowflake_rules();
 	SnowflakeSnapshot snapshot;
 	SnowflakeStep step;
+	bool		behind;
 	ErrorContextCallback context;
 
 	snowflake_take_snapshot(&snapshot);
 	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
-	if (step.plan < SNOWFLAKE_BEFORE_EPOCH)
+	behind = step.plan == SNOWFLAKE_WAIT_CLOCK &&
+		snowflake_is_too_far_behind(&snapshot, &step);
+	if (step.plan < SNOWFLAKE_BEFORE_EPOCH && !behind)
 		return;
 
 	context.callback = start_context;
 	context.arg = NULL;
 	context.previous = error_context_stack;
 	error_context_stack = &context;
-	report_plan(WARNING, step.plan, &snapshot);
+	if (behind)
+		report_clock_behind(WARNING, &snapshot, step.next);
+	else
+		report_plan(WARNING, step.plan, &snapshot);
 	error_context_stack = context.previous;
 }

@@ -20,6 +20,8 @@ extern void snowflake_note_backward(int64 lead);
 extern void snowflake_note_lead(int64 tick, TimestampTz now);
 extern void snowflake_note_jump(const SnowflakeSnapshot *snapshot,
 								const SnowflakeStep *step);
+extern bool snowflake_is_too_far_behind(const SnowflakeSnapshot *snapshot,
+										const SnowflakeStep *step);
 snowflake_noreturn extern void snowflake_fail_clock_behind(const SnowflakeSnapshot *snapshot,
 														   int64 next);
 snowflake_noreturn extern void snowflake_fail_plan(SnowflakePlan plan,

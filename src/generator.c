@@ -416,25 +416,15 @@ wait_for_tick(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 
 /*
  * Wait for the clock, which is behind the word's tick, or fail if it is too
- * far behind.  Right after the start, the unused reserve does not count; it
- * may be larger than usual because of a slow disk or standby.
+ * far behind.
  */
 static void
 wait_for_clock(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 			   Wait *wait)
 {
-	int64		longest = (int64) snowflake_max_clock_backward * 1000;
-
-	if (before_first_tick(&snowflake_layout, snapshot))
-		longest += Max(snowflake_reserve_ticks() * snowflake_layout.tick_us,
-					   SNOWFLAKE_MAX_RESERVE_US);
 	snowflake_note_backward(step->lead);
-	if (step->wait > longest)
-	{
-		pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
+	if (snowflake_is_too_far_behind(snapshot, step))
 		snowflake_fail_clock_behind(snapshot, step->next);
-	}
-
 	snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK,
 					&snowflake_state->clock_waits, &wait->sleeps);
 }

@@ -364,7 +364,7 @@ static const Setting settings[] = {
 	{
 		.name = "snowflake.clock_backward",
 		.short_desc = "Sets what to do when the clock is behind the last ID.",
-		.long_desc = "\"continue\" continues from the last ID at the pace of real time; \"wait\" waits up to \"snowflake.max_clock_backward\" and then fails.",
+		.long_desc = "\"continue\" continues from the last ID at the pace of real time; \"wait\" waits for the clock, or fails if it is behind by more than \"snowflake.max_clock_backward\".",
 		.context = PGC_SIGHUP,
 		.enumeration = {
 			.variable = &snowflake_clock_backward,
@@ -374,8 +374,8 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.max_clock_backward",
-		.short_desc = "Sets the maximum time to wait for a clock that is behind the last ID.",
-		.long_desc = "If the clock is further behind, the call fails. This applies only if \"snowflake.clock_backward\" is \"wait\".",
+		.short_desc = "Sets how far the clock can be behind the last ID before calls fail instead of waiting.",
+		.long_desc = "This applies only if \"snowflake.clock_backward\" is \"wait\".",
 		.context = PGC_SIGHUP,
 		.flags = GUC_UNIT_MS,
 		.integer = {

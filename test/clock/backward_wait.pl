@@ -81,7 +81,12 @@ is(verdict($ledger), '0 duplicates, 0 falls', "no duplicates among $ledger->{ids
 # A jump outlives a restart, because the mark has it.
 step(-3600);
 $node->stop;
+$offset = -s $node->logfile;
 start_with_clock($node);
+$node->wait_for_log(
+	qr/WARNING:  clock is too far behind the mark of snowflake IDs\n.*DETAIL:  The mark is .*\n.*HINT:  .*\n.*CONTEXT:  while checking at server start/,
+	$offset);
+pass('the log says so at the start');
 my $error = sql_error($node, 'SELECT snowflake_nextval()');
 like($error, qr/55000: clock is too far behind the mark of snowflake IDs/,
 	'after a restart the mark is ahead of the clock');
