@@ -15,6 +15,7 @@ use Test::More;
 my $node = new_server('main', "timezone = 'UTC'", 'snowflake.worker_id = 1', 'max_locks_per_transaction = 128');
 my $table = Page->claim('docs/partitions.md', 'Create a partitioned table');
 my $next = Page->claim('docs/partitions.md', 'Create the next partitions');
+my $after = Page->claim('docs/partitions.md', 'After a wrong clock');
 my $oldest = Page->claim('docs/partitions.md', 'Drop the oldest partitions');
 my $brin = Page->claim('docs/partitions.md', 'BRIN');
 my $uuids = Page->claim('docs/partitions.md', 'UUIDs');
@@ -35,7 +36,8 @@ sub partitions
 }
 
 # The table, created by a session with another time zone
-$node->safe_psql('postgres', $new_york . $table->example('CREATE TABLE event_tags'));
+my $events = $table->example('CREATE TABLE event_tags');
+$node->safe_psql('postgres', $new_york . $events);
 is(partitions('events'), 'events_2026_11|2026-11-01 00:00:00+00|2026-12-01 00:00:00+00',
 	'a partition has the bounds of a month in UTC');
 is( $node->safe_psql(
@@ -158,6 +160,31 @@ like(sql_error($node, q{INSERT INTO sessions VALUES (uuid_lower_bound('2026-12-0
 	qr/23514: no partition/, 'a UUID of the next month is not');
 
 $node->stop;
+
+# A clock that was ahead
+my $clocks = PostgreSQL::Test::Cluster->new('clocks');
+$clocks->init;
+$clocks->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1\ntimezone = 'UTC'");
+start_with_clock($clocks);
+$clocks->safe_psql('postgres', "CREATE EXTENSION snowflake; $events $create CALL create_partitions('events')");
+my $insert = 'INSERT INTO events DEFAULT VALUES';
+$clocks->safe_psql('postgres', $insert);
+foreach my $remedy ('snowflake_reset', 'create_partitions')
+{
+	set_clock($clocks, 200 * 86400);
+	like(sql_error($clocks, $insert), qr/23514: no partition of relation "events" found for row/, 'a clock that is 200 days ahead has no partition');
+	set_clock($clocks, 0);
+	like(sql_error($clocks, $insert), qr/23514: no partition/, 'nor is there one when it is right again');
+	$clocks->safe_psql('postgres', "SET client_min_messages = error; " . $after->example($remedy));
+	is(sql_error($clocks, $insert), '', "but there is after $remedy()");
+}
+
+# With one that is years ahead
+set_clock($clocks, 9 * 365 * 86400);
+$clocks->safe_psql('postgres', "$new_york $drop");
+cmp_ok($clocks->safe_psql('postgres', "SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass"),
+	'>', 12, 'a clock that is years ahead has no partitions dropped');
+$clocks->stop;
 
 Page::all_taken();
 done_testing();

@@ -91,9 +91,29 @@ like($registry->safe_psql('ids', $page->example('SELECT snowflake_registry.lost'
 	qr/^20\d\d-/, 'the function returns when worker IDs are granted again');
 like(sql_error($registry, "SET ROLE regress_id_server; $ask", dbname => 'ids'),
 	qr/ERROR:  \w{5}: .*no worker ID/, 'a server gets no worker ID until then');
-$registry->safe_psql('ids', $page->example('512, 1023'));
+$registry->safe_psql('ids', $page->example('alter(\'shardingsphere\', 512'));
 is($registry->safe_psql('ids', $ask, extra_params => [ '-U', 'regress_id_server' ]),
 	'513|regress_id_server', 'other worker IDs are granted at once');
 $registry->stop;
+
+# The registry is lost, and another one takes its place.
+my $other = PostgreSQL::Test::Cluster->new('other');
+$other->init;
+$other->start;
+$other->safe_psql('postgres', 'CREATE DATABASE ids');
+$other->safe_psql('ids', $page->example("create(512, 1023") . '
+	CREATE ROLE regress_id_server LOGIN;
+	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_id_server');
+my $server = $servers[0];
+$server->start;
+$server->append_conf('postgresql.conf',
+	$page->example('host=other.example', id_server => 'regress_id_server',
+		'host=other.example' => 'host=' . $other->host . ' port=' . $other->port));
+$server->reload;
+$server->poll_query_until('postgres', 'SELECT worker_id BETWEEN 512 AND 1023 FROM snowflake_stat')
+  or die 'no worker ID of the other registry';
+is($server->safe_psql('postgres', 'SELECT worker_id = (SELECT worker_id FROM snowflake_stat) FROM snowflake_parse(snowflake_nextval())'),
+	't', 'a server gets a worker ID of a registry in place of the one that is lost');
+$_->stop foreach $server, $other;
 Page::all_taken();
 done_testing();
