@@ -211,13 +211,11 @@ check_registry(char **newval, void **extra, GucSource source)
 		*newval = snowflake_guc_strdup(snowflake_registry);
 		if (!IsUnderPostmaster && empty)
 			ereport(LOG,
-					(errmsg("\"%s\" cannot be emptied without restarting the server",
-							"snowflake.registry"),
+					(errmsg("\"snowflake.registry\" cannot be emptied without restarting the server"),
 					 errdetail("The server continues to use the registry that it has.")));
 		else if (!IsUnderPostmaster)
 			ereport(LOG,
-					(errmsg("\"%s\" cannot be set without restarting the server",
-							"snowflake.registry"),
+					(errmsg("\"snowflake.registry\" cannot be set without restarting the server"),
 					 errdetail("The server continues to generate IDs with its own worker ID.")));
 		return *newval != NULL;
 	}
