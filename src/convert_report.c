@@ -153,7 +153,7 @@ add_unconverted_keys(const SnowflakeConversion *conversion,
 					 ReturnSetInfo *rsinfo)
 {
 	const char *severity = "info";
-	const char *what_to_do = "snowflake_convert_schema() converts it.";
+	const char *what_to_do = "snowflake_convert_schema() converts it, or snowflake_convert_online() while it is in use.";
 	ListCell   *cell;
 
 	foreach(cell, conversion->keys)
@@ -161,7 +161,7 @@ add_unconverted_keys(const SnowflakeConversion *conversion,
 		if (!((SnowflakeKey *) lfirst(cell))->set_default)
 		{
 			severity = "warning";
-			what_to_do = "Others are converted. The table is new, or something, such as an upgrade of the application, changed the default. Convert it with snowflake_convert() or snowflake_convert_schema().";
+			what_to_do = "Others are converted. The table is new, or something, such as an upgrade of the application, changed the default. Convert it with snowflake_convert() or snowflake_convert_schema(), or snowflake_convert_online() while it is in use.";
 		}
 	}
 	foreach(cell, snowflake_ask(conversion, unconverted_query))
