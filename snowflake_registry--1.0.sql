@@ -1349,8 +1349,8 @@ $$;
 COMMENT ON FUNCTION snowflake_registry.drop(text) IS
 'stop granting worker IDs for a scheme (NULL: the only one, or else that of this
 server), and forget the grants, which servers use until they end;
-snowflake_registry.create() then grants nothing before that, unless new; for superusers, and roles granted
-EXECUTE;
+snowflake_registry.create() then grants nothing before that, unless new; for
+superusers, and roles granted EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
@@ -1388,10 +1388,10 @@ $$;
 
 COMMENT ON FUNCTION snowflake_registry.lost(text) IS
 'tell the registry that grants for a scheme (NULL: the only one, or else that of
-this server) might have been lost, for example by restoring a backup or disk snapshot; it makes
-none for 2 * reach, and returns when that ends; it confirms a promotion, too:
-see snowflake_registry.confirm_promotion(); for superusers, and roles granted
-EXECUTE;
+this server) might have been lost, for example by restoring a backup or disk
+snapshot; it makes none for 2 * reach, and returns when that ends; it confirms a
+promotion, too: see snowflake_registry.confirm_promotion(); for superusers, and
+roles granted EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
@@ -1415,8 +1415,9 @@ $$;
 
 COMMENT ON FUNCTION snowflake_registry.confirm_promotion(text) IS
 'tell the registry for a scheme (NULL: the only one, or else that of this server)
-that no other standby was promoted to the timeline of its server, so that it grants worker IDs again;
-false if it did so already; for superusers, and roles granted EXECUTE;
+that no other standby was promoted to the timeline of its server, so that it
+grants worker IDs again; false if it did so already; for superusers, and roles
+granted EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
 not a valid scheme, 0A000 above READ COMMITTED, 25006 on a standby';
 
