@@ -52,16 +52,6 @@
 #include "convert_online.h"
 #include "table_owner.h"
 
-/*
- * Settings until the end of the transaction.
- */
-static void
-set_until_commit(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
 /* Who runs the session, and whether an error would leave it to the owner. */
 static SnowflakeCaller caller;
 static bool in_danger = false;
@@ -166,8 +156,11 @@ snowflake_run_top_level(MemoryContext context, Oid owner,
 	MemoryContextSwitchTo(own);
 	EnsurePortalSnapshotExists();
 	(void) NewGUCNestLevel();
-	set_until_commit("search_path", "pg_catalog, pg_temp");
-	set_until_commit("default_tablespace", tablespace == NULL ? "" : tablespace);
+	snowflake_use_safe_settings();
+	if (tablespace != NULL)
+		(void) set_config_option("default_tablespace", tablespace,
+								 PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	become_owner(owner);
 	process(pstrdup(statement));
 	become_caller();

@@ -123,6 +123,37 @@ snowflake_lock_table(Oid relid, LOCKMODE mode)
 }
 
 /*
+ * Set what makes queries and statements mean the same in each session, until the
+ * end of the GUC nest level.
+ */
+void
+snowflake_use_safe_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"search_path", "pg_catalog, pg_temp"},
+		/* An error is better than missing rows. */
+		{"row_security", "off"},
+		/* Definitions of objects are compared with their names. */
+		{"quote_all_identifiers", "off"},
+		/* Definitions that are written and read again stay as they are. */
+		{"DateStyle", "ISO"},
+		{"IntervalStyle", "postgres"},
+		{"extra_float_digits", "3"},
+		{"array_nulls", "on"},
+		{"transform_null_equals", "off"},
+		{"xmloption", "content"},
+		{"default_tablespace", ""},
+		/* Queries of the catalogs run once. */
+		{"jit", "off"},
+	};
+
+	for (size_t i = 0; i < lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1],
+								 PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
  * Switch to the owner of the table, with safe settings, in a
  * security-restricted operation, so that code of the owner cannot affect the
  * rest of the session.  snowflake_become_caller() switches back; so does an
@@ -131,24 +162,11 @@ snowflake_lock_table(Oid relid, LOCKMODE mode)
 void
 snowflake_become_owner(Oid owner, SnowflakeCaller *caller)
 {
-	static const char *const settings[][2] = {
-		{"search_path", "pg_catalog, pg_temp"},
-		/* An error is better than missing rows. */
-		{"row_security", "off"},
-		/* Definitions of objects are compared with their names. */
-		{"quote_all_identifiers", "off"},
-		/* Queries of the catalogs run once. */
-		{"jit", "off"},
-	};
-
 	GetUserIdAndSecContext(&caller->user, &caller->sec_context);
 	SetUserIdAndSecContext(owner, caller->sec_context |
 						   SECURITY_RESTRICTED_OPERATION);
 	caller->nest_level = NewGUCNestLevel();
-	for (size_t i = 0; i < lengthof(settings); i++)
-		(void) set_config_option(settings[i][0], settings[i][1],
-								 PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+	snowflake_use_safe_settings();
 }
 
 void

@@ -26,6 +26,7 @@ extern char *snowflake_relation_name(Oid relid);
 extern Oid	snowflake_table_owner(Oid relid);
 extern Oid	snowflake_find_function(Oid namespace, const char *name);
 extern Oid	snowflake_lock_table(Oid relid, LOCKMODE mode);
+extern void snowflake_use_safe_settings(void);
 extern void snowflake_become_owner(Oid owner, SnowflakeCaller *caller);
 extern void snowflake_become_caller(const SnowflakeCaller *caller);
 
