@@ -404,6 +404,18 @@ sets_default(const SnowflakeConversion *conversion)
 }
 
 /*
+ * Find what has the row types of the tables, among others: anybody can create
+ * that at any time.
+ */
+void
+snowflake_find_type_obstacles(const SnowflakeConversion *conversion,
+							  List **obstacles)
+{
+	ask_obstacles(conversion, "", type_obstacles, lengthof(type_obstacles),
+				  obstacles);
+}
+
+/*
  * Find the obstacles that the catalogs show.
  */
 void
@@ -415,8 +427,7 @@ snowflake_find_obstacles(const SnowflakeConversion *conversion,
 	if (!conversion->online)
 		ask_obstacles(conversion, "", dependent_obstacles,
 					  lengthof(dependent_obstacles), obstacles);
-	ask_obstacles(conversion, "", type_obstacles, lengthof(type_obstacles),
-				  obstacles);
+	snowflake_find_type_obstacles(conversion, obstacles);
 	if (sets_default(conversion))
 	{
 		ask_obstacles(conversion, "", key_obstacles, lengthof(key_obstacles),

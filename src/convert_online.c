@@ -372,12 +372,18 @@ execute_step(SnowflakeOnline *online, void *argument)
 	snowflake_run_statement(step->statement);
 }
 
-/* SnowflakeWork: create new columns, with the privileges that the old ones have. */
+/*
+ * SnowflakeWork: create new columns, with the privileges that the old ones have.
+ * Rows that are stored elsewhere, by the row type, would not have them.
+ */
 static void
 prepare_table(SnowflakeOnline *online, void *argument)
 {
 	const SnowflakeOnlineStep *step = argument;
+	List	   *obstacles = NIL;
 
+	snowflake_find_type_obstacles(&online->conversion, &obstacles);
+	snowflake_report_obstacles(&online->conversion, obstacles);
 	execute_step(online, argument);
 	if (snowflake_ask_often(&online->conversion, step->relid,
 							psprintf("%s SELECT FROM col JOIN top USING (relid)"
@@ -450,30 +456,37 @@ typedef struct Swap
 	List	   *trees;			/* tables without their partitions */
 	List	   *names;			/* of relations whose privileges are kept */
 	char	   *privileges;
+	char	   *comments;
 	List	   *before_drop;
 	List	   *after_drop;
 } Swap;
 
 /*
  * SnowflakeWork: find the statements of a swap.  What they depend on cannot
- * change any more.
+ * change any more, except for comments.
  */
 static void
 find_statements(SnowflakeOnline *online, void *argument)
 {
 	Swap	   *swap = argument;
 	SnowflakeConversion *conversion = &online->conversion;
+	List	   *relids;
+	List	   *obstacles;
 
 	snowflake_find_targets(conversion);
 	if (list_difference_oid(snowflake_swap_locks(conversion, swap->relid), swap->locked) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a view, sequence, or foreign key was added")));
-	swap->names = snowflake_swap_names(snowflake_with_partitions(swap->locked));
+	relids = snowflake_with_partitions(swap->locked);
+	snowflake_lock_functions(relids);
+	swap->names = snowflake_swap_names(relids);
 	swap->privileges = snowflake_swap_privileges(swap->names);
-	snowflake_check_swap(conversion, swap->relid,
-						 snowflake_list_object_obstacles(conversion,
-														 snowflake_swap_scope(conversion, swap->relid)));
+	swap->comments = snowflake_swap_comments(relids);
+	obstacles = snowflake_list_object_obstacles(conversion,
+												snowflake_swap_scope(conversion, swap->relid));
+	snowflake_find_type_obstacles(conversion, &obstacles);
+	snowflake_check_swap(conversion, swap->relid, obstacles);
 	swap->trees = snowflake_swap_trees(conversion, swap->relid);
 	snowflake_swap_statements(conversion, swap->relid, &swap->before_drop,
 							  &swap->after_drop);
@@ -509,7 +522,13 @@ static void
 swap_columns(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
+	char	   *comments = snowflake_swap_comments(snowflake_with_partitions(swap->locked));
 
+	if (comments == NULL ? swap->comments != NULL :
+		swap->comments == NULL || strcmp(comments, swap->comments) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a comment was changed")));
 	execute_all(swap->before_drop);
 	snowflake_check_drop(swap->relid, swap->trees);
 	execute_all(swap->after_drop);
@@ -526,13 +545,16 @@ swap_columns(SnowflakeOnline *online, void *argument)
  * A snapshot is not older because it has an older xmin: any transaction of the
  * server that is open for long holds that back.  So of sessions, those are waited
  * for that were there at the first look, and any that may have imported a
- * snapshot since then, because one was exported at this look or the one before.
- * Of a standby nothing else is known.
+ * snapshot since then, because one was exported at this look or the one before,
+ * or because no transaction is open that would explain the xmin.  Of a standby
+ * nothing else is known.
  */
 #define OLD_SNAPSHOTS \
 "SELECT key, format(CASE WHEN holder IS NULL THEN '%%s has a snapshot that is older than the copy of the columns.'" \
 "    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END, who, holder)," \
-"  EXISTS (SELECT FROM pg_ls_dir('pg_snapshots'))::int" \
+"  EXISTS (SELECT FROM pg_ls_dir('pg_snapshots'))::int," \
+"  (age(xmin) > ALL (SELECT age(backend_xid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL" \
+"                    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts))::int" \
 " FROM (SELECT format('%%s %%s', pid, extract(epoch FROM xact_start)), " SNOWFLAKE_PROCESS("Process") ", backend_xmin" \
 "       FROM pg_stat_activity" \
 "       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'" \
@@ -589,7 +611,7 @@ find_old_snapshot(SnowflakeOnline *online, Oid relid)
 		char	  **row = lfirst(cell);
 		String	   *key = row[0] == NULL ? NULL : makeString(pstrdup(row[0]));
 
-		if (key != NULL && may_import)
+		if (key != NULL && (may_import || row[3][0] == '1'))
 			online->old_sessions = lappend(online->old_sessions, key);
 		if (result == NULL && (key == NULL || list_member(online->old_sessions, key)))
 			result = row[1];
@@ -1048,7 +1070,6 @@ begin_examination(SnowflakeOnline *online)
 		snowflake_commit(online);
 		snowflake_nap(RETRY_MS);
 	}
-	online->wait_start = online->wait_told = 0;
 }
 
 /*
@@ -1066,9 +1087,11 @@ examine(SnowflakeOnline *online)
 		begin_examination(online);
 		if (check_obstacles(online))
 			break;
+		snowflake_report_wait(online, "look for obstacles", NULL);
 		snowflake_commit(online);
 		snowflake_nap(RETRY_MS);
 	}
+	online->wait_start = online->wait_told = 0;
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
 	foreach(cell, snowflake_steps(conversion))
@@ -1245,6 +1268,7 @@ begin_function(FunctionCallInfo fcinfo, SnowflakeOnline *online)
 	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
 	online->context = CurrentMemoryContext;
 	online->options.lock_ms = DEFAULT_LOCK_MS;
+	snowflake_refuse_old_snapshot();
 	SPI_connect();
 	snowflake_open(online);
 }

@@ -153,6 +153,7 @@ extern List *snowflake_swap_trees(const SnowflakeConversion *conversion,
 extern void snowflake_check_drop(Oid relid, const List *trees);
 extern List *snowflake_swap_names(const List *relids);
 extern char *snowflake_swap_privileges(const List *names);
+extern char *snowflake_swap_comments(const List *relids);
 extern void snowflake_check_privileges(Oid relid, const List *names,
 									   const char *privileges);
 extern void snowflake_check_swap(const SnowflakeConversion *conversion,
@@ -201,6 +202,7 @@ extern void snowflake_run_statement(const char *statement);
 /* convert_online_rows.c */
 extern char *snowflake_find_changer(const List *relids);
 extern void snowflake_lock_rows(const List *relids);
+extern void snowflake_lock_functions(const List *relids);
 
 /* convert_silent_update.c */
 extern uint64 snowflake_update_silently(const char *statement);

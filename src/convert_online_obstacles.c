@@ -117,7 +117,11 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 	{
 		"SELECT format('%s has a security label', pg_describe_object(l.classoid, l.objoid, l.objsubid))"
 		" FROM pg_seclabel l WHERE (l.classoid, l.objoid) IN (SELECT classid, objid FROM gone)"
-		" OR l.classoid = 'pg_class'::regclass AND (l.objoid, l.objsubid) IN (SELECT relid, attnum FROM col)",
+		" OR l.classoid = 'pg_class'::regclass AND (l.objoid, l.objsubid) IN (SELECT relid, attnum FROM col)"
+		/* The sequence of an identity is created again. */
+		" OR l.classoid = 'pg_class'::regclass AND l.objoid IN (SELECT d.objid FROM col JOIN pg_depend d"
+		"   ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'"
+		"   AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum))",
 		"Remove security labels, convert, and set them again."
 	},
 	{
@@ -125,6 +129,16 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"    vw.relowner::regrole::text, tab.name, tab.relowner::regrole::text)"
 		" FROM vw, tab WHERE tab.relid = $1[1] AND tab.relowner <> vw.relowner",
 		"Give the views that depend on a converted column the owner of the table."
+	},
+	{
+		"SELECT format('view %s is temporary', name) FROM vw WHERE relpersistence = 't'",
+		"Drop temporary views of the tables, or have their sessions end."
+	},
+	{
+		"SELECT format('the row type of view %s has privileges or a comment', name)"
+		" FROM vw JOIN pg_type y ON y.oid = vw.reltype"
+		" WHERE y.typacl IS NOT NULL OR obj_description(y.oid, 'pg_type') IS NOT NULL",
+		"Remove privileges and comments of the row types of views, convert, and set them again."
 	},
 	{
 		"SELECT format('statistics object %I.%I is owned by role %s, but its table by role %s', stat.nspname, stxname,"
@@ -159,6 +173,15 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 	{
 		"SELECT format('%s has no counterpart any more', what) FROM single",
 		"Drop what was created for an index, constraint or statistics object that was dropped or renamed since then; the conversion creates it again if it is needed."
+	},
+	{
+		"SELECT format('%s has a name that the conversion uses', pg_describe_object(o.classid, o.objid, 0))"
+		" FROM (SELECT 'pg_constraint'::regclass, oid, conname FROM fkey WHERE conparentid = 0"
+		"   UNION ALL SELECT 'pg_constraint'::regclass, oid, conname FROM chk"
+		"   UNION ALL SELECT 'pg_class'::regclass, indexrelid, relname FROM idx"
+		"   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxname FROM stat) o(classid, objid, name)"
+		" WHERE starts_with(name::text, 'snowflake_new_')",
+		"Rename what has a name that begins with \"snowflake_new_\"."
 	},
 	{
 		/* A row has all columns of its table, in their order. */

@@ -667,28 +667,7 @@ rehearse_swap(Rehearsal *rehearsal, const Swap *swap)
 	}
 }
 
-/*
- * Rehearse all swaps.
- */
-static void
-rehearse(void *argument)
-{
-	Rehearsal  *rehearsal = argument;
-	List	   *relids = NIL;
-	ListCell   *cell;
-
-	foreach(cell, rehearsal->swaps)
-		relids = list_concat_unique_oid(relids, ((Swap *) lfirst(cell))->locked);
-
-	/* An older snapshot could not lock what was changed since then. */
-	if (!IsolationUsesXactSnapshot())
-		snowflake_lock_rows(snowflake_with_partitions(relids));
-	rehearsal->has_locks = true;
-	foreach(cell, rehearsal->swaps)
-		rehearse_swap(rehearsal, lfirst(cell));
-}
-
-/* The hook of another module, while refuse_call() is in its place. */
+/* The hook of another module, while refuse_call() may be in its place. */
 static object_access_hook_type previous_hook = NULL;
 
 /*
@@ -707,6 +686,26 @@ refuse_call(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id,
 						format_procedure(object_id))));
 	if (previous_hook != NULL)
 		previous_hook(access, class_id, object_id, sub_id, argument);
+}
+
+/*
+ * Rehearse all swaps.
+ */
+static void
+rehearse(void *argument)
+{
+	Rehearsal  *rehearsal = argument;
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, rehearsal->swaps)
+		relids = list_concat_unique_oid(relids, ((Swap *) lfirst(cell))->locked);
+
+	snowflake_lock_rows(snowflake_with_partitions(relids));
+	rehearsal->has_locks = true;
+	object_access_hook = refuse_call;
+	foreach(cell, rehearsal->swaps)
+		rehearse_swap(rehearsal, lfirst(cell));
 }
 
 /*
@@ -776,7 +775,6 @@ snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
 	ErrorData  *error;
 
 	previous_hook = object_access_hook;
-	object_access_hook = refuse_call;
 	error = snowflake_do(rehearse, &rehearsal, false);
 	object_access_hook = previous_hook;
 	if (error == NULL)

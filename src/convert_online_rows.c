@@ -32,15 +32,33 @@
 
 #include "convert_online.h"
 
-/* The rows about tables, an array of OIDs. */
+/*
+ * The rows about tables, an array of OIDs.  Of what may belong to others, only
+ * what the owner of the table could change as well: who converts a table cannot
+ * have others wait for their own objects.
+ */
 static const char *const rows_of_tables[] = {
 	"pg_class r WHERE r.oid = ANY ('%s')",
 	"pg_attribute r WHERE r.attrelid = ANY ('%s') AND r.attnum > 0",
 	"pg_depend d JOIN pg_class r ON r.oid = d.objid AND r.relkind = 'S' WHERE d.refclassid = d.classid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i') AND d.refobjid = ANY ('%s')",
-	"pg_statistic_ext r WHERE r.stxrelid = ANY ('%s')",
-	"pg_publication_rel r WHERE r.prrelid = ANY ('%s')",
-	"pg_trigger g JOIN pg_proc r ON r.oid = g.tgfoid WHERE NOT g.tgisinternal AND g.tgrelid = ANY ('%s')",
+	"pg_statistic_ext r JOIN pg_class t ON t.oid = r.stxrelid WHERE t.oid = ANY ('%s') AND pg_has_role(t.relowner, r.stxowner, 'USAGE')",
+	"pg_publication_rel r JOIN pg_class t ON t.oid = r.prrelid JOIN pg_publication b ON b.oid = r.prpubid WHERE t.oid = ANY ('%s') AND pg_has_role(t.relowner, b.pubowner, 'USAGE')",
+	"pg_trigger g JOIN pg_proc r ON r.oid = g.tgfoid JOIN pg_class t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal AND t.oid = ANY ('%s') AND pg_has_role(t.relowner, r.proowner, 'USAGE')",
 };
+
+/*
+ * Functions in the definitions that a swap reads and writes again.  Their owners
+ * wait for as long as the swap may wait, which is not long.
+ */
+static const char functions_of_tables[] =
+"(SELECT '%s'::oid[]) s(tables), pg_proc r WHERE r.oid IN (SELECT d.refobjid FROM pg_depend d"
+" WHERE d.refclassid = 'pg_proc'::regclass AND (d.classid, d.objid) IN ("
+"   SELECT 'pg_policy'::regclass::oid, oid FROM pg_policy WHERE polrelid = ANY (tables)"
+"   UNION ALL SELECT 'pg_rewrite'::regclass, oid FROM pg_rewrite WHERE ev_class = ANY (tables)"
+"   UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)"
+"   UNION ALL SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY (tables)"
+"   UNION ALL SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY (tables)"
+"   UNION ALL SELECT 'pg_publication_rel'::regclass, oid FROM pg_publication_rel WHERE prrelid = ANY (tables)))";
 
 /*
  * The FROM clause of some of the rows.
@@ -114,6 +132,13 @@ snowflake_find_changer(const List *relids)
 	return NULL;
 }
 
+static void
+lock_rows(const char *clause, const List *relids)
+{
+	(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
+										 rows_from(clause, relids)));
+}
+
 /*
  * Lock the rows until the end of the transaction, or fail if somebody has
  * changed one: who waits for one and has others could be in a deadlock.
@@ -122,7 +147,17 @@ void
 snowflake_lock_rows(const List *relids)
 {
 	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
-		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
-											 rows_from(rows_of_tables[i], relids)));
+		lock_rows(rows_of_tables[i], relids);
+	AcceptInvalidationMessages();
+}
+
+/*
+ * The same for the functions that a swap reads by name, and looks for by that
+ * name again.
+ */
+void
+snowflake_lock_functions(const List *relids)
+{
+	lock_rows(functions_of_tables, relids);
 	AcceptInvalidationMessages();
 }

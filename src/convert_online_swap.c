@@ -347,13 +347,13 @@ static const char missing_query[] =
 "SELECT what FROM single JOIN scope USING (relid)";
 
 /*
- * What depends on a column with a counterpart.  The names
- * alone say which columns these are, so that this is quick.
+ * What depends on a column with a counterpart, and columns with rows of the table.
+ * The names alone say which columns these are, so that this is quick.
  */
 static const char dependents_query[] =
 "WITH RECURSIVE member(relid) AS ("
 "  SELECT unnest('{%s}'::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i ON i.inhparent = m.relid) "
-"SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid)"
+"(SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
 " FROM member JOIN pg_attribute a ON a.attrelid = member.relid"
 "  JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = " SNOWFLAKE_NEW_NAME("a.attname")
 "  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass"
@@ -363,7 +363,19 @@ static const char dependents_query[] =
 " WHERE NOT a.attisdropped AND NOT n.attisdropped"
 " AND (f.adrelid, f.adnum) IS DISTINCT FROM (a.attrelid, a.attnum)"
 " AND NOT (d.classid = 'pg_class'::regclass AND d.deptype = 'i')"
-" AND k.contype IS DISTINCT FROM 'n'";
+" AND k.contype IS DISTINCT FROM 'n')"
+" UNION "
+"(WITH RECURSIVE holder(typid) AS ("
+"   SELECT r.reltype FROM member JOIN pg_class r ON r.oid = member.relid"
+"   UNION"
+"   SELECT coalesce(c.reltype, d.objid)"
+"   FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
+"     LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND d.objsubid > 0"
+"   WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f'))"
+" SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
+" FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
+"   JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')"
+" WHERE d.objsubid > 0)";
 
 /*
  * Run a query about a table, which begins after the CTEs.
@@ -522,6 +534,30 @@ snowflake_swap_privileges(const List *names)
 															 "  SELECT concat_ws(' ', r.name, quote_ident(a.attname), e)"
 															 "  FROM r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) e"
 															 "  WHERE NOT a.attisdropped AND NOT starts_with(a.attname::text, 'snowflake_new_')) p(line)",
+															 list.data))))[0];
+}
+
+/*
+ * The comments on what belongs to relations, by which those that a swap has found
+ * are compared with those that there are when the tables are locked exclusively:
+ * COMMENT takes no lock on the table that would conflict with an earlier one.
+ */
+char *
+snowflake_swap_comments(const List *relids)
+{
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, relids)
+		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
+	return ((char **) linitial(snowflake_ask_server(psprintf("SELECT string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' ' ORDER BY d.classoid, d.objoid)"
+															 " FROM (SELECT '{%s}'::oid[]) s(tables), pg_description d"
+															 " WHERE (d.classoid, d.objoid) IN ("
+															 "   SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY (tables)"
+															 "   UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)"
+															 "   UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = ANY (tables)"
+															 "   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxrelid = ANY (tables))",
 															 list.data))))[0];
 }
 

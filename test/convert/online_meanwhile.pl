@@ -1,0 +1,200 @@
+# What others do during snowflake_convert_online() that conflicts with no lock on the
+# table: they comment its constraints, rename functions of its policies, and store its
+# rows elsewhere.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off');
+$node->safe_psql('postgres', 'CREATE ROLE regress_owner');
+
+# Statements of a session, each sent by itself; returns standard error.
+sub run_in
+{
+	my (@statements) = @_;
+	my ($out, $err);
+
+	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @statements ],
+		'<' => \undef, '>' => \$out, '2>' => \$err);
+	return $err;
+}
+
+# Begin with these tables.
+sub create
+{
+	my ($statements) = @_;
+
+	$node->safe_psql('postgres', "SET client_min_messages = warning; DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; SET search_path = shop, public; $statements");
+	return;
+}
+
+my $shop = 'SET search_path = shop, public';
+my $call = q{CALL snowflake_convert_online('shop.t')};
+
+# A session with the table open, and a call that has found the statements of the swap
+# and waits for that.  It waits for lock_wait, and looks again after that, so the
+# session begins anew until it is seen waiting.
+sub between
+{
+	my ($lock) = @_;
+
+	run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe($shop);
+	my ($calling) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap', lock_wait => '900 ms')});
+	my $waits = q{SELECT FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted};
+	for (;;)
+	{
+		$session->query_safe("BEGIN; $lock");
+		last if $session->query_safe(qq{
+			DO \$\$ BEGIN
+				FOR i IN 1 .. 100 LOOP
+					EXIT WHEN EXISTS ($waits);
+					PERFORM pg_sleep(0.02);
+				END LOOP;
+			END \$\$; SELECT count(*) FROM ($waits) w}) ne '0';
+		$session->query_safe('ROLLBACK');
+	}
+	return ($session, $calling);
+}
+
+# Comments
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY, v int, CONSTRAINT ck CHECK (id > 0));
+	CREATE POLICY po ON t USING (id > 0);
+	CREATE TRIGGER tr BEFORE UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+	COMMENT ON CONSTRAINT ck ON t IS 'old'});
+my ($session, $calling) = between('SELECT FROM t');
+$session->query_safe($_ . q{ ON t IS 'new'}) foreach
+  'COMMENT ON CONSTRAINT ck', 'COMMENT ON CONSTRAINT t_pkey', 'COMMENT ON POLICY po', 'COMMENT ON TRIGGER tr';
+$session->query_safe('COMMIT');
+$session->quit;
+is(finish_queries($calling), 1, 'a swap while the comments change') or diag $calling->{err};
+is( $node->safe_psql(
+		'postgres', q{
+		SELECT string_agg(description, ' ') FROM pg_description WHERE (classoid, objoid) IN (
+			SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = 'shop.t'::regclass
+			UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = 'shop.t'::regclass
+			UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass)}),
+	'new new new new', 'the last comments are there');
+
+# Functions that change their names
+create(q{
+	CREATE FUNCTION f(bigint) RETURNS bool LANGUAGE sql AS 'SELECT true';
+	CREATE FUNCTION g(bigint) RETURNS bool LANGUAGE sql AS 'SELECT false';
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE POLICY po ON t USING (f(id));
+	CREATE VIEW w AS SELECT id FROM t WHERE f(id)});
+my $uses = q{
+	SELECT string_agg(DISTINCT p.prosrc, ' ') FROM pg_depend d JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+	WHERE d.classid IN ('pg_policy'::regclass, 'pg_rewrite'::regclass) AND p.pronamespace = 'shop'::regnamespace};
+is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use one function');
+($session, $calling) = between('SELECT FROM t');
+my ($renaming) = start_queries($node, 'ALTER FUNCTION shop.f(bigint) RENAME TO before; ALTER FUNCTION shop.g(bigint) RENAME TO f');
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'ALTER FUNCTION%' AND wait_event_type = 'Lock'}) or die;
+$session->query_safe('COMMIT');
+$session->quit;
+ok(finish_queries($calling), 'a swap while functions change their names') or diag $calling->{err};
+ok(finish_queries($renaming), 'which waits for the swap') or diag $renaming->{err};
+is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use that function still');
+
+# Rows that are stored elsewhere: before the columns are copied, before the swap, and
+# while that waits for its last lock
+my $store = 'CREATE TABLE h (c t, a t[]); INSERT INTO h SELECT t, ARRAY[t] FROM t';
+my $rows = 'CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT generate_series(1, 5)';
+create($rows);
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; SELECT FROM shop.t');
+$calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table/);
+run_in($shop, $store);
+$holder->query_safe('COMMIT');
+like(finish_converting($calling), qr/ERROR:  cannot convert .*\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'rows that are stored elsewhere before the table has new columns');
+is(nothing_is_left($node, 'postgres'), '', 'it has none then');
+
+create($rows);
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
+$holder->query_safe('BEGIN; SELECT FROM shop.t');
+$calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table/);
+run_in($shop, $store);
+$holder->query_safe('COMMIT');
+$holder->quit;
+like(finish_converting($calling), qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'before the swap');
+
+create($rows);
+($session, $calling) = between('SELECT FROM t');
+$session->query_safe($store);
+$session->query_safe('COMMIT');
+$session->quit;
+ok(!finish_queries($calling), 'while the swap waits for its lock');
+like($calling->{err}, qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  The old column would be dropped with column [ac] of table shop\.h/, '... is an error, too');
+is($node->safe_psql('postgres', 'SELECT sum((c).id), sum(a[1].id) FROM shop.h'), '15|15', '... and the rows have their keys');
+
+# A session imports an old snapshot, and the one that has exported it ends, before
+# somebody can see that.
+create('CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int); INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t');
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
+my ($exporter, $importer) = map { $node->background_psql('postgres') } 1 .. 2;
+$exporter->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+$importer->query_safe('SELECT 1');
+run_in($shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
+$calling = start_converting($node, 'postgres', "'shop.t', until => 'swap'", qr/waiting to swap the columns of table shop\.l/);
+my $snapshot = $exporter->query_safe('SELECT pg_export_snapshot()');
+$importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
+$exporter->query_safe('COMMIT');
+$exporter->quit;
+$node->poll_query_until('postgres', q{SELECT pg_sleep(1.5) IS NOT NULL}) or die;
+is($importer->query_safe('SELECT count(t) FROM shop.l'), '100', 'who has imported an old snapshot sees all values');
+$importer->query_safe('COMMIT');
+$importer->quit;
+unlike(finish_converting($calling), qr/ERROR/, 'then the columns are swapped');
+
+# A table owner cannot have others wait for their own functions.
+create(q{
+	GRANT ALL ON SCHEMA shop TO regress_owner;
+	CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION audit();
+	ALTER TABLE t OWNER TO regress_owner});
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
+my $owner = $node->background_psql('postgres');
+$owner->query_safe(q{SET SESSION AUTHORIZATION regress_owner; BEGIN; SELECT snowflake_convert_undo('shop.t')});
+is(run_in("SET lock_timeout = '3 s'", "CREATE OR REPLACE FUNCTION shop.audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'"),
+	'', 'a function of another role can be replaced while the table is locked');
+$owner->query_safe('COMMIT');
+$owner->quit;
+
+# Two sessions have one lock together.
+create('CREATE TABLE t (id int PRIMARY KEY)');
+my @both = map { $node->background_psql('postgres') } 1 .. 2;
+$_->query_safe(q{BEGIN; SELECT relname FROM pg_class WHERE oid = 'shop.t'::regclass FOR SHARE}) foreach @both;
+like(run_in(q{CALL snowflake_convert_online('shop.t', give_up_after => '2 s')}), qr/ERROR:  gave up waiting to look for obstacles/,
+	'a call gives up waiting for a lock that two sessions have');
+$_->query_safe('COMMIT') foreach @both;
+$_->quit foreach @both;
+
+# A temporary view, which cannot be created again
+create('CREATE TABLE t (id int PRIMARY KEY)');
+my $temporary = $node->background_psql('postgres');
+$temporary->query_safe('CREATE TEMP VIEW w AS SELECT id FROM shop.t');
+like(run_in($call), qr/ERROR:  cannot convert .*\nDETAIL:  view pg_temp_\d+\.w is temporary/, 'a temporary view is an obstacle');
+$temporary->quit;
+
+# Foreign keys whose own names are like those of new ones
+create('CREATE TABLE c (id int PRIMARY KEY); CREATE TABLE t (id int PRIMARY KEY, x int CONSTRAINT snowflake_new_foo REFERENCES c)');
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')}, q{SELECT snowflake_convert_undo('shop.t')});
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_constraint WHERE conname = 'snowflake_new_foo'}), '1', 'undo drops no foreign key that was there before');
+create('CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (tid int CONSTRAINT snowflake_new_bar REFERENCES t)');
+like(run_in($call), qr/ERROR:  cannot convert .*\nDETAIL:  constraint snowflake_new_bar on table shop\.u has a name that the conversion uses\nHINT:  .* Rename/, 'such a name of what is converted is an obstacle');
+is(nothing_is_left($node, 'postgres') =~ s/\S*snowflake_new_bar\S*//gr, '', 'nothing is left of it');
+
+$node->stop;
+done_testing();
