@@ -96,6 +96,8 @@ my @obstacles = (
 	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view public\.ov is owned by role regress_other, but table public\.t by role \w+' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; REVOKE USAGE ON TYPE ov FROM PUBLIC', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; COMMENT ON TYPE ov IS $$$$; COMMENT ON TYPE ov IS $$a$$', 'the row type of view public\.ov has privileges or a comment' ],
+	[ 'CREATE TABLE a (id int GENERATED ALWAYS AS IDENTITY REFERENCES t); SET allow_system_table_mods = on; INSERT INTO pg_seclabel VALUES ($$a_id_seq$$::regclass, $$pg_class$$::regclass, 0, $$a$$, $$b$$)',
+	  'sequence a_id_seq has a security label', 'SET allow_system_table_mods = on; DELETE FROM pg_seclabel' ],
 	[ 'CREATE UNIQUE INDEX snowflake_new_i ON t (id)', 'index snowflake_new_i has a name that the conversion uses' ],
 	[ 'CREATE STATISTICS snowflake_new_s ON id, v FROM t', 'statistics object snowflake_new_s has a name that the conversion uses' ],
 	[ 'CREATE FUNCTION f() RETURNS bigint BEGIN ATOMIC SELECT max(id) FROM t; END', 'function f\(\) depends on column id of table t' ],
