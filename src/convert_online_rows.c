@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * convert_online_rows.c
- *	  The rows of the catalogs that a conversion changes.
+ *	  The rows of the catalogs that a conversion changes, and functions that it
+ *	  calls by name.
  *
  * GRANT and REVOKE take no lock on a table, but update its rows in the catalogs.
  * Others do so with what belongs to a table: ALTER FUNCTION with the function
@@ -25,7 +26,9 @@
 #include "access/subtrans.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/pg_proc.h"
 #include "lib/stringinfo.h"
+#include "storage/lmgr.h"
 #include "storage/procarray.h"
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
@@ -46,10 +49,7 @@ static const char *const rows_of_tables[] = {
 	"pg_trigger g JOIN pg_proc r ON r.oid = g.tgfoid JOIN pg_class t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal AND t.oid = ANY ('%s') AND pg_has_role(t.relowner, r.proowner, 'USAGE')",
 };
 
-/*
- * Functions in the definitions that a swap reads and writes again.  Their owners
- * wait for as long as the swap may wait, which is not long.
- */
+/* Functions in the definitions that a swap reads and writes again. */
 static const char functions_of_tables[] =
 "(SELECT '%s'::oid[]) s(tables), pg_proc r WHERE r.oid IN (SELECT d.refobjid FROM pg_depend d"
 " WHERE d.refclassid = 'pg_proc'::regclass AND (d.classid, d.objid) IN ("
@@ -58,7 +58,8 @@ static const char functions_of_tables[] =
 "   UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)"
 "   UNION ALL SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY (tables)"
 "   UNION ALL SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY (tables)"
-"   UNION ALL SELECT 'pg_publication_rel'::regclass, oid FROM pg_publication_rel WHERE prrelid = ANY (tables)))";
+"   UNION ALL SELECT 'pg_publication_rel'::regclass, oid FROM pg_publication_rel WHERE prrelid = ANY (tables)))"
+" ORDER BY r.oid";
 
 /*
  * The FROM clause of some of the rows.
@@ -132,13 +133,6 @@ snowflake_find_changer(const List *relids)
 	return NULL;
 }
 
-static void
-lock_rows(const char *clause, const List *relids)
-{
-	(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
-										 rows_from(clause, relids)));
-}
-
 /*
  * Lock the rows until the end of the transaction, or fail if somebody has
  * changed one: who waits for one and has others could be in a deadlock.
@@ -147,17 +141,24 @@ void
 snowflake_lock_rows(const List *relids)
 {
 	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
-		lock_rows(rows_of_tables[i], relids);
+		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
+											 rows_from(rows_of_tables[i], relids)));
 	AcceptInvalidationMessages();
 }
 
 /*
- * The same for the functions that a swap reads by name, and looks for by that
- * name again.
+ * Lock the functions that a swap reads by name, and looks for by that name again,
+ * against getting another one.  Not their rows: ALTER FUNCTION ... RENAME waits for
+ * these with a lock that the swap itself needs.
  */
 void
 snowflake_lock_functions(const List *relids)
 {
-	lock_rows(functions_of_tables, relids);
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask_server(psprintf("SELECT r.oid FROM %s",
+												rows_from(functions_of_tables, relids))))
+		LockDatabaseObject(ProcedureRelationId, atooid(((char **) lfirst(cell))[0]),
+						   0, AccessShareLock);
 	AcceptInvalidationMessages();
 }
