@@ -1389,7 +1389,7 @@ $$;
 COMMENT ON FUNCTION snowflake_registry.lost(text) IS
 'tell the registry that grants for a scheme (NULL: the only one, or else that of
 this server) might have been lost, for example by restoring a backup or disk
-snapshot; it makes none for 2 * reach, and returns when that ends; it confirms a
+snapshot; it grants none for 2 * reach, and returns when that ends; it confirms a
 promotion, too: see snowflake_registry.confirm_promotion(); for superusers, and
 roles granted EXECUTE;
 errors: 42704 if the registry has no worker IDs for the scheme, 22023 if it is
