@@ -7,8 +7,9 @@
 -- has it because of that row, with a foreign key or without, and gets the row's number,
 -- too.  Columns are those of all tables of the database that have the same owners as
 -- the keys.  IDs in columns of other types, such as text, stay.  For these and other
--- copies, the old and the new numbers are written to snowflake_undo_TIME.csv in the
--- current directory, or to the file of -v map=FILE.
+-- copies, the old and the new numbers are written to a file
+-- snowflake_undo_DATABASE_SCHEMA_TIME.csv in the current directory, or to that of
+-- -v map=FILE, which is replaced if it exists.
 --
 -- Triggers must not act on this, so it requires a superuser, or, since PostgreSQL 15,
 -- SET on the parameter session_replication_role.  Code of the owners runs with the
@@ -197,7 +198,8 @@ $$;
 
 -- After an error, nothing is changed.
 SELECT EXISTS (SELECT FROM pg_temp.renumbered) AS renumbered,
-    format('snowflake_undo_%s.csv', to_char(now(), 'YYYYMMDD_HH24MISS')) AS map \gset undo_
+    format('snowflake_undo_%s_%s.csv', regexp_replace(concat_ws('_', current_database(), :'schema'), '[^[:alnum:]]+', '_', 'g'),
+           to_char(now(), 'YYYYMMDD_HH24MISS_US')) AS map \gset undo_
 \if :{?map}
 \else
     \set map :undo_map

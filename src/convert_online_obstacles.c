@@ -53,6 +53,13 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"A foreign key from one partitioned table to another can only be created with a check of all rows under locks. Drop it, convert, and create it again, or use snowflake_convert()."
 	},
 	{
+		/* A new one of the table could take over that one, and not its own. */
+		"SELECT format('foreign key %I of table %s is the same as one of its parent', a.conname, a.conrelid::regclass)"
+		" FROM fkey a JOIN fkey b USING (conrelid, confrelid, conkey, confkey, confupdtype, confdeltype, confmatchtype, condeferrable, condeferred)"
+		" WHERE a.conparentid = 0 AND b.conparentid <> 0",
+		"Drop foreign keys of partitions that their tables have as well."
+	},
+	{
 		/* As many as were counted in swaps, for tables and objects together. */
 		"SELECT format('the swap of table %s needs about %s locks, and the server has room for %s',"
 		"    name, needed, room)"

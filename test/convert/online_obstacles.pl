@@ -98,6 +98,8 @@ my @obstacles = (
 	[ 'CREATE VIEW ov AS SELECT id FROM t; COMMENT ON TYPE ov IS $$$$; COMMENT ON TYPE ov IS $$a$$', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'CREATE TABLE a (id int GENERATED ALWAYS AS IDENTITY REFERENCES t); SET allow_system_table_mods = on; INSERT INTO pg_seclabel VALUES ($$a_id_seq$$::regclass, $$pg_class$$::regclass, 0, $$a$$, $$b$$)',
 	  'sequence a_id_seq has a security label', 'SET allow_system_table_mods = on; DELETE FROM pg_seclabel' ],
+	[ 'CREATE TABLE a (id int, t int REFERENCES t) PARTITION BY RANGE (id); CREATE TABLE a1 PARTITION OF a FOR VALUES FROM (1) TO (9); ALTER TABLE a1 ADD FOREIGN KEY (t) REFERENCES t',
+	  'foreign key a1_t_fkey1? of table a1 is the same as one of its parent' ],
 	[ 'CREATE UNIQUE INDEX snowflake_new_i ON t (id)', 'index snowflake_new_i has a name that the conversion uses' ],
 	[ 'CREATE STATISTICS snowflake_new_s ON id, v FROM t', 'statistics object snowflake_new_s has a name that the conversion uses' ],
 	[ 'CREATE FUNCTION f() RETURNS bigint BEGIN ATOMIC SELECT max(id) FROM t; END', 'function f\(\) depends on column id of table t' ],

@@ -219,7 +219,7 @@ my $here = getcwd();
 chdir $dir or die;
 $node->safe_psql('odd', 'ALTER TABLE "user" ALTER group_id SET DEFAULT snowflake_nextval(); INSERT INTO "user" DEFAULT VALUES');
 my ($undone) = (run_command([ 'psql', '-Xq', '-v', 'schema=public', '-f', "$Page::top/compat/snowflake_undo.sql", '-d', $node->connstr('odd') ]))[1];
-like($undone, qr/^The old and new numbers are in (snowflake_undo_\d{8}_\d{6}\.csv)$/m, 'it says which file has the numbers');
+like($undone, qr/^The old and new numbers are in (snowflake_undo_odd_public_\d{8}_\d{6}_\d{6}\.csv)$/m, 'it says which file has the numbers');
 my ($file) = glob('snowflake_undo_*.csv');
 like(slurp_file($file), qr/\Aold,new\n\d+,3\n\z/, 'a file in the current directory');
 chdir $here or die;
