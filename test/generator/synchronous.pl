@@ -134,6 +134,24 @@ $primary->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.synchronous_mark') = 'on'");
 $primary->wait_for_catchup($standby);
 
+# Stop a walsender, but not while it has the lock that commits need: they would hang
+# until it continues, and could not even be terminated.
+sub stop_walsender
+{
+	my ($node, $pid) = @_;
+
+	for (;;)
+	{
+		kill 'STOP', $pid;
+		usleep(300_000);
+		last if $node->safe_psql('postgres',
+			"SELECT count(*) FROM pg_stat_activity WHERE (wait_event_type, wait_event) = ('LWLock', 'SyncRep')") eq '0';
+		kill 'CONT', $pid;
+		usleep(100_000);
+	}
+	return;
+}
+
 # Split brain: the primary is cut off and keeps running under load; the standby is
 # promoted.  Every ID that any client of either received.
 my $ledger = new_ledger();
@@ -142,7 +160,7 @@ my @old = (start_clients($primary, 4), start_clients($primary, 4, 'asking'));
 wait_for_clients(@old);
 usleep(500_000);
 my $sender = server_process($primary, 'walsender');
-kill 'STOP', $sender;
+stop_walsender($primary, $sender);
 $standby->promote;
 my @new = (start_clients($standby, 4), start_clients($standby, 4, 'asking'));
 wait_for_clients(@new);
