@@ -104,11 +104,12 @@ count_isolation()
 		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf "$@"
 }
 
-# The same for files of TAP tests, of which JOBS run side by side.
+# The same for files of TAP tests, of which JOBS run side by side.  One that hangs fails.
 count_tap()
 {
 	jobs=${JOBS:-$(nproc)}
 	say "TAP tests: $# files, $jobs side by side"
 	diffs=
-	count tap prove -v --merge --timer -j "$jobs" -I "$tests/perl" "$@"
+	count tap prove -v --merge --timer -j "$jobs" \
+		--exec "timeout -k 60 45m perl -I $tests/perl" "$@"
 }
