@@ -135,19 +135,24 @@ $primary->poll_query_until('postgres',
 $primary->wait_for_catchup($standby);
 
 # Stop a walsender, but not while it has the lock that commits need: they would hang
-# until it continues, and could not even be terminated.
+# until it continues, and could not even be terminated.  A commit shows it, which
+# waits for that lock, or as it should, for the standby.
 sub stop_walsender
 {
 	my ($node, $pid) = @_;
+	my $commit = q{SELECT pg_logical_emit_message(true, 'test', 'commit')};
+	my $waits = qq{FROM pg_stat_activity WHERE query = \$\$$commit\$\$ AND wait_event = 'SyncRep'};
 
 	for (;;)
 	{
 		kill 'STOP', $pid;
-		usleep(300_000);
-		last if $node->safe_psql('postgres',
-			"SELECT count(*) FROM pg_stat_activity WHERE (wait_event_type, wait_event) = ('LWLock', 'SyncRep')") eq '0';
-		kill 'CONT', $pid;
-		usleep(100_000);
+		my ($session) = start_queries($node, $commit);
+		$node->poll_query_until('postgres', "SELECT count(*) = 1 $waits") or die;
+		my $type = $node->safe_psql('postgres', "SELECT wait_event_type $waits");
+		kill 'CONT', $pid if $type ne 'IPC';
+		$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $waits");
+		finish_queries($session);
+		last if $type eq 'IPC';
 	}
 	return;
 }
