@@ -393,7 +393,7 @@ COMMENT ON FUNCTION snowflake_convert_undo(regclass, name) IS
 'drop what snowflake_convert_online() has created, until it has swapped the
 columns of a table;
 errors: 55000 after that, 55P03 if the tables could not be locked within a minute,
-55006 if a session converts a table';
+55006 if a session converts a table, 0A000 above READ COMMITTED';
 
 -- administration
 
