@@ -134,29 +134,6 @@ $primary->poll_query_until('postgres',
 	"SELECT current_setting('snowflake.synchronous_mark') = 'on'");
 $primary->wait_for_catchup($standby);
 
-# Stop a walsender, but not while it has the lock that commits need: they would hang
-# until it continues, and could not even be terminated.  A commit shows it, which
-# waits for that lock, or as it should, for the standby.
-sub stop_walsender
-{
-	my ($node, $pid) = @_;
-	my $commit = q{SELECT pg_logical_emit_message(true, 'test', 'commit')};
-	my $waits = qq{FROM pg_stat_activity WHERE query = \$\$$commit\$\$ AND wait_event = 'SyncRep'};
-
-	for (;;)
-	{
-		kill 'STOP', $pid;
-		my ($session) = start_queries($node, $commit);
-		$node->poll_query_until('postgres', "SELECT count(*) = 1 $waits") or die;
-		my $type = $node->safe_psql('postgres', "SELECT wait_event_type $waits");
-		kill 'CONT', $pid if $type ne 'IPC';
-		$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $waits");
-		finish_queries($session);
-		last if $type eq 'IPC';
-	}
-	return;
-}
-
 # Split brain: the primary is cut off and keeps running under load; the standby is
 # promoted.  Every ID that any client of either received.
 my $ledger = new_ledger();

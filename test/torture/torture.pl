@@ -1214,7 +1214,7 @@ sub change_names
 	{
 		set_names($primary, '');
 		my $sender = walsender_of($primary, $standby);
-		kill 'STOP', $sender;
+		stop_walsender($primary, $sender);
 		nap(0.7);
 		set_names($primary, '*');
 		start_marks($book->{history}, 1, $standby);
@@ -1234,7 +1234,7 @@ sub leave_to_next
 	my ($primary, $standby, $other) = @_;
 	my $sender = walsender_of($primary, $standby);
 
-	kill 'STOP', $sender;
+	stop_walsender($primary, $sender);
 	nap(0.7);
 	end_marks($book->{history});
 	$other->stop($plan->{way} eq 'immediate' ? 'immediate' : 'fast');
@@ -1258,7 +1258,7 @@ sub require_more
 	my $sender = walsender_of($primary, $standby);
 
 	push @$clients, @long;
-	kill 'STOP', $sender;
+	stop_walsender($primary, $sender);
 	nap(0.7);
 	end_marks($book->{history});
 	set_names($primary, 'FIRST 2 (' . $other->name . ', ' . $standby->name . ')');
@@ -1321,7 +1321,7 @@ sub before_failover
 	if ($how eq 'stop')
 	{
 		my $pid = some_process($on, $what) or return;
-		kill 'STOP', $pid;
+		$what eq 'walsender' ? stop_walsender($on, $pid) : kill('STOP', $pid);
 		nap($plan->{seconds});
 		kill 'CONT', $pid;
 		fault("SIGSTOP and SIGCONT of a $what");
@@ -1451,7 +1451,7 @@ sub failover_round
 	if ($plan->{quorum})
 	{
 		my $lags = any_of($standby, $other);
-		kill 'STOP', walsender_of($primary, $lags);
+		stop_walsender($primary, walsender_of($primary, $lags));
 		happens($lags->name . ' lags');
 		all_go_on(@of_primary);
 	}
@@ -1467,7 +1467,7 @@ sub failover_round
 	{
 		$total{cut_off}++;
 		@senders = map { walsender_of($primary, $_) } $standby, $plan->{quorum} ? $other : ();
-		kill 'STOP', @senders;
+		stop_walsender($primary, $_) foreach @senders;
 		nap(0.2);
 		$standby = which_to_promote($standby, $other) if $plan->{quorum};
 	}

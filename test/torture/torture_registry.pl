@@ -833,7 +833,7 @@ sub cut_off_standbys
 	registry()->poll_query_until('postgres', "SELECT count(*) = $n FROM ($query) p")
 	  or die "there are not $n standbys";
 	my @pids = split /\n/, registry()->safe_psql('postgres', $query);
-	kill 'STOP', @pids;
+	stop_walsender(registry(), $_) foreach @pids;
 	return @pids;
 }
 

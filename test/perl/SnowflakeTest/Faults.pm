@@ -16,8 +16,8 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
-  server_process is_up wait_until_up kill_postmaster crash_process kill_backend
-  live failover
+  server_process stop_walsender is_up wait_until_up kill_postmaster crash_process
+  kill_backend live failover
 );
 
 # The one process of a server that pg_stat_activity has with this backend_type.
@@ -31,6 +31,24 @@ sub server_process
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($query) p")
 	  or die "there is not one $type";
 	return $node->safe_psql('postgres', $query);
+}
+
+# Stop a walsender, so that its standby gets nothing any more.  It is stopped where it
+# waits for something to do: if it had the lock that commits need, these would hang until
+# it continues, and could not even be terminated.
+sub stop_walsender
+{
+	my ($node, $pid) = @_;
+	my $query = "SELECT wait_event LIKE 'WalSender%' FROM pg_stat_activity WHERE pid = $pid";
+
+	for (;;)
+	{
+		kill('STOP', $pid) or die "there is no walsender $pid";
+		last if $node->safe_psql('postgres', $query) eq 't';
+		kill 'CONT', $pid;
+		usleep(rand(10_000));
+	}
+	return;
 }
 
 # Kill the postmaster with SIGKILL, and wait until its children noticed.  What it
