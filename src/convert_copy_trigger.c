@@ -9,6 +9,11 @@
  * and so on.  It is fired last of the BEFORE triggers, because of its name,
  * and on subscribers, too (ENABLE ALWAYS).
  *
+ * If a column was dropped, there is nothing to copy, and clients should notice
+ * nothing.  The CHECK constraint was dropped with it, so the table cannot be
+ * swapped before the conversion began again.  As long as there is a constraint,
+ * a column that is missing was renamed.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/convert_copy_trigger.c
@@ -24,23 +29,43 @@
 #include "fmgr.h"
 #include "utils/rel.h"
 
+#include "convert_online.h"
+
 PG_FUNCTION_INFO_V1(snowflake_convert_copy);
 
 /*
- * The number of a column that an argument names.
+ * Is there the CHECK constraint of the copies?
+ */
+static bool
+has_check(const TriggerData *data)
+{
+	TupleConstr *constr = RelationGetDescr(data->tg_relation)->constr;
+
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+	{
+		if (strcmp(constr->check[i].ccname, SNOWFLAKE_COPY_CHECK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The number of a column that an argument names, or 0 if it was dropped.
  */
 static int
 find_column(const TriggerData *data, const char *name)
 {
 	int			attnum = SPI_fnumber(RelationGetDescr(data->tg_relation), name);
 
-	if (attnum <= 0)
+	if (attnum > 0)
+		return attnum;
+	if (has_check(data))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of table %s, which is being converted, does not exist",
 						name, RelationGetRelationName(data->tg_relation)),
 				 errhint("If it was renamed, give it its old name until the conversion is complete or undone.")));
-	return attnum;
+	return 0;
 }
 
 /*
@@ -100,11 +125,17 @@ snowflake_convert_copy(PG_FUNCTION_ARGS)
 		int			to = find_column(data, data->tg_trigger->tgargs[i + 1]);
 		int64		value;
 		int64		present;
-		bool		has_value = get_integer(tuple, desc, from, &value);
-		bool		has_present = get_integer(tuple, desc, to, &present);
-		Datum		datum = Int64GetDatum(value);
-		bool		isnull = !has_value;
+		bool		has_value;
+		bool		has_present;
+		Datum		datum;
+		bool		isnull;
 
+		if (from == 0 || to == 0)
+			continue;
+		has_value = get_integer(tuple, desc, from, &value);
+		has_present = get_integer(tuple, desc, to, &present);
+		datum = Int64GetDatum(value);
+		isnull = !has_value;
 		if (TupleDescAttr(desc, to - 1)->atttypid != INT8OID)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),

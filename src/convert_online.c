@@ -157,7 +157,7 @@ PG_FUNCTION_INFO_V1(snowflake_convert_undo);
 
 /* What snowflake_convert_undo() has. */
 #define DEFAULT_LOCK_MS	100
-#define UNDO_GIVE_UP_US	(60 * USECS_PER_SEC)
+#define UNDO_GIVE_UP_US	(60 * USECS_PER_SEC)	/* or lock_timeout */
 
 /* What the plan says about locks. */
 static const char *const lock_names[] = {
@@ -988,6 +988,29 @@ next_step(Progress *progress)
 }
 
 /*
+ * Name tables that are prepared for a conversion, at the end of one.  It does not
+ * know those of its tables whose foreign key was dropped meanwhile.
+ */
+static void
+report_left_tables(const SnowflakeOnline *online)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask_server(psprintf("SELECT format('%%I.%%I', c.relnamespace::regnamespace::text, c.relname)"
+												" FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid"
+												" WHERE g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgparentid = 0"
+												" AND c.relowner = %u ORDER BY 1", online->owner)))
+	{
+		char	   *table = ((char **) lfirst(cell))[0];
+
+		ereport(NOTICE,
+				(errmsg("table %s has the trigger of a conversion that is not complete", table),
+				 errhint("If it is left from this one, because a foreign key or its column was dropped, call snowflake_convert_undo(%s).",
+						 quote_literal_cstr(table))));
+	}
+}
+
+/*
  * Run the steps that are not done.
  */
 static void
@@ -1007,6 +1030,8 @@ run_steps(SnowflakeOnline *online)
 		step = next_step(&progress);
 		if (step == NULL || step->phase > online->options.until)
 		{
+			if (step == NULL)
+				report_left_tables(online);
 			snowflake_commit(online);
 			if (step != NULL)
 				ereport(NOTICE,
@@ -1270,7 +1295,6 @@ begin_function(FunctionCallInfo fcinfo, SnowflakeOnline *online)
 	online->options.lock_ms = DEFAULT_LOCK_MS;
 	snowflake_refuse_old_snapshot();
 	SPI_connect();
-	snowflake_open(online);
 }
 
 static void
@@ -1294,6 +1318,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
 	begin_function(fcinfo, &online);
+	snowflake_open(&online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	online.options.by_hand = true;
 	changer = find_changer_of_swaps(&online);
@@ -1317,6 +1342,26 @@ execute_list(SnowflakeOnline *online, void *argument)
 }
 
 /*
+ * A column of a table that is copied, if possible the primary key, or NULL if
+ * there is none.  So undo needs only the name of the table, also of one that
+ * references the key.
+ */
+static char *
+find_copied_column(Oid relid)
+{
+	List	   *rows = snowflake_ask_server(psprintf("SELECT a.attname FROM pg_trigger g"
+													 "  CROSS JOIN LATERAL string_to_table(encode(g.tgargs, 'escape'), E'\\\\000') WITH ORDINALITY arg(name, number)"
+													 "  JOIN pg_attribute a ON a.attrelid = g.tgrelid AND NOT a.attisdropped"
+													 "    AND encode(convert_to(a.attname::text, getdatabaseencoding()), 'escape') = arg.name"
+													 "  LEFT JOIN pg_index i ON i.indrelid = g.tgrelid AND i.indisprimary AND a.attnum = ANY (i.indkey)"
+													 " WHERE g.tgrelid = %u AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
+													 " ORDER BY i.indexrelid IS NULL, number %% 2 = 0, number LIMIT 1",
+													 relid));
+
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
  * snowflake_convert_undo(relation regclass, column_name name)
  */
 Datum
@@ -1332,7 +1377,12 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 				 errmsg("the table must not be null")));
 	lock_conversions(true);
 	begin_function(fcinfo, &online);
-	online.options.give_up_us = UNDO_GIVE_UP_US;
+	if (online.column == NULL)
+		online.column = find_copied_column(online.relid);
+	snowflake_open(&online);
+	online.options.undo = true;
+	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
+		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));
 	statements = snowflake_undo_statements(&online.conversion, &tables);
 	if (statements == NIL)
 		ereport(NOTICE,

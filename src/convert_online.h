@@ -100,6 +100,7 @@ typedef struct SnowflakeOnlineOptions
 	SnowflakePhase until;		/* the last phase */
 	bool		subscribers_ready;
 	bool		by_hand;		/* the plan only */
+	bool		undo;
 	int64		batch_us;		/* length of a batch */
 	double		work_share;		/* of the time, how much is work */
 	int			lock_ms;		/* how long others may wait behind a lock */

@@ -171,6 +171,8 @@ snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("gave up waiting to %s", what),
 				 who == NULL ? 0 : errdetail_internal("%s", who),
+				 online->options.undo ?
+				 errhint("Nothing was undone. Call snowflake_convert_undo() again.") :
 				 errhint("What is done is kept. Call snowflake_convert_online() again to continue.")));
 	if (now - online->wait_told > REPORT_US)
 	{

@@ -42,6 +42,24 @@ static const char dropped_ctes[] =
 "  UNION ALL SELECT 'pg_attrdef'::regclass, f.oid FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid"
 "  UNION ALL SELECT 'pg_trigger'::regclass, g.oid FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid) ";
 
+/* Publications of tables that have a new column, for the rows of its changes. */
+#define PUBLISHED(changes) \
+" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b" \
+" WHERE relid IN (SELECT relid FROM col) AND (" changes ") AND r.relkind <> 'p'" \
+" AND (b.puballtables" \
+"      OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor JOIN pg_publication_namespace n" \
+"                   ON n.pnpubid = b.oid AND n.pnnspid = a.relnamespace WHERE up.relid = r.oid)" \
+"      OR EXISTS (SELECT FROM up JOIN pg_publication_rel p ON p.prpubid = b.oid AND p.prrelid = up.ancestor" \
+"                 WHERE up.relid = r.oid))"
+
+/*
+ * Has a table an index by which a subscription finds a row?  Without one, it
+ * compares all columns, and those that it does not receive with NULL.
+ */
+#define HAS_KEY \
+"EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid" \
+"         AND (i.indisprimary OR i.indisreplident) AND i.indimmediate AND i.indisvalid)"
+
 /* What to do about most of them. */
 #define DROP_HINT \
 	"Drop objects that depend on a column and cannot be carried over, convert, and create them again."
@@ -76,6 +94,23 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		" WHERE r.relkind <> 'p' AND NOT r.relispartition AND tab.root IN (SELECT relid FROM swapping)"
 		" AND EXISTS (SELECT FROM pg_inherits i WHERE r.oid IN (i.inhrelid, i.inhparent))",
 		"Convert tables that inherit with snowflake_convert()."
+	},
+	{
+		"SELECT format('table %s has %s columns, those that were dropped included, and needs %s more', name, r.relnatts, count(*))"
+		" FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN col USING (relid) WHERE newnum IS NULL AND NOT prepared"
+		" GROUP BY name, r.relnatts HAVING r.relnatts + count(*) > 1600",
+		"A table has room for 1600 columns. Use snowflake_convert()."
+	},
+	{
+		/*
+		 * As in the manual's example of an audit trigger.  An argument of a
+		 * function, and a comparison, do not depend on the order.
+		 */
+		"SELECT format('trigger function %s inserts all columns of a row of table %s in their order', p.oid::regprocedure, tab.name)"
+		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal JOIN pg_proc p ON p.oid = g.tgfoid"
+		" WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL"
+		" AND p.prosrc ~* '\\minsert\\s+into\\M[^;]*(,|\\m(select|all|distinct)\\M|\\m(values|row)\\s*\\()\\s*(\\(\\s*(new|old)\\s*\\)|(new|old))\\s*\\.\\s*\\*'",
+		"Have it name the columns (NEW.id, NEW.name), because the converted ones are the last ones afterwards."
 	},
 	{
 		"SELECT format('table %s is temporary', name)"
@@ -165,17 +200,24 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 	},
 	{
 		"SELECT format('publication %I publishes updates of table %s, which has no replica identity', b.pubname, tab.name)"
-		" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b"
-		" WHERE relid IN (SELECT relid FROM col) AND b.pubupdate AND r.relkind <> 'p'"
-		" AND (b.puballtables"
-		"      OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor JOIN pg_publication_namespace n"
-		"                   ON n.pnpubid = b.oid AND n.pnnspid = a.relnamespace WHERE up.relid = r.oid)"
-		"      OR EXISTS (SELECT FROM up JOIN pg_publication_rel p ON p.prpubid = b.oid AND p.prrelid = up.ancestor"
-		"                 WHERE up.relid = r.oid))"
+		PUBLISHED("b.pubupdate")
 		" AND r.relreplident <> 'f'"
 		" AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid"
 		"                 AND CASE r.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END)",
-		"Run ALTER TABLE ... REPLICA IDENTITY FULL, or take the table out of the publication, because the rows are updated."
+		"Give the table a primary key, here and on subscribers, or take it out of the publication, because the rows are updated."
+	},
+	{
+		"SELECT format('publication %I publishes changes of table %s, which has REPLICA IDENTITY FULL and no primary key', b.pubname, tab.name)"
+		PUBLISHED("b.pubupdate OR b.pubdelete")
+		" AND r.relreplident = 'f' AND NOT " HAS_KEY,
+		"Give the table a primary key, here and on subscribers, or take it out of the publication. Subscribers would compare all columns, and ignore UPDATE and DELETE without an error as long as they have other columns."
+	},
+	{
+		"SELECT format('a subscription receives table %s, which has no primary key', tab.name)"
+		" FROM tab JOIN pg_class r ON r.oid = tab.relid"
+		" WHERE relid IN (SELECT relid FROM col) AND r.relkind <> 'p' AND NOT " HAS_KEY
+		" AND EXISTS (SELECT FROM up JOIN pg_subscription_rel s ON s.srrelid = up.ancestor WHERE up.relid = tab.relid)",
+		"Give the table a primary key, or take it out of the subscription. It would compare all columns, and ignore UPDATE and DELETE without an error until the swap."
 	},
 	{
 		"SELECT format('%s has no counterpart any more', what) FROM single",
@@ -339,7 +381,7 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
 		" WHERE prepared AND (EXISTS (SELECT FROM col WHERE col.relid = tab.relid AND newnum IS NULL)"
 		"   OR g.tgnargs <> 2 * (SELECT count(*) FROM col WHERE col.relid = tab.relid))",
-		"If foreign keys were added or dropped since the conversion of this table began, call snowflake_convert_undo(), and begin again. If it is the conversion of another table, complete or undo that first."
+		"If foreign keys or columns were added or dropped since the conversion of this table began, call snowflake_convert_undo() for this table, and then snowflake_convert_online() again. If it is the conversion of another table, complete or undo that first."
 	},
 };
 
@@ -364,7 +406,7 @@ static const SnowflakeObstacleQuery publication_obstacles[] = {
 		"      AND NOT EXISTS (SELECT FROM pg_class a WHERE a.oid = tab.parent AND a.relnamespace = r.relnamespace)"
 		"      OR EXISTS (SELECT FROM pg_publication_rel p"
 		"                 WHERE p.prpubid = b.oid AND p.prrelid = r.oid AND p.prattrs IS NULL))",
-		"Add the new columns on all subscribers, which stop at the first new row otherwise (ALTER TABLE ... ADD COLUMN snowflake_new_... bigint, for each column that becomes bigint), change the type of the old ones to bigint, and specify subscribers_ready => true."
+		"Add the new columns on all subscribers, which stop at the first new row otherwise (ALTER TABLE ... ADD COLUMN snowflake_new_... bigint, for each column that becomes bigint), change the type of the old ones to bigint, and specify subscribers_ready => true. Drop the new columns there after the conversion."
 	},
 };
 
@@ -400,6 +442,15 @@ static const char *const notice_queries[] = {
 	" FROM tab WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL"
 	" AND EXISTS (SELECT FROM idx JOIN tab m ON m.relid = idx.indrelid WHERE m.root = tab.relid AND idx.indisunique)"
 	" ORDER BY tab.name COLLATE \"C\"",
+
+	"SELECT format('constraint %I of table %s is not valid', k.conname, tab.name),"
+	"  'The rows are updated, and one that does not satisfy it would end the conversion with an error.',"
+	"  'Correct such rows before, and run ALTER TABLE ... VALIDATE CONSTRAINT.'"
+	" FROM tab JOIN pg_constraint k ON k.conrelid = tab.relid"
+	" WHERE tab.relid IN (SELECT relid FROM col) AND NOT tab.copied"
+	" AND k.contype = 'c' AND NOT k.convalidated AND k.coninhcount = 0 AND NOT starts_with(k.conname::text, 'snowflake_new_')"
+	" AND to_jsonb(k) @> '{\"conenforced\": false}' IS NOT TRUE"
+	" ORDER BY tab.name COLLATE \"C\", k.conname",
 
 	"SELECT format('function %s returns rows of table %s', p.oid::regprocedure, tab.name), NULL,"
 	"  'If it lists the columns itself, it fails until the swap, because the table has one more, and afterwards if it relies on their order.'"

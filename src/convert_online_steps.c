@@ -478,16 +478,32 @@ AFTER("format('CREATE STATISTICS %I." SNOWFLAKE_COPY_TABLE "_object', copy.nspna
  * statement, then the statements.
  */
 static const char undo_query[] =
-", own AS ("
-"  SELECT tab.*, g.tgargs, g.tgparentid FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid"
-"    AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgfoid = (SELECT oid FROM copier)),"
-/* as the trigger has them: the old column may have another name now */
+/*
+ * Tables with the trigger: those that are converted, and those that were, until
+ * their foreign key or its column was dropped.
+ */
+", mine(relid) AS ("
+"  SELECT relid FROM tab"
+"  UNION"
+"  SELECT c.conrelid FROM mine JOIN pg_constraint c ON c.confrelid = mine.relid"
+"  WHERE c.contype = 'f' AND c.conparentid = 0 AND starts_with(c.conname::text, 'snowflake_new_')"
+"  AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = mine.relid AND a.attnum = ANY (c.confkey)"
+"              AND starts_with(a.attname::text, 'snowflake_new_'))),"
+" own AS ("
+"  SELECT relid, format('%I.%I', r.relnamespace::regnamespace, r.relname) AS name, g.tgargs, g.tgparentid"
+"  FROM mine JOIN pg_trigger g ON g.tgrelid = relid"
+"    AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgfoid = (SELECT oid FROM copier)"
+"    JOIN pg_class r ON r.oid = relid),"
+/*
+ * As the trigger has them: the old column may have another name now.  Whoever has
+ * the TRIGGER privilege could have created one with other names.
+ */
 " own_column AS ("
 "  SELECT own.relid, n.attnum, n.attname"
 "  FROM own CROSS JOIN LATERAL string_to_table(encode(own.tgargs, 'escape'), E'\\\\000') WITH ORDINALITY arg(name, number)"
 "    JOIN pg_attribute n ON n.attrelid = own.relid AND NOT n.attisdropped"
 "      AND encode(convert_to(n.attname::text, getdatabaseencoding()), 'escape') = arg.name"
-"  WHERE arg.number % 2 = 0),"
+"  WHERE arg.number % 2 = 0 AND starts_with(n.attname::text, 'snowflake_new_') AND n.atttypid = 'int8'::regtype),"
 " made AS ("
 "  SELECT c.* FROM pg_constraint c"
 "  WHERE c.conparentid = 0 AND (c.oid IN (SELECT newoid FROM fkey)"

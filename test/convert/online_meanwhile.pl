@@ -110,6 +110,51 @@ ok(finish_queries($calling), 'a swap while functions change their names') or dia
 ok(finish_queries($renaming), 'which wait for the swap') or diag $renaming->{err};
 is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use that function still');
 
+# Columns and foreign keys that are dropped: clients go on, and undo leaves nothing.
+my $referencing = q{
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	CREATE TABLE o (uid uuid PRIMARY KEY DEFAULT gen_random_uuid(), a int REFERENCES t, b int REFERENCES t, v int);
+	INSERT INTO t (v) SELECT generate_series(1, 5);
+	INSERT INTO o (a, b) SELECT 1, 2};
+my $until = q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')};
+foreach my $dropped ('a', 'a, DROP b')
+{
+	create($referencing);
+	run_in($until, "ALTER TABLE shop.o DROP $dropped");
+	is(run_in('INSERT INTO shop.o (v) VALUES (1)', 'UPDATE shop.o SET v = 2'), '', "DROP $dropped: rows are written");
+	like(run_in($call), qr/ERROR:  cannot convert/, "DROP $dropped: the conversion does not continue");
+	unlike(run_in(q{SELECT snowflake_convert_undo('shop.t')}), qr/ERROR/, "DROP $dropped: undo");
+	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left");
+	unlike(run_in($call), qr/ERROR/, "DROP $dropped: a new conversion succeeds");
+	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left of it");
+}
+create($referencing);
+run_in($until, 'ALTER TABLE shop.o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey');
+like(run_in($call), qr/foreign key|constraint snowflake_new_o_a_fkey/, 'foreign keys were dropped');
+run_in('ALTER TABLE shop.o DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
+my $said = run_in($call);
+unlike($said, qr/ERROR/, 'a table is converted without its foreign keys');
+like($said, qr/NOTICE:  table shop\.o has the trigger of a conversion that is not complete\nHINT:  .*call snowflake_convert_undo\('shop\.o'\)\./, 'the table that is left is named');
+run_in(q{SELECT snowflake_convert_undo('shop.o')});
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
+# Whoever may create triggers on the table names a column of it.
+create($referencing . q{;
+	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')});
+like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a trigger for other columns');
+run_in(q{SELECT snowflake_convert_undo('shop.t')});
+is($node->safe_psql('postgres', 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
+
+# The comment of a constraint trigger
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY, v int);
+	CREATE CONSTRAINT TRIGGER tr AFTER UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+	COMMENT ON TRIGGER tr ON t IS 'trigger'; COMMENT ON CONSTRAINT tr ON t IS 'constraint'});
+unlike(run_in($call), qr/ERROR/, 'a table with a constraint trigger');
+is( $node->safe_psql('postgres', q{
+		SELECT obj_description(oid, 'pg_trigger'), obj_description(tgconstraint, 'pg_constraint') FROM pg_trigger WHERE tgname = 'tr'}),
+	'trigger|constraint', 'its comments are carried over');
+
 # Rows that are stored elsewhere: before the columns are copied, before the swap, and
 # while that waits for its last lock
 my $store = 'CREATE TABLE h (c t, a t[]); INSERT INTO h SELECT t, ARRAY[t] FROM t';

@@ -127,6 +127,28 @@ if (!$asserts)
 	is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM a WHERE v = -1'), '1', 'the columns can be dropped on the subscriber');
 }
 
+# A subscription finds rows of a table without a key by comparing all columns.
+my $without_key = q{CREATE TABLE a (id serial PRIMARY KEY, v int);
+	CREATE TABLE b (id serial, a int NOT NULL REFERENCES a); ALTER TABLE b REPLICA IDENTITY FULL};
+my $obstacle = qr/ERROR:  cannot convert.*\nDETAIL:  a subscription receives table public\.b, which has no primary key\n/;
+replicate($without_key, 'a, b', '');
+like(convert_online($subscriber, 'postgres', "'a'"), $obstacle, 'a subscriber without a key');
+like(convert_online($publisher, 'postgres', "'a', subscribers_ready => true"),
+	qr/ERROR:  cannot convert.*\nDETAIL:  publication p publishes changes of table public\.b, which has REPLICA IDENTITY FULL and no primary key\n/, 'a publisher without a key');
+$subscriber->safe_psql('postgres', 'ALTER TABLE b ADD PRIMARY KEY (id) DEFERRABLE');
+like(convert_online($subscriber, 'postgres', "'a'"), $obstacle, 'a key that is deferrable');
+$subscriber->safe_psql('postgres', 'ALTER TABLE b DROP CONSTRAINT b_pkey, ADD PRIMARY KEY (id)');
+unlike(convert_online($subscriber, 'postgres', "'a', until => 'foreign keys'"), qr/ERROR/, 'a subscriber with a key');
+$publisher->safe_psql('postgres', 'UPDATE b SET a = 1 WHERE id = 7; DELETE FROM b WHERE id = 8');
+$publisher->wait_for_catchup('s');
+is($subscriber->safe_psql('postgres', 'SELECT id, a FROM b WHERE id IN (7, 8)'), '7|1', 'a subscriber with a key receives changes during a conversion');
+# A table that is received through its parent
+replicate(q{CREATE TABLE a (id serial PRIMARY KEY, v int);
+	CREATE TABLE b (id serial, a int NOT NULL REFERENCES a) PARTITION BY RANGE (id);
+	CREATE TABLE b_1 PARTITION OF b DEFAULT; ALTER TABLE b_1 REPLICA IDENTITY FULL},
+	'a, b WITH (publish_via_partition_root)', '');
+like(convert_online($subscriber, 'postgres', "'a'"), qr/DETAIL:  a subscription receives table public\.b_1, which has no primary key\n/, 'a partition without a key');
+
 # In binary, an integer is no bigint.
 replicate($tables, 'a (id, v), b (id, a)', 'WITH (binary)');
 like(convert_online($subscriber, 'postgres', "'a'"), qr/ERROR:  cannot convert.*\nDETAIL:  subscription s receives table public\.a in binary format\nsubscription s receives table public\.b in binary format/,

@@ -55,6 +55,12 @@ like(convert_online($node, 'postgres', "'t', give_up_after => '1 s'", connection
 $session->quit;
 unlike(convert_online($node, 'postgres', "'t', until => 'prepare'", connection => $owner), qr/ERROR/, 'phase prepare with timeouts');
 
+# Undo waits for as long as other statements do, if that is less than its minute.
+$session = lock_table('EXCLUSIVE');
+like(sql_error($node, "SET lock_timeout = '1 s'; SELECT snowflake_convert_undo('t')"),
+	qr/ERROR:  55P03: gave up waiting to lock table public\.t\n.*HINT:  Nothing was undone\. Call snowflake_convert_undo\(\) again\./s, 'undo waits for a lock');
+$session->quit;
+
 # The backfill, VALIDATE, indexes, and ANALYZE wait for somebody who has the table, and
 # nobody waits for them.
 $session = lock_table('SHARE ROW EXCLUSIVE');
