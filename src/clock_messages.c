@@ -33,6 +33,12 @@ snowflake_note_backward(int64 lead)
 		;
 }
 
+static int64
+max_forward_us(void)
+{
+	return (int64) snowflake_max_clock_forward * USECS_PER_SEC;
+}
+
 /*
  * Warn once that IDs are ahead of the clock, and again if the clock is set
  * back further.
@@ -68,7 +74,10 @@ snowflake_note_lead(int64 tick, TimestampTz now)
 			 errdetail("The timestamp of the last ID is %s, and the clock reads %s.",
 					   pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, tick))),
 					   pstrdup(timestamptz_to_str(now))),
-			 errhint("IDs continue at the pace of real time until the server's clock has caught up. Check the server's clock and, after a failover, the clock of the former primary.")));
+			 lead <= max_forward_us() ?
+			 errhint("IDs continue at the pace of real time until the server's clock has caught up. Check the server's clock and, after a failover, the clock of the former primary.") :
+			 errhint("IDs continue at the pace of real time, but after a restart no ID can be generated, because the mark is more than \"snowflake.max_clock_forward\" (%d s) ahead of the clock. If the clock was wrong before, replace these IDs, and lower the mark with snowflake_reset().",
+					 snowflake_max_clock_forward)));
 }
 
 /*
@@ -103,21 +112,23 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s.",
 						   wall, expected),
 				 errhint("Snowflake IDs follow the clock. Check that it is correct.")));
+	else if (step->jump > max_forward_us())
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
+						step->jump / 1000),
+				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. \"snowflake.max_clock_forward\" is %d s.",
+						   wall, expected, snowflake_max_clock_forward),
+				 errhint("Correct the server's clock. If it is correct, call snowflake_accept_clock().")));
 	else
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
 						step->jump / 1000),
-				 step->jump > (int64) snowflake_max_clock_forward * USECS_PER_SEC ?
-				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. \"snowflake.max_clock_forward\" is %d s.",
-						   wall, expected,
-						   snowflake_max_clock_forward) :
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. The registry has granted IDs up to %s.",
 						   wall, expected,
 						   timestamptz_to_str(tick_start(&snowflake_layout, snapshot->until))),
-				 state->grant.registry ?
-				 errhint("Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.") :
-				 errhint("Correct the server's clock. If it is correct, call snowflake_accept_clock().")));
+				 errhint("Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.")));
 }
 
 /*
@@ -226,7 +237,7 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 							   snowflake_mark_read(), first_time, clock_time,
 							   pstrdup(timestamptz_to_str(snapshot->last_checkpoint)),
 							   snowflake_max_clock_forward),
-					 errhint("If \"snowflake.scheme\" was changed, revert the change, or call snowflake_reset(0, force => true) if no ID of the former scheme is kept anywhere. If the clock is wrong, correct it. To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
+					 errhint("If \"snowflake.scheme\" was changed, revert the change, or call snowflake_reset(0, force => true) if no ID of the former scheme is kept anywhere. If the clock is wrong, correct it. If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_reset(mark, tables). To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
 			break;
 	}
 }

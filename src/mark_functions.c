@@ -331,6 +331,7 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 {
 	TimestampTz now;
 	int64		tick;
+	uint64		before;
 
 	snowflake_check_primary("accept the clock");
 	now = GetCurrentTimestamp();
@@ -343,9 +344,15 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 				 errdetail("The clock reads %s.", timestamptz_to_str(now))));
 
 	snowflake_lock_reserve();
+	before = snowflake_mark_read();
 	snowflake_forget_reserve();
 	(void) snowflake_mark_raise(tick_mark(&snowflake_layout, tick));
 	(void) snowflake_recover_mark(false);
 	snowflake_unlock_reserve();
+
+	ereport(LOG,
+			(errmsg("clock was accepted by snowflake_accept_clock()"),
+			 errdetail("The clock reads %s, and the mark of snowflake IDs was " UINT64_FORMAT ".",
+					   timestamptz_to_str(now), before)));
 	PG_RETURN_TIMESTAMPTZ(now);
 }

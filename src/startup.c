@@ -4,12 +4,12 @@
  *	  The background worker that runs once, when the server can generate IDs.
  *
  * It runs at the end of recovery: at server start, or at promotion.  Loading
- * the library is too early, as catalogs cannot be read then, and the log
+ * the library is too early, because catalogs cannot be read then, and the log
  * collector does not run.
  *
- * The worker takes one of max_worker_processes and releases it at once.
- * Nothing depends on it: if there is no slot, or if it fails, only its
- * messages are missing.
+ * The worker takes one of max_worker_processes and releases it at once.  If
+ * there is no slot, or if it fails, its messages are missing, and an old mark is
+ * not raised: see snowflake_begin_reserving().
  *
  * Copyright (c) 2026, the snowflake developers
  *

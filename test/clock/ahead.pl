@@ -128,6 +128,17 @@ is($node->safe_psql('postgres',
 $next = next_id();
 cmp_ok(abs(days_ahead($next) - 3 * 365), '<', 0.01, 'IDs follow an accepted clock');
 is($node->safe_psql('postgres', $follows), 't', 'snowflake_stat says that they follow it again');
+like(slurp_file($node->logfile), qr/LOG:  clock was accepted by snowflake_accept_clock\(\)\n.*DETAIL:  The clock reads \d{4}-.*, and the mark of snowflake IDs was \d+\./, 'the log says who accepted the clock');
+
+# It was wrong after all: IDs continue, but the next start would refuse them.
+my $accepted = -s $node->logfile;
+set_clock($node, 200 * $day);
+cmp_ok(next_id(), '>', $next, 'IDs continue after a wrong clock was accepted');
+$node->wait_for_log(qr/WARNING:  snowflake IDs are \d+ ms ahead of the clock\n.*\n.*HINT:  IDs continue at the pace of real time, but after a restart no ID can be generated/, $accepted);
+restart();
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock.*HINT:.* If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_reset/s,
+	'the error after a restart says what to do');
 set_clock($node, 6 * 365 * $day);
 restart();
 like(sql_error($node, 'SELECT snowflake_nextval()'),

@@ -162,6 +162,13 @@ like(
 	qr/WARNING:  clock jumped ahead by \d+ ms, but snowflake IDs do not follow it\n.*DETAIL:  .* indicate (\S+ \S+)\. The registry has granted IDs up to (?!\1)\d/,
 	'the log says that IDs do not follow the clock past the grant, and when that ends');
 set_clock($clocks, 0);
+$clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$offset = -s $clocks->logfile;
+set_clock($clocks, 400 * 86400);
+$clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$clocks->wait_for_log(qr/do not follow it\n.*DETAIL:  .*"snowflake\.max_clock_forward" is \d+ s\.\n.*HINT:  .*call snowflake_accept_clock\(\)/, $offset);
+pass('a jump past max_clock_forward is followed if it is accepted, also with a registry');
+set_clock($clocks, 0);
 
 # An hour behind: a worker ID that nobody used in that hour.
 $clocks->stop;
