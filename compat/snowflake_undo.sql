@@ -30,14 +30,15 @@ SET LOCAL row_security = off;
 SELECT set_config('snowflake_undo.schema', quote_ident(:'schema'), true) AS schema,
     set_config('snowflake_undo.above', :'above', true) AS above \gset undo_
 CREATE TEMPORARY TABLE undone_key (
-    relation regclass, attnum smallint, name text, key name, sequence text, owner regrole) ON COMMIT DROP;
+    relation regclass, attnum smallint, name text, key name, owner regrole,
+    sequence text, increment bigint, handed_out bigint) ON COMMIT DROP;
 CREATE TEMPORARY TABLE changed_column (
     relation regclass, name text, attname name) ON COMMIT DROP;
 CREATE TEMPORARY TABLE renumbered (old bigint PRIMARY KEY, new bigint NOT NULL) ON COMMIT DROP;
 
 -- Keys whose default generates snowflake IDs, or that of snowflake_compat.sql does.
 INSERT INTO undone_key
-SELECT r.oid, a.attnum, format('%I.%I', n.nspname, r.relname), a.attname, NULL, r.relowner
+SELECT r.oid, a.attnum, format('%I.%I', n.nspname, r.relname), a.attname, r.relowner
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     JOIN pg_attribute a ON a.attrelid = r.oid
     JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (r.oid, a.attnum)
@@ -109,52 +110,16 @@ BEGIN
 END
 $$;
 
-DO $$
-DECLARE
-    above text := current_setting('snowflake_undo.above');
-    extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake');
-    first_id bigint;
-    value bigint;
-    k record;
-    c record;
-BEGIN
-    -- Without -v above, what looks like an ID of the first day is none.
-    IF above = '' THEN
-        above := '2147483647';
-        EXECUTE format('SELECT %1$s.snowflake_lower_bound(%1$s.snowflake_timestamp(0) + interval ''1 day'')', extension)
-            INTO first_id;
-    END IF;
-    FOR k IN SELECT * FROM undone_key ORDER BY relation LOOP
-        EXECUTE format('SELECT max(%1$I) FROM %2$s WHERE %1$I > %3$L AND %1$I < %4$L', k.key, k.name, above, first_id)
-            INTO value;
-        IF value IS NOT NULL THEN
-            RAISE EXCEPTION 'column % of table % has the value %, which is hardly a snowflake ID', k.key, k.relation, value
-                USING HINT = 'Nothing was changed. If it is from before the conversion, give psql the greatest such value of all tables: -v above=...';
-        END IF;
-        EXECUTE format('INSERT INTO renumbered
-                        SELECT %1$I, row_number() OVER (ORDER BY %1$I) + greatest(0, (
-                            SELECT max(%1$I) FROM %2$s WHERE %1$I <= %3$L))
-                        FROM %2$s WHERE %1$I > %3$L
-                        ON CONFLICT DO NOTHING', k.key, k.name, above);
-    END LOOP;
-    ANALYZE renumbered;
-
-    FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM renumbered) ORDER BY relation LOOP
-        EXECUTE format('UPDATE %1$s AS changed SET %2$I = renumbered.new
-                        FROM pg_temp.renumbered WHERE changed.%2$I = renumbered.old', c.name, c.attname);
-    END LOOP;
-END
-$$;
-
--- Sequences above all rows.  One that the conversion kept is used again: it belongs to
--- the key, or has the name that it would have, and nothing else uses it.
+-- A sequence that the conversion kept is used again: it belongs to the key, or has the
+-- name that it would have, and nothing else uses it.  Other tables might have numbers of
+-- one that belongs to the key, so rows get numbers that it has not handed out.  After
+-- ALTER SEQUENCE, nobody else can call nextval().
 DO $$
 DECLARE
     k record;
     found oid;
     base text;
     number text;
-    grantee text;
 BEGIN
     FOR k IN SELECT u.*, r.relname, n.nspname FROM undone_key u
                  JOIN pg_class r ON r.oid = u.relation JOIN pg_namespace n ON n.oid = r.relnamespace
@@ -181,7 +146,68 @@ BEGIN
         EXECUTE format('ALTER SEQUENCE %s OWNED BY NONE', k.sequence);
         EXECUTE format('ALTER SEQUENCE %s OWNER TO %s', k.sequence, k.owner);
         EXECUTE format('ALTER SEQUENCE %s AS bigint OWNED BY %s.%I', k.sequence, k.name, k.key);
-        EXECUTE format('SELECT setval(%L, greatest(max(%I), 0) + 1, false) FROM %s', k.sequence, k.key, k.name);
+        EXECUTE format('SELECT seqincrement, CASE WHEN seqincrement < 0 THEN greatest(seqstart, last_value)
+                                                  WHEN is_called THEN last_value ELSE last_value - 1 END
+                        FROM %1$s, pg_sequence WHERE seqrelid = %1$L::regclass', k.sequence)
+            INTO k.increment, k.handed_out;
+        UPDATE undone_key SET sequence = k.sequence, increment = k.increment, handed_out = k.handed_out
+        WHERE (relation, attnum) = (k.relation, k.attnum);
+    END LOOP;
+END
+$$;
+
+DO $$
+DECLARE
+    above text := current_setting('snowflake_undo.above');
+    extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake');
+    first_id bigint;
+    value bigint;
+    k record;
+    c record;
+BEGIN
+    -- Without -v above, what looks like an ID of the first day is none.
+    IF above = '' THEN
+        above := '2147483647';
+        EXECUTE format('SELECT %1$s.snowflake_lower_bound(%1$s.snowflake_timestamp(0) + interval ''1 day'')', extension)
+            INTO first_id;
+    END IF;
+    FOR k IN SELECT * FROM undone_key ORDER BY relation LOOP
+        EXECUTE format('SELECT max(%1$I) FROM %2$s WHERE %1$I > %3$L AND %1$I < %4$L', k.key, k.name, above, first_id)
+            INTO value;
+        IF value IS NOT NULL THEN
+            RAISE EXCEPTION 'column % of table % has the value %, which is hardly a snowflake ID', k.key, k.relation, value
+                USING HINT = 'Nothing was changed. If it is from before the conversion, give psql the greatest such value of all tables: -v above=...';
+        END IF;
+        IF k.handed_out > above::bigint THEN
+            RAISE EXCEPTION 'sequence % has reached %, and column % of table % would get larger numbers', k.sequence, k.handed_out, k.key, k.relation
+                USING HINT = 'Nothing was changed. If rows have such numbers, give psql the greatest one of all tables and sequences: -v above=... Otherwise set the sequence back with setval().';
+        END IF;
+        EXECUTE format('INSERT INTO renumbered
+                        SELECT %1$I, row_number() OVER (ORDER BY %1$I) + greatest(0, (
+                            SELECT max(%1$I) FROM %2$s WHERE %1$I <= %3$L), %4$s)
+                        FROM %2$s WHERE %1$I > %3$L
+                        ON CONFLICT DO NOTHING', k.key, k.name, above, k.handed_out);
+    END LOOP;
+    ANALYZE renumbered;
+
+    FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM renumbered) ORDER BY relation LOOP
+        EXECUTE format('UPDATE %1$s AS changed SET %2$I = renumbered.new
+                        FROM pg_temp.renumbered WHERE changed.%2$I = renumbered.old', c.name, c.attname);
+    END LOOP;
+END
+$$;
+
+-- Sequences above all rows, or below them if they decrease.  They do not go back.
+DO $$
+DECLARE
+    k record;
+    grantee text;
+BEGIN
+    FOR k IN SELECT * FROM undone_key ORDER BY relation, attnum LOOP
+        EXECUTE format('SELECT setval(%1$L, %2$s(%3$I)) FROM %4$s
+                        HAVING %2$s(%3$I) %5$s (SELECT last_value FROM %1$s)',
+                       k.sequence, CASE WHEN k.increment < 0 THEN 'min' ELSE 'max' END, k.key, k.name,
+                       CASE WHEN k.increment < 0 THEN '<=' ELSE '>=' END);
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L)', k.name, k.key, k.sequence);
         FOR grantee IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
                        FROM (SELECT relacl FROM pg_class WHERE oid = k.relation

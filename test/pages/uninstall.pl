@@ -239,6 +239,62 @@ is(undo('odd', '-v', 'above=3000000000'), '', 'unless the greatest value is give
 is($node->safe_psql('odd', "SELECT string_agg(id::text, ' ' ORDER BY id), min(size) FROM big, files"),
 	'5 3000000000 3000000001|3000000000', 'and then rows up to that value keep it');
 
+# Sequences that were kept, because another table or a function uses them
+$node->safe_psql('postgres', 'CREATE DATABASE kept');
+$node->safe_psql(
+	'kept', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE a (id serial PRIMARY KEY, x int);
+	CREATE TABLE b (id int PRIMARY KEY DEFAULT nextval('a_id_seq'), x int);
+	CREATE TABLE tens (id serial PRIMARY KEY, x int);
+	ALTER SEQUENCE tens_id_seq INCREMENT 10;
+	CREATE TABLE unused (id serial PRIMARY KEY);
+	CREATE TABLE emptied (id serial PRIMARY KEY);
+	CREATE TABLE behind (id serial PRIMARY KEY);
+	CREATE SEQUENCE down_id_seq AS int INCREMENT -1 START 1000 MAXVALUE 2000 MINVALUE -2000;
+	CREATE TABLE down (id int PRIMARY KEY DEFAULT nextval('down_id_seq'), x int);
+	ALTER SEQUENCE down_id_seq OWNED BY down.id;
+	CREATE FUNCTION used() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('tens_id_seq') + nextval('unused_id_seq')
+		+ nextval('emptied_id_seq') + nextval('behind_id_seq') + nextval('down_id_seq') $$;
+	INSERT INTO a (x) SELECT generate_series(1, 5);
+	INSERT INTO tens (x) VALUES (1), (2);
+	INSERT INTO down (x) VALUES (1), (2);
+	DELETE FROM down WHERE id = 1000;
+	INSERT INTO emptied DEFAULT VALUES;
+	DELETE FROM emptied;
+	INSERT INTO behind VALUES (7)});
+$node->safe_psql('kept', "SELECT snowflake_convert(name) FROM unnest('{a,tens,unused,emptied,behind,down}'::regclass[]) t(name)");
+$node->safe_psql(
+	'kept', q{
+	INSERT INTO b (x) SELECT generate_series(1, 1000);
+	SELECT nextval('down_id_seq');
+	INSERT INTO a (x) VALUES (6), (7);
+	INSERT INTO tens (x) VALUES (3), (4);
+	INSERT INTO down (x) VALUES (3)});
+is(undo('kept'), '', 'the way back with sequences that were kept');
+is($node->safe_psql('kept', "SELECT string_agg(id::text, ' ' ORDER BY x) FROM a"), '1 2 3 4 5 1006 1007',
+	'new numbers of rows are above those that another table got from the sequence');
+is($node->safe_psql('kept', 'INSERT INTO a (x) VALUES (8) RETURNING id; INSERT INTO b (x) VALUES (0) RETURNING id'), "1008\n1009",
+	'a sequence that another table uses continues');
+is($node->safe_psql('kept', q{SELECT string_agg(id::text, ' ' ORDER BY x) FROM tens; INSERT INTO tens DEFAULT VALUES RETURNING id}), "1 11 12 13\n23",
+	'a sequence with another increment continues');
+is($node->safe_psql('kept', q{SELECT string_agg(id::text, ' ' ORDER BY x) FROM down; INSERT INTO down DEFAULT VALUES RETURNING id}), "999 1001\n997",
+	'a decreasing sequence continues, and new numbers of rows are above it');
+is($node->safe_psql('kept', q{INSERT INTO unused DEFAULT VALUES RETURNING id; INSERT INTO emptied DEFAULT VALUES RETURNING id;
+		INSERT INTO behind DEFAULT VALUES RETURNING id}), "1\n2\n8",
+	'a sequence of a table without rows stays where it is, and one that is behind its rows is set above them');
+
+# ... one of them to a snowflake ID
+$node->safe_psql('kept', q{
+	ALTER TABLE a ALTER id SET DEFAULT snowflake_nextval();
+	INSERT INTO a (x) VALUES (9);
+	SELECT setval('a_id_seq', max(id)) FROM a});
+like(undo('kept'), qr/ERROR:  sequence public\.a_id_seq has reached \d{16,}, and column id of table public\.a would get larger numbers/,
+	'a sequence that has reached snowflake IDs is an error');
+is($node->safe_psql('kept', q{SELECT setval('a_id_seq', 2000, false)}), 2000, 'the sequence is set back');
+is(undo('kept'), '', '... and then there is a way back');
+is($node->safe_psql('kept', 'SELECT max(id) FROM a; INSERT INTO b (x) VALUES (0) RETURNING id'), "2000\n2001", '... and the sequence continues');
+
 # Others' tables and triggers
 $node->safe_psql(
 	'odd', q{
