@@ -67,7 +67,7 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     JOIN pg_attribute a ON a.attrelid = r.oid
 WHERE r.relkind IN ('r', 'p') AND r.relpersistence <> 't' AND n.nspname !~ '^pg_'
 AND n.nspname <> 'information_schema' AND a.attnum > 0 AND NOT a.attisdropped
-AND a.attinhcount = 0 AND a.attgenerated = '' AND a.attidentity <> 'a'
+AND NOT r.relispartition AND a.attgenerated = '' AND a.attidentity <> 'a'
 AND a.atttypid IN (SELECT typid FROM wide)
 AND r.relowner IN (SELECT owner FROM undone_key);
 
@@ -190,9 +190,18 @@ BEGIN
     END LOOP;
     ANALYZE renumbered;
 
-    FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM renumbered) ORDER BY relation LOOP
-        EXECUTE format('UPDATE %1$s AS changed SET %2$I = renumbered.new
-                        FROM pg_temp.renumbered WHERE changed.%2$I = renumbered.old', c.name, c.attname);
+    -- All columns of a row at once, because a constraint might compare them.  So a table
+    -- that inherits some has an UPDATE of its own.
+    FOR c IN SELECT relation, name,
+                 string_agg(format('%1$I = coalesce((SELECT r.new FROM pg_temp.renumbered r
+                                                     WHERE r.old = changed.%1$I), changed.%1$I)', attname), ', ') AS set,
+                 string_agg(format('EXISTS (SELECT FROM pg_temp.renumbered r
+                                            WHERE r.old = changed.%I)', attname), ' OR ') AS has_id
+             FROM changed_column WHERE EXISTS (SELECT FROM renumbered)
+             GROUP BY relation, name ORDER BY relation LOOP
+        EXECUTE format('UPDATE %s AS changed SET %s
+                        WHERE (tableoid = %s OR tableoid NOT IN (SELECT relation FROM pg_temp.changed_column))
+                        AND (%s)', c.name, c.set, c.relation::oid, c.has_id);
     END LOOP;
 END
 $$;

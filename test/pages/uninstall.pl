@@ -295,6 +295,32 @@ is($node->safe_psql('kept', q{SELECT setval('a_id_seq', 2000, false)}), 2000, 't
 is(undo('kept'), '', '... and then there is a way back');
 is($node->safe_psql('kept', 'SELECT max(id) FROM a; INSERT INTO b (x) VALUES (0) RETURNING id'), "2000\n2001", '... and the sequence continues');
 
+# Constraints over several columns hold for the old numbers and for the new ones, not for a mix.
+$node->safe_psql(
+	'kept', q{
+	CREATE TABLE trees (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), parent bigint REFERENCES trees DEFERRABLE INITIALLY DEFERRED,
+		root bigint NOT NULL REFERENCES trees DEFERRABLE, name text, CHECK (parent < id AND root <= parent), UNIQUE (root, parent, id) DEFERRABLE);
+	CREATE TABLE edges (a bigint, b bigint, CHECK (a < b)) PARTITION BY RANGE (a, b);
+	CREATE TABLE edges_low PARTITION OF edges FOR VALUES FROM (0, 0) TO (1000, 0);
+	CREATE TABLE edges_high PARTITION OF edges DEFAULT;
+	CREATE TABLE base (id bigint DEFAULT snowflake_nextval(), name text);
+	CREATE TABLE derived (parent bigint, CHECK (parent < id)) INHERITS (base);
+	WITH RECURSIVE i(n, id, root, parent) AS (
+		SELECT 1, v.id, v.id, NULL::bigint FROM (SELECT snowflake_nextval()) v(id)
+		UNION ALL SELECT n + 1, snowflake_nextval(), root, id FROM i WHERE n < 4)
+	INSERT INTO trees SELECT id, parent, root, n FROM i;
+	INSERT INTO edges SELECT parent, id FROM trees WHERE parent IS NOT NULL;
+	INSERT INTO edges VALUES (7, 8);
+	INSERT INTO base (name) VALUES ('base');
+	INSERT INTO derived (name, parent) SELECT 'derived', id FROM base});
+is(undo('kept'), '', 'the way back with constraints over several columns');
+is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', name, id, parent, root), ' ' ORDER BY id) FROM trees}),
+	'1:1:1 2:2:1:1 3:3:2:1 4:4:3:1', 'all columns of a row get the new numbers at once');
+is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', a, b, tableoid::regclass), ' ' ORDER BY a) FROM edges}),
+	'1:2:edges_low 2:3:edges_low 3:4:edges_low 7:8:edges_low', '... in a partitioned table, too');
+is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', b.name, b.id, d.parent), ' ' ORDER BY b.id) FROM base b LEFT JOIN derived d USING (id)}),
+	'base:1 derived:2:1', '... and in a table that inherits one of them');
+
 # Others' tables and triggers
 $node->safe_psql(
 	'odd', q{
