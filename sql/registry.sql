@@ -546,7 +546,9 @@ SELECT r.get('{}', 1, scheme => 'twitter', datacenter => -1);
 SELECT r.get('{}', 1, datacenter => 1);
 SELECT r.get('{}', 1, scheme => 'twitter,epoch=2020-01-01');
 UPDATE snowflake_registry.registries SET reach = '9 years', grant_time = '9 years' WHERE scheme LIKE '%worker=22%';
+\set VERBOSITY terse
 SELECT r.get('{}', 3, scheme => 'baidu,epoch=2026-01-01');
+\set VERBOSITY default
 UPDATE snowflake_registry.registries SET reach = '1 hour', grant_time = '10 min' WHERE scheme LIKE '%worker=22%';
 SELECT snowflake_registry.lost('baidu,epoch=2026-01-01') > now() AS lost;
 SELECT scheme, not_before[1] > 0 AS lifted FROM snowflake_registry.registries ORDER BY scheme COLLATE "C";

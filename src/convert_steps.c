@@ -154,7 +154,7 @@ snowflake_find_key(Oid relid, const char *column, bool uuid_allowed)
 						key->column, key->table),
 				 errdetail("Its type is %s.", format_type_be(type)),
 				 type == UUIDOID ?
-				 errhint("To give it another default, specify the generator, such as uuid_v7().") : 0));
+				 errhint("To give it another default, specify the generator, such as generator => 'uuid_v7()'.") : 0));
 	return key;
 }
 

@@ -40,6 +40,7 @@ snowflake_timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 						 bool round_up)
 {
 	TimestampTz epoch;
+	TimestampTz last;
 	int64		since_epoch;
 
 	/* Any epoch is in range for timestamptz. */
@@ -54,12 +55,17 @@ snowflake_timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 		if (tick <= snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP))
 			return tick;
 	}
+	if (!snowflake_tick_timestamp(scheme, snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP), &last))
+		last = END_TIMESTAMP - 1;
 	ereport(ERROR,
 			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 			 errmsg("timestamp is out of range for the snowflake scheme"),
-			 errdetail("The scheme starts at %s, and its timestamp field has %d bits.",
-					   timestamptz_to_str(epoch),
-					   scheme->width[SNOWFLAKE_TIMESTAMP])));
+			 errdetail("The timestamp is %s, and the scheme has those from %s to %s.",
+					   pstrdup(timestamptz_to_str(timestamp)),
+					   pstrdup(timestamptz_to_str(epoch)),
+					   pstrdup(timestamptz_to_str(last))),
+			 TIMESTAMP_NOT_FINITE(timestamp) ?
+			 errhint("For a range without an end, use snowflake_within().") : 0));
 }
 
 /*
