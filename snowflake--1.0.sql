@@ -461,23 +461,24 @@ CREATE FUNCTION snowflake_stat(
     OUT lead_ms double precision,
     OUT follows_clock boolean,
     OUT ids bigint,
+    OUT granted_until timestamptz,
+    OUT registry_contact timestamptz,
+    OUT registry_error text,
+    OUT registry_error_since timestamptz,
     OUT sequence_waits bigint,
     OUT sequence_wait_ms double precision,
     OUT clock_waits bigint,
     OUT clock_wait_ms double precision,
     OUT reserve_waits bigint,
     OUT reserve_wait_ms double precision,
+    OUT grant_waits bigint,
+    OUT grant_wait_ms double precision,
     OUT clock_errors bigint,
+    OUT mark_errors bigint,
     OUT clock_steps bigint,
     OUT max_clock_backward_ms double precision,
     OUT reserves bigint,
-    OUT stats_reset timestamptz,
-    OUT grant_waits bigint,
-    OUT grant_wait_ms double precision,
-    OUT granted_until timestamptz,
-    OUT registry_contact timestamptz,
-    OUT registry_error text,
-    OUT registry_error_since timestamptz)
+    OUT stats_reset timestamptz)
 AS 'MODULE_PATHNAME', 'snowflake_stat_1_0'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
@@ -517,6 +518,15 @@ COMMENT ON COLUMN snowflake_stat.follows_clock IS
 (snowflake.max_clock_forward) or past the end of the grant';
 COMMENT ON COLUMN snowflake_stat.ids IS
 'IDs generated';
+COMMENT ON COLUMN snowflake_stat.granted_until IS
+'end of the grant, as the time of IDs; NULL without a grant';
+COMMENT ON COLUMN snowflake_stat.registry_contact IS
+'time of the last successful call of the registry; NULL if there was none';
+COMMENT ON COLUMN snowflake_stat.registry_error IS
+'error of the last call of the registry, for members of pg_monitor and
+pg_read_all_settings; NULL if it succeeded';
+COMMENT ON COLUMN snowflake_stat.registry_error_since IS
+'time since which calls of the registry have failed; NULL if the last one succeeded';
 COMMENT ON COLUMN snowflake_stat.sequence_waits IS
 'calls that waited for the next tick because the sequence was exhausted';
 COMMENT ON COLUMN snowflake_stat.sequence_wait_ms IS
@@ -529,8 +539,14 @@ COMMENT ON COLUMN snowflake_stat.reserve_waits IS
 'calls that waited for synchronous standbys to flush the mark';
 COMMENT ON COLUMN snowflake_stat.reserve_wait_ms IS
 'time that calls waited for synchronous standbys, in milliseconds';
+COMMENT ON COLUMN snowflake_stat.grant_waits IS
+'calls that waited for a grant from the registry';
+COMMENT ON COLUMN snowflake_stat.grant_wait_ms IS
+'time that calls waited for a grant, in milliseconds';
 COMMENT ON COLUMN snowflake_stat.clock_errors IS
 'calls that failed because the clock was wrong';
+COMMENT ON COLUMN snowflake_stat.mark_errors IS
+'calls that failed to write the mark, because no replication origin is free';
 COMMENT ON COLUMN snowflake_stat.clock_steps IS
 'times that the clock was found ahead or behind by a second or more';
 COMMENT ON COLUMN snowflake_stat.max_clock_backward_ms IS
@@ -539,19 +555,6 @@ COMMENT ON COLUMN snowflake_stat.reserves IS
 'writes of the mark';
 COMMENT ON COLUMN snowflake_stat.stats_reset IS
 'time since which the counters count';
-COMMENT ON COLUMN snowflake_stat.grant_waits IS
-'calls that waited for a grant from the registry';
-COMMENT ON COLUMN snowflake_stat.grant_wait_ms IS
-'time that calls waited for a grant, in milliseconds';
-COMMENT ON COLUMN snowflake_stat.granted_until IS
-'end of the grant, as the time of IDs; NULL without a grant';
-COMMENT ON COLUMN snowflake_stat.registry_contact IS
-'time of the last successful call of the registry; NULL if there was none';
-COMMENT ON COLUMN snowflake_stat.registry_error IS
-'error of the last call of the registry, for members of pg_monitor and
-pg_read_all_settings; NULL if it succeeded';
-COMMENT ON COLUMN snowflake_stat.registry_error_since IS
-'time since which calls of the registry have failed; NULL if the last one succeeded';
 
 CREATE FUNCTION snowflake_stat_reset()
 RETURNS void

@@ -221,7 +221,16 @@ raise_mark(void)
 	end = reserve_end(&snapshot, step.next);
 	if (end <= (int64) pg_atomic_read_u64(&state->reserved) || end <= step.next)
 		return;
-	lsn = snowflake_mark_raise(tick_mark(&snowflake_layout, end));
+	PG_TRY();
+	{
+		lsn = snowflake_mark_raise(tick_mark(&snowflake_layout, end));
+	}
+	PG_CATCH();
+	{
+		pg_atomic_fetch_add_u64(&state->mark_errors, 1);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	state->written_at = snapshot.steady;
 	state->written_next = step.next;
 	state->previous_write_us = (int64) pg_atomic_read_u64(&state->write_us);

@@ -32,7 +32,7 @@
  * added at the end, as CREATE OR REPLACE VIEW requires: the columns of a
  * version are the first ones of the newest.
  */
-#define STAT_NCOLUMNS_1_0	28
+#define STAT_NCOLUMNS_1_0	29
 #define STAT_NCOLUMNS		STAT_NCOLUMNS_1_0
 
 /* A row of snowflake_stat, to which columns are added in their order. */
@@ -94,6 +94,7 @@ reset_stat(void)
 	reset_wait_counter(&state->reserve_waits);
 	reset_wait_counter(&state->grant_waits);
 	pg_atomic_write_u64(&state->clock_errors, 0);
+	pg_atomic_write_u64(&state->mark_errors, 0);
 	pg_atomic_write_u64(&state->clock_steps, 0);
 	pg_atomic_write_u64(&state->max_backward_us, 0);
 	pg_atomic_write_u64(&state->reserves, 0);
@@ -197,25 +198,6 @@ put_position(Row *row)
 }
 
 /*
- * The counters since stats_reset, and that.
- */
-static void
-put_counters(Row *row)
-{
-	Generator  *state = snowflake_state;
-
-	put_waits(row, &state->sequence_waits);
-	put_waits(row, &state->clock_waits);
-	put_waits(row, &state->reserve_waits);
-	put_count(row, &state->clock_errors);
-	put_count(row, &state->clock_steps);
-	put_ms(row, (int64) pg_atomic_read_u64(&state->max_backward_us));
-	put_count(row, &state->reserves);
-	put_time(row, (TimestampTz) pg_atomic_read_u64(&state->stats_reset));
-	put_waits(row, &state->grant_waits);
-}
-
-/*
  * The registry: granted_until, registry_contact, registry_error,
  * registry_error_since.
  */
@@ -234,6 +216,26 @@ put_registry(Row *row)
 }
 
 /*
+ * The counters since stats_reset, and that.
+ */
+static void
+put_counters(Row *row)
+{
+	Generator  *state = snowflake_state;
+
+	put_waits(row, &state->sequence_waits);
+	put_waits(row, &state->clock_waits);
+	put_waits(row, &state->reserve_waits);
+	put_waits(row, &state->grant_waits);
+	put_count(row, &state->clock_errors);
+	put_count(row, &state->mark_errors);
+	put_count(row, &state->clock_steps);
+	put_ms(row, (int64) pg_atomic_read_u64(&state->max_backward_us));
+	put_count(row, &state->reserves);
+	put_time(row, (TimestampTz) pg_atomic_read_u64(&state->stats_reset));
+}
+
+/*
  * Return the row, with the columns of a version.
  */
 static Datum
@@ -249,8 +251,8 @@ stat_row(FunctionCallInfo fcinfo, int ncolumns)
 	snowflake_check_loaded();
 	put_identity(&row);
 	put_position(&row);
-	put_counters(&row);
 	put_registry(&row);
+	put_counters(&row);
 	Assert(row.ncolumns == STAT_NCOLUMNS);
 
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),

@@ -189,6 +189,7 @@ snowflake_attach_state(void)
 	init_wait_counter(&state->reserve_waits);
 	init_wait_counter(&state->grant_waits);
 	pg_atomic_init_u64(&state->clock_errors, 0);
+	pg_atomic_init_u64(&state->mark_errors, 0);
 	pg_atomic_init_u64(&state->clock_steps, 0);
 	pg_atomic_init_u64(&state->max_backward_us, 0);
 	pg_atomic_init_u64(&state->reserves, 0);

@@ -149,6 +149,7 @@ typedef struct Generator
 	WaitCounter reserve_waits;
 	WaitCounter grant_waits;
 	pg_atomic_uint64 clock_errors;
+	pg_atomic_uint64 mark_errors;
 	pg_atomic_uint64 clock_steps;
 	pg_atomic_uint64 max_backward_us;
 	pg_atomic_uint64 reserves;

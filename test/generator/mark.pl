@@ -402,6 +402,7 @@ like($error, qr/CONTEXT:  while writing the mark of snowflake IDs/,
 	'the context says that the mark needs the replication origin');
 like(sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  53400/, 'without a free replication origin the second call fails, too');
+is($node->safe_psql('postgres', 'SELECT mark_errors, clock_errors FROM snowflake_stat'), '2|0', 'snowflake_stat counts these calls');
 set_and_restart("$places = 2");
 ok(next_id(), 'with a free replication origin calls succeed');
 $node->stop;

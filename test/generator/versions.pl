@@ -79,15 +79,15 @@ my %stat = (
 		OUT worker_id_set boolean, OUT last_timestamp timestamptz,
 		OUT mark bigint, OUT mark_timestamp timestamptz,
 		OUT expires_at timestamptz, OUT lead_ms double precision, OUT follows_clock boolean, OUT ids bigint,
+		OUT granted_until timestamptz, OUT registry_contact timestamptz,
+		OUT registry_error text, OUT registry_error_since timestamptz,
 		OUT sequence_waits bigint, OUT sequence_wait_ms double precision,
 		OUT clock_waits bigint, OUT clock_wait_ms double precision,
 		OUT reserve_waits bigint, OUT reserve_wait_ms double precision,
-		OUT clock_errors bigint, OUT clock_steps bigint,
-		OUT max_clock_backward_ms double precision,
-		OUT reserves bigint, OUT stats_reset timestamptz,
 		OUT grant_waits bigint, OUT grant_wait_ms double precision,
-		OUT granted_until timestamptz, OUT registry_contact timestamptz,
-		OUT registry_error text, OUT registry_error_since timestamptz});
+		OUT clock_errors bigint, OUT mark_errors bigint, OUT clock_steps bigint,
+		OUT max_clock_backward_ms double precision,
+		OUT reserves bigint, OUT stats_reset timestamptz});
 foreach my $version (sort keys %stat)
 {
 	my $symbol = 'snowflake_stat_' . $version =~ s/\./_/r;
