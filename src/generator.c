@@ -17,8 +17,8 @@
  *	  by compare-and-swap, because claims go on meanwhile.
  *
  * 3. The word moves to a tick only if a mark above that tick is durable
- *	  (reserve.c).  Claims need not check the mark, as the word's tick is
- *	  below it.  Only whether the standbys that are synchronous have it can
+ *	  (reserve.c).  Claims need not check the mark, because the word's
+ *	  tick is below it.  Only whether the standbys that are synchronous have it can
  *	  change, so in a tick that lasts, claims check that once a millisecond.
  *
  * So the word never decreases, and each value of it is claimed at most once.
@@ -40,8 +40,8 @@
  * snowflake_plan() (word.c), which depends only on the state and the clocks.
  * It is called first without the lock, where waiting and errors are allowed;
  * then again with the lock held, where only the claim or the move is done.
- * Those who find the lock taken only wait for its release, as the holder most
- * likely did the work for them (LWLockAcquireOrWait).  The usual call checks
+ * Those who find the lock taken only wait for its release, because the holder
+ * most likely did the work for them (LWLockAcquireOrWait).  The usual call checks
  * may_claim() instead of the plan; it allows no claim that the plan forbids,
  * but not all that it allows.
  *
@@ -99,28 +99,28 @@ static uint64 worker_bits_generation = 0;
 static int64 worker_bits;
 
 /*
- * Use the current grant for the following IDs, and return its number, which
- * must still be the same after a number was claimed.
+ * Use the current grant for the following IDs, and return its generation,
+ * which must still be the same after a number was claimed.
  */
 static inline uint64
 use_worker_bits(void)
 {
 	Grant	   *grant = &snowflake_state->grant;
-	uint64		number = pg_atomic_read_u64(&grant->generation);
+	uint64		generation = pg_atomic_read_u64(&grant->generation);
 
-	if (unlikely(number != worker_bits_generation))
+	if (unlikely(generation != worker_bits_generation))
 	{
 		pg_read_barrier();
 		worker_bits = grant->worker_bits;
-		worker_bits_generation = number;
+		worker_bits_generation = generation;
 	}
-	return number;
+	return generation;
 }
 
 static inline bool
-is_same_generation(uint64 number)
+is_same_generation(uint64 generation)
 {
-	return number == pg_atomic_read_u64(&snowflake_state->grant.generation);
+	return generation == pg_atomic_read_u64(&snowflake_state->grant.generation);
 }
 
 /*
@@ -333,7 +333,7 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
  * Claim as many numbers of the word's tick as wanted, or as are left.  Return
  * how many, with the first ID.
  *
- * This is done by compare-and-swap, as there is room for late claims of a
+ * This is done by compare-and-swap, because there is room for late claims of a
  * single number only.
  */
 static int
@@ -546,7 +546,7 @@ snowflake_generate(void)
 		{
 			int64		tick = word_tick(&snowflake_layout, seen);
 			TimestampTz now = GetCurrentTimestamp();
-			uint64		grant = use_worker_bits();
+			uint64		generation = use_worker_bits();
 
 			if (may_claim(tick, now))
 			{
@@ -560,7 +560,7 @@ snowflake_generate(void)
 				if (numbers_left(&snowflake_layout, seen) &&
 					(word_tick(&snowflake_layout, seen) == tick ||
 					 may_claim(word_tick(&snowflake_layout, seen), now)) &&
-					is_same_generation(grant))
+					is_same_generation(generation))
 					return word_id(seen);
 			}
 		}
@@ -585,7 +585,7 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 	*step = snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, 1);
 	while (taken == 0)
 	{
-		uint64		grant = use_worker_bits();
+		uint64		generation = use_worker_bits();
 		uint64		word = pg_atomic_read_u64(&snowflake_state->word);
 
 		CHECK_FOR_INTERRUPTS();
@@ -594,7 +594,7 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 			   may_claim(word_tick(&snowflake_layout, word),
 						 GetCurrentTimestamp()))
 			taken = claim_numbers(&word, wanted, first);
-		if (taken > 0 && !is_same_generation(grant))
+		if (taken > 0 && !is_same_generation(generation))
 			taken = 0;
 		else if (taken == 0)
 			taken = move_word(wanted, first, &wait);

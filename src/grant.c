@@ -15,16 +15,16 @@
  * reserved ticks never go past the end of the grant.  So the move has only one
  * thing to check, and a server without a grant has not raised its mark.
  *
- * The change.  A new grant mostly has another W.  It is installed with the
- * generator's lock held, in this order: the word is set to the end of a tick,
- * so that nothing can be claimed from it; then the constant is stored; then
- * the grant's generation is raised.  To generate an ID, a backend reads it and
- * the constant, claims, and reads the number again; if it has changed, the
- * claim is dropped and the call starts again.  So no ID has the old W in a
- * tick of the new grant: such a tick is entered after the number was raised,
- * which every claim from it sees.  Nor does one have the new W in an old tick:
- * for those who read the new constant, the word is exhausted.  Numbers for
- * waiters become IDs under the lock.
+ * The change.  A new grant mostly has another W.  It is installed with both
+ * locks held, in this order: the word is set to the end of a tick, so that
+ * nothing can be claimed from it; then the worker bits are stored; then the
+ * grant's generation is raised.  To generate an ID, a backend reads the
+ * generation and the worker bits, claims, and reads the generation again; if
+ * it has changed, the claim is dropped and the call starts again.  So no ID
+ * has the old W in a tick of the new grant: such a tick is entered after the
+ * generation was raised, which every claim from it sees.  Nor does one have
+ * the new W in an old tick: for those who read the new worker bits, the word
+ * is exhausted.  Numbers for waiters become IDs under the lock.
  *
  * The tokens.  The registry identifies the holder of a grant by a token, a
  * random value that each call replaces with a new one.  It is only in memory:
@@ -692,6 +692,7 @@ snowflake_wait_for_grant(int64 next, int64 *since)
 	WaitCounter *counter = &snowflake_state->grant_waits;
 	int64		start = snowflake_steady_clock();
 	int64		left;
+	ErrorContextCallback context;
 
 	if (*since == 0)
 	{
@@ -703,12 +704,14 @@ snowflake_wait_for_grant(int64 next, int64 *since)
 		fail_no_grant();
 
 	snowflake_wake_grant_worker();
+	snowflake_push_wait_context(&context, SNOWFLAKE_EVENT_GRANT);
 	ConditionVariablePrepareToSleep(&shared->changed);
 	if (next >= granted_until())
 		(void) ConditionVariableTimedSleep(&shared->changed,
 										   Min(left, MAX_GRANT_SLEEP_MS),
 										   snowflake_wait_event(SNOWFLAKE_EVENT_GRANT));
 	ConditionVariableCancelSleep();
+	error_context_stack = context.previous;
 	pg_atomic_fetch_add_u64(&counter->wait_us,
 							snowflake_steady_clock() - start);
 }

@@ -60,7 +60,7 @@ mark_error_context(void *arg)
  * Report that no replication origin is free, and what to do.
  */
 snowflake_noreturn static void
-fail_no_place(void)
+fail_no_free_origin(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
@@ -102,7 +102,7 @@ write_mark(uint64 mark, bool lower)
 		{
 			MemoryContextSwitchTo(oldcontext);
 			FlushErrorState();
-			fail_no_place();
+			fail_no_free_origin();
 		}
 		PG_RE_THROW();
 	}

@@ -486,6 +486,7 @@ snowflake_sleep(int64 us, SnowflakeWaitEvent event, WaitCounter *counter,
 	uint32		wait_event = snowflake_wait_event(event);
 	instr_time	start;
 	instr_time	slept;
+	ErrorContextCallback context;
 
 	Assert(!LWLockHeldByMe(snowflake_state->lock));
 	Assert(!LWLockHeldByMe(snowflake_state->reserve_lock));
@@ -510,5 +511,8 @@ snowflake_sleep(int64 us, SnowflakeWaitEvent event, WaitCounter *counter,
 	INSTR_TIME_SET_CURRENT(slept);
 	INSTR_TIME_SUBTRACT(slept, start);
 	pg_atomic_fetch_add_u64(&counter->wait_us, INSTR_TIME_GET_MICROSEC(slept));
+
+	snowflake_push_wait_context(&context, event);
 	CHECK_FOR_INTERRUPTS();
+	error_context_stack = context.previous;
 }

@@ -27,6 +27,39 @@ static const char *const names[] = {
 	[SNOWFLAKE_EVENT_STANDBYS_MAIN] = "SnowflakeStandbysMain",
 };
 
+/* What calls wait for, for messages. */
+static const char *const contexts[
+								  lengthof(names)] =
+{
+	[SNOWFLAKE_EVENT_SEQUENCE] = "the next tick of snowflake IDs",
+		[SNOWFLAKE_EVENT_CLOCK] = "the clock to reach the last snowflake ID",
+		[SNOWFLAKE_EVENT_STANDBY] = "synchronous standbys to have the mark of snowflake IDs",
+		[SNOWFLAKE_EVENT_GRANT] = "the registry to grant a snowflake worker ID",
+};
+
+static void
+wait_context(void *arg)
+{
+	const char *what = arg;
+
+	errcontext("while waiting for %s", what);
+}
+
+/*
+ * Have messages say what is waited for, such as that of a timeout, until the
+ * caller takes the context away.
+ */
+void
+snowflake_push_wait_context(ErrorContextCallback *context,
+							SnowflakeWaitEvent event)
+{
+	Assert(contexts[event] != NULL);
+	context->callback = wait_context;
+	context->arg = unconstify(char *, contexts[event]);
+	context->previous = error_context_stack;
+	error_context_stack = context;
+}
+
 /*
  * The number of a wait event, which the server assigns to its name.
  */

@@ -23,9 +23,12 @@ typedef enum SnowflakeWaitEvent
 	SNOWFLAKE_EVENT_GRANT_MAIN, /* the worker, for its next call */
 	SNOWFLAKE_EVENT_REGISTRY,	/* the worker, for the registry's answer */
 	SNOWFLAKE_EVENT_RESOLVER,	/* the worker, for addresses of a host name */
-	SNOWFLAKE_EVENT_STANDBYS_MAIN	/* its worker, for a reload */
+	SNOWFLAKE_EVENT_STANDBYS_MAIN	/* worker "snowflake standbys", for a
+									 * reload */
 } SnowflakeWaitEvent;
 
 extern uint32 snowflake_wait_event(SnowflakeWaitEvent event);
+extern void snowflake_push_wait_context(ErrorContextCallback *context,
+										SnowflakeWaitEvent event);
 
 #endif							/* SNOWFLAKE_WAIT_EVENT_H */

@@ -82,8 +82,8 @@ foreach my $level ('on', 'local', 'off')
 		my $start = time;
 		like(
 			sql_error($primary, "SET statement_timeout = '300ms'; SELECT snowflake_nextval()"),
-			qr/57014: canceling statement due to statement timeout/,
-			'a call that waits for the standby ends with statement_timeout');
+			qr/57014: canceling statement due to statement timeout\n.*CONTEXT:  while waiting for synchronous standbys to have the mark of snowflake IDs/s,
+			'a call that waits for the standby ends with statement_timeout, and says what for');
 		cmp_ok(time - $start, '<', 10, 'statement_timeout ends the wait for the standby in time');
 		ok(somebody_waits(), 'the other call still waits for the standby');
 	}

@@ -170,8 +170,8 @@ ok( $a->poll_query_until(
 $a->safe_psql('postgres',
 	"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT snowflake_nextval()'");
 finish_queries($waiter);
-like($waiter->{err}, qr/canceling statement due to user request/,
-	'a call that waits for a grant can be cancelled');
+like($waiter->{err}, qr/canceling statement due to user request\n.*CONTEXT:  while waiting for the registry to grant a snowflake worker ID/s,
+	'a call that waits for a grant can be cancelled, and says so');
 my $error = sql_error($a, 'SELECT snowflake_nextval()');
 like(
 	$error,

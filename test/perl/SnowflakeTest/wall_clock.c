@@ -3,9 +3,9 @@
  * wall_clock.c
  *	  A wall clock that is off, for the servers of tests (SnowflakeTest::Clock).
  *
- * Loaded before libc.  By how many microseconds the clock is off stands in a
- * file, 8 bytes, that $SNOWFLAKE_WALL_CLOCK names.  All processes of a server map
- * it, so a step is there for all of them at once.  Other clocks are left alone.
+ * Loaded before libc.  $SNOWFLAKE_WALL_CLOCK names a file with the offset in
+ * microseconds, 8 bytes.  All processes of a server map it, so they see a step
+ * at the same time.  Other clocks are left alone.
  *
  * (It exists because libfaketime does not fake the time in a process that was
  * forked while its parent waited in select(): PostgreSQL 15 starts background
