@@ -237,7 +237,7 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 							   snowflake_mark_read(), first_time, clock_time,
 							   pstrdup(timestamptz_to_str(snapshot->last_checkpoint)),
 							   snowflake_max_clock_forward),
-					 errhint("If \"snowflake.scheme\" was changed, revert the change, or call snowflake_reset(0, force => true) if no ID of the former scheme is kept anywhere. If the clock is wrong, correct it. If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_reset(mark, tables). To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
+					 errhint("If the clock is wrong, correct it. If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_reset(mark, tables). If \"snowflake.scheme\" was changed, revert the change, or call snowflake_reset(0, force => true) if no ID of the former scheme is kept anywhere. To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
 			break;
 	}
 }

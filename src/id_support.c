@@ -34,9 +34,13 @@ PG_FUNCTION_INFO_V1(snowflake_fold_support);
  * the query is executed.
  *
  * Without a PlannerInfo, the expression is not part of a query: it is that of
- * an index, a constraint or a default, which outlive the scheme.  Without the
- * library preloaded, the call fails; that is left to the executor, because it
- * might never get there.
+ * an index, a constraint or a default, which outlive the scheme.  The planner
+ * reads constraints itself, to exclude tables by them, and would take one that
+ * is constant for immutable.  That is after it has begun to use its arrays of
+ * relations, and the query's own expressions come before.
+ *
+ * Without the library preloaded, the call fails; that is left to the executor,
+ * because it might never get there.
  */
 static Node *
 fold_call(const SupportRequestSimplify *request)
@@ -44,7 +48,8 @@ fold_call(const SupportRequestSimplify *request)
 	FuncExpr   *call = request->fcall;
 	ListCell   *cell;
 
-	if (request->root == NULL || snowflake_state == NULL)
+	if (request->root == NULL || request->root->simple_rel_array != NULL ||
+		snowflake_state == NULL)
 		return NULL;
 	foreach(cell, call->args)
 	{

@@ -247,6 +247,33 @@ set_mark(int64 mark, bool may_lower)
 }
 
 /*
+ * Have no ID generated below a mark that is below the durable one: part of what
+ * is reserved may be.  Return false if the durable one is lower.
+ */
+static bool
+lift_to_mark(int64 mark)
+{
+	Generator  *state = snowflake_state;
+	bool		durable;
+	uint64		word;
+	int64		next;
+
+	snowflake_lock_reserve();
+	durable = snowflake_mark_read() >= (uint64) mark;
+	word = pg_atomic_read_u64(&state->word);
+	next = word_tick(&snowflake_layout, word) +
+		(numbers_left(&snowflake_layout, word) ? 0 : 1);
+	if (durable && pg_atomic_read_u64(&state->reserved) != 0 &&
+		next < mark_tick(&snowflake_layout, mark))
+	{
+		snowflake_forget_reserve();
+		(void) snowflake_recover_mark(true);
+	}
+	snowflake_unlock_reserve();
+	return durable;
+}
+
+/*
  * Fail if no ID could be generated above a new mark, because it is too far
  * ahead of the clock: a number with a wrong digit, or of another scheme.
  */
@@ -281,7 +308,10 @@ snowflake_raise_mark(PG_FUNCTION_ARGS)
 	snowflake_check_primary("set the mark of snowflake IDs");
 	snowflake_check_id_fits(snowflake_server_scheme(), mark);
 	check_mark_time(mark);
-	(void) set_mark(mark, false);
+
+	/* If it is lower than the durable one now, then that is meanwhile. */
+	while (!lift_to_mark(mark))
+		(void) set_mark(mark, false);
 
 	/* If a standby is promoted now, its IDs have to be above the mark, too. */
 	snowflake_wait_for_standbys(GetFlushRecPtr(NULL), &sleeps);
@@ -314,7 +344,7 @@ snowflake_reset(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot lower the mark of snowflake IDs without checking tables for IDs above it"),
-				 errdetail("The mark is " UINT64_FORMAT ", so all new IDs are above " INT64_FORMAT " already.",
+				 errdetail("The mark is " UINT64_FORMAT ", which is above " INT64_FORMAT ".",
 						   snowflake_mark_read(), mark),
 				 errhint("Use snowflake_raise_mark() for a mark that was copied from another server. To lower the mark, specify all tables that have IDs of this server.")));
 	PG_RETURN_VOID();

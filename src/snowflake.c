@@ -70,10 +70,11 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 }
 
 /*
- * Register a background worker that starts at the end of recovery, as a
- * standby generates no IDs.
+ * Register a background worker that starts at the end of recovery, because a
+ * standby generates no IDs.  Return false if there was no slot for it: the
+ * server merely logs that, and not with the name.
  */
-static void
+static bool
 register_worker(const char *name, const char *function, int restart_time)
 {
 	BackgroundWorker worker = {0};
@@ -87,32 +88,33 @@ register_worker(const char *name, const char *function, int restart_time)
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
 	worker.bgw_restart_time = restart_time;
 	RegisterBackgroundWorker(&worker);
+
+	/* A child process that has no postmaster's memory registers nothing. */
+	return IsUnderPostmaster ||
+		(!snowflake_no_workers() &&
+		 strcmp(snowflake_last_worker()->rw_worker.bgw_name, name) == 0);
 }
 
 static void
 register_workers(void)
 {
-	if (snowflake_has_registry)
-	{
-		const char *grant_worker = "snowflake grant";
-
-		register_worker(grant_worker, "snowflake_grant_main", 1);
-
-		/* Without a free slot, the server merely logs that. */
-		if (!IsUnderPostmaster &&
-			(snowflake_no_workers() ||
-			 strcmp(snowflake_last_worker()->rw_worker.bgw_name,
-					grant_worker) != 0))
-			ereport(FATAL,
-					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-					 errmsg("out of background worker slots for \"snowflake.registry\""),
-					 errhint("Increase \"max_worker_processes\", which is %d.",
-							 max_worker_processes)));
-	}
-	if (max_wal_senders > 0)
-		register_worker("snowflake standbys", "snowflake_standbys_main", 1);
-	register_worker("snowflake startup", "snowflake_startup_main",
-					BGW_NEVER_RESTART);
+	if (snowflake_has_registry &&
+		!register_worker("snowflake grant", "snowflake_grant_main", 1))
+		ereport(FATAL,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("out of background worker slots for \"snowflake.registry\""),
+				 errhint("Increase \"max_worker_processes\", which is %d.",
+						 max_worker_processes)));
+	if (max_wal_senders > 0 &&
+		!register_worker("snowflake standbys", "snowflake_standbys_main", 1))
+		ereport(WARNING,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("out of background worker slots for \"snowflake standbys\""),
+				 errdetail("A query that runs while \"synchronous_standby_names\" changes waits for as many standbys as when it began."),
+				 errhint("Increase \"max_worker_processes\", which is %d.",
+						 max_worker_processes)));
+	(void) register_worker("snowflake startup", "snowflake_startup_main",
+						   BGW_NEVER_RESTART);
 }
 
 static void

@@ -79,22 +79,31 @@ snowflake_request_state(void)
 /*
  * When the server was created, which is in its system identifier, and when it
  * wrote its last checkpoint.  This is called before recovery starts, and
- * therefore before a checkpoint with the current clock.
+ * therefore before a checkpoint with the current clock.  When shared memory is
+ * initialized again after a crash, the postmaster still knows it.
  */
 static void
 read_times(TimestampTz *created, TimestampTz *last_checkpoint)
 {
+	static TimestampTz known_created = 0;
+	static TimestampTz known_checkpoint = 0;
 	bool		valid;
-	ControlFileData *control = get_controlfile(DataDir, &valid);
+	ControlFileData *control;
 
-	if (valid)
+	if (known_created == 0)
 	{
-		*created =
-			time_t_to_timestamptz((pg_time_t) (control->system_identifier >> 32));
-		*last_checkpoint =
-			time_t_to_timestamptz((pg_time_t) control->checkPointCopy.time);
+		control = get_controlfile(DataDir, &valid);
+		if (valid)
+		{
+			known_created =
+				time_t_to_timestamptz((pg_time_t) (control->system_identifier >> 32));
+			known_checkpoint =
+				time_t_to_timestamptz((pg_time_t) control->checkPointCopy.time);
+		}
+		pfree(control);
 	}
-	pfree(control);
+	*created = known_created;
+	*last_checkpoint = known_checkpoint;
 }
 
 static void

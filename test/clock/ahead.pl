@@ -148,6 +148,18 @@ cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 0.01, 'a clock can be accepted
 $node->stop('immediate');
 start_with_clock($node);
 cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 0.01, 'an accepted clock survives a crash');
+
+# Two years behind: IDs continue, also after a crash, although a checkpoint has that
+# time.
+$node->stop;
+set_clock($node, 4 * 365 * $day);
+start_with_clock($node);
+cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 1, 'IDs continue with a clock that is two years behind');
+$node->append_conf('postgresql.conf', 'restart_after_crash = on');
+$node->reload;
+$node->safe_psql('postgres', 'CHECKPOINT');
+crash_process($node, server_process($node, 'walwriter'));
+cmp_ok(abs(days_ahead(next_id()) - 6 * 365), '<', 1, '... and after a crash');
 set_clock($node, 70 * 365 * $day);
 like(sql_error($node, 'SELECT snowflake_accept_clock()'),
 	qr/ERROR:  22008: clock is out of range for the snowflake scheme/,

@@ -202,7 +202,16 @@ foreach my $name (sort keys %plans)
 }
 $session->quit;
 
+# A constraint of a child table, by which the planner excludes it
+my $old = $node->safe_psql('postgres', q{
+	CREATE TABLE parent (id bigint);
+	CREATE TABLE child (CHECK (id >= snowflake_lower_bound('2026-02-01'))) INHERITS (parent);
+	INSERT INTO child VALUES (snowflake_lower_bound('2026-02-01')) RETURNING id});
+is($node->safe_psql('postgres', "SELECT count(*) FROM parent WHERE id <= $old"), '1', 'a row of a child table');
+
 $node->restart;
+is($node->safe_psql('postgres', "SELECT count(*) FROM parent WHERE id <= $old"), '1',
+	'a child table is not excluded by a constraint with the bound of another scheme');
 my $first = $first{'PL/pgSQL'};
 my $later = $first + (24 * 3600 * 1000 << 22);
 my %later = ('a prepared statement' => $later, 'PL/pgSQL' => $later, 'a view' => $first{'a view'} + 1);

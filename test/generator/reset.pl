@@ -46,6 +46,22 @@ $node->safe_psql('postgres', "SELECT snowflake_raise_mark($ahead)");
 $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>=', $ahead, 'a raised mark survives a crash');
+
+# A mark below the durable one, but above IDs that are reserved
+$node->append_conf('postgresql.conf', "snowflake.reserve_time = '60s'");
+$node->restart;
+my $id = next_id();
+my $inside = $id + (20_000 << 22);
+cmp_ok(mark_of($node), '>', $inside, 'more is reserved than the new mark');
+cmp_ok($node->safe_psql('postgres', "SELECT snowflake_raise_mark($inside)"), '>=', $inside, 'a mark inside the reserve');
+cmp_ok(next_id(), '>=', $inside, 'the next ID is not below a mark inside the reserve');
+$mark = mark_of($node);
+$node->safe_psql('postgres', "SELECT snowflake_raise_mark($id)");
+is(mark_of($node), $mark, 'a mark below the last ID changes nothing');
+like(sql_error($node, 'SELECT snowflake_reset(' . ($inside + (1000 << 22)) . ')'),
+	qr/ERROR:  55000: cannot lower the mark .*\n.*DETAIL:  The mark is $mark, which is above \d+\.\n/, 'snowflake_reset() lowers nothing without tables');
+$node->append_conf('postgresql.conf', "snowflake.reserve_time = '1s'");
+$node->restart;
 like(sql_error($node, 'SELECT snowflake_raise_mark(-1)'),
 	qr/ERROR:  22003: snowflake ID -1 is negative/,
 	'a negative mark is refused');

@@ -136,13 +136,17 @@ $standby->stop;
 
 # Where no slot is free for the worker
 $node->append_conf('postgresql.conf',
-	"snowflake.worker_id = 9\nmax_worker_processes = 0");
+	"snowflake.worker_id = 9\nmax_worker_processes = 0\nwal_level = replica\nmax_wal_senders = 1");
 my $offset = -s $node->logfile;
 $node->restart;
 like(
 	slurp_file($node->logfile, $offset),
 	qr/LOG:  too many background workers/,
 	'the log says that no slot is free for the startup worker');
+like(
+	slurp_file($node->logfile, $offset),
+	qr/WARNING:  out of background worker slots for "snowflake standbys"\n.*HINT:  Increase "max_worker_processes", which is 0\./s,
+	'the log says that no slot is free for the worker that knows the standbys');
 is( $node->safe_psql(
 		'postgres', 'SELECT (snowflake_parse(snowflake_nextval())).worker_id'),
 	9, 'a server without the startup worker generates IDs');
