@@ -370,6 +370,23 @@ note_answer(const GrantCall *call, const char *error)
 }
 
 /*
+ * Log once that a grant has ended, although no call may have noticed it.
+ */
+static void
+note_end(bool ended)
+{
+	static bool noted = false;
+	int			worker_id = snowflake_state->grant.worker_id;
+
+	if (ended && !noted && worker_id >= 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("the grant of snowflake worker ID %d has ended", worker_id),
+				 errdetail("No ID can be generated until the registry grants a worker ID.")));
+	noted = ended;
+}
+
+/*
  * Get a grant, or extend the existing one.  Returns the time until the next
  * call, in microseconds.
  */
@@ -421,9 +438,11 @@ get_or_extend(Registry *registry)
 	if (outcome != SNOWFLAKE_REGISTRY_ROW ||
 		!check_answer(answer, request.tick, &error))
 	{
+		bool		ended = granted_until() <= snowflake_next_tick();
+
 		note_answer(grant, error.data);
-		return granted_until() > snowflake_next_tick() ?
-			RETRY_US : URGENT_RETRY_US;
+		note_end(ended);
+		return ended ? URGENT_RETRY_US : RETRY_US;
 	}
 
 	until = answer[1] >> snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
@@ -440,6 +459,7 @@ get_or_extend(Registry *registry)
 		log_grant((int) answer[0], until);
 	}
 	note_answer(grant, NULL);
+	note_end(false);
 
 	/* At about half of it, but not at the same time on all servers. */
 	left = Min(answer[2] * 1000,
