@@ -285,6 +285,12 @@ sub plan_for_running
 	return { %{ plan_for_standby() }, before => 'more standbys', quorum => 0 };
 }
 
+# The mark is raised to numbers below the durable one.
+sub plan_for_raise
+{
+	return { %{ plan_for_mark() }, settings => { max_lead => '0ms', reserve_time => '5s' }, events => [ { raises => 20, pause => 0 } ] };
+}
+
 # The clock is behind, so that IDs continue right at the mark.
 sub plan_for_reset
 {
@@ -299,6 +305,7 @@ my %plan_for_bug = (
 	'running' => \&plan_for_running,
 	'quorum' => \&plan_for_quorum,
 	'reset' => \&plan_for_reset,
+	'raise' => \&plan_for_raise,
 	'startup-signal' => \&plan_for_quick_stop);
 
 sub plan_round
@@ -926,8 +933,9 @@ sub slow_flushes
 }
 
 # Sessions raise the mark while the clients reserve ticks, so that what was a higher
-# mark when it was read may be a lower one when it is written.  IDs are then ahead by
-# what was reserved, so this is for the policy to continue.
+# mark when it was read may be a lower one when it is written.  Another session raises it
+# to numbers inside of what is reserved, and no later ID may be below one.  IDs are then
+# ahead by what was reserved, so this is for the policy to continue.
 sub raise_mark
 {
 	my ($event) = @_;
@@ -946,6 +954,21 @@ sub raise_mark
 				END LOOP;
 			END \$\$};
 		} 'snowflake_raise_mark', 'snowflake_reset', 'snowflake_reset');
+	push @sessions, start_queries(
+		$node, qq{DO \$\$
+		DECLARE
+			id bigint := snowflake_nextval();
+			raised bigint;
+		BEGIN
+			FOR i IN 1 .. $event->{raises} LOOP
+				raised := id + random() * ((SELECT mark FROM snowflake_stat) - id);
+				PERFORM snowflake_raise_mark(raised);
+				id := snowflake_nextval();
+				IF id < raised THEN
+					RAISE 'ID % is below the raised mark %', id, raised;
+				END IF;
+			END LOOP;
+		END \$\$});
 	happens("the mark is raised $event->{raises} times by " . @sessions . ' sessions');
 	fail_call("the mark was not raised: $_->{err}")
 	  foreach grep { !finish_queries($_) } @sessions;
