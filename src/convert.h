@@ -52,6 +52,12 @@ typedef struct SnowflakeKey
 /* The arrays that describe other columns. */
 #define SNOWFLAKE_OTHER_ARRAYS	2
 
+/*
+ * The arrays that describe where the names of sequences are: sequences of the
+ * keys; and sequences, with an object that has the name.
+ */
+#define SNOWFLAKE_NAME_ARRAYS	3
+
 /* The keys of one conversion. */
 typedef struct SnowflakeConversion
 {
@@ -63,6 +69,8 @@ typedef struct SnowflakeConversion
 												 * tables, columns; may be 0 */
 	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see
 													 * snowflake_find_targets() */
+	Datum		names[SNOWFLAKE_NAME_ARRAYS];	/* see
+												 * snowflake_find_sequence_names() */
 } SnowflakeConversion;
 
 /* What prevents a conversion, and what to do about it. */
@@ -151,6 +159,8 @@ extern const char snowflake_trigger_functions[];
 extern const char snowflake_narrow_columns[];
 extern void snowflake_keep_plans(MemoryContext context);
 extern void snowflake_find_targets(SnowflakeConversion *conversion);
+extern void snowflake_find_sequence_names(SnowflakeConversion *conversion);
+extern bool snowflake_has_new_sequences(const SnowflakeConversion *conversion);
 extern SnowflakeConversion snowflake_part(const SnowflakeConversion *conversion,
 										  Oid relid);
 extern void snowflake_find_narrow_columns(SnowflakeConversion *conversion);

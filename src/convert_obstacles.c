@@ -432,6 +432,7 @@ snowflake_find_obstacles(const SnowflakeConversion *conversion,
 	{
 		ask_obstacles(conversion, "", key_obstacles, lengthof(key_obstacles),
 					  obstacles);
+		Assert(conversion->names[0] != (Datum) 0);
 		ask_obstacles(conversion, snowflake_sequences, sequence_obstacles,
 					  lengthof(sequence_obstacles), obstacles);
 	}

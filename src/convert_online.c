@@ -338,14 +338,14 @@ unlock_conversions(void)
  * Fail if there are obstacles.  Returns false if they are not known now.
  */
 static bool
-check_obstacles(const SnowflakeOnline *online)
+check_obstacles(SnowflakeOnline *online)
 {
-	const SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeConversion *conversion = &online->conversion;
 	bool		known;
-	List	   *obstacles = snowflake_list_online_obstacles(conversion,
-															&online->options,
-															&known);
+	List	   *obstacles;
 
+	snowflake_find_sequence_names(conversion);
+	obstacles = snowflake_list_online_obstacles(conversion, &online->options, &known);
 	if (known)
 		snowflake_report_obstacles(conversion, obstacles);
 	return known;
@@ -697,6 +697,10 @@ set_default(SnowflakeOnline *online, void *argument)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a foreign key was added")));
+	if (snowflake_has_new_sequences(conversion))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a sequence was added")));
 	drop = drop_sessions(online);
 	if (drop != NULL)
 		snowflake_run_statement(drop);
@@ -757,6 +761,8 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 					snowflake_report_wait(online, "set the default", sessions);
 					return false;
 				}
+				/* not with the lock, because it may take long */
+				snowflake_find_sequence_names(&online->conversion);
 				return snowflake_with_locks(online, relids, AccessExclusiveLock,
 											set_default, step);
 			}

@@ -133,37 +133,39 @@ const char	snowflake_changed_tables[] =
 
 /*
  * Further CTEs: the sequences that a key, or the column of a partition or
- * child, owns or has in its default, and what else uses them.  The catalogs do
- * not record the uses by name alone: in the body of a function, in the argument
- * of a trigger, and in a default such as nextval('orders_id_seq'::text).
+ * child, owns or has in its default.
+ */
+#define SEQUENCES \
+", key_default(oid, relid, attnum, key, expression) AS (" \
+"  SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)" \
+"  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)" \
+"  WHERE t.is_key)," \
+" related(oid, key, owned, is_identity) AS (" \
+"  SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t" \
+"    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')" \
+"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)" \
+"  WHERE t.is_key" \
+"  UNION ALL" \
+"  SELECT d.refobjid, k.key, false, false FROM key_default k" \
+"    JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)" \
+"      AND d.refclassid = 'pg_class'::regclass" \
+"  UNION ALL" \
+"  SELECT n.oid, k.key, false, false FROM key_default k" \
+"    JOIN pg_class n ON n.relkind = 'S' AND k.expression ~* " SNOWFLAKE_WORD("n.relname") \
+"  WHERE k.expression ~ 'nextval[(].*::text')," \
+" seq AS (" \
+"  SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, c.relname," \
+"    bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity," \
+"    bool_or($4[r.key]) AS replaced" \
+"  FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'" \
+"  GROUP BY 1, 2, 3)"
+
+/*
+ * The same, and what else uses them.
  */
 const char	snowflake_sequences[] =
-", key_default(oid, relid, attnum, key, expression) AS ("
-"  SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)"
-"  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)"
-"  WHERE t.is_key),"
-" named(oid, pattern) AS ("
-"  SELECT oid, " SNOWFLAKE_WORD("relname")
-"  FROM pg_class WHERE relkind = 'S'),"
-" related(oid, key, owned, is_identity) AS ("
-"  SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t"
-"    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')"
-"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
-"  WHERE t.is_key"
-"  UNION ALL"
-"  SELECT d.refobjid, k.key, false, false FROM key_default k"
-"    JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)"
-"      AND d.refclassid = 'pg_class'::regclass"
-"  UNION ALL"
-"  SELECT n.oid, k.key, false, false FROM key_default k JOIN named n ON k.expression ~* n.pattern"
-"  WHERE k.expression ~ 'nextval[(].*::text'),"
-" seq AS ("
-"  SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, n.pattern,"
-"    bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity,"
-"    bool_or($4[r.key]) AS replaced"
-"  FROM related r JOIN pg_class c ON c.oid = r.oid JOIN named n ON n.oid = r.oid"
-"  GROUP BY 1, 2, 3),"
-" seq_user(oid, name, by_name) AS ("
+SEQUENCES
+", seq_user(oid, name, by_name) AS ("
 "  SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false"
 "  FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)"
 "  WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)"
@@ -172,21 +174,43 @@ const char	snowflake_sequences[] =
 "  FROM seq s JOIN pg_depend d"
 "    ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')"
 "  UNION ALL"
-"  SELECT s.oid, pg_describe_object('pg_proc'::regclass, p.oid, 0), true"
-"  FROM seq s JOIN pg_proc p ON p.prosrc ~* s.pattern"
+"  SELECT oid, name, true FROM unnest($14, $15) n(oid, name)) ";
+
+/*
+ * The uses by name alone, which the catalogs do not record: in the body of a
+ * function, in the argument of a trigger, and in a default such as
+ * nextval('orders_id_seq'::text).  There may be much source, in which searching
+ * for a regular expression takes long: so the texts that have the name are
+ * found first.  A name with other characters than those of ASCII may have
+ * other case there, and is searched for in all of them.
+ */
+static const char sequence_names_query[] =
+SEQUENCES
+", word(oid, pattern, part) AS ("
+"  SELECT oid, " SNOWFLAKE_WORD("relname") ","
+"    CASE WHEN relname ~ '[^ -~]' THEN '' ELSE lower(relname::text COLLATE \"C\") END"
+"  FROM seq),"
+" source(classid, objid, code) AS ("
+"  SELECT 'pg_proc'::regclass, p.oid, p.prosrc FROM pg_proc p"
 "  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))"
 "  AND NOT EXISTS (SELECT FROM pg_depend e"
 "                  WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))"
 "  UNION ALL"
-"  SELECT s.oid, pg_describe_object('pg_trigger'::regclass, g.oid, 0), true"
-"  FROM seq s JOIN pg_trigger g ON encode(g.tgargs, 'escape') ~* s.pattern"
+"  SELECT 'pg_trigger'::regclass, oid, encode(tgargs, 'escape') FROM pg_trigger),"
+" naming(oid, classid, objid) AS ("
+"  SELECT w.oid, s.classid, s.objid"
+"  FROM (SELECT *, lower(code COLLATE \"C\") AS lower FROM source WHERE EXISTS (SELECT FROM word) OFFSET 0) s"
+"    JOIN word w ON CASE WHEN strpos(s.lower, w.part) > 0 THEN s.code ~* w.pattern END"
 "  UNION ALL"
-"  SELECT s.oid, pg_describe_object('pg_attrdef'::regclass, f.oid, 0), true"
-"  FROM seq s JOIN pg_attrdef f"
+"  SELECT w.oid, 'pg_attrdef'::regclass, f.oid"
+"  FROM word w JOIN pg_attrdef f"
 /* pg_get_expr() locks the table, so it is not called for all of them. */
 "    ON CASE WHEN strpos(f.adbin::text, ':funcid ' || 'regclass(text)'::regprocedure::oid || ' ') > 0"
-"       THEN pg_get_expr(f.adbin, f.adrelid) ~* ('nextval.*' || s.pattern || '.*::text') END"
-"  WHERE f.oid NOT IN (SELECT oid FROM key_default)) ";
+"       THEN pg_get_expr(f.adbin, f.adrelid) ~* ('nextval.*' || w.pattern || '.*::text') END"
+"  WHERE f.oid NOT IN (SELECT oid FROM key_default)) "
+"SELECT (SELECT coalesce(array_agg(oid), '{}') FROM seq), coalesce(array_agg(oid), '{}'),"
+"  coalesce(array_agg(pg_describe_object(classid, objid, 0)), '{}')"
+" FROM naming";
 
 /*
  * A further CTE: PL/pgSQL functions of triggers on tables whose columns change
@@ -352,7 +376,7 @@ plan_of(const char *query, int ntypes, Oid *types)
  * their columns, $3 their generators, $4 whether these must become the
  * default; $5 to $8 the columns that snowflake_find_targets() found; and $9 and
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
- * the query is about.
+ * the query is about.  $13 to $15 are what snowflake_find_sequence_names() found.
  */
 static void
 run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
@@ -360,7 +384,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
 {
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
-	INT2ARRAYOID, OIDOID, OIDOID};
+	INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 	int			rc;
@@ -382,6 +406,11 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
 	}
 	values[10] = ObjectIdGetDatum(conversion->schema);
 	values[11] = ObjectIdGetDatum(object);
+	for (int i = 0; i < SNOWFLAKE_NAME_ARRAYS; i++)
+	{
+		values[12 + i] = conversion->names[i];
+		nulls[12 + i] = conversion->names[i] == (Datum) 0 ? 'n' : ' ';
+	}
 	if (often && plans_context != NULL)
 		rc = SPI_execute_plan(plan_of(query, lengthof(types), types), values,
 							  nulls, false, 0);
@@ -417,6 +446,27 @@ snowflake_find_targets(SnowflakeConversion *conversion)
 {
 	run_query(conversion, InvalidOid, walk_query, true);
 	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
+}
+
+/*
+ * Find the sequences of the keys, and what has their names.  This takes longer
+ * the more functions there are, so it is done once.
+ */
+void
+snowflake_find_sequence_names(SnowflakeConversion *conversion)
+{
+	run_query(conversion, InvalidOid,
+			  psprintf("%s%s", target_query, sequence_names_query), false);
+	take_arrays(conversion->names, SNOWFLAKE_NAME_ARRAYS);
+}
+
+/*
+ * Are there sequences of the keys that were not there then?
+ */
+bool
+snowflake_has_new_sequences(const SnowflakeConversion *conversion)
+{
+	return snowflake_ask(conversion, SEQUENCES " SELECT FROM seq WHERE oid <> ALL ($13)") != NIL;
 }
 
 /*

@@ -324,7 +324,8 @@ lock_functions(const SnowflakeConversion *conversion)
 
 /*
  * Find the columns to convert, and lock their tables unless it is a dry run,
- * in which the tables of the keys are locked already.
+ * in which the tables of the keys are locked already.  An online conversion does
+ * this in each transaction, and finds the names of sequences where it needs them.
  */
 void
 snowflake_prepare(SnowflakeConversion *conversion, Oid owner)
@@ -339,6 +340,8 @@ snowflake_prepare(SnowflakeConversion *conversion, Oid owner)
 	else
 		lock_tables(conversion, owner);
 	find_defaults(conversion);
+	if (!conversion->online)
+		snowflake_find_sequence_names(conversion);
 }
 
 /*
