@@ -79,6 +79,23 @@ SELECT snowflake_convert('narrow_parts', 'id');
 CREATE TABLE narrow_parts_2 PARTITION OF narrow_parts FOR VALUES FROM (1) TO (10);
 SELECT snowflake_convert('narrow_parts', 'id');
 
+-- triggers of foreign keys, which would be enabled
+CREATE TABLE off (id int PRIMARY KEY);
+CREATE TABLE off_reference (off int REFERENCES off);
+ALTER TABLE off_reference DISABLE TRIGGER ALL;
+SELECT snowflake_convert('off', dry_run => true);
+SELECT snowflake_convert('off');
+ALTER TABLE off_reference ENABLE TRIGGER ALL;
+ALTER TABLE off DISABLE TRIGGER ALL;
+SELECT snowflake_convert('off');
+ALTER TABLE off ENABLE TRIGGER ALL;
+SELECT count(*) FROM snowflake_convert('off');
+-- not if the type stays the same
+CREATE TABLE off_big (id bigint PRIMARY KEY);
+CREATE TABLE off_big_reference (off bigint REFERENCES off_big);
+ALTER TABLE off_big_reference DISABLE TRIGGER ALL;
+SELECT count(*) FROM snowflake_convert('off_big');
+
 -- the row type of the table in expressions, and in calls of functions
 CREATE TABLE r (id int PRIMARY KEY, v text);
 CREATE TABLE other (v text DEFAULT (NULL::r)::text CHECK (NULL::r IS NULL OR v > ''));

@@ -190,6 +190,8 @@ extern void snowflake_add_obstacle(List **obstacles, const char *object,
 								   const char *line, const char *hint);
 extern void snowflake_find_type_obstacles(const SnowflakeConversion *conversion,
 										  List **obstacles);
+extern void snowflake_find_trigger_obstacles(const SnowflakeConversion *conversion,
+											 List **obstacles);
 extern void snowflake_find_obstacles(const SnowflakeConversion *conversion,
 									 List **obstacles);
 extern void snowflake_report_obstacles(const SnowflakeConversion *conversion,

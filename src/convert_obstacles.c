@@ -81,6 +81,23 @@ static const SnowflakeObstacleQuery dependent_obstacles[] = {
 	},
 };
 
+/*
+ * Foreign keys are created again, with triggers that are enabled.
+ */
+static const SnowflakeObstacleQuery trigger_obstacles[] = {
+	{
+		"SELECT format('triggers of foreign key %I of table %s are disabled', c.conname, c.conrelid::regclass),"
+		"    t.table_name"
+		" FROM target t"
+		"  JOIN pg_constraint c ON c.contype = 'f'"
+		"    AND (c.conrelid = t.relid AND t.attnum = ANY (c.conkey)"
+		"         OR c.confrelid = t.relid AND t.attnum = ANY (c.confkey))"
+		"  JOIN pg_trigger g ON g.tgconstraint = c.oid"
+		" WHERE t.change = 'widen' AND g.tgenabled <> 'O'",
+		"Enable the triggers of foreign keys, or drop the foreign keys."
+	},
+};
+
 static const SnowflakeObstacleQuery type_obstacles[] = {
 	{
 		/* Columns in the key, or in its expressions, depend on the table. */
@@ -416,6 +433,17 @@ snowflake_find_type_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
+ * Find foreign keys whose triggers are disabled.
+ */
+void
+snowflake_find_trigger_obstacles(const SnowflakeConversion *conversion,
+								 List **obstacles)
+{
+	ask_obstacles(conversion, "", trigger_obstacles,
+				  lengthof(trigger_obstacles), obstacles);
+}
+
+/*
  * Find the obstacles that the catalogs show.
  */
 void
@@ -425,8 +453,11 @@ snowflake_find_obstacles(const SnowflakeConversion *conversion,
 	ask_obstacles(conversion, "", column_obstacles, lengthof(column_obstacles),
 				  obstacles);
 	if (!conversion->online)
+	{
 		ask_obstacles(conversion, "", dependent_obstacles,
 					  lengthof(dependent_obstacles), obstacles);
+		snowflake_find_trigger_obstacles(conversion, obstacles);
+	}
 	snowflake_find_type_obstacles(conversion, obstacles);
 	if (sets_default(conversion))
 	{

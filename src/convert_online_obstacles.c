@@ -257,11 +257,6 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"Rename BEFORE INSERT OR UPDATE triggers that sort after our trigger."
 	},
 	{
-		"SELECT format('triggers of foreign key %I of table %s are disabled', conname, conrelid::regclass)"
-		" FROM fkey WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgconstraint = fkey.oid AND g.tgenabled <> 'O')",
-		"Enable the triggers of foreign keys, or drop the foreign keys."
-	},
-	{
 		"SELECT format('subscription %I receives table %s in binary format', b.subname, tab.name)"
 		" FROM tab JOIN pg_subscription_rel r ON r.srrelid = tab.relid JOIN pg_subscription b ON b.oid = r.srsubid"
 		" WHERE relid IN (SELECT relid FROM col) AND b.subbinary",
@@ -518,6 +513,7 @@ snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
 
 	ask_obstacles(conversion, ctes(), online_obstacles,
 				  lengthof(online_obstacles), &obstacles);
+	snowflake_find_trigger_obstacles(conversion, &obstacles);
 	foreach(cell, snowflake_changed_objects(conversion, relids))
 		snowflake_add_obstacle(&obstacles, key->table,
 							   psprintf("%s was changed after its counterpart was created",
