@@ -79,6 +79,67 @@ SELECT snowflake_convert('narrow_parts', 'id');
 CREATE TABLE narrow_parts_2 PARTITION OF narrow_parts FOR VALUES FROM (1) TO (10);
 SELECT snowflake_convert('narrow_parts', 'id');
 
+-- what is set of indexes and statistics objects beside their definitions
+CREATE TABLE kinds (id int PRIMARY KEY);
+CREATE TABLE log (id int, at int, kind int CONSTRAINT of_kind REFERENCES kinds, CONSTRAINT positive CHECK (id > 0)) PARTITION BY RANGE (at);
+CREATE TABLE log_1 PARTITION OF log FOR VALUES FROM (0) TO (10);
+CREATE UNIQUE INDEX log_expression ON log (id, at, (id / 2));
+CREATE INDEX log_1_expression ON log_1 (at, (id / 3));
+CREATE UNIQUE INDEX log_1_id ON log_1 (id);
+CREATE STATISTICS log_statistics ON id, at FROM log;
+CREATE STATISTICS "Log 1 statistics" ON (id / 2), at FROM log_1;
+CREATE STATISTICS log_other ON at, (at + 1) FROM log;
+ALTER TABLE log_1 ALTER id SET NOT NULL, ADD EXCLUDE USING btree ((id * 5) WITH =);
+ALTER INDEX log_expression ALTER 3 SET STATISTICS 11;
+ALTER INDEX log_1_expression ALTER 2 SET STATISTICS 12;
+ALTER INDEX log_1_expr_excl ALTER 1 SET STATISTICS 0;
+ALTER STATISTICS log_statistics SET STATISTICS 13;
+ALTER STATISTICS "Log 1 statistics" SET STATISTICS 0;
+ALTER STATISTICS log_other SET STATISTICS 15;
+ALTER INDEX log_1_expression DEPENDS ON EXTENSION plpgsql;
+ALTER TABLE log_1 REPLICA IDENTITY USING INDEX log_1_id, CLUSTER ON log_1_expression;
+COMMENT ON INDEX log_1_expression IS 'thirds';
+COMMENT ON STATISTICS log_statistics IS 'of the log';
+COMMENT ON CONSTRAINT positive ON log_1 IS 'in 1';
+COMMENT ON CONSTRAINT of_kind ON log_1 IS 'kind in 1';
+CREATE VIEW settings AS
+SELECT a.attrelid::regclass::text AS name, format('column %s: %s', a.attnum, a.attstattarget) AS setting
+FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attstattarget >= 0
+WHERE i.indrelid IN ('log'::regclass, 'log_1'::regclass)
+UNION ALL
+SELECT s.stxname, format('%s %s', s.stxstattarget, obj_description(s.oid, 'pg_statistic_ext'))
+FROM pg_statistic_ext s WHERE s.stxrelid IN ('log'::regclass, 'log_1'::regclass)
+UNION ALL
+SELECT i.indexrelid::regclass::text, format('clustered %s, replica identity %s, extensions %s, %s', i.indisclustered, i.indisreplident,
+    (SELECT count(*) FROM pg_depend d WHERE d.objid = i.indexrelid AND d.deptype = 'x'), obj_description(i.indexrelid, 'pg_class'))
+FROM pg_index i WHERE i.indrelid = 'log_1'::regclass
+UNION ALL
+SELECT k.conname, obj_description(k.oid, 'pg_constraint')
+FROM pg_constraint k WHERE k.conrelid IN ('log'::regclass, 'log_1'::regclass) AND obj_description(k.oid, 'pg_constraint') IS NOT NULL;
+CREATE TABLE before AS SELECT * FROM settings;
+SELECT * FROM before ORDER BY name COLLATE "C", setting;
+SELECT snowflake_convert('log', 'id');
+SELECT snowflake_convert('kinds');
+(TABLE before EXCEPT TABLE settings) UNION ALL (TABLE settings EXCEPT TABLE before);
+-- what cannot be set again
+CREATE ROLE regress_expressions_owner;
+CREATE TABLE kept (id int, at int, kind int, PRIMARY KEY (id, at), UNIQUE (at)) PARTITION BY RANGE (at);
+CREATE TABLE kept_1 PARTITION OF kept FOR VALUES FROM (0) TO (10);
+CREATE INDEX kept_a ON kept (id);
+CREATE INDEX kept_b ON kept ((id + 1), (id + 2)) WITH (fillfactor = 60);
+ALTER INDEX kept_b ALTER 1 SET STATISTICS 7;
+SELECT count(*) FROM snowflake_convert('kept', 'id', dry_run => true);
+ALTER TABLE kept_1 REPLICA IDENTITY USING INDEX kept_1_pkey, CLUSTER ON kept_1_id_idx;
+ALTER INDEX kept_1_id_idx SET (fillfactor = 50);
+ALTER INDEX kept_1_id_idx DEPENDS ON EXTENSION plpgsql;
+ALTER INDEX kept_1_expr_expr1_idx ALTER 2 SET STATISTICS 5;
+CREATE STATISTICS kept_statistics ON id, at FROM kept_1;
+CREATE STATISTICS kept_by_default ON id, at, kind FROM kept_1;
+ALTER STATISTICS kept_statistics SET STATISTICS 9;
+ALTER TABLE kept OWNER TO regress_expressions_owner;
+ALTER TABLE kept_1 OWNER TO regress_expressions_owner;
+GRANT USAGE ON SCHEMA expressions TO regress_expressions_owner;
+SELECT snowflake_convert('kept', 'id');
 -- triggers of foreign keys, which would be enabled
 CREATE TABLE off (id int PRIMARY KEY);
 CREATE TABLE off_reference (off int REFERENCES off);
@@ -148,3 +209,4 @@ SELECT snowflake_convert('leases', dry_run => true);
 
 SET client_min_messages = warning;
 DROP SCHEMA expressions CASCADE;
+DROP ROLE regress_expressions_owner;

@@ -136,6 +136,15 @@ typedef struct SnowflakeSample
 #define SNOWFLAKE_GRANT_OPTION \
 	"CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END"
 
+/* SQL: the statements that give an object what a new one does not have. */
+#define SNOWFLAKE_COMMENT_ON(what, oid, class) \
+	"format('COMMENT ON %s IS %L', " what ", obj_description(" oid ", " class "))"
+#define SNOWFLAKE_SET_STATISTICS(schema, name, target) \
+	"format('ALTER STATISTICS %I.%I SET STATISTICS %s', " schema ", " name ", " target ")"
+#define SNOWFLAKE_SET_INDEX_STATISTICS(schema, name, column, target) \
+	"format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', " schema ", " name "," \
+	" " column ", " target ")"
+
 /*
  * SQL: the regular expression for a name as a whole word.  As
  * standard_conforming_strings may be off, all backslashes are in E''.
@@ -155,6 +164,7 @@ extern char *snowflake_try(void (*work) (void *argument), void *argument);
 /* convert_queries.c */
 extern const char snowflake_changed_tables[];
 extern const char snowflake_sequences[];
+extern const char snowflake_rebuilt[];
 extern const char snowflake_trigger_functions[];
 extern const char snowflake_narrow_columns[];
 extern void snowflake_keep_plans(MemoryContext context);

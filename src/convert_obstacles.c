@@ -98,6 +98,43 @@ static const SnowflakeObstacleQuery trigger_obstacles[] = {
 	},
 };
 
+/*
+ * What ALTER COLUMN ... TYPE would lose of indexes and statistics objects, and
+ * statements_query in convert_plan.c cannot restore.  The name of an index that
+ * is created with its parent is not known before.
+ */
+static const SnowflakeObstacleQuery rebuilt_obstacles[] = {
+	{
+		"SELECT format('index %I of partition %s %s', i.relname, i.indrelid::regclass, w.what),"
+		"    format('table %s', i.indrelid::regclass)"
+		" FROM rebuilt_index i JOIN pg_class p ON p.oid = i.parent"
+		"  CROSS JOIN LATERAL (VALUES"
+		"    ('is its replica identity', i.indisreplident),"
+		"    ('is the one to CLUSTER on', i.indisclustered),"
+		"    ('has storage parameters of its own', i.reloptions IS DISTINCT FROM p.reloptions),"
+		"    ('has a tablespace of its own', i.reltablespace <> p.reltablespace),"
+		"    ('has statistics targets of its own', EXISTS ("
+		"      SELECT FROM pg_attribute a JOIN pg_attribute b ON (b.attrelid, b.attnum) = (p.oid, a.attnum)"
+		"      WHERE a.attrelid = i.oid"
+		"      AND coalesce(a.attstattarget, -1) <> coalesce(b.attstattarget, -1))),"
+		"    ('depends on an extension', EXISTS ("
+		"      SELECT FROM pg_depend d"
+		"      WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')))) w(what, found)"
+		" WHERE w.found",
+		"PostgreSQL creates such indexes again as copies of those of the partitioned table. "
+		"Reset what was set of the partition alone, convert, and set it again, or use snowflake_convert_online()."
+	},
+	{
+		"SELECT format('role %s, the owner of table %s, cannot set the statistics target of statistics object %I.%I',"
+		"    r.relowner::regrole, r.oid::regclass, s.nspname, s.stxname), format('table %s', r.oid::regclass)"
+		" FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid"
+		" WHERE s.stxstattarget >= 0"
+		" AND NOT (pg_has_role(r.relowner, s.stxowner, 'USAGE')"
+		"          AND has_schema_privilege(r.relowner, s.stxnamespace, 'USAGE'))",
+		"Give statistics objects the owner of the table, and grant that role USAGE on their schema."
+	},
+};
+
 static const SnowflakeObstacleQuery type_obstacles[] = {
 	{
 		/* Columns in the key, or in its expressions, depend on the table. */
@@ -456,6 +493,8 @@ snowflake_find_obstacles(const SnowflakeConversion *conversion,
 	{
 		ask_obstacles(conversion, "", dependent_obstacles,
 					  lengthof(dependent_obstacles), obstacles);
+		ask_obstacles(conversion, snowflake_rebuilt, rebuilt_obstacles,
+					  lengthof(rebuilt_obstacles), obstacles);
 		snowflake_find_trigger_obstacles(conversion, obstacles);
 	}
 	snowflake_find_type_obstacles(conversion, obstacles);

@@ -36,10 +36,6 @@
 "          AND (d.refobjid, d.refobjsubid) = (mine.relid, mine.attnum)" \
 "        WHERE (d.classid, d.objid) = (" classid "::regclass, " objid "))"
 
-/* The statement that comments an object as it was. */
-#define COMMENT_ON(what, oid, class) \
-"format('COMMENT ON %s IS %L', " what ", obj_description(" oid ", " class "))"
-
 /* The state of a trigger. */
 #define TRIGGER_STATE(state) \
 "CASE " state " WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE' END"
@@ -197,7 +193,7 @@ static const char statements_query[] =
 "  FROM owned, aclexplode(coalesce(relacl, acldefault('s', relowner))) WITH ORDINALITY e"
 "  WHERE deptype = 'i' AND (relacl IS NOT NULL OR oid IN (SELECT oid FROM owned_by_default))"
 "  UNION ALL"
-"  SELECT 35, 0, oid, 0, " COMMENT_ON("format('SEQUENCE %I.%I', nspname, relname)", "oid", "'pg_class'")
+"  SELECT 35, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('SEQUENCE %I.%I', nspname, relname)", "oid", "'pg_class'")
 "  FROM owned WHERE deptype = 'i' AND obj_description(oid, 'pg_class') IS NOT NULL"
 "  UNION ALL"
 "  SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname, idx.relname)"
@@ -220,8 +216,7 @@ static const char statements_query[] =
 "    idx.nspname, idx.relname)"
 "  FROM idx JOIN this ON this.relid = idx.indrelid JOIN idx p ON p.indexrelid = idx.parent"
 "  UNION ALL"
-"  SELECT 42, 0, indexrelid, a.attnum, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', idx.nspname,"
-"    idx.relname, a.attnum, a.attstattarget)"
+"  SELECT 42, 0, indexrelid, a.attnum, " SNOWFLAKE_SET_INDEX_STATISTICS("idx.nspname", "idx.relname", "a.attnum", "a.attstattarget")
 "  FROM idx JOIN this ON this.relid = idx.indrelid"
 "    JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0"
 "  UNION ALL"
@@ -231,7 +226,7 @@ static const char statements_query[] =
 "  FROM idx JOIN mine ON mine.relid = idx.indrelid"
 "    JOIN pg_attribute a ON a.attrelid = idx.newoid AND a.attname = mine.newname"
 "  UNION ALL"
-"  SELECT 43, 0, indexrelid, 0, " COMMENT_ON("format('INDEX %I.%I', idx.nspname, idx.relname)", "indexrelid", "'pg_class'")
+"  SELECT 43, 0, indexrelid, 0, " SNOWFLAKE_COMMENT_ON("format('INDEX %I.%I', idx.nspname, idx.relname)", "indexrelid", "'pg_class'")
 "  FROM idx JOIN this ON this.relid = idx.indrelid WHERE obj_description(indexrelid, 'pg_class') IS NOT NULL"
 "  UNION ALL"
 "  SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname, conname)"
@@ -246,7 +241,7 @@ static const char statements_query[] =
 "  SELECT 44, 1, fkey.oid, 0, format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)"
 "  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred AND conparentid = 0 AND NOT late"
 "  UNION ALL"
-"  SELECT 45, 0, k.oid, 0, " COMMENT_ON("format('CONSTRAINT %I ON %s', conname, name)", "k.oid", "'pg_constraint'")
+"  SELECT 45, 0, k.oid, 0, " SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', conname, name)", "k.oid", "'pg_constraint'")
 "  FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk"
 "        UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL"
 "        UNION ALL SELECT oid, conrelid, conname FROM not_null WHERE coninhcount = 0) k"
@@ -256,10 +251,10 @@ static const char statements_query[] =
 "  SELECT 46, 0, oid, 0, format('ALTER STATISTICS %I.%I RENAME TO %I', stat.nspname, newname, stxname)"
 "  FROM stat JOIN this ON this.relid = stat.stxrelid"
 "  UNION ALL"
-"  SELECT 47, 0, oid, 0, format('ALTER STATISTICS %I.%I SET STATISTICS %s', stat.nspname, stxname, stxstattarget)"
+"  SELECT 47, 0, oid, 0, " SNOWFLAKE_SET_STATISTICS("stat.nspname", "stxname", "stxstattarget")
 "  FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0"
 "  UNION ALL"
-"  SELECT 48, 0, oid, 0, " COMMENT_ON("format('STATISTICS %I.%I', stat.nspname, stxname)", "oid", "'pg_statistic_ext'")
+"  SELECT 48, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('STATISTICS %I.%I', stat.nspname, stxname)", "oid", "'pg_statistic_ext'")
 "  FROM stat JOIN this ON this.relid = stat.stxrelid WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL"
 "  UNION ALL"
 "  SELECT 50, 0, oid, 0, format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name,"
@@ -270,7 +265,7 @@ static const char statements_query[] =
 "    ' WITH CHECK (' || pg_get_expr(polwithcheck, polrelid) || ')')"
 "  FROM pol"
 "  UNION ALL"
-"  SELECT 51, 0, oid, 0, " COMMENT_ON("format('POLICY %I ON %s', polname, name)", "oid", "'pg_policy'")
+"  SELECT 51, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('POLICY %I ON %s', polname, name)", "oid", "'pg_policy'")
 "  FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL"
 "  UNION ALL"
 "  SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg WHERE tgparentid = 0"
@@ -278,7 +273,7 @@ static const char statements_query[] =
 "  SELECT 53, trg.depth, trg.oid, 0, format('ALTER TABLE %s %s TRIGGER %I', trg.name, " TRIGGER_STATE("trg.tgenabled") ", trg.tgname)"
 "  FROM trg LEFT JOIN trg p ON p.oid = trg.tgparentid WHERE trg.tgenabled <> coalesce(p.tgenabled, 'O')"
 "  UNION ALL"
-"  SELECT 54, 0, oid, 0, " COMMENT_ON("format('TRIGGER %I ON %s', tgname, name)", "oid", "'pg_trigger'")
+"  SELECT 54, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('TRIGGER %I ON %s', tgname, name)", "oid", "'pg_trigger'")
 "  FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL"
 "  UNION ALL"
 /* a constraint trigger */

@@ -154,6 +154,9 @@ static const NoticeQuery notice_queries[] = {
  * does not allow changing the type of a column whose default is a sequence.
  * Since 17, partitions have the identity of their table, and lose it with it.
  *
+ * What changing the type creates again does not have all that was set with a
+ * statement of its own, nor, where it is inherited, its comment.
+ *
  * PL/pgSQL functions of triggers go last.  The plans that sessions keep for them
  * would fail if they have a field of a record as a parameter, because its type
  * has changed; altering a function, even if nothing is different afterwards,
@@ -187,8 +190,32 @@ static const char statements_query[] =
 "  FROM altered WHERE change = 'widen' AND attinhcount = 0"
 "  GROUP BY relid, name"
 "  UNION ALL"
-"  SELECT 5, false, name, command FROM trigger_function WHERE owned) "
-"SELECT command FROM statement ORDER BY step, other, name COLLATE \"C\"";
+"  SELECT 5, false, i.nspname || i.relname, "
+SNOWFLAKE_SET_INDEX_STATISTICS("i.nspname", "i.relname", "a.attnum", "a.attstattarget")
+"  FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid"
+"  WHERE i.parent IS NULL AND a.attstattarget >= 0"
+"  UNION ALL"
+"  SELECT 5, false, i.nspname || i.relname, format('ALTER INDEX %I.%I DEPENDS ON EXTENSION %I', i.nspname, i.relname, e.extname)"
+"  FROM rebuilt_index i"
+"    JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')"
+"    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid"
+"  WHERE i.parent IS NULL"
+"  UNION ALL"
+"  SELECT 6, false, nspname || stxname, " SNOWFLAKE_SET_STATISTICS("nspname", "stxname", "stxstattarget")
+"  FROM rebuilt_statistics WHERE stxstattarget >= 0"
+"  UNION ALL"
+"  SELECT 7, false, t.name || k.conname, "
+SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', k.conname, t.name)", "k.oid", "'pg_constraint'")
+"  FROM (SELECT DISTINCT relid, name FROM altered) t"
+"    JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype IN ('c', 'f')"
+"    LEFT JOIN pg_constraint p ON p.oid = k.conparentid"
+"  WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)"
+"  AND obj_description(k.oid, 'pg_constraint') IS NOT NULL"
+"  AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0"
+"    ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END"
+"  UNION ALL"
+"  SELECT 8, false, name, command FROM trigger_function WHERE owned) "
+"SELECT command FROM statement ORDER BY step, other, name COLLATE \"C\", command COLLATE \"C\"";
 
 /*
  * Run a query, which begins after all CTEs.
@@ -197,7 +224,8 @@ static List *
 ask(const SnowflakeConversion *conversion, const char *query)
 {
 	return snowflake_ask(conversion,
-						 psprintf("%s%s%s%s", snowflake_sequences,
+						 psprintf("%s%s%s%s%s", snowflake_sequences,
+								  snowflake_rebuilt,
 								  snowflake_trigger_functions,
 								  snowflake_narrow_columns, query));
 }

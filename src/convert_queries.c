@@ -213,6 +213,31 @@ SEQUENCES
 " FROM naming";
 
 /*
+ * Further CTEs: what ALTER COLUMN ... TYPE creates again, and the indexes and
+ * statistics objects among it.  An index of a partition that has a parent is
+ * created with that.
+ */
+const char	snowflake_rebuilt[] =
+", rebuilt(classid, objid) AS ("
+"  SELECT DISTINCT d.classid, d.objid FROM target t"
+"    JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+"  WHERE t.change = 'widen'),"
+" rebuilt_index AS ("
+"  SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered, i.indisreplident,"
+"    h.inhparent AS parent"
+"  FROM (SELECT objid FROM rebuilt WHERE classid = 'pg_class'::regclass"
+"        UNION"
+"        SELECT k.conindid FROM rebuilt r JOIN pg_constraint k ON (r.classid, r.objid) = ('pg_constraint'::regclass, k.oid)"
+"        WHERE k.contype IN ('p', 'u', 'x')) b(oid)"
+"    JOIN pg_index i ON i.indexrelid = b.oid JOIN pg_class c ON c.oid = b.oid"
+"    JOIN pg_namespace n ON n.oid = c.relnamespace"
+"    LEFT JOIN pg_inherits h ON h.inhrelid = b.oid),"
+" rebuilt_statistics AS ("
+"  SELECT s.*, n.nspname FROM rebuilt r"
+"    JOIN pg_statistic_ext s ON (r.classid, r.objid) = ('pg_statistic_ext'::regclass, s.oid)"
+"    JOIN pg_namespace n ON n.oid = s.stxnamespace) ";
+
+/*
  * A further CTE: PL/pgSQL functions of triggers on tables whose columns change
  * their type, with the statement that discards their plans.
  */
