@@ -119,6 +119,7 @@ CREATE TABLE snowflake_registry.registries (
     reach interval NOT NULL,
     slices integer NOT NULL,
     not_before bigint[] NOT NULL,
+    longer_reach_until bigint NOT NULL,
     identity text NOT NULL,
     timeline bigint NOT NULL
 );
@@ -142,6 +143,9 @@ timeline % slices is the same';
 COMMENT ON COLUMN snowflake_registry.registries.not_before IS
 'for each slice, starting with slice 0: ID at or above which grants start,
 because grants below it might have been lost';
+COMMENT ON COLUMN snowflake_registry.registries.longer_reach_until IS
+'ID below which all grants end that were made before reach was shortened; 0 if it
+never was';
 COMMENT ON COLUMN snowflake_registry.registries.identity IS
 'system identifier, and OIDs of the database and of the table grants, when the
 grants were made';
@@ -438,6 +442,9 @@ BEGIN
     --   as far ahead of C as the last end that is known here was ahead of the
     --   clock of its time.  If that clock was ahead of this one, the known end
     --   counts from now, because it has moved by less than "reach" since then.
+    -- Where "reach" was longer before, those ends are known here; but a dump has
+    -- none: see notice_loss().  Nor does it have the lead of a clock that was ahead
+    -- (docs/registry.md says what to do).
     SELECT max(snowflake_registry.time_of(s.reached, settings.scheme) - least(s.renewed_at, clock)) INTO lead
     FROM snowflake_registry.grants s WHERE s.scheme = settings.scheme;
     RETURN snowflake_registry.lower_bound(clock + settings.reach + greatest(settings.reach, lead), settings.scheme);
@@ -501,6 +508,9 @@ BEGIN
             settings.not_before[t % settings.slices + 1] := greatest(settings.not_before[t % settings.slices + 1], lift);
         END LOOP;
     ELSE
+        -- Otherwise, A was granted W before "reach" was shortened, a dump without that
+        -- grant is restored, and W is granted to B.
+        lift := greatest(lift, settings.longer_reach_until);
         settings.not_before := ARRAY(SELECT greatest(l, lift) FROM unnest(settings.not_before) l);
     END IF;
     settings.identity := here.identity;
@@ -1176,6 +1186,7 @@ BEGIN
         -- the same W's.
         lift := CASE WHEN new THEN 0 ELSE snowflake_registry.lift_added(r) END;
         r.not_before := array_fill(lift, ARRAY[r.slices]);
+        r.longer_reach_until := 0;
         here := snowflake_registry.place();
         r.identity := here.identity;
         r.timeline := here.timeline;
@@ -1258,6 +1269,9 @@ BEGIN
         others := r.first_worker_id > old.last_worker_id OR r.last_worker_id < old.first_worker_id;
         added := NOT new AND (r.first_worker_id < old.first_worker_id OR r.last_worker_id > old.last_worker_id);
         moved := r.slices <> old.slices;
+        IF r.reach < old.reach THEN
+            r.longer_reach_until := greatest(old.longer_reach_until, snowflake_registry.lift(old));
+        END IF;
         IF new AND others THEN
             r.not_before := array_fill(0, ARRAY[r.slices]);
         ELSIF added OR moved THEN
@@ -1290,7 +1304,8 @@ BEGIN
 
         UPDATE snowflake_registry.registries s
         SET first_worker_id = r.first_worker_id, last_worker_id = r.last_worker_id,
-            grant_time = r.grant_time, reach = r.reach, slices = r.slices, not_before = r.not_before
+            grant_time = r.grant_time, reach = r.reach, slices = r.slices, not_before = r.not_before,
+            longer_reach_until = r.longer_reach_until
         WHERE s.scheme = r.scheme;
         IF snowflake_registry.start_of_slice(r) > snowflake_registry.lower_bound(clock_timestamp(), r.scheme) THEN
             RAISE NOTICE 'the registry does not grant worker IDs yet'

@@ -428,6 +428,19 @@ UPDATE snowflake_registry.registries SET reach = '40 min';
 SELECT snowflake_registry.lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS still;
 SELECT r.lifts();
 
+-- A dump has no grants.  It is restored after "reach" was shortened: nothing is
+-- granted before those of the longer one have ended.
+CREATE FUNCTION r.restore_dump() RETURNS void LANGUAGE sql AS
+'DELETE FROM snowflake_registry.grants; UPDATE snowflake_registry.registries SET identity = ''''';
+BEGIN;
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 20, grant_time => '1 day', reach => '2 days', new => true);
+SELECT * FROM r.get('{}', 1);
+SELECT snowflake_registry.alter(NULL, grant_time => '2 s', reach => '4 s');
+SELECT r.restore_dump();
+SELECT * FROM r.get('{}', 2, name => 'b');
+SELECT r.lifts();
+ROLLBACK;
+
 -- the settings are changed: what is not named remains
 CREATE FUNCTION r.settings() RETURNS text LANGUAGE sql AS
 'SELECT concat_ws('' '', first_worker_id, last_worker_id, grant_time, reach, slices, r.lifts()) FROM snowflake_registry.registries';

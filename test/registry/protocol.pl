@@ -496,6 +496,32 @@ cmp_ok(
 	abs($first->safe_psql('postgres', "SELECT extract(epoch FROM '$next'::timestamptz - '$clock')") - 7200),
 	'<', 100,
 	'the error of a registry clock that is behind has both times');
+
+# "reach" is shortened, and then the registry goes to another database by a dump,
+# which has no grants.
+set_clock($first, 0);
+new_late_registry();
+$first->safe_psql('postgres', q{
+	SELECT snowflake_registry.drop('cosid');
+	SELECT snowflake_registry.create(1, 1, 'cosid', grant_time => '1 day', reach => '2 days', failovers => 0, new => true)});
+my ($for_a_day, $next_one) = new_servers('late', 2);
+is(get_grant($first, $for_a_day), 1, 'a worker ID is granted for a day');
+$first->safe_psql('postgres', q{SELECT snowflake_registry.alter('cosid', grant_time => '2 s', reach => '4 s')});
+$first->command_ok([ 'pg_dump', '-d', $first->connstr('postgres'), '-f', $dump ],
+	'pg_dump after "reach" was shortened');
+$first->safe_psql('postgres', 'CREATE DATABASE moved');
+$first->command_ok(
+	[
+		'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+		$first->connstr('moved'), '-f', $dump
+	],
+	'the dump is restored');
+get_grant($first, $next_one, 'moved');
+my ($none_until) = (get_grant($first, $next_one, 'moved'))[1] =~ /gives none until (.*)\.$/m;
+cmp_ok(
+	$first->safe_psql('moved', "SELECT extract(epoch FROM '$none_until' - now())"),
+	'>', ahead('late', $for_a_day->{until}),
+	'after a dump, nothing is granted before grants of the longer "reach" have ended');
 is($overlaps, 0, "no two of $ranges ranges overlap");
 cmp_ok($ranges, '>', 100, 'ranges were recorded');
 $first->stop;
