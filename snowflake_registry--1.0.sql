@@ -195,8 +195,9 @@ COMMENT ON COLUMN snowflake_registry.grants.renewed_at IS
 'time when the worker ID was granted or its grant extended last, by the
 registry''s clock';
 
--- Registries that were dropped: rows are never removed, as the worker IDs that
--- their servers had can be granted again by any later registry for the scheme.
+-- Registries that were dropped, or went to other worker IDs: rows are never removed,
+-- as the worker IDs that their servers had can be granted again by any later
+-- registry for the scheme.
 
 CREATE TABLE snowflake_registry.dropped (
     scheme text PRIMARY KEY,
@@ -204,7 +205,8 @@ CREATE TABLE snowflake_registry.dropped (
 );
 
 COMMENT ON TABLE snowflake_registry.dropped IS
-'schemes whose registry was dropped; see snowflake_registry.drop()';
+'schemes whose registry was dropped, or went to other worker IDs; see
+snowflake_registry.drop() and snowflake_registry.alter()';
 COMMENT ON COLUMN snowflake_registry.dropped.scheme IS
 'scheme, in the canonical form of snowflake_registry.read_scheme()';
 COMMENT ON COLUMN snowflake_registry.dropped.not_before IS
@@ -458,15 +460,32 @@ CREATE FUNCTION snowflake_registry.lift_added(settings snowflake_registry.regist
 RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    -- Another registry has the same "reach".  One that was dropped here might have
-    -- had a longer one, or clocks that were ahead.
+    -- Another registry has the same "reach".  One that was dropped here, or this one
+    -- when it had other worker IDs, might have had a longer one, or clocks that were
+    -- ahead.
     SELECT greatest(snowflake_registry.lift(settings),
                     (SELECT d.not_before FROM snowflake_registry.dropped d WHERE d.scheme = settings.scheme));
 END;
 
 COMMENT ON FUNCTION snowflake_registry.lift_added(snowflake_registry.registries) IS
-'internal: ID below which all grants end that another registry, or one that was
-dropped, might have made';
+'internal: ID below which all grants end that another registry, one that was
+dropped, or this one with other worker IDs might have made';
+
+CREATE FUNCTION snowflake_registry.remember_ends(settings snowflake_registry.registries)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    -- Otherwise, A has a range of W that ends more than 2 * "reach" from now, by a
+    -- clock that was ahead or with a longer "reach", and W is granted to B by the
+    -- next registry, or by this one when W is added to it again.
+    INSERT INTO snowflake_registry.dropped AS d
+    VALUES (settings.scheme, greatest(snowflake_registry.lift(settings), (SELECT max(n) FROM unnest(settings.not_before) n)))
+    ON CONFLICT ON CONSTRAINT dropped_pkey DO UPDATE SET not_before = greatest(d.not_before, excluded.not_before);
+END;
+
+COMMENT ON FUNCTION snowflake_registry.remember_ends(snowflake_registry.registries) IS
+'internal: keep the ID below which all grants end, also those that might have
+been lost, for when these worker IDs are granted again';
 
 CREATE FUNCTION snowflake_registry.notice_loss(
     INOUT settings snowflake_registry.registries,
@@ -1273,6 +1292,7 @@ BEGIN
             r.longer_reach_until := greatest(old.longer_reach_until, snowflake_registry.lift(old));
         END IF;
         IF new AND others THEN
+            PERFORM snowflake_registry.remember_ends(old);
             r.not_before := array_fill(0, ARRAY[r.slices]);
         ELSIF added OR moved THEN
             -- Otherwise, an added W was granted by another registry.  Or a W that was
@@ -1348,13 +1368,7 @@ BEGIN
     DECLARE
         r snowflake_registry.registries := (snowflake_registry.lock(scheme, true)).settings;
     BEGIN
-        -- Otherwise, A has a range that ends more than 2 * "reach" from now, by a clock
-        -- that was ahead or with a longer "reach", and W is granted to B by the next
-        -- registry, which does not know of it.
-        INSERT INTO snowflake_registry.dropped AS d
-        VALUES (r.scheme, greatest(snowflake_registry.lift(r), (SELECT max(n) FROM unnest(r.not_before) n)))
-        ON CONFLICT ON CONSTRAINT dropped_pkey DO UPDATE SET not_before = greatest(d.not_before, excluded.not_before);
-
+        PERFORM snowflake_registry.remember_ends(r);
         DELETE FROM snowflake_registry.grants s WHERE s.scheme = r.scheme;
         DELETE FROM snowflake_registry.registries s WHERE s.scheme = r.scheme;
     END;

@@ -440,6 +440,24 @@ SELECT r.restore_dump();
 SELECT * FROM r.get('{}', 2, name => 'b');
 SELECT r.lifts();
 ROLLBACK;
+-- The same worker IDs are added again after the registry went to other ones, and
+-- its "reach" was shortened; or in a registry that is created after that one.
+BEGIN;
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 4, grant_time => '1 day', reach => '2 days', failovers => 0, new => true);
+SELECT * FROM r.get('{}', 1);
+SELECT r.restore_dump();
+SELECT * FROM r.get('{}', 2, name => 'b');
+SELECT r.lifts();
+SELECT snowflake_registry.alter(NULL, 5, 8, new => true);
+SELECT r.lifts();
+SELECT snowflake_registry.alter(NULL, grant_time => '2 s', reach => '4 s');
+SAVEPOINT before;
+SELECT snowflake_registry.alter(NULL, 1, 8, force => true);
+SELECT r.lifts();
+ROLLBACK TO before;
+SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 8, grant_time => '2 s', reach => '4 s', failovers => 0);
+SELECT r.lifts();
+ROLLBACK;
 
 -- the settings are changed: what is not named remains
 CREATE FUNCTION r.settings() RETURNS text LANGUAGE sql AS
