@@ -193,7 +193,7 @@ COMMENT ON COLUMN snowflake_registry.grants.client_addr IS
 'address that the server called from; NULL for a Unix-domain socket';
 COMMENT ON COLUMN snowflake_registry.grants.renewed_at IS
 'time when the worker ID was granted or its grant extended last, by the
-registry''s clock';
+registry''s clock, or less than a tick before that';
 
 -- Registries that were dropped, or went to other worker IDs: rows are never removed,
 -- as the worker IDs that their servers had can be granted again by any later
@@ -651,16 +651,19 @@ CREATE FUNCTION snowflake_registry.end_of_range(
     clock timestamptz,
     next_id bigint,
     known snowflake_registry.grants,
-    holds boolean)
-RETURNS bigint
+    holds boolean,
+    OUT until bigint,
+    OUT renewed_at timestamptz)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     grant_time interval := settings.grant_time;
     next_time timestamptz := snowflake_registry.time_of(next_id, settings.scheme);
+    passed numeric;
+    rest numeric;
+    known_time timestamptz;
     last_time timestamptz;
-    until bigint;
 BEGIN
     -- The end of a range: grant_time after the later one of both clocks, but not
     -- after the last of these times.
@@ -681,11 +684,13 @@ BEGIN
     --   ahead of the clock as those of the primary were.  If the clock was set
     --   back since then, this is one more grant_time.  The lead over the clock
     --   grows only by that, however often servers call; lift() depends on it.
-    last_time := greatest(
-        clock + CASE WHEN holds THEN settings.reach ELSE grant_time END,
-        snowflake_registry.time_of(known.reached, settings.scheme)
-            + CASE WHEN known.renewed_at > clock THEN grant_time
-                   ELSE make_interval(secs => extract(epoch FROM clock - known.renewed_at)::double precision) END);
+    --   Therefore only whole ticks are added.  The rest of the time counts at the
+    --   next call.  Otherwise, the lead shrinks, until servers have to stop.
+    passed := extract(epoch FROM CASE WHEN known.renewed_at > clock THEN grant_time ELSE clock - known.renewed_at END);
+    rest := mod(passed, extract(epoch FROM (snowflake_registry.read_scheme(settings.scheme)).tick));
+    known_time := snowflake_registry.time_of(known.reached, settings.scheme)
+        + make_interval(secs => (passed - rest)::double precision);
+    last_time := greatest(clock + CASE WHEN holds THEN settings.reach ELSE grant_time END, known_time);
     until := snowflake_registry.lower_bound(least(greatest(clock, next_time) + grant_time, last_time), settings.scheme);
 
     -- The end never decreases: A knows the old one.
@@ -699,13 +704,17 @@ BEGIN
                             next_time, clock, last_time),
             HINT = 'Check the clocks of the server and the registry.';
     END IF;
-    RETURN until;
+    renewed_at := clock;
+    IF snowflake_registry.time_of(until, settings.scheme) = known_time THEN
+        renewed_at := clock - make_interval(secs => rest::double precision);
+    END IF;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.end_of_range(snowflake_registry.registries, timestamptz, bigint, snowflake_registry.grants, boolean) IS
-'internal: end of the range for a server with this next ID; the known range is the
-one that it holds, or else the one that ends last;
+'internal: end of the range for a server with this next ID, and the time from which
+its lead over the clock counts; the known range is the one that it holds, or
+else the one that ends last;
 errors: 55000 if the next ID is too far ahead of the registry''s clock, 22008 if
 the timestamp field ends before the grant could';
 
@@ -878,6 +887,7 @@ BEGIN
         g snowflake_registry.grants;
         clock timestamptz;
         holds boolean;
+        range record;
     BEGIN
         IF num_nulls(scheme, datacenter_id, next_id, tokens, new_token) > 0 THEN
             RAISE EXCEPTION 'scheme, datacenter_id, next_id, tokens, and new_token must not be null'
@@ -915,7 +925,8 @@ BEGIN
             WHERE s.scheme = r.scheme AND s.datacenter_id = get_grant.datacenter_id
             ORDER BY s.reached DESC LIMIT 1;
         END IF;
-        until := snowflake_registry.end_of_range(r, clock, next_id, g, holds);
+        range := snowflake_registry.end_of_range(r, clock, next_id, g, holds);
+        until := range.until;
 
         IF NOT holds THEN
             -- W is free if its last range, and those that might have been lost, end
@@ -942,7 +953,7 @@ BEGIN
         grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
         INSERT INTO snowflake_registry.grants
         VALUES (r.scheme, datacenter_id, worker_id, g.granted_from, until, until, snowflake_registry.hash(new_token),
-                left(server_name, 255), inet_client_addr(), clock)
+                left(server_name, 255), inet_client_addr(), range.renewed_at)
         ON CONFLICT ON CONSTRAINT grants_pkey DO UPDATE
         SET (granted_from, granted_until, reached, token_hash, server_name, client_addr, renewed_at) =
             (excluded.granted_from, excluded.granted_until, excluded.reached, excluded.token_hash, excluded.server_name, excluded.client_addr, excluded.renewed_at);
@@ -993,7 +1004,7 @@ BEGIN
         hashes bytea[] := ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(tokens) t);
         r snowflake_registry.registries;
         g snowflake_registry.grants;
-        clock timestamptz;
+        range record;
     BEGIN
         IF num_nulls(scheme, datacenter_id, worker_id, next_id, tokens, new_token) > 0 THEN
             RAISE EXCEPTION 'scheme, datacenter_id, worker_id, next_id, tokens, and new_token must not be null'
@@ -1002,8 +1013,6 @@ BEGIN
         PERFORM snowflake_registry.check_tokens(tokens, new_token);
 
         r := (snowflake_registry.lock(scheme, false)).settings;
-        clock := clock_timestamp();
-
         SELECT * INTO g FROM snowflake_registry.grants s
         WHERE s.scheme = r.scheme
         AND s.datacenter_id = extend_grant.datacenter_id
@@ -1024,7 +1033,8 @@ BEGIN
             RETURN;
         END IF;
 
-        until := snowflake_registry.end_of_range(r, clock, next_id, g, true);
+        range := snowflake_registry.end_of_range(r, clock_timestamp(), next_id, g, true);
+        until := range.until;
         grant_time_ms := extract(epoch FROM r.grant_time) * 1000;
         UPDATE snowflake_registry.grants s
         SET granted_until = extend_grant.until,
@@ -1032,7 +1042,7 @@ BEGIN
             token_hash = snowflake_registry.hash(new_token),
             server_name = left(extend_grant.server_name, 255),
             client_addr = inet_client_addr(),
-            renewed_at = clock
+            renewed_at = range.renewed_at
         WHERE s.scheme = g.scheme AND s.datacenter_id = g.datacenter_id AND s.worker_id = g.worker_id;
         RETURN NEXT;
     END;
@@ -1541,7 +1551,7 @@ COMMENT ON COLUMN snowflake_registry.workers.granted_until IS
 'end of the grant, as the time of IDs';
 COMMENT ON COLUMN snowflake_registry.workers.renewed_at IS
 'time when the worker ID was granted or its grant extended last, by the
-registry''s clock';
+registry''s clock, or less than a tick before that';
 COMMENT ON COLUMN snowflake_registry.workers.free_from IS
 'time from which the worker ID is free, unless its grant is extended';
 

@@ -459,6 +459,29 @@ SELECT snowflake_registry.drop(NULL), snowflake_registry.create(1, 8, grant_time
 SELECT r.lifts();
 ROLLBACK;
 
+-- A tick of 1 s: how far a range is ahead of the clock neither grows nor shrinks
+-- by rounding, however often the server calls.
+CREATE FUNCTION r.extend_seconds(first int, last int, pause float8, OUT calls bigint, OUT lead_remains boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    of text := (snowflake_registry.read_scheme('baidu,epoch=2026-01-01')).canonical;
+BEGIN
+    calls := 0;
+    FOR n IN first .. last LOOP
+        PERFORM pg_sleep(pause);
+        calls := calls + (SELECT count(*) FROM snowflake_registry.extend_grant(of, 0, 1, r.id(18, of), ARRAY[r.token(n)], r.token(n + 1), 'a'));
+    END LOOP;
+    SELECT snowflake_registry.time_of(g.reached, g.scheme) - g.renewed_at BETWEEN interval '20 min' AND interval '20 min 1 s' INTO lead_remains
+    FROM snowflake_registry.grants g WHERE g.scheme = of;
+END
+$$;
+SELECT snowflake_registry.create(1, 8, 'baidu,epoch=2026-01-01', grant_time => '5 min', reach => '20 min', failovers => 0, new => true);
+SELECT worker_id FROM r.get('{}', 1, 1, scheme => 'baidu,epoch=2026-01-01');
+SELECT * FROM r.extend_seconds(1, 100, 0);
+SELECT snowflake_registry.alter('baidu,epoch=2026-01-01', reach => '10 min');
+SELECT * FROM r.extend_seconds(101, 200, 0);
+SELECT * FROM r.extend_seconds(201, 215, 0.1);
+SELECT snowflake_registry.drop('baidu,epoch=2026-01-01');
+
 -- the settings are changed: what is not named remains
 CREATE FUNCTION r.settings() RETURNS text LANGUAGE sql AS
 'SELECT concat_ws('' '', first_worker_id, last_worker_id, grant_time, reach, slices, r.lifts()) FROM snowflake_registry.registries';
