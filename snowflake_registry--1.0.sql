@@ -814,7 +814,11 @@ BEGIN
     AND s.worker_id = ANY (available);
     free_at := snowflake_registry.time_of(free_from, settings.scheme);
 
-    IF free_at <= clock THEN
+    IF available = '{}' THEN
+        detail := format('The registry can grant only worker ID %s now, with which its own server generates IDs ("snowflake.worker_id").',
+                         snowflake_registry.own_worker_id(settings.scheme));
+        hint := 'Set another "snowflake.worker_id" on that server and restart it, or call snowflake_registry.alter() to grant other worker IDs.';
+    ELSIF free_at <= clock THEN
         detail := format('The next one is free for IDs from %s on, the time of the server''s next ID is %s, and the registry''s clock reads %s.',
                          free_at, snowflake_registry.time_of(next_id, settings.scheme), clock);
         hint := 'Check the clocks of the server and the registry.';

@@ -104,6 +104,21 @@ my $detail = sql_error($registry, $get =~ s/DATACENTER/2/r =~ s/TOKEN/5/r);
 like($detail, qr/All worker IDs that the registry can grant now \(3\) are held or reserved/,
 	'the worker ID of the server does not count as one that can be granted');
 
+# It is the only one that the registry has.
+$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 8');
+$registry->restart;
+$registry->safe_psql('postgres', q{SELECT snowflake_registry.alter(NULL, 5, 5, new => true)});
+$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
+$registry->restart;
+my $none = qr/ERROR:  53400: no worker ID is free\n.*DETAIL:  The registry can grant only worker ID 5 now, with which its own server generates IDs \("snowflake\.worker_id"\)\.\n.*HINT:  Set another "snowflake\.worker_id" on that server and restart it, or call snowflake_registry\.alter\(\) to grant other worker IDs\./;
+like(sql_error($registry, $get =~ s/DATACENTER/2/r =~ s/TOKEN/6/r), $none,
+	'the error says that the only worker ID is that of the server');
+$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 8');
+$registry->restart;
+$registry->safe_psql('postgres', q{SELECT snowflake_registry.alter(NULL, 4, 7, new => true)});
+$registry->append_conf('postgresql.conf', 'snowflake.worker_id = 5');
+$registry->restart;
+
 # As long as the library is not loaded, its settings are read from the file.
 $registry->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $registry->restart;
