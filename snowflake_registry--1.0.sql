@@ -1597,6 +1597,7 @@ $$;
 GRANT USAGE ON SCHEMA snowflake_registry TO PUBLIC;
 GRANT SELECT ON snowflake_registry.registries, snowflake_registry.dropped TO PUBLIC;
 GRANT SELECT ON snowflake_registry.workers TO pg_monitor;
+GRANT EXECUTE ON FUNCTION snowflake_registry.own_worker_id(text) TO pg_monitor;
 GRANT EXECUTE ON FUNCTION
     snowflake_registry.read_scheme(text),
     snowflake_registry.lower_bound(timestamptz, text),

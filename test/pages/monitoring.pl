@@ -80,6 +80,30 @@ is($standby->safe_psql('postgres', "SELECT count(*) FROM ($server) q"),
 is($primary->safe_psql('postgres', "SELECT worker_id_set FROM ($query{snowflake}) q"),
 	0, 'whether the worker ID was set is a metric');
 
+# Two worker IDs were granted, of which one was not extended, and the registry's own
+# server has a third one; or that one.  Then nothing is granted, because grants
+# might have been lost.
+$primary->safe_psql('postgres', q{
+	CREATE ROLE regress_exporter IN ROLE pg_monitor;
+	SELECT snowflake_registry.get_grant('shardingsphere', 0, w, snowflake_lower_bound(clock_timestamp()), '{}', gen_random_uuid(), 'x')
+		FROM unnest(ARRAY[10, 13]) w;
+	UPDATE snowflake_registry.grants SET granted_until = snowflake_lower_bound(clock_timestamp() - interval '1 min') WHERE worker_id = 10;
+	ALTER SYSTEM SET snowflake.worker_id = 7});
+$primary->restart;
+my $metrics = "SET ROLE regress_exporter; SELECT held, lapsed, free FROM ($query{snowflake_registry}) q";
+is($primary->safe_psql('postgres', $metrics), join('|', 1, 1, $free - 3),
+	'the worker ID of the registry\'s own server is not free');
+$primary->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 10');
+$primary->restart;
+is($primary->safe_psql('postgres', $metrics), join('|', 1, 0, $free - 2),
+	'the worker ID of the registry\'s own server is not available, if a server had it before');
+$primary->safe_psql('postgres', q{
+	ALTER SYSTEM SET snowflake.worker_id = 1;
+	UPDATE snowflake_registry.registries SET not_before = array_fill(snowflake_lower_bound(clock_timestamp() + interval '1 hour'), ARRAY[slices])});
+$primary->restart;
+is($primary->safe_psql('postgres', $metrics), '1|0|0',
+	'no worker ID is free or available while the registry grants none');
+
 $standby->stop;
 $primary->stop;
 done_testing();
