@@ -277,7 +277,7 @@ static const char statements_query[] =
 "  FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL"
 "  UNION ALL"
 /* a constraint trigger */
-"  SELECT 54, 1, oid, 0, " COMMENT_ON("format('CONSTRAINT %I ON %s', tgname, name)", "tgconstraint", "'pg_constraint'")
+"  SELECT 54, 1, oid, 0, " SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', tgname, name)", "tgconstraint", "'pg_constraint'")
 "  FROM trg WHERE tgconstraint <> 0 AND obj_description(tgconstraint, 'pg_constraint') IS NOT NULL"
 "  UNION ALL"
 "  SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,"
