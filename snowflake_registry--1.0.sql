@@ -444,6 +444,8 @@ BEGIN
     --   as far ahead of C as the last end that is known here was ahead of the
     --   clock of its time.  If that clock was ahead of this one, the known end
     --   counts from now, because it has moved by less than "reach" since then.
+    -- Worker IDs that the registry had before count, too: a server that had one of
+    -- them, and whose IDs are as far ahead, gets another one with the same lead.
     -- Where "reach" was longer before, those ends are known here; but a dump has
     -- none: see notice_loss().  Nor does it have the lead of a clock that was ahead
     -- (docs/registry.md says what to do).

@@ -323,6 +323,15 @@ SELECT snowflake_registry.drop(NULL), snowflake_registry.create(21, 40, reach =>
 SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
 SELECT snowflake_registry.drop(NULL), snowflake_registry.create(41, 60, reach => '20 min', new => true);
 SELECT not_before FROM snowflake_registry.registries;
+-- nor do they, when grants of theirs are lost
+SAVEPOINT before;
+SELECT snowflake_registry.lost() > now() AS lost;
+SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
+ROLLBACK TO before;
+UPDATE snowflake_registry.registries SET identity = '';
+SELECT r.get('{}', 8);
+SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
+ROLLBACK TO before;
 SELECT snowflake_registry.alter(NULL, 21, 60, force => true);
 SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
 SELECT snowflake_registry.drop(NULL);

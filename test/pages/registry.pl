@@ -94,6 +94,13 @@ like(sql_error($registry, "SET ROLE regress_id_server; $ask", dbname => 'ids'),
 $registry->safe_psql('ids', $page->example('alter(\'shardingsphere\', 512'));
 is($registry->safe_psql('ids', $ask, extra_params => [ '-U', 'regress_id_server' ]),
 	'513|regress_id_server', 'other worker IDs are granted at once');
+
+# The registry's clock was ahead by 3 years.
+$registry->safe_psql('ids', q{UPDATE snowflake_registry.grants SET reached = snowflake_registry.lower_bound(now() + interval '3 years', 'shardingsphere')});
+my $lost = q{SELECT snowflake_registry.lost('shardingsphere') - now() < interval '3 hours'};
+is($registry->safe_psql('ids', "BEGIN; $lost; ROLLBACK"), 'f', 'after a clock that was years ahead, a lift lasts for years');
+$registry->safe_psql('ids', $page->example("SELECT snowflake_registry.drop('shardingsphere')"));
+is($registry->safe_psql('ids', $lost), 't', 'a registry that was created again has lifts of the usual length');
 $registry->stop;
 
 # The registry is lost, and another one takes its place.
@@ -101,7 +108,7 @@ my $other = PostgreSQL::Test::Cluster->new('other');
 $other->init;
 $other->start;
 $other->safe_psql('postgres', 'CREATE DATABASE ids');
-$other->safe_psql('ids', $page->example("create(512, 1023") . '
+$other->safe_psql('ids', $page->example("CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023") . '
 	CREATE ROLE regress_id_server LOGIN;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_id_server');
 my $server = $servers[0];
