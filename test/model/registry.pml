@@ -23,7 +23,8 @@
  * archive, only one with a standby that has WAL of its timeline does: such a
  * standby can follow no other registry of that timeline.
  *
- * A registry may be dropped, and created again with a shorter reach.
+ * A registry may be dropped, and created again with a shorter reach.  Or reach is
+ * shortened, and then a dump, which has no grants, becomes the registry.
  *
  * script/tests/model has the sizes and the list of seeded bugs.
  *
@@ -65,7 +66,10 @@
 #ifndef DROPS
 #define DROPS		0			/* how often a registry is dropped */
 #endif
-#define REACH_THEN	1			/* reach of the registry that is created then */
+#ifndef DUMPS
+#define DUMPS		0			/* 1: reach is shortened; 2: and a dump is restored */
+#endif
+#define REACH_THEN	1			/* reach that a registry has then */
 #define NOBODY		WORKERS
 
 /* Seeded bugs. */
@@ -91,6 +95,8 @@
 								 * timeline, counts as its standby, as a subscription */
 #define DROP_FORGOTTEN		20	/* a registry that is created knows of no dropped one */
 #define NEW_AFTER_DROP		21	/* ... and is created as if nothing had been granted */
+#define REACH_FORGOTTEN		22	/* a dump does not have what was granted with a
+								 * longer reach */
 
 /* What has to be as docs/internals.md says; these break it. */
 #define OLD_ONE_LIVES		17	/* a primary lives on until its slice returns */
@@ -123,6 +129,7 @@ typedef Registry {
 	byte	timeline;
 	byte	seen_timeline;		/* stored with the settings */
 	byte	reach;				/* of its settings, as lifted */
+	byte	longer;				/* end of what was granted with a longer one */
 	byte	lifted[SLICES];
 	byte	from[WORKERS];
 	byte	until[WORKERS];
@@ -145,7 +152,7 @@ byte		calls, faults, now = 1;
 byte		archived[REGISTRIES + 2];	/* by which registry, from 1 on, a timeline is */
 byte		followers[REGISTRIES];	/* standbys with WAL of its timeline, a bit each */
 byte		standby_of[REGISTRIES];	/* whose WAL of its timeline a standby has, from 1 on */
-byte		drops;
+byte		drops, dumps;
 int			used[WORKERS];		/* ticks that a server may use, a bit each */
 
 /* Any number from low to high. */
@@ -554,6 +561,40 @@ inline drop_registry()
 	fi
 }
 
+/* reach is shortened, or the registry goes to another database by a dump. */
+inline dump_registry()
+{
+	lock_registry();
+	if
+	:: MAY_GRANT(r) && dumps == 0 ->
+		printf("registry %d, clock %d: reach is shortened\n", r, clock);
+		dumps++;
+		registry[r].longer = IF(BUG == REACH_FORGOTTEN, 0, clock + 2 * registry[r].reach);
+		registry[r].reach = REACH_THEN
+	:: MAY_GRANT(r) && dumps == 1 ->
+		printf("registry %d, clock %d: a dump is restored\n", r, clock);
+		dumps++;
+		until = MAX(clock + 2 * registry[r].reach, registry[r].longer);
+		do
+		:: i < SLICES ->
+			registry[r].lifted[i] = MAX(registry[r].lifted[i], until);
+			i++
+		:: else -> break
+		od;
+		i = 0;
+		do
+		:: i < WORKERS ->
+			registry[r].from[i] = 0;
+			registry[r].until[i] = 0;
+			registry[r].token[i] = 0;
+			i++
+		:: else -> break
+		od;
+		i = 0
+	:: else
+	fi
+}
+
 /* A standby replays what a primary commits, until it is promoted. */
 proctype run_standby(byte r)
 {
@@ -575,6 +616,7 @@ proctype run_standby(byte r)
 					standby_of[r] = from + 1
 				fi;
 				registry[r].reach = registry[from].reach;
+				registry[r].longer = registry[from].longer;
 				registry[r].seen_timeline = registry[from].seen_timeline;
 				registry[r].timeline = registry[from].timeline;
 				do
@@ -641,6 +683,11 @@ proctype run_world()
 	:: atomic { drops < DROPS ->
 			choose_registry();
 			drop_registry();
+			forget_call()
+		}
+	:: atomic { dumps < DUMPS ->
+			choose_registry();
+			dump_registry();
 			forget_call()
 		}
 	od
