@@ -321,7 +321,7 @@ grants it';
 --     enough: those that wait are released when synchronous_standby_names is
 --     cleared, as a cluster manager may do for P and for Q.  Nor is it enough that
 --     a standby had the WAL before: the names must still be set.  A subscription
---     is no standby: it may follow P and then Q.
+--     is no standby: it may follow P and then Q.  So may pg_receivewal.
 --
 -- (c) An administrator knows that nobody else was promoted, or that whoever was
 --     did not grant anything, and calls confirm_promotion().

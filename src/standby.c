@@ -55,6 +55,7 @@ typedef struct Standby
 	int			pid;			/* of its walsender */
 	int64		place;			/* in the order in which they are chosen */
 	XLogRecPtr	has;			/* it has the WAL up to here */
+	bool		replays;		/* has it reported what it replayed? */
 } Standby;
 
 /*
@@ -144,21 +145,24 @@ get_standby(int i, Standby *standby)
 	standby->pid = walsender->pid;
 	standby->place = (int64) walsender->sync_standby_priority * max_wal_senders + i;
 	standby->has = Min(walsender->flush, walsender->sentPtr);
+	standby->replays = walsender->apply != InvalidXLogRecPtr;
 	SpinLockRelease(&walsender->mutex);
 	return found;
 }
 
 /*
  * Is it a physical standby?  A subscription could follow another server that
- * was promoted.  Only sessions of logical replication are connected to a
- * database.
+ * was promoted, and so could pg_receivewal, which begins its last segment anew.
+ * Only sessions of logical replication are connected to a database, and
+ * pg_receivewal never reports that it replayed anything.  A standby always does,
+ * if not in its first report, then when it has nothing more to replay.
  */
 static bool
 is_physical(const Standby *standby)
 {
 	PGPROC	   *process = BackendPidGetProc(standby->pid);
 
-	return process != NULL && !OidIsValid(process->databaseId);
+	return standby->replays && process != NULL && !OidIsValid(process->databaseId);
 }
 
 static bool

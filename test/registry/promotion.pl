@@ -205,6 +205,34 @@ like(sql_error($behind, $grant), qr/ERROR:  55000: .* have no WAL of this timeli
 	'a subscription does not confirm a promotion');
 $_->stop('immediate') foreach $subscriber, $behind;
 
+# Nor does pg_receivewal: it begins its last segment anew, and so follows one server and
+# then another one, promoted to the same timeline.
+($error, $b, $c) = orphans('received');
+my $received = PostgreSQL::Test::Utils::tempdir;
+foreach my $node ($b, $c)
+{
+	my $output;
+
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'barman'");
+	$node->reload;
+	$node->promote;
+	my $receiver = IPC::Run::start(
+		[ 'pg_receivewal', '--synchronous', '-D', $received, '-d', $node->connstr . ' application_name=barman' ],
+		'>', \$output, '2>', \$output);
+	$node->safe_psql('postgres', 'SET synchronous_commit = local; CREATE TABLE wal ()');
+	my $lsn = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
+	ok( $node->poll_query_until('postgres',
+			"SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND flush_lsn >= '$lsn'"),
+		$node->name . ': pg_receivewal is synchronous, and has WAL of the new timeline');
+	$node->safe_psql('postgres', 'CREATE TABLE committed ()');
+	is(timeline($node), 2, $node->name . ' is on timeline 2');
+	like(sql_error($node, "SET statement_timeout = '10 s'; $grant"), qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
+		$node->name . ': pg_receivewal does not confirm a promotion');
+	$receiver->signal('TERM');
+	$receiver->finish;
+}
+$_->stop('immediate') foreach $b, $c;
+
 #
 # A common archive, of a command that accepts a file with the same contents, as
 # PostgreSQL demands
