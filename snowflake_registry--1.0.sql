@@ -31,6 +31,10 @@
 --   other functions in place of those that are called by name.  Therefore the
 --   check is not in a function, and nothing of the schema is used before it, not
 --   even the type of a variable: a domain could have code in its constraint.
+-- * Everything in the extension belongs to a superuser, too, and so does the
+--   extension, whose owner could take something out of it.  Who owns a table can
+--   create triggers that always fire, constraints, or defaults, and who owns a
+--   function can replace it.
 -- * All names are qualified or found in pg_catalog, and arguments have exactly the
 --   types that functions are declared with.
 -- * Nobody has privileges on the tables, even if default privileges would grant
@@ -883,6 +887,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE
@@ -1004,6 +1017,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE
@@ -1085,6 +1107,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE
@@ -1196,6 +1227,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE
@@ -1278,6 +1318,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE
@@ -1379,6 +1428,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE
@@ -1412,6 +1470,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE
@@ -1453,6 +1520,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
     RETURN (snowflake_registry.lock(scheme, true)).noticed;
 END
@@ -1482,6 +1558,15 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = 'Its owner could have other functions called in place of those of the registry.',
             HINT = 'Check that the schema has no objects of others in it. Then restore its name and owner.';
+    ELSIF EXISTS (SELECT FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
+                  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+                  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+                  JOIN pg_roles o ON o.oid IN (e.extowner, p.proowner, c.relowner) AND NOT o.rolsuper
+                  WHERE e.extname = 'snowflake_registry') THEN
+        RAISE EXCEPTION 'not all objects of the registry belong to superusers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'Another owner could have own code executed with the rights of a superuser.',
+            HINT = 'In one transaction, give all to a superuser by REASSIGN OWNED, and drop triggers, rules, policies, constraints, defaults, and indexes that are not of the extension. If functions could have been replaced, drop the extension instead, and create the registry again.';
     END IF;
 
     DECLARE

@@ -26,7 +26,9 @@
  * A query for why nothing may be called in a database, or NULL; search_path is
  * pg_catalog.  Another role could have created a schema with this name before
  * the extension, or could own it now, with functions that run with the rights
- * of who calls them, or grant what others were granted.
+ * of who calls them, or grant what others were granted.  Who owns a table of the
+ * registry could have code executed by its functions, as a superuser, and who
+ * owns the extension could take the table out of it.
  */
 #define SNOWFLAKE_CHECK_REGISTRY \
 	"SELECT CASE" \
@@ -42,11 +44,17 @@
 	" JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid" \
 	" AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'" \
 	" JOIN pg_proc p ON p.oid = d.objid AND p.pronamespace = n.oid" \
-	" JOIN pg_roles f ON f.oid = p.proowner AND f.rolsuper" \
 	" WHERE e.extname = 'snowflake_registry'" \
-	" AND p.proname IN ('get_grant', 'extend_grant', 'return_grant')) < 3 THEN" \
-	" format('functions of the registry in database \"%s\" do not belong to its extension, or not to a superuser; " \
-	"Check what the schema contains, and give what is of the extension to a superuser (REASSIGN OWNED)', current_database())" \
+	" AND p.proname IN ('get_grant', 'extend_grant', 'return_grant')) < 3" \
+	" OR EXISTS (SELECT FROM pg_extension e" \
+	" JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'" \
+	" LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid" \
+	" LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid" \
+	" JOIN pg_roles f ON f.oid IN (e.extowner, p.proowner, c.relowner) AND NOT f.rolsuper" \
+	" WHERE e.extname = 'snowflake_registry') THEN" \
+	" format('objects of the registry in database \"%s\" do not belong to its extension, or not to a superuser; " \
+	"Check what the schema contains, and give what is of the extension to a superuser (REASSIGN OWNED), " \
+	"but drop triggers, rules, policies, and constraints of others on its tables first', current_database())" \
 	" END" \
 	" FROM (SELECT) here LEFT JOIN pg_namespace n ON n.nspname = 'snowflake_registry'" \
 	" LEFT JOIN pg_roles o ON o.oid = n.nspowner"

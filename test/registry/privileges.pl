@@ -226,6 +226,60 @@ $node->safe_psql('handed_over', $_) foreach q{
 is(scalar(grep { $_ =~ $not_the_schema } @failed), scalar(@calls), 'in a schema that was renamed: all calls fail');
 $node->safe_psql('handed_over', 'ALTER SCHEMA snowflake_registry OWNER TO regress_app');
 
+#
+# Everything was handed over, and then the schema and the functions that are called
+# given back, but not what they use: its owner has code executed with each row.
+#
+$node->safe_psql('postgres', 'CREATE ROLE regress_dba SUPERUSER');
+registry_database('tables', 'SET ROLE regress_dba');
+$node->safe_psql('tables', 'REASSIGN OWNED BY regress_dba TO regress_app');
+my @functions = map { 'snowflake_registry.' . s/\(.*//r } @calls;
+like(sql_error($node, "SET ROLE regress_server; SELECT snowflake_registry.$calls[0]", dbname => 'tables'),
+	qr/ERROR:  42501: permission denied to set parameter "session_replication_role"/,
+	'a function of the registry that was handed over cannot be called');
+$node->safe_psql('tables', $_) foreach
+  join('', 'ALTER SCHEMA snowflake_registry OWNER TO regress_dba;',
+	map { "ALTER FUNCTION $_ OWNER TO regress_dba;" } @functions),
+  q{
+	SET ROLE regress_app;
+	CREATE FUNCTION regress_app.fire() RETURNS trigger LANGUAGE plpgsql AS
+		'BEGIN PERFORM regress_app.grab(); RETURN coalesce(new, old); END';
+	CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON snowflake_registry.grants FOR EACH ROW EXECUTE FUNCTION regress_app.fire();
+	CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON snowflake_registry.registries FOR EACH ROW EXECUTE FUNCTION regress_app.fire();
+	ALTER TABLE snowflake_registry.grants ENABLE ALWAYS TRIGGER t;
+	ALTER TABLE snowflake_registry.registries ENABLE ALWAYS TRIGGER t};
+my $not_the_owner = qr/ERROR:  55000: not all objects of the registry belong to superusers\nDETAIL:  .*\nHINT:  .*REASSIGN OWNED.* triggers, rules, policies, /;
+@failed = make_calls('tables', 'snowflake_registry', 'with tables of another role');
+is(scalar(grep { $_ =~ $not_the_owner } @failed), scalar(@calls), 'with tables of another role: all calls fail');
+
+# Nor if they are taken out of the extension, and everything else is given back
+$node->safe_psql('tables', $_) foreach q{
+	SET ROLE regress_app;
+	ALTER EXTENSION snowflake_registry DROP TABLE snowflake_registry.grants;
+	ALTER EXTENSION snowflake_registry DROP VIEW snowflake_registry.workers;
+	ALTER EXTENSION snowflake_registry DROP TABLE snowflake_registry.registries},
+  q{DO $$DECLARE f regprocedure; BEGIN
+	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'snowflake_registry'::regnamespace LOOP
+		EXECUTE format('ALTER ROUTINE %s OWNER TO regress_dba', f);
+	END LOOP;
+	ALTER TABLE snowflake_registry.dropped OWNER TO regress_dba; END$$};
+@failed = make_calls('tables', 'snowflake_registry', 'with an extension of another role');
+is(scalar(grep { $_ =~ $not_the_owner } @failed), scalar(@calls), 'with an extension of another role: all calls fail');
+
+# One object of another role is enough.
+registry_database('object', '');
+foreach my $object ('TABLE grants', 'TABLE dropped', 'VIEW workers', 'FUNCTION lift', 'FUNCTION place')
+{
+	my $alter = 'ALTER ' . $object =~ s/ / snowflake_registry./r . ' OWNER TO';
+
+	$node->safe_psql('object', "$alter regress_app");
+	like(sql_error($node, "SET ROLE regress_server; SELECT snowflake_registry.$calls[0]", dbname => 'object'),
+		$not_the_owner, "nothing is granted while another role owns $object");
+	$node->safe_psql('object', "$alter CURRENT_USER");
+}
+is(join('', make_calls('object', 'snowflake_registry', 'with all objects given back')),
+	'', 'with all objects given back: all calls succeed');
+
 # So was the database: its owner can dump it, which shows no secrets, and restores
 # nothing that is a registry.
 registry_database('given', '');
@@ -300,8 +354,25 @@ calls_nothing('trap_function', undef, 'trap', {
 			DROP FUNCTION snowflake_registry.get_grant;
 			GRANT CREATE ON SCHEMA snowflake_registry TO regress_app;
 			SET ROLE regress_app; CREATE FUNCTION $trap},
-		is => 'functions of the registry in database "trap" do not belong to its extension, or not to a superuser; Check what the schema contains, and give what is of the extension to a superuser'},
+		is => 'objects of the registry in database "trap" do not belong to its extension, or not to a superuser; Check what the schema contains, and give what is of the extension to a superuser'},
 	'locally, a function that is not of the extension');
+calls_nothing('trap_table', undef, 'trap', {
+		before => 'CREATE EXTENSION snowflake_registry; ALTER TABLE snowflake_registry.grants OWNER TO regress_app',
+		is => 'objects of the registry in database "trap" do not belong to its extension, or not to a superuser; '},
+	'locally, a table of another role');
+calls_nothing('trap_extension', undef, 'trap', {
+		before => q{CREATE ROLE regress_dba SUPERUSER; SET ROLE regress_dba; CREATE EXTENSION snowflake_registry;
+			RESET ROLE; REASSIGN OWNED BY regress_dba TO regress_app; SET ROLE regress_app;
+			ALTER EXTENSION snowflake_registry DROP TABLE snowflake_registry.grants; RESET ROLE;
+			ALTER SCHEMA snowflake_registry OWNER TO regress_dba;
+			ALTER TABLE snowflake_registry.registries OWNER TO regress_dba; ALTER TABLE snowflake_registry.dropped OWNER TO regress_dba;
+			ALTER VIEW snowflake_registry.workers OWNER TO regress_dba;
+			DO $$DECLARE f regprocedure; BEGIN
+			FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'snowflake_registry'::regnamespace LOOP
+				EXECUTE format('ALTER ROUTINE %s OWNER TO regress_dba', f);
+			END LOOP; END$$},
+		is => 'objects of the registry in database "trap" do not belong to its extension, or not to a superuser; '},
+	'locally, an extension of another role');
 $node->safe_psql('handed_over', "SET ROLE regress_app; CREATE FUNCTION $trap");
 calls_nothing('remote', $node, 'handed_over', { is => $not_of_a_superuser },
 	'elsewhere, a schema that was handed over');
