@@ -313,7 +313,8 @@ grants it';
 --     been archived, too: it has the time of the promotion.  WAL is archived in
 --     its order, after the history file.  What a standby only received is marked
 --     as archived there, but it is of other timelines than the one to which
---     that standby is promoted.
+--     that standby is promoted.  Nor is WAL archived that archive_command only
+--     says to have archived, such as /bin/true.
 --
 -- (b) Without an archive: synchronous standbys have WAL of the new timeline.  (With
 --     one, P could have archived T, and Q, whose archive cannot be reached, a standby.)
@@ -330,11 +331,25 @@ grants it';
 -- (c) An administrator knows that nobody else was promoted, or that whoever was
 --     did not grant anything, and calls confirm_promotion().
 
+CREATE FUNCTION snowflake_registry.pretends_to_archive()
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    -- The manual suggests such a command to switch archiving off.  If it is empty,
+    -- WAL is archived later.
+    SELECT current_setting('archive_mode') IN ('on', 'always') AND current_setting('archive_library') = ''
+        AND btrim(current_setting('archive_command'), E' \t\n') IN ('true', '/bin/true', '/usr/bin/true', ':', 'exit 0');
+END;
+
+COMMENT ON FUNCTION snowflake_registry.pretends_to_archive() IS
+'internal: whether archive_command succeeds without archiving anything';
+
 CREATE FUNCTION snowflake_registry.has_common_archive()
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT current_setting('restore_command') <> '' AND current_setting('archive_mode') IN ('on', 'always');
+    SELECT current_setting('restore_command') <> '' AND current_setting('archive_mode') IN ('on', 'always')
+        AND NOT snowflake_registry.pretends_to_archive();
 END;
 
 COMMENT ON FUNCTION snowflake_registry.has_common_archive() IS
@@ -369,6 +384,7 @@ DECLARE
     number text := upper(lpad(to_hex(timeline), 8, '0'));
     archives boolean := snowflake_registry.has_common_archive();
     waits boolean := snowflake_registry.has_synchronous_standbys();
+    pretends boolean := snowflake_registry.pretends_to_archive();
     files text[];
 BEGIN
     IF NOT archives AND snowflake_registry.timeline_is_confirmed() THEN
@@ -393,15 +409,20 @@ BEGIN
                 'This timeline has not been archived yet. Another standby might have been promoted to it, too, and grant the same worker IDs.'
             WHEN waits THEN
                 'Its synchronous standbys have no WAL of this timeline yet. Another standby might have been promoted to it, too, and grant the same worker IDs.'
+            WHEN pretends THEN
+                'The "archive_command" of this server does not archive, so another standby might have been promoted to this timeline, too, and grant the same worker IDs.'
             ELSE
-                'Another standby might have been promoted to this timeline, too, and grant the same worker IDs. Neither a common archive ("restore_command" and "archive_mode") nor "synchronous_standby_names" excludes it.'
+                'Another standby might have been promoted to this timeline, too, and grant the same worker IDs. Neither a common archive ("restore_command", "archive_mode", and "archive_command") nor "synchronous_standby_names" excludes it.'
             END,
         HINT = CASE WHEN archives THEN
                 'The registry continues when the timeline is archived. If archiving fails, check the server log.'
             WHEN waits THEN
                 'The registry continues when they have. If no other standby was promoted, you can call snowflake_registry.confirm_promotion().'
+            -- Otherwise, what is marked as archived counts.
+            WHEN pretends THEN
+                'If no other standby was promoted, call snowflake_registry.confirm_promotion(). Do so before you change "archive_command".'
             ELSE
-                'If no other standby was promoted, call snowflake_registry.confirm_promotion(). To have the registry continue by itself, set "restore_command" and "archive_mode", or "synchronous_standby_names".'
+                'If no other standby was promoted, call snowflake_registry.confirm_promotion(). To have the registry continue by itself, set up a common archive ("restore_command", "archive_mode", and "archive_command"), or "synchronous_standby_names".'
             END;
 END
 $$;
@@ -421,7 +442,7 @@ BEGIN
         RAISE WARNING 'if a standby of this server is promoted, the registry will not grant worker IDs until snowflake_registry.confirm_promotion() is called'
             USING ERRCODE = '01000',
             DETAIL = 'Another standby might be promoted to the same timeline, and grant the same worker IDs.',
-            HINT = 'To have the registry continue by itself, set "restore_command" and "archive_mode", or "synchronous_standby_names".';
+            HINT = 'To have the registry continue by itself, set up a common archive ("restore_command", "archive_mode", and "archive_command"), or "synchronous_standby_names".';
     END IF;
 END
 $$;

@@ -81,7 +81,7 @@ foreach my $node ($b, $c)
 {
 	like(
 		sql_error($node, $grant),
-		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Another standby might have been promoted to this timeline, too, .* Neither a common archive .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. .*"restore_command" and "archive_mode", or "synchronous_standby_names"/,
+		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Another standby might have been promoted to this timeline, too, .* Neither a common archive .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. .*"restore_command", "archive_mode", and "archive_command".* or "synchronous_standby_names"/,
 		$node->name . ' grants nothing');
 }
 is($b->safe_psql('postgres', q{SELECT snowflake_registry.confirm_promotion('twitter')}),
@@ -315,6 +315,44 @@ is($b->safe_psql('postgres', "$status'") . $b->safe_psql('postgres', "$status\[.
 	'10', 'a base backup is all that is known to be archived');
 like(granted($b), qr/^\d+$/, 'the registry has WAL archived once more, and grants worker IDs');
 $_->stop foreach $b, $c;
+
+# Archiving was switched off by a command that does nothing, as the manual of PostgreSQL
+# suggests, and what it did not archive is marked as archived.
+PostgreSQL::Test::Utils::system_or_bail('rm', '-r', $archive);
+mkdir $archive or die;
+($error, $b, $c) = orphans('switched_off', @archiving);
+foreach my $node ($b, $c)
+{
+	$node->append_conf('postgresql.conf', "archive_command = '/bin/true'");
+	$node->reload;
+	$node->promote;
+	$node->safe_psql('postgres', 'CREATE TABLE wal (); SELECT pg_switch_wal()');
+	ok( $node->poll_query_until('postgres',
+			q{SELECT count(*) = 2 FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002([.]history|0{14}[0-9A-F]{2})[.]done$'}),
+		$node->name . ': the timeline is marked as archived');
+	is(timeline($node), 2, $node->name . ' is promoted to timeline 2');
+	like(
+		sql_error($node, $grant),
+		qr/ERROR:  55000: .*DETAIL:  The "archive_command" of this server does not archive, .*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. Do so before you change "archive_command"/s,
+		$node->name . ' grants nothing, because it does not archive');
+}
+like(sql_error($b, q{SELECT snowflake_registry.confirm_promotion();
+		SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}),
+	$warning, 'alter() warns if archive_command does not archive');
+foreach my $case (
+	[ 'true', '', 'f' ], [ ' /bin/true ', '', 'f' ], [ '/usr/bin/true', '', 'f' ], [ ':', '', 'f' ], [ 'exit 0', '', 'f' ],
+	[ '', '', 't' ], [ 'true && cp %p /archive/%f', '', 't' ], [ 'true', 'basic_archive', 't' ])
+{
+	my ($command, $library, $is) = @$case;
+
+	$b->append_conf('postgresql.conf', "archive_command = '$command'\narchive_library = '$library'");
+	$b->reload;
+	$b->poll_query_until('postgres',
+		"SELECT current_setting('archive_command') = '$command' AND current_setting('archive_library') = '$library'");
+	is($b->safe_psql('postgres', 'SELECT snowflake_registry.has_common_archive()'),
+		$is, "archive_command '$command', archive_library '$library': is there an archive?");
+}
+$_->stop('immediate') foreach $b, $c;
 
 # A server that cannot have standbys
 my $single = PostgreSQL::Test::Cluster->new('single');
