@@ -382,31 +382,39 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     number text := upper(lpad(to_hex(timeline), 8, '0'));
+    history text := format('pg_wal/archive_status/%s.history', number);
     archives boolean := snowflake_registry.has_common_archive();
     waits boolean := snowflake_registry.has_synchronous_standbys();
     pretends boolean := snowflake_registry.pretends_to_archive();
+    archivable boolean := false;
     files text[];
 BEGIN
     IF NOT archives AND snowflake_registry.timeline_is_confirmed() THEN
         RETURN;
     END IF;
     IF archives THEN
-        SELECT array_agg(name) INTO files FROM pg_ls_archive_statusdir() WHERE starts_with(name, number);
-        IF number || '.history.done' = ANY (files)
-            AND EXISTS (SELECT FROM unnest(files) f WHERE f ~ '^[0-9A-F]{24}[.]done$') THEN
-            RETURN;
-        END IF;
-        -- Otherwise, the first WAL would be archived when a segment is full.  The
-        -- server forgets what was archived when it removes the segment, but not that of
-        -- a backup, whose file has a longer name.
-        IF NOT EXISTS (SELECT FROM unnest(files) f WHERE f ~ '^[0-9A-F]{24}[.]ready$') THEN
-            PERFORM pg_switch_wal();
+        -- In this order, because the archiver renames the one to the other.
+        archivable := (pg_stat_file(history || '.ready', true)).size IS NOT NULL;
+        IF (pg_stat_file(history || '.done', true)).size IS NOT NULL THEN
+            archivable := true;
+            SELECT array_agg(name) INTO files FROM pg_ls_archive_statusdir() WHERE starts_with(name, number);
+            IF EXISTS (SELECT FROM unnest(files) f WHERE f ~ '^[0-9A-F]{24}[.]done$') THEN
+                RETURN;
+            END IF;
+            -- Otherwise, the first WAL would be archived when a segment is full.  The
+            -- server forgets what was archived when it removes the segment, but not that of
+            -- a backup, whose file has a longer name.
+            IF NOT EXISTS (SELECT FROM unnest(files) f WHERE f ~ '^[0-9A-F]{24}[.]ready$') THEN
+                PERFORM pg_switch_wal();
+            END IF;
         END IF;
     END IF;
     RAISE EXCEPTION 'the registry does not grant worker IDs since its server was promoted to timeline %', timeline
         USING ERRCODE = 'object_not_in_prerequisite_state',
-        DETAIL = CASE WHEN archives THEN
+        DETAIL = CASE WHEN archivable THEN
                 'This timeline has not been archived yet. Another standby might have been promoted to it, too, and grant the same worker IDs.'
+            WHEN archives THEN
+                'This timeline cannot be archived anymore, because archiving was off when the server was promoted. Another standby might have been promoted to it, too, and grant the same worker IDs.'
             WHEN waits THEN
                 'Its synchronous standbys have no WAL of this timeline yet. Another standby might have been promoted to it, too, and grant the same worker IDs.'
             WHEN pretends THEN
@@ -414,15 +422,17 @@ BEGIN
             ELSE
                 'Another standby might have been promoted to this timeline, too, and grant the same worker IDs. Neither a common archive ("restore_command", "archive_mode", and "archive_command") nor "synchronous_standby_names" excludes it.'
             END,
-        HINT = CASE WHEN archives THEN
-                'The registry continues when the timeline is archived. If archiving fails, check the server log.'
+        HINT = CASE WHEN archivable THEN
+                'The registry continues when the timeline is archived. If archiving fails, check the server log. If no other standby was promoted, you can call snowflake_registry.confirm_promotion().'
+            WHEN archives THEN
+                'If no other standby was promoted, call snowflake_registry.confirm_promotion().'
             WHEN waits THEN
                 'The registry continues when they have. If no other standby was promoted, you can call snowflake_registry.confirm_promotion().'
             -- Otherwise, what is marked as archived counts.
             WHEN pretends THEN
                 'If no other standby was promoted, call snowflake_registry.confirm_promotion(). Do so before you change "archive_command".'
             ELSE
-                'If no other standby was promoted, call snowflake_registry.confirm_promotion(). To have the registry continue by itself, set up a common archive ("restore_command", "archive_mode", and "archive_command"), or "synchronous_standby_names".'
+                'If no other standby was promoted, call snowflake_registry.confirm_promotion(). To have the registry continue by itself after the next promotion, set up a common archive ("restore_command", "archive_mode", and "archive_command"), or "synchronous_standby_names".'
             END;
 END
 $$;

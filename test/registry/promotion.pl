@@ -81,13 +81,32 @@ foreach my $node ($b, $c)
 {
 	like(
 		sql_error($node, $grant),
-		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Another standby might have been promoted to this timeline, too, .* Neither a common archive .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. .*"restore_command", "archive_mode", and "archive_command".* or "synchronous_standby_names"/,
+		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  Another standby might have been promoted to this timeline, too, .* Neither a common archive .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\. To have the registry continue by itself after the next promotion, .*"restore_command", "archive_mode", and "archive_command".* or "synchronous_standby_names"/,
 		$node->name . ' grants nothing');
 }
 is($b->safe_psql('postgres', q{SELECT snowflake_registry.confirm_promotion('twitter')}),
 	't', 'the promotion of one is confirmed');
 like(granted($b), qr/^\d+$/, 'a standby whose promotion is confirmed grants worker IDs');
 like(sql_error($c, $grant), qr/ERROR:  55000: /, 'the other one still grants nothing');
+
+# Archiving is switched on as the hint says, but after the promotion, too late for the
+# history of the timeline.
+my $late = PostgreSQL::Test::Utils::tempdir;
+$c->append_conf('postgresql.conf', "archive_mode = on\narchive_command = 'cp %p $late/%f'\nrestore_command = 'cp $late/%f %p'");
+$c->restart;
+my $segment = 'SELECT pg_walfile_name(pg_current_wal_insert_lsn())';
+my $begun = $c->safe_psql('postgres', $segment);
+foreach (1 .. 3)
+{
+	$c->safe_psql('postgres', 'CREATE TABLE IF NOT EXISTS wal (); DROP TABLE wal');
+	like(
+		sql_error($c, $grant),
+		qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 2\n.*DETAIL:  This timeline cannot be archived anymore, because archiving was off when the server was promoted\. .*\n.*HINT:  If no other standby was promoted, call snowflake_registry\.confirm_promotion\(\)\./,
+		'an archive set up after the promotion does not help, and the error says so');
+}
+is($c->safe_psql('postgres', $segment), $begun, 'calls that cannot succeed begin no segments');
+is($c->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()'), 't', 'a promotion that cannot be archived is confirmed');
+like(granted($c), qr/^\d+$/, 'it grants worker IDs when that is confirmed');
 $c->stop;
 
 # A synchronous standby confirms the next grant.
