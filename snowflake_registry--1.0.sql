@@ -441,7 +441,7 @@ COMMENT ON FUNCTION snowflake_registry.check_promotion(bigint) IS
 'internal: check that no two standbys can have been promoted to this timeline;
 error: 55000 if they can';
 
-CREATE FUNCTION snowflake_registry.warn_of_promotions()
+CREATE FUNCTION snowflake_registry.warn_of_promotions(settings snowflake_registry.registries)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -454,12 +454,19 @@ BEGIN
             DETAIL = 'Another standby might be promoted to the same timeline, and grant the same worker IDs.',
             HINT = 'To have the registry continue by itself, set up a common archive ("restore_command", "archive_mode", and "archive_command"), or "synchronous_standby_names".';
     END IF;
+    -- The promotion lifts what the old primary granted until then, no more.
+    IF settings.slices = 1 THEN
+        RAISE WARNING 'after a promotion, the registry will grant the same worker IDs as an old primary that keeps running'
+            USING ERRCODE = '01000',
+            DETAIL = 'With failovers => 0, all timelines have the same worker IDs.',
+            HINT = 'Shut the old primary down before the promotion. If it ran longer, shut it down within 2 * reach, and then call snowflake_registry.lost() on the new one. To avoid this, specify failovers => 1 or more.';
+    END IF;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.warn_of_promotions() IS
+COMMENT ON FUNCTION snowflake_registry.warn_of_promotions(snowflake_registry.registries) IS
 'internal: warn if nothing excludes that two standbys are promoted to the same
-timeline';
+timeline, or that an old primary grants the same worker IDs as the new one';
 
 -- internal functions: lost grants
 
@@ -1308,7 +1315,7 @@ BEGIN
                                       snowflake_registry.time_of(lift, r.scheme)),
                 HINT = 'If no registry has ever granted these worker IDs, call snowflake_registry.drop(), and then snowflake_registry.create() with new => true.';
         END IF;
-        PERFORM snowflake_registry.warn_of_promotions();
+        PERFORM snowflake_registry.warn_of_promotions(r);
     END;
 END
 $$;
@@ -1428,7 +1435,7 @@ BEGIN
                 USING DETAIL = format('Servers might have grants of another registry, or grants that this one has lost. This one grants worker IDs from %s on.',
                                       snowflake_registry.time_of(snowflake_registry.start_of_slice(r), r.scheme));
         END IF;
-        PERFORM snowflake_registry.warn_of_promotions();
+        PERFORM snowflake_registry.warn_of_promotions(r);
     END;
 END
 $$;
