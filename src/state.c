@@ -87,12 +87,12 @@ read_times(TimestampTz *created, TimestampTz *last_checkpoint)
 {
 	static TimestampTz known_created = 0;
 	static TimestampTz known_checkpoint = 0;
-	bool		valid;
-	ControlFileData *control;
 
 	if (known_created == 0)
 	{
-		control = get_controlfile(DataDir, &valid);
+		bool		valid;
+		ControlFileData *control = get_controlfile(DataDir, &valid);
+
 		if (valid)
 		{
 			known_created =

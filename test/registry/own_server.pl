@@ -127,6 +127,7 @@ like(sql_error($registry, q{SELECT snowflake_registry.alter('twitter', last_work
 	'a server without the library in shared_preload_libraries is treated alike');
 $registry->append_conf('postgresql.conf', "snowflake.worker_id = 100");
 $registry->reload;
+local $ENV{PGOPTIONS} = '-c client_min_messages=error';
 ok($registry->poll_query_until('postgres', q{SELECT snowflake_registry.alter('twitter', last_worker_id => 10, new => true) IS NOT NULL}),
 	'with another worker ID, the settings are changed');
 $registry->stop;
