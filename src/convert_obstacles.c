@@ -77,7 +77,7 @@ static const SnowflakeObstacleQuery dependent_obstacles[] = {
 		"                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)"
 		"      OR NOT g.tgisinternal"
 		"      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))",
-		"Drop objects that depend on a column, convert, and create them again."
+		"Drop objects that depend on a column, convert, and create them again (snowflake_convert_report() has the statements for views), or use snowflake_convert_online()."
 	},
 };
 
