@@ -335,10 +335,12 @@ CREATE FUNCTION snowflake_registry.pretends_to_archive()
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    -- The manual suggests such a command to switch archiving off.  If it is empty,
-    -- WAL is archived later.
+    -- The manual suggests such a command to switch archiving off.  One that is not
+    -- given the name of the file cannot archive it.  If it is empty, WAL is archived
+    -- later.
     SELECT current_setting('archive_mode') IN ('on', 'always') AND current_setting('archive_library') = ''
-        AND btrim(current_setting('archive_command'), E' \t\n') IN ('true', '/bin/true', '/usr/bin/true', ':', 'exit 0');
+        AND (current_setting('archive_command') !~ '%[pf]' AND current_setting('archive_command') <> ''
+             OR current_setting('archive_command') ~ E'^\\s*"?(/usr/bin/|/bin/)?(true|:)"?(\\s+"?%[pf]"?)*\\s*(#.*)?$');
 END;
 
 COMMENT ON FUNCTION snowflake_registry.pretends_to_archive() IS

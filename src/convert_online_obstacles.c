@@ -45,7 +45,7 @@ static const char dropped_ctes[] =
 /* Publications of tables that have a new column, for the rows of its changes. */
 #define PUBLISHED(changes) \
 " FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b" \
-" WHERE relid IN (SELECT relid FROM col) AND (" changes ") AND r.relkind <> 'p'" \
+" WHERE relid IN (SELECT relid FROM col) AND (" changes ") AND r.relkind <> 'p' AND r.relpersistence = 'p'" \
 " AND (b.puballtables" \
 "      OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor JOIN pg_publication_namespace n" \
 "                   ON n.pnpubid = b.oid AND n.pnnspid = a.relnamespace WHERE up.relid = r.oid)" \
@@ -109,8 +109,8 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"SELECT format('trigger function %s inserts all columns of a row of table %s in their order', p.oid::regprocedure, tab.name)"
 		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal JOIN pg_proc p ON p.oid = g.tgfoid"
 		" WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL"
-		" AND p.prosrc ~* '\\minsert\\s+into\\M[^;]*(,|\\m(select|all|distinct)\\M|\\m(values|row)\\s*\\()\\s*(\\(\\s*(new|old)\\s*\\)|(new|old))\\s*\\.\\s*\\*'",
-		"Have it name the columns (NEW.id, NEW.name), because the converted ones are the last ones afterwards."
+		" AND regexp_replace(p.prosrc, E'--[^\n]*|/\\\\*.*?\\\\*/', '', 'g') ~* E'\\\\minsert\\\\s+into\\\\M[^;]*(,|\\\\m(select|all|distinct)\\\\M|\\\\m(values|row)\\\\s*\\\\()\\\\s*(\\\\(\\\\s*(new|old)\\\\s*\\\\)|(new|old))\\\\s*\\\\.\\\\s*\\\\*'",
+		"Have it name the columns (NEW.id, NEW.name), because the converted ones are the last ones afterwards, or pass the row itself (NEW) to a function."
 	},
 	{
 		"SELECT format('table %s is temporary', name)"
@@ -375,7 +375,8 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"SELECT format('trigger %I of table %s is for other columns', g.tgname, tab.name)"
 		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
 		" WHERE prepared AND (EXISTS (SELECT FROM col WHERE col.relid = tab.relid AND newnum IS NULL)"
-		"   OR g.tgnargs <> 2 * (SELECT count(*) FROM col WHERE col.relid = tab.relid))",
+		"   OR g.tgnargs <> 2 * (SELECT count(*) FROM col WHERE col.relid = tab.relid)"
+		"   OR NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = tab.relid AND k.conname = '" SNOWFLAKE_COPY_CHECK "'))",
 		"If foreign keys or columns were added or dropped since the conversion of this table began, call snowflake_convert_undo() for this table, and then snowflake_convert_online() again. If it is the conversion of another table, complete or undo that first."
 	},
 };

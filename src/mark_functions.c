@@ -34,6 +34,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "clock.h"
 #include "grant.h"
 #include "id_time.h"
 #include "mark.h"
@@ -202,9 +203,66 @@ check_tables(const CheckedTable *tables, int ntables, Oid namespace,
 	PopActiveSnapshot();
 }
 
+static TimestampTz
+mark_time(int64 mark)
+{
+	return tick_start(&snowflake_layout, mark_tick(&snowflake_layout, mark));
+}
+
 /*
- * Set the mark to any value, and continue from there as after a start.  Lower
- * it only if allowed; otherwise return false and change nothing.
+ * Is a mark so far ahead of the clock that calls would fail after a start?
+ */
+static bool
+is_far_ahead(int64 mark)
+{
+	return mark_time(mark) - GetCurrentTimestamp() >
+		(int64) snowflake_max_clock_forward * USECS_PER_SEC;
+}
+
+/*
+ * Has an ID been generated since the start, or since the mark was lowered?  Then
+ * the time of the word and its pace are known.  The reserve lock is held.
+ */
+static bool
+has_generated(void)
+{
+	Generator  *state = snowflake_state;
+
+	return pg_atomic_read_u64(&state->reserved) != 0 &&
+		word_tick(&snowflake_layout, pg_atomic_read_u64(&state->word)) >= state->first_tick;
+}
+
+/*
+ * Have no ID generated below a durable mark: exhaust the word up to it.  IDs
+ * continue at their pace, so when the clock gets there, but after reserve_time
+ * at the latest.  Whether they follow the clock does not change.  The reserve
+ * lock is held.
+ */
+static void
+lift_word(int64 mark)
+{
+	Generator  *state = snowflake_state;
+	int64		last = mark_tick(&snowflake_layout, mark) - 1;
+	int64		latest = snowflake_steady_clock() +
+		(snowflake_reserve_ticks() - 1) * snowflake_layout.tick_us;
+	uint64		word;
+	int64		skipped;
+
+	LWLockAcquire(state->lock, LW_EXCLUSIVE);
+	word = pg_atomic_read_u64(&state->word);
+	if (word < make_word(&snowflake_layout, last, snowflake_layout.number_limit))
+	{
+		skipped = (last - word_tick(&snowflake_layout, word)) * snowflake_layout.tick_us;
+		snowflake_exhaust_word(last, Min((int64) pg_atomic_read_u64(&state->entered) + skipped,
+										 latest));
+	}
+	LWLockRelease(state->lock);
+}
+
+/*
+ * Set the mark to any value.  Lower it only if allowed; otherwise return false
+ * and change nothing.  If it is lower or far ahead, or nothing has been generated
+ * yet, continue from there as after a start.
  */
 static bool
 set_mark(int64 mark, bool may_lower)
@@ -223,18 +281,27 @@ set_mark(int64 mark, bool may_lower)
 		return false;
 	}
 
-	snowflake_forget_reserve();
 	if (lowers)
 	{
+		snowflake_forget_reserve();
 		LWLockAcquire(state->lock, LW_EXCLUSIVE);
 		snowflake_reset_word();
 		LWLockRelease(state->lock);
 		snowflake_drop_grant();
 		(void) snowflake_mark_set(mark);
+		(void) snowflake_recover_mark(true);
+	}
+	else if (has_generated() && !is_far_ahead(mark))
+	{
+		(void) snowflake_mark_raise(mark);
+		lift_word(mark);
 	}
 	else
+	{
+		snowflake_forget_reserve();
 		(void) snowflake_mark_raise(mark);
-	(void) snowflake_recover_mark(true);
+		(void) snowflake_recover_mark(true);
+	}
 	snowflake_unlock_reserve();
 
 	ereport(lowers ? WARNING : LOG,
@@ -251,24 +318,14 @@ set_mark(int64 mark, bool may_lower)
  * is reserved may be.  Return false if the durable one is lower.
  */
 static bool
-lift_to_mark(int64 mark)
+skip_to_mark(int64 mark)
 {
-	Generator  *state = snowflake_state;
 	bool		durable;
-	uint64		word;
-	int64		next;
 
 	snowflake_lock_reserve();
 	durable = snowflake_mark_read() >= (uint64) mark;
-	word = pg_atomic_read_u64(&state->word);
-	next = word_tick(&snowflake_layout, word) +
-		(numbers_left(&snowflake_layout, word) ? 0 : 1);
-	if (durable && pg_atomic_read_u64(&state->reserved) != 0 &&
-		next < mark_tick(&snowflake_layout, mark))
-	{
-		snowflake_forget_reserve();
-		(void) snowflake_recover_mark(true);
-	}
+	if (durable && has_generated())
+		lift_word(mark);
 	snowflake_unlock_reserve();
 	return durable;
 }
@@ -280,18 +337,13 @@ lift_to_mark(int64 mark)
 static void
 check_mark_time(int64 mark)
 {
-	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz time = tick_start(&snowflake_layout,
-								  mark_tick(&snowflake_layout, mark));
-
-	if ((uint64) mark > snowflake_mark_read() &&
-		time - now > (int64) snowflake_max_clock_forward * USECS_PER_SEC)
+	if ((uint64) mark > snowflake_mark_read() && is_far_ahead(mark))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("new mark of snowflake IDs is too far ahead of the clock"),
 				 errdetail("The time of the new mark is %s in this scheme, and the clock reads %s. \"snowflake.max_clock_forward\" is %d s.",
-						   pstrdup(timestamptz_to_str(time)),
-						   pstrdup(timestamptz_to_str(now)),
+						   pstrdup(timestamptz_to_str(mark_time(mark))),
+						   pstrdup(timestamptz_to_str(GetCurrentTimestamp())),
 						   snowflake_max_clock_forward),
 				 errhint("Check the number, the server's clock, and that \"snowflake.scheme\" is that of the server that the mark was copied from.")));
 }
@@ -310,7 +362,7 @@ snowflake_raise_mark(PG_FUNCTION_ARGS)
 	check_mark_time(mark);
 
 	/* If it is lower than the durable one now, then that is meanwhile. */
-	while (!lift_to_mark(mark))
+	while (!skip_to_mark(mark))
 		(void) set_mark(mark, false);
 
 	/* If a standby is promoted now, its IDs have to be above the mark, too. */

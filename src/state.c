@@ -80,30 +80,26 @@ snowflake_request_state(void)
  * When the server was created, which is in its system identifier, and when it
  * wrote its last checkpoint.  This is called before recovery starts, and
  * therefore before a checkpoint with the current clock.  When shared memory is
- * initialized again after a crash, the postmaster still knows it.
+ * initialized again after a crash, checkpoints may have had a clock that was set
+ * back since the start, so the latest time counts that this postmaster has seen.
  */
 static void
 read_times(TimestampTz *created, TimestampTz *last_checkpoint)
 {
-	static TimestampTz known_created = 0;
-	static TimestampTz known_checkpoint = 0;
+	static TimestampTz latest_checkpoint = DT_NOBEGIN;
+	bool		valid;
+	ControlFileData *control = get_controlfile(DataDir, &valid);
 
-	if (known_created == 0)
+	if (valid)
 	{
-		bool		valid;
-		ControlFileData *control = get_controlfile(DataDir, &valid);
-
-		if (valid)
-		{
-			known_created =
-				time_t_to_timestamptz((pg_time_t) (control->system_identifier >> 32));
-			known_checkpoint =
-				time_t_to_timestamptz((pg_time_t) control->checkPointCopy.time);
-		}
-		pfree(control);
+		*created =
+			time_t_to_timestamptz((pg_time_t) (control->system_identifier >> 32));
+		latest_checkpoint =
+			Max(latest_checkpoint,
+				time_t_to_timestamptz((pg_time_t) control->checkPointCopy.time));
+		*last_checkpoint = latest_checkpoint;
 	}
-	*created = known_created;
-	*last_checkpoint = known_checkpoint;
+	pfree(control);
 }
 
 static void

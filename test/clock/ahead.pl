@@ -121,6 +121,12 @@ set_clock($node, 3 * 365 * $day);
 $id = next_id();
 cmp_ok(days_ahead($id), '<', 201, 'IDs do not follow a clock that is three years ahead');
 is($node->safe_psql('postgres', $follows), 'f', 'snowflake_stat says so');
+$id += 1 << 22;
+$node->safe_psql('postgres', "SELECT snowflake_raise_mark($id)");
+my $raised = next_id();
+cmp_ok($raised, '>=', $id, 'the mark is raised meanwhile');
+cmp_ok(days_ahead($raised), '<', 201, 'IDs do not follow such a clock when the mark is raised');
+$id = $raised;
 is($node->safe_psql('postgres',
 		'SELECT snowflake_accept_clock() = clock_timestamp() OR clock_timestamp() - snowflake_accept_clock() < interval \'10 s\''),
 	't',

@@ -129,6 +129,11 @@ foreach my $dropped ('a', 'a, DROP b')
 	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left of it");
 }
 create($referencing);
+run_in($until, 'ALTER TABLE shop.o DROP a, ADD a int REFERENCES shop.t');
+like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a column that was dropped and added again');
+run_in(q{SELECT snowflake_convert_undo('shop.t')});
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of that');
+create($referencing);
 run_in($until, 'ALTER TABLE shop.o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey');
 like(run_in($call), qr/foreign key|constraint snowflake_new_o_a_fkey/, 'foreign keys were dropped');
 run_in('ALTER TABLE shop.o DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');

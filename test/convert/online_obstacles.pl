@@ -246,6 +246,7 @@ foreach (
 	[ q{INSERT INTO ordered VALUES ('I', NEW.id, NEW.v)}, 0 ],
 	[ q{INSERT INTO ordered SELECT to_jsonb(NEW.*) ->> 'v'}, 0 ],
 	[ q{IF NEW.* IS DISTINCT FROM OLD.* THEN INSERT INTO ordered VALUES ('U', NEW.id); END IF}, 0 ],
+	[ qq{NULL; -- INSERT INTO ordered SELECT NEW.*\n NULL}, 0 ],
 	[ q{INSERT INTO ordered VALUES ('I'); IF 1 = ALL (ARRAY[1]) AND NEW.* = OLD.* THEN NULL; END IF}, 0 ])
 {
 	my ($statement, $ordered) = @$_;

@@ -55,6 +55,20 @@ my $inside = $id + (20_000 << 22);
 cmp_ok(mark_of($node), '>', $inside, 'more is reserved than the new mark');
 cmp_ok($node->safe_psql('postgres', "SELECT snowflake_raise_mark($inside)"), '>=', $inside, 'a mark inside the reserve');
 cmp_ok(next_id(), '>=', $inside, 'the next ID is not below a mark inside the reserve');
+is( $node->safe_psql('postgres', q{
+		DO $$
+		DECLARE
+			id bigint := snowflake_nextval();
+			start timestamptz := clock_timestamp();
+		BEGIN
+			FOR i IN 1 .. 100 LOOP
+				PERFORM snowflake_raise_mark(id + (1 << 22));
+				id := snowflake_nextval();
+			END LOOP;
+			RAISE LOG 'raised by a tick: % s', extract(epoch FROM clock_timestamp() - start);
+		END $$;
+		SELECT clock_waits FROM snowflake_stat}),
+	'1', 'to raise the mark by a tick costs no more than a tick');
 $mark = mark_of($node);
 $node->safe_psql('postgres', "SELECT snowflake_raise_mark($id)");
 is(mark_of($node), $mark, 'a mark below the last ID changes nothing');

@@ -359,7 +359,8 @@ like(sql_error($b, q{SELECT snowflake_registry.confirm_promotion();
 		SELECT snowflake_registry.alter('twitter', grant_time => '5 min')}),
 	$warning, 'alter() warns if archive_command does not archive');
 foreach my $case (
-	[ 'true', '', 'f' ], [ ' /bin/true ', '', 'f' ], [ '/usr/bin/true', '', 'f' ], [ ':', '', 'f' ], [ 'exit 0', '', 'f' ],
+	[ 'true', '', 'f' ], [ ' /bin/true ', '', 'f' ], [ '/usr/bin/true', '', 'f' ], [ ':', '', 'f' ], [ 'exit 0;', '', 'f' ],
+	[ '/bin/true %p', '', 'f' ], [ '"/bin/true" "%p" "%f" # off', '', 'f' ],
 	[ '', '', 't' ], [ 'true && cp %p /archive/%f', '', 't' ], [ 'true', 'basic_archive', 't' ])
 {
 	my ($command, $library, $is) = @$case;
