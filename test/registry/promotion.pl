@@ -46,7 +46,8 @@ sub timeline
 }
 
 # A primary that is a registry, and two standbys that have the same WAL.  Then the
-# primary is stopped.
+# primary is stopped.  If it archives, it switches its segment then, and would remove
+# the old one before a slow walsender has sent its end.
 sub orphans
 {
 	my ($name, @conf) = @_;
@@ -54,7 +55,7 @@ sub orphans
 	my @standbys = map { PostgreSQL::Test::Cluster->new("${name}_$_") } 'b', 'c';
 
 	$primary->init(allows_streaming => 1);
-	$primary->append_conf('postgresql.conf', join("\n", @conf, ''));
+	$primary->append_conf('postgresql.conf', join("\n", 'wal_keep_size = 1GB', @conf, ''));
 	$primary->start;
 	$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
 	my $error = sql_error($primary, $create);
