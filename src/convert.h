@@ -141,9 +141,6 @@ typedef struct SnowflakeSample
 	"format('COMMENT ON %s IS %L', " what ", obj_description(" oid ", " class "))"
 #define SNOWFLAKE_SET_STATISTICS(schema, name, target) \
 	"format('ALTER STATISTICS %I.%I SET STATISTICS %s', " schema ", " name ", " target ")"
-#define SNOWFLAKE_SET_INDEX_STATISTICS(schema, name, column, target) \
-	"format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', " schema ", " name "," \
-	" " column ", " target ")"
 
 /*
  * SQL: the regular expression for a name as a whole word.  As

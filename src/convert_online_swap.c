@@ -216,7 +216,9 @@ static const char statements_query[] =
 "    idx.nspname, idx.relname)"
 "  FROM idx JOIN this ON this.relid = idx.indrelid JOIN idx p ON p.indexrelid = idx.parent"
 "  UNION ALL"
-"  SELECT 42, 0, indexrelid, a.attnum, " SNOWFLAKE_SET_INDEX_STATISTICS("idx.nspname", "idx.relname", "a.attnum", "a.attstattarget")
+/* ALTER INDEX, which has no ONLY, would also set that of the partitions */
+"  SELECT 42, 0, indexrelid, a.attnum, format('ALTER TABLE ONLY %I.%I ALTER COLUMN %s SET STATISTICS %s',"
+"    idx.nspname, idx.relname, a.attnum, a.attstattarget)"
 "  FROM idx JOIN this ON this.relid = idx.indrelid"
 "    JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0"
 "  UNION ALL"

@@ -190,8 +190,8 @@ static const char statements_query[] =
 "  FROM altered WHERE change = 'widen' AND attinhcount = 0"
 "  GROUP BY relid, name"
 "  UNION ALL"
-"  SELECT 5, false, i.nspname || i.relname, "
-SNOWFLAKE_SET_INDEX_STATISTICS("i.nspname", "i.relname", "a.attnum", "a.attstattarget")
+"  SELECT 5, false, i.nspname || i.relname,"
+"    format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', i.nspname, i.relname, a.attnum, a.attstattarget)"
 "  FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid"
 "  WHERE i.parent IS NULL AND a.attstattarget >= 0"
 "  UNION ALL"

@@ -90,6 +90,11 @@ sub create_tables
 		CREATE POLICY readers ON orders FOR SELECT TO regress_reader USING (id > 0);
 		CREATE POLICY readers ON summer FOR SELECT TO regress_reader USING (id > 1);
 		ALTER TABLE winter ALTER id SET STATISTICS 300;
+		CREATE INDEX winter_third ON winter ((id / 3));
+		CREATE INDEX orders_third ON orders ((id / 3));
+		ALTER INDEX orders_third ALTER 1 SET STATISTICS 40;
+		ALTER INDEX winter_third ALTER 1 SET STATISTICS 50;
+		ALTER INDEX later_expr_idx1 ALTER 1 SET STATISTICS -1;
 		ALTER TABLE later REPLICA IDENTITY USING INDEX later_pkey;
 		ALTER TABLE later CLUSTER ON later_id_idx;
 		GRANT SELECT (id) ON orders TO regress_reader;
@@ -134,7 +139,7 @@ sub describe
 		FROM pg_constraint c LEFT JOIN pg_constraint p ON p.oid = c.conparentid WHERE c.conrelid IN $members ORDER BY 2::text, 1, 3::text;
 		SELECT tgname, tgrelid::regclass, tgenabled, tgparentid <> 0 FROM pg_trigger
 		WHERE tgrelid IN $members AND NOT tgisinternal ORDER BY 2::text, 1;
-		SELECT attrelid::regclass, attname, attacl FROM pg_attribute
+		SELECT attrelid::regclass, attname, attacl, coalesce(attstattarget, -1) FROM pg_attribute
 		WHERE attrelid IN (SELECT relid FROM $members m UNION SELECT indexrelid FROM pg_index WHERE indrelid IN $members)
 		AND attnum > 0 AND NOT attisdropped ORDER BY 1::text COLLATE "C", 2;
 		SELECT polname, polrelid::regclass, pg_get_expr(polqual, polrelid) FROM pg_policy ORDER BY 2::text;
