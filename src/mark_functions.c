@@ -220,16 +220,22 @@ is_far_ahead(int64 mark)
 }
 
 /*
- * Has an ID been generated since the start, or since the mark was lowered?  Then
- * the time of the word and its pace are known.  The reserve lock is held.
+ * Can the word be lifted to a mark?  Then IDs have been generated since the
+ * start, or since the mark was lowered, so that its time and pace are known.  A
+ * call that waits for the clock may wait longer after a start.  The reserve lock
+ * is held.
  */
 static bool
-has_generated(void)
+can_lift_word(int64 mark)
 {
 	Generator  *state = snowflake_state;
+	uint64		word = pg_atomic_read_u64(&state->word);
 
-	return pg_atomic_read_u64(&state->reserved) != 0 &&
-		word_tick(&snowflake_layout, pg_atomic_read_u64(&state->word)) >= state->first_tick;
+	if (pg_atomic_read_u64(&state->reserved) == 0 ||
+		word_tick(&snowflake_layout, word) < state->first_tick)
+		return false;
+	return snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE ||
+		mark_time(mark) <= GetCurrentTimestamp() || is_far_ahead(mark);
 }
 
 /*
@@ -242,7 +248,7 @@ static void
 lift_word(int64 mark)
 {
 	Generator  *state = snowflake_state;
-	int64		last = mark_tick(&snowflake_layout, mark) - 1;
+	int64		first = mark_tick(&snowflake_layout, mark);
 	int64		latest = snowflake_steady_clock() +
 		(snowflake_reserve_ticks() - 1) * snowflake_layout.tick_us;
 	uint64		word;
@@ -250,19 +256,20 @@ lift_word(int64 mark)
 
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	word = pg_atomic_read_u64(&state->word);
-	if (word < make_word(&snowflake_layout, last, snowflake_layout.number_limit))
+	if (word_next_tick(&snowflake_layout, word) < first)
 	{
-		skipped = (last - word_tick(&snowflake_layout, word)) * snowflake_layout.tick_us;
-		snowflake_exhaust_word(last, Min((int64) pg_atomic_read_u64(&state->entered) + skipped,
-										 latest));
+		skipped = (first - 1 - word_tick(&snowflake_layout, word)) * snowflake_layout.tick_us;
+		snowflake_exhaust_word(first - 1,
+							   Min((int64) pg_atomic_read_u64(&state->entered) + skipped,
+								   latest));
 	}
 	LWLockRelease(state->lock);
 }
 
 /*
  * Set the mark to any value.  Lower it only if allowed; otherwise return false
- * and change nothing.  If it is lower or far ahead, or nothing has been generated
- * yet, continue from there as after a start.
+ * and change nothing.  If it is lower or far ahead, or the word cannot be lifted,
+ * continue from there as after a start.
  */
 static bool
 set_mark(int64 mark, bool may_lower)
@@ -291,7 +298,7 @@ set_mark(int64 mark, bool may_lower)
 		(void) snowflake_mark_set(mark);
 		(void) snowflake_recover_mark(true);
 	}
-	else if (has_generated() && !is_far_ahead(mark))
+	else if (can_lift_word(mark) && !is_far_ahead(mark))
 	{
 		(void) snowflake_mark_raise(mark);
 		lift_word(mark);
@@ -315,17 +322,28 @@ set_mark(int64 mark, bool may_lower)
 
 /*
  * Have no ID generated below a mark that is below the durable one: part of what
- * is reserved may be.  Return false if the durable one is lower.
+ * is reserved may be, even if nothing of it has been used.  Return false if the
+ * durable one is lower.
  */
 static bool
 skip_to_mark(int64 mark)
 {
+	Generator  *state = snowflake_state;
+	uint64		word;
 	bool		durable;
 
 	snowflake_lock_reserve();
 	durable = snowflake_mark_read() >= (uint64) mark;
-	if (durable && has_generated())
+	word = pg_atomic_read_u64(&state->word);
+	if (!durable || word_next_tick(&snowflake_layout, word) >= mark_tick(&snowflake_layout, mark))
+		 /* nothing to skip */ ;
+	else if (can_lift_word(mark))
 		lift_word(mark);
+	else if (pg_atomic_read_u64(&state->reserved) != 0)
+	{
+		snowflake_forget_reserve();
+		(void) snowflake_recover_mark(true);
+	}
 	snowflake_unlock_reserve();
 	return durable;
 }

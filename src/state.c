@@ -360,6 +360,7 @@ snowflake_exhaust_word(int64 tick, int64 entered)
 	uint64		exhausted = make_word(&snowflake_layout, tick, limit);
 	uint64		word = pg_atomic_read_u64(&state->word);
 
+	Assert(tick >= snowflake_layout.base_tick && tick <= snowflake_layout.last_tick);
 	while (word < exhausted && !snowflake_change_word(&word, exhausted, limit))
 		;
 	Assert(pg_atomic_read_u64(&state->word) >= exhausted);

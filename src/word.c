@@ -144,7 +144,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 
 	memset(step, 0, sizeof(*step));
 	step->followed = true;
-	step->next = numbers_left(layout, snapshot->word) ? tick : tick + 1;
+	step->next = word_next_tick(layout, snapshot->word);
 
 	if (before_first_tick(layout, snapshot))
 	{

@@ -147,6 +147,13 @@ numbers_left(const SnowflakeLayout *layout, uint64 word)
 	return word_number(layout, word) < layout->number_limit;
 }
 
+/* The tick of the next number: the word's, or the one after it. */
+static inline int64
+word_next_tick(const SnowflakeLayout *layout, uint64 word)
+{
+	return word_tick(layout, word) + (numbers_left(layout, word) ? 0 : 1);
+}
+
 static inline TimestampTz
 tick_start(const SnowflakeLayout *layout, int64 tick)
 {

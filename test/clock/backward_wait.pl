@@ -78,6 +78,17 @@ note_ids($ledger, @received);
 cmp_ok($ledger->{ids}, '>', 10000, 'clients received more than 10000 IDs');
 is(verdict($ledger), '0 duplicates, 0 falls', "no duplicates among $ledger->{ids} IDs");
 
+# A mark that is raised may be ahead of the clock by reserve_time and 60 s, as at a start.
+$node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 100ms');
+$node->reload;
+$node->poll_query_until('postgres', "SELECT current_setting('snowflake.max_clock_backward') = '100ms'");
+my $raised = $node->safe_psql('postgres', q{
+	SELECT snowflake_nextval();
+	SELECT snowflake_raise_mark(snowflake_lower_bound(clock_timestamp() + interval '3 s'))});
+$raised =~ s/.*\n//;
+cmp_ok(first_id($ledger, $node), '>=', $raised, 'a call waits for a mark that was raised');
+$node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 4s');
+
 # A jump outlives a restart, because the mark has it.
 step(-3600);
 $node->stop;

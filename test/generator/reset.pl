@@ -71,9 +71,24 @@ is( $node->safe_psql('postgres', q{
 	'1', 'to raise the mark by a tick costs no more than a tick');
 $mark = mark_of($node);
 $node->safe_psql('postgres', "SELECT snowflake_raise_mark($id)");
+$node->safe_psql('postgres', 'SELECT snowflake_raise_mark(0)');
 is(mark_of($node), $mark, 'a mark below the last ID changes nothing');
+cmp_ok(next_id(), '>=', $inside, 'and IDs continue');
 like(sql_error($node, 'SELECT snowflake_reset(' . ($inside + (1000 << 22)) . ')'),
 	qr/ERROR:  55000: cannot lower the mark .*\n.*DETAIL:  The mark is $mark, which is above \d+\.\n/, 'snowflake_reset() lowers nothing without tables');
+
+# The same before the first ID: nothing is handed out of what is reserved yet, because a
+# standby does not confirm it.
+$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+$node->restart;
+like(sql_error($node, "SET statement_timeout = '200ms'; SELECT snowflake_nextval()"),
+	qr/ERROR:  57014: /, 'a call waits for a standby after the mark was raised');
+$inside = $node->safe_psql('postgres', "SELECT snowflake_lower_bound(clock_timestamp() + interval '30 s')");
+cmp_ok(mark_of($node), '>', $inside, 'more is reserved than the new mark');
+$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$node->reload;
+$node->safe_psql('postgres', "SELECT snowflake_raise_mark($inside)");
+cmp_ok(next_id(), '>=', $inside, 'the first ID is not below a mark inside the reserve');
 $node->append_conf('postgresql.conf', "snowflake.reserve_time = '1s'");
 $node->restart;
 like(sql_error($node, 'SELECT snowflake_raise_mark(-1)'),

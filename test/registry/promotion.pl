@@ -55,11 +55,13 @@ sub orphans
 	my @standbys = map { PostgreSQL::Test::Cluster->new("${name}_$_") } 'b', 'c';
 
 	$primary->init(allows_streaming => 1);
-	$primary->append_conf('postgresql.conf', join("\n", 'wal_keep_size = 1GB', @conf, ''));
+	$primary->append_conf('postgresql.conf', join("\n", @conf, ''));
 	$primary->start;
 	$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
 	my $error = sql_error($primary, $create);
 	$primary->backup('backup');
+	$primary->append_conf('postgresql.conf', 'wal_keep_size = 1GB');
+	$primary->reload;
 	foreach my $standby (@standbys)
 	{
 		$standby->init_from_backup($primary, 'backup', has_streaming => 1);
