@@ -82,11 +82,12 @@ static const SnowflakeObstacleQuery dependent_obstacles[] = {
 };
 
 /*
- * Foreign keys are created again, with triggers that are enabled.
+ * Foreign keys are created again, with triggers that are enabled as usual.
  */
 static const SnowflakeObstacleQuery trigger_obstacles[] = {
 	{
-		"SELECT format('triggers of foreign key %I of table %s are disabled', c.conname, c.conrelid::regclass),"
+		"SELECT format('triggers of foreign key %I of table %s are %s', c.conname, c.conrelid::regclass,"
+		"      CASE g.tgenabled WHEN 'D' THEN 'disabled' WHEN 'A' THEN 'ENABLE ALWAYS' ELSE 'ENABLE REPLICA' END),"
 		"    t.table_name"
 		" FROM target t"
 		"  JOIN pg_constraint c ON c.contype = 'f'"
@@ -94,7 +95,7 @@ static const SnowflakeObstacleQuery trigger_obstacles[] = {
 		"         OR c.confrelid = t.relid AND t.attnum = ANY (c.confkey))"
 		"  JOIN pg_trigger g ON g.tgconstraint = c.oid"
 		" WHERE t.change = 'widen' AND g.tgenabled <> 'O'",
-		"Enable the triggers of foreign keys, or drop the foreign keys."
+		"Enable the triggers of foreign keys with ALTER TABLE ... ENABLE TRIGGER, or drop the foreign keys."
 	},
 };
 
@@ -128,10 +129,15 @@ static const SnowflakeObstacleQuery rebuilt_obstacles[] = {
 		"SELECT format('role %s, the owner of table %s, cannot set the statistics target of statistics object %I.%I',"
 		"    r.relowner::regrole, r.oid::regclass, s.nspname, s.stxname), format('table %s', r.oid::regclass)"
 		" FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid"
-		" WHERE s.stxstattarget >= 0"
-		" AND NOT (pg_has_role(r.relowner, s.stxowner, 'USAGE')"
-		"          AND has_schema_privilege(r.relowner, s.stxnamespace, 'USAGE'))",
-		"Give statistics objects the owner of the table, and grant that role USAGE on their schema."
+		" WHERE s.stxstattarget >= 0 AND NOT has_schema_privilege(r.relowner, s.stxnamespace, 'USAGE')",
+		"Grant the owner of the table USAGE on the schemas of its statistics objects."
+	},
+	{
+		"SELECT format('statistics object %I.%I of table %s belongs to another role', s.nspname, s.stxname, r.oid::regclass),"
+		"    format('table %s', r.oid::regclass)"
+		" FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid"
+		" WHERE s.stxowner <> r.relowner",
+		"Give statistics objects the owner of the table: PostgreSQL does so when it creates them again."
 	},
 };
 

@@ -1002,7 +1002,7 @@ report_left_tables(const SnowflakeOnline *online)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask_server(psprintf("SELECT format('%%I.%%I', c.relnamespace::regnamespace::text, c.relname)"
+	foreach(cell, snowflake_ask_server(psprintf("SELECT format('%%s.%%I', c.relnamespace::regnamespace, c.relname)"
 												" FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid"
 												" WHERE g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgparentid = 0"
 												" AND c.relowner = %u ORDER BY 1", online->owner)))

@@ -64,6 +64,19 @@ static const char dropped_ctes[] =
 #define DROP_HINT \
 	"Drop objects that depend on a column and cannot be carried over, convert, and create them again."
 
+/*
+ * SQL: the body of a function without comments; and without calls of functions
+ * that have no parentheses in their arguments, because an argument does not
+ * depend on the order of columns.  A regular expression: a value, in the list of
+ * those that a statement inserts, begins here.
+ */
+#define WITHOUT_COMMENTS(source) \
+"regexp_replace(" source ", E'--[^\n]*|/\\\\*([^*]|\\\\*+[^*/])*\\\\*+/', '', 'g')"
+#define WITHOUT_CALLS(source) \
+"regexp_replace(" source ", E'\\\\m(?!(values|select|all|distinct|format|concat)\\\\M)\\\\w+\\\\s*\\\\((?!\\\\s*select\\\\M)[^()]*\\\\)', ' ', 'gi')"
+#define INSERTS \
+"E'\\\\minsert\\\\s+into\\\\M[^;]*(,|\\\\m(select|all|distinct)\\\\M|\\\\mvalues\\\\s*\\\\()\\\\s*'"
+
 static const SnowflakeObstacleQuery online_obstacles[] = {
 	{
 		"SELECT format('foreign key %I of table %s is between partitioned tables', conname, conrelid::regclass)"
@@ -102,14 +115,15 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"A table has room for 1600 columns. Use snowflake_convert()."
 	},
 	{
-		/*
-		 * As in the manual's example of an audit trigger.  An argument of a
-		 * function, and a comparison, do not depend on the order.
-		 */
+		/* As in the manual's examples of an audit trigger. */
 		"SELECT format('trigger function %s inserts all columns of a row of table %s in their order', p.oid::regprocedure, tab.name)"
-		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal JOIN pg_proc p ON p.oid = g.tgfoid"
-		" WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL"
-		" AND regexp_replace(p.prosrc, E'--[^\n]*|/\\\\*.*?\\\\*/', '', 'g') ~* E'\\\\minsert\\\\s+into\\\\M[^;]*(,|\\\\m(select|all|distinct)\\\\M|\\\\m(values|row)\\\\s*\\\\()\\\\s*(\\\\(\\\\s*(new|old)\\\\s*\\\\)|(new|old))\\\\s*\\\\.\\\\s*\\\\*'",
+		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal AND g.tgparentid = 0"
+		"  JOIN pg_proc p ON p.oid = g.tgfoid"
+		"  CROSS JOIN LATERAL (SELECT " WITHOUT_CALLS(WITHOUT_CALLS(WITHOUT_CALLS(WITHOUT_COMMENTS("p.prosrc")))) ") s(source)"
+		" WHERE relid IN (SELECT relid FROM col)"
+		" AND (source ~* (" INSERTS " || E'(\\\\(\\\\s*(new|old|\\\\$\\\\d+)\\\\s*\\\\)|new|old|\\\\$\\\\d+)\\\\s*\\\\.\\\\s*\\\\*')"
+		"   OR EXISTS (SELECT FROM (VALUES (g.tgoldtable), (g.tgnewtable)) t(name)"
+		"              WHERE name IS NOT NULL AND source ~* (" INSERTS " || E'(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*[^;]*' || " SNOWFLAKE_WORD("t.name::text") ")))",
 		"Have it name the columns (NEW.id, NEW.name), because the converted ones are the last ones afterwards, or pass the row itself (NEW) to a function."
 	},
 	{

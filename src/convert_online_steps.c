@@ -490,7 +490,7 @@ static const char undo_query[] =
 "  AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = mine.relid AND a.attnum = ANY (c.confkey)"
 "              AND starts_with(a.attname::text, 'snowflake_new_'))),"
 " own AS ("
-"  SELECT relid, format('%I.%I', r.relnamespace::regnamespace, r.relname) AS name, g.tgargs, g.tgparentid"
+"  SELECT relid, format('%s.%I', r.relnamespace::regnamespace, r.relname) AS name, g.tgargs, g.tgparentid"
 "  FROM mine JOIN pg_trigger g ON g.tgrelid = relid"
 "    AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgfoid = (SELECT oid FROM copier)"
 "    JOIN pg_class r ON r.oid = relid),"

@@ -143,6 +143,18 @@ like($said, qr/NOTICE:  table shop\.o has the trigger of a conversion that is no
 run_in(q{SELECT snowflake_convert_undo('shop.o')});
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
+# A schema whose name needs quotes
+create($referencing);
+run_in('ALTER SCHEMA shop RENAME TO "My shop"');
+my $quoted = q{CALL snowflake_convert_online('"My shop".t'};
+run_in("$quoted, until => 'foreign keys')", q{SELECT snowflake_convert_undo('"My shop".t')});
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of a conversion in a schema whose name needs quotes');
+run_in("$quoted, until => 'foreign keys')", 'ALTER TABLE "My shop".o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey,'
+	  . ' DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
+like(run_in("$quoted)"), qr/call snowflake_convert_undo\('"My shop"\.o'\)\./, 'a table that is left is named with quotes');
+run_in(q{SELECT snowflake_convert_undo('"My shop".o')}, 'ALTER SCHEMA "My shop" RENAME TO shop');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
 # Whoever may create triggers on the table names a column of it.
 create($referencing . q{;
 	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')});

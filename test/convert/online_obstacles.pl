@@ -237,12 +237,23 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE t (id serial PRIMARY KEY, v int);
 	CREATE TABLE ordered (op text, id int, v int);
 	CREATE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
-	CREATE TRIGGER ordered AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION ordered()});
+	CREATE TRIGGER ordered AFTER INSERT ON t REFERENCING NEW TABLE AS "New rows" FOR EACH ROW EXECUTE FUNCTION ordered()});
 foreach (
 	[ q{INSERT INTO ordered SELECT 'I', NEW.*}, 1 ],
 	[ q{insert into ordered select distinct new . *}, 1 ],
 	[ q{INSERT INTO ordered VALUES ('I', (NEW).*)}, 1 ],
 	[ q{INSERT INTO ordered VALUES (NEW.*)}, 1 ],
+	[ q{/* * first */ INSERT INTO ordered SELECT NEW.*; /** last **/ NULL}, 1 ],
+	[ q{INSERT INTO ordered (op, id, v) (SELECT upper(lower('i')), OLD.*)}, 1 ],
+	[ q{EXECUTE format('INSERT INTO %I SELECT ($1).*', 'ordered') USING NEW}, 1 ],
+	[ q{EXECUTE format('INSERT INTO %I SELECT $1.*', 'ordered') USING NEW}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', n.* FROM "New rows" n}, 1 ],
+	[ q{INSERT INTO ordered SELECT * FROM "New rows"}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', count(*) FROM "New rows"}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', n.id, 2 * n.v FROM "New rows" n}, 0 ],
+	[ q{INSERT INTO ordered SELECT o.* FROM others o}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', jsonb_build_object('op', upper(tg_op), 'row', NEW.*) ->> 'v')}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', NEW.id WHERE ROW(NEW.*) IS DISTINCT FROM ROW(OLD.*)}, 0 ],
 	[ q{INSERT INTO ordered VALUES ('I', NEW.id, NEW.v)}, 0 ],
 	[ q{INSERT INTO ordered SELECT to_jsonb(NEW.*) ->> 'v'}, 0 ],
 	[ q{IF NEW.* IS DISTINCT FROM OLD.* THEN INSERT INTO ordered VALUES ('U', NEW.id); END IF}, 0 ],
@@ -256,7 +267,15 @@ foreach (
 	is( $said =~ /DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.t in their order/ ? 1 : 0,
 		$ordered, "$statement: is it an obstacle?") or diag($said);
 }
-$node->safe_psql('postgres', 'DROP FUNCTION ordered() CASCADE');
+$node->safe_psql('postgres', q{
+	CREATE TABLE parts (id serial, at int, PRIMARY KEY (id, at)) PARTITION BY LIST (at);
+	CREATE TABLE part PARTITION OF parts DEFAULT;
+	DROP TRIGGER ordered ON t;
+	CREATE TRIGGER ordered AFTER INSERT ON part FOR EACH ROW EXECUTE FUNCTION ordered();
+	CREATE OR REPLACE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO ordered SELECT NEW.*; RETURN NULL; END'});
+like(run_in("SELECT * FROM snowflake_convert_plan('parts', 'id')"), qr/DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.part in their order/,
+	'a trigger of a partition alone');
+$node->safe_psql('postgres', 'DROP TABLE parts; DROP FUNCTION ordered() CASCADE');
 
 # Room for the new columns
 $node->safe_psql('postgres', q{
