@@ -145,6 +145,19 @@ ALTER TABLE kept_1 OWNER TO regress_expressions_owner;
 GRANT USAGE ON SCHEMA expressions TO regress_expressions_owner;
 SELECT snowflake_convert('kept', 'id');
 DROP SCHEMA regress_expressions_hidden CASCADE;
+-- a constraint that is valid in one partition only
+CREATE TABLE checked (id int, at int) PARTITION BY LIST (at);
+CREATE TABLE checked_1 PARTITION OF checked FOR VALUES IN (1);
+CREATE TABLE checked_2 PARTITION OF checked FOR VALUES IN (2);
+ALTER TABLE checked ADD CONSTRAINT positive CHECK (id > 0) NOT VALID;
+ALTER TABLE checked_1 VALIDATE CONSTRAINT positive;
+SELECT snowflake_convert('checked', 'id');
+SELECT conrelid::regclass, convalidated FROM pg_constraint WHERE conname = 'positive' AND conrelid::regclass::text LIKE 'checked%' ORDER BY 1::text;
+-- an index that is not complete
+CREATE TABLE partial (id int, at int, PRIMARY KEY (id, at)) PARTITION BY LIST (at);
+CREATE TABLE partial_1 PARTITION OF partial FOR VALUES IN (1);
+CREATE INDEX partial_at ON ONLY partial (at);
+SELECT snowflake_convert('partial', 'id');
 -- triggers of foreign keys, which would be enabled
 CREATE TABLE off (id int PRIMARY KEY);
 CREATE TABLE off_reference (off int REFERENCES off);

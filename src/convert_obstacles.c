@@ -106,6 +106,16 @@ static const SnowflakeObstacleQuery trigger_obstacles[] = {
  */
 static const SnowflakeObstacleQuery rebuilt_obstacles[] = {
 	{
+		/*
+		 * All of a table are created again, and those that are not complete
+		 * would be valid.
+		 */
+		"SELECT format('index %s of table %s is invalid', i.indexrelid::regclass, i.indrelid::regclass), t.table_name"
+		" FROM (SELECT DISTINCT relid, table_name FROM target WHERE change = 'widen') t JOIN pg_index i ON i.indrelid = t.relid"
+		" WHERE NOT i.indisvalid",
+		"Drop or rebuild invalid indexes."
+	},
+	{
 		"SELECT format('index %I of partition %s %s', i.relname, i.indrelid::regclass, w.what),"
 		"    format('table %s', i.indrelid::regclass)"
 		" FROM rebuilt_index i JOIN pg_class p ON p.oid = i.parent"

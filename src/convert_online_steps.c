@@ -378,8 +378,10 @@ static const char steps_query[] =
 "  GROUP BY tab.relid, tab.name"
 " ) s(kind, phase, done, relid, other, object, newname, nspname, spcname, statement, rank, name)"
 "  LEFT JOIN top USING (relid)"
-" ORDER BY phase, CASE phase WHEN 2 THEN rank / 4 WHEN 3 THEN rank / 2 ELSE rank END, root, rank,"
-"   depth DESC, relid, name COLLATE \"C\", kind";
+/* Foreign keys act in the order of their OIDs, so that is kept. */
+" ORDER BY phase, CASE phase WHEN 2 THEN rank / 4 WHEN 3 THEN rank / 2 ELSE rank END,"
+"   CASE phase WHEN 3 THEN object ELSE root END, rank, depth DESC, relid,"
+"   name COLLATE \"C\", kind";
 
 /*
  * Statements that create an object, $12, on an empty copy of its table, the

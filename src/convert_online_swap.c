@@ -348,7 +348,7 @@ static const char missing_query[] =
 "SELECT what FROM single JOIN scope USING (relid)";
 
 /*
- * What depends on a column with a counterpart, and columns with rows of the table.
+ * What depends on a column with a counterpart, and columns with rows of its table.
  * The names alone say which columns these are, so that this is quick.
  */
 static const char dependents_query[] =
@@ -368,6 +368,8 @@ static const char dependents_query[] =
 " UNION "
 "(WITH RECURSIVE holder(typid) AS ("
 "   SELECT r.reltype FROM member JOIN pg_class r ON r.oid = member.relid"
+"   WHERE EXISTS (SELECT FROM pg_attribute a JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = " SNOWFLAKE_NEW_NAME("a.attname")
+"                 WHERE a.attrelid = member.relid AND NOT a.attisdropped AND NOT n.attisdropped)"
 "   UNION"
 "   SELECT coalesce(c.reltype, d.objid)"
 "   FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"

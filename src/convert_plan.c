@@ -214,7 +214,16 @@ SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', k.conname, t.name)", "k.oid"
 "  AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0"
 "    ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END"
 "  UNION ALL"
-"  SELECT 8, false, name, command FROM trigger_function WHERE owned) "
+/* A parent's constraint that is NOT VALID makes those of its children so. */
+"  SELECT 8, false, t.name || k.conname, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', t.name, k.conname)"
+"  FROM (SELECT DISTINCT relid, name FROM altered) t"
+"    JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype = 'c' AND k.convalidated"
+"  WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)"
+"  AND EXISTS (SELECT FROM pg_inherits i JOIN pg_constraint p ON p.conrelid = i.inhparent"
+"                AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated"
+"              WHERE i.inhrelid = t.relid)"
+"  UNION ALL"
+"  SELECT 9, false, name, command FROM trigger_function WHERE owned) "
 "SELECT command FROM statement ORDER BY step, other, name COLLATE \"C\", command COLLATE \"C\"";
 
 /*

@@ -162,6 +162,33 @@ like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other co
 run_in(q{SELECT snowflake_convert_undo('shop.t')});
 is($node->safe_psql('postgres', 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
 
+# Rows of a table whose referencing column is bigint already
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY);
+	CREATE TABLE a (t int REFERENCES t);
+	CREATE TABLE b (t bigint REFERENCES t);
+	CREATE TABLE holder (b b)});
+unlike(run_in($call), qr/ERROR/, 'a column has rows of a table whose columns stay');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
+# The order in which foreign keys act, which decides what a DELETE does
+foreach my $case ([ 'o_2', 'o_1' ], [ 'o_1', 'o_2' ])
+{
+	my ($first, $second) = @$case;
+
+	create(qq{
+		CREATE TABLE t (id serial PRIMARY KEY);
+		CREATE TABLE o (a int, b int);
+		ALTER TABLE o ADD CONSTRAINT $first FOREIGN KEY (b) REFERENCES t ON DELETE CASCADE,
+			ADD CONSTRAINT $second FOREIGN KEY (a) REFERENCES t;
+		INSERT INTO t DEFAULT VALUES;
+		INSERT INTO o VALUES (1, 1)});
+	my $delete = 'BEGIN; DELETE FROM shop.t; ROLLBACK';
+	unlike(run_in($delete), qr/ERROR/, "$first, $second: rows are deleted");
+	unlike(run_in($call), qr/ERROR/, "$first, $second: a conversion");
+	unlike(run_in($delete), qr/ERROR/, "$first, $second: rows are deleted afterwards");
+}
+
 # The comment of a constraint trigger
 create(q{
 	CREATE TABLE t (id int PRIMARY KEY, v int);
