@@ -169,8 +169,8 @@ roll_back(MemoryContext context, const char *dbname, StringInfo error)
 }
 
 /*
- * Make a call in the database that this process is connected to.  If it succeeds, it is committed, but perhaps not on the
- * standbys.
+ * Make a call in the database that this process is connected to.  If it
+ * succeeds, it is committed, but perhaps not on the standbys.
  */
 RegistryResult
 snowflake_ask_local(const char *dbname, RegistryCall *call,
