@@ -222,8 +222,8 @@ is_far_ahead(int64 mark)
 /*
  * Can the word be lifted to a mark?  Then IDs have been generated since the
  * start, or since the mark was lowered, so that its time and pace are known.  A
- * call that waits for the clock may wait longer after a start.  The reserve lock
- * is held.
+ * call that would fail because the clock is behind waits after a start.  The
+ * reserve lock is held.
  */
 static bool
 can_lift_word(int64 mark)
@@ -235,7 +235,8 @@ can_lift_word(int64 mark)
 		word_tick(&snowflake_layout, word) < state->first_tick)
 		return false;
 	return snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE ||
-		mark_time(mark) <= GetCurrentTimestamp() || is_far_ahead(mark);
+		mark_time(mark) - GetCurrentTimestamp() <= (int64) snowflake_max_clock_backward * 1000 ||
+		is_far_ahead(mark);
 }
 
 /*

@@ -87,7 +87,19 @@ my $raised = $node->safe_psql('postgres', q{
 	SELECT snowflake_raise_mark(snowflake_lower_bound(clock_timestamp() + interval '3 s'))});
 $raised =~ s/.*\n//;
 cmp_ok(first_id($ledger, $node), '>=', $raised, 'a call waits for a mark that was raised');
-$node->append_conf('postgresql.conf', 'snowflake.max_clock_backward = 4s');
+
+# One that is ahead by less delays calls until then, not for what is reserved.
+$node->append_conf('postgresql.conf', "snowflake.max_clock_backward = 4s\nsnowflake.reserve_time = 20s");
+$node->reload;
+$node->poll_query_until('postgres', "SELECT current_setting('snowflake.reserve_time') = '20s'");
+$node->safe_psql('postgres', "SELECT snowflake_nextval() FROM pg_sleep(1)");
+my $begun = time;
+$node->safe_psql('postgres', q{
+	SELECT snowflake_nextval();
+	SELECT snowflake_raise_mark(snowflake_lower_bound(clock_timestamp() + interval '5 ms'))});
+ok(first_id($ledger, $node), 'an ID after a mark that is a bit ahead');
+cmp_ok(time - $begun, '<', 10, 'that is not after reserve_time');
+$node->append_conf('postgresql.conf', 'snowflake.reserve_time = 1s');
 
 # A jump outlives a restart, because the mark has it.
 step(-3600);
