@@ -67,15 +67,19 @@ static const char dropped_ctes[] =
 /*
  * SQL: the body of a function without comments; and without calls of functions
  * that have no parentheses in their arguments, because an argument does not
- * depend on the order of columns.  A regular expression: a value, in the list of
- * those that a statement inserts, begins here.
+ * depend on the order of columns.  Regular expressions: a value, in the list of
+ * those that a statement inserts, begins here; and all columns of a row that is
+ * the result of an expression.
  */
 #define WITHOUT_COMMENTS(source) \
 "regexp_replace(" source ", E'--[^\n]*|/\\\\*([^*]|\\\\*+[^*/])*\\\\*+/', '', 'g')"
 #define WITHOUT_CALLS(source) \
-"regexp_replace(" source ", E'\\\\m(?!(values|select|all|distinct|format|concat)\\\\M)\\\\w+\\\\s*\\\\((?!\\\\s*select\\\\M)[^()]*\\\\)', ' ', 'gi')"
+"regexp_replace(" source ", E'\\\\m(?!(values|select|all|distinct|format|concat)\\\\M)\\\\w+\\\\s*\\\\((?!\\\\s*select\\\\M)[^()]*\\\\)', '0', 'gi')"
 #define INSERTS \
 "E'\\\\minsert\\\\s+into\\\\M[^;]*(,|\\\\m(select|all|distinct)\\\\M|\\\\mvalues\\\\s*\\\\()\\\\s*'"
+#define INSERTS_EXPRESSION \
+"E'\\\\minsert\\\\s+into\\\\M[^;]*(\\\\m(new|old)\\\\M\\\\s*(\\\\)\\\\s*|[^;().\\\\s][^;()]*)\\\\)" \
+"|\\\\mquote_literal\\\\s*\\\\(\\\\s*(new|old)\\\\s*\\\\)[^;]*\\\\)|%(\\\\d+\\\\$)?L[^;()]*\\\\))\\\\s*\\\\.\\\\s*\\\\*'"
 
 static const SnowflakeObstacleQuery online_obstacles[] = {
 	{
@@ -119,11 +123,17 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"SELECT format('trigger function %s inserts all columns of a row of table %s in their order', p.oid::regprocedure, tab.name)"
 		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal AND g.tgparentid = 0"
 		"  JOIN pg_proc p ON p.oid = g.tgfoid"
-		"  CROSS JOIN LATERAL (SELECT " WITHOUT_CALLS(WITHOUT_CALLS(WITHOUT_CALLS(WITHOUT_COMMENTS("p.prosrc")))) ") s(source)"
+		"  CROSS JOIN LATERAL (SELECT " WITHOUT_COMMENTS("p.prosrc") ") c(code)"
+		"  CROSS JOIN LATERAL (SELECT " WITHOUT_CALLS(WITHOUT_CALLS(WITHOUT_CALLS("code"))) ") s(source)"
+		/* variables that have the row, too */
+		"  CROSS JOIN LATERAL (SELECT concat_ws('|', E'new|old|\\\\$\\\\d+', string_agg(m[1], '|'))"
+		"    FROM regexp_matches(code, E'\\\\m(\\\\w+)\\\\s*(?::?=|\\\\malias\\\\s+for\\\\M)\\\\s*(?:new|old)\\\\s*;', 'gi') m) n(names)"
 		" WHERE relid IN (SELECT relid FROM col)"
-		" AND (source ~* (" INSERTS " || E'(\\\\(\\\\s*(new|old|\\\\$\\\\d+)\\\\s*\\\\)|new|old|\\\\$\\\\d+)\\\\s*\\\\.\\\\s*\\\\*')"
+		" AND (source ~* (" INSERTS " || format(E'(\\\\(\\\\s*(%1$s)\\\\s*\\\\)|%1$s)\\\\s*\\\\.\\\\s*\\\\*(?!\\\\s*(::|[<>=!]|is\\\\M))', names))"
+		"   OR code ~* " INSERTS_EXPRESSION
 		"   OR EXISTS (SELECT FROM (VALUES (g.tgoldtable), (g.tgnewtable)) t(name)"
-		"              WHERE name IS NOT NULL AND source ~* (" INSERTS " || E'(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*[^;]*' || " SNOWFLAKE_WORD("t.name::text") ")))",
+		"              WHERE name IS NOT NULL AND source ~* (E'\\\\minsert\\\\s+into\\\\s+(\"[^\"]*\"|[^\\\\s();\"])+\\\\s*(\\\\([^()]*\\\\)\\\\s*)?\\\\(?\\\\s*"
+		"(\\\\mtable\\\\M[^;]*|\\\\mselect\\\\M([^;()]*,)?(\\\\s*(all|distinct)\\\\M)?\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*[^;]*)' || " SNOWFLAKE_WORD("t.name::text") ")))",
 		"Have it name the columns (NEW.id, NEW.name), because the converted ones are the last ones afterwards, or pass the row itself (NEW) to a function."
 	},
 	{
@@ -406,6 +416,25 @@ static const char set_default_query[] =
 " WHERE newoid IS NULL AND 'd' IN (confdeltype, confupdtype)"
 " GROUP BY 1 ORDER BY 1";
 
+/*
+ * Functions that insert into a table by the order of its columns, of which the
+ * converted ones are the last ones after the swap.  There may be much source, so
+ * it is searched for the name of the table first.
+ */
+static const SnowflakeObstacleQuery function_obstacles[] = {
+	{
+		"SELECT format('function %s inserts into table %s without the names of columns', f.name, tab.name)"
+		" FROM tab JOIN (SELECT oid::regprocedure::text, prosrc, lower(prosrc) FROM pg_proc"
+		"    WHERE strpos(lower(prosrc), 'insert') > 0 OFFSET 0) f(name, source, lower)"
+		"  ON CASE WHEN strpos(f.lower, lower(tab.relname::text)) > 0"
+		"     THEN " WITHOUT_COMMENTS("f.source") " ~* (E'\\\\minsert\\\\s+into\\\\s+(\"?' || " SNOWFLAKE_WORD("tab.nspname::text")
+		" || E'\"?\\\\s*\\\\.\\\\s*)?\"?' || " SNOWFLAKE_WORD("tab.relname::text")
+		" || E'\"?\\\\s*(\\\\mas\\\\s+\\\\S+\\\\s+)?(\\\\m(values|select|table|with|overriding)\\\\M|\\\\(\\\\s*(values|select|table|with)\\\\M)') END"
+		" WHERE tab.relid IN (SELECT relid FROM col)",
+		"Have it name the columns (INSERT INTO t (id, name) ...), because the converted ones are the last ones afterwards."
+	},
+};
+
 static const SnowflakeObstacleQuery publication_obstacles[] = {
 	{
 		"SELECT format('publication %I has all columns of table %s', b.pubname, tab.name)"
@@ -553,6 +582,8 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 
 	obstacles = list_concat(obstacles,
 							snowflake_list_object_obstacles(conversion, NIL));
+	ask_obstacles(conversion, ctes(), function_obstacles,
+				  lengthof(function_obstacles), &obstacles);
 	if (!options->subscribers_ready)
 		ask_obstacles(conversion, ctes(), publication_obstacles,
 					  lengthof(publication_obstacles), &obstacles);

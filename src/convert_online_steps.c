@@ -99,8 +99,10 @@ WITH_NEW_NAME("t.attname")
 "      FROM pg_constraint k WHERE k.conrelid = r.oid AND k.contype = 'c'"
 "      AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")) k(valid, validate)),"
 /* A new foreign key of a partition is named like the old one until it has a parent. */
-" fkey_pair(oid, newoid, top) AS ("
-"  SELECT c.oid, f.oid, c.oid"
+/* Foreign keys act in the order of the names of triggers, which contain OIDs as text. */
+" fkey_pair(oid, newoid, top, acts) AS ("
+"  SELECT c.oid, f.oid, c.oid, (SELECT min(g.tgname::text COLLATE \"C\") FROM pg_trigger g"
+"    WHERE g.tgconstraint = c.oid AND starts_with(g.tgname::text, 'RI_ConstraintTrigger_a_'))"
 "  FROM pg_constraint c"
 WITH_NEW_NAME("c.conname")
 "    LEFT JOIN pg_constraint f ON f.conrelid = c.conrelid AND f.conname = x.newname AND f.contype = 'f'"
@@ -108,12 +110,12 @@ WITH_NEW_NAME("c.conname")
 "  AND EXISTS (SELECT FROM col WHERE col.relid = c.conrelid AND col.attnum = ANY (c.conkey)"
 "              OR col.relid = c.confrelid AND col.attnum = ANY (c.confkey))"
 "  UNION ALL"
-"  SELECT c.oid, f.oid, p.top"
+"  SELECT c.oid, f.oid, p.top, p.acts"
 "  FROM fkey_pair p JOIN pg_constraint c ON c.conparentid = p.oid AND c.contype = 'f'"
 "    LEFT JOIN pg_constraint f ON f.conparentid = p.newoid AND f.contype = 'f'"
 "      AND (f.conrelid, f.confrelid) = (c.conrelid, c.confrelid)),"
 " fkey AS ("
-"  SELECT c.*, x.newname, f.oid AS newoid, f.conname AS newconname, f.convalidated AS newvalid, p.top,"
+"  SELECT c.*, x.newname, f.oid AS newoid, f.conname AS newconname, f.convalidated AS newvalid, p.top, p.acts,"
 /* Rows for the partitions of a referenced table are not foreign keys by themselves. */
 "    coalesce(u.conrelid = c.conrelid, false) AS internal, r.relkind,"
 /* A partitioned table has the key for a new one after its swap only. */
@@ -353,12 +355,12 @@ static const char steps_query[] =
 "      CASE WHEN condeferrable THEN ' INITIALLY DEFERRED' ELSE '' END,"
 /* That of a partitioned table takes over those of the partitions, without looking at rows. */
 "      CASE WHEN fkey.relkind = 'p' AND convalidated THEN '' ELSE ' NOT VALID' END),"
-"    CASE WHEN fkey.relkind = 'p' THEN 2 ELSE 0 END, conname"
+"    CASE WHEN fkey.relkind = 'p' THEN 2 ELSE 0 END, acts"
 "  FROM fkey JOIN tab ON tab.relid = fkey.conrelid"
 "  WHERE NOT internal AND NOT late AND (conparentid = 0 OR fkey.relkind <> 'p')"
 "  UNION ALL"
 "  SELECT 7, 3, coalesce(newvalid, false), conrelid, 0, oid, newname, NULL, NULL,"
-"    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, conname"
+"    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, acts"
 "  FROM fkey JOIN tab ON tab.relid = fkey.conrelid"
 "  WHERE convalidated AND NOT internal AND NOT late AND fkey.relkind <> 'p'"
 "  UNION ALL"
@@ -378,10 +380,10 @@ static const char steps_query[] =
 "  GROUP BY tab.relid, tab.name"
 " ) s(kind, phase, done, relid, other, object, newname, nspname, spcname, statement, rank, name)"
 "  LEFT JOIN top USING (relid)"
-/* Foreign keys act in the order of their OIDs, so that is kept. */
-" ORDER BY phase, CASE phase WHEN 2 THEN rank / 4 WHEN 3 THEN rank / 2 ELSE rank END,"
-"   CASE phase WHEN 3 THEN object ELSE root END, rank, depth DESC, relid,"
-"   name COLLATE \"C\", kind";
+/* Foreign keys are created in the order in which they act. */
+" ORDER BY phase, CASE phase WHEN 2 THEN rank / 4 WHEN 3 THEN 0 ELSE rank END,"
+"   CASE WHEN phase <> 3 THEN root END, CASE phase WHEN 3 THEN name COLLATE \"C\" END,"
+"   rank, depth DESC, relid, name COLLATE \"C\", kind";
 
 /*
  * Statements that create an object, $12, on an empty copy of its table, the

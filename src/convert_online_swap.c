@@ -236,7 +236,7 @@ static const char statements_query[] =
 "        UNION ALL SELECT oid, conrelid, conname, newname FROM chk WHERE coninhcount = 0) k JOIN this ON this.relid = k.conrelid"
 "  UNION ALL"
 /* The old columns were equal to the new ones, and checked; so this is for new rows only. */
-"  SELECT 44, 0, fkey.oid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', name, conname, pg_get_constraintdef(fkey.oid),"
+"  SELECT 44, 0, rank() OVER (ORDER BY acts COLLATE \"C\"), 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', name, conname, pg_get_constraintdef(fkey.oid),"
 "    CASE WHEN convalidated THEN ' NOT VALID' ELSE '' END)"
 "  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE late"
 "  UNION ALL"

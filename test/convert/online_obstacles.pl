@@ -249,7 +249,22 @@ foreach (
 	[ q{EXECUTE format('INSERT INTO %I SELECT $1.*', 'ordered') USING NEW}, 1 ],
 	[ q{INSERT INTO ordered SELECT 'I', n.* FROM "New rows" n}, 1 ],
 	[ q{INSERT INTO ordered SELECT * FROM "New rows"}, 1 ],
+	[ q{INSERT INTO ordered TABLE "New rows"}, 1 ],
+	[ q{INSERT INTO ordered (op, id, v) (SELECT nextval('t_id_seq'), n.* FROM "New rows" n)}, 1 ],
+	[ q{DECLARE r record; BEGIN IF TG_OP = 'DELETE' THEN r := OLD; ELSE r = NEW; END IF; INSERT INTO ordered SELECT TG_OP, r.*; END}, 1 ],
+	[ q{DECLARE n ALIAS FOR NEW; BEGIN INSERT INTO ordered SELECT 'I', n.*; END}, 1 ],
+	[ q{EXECUTE 'INSERT INTO ordered SELECT ''I'', (t ' || quote_literal(NEW) || ').*'}, 1 ],
+	[ q{EXECUTE 'INSERT INTO ordered SELECT ($1).*' USING NEW}, 1 ],
+	[ q{EXECUTE format('INSERT INTO ordered SELECT ''I'', (%L::t).*', NEW)}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', (CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END).*}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', (coalesce(NEW, OLD)).*}, 1 ],
 	[ q{INSERT INTO ordered SELECT 'I', count(*) FROM "New rows"}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', count(*) * 2 FROM "New rows"}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', 1 WHERE NOT EXISTS (SELECT * FROM "New rows")}, 0 ],
+	[ q{INSERT INTO ordered (op) SELECT to_jsonb(x) FROM (SELECT * FROM "New rows" LIMIT 100) x}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', NEW.*::text)}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', NEW.* IS DISTINCT FROM OLD.*)}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', to_jsonb((NEW).*))}, 0 ],
 	[ q{INSERT INTO ordered SELECT 'I', n.id, 2 * n.v FROM "New rows" n}, 0 ],
 	[ q{INSERT INTO ordered SELECT o.* FROM others o}, 0 ],
 	[ q{INSERT INTO ordered VALUES ('I', jsonb_build_object('op', upper(tg_op), 'row', NEW.*) ->> 'v')}, 0 ],
@@ -276,6 +291,34 @@ $node->safe_psql('postgres', q{
 like(run_in("SELECT * FROM snowflake_convert_plan('parts', 'id')"), qr/DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.part in their order/,
 	'a trigger of a partition alone');
 $node->safe_psql('postgres', 'DROP TABLE parts; DROP FUNCTION ordered() CASCADE');
+
+# Functions that insert by the order of the columns
+$node->safe_psql('postgres', q{
+	CREATE VIEW over AS SELECT id, v FROM t;
+	CREATE FUNCTION inserts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+	CREATE TRIGGER inserts INSTEAD OF INSERT ON over FOR EACH ROW EXECUTE FUNCTION inserts()});
+foreach (
+	[ q{INSERT INTO t VALUES (NEW.*)}, 1 ],
+	[ q{INSERT INTO T SELECT * FROM others}, 1 ],
+	[ q{insert into public . "t" as x values (1, 2)}, 1 ],
+	[ q{INSERT INTO t(SELECT 1, 2)}, 1 ],
+	[ q{INSERT INTO t /* (id, v) */ OVERRIDING USER VALUE VALUES (1, 2)}, 1 ],
+	[ q{WITH x AS (SELECT 1) INSERT INTO t TABLE x}, 1 ],
+	[ q{INSERT INTO t (v) VALUES (1)}, 0 ],
+	[ q{INSERT INTO t AS x (v) SELECT 1}, 0 ],
+	[ q{INSERT INTO t DEFAULT VALUES}, 0 ],
+	[ q{INSERT INTO other.t VALUES (1)}, 0 ],
+	[ q{INSERT INTO t_t VALUES (1)}, 0 ],
+	[ qq{NULL; -- INSERT INTO t VALUES (1)\n NULL}, 0 ])
+{
+	my ($statement, $inserts) = @$_;
+
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION inserts() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN $statement; RETURN NULL; END \$\$");
+	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	is( $said =~ /DETAIL:  function public\.inserts\(\) inserts into table public\.t without the names of columns/ ? 1 : 0,
+		$inserts, "$statement: is it an obstacle?") or diag($said);
+}
+$node->safe_psql('postgres', 'DROP FUNCTION inserts() CASCADE; DROP VIEW over');
 
 # Room for the new columns
 $node->safe_psql('postgres', q{
