@@ -1065,10 +1065,10 @@ sub free_worker
 }
 
 # What was lost may reach as far ahead of the registry's clock as what is known: an hour
-# if it was behind by that, and so its own server's.
+# if it was behind by that, and a server extended its grant then and never again.
 sub may_lose_grants
 {
-	return !$world_plan->{long} && !($world_plan->{own} && $world{was_behind});
+	return !$world_plan->{long} && !$world{was_behind};
 }
 
 sub lose_grants
