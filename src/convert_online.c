@@ -709,7 +709,6 @@ set_default(SnowflakeOnline *online, void *argument)
 		snowflake_report_kept_default(linitial(conversion->keys), online->namespace);
 	snowflake_prepare(conversion, online->owner);
 	snowflake_report_obstacles(conversion, snowflake_list_obstacles(conversion));
-	snowflake_give_notices(conversion);
 	(void) snowflake_execute(conversion);
 }
 
@@ -1335,6 +1334,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 						snowflake_relation_name(online.relid)),
 				 errdetail_internal("%s", changer != NULL ? changer : "Somebody changes privileges."),
 				 errhint("Try again when it has ended.")));
+	snowflake_give_online_notices(&online.conversion);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
 	end_function(&online);
 	return (Datum) 0;

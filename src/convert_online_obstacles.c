@@ -62,7 +62,7 @@ static const char dropped_ctes[] =
 
 /* What to do about most of them. */
 #define DROP_HINT \
-	"Drop objects that depend on a column and cannot be carried over, convert, and create them again."
+	"Drop objects that depend on a column and cannot be carried over, convert, and create them again. For views, snowflake_convert_report() has the statements."
 
 /*
  * SQL: the body of a function without comments; and without calls of functions
@@ -602,7 +602,7 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
- * Say what an administrator needs to know before.
+ * Say what an administrator needs to know before: also what the default will do.
  */
 void
 snowflake_give_online_notices(const SnowflakeConversion *conversion)
@@ -621,4 +621,5 @@ snowflake_give_online_notices(const SnowflakeConversion *conversion)
 					 row[2] != NULL ? errhint("%s", row[2]) : 0));
 		}
 	}
+	snowflake_give_notices(conversion);
 }

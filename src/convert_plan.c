@@ -79,6 +79,29 @@ static const NoticeQuery notice_queries[] = {
 		" AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))"
 	},
 	{
+		"warning", "keys are no longer GENERATED ALWAYS", false,
+		"SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', t.column_name),"
+		"  'Roles with INSERT or UPDATE on the table can choose its values.',"
+		"  'Grant INSERT and UPDATE on the other columns only.'"
+		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		" WHERE t.is_root AND t.set_default AND a.attidentity = 'a'"
+	},
+	{
+		"warning", "row filters of publications use converted columns", false,
+		"SELECT f.name, format('%s: %s', f.name, f.expression), f.name, f.expression,"
+		"  'Rows that it does not accept are not published. See that it accepts the new IDs.'"
+		" FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, t.column_name),"
+		"         pg_get_expr(p.prqual, p.prrelid)"
+		"       FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
+		"         JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass"
+		"           AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+		"         JOIN pg_publication_rel p ON p.oid = d.objid AND p.prqual IS NOT NULL"
+		"         JOIN pg_publication b ON b.oid = p.prpubid"
+		"       WHERE (t.set_default OR t.change = 'widen')"
+		"       AND pg_get_expr(p.prqual, p.prrelid) ~ " SNOWFLAKE_WORD("a.attname::text") ") f(name, expression)"
+		" ORDER BY f.name COLLATE \"C\""
+	},
+	{
 		"warning", "keys keep the UUIDs that they have", false,
 		"SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.column_name),"
 		"  'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among themselves.',"

@@ -320,6 +320,14 @@ foreach (
 }
 $node->safe_psql('postgres', 'DROP FUNCTION inserts() CASCADE; DROP VIEW over');
 
+# What happens with the default is said before, by the plan and by each call.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION narrow() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := NEW.id; BEGIN RETURN NULL; END';
+	CREATE TRIGGER narrow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION narrow()});
+like(run_in($_), qr/NOTICE:  triggers or defaults of these tables might call functions that use integers\nDETAIL:  public\.narrow\(\)\n/, "$_: functions with integers are named")
+  foreach "SELECT * FROM snowflake_convert_plan('t')", "CALL snowflake_convert_online('t', until => 'prepare')";
+$node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE");
+
 # Room for the new columns
 $node->safe_psql('postgres', q{
 	DO $$ BEGIN EXECUTE 'CREATE TABLE wide (t int REFERENCES t, ' || (SELECT string_agg('c' || n || ' bool', ', ') FROM generate_series(1, 1599) n) || ')'; END $$});
