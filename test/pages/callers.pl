@@ -31,20 +31,24 @@ $node->safe_psql(
 		BEGIN INSERT INTO orders VALUES (n); RETURN n; END $$;
 	CREATE FUNCTION last_order() RETURNS bigint LANGUAGE sql AS $$ SELECT pg_catalog.currval('orders_id_seq') $$;
 	CREATE FUNCTION add_other() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('others_id_seq') $$;
+	CREATE SCHEMA elsewhere;
+	CREATE SEQUENCE elsewhere.orders_id_seq;
+	CREATE FUNCTION elsewhere.next() RETURNS bigint LANGUAGE sql SET search_path = elsewhere AS $$ SELECT nextval('orders_id_seq') $$;
 	CREATE FUNCTION of_body() RETURNS bigint BEGIN ATOMIC SELECT nextval('orders_id_seq'); END;
 	CREATE FUNCTION sum_of(interval_of int) RETURNS int LANGUAGE sql AS $$ SELECT interval_of $$});
 is( $node->safe_psql('postgres', $find), join("\n",
 		'default value for column id of table orders', 'function add_order()', 'function add_other()',
-		'function last_order()', 'function of_body()', 'rule _RETURN on view next_order'),
+		'function elsewhere.next()', 'function last_order()', 'function of_body()', 'rule _RETURN on view next_order'),
 	'what refers to the sequence is found, and functions that call one');
 
 $node->safe_psql('postgres', $replace);
 is( $node->safe_psql('postgres', q{SELECT string_agg(proname || ' ' || trim(regexp_replace(prosrc, '\s+', ' ', 'g')), E'\n' ORDER BY proname)
-		FROM pg_proc WHERE proname IN ('add_order', 'last_order', 'add_other')}),
+		FROM pg_proc WHERE proname IN ('add_order', 'last_order', 'add_other', 'next')}),
 	join("\n",
-		'add_order DECLARE n bigint := snowflake_NEXTval(); BEGIN INSERT INTO orders VALUES (n); RETURN n; END',
+		'add_order DECLARE n bigint := public.snowflake_NEXTval(); BEGIN INSERT INTO orders VALUES (n); RETURN n; END',
 		q{add_other SELECT nextval('others_id_seq')},
-		'last_order SELECT snowflake_currval()'),
+		'last_order SELECT public.snowflake_currval()',
+		q{next SELECT nextval('orders_id_seq')}),
 	'calls in functions are replaced, and no others');
 $node->safe_psql('postgres', q{CREATE OR REPLACE VIEW next_order AS SELECT snowflake_nextval() AS id; DROP FUNCTION of_body()});
 
