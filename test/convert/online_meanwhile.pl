@@ -162,6 +162,16 @@ like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other co
 run_in(q{SELECT snowflake_convert_undo('shop.t')});
 is($node->safe_psql('postgres', 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
 
+# A column that holds keys without a foreign key gets no default.
+create(q{
+	CREATE TABLE t (id bigint PRIMARY KEY, v int);
+	CREATE INDEX ON t (v);
+	INSERT INTO t VALUES (1, 7), (2, NULL)});
+unlike(run_in(q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')}, 'DROP TRIGGER "~snowflake_swapped" ON shop.t'), qr/ERROR/, 'a column without a foreign key');
+is( $node->safe_psql('postgres', q{SELECT atttypid::regtype, atthasdef, attnotnull, (SELECT string_agg(id || ':' || coalesce(v::text, '-'), ' ' ORDER BY id) FROM shop.t)
+		FROM pg_attribute WHERE attrelid = 'shop.t'::regclass AND attname = 'v'}), 'bigint|f|f|1:7 2:-', 'it is bigint, and has its values');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
 # Rows of a table whose referencing column is bigint already
 create(q{
 	CREATE TABLE t (id serial PRIMARY KEY);
