@@ -672,6 +672,9 @@ snowflake_grant_main(Datum main_arg)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 
+	/* A reload may have been before the handler. */
+	ConfigReloadPending = true;
+
 	locate_registry(&registry);
 	if (registry.local)
 		connect_locally(&registry);
