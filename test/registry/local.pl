@@ -209,6 +209,17 @@ like(
 	'the log says that the worker was started again');
 ok(wait_for_stat('worker_id = 1'), 'the worker ID is the same');
 
+# A reload while the worker starts, before it has a handler for that.
+set_registry("host=$host port=$port dbname=regress_ids user=regress_server");
+$server->append_conf('postgresql.conf', 'post_auth_delay = 2');
+$server->restart;
+$log_end = -s $server->logfile;
+$server->append_conf('postgresql.conf', 'post_auth_delay = 0');
+set_registry("host=$host port=$port dbname=regress_ids user=$user");
+$server->reload;
+$server->wait_for_log(qr/LOG:  background worker "snowflake grant" restarts because/, $log_end);
+pass('a reload right after the start of the worker is not lost');
+
 # Other ways to name the socket directory.
 $server->append_conf('postgresql.conf', "listen_addresses = ''");
 my $link = $server->basedir . '/link';
