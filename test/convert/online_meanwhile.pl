@@ -41,29 +41,31 @@ my $shop = 'SET search_path = shop, public';
 my $call = q{CALL snowflake_convert_online('shop.t')};
 
 # A session with the table open, and a call that has found the statements of the swap
-# and waits for that.  It waits for lock_wait, and looks again after that, so the
-# session begins anew until it is seen waiting.
+# and waits for that.  It waits for lock_wait, and after that until no transaction is much
+# older, so another session takes over before that; the table is always open.
 sub between
 {
 	my ($lock) = @_;
 
 	run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	$session->query_safe($shop);
+	my ($session, $next) = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+	$_->query_safe($shop) foreach $session, $next;
+	$session->query_safe("BEGIN; $lock");
 	my ($calling) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap', lock_wait => '900 ms')});
 	my $waits = q{SELECT FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted};
-	for (;;)
-	{
-		$session->query_safe("BEGIN; $lock");
-		last if $session->query_safe(qq{
+	while ($session->query_safe(qq{
 			DO \$\$ BEGIN
 				FOR i IN 1 .. 100 LOOP
 					EXIT WHEN EXISTS ($waits);
 					PERFORM pg_sleep(0.02);
 				END LOOP;
-			END \$\$; SELECT count(*) FROM ($waits) w}) ne '0';
+			END \$\$; SELECT count(*) FROM ($waits) w}) eq '0')
+	{
+		$next->query_safe("BEGIN; $lock");
 		$session->query_safe('ROLLBACK');
+		($session, $next) = ($next, $session);
 	}
+	$next->quit;
 	return ($session, $calling);
 }
 
