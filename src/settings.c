@@ -242,14 +242,13 @@ check_server_name(char **newval, void **extra, GucSource source)
 /*
  * Keep a copy of snowflake.synchronous_mark in shared memory.  A backend does
  * not reload the configuration during a query, but turning this off must end
- * the waits that have begun.  As for synchronous_standby_names, the
- * checkpointer keeps the copy: it always runs, and reloads at once.
+ * the waits that have begun.  The postmaster keeps the copy: it reloads first,
+ * and begins shared memory with its own value after a crash, too.
  */
 static void
 assign_synchronous_mark(bool newval, void *extra)
 {
-	if (MyBackendType == B_CHECKPOINTER &&
-		snowflake_shared_synchronous_mark != NULL)
+	if (!IsUnderPostmaster && snowflake_shared_synchronous_mark != NULL)
 		*snowflake_shared_synchronous_mark = newval;
 }
 

@@ -130,7 +130,7 @@ typedef struct Generator
 	/* How long the last write took, with the wait for its standbys. */
 	pg_atomic_uint64 write_us;
 
-	/* The checkpointer's value of snowflake.synchronous_mark (settings.c). */
+	/* The postmaster's value of snowflake.synchronous_mark (settings.c). */
 	bool		synchronous_mark;
 
 	/* How many synchronous standbys are required, as standby.c says; or 0. */

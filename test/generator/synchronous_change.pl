@@ -36,7 +36,53 @@ is(finish_queries($call), 1,
 	'when synchronous_mark is switched off, a wait that has begun ends');
 is($alone->psql('postgres', 'SELECT snowflake_nextval()'),
 	0, 'with synchronous_mark = off, no other call waits');
+
+# The setting is reloaded while the postmaster begins shared memory after a crash, so
+# each process of the server starts with the new value.  A debugger reloads it there.
+SKIP:
+{
+	my $postmaster = (split /\n/, slurp_file($alone->data_dir . '/postmaster.pid'))[0];
+
+	change_setting($alone, 'restart_after_crash', 'on');
+	change_setting($alone, 'snowflake.synchronous_mark', 'on');
+	my $gdb = debug_process($alone, $postmaster, qr/^attached$/m,
+		'break CreateSharedMemoryAndSemaphores', 'echo attached\n', 'continue',
+		"shell kill -HUP $postmaster");
+	skip 'no debugger', 1 if !$gdb;
+	$alone->append_conf('postgresql.conf', 'snowflake.synchronous_mark = off');
+	crash_process($alone, server_process($alone, 'walwriter'));
+	finish_debugger($gdb);
+	is(sql_error($alone, "SET statement_timeout = '10 s'; SELECT snowflake_nextval()"),
+		'', 'a setting that is reloaded during the recovery from a crash counts');
+}
 $alone->stop;
+
+# In a tick that lasts, sessions look at the standbys until its end.  They are asked in
+# the last millisecond.
+my $slow = new_server('slow', 'wal_level = replica', 'max_wal_senders = 1',
+	"snowflake.scheme = 'epoch=2020-01-01, tick=2s, timestamp=32, worker=10, sequence=21'");
+my $claims = 0;
+foreach my $try (1 .. 3)
+{
+	change_setting($slow, 'synchronous_standby_names', '');
+	$slow->safe_psql('postgres', q{
+		SELECT pg_sleep(2.01 - mod(extract(epoch FROM clock_timestamp()), 2));
+		SELECT snowflake_nextval()});
+	$slow->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+	$slow->reload;
+	$claims++ if $slow->psql('postgres', q{
+		SET statement_timeout = '4 s';
+		SELECT pg_sleep(1.99 - mod(extract(epoch FROM clock_timestamp()), 2));
+		DO $$
+		BEGIN
+			LOOP
+				EXIT WHEN mod(extract(epoch FROM clock_timestamp()), 2) > 1.9993;
+			END LOOP;
+			PERFORM snowflake_nextval();
+		END $$}) == 0;
+}
+is($claims, 0, 'no call succeeds at the end of a tick that began without standbys');
+$slow->stop;
 
 # What is reserved lasts for longer than this test takes.
 my $primary = PostgreSQL::Test::Cluster->new('primary');

@@ -16,7 +16,7 @@ my $registry =
   new_registry('registry', "1, 100, grant_time => '10 s', new => true");
 my $conf = registry_conf($registry);
 
-# A synchronous standby that is down.  While snowflake_accept_clock() flushes a
+# A synchronous standby that is down.  While snowflake_reset() flushes a
 # mark, the worker wants to know the next tick, and must not write a mark
 # itself: it would wait for the standby.
 my $library =
@@ -55,48 +55,30 @@ $server->poll_query_until('postgres',
   or die 'the configuration was not read again';
 
 # A debugger holds the worker up where it has seen that the mark must be read,
-# until snowflake_accept_clock() has read it.
+# until snowflake_reset() has read it.
 SKIP:
 {
 	my $worker = server_process($server, 'snowflake grant');
-	my $script = $server->basedir . '/gdb';
-	my ($out, $err) = ('', '');
+	my $gdb = debug_process($server, $worker, qr/^Breakpoint 2 /m,
+		'break snowflake_recover', 'break snowflake_reserve', 'continue',
+		'shell while ! test -e released; do sleep 0.05; done');
 
-	skip 'no gdb', 3 if system('gdb --version >/dev/null 2>&1') != 0;
-	append_to_file($script, <<'EOF');
-set pagination off
-set breakpoint pending on
-handle SIGUSR1 SIGHUP SIGURG nostop noprint pass
-break snowflake_recover
-break snowflake_reserve
-continue
-shell while ! test -e released; do sleep 0.05; done
-detach
-EOF
-	my $gdb = IPC::Run::start(
-		[ 'gdb', '-p', $worker, '-batch', '-x', $script ],
-		'<' => \undef, '>' => \$out, '2>' => \$err,
-		init => sub { chdir $server->basedir });
-	while ($gdb->pumpable && $out !~ /^Breakpoint 2 /m)
-	{
-		$gdb->pump;
-	}
-	skip "gdb cannot attach: $err", 3 if $out !~ /^Breakpoint 2 /m;
-
+	skip 'no debugger', 3 if !$gdb;
 	my $until = $server->safe_psql('postgres',
 		'SELECT granted_until FROM snowflake_stat');
 	set_flush_ms(2500);
-	my ($session) = start_queries($server, 'SELECT snowflake_accept_clock()');
+	my ($session) = start_queries($server,
+		'SELECT snowflake_reset(snowflake_lower_bound(now()), force => true)');
 	$server->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'accept_clock'})
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'snowflake_reset'})
 	  or die 'no flush';
 	kill 'HUP', $worker;
-	$gdb->pump while $gdb->pumpable && $out !~ /^Breakpoint [12], /m;
+	wait_for_debugger($gdb, qr/^Breakpoint [12], /m);
 	is(finish_queries($session), 1,
-		'snowflake_accept_clock() ends while the worker reads the mark');
+		'snowflake_reset() ends while the worker reads the mark');
 	set_flush_ms(0);
 	append_to_file($server->basedir . '/released', '');
-	$gdb->finish;
+	finish_debugger($gdb);
 
 	ok( $server->poll_query_until('postgres',
 			"SELECT granted_until > '$until' FROM snowflake_stat"),

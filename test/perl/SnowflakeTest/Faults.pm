@@ -17,7 +17,7 @@ use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
   server_process stop_walsender is_up wait_until_up kill_postmaster crash_process
-  kill_backend live failover
+  kill_backend live failover debug_process wait_for_debugger finish_debugger
 );
 
 # The one process of a server that pg_stat_activity has with this backend_type.
@@ -114,6 +114,48 @@ sub crash_process
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
 	wait_until_up($node);
 	return 1;
+}
+
+# Attach a debugger to a process of a server, with these commands, and wait until it
+# prints a line like this.  Returns the session, or nothing if there is no debugger, or
+# it cannot attach.  The commands run in the server's base directory.
+sub debug_process
+{
+	my ($node, $pid, $line, @commands) = @_;
+	my $script = $node->basedir . '/gdb';
+	my %gdb = (out => '', err => '');
+
+	return if system('gdb --version >/dev/null 2>&1') != 0;
+	unlink $script;
+	append_to_file($script, join("\n",
+		'set pagination off', 'set breakpoint pending on',
+		'handle SIGUSR1 SIGHUP SIGURG SIGTERM SIGCHLD nostop noprint pass',
+		@commands, 'detach', ''));
+	$gdb{run} = IPC::Run::start(
+		[ 'gdb', '-p', $pid, '-batch', '-x', $script ],
+		'<' => \undef, '>' => \$gdb{out}, '2>' => \$gdb{err},
+		init => sub { chdir $node->basedir });
+	return \%gdb if wait_for_debugger(\%gdb, $line);
+	diag("gdb cannot attach: $gdb{err}");
+	return;
+}
+
+# Wait until the debugger prints a line.  Returns whether it did.
+sub wait_for_debugger
+{
+	my ($gdb, $line) = @_;
+
+	$gdb->{run}->pump while $gdb->{run}->pumpable && $gdb->{out} !~ $line;
+	return $gdb->{out} =~ $line;
+}
+
+# Wait until the debugger has ended.
+sub finish_debugger
+{
+	my ($gdb) = @_;
+
+	$gdb->{run}->finish;
+	return;
 }
 
 # Crash one of the clients' backends.
