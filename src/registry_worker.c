@@ -651,7 +651,7 @@ serve(Registry *registry)
 		{
 			(void) WaitLatch(MyLatch,
 							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 (due - now) / 1000 + 1,
+							 Min((due - now) / 1000 + 1, PG_INT32_MAX),
 							 snowflake_wait_event(SNOWFLAKE_EVENT_GRANT_MAIN));
 			ResetLatch(MyLatch);
 		}

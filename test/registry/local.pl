@@ -158,32 +158,20 @@ $server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
 # worker up there until then.
 SKIP:
 {
-	my $script = $server->basedir . '/gdb';
-	my $pidfile = $server->data_dir . '/postmaster.pid';
-	my ($out, $err) = ('', '');
-
-	skip 'no gdb', 1 if system('gdb --version >/dev/null 2>&1') != 0;
 	$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
-	append_to_file($script, <<"EOF");
-set pagination off
-set breakpoint pending on
-handle SIGUSR1 SIGHUP SIGURG SIGTERM nostop noprint pass
-break snowflake_begin_call
-continue
-shell while ! grep -q stopping $pidfile; do sleep 0.05; done
-detach
-EOF
-	my $gdb = IPC::Run::start(
-		[ 'gdb', '-p', server_process($server, 'snowflake grant'), '-batch', '-x', $script ],
-		'<' => \undef, '>' => \$out, '2>' => \$err);
-	$gdb->pump while $gdb->pumpable && $out !~ /^Breakpoint 1, /m;
-	skip "gdb cannot attach: $err", 1 if $out !~ /^Breakpoint 1, /m;
+	my $pidfile = $server->data_dir . '/postmaster.pid';
+	my $gdb = debug_process($server, server_process($server, 'snowflake grant'),
+		qr/^Breakpoint 1, /m,
+		'break snowflake_begin_call', 'continue',
+		"shell while ! grep -q stopping $pidfile; do sleep 0.05; done");
+
+	skip 'no debugger', 1 if !$gdb;
 	$server->safe_psql('regress_ids',
 		q{BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; PREPARE TRANSACTION 'lock'});
 	$start = time;
 	$server->stop;
 	cmp_ok(time - $start, '<', 8, 'a call that begins during a fast shutdown does not hold it up');
-	$gdb->finish;
+	finish_debugger($gdb);
 	$server->start;
 	$server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
 }
@@ -251,7 +239,7 @@ $primary->start;
 $primary->safe_psql('postgres', q{
 	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_registry;
-	SELECT snowflake_registry.create(1, 100, new => true)});
+	SELECT snowflake_registry.create(1, 100, grant_time => '100 d', reach => '300 d', new => true)});
 $primary->backup('backup');
 $primary->append_conf('postgresql.conf', join("\n",
 	registry_conf($primary), "snowflake.grant_timeout = '60 s'",
