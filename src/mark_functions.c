@@ -268,9 +268,22 @@ lift_word(int64 mark)
 }
 
 /*
+ * Does the mark say what time it was?  Not if there is none, or it was reset.  The
+ * reserve lock is held.
+ */
+static bool
+mark_is_time(uint64 mark)
+{
+	Generator  *state = snowflake_state;
+
+	return pg_atomic_read_u64(&state->reserved) != 0 ? state->has_mark : mark > 0;
+}
+
+/*
  * Set the mark to any value.  Lower it only if allowed; otherwise return false
  * and change nothing.  If it is lower or far ahead, or the word cannot be lifted,
- * continue from there as after a start.
+ * continue from there as after a start.  The new mark says as much about the time
+ * as the one before, unless this is one that may be lowered.
  */
 static bool
 set_mark(int64 mark, bool may_lower)
@@ -306,9 +319,11 @@ set_mark(int64 mark, bool may_lower)
 	}
 	else
 	{
+		bool		was_time = mark_is_time(before);
+
 		snowflake_forget_reserve();
 		(void) snowflake_mark_raise(mark);
-		(void) snowflake_recover_mark(true);
+		(void) snowflake_recover_mark(may_lower || !was_time);
 	}
 	snowflake_unlock_reserve();
 
@@ -343,7 +358,7 @@ skip_to_mark(int64 mark)
 	else if (pg_atomic_read_u64(&state->reserved) != 0)
 	{
 		snowflake_forget_reserve();
-		(void) snowflake_recover_mark(true);
+		(void) snowflake_recover_mark(!state->has_mark);
 	}
 	snowflake_unlock_reserve();
 	return durable;
@@ -425,14 +440,20 @@ snowflake_reset(PG_FUNCTION_ARGS)
  * snowflake_accept_clock() returns timestamptz
  *
  * Accept the clock although it is far ahead of the mark, or of the time
- * elapsed since the last ID: raise the mark to it, and continue from there.
+ * elapsed since the last ID: raise the mark to it, and continue from there.  Any
+ * other clock needs nothing, and to continue as after a start would do harm: IDs
+ * that are ahead of the clock would be refused, and others wait.
  */
 Datum
 snowflake_accept_clock(PG_FUNCTION_ARGS)
 {
 	TimestampTz now;
 	int64		tick;
+	SnowflakeRules rules = snowflake_rules();
+	SnowflakeSnapshot snapshot;
+	SnowflakeStep step;
 	uint64		before;
+	bool		refused;
 
 	snowflake_check_primary("accept the clock");
 	now = GetCurrentTimestamp();
@@ -444,16 +465,28 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 				 errmsg("clock is out of range for the snowflake scheme"),
 				 errdetail("The clock reads %s.", timestamptz_to_str(now))));
 
+	snowflake_recover();
 	snowflake_lock_reserve();
 	before = snowflake_mark_read();
-	snowflake_forget_reserve();
-	(void) snowflake_mark_raise(tick_mark(&snowflake_layout, tick));
-	(void) snowflake_recover_mark(false);
+	snowflake_take_snapshot(&snapshot);
+	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
+	refused = !step.followed || step.plan == SNOWFLAKE_CLOCK_AHEAD;
+	if (refused)
+	{
+		snowflake_forget_reserve();
+		(void) snowflake_mark_raise(tick_mark(&snowflake_layout, tick));
+		(void) snowflake_recover_mark(false);
+	}
 	snowflake_unlock_reserve();
 
-	ereport(LOG,
-			(errmsg("clock was accepted by snowflake_accept_clock()"),
-			 errdetail("The clock reads %s, and the mark of snowflake IDs was " UINT64_FORMAT ".",
-					   timestamptz_to_str(now), before)));
+	if (refused)
+		ereport(LOG,
+				(errmsg("clock was accepted by snowflake_accept_clock()"),
+				 errdetail("The clock reads %s, and the mark of snowflake IDs was " UINT64_FORMAT ".",
+						   timestamptz_to_str(now), before)));
+	else
+		ereport(NOTICE,
+				(errmsg("clock is not too far ahead of snowflake IDs"),
+				 errdetail("The clock reads %s.", timestamptz_to_str(now))));
 	PG_RETURN_TIMESTAMPTZ(now);
 }

@@ -45,6 +45,15 @@ sub next_id
 	return $node->safe_psql('postgres', 'INSERT INTO t DEFAULT VALUES RETURNING id');
 }
 
+# What the server says to a statement
+sub sql_notice
+{
+	my ($statement) = @_;
+	my (undef, undef, $notice) = $node->psql('postgres', $statement);
+
+	return $notice;
+}
+
 my $id = next_id();
 my $follows = 'SELECT follows_clock FROM snowflake_stat';
 is($node->safe_psql('postgres', $follows), 't', 'IDs follow the clock');
@@ -96,6 +105,11 @@ $node->safe_psql('postgres', 'CHECKPOINT');
 restart();
 like(sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  55000: clock is too far ahead/, 'calls fail after the next start, too');
+# Nor does a mark from another server.
+my $other = mark_of($node) + (1 << 22);
+$node->safe_psql('postgres', "SELECT snowflake_raise_mark($other)");
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: clock is too far ahead/, 'raising the mark does not accept the clock');
 set_clock($node, 0);
 $next = next_id();
 cmp_ok($next, '>', $id, 'calls succeed when the clock is correct, without a restart');
@@ -140,6 +154,10 @@ like(slurp_file($node->logfile), qr/LOG:  clock was accepted by snowflake_accept
 my $accepted = -s $node->logfile;
 set_clock($node, 200 * $day);
 cmp_ok(next_id(), '>', $next, 'IDs continue after a wrong clock was accepted');
+like(sql_notice('SELECT snowflake_accept_clock()'),
+	qr/NOTICE:  clock is not too far ahead of snowflake IDs\nDETAIL:  The clock reads \d{4}-/,
+	'there is nothing to accept in a clock that is behind');
+cmp_ok(next_id(), '>', $next, 'IDs continue as before');
 $node->wait_for_log(qr/WARNING:  snowflake IDs are \d+ ms ahead of the clock\n.*\n.*HINT:  IDs continue at the pace of real time, but after a restart no ID can be generated/, $accepted);
 restart();
 like(sql_error($node, 'SELECT snowflake_nextval()'),
