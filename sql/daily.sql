@@ -95,6 +95,16 @@ SELECT setval('order_numbers', 1) > 0 AS set;
 SET ROLE regress_daily;
 SELECT daily_nextval('order_numbers') % 1000000 AS n, current_user;
 SELECT setval('order_numbers', 1);
+-- but they do not suffice to turn a sequence of other numbers into one
+RESET ROLE;
+SELECT setval('order_numbers', 1000000) > 0 AS set;
+SET ROLE regress_daily;
+SELECT daily_nextval('order_numbers');
+RESET ROLE;
+SELECT last_value FROM order_numbers;
+GRANT UPDATE ON SEQUENCE order_numbers TO regress_daily;
+SET ROLE regress_daily;
+SELECT daily_nextval('order_numbers') % 1000000 AS n;
 RESET ROLE;
 REVOKE ALL ON SEQUENCE order_numbers FROM regress_daily;
 DROP ROLE regress_daily;

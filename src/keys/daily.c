@@ -54,7 +54,9 @@
  * Setting a sequence requires UPDATE, nextval() only USAGE.  The latter is
  * checked in step 1, and the setting, for which the caller can choose nothing
  * but the time zone, and with it a day before or after that of UTC, is done as
- * the owner of the sequence.
+ * the owner of the sequence.  Only a sequence of daily numbers, or a new one, is
+ * set like that.  For any other, such as that of a serial column, the caller needs
+ * UPDATE.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -72,6 +74,7 @@
 #include "miscadmin.h"
 #include "pgtime.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -182,7 +185,7 @@ looks_like_day(int64 number)
 	int64		month = number / 100 % 100;
 	int64		day = number % 100;
 
-	return number <= LAST_DAY && month >= 1 && month <= 12 &&
+	return number >= FIRST_DAY && number <= LAST_DAY && month >= 1 && month <= 12 &&
 		day >= 1 && day <= 31;
 }
 
@@ -226,6 +229,41 @@ check_sequence(Oid relid)
 }
 
 /*
+ * Is it a new sequence, which has returned nothing but this value, and those of
+ * the other sessions that draw the first number now?  Each does so twice at most.
+ */
+static bool
+is_new_sequence(Oid relid, int64 value)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
+	int64		start;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", relid);
+	start = ((Form_pg_sequence) GETSTRUCT(tuple))->seqstart;
+	ReleaseSysCache(tuple);
+	return value >= start && (value - start) / 2 <= MaxBackends;
+}
+
+/*
+ * Fail if a sequence is that of other numbers, and the caller may not set it.
+ */
+static void
+check_may_set(Oid relid, int64 value)
+{
+	if (looks_like_day(value / VALUES_OF_DAY) || is_new_sequence(relid, value) ||
+		pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to use sequence \"%s\" for daily numbers",
+					get_rel_name(relid)),
+			 errdetail("Its value " INT64_FORMAT " is not a daily number. To set it to one requires the privilege UPDATE.",
+					   value),
+			 errhint("Use a new sequence, for daily numbers only.")));
+}
+
+/*
  * Set a sequence as its owner.
  */
 static void
@@ -261,6 +299,7 @@ next_value_under_lock(Oid relid, int day)
 	value = nextval_internal(relid, true);
 	if (value / VALUES_OF_DAY < day)
 	{
+		check_may_set(relid, value);
 		value = day * VALUES_OF_DAY + 1;
 		set_sequence(relid, value);
 	}
