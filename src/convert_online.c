@@ -18,7 +18,8 @@
  *					ANALYZE: SHARE UPDATE EXCLUSIVE, which blocks no client.
  *					Unique indexes come last, because INSERT ... ON CONFLICT
  *					expects one unique index for a key
- * foreign keys		ADD ... NOT VALID: SHARE ROW EXCLUSIVE on both tables, for
+ * foreign keys		ADD ... NOT VALID: SHARE ROW EXCLUSIVE on both tables, or
+ *					ACCESS EXCLUSIVE if the referencing one is partitioned, for
  *					milliseconds; then VALIDATE
  * swap				for each table: ACCESS EXCLUSIVE on it, its partitions, the
  *					tables that it references, and its views, for tens of
@@ -172,6 +173,19 @@ static const char *const lock_names[] = {
 	[SNOWFLAKE_STEP_SWAP] = "ACCESS EXCLUSIVE",
 	[SNOWFLAKE_STEP_DEFAULT] = "ACCESS EXCLUSIVE",
 };
+
+/*
+ * Does a foreign key of a partitioned table need a stronger lock?  It takes over
+ * those of the partitions, and removes triggers of the other table, for which the
+ * server locks that with ACCESS EXCLUSIVE.  If that were requested only there, a
+ * client that waits for us and has the table open would be a deadlock.
+ */
+static bool
+needs_access_exclusive(const SnowflakeOnlineStep *step)
+{
+	return step->kind == SNOWFLAKE_STEP_FOREIGN_KEY &&
+		get_rel_relkind(step->relid) == RELKIND_PARTITIONED_TABLE;
+}
 
 /*
  * Of the time of a call, at most the tenth part goes to reading which steps are
@@ -768,7 +782,9 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 		case SNOWFLAKE_STEP_FOREIGN_KEY:
 			if (step->other != step->relid)
 				relids = lcons_oid(step->other, relids);
-			return snowflake_with_locks(online, relids, ShareRowExclusiveLock,
+			return snowflake_with_locks(online, relids,
+										needs_access_exclusive(step) ?
+										AccessExclusiveLock : ShareRowExclusiveLock,
 										create_foreign_key, step);
 		default:
 			step->statement = snowflake_step_statement(&online->conversion, step);
@@ -1279,7 +1295,8 @@ put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 		values[0] = Int32GetDatum(foreach_current_index(cell) + 1);
 		values[1] = CStringGetTextDatum(snowflake_phase_name(step->phase));
 		values[2] = CStringGetTextDatum(step->table);
-		values[3] = CStringGetTextDatum(lock_names[step->kind]);
+		values[3] = CStringGetTextDatum(needs_access_exclusive(step) ?
+										"ACCESS EXCLUSIVE" : lock_names[step->kind]);
 		nulls[4] = step->done && step->statement == NULL;
 		values[4] = nulls[4] ? (Datum) 0 : CStringGetTextDatum(step_text(online, step));
 		values[5] = CStringGetTextDatum(state);

@@ -380,10 +380,13 @@ static const char steps_query[] =
 "  GROUP BY tab.relid, tab.name"
 " ) s(kind, phase, done, relid, other, object, newname, nspname, spcname, statement, rank, name)"
 "  LEFT JOIN top USING (relid)"
-/* Foreign keys are created in the order in which they act. */
+/*
+ * Foreign keys are created in the order in which they act, and indexes in that of
+ * the old ones, because a foreign key depends on the first one that is possible.
+ */
 " ORDER BY phase, CASE phase WHEN 2 THEN rank / 4 WHEN 3 THEN 0 ELSE rank END,"
 "   CASE WHEN phase <> 3 THEN root END, CASE phase WHEN 3 THEN name COLLATE \"C\" END,"
-"   rank, depth DESC, relid, name COLLATE \"C\", kind";
+"   rank, depth DESC, relid, CASE kind WHEN 2 THEN object END, name COLLATE \"C\", kind";
 
 /*
  * Statements that create an object, $12, on an empty copy of its table, the

@@ -285,6 +285,41 @@ $node->safe_psql('postgres', 'ALTER TABLE b DROP CONSTRAINT b_a_fkey');
 is(sql_error($node, "SELECT snowflake_convert_undo('b', 'a'); SELECT snowflake_convert_undo('a')"), '', 'undo of a table that is not referenced anymore');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 
+# A foreign key of a partitioned table needs a stronger lock.  It is requested before a
+# client waits: a client that has locked a row, and then changes it, is no deadlock.
+$node->safe_psql('postgres', q{
+	SET client_min_messages = warning;
+	DROP TABLE a, b;
+	CREATE TABLE a (id serial PRIMARY KEY, v int);
+	INSERT INTO a (v) VALUES (1);
+	CREATE TABLE parts (n int, a int REFERENCES a) PARTITION BY LIST (n);
+	CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1);
+	INSERT INTO parts VALUES (1, 1)});
+call("'a', until => 'indexes'");
+my $client = $node->background_psql('postgres');
+$client->query_safe('BEGIN; SELECT FROM a WHERE id = 1 FOR UPDATE');
+my ($calling) = start_queries($node, "CALL snowflake_convert_online('a', until => 'foreign keys', lock_wait => '900 ms')");
+$node->poll_query_until('postgres', q{
+	SELECT count(*) > 0 FROM pg_locks
+	WHERE relation = 'a'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted}) or die 'the call does not wait';
+is($client->query_safe('UPDATE a SET v = 2 WHERE id = 1; SELECT 1'), '1', 'a client that waits for the call is no deadlock');
+$client->query_safe('COMMIT');
+$client->quit;
+is(finish_queries($calling), 1, 'the foreign key of a partitioned table is created') or diag($calling->{err});
+unlike(call("'a'"), qr/ERROR/, 'the conversion with a partitioned table is completed');
+$node->safe_psql('postgres', 'DROP TABLE parts');
+
+# A foreign key depends on the index that the old one depended on.
+$node->safe_psql('postgres', q{
+	SET client_min_messages = warning;
+	DROP TABLE a;
+	CREATE TABLE a (id serial PRIMARY KEY, v int);
+	CREATE TABLE b (a int REFERENCES a);
+	ALTER TABLE a ADD CONSTRAINT a_again UNIQUE (id)});
+unlike(call("'a'"), qr/ERROR/, 'a table with two unique indexes for the key is converted');
+is($node->safe_psql('postgres', q{SELECT conindid::regclass FROM pg_constraint WHERE conname = 'b_a_fkey'}),
+	'a_pkey', 'its foreign keys depend on the same index as before');
+
 # A dump in the middle
 foreach my $phase ('prepare', 'foreign keys')
 {
