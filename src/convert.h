@@ -150,6 +150,31 @@ typedef struct SnowflakeSample
 	"format('(?<![[:alnum:]_])%s(?![[:alnum:]_])'," \
 	" regexp_replace(" name ", '[^[:alnum:]_]', E'\\\\\\\\\\\\&', 'g'))"
 
+/*
+ * SQL: does a function, p, use rows of a table, r, so that what sessions have
+ * compiled of it has the types of its columns?  The types of variables are in its
+ * body only, so its name decides.
+ */
+#define SNOWFLAKE_USES_ROWS \
+	"(EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = r.oid AND g.tgfoid = p.oid AND NOT g.tgisinternal)" \
+	" OR NOT r.relispartition" \
+	" AND NOT EXISTS (SELECT FROM pg_depend e WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))" \
+	" AND (EXISTS (SELECT FROM pg_depend d JOIN pg_type y ON d.refobjid IN (y.oid, y.typarray)" \
+	"              WHERE (d.classid, d.objid, d.refclassid) = ('pg_proc'::regclass, p.oid, 'pg_type'::regclass)" \
+	"              AND y.oid = r.reltype)" \
+	"   OR CASE WHEN strpos(lower(p.prosrc COLLATE \"C\"), lower(r.relname::text COLLATE \"C\")) > 0" \
+	"      THEN p.prosrc ~* " SNOWFLAKE_WORD("r.relname::text") " END))"
+
+/*
+ * SQL: a statement that changes nothing, after which sessions compile a function, p,
+ * again.
+ */
+#define SNOWFLAKE_RECOMPILE \
+	"CASE p.prokind WHEN 'p' THEN format('ALTER PROCEDURE %s SECURITY %s', p.oid::regprocedure," \
+	"   CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)" \
+	" ELSE format('ALTER FUNCTION %s %s', p.oid::regprocedure," \
+	"   CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END) END"
+
 /* convert_views.c */
 extern const char snowflake_view_statements[];
 
@@ -162,7 +187,7 @@ extern char *snowflake_try(void (*work) (void *argument), void *argument);
 extern const char snowflake_changed_tables[];
 extern const char snowflake_sequences[];
 extern const char snowflake_rebuilt[];
-extern const char snowflake_trigger_functions[];
+extern const char snowflake_row_functions[];
 extern const char snowflake_narrow_columns[];
 extern void snowflake_keep_plans(MemoryContext context);
 extern void snowflake_find_targets(SnowflakeConversion *conversion);

@@ -296,11 +296,10 @@ static const char statements_query[] =
 "  SELECT 71, 0, indexrelid, 0, format('ALTER TABLE %s CLUSTER ON %I', name, idx.relname)"
 "  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisclustered"
 "  UNION ALL"
-"  SELECT DISTINCT 80, 0, p.oid::bigint, 0, format('ALTER FUNCTION %s %s', p.oid::regprocedure,"
-"    CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END)"
-"  FROM this JOIN pg_trigger g ON g.tgrelid = this.relid AND NOT g.tgisinternal"
-"    JOIN pg_proc p ON p.oid = g.tgfoid AND pg_has_role(this.relowner, p.proowner, 'USAGE')"
-"    JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'"
+"  SELECT DISTINCT 80, 0, p.oid::bigint, 0, " SNOWFLAKE_RECOMPILE
+"  FROM this JOIN pg_class r ON r.oid = this.relid"
+"    JOIN pg_proc p ON p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')"
+"      AND pg_has_role(r.relowner, p.proowner, 'USAGE') AND " SNOWFLAKE_USES_ROWS
 "  UNION ALL"
 /* which foreign keys are to be validated, as arguments of a trigger that is never fired */
 "  SELECT 91, 0, this.relid, n, CASE n"

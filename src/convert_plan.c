@@ -166,9 +166,9 @@ static const NoticeQuery notice_queries[] = {
 		"warning", "functions might fail in open sessions", false,
 		"SELECT format('function %s', name), format('%s of role %s', name, owner),"
 		"  format('function %s might fail in open sessions', name),"
-		"  format('It is a PL/pgSQL function of a trigger. Its plans are for the old type, and cannot be discarded, because it belongs to role %s.', owner),"
+		"  format('It is a PL/pgSQL function that uses rows of the table. What sessions have compiled is for the old type, and cannot be discarded, because it belongs to role %s.', owner),"
 		"  format('Have its owner run %s after the conversion, or have sessions reconnect.', command)"
-		" FROM trigger_function WHERE NOT owned ORDER BY name COLLATE \"C\""
+		" FROM row_function WHERE NOT owned ORDER BY name COLLATE \"C\""
 	},
 };
 
@@ -180,10 +180,10 @@ static const NoticeQuery notice_queries[] = {
  * What changing the type creates again does not have all that was set with a
  * statement of its own, nor, where it is inherited, its comment.
  *
- * PL/pgSQL functions of triggers go last.  The plans that sessions keep for them
- * would fail if they have a field of a record as a parameter, because its type
- * has changed; altering a function, even if nothing is different afterwards,
- * has it compiled again.
+ * PL/pgSQL functions that use rows of the tables go last.  The plans that sessions
+ * keep for them would fail if they have a field of a record as a parameter, because
+ * its type has changed; altering a function, even if nothing is different
+ * afterwards, has it compiled again.
  */
 static const char statements_query[] =
 ", altered AS ("
@@ -246,7 +246,7 @@ SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', k.conname, t.name)", "k.oid"
 "                AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated"
 "              WHERE i.inhrelid = t.relid)"
 "  UNION ALL"
-"  SELECT 9, false, name, command FROM trigger_function WHERE owned) "
+"  SELECT 9, false, name, command FROM row_function WHERE owned) "
 "SELECT command FROM statement ORDER BY step, other, name COLLATE \"C\", command COLLATE \"C\"";
 
 /*
@@ -258,7 +258,7 @@ ask(const SnowflakeConversion *conversion, const char *query)
 	return snowflake_ask(conversion,
 						 psprintf("%s%s%s%s%s", snowflake_sequences,
 								  snowflake_rebuilt,
-								  snowflake_trigger_functions,
+								  snowflake_row_functions,
 								  snowflake_narrow_columns, query));
 }
 

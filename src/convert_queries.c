@@ -238,19 +238,17 @@ const char	snowflake_rebuilt[] =
 "    JOIN pg_namespace n ON n.oid = s.stxnamespace) ";
 
 /*
- * A further CTE: PL/pgSQL functions of triggers on tables whose columns change
+ * A further CTE: PL/pgSQL functions that use rows of tables whose columns change
  * their type, with the statement that discards their plans.
  */
-const char	snowflake_trigger_functions[] =
-", trigger_function(oid, name, owner, owned, command) AS ("
+const char	snowflake_row_functions[] =
+", row_function(oid, name, owner, owned, command) AS ("
 "  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole,"
 "      pg_has_role(r.relowner, p.proowner, 'USAGE'),"
-"    format('ALTER FUNCTION %s %s', p.oid::regprocedure,"
-"           CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END)"
+"    " SNOWFLAKE_RECOMPILE
 "  FROM target t JOIN pg_class r ON r.oid = t.relid"
-"    JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal"
-"    JOIN pg_proc p ON p.oid = g.tgfoid"
-"    JOIN pg_language l ON l.oid = p.prolang AND l.lanname = 'plpgsql'"
+"    JOIN pg_proc p ON p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')"
+"      AND " SNOWFLAKE_USES_ROWS
 "  WHERE t.change = 'widen')";
 
 /*

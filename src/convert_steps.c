@@ -311,9 +311,9 @@ lock_functions(const SnowflakeConversion *conversion)
 	ListCell   *cell;
 
 	foreach(cell, snowflake_ask(conversion,
-								psprintf("%s SELECT oid FROM trigger_function"
+								psprintf("%s SELECT oid FROM row_function"
 										 " WHERE owned ORDER BY oid",
-										 snowflake_trigger_functions)))
+										 snowflake_row_functions)))
 	{
 		char	  **row = lfirst(cell);
 

@@ -71,6 +71,39 @@ is($node->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE id > 10
 is($node->safe_psql('postgres', "SELECT provolatile FROM pg_proc WHERE proname = 'log_update'"), 'v',
 	'a function that was compiled again has its properties');
 
+# Functions with rows of the table as parameters and variables, also in an online conversion
+foreach my $convert (q{SELECT snowflake_convert('%s')}, q{CALL snowflake_convert_online('%s', until => 'swap')})
+{
+	my $table = $convert =~ /online/ ? 'goods' : 'items';
+	my $connstr = $node->connstr('postgres');
+	my $statement = sprintf($convert, $table);
+
+	create_table($table);
+	my ($returned, $out, $err) = $node->psql(
+		'postgres', qq{
+		CREATE TABLE seen_$table (t text);
+		CREATE FUNCTION see_$table(r $table) RETURNS text LANGUAGE plpgsql AS \$\$ BEGIN RETURN format('%s %s', (r).id, (r).v); END \$\$;
+		CREATE FUNCTION tell_$table() RETURNS trigger LANGUAGE plpgsql AS \$\$ DECLARE r record; s $table; BEGIN
+			SELECT * INTO r FROM $table WHERE v = NEW.v LIMIT 1;
+			SELECT * INTO s FROM $table WHERE v = NEW.v LIMIT 1;
+			INSERT INTO seen_$table VALUES (concat_ws(' ', see_$table(NEW), r.id, (s).id)); RETURN NULL; END \$\$;
+		CREATE TRIGGER tell AFTER UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION tell_$table();
+		CREATE FUNCTION look_$table() RETURNS text LANGUAGE plpgsql AS \$\$ DECLARE r record; s $table; BEGIN
+			SELECT * INTO r FROM $table WHERE v = 3;
+			SELECT * INTO s FROM $table WHERE v = 3;
+			RETURN concat_ws(' ', r.id, (s).id); END \$\$;
+		UPDATE $table SET v = 10 WHERE id = 1;
+		SELECT look_$table();
+		\\! psql -XAtq -d "$connstr" -c "$statement" 2>&1
+		SELECT look_$table();
+		UPDATE $table SET v = 10 WHERE id = 1;
+		SELECT t FROM seen_$table},
+		on_error_stop => 0);
+	is($err, '', "$statement: no error in a session that stays open");
+	is(join("\n", grep { !/^(NOTICE|DETAIL|HINT)|^ALTER|^DROP|^column/ } split /\n/, $out), "3 3\n3 3\n1 10 1 1\n1 10 1 1",
+		"$statement: rows are the same in a session that stays open");
+}
+
 # Of another owner
 create_table('bills');
 $node->safe_psql('postgres', 'ALTER TABLE bills OWNER TO regress_shop');
@@ -79,7 +112,7 @@ unlike($said, qr/^ALTER FUNCTION/m, 'a function of another owner is not altered'
 like(
 	$said,
 	qr/^NOTICE:  function public\.log_update\(\) might fail in open sessions
-DETAIL:  It is a PL\/pgSQL function of a trigger\. .* because it belongs to role postgres\.
+DETAIL:  It is a PL\/pgSQL function that uses rows of the table\. .* because it belongs to role postgres\.
 HINT:  Have its owner run ALTER FUNCTION public\.log_update\(\) VOLATILE after the conversion, or have sessions reconnect\.$/m,
 	'a function of another owner is named in a NOTICE');
 like($errors, qr/type of parameter \d+ \(bigint\) does not match that when preparing the plan \(integer\)/,
