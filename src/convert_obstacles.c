@@ -287,6 +287,20 @@ static const SnowflakeObstacleQuery key_obstacles[] = {
 		" WHERE t.is_root AND t.set_default AND NOT p.has",
 		"Grant the table owner the privileges that the generator requires."
 	},
+	{
+		/* The default is evaluated with the privileges of who inserts. */
+		"SELECT DISTINCT format('role %s, which has INSERT on table %s, lacks EXECUTE on function %s',"
+		"    g.name, r.oid::regclass, f.oid::regprocedure), t.table_name"
+		" FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_proc f ON f.oid = t.generator"
+		"  CROSS JOIN LATERAL ("
+		"   SELECT e.* FROM aclexplode(r.relacl) e"
+		"   UNION ALL"
+		"   SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = r.oid) e"
+		"  CROSS JOIN LATERAL (SELECT CASE e.grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(e.grantee) END) g(name)"
+		" WHERE t.is_key AND t.set_default AND e.privilege_type = 'INSERT' AND e.grantee <> r.relowner"
+		" AND NOT has_function_privilege(g.name, f.oid, 'EXECUTE')",
+		"Grant EXECUTE on the generator to these roles."
+	},
 };
 
 /*

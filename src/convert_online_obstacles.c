@@ -81,6 +81,24 @@ static const char dropped_ctes[] =
 "E'\\\\minsert\\\\s+into\\\\M[^;]*(\\\\m(new|old)\\\\M\\\\s*(\\\\)\\\\s*|[^;().\\\\s][^;()]*)\\\\)" \
 "|\\\\mquote_literal\\\\s*\\\\(\\\\s*(new|old)\\\\s*\\\\)[^;]*\\\\)|%(\\\\d+\\\\$)?L[^;()]*\\\\))\\\\s*\\\\.\\\\s*\\\\*'"
 
+/*
+ * SQL: code without the lists of subqueries of EXISTS.  Regular expressions for a
+ * statement: all columns are inserted, or assigned to others; rows that it changes are
+ * inserted elsewhere; all columns get into several variables; and the columns of a
+ * variable are inserted.
+ */
+#define WITHOUT_EXISTS(source) \
+"regexp_replace(" source ", E'\\\\mexists\\\\s*\\\\(\\\\s*select\\\\s*\\\\*', 'exists (select', 'gi')"
+#define POSITIONS \
+"E'(\\\\minsert\\\\s+into\\\\M.*|\\\\mset\\\\s*\\\\([^()]*\\\\)\\\\s*=.*)" \
+"\\\\mselect\\\\M([^()]*,)?(\\\\s*(all|distinct)\\\\M)?\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*'"
+#define MOVES_ROWS \
+"E'\\\\mreturning\\\\M([^()]*,)?\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*.*\\\\minsert\\\\s+into\\\\M'"
+#define INTO_VARIABLES \
+"E'\\\\m(select|returning)\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*\\\\s*into\\\\s+(strict\\\\s+)?[\\\\w.]+\\\\s*,'"
+#define INSERTS_VARIABLE \
+"E'\\\\minsert\\\\s+into\\\\M.*\\\\mvalues\\\\s*\\\\(\\\\s*\\\\w+\\\\s*\\\\.\\\\s*\\\\*\\\\s*\\\\)'"
+
 static const SnowflakeObstacleQuery online_obstacles[] = {
 	{
 		"SELECT format('foreign key %I of table %s is between partitioned tables', conname, conrelid::regclass)"
@@ -337,6 +355,9 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"   UNION ALL"
 		"   SELECT format('CREATE on tablespace %I', s.spcname), has_tablespace_privilege(tab.relowner, s.spcname, 'CREATE')"
 		"   FROM (SELECT DISTINCT spcname FROM idx WHERE indrelid = tab.relid AND spcname IS NOT NULL) s"
+		"   UNION ALL"
+		"   SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure), has_function_privilege(tab.relowner, g.tgfoid, 'EXECUTE')"
+		"   FROM pg_trigger g WHERE g.tgrelid = tab.relid AND g.oid IN (SELECT oid FROM triggered)"
 		"  ) p(what, has)"
 		" WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has",
 		"Grant the owner of the tables the privileges to create what the conversion creates."
@@ -433,6 +454,20 @@ static const SnowflakeObstacleQuery function_obstacles[] = {
 		" WHERE tab.relid IN (SELECT relid FROM col)",
 		"Have it name the columns (INSERT INTO t (id, name) ...), because the converted ones are the last ones afterwards."
 	},
+	{
+		"SELECT DISTINCT format('function %s uses the columns of table %s by their positions', f.name, tab.name)"
+		" FROM tab JOIN (SELECT oid::regprocedure::text, prosrc, lower(prosrc) FROM pg_proc"
+		"    WHERE strpos(prosrc, '*') > 0 OFFSET 0) f(name, source, lower)"
+		"  ON strpos(f.lower, lower(tab.relname::text)) > 0"
+		"  CROSS JOIN LATERAL (SELECT " SNOWFLAKE_WORD("tab.relname::text") ") w(word)"
+		"  CROSS JOIN LATERAL regexp_split_to_table(" WITHOUT_EXISTS(WITHOUT_COMMENTS("f.source")) ", ';') s(statement)"
+		" WHERE tab.relid IN (SELECT relid FROM col)"
+		" AND (s.statement ~* (" POSITIONS " || E'[^()]*\\\\mfrom\\\\M[^()]*' || w.word)"
+		"   OR s.statement ~* w.word AND s.statement ~* " MOVES_ROWS
+		"   OR s.statement ~* w.word AND s.statement ~* " INTO_VARIABLES
+		"   OR s.statement ~* " INSERTS_VARIABLE " AND f.source ~* (w.word || E'\"?\\\\s*(%\\\\s*rowtype\\\\s*)?;'))",
+		"Have it name the columns (SELECT id, name, RETURNING id, name), because the converted ones are the last ones afterwards."
+	},
 };
 
 static const SnowflakeObstacleQuery publication_obstacles[] = {
@@ -472,7 +507,7 @@ static const char pgaudit_query[] =
 static const char *const notice_queries[] = {
 	"SELECT 'new columns are at the end of their tables',"
 	"  string_agg(t.column_name, E'\\n' ORDER BY t.column_name COLLATE \"C\"),"
-	"  'Until the swap, SELECT * and COPY show one more column for each, and afterwards the columns have another order. Have INSERT and COPY name their columns.'"
+	"  'Until the swap, SELECT * and COPY show one more column for each, and afterwards the columns have another order. Have INSERT and COPY name their columns, and SELECT and RETURNING where columns are used by their positions.'"
 	" FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid) WHERE tab.parent IS NULL HAVING count(*) > 0",
 
 	"SELECT format('INSERT ... ON CONFLICT may fail with unique_violation on table %s', tab.name),"
@@ -490,6 +525,11 @@ static const char *const notice_queries[] = {
 	" AND k.contype = 'c' AND NOT k.convalidated AND k.coninhcount = 0 AND NOT starts_with(k.conname::text, 'snowflake_new_')"
 	" AND to_jsonb(k) @> '{\"conenforced\": false}' IS NOT TRUE"
 	" ORDER BY tab.name COLLATE \"C\", k.conname",
+
+	"SELECT format('logical replication slot %I gets an UPDATE of each row', slot_name), NULL,"
+	"  'The changes have the new columns until the swap. See that what reads the slot can keep up with the backfill, and accepts these columns.'"
+	" FROM pg_replication_slots WHERE slot_type = 'logical' AND database = current_database() AND plugin <> 'pgoutput'"
+	" AND EXISTS (SELECT FROM col) ORDER BY slot_name",
 
 	"SELECT format('function %s returns rows of table %s', p.oid::regprocedure, tab.name), NULL,"
 	"  'If it lists the columns itself, it fails until the swap, because the table has one more, and afterwards if it relies on their order.'"

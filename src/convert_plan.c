@@ -81,7 +81,7 @@ static const NoticeQuery notice_queries[] = {
 	{
 		"warning", "keys are no longer GENERATED ALWAYS", false,
 		"SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', t.column_name),"
-		"  'Roles with INSERT or UPDATE on the table can choose its values.',"
+		"  'Roles with INSERT or UPDATE on the table can choose its values, also with OVERRIDING USER VALUE.',"
 		"  'Grant INSERT and UPDATE on the other columns only.'"
 		" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
 		" WHERE t.is_root AND t.set_default AND a.attidentity = 'a'"
@@ -100,6 +100,29 @@ static const NoticeQuery notice_queries[] = {
 		"       WHERE (t.set_default OR t.change = 'widen')"
 		"       AND pg_get_expr(p.prqual, p.prrelid) ~ " SNOWFLAKE_WORD("a.attname::text") ") f(name, expression)"
 		" ORDER BY f.name COLLATE \"C\""
+	},
+	{
+		/* Constants have quotes. */
+		"warning", "expressions with integers are kept", true,
+		", kept(name, expression) AS ("
+		"  SELECT format('default of %s', t.column_name), pg_get_expr(f.adbin, f.adrelid)"
+		"  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)"
+		"  WHERE t.change = 'widen' AND NOT (t.is_key AND t.set_default)"
+		"  UNION"
+		"  SELECT pg_describe_object(d.classid, d.objid, 0),"
+		"    CASE d.classid WHEN 'pg_policy'::regclass THEN concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))"
+		"      WHEN 'pg_trigger'::regclass THEN pg_get_triggerdef(d.objid)"
+		"      ELSE pg_get_viewdef(r.ev_class) END"
+		"  FROM target t JOIN pg_depend d"
+		"      ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+		"    LEFT JOIN pg_policy p ON (d.classid, d.objid) = ('pg_policy'::regclass, p.oid)"
+		"    LEFT JOIN pg_rewrite r ON (d.classid, d.objid) = ('pg_rewrite'::regclass, r.oid)"
+		"  WHERE t.change = 'widen'"
+		"  AND d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass))"
+		" SELECT name, name, 'it has a cast to integer, and stays as it is', NULL,"
+		"  'New IDs do not fit into an integer. Change the casts of those that get IDs to bigint.'"
+		" FROM kept WHERE expression ~ E'\\\\)::(integer|smallint)\\\\M'"
+		" ORDER BY name COLLATE \"C\""
 	},
 	{
 		"warning", "keys keep the UUIDs that they have", false,
@@ -127,6 +150,24 @@ static const NoticeQuery notice_queries[] = {
 		"  FROM seq_user u WHERE u.oid = seq.oid) u"
 		" WHERE replaced AND NOT is_identity"
 		" AND NOT (owned AND oid NOT IN (SELECT oid FROM seq_user))"
+		" ORDER BY name COLLATE \"C\""
+	},
+	{
+		"warning", "functions might use the sequences of keys", true,
+		", user_of(oid, pattern) AS ("
+		"  SELECT g.tgfoid, NULL FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal"
+		"  WHERE t.is_key"
+		"  UNION"
+		"  SELECT NULL, " SNOWFLAKE_WORD("r.relname::text")
+		"  FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.is_root)"
+		" SELECT format('function %s', name), name, 'it might use the sequence of a key', NULL,"
+		"  'Use the value that INSERT ... RETURNING returns, or that of the row. Afterwards lastval() returns the number of another sequence, pg_get_serial_sequence() returns NULL, and OVERRIDING USER VALUE stores what is given.'"
+		" FROM (SELECT p.oid::regprocedure::text FROM pg_proc p"
+		"       WHERE EXISTS (SELECT FROM seq WHERE replaced)"
+		"       AND p.prosrc ~* E'\\\\m(lastval|pg_get_serial_sequence|overriding\\\\s+user\\\\s+value)\\\\M'"
+		"       AND EXISTS (SELECT FROM user_of u WHERE u.oid = p.oid OR p.prosrc ~* u.pattern)"
+		"       AND NOT EXISTS (SELECT FROM pg_depend e"
+		"                       WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))) f(name)"
 		" ORDER BY name COLLATE \"C\""
 	},
 	{
@@ -159,7 +200,9 @@ static const NoticeQuery notice_queries[] = {
 		"  'A bigint does not match an integer parameter, and a new ID does not fit into an integer variable. Change those that hold IDs to bigint.'"
 		" FROM (SELECT p.oid::regprocedure::text FROM called c JOIN pg_proc p ON p.oid = c.oid"
 		"       WHERE p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]"
-		"       OR p.prosrc ~* '(?<![[:alnum:]_])(smallint|int|int2|int4|integer)(?![[:alnum:]_])') f(name)"
+		"       OR p.prosrc ~* '(?<![[:alnum:]_])(smallint|int|int2|int4|integer)(?![[:alnum:]_])'"
+		/* the two keys of an advisory lock */
+		"       OR p.prosrc ~* E'\\\\mpg_(try_)?advisory_\\\\w+\\\\s*\\\\([^()]*,') f(name)"
 		" ORDER BY name COLLATE \"C\""
 	},
 	{

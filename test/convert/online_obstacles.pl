@@ -320,6 +320,33 @@ foreach (
 }
 $node->safe_psql('postgres', 'DROP FUNCTION inserts() CASCADE; DROP VIEW over');
 
+# Functions that use the columns by their positions otherwise
+foreach (
+	[ q{WITH d AS (DELETE FROM t RETURNING *) INSERT INTO archive SELECT * FROM d}, 1 ],
+	[ q{INSERT INTO archive SELECT * FROM public.t WHERE id = 1}, 1 ],
+	[ q{INSERT INTO archive (a, b) SELECT x.* FROM (SELECT * FROM T) x}, 1 ],
+	[ q{INSERT INTO archive SELECT 0, x.* FROM others CROSS JOIN t x}, 1 ],
+	[ q{UPDATE archive SET (a, b) = (SELECT y.* FROM t y WHERE id = 1)}, 1 ],
+	[ q{SELECT * INTO a, b FROM t}, 1 ],
+	[ q{DELETE FROM t RETURNING * INTO STRICT a, b}, 1 ],
+	[ q{INSERT INTO archive VALUES (r.*)}, 1 ],
+	[ q{SELECT * INTO r FROM t}, 0 ],
+	[ q{INSERT INTO t (v) VALUES (1) RETURNING * INTO r}, 0 ],
+	[ q{WITH d AS (DELETE FROM t RETURNING id, v) INSERT INTO archive SELECT * FROM d}, 0 ],
+	[ q{INSERT INTO archive (a) SELECT 1 WHERE NOT EXISTS (SELECT * FROM t)}, 0 ],
+	[ q{INSERT INTO archive (a) SELECT count(*) FROM t}, 0 ],
+	[ q{SELECT * INTO r FROM t; INSERT INTO archive SELECT * FROM others}, 0 ],
+	[ q{INSERT INTO archive SELECT * FROM t_t}, 0 ])
+{
+	my ($statement, $by_position) = @$_;
+
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION positions() RETURNS void LANGUAGE plpgsql AS \$\$ DECLARE r t; a int; b int; BEGIN $statement; END \$\$");
+	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	is( $said =~ /DETAIL:  function public\.positions\(\) uses the columns of table public\.t by their positions\n/ ? 1 : 0,
+		$by_position, "$statement: is it an obstacle?") or diag($said);
+}
+$node->safe_psql('postgres', 'DROP FUNCTION positions()');
+
 # What happens with the default is said before, by the plan and by each call.
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION narrow() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := NEW.id; BEGIN RETURN NULL; END';
@@ -327,6 +354,31 @@ $node->safe_psql('postgres', q{
 like(run_in($_), qr/NOTICE:  triggers or defaults of these tables might call functions that use integers\nDETAIL:  public\.narrow\(\)\n/, "$_: functions with integers are named")
   foreach "SELECT * FROM snowflake_convert_plan('t')", "CALL snowflake_convert_online('t', until => 'prepare')";
 $node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE");
+
+# What else is said: casts, logical slots
+$node->safe_psql('postgres', q{
+	CREATE POLICY mine ON t USING (id = current_setting('app.id')::int);
+	CREATE TABLE tenants (t int DEFAULT current_setting('app.id')::int REFERENCES t, v int DEFAULT 1);
+	CREATE VIEW casts AS SELECT id FROM t WHERE id = current_setting('app.id')::int;
+	CREATE VIEW none AS SELECT id FROM t;
+	CREATE POLICY constant ON t USING (id > -1)});
+my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+like($said, qr/NOTICE:  expressions with integers are kept\nDETAIL:  default of column t of table public\.tenants\npolicy mine on table public\.t\nrule _RETURN on view public\.casts\nHINT:  New IDs do not fit/,
+	'what has a cast to integer is named');
+$node->safe_psql('postgres', 'DROP POLICY mine ON t; DROP POLICY constant ON t; DROP TABLE tenants; DROP VIEW casts, none');
+
+# The owner has to create the triggers again.
+$node->safe_psql('postgres', q{
+	CREATE ROLE regress_keeper;
+	CREATE TABLE kept (id serial PRIMARY KEY, v int);
+	CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TRIGGER nothing AFTER UPDATE OF id ON kept FOR EACH ROW EXECUTE FUNCTION nothing();
+	REVOKE EXECUTE ON FUNCTION nothing() FROM PUBLIC;
+	GRANT CREATE ON SCHEMA public TO regress_keeper;
+	ALTER TABLE kept OWNER TO regress_keeper});
+like(run_in("CALL snowflake_convert_online('kept')"), qr/DETAIL:  role regress_keeper, the owner of table public\.kept, lacks EXECUTE on function public\.nothing\(\)\n/,
+	'an owner who cannot create a trigger again');
+$node->safe_psql('postgres', 'DROP TABLE kept; DROP FUNCTION nothing(); DROP OWNED BY regress_keeper; DROP ROLE regress_keeper');
 
 # Room for the new columns
 $node->safe_psql('postgres', q{
