@@ -79,6 +79,53 @@ SELECT snowflake_convert('narrow_parts', 'id');
 CREATE TABLE narrow_parts_2 PARTITION OF narrow_parts FOR VALUES FROM (1) TO (10);
 SELECT snowflake_convert('narrow_parts', 'id');
 
+-- generated columns, with the casts to their types, and what depends on them
+CREATE DOMAIN small_id AS bigint CHECK (VALUE < 1000000);
+CREATE TABLE invoices (id bigint PRIMARY KEY, v int,
+    n int GENERATED ALWAYS AS (id) STORED,
+    label varchar(12) GENERATED ALWAYS AS ('INV-' || id::text) STORED,
+    padded char(8) GENERATED ALWAYS AS (id::text) STORED,
+    amount numeric(10) GENERATED ALWAYS AS (id) STORED,
+    small small_id GENERATED ALWAYS AS (id) STORED,
+    code text GENERATED ALWAYS AS ('INV-' || id::text) STORED CONSTRAINT short CHECK (length(code) <= 12));
+CREATE INDEX invoices_index ON invoices ((substr(code, 5)::bigint::int), v);
+CREATE INDEX invoices_where ON invoices (v) WHERE substr(code, 5)::bigint::int > 0;
+CREATE STATISTICS invoices_statistics ON (substr(code, 5)::bigint::int), v FROM invoices;
+CREATE TABLE lines (v int, invoice bigint REFERENCES invoices, copy int GENERATED ALWAYS AS (invoice) STORED,
+    other bigint GENERATED ALWAYS AS (v) STORED REFERENCES invoices CONSTRAINT few CHECK (other < 1000));
+SELECT snowflake_convert('invoices', dry_run => true);
+SELECT snowflake_convert('invoices');
+DROP TABLE invoices, lines;
+-- since PostgreSQL 18, those that are not stored, too
+SELECT CASE WHEN current_setting('server_version_num')::int < 180000 THEN 'STORED' ELSE 'VIRTUAL' END AS kind \gset
+CREATE TABLE computed (id bigint PRIMARY KEY,
+    n int GENERATED ALWAYS AS (id) :kind,
+    code text GENERATED ALWAYS AS ('INV-' || id::text) :kind CONSTRAINT short CHECK (length(code) <= 12));
+SELECT snowflake_convert('computed');
+-- those that accept new IDs, or depend on other columns
+CREATE TABLE invoices (id bigint PRIMARY KEY, v int,
+    n bigint GENERATED ALWAYS AS (id) STORED,
+    label varchar(30) GENERATED ALWAYS AS ('INV-' || id::text) STORED CHECK (length(label) > 12),
+    mixed int GENERATED ALWAYS AS (id % 10 + v) STORED CHECK (mixed < 100),
+    half int GENERATED ALWAYS AS (v / 2) STORED CHECK (half < 100));
+CREATE INDEX invoices_index ON invoices ((substr(label, 5)::bigint), half) WHERE mixed > 0;
+CREATE STATISTICS invoices_statistics ON (substr(label, 5)::bigint), mixed, half FROM invoices;
+CREATE TABLE lines (v int, invoice bigint GENERATED ALWAYS AS (v) STORED REFERENCES invoices CHECK (invoice > 1000));
+SELECT count(*) FROM snowflake_convert('invoices', dry_run => true);
+SELECT count(*) FROM snowflake_convert('invoices');
+INSERT INTO invoices (v) VALUES (1), (2);
+ANALYZE invoices;
+-- a reference whose type is a domain
+CREATE TABLE orders (id bigint PRIMARY KEY);
+CREATE DOMAIN smaller_id AS small_id;
+CREATE DOMAIN any_id AS bigint CHECK (VALUE > 0);
+CREATE TABLE items (a small_id REFERENCES orders, b smaller_id REFERENCES orders, c any_id REFERENCES orders);
+SELECT snowflake_convert('orders', dry_run => true);
+SELECT snowflake_convert('orders');
+ALTER TABLE items DROP a, DROP b;
+SELECT count(*) FROM snowflake_convert('orders');
+WITH o AS (INSERT INTO orders DEFAULT VALUES RETURNING id) INSERT INTO items SELECT id FROM o;
+
 -- what is set of indexes and statistics objects beside their definitions
 CREATE TABLE kinds (id int PRIMARY KEY);
 CREATE TABLE log (id int, at int, kind int CONSTRAINT of_kind REFERENCES kinds, CONSTRAINT positive CHECK (id > 0)) PARTITION BY RANGE (at);

@@ -11,9 +11,10 @@
  * After the conversion, INSERT fails if a CHECK constraint is false for a new
  * ID, or if an expression of an index or a generated column cannot be computed,
  * and ANALYZE if one of statistics cannot.  So the column is replaced by the ID,
- * and the expression evaluated.  If the result depends on other columns, nothing
- * is known.  This is left out for partitions and children: rows with new IDs
- * might not belong there.
+ * and the expression evaluated.  Generated columns in it are computed from the
+ * ID, too.  If the result depends on other columns, nothing is known.  This is
+ * left out for partitions and children: rows with new IDs might not belong
+ * there.
  *
  * Errors are caught in a subtransaction, and reported as obstacles.  The code
  * that is evaluated belongs to the owner of the table; tables of other owners
@@ -40,6 +41,7 @@
 #include "parser/parse_oper.h"
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -65,6 +67,7 @@ typedef struct Dependent
 	bool		is_check;
 	const char *text;			/* of a statement */
 	const SnowflakeSample *sample;	/* NULL: only parse it */
+	Relation	relation;		/* the table, while it is open */
 	int			nrejected;		/* IDs for which it is false */
 } Dependent;
 
@@ -72,21 +75,29 @@ typedef struct Dependent
  * What depends on the columns, other than the obstacles of
  * convert_obstacles.c: description, table, column, whether it is a CHECK
  * constraint, whether it is created again, the generator of new rows, which must
- * satisfy it, and the statement that creates it, or a SELECT of its expression.  What is
+ * satisfy it, and the statement that creates it, or a SELECT of its expression.
+ * It may use a column by way of one that is generated from it.  What is
  * inherited is left out.
  */
 static const char dependents_query[] =
 ", own AS ("
-"  SELECT t.*, (t.change = 'widen')::int AS recreated,"
+"  SELECT t.*, u.used, (t.change = 'widen')::int AS recreated,"
 "    CASE WHEN t.set_default AND t.attinhcount = 0 THEN t.generator END AS receives"
 "  FROM target t"
 "    JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $1[1]"
+"    CROSS JOIN LATERAL ("
+"      SELECT t.attnum"
+"      UNION ALL"
+"      SELECT f.adnum FROM pg_depend d JOIN pg_attrdef f ON f.oid = d.objid"
+"      WHERE d.classid = 'pg_attrdef'::regclass"
+"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+"    ) u(used)"
 "  WHERE r.relowner = k.relowner AND t.change <> 'cannot')"
 "SELECT format('check constraint %I of %s', c.conname, t.table_name) COLLATE \"C\","
 "    t.relid, t.attnum, 1, t.recreated, t.receives,"
 "  format('SELECT %s', pg_get_expr(c.conbin, c.conrelid))"
 " FROM own t JOIN pg_constraint c ON c.contype = 'c' AND c.conrelid = t.relid"
-"   AND t.attnum = ANY (c.conkey)"
+"   AND t.used = ANY (c.conkey)"
 " WHERE c.coninhcount = 0"
 /* Since 18, a constraint may be not enforced. */
 " AND to_jsonb(c) -> 'conenforced' IS DISTINCT FROM 'false'"
@@ -98,10 +109,10 @@ static const char dependents_query[] =
 "    ELSE format('ALTER TABLE t ADD %s', pg_get_constraintdef(x.oid)) END"
 " FROM own t JOIN pg_index i ON i.indrelid = t.relid"
 "  LEFT JOIN pg_constraint x ON x.conindid = i.indexrelid AND x.contype = 'x'"
-" WHERE (t.attnum = ANY (i.indkey)"
+" WHERE (t.used = ANY (i.indkey)"
 "        OR EXISTS (SELECT FROM pg_depend d"
 "                   WHERE d.refclassid = 'pg_class'::regclass"
-"                   AND (d.refobjid, d.refobjsubid) = (t.relid, t.attnum)"
+"                   AND (d.refobjid, d.refobjsubid) = (t.relid, t.used)"
 "                   AND (d.classid, d.objid) IN (('pg_class'::regclass, i.indexrelid),"
 "                                                ('pg_constraint'::regclass, x.oid))))"
 " AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)"
@@ -110,20 +121,22 @@ static const char dependents_query[] =
 "    t.table_name), t.relid, t.attnum, 0, t.recreated, t.receives,"
 "  pg_get_statisticsobjdef(s.oid)"
 " FROM own t JOIN pg_statistic_ext s ON s.stxrelid = t.relid"
-" WHERE t.attnum = ANY (s.stxkeys)"
+" WHERE t.used = ANY (s.stxkeys)"
 " OR EXISTS (SELECT FROM pg_depend d"
 "            WHERE d.refclassid = 'pg_class'::regclass"
-"            AND (d.refobjid, d.refobjsubid) = (t.relid, t.attnum)"
+"            AND (d.refobjid, d.refobjsubid) = (t.relid, t.used)"
 "            AND (d.classid, d.objid) = ('pg_statistic_ext'::regclass, s.oid))"
 " UNION "
 "SELECT format('generated column %I of %s', a.attname, t.table_name), t.relid, t.attnum, 0,"
-"    t.recreated, t.receives,"
-"  format('SELECT %s', pg_get_expr(f.adbin, f.adrelid))"
-" FROM own t JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass"
-"    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
-"  JOIN pg_attrdef f ON f.oid = d.objid AND f.adnum <> t.attnum"
-"  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)"
-" WHERE a.attinhcount = 0 AND t.change = 'keep'"
+"    t.recreated, t.receives, format('SELECT %I', a.attname)"
+" FROM own t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.used)"
+" WHERE t.used <> t.attnum AND a.attinhcount = 0 AND t.change = 'keep'"
+" UNION "
+/* The column has the type of the domain already, which is no cast to it. */
+"SELECT t.column_name, t.relid, t.attnum, 0, t.recreated, t.receives,"
+"  format('SELECT %I::bigint::%s', t.attname, format_type(t.typid, NULL))"
+" FROM own t JOIN pg_type y ON y.oid = t.typid AND y.typtype = 'd'"
+" WHERE t.used = t.attnum"
 " UNION "
 "SELECT format('partition key of %s', t.table_name), t.relid, t.attnum, 0, 0, t.receives,"
 "  format('SELECT %s', pg_get_expr(p.partexprs, p.partrelid))"
@@ -317,7 +330,7 @@ widen_columns(const SnowflakeConversion *conversion, Oid relid,
  * bigint.
  */
 static List *
-parse_dependent(const Dependent *dependent, Relation table)
+parse_dependent(const Dependent *dependent)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Node	   *statement = parse_statement(dependent->text);
@@ -325,8 +338,8 @@ parse_dependent(const Dependent *dependent, Relation table)
 	ParseNamespaceItem *item;
 	ListCell   *cell;
 
-	item = addRangeTableEntryForRelation(pstate, table, AccessShareLock, NULL,
-										 false, true);
+	item = addRangeTableEntryForRelation(pstate, dependent->relation,
+										 AccessShareLock, NULL, false, true);
 	addNSItemToQuery(pstate, item, false, true, true);
 	widen_columns(dependent->conversion, dependent->relid, item);
 
@@ -361,16 +374,43 @@ parse_dependent(const Dependent *dependent, Relation table)
 }
 
 /*
+ * Replace generated columns by their expressions, with the casts to the types of
+ * these columns, which the text of an expression does not show.  A generated
+ * column does not depend on another one.
+ */
+static Node *
+expand_generated(Node *node, void *context)
+{
+	const Dependent *dependent = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		AttrNumber	attnum = ((Var *) node)->varattno;
+		TupleDesc	columns = RelationGetDescr(dependent->relation);
+
+		if (attnum > 0 && attnum != dependent->attnum &&
+			TupleDescAttr(columns, attnum - 1)->attgenerated != '\0')
+			return build_column_default(dependent->relation, attnum);
+	}
+	return expression_tree_mutator(node, expand_generated, context);
+}
+
+/*
  * Parse a dependent, and evaluate it with the IDs of the sample.
  */
 static void
 examine(void *argument)
 {
 	Dependent  *dependent = argument;
-	Relation	table = relation_open(dependent->relid, AccessShareLock);
+	List	   *expressions;
 	ListCell   *cell;
 
-	foreach(cell, parse_dependent(dependent, table))
+	dependent->relation = relation_open(dependent->relid, AccessShareLock);
+	expressions = parse_dependent(dependent);
+	expressions = (List *) expand_generated((Node *) expressions, dependent);
+	foreach(cell, expressions)
 	{
 		for (int i = 0; dependent->sample != NULL && i < dependent->sample->count; i++)
 		{
@@ -381,7 +421,7 @@ examine(void *argument)
 				dependent->nrejected++;
 		}
 	}
-	relation_close(table, NoLock);
+	relation_close(dependent->relation, NoLock);
 }
 
 /*
@@ -399,21 +439,22 @@ check_dependent(Dependent *dependent, const char *description,
 	if (message == NULL && dependent->nrejected == 0)
 		return true;
 
-	/* Without a sample, nothing is rejected. */
-	if (message == NULL && sample != NULL)
+	if (sample == NULL)
+		snowflake_add_obstacle(obstacles, description,
+							   psprintf("%s cannot be created again: %s",
+										description, message),
+							   "Change or drop what does not accept values of type bigint.");
+	else if (message != NULL)
+		snowflake_add_obstacle(obstacles, description,
+							   psprintf("%s does not accept %s: %s",
+										description, sample->name, message),
+							   "Change or drop what does not accept new IDs.");
+	else
 		snowflake_add_obstacle(obstacles, description,
 							   psprintf("%s rejects %s%s", description,
 										dependent->nrejected < sample->count ? "some " : "",
 										sample->name),
 							   "Change constraints that reject new IDs.");
-	else
-		snowflake_add_obstacle(obstacles, description,
-							   sample == NULL ?
-							   psprintf("%s cannot be created again: %s",
-										description, message) :
-							   psprintf("%s cannot be computed for %s: %s",
-										description, sample->name, message),
-							   "Change or drop what does not accept values of type bigint.");
 	return false;
 }
 
