@@ -126,6 +126,32 @@ ALTER TABLE items DROP a, DROP b;
 SELECT count(*) FROM snowflake_convert('orders');
 WITH o AS (INSERT INTO orders DEFAULT VALUES RETURNING id) INSERT INTO items SELECT id FROM o;
 
+-- unique indexes in which different IDs have the same value
+CREATE TABLE codes (id bigint PRIMARY KEY, v int, name text, deleted boolean NOT NULL DEFAULT false,
+    code text GENERATED ALWAYS AS ('INV-' || lpad(id::text, 6, '0')) STORED UNIQUE,
+    rounded real GENERATED ALWAYS AS (id) STORED UNIQUE,
+    double float8 GENERATED ALWAYS AS (id) STORED,
+    CONSTRAINT both_codes UNIQUE (code, double));
+CREATE UNIQUE INDEX codes_double ON codes (double) WHERE id > 0;
+CREATE UNIQUE INDEX codes_padded ON codes (lpad(id::text, 6, '0')) INCLUDE (name);
+SELECT snowflake_convert('codes', dry_run => true);
+SELECT snowflake_convert('codes');
+ALTER TABLE codes DROP code, DROP rounded, DROP double;
+DROP INDEX codes_padded;
+-- those with different values, other columns, nulls, or perhaps without such rows
+ALTER TABLE codes ADD code text GENERATED ALWAYS AS (lpad(id::text, 6, '0')) STORED,
+    ADD full_code text GENERATED ALWAYS AS ('INV-' || id::text) STORED UNIQUE,
+    ADD UNIQUE (code, v), ADD UNIQUE (code, full_code);
+CREATE UNIQUE INDEX codes_name ON codes (id, lower(name));
+CREATE UNIQUE INDEX codes_hash ON codes (hashint8(id));
+CREATE UNIQUE INDEX codes_old ON codes ((id::int)) WHERE id < 1000000;
+CREATE UNIQUE INDEX codes_kept ON codes (code) WHERE NOT deleted;
+CREATE UNIQUE INDEX codes_null ON codes ((CASE WHEN id < 1000000 THEN 1 END));
+CREATE INDEX codes_not_unique ON codes (code);
+SELECT count(*) FROM snowflake_convert('codes', dry_run => true);
+SELECT count(*) FROM snowflake_convert('codes');
+INSERT INTO codes (v, deleted) SELECT i, true FROM generate_series(1, 10) i;
+
 -- what is set of indexes and statistics objects beside their definitions
 CREATE TABLE kinds (id int PRIMARY KEY);
 CREATE TABLE log (id int, at int, kind int CONSTRAINT of_kind REFERENCES kinds, CONSTRAINT positive CHECK (id > 0)) PARTITION BY RANGE (at);

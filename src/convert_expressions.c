@@ -16,6 +16,9 @@
  * left out for partitions and children: rows with new IDs might not belong
  * there.
  *
+ * INSERT also fails if a unique index has the same value for two IDs, such as
+ * their first digits.  So each ID is compared with the one before it.
+ *
  * Errors are caught in a subtransaction, and reported as obstacles.  The code
  * that is evaluated belongs to the owner of the table; tables of other owners
  * are left out.
@@ -46,6 +49,7 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 
@@ -67,8 +71,12 @@ typedef struct Dependent
 	bool		is_check;
 	const char *text;			/* of a statement */
 	const SnowflakeSample *sample;	/* NULL: only parse it */
+	MemoryContext context;		/* for the values */
 	Relation	relation;		/* the table, while it is open */
-	int			nrejected;		/* IDs for which it is false */
+	Node	   *predicate;		/* of an index; true for others */
+	bool		is_unique;		/* is it a unique index? */
+	int			nrejected;		/* IDs for which it is false, or has the same
+								 * value as for the one before */
 } Dependent;
 
 /*
@@ -196,13 +204,34 @@ value_with_id(Node *expression, AttrNumber attnum, int64 id)
 }
 
 /*
+ * Is a value known, and not null?
+ */
+static bool
+is_known(const Node *value)
+{
+	return IsA(value, Const) && !((const Const *) value)->constisnull;
+}
+
+static bool
+are_known(const List *values)
+{
+	ListCell   *cell;
+
+	foreach(cell, values)
+	{
+		if (!is_known(lfirst(cell)))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Is a value known, and false?
  */
 static bool
 is_false(const Node *value)
 {
-	return IsA(value, Const) && !((const Const *) value)->constisnull &&
-		!DatumGetBool(((const Const *) value)->constvalue);
+	return is_known(value) && !DatumGetBool(((const Const *) value)->constvalue);
 }
 
 /*
@@ -249,8 +278,8 @@ parse_element(ParseState *pstate, const char *name, Node *expression)
  * of a column or expression, as creating the index would.
  */
 static List *
-parse_index(ParseState *pstate, const char *method_name, List *elements,
-			List *operators, Node *predicate)
+parse_index(ParseState *pstate, Dependent *dependent, const char *method_name,
+			List *elements, List *operators, Node *predicate)
 {
 	Oid			method = get_index_am_oid(method_name, false);
 	List	   *expressions = NIL;
@@ -278,8 +307,7 @@ parse_index(ParseState *pstate, const char *method_name, List *elements,
 		expressions = lappend(expressions, expression);
 	}
 	if (predicate != NULL)
-		expressions = lappend(expressions,
-							  parse_element(pstate, NULL, predicate));
+		dependent->predicate = parse_element(pstate, NULL, predicate);
 	return expressions;
 }
 
@@ -287,7 +315,8 @@ parse_index(ParseState *pstate, const char *method_name, List *elements,
  * The expressions of ALTER TABLE ... ADD EXCLUDE.
  */
 static List *
-parse_exclusion(ParseState *pstate, const AlterTableStmt *statement)
+parse_exclusion(ParseState *pstate, Dependent *dependent,
+				const AlterTableStmt *statement)
 {
 	AlterTableCmd *command = linitial_node(AlterTableCmd, statement->cmds);
 	Constraint *constraint = castNode(Constraint, command->def);
@@ -300,8 +329,8 @@ parse_exclusion(ParseState *pstate, const AlterTableStmt *statement)
 		elements = lappend(elements, linitial(lfirst(cell)));
 		operators = lappend(operators, lsecond(lfirst(cell)));
 	}
-	return parse_index(pstate, constraint->access_method, elements, operators,
-					   constraint->where_clause);
+	return parse_index(pstate, dependent, constraint->access_method, elements,
+					   operators, constraint->where_clause);
 }
 
 /*
@@ -327,10 +356,10 @@ widen_columns(const SnowflakeConversion *conversion, Oid relid,
 
 /*
  * The expressions of a dependent, parsed with the columns that are converted as
- * bigint.
+ * bigint.  Those of an index do not include its predicate.
  */
 static List *
-parse_dependent(const Dependent *dependent)
+parse_dependent(Dependent *dependent)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Node	   *statement = parse_statement(dependent->text);
@@ -344,13 +373,14 @@ parse_dependent(const Dependent *dependent)
 	widen_columns(dependent->conversion, dependent->relid, item);
 
 	if (IsA(statement, AlterTableStmt))
-		return parse_exclusion(pstate, (AlterTableStmt *) statement);
+		return parse_exclusion(pstate, dependent, (AlterTableStmt *) statement);
 	if (IsA(statement, IndexStmt))
 	{
 		IndexStmt  *index = (IndexStmt *) statement;
 
-		return parse_index(pstate, index->accessMethod, index->indexParams,
-						   NIL, index->whereClause);
+		dependent->is_unique = index->unique;
+		return parse_index(pstate, dependent, index->accessMethod,
+						   index->indexParams, NIL, index->whereClause);
 	}
 	if (IsA(statement, CreateStatsStmt))
 	{
@@ -404,22 +434,40 @@ static void
 examine(void *argument)
 {
 	Dependent  *dependent = argument;
+	const SnowflakeSample *sample = dependent->sample;
 	List	   *expressions;
-	ListCell   *cell;
+	Node	   *predicate;
+	List	   *previous = NIL;
 
 	dependent->relation = relation_open(dependent->relid, AccessShareLock);
+	dependent->predicate = makeBoolConst(true, false);
 	expressions = parse_dependent(dependent);
 	expressions = (List *) expand_generated((Node *) expressions, dependent);
-	foreach(cell, expressions)
+	predicate = expand_generated(dependent->predicate, dependent);
+	for (int i = 0; sample != NULL && i < sample->count; i++)
 	{
-		for (int i = 0; dependent->sample != NULL && i < dependent->sample->count; i++)
+		Node	   *indexed = value_with_id(predicate, dependent->attnum,
+											sample->ids[i]);
+		List	   *values = list_make1(indexed);
+		ListCell   *cell;
+
+		/* Nothing is computed for a row that is not in the index. */
+		if (is_false(indexed))
+			continue;
+		foreach(cell, expressions)
 		{
 			Node	   *value = value_with_id(lfirst(cell), dependent->attnum,
-											  dependent->sample->ids[i]);
+											  sample->ids[i]);
 
 			if (dependent->is_check && is_false(value))
 				dependent->nrejected++;
+			values = lappend(values, value);
 		}
+
+		/* The same value is equal for any operator class. */
+		if (dependent->is_unique && are_known(values) && equal(values, previous))
+			dependent->nrejected++;
+		previous = values;
 	}
 	relation_close(dependent->relation, NoLock);
 }
@@ -432,10 +480,14 @@ check_dependent(Dependent *dependent, const char *description,
 				List **obstacles)
 {
 	const SnowflakeSample *sample = dependent->sample;
+	MemoryContext old;
 	char	   *message;
 
 	dependent->nrejected = 0;
+	MemoryContextReset(dependent->context);
+	old = MemoryContextSwitchTo(dependent->context);
 	message = snowflake_try(examine, dependent);
+	MemoryContextSwitchTo(old);
 	if (message == NULL && dependent->nrejected == 0)
 		return true;
 
@@ -449,6 +501,11 @@ check_dependent(Dependent *dependent, const char *description,
 							   psprintf("%s does not accept %s: %s",
 										description, sample->name, message),
 							   "Change or drop what does not accept new IDs.");
+	else if (dependent->is_unique)
+		snowflake_add_obstacle(obstacles, description,
+							   psprintf("%s has the same value for different %s",
+										description, sample->name),
+							   "Change or drop unique indexes and constraints that have the same value for different IDs.");
 	else
 		snowflake_add_obstacle(obstacles, description,
 							   psprintf("%s rejects %s%s", description,
@@ -467,6 +524,9 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 							Oid generator, const SnowflakeSample *samples,
 							size_t nsamples, List **obstacles)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "expressions",
+												  ALLOCSET_DEFAULT_SIZES);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_ask(conversion, dependents_query))
@@ -478,6 +538,7 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 			.attnum = pg_strtoint16(row[2]),
 			.is_check = row[3][0] == '1',
 			.text = row[6],
+			.context = context,
 		};
 		bool		recreated = row[4][0] == '1';
 		bool		receives = row[5] != NULL && atooid(row[5]) == generator;
@@ -495,4 +556,5 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 				break;
 		}
 	}
+	MemoryContextDelete(context);
 }

@@ -52,7 +52,8 @@
 
 /*
  * Fill a sample: with an ID, or, if it is a snowflake ID, with those that begin
- * some time after it, tick by tick, one number of the sequence after the other.
+ * some time after it: two of every other tick, one number of the sequence after
+ * the other, up to the last tick of the scheme.
  */
 static void
 take_sample(const SnowflakeKey *key, int64 id,
@@ -76,11 +77,11 @@ take_sample(const SnowflakeKey *key, int64 id,
 	id -= snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP, tick);
 	id -= snowflake_field_put(scheme, SNOWFLAKE_SEQUENCE, number);
 	tick += sample->later_us / scheme->tick_us;
-	sample->count = SNOWFLAKE_SAMPLE_SIZE;
-	for (int i = 0; i < SNOWFLAKE_SAMPLE_SIZE; i++)
-		sample->ids[i] = id +
+	sample->count = 0;
+	for (int i = 0; i < SNOWFLAKE_SAMPLE_SIZE && tick + i <= last_tick; i++)
+		sample->ids[sample->count++] = id +
 			snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP,
-								Min(tick + i, last_tick)) +
+								tick + i - i % 2) +
 			snowflake_field_put(scheme, SNOWFLAKE_SEQUENCE,
 								(number + i) & last_number);
 }

@@ -164,6 +164,7 @@ my @obstacles = (
 	[ 'CREATE FUNCTION f() RETURNS SETOF t LANGUAGE sql AS $$ SELECT * FROM t $$; CREATE VIEW ov AS SELECT r.id FROM f() r', 'view public\.ov cannot be created again: it calls a function in FROM that returns rows of table public\.t' ],
 	[ 'ALTER TABLE t ADD CHECK (id < 1000)', 'check constraint t_id_check of table t rejects IDs generated now' ],
 	[ 'CREATE TABLE a (t bigint REFERENCES t, copy int GENERATED ALWAYS AS (t) STORED)', 'generated column copy of table a does not accept IDs generated now: integer out of range' ],
+	[ 'CREATE UNIQUE INDEX i ON t (lpad(id::text, 6, $$0$$))', 'index i of table t has the same value for different IDs generated now' ],
 );
 foreach my $obstacle (@obstacles)
 {
