@@ -225,7 +225,7 @@ CREATE TABLE checked_2 PARTITION OF checked FOR VALUES IN (2);
 ALTER TABLE checked ADD CONSTRAINT positive CHECK (id > 0) NOT VALID;
 ALTER TABLE checked_1 VALIDATE CONSTRAINT positive;
 SELECT snowflake_convert('checked', 'id');
-SELECT conrelid::regclass, convalidated FROM pg_constraint WHERE conname = 'positive' AND conrelid::regclass::text LIKE 'checked%' ORDER BY 1::text;
+SELECT conrelid::regclass, convalidated FROM pg_constraint WHERE conname = 'positive' AND conrelid::regclass::text LIKE 'checked%' ORDER BY conrelid::regclass::text;
 -- an index that is not complete
 CREATE TABLE partial (id int, at int, PRIMARY KEY (id, at)) PARTITION BY LIST (at);
 CREATE TABLE partial_1 PARTITION OF partial FOR VALUES IN (1);
