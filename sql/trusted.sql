@@ -101,7 +101,7 @@ FROM member m JOIN pg_class c ON m.classid = 'pg_class'::regclass AND c.oid = m.
 ORDER BY 1;
 SELECT p.oid::regprocedure AS denied
 FROM member m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
-WHERE NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1::pg_catalog.text COLLATE "C";
+WHERE NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY p.oid::regprocedure::pg_catalog.text COLLATE "C";
 SELECT DISTINCT classid::regclass AS kinds FROM member
 WHERE classid NOT IN ('pg_proc'::regclass, 'pg_class'::regclass, 'pg_type'::regclass, 'pg_rewrite'::regclass);
 

@@ -136,13 +136,13 @@ sub describe
 			LEFT JOIN pg_class p ON p.oid = h.inhparent WHERE i.indrelid IN $members ORDER BY 1;
 		SELECT c.conname, c.conrelid::regclass, c.confrelid::regclass, p.conname AS parent, p.conrelid::regclass AS "of",
 			c.convalidated, c.coninhcount
-		FROM pg_constraint c LEFT JOIN pg_constraint p ON p.oid = c.conparentid WHERE c.conrelid IN $members ORDER BY 2::text, 1, 3::text;
+		FROM pg_constraint c LEFT JOIN pg_constraint p ON p.oid = c.conparentid WHERE c.conrelid IN $members ORDER BY c.conrelid::regclass::text, 1, c.confrelid::regclass::text;
 		SELECT tgname, tgrelid::regclass, tgenabled, tgparentid <> 0 FROM pg_trigger
-		WHERE tgrelid IN $members AND NOT tgisinternal ORDER BY 2::text, 1;
+		WHERE tgrelid IN $members AND NOT tgisinternal ORDER BY tgrelid::regclass::text, 1;
 		SELECT attrelid::regclass, attname, attacl, coalesce(attstattarget, -1) FROM pg_attribute
 		WHERE attrelid IN (SELECT relid FROM $members m UNION SELECT indexrelid FROM pg_index WHERE indrelid IN $members)
-		AND attnum > 0 AND NOT attisdropped ORDER BY 1::text COLLATE "C", 2;
-		SELECT polname, polrelid::regclass, pg_get_expr(polqual, polrelid) FROM pg_policy ORDER BY 2::text;
+		AND attnum > 0 AND NOT attisdropped ORDER BY attrelid::regclass::text COLLATE "C", 2;
+		SELECT polname, polrelid::regclass, pg_get_expr(polqual, polrelid) FROM pg_policy ORDER BY polrelid::regclass::text, 1;
 		SELECT description FROM pg_description d WHERE objoid >= 16384 AND description !~ '[\\n;]' ORDER BY 1});
 }
 
@@ -328,7 +328,7 @@ $node->safe_psql(
 	ANALYZE});
 my $foreign_keys = q{
 	SELECT conname, conrelid::regclass, pg_get_constraintdef(oid), obj_description(oid) FROM pg_constraint
-	WHERE contype = 'f' AND conparentid = 0 ORDER BY 2::text, 1};
+	WHERE contype = 'f' AND conparentid = 0 ORDER BY conrelid::regclass::text, 1};
 $before = describe($referenced) . $node->safe_psql($referenced, $foreign_keys);
 run_in($referenced, "CALL snowflake_convert_online('orders', 'id', until => 'foreign keys')");
 is(run_in($referenced, "SELECT snowflake_convert_undo('orders', 'id')"), '', 'the conversion of a referenced table can be undone');
