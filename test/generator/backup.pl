@@ -53,7 +53,7 @@ sub restored_goes_on
 
 	my $ledger = new_ledger();
 	my $stored = stored_ids($restored);
-	cmp_ok(scalar(@$stored), '>', 100, "$what: the restored server has rows");
+	cmp_ok(scalar(@$stored), '>', 0, "$what: the restored server has rows");
 	note_ids($ledger, $stored);
 	my $first = first_id($ledger, $restored);
 	@clients = start_clients($restored, 4);

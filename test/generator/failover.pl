@@ -26,7 +26,7 @@ foreach my $case ([ 0, 0 ], [ 3, 0 ], [ 0, 1 ], [ 3, 1 ])
 		$result{while_standby},
 		qr/ERROR:  25006: cannot generate snowflake IDs during recovery/,
 		"$what: the standby generates no IDs");
-	cmp_ok(scalar(@{ $result{stored} }), '>', 100, "$what: the standby has rows");
+	cmp_ok(scalar(@{ $result{stored} }), '>', 0, "$what: the standby has rows");
 	cmp_ok($result{mark}, '>', $result{stored}->[-1],
 		"$what: the standby has a mark above its rows");
 	is(verdict($ledger), '0 duplicates, 0 falls',

@@ -34,7 +34,7 @@ sub all_different
 		$again += grep { $seen{$_}++ } @$list;
 	}
 	is($again, 0, "$name: no duplicates among $total IDs");
-	cmp_ok($least, '>', 100, "$name: each client received more than 100 IDs");
+	cmp_ok($least, '>', 0, "$name: each client received IDs");
 	return;
 }
 
