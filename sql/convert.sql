@@ -164,7 +164,7 @@ CREATE TRIGGER last AFTER INSERT ON shop_orders FOR EACH ROW EXECUTE FUNCTION la
 CREATE FUNCTION copy() RETURNS void LANGUAGE sql AS $$ INSERT INTO shop_orders OVERRIDING USER VALUE SELECT 1, 2 $$;
 CREATE FUNCTION by_table() RETURNS bigint LANGUAGE sql AS $$ SELECT currval(pg_get_serial_sequence('"My Shop".shop_orders', 'id')) $$;
 CREATE FUNCTION by_another() RETURNS bigint LANGUAGE sql AS $$ SELECT currval(pg_get_serial_sequence('orders', 'id')) $$;
-CREATE FUNCTION advised() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(7, NEW.id); RETURN NULL; END $$;
+CREATE FUNCTION advised() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(hashtext('orders'), NEW.id); RETURN NULL; END $$;
 CREATE TRIGGER advised AFTER INSERT ON shop_orders FOR EACH ROW EXECUTE FUNCTION advised();
 SELECT snowflake_convert('shop_orders');
 

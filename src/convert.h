@@ -151,27 +151,40 @@ typedef struct SnowflakeSample
 	" regexp_replace(" name ", '[^[:alnum:]_]', E'\\\\\\\\\\\\&', 'g'))"
 
 /*
- * SQL: does a function, p, use rows of a table, r, so that what sessions have
- * compiled of it has the types of its columns?  The types of variables are in its
- * body only, so its name decides.
+ * SQL: the PL/pgSQL functions that use rows of tables, so that what sessions have
+ * compiled of them has the types of the columns, with the owner of the table.  The
+ * types of variables are in their bodies only, so there the name of a table decides,
+ * unless it is a partition.  There may be much source and many tables.
  */
-#define SNOWFLAKE_USES_ROWS \
-	"(EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = r.oid AND g.tgfoid = p.oid AND NOT g.tgisinternal)" \
-	" OR NOT r.relispartition" \
-	" AND NOT EXISTS (SELECT FROM pg_depend e WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))" \
-	" AND (EXISTS (SELECT FROM pg_depend d JOIN pg_type y ON d.refobjid IN (y.oid, y.typarray)" \
-	"              WHERE (d.classid, d.objid, d.refclassid) = ('pg_proc'::regclass, p.oid, 'pg_type'::regclass)" \
-	"              AND y.oid = r.reltype)" \
-	"   OR CASE WHEN strpos(lower(p.prosrc COLLATE \"C\"), lower(r.relname::text COLLATE \"C\")) > 0" \
-	"      THEN p.prosrc ~* " SNOWFLAKE_WORD("r.relname::text") " END))"
+#define SNOWFLAKE_ROW_FUNCTIONS(tables) \
+	"WITH r AS MATERIALIZED (" tables ")," \
+	" f AS MATERIALIZED (" \
+	"  SELECT p.oid, p.prosrc, lower(p.prosrc COLLATE \"C\") AS lower FROM pg_proc p" \
+	"  WHERE p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')" \
+	"  AND p.pronamespace <> pg_my_temp_schema() AND NOT pg_is_other_temp_schema(p.pronamespace)) " \
+	"SELECT f.oid, r.relowner FROM r JOIN pg_trigger g ON g.tgrelid = r.oid AND NOT g.tgisinternal" \
+	"  JOIN f ON f.oid = g.tgfoid" \
+	" UNION " \
+	"SELECT f.oid, r.relowner FROM r JOIN pg_type y ON y.oid = r.reltype" \
+	"  JOIN pg_depend d ON d.classid = 'pg_proc'::regclass" \
+	"    AND d.refclassid = 'pg_type'::regclass AND d.refobjid IN (y.oid, y.typarray)" \
+	"  JOIN f ON f.oid = d.objid" \
+	" UNION " \
+	"SELECT f.oid, r.relowner FROM r JOIN f" \
+	"    ON CASE WHEN strpos(f.lower, lower(r.relname::text COLLATE \"C\")) > 0" \
+	"       THEN f.prosrc ~* " SNOWFLAKE_WORD("r.relname::text") " END" \
+	" WHERE NOT r.relispartition" \
+	" AND NOT EXISTS (SELECT FROM pg_depend e WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, f.oid, 'e'))"
 
 /*
- * SQL: a statement that changes nothing, after which sessions compile a function, p,
- * again.
+ * SQL: may the owner of a table alter a function, p; and a statement that changes
+ * nothing, after which sessions compile it again.
  */
+#define SNOWFLAKE_MAY_ALTER(owner) \
+	"(pg_has_role(" owner ", p.proowner, 'USAGE') AND has_schema_privilege(" owner ", p.pronamespace, 'USAGE'))"
 #define SNOWFLAKE_RECOMPILE \
-	"CASE p.prokind WHEN 'p' THEN format('ALTER PROCEDURE %s SECURITY %s', p.oid::regprocedure," \
-	"   CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)" \
+	"CASE p.prokind WHEN 'p' THEN format('ALTER PROCEDURE %s.%I(%s) SECURITY %s', p.pronamespace::regnamespace," \
+	"   p.proname, pg_get_function_identity_arguments(p.oid), CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)" \
 	" ELSE format('ALTER FUNCTION %s %s', p.oid::regprocedure," \
 	"   CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END) END"
 

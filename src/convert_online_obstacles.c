@@ -82,22 +82,32 @@ static const char dropped_ctes[] =
 "|\\\\mquote_literal\\\\s*\\\\(\\\\s*(new|old)\\\\s*\\\\)[^;]*\\\\)|%(\\\\d+\\\\$)?L[^;()]*\\\\))\\\\s*\\\\.\\\\s*\\\\*'"
 
 /*
- * SQL: code without the lists of subqueries of EXISTS.  Regular expressions for a
- * statement: all columns are inserted, or assigned to others; rows that it changes are
- * inserted elsewhere; all columns get into several variables; and the columns of a
- * variable are inserted.
+ * SQL: functions that a conversion may stop for, with their code in lower case, to
+ * find names in: not those of extensions, and of temporary schemas, which others
+ * cannot change.
  */
+#define SEARCHED_FUNCTIONS \
+"(SELECT p.oid::regprocedure::text, p.prosrc, p.proretset, lower(p.prosrc COLLATE \"C\") FROM pg_proc p" \
+"  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))" \
+"  AND p.pronamespace <> pg_my_temp_schema() AND NOT pg_is_other_temp_schema(p.pronamespace)" \
+"  AND NOT EXISTS (SELECT FROM pg_depend e WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))" \
+"  OFFSET 0) f(name, source, returns_set, lower)"
+#define NAMES_TABLE \
+"strpos(f.lower, lower(tab.relname::text COLLATE \"C\")) > 0"
+
+/*
+ * SQL: a regular expression for a table.  Others: the columns that are inserted, all of a
+ * row, and a list that ends with all columns, other than of EXISTS (SELECT *) and count(*).
+ */
+#define TABLE_PATTERN \
+"E'(only\\\\s+)?(\"?' || " SNOWFLAKE_WORD("tab.nspname::text") \
+" || E'\"?\\\\s*\\\\.\\\\s*)?\"?' || " SNOWFLAKE_WORD("tab.relname::text") " || E'\"?'"
+#define INTO_COLUMNS \
+"E'\\\\minsert\\\\s+into\\\\s+[^;()]*(\\\\([^;()]*\\\\)\\\\s*)?"
+#define ALL_COLUMNS \
+"(\"?\\\\w+\"?\\\\s*\\\\.\\\\s*)?\\\\*\\\\s*"
 #define WITHOUT_EXISTS(source) \
-"regexp_replace(" source ", E'\\\\mexists\\\\s*\\\\(\\\\s*select\\\\s*\\\\*', 'exists (select', 'gi')"
-#define POSITIONS \
-"E'(\\\\minsert\\\\s+into\\\\M.*|\\\\mset\\\\s*\\\\([^()]*\\\\)\\\\s*=.*)" \
-"\\\\mselect\\\\M([^()]*,)?(\\\\s*(all|distinct)\\\\M)?\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*'"
-#define MOVES_ROWS \
-"E'\\\\mreturning\\\\M([^()]*,)?\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*.*\\\\minsert\\\\s+into\\\\M'"
-#define INTO_VARIABLES \
-"E'\\\\m(select|returning)\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*\\\\s*into\\\\s+(strict\\\\s+)?[\\\\w.]+\\\\s*,'"
-#define INSERTS_VARIABLE \
-"E'\\\\minsert\\\\s+into\\\\M.*\\\\mvalues\\\\s*\\\\(\\\\s*\\\\w+\\\\s*\\\\.\\\\s*\\\\*\\\\s*\\\\)'"
+"regexp_replace(" source ", E'\\\\mexists\\\\s*\\\\(\\\\s*select\\\\s*\\\\*|\\\\(\\\\s*\\\\*\\\\s*\\\\)', '', 'gi')"
 
 static const SnowflakeObstacleQuery online_obstacles[] = {
 	{
@@ -445,27 +455,21 @@ static const char set_default_query[] =
 static const SnowflakeObstacleQuery function_obstacles[] = {
 	{
 		"SELECT format('function %s inserts into table %s without the names of columns', f.name, tab.name)"
-		" FROM tab JOIN (SELECT oid::regprocedure::text, prosrc, lower(prosrc) FROM pg_proc"
-		"    WHERE strpos(lower(prosrc), 'insert') > 0 OFFSET 0) f(name, source, lower)"
-		"  ON CASE WHEN strpos(f.lower, lower(tab.relname::text)) > 0"
-		"     THEN " WITHOUT_COMMENTS("f.source") " ~* (E'\\\\minsert\\\\s+into\\\\s+(\"?' || " SNOWFLAKE_WORD("tab.nspname::text")
-		" || E'\"?\\\\s*\\\\.\\\\s*)?\"?' || " SNOWFLAKE_WORD("tab.relname::text")
-		" || E'\"?\\\\s*(\\\\mas\\\\s+\\\\S+\\\\s+)?(\\\\m(values|select|table|with|overriding)\\\\M|\\\\(\\\\s*(values|select|table|with)\\\\M)') END"
+		" FROM tab JOIN " SEARCHED_FUNCTIONS
+		"  ON CASE WHEN " NAMES_TABLE
+		"     THEN " WITHOUT_COMMENTS("f.source") " ~* (E'\\\\minsert\\\\s+into\\\\s+' || " TABLE_PATTERN
+		" || E'\\\\s*(\\\\mas\\\\s+\\\\S+\\\\s+)?(\\\\m(values|select|table|with|overriding)\\\\M|\\\\(\\\\s*(values|select|table|with)\\\\M)') END"
 		" WHERE tab.relid IN (SELECT relid FROM col)",
 		"Have it name the columns (INSERT INTO t (id, name) ...), because the converted ones are the last ones afterwards."
 	},
 	{
-		"SELECT DISTINCT format('function %s uses the columns of table %s by their positions', f.name, tab.name)"
-		" FROM tab JOIN (SELECT oid::regprocedure::text, prosrc, lower(prosrc) FROM pg_proc"
-		"    WHERE strpos(prosrc, '*') > 0 OFFSET 0) f(name, source, lower)"
-		"  ON strpos(f.lower, lower(tab.relname::text)) > 0"
-		"  CROSS JOIN LATERAL (SELECT " SNOWFLAKE_WORD("tab.relname::text") ") w(word)"
-		"  CROSS JOIN LATERAL regexp_split_to_table(" WITHOUT_EXISTS(WITHOUT_COMMENTS("f.source")) ", ';') s(statement)"
-		" WHERE tab.relid IN (SELECT relid FROM col)"
-		" AND (s.statement ~* (" POSITIONS " || E'[^()]*\\\\mfrom\\\\M[^()]*' || w.word)"
-		"   OR s.statement ~* w.word AND s.statement ~* " MOVES_ROWS
-		"   OR s.statement ~* w.word AND s.statement ~* " INTO_VARIABLES
-		"   OR s.statement ~* " INSERTS_VARIABLE " AND f.source ~* (w.word || E'\"?\\\\s*(%\\\\s*rowtype\\\\s*)?;'))",
+		"SELECT format('function %s inserts all columns of table %s in their order', f.name, tab.name)"
+		" FROM tab JOIN " SEARCHED_FUNCTIONS
+		"  ON CASE WHEN " NAMES_TABLE
+		"     THEN " WITHOUT_COMMENTS("f.source") " ~* (" INTO_COLUMNS "(select\\\\s+" ALL_COLUMNS "from|table)\\\\s+' || " TABLE_PATTERN " || E'"
+		"|\\\\m(delete\\\\s+from|update)\\\\s+' || " TABLE_PATTERN " || E'[^;]*\\\\mreturning\\\\s+" ALL_COLUMNS "\\\\)[^;]*"
+		"\\\\minsert\\\\s+into\\\\s+[^;()]*(\\\\([^;()]*\\\\)\\\\s*)?select\\\\s+" ALL_COLUMNS "from\\\\M') END"
+		" WHERE tab.relid IN (SELECT relid FROM col)",
 		"Have it name the columns (SELECT id, name, RETURNING id, name), because the converted ones are the last ones afterwards."
 	},
 };
@@ -525,6 +529,15 @@ static const char *const notice_queries[] = {
 	" AND k.contype = 'c' AND NOT k.convalidated AND k.coninhcount = 0 AND NOT starts_with(k.conname::text, 'snowflake_new_')"
 	" AND to_jsonb(k) @> '{\"conenforced\": false}' IS NOT TRUE"
 	" ORDER BY tab.name COLLATE \"C\", k.conname",
+
+	"SELECT 'functions might use columns by their positions', string_agg(DISTINCT f.name, E'\n' ORDER BY f.name),"
+	"  'They contain the name of a table, and SELECT * or the like. See that they name columns wherever the order of columns matters, because the converted ones are the last ones afterwards.'"
+	" FROM tab JOIN " SEARCHED_FUNCTIONS
+	"  ON CASE WHEN tab.parent IS NULL AND strpos(f.source, '*') + strpos(f.lower, 'table') > 0 AND " NAMES_TABLE
+	"     THEN f.source ~* " SNOWFLAKE_WORD("tab.relname::text")
+	"       AND " WITHOUT_EXISTS(WITHOUT_COMMENTS("f.source")) " ~* E'(\\\\m(select|returning|all|distinct)\\\\s*|\\\\)\\\\s*|[.,]\\\\s*)\\\\*\\\\s*(from|into|[,);'']|$)|\\\\mtable\\\\s+(only\\\\s+)?\"?\\\\w'"
+	"       AND (f.returns_set OR f.source ~* E'\\\\minsert\\\\s+into\\\\M|\\\\m(for|into|into\\\\s+strict)\\\\s+[\\\\w.]+\\\\s*,|\\\\mset\\\\s*\\\\(') END"
+	" WHERE tab.relid IN (SELECT relid FROM col) HAVING count(*) > 0",
 
 	"SELECT format('logical replication slot %I gets an UPDATE of each row', slot_name), NULL,"
 	"  'The changes have the new columns until the swap. See that what reads the slot can keep up with the backfill, and accepts these columns.'"

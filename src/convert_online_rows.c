@@ -46,6 +46,7 @@ static const char *const rows_of_tables[] = {
 	"pg_depend d JOIN pg_class r ON r.oid = d.objid AND r.relkind = 'S' WHERE d.refclassid = d.classid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i') AND d.refobjid = ANY ('%s')",
 	"pg_statistic_ext r JOIN pg_class t ON t.oid = r.stxrelid WHERE t.oid = ANY ('%s') AND pg_has_role(t.relowner, r.stxowner, 'USAGE')",
 	"pg_publication_rel r JOIN pg_class t ON t.oid = r.prrelid JOIN pg_publication b ON b.oid = r.prpubid WHERE t.oid = ANY ('%s') AND pg_has_role(t.relowner, b.pubowner, 'USAGE')",
+	"(" SNOWFLAKE_ROW_FUNCTIONS("SELECT t.* FROM pg_class t WHERE t.oid = ANY ('%s')") ") u(oid, owner) JOIN pg_proc r ON r.oid = u.oid WHERE pg_has_role(u.owner, r.proowner, 'USAGE')",
 	"pg_trigger g JOIN pg_proc r ON r.oid = g.tgfoid JOIN pg_class t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal AND t.oid = ANY ('%s') AND pg_has_role(t.relowner, r.proowner, 'USAGE')",
 };
 

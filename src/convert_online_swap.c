@@ -297,9 +297,8 @@ static const char statements_query[] =
 "  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisclustered"
 "  UNION ALL"
 "  SELECT DISTINCT 80, 0, p.oid::bigint, 0, " SNOWFLAKE_RECOMPILE
-"  FROM this JOIN pg_class r ON r.oid = this.relid"
-"    JOIN pg_proc p ON p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')"
-"      AND pg_has_role(r.relowner, p.proowner, 'USAGE') AND " SNOWFLAKE_USES_ROWS
+"  FROM (" SNOWFLAKE_ROW_FUNCTIONS("SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid") ") u(oid, owner)"
+"    JOIN pg_proc p ON p.oid = u.oid AND " SNOWFLAKE_MAY_ALTER("u.owner")
 "  UNION ALL"
 /* which foreign keys are to be validated, as arguments of a trigger that is never fired */
 "  SELECT 91, 0, this.relid, n, CASE n"

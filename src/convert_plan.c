@@ -202,14 +202,14 @@ static const NoticeQuery notice_queries[] = {
 		"       WHERE p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]"
 		"       OR p.prosrc ~* '(?<![[:alnum:]_])(smallint|int|int2|int4|integer)(?![[:alnum:]_])'"
 		/* the two keys of an advisory lock */
-		"       OR p.prosrc ~* E'\\\\mpg_(try_)?advisory_\\\\w+\\\\s*\\\\([^()]*,') f(name)"
+		"       OR p.prosrc ~* E'\\\\mpg_(try_)?advisory_\\\\w+\\\\s*\\\\(([^()]|\\\\([^()]*\\\\))*,') f(name)"
 		" ORDER BY name COLLATE \"C\""
 	},
 	{
 		"warning", "functions might fail in open sessions", false,
 		"SELECT format('function %s', name), format('%s of role %s', name, owner),"
 		"  format('function %s might fail in open sessions', name),"
-		"  format('It is a PL/pgSQL function that uses rows of the table. What sessions have compiled is for the old type, and cannot be discarded, because it belongs to role %s.', owner),"
+		"  format('It is a PL/pgSQL function that uses rows of the table. What sessions have compiled is for the old type, and the owner of the table cannot discard it, because it belongs to role %s or is in a schema without USAGE.', owner),"
 		"  format('Have its owner run %s after the conversion, or have sessions reconnect.', command)"
 		" FROM row_function WHERE NOT owned ORDER BY name COLLATE \"C\""
 	},

@@ -243,13 +243,10 @@ const char	snowflake_rebuilt[] =
  */
 const char	snowflake_row_functions[] =
 ", row_function(oid, name, owner, owned, command) AS ("
-"  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole,"
-"      pg_has_role(r.relowner, p.proowner, 'USAGE'),"
+"  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, " SNOWFLAKE_MAY_ALTER("u.owner") ","
 "    " SNOWFLAKE_RECOMPILE
-"  FROM target t JOIN pg_class r ON r.oid = t.relid"
-"    JOIN pg_proc p ON p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')"
-"      AND " SNOWFLAKE_USES_ROWS
-"  WHERE t.change = 'widen')";
+"  FROM (" SNOWFLAKE_ROW_FUNCTIONS("SELECT r.* FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.change = 'widen'")
+") u(oid, owner) JOIN pg_proc p ON p.oid = u.oid)";
 
 /*
  * A further CTE: columns of the schema that might hold a key, by their names,

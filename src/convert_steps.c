@@ -302,24 +302,37 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 }
 
 /*
- * Lock the functions that are altered, because altering one that another
- * conversion has altered meanwhile would fail after all the work was done.
+ * Lock the functions that are altered, because altering one that was altered or
+ * dropped meanwhile would fail after all the work was done.  After a wait, there may
+ * be others.
  */
 static void
 lock_functions(const SnowflakeConversion *conversion)
 {
-	ListCell   *cell;
+	List	   *locked = NIL;
+	bool		found;
 
-	foreach(cell, snowflake_ask(conversion,
-								psprintf("%s SELECT oid FROM row_function"
-										 " WHERE owned ORDER BY oid",
-										 snowflake_row_functions)))
+	do
 	{
-		char	  **row = lfirst(cell);
+		ListCell   *cell;
 
-		LockDatabaseObject(ProcedureRelationId, atooid(row[0]), 0,
-						   ShareUpdateExclusiveLock);
-	}
+		found = false;
+		foreach(cell, snowflake_ask(conversion,
+									psprintf("%s SELECT oid FROM row_function"
+											 " WHERE owned ORDER BY oid",
+											 snowflake_row_functions)))
+		{
+			char	  **row = lfirst(cell);
+			Oid			function = atooid(row[0]);
+
+			if (list_member_oid(locked, function))
+				continue;
+			found = true;
+			locked = lappend_oid(locked, function);
+			LockDatabaseObject(ProcedureRelationId, function, 0,
+							   ShareUpdateExclusiveLock);
+		}
+	} while (found);
 }
 
 /*
@@ -405,12 +418,14 @@ check_result(SnowflakeConversion *conversion)
 List *
 snowflake_execute(SnowflakeConversion *conversion)
 {
-	List	   *statements = snowflake_statements(conversion);
+	List	   *statements;
 	ListCell   *cell;
 
+	if (!conversion->dry_run)
+		lock_functions(conversion);
+	statements = snowflake_statements(conversion);
 	if (conversion->dry_run)
 		return statements;
-	lock_functions(conversion);
 	foreach(cell, statements)
 	{
 		if (SPI_execute(lfirst(cell), false, 0) != SPI_OK_UTILITY)

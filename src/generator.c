@@ -373,8 +373,8 @@ lost_confirmation(TimestampTz now)
  * allows it too.
  *
  * If IDs are ahead of the clock, this is allowed only up to a lead that has
- * been logged, so that every greater lead is logged.  Another standby may have
- * become synchronous since the tick was entered, unless it has just begun.
+ * been logged, so that every greater lead is logged.  In a tick that lasts,
+ * another standby may have become synchronous since it was entered.
  */
 static inline bool
 may_claim(int64 tick, TimestampTz now)
@@ -383,7 +383,7 @@ may_claim(int64 tick, TimestampTz now)
 
 	if (lead <= -snowflake_layout.tick_us)
 		return false;
-	if ((lead > 0 || lead < -CONFIRM_US) && lost_confirmation(now))
+	if ((lead > 0 || snowflake_layout.tick_us > CONFIRM_US) && lost_confirmation(now))
 		return false;
 	return lead <= max_lead_us() ||
 		(snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE &&

@@ -67,11 +67,14 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
+#include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "parser/parse_coerce.h"
 #include "pgtime.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -231,13 +234,21 @@ check_sequence(Oid relid)
 /*
  * Is it a new sequence, which has returned nothing but this value, and those of
  * the other sessions that draw the first number now?  Each does so twice at most.
+ * That of an integer column, serial or identity, is not.
  */
 static bool
 is_new_sequence(Oid relid, int64 value)
 {
-	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
+	HeapTuple	tuple;
 	int64		start;
+	Oid			table;
+	int32		column;
 
+	if (sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column) ||
+		(sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column) &&
+		 TypeCategory(get_atttype(table, (AttrNumber) column)) == TYPCATEGORY_NUMERIC))
+		return false;
+	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for sequence %u", relid);
 	start = ((Form_pg_sequence) GETSTRUCT(tuple))->seqstart;

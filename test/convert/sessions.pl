@@ -104,6 +104,50 @@ foreach my $convert (q{SELECT snowflake_convert('%s')}, q{CALL snowflake_convert
 		"$statement: rows are the same in a session that stays open");
 }
 
+# A partition as the type of a parameter
+{
+	my $connstr = $node->connstr('postgres');
+	my ($returned, $out, $err) = $node->psql(
+		'postgres', qq{
+		CREATE TABLE parent (id serial PRIMARY KEY);
+		CREATE TABLE parts (n int, p int REFERENCES parent) PARTITION BY LIST (n);
+		CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
+		INSERT INTO parent DEFAULT VALUES;
+		INSERT INTO parts VALUES (1, 1);
+		CREATE FUNCTION key_of(r part_1) RETURNS text LANGUAGE plpgsql AS \$\$ BEGIN RETURN concat('key ', (r).p); END \$\$;
+		CREATE PROCEDURE twice(x int) LANGUAGE plpgsql AS \$\$ DECLARE r parent; BEGIN END \$\$;
+		CREATE PROCEDURE twice(OUT x int) LANGUAGE plpgsql AS \$\$ DECLARE r parent; BEGIN END \$\$;
+		CREATE SCHEMA closed;
+		CREATE FUNCTION closed.look() RETURNS text LANGUAGE plpgsql AS \$\$ DECLARE r parent; BEGIN END \$\$;
+		ALTER FUNCTION closed.look() OWNER TO regress_shop;
+		ALTER TABLE parent OWNER TO regress_shop;
+		ALTER TABLE parts OWNER TO regress_shop;
+		ALTER TABLE part_1 OWNER TO regress_shop;
+		ALTER FUNCTION key_of OWNER TO regress_shop;
+		ALTER PROCEDURE twice(IN int) OWNER TO regress_shop;
+		ALTER PROCEDURE twice(OUT int) OWNER TO regress_shop;
+		SELECT key_of(x) FROM part_1 x;
+		\\! psql -XAtq -d "$connstr" -c "CALL snowflake_convert_online('parent', until => 'swap')" 2>&1
+		SELECT key_of(x) FROM part_1 x},
+		on_error_stop => 0);
+	is($err, '', 'rows of a partition: no error');
+	is(join("\n", grep { /^key/ } split /\n/, $out), "key 1\nkey 1", 'a row of a partition has its key in a session that stays open');
+	like($out, qr/NOTICE:  function closed\.look\(\) might fail in open sessions\n/, 'a function in a schema without USAGE is named');
+	unlike($out, qr/ERROR/, 'the conversion is no error');
+}
+
+# A function that is dropped meanwhile
+$node->safe_psql('postgres', 'CREATE TABLE dropped (id serial PRIMARY KEY);
+	CREATE FUNCTION looks() RETURNS text LANGUAGE plpgsql AS $$ DECLARE r dropped; BEGIN END $$');
+my $dropping = $node->background_psql('postgres');
+$dropping->query_safe('BEGIN; DROP FUNCTION looks()');
+my ($converting) = start_queries($node, "SELECT snowflake_convert('dropped')");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted")
+  or die 'the conversion does not wait';
+$dropping->query_safe('COMMIT');
+$dropping->quit;
+is(finish_queries($converting), 1, 'a function that is dropped meanwhile') or diag($converting->{err});
+
 # Of another owner
 create_table('bills');
 $node->safe_psql('postgres', 'ALTER TABLE bills OWNER TO regress_shop');
@@ -112,7 +156,7 @@ unlike($said, qr/^ALTER FUNCTION/m, 'a function of another owner is not altered'
 like(
 	$said,
 	qr/^NOTICE:  function public\.log_update\(\) might fail in open sessions
-DETAIL:  It is a PL\/pgSQL function that uses rows of the table\. .* because it belongs to role postgres\.
+DETAIL:  It is a PL\/pgSQL function that uses rows of the table\. .* because it belongs to role postgres or is in a schema without USAGE\.
 HINT:  Have its owner run ALTER FUNCTION public\.log_update\(\) VOLATILE after the conversion, or have sessions reconnect\.$/m,
 	'a function of another owner is named in a NOTICE');
 like($errors, qr/type of parameter \d+ \(bigint\) does not match that when preparing the plan \(integer\)/,
