@@ -25,13 +25,13 @@ my %loops = (
 	  'DO $$ BEGIN LOOP PERFORM snowflake_nextval(), md5(repeat(i::text, 1000)) FROM generate_series(1, 10) i; END LOOP; END $$'
 );
 
-# Does a process run?  One that nobody has waited for yet does not.
+# Does a process run?  One that nobody has waited for yet, or just now, does not.
 sub runs
 {
 	my ($pid) = @_;
 
 	open(my $stat, '<', "/proc/$pid/stat") or return 0;
-	return (<$stat> // 'Z') !~ /\) Z /;
+	return (<$stat> // 'Z') !~ /\) [ZX] /;
 }
 
 foreach my $loop (sort keys %loops)

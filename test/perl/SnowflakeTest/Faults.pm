@@ -134,7 +134,6 @@ sub debug_process
 	$gdb{run} = IPC::Run::start(
 		[ 'gdb', '-p', $pid, '-batch', '-x', $script ],
 		'<' => \undef, '>' => \$gdb{out}, '2>' => \$gdb{err},
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default),
 		init => sub { chdir $node->basedir });
 	return \%gdb if wait_for_debugger(\%gdb, $line);
 	diag("gdb cannot attach: $gdb{err}");
