@@ -804,6 +804,7 @@ my %server_fault = (
 		my $mark = $server->{node}->safe_psql('postgres', qq{
 			SELECT snowflake_lower_bound(now() + interval '$seconds s') AS mark \\gset
 			SET client_min_messages = error;
+			DELETE FROM t WHERE id >= :mark;
 			SELECT snowflake_reset(:mark, force => true) \\g /dev/null
 			SELECT :mark});
 		$server->{line} = ++$world{lines};
