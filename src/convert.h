@@ -151,17 +151,27 @@ typedef struct SnowflakeSample
 	" regexp_replace(" name ", '[^[:alnum:]_]', E'\\\\\\\\\\\\&', 'g'))"
 
 /*
- * SQL: the PL/pgSQL functions that use rows of tables, so that what sessions have
- * compiled of them has the types of the columns, with the owner of the table.  The
- * types of variables are in their bodies only, so there the name of a table decides,
- * unless it is a partition.  There may be much source and many tables.
+ * SQL: is a function a member of an extension; and is it, p, in a temporary schema?
+ */
+#define SNOWFLAKE_OF_EXTENSION(function) \
+	"EXISTS (SELECT FROM pg_depend e" \
+	"        WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, " function ", 'e'))"
+#define SNOWFLAKE_IS_TEMPORARY \
+	"(p.pronamespace = pg_my_temp_schema() OR pg_is_other_temp_schema(p.pronamespace))"
+
+/*
+ * SQL: the PL/pgSQL functions that use rows of tables, which a query of pg_class
+ * returns, so that what sessions have compiled of them has the types of the columns;
+ * with the owner of the table.  The types of variables are in their bodies only, so
+ * there the name of a table decides, unless it is a partition.  There may be much
+ * source and many tables.
  */
 #define SNOWFLAKE_ROW_FUNCTIONS(tables) \
 	"WITH r AS MATERIALIZED (" tables ")," \
 	" f AS MATERIALIZED (" \
 	"  SELECT p.oid, p.prosrc, lower(p.prosrc COLLATE \"C\") AS lower FROM pg_proc p" \
 	"  WHERE p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')" \
-	"  AND p.pronamespace <> pg_my_temp_schema() AND NOT pg_is_other_temp_schema(p.pronamespace)) " \
+	"  AND NOT " SNOWFLAKE_IS_TEMPORARY ") " \
 	"SELECT f.oid, r.relowner FROM r JOIN pg_trigger g ON g.tgrelid = r.oid AND NOT g.tgisinternal" \
 	"  JOIN f ON f.oid = g.tgfoid" \
 	" UNION " \
@@ -174,14 +184,15 @@ typedef struct SnowflakeSample
 	"    ON CASE WHEN strpos(f.lower, lower(r.relname::text COLLATE \"C\")) > 0" \
 	"       THEN f.prosrc ~* " SNOWFLAKE_WORD("r.relname::text") " END" \
 	" WHERE NOT r.relispartition" \
-	" AND NOT EXISTS (SELECT FROM pg_depend e WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, f.oid, 'e'))"
+	" AND NOT " SNOWFLAKE_OF_EXTENSION("f.oid")
 
 /*
- * SQL: may the owner of a table alter a function, p; and a statement that changes
- * nothing, after which sessions compile it again.
+ * SQL: may the owner of a table alter a function; and a statement that changes nothing,
+ * after which sessions compile a function, p, again.
  */
-#define SNOWFLAKE_MAY_ALTER(owner) \
-	"(pg_has_role(" owner ", p.proowner, 'USAGE') AND has_schema_privilege(" owner ", p.pronamespace, 'USAGE'))"
+#define SNOWFLAKE_MAY_ALTER(owner, function) \
+	"(pg_has_role(" owner ", " function ".proowner, 'USAGE')" \
+	" AND has_schema_privilege(" owner ", " function ".pronamespace, 'USAGE'))"
 #define SNOWFLAKE_RECOMPILE \
 	"CASE p.prokind WHEN 'p' THEN format('ALTER PROCEDURE %s.%I(%s) SECURITY %s', p.pronamespace::regnamespace," \
 	"   p.proname, pg_get_function_identity_arguments(p.oid), CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)" \

@@ -289,7 +289,7 @@ static const SnowflakeObstacleQuery key_obstacles[] = {
 	},
 	{
 		/* The default is evaluated with the privileges of who inserts. */
-		"SELECT DISTINCT format('role %s, which has INSERT on table %s, lacks EXECUTE on function %s',"
+		"SELECT DISTINCT format('role %I, which has INSERT on table %s, lacks EXECUTE on function %s',"
 		"    g.name, r.oid::regclass, f.oid::regprocedure), t.table_name"
 		" FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_proc f ON f.oid = t.generator"
 		"  CROSS JOIN LATERAL ("

@@ -82,22 +82,22 @@ static const char dropped_ctes[] =
 "|\\\\mquote_literal\\\\s*\\\\(\\\\s*(new|old)\\\\s*\\\\)[^;]*\\\\)|%(\\\\d+\\\\$)?L[^;()]*\\\\))\\\\s*\\\\.\\\\s*\\\\*'"
 
 /*
- * SQL: functions that a conversion may stop for, with their code in lower case, to
- * find names in: not those of extensions, and of temporary schemas, which others
- * cannot change.
+ * SQL: functions whose code is searched, with the code in lower case, in which names
+ * are found fast.  Not those of extensions and temporary schemas, which who converts
+ * could not change.
  */
 #define SEARCHED_FUNCTIONS \
 "(SELECT p.oid::regprocedure::text, p.prosrc, p.proretset, lower(p.prosrc COLLATE \"C\") FROM pg_proc p" \
 "  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))" \
-"  AND p.pronamespace <> pg_my_temp_schema() AND NOT pg_is_other_temp_schema(p.pronamespace)" \
-"  AND NOT EXISTS (SELECT FROM pg_depend e WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))" \
+"  AND NOT " SNOWFLAKE_IS_TEMPORARY " AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid") \
 "  OFFSET 0) f(name, source, returns_set, lower)"
 #define NAMES_TABLE \
 "strpos(f.lower, lower(tab.relname::text COLLATE \"C\")) > 0"
 
 /*
- * SQL: a regular expression for a table.  Others: the columns that are inserted, all of a
- * row, and a list that ends with all columns, other than of EXISTS (SELECT *) and count(*).
+ * SQL: code without EXISTS (SELECT * and count(*), which say nothing about the order of
+ * columns.  Regular expressions: a table; INSERT up to its list of columns; all columns
+ * of a table.
  */
 #define TABLE_PATTERN \
 "E'(only\\\\s+)?(\"?' || " SNOWFLAKE_WORD("tab.nspname::text") \
@@ -530,7 +530,7 @@ static const char *const notice_queries[] = {
 	" AND to_jsonb(k) @> '{\"conenforced\": false}' IS NOT TRUE"
 	" ORDER BY tab.name COLLATE \"C\", k.conname",
 
-	"SELECT 'functions might use columns by their positions', string_agg(DISTINCT f.name, E'\n' ORDER BY f.name),"
+	"SELECT 'functions might use columns by their positions', string_agg(DISTINCT f.name COLLATE \"C\", E'\\n' ORDER BY f.name COLLATE \"C\"),"
 	"  'They contain the name of a table, and SELECT * or the like. See that they name columns wherever the order of columns matters, because the converted ones are the last ones afterwards.'"
 	" FROM tab JOIN " SEARCHED_FUNCTIONS
 	"  ON CASE WHEN tab.parent IS NULL AND strpos(f.source, '*') + strpos(f.lower, 'table') > 0 AND " NAMES_TABLE

@@ -46,9 +46,15 @@ static const char *const rows_of_tables[] = {
 	"pg_depend d JOIN pg_class r ON r.oid = d.objid AND r.relkind = 'S' WHERE d.refclassid = d.classid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i') AND d.refobjid = ANY ('%s')",
 	"pg_statistic_ext r JOIN pg_class t ON t.oid = r.stxrelid WHERE t.oid = ANY ('%s') AND pg_has_role(t.relowner, r.stxowner, 'USAGE')",
 	"pg_publication_rel r JOIN pg_class t ON t.oid = r.prrelid JOIN pg_publication b ON b.oid = r.prpubid WHERE t.oid = ANY ('%s') AND pg_has_role(t.relowner, b.pubowner, 'USAGE')",
-	"(" SNOWFLAKE_ROW_FUNCTIONS("SELECT t.* FROM pg_class t WHERE t.oid = ANY ('%s')") ") u(oid, owner) JOIN pg_proc r ON r.oid = u.oid WHERE pg_has_role(u.owner, r.proowner, 'USAGE')",
 	"pg_trigger g JOIN pg_proc r ON r.oid = g.tgfoid JOIN pg_class t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal AND t.oid = ANY ('%s') AND pg_has_role(t.relowner, r.proowner, 'USAGE')",
 };
+
+/*
+ * Functions that a swap alters beside these.  To find them takes time if there is much
+ * source, so that it is not done with the locks.
+ */
+static const char row_functions[] =
+"(" SNOWFLAKE_ROW_FUNCTIONS("SELECT t.* FROM pg_class t WHERE t.oid = ANY ('%s')") ") u(oid, owner) JOIN pg_proc r ON r.oid = u.oid WHERE " SNOWFLAKE_MAY_ALTER("u.owner", "r");
 
 /* Functions in the definitions that a swap reads and writes again. */
 static const char functions_of_tables[] =
@@ -101,8 +107,8 @@ find_owner(TransactionId xid)
 }
 
 /*
- * Has somebody changed the rows about these tables, in a transaction that is
- * open?  Returns who.
+ * Has somebody changed the rows about these tables, or functions that use their
+ * rows, in a transaction that is open?  Returns who.
  */
 char *
 snowflake_find_changer(const List *relids)
@@ -114,6 +120,8 @@ snowflake_find_changer(const List *relids)
 	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
 		appendStringInfo(&query, "%s SELECT r.xmax::text FROM %s AND r.xmax <> 0",
 						 i > 0 ? " UNION" : "", rows_from(rows_of_tables[i], relids));
+	appendStringInfo(&query, " UNION SELECT r.xmax::text FROM %s AND r.xmax <> 0",
+					 rows_from(row_functions, relids));
 	foreach(cell, snowflake_ask_server(query.data))
 	{
 		TransactionId xid = strtoul(((char **) lfirst(cell))[0], NULL, 10);

@@ -298,7 +298,7 @@ static const char statements_query[] =
 "  UNION ALL"
 "  SELECT DISTINCT 80, 0, p.oid::bigint, 0, " SNOWFLAKE_RECOMPILE
 "  FROM (" SNOWFLAKE_ROW_FUNCTIONS("SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid") ") u(oid, owner)"
-"    JOIN pg_proc p ON p.oid = u.oid AND " SNOWFLAKE_MAY_ALTER("u.owner")
+"    JOIN pg_proc p ON p.oid = u.oid AND " SNOWFLAKE_MAY_ALTER("u.owner", "p")
 "  UNION ALL"
 /* which foreign keys are to be validated, as arguments of a trigger that is never fired */
 "  SELECT 91, 0, this.relid, n, CASE n"

@@ -166,8 +166,7 @@ static const NoticeQuery notice_queries[] = {
 		"       WHERE EXISTS (SELECT FROM seq WHERE replaced)"
 		"       AND p.prosrc ~* E'\\\\m(lastval|pg_get_serial_sequence|overriding\\\\s+user\\\\s+value)\\\\M'"
 		"       AND EXISTS (SELECT FROM user_of u WHERE u.oid = p.oid OR p.prosrc ~* u.pattern)"
-		"       AND NOT EXISTS (SELECT FROM pg_depend e"
-		"                       WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))) f(name)"
+		"       AND NOT " SNOWFLAKE_IS_TEMPORARY " AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid") ") f(name)"
 		" ORDER BY name COLLATE \"C\""
 	},
 	{
@@ -186,15 +185,13 @@ static const NoticeQuery notice_queries[] = {
 		"    WHERE (t.change = 'widen' OR t.set_default AND t.typid <> 'uuid'::regtype)"
 		"    AND NOT (t.is_key AND f.adnum = t.attnum)) s(oid)"
 		"    JOIN pg_proc p ON p.oid = s.oid"
-		"  WHERE NOT EXISTS (SELECT FROM pg_depend e"
-		"                    WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))"
+		"  WHERE NOT " SNOWFLAKE_OF_EXTENSION("p.oid")
 		"  UNION"
 		"  SELECT p.oid FROM called c JOIN pg_proc b ON b.oid = c.oid"
 		"    JOIN pg_proc p ON strpos(lower(b.prosrc), lower(p.proname)) > 0"
 		"      AND b.prosrc ~* " SNOWFLAKE_WORD("p.proname")
 		"  WHERE p.pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
-		"  AND NOT EXISTS (SELECT FROM pg_depend e"
-		"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e')))"
+		"  AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid") ")"
 		" SELECT format('function %s', name), name,"
 		"  'triggers or defaults might call it, and it uses integers', NULL,"
 		"  'A bigint does not match an integer parameter, and a new ID does not fit into an integer variable. Change those that hold IDs to bigint.'"

@@ -193,8 +193,7 @@ SEQUENCES
 " source(classid, objid, code) AS ("
 "  SELECT 'pg_proc'::regclass, p.oid, p.prosrc FROM pg_proc p"
 "  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))"
-"  AND NOT EXISTS (SELECT FROM pg_depend e"
-"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, p.oid, 'e'))"
+"  AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid")
 "  UNION ALL"
 "  SELECT 'pg_trigger'::regclass, oid, encode(tgargs, 'escape') FROM pg_trigger),"
 " naming(oid, classid, objid) AS ("
@@ -243,7 +242,7 @@ const char	snowflake_rebuilt[] =
  */
 const char	snowflake_row_functions[] =
 ", row_function(oid, name, owner, owned, command) AS ("
-"  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, " SNOWFLAKE_MAY_ALTER("u.owner") ","
+"  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, " SNOWFLAKE_MAY_ALTER("u.owner", "p") ","
 "    " SNOWFLAKE_RECOMPILE
 "  FROM (" SNOWFLAKE_ROW_FUNCTIONS("SELECT r.* FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.change = 'widen'")
 ") u(oid, owner) JOIN pg_proc p ON p.oid = u.oid)";

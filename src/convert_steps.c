@@ -421,11 +421,10 @@ snowflake_execute(SnowflakeConversion *conversion)
 	List	   *statements;
 	ListCell   *cell;
 
-	if (!conversion->dry_run)
-		lock_functions(conversion);
-	statements = snowflake_statements(conversion);
 	if (conversion->dry_run)
-		return statements;
+		return snowflake_statements(conversion);
+	lock_functions(conversion);
+	statements = snowflake_statements(conversion);
 	foreach(cell, statements)
 	{
 		if (SPI_execute(lfirst(cell), false, 0) != SPI_OK_UTILITY)

@@ -234,7 +234,7 @@ check_sequence(Oid relid)
 /*
  * Is it a new sequence, which has returned nothing but this value, and those of
  * the other sessions that draw the first number now?  Each does so twice at most.
- * That of an integer column, serial or identity, is not.
+ * That of a column of numbers, such as serial and identity columns, is not.
  */
 static bool
 is_new_sequence(Oid relid, int64 value)

@@ -329,12 +329,14 @@ foreach my $change (
 	'GRANT SELECT (id) ON shop.w TO regress_reader',
 	'REVOKE USAGE ON SEQUENCE shop.t_id_seq FROM regress_reader',
 	'CREATE OR REPLACE FUNCTION shop.f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NEW; END$$',
+	'CREATE OR REPLACE FUNCTION shop.g() RETURNS text LANGUAGE plpgsql AS $$DECLARE r shop.t; BEGIN RETURN r; END$$',
 	'ALTER STATISTICS shop.s SET STATISTICS 7',
 	'DROP PUBLICATION regress_p')
 {
 	create(q{
 		CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE VIEW w AS SELECT id FROM t;
 		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE TRIGGER f AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();
+		CREATE FUNCTION g() RETURNS text LANGUAGE plpgsql AS 'DECLARE r t; BEGIN RETURN NULL; END';
 		CREATE STATISTICS s ON id, v FROM t; DROP PUBLICATION IF EXISTS regress_p; CREATE PUBLICATION regress_p FOR TABLE t (id);
 		GRANT SELECT (id) ON t TO regress_reader; GRANT USAGE ON SEQUENCE t_id_seq TO regress_reader});
 	run_in($until);

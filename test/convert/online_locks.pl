@@ -296,6 +296,11 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1);
 	INSERT INTO parts VALUES (1, 1)});
 call("'a', until => 'indexes'");
+is( $node->safe_psql('postgres', q{
+		SELECT string_agg(format('%s: %s', table_name, lock), ', ' ORDER BY step)
+		FROM snowflake_convert_plan('a') WHERE phase = 'foreign keys' AND statement ~ 'ADD CONSTRAINT'}),
+	'public.parts1: SHARE ROW EXCLUSIVE, public.parts: ACCESS EXCLUSIVE',
+	'the plan has the locks of both');
 my $client = $node->background_psql('postgres');
 $client->query_safe('BEGIN; SELECT FROM a WHERE id = 1 FOR UPDATE');
 my ($calling) = start_queries($node, "CALL snowflake_convert_online('a', until => 'foreign keys', lock_wait => '900 ms')");
@@ -319,6 +324,17 @@ $node->safe_psql('postgres', q{
 unlike(call("'a'"), qr/ERROR/, 'a table with two unique indexes for the key is converted');
 is($node->safe_psql('postgres', q{SELECT conindid::regclass FROM pg_constraint WHERE conname = 'b_a_fkey'}),
 	'a_pkey', 'its foreign keys depend on the same index as before');
+
+# A logical slot that no publication belongs to
+SKIP:
+{
+	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE a, b; CREATE TABLE a (id int PRIMARY KEY)');
+	skip 'no test_decoding', 1
+	  if $node->psql('postgres', "SELECT pg_create_logical_replication_slot('decoded', 'test_decoding')") != 0;
+	like(call("'a', until => 'prepare'"), qr/NOTICE:  logical replication slot decoded gets an UPDATE of each row\n/,
+		'a logical slot is named');
+	$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('decoded'); SELECT snowflake_convert_undo('a')");
+}
 
 # A dump in the middle
 foreach my $phase ('prepare', 'foreign keys')
