@@ -710,8 +710,12 @@ snowflake_connect_next(RegistryRound *round)
 {
 	while (!snowflake_wait_is_over(&round->limit, &round->error))
 	{
-		/* Other hosts may be the right ones now. */
-		if (ConfigReloadPending && round->tried > 0)
+		/*
+		 * Other hosts may be the right ones now.  At a shutdown, the grant is
+		 * returned to those that made it.
+		 */
+		if (ConfigReloadPending && round->tried > 0 &&
+			round->limit.ends_at_shutdown)
 			return false;
 
 		if (round->address + 1 < list_length(round->addresses))

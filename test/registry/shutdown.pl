@@ -250,5 +250,28 @@ is( $registry->safe_psql('postgres',
 	'free',
 	'a smart shutdown returns the worker ID');
 
+# So does one that comes while the worker has a reload to see.
+$server->start;
+$held = $server->safe_psql('postgres', $worker_id);
+my $worker = server_process($server, 'snowflake grant');
+kill 'STOP', $worker;
+$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '2 min'");
+$server->reload;
+$server->poll_query_until('postgres',
+	"SELECT setting = '120000' FROM pg_settings WHERE name = 'snowflake.grant_timeout'")
+  or die 'the configuration was not read again';
+my $pid_file = $server->data_dir . '/postmaster.pid';
+my $signals = IPC::Run::start(
+	[
+		'sh', '-c',
+		"until grep -q stopping '$pid_file'; do sleep 0.05; done; kill -TERM $worker; kill -CONT $worker"
+	]);
+$server->stop;
+ok($signals->finish, 'the worker receives a reload and a shutdown at once');
+is( $registry->safe_psql('postgres',
+		"SELECT state FROM snowflake_registry.workers WHERE worker_id = $held"),
+	'free',
+	'a shutdown after a reload returns the worker ID');
+
 $registry->stop;
 done_testing();
