@@ -1297,6 +1297,10 @@ BEGIN
         r.slices := least(failovers, 1000) + 1;
         PERFORM snowflake_registry.check_settings(r);
 
+        -- Otherwise, a transaction that drops the registry commits after its end was
+        -- looked for, and before the row of the new one is inserted.
+        LOCK TABLE snowflake_registry.registries IN SHARE ROW EXCLUSIVE MODE;
+
         -- Otherwise, another registry, or this one before it was dropped, has granted
         -- the same W's.
         lift := CASE WHEN new THEN 0 ELSE snowflake_registry.lift_added(r) END;
@@ -1334,8 +1338,8 @@ these worker IDs and no server has them set; for superusers, and roles granted
 EXECUTE;
 errors: 42710 if the scheme has a registry, 22023 if a setting is out of range,
 or the worker ID of this server is one of them, 22004 if a setting other than
-scheme is NULL, 55000 if the owner of the database is not a superuser, 0A000
-above READ COMMITTED, 25006 on a standby';
+scheme is NULL, 55000 on a standby, or if the owner of the database is not a
+superuser, 0A000 above READ COMMITTED';
 
 CREATE FUNCTION snowflake_registry.alter(
     scheme text,

@@ -522,6 +522,35 @@ cmp_ok(
 	$first->safe_psql('moved', "SELECT extract(epoch FROM '$none_until' - now())"),
 	'>', ahead('late', $for_a_day->{until}),
 	'after a dump, nothing is granted before grants of the longer "reach" have ended');
+
+# A registry is created while a transaction drops the one before it.
+$first->safe_psql('postgres', q{
+	SELECT snowflake_registry.drop('cosid');
+	SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '1 day', reach => '2 days');
+	DELETE FROM snowflake_registry.dropped});
+my $lift = q{SELECT max(l) FROM snowflake_registry.registries, unnest(not_before) l};
+my $dropped = $first->safe_psql('postgres', $lift);
+($blocker) = start_queries($first, 'SELECT pg_advisory_lock(1); SELECT pg_sleep(3600)');
+$first->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND granted")
+  or die 'nobody holds the lock';
+my @changes = start_queries($first,
+	q{BEGIN; SELECT snowflake_registry.drop('cosid'); SELECT pg_advisory_lock(1); COMMIT});
+$first->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+  or die 'the registry is not dropped';
+push @changes, start_queries($first,
+	q{SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '2 s', reach => '4 s')});
+$first->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE locktype <> 'advisory' AND NOT granted")
+  or die 'creating does not wait for dropping';
+$first->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+finish_queries($blocker);
+is(finish_queries(@changes), 2, 'a registry is created while the one before it is dropped');
+cmp_ok($first->safe_psql('postgres', $lift),
+	'>=', $dropped, 'it grants nothing before grants of the dropped one have ended');
+
 is($overlaps, 0, "no two of $ranges ranges overlap");
 cmp_ok($ranges, '>', 100, 'ranges were recorded');
 $first->stop;
