@@ -1430,6 +1430,11 @@ BEGIN
             -- lift that slice.
             PERFORM snowflake_registry.take_all(r.scheme);
         END IF;
+        -- Otherwise, A does not call while W is removed, another registry grants W to B,
+        -- W is added again, and A extends its range.
+        UPDATE snowflake_registry.grants s SET token_hash = NULL
+        WHERE s.scheme = r.scheme AND s.token_hash IS NOT NULL
+        AND s.worker_id NOT BETWEEN r.first_worker_id AND r.last_worker_id;
 
         UPDATE snowflake_registry.registries s
         SET first_worker_id = r.first_worker_id, last_worker_id = r.last_worker_id,

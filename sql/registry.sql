@@ -552,6 +552,14 @@ SELECT r.settings();
 SELECT * FROM r.extend(5, '{5}', 6);
 SELECT worker_id FROM r.get('{5}', 6);
 SELECT * FROM r.workers();
+-- a server that did not call meanwhile does not have its worker ID when that is back
+BEGIN;
+SELECT snowflake_registry.alter(NULL, 141, 160, new => true);
+SELECT snowflake_registry.alter(NULL, 101, 120, new => true);
+SELECT * FROM r.extend(101, '{6}', 7);
+SELECT worker_id FROM r.get('{6}', 7, minutes => 15);
+SELECT * FROM r.workers();
+ROLLBACK;
 -- other slices: servers lose what they hold
 \set VERBOSITY default
 SELECT snowflake_registry.alter(NULL, failovers => 1);
