@@ -45,11 +45,11 @@ $node->safe_psql('postgres', $replace);
 is( $node->safe_psql('postgres', q{SELECT string_agg(proname || ' ' || trim(regexp_replace(prosrc, '\s+', ' ', 'g')), E'\n' ORDER BY proname)
 		FROM pg_proc WHERE proname IN ('add_order', 'last_order', 'add_other', 'next')}),
 	join("\n",
-		'add_order DECLARE n bigint := public.snowflake_NEXTval(); BEGIN INSERT INTO orders VALUES (n); RETURN n; END',
+		'add_order DECLARE n bigint := public.snowflake_nextval(); BEGIN INSERT INTO orders VALUES (n); RETURN n; END',
 		q{add_other SELECT nextval('others_id_seq')},
-		'last_order SELECT public.snowflake_currval()',
+		q{last_order SELECT pg_catalog.currval('orders_id_seq')},
 		q{next SELECT nextval('orders_id_seq')}),
-	'calls in functions are replaced, and no others');
+	'calls of nextval() in functions are replaced, and no others');
 $node->safe_psql('postgres', q{CREATE OR REPLACE VIEW next_order AS SELECT snowflake_nextval() AS id; DROP FUNCTION of_body()});
 
 # What stands in the source of applications
@@ -86,13 +86,21 @@ is(join(' ', sort keys %found), 'src/dao.py src/report.sql src/reset.rb src/sub/
 	'all files with a call or the name of a sequence are found, and no other');
 run_in($sed);
 is(slurp_file("$dir/src/dao.py"), qq{cur.execute("SELECT snowflake_nextval()")\nother = "SELECT nextval('others_id_seq')"\n}, 'a call in Python is replaced');
-is(slurp_file("$dir/src/report.sql"), qq{SELECT snowflake_nextval(), snowflake_currval();\n}, 'calls in SQL are replaced');
+is(slurp_file("$dir/src/report.sql"), qq{SELECT snowflake_nextval(), currval('orders_id_seq');\n}, 'calls of nextval() in SQL are replaced');
 is(slurp_file("$dir/$_"), $files{$_}, "$_ is left alone") foreach 'src/sub/Order.java', 'src/sub/edb.sql', 'src/reset.rb', 'src/clean.go';
 
 # It works afterwards, and what was forgotten fails.
 $node->safe_psql('postgres', q{SELECT snowflake_convert('orders')});
 $node->safe_psql('postgres', $drop);
-is($node->safe_psql('postgres', 'SELECT add_order() = last_order() AND count(*) = 0 FROM orders'), 't', 'functions generate snowflake IDs');
+is($node->safe_psql('postgres', 'SELECT add_order() > 1000000 FROM orders RIGHT JOIN (SELECT) t ON true'), 't', 'functions generate snowflake IDs');
+like(sql_error($node, 'SELECT last_order()'), qr/42P01: relation "orders_id_seq" does not exist/, 'a currval() that was forgotten fails');
+
+# Why not to replace currval(): it is the last ID of any table.
+is($node->safe_psql('postgres', q{
+	CREATE TABLE order_lines (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), order_id bigint);
+	INSERT INTO orders DEFAULT VALUES;
+	INSERT INTO order_lines (order_id) VALUES (snowflake_currval()) RETURNING order_id = id}),
+	't', 'snowflake_currval() in the INSERT of another row is the ID of that row');
 like(sql_error($node, q{SELECT nextval('orders_id_seq')}), qr/42P01: relation "orders_id_seq" does not exist/, 'a call that was forgotten fails');
 
 # Why not to override it: the default calls the original.
