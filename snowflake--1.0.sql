@@ -751,11 +751,12 @@ COMMENT ON FUNCTION daily_nextval(regclass, integer, text) IS
 (1 to 9), which starts at 1 each day, as in 20261121000001;
 the day is that of time_zone (NULL: of the session); numbers never decrease,
 even if the clock is set back; requires USAGE on the sequence, whose values are
-the date and a number of 10 digits;
+the date and a number of 10 digits, and UPDATE for the first number if the
+sequence belongs to a column of numbers or was used for other numbers;
 errors: 2200H if no number is left for the day, 55000 if an option or the value
 of the sequence is not suitable, 22023 if digits or time_zone is invalid, 22008
-outside the years 1000 to 9999, 42501 without USAGE, 25006 on a standby and in a
-read-only transaction';
+outside the years 1000 to 9999, 42501 without these privileges, 25006 on a
+standby and in a read-only transaction';
 
 -- warnings about the server
 --
