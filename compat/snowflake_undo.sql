@@ -5,7 +5,9 @@
 --
 -- A snowflake ID is unique in all tables.  So each bigint column that has one of them
 -- has it because of that row, with a foreign key or without, and gets the row's number,
--- too.  Columns are those of all tables of the database that have the same owners as
+-- too.  Values of a column that differ still differ then: the IDs of tables that meet in
+-- one, such as that of an audit log, are numbered together, and above its small numbers.
+-- Columns are those of all tables of the database that have the same owners as
 -- the keys.  IDs in columns of other types, such as text, stay.  For these and other
 -- copies, the old and the new numbers are written to a file
 -- snowflake_undo_DATABASE_SCHEMA_TIME.csv in the current directory, or to that of
@@ -31,13 +33,15 @@ SELECT set_config('snowflake_undo.schema', quote_ident(:'schema'), true) AS sche
     set_config('snowflake_undo.above', :'above', true) AS above \gset undo_
 CREATE TEMPORARY TABLE undone_key (
     relation regclass, attnum smallint, name text, key name, owner regrole,
-    sequence text, increment bigint, handed_out bigint) ON COMMIT DROP;
+    sequence text, increment bigint, taken bigint,
+    no int GENERATED ALWAYS AS IDENTITY, numbered_with int) ON COMMIT DROP;
 CREATE TEMPORARY TABLE changed_column (
     relation regclass, name text, attname name) ON COMMIT DROP;
+CREATE TEMPORARY TABLE new_id (id bigint, of_key int) ON COMMIT DROP;
 CREATE TEMPORARY TABLE renumbered (old bigint PRIMARY KEY, new bigint NOT NULL) ON COMMIT DROP;
 
 -- Keys whose default generates snowflake IDs, or that of snowflake_compat.sql does.
-INSERT INTO undone_key
+INSERT INTO undone_key (relation, attnum, name, key, owner)
 SELECT r.oid, a.attnum, format('%I.%I', n.nspname, r.relname), a.attname, r.relowner
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     JOIN pg_attribute a ON a.attrelid = r.oid
@@ -149,8 +153,8 @@ BEGIN
         EXECUTE format('SELECT seqincrement, CASE WHEN seqincrement < 0 THEN greatest(seqstart, last_value)
                                                   WHEN is_called THEN last_value ELSE last_value - 1 END
                         FROM %1$s, pg_sequence WHERE seqrelid = %1$L::regclass', k.sequence)
-            INTO k.increment, k.handed_out;
-        UPDATE undone_key SET sequence = k.sequence, increment = k.increment, handed_out = k.handed_out
+            INTO k.increment, k.taken;
+        UPDATE undone_key SET sequence = k.sequence, increment = k.increment, taken = k.taken, numbered_with = no
         WHERE (relation, attnum) = (k.relation, k.attnum);
     END LOOP;
 END
@@ -162,6 +166,7 @@ DECLARE
     extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake');
     first_id bigint;
     value bigint;
+    keys int[];
     k record;
     c record;
 BEGIN
@@ -178,17 +183,56 @@ BEGIN
             RAISE EXCEPTION 'column % of table % has the value %, which is hardly a snowflake ID', k.key, k.relation, value
                 USING HINT = 'Nothing was changed. If it is from before the conversion, give psql the greatest such value of all tables: -v above=...';
         END IF;
-        IF k.handed_out > above::bigint THEN
-            RAISE EXCEPTION 'sequence % has reached %, and column % of table % would get larger numbers', k.sequence, k.handed_out, k.key, k.relation
+        IF k.taken > above::bigint THEN
+            RAISE EXCEPTION 'sequence % has reached %, and column % of table % would get larger numbers', k.sequence, k.taken, k.key, k.relation
                 USING HINT = 'Nothing was changed. If rows have such numbers, give psql the greatest one of all tables and sequences: -v above=... Otherwise set the sequence back with setval().';
         END IF;
-        EXECUTE format('INSERT INTO renumbered
-                        SELECT %1$I, row_number() OVER (ORDER BY %1$I) + greatest(0, (
-                            SELECT max(%1$I) FROM %2$s WHERE %1$I <= %3$L), %4$s)
-                        FROM %2$s WHERE %1$I > %3$L
-                        ON CONFLICT DO NOTHING', k.key, k.name, above, k.handed_out);
+        EXECUTE format('INSERT INTO pg_temp.new_id SELECT DISTINCT %1$I, %2$s FROM %3$s WHERE %1$I > %4$L',
+                       k.key, k.no, k.name, above);
     END LOOP;
+    ANALYZE new_id;
+
+    -- Otherwise, rows a and b of two tables get the same number, and a column that refers
+    -- to both, or a copy that has both, cannot tell them apart.  Or a number is that of a
+    -- row from before the conversion, which is now in an archive.
+    FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM new_id) ORDER BY relation, attname LOOP
+        EXECUTE format('SELECT array_agg(DISTINCT i.of_key) FILTER (WHERE i.of_key IS NOT NULL),
+                            max(changed.%1$I) FILTER (WHERE changed.%1$I <= %2$L)
+                        FROM %3$s AS changed LEFT JOIN pg_temp.new_id i ON i.id = changed.%1$I', c.attname, above, c.name)
+            INTO keys, value;
+        UPDATE undone_key SET taken = greatest(taken, value) WHERE no = ANY (keys);
+        UPDATE undone_key SET numbered_with = (SELECT min(numbered_with) FROM undone_key WHERE no = ANY (keys))
+        WHERE numbered_with IN (SELECT numbered_with FROM undone_key WHERE no = ANY (keys));
+    END LOOP;
+    INSERT INTO renumbered
+    SELECT id, taken + row_number() OVER (PARTITION BY numbered_with ORDER BY id)
+    FROM (SELECT DISTINCT i.id, u.numbered_with FROM new_id i JOIN undone_key u ON u.no = i.of_key) ids
+        JOIN (SELECT numbered_with, greatest(0, max(taken)) AS taken FROM undone_key GROUP BY numbered_with) g USING (numbered_with);
     ANALYZE renumbered;
+
+    -- A generated column is computed again.
+    FOR c IN WITH RECURSIVE tree(oid, root) AS (
+                 SELECT DISTINCT relation::oid, relation::oid FROM changed_column
+                 UNION SELECT i.inhrelid, t.root FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid)
+             SELECT DISTINCT a.attrelid::regclass AS relation, a.attname, EXISTS (
+                 SELECT FROM pg_depend d JOIN pg_depend m ON (m.classid, m.objid) = (d.refclassid, d.refobjid)
+                     JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
+                 WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                 AND m.deptype = 'e' AND e.extname = 'snowflake') AS has_id
+             FROM tree t JOIN pg_attribute a ON a.attrelid = t.oid AND a.attgenerated <> ''
+                 JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
+                 JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                     AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
+                 JOIN pg_attribute o ON (o.attrelid, o.attnum) = (d.refobjid, d.refobjsubid)
+                 JOIN changed_column h ON (h.relation, h.attname) = (t.root, o.attname)
+             WHERE EXISTS (SELECT FROM renumbered)
+             ORDER BY 1, 2 LOOP
+        IF c.has_id THEN
+            RAISE EXCEPTION 'column % of table % is computed from snowflake IDs, and would change', c.attname, c.relation
+                USING HINT = format('Nothing was changed. Make it an ordinary column, which has these values: ALTER TABLE %s ALTER COLUMN %I DROP EXPRESSION. Or drop it.', c.relation, c.attname);
+        END IF;
+        RAISE WARNING 'column % of table % is computed again, from the new numbers', c.attname, c.relation;
+    END LOOP;
 
     -- All columns of a row at once, because a constraint might compare them.  So a table
     -- that inherits some has an UPDATE of its own.

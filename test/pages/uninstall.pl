@@ -315,11 +315,68 @@ $node->safe_psql(
 	INSERT INTO derived (name, parent) SELECT 'derived', id FROM base});
 is(undo('kept'), '', 'the way back with constraints over several columns');
 is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', name, id, parent, root), ' ' ORDER BY id) FROM trees}),
-	'1:1:1 2:2:1:1 3:3:2:1 4:4:3:1', 'all columns of a row get the new numbers at once');
+	'1:9:9 2:10:9:9 3:11:10:9 4:12:11:9', 'all columns of a row get the new numbers at once');
 is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', a, b, tableoid::regclass), ' ' ORDER BY a) FROM edges}),
-	'1:2:edges_low 2:3:edges_low 3:4:edges_low 7:8:edges_low', '... in a partitioned table, too');
+	'7:8:edges_low 9:10:edges_low 10:11:edges_low 11:12:edges_low', '... in a partitioned table, too, above its small numbers');
 is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', b.name, b.id, d.parent), ' ' ORDER BY b.id) FROM base b LEFT JOIN derived d USING (id)}),
 	'base:1 derived:2:1', '... and in a table that inherits one of them');
+
+# Values of a column that differ still differ: copies, an archive, and an audit log of rows of
+# several tables.
+$node->safe_psql('postgres', 'CREATE DATABASE copied');
+$node->safe_psql(
+	'copied', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE TABLE copied (LIKE orders INCLUDING ALL);
+	CREATE TABLE archive (LIKE orders INCLUDING ALL);
+	CREATE TABLE articles (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE TABLE pages (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE TABLE contents (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	CREATE TABLE items (order_id bigint, name text);
+	CREATE TABLE others (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
+	INSERT INTO archive VALUES (7, 'old');
+	INSERT INTO items VALUES (7, 'old'), (9, 'of a deleted order');
+	INSERT INTO orders (name) SELECT unnest('{a,b,c,d}'::text[]);
+	INSERT INTO copied SELECT * FROM orders WHERE name IN ('b', 'c');
+	WITH moved AS (DELETE FROM orders WHERE name IN ('c', 'd') RETURNING *) INSERT INTO archive SELECT * FROM moved;
+	INSERT INTO items SELECT id, name FROM orders UNION SELECT id, name FROM archive WHERE name = 'd';
+	INSERT INTO articles (name) VALUES ('article');
+	INSERT INTO pages (name) VALUES ('page');
+	INSERT INTO contents TABLE articles UNION TABLE pages;
+	INSERT INTO others (name) VALUES ('other')});
+my $same = q{
+	SELECT string_agg(i.name || ':' || coalesce(o.name, '') || ':' || coalesce(a.name, ''), ' ' ORDER BY i.name)
+	FROM items i LEFT JOIN orders o ON o.id = i.order_id LEFT JOIN archive a ON a.id = i.order_id;
+	SELECT string_agg(c.name || ':' || coalesce(o.name, '') || ':' || coalesce(a.name, ''), ' ' ORDER BY c.name)
+	FROM copied c LEFT JOIN orders o USING (id) LEFT JOIN archive a USING (id);
+	SELECT string_agg(c.name || ':' || coalesce(a.name, '') || ':' || coalesce(p.name, ''), ' ' ORDER BY c.name)
+	FROM contents c LEFT JOIN articles a USING (id) LEFT JOIN pages p USING (id)};
+my $belongs = $node->safe_psql('copied', $same);
+is($belongs, "a:a: b:b: d::d of a deleted order:: old::old\nb:b: c::c\narticle:article: page::page",
+	'rows with IDs of several tables');
+is(undo('copied'), '', 'the way back with such rows');
+is($node->safe_psql('copied', $same), $belongs, 'rows belong together as before');
+is($node->safe_psql('copied', q{SELECT string_agg(name || ':' || id, ' ' ORDER BY name) FROM (TABLE orders UNION TABLE archive UNION TABLE contents UNION TABLE others) t}),
+	'a:10 article:1 b:11 c:12 d:13 old:7 other:1 page:2', 'tables whose IDs meet are numbered together, others are not');
+
+# Generated columns are computed from the new numbers.
+$node->safe_psql(
+	'copied', q{
+	CREATE TABLE links (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), half bigint GENERATED ALWAYS AS (id / 2) STORED,
+		code text GENERATED ALWAYS AS ('l_' || snowflake_encode(id)) STORED,
+		name text, upper text GENERATED ALWAYS AS (upper(name)) STORED);
+	INSERT INTO links (name) VALUES ('a')});
+my $code = $node->safe_psql('copied', 'SELECT code FROM links');
+my ($of_code) = undo('copied') =~ /^psql:\S+ (ERROR:  .*\nHINT:  .*)/m;
+is($of_code, "ERROR:  column code of table public.links is computed from snowflake IDs, and would change
+HINT:  Nothing was changed. Make it an ordinary column, which has these values: ALTER TABLE public.links ALTER COLUMN code DROP EXPRESSION. Or drop it.",
+	'a generated column of the extension is an error');
+$node->safe_psql('copied', $of_code =~ /(ALTER TABLE .* DROP EXPRESSION)/);
+($undone) = (run_command([ 'psql', '-Xq', '-v', 'schema=public', '-v', "map=$map", '-f', "$Page::top/compat/snowflake_undo.sql", '-d', $node->connstr('copied') ]))[1];
+is(join('|', $undone =~ /WARNING:  (.*)/g), 'column half of table public.links is computed again, from the new numbers',
+	'a WARNING names another one that is computed from the key');
+is($node->safe_psql('copied', 'SELECT id, half, code, upper FROM links'), "1|0|$code|A", 'the ordinary column has the values of before');
 
 # Others' tables and triggers
 $node->safe_psql(
