@@ -29,6 +29,26 @@ PG_FUNCTION_INFO_V1(snowflake_first_id);
 PG_FUNCTION_INFO_V1(snowflake_last_id);
 
 /*
+ * The number of ticks of a scheme.
+ */
+static uint64
+count_ticks(const SnowflakeScheme *scheme)
+{
+	return (uint64) snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP) + 1;
+}
+
+/*
+ * The first ID of a tick, at most END_OF_BIGINT.
+ */
+static uint64
+first_id_of_tick(const SnowflakeScheme *scheme, uint64 tick)
+{
+	uint64		ids_per_tick = (uint64) snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP, 1);
+
+	return tick > END_OF_BIGINT / ids_per_tick ? END_OF_BIGINT : tick * ids_per_tick;
+}
+
+/*
  * The first ID at or after a bound of a range, and with "after" that of the
  * next microsecond; END_OF_BIGINT or the end of the scheme if there is none.
  */
@@ -36,8 +56,7 @@ static uint64
 first_id_at(const SnowflakeScheme *scheme, const RangeBound *bound, bool after)
 {
 	TimestampTz time = DatumGetTimestampTz(bound->val);
-	uint64		ticks = (uint64) snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP) + 1;
-	uint64		ids_per_tick = (uint64) snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP, 1);
+	uint64		tick = count_ticks(scheme);
 	TimestampTz epoch;
 	int64		since_epoch;
 
@@ -52,9 +71,9 @@ first_id_at(const SnowflakeScheme *scheme, const RangeBound *bound, bool after)
 	{
 		uint64		us = (uint64) since_epoch + (after ? 1 : 0);
 
-		ticks = Min(ticks, us / scheme->tick_us + (us % scheme->tick_us != 0 ? 1 : 0));
+		tick = Min(tick, us / scheme->tick_us + (us % scheme->tick_us != 0 ? 1 : 0));
 	}
-	return ticks > END_OF_BIGINT / ids_per_tick ? END_OF_BIGINT : ticks * ids_per_tick;
+	return first_id_of_tick(scheme, tick);
 }
 
 /*
@@ -80,7 +99,9 @@ get_ids(FunctionCallInfo fcinfo, int64 *first, int64 *last)
 		return;
 	from = first_id_at(scheme, &lower, !lower.inclusive);
 	until = first_id_at(scheme, &upper, upper.inclusive);
-	if (from < until)
+
+	/* One without an end may begin after the scheme. */
+	if (from < until && from < first_id_of_tick(scheme, count_ticks(scheme)))
 	{
 		*first = (int64) from;
 		*last = (int64) (until - 1);

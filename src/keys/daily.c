@@ -253,7 +253,8 @@ is_new_sequence(Oid relid, int64 value)
 		elog(ERROR, "cache lookup failed for sequence %u", relid);
 	start = ((Form_pg_sequence) GETSTRUCT(tuple))->seqstart;
 	ReleaseSysCache(tuple);
-	return value >= start && (value - start) / 2 <= MaxBackends;
+	return value >= start &&
+		((uint64) value - (uint64) start) / 2 <= (uint64) MaxBackends;
 }
 
 /*
