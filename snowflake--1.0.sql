@@ -586,7 +586,8 @@ LANGUAGE C VOLATILE PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_v7() IS
 'time-ordered UUID (version 7 of RFC 9562), greater than all that this server
-generated before: milliseconds and sequence of a new snowflake ID, and random bits;
+generated before with the same snowflake.scheme: milliseconds and sequence of a new
+snowflake ID, and random bits;
 errors: those of snowflake_nextval(), and 22008 from the year 10889 on';
 
 CREATE FUNCTION uuid_timestamp(id uuid)

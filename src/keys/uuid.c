@@ -15,9 +15,9 @@
  * the ID's tick, followed by its sequence.  A tick has at least a millisecond,
  * so a later tick has a later millisecond.  IDs of a server are strictly
  * increasing across all backends, whatever happens, and therefore these UUIDs
- * are, too.  (That is the fixed-length counter of RFC 9562, section 6.2.)  The
- * remaining bits are random.  The worker ID is not included: the random bits
- * distinguish UUIDs of different servers.
+ * are, too, as long as the scheme is the same.  (That is the fixed-length
+ * counter of RFC 9562, section 6.2.)  The remaining bits are random.  The worker
+ * ID is not included: the random bits distinguish UUIDs of different servers.
  *
  * Copyright (c) 2026, the snowflake developers
  *
