@@ -47,6 +47,8 @@ is("@unknown", '', 'alerts use metrics that the queries have');
 my $dashboard = decode_json(slurp_file("$dir/dashboard.json"));
 @unknown = grep { !$metric{$_} } map { $_->{expr} =~ /\b(snowflake_\w+)/g } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
 is("@unknown", '', 'panels use metrics that the queries have');
+@unknown = map { $_->{title} } grep { $_->{type} eq 'stat' && grep { !$_->{instant} || $_->{range} } @{ $_->{targets} } } @{ $dashboard->{panels} };
+is("@unknown", '', 'a panel of single values does not show those of before');
 my ($table) = Page->section('docs/monitoring.md', 'Grafana')->{text} =~ /^\| panel .*?\n\|[-|]+\n(.*?)\n\n/ms;
 is(join(', ', sort map { split /, / } $table =~ /^\| (.*?) \|/mg),
 	join(', ', sort map { $_->{title} } @{ $dashboard->{panels} }),
@@ -62,6 +64,7 @@ foreach my $case ([ 'shardingsphere', 4096000 ], [ 'sonyflake', 25600 ], [ 'java
 		$limit, "the limit of $scheme");
 }
 $primary->safe_psql('postgres', 'ALTER SYSTEM RESET snowflake.scheme');
+$primary->safe_psql('postgres', q{ALTER SYSTEM SET snowflake.max_lead = '2 s'});
 $primary->restart;
 
 # Worker IDs of a registry that grants every third: 2, 5, ..., 20 or the like
@@ -77,6 +80,14 @@ is($primary->safe_psql('postgres', "SELECT worker_id, datacenter_id, info, schem
 	'0||1|t', 'a primary has a worker ID, also if that was never set');
 is($standby->safe_psql('postgres', "SELECT count(*) FROM ($server) q"),
 	0, 'a standby has no worker ID in the metrics');
+is($standby->safe_psql('postgres', "SELECT count(*) FROM ($query{snowflake_registry}) q"),
+	0, 'a standby of a registry has no worker IDs to grant in the metrics');
+is($primary->safe_psql('postgres', qq{
+		WITH snowflake_stat AS (SELECT scheme, datacenter_id, worker_id, now() - interval '1 s' AS granted_until FROM public.snowflake_stat)
+		SELECT count(*) FROM ($server) q}),
+	0, 'nor has a server whose grant has ended');
+is($primary->safe_psql('postgres', "SELECT normal_lead_seconds FROM ($query{snowflake}) q"),
+	3, 'the normal lead is that of reserve_time and max_lead');
 is($primary->safe_psql('postgres', "SELECT worker_id_set FROM ($query{snowflake}) q"),
 	0, 'whether the worker ID was set is a metric');
 
