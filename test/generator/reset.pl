@@ -237,7 +237,7 @@ my $far = "snowflake_lower_bound(now() + interval '2 years')";
 like(sql_error($node, "SELECT snowflake_reset($far)"),
 	qr/22023: new mark of snowflake IDs is too far ahead of the clock/,
 	'a mark that is too far ahead of the clock is refused');
-my $mark = $node->safe_psql('postgres', 'SELECT mark FROM snowflake_stat');
+$mark = $node->safe_psql('postgres', 'SELECT mark FROM snowflake_stat');
 is($node->psql('postgres', "SELECT snowflake_reset($far, force => true); SELECT snowflake_reset($mark, force => true)"),
 	0, 'a mark that is too far ahead of the clock can be forced');
 
