@@ -34,9 +34,9 @@ SELECT set_config('snowflake_undo.schema', quote_ident(:'schema'), true) AS sche
 CREATE TEMPORARY TABLE undone_key (
     relation regclass, attnum smallint, name text, key name, owner regrole,
     sequence text, increment bigint, taken bigint,
-    no int GENERATED ALWAYS AS IDENTITY, numbered_with int) ON COMMIT DROP;
+    no int GENERATED ALWAYS AS IDENTITY, numbered_with int, numbered boolean DEFAULT false) ON COMMIT DROP;
 CREATE TEMPORARY TABLE changed_column (
-    relation regclass, name text, attname name) ON COMMIT DROP;
+    relation regclass, name text, attname name, has_id boolean DEFAULT false) ON COMMIT DROP;
 CREATE TEMPORARY TABLE new_id (id bigint, of_key int) ON COMMIT DROP;
 CREATE TEMPORARY TABLE renumbered (old bigint PRIMARY KEY, new bigint NOT NULL) ON COMMIT DROP;
 
@@ -65,7 +65,7 @@ WITH RECURSIVE wide(typid) AS (
     SELECT 'int8'::regtype::oid
     UNION ALL
     SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')
-INSERT INTO changed_column
+INSERT INTO changed_column (relation, name, attname)
 SELECT r.oid, format('%I.%I', n.nspname, r.relname), a.attname
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     JOIN pg_attribute a ON a.attrelid = r.oid
@@ -197,9 +197,11 @@ BEGIN
     -- row from before the conversion, which is now in an archive.
     FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM new_id) ORDER BY relation, attname LOOP
         EXECUTE format('SELECT array_agg(DISTINCT i.of_key) FILTER (WHERE i.of_key IS NOT NULL),
-                            max(changed.%1$I) FILTER (WHERE changed.%1$I <= %2$L)
-                        FROM %3$s AS changed LEFT JOIN pg_temp.new_id i ON i.id = changed.%1$I', c.attname, above, c.name)
+                            max(changed.%1$I) FILTER (WHERE i.id IS NULL AND changed.%1$I < (SELECT min(id) FROM pg_temp.new_id))
+                        FROM %2$s AS changed LEFT JOIN pg_temp.new_id i ON i.id = changed.%1$I', c.attname, c.name)
             INTO keys, value;
+        CONTINUE WHEN keys IS NULL;
+        UPDATE changed_column SET has_id = true WHERE (relation, attname) = (c.relation, c.attname);
         UPDATE undone_key SET taken = greatest(taken, value) WHERE no = ANY (keys);
         UPDATE undone_key SET numbered_with = (SELECT min(numbered_with) FROM undone_key WHERE no = ANY (keys))
         WHERE numbered_with IN (SELECT numbered_with FROM undone_key WHERE no = ANY (keys));
@@ -209,6 +211,10 @@ BEGIN
     FROM (SELECT DISTINCT i.id, u.numbered_with FROM new_id i JOIN undone_key u ON u.no = i.of_key) ids
         JOIN (SELECT numbered_with, greatest(0, max(taken)) AS taken FROM undone_key GROUP BY numbered_with) g USING (numbered_with);
     ANALYZE renumbered;
+    UPDATE undone_key u SET taken = g.taken, numbered = true
+    FROM (SELECT o.numbered_with, max(r.new) AS taken
+          FROM renumbered r JOIN new_id i ON i.id = r.old JOIN undone_key o ON o.no = i.of_key GROUP BY o.numbered_with) g
+    WHERE u.numbered_with = g.numbered_with;
 
     -- A generated column is computed again.
     FOR c IN WITH RECURSIVE tree(oid, root) AS (
@@ -225,7 +231,9 @@ BEGIN
                      AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
                  JOIN pg_attribute o ON (o.attrelid, o.attnum) = (d.refobjid, d.refobjsubid)
                  JOIN changed_column h ON (h.relation, h.attname) = (t.root, o.attname)
-             WHERE EXISTS (SELECT FROM renumbered)
+             WHERE h.has_id AND NOT EXISTS (
+                 SELECT FROM pg_inherits i JOIN pg_attribute p ON (p.attrelid, p.attname) = (i.inhparent, a.attname)
+                 WHERE i.inhrelid = a.attrelid AND p.attgenerated <> '')
              ORDER BY 1, 2 LOOP
         IF c.has_id THEN
             RAISE EXCEPTION 'column % of table % is computed from snowflake IDs, and would change', c.attname, c.relation
@@ -241,7 +249,7 @@ BEGIN
                                                      WHERE r.old = changed.%1$I), changed.%1$I)', attname), ', ') AS set,
                  string_agg(format('EXISTS (SELECT FROM pg_temp.renumbered r
                                             WHERE r.old = changed.%I)', attname), ' OR ') AS has_id
-             FROM changed_column WHERE EXISTS (SELECT FROM renumbered)
+             FROM changed_column WHERE has_id
              GROUP BY relation, name ORDER BY relation LOOP
         EXECUTE format('UPDATE %s AS changed SET %s
                         WHERE (tableoid = %s OR tableoid NOT IN (SELECT relation FROM pg_temp.changed_column))
@@ -250,16 +258,19 @@ BEGIN
 END
 $$;
 
--- Sequences above all rows, or below them if they decrease.  They do not go back.
+-- Sequences above all rows that were numbered together, because rows may move from one
+-- table to another; or below those of their table if they decrease.  They do not go back.
 DO $$
 DECLARE
     k record;
     grantee text;
 BEGIN
     FOR k IN SELECT * FROM undone_key ORDER BY relation, attnum LOOP
-        EXECUTE format('SELECT setval(%1$L, %2$s(%3$I)) FROM %4$s
-                        HAVING %2$s(%3$I) %5$s (SELECT last_value FROM %1$s)',
-                       k.sequence, CASE WHEN k.increment < 0 THEN 'min' ELSE 'max' END, k.key, k.name,
+        EXECUTE format('SELECT setval(%1$L, v) FROM (SELECT %2$s AS v FROM %3$s) t
+                        WHERE v %4$s (SELECT last_value FROM %1$s)',
+                       k.sequence, CASE WHEN k.increment < 0 THEN format('min(%I)', k.key)
+                                   WHEN k.numbered THEN format('greatest(max(%I), %s)', k.key, k.taken)
+                                   ELSE format('max(%I)', k.key) END, k.name,
                        CASE WHEN k.increment < 0 THEN '<=' ELSE '>=' END);
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L)', k.name, k.key, k.sequence);
         FOR grantee IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
