@@ -1338,8 +1338,8 @@ these worker IDs and no server has them set; for superusers, and roles granted
 EXECUTE;
 errors: 42710 if the scheme has a registry, 22023 if a setting is out of range,
 or the worker ID of this server is one of them, 22004 if a setting other than
-scheme is NULL, 55000 on a standby, or if the owner of the database is not a
-superuser, 0A000 above READ COMMITTED';
+scheme is NULL, 55000 if the owner of the database is not a superuser, 0A000
+above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.alter(
     scheme text,

@@ -275,6 +275,8 @@ like(
 	sql_error($standby, get_query((new_servers('long', 1))[0])),
 	qr/ERROR:  25006: /,
 	'a standby grants nothing');
+like(sql_error($standby, q{SELECT snowflake_registry.create(1, 10, 'baidu', new => true)}),
+	qr/ERROR:  25006: /, 'nor is a registry created there');
 $standby->stop;
 $first->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 $first->reload;
