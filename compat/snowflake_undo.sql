@@ -5,8 +5,8 @@
 --
 -- A snowflake ID is unique in all tables.  So each bigint column that has one of them
 -- has it because of that row, with a foreign key or without, and gets the row's number,
--- too.  Values of a column that differ still differ then: the IDs of tables that meet in
--- one, such as that of an audit log, are numbered together, and above its small numbers.
+-- too.  The IDs of all tables are numbered together, above the numbers from before the
+-- conversion, so that rows that differ have numbers that differ, in archives and logs, too.
 -- Columns are those of all tables of the database that have the same owners as
 -- the keys.  IDs in columns of other types, such as text, stay.  For these and other
 -- copies, the old and the new numbers are written to a file
@@ -34,10 +34,10 @@ SELECT set_config('snowflake_undo.schema', quote_ident(:'schema'), true) AS sche
 CREATE TEMPORARY TABLE undone_key (
     relation regclass, attnum smallint, name text, key name, owner regrole,
     sequence text, increment bigint, taken bigint,
-    no int GENERATED ALWAYS AS IDENTITY, numbered_with int, numbered boolean DEFAULT false) ON COMMIT DROP;
+    PRIMARY KEY (relation, attnum)) ON COMMIT DROP;
 CREATE TEMPORARY TABLE changed_column (
-    relation regclass, name text, attname name, has_id boolean DEFAULT false) ON COMMIT DROP;
-CREATE TEMPORARY TABLE new_id (id bigint, of_key int) ON COMMIT DROP;
+    relation regclass, name text, attname name, attidentity "char", has_id boolean DEFAULT false) ON COMMIT DROP;
+CREATE TEMPORARY TABLE new_id (id bigint) ON COMMIT DROP;
 CREATE TEMPORARY TABLE renumbered (old bigint PRIMARY KEY, new bigint NOT NULL) ON COMMIT DROP;
 
 -- Keys whose default generates snowflake IDs, or that of snowflake_compat.sql does.
@@ -65,13 +65,13 @@ WITH RECURSIVE wide(typid) AS (
     SELECT 'int8'::regtype::oid
     UNION ALL
     SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')
-INSERT INTO changed_column (relation, name, attname)
-SELECT r.oid, format('%I.%I', n.nspname, r.relname), a.attname
+INSERT INTO changed_column
+SELECT r.oid, format('%I.%I', n.nspname, r.relname), a.attname, a.attidentity
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     JOIN pg_attribute a ON a.attrelid = r.oid
 WHERE r.relkind IN ('r', 'p') AND r.relpersistence <> 't' AND n.nspname !~ '^pg_'
 AND n.nspname <> 'information_schema' AND a.attnum > 0 AND NOT a.attisdropped
-AND NOT r.relispartition AND a.attgenerated = '' AND a.attidentity <> 'a'
+AND NOT r.relispartition AND a.attgenerated = ''
 AND a.atttypid IN (SELECT typid FROM wide)
 AND r.relowner IN (SELECT owner FROM undone_key);
 
@@ -86,13 +86,6 @@ BEGIN
                        CASE WHEN r.has_key THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE ROW EXCLUSIVE' END);
     END LOOP;
 
-    FOR r IN SELECT c.conrelid::regclass AS name, k.relation FROM pg_constraint c
-                 JOIN undone_key k ON c.confrelid = k.relation AND k.attnum = ANY (c.confkey)
-                 JOIN pg_class t ON t.oid = c.conrelid
-             WHERE c.contype = 'f' AND t.relowner NOT IN (SELECT owner FROM undone_key) LOOP
-        RAISE EXCEPTION 'table % references %, but belongs to another role', r.name, r.relation
-            USING HINT = 'Nothing was changed. Give it the same owner, if you trust its owner.';
-    END LOOP;
     FOR r IN SELECT g.tgrelid::regclass AS name FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid
              WHERE g.tgname = '~snowflake_new' AND p.proname = 'snowflake_convert_copy'
              AND g.tgrelid IN (SELECT relation FROM changed_column) ORDER BY g.tgrelid LOOP
@@ -154,7 +147,7 @@ BEGIN
                                                   WHEN is_called THEN last_value ELSE last_value - 1 END
                         FROM %1$s, pg_sequence WHERE seqrelid = %1$L::regclass', k.sequence)
             INTO k.increment, k.taken;
-        UPDATE undone_key SET sequence = k.sequence, increment = k.increment, taken = k.taken, numbered_with = no
+        UPDATE undone_key SET sequence = k.sequence, increment = k.increment, taken = k.taken
         WHERE (relation, attnum) = (k.relation, k.attnum);
     END LOOP;
 END
@@ -166,7 +159,7 @@ DECLARE
     extension text := (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake');
     first_id bigint;
     value bigint;
-    keys int[];
+    last bigint;
     k record;
     c record;
 BEGIN
@@ -187,34 +180,57 @@ BEGIN
             RAISE EXCEPTION 'sequence % has reached %, and column % of table % would get larger numbers', k.sequence, k.taken, k.key, k.relation
                 USING HINT = 'Nothing was changed. If rows have such numbers, give psql the greatest one of all tables and sequences: -v above=... Otherwise set the sequence back with setval().';
         END IF;
-        EXECUTE format('INSERT INTO pg_temp.new_id SELECT DISTINCT %1$I, %2$s FROM %3$s WHERE %1$I > %4$L',
-                       k.key, k.no, k.name, above);
+        EXECUTE format('INSERT INTO pg_temp.new_id SELECT %1$I FROM %2$s WHERE %1$I > %3$L', k.key, k.name, above);
     END LOOP;
     ANALYZE new_id;
 
-    -- Otherwise, rows a and b of two tables get the same number, and a column that refers
-    -- to both, or a copy that has both, cannot tell them apart.  Or a number is that of a
-    -- row from before the conversion, which is now in an archive.
+    -- All IDs are numbered together, as they were generated, and above all small numbers
+    -- of keys and of columns that have IDs.  Otherwise, rows of a table and of its archive
+    -- get the same number, and who refers to one cannot tell it from the other.
+    SELECT greatest(0, max(taken)) INTO last FROM undone_key;
     FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM new_id) ORDER BY relation, attname LOOP
-        EXECUTE format('SELECT array_agg(DISTINCT i.of_key) FILTER (WHERE i.of_key IS NOT NULL),
-                            max(changed.%1$I) FILTER (WHERE i.id IS NULL AND changed.%1$I < (SELECT min(id) FROM pg_temp.new_id))
-                        FROM %2$s AS changed LEFT JOIN pg_temp.new_id i ON i.id = changed.%1$I', c.attname, c.name)
-            INTO keys, value;
-        CONTINUE WHEN keys IS NULL;
-        UPDATE changed_column SET has_id = true WHERE (relation, attname) = (c.relation, c.attname);
-        UPDATE undone_key SET taken = greatest(taken, value) WHERE no = ANY (keys);
-        UPDATE undone_key SET numbered_with = (SELECT min(numbered_with) FROM undone_key WHERE no = ANY (keys))
-        WHERE numbered_with IN (SELECT numbered_with FROM undone_key WHERE no = ANY (keys));
+        EXECUTE format('SELECT count(i.id) > 0, max(changed.%1$I) FILTER (WHERE changed.%1$I <= %2$L)
+                        FROM %3$s AS changed LEFT JOIN (SELECT DISTINCT id FROM pg_temp.new_id) i ON i.id = changed.%1$I', c.attname, above, c.name)
+            INTO c.has_id, value;
+        UPDATE changed_column h SET has_id = c.has_id WHERE (h.relation, h.attname) = (c.relation, c.attname);
+        IF c.has_id OR EXISTS (SELECT FROM undone_key u WHERE (u.relation, u.key) = (c.relation, c.attname)) THEN
+            last := greatest(last, value);
+        END IF;
+        IF c.has_id AND c.attidentity = 'a' THEN
+            RAISE EXCEPTION 'column % of table % has snowflake IDs, and is GENERATED ALWAYS', c.attname, c.relation
+                USING HINT = format('Nothing was changed. ALTER TABLE %s ALTER COLUMN %I SET GENERATED BY DEFAULT.', c.relation, c.attname);
+        END IF;
     END LOOP;
-    INSERT INTO renumbered
-    SELECT id, taken + row_number() OVER (PARTITION BY numbered_with ORDER BY id)
-    FROM (SELECT DISTINCT i.id, u.numbered_with FROM new_id i JOIN undone_key u ON u.no = i.of_key) ids
-        JOIN (SELECT numbered_with, greatest(0, max(taken)) AS taken FROM undone_key GROUP BY numbered_with) g USING (numbered_with);
+    INSERT INTO renumbered SELECT id, last + row_number() OVER (ORDER BY id) FROM (SELECT DISTINCT id FROM new_id) ids;
     ANALYZE renumbered;
-    UPDATE undone_key u SET taken = g.taken, numbered = true
-    FROM (SELECT o.numbered_with, max(r.new) AS taken
-          FROM renumbered r JOIN new_id i ON i.id = r.old JOIN undone_key o ON o.no = i.of_key GROUP BY o.numbered_with) g
-    WHERE u.numbered_with = g.numbered_with;
+    UPDATE undone_key SET taken = n.last FROM (SELECT max(new) AS last FROM renumbered) n;
+
+    -- Numbers above those of before the conversion might be those of rows that are gone.
+    FOR c IN SELECT * FROM changed_column WHERE has_id AND (SELECT max(new) FROM renumbered) > above::bigint
+             ORDER BY relation, attname LOOP
+        EXECUTE format('SELECT max(changed.%1$I) FROM %2$s AS changed
+                        WHERE changed.%1$I BETWEEN %3$s AND (SELECT max(new) FROM pg_temp.renumbered)
+                        AND NOT EXISTS (SELECT FROM pg_temp.renumbered r WHERE r.old = changed.%1$I)', c.attname, c.name, last + 1)
+            INTO value;
+        IF value IS NOT NULL THEN
+            RAISE EXCEPTION 'column % of table % has the value %, which would be a new number, too', c.attname, c.relation, value
+                USING HINT = 'Nothing was changed. Give psql the greatest value of all tables that is not a snowflake ID: -v above=...';
+        END IF;
+    END LOOP;
+
+    FOR c IN WITH RECURSIVE tree(oid, root) AS (
+                 SELECT DISTINCT relation::oid, relation::oid FROM changed_column
+                 UNION SELECT i.inhrelid, t.root FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid)
+             SELECT DISTINCT f.conrelid::regclass AS name, f.confrelid::regclass AS relation
+             FROM tree t JOIN pg_constraint f ON f.contype = 'f' AND f.confrelid = t.oid
+                 JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = ANY (f.confkey)
+                 JOIN changed_column h ON (h.relation, h.attname) = (t.root, a.attname)
+                 JOIN pg_class r ON r.oid = f.conrelid
+             WHERE h.has_id AND r.relowner NOT IN (SELECT owner FROM undone_key)
+             ORDER BY 1, 2 LOOP
+        RAISE EXCEPTION 'table % references %, but belongs to another role', c.name, c.relation
+            USING HINT = 'Nothing was changed. Give it the same owner, if you trust its owner.';
+    END LOOP;
 
     -- A generated column is computed again.
     FOR c IN WITH RECURSIVE tree(oid, root) AS (
@@ -258,8 +274,8 @@ BEGIN
 END
 $$;
 
--- Sequences above all rows that were numbered together, because rows may move from one
--- table to another; or below those of their table if they decrease.  They do not go back.
+-- Sequences above all new numbers, because rows may move from one table to another, or
+-- below the rows of their table if they decrease.  They do not go back.
 DO $$
 DECLARE
     k record;
@@ -269,8 +285,7 @@ BEGIN
         EXECUTE format('SELECT setval(%1$L, v) FROM (SELECT %2$s AS v FROM %3$s) t
                         WHERE v %4$s (SELECT last_value FROM %1$s)',
                        k.sequence, CASE WHEN k.increment < 0 THEN format('min(%I)', k.key)
-                                   WHEN k.numbered THEN format('greatest(max(%I), %s)', k.key, k.taken)
-                                   ELSE format('max(%I)', k.key) END, k.name,
+                                   ELSE format('greatest(max(%I), %L::bigint)', k.key, k.taken) END, k.name,
                        CASE WHEN k.increment < 0 THEN '<=' ELSE '>=' END);
         EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L)', k.name, k.key, k.sequence);
         FOR grantee IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END

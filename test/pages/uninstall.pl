@@ -145,7 +145,7 @@ is("$head @number{@old}", "old,new @new", 'they are there');
 is(scalar(@lines), 12, '... those of all tables');
 is( $node->safe_psql('back', q{SELECT string_agg(id::text, ' ' ORDER BY id), (SELECT max(id) FROM "The Shop".orders),
 		(SELECT max(id) FROM "The Shop".events) FROM "The Shop".customers}),
-	'1 2 3 4 5 6 7|5|2',
+	'1 2 3 5 7 9 11|12|14',
 	'rows have small numbers');
 is( $node->safe_psql(
 		'back', q{
@@ -153,7 +153,7 @@ is( $node->safe_psql(
 		INSERT INTO "The Shop".customers (name) VALUES ('after') RETURNING id, currval(pg_get_serial_sequence('"The Shop".customers', 'id'));
 		INSERT INTO "The Shop".empty DEFAULT VALUES RETURNING id;
 		INSERT INTO "The Shop".events (at) VALUES ('2025-01-02') RETURNING id}),
-	"8|8\n1\n3",
+	"15|15\n15\n15",
 	'keys have sequences that continue');
 is( $node->safe_psql('back', q{SELECT has_sequence_privilege('public', '"The Shop".customers_id_seq', 'USAGE'),
 		has_sequence_privilege('public', '"The Shop".orders_id_seq', 'USAGE')}),
@@ -212,7 +212,7 @@ is($node->safe_psql('odd', 'SELECT count(*) FROM references_user JOIN r USING (o
 is($node->safe_psql('odd', 'INSERT INTO user_group DEFAULT VALUES RETURNING id'), '51', 'a sequence of another table is left alone');
 is($node->safe_psql('odd', 'INSERT INTO "user" DEFAULT VALUES RETURNING group_id'), '2', 'and its table gets a sequence with another name');
 is($node->safe_psql('odd', "SET ROLE regress_app; INSERT INTO below_zero (name) VALUES ('a'); RESET ROLE; SELECT max(id) FROM below_zero"),
-	'1', 'a sequence begins above 0, and who may insert into a column may use it');
+	'2', 'a sequence begins above 0, and who may insert into a column may use it');
 
 # Without -v map, the current directory gets the file.
 my $here = getcwd();
@@ -274,15 +274,15 @@ $node->safe_psql(
 is(undo('kept'), '', 'the way back with sequences that were kept');
 is($node->safe_psql('kept', "SELECT string_agg(id::text, ' ' ORDER BY x) FROM a"), '1 2 3 4 5 1006 1007',
 	'new numbers of rows are above those that another table got from the sequence');
-is($node->safe_psql('kept', 'INSERT INTO a (x) VALUES (8) RETURNING id; INSERT INTO b (x) VALUES (0) RETURNING id'), "1008\n1009",
+is($node->safe_psql('kept', 'INSERT INTO a (x) VALUES (8) RETURNING id; INSERT INTO b (x) VALUES (0) RETURNING id'), "1011\n1012",
 	'a sequence that another table uses continues');
-is($node->safe_psql('kept', q{SELECT string_agg(id::text, ' ' ORDER BY x) FROM tens; INSERT INTO tens DEFAULT VALUES RETURNING id}), "1 11 12 13\n23",
+is($node->safe_psql('kept', q{SELECT string_agg(id::text, ' ' ORDER BY x) FROM tens; INSERT INTO tens DEFAULT VALUES RETURNING id}), "1 11 1008 1009\n1020",
 	'a sequence with another increment continues');
-is($node->safe_psql('kept', q{SELECT string_agg(id::text, ' ' ORDER BY x) FROM down; INSERT INTO down DEFAULT VALUES RETURNING id}), "999 1001\n997",
+is($node->safe_psql('kept', q{SELECT string_agg(id::text, ' ' ORDER BY x) FROM down; INSERT INTO down DEFAULT VALUES RETURNING id}), "999 1010\n997",
 	'a decreasing sequence continues, and new numbers of rows are above it');
 is($node->safe_psql('kept', q{INSERT INTO unused DEFAULT VALUES RETURNING id; INSERT INTO emptied DEFAULT VALUES RETURNING id;
-		INSERT INTO behind DEFAULT VALUES RETURNING id}), "1\n2\n8",
-	'a sequence of a table without rows stays where it is, and one that is behind its rows is set above them');
+		INSERT INTO behind DEFAULT VALUES RETURNING id}), "1011\n1011\n1011",
+	'sequences of tables without rows continue above all new numbers, too');
 
 # ... one of them to a snowflake ID
 $node->safe_psql('kept', q{
@@ -319,10 +319,9 @@ is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', name, id, parent,
 is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', a, b, tableoid::regclass), ' ' ORDER BY a) FROM edges}),
 	'7:8:edges_low 9:10:edges_low 10:11:edges_low 11:12:edges_low', '... in a partitioned table, too, above its small numbers');
 is($node->safe_psql('kept', q{SELECT string_agg(concat_ws(':', b.name, b.id, d.parent), ' ' ORDER BY b.id) FROM base b LEFT JOIN derived d USING (id)}),
-	'base:1 derived:2:1', '... and in a table that inherits one of them');
+	'base:13 derived:14:13', '... and in a table that inherits one of them');
 
-# Values of a column that differ still differ: copies, an archive, and an audit log of rows of
-# several tables.
+# Rows that differ have numbers that differ: in copies, an archive, and an audit log.
 $node->safe_psql('postgres', 'CREATE DATABASE copied');
 $node->safe_psql(
 	'copied', q{
@@ -358,12 +357,12 @@ is($belongs, "a:a: b:b: d::d of a deleted order:: old::old\nb:b: c::c\narticle:a
 is(undo('copied'), '', 'the way back with such rows');
 is($node->safe_psql('copied', $same), $belongs, 'rows belong together as before');
 is($node->safe_psql('copied', q{SELECT string_agg(name || ':' || id, ' ' ORDER BY name) FROM (TABLE orders UNION TABLE archive UNION TABLE contents UNION TABLE others) t}),
-	'a:10 article:1 b:11 c:12 d:13 old:7 other:1 page:2', 'tables whose IDs meet are numbered together, others are not');
+	'a:10 article:14 b:11 c:12 d:13 old:7 other:16 page:15', 'all IDs are numbered together, above the small numbers');
 is( $node->safe_psql('copied', q{
 		INSERT INTO orders DEFAULT VALUES RETURNING id;
 		INSERT INTO articles DEFAULT VALUES RETURNING id;
 		INSERT INTO others DEFAULT VALUES RETURNING id}),
-	"14\n3\n2", 'new rows get none of their numbers');
+	"17\n17\n17", 'new rows get none of their numbers');
 
 # A deleted row had a number above the limit, and is in a log.
 $node->safe_psql(
@@ -374,10 +373,63 @@ $node->safe_psql(
 	INSERT INTO log VALUES (3000000001, 'deleted'), (3, 'small'), (NULL, 'nothing');
 	INSERT INTO bills SELECT FROM generate_series(1, 3);
 	INSERT INTO log SELECT id, 'made' FROM bills});
-is(undo('copied', '-v', 'above=2999999999'), '', 'the way back with a number of a deleted row');
+like(undo('copied', '-v', 'above=2999999999'), qr/ERROR:  column row_id of table public\.log has the value 3000000001, which would be a new number, too/,
+	'a number of a deleted row that would be a new one is an error');
+is(undo('copied', '-v', 'above=3000000001'), '', 'the way back with a number of a deleted row');
 is($node->safe_psql('copied', q{SELECT string_agg(row_id || ':' || what, ' ' ORDER BY row_id) FROM log}),
 	'3:small 2999999999:made 3000000001:deleted 3000000002:made 3000000003:made 3000000004:made', 'new numbers are above it');
 $node->safe_psql('copied', 'DROP TABLE bills, log');
+
+# A log has IDs of deleted rows, before those that are there.  Rows were moved out of a table
+# that has small numbers left.
+$node->safe_psql('postgres', 'CREATE DATABASE moved');
+$node->safe_psql(
+	'moved', q{
+	CREATE EXTENSION snowflake;
+	CREATE TABLE rows (id serial PRIMARY KEY, name text);
+	INSERT INTO rows (name) SELECT 'small ' || n FROM generate_series(1, 6) n;
+	SELECT snowflake_convert('rows');
+	CREATE TABLE archive (LIKE rows INCLUDING ALL);
+	CREATE TABLE log (row_id bigint, name text);
+	INSERT INTO rows (name) SELECT 'new ' || n FROM generate_series(1, 5) n;
+	INSERT INTO log SELECT id, name FROM rows WHERE name IN ('small 1', 'small 3') OR name LIKE 'new%';
+	DELETE FROM rows WHERE name IN ('new 1', 'new 3');
+	WITH moved AS (DELETE FROM rows WHERE name LIKE 'new%' RETURNING *) INSERT INTO archive SELECT * FROM moved});
+my $ids_of_deleted = $node->safe_psql('moved', q{SELECT row_id FROM log WHERE name IN ('new 1', 'new 3') ORDER BY 1});
+is(undo('moved'), '', 'the way back with IDs of deleted rows');
+is($node->safe_psql('moved', q{
+		SELECT string_agg(l.name || ':' || coalesce(r.name, '') || ':' || coalesce(a.name, ''), ' ' ORDER BY l.name)
+		FROM log l LEFT JOIN rows r ON r.id = row_id LEFT JOIN archive a ON a.id = row_id;
+		SELECT string_agg(id::text, ' ' ORDER BY id) FROM archive;
+		INSERT INTO rows DEFAULT VALUES RETURNING id;
+		SELECT row_id FROM log WHERE row_id > 1000 ORDER BY 1}),
+	"new 1:: new 2::new 2 new 3:: new 4::new 4 new 5::new 5 small 1:small 1: small 3:small 3:\n7 8 9\n10\n$ids_of_deleted",
+	'references are those of before, and IDs of deleted rows stay');
+
+# Columns that cannot be updated, and foreign keys of others that do not refer to a key
+$node->safe_psql(
+	'moved', q{
+	CREATE TABLE parts (id bigint PRIMARY KEY DEFAULT snowflake_nextval()) PARTITION BY HASH (id);
+	CREATE TABLE part PARTITION OF parts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+	CREATE TABLE shared (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY REFERENCES parts);
+	INSERT INTO parts DEFAULT VALUES;
+	INSERT INTO shared OVERRIDING SYSTEM VALUE TABLE parts});
+like(undo('moved'), qr/ERROR:  column id of table public\.shared has snowflake IDs, and is GENERATED ALWAYS\nHINT:  .* ALTER TABLE public\.shared ALTER COLUMN id SET GENERATED BY DEFAULT\./,
+	'an identity that is always generated is an error');
+$node->safe_psql('moved', q{
+	ALTER TABLE shared ALTER COLUMN id SET GENERATED BY DEFAULT;
+	CREATE TABLE of_shared (id bigint REFERENCES shared);
+	CREATE TABLE of_part (id bigint REFERENCES part);
+	ALTER TABLE of_shared OWNER TO regress_other;
+	ALTER TABLE of_part OWNER TO regress_other});
+like(undo('moved'), qr/ERROR:  table public\.of_shared references public\.shared, but belongs to another role/,
+	'a foreign key of another role to a column that has IDs is an error');
+$node->safe_psql('moved', 'DROP TABLE of_shared');
+like(undo('moved'), qr/ERROR:  table public\.of_part references public\.part, but belongs to another role/,
+	'... and one to a partition');
+$node->safe_psql('moved', 'DROP TABLE of_part');
+is(undo('moved'), '', 'the way back without them');
+is($node->safe_psql('moved', 'SELECT shared.id = parts.id, parts.id < 1000 FROM shared, parts'), 't|t', 'and rows belong together');
 
 # Generated columns are computed from the new numbers.
 $node->safe_psql(
