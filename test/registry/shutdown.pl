@@ -264,7 +264,7 @@ my $pid_file = $server->data_dir . '/postmaster.pid';
 my $signals = IPC::Run::start(
 	[
 		'sh', '-c',
-		"until grep -q stopping '$pid_file'; do sleep 0.05; done; kill -TERM $worker; kill -CONT $worker"
+		"n=0; until grep -q stopping '$pid_file' || [ \$n = 600 ]; do n=\$((n + 1)); sleep 0.1; done; kill -TERM $worker; kill -CONT $worker"
 	]);
 $server->stop;
 ok($signals->finish, 'the worker receives a reload and a shutdown at once');
