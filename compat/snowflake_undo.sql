@@ -180,7 +180,7 @@ BEGIN
             RAISE EXCEPTION 'sequence % has reached %, and column % of table % would get larger numbers', k.sequence, k.taken, k.key, k.relation
                 USING HINT = 'Nothing was changed. If rows have such numbers, give psql the greatest one of all tables and sequences: -v above=... Otherwise set the sequence back with setval().';
         END IF;
-        EXECUTE format('INSERT INTO pg_temp.new_id SELECT %1$I FROM %2$s WHERE %1$I > %3$L', k.key, k.name, above);
+        EXECUTE format('INSERT INTO pg_temp.new_id SELECT DISTINCT %1$I FROM %2$s WHERE %1$I > %3$L', k.key, k.name, above);
     END LOOP;
     ANALYZE new_id;
 
@@ -190,7 +190,7 @@ BEGIN
     SELECT greatest(0, max(taken)) INTO last FROM undone_key;
     FOR c IN SELECT * FROM changed_column WHERE EXISTS (SELECT FROM new_id) ORDER BY relation, attname LOOP
         EXECUTE format('SELECT count(i.id) > 0, max(changed.%1$I) FILTER (WHERE changed.%1$I <= %2$L)
-                        FROM %3$s AS changed LEFT JOIN (SELECT DISTINCT id FROM pg_temp.new_id) i ON i.id = changed.%1$I', c.attname, above, c.name)
+                        FROM %3$s AS changed LEFT JOIN pg_temp.new_id i ON i.id = changed.%1$I', c.attname, above, c.name)
             INTO c.has_id, value;
         UPDATE changed_column h SET has_id = c.has_id WHERE (h.relation, h.attname) = (c.relation, c.attname);
         IF c.has_id OR EXISTS (SELECT FROM undone_key u WHERE (u.relation, u.key) = (c.relation, c.attname)) THEN
@@ -218,6 +218,7 @@ BEGIN
         END IF;
     END LOOP;
 
+    -- A foreign key of a table that is not changed would no longer hold.
     FOR c IN WITH RECURSIVE tree(oid, root) AS (
                  SELECT DISTINCT relation::oid, relation::oid FROM changed_column
                  UNION SELECT i.inhrelid, t.root FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid)
