@@ -78,7 +78,8 @@
  *	 updated has equal columns; it fails otherwise, because of the CHECK
  *	 constraint.  Rows from before are filled by the backfill, which locks each
  *	 row and copies what the latest version has.  VALIDATE CONSTRAINT reads all
- *	 rows afterwards, and the constraint stays until the swap.
+ *	 rows afterwards, and the constraint stays until the swap.  A copy of the table
+ *	 that takes its place later, as that of pg_repack, has rows from after that.
  * - A referencing table is swapped before the one that it references.  Until
  *	 its own swap, it has both foreign keys: the new one alone would act on the
  *	 new column, which the trigger would then overwrite with the old one.  After

@@ -11,6 +11,12 @@
  * has rewritten the table, for example with VACUUM FULL: rows may have moved to
  * pages that were looked at before.  The CHECK constraint is not valid then.
  *
+ * Who copies the table by itself, as pg_repack does, logs by a trigger what is
+ * changed meanwhile, and so misses what is filled without triggers.  The copy would
+ * take the place of a table that is validated.  So neither a backfill nor the
+ * validation begins while rows of the table are kept elsewhere by its row type, as
+ * such a log does; and who begins later copies rows that are filled.
+ *
  * A batch waits for no row: it skips those that are locked, which are filled
  * in a later pass, and what clients move to another partition.  Triggers and
  * foreign keys of the application are not fired (convert_silent_update.c),
@@ -32,6 +38,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/block.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -54,6 +61,9 @@
 
 /* Between two passes over rows that were locked. */
 #define PASS_MS			200
+
+/* Before it is looked again whether somebody copies the table. */
+#define COPIED_MS		1000
 
 /* Pages with rows that were locked. */
 typedef struct Range
@@ -80,6 +90,36 @@ typedef struct Backfill
 } Backfill;
 
 /*
+ * Begin a transaction with a lock on the table, when nobody keeps rows of it
+ * elsewhere.  Returns its part of the conversion.
+ */
+static SnowflakeConversion
+begin_with_lock(Backfill *backfill, LOCKMODE mode)
+{
+	SnowflakeOnline *online = backfill->online;
+
+	for (;;)
+	{
+		SnowflakeConversion part;
+		List	   *obstacles = NIL;
+
+		snowflake_begin(online);
+		LockRelationOid(backfill->relid, mode);
+		part = snowflake_part(&online->conversion, backfill->relid);
+		snowflake_find_type_obstacles(&part, &obstacles);
+		if (obstacles == NIL)
+		{
+			online->wait_start = online->wait_told = 0;
+			return part;
+		}
+		snowflake_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
+							  ((SnowflakeObstacle *) linitial(obstacles))->line);
+		snowflake_commit(online);
+		snowflake_nap(COPIED_MS);
+	}
+}
+
+/*
  * What to fill, and how much there is.  Returns false if the table does not belong
  * to the conversion any more.
  */
@@ -87,11 +127,9 @@ static bool
 begin_backfill(Backfill *backfill)
 {
 	SnowflakeOnline *online = backfill->online;
-	SnowflakeConversion part;
+	SnowflakeConversion part = begin_with_lock(backfill, AccessShareLock);
 	char	  **row;
 
-	snowflake_begin(online);
-	part = snowflake_part(&online->conversion, backfill->relid);
 	row = linitial(snowflake_ask_often(&part, backfill->relid,
 									   psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', '),"
 												" string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR '),"
@@ -339,6 +377,13 @@ later_passes(Backfill *backfill)
 	online->wait_start = online->wait_told = 0;
 }
 
+/* The validation of a table. */
+typedef struct Validation
+{
+	Oid			relid;
+	SnowflakeConversion part;
+} Validation;
+
 /*
  * Have the CHECK constraint prove that all rows are filled.  A table that was
  * detached meanwhile is left as it is.
@@ -346,12 +391,10 @@ later_passes(Backfill *backfill)
 static void
 validate(void *argument)
 {
-	const Backfill *backfill = argument;
-	SnowflakeConversion part = snowflake_part(&backfill->online->conversion,
-											  backfill->relid);
+	const Validation *validation = argument;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask_often(&part, backfill->relid,
+	foreach(cell, snowflake_ask_often(&validation->part, validation->relid,
 									  psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
 											   " FROM tab WHERE relid = $12",
 											   snowflake_online_tables)))
@@ -365,10 +408,11 @@ validate(void *argument)
 static bool
 try_validate(Backfill *backfill, bool found)
 {
+	Validation	validation = {.relid = backfill->relid};
 	ErrorData  *error;
 
-	snowflake_begin(backfill->online);
-	error = snowflake_do(validate, backfill, true);
+	validation.part = begin_with_lock(backfill, ShareUpdateExclusiveLock);
+	error = snowflake_do(validate, &validation, true);
 	if (error != NULL && !(found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
 		ReThrowError(error);
 	snowflake_commit(backfill->online);

@@ -77,6 +77,18 @@ $call = begin_backfill(0.01);
 $node->safe_psql('postgres', q{TRUNCATE t; INSERT INTO t (id, v, filler) SELECT g, g, 'new' FROM generate_series(1, 70) g});
 finish_backfill($call, 'TRUNCATE', 70);
 
+# A copy that somebody makes of the table, as pg_repack does: it misses what is filled
+# meanwhile, because its log is written by a trigger.
+$call = begin_backfill(0.01);
+$node->safe_psql('postgres', 'CREATE TABLE log (id bigserial PRIMARY KEY, "row" t)');
+my $waiting = qr/NOTICE:  waiting to copy the columns of table public\.t\nDETAIL:  column "?row"? of (public\.)?log uses the row type of table public\.t/;
+wait_until_said($call, $waiting);
+is($node->safe_psql('postgres', q{SELECT count(snowflake_new_id) = count(*) FROM t}), 't', 'a copy of the table: all rows are filled');
+is($node->safe_psql('postgres', q{SELECT convalidated FROM pg_constraint WHERE conname = 'snowflake_new_check'}),
+	'f', 'a copy of the table: that is not proved while the copy is made');
+$node->safe_psql('postgres', 'DROP TABLE log');
+finish_backfill($call, 'a copy of the table', 1500);
+
 # More pages, because each update adds a row version: the backfill ends while this
 # continues.
 $call = begin_backfill(0.1);

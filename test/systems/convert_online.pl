@@ -1,4 +1,5 @@
-# snowflake_convert_online() with pgAudit, pg_cron, and pgbouncer in transaction mode.
+# snowflake_convert_online() with pgAudit, pgbouncer in transaction mode, pg_repack, and
+# pg_cron.
 
 use strict;
 use warnings;
@@ -138,6 +139,35 @@ convert_by_hand("$pooled dbname=by_hand", 'by hand, by pgbouncer');
 is_converted($node, 'by_hand', 'by hand, by pgbouncer');
 $bouncer->kill_kill;
 undef $bouncer;
+
+#
+# pg_repack, which copies a table during the backfill, and replaces it only when all
+# transactions from before have ended
+#
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION pg_repack;
+	CREATE TABLE repacked (id serial PRIMARY KEY, v int);
+	INSERT INTO repacked (v) SELECT generate_series(1, 50000)});
+my $call = start_converting($node, 'postgres', q{'repacked', until => 'backfill', batch_time => '1 ms', work_share => 0.02});
+$node->poll_query_until('postgres', 'SELECT count(snowflake_new_id) > 0 FROM repacked') or die;
+my $in = "BEGIN;\nSELECT 'xid', txid_current();\n";
+my $reader = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<' => \$in, '>' => \$out, '2>' => \$err);
+$reader->pump until $out =~ /xid/;
+my $repacked;
+my $repack = IPC::Run::start([ 'pg_repack', '-h', $node->host, '-p', $node->port, '-d', 'postgres', '-t', 'repacked', '--no-kill-backend' ],
+	'<' => \undef, '>' => \$repacked, '2>&1');
+wait_until_said($call, qr/NOTICE:  waiting to copy the columns of table public\.repacked\nDETAIL:  column .* of repack\.log_\d+ uses the row type of table public\.repacked/);
+$in .= "COMMIT;\n";
+$reader->finish;
+ok($repack->finish, 'pg_repack completes during a conversion') or diag($repacked);
+like(finish_converting($call), qr/rows were moved before they were copied/, 'what pg_repack has copied without its new columns is filled again');
+is($node->safe_psql('postgres', 'SELECT count(*), count(snowflake_new_id) FROM repacked'), '50000|50000', 'all rows are filled');
+$err = convert_online($node, 'postgres', "'repacked'");
+unlike($err, qr/ERROR|WARNING/, 'the conversion of a table that was repacked completes') or diag($err);
+is($node->safe_psql('postgres', 'SELECT count(*), count(id), count(*) FILTER (WHERE id <> v) FROM repacked'), '50000|50000|0', 'pg_repack: no row is lost or changed');
+is(nothing_is_left($node, 'postgres'), '', 'pg_repack: nothing is left');
+$node->safe_psql('postgres', 'DROP EXTENSION pg_repack; DROP TABLE repacked');
 
 #
 # pg_cron, which runs a job in a session of its own, or in a background worker
