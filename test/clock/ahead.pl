@@ -207,6 +207,17 @@ foreach my $days (300, 600)
 }
 cmp_ok(abs(days_ahead(next_id()) - 600), '<', 0.01,
 	'a start without an ID raises the mark');
+
+# The time that it has been idle since the start does not count, if the clock was right.
+$node->append_conf('postgresql.conf', "snowflake.max_clock_forward = '60s'");
+$node->stop;
+start_with_clock($node);
+set_clock($node, 600 * $day + 3600);
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: clock is too far ahead of the mark/, 'a clock that jumps after a start, before the first ID, is refused');
+set_clock($node, 600 * $day + 3600, 3600);
+cmp_ok(abs(days_ahead(next_id()) - 600 - 3600 / $day), '<', 0.001,
+	'IDs follow the clock of a server that was idle for an hour since its start');
 $node->stop;
 
 done_testing();

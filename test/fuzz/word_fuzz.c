@@ -225,7 +225,19 @@ accept_clock(Server *server)
 }
 
 /*
- * What must hold right after the start, when an ID may be made.
+ * How far the clock was ahead of the first tick when the mark was read.
+ */
+static int64
+start_jump(const Server *server)
+{
+	const SnowflakeSnapshot *now = &server->now;
+	int64		since = now->steady - now->entered - server->layout.tick_us;
+
+	return now->wall - Max(since, 0) - tick_start(&server->layout, now->first_tick);
+}
+
+/*
+ * What must hold before the first ID since the start, when one may be made.
  */
 static void
 check_start(const Server *server)
@@ -236,7 +248,7 @@ check_start(const Server *server)
 
 	if (now->has_mark)
 	{
-		must(now->wall - first <= server->rules.max_forward);
+		must(start_jump(server) <= server->rules.max_forward);
 		must(first - now->wall <= server->rules.max_forward ||
 			 first - now->last_checkpoint <= server->rules.max_forward ||
 			 now->wall < now->created);
@@ -405,7 +417,7 @@ check_failure(const Server *server, const SnowflakeStep *step)
 			break;
 		case SNOWFLAKE_CLOCK_AHEAD:
 			must(!entered(server) && now->has_mark);
-			must(now->wall - first > server->rules.max_forward);
+			must(start_jump(server) > server->rules.max_forward);
 			break;
 		case SNOWFLAKE_MARK_AHEAD:
 			must(!entered(server) && now->has_mark);

@@ -63,12 +63,12 @@ sub fake_clock
 }
 
 # Set the clock of a server to so many seconds from the real time, also while the
-# server runs.
+# server runs; and have it see so many seconds pass more than there were.
 sub set_clock
 {
-	my ($node, $seconds) = @_;
+	my ($node, @seconds) = @_;
 
-	write_integers(clock_file($node), sprintf('%.0f', 1_000_000 * $seconds));
+	write_integers(clock_file($node), map { sprintf('%.0f', 1_000_000 * $_) } @seconds);
 	return;
 }
 

@@ -4,8 +4,9 @@
  *	  A wall clock that is off, for the servers of tests (SnowflakeTest::Clock).
  *
  * Loaded before libc.  $SNOWFLAKE_WALL_CLOCK names a file with the offset in
- * microseconds, 8 bytes.  All processes of a server map it, so they see a step
- * at the same time.  Other clocks are left alone.
+ * microseconds, 8 bytes, and perhaps that of CLOCK_BOOTTIME, which snowflake
+ * measures elapsed time by and PostgreSQL does not use.  All processes of a server
+ * map it, so they see a step at the same time.  Other clocks are left alone.
  *
  * (It exists because libfaketime does not fake the time in a process that was
  * forked while its parent waited in select(): PostgreSQL 15 starts background
@@ -42,7 +43,7 @@ begin(void)
 		dlsym(RTLD_NEXT, "clock_gettime");
 	if (path == NULL || (file = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		return;
-	map = mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
+	map = mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
 	close(file);
 	if (map != MAP_FAILED)
 		off_by = map;
@@ -56,9 +57,10 @@ clock_gettime(clockid_t clock, struct timespec *ts)
 	if (real_clock_gettime == NULL)
 		begin();
 	rc = real_clock_gettime(clock, ts);
-	if (rc == 0 && clock == CLOCK_REALTIME && off_by != NULL)
+	if (rc == 0 && off_by != NULL &&
+		(clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME))
 	{
-		int64_t		us = *off_by + ts->tv_nsec / 1000;
+		int64_t		us = off_by[clock == CLOCK_BOOTTIME] + ts->tv_nsec / 1000;
 		int64_t		seconds = us / 1000000;
 
 		us -= seconds * 1000000;
