@@ -113,8 +113,12 @@ register_workers(void)
 				 errdetail("A query that runs while \"synchronous_standby_names\" changes waits for as many standbys as when it began."),
 				 errhint("Increase \"max_worker_processes\", which is %d.",
 						 max_worker_processes)));
-	(void) register_worker("snowflake startup", "snowflake_startup_main",
-						   BGW_NEVER_RESTART);
+
+	/*
+	 * It ends with 0, and then for good.  One that is never restarted would
+	 * be forgotten when a backend of a standby crashes.
+	 */
+	(void) register_worker("snowflake startup", "snowflake_startup_main", 1);
 }
 
 static void

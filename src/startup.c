@@ -7,9 +7,10 @@
  * the library is too early, because catalogs cannot be read then, and the log
  * collector does not run.
  *
- * The worker takes one of max_worker_processes and releases it at once.  If
- * there is no slot, or if it fails, its messages are missing, and an old mark is
- * not raised: see snowflake_begin_reserving().
+ * The worker takes one of max_worker_processes and releases it at once, also
+ * if it fails: an error would be the same a second later.  If there is no slot, or
+ * if it fails, its messages are missing, and an old mark is not raised: see
+ * snowflake_begin_reserving().
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -27,6 +28,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "storage/ipc.h"
 #include "utils/guc.h"
 #include "tcop/tcopprot.h"
 
@@ -125,7 +127,8 @@ log_unset_worker_id(const SnowflakeScheme *scheme)
 }
 
 /*
- * Main function of the background worker.
+ * Main function of the background worker.  An error ends it with 0, too, so that
+ * it is not restarted.
  */
 void
 snowflake_startup_main(Datum main_arg)
@@ -138,9 +141,19 @@ snowflake_startup_main(Datum main_arg)
 	 */
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
-	log_ids(scheme);
-	warn_of_two_worker_ids();
-	log_unset_worker_id(scheme);
-	snowflake_begin_reserving();
-	snowflake_warn_at_start();
+	PG_TRY();
+	{
+		log_ids(scheme);
+		warn_of_two_worker_ids();
+		log_unset_worker_id(scheme);
+		snowflake_begin_reserving();
+		snowflake_warn_at_start();
+	}
+	PG_CATCH();
+	{
+		HOLD_INTERRUPTS();
+		EmitErrorReport();
+		proc_exit(0);
+	}
+	PG_END_TRY();
 }

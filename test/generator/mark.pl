@@ -384,11 +384,14 @@ $node->safe_psql(
 	SELECT pg_replication_origin_create('other');
 	SELECT pg_replication_origin_advance('other', '0/1')});
 $offset = -s $node->logfile;
-set_and_restart("shared_preload_libraries = 'snowflake'");
-$node->wait_for_log(
+set_and_restart("shared_preload_libraries = 'snowflake'\nlog_min_messages = debug1");
+my $exited = qr/background worker "snowflake startup" \(PID \d+\) exited with exit code (\d+)/;
+$node->wait_for_log($exited, $offset);
+my $log = slurp_file($node->logfile, $offset);
+like($log,
 	qr/ERROR:  no replication origin is free for the mark of snowflake IDs/,
-	$offset);
-pass('the log says at the start that no replication origin is free');
+	'the log says at the start that no replication origin is free');
+is(($log =~ $exited)[0], 0, 'the worker that says so ends for good');
 $error = sql_error($node, 'SELECT snowflake_nextval()');
 like(
 	$error,

@@ -23,6 +23,7 @@ $primary->safe_psql(
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->append_conf('postgresql.conf', 'restart_after_crash = on');
 $standby->start;
 $primary->wait_for_catchup($standby);
 
@@ -54,6 +55,9 @@ is( $standby->safe_psql(
 	),
 	't|t|0',
 	'a standby shows its mark');
+
+# The startup worker, which has not run yet, outlives a crash.
+crash_process($standby, server_process($standby, 'checkpointer'));
 
 # Calls that come while the server is promoted are before its startup worker.
 my $log_start = -s $standby->logfile;
