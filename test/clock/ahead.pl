@@ -70,7 +70,7 @@ $node->wait_for_log(
 	$offset);
 my $log = slurp_file($node->logfile, $offset);
 like($log,
-	qr/DETAIL:  The clock reads 20(79|80)-.*, but .* indicate 20\d\d-.*"snowflake.max_clock_forward" is 31536000 s/,
+	qr/DETAIL:  The clock reads 20\d\d-.*, but .* indicate 20\d\d-.*"snowflake.max_clock_forward" is 31536000 s/,
 	'the warning of a clock that is decades ahead has both times');
 like($log, qr/HINT:  Correct the server's clock.*snowflake_accept_clock\(\)/,
 	'the hint of a clock that is decades ahead has both ways out');
@@ -96,7 +96,7 @@ my $error = sql_error($node, 'SELECT snowflake_nextval()');
 like($error, qr/ERROR:  55000: clock is too far ahead of the mark of snowflake IDs/,
 	'calls fail after a start with a clock that is decades ahead');
 like($error,
-	qr/DETAIL:  The mark is \d+ \(20\d\d-.* in this scheme\), and the clock reads 20(79|80)-.*\. "snowflake.max_clock_forward" is 31536000 s/,
+	qr/DETAIL:  The mark is \d+ \(20\d\d-.* in this scheme\), and the clock reads 20\d\d-.*\. "snowflake.max_clock_forward" is 31536000 s/,
 	'the detail of a clock that is too far ahead has both times');
 like($error, qr/HINT:  Correct the server's clock. If it is correct .* call snowflake_accept_clock\(\)/,
 	'the hint of a clock that is too far ahead says what to do');
