@@ -1715,7 +1715,8 @@ while (time < $end && !defined $found_after)
 	};
 	if (!$lives)
 	{
-		die $@ if $@ =~ /^interrupted/;
+		# That is no finding of a bug.
+		die $@ if $bug || $@ =~ /^interrupted/;
 		fail_call("what was planned could not be done: $@");
 		if ($plan->{kind} eq 'life')
 		{
@@ -1745,8 +1746,8 @@ my ($histories, undef, $calls) = history_figures();
 my $failed = found_so_far();
 if ($bug)
 {
-	my $found = defined $found_after && $found_after < 60;
-	ok($found, "the bug \"$bug\" is found in the first minute");
+	my $found = defined $found_after;
+	ok($found, "the bug \"$bug\" is found");
 	done_testing();
 	print $figures "$histories\n";
 	printf $figures

@@ -166,6 +166,8 @@ my %checks = (
 	'events of another order' => q{
 		SELECT e.order_id, e.token, o.token FROM events e LEFT JOIN orders o ON o.id = e.order_id
 		WHERE o.token IS DISTINCT FROM e.token},
+	'orders without an event' => q{
+		SELECT token FROM orders o WHERE customer = 'new' AND NOT EXISTS (SELECT FROM events e WHERE e.token = o.token)},
 	'orders with other lines' => q{
 		SELECT o.token, count(l.no) FROM orders o LEFT JOIN lines l ON l.order_id = o.id AND l.no <= 2
 		GROUP BY o.id HAVING count(l.no) <> 2},
@@ -306,7 +308,7 @@ sub session_script
 		my $explicit = rand() < 0.3;
 		my $values = join ', ',
 		  (defined $parent ? "(SELECT id FROM orders WHERE token = '$parent')" : 'NULL'),
-		  7, "'new'", 0, "'new'", "'$token'", defined $parent ? "'$parent'" : 'NULL';
+		  7, $explicit ? "'new, with a key'" : "'new'", 0, "'new'", "'$token'", defined $parent ? "'$parent'" : 'NULL';
 
 		# A row in each table, with an ID of its own or a generated one
 		$statements .= "\\echo begin $token\nBEGIN;\n"
@@ -920,7 +922,7 @@ while (time < $end && !($bug && found_so_far() > 0))
 	my $lives = eval { round(); 1; };
 	if (!$lives)
 	{
-		die $@ if $@ =~ /^interrupted/;
+		die $@ if $bug || $@ =~ /^interrupted/;
 		wrong('failed', "what was planned could not be done: $@");
 		kill 'KILL', map { $_->{pid} } @clients;
 		waitpid $_->{pid}, 0 foreach @clients;
@@ -944,7 +946,6 @@ if ($bug)
 }
 remove_nodes() unless $failed;
 is($failed, 0, 'no row is lost, wrong or left over, and nothing failed');
-done_testing();
 my $hits = 0;
 foreach my $phase (@phases, 'the end')
 {
@@ -954,6 +955,8 @@ foreach my $phase (@phases, 'the end')
 	print $figures "hits in phase $phase: $n (",
 	  join(', ', map { "$_ $its->{$_}" } sort { $its->{$b} <=> $its->{$a} || $a cmp $b } keys %$its), ")\n";
 }
+cmp_ok($hits, '>', 0, 'calls were hit');
+done_testing();
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
   '%d rounds, %d faults, %d of %d calls hit, %d conversions completed, %d undone, of %d servers, '
@@ -962,4 +965,4 @@ printf $figures
   $total{rounds}, count_faults(), $hits, @total{
 	qw(rounds conversions undone servers written checks lost wrong left failed longest_call)
   }, $seed;
-exit($failed > 0);
+exit($failed > 0 || $hits == 0);

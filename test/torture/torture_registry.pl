@@ -1472,6 +1472,7 @@ while (time < $end)
 		}
 		1;
 	};
+	die $@ if $bug && !$lived;
 	fail_call("what was planned could not be done: $@")
 	  unless $lived || $@ =~ /^interrupted/;
 	end_world($lived);
