@@ -1,7 +1,7 @@
 # Runs of tests, and how many passed and failed; sourced after common.sh.
 
 # Lines of a test that passed or failed: of pg_regress before PostgreSQL 16, and
-# since then as of prove.
+# since then as of prove.  One that was skipped is neither.
 test_passed='^test .*\.\.\. ok|^ok [0-9]+'
 test_failed='^test .*\.\.\. FAILED|^not ok [0-9]+'
 passed=0
@@ -21,8 +21,10 @@ count()
 		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" || status=$?
 	fi
 	# Without the log, which something else may have removed, nothing passed.
-	p=$(grep -cE "$test_passed" "$log" || true)
+	p=$(grep -E "$test_passed" "$log" | grep -vci '# skip' || true)
 	f=$(grep -cE "$test_failed" "$log" || true)
+	skipped=$(grep -ciE '^ok [0-9]+ # skip' "$log" || true)
+	[ "${skipped:-0}" -eq 0 ] || say "$skipped tests were skipped: $(sed -nE 's/^ok [0-9]+ # skip //p' "$log" | sort -u | paste -sd,)"
 	: "${p:=0}" "${f:=0}"
 	if [ "$f" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$p" -eq 0 ]; }; then
 		f=1

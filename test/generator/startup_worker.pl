@@ -42,8 +42,17 @@ sub shows_panic
 	return $panic // '';
 }
 
-# pg_terminate_backend()
+# A call waits until the worker has written the mark.
 my $worker = start_with_slow_disk();
+my ($call) = start_queries($node, "SET statement_timeout = '10 s'; SELECT snowflake_nextval()");
+ok( $node->poll_query_until('postgres',
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%SELECT snowflake_nextval()' AND wait_event = }
+		  . wait_event($node, 'SnowflakeReserve')),
+	'a call waits for another process that writes the mark');
+is(finish_queries($call), 0, '... until a timeout');
+like($call->{err}, qr/canceling statement due to statement timeout/, '... which it reports');
+
+# pg_terminate_backend()
 my $log_end = -s $node->logfile;
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
 set_disk($node, 0, 0);

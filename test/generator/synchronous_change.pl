@@ -34,6 +34,8 @@ my $call = start_call($alone, 'a call waits for a standby that does not answer')
 change_setting($alone, 'snowflake.synchronous_mark', 'off');
 is(finish_queries($call), 1,
 	'when synchronous_mark is switched off, a wait that has begun ends');
+is($alone->safe_psql('postgres', 'SELECT reserve_waits, reserve_wait_ms > 0, clock_waits FROM snowflake_stat'),
+	'1|t|0', 'snowflake_stat counts this wait');
 is($alone->psql('postgres', 'SELECT snowflake_nextval()'),
 	0, 'with synchronous_mark = off, no other call waits');
 
@@ -58,29 +60,36 @@ SKIP:
 $alone->stop;
 
 # In a tick that lasts, sessions look at the standbys until its end.  They are asked in
-# the last millisecond.
+# the last millisecond.  Who is late, as on a busy machine, would ask in the next tick.
 my $slow = new_server('slow', 'wal_level = replica', 'max_wal_senders = 1',
 	"snowflake.scheme = 'epoch=2020-01-01, tick=2s, timestamp=32, worker=10, sequence=21'");
-my $claims = 0;
-foreach my $try (1 .. 3)
+my ($claims, $asked) = (0, 0);
+foreach my $try (1 .. 60)
 {
+	last if $asked == 3;
 	change_setting($slow, 'synchronous_standby_names', '');
-	$slow->safe_psql('postgres', q{
+	my ($tick) = $slow->safe_psql('postgres', q{
 		SELECT pg_sleep(2.01 - mod(extract(epoch FROM clock_timestamp()), 2));
-		SELECT snowflake_nextval()});
+		SELECT floor(extract(epoch FROM snowflake_timestamp(snowflake_nextval())) / 2)}) =~ /(\d+)$/;
 	$slow->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
 	$slow->reload;
-	$claims++ if $slow->psql('postgres', q{
+	my $rc = $slow->psql('postgres', qq{
 		SET statement_timeout = '4 s';
 		SELECT pg_sleep(1.99 - mod(extract(epoch FROM clock_timestamp()), 2));
-		DO $$
+		DO \$\$
 		BEGIN
 			LOOP
 				EXIT WHEN mod(extract(epoch FROM clock_timestamp()), 2) > 1.9993;
 			END LOOP;
+			IF floor(extract(epoch FROM clock_timestamp()) / 2) <> $tick THEN
+				RAISE 'late';
+			END IF;
 			PERFORM snowflake_nextval();
-		END $$}) == 0;
+		END \$\$}, stderr => \my $error);
+	$claims++ if $rc == 0;
+	$asked++ unless $error =~ /late/;
 }
+is($asked, 3, 'calls at the end of a tick');
 is($claims, 0, 'no call succeeds at the end of a tick that began without standbys');
 $slow->stop;
 

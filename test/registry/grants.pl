@@ -170,7 +170,7 @@ my ($waiter) = start_queries($a, 'SELECT snowflake_nextval()');
 ok( $a->poll_query_until(
 		'postgres',
 		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'SELECT snowflake_nextval()'
-		  AND wait_event IN ('Extension', 'SnowflakeGrant')}),
+		  AND wait_event = } . wait_event($a, 'SnowflakeGrant')),
 	'a call waits for a grant');
 $a->safe_psql('postgres',
 	"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT snowflake_nextval()'");

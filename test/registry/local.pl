@@ -249,7 +249,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->start;
 $primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
-	WHERE backend_type = 'snowflake grant' AND wait_event IN ('Extension', 'SnowflakeStandby')})
+	WHERE backend_type = 'snowflake grant' AND wait_event = } . wait_event($server, 'SnowflakeStandby'))
   or die 'the worker does not wait';
 my $writer = $primary->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");

@@ -13,7 +13,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_server new_registry registry_conf inherits sql_error start_fails
-  change_setting start_queries finish_queries waits_for_standbys mark_of
+  change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
 # A server with the extension in database postgres; the rest of the arguments
@@ -152,8 +152,15 @@ sub waits_for_standbys
 		'postgres', q{
 		SELECT count(*) = 1 FROM pg_stat_activity
 		WHERE backend_type IN ('client backend', 'parallel worker')
-		AND wait_event_type = 'Extension'
-		AND wait_event IN ('Extension', 'SnowflakeStandby')});
+		AND wait_event_type = 'Extension' AND wait_event = } . wait_event($node, 'SnowflakeStandby'));
+}
+
+# A wait event as a string in SQL: extensions have names for theirs since PostgreSQL 17.
+sub wait_event
+{
+	my ($node, $name) = @_;
+
+	return $node->pg_version >= 17 ? "'$name'" : "'Extension'";
 }
 
 # The durable mark of a server, also of a standby.
