@@ -40,10 +40,35 @@ CREATE TABLE slow (id bigint PRIMARY KEY CHECK (expressions.slow(id)));
 SELECT snowflake_convert('slow');
 SELECT snowflake_convert('slow', dry_run => true);
 
--- a partition with a CHECK constraint of its own does not get all rows
+-- what only a partition or a child has: rows with new IDs might not belong there
 CREATE TABLE parts (id bigint, at date) PARTITION BY RANGE (at);
 CREATE TABLE parts_1 PARTITION OF parts (CHECK (id < 1000)) FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2021-01-01') TO ('2022-01-01') PARTITION BY LIST ((id::int));
+CREATE TABLE parts_2_1 PARTITION OF parts_2 DEFAULT;
+CREATE INDEX parts_1_int ON parts_1 ((id::int));
+CREATE UNIQUE INDEX parts_1_digits ON parts_1 (lpad(id::text, 6, '0'));
+SELECT snowflake_convert('parts', 'id', dry_run => true);
 SELECT snowflake_convert('parts', 'id');
+DROP INDEX parts_1_int, parts_1_digits;
+DROP TABLE parts_2;
+CREATE TABLE child_1 (CHECK (id < 1000)) INHERITS (volatile);
+CREATE INDEX child_1_int ON child_1 ((id::int));
+ALTER TABLE volatile DROP CONSTRAINT volatile_id_check;
+SET client_min_messages = notice;
+SELECT snowflake_convert('parts', 'id');
+SELECT snowflake_convert('volatile');
+SET client_min_messages = warning;
+-- IDs that a partition does not accept
+CREATE TABLE by_id (id bigint) PARTITION BY RANGE (id);
+CREATE TABLE by_id_1 PARTITION OF by_id (CHECK (id < 1000)) FOR VALUES FROM (1) TO (1000) PARTITION BY LIST ((id::int));
+CREATE TABLE by_id_2 PARTITION OF by_id FOR VALUES FROM (1000) TO (MAXVALUE);
+CREATE INDEX by_id_1_int ON by_id_1 ((id::int));
+CREATE INDEX by_id_2_int ON by_id_2 ((id::int));
+SELECT snowflake_convert('by_id', 'id');
+DROP INDEX by_id_2_int;
+SET client_min_messages = notice;
+SELECT snowflake_convert('by_id', 'id');
+SET client_min_messages = warning;
 
 -- functions and operator classes that accept integers only
 CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 / 2';

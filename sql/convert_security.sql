@@ -144,6 +144,8 @@ CREATE TABLE reference_parts (id bigint REFERENCES big) PARTITION BY LIST (shop.
 CREATE TABLE reference_parts_1 PARTITION OF reference_parts FOR VALUES IN (1);
 CREATE TABLE reference_parts_2 PARTITION OF reference_parts DEFAULT;
 SET SESSION AUTHORIZATION regress_dba;
+ALTER TABLE reference_parts_2 OWNER TO regress_dba;
+ALTER TABLE reference_parts_2 ADD CHECK (id > 0);
 SELECT count(*) FROM snowflake_convert('big', dry_run => true);
 SELECT caught();
 SELECT count(*) FROM snowflake_convert('big');

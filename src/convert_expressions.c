@@ -12,16 +12,17 @@
  * ID, or if an expression of an index or a generated column cannot be computed,
  * and ANALYZE if one of statistics cannot.  So the column is replaced by the ID,
  * and the expression evaluated.  Generated columns in it are computed from the
- * ID, too.  If the result depends on other columns, nothing is known.  This is
- * left out for partitions and children: rows with new IDs might not belong
- * there.
+ * ID, too.  If the result depends on other columns, nothing is known.  A partition
+ * is left out for IDs that it does not accept.  Rows with new IDs might not belong
+ * into a child, nor into a partition with a CHECK constraint of its own, which may
+ * describe its old rows: these get a notice only.
  *
  * INSERT also fails if a unique index has the same value for two IDs, such as
  * their first digits.  So each ID is compared with the one before it.
  *
  * Errors are caught in a subtransaction, and reported as obstacles.  The code
- * that is evaluated belongs to the owner of the table; tables of other owners
- * are left out.
+ * that is evaluated belongs to the owner of the table; tables of other owners,
+ * and their partitions, are left out.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -50,6 +51,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/partcache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 
@@ -83,14 +85,15 @@ typedef struct Dependent
  * What depends on the columns, other than the obstacles of
  * convert_obstacles.c: description, table, column, whether it is a CHECK
  * constraint, whether it is created again, the generator of new rows, which must
- * satisfy it, and the statement that creates it, or a SELECT of its expression.
- * It may use a column by way of one that is generated from it.  What is
- * inherited is left out.
+ * satisfy it, whether these might not belong there, and the statement that creates
+ * it, or a SELECT of its expression.  It may use a column by way of one that is
+ * generated from it.  What is inherited is left out.
  */
 static const char dependents_query[] =
 ", own AS ("
 "  SELECT t.*, u.used, (t.change = 'widen')::int AS recreated,"
-"    CASE WHEN t.set_default AND t.attinhcount = 0 THEN t.generator END AS receives"
+"    CASE WHEN t.set_default THEN t.generator END AS receives,"
+"    (t.attinhcount > 0 AND NOT r.relispartition)::int AS is_child"
 "  FROM target t"
 "    JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $1[1]"
 "    CROSS JOIN LATERAL ("
@@ -100,9 +103,11 @@ static const char dependents_query[] =
 "      WHERE d.classid = 'pg_attrdef'::regclass"
 "      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
 "    ) u(used)"
-"  WHERE r.relowner = k.relowner AND t.change <> 'cannot')"
+"  WHERE r.relowner = k.relowner AND t.change <> 'cannot'"
+"  AND NOT EXISTS (SELECT FROM pg_partition_ancestors(t.relid) n(relid) JOIN pg_class p ON p.oid = n.relid"
+"                  WHERE p.relowner <> k.relowner))"
 "SELECT format('check constraint %I of %s', c.conname, t.table_name) COLLATE \"C\","
-"    t.relid, t.attnum, 1, t.recreated, t.receives,"
+"    t.relid, t.attnum, 1, t.recreated, t.receives, (t.attinhcount > 0)::int,"
 "  format('SELECT %s', pg_get_expr(c.conbin, c.conrelid))"
 " FROM own t JOIN pg_constraint c ON c.contype = 'c' AND c.conrelid = t.relid"
 "   AND t.used = ANY (c.conkey)"
@@ -112,7 +117,7 @@ static const char dependents_query[] =
 " UNION "
 "SELECT CASE WHEN x.oid IS NULL THEN format('index %s of %s', i.indexrelid::regclass, t.table_name)"
 "    ELSE format('exclusion constraint %I of %s', x.conname, t.table_name) END,"
-"    t.relid, t.attnum, 0, t.recreated, t.receives,"
+"    t.relid, t.attnum, 0, t.recreated, t.receives, t.is_child,"
 "  CASE WHEN x.oid IS NULL THEN pg_get_indexdef(i.indexrelid)"
 "    ELSE format('ALTER TABLE t ADD %s', pg_get_constraintdef(x.oid)) END"
 " FROM own t JOIN pg_index i ON i.indrelid = t.relid"
@@ -126,7 +131,7 @@ static const char dependents_query[] =
 " AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)"
 " UNION "
 "SELECT format('statistics object %s.%I of %s', s.stxnamespace::regnamespace, s.stxname,"
-"    t.table_name), t.relid, t.attnum, 0, t.recreated, t.receives,"
+"    t.table_name), t.relid, t.attnum, 0, t.recreated, t.receives, t.is_child,"
 "  pg_get_statisticsobjdef(s.oid)"
 " FROM own t JOIN pg_statistic_ext s ON s.stxrelid = t.relid"
 " WHERE t.used = ANY (s.stxkeys)"
@@ -136,17 +141,17 @@ static const char dependents_query[] =
 "            AND (d.classid, d.objid) = ('pg_statistic_ext'::regclass, s.oid))"
 " UNION "
 "SELECT format('generated column %I of %s', a.attname, t.table_name), t.relid, t.attnum, 0,"
-"    t.recreated, t.receives, format('SELECT %I', a.attname)"
+"    t.recreated, t.receives, t.is_child, format('SELECT %I', a.attname)"
 " FROM own t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.used)"
 " WHERE t.used <> t.attnum AND a.attinhcount = 0 AND t.change = 'keep'"
 " UNION "
 /* The column has the type of the domain already, which is no cast to it. */
-"SELECT t.column_name, t.relid, t.attnum, 0, t.recreated, t.receives,"
+"SELECT t.column_name, t.relid, t.attnum, 0, t.recreated, t.receives, t.is_child,"
 "  format('SELECT %I::bigint::%s', t.attname, format_type(t.typid, NULL))"
 " FROM own t JOIN pg_type y ON y.oid = t.typid AND y.typtype = 'd'"
-" WHERE t.used = t.attnum"
+" WHERE t.used = t.attnum AND t.attinhcount = 0"
 " UNION "
-"SELECT format('partition key of %s', t.table_name), t.relid, t.attnum, 0, 0, t.receives,"
+"SELECT format('partition key of %s', t.table_name), t.relid, t.attnum, 0, 0, t.receives, t.is_child,"
 "  format('SELECT %s', pg_get_expr(p.partexprs, p.partrelid))"
 " FROM own t JOIN pg_partitioned_table p ON p.partrelid = t.relid AND p.partexprs IS NOT NULL"
 " WHERE t.is_key AND t.change = 'keep'"
@@ -436,6 +441,7 @@ examine(void *argument)
 	Dependent  *dependent = argument;
 	const SnowflakeSample *sample = dependent->sample;
 	List	   *expressions;
+	Node	   *bounds;
 	Node	   *predicate;
 	List	   *previous = NIL;
 
@@ -444,6 +450,7 @@ examine(void *argument)
 	expressions = parse_dependent(dependent);
 	expressions = (List *) expand_generated((Node *) expressions, dependent);
 	predicate = expand_generated(dependent->predicate, dependent);
+	bounds = (Node *) make_ands_explicit(RelationGetPartitionQual(dependent->relation));
 	for (int i = 0; sample != NULL && i < sample->count; i++)
 	{
 		Node	   *indexed = value_with_id(predicate, dependent->attnum,
@@ -451,8 +458,12 @@ examine(void *argument)
 		List	   *values = list_make1(indexed);
 		ListCell   *cell;
 
-		/* Nothing is computed for a row that is not in the index. */
-		if (is_false(indexed))
+		/*
+		 * Nothing is computed for a row that is not in the table, or the
+		 * index.
+		 */
+		if (snowflake_is_false(bounds, dependent->attnum, sample->ids[i]) ||
+			is_false(indexed))
 			continue;
 		foreach(cell, expressions)
 		{
@@ -516,6 +527,27 @@ check_dependent(Dependent *dependent, const char *description,
 }
 
 /*
+ * Report what would be an obstacle if rows with new IDs belonged there.
+ */
+static void
+report_doubts(const List *doubts)
+{
+	StringInfoData lines;
+	ListCell   *cell;
+
+	if (doubts == NIL)
+		return;
+	initStringInfo(&lines);
+	foreach(cell, doubts)
+		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "",
+						 ((SnowflakeObstacle *) lfirst(cell))->line);
+	ereport(NOTICE,
+			(errmsg("some partitions or children do not accept new IDs"),
+			 errdetail_internal("%s", lines.data),
+			 errhint("INSERTs into them will fail. If they get new rows, change what does not accept the IDs.")));
+}
+
+/*
  * Check what depends on the columns: with samples of new IDs of a generator,
  * whether it accepts them; without, whether it can be created again.
  */
@@ -527,6 +559,7 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "expressions",
 												  ALLOCSET_DEFAULT_SIZES);
+	List	   *doubts = NIL;
 	ListCell   *cell;
 
 	foreach(cell, snowflake_ask(conversion, dependents_query))
@@ -537,7 +570,7 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 			.relid = atooid(row[1]),
 			.attnum = pg_strtoint16(row[2]),
 			.is_check = row[3][0] == '1',
-			.text = row[6],
+			.text = row[7],
 			.context = context,
 		};
 		bool		recreated = row[4][0] == '1';
@@ -552,9 +585,11 @@ snowflake_check_expressions(const SnowflakeConversion *conversion,
 		for (size_t i = 0; i < nsamples && receives; i++)
 		{
 			dependent.sample = &samples[i];
-			if (!check_dependent(&dependent, row[0], obstacles))
+			if (!check_dependent(&dependent, row[0],
+								 row[6][0] == '1' ? &doubts : obstacles))
 				break;
 		}
 	}
 	MemoryContextDelete(context);
+	report_doubts(doubts);
 }
