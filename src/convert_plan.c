@@ -153,20 +153,29 @@ static const NoticeQuery notice_queries[] = {
 		" ORDER BY name COLLATE \"C\""
 	},
 	{
-		"warning", "functions might use the sequences of keys", true,
+		/* The catalogs record no dependencies on functions of the server. */
+		"warning", "functions or defaults might use the sequences of keys", true,
 		", user_of(oid, pattern) AS ("
 		"  SELECT g.tgfoid, NULL FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal"
 		"  WHERE t.is_key"
 		"  UNION"
 		"  SELECT NULL, " SNOWFLAKE_WORD("r.relname::text")
 		"  FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.is_root)"
-		" SELECT format('function %s', name), name, 'it might use the sequence of a key', NULL,"
+		" SELECT name, name, 'it might use the sequence of a key', NULL,"
 		"  'Use the value that INSERT ... RETURNING returns, or that of the row. Afterwards lastval() returns the number of another sequence, pg_get_serial_sequence() returns NULL, and OVERRIDING USER VALUE stores what is given.'"
-		" FROM (SELECT p.oid::regprocedure::text FROM pg_proc p"
-		"       WHERE EXISTS (SELECT FROM seq WHERE replaced)"
-		"       AND p.prosrc ~* E'\\\\m(lastval|pg_get_serial_sequence|overriding\\\\s+user\\\\s+value)\\\\M'"
+		" FROM (SELECT format('function %s', p.oid::regprocedure) FROM pg_proc p"
+		"       WHERE p.prosrc ~* E'\\\\m(lastval|pg_get_serial_sequence|overriding\\\\s+user\\\\s+value)\\\\M'"
 		"       AND EXISTS (SELECT FROM user_of u WHERE u.oid = p.oid OR p.prosrc ~* u.pattern)"
-		"       AND NOT " SNOWFLAKE_IS_TEMPORARY " AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid") ") f(name)"
+		"       AND NOT " SNOWFLAKE_IS_TEMPORARY " AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid")
+		"       UNION ALL"
+		"       SELECT format('default of column %I of table %s', a.attname, r.oid::regclass)"
+		"       FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid AND r.relpersistence <> 't'"
+		"         JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)"
+		"       WHERE f.oid NOT IN (SELECT oid FROM key_default)"
+		"       AND (strpos(f.adbin::text, ':funcid ' || 'lastval()'::regprocedure::oid || ' ') > 0"
+		"            OR CASE WHEN strpos(f.adbin::text, ':funcid ' || 'pg_get_serial_sequence(text,text)'::regprocedure::oid || ' ') > 0"
+		"               THEN EXISTS (SELECT FROM user_of u WHERE pg_get_expr(f.adbin, f.adrelid) ~* u.pattern) END)) f(name)"
+		" WHERE EXISTS (SELECT FROM seq WHERE replaced)"
 		" ORDER BY name COLLATE \"C\""
 	},
 	{
