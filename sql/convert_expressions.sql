@@ -200,6 +200,14 @@ COMMENT ON INDEX log_1_expression IS 'thirds';
 COMMENT ON STATISTICS log_statistics IS 'of the log';
 COMMENT ON CONSTRAINT positive ON log_1 IS 'in 1';
 COMMENT ON CONSTRAINT of_kind ON log_1 IS 'kind in 1';
+CREATE TABLE notes (at int, kind int CONSTRAINT of_kind REFERENCES kinds) PARTITION BY RANGE (at);
+CREATE TABLE notes_1 (at int, kind int CONSTRAINT of_its_kind REFERENCES kinds) PARTITION BY RANGE (at);
+CREATE TABLE notes_1_1 PARTITION OF notes_1 FOR VALUES FROM (0) TO (5);
+CREATE TABLE notes_1_2 (at int, kind int CONSTRAINT of_kind REFERENCES kinds);
+ALTER TABLE notes_1 ATTACH PARTITION notes_1_2 FOR VALUES FROM (5) TO (10);
+ALTER TABLE notes ATTACH PARTITION notes_1 FOR VALUES FROM (0) TO (10);
+COMMENT ON CONSTRAINT of_its_kind ON notes_1_1 IS 'lost with the name';
+COMMENT ON CONSTRAINT of_kind ON notes_1_2 IS 'kind in 2';
 CREATE VIEW settings AS
 SELECT a.attrelid::regclass::text AS name, format('column %s: %s', a.attnum, a.attstattarget) AS setting
 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attstattarget >= 0
@@ -213,7 +221,8 @@ SELECT i.indexrelid::regclass::text, format('clustered %s, replica identity %s, 
 FROM pg_index i WHERE i.indrelid = 'log_1'::regclass
 UNION ALL
 SELECT k.conname, obj_description(k.oid, 'pg_constraint')
-FROM pg_constraint k WHERE k.conrelid IN ('log'::regclass, 'log_1'::regclass) AND obj_description(k.oid, 'pg_constraint') IS NOT NULL;
+FROM pg_constraint k WHERE k.conrelid IN ('log'::regclass, 'log_1'::regclass, 'notes_1_1'::regclass, 'notes_1_2'::regclass)
+AND obj_description(k.oid, 'pg_constraint') IS NOT NULL;
 CREATE TABLE before AS SELECT * FROM settings;
 SELECT * FROM before ORDER BY name COLLATE "C", setting;
 SELECT snowflake_convert('log', 'id');

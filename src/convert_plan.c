@@ -227,7 +227,8 @@ static const NoticeQuery notice_queries[] = {
  * Since 17, partitions have the identity of their table, and lose it with it.
  *
  * What changing the type creates again does not have all that was set with a
- * statement of its own, nor, where it is inherited, its comment.
+ * statement of its own, nor, where it is inherited, its comment.  Foreign keys of
+ * partitions get the name of that of their root.
  *
  * PL/pgSQL functions that use rows of the tables go last.  The plans that sessions
  * keep for them would fail if they have a field of a record as a parameter, because
@@ -239,6 +240,10 @@ static const char statements_query[] =
 "  SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition"
 "  FROM target t JOIN pg_class r ON r.oid = t.relid"
 "    JOIN pg_namespace n ON n.oid = r.relnamespace),"
+" foreign_key(oid, root) AS ("
+"  SELECT oid, oid FROM pg_constraint WHERE contype = 'f' AND conparentid = 0"
+"  UNION ALL"
+"  SELECT k.oid, f.root FROM foreign_key f JOIN pg_constraint k ON k.conparentid = f.oid),"
 " statement(step, other, name, command) AS ("
 "  SELECT 1, NOT t.is_root, t.name,"
 "    format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)"
@@ -280,7 +285,8 @@ static const char statements_query[] =
 SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', k.conname, t.name)", "k.oid", "'pg_constraint'")
 "  FROM (SELECT DISTINCT relid, name FROM altered) t"
 "    JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype IN ('c', 'f')"
-"    LEFT JOIN pg_constraint p ON p.oid = k.conparentid"
+"    LEFT JOIN foreign_key f ON f.oid = k.oid"
+"    LEFT JOIN pg_constraint p ON p.oid = f.root"
 "  WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)"
 "  AND obj_description(k.oid, 'pg_constraint') IS NOT NULL"
 "  AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0"
