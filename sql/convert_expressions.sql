@@ -260,6 +260,14 @@ ALTER TABLE checked ADD CONSTRAINT positive CHECK (id > 0) NOT VALID;
 ALTER TABLE checked_1 VALIDATE CONSTRAINT positive;
 SELECT snowflake_convert('checked', 'id');
 SELECT conrelid::regclass, convalidated FROM pg_constraint WHERE conname = 'positive' AND conrelid::regclass::text LIKE 'checked%' ORDER BY conrelid::regclass::text;
+-- constraints of partitions that are not those of the partitioned table
+CREATE TABLE bound (id int, at int, v int) PARTITION BY LIST (at);
+CREATE TABLE bound_1 PARTITION OF bound (PRIMARY KEY (id, at), CONSTRAINT late UNIQUE (at, id) DEFERRABLE, UNIQUE (v, id, at)) FOR VALUES IN (1);
+ALTER TABLE bound ADD UNIQUE (id, at), ADD UNIQUE (at, id), ADD CONSTRAINT same UNIQUE (v, id, at);
+CREATE TABLE bound_2 PARTITION OF bound (CONSTRAINT own UNIQUE (at, v, id)) FOR VALUES IN (2);
+CREATE UNIQUE INDEX bound_index ON bound (at, v, id);
+SELECT snowflake_convert('bound', 'id', dry_run => true);
+SELECT snowflake_convert('bound', 'id');
 -- an index that is not complete
 CREATE TABLE partial (id int, at int, PRIMARY KEY (id, at)) PARTITION BY LIST (at);
 CREATE TABLE partial_1 PARTITION OF partial FOR VALUES IN (1);

@@ -57,6 +57,23 @@ static const SnowflakeObstacleQuery column_obstacles[] = {
 		" FROM target t JOIN pg_inherits i ON i.inhrelid = t.relid AND i.inhdetachpending",
 		"Run ALTER TABLE ... DETACH PARTITION ... FINALIZE."
 	},
+	{
+		/*
+		 * The index of a partition is dropped and created with its parent,
+		 * which fails for a constraint of its own, or would lose what
+		 * differs.
+		 */
+		"SELECT format('constraint %I of partition %s belongs to index %s, which has another constraint or none',"
+		"    k.conname, k.conrelid::regclass, h.inhparent::regclass), t.table_name"
+		" FROM target t"
+		"  JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)"
+		"  JOIN pg_inherits h ON h.inhrelid = i.indexrelid"
+		"  JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u')"
+		"  LEFT JOIN pg_constraint p ON p.conindid = h.inhparent AND p.contype IN ('p', 'u')"
+		" WHERE t.change = 'widen'"
+		" AND (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.condeferrable, p.condeferred)",
+		"Give partitions the constraints of the partitioned table: detach a partition, replace its constraint, and attach it again."
+	},
 };
 
 /*

@@ -462,6 +462,8 @@ my @obstacles = (
 	  'foreign key r_d_o_fkey of table r is between partitioned tables' ],
 	[ 'CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE FOREIGN TABLE o1 PARTITION OF o FOR VALUES IN (1) SERVER s',
 	  'column id of table o1 belongs to a foreign table' ],
+	[ 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o (PRIMARY KEY (id, d)) FOR VALUES IN (1); CREATE UNIQUE INDEX oi ON o (id, d)',
+	  'constraint o1_pkey of partition o1 belongs to index oi, which has another constraint or none' ],
 	[ 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1); CREATE PUBLICATION p FOR TABLE o (id, d) WITH (publish_via_partition_root)',
 	  'publication p publishes updates of table o1, which has no replica identity' ],
 	[ 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1); CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$; CREATE VIEW ov AS SELECT f(id) FROM o1',
