@@ -260,6 +260,16 @@ ALTER TABLE checked ADD CONSTRAINT positive CHECK (id > 0) NOT VALID;
 ALTER TABLE checked_1 VALIDATE CONSTRAINT positive;
 SELECT snowflake_convert('checked', 'id');
 SELECT conrelid::regclass, convalidated FROM pg_constraint WHERE conname = 'positive' AND conrelid::regclass::text LIKE 'checked%' ORDER BY conrelid::regclass::text;
+-- one that children have themselves, too
+CREATE TABLE elder (id int PRIMARY KEY);
+ALTER TABLE elder ADD CONSTRAINT positive CHECK (id > 0) NOT VALID;
+CREATE TABLE middle () INHERITS (elder);
+ALTER TABLE middle VALIDATE CONSTRAINT positive;
+CREATE TABLE younger (CONSTRAINT positive CHECK (id > 0)) INHERITS (middle);
+SELECT snowflake_convert('elder', dry_run => true);
+SELECT snowflake_convert('elder');
+ALTER TABLE elder VALIDATE CONSTRAINT positive;
+SELECT count(*) FROM snowflake_convert('elder');
 -- constraints of partitions that are not those of the partitioned table
 CREATE TABLE bound (id int, at int, v int) PARTITION BY LIST (at);
 CREATE TABLE bound_1 PARTITION OF bound (PRIMARY KEY (id, at), CONSTRAINT late UNIQUE (at, id) DEFERRABLE, UNIQUE (v, id, at)) FOR VALUES IN (1);

@@ -153,6 +153,25 @@ static const SnowflakeObstacleQuery rebuilt_obstacles[] = {
 		"Reset what was set of the partition alone, convert, and set it again, or use snowflake_convert_online()."
 	},
 	{
+		/*
+		 * PostgreSQL would create the parent's first, with which the child's
+		 * own conflicts.
+		 */
+		"WITH RECURSIVE above(relid, parent) AS ("
+		"  SELECT i.inhrelid, i.inhparent FROM pg_inherits i"
+		"  WHERE i.inhrelid IN (SELECT relid FROM target WHERE change = 'widen')"
+		"  UNION"
+		"  SELECT a.relid, i.inhparent FROM above a JOIN pg_inherits i ON i.inhrelid = a.parent)"
+		"SELECT format('check constraint %I of table %s is valid, but that of table %s is not',"
+		"    c.conname, c.conrelid::regclass, p.conrelid::regclass), format('table %s', c.conrelid::regclass)"
+		" FROM rebuilt r JOIN pg_constraint c ON (r.classid, r.objid) = ('pg_constraint'::regclass, c.oid)"
+		"  JOIN above a ON a.relid = c.conrelid"
+		"  JOIN pg_constraint p ON p.conrelid = a.parent AND p.contype = 'c' AND p.conname = c.conname"
+		"    AND NOT p.convalidated"
+		" WHERE c.contype = 'c' AND c.conislocal AND c.coninhcount > 0 AND c.convalidated",
+		"Run ALTER TABLE ... VALIDATE CONSTRAINT on parent tables."
+	},
+	{
 		"SELECT format('role %s, the owner of table %s, cannot set the statistics target of statistics object %I.%I',"
 		"    r.relowner::regrole, r.oid::regclass, s.nspname, s.stxname), format('table %s', r.oid::regclass)"
 		" FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid"
