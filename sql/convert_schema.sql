@@ -85,7 +85,7 @@ SELECT snowflake_convert_schema('app', '{sessions}');
 
 -- the views by the report's own statements
 SELECT string_agg(split_part(what_to_do, E'\n', 1), E'\n' ORDER BY n) AS drop_views,
-    string_agg(substr(what_to_do, strpos(what_to_do, 'CREATE')), E'\n' ORDER BY n DESC) AS create_views
+    string_agg(substr(what_to_do, strpos(what_to_do, E'\nCREATE') + 1), E'\n' ORDER BY n DESC) AS create_views
 FROM snowflake_convert_report('app') WITH ORDINALITY r(severity, object, finding, what_to_do, n)
 WHERE finding ~ 'must be dropped' \gset
 :drop_views

@@ -54,7 +54,7 @@ $node->safe_psql('app', q{
 	CREATE INDEX kept_odd ON kept (odd) TABLESPACE other;
 	ALTER MATERIALIZED VIEW empty SET TABLESPACE other;
 	SET ROLE regress_other;
-	CREATE VIEW "Other Views"."Their view" AS SELECT count(*) FROM public.users WHERE id > 0;
+	CREATE VIEW "Other Views"."Those they CREATE" AS SELECT count(*) FROM public.users WHERE id > 0;
 	RESET ROLE;
 	ALTER DEFAULT PRIVILEGES FOR ROLE regress_owner GRANT TRIGGER ON TABLES TO regress_other});
 
@@ -78,7 +78,7 @@ $node->command_ok([ 'sh', '-c', $_ ], "a file is written: $_") foreach @commands
 is(slurp_file('drop_views.sql'), 'DROP MATERIALIZED VIEW public.empty;
 DROP MATERIALIZED VIEW public.kept;
 DROP VIEW public.noted;
-DROP VIEW "Other Views"."Their view";
+DROP VIEW "Other Views"."Those they CREATE";
 DROP VIEW public.people;
 ', 'views are dropped before those that they are made of');
 
