@@ -392,19 +392,23 @@ static const SnowflakeObstacleQuery table_obstacles[] = {
  * A conversion that was begun online keeps two columns equal, and has to get to
  * its own end.  Partitions have the triggers of their table.
  */
-#define BEING_CONVERTED(triggers) \
+#define BEING_CONVERTED(trigger) \
 "SELECT format('table %s is being converted online', t.name), format('table %s', t.name)" \
 " FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0" \
-"   AND g.tgname IN (" triggers ")" \
+"   AND g.tgname = '" trigger "'" \
 "  JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = 'snowflake_convert_copy'"
 
 static const SnowflakeObstacleQuery begun_obstacles[] = {
 	{
-		BEING_CONVERTED("'" SNOWFLAKE_COPY_TRIGGER "'"),
+		BEING_CONVERTED(SNOWFLAKE_COPY_TRIGGER),
 		"Complete the conversion with snowflake_convert_online(), or take it back with snowflake_convert_undo(), which is possible before the first swap."
 	},
 	{
-		BEING_CONVERTED("'" SNOWFLAKE_SWAP_TRIGGER "', '" SNOWFLAKE_VALIDATE_TRIGGER "'"),
+		BEING_CONVERTED(SNOWFLAKE_SWAP_TRIGGER),
+		"Complete the conversion with snowflake_convert_online(), or, if the column needs no default, drop trigger \"" SNOWFLAKE_SWAP_TRIGGER "\"."
+	},
+	{
+		BEING_CONVERTED(SNOWFLAKE_VALIDATE_TRIGGER),
 		"Complete the conversion with snowflake_convert_online()."
 	},
 };

@@ -96,7 +96,8 @@
  *	 than the swap have parameters of the old type, which cannot hold an ID.
  *	 So it waits for these sessions to end.  Which they are is in a trigger that
  *	 is never fired, until the default is set: a time would mean something else
- *	 after a step of the clock.
+ *	 after a step of the clock.  The columns of a table share one list, that of
+ *	 the last swap: whoever is older than an earlier one is in it, too.
  *
  * Locks
  *
@@ -523,7 +524,7 @@ session_statements(const SnowflakeOnline *online)
 										"  string_agg(pid::text, ' ' ORDER BY pid))"
 										" FROM pg_stat_activity"
 										" WHERE datname = current_database() AND backend_type = 'client backend'"));
-	return list_make2(psprintf("CREATE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" BEFORE INSERT ON %s"
+	return list_make2(psprintf("CREATE OR REPLACE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" BEFORE INSERT ON %s"
 							   " FOR EACH ROW EXECUTE FUNCTION %s.snowflake_convert_copy(%s)",
 							   table, quote_identifier(get_namespace_name(online->namespace)),
 							   quote_literal_cstr(row[0])),

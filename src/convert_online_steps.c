@@ -721,9 +721,13 @@ snowflake_undo_statements(const SnowflakeConversion *conversion, List **tables)
 	List	   *statements = NIL;
 	ListCell   *cell;
 
-	/* A foreign key without a pair, but with a new column, was swapped. */
+	/*
+	 * A table that still has the trigger that copies is not swapped, but
+	 * another column of it may have been.  A foreign key without a pair, but
+	 * with a new column, was swapped.
+	 */
 	if (ask(conversion, InvalidOid,
-			"SELECT FROM swapped UNION ALL "
+			"SELECT FROM swapped WHERE relid NOT IN (SELECT relid FROM tab WHERE prepared) UNION ALL "
 			"SELECT FROM pg_constraint c JOIN col ON col.relid = c.confrelid AND col.newnum = ANY (c.confkey)"
 			" WHERE c.contype = 'f' AND NOT starts_with(c.conname::text, 'snowflake_new_')") != NIL)
 		ereport(ERROR,

@@ -174,6 +174,36 @@ is( $node->safe_psql('postgres', q{SELECT atttypid::regtype, atthasdef, attnotnu
 		FROM pg_attribute WHERE attrelid = 'shop.t'::regclass AND attname = 'v'}), 'bigint|f|f|1:7 2:-', 'it is bigint, and has its values');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
+# A second column is converted, while the end of the first one is still to come.
+foreach my $tables (
+	'CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE TABLE o (t int REFERENCES t); INSERT INTO t (v) VALUES (7); INSERT INTO o VALUES (1)',
+	'CREATE TABLE t (id serial, v int, p int, PRIMARY KEY (p, id)) PARTITION BY LIST (p); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1); INSERT INTO t (v, p) VALUES (7, 1)')
+{
+	my $second = q{CALL snowflake_convert_online('shop.t', 'id'};
+	my $swapped = qr/ERROR:  cannot undo the conversion of table shop\.t, because columns have been swapped/;
+
+	create($tables);
+	run_in(q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')});
+	like(run_in(q{SELECT snowflake_convert('shop.t', 'id')}),
+		qr/DETAIL:  table shop\.t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\), or, if the column needs no default, drop trigger "~snowflake_swapped"\./,
+		'snowflake_convert() while the end of a conversion is to come');
+	like(run_in("$second, until => 'indexes')"), qr/the next phase is/, 'a second column gets its copy');
+	is(run_in(q{SELECT snowflake_convert_undo('shop.t')}), '', 'it is undone, although the first column is swapped');
+	is($node->safe_psql('postgres', q{SELECT string_agg(tgname, ' ') FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass AND NOT tgisinternal}),
+		'~snowflake_swapped', 'nothing is left of the second column, and the first one is as it was');
+	like(run_in(q{SELECT snowflake_convert_undo('shop.t', 'v')}), $swapped, 'that one cannot be undone');
+
+	my $between = $node->background_psql('postgres');
+	unlike(run_in("$second, until => 'swap')"), qr/ERROR/, 'the second column is swapped');
+	like(run_in("$second, until => 'swap')", q{SELECT snowflake_convert_undo('shop.t', 'id')}), $swapped, 'and cannot be undone');
+	like(run_in("$second, give_up_after => '1 ms')"), qr/sessions are older than the swap/, 'its default waits for sessions from before its swap');
+	$between->quit;
+	unlike(run_in("$second)"), qr/ERROR/, 'then it is set');
+	is(nothing_is_left($node, 'postgres'), '', 'nothing is left of both');
+	is($node->safe_psql('postgres', q{SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attname) FROM pg_attribute
+			WHERE attrelid = 'shop.t'::regclass AND attname IN ('id', 'v')}), 'id bigint, v bigint', 'both are bigint');
+}
+
 # Rows of a table whose referencing column is bigint already
 create(q{
 	CREATE TABLE t (id serial PRIMARY KEY);
