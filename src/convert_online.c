@@ -1283,12 +1283,14 @@ put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 		bool		nulls[6] = {false};
 		const char *state = step->done ? "done" : is_next ? "next" : "to do";
 
-		if (is_next && step->kind == SNOWFLAKE_STEP_SWAP)
+		if (is_next &&
+			(step->kind == SNOWFLAKE_STEP_SWAP || step->kind == SNOWFLAKE_STEP_DEFAULT))
 		{
-			char	   *snapshot = find_old_snapshot(online, step->relid);
+			char	   *who = step->kind == SNOWFLAKE_STEP_SWAP ?
+				find_old_snapshot(online, step->relid) : find_old_sessions(online);
 
-			if (snapshot != NULL)
-				state = psprintf("to do, and has to wait: %s", snapshot);
+			if (who != NULL)
+				state = psprintf("to do, and has to wait: %s", who);
 		}
 		if (is_next && step->kind == SNOWFLAKE_STEP_BACKFILL)
 			state = psprintf("next, about %d %% are copied",

@@ -133,6 +133,9 @@ like(
 	run_in($used, "CALL snowflake_convert_online('orders', give_up_after => '1 ms')"),
 	qr/ERROR:  gave up waiting to set the default\nDETAIL:  2 sessions are older than the swap, and may have prepared statements: process \d+ \(\w+, online\.pl\), process \d+ \(\w+, online\.pl\)\.\nHINT:  What is done is kept\./,
 	'the default waits for sessions that are older than the swap');
+like((run_in($used, "SELECT state FROM snowflake_convert_plan('orders') WHERE phase = 'default'"))[1],
+	qr/^to do, and has to wait: 2 sessions are older than the swap, and may have prepared statements: process /,
+	'the plan says so, too');
 like(run_in($used, "SELECT snowflake_convert_undo('orders')"),
 	qr/ERROR:  cannot undo the conversion of table public\.orders, because columns have been swapped\nHINT:  Call snowflake_convert_online\(\) to complete it\. The way back from there is snowflake_undo\.sql\./,
 	'a swap cannot be undone');
