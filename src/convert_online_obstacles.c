@@ -368,6 +368,10 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
 		"   UNION ALL"
 		"   SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure), has_function_privilege(tab.relowner, g.tgfoid, 'EXECUTE')"
 		"   FROM pg_trigger g WHERE g.tgrelid = tab.relid AND g.oid IN (SELECT oid FROM triggered)"
+		"   OR g.tgrelid IN (SELECT oid FROM vw) AND NOT g.tgisinternal"
+		"   UNION ALL"
+		"   SELECT format('USAGE on type %s', a.atttypid::regtype), has_type_privilege(tab.relowner, a.atttypid, 'USAGE')"
+		"   FROM pg_attribute a WHERE a.attrelid IN (SELECT oid FROM vw) AND a.attnum > 0"
 		"  ) p(what, has)"
 		" WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has",
 		"Grant the owner of the tables the privileges to create what the conversion creates."

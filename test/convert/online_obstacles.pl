@@ -401,7 +401,22 @@ $node->safe_psql('postgres', q{
 	ALTER TABLE kept OWNER TO regress_keeper});
 like(run_in("CALL snowflake_convert_online('kept')"), qr/DETAIL:  role regress_keeper, the owner of table public\.kept, lacks EXECUTE on function public\.nothing\(\)\n/,
 	'an owner who cannot create a trigger again');
-$node->safe_psql('postgres', 'DROP TABLE kept; DROP FUNCTION nothing(); DROP OWNED BY regress_keeper; DROP ROLE regress_keeper');
+$node->safe_psql('postgres', 'DROP TRIGGER nothing ON kept');
+
+# ... and views with their triggers.
+$node->safe_psql('postgres', q{
+	CREATE DOMAIN cents AS int;
+	CREATE VIEW shown AS SELECT id, v::cents, NULL::cents[] AS more FROM kept;
+	CREATE TRIGGER nothing INSTEAD OF INSERT ON shown FOR EACH ROW EXECUTE FUNCTION nothing();
+	REVOKE USAGE ON TYPE cents FROM PUBLIC;
+	ALTER VIEW shown OWNER TO regress_keeper});
+my $lacks = 'role regress_keeper, the owner of table public\.kept, lacks';
+like(run_in("CALL snowflake_convert_online('kept')"),
+	qr/DETAIL:  $lacks EXECUTE on function public\.nothing\(\)\n$lacks USAGE on type public\.cents\n$lacks USAGE on type public\.cents\[\]\n/,
+	'an owner who cannot create a view again, or its trigger');
+$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION nothing() TO regress_keeper; GRANT USAGE ON TYPE cents TO regress_keeper');
+unlike(run_in("CALL snowflake_convert_online('kept')"), qr/ERROR/, 'one who can create them');
+$node->safe_psql('postgres', 'DROP TABLE kept CASCADE; DROP FUNCTION nothing(); DROP DOMAIN cents; DROP OWNED BY regress_keeper; DROP ROLE regress_keeper');
 
 # Room for the new columns
 $node->safe_psql('postgres', q{
