@@ -31,8 +31,9 @@
  * Further CTEs, after vw, which has the rows of pg_class, the qualified name,
  * and depth, which increases from a view to those that are made of it.
  *
- * Default privileges may give a new view other rights than this one has, so
- * they are revoked first.  The owner has them from the beginning.
+ * Default privileges, which are those of whoever creates it, may give a new view
+ * other rights than this one has, so they are revoked first.  The owner has them
+ * from the beginning.
  *
  * A materialized view is created without data, and refreshed when it has its
  * owner: what it is made of may call functions, which run with the rights of who
@@ -41,8 +42,8 @@
 const char	snowflake_view_statements[] =
 ", by_default(oid, grantee) AS ("
 "  SELECT DISTINCT vw.oid, e.grantee"
-"  FROM vw JOIN pg_default_acl a ON a.defaclrole = vw.relowner AND a.defaclobjtype = 'r'"
-"      AND a.defaclnamespace IN (0, vw.relnamespace), aclexplode(a.defaclacl) e),"
+"  FROM vw JOIN pg_default_acl a ON a.defaclobjtype = 'r' AND a.defaclnamespace IN (0, vw.relnamespace),"
+"    aclexplode(a.defaclacl) e),"
 " view_index AS ("
 "  SELECT i.*, vw.oid AS view, vw.name AS view_name, format('%I.%I', n.nspname, c.relname) AS name,"
 "    c.relname, c.reltablespace"

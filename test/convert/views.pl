@@ -15,7 +15,7 @@ use Test::More;
 my $node = new_server('main', 'fsync = off');
 my $space = PostgreSQL::Test::Utils::tempdir;
 
-$node->safe_psql('postgres', 'CREATE ROLE regress_owner; CREATE ROLE regress_other; CREATE DATABASE app');
+$node->safe_psql('postgres', 'CREATE ROLE regress_owner; CREATE ROLE regress_other; CREATE ROLE regress_reader; CREATE DATABASE app');
 $node->safe_psql('postgres', "CREATE TABLESPACE other LOCATION '$space'");
 $node->safe_psql('app', q{
 	CREATE EXTENSION snowflake;
@@ -56,7 +56,9 @@ $node->safe_psql('app', q{
 	SET ROLE regress_other;
 	CREATE VIEW "Other Views"."Those they CREATE" AS SELECT count(*) FROM public.users WHERE id > 0;
 	RESET ROLE;
-	ALTER DEFAULT PRIVILEGES FOR ROLE regress_owner GRANT TRIGGER ON TABLES TO regress_other});
+	ALTER DEFAULT PRIVILEGES FOR ROLE regress_owner GRANT TRIGGER ON TABLES TO regress_other;
+	ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM CURRENT_USER;
+	ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO regress_reader});
 
 # Everything, in an order that does not depend on OIDs
 sub dump_views
