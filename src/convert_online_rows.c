@@ -51,7 +51,7 @@ static const char *const rows_of_tables[] = {
 
 /*
  * Functions that a swap alters beside these.  To find them takes time if there is much
- * source, so that it is not done with the locks.
+ * source, so that it is not done with locks that clients wait for.
  */
 static const char row_functions[] =
 "(" SNOWFLAKE_ROW_FUNCTIONS("SELECT t.* FROM pg_class t WHERE t.oid = ANY ('%s')") ") u(oid, owner) JOIN pg_proc r ON r.oid = u.oid WHERE " SNOWFLAKE_MAY_ALTER("u.owner", "r");
@@ -158,7 +158,8 @@ snowflake_lock_rows(const List *relids)
 /*
  * Lock the functions that a swap reads by name, and looks for by that name again,
  * against getting another one.  Not their rows: ALTER FUNCTION ... RENAME waits for
- * these with a lock that the swap itself needs.
+ * these with a lock that the swap itself needs.  But, after that, the rows of those
+ * that it alters.
  */
 void
 snowflake_lock_functions(const List *relids)
@@ -169,5 +170,7 @@ snowflake_lock_functions(const List *relids)
 												rows_from(functions_of_tables, relids))))
 		LockDatabaseObject(ProcedureRelationId, atooid(((char **) lfirst(cell))[0]),
 						   0, AccessShareLock);
+	(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
+										 rows_from(row_functions, relids)));
 	AcceptInvalidationMessages();
 }

@@ -33,6 +33,7 @@
 #include "rewrite/rewriteManip.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
@@ -303,8 +304,10 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 
 /*
  * Lock the functions that are altered, because altering one that was altered or
- * dropped meanwhile would fail after all the work was done.  After a wait, there may
- * be others.
+ * dropped meanwhile would fail after all the work was done.  Their rows, too:
+ * ALTER FUNCTION and CREATE OR REPLACE FUNCTION may take no other lock, and the
+ * statements would set again what they have changed.  After a wait, there may be
+ * others.
  */
 static void
 lock_functions(const SnowflakeConversion *conversion)
@@ -331,8 +334,11 @@ lock_functions(const SnowflakeConversion *conversion)
 			locked = lappend_oid(locked, function);
 			LockDatabaseObject(ProcedureRelationId, function, 0,
 							   ShareUpdateExclusiveLock);
+			(void) snowflake_ask_server(psprintf("SELECT FROM pg_proc WHERE oid = %u FOR NO KEY UPDATE",
+												 function));
 		}
 	} while (found);
+	AcceptInvalidationMessages();
 }
 
 /*

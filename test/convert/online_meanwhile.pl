@@ -1,6 +1,6 @@
 # What others do during snowflake_convert_online() that conflicts with no lock on the
-# table: they comment its constraints, rename functions of its policies, and store its
-# rows elsewhere.
+# table: they comment its constraints, rename functions of its policies, alter those that
+# use its rows, and store its rows elsewhere.
 
 use strict;
 use warnings;
@@ -111,6 +111,21 @@ $session->quit;
 ok(finish_queries($calling), 'a swap while functions change their names') or diag $calling->{err};
 ok(finish_queries($renaming), 'which wait for the swap') or diag $renaming->{err};
 is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use that function still');
+
+# A procedure that is compiled again
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE PROCEDURE pr() SECURITY DEFINER LANGUAGE plpgsql AS 'DECLARE r shop.t; BEGIN END'});
+($session, $calling) = between('SELECT FROM t');
+my ($altering) = start_queries($node, 'ALTER PROCEDURE shop.pr() SECURITY INVOKER');
+$node->poll_query_until('postgres', q{
+	SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER PROCEDURE%' AND wait_event_type = 'Lock')
+		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'pr' AND NOT prosecdef)}) or die;
+$session->query_safe('COMMIT');
+$session->quit;
+ok(finish_queries($calling), 'a swap while a procedure is altered') or diag $calling->{err};
+is($node->safe_psql('postgres', q{SELECT prosecdef::text FROM pg_proc WHERE proname = 'pr'}), finish_queries($altering) ? 'false' : 'true',
+	'a swap takes back nothing that was committed');
 
 # Columns and foreign keys that are dropped: clients go on, and undo leaves nothing.
 my $referencing = q{

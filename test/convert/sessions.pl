@@ -148,6 +148,39 @@ $dropping->query_safe('COMMIT');
 $dropping->quit;
 is(finish_queries($converting), 1, 'a function that is dropped meanwhile') or diag($converting->{err});
 
+# A function that is altered before the conversion, and while it rewrites the table, which
+# waits here for an advisory lock: what was committed stays
+my $definer = "SELECT string_agg(prosecdef::text, ' ') FROM pg_proc WHERE proname = 'alters'";
+$node->safe_psql('postgres', 'CREATE TABLE altered (id serial PRIMARY KEY);
+	CREATE PROCEDURE alters() SECURITY DEFINER LANGUAGE plpgsql AS $$ DECLARE r altered; BEGIN END $$;
+	CREATE FUNCTION waits(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+		IF $1 = 1 THEN PERFORM pg_advisory_xact_lock_shared(1); END IF; RETURN $1; END $$;
+	CREATE INDEX ON altered (waits(id));
+	INSERT INTO altered DEFAULT VALUES');
+my $altering = $node->background_psql('postgres');
+$altering->query_safe('BEGIN; ALTER PROCEDURE alters() SECURITY INVOKER');
+($converting) = start_queries($node, "SELECT snowflake_convert('altered')");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted")
+  or die 'the conversion does not wait';
+$altering->query_safe('COMMIT');
+is(finish_queries($converting), 1, 'a procedure is altered before the conversion') or diag($converting->{err});
+is($node->safe_psql('postgres', $definer), 'false', 'a conversion keeps what was altered before it');
+
+$node->safe_psql('postgres', 'DROP TABLE altered; CREATE TABLE altered (id serial PRIMARY KEY);
+	ALTER PROCEDURE alters() SECURITY DEFINER;
+	CREATE INDEX ON altered (waits(id));
+	INSERT INTO altered DEFAULT VALUES');
+$altering->query_safe('SELECT pg_advisory_lock(1)');
+($converting) = start_queries($node, "SELECT snowflake_convert('altered')");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+  or die 'the conversion does not wait';
+my ($invoker) = start_queries($node, 'ALTER PROCEDURE alters() SECURITY INVOKER');
+$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted) OR NOT prosecdef FROM pg_proc WHERE proname = 'alters'")
+  or die 'the procedure is not altered, and nobody waits';
+$altering->quit;
+is(finish_queries($converting), 1, 'a procedure is altered during the conversion') or diag($converting->{err});
+is($node->safe_psql('postgres', $definer), finish_queries($invoker) ? 'false' : 'true', 'a conversion takes back nothing that was committed');
+
 # Of another owner
 create_table('bills');
 $node->safe_psql('postgres', 'ALTER TABLE bills OWNER TO regress_shop');
