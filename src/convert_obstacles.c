@@ -373,7 +373,7 @@ static const SnowflakeObstacleQuery table_obstacles[] = {
 		"    t.rolname, k.oid::regclass, k.relowner::regrole), format('table %s', t.name)"
 		" FROM owned t JOIN pg_class k ON k.oid = $1[1] AND k.relowner <> t.relowner",
 		"The conversion runs code of indexes and constraints of all these tables as one role. "
-		"If the owners trust each other, give the tables the same owner for the conversion (ALTER TABLE ... OWNER TO)."
+		"If the owners trust each other, give the tables to a new role that is a member of theirs, and back after the conversion (ALTER TABLE ... OWNER TO). A role with privileges on a table would lose them."
 	},
 	{
 		"SELECT format('row-level security is forced for role %2$I, the owner of table %1$s', name, rolname), format('table %s', name)"

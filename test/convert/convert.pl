@@ -160,14 +160,24 @@ $node->safe_psql(
 	GRANT USAGE ON SCHEMA regress_shop TO PUBLIC;
 	CREATE FUNCTION regress_shop.next_id() RETURNS bigint LANGUAGE sql AS 'SELECT public.snowflake_nextval()';
 	CREATE TABLE customers (id serial PRIMARY KEY);
-	CREATE TABLE orders (customer int REFERENCES customers);
+	CREATE TABLE orders (customer int REFERENCES customers, number serial);
 	ALTER TABLE customers OWNER TO regress_shop;
-	ALTER TABLE orders OWNER TO regress_billing});
-my $who = Page->claim('docs/converting.md', 'Who may convert')->take('ALTER TABLE orders OWNER TO shop');
-like(sql_error($node, $who->{text} =~ s/^ALTER.*\n//mgr, dbname => 'page'),
+	ALTER TABLE orders OWNER TO regress_billing;
+	GRANT SELECT (id), REFERENCES ON customers TO regress_billing;
+	GRANT SELECT, INSERT ON orders TO regress_shop WITH GRANT OPTION;
+	GRANT UPDATE (number) ON orders TO regress_shop;
+	GRANT USAGE ON SEQUENCE orders_number_seq TO regress_shop});
+my $rights = q{
+	SELECT c.relname, c.relowner::regrole, c.relacl, a.attname, a.attacl
+	FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attacl IS NOT NULL
+	WHERE c.relname IN ('customers', 'orders', 'orders_number_seq') ORDER BY c.relname, a.attname};
+my $before = $node->safe_psql('page', $rights);
+my $who = Page->claim('docs/converting.md', 'Who may convert')->take('ALTER TABLE orders OWNER TO converter');
+like(sql_error($node, $who->{text} =~ s/^(?:ALTER|CREATE|DROP).*\n//mgr, dbname => 'page'),
 	qr/ERROR:  55000: .*orders.*billing/s, 'tables of two owners are not converted');
 Page::run($node, $who, dbname => 'page',
-	replace => { 'OWNER TO shop' => 'OWNER TO regress_shop', 'OWNER TO billing' => 'OWNER TO regress_billing' });
+	replace => { 'shop, billing' => 'regress_shop, regress_billing', 'OWNER TO shop' => 'OWNER TO regress_shop', 'OWNER TO billing' => 'OWNER TO regress_billing' });
+is($node->safe_psql('page', $rights), $before, 'the tables have their owners and privileges again');
 Page::run($node, Page->claim('docs/converting.md', 'A generator of your own')->take('next_id'), dbname => 'page',
 	replace => { 'shop.next_id' => 'regress_shop.next_id' });
 is( $node->safe_psql(
