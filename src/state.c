@@ -432,8 +432,11 @@ snowflake_take_snapshot(SnowflakeSnapshot *snapshot)
 
 	/* The caller has seen that the mark was read: first_tick is from then. */
 	pg_read_barrier();
-	snapshot->word = pg_atomic_read_u64(&state->word);
+
+	/* It is stored after the word and first_tick, so they are no older. */
 	snapshot->entered = (int64) pg_atomic_read_u64(&state->entered);
+	pg_read_barrier();
+	snapshot->word = pg_atomic_read_u64(&state->word);
 	snapshot->first_tick = state->first_tick;
 	snapshot->has_mark = state->has_mark;
 	snapshot->until = (int64) pg_atomic_read_u64(&state->grant.until);
