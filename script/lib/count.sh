@@ -21,7 +21,7 @@ count()
 		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" || status=$?
 	fi
 	# Without the log, which something else may have removed, nothing passed.
-	p=$(grep -E "$test_passed" "$log" | grep -vci '# skip' || true)
+	p=$(grep -aE "$test_passed" "$log" | grep -avci '# skip' || true)
 	f=$(grep -cE "$test_failed" "$log" || true)
 	skipped=$(grep -ciE '^ok [0-9]+ # skip' "$log" || true)
 	[ "${skipped:-0}" -eq 0 ] || say "$skipped tests were skipped: $(sed -nE 's/^ok [0-9]+ # skip //p' "$log" | sort -u | paste -sd,)"

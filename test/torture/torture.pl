@@ -1716,7 +1716,7 @@ while (time < $end && !defined $found_after)
 	if (!$lives)
 	{
 		# That is no finding of a bug.
-		die $@ if $bug || $@ =~ /^interrupted/;
+		die $@ if $bug && found_so_far() == 0 || $@ =~ /^interrupted/;
 		fail_call("what was planned could not be done: $@");
 		if ($plan->{kind} eq 'life')
 		{

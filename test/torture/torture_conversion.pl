@@ -922,7 +922,7 @@ while (time < $end && !($bug && found_so_far() > 0))
 	my $lives = eval { round(); 1; };
 	if (!$lives)
 	{
-		die $@ if $bug || $@ =~ /^interrupted/;
+		die $@ if $bug && found_so_far() == 0 || $@ =~ /^interrupted/;
 		wrong('failed', "what was planned could not be done: $@");
 		kill 'KILL', map { $_->{pid} } @clients;
 		waitpid $_->{pid}, 0 foreach @clients;

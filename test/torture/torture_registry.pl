@@ -1472,10 +1472,11 @@ while (time < $end)
 		}
 		1;
 	};
-	die $@ if $bug && !$lived;
-	fail_call("what was planned could not be done: $@")
-	  unless $lived || $@ =~ /^interrupted/;
+	my $undone = $lived || $@ =~ /^interrupted/ ? undef : $@;
+	fail_call("what was planned could not be done: $undone")
+	  if defined $undone && !$bug;
 	end_world($lived);
+	die $undone if defined $undone && $bug && !bad() && $total{failed} == 0;
 	printf $figures
 	  "world %d: %d rounds so far, %d IDs, %d worker IDs of %d, %d runs in the ledger\n",
 	  $total{worlds}, $total{rounds}, $world{ids}, $world{workers},
