@@ -33,6 +33,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "executor/executor.h"
@@ -117,7 +118,11 @@ static const char dependents_query[] =
 " UNION "
 "SELECT CASE WHEN x.oid IS NULL THEN format('index %s of %s', i.indexrelid::regclass, t.table_name)"
 "    ELSE format('exclusion constraint %I of %s', x.conname, t.table_name) END,"
-"    t.relid, t.attnum, 0, t.recreated, t.receives, t.is_child,"
+"    t.relid, t.attnum, 0, t.recreated,"
+/* What has columns alone accepts any value. */
+"  CASE WHEN i.indexprs IS NOT NULL OR i.indpred IS NOT NULL"
+"    OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.relid AND a.attnum = ANY (i.indkey) AND a.attgenerated <> '')"
+"    THEN t.receives END, t.is_child,"
 "  CASE WHEN x.oid IS NULL THEN pg_get_indexdef(i.indexrelid)"
 "    ELSE format('ALTER TABLE t ADD %s', pg_get_constraintdef(x.oid)) END"
 " FROM own t JOIN pg_index i ON i.indrelid = t.relid"
@@ -433,6 +438,21 @@ expand_generated(Node *node, void *context)
 }
 
 /*
+ * Which rows a partition accepts, if that depends on the column; otherwise true.
+ */
+static Node *
+partition_bounds(const Dependent *dependent)
+{
+	List	   *bounds = RelationGetPartitionQual(dependent->relation);
+	Bitmapset  *attnums = NULL;
+
+	pull_varattnos((Node *) bounds, 1, &attnums);
+	if (!bms_is_member(dependent->attnum - FirstLowInvalidHeapAttributeNumber, attnums))
+		bounds = NIL;
+	return (Node *) make_ands_explicit(bounds);
+}
+
+/*
  * Parse a dependent, and evaluate it with the IDs of the sample.
  */
 static void
@@ -450,7 +470,7 @@ examine(void *argument)
 	expressions = parse_dependent(dependent);
 	expressions = (List *) expand_generated((Node *) expressions, dependent);
 	predicate = expand_generated(dependent->predicate, dependent);
-	bounds = (Node *) make_ands_explicit(RelationGetPartitionQual(dependent->relation));
+	bounds = partition_bounds(dependent);
 	for (int i = 0; sample != NULL && i < sample->count; i++)
 	{
 		Node	   *indexed = value_with_id(predicate, dependent->attnum,

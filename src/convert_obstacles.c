@@ -405,7 +405,7 @@ static const SnowflakeObstacleQuery begun_obstacles[] = {
 	},
 	{
 		BEING_CONVERTED(SNOWFLAKE_SWAP_TRIGGER),
-		"Complete the conversion with snowflake_convert_online(), or, if the column needs no default, drop trigger \"" SNOWFLAKE_SWAP_TRIGGER "\"."
+		"Complete the conversion with snowflake_convert_online(), or, if the column needs no default and no other one waits for its own, drop trigger \"" SNOWFLAKE_SWAP_TRIGGER "\"."
 	},
 	{
 		BEING_CONVERTED(SNOWFLAKE_VALIDATE_TRIGGER),
