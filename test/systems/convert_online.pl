@@ -59,8 +59,8 @@ sub convert_by_hand
 
 		IPC::Run::run([ 'psql', '-XAtq', '-d', $connstr, '-c', q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state LIKE 'next%'} ],
 			'<' => \undef, '>' => \$statement, '2>' => \$err);
-		is($err, '', "$name: the plan") if $err ne '';
-		return if $statement eq '' || $err ne '';
+		unlike($err, qr/ERROR/, "$name: the plan") if $err =~ /ERROR/;
+		return if $statement eq '' || $err =~ /ERROR/;
 		IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $connstr, '-c', $statement ],
 			'<' => \undef, '>' => \$out, '2>' => \$err)
 		  or is($err, '', "$name: $statement"), return;
