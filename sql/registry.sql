@@ -84,6 +84,24 @@ RETURNS SETOF record LANGUAGE sql AS
         r.minutes(snowflake_lower_bound(free_from)), server_name
  FROM snowflake_registry.workers ORDER BY 1';
 
+-- the error of a statement that would have servers wait, for so many hours
+CREATE FUNCTION r.refused(command text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+    wait text;
+BEGIN
+    EXECUTE command;
+    RETURN NEXT 'done';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    wait := substring(SQLERRM FROM '@.*');
+    RETURN NEXT SQLSTATE || ' ' || replace(SQLERRM, wait, date_trunc('hour', justify_hours(wait::interval + '30 min'))::text);
+    RETURN NEXT detail;
+    RETURN NEXT hint;
+END
+$$;
+
 -- the error that a server gets, without the times
 CREATE FUNCTION r.why(minutes numeric DEFAULT 0, tokens int[] DEFAULT '{}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -526,8 +544,8 @@ SELECT * FROM r.workers();
 SELECT snowflake_registry.alter(NULL, last_worker_id => 20, new => true);
 SELECT r.settings();
 -- or that a server might have had: with force, servers keep theirs, no other is granted
-SELECT snowflake_registry.alter(NULL, first_worker_id => 1);
-SELECT snowflake_registry.alter(NULL, last_worker_id => 21, reach => '4 days');
+SELECT * FROM r.refused('SELECT snowflake_registry.alter(NULL, first_worker_id => 1)');
+SELECT * FROM r.refused('SELECT snowflake_registry.alter(NULL, last_worker_id => 21, reach => ''4 days'')');
 SELECT r.settings();
 SELECT snowflake_registry.alter(NULL, grant_time => '10 min', reach => '1 hour');
 \set VERBOSITY terse
@@ -561,10 +579,8 @@ SELECT worker_id FROM r.get('{6}', 7, minutes => 15);
 SELECT * FROM r.workers();
 ROLLBACK;
 -- other slices: servers lose what they hold
-\set VERBOSITY default
-SELECT snowflake_registry.alter(NULL, failovers => 1);
-SELECT snowflake_registry.alter(NULL, last_worker_id => 130, failovers => 1, new => true);
-\set VERBOSITY terse
+SELECT * FROM r.refused('SELECT snowflake_registry.alter(NULL, failovers => 1)');
+SELECT * FROM r.refused('SELECT snowflake_registry.alter(NULL, last_worker_id => 130, failovers => 1, new => true)');
 SELECT snowflake_registry.alter(NULL, failovers => 1, force => true);
 SELECT r.settings();
 SELECT * FROM r.extend(101, '{6}', 7);
