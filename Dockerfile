@@ -14,9 +14,13 @@ FROM postgres:${PG_MAJOR} AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev make "postgresql-server-dev-${PG_MAJOR}" \
     && rm -rf /var/lib/apt/lists/*
-COPY Makefile snowflake*.control snowflake*--*.sql /snowflake/
+COPY Makefile snowflake.control snowflake--*.sql /snowflake/
 COPY compat /snowflake/compat
 COPY src /snowflake/src
+COPY shared /snowflake/shared
+COPY registry /snowflake/registry
+COPY convert /snowflake/convert
+COPY keys /snowflake/keys
 WORKDIR /snowflake
 RUN make && make install DESTDIR=/installed
 

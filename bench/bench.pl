@@ -67,6 +67,7 @@ $node->start;
 $node->safe_psql(
 	'postgres', q{
 	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_keys;
 	CREATE EXTENSION snowflake_bench;
 	CREATE EXTENSION "uuid-ossp";
 	CREATE SEQUENCE cache_1;

@@ -40,7 +40,7 @@ $node->safe_psql('postgres', 'CREATE ROLE regress_reader');
 foreach my $database ('used', 'plain')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, 'CREATE EXTENSION snowflake');
+	$node->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 	create_shop($node, $database, $norders);
 }
 $node->safe_psql('postgres', 'CHECKPOINT');

@@ -79,6 +79,8 @@ DROP FUNCTION ext.snowflake_stat(integer);
 \set VERBOSITY default
 
 CREATE EXTENSION snowflake SCHEMA ext;
+CREATE EXTENSION snowflake_convert SCHEMA ext;
+CREATE EXTENSION snowflake_keys SCHEMA ext;
 RESET ALL;
 SELECT rolname, rolsuper FROM pg_roles WHERE rolname = 'regress_migrator';
 
@@ -196,7 +198,8 @@ SELECT ext.snowflake_reset(1, '{app.no_key}');
 DROP TABLE app.of_others, app.no_key;
 SET SESSION AUTHORIZATION regress_migrator;
 
--- the role removes it, too
+-- the role removes them, too
+DROP EXTENSION snowflake_convert, snowflake_keys;
 DROP EXTENSION snowflake;
 DROP EXTENSION snowflake CASCADE;
 

@@ -22,14 +22,14 @@
 #include "storage/lwlock.h"
 #include "tcop/utility.h"
 
-#include "api.h"
-#include "compat.h"
-#include "grant.h"
-#include "ids.h"
-#include "settings.h"
-#include "state.h"
+#include "generator/grant.h"
+#include "generator/settings.h"
+#include "generator/state.h"
+#include "ids/ids.h"
+#include "server/api.h"
+#include "shared/compat.h"
 
-SNOWFLAKE_MODULE_MAGIC;
+SNOWFLAKE_MODULE_MAGIC("snowflake");
 
 PGDLLEXPORT void _PG_init(void);
 

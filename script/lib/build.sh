@@ -65,8 +65,11 @@ update_source()
 (
 	mkdir -p "$1"
 	new=$(mktemp -d)
-	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|(src|compat|test/api)/.*)$' |
-		copy_files "$new" || exit
+	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|(src|shared|compat|test/api)/.*)$' >"$new.list"
+	checkout_files | grep -E '^(registry|convert|keys)/' |
+		grep -vE '^[^/]*/(sql|expected|test)/' >>"$new.list"
+	copy_files "$new" <"$new.list" || exit
+	rm -f "$new.list"
 	changes=$(diff -rq "$1" "$new" 2>&1) || true
 	if printf '%s\n' "$changes" | grep -q "^Only in $1"; then
 		# What was made of a file that is gone, goes, too.

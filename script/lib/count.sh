@@ -75,22 +75,42 @@ conclude()
 	[ "$failed" -eq 0 ]
 }
 
-# The value of one of the Makefile's variables, as make reads it.
+# The value of a variable of the Makefile in a folder, as make reads it.
 make_variable()
 {
-	make -s --no-print-directory --eval="print-$1: ; @echo \$($1)" "print-$1"
+	make -s --no-print-directory -C "${2:-.}" --eval="print-$1: ; @echo \$($1)" "print-$1"
 }
 
-# After build_for_tests: count the tests of pg_regress that are named, or all.
+# The folders that have tests of pg_regress.
+regress_folders='. registry convert keys'
+
+# After build_for_tests: count the tests of pg_regress that are named, FOLDER/NAME each.
 count_regress()
 {
-	say "pg_regress"
-	# shellcheck disable=SC2046
-	[ $# -ne 0 ] || set -- $(make_variable REGRESS)
-	diffs=tmp_check/regression.diffs
-	count regress "$PG_REGRESS" --inputdir=. --outputdir=tmp_check \
-		--bindir="$bindir" --dlpath=. --temp-instance=tmp_check/regress \
-		--temp-config=test/regress.conf "$@"
+	for folder in $regress_folders; do
+		names=()
+		for name in "$@"; do
+			[ "${name%/*}" != "$folder" ] || names+=("${name##*/}")
+		done
+		[ ${#names[@]} -ne 0 ] || continue
+		say "pg_regress: $folder"
+		output=tmp_check/regress/$folder
+		mkdir -p "$output"
+		diffs=$output/regression.diffs
+		count "regress.${folder/./core}" "$PG_REGRESS" --inputdir="$folder" --outputdir="$output" \
+			--bindir="$bindir" --dlpath=. --temp-instance="$output/instance" \
+			--temp-config=test/regress.conf "${names[@]}"
+	done
+}
+
+# The names of all.
+all_regress()
+{
+	for folder in $regress_folders; do
+		for name in $(make_variable REGRESS "$folder"); do
+			printf '%s\n' "$folder/$name"
+		done
+	done
 }
 
 # The same for isolation tests.

@@ -32,7 +32,7 @@
 
 #include "common/int.h"
 
-#include "text.h"
+#include "keys/text.h"
 
 typedef struct TextFormat
 {

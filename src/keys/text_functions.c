@@ -15,9 +15,9 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-#include "compat.h"
-#include "shown_text.h"
-#include "text.h"
+#include "keys/text.h"
+#include "shared/compat.h"
+#include "shared/shown_text.h"
 
 PG_FUNCTION_INFO_V1(snowflake_encode);
 PG_FUNCTION_INFO_V1(snowflake_decode);

@@ -34,9 +34,9 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-#include "generator.h"
-#include "state.h"
-#include "scheme.h"
+#include "base/scheme.h"
+#include "generator/generator.h"
+#include "generator/state.h"
 
 #define POOL_SIZE	4096
 

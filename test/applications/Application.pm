@@ -24,7 +24,7 @@ sub new
 	}, $class;
 
 	$node->safe_psql('postgres', 'CREATE ROLE regress_app LOGIN; CREATE DATABASE app OWNER regress_app');
-	$node->safe_psql('app', 'CREATE EXTENSION snowflake; GRANT CREATE ON SCHEMA public TO regress_app');
+	$node->safe_psql('app', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert; GRANT CREATE ON SCHEMA public TO regress_app');
 	return $self;
 }
 

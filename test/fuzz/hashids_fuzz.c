@@ -16,7 +16,7 @@
  */
 #include "postgres_fe.h"
 
-#include "hashids.h"
+#include "keys/hashids.h"
 #include "must.h"
 
 #define MAX_INPUT	1024

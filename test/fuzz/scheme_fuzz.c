@@ -14,7 +14,7 @@
 #include "postgres_fe.h"
 
 #include "must.h"
-#include "scheme.h"
+#include "base/scheme.h"
 
 /* Room for a text in which blanks are put around each byte. */
 #define MAX_TEXT	1024

@@ -17,7 +17,7 @@
 #include "postgres_fe.h"
 
 #include "must.h"
-#include "sqids.h"
+#include "keys/sqids.h"
 
 #define MAX_INPUT	1024
 #define MAX_NUMBERS	5

@@ -16,7 +16,7 @@
 #include "postgres_fe.h"
 
 #include "must.h"
-#include "text.h"
+#include "keys/text.h"
 
 /* A text in memory of just its size. */
 static char *

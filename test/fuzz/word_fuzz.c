@@ -21,7 +21,7 @@
 #include "postgres_fe.h"
 
 #include "must.h"
-#include "word.h"
+#include "generator/word.h"
 
 /* What a clock can read: the years 1 to 9999, as an epoch can be in. */
 #define MIN_WALL	(INT64CONST(-63082281600) * USECS_PER_SEC)

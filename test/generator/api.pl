@@ -23,7 +23,7 @@ unless (-e "$sharedir/extension/snowflake_example.control")
 }
 
 my $node = new_server('main', 'snowflake.worker_id = 5');
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake_example');
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake_example; CREATE EXTENSION snowflake_convert');
 
 sub preload
 {

@@ -42,8 +42,14 @@ sub objects
 		ORDER BY 1});
 }
 
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake_registry');
-my %installed = map { $_ => objects('postgres', $_) } 'snowflake', 'snowflake_registry';
+# The extensions, and the scripts that META.json names
+my %scripts = (
+	snowflake => 'snowflake--1.0.sql',
+	snowflake_registry => 'registry/script/01_start.sql',
+	snowflake_convert => 'convert/snowflake_convert--1.0.sql',
+	snowflake_keys => 'keys/snowflake_keys--1.0.sql');
+$node->safe_psql('postgres', "CREATE EXTENSION IF NOT EXISTS $_") foreach sort keys %scripts;
+my %installed = map { $_ => objects('postgres', $_) } keys %scripts;
 like($installed{snowflake}, qr/^function snowflake_nextval\(\)/m, 'the objects of the extension are found');
 like($installed{snowflake_registry}, qr/^function snowflake_registry\.get_grant\(/m, 'the objects of the registry are found');
 
@@ -59,7 +65,7 @@ foreach my $extension (sort keys %installed)
 		my $database = "$extension $version";
 
 		$node->safe_psql('postgres', "CREATE DATABASE \"$database\"");
-		$node->safe_psql($database, "CREATE EXTENSION $extension VERSION '$version'");
+		$node->safe_psql($database, "CREATE EXTENSION $extension VERSION '$version' CASCADE");
 		is($node->safe_psql($database, 'SELECT count(*), bool_and(ids >= 0 AND stats_reset < now()) FROM snowflake_stat'),
 			'1|t',
 			"the library works with the objects of $version: snowflake_stat") if $extension eq 'snowflake';
@@ -122,14 +128,14 @@ foreach my $change (
 # The version stands in the control file.
 my $meta = decode_json(slurp_file("$top/META.json"));
 is($meta->{version}, "$newest.0", 'META.json has the version of the control file');
-foreach my $extension ('snowflake', 'snowflake_registry')
+foreach my $extension (sort keys %scripts)
 {
 	my $provided = $meta->{provides}{$extension};
 	is($provided->{version}, "$newest.0",
 		"$extension: \"provides\" in META.json has the version of the control file");
-	is($provided->{file}, "$extension--$newest.sql",
+	is($provided->{file}, $scripts{$extension} =~ s/--1\.0\./--$newest./r,
 		"$extension: META.json has the name of the SQL script");
-	ok(-e "$top/$extension--$newest.sql", "$extension: the SQL script is there");
+	ok(-e "$top/$provided->{file}", "$extension: the SQL script is there");
 	is( $node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = '$extension'"),
 		$newest, "$extension: the control file has the version");
 	ok(-e "$top/$provided->{docfile}", "$extension: META.json has the name of a page");

@@ -4,7 +4,7 @@
  *	  One server: the word, the queue, the mark and the grant, as a model of
  *	  which Spin explores all interleavings.
  *
- * Names are those of src/generator.c, reserve.c and grant.c.  Each atomic
+ * Names are those of src/generator/generator.c, reserve.c and grant.c.  Each atomic
  * sequence does at most one thing that others see: besides that it uses only
  * what is its own, or what a lock protects that is held, and it may begin with
  * taking that lock and end with releasing it.  A loop around a

@@ -21,6 +21,7 @@ my $sed = $page->example('sed -i');
 my $drop = $page->example('DROP SEQUENCE');
 
 my $node = new_server('main');
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake_convert');
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE orders (id bigserial PRIMARY KEY);

@@ -14,6 +14,7 @@ use Test::More;
 
 my $page = Page->claim('docs/backups.md', 'Dumps');
 my $old = new_server('old', 'snowflake.worker_id = 1', 'snowflake.max_lead = 10s');
+$old->safe_psql('postgres', 'CREATE EXTENSION snowflake_convert');
 my $new = PostgreSQL::Test::Cluster->new('new');
 $new->init;
 $new->append_conf('postgresql.conf',

@@ -24,7 +24,7 @@ sub normal
 my %there;
 my $string = qr/"(?:[^"\\]|\\.)*"/;
 my $arguments = qr/(\((?:[^()"']++|$string|'(?:[^'\\]|\\.)*'|(?-1))*\))/;
-foreach my $source (map { s/^\Q$Page::top\E\///r } glob("$Page::top/src/*.[ch] $Page::top/src/*/*.[ch]"))
+foreach my $source (Page::sources())
 {
 	my $code = Page::slurp($source) =~ s/\/\*.*?\*\///gsr;
 
@@ -53,7 +53,7 @@ foreach my $source (map { s/^\Q$Page::top\E\///r } glob("$Page::top/src/*.[ch] $
 		}
 	}
 }
-foreach my $source (map { s/^\Q$Page::top\E\///r } glob("$Page::top/snowflake*--*.sql"))
+foreach my $source (Page::scripts())
 {
 	my $code = Page::slurp($source);
 

@@ -107,7 +107,8 @@ sub forget
 }
 
 start_anew();
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry');
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry;
+	CREATE EXTENSION snowflake_convert; CREATE EXTENSION snowflake_keys');
 $ENV{PGHOST} = $node->host;
 $ENV{PGPORT} = $node->port;
 
@@ -132,7 +133,7 @@ my @fixtures = (
 my $databases = 0;
 
 # The database for an example.  The extension is in it, unless the example creates
-# the extension.
+# the extension, and so are the others, unless the page creates them.
 sub database
 {
 	my ($code, $now, $all) = @_;
@@ -149,6 +150,11 @@ sub database
 	}
 	if ($exists->())
 	{
+		foreach my $other ('snowflake_convert', 'snowflake_keys')
+		{
+			$node->safe_psql($now, "CREATE EXTENSION IF NOT EXISTS $other")
+			  if $all !~ /^CREATE EXTENSION $other\b/m;
+		}
 		foreach (@fixtures)
 		{
 			my ($name, $mentioned, $make) = @$_;
@@ -301,9 +307,9 @@ foreach my $block (@untested)
 # Quoted messages
 #
 my @formats;
-foreach my $source (glob("$Page::top/src/*.c"))
+foreach my $source (Page::sources())
 {
-	my $code = slurp_file($source);
+	my $code = Page::slurp($source);
 	while ($code =~ /\berr(?:msg|detail|hint)\w*(\((?:[^()"']++|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?1))*\))/g)
 	{
 		# INT64_FORMAT and the like stand between two parts of a string.
@@ -314,9 +320,9 @@ foreach my $source (glob("$Page::top/src/*.c"))
 		}
 	}
 }
-foreach my $source (glob("$Page::top/snowflake*--*.sql"))
+foreach my $source (Page::scripts())
 {
-	my $code = slurp_file($source);
+	my $code = Page::slurp($source);
 	while ($code =~ /(?:\bRAISE (?:EXCEPTION|WARNING|NOTICE|LOG)|\b(?:detail|hint) :=)((?:[^;']++|'(?:[^']|'')*')*);/g)
 	{
 		push @formats, map { s/''/'/gr } $1 =~ /'((?:[^']|'')*)'/g;
@@ -459,11 +465,11 @@ none('settings that are named exist', @misnamed);
 # Functions: the tables, and all other places that call one
 my %functions;
 foreach (split /\n/, $node->safe_psql('postgres', q{
-	SELECT CASE extname WHEN 'snowflake' THEN '' ELSE extname || '.' END || proname, n, coalesce(proargnames[n], ''), t::regtype, coalesce(pg_get_function_arg_default(p.oid, n::int), ''),
+	SELECT CASE extname WHEN 'snowflake_registry' THEN extname || '.' ELSE '' END || proname, n, coalesce(proargnames[n], ''), t::regtype, coalesce(pg_get_function_arg_default(p.oid, n::int), ''),
 		   p.oid
 	FROM pg_proc p
 	JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND deptype = 'e'
-	JOIN pg_extension e ON d.refobjid = e.oid AND extname IN ('snowflake', 'snowflake_registry')
+	JOIN pg_extension e ON d.refobjid = e.oid AND extname ~ '^snowflake'
 	LEFT JOIN unnest(proargtypes) WITH ORDINALITY a(t, n) ON true
 	WHERE obj_description(p.oid, 'pg_proc') !~ '^internal:'
 	ORDER BY p.oid, n}))

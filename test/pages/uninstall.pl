@@ -57,7 +57,7 @@ $node->safe_psql(
 	INSERT INTO invoices VALUES (2)});
 my @dump = ('pg_dump', '--schema-only', '-t', 'customers*', '-t', 'invoices', '-d', $node->connstr('postgres'));
 my ($schema) = run_command(\@dump);
-$node->safe_psql('postgres', "SELECT snowflake_convert('customers')");
+$node->safe_psql('postgres', "CREATE EXTENSION snowflake_convert; SELECT snowflake_convert('customers')");
 isnt((run_command(\@dump))[0] =~ s/^\\.*\n//mgr, $schema =~ s/^\\.*\n//mgr, 'a table is converted');
 $node->safe_psql('postgres', $integer);
 is((run_command(\@dump))[0] =~ s/^\\.*\n//mgr, $schema =~ s/^\\.*\n//mgr, 'a conversion is taken back, and the schema is as before');
@@ -95,6 +95,8 @@ $node->safe_psql('postgres', 'CREATE ROLE regress_app; CREATE DATABASE back');
 $node->safe_psql(
 	'back', q{
 	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_convert;
+	CREATE EXTENSION snowflake_keys;
 	CREATE SCHEMA "The Shop" AUTHORIZATION regress_app;
 	GRANT CREATE ON SCHEMA public TO regress_app;
 	SET ROLE regress_app;
@@ -184,6 +186,8 @@ my $long = 'a' x 63;
 $node->safe_psql(
 	'odd', qq{
 	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_convert;
+	CREATE EXTENSION snowflake_keys;
 	GRANT CREATE ON SCHEMA public TO regress_other;
 	CREATE SEQUENCE numbers;
 	CREATE TABLE invoices (number bigint PRIMARY KEY DEFAULT daily_nextval('numbers'));
@@ -244,6 +248,8 @@ $node->safe_psql('postgres', 'CREATE DATABASE kept');
 $node->safe_psql(
 	'kept', q{
 	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_convert;
+	CREATE EXTENSION snowflake_keys;
 	CREATE TABLE a (id serial PRIMARY KEY, x int);
 	CREATE TABLE b (id int PRIMARY KEY DEFAULT nextval('a_id_seq'), x int);
 	CREATE TABLE tens (id serial PRIMARY KEY, x int);
@@ -326,6 +332,8 @@ $node->safe_psql('postgres', 'CREATE DATABASE copied');
 $node->safe_psql(
 	'copied', q{
 	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_convert;
+	CREATE EXTENSION snowflake_keys;
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), name text);
 	CREATE TABLE copied (LIKE orders INCLUDING ALL);
 	CREATE TABLE archive (LIKE orders INCLUDING ALL);
@@ -386,6 +394,8 @@ $node->safe_psql('postgres', 'CREATE DATABASE moved');
 $node->safe_psql(
 	'moved', q{
 	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_convert;
+	CREATE EXTENSION snowflake_keys;
 	CREATE TABLE rows (id serial PRIMARY KEY, name text);
 	INSERT INTO rows (name) SELECT 'small ' || n FROM generate_series(1, 6) n;
 	SELECT snowflake_convert('rows');

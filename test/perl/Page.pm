@@ -41,6 +41,17 @@ sub slurp
 	return <$fh>;
 }
 
+# The files of the checkout that messages are in: C, and scripts of the extensions.
+sub sources
+{
+	return map { s/^\Q$top\E\///r } glob("$top/{src,src/*,shared,convert,convert/online,keys}/*.[ch]");
+}
+
+sub scripts
+{
+	return map { s/^\Q$top\E\///r } glob("$top/{,convert/,keys/}snowflake*--*.sql $top/registry/script/*.sql");
+}
+
 # A page: its blocks and headings in order, its text, and the text with empty
 # lines in place of blocks ("prose").
 sub look

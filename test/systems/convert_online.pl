@@ -31,7 +31,7 @@ sub new_database
 	my ($node, $name, @statements) = @_;
 
 	$node->safe_psql('postgres', "CREATE DATABASE $name") unless $name eq 'postgres';
-	$node->safe_psql($name, join('; ', 'CREATE EXTENSION IF NOT EXISTS snowflake', @statements));
+	$node->safe_psql($name, join('; ', 'CREATE EXTENSION IF NOT EXISTS snowflake; CREATE EXTENSION IF NOT EXISTS snowflake_convert', @statements));
 	create_shop($node, $name, $norders);
 	return $name;
 }

@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $top = "$FindBin::RealBin/../..";
-my @files = ('src', 'script', 'snowflake_registry--1.0.sql');
+my @files = ('src', 'convert', 'registry', 'script');
 
 my ($list) = slurp_file("$top/script/tests/torture") =~ /^(#\tmark\t.*?)^# With --conversion/ms;
 my @bugs = sort $list =~ /^#\t([a-z-]+)[\t ]/mg;

@@ -547,7 +547,7 @@ sub new_primary
 	$total{servers}++;
 	$conversions = 0;
 	start_node($node);
-	$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION amcheck');
+	$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION snowflake_convert; CREATE EXTENSION amcheck');
 	new_shop();
 	return;
 }

@@ -37,7 +37,7 @@ sub make_servers
 	$old->start;
 	$old->safe_psql(
 		'postgres', q{
-		CREATE EXTENSION snowflake;
+		CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert;
 		CREATE TABLE t (
 		    id bigint PRIMARY KEY DEFAULT snowflake_nextval(),
 		    at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id, 'shardingsphere')) STORED);
@@ -50,7 +50,7 @@ sub make_servers
 		CREATE DATABASE other;
 		\c other
 		CREATE SCHEMA ids;
-		CREATE EXTENSION snowflake SCHEMA ids;
+		CREATE EXTENSION snowflake SCHEMA ids; CREATE EXTENSION snowflake_convert SCHEMA ids;
 		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT ids.snowflake_nextval(), old serial UNIQUE);
 		SELECT ids.snowflake_convert('t', 'old');
 		INSERT INTO t SELECT FROM generate_series(1, 1000)});

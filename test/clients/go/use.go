@@ -95,7 +95,7 @@ func main() {
 		}
 	}
 	must(db.Callback().Raw().After("gorm:raw").Register("note", note))
-	must(db.Exec("CREATE EXTENSION snowflake").Error)
+	must(db.Exec("CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert").Error)
 
 	must(db.AutoMigrate(&Invoice{}, &Line{}))
 	altered = nil

@@ -5,6 +5,7 @@ package SnowflakeTest::Servers;
 use strict;
 use warnings;
 
+use FindBin;
 use Exporter 'import';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
@@ -16,8 +17,8 @@ our @EXPORT = qw(
   change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
-# A server with the extension in database postgres; the rest of the arguments
-# are lines of its configuration.
+# A server with the extension in database postgres, and that of the test's folder;
+# the rest of the arguments are lines of its configuration.
 sub new_server
 {
 	my ($name, @conf) = @_;
@@ -28,6 +29,8 @@ sub new_server
 		join("\n", "shared_preload_libraries = 'snowflake'", @conf, ''));
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+	$node->safe_psql('postgres', "CREATE EXTENSION snowflake_$1")
+	  if $FindBin::RealBin =~ m{/(convert|keys)/test$};
 	return $node;
 }
 

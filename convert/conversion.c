@@ -1,0 +1,454 @@
+/*-------------------------------------------------------------------------
+ *
+ * conversion.c
+ *	  The steps of a conversion, of one key or of many.
+ *
+ * In order: find the keys and their generators; lock the tables; list what
+ * prevents the conversion, if anything does; give notices; execute the
+ * statements; check the result.
+ *
+ * All of it runs as the owner of the tables: convert.c says why.
+ *
+ * The columns may be converted in part, or by hand, before: what has to be done
+ * is read from the catalogs each time.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/conversion.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "rewrite/rewriteHandler.h"
+#include "rewrite/rewriteManip.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#include "convert/convert.h"
+#include "shared/table_owner.h"
+
+/*
+ * Fail if the snapshot may be older than some rows and foreign keys.
+ */
+void
+snowflake_refuse_old_snapshot(void)
+{
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot convert a table in a transaction with isolation level %s",
+						XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
+				 errdetail("The snapshot of the transaction might not contain all rows and foreign keys."),
+				 errhint("Use BEGIN ISOLATION LEVEL READ COMMITTED.")));
+}
+
+/*
+ * Lock a table to convert, or to see what that would do, and return its owner.
+ */
+Oid
+snowflake_lock_to_convert(Oid relid, bool dry_run)
+{
+	Oid			owner = snowflake_lock_table(relid,
+											 dry_run ? AccessShareLock : AccessExclusiveLock);
+
+	if (IsCatalogRelationOid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s is a system catalog", snowflake_relation_name(relid))));
+	return owner;
+}
+
+/*
+ * Fail if the generator is not a function without arguments that returns a
+ * bigint or a uuid.
+ */
+void
+snowflake_check_generator(Oid generator)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(generator));
+	Form_pg_proc form;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function with OID %u does not exist", generator)));
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prokind != PROKIND_FUNCTION || form->pronargs != 0 ||
+		(form->prorettype != INT8OID && form->prorettype != UUIDOID) ||
+		form->proretset)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("function %s cannot be used as a generator of IDs",
+						format_procedure(generator)),
+				 errdetail("A generator must be a function without arguments that returns a single bigint, or a single uuid for a column of that type.")));
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * Find the number of a column by its name, or that of the primary key.
+ */
+static AttrNumber
+find_column(Oid relid, const char *table, const char *name)
+{
+	AttrNumber	attnum;
+	List	   *rows;
+
+	if (name != NULL)
+	{
+		attnum = get_attnum(relid, name);
+		if (attnum <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of table %s does not exist",
+							name, table)));
+		return attnum;
+	}
+
+	rows = snowflake_ask_about(relid,
+							   "SELECT indkey[0] FROM pg_index"
+							   " WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1");
+	if (rows == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("table %s has no single-column primary key", table),
+				 errhint("Specify the column to convert.")));
+	return pg_strtoint16(((char **) linitial(rows))[0]);
+}
+
+/*
+ * The key of a table, which is locked: a column by its name, or the primary key
+ * if that is NULL.  Fails if it is not an integer, or a uuid where the caller
+ * names the generator: there is no telling which one a uuid should have.
+ */
+SnowflakeKey *
+snowflake_find_key(Oid relid, const char *column, bool uuid_allowed)
+{
+	SnowflakeKey *key = palloc0(sizeof(SnowflakeKey));
+	Oid			type;
+
+	key->relid = relid;
+	key->table = snowflake_relation_name(relid);
+	key->attnum = find_column(relid, key->table, column);
+	key->column = get_attname(relid, key->attnum, false);
+
+	type = get_atttype(relid, key->attnum);
+	key->type = type == UUIDOID ? UUIDOID : INT8OID;
+	if (type != INT2OID && type != INT4OID && type != INT8OID &&
+		(type != UUIDOID || !uuid_allowed))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table %s is not of an integer type",
+						key->column, key->table),
+				 errdetail("Its type is %s.", format_type_be(type)),
+				 type == UUIDOID ?
+				 errhint("To give it another default, specify the generator, such as generator => 'uuid_v7()'.") : 0));
+	return key;
+}
+
+/*
+ * The function that a default calls without arguments for a value of a type, if
+ * that is all that the default is; otherwise InvalidOid.
+ */
+static Oid
+default_function(Oid relid, AttrNumber attnum, Oid type)
+{
+	Relation	table = try_relation_open(relid, AccessShareLock);
+	Node	   *expression;
+	Oid			result = InvalidOid;
+
+	if (table == NULL)
+		return InvalidOid;
+	expression = build_column_default(table, attnum);
+	if (expression != NULL)
+		expression = strip_implicit_coercions(expression);
+	if (expression != NULL && IsA(expression, FuncExpr))
+	{
+		FuncExpr   *call = (FuncExpr *) expression;
+
+		if (call->args == NIL && call->funcresulttype == type)
+			result = call->funcid;
+	}
+	relation_close(table, NoLock);
+	return result;
+}
+
+/*
+ * A function without arguments of the extension snowflake, which can have another
+ * schema than this one.
+ */
+static Oid
+find_generator(const char *name)
+{
+	char	   *schema = snowflake_get_value("SELECT extnamespace FROM pg_extension"
+											 " WHERE extname = 'snowflake'");
+
+	return snowflake_find_function(atooid(schema), name);
+}
+
+/*
+ * The generator is the one that the caller names.  Otherwise it is the one that
+ * the column has, because somebody has chosen it, or snowflake_nextval().
+ */
+void
+snowflake_choose_generator(SnowflakeKey *key, Oid named)
+{
+	Oid			nextval = find_generator("snowflake_nextval");
+	Oid			present = default_function(key->relid, key->attnum,
+										   key->type);
+
+	if (OidIsValid(named))
+		key->generator = named;
+	else if (OidIsValid(present))
+		key->generator = present;
+	else
+		key->generator = nextval;
+
+	if (get_func_rettype(key->generator) != key->type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("function %s cannot be used as a generator of IDs for column \"%s\" of table %s",
+						format_procedure(key->generator), key->column,
+						key->table),
+				 errdetail("It returns a %s, but new values of the column are of type %s.",
+						   format_type_be(get_func_rettype(key->generator)),
+						   format_type_be(key->type))));
+
+	key->snowflakes = key->generator == nextval ||
+		key->generator == find_generator("snowflake_id");
+}
+
+/*
+ * Say that a generator other than the extension's own is kept, if it is.
+ */
+void
+snowflake_report_kept_default(const SnowflakeKey *key)
+{
+	if (key->snowflakes)
+		return;
+	ereport(NOTICE,
+			(errmsg("column \"%s\" of table %s keeps its default %s",
+					key->column, key->table,
+					format_procedure(key->generator)),
+			 errhint("To replace it, specify generator => '%s'.",
+					 format_procedure(find_generator("snowflake_nextval")))));
+}
+
+/*
+ * Find out which keys do not have their generator as the default, or do not
+ * have it in a partition or child.
+ */
+static void
+find_defaults(const SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	foreach(cell, conversion->keys)
+		((SnowflakeKey *) lfirst(cell))->set_default = false;
+	foreach(cell, snowflake_ask_often(conversion, InvalidOid,
+									  "SELECT relid, attnum, key FROM target WHERE is_key"))
+	{
+		char	  **row = lfirst(cell);
+		Oid			relid = atooid(row[0]);
+		AttrNumber	attnum = pg_strtoint16(row[1]);
+		SnowflakeKey *key = list_nth(conversion->keys, pg_strtoint32(row[2]) - 1);
+
+		if (get_atttype(relid, attnum) != key->type ||
+			default_function(relid, attnum, key->type) != key->generator)
+			key->set_default = true;
+	}
+}
+
+/*
+ * Lock the tables that ALTER TABLE will lock.  Tables that only reference them
+ * get a lock that allows reads and writes, but no new foreign key, which would
+ * need a stronger one.  New tables may have appeared while waiting for a lock,
+ * so repeat until there are none.  Tables of other owners are obstacles.
+ */
+static void
+lock_tables(SnowflakeConversion *conversion, Oid owner)
+{
+	List	   *locked[2] = {NIL, NIL}; /* not altered, altered */
+	bool		found;
+
+	do
+	{
+		ListCell   *cell;
+
+		found = false;
+		snowflake_find_targets(conversion);
+		foreach(cell, snowflake_ask(conversion,
+									psprintf("%s"
+											 " SELECT relid, 1 FROM changed"
+											 " UNION"
+											 " SELECT relid, 0 FROM target"
+											 " WHERE relid NOT IN (SELECT relid FROM changed)"
+											 " ORDER BY 1",
+											 snowflake_changed_tables)))
+		{
+			char	  **row = lfirst(cell);
+			Oid			relid = atooid(row[0]);
+			int			altered = pg_strtoint16(row[1]);
+
+			if (list_member_oid(locked[altered], relid))
+				continue;
+			found = true;
+			locked[altered] = lappend_oid(locked[altered], relid);
+			if (!altered)
+				LockRelationOid(relid, RowExclusiveLock);
+			else if (snowflake_table_owner(relid) == owner)
+				LockRelationOid(relid, AccessExclusiveLock);
+		}
+	} while (found);
+}
+
+/*
+ * Lock the functions that are altered, because altering one that was altered or
+ * dropped meanwhile would fail after all the work was done.  Their rows, too:
+ * ALTER FUNCTION and CREATE OR REPLACE FUNCTION may take no other lock, and the
+ * statements would set again what they have changed.  After a wait, there may be
+ * others.
+ */
+static void
+lock_functions(const SnowflakeConversion *conversion)
+{
+	List	   *locked = NIL;
+	bool		found;
+
+	do
+	{
+		ListCell   *cell;
+
+		found = false;
+		foreach(cell, snowflake_ask(conversion,
+									psprintf("%s SELECT oid FROM row_function"
+											 " WHERE owned ORDER BY oid",
+											 snowflake_row_functions)))
+		{
+			char	  **row = lfirst(cell);
+			Oid			function = atooid(row[0]);
+
+			if (list_member_oid(locked, function))
+				continue;
+			found = true;
+			locked = lappend_oid(locked, function);
+			LockDatabaseObject(ProcedureRelationId, function, 0,
+							   ShareUpdateExclusiveLock);
+			(void) snowflake_ask_server(psprintf("SELECT FROM pg_proc WHERE oid = %u FOR NO KEY UPDATE",
+												 function));
+		}
+	} while (found);
+	AcceptInvalidationMessages();
+}
+
+/*
+ * Find the columns to convert, and lock their tables unless it is a dry run,
+ * in which the tables of the keys are locked already.  An online conversion does
+ * this in each transaction, and finds the names of sequences where it needs them.
+ */
+void
+snowflake_prepare(SnowflakeConversion *conversion, Oid owner)
+{
+	ListCell   *cell;
+
+	/* Any key might have to get a default. */
+	foreach(cell, conversion->keys)
+		((SnowflakeKey *) lfirst(cell))->set_default = true;
+	if (conversion->dry_run)
+		snowflake_find_targets(conversion);
+	else
+		lock_tables(conversion, owner);
+	find_defaults(conversion);
+	if (!conversion->online)
+		snowflake_find_sequence_names(conversion);
+}
+
+/*
+ * List the obstacles.
+ */
+List *
+snowflake_list_obstacles(const SnowflakeConversion *conversion)
+{
+	List	   *obstacles = NIL;
+
+	snowflake_find_obstacles(conversion, &obstacles);
+	snowflake_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
+
+	/* With some obstacles, the rows or the generator cannot be accessed. */
+	if (obstacles == NIL)
+		snowflake_check_new_ids(conversion, &obstacles);
+	return obstacles;
+}
+
+/*
+ * Fail because the statements did not have the expected result: a schema was
+ * renamed, or an event trigger interfered.
+ */
+static void
+report_change(const char *column, const char *table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("column \"%s\" of table %s was changed during the conversion",
+					column, table),
+			 errhint("Check for event triggers and for sessions that rename schemas.")));
+}
+
+static void
+check_result(SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	snowflake_find_targets(conversion);
+	foreach(cell, snowflake_ask(conversion,
+								"SELECT attname, relid FROM target WHERE change = 'widen'"
+								" ORDER BY key, NOT is_root, relid, attnum"))
+	{
+		char	  **row = lfirst(cell);
+
+		report_change(row[0], snowflake_relation_name(atooid(row[1])));
+	}
+	find_defaults(conversion);
+	foreach(cell, conversion->keys)
+	{
+		const SnowflakeKey *key = lfirst(cell);
+
+		if (key->set_default)
+			report_change(key->column, key->table);
+	}
+}
+
+/*
+ * Execute the statements, unless it is a dry run, and return them.
+ */
+List *
+snowflake_execute(SnowflakeConversion *conversion)
+{
+	List	   *statements;
+	ListCell   *cell;
+
+	if (conversion->dry_run)
+		return snowflake_statements(conversion);
+	lock_functions(conversion);
+	statements = snowflake_statements(conversion);
+	foreach(cell, statements)
+	{
+		if (SPI_execute(lfirst(cell), false, 0) != SPI_OK_UTILITY)
+			elog(ERROR, "statement failed: %s", (char *) lfirst(cell));
+	}
+	check_result(conversion);
+	return statements;
+}

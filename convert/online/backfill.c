@@ -1,0 +1,475 @@
+/*-------------------------------------------------------------------------
+ *
+ * backfill.c
+ *	  Copies the old columns of a table to the new ones, a batch of pages in
+ *	  each transaction.
+ *
+ * Rows that were inserted or updated since the trigger exists are filled
+ * already, and so are those that a batch has filled.  So the pages that the
+ * table has when the backfill begins are all that has to be looked at, and an
+ * interrupted backfill begins at the first page again.  So it does if somebody
+ * has rewritten the table, for example with VACUUM FULL: rows may have moved to
+ * pages that were looked at before.  The CHECK constraint is not valid then.
+ *
+ * Who copies the table by itself, as pg_repack does, logs by a trigger what is
+ * changed meanwhile, and so misses what is filled without triggers.  The copy would
+ * take the place of a table that is validated.  So neither a backfill nor the
+ * validation begins while rows of the table are kept elsewhere by its row type, as
+ * such a log does; and who begins later copies rows that are filled.
+ *
+ * A batch waits for no row: it skips those that are locked, which are filled
+ * in a later pass, and what clients move to another partition.  Triggers and
+ * foreign keys of the application are not fired (online/silent_update.c),
+ * because nothing that they see changes.  It commits asynchronously: what a
+ * crash takes away is filled again.
+ *
+ * The number of pages is chosen so that a batch takes batch_time, and the
+ * pause after it so that the work takes work_share of the time.  VACUUM makes
+ * the space of the old row versions available to the next batches.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/backfill.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/block.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "tcop/pquery.h"
+
+#include "convert/online/online.h"
+#include "shared/clock.h"
+
+/* Pages of the first batch, and of the largest one. */
+#define FIRST_PAGES		8
+#define MAX_PAGES		4096
+
+/* VACUUM after so many parts of the table, if it has so many pages. */
+#define VACUUM_PARTS	10
+#define VACUUM_PAGES	100
+
+/* How often progress is reported, and standbys are looked at. */
+#define REPORT_US		INT64CONST(5000000)
+#define LAG_US			INT64CONST(1000000)
+
+/* Between two passes over rows that were locked. */
+#define PASS_MS			200
+
+/* Before it is looked again whether somebody copies the table. */
+#define COPIED_MS		1000
+
+/* Pages with rows that were locked. */
+typedef struct Range
+{
+	BlockNumber from;
+	BlockNumber to;
+} Range;
+
+typedef struct Backfill
+{
+	SnowflakeOnline *online;
+	Oid			relid;
+	char	   *table;
+	char	   *assignments;	/* of the UPDATE */
+	char	   *condition;		/* is a row not filled? */
+	BlockNumber npages;
+	BlockNumber next_vacuum;
+	int64		nrows;			/* filled so far */
+	double		pages;			/* of the next batch */
+	List	   *locked;			/* of Range */
+	int64		start;			/* by the steady clock, as the next two */
+	int64		told;			/* when progress was reported */
+	int64		looked;			/* when standbys were looked at */
+} Backfill;
+
+/*
+ * Begin a transaction with a lock on the table, when nobody keeps rows of it
+ * elsewhere.  Returns its part of the conversion.
+ */
+static SnowflakeConversion
+begin_with_lock(Backfill *backfill, LOCKMODE mode)
+{
+	SnowflakeOnline *online = backfill->online;
+
+	for (;;)
+	{
+		SnowflakeConversion part;
+		List	   *obstacles = NIL;
+
+		snowflake_begin(online);
+		LockRelationOid(backfill->relid, mode);
+		part = snowflake_part(&online->conversion, backfill->relid);
+		snowflake_find_type_obstacles(&part, &obstacles);
+		if (obstacles == NIL)
+		{
+			online->wait_start = online->wait_told = 0;
+			return part;
+		}
+		snowflake_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
+							  ((SnowflakeObstacle *) linitial(obstacles))->line);
+		snowflake_commit(online);
+		snowflake_nap(COPIED_MS);
+	}
+}
+
+/*
+ * What to fill, and how much there is.  Returns false if the table does not belong
+ * to the conversion any more.
+ */
+static bool
+begin_backfill(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+	SnowflakeConversion part = begin_with_lock(backfill, AccessShareLock);
+	char	  **row;
+
+	row = linitial(snowflake_ask_often(&part, backfill->relid,
+									   psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', '),"
+												" string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR '),"
+												" pg_relation_size($12) / current_setting('block_size')::int"
+												" FROM col WHERE relid = $12",
+												snowflake_online_tables)));
+	if (row[0] == NULL || row[2] == NULL)
+	{
+		snowflake_commit(online);
+		return false;
+	}
+	backfill->assignments = MemoryContextStrdup(online->context, row[0]);
+	backfill->condition = MemoryContextStrdup(online->context, row[1]);
+	backfill->npages = (BlockNumber) pg_strtoint64(row[2]);
+	backfill->next_vacuum = backfill->npages < VACUUM_PAGES ? InvalidBlockNumber :
+		backfill->npages / VACUUM_PARTS;
+	snowflake_commit(online);
+	return true;
+}
+
+/* An UPDATE, and how many rows it has filled. */
+typedef struct SilentUpdate
+{
+	const char *statement;
+	int64		nrows;
+} SilentUpdate;
+
+static void
+run_update(void *argument)
+{
+	SilentUpdate *update = argument;
+
+	update->nrows = snowflake_update_silently(update->statement);
+}
+
+/*
+ * Run the UPDATE of a partition.  Clients may move its rows to other partitions
+ * (by an UPDATE of the partition key), where the trigger fills them.  A row that
+ * was moved between the snapshot and the attempt to lock it is an error, also
+ * with SKIP LOCKED.  Then the batch has filled nothing, and its pages are looked
+ * at again later.
+ */
+static int64
+update_partition(const char *statement)
+{
+	SilentUpdate update = {.statement = statement};
+	ErrorData  *error = snowflake_do(run_update, &update, true);
+
+	if (error == NULL)
+		return update.nrows;
+	if (error->sqlerrcode != ERRCODE_T_R_SERIALIZATION_FAILURE)
+		ReThrowError(error);
+	FreeErrorData(error);
+	return 0;
+}
+
+/*
+ * Fill the rows of some pages that are not locked, in a transaction.  Returns
+ * how many were filled.
+ */
+static int64
+fill_pages(Backfill *backfill, const Range *range)
+{
+	SnowflakeOnline *online = backfill->online;
+	MemoryContext old;
+	int64		nrows;
+	char	   *table;
+	char	   *condition;
+	char	   *statement;
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	EnsurePortalSnapshotExists();
+	online->owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
+	snowflake_become_owner(online->owner, &online->caller);
+
+	table = snowflake_relation_name(backfill->relid);
+	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
+						 range->from, range->to, backfill->condition);
+	statement = psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
+						 "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
+						 table, backfill->assignments, table, condition);
+	nrows = get_rel_relispartition(backfill->relid) ?
+		update_partition(statement) : (int64) snowflake_update_silently(statement);
+	if (snowflake_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
+												 table, condition)) != NIL)
+	{
+		Range	   *locked;
+
+		old = MemoryContextSwitchTo(online->context);
+		locked = palloc_object(Range);
+		*locked = *range;
+		backfill->locked = lappend(backfill->locked, locked);
+		MemoryContextSwitchTo(old);
+	}
+	snowflake_commit_soon(online);
+	return nrows;
+}
+
+/*
+ * Report progress every few seconds.
+ */
+static void
+report_progress(Backfill *backfill, BlockNumber page)
+{
+	int64		now = snowflake_steady_clock();
+	double		seconds = (now - backfill->start) / 1e6;
+	int			left;
+
+	if (now - backfill->told < REPORT_US)
+		return;
+	backfill->told = now;
+	left = page == 0 ? 0 :
+		(int) Min(seconds * (backfill->npages - page) / page, PG_INT32_MAX);
+	ereport(NOTICE,
+			(errmsg("%s: %d %%, " INT64_FORMAT " rows, %.0f rows/s, %d:%02d left",
+					backfill->table,
+					(int) (100.0 * page / Max(backfill->npages, 1)),
+					backfill->nrows, backfill->nrows / Max(seconds, 0.001),
+					left / 60, left % 60)));
+}
+
+/*
+ * Wait while a standby or subscriber is more than max_lag behind.
+ *
+ * What has not replied since WAL was sent to it, for example a subscriber in the
+ * middle of a large transaction, is behind for at least as long.  What never
+ * replays anything, such as pg_receivewal, is not waited for, although its
+ * replay_lag increases all the time.
+ */
+static void
+wait_for_standbys(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+
+	if (online->options.max_lag_us == 0 ||
+		snowflake_steady_clock() - backfill->looked < LAG_US)
+		return;
+	for (;;)
+	{
+		List	   *rows;
+		char	   *behind = NULL;
+
+		SPI_connect_ext(SPI_OPT_NONATOMIC);
+		EnsurePortalSnapshotExists();
+		rows = snowflake_ask_server(psprintf("SELECT format('Standby or subscriber %%s is %%s behind.', application_name, lag)"
+											 " FROM pg_stat_replication CROSS JOIN LATERAL (SELECT greatest(replay_lag,"
+											 "   CASE WHEN replay_lsn < sent_lsn THEN clock_timestamp() - reply_time END)) l(lag)"
+											 " WHERE replay_lsn IS NOT NULL AND extract(epoch FROM lag) * 1000000 > " INT64_FORMAT
+											 " ORDER BY lag DESC LIMIT 1", online->options.max_lag_us));
+		if (rows != NIL)
+			behind = MemoryContextStrdup(online->context, ((char **) linitial(rows))[0]);
+		SPI_commit();
+		SPI_finish();
+		backfill->looked = snowflake_steady_clock();
+		if (behind == NULL)
+			break;
+		snowflake_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
+							  behind);
+		pfree(behind);
+		snowflake_nap(LAG_US / 1000);
+	}
+	online->wait_start = online->wait_told = 0;
+}
+
+/*
+ * One batch: fill the pages, choose the size of the next one, and pause.
+ */
+static void
+run_batch(Backfill *backfill, const Range *range)
+{
+	const SnowflakeOnlineOptions *options = &backfill->online->options;
+	int64		start = snowflake_steady_clock();
+	int64		nrows = fill_pages(backfill, range);
+	double		us = Max(snowflake_steady_clock() - start, 100);
+	double		factor = options->batch_us / us;
+
+	backfill->nrows += nrows;
+	backfill->pages *= Min(2.0, Max(0.3, factor));
+	backfill->pages = Min(MAX_PAGES, Max(1, backfill->pages));
+	if (nrows > 0)
+		snowflake_nap(us / 1000 * (1 / options->work_share - 1));
+	wait_for_standbys(backfill);
+}
+
+/*
+ * All pages once.
+ */
+static void
+first_pass(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+	Range		range = {0, 0};
+
+	while (range.to < backfill->npages)
+	{
+		int64		before = backfill->nrows;
+
+		range.from = range.to;
+		range.to += Min((BlockNumber) backfill->pages, backfill->npages - range.from);
+		run_batch(backfill, &range);
+		report_progress(backfill, range.to);
+		if (range.to >= backfill->next_vacuum && backfill->nrows > before)
+		{
+			/* Truncating the table would lock it. */
+			snowflake_run_top_level(online->context, online->owner,
+									psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
+											 backfill->table), NULL);
+			backfill->next_vacuum = range.to + backfill->npages / VACUUM_PARTS;
+		}
+	}
+}
+
+/*
+ * What was locked, until nothing is left.
+ */
+static void
+later_passes(Backfill *backfill)
+{
+	SnowflakeOnline *online = backfill->online;
+
+	while (backfill->locked != NIL)
+	{
+		List	   *ranges = backfill->locked;
+		ListCell   *cell;
+
+		snowflake_nap(PASS_MS);
+		backfill->locked = NIL;
+		foreach(cell, ranges)
+		{
+			Range	   *range = lfirst(cell);
+
+			for (BlockNumber page = range->from; page < range->to; page++)
+			{
+				Range		one = {page, page + 1};
+
+				backfill->nrows += fill_pages(backfill, &one);
+			}
+		}
+		list_free_deep(ranges);
+		if (backfill->locked != NIL)
+			snowflake_report_wait(online,
+								  psprintf("copy locked rows of table %s", backfill->table),
+								  NULL);
+	}
+	online->wait_start = online->wait_told = 0;
+}
+
+/* The validation of a table. */
+typedef struct Validation
+{
+	Oid			relid;
+	SnowflakeConversion part;
+} Validation;
+
+/*
+ * Have the CHECK constraint prove that all rows are filled.  A table that was
+ * detached meanwhile is left as it is.
+ */
+static void
+validate(void *argument)
+{
+	const Validation *validation = argument;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask_often(&validation->part, validation->relid,
+									  psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
+											   " FROM tab WHERE relid = $12",
+											   snowflake_online_tables)))
+		snowflake_run_statement(((char **) lfirst(cell))[0]);
+}
+
+/*
+ * The same, in a transaction.  Returns false if there are rows to fill.  If all
+ * pages were looked at without finding any, it fails.
+ */
+static bool
+try_validate(Backfill *backfill, bool found)
+{
+	Validation	validation = {.relid = backfill->relid};
+	ErrorData  *error;
+
+	validation.part = begin_with_lock(backfill, ShareUpdateExclusiveLock);
+	error = snowflake_do(validate, &validation, true);
+	if (error != NULL && !(found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
+		ReThrowError(error);
+	snowflake_commit(backfill->online);
+	return error == NULL;
+}
+
+/*
+ * Fill the new columns, until that is proved.
+ */
+void
+snowflake_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
+{
+	Backfill	backfill = {
+		.online = online,
+		.relid = step->relid,
+		.table = step->table,
+		.pages = FIRST_PAGES,
+	};
+
+	backfill.start = backfill.told = snowflake_steady_clock();
+	for (;;)
+	{
+		int64		before = backfill.nrows;
+
+		if (!begin_backfill(&backfill))
+			return;
+		wait_for_standbys(&backfill);
+		first_pass(&backfill);
+		later_passes(&backfill);
+		if (try_validate(&backfill, backfill.nrows > before))
+			break;
+		ereport(NOTICE,
+				(errmsg("%s: rows were moved before they were copied; looking at all of them again",
+						step->table)));
+	}
+	ereport(NOTICE,
+			(errmsg("%s: copied " INT64_FORMAT " rows in %.1f s", step->table,
+					backfill.nrows,
+					(snowflake_steady_clock() - backfill.start) / 1e6)));
+}
+
+/*
+ * How much of a table is filled, by a sample.
+ */
+int
+snowflake_backfill_percent(const SnowflakeConversion *conversion,
+						   const SnowflakeOnlineStep *step)
+{
+	List	   *rows = snowflake_ask_often(conversion, step->relid,
+										   psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"
+													" FROM col WHERE relid = $12",
+													snowflake_online_tables));
+	char	   *condition = ((char **) linitial(rows))[0];
+	char	   *percent;
+
+	percent = snowflake_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
+										   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
+										   condition, snowflake_relation_name(step->relid), step->relid));
+	return percent == NULL ? 100 : pg_strtoint32(percent);
+}

@@ -1,0 +1,430 @@
+/*-------------------------------------------------------------------------
+ *
+ * locks.c
+ *	  Transactions of a conversion, and locks that nobody has to wait behind.
+ *
+ * A lock that conflicts with those of the application makes everybody wait who
+ * comes after the request.  So:
+ *
+ * - Look first.  A transaction that has held a lock on one of the tables for
+ *	 more than three times lock_wait will probably hold it for longer.  It is
+ *	 reported, and nothing is requested.  So is one that has changed what
+ *	 online/catalog_rows.c is about, and what that is is locked, too.
+ * - A request ends after lock_wait, which is less than deadlock_timeout.  All
+ *	 locks are released then, and requested later in the opposite order, because
+ *	 the application has one order or the other.  Partitions are locked after
+ *	 their table, as statements of clients lock them.
+ *
+ * The list of sessions is read as the bootstrap superuser, because sessions of
+ * other roles are hidden otherwise.  These queries access system views only, and
+ * cancel autovacuum workers.  Process IDs and ages are reported; the text of a
+ * query only to those who may see it.
+ *
+ * Each transaction runs as the owner of the table (table_owner.c), but never
+ * beyond its end.
+ *
+ * Times here and in the other files of online conversions are those of the steady
+ * clock, because a call that naps until a time of a wall clock which is set back
+ * meanwhile would do so for as long.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/locks.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "common/pg_prng.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "tcop/pquery.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "convert/online/online.h"
+#include "shared/clock.h"
+#include "shared/compat.h"
+
+/* How often a wait is reported. */
+#define REPORT_US	INT64CONST(5000000)
+
+/* Transactions older than so many times lock_wait are waited for. */
+#define PATIENCE	INT64CONST(3)
+
+/*
+ * Become the owner of the table, and find the column, which may have another
+ * number than in the transaction before.
+ */
+void
+snowflake_open(SnowflakeOnline *online)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeKey *key;
+
+	online->rows_locked = false;
+	online->owner = snowflake_lock_to_convert(online->relid, true);
+	snowflake_become_owner(online->owner, &online->caller);
+
+	memset(conversion, 0, sizeof(*conversion));
+	conversion->online = true;
+	conversion->dry_run = true;
+	key = snowflake_find_key(online->relid, online->column, false);
+	snowflake_choose_generator(key, online->generator);
+	conversion->keys = list_make1(key);
+	snowflake_prepare(conversion, online->owner);
+}
+
+/*
+ * Begin the work of a transaction.
+ */
+void
+snowflake_begin(SnowflakeOnline *online)
+{
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	EnsurePortalSnapshotExists();
+	snowflake_open(online);
+}
+
+/*
+ * Become the caller, and commit.
+ */
+void
+snowflake_commit(SnowflakeOnline *online)
+{
+	snowflake_become_caller(&online->caller);
+	SPI_commit();
+	SPI_finish();
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * The same, but do not wait until the commit is durable.
+ */
+void
+snowflake_commit_soon(SnowflakeOnline *online)
+{
+	snowflake_become_caller(&online->caller);
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+	SPI_commit();
+	SPI_finish();
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Execute a statement that returns no rows.
+ */
+void
+snowflake_run_statement(const char *statement)
+{
+	if (SPI_execute(statement, false, 0) < 0)
+		elog(ERROR, "statement failed: %s", statement);
+}
+
+/*
+ * Sleep, with a wait event.
+ */
+void
+snowflake_nap(double ms)
+{
+	static uint32 event = 0;
+	int64		end = snowflake_steady_clock() + (int64) ceil(ms * 1000);
+
+	if (event == 0)
+		event = snowflake_new_wait_event("SnowflakeConvert");
+	for (;;)
+	{
+		int64		rest = end - snowflake_steady_clock();
+
+		CHECK_FOR_INTERRUPTS();
+		if (rest <= 0)
+			return;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 (long) (rest / 1000 + 1), event);
+		ResetLatch(MyLatch);
+	}
+}
+
+/*
+ * Report a wait every few seconds, and give up after a time.
+ */
+void
+snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who)
+{
+	int64		now = snowflake_steady_clock();
+
+	if (online->wait_start == 0)
+		online->wait_start = now;
+	if (online->options.give_up_us > 0 &&
+		now - online->wait_start > online->options.give_up_us)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("gave up waiting to %s", what),
+				 who == NULL ? 0 : errdetail_internal("%s", who),
+				 online->options.undo ?
+				 errhint("Nothing was undone. Call snowflake_convert_undo() again.") :
+				 errhint("What is done is kept. Call snowflake_convert_online() again to continue.")));
+	if (now - online->wait_told > REPORT_US)
+	{
+		online->wait_told = now;
+		ereport(NOTICE,
+				(errmsg("waiting to %s", what),
+				 who == NULL ? 0 : errdetail_internal("%s", who)));
+	}
+}
+
+/*
+ * Report the oldest transaction that a statement such as CREATE INDEX
+ * CONCURRENTLY will wait for, if there is one.  It waits by itself, for as long
+ * as that takes; nobody waits for it.
+ */
+void
+snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
+{
+	List	   *rows;
+
+	rows = snowflake_ask_server(psprintf("SELECT format('Process %%s (%%s, %%s) is in a transaction that is %%s old.',"
+										 "    pid, usename, coalesce(nullif(application_name, ''), backend_type),"
+										 "    date_trunc('milliseconds', clock_timestamp() - xact_start))"
+										 " FROM pg_stat_activity"
+										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+										 " AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL"
+										 " AND xact_start < clock_timestamp() - interval '" INT64_FORMAT " ms'"
+										 " ORDER BY xact_start LIMIT 1",
+										 online->options.lock_ms * PATIENCE));
+	if (rows != NIL)
+		ereport(NOTICE,
+				(errmsg("waiting to %s", what),
+				 errdetail_internal("%s", ((char **) linitial(rows))[0])));
+}
+
+/* Is session a an autovacuum worker that ends for others? */
+#define CANCELLABLE_AUTOVACUUM \
+"coalesce(a.backend_type = 'autovacuum worker'" \
+"  AND position('(to prevent wraparound)' IN a.query) = 0, false)"
+
+/*
+ * Does somebody hold a lock on the tables that will probably not be released
+ * soon?  Returns who.
+ *
+ * A prepared transaction has no process; its locks have the virtual transaction
+ * of the session that prepared it, so the lock on its transaction ID identifies
+ * it.
+ */
+static char *
+find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
+{
+	StringInfoData query;
+	List	   *rows;
+	ListCell   *cell;
+
+	initStringInfo(&query);
+	appendStringInfo(&query,
+					 "SELECT CASE WHEN l.pid IS NULL"
+					 "  THEN format('Prepared transaction %%L of %%s has a lock on %%s, and was prepared %%s ago.',"
+					 "    p.gid, p.owner, l.relation::regclass, x.age)"
+					 "  ELSE format('Process %%s (%%s, %%s) has a lock on %%s, in a transaction that is %%s old.',"
+					 "    a.pid, coalesce(a.usename, a.backend_type), coalesce(nullif(a.application_name, ''), a.backend_type),"
+					 "    l.relation::regclass, x.age) END"
+					 " FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)"
+					 "   LEFT JOIN pg_locks t ON l.pid IS NULL AND t.pid IS NULL AND t.locktype = 'transactionid' AND t.granted"
+					 "     AND t.virtualtransaction = l.virtualtransaction"
+					 "   LEFT JOIN pg_prepared_xacts p ON p.transaction = t.transactionid"
+					 "   CROSS JOIN LATERAL (SELECT coalesce(a.xact_start, p.prepared)) b(since)"
+					 "   CROSS JOIN LATERAL (SELECT date_trunc('milliseconds', clock_timestamp() - b.since)) x(age)"
+					 " WHERE l.locktype = 'relation' AND l.granted"
+					 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+					 " AND l.pid IS DISTINCT FROM pg_backend_pid()"
+					 " AND (%s OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))"
+					 " AND NOT " CANCELLABLE_AUTOVACUUM
+					 " AND b.since < clock_timestamp() - interval '" INT64_FORMAT " ms'"
+					 " AND l.relation IN (0",
+					 mode == AccessExclusiveLock ? "true" : "false",
+					 online->options.lock_ms * PATIENCE);
+	foreach(cell, relids)
+		appendStringInfo(&query, ", %u", lfirst_oid(cell));
+	appendStringInfoString(&query, ") ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i', 'I') LIMIT 1");
+	rows = snowflake_ask_server(query.data);
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
+ * The relations, each followed by its partitions, the upper levels first, as
+ * the server locks them.
+ */
+List *
+snowflake_with_partitions(const List *relids)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+		result = list_concat_unique_oid(result,
+										find_all_inheritors(lfirst_oid(cell), NoLock, NULL));
+	return result;
+}
+
+/*
+ * Cancel autovacuum of the tables, as a session would that waits for it for
+ * longer than deadlock_timeout, unless it prevents wraparound.
+ */
+static void
+cancel_autovacuum(List *relids)
+{
+	StringInfoData query;
+	ListCell   *cell;
+
+	initStringInfo(&query);
+	appendStringInfoString(&query,
+						   "SELECT pg_cancel_backend(a.pid)"
+						   " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+						   " WHERE l.locktype = 'relation' AND l.granted"
+						   " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+						   " AND " CANCELLABLE_AUTOVACUUM
+						   " AND l.mode = 'ShareUpdateExclusiveLock'"
+						   " AND l.relation IN (0");
+	foreach(cell, relids)
+		appendStringInfo(&query, ", %u", lfirst_oid(cell));
+	appendStringInfoChar(&query, ')');
+	(void) snowflake_ask_server(query.data);
+}
+
+/*
+ * Lock the tables.  Clients wait behind the first of them until the last one is
+ * locked, so they have lock_wait together.
+ */
+static void
+lock_relations(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
+{
+	int64		end = snowflake_steady_clock() + online->options.lock_ms * INT64CONST(1000);
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		Oid			relid = lfirst_oid(cell);
+		int			left = (int) ((end - snowflake_steady_clock()) / 1000);
+
+		(void) set_config_option("lock_timeout", psprintf("%d", Max(left, 1)),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+		LockRelationOid(relid, mode);
+
+		/* It may have been dropped: look again. */
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg_internal("relation with OID %u does not exist", relid)));
+	}
+}
+
+/* What to do with which locks. */
+typedef struct LockedWork
+{
+	SnowflakeOnline *online;
+	List	   *relids;
+	LOCKMODE	mode;
+	SnowflakeWork work;
+	void	   *argument;
+} LockedWork;
+
+/*
+ * Lock tables, and do something with them.
+ */
+static void
+work_with_locks(void *argument)
+{
+	const LockedWork *locked = argument;
+	SnowflakeOnline *online = locked->online;
+	List	   *relids = snowflake_with_partitions(locked->relids);
+
+	lock_relations(online, relids, locked->mode);
+	online->locked_since = snowflake_steady_clock();
+	if (!online->rows_locked)
+		snowflake_lock_rows(relids);
+	online->rows_locked = true;
+	locked->work(online, locked->argument);
+}
+
+/*
+ * Did somebody update a row of the catalogs at the same time, which is none of
+ * those that are locked?  The server has no other sign of it.
+ */
+static bool
+is_concurrent_update(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_INTERNAL_ERROR &&
+		(strcmp(error->message, "tuple concurrently updated") == 0 ||
+		 strcmp(error->message, "tuple concurrently deleted") == 0);
+}
+
+/*
+ * The same in a subtransaction.  Returns false if a lock was not to be had;
+ * nothing has changed then, and all locks are released.
+ */
+static bool
+try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
+		  SnowflakeWork work, void *argument)
+{
+	LockedWork	locked = {online, relids, mode, work, argument};
+	ErrorData  *error = snowflake_do(work_with_locks, &locked, true);
+
+	if (error == NULL)
+		return true;
+	online->rows_locked = false;
+	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED &&
+		!is_concurrent_update(error))
+		ReThrowError(error);
+	FreeErrorData(error);
+	return false;
+}
+
+/*
+ * Look, lock tables in the order of the list or the opposite one, and do
+ * something with them.  Returns false if a lock was not to be had; the
+ * transaction should end then, and another one try again.
+ */
+bool
+snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
+					 SnowflakeWork work, void *argument)
+{
+	const char *what = psprintf("lock table %s",
+								snowflake_relation_name(llast_oid(relids)));
+	List	   *all = snowflake_with_partitions(relids);
+	char	   *holder;
+
+	holder = find_holder(online, all, mode);
+	if (holder == NULL)
+		holder = snowflake_find_changer(all);
+	if (holder != NULL)
+	{
+		snowflake_report_wait(online, what, holder);
+		return false;
+	}
+	cancel_autovacuum(all);
+	if (pg_prng_bool(&pg_global_prng_state))
+	{
+		List	   *reversed = NIL;
+		ListCell   *cell;
+
+		foreach(cell, relids)
+			reversed = lcons_oid(lfirst_oid(cell), reversed);
+		relids = reversed;
+	}
+	if (try_locks(online, relids, mode, work, argument))
+		return true;
+	snowflake_report_wait(online, what, NULL);
+	return false;
+}

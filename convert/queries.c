@@ -1,0 +1,611 @@
+/*-------------------------------------------------------------------------
+ *
+ * queries.c
+ *	  Queries of the catalogs for snowflake_convert(), and the one that finds
+ *	  the columns that must be converted together.
+ *
+ * The catalogs are queried with SQL, because a question such as "which columns
+ * reference this one, through which others" is a join.  Names in the queries
+ * are looked up in pg_catalog only.  The queries are not in functions of the
+ * extension, because the owner of the table might not have the privilege to
+ * call them.
+ *
+ * Planning these joins takes several times as long as running them, and an
+ * online conversion asks some of them for each partition.  So that these have
+ * one text, what they are about is a parameter, and their plans are kept until
+ * the call ends.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/queries.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "convert/convert.h"
+
+/*
+ * The beginning of all queries: the types that hold any ID, which are bigint,
+ * uuid, and domains over them, or over such a domain.  A column references a
+ * key of another type only if both are integers.
+ */
+#define WIDE_TYPES \
+"WITH RECURSIVE wide(typid) AS (" \
+"  SELECT unnest(ARRAY['int8'::regtype::oid, 'uuid'::regtype::oid])" \
+"  UNION ALL" \
+"  SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')"
+
+/*
+ * The keys, all columns that reference them, and the same column of their
+ * partitions, children and parents, transitively.  is_key is true for a key
+ * itself, and that of its partitions and children.  A column may reference
+ * several keys; key is the number of one of them.  It is null for the other
+ * columns that are widened.
+ */
+static const char walk_query[] =
+WIDE_TYPES
+/* There is no index for the table that is referenced. */
+", fk(referencing, attnum, referenced, number) AS MATERIALIZED ("
+"  SELECT c.conrelid, k.referencing, c.confrelid, k.referenced"
+"  FROM pg_constraint c, unnest(c.conkey, c.confkey) k(referencing, referenced)"
+"  WHERE c.contype = 'f'),"
+" walk(relid, attnum, is_key, key) AS ("
+"  (SELECT k.relid, k.attnum, true, k.number::int"
+"   FROM unnest($1, $2) WITH ORDINALITY k(relid, attnum, number)"
+"   UNION ALL"
+"   SELECT o.relid, o.attnum, false, NULL"
+"   FROM unnest($9, $10) o(relid, attnum))"
+"  UNION"
+"  SELECT n.relid, n.attnum, n.is_key, w.key"
+"  FROM walk w"
+"    JOIN pg_attribute this ON (this.attrelid, this.attnum) = (w.relid, w.attnum)"
+"    CROSS JOIN LATERAL ("
+/* a column of a foreign key that references this one, */
+"      SELECT fk.referencing, fk.attnum, false"
+"      FROM fk WHERE fk.referenced = w.relid AND fk.number = w.attnum"
+"      UNION ALL"
+/* the same column of a partition or child, */
+"      SELECT a.attrelid, a.attnum, w.is_key"
+"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhrelid"
+"      WHERE i.inhparent = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
+"      UNION ALL"
+/* and of a parent */
+"      SELECT a.attrelid, a.attnum, false"
+"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhparent"
+"      WHERE i.inhrelid = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
+"      AND this.attinhcount > 0"
+"    ) n(relid, attnum, is_key)"
+"  WHERE this.atttypid IN ('int2'::regtype, 'int4'::regtype)"
+"  OR this.atttypid IN (SELECT typid FROM wide)),"
+" once AS ("
+"  SELECT relid, attnum, bool_or(is_key) AS is_key,"
+"    coalesce(min(key) FILTER (WHERE is_key), min(key)) AS key"
+"  FROM walk GROUP BY relid, attnum) "
+"SELECT array_agg(relid ORDER BY relid, attnum),"
+"  array_agg(attnum ORDER BY relid, attnum),"
+"  array_agg(is_key ORDER BY relid, attnum),"
+"  array_agg(key ORDER BY relid, attnum)"
+" FROM once";
+
+/*
+ * The beginning of all other queries: the columns that were found.  is_root is
+ * true for the keys without their partitions and children.  set_default is
+ * true if the generator is not the default yet, and generator is that of the
+ * key.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or
+ * that the column cannot be converted because it has another type.
+ */
+static const char target_query[] =
+WIDE_TYPES
+", target AS ("
+"  SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,"
+"    coalesce((w.relid, w.attnum) = ($1[w.key], $2[w.key]), false) AS is_root,"
+"    $3[w.key] AS generator, coalesce($4[w.key], false) AS set_default,"
+"    CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'"
+"      WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'"
+"      ELSE 'cannot' END AS change,"
+"    format('table %s', w.relid::regclass) AS table_name,"
+"    format('column %I of table %s', a.attname, w.relid::regclass) AS column_name"
+"  FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key)"
+"    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)) ";
+
+/*
+ * A further CTE: the tables that are altered, and those at the other end of a
+ * foreign key that is created again.
+ */
+const char	snowflake_changed_tables[] =
+", changed(relid) AS ("
+"  SELECT relid FROM target WHERE is_key AND set_default OR change = 'widen'"
+"  UNION"
+"  SELECT unnest(ARRAY[c.conrelid, c.confrelid])"
+"  FROM target t JOIN pg_constraint c ON c.contype = 'f'"
+"    AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)"
+"         OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))"
+"  WHERE t.change = 'widen')";
+
+/*
+ * Further CTEs: the sequences that a key, or the column of a partition or
+ * child, owns or has in its default.
+ */
+#define SEQUENCES \
+", key_default(oid, relid, attnum, key, expression) AS (" \
+"  SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)" \
+"  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)" \
+"  WHERE t.is_key)," \
+" related(oid, key, owned, is_identity) AS (" \
+"  SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t" \
+"    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')" \
+"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)" \
+"  WHERE t.is_key" \
+"  UNION ALL" \
+"  SELECT d.refobjid, k.key, false, false FROM key_default k" \
+"    JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)" \
+"      AND d.refclassid = 'pg_class'::regclass" \
+"  UNION ALL" \
+"  SELECT n.oid, k.key, false, false FROM key_default k" \
+"    JOIN pg_class n ON n.relkind = 'S' AND k.expression ~* " SNOWFLAKE_WORD("n.relname") \
+"  WHERE k.expression ~ 'nextval[(].*::text')," \
+" seq AS (" \
+"  SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, c.relname," \
+"    bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity," \
+"    bool_or($4[r.key]) AS replaced" \
+"  FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'" \
+"  GROUP BY 1, 2, 3)"
+
+/*
+ * The same, and what else uses them.
+ */
+const char	snowflake_sequences[] =
+SEQUENCES
+", seq_user(oid, name, by_name) AS ("
+"  SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false"
+"  FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)"
+"  WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)"
+"  UNION ALL"
+"  SELECT s.oid, pg_describe_object(d.refclassid, d.refobjid, 0), false"
+"  FROM seq s JOIN pg_depend d"
+"    ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')"
+"  UNION ALL"
+"  SELECT oid, name, true FROM unnest($14, $15) n(oid, name)) ";
+
+/*
+ * The uses by name alone, which the catalogs do not record: in the body of a
+ * function, in the argument of a trigger, and in a default such as
+ * nextval('orders_id_seq'::text).  There may be much source, in which searching
+ * for a regular expression takes long: so the texts that have the name are
+ * found first.  A name with other characters than those of ASCII may have
+ * other case there, and is searched for in all of them.
+ */
+static const char sequence_names_query[] =
+SEQUENCES
+", word(oid, pattern, part) AS ("
+"  SELECT oid, " SNOWFLAKE_WORD("relname") ","
+"    CASE WHEN relname ~ '[^ -~]' THEN '' ELSE lower(relname::text COLLATE \"C\") END"
+"  FROM seq),"
+" source(classid, objid, code) AS ("
+"  SELECT 'pg_proc'::regclass, p.oid, p.prosrc FROM pg_proc p"
+"  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))"
+"  AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid")
+"  UNION ALL"
+"  SELECT 'pg_trigger'::regclass, oid, encode(tgargs, 'escape') FROM pg_trigger),"
+" naming(oid, classid, objid) AS ("
+"  SELECT w.oid, s.classid, s.objid"
+"  FROM (SELECT *, lower(code COLLATE \"C\") AS lower FROM source WHERE EXISTS (SELECT FROM word) OFFSET 0) s"
+"    JOIN word w ON CASE WHEN strpos(s.lower, w.part) > 0 THEN s.code ~* w.pattern END"
+"  UNION ALL"
+"  SELECT w.oid, 'pg_attrdef'::regclass, f.oid"
+"  FROM word w JOIN pg_attrdef f"
+/* pg_get_expr() locks the table, so it is not called for all of them. */
+"    ON CASE WHEN strpos(f.adbin::text, ':funcid ' || 'regclass(text)'::regprocedure::oid || ' ') > 0"
+"       THEN pg_get_expr(f.adbin, f.adrelid) ~* ('nextval.*' || w.pattern || '.*::text') END"
+"  WHERE f.oid NOT IN (SELECT oid FROM key_default)) "
+"SELECT (SELECT coalesce(array_agg(oid), '{}') FROM seq), coalesce(array_agg(oid), '{}'),"
+"  coalesce(array_agg(pg_describe_object(classid, objid, 0)), '{}')"
+" FROM naming";
+
+/*
+ * Further CTEs: what ALTER COLUMN ... TYPE creates again, and the indexes and
+ * statistics objects among it.  An index of a partition that has a parent is
+ * created with that.
+ */
+const char	snowflake_rebuilt[] =
+", rebuilt(classid, objid) AS ("
+"  SELECT DISTINCT d.classid, d.objid FROM target t"
+"    JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
+"  WHERE t.change = 'widen'),"
+" rebuilt_index AS ("
+"  SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered, i.indisreplident,"
+"    h.inhparent AS parent"
+"  FROM (SELECT objid FROM rebuilt WHERE classid = 'pg_class'::regclass"
+"        UNION"
+"        SELECT k.conindid FROM rebuilt r JOIN pg_constraint k ON (r.classid, r.objid) = ('pg_constraint'::regclass, k.oid)"
+"        WHERE k.contype IN ('p', 'u', 'x')) b(oid)"
+"    JOIN pg_index i ON i.indexrelid = b.oid JOIN pg_class c ON c.oid = b.oid"
+"    JOIN pg_namespace n ON n.oid = c.relnamespace"
+"    LEFT JOIN pg_inherits h ON h.inhrelid = b.oid),"
+" rebuilt_statistics AS ("
+"  SELECT s.*, n.nspname FROM rebuilt r"
+"    JOIN pg_statistic_ext s ON (r.classid, r.objid) = ('pg_statistic_ext'::regclass, s.oid)"
+"    JOIN pg_namespace n ON n.oid = s.stxnamespace) ";
+
+/*
+ * A further CTE: PL/pgSQL functions that use rows of tables whose columns change
+ * their type, with the statement that discards their plans.
+ */
+const char	snowflake_row_functions[] =
+", row_function(oid, name, owner, owned, command) AS ("
+"  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, " SNOWFLAKE_MAY_ALTER("u.owner", "p") ","
+"    " SNOWFLAKE_RECOMPILE
+"  FROM (" SNOWFLAKE_ROW_FUNCTIONS("SELECT r.* FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.change = 'widen'")
+") u(oid, owner) JOIN pg_proc p ON p.oid = u.oid)";
+
+/*
+ * A further CTE: columns of the schema that might hold a key, by their names,
+ * but are no foreign keys, so that nothing widens them.  A key that has a
+ * sequence, or is named id, does not hold that of another table.  There are
+ * none if the schema has no keys that they might hold.
+ */
+const char	snowflake_narrow_columns[] =
+", narrow(relid, attnum, column_name, type) AS ("
+"  SELECT a.attrelid, a.attnum, format('column %I of table %s', a.attname, r.oid::regclass),"
+"    format_type(a.atttypid, NULL)"
+"  FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid"
+"    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)"
+"  WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'"
+"  AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0"
+"  AND a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attname ~* 'id$'"
+"  AND a.attidentity = '' AND a.attgenerated = ''"
+"  AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval[(]', false)"
+"  AND NOT EXISTS (SELECT FROM pg_constraint c"
+"                  WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))"
+"  AND NOT EXISTS (SELECT FROM pg_depend e"
+"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))"
+"  AND NOT (lower(a.attname) = 'id' AND EXISTS ("
+"    SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary"
+"    AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum))"
+"  AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)) ";
+
+/*
+ * An array of the values of a conversion's keys.
+ */
+static Datum
+array_of_keys(const SnowflakeConversion *conversion, Oid type,
+			  Datum (*value_of) (const SnowflakeKey *key))
+{
+	int			n = list_length(conversion->keys);
+	Datum	   *values = palloc_array(Datum, n);
+	int16		length;
+	bool		by_value;
+	char		align;
+
+	for (int i = 0; i < n; i++)
+		values[i] = value_of(list_nth(conversion->keys, i));
+	get_typlenbyvalalign(type, &length, &by_value, &align);
+	return PointerGetDatum(construct_array(values, n, type, length, by_value,
+										   align));
+}
+
+static Datum
+relid_of(const SnowflakeKey *key)
+{
+	return ObjectIdGetDatum(key->relid);
+}
+
+static Datum
+attnum_of(const SnowflakeKey *key)
+{
+	return Int16GetDatum(key->attnum);
+}
+
+static Datum
+generator_of(const SnowflakeKey *key)
+{
+	return ObjectIdGetDatum(key->generator);
+}
+
+static Datum
+set_default_of(const SnowflakeKey *key)
+{
+	return BoolGetDatum(key->set_default);
+}
+
+/* A query whose plan is kept. */
+typedef struct KeptPlan
+{
+	const char *query;
+	SPIPlanPtr	plan;
+} KeptPlan;
+
+/* There are few of them.  The context is NULL if plans are not kept. */
+static List *kept_plans;
+static MemoryContext plans_context;
+
+/*
+ * MemoryContextCallbackFunction: forget the plans.
+ */
+static void
+free_plans(void *argument)
+{
+	ListCell   *cell;
+
+	foreach(cell, kept_plans)
+		SPI_freeplan(((KeptPlan *) lfirst(cell))->plan);
+	kept_plans = NIL;
+	plans_context = NULL;
+}
+
+/*
+ * Keep the plans of queries that are run often, until a memory context is reset
+ * or deleted.  A session has one online conversion at a time
+ * (check_outermost() in online/online.c).
+ */
+void
+snowflake_keep_plans(MemoryContext context)
+{
+	MemoryContextCallback *callback = MemoryContextAllocZero(context, sizeof(*callback));
+
+	Assert(plans_context == NULL);
+	callback->func = free_plans;
+	MemoryContextRegisterResetCallback(context, callback);
+	plans_context = context;
+}
+
+/*
+ * The plan of a query, for all values of its parameters.  The server makes it
+ * again if something changed on which it depends.
+ */
+static SPIPlanPtr
+plan_of(const char *query, int ntypes, Oid *types)
+{
+	KeptPlan   *kept;
+	SPIPlanPtr	plan;
+	MemoryContext old;
+	ListCell   *cell;
+
+	foreach(cell, kept_plans)
+	{
+		kept = lfirst(cell);
+		if (strcmp(kept->query, query) == 0)
+			return kept->plan;
+	}
+
+	plan = SPI_prepare_cursor(query, ntypes, types, CURSOR_OPT_GENERIC_PLAN);
+	if (plan == NULL)
+		elog(ERROR, "query cannot be prepared: %s", query);
+	SPI_keepplan(plan);
+	old = MemoryContextSwitchTo(plans_context);
+	kept = palloc_object(KeptPlan);
+	kept->query = pstrdup(query);
+	kept->plan = plan;
+	kept_plans = lappend(kept_plans, kept);
+	MemoryContextSwitchTo(old);
+	return plan;
+}
+
+/*
+ * Run a query.  The parameters are arrays: of the keys, $1 their tables, $2
+ * their columns, $3 their generators, $4 whether these must become the
+ * default; $5 to $8 the columns that snowflake_find_targets() found; and $9 and
+ * $10 the other columns to widen.  $11 is the schema, and $12 the object that
+ * the query is about.  $13 to $15 are what snowflake_find_sequence_names() found.
+ */
+static void
+run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
+		  bool often)
+{
+	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
+		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
+	INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID};
+	Datum		values[lengthof(types)];
+	char		nulls[lengthof(types)];
+	int			rc;
+
+	values[0] = array_of_keys(conversion, OIDOID, relid_of);
+	values[1] = array_of_keys(conversion, INT2OID, attnum_of);
+	values[2] = array_of_keys(conversion, OIDOID, generator_of);
+	values[3] = array_of_keys(conversion, BOOLOID, set_default_of);
+	memset(nulls, ' ', sizeof(nulls));
+	for (int i = 0; i < SNOWFLAKE_TARGET_ARRAYS; i++)
+	{
+		values[4 + i] = conversion->targets[i];
+		nulls[4 + i] = conversion->targets[i] == (Datum) 0 ? 'n' : ' ';
+	}
+	for (int i = 0; i < SNOWFLAKE_OTHER_ARRAYS; i++)
+	{
+		values[8 + i] = conversion->others[i];
+		nulls[8 + i] = conversion->others[i] == (Datum) 0 ? 'n' : ' ';
+	}
+	values[10] = ObjectIdGetDatum(conversion->schema);
+	values[11] = ObjectIdGetDatum(object);
+	for (int i = 0; i < SNOWFLAKE_NAME_ARRAYS; i++)
+	{
+		values[12 + i] = conversion->names[i];
+		nulls[12 + i] = conversion->names[i] == (Datum) 0 ? 'n' : ' ';
+	}
+	if (often && plans_context != NULL)
+		rc = SPI_execute_plan(plan_of(query, lengthof(types), types), values,
+							  nulls, false, 0);
+	else
+		rc = SPI_execute_with_args(query, lengthof(types), types, values, nulls,
+								   false, 0);
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", query);
+}
+
+/*
+ * Take the arrays that a query returned, which are kept until SPI_finish().
+ */
+static void
+take_arrays(Datum *arrays, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		bool		isnull;
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
+										  SPI_tuptable->tupdesc, i + 1,
+										  &isnull);
+
+		arrays[i] = isnull ? (Datum) 0 : value;
+	}
+}
+
+/*
+ * Find the columns that must be converted together.
+ */
+void
+snowflake_find_targets(SnowflakeConversion *conversion)
+{
+	run_query(conversion, InvalidOid, walk_query, true);
+	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
+}
+
+/*
+ * Find the sequences of the keys, and what has their names.  This takes longer
+ * the more functions there are, so it is done once.
+ */
+void
+snowflake_find_sequence_names(SnowflakeConversion *conversion)
+{
+	run_query(conversion, InvalidOid,
+			  psprintf("%s%s", target_query, sequence_names_query), false);
+	take_arrays(conversion->names, SNOWFLAKE_NAME_ARRAYS);
+}
+
+/*
+ * Are there sequences of the keys that were not there then?
+ */
+bool
+snowflake_has_new_sequences(const SnowflakeConversion *conversion)
+{
+	return snowflake_ask(conversion, SEQUENCES " SELECT FROM seq WHERE oid <> ALL ($13)") != NIL;
+}
+
+/*
+ * The part of a conversion that is about one table, for queries that need not
+ * know the others.
+ */
+SnowflakeConversion
+snowflake_part(const SnowflakeConversion *conversion, Oid relid)
+{
+	SnowflakeConversion part = *conversion;
+
+	run_query(conversion, relid,
+			  "SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)"
+			  " FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key) WHERE relid = $12", true);
+	take_arrays(part.targets, SNOWFLAKE_TARGET_ARRAYS);
+	return part;
+}
+
+/*
+ * Have the columns of the schema that might hold a key widened, too.
+ */
+void
+snowflake_find_narrow_columns(SnowflakeConversion *conversion)
+{
+	snowflake_find_targets(conversion);
+	run_query(conversion, InvalidOid,
+			  psprintf("%s%s SELECT array_agg(relid ORDER BY relid, attnum),"
+					   " array_agg(attnum ORDER BY relid, attnum) FROM narrow",
+					   target_query, snowflake_narrow_columns), false);
+	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
+}
+
+/*
+ * The rows of a query's result, each an array of texts, NULL for a null.
+ */
+static List *
+result_rows(void)
+{
+	List	   *rows = NIL;
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		int			ncolumns = SPI_tuptable->tupdesc->natts;
+		char	  **row = palloc_array(char *, ncolumns);
+
+		for (int j = 0; j < ncolumns; j++)
+			row[j] = SPI_getvalue(SPI_tuptable->vals[i],
+								  SPI_tuptable->tupdesc, j + 1);
+		rows = lappend(rows, row);
+	}
+	return rows;
+}
+
+/*
+ * Run a query about the columns, which begins after the CTEs.
+ */
+List *
+snowflake_ask(const SnowflakeConversion *conversion, const char *query)
+{
+	run_query(conversion, InvalidOid, psprintf("%s%s", target_query, query), false);
+	return result_rows();
+}
+
+/*
+ * Run a query that is asked often, about an object, $12.  Its plan is kept, so
+ * what else differs must not be in the text.
+ */
+List *
+snowflake_ask_often(const SnowflakeConversion *conversion, Oid object,
+					const char *query)
+{
+	run_query(conversion, object, psprintf("%s%s", target_query, query), true);
+	return result_rows();
+}
+
+/*
+ * Run a query about an object, which is $1.
+ */
+List *
+snowflake_ask_about(Oid object, const char *query)
+{
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(object);
+
+	if (SPI_execute_with_args(query, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", query);
+	return result_rows();
+}
+
+/*
+ * Query system views with all rows visible.  What is in the query is this
+ * module's own, a number, or quoted.
+ */
+List *
+snowflake_ask_server(const char *query)
+{
+	Oid			user;
+	int			sec_context;
+	int			nest_level = NewGUCNestLevel();
+	List	   *rows;
+
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	GetUserIdAndSecContext(&user, &sec_context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	rows = snowflake_ask_about(InvalidOid, query);
+	SetUserIdAndSecContext(user, sec_context);
+	AtEOXact_GUC(false, nest_level);
+	return rows;
+}
+
+/*
+ * Run a query that returns a single value, as text, or NULL.
+ */
+char *
+snowflake_get_value(const char *query)
+{
+	if (SPI_execute(query, false, 1) < 0 || SPI_processed != 1)
+		elog(ERROR, "query failed: %s", query);
+	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+}

@@ -1,0 +1,133 @@
+/* snowflake_convert--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION snowflake_convert" to load this file. \quit
+
+CREATE FUNCTION snowflake_convert(
+    relation regclass,
+    column_name name DEFAULT NULL,
+    dry_run boolean DEFAULT false,
+    generator regprocedure DEFAULT NULL)
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'snowflake_convert'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure) IS
+'change a serial, identity, or plain integer column (NULL: the primary key) to
+bigint with a generator (NULL: that of the column, or snowflake_nextval()) as its
+default, and all columns that reference it to bigint; a uuid column only gets the
+generator as its default;
+returns the statements, which dry_run does not execute; runs as the owner of the
+table, in a security-restricted operation; calls the generator once, also in a
+dry run;
+errors: 55000 with a list of obstacles, 42501 if the caller does not own the
+table, 42P01, 42809, 42703, or 42804 if the table or column does not exist or is
+of another kind, 22023 if the primary key has several columns or the generator
+is not suitable, 55006 if the table was changed during the conversion, 0A000
+above READ COMMITTED';
+
+CREATE FUNCTION snowflake_convert_schema(
+    schema regnamespace,
+    exclude regclass[] DEFAULT '{}',
+    widen_ids boolean DEFAULT false,
+    dry_run boolean DEFAULT false,
+    generator regprocedure DEFAULT NULL)
+RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'snowflake_convert_schema'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_schema(regnamespace, regclass[], boolean, boolean, regprocedure) IS
+'convert the keys of all tables in a schema that have their values from a sequence
+or a generator, except for keys of excluded tables, as snowflake_convert() does, in
+one ALTER TABLE for each table whose columns change their type;
+widen_ids also changes integer columns whose names end in id, and that are no
+foreign keys, to bigint; returns the statements, which dry_run does not execute;
+errors: those of snowflake_convert(), 3F000 if the schema does not exist, 22004 if
+an excluded table is null';
+
+CREATE FUNCTION snowflake_convert_report(
+    schema regnamespace,
+    exclude regclass[] DEFAULT '{}',
+    widen_ids boolean DEFAULT false,
+    OUT severity text,
+    OUT object text,
+    OUT finding text,
+    OUT what_to_do text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'snowflake_convert_report'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], boolean) IS
+'what snowflake_convert_schema() would do with these arguments, what is in its way,
+and, afterwards, what is not converted, or not anymore; changes nothing, but calls the generator;
+severity is obstacle, warning, or info;
+errors: 42501 if the caller does not own the tables, 3F000 if the schema does not
+exist, 22004 if an excluded table is null';
+
+CREATE FUNCTION snowflake_convert_copy()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'snowflake_convert_copy'
+LANGUAGE C;
+
+COMMENT ON FUNCTION snowflake_convert_copy() IS
+'trigger of snowflake_convert_online(): copies columns of a row to new ones;
+its arguments are names of columns, an old one, the new one, and so on;
+errors: 39P01 if it is not fired BEFORE INSERT OR UPDATE FOR EACH ROW, 42703 or
+42804 if a column does not exist or is of another type';
+
+CREATE PROCEDURE snowflake_convert_online(
+    relation regclass,
+    column_name name DEFAULT NULL,
+    generator regprocedure DEFAULT NULL,
+    until text DEFAULT NULL,
+    batch_time interval DEFAULT '50 ms',
+    work_share double precision DEFAULT 0.5,
+    lock_wait interval DEFAULT '100 ms',
+    max_lag interval DEFAULT NULL,
+    give_up_after interval DEFAULT NULL,
+    subscribers_ready boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'snowflake_convert_online'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE snowflake_convert_online(regclass, name, regprocedure, text, interval, double precision, interval, interval, interval, boolean) IS
+'what snowflake_convert() does, for tables in use: with second columns that are
+swapped with the old ones in the end, so that clients can read and write the
+tables; the same call continues after an interruption;
+must be called outside of a transaction block, function, or DO;
+errors: 2D000 or 25001 in a transaction block, 55000 with a list of obstacles,
+55P03 after waiting for give_up_after, 55006 if another session converts a table,
+42501 if the caller does not own the table, 22023 for a wrong argument, and those
+of snowflake_convert()';
+
+CREATE FUNCTION snowflake_convert_plan(
+    relation regclass,
+    column_name name DEFAULT NULL,
+    subscribers_ready boolean DEFAULT false,
+    OUT step integer,
+    OUT phase text,
+    OUT table_name text,
+    OUT lock text,
+    OUT statement text,
+    OUT state text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'snowflake_convert_plan'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_plan(regclass, name, boolean) IS
+'steps of snowflake_convert_online(), with the lock that each of them takes on the
+table, and its state: done, next, or to do, with who has to end first; steps
+behind a swap are left out;
+errors: those of snowflake_convert_online()';
+
+CREATE FUNCTION snowflake_convert_undo(
+    relation regclass,
+    column_name name DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_convert_undo'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_convert_undo(regclass, name) IS
+'drop what snowflake_convert_online() has created, until it has swapped the
+columns of a table;
+errors: 55000 after that, 55P03 if the tables could not be locked within a minute,
+55006 if a session converts a table, 0A000 above READ COMMITTED';

@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * subtransaction.c
+ *	  Work in a subtransaction, whose errors do not end the transaction.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/subtransaction.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+#include "convert/convert.h"
+
+/*
+ * Is an error one of what is tried, rather than of the circumstances?
+ */
+static bool
+is_of_work(int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_TRANSACTION_ROLLBACK:
+		case ERRCODE_INSUFFICIENT_RESOURCES:
+		case ERRCODE_OPERATOR_INTERVENTION:
+			return false;
+		default:
+			return sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE;
+	}
+}
+
+/*
+ * Do something in a subtransaction, in the same memory context, and keep or
+ * undo what it changed.  If there is an error, it is undone as well, and the
+ * error returned; otherwise the result is NULL.
+ */
+ErrorData *
+snowflake_do(void (*work) (void *argument), void *argument, bool keep)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		work(argument);
+		if (keep)
+			ReleaseCurrentSubTransaction();
+		else
+			RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return error;
+}
+
+/*
+ * Try whether something succeeds.  Returns the message of the error if it does
+ * not, otherwise NULL.
+ */
+char *
+snowflake_try(void (*work) (void *argument), void *argument)
+{
+	ErrorData  *error = snowflake_do(work, argument, true);
+
+	if (error == NULL)
+		return NULL;
+	if (!is_of_work(error->sqlerrcode))
+		ReThrowError(error);
+	return error->message;
+}

@@ -1,0 +1,298 @@
+# snowflake_convert_online(): what it carries over, what undo takes back, and what
+# clients see meanwhile.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $norders = 3000;
+my $node = new_server('main', 'wal_level = logical', 'max_prepared_transactions = 5');
+$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_shop');
+
+sub new_database
+{
+	my ($name) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	$node->safe_psql($name, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
+	return $name;
+}
+
+# Run statements in a session, each as a statement of its own; returns standard error.
+sub run_in
+{
+	my ($database, @statements) = @_;
+	my ($out, $err);
+
+	IPC::Run::run(
+		[ 'psql', '-XAtq', '-d', $node->connstr($database), map { ('-c', $_) } @statements ],
+		'<' => \undef, '>' => \$out, '2>' => \$err);
+	return wantarray ? ($err, $out) : $err;
+}
+
+# Lines that only one of two descriptions has.
+sub differences
+{
+	my ($before, $after) = @_;
+	my %count;
+
+	$count{$_}-- foreach split /\n/, $before;
+	$count{$_}++ foreach split /\n/, $after;
+	return join "\n", sort map { ($count{$_} > 0 ? '+' : '-') . $_ } grep { $count{$_} != 0 } keys %count;
+}
+
+#
+# What is carried over, and undone
+#
+my $shop = new_database('shop');
+create_shop($node, $shop, $norders);
+my $before = describe_shop($node, $shop);
+foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
+{
+	my $err = run_in($shop, "CALL snowflake_convert_online('orders', until => '$phase')");
+
+	like($err, qr/^NOTICE:  public\.\w+: the next phase is "/m, "the conversion ends after phase $phase")
+	  or diag($err);
+	is(run_in($shop, "SELECT snowflake_convert_undo('orders')"), '', "phase $phase can be undone");
+	is(differences($before, describe_shop($node, $shop)), '', "after undo in phase $phase, all is as before");
+	is(nothing_is_left($node, $shop), '', "after undo in phase $phase, nothing is left");
+}
+like(run_in($shop, "SELECT snowflake_convert_undo('orders')"),
+	qr/^NOTICE:  no conversion of table public\.orders has begun\nHINT:  The way back from a conversion that is complete is snowflake_undo\.sql\.$/m, 'undo says that there is nothing to undo');
+
+my ($err, $out) = run_in($shop, q{SELECT state, phase, table_name FROM snowflake_convert_plan('orders') WHERE step = 1});
+is($out, "next|prepare|public.orders\n", 'the plan begins with the columns');
+
+# By hand: the statements of the plan, as long as there are some.
+my $by_hand = new_database('by_hand');
+create_shop($node, $by_hand, 500);
+my $nstatements = 0;
+while ($nstatements < 100)
+{
+	my ($out, $err);
+	my $statement = $node->safe_psql($by_hand,
+		"SELECT statement FROM snowflake_convert_plan('orders') WHERE state LIKE 'next%'");
+
+	last if $statement eq '';
+	$node->psql($by_hand, $statement, stdout => \$out, stderr => \$err, on_error_die => 1);
+	$nstatements++;
+}
+cmp_ok($nstatements, '>', 20, 'the statements of the plan can be run by hand');
+is(nothing_is_left($node, $by_hand), '', 'the statements of the plan leave nothing behind');
+is(shop_is_whole($node, $by_hand, 500), '', 'the statements of the plan lose no row');
+
+$err = run_in($shop, "CALL snowflake_convert_online('orders')");
+unlike($err, qr/ERROR|WARNING/, 'a conversion succeeds') or diag($err);
+my $expected = q{+id|bigint||not null|snowflake_nextval()|plain||500|the key
++order_id|bigint||not null||plain|||
++order_id|bigint||not null||plain|||the order
++parent_id|bigint||||plain|||
+-id|integer||not null|nextval('orders_id_seq'::regclass)|plain||500|the key
+-order_id|integer||not null||plain|||
+-order_id|integer||not null||plain|||the order
+-parent_id|integer||||plain|||};
+my $differences = differences($before, describe_shop($node, $shop));
+my @others = grep {
+	my $line = $_;
+	# The order of columns, their type in a view or an expression, and their sequence
+	!( grep { $_ eq $line } split /\n/, $expected
+	) && $line !~ /orders_mod.*id % 100|orders_stat|\(id, region, total\)|\(region, total, id\)|\(id, order_id, no\)|\(id, no, order_id\)|^[-+]id\|(integer|bigint)\|\|\|\|plain\||orders_id_seq/
+} split /\n/, $differences;
+like($differences, qr/^\Q$_\E$/m, "the difference is: $_") foreach split /\n/, $expected;
+is(join("\n", @others), '', 'nothing but types, the order of columns, the default and the sequence is different');
+is(differences(describe_shop($node, $shop), describe_shop($node, $by_hand) =~ s/customer \d+//gr), '',
+	'a conversion by hand has the same result');
+is(nothing_is_left($node, $shop), '', 'nothing is left of a conversion');
+is(shop_is_whole($node, $shop, $norders), '', 'no row is lost or changed');
+is($node->safe_psql($shop, 'SELECT count(*) FROM audit'), '0', 'triggers of the application are not fired');
+is($node->safe_psql($shop, 'SELECT count(updated_at) FROM orders'), '0', 'updated_at is as before');
+$err = run_in($shop, "CALL snowflake_convert_online('orders')");
+unlike($err, qr/ERROR|phase/, 'a second call does nothing');
+like(run_in($shop, "SELECT snowflake_convert_undo('orders')"), qr/^NOTICE:  no conversion/, 'after a conversion, there is nothing to undo');
+is((run_in($shop, q{SELECT phase, state FROM snowflake_convert_plan('orders')}))[1], "default|done\n",
+	'the plan of a conversion that is complete');
+
+#
+# Clients
+#
+my $used = new_database('used');
+create_shop($node, $used, $norders);
+my $clients = start_shoppers($node, $used, $norders);
+$node->poll_query_until($used, "SELECT count(*) > 20 FROM orders WHERE note = 'new'") or die 'the clients do nothing';
+$err = run_in($used, "CALL snowflake_convert_online('orders', until => 'swap')");
+unlike($err, qr/ERROR/, 'tables in use are converted until the default') or diag($err);
+like(
+	run_in($used, "CALL snowflake_convert_online('orders', give_up_after => '1 ms')"),
+	qr/ERROR:  gave up waiting to set the default\nDETAIL:  2 sessions are older than the swap, and may have prepared statements: process \d+ \(\w+, online\.pl\), process \d+ \(\w+, online\.pl\)\.\nHINT:  What is done is kept\./,
+	'the default waits for sessions that are older than the swap');
+like((run_in($used, "SELECT state FROM snowflake_convert_plan('orders') WHERE phase = 'default'"))[1],
+	qr/^to do, and has to wait: 2 sessions are older than the swap, and may have prepared statements: process /,
+	'the plan says so, too');
+like(run_in($used, "SELECT snowflake_convert_undo('orders')"),
+	qr/ERROR:  cannot undo the conversion of table public\.orders, because columns have been swapped\nHINT:  Call snowflake_convert_online\(\) to complete it\. The way back from there is snowflake_undo\.sql\./,
+	'a swap cannot be undone');
+my $errors = stop_shoppers($clients);
+unlike($errors, qr/ERROR/, 'clients see no error until the swap, and after it') or diag($errors);
+
+$clients = start_shoppers($node, $used, $norders);
+$err = run_in($used, "CALL snowflake_convert_online('orders')");
+unlike($err, qr/ERROR/, 'the default is set') or diag($err);
+ok( $node->poll_query_until($used, "SELECT count(*) > 20 FROM orders WHERE note = 'new' AND id > 1000000000000"),
+	'clients get snowflake IDs');
+$errors = stop_shoppers($clients);
+unlike($errors, qr/ERROR/, 'clients see no error when the default is set') or diag($errors);
+is(shop_is_whole($node, $used, $norders), '', 'no row of tables in use is lost or changed');
+is(nothing_is_left($node, $used), '', 'nothing is left of a conversion in use');
+
+#
+# A session that stays open, with plans for the old type
+#
+my $sessions = new_database('sessions');
+$node->safe_psql(
+	$sessions, q{
+	CREATE TABLE log (id bigint, line text);
+	CREATE FUNCTION log_update() RETURNS trigger LANGUAGE plpgsql AS $$
+	DECLARE line text;
+	BEGIN
+		line := 'id ' || NEW.id;
+		INSERT INTO log VALUES (NEW.id, line);
+		RETURN NULL;
+	END $$;
+	CREATE TABLE c (id serial PRIMARY KEY, v int);
+	CREATE TABLE d (c int REFERENCES c, v int);
+	INSERT INTO c (v) SELECT generate_series(1, 100);
+	CREATE TRIGGER log_update AFTER UPDATE ON c FOR EACH ROW EXECUTE FUNCTION log_update()});
+my $connstr = $node->connstr($sessions);
+my $convert = "\\! psql -XAtq -d \"$connstr\" -c \"CALL snowflake_convert_online('c'";
+$node->psql(
+	$sessions, qq{
+	PREPARE one AS SELECT id FROM c WHERE id = \$1;
+	PREPARE whole AS SELECT * FROM c WHERE id = \$1;
+	PREPARE write AS UPDATE c SET v = v + 1 WHERE id = \$1;
+	PREPARE add AS INSERT INTO c (v) VALUES (\$1);
+	PREPARE reference AS INSERT INTO d (c, v) VALUES (\$1, 1);
+	EXECUTE one(1); EXECUTE whole(1); EXECUTE write(1); EXECUTE add(1); EXECUTE reference(1);
+	$convert, until => 'foreign keys')" 2>/dev/null
+	EXECUTE whole(2);
+	EXECUTE one(2); EXECUTE write(2); EXECUTE add(2); EXECUTE reference(2);
+	$convert, until => 'swap')" 2>/dev/null
+	EXECUTE one(3);
+	EXECUTE one(3);
+	EXECUTE write(3); EXECUTE add(3); EXECUTE reference(3);
+	EXECUTE write(4)},
+	on_error_stop => 0,
+	stdout => \$out,
+	stderr => \$err);
+is($err =~ s/^psql:<stdin>:\d+: //gmr, join("\n", ('ERROR:  cached plan must not change result type') x 3),
+	'a session that stays open sees errors of prepared statements whose results have changed: each time, with * at once, and by name after the swap');
+is($node->safe_psql($sessions, 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM log'), '1,2,3,4',
+	'functions of triggers work in a session that stays open');
+is($node->safe_psql($sessions, 'SELECT count(*) FROM d JOIN c ON c.id = d.c'), '3', 'prepared INSERTs work in a session that stays open');
+
+#
+# Keys of all kinds
+#
+sub convert_table
+{
+	my ($name, $create, @arguments) = @_;
+
+	$node->safe_psql('postgres', $create);
+	my $err = run_in('postgres', "CALL snowflake_convert_online(" . join(', ', "'$name'", @arguments) . ')');
+	unlike($err, qr/ERROR/, "table $name is converted") or diag($err);
+	is(nothing_is_left($node, 'postgres'), '', "nothing is left of the conversion of $name");
+	return $err;
+}
+
+my $start = time;
+convert_table('small', 'CREATE TABLE small (id serial PRIMARY KEY, v int); INSERT INTO small (v) SELECT generate_series(1, 100)');
+cmp_ok(time - $start, '<', 30, 'a table of 100 rows does not take long');
+is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), sum(id) FROM small'), '100|100|5050', 'a small table has its rows');
+
+# A session keeps no plans, which are large, after a call that succeeds, and one that fails.
+my $kept = q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name ~ '^CachedPlan' AND ident ~ '^WITH RECURSIVE wide'};
+$node->psql('postgres', qq{
+	CREATE TABLE kept (id serial PRIMARY KEY);
+	CALL snowflake_convert_online('kept', until => 'indexes');
+	$kept;
+	ALTER TABLE kept DROP COLUMN snowflake_new_id CASCADE;
+	CALL snowflake_convert_online('kept');
+	$kept;
+	DROP TABLE kept},
+	on_error_stop => 0,
+	stdout => \$out,
+	stderr => \$err);
+is(scalar(() = $err =~ /ERROR/g), 1, 'one call fails') or diag($err);
+is($out, "0\n0", 'plans of a conversion are not kept longer than it takes');
+
+convert_table('negative', q{
+	CREATE TABLE negative (id int PRIMARY KEY, v int);
+	INSERT INTO negative VALUES (-2147483648, 1), (-1, 2), (0, 3), (2147483647, 4)});
+is($node->safe_psql('postgres', q{SELECT string_agg(id::text, ',' ORDER BY id) FROM negative}),
+	'-2147483648,-1,0,2147483647', 'the smallest and the greatest integers are kept');
+
+convert_table('tiny', q{
+	CREATE TABLE tiny (id smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v int);
+	CREATE TABLE tinier (id smallint PRIMARY KEY REFERENCES tiny, up smallint REFERENCES tinier);
+	INSERT INTO tiny (v) VALUES (1), (2); INSERT INTO tinier VALUES (1, NULL), (2, 1)});
+is( $node->safe_psql('postgres', q{SELECT string_agg(format('%s.%s %s', attrelid::regclass, attname, atttypid::regtype), ', ' ORDER BY attrelid::regclass::text, attname)
+	FROM pg_attribute WHERE attrelid IN ('tiny'::regclass, 'tinier'::regclass) AND attnum > 0 AND NOT attisdropped}),
+	'tinier.id bigint, tinier.up bigint, tiny.id bigint, tiny.v integer', 'smallint, and a key that is a foreign key');
+
+# The identity between the swap and the default
+$node->safe_psql('postgres', q{
+	CREATE TABLE ident (id int GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5 CACHE 3) PRIMARY KEY, v int);
+	COMMENT ON SEQUENCE ident_id_seq IS 'numbers';
+	GRANT USAGE ON SEQUENCE ident_id_seq TO regress_reader;
+	INSERT INTO ident (v) VALUES (1), (2)});
+my $query = q{
+	SELECT pg_get_serial_sequence('ident', 'id'), obj_description('ident_id_seq'::regclass), c.relacl, s.seqincrement, s.seqmax, s.seqcache,
+		(SELECT attidentity FROM pg_attribute WHERE attrelid = 'ident'::regclass AND attname = 'id')
+	FROM pg_class c JOIN pg_sequence s ON s.seqrelid = c.oid WHERE c.relname = 'ident_id_seq'};
+my $sequence = $node->safe_psql('postgres', $query);
+run_in('postgres', "CALL snowflake_convert_online('ident', until => 'swap')");
+is($node->safe_psql('postgres', $query), $sequence =~ s/2147483647/9223372036854775807/r, 'an identity has its sequence until the default is set, without the limit of its old type');
+is($node->safe_psql('postgres', 'INSERT INTO ident (v) VALUES (3) RETURNING id > 15 AND id < 100'), 't', 'an identity continues');
+convert_table('ident', '');
+
+# A column that others reference by a unique constraint, and one that is bigint already
+convert_table('parts', q{
+	CREATE TABLE parts (id bigint PRIMARY KEY, number int UNIQUE DEFERRABLE, code int UNIQUE);
+	ALTER TABLE parts DROP CONSTRAINT parts_number_key;
+	CREATE TABLE uses (id serial PRIMARY KEY, code bigint REFERENCES parts (code), "Big code" int REFERENCES parts (code) MATCH FULL ON DELETE SET DEFAULT ON UPDATE RESTRICT);
+	INSERT INTO parts VALUES (1, 2, 3); INSERT INTO uses (code, "Big code") VALUES (3, 3), (NULL, NULL)}, "'code'");
+is( $node->safe_psql('postgres', q{SELECT string_agg(pg_get_constraintdef(oid), '; ' ORDER BY conname COLLATE "C") FROM pg_constraint WHERE conrelid = 'uses'::regclass AND contype = 'f'}),
+	'FOREIGN KEY ("Big code") REFERENCES parts(code) MATCH FULL ON UPDATE RESTRICT ON DELETE SET DEFAULT; FOREIGN KEY (code) REFERENCES parts(code)',
+	'foreign keys have their actions');
+
+# A view that does not accept a bigint is found before the first change.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION shown(int) RETURNS text LANGUAGE sql RETURN 'n' || $1;
+	CREATE TABLE viewed (id serial PRIMARY KEY, v int);
+	CREATE VIEW view_of AS SELECT shown(id) FROM viewed;
+	INSERT INTO viewed (v) VALUES (1)});
+like(run_in('postgres', "CALL snowflake_convert_online('viewed')"), qr/ERROR:  cannot convert column "id" of table public\.viewed\nDETAIL:  view public\.view_of cannot be created again: function public\.shown\(bigint\) does not exist\n/,
+	'a view that does not accept a bigint');
+is(nothing_is_left($node, 'postgres'), '', 'nothing was changed');
+is($node->safe_psql('postgres', 'INSERT INTO viewed (v) VALUES (2); SELECT * FROM view_of'), "n1\nn2", 'it works as before');
+$node->safe_psql('postgres', q{CREATE FUNCTION shown(bigint) RETURNS text LANGUAGE sql RETURN 'N' || $1});
+convert_table('viewed', '');
+is($node->safe_psql('postgres', 'SELECT * FROM view_of'), "N1\nN2", 'the view uses the function that was added');
+
+# Names that are long, or are not plain
+my $long = 'x' x 60;
+convert_table("public.\"$long\"", qq{
+	CREATE TABLE "$long" ("$long" serial PRIMARY KEY, "Straße ""x"" '%s" int REFERENCES "$long");
+	CREATE INDEX "${long}i" ON "$long" ("Straße ""x"" '%s");
+	INSERT INTO "$long" ("Straße ""x"" '%s") VALUES (1), (2), (NULL)});
+is($node->safe_psql('postgres', qq{SELECT count("Straße ""x"" '%s") FROM "$long"}), '2', 'long and quoted names');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,117 @@
+# snowflake_convert_online() and failovers: a standby is promoted in the middle of a
+# phase, and the same call continues there.
+#
+# SNOWFLAKE_FAILOVERS in the environment is how often (3), SNOWFLAKE_SEED repeats a run.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use IPC::Run;
+use List::Util qw(min shuffle);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $norders = 300;
+my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
+
+srand($seed);
+note "seed $seed";
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 'logical');
+$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert; CREATE ROLE regress_reader');
+create_shop($primary, 'postgres', $norders);
+
+sub new_standby
+{
+	my ($name) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->backup($name);
+	$node->init_from_backup($primary, $name, has_streaming => 1);
+	$node->start;
+	return $node;
+}
+
+# What comes from a primary is replayed, and the standby was the only one.
+sub fail_over
+{
+	my ($standby) = @_;
+
+	$primary->stop('immediate');
+	$standby->promote;
+	$primary = $standby;
+	return;
+}
+
+sub wait_until_asleep
+{
+	my ($event) = @_;
+
+	$primary->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'conversion' AND wait_event = '$event'")
+	  or die "the conversion does not wait for $event";
+	return;
+}
+
+my $standby = new_standby('standby');
+$primary->wait_for_catchup($standby);
+like(convert_online($standby, 'postgres', "'orders'"), qr/ERROR:  .*(?:read-only transaction|during recovery)/, 'a standby cannot convert');
+
+# The moments of a failover, in the order of the phases: what is complete, and how the
+# conversion waits for a session that has done something.  Without one, the standby is
+# synchronous.
+my @moments = (
+	{ until => 'prepare' },
+	{ until => 'prepare', session => 'SELECT FROM orders WHERE id = 7 FOR UPDATE', says => qr/waiting to copy locked rows/ },
+	{ until => 'backfill' },
+	{ until => 'backfill', session => 'SELECT FROM audit', event => 'virtualxid' },
+	{ until => 'foreign keys' },
+	{ until => 'foreign keys', session => 'SELECT FROM orders', says => qr/waiting to lock table/ },
+	{ until => 'foreign keys', swap => 1 },
+	{ until => 'swap' });
+my @chosen = sort { $a <=> $b } (shuffle 0 .. $#moments)[ 0 .. min($#moments, ($ENV{SNOWFLAKE_FAILOVERS} // 3) - 1) ];
+foreach my $i (@chosen)
+{
+	my $moment = $moments[$i];
+	my $name = "failover $i, after phase $moment->{until}";
+	my ($session, $call);
+
+	note $name;
+	$standby = new_standby("standby$i") if $standby eq $primary;
+	if (!defined $moment->{session})
+	{
+		$primary->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = '*'});
+		$primary->reload;
+		$primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'") or die;
+	}
+	my $err = convert_online($primary, 'postgres', "'orders', until => '$moment->{until}'");
+	unlike($err, qr/ERROR/, "$name: the conversion came that far") or diag($err);
+	$primary->safe_psql('postgres', $primary->safe_psql('postgres',
+		q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state = 'next' AND phase = 'swap'})) if $moment->{swap};
+	if (defined $moment->{session})
+	{
+		$session = $primary->background_psql('postgres');
+		$session->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; $moment->{session}");
+		$call = start_converting($primary, 'postgres', "'orders'", $moment->{says});
+		wait_until_asleep($moment->{event}) if defined $moment->{event};
+		$primary->wait_for_catchup($standby);
+	}
+	fail_over($standby);
+	finish_converting($call) if defined $call;
+	eval { $session->quit } if defined $session;
+	is($primary->safe_psql('postgres', "SELECT count(*) FROM snowflake_convert_plan('orders') WHERE phase = '$moment->{until}' AND state <> 'done'"),
+		'0', "$name: what is done is done on the new primary");
+	is(shop_is_whole($primary, 'postgres', $norders), '', "$name: no row is lost or changed");
+}
+my $err = convert_online($primary, 'postgres', "'orders'");
+unlike($err, qr/ERROR/, 'the same call completes the conversion on a server that was a standby') or diag($err);
+is(shop_is_whole($primary, 'postgres', $norders), '', 'no row is lost or changed');
+is(nothing_is_left($primary, 'postgres'), '', 'nothing is left');
+$primary->stop;
+done_testing();

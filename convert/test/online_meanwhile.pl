@@ -1,0 +1,376 @@
+# What others do during snowflake_convert_online() that conflicts with no lock on the
+# table: they comment its constraints, rename functions of its policies, alter those that
+# use its rows, and store its rows elsewhere.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off');
+$node->safe_psql('postgres', 'CREATE ROLE regress_owner');
+
+# Statements of a session, each sent by itself; returns standard error.
+sub run_in
+{
+	my (@statements) = @_;
+	my ($out, $err);
+
+	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @statements ],
+		'<' => \undef, '>' => \$out, '2>' => \$err);
+	return $err;
+}
+
+# Begin with these tables.
+sub create
+{
+	my ($statements) = @_;
+
+	$node->safe_psql('postgres', "SET client_min_messages = warning; DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; SET search_path = shop, public; $statements");
+	return;
+}
+
+my $shop = 'SET search_path = shop, public';
+my $call = q{CALL snowflake_convert_online('shop.t')};
+
+# A session with the table open, and a call that has found the statements of the swap
+# and waits for that.  It waits for lock_wait, and after that until no transaction is much
+# older, so another session takes over before that; the table is always open.
+sub between
+{
+	my ($lock) = @_;
+
+	run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
+	my ($session, $next) = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+	$_->query_safe($shop) foreach $session, $next;
+	$session->query_safe("BEGIN; $lock");
+	my ($calling) = start_queries($node, q{CALL snowflake_convert_online('shop.t', until => 'swap', lock_wait => '900 ms')});
+	my $waits = q{SELECT FROM pg_locks WHERE relation = 'shop.t'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted};
+	while ($session->query_safe(qq{
+			DO \$\$ BEGIN
+				FOR i IN 1 .. 100 LOOP
+					EXIT WHEN EXISTS ($waits);
+					PERFORM pg_sleep(0.02);
+				END LOOP;
+			END \$\$; SELECT count(*) FROM ($waits) w}) eq '0')
+	{
+		$next->query_safe("BEGIN; $lock");
+		$session->query_safe('ROLLBACK');
+		($session, $next) = ($next, $session);
+	}
+	$next->quit;
+	return ($session, $calling);
+}
+
+# Comments
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY, v int, CONSTRAINT ck CHECK (id > 0));
+	CREATE POLICY po ON t USING (id > 0);
+	CREATE TRIGGER tr BEFORE UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+	COMMENT ON CONSTRAINT ck ON t IS 'old'});
+my ($session, $calling) = between('SELECT FROM t');
+$session->query_safe($_ . q{ ON t IS 'new'}) foreach
+  'COMMENT ON CONSTRAINT ck', 'COMMENT ON CONSTRAINT t_pkey', 'COMMENT ON POLICY po', 'COMMENT ON TRIGGER tr';
+$session->query_safe('COMMIT');
+$session->quit;
+is(finish_queries($calling), 1, 'a swap while the comments change') or diag $calling->{err};
+is( $node->safe_psql(
+		'postgres', q{
+		SELECT string_agg(description, ' ') FROM pg_description WHERE (classoid, objoid) IN (
+			SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = 'shop.t'::regclass
+			UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = 'shop.t'::regclass
+			UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass)}),
+	'new new new new', 'the last comments are there');
+
+# Functions that change their names
+create(q{
+	CREATE FUNCTION f(bigint) RETURNS bool LANGUAGE sql AS 'SELECT true';
+	CREATE FUNCTION g(bigint) RETURNS bool LANGUAGE sql AS 'SELECT false';
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE POLICY po ON t USING (f(id));
+	CREATE VIEW w AS SELECT id FROM t WHERE f(id)});
+my $uses = q{
+	SELECT string_agg(DISTINCT p.prosrc, ' ') FROM pg_depend d JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+	WHERE d.classid IN ('pg_policy'::regclass, 'pg_rewrite'::regclass) AND p.pronamespace = 'shop'::regnamespace};
+is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use one function');
+($session, $calling) = between('SELECT FROM t');
+my ($renaming) = start_queries($node, 'ALTER FUNCTION shop.f(bigint) RENAME TO before; ALTER FUNCTION shop.g(bigint) RENAME TO f');
+# It need not wait if the call has just given up its locks, to try again.
+$node->poll_query_until('postgres', q{
+	SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER FUNCTION%' AND wait_event_type = 'Lock')
+		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'before')}) or die;
+$session->query_safe('COMMIT');
+$session->quit;
+ok(finish_queries($calling), 'a swap while functions change their names') or diag $calling->{err};
+ok(finish_queries($renaming), 'which wait for the swap') or diag $renaming->{err};
+is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use that function still');
+
+# A procedure that is compiled again
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE PROCEDURE pr() SECURITY DEFINER LANGUAGE plpgsql AS 'DECLARE r shop.t; BEGIN END'});
+($session, $calling) = between('SELECT FROM t');
+my ($altering) = start_queries($node, 'ALTER PROCEDURE shop.pr() SECURITY INVOKER');
+$node->poll_query_until('postgres', q{
+	SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER PROCEDURE%' AND wait_event_type = 'Lock')
+		OR EXISTS (SELECT FROM pg_proc WHERE proname = 'pr' AND NOT prosecdef)}) or die;
+$session->query_safe('COMMIT');
+$session->quit;
+ok(finish_queries($calling), 'a swap while a procedure is altered') or diag $calling->{err};
+is($node->safe_psql('postgres', q{SELECT prosecdef::text FROM pg_proc WHERE proname = 'pr'}), finish_queries($altering) ? 'false' : 'true',
+	'a swap takes back nothing that was committed');
+
+# Columns and foreign keys that are dropped: clients go on, and undo leaves nothing.
+my $referencing = q{
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	CREATE TABLE o (uid uuid PRIMARY KEY DEFAULT gen_random_uuid(), a int REFERENCES t, b int REFERENCES t, v int);
+	INSERT INTO t (v) SELECT generate_series(1, 5);
+	INSERT INTO o (a, b) SELECT 1, 2};
+my $until = q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')};
+foreach my $dropped ('a', 'a, DROP b')
+{
+	create($referencing);
+	run_in($until, "ALTER TABLE shop.o DROP $dropped");
+	is(run_in('INSERT INTO shop.o (v) VALUES (1)', 'UPDATE shop.o SET v = 2'), '', "DROP $dropped: rows are written");
+	like(run_in($call), qr/ERROR:  cannot convert/, "DROP $dropped: the conversion does not continue");
+	unlike(run_in(q{SELECT snowflake_convert_undo('shop.t')}), qr/ERROR/, "DROP $dropped: undo");
+	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left");
+	unlike(run_in($call), qr/ERROR/, "DROP $dropped: a new conversion succeeds");
+	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left of it");
+}
+create($referencing);
+run_in($until, 'ALTER TABLE shop.o DROP a, ADD a int REFERENCES shop.t');
+like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a column that was dropped and added again');
+run_in(q{SELECT snowflake_convert_undo('shop.t')});
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of that');
+create($referencing);
+run_in($until, 'ALTER TABLE shop.o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey');
+like(run_in($call), qr/foreign key|constraint snowflake_new_o_a_fkey/, 'foreign keys were dropped');
+run_in('ALTER TABLE shop.o DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
+my $said = run_in($call);
+unlike($said, qr/ERROR/, 'a table is converted without its foreign keys');
+like($said, qr/NOTICE:  table shop\.o has the trigger of a conversion that is not complete\nHINT:  .*call snowflake_convert_undo\('shop\.o'\)\./, 'the table that is left is named');
+run_in(q{SELECT snowflake_convert_undo('shop.o')});
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
+# A schema whose name needs quotes
+create($referencing);
+run_in('ALTER SCHEMA shop RENAME TO "My shop"');
+my $quoted = q{CALL snowflake_convert_online('"My shop".t'};
+run_in("$quoted, until => 'foreign keys')", q{SELECT snowflake_convert_undo('"My shop".t')});
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of a conversion in a schema whose name needs quotes');
+run_in("$quoted, until => 'foreign keys')", 'ALTER TABLE "My shop".o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey,'
+	  . ' DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
+like(run_in("$quoted)"), qr/call snowflake_convert_undo\('"My shop"\.o'\)\./, 'a table that is left is named with quotes');
+run_in(q{SELECT snowflake_convert_undo('"My shop".o')}, 'ALTER SCHEMA "My shop" RENAME TO shop');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
+# Whoever may create triggers on the table names a column of it.
+create($referencing . q{;
+	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')});
+like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a trigger for other columns');
+run_in(q{SELECT snowflake_convert_undo('shop.t')});
+is($node->safe_psql('postgres', 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
+
+# A column that holds keys without a foreign key gets no default.
+create(q{
+	CREATE TABLE t (id bigint PRIMARY KEY, v int);
+	CREATE INDEX ON t (v);
+	INSERT INTO t VALUES (1, 7), (2, NULL)});
+unlike(run_in(q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')}, 'DROP TRIGGER "~snowflake_swapped" ON shop.t'), qr/ERROR/, 'a column without a foreign key');
+is( $node->safe_psql('postgres', q{SELECT atttypid::regtype, atthasdef, attnotnull, (SELECT string_agg(id || ':' || coalesce(v::text, '-'), ' ' ORDER BY id) FROM shop.t)
+		FROM pg_attribute WHERE attrelid = 'shop.t'::regclass AND attname = 'v'}), 'bigint|f|f|1:7 2:-', 'it is bigint, and has its values');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
+# A second column is converted, while the end of the first one is still to come.
+foreach my $tables (
+	'CREATE TABLE t (id serial PRIMARY KEY, v int); CREATE TABLE o (t int REFERENCES t); INSERT INTO t (v) VALUES (7); INSERT INTO o VALUES (1)',
+	'CREATE TABLE t (id serial, v int, p int, PRIMARY KEY (p, id)) PARTITION BY LIST (p); CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1); INSERT INTO t (v, p) VALUES (7, 1)')
+{
+	my $second = q{CALL snowflake_convert_online('shop.t', 'id'};
+	my $swapped = qr/ERROR:  cannot undo the conversion of table shop\.t, because columns have been swapped/;
+
+	create($tables);
+	run_in(q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')});
+	like(run_in(q{SELECT snowflake_convert('shop.t', 'id')}),
+		qr/DETAIL:  table shop\.t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\), or, if the column needs no default and no other one waits for its own, drop trigger "~snowflake_swapped"\./,
+		'snowflake_convert() while the end of a conversion is to come');
+	like(run_in("$second, until => 'indexes')"), qr/the next phase is/, 'a second column gets its copy');
+	is(run_in(q{SELECT snowflake_convert_undo('shop.t')}), '', 'it is undone, although the first column is swapped');
+	is($node->safe_psql('postgres', q{SELECT string_agg(tgname, ' ') FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass AND NOT tgisinternal}),
+		'~snowflake_swapped', 'nothing is left of the second column, and the first one is as it was');
+	like(run_in(q{SELECT snowflake_convert_undo('shop.t', 'v')}), $swapped, 'that one cannot be undone');
+
+	my $between = $node->background_psql('postgres');
+	unlike(run_in("$second, until => 'swap')"), qr/ERROR/, 'the second column is swapped');
+	like(run_in("$second, until => 'swap')", q{SELECT snowflake_convert_undo('shop.t', 'id')}), $swapped, 'and cannot be undone');
+	like(run_in("$second, give_up_after => '1 ms')"), qr/sessions are older than the swap/, 'its default waits for sessions from before its swap');
+	$between->quit;
+	unlike(run_in("$second)"), qr/ERROR/, 'then it is set');
+	is(nothing_is_left($node, 'postgres'), '', 'nothing is left of both');
+	is($node->safe_psql('postgres', q{SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attname) FROM pg_attribute
+			WHERE attrelid = 'shop.t'::regclass AND attname IN ('id', 'v')}), 'id bigint, v bigint', 'both are bigint');
+}
+
+# Rows of a table whose referencing column is bigint already
+create(q{
+	CREATE TABLE t (id serial PRIMARY KEY);
+	CREATE TABLE a (t int REFERENCES t);
+	CREATE TABLE b (t bigint REFERENCES t);
+	CREATE TABLE holder (b b)});
+unlike(run_in($call), qr/ERROR/, 'a column has rows of a table whose columns stay');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
+
+# The order in which foreign keys act, which decides what a DELETE does.  It is that of
+# OIDs as text, so the second one may have the greater number of digits.
+foreach my $case (
+	[ q{CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE o (a int, b int)}, 'a', 'b' ],
+	[ q{CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE o (b int, a int)}, 'a', 'b' ],
+	[ q{CREATE TABLE t (id serial, at int DEFAULT 1, PRIMARY KEY (id, at)) PARTITION BY LIST (at); CREATE TABLE t_1 PARTITION OF t DEFAULT;
+		CREATE TABLE o (a int, b int, at int DEFAULT 1)}, 'a, at', 'b, at' ])
+{
+	my ($tables, $one, $two) = @$case;
+
+	foreach my $digits (0, 1)
+	{
+		if ($digits)
+		{
+			$node->stop;
+			run_log([ 'pg_resetwal', '-D', $node->data_dir, '-o', '99950' ]) or die;
+			$node->start;
+		}
+		create($tables);
+		my ($first, $second) = ("ADD CONSTRAINT o_1 FOREIGN KEY ($one) REFERENCES t", "ADD CONSTRAINT o_2 FOREIGN KEY ($two) REFERENCES t ON DELETE CASCADE");
+		($first, $second) = ($second, $first) unless $digits;
+		run_in($shop, "ALTER TABLE o $first", !$digits ? () : q{DO 'BEGIN WHILE lo_create(0)::bigint < 100000 LOOP END LOOP; END'},
+			"ALTER TABLE o $second", 'INSERT INTO t DEFAULT VALUES', 'INSERT INTO o VALUES (1, 1)');
+		is($node->safe_psql('postgres', q{SELECT length(min(oid::text)) - length(max(oid::text)) FROM pg_constraint WHERE conname IN ('o_1', 'o_2')}), $digits, 'digits of the OIDs');
+		my $delete = 'BEGIN; DELETE FROM shop.t; ROLLBACK';
+		unlike(run_in($delete), qr/ERROR/, "$tables, $digits: rows are deleted");
+		unlike(run_in(q{CALL snowflake_convert_online('shop.t', 'id')}), qr/ERROR/, "$tables, $digits: a conversion");
+		unlike(run_in($delete), qr/ERROR/, "$tables, $digits: rows are deleted afterwards");
+	}
+}
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE TABLE o (a int, at int) PARTITION BY LIST (at);
+	CREATE TABLE o_1 PARTITION OF o FOR VALUES IN (1);
+	ALTER TABLE o ADD FOREIGN KEY (a) REFERENCES t ON DELETE CASCADE;
+	ALTER TABLE o_1 ADD FOREIGN KEY (a) REFERENCES t ON DELETE SET NULL;
+	INSERT INTO t VALUES (1);
+	INSERT INTO o VALUES (1, 1)});
+unlike(run_in($call), qr/ERROR/, 'a partition has a foreign key of its own');
+is($node->safe_psql('postgres', 'DELETE FROM shop.t; SELECT count(*) FROM shop.o'), 0, 'that of the table acts first');
+
+# The comment of a constraint trigger
+create(q{
+	CREATE TABLE t (id int PRIMARY KEY, v int);
+	CREATE CONSTRAINT TRIGGER tr AFTER UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+	COMMENT ON TRIGGER tr ON t IS 'trigger'; COMMENT ON CONSTRAINT tr ON t IS 'constraint'});
+unlike(run_in($call), qr/ERROR/, 'a table with a constraint trigger');
+is( $node->safe_psql('postgres', q{
+		SELECT obj_description(oid, 'pg_trigger'), obj_description(tgconstraint, 'pg_constraint') FROM pg_trigger WHERE tgname = 'tr'}),
+	'trigger|constraint', 'its comments are carried over');
+
+# Rows that are stored elsewhere: before the columns are copied, before the swap, and
+# while that waits for its last lock
+my $store = 'CREATE TABLE h (c t, a t[]); INSERT INTO h SELECT t, ARRAY[t] FROM t';
+my $rows = 'CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT generate_series(1, 5)';
+create($rows);
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; SELECT FROM shop.t');
+$calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table/);
+run_in($shop, $store);
+$holder->query_safe('COMMIT');
+like(finish_converting($calling), qr/ERROR:  cannot convert .*\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'rows that are stored elsewhere before the table has new columns');
+is(nothing_is_left($node, 'postgres'), '', 'it has none then');
+
+create($rows);
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
+$holder->query_safe('BEGIN; SELECT FROM shop.t');
+$calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table/);
+run_in($shop, $store);
+$holder->query_safe('COMMIT');
+$holder->quit;
+like(finish_converting($calling), qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'before the swap');
+
+create($rows);
+($session, $calling) = between('SELECT FROM t');
+$session->query_safe($store);
+$session->query_safe('COMMIT');
+$session->quit;
+ok(!finish_queries($calling), 'while the swap waits for its lock');
+like($calling->{err}, qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  The old column would be dropped with column [ac] of table shop\.h/, '... is an error, too');
+is($node->safe_psql('postgres', 'SELECT sum((c).id), sum(a[1].id) FROM shop.h'), '15|15', '... and the rows have their keys');
+
+# A session imports an old snapshot, and the one that has exported it ends, before
+# somebody can see that.
+create('CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int); INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t');
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
+my ($exporter, $importer) = map { $node->background_psql('postgres') } 1 .. 2;
+$exporter->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+$importer->query_safe('SELECT 1');
+run_in($shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
+$calling = start_converting($node, 'postgres', "'shop.t', until => 'swap'", qr/waiting to swap the columns of table shop\.l/);
+my $snapshot = $exporter->query_safe('SELECT pg_export_snapshot()');
+$importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
+$exporter->query_safe('COMMIT');
+$exporter->quit;
+$node->poll_query_until('postgres', q{SELECT pg_sleep(1.5) IS NOT NULL}) or die;
+is($importer->query_safe('SELECT count(t) FROM shop.l'), '100', 'who has imported an old snapshot sees all values');
+$importer->query_safe('COMMIT');
+$importer->quit;
+unlike(finish_converting($calling), qr/ERROR/, 'then the columns are swapped');
+
+# A table owner cannot have others wait for their own functions.
+create(q{
+	GRANT ALL ON SCHEMA shop TO regress_owner;
+	CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TABLE t (id int PRIMARY KEY);
+	CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION audit();
+	ALTER TABLE t OWNER TO regress_owner});
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
+my $owner = $node->background_psql('postgres');
+$owner->query_safe(q{SET SESSION AUTHORIZATION regress_owner; BEGIN; SELECT snowflake_convert_undo('shop.t')});
+is(run_in("SET lock_timeout = '3 s'", "CREATE OR REPLACE FUNCTION shop.audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'"),
+	'', 'a function of another role can be replaced while the table is locked');
+$owner->query_safe('COMMIT');
+$owner->quit;
+
+# Two sessions have one lock together.
+create('CREATE TABLE t (id int PRIMARY KEY)');
+my @both = map { $node->background_psql('postgres') } 1 .. 2;
+$_->query_safe(q{BEGIN; SELECT relname FROM pg_class WHERE oid = 'shop.t'::regclass FOR SHARE}) foreach @both;
+like(run_in(q{CALL snowflake_convert_online('shop.t', give_up_after => '2 s')}), qr/ERROR:  gave up waiting to look for obstacles/,
+	'a call gives up waiting for a lock that two sessions have');
+$_->query_safe('COMMIT') foreach @both;
+$_->quit foreach @both;
+
+# A temporary view, which cannot be created again
+create('CREATE TABLE t (id int PRIMARY KEY)');
+my $temporary = $node->background_psql('postgres');
+$temporary->query_safe('CREATE TEMP VIEW w AS SELECT id FROM shop.t');
+like(run_in($call), qr/ERROR:  cannot convert .*\nDETAIL:  view pg_temp_\d+\.w is temporary/, 'a temporary view is an obstacle');
+$temporary->quit;
+
+# Foreign keys whose own names are like those of new ones
+create('CREATE TABLE c (id int PRIMARY KEY); CREATE TABLE t (id int PRIMARY KEY, x int CONSTRAINT snowflake_new_foo REFERENCES c)');
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')}, q{SELECT snowflake_convert_undo('shop.t')});
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_constraint WHERE conname = 'snowflake_new_foo'}), '1', 'undo drops no foreign key that was there before');
+create('CREATE TABLE t (id int PRIMARY KEY, parent bigint CONSTRAINT parent REFERENCES t); CREATE TABLE u (t bigint CONSTRAINT of_u REFERENCES t)');
+run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')}, 'ALTER TABLE shop.t DROP CONSTRAINT parent');
+is(run_in(q{SELECT snowflake_convert_undo('shop.t')}), '', 'undo drops the new one of a foreign key that is gone, and has a column that is bigint already');
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
+create('CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (tid int CONSTRAINT snowflake_new_bar REFERENCES t)');
+like(run_in($call), qr/ERROR:  cannot convert .*\nDETAIL:  constraint snowflake_new_bar on table shop\.u has a name that the conversion uses\nHINT:  .* Rename/, 'such a name of what is converted is an obstacle');
+is(nothing_is_left($node, 'postgres') =~ s/\S*snowflake_new_bar\S*//gr, '', 'nothing is left of it');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,535 @@
+# What snowflake_convert_online() refuses: where it is called, with which arguments,
+# and what tables have that it does not carry over.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'max_prepared_transactions = 5');
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_reader;
+	CREATE ROLE regress_shop;
+	CREATE ROLE regress_other;
+	CREATE TABLE log (n int);
+	CREATE TYPE word AS ENUM ('one');
+	CREATE FUNCTION number(word) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
+	CREATE CAST (word AS int) WITH FUNCTION number(word) AS ASSIGNMENT;
+	CREATE FUNCTION narrow(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
+	CREATE FUNCTION pair(anyelement, anyelement) RETURNS bool LANGUAGE sql AS $$ SELECT $1 = $2 $$;
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	INSERT INTO t (v) SELECT generate_series(1, 10)});
+
+# Statements of a session, each sent by itself; returns standard error.
+sub run_in
+{
+	my (@statements) = @_;
+	my ($out, $err);
+
+	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @statements ],
+		'<' => \undef, '>' => \$out, '2>' => \$err);
+	return $err;
+}
+
+# Where it is called
+my $outside = qr/ERROR:  a table in use must be converted outside of a transaction block, function, or DO/;
+$node->safe_psql('postgres', q{
+	CREATE PROCEDURE in_plpgsql() LANGUAGE plpgsql AS $$ BEGIN CALL snowflake_convert_online('t'); END $$;
+	CREATE PROCEDURE in_sql() LANGUAGE sql AS $$ CALL snowflake_convert_online('t') $$;
+	CREATE FUNCTION in_function() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CALL snowflake_convert_online('t'); END $$;
+	CREATE PROCEDURE after_commit() LANGUAGE plpgsql AS $$ BEGIN COMMIT; CALL snowflake_convert_online('t'); END $$});
+like(run_in(q{DO $$ BEGIN CALL snowflake_convert_online('t'); END $$}), $outside, 'in DO');
+like(run_in('BEGIN', "CALL snowflake_convert_online('t')"), $outside, 'in a transaction block');
+like(run_in('CALL in_plpgsql()'), $outside, 'in a procedure of PL/pgSQL');
+like(run_in('CALL in_sql()'), $outside, 'in a procedure in SQL');
+like(run_in('CALL after_commit()'), $outside, 'in a procedure that has committed');
+like(run_in('SELECT in_function()'), $outside, 'in a function');
+like(run_in("INSERT INTO log VALUES (1); CALL snowflake_convert_online('t')"), qr/ERROR:  /, 'with other statements in one string');
+my $file = $node->basedir . '/pipeline.sql';
+append_to_file($file, "\\startpipeline\nINSERT INTO log VALUES (2);\nCALL snowflake_convert_online('t');\n\\endpipeline\n");
+my ($out, $err);
+IPC::Run::run([ 'pgbench', '-n', '-t', '1', '-M', 'extended', '-f', $file, $node->connstr('postgres') ],
+	'>' => \$out, '2>' => \$err);
+like($err, qr/cannot be executed within a pipeline|cannot run inside a transaction block|must be converted outside/, 'in a pipeline');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM log'), '0', 'what stands before it is not committed');
+like(run_in("SET default_transaction_isolation = 'repeatable read'", "CALL snowflake_convert_online('t')"),
+	qr/ERROR:  cannot convert a table with isolation level REPEATABLE READ\nHINT:  Run SET default_transaction_isolation/, 'with an old snapshot');
+
+# Arguments
+my %wrong = (
+	"'t', until => 'never'" => 'unknown phase "never"',
+	"'t', batch_time => '1 hour'" => 'batch_time must be between 1 ms and 10 s',
+	"'t', batch_time => '1 us'" => 'batch_time must be at least 1 ms',
+	"'t', work_share => 2" => 'work_share must be between 0.01 and 1',
+	"'t', work_share => 'NaN'" => 'work_share must be between 0.01 and 1',
+	"'t', lock_wait => '1 s'" => 'lock_wait must be at least 1 ms and less than deadlock_timeout',
+	"'t', max_lag => '-1 s'" => 'max_lag must be at least 1 ms',
+	"'t', give_up_after => '0'" => 'give_up_after must be at least 1 ms',
+	"NULL" => 'the table must not be null',
+	"'t', 'no'" => 'column "no" of table public.t does not exist',
+	"'pg_class'" => 'pg_catalog.pg_class is a system catalog',
+	"'t', generator => 'now()'" => 'function now\(\) cannot be used as a generator of IDs');
+foreach my $arguments (sort keys %wrong)
+{
+	like(run_in("CALL snowflake_convert_online($arguments)"), qr/ERROR:  .*(?:$wrong{$arguments})/, "arguments $arguments");
+}
+like(run_in('SELECT snowflake_convert_undo(NULL)'), qr/ERROR:  the table must not be null/, 'undo of null');
+like(run_in('SET ROLE regress_other', "CALL snowflake_convert_online('t')"), qr/ERROR:  must be owner of table public\.t/, 'a table of another owner');
+like(run_in('SET ROLE regress_other', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR:  must be owner of table public\.t/, 'the plan of a table of another owner');
+like(run_in('SET ROLE regress_other', "SELECT snowflake_convert_undo('t')"), qr/ERROR:  must be owner of table public\.t/, 'undo for a table of another owner');
+is(nothing_is_left($node, 'postgres'), '', 'errors change nothing');
+
+# Obstacles: what is created before, and what the error says
+my @obstacles = (
+	[ 'CREATE MATERIALIZED VIEW o AS SELECT id FROM t', 'rule _RETURN on materialized view o depends on column id of table t' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE MATERIALIZED VIEW o AS SELECT id FROM ov', 'rule _RETURN on materialized view o depends on view ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE RULE r AS ON INSERT TO ov DO INSTEAD NOTHING', 'rule r on view ov depends on view ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\) depends on type ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view public\.ov is owned by role regress_other, but table public\.t by role \w+' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; REVOKE USAGE ON TYPE ov FROM PUBLIC', 'the row type of view public\.ov has privileges or a comment' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; COMMENT ON TYPE ov IS $$$$; COMMENT ON TYPE ov IS $$a$$', 'the row type of view public\.ov has privileges or a comment' ],
+	[ 'CREATE TABLE a (id int GENERATED ALWAYS AS IDENTITY REFERENCES t); SET allow_system_table_mods = on; INSERT INTO pg_seclabel VALUES ($$a_id_seq$$::regclass, $$pg_class$$::regclass, 0, $$a$$, $$b$$)',
+	  'sequence a_id_seq has a security label', 'SET allow_system_table_mods = on; DELETE FROM pg_seclabel' ],
+	[ 'CREATE TABLE a (id int, t int REFERENCES t) PARTITION BY RANGE (id); CREATE TABLE a1 PARTITION OF a FOR VALUES FROM (1) TO (9); ALTER TABLE a1 ADD FOREIGN KEY (t) REFERENCES t',
+	  'foreign key a1_t_fkey1? of table a1 is the same as one of its parent' ],
+	[ 'CREATE UNIQUE INDEX snowflake_new_i ON t (id)', 'index snowflake_new_i has a name that the conversion uses' ],
+	[ 'CREATE STATISTICS snowflake_new_s ON id, v FROM t', 'statistics object snowflake_new_s has a name that the conversion uses' ],
+	[ 'CREATE FUNCTION f() RETURNS bigint BEGIN ATOMIC SELECT max(id) FROM t; END', 'function f\(\) depends on column id of table t' ],
+	[ 'ALTER TABLE t ADD g int GENERATED ALWAYS AS (id + 1) STORED', '(?:column g of table t|default value for column g of table t) depends on column id of table t' ],
+	[ 'CREATE RULE r AS ON DELETE TO t DO ALSO NOTHING', 'rule r of table public\.t' ],
+	[ 'ALTER TABLE t ADD EXCLUDE (id WITH =)', 'constraint t_id_excl on table t depends on column id of table t' ],
+	[ 'ALTER TABLE t ADD UNIQUE (id) DEFERRABLE', 'constraint t_id_key on table t depends on column id of table t' ],
+	[ 'CREATE PUBLICATION p FOR TABLE t', 'publication p has all columns of table public\.t' ],
+	[ 'CREATE PUBLICATION p FOR ALL TABLES', 'publication p has all columns of table public\.t' ],
+	[ 'CREATE PUBLICATION p FOR TABLES IN SCHEMA public', 'publication p has all columns of table public\.t' ],
+	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~z" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
+	  'trigger "~z" of table public\.t would be fired after trigger ~snowflake_new' ],
+	[ 'ALTER TABLE t ADD snowflake_new_id int', 'column snowflake_new_id of table public\.t is in the way' ],
+	[ 'CREATE TABLE snowflake_new_t_pkey (i int)', 'relation public\.snowflake_new_t_pkey is in the way' ],
+	[ 'ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME sequence); CREATE TABLE snowflake_new_sequence (i int)',
+	  'relation public\.snowflake_new_sequence is in the way' ],
+	[ 'CREATE TABLE snowflake_new_definitions (i int)', 'relation public\.snowflake_new_definitions is in the way' ],
+	[ 'ALTER TABLE t ADD CONSTRAINT snowflake_new_check CHECK (v > 0)', 'constraint snowflake_new_check of table public\.t is in the way' ],
+	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~snowflake_new" BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION g()',
+	  'trigger "~snowflake_new" of table public\.t is in the way' ],
+	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~snowflake_swapped" BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION g()',
+	  'trigger "~snowflake_swapped" of table public\.t is in the way' ],
+	[ 'CREATE TABLE child () INHERITS (t)', 'table public\.t has a parent or child table' ],
+	[ 'CREATE TABLE a (id int PRIMARY KEY REFERENCES t); ALTER TABLE t ADD a int REFERENCES a; UPDATE t SET a = NULL', 'tables that reference each other in a circle: public\.a' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a DISABLE TRIGGER ALL', 'triggers of foreign key a_t_fkey of table a are disabled' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a OWNER TO regress_other', 'table public\.a|table a is owned by role regress_other, but table t by role' ],
+	[ 'CREATE TABLE a (t int REFERENCES t) PARTITION BY LIST (t)', 'column t of table a is part of the partition key' ],
+	[ 'CREATE STATISTICS s ON id, v FROM t; ALTER STATISTICS s OWNER TO regress_other', 'statistics object public\.s is owned by role regress_other, but its table by role' ],
+	[ 'GRANT UPDATE (id) ON t TO regress_other WITH GRANT OPTION; SET ROLE regress_other; GRANT UPDATE (id) ON t TO regress_reader; RESET ROLE',
+	  'UPDATE privilege on column id of table t was granted by role regress_other, not by the owner' ],
+	[ 'CREATE TABLE l (id int GENERATED ALWAYS AS IDENTITY REFERENCES t); GRANT USAGE ON SEQUENCE l_id_seq TO regress_other WITH GRANT OPTION; SET ROLE regress_other; GRANT USAGE ON SEQUENCE l_id_seq TO regress_reader; RESET ROLE',
+	  'USAGE privilege on sequence (?:public\.)?l_id_seq was granted by role regress_other, not by the owner' ],
+	[ 'CREATE INDEX i ON t (id, v); UPDATE pg_index SET indisvalid = false WHERE indexrelid = $$i$$::regclass', 'index public\.i is invalid' ],
+	[ 'CREATE INDEX i ON t (hash_record(t))', 'index i uses whole rows of its table' ],
+	[ 'CREATE INDEX i ON t (v) WHERE t IS NOT NULL', 'index i uses whole rows of its table' ],
+	[ 'ALTER TABLE t ADD CONSTRAINT x EXCLUDE ((id % 100) WITH =)', 'exclusion constraint x of table t depends on a converted column' ],
+	[ 'ALTER TABLE t ADD CONSTRAINT x EXCLUDE (v WITH =) WHERE (id > 100)', 'exclusion constraint x of table t depends on a converted column' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER EXTENSION snowflake ADD VIEW ov', 'view ov is a member of, or depends on, extension snowflake', 'ALTER EXTENSION snowflake DROP VIEW ov' ],
+	[ 'ALTER TABLE t OWNER TO regress_shop', 'role regress_shop, the owner of table public\.t, lacks CREATE on schema public' ],
+	[ 'CREATE TABLE a (v int); CREATE POLICY p ON a USING (v IN (SELECT id FROM t))', 'policy p on table a depends on column id of table t' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE POLICY p ON t USING (id IN (SELECT id FROM ov))', 'policy p on table t depends on view ov' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov[]) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\[\]\) depends on type ov\[\]' ],
+	[ 'CREATE TABLE a (v int); CREATE VIEW ov AS SELECT id, a.v FROM t, a; CREATE RULE r AS ON INSERT TO a WHERE NEW.v IN (SELECT id FROM ov) DO INSTEAD NOTHING',
+	  'rule r on table a depends on view ov' ],
+	[ 'CREATE TABLE a (t int REFERENCES t, v int); CREATE PUBLICATION p FOR TABLE a (v)', 'publication p publishes updates of table a, which has no replica identity' ],
+	# what is created again, but does not accept a bigint
+	[ 'CREATE VIEW ov AS SELECT narrow(id) FROM t', 'view public\.ov cannot be created again: function public\.narrow\(bigint\) does not exist' ],
+	[ 'CREATE VIEW ov AS SELECT id AS i FROM t; CREATE VIEW ow AS SELECT i FROM ov WHERE narrow(i) > 0', 'view public\.ow cannot be created again: function public\.narrow\(bigint\) does not exist' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); CREATE VIEW ov AS SELECT v FROM t JOIN a ON pair(id, a.t)', 'view public\.ov cannot be created again: function public\.pair\(integer, bigint\) does not exist' ],
+	[ 'CREATE VIEW ov AS SELECT date $$2020-01-01$$ + id AS d FROM t', 'view public\.ov cannot be created again: operator does not exist: date \+ bigint' ],
+	[ 'CREATE POLICY p ON t USING (narrow(id) > 0)', 'policy p of table public\.t cannot be created again: function public\.narrow\(bigint\) does not exist' ],
+	[ 'CREATE POLICY p ON t FOR INSERT WITH CHECK (narrow(id) > 0)', 'policy p of table public\.t cannot be created again: function public\.narrow\(bigint\) does not exist' ],
+	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER a BEFORE UPDATE ON t FOR EACH ROW WHEN (narrow(NEW.id) > OLD.v) EXECUTE FUNCTION g()',
+	  'trigger a of table public\.t cannot be created again: function public\.narrow\(bigint\) does not exist' ],
+	[ 'ALTER TABLE t ALTER id SET DEFAULT $$one$$::word', 'default of column id of table public\.t cannot be created again: column "id" is of type bigint but default expression is of type public\.word' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov ALTER id SET DEFAULT $$one$$::word',
+	  'default of column id of view public\.ov cannot be created again: column "id" is of type bigint but default expression is of type public\.word' ],
+	[ 'CREATE PUBLICATION p FOR TABLE t (id) WHERE (chr(id) <> $$a$$)', 'row filter of table public\.t in publication p cannot be created again: function chr\(bigint\) does not exist' ],
+	# what depends on the order of columns
+	[ 'CREATE VIEW ov AS SELECT x.a FROM t x (a, b)', 'view public\.ov cannot be created again: it has a list of column names for table public\.t' ],
+	[ 'CREATE POLICY p ON t USING (id IN (SELECT x.a FROM t x (a, b)))', 'policy p of table public\.t cannot be created again: it has a list of column names for table public\.t' ],
+	[ 'CREATE TABLE a (t int REFERENCES t); CREATE VIEW ov AS SELECT j.a FROM (t JOIN a ON id = a.t) j (a, b)', 'view public\.ov cannot be created again: it has a name for join j, whose columns change' ],
+	[ 'CREATE TABLE a (id int REFERENCES t); CREATE VIEW ov AS SELECT j.id FROM (t JOIN a USING (id)) j', 'view public\.ov cannot be created again: it has a name for join j, whose columns change' ],
+	[ 'CREATE FUNCTION f() RETURNS SETOF t LANGUAGE sql AS $$ SELECT * FROM t $$; CREATE VIEW ov AS SELECT r.id FROM f() r', 'view public\.ov cannot be created again: it calls a function in FROM that returns rows of table public\.t' ],
+	[ 'ALTER TABLE t ADD CHECK (id < 1000)', 'check constraint t_id_check of table t rejects IDs generated now' ],
+	[ 'CREATE TABLE a (t bigint REFERENCES t, copy int GENERATED ALWAYS AS (t) STORED)', 'generated column copy of table a does not accept IDs generated now: integer out of range' ],
+	[ 'CREATE UNIQUE INDEX i ON t (lpad(id::text, 6, $$0$$))', 'index i of table t has the same value for different IDs generated now' ],
+);
+foreach my $obstacle (@obstacles)
+{
+	my ($create, $line, $drop) = @$obstacle;
+
+	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+	$node->safe_psql('postgres', $create);
+	$line =~ s/public\\\.//g;
+	my $said = run_in("CALL snowflake_convert_online('t')") =~ s/public\.//gr;
+	like($said, qr/^ERROR:  cannot convert column "id" of table t\nDETAIL:  (?:.*\n)*?(?:$line)/m, "obstacle: $create")
+	  or diag($said);
+	like(run_in("SELECT * FROM snowflake_convert_plan('t')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgfoid = 'snowflake_convert_copy'::regproc"), '0', 'nothing was changed');
+	$node->safe_psql('postgres', $drop) if defined $drop;
+	$node->safe_psql('postgres',
+		'SET client_min_messages = warning; DROP TABLE IF EXISTS child, a, snowflake_new_t_pkey, snowflake_new_sequence, snowflake_new_definitions CASCADE; DROP PUBLICATION IF EXISTS p; DROP FUNCTION IF EXISTS g, f() CASCADE');
+}
+
+# What is none: views that name columns and joins, or use rows of the table
+$node->safe_psql(
+	'postgres', q{
+	SET client_min_messages = warning;
+	DROP TABLE t CASCADE;
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	CREATE TABLE a (v int, t int REFERENCES t);
+	INSERT INTO t (v) VALUES (7), (8);
+	INSERT INTO a VALUES (9, 2);
+	CREATE FUNCTION row_of(t) RETURNS int LANGUAGE sql AS 'SELECT ($1).v';
+	CREATE FUNCTION rows_of_a() RETURNS SETOF a LANGUAGE sql AS 'SELECT * FROM a';
+	CREATE VIEW w1 AS SELECT * FROM t;
+	CREATE VIEW w2 AS SELECT id, row_of(t.*), (SELECT count(*) FROM jsonb_object_keys(to_jsonb(t.*))) FROM t;
+	CREATE VIEW w3 AS SELECT id, v, count(*) FROM t GROUP BY id;
+	CREATE VIEW w4 AS SELECT id, tableoid FROM t FOR UPDATE;
+	CREATE VIEW w5 AS SELECT x.id FROM t x (id, v);
+	CREATE VIEW w6 AS WITH RECURSIVE t AS (SELECT 1::bigint AS id UNION ALL SELECT x.id + 100 FROM public.t x, t WHERE t.id < 50) SELECT id FROM t;
+	CREATE VIEW w7 AS SELECT * FROM w1 UNION SELECT t, 0 FROM a;
+	CREATE VIEW w8 AS SELECT array_agg(x.one ORDER BY x.one) AS ids FROM w7 x (one, two);
+	CREATE VIEW w9 AS SELECT unnest(ids) AS id FROM w8;
+	CREATE VIEW w10 AS SELECT j.id FROM (t JOIN (SELECT t FROM a) s ON true) j;
+	CREATE VIEW w11 AS SELECT r.t, r.v FROM rows_of_a() WITH ORDINALITY r;
+	CREATE VIEW w12 WITH (check_option = local) AS SELECT id, v FROM t WHERE id > 0;
+	CREATE VIEW w13 AS SELECT x.b FROM t x (a, b);
+	CREATE MATERIALIZED VIEW w14 AS SELECT v FROM t});
+my $views = join ' UNION ALL ', map { "SELECT $_, to_jsonb(w$_)::text FROM w$_" } 1 .. 14;
+my $shown = $node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2");
+is($node->safe_psql('postgres', "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t, a ORDER BY t.ctid; FETCH c; SELECT count(*) > 5 FROM snowflake_convert_plan('t'); FETCH c"),
+	"1|7|9|2\nt\n2|8|9|2", 'the plan while a query of the tables is open');
+unlike(run_in("CALL snowflake_convert_online('t')"), qr/ERROR/, 'views without a list of changed columns are no obstacle');
+is($node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2"), $shown, 'they show the same rows');
+$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE t, a CASCADE; CREATE TABLE t (id int)');
+
+like(run_in('CREATE TEMP TABLE temporary (id int PRIMARY KEY)', "CALL snowflake_convert_online('temporary')"), qr/table pg_temp\S*\.temporary is temporary/, 'a temporary table');
+
+# What subscribers are prepared for
+$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE PUBLICATION p FOR TABLE t');
+unlike(run_in("CALL snowflake_convert_online('t', subscribers_ready => true)"), qr/ERROR/, 'subscribers that are ready');
+is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a published table is converted');
+
+# pgAudit
+$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+$node->safe_psql('postgres', q{
+	SET allow_system_table_mods = on;
+	INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+	VALUES (99999, 'pgaudit', 10, 'public'::regnamespace, true, '1.7')});
+like(run_in("CALL snowflake_convert_online('t')"), qr/pgAudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
+unlike(run_in("SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR/, 'the plan can be run by hand with it');
+$node->safe_psql('postgres', "DELETE FROM pg_extension WHERE extname = 'pgaudit'");
+
+# Trigger functions that depend on the order of the columns
+$node->safe_psql('postgres', q{
+	DROP TABLE t CASCADE;
+	CREATE TABLE t (id serial PRIMARY KEY, v int);
+	CREATE TABLE ordered (op text, id int, v int);
+	CREATE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+	CREATE TRIGGER ordered AFTER INSERT ON t REFERENCING NEW TABLE AS "New rows" FOR EACH ROW EXECUTE FUNCTION ordered()});
+foreach (
+	[ q{INSERT INTO ordered SELECT 'I', NEW.*}, 1 ],
+	[ q{insert into ordered select distinct new . *}, 1 ],
+	[ q{INSERT INTO ordered VALUES ('I', (NEW).*)}, 1 ],
+	[ q{INSERT INTO ordered VALUES (NEW.*)}, 1 ],
+	[ q{/* * first */ INSERT INTO ordered SELECT NEW.*; /** last **/ NULL}, 1 ],
+	[ q{INSERT INTO ordered (op, id, v) (SELECT upper(lower('i')), OLD.*)}, 1 ],
+	[ q{EXECUTE format('INSERT INTO %I SELECT ($1).*', 'ordered') USING NEW}, 1 ],
+	[ q{EXECUTE format('INSERT INTO %I SELECT $1.*', 'ordered') USING NEW}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', n.* FROM "New rows" n}, 1 ],
+	[ q{INSERT INTO ordered SELECT * FROM "New rows"}, 1 ],
+	[ q{INSERT INTO ordered TABLE "New rows"}, 1 ],
+	[ q{INSERT INTO ordered (op, id, v) (SELECT nextval('t_id_seq'), n.* FROM "New rows" n)}, 1 ],
+	[ q{DECLARE r record; BEGIN IF TG_OP = 'DELETE' THEN r := OLD; ELSE r = NEW; END IF; INSERT INTO ordered SELECT TG_OP, r.*; END}, 1 ],
+	[ q{DECLARE n ALIAS FOR NEW; BEGIN INSERT INTO ordered SELECT 'I', n.*; END}, 1 ],
+	[ q{EXECUTE 'INSERT INTO ordered SELECT ''I'', (t ' || quote_literal(NEW) || ').*'}, 1 ],
+	[ q{EXECUTE 'INSERT INTO ordered SELECT ($1).*' USING NEW}, 1 ],
+	[ q{EXECUTE format('INSERT INTO ordered SELECT ''I'', (%L::t).*', NEW)}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', (CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END).*}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', (coalesce(NEW, OLD)).*}, 1 ],
+	[ q{INSERT INTO ordered SELECT 'I', count(*) FROM "New rows"}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', count(*) * 2 FROM "New rows"}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', 1 WHERE NOT EXISTS (SELECT * FROM "New rows")}, 0 ],
+	[ q{INSERT INTO ordered (op) SELECT to_jsonb(x) FROM (SELECT * FROM "New rows" LIMIT 100) x}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', NEW.*::text)}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', NEW.* IS DISTINCT FROM OLD.*)}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', to_jsonb((NEW).*))}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', n.id, 2 * n.v FROM "New rows" n}, 0 ],
+	[ q{INSERT INTO ordered SELECT o.* FROM others o}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', jsonb_build_object('op', upper(tg_op), 'row', NEW.*) ->> 'v')}, 0 ],
+	[ q{INSERT INTO ordered SELECT 'I', NEW.id WHERE ROW(NEW.*) IS DISTINCT FROM ROW(OLD.*)}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I', NEW.id, NEW.v)}, 0 ],
+	[ q{INSERT INTO ordered SELECT to_jsonb(NEW.*) ->> 'v'}, 0 ],
+	[ q{IF NEW.* IS DISTINCT FROM OLD.* THEN INSERT INTO ordered VALUES ('U', NEW.id); END IF}, 0 ],
+	[ qq{NULL; -- INSERT INTO ordered SELECT NEW.*\n NULL}, 0 ],
+	[ q{INSERT INTO ordered VALUES ('I'); IF 1 = ALL (ARRAY[1]) AND NEW.* = OLD.* THEN NULL; END IF}, 0 ])
+{
+	my ($statement, $ordered) = @$_;
+
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN $statement; RETURN NULL; END \$\$");
+	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	is( $said =~ /DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.t in their order/ ? 1 : 0,
+		$ordered, "$statement: is it an obstacle?") or diag($said);
+}
+$node->safe_psql('postgres', q{
+	CREATE TABLE parts (id serial, at int, PRIMARY KEY (id, at)) PARTITION BY LIST (at);
+	CREATE TABLE part PARTITION OF parts DEFAULT;
+	DROP TRIGGER ordered ON t;
+	CREATE TRIGGER ordered AFTER INSERT ON part FOR EACH ROW EXECUTE FUNCTION ordered();
+	CREATE OR REPLACE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO ordered SELECT NEW.*; RETURN NULL; END'});
+like(run_in("SELECT * FROM snowflake_convert_plan('parts', 'id')"), qr/DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.part in their order/,
+	'a trigger of a partition alone');
+$node->safe_psql('postgres', 'DROP TABLE parts; DROP FUNCTION ordered() CASCADE');
+
+# Functions that insert by the order of the columns
+$node->safe_psql('postgres', q{
+	CREATE VIEW over AS SELECT id, v FROM t;
+	CREATE FUNCTION inserts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+	CREATE TRIGGER inserts INSTEAD OF INSERT ON over FOR EACH ROW EXECUTE FUNCTION inserts()});
+foreach (
+	[ q{INSERT INTO t VALUES (NEW.*)}, 1 ],
+	[ q{INSERT INTO T SELECT * FROM others}, 1 ],
+	[ q{insert into public . "t" as x values (1, 2)}, 1 ],
+	[ q{INSERT INTO t(SELECT 1, 2)}, 1 ],
+	[ q{INSERT INTO t /* (id, v) */ OVERRIDING USER VALUE VALUES (1, 2)}, 1 ],
+	[ q{WITH x AS (SELECT 1) INSERT INTO t TABLE x}, 1 ],
+	[ q{INSERT INTO t (v) VALUES (1)}, 0 ],
+	[ q{INSERT INTO t AS x (v) SELECT 1}, 0 ],
+	[ q{INSERT INTO t DEFAULT VALUES}, 0 ],
+	[ q{INSERT INTO other.t VALUES (1)}, 0 ],
+	[ q{INSERT INTO t_t VALUES (1)}, 0 ],
+	[ qq{NULL; -- INSERT INTO t VALUES (1)\n NULL}, 0 ])
+{
+	my ($statement, $inserts) = @$_;
+
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION inserts() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN $statement; RETURN NULL; END \$\$");
+	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	is( $said =~ /DETAIL:  function public\.inserts\(\) inserts into table public\.t without the names of columns/ ? 1 : 0,
+		$inserts, "$statement: is it an obstacle?") or diag($said);
+}
+$node->safe_psql('postgres', 'DROP FUNCTION inserts() CASCADE; DROP VIEW over');
+
+# Functions that use the columns by their positions otherwise: what inserts them is an
+# obstacle, what might be one is named
+foreach (
+	[ q{WITH d AS (DELETE FROM t RETURNING *) INSERT INTO archive SELECT * FROM d}, 'obstacle' ],
+	[ q{INSERT INTO archive SELECT * FROM public.t WHERE id = 1}, 'obstacle' ],
+	[ q{INSERT INTO archive (a, b) SELECT "x".* FROM T x}, 'obstacle' ],
+	[ q{INSERT INTO archive TABLE ONLY t}, 'obstacle' ],
+	[ q{EXECUTE 'INSERT INTO archive SELECT * FROM t'}, 'obstacle' ],
+	[ q{INSERT INTO archive (a, b) SELECT x.* FROM (SELECT * FROM T) x}, 'notice' ],
+	[ q{INSERT INTO archive SELECT 0, x.* FROM others CROSS JOIN t x}, 'notice' ],
+	[ q{UPDATE archive SET (a, b) = (SELECT y.* FROM t y WHERE id = 1)}, 'notice' ],
+	[ q{FOR a, b IN SELECT * FROM t LOOP NULL; END LOOP}, 'notice' ],
+	[ q{EXECUTE 'SELECT * FROM t' INTO a, b}, 'notice' ],
+	[ q{SELECT * INTO a, b FROM t}, 'notice' ],
+	[ q{DELETE FROM t RETURNING * INTO STRICT a, b}, 'notice' ],
+	[ q{INSERT INTO archive SELECT (r).* FROM t r}, 'notice' ],
+	[ q{r := (SELECT t FROM t LIMIT 1); INSERT INTO archive VALUES (1, r.*)}, 'notice' ],
+	[ q{INSERT INTO archive SELECT * FROM queue WHERE kind = 't'}, 'notice' ],
+	[ q{WITH d AS (DELETE FROM t RETURNING *) INSERT INTO archive (a) SELECT d.id FROM d}, 'notice' ],
+	[ q{INSERT INTO archive (a) SELECT count(*) FROM (SELECT * FROM t) x}, 'notice' ],
+	[ q{INSERT INTO archive SELECT * FROM other.t}, 'notice' ],
+	[ q{SELECT * INTO r FROM t}, '' ],
+	[ q{INSERT INTO t (v) VALUES (1)}, '' ],
+	[ q{WITH d AS (DELETE FROM t RETURNING id, v) INSERT INTO archive SELECT id, v FROM d}, '' ],
+	[ q{INSERT INTO archive (a) SELECT 1 WHERE NOT EXISTS (SELECT * FROM t)}, '' ],
+	[ q{INSERT INTO archive (a) SELECT count(*) FROM t}, '' ],
+	[ q{INSERT INTO archive (a) SELECT id * 2 FROM t}, '' ],
+	[ q{INSERT INTO archive SELECT * FROM t_t}, '' ])
+{
+	my ($statement, $expected) = @$_;
+
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION positions() RETURNS void LANGUAGE plpgsql AS \$\$ DECLARE r record; a int; b int; BEGIN $statement; END \$\$");
+	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	is( $said =~ /DETAIL:  function public\.positions\(\) inserts all columns of table public\.t in their order\n/ ? 'obstacle' :
+		  $said =~ /NOTICE:  functions might use columns by their positions\nDETAIL:  public\.positions\(\)\n/ ? 'notice' : '',
+		$expected, "$statement: is it an obstacle?") or diag($said);
+}
+
+# Others cannot stop a conversion by a function of their own.
+my $other = $node->background_psql('postgres');
+$other->query_safe('CREATE FUNCTION pg_temp.f() RETURNS void LANGUAGE sql AS $$ INSERT INTO pg_class SELECT * FROM pg_class WHERE false $$');
+$other->query_safe('CREATE FUNCTION pg_temp.g() RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO archive SELECT * FROM t; END $$');
+unlike(run_in("SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR|pg_temp/, 'a temporary function of another session is no obstacle');
+$other->quit;
+$node->safe_psql('postgres', 'DROP FUNCTION positions()');
+
+# What happens with the default is said before, by the plan and by each call.
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION narrow() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := NEW.id; BEGIN RETURN NULL; END';
+	CREATE TRIGGER narrow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION narrow()});
+like(run_in($_), qr/NOTICE:  triggers or defaults of these tables might call functions that use integers\nDETAIL:  public\.narrow\(\)\n/, "$_: functions with integers are named")
+  foreach "SELECT * FROM snowflake_convert_plan('t')", "CALL snowflake_convert_online('t', until => 'prepare')";
+$node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE");
+
+# What else is said: casts, logical slots
+$node->safe_psql('postgres', q{
+	CREATE POLICY mine ON t USING (id = current_setting('app.id')::int);
+	CREATE TABLE tenants (t int DEFAULT current_setting('app.id')::int REFERENCES t, v int DEFAULT 1);
+	CREATE VIEW casts AS SELECT id FROM t WHERE id = current_setting('app.id')::int;
+	CREATE VIEW none AS SELECT id FROM t;
+	CREATE POLICY constant ON t USING (id > -1)});
+my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+like($said, qr/NOTICE:  expressions with integers are kept\nDETAIL:  default of column t of table public\.tenants\npolicy mine on table public\.t\nrule _RETURN on view public\.casts\nHINT:  New IDs do not fit/,
+	'what has a cast to integer is named');
+$node->safe_psql('postgres', 'DROP POLICY mine ON t; DROP POLICY constant ON t; DROP TABLE tenants; DROP VIEW casts, none');
+
+# The owner has to create the triggers again.
+$node->safe_psql('postgres', q{
+	CREATE ROLE regress_keeper;
+	CREATE TABLE kept (id serial PRIMARY KEY, v int);
+	CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TRIGGER nothing AFTER UPDATE OF id ON kept FOR EACH ROW EXECUTE FUNCTION nothing();
+	REVOKE EXECUTE ON FUNCTION nothing() FROM PUBLIC;
+	GRANT CREATE ON SCHEMA public TO regress_keeper;
+	ALTER TABLE kept OWNER TO regress_keeper});
+like(run_in("CALL snowflake_convert_online('kept')"), qr/DETAIL:  role regress_keeper, the owner of table public\.kept, lacks EXECUTE on function public\.nothing\(\)\n/,
+	'an owner who cannot create a trigger again');
+$node->safe_psql('postgres', 'DROP TRIGGER nothing ON kept');
+
+# ... and views with their triggers.
+$node->safe_psql('postgres', q{
+	CREATE DOMAIN cents AS int;
+	CREATE VIEW shown AS SELECT id, v::cents, NULL::cents[] AS more FROM kept;
+	CREATE TRIGGER nothing INSTEAD OF INSERT ON shown FOR EACH ROW EXECUTE FUNCTION nothing();
+	REVOKE USAGE ON TYPE cents FROM PUBLIC;
+	ALTER VIEW shown OWNER TO regress_keeper});
+my $lacks = 'role regress_keeper, the owner of table public\.kept, lacks';
+like(run_in("CALL snowflake_convert_online('kept')"),
+	qr/DETAIL:  $lacks EXECUTE on function public\.nothing\(\)\n$lacks USAGE on type public\.cents\n$lacks USAGE on type public\.cents\[\]\n/,
+	'an owner who cannot create a view again, or its trigger');
+$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION nothing() TO regress_keeper; GRANT USAGE ON TYPE cents TO regress_keeper');
+unlike(run_in("CALL snowflake_convert_online('kept')"), qr/ERROR/, 'one who can create them');
+$node->safe_psql('postgres', 'DROP TABLE kept CASCADE; DROP FUNCTION nothing(); DROP DOMAIN cents; DROP OWNED BY regress_keeper; DROP ROLE regress_keeper');
+
+# Room for the new columns
+$node->safe_psql('postgres', q{
+	DO $$ BEGIN EXECUTE 'CREATE TABLE wide (t int REFERENCES t, ' || (SELECT string_agg('c' || n || ' bool', ', ') FROM generate_series(1, 1599) n) || ')'; END $$});
+like(run_in("CALL snowflake_convert_online('t')"), qr/DETAIL:  table public\.wide has 1600 columns, those that were dropped included, and needs 1 more/, 'a table without room for a column');
+$node->safe_psql('postgres', 'DROP TABLE wide');
+
+# Rows that could not be updated
+$node->safe_psql('postgres', 'ALTER TABLE t ADD CONSTRAINT later CHECK (v > 0) NOT VALID');
+like(run_in("CALL snowflake_convert_online('t', until => 'prepare')"), qr/NOTICE:  constraint later of table public\.t is not valid\nDETAIL:  The rows are updated/, 'a constraint that is not valid');
+$node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); ALTER TABLE t DROP CONSTRAINT later");
+
+# The trigger
+like(run_in('CREATE TABLE w (a int, b bigint, c text)', "CREATE TRIGGER w AFTER INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')", 'INSERT INTO w VALUES (1)'),
+	qr/ERROR:  trigger that copies columns must be fired BEFORE INSERT OR UPDATE FOR EACH ROW/, 'the trigger must be BEFORE');
+foreach (
+	[ "'c', 'b'", 'column "c" is not of an integer type' ],
+	[ "'b', 'a'", 'column "a" is not of type bigint' ])
+{
+	my ($arguments, $message) = @$_;
+
+	like(run_in("CREATE OR REPLACE TRIGGER w BEFORE INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy($arguments)", "INSERT INTO w VALUES (1, 2, 'x')"),
+		qr/ERROR:  $message/, "arguments of the trigger: $arguments");
+}
+
+# A key that is renamed meanwhile cannot be written
+$node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
+run_in("CALL snowflake_convert_online('t', until => 'prepare')", 'ALTER TABLE t RENAME id TO key');
+like(run_in('INSERT INTO t (v) VALUES (1)'), qr/ERROR:  column "id" of table t, which is being converted, does not exist/, 'a column that was renamed');
+run_in('ALTER TABLE t RENAME key TO id');
+
+# Another conversion at the same time, and one for other columns
+$node->safe_psql('postgres', 'CREATE TABLE k (id int PRIMARY KEY); ALTER TABLE t ADD k int REFERENCES k');
+like(run_in("CALL snowflake_convert_online('k')"), qr/trigger "~snowflake_new" of table public\.t is for other columns/, 'a conversion that was begun for other columns');
+like(run_in("CALL snowflake_convert_online('t', until => 'prepare')"), qr/the next phase is/, 'that conversion itself continues');
+my ($blocker) = start_queries($node, "BEGIN; SELECT * FROM t; SELECT pg_advisory_lock(1936617335, 1); SELECT pg_sleep(600)");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory'") or die;
+like(run_in("CALL snowflake_convert_online('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts');
+like(run_in("SELECT snowflake_convert_undo('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts, and undo');
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT%' AND pid <> pg_backend_pid()});
+finish_queries($blocker);
+
+# What is in use no longer: not while it is converted online
+my $converts = qr/DETAIL:  table (public\.)?t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\)/;
+my $may_undo = qr/, or take it back with snowflake_convert_undo\(\), which is possible before the first swap\./;
+like(run_in("SELECT snowflake_convert('t')"), qr/$converts$may_undo/, 'snowflake_convert() in the middle of an online conversion');
+like(run_in("SELECT snowflake_convert('t', dry_run => true)"), qr/$converts/, 'snowflake_convert(), dry run');
+like(run_in("SELECT snowflake_convert_schema('public')"), qr/table (public\.)?t is being converted online/, 'snowflake_convert_schema()');
+is($node->safe_psql('postgres', "SELECT severity FROM snowflake_convert_report('public') WHERE finding LIKE 'table %t is being converted online'"),
+	'obstacle', 'snowflake_convert_report()');
+like(run_in("CALL snowflake_convert_online('t', until => 'swap')"), qr/the next phase is "default"/, 'the conversion continues');
+my $error = run_in("SELECT snowflake_convert('t')");
+like($error, qr/$converts, or, if the column needs no default and no other one waits for its own, drop trigger "~snowflake_swapped"\./, 'snowflake_convert() after the swap');
+unlike($error, qr/snowflake_convert_undo/, 'after a swap, undo is not offered');
+run_in("CALL snowflake_convert_online('t')");
+is($node->safe_psql('postgres', "SELECT * FROM snowflake_convert('t')"), '', 'after the conversion, there is nothing to do');
+
+# An event trigger, and settings of the session
+$node->safe_psql('postgres', q{
+	DROP TABLE t, k CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE INDEX ON t (id, v);
+	CREATE TABLE ddl (tag text);
+	CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO public.ddl SELECT tg_tag FROM pg_event_trigger_ddl_commands(); PERFORM count(*) FROM public.ddl; END $$;
+	CREATE EVENT TRIGGER on_ddl ON ddl_command_end EXECUTE FUNCTION on_ddl()});
+$err = run_in("SET statement_timeout = '300ms'", "SET lock_timeout = '1s'", 'SET search_path = pg_temp, public', "CALL snowflake_convert_online('public.t', batch_time => '1 ms')",
+	"SELECT 'wrong' WHERE current_setting('search_path') <> 'pg_temp, public' OR current_setting('lock_timeout') <> '1s'", 'SELECT pg_sleep(1)');
+is(scalar(() = $err =~ /ERROR/g), 1, 'a conversion succeeds with an event trigger') or diag($err);
+like($err, qr/ERROR:  canceling statement due to statement timeout\s*\z/, 'statement_timeout does not apply to a conversion, but after it') or diag($err);
+like($node->safe_psql('postgres', 'SELECT string_agg(DISTINCT tag, $$,$$) FROM ddl'), qr/ALTER TABLE.*CREATE INDEX.*CREATE TRIGGER/, 'event triggers are fired');
+is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a table is converted with an event trigger');
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER on_ddl');
+
+# Something that depends on the old column at the last moment
+$node->safe_psql('postgres', q{
+	DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10);
+	CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN CREATE VIEW public.late AS SELECT id FROM public.t; END $$;
+	CREATE EVENT TRIGGER late ON ddl_command_end WHEN TAG IN ('DROP TRIGGER') EXECUTE FUNCTION late()});
+like(run_in("CALL snowflake_convert_online('t')"),
+	qr/ERROR:  table public\.t was changed during the conversion\nDETAIL:  The old column would be dropped with rule _RETURN on view public\.late\.\nHINT:  Its columns were not swapped\./,
+	'what would be dropped with the old column is found in the swap');
+$node->safe_psql('postgres', 'DROP EVENT TRIGGER late; CREATE VIEW late AS SELECT id FROM t');
+unlike(run_in("CALL snowflake_convert_online('t')"), qr/ERROR/, 'the conversion continues');
+is($node->safe_psql('postgres', 'SELECT count(*), pg_typeof(max(id)) FROM late'), '10|bigint', 'the view is carried over');
+
+# A table of an owner without rights
+$node->safe_psql('postgres', q{
+	CREATE SCHEMA shop AUTHORIZATION regress_shop;
+	SET ROLE regress_shop;
+	CREATE FUNCTION shop.own(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$
+	BEGIN
+		IF current_user <> 'regress_shop' THEN RAISE 'executed by %', current_user; END IF;
+		RETURN i;
+	END $$;
+	CREATE FUNCTION shop.evil(i bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+	BEGIN
+		BEGIN ALTER ROLE regress_shop SUPERUSER; EXCEPTION WHEN insufficient_privilege THEN NULL; END;
+		IF current_user <> 'regress_shop' THEN RAISE 'executed by %', current_user; END IF;
+		RETURN i;
+	END $$;
+	CREATE TABLE shop.t (id serial PRIMARY KEY, v int, CHECK (shop.evil(id) > 0));
+	CREATE TABLE shop.l (t int NOT NULL REFERENCES shop.t, v int);
+	CREATE VIEW shop.w AS SELECT id, v FROM shop.t;
+	INSERT INTO shop.t (v) SELECT generate_series(1, 10);
+	CREATE INDEX ON shop.t (shop.own(id));
+	CREATE STATISTICS shop.s ON shop.own(id), v FROM shop.t});
+$err = run_in("CALL snowflake_convert_online('shop.t')");
+unlike($err, qr/ERROR/, 'a superuser converts the table of another role') or diag($err);
+is($node->safe_psql('postgres', "SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_shop'"), 'f', 'the owner gains no rights');
+is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT relowner::regrole::text, ',') FROM pg_class WHERE relnamespace = 'shop'::regnamespace"), 'regress_shop', 'all belongs to the owner');
+$node->safe_psql('postgres', 'SET ROLE regress_shop; DROP TABLE shop.t, shop.l CASCADE; CREATE TABLE shop.t (id serial PRIMARY KEY, v int); INSERT INTO shop.t (v) SELECT generate_series(1, 10); CREATE VIEW shop.w AS SELECT id FROM shop.t');
+$err = run_in('SET SESSION AUTHORIZATION regress_shop', "CALL snowflake_convert_online('shop.t')");
+unlike($err, qr/ERROR/, 'the owner converts a table without further rights') or diag($err);
+is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,172 @@
+# snowflake_convert_online() by a superuser, while roles that may reference or read the
+# table add tables and views of their own: it must do nothing for them.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off');
+
+# Tables of the superuser, and a role that may reference the key.  What runs as a
+# superuser makes that role a superuser.
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_mallory;
+	CREATE SCHEMA mallory AUTHORIZATION regress_mallory;
+	CREATE FUNCTION mallory.grab() RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		ALTER ROLE regress_mallory SUPERUSER;
+	EXCEPTION WHEN insufficient_privilege THEN
+		NULL;
+	END $$;
+	CREATE FUNCTION mallory.evil(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
+		'BEGIN PERFORM mallory.grab(); RETURN i; END'});
+my $is_super = q{SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_mallory'};
+
+# Have mallory create something while the backfill waits for a locked row.  Returns the
+# session of the conversion, when it has ended.
+sub convert_with
+{
+	my ($statements) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+		SET client_min_messages = warning;
+		DROP TABLE IF EXISTS t, secret CASCADE;
+		CREATE TABLE t (id serial PRIMARY KEY, v int);
+		INSERT INTO t (v) SELECT generate_series(1, 10);
+		CREATE TABLE secret (v text);
+		INSERT INTO secret VALUES ('hidden');
+		GRANT REFERENCES, SELECT ON t TO regress_mallory});
+	$node->safe_psql('postgres', q{CALL snowflake_convert_online('t', until => 'prepare')});
+	my ($locker) = start_queries($node, 'BEGIN; SELECT FROM t WHERE id = 5 FOR UPDATE; SELECT pg_sleep(600)');
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%' AND wait_event = 'PgSleep'}) or die;
+	my ($converter) = start_queries($node, q{CALL snowflake_convert_online('t')});
+	$node->poll_query_until('postgres', q{SELECT count(*) = 9 FROM t WHERE snowflake_new_id = id}) or die;
+	$node->safe_psql('postgres', "SET SESSION AUTHORIZATION regress_mallory; $statements");
+	$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT FROM t%'});
+	finish_queries($locker);
+	$converter->{succeeded} = finish_queries($converter);
+	return $converter;
+}
+
+my $session = convert_with(q{
+	CREATE TABLE mallory.l (t int REFERENCES t CHECK (mallory.evil(t) > 0));
+	INSERT INTO mallory.l VALUES (1)});
+is($node->safe_psql('postgres', $is_super), 'f', 'the owner of a table that references the key since then gains no rights');
+like(
+	$session->{err},
+	qr/ERROR:  table public\.t was changed .*\nDETAIL:  Table mallory\.l is linked to it by a foreign key, and belongs to another role/,
+	'the conversion stops before it changes such a table');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_attribute WHERE attrelid = 'mallory.l'::regclass AND attnum > 0}), '1', 'the table is as it was');
+$node->safe_psql('postgres', q{DROP TABLE mallory.l; CALL snowflake_convert_online('t')});
+is(nothing_is_left($node, 'postgres'), '', 'the conversion continues without it');
+
+$session = convert_with(q{
+	CREATE VIEW mallory.v AS SELECT t.id, secret.v FROM t, secret;
+	GRANT SELECT ON mallory.v TO PUBLIC});
+like(sql_error($node, 'SET SESSION AUTHORIZATION regress_mallory; SELECT * FROM mallory.v'), qr/permission denied for table secret/,
+	'a view of another role does not get the rights of the owner of the table');
+like($session->{err}, qr/ERROR:  table public\.t was changed .*\nDETAIL:  view mallory\.v is owned by role regress_mallory, but table public\.t by role /,
+	'the columns are not swapped under such a view');
+$session = convert_with(q{
+	CREATE VIEW mallory.v AS SELECT v FROM t});
+ok($session->{succeeded}, 'a view of another role that does not use the column does not matter') or diag $session->{err};
+
+
+# Constants of some types call code of the owner when they are parsed, as those in a view
+# are while the columns have their new types for a moment.  Rows that are read then would
+# be taken for what they are not.
+$node->safe_psql(
+	'postgres', q{
+	CREATE SCHEMA owned AUTHORIZATION regress_mallory;
+	SET SESSION AUTHORIZATION regress_mallory;
+	CREATE TABLE owned.t (id int PRIMARY KEY, v text);
+	INSERT INTO owned.t VALUES (1, 'abc' || chr(9) || 'xyz');
+	CREATE FUNCTION owned.look() RETURNS boolean LANGUAGE plpgsql AS $$
+	DECLARE seen text;
+	BEGIN
+		EXECUTE 'SELECT v FROM owned.t' INTO seen;
+		RAISE WARNING 'the row has %', seen;
+		RETURN true;
+	END $$;
+	CREATE DOMAIN owned.looking AS int CHECK (owned.look());
+	CREATE VIEW owned.v AS SELECT id, '{1}'::owned.looking[] AS looking FROM owned.t});
+my $plan = q{SET SESSION AUTHORIZATION regress_mallory; SELECT count(*) FROM snowflake_convert_plan('owned.t')};
+my $error = sql_error($node, $plan);
+unlike($error, qr/the row has/, 'no row is read while the columns have other types in the catalogs');
+like($error, qr/DETAIL:  view owned\.v cannot be created again: a constant of it calls function owned\.look\(\)/, 'code that could do so is not called');
+$node->safe_psql('postgres', q{
+	ALTER DOMAIN owned.looking DROP CONSTRAINT looking_check;
+	ALTER DOMAIN owned.looking ADD CHECK (brin_summarize_new_values('owned.t_pkey') = 0) NOT VALID});
+like(sql_error($node, $plan), qr/a constant of it calls function brin_summarize_new_values\(regclass\)/, 'nor is a function of the server that reads rows');
+$node->safe_psql('postgres', q{
+	ALTER DOMAIN owned.looking DROP CONSTRAINT looking_check;
+	ALTER DOMAIN owned.looking ADD CHECK (VALUE > 0) NOT VALID});
+like($node->safe_psql('postgres', $plan), qr/^\d+$/, 'a domain may have a constraint that reads nothing');
+
+# The owner of two schemas exchanges their names while CREATE INDEX CONCURRENTLY, which
+# finds its table by name, waits: an index on the table of somebody else would call code
+# of mallory with that role's rights.
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_victim;
+	GRANT CREATE ON DATABASE postgres TO regress_mallory;
+	CREATE SCHEMA a AUTHORIZATION regress_mallory;
+	CREATE SCHEMA b AUTHORIZATION regress_mallory;
+	GRANT ALL ON SCHEMA b TO regress_victim;
+	GRANT USAGE ON SCHEMA a, mallory TO regress_victim;
+	SET SESSION AUTHORIZATION regress_victim;
+	CREATE TABLE b.t (id serial PRIMARY KEY, v int);
+	INSERT INTO b.t (v) VALUES (1);
+	SET SESSION AUTHORIZATION regress_mallory;
+	CREATE FUNCTION mallory.note(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
+		$$ BEGIN RAISE WARNING 'runs as %', current_user; RETURN i; END $$;
+	CREATE TABLE a.t (id serial PRIMARY KEY, v int);
+	INSERT INTO a.t (v) VALUES (1);
+	CREATE INDEX i ON a.t (mallory.note(id::bigint))});
+$node->safe_psql('postgres', q{CALL snowflake_convert_online('b.t', until => 'foreign keys')});
+$node->safe_psql('postgres', q{CALL snowflake_convert_online('a.t', until => 'backfill')});
+my $mallory = $node->background_psql('postgres', on_error_stop => 0);
+$mallory->query_safe('SET SESSION AUTHORIZATION regress_mallory; BEGIN; LOCK TABLE a.t IN SHARE UPDATE EXCLUSIVE MODE');
+my ($creating) = start_queries($node, q{CALL snowflake_convert_online('a.t', until => 'foreign keys')});
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE relation = 'a.t'::regclass AND NOT granted}) or die;
+$mallory->query_safe('ALTER SCHEMA a RENAME TO c; ALTER SCHEMA b RENAME TO a; COMMIT');
+$mallory->quit;
+ok(!finish_queries($creating), 'an index is not created on the table of another role');
+like($creating->{err}, qr/ERROR:  must be owner of table t/, '... which has got the name of the first one');
+unlike($creating->{err}, qr/runs as (?!regress_mallory\b)/, 'code of the owner is called as the owner only');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE indrelid = 'a.t'::regclass AND indexprs IS NOT NULL}), '0', 'the other table has no such index');
+$node->safe_psql('postgres', q{DROP OWNED BY regress_victim; DROP SCHEMA a, c CASCADE; REVOKE CREATE ON DATABASE postgres FROM regress_mallory; DROP ROLE regress_victim});
+
+# An error in a later transaction of CREATE INDEX CONCURRENTLY, which runs as the owner
+$node->safe_psql(
+	'postgres', q{
+	SET SESSION AUTHORIZATION regress_mallory;
+	CREATE FUNCTION mallory.fail(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
+		$$ BEGIN
+			IF i = 2 AND EXISTS (SELECT FROM pg_index WHERE NOT indisvalid) THEN
+				RAISE 'it fails';
+			END IF;
+			RETURN i;
+		END $$;
+	CREATE TABLE mallory.f (id serial PRIMARY KEY, v int);
+	INSERT INTO mallory.f (v) VALUES (1), (2);
+	CREATE INDEX f_i ON mallory.f (mallory.fail(id::bigint))});
+my $converter = $node->background_psql('postgres', on_error_stop => 0);
+my ($out, $failed) = $converter->query(q{CALL snowflake_convert_online('mallory.f')});
+like($converter->{stderr}, qr/ERROR:  it fails/, 'the definition of an index fails');
+is($converter->query('SELECT session_user = current_user, rolsuper FROM pg_roles WHERE rolname = current_user'), 't|t', 'the session is again that of the caller');
+is($converter->query(q{SET ROLE regress_mallory; SELECT current_user; RESET ROLE}), 'regress_mallory', '... and not restricted');
+$converter->quit;
+$node->safe_psql('postgres', q{DROP TABLE mallory.f CASCADE});
+
+$node->stop;
+done_testing();

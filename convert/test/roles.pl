@@ -1,0 +1,244 @@
+# snowflake_convert() while others change what it waits for, and with the
+# extension in other schemas.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'max_prepared_transactions = 5');
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_mallory;
+	CREATE ROLE regress_bob;
+	CREATE SCHEMA regress_shop AUTHORIZATION regress_mallory;
+	GRANT ALL ON SCHEMA regress_shop TO regress_bob});
+
+# Have one transaction lock a table, wait until a conversion waits for it,
+# and commit the transaction.  Returns the session of the conversion.
+sub convert_behind
+{
+	my ($change, $convert) = @_;
+
+	# A prepared transaction holds its locks without a session.
+	$node->safe_psql('postgres', "BEGIN; $change; PREPARE TRANSACTION 'change'");
+	my ($session) = start_queries($node, $convert);
+	$node->poll_query_until(
+		'postgres', q{
+		SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_convert%' AND pid <> pg_backend_pid()}
+	) or die 'the conversion does not wait';
+	$node->safe_psql('postgres', "COMMIT PREPARED 'change'");
+	$session->{succeeded} = finish_queries($session);
+	return $session;
+}
+
+# The owner puts a view in the place of the table.
+$node->safe_psql(
+	'postgres', q{
+	SET SESSION AUTHORIZATION regress_mallory;
+	CREATE FUNCTION regress_shop.evil(i bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+	BEGIN
+		ALTER ROLE regress_mallory SUPERUSER;
+		RETURN i;
+	EXCEPTION WHEN insufficient_privilege THEN
+		RETURN i;
+	END $$});
+foreach my $dry_run ('true', 'false')
+{
+	$node->safe_psql('postgres', 'CREATE TABLE regress_shop.t (id bigint PRIMARY KEY); ALTER TABLE regress_shop.t OWNER TO regress_mallory');
+	my $session = convert_behind(
+		q{
+		SET SESSION AUTHORIZATION regress_mallory;
+		LOCK TABLE regress_shop.t IN ACCESS EXCLUSIVE MODE;
+		ALTER TABLE regress_shop.t RENAME TO was_t;
+		CREATE VIEW regress_shop.t AS SELECT regress_shop.evil(1) AS id},
+		"SELECT snowflake_convert('regress_shop.t', 'id', $dry_run)");
+	like(
+		$session->{out},
+		qr/^ALTER TABLE regress_shop\.was_t ALTER COLUMN id SET DEFAULT/,
+		"the table that was named is converted, though it was renamed (dry run: $dry_run)")
+	  or diag($session->{err});
+	is( $node->safe_psql(
+			'postgres',
+			"SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_mallory'"),
+		'f',
+		'the owner of a converted table gains no rights');
+	$node->safe_psql('postgres',
+		'ALTER ROLE regress_mallory NOSUPERUSER; DROP VIEW regress_shop.t; DROP TABLE regress_shop.was_t');
+}
+
+# The table goes away, or to another owner.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE regress_shop.t (id bigint PRIMARY KEY);
+	ALTER TABLE regress_shop.t OWNER TO regress_bob});
+my $session =
+  convert_behind('ALTER TABLE regress_shop.t OWNER TO regress_mallory',
+	"SET SESSION AUTHORIZATION regress_bob; SELECT snowflake_convert('regress_shop.t')");
+like($session->{err}, qr/must be owner of table regress_shop\.t/, 'a table that got another owner meanwhile is refused');
+$session = convert_behind('DROP TABLE regress_shop.t', "SELECT snowflake_convert('regress_shop.t')");
+like($session->{err}, qr/relation with OID \d+ does not exist/, 'a table that was dropped meanwhile is an error');
+
+# Tables come that reference the key, or what references it.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE customers (id bigserial PRIMARY KEY);
+	CREATE TABLE cards (customer bigint PRIMARY KEY REFERENCES customers);
+	CREATE TABLE far (card int REFERENCES cards)});
+$session = convert_behind('CREATE TABLE near (customer int REFERENCES customers)',
+	"SELECT snowflake_convert('customers')");
+like($session->{out}, qr/ALTER TABLE public\.near ALTER COLUMN customer TYPE bigint/, 'a foreign key that was created meanwhile is seen');
+$node->safe_psql('postgres', 'ALTER TABLE far ALTER card TYPE int');
+$session = convert_behind(
+	'CREATE TABLE farther (card int REFERENCES cards); LOCK TABLE far IN SHARE MODE',
+	"SELECT snowflake_convert('customers')");
+like($session->{out}, qr/ALTER TABLE public\.farther ALTER COLUMN card TYPE bigint/, 'a foreign key to a referencing table that was created meanwhile is seen');
+
+# A reference that came after the snapshot
+$session = (start_queries($node, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT snowflake_convert(\'customers\')'))[0];
+ok(!finish_queries($session), 'a conversion with an old snapshot is refused');
+like($session->{err}, qr/cannot convert a table in a transaction with isolation level REPEATABLE READ/, 'the error of an old snapshot names the isolation level');
+
+# Who waits no longer than lock_timeout
+$node->safe_psql('postgres', "CREATE TABLE busy (id int PRIMARY KEY); BEGIN; LOCK TABLE busy; PREPARE TRANSACTION 'busy'");
+like(sql_error($node, "SET lock_timeout = '10ms'; SELECT snowflake_convert('busy')"), qr/ERROR:  55P03/, 'a conversion obeys lock_timeout');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'busy'");
+
+# Not-null constraints have names since 18, which must be those of the parent.
+$node->safe_psql('postgres', 'CREATE TABLE parent (id serial PRIMARY KEY); CREATE TABLE child (id int NOT NULL) INHERITS (parent)');
+my $try = "SELECT count(*) FROM snowflake_convert('parent', dry_run => true)";
+if ($node->pg_version >= 18)
+{
+	like(sql_error($node, $try),
+		qr/DETAIL:  constraint child_id_not_null of table public\.child is named parent_id_not_null in table public\.parent/,
+		'a not-null constraint with another name than in the parent is an obstacle');
+	$node->safe_psql('postgres', 'ALTER TABLE child NO INHERIT parent;
+		ALTER TABLE child RENAME CONSTRAINT child_id_not_null TO parent_id_not_null;
+		ALTER TABLE child INHERIT parent');
+}
+is($node->safe_psql('postgres', $try =~ s/, dry_run => true//r), '3', 'a parent and its child are converted');
+
+# A partition that is being detached: ALTER TABLE would leave it out
+$node->safe_psql('postgres', 'CREATE TABLE parts (id bigserial, kind int) PARTITION BY LIST (kind);
+	CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1)');
+$node->safe_psql('postgres', "BEGIN; SELECT FROM parts; PREPARE TRANSACTION 'reader'");
+like(sql_error($node, "SET lock_timeout = '10ms'; ALTER TABLE parts DETACH PARTITION parts_1 CONCURRENTLY"),
+	qr/ERROR:  55P03/, 'a partition cannot be detached while the table is read');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'reader'");
+foreach my $dry_run ('true', 'false')
+{
+	like(sql_error($node, "SELECT snowflake_convert('parts', 'id', $dry_run)"),
+		qr/DETAIL:  partition public\.parts_1 of table public\.parts is being detached/,
+		"a partition that is being detached is an obstacle (dry run: $dry_run)");
+}
+$node->safe_psql('postgres', 'ALTER TABLE parts DETACH PARTITION parts_1 FINALIZE');
+is($node->safe_psql('postgres', "SELECT count(*) FROM snowflake_convert('parts', 'id')"), '1', 'the table is converted when the partition is detached');
+
+# Since 18, a CHECK constraint may be not enforced.
+if ($node->pg_version >= 18)
+{
+	$node->safe_psql('postgres', 'CREATE TABLE unchecked (id bigint PRIMARY KEY CHECK (id < 10) NOT ENFORCED)');
+	is($node->safe_psql('postgres', "SELECT count(*) FROM snowflake_convert('unchecked')"), '1',
+		'a CHECK constraint that is not enforced is no obstacle');
+}
+
+# Operators of exclusion constraints, which need an index for equality of any kind
+SKIP:
+{
+	skip 'btree_gist is not installed', 3
+	  if $node->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'btree_gist'") == 0;
+	$node->safe_psql(
+		'postgres', q{
+		CREATE EXTENSION btree_gist;
+		CREATE FUNCTION same(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 = $2';
+		CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = same, COMMUTATOR = ===);
+		ALTER OPERATOR FAMILY gist_int4_ops USING gist ADD OPERATOR 30 === (int4, int4);
+		CREATE TABLE excluding (id int PRIMARY KEY, EXCLUDE USING gist (id WITH ===) WHERE (id > 5))});
+	my $dry_run = "SELECT count(*) FROM snowflake_convert('excluding', dry_run => true)";
+	like(sql_error($node, $dry_run),
+		qr/DETAIL:  exclusion constraint excluding_id_excl of table public\.excluding cannot be created again: operator does not exist: bigint public\.=== bigint/,
+		'an exclusion constraint with an operator for integers only is an obstacle');
+	$node->safe_psql(
+		'postgres', q{
+		CREATE FUNCTION same(bigint, bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 = $2';
+		CREATE OPERATOR === (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = same, COMMUTATOR = ===)});
+	like(sql_error($node, $dry_run), qr/operator public\.===\(bigint,bigint\) is not in the operator family of the index/,
+		'an exclusion constraint with an operator outside of the operator family is an obstacle');
+	$node->safe_psql('postgres', 'ALTER OPERATOR FAMILY gist_int8_ops USING gist ADD OPERATOR 30 === (int8, int8)');
+	is($node->safe_psql('postgres', $dry_run =~ s/, dry_run => true//r), '2', 'an exclusion constraint is converted when its operator is in the operator family');
+}
+
+# While a bigint that references the key is in use
+$node->safe_psql('postgres', "CREATE TABLE used (id bigserial PRIMARY KEY); CREATE TABLE uses (id bigint REFERENCES used);
+	BEGIN; INSERT INTO uses VALUES (NULL); PREPARE TRANSACTION 'uses'");
+is($node->safe_psql('postgres', "SET lock_timeout = '10s'; SELECT count(*) FROM snowflake_convert('used')"), '2',
+	'a table that is not changed can be written meanwhile');
+$node->safe_psql('postgres', "COMMIT PREPARED 'uses'");
+
+# While tables are locked that have nothing to do with it
+$node->safe_psql('postgres', "CREATE TABLE elsewhere (id serial, n bigint DEFAULT 5, CHECK (n > 0));
+	CREATE TABLE alone (id serial PRIMARY KEY);
+	BEGIN; LOCK TABLE elsewhere; PREPARE TRANSACTION 'elsewhere'");
+is($node->safe_psql('postgres', "SET lock_timeout = '10ms'; SELECT count(*) FROM snowflake_convert('alone')"), '3',
+	'a conversion does not wait for locks of other tables');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'elsewhere'");
+
+# A lock that cannot be had is not an obstacle.
+$node->safe_psql('postgres', "CREATE TABLE referenced (id bigserial PRIMARY KEY);
+	CREATE TABLE locked (id bigint REFERENCES referenced CHECK (id > 0));
+	BEGIN; LOCK TABLE locked; PREPARE TRANSACTION 'locked'");
+like(sql_error($node, "SET lock_timeout = '10ms'; SELECT snowflake_convert('referenced', dry_run => true)"),
+	qr/ERROR:  55P03/, 'lock_timeout counts while constraints are evaluated');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'locked'");
+
+# The extension in other schemas
+$node->safe_psql('postgres', 'CREATE DATABASE system');
+$node->safe_psql(
+	'system', q{
+	SET allow_system_table_mods = on;
+	CREATE EXTENSION snowflake SCHEMA pg_catalog;
+	CREATE EXTENSION snowflake_convert SCHEMA pg_catalog;
+	CREATE TABLE t (id serial PRIMARY KEY)});
+is( $node->safe_psql('system', "SELECT * FROM snowflake_convert('t')"),
+	"ALTER TABLE public.t ALTER COLUMN id SET DEFAULT pg_catalog.snowflake_nextval()\n"
+	  . "DROP SEQUENCE public.t_id_seq\n"
+	  . 'ALTER TABLE public.t ALTER COLUMN id TYPE bigint',
+	'the extension in pg_catalog converts a table');
+like(
+	sql_error($node, "SELECT snowflake_convert('t')", dbname => 'system'),
+	qr/already converted/,
+	'the second conversion in pg_catalog is refused');
+
+$node->safe_psql('postgres', 'CREATE DATABASE apart');
+$node->safe_psql(
+	'apart', q{
+	CREATE SCHEMA "Its Own";
+	CREATE EXTENSION snowflake SCHEMA "Its Own";
+	CREATE EXTENSION snowflake_convert SCHEMA "Its Own";
+	CREATE TABLE t (id serial PRIMARY KEY);
+	ALTER TABLE t OWNER TO regress_bob});
+my $convert = q{SELECT count(*) FROM "Its Own".snowflake_convert('t')};
+like(
+	sql_error($node, $convert, dbname => 'apart'),
+	qr/DETAIL:  role regress_bob, the owner of table public\.t, lacks USAGE on schema "Its Own"/,
+	'an owner without USAGE on the schema of the extension is refused');
+$node->safe_psql('apart', 'GRANT USAGE ON SCHEMA "Its Own" TO regress_bob');
+is($node->safe_psql('apart', $convert), '3', 'an owner with USAGE on the schema of the extension converts');
+like(sql_error($node, q{SELECT "Its Own".snowflake_convert('t')}, dbname => 'apart'), qr/already converted/, 'a second conversion with the extension in its own schema is refused');
+
+# A function that could be meant by the call in the view: refused, not called
+$node->safe_psql('postgres', 'CREATE DATABASE taken');
+$node->safe_psql('taken', q{CREATE FUNCTION snowflake_stat(VARIADIC int[] DEFAULT '{}') RETURNS int LANGUAGE sql AS 'SELECT 1'});
+like(sql_error($node, 'CREATE EXTENSION snowflake', dbname => 'taken'), qr/ERROR:  42725: function snowflake_stat\(\) is not unique/,
+	'CREATE EXTENSION is refused beside an ambiguous function');
+is($node->safe_psql('taken', 'CREATE SCHEMA ids; CREATE EXTENSION snowflake SCHEMA ids; SELECT count(*) FROM ids.snowflake_stat'), '1',
+	'CREATE EXTENSION in its own schema works beside an ambiguous function');
+
+$node->stop;
+done_testing();

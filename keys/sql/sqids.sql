@@ -1,0 +1,372 @@
+--
+-- Sqids
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+CREATE EXTENSION IF NOT EXISTS snowflake_keys;
+RESET client_min_messages;
+
+-- the tests that npm's sqids 0.3.0 has, which are those of the specification
+CREATE TEMP TABLE published (min_length int, alphabet text, numbers bigint[], sqid text);
+COPY published FROM stdin;
+0	\N	{0}	bM
+0	\N	{1}	Uk
+0	\N	{2}	gb
+0	\N	{3}	Ef
+0	\N	{4}	Vq
+0	\N	{5}	uw
+0	\N	{6}	OI
+0	\N	{7}	AX
+0	\N	{8}	p6
+0	\N	{9}	nJ
+0	\N	{0,0}	SvIz
+0	\N	{0,1}	n3qa
+0	\N	{0,2}	tryF
+0	\N	{0,3}	eg6q
+0	\N	{0,4}	rSCF
+0	\N	{0,5}	sR8x
+0	\N	{0,6}	uY2M
+0	\N	{0,7}	74dI
+0	\N	{0,8}	30WX
+0	\N	{0,9}	moxr
+0	\N	{0,0}	SvIz
+0	\N	{1,0}	nWqP
+0	\N	{2,0}	tSyw
+0	\N	{3,0}	eX68
+0	\N	{4,0}	rxCY
+0	\N	{5,0}	sV8a
+0	\N	{6,0}	uf2K
+0	\N	{7,0}	7Cdk
+0	\N	{8,0}	3aWP
+0	\N	{9,0}	m2xn
+62	\N	{0,0}	SvIzsqYMyQwI3GWgJAe17URxX8V924Co0DaTZLtFjHriEn5bPhcSkfmvOslpBu
+62	\N	{0,1}	n3qafPOLKdfHpuNw3M61r95svbeJGk7aAEgYn4WlSjXURmF8IDqZBy0CT2VxQc
+62	\N	{0,2}	tryFJbWcFMiYPg8sASm51uIV93GXTnvRzyfLleh06CpodJD42B7OraKtkQNxUZ
+62	\N	{0,3}	eg6ql0A3XmvPoCzMlB6DraNGcWSIy5VR8iYup2Qk4tjZFKe1hbwfgHdUTsnLqE
+62	\N	{0,4}	rSCFlp0rB2inEljaRdxKt7FkIbODSf8wYgTsZM1HL9JzN35cyoqueUvVWCm4hX
+62	\N	{0,5}	sR8xjC8WQkOwo74PnglH1YFdTI0eaf56RGVSitzbjuZ3shNUXBrqLxEJyAmKv2
+62	\N	{0,6}	uY2MYFqCLpgx5XQcjdtZK286AwWV7IBGEfuS9yTmbJvkzoUPeYRHr4iDs3naN0
+62	\N	{0,7}	74dID7X28VLQhBlnGmjZrec5wTA1fqpWtK4YkaoEIM9SRNiC3gUJH0OFvsPDdy
+62	\N	{0,8}	30WXpesPhgKiEI5RHTY7xbB1GnytJvXOl2p0AcUjdF6waZDo9Qk8VLzMuWrqCS
+62	\N	{0,9}	moxr3HqLAK0GsTND6jowfZz3SUx7cQ8aC54Pl1RbIvFXmEJuBMYVeW9yrdOtin
+6	\N	{1,2,3}	86Rf07
+7	\N	{1,2,3}	86Rf07x
+8	\N	{1,2,3}	86Rf07xd
+9	\N	{1,2,3}	86Rf07xd4
+10	\N	{1,2,3}	86Rf07xd4z
+11	\N	{1,2,3}	86Rf07xd4zB
+12	\N	{1,2,3}	86Rf07xd4zBm
+13	\N	{1,2,3}	86Rf07xd4zBmi
+62	\N	{1,2,3}	86Rf07xd4zBmiJXQG6otHEbew02c3PWsUOLZxADhCpKj7aVFv9I8RquYrNlSTM
+63	\N	{1,2,3}	86Rf07xd4zBmiJXQG6otHEbew02c3PWsUOLZxADhCpKj7aVFv9I8RquYrNlSTMy
+64	\N	{1,2,3}	86Rf07xd4zBmiJXQG6otHEbew02c3PWsUOLZxADhCpKj7aVFv9I8RquYrNlSTMyf
+65	\N	{1,2,3}	86Rf07xd4zBmiJXQG6otHEbew02c3PWsUOLZxADhCpKj7aVFv9I8RquYrNlSTMyf1
+0	0123456789abcdef	{1,2,3}	489158
+\.
+SELECT count(*) AS texts,
+       count(*) FILTER (WHERE sqids_encode_array(numbers, min_length, alphabet) <> sqid) AS encoded_wrong,
+       count(*) FILTER (WHERE sqids_decode(sqid, alphabet) <> numbers) AS decoded_wrong,
+       count(*) FILTER (WHERE min_length > 0 AND length(sqid) <> min_length) AS wrong_length
+FROM published;
+-- numbers, minimum lengths, and alphabets that come back
+SELECT count(*) AS texts, count(*) FILTER (WHERE sqids_decode(sqid, alphabet) <> numbers) AS decoded_wrong,
+       count(*) FILTER (WHERE length(sqid) < min_length) AS too_short
+FROM (SELECT *, sqids_encode_array(numbers, min_length, alphabet, blocklist) AS sqid
+      FROM (VALUES ('{0}'::bigint[]), ('{0,0,0,0,0}'), ('{1,2,3,4,5,6,7,8,9,10}'), ('{100,200,300}'), ('{1000,2000,3000}'), ('{1000000}'),
+                   ('{9007199254740991}'), ('{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}'),
+                   (ARRAY(SELECT generate_series(0, 99)::bigint))) n(numbers),
+           unnest('{0,1,5,10,62,255}'::int[]) min_length,
+           (VALUES (NULL, NULL::text[]), ('abc', '{}'), ('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:''"/?.>,<`~', NULL)) a(alphabet, blocklist)) t;
+SELECT sqids_encode_array('{}'), sqids_decode('');
+-- the blocklist: the default, none, another one
+SELECT sqids_decode('aho1e'), sqids_encode(4572721), sqids_encode(4572721, blocklist => '{}'), sqids_encode(4572721, blocklist => '{ArUO}');
+SELECT sqids_decode('ArUO'), sqids_encode(100000, blocklist => '{ArUO}'), sqids_decode('QyG4');
+SELECT sqids_encode_array('{1000000,2000000}', blocklist => '{JSwXFaosAN,OCjV9JK64o,rBHf,79SM,7tE6}'), sqids_decode('1aYeB7bRUt');
+SELECT sqids_decode(sqid) FROM unnest('{86Rf07,se8ojk,ARsz1p,Q8AI49,5sQRZO}'::text[]) sqid;
+SELECT sqids_decode(sqids_encode(1000, blocklist => '{pnd}'));
+SELECT sqids_encode_array('{1,2,3}', 0, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '{sxnzkl}'),
+       sqids_encode_array('{1,2,3}', 0, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '{}'), sqids_decode('IBSHOZ', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ');
+SELECT sqids_encode(0, 3, 'abc', '{cab,abc,bca}');
+
+-- further texts of that library; above 2^53, of a copy that divides bigints
+CREATE TEMP TABLE others (LIKE published);
+COPY others FROM stdin;
+0	\N	{0}	bM
+0	\N	{1}	Uk
+0	\N	{2}	gb
+0	\N	{1,2,3}	86Rf07
+0	\N	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	XZb5bBztQuLGN4vC8YH9uhjxDBIvtlSgY212Q
+0	\N	{9007199254740991}	ABARpJzdz9
+0	\N	{9007199254740993}	nQnWViGxG6
+0	\N	{1212092628029698048}	PcdTWI7hAvG8
+0	\N	{1330748464283259557}	UkhuC0WTlYlP
+0	\N	{9223372036854775807}	AqkYhRmbHpEX
+0	\N	{9223372036854775807,0,1212092628029698048}	g78fFXPWns93HdJEIPcLB5jtb8
+0	\N	{4572721}	JExTR
+0	\N	{1000000,2000000}	JSwXFaosAN
+0	\N	{0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65,66,67,68,69,70,71,72,73,74,75,76,77,78,79,80,81,82,83,84,85,86,87,88,89,90,91,92,93,94,95,96,97,98,99}	iPDjfx9tCly2b0HKAAmOrwkl7RucWXsIGZ68AslVAwxdGB6ua5Nw60t3zxVjXAnJ1NgwXABfs9AVtV9XW5OJQxuHg2VXmFYr5k48OMuGyesD3UETwUsqbtGXCJp6yCssOsAgMDpf0ZwUgx9JEczPzMrb9PIGcLPjwmH7xaWOpdQmk1zHw4XMRX6MOh1s96qWVxdb9fdEvat4KzHINW7VMoglaKdCy3z5bnEsVYEQxl4ICjo
+0	0123456789abcdef	{0}	5c
+0	0123456789abcdef	{1}	36
+0	0123456789abcdef	{2}	ea
+0	0123456789abcdef	{1,2,3}	489158
+0	0123456789abcdef	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	409753c3cd50952ac8966ca4270fef23a4b349d91ed97fe
+0	0123456789abcdef	{9007199254740991}	4f12fa6a386acd8
+0	0123456789abcdef	{9007199254740993}	305b0e1e261e7c9
+0	0123456789abcdef	{1212092628029698048}	51b47cdc77dd6375f
+0	0123456789abcdef	{1330748464283259557}	d065e547715463d99
+0	0123456789abcdef	{9223372036854775807}	48204b367bf2722e0c
+0	0123456789abcdef	{9223372036854775807,0,1212092628029698048}	c391cd72ad69a99810e1ee758a2a88226d8c4
+0	0123456789abcdef	{4572721}	3ba0196
+0	0123456789abcdef	{1000000,2000000}	360c0b2d9c82b4
+0	abc	{0}	ca
+0	abc	{1}	aa
+0	abc	{2}	bbc
+0	abc	{1,2,3}	aacacbaa
+0	abc	{9007199254740991}	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+0	abc	{9007199254740993}	ccaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac
+0	abc	{1212092628029698048}	aabbbbaababbabbbaabaaaaababbabaabbbbbbabbababbbaaabbbbbbbbbbbb
+0	abc	{1330748464283259557}	bbccbccbbbcbbbbbcccbccbcbcbbcbcbbbbcbbcccccccccccbccbcbcbccbcb
+0	abc	{9223372036854775807}	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+0	abc	{9223372036854775807,0,1212092628029698048}	ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccbcabccccbbcbccbcccbbcbbbbbcbccbcbbccccccbccbcbcccbbbcccccccccccc
+0	abc	{4572721}	aabbbabaaabbbaabbbaabbba
+0	abc	{1000000,2000000}	bbbbbcbccccbccbccccccabbbbcbccccbccbccccccc
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{0}	KC
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1}	CE
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{2}	HC
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1,2,3}	SXNZKL
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	XAZEYOFKAITASKLUFXQOHTQQRYUJJJAOWHTNDOUOCNR
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740991}	LWXDVJQWNWMJS
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740993}	SADWGOHACAFOM
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1212092628029698048}	ZSVHQSFUOFGENX
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1330748464283259557}	XNWLNQLVEMLMFF
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9223372036854775807}	SLGMOXKSVIIRTPP
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9223372036854775807,0,1212092628029698048}	UTOZSWNUJPPKBCCYFORDUHRSXCSLGQK
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{4572721}	IFTKPE
+0	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1000000,2000000}	FOBVVVWXGQQQ
+0	abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:'"/?.>,<`~	{0}	Qm
+0	abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:'"/?.>,<`~	{1,2,3}	+;w<gw
+0	abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:'"/?.>,<`~	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	IDt,fB@-IkPC<rvAFSMa%7(CZUCGSPEb(&.E4
+0	abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:'"/?.>,<`~	{9007199254740991}	%*8?Yfd2?-
+0	abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:'"/?.>,<`~	{9007199254740993}	4AM*>dPZ*0
+0	abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:'"/?.>,<`~	{1212092628029698048}	crEkY#`y.zC
+0	abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()-_+|{}[];:'"/?.>,<`~	{1330748464283259557}	4|W:<B1>F%S
+8	\N	{0}	bMZn4Y5F
+8	\N	{1,2,3}	86Rf07xd
+8	\N	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	XZb5bBztQuLGN4vC8YH9uhjxDBIvtlSgY212Q
+8	\N	{9007199254740991}	ABARpJzdz9
+8	\N	{9007199254740993}	nQnWViGxG6
+8	\N	{1212092628029698048}	PcdTWI7hAvG8
+8	\N	{1330748464283259557}	UkhuC0WTlYlP
+8	\N	{9223372036854775807}	AqkYhRmbHpEX
+8	\N	{9223372036854775807,0,1212092628029698048}	g78fFXPWns93HdJEIPcLB5jtb8
+8	\N	{1000000,2000000}	JSwXFaosAN
+8	\N	{0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65,66,67,68,69,70,71,72,73,74,75,76,77,78,79,80,81,82,83,84,85,86,87,88,89,90,91,92,93,94,95,96,97,98,99}	iPDjfx9tCly2b0HKAAmOrwkl7RucWXsIGZ68AslVAwxdGB6ua5Nw60t3zxVjXAnJ1NgwXABfs9AVtV9XW5OJQxuHg2VXmFYr5k48OMuGyesD3UETwUsqbtGXCJp6yCssOsAgMDpf0ZwUgx9JEczPzMrb9PIGcLPjwmH7xaWOpdQmk1zHw4XMRX6MOh1s96qWVxdb9fdEvat4KzHINW7VMoglaKdCy3z5bnEsVYEQxl4ICjo
+8	0123456789abcdef	{0}	5c2649d1
+8	0123456789abcdef	{1,2,3}	489158cc
+8	0123456789abcdef	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	409753c3cd50952ac8966ca4270fef23a4b349d91ed97fe
+8	0123456789abcdef	{9007199254740991}	4f12fa6a386acd8
+8	0123456789abcdef	{9007199254740993}	305b0e1e261e7c9
+8	0123456789abcdef	{1212092628029698048}	51b47cdc77dd6375f
+8	0123456789abcdef	{1330748464283259557}	d065e547715463d99
+8	0123456789abcdef	{9223372036854775807}	48204b367bf2722e0c
+8	0123456789abcdef	{9223372036854775807,0,1212092628029698048}	c391cd72ad69a99810e1ee758a2a88226d8c4
+8	0123456789abcdef	{1000000,2000000}	360c0b2d9c82b4
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{0}	KCTDGSLU
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1,2,3}	SXNZKLZI
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	XAZEYOFKAITASKLUFXQOHTQQRYUJJJAOWHTNDOUOCNR
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740991}	LWXDVJQWNWMJS
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740993}	SADWGOHACAFOM
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1212092628029698048}	ZSVHQSFUOFGENX
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1330748464283259557}	XNWLNQLVEMLMFF
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9223372036854775807}	SLGMOXKSVIIRTPP
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9223372036854775807,0,1212092628029698048}	UTOZSWNUJPPKBCCYFORDUHRSXCSLGQK
+8	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1000000,2000000}	FOBVVVWXGQQQ
+20	\N	{0}	bMZn4Y5Fq8QTCJoLjxPv
+20	\N	{1,2,3}	86Rf07xd4zBmiJXQG6ot
+20	\N	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	XZb5bBztQuLGN4vC8YH9uhjxDBIvtlSgY212Q
+20	\N	{9007199254740991}	ABARpJzdz9s1igzRC6Gs
+20	\N	{9007199254740993}	nQnWViGxG6qfPa3Cpe7B
+20	\N	{1212092628029698048}	PcdTWI7hAvG8NMcnNFWw
+20	\N	{1330748464283259557}	UkhuC0WTlYlPLWZg9DAJ
+20	\N	{9223372036854775807}	AqkYhRmbHpEXs1igzRC6
+20	\N	{9223372036854775807,0,1212092628029698048}	g78fFXPWns93HdJEIPcLB5jtb8
+20	\N	{1000000,2000000}	JSwXFaosANEOuLlYb3jH
+20	\N	{0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65,66,67,68,69,70,71,72,73,74,75,76,77,78,79,80,81,82,83,84,85,86,87,88,89,90,91,92,93,94,95,96,97,98,99}	iPDjfx9tCly2b0HKAAmOrwkl7RucWXsIGZ68AslVAwxdGB6ua5Nw60t3zxVjXAnJ1NgwXABfs9AVtV9XW5OJQxuHg2VXmFYr5k48OMuGyesD3UETwUsqbtGXCJp6yCssOsAgMDpf0ZwUgx9JEczPzMrb9PIGcLPjwmH7xaWOpdQmk1zHw4XMRX6MOh1s96qWVxdb9fdEvat4KzHINW7VMoglaKdCy3z5bnEsVYEQxl4ICjo
+20	0123456789abcdef	{0}	5c2649d18c0fa7e5b23f
+20	0123456789abcdef	{1,2,3}	489158ccb3495ead1760
+20	0123456789abcdef	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	409753c3cd50952ac8966ca4270fef23a4b349d91ed97fe
+20	0123456789abcdef	{9007199254740991}	4f12fa6a386acd895731
+20	0123456789abcdef	{9007199254740993}	305b0e1e261e7c9da159
+20	0123456789abcdef	{1212092628029698048}	51b47cdc77dd6375f264
+20	0123456789abcdef	{1330748464283259557}	d065e547715463d99a87
+20	0123456789abcdef	{9223372036854775807}	48204b367bf2722e0c95
+20	0123456789abcdef	{9223372036854775807,0,1212092628029698048}	c391cd72ad69a99810e1ee758a2a88226d8c4
+20	0123456789abcdef	{1000000,2000000}	360c0b2d9c82b4afbae6
+20	abc	{0}	cabacbacbacbacbacbac
+20	abc	{1,2,3}	aacacbaabbcabcabcabc
+20	abc	{9007199254740991}	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+20	abc	{9007199254740993}	ccaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac
+20	abc	{1212092628029698048}	aabbbbaababbabbbaabaaaaababbabaabbbbbbabbababbbaaabbbbbbbbbbbb
+20	abc	{1330748464283259557}	bbccbccbbbcbbbbbcccbccbcbcbbcbcbbbbcbbcccccccccccbccbcbcbccbcb
+20	abc	{9223372036854775807}	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+20	abc	{9223372036854775807,0,1212092628029698048}	ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccbcabccccbbcbccbcccbbcbbbbbcbccbcbbccccccbccbcbcccbbbcccccccccccc
+20	abc	{1000000,2000000}	bbbbbcbccccbccbccccccabbbbcbccccbccbccccccc
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{0}	KCTDGSLUXZYCFNMIPTBA
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1,2,3}	SXNZKLZIQOFEJXNZVCKY
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	XAZEYOFKAITASKLUFXQOHTQQRYUJJJAOWHTNDOUOCNR
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740991}	LWXDVJQWNWMJSPPWRBTX
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740993}	SADWGOHACAFOMNKLRZNW
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1212092628029698048}	ZSVHQSFUOFGENXAUIDRT
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1330748464283259557}	XNWLNQLVEMLMFFZYEKIP
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9223372036854775807}	SLGMOXKSVIIRTPPNKLRZ
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9223372036854775807,0,1212092628029698048}	UTOZSWNUJPPKBCCYFORDUHRSXCSLGQK
+20	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1000000,2000000}	FOBVVVWXGQQQIUJIQVDZ
+255	\N	{0}	bMZn4Y5Fq8QTCJoLjxPvGfB9Dh6mlz1Sgcu0KpkMyOEiIdrsHRW2VZtweX3aA7UNbhFm8ZG04y52lzNU6diPwIVXRTgevKB3tECDo17rJa9cunpfsLSkWOMHAYxQqjb72yAw0hE3cQBSeNlRC5aTMK4ojPg8fJiUxOuXdLFnDqmtY91ZzsrIkGV6WvpHbOC0yfE8KNjItZH7rXMoq3ucnURJ9GYp61Dw2a45veldizWLQshVkmBgTxAFSPbBjug
+255	\N	{1}	UkLWZg9DAJQ7XlrzYPhmvbTLu4E0jy2iBtdk6Copn8H5wGF3xqNSVacOUfIseK1MRxe9QjCicFl62IzoEbW3XDUHpfAkGB0dtmYyh8q1TnRJvu475VsZLMSNOKwraPgqwCaXhnQEUMv8r6s9V2BzGx4i0WKuFtdJlPZckTYfNL5meHoIjSRybp71O3ADgcgCS4a1vlsbr2kVZNiFQKfyUHLEJ3OudqB9YtxepG67XMAzm0w8nPWjDhoIR5TAzt8
+255	\N	{2}	gbHJdmfrXBVPaH7Dyuvtw6ESeTjU9CAxn1icMlqF8pIG3ZK2W45RQs0kgObhzoYNLCdED1xT5hs0XOJb7vyqASnj38rwzpGFoKl6uVicaPZBI29gMkYWHNLtfQmUeR4dEPyx6S9BZ3Do4zXbRMwvTHnrhFKlc2i8tWaVqUkuA0QYjC571NeJgfpGLmOIsnbMSgtNWaf0zl1Cx9udUR4FTp6O8yvi2wGALhcJseKoVXI7BHqPEk3mYj5DZQry4US
+255	\N	{1,2,3}	86Rf07xd4zBmiJXQG6otHEbew02c3PWsUOLZxADhCpKj7aVFv9I8RquYrNlSTMyf15kngGjqB9KxuSsQ1tvrCU6LOgdeEoXAInmPHfaJVkWYi2FzyNR7MpDZ4l83wh0Tb5cGgOrESNkXR8I6Uxeqn2pidKJLtZyDQPwWubBAVT5zfo01Mh3sHCY79j4lFvmacL6NH5VZTd3BkWPRO7EnK8IxrQwUoMq2SACJipDu10s4jaYGehFXytgbfzml9vc
+255	\N	{0,0,0,1,2,3,100,1000,100000,1000000,9007199254740991}	XZb5bBztQuLGN4vC8YH9uhjxDBIvtlSgY212Qp2ShyeaRJg4vxmDECYU1Bif0HAOVjpTkdKuIrPqGFcszot5Zb3MLNQn8WX7w96lixd4HPz1U5AjVlBTXqkwIMrOc6F90uC7GNJSy2m3QehfbvtEY8LpWDRoasgZKnpT2weWV6QFz9lY8DgiBsKt1yvCLb3ja7okmcNI5E4fUq0ROXGPJuASxHdrZMhnTBdLGvsRagkUo5f0Itex2SuNHpjJDmi
+255	\N	{9007199254740991}	ABARpJzdz9s1igzRC6Gs0DnXbv9haf48ojcuO53FTdptlWkMHUqB2YSwA7KJINZxVEremyLQPHQ6DpsIjwnJek7xqZ0vhMOUuKa3LtdNcfbFB1Sl5rWPCgzoEA98RT4GmXV2yiY7izgU1ewEqLaGNWPx2dK98kbj06VAfsovFnrhlJB35mMQXtDR4IyOSuCTcZpHY9GSpD8mWsLvJXFTIHEy7wkn21xRg5aNV3CBOtjrUhlM0Af4QZdbiPe6qcz
+255	\N	{9007199254740993}	nQnWViGxG6qfPa3Cpe7BuSOyborERq6dhkscKGFmIQ5x2jU4YX1gL89VzlDHnNAivTMJZ0WwtPOLKdfHpuNw3M61r95svbeJGk7aAEgYn4WlSjXURmF8IDqZBy0CT2VxQcozihtroAtSD07NUZyQfWG1w4eFMYnguEhVljad3impT2JKzvqBCbPIk5cL9OxRH86XsMN0HK2cVmr4WJxe96E3ozQlvqkZnaBu1gPj7dALbXFTU5DGOtp8IYhCySw
+255	\N	{1212092628029698048}	PcdTWI7hAvG8NMcnNFWwL13G5fkvOT4qDEpbZlx0iC8hB7Qat9Ju6HmUISdRregjVYsAozXKy2PER64MoHchjrlbLCTdm1nJwDsa0BgVG5OQqeNZ8FptUzWfyA7uvKIix3XYS29kP2RiVdAgDu1TnkIM7zC9jltUqJr8pfc4Qvy3EG06SwxsLhbOHa5XeWomZNYBFKPoEWzkH1FUCrwnXQI6AKqNjvp8DlthRf3icsZxyJ2uS7a5GdeTB4OYgPM
+255	\N	{1330748464283259557}	UkhuC0WTlYlPLWZg9DAJQ7XlrzYPhmvbTLu4E0jy2iBtdk6Copn8H5wGF3xqNSVacOUfIseK1MRxe9QjCicFl62IzoEbW3XDUHpfAkGB0dtmYyh8q1TnRJvu475VsZLMSNOKwraPgqwCaXhnQEUMv8r6s9V2BzGx4i0WKuFtdJlPZckTYfNL5meHoIjSRybp71O3ADgcgCS4a1vlsbr2kVZNiFQKfyUHLEJ3OudqB9YtxepG67XMAzm0w8nPWjD
+255	\N	{9223372036854775807}	AqkYhRmbHpEXs1igzRC6Gs0DnXbv9haf48ojcuO53FTdptlWkMHUqB2YSwA7KJINZxVEremyLQPHQ6DpsIjwnJek7xqZ0vhMOUuKa3LtdNcfbFB1Sl5rWPCgzoEA98RT4GmXV2yiY7izgU1ewEqLaGNWPx2dK98kbj06VAfsovFnrhlJB35mMQXtDR4IyOSuCTcZpHY9GSpD8mWsLvJXFTIHEy7wkn21xRg5aNV3CBOtjrUhlM0Af4QZdbiPe6q
+255	\N	{9223372036854775807,0,1212092628029698048}	g78fFXPWns93HdJEIPcLB5jtb8CdEPyx6S9BZ3Do4zXbRMwvTHnrhFKlc2i8tWaVqUkuA0QYjC571NeJgfpGLmOIsnbMSgtNWaf0zl1Cx9udUR4FTp6O8yvi2wGALhcJseKoVXI7BHqPEk3mYj5DZQry4US6NH0kb9OftBnETicAwxpRldPJgjeKF7V8Yom3LGX1MZDIvuhz52srWQCqa1n6JCLbtdilxOTIc7GYQeRShFpvaz8kj9fqErAHmXo
+255	\N	{4572721}	JExTRaEBgznCpUZo3KkhGrFLYOtbiv14ydMSAmWfD7HQIwcVx9lqjTeasR2P5NX80u6JOuLlYb3jHCBpeSzx7cPRrgf1dNTZqE4nDytU09isA5ahm6kKGvMWI2owFXQ8VJbU8R3Gy9k6NmZtEKgTIlXr1aAOdDhniHxcq7szBSvYWQPV42jFowCpu5ef0LMJj2LeZJERyNOKq0cdYP5XmMS7shwFWBi19k6UtzV3gQvDTCnlfauAIpxrb4H8oGp
+255	\N	{1000000,2000000}	JSwXFaosANEOuLlYb3jHCBpeSzx7cPRrgf1dNTZqE4nDytU09isA5ahm6kKGvMWI2owFXQ8VJbU8R3Gy9k6NmZtEKgTIlXr1aAOdDhniHxcq7szBSvYWQPV42jFowCpu5ef0LMJj2LeZJERyNOKq0cdYP5XmMS7shwFWBi19k6UtzV3gQvDTCnlfauAIpxrb4H8oGpByzh5PSYA63XFeKq2EtfDNVuwobraCLnsJkxI70vZUWl498gOmGTRM1cQ
+255	0123456789abcdef	{0}	5c2649d18c0fa7e5b23f18b9d32a7e54c602d9fb7456e13a8c067de258bcfa39014c2e7df136ba580940b68fca5d924731e45db17a68c293f0eda1349687cfb52e049250da78bfe31c6f9134eb87ac6520dc845b1079fe23d6aecd1f086257394ba614859cefb72ad03b027d415e86a9f3c495dafc2103786be54c6b9f7d31e
+255	0123456789abcdef	{1}	36da159f64782cd0eb3fbae6cd8275093142d81c3b6f459a0e746cbf52a8e39701d850c9fb23a714d6ed4c53e810769ba2f6319e4d7f5c2a08bf6e42793d8acb150e2fa8597b4d01c63bea8732496cd10f543dec982b017f6a50dea8f3921c76b45d23648ac1e7f9b052d16ac0957f8b4e3c53b27d4e81f609ae3dfb10c2876
+255	0123456789abcdef	{2}	ea15697a2bd4c8031fed9bf45082c1a6e73f568bec4d023917a4b9ed3025c7af6183dc1b489e0527f6a5f16e4c2d0b9378a0f1cd928be56734a91c46fae07b2538dce542137dfb8a9604f72eb9d086315ac0b92e7a15c346fd8a0d4c253e1967bf83e09ab7dcf2846153eca1765048f9d2b643af87d9c025b1e1a4f902ec68b
+255	0123456789abcdef	{9007199254740991}	4f12fa6a386acd895731cba80de6f492c3968db47e0a1f52cb3495ead17608f25ecda01869b37f42956e08c4d17b2af3a8e1f605cb32d479645bac087ef9d3127f6301845da2be9ca40d9fc28b13e75620e584637ab1f9dcae36109d2487fb5c64cfa815370d9e2b1a9560dfeb82c437e97b685a0d3c412f9d1354e26ca0f7b
+255	0123456789abcdef	{9007199254740993}	305b0e1e261e7c9da159f64782cd0eb3fbae6cd8275093142d81c3b6f459a0e746cbf52a8e39701d850c9fb23a714d6ed4c53e810769ba2f6319e4d7f5c2a08bf6e42793d8acb150e2fa8597b4d01c63bea8732496cd10f543dec982b017f6a50dea8f3921c76b45d23648ac1e7f9b052d16ac0957f8b4e3c53b27d4e81f609
+255	0123456789abcdef	{1212092628029698048}	51b47cdc77dd6375f2649d18c0fa7e5b23f18b9d32a7e54c602d9fb7456e13a8c067de258bcfa39014c2e7df136ba580940b68fca5d924731e45db17a68c293f0eda1349687cfb52e049250da78bfe31c6f9134eb87ac6520dc845b1079fe23d6aecd1f086257394ba614859cefb72ad03b027d415e86a9f3c495dafc210378
+255	0123456789abcdef	{1330748464283259557}	d065e547715463d99a87fd65143ea2bc90ecda6819732b54f0c942bea871356fd025b4139786eda0fc35ae9864d7f01b2c4ebf5273c9a1806de07b615dc42af983cde6f7459081b2a3496f8157dac2b0e36b1c58d0a247fe93d62e79bc183a05f4e938a2541d670fcb498e2fb0d1ca376517a3f8e0c59b2d648ec532974f1ad
+255	0123456789abcdef	{9223372036854775807}	48204b367bf2722e0c95731cba80de6f492c3968db47e0a1f52cb3495ead17608f25ecda01869b37f42956e08c4d17b2af3a8e1f605cb32d479645bac087ef9d3127f6301845da2be9ca40d9fc28b13e75620e584637ab1f9dcae36109d2487fb5c64cfa815370d9e2b1a9560dfeb82c437e97b685a0d3c412f9d1354e26ca0
+255	0123456789abcdef	{4572721}	3ba0196da159f64782cd0eb3fbae6cd8275093142d81c3b6f459a0e746cbf52a8e39701d850c9fb23a714d6ed4c53e810769ba2f6319e4d7f5c2a08bf6e42793d8acb150e2fa8597b4d01c63bea8732496cd10f543dec982b017f6a50dea8f3921c76b45d23648ac1e7f9b052d16ac0957f8b4e3c53b27d4e81f609ae3dfb10
+255	abc	{0}	cabacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacb
+255	abc	{1}	aacbcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabca
+255	abc	{2}	bbcaacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbac
+255	abc	{9007199254740991}	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaacbcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc
+255	abc	{9007199254740993}	ccaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacba
+255	abc	{1212092628029698048}	aabbbbaababbabbbaabaaaaababbabaabbbbbbabbababbbaaabbbbbbbbbbbbcbcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabca
+255	abc	{1330748464283259557}	bbccbccbbbcbbbbbcccbccbcbcbbcbcbbbbcbbcccccccccccbccbcbcbccbcbaacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacbacb
+255	abc	{9223372036854775807}	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaacbcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcab
+255	abc	{4572721}	aabbbabaaabbbaabbbaabbbacbcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabcabc
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{0}	KCTDGSLUXZYCFNMIPTBARJHQWVOEKSCLMEVAQNDRBGJKHZFYOUTPIXWKOGEHLXPAZCFMTVQDRJYIUBSWNLACRPQKMXDOTVNSUZJIHWEFBYGJKOQGWYZVLCHRDTUEISANXMBFPYILHOSBMTANEQUFJDXWKGCRZVPUTOQNHJABSDKGFMRVEWYCXZILPSOXZGTEWRBJCYHKIUMFADNQLVPWNXOIYVZBGCEHFTPJAQKDSULMRTLWHSNPZEOAQDIYVBG
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1}	CEMLHBYOXTDZPAEKVMUGFNCRJISQWLOQXJTFNAGMKZDVBSCHRUIYPEWLSZGPXFMCIVRWUTHJAYDENOQBKHTYLGQMIROZFJWVSENPKBXAUCDNKJDPWSTHCIQYFVZBMXUREOAGLGBZCWDOYSMEPKXLARQTHINVJUFPXJMAYFSCQIDTRBUHGLNWVKZOEMKZDRHQUCYTINFGPXBVESAOJLWFGZHJBTIADRLVKPSYNXCOEMWUQLUSIOTKNCXPYDRVAHF
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{2}	HCOYCILFPZWHXNSBOAGRDQJEVTKUMYETVCGUQRXFHKJOSDALMZIBWNPBTXLNSCWRGEVQZYMAIFHOUJKDPAXJFYWHCPSGTRKNEVUQBIMOZDLWRZCOFUPTVSNXEAYKBHIMQGJDLTHZGSFIVDMXALKQWECPOJBNYRUKGCNLWFPDUBQEXAZMTOJYRVIHSJQERGMIKBAWXSZDLUCYFNVTHOPGZMJKFQOYUEPLWRCTHAVSDBNIXAKHDMWYEPFOZTQGLRV
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740991}	LWXDVJQWNWMJSPPWRBTXAJSIECGQZFUKYDVMHLNOBXHICTQUAYVRLJDPKSNOMFWEGZBOTQJSDGUWYPALNZMEKXFRHICVHMRSUJKAEDFNCPVZGXYIWLBTQOMJKGHXNDCZQUFVIWPLEATBRSYOUKBDVYQHNPSIMLFATJRZGCXWEOYUJSANLGCIKXROETHZBVFDMQPWFNVTLRICODQYUGPBSAHMWZJXEKBVASNCPDWLQGOYMJRUZHFTIEXKGRWSOMY
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9007199254740993}	SADWGOHACAFOMNKLRZNWVPACHUYOSFDIGBJQXEMTZWFELPMCKBUGOYXQHAISJRDNVTIQOFEJXNZVCKYAPRWMHBGLDUTSJNUDLVZXPYQFTWHBGKRMCEIOASNXKSZPEIMVFLHCGJBUWROAYTQDIXUZQKDBVWJLGFOHPTRYACMSENCNPXIURBAZHVSLKEDWGTOMFQJYWOASCXLUYKQBGNTHRIFZMJVEDPACGHEXYJMOFNDPIKVQLWUSZTBRXKEUWQI
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1212092628029698048}	ZSVHQSFUOFGENXAUIDRTXJWQLPMKFOSVCNBGHYEZAGPOLTWYKIUDQSEXZCRBJVNFHAMBNUCIPVOKDZALSYWGQJTRHEFXMYKTRHXJPDUOESNGZLVFWMIBCAQTOZJIVPLERNCFBAGWSXMKHYDUQXDETLPFHYWAONBCRZJGVIUQKMSXBEKFVHWPNJAZYQRITMDGCLUOSJYINBUKLXHOFSEAQPWTVDGMCRZMNBAVUQXFOJRTIKYWLHGEDPCSZXTKWDE
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{1330748464283259557}	XNWLNQLVEMLMFFZYEKIPQFBTRHMUSJLVNWZGCXDOAFOBZDWPXUETCANLKQVGSYMJRIHABKJMOIQEDSCNWYUHPGRVFZTLXTSPIRJDYHAQLZKGBXMCWOFVNUESCRMABVDXLZOIHJWYKQPUNTFGEULYJXKIOPMDWRGQSHZABTVCFNEOQFJGEBVADWNYZLPXRSITMKHUCRQBVJWYHZIOTPFELDNSAGMXUKCAJLYKDBVSTCNGHPUQFIWMOEXRZZMXSOT
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{9223372036854775807}	SLGMOXKSVIIRTPPNKLRZNWVPACHUYOSFDIGBJQXEMTZWFELPMCKBUGOYXQHAISJRDNVTIQOFEJXNZVCKYAPRWMHBGLDUTSJNUDLVZXPYQFTWHBGKRMCEIOASNXKSZPEIMVFLHCGJBUWROAYTQDIXUZQKDBVWJLGFOHPTRYACMSENCNPXIURBAZHVSLKEDWGTOMFQJYWOASCXLUYKQBGNTHRIFZMJVEDPACGHEXYJMOFNDPIKVQLWUSZTBRXKEUW
+255	ABCDEFGHIJKLMNOPQRSTUVWXYZ	{4572721}	IFTKPESOMUHQPVCXYWNRKTDSALJIZBGEFJMIKZDOWABVGTXELRCNUYQPHSFVIXMQOBNCLEGFJYPRADHKZWUSTYBXWNKDIARMLVHFQGCSOZJUPETCWVRPKQBDXIFNHOGYMJLZUSAETUELADKSFCYPGZIJOXNMQRVHBWTDWFVOBQULJKCXSPMAYNGIHZRETZOJUEFQCWILDSVRXYHPBAGNKMTPSLGOMYCWDVZXTRQBIHAFEKNUJYFHOCAWDVILRGJ
+\.
+SELECT count(*) AS texts,
+       count(*) FILTER (WHERE sqids_encode_array(numbers, min_length, alphabet) <> sqid) AS encoded_wrong,
+       count(*) FILTER (WHERE sqids_decode(sqid, alphabet) <> numbers) AS decoded_wrong
+FROM others;
+-- a single number is the same as an array of one
+SELECT count(*) > 20 AS single, count(*) FILTER (WHERE sqids_encode(numbers[1], min_length, alphabet) <> sqid) AS encoded_wrong
+FROM others WHERE cardinality(numbers) = 1;
+-- cached state does not depend on the arguments of the previous call
+SELECT count(*) FILTER (WHERE sqids_encode_array(numbers, min_length, alphabet) <> sqid) AS encoded_wrong
+FROM (SELECT o.* FROM others o, generate_series(1, 3) ORDER BY md5(sqid || generate_series)) o;
+SELECT blocklist, sqids_encode(4572721, blocklist => blocklist)
+FROM unnest('{aho1e,x,JExTR}'::text[]) word, LATERAL (SELECT CASE word WHEN 'x' THEN NULL ELSE ARRAY[word] END AS blocklist) b;
+-- numbers whose first text has a word of the default list
+CREATE TEMP TABLE blocked (number bigint, first text, sqid text);
+COPY blocked FROM stdin;
+79296	cRAP	z8QD
+97041	xANa	mQPJ
+262388	VZ1zi	HbTNl
+478289	CmisT	rvlA0
+600614	PuTej	Dc0RB
+601916	PuTaV	Dc0JH
+624785	xD1CK	miTrk
+668822	miSTF	vlC09
+677404	izizi	lNlNl
+691824	mDiCk	vilrp
+944839	CoNaz	rxPJN
+968394	sH1T4	AgT0d
+\.
+SELECT count(*) AS texts, count(*) FILTER (WHERE sqids_encode(number) <> sqid) AS encoded_wrong,
+       count(*) FILTER (WHERE sqids_encode(number, blocklist => '{}') <> first) AS unblocked_wrong,
+       count(*) FILTER (WHERE sqids_decode(sqid) <> ARRAY[number] OR sqids_decode(first) <> ARRAY[number]) AS decoded_wrong
+FROM blocked;
+-- a word counts within a text, one with a digit only at an end, one of three letters only as a whole
+SELECT word, sqids_encode(1212092628029698048, blocklist => ARRAY[word]) <> sqids_encode(1212092628029698048) AS avoided
+FROM unnest('{PcdTWI7hAvG8,CDTW,pcd,cdt,pcdtwi7,wi7h,7hav,avg8,cdtwi7hhh}'::text[]) word;
+-- unique, and back again
+SELECT count(DISTINCT sqid), count(*) FILTER (WHERE sqids_decode(sqid) <> ARRAY[n::bigint]) AS wrong
+FROM (SELECT n, sqids_encode(n) AS sqid FROM generate_series(0, 20000) n) t;
+SELECT count(DISTINCT sqid), count(*) FILTER (WHERE sqids_decode(sqid) <> ARRAY[n::bigint] OR length(sqid) <> 62) AS wrong
+FROM (SELECT n, sqids_encode(n, 62) AS sqid FROM generate_series(100000000, 100020000) n) t;
+SELECT count(*) AS wrong
+FROM generate_series(0, 62) n, LATERAL (SELECT ARRAY[1::bigint << n, (1::bigint << n) - 1]) v(numbers)
+WHERE sqids_decode(sqids_encode_array(numbers)) <> numbers;
+SELECT sqids_decode(sqids_encode_array(numbers, blocklist => '{}')) = numbers AS many
+FROM (SELECT ARRAY(SELECT generate_series(1, 10000)::bigint) AS numbers) t;
+-- NULL
+SELECT sqids_encode(NULL) IS NULL, sqids_encode_array(NULL) IS NULL, sqids_encode(1, NULL) IS NULL, sqids_encode_array('{1}', NULL) IS NULL, sqids_decode(NULL) IS NULL;
+SELECT sqids_encode(0, 0, NULL, NULL), sqids_decode('bM', NULL);
+-- a parameter whose type the client does not state
+SELECT sqids_encode('1'), sqids_encode_array('{1}');
+-- in a generated column and an index
+CREATE TEMP TABLE links (
+    id bigint PRIMARY KEY,
+    public_id text GENERATED ALWAYS AS (sqids_encode(id, 8)) STORED UNIQUE);
+INSERT INTO links VALUES (1);
+SELECT * FROM links WHERE id = (sqids_decode(public_id))[1];
+-- the same numbers have a text for each letter of the alphabet
+SELECT count(*), count(DISTINCT sqid), bool_and(sqids_decode(sqid, 'abcd') = '{5}') AS decoded, count(*) FILTER (WHERE sqid = sqids_encode(5, 0, 'abcd', '{}')) AS first
+FROM (WITH RECURSIVE texts(sqid, words) AS (
+          SELECT sqids_encode(5, 0, 'abcd', '{}'), '{}'::text[]
+          UNION ALL
+          SELECT sqids_encode(5, 0, 'abcd', words || sqid), words || sqid FROM texts WHERE cardinality(words) < 3)
+      SELECT sqid FROM texts) t;
+
+-- invalid values
+\set VERBOSITY sqlstate
+SELECT sqids_decode('*');
+SELECT sqids_decode('bMM');
+SELECT sqids_decode(repeat('b', 30));
+SELECT sqids_decode(repeat('ba', 400000));
+SELECT sqids_encode(-1);
+SELECT sqids_encode_array('{{1,2},{3,4}}');
+SELECT sqids_encode_array('{1,NULL}');
+SELECT sqids_encode_array(ARRAY(SELECT generate_series(1, 10001)::bigint));
+SELECT sqids_encode(1, -1);
+SELECT sqids_encode(1, 0, 'ab');
+SELECT sqids_encode(1, blocklist => '{abc,NULL}');
+SELECT sqids_encode(0, 3, 'abc', '{cab,abc,bca}');
+\set VERBOSITY default
+SELECT sqids_decode('*');
+SELECT sqids_decode('bM M');
+SELECT sqids_decode('bM', 'abc');
+-- no number, a leading zero, wrong padding; a mistyped text may be the Sqid of other numbers
+SELECT sqids_decode('b');
+SELECT sqids_decode('bMM');
+SELECT sqids_decode('86Rf07xd5');
+SELECT sqids_decode('86Rf07xe'), sqids_encode_array(sqids_decode('86Rf07xe'));
+SELECT sqids_decode(repeat('86Rf07', 100));
+SELECT sqids_decode(repeat('b', 30));
+SELECT sqids_decode(repeat('bM', 400000));
+-- 2^63 - 1, 2^63, 2^64 - 1
+SELECT sqids_decode('AqkYhRmbHpEX');
+SELECT sqids_decode('pXFNc5r689z6');
+SELECT sqids_decode('eIkvoXH40Lmd');
+SELECT sqids_encode(-1);
+SELECT sqids_encode_array('{1,-9223372036854775808}');
+SELECT sqids_encode_array('{{1,2},{3,4}}');
+SELECT sqids_encode_array('{1,NULL}');
+SELECT sqids_encode_array(ARRAY(SELECT generate_series(1, 10001)::bigint));
+SELECT sqids_encode(1, -1);
+SELECT sqids_encode(1, 256);
+SELECT sqids_encode(1, blocklist => '{abc,NULL}');
+SELECT sqids_encode(1, 0, '');
+SELECT sqids_encode(1, 0, 'ab');
+SELECT sqids_encode(1, 0, 'aabcdefg');
+SELECT sqids_encode(1, 0, 'abc def');
+SELECT sqids_encode(1, 0, E'abc\t');
+SELECT sqids_decode('bM', 'aabcdefg');

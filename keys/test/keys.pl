@@ -1,0 +1,173 @@
+# docs/keys.md: its examples give what they say, and its recipe for two ticket
+# servers works word for word.  Hashids are the same in each encoding.  A Sqid that
+# takes long can be cancelled.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = Page->claim('docs/keys.md');
+my $first = new_server('first', "timezone = 'UTC'");
+
+my ($create_odd, $create_even, $draw, $set_odd, $set_even, $look) =
+  map { $_->{text} } Page->section('docs/keys.md', 'Ticket servers')->rest('sql');
+like($look, qr/last_value % 2 AS odd/, 'the page has all steps of the ticket servers');
+like(
+	Page::run($first, $page->take('objectid_to_text')),
+	qr/^507f191e810c19729de860ea\|2012-10-17 20:46:22\+00\n[0-9a-f]{24}\|2/,
+	'objectid_to_text() returns what the page shows');
+Page::run($first, $_) foreach $page->rest('sql');
+is( $first->safe_psql('postgres',
+		"SELECT hashids_encode_array(ARRAY[x'1ff1a'::bigint])"),
+	'9rNvZ', 'encodeHex');
+
+# The first three were made by hashids 2.3.0 of npm; the bytes are those of UTF-8.
+foreach my $encoding ('UTF8', 'LATIN1', 'SQL_ASCII')
+{
+	my $database = lc $encoding;
+	$first->safe_psql('postgres',
+		"CREATE DATABASE $database TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'"
+	);
+	$first->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_keys');
+	my $salt =
+	  $encoding eq 'SQL_ASCII'
+	  ? q{E'Schl\xc3\xbcssel zum S\xc3\xbcden'}
+	  : q{U&'Schl\00FCssel zum S\00FCden'};
+	is( $first->safe_psql(
+			$database,
+			"SELECT hashids_encode_array('{1,2,3}', $salt), hashids_decode('0zsrSB', $salt)"
+		),
+		'0zsrSB|{1,2,3}',
+		"a salt that is not ASCII works in a database of $encoding");
+}
+is( $first->safe_psql(
+		'utf8',
+		q{SELECT hashids_encode(42, U&'\0441\043E\043B\044C'), hashids_encode_array('{0,9223372036854775807}', U&'\5869\+01F600', 8)}
+	),
+	'5V|ZWF0DJXwryg7Er0',
+	'salts of other scripts work');
+like(
+	sql_error(
+		$first, q{SELECT hashids_encode(1, E'\xff')}, dbname => 'sql_ascii'),
+	qr/22021: invalid byte sequence for encoding "UTF8"/,
+	'a salt that is not UTF-8 is refused in a database of SQL_ASCII');
+like(
+	sql_error($first, q{SELECT hashids_decode(U&'NV\00FC')}, dbname => 'utf8'),
+	qr/22P02: .*Character 3 is not in the alphabet/s,
+	'a Hashid that is not ASCII is refused');
+
+# Two ticket servers
+my $second =
+  new_server('second', 'wal_level = replica', 'max_wal_senders = 4');
+my %seen;
+my $twice = 0;
+my $greatest = 0;
+
+# Clients of servers draw tickets at the same time.
+sub draw
+{
+	my ($name, @nodes) = @_;
+	my @clients;
+
+	(my $query = $draw) =~ s/;$/ FROM generate_series(1, 2000)/m;
+	push @clients, start_queries($_, ($query) x 4) foreach @nodes;
+	is(finish_queries(@clients), 4 * @nodes, "clients draw tickets $name");
+	foreach my $ticket (map { split /\n/, $_->{out} } @clients)
+	{
+		$twice++ if $seen{$ticket}++;
+		$greatest = $ticket if $ticket > $greatest;
+	}
+	return;
+}
+
+# Set a server's next ticket above a number, and look at it.
+sub set_above
+{
+	my ($node, $block, $number, $odd) = @_;
+
+	$block =~ s/72157623227190423/$number/ or die 'the recipe has no number';
+	$node->safe_psql('postgres', $block);
+	my ($next, $is_odd) = split /\|/, $node->safe_psql('postgres', $look);
+	ok($next > $number && $next <= $number + 2 && $is_odd == $odd,
+		"the next ticket above $number is $next");
+	return;
+}
+
+$first->safe_psql('postgres', $create_odd);
+$second->safe_psql('postgres', $create_even);
+is(join(' ', map { $first->safe_psql('postgres', $draw) } 1 .. 3),
+	'1 3 5', 'the first server has odd numbers');
+is(join(' ', map { $second->safe_psql('postgres', $draw) } 1 .. 3),
+	'2 4 6', 'the second server has even numbers');
+$seen{$_}++ foreach 1 .. 6;
+draw('of both', $first, $second);
+
+# One is down, and comes back after a crash
+$second->backup('backup');
+draw('of both', $first, $second);
+kill_postmaster($second);
+draw('while one is down', $first);
+$second->start;
+draw('of both again', $first, $second);
+set_above($second, $set_even, $greatest, 0);
+draw('after it caught up', $first, $second);
+
+# The numbers of MariaDB, which does the same by auto_increment_offset
+my $number = '72157623227190423';
+set_above($first, $set_odd, $number, 1);
+set_above($second, $set_even, $number, 0);
+is( $first->safe_psql('postgres', $draw) . ' '
+	  . $second->safe_psql('postgres', $draw),
+	'72157623227190425 72157623227190424',
+	'the next tickets are above a given number');
+$seen{72157623227190424}++;
+$seen{72157623227190425}++;
+foreach my $number (72157623227195000, 72157623227195001)
+{
+	set_above($first, $set_odd, $number, 1);
+	set_above($second, $set_even, $number, 0);
+}
+draw('above it', $first, $second);
+
+# One is restored from a backup
+$second->stop;
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init_from_backup($second, 'backup');
+$restored->start;
+set_above($restored, $set_even, $greatest, 0);
+draw('after one was restored', $first, $restored);
+is($twice, 0, keys(%seen) . ' tickets of two servers have no duplicate');
+
+# What the page warns of
+$restored->safe_psql('postgres', "SELECT setval('tickets', $greatest)")
+  if $greatest % 2;
+$restored->safe_psql('postgres', "SELECT setval('tickets', $greatest + 1)")
+  unless $greatest % 2;
+is( $restored->safe_psql('postgres', $draw) % 2,
+	1, 'setval() alone makes tickets of the second server odd');
+
+# A long blocklist, which each place of a long text is compared with
+my $start = time;
+like(
+	sql_error(
+		$first, q{
+		SET statement_timeout = '1s';
+		SELECT sqids_encode_array(array_agg(9223372036854775807 - i), 0, NULL,
+			(SELECT array_agg('a' || lpad(to_hex(w), 7, '0')) FROM generate_series(1, 1000000) w))
+		FROM generate_series(1, 10000) i}),
+	qr/ERROR:  57014/,
+	'a Sqid with a million words to avoid can be cancelled');
+cmp_ok(time - $start, '<', 15, 'it ends soon after that');
+
+$first->stop;
+$restored->stop;
+
+Page::all_taken();
+done_testing();

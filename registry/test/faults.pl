@@ -1,0 +1,255 @@
+# Faults of servers with a registry: split brain, copies, pauses, clocks, failover of
+# the registry.  No two servers ever make the same ID.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $registry = new_registry('registry',
+	"1, 1000, grant_time => '4 s', reach => '10 min', new => true");
+my $conf = registry_conf($registry);
+my $table =
+  'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())';
+
+# None of the IDs of clients came twice, and each client had some.
+sub all_different
+{
+	my ($name, @clients) = @_;
+	my @lists = finish_clients(@clients);
+	my $total = 0;
+	my $least = (sort { $a <=> $b } map { scalar @$_ } @lists)[0];
+	my $again = 0;
+	my %seen;
+
+	foreach my $list (@lists)
+	{
+		$total += @$list;
+		$again += grep { $seen{$_}++ } @$list;
+	}
+	is($again, 0, "$name: no duplicates among $total IDs");
+	cmp_ok($least, '>', 0, "$name: each client received IDs");
+	return;
+}
+
+sub worker_id
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres',
+		'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
+}
+
+# A standby is promoted, while the primary keeps running; and so does a copy of its
+# data directory.
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\n$conf\nsnowflake.worker_id = 5");
+$primary->start;
+$primary->safe_psql('postgres', "CREATE EXTENSION snowflake; $table");
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($primary, 'backup');
+$copy->start;
+is(worker_id($primary), 5, 'the primary has the worker ID that it asked for');
+like(
+	sql_error($standby, 'SELECT snowflake_nextval()'),
+	qr/25006: cannot generate snowflake IDs during recovery/,
+	'a standby generates no IDs');
+is( $standby->safe_psql('postgres', 'SELECT worker_id IS NULL FROM snowflake_stat'),
+	't', 'a standby has no worker ID');
+my @clients = (start_clients($primary, 2), start_clients($copy, 2));
+wait_for_clients(@clients);
+$standby->promote;
+push @clients, start_clients($standby, 2);
+wait_for_clients(@clients);
+usleep(6_000_000);
+my @workers = map { worker_id($_) } $primary, $standby, $copy;
+end_clients($_) foreach $primary, $standby, $copy;
+all_different('split brain and a copy', @clients);
+isnt($workers[0], $workers[1], 'the new primary has another worker ID');
+isnt($workers[0], $workers[2], 'the copy has another worker ID than the primary');
+isnt($workers[1], $workers[2], 'the new primary and the copy have different worker IDs');
+
+# A whole server stands still until its grant is over, and another server has its
+# worker ID.  Then it continues.
+$standby->stop;
+$registry->safe_psql('postgres',
+	"SELECT snowflake_registry.create(1, 4, 'twitter', grant_time => '4 s', reach => '10 min', failovers => 0, new => true)");
+my @twitter = ("snowflake.scheme = 'twitter'", "snowflake.worker_id = 3");
+$copy->stop('immediate');
+$copy->append_conf('postgresql.conf', join("\n", @twitter, ''));
+$copy->start;
+is(worker_id($copy), 3, 'a server with another scheme has the worker ID that it asked for');
+@clients = start_clients($copy, 4);
+wait_for_clients(@clients);
+my ($postmaster) = slurp_file($copy->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+my @processes =
+  ($postmaster, split /\n/, $copy->safe_psql('postgres',
+	'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()'));
+kill 'STOP', @processes;
+$registry->poll_query_until('postgres',
+	"SELECT granted_until < now() FROM snowflake_registry.workers WHERE scheme LIKE '%datacenter%' AND worker_id = 3")
+  or die 'the grant does not end';
+$primary->stop('immediate');
+$primary->append_conf('postgresql.conf', join("\n", @twitter, ''));
+$primary->start;
+is(worker_id($primary), 3, 'the worker ID of a paused server is granted to another one after its grant');
+push @clients, start_clients($primary, 4);
+wait_for_clients(@clients[ 4 .. 7 ]);
+kill 'CONT', reverse @processes;
+$copy->poll_query_until('postgres',
+	'SELECT granted_until > now() AND worker_id <> 3 FROM snowflake_stat')
+  or die 'a server that goes on gets no worker ID';
+usleep(2_000_000);
+isnt(worker_id($copy), 3, 'a server that was paused gets another worker ID');
+end_clients($_) foreach $primary, $copy;
+all_different('a pause', @clients);
+$_->stop foreach $primary, $copy;
+
+# Clocks.  One that is far off at a start is refused, with both times, before
+# it raises the mark.
+my $clocks = PostgreSQL::Test::Cluster->new('clocks');
+$clocks->init;
+$clocks->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\n$conf\nsnowflake.grant_timeout = '3 s'");
+set_clock($clocks, 200 * 86400);
+start_with_clock($clocks);
+$clocks->safe_psql('postgres', "CREATE EXTENSION snowflake; $table");
+
+# On some versions, what is started at the end of recovery does not see the fake
+# clock.  The worker does when it is started again.
+$clocks->wait_for_log(qr/too far ahead of the registry's clock|IDs are generated with worker ID/);
+$clocks->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'")
+  if slurp_file($clocks->logfile) =~ /IDs are generated with worker ID/;
+$clocks->wait_for_log(qr/too far ahead of the registry's clock/);
+like(
+	sql_error($clocks, 'SELECT snowflake_nextval()'),
+	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The time of the server's next ID is (\S+) .*, the registry's clock reads (\S+) /,
+	'a clock 200 days ahead is refused, with both times');
+set_clock($clocks, 0);
+ok( $clocks->poll_query_until(
+		'postgres',
+		"SELECT abs(extract(epoch FROM snowflake_timestamp(snowflake_nextval()) - now())) < 5"),
+	'IDs are generated as soon as the clock is correct');
+
+# While it runs, a jump is not followed past what is granted.  IDs continue.
+my $offset = -s $clocks->logfile;
+@clients = start_clients($clocks, 2);
+wait_for_clients(@clients);
+set_clock($clocks, 200 * 86400);
+usleep(8_000_000);
+end_clients($clocks);
+my @lists = finish_clients(@clients);
+cmp_ok(scalar(@{ $lists[0] }), '>', 1000, 'IDs continue when the clock jumps by 200 days');
+is( $registry->safe_psql('postgres',
+		"SELECT abs(extract(epoch FROM snowflake_timestamp($lists[0][-1]) - now())) < 60"),
+	't',
+	'IDs do not follow the clock past the grant');
+is(scalar(client_errors(@clients)), 0, 'no call fails when the clock jumps');
+like(
+	slurp_file($clocks->logfile, $offset),
+	qr/WARNING:  clock jumped ahead by \d+ ms, but snowflake IDs do not follow it\n.*DETAIL:  .* indicate (\S+ \S+)\. The registry has granted IDs up to (?!\1)\d/,
+	'the log says that IDs do not follow the clock past the grant, and when that ends');
+set_clock($clocks, 0);
+$clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$offset = -s $clocks->logfile;
+set_clock($clocks, 400 * 86400);
+$clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$clocks->wait_for_log(qr/do not follow it\n.*DETAIL:  .*"snowflake\.max_clock_forward" is \d+ s\.\n.*HINT:  .*call snowflake_accept_clock\(\)/, $offset);
+pass('a jump past max_clock_forward is followed if it is accepted, also with a registry');
+set_clock($clocks, 0);
+
+# An hour behind: a worker ID that nobody used in that hour.
+$clocks->stop;
+set_clock($clocks, -3600);
+start_with_clock($clocks);
+is( $clocks->safe_psql(
+		'postgres', q{
+		SELECT setting::int FROM pg_settings WHERE name = 'snowflake.max_lead'}),
+	'0',
+	'no lead is allowed for bursts');
+my $id = $clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
+is( $registry->safe_psql('postgres',
+		"SELECT snowflake_timestamp($id) > now() - interval '1 min'"),
+	't',
+	'IDs continue from the mark with a clock that is an hour behind');
+$clocks->stop;
+
+# The clock of the registry is behind: refused, with both times.
+$registry->stop;
+set_clock($registry, -3600);
+start_with_clock($registry);
+$primary->start;
+like(
+	sql_error($primary, "SET statement_timeout = 0; SELECT snowflake_nextval()"),
+	qr/ERROR:  55000: no worker ID is granted.*\n.*DETAIL:  .*too far ahead of the registry's clock; The time of the server's next ID is /,
+	'a registry whose clock is an hour behind grants nothing');
+set_clock($registry, 0);
+ok( $primary->poll_query_until('postgres',
+		'SELECT worker_id > 0 FROM snowflake_stat'),
+	'a registry grants again when its clock is correct');
+set_clock($registry, 3600);
+usleep(5_000_000);
+@clients = start_clients($primary, 2);
+wait_for_clients(@clients);
+usleep(3_000_000);
+end_clients($primary);
+all_different('the clock of the registry is ahead', @clients);
+$_->stop foreach $primary, $registry;
+
+# The registry is in the cluster of the server itself, with an asynchronous
+# standby that is promoted, and an archive.
+my $own = PostgreSQL::Test::Cluster->new('own');
+$own->init(allows_streaming => 1, has_archiving => 1);
+my $other = PostgreSQL::Test::Cluster->new('other');
+my $archive = $own->archive_dir;
+$own->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nrestore_command = 'cp $archive/%f %p'\n"
+	  . registry_conf($own, $other) . "\n");
+$own->start;
+$own->safe_psql('postgres',
+	"CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_registry; $table; SELECT snowflake_registry.create(1, 1000, new => true)");
+$own->backup('backup');
+$other->init_from_backup($own, 'backup', has_streaming => 1);
+$other->start;
+@clients = start_clients($own, 2);
+wait_for_clients(@clients);
+my $before = worker_id($own);
+foreach my $failover (1 .. 2)
+{
+	kill_postmaster($own);
+	$other->promote;
+	my $start = time;
+	push @clients, start_clients($other, 2);
+	wait_for_clients(@clients[ -2 .. -1 ]);
+	cmp_ok(time - $start, '<', 5, "failover $failover: the new primary generates IDs within 5 s");
+	isnt(worker_id($other), $before, 'the new primary has another worker ID');
+	$before = worker_id($other);
+	last if $failover == 2;
+
+	# The old primary is a new standby.
+	end_clients($other);
+	$other->backup('again');
+	($own, $other) = ($other, PostgreSQL::Test::Cluster->new('third'));
+	$other->init_from_backup($own, 'again', has_streaming => 1);
+	$_->append_conf('postgresql.conf', registry_conf($own, $other))
+	  foreach $own, $other;
+	$own->reload;
+	$other->start;
+	$own->wait_for_catchup($other);
+}
+end_clients($other);
+all_different('failovers with the registry', @clients);
+$other->stop;
+done_testing();

@@ -1,0 +1,59 @@
+# A backend crashes, and the server keeps its grant: with its beginning, not only
+# with its end.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+plan skip_all => 'a server whose processes inherit nothing keeps no grant'
+  unless inherits();
+
+# How far the second server's clock is behind, in seconds: far enough that the
+# first server generated all its IDs at a later time.
+use constant BEHIND => 60;
+
+my $registry = new_registry('registry',
+	"1, 1, grant_time => '2 min', reach => '10 min', failovers => 0, new => true");
+my $conf = registry_conf($registry);
+
+# One server generates IDs with the only worker ID, and returns it.
+my $first = new_server('first', $conf);
+my $last_id = $first->safe_psql('postgres',
+	'SELECT max(snowflake_nextval()) FROM generate_series(1, 20000)');
+$first->stop;
+
+# Another one is granted the worker ID, for later IDs.
+my $second = PostgreSQL::Test::Cluster->new('second');
+$second->init;
+$second->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\n$conf\nrestart_after_crash = on");
+start_with_clock($second);
+$second->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+$second->poll_query_until('postgres',
+	'SELECT worker_id = 1 FROM snowflake_stat')
+  or die 'the second server is not granted the worker ID';
+
+# Before it generates its first ID, its clock is set back and a process crashes.
+is($second->safe_psql('postgres', 'SELECT ids FROM snowflake_stat'),
+	0, 'the second server has generated no ID');
+set_clock($second, -BEHIND());
+crash_process($second, server_process($second, 'walwriter'));
+
+my $next_id = $second->safe_psql('postgres', 'SELECT snowflake_nextval()');
+is( $second->safe_psql('postgres', "SELECT worker_id FROM snowflake_parse($next_id)"),
+	1, 'after the crash, the second server still has the worker ID');
+cmp_ok($next_id, '>', $last_id,
+	'the first ID after the crash is above those of the server that had the worker ID before');
+is( $second->safe_psql('postgres',
+		"SELECT bool_and(snowflake_nextval() > $last_id) FROM generate_series(1, 20000)"),
+	't',
+	'later IDs are above those of the server that had the worker ID before');
+
+$_->stop foreach $second, $registry;
+done_testing();

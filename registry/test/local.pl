@@ -1,0 +1,267 @@
+# A server that is its own registry: the worker connects to the database itself if
+# snowflake.registry names a socket directory of the server.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $server = PostgreSQL::Test::Cluster->new('server');
+$server->init(allows_streaming => 1);
+my ($host, $port) = ($server->host, $server->port);
+
+sub set_registry
+{
+	my ($conninfo) = @_;
+
+	$server->append_conf('postgresql.conf', "snowflake.registry = '$conninfo'");
+	return;
+}
+
+sub reload_with
+{
+	my ($setting, $value) = @_;
+
+	$server->append_conf('postgresql.conf', "$setting = '$value'");
+	$server->reload;
+	$server->poll_query_until('postgres',
+		"SELECT current_setting('$setting') = '$value'")
+	  or die 'the configuration was not read again';
+	return;
+}
+
+# Wait until an expression over snowflake_stat is true.
+sub wait_for_stat
+{
+	my ($expression) = @_;
+
+	return $server->poll_query_until('postgres',
+		"SELECT $expression FROM snowflake_stat");
+}
+
+# The database and the role do not exist yet.
+my $include = `pg_config --includedir-server`;
+chomp $include;
+
+# A private installation has no headers.
+$include =~ s/^.*\/tmp_check\/install// if !-e "$include/postgres.h";
+my $hook = compile("$FindBin::RealBin/log_hook.c", '-shared', '-fPIC', '-Wno-unused-parameter', '-isystem', $include);
+$server->append_conf('postgresql.conf', <<"EOF");
+shared_preload_libraries = 'snowflake, $hook'
+snowflake.grant_timeout = '1 min'
+max_connections = 20
+max_prepared_transactions = 2
+superuser_reserved_connections = 3
+EOF
+set_registry("host=$host port=$port dbname=regress_ids user=regress_server");
+$server->start;
+$server->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+ok(wait_for_stat(q{registry_error = 'role "regress_server" does not exist'}),
+	'snowflake_stat says that the role does not exist');
+like(slurp_file($server->data_dir . '/log_hook'), qr/^role "regress_server" does not exist$/m,
+	'modules that hook into the log get the error');
+$server->safe_psql('postgres', 'CREATE ROLE regress_server LOGIN');
+ok(wait_for_stat(q{registry_error = 'database "regress_ids" does not exist'}),
+	'snowflake_stat says that the database does not exist');
+$server->safe_psql('postgres', 'CREATE DATABASE regress_ids');
+ok(wait_for_stat(q{registry_error ~ 'extension snowflake_registry is not installed in database "regress_ids": schema "snowflake_registry" does not exist'}),
+	'snowflake_stat says that there is no registry');
+my $worker = server_process($server, 'snowflake grant');
+$server->safe_psql(
+	'regress_ids', q{
+	CREATE EXTENSION snowflake_registry;
+	SELECT snowflake_registry.create(1, 1, grant_time => '4 s', reach => '1 hour', failovers => 0, new => true);
+	ALTER ROLE regress_server SET default_transaction_read_only = on;
+	ALTER ROLE regress_server SET default_transaction_isolation = serializable;
+	ALTER ROLE regress_server SET lock_timeout = 1;
+	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_server});
+is( $server->safe_psql('postgres',
+		'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
+	1,
+	'a worker ID from the local registry, whatever the defaults of the role are');
+is( $server->safe_psql('postgres',
+		"SELECT datname, usename FROM pg_stat_activity WHERE pid = $worker"),
+	'regress_ids|regress_server',
+	'the worker is connected to the database');
+is( $server->safe_psql('regress_ids',
+		'SELECT worker_id, client_addr IS NULL, state FROM snowflake_registry.workers'),
+	'1|t|held',
+	'the registry knows the server');
+
+# Clients cannot connect: not by pg_hba.conf, and all connections are in use.
+my $hba = $server->data_dir . '/pg_hba.conf';
+my $before = slurp_file($hba);
+unlink $hba;
+append_to_file($hba, "local regress_ids regress_server reject\n$before");
+$server->reload;
+my $log_end = -s $server->logfile;
+my @sessions = start_queries($server, ('SELECT pg_sleep(10)') x 25);
+my $full = 0;
+foreach my $i (1 .. 100)
+{
+	# psql() would write to one that has been refused already.
+	my ($stdout, $stderr) = run_command([ 'psql', '-XAtq', '-d', $server->connstr('postgres'), '-c', 'SELECT 1' ]);
+
+	$full = $stderr =~ /FATAL:  sorry, too many clients already/;
+	last if $full;
+	usleep(50_000);
+}
+ok($full, 'all connections are in use');
+finish_queries(@sessions);
+unlike(
+	slurp_file($server->logfile, $log_end),
+	qr/could not (?:extend|get)/,
+	'the grant was extended nevertheless');
+
+# A restart returns the only worker ID, and gets it again.
+my $start = time;
+$server->restart;
+$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+cmp_ok(time - $start, '<', 20, 'a restart returns the only worker ID, and gets it again');
+
+# A synchronous standby that is down.
+reload_with('synchronous_commit', 'local');
+reload_with('synchronous_standby_names', 'nobody');
+ok(wait_for_stat(
+		q{registry_error = 'the registry did not commit durably: synchronous standbys: no answer in time'}),
+	'a grant that synchronous standbys do not have does not count');
+$start = time;
+$server->stop;
+cmp_ok(time - $start, '<', 6,
+	'a synchronous standby that is down does not hold up a fast shutdown');
+$server->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$server->start;
+is( $server->safe_psql('postgres',
+		'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
+	1,
+	'the worker ID was returned');
+
+# A prepared transaction locks the registry.
+$server->safe_psql('regress_ids',
+	q{BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; PREPARE TRANSACTION 'lock'});
+$server->poll_query_until('postgres',
+	q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'snowflake grant' AND wait_event_type = 'Lock'})
+  or die 'the worker does not wait for a lock';
+$start = time;
+$server->stop;
+cmp_ok(time - $start, '<', 6, 'a lock does not hold up a fast shutdown');
+$server->start;
+$server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
+
+# The same, but the shutdown begins right before the call.  A debugger holds the
+# worker up there until then.
+SKIP:
+{
+	$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	my $pidfile = $server->data_dir . '/postmaster.pid';
+	my $gdb = debug_process($server, server_process($server, 'snowflake grant'),
+		qr/^Breakpoint 1, /m,
+		'break snowflake_begin_call', 'continue',
+		"shell while ! grep -q stopping $pidfile; do sleep 0.05; done");
+
+	skip 'no debugger', 1 if !$gdb;
+	$server->safe_psql('regress_ids',
+		q{BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; PREPARE TRANSACTION 'lock'});
+	$start = time;
+	$server->stop;
+	cmp_ok(time - $start, '<', 8, 'a call that begins during a fast shutdown does not hold it up');
+	finish_debugger($gdb);
+	$server->start;
+	$server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
+}
+
+# The setting changes: the worker of the local registry makes room for another one,
+# which recognizes that the registry is in this server.
+$server->safe_psql('postgres', 'SELECT snowflake_nextval()');
+my $user = getpwuid($>);
+unlink $hba;
+append_to_file($hba, $before);
+$log_end = -s $server->logfile;
+$server->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'");
+$server->restart;
+set_registry("host=127.0.0.1 port=$port dbname=regress_ids user=$user");
+$server->reload;
+$server->wait_for_log(
+	qr/LOG:  the registry of snowflake worker IDs is in this server, but not called through its socket directory\n.*DETAIL:  .*\n.*HINT:  In "snowflake\.registry", set "host" to a directory in "unix_socket_directories"/,
+	$log_end);
+pass('the log says how to call a registry in this server');
+like(
+	slurp_file($server->logfile, $log_end),
+	qr/LOG:  background worker "snowflake grant" restarts because "snowflake\.registry" was changed/,
+	'the log says that the worker was started again');
+ok(wait_for_stat('worker_id = 1'), 'the worker ID is the same');
+
+# A reload while the worker starts, before it has a handler for that.
+set_registry("host=$host port=$port dbname=regress_ids user=regress_server");
+$server->append_conf('postgresql.conf', 'post_auth_delay = 2');
+$server->restart;
+$log_end = -s $server->logfile;
+$server->append_conf('postgresql.conf', 'post_auth_delay = 0');
+set_registry("host=$host port=$port dbname=regress_ids user=$user");
+$server->reload;
+$server->wait_for_log(qr/LOG:  background worker "snowflake grant" restarts because/, $log_end);
+pass('a reload right after the start of the worker is not lost');
+
+# Other ways to name the socket directory.
+$server->append_conf('postgresql.conf', "listen_addresses = ''");
+my $link = $server->basedir . '/link';
+symlink($host, $link) or die "$link: $!";
+my $service = $server->basedir . '/pg_service.conf';
+append_to_file($service, "[regress]\nhost=$link\nport=$port\ndbname=regress_ids\nuser=regress_server\n");
+set_registry('service=regress');
+{
+	local $ENV{PGSERVICEFILE} = $service;
+	$server->restart;
+}
+is( $server->safe_psql('postgres', q{
+		SELECT snowflake_nextval() > 0, datname
+		FROM pg_stat_activity WHERE backend_type = 'snowflake grant'}),
+	't|regress_ids',
+	'a link in a service leads to the local registry');
+
+$server->stop;
+
+# The worker waits until a standby has a grant that this had before it was synchronous.
+# There is no WAL, or time, that makes it report that.
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', join("\n",
+	"shared_preload_libraries = 'snowflake'", 'synchronous_commit = local',
+	'wal_sender_timeout = 0', 'wal_receiver_timeout = 0',
+	'wal_receiver_status_interval = 0', 'autovacuum = off', 'wal_log_hints = off', ''));
+$primary->start;
+$primary->safe_psql('postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_registry;
+	SELECT snowflake_registry.create(1, 100, grant_time => '100 d', reach => '300 d', new => true)});
+$primary->backup('backup');
+$primary->append_conf('postgresql.conf', join("\n",
+	registry_conf($primary), "snowflake.grant_timeout = '60 s'",
+	"synchronous_standby_names = 'nobody'", ''));
+$primary->restart;
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+$primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
+	WHERE backend_type = 'snowflake grant' AND wait_event = } . wait_event($server, 'SnowflakeStandby'))
+  or die 'the worker does not wait';
+my $writer = $primary->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'");
+kill 'STOP', $writer;
+$primary->wait_for_catchup($standby, 'flush', $primary->lsn('flush'));
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
+$primary->reload;
+$start = time;
+is($primary->psql('postgres', 'SELECT snowflake_nextval()'),
+	0, 'IDs continue when a standby that has the grant becomes synchronous');
+cmp_ok(time - $start, '<', 5, 'the worker does not wait until the standby reports again');
+kill 'CONT', $writer;
+$standby->stop;
+$primary->stop;
+done_testing();

@@ -1,0 +1,560 @@
+# The registry: sessions speak the protocol of servers, and no two are granted
+# IDs with the same worker ID in ranges that overlap, whatever happens to the
+# registry's server.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+# Each scheme has worker IDs of its own: "long" has the usual times, "short" has
+# such that a lift passes while the test waits, and "late" is added late.
+my %schemes = (
+	long => { name => 'leaf', epoch_ms => 1288834974657 },
+	short => { name => 'pgedge', epoch_ms => 1672531200000 },
+	late => { name => 'cosid', epoch_ms => 1577203200000 });
+
+# The first ID of the tick so many seconds from now.
+sub id_at
+{
+	my ($scheme, $seconds) = @_;
+	return (int((time + $seconds) * 1000) - $schemes{$scheme}{epoch_ms}) << 22;
+}
+
+# How many seconds an ID is ahead of the clock.
+sub ahead
+{
+	my ($scheme, $id) = @_;
+	return (($id >> 22) + $schemes{$scheme}{epoch_ms}) / 1000 - time;
+}
+
+#
+# Servers.  Each has the tokens that the registry may have of it, and what it
+# was granted.  The ledger has all ranges that any server was ever granted, by
+# any registry.
+#
+my %ledger;
+my $ranges = 0;
+my $overlaps = 0;
+my $tokens = 0;
+
+sub new_servers
+{
+	my ($scheme, $n, %params) = @_;
+	return map {
+		{
+			scheme => $scheme,
+			clock => 0,
+			tokens => [],
+			name => sprintf('server%d', ++$tokens),
+			%params
+		}
+	} 1 .. $n;
+}
+
+sub new_token
+{
+	return sprintf('00000000-0000-4000-8000-%012d', ++$tokens);
+}
+
+sub token_array
+{
+	my ($server) = @_;
+	return sprintf q('{%s}'), join ',', @{ $server->{tokens} };
+}
+
+# Note that a server may generate IDs from one on, up to another one.
+sub note_range
+{
+	my ($server, $from, $until) = @_;
+	my $of_worker = $ledger{ $server->{scheme} }{ $server->{worker_id} } //= [];
+
+	$ranges++;
+	foreach my $other (@$of_worker)
+	{
+		next if $other->{server} == $server;
+		next if $from >= $other->{until} || $until <= $other->{from};
+		$overlaps++;
+		diag(
+			"worker ID $server->{worker_id}: $server->{name} [$from, $until) and $other->{server}{name} [$other->{from}, $other->{until})"
+		);
+	}
+	push @$of_worker, { server => $server, from => $from, until => $until };
+}
+
+# The query by which a server asks for a worker ID.
+sub get_query
+{
+	my ($server) = @_;
+
+	$server->{next_id} = id_at($server->{scheme}, $server->{clock});
+	$server->{token} = new_token();
+	return sprintf(
+		q{SELECT worker_id, until FROM snowflake_registry.get_grant('%s', 0, %s, %d, %s, '%s', '%s')},
+		$schemes{ $server->{scheme} }{name}, $server->{wanted} // 'NULL',
+		$server->{next_id}, token_array($server), $server->{token},
+		$server->{name});
+}
+
+# Take its answer; returns the worker ID.
+sub take_answer
+{
+	my ($server, $answer) = @_;
+
+	($server->{worker_id}, $server->{until}) = $answer =~ /^(\d+)\|(\d+)$/m
+	  or return undef;
+	$server->{tokens} = [ $server->{token} ];
+	note_range($server, $server->{next_id}, $server->{until});
+	return $server->{worker_id};
+}
+
+# Ask for a worker ID; returns it, or undef and the error.
+sub get_grant
+{
+	my ($node, $server, $database) = @_;
+	my ($out, $err);
+
+	$node->psql(
+		$database // 'postgres',
+		"\\set VERBOSITY verbose\n" . get_query($server),
+		extra_params => [ '-U', 'regress_server' ],
+		stdout => \$out,
+		stderr => \$err,
+		on_error_stop => 0);
+	my $worker_id = take_answer($server, $out);
+	return wantarray ? ($worker_id, $err) : $worker_id;
+}
+
+# Have the grant extended; returns whether it was.
+sub extend_grant
+{
+	my ($node, $server) = @_;
+	my $token = new_token();
+	my $from = $server->{until};
+	my $until = $node->safe_psql(
+		'postgres',
+		sprintf(
+			q{SELECT until FROM snowflake_registry.extend_grant('%s', 0, %d, %d, %s, '%s', '%s')},
+			$schemes{ $server->{scheme} }{name}, $server->{worker_id},
+			id_at($server->{scheme}, $server->{clock}),
+			token_array($server), $token, $server->{name}),
+		extra_params => [ '-U', 'regress_server' ]);
+
+	return 0 if $until eq '';
+	$server->{tokens} = [$token];
+	$server->{until} = $until;
+	note_range($server, $from, $until);
+	return 1;
+}
+
+# What the registry has of a scheme.
+sub settings
+{
+	my ($node, $scheme, $columns, $database) = @_;
+	return $node->safe_psql($database // 'postgres',
+		"SELECT $columns FROM snowflake_registry.registries WHERE scheme = (snowflake_registry.read_scheme('$schemes{$scheme}{name}')).canonical"
+	);
+}
+
+sub distinct
+{
+	my %seen;
+	return scalar grep { !$seen{ $_->{worker_id} }++ } @_;
+}
+
+# A standby of a registry, which does not get what is granted from now on, as
+# it does not receive WAL.
+sub standby_without
+{
+	my ($primary, $name) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->backup($name);
+	$standby->init_from_backup($primary, $name, has_streaming => 1);
+	$standby->start;
+	$primary->wait_for_catchup($standby);
+	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
+	$standby->reload;
+	$standby->poll_query_until('postgres',
+		'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
+	  or die 'the standby goes on receiving';
+	return $standby;
+}
+
+# An administrator knows that no other standby is promoted to the same timeline.
+# (registry/test/promotion.pl has what the registry does without that.)
+sub confirm_promotion
+{
+	my ($node, @schemes) = @_;
+
+	$node->safe_psql('postgres',
+		"SELECT snowflake_registry.confirm_promotion('$_')") foreach @schemes;
+	return;
+}
+
+sub promote
+{
+	my ($node, @schemes) = @_;
+
+	$node->promote;
+	confirm_promotion($node, @schemes ? @schemes : ('leaf', 'pgedge'));
+	return;
+}
+
+my $first = PostgreSQL::Test::Cluster->new('first');
+$first->init(allows_streaming => 1);
+$first->append_conf('postgresql.conf', 'max_connections = 60');
+start_with_clock($first);
+$first->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION snowflake;
+	CREATE EXTENSION snowflake_registry;
+	SELECT snowflake_registry.create(1, 400, 'leaf', new => true);
+	SELECT snowflake_registry.create(1, 40, 'pgedge', grant_time => '1 s', reach => '2 s', new => true);
+	CREATE ROLE regress_server LOGIN;
+	ALTER ROLE regress_server SET synchronous_commit = off;
+	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_server});
+
+# 40 servers start at once.
+my ($blocker) = start_queries($first,
+	'BEGIN; SELECT FROM snowflake_registry.registries FOR UPDATE; SELECT pg_sleep(3600)');
+$first->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+  or die 'nobody sleeps';
+my @servers = new_servers('long', 40);
+my @sessions = start_queries($first, map { get_query($_) } @servers);
+$first->poll_query_until('postgres',
+	q{SELECT count(*) = 40 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%snowflake_registry.get_grant%'})
+  or die 'they do not wait';
+$first->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+finish_queries($blocker);
+is(finish_queries(@sessions), 40, '40 servers ask at the same time');
+take_answer($servers[$_], $sessions[$_]{out}) foreach 0 .. 39;
+is(distinct(@servers), 40, '40 servers get 40 different worker IDs');
+
+# The registry stops, and starts again.
+$first->stop('immediate');
+start_with_clock($first);
+is(scalar(grep { extend_grant($first, $_) } @servers[ 0 .. 4 ]),
+	5, 'a restarted registry extends grants');
+my ($late) = new_servers('long', 1);
+get_grant($first, $late);
+is(distinct(@servers, $late), 41, 'a restarted registry grants another worker ID');
+
+# Grants wait for a synchronous standby, although the role would not.
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$first->backup('standby');
+$standby->init_from_backup($first, 'standby', has_streaming => 1);
+$standby->start;
+$first->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
+$first->reload;
+$first->poll_query_until('postgres',
+	"SELECT sync_state = 'sync' FROM pg_stat_replication")
+  or die 'no synchronous standby';
+my $receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
+my ($synchronous) = new_servers('long', 1);
+my ($session) =
+  start_queries($first,
+	'SET synchronous_commit = off; ' . get_query($synchronous));
+$first->poll_query_until('postgres',
+	q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'})
+  or die 'it does not wait';
+kill 'CONT', $receiver;
+is(finish_queries($session), 1, 'a grant waits for the synchronous standby');
+take_answer($synchronous, $session->{out});
+is(distinct(@servers, $late, $synchronous), 42, 'a worker ID is granted when the synchronous standby answers');
+like(
+	sql_error($standby, get_query((new_servers('long', 1))[0])),
+	qr/ERROR:  25006: /,
+	'a standby grants nothing');
+like(sql_error($standby, q{SELECT snowflake_registry.create(1, 10, 'baidu', new => true)}),
+	qr/ERROR:  25006: /, 'nor is a registry created there');
+$standby->stop;
+$first->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$first->reload;
+
+# An asynchronous standby is promoted, which has not got the last grants.  The
+# clock of the old primary is ahead by nearly "reach", and it keeps running.
+my @nodes = ($first, standby_without($first, 'second'));
+push @servers, $late, $synchronous;
+set_clock($first, 59 * 60);
+my @lost = new_servers('long', 10);
+get_grant($first, $_) foreach @lost;
+is(distinct(@servers, @lost), 52, '10 worker IDs are granted that the standby does not get');
+cmp_ok(ahead('long', $lost[0]{until}), '>', 68 * 60,
+	'grants of a registry whose clock is ahead are longer');
+promote($nodes[1]);
+my @after = new_servers('long', 10);
+is(scalar(grep { defined get_grant($nodes[1], $_) } @after),
+	10, 'after the failover, worker IDs are granted at once');
+is(distinct(@servers, @lost, @after), 62, 'after the failover, no worker ID is granted that is held');
+is(scalar(grep { extend_grant($nodes[1], $_) } $servers[0], $lost[0], $after[0]),
+	1, 'after the failover, grants of the old registry are not extended');
+is(defined get_grant($nodes[1], $servers[0]), 1, 'a server whose grant is not extended gets another worker ID');
+my ($lift, $others) = split /\|/,
+  settings($nodes[1], 'long', 'not_before[2], not_before[1] + not_before[3] + not_before[4]');
+is($others, 0, 'after the failover, one slice is not granted');
+cmp_ok((sort { $b <=> $a } map { $_->{until} } @lost)[0],
+	'<=', $lift, 'the slice is not granted until all lost grants have ended');
+
+# Both continue.
+my @of_old = new_servers('long', 5);
+my @of_new = new_servers('long', 5);
+is(scalar(grep { defined get_grant($first, $_) } @of_old),
+	5, 'the old registry grants worker IDs');
+is(scalar(grep { defined get_grant($nodes[1], $_) } @of_new),
+	5, 'the new registry grants worker IDs');
+is(extend_grant($first, $of_old[0]) + extend_grant($nodes[1], $of_new[0]),
+	2, 'both registries extend grants');
+is($overlaps, 0, 'no two grants of both registries overlap');
+
+# The second is promoted to the third, which nobody calls, and that to the
+# fourth: two slices were granted from, or may have been.
+my ($gone) = new_servers('long', 1);
+my $third = standby_without($nodes[1], 'third');
+get_grant($nodes[1], $gone);
+$nodes[1]->stop('immediate');
+$third->promote;
+my $fourth = standby_without($third, 'fourth');
+$third->stop('immediate');
+promote($fourth);
+my @fourth = new_servers('long', 5);
+is(scalar(grep { defined get_grant($fourth, $_) } @fourth),
+	5, 'the second and third failover: worker IDs are granted at once');
+is(settings($fourth, 'long',
+		'timeline, not_before[1] = 0, not_before[3] = not_before[4], not_before[2] < not_before[3]'),
+	'4|t|t|t',
+	'after two failovers, two slices are not granted');
+is($overlaps, 0, 'no two grants overlap');
+
+# The fourth failover comes back to the first slice: not before the lift has
+# passed.  Those of the short scheme have passed.
+my $fifth = standby_without($fourth, 'fifth');
+my @fifth = new_servers('short', 3);
+get_grant($fourth, $_) foreach @fifth;
+is(distinct(@fifth), 3, '3 worker IDs are granted that the next standby does not get');
+$fourth->stop('immediate');
+promote($fifth, 'pgedge');
+my ($refused) = new_servers('long', 1);
+my ($worker_id, $error) = get_grant($fifth, $refused);
+like(
+	$error,
+	qr/ERROR:  55000: the registry does not grant worker IDs since its server was promoted to timeline 5$/m,
+	'nobody confirmed the promotion: no worker ID');
+confirm_promotion($fifth, 'leaf');
+($worker_id, $error) = get_grant($fifth, $refused);
+like(
+	$error,
+	qr/ERROR:  53400: no worker ID is free\nDETAIL:  Grants might have been lost, .* gives none until /,
+	'after more failovers than planned, no worker ID is granted');
+my ($detail) = $error =~ /gives none until (.*)\.$/m;
+cmp_ok(
+	$fifth->safe_psql('postgres', "SELECT extract(epoch FROM '$detail' - now())"),
+	'>', 90 * 60, 'the error says when worker IDs are granted again');
+
+# The worker IDs of all slices have been granted now, with "short" times.
+sub wait_for_grant
+{
+	my ($node, $server, $database) = @_;
+	my $tries = 0;
+
+	until (defined get_grant($node, $server, $database))
+	{
+		die 'none is granted' if $tries++ > 600;
+		usleep(100_000);
+	}
+	return;
+}
+wait_for_grant($fifth, $_) foreach new_servers('short', 3);
+is($overlaps, 0, 'no two grants overlap after the pause');
+
+# Restored from a dump: the settings are there, and the grants are not, which
+# continued in the database that it is of.
+$fifth->safe_psql('postgres',
+	"SELECT snowflake_registry.create(1, 40, 'cosid', new => true)");
+my @early = new_servers('late', 3);
+get_grant($fifth, $_) foreach @early;
+my $dump = $fifth->basedir . '/dump.sql';
+$fifth->command_ok([ 'pg_dump', '-d', $fifth->connstr('postgres'), '-f', $dump ],
+	'pg_dump');
+wait_for_grant($fifth, $_) foreach @fifth;
+$fifth->safe_psql('postgres', 'CREATE DATABASE restored');
+$fifth->command_ok(
+	[
+		'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+		$fifth->connstr('restored'), '-f', $dump
+	],
+	'pg_restore of the registry');
+is( settings($fifth, 'short', 'first_worker_id, last_worker_id, grant_time, slices', 'restored'),
+	'1|40|00:00:01|4',
+	'the restored registry has its settings');
+is($fifth->safe_psql('restored', 'SELECT count(*) FROM snowflake_registry.grants'),
+	0, 'the restored registry has no grants');
+extend_grant($fifth, $_) foreach @fifth;
+my @restored = new_servers('short', 3);
+($refused) = new_servers('late', 1);
+get_grant($fifth, $_, 'restored') foreach $restored[0], $refused;
+like((get_grant($fifth, $refused, 'restored'))[1],
+	qr/since its server was promoted to timeline/, 'a promotion of its server is to be confirmed for it, too');
+$fifth->safe_psql('restored', 'SELECT snowflake_registry.confirm_promotion(scheme) FROM snowflake_registry.registries');
+like((get_grant($fifth, $refused, 'restored'))[1],
+	qr/gives none until/, 'the restored registry grants nothing yet');
+extend_grant($fifth, $_) foreach @fifth;
+wait_for_grant($fifth, $_, 'restored') foreach @restored;
+is(distinct(@restored), 3, 'the restored registry grants different worker IDs after the pause');
+is($overlaps, 0, 'no two grants overlap');
+
+# Restored from an older backup of the server, to the end of it.
+$fifth->backup('old');
+my @late = new_servers('late', 3);
+get_grant($fifth, $_) foreach @late;
+is(distinct(@early, @late), 6, 'worker IDs are granted before and after a backup');
+my $sixth = PostgreSQL::Test::Cluster->new('sixth');
+$sixth->init_from_backup($fifth, 'old');
+$sixth->append_conf('postgresql.conf', "restore_command = 'false'");
+$sixth->set_recovery_mode;
+$sixth->start;
+$sixth->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
+confirm_promotion($sixth, 'leaf', 'pgedge', 'cosid');
+is(scalar(grep { extend_grant($sixth, $_) } @early),
+	0, 'a registry restored from a backup does not extend grants');
+my @new = new_servers('late', 3);
+is(scalar(grep { defined get_grant($sixth, $_) } @early, @new),
+	6, 'a registry restored from a backup grants other worker IDs at once');
+is($overlaps, 0, 'no two grants overlap');
+
+# A copy that is started as it is shows in nothing: somebody has to tell.
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($fifth, 'old');
+$copy->start;
+is( settings($copy, 'late', 'timeline, identity'),
+	settings($fifth, 'late', 'timeline, identity'),
+	'a copy of the registry has the same timeline and identity');
+$copy->safe_psql('postgres', "SELECT snowflake_registry.lost('cosid')");
+like((get_grant($copy, (new_servers('late', 1))[0]))[1],
+	qr/gives none until/,
+	'after snowflake_registry.lost() no worker ID is granted');
+$_->stop foreach ($fifth, $sixth, $copy);
+
+# Clocks of the registry.  The old registry is still there.
+sub new_late_registry
+{
+	$first->safe_psql('postgres', q{
+		SELECT snowflake_registry.drop('cosid') FROM snowflake_registry.registries
+			WHERE scheme = (snowflake_registry.read_scheme('cosid')).canonical;
+		SELECT snowflake_registry.create(1, 40, 'cosid', new => true)});
+	%{ $ledger{late} } = ();
+	return;
+}
+new_late_registry();
+set_clock($first, 1800);
+my ($ahead, $right, $behind, $known) = new_servers('late', 4);
+get_grant($first, $ahead);
+cmp_ok(abs(ahead('late', $ahead->{until}) - 2400), '<', 100,
+	'a clock that is ahead makes grants longer');
+set_clock($first, 0);
+my $until = $ahead->{until};
+extend_grant($first, $ahead);
+is($ahead->{until}, $until, 'the end of a grant stays when the clock is correct again');
+get_grant($first, $right);
+cmp_ok(abs(ahead('late', $right->{until}) - 600), '<', 100,
+	'other grants have their normal length');
+is(distinct($ahead, $right), 2, 'two servers have different worker IDs');
+
+# A registry that knows no IDs that are ahead of its clock.
+my $too_far = qr/ERROR:  55000: snowflake IDs of the server are too far ahead of the registry's clock$/m;
+new_late_registry();
+set_clock($first, -1800);
+like((get_grant($first, (new_servers('late', 1))[0]))[1], $too_far,
+	'with a registry clock further behind than grant_time, there are no new grants');
+set_clock($first, -300);
+get_grant($first, $behind);
+cmp_ok(abs(ahead('late', $behind->{until}) - 300), '<', 100,
+	'with a registry clock behind, a new grant ends at most grant_time ahead of that clock');
+set_clock($first, -1800);
+extend_grant($first, $behind);
+cmp_ok(abs(ahead('late', $behind->{until}) - 600), '<', 100,
+	'with a registry clock behind, a grant is extended by grant_time from the server\'s clock');
+get_grant($first, $known);
+cmp_ok(abs(ahead('late', $known->{until}) - 600), '<', 100,
+	'when the registry knows of IDs that are ahead of its clock, there are new grants');
+is(distinct($behind, $known), 2, 'two servers have different worker IDs, by a clock that is behind');
+new_late_registry();
+set_clock($first, -7200);
+$error = (get_grant($first, (new_servers('late', 1))[0]))[1];
+like($error, qr/ERROR:  55000: snowflake IDs of the server are too far ahead of the registry's clock$/m,
+	'a registry clock that is further behind than "reach" grants nothing');
+my ($next, $clock) = $error =~
+  /next ID is (.*), the registry's clock reads (.*), and the grant cannot end/;
+cmp_ok(
+	abs($first->safe_psql('postgres', "SELECT extract(epoch FROM '$next'::timestamptz - '$clock')") - 7200),
+	'<', 100,
+	'the error of a registry clock that is behind has both times');
+
+# "reach" is shortened, and then the registry goes to another database by a dump,
+# which has no grants.
+set_clock($first, 0);
+new_late_registry();
+$first->safe_psql('postgres', q{
+	SELECT snowflake_registry.drop('cosid');
+	SELECT snowflake_registry.create(1, 1, 'cosid', grant_time => '1 day', reach => '2 days', failovers => 0, new => true)});
+my ($for_a_day, $next_one) = new_servers('late', 2);
+is(get_grant($first, $for_a_day), 1, 'a worker ID is granted for a day');
+$first->safe_psql('postgres', q{SELECT snowflake_registry.alter('cosid', grant_time => '2 s', reach => '4 s')});
+$first->command_ok([ 'pg_dump', '-d', $first->connstr('postgres'), '-f', $dump ],
+	'pg_dump after "reach" was shortened');
+$first->safe_psql('postgres', 'CREATE DATABASE moved');
+$first->command_ok(
+	[
+		'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+		$first->connstr('moved'), '-f', $dump
+	],
+	'the dump is restored');
+get_grant($first, $next_one, 'moved');
+my ($none_until) = (get_grant($first, $next_one, 'moved'))[1] =~ /gives none until (.*)\.$/m;
+cmp_ok(
+	$first->safe_psql('moved', "SELECT extract(epoch FROM '$none_until' - now())"),
+	'>', ahead('late', $for_a_day->{until}),
+	'after a dump, nothing is granted before grants of the longer "reach" have ended');
+
+# A registry is created while a transaction drops the one before it.
+$first->safe_psql('postgres', q{
+	SELECT snowflake_registry.drop('cosid');
+	SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '1 day', reach => '2 days');
+	DELETE FROM snowflake_registry.dropped});
+my $lift = q{SELECT max(l) FROM snowflake_registry.registries, unnest(not_before) l};
+my $dropped = $first->safe_psql('postgres', $lift);
+($blocker) = start_queries($first, 'SELECT pg_advisory_lock(1); SELECT pg_sleep(3600)');
+$first->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND granted")
+  or die 'nobody holds the lock';
+my @changes = start_queries($first,
+	q{BEGIN; SELECT snowflake_registry.drop('cosid'); SELECT pg_advisory_lock(1); COMMIT});
+$first->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+  or die 'the registry is not dropped';
+push @changes, start_queries($first,
+	q{SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '2 s', reach => '4 s')});
+$first->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE locktype <> 'advisory' AND NOT granted")
+  or die 'creating does not wait for dropping';
+$first->safe_psql('postgres',
+	"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+finish_queries($blocker);
+is(finish_queries(@changes), 2, 'a registry is created while the one before it is dropped');
+cmp_ok($first->safe_psql('postgres', $lift),
+	'>=', $dropped, 'it grants nothing before grants of the dropped one have ended');
+
+is($overlaps, 0, "no two of $ranges ranges overlap");
+cmp_ok($ranges, '>', 100, 'ranges were recorded');
+$first->stop;
+
+done_testing();

@@ -1,0 +1,134 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between PostgreSQL's major versions.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * shared/compat.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_COMPAT_H
+#define SNOWFLAKE_COMPAT_H
+
+#include "utils/wait_event.h"
+
+#if PG_VERSION_NUM < 150000
+#error "snowflake needs PostgreSQL 15 or later"
+#endif
+
+/*
+ * Since 18, a module has a name and a version, which comes from the control
+ * file; pg_get_loaded_modules() shows them.
+ */
+#if PG_VERSION_NUM >= 180000
+#define SNOWFLAKE_MODULE_MAGIC(library) \
+	PG_MODULE_MAGIC_EXT(.name = library, .version = SNOWFLAKE_VERSION)
+#else
+#define SNOWFLAKE_MODULE_MAGIC(library) PG_MODULE_MAGIC
+#endif
+
+/* Location of MAX_BACKENDS. */
+#if PG_VERSION_NUM >= 180000
+#include "storage/procnumber.h"
+#else
+#include "postmaster/postmaster.h"
+#endif
+
+/* Location of the macros for variable-length values. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* How a check hook allocates and frees the value of a string. */
+#if PG_VERSION_NUM >= 160000
+#define snowflake_guc_strdup(s)	guc_strdup(LOG, s)
+#define snowflake_guc_free(s)	guc_free(s)
+#else
+#define snowflake_guc_strdup(s)	strdup(s)
+#define snowflake_guc_free(s)	free(s)
+#endif
+
+/* Before the return type of a function that does not return. */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_noreturn	pg_noreturn
+#else
+#define snowflake_noreturn	pg_attribute_noreturn()
+#endif
+
+/*
+ * Since 17, an extension's wait events have their own names; before, all of
+ * them are shown as Extension.
+ */
+#if PG_VERSION_NUM >= 170000
+#define snowflake_new_wait_event(name)	WaitEventExtensionNew(name)
+#else
+#define snowflake_new_wait_event(name)	((void) (name), PG_WAIT_EXTENSION)
+#endif
+
+/* The setting that limits replication origins, and its value. */
+#if PG_VERSION_NUM >= 180000
+#define SNOWFLAKE_ORIGINS_SETTING	"max_active_replication_origins"
+#define snowflake_max_origins		max_active_replication_origins
+#else
+#define SNOWFLAKE_ORIGINS_SETTING	"max_replication_slots"
+#define snowflake_max_origins		max_replication_slots
+#endif
+
+/* The type of a replication origin's ID. */
+#if PG_VERSION_NUM >= 190000
+#define SNOWFLAKE_ORIGIN_ID	ReplOriginId
+#else
+#define SNOWFLAKE_ORIGIN_ID	RepOriginId
+#endif
+
+/* Since 18, the executor runs a statement only once. */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_executor_run(desc) \
+	ExecutorRun(desc, ForwardScanDirection, 0)
+#else
+#define snowflake_executor_run(desc) \
+	ExecutorRun(desc, ForwardScanDirection, 0, true)
+#endif
+
+/* Since 19, a query may be planned for EXPLAIN. */
+#if PG_VERSION_NUM >= 190000
+#define snowflake_plan_query(query, text)	pg_plan_query(query, text, 0, NULL, NULL)
+#else
+#define snowflake_plan_query(query, text)	pg_plan_query(query, text, 0, NULL)
+#endif
+
+/* The number of this process, starting with 0. */
+#if PG_VERSION_NUM >= 170000
+#define snowflake_process_number()	MyProcNumber
+#else
+#define snowflake_process_number()	(MyProc->pgprocno)
+#endif
+
+/*
+ * The checkpointer's copy of synchronous_standby_names: whether it is set.  In
+ * the minor versions of 2025, the bool became a byte with two flags, at the
+ * same offset.
+ */
+#ifdef SYNC_STANDBY_DEFINED
+#define snowflake_standbys_byte		(WalSndCtl->sync_standbys_status)
+#else
+#define snowflake_standbys_byte		(WalSndCtl->sync_standbys_defined)
+#endif
+
+/*
+ * Is no background worker registered, and if there is one, which was the last?
+ * It is at the head of a list, which is doubly linked since 18.
+ */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_no_workers()	dlist_is_empty(&BackgroundWorkerList)
+#define snowflake_last_worker() \
+	dlist_head_element(RegisteredBgWorker, rw_lnode, &BackgroundWorkerList)
+#else
+#define snowflake_no_workers()	slist_is_empty(&BackgroundWorkerList)
+#define snowflake_last_worker() \
+	slist_head_element(RegisteredBgWorker, rw_lnode, &BackgroundWorkerList)
+#endif
+
+#endif							/* SNOWFLAKE_COMPAT_H */

@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant.h
+ *	  The grant: the worker ID that this server generates IDs with, up to a tick.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/generator/grant.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_GRANT_H
+#define SNOWFLAKE_GRANT_H
+
+#include "datatype/timestamp.h"
+#include "storage/latch.h"
+#include "utils/uuid.h"
+
+/* Room for the error of a call of the registry. */
+#define SNOWFLAKE_REGISTRY_ERROR_SIZE	1024
+
+/* Maximum number of tokens that might be the current one. */
+#define SNOWFLAKE_MAX_TOKENS	16
+
+/* A call of the registry. */
+typedef struct GrantCall
+{
+	int			worker_id;		/* held by this server, or -1 */
+	int			ntokens;		/* any could be the current one */
+	pg_uuid_t	tokens[SNOWFLAKE_MAX_TOKENS];
+	pg_uuid_t	new_token;		/* current after the call */
+} GrantCall;
+
+/* The results of the last calls. */
+typedef struct SnowflakeRegistryStatus
+{
+	TimestampTz contact;		/* the registry's last answer, or 0 */
+	TimestampTz error_since;	/* 0: there is no error */
+	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];
+	bool		worker_runs;
+	bool		worker_responds;	/* if it should call, does it? */
+} SnowflakeRegistryStatus;
+
+extern void snowflake_keep_grant(void);
+extern void snowflake_request_grant(void);
+extern void snowflake_attach_grant(bool is_new);
+
+/* For the worker that calls the registry (grant_worker.c). */
+extern void snowflake_set_worker_latch(Latch *latch);
+extern bool snowflake_note_connecting(bool connecting);
+extern void snowflake_note_calling(bool calling);
+extern bool snowflake_call_is_wanted(void);
+extern int	snowflake_held_worker_id(void);
+extern void snowflake_begin_call(GrantCall *call);
+extern void snowflake_cancel_call(const GrantCall *call);
+extern bool snowflake_install_grant(const GrantCall *call, int worker_id,
+									int64 from, int64 until);
+extern bool snowflake_extend_grant(const GrantCall *call, int64 until);
+extern int64 snowflake_seal_grant(GrantCall *call);
+extern void snowflake_forget_tokens(void);
+extern bool snowflake_note_answer(const char *error);
+
+/* For those who generate IDs. */
+extern void snowflake_wait_for_grant(int64 next, int64 *since);
+extern void snowflake_wake_grant_worker(void);
+
+/* For those who look at it. */
+extern void snowflake_get_registry_status(SnowflakeRegistryStatus *status);
+
+/* For those who lower the mark, with the reserve lock held. */
+extern void snowflake_drop_grant(void);
+
+#endif							/* SNOWFLAKE_GRANT_H */

@@ -1,0 +1,134 @@
+/*-------------------------------------------------------------------------
+ *
+ * mark.c
+ *	  The durable mark: every ID handed out so far is below it.
+ *
+ * The mark must survive a crash, reach every physical standby, be writable by
+ * any backend in any transaction, including read-only ones, and leave the
+ * server able to recover and to replicate without this module.  PostgreSQL has
+ * a store with these properties: the progress of replication origins.  It is a
+ * table of 64-bit positions in shared memory; each change is WAL-logged and
+ * replayed by the server's own code, and each checkpoint writes it to a file.
+ * The mark is the position of an origin ID that is in no row of
+ * pg_replication_origin: pg_replication_origin_create() assigns the lowest
+ * free ID starting with 1, and this is the highest one (0xFFFF is
+ * DoNotReplicateId).  pg_replication_origin_status shows it as local_id 65534.
+ * It takes one of the origins that max_replication_slots (since PostgreSQL 18,
+ * max_active_replication_origins) allows.
+ *
+ * A checkpoint must not lose a change whose WAL record is before its redo
+ * point.  It does not: replorigin_advance() inserts the record and changes the
+ * table while holding ReplicationOriginLock exclusively, and the checkpoint
+ * takes that lock, shared, after it has determined the redo point.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/generator/mark.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "replication/origin.h"
+#include "replication/slot.h"
+#include "utils/memutils.h"
+
+#include "generator/mark.h"
+#include "shared/compat.h"
+
+#define MARK_ORIGIN		((SNOWFLAKE_ORIGIN_ID) 0xFFFE)
+
+/*
+ * The current mark, or 0 if there never was one.  During recovery, it is that
+ * of the WAL replayed so far.
+ */
+uint64
+snowflake_mark_read(void)
+{
+	return replorigin_get_progress(MARK_ORIGIN, false);
+}
+
+static void
+mark_error_context(void *arg)
+{
+	errcontext("while writing the mark of snowflake IDs to replication origin %d",
+			   MARK_ORIGIN);
+}
+
+/*
+ * Report that no replication origin is free, and what to do.
+ */
+snowflake_noreturn static void
+fail_no_free_origin(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("no replication origin is free for the mark of snowflake IDs"),
+			 errdetail("\"%s\" is %d, and all replication origins are in use.",
+					   SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins),
+			 errhint("Increase \"%s\" to at least %d, on the physical standbys first, and restart the servers.",
+					 SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins + 1)));
+}
+
+/*
+ * Write a mark, and return the end of its WAL record after flushing it.  If no
+ * replication origin is free, this fails with a message that names the
+ * setting.
+ *
+ * replorigin_advance() requires a lock on pg_replication_origin, against a
+ * concurrent drop of the origin.  This one is in no row, so it cannot be
+ * dropped, and the lock is not needed.
+ */
+static XLogRecPtr
+write_mark(uint64 mark, bool lower)
+{
+	MemoryContext oldcontext = CurrentMemoryContext;
+	ErrorContextCallback context;
+	XLogRecPtr	end;
+
+	context.callback = mark_error_context;
+	context.arg = NULL;
+	context.previous = error_context_stack;
+	error_context_stack = &context;
+
+	PG_TRY();
+	{
+		replorigin_advance(MARK_ORIGIN, mark, InvalidXLogRecPtr, lower, true);
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED)
+		{
+			MemoryContextSwitchTo(oldcontext);
+			FlushErrorState();
+			fail_no_free_origin();
+		}
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	end = XactLastRecEnd;
+	XLogFlush(end);
+
+	error_context_stack = context.previous;
+	return end;
+}
+
+/*
+ * Raise the mark, unless it is already higher.
+ */
+XLogRecPtr
+snowflake_mark_raise(uint64 mark)
+{
+	return write_mark(mark, false);
+}
+
+/*
+ * Set the mark, even to a lower value.
+ */
+XLogRecPtr
+snowflake_mark_set(uint64 mark)
+{
+	return write_mark(mark, true);
+}

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * resolver.h
+ *	  The addresses of a host name, found by a process that can be given up.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/registry/resolver.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_RESOLVER_H
+#define SNOWFLAKE_RESOLVER_H
+
+#include "nodes/pg_list.h"
+
+#include "registry/limited_wait.h"
+
+extern bool snowflake_is_host_name(const char *host);
+extern List *snowflake_resolve(const char *host, const WaitLimit *limit,
+							   StringInfo error);
+
+#endif							/* SNOWFLAKE_RESOLVER_H */

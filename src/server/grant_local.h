@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant_local.h
+ *	  Calls of a registry that is in a database of this server.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/server/grant_local.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_REGISTRY_LOCAL_H
+#define SNOWFLAKE_REGISTRY_LOCAL_H
+
+#include "registry/client.h"
+
+extern void snowflake_set_local_session(void);
+extern RegistryResult snowflake_ask_local(const char *dbname,
+										  RegistryCall *call,
+										  const WaitLimit *limit,
+										  StringInfo error);
+extern bool snowflake_wait_for_local_commit(const WaitLimit *limit,
+											StringInfo error);
+
+#endif							/* SNOWFLAKE_REGISTRY_LOCAL_H */

@@ -1,0 +1,701 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant_worker.c
+ *	  The background worker that gets a grant from the registry, extends it,
+ *	  and returns it.
+ *
+ * It starts at the end of recovery, because a standby generates no IDs.  It
+ * gets a worker ID, extends the grant when about half of it is left, and
+ * returns the worker ID when the server is shut down, so that others can use it
+ * at once.  Calls wait for it only if there is no grant: as long as the grant
+ * lasts, the registry may be down.
+ *
+ * If the registry no longer knows the server as the holder (it lost commits in
+ * a failover, an administrator freed the worker ID, or the machine was
+ * restored from a snapshot), the worker gets another grant.  Meanwhile, the
+ * old grant is used to its end: no other server was granted it.
+ *
+ * If the registry is in this server (snowflake.registry names one of its socket
+ * directories), the worker connects to that database itself
+ * (grant_local.c), otherwise by libpq (client.c).
+ *
+ * No lock is held during calls of the registry.
+ *
+ * The end.  The worker is stopped by SIGTERM, which also reaches it through
+ * pg_terminate_backend().  Only a shutdown of the server returns the grant: if
+ * the worker alone is terminated, it is started again after a second, and IDs
+ * continue.  The postmaster says which of the two it is in the last line of
+ * postmaster.pid, which it changes to "stopping" before it signals its
+ * children.  If that cannot be read, the grant is not returned, which costs no
+ * more than a worker ID that is reserved until the end of the grant.  And the
+ * generator is stopped (sealed) only when the registry was reached.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/server/grant_worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/pidfile.h"
+#include "utils/timestamp.h"
+
+#include "generator/grant.h"
+#include "generator/reserve.h"
+#include "generator/settings.h"
+#include "generator/state.h"
+#include "registry/client.h"
+#include "server/grant_local.h"
+#include "shared/clock.h"
+
+PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
+
+/* Time for a call of a local registry, and for that at shutdown. */
+#define LOCAL_CALL_TIMEOUT_MS	10000
+#define LAST_CALL_TIMEOUT_MS	2000
+
+/* How soon to call again after a failure: without a grant, and with one. */
+#define URGENT_RETRY_US		INT64CONST(1000000)
+#define RETRY_US			INT64CONST(5000000)
+
+/* How soon to connect to a local database again if that failed. */
+#define CONNECT_RETRY_MS	5000
+
+/*
+ * Names are qualified and parameters have exactly the types of the functions,
+ * so that nobody's objects are called instead, which might be in a schema
+ * named like the role, or be a better match for parameters without a type.
+ * The parameters are in the same order in each call.
+ */
+static const char get_query[] =
+"SELECT worker_id, until, grant_time_ms"
+" FROM snowflake_registry.get_grant($1::pg_catalog.text,"
+" $2::pg_catalog.int4, $3::pg_catalog.int4, $4::pg_catalog.int8,"
+" $5::pg_catalog.uuid[], $6::pg_catalog.uuid, $7::pg_catalog.text)";
+
+static const char extend_query[] =
+"SELECT $3::pg_catalog.int4, until, grant_time_ms"
+" FROM snowflake_registry.extend_grant($1::pg_catalog.text,"
+" $2::pg_catalog.int4, $3::pg_catalog.int4, $4::pg_catalog.int8,"
+" $5::pg_catalog.uuid[], $6::pg_catalog.uuid, $7::pg_catalog.text)";
+
+static const char return_query[] =
+"SELECT snowflake_registry.return_grant($1::pg_catalog.text,"
+" $2::pg_catalog.int4, $3::pg_catalog.int4,"
+" $5::pg_catalog.uuid[], $4::pg_catalog.int8)::pg_catalog.int4";
+
+/* Where the registry is. */
+typedef struct Registry
+{
+	bool		local;			/* is this process connected to it? */
+	char	   *dbname;			/* if so, to this database */
+	char	   *user;			/* as this role */
+
+	RegistryStart start;		/* if not: the host that answered last */
+	bool		is_this_server; /* ... is in this server nevertheless */
+} Registry;
+
+/* A request of this server. */
+typedef struct Request
+{
+	GrantCall	grant;			/* by what the registry identifies the server */
+	int64		tick;			/* the next one; at the end: the last one + 1 */
+	bool		sealed;			/* at the end: is the generator stopped? */
+	RegistryCall call;
+} Request;
+
+/* Prepares a request, right before it is sent; false: there is none. */
+typedef bool (*PrepareRequest) (Request *request);
+
+/* Can a local call be cancelled by SIGTERM?  For the signal handler. */
+static volatile sig_atomic_t cancel_at_sigterm = false;
+
+/*
+ * The name of this server in the registry.
+ */
+static const char *
+server_name(void)
+{
+	static char host[256];
+
+	if (snowflake_server_name[0] != '\0')
+		return snowflake_server_name;
+	if (cluster_name[0] != '\0')
+		return cluster_name;
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		strlcpy(host, "?", sizeof(host));
+	return host;
+}
+
+static char *
+uuid_text(const pg_uuid_t *uuid)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+}
+
+static char *
+token_array(const GrantCall *call)
+{
+	StringInfoData array;
+
+	initStringInfo(&array);
+	for (int i = 0; i < call->ntokens; i++)
+		appendStringInfo(&array, "%c%s", i == 0 ? '{' : ',',
+						 uuid_text(&call->tokens[i]));
+	appendStringInfoString(&array, call->ntokens == 0 ? "{}" : "}");
+	return array.data;
+}
+
+/*
+ * Fill in the call of a request about a worker ID.
+ */
+static void
+fill_call(Request *request, const char *query, int nparams, int worker_id)
+{
+	RegistryCall *call = &request->call;
+	int			shift = snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+
+	call->query = query;
+	call->nparams = nparams;
+	call->params[0] = snowflake_scheme;
+	call->params[1] = psprintf("%d", snowflake_datacenter_id);
+	call->params[2] = psprintf("%d", worker_id);
+	call->params[3] = psprintf(INT64_FORMAT, request->tick << shift);
+	call->params[4] = token_array(&request->grant);
+	call->params[5] = uuid_text(&request->grant.new_token);
+	call->params[6] = server_name();
+}
+
+/*
+ * Ask for a grant, or for the extension of the existing one.
+ */
+static bool
+prepare_grant(Request *request)
+{
+	request->tick = snowflake_next_tick();
+	snowflake_begin_call(&request->grant);
+	if (request->grant.worker_id < 0)
+		fill_call(request, get_query, 7, snowflake_worker_id);
+	else
+		fill_call(request, extend_query, 7, request->grant.worker_id);
+	return true;
+}
+
+/*
+ * Stop the generator, and return the grant.
+ */
+static bool
+prepare_return(Request *request)
+{
+	if (!request->sealed)
+	{
+		/* After a crash, perhaps nobody has read the mark. */
+		snowflake_recover();
+		request->tick = snowflake_seal_grant(&request->grant);
+		request->sealed = true;
+	}
+	if (request->grant.worker_id < 0)
+		return false;
+	fill_call(request, return_query, 5, request->grant.worker_id);
+	return true;
+}
+
+/*
+ * Send a request to a local registry.
+ */
+static RegistryResult
+request_locally(const Registry *registry, PrepareRequest prepare,
+				Request *request, const WaitLimit *limit, StringInfo error)
+{
+	RegistryResult outcome;
+
+	if (!prepare(request))
+		return SNOWFLAKE_REGISTRY_NO_ROW;
+	cancel_at_sigterm = limit->ends_at_shutdown;
+
+	/* From here on a signal cancels the call; has it come before? */
+	if (cancel_at_sigterm && ShutdownRequestPending)
+	{
+		appendStringInfoString(error, "server is shutting down");
+		cancel_at_sigterm = false;
+		QueryCancelPending = false;
+		snowflake_cancel_call(&request->grant);
+		return SNOWFLAKE_REGISTRY_FAILED;
+	}
+	outcome = snowflake_ask_local(registry->dbname, &request->call, limit,
+								  error);
+	cancel_at_sigterm = false;
+	QueryCancelPending = false;
+	if (request->call.refused)
+		snowflake_cancel_call(&request->grant);
+
+	/* If a return is lost, the worker ID is merely reserved for longer. */
+	if (outcome != SNOWFLAKE_REGISTRY_FAILED && !request->sealed &&
+		!snowflake_wait_for_local_commit(limit, error))
+		outcome = SNOWFLAKE_REGISTRY_FAILED;
+	return outcome;
+}
+
+/*
+ * Note whether a registry that is called by libpq is in this server, and say
+ * what to do.
+ */
+static void
+note_place(Registry *registry, bool is_this_server)
+{
+	if (is_this_server && !registry->is_this_server)
+		ereport(LOG,
+				(errmsg("the registry of snowflake worker IDs is in this server, but not called through its socket directory"),
+				 errdetail("The worker ID cannot be returned when the server is shut down, and no grant can be extended while all connections are in use."),
+				 errhint("In \"snowflake.registry\", set \"host\" to a directory in \"unix_socket_directories\", and \"port\" to the port of this server.")));
+	registry->is_this_server = is_this_server;
+}
+
+/*
+ * Send a request to the hosts of a registry, until one answers.
+ */
+static RegistryResult
+request_remotely(Registry *registry, PrepareRequest prepare, Request *request,
+				 const WaitLimit *limit, StringInfo error)
+{
+	RegistryResult outcome = SNOWFLAKE_REGISTRY_FAILED;
+	RegistryRound *round =
+		snowflake_begin_round(snowflake_registry, &registry->start, limit,
+							  error);
+
+	if (round == NULL)
+		return SNOWFLAKE_REGISTRY_FAILED;
+	while (outcome == SNOWFLAKE_REGISTRY_FAILED &&
+		   snowflake_connect_next(round))
+	{
+		note_place(registry, snowflake_is_this_server(round));
+		if (!prepare(request))
+		{
+			outcome = SNOWFLAKE_REGISTRY_NO_ROW;
+			break;
+		}
+		outcome = snowflake_ask_registry(round, &request->call);
+		if (request->call.refused)
+			snowflake_cancel_call(&request->grant);
+	}
+	snowflake_end_round(round);
+	return outcome;
+}
+
+static RegistryResult
+send_request(Registry *registry, PrepareRequest prepare, Request *request,
+			 const WaitLimit *limit, StringInfo error)
+{
+	RegistryResult outcome = registry->local ?
+		request_locally(registry, prepare, request, limit, error) :
+		request_remotely(registry, prepare, request, limit, error);
+
+	/* Errors of other hosts do not matter then. */
+	if (outcome != SNOWFLAKE_REGISTRY_FAILED)
+		resetStringInfo(error);
+	return outcome;
+}
+
+/*
+ * Check the values that the registry returned.
+ */
+static bool
+check_answer(const int64 *answer, int64 next, StringInfo error)
+{
+	const SnowflakeScheme *scheme = &snowflake_layout.scheme;
+	int64		until = answer[1] >> scheme->shift[SNOWFLAKE_TIMESTAMP];
+
+	if (answer[0] < 1 ||
+		answer[0] > snowflake_field_max(scheme, SNOWFLAKE_WORKER) ||
+		until <= next)
+		appendStringInfo(error, "the registry granted an invalid range: worker ID " INT64_FORMAT ", until " INT64_FORMAT,
+						 answer[0], answer[1]);
+	else if (answer[2] < snowflake_reserve_time)
+		appendStringInfo(error, "grant_time of the registry (" INT64_FORMAT " ms) is less than \"snowflake.reserve_time\" (%d ms)",
+						 answer[2], snowflake_reserve_time);
+	return error->len == 0;
+}
+
+static void
+log_grant(int worker_id, int64 until)
+{
+	const char *end = timestamptz_to_str(tick_start(&snowflake_layout, until));
+
+	ereport(LOG,
+			(errmsg("snowflake IDs are generated with worker ID %d", worker_id),
+			 snowflake_worker_id >= 0 && worker_id != snowflake_worker_id ?
+			 errdetail("The registry granted it until %s. It could not grant worker ID %d, the value of \"snowflake.worker_id\".",
+					   end, snowflake_worker_id) :
+			 errdetail("The registry granted it until %s.", end)));
+}
+
+/*
+ * Log an error once, and when it is over.
+ */
+static void
+note_answer(const GrantCall *call, const char *error)
+{
+	bool		changed = snowflake_note_answer(error);
+
+	if (!changed)
+		return;
+	if (error == NULL)
+		ereport(LOG,
+				(errmsg("the registry of snowflake worker IDs is available again")));
+	else if (call->worker_id < 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not get a snowflake worker ID from the registry"),
+				 errdetail_internal("%s", error)));
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not extend the grant of snowflake worker ID %d",
+						call->worker_id),
+				 errdetail_internal("%s", error)));
+}
+
+/*
+ * Log once that a grant has ended, although no call may have noticed it.
+ */
+static void
+note_end(bool ended)
+{
+	static bool noted = false;
+	int			worker_id = snowflake_state->grant.worker_id;
+
+	if (ended && !noted && worker_id >= 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("the grant of snowflake worker ID %d has ended", worker_id),
+				 errdetail("No ID can be generated until the registry grants a worker ID.")));
+	noted = ended;
+}
+
+/*
+ * Get a grant, or extend the existing one.  Returns the time until the next
+ * call, in microseconds.
+ */
+static int64
+get_or_extend(Registry *registry)
+{
+	Request		request = {0};
+	const GrantCall *grant = &request.grant;
+	const int64 *answer = request.call.answer;
+	WaitLimit	limit =
+		snowflake_limit_wait(registry->local ? LOCAL_CALL_TIMEOUT_MS :
+							 SNOWFLAKE_NO_LIMIT_MS, true);
+	RegistryResult outcome;
+	StringInfoData error;
+	int64		until;
+	int64		left;
+
+	if (snowflake_next_tick() > snowflake_layout.last_tick)
+	{
+		(void) snowflake_note_answer("timestamp field of the snowflake scheme is exhausted");
+		return RETRY_US;
+	}
+
+	/* If no host is reached, this says what could not be done. */
+	request.grant.worker_id = snowflake_held_worker_id();
+	initStringInfo(&error);
+	outcome = send_request(registry, prepare_grant, &request, &limit, &error);
+	if (ShutdownRequestPending)
+		return 0;
+
+	/* The new configuration may have other hosts. */
+	if (outcome == SNOWFLAKE_REGISTRY_FAILED && ConfigReloadPending)
+		return 0;
+
+	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW && grant->worker_id < 0)
+	{
+		/* It detected lost grants, and had to commit that first. */
+		return URGENT_RETRY_US;
+	}
+	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW)
+	{
+		ereport(LOG,
+				(errmsg("the registry does not extend the grant of snowflake worker ID %d",
+						grant->worker_id),
+				 errdetail("The registry does not know this server as the holder. The server requests another worker ID.")));
+		snowflake_forget_tokens();
+		return 0;
+	}
+	if (outcome != SNOWFLAKE_REGISTRY_ROW ||
+		!check_answer(answer, request.tick, &error))
+	{
+		bool		ended = granted_until() <= snowflake_next_tick();
+
+		note_answer(grant, error.data);
+		note_end(ended);
+		return ended ? URGENT_RETRY_US : RETRY_US;
+	}
+
+	until = answer[1] >> snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+	if (grant->worker_id >= 0)
+	{
+		if (!snowflake_extend_grant(grant, until))
+			return 0;
+	}
+	else
+	{
+		if (!snowflake_install_grant(grant, (int) answer[0], request.tick,
+									 until))
+			return 0;
+		log_grant((int) answer[0], until);
+	}
+	note_answer(grant, NULL);
+	note_end(false);
+
+	/* At about half of it, but not at the same time on all servers. */
+	left = Min(answer[2] * 1000,
+			   (until - request.tick) * snowflake_layout.tick_us);
+	return (int64) (left * (0.4 + 0.1 * pg_prng_double(&pg_global_prng_state)));
+}
+
+/*
+ * Return the grant, so that another server can have the worker ID at once.
+ */
+static void
+give_back(Registry *registry)
+{
+	Request		request = {0};
+	WaitLimit	limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
+	StringInfoData error;
+	int			worker_id = snowflake_held_worker_id();
+
+	if (worker_id < 0)
+		return;
+	initStringInfo(&error);
+	if (send_request(registry, prepare_return, &request, &limit,
+					 &error) == SNOWFLAKE_REGISTRY_FAILED)
+		ereport(LOG,
+				(errmsg("could not return snowflake worker ID %d to the registry",
+						worker_id),
+				 errdetail_internal("%s", error.data)));
+}
+
+/*
+ * Is the whole server being shut down, and not only this process?
+ */
+static bool
+server_is_stopping(void)
+{
+	FILE	   *file = AllocateFile("postmaster.pid", "r");
+	char		line[MAXPGPATH];
+	bool		stopping = false;
+
+	if (file == NULL)
+		return false;
+	for (int i = 1; fgets(line, sizeof(line), file) != NULL; i++)
+	{
+		if (i == LOCK_FILE_LINE_PM_STATUS)
+			stopping = strncmp(line, PM_STATUS_STOPPING,
+							   strlen(PM_STATUS_STOPPING)) == 0;
+	}
+	FreeFile(file);
+	return stopping;
+}
+
+static void
+handle_sigterm(SIGNAL_ARGS)
+{
+	int			save_errno = errno;
+
+	ShutdownRequestPending = true;
+	if (cancel_at_sigterm)
+	{
+		InterruptPending = true;
+		QueryCancelPending = true;
+	}
+	SetLatch(MyLatch);
+	errno = save_errno;
+}
+
+static void
+clear_worker_latch(int code, Datum arg)
+{
+	snowflake_set_worker_latch(NULL);
+	snowflake_note_calling(false);
+}
+
+/* The hook of another module, while note_fatal() is in its place. */
+static emit_log_hook_type previous_log_hook = NULL;
+
+/*
+ * While the worker connects to a database, keep the reason why it cannot, which
+ * is FATAL.
+ */
+static void
+note_fatal(ErrorData *edata)
+{
+	StringInfoData error;
+
+	if (previous_log_hook != NULL)
+		previous_log_hook(edata);
+	if (edata->elevel != FATAL || edata->message == NULL ||
+		edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+		return;
+	initStringInfo(&error);
+	snowflake_append_message(&error, edata->message);
+	(void) snowflake_note_answer(error.data);
+}
+
+/*
+ * Connect this process to the database of a local registry.  If that fails, the
+ * process ends, and the next one waits before it tries again.
+ */
+static void
+connect_locally(const Registry *registry)
+{
+	if (snowflake_note_connecting(true))
+	{
+		WaitLimit	limit = snowflake_limit_wait(CONNECT_RETRY_MS, true);
+		StringInfoData ignored;
+
+		initStringInfo(&ignored);
+		(void) snowflake_limited_wait(&limit, PGINVALID_SOCKET, 0,
+									  SNOWFLAKE_NO_LIMIT_MS,
+									  SNOWFLAKE_EVENT_GRANT_MAIN, &ignored);
+	}
+	previous_log_hook = emit_log_hook;
+	emit_log_hook = note_fatal;
+	BackgroundWorkerInitializeConnection(registry->dbname, registry->user, 0);
+	emit_log_hook = previous_log_hook;
+	(void) snowflake_note_connecting(false);
+	snowflake_set_local_session();
+}
+
+/*
+ * Find out where the registry is.
+ */
+static void
+locate_registry(Registry *registry)
+{
+	memset(registry, 0, sizeof(*registry));
+	registry->local = snowflake_local_registry(snowflake_registry,
+											   &registry->dbname,
+											   &registry->user);
+}
+
+/*
+ * Read the configuration again.  A process can connect to one database only, so
+ * if the registry is in another one now, another process has to.
+ */
+static void
+reload_configuration(const Registry *registry)
+{
+	Registry	new;
+
+	ConfigReloadPending = false;
+	ProcessConfigFile(PGC_SIGHUP);
+	locate_registry(&new);
+	if (new.local == registry->local &&
+		(!new.local || (strcmp(new.dbname, registry->dbname) == 0 &&
+						strcmp(new.user, registry->user) == 0)))
+		return;
+	ereport(LOG,
+			(errmsg("background worker \"%s\" restarts because \"%s\" was changed",
+					MyBgworkerEntry->bgw_name, "snowflake.registry")));
+	proc_exit(1);
+}
+
+/*
+ * Call the registry whenever it is time, until the process must stop.
+ */
+static void
+serve(Registry *registry)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
+												  "snowflake grant",
+												  ALLOCSET_DEFAULT_SIZES);
+	int64		called = 0;
+	int64		due = 0;
+
+	MemoryContextSwitchTo(context);
+	while (!ShutdownRequestPending)
+	{
+		int64		now = snowflake_steady_clock();
+		bool		wanted = snowflake_call_is_wanted();
+
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			reload_configuration(registry);
+			wanted = true;
+		}
+		if (wanted)
+			due = Min(due, called + URGENT_RETRY_US);
+		if (now >= due)
+		{
+			called = now;
+			snowflake_note_calling(true);
+			due = get_or_extend(registry) + snowflake_steady_clock();
+			snowflake_note_calling(false);
+		}
+		else
+		{
+			(void) WaitLatch(MyLatch,
+							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 Min((due - now) / 1000 + 1, PG_INT32_MAX),
+							 snowflake_wait_event(SNOWFLAKE_EVENT_GRANT_MAIN));
+			ResetLatch(MyLatch);
+		}
+		MemoryContextReset(context);
+	}
+}
+
+/*
+ * Main function of the background worker.
+ */
+void
+snowflake_grant_main(Datum main_arg)
+{
+	Registry	registry;
+
+	/* Nothing is to be returned until the worker is connected. */
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+
+	/* A reload may have been before the handler. */
+	ConfigReloadPending = true;
+
+	locate_registry(&registry);
+	if (registry.local)
+		connect_locally(&registry);
+	else
+	{
+		/* This makes the worker visible in pg_stat_activity. */
+		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	}
+
+	pqsignal(SIGTERM, handle_sigterm);
+	snowflake_set_worker_latch(MyLatch);
+	before_shmem_exit(clear_worker_latch, 0);
+	serve(&registry);
+
+	if (!server_is_stopping())
+		ereport(FATAL,
+				(errcode(ERRCODE_ADMIN_SHUTDOWN),
+				 errmsg("terminating background worker \"%s\" due to administrator command",
+						MyBgworkerEntry->bgw_name)));
+	give_back(&registry);
+
+	/* If the shutdown waits for sessions, the worker is started again. */
+	proc_exit(1);
+}

@@ -1,0 +1,279 @@
+/*-------------------------------------------------------------------------
+ *
+ * stat.c
+ *	  The view snowflake_stat.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/server/stat.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "generator/grant.h"
+#include "generator/mark.h"
+#include "generator/settings.h"
+#include "generator/state.h"
+
+/*
+ * Columns of snowflake_stat() by the version of the extension.
+ *
+ * After an upgrade, the library is used with the SQL objects of an older
+ * version until ALTER EXTENSION UPDATE.  So each version that changes the
+ * columns has its own C function, which is never removed.  New columns are
+ * added at the end, as CREATE OR REPLACE VIEW requires: the columns of a
+ * version are the first ones of the newest.
+ */
+#define STAT_NCOLUMNS_1_0	29
+#define STAT_NCOLUMNS		STAT_NCOLUMNS_1_0
+
+/* A row of snowflake_stat, to which columns are added in their order. */
+typedef struct Row
+{
+	int			ncolumns;
+	Datum		values[STAT_NCOLUMNS];
+	bool		nulls[STAT_NCOLUMNS];
+} Row;
+
+PG_FUNCTION_INFO_V1(snowflake_stat_1_0);
+PG_FUNCTION_INFO_V1(snowflake_stat_reset);
+
+/*
+ * The number of IDs generated since server start, and the word at that time.
+ * Takes no lock, so that nobody waits for it.
+ */
+static uint64
+count_ids(uint64 *word)
+{
+	Generator  *state = snowflake_state;
+
+	for (;;)
+	{
+		uint64		changes = pg_atomic_read_u64(&state->changes);
+		uint64		before;
+
+		pg_read_barrier();
+		before = pg_atomic_read_u64(&state->ids_before);
+		*word = pg_atomic_read_u64(&state->word);
+		pg_read_barrier();
+		if (changes % 2 == 0 &&
+			changes == pg_atomic_read_u64(&state->changes))
+			return before + numbers_used(&snowflake_layout, *word);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+static void
+reset_wait_counter(WaitCounter *counter)
+{
+	pg_atomic_write_u64(&counter->waits, 0);
+	pg_atomic_write_u64(&counter->wait_us, 0);
+}
+
+/*
+ * Reset the counters.
+ */
+static void
+reset_stat(void)
+{
+	Generator  *state = snowflake_state;
+	uint64		word;
+
+	snowflake_check_loaded();
+	pg_atomic_write_u64(&state->ids_reset, count_ids(&word));
+	reset_wait_counter(&state->sequence_waits);
+	reset_wait_counter(&state->clock_waits);
+	reset_wait_counter(&state->reserve_waits);
+	reset_wait_counter(&state->grant_waits);
+	pg_atomic_write_u64(&state->clock_errors, 0);
+	pg_atomic_write_u64(&state->mark_errors, 0);
+	pg_atomic_write_u64(&state->clock_steps, 0);
+	pg_atomic_write_u64(&state->max_backward_us, 0);
+	pg_atomic_write_u64(&state->reserves, 0);
+	pg_atomic_write_u64(&state->stats_reset, GetCurrentTimestamp());
+}
+
+static void
+put(Row *row, Datum value, bool isnull)
+{
+	Assert(row->ncolumns < STAT_NCOLUMNS);
+	row->values[row->ncolumns] = value;
+	row->nulls[row->ncolumns] = isnull;
+	row->ncolumns++;
+}
+
+/*
+ * A time; 0 means that there is none.
+ */
+static void
+put_time(Row *row, TimestampTz time)
+{
+	put(row, TimestampTzGetDatum(time), time == 0);
+}
+
+static void
+put_count(Row *row, pg_atomic_uint64 *count)
+{
+	put(row, Int64GetDatum((int64) pg_atomic_read_u64(count)), false);
+}
+
+/*
+ * A duration in microseconds, as milliseconds.
+ */
+static void
+put_ms(Row *row, int64 us)
+{
+	put(row, Float8GetDatum(us / 1000.0), false);
+}
+
+static void
+put_waits(Row *row, WaitCounter *counter)
+{
+	put_count(row, &counter->waits);
+	put_ms(row, (int64) pg_atomic_read_u64(&counter->wait_us));
+}
+
+/*
+ * Which IDs this server generates: scheme, datacenter_id, worker_id,
+ * worker_id_set.
+ */
+static void
+put_identity(Row *row)
+{
+	const SnowflakeScheme *scheme = &snowflake_layout.scheme;
+	Grant	   *grant = &snowflake_state->grant;
+	bool		no_worker = scheme->width[SNOWFLAKE_WORKER] == 0;
+	int			worker_id = grant->worker_id;
+
+	put(row, CStringGetTextDatum(snowflake_scheme), false);
+	put(row, Int32GetDatum(snowflake_datacenter_id),
+		scheme->width[SNOWFLAKE_DATACENTER] == 0);
+	put(row, Int32GetDatum(worker_id), no_worker || worker_id < 0);
+	put(row, BoolGetDatum(snowflake_worker_id >= 0 || grant->registry),
+		no_worker);
+}
+
+/*
+ * How far it is: last_timestamp, mark, mark_timestamp, expires_at, lead_ms,
+ * follows_clock, ids.
+ */
+static void
+put_position(Row *row)
+{
+	const SnowflakeLayout *layout = &snowflake_layout;
+	int			shift = layout->scheme.shift[SNOWFLAKE_TIMESTAMP];
+	Generator  *state = snowflake_state;
+	uint64		word;
+	uint64		ids = count_ids(&word) - pg_atomic_read_u64(&state->ids_reset);
+	uint64		mark = snowflake_mark_read();
+	TimestampTz last = 0;
+	TimestampTz mark_time = 0;
+	TimestampTz ahead;
+
+	if (pg_atomic_read_u64(&state->reserved) > 0 &&
+		word_tick(layout, word) >= state->first_tick)
+		last = tick_start(layout, word_tick(layout, word));
+	if (mark > 0 && (int64) (mark >> shift) <= layout->last_tick + 1)
+		mark_time = tick_start(layout, (int64) (mark >> shift));
+
+	put_time(row, last);
+	/* At the end of time, the mark is greater than any bigint. */
+	put(row, Int64GetDatum((int64) Min(mark, (uint64) PG_INT64_MAX)),
+		mark == 0);
+	put_time(row, mark_time);
+	put_time(row, tick_start(layout, layout->last_tick + 1));
+	/* How far the last ID is ahead, or the next one must be. */
+	ahead = last != 0 ? last : mark_time;
+	put_ms(row, ahead != 0 ? Max(ahead - GetCurrentTimestamp(), 0) : 0);
+	put(row, BoolGetDatum(pg_atomic_read_u32(&state->not_followed) == 0), false);
+	put(row, Int64GetDatum((int64) ids), false);
+}
+
+/*
+ * The registry: granted_until, registry_contact, registry_error,
+ * registry_error_since.
+ */
+static void
+put_registry(Row *row)
+{
+	int64		until = granted_until();
+	SnowflakeRegistryStatus status;
+
+	snowflake_get_registry_status(&status);
+	put_time(row, snowflake_state->grant.registry && until > 0 ?
+			 tick_start(&snowflake_layout, until) : 0);
+	put_time(row, status.contact);
+	put(row, CStringGetTextDatum(status.error), status.error_since == 0);
+	put_time(row, status.error_since);
+}
+
+/*
+ * The counters since stats_reset, and that.
+ */
+static void
+put_counters(Row *row)
+{
+	Generator  *state = snowflake_state;
+
+	put_waits(row, &state->sequence_waits);
+	put_waits(row, &state->clock_waits);
+	put_waits(row, &state->reserve_waits);
+	put_waits(row, &state->grant_waits);
+	put_count(row, &state->clock_errors);
+	put_count(row, &state->mark_errors);
+	put_count(row, &state->clock_steps);
+	put_ms(row, (int64) pg_atomic_read_u64(&state->max_backward_us));
+	put_count(row, &state->reserves);
+	put_time(row, (TimestampTz) pg_atomic_read_u64(&state->stats_reset));
+}
+
+/*
+ * Return the row, with the columns of a version.
+ */
+static Datum
+stat_row(FunctionCallInfo fcinfo, int ncolumns)
+{
+	TupleDesc	tupdesc;
+	Row			row = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
+		tupdesc->natts != ncolumns)
+		elog(ERROR, "return type must be a row type of %d columns", ncolumns);
+
+	snowflake_check_loaded();
+	put_identity(&row);
+	put_position(&row);
+	put_registry(&row);
+	put_counters(&row);
+	Assert(row.ncolumns == STAT_NCOLUMNS);
+
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+											 row.values, row.nulls));
+}
+
+/*
+ * snowflake_stat() returns record
+ */
+Datum
+snowflake_stat_1_0(PG_FUNCTION_ARGS)
+{
+	return stat_row(fcinfo, STAT_NCOLUMNS_1_0);
+}
+
+/*
+ * snowflake_stat_reset() returns void
+ */
+Datum
+snowflake_stat_reset(PG_FUNCTION_ARGS)
+{
+	reset_stat();
+	PG_RETURN_VOID();
+}
