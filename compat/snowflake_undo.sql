@@ -241,7 +241,7 @@ BEGIN
                  SELECT FROM pg_depend d JOIN pg_depend m ON (m.classid, m.objid) = (d.refclassid, d.refobjid)
                      JOIN pg_extension e ON m.refclassid = 'pg_extension'::regclass AND e.oid = m.refobjid
                  WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-                 AND m.deptype = 'e' AND e.extname = 'snowflake') AS has_id
+                 AND m.deptype = 'e' AND e.extname IN ('snowflake', 'snowflake_keys')) AS has_id
              FROM tree t JOIN pg_attribute a ON a.attrelid = t.oid AND a.attgenerated <> ''
                  JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
                  JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid

@@ -85,7 +85,7 @@ WITH_NEW_NAME("t.attname")
 "    JOIN pg_language l ON l.oid = p.prolang"
 "    JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e')"
 "    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid"
-"  WHERE p.proname = 'snowflake_convert_copy' AND l.lanname = 'c' AND e.extname = 'snowflake'),"
+"  WHERE p.proname = 'snowflake_convert_copy' AND l.lanname = 'c' AND e.extname = 'snowflake_convert'),"
 " tab AS ("
 "  SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,"
 "    r.relowner, r.reltuples, r.relkind, top.root, top.depth, parent.ancestor AS parent,"

@@ -31,7 +31,7 @@ my ($ok, $err) = run_script();
 ok(!$ok && $err =~ /ERROR:  extension "snowflake" does not exist in this database/,
 	'the script needs the extension');
 $node->safe_psql('app', q{
-	CREATE SCHEMA "Ext"; CREATE EXTENSION snowflake SCHEMA "Ext"; CREATE EXTENSION snowflake_convert SCHEMA "Ext"; GRANT USAGE ON SCHEMA "Ext" TO PUBLIC;
+	CREATE SCHEMA "Ext"; CREATE EXTENSION snowflake SCHEMA "Ext"; CREATE EXTENSION snowflake_convert SCHEMA "Ext"; CREATE EXTENSION snowflake_keys SCHEMA "Ext"; GRANT USAGE ON SCHEMA "Ext" TO PUBLIC;
 	GRANT CREATE ON SCHEMA public TO regress_app;
 	SET ROLE regress_app;
 	CREATE TABLE customers (id serial PRIMARY KEY, name text);

@@ -19,7 +19,7 @@ my @general = split /\n/, $node->safe_psql(
 		JOIN pg_extension e ON e.oid = d.refobjid
 	WHERE extname = 'snowflake' AND proname NOT LIKE 'snowflake%'
 	ORDER BY 1});
-cmp_ok(scalar @general, '>', 8, 'the extension has functions with general names');
+cmp_ok(scalar @general, '>=', 4, 'the extension has functions with general names');
 $node->safe_psql('postgres', 'DROP EXTENSION snowflake');
 
 foreach my $function (@general, 'snowflake_nextval()', 'snowflake_id()')
