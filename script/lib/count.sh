@@ -88,18 +88,16 @@ regress_folders='. registry convert keys'
 count_regress()
 {
 	for folder in $regress_folders; do
-		names=()
-		for name in "$@"; do
-			[ "${name%/*}" != "$folder" ] || names+=("${name##*/}")
-		done
-		[ ${#names[@]} -ne 0 ] || continue
+		names=$(printf '%s\n' "$@" | sed -n "s|^$folder/||p")
+		[ -n "$names" ] || continue
 		say "pg_regress: $folder"
 		output=tmp_check/regress/$folder
 		mkdir -p "$output"
 		diffs=$output/regression.diffs
-		count "regress.${folder/./core}" "$PG_REGRESS" --inputdir="$folder" --outputdir="$output" \
+		# shellcheck disable=SC2086
+		count "regress.$folder" "$PG_REGRESS" --inputdir="$folder" --outputdir="$output" \
 			--bindir="$bindir" --dlpath=. --temp-instance="$output/instance" \
-			--temp-config=test/regress.conf "${names[@]}"
+			--temp-config=test/regress.conf $names
 	done
 }
 
