@@ -92,6 +92,26 @@
 	ExecutorRun(desc, ForwardScanDirection, 0, true)
 #endif
 
+/*
+ * Have an UPDATE compute no stored generated column: as if that had been looked for,
+ * with none found.  Since 16, INSERT has its own; since 18, which columns these are
+ * has a flag.
+ */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_skip_generated(relation, natts) \
+	((relation)->ri_extraUpdatedCols_valid = true, \
+	 (relation)->ri_NumGeneratedNeededU = 0, \
+	 (relation)->ri_GeneratedExprsU = palloc0_array(ExprState *, natts))
+#elif PG_VERSION_NUM >= 160000
+#define snowflake_skip_generated(relation, natts) \
+	((relation)->ri_NumGeneratedNeededU = 0, \
+	 (relation)->ri_GeneratedExprsU = palloc0_array(ExprState *, natts))
+#else
+#define snowflake_skip_generated(relation, natts) \
+	((relation)->ri_NumGeneratedNeeded = 0, \
+	 (relation)->ri_GeneratedExprs = palloc0_array(ExprState *, natts))
+#endif
+
 /* Since 19, a query may be planned for EXPLAIN. */
 #if PG_VERSION_NUM >= 190000
 #define snowflake_plan_query(query, text)	pg_plan_query(query, text, 0, NULL, NULL)

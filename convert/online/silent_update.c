@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * silent_update.c
- *	  An UPDATE that fires no triggers.
+ *	  An UPDATE that fires no triggers, and computes no generated columns.
  *
  * The backfill changes nothing that the application sees, so triggers of the
  * table are not to act on it.  session_replication_role would do that, too,
@@ -10,6 +10,11 @@
  * constraints and indexes belong to its owner, and they can change tables of
  * other owners.  So the triggers are taken from the executor's state of this
  * table alone.
+ *
+ * Stored generated columns keep their values, too.  The server computes them anew in
+ * each UPDATE of a table that has a BEFORE trigger, as this one has; a function that
+ * was replaced since then, or another time zone, would give other values.  None of
+ * them depends on the columns that the backfill fills.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -63,6 +68,7 @@ snowflake_update_silently(const char *statement)
 	Query	   *query = rewrite(statement);
 	PlannedStmt *plan;
 	QueryDesc  *desc;
+	MemoryContext old;
 	uint64		count;
 	ListCell   *cell;
 
@@ -71,12 +77,16 @@ snowflake_update_silently(const char *statement)
 	desc = CreateQueryDesc(plan, statement, GetActiveSnapshot(),
 						   InvalidSnapshot, None_Receiver, NULL, NULL, 0);
 	ExecutorStart(desc, 0);
+	old = MemoryContextSwitchTo(desc->estate->es_query_cxt);
 	foreach(cell, desc->estate->es_opened_result_relations)
 	{
 		ResultRelInfo *relation = lfirst(cell);
 
 		relation->ri_TrigDesc = NULL;
+		snowflake_skip_generated(relation,
+								 RelationGetNumberOfAttributes(relation->ri_RelationDesc));
 	}
+	MemoryContextSwitchTo(old);
 	snowflake_executor_run(desc);
 	count = desc->estate->es_processed;
 	ExecutorFinish(desc);
