@@ -76,6 +76,7 @@
 #include "generator/grant.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
+#include "generator/sleep.h"
 #include "generator/state.h"
 #include "shared/compat.h"
 

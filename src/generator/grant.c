@@ -85,6 +85,7 @@
 #include "utils/acl.h"
 #include "utils/timestamp.h"
 
+#include "base/wait_event.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
 #include "generator/state.h"

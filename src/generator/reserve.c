@@ -57,6 +57,7 @@
 #include "generator/mark.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
+#include "generator/sleep.h"
 #include "generator/standby.h"
 #include "generator/state.h"
 #include "shared/clock.h"

@@ -41,6 +41,7 @@
 #include "storage/spin.h"
 #include "utils/guc.h"
 
+#include "base/wait_event.h"
 #include "generator/standby.h"
 #include "generator/state.h"
 #include "shared/compat.h"

@@ -18,7 +18,6 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
-#include "base/wait_event.h"
 #include "generator/word.h"
 
 /* How often and how long calls waited for something. */
@@ -203,9 +202,6 @@ extern void snowflake_limit_reserve(int64 until);
 extern void snowflake_change_worker_id(int worker_id, int64 from, int64 until);
 
 extern void snowflake_take_snapshot(SnowflakeSnapshot *snapshot);
-extern void snowflake_sleep(int64 us, SnowflakeWaitEvent event,
-							WaitCounter *counter, int *sleeps);
-extern void snowflake_exit_on_postmaster_death(void);
 
 /* The rules for the current settings. */
 extern SnowflakeRules snowflake_rules(void);
