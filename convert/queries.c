@@ -345,7 +345,7 @@ free_plans(void *argument)
 /*
  * Keep the plans of queries that are run often, until a memory context is reset
  * or deleted.  A session has one online conversion at a time
- * (check_outermost() in online/online.c).
+ * (check_outermost() in online/procedure.c).
  */
 void
 snowflake_keep_plans(MemoryContext context)

@@ -44,7 +44,13 @@
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
 
-#include "convert/online/online.h"
+#include "convert/online/backfill.h"
+#include "convert/online/locks.h"
+#include "convert/online/silent_update.h"
+#include "convert/online/steps.h"
+#include "convert/online/top_level.h"
+#include "convert/online/transaction.h"
+#include "convert/online/waits.h"
 #include "shared/clock.h"
 
 /* Pages of the first batch, and of the largest one. */

@@ -33,7 +33,9 @@
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
 
-#include "convert/online/online.h"
+#include "convert/convert.h"
+#include "convert/online/catalog_rows.h"
+#include "convert/online/names.h"
 
 /*
  * The rows about tables, an array of OIDs.  Of what may belong to others, only

@@ -29,7 +29,7 @@
 #include "fmgr.h"
 #include "utils/rel.h"
 
-#include "convert/online/online.h"
+#include "convert/online/names.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_copy);
 

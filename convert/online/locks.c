@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * locks.c
- *	  Transactions of a conversion, and locks that nobody has to wait behind.
+ *	  Locks that nobody has to wait behind.
  *
  * A lock that conflicts with those of the application makes everybody wait who
  * comes after the request.  So:
@@ -20,13 +20,6 @@
  * cancel autovacuum workers.  Process IDs and ages are reported; the text of a
  * query only to those who may see it.
  *
- * Each transaction runs as the owner of the table (table_owner.c), but never
- * beyond its end.
- *
- * Times here and in the other files of online conversions are those of the steady
- * clock, because a call that naps until a time of a wall clock which is set back
- * meanwhile would do so for as long.
- *
  * Copyright (c) 2026, the snowflake developers
  *
  * convert/online/locks.c
@@ -35,180 +28,19 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "common/pg_prng.h"
-#include "executor/spi.h"
-#include "miscadmin.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
-#include "tcop/pquery.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "convert/online/online.h"
+#include "convert/online/catalog_rows.h"
+#include "convert/online/locks.h"
+#include "convert/online/waits.h"
 #include "shared/clock.h"
-#include "shared/compat.h"
-
-/* How often a wait is reported. */
-#define REPORT_US	INT64CONST(5000000)
-
-/* Transactions older than so many times lock_wait are waited for. */
-#define PATIENCE	INT64CONST(3)
-
-/*
- * Become the owner of the table, and find the column, which may have another
- * number than in the transaction before.
- */
-void
-snowflake_open(SnowflakeOnline *online)
-{
-	SnowflakeConversion *conversion = &online->conversion;
-	SnowflakeKey *key;
-
-	online->rows_locked = false;
-	online->owner = snowflake_lock_to_convert(online->relid, true);
-	snowflake_become_owner(online->owner, &online->caller);
-
-	memset(conversion, 0, sizeof(*conversion));
-	conversion->online = true;
-	conversion->dry_run = true;
-	key = snowflake_find_key(online->relid, online->column, false);
-	snowflake_choose_generator(key, online->generator);
-	conversion->keys = list_make1(key);
-	snowflake_prepare(conversion, online->owner);
-}
-
-/*
- * Begin the work of a transaction.
- */
-void
-snowflake_begin(SnowflakeOnline *online)
-{
-	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	EnsurePortalSnapshotExists();
-	snowflake_open(online);
-}
-
-/*
- * Become the caller, and commit.
- */
-void
-snowflake_commit(SnowflakeOnline *online)
-{
-	snowflake_become_caller(&online->caller);
-	SPI_commit();
-	SPI_finish();
-	CHECK_FOR_INTERRUPTS();
-}
-
-/*
- * The same, but do not wait until the commit is durable.
- */
-void
-snowflake_commit_soon(SnowflakeOnline *online)
-{
-	snowflake_become_caller(&online->caller);
-	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-	SPI_commit();
-	SPI_finish();
-	CHECK_FOR_INTERRUPTS();
-}
-
-/*
- * Execute a statement that returns no rows.
- */
-void
-snowflake_run_statement(const char *statement)
-{
-	if (SPI_execute(statement, false, 0) < 0)
-		elog(ERROR, "statement failed: %s", statement);
-}
-
-/*
- * Sleep, with a wait event.
- */
-void
-snowflake_nap(double ms)
-{
-	static uint32 event = 0;
-	int64		end = snowflake_steady_clock() + (int64) ceil(ms * 1000);
-
-	if (event == 0)
-		event = snowflake_new_wait_event("SnowflakeConvert");
-	for (;;)
-	{
-		int64		rest = end - snowflake_steady_clock();
-
-		CHECK_FOR_INTERRUPTS();
-		if (rest <= 0)
-			return;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 (long) (rest / 1000 + 1), event);
-		ResetLatch(MyLatch);
-	}
-}
-
-/*
- * Report a wait every few seconds, and give up after a time.
- */
-void
-snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who)
-{
-	int64		now = snowflake_steady_clock();
-
-	if (online->wait_start == 0)
-		online->wait_start = now;
-	if (online->options.give_up_us > 0 &&
-		now - online->wait_start > online->options.give_up_us)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("gave up waiting to %s", what),
-				 who == NULL ? 0 : errdetail_internal("%s", who),
-				 online->options.undo ?
-				 errhint("Nothing was undone. Call snowflake_convert_undo() again.") :
-				 errhint("What is done is kept. Call snowflake_convert_online() again to continue.")));
-	if (now - online->wait_told > REPORT_US)
-	{
-		online->wait_told = now;
-		ereport(NOTICE,
-				(errmsg("waiting to %s", what),
-				 who == NULL ? 0 : errdetail_internal("%s", who)));
-	}
-}
-
-/*
- * Report the oldest transaction that a statement such as CREATE INDEX
- * CONCURRENTLY will wait for, if there is one.  It waits by itself, for as long
- * as that takes; nobody waits for it.
- */
-void
-snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
-{
-	List	   *rows;
-
-	rows = snowflake_ask_server(psprintf("SELECT format('Process %%s (%%s, %%s) is in a transaction that is %%s old.',"
-										 "    pid, usename, coalesce(nullif(application_name, ''), backend_type),"
-										 "    date_trunc('milliseconds', clock_timestamp() - xact_start))"
-										 " FROM pg_stat_activity"
-										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-										 " AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL"
-										 " AND xact_start < clock_timestamp() - interval '" INT64_FORMAT " ms'"
-										 " ORDER BY xact_start LIMIT 1",
-										 online->options.lock_ms * PATIENCE));
-	if (rows != NIL)
-		ereport(NOTICE,
-				(errmsg("waiting to %s", what),
-				 errdetail_internal("%s", ((char **) linitial(rows))[0])));
-}
+#include "shared/table_owner.h"
 
 /* Is session a an autovacuum worker that ends for others? */
 #define CANCELLABLE_AUTOVACUUM \

@@ -19,7 +19,10 @@
 
 #include "access/transam.h"
 
-#include "convert/online/online.h"
+#include "convert/online/names.h"
+#include "convert/online/obstacles.h"
+#include "convert/online/rehearsal.h"
+#include "convert/online/steps.h"
 
 /* All tables are in scope. */
 #define SCOPE ", scope(relid) AS (SELECT relid FROM tab) "

@@ -69,7 +69,12 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "convert/online/online.h"
+#include "convert/online/catalog_rows.h"
+#include "convert/online/locks.h"
+#include "convert/online/names.h"
+#include "convert/online/rehearsal.h"
+#include "convert/online/steps.h"
+#include "convert/online/swap_statements.h"
 
 /* When a column is swapped. */
 typedef enum ColumnState

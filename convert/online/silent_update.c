@@ -34,8 +34,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "convert/online/online.h"
+#include "convert/online/silent_update.h"
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 /*
  * Parse and rewrite the statement.

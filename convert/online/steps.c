@@ -28,7 +28,9 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 
-#include "convert/online/online.h"
+#include "convert/online/names.h"
+#include "convert/online/steps.h"
+#include "convert/online/transaction.h"
 
 static const char *const phase_names[] = {
 	[SNOWFLAKE_PHASE_PREPARE] = "prepare",

@@ -25,7 +25,10 @@
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 
-#include "convert/online/online.h"
+#include "convert/online/names.h"
+#include "convert/online/steps.h"
+#include "convert/online/swap_statements.h"
+#include "shared/table_owner.h"
 
 /* The first stage after the old columns are dropped. */
 #define AFTER_DROP	30

@@ -49,7 +49,7 @@
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
 
-#include "convert/online/online.h"
+#include "convert/online/top_level.h"
 #include "shared/table_owner.h"
 
 /* Who runs the session, and whether an error would leave it to the owner. */

@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * begin.c
+ *	  How a conversion of tables in use begins: one at a time in a database, and
+ *	  nothing is changed before the obstacles are known.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/begin.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "convert/online/begin.h"
+#include "convert/online/catalog_rows.h"
+#include "convert/online/locks.h"
+#include "convert/online/names.h"
+#include "convert/online/obstacles.h"
+#include "convert/online/steps.h"
+#include "convert/online/swap_statements.h"
+#include "convert/online/transaction.h"
+#include "convert/online/waits.h"
+#include "shared/table_owner.h"
+
+/* The advisory lock of conversions. */
+#define ADVISORY_CLASS	0x736e6f77
+#define ADVISORY_OBJECT	1
+
+/* What the functions have for lock_wait. */
+#define DEFAULT_LOCK_MS	100
+
+/*
+ * Who has the advisory lock, or NULL if nobody has it anymore.
+ */
+static char *
+find_converter(void)
+{
+	List	   *rows;
+
+	SPI_connect();
+	rows = snowflake_ask_server(psprintf("SELECT " SNOWFLAKE_PROCESS("Process") " || ' has the advisory lock of conversions.'"
+										 " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+										 " WHERE l.locktype = 'advisory' AND l.granted"
+										 " AND (l.classid, l.objid, l.objsubid) = (%d, %d, 2)"
+										 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+										 ADVISORY_CLASS, ADVISORY_OBJECT));
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
+ * The advisory lock, which the session has until it is released.
+ */
+void
+snowflake_online_lock_conversions(bool until_commit)
+{
+	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 : pg_try_advisory_lock_int4;
+	char	   *converter;
+
+	if (DatumGetBool(DirectFunctionCall2(function,
+										 Int32GetDatum(ADVISORY_CLASS),
+										 Int32GetDatum(ADVISORY_OBJECT))))
+		return;
+	converter = find_converter();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("another session converts a table of this database"),
+			 converter != NULL ? errdetail_internal("%s", converter) : 0,
+			 errhint("snowflake_convert_plan() shows how far it is.")));
+}
+
+void
+snowflake_online_unlock_conversions(void)
+{
+	(void) DirectFunctionCall2(pg_advisory_unlock_int4,
+							   Int32GetDatum(ADVISORY_CLASS),
+							   Int32GetDatum(ADVISORY_OBJECT));
+}
+
+/*
+ * Fail if there are obstacles.  Returns false if they are not known now.
+ */
+bool
+snowflake_online_check_obstacles(SnowflakeOnline *online)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+	bool		known;
+	List	   *obstacles;
+
+	snowflake_find_sequence_names(conversion);
+	obstacles = snowflake_list_online_obstacles(conversion, &online->options, &known);
+	if (known)
+		snowflake_report_obstacles(conversion, obstacles);
+	return known;
+}
+
+/*
+ * Has somebody changed what the swaps are about, in a transaction that is open?
+ * Returns who.  To rehearse them would wait for it, and then fail.
+ */
+char *
+snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_steps(&online->conversion))
+	{
+		const SnowflakeOnlineStep *step = lfirst(cell);
+
+		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
+			relids = list_concat_unique_oid(relids,
+											snowflake_swap_locks(&online->conversion, step->relid));
+	}
+	return snowflake_find_changer(snowflake_with_partitions(relids));
+}
+
+/*
+ * Begin the first transaction.
+ */
+static void
+begin_examination(SnowflakeOnline *online)
+{
+	for (;;)
+	{
+		char	   *changer;
+
+		snowflake_begin(online);
+		changer = snowflake_online_find_changer_of_swaps(online);
+		if (changer == NULL)
+			break;
+		snowflake_report_wait(online, "look for obstacles", changer);
+		snowflake_commit(online);
+		snowflake_nap(RETRY_MS);
+	}
+}
+
+/*
+ * The first transaction: find the column and the obstacles, and try whether
+ * what is to be created has a definition.
+ */
+void
+snowflake_online_examine(SnowflakeOnline *online)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+	ListCell   *cell;
+
+	for (;;)
+	{
+		begin_examination(online);
+		if (snowflake_online_check_obstacles(online))
+			break;
+		snowflake_report_wait(online, "look for obstacles", NULL);
+		snowflake_commit(online);
+		snowflake_nap(RETRY_MS);
+	}
+	online->wait_start = online->wait_told = 0;
+	online->column = MemoryContextStrdup(online->context,
+										 ((SnowflakeKey *) linitial(conversion->keys))->column);
+	foreach(cell, snowflake_steps(conversion))
+	{
+		SnowflakeOnlineStep *step = lfirst(cell);
+
+		if (!step->done && step->statement == NULL &&
+			step->kind != SNOWFLAKE_STEP_SWAP && step->kind != SNOWFLAKE_STEP_DEFAULT)
+			(void) snowflake_step_statement(conversion, step);
+	}
+	snowflake_give_online_notices(conversion);
+	snowflake_commit(online);
+}
+
+/*
+ * Begin a function, in the caller's transaction.
+ */
+void
+snowflake_online_begin_function(FunctionCallInfo fcinfo, SnowflakeOnline *online)
+{
+	online->relid = PG_GETARG_OID(0);
+	online->column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
+	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
+	online->context = CurrentMemoryContext;
+	online->options.lock_ms = DEFAULT_LOCK_MS;
+	snowflake_refuse_old_snapshot();
+	SPI_connect();
+}
+
+void
+snowflake_online_end_function(SnowflakeOnline *online)
+{
+	SPI_finish();
+	snowflake_become_caller(&online->caller);
+}

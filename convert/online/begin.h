@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * begin.h
+ *	  How a conversion of tables in use begins.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/begin.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_ONLINE_BEGIN_H
+#define SNOWFLAKE_ONLINE_BEGIN_H
+
+#include "fmgr.h"
+
+#include "convert/online/online.h"
+
+extern void snowflake_online_lock_conversions(bool until_commit);
+extern void snowflake_online_unlock_conversions(void);
+extern char *snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online);
+extern bool snowflake_online_check_obstacles(SnowflakeOnline *online);
+extern void snowflake_online_examine(SnowflakeOnline *online);
+extern void snowflake_online_begin_function(FunctionCallInfo fcinfo,
+											SnowflakeOnline *online);
+extern void snowflake_online_end_function(SnowflakeOnline *online);
+
+#endif							/* SNOWFLAKE_ONLINE_BEGIN_H */

@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * locks.h
+ *	  Locks that nobody has to wait behind.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/locks.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_ONLINE_LOCKS_H
+#define SNOWFLAKE_ONLINE_LOCKS_H
+
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+
+#include "convert/online/online.h"
+
+/* What to do with locked tables. */
+typedef void (*SnowflakeWork) (SnowflakeOnline *online, void *argument);
+
+extern bool snowflake_with_locks(SnowflakeOnline *online, List *relids,
+								 LOCKMODE mode, SnowflakeWork work,
+								 void *argument);
+extern List *snowflake_with_partitions(const List *relids);
+
+#endif							/* SNOWFLAKE_ONLINE_LOCKS_H */

@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * obstacles.h
+ *	  What prevents a conversion of tables in use.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/obstacles.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_ONLINE_OBSTACLES_H
+#define SNOWFLAKE_ONLINE_OBSTACLES_H
+
+#include "convert/online/online.h"
+
+extern List *snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
+											 const SnowflakeOnlineOptions *options,
+											 bool *known);
+extern List *snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
+											 const List *relids);
+extern void snowflake_give_online_notices(const SnowflakeConversion *conversion);
+
+#endif							/* SNOWFLAKE_ONLINE_OBSTACLES_H */

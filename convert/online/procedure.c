@@ -1,0 +1,303 @@
+/*-------------------------------------------------------------------------
+ *
+ * procedure.c
+ *	  snowflake_convert_online(): change an integer key, and all columns that
+ *	  reference it, to bigint while clients read and write the tables.
+ *
+ * Each column gets a second one beside it, of type bigint, which a trigger
+ * keeps equal to it.  Once the rows are copied, and indexes and foreign keys
+ * exist for the new columns, the two are swapped, one table at a time.
+ *
+ * phase			what is done, with which lock on the table
+ *
+ * prepare			new column, trigger, CHECK (new = old) NOT VALID in one
+ *					transaction: ACCESS EXCLUSIVE, for milliseconds
+ * backfill			rows are copied in batches; then the CHECK constraint is
+ *					validated, which proves that all are copied and equal
+ * indexes			CREATE INDEX CONCURRENTLY, CHECK constraints, statistics,
+ *					ANALYZE: SHARE UPDATE EXCLUSIVE, which blocks no client.
+ *					Unique indexes come last, because INSERT ... ON CONFLICT
+ *					expects one unique index for a key
+ * foreign keys		ADD ... NOT VALID: SHARE ROW EXCLUSIVE on both tables, or
+ *					ACCESS EXCLUSIVE if the referencing one is partitioned, for
+ *					milliseconds; then VALIDATE
+ * swap				for each table: ACCESS EXCLUSIVE on it, its partitions, the
+ *					tables that it references, and its views, for tens of
+ *					milliseconds, and some for each partition
+ * default			as in snowflake_convert(), the default of the key is set, and
+ *					its sequence is dropped: ACCESS EXCLUSIVE, for tens of
+ *					milliseconds
+ *
+ * Partitions
+ *
+ * A partitioned table is a tree, whose root has the key.  Its column, trigger,
+ * and CHECK constraints are created at the root, and so in all partitions,
+ * those that are created later, too; a table cannot be attached without them.
+ * Partitions are filled, and get their indexes and foreign keys, one at a
+ * time, as if they were tables.  Then all of the tree is swapped in one
+ * transaction, with locks on all partitions, because a column has one name in
+ * all of them:
+ *
+ * - Columns and inherited constraints are dropped and renamed at the root.
+ * - Indexes of partitioned tables have no rows.  They are created in the swap,
+ *	 as pg_dump does it: ON ONLY the table, and then those of the partitions are
+ *	 attached.  Nothing is built under a lock, whatever the partitions have.
+ * - A foreign key of a partitioned table is created before the swap, when each
+ *	 partition has one that is validated: it takes them over, without looking at
+ *	 rows.  So it need not be NOT VALID, which was not possible before 18.
+ * - A foreign key that references a partitioned table needs a unique index of
+ *	 it, which cannot become that of the primary key (there is no USING INDEX
+ *	 for these).  So both tables are swapped together, with the old foreign key,
+ *	 and the new one is created then, as NOT VALID, which is enforced from there
+ *	 on.  The rows that exist satisfy it: their columns are equal to the old
+ *	 ones.  VALIDATE, after the swap, says so; which constraints are left is in
+ *	 a trigger that is never fired.
+ *
+ * If a partition is created or attached meanwhile, it has steps that are not
+ * done.  If that is at the last moment, the swap fails, and the call continues
+ * with these steps.  One that is detached keeps the new column and the CHECK
+ * constraint, without the trigger, so that INSERTs into it fail until it is
+ * attached again.  If it is still among the tables to convert, because of a
+ * foreign key, it is an obstacle.  A row that a client moves to another partition
+ * is filled there, by the trigger for INSERT.
+ *
+ * State
+ *
+ * There is none but the catalogs.  Before each step, its effects are looked
+ * for by names that are derived from those of the old objects: see
+ * online/steps.c.  The first step of which they are missing is the
+ * next.  A step is one transaction, or a statement such as CREATE INDEX
+ * CONCURRENTLY that leaves something invalid behind if it fails, which is
+ * dropped first then, or a backfill, which may begin again at any time.  So the
+ * same call continues after an error or a crash, wherever that was.
+ *
+ * Why no row is lost or wrong
+ *
+ * - The trigger is created in the transaction that adds the column, under a
+ *	 lock that waits for all writers.  From then on each row that is inserted or
+ *	 updated has equal columns; it fails otherwise, because of the CHECK
+ *	 constraint.  Rows from before are filled by the backfill, which locks each
+ *	 row and copies what the latest version has.  VALIDATE CONSTRAINT reads all
+ *	 rows afterwards, and the constraint stays until the swap.  A copy of the table
+ *	 that takes its place later, as that of pg_repack, has rows from after that.
+ * - A referencing table is swapped before the one that it references.  Until
+ *	 its own swap, it has both foreign keys: the new one alone would act on the
+ *	 new column, which the trigger would then overwrite with the old one.  After
+ *	 its swap, it references the new column of the other table, which has the
+ *	 trigger still.  So a foreign key is enforced at any moment.
+ * - A snapshot that is older than the copies sees NULL in the new columns.  So
+ *	 a swap waits until nobody has one.
+ * - Before a swap, all that belongs to the old columns must have a counterpart,
+ *	 as the one that would be created now.  That is looked for while the table is
+ *	 locked against changes, but not against clients; then it is locked
+ *	 exclusively, and a last look is for what else would be dropped with the
+ *	 columns.
+ * - The default is last, because prepared INSERTs of sessions that are older
+ *	 than the swap have parameters of the old type, which cannot hold an ID.
+ *	 So it waits for these sessions to end.  Which they are is in a trigger that
+ *	 is never fired, until the default is set: a time would mean something else
+ *	 after a step of the clock.  The columns of a table share one list, that of
+ *	 the last swap: whoever is older than an earlier one is in it, too.
+ *
+ * Locks
+ *
+ * Nobody waits behind a request for longer than lock_wait; see
+ * online/locks.c.  An advisory lock of the session keeps conversions of
+ * a database apart.
+ *
+ * Security
+ *
+ * As in snowflake_convert(), what evaluates code of the owner runs as the
+ * owner, in a security-restricted operation.  The user ID is switched back
+ * before each commit, because it would outlive an error in the next
+ * transaction.
+ *
+ * Transactions
+ *
+ * The procedure commits, so it must be the only statement of a transaction, and
+ * outside of a function: in DO or a procedure of PL/pgSQL, there are snapshots
+ * and memory of others that its commits would take away.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/procedure.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "nodes/parsenodes.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "convert/online/begin.h"
+#include "convert/online/run.h"
+#include "convert/online/steps.h"
+#include "shared/table_owner.h"
+
+PG_FUNCTION_INFO_V1(snowflake_convert_online);
+
+/*
+ * Fail unless the procedure may commit.
+ */
+static void
+check_outermost(FunctionCallInfo fcinfo)
+{
+	CallContext *context = (CallContext *) fcinfo->context;
+
+	if (context == NULL || !IsA(context, CallContext) || context->atomic ||
+		SPI_inside_nonatomic_context())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+				 errmsg("a table in use must be converted outside of a transaction block, function, or DO"),
+				 errhint("Run CALL as a statement of its own, in autocommit mode.")));
+	PreventInTransactionBlock(true, "CALL snowflake_convert_online");
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot convert a table with isolation level %s",
+						XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" : "REPEATABLE READ"),
+				 errhint("Run SET default_transaction_isolation = 'read committed'.")));
+}
+
+/*
+ * An interval as microseconds; 0 for null.
+ */
+static int64
+interval_us(FunctionCallInfo fcinfo, int argument, const char *name)
+{
+	Interval   *interval;
+	int64		us;
+
+	if (PG_ARGISNULL(argument))
+		return 0;
+	interval = PG_GETARG_INTERVAL_P(argument);
+	/* Centuries, and infinity, are no different from a hundred years. */
+	us = (int64) Max(0.0, Min(36525.0 * USECS_PER_DAY,
+							  interval->time + interval->day * (double) USECS_PER_DAY +
+							  interval->month * (double) (DAYS_PER_MONTH * USECS_PER_DAY)));
+	if (us < 1000)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be at least 1 ms", name)));
+	return us;
+}
+
+/*
+ * The phase that until names.
+ */
+static SnowflakePhase
+find_phase(const char *name)
+{
+	for (SnowflakePhase phase = SNOWFLAKE_PHASE_PREPARE; phase <= SNOWFLAKE_PHASE_DEFAULT; phase++)
+	{
+		if (strcmp(name, snowflake_phase_name(phase)) == 0)
+			return phase;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown phase \"%s\"", name),
+			 errhint("Phases are prepare, backfill, indexes, foreign keys, swap, and default.")));
+}
+
+/*
+ * The arguments after relation, column_name, and generator.
+ */
+static void
+get_options(FunctionCallInfo fcinfo, SnowflakeOnlineOptions *options)
+{
+	int64		lock_us = interval_us(fcinfo, 6, "lock_wait");
+
+	options->until = PG_ARGISNULL(3) ? SNOWFLAKE_PHASE_DEFAULT :
+		find_phase(text_to_cstring(PG_GETARG_TEXT_PP(3)));
+	options->batch_us = interval_us(fcinfo, 4, "batch_time");
+	options->work_share = PG_ARGISNULL(5) ? 1 : PG_GETARG_FLOAT8(5);
+	options->max_lag_us = interval_us(fcinfo, 7, "max_lag");
+	options->give_up_us = interval_us(fcinfo, 8, "give_up_after");
+	options->subscribers_ready = !PG_ARGISNULL(9) && PG_GETARG_BOOL(9);
+
+	if (options->batch_us == 0 || options->batch_us > 10 * USECS_PER_SEC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_time must be between 1 ms and 10 s")));
+	if (!(options->work_share >= 0.01 && options->work_share <= 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("work_share must be between 0.01 and 1")));
+
+	/* Others wait as long, and a deadlock is not to be waited for. */
+	if (lock_us == 0 || lock_us >= DeadlockTimeout * INT64CONST(1000))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("lock_wait must be at least 1 ms and less than deadlock_timeout")));
+	options->lock_ms = lock_us / 1000;
+}
+
+/*
+ * snowflake_convert_online(relation regclass, column_name name,
+ *							generator regprocedure, until text,
+ *							batch_time interval, work_share float8,
+ *							lock_wait interval, max_lag interval,
+ *							give_up_after interval, subscribers_ready boolean)
+ */
+Datum
+snowflake_convert_online(PG_FUNCTION_ARGS)
+{
+	SnowflakeOnline *online;
+	MemoryContext context;
+	MemoryContext old;
+	int			lock_timeout;
+
+	check_outermost(fcinfo);
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+
+	context = AllocSetContextCreate(PortalContext, "snowflake_convert_online",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	online = palloc0_object(SnowflakeOnline);
+	online->context = context;
+	online->relid = PG_GETARG_OID(0);
+	online->column = PG_ARGISNULL(1) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(1)));
+	online->generator = PG_ARGISNULL(2) ? InvalidOid : PG_GETARG_OID(2);
+	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
+	if (!PG_ARGISNULL(2))
+		snowflake_check_generator(online->generator);
+	get_options(fcinfo, &online->options);
+	snowflake_keep_plans(context);
+	(void) snowflake_lock_table(online->relid, AccessShareLock);
+
+	/*
+	 * statement_timeout would count for all transactions together.  lock_wait
+	 * takes the place of lock_timeout: a lock that others would wait behind
+	 * is requested for no longer than that, and any other may take its time.
+	 */
+	disable_timeout(STATEMENT_TIMEOUT, false);
+	snowflake_online_lock_conversions(false);
+	lock_timeout = LockTimeout;
+	PG_TRY();
+	{
+		LockTimeout = 0;
+		snowflake_online_examine(online);
+		snowflake_online_run_steps(online);
+	}
+	PG_FINALLY();
+	{
+		LockTimeout = lock_timeout;
+		snowflake_online_unlock_conversions();
+	}
+	PG_END_TRY();
+
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	PG_RETURN_VOID();
+}

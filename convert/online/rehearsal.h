@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * rehearsal.h
+ *	  Whether what a swap creates again accepts bigint.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/rehearsal.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_ONLINE_REHEARSAL_H
+#define SNOWFLAKE_ONLINE_REHEARSAL_H
+
+#include "convert/convert.h"
+
+extern bool snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
+									 List **obstacles);
+
+#endif							/* SNOWFLAKE_ONLINE_REHEARSAL_H */

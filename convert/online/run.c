@@ -1,0 +1,525 @@
+/*-------------------------------------------------------------------------
+ *
+ * run.c
+ *	  Runs the steps that are not done, each in a transaction of its own, or as a
+ *	  statement outside of one.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/run.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_class.h"
+#include "common/pg_prng.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "convert/online/backfill.h"
+#include "convert/online/locks.h"
+#include "convert/online/names.h"
+#include "convert/online/run.h"
+#include "convert/online/sessions.h"
+#include "convert/online/steps.h"
+#include "convert/online/swap.h"
+#include "convert/online/top_level.h"
+#include "convert/online/transaction.h"
+#include "convert/online/waits.h"
+#include "shared/clock.h"
+#include "shared/table_owner.h"
+
+/*
+ * Of the time of a call, at most the tenth part goes to reading which steps are
+ * done, which takes longer the more partitions there are.
+ */
+#define READ_SHARE	10
+
+/* Steps of a call, across transactions. */
+typedef struct Progress
+{
+	SnowflakeOnline *online;
+	List	   *analyzed;		/* tables */
+	MemoryContext context;		/* of the list of steps */
+	List	   *steps;			/* that were not done when they were read */
+	int			next;			/* of these */
+	int64		until;			/* by the steady clock: when they are read
+								 * again */
+} Progress;
+
+/*
+ * Does a foreign key of a partitioned table need a stronger lock?  It takes over
+ * those of the partitions, and removes triggers of the other table, for which the
+ * server locks that with ACCESS EXCLUSIVE.  If that were requested only there, a
+ * client that waits for us and has the table open would be a deadlock.
+ */
+bool
+snowflake_online_needs_access_exclusive(const SnowflakeOnlineStep *step)
+{
+	return step->kind == SNOWFLAKE_STEP_FOREIGN_KEY &&
+		get_rel_relkind(step->relid) == RELKIND_PARTITIONED_TABLE;
+}
+
+/* SnowflakeWork: the statement of a step. */
+static void
+execute_step(SnowflakeOnline *online, void *argument)
+{
+	const SnowflakeOnlineStep *step = argument;
+
+	snowflake_run_statement(step->statement);
+}
+
+/*
+ * SnowflakeWork: create new columns, with the privileges that the old ones have.
+ * Rows that are stored elsewhere, by the row type, would not have them.
+ */
+static void
+prepare_table(SnowflakeOnline *online, void *argument)
+{
+	const SnowflakeOnlineStep *step = argument;
+	List	   *obstacles = NIL;
+
+	snowflake_find_type_obstacles(&online->conversion, &obstacles);
+	snowflake_report_obstacles(&online->conversion, obstacles);
+	execute_step(online, argument);
+	if (snowflake_ask_often(&online->conversion, step->relid,
+							psprintf("%s SELECT FROM col JOIN top USING (relid)"
+									 "  JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
+									 " WHERE top.root = $12"
+									 " AND ARRAY(SELECT (e.grantee, e.privilege_type, e.is_grantable)::text FROM aclexplode(col.attacl) e ORDER BY 1)"
+									 "  <> ARRAY(SELECT (e.grantee, e.privilege_type, e.is_grantable)::text FROM aclexplode(n.attacl) e ORDER BY 1)",
+									 snowflake_online_tables)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("privileges were changed")));
+}
+
+/*
+ * Do all partitions have the foreign key that is to become that of their
+ * table?  One that is new would be read under the lock.
+ */
+static void
+require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+
+	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
+		return;
+	snowflake_find_targets(conversion);
+	if (snowflake_ask_often(conversion, step->object,
+							psprintf("%s SELECT FROM fkey WHERE top = $12 AND relkind <> 'p' AND NOT internal"
+									 " AND (newoid IS NULL OR convalidated AND NOT newvalid)",
+									 snowflake_online_tables)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a partition was added")));
+}
+
+/*
+ * SnowflakeWork: create a foreign key.
+ *
+ * Until the swap, the old and the new one both act on a referencing row, in the
+ * order of the names of their triggers, which contain OIDs as text.  If the new
+ * one is first, what it sets is undone by the trigger that copies columns, and
+ * then the old one sets both.  Only SET DEFAULT would fail, because it looks
+ * for referencing rows once more.
+ */
+static void
+create_foreign_key(SnowflakeOnline *online, void *argument)
+{
+	const SnowflakeOnlineStep *step = argument;
+
+	require_foreign_keys(online, step);
+	execute_step(online, argument);
+	if (snowflake_ask_often(&online->conversion, step->object,
+							psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
+									 "  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid"
+									 " WHERE fkey.oid = $12 AND 'd' IN (confdeltype, confupdtype)"
+									 " AND n.tgname::text COLLATE \"C\" < o.tgname::text COLLATE \"C\" AND n.tgfoid = o.tgfoid",
+									 snowflake_online_tables)) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("foreign key \"%s\" of table %s would act before the one that it replaces",
+						step->new_name, step->table),
+				 errdetail("With SET DEFAULT, statements of clients would fail."),
+				 errhint("Drop the old foreign key and create it again, as NOT VALID, validate it, and call snowflake_convert_online() again.")));
+}
+
+/*
+ * What set_default() does, as statements.
+ */
+char *
+snowflake_online_default_statement(const SnowflakeOnline *online)
+{
+	const SnowflakeKey *key = linitial(online->conversion.keys);
+	char	   *drop = snowflake_online_drop_sessions(online);
+	StringInfoData statement;
+
+	initStringInfo(&statement);
+	if (drop != NULL)
+		appendStringInfo(&statement, "%s;\n", drop);
+	appendStringInfo(&statement, "SELECT %s.snowflake_convert(%s, %s",
+					 quote_identifier(get_namespace_name(online->namespace)),
+					 quote_literal_cstr(key->table),
+					 quote_literal_cstr(key->column));
+	if (OidIsValid(online->generator))
+		appendStringInfo(&statement, ", generator => '%u'", online->generator);
+	appendStringInfoChar(&statement, ')');
+	return statement.data;
+}
+
+/*
+ * SnowflakeWork: set the default, if no column is left that would be rewritten.
+ */
+static void
+set_default(SnowflakeOnline *online, void *argument)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+	char	   *drop;
+
+	snowflake_find_targets(conversion);
+	if (snowflake_ask(conversion, "SELECT FROM target WHERE change = 'widen'") != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a foreign key was added")));
+	if (snowflake_has_new_sequences(conversion))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a sequence was added")));
+	drop = snowflake_online_drop_sessions(online);
+	if (drop != NULL)
+		snowflake_run_statement(drop);
+	conversion->dry_run = false;
+	if (!OidIsValid(online->generator))
+		snowflake_report_kept_default(linitial(conversion->keys));
+	snowflake_prepare(conversion, online->owner);
+	snowflake_report_obstacles(conversion, snowflake_list_obstacles(conversion));
+	(void) snowflake_execute(conversion);
+}
+
+/*
+ * A step that locks tables.  Returns false if it has to be tried again.
+ */
+static bool
+run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
+{
+	List	   *relids = list_make1_oid(step->relid);
+
+	switch (step->kind)
+	{
+		case SNOWFLAKE_STEP_SWAP:
+			return snowflake_online_swap_table(online, step);
+		case SNOWFLAKE_STEP_DEFAULT:
+			{
+				char	   *sessions = snowflake_online_find_old_sessions(online);
+
+				if (sessions != NULL)
+				{
+					snowflake_report_wait(online, "set the default", sessions);
+					return false;
+				}
+				/* not with the lock, because it may take long */
+				snowflake_find_sequence_names(&online->conversion);
+				return snowflake_with_locks(online, relids, AccessExclusiveLock,
+											set_default, step);
+			}
+		case SNOWFLAKE_STEP_FOREIGN_KEY:
+			if (step->other != step->relid)
+				relids = lcons_oid(step->other, relids);
+			return snowflake_with_locks(online, relids,
+										snowflake_online_needs_access_exclusive(step) ?
+										AccessExclusiveLock : ShareRowExclusiveLock,
+										create_foreign_key, step);
+		default:
+			step->statement = snowflake_step_statement(&online->conversion, step);
+			return snowflake_with_locks(online, relids, AccessExclusiveLock,
+										step->kind == SNOWFLAKE_STEP_PREPARE ? prepare_table : execute_step,
+										step);
+	}
+}
+
+/*
+ * Run a step.  A transaction is open, and none afterwards.  Returns false if
+ * the step has to be tried again.
+ */
+static bool
+run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
+{
+	bool		done = true;
+	char	   *statement;
+
+	switch (step->kind)
+	{
+		case SNOWFLAKE_STEP_BACKFILL:
+			snowflake_commit(online);
+			snowflake_backfill(online, step);
+			break;
+		case SNOWFLAKE_STEP_INDEX:
+			statement = MemoryContextStrdup(online->context,
+											snowflake_step_statement(&online->conversion, step));
+			snowflake_report_transactions(online, psprintf("create index %s", step->new_name));
+			snowflake_commit(online);
+			snowflake_run_top_level(online->context, online->owner, statement,
+									step->tablespace);
+			pfree(statement);
+			break;
+		case SNOWFLAKE_STEP_STATISTICS:
+		case SNOWFLAKE_STEP_ANALYZE:
+		case SNOWFLAKE_STEP_VALIDATE:
+			snowflake_run_statement(snowflake_step_statement(&online->conversion, step));
+			snowflake_commit(online);
+			break;
+		default:
+			done = run_locking(online, step);
+			snowflake_commit(online);
+			if (!done)
+				snowflake_nap(RETRY_MS + RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
+	}
+	return done;
+}
+
+/*
+ * Copy a step to the current context.
+ */
+static SnowflakeOnlineStep *
+copy_step(const SnowflakeOnlineStep *step)
+{
+	SnowflakeOnlineStep *result = palloc_object(SnowflakeOnlineStep);
+
+#define COPY(field) \
+	(result->field = step->field == NULL ? NULL : pstrdup(step->field))
+
+	*result = *step;
+	COPY(table);
+	COPY(new_name);
+	COPY(schema);
+	COPY(tablespace);
+	COPY(statement);
+	return result;
+}
+
+/*
+ * Read which steps of the next phase are not done.
+ */
+static void
+read_steps(Progress *progress)
+{
+	int64		start = snowflake_steady_clock();
+	List	   *steps = snowflake_steps(&progress->online->conversion);
+	MemoryContext old;
+	ListCell   *cell;
+
+	MemoryContextReset(progress->context);
+	old = MemoryContextSwitchTo(progress->context);
+	progress->steps = NIL;
+	progress->next = 0;
+	foreach(cell, steps)
+	{
+		const SnowflakeOnlineStep *step = lfirst(cell);
+
+		if (step->done ||
+			(step->kind == SNOWFLAKE_STEP_ANALYZE && list_member_oid(progress->analyzed, step->relid)))
+			continue;
+		if (progress->steps != NIL &&
+			step->phase != ((SnowflakeOnlineStep *) linitial(progress->steps))->phase)
+			break;
+		progress->steps = lappend(progress->steps, copy_step(step));
+	}
+	MemoryContextSwitchTo(old);
+	progress->until = start + (READ_SHARE + 1) * (snowflake_steady_clock() - start);
+}
+
+/*
+ * A step that was read in an earlier transaction, as it is now, or NULL if it is not
+ * to be done any more.  Only its table is looked at.
+ */
+static const SnowflakeOnlineStep *
+read_again(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_steps(part))
+	{
+		const SnowflakeOnlineStep *now = lfirst(cell);
+
+		if (now->kind == step->kind && now->phase == step->phase &&
+			now->relid == step->relid && now->object == step->object)
+			return now->done ? NULL : now;
+	}
+	return NULL;
+}
+
+/*
+ * Say what was done.
+ */
+static void
+report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
+{
+	int64		now = snowflake_steady_clock();
+	StringInfoData message;
+
+	if (step->kind == SNOWFLAKE_STEP_ANALYZE)
+	{
+		MemoryContext old = MemoryContextSwitchTo(progress->online->context);
+
+		progress->analyzed = lappend_oid(progress->analyzed, step->relid);
+		MemoryContextSwitchTo(old);
+	}
+	initStringInfo(&message);
+	appendStringInfo(&message, "%s: phase \"%s\"", step->table,
+					 snowflake_phase_name(step->phase));
+	if (step->new_name != NULL)
+		appendStringInfo(&message, ", %s", step->new_name);
+	appendStringInfo(&message, ": %.3f s", (now - start) / 1e6);
+	if (progress->online->locked_since != 0)
+		appendStringInfo(&message, ", %.3f s with the lock",
+						 (now - progress->online->locked_since) / 1e6);
+	ereport(NOTICE, (errmsg_internal("%s", message.data)));
+	pfree(message.data);
+}
+
+/*
+ * Fail if tables of other owners came to the conversion after the obstacles were
+ * listed: who may reference the key can create a foreign key at any time, and
+ * the steps run as the owner of the key.
+ */
+static void
+check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversion)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+	List	   *rows;
+
+	rows = snowflake_ask_often(conversion, online->owner,
+							   psprintf("%s SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid"
+										" WHERE r.relowner <> $12 LIMIT 1",
+										snowflake_changed_tables));
+	if (rows != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("table %s was changed during the conversion", key->table),
+				 errdetail("Table %s is linked to it by a foreign key, and belongs to another role.",
+						   ((char **) linitial(rows))[0]),
+				 errhint("Drop the foreign key, or change the owner, and call snowflake_convert_online() again.")));
+}
+
+/*
+ * The next step of the list, if that still counts, and the step is still to be
+ * done.
+ */
+static const SnowflakeOnlineStep *
+listed_step(Progress *progress)
+{
+	const SnowflakeOnline *online = progress->online;
+	const SnowflakeOnlineStep *step;
+	SnowflakeConversion part;
+
+	if (progress->next == list_length(progress->steps) ||
+		snowflake_steady_clock() >= progress->until)
+		return NULL;
+	step = list_nth(progress->steps, progress->next++);
+	if (step->kind != SNOWFLAKE_STEP_BACKFILL && step->phase != SNOWFLAKE_PHASE_INDEXES)
+		return NULL;
+	part = snowflake_part(&online->conversion, step->relid);
+	check_owners(online, &part);
+	return read_again(&part, step);
+}
+
+/*
+ * The first step that is not done, or NULL.
+ *
+ * The backfills and indexes of partitions are many, and each is about one table.
+ * So the list of them is used for a while, and what has changed in between is known
+ * when it is read again, at the latest in the next phase.
+ */
+static SnowflakeOnlineStep *
+next_step(Progress *progress)
+{
+	const SnowflakeOnlineStep *step = listed_step(progress);
+	SnowflakeOnlineStep *kept;
+	MemoryContext old;
+
+	if (step == NULL)
+	{
+		check_owners(progress->online, &progress->online->conversion);
+		read_steps(progress);
+		if (progress->steps == NIL)
+			return NULL;
+		step = list_nth(progress->steps, progress->next++);
+	}
+	old = MemoryContextSwitchTo(progress->context);
+	kept = copy_step(step);
+	MemoryContextSwitchTo(old);
+	return kept;
+}
+
+/*
+ * Name tables that are prepared for a conversion, at the end of one.  It does not
+ * know those of its tables whose foreign key was dropped meanwhile.
+ */
+static void
+report_left_tables(const SnowflakeOnline *online)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask_server(psprintf("SELECT format('%%s.%%I', c.relnamespace::regnamespace, c.relname)"
+												" FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid"
+												" WHERE g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgparentid = 0"
+												" AND c.relowner = %u ORDER BY 1", online->owner)))
+	{
+		char	   *table = ((char **) lfirst(cell))[0];
+
+		ereport(NOTICE,
+				(errmsg("table %s has the trigger of a conversion that is not complete", table),
+				 errhint("If it is left from this one, because a foreign key or its column was dropped, call snowflake_convert_undo(%s).",
+						 quote_literal_cstr(table))));
+	}
+}
+
+/*
+ * Run the steps that are not done.
+ */
+void
+snowflake_online_run_steps(SnowflakeOnline *online)
+{
+	Progress	progress = {.online = online};
+	int64		start = 0;
+
+	progress.context = AllocSetContextCreate(online->context, "steps of a conversion",
+											 ALLOCSET_DEFAULT_SIZES);
+	for (;;)
+	{
+		SnowflakeOnlineStep *step;
+		bool		done;
+
+		snowflake_begin(online);
+		step = next_step(&progress);
+		if (step == NULL || step->phase > online->options.until)
+		{
+			if (step == NULL)
+				report_left_tables(online);
+			snowflake_commit(online);
+			if (step != NULL)
+				ereport(NOTICE,
+						(errmsg("%s: the next phase is \"%s\"", step->table,
+								snowflake_phase_name(step->phase)),
+						 errhint("Call snowflake_convert_online() again to continue, or snowflake_convert_undo() before the first swap.")));
+			return;
+		}
+		if (start == 0)
+			start = snowflake_steady_clock();
+		online->locked_since = 0;
+		done = run_step(online, step);
+		if (done)
+		{
+			online->wait_start = online->wait_told = 0;
+			report_step(&progress, step, start);
+			start = 0;
+		}
+		/* An index that was invalid, and is dropped, has to be created yet. */
+		if (!done || (step->kind == SNOWFLAKE_STEP_INDEX && step->statement != NULL))
+			progress.until = 0;
+	}
+}

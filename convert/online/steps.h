@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * steps.h
+ *	  The steps of a conversion of tables in use.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/steps.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_ONLINE_STEPS_H
+#define SNOWFLAKE_ONLINE_STEPS_H
+
+#include "convert/convert.h"
+#include "convert/online/online.h"
+
+/* What a step does, in the order of the phases. */
+typedef enum SnowflakeStepKind
+{
+	SNOWFLAKE_STEP_PREPARE,
+	SNOWFLAKE_STEP_BACKFILL,
+	SNOWFLAKE_STEP_INDEX,
+	SNOWFLAKE_STEP_CHECK,
+	SNOWFLAKE_STEP_STATISTICS,
+	SNOWFLAKE_STEP_ANALYZE,
+	SNOWFLAKE_STEP_FOREIGN_KEY,
+	SNOWFLAKE_STEP_VALIDATE,
+	SNOWFLAKE_STEP_SWAP,
+	SNOWFLAKE_STEP_DEFAULT
+} SnowflakeStepKind;
+
+typedef struct SnowflakeOnlineStep
+{
+	SnowflakeStepKind kind;
+	SnowflakePhase phase;
+	bool		done;
+	Oid			relid;			/* the table */
+	Oid			other;			/* another one to lock, if any */
+	Oid			object;			/* the old index, constraint, and so on */
+	char	   *table;			/* names */
+	char	   *new_name;
+	char	   *schema;			/* of the new object */
+	char	   *tablespace;		/* of an index */
+	char	   *statement;		/* NULL if snowflake_step_statement() finds it */
+} SnowflakeOnlineStep;
+
+extern const char snowflake_online_tables[];
+extern const char snowflake_online_views[];
+extern List *snowflake_steps(const SnowflakeConversion *conversion);
+extern char *snowflake_step_statement(const SnowflakeConversion *conversion,
+									  const SnowflakeOnlineStep *step);
+extern List *snowflake_changed_objects(const SnowflakeConversion *conversion,
+									   const List *relids);
+extern List *snowflake_undo_statements(const SnowflakeConversion *conversion,
+									   List **tables);
+extern const char *snowflake_phase_name(SnowflakePhase phase);
+
+#endif							/* SNOWFLAKE_ONLINE_STEPS_H */

@@ -1,0 +1,148 @@
+/*-------------------------------------------------------------------------
+ *
+ * swap.c
+ *	  Swaps the columns of a table.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/swap.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_class.h"
+#include "lib/stringinfo.h"
+#include "utils/lsyscache.h"
+
+#include "convert/online/catalog_rows.h"
+#include "convert/online/locks.h"
+#include "convert/online/obstacles.h"
+#include "convert/online/sessions.h"
+#include "convert/online/swap.h"
+#include "convert/online/swap_statements.h"
+#include "convert/online/transaction.h"
+#include "convert/online/waits.h"
+#include "shared/table_owner.h"
+
+/* A swap, once its statements are known. */
+typedef struct Swap
+{
+	Oid			relid;
+	List	   *locked;			/* relations */
+	List	   *trees;			/* tables without their partitions */
+	List	   *names;			/* of relations whose privileges are kept */
+	char	   *privileges;
+	char	   *comments;
+	List	   *before_drop;
+	List	   *after_drop;
+} Swap;
+
+/*
+ * SnowflakeWork: find the statements of a swap.  What they depend on cannot
+ * change any more, except for comments.
+ */
+static void
+find_statements(SnowflakeOnline *online, void *argument)
+{
+	Swap	   *swap = argument;
+	SnowflakeConversion *conversion = &online->conversion;
+	List	   *relids;
+	List	   *obstacles;
+
+	snowflake_find_targets(conversion);
+	if (list_difference_oid(snowflake_swap_locks(conversion, swap->relid), swap->locked) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a view, sequence, or foreign key was added")));
+	relids = snowflake_with_partitions(swap->locked);
+	snowflake_lock_functions(relids);
+	swap->names = snowflake_swap_names(relids);
+	swap->privileges = snowflake_swap_privileges(swap->names);
+	swap->comments = snowflake_swap_comments(relids);
+	obstacles = snowflake_list_object_obstacles(conversion,
+												snowflake_swap_scope(conversion, swap->relid));
+	snowflake_find_type_obstacles(conversion, &obstacles);
+	snowflake_check_swap(conversion, swap->relid, obstacles);
+	swap->trees = snowflake_swap_trees(conversion, swap->relid);
+	snowflake_swap_statements(conversion, swap->relid, &swap->before_drop,
+							  &swap->after_drop);
+}
+
+/*
+ * SnowflakeWork: execute them.
+ */
+static void
+swap_columns(SnowflakeOnline *online, void *argument)
+{
+	const Swap *swap = argument;
+	char	   *comments = snowflake_swap_comments(snowflake_with_partitions(swap->locked));
+
+	if (comments == NULL ? swap->comments != NULL :
+		swap->comments == NULL || strcmp(comments, swap->comments) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a comment was changed")));
+	snowflake_online_run_statements(swap->before_drop);
+	snowflake_check_drop(swap->relid, swap->trees);
+	snowflake_online_run_statements(swap->after_drop);
+	snowflake_check_privileges(swap->relid, swap->names, swap->privileges);
+	if (list_member_oid(swap->trees, online->relid))
+		snowflake_online_run_statements(snowflake_online_session_statements(online));
+}
+
+/*
+ * Swap the columns of a table.  To find the statements takes longer than to
+ * execute them, so it is done with a lock that blocks no client, but everybody
+ * who would change the table or its views.
+ */
+bool
+snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
+{
+	Swap		swap = {.relid = step->relid};
+	List	   *indexes;
+	char	   *snapshot = snowflake_online_find_old_snapshot(online, step->relid);
+
+	if (snapshot != NULL)
+	{
+		snowflake_report_wait(online, psprintf("swap the columns of table %s", step->table),
+							  snapshot);
+		return false;
+	}
+	swap.locked = snowflake_swap_locks(&online->conversion, step->relid);
+	indexes = snowflake_swap_indexes(&online->conversion, step->relid);
+	return snowflake_with_locks(online, list_concat(indexes, swap.locked),
+								ShareUpdateExclusiveLock, find_statements, &swap) &&
+		snowflake_with_locks(online, swap.locked, AccessExclusiveLock,
+							 swap_columns, &swap);
+}
+
+/*
+ * The statements of a swap, as a transaction.
+ */
+char *
+snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid)
+{
+	const SnowflakeConversion *conversion = &online->conversion;
+	StringInfoData script;
+	List	   *before_drop;
+	List	   *after_drop;
+	ListCell   *cell;
+
+	initStringInfo(&script);
+	appendStringInfoString(&script, "BEGIN;\n");
+	foreach(cell, snowflake_swap_locks(conversion, relid))
+	{
+		/* LOCK TABLE does not lock a sequence. */
+		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_SEQUENCE)
+			appendStringInfo(&script, "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE;\n",
+							 snowflake_relation_name(lfirst_oid(cell)));
+	}
+	snowflake_swap_statements(conversion, relid, &before_drop, &after_drop);
+	if (list_member_oid(snowflake_swap_trees(conversion, relid), online->relid))
+		after_drop = list_concat(after_drop, snowflake_online_session_statements(online));
+	foreach(cell, list_concat(before_drop, after_drop))
+		appendStringInfo(&script, "%s;\n", (char *) lfirst(cell));
+	appendStringInfoString(&script, "COMMIT");
+	return script.data;
+}

@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * swap_statements.h
+ *	  The statements that swap the columns of a table.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/swap_statements.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_ONLINE_SWAP_STATEMENTS_H
+#define SNOWFLAKE_ONLINE_SWAP_STATEMENTS_H
+
+#include "convert/convert.h"
+
+extern List *snowflake_swap_scope(const SnowflakeConversion *conversion,
+								  Oid relid);
+extern List *snowflake_swap_locks(const SnowflakeConversion *conversion,
+								  Oid relid);
+extern List *snowflake_swap_indexes(const SnowflakeConversion *conversion,
+									Oid relid);
+extern void snowflake_swap_statements(const SnowflakeConversion *conversion,
+									  Oid relid, List **before_drop,
+									  List **after_drop);
+extern List *snowflake_swap_trees(const SnowflakeConversion *conversion,
+								  Oid relid);
+extern void snowflake_check_drop(Oid relid, const List *trees);
+extern List *snowflake_swap_names(const List *relids);
+extern char *snowflake_swap_privileges(const List *names);
+extern char *snowflake_swap_comments(const List *relids);
+extern void snowflake_check_privileges(Oid relid, const List *names,
+									   const char *privileges);
+extern void snowflake_check_swap(const SnowflakeConversion *conversion,
+								 Oid relid, const List *obstacles);
+
+#endif							/* SNOWFLAKE_ONLINE_SWAP_STATEMENTS_H */

@@ -1,0 +1,106 @@
+/*-------------------------------------------------------------------------
+ *
+ * transaction.c
+ *	  The transactions of a conversion.
+ *
+ * Each transaction runs as the owner of the table (table_owner.c), but never
+ * beyond its end.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/transaction.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "tcop/pquery.h"
+#include "utils/guc.h"
+
+#include "convert/online/transaction.h"
+#include "shared/table_owner.h"
+
+/*
+ * Become the owner of the table, and find the column, which may have another
+ * number than in the transaction before.
+ */
+void
+snowflake_open(SnowflakeOnline *online)
+{
+	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeKey *key;
+
+	online->rows_locked = false;
+	online->owner = snowflake_lock_to_convert(online->relid, true);
+	snowflake_become_owner(online->owner, &online->caller);
+
+	memset(conversion, 0, sizeof(*conversion));
+	conversion->online = true;
+	conversion->dry_run = true;
+	key = snowflake_find_key(online->relid, online->column, false);
+	snowflake_choose_generator(key, online->generator);
+	conversion->keys = list_make1(key);
+	snowflake_prepare(conversion, online->owner);
+}
+
+/*
+ * Begin the work of a transaction.
+ */
+void
+snowflake_begin(SnowflakeOnline *online)
+{
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	EnsurePortalSnapshotExists();
+	snowflake_open(online);
+}
+
+/*
+ * Become the caller, and commit.
+ */
+void
+snowflake_commit(SnowflakeOnline *online)
+{
+	snowflake_become_caller(&online->caller);
+	SPI_commit();
+	SPI_finish();
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * The same, but do not wait until the commit is durable.
+ */
+void
+snowflake_commit_soon(SnowflakeOnline *online)
+{
+	snowflake_become_caller(&online->caller);
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+	SPI_commit();
+	SPI_finish();
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Execute a statement that returns no rows.
+ */
+void
+snowflake_run_statement(const char *statement)
+{
+	if (SPI_execute(statement, false, 0) < 0)
+		elog(ERROR, "statement failed: %s", statement);
+}
+
+/*
+ * Execute statements of a transaction.
+ */
+void
+snowflake_online_run_statements(List *statements)
+{
+	ListCell   *cell;
+
+	foreach(cell, statements)
+		snowflake_run_statement(lfirst(cell));
+}

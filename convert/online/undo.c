@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * undo.c
+ *	  snowflake_convert_undo(): take back a conversion of tables in use, before
+ *	  the first swap.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/undo.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+#include "fmgr.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "convert/online/begin.h"
+#include "convert/online/locks.h"
+#include "convert/online/names.h"
+#include "convert/online/steps.h"
+#include "convert/online/transaction.h"
+#include "convert/online/waits.h"
+#include "shared/table_owner.h"
+
+PG_FUNCTION_INFO_V1(snowflake_convert_undo);
+
+/* How long it waits, or lock_timeout. */
+#define UNDO_GIVE_UP_US	(60 * USECS_PER_SEC)
+
+/* SnowflakeWork: a list of statements. */
+static void
+execute_list(SnowflakeOnline *online, void *argument)
+{
+	snowflake_online_run_statements(argument);
+}
+
+/*
+ * A column of a table that is copied, if possible the primary key, or NULL if
+ * there is none.  So undo needs only the name of the table, also of one that
+ * references the key.
+ */
+static char *
+find_copied_column(Oid relid)
+{
+	List	   *rows = snowflake_ask_server(psprintf("SELECT a.attname FROM pg_trigger g"
+													 "  CROSS JOIN LATERAL string_to_table(encode(g.tgargs, 'escape'), E'\\\\000') WITH ORDINALITY arg(name, number)"
+													 "  JOIN pg_attribute a ON a.attrelid = g.tgrelid AND NOT a.attisdropped"
+													 "    AND encode(convert_to(a.attname::text, getdatabaseencoding()), 'escape') = arg.name"
+													 "  LEFT JOIN pg_index i ON i.indrelid = g.tgrelid AND i.indisprimary AND a.attnum = ANY (i.indkey)"
+													 " WHERE g.tgrelid = %u AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
+													 " ORDER BY i.indexrelid IS NULL, number %% 2 = 0, number LIMIT 1",
+													 relid));
+
+	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+}
+
+/*
+ * snowflake_convert_undo(relation regclass, column_name name)
+ */
+Datum
+snowflake_convert_undo(PG_FUNCTION_ARGS)
+{
+	SnowflakeOnline online = {0};
+	List	   *tables;
+	List	   *statements;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the table must not be null")));
+	snowflake_online_lock_conversions(true);
+	snowflake_online_begin_function(fcinfo, &online);
+	if (online.column == NULL)
+		online.column = find_copied_column(online.relid);
+	snowflake_open(&online);
+	online.options.undo = true;
+	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
+		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));
+	statements = snowflake_undo_statements(&online.conversion, &tables);
+	if (statements == NIL)
+		ereport(NOTICE,
+				(errmsg("no conversion of table %s has begun",
+						snowflake_relation_name(online.relid)),
+				 errhint("The way back from a conversion that is complete is snowflake_undo.sql.")));
+	else
+	{
+		while (!snowflake_with_locks(&online, tables, AccessExclusiveLock,
+									 execute_list, statements))
+			snowflake_nap(RETRY_MS + RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
+	}
+	snowflake_online_end_function(&online);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,107 @@
+/*-------------------------------------------------------------------------
+ *
+ * waits.c
+ *	  Waits of a conversion: naps, and what is reported during them.
+ *
+ * Times here and in the other files of online conversions are those of the steady
+ * clock, because a call that naps until a time of a wall clock which is set back
+ * meanwhile would do so for as long.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/online/waits.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/wait_event.h"
+
+#include "convert/online/names.h"
+#include "convert/online/waits.h"
+#include "shared/clock.h"
+#include "shared/compat.h"
+
+/* How often a wait is reported. */
+#define REPORT_US	INT64CONST(5000000)
+
+/*
+ * Sleep, with a wait event.
+ */
+void
+snowflake_nap(double ms)
+{
+	static uint32 event = 0;
+	int64		end = snowflake_steady_clock() + (int64) ceil(ms * 1000);
+
+	if (event == 0)
+		event = snowflake_new_wait_event("SnowflakeConvert");
+	for (;;)
+	{
+		int64		rest = end - snowflake_steady_clock();
+
+		CHECK_FOR_INTERRUPTS();
+		if (rest <= 0)
+			return;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 (long) (rest / 1000 + 1), event);
+		ResetLatch(MyLatch);
+	}
+}
+
+/*
+ * Report a wait every few seconds, and give up after a time.
+ */
+void
+snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who)
+{
+	int64		now = snowflake_steady_clock();
+
+	if (online->wait_start == 0)
+		online->wait_start = now;
+	if (online->options.give_up_us > 0 &&
+		now - online->wait_start > online->options.give_up_us)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("gave up waiting to %s", what),
+				 who == NULL ? 0 : errdetail_internal("%s", who),
+				 online->options.undo ?
+				 errhint("Nothing was undone. Call snowflake_convert_undo() again.") :
+				 errhint("What is done is kept. Call snowflake_convert_online() again to continue.")));
+	if (now - online->wait_told > REPORT_US)
+	{
+		online->wait_told = now;
+		ereport(NOTICE,
+				(errmsg("waiting to %s", what),
+				 who == NULL ? 0 : errdetail_internal("%s", who)));
+	}
+}
+
+/*
+ * Report the oldest transaction that a statement such as CREATE INDEX
+ * CONCURRENTLY will wait for, if there is one.  It waits by itself, for as long
+ * as that takes; nobody waits for it.
+ */
+void
+snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
+{
+	List	   *rows;
+
+	rows = snowflake_ask_server(psprintf("SELECT format('Process %%s (%%s, %%s) is in a transaction that is %%s old.',"
+										 "    pid, usename, coalesce(nullif(application_name, ''), backend_type),"
+										 "    date_trunc('milliseconds', clock_timestamp() - xact_start))"
+										 " FROM pg_stat_activity"
+										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+										 " AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL"
+										 " AND xact_start < clock_timestamp() - interval '" INT64_FORMAT " ms'"
+										 " ORDER BY xact_start LIMIT 1",
+										 online->options.lock_ms * PATIENCE));
+	if (rows != NIL)
+		ereport(NOTICE,
+				(errmsg("waiting to %s", what),
+				 errdetail_internal("%s", ((char **) linitial(rows))[0])));
+}
