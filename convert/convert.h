@@ -203,9 +203,9 @@ typedef struct SnowflakeSample
 extern const char snowflake_view_statements[];
 
 /* subtransaction.c */
-extern ErrorData *snowflake_do(void (*work) (void *argument), void *argument,
-							   bool keep);
-extern char *snowflake_try(void (*work) (void *argument), void *argument);
+extern ErrorData *snowflake_convert_do(void (*work) (void *argument), void *argument,
+									   bool keep);
+extern char *snowflake_convert_try(void (*work) (void *argument), void *argument);
 
 /* queries.c */
 extern const char snowflake_changed_tables[];
@@ -217,8 +217,8 @@ extern void snowflake_keep_plans(MemoryContext context);
 extern void snowflake_find_targets(SnowflakeConversion *conversion);
 extern void snowflake_find_sequence_names(SnowflakeConversion *conversion);
 extern bool snowflake_has_new_sequences(const SnowflakeConversion *conversion);
-extern SnowflakeConversion snowflake_part(const SnowflakeConversion *conversion,
-										  Oid relid);
+extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *conversion,
+												  Oid relid);
 extern void snowflake_find_narrow_columns(SnowflakeConversion *conversion);
 extern List *snowflake_ask(const SnowflakeConversion *conversion,
 						   const char *query);

@@ -517,7 +517,7 @@ check_dependent(Dependent *dependent, const char *description,
 	dependent->nrejected = 0;
 	MemoryContextReset(dependent->context);
 	old = MemoryContextSwitchTo(dependent->context);
-	message = snowflake_try(examine, dependent);
+	message = snowflake_convert_try(examine, dependent);
 	MemoryContextSwitchTo(old);
 	if (message == NULL && dependent->nrejected == 0)
 		return true;

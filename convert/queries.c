@@ -493,7 +493,7 @@ snowflake_has_new_sequences(const SnowflakeConversion *conversion)
  * know the others.
  */
 SnowflakeConversion
-snowflake_part(const SnowflakeConversion *conversion, Oid relid)
+snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
 {
 	SnowflakeConversion part = *conversion;
 

@@ -40,7 +40,7 @@ is_of_work(int sqlerrcode)
  * error returned; otherwise the result is NULL.
  */
 ErrorData *
-snowflake_do(void (*work) (void *argument), void *argument, bool keep)
+snowflake_convert_do(void (*work) (void *argument), void *argument, bool keep)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -74,9 +74,9 @@ snowflake_do(void (*work) (void *argument), void *argument, bool keep)
  * not, otherwise NULL.
  */
 char *
-snowflake_try(void (*work) (void *argument), void *argument)
+snowflake_convert_try(void (*work) (void *argument), void *argument)
 {
-	ErrorData  *error = snowflake_do(work, argument, true);
+	ErrorData  *error = snowflake_convert_do(work, argument, true);
 
 	if (error == NULL)
 		return NULL;

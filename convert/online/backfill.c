@@ -109,19 +109,19 @@ begin_with_lock(Backfill *backfill, LOCKMODE mode)
 		SnowflakeConversion part;
 		List	   *obstacles = NIL;
 
-		snowflake_begin(online);
+		snowflake_online_begin(online);
 		LockRelationOid(backfill->relid, mode);
-		part = snowflake_part(&online->conversion, backfill->relid);
+		part = snowflake_convert_part(&online->conversion, backfill->relid);
 		snowflake_find_type_obstacles(&part, &obstacles);
 		if (obstacles == NIL)
 		{
 			online->wait_start = online->wait_told = 0;
 			return part;
 		}
-		snowflake_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
-							  ((SnowflakeObstacle *) linitial(obstacles))->line);
-		snowflake_commit(online);
-		snowflake_nap(COPIED_MS);
+		snowflake_online_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
+									 ((SnowflakeObstacle *) linitial(obstacles))->line);
+		snowflake_online_commit(online);
+		snowflake_online_nap(COPIED_MS);
 	}
 }
 
@@ -144,7 +144,7 @@ begin_backfill(Backfill *backfill)
 												snowflake_online_tables)));
 	if (row[0] == NULL || row[2] == NULL)
 	{
-		snowflake_commit(online);
+		snowflake_online_commit(online);
 		return false;
 	}
 	backfill->assignments = MemoryContextStrdup(online->context, row[0]);
@@ -152,7 +152,7 @@ begin_backfill(Backfill *backfill)
 	backfill->npages = (BlockNumber) pg_strtoint64(row[2]);
 	backfill->next_vacuum = backfill->npages < VACUUM_PAGES ? InvalidBlockNumber :
 		backfill->npages / VACUUM_PARTS;
-	snowflake_commit(online);
+	snowflake_online_commit(online);
 	return true;
 }
 
@@ -168,7 +168,7 @@ run_update(void *argument)
 {
 	SilentUpdate *update = argument;
 
-	update->nrows = snowflake_update_silently(update->statement);
+	update->nrows = snowflake_online_update_silently(update->statement);
 }
 
 /*
@@ -182,7 +182,7 @@ static int64
 update_partition(const char *statement)
 {
 	SilentUpdate update = {.statement = statement};
-	ErrorData  *error = snowflake_do(run_update, &update, true);
+	ErrorData  *error = snowflake_convert_do(run_update, &update, true);
 
 	if (error == NULL)
 		return update.nrows;
@@ -218,7 +218,7 @@ fill_pages(Backfill *backfill, const Range *range)
 						 "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
 						 table, backfill->assignments, table, condition);
 	nrows = get_rel_relispartition(backfill->relid) ?
-		update_partition(statement) : (int64) snowflake_update_silently(statement);
+		update_partition(statement) : (int64) snowflake_online_update_silently(statement);
 	if (snowflake_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
 												 table, condition)) != NIL)
 	{
@@ -230,7 +230,7 @@ fill_pages(Backfill *backfill, const Range *range)
 		backfill->locked = lappend(backfill->locked, locked);
 		MemoryContextSwitchTo(old);
 	}
-	snowflake_commit_soon(online);
+	snowflake_online_commit_soon(online);
 	return nrows;
 }
 
@@ -292,10 +292,10 @@ wait_for_standbys(Backfill *backfill)
 		backfill->looked = snowflake_steady_clock();
 		if (behind == NULL)
 			break;
-		snowflake_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
-							  behind);
+		snowflake_online_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
+									 behind);
 		pfree(behind);
-		snowflake_nap(LAG_US / 1000);
+		snowflake_online_nap(LAG_US / 1000);
 	}
 	online->wait_start = online->wait_told = 0;
 }
@@ -316,7 +316,7 @@ run_batch(Backfill *backfill, const Range *range)
 	backfill->pages *= Min(2.0, Max(0.3, factor));
 	backfill->pages = Min(MAX_PAGES, Max(1, backfill->pages));
 	if (nrows > 0)
-		snowflake_nap(us / 1000 * (1 / options->work_share - 1));
+		snowflake_online_nap(us / 1000 * (1 / options->work_share - 1));
 	wait_for_standbys(backfill);
 }
 
@@ -340,9 +340,9 @@ first_pass(Backfill *backfill)
 		if (range.to >= backfill->next_vacuum && backfill->nrows > before)
 		{
 			/* Truncating the table would lock it. */
-			snowflake_run_top_level(online->context, online->owner,
-									psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
-											 backfill->table), NULL);
+			snowflake_online_run_top_level(online->context, online->owner,
+										   psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
+													backfill->table), NULL);
 			backfill->next_vacuum = range.to + backfill->npages / VACUUM_PARTS;
 		}
 	}
@@ -361,7 +361,7 @@ later_passes(Backfill *backfill)
 		List	   *ranges = backfill->locked;
 		ListCell   *cell;
 
-		snowflake_nap(PASS_MS);
+		snowflake_online_nap(PASS_MS);
 		backfill->locked = NIL;
 		foreach(cell, ranges)
 		{
@@ -376,9 +376,9 @@ later_passes(Backfill *backfill)
 		}
 		list_free_deep(ranges);
 		if (backfill->locked != NIL)
-			snowflake_report_wait(online,
-								  psprintf("copy locked rows of table %s", backfill->table),
-								  NULL);
+			snowflake_online_report_wait(online,
+										 psprintf("copy locked rows of table %s", backfill->table),
+										 NULL);
 	}
 	online->wait_start = online->wait_told = 0;
 }
@@ -404,7 +404,7 @@ validate(void *argument)
 									  psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
 											   " FROM tab WHERE relid = $12",
 											   snowflake_online_tables)))
-		snowflake_run_statement(((char **) lfirst(cell))[0]);
+		snowflake_online_run_statement(((char **) lfirst(cell))[0]);
 }
 
 /*
@@ -418,10 +418,10 @@ try_validate(Backfill *backfill, bool found)
 	ErrorData  *error;
 
 	validation.part = begin_with_lock(backfill, ShareUpdateExclusiveLock);
-	error = snowflake_do(validate, &validation, true);
+	error = snowflake_convert_do(validate, &validation, true);
 	if (error != NULL && !(found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
 		ReThrowError(error);
-	snowflake_commit(backfill->online);
+	snowflake_online_commit(backfill->online);
 	return error == NULL;
 }
 
@@ -429,7 +429,7 @@ try_validate(Backfill *backfill, bool found)
  * Fill the new columns, until that is proved.
  */
 void
-snowflake_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
+snowflake_online_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Backfill	backfill = {
 		.online = online,
@@ -464,8 +464,8 @@ snowflake_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
  * How much of a table is filled, by a sample.
  */
 int
-snowflake_backfill_percent(const SnowflakeConversion *conversion,
-						   const SnowflakeOnlineStep *step)
+snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
+								  const SnowflakeOnlineStep *step)
 {
 	List	   *rows = snowflake_ask_often(conversion, step->relid,
 										   psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"

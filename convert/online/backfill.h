@@ -15,9 +15,9 @@
 #include "convert/online/online.h"
 #include "convert/online/steps.h"
 
-extern void snowflake_backfill(SnowflakeOnline *online,
-							   const SnowflakeOnlineStep *step);
-extern int	snowflake_backfill_percent(const SnowflakeConversion *conversion,
-									   const SnowflakeOnlineStep *step);
+extern void snowflake_online_backfill(SnowflakeOnline *online,
+									  const SnowflakeOnlineStep *step);
+extern int	snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
+											  const SnowflakeOnlineStep *step);
 
 #endif							/* SNOWFLAKE_ONLINE_BACKFILL_H */

@@ -95,7 +95,7 @@ snowflake_online_check_obstacles(SnowflakeOnline *online)
 	List	   *obstacles;
 
 	snowflake_find_sequence_names(conversion);
-	obstacles = snowflake_list_online_obstacles(conversion, &online->options, &known);
+	obstacles = snowflake_online_list_obstacles(conversion, &online->options, &known);
 	if (known)
 		snowflake_report_obstacles(conversion, obstacles);
 	return known;
@@ -111,15 +111,15 @@ snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 	List	   *relids = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_steps(&online->conversion))
+	foreach(cell, snowflake_online_list_steps(&online->conversion))
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
 		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
 			relids = list_concat_unique_oid(relids,
-											snowflake_swap_locks(&online->conversion, step->relid));
+											snowflake_online_swap_locks(&online->conversion, step->relid));
 	}
-	return snowflake_find_changer(snowflake_with_partitions(relids));
+	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
 }
 
 /*
@@ -132,13 +132,13 @@ begin_examination(SnowflakeOnline *online)
 	{
 		char	   *changer;
 
-		snowflake_begin(online);
+		snowflake_online_begin(online);
 		changer = snowflake_online_find_changer_of_swaps(online);
 		if (changer == NULL)
 			break;
-		snowflake_report_wait(online, "look for obstacles", changer);
-		snowflake_commit(online);
-		snowflake_nap(RETRY_MS);
+		snowflake_online_report_wait(online, "look for obstacles", changer);
+		snowflake_online_commit(online);
+		snowflake_online_nap(SNOWFLAKE_RETRY_MS);
 	}
 }
 
@@ -157,23 +157,23 @@ snowflake_online_examine(SnowflakeOnline *online)
 		begin_examination(online);
 		if (snowflake_online_check_obstacles(online))
 			break;
-		snowflake_report_wait(online, "look for obstacles", NULL);
-		snowflake_commit(online);
-		snowflake_nap(RETRY_MS);
+		snowflake_online_report_wait(online, "look for obstacles", NULL);
+		snowflake_online_commit(online);
+		snowflake_online_nap(SNOWFLAKE_RETRY_MS);
 	}
 	online->wait_start = online->wait_told = 0;
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
-	foreach(cell, snowflake_steps(conversion))
+	foreach(cell, snowflake_online_list_steps(conversion))
 	{
 		SnowflakeOnlineStep *step = lfirst(cell);
 
 		if (!step->done && step->statement == NULL &&
 			step->kind != SNOWFLAKE_STEP_SWAP && step->kind != SNOWFLAKE_STEP_DEFAULT)
-			(void) snowflake_step_statement(conversion, step);
+			(void) snowflake_online_step_statement(conversion, step);
 	}
-	snowflake_give_online_notices(conversion);
-	snowflake_commit(online);
+	snowflake_online_give_notices(conversion);
+	snowflake_online_commit(online);
 }
 
 /*

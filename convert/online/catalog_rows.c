@@ -113,7 +113,7 @@ find_owner(TransactionId xid)
  * rows, in a transaction that is open?  Returns who.
  */
 char *
-snowflake_find_changer(const List *relids)
+snowflake_online_find_changer(const List *relids)
 {
 	StringInfoData query;
 	ListCell   *cell;
@@ -149,7 +149,7 @@ snowflake_find_changer(const List *relids)
  * changed one: who waits for one and has others could be in a deadlock.
  */
 void
-snowflake_lock_rows(const List *relids)
+snowflake_online_lock_rows(const List *relids)
 {
 	for (size_t i = 0; i < lengthof(rows_of_tables); i++)
 		(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
@@ -164,7 +164,7 @@ snowflake_lock_rows(const List *relids)
  * that it alters.
  */
 void
-snowflake_lock_functions(const List *relids)
+snowflake_online_lock_functions(const List *relids)
 {
 	ListCell   *cell;
 

@@ -14,8 +14,8 @@
 
 #include "nodes/pg_list.h"
 
-extern char *snowflake_find_changer(const List *relids);
-extern void snowflake_lock_rows(const List *relids);
-extern void snowflake_lock_functions(const List *relids);
+extern char *snowflake_online_find_changer(const List *relids);
+extern void snowflake_online_lock_rows(const List *relids);
+extern void snowflake_online_lock_functions(const List *relids);
 
 #endif							/* SNOWFLAKE_ONLINE_CATALOG_ROWS_H */

@@ -84,7 +84,7 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 					 " AND b.since < clock_timestamp() - interval '" INT64_FORMAT " ms'"
 					 " AND l.relation IN (0",
 					 mode == AccessExclusiveLock ? "true" : "false",
-					 online->options.lock_ms * PATIENCE);
+					 online->options.lock_ms * SNOWFLAKE_PATIENCE);
 	foreach(cell, relids)
 		appendStringInfo(&query, ", %u", lfirst_oid(cell));
 	appendStringInfoString(&query, ") ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i', 'I') LIMIT 1");
@@ -97,7 +97,7 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
  * the server locks them.
  */
 List *
-snowflake_with_partitions(const List *relids)
+snowflake_online_with_partitions(const List *relids)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
@@ -167,7 +167,7 @@ typedef struct LockedWork
 	SnowflakeOnline *online;
 	List	   *relids;
 	LOCKMODE	mode;
-	SnowflakeWork work;
+	SnowflakeOnlineWork work;
 	void	   *argument;
 } LockedWork;
 
@@ -179,12 +179,12 @@ work_with_locks(void *argument)
 {
 	const LockedWork *locked = argument;
 	SnowflakeOnline *online = locked->online;
-	List	   *relids = snowflake_with_partitions(locked->relids);
+	List	   *relids = snowflake_online_with_partitions(locked->relids);
 
 	lock_relations(online, relids, locked->mode);
 	online->locked_since = snowflake_steady_clock();
 	if (!online->rows_locked)
-		snowflake_lock_rows(relids);
+		snowflake_online_lock_rows(relids);
 	online->rows_locked = true;
 	locked->work(online, locked->argument);
 }
@@ -207,10 +207,10 @@ is_concurrent_update(const ErrorData *error)
  */
 static bool
 try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
-		  SnowflakeWork work, void *argument)
+		  SnowflakeOnlineWork work, void *argument)
 {
 	LockedWork	locked = {online, relids, mode, work, argument};
-	ErrorData  *error = snowflake_do(work_with_locks, &locked, true);
+	ErrorData  *error = snowflake_convert_do(work_with_locks, &locked, true);
 
 	if (error == NULL)
 		return true;
@@ -229,20 +229,20 @@ try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
  * transaction should end then, and another one try again.
  */
 bool
-snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
-					 SnowflakeWork work, void *argument)
+snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
+							SnowflakeOnlineWork work, void *argument)
 {
 	const char *what = psprintf("lock table %s",
 								snowflake_relation_name(llast_oid(relids)));
-	List	   *all = snowflake_with_partitions(relids);
+	List	   *all = snowflake_online_with_partitions(relids);
 	char	   *holder;
 
 	holder = find_holder(online, all, mode);
 	if (holder == NULL)
-		holder = snowflake_find_changer(all);
+		holder = snowflake_online_find_changer(all);
 	if (holder != NULL)
 	{
-		snowflake_report_wait(online, what, holder);
+		snowflake_online_report_wait(online, what, holder);
 		return false;
 	}
 	cancel_autovacuum(all);
@@ -257,6 +257,6 @@ snowflake_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 	}
 	if (try_locks(online, relids, mode, work, argument))
 		return true;
-	snowflake_report_wait(online, what, NULL);
+	snowflake_online_report_wait(online, what, NULL);
 	return false;
 }

@@ -18,11 +18,11 @@
 #include "convert/online/online.h"
 
 /* What to do with locked tables. */
-typedef void (*SnowflakeWork) (SnowflakeOnline *online, void *argument);
+typedef void (*SnowflakeOnlineWork) (SnowflakeOnline *online, void *argument);
 
-extern bool snowflake_with_locks(SnowflakeOnline *online, List *relids,
-								 LOCKMODE mode, SnowflakeWork work,
-								 void *argument);
-extern List *snowflake_with_partitions(const List *relids);
+extern bool snowflake_online_with_locks(SnowflakeOnline *online, List *relids,
+										LOCKMODE mode, SnowflakeOnlineWork work,
+										void *argument);
+extern List *snowflake_online_with_partitions(const List *relids);
 
 #endif							/* SNOWFLAKE_ONLINE_LOCKS_H */

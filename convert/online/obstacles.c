@@ -611,8 +611,8 @@ check_set_default(const SnowflakeConversion *conversion, List **obstacles)
  * there is no list, that were changed after their counterparts were created.
  */
 List *
-snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
-								const List *relids)
+snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion,
+									   const List *relids)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = NIL;
@@ -621,7 +621,7 @@ snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
 	ask_obstacles(conversion, ctes(), online_obstacles,
 				  lengthof(online_obstacles), &obstacles);
 	snowflake_find_trigger_obstacles(conversion, &obstacles);
-	foreach(cell, snowflake_changed_objects(conversion, relids))
+	foreach(cell, snowflake_online_changed_objects(conversion, relids))
 		snowflake_add_obstacle(&obstacles, key->table,
 							   psprintf("%s was changed after its counterpart was created",
 										(char *) lfirst(cell)),
@@ -631,10 +631,10 @@ snowflake_list_object_obstacles(const SnowflakeConversion *conversion,
 
 /*
  * The obstacles of snowflake_convert() that apply here, and these.  They may not
- * be known now: see snowflake_rehearse_swaps().
+ * be known now: see snowflake_online_rehearse_swaps().
  */
 List *
-snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
+snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 								const SnowflakeOnlineOptions *options,
 								bool *known)
 {
@@ -644,7 +644,7 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 		snowflake_ask_about(InvalidOid, pgaudit_query);
 
 	obstacles = list_concat(obstacles,
-							snowflake_list_object_obstacles(conversion, NIL));
+							snowflake_online_list_object_obstacles(conversion, NIL));
 	ask_obstacles(conversion, ctes(), function_obstacles,
 				  lengthof(function_obstacles), &obstacles);
 	if (!options->subscribers_ready)
@@ -655,7 +655,7 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
 		ask_obstacles(conversion, "", citus_obstacles,
 					  lengthof(citus_obstacles), &obstacles);
 	check_set_default(conversion, &obstacles);
-	*known = snowflake_rehearse_swaps(conversion, &obstacles);
+	*known = snowflake_online_rehearse_swaps(conversion, &obstacles);
 	if (pgaudit != NIL)
 		snowflake_add_obstacle(&obstacles, key->table,
 							   psprintf("pgAudit has version %s, which fails at statements within a procedure",
@@ -668,7 +668,7 @@ snowflake_list_online_obstacles(const SnowflakeConversion *conversion,
  * Say what an administrator needs to know before: also what the default will do.
  */
 void
-snowflake_give_online_notices(const SnowflakeConversion *conversion)
+snowflake_online_give_notices(const SnowflakeConversion *conversion)
 {
 	for (size_t i = 0; i < lengthof(notice_queries); i++)
 	{

@@ -15,7 +15,7 @@
 #include "convert/convert.h"
 #include "shared/table_owner.h"
 
-typedef enum SnowflakePhase
+typedef enum SnowflakeOnlinePhase
 {
 	SNOWFLAKE_PHASE_PREPARE,
 	SNOWFLAKE_PHASE_BACKFILL,
@@ -23,12 +23,12 @@ typedef enum SnowflakePhase
 	SNOWFLAKE_PHASE_FOREIGN_KEYS,
 	SNOWFLAKE_PHASE_SWAP,
 	SNOWFLAKE_PHASE_DEFAULT
-} SnowflakePhase;
+} SnowflakeOnlinePhase;
 
 /* How to proceed. */
 typedef struct SnowflakeOnlineOptions
 {
-	SnowflakePhase until;		/* the last phase */
+	SnowflakeOnlinePhase until; /* the last phase */
 	bool		subscribers_ready;
 	bool		by_hand;		/* the plan only */
 	bool		undo;

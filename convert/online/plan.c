@@ -58,7 +58,7 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 		case SNOWFLAKE_STEP_PREPARE:
 			return psprintf("BEGIN;\n%s;\nCOMMIT", step->statement);
 		default:
-			return snowflake_step_statement(&online->conversion, step);
+			return snowflake_online_step_statement(&online->conversion, step);
 	}
 }
 
@@ -68,7 +68,7 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 static void
 put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 {
-	List	   *steps = snowflake_steps(&online->conversion);
+	List	   *steps = snowflake_online_list_steps(&online->conversion);
 	bool		found = false;
 	ListCell   *cell;
 
@@ -91,10 +91,10 @@ put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 		}
 		if (is_next && step->kind == SNOWFLAKE_STEP_BACKFILL)
 			state = psprintf("next, about %d %% are copied",
-							 snowflake_backfill_percent(&online->conversion, step));
+							 snowflake_online_backfill_percent(&online->conversion, step));
 		found |= !step->done;
 		values[0] = Int32GetDatum(foreach_current_index(cell) + 1);
-		values[1] = CStringGetTextDatum(snowflake_phase_name(step->phase));
+		values[1] = CStringGetTextDatum(snowflake_online_phase_name(step->phase));
 		values[2] = CStringGetTextDatum(step->table);
 		values[3] = CStringGetTextDatum(snowflake_online_needs_access_exclusive(step) ?
 										"ACCESS EXCLUSIVE" : lock_names[step->kind]);
@@ -119,7 +119,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
 	snowflake_online_begin_function(fcinfo, &online);
-	snowflake_open(&online);
+	snowflake_online_open(&online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	online.options.by_hand = true;
 	changer = snowflake_online_find_changer_of_swaps(&online);
@@ -130,7 +130,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 						snowflake_relation_name(online.relid)),
 				 errdetail_internal("%s", changer != NULL ? changer : "Somebody changes privileges."),
 				 errhint("Try again when it has ended.")));
-	snowflake_give_online_notices(&online.conversion);
+	snowflake_online_give_notices(&online.conversion);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
 	snowflake_online_end_function(&online);
 	return (Datum) 0;

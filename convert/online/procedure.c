@@ -193,12 +193,12 @@ interval_us(FunctionCallInfo fcinfo, int argument, const char *name)
 /*
  * The phase that until names.
  */
-static SnowflakePhase
+static SnowflakeOnlinePhase
 find_phase(const char *name)
 {
-	for (SnowflakePhase phase = SNOWFLAKE_PHASE_PREPARE; phase <= SNOWFLAKE_PHASE_DEFAULT; phase++)
+	for (SnowflakeOnlinePhase phase = SNOWFLAKE_PHASE_PREPARE; phase <= SNOWFLAKE_PHASE_DEFAULT; phase++)
 	{
-		if (strcmp(name, snowflake_phase_name(phase)) == 0)
+		if (strcmp(name, snowflake_online_phase_name(phase)) == 0)
 			return phase;
 	}
 	ereport(ERROR,

@@ -627,7 +627,7 @@ rehearse_statement(Rehearsal *rehearsal, const char *text)
 	object = describe(rehearsal, rehearsal->statement);
 	if (object == NULL || has_failed(rehearsal, object))
 		return;
-	message = snowflake_try(try_statement, rehearsal);
+	message = snowflake_convert_try(try_statement, rehearsal);
 	if (message != NULL)
 		snowflake_add_obstacle(rehearsal->obstacles, object,
 							   psprintf("%s cannot be created again: %s", object, message),
@@ -706,7 +706,7 @@ rehearse(void *argument)
 	foreach(cell, rehearsal->swaps)
 		relids = list_concat_unique_oid(relids, ((Swap *) lfirst(cell))->locked);
 
-	snowflake_lock_rows(snowflake_with_partitions(relids));
+	snowflake_online_lock_rows(snowflake_online_with_partitions(relids));
 	rehearsal->has_locks = true;
 	object_access_hook = refuse_call;
 	foreach(cell, rehearsal->swaps)
@@ -722,7 +722,7 @@ find_swaps(const SnowflakeConversion *conversion)
 	List	   *swaps = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_steps(conversion))
+	foreach(cell, snowflake_online_list_steps(conversion))
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 		Swap	   *swap;
@@ -733,9 +733,9 @@ find_swaps(const SnowflakeConversion *conversion)
 			continue;
 		swap = palloc_object(Swap);
 		swap->relid = step->relid;
-		swap->locked = snowflake_swap_locks(conversion, step->relid);
-		snowflake_swap_statements(conversion, step->relid, &swap->statements,
-								  &after_drop);
+		swap->locked = snowflake_online_swap_locks(conversion, step->relid);
+		snowflake_online_swap_statements(conversion, step->relid, &swap->statements,
+										 &after_drop);
 		swap->statements = list_concat(swap->statements, after_drop);
 		swaps = lappend(swaps, swap);
 	}
@@ -769,8 +769,8 @@ find_columns(const SnowflakeConversion *conversion)
  * known, because somebody has changed privileges just now.
  */
 bool
-snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
-						 List **obstacles)
+snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
+								List **obstacles)
 {
 	Rehearsal	rehearsal = {
 		.swaps = find_swaps(conversion),
@@ -780,7 +780,7 @@ snowflake_rehearse_swaps(const SnowflakeConversion *conversion,
 	ErrorData  *error;
 
 	previous_hook = object_access_hook;
-	error = snowflake_do(rehearse, &rehearsal, false);
+	error = snowflake_convert_do(rehearse, &rehearsal, false);
 	object_access_hook = previous_hook;
 	if (error == NULL)
 		return true;

@@ -43,8 +43,9 @@ typedef struct Progress
 {
 	SnowflakeOnline *online;
 	List	   *analyzed;		/* tables */
-	MemoryContext context;		/* of the list of steps */
-	List	   *steps;			/* that were not done when they were read */
+	MemoryContext context;		/* of the list of them */
+	List	   *pending;		/* steps that were not done when they were
+								 * read */
 	int			next;			/* of these */
 	int64		until;			/* by the steady clock: when they are read
 								 * again */
@@ -63,17 +64,17 @@ snowflake_online_needs_access_exclusive(const SnowflakeOnlineStep *step)
 		get_rel_relkind(step->relid) == RELKIND_PARTITIONED_TABLE;
 }
 
-/* SnowflakeWork: the statement of a step. */
+/* SnowflakeOnlineWork: the statement of a step. */
 static void
 execute_step(SnowflakeOnline *online, void *argument)
 {
 	const SnowflakeOnlineStep *step = argument;
 
-	snowflake_run_statement(step->statement);
+	snowflake_online_run_statement(step->statement);
 }
 
 /*
- * SnowflakeWork: create new columns, with the privileges that the old ones have.
+ * SnowflakeOnlineWork: create new columns, with the privileges that the old ones have.
  * Rows that are stored elsewhere, by the row type, would not have them.
  */
 static void
@@ -119,7 +120,7 @@ require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 }
 
 /*
- * SnowflakeWork: create a foreign key.
+ * SnowflakeOnlineWork: create a foreign key.
  *
  * Until the swap, the old and the new one both act on a referencing row, in the
  * order of the names of their triggers, which contain OIDs as text.  If the new
@@ -172,7 +173,7 @@ snowflake_online_default_statement(const SnowflakeOnline *online)
 }
 
 /*
- * SnowflakeWork: set the default, if no column is left that would be rewritten.
+ * SnowflakeOnlineWork: set the default, if no column is left that would be rewritten.
  */
 static void
 set_default(SnowflakeOnline *online, void *argument)
@@ -191,7 +192,7 @@ set_default(SnowflakeOnline *online, void *argument)
 				 errmsg_internal("a sequence was added")));
 	drop = snowflake_online_drop_sessions(online);
 	if (drop != NULL)
-		snowflake_run_statement(drop);
+		snowflake_online_run_statement(drop);
 	conversion->dry_run = false;
 	if (!OidIsValid(online->generator))
 		snowflake_report_kept_default(linitial(conversion->keys));
@@ -218,26 +219,26 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 
 				if (sessions != NULL)
 				{
-					snowflake_report_wait(online, "set the default", sessions);
+					snowflake_online_report_wait(online, "set the default", sessions);
 					return false;
 				}
 				/* not with the lock, because it may take long */
 				snowflake_find_sequence_names(&online->conversion);
-				return snowflake_with_locks(online, relids, AccessExclusiveLock,
-											set_default, step);
+				return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
+												   set_default, step);
 			}
 		case SNOWFLAKE_STEP_FOREIGN_KEY:
 			if (step->other != step->relid)
 				relids = lcons_oid(step->other, relids);
-			return snowflake_with_locks(online, relids,
-										snowflake_online_needs_access_exclusive(step) ?
-										AccessExclusiveLock : ShareRowExclusiveLock,
-										create_foreign_key, step);
+			return snowflake_online_with_locks(online, relids,
+											   snowflake_online_needs_access_exclusive(step) ?
+											   AccessExclusiveLock : ShareRowExclusiveLock,
+											   create_foreign_key, step);
 		default:
-			step->statement = snowflake_step_statement(&online->conversion, step);
-			return snowflake_with_locks(online, relids, AccessExclusiveLock,
-										step->kind == SNOWFLAKE_STEP_PREPARE ? prepare_table : execute_step,
-										step);
+			step->statement = snowflake_online_step_statement(&online->conversion, step);
+			return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
+											   step->kind == SNOWFLAKE_STEP_PREPARE ? prepare_table : execute_step,
+											   step);
 	}
 }
 
@@ -254,29 +255,29 @@ run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 	switch (step->kind)
 	{
 		case SNOWFLAKE_STEP_BACKFILL:
-			snowflake_commit(online);
-			snowflake_backfill(online, step);
+			snowflake_online_commit(online);
+			snowflake_online_backfill(online, step);
 			break;
 		case SNOWFLAKE_STEP_INDEX:
 			statement = MemoryContextStrdup(online->context,
-											snowflake_step_statement(&online->conversion, step));
-			snowflake_report_transactions(online, psprintf("create index %s", step->new_name));
-			snowflake_commit(online);
-			snowflake_run_top_level(online->context, online->owner, statement,
-									step->tablespace);
+											snowflake_online_step_statement(&online->conversion, step));
+			snowflake_online_report_transactions(online, psprintf("create index %s", step->new_name));
+			snowflake_online_commit(online);
+			snowflake_online_run_top_level(online->context, online->owner, statement,
+										   step->tablespace);
 			pfree(statement);
 			break;
 		case SNOWFLAKE_STEP_STATISTICS:
 		case SNOWFLAKE_STEP_ANALYZE:
 		case SNOWFLAKE_STEP_VALIDATE:
-			snowflake_run_statement(snowflake_step_statement(&online->conversion, step));
-			snowflake_commit(online);
+			snowflake_online_run_statement(snowflake_online_step_statement(&online->conversion, step));
+			snowflake_online_commit(online);
 			break;
 		default:
 			done = run_locking(online, step);
-			snowflake_commit(online);
+			snowflake_online_commit(online);
 			if (!done)
-				snowflake_nap(RETRY_MS + RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
+				snowflake_online_nap(SNOWFLAKE_RETRY_MS + SNOWFLAKE_RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
 	}
 	return done;
 }
@@ -305,16 +306,16 @@ copy_step(const SnowflakeOnlineStep *step)
  * Read which steps of the next phase are not done.
  */
 static void
-read_steps(Progress *progress)
+read_pending(Progress *progress)
 {
 	int64		start = snowflake_steady_clock();
-	List	   *steps = snowflake_steps(&progress->online->conversion);
+	List	   *steps = snowflake_online_list_steps(&progress->online->conversion);
 	MemoryContext old;
 	ListCell   *cell;
 
 	MemoryContextReset(progress->context);
 	old = MemoryContextSwitchTo(progress->context);
-	progress->steps = NIL;
+	progress->pending = NIL;
 	progress->next = 0;
 	foreach(cell, steps)
 	{
@@ -323,10 +324,10 @@ read_steps(Progress *progress)
 		if (step->done ||
 			(step->kind == SNOWFLAKE_STEP_ANALYZE && list_member_oid(progress->analyzed, step->relid)))
 			continue;
-		if (progress->steps != NIL &&
-			step->phase != ((SnowflakeOnlineStep *) linitial(progress->steps))->phase)
+		if (progress->pending != NIL &&
+			step->phase != ((SnowflakeOnlineStep *) linitial(progress->pending))->phase)
 			break;
-		progress->steps = lappend(progress->steps, copy_step(step));
+		progress->pending = lappend(progress->pending, copy_step(step));
 	}
 	MemoryContextSwitchTo(old);
 	progress->until = start + (READ_SHARE + 1) * (snowflake_steady_clock() - start);
@@ -337,11 +338,11 @@ read_steps(Progress *progress)
  * to be done any more.  Only its table is looked at.
  */
 static const SnowflakeOnlineStep *
-read_again(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
+read_step(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_steps(part))
+	foreach(cell, snowflake_online_list_steps(part))
 	{
 		const SnowflakeOnlineStep *now = lfirst(cell);
 
@@ -370,7 +371,7 @@ report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
 	}
 	initStringInfo(&message);
 	appendStringInfo(&message, "%s: phase \"%s\"", step->table,
-					 snowflake_phase_name(step->phase));
+					 snowflake_online_phase_name(step->phase));
 	if (step->new_name != NULL)
 		appendStringInfo(&message, ", %s", step->new_name);
 	appendStringInfo(&message, ": %.3f s", (now - start) / 1e6);
@@ -416,15 +417,15 @@ listed_step(Progress *progress)
 	const SnowflakeOnlineStep *step;
 	SnowflakeConversion part;
 
-	if (progress->next == list_length(progress->steps) ||
+	if (progress->next == list_length(progress->pending) ||
 		snowflake_steady_clock() >= progress->until)
 		return NULL;
-	step = list_nth(progress->steps, progress->next++);
+	step = list_nth(progress->pending, progress->next++);
 	if (step->kind != SNOWFLAKE_STEP_BACKFILL && step->phase != SNOWFLAKE_PHASE_INDEXES)
 		return NULL;
-	part = snowflake_part(&online->conversion, step->relid);
+	part = snowflake_convert_part(&online->conversion, step->relid);
 	check_owners(online, &part);
-	return read_again(&part, step);
+	return read_step(&part, step);
 }
 
 /*
@@ -444,10 +445,10 @@ next_step(Progress *progress)
 	if (step == NULL)
 	{
 		check_owners(progress->online, &progress->online->conversion);
-		read_steps(progress);
-		if (progress->steps == NIL)
+		read_pending(progress);
+		if (progress->pending == NIL)
 			return NULL;
-		step = list_nth(progress->steps, progress->next++);
+		step = list_nth(progress->pending, progress->next++);
 	}
 	old = MemoryContextSwitchTo(progress->context);
 	kept = copy_step(step);
@@ -494,17 +495,17 @@ snowflake_online_run_steps(SnowflakeOnline *online)
 		SnowflakeOnlineStep *step;
 		bool		done;
 
-		snowflake_begin(online);
+		snowflake_online_begin(online);
 		step = next_step(&progress);
 		if (step == NULL || step->phase > online->options.until)
 		{
 			if (step == NULL)
 				report_left_tables(online);
-			snowflake_commit(online);
+			snowflake_online_commit(online);
 			if (step != NULL)
 				ereport(NOTICE,
 						(errmsg("%s: the next phase is \"%s\"", step->table,
-								snowflake_phase_name(step->phase)),
+								snowflake_online_phase_name(step->phase)),
 						 errhint("Call snowflake_convert_online() again to continue, or snowflake_convert_undo() before the first swap.")));
 			return;
 		}

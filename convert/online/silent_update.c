@@ -64,7 +64,7 @@ rewrite(const char *statement)
  * Execute an UPDATE of one table.  Returns the number of rows.
  */
 uint64
-snowflake_update_silently(const char *statement)
+snowflake_online_update_silently(const char *statement)
 {
 	Query	   *query = rewrite(statement);
 	PlannedStmt *plan;

@@ -12,6 +12,6 @@
 #ifndef SNOWFLAKE_ONLINE_SILENT_UPDATE_H
 #define SNOWFLAKE_ONLINE_SILENT_UPDATE_H
 
-extern uint64 snowflake_update_silently(const char *statement);
+extern uint64 snowflake_online_update_silently(const char *statement);
 
 #endif							/* SNOWFLAKE_ONLINE_SILENT_UPDATE_H */

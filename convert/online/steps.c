@@ -166,7 +166,7 @@ WITH_NEW_NAME("s.stxname")
 "  SELECT g.oid FROM triggered t JOIN pg_trigger g ON g.tgparentid = t.oid),"
 /*
  * What is not as it was when the new object was created, beside definitions, which
- * snowflake_changed_objects() compares.
+ * snowflake_online_changed_objects() compares.
  */
 " changed_since(relid, what) AS ("
 "  SELECT indrelid, pg_describe_object('pg_class'::regclass, indexrelid, 0)"
@@ -537,7 +537,7 @@ static const char undo_query[] =
 " ) s(step, relid, command) ORDER BY step, relid, command COLLATE \"C\"";
 
 const char *
-snowflake_phase_name(SnowflakePhase phase)
+snowflake_online_phase_name(SnowflakeOnlinePhase phase)
 {
 	return phase_names[phase];
 }
@@ -556,7 +556,7 @@ ask(const SnowflakeConversion *conversion, Oid object, const char *query)
  * All steps that are not behind a swap, in their order.
  */
 List *
-snowflake_steps(const SnowflakeConversion *conversion)
+snowflake_online_list_steps(const SnowflakeConversion *conversion)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *steps = NIL;
@@ -609,13 +609,13 @@ define_on_copy(void *argument)
 {
 	StepDefinition *definition = argument;
 	const SnowflakeOnlineStep *step = definition->step;
-	SnowflakeConversion part = snowflake_part(definition->conversion, step->relid);
+	SnowflakeConversion part = snowflake_convert_part(definition->conversion, step->relid);
 	List	   *rows;
 	ListCell   *cell;
 
 	rows = ask(&part, step->object, copy_query);
 	foreach(cell, rows)
-		snowflake_run_statement(((char **) lfirst(cell))[0]);
+		snowflake_online_run_statement(((char **) lfirst(cell))[0]);
 	rows = ask(&part, step->object, definition_query);
 	if (list_length(rows) != 1)
 		elog(ERROR, "could not find the definition of %s", step->new_name);
@@ -629,7 +629,7 @@ define_on_copy(void *argument)
 static void
 find_definition(StepDefinition *definition)
 {
-	ErrorData  *error = snowflake_do(define_on_copy, definition, false);
+	ErrorData  *error = snowflake_convert_do(define_on_copy, definition, false);
 
 	if (error != NULL)
 		ReThrowError(error);
@@ -640,8 +640,8 @@ find_definition(StepDefinition *definition)
  * statistics object.
  */
 char *
-snowflake_step_statement(const SnowflakeConversion *conversion,
-						 const SnowflakeOnlineStep *step)
+snowflake_online_step_statement(const SnowflakeConversion *conversion,
+								const SnowflakeOnlineStep *step)
 {
 	StepDefinition definition = {.conversion = conversion,.step = step};
 
@@ -689,8 +689,8 @@ describe(const SnowflakeOnlineStep *step)
  * their new ones were created.  A swap would take that back.
  */
 List *
-snowflake_changed_objects(const SnowflakeConversion *conversion,
-						  const List *relids)
+snowflake_online_changed_objects(const SnowflakeConversion *conversion,
+								 const List *relids)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
@@ -702,7 +702,7 @@ snowflake_changed_objects(const SnowflakeConversion *conversion,
 		if (relids == NIL || list_member_oid(relids, atooid(row[0])))
 			result = lappend(result, row[1]);
 	}
-	foreach(cell, snowflake_steps(conversion))
+	foreach(cell, snowflake_online_list_steps(conversion))
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
@@ -718,7 +718,7 @@ snowflake_changed_objects(const SnowflakeConversion *conversion,
  * columns have been swapped.
  */
 List *
-snowflake_undo_statements(const SnowflakeConversion *conversion, List **tables)
+snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **tables)
 {
 	List	   *statements = NIL;
 	ListCell   *cell;

@@ -16,7 +16,7 @@
 #include "convert/online/online.h"
 
 /* What a step does, in the order of the phases. */
-typedef enum SnowflakeStepKind
+typedef enum SnowflakeOnlineStepKind
 {
 	SNOWFLAKE_STEP_PREPARE,
 	SNOWFLAKE_STEP_BACKFILL,
@@ -28,12 +28,12 @@ typedef enum SnowflakeStepKind
 	SNOWFLAKE_STEP_VALIDATE,
 	SNOWFLAKE_STEP_SWAP,
 	SNOWFLAKE_STEP_DEFAULT
-} SnowflakeStepKind;
+} SnowflakeOnlineStepKind;
 
 typedef struct SnowflakeOnlineStep
 {
-	SnowflakeStepKind kind;
-	SnowflakePhase phase;
+	SnowflakeOnlineStepKind kind;
+	SnowflakeOnlinePhase phase;
 	bool		done;
 	Oid			relid;			/* the table */
 	Oid			other;			/* another one to lock, if any */
@@ -42,18 +42,19 @@ typedef struct SnowflakeOnlineStep
 	char	   *new_name;
 	char	   *schema;			/* of the new object */
 	char	   *tablespace;		/* of an index */
-	char	   *statement;		/* NULL if snowflake_step_statement() finds it */
+	char	   *statement;		/* NULL if snowflake_online_step_statement()
+								 * finds it */
 } SnowflakeOnlineStep;
 
 extern const char snowflake_online_tables[];
 extern const char snowflake_online_views[];
-extern List *snowflake_steps(const SnowflakeConversion *conversion);
-extern char *snowflake_step_statement(const SnowflakeConversion *conversion,
-									  const SnowflakeOnlineStep *step);
-extern List *snowflake_changed_objects(const SnowflakeConversion *conversion,
-									   const List *relids);
-extern List *snowflake_undo_statements(const SnowflakeConversion *conversion,
-									   List **tables);
-extern const char *snowflake_phase_name(SnowflakePhase phase);
+extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
+extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
+											 const SnowflakeOnlineStep *step);
+extern List *snowflake_online_changed_objects(const SnowflakeConversion *conversion,
+											  const List *relids);
+extern List *snowflake_online_undo_statements(const SnowflakeConversion *conversion,
+											  List **tables);
+extern const char *snowflake_online_phase_name(SnowflakeOnlinePhase phase);
 
 #endif							/* SNOWFLAKE_ONLINE_STEPS_H */

@@ -39,7 +39,7 @@ typedef struct Swap
 } Swap;
 
 /*
- * SnowflakeWork: find the statements of a swap.  What they depend on cannot
+ * SnowflakeOnlineWork: find the statements of a swap.  What they depend on cannot
  * change any more, except for comments.
  */
 static void
@@ -51,32 +51,32 @@ find_statements(SnowflakeOnline *online, void *argument)
 	List	   *obstacles;
 
 	snowflake_find_targets(conversion);
-	if (list_difference_oid(snowflake_swap_locks(conversion, swap->relid), swap->locked) != NIL)
+	if (list_difference_oid(snowflake_online_swap_locks(conversion, swap->relid), swap->locked) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a view, sequence, or foreign key was added")));
-	relids = snowflake_with_partitions(swap->locked);
-	snowflake_lock_functions(relids);
-	swap->names = snowflake_swap_names(relids);
-	swap->privileges = snowflake_swap_privileges(swap->names);
-	swap->comments = snowflake_swap_comments(relids);
-	obstacles = snowflake_list_object_obstacles(conversion,
-												snowflake_swap_scope(conversion, swap->relid));
+	relids = snowflake_online_with_partitions(swap->locked);
+	snowflake_online_lock_functions(relids);
+	swap->names = snowflake_online_swap_names(relids);
+	swap->privileges = snowflake_online_swap_privileges(swap->names);
+	swap->comments = snowflake_online_swap_comments(relids);
+	obstacles = snowflake_online_list_object_obstacles(conversion,
+													   snowflake_online_swap_scope(conversion, swap->relid));
 	snowflake_find_type_obstacles(conversion, &obstacles);
-	snowflake_check_swap(conversion, swap->relid, obstacles);
-	swap->trees = snowflake_swap_trees(conversion, swap->relid);
-	snowflake_swap_statements(conversion, swap->relid, &swap->before_drop,
-							  &swap->after_drop);
+	snowflake_online_check_swap(conversion, swap->relid, obstacles);
+	swap->trees = snowflake_online_swap_trees(conversion, swap->relid);
+	snowflake_online_swap_statements(conversion, swap->relid, &swap->before_drop,
+									 &swap->after_drop);
 }
 
 /*
- * SnowflakeWork: execute them.
+ * SnowflakeOnlineWork: execute them.
  */
 static void
 swap_columns(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
-	char	   *comments = snowflake_swap_comments(snowflake_with_partitions(swap->locked));
+	char	   *comments = snowflake_online_swap_comments(snowflake_online_with_partitions(swap->locked));
 
 	if (comments == NULL ? swap->comments != NULL :
 		swap->comments == NULL || strcmp(comments, swap->comments) != 0)
@@ -84,9 +84,9 @@ swap_columns(SnowflakeOnline *online, void *argument)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a comment was changed")));
 	snowflake_online_run_statements(swap->before_drop);
-	snowflake_check_drop(swap->relid, swap->trees);
+	snowflake_online_check_drop(swap->relid, swap->trees);
 	snowflake_online_run_statements(swap->after_drop);
-	snowflake_check_privileges(swap->relid, swap->names, swap->privileges);
+	snowflake_online_check_privileges(swap->relid, swap->names, swap->privileges);
 	if (list_member_oid(swap->trees, online->relid))
 		snowflake_online_run_statements(snowflake_online_session_statements(online));
 }
@@ -105,16 +105,16 @@ snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *
 
 	if (snapshot != NULL)
 	{
-		snowflake_report_wait(online, psprintf("swap the columns of table %s", step->table),
-							  snapshot);
+		snowflake_online_report_wait(online, psprintf("swap the columns of table %s", step->table),
+									 snapshot);
 		return false;
 	}
-	swap.locked = snowflake_swap_locks(&online->conversion, step->relid);
-	indexes = snowflake_swap_indexes(&online->conversion, step->relid);
-	return snowflake_with_locks(online, list_concat(indexes, swap.locked),
-								ShareUpdateExclusiveLock, find_statements, &swap) &&
-		snowflake_with_locks(online, swap.locked, AccessExclusiveLock,
-							 swap_columns, &swap);
+	swap.locked = snowflake_online_swap_locks(&online->conversion, step->relid);
+	indexes = snowflake_online_swap_indexes(&online->conversion, step->relid);
+	return snowflake_online_with_locks(online, list_concat(indexes, swap.locked),
+									   ShareUpdateExclusiveLock, find_statements, &swap) &&
+		snowflake_online_with_locks(online, swap.locked, AccessExclusiveLock,
+									swap_columns, &swap);
 }
 
 /*
@@ -131,15 +131,15 @@ snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid)
 
 	initStringInfo(&script);
 	appendStringInfoString(&script, "BEGIN;\n");
-	foreach(cell, snowflake_swap_locks(conversion, relid))
+	foreach(cell, snowflake_online_swap_locks(conversion, relid))
 	{
 		/* LOCK TABLE does not lock a sequence. */
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_SEQUENCE)
 			appendStringInfo(&script, "LOCK TABLE %s IN ACCESS EXCLUSIVE MODE;\n",
 							 snowflake_relation_name(lfirst_oid(cell)));
 	}
-	snowflake_swap_statements(conversion, relid, &before_drop, &after_drop);
-	if (list_member_oid(snowflake_swap_trees(conversion, relid), online->relid))
+	snowflake_online_swap_statements(conversion, relid, &before_drop, &after_drop);
+	if (list_member_oid(snowflake_online_swap_trees(conversion, relid), online->relid))
 		after_drop = list_concat(after_drop, snowflake_online_session_statements(online));
 	foreach(cell, list_concat(before_drop, after_drop))
 		appendStringInfo(&script, "%s;\n", (char *) lfirst(cell));

@@ -5,7 +5,7 @@
  *
  * The statements are found and executed while the table is locked.  All that
  * depends on the old columns is dropped by a statement of its own, never by
- * CASCADE.  Then snowflake_check_swap() looks whether something else depends
+ * CASCADE.  Then snowflake_online_check_swap() looks whether something else depends
  * on them, which would be dropped with them without notice.  Only then they
  * are dropped; the new ones get their names, and what hung on the old ones is
  * created again from its definition, which has these names already.
@@ -91,7 +91,7 @@ static const char swap_ctes[] =
 /*
  * A view of another owner, which would become one of the owner of the table, is
  * an obstacle.  One that was created since then is not dropped here, so that
- * snowflake_check_drop() finds it.
+ * snowflake_online_check_drop() finds it.
  */
 static const char statements_query[] =
 "SELECT stage, command FROM ("
@@ -413,7 +413,7 @@ ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
  * The tables whose columns are swapped, with their partitions.
  */
 List *
-snowflake_swap_scope(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, "SELECT relid FROM scope");
 }
@@ -422,7 +422,7 @@ snowflake_swap_scope(const SnowflakeConversion *conversion, Oid relid)
  * The relations to lock for a swap.
  */
 List *
-snowflake_swap_locks(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, locks_query);
 }
@@ -432,7 +432,7 @@ snowflake_swap_locks(const SnowflakeConversion *conversion, Oid relid)
  * locked exclusively.
  */
 List *
-snowflake_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid,
 					  "SELECT indexrelid FROM idx JOIN this ON this.relid = idx.indrelid");
@@ -443,8 +443,8 @@ snowflake_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
  * then on.
  */
 void
-snowflake_swap_statements(const SnowflakeConversion *conversion, Oid relid,
-						  List **before_drop, List **after_drop)
+snowflake_online_swap_statements(const SnowflakeConversion *conversion, Oid relid,
+								 List **before_drop, List **after_drop)
 {
 	ListCell   *cell;
 
@@ -492,8 +492,8 @@ check_none(Oid relid, List *rows, const char *message)
  * that were not there when the call began?
  */
 void
-snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid,
-					 const List *obstacles)
+snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
+							const List *obstacles)
 {
 	check_none(relid, ask(conversion, relid, missing_query),
 			   "There is no counterpart for");
@@ -505,7 +505,7 @@ snowflake_check_swap(const SnowflakeConversion *conversion, Oid relid,
  * The relations by name, because views and sequences are created again.
  */
 List *
-snowflake_swap_names(const List *relids)
+snowflake_online_swap_names(const List *relids)
 {
 	List	   *names = NIL;
 	ListCell   *cell;
@@ -520,7 +520,7 @@ snowflake_swap_names(const List *relids)
  * before a swap and after it are compared.
  */
 char *
-snowflake_swap_privileges(const List *names)
+snowflake_online_swap_privileges(const List *names)
 {
 	StringInfoData list;
 	ListCell   *cell;
@@ -547,7 +547,7 @@ snowflake_swap_privileges(const List *names)
  * COMMENT takes no lock on the table that would conflict with an earlier one.
  */
 char *
-snowflake_swap_comments(const List *relids)
+snowflake_online_swap_comments(const List *relids)
 {
 	StringInfoData list;
 	ListCell   *cell;
@@ -571,9 +571,9 @@ snowflake_swap_comments(const List *relids)
  * event trigger may grant some.
  */
 void
-snowflake_check_privileges(Oid relid, const List *names, const char *privileges)
+snowflake_online_check_privileges(Oid relid, const List *names, const char *privileges)
 {
-	const char *now = snowflake_swap_privileges(names);
+	const char *now = snowflake_online_swap_privileges(names);
 
 	if (now == NULL ? privileges != NULL : privileges == NULL || strcmp(now, privileges) != 0)
 		report_change(relid, "Its views, sequences or columns would have other privileges, by new default privileges or an event trigger");
@@ -583,7 +583,7 @@ snowflake_check_privileges(Oid relid, const List *names, const char *privileges)
  * The tables that are swapped together, without their partitions.
  */
 List *
-snowflake_swap_trees(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_trees(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, "SELECT relid FROM this WHERE relid = root");
 }
@@ -592,7 +592,7 @@ snowflake_swap_trees(const SnowflakeConversion *conversion, Oid relid)
  * Before the old columns are dropped: does anything still depend on them?
  */
 void
-snowflake_check_drop(Oid relid, const List *trees)
+snowflake_online_check_drop(Oid relid, const List *trees)
 {
 	StringInfoData list;
 	ListCell   *cell;

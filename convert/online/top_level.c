@@ -146,8 +146,8 @@ finish(MemoryContext context)
  * and no connection to SPI.
  */
 void
-snowflake_run_top_level(MemoryContext context, Oid owner,
-						const char *statement, const char *tablespace)
+snowflake_online_run_top_level(MemoryContext context, Oid owner,
+							   const char *statement, const char *tablespace)
 {
 	MemoryContext old = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(context, "top-level statement",

@@ -12,8 +12,8 @@
 #ifndef SNOWFLAKE_ONLINE_TOP_LEVEL_H
 #define SNOWFLAKE_ONLINE_TOP_LEVEL_H
 
-extern void snowflake_run_top_level(MemoryContext context, Oid owner,
-									const char *statement,
-									const char *tablespace);
+extern void snowflake_online_run_top_level(MemoryContext context, Oid owner,
+										   const char *statement,
+										   const char *tablespace);
 
 #endif							/* SNOWFLAKE_ONLINE_TOP_LEVEL_H */

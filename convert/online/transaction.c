@@ -28,7 +28,7 @@
  * number than in the transaction before.
  */
 void
-snowflake_open(SnowflakeOnline *online)
+snowflake_online_open(SnowflakeOnline *online)
 {
 	SnowflakeConversion *conversion = &online->conversion;
 	SnowflakeKey *key;
@@ -50,18 +50,18 @@ snowflake_open(SnowflakeOnline *online)
  * Begin the work of a transaction.
  */
 void
-snowflake_begin(SnowflakeOnline *online)
+snowflake_online_begin(SnowflakeOnline *online)
 {
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	EnsurePortalSnapshotExists();
-	snowflake_open(online);
+	snowflake_online_open(online);
 }
 
 /*
  * Become the caller, and commit.
  */
 void
-snowflake_commit(SnowflakeOnline *online)
+snowflake_online_commit(SnowflakeOnline *online)
 {
 	snowflake_become_caller(&online->caller);
 	SPI_commit();
@@ -73,7 +73,7 @@ snowflake_commit(SnowflakeOnline *online)
  * The same, but do not wait until the commit is durable.
  */
 void
-snowflake_commit_soon(SnowflakeOnline *online)
+snowflake_online_commit_soon(SnowflakeOnline *online)
 {
 	snowflake_become_caller(&online->caller);
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
@@ -87,7 +87,7 @@ snowflake_commit_soon(SnowflakeOnline *online)
  * Execute a statement that returns no rows.
  */
 void
-snowflake_run_statement(const char *statement)
+snowflake_online_run_statement(const char *statement)
 {
 	if (SPI_execute(statement, false, 0) < 0)
 		elog(ERROR, "statement failed: %s", statement);
@@ -102,5 +102,5 @@ snowflake_online_run_statements(List *statements)
 	ListCell   *cell;
 
 	foreach(cell, statements)
-		snowflake_run_statement(lfirst(cell));
+		snowflake_online_run_statement(lfirst(cell));
 }

@@ -16,11 +16,11 @@
 
 #include "convert/online/online.h"
 
-extern void snowflake_open(SnowflakeOnline *online);
-extern void snowflake_begin(SnowflakeOnline *online);
-extern void snowflake_commit(SnowflakeOnline *online);
-extern void snowflake_commit_soon(SnowflakeOnline *online);
-extern void snowflake_run_statement(const char *statement);
+extern void snowflake_online_open(SnowflakeOnline *online);
+extern void snowflake_online_begin(SnowflakeOnline *online);
+extern void snowflake_online_commit(SnowflakeOnline *online);
+extern void snowflake_online_commit_soon(SnowflakeOnline *online);
+extern void snowflake_online_run_statement(const char *statement);
 extern void snowflake_online_run_statements(List *statements);
 
 #endif							/* SNOWFLAKE_ONLINE_TRANSACTION_H */

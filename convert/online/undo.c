@@ -31,7 +31,7 @@ PG_FUNCTION_INFO_V1(snowflake_convert_undo);
 /* How long it waits, or lock_timeout. */
 #define UNDO_GIVE_UP_US	(60 * USECS_PER_SEC)
 
-/* SnowflakeWork: a list of statements. */
+/* SnowflakeOnlineWork: a list of statements. */
 static void
 execute_list(SnowflakeOnline *online, void *argument)
 {
@@ -76,11 +76,11 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 	snowflake_online_begin_function(fcinfo, &online);
 	if (online.column == NULL)
 		online.column = find_copied_column(online.relid);
-	snowflake_open(&online);
+	snowflake_online_open(&online);
 	online.options.undo = true;
 	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
 		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));
-	statements = snowflake_undo_statements(&online.conversion, &tables);
+	statements = snowflake_online_undo_statements(&online.conversion, &tables);
 	if (statements == NIL)
 		ereport(NOTICE,
 				(errmsg("no conversion of table %s has begun",
@@ -88,9 +88,9 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 				 errhint("The way back from a conversion that is complete is snowflake_undo.sql.")));
 	else
 	{
-		while (!snowflake_with_locks(&online, tables, AccessExclusiveLock,
-									 execute_list, statements))
-			snowflake_nap(RETRY_MS + RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
+		while (!snowflake_online_with_locks(&online, tables, AccessExclusiveLock,
+											execute_list, statements))
+			snowflake_online_nap(SNOWFLAKE_RETRY_MS + SNOWFLAKE_RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
 	}
 	snowflake_online_end_function(&online);
 	PG_RETURN_VOID();

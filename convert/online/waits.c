@@ -33,7 +33,7 @@
  * Sleep, with a wait event.
  */
 void
-snowflake_nap(double ms)
+snowflake_online_nap(double ms)
 {
 	static uint32 event = 0;
 	int64		end = snowflake_steady_clock() + (int64) ceil(ms * 1000);
@@ -57,7 +57,7 @@ snowflake_nap(double ms)
  * Report a wait every few seconds, and give up after a time.
  */
 void
-snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who)
+snowflake_online_report_wait(SnowflakeOnline *online, const char *what, const char *who)
 {
 	int64		now = snowflake_steady_clock();
 
@@ -87,7 +87,7 @@ snowflake_report_wait(SnowflakeOnline *online, const char *what, const char *who
  * as that takes; nobody waits for it.
  */
 void
-snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
+snowflake_online_report_transactions(const SnowflakeOnline *online, const char *what)
 {
 	List	   *rows;
 
@@ -99,7 +99,7 @@ snowflake_report_transactions(const SnowflakeOnline *online, const char *what)
 										 " AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL"
 										 " AND xact_start < clock_timestamp() - interval '" INT64_FORMAT " ms'"
 										 " ORDER BY xact_start LIMIT 1",
-										 online->options.lock_ms * PATIENCE));
+										 online->options.lock_ms * SNOWFLAKE_PATIENCE));
 	if (rows != NIL)
 		ereport(NOTICE,
 				(errmsg("waiting to %s", what),
