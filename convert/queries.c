@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 
 #include "convert/convert.h"
+#include "convert/rows.h"
 
 /*
  * The beginning of all queries: the types that hold any ID, which are bigint,
@@ -519,34 +520,13 @@ snowflake_find_narrow_columns(SnowflakeConversion *conversion)
 }
 
 /*
- * The rows of a query's result, each an array of texts, NULL for a null.
- */
-static List *
-result_rows(void)
-{
-	List	   *rows = NIL;
-
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		int			ncolumns = SPI_tuptable->tupdesc->natts;
-		char	  **row = palloc_array(char *, ncolumns);
-
-		for (int j = 0; j < ncolumns; j++)
-			row[j] = SPI_getvalue(SPI_tuptable->vals[i],
-								  SPI_tuptable->tupdesc, j + 1);
-		rows = lappend(rows, row);
-	}
-	return rows;
-}
-
-/*
  * Run a query about the columns, which begins after the CTEs.
  */
 List *
 snowflake_ask(const SnowflakeConversion *conversion, const char *query)
 {
 	run_query(conversion, InvalidOid, psprintf("%s%s", target_query, query), false);
-	return result_rows();
+	return snowflake_convert_rows();
 }
 
 /*
@@ -558,7 +538,7 @@ snowflake_ask_often(const SnowflakeConversion *conversion, Oid object,
 					const char *query)
 {
 	run_query(conversion, object, psprintf("%s%s", target_query, query), true);
-	return result_rows();
+	return snowflake_convert_rows();
 }
 
 /*
@@ -572,7 +552,7 @@ snowflake_ask_about(Oid object, const char *query)
 
 	if (SPI_execute_with_args(query, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "query failed: %s", query);
-	return result_rows();
+	return snowflake_convert_rows();
 }
 
 /*

@@ -51,6 +51,7 @@
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/rows.h"
 #include "shared/clock.h"
 
 /* Pages of the first batch, and of the largest one. */
@@ -83,6 +84,7 @@ typedef struct Backfill
 	SnowflakeOnline *online;
 	Oid			relid;
 	char	   *table;
+	char	   *what;			/* is waited for, in messages */
 	char	   *assignments;	/* of the UPDATE */
 	char	   *condition;		/* is a row not filled? */
 	BlockNumber npages;
@@ -95,34 +97,47 @@ typedef struct Backfill
 	int64		looked;			/* when standbys were looked at */
 } Backfill;
 
+/* A transaction with a lock on the table. */
+typedef struct LockedTable
+{
+	const Backfill *backfill;
+	LOCKMODE	mode;
+	SnowflakeConversion part;	/* the table's part of the conversion */
+} LockedTable;
+
 /*
- * Begin a transaction with a lock on the table, when nobody keeps rows of it
- * elsewhere.  Returns its part of the conversion.
+ * SnowflakeOnlineAttempt: begin a transaction with a lock on the table, if nobody
+ * keeps rows of it elsewhere.
+ */
+static bool
+try_to_begin(SnowflakeOnline *online, void *argument)
+{
+	LockedTable *locked = argument;
+	const Backfill *backfill = locked->backfill;
+	List	   *obstacles = NIL;
+
+	snowflake_online_begin(online);
+	LockRelationOid(backfill->relid, locked->mode);
+	locked->part = snowflake_convert_part(&online->transaction.conversion, backfill->relid);
+	snowflake_find_type_obstacles(&locked->part, &obstacles);
+	if (obstacles == NIL)
+		return true;
+	snowflake_online_report_wait(online, backfill->what,
+								 ((SnowflakeObstacle *) linitial(obstacles))->line);
+	snowflake_online_commit(online);
+	return false;
+}
+
+/*
+ * The same, when it succeeds.  Returns the table's part of the conversion.
  */
 static SnowflakeConversion
-begin_with_lock(Backfill *backfill, LOCKMODE mode)
+begin_with_lock(const Backfill *backfill, LOCKMODE mode)
 {
-	SnowflakeOnline *online = backfill->online;
+	LockedTable locked = {.backfill = backfill,.mode = mode};
 
-	for (;;)
-	{
-		SnowflakeConversion part;
-		List	   *obstacles = NIL;
-
-		snowflake_online_begin(online);
-		LockRelationOid(backfill->relid, mode);
-		part = snowflake_convert_part(&online->conversion, backfill->relid);
-		snowflake_find_type_obstacles(&part, &obstacles);
-		if (obstacles == NIL)
-		{
-			online->wait_start = online->wait_told = 0;
-			return part;
-		}
-		snowflake_online_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
-									 ((SnowflakeObstacle *) linitial(obstacles))->line);
-		snowflake_online_commit(online);
-		snowflake_online_nap(COPIED_MS);
-	}
+	snowflake_online_wait_until(backfill->online, try_to_begin, &locked, COPIED_MS);
+	return locked.part;
 }
 
 /*
@@ -137,19 +152,21 @@ begin_backfill(Backfill *backfill)
 	char	  **row;
 
 	row = linitial(snowflake_ask_often(&part, backfill->relid,
-									   psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', '),"
-												" string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR '),"
-												" pg_relation_size($12) / current_setting('block_size')::int"
+									   psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', ') AS assignments,"
+												" string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ') AS condition,"
+												" pg_relation_size($12) / current_setting('block_size')::int AS pages"
 												" FROM col WHERE relid = $12",
 												snowflake_online_tables)));
-	if (row[0] == NULL || row[2] == NULL)
+	if (snowflake_convert_text(row, "assignments") == NULL || snowflake_convert_text(row, "pages") == NULL)
 	{
 		snowflake_online_commit(online);
 		return false;
 	}
-	backfill->assignments = MemoryContextStrdup(online->context, row[0]);
-	backfill->condition = MemoryContextStrdup(online->context, row[1]);
-	backfill->npages = (BlockNumber) pg_strtoint64(row[2]);
+	backfill->assignments = MemoryContextStrdup(online->context,
+												snowflake_convert_text(row, "assignments"));
+	backfill->condition = MemoryContextStrdup(online->context,
+											  snowflake_convert_text(row, "condition"));
+	backfill->npages = (BlockNumber) snowflake_convert_number(row, "pages");
 	backfill->next_vacuum = backfill->npages < VACUUM_PAGES ? InvalidBlockNumber :
 		backfill->npages / VACUUM_PARTS;
 	snowflake_online_commit(online);
@@ -208,8 +225,8 @@ fill_pages(Backfill *backfill, const Range *range)
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	EnsurePortalSnapshotExists();
-	online->owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
-	snowflake_become_owner(online->owner, &online->caller);
+	online->transaction.owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
+	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
 
 	table = snowflake_relation_name(backfill->relid);
 	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
@@ -258,46 +275,45 @@ report_progress(Backfill *backfill, BlockNumber page)
 }
 
 /*
- * Wait while a standby or subscriber is more than max_lag behind.
+ * SnowflakeOnlineAttempt: is no standby or subscriber more than max_lag behind?
  *
  * What has not replied since WAL was sent to it, for example a subscriber in the
  * middle of a large transaction, is behind for at least as long.  What never
  * replays anything, such as pg_receivewal, is not waited for, although its
  * replay_lag increases all the time.
  */
+static bool
+are_standbys_near(SnowflakeOnline *online, void *argument)
+{
+	Backfill   *backfill = argument;
+	char	   *behind;
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	EnsurePortalSnapshotExists();
+	behind = snowflake_convert_first(snowflake_ask_server(psprintf("SELECT format('Standby or subscriber %%s is %%s behind.', application_name, lag)"
+																   " FROM pg_stat_replication CROSS JOIN LATERAL (SELECT greatest(replay_lag,"
+																   "   CASE WHEN replay_lsn < sent_lsn THEN clock_timestamp() - reply_time END)) l(lag)"
+																   " WHERE replay_lsn IS NOT NULL AND extract(epoch FROM lag) * 1000000 > " INT64_FORMAT
+																   " ORDER BY lag DESC LIMIT 1", online->options.max_lag_us)));
+	if (behind != NULL)
+		snowflake_online_report_wait(online, backfill->what, behind);
+	SPI_commit();
+	SPI_finish();
+	backfill->looked = snowflake_steady_clock();
+	return behind == NULL;
+}
+
+/*
+ * Wait for them, and look at most once a second.
+ */
 static void
 wait_for_standbys(Backfill *backfill)
 {
 	SnowflakeOnline *online = backfill->online;
 
-	if (online->options.max_lag_us == 0 ||
-		snowflake_steady_clock() - backfill->looked < LAG_US)
-		return;
-	for (;;)
-	{
-		List	   *rows;
-		char	   *behind = NULL;
-
-		SPI_connect_ext(SPI_OPT_NONATOMIC);
-		EnsurePortalSnapshotExists();
-		rows = snowflake_ask_server(psprintf("SELECT format('Standby or subscriber %%s is %%s behind.', application_name, lag)"
-											 " FROM pg_stat_replication CROSS JOIN LATERAL (SELECT greatest(replay_lag,"
-											 "   CASE WHEN replay_lsn < sent_lsn THEN clock_timestamp() - reply_time END)) l(lag)"
-											 " WHERE replay_lsn IS NOT NULL AND extract(epoch FROM lag) * 1000000 > " INT64_FORMAT
-											 " ORDER BY lag DESC LIMIT 1", online->options.max_lag_us));
-		if (rows != NIL)
-			behind = MemoryContextStrdup(online->context, ((char **) linitial(rows))[0]);
-		SPI_commit();
-		SPI_finish();
-		backfill->looked = snowflake_steady_clock();
-		if (behind == NULL)
-			break;
-		snowflake_online_report_wait(online, psprintf("copy the columns of table %s", backfill->table),
-									 behind);
-		pfree(behind);
-		snowflake_online_nap(LAG_US / 1000);
-	}
-	online->wait_start = online->wait_told = 0;
+	if (online->options.max_lag_us > 0 &&
+		snowflake_steady_clock() - backfill->looked >= LAG_US)
+		snowflake_online_wait_until(online, are_standbys_near, backfill, LAG_US / 1000);
 }
 
 /*
@@ -340,7 +356,7 @@ first_pass(Backfill *backfill)
 		if (range.to >= backfill->next_vacuum && backfill->nrows > before)
 		{
 			/* Truncating the table would lock it. */
-			snowflake_online_run_top_level(online->context, online->owner,
+			snowflake_online_run_top_level(online->context, online->transaction.owner,
 										   psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
 													backfill->table), NULL);
 			backfill->next_vacuum = range.to + backfill->npages / VACUUM_PARTS;
@@ -349,38 +365,35 @@ first_pass(Backfill *backfill)
 }
 
 /*
- * What was locked, until nothing is left.
+ * SnowflakeOnlineAttempt: look again at the pages whose rows were locked.  Is
+ * nothing left of them?
  */
-static void
-later_passes(Backfill *backfill)
+static bool
+fill_locked(SnowflakeOnline *online, void *argument)
 {
-	SnowflakeOnline *online = backfill->online;
+	Backfill   *backfill = argument;
+	List	   *ranges = backfill->locked;
+	ListCell   *cell;
 
-	while (backfill->locked != NIL)
+	backfill->locked = NIL;
+	foreach(cell, ranges)
 	{
-		List	   *ranges = backfill->locked;
-		ListCell   *cell;
+		Range	   *range = lfirst(cell);
 
-		snowflake_online_nap(PASS_MS);
-		backfill->locked = NIL;
-		foreach(cell, ranges)
+		for (BlockNumber page = range->from; page < range->to; page++)
 		{
-			Range	   *range = lfirst(cell);
+			Range		one = {page, page + 1};
 
-			for (BlockNumber page = range->from; page < range->to; page++)
-			{
-				Range		one = {page, page + 1};
-
-				backfill->nrows += fill_pages(backfill, &one);
-			}
+			backfill->nrows += fill_pages(backfill, &one);
 		}
-		list_free_deep(ranges);
-		if (backfill->locked != NIL)
-			snowflake_online_report_wait(online,
-										 psprintf("copy locked rows of table %s", backfill->table),
-										 NULL);
 	}
-	online->wait_start = online->wait_told = 0;
+	list_free_deep(ranges);
+	if (backfill->locked == NIL)
+		return true;
+	snowflake_online_report_wait(online,
+								 psprintf("copy locked rows of table %s", backfill->table),
+								 NULL);
+	return false;
 }
 
 /* The validation of a table. */
@@ -398,13 +411,13 @@ static void
 validate(void *argument)
 {
 	const Validation *validation = argument;
-	ListCell   *cell;
+	List	   *rows;
 
-	foreach(cell, snowflake_ask_often(&validation->part, validation->relid,
-									  psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
-											   " FROM tab WHERE relid = $12",
-											   snowflake_online_tables)))
-		snowflake_online_run_statement(((char **) lfirst(cell))[0]);
+	rows = snowflake_ask_often(&validation->part, validation->relid,
+							   psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
+										" FROM tab WHERE relid = $12",
+										snowflake_online_tables));
+	snowflake_online_run_statements(snowflake_convert_texts(rows));
 }
 
 /*
@@ -435,6 +448,7 @@ snowflake_online_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *st
 		.online = online,
 		.relid = step->relid,
 		.table = step->table,
+		.what = psprintf("copy the columns of table %s", step->table),
 		.pages = FIRST_PAGES,
 	};
 
@@ -447,7 +461,7 @@ snowflake_online_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *st
 			return;
 		wait_for_standbys(&backfill);
 		first_pass(&backfill);
-		later_passes(&backfill);
+		snowflake_online_wait_until(online, fill_locked, &backfill, PASS_MS);
 		if (try_validate(&backfill, backfill.nrows > before))
 			break;
 		ereport(NOTICE,
@@ -464,14 +478,14 @@ snowflake_online_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *st
  * How much of a table is filled, by a sample.
  */
 int
-snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
+snowflake_online_backfill_percent(const SnowflakeConversion * conversion,
 								  const SnowflakeOnlineStep *step)
 {
 	List	   *rows = snowflake_ask_often(conversion, step->relid,
 										   psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"
 													" FROM col WHERE relid = $12",
 													snowflake_online_tables));
-	char	   *condition = ((char **) linitial(rows))[0];
+	char	   *condition = snowflake_convert_first(rows);
 	char	   *percent;
 
 	percent = snowflake_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"

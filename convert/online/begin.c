@@ -28,11 +28,15 @@
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/rows.h"
 #include "shared/table_owner.h"
 
 /* The advisory lock of conversions. */
 #define ADVISORY_CLASS	0x736e6f77
 #define ADVISORY_OBJECT	1
+
+/* Before it is looked for obstacles again. */
+#define LOOK_MS	200
 
 /* What the functions have for lock_wait. */
 #define DEFAULT_LOCK_MS	100
@@ -52,7 +56,7 @@ find_converter(void)
 										 " AND (l.classid, l.objid, l.objsubid) = (%d, %d, 2)"
 										 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())",
 										 ADVISORY_CLASS, ADVISORY_OBJECT));
-	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+	return snowflake_convert_first(rows);
 }
 
 /*
@@ -90,7 +94,7 @@ snowflake_online_unlock_conversions(void)
 bool
 snowflake_online_check_obstacles(SnowflakeOnline *online)
 {
-	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 	bool		known;
 	List	   *obstacles;
 
@@ -111,35 +115,32 @@ snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 	List	   *relids = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_online_list_steps(&online->conversion))
+	foreach(cell, snowflake_online_list_steps(&online->transaction.conversion))
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
 		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
 			relids = list_concat_unique_oid(relids,
-											snowflake_online_swap_locks(&online->conversion, step->relid));
+											snowflake_online_swap_locks(&online->transaction.conversion, step->relid));
 	}
 	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
 }
 
 /*
- * Begin the first transaction.
+ * SnowflakeOnlineAttempt: look for obstacles, in a transaction that is left open.
  */
-static void
-begin_examination(SnowflakeOnline *online)
+static bool
+look_for_obstacles(SnowflakeOnline *online, void *argument)
 {
-	for (;;)
-	{
-		char	   *changer;
+	char	   *changer;
 
-		snowflake_online_begin(online);
-		changer = snowflake_online_find_changer_of_swaps(online);
-		if (changer == NULL)
-			break;
-		snowflake_online_report_wait(online, "look for obstacles", changer);
-		snowflake_online_commit(online);
-		snowflake_online_nap(SNOWFLAKE_RETRY_MS);
-	}
+	snowflake_online_begin(online);
+	changer = snowflake_online_find_changer_of_swaps(online);
+	if (changer == NULL && snowflake_online_check_obstacles(online))
+		return true;
+	snowflake_online_report_wait(online, "look for obstacles", changer);
+	snowflake_online_commit(online);
+	return false;
 }
 
 /*
@@ -149,19 +150,10 @@ begin_examination(SnowflakeOnline *online)
 void
 snowflake_online_examine(SnowflakeOnline *online)
 {
-	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 	ListCell   *cell;
 
-	for (;;)
-	{
-		begin_examination(online);
-		if (snowflake_online_check_obstacles(online))
-			break;
-		snowflake_online_report_wait(online, "look for obstacles", NULL);
-		snowflake_online_commit(online);
-		snowflake_online_nap(SNOWFLAKE_RETRY_MS);
-	}
-	online->wait_start = online->wait_told = 0;
+	snowflake_online_wait_until(online, look_for_obstacles, NULL, LOOK_MS);
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
 	foreach(cell, snowflake_online_list_steps(conversion))
@@ -195,5 +187,5 @@ void
 snowflake_online_end_function(SnowflakeOnline *online)
 {
 	SPI_finish();
-	snowflake_become_caller(&online->caller);
+	snowflake_become_caller(&online->transaction.caller);
 }

@@ -36,6 +36,7 @@
 #include "convert/convert.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/names.h"
+#include "convert/rows.h"
 
 /*
  * The rows about tables, an array of OIDs.  Of what may belong to others, only
@@ -105,7 +106,7 @@ find_owner(TransactionId xid)
 										 " WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted"
 										 " AND l.transactionid = '%u'",
 										 xid));
-	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+	return snowflake_convert_first(rows);
 }
 
 /*
@@ -124,9 +125,9 @@ snowflake_online_find_changer(const List *relids)
 						 i > 0 ? " UNION" : "", rows_from(rows_of_tables[i], relids));
 	appendStringInfo(&query, " UNION SELECT r.xmax::text FROM %s AND r.xmax <> 0",
 					 rows_from(row_functions, relids));
-	foreach(cell, snowflake_ask_server(query.data))
+	foreach(cell, snowflake_convert_texts(snowflake_ask_server(query.data)))
 	{
-		TransactionId xid = strtoul(((char **) lfirst(cell))[0], NULL, 10);
+		TransactionId xid = strtoul(lfirst(cell), NULL, 10);
 		char	   *owner;
 
 		/* It may be the ID of a multixact, which is any number. */
@@ -166,12 +167,12 @@ snowflake_online_lock_rows(const List *relids)
 void
 snowflake_online_lock_functions(const List *relids)
 {
+	List	   *rows = snowflake_ask_server(psprintf("SELECT r.oid FROM %s",
+													 rows_from(functions_of_tables, relids)));
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask_server(psprintf("SELECT r.oid FROM %s",
-												rows_from(functions_of_tables, relids))))
-		LockDatabaseObject(ProcedureRelationId, atooid(((char **) lfirst(cell))[0]),
-						   0, AccessShareLock);
+	foreach(cell, snowflake_convert_oids(rows))
+		LockDatabaseObject(ProcedureRelationId, lfirst_oid(cell), 0, AccessShareLock);
 	(void) snowflake_ask_server(psprintf("SELECT FROM %s FOR NO KEY UPDATE OF r NOWAIT",
 										 rows_from(row_functions, relids)));
 	AcceptInvalidationMessages();

@@ -39,6 +39,7 @@
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/waits.h"
+#include "convert/rows.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
 
@@ -89,7 +90,7 @@ find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 		appendStringInfo(&query, ", %u", lfirst_oid(cell));
 	appendStringInfoString(&query, ") ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i', 'I') LIMIT 1");
 	rows = snowflake_ask_server(query.data);
-	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+	return snowflake_convert_first(rows);
 }
 
 /*
@@ -182,10 +183,10 @@ work_with_locks(void *argument)
 	List	   *relids = snowflake_online_with_partitions(locked->relids);
 
 	lock_relations(online, relids, locked->mode);
-	online->locked_since = snowflake_steady_clock();
-	if (!online->rows_locked)
+	online->transaction.locked_since = snowflake_steady_clock();
+	if (!online->transaction.rows_locked)
 		snowflake_online_lock_rows(relids);
-	online->rows_locked = true;
+	online->transaction.rows_locked = true;
 	locked->work(online, locked->argument);
 }
 
@@ -214,7 +215,7 @@ try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 
 	if (error == NULL)
 		return true;
-	online->rows_locked = false;
+	online->transaction.rows_locked = false;
 	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
 		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED &&
 		!is_concurrent_update(error))

@@ -23,6 +23,7 @@
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
+#include "convert/rows.h"
 
 /* All tables are in scope. */
 #define SCOPE ", scope(relid) AS (SELECT relid FROM tab) "
@@ -451,8 +452,8 @@ static const SnowflakeObstacleQuery online_obstacles[] = {
  * triggers.
  */
 static const char set_default_query[] =
-"SELECT format('foreign key %I of table %s would act after the one that replaces it', conname, conrelid::regclass),"
-"  max(g.tgname::text COLLATE \"C\")"
+"SELECT format('foreign key %I of table %s would act after the one that replaces it', conname, conrelid::regclass) AS line,"
+"  max(g.tgname::text COLLATE \"C\") AS last"
 " FROM fkey JOIN pg_trigger g ON g.tgconstraint = fkey.oid AND starts_with(g.tgname::text, 'RI_ConstraintTrigger_a_')"
 " WHERE newoid IS NULL AND 'd' IN (confdeltype, confupdtype)"
 " GROUP BY 1 ORDER BY 1";
@@ -575,11 +576,11 @@ ctes(void)
  * Add the obstacles that queries find, which begin after these CTEs.
  */
 static void
-ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
-			  const SnowflakeObstacleQuery *list, size_t count,
+ask_obstacles(const SnowflakeConversion * conversion, const char *ctes,
+			  const SnowflakeObstacleQuery * list, size_t count,
 			  List **obstacles)
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const		SnowflakeKey *key = linitial(conversion->keys);
 
 	snowflake_ask_obstacles(conversion, ctes, list, count, key->table,
 							obstacles);
@@ -591,17 +592,19 @@ ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
  * is known from what the next OID is, unless it gets one more digit before.
  */
 static void
-check_set_default(const SnowflakeConversion *conversion, List **obstacles)
+check_set_default(const SnowflakeConversion * conversion, List **obstacles)
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const		SnowflakeKey *key = linitial(conversion->keys);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables, set_default_query)))
 	{
 		char	  **row = lfirst(cell);
 
-		if (strcmp(psprintf("RI_ConstraintTrigger_a_%u", GetNewObjectId()), row[1]) < 0)
-			snowflake_add_obstacle(obstacles, key->table, row[0],
+		if (strcmp(psprintf("RI_ConstraintTrigger_a_%u", GetNewObjectId()),
+				   snowflake_convert_text(row, "last")) < 0)
+			snowflake_add_obstacle(obstacles, key->table,
+								   snowflake_convert_text(row, "line"),
 								   "Drop foreign keys with SET DEFAULT that would act too late, create them again as NOT VALID, and validate them.");
 	}
 }
@@ -611,10 +614,10 @@ check_set_default(const SnowflakeConversion *conversion, List **obstacles)
  * there is no list, that were changed after their counterparts were created.
  */
 List *
-snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion,
+snowflake_online_list_object_obstacles(const SnowflakeConversion * conversion,
 									   const List *relids)
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const		SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = NIL;
 	ListCell   *cell;
 
@@ -634,11 +637,11 @@ snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion,
  * be known now: see snowflake_online_rehearse_swaps().
  */
 List *
-snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
+snowflake_online_list_obstacles(const SnowflakeConversion * conversion,
 								const SnowflakeOnlineOptions *options,
 								bool *known)
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const		SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = snowflake_list_obstacles(conversion);
 	List	   *pgaudit = options->by_hand ? NIL :
 		snowflake_ask_about(InvalidOid, pgaudit_query);
@@ -659,7 +662,7 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 	if (pgaudit != NIL)
 		snowflake_add_obstacle(&obstacles, key->table,
 							   psprintf("pgAudit has version %s, which fails at statements within a procedure",
-										((char **) linitial(pgaudit))[0]),
+										snowflake_convert_first(pgaudit)),
 							   "Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of snowflake_convert_plan() by hand.");
 	return obstacles;
 }
@@ -668,20 +671,23 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
  * Say what an administrator needs to know before: also what the default will do.
  */
 void
-snowflake_online_give_notices(const SnowflakeConversion *conversion)
+snowflake_online_give_notices(const SnowflakeConversion * conversion)
 {
 	for (size_t i = 0; i < lengthof(notice_queries); i++)
 	{
 		ListCell   *cell;
 
-		foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables, notice_queries[i])))
+		foreach(cell, snowflake_ask(conversion, psprintf("%sSELECT * FROM (%s) n(title, detail, hint)",
+														 snowflake_online_tables, notice_queries[i])))
 		{
 			char	  **row = lfirst(cell);
+			char	   *detail = snowflake_convert_text(row, "detail");
+			char	   *hint = snowflake_convert_text(row, "hint");
 
 			ereport(NOTICE,
-					(errmsg_internal("%s", row[0]),
-					 row[1] != NULL ? errdetail_internal("%s", row[1]) : 0,
-					 row[2] != NULL ? errhint("%s", row[2]) : 0));
+					(errmsg_internal("%s", snowflake_convert_text(row, "title")),
+					 detail != NULL ? errdetail_internal("%s", detail) : 0,
+					 hint != NULL ? errhint("%s", hint) : 0));
 		}
 	}
 	snowflake_give_notices(conversion);

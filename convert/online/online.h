@@ -39,6 +39,34 @@ typedef struct SnowflakeOnlineOptions
 	int64		give_up_us;		/* after waiting so long; 0 is never */
 } SnowflakeOnlineOptions;
 
+/* What is known in a transaction, from snowflake_online_open() on. */
+typedef struct SnowflakeOnlineTransaction
+{
+	Oid			owner;			/* of the table, as whom it runs */
+	SnowflakeCaller caller;
+	SnowflakeConversion conversion;
+	bool		rows_locked;	/* those of catalog_rows.c */
+	int64		locked_since;	/* by the steady clock: when it got its locks,
+								 * or 0 */
+} SnowflakeOnlineTransaction;
+
+/* What the swap of a table waits for, across transactions. */
+typedef struct SnowflakeOnlineSwap
+{
+	Oid			relid;			/* the table */
+	List	   *old_sessions;	/* with snapshots that may be older than the
+								 * copies of its columns, as strings */
+	bool		exported;		/* there was a snapshot to import */
+} SnowflakeOnlineSwap;
+
+/* A wait, by the steady clock. */
+typedef struct SnowflakeOnlineWait
+{
+	int64		start;			/* 0 if there is none */
+	int64		told;			/* when it was last reported */
+} SnowflakeOnlineWait;
+
+/* A call. */
 typedef struct SnowflakeOnline
 {
 	SnowflakeOnlineOptions options;
@@ -47,18 +75,9 @@ typedef struct SnowflakeOnline
 	Oid			generator;		/* as specified */
 	Oid			namespace;		/* of the extension snowflake_convert */
 	MemoryContext context;		/* outlives transactions */
-	Oid			owner;			/* while a transaction is open: */
-	SnowflakeCaller caller;
-	SnowflakeConversion conversion;
-	bool		rows_locked;	/* those of online/catalog_rows.c */
-	int64		locked_since;	/* by the steady clock: when a step got its
-								 * locks, or 0 */
-	Oid			waits_for;		/* table whose swap has looked for sessions */
-	List	   *old_sessions;	/* with snapshots that may be older than the
-								 * copies of its columns, as strings */
-	bool		exported;		/* there was a snapshot to import */
-	int64		wait_start;		/* of the present wait, or 0 */
-	int64		wait_told;		/* when that was last reported */
+	SnowflakeOnlineTransaction transaction;
+	SnowflakeOnlineSwap swap;
+	SnowflakeOnlineWait wait;
 } SnowflakeOnline;
 
 #endif							/* SNOWFLAKE_ONLINE_ONLINE_H */

@@ -58,7 +58,7 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 		case SNOWFLAKE_STEP_PREPARE:
 			return psprintf("BEGIN;\n%s;\nCOMMIT", step->statement);
 		default:
-			return snowflake_online_step_statement(&online->conversion, step);
+			return snowflake_online_step_statement(&online->transaction.conversion, step);
 	}
 }
 
@@ -68,7 +68,7 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 static void
 put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 {
-	List	   *steps = snowflake_online_list_steps(&online->conversion);
+	List	   *steps = snowflake_online_list_steps(&online->transaction.conversion);
 	bool		found = false;
 	ListCell   *cell;
 
@@ -91,7 +91,7 @@ put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 		}
 		if (is_next && step->kind == SNOWFLAKE_STEP_BACKFILL)
 			state = psprintf("next, about %d %% are copied",
-							 snowflake_online_backfill_percent(&online->conversion, step));
+							 snowflake_online_backfill_percent(&online->transaction.conversion, step));
 		found |= !step->done;
 		values[0] = Int32GetDatum(foreach_current_index(cell) + 1);
 		values[1] = CStringGetTextDatum(snowflake_online_phase_name(step->phase));
@@ -130,7 +130,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 						snowflake_relation_name(online.relid)),
 				 errdetail_internal("%s", changer != NULL ? changer : "Somebody changes privileges."),
 				 errhint("Try again when it has ended.")));
-	snowflake_online_give_notices(&online.conversion);
+	snowflake_online_give_notices(&online.transaction.conversion);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
 	snowflake_online_end_function(&online);
 	return (Datum) 0;

@@ -75,6 +75,7 @@
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
+#include "convert/rows.h"
 
 /* When a column is swapped. */
 typedef enum ColumnState
@@ -717,7 +718,7 @@ rehearse(void *argument)
  * The swaps, in their order, of tables of this owner.
  */
 static List *
-find_swaps(const SnowflakeConversion *conversion)
+find_swaps(const SnowflakeConversion * conversion)
 {
 	List	   *swaps = NIL;
 	ListCell   *cell;
@@ -743,7 +744,7 @@ find_swaps(const SnowflakeConversion *conversion)
 }
 
 static List *
-find_columns(const SnowflakeConversion *conversion)
+find_columns(const SnowflakeConversion * conversion)
 {
 	List	   *columns = NIL;
 	ListCell   *cell;
@@ -754,11 +755,11 @@ find_columns(const SnowflakeConversion *conversion)
 		char	  **row = lfirst(cell);
 		Column	   *column = palloc0_object(Column);
 
-		column->relid = atooid(row[0]);
-		column->attnum = pg_strtoint16(row[1]);
-		column->name = row[2];
-		column->new_name = row[3];
-		column->swap = atooid(row[4]);
+		column->relid = snowflake_convert_oid(row, "relid");
+		column->attnum = (AttrNumber) snowflake_convert_number(row, "attnum");
+		column->name = snowflake_convert_text(row, "attname");
+		column->new_name = snowflake_convert_text(row, "newname");
+		column->swap = snowflake_convert_oid(row, "team");
 		columns = lappend(columns, column);
 	}
 	return columns;
@@ -769,7 +770,7 @@ find_columns(const SnowflakeConversion *conversion)
  * known, because somebody has changed privileges just now.
  */
 bool
-snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
+snowflake_online_rehearse_swaps(const SnowflakeConversion * conversion,
 								List **obstacles)
 {
 	Rehearsal	rehearsal = {

@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "common/pg_prng.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -29,6 +28,7 @@
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/rows.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
 
@@ -83,10 +83,10 @@ prepare_table(SnowflakeOnline *online, void *argument)
 	const SnowflakeOnlineStep *step = argument;
 	List	   *obstacles = NIL;
 
-	snowflake_find_type_obstacles(&online->conversion, &obstacles);
-	snowflake_report_obstacles(&online->conversion, obstacles);
+	snowflake_find_type_obstacles(&online->transaction.conversion, &obstacles);
+	snowflake_report_obstacles(&online->transaction.conversion, obstacles);
 	execute_step(online, argument);
-	if (snowflake_ask_often(&online->conversion, step->relid,
+	if (snowflake_ask_often(&online->transaction.conversion, step->relid,
 							psprintf("%s SELECT FROM col JOIN top USING (relid)"
 									 "  JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
 									 " WHERE top.root = $12"
@@ -105,7 +105,7 @@ prepare_table(SnowflakeOnline *online, void *argument)
 static void
 require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
-	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 
 	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
 		return;
@@ -135,7 +135,7 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 
 	require_foreign_keys(online, step);
 	execute_step(online, argument);
-	if (snowflake_ask_often(&online->conversion, step->object,
+	if (snowflake_ask_often(&online->transaction.conversion, step->object,
 							psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
 									 "  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid"
 									 " WHERE fkey.oid = $12 AND 'd' IN (confdeltype, confupdtype)"
@@ -155,7 +155,7 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 char *
 snowflake_online_default_statement(const SnowflakeOnline *online)
 {
-	const SnowflakeKey *key = linitial(online->conversion.keys);
+	const		SnowflakeKey *key = linitial(online->transaction.conversion.keys);
 	char	   *drop = snowflake_online_drop_sessions(online);
 	StringInfoData statement;
 
@@ -178,7 +178,7 @@ snowflake_online_default_statement(const SnowflakeOnline *online)
 static void
 set_default(SnowflakeOnline *online, void *argument)
 {
-	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 	char	   *drop;
 
 	snowflake_find_targets(conversion);
@@ -196,7 +196,7 @@ set_default(SnowflakeOnline *online, void *argument)
 	conversion->dry_run = false;
 	if (!OidIsValid(online->generator))
 		snowflake_report_kept_default(linitial(conversion->keys));
-	snowflake_prepare(conversion, online->owner);
+	snowflake_prepare(conversion, online->transaction.owner);
 	snowflake_report_obstacles(conversion, snowflake_list_obstacles(conversion));
 	(void) snowflake_execute(conversion);
 }
@@ -223,7 +223,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 					return false;
 				}
 				/* not with the lock, because it may take long */
-				snowflake_find_sequence_names(&online->conversion);
+				snowflake_find_sequence_names(&online->transaction.conversion);
 				return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
 												   set_default, step);
 			}
@@ -235,7 +235,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 											   AccessExclusiveLock : ShareRowExclusiveLock,
 											   create_foreign_key, step);
 		default:
-			step->statement = snowflake_online_step_statement(&online->conversion, step);
+			step->statement = snowflake_online_step_statement(&online->transaction.conversion, step);
 			return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
 											   step->kind == SNOWFLAKE_STEP_PREPARE ? prepare_table : execute_step,
 											   step);
@@ -260,24 +260,24 @@ run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 			break;
 		case SNOWFLAKE_STEP_INDEX:
 			statement = MemoryContextStrdup(online->context,
-											snowflake_online_step_statement(&online->conversion, step));
+											snowflake_online_step_statement(&online->transaction.conversion, step));
 			snowflake_online_report_transactions(online, psprintf("create index %s", step->new_name));
 			snowflake_online_commit(online);
-			snowflake_online_run_top_level(online->context, online->owner, statement,
+			snowflake_online_run_top_level(online->context, online->transaction.owner, statement,
 										   step->tablespace);
 			pfree(statement);
 			break;
 		case SNOWFLAKE_STEP_STATISTICS:
 		case SNOWFLAKE_STEP_ANALYZE:
 		case SNOWFLAKE_STEP_VALIDATE:
-			snowflake_online_run_statement(snowflake_online_step_statement(&online->conversion, step));
+			snowflake_online_run_statement(snowflake_online_step_statement(&online->transaction.conversion, step));
 			snowflake_online_commit(online);
 			break;
 		default:
 			done = run_locking(online, step);
 			snowflake_online_commit(online);
 			if (!done)
-				snowflake_online_nap(SNOWFLAKE_RETRY_MS + SNOWFLAKE_RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
+				snowflake_online_nap_about(SNOWFLAKE_RETRY_MS);
 	}
 	return done;
 }
@@ -309,7 +309,7 @@ static void
 read_pending(Progress *progress)
 {
 	int64		start = snowflake_steady_clock();
-	List	   *steps = snowflake_online_list_steps(&progress->online->conversion);
+	List	   *steps = snowflake_online_list_steps(&progress->online->transaction.conversion);
 	MemoryContext old;
 	ListCell   *cell;
 
@@ -338,7 +338,7 @@ read_pending(Progress *progress)
  * to be done any more.  Only its table is looked at.
  */
 static const SnowflakeOnlineStep *
-read_step(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
+read_step(const SnowflakeConversion * part, const SnowflakeOnlineStep *step)
 {
 	ListCell   *cell;
 
@@ -375,9 +375,9 @@ report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
 	if (step->new_name != NULL)
 		appendStringInfo(&message, ", %s", step->new_name);
 	appendStringInfo(&message, ": %.3f s", (now - start) / 1e6);
-	if (progress->online->locked_since != 0)
+	if (progress->online->transaction.locked_since != 0)
 		appendStringInfo(&message, ", %.3f s with the lock",
-						 (now - progress->online->locked_since) / 1e6);
+						 (now - progress->online->transaction.locked_since) / 1e6);
 	ereport(NOTICE, (errmsg_internal("%s", message.data)));
 	pfree(message.data);
 }
@@ -388,12 +388,12 @@ report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
  * the steps run as the owner of the key.
  */
 static void
-check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversion)
+check_owners(const SnowflakeOnline *online, const SnowflakeConversion * conversion)
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const		SnowflakeKey *key = linitial(conversion->keys);
 	List	   *rows;
 
-	rows = snowflake_ask_often(conversion, online->owner,
+	rows = snowflake_ask_often(conversion, online->transaction.owner,
 							   psprintf("%s SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid"
 										" WHERE r.relowner <> $12 LIMIT 1",
 										snowflake_changed_tables));
@@ -402,7 +402,7 @@ check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversio
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("table %s was changed during the conversion", key->table),
 				 errdetail("Table %s is linked to it by a foreign key, and belongs to another role.",
-						   ((char **) linitial(rows))[0]),
+						   snowflake_convert_first(rows)),
 				 errhint("Drop the foreign key, or change the owner, and call snowflake_convert_online() again.")));
 }
 
@@ -423,7 +423,7 @@ listed_step(Progress *progress)
 	step = list_nth(progress->pending, progress->next++);
 	if (step->kind != SNOWFLAKE_STEP_BACKFILL && step->phase != SNOWFLAKE_PHASE_INDEXES)
 		return NULL;
-	part = snowflake_convert_part(&online->conversion, step->relid);
+	part = snowflake_convert_part(&online->transaction.conversion, step->relid);
 	check_owners(online, &part);
 	return read_step(&part, step);
 }
@@ -444,7 +444,7 @@ next_step(Progress *progress)
 
 	if (step == NULL)
 	{
-		check_owners(progress->online, &progress->online->conversion);
+		check_owners(progress->online, &progress->online->transaction.conversion);
 		read_pending(progress);
 		if (progress->pending == NIL)
 			return NULL;
@@ -463,14 +463,15 @@ next_step(Progress *progress)
 static void
 report_left_tables(const SnowflakeOnline *online)
 {
+	List	   *rows = snowflake_ask_server(psprintf("SELECT format('%%s.%%I', c.relnamespace::regnamespace, c.relname)"
+													 " FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid"
+													 " WHERE g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgparentid = 0"
+													 " AND c.relowner = %u ORDER BY 1", online->transaction.owner));
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask_server(psprintf("SELECT format('%%s.%%I', c.relnamespace::regnamespace, c.relname)"
-												" FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid"
-												" WHERE g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgparentid = 0"
-												" AND c.relowner = %u ORDER BY 1", online->owner)))
+	foreach(cell, snowflake_convert_texts(rows))
 	{
-		char	   *table = ((char **) lfirst(cell))[0];
+		char	   *table = lfirst(cell);
 
 		ereport(NOTICE,
 				(errmsg("table %s has the trigger of a conversion that is not complete", table),
@@ -511,11 +512,10 @@ snowflake_online_run_steps(SnowflakeOnline *online)
 		}
 		if (start == 0)
 			start = snowflake_steady_clock();
-		online->locked_since = 0;
 		done = run_step(online, step);
 		if (done)
 		{
-			online->wait_start = online->wait_told = 0;
+			snowflake_online_end_wait(online);
 			report_step(&progress, step, start);
 			start = 0;
 		}

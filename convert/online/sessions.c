@@ -21,6 +21,7 @@
 #include "convert/online/names.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
+#include "convert/rows.h"
 #include "shared/table_owner.h"
 
 /*
@@ -31,18 +32,18 @@ List *
 snowflake_online_session_statements(const SnowflakeOnline *online)
 {
 	char	   *table = snowflake_relation_name(online->relid);
-	char	  **row;
+	char	   *sessions;
 
 	/* What the list was earlier in this transaction would be repeated. */
 	pgstat_clear_snapshot();
-	row = linitial(snowflake_ask_server("SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
-										"  string_agg(pid::text, ' ' ORDER BY pid))"
-										" FROM pg_stat_activity"
-										" WHERE datname = current_database() AND backend_type = 'client backend'"));
+	sessions = snowflake_convert_first(snowflake_ask_server("SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
+															"  string_agg(pid::text, ' ' ORDER BY pid))"
+															" FROM pg_stat_activity"
+															" WHERE datname = current_database() AND backend_type = 'client backend'"));
 	return list_make2(psprintf("CREATE OR REPLACE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" BEFORE INSERT ON %s"
 							   " FOR EACH ROW EXECUTE FUNCTION %s.snowflake_convert_copy(%s)",
 							   table, quote_identifier(get_namespace_name(online->namespace)),
-							   quote_literal_cstr(row[0])),
+							   quote_literal_cstr(sessions)),
 					  psprintf("ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\"", table));
 }
 
@@ -60,10 +61,11 @@ snowflake_online_session_statements(const SnowflakeOnline *online)
  */
 #define OLD_SNAPSHOTS \
 "SELECT key, format(CASE WHEN holder IS NULL THEN '%%s has a snapshot that is older than the copy of the columns.'" \
-"    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END, who, holder)," \
-"  EXISTS (SELECT FROM pg_ls_dir('pg_snapshots'))::int," \
+"    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END," \
+"    who, holder) AS sentence," \
+"  EXISTS (SELECT FROM pg_ls_dir('pg_snapshots'))::int AS exported," \
 "  (age(xmin) > ALL (SELECT age(backend_xid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL" \
-"                    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts))::int" \
+"                    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts))::int AS unexplained" \
 " FROM (SELECT format('%%s %%s', pid, extract(epoch FROM xact_start)), " SNOWFLAKE_PROCESS("Process") ", backend_xmin" \
 "       FROM pg_stat_activity" \
 "       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'" \
@@ -92,14 +94,14 @@ snowflake_online_session_statements(const SnowflakeOnline *online)
 char *
 snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 {
-	bool		is_first = online->waits_for != relid;
-	bool		may_import = is_first || online->exported;
+	bool		is_first = online->swap.relid != relid;
+	bool		may_import = is_first || online->swap.exported;
 	char	   *result = NULL;
 	MemoryContext old;
 	List	   *rows;
 	ListCell   *cell;
 
-	rows = snowflake_ask(&online->conversion,
+	rows = snowflake_ask(&online->transaction.conversion,
 						 psprintf("%s SELECT k.xmin FROM pg_constraint k JOIN tab ON relid = conrelid"
 								  " WHERE k.contype = 'c' AND k.convalidated"
 								  " AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
@@ -107,23 +109,24 @@ snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 								  snowflake_online_tables));
 	if (rows == NIL)
 		return NULL;
-	rows = snowflake_ask_server(psprintf(OLD_SNAPSHOTS, ((char **) linitial(rows))[0]));
+	rows = snowflake_ask_server(psprintf(OLD_SNAPSHOTS, snowflake_convert_first(rows)));
 
 	old = MemoryContextSwitchTo(online->context);
 	if (is_first)
-		online->old_sessions = NIL;
-	online->waits_for = relid;
-	online->exported = rows != NIL && ((char **) linitial(rows))[2][0] == '1';
-	may_import |= online->exported;
+		online->swap.old_sessions = NIL;
+	online->swap.relid = relid;
+	online->swap.exported = rows != NIL && snowflake_convert_flag(linitial(rows), "exported");
+	may_import |= online->swap.exported;
 	foreach(cell, rows)
 	{
 		char	  **row = lfirst(cell);
-		String	   *key = row[0] == NULL ? NULL : makeString(pstrdup(row[0]));
+		char	   *name = snowflake_convert_text(row, "key");
+		String	   *key = name == NULL ? NULL : makeString(pstrdup(name));
 
-		if (key != NULL && (may_import || row[3][0] == '1'))
-			online->old_sessions = lappend(online->old_sessions, key);
-		if (result == NULL && (key == NULL || list_member(online->old_sessions, key)))
-			result = row[1];
+		if (key != NULL && (may_import || snowflake_convert_flag(row, "unexplained")))
+			online->swap.old_sessions = lappend(online->swap.old_sessions, key);
+		if (result == NULL && (key == NULL || list_member(online->swap.old_sessions, key)))
+			result = snowflake_convert_text(row, "sentence");
 	}
 	MemoryContextSwitchTo(old);
 	return result;
@@ -135,8 +138,8 @@ snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 char *
 snowflake_online_drop_sessions(const SnowflakeOnline *online)
 {
-	const SnowflakeConversion *conversion = &online->conversion;
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const		SnowflakeConversion *conversion = &online->transaction.conversion;
+	const		SnowflakeKey *key = linitial(conversion->keys);
 
 	if (snowflake_ask(conversion, psprintf("%s SELECT FROM swapped", snowflake_online_tables)) == NIL)
 		return NULL;
@@ -149,14 +152,14 @@ snowflake_online_drop_sessions(const SnowflakeOnline *online)
 char *
 snowflake_online_find_old_sessions(const SnowflakeOnline *online)
 {
-	List	   *rows = snowflake_ask(&online->conversion,
+	List	   *rows = snowflake_ask(&online->transaction.conversion,
 									 psprintf("%s SELECT sessions FROM swapped",
 											  snowflake_online_tables));
 	char	   *sessions;
 
 	if (rows == NIL)
 		return NULL;
-	sessions = quote_literal_cstr(((char **) linitial(rows))[0]);
+	sessions = quote_literal_cstr(snowflake_convert_first(rows));
 	rows = snowflake_ask_server(psprintf("SELECT format('%%s sessions are older than the swap, and may have prepared statements: %%s.',"
 										 "  count(*), string_agg(format('process %%s (%%s, %%s)', pid, usename,"
 										 "    coalesce(nullif(application_name, ''), backend_type)), ', ' ORDER BY pid))"
@@ -167,5 +170,5 @@ snowflake_online_find_old_sessions(const SnowflakeOnline *online)
 										 " AND starts_with(%s, extract(epoch FROM pg_postmaster_start_time())::text)"
 										 " HAVING count(*) > 0",
 										 sessions, sessions));
-	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+	return snowflake_convert_first(rows);
 }

@@ -31,6 +31,7 @@
 #include "convert/online/names.h"
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
+#include "convert/rows.h"
 
 static const char *const phase_names[] = {
 	[SNOWFLAKE_PHASE_PREPARE] = "prepare",
@@ -454,8 +455,8 @@ static const char definition_query[] =
 ", copy AS ("
 "  SELECT tab.*, format('%I." SNOWFLAKE_COPY_TABLE "', nspname) AS copy"
 "  FROM tab) "
-"SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', u.u, idx.newname, copy.name) || d.d,"
-"  (" AFTER("format('CREATE %sINDEX %I ON %s ', u.u, idx.newname, copy.name)", "pg_get_indexdef(idx.newoid)") " IS DISTINCT FROM d.d)::int"
+"SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', u.u, idx.newname, copy.name) || d.d AS statement,"
+"  (" AFTER("format('CREATE %sINDEX %I ON %s ', u.u, idx.newname, copy.name)", "pg_get_indexdef(idx.newoid)") " IS DISTINCT FROM d.d)::int AS differs"
 " FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $12"
 "  JOIN pg_index i ON i.indrelid = copy.copy::regclass"
 "  CROSS JOIN LATERAL (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)"
@@ -546,7 +547,7 @@ snowflake_online_phase_name(SnowflakeOnlinePhase phase)
  * Run a query, about an object or none, that begins after the CTEs.
  */
 static List *
-ask(const SnowflakeConversion *conversion, Oid object, const char *query)
+ask(const SnowflakeConversion * conversion, Oid object, const char *query)
 {
 	return snowflake_ask_often(conversion, object,
 							   psprintf("%s%s", snowflake_online_tables, query));
@@ -556,9 +557,9 @@ ask(const SnowflakeConversion *conversion, Oid object, const char *query)
  * All steps that are not behind a swap, in their order.
  */
 List *
-snowflake_online_list_steps(const SnowflakeConversion *conversion)
+snowflake_online_list_steps(const SnowflakeConversion * conversion)
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
+	const		SnowflakeKey *key = linitial(conversion->keys);
 	List	   *steps = NIL;
 	SnowflakeOnlineStep *last;
 	ListCell   *cell;
@@ -568,17 +569,17 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 		char	  **row = lfirst(cell);
 		SnowflakeOnlineStep *step = palloc0_object(SnowflakeOnlineStep);
 
-		step->kind = pg_strtoint16(row[0]);
-		step->phase = pg_strtoint16(row[1]);
-		step->done = row[2] != NULL && row[2][0] == '1';
-		step->relid = atooid(row[3]);
-		step->other = atooid(row[4]);
-		step->object = atooid(row[5]);
-		step->table = row[6];
-		step->new_name = row[7];
-		step->schema = row[8];
-		step->tablespace = row[9];
-		step->statement = row[10];
+		step->kind = snowflake_convert_number(row, "kind");
+		step->phase = snowflake_convert_number(row, "phase");
+		step->done = snowflake_convert_flag(row, "done");
+		step->relid = snowflake_convert_oid(row, "relid");
+		step->other = snowflake_convert_oid(row, "other");
+		step->object = snowflake_convert_oid(row, "object");
+		step->table = snowflake_convert_text(row, "name");
+		step->new_name = snowflake_convert_text(row, "newname");
+		step->schema = snowflake_convert_text(row, "nspname");
+		step->tablespace = snowflake_convert_text(row, "spcname");
+		step->statement = snowflake_convert_text(row, "statement");
 		steps = lappend(steps, step);
 	}
 
@@ -595,7 +596,7 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 /* A step whose statement is to be found. */
 typedef struct StepDefinition
 {
-	const SnowflakeConversion *conversion;
+	const		SnowflakeConversion *conversion;
 	const SnowflakeOnlineStep *step;
 	char	   *statement;
 	bool		differs;		/* does the new object have another one? */
@@ -611,16 +612,14 @@ define_on_copy(void *argument)
 	const SnowflakeOnlineStep *step = definition->step;
 	SnowflakeConversion part = snowflake_convert_part(definition->conversion, step->relid);
 	List	   *rows;
-	ListCell   *cell;
 
 	rows = ask(&part, step->object, copy_query);
-	foreach(cell, rows)
-		snowflake_online_run_statement(((char **) lfirst(cell))[0]);
+	snowflake_online_run_statements(snowflake_convert_texts(rows));
 	rows = ask(&part, step->object, definition_query);
 	if (list_length(rows) != 1)
 		elog(ERROR, "could not find the definition of %s", step->new_name);
-	definition->statement = ((char **) linitial(rows))[0];
-	definition->differs = ((char **) linitial(rows))[1][0] == '1';
+	definition->statement = snowflake_convert_text(linitial(rows), "statement");
+	definition->differs = snowflake_convert_flag(linitial(rows), "differs");
 }
 
 /*
@@ -640,7 +639,7 @@ find_definition(StepDefinition *definition)
  * statistics object.
  */
 char *
-snowflake_online_step_statement(const SnowflakeConversion *conversion,
+snowflake_online_step_statement(const SnowflakeConversion * conversion,
 								const SnowflakeOnlineStep *step)
 {
 	StepDefinition definition = {.conversion = conversion,.step = step};
@@ -656,7 +655,7 @@ snowflake_online_step_statement(const SnowflakeConversion *conversion,
  * that creates no object has none.
  */
 static bool
-is_changed(const SnowflakeConversion *conversion,
+is_changed(const SnowflakeConversion * conversion,
 		   const SnowflakeOnlineStep *step)
 {
 	StepDefinition definition = {.conversion = conversion,.step = step};
@@ -689,7 +688,7 @@ describe(const SnowflakeOnlineStep *step)
  * their new ones were created.  A swap would take that back.
  */
 List *
-snowflake_online_changed_objects(const SnowflakeConversion *conversion,
+snowflake_online_changed_objects(const SnowflakeConversion * conversion,
 								 const List *relids)
 {
 	List	   *result = NIL;
@@ -699,8 +698,8 @@ snowflake_online_changed_objects(const SnowflakeConversion *conversion,
 	{
 		char	  **row = lfirst(cell);
 
-		if (relids == NIL || list_member_oid(relids, atooid(row[0])))
-			result = lappend(result, row[1]);
+		if (relids == NIL || list_member_oid(relids, snowflake_convert_oid(row, "relid")))
+			result = lappend(result, snowflake_convert_text(row, "what"));
 	}
 	foreach(cell, snowflake_online_list_steps(conversion))
 	{
@@ -718,7 +717,7 @@ snowflake_online_changed_objects(const SnowflakeConversion *conversion,
  * columns have been swapped.
  */
 List *
-snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **tables)
+snowflake_online_undo_statements(const SnowflakeConversion * conversion, List **tables)
 {
 	List	   *statements = NIL;
 	ListCell   *cell;
@@ -743,10 +742,12 @@ snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **t
 	{
 		char	  **row = lfirst(cell);
 
-		if (row[1] == NULL)
-			*tables = lappend_oid(*tables, atooid(row[0]));
+		char	   *command = snowflake_convert_text(row, "command");
+
+		if (command == NULL)
+			*tables = lappend_oid(*tables, snowflake_convert_oid(row, "relid"));
 		else
-			statements = lappend(statements, row[1]);
+			statements = lappend(statements, command);
 	}
 	return statements;
 }

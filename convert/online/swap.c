@@ -46,7 +46,7 @@ static void
 find_statements(SnowflakeOnline *online, void *argument)
 {
 	Swap	   *swap = argument;
-	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids;
 	List	   *obstacles;
 
@@ -109,8 +109,8 @@ snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *
 									 snapshot);
 		return false;
 	}
-	swap.locked = snowflake_online_swap_locks(&online->conversion, step->relid);
-	indexes = snowflake_online_swap_indexes(&online->conversion, step->relid);
+	swap.locked = snowflake_online_swap_locks(&online->transaction.conversion, step->relid);
+	indexes = snowflake_online_swap_indexes(&online->transaction.conversion, step->relid);
 	return snowflake_online_with_locks(online, list_concat(indexes, swap.locked),
 									   ShareUpdateExclusiveLock, find_statements, &swap) &&
 		snowflake_online_with_locks(online, swap.locked, AccessExclusiveLock,
@@ -123,7 +123,7 @@ snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *
 char *
 snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid)
 {
-	const SnowflakeConversion *conversion = &online->conversion;
+	const		SnowflakeConversion *conversion = &online->transaction.conversion;
 	StringInfoData script;
 	List	   *before_drop;
 	List	   *after_drop;

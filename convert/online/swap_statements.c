@@ -28,6 +28,7 @@
 #include "convert/online/names.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
+#include "convert/rows.h"
 #include "shared/table_owner.h"
 
 /* The first stage after the old columns are dropped. */
@@ -385,7 +386,7 @@ static const char dependents_query[] =
  * Run a query about a table, which begins after the CTEs.
  */
 static List *
-ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
+ask(const SnowflakeConversion * conversion, Oid relid, const char *query)
 {
 	return snowflake_ask_often(conversion, relid,
 							   psprintf("%s, scope(relid) AS (SELECT top.relid FROM top JOIN team ON team.relid = top.root"
@@ -399,21 +400,16 @@ ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
  * Run a query that returns relations.
  */
 static List *
-ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
+ask_relids(const SnowflakeConversion * conversion, Oid relid, const char *query)
 {
-	List	   *relids = NIL;
-	ListCell   *cell;
-
-	foreach(cell, ask(conversion, relid, query))
-		relids = lappend_oid(relids, atooid(((char **) lfirst(cell))[0]));
-	return relids;
+	return snowflake_convert_oids(ask(conversion, relid, query));
 }
 
 /*
  * The tables whose columns are swapped, with their partitions.
  */
 List *
-snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_scope(const SnowflakeConversion * conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, "SELECT relid FROM scope");
 }
@@ -422,7 +418,7 @@ snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
  * The relations to lock for a swap.
  */
 List *
-snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_locks(const SnowflakeConversion * conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, locks_query);
 }
@@ -432,7 +428,7 @@ snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
  * locked exclusively.
  */
 List *
-snowflake_online_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_indexes(const SnowflakeConversion * conversion, Oid relid)
 {
 	return ask_relids(conversion, relid,
 					  "SELECT indexrelid FROM idx JOIN this ON this.relid = idx.indrelid");
@@ -443,7 +439,7 @@ snowflake_online_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
  * then on.
  */
 void
-snowflake_online_swap_statements(const SnowflakeConversion *conversion, Oid relid,
+snowflake_online_swap_statements(const SnowflakeConversion * conversion, Oid relid,
 								 List **before_drop, List **after_drop)
 {
 	ListCell   *cell;
@@ -453,13 +449,15 @@ snowflake_online_swap_statements(const SnowflakeConversion *conversion, Oid reli
 	foreach(cell, ask(conversion, relid, statements_query))
 	{
 		char	  **row = lfirst(cell);
+		int			stage = snowflake_convert_number(row, "stage");
+		char	   *command = snowflake_convert_text(row, "command");
 
-		if (row[1] == NULL)
-			elog(ERROR, "no statement in stage %s of a swap", row[0]);
-		if (pg_strtoint16(row[0]) < AFTER_DROP)
-			*before_drop = lappend(*before_drop, row[1]);
+		if (command == NULL)
+			elog(ERROR, "no statement in stage %d of a swap", stage);
+		if (stage < AFTER_DROP)
+			*before_drop = lappend(*before_drop, command);
 		else
-			*after_drop = lappend(*after_drop, row[1]);
+			*after_drop = lappend(*after_drop, command);
 	}
 }
 
@@ -484,7 +482,7 @@ static void
 check_none(Oid relid, List *rows, const char *message)
 {
 	if (rows != NIL)
-		report_change(relid, psprintf("%s %s", message, ((char **) linitial(rows))[0]));
+		report_change(relid, psprintf("%s %s", message, snowflake_convert_first(rows)));
 }
 
 /*
@@ -492,7 +490,7 @@ check_none(Oid relid, List *rows, const char *message)
  * that were not there when the call began?
  */
 void
-snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
+snowflake_online_check_swap(const SnowflakeConversion * conversion, Oid relid,
 							const List *obstacles)
 {
 	check_none(relid, ask(conversion, relid, missing_query),
@@ -528,17 +526,17 @@ snowflake_online_swap_privileges(const List *names)
 	initStringInfo(&list);
 	foreach(cell, names)
 		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_literal_cstr(lfirst(cell)));
-	return ((char **) linitial(snowflake_ask_server(psprintf("WITH r AS ("
-															 "  SELECT n.name, c.* FROM unnest(ARRAY[%s]::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))"
-															 " SELECT md5(string_agg(p.line, E'\\n' ORDER BY p.line COLLATE \"C\")) FROM ("
-															 "  SELECT concat_ws(' ', r.name, e)"
-															 "  FROM r, aclexplode(coalesce(r.relacl, acldefault(CASE r.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", r.relowner))) e"
-															 "  WHERE r.relkind IN ('v', 'm', 'S')"
-															 "  UNION ALL"
-															 "  SELECT concat_ws(' ', r.name, quote_ident(a.attname), e)"
-															 "  FROM r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) e"
-															 "  WHERE NOT a.attisdropped AND NOT starts_with(a.attname::text, 'snowflake_new_')) p(line)",
-															 list.data))))[0];
+	return snowflake_convert_first(snowflake_ask_server(psprintf("WITH r AS ("
+																 "  SELECT n.name, c.* FROM unnest(ARRAY[%s]::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))"
+																 " SELECT md5(string_agg(p.line, E'\\n' ORDER BY p.line COLLATE \"C\")) FROM ("
+																 "  SELECT concat_ws(' ', r.name, e)"
+																 "  FROM r, aclexplode(coalesce(r.relacl, acldefault(CASE r.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", r.relowner))) e"
+																 "  WHERE r.relkind IN ('v', 'm', 'S')"
+																 "  UNION ALL"
+																 "  SELECT concat_ws(' ', r.name, quote_ident(a.attname), e)"
+																 "  FROM r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) e"
+																 "  WHERE NOT a.attisdropped AND NOT starts_with(a.attname::text, 'snowflake_new_')) p(line)",
+																 list.data)));
 }
 
 /*
@@ -555,14 +553,14 @@ snowflake_online_swap_comments(const List *relids)
 	initStringInfo(&list);
 	foreach(cell, relids)
 		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
-	return ((char **) linitial(snowflake_ask_server(psprintf("SELECT string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' ' ORDER BY d.classoid, d.objoid)"
-															 " FROM (SELECT '{%s}'::oid[]) s(tables), pg_description d"
-															 " WHERE (d.classoid, d.objoid) IN ("
-															 "   SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY (tables)"
-															 "   UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)"
-															 "   UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = ANY (tables)"
-															 "   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxrelid = ANY (tables))",
-															 list.data))))[0];
+	return snowflake_convert_first(snowflake_ask_server(psprintf("SELECT string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' ' ORDER BY d.classoid, d.objoid)"
+																 " FROM (SELECT '{%s}'::oid[]) s(tables), pg_description d"
+																 " WHERE (d.classoid, d.objoid) IN ("
+																 "   SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY (tables)"
+																 "   UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)"
+																 "   UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = ANY (tables)"
+																 "   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxrelid = ANY (tables))",
+																 list.data)));
 }
 
 /*
@@ -583,7 +581,7 @@ snowflake_online_check_privileges(Oid relid, const List *names, const char *priv
  * The tables that are swapped together, without their partitions.
  */
 List *
-snowflake_online_swap_trees(const SnowflakeConversion *conversion, Oid relid)
+snowflake_online_swap_trees(const SnowflakeConversion * conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, "SELECT relid FROM this WHERE relid = root");
 }

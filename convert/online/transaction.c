@@ -30,12 +30,13 @@
 void
 snowflake_online_open(SnowflakeOnline *online)
 {
-	SnowflakeConversion *conversion = &online->conversion;
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 	SnowflakeKey *key;
 
-	online->rows_locked = false;
-	online->owner = snowflake_lock_to_convert(online->relid, true);
-	snowflake_become_owner(online->owner, &online->caller);
+	online->transaction.rows_locked = false;
+	online->transaction.locked_since = 0;
+	online->transaction.owner = snowflake_lock_to_convert(online->relid, true);
+	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
 
 	memset(conversion, 0, sizeof(*conversion));
 	conversion->online = true;
@@ -43,7 +44,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	key = snowflake_find_key(online->relid, online->column, false);
 	snowflake_choose_generator(key, online->generator);
 	conversion->keys = list_make1(key);
-	snowflake_prepare(conversion, online->owner);
+	snowflake_prepare(conversion, online->transaction.owner);
 }
 
 /*
@@ -63,7 +64,7 @@ snowflake_online_begin(SnowflakeOnline *online)
 void
 snowflake_online_commit(SnowflakeOnline *online)
 {
-	snowflake_become_caller(&online->caller);
+	snowflake_become_caller(&online->transaction.caller);
 	SPI_commit();
 	SPI_finish();
 	CHECK_FOR_INTERRUPTS();
@@ -75,7 +76,7 @@ snowflake_online_commit(SnowflakeOnline *online)
 void
 snowflake_online_commit_soon(SnowflakeOnline *online)
 {
-	snowflake_become_caller(&online->caller);
+	snowflake_become_caller(&online->transaction.caller);
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	SPI_commit();

@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include "common/pg_prng.h"
 #include "fmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
@@ -24,6 +23,7 @@
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/rows.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_undo);
@@ -31,11 +31,27 @@ PG_FUNCTION_INFO_V1(snowflake_convert_undo);
 /* How long it waits, or lock_timeout. */
 #define UNDO_GIVE_UP_US	(60 * USECS_PER_SEC)
 
-/* SnowflakeOnlineWork: a list of statements. */
-static void
-execute_list(SnowflakeOnline *online, void *argument)
+/* What is to be done. */
+typedef struct Undo
 {
-	snowflake_online_run_statements(argument);
+	List	   *tables;			/* to lock */
+	List	   *statements;
+} Undo;
+
+/* SnowflakeOnlineWork: execute the statements. */
+static void
+execute_statements(SnowflakeOnline *online, void *argument)
+{
+	snowflake_online_run_statements(((Undo *) argument)->statements);
+}
+
+/* SnowflakeOnlineAttempt, in the caller's transaction. */
+static bool
+try_to_undo(SnowflakeOnline *online, void *argument)
+{
+	return snowflake_online_with_locks(online, ((Undo *) argument)->tables,
+									   AccessExclusiveLock, execute_statements,
+									   argument);
 }
 
 /*
@@ -55,7 +71,7 @@ find_copied_column(Oid relid)
 													 " ORDER BY i.indexrelid IS NULL, number %% 2 = 0, number LIMIT 1",
 													 relid));
 
-	return rows == NIL ? NULL : ((char **) linitial(rows))[0];
+	return snowflake_convert_first(rows);
 }
 
 /*
@@ -65,8 +81,7 @@ Datum
 snowflake_convert_undo(PG_FUNCTION_ARGS)
 {
 	SnowflakeOnline online = {0};
-	List	   *tables;
-	List	   *statements;
+	Undo		undo;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -80,18 +95,15 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 	online.options.undo = true;
 	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
 		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));
-	statements = snowflake_online_undo_statements(&online.conversion, &tables);
-	if (statements == NIL)
+	undo.statements = snowflake_online_undo_statements(&online.transaction.conversion,
+													   &undo.tables);
+	if (undo.statements == NIL)
 		ereport(NOTICE,
 				(errmsg("no conversion of table %s has begun",
 						snowflake_relation_name(online.relid)),
 				 errhint("The way back from a conversion that is complete is snowflake_undo.sql.")));
 	else
-	{
-		while (!snowflake_online_with_locks(&online, tables, AccessExclusiveLock,
-											execute_list, statements))
-			snowflake_online_nap(SNOWFLAKE_RETRY_MS + SNOWFLAKE_RETRY_MORE_MS * pg_prng_double(&pg_global_prng_state));
-	}
+		snowflake_online_wait_until(&online, try_to_undo, &undo, SNOWFLAKE_RETRY_MS);
 	snowflake_online_end_function(&online);
 	PG_RETURN_VOID();
 }

@@ -17,12 +17,14 @@
 
 #include <math.h>
 
+#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
 #include "utils/wait_event.h"
 
 #include "convert/online/names.h"
 #include "convert/online/waits.h"
+#include "convert/rows.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 
@@ -54,6 +56,36 @@ snowflake_online_nap(double ms)
 }
 
 /*
+ * Sleep for a time that others do not sleep, who wait for the same.
+ */
+void
+snowflake_online_nap_about(double ms)
+{
+	snowflake_online_nap(ms * (0.5 + pg_prng_double(&pg_global_prng_state)));
+}
+
+/*
+ * Try until an attempt succeeds, with naps in between.
+ */
+void
+snowflake_online_wait_until(SnowflakeOnline *online, SnowflakeOnlineAttempt attempt,
+							void *argument, double ms)
+{
+	while (!attempt(online, argument))
+		snowflake_online_nap_about(ms);
+	snowflake_online_end_wait(online);
+}
+
+/*
+ * The next wait is another one.
+ */
+void
+snowflake_online_end_wait(SnowflakeOnline *online)
+{
+	online->wait.start = online->wait.told = 0;
+}
+
+/*
  * Report a wait every few seconds, and give up after a time.
  */
 void
@@ -61,10 +93,10 @@ snowflake_online_report_wait(SnowflakeOnline *online, const char *what, const ch
 {
 	int64		now = snowflake_steady_clock();
 
-	if (online->wait_start == 0)
-		online->wait_start = now;
+	if (online->wait.start == 0)
+		online->wait.start = now;
 	if (online->options.give_up_us > 0 &&
-		now - online->wait_start > online->options.give_up_us)
+		now - online->wait.start > online->options.give_up_us)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("gave up waiting to %s", what),
@@ -72,9 +104,9 @@ snowflake_online_report_wait(SnowflakeOnline *online, const char *what, const ch
 				 online->options.undo ?
 				 errhint("Nothing was undone. Call snowflake_convert_undo() again.") :
 				 errhint("What is done is kept. Call snowflake_convert_online() again to continue.")));
-	if (now - online->wait_told > REPORT_US)
+	if (now - online->wait.told > REPORT_US)
 	{
-		online->wait_told = now;
+		online->wait.told = now;
 		ereport(NOTICE,
 				(errmsg("waiting to %s", what),
 				 who == NULL ? 0 : errdetail_internal("%s", who)));
@@ -103,5 +135,5 @@ snowflake_online_report_transactions(const SnowflakeOnline *online, const char *
 	if (rows != NIL)
 		ereport(NOTICE,
 				(errmsg("waiting to %s", what),
-				 errdetail_internal("%s", ((char **) linitial(rows))[0])));
+				 errdetail_internal("%s", snowflake_convert_first(rows))));
 }
