@@ -13,6 +13,7 @@
  *	obstacles.c		what else prevents a conversion
  *	views.c			statements that create views again
  *	queries.c		queries of the catalogs; the columns to convert
+ *	rows.c			the rows of their results
  *	subtransaction.c	work whose errors do not end the transaction
  *
  * A file calls those below it.

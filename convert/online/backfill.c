@@ -157,7 +157,8 @@ begin_backfill(Backfill *backfill)
 												" pg_relation_size($12) / current_setting('block_size')::int AS pages"
 												" FROM col WHERE relid = $12",
 												snowflake_online_tables)));
-	if (snowflake_convert_text(row, "assignments") == NULL || snowflake_convert_text(row, "pages") == NULL)
+	if (snowflake_convert_text(row, "assignments") == NULL ||
+		snowflake_convert_text(row, "pages") == NULL)
 	{
 		snowflake_online_commit(online);
 		return false;

@@ -65,7 +65,8 @@ find_converter(void)
 void
 snowflake_online_lock_conversions(bool until_commit)
 {
-	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 : pg_try_advisory_lock_int4;
+	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 :
+		pg_try_advisory_lock_int4;
 	char	   *converter;
 
 	if (DatumGetBool(DirectFunctionCall2(function,
@@ -112,16 +113,17 @@ snowflake_online_check_obstacles(SnowflakeOnline *online)
 char *
 snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 {
+	const		SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_online_list_steps(&online->transaction.conversion))
+	foreach(cell, snowflake_online_list_steps(conversion))
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
 		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
 			relids = list_concat_unique_oid(relids,
-											snowflake_online_swap_locks(&online->transaction.conversion, step->relid));
+											snowflake_online_swap_locks(conversion, step->relid));
 	}
 	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
 }

@@ -597,7 +597,8 @@ check_set_default(const SnowflakeConversion * conversion, List **obstacles)
 	const		SnowflakeKey *key = linitial(conversion->keys);
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables, set_default_query)))
+	foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables,
+													 set_default_query)))
 	{
 		char	  **row = lfirst(cell);
 
@@ -675,10 +676,11 @@ snowflake_online_give_notices(const SnowflakeConversion * conversion)
 {
 	for (size_t i = 0; i < lengthof(notice_queries); i++)
 	{
+		char	   *query = psprintf("%sSELECT * FROM (%s) n(title, detail, hint)",
+									 snowflake_online_tables, notice_queries[i]);
 		ListCell   *cell;
 
-		foreach(cell, snowflake_ask(conversion, psprintf("%sSELECT * FROM (%s) n(title, detail, hint)",
-														 snowflake_online_tables, notice_queries[i])))
+		foreach(cell, snowflake_ask(conversion, query))
 		{
 			char	  **row = lfirst(cell);
 			char	   *detail = snowflake_convert_text(row, "detail");

@@ -68,7 +68,8 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 static void
 put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 {
-	List	   *steps = snowflake_online_list_steps(&online->transaction.conversion);
+	const		SnowflakeConversion *conversion = &online->transaction.conversion;
+	List	   *steps = snowflake_online_list_steps(conversion);
 	bool		found = false;
 	ListCell   *cell;
 
@@ -84,14 +85,15 @@ put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 			(step->kind == SNOWFLAKE_STEP_SWAP || step->kind == SNOWFLAKE_STEP_DEFAULT))
 		{
 			char	   *who = step->kind == SNOWFLAKE_STEP_SWAP ?
-				snowflake_online_find_old_snapshot(online, step->relid) : snowflake_online_find_old_sessions(online);
+				snowflake_online_find_old_snapshot(online, step->relid) :
+				snowflake_online_find_old_sessions(online);
 
 			if (who != NULL)
 				state = psprintf("to do, and has to wait: %s", who);
 		}
 		if (is_next && step->kind == SNOWFLAKE_STEP_BACKFILL)
 			state = psprintf("next, about %d %% are copied",
-							 snowflake_online_backfill_percent(&online->transaction.conversion, step));
+							 snowflake_online_backfill_percent(conversion, step));
 		found |= !step->done;
 		values[0] = Int32GetDatum(foreach_current_index(cell) + 1);
 		values[1] = CStringGetTextDatum(snowflake_online_phase_name(step->phase));
@@ -128,7 +130,8 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("cannot look for obstacles of table %s now",
 						snowflake_relation_name(online.relid)),
-				 errdetail_internal("%s", changer != NULL ? changer : "Somebody changes privileges."),
+				 errdetail_internal("%s", changer != NULL ? changer :
+									"Somebody changes privileges."),
 				 errhint("Try again when it has ended.")));
 	snowflake_online_give_notices(&online.transaction.conversion);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);

@@ -196,7 +196,8 @@ interval_us(FunctionCallInfo fcinfo, int argument, const char *name)
 static SnowflakeOnlinePhase
 find_phase(const char *name)
 {
-	for (SnowflakeOnlinePhase phase = SNOWFLAKE_PHASE_PREPARE; phase <= SNOWFLAKE_PHASE_DEFAULT; phase++)
+	for (SnowflakeOnlinePhase phase = SNOWFLAKE_PHASE_PREPARE;
+		 phase <= SNOWFLAKE_PHASE_DEFAULT; phase++)
 	{
 		if (strcmp(name, snowflake_online_phase_name(phase)) == 0)
 			return phase;

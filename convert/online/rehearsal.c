@@ -527,14 +527,15 @@ describe(const Rehearsal *rehearsal, Node *node)
 			{
 				const AlterTableStmt *statement = (AlterTableStmt *) node;
 				const AlterTableCmd *command = find_default(statement);
+				Oid			relid;
 
-				return command == NULL ? NULL :
-					psprintf("default of column %s of %s %s",
-							 quote_identifier(old_name(rehearsal,
-													   RangeVarGetRelid(statement->relation, AccessShareLock, false),
-													   command->name)),
-							 statement->objtype == OBJECT_VIEW ? "view" : "table",
-							 name_of(statement->relation));
+				if (command == NULL)
+					return NULL;
+				relid = RangeVarGetRelid(statement->relation, AccessShareLock, false);
+				return psprintf("default of column %s of %s %s",
+								quote_identifier(old_name(rehearsal, relid, command->name)),
+								statement->objtype == OBJECT_VIEW ? "view" : "table",
+								name_of(statement->relation));
 			}
 		case T_AlterPublicationStmt:
 			{

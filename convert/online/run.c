@@ -207,6 +207,7 @@ set_default(SnowflakeOnline *online, void *argument)
 static bool
 run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 {
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids = list_make1_oid(step->relid);
 
 	switch (step->kind)
@@ -223,7 +224,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 					return false;
 				}
 				/* not with the lock, because it may take long */
-				snowflake_find_sequence_names(&online->transaction.conversion);
+				snowflake_find_sequence_names(conversion);
 				return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
 												   set_default, step);
 			}
@@ -235,7 +236,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 											   AccessExclusiveLock : ShareRowExclusiveLock,
 											   create_foreign_key, step);
 		default:
-			step->statement = snowflake_online_step_statement(&online->transaction.conversion, step);
+			step->statement = snowflake_online_step_statement(conversion, step);
 			return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
 											   step->kind == SNOWFLAKE_STEP_PREPARE ? prepare_table : execute_step,
 											   step);
@@ -249,6 +250,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 static bool
 run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 {
+	SnowflakeConversion *conversion = &online->transaction.conversion;
 	bool		done = true;
 	char	   *statement;
 
@@ -260,8 +262,9 @@ run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 			break;
 		case SNOWFLAKE_STEP_INDEX:
 			statement = MemoryContextStrdup(online->context,
-											snowflake_online_step_statement(&online->transaction.conversion, step));
-			snowflake_online_report_transactions(online, psprintf("create index %s", step->new_name));
+											snowflake_online_step_statement(conversion, step));
+			snowflake_online_report_transactions(online,
+												 psprintf("create index %s", step->new_name));
 			snowflake_online_commit(online);
 			snowflake_online_run_top_level(online->context, online->transaction.owner, statement,
 										   step->tablespace);
@@ -270,7 +273,7 @@ run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 		case SNOWFLAKE_STEP_STATISTICS:
 		case SNOWFLAKE_STEP_ANALYZE:
 		case SNOWFLAKE_STEP_VALIDATE:
-			snowflake_online_run_statement(snowflake_online_step_statement(&online->transaction.conversion, step));
+			snowflake_online_run_statement(snowflake_online_step_statement(conversion, step));
 			snowflake_online_commit(online);
 			break;
 		default:
@@ -322,7 +325,8 @@ read_pending(Progress *progress)
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
 		if (step->done ||
-			(step->kind == SNOWFLAKE_STEP_ANALYZE && list_member_oid(progress->analyzed, step->relid)))
+			(step->kind == SNOWFLAKE_STEP_ANALYZE &&
+			 list_member_oid(progress->analyzed, step->relid)))
 			continue;
 		if (progress->pending != NIL &&
 			step->phase != ((SnowflakeOnlineStep *) linitial(progress->pending))->phase)

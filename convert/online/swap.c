@@ -48,10 +48,12 @@ find_statements(SnowflakeOnline *online, void *argument)
 	Swap	   *swap = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids;
+	List	   *scope;
 	List	   *obstacles;
 
 	snowflake_find_targets(conversion);
-	if (list_difference_oid(snowflake_online_swap_locks(conversion, swap->relid), swap->locked) != NIL)
+	relids = snowflake_online_swap_locks(conversion, swap->relid);
+	if (list_difference_oid(relids, swap->locked) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a view, sequence, or foreign key was added")));
@@ -60,8 +62,8 @@ find_statements(SnowflakeOnline *online, void *argument)
 	swap->names = snowflake_online_swap_names(relids);
 	swap->privileges = snowflake_online_swap_privileges(swap->names);
 	swap->comments = snowflake_online_swap_comments(relids);
-	obstacles = snowflake_online_list_object_obstacles(conversion,
-													   snowflake_online_swap_scope(conversion, swap->relid));
+	scope = snowflake_online_swap_scope(conversion, swap->relid);
+	obstacles = snowflake_online_list_object_obstacles(conversion, scope);
 	snowflake_find_type_obstacles(conversion, &obstacles);
 	snowflake_online_check_swap(conversion, swap->relid, obstacles);
 	swap->trees = snowflake_online_swap_trees(conversion, swap->relid);
@@ -76,7 +78,8 @@ static void
 swap_columns(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
-	char	   *comments = snowflake_online_swap_comments(snowflake_online_with_partitions(swap->locked));
+	List	   *relids = snowflake_online_with_partitions(swap->locked);
+	char	   *comments = snowflake_online_swap_comments(relids);
 
 	if (comments == NULL ? swap->comments != NULL :
 		swap->comments == NULL || strcmp(comments, swap->comments) != 0)
