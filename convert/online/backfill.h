@@ -12,8 +12,8 @@
 #ifndef SNOWFLAKE_ONLINE_BACKFILL_H
 #define SNOWFLAKE_ONLINE_BACKFILL_H
 
-#include "convert/online/online.h"
 #include "convert/online/steps.h"
+#include "convert/online/transaction.h"
 
 extern void snowflake_online_backfill(SnowflakeOnline *online,
 									  const SnowflakeOnlineStep *step);

@@ -14,7 +14,7 @@
 
 #include "fmgr.h"
 
-#include "convert/online/online.h"
+#include "convert/online/transaction.h"
 
 extern void snowflake_online_lock_conversions(bool until_commit);
 extern void snowflake_online_unlock_conversions(void);

@@ -15,7 +15,7 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
-#include "convert/online/online.h"
+#include "convert/online/transaction.h"
 
 /* What to do with locked tables. */
 typedef void (*SnowflakeOnlineWork) (SnowflakeOnline *online, void *argument);

@@ -12,7 +12,7 @@
 #ifndef SNOWFLAKE_ONLINE_OBSTACLES_H
 #define SNOWFLAKE_ONLINE_OBSTACLES_H
 
-#include "convert/online/online.h"
+#include "convert/online/transaction.h"
 
 extern List *snowflake_online_list_obstacles(const SnowflakeConversion * conversion,
 											 const SnowflakeOnlineOptions *options,

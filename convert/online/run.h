@@ -12,8 +12,8 @@
 #ifndef SNOWFLAKE_ONLINE_RUN_H
 #define SNOWFLAKE_ONLINE_RUN_H
 
-#include "convert/online/online.h"
 #include "convert/online/steps.h"
+#include "convert/online/transaction.h"
 
 extern void snowflake_online_run_steps(SnowflakeOnline *online);
 extern bool snowflake_online_needs_access_exclusive(const SnowflakeOnlineStep *step);

@@ -12,7 +12,7 @@
 #ifndef SNOWFLAKE_ONLINE_SESSIONS_H
 #define SNOWFLAKE_ONLINE_SESSIONS_H
 
-#include "convert/online/online.h"
+#include "convert/online/transaction.h"
 
 extern List *snowflake_online_session_statements(const SnowflakeOnline *online);
 extern char *snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid);

@@ -13,7 +13,7 @@
 #define SNOWFLAKE_ONLINE_STEPS_H
 
 #include "convert/convert.h"
-#include "convert/online/online.h"
+#include "convert/online/transaction.h"
 
 /* What a step does, in the order of the phases. */
 typedef enum SnowflakeOnlineStepKind

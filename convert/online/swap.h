@@ -12,8 +12,8 @@
 #ifndef SNOWFLAKE_ONLINE_SWAP_H
 #define SNOWFLAKE_ONLINE_SWAP_H
 
-#include "convert/online/online.h"
 #include "convert/online/steps.h"
+#include "convert/online/transaction.h"
 
 extern bool snowflake_online_swap_table(SnowflakeOnline *online,
 										const SnowflakeOnlineStep *step);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * transaction.c
- *	  The transactions of a conversion.
+ *	  The state of a call, and its transactions.
  *
  * Each transaction runs as the owner of the table (table_owner.c), but never
  * beyond its end.

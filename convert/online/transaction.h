@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * transaction.h
- *	  The transactions of a conversion.
+ *	  The state of a call, and its transactions.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -14,7 +14,73 @@
 
 #include "nodes/pg_list.h"
 
-#include "convert/online/online.h"
+#include "convert/convert.h"
+#include "shared/table_owner.h"
+
+typedef enum SnowflakeOnlinePhase
+{
+	SNOWFLAKE_PHASE_PREPARE,
+	SNOWFLAKE_PHASE_BACKFILL,
+	SNOWFLAKE_PHASE_INDEXES,
+	SNOWFLAKE_PHASE_FOREIGN_KEYS,
+	SNOWFLAKE_PHASE_SWAP,
+	SNOWFLAKE_PHASE_DEFAULT
+} SnowflakeOnlinePhase;
+
+/* How to proceed. */
+typedef struct SnowflakeOnlineOptions
+{
+	SnowflakeOnlinePhase until; /* the last phase */
+	bool		subscribers_ready;
+	bool		by_hand;		/* the plan only */
+	bool		undo;
+	int64		batch_us;		/* length of a batch */
+	double		work_share;		/* of the time, how much is work */
+	int			lock_ms;		/* how long others may wait behind a lock */
+	int64		max_lag_us;		/* of a standby; 0 is unlimited */
+	int64		give_up_us;		/* after waiting so long; 0 is never */
+} SnowflakeOnlineOptions;
+
+/* What is known in a transaction, from snowflake_online_open() on. */
+typedef struct SnowflakeOnlineTransaction
+{
+	Oid			owner;			/* of the table, as whom it runs */
+	SnowflakeCaller caller;
+	SnowflakeConversion conversion;
+	bool		rows_locked;	/* those of catalog_rows.c */
+	int64		locked_since;	/* by the steady clock: when it got its locks,
+								 * or 0 */
+} SnowflakeOnlineTransaction;
+
+/* What the swap of a table waits for, across transactions. */
+typedef struct SnowflakeOnlineSwap
+{
+	Oid			relid;			/* the table */
+	List	   *old_sessions;	/* with snapshots that may be older than the
+								 * copies of its columns, as strings */
+	bool		exported;		/* there was a snapshot to import */
+} SnowflakeOnlineSwap;
+
+/* A wait, by the steady clock. */
+typedef struct SnowflakeOnlineWait
+{
+	int64		start;			/* 0 if there is none */
+	int64		told;			/* when it was last reported */
+} SnowflakeOnlineWait;
+
+/* A call. */
+typedef struct SnowflakeOnline
+{
+	SnowflakeOnlineOptions options;
+	Oid			relid;
+	char	   *column;			/* NULL until the first transaction */
+	Oid			generator;		/* as specified */
+	Oid			namespace;		/* of the extension snowflake_convert */
+	MemoryContext context;		/* outlives transactions */
+	SnowflakeOnlineTransaction transaction;
+	SnowflakeOnlineSwap swap;
+	SnowflakeOnlineWait wait;
+} SnowflakeOnline;
 
 extern void snowflake_online_open(SnowflakeOnline *online);
 extern void snowflake_online_begin(SnowflakeOnline *online);

@@ -12,7 +12,7 @@
 #ifndef SNOWFLAKE_ONLINE_WAITS_H
 #define SNOWFLAKE_ONLINE_WAITS_H
 
-#include "convert/online/online.h"
+#include "convert/online/transaction.h"
 
 /* About how long until a lock is requested again. */
 #define SNOWFLAKE_RETRY_MS	400
