@@ -39,6 +39,7 @@
 #include "utils/syscache.h"
 
 #include "convert/convert.h"
+#include "queries/conversion.sql.h"
 #include "shared/table_owner.h"
 
 /*
@@ -118,9 +119,7 @@ find_column(Oid relid, const char *table, const char *name)
 		return attnum;
 	}
 
-	rows = snowflake_ask_about(relid,
-							   "SELECT indkey[0] FROM pg_index"
-							   " WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1");
+	rows = snowflake_ask_about(relid, sql_primary_key);
 	if (rows == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -193,8 +192,7 @@ default_function(Oid relid, AttrNumber attnum, Oid type)
 static Oid
 find_generator(const char *name)
 {
-	char	   *schema = snowflake_get_value("SELECT extnamespace FROM pg_extension"
-											 " WHERE extname = 'snowflake'");
+	char	   *schema = snowflake_get_value(sql_generators_schema);
 
 	return snowflake_find_function(atooid(schema), name);
 }
@@ -258,8 +256,7 @@ find_defaults(const SnowflakeConversion *conversion)
 
 	foreach(cell, conversion->keys)
 		((SnowflakeKey *) lfirst(cell))->set_default = false;
-	foreach(cell, snowflake_ask_often(conversion, InvalidOid,
-									  "SELECT relid, attnum, key FROM target WHERE is_key"))
+	foreach(cell, snowflake_convert_ask_often(conversion, InvalidOid, sql_key_columns))
 	{
 		char	  **row = lfirst(cell);
 		Oid			relid = atooid(row[0]);
@@ -290,14 +287,7 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 
 		found = false;
 		snowflake_find_targets(conversion);
-		foreach(cell, snowflake_ask(conversion,
-									psprintf("%s"
-											 " SELECT relid, 1 FROM changed"
-											 " UNION"
-											 " SELECT relid, 0 FROM target"
-											 " WHERE relid NOT IN (SELECT relid FROM changed)"
-											 " ORDER BY 1",
-											 snowflake_changed_tables)))
+		foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 		{
 			char	  **row = lfirst(cell);
 			Oid			relid = atooid(row[0]);
@@ -333,10 +323,7 @@ lock_functions(const SnowflakeConversion *conversion)
 		ListCell   *cell;
 
 		found = false;
-		foreach(cell, snowflake_ask(conversion,
-									psprintf("%s SELECT oid FROM row_function"
-											 " WHERE owned ORDER BY oid",
-											 snowflake_row_functions)))
+		foreach(cell, snowflake_convert_ask(conversion, sql_functions_to_lock))
 		{
 			char	  **row = lfirst(cell);
 			Oid			function = atooid(row[0]);
@@ -347,8 +334,7 @@ lock_functions(const SnowflakeConversion *conversion)
 			locked = lappend_oid(locked, function);
 			LockDatabaseObject(ProcedureRelationId, function, 0,
 							   ShareUpdateExclusiveLock);
-			(void) snowflake_ask_server(psprintf("SELECT FROM pg_proc WHERE oid = %u FOR NO KEY UPDATE",
-												 function));
+			(void) snowflake_convert_ask_server(function, sql_lock_function);
 		}
 	} while (found);
 	AcceptInvalidationMessages();
@@ -413,9 +399,7 @@ check_result(SnowflakeConversion *conversion)
 	ListCell   *cell;
 
 	snowflake_find_targets(conversion);
-	foreach(cell, snowflake_ask(conversion,
-								"SELECT attname, relid FROM target WHERE change = 'widen'"
-								" ORDER BY key, NOT is_root, relid, attnum"))
+	foreach(cell, snowflake_convert_ask(conversion, sql_narrow_targets))
 	{
 		char	  **row = lfirst(cell);
 

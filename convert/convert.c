@@ -41,6 +41,7 @@
 #include "utils/tuplestore.h"
 
 #include "convert/convert.h"
+#include "queries/convert.sql.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
@@ -134,14 +135,7 @@ summarize(const SnowflakeConversion *conversion, const List *left)
 	ListCell   *cell;
 	const char *separator = "";
 
-	row = linitial(snowflake_ask(conversion,
-								 psprintf("%s SELECT"
-										  " count(*) FILTER (WHERE is_root AND set_default),"
-										  " count(*) FILTER (WHERE change = 'widen' AND attinhcount = 0),"
-										  " count(DISTINCT relid) FILTER (WHERE change = 'widen' AND attinhcount = 0),"
-										  " (SELECT count(*) FROM seq WHERE replaced AND owned"
-										  "  AND (is_identity OR oid NOT IN (SELECT oid FROM seq_user)))"
-										  " FROM target", snowflake_sequences)));
+	row = linitial(snowflake_convert_ask(conversion, sql_summary));
 	initStringInfo(&lines);
 	appendStringInfo(&lines,
 					 "keys that get a generator: %s\n"

@@ -210,10 +210,6 @@ extern char *snowflake_convert_try(void (*work) (void *argument), void *argument
 
 /* queries.c */
 extern const char snowflake_changed_tables[];
-extern const char snowflake_sequences[];
-extern const char snowflake_rebuilt[];
-extern const char snowflake_row_functions[];
-extern const char snowflake_narrow_columns[];
 extern void snowflake_keep_plans(MemoryContext context);
 extern void snowflake_find_targets(SnowflakeConversion *conversion);
 extern void snowflake_find_sequence_names(SnowflakeConversion *conversion);
@@ -221,12 +217,17 @@ extern bool snowflake_has_new_sequences(const SnowflakeConversion *conversion);
 extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *conversion,
 												  Oid relid);
 extern void snowflake_find_narrow_columns(SnowflakeConversion *conversion);
+extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
+								   const char *query);
+extern List *snowflake_convert_ask_often(const SnowflakeConversion *conversion,
+										 Oid object, const char *query);
+extern List *snowflake_convert_ask_server(Oid object, const char *query);
 extern List *snowflake_ask(const SnowflakeConversion *conversion,
 						   const char *query);
 extern List *snowflake_ask_often(const SnowflakeConversion *conversion,
 								 Oid object, const char *query);
 extern List *snowflake_ask_about(Oid object, const char *query);
-extern List *snowflake_ask_server(const char *query);
+#define snowflake_ask_server(query) snowflake_convert_ask_server(InvalidOid, query)
 extern char *snowflake_get_value(const char *query);
 
 /* obstacles.c */

@@ -46,6 +46,7 @@
 #include "utils/timestamp.h"
 
 #include "convert/convert.h"
+#include "queries/new_ids.sql.h"
 #include "shared/table_owner.h"
 #include "src/snowflake_api.h"
 
@@ -288,11 +289,14 @@ generate(const SnowflakeKey *key, List **obstacles)
 static bool
 has_index(const SnowflakeKey *key)
 {
-	return snowflake_ask_about(key->relid,
-							   psprintf("SELECT FROM pg_index JOIN pg_class c ON c.oid = indexrelid"
-										" JOIN pg_am a ON a.oid = c.relam"
-										" WHERE indrelid = $1 AND indkey[0] = %d AND amname = 'btree'"
-										" AND indisvalid AND indpred IS NULL", key->attnum)) != NIL;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_ask_about(key->relid, sql_ordered_columns))
+	{
+		if (pg_strtoint16(((char **) lfirst(cell))[0]) == key->attnum)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -321,19 +325,7 @@ check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
 }
 
 /*
- * Partitioned tables whose columns reference a key, and are no partitions of
- * one that does.
- */
-static const char partitioned_query[] =
-"SELECT t.relid, t.attname, t.relid::regclass, t.generator"
-" FROM target t JOIN pg_class c ON c.oid = t.relid"
-" WHERE c.relkind = 'p' AND NOT t.is_key AND t.set_default AND NOT EXISTS ("
-"   SELECT FROM pg_inherits i JOIN target p ON (p.relid, p.attname) = (i.inhparent, t.attname)"
-"   WHERE i.inhrelid = t.relid)"
-" ORDER BY t.relid, t.attnum";
-
-/*
- * The columns of these tables that receive IDs of the same generator as a key,
+ * The columns of partitioned tables that receive IDs of the same generator as a key,
  * described as it is.  The tables are locked, as those of the keys are.
  */
 static List *
@@ -343,7 +335,7 @@ find_partitioned_references(const SnowflakeConversion *conversion,
 	List	   *references = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask(conversion, partitioned_query))
+	foreach(cell, snowflake_convert_ask(conversion, sql_partitioned))
 	{
 		char	  **row = lfirst(cell);
 		SnowflakeKey *reference;

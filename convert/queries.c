@@ -33,6 +33,7 @@
 
 #include "convert/convert.h"
 #include "convert/rows.h"
+#include "queries/queries.sql.h"
 
 /*
  * The beginning of all queries: the types that hold any ID, which are bigint,
@@ -44,58 +45,6 @@
 "  SELECT unnest(ARRAY['int8'::regtype::oid, 'uuid'::regtype::oid])" \
 "  UNION ALL" \
 "  SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')"
-
-/*
- * The keys, all columns that reference them, and the same column of their
- * partitions, children and parents, transitively.  is_key is true for a key
- * itself, and that of its partitions and children.  A column may reference
- * several keys; key is the number of one of them.  It is null for the other
- * columns that are widened.
- */
-static const char walk_query[] =
-WIDE_TYPES
-/* There is no index for the table that is referenced. */
-", fk(referencing, attnum, referenced, number) AS MATERIALIZED ("
-"  SELECT c.conrelid, k.referencing, c.confrelid, k.referenced"
-"  FROM pg_constraint c, unnest(c.conkey, c.confkey) k(referencing, referenced)"
-"  WHERE c.contype = 'f'),"
-" walk(relid, attnum, is_key, key) AS ("
-"  (SELECT k.relid, k.attnum, true, k.number::int"
-"   FROM unnest($1, $2) WITH ORDINALITY k(relid, attnum, number)"
-"   UNION ALL"
-"   SELECT o.relid, o.attnum, false, NULL"
-"   FROM unnest($9, $10) o(relid, attnum))"
-"  UNION"
-"  SELECT n.relid, n.attnum, n.is_key, w.key"
-"  FROM walk w"
-"    JOIN pg_attribute this ON (this.attrelid, this.attnum) = (w.relid, w.attnum)"
-"    CROSS JOIN LATERAL ("
-/* a column of a foreign key that references this one, */
-"      SELECT fk.referencing, fk.attnum, false"
-"      FROM fk WHERE fk.referenced = w.relid AND fk.number = w.attnum"
-"      UNION ALL"
-/* the same column of a partition or child, */
-"      SELECT a.attrelid, a.attnum, w.is_key"
-"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhrelid"
-"      WHERE i.inhparent = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
-"      UNION ALL"
-/* and of a parent */
-"      SELECT a.attrelid, a.attnum, false"
-"      FROM pg_inherits i JOIN pg_attribute a ON a.attrelid = i.inhparent"
-"      WHERE i.inhrelid = w.relid AND a.attname = this.attname AND NOT a.attisdropped"
-"      AND this.attinhcount > 0"
-"    ) n(relid, attnum, is_key)"
-"  WHERE this.atttypid IN ('int2'::regtype, 'int4'::regtype)"
-"  OR this.atttypid IN (SELECT typid FROM wide)),"
-" once AS ("
-"  SELECT relid, attnum, bool_or(is_key) AS is_key,"
-"    coalesce(min(key) FILTER (WHERE is_key), min(key)) AS key"
-"  FROM walk GROUP BY relid, attnum) "
-"SELECT array_agg(relid ORDER BY relid, attnum),"
-"  array_agg(attnum ORDER BY relid, attnum),"
-"  array_agg(is_key ORDER BY relid, attnum),"
-"  array_agg(key ORDER BY relid, attnum)"
-" FROM once";
 
 /*
  * The beginning of all other queries: the columns that were found.  is_root is
@@ -131,148 +80,6 @@ const char	snowflake_changed_tables[] =
 "    AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)"
 "         OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))"
 "  WHERE t.change = 'widen')";
-
-/*
- * Further CTEs: the sequences that a key, or the column of a partition or
- * child, owns or has in its default.
- */
-#define SEQUENCES \
-", key_default(oid, relid, attnum, key, expression) AS (" \
-"  SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)" \
-"  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)" \
-"  WHERE t.is_key)," \
-" related(oid, key, owned, is_identity) AS (" \
-"  SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t" \
-"    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')" \
-"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)" \
-"  WHERE t.is_key" \
-"  UNION ALL" \
-"  SELECT d.refobjid, k.key, false, false FROM key_default k" \
-"    JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)" \
-"      AND d.refclassid = 'pg_class'::regclass" \
-"  UNION ALL" \
-"  SELECT n.oid, k.key, false, false FROM key_default k" \
-"    JOIN pg_class n ON n.relkind = 'S' AND k.expression ~* " SNOWFLAKE_WORD("n.relname") \
-"  WHERE k.expression ~ 'nextval[(].*::text')," \
-" seq AS (" \
-"  SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, c.relname," \
-"    bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity," \
-"    bool_or($4[r.key]) AS replaced" \
-"  FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'" \
-"  GROUP BY 1, 2, 3)"
-
-/*
- * The same, and what else uses them.
- */
-const char	snowflake_sequences[] =
-SEQUENCES
-", seq_user(oid, name, by_name) AS ("
-"  SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false"
-"  FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)"
-"  WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)"
-"  UNION ALL"
-"  SELECT s.oid, pg_describe_object(d.refclassid, d.refobjid, 0), false"
-"  FROM seq s JOIN pg_depend d"
-"    ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')"
-"  UNION ALL"
-"  SELECT oid, name, true FROM unnest($14, $15) n(oid, name)) ";
-
-/*
- * The uses by name alone, which the catalogs do not record: in the body of a
- * function, in the argument of a trigger, and in a default such as
- * nextval('orders_id_seq'::text).  There may be much source, in which searching
- * for a regular expression takes long: so the texts that have the name are
- * found first.  A name with other characters than those of ASCII may have
- * other case there, and is searched for in all of them.
- */
-static const char sequence_names_query[] =
-SEQUENCES
-", word(oid, pattern, part) AS ("
-"  SELECT oid, " SNOWFLAKE_WORD("relname") ","
-"    CASE WHEN relname ~ '[^ -~]' THEN '' ELSE lower(relname::text COLLATE \"C\") END"
-"  FROM seq),"
-" source(classid, objid, code) AS ("
-"  SELECT 'pg_proc'::regclass, p.oid, p.prosrc FROM pg_proc p"
-"  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))"
-"  AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid")
-"  UNION ALL"
-"  SELECT 'pg_trigger'::regclass, oid, encode(tgargs, 'escape') FROM pg_trigger),"
-" naming(oid, classid, objid) AS ("
-"  SELECT w.oid, s.classid, s.objid"
-"  FROM (SELECT *, lower(code COLLATE \"C\") AS lower FROM source WHERE EXISTS (SELECT FROM word) OFFSET 0) s"
-"    JOIN word w ON CASE WHEN strpos(s.lower, w.part) > 0 THEN s.code ~* w.pattern END"
-"  UNION ALL"
-"  SELECT w.oid, 'pg_attrdef'::regclass, f.oid"
-"  FROM word w JOIN pg_attrdef f"
-/* pg_get_expr() locks the table, so it is not called for all of them. */
-"    ON CASE WHEN strpos(f.adbin::text, ':funcid ' || 'regclass(text)'::regprocedure::oid || ' ') > 0"
-"       THEN pg_get_expr(f.adbin, f.adrelid) ~* ('nextval.*' || w.pattern || '.*::text') END"
-"  WHERE f.oid NOT IN (SELECT oid FROM key_default)) "
-"SELECT (SELECT coalesce(array_agg(oid), '{}') FROM seq), coalesce(array_agg(oid), '{}'),"
-"  coalesce(array_agg(pg_describe_object(classid, objid, 0)), '{}')"
-" FROM naming";
-
-/*
- * Further CTEs: what ALTER COLUMN ... TYPE creates again, and the indexes and
- * statistics objects among it.  An index of a partition that has a parent is
- * created with that.
- */
-const char	snowflake_rebuilt[] =
-", rebuilt(classid, objid) AS ("
-"  SELECT DISTINCT d.classid, d.objid FROM target t"
-"    JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
-"  WHERE t.change = 'widen'),"
-" rebuilt_index AS ("
-"  SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered, i.indisreplident,"
-"    h.inhparent AS parent"
-"  FROM (SELECT objid FROM rebuilt WHERE classid = 'pg_class'::regclass"
-"        UNION"
-"        SELECT k.conindid FROM rebuilt r JOIN pg_constraint k ON (r.classid, r.objid) = ('pg_constraint'::regclass, k.oid)"
-"        WHERE k.contype IN ('p', 'u', 'x')) b(oid)"
-"    JOIN pg_index i ON i.indexrelid = b.oid JOIN pg_class c ON c.oid = b.oid"
-"    JOIN pg_namespace n ON n.oid = c.relnamespace"
-"    LEFT JOIN pg_inherits h ON h.inhrelid = b.oid),"
-" rebuilt_statistics AS ("
-"  SELECT s.*, n.nspname FROM rebuilt r"
-"    JOIN pg_statistic_ext s ON (r.classid, r.objid) = ('pg_statistic_ext'::regclass, s.oid)"
-"    JOIN pg_namespace n ON n.oid = s.stxnamespace) ";
-
-/*
- * A further CTE: PL/pgSQL functions that use rows of tables whose columns change
- * their type, with the statement that discards their plans.
- */
-const char	snowflake_row_functions[] =
-", row_function(oid, name, owner, owned, command) AS ("
-"  SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, " SNOWFLAKE_MAY_ALTER("u.owner", "p") ","
-"    " SNOWFLAKE_RECOMPILE
-"  FROM (" SNOWFLAKE_ROW_FUNCTIONS("SELECT r.* FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.change = 'widen'")
-") u(oid, owner) JOIN pg_proc p ON p.oid = u.oid)";
-
-/*
- * A further CTE: columns of the schema that might hold a key, by their names,
- * but are no foreign keys, so that nothing widens them.  A key that has a
- * sequence, or is named id, does not hold that of another table.  There are
- * none if the schema has no keys that they might hold.
- */
-const char	snowflake_narrow_columns[] =
-", narrow(relid, attnum, column_name, type) AS ("
-"  SELECT a.attrelid, a.attnum, format('column %I of table %s', a.attname, r.oid::regclass),"
-"    format_type(a.atttypid, NULL)"
-"  FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid"
-"    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)"
-"  WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'"
-"  AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0"
-"  AND a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attname ~* 'id$'"
-"  AND a.attidentity = '' AND a.attgenerated = ''"
-"  AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval[(]', false)"
-"  AND NOT EXISTS (SELECT FROM pg_constraint c"
-"                  WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))"
-"  AND NOT EXISTS (SELECT FROM pg_depend e"
-"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))"
-"  AND NOT (lower(a.attname) = 'id' AND EXISTS ("
-"    SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary"
-"    AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum))"
-"  AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)) ";
 
 /*
  * An array of the values of a conversion's keys.
@@ -464,7 +271,7 @@ take_arrays(Datum *arrays, int count)
 void
 snowflake_find_targets(SnowflakeConversion *conversion)
 {
-	run_query(conversion, InvalidOid, walk_query, true);
+	run_query(conversion, InvalidOid, sql_walk, true);
 	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
 }
 
@@ -475,8 +282,7 @@ snowflake_find_targets(SnowflakeConversion *conversion)
 void
 snowflake_find_sequence_names(SnowflakeConversion *conversion)
 {
-	run_query(conversion, InvalidOid,
-			  psprintf("%s%s", target_query, sequence_names_query), false);
+	run_query(conversion, InvalidOid, sql_sequence_names, false);
 	take_arrays(conversion->names, SNOWFLAKE_NAME_ARRAYS);
 }
 
@@ -486,7 +292,7 @@ snowflake_find_sequence_names(SnowflakeConversion *conversion)
 bool
 snowflake_has_new_sequences(const SnowflakeConversion *conversion)
 {
-	return snowflake_ask(conversion, SEQUENCES " SELECT FROM seq WHERE oid <> ALL ($13)") != NIL;
+	return snowflake_convert_ask(conversion, sql_new_sequences) != NIL;
 }
 
 /*
@@ -498,9 +304,7 @@ snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
 {
 	SnowflakeConversion part = *conversion;
 
-	run_query(conversion, relid,
-			  "SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)"
-			  " FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key) WHERE relid = $12", true);
+	run_query(conversion, relid, sql_part, true);
 	take_arrays(part.targets, SNOWFLAKE_TARGET_ARRAYS);
 	return part;
 }
@@ -512,11 +316,29 @@ void
 snowflake_find_narrow_columns(SnowflakeConversion *conversion)
 {
 	snowflake_find_targets(conversion);
-	run_query(conversion, InvalidOid,
-			  psprintf("%s%s SELECT array_agg(relid ORDER BY relid, attnum),"
-					   " array_agg(attnum ORDER BY relid, attnum) FROM narrow",
-					   target_query, snowflake_narrow_columns), false);
+	run_query(conversion, InvalidOid, sql_narrow_columns, false);
 	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
+}
+
+/*
+ * Run a query about the columns.
+ */
+List *
+snowflake_convert_ask(const SnowflakeConversion *conversion, const char *query)
+{
+	run_query(conversion, InvalidOid, query, false);
+	return snowflake_convert_rows();
+}
+
+/*
+ * Run a query that is asked often, about an object, $12.  Its plan is kept.
+ */
+List *
+snowflake_convert_ask_often(const SnowflakeConversion *conversion, Oid object,
+							const char *query)
+{
+	run_query(conversion, object, query, true);
+	return snowflake_convert_rows();
 }
 
 /*
@@ -556,11 +378,11 @@ snowflake_ask_about(Oid object, const char *query)
 }
 
 /*
- * Query system views with all rows visible.  What is in the query is this
- * module's own, a number, or quoted.
+ * Query system views about an object, which is $1, with all rows visible.  What is in the
+ * query is this module's own, a number, or quoted.
  */
 List *
-snowflake_ask_server(const char *query)
+snowflake_convert_ask_server(Oid object, const char *query)
 {
 	Oid			user;
 	int			sec_context;
@@ -573,7 +395,7 @@ snowflake_ask_server(const char *query)
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
 						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
-	rows = snowflake_ask_about(InvalidOid, query);
+	rows = snowflake_ask_about(object, query);
 	SetUserIdAndSecContext(user, sec_context);
 	AtEOXact_GUC(false, nest_level);
 	return rows;

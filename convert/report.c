@@ -24,59 +24,10 @@
 #include "utils/tuplestore.h"
 
 #include "convert/convert.h"
+#include "queries/report.sql.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_report);
-
-/*
- * Further CTEs: the views that depend on a column that is widened, and those
- * that are made of them.  Rules can make views depend on each other in a
- * circle, so the depth has a limit.
- */
-static const char views_ctes[] =
-", dependent(oid, depth) AS ("
-"  SELECT w.ev_class, 1"
-"  FROM target t JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass"
-"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)"
-"    JOIN pg_rewrite w ON w.oid = d.objid JOIN pg_class v ON v.oid = w.ev_class"
-"  WHERE t.change = 'widen' AND v.relkind IN ('v', 'm')"
-"  UNION"
-"  SELECT w.ev_class, p.depth + 1"
-"  FROM dependent p JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass"
-"      AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, p.oid)"
-"    JOIN pg_rewrite w ON w.oid = d.objid JOIN pg_class v ON v.oid = w.ev_class"
-"  WHERE v.relkind IN ('v', 'm') AND w.ev_class <> p.oid AND p.depth < 999),"
-" vw AS ("
-"  SELECT v.*, format('%I.%I', n.nspname, v.relname) AS name, d.depth"
-"  FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) d"
-"    JOIN pg_class v ON v.oid = d.oid JOIN pg_namespace n ON n.oid = v.relnamespace)";
-
-/*
- * These views, each before those that it is made of, with the statements that
- * drop it and create it again.
- */
-static const char views_query[] =
-", kind AS (SELECT *, CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'MATERIALIZED VIEW' END AS kind FROM vw) "
-"SELECT format('%s %s', lower(kind), name),"
-"  format('it must be dropped, as number %s of %s', row_number() OVER (ORDER BY depth DESC, name), count(*) OVER ()),"
-"  format(E'DROP %s %s;\\n-- convert, and create the views in reverse order:\\n%s', kind, name,"
-"    (SELECT string_agg(command || ';', E'\\n' ORDER BY stage, n) FROM ("
-"       SELECT stage, n, command FROM view_statement s WHERE s.oid = kind.oid"
-"       UNION ALL"
-"       SELECT 1, 0, format('ALTER %s %s OWNER TO %s', kind, name, relowner::regrole)) s))"
-" FROM kind ORDER BY depth DESC, name";
-
-/*
- * Keys that are not converted yet, with their defaults.
- */
-static const char unconverted_query[] =
-"SELECT t.column_name,"
-"  format('it has %s', CASE WHEN a.attidentity <> '' THEN 'an identity'"
-"    ELSE coalesce(format('the default %s', pg_get_expr(f.adbin, f.adrelid)), 'no default') END)"
-" FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)"
-"  LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)"
-" WHERE t.is_root AND t.set_default"
-" ORDER BY t.column_name COLLATE \"C\"";
 
 /* What the report says about keys that are left as they are. */
 static const struct
@@ -134,9 +85,7 @@ add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 		add_row(rsinfo, "obstacle", obstacle->object, obstacle->line,
 				obstacle->hint);
 	}
-	foreach(cell, snowflake_ask(conversion,
-								psprintf("%s%s%s", views_ctes,
-										 snowflake_view_statements, views_query)))
+	foreach(cell, snowflake_convert_ask(conversion, sql_views))
 	{
 		char	  **row = lfirst(cell);
 
@@ -164,7 +113,7 @@ add_unconverted_keys(const SnowflakeConversion *conversion,
 			what_to_do = "Others are converted. The table is new, or something, such as an upgrade of the application, changed the default. Convert it with snowflake_convert() or snowflake_convert_schema(), or snowflake_convert_online() while it is in use.";
 		}
 	}
-	foreach(cell, snowflake_ask(conversion, unconverted_query))
+	foreach(cell, snowflake_convert_ask(conversion, sql_unconverted_keys))
 	{
 		char	  **row = lfirst(cell);
 

@@ -25,39 +25,7 @@
 #include "utils/lsyscache.h"
 
 #include "convert/convert.h"
-
-/*
- * The keys of schema $1: table, column, kind, and description.
- */
-static const char keys_query[] =
-"WITH candidate AS ("
-"  SELECT r.oid AS relid, a.attnum, a.attname, a.attidentity, f.oid AS default_oid,"
-"    pg_get_expr(f.adbin, f.adrelid) AS expression, i.indrelid IS NOT NULL AS has_key,"
-"    coalesce(a.attnum = ANY (i.indkey), false) AS in_key, i.indnkeyatts = 1 AS alone"
-"  FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid"
-"    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)"
-"    LEFT JOIN pg_index i ON i.indrelid = r.oid AND i.indisprimary"
-"  WHERE r.relnamespace = $1 AND r.relkind IN ('r', 'p')"
-"  AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''"
-"  AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)"
-"  AND NOT EXISTS (SELECT FROM pg_depend e"
-"                  WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))),"
-" key AS ("
-"  SELECT c.*, c.attidentity <> '' OR coalesce(c.expression ~* 'nextval[(]', false) OR EXISTS ("
-"      SELECT FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid"
-"      WHERE (d.classid, d.objid) = ('pg_attrdef'::regclass, c.default_oid)"
-"      AND d.refclassid = 'pg_proc'::regclass"
-"      AND p.pronargs = 0 AND p.prorettype = 'int8'::regtype) AS generated,"
-"    EXISTS (SELECT FROM pg_constraint x WHERE x.contype = 'f' AND x.conrelid = c.relid"
-"            AND c.attnum = ANY (x.conkey)) AS referencing,"
-"    EXISTS (SELECT FROM pg_constraint x WHERE x.contype = 'f' AND x.confrelid = c.relid"
-"            AND c.attnum = ANY (x.confkey)) AS referenced"
-"  FROM candidate c) "
-"SELECT relid, attname, CASE WHEN referencing THEN 'r' WHEN NOT generated THEN 's'"
-"    WHEN in_key OR referenced OR NOT has_key THEN 'k' ELSE 'c' END,"
-"  format('column %I of table %s', attname, relid::regclass)"
-" FROM key WHERE in_key AND alone OR generated"
-" ORDER BY relid, attnum";
+#include "queries/schema.sql.h"
 
 /*
  * Does an array have an OID?
@@ -75,21 +43,26 @@ contains(ArrayType *array, Oid oid)
 	return false;
 }
 
+/*
+ * What becomes of a key of a table, by the name that the query has for it.
+ */
 static SnowflakeKeyKind
-kind_of(char letter, Oid relid, ArrayType *exclude)
+kind_of(const char *name, Oid relid, ArrayType *exclude)
 {
-	switch (letter)
-	{
-		case 'r':
-			return SNOWFLAKE_KEY_REFERENCING;
-		case 's':
-			return SNOWFLAKE_KEY_SUPPLIED;
-		case 'c':
-			return SNOWFLAKE_KEY_COUNTER;
-		default:
-			return contains(exclude, relid) ?
-				SNOWFLAKE_KEY_EXCLUDED : SNOWFLAKE_KEY_CONVERTED;
-	}
+	static const char *const names[SNOWFLAKE_KEY_KINDS] = {
+		[SNOWFLAKE_KEY_CONVERTED] = "converted",
+		[SNOWFLAKE_KEY_EXCLUDED] = "excluded",
+		[SNOWFLAKE_KEY_REFERENCING] = "referencing",
+		[SNOWFLAKE_KEY_SUPPLIED] = "supplied",
+		[SNOWFLAKE_KEY_COUNTER] = "counter",
+	};
+	int			kind = 0;
+
+	while (strcmp(names[kind], name) != 0)
+		kind++;
+	if (kind == SNOWFLAKE_KEY_CONVERTED && contains(exclude, relid))
+		return SNOWFLAKE_KEY_EXCLUDED;
+	return kind;
 }
 
 /*
@@ -115,11 +88,11 @@ snowflake_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 				 errmsg("array of tables must not contain nulls")));
 
 	*owner = GetUserId();
-	foreach(cell, snowflake_ask_about(conversion->schema, keys_query))
+	foreach(cell, snowflake_ask_about(conversion->schema, sql_keys))
 	{
 		char	  **row = lfirst(cell);
 		Oid			relid = atooid(row[0]);
-		SnowflakeKeyKind kind = kind_of(row[2][0], relid, exclude);
+		SnowflakeKeyKind kind = kind_of(row[2], relid, exclude);
 
 		if (kind == SNOWFLAKE_KEY_CONVERTED)
 		{

@@ -161,7 +161,7 @@ foreach my $library (@libraries)
 		}
 	}
 
-	foreach my $file (@sources, @headers)
+	foreach my $file (@sources, @headers, map { glob("$_/queries/*.sql") } @folders)
 	{
 		my @lines = split /\n/, slurp($file);
 		my $n = 0;

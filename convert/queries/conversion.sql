@@ -1,0 +1,35 @@
+-- The keys, and their columns in partitions and children.
+-- name: key_columns
+-- with: target
+SELECT relid, attnum, key FROM target WHERE is_key
+
+-- The tables to lock, and whether they are altered.
+-- name: tables_to_lock
+-- with: changed
+SELECT relid, 1 FROM changed
+UNION
+SELECT relid, 0 FROM target WHERE relid NOT IN (SELECT relid FROM changed)
+ORDER BY 1
+
+-- name: functions_to_lock
+-- with: row_function
+SELECT oid FROM row_function WHERE owned ORDER BY oid
+
+-- The columns that are not converted.
+-- name: narrow_targets
+-- with: target
+SELECT attname, relid FROM target WHERE change = 'widen'
+ORDER BY key, NOT is_root, relid, attnum
+
+-- The column that is the primary key of table $1.
+-- parameters: oid
+-- name: primary_key
+SELECT indkey[0] FROM pg_index WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1
+
+-- name: lock_function
+SELECT FROM pg_proc WHERE oid = $1 FOR NO KEY UPDATE
+
+-- The schema of the extension snowflake, which can be another than that of this one.
+-- parameters:
+-- name: generators_schema
+SELECT extnamespace FROM pg_extension WHERE extname = 'snowflake'

@@ -1,0 +1,9 @@
+-- What a conversion of a schema does, in numbers.
+-- name: summary
+-- with: seq_user
+SELECT count(*) FILTER (WHERE is_root AND set_default),
+  count(*) FILTER (WHERE change = 'widen' AND attinhcount = 0),
+  count(DISTINCT relid) FILTER (WHERE change = 'widen' AND attinhcount = 0),
+  (SELECT count(*) FROM seq WHERE replaced AND owned
+   AND (is_identity OR oid NOT IN (SELECT oid FROM seq_user)))
+FROM target

@@ -1,0 +1,379 @@
+-- Types that contain the row type of a table, and that itself.
+-- cte: holder(table_name, typid)
+-- with: target
+SELECT t.table_name, r.reltype
+FROM target t JOIN pg_class r ON r.oid = t.relid
+WHERE t.change = 'widen'
+UNION
+SELECT h.table_name, coalesce(c.reltype, d.objid)
+FROM holder h
+  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
+  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+    AND d.objsubid > 0
+WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f')
+
+-- What prevents tables from being altered, and their foreign keys from being
+-- checked.  The CTE owned has these tables.
+-- cte: owned
+-- with: changed
+SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner,
+  r.relrowsecurity AND r.relforcerowsecurity AS forced,
+  o.rolname, o.rolsuper OR o.rolbypassrls AS bypasses
+FROM changed c JOIN pg_class r ON r.oid = c.relid
+  JOIN pg_roles o ON o.oid = r.relowner
+
+-- What prevents columns from becoming bigint.
+-- list: column_obstacles obstacles
+-- with: target
+
+-- hint: Change the type of columns that are not of an integer type, or drop their foreign keys.
+SELECT format('%s has type %s, but references a column that becomes bigint',
+    t.column_name, format_type(a.atttypid, a.atttypmod)), t.column_name
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.change = 'cannot'
+
+-- hint: Run ALTER TABLE ... DETACH PARTITION ... FINALIZE.
+SELECT format('partition %s of table %s is being detached', i.inhrelid::regclass,
+    i.inhparent::regclass), t.table_name
+FROM target t JOIN pg_inherits i ON i.inhrelid = t.relid AND i.inhdetachpending
+
+-- The index of a partition is dropped and created with its parent, which fails for a constraint
+-- of its own, or would lose what differs.
+-- hint: Give partitions the constraints of the partitioned table: detach a partition, replace its
+--   constraint, and attach it again.
+SELECT format('constraint %I of partition %s belongs to index %s, which has another constraint '
+  'or none',
+    k.conname, k.conrelid::regclass, h.inhparent::regclass), t.table_name
+FROM target t
+  JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
+  JOIN pg_inherits h ON h.inhrelid = i.indexrelid
+  JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u')
+  LEFT JOIN pg_constraint p ON p.conindid = h.inhparent AND p.contype IN ('p', 'u')
+WHERE t.change = 'widen'
+AND (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.condeferrable,
+  p.condeferred)
+
+-- The same, but an online conversion creates most of these objects again:
+-- online/obstacles.c.
+-- list: dependent_obstacles obstacles
+-- with: target
+
+-- hint: Drop objects that depend on a column, convert, and create them again
+--   (snowflake_convert_report() has the statements for views), or use snowflake_convert_online().
+SELECT format('%s depends on %s',
+    pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name
+FROM target t
+  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = t.relid AND d.refobjsubid = t.attnum
+  LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid
+  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
+WHERE t.change = 'widen'
+AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
+                    'pg_proc'::regclass, 'pg_publication_rel'::regclass)
+      OR NOT g.tgisinternal
+      OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
+
+-- Foreign keys are created again, with triggers that are enabled as usual.
+-- list: trigger_obstacles obstacles
+-- with: target
+
+-- hint: Enable the triggers of foreign keys with ALTER TABLE ... ENABLE TRIGGER, or drop the
+--   foreign keys.
+SELECT format('triggers of foreign key %I of table %s are %s', c.conname, c.conrelid::regclass,
+      CASE g.tgenabled WHEN 'D' THEN 'disabled' WHEN 'A' THEN 'ENABLE ALWAYS'
+        ELSE 'ENABLE REPLICA' END),
+    t.table_name
+FROM target t
+  JOIN pg_constraint c ON c.contype = 'f'
+    AND (c.conrelid = t.relid AND t.attnum = ANY (c.conkey)
+        OR c.confrelid = t.relid AND t.attnum = ANY (c.confkey))
+  JOIN pg_trigger g ON g.tgconstraint = c.oid
+WHERE t.change = 'widen' AND g.tgenabled <> 'O'
+
+-- What ALTER COLUMN ... TYPE would lose of indexes and statistics objects, and
+-- the query statements cannot restore.  The name of an index that
+-- is created with its parent is not known before.
+-- list: rebuilt_obstacles obstacles
+-- with: target, rebuilt_index, rebuilt_statistics
+
+-- All of a table are created again, and those that are not complete would be valid.
+-- hint: Drop or rebuild invalid indexes.
+SELECT format('index %s of table %s is invalid', i.indexrelid::regclass, i.indrelid::regclass),
+  t.table_name
+FROM (SELECT DISTINCT relid, table_name FROM target WHERE change = 'widen') t JOIN pg_index i
+  ON i.indrelid = t.relid
+WHERE NOT i.indisvalid
+
+-- hint: PostgreSQL creates such indexes again as copies of those of the partitioned table. Reset
+--   what was set of the partition alone, convert, and set it again, or use
+--   snowflake_convert_online().
+SELECT format('index %I of partition %s %s', i.relname, i.indrelid::regclass, w.what),
+    format('table %s', i.indrelid::regclass)
+FROM rebuilt_index i JOIN pg_class p ON p.oid = i.parent
+  CROSS JOIN LATERAL (VALUES
+    ('is its replica identity', i.indisreplident),
+    ('is the one to CLUSTER on', i.indisclustered),
+    ('has storage parameters of its own', i.reloptions IS DISTINCT FROM p.reloptions),
+    ('has a tablespace of its own', i.reltablespace <> p.reltablespace),
+    ('has statistics targets of its own', EXISTS (
+      SELECT FROM pg_attribute a JOIN pg_attribute b ON (b.attrelid, b.attnum) = (p.oid, a.attnum)
+      WHERE a.attrelid = i.oid
+      AND coalesce(a.attstattarget, -1) <> coalesce(b.attstattarget, -1))),
+    ('depends on an extension', EXISTS (
+      SELECT FROM pg_depend d
+      WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')))) w(what, found)
+WHERE w.found
+
+-- PostgreSQL would create the parent's first, with which the child's own conflicts.
+-- hint: Run ALTER TABLE ... VALIDATE CONSTRAINT on parent tables.
+WITH RECURSIVE above(relid, parent) AS (
+  SELECT i.inhrelid, i.inhparent FROM pg_inherits i
+  WHERE i.inhrelid IN (SELECT relid FROM target WHERE change = 'widen')
+  UNION
+  SELECT a.relid, i.inhparent FROM above a JOIN pg_inherits i ON i.inhrelid = a.parent)
+SELECT format('check constraint %I of table %s is valid, but that of table %s is not',
+    c.conname, c.conrelid::regclass, p.conrelid::regclass),
+      format('table %s', c.conrelid::regclass)
+FROM rebuilt r JOIN pg_constraint c ON (r.classid, r.objid) = ('pg_constraint'::regclass, c.oid)
+  JOIN above a ON a.relid = c.conrelid
+  JOIN pg_constraint p ON p.conrelid = a.parent AND p.contype = 'c' AND p.conname = c.conname
+    AND NOT p.convalidated
+WHERE c.contype = 'c' AND c.conislocal AND c.coninhcount > 0 AND c.convalidated
+
+-- hint: Grant the owner of the table USAGE on the schemas of its statistics objects.
+SELECT format('role %s, the owner of table %s, cannot set the statistics target of statistics '
+  'object %I.%I',
+    r.relowner::regrole, r.oid::regclass, s.nspname, s.stxname),
+      format('table %s', r.oid::regclass)
+FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
+WHERE s.stxstattarget >= 0 AND NOT has_schema_privilege(r.relowner, s.stxnamespace, 'USAGE')
+
+-- hint: Give statistics objects the owner of the table: PostgreSQL does so when it creates them
+--   again.
+SELECT format('statistics object %I.%I of table %s belongs to another role', s.nspname, s.stxname,
+  r.oid::regclass),
+    format('table %s', r.oid::regclass)
+FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
+WHERE s.stxowner <> r.relowner
+
+-- list: type_obstacles obstacles
+-- with: holder
+
+-- Columns in the key, or in its expressions, depend on the table.
+-- hint: The type of a partition key column cannot be changed. Create a new table with a bigint
+--   column and move the rows.
+SELECT format('%s is part of the partition key', t.column_name), t.column_name
+FROM target t
+  JOIN pg_depend d
+    ON (d.classid, d.objid, d.objsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, 0)
+WHERE t.change = 'widen' AND d.deptype = 'i'
+
+-- hint: Drop columns that use the row type, or change their type.
+SELECT format('column %I of %s uses the row type of %s', a.attname,
+    c.oid::regclass, h.table_name), h.table_name
+FROM holder h
+  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
+    AND d.classid = 'pg_class'::regclass
+  JOIN pg_class c ON c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (d.objid, d.objsubid)
+
+-- In an expression. A function also depends on the types in its signature, which does not matter.
+-- hint: Drop objects that depend on a column, convert, and create them again.
+SELECT format('%s uses the row type of %s', pg_describe_object(d.classid, d.objid, d.objsubid),
+    h.table_name), h.table_name
+FROM holder h
+  JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid
+  LEFT JOIN pg_type y ON d.classid = 'pg_type'::regclass AND y.oid = d.objid
+  LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_constraint'::regclass,
+                    'pg_attrdef'::regclass, 'pg_policy'::regclass,
+                    'pg_trigger'::regclass, 'pg_statistic_ext'::regclass)
+OR d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.deptype <> 'i'
+OR y.typtype = 'd' AND y.typbasetype <> h.typid
+OR concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid) %s ', h.typid)
+
+-- hint: Drop objects that depend on a column, convert, and create them again.
+SELECT format('%s calls %s with rows of %s', pg_describe_object(d.classid, d.objid, 0),
+    p.oid::regprocedure, t.table_name), t.table_name
+FROM target t JOIN pg_class r ON r.oid = t.relid
+  JOIN pg_proc p ON r.reltype = ANY (p.proargtypes)
+  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_proc'::regclass, p.oid)
+  LEFT JOIN pg_index i ON d.classid = 'pg_class'::regclass AND i.indexrelid = d.objid
+  LEFT JOIN pg_constraint c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid
+WHERE t.change = 'widen' AND t.relid IN (i.indrelid, c.conrelid)
+
+-- hint: Run ALTER TABLE ... NOT OF on typed tables.
+SELECT format('%s is a typed table of type %s', t.table_name,
+    format_type(r.reloftype, NULL)), t.table_name
+FROM target t JOIN pg_class r ON r.oid = t.relid
+WHERE t.change = 'widen' AND r.reloftype <> 0
+
+-- hint: Run ALTER TABLE ... NO INHERIT, so that each table has one parent.
+SELECT format('%s is inherited from several parent tables', t.column_name), t.column_name
+FROM target t WHERE t.change = 'widen' AND t.attinhcount > 1
+
+-- hint: Drop generated columns, convert, and add them again.
+SELECT format('%s is a generated column', t.column_name), t.column_name
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.change = 'widen' AND a.attgenerated <> '' AND NOT t.is_key
+
+-- Since 18: PostgreSQL cannot create such a constraint again.
+-- hint: Give not-null constraints the name that they have in the parent table: run ALTER TABLE
+--   ... NO INHERIT, then RENAME CONSTRAINT, then INHERIT.
+SELECT format('constraint %I of %s is named %I in table %s', c.conname,
+    t.table_name, p.conname, p.conrelid::regclass), t.column_name
+FROM target t
+  JOIN pg_constraint c ON c.contype = 'n' AND c.conrelid = t.relid
+    AND t.attnum = ANY (c.conkey)
+  JOIN pg_inherits i ON i.inhrelid = t.relid
+  JOIN pg_attribute a ON a.attrelid = i.inhparent AND a.attname = t.attname
+  JOIN pg_constraint p ON p.contype = 'n' AND p.conrelid = a.attrelid
+    AND a.attnum = ANY (p.conkey)
+WHERE t.change = 'widen' AND c.conislocal AND c.coninhcount > 0
+  AND p.conname <> c.conname
+
+-- hint: Remove foreign tables from the inheritance tree, convert the tables on their own servers,
+--   and change the column type of the foreign tables.
+SELECT format('%s belongs to a foreign table', t.column_name), t.column_name
+FROM target t JOIN pg_class r ON r.oid = t.relid
+WHERE t.change = 'widen' AND r.relkind = 'f'
+
+-- What prevents the column from having the generator as its default.
+-- list: key_obstacles obstacles
+-- with: target
+
+-- hint: A generated column cannot have a default. Drop it and add it as a bigint column.
+SELECT format('%s is a generated column', t.column_name), t.column_name
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.is_key AND t.set_default AND a.attgenerated <> ''
+
+-- hint: Convert the parent table, which also converts its children.
+SELECT format('%s is inherited from table %s', t.column_name, i.inhparent::regclass),
+  t.column_name
+FROM target t
+  JOIN pg_inherits i ON i.inhrelid = t.relid
+  JOIN pg_attribute p ON p.attrelid = i.inhparent AND p.attname = t.attname
+    AND NOT p.attisdropped
+WHERE t.is_root AND t.set_default AND t.attinhcount > 0
+
+-- hint: The values of a foreign key come from the referenced table. Convert that table.
+SELECT format('%s is a foreign key column: constraint %I references table %s',
+    t.column_name, c.conname, c.confrelid::regclass), t.column_name
+FROM target t
+  JOIN pg_constraint c ON c.contype = 'f' AND c.conparentid = 0
+    AND c.conrelid = t.relid AND t.attnum = ANY (c.conkey)
+WHERE t.is_key AND t.set_default
+
+-- hint: Grant the table owner the privileges that the generator requires.
+SELECT format('role %I, the owner of table %s, lacks %s', o.rolname,
+    r.oid::regclass, p.what), t.table_name
+FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_roles o ON o.oid = r.relowner
+  JOIN pg_proc f ON f.oid = t.generator
+  CROSS JOIN LATERAL (VALUES
+    (format('USAGE on schema %s', f.pronamespace::regnamespace),
+    has_schema_privilege(o.oid, f.pronamespace, 'USAGE')),
+    (format('EXECUTE on function %s', f.oid::regprocedure),
+    has_function_privilege(o.oid, f.oid, 'EXECUTE'))) p(what, has)
+WHERE t.is_root AND t.set_default AND NOT p.has
+
+-- The default is evaluated with the privileges of who inserts.
+-- hint: Grant EXECUTE on the generator to these roles.
+SELECT DISTINCT format('role %I, which has INSERT on table %s, lacks EXECUTE on function %s',
+    g.name, r.oid::regclass, f.oid::regprocedure), t.table_name
+FROM target t JOIN pg_class r ON r.oid = t.relid JOIN pg_proc f ON f.oid = t.generator
+  CROSS JOIN LATERAL (
+  SELECT e.* FROM aclexplode(r.relacl) e
+  UNION ALL
+  SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = r.oid) e
+  CROSS JOIN LATERAL (SELECT CASE e.grantee WHEN 0 THEN 'public'
+    ELSE pg_get_userbyid(e.grantee) END) g(name)
+WHERE t.is_key AND t.set_default AND e.privilege_type = 'INSERT' AND e.grantee <> r.relowner
+AND NOT has_function_privilege(g.name, f.oid, 'EXECUTE')
+
+-- What prevents an identity from becoming a default: its sequence is dropped
+-- with it.
+-- list: sequence_obstacles obstacles
+-- with: seq, seq_user
+
+-- hint: Use another sequence in these objects. If a function contains the name of a sequence but
+--   does not use it, rename the sequence.
+SELECT format('%s %s sequence %s, which is dropped with the identity of %s',
+    u.name, CASE WHEN u.by_name THEN 'contains the name of' ELSE 'uses' END, s.name,
+      t.column_name), t.column_name
+FROM seq s JOIN seq_user u ON u.oid = s.oid
+  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'i')
+  JOIN target t ON (t.relid, t.attnum) = (d.refobjid, d.refobjsubid)
+WHERE s.is_identity AND s.replaced
+
+-- list: table_obstacles obstacles
+-- with: owned
+
+-- hint: The conversion runs code of indexes and constraints of all these tables as one role. If
+--   the owners trust each other, give the tables to a new role that is a member of theirs, and
+--   back after the conversion (ALTER TABLE ... OWNER TO). A role with privileges on a table would
+--   lose them.
+SELECT format('table %s is owned by role %I, but table %s by role %s', t.name,
+    t.rolname, k.oid::regclass, k.relowner::regrole), format('table %s', t.name)
+FROM owned t JOIN pg_class k ON k.oid = $1[1] AND k.relowner <> t.relowner
+
+-- hint: Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY before the conversion and FORCE ROW LEVEL
+--   SECURITY after it, in one transaction.
+SELECT format('row-level security is forced for role %2$I, the owner of table %1$s', name,
+  rolname), format('table %s', name)
+FROM owned WHERE forced AND NOT bypasses
+
+-- hint: Grant the owner of each table USAGE on its schema.
+SELECT format('role %I, the owner of table %s, lacks USAGE on schema %s', rolname,
+    name, relnamespace::regnamespace), format('table %s', name)
+FROM owned WHERE NOT has_schema_privilege(relowner, relnamespace, 'USAGE')
+
+-- list: citus_obstacles obstacles
+-- with: changed
+
+-- The distribution column is kept as the text of a Var.
+-- hint: Call undistribute_table() for tables whose distribution column changes its type, convert,
+--   and distribute them again.
+SELECT format('%s is the distribution column', t.column_name), t.column_name
+FROM target t
+  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
+WHERE t.change = 'widen'
+AND substring(p.partkey FROM ':varattno ([0-9]+)') = t.attnum::text
+
+-- hint: Create a table with LIKE ... INCLUDING ALL EXCLUDING IDENTITY, distribute it, copy the
+--   rows, and rename it.
+SELECT format('%s is an identity column of a distributed table', t.column_name), t.column_name
+FROM target t
+  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.is_key AND t.set_default AND a.attidentity <> ''
+
+-- hint: Convert distributed tables on the coordinator.
+SELECT format('table %s is a distributed table, and this server is not the coordinator',
+  t.relid::regclass), format('table %s', t.relid::regclass)
+FROM changed t
+  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
+  CROSS JOIN pg_catalog.pg_dist_local_group g
+WHERE g.groupid <> 0
+
+-- A conversion that was begun online keeps two columns equal, and has to get to
+-- its own end.  Partitions have the triggers of their table.
+-- cte: converting(line, object, trigger)
+-- with: owned
+SELECT format('table %s is being converted online', t.name), format('table %s', t.name), g.tgname
+FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0
+  JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = 'snowflake_convert_copy'
+
+-- list: begun_obstacles obstacles
+-- with: converting
+
+-- hint: Complete the conversion with snowflake_convert_online(), or take it back with
+--   snowflake_convert_undo(), which is possible before the first swap.
+SELECT line, object FROM converting WHERE trigger = '~snowflake_new'
+
+-- hint: Complete the conversion with snowflake_convert_online(), or, if the column needs no default
+--   and no other one waits for its own, drop trigger "~snowflake_swapped".
+SELECT line, object FROM converting WHERE trigger = '~snowflake_swapped'
+
+-- hint: Complete the conversion with snowflake_convert_online().
+SELECT line, object FROM converting WHERE trigger = '~snowflake_validate'

@@ -1,0 +1,243 @@
+-- What all queries share: their parameters, the columns to convert, and snippets.
+--
+-- $1 to $4 are the keys: their tables, columns, generators, and whether these must become the
+-- default.  $5 to $8 are the columns that the query walk found: their tables, columns, whether
+-- each is a key, and the number of the key, from 1, that it is or references.  $9 and $10 are
+-- the tables and columns of others to widen.  $11 is the schema, and $12 the object that a query
+-- is about.  $13 to $15 are what the query sequence_names found.
+-- parameters: oid[], int2[], oid[], bool[], oid[], int2[], bool[], int4[], oid[], int2[], oid,
+--   oid, oid[], oid[], text[]
+
+-- The regular expression for a name as a whole word.  As standard_conforming_strings
+-- may be off, all backslashes are in E''.
+-- snippet: word(name)
+format('(?<![[:alnum:]_])%s(?![[:alnum:]_])',
+  regexp_replace({name}, '[^[:alnum:]_]', E'\\\\\\&', 'g'))
+
+-- Is a function a member of an extension; and is it in a temporary schema?
+-- snippet: of_extension(function)
+EXISTS (SELECT FROM pg_depend e
+        WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, {function}, 'e'))
+
+-- snippet: is_temporary(function)
+({function}.pronamespace = pg_my_temp_schema() OR pg_is_other_temp_schema({function}.pronamespace))
+
+-- May the owner of a table alter a function; and a statement that changes nothing, after
+-- which sessions compile a function, p, again.
+-- snippet: may_alter(owner, function)
+(pg_has_role({owner}, {function}.proowner, 'USAGE')
+ AND has_schema_privilege({owner}, {function}.pronamespace, 'USAGE'))
+
+-- snippet: recompile
+CASE p.prokind
+  WHEN 'p' THEN format('ALTER PROCEDURE %s.%I(%s) SECURITY %s', p.pronamespace::regnamespace,
+    p.proname, pg_get_function_identity_arguments(p.oid),
+    CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)
+  ELSE format('ALTER FUNCTION %s %s', p.oid::regprocedure,
+    CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END) END
+
+-- The statement by which an aclitem e grants its right on a column.
+-- snippet: grant_column(column, name)
+format('GRANT %s (%I) ON TABLE %s TO %s%s', e.privilege_type, {column}, {name}, {grantee},
+  {grant_option})
+
+-- snippet: grantee
+CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE e.grantee::regrole::text END
+
+-- snippet: grant_option
+CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+
+-- The statements that give an object what a new one does not have.
+-- snippet: comment_on(what, oid, catalog)
+format('COMMENT ON %s IS %L', {what}, obj_description({oid}, '{catalog}'))
+
+-- snippet: has_comment(oid, catalog)
+obj_description({oid}, '{catalog}') IS NOT NULL
+
+-- snippet: set_statistics(schema, name, target)
+format('ALTER STATISTICS %I.%I SET STATISTICS %s', {schema}, {name}, {target})
+
+-- What prevents a conversion: each query of the list returns lines that say what, and the
+-- table or column that each is about.
+-- snippet: obstacles(entries)
+SELECT line COLLATE "C", min(object COLLATE "C"), hint
+FROM ({entries}) o(number, hint, line, object)
+GROUP BY number, hint, line COLLATE "C"
+ORDER BY number, line COLLATE "C"
+
+-- The types that hold any ID, which are bigint,
+-- uuid, and domains over them, or over such a domain.  A column references a
+-- key of another type only if both are integers.
+-- cte: wide(typid)
+SELECT unnest(ARRAY['int8'::regtype::oid, 'uuid'::regtype::oid])
+UNION ALL
+SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd'
+
+-- The columns that were found.  is_root is
+-- true for the keys without their partitions and children.  set_default is
+-- true if the generator is not the default yet, and generator is that of the
+-- key.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or
+-- that the column cannot be converted because it has another type.
+-- cte: target
+-- with: wide
+SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,
+  coalesce((w.relid, w.attnum) = ($1[w.key], $2[w.key]), false) AS is_root,
+  $3[w.key] AS generator, coalesce($4[w.key], false) AS set_default,
+  CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'
+    WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'
+    ELSE 'cannot' END AS change,
+  format('table %s', w.relid::regclass) AS table_name,
+  format('column %I of table %s', a.attname, w.relid::regclass) AS column_name
+FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key)
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
+
+-- The tables that are altered, and those at the other end of a
+-- foreign key that is created again.
+-- cte: changed(relid)
+-- with: target
+SELECT relid FROM target WHERE is_key AND set_default OR change = 'widen'
+UNION
+SELECT unnest(ARRAY[c.conrelid, c.confrelid])
+FROM target t JOIN pg_constraint c ON c.contype = 'f'
+  AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)
+       OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))
+WHERE t.change = 'widen'
+
+-- The sequences that a key, or the column of a partition or
+-- child, owns or has in its default.
+-- cte: key_default(oid, relid, attnum, key, expression)
+-- with: target
+SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)
+FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
+WHERE t.is_key
+
+-- cte: related(oid, key, owned, is_identity)
+-- with: key_default
+SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t
+  JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+WHERE t.is_key
+UNION ALL
+SELECT d.refobjid, k.key, false, false FROM key_default k
+  JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)
+    AND d.refclassid = 'pg_class'::regclass
+UNION ALL
+SELECT n.oid, k.key, false, false FROM key_default k
+  JOIN pg_class n ON n.relkind = 'S' AND k.expression ~* {word(n.relname)}
+WHERE k.expression ~ 'nextval[(].*::text'
+
+-- cte: seq
+-- with: related
+SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, c.relname,
+  bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity,
+  bool_or($4[r.key]) AS replaced
+FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'
+GROUP BY 1, 2, 3
+
+-- What else uses them.
+-- cte: seq_user(oid, name, by_name)
+-- with: seq
+SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false
+FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
+WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)
+UNION ALL
+SELECT s.oid, pg_describe_object(d.refclassid, d.refobjid, 0), false
+FROM seq s JOIN pg_depend d
+  ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')
+UNION ALL
+SELECT oid, name, true FROM unnest($14, $15) n(oid, name)
+
+-- What ALTER COLUMN ... TYPE creates again, and the indexes and
+-- statistics objects among it.  An index of a partition that has a parent is
+-- created with that.
+-- cte: rebuilt(classid, objid)
+-- with: target
+SELECT DISTINCT d.classid, d.objid FROM target t
+  JOIN pg_depend d
+    ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+WHERE t.change = 'widen'
+
+-- cte: rebuilt_index
+-- with: rebuilt
+SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered,
+  i.indisreplident, h.inhparent AS parent
+FROM (SELECT objid FROM rebuilt WHERE classid = 'pg_class'::regclass
+      UNION
+      SELECT k.conindid FROM rebuilt r JOIN pg_constraint k
+        ON (r.classid, r.objid) = ('pg_constraint'::regclass, k.oid)
+      WHERE k.contype IN ('p', 'u', 'x')) b(oid)
+  JOIN pg_index i ON i.indexrelid = b.oid JOIN pg_class c ON c.oid = b.oid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_inherits h ON h.inhrelid = b.oid
+
+-- cte: rebuilt_statistics
+-- with: rebuilt
+SELECT s.*, n.nspname FROM rebuilt r
+  JOIN pg_statistic_ext s ON (r.classid, r.objid) = ('pg_statistic_ext'::regclass, s.oid)
+  JOIN pg_namespace n ON n.oid = s.stxnamespace
+
+-- The PL/pgSQL functions that use rows of tables, those of the CTE row_table, which has rows of
+-- pg_class, so that what sessions have compiled of them has the types of the columns;
+-- with the owner of the table.  The types of variables are in their bodies only, so
+-- there the name of a table decides, unless it is a partition.  There may be much
+-- source and many tables.
+-- cte: plpgsql(oid, source, lower) materialized
+SELECT p.oid, p.prosrc, lower(p.prosrc COLLATE "C")
+FROM pg_proc p
+WHERE p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')
+AND NOT {is_temporary(p)}
+
+-- cte: row_user(oid, owner)
+-- with: plpgsql
+SELECT f.oid, r.relowner
+FROM row_table r JOIN pg_trigger g ON g.tgrelid = r.oid AND NOT g.tgisinternal
+  JOIN plpgsql f ON f.oid = g.tgfoid
+UNION
+SELECT f.oid, r.relowner
+FROM row_table r JOIN pg_type y ON y.oid = r.reltype
+  JOIN pg_depend d ON d.classid = 'pg_proc'::regclass
+    AND d.refclassid = 'pg_type'::regclass AND d.refobjid IN (y.oid, y.typarray)
+  JOIN plpgsql f ON f.oid = d.objid
+UNION
+SELECT f.oid, r.relowner
+FROM row_table r JOIN plpgsql f
+    ON CASE WHEN strpos(f.lower, lower(r.relname::text COLLATE "C")) > 0
+       THEN f.source ~* {word(r.relname::text)} END
+WHERE NOT r.relispartition
+AND NOT {of_extension(f.oid)}
+
+-- Those of the tables whose columns change their type, with the statement that discards their
+-- plans.
+-- cte: row_table materialized
+-- with: target
+SELECT r.* FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.change = 'widen'
+
+-- cte: row_function(oid, name, owner, owned, command)
+-- with: row_table, row_user
+SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, {may_alter(u.owner, p)},
+  {recompile}
+FROM row_user u JOIN pg_proc p ON p.oid = u.oid
+
+-- Columns of the schema that might hold a key, by their names,
+-- but are no foreign keys, so that nothing widens them.  A key that has a
+-- sequence, or is named id, does not hold that of another table.  There are
+-- none if the schema has no keys that they might hold.
+-- cte: narrow(relid, attnum, column_name, type)
+-- with: target
+SELECT a.attrelid, a.attnum, format('column %I of table %s', a.attname, r.oid::regclass),
+  format_type(a.atttypid, NULL)
+FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
+  LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
+WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
+AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0
+AND a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attname ~* 'id$'
+AND a.attidentity = '' AND a.attgenerated = ''
+AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval[(]', false)
+AND NOT EXISTS (SELECT FROM pg_constraint c
+                WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))
+AND NOT EXISTS (SELECT FROM pg_depend e
+                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
+AND NOT (lower(a.attname) = 'id' AND EXISTS (
+  SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary
+  AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum))
+AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)

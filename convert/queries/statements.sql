@@ -1,0 +1,279 @@
+-- snippet: notices(entries)
+SELECT severity, form, title, object, line, message, detail, hint
+FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
+ORDER BY number, object COLLATE "C"
+
+-- list: notices notices
+-- with: target, seq_user, row_function, narrow
+
+-- notice: info | list | columns are changed to type bigint
+SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
+  format('%s becomes bigint', format_type(a.atttypid, NULL)), NULL,
+  'Use 64-bit integers for these columns in the application, and have it reconnect.'
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.change = 'widen' AND t.attinhcount = 0
+
+-- notice: warning | list | columns whose names end in id stay integer
+SELECT column_name, format('%s (%s)', column_name, type),
+  format('it might hold a key, without a foreign key, and stays %s', type), NULL,
+  'If they hold keys of converted tables, new IDs do not fit. To widen all of them, specify '
+  'widen_ids => true.'
+FROM narrow
+
+-- That it came from a sequence is in the notice about the sequence.
+-- notice: warning | one each | defaults are replaced
+SELECT t.column_name, format('%s: %s', t.column_name, d.expression),
+  format('default of %s is replaced', t.column_name),
+  format('The default was %s.', d.expression), NULL
+FROM key_default d JOIN target t ON (t.relid, t.attnum) = (d.relid, d.attnum)
+  LEFT JOIN target r ON r.is_root AND r.key = t.key
+  LEFT JOIN key_default k ON (k.relid, k.attnum) = (r.relid, r.attnum)
+WHERE t.set_default AND d.expression <> t.generator::regprocedure::text
+AND CASE WHEN t.is_root THEN d.expression !~ '^nextval[(]''[^'']*''::regclass[)]$'
+  ELSE d.expression IS DISTINCT FROM k.expression END
+
+-- notice: warning | one each | keys had no default
+SELECT t.column_name, t.column_name, format('%s had no default', t.column_name),
+  'The application supplied the values.',
+  'Omit the column from INSERT in the application. If the application continues to supply '
+  'values, for example from a sequence, they are not snowflake IDs.'
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.is_root AND t.set_default AND a.attidentity = '' AND a.atttypid <> 'uuid'::regtype
+AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))
+
+-- notice: warning | one each | keys had no default
+SELECT t.column_name, t.column_name, format('%s had no default', t.column_name),
+  'The application supplied the values.',
+  'Omit the column from INSERT in the application. If it continues to supply values, they do '
+  'not come from the generator.'
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype
+AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))
+
+-- notice: warning | one each | keys are no longer GENERATED ALWAYS
+SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', t.column_name),
+  'Roles with INSERT or UPDATE on the table can choose its values, also with OVERRIDING USER '
+  'VALUE.',
+  'Grant INSERT and UPDATE on the other columns only.'
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.is_root AND t.set_default AND a.attidentity = 'a'
+
+-- notice: warning | one each | row filters of publications use converted columns
+SELECT f.name, format('%s: %s', f.name, f.expression), f.name, f.expression,
+  'Rows that it does not accept are not published. See that it accepts the new IDs.'
+FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, t.column_name),
+        pg_get_expr(p.prqual, p.prrelid)
+      FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+        JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass
+          AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid,
+            t.attnum)
+        JOIN pg_publication_rel p ON p.oid = d.objid AND p.prqual IS NOT NULL
+        JOIN pg_publication b ON b.oid = p.prpubid
+      WHERE (t.set_default OR t.change = 'widen')
+      AND pg_get_expr(p.prqual, p.prrelid) ~ {word(a.attname::text)}) f(name, expression)
+
+-- Constants have quotes.
+-- notice: warning | list | expressions with integers are kept
+WITH kept(name, expression) AS (
+  SELECT format('default of %s', t.column_name), pg_get_expr(f.adbin, f.adrelid)
+  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
+  WHERE t.change = 'widen' AND NOT (t.is_key AND t.set_default)
+  UNION
+  SELECT pg_describe_object(d.classid, d.objid, 0),
+    CASE d.classid WHEN 'pg_policy'::regclass
+      THEN concat_ws(' ', pg_get_expr(p.polqual, p.polrelid),
+        pg_get_expr(p.polwithcheck, p.polrelid))
+      WHEN 'pg_trigger'::regclass THEN pg_get_triggerdef(d.objid)
+      ELSE pg_get_viewdef(r.ev_class) END
+  FROM target t JOIN pg_depend d
+      ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+    LEFT JOIN pg_policy p ON (d.classid, d.objid) = ('pg_policy'::regclass, p.oid)
+    LEFT JOIN pg_rewrite r ON (d.classid, d.objid) = ('pg_rewrite'::regclass, r.oid)
+  WHERE t.change = 'widen'
+  AND d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass))
+SELECT name, name, 'it has a cast to integer, and stays as it is', NULL,
+  'New IDs do not fit into an integer. Change the casts of those that get IDs to bigint.'
+FROM kept WHERE expression ~ E'\\)::(integer|smallint)\\M'
+
+-- notice: warning | one each | keys keep the UUIDs that they have
+SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.column_name),
+  'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among '
+  'themselves.',
+  'Do not use the order of the key for older rows.'
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype
+
+-- notice: warning | one each | sequences are dropped
+SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,
+  'Calls of nextval() and currval() with its name fail afterwards. pg_get_serial_sequence() '
+  'returns NULL for the column, and so does currval() of that.'
+FROM seq WHERE replaced AND owned AND oid NOT IN (SELECT oid FROM seq_user)
+
+-- notice: warning | one each | sequences are kept
+SELECT format('sequence %s', name), format('%s. %s', name, why),
+  format('sequence %s is kept', name), why,
+  'An application that uses the sequence gets numbers that are not snowflake IDs. Drop it when '
+  'nothing uses it anymore.'
+FROM seq CROSS JOIN LATERAL (
+  SELECT coalesce(string_agg(DISTINCT format(CASE WHEN u.by_name THEN 'Its name occurs in %s.'
+    ELSE 'It is used by %s.' END, u.name), ' '),
+                  'The column does not own it.') AS why
+  FROM seq_user u WHERE u.oid = seq.oid) u
+WHERE replaced AND NOT is_identity
+AND NOT (owned AND oid NOT IN (SELECT oid FROM seq_user))
+
+-- The catalogs record no dependencies on functions of the server.
+-- notice: warning | list | functions or defaults might use the sequences of keys
+WITH user_of(oid, pattern) AS (
+  SELECT g.tgfoid, NULL FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid
+    AND NOT g.tgisinternal
+  WHERE t.is_key
+  UNION
+  SELECT NULL, {word(r.relname::text)}
+  FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.is_root)
+SELECT name, name, 'it might use the sequence of a key', NULL,
+  'Use the value that INSERT ... RETURNING returns, or that of the row. Afterwards lastval() '
+  'returns the number of another sequence, pg_get_serial_sequence() returns NULL, and '
+  'OVERRIDING USER VALUE stores what is given.'
+FROM (SELECT format('function %s', p.oid::regprocedure) FROM pg_proc p
+      WHERE p.prosrc ~* E'\\m(lastval|pg_get_serial_sequence|overriding\\s+user\\s+value)\\M'
+      AND EXISTS (SELECT FROM user_of u WHERE u.oid = p.oid OR p.prosrc ~* u.pattern)
+      AND NOT {is_temporary(p)} AND NOT {of_extension(p.oid)}
+      UNION ALL
+      SELECT format('default of column %I of table %s', a.attname, r.oid::regclass)
+      FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid AND r.relpersistence <> 't'
+        JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)
+      WHERE f.oid NOT IN (SELECT oid FROM key_default)
+      AND (strpos(f.adbin::text, ':funcid ' || 'lastval()'::regprocedure::oid || ' ') > 0
+            OR CASE WHEN strpos(f.adbin::text,
+              ':funcid ' || 'pg_get_serial_sequence(text,text)'::regprocedure::oid || ' ') > 0
+              THEN EXISTS (SELECT FROM user_of u
+                WHERE pg_get_expr(f.adbin, f.adrelid) ~* u.pattern) END)) f(name)
+WHERE EXISTS (SELECT FROM seq WHERE replaced)
+
+-- By their names in the bodies of functions: only what might be.
+-- notice: warning | list | triggers or defaults of these tables might call functions that use
+--   integers
+WITH RECURSIVE called(oid) AS (
+  SELECT p.oid FROM (
+    SELECT g.tgfoid
+      FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal
+    WHERE t.change = 'widen' OR t.set_default AND t.typid <> 'uuid'::regtype
+    UNION
+    SELECT d.refobjid
+      FROM target t JOIN pg_attrdef f ON f.adrelid = t.relid
+      JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
+        AND d.refclassid = 'pg_proc'::regclass
+    WHERE (t.change = 'widen' OR t.set_default AND t.typid <> 'uuid'::regtype)
+    AND NOT (t.is_key AND f.adnum = t.attnum)) s(oid)
+    JOIN pg_proc p ON p.oid = s.oid
+  WHERE NOT {of_extension(p.oid)}
+  UNION
+  SELECT p.oid FROM called c JOIN pg_proc b ON b.oid = c.oid
+    JOIN pg_proc p ON strpos(lower(b.prosrc), lower(p.proname)) > 0
+      AND b.prosrc ~* {word(p.proname)}
+  WHERE p.pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+  AND NOT {of_extension(p.oid)})
+SELECT format('function %s', name), name,
+  'triggers or defaults might call it, and it uses integers', NULL,
+  'A bigint does not match an integer parameter, and a new ID does not fit into an integer '
+  'variable. Change those that hold IDs to bigint.'
+FROM (SELECT p.oid::regprocedure::text FROM called c JOIN pg_proc p ON p.oid = c.oid
+      WHERE p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]
+      OR p.prosrc ~* '(?<![[:alnum:]_])(smallint|int|int2|int4|integer)(?![[:alnum:]_])'
+-- the two keys of an advisory lock
+      OR p.prosrc ~* E'\\mpg_(try_)?advisory_\\w+\\s*\\(([^()]|\\([^()]*\\))*,') f(name)
+
+-- notice: warning | one each | functions might fail in open sessions
+SELECT format('function %s', name), format('%s of role %s', name, owner),
+  format('function %s might fail in open sessions', name),
+  format('It is a PL/pgSQL function that uses rows of the table. What sessions have compiled is '
+    'for the old type, and the owner of the table cannot discard it, because it belongs to role '
+    '%s or is in a schema without USAGE.', owner),
+  format('Have its owner run %s after the conversion, or have sessions reconnect.', command)
+FROM row_function WHERE NOT owned
+
+-- The statements, in their order.  The default goes first: Citus, for example,
+-- does not allow changing the type of a column whose default is a sequence.
+-- Since 17, partitions have the identity of their table, and lose it with it.
+--
+-- What changing the type creates again does not have all that was set with a
+-- statement of its own, nor, where it is inherited, its comment.  Foreign keys of
+-- partitions get the name of that of their root.
+--
+-- PL/pgSQL functions that use rows of the tables go last.  The plans that sessions
+-- keep for them would fail if they have a field of a record as a parameter, because
+-- its type has changed; altering a function, even if nothing is different
+-- afterwards, has it compiled again.
+-- name: statements
+-- with: seq_user, rebuilt_index, rebuilt_statistics, row_function
+WITH altered AS (
+  SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition
+  FROM target t JOIN pg_class r ON r.oid = t.relid
+    JOIN pg_namespace n ON n.oid = r.relnamespace),
+ foreign_key(oid, root) AS (
+  SELECT oid, oid FROM pg_constraint WHERE contype = 'f' AND conparentid = 0
+  UNION ALL
+  SELECT k.oid, f.root FROM foreign_key f JOIN pg_constraint k ON k.conparentid = f.oid),
+ statement(step, other, name, command) AS (
+  SELECT 1, NOT t.is_root, t.name,
+    format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)
+  FROM altered t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+  WHERE t.set_default AND t.is_key AND a.attidentity <> ''
+  AND (t.is_root OR NOT t.relispartition
+       OR current_setting('server_version_num')::int < 170000)
+  UNION ALL
+  SELECT 2, false, t.name,
+    format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %I.%I()',
+           t.name, t.attname, n.nspname, f.proname)
+  FROM altered t, pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+  WHERE t.set_default AND t.is_root AND f.oid = t.generator
+  UNION ALL
+  SELECT 3, false, name, format('DROP SEQUENCE %s', name)
+  FROM seq WHERE replaced AND owned AND NOT is_identity AND oid NOT IN (SELECT oid FROM seq_user)
+  UNION ALL
+  SELECT 4, relid <> ALL ($1), name,
+    format('ALTER TABLE %s %s', name,
+           string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY attnum))
+  FROM altered WHERE change = 'widen' AND attinhcount = 0
+  GROUP BY relid, name
+  UNION ALL
+  SELECT 5, false, i.nspname || i.relname,
+    format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', i.nspname, i.relname, a.attnum,
+      a.attstattarget)
+  FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid
+  WHERE i.parent IS NULL AND a.attstattarget >= 0
+  UNION ALL
+  SELECT 5, false, i.nspname || i.relname, format('ALTER INDEX %I.%I DEPENDS ON EXTENSION %I',
+    i.nspname, i.relname, e.extname)
+  FROM rebuilt_index i
+    JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')
+    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+  WHERE i.parent IS NULL
+  UNION ALL
+  SELECT 6, false, nspname || stxname, {set_statistics(nspname, stxname, stxstattarget)}
+  FROM rebuilt_statistics WHERE stxstattarget >= 0
+  UNION ALL
+  SELECT 7, false, t.name || k.conname,
+{comment_on(format('CONSTRAINT %I ON %s', k.conname, t.name), k.oid, pg_constraint)}
+  FROM (SELECT DISTINCT relid, name FROM altered) t
+    JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype IN ('c', 'f')
+    LEFT JOIN foreign_key f ON f.oid = k.oid
+    LEFT JOIN pg_constraint p ON p.oid = f.root
+  WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
+  AND obj_description(k.oid, 'pg_constraint') IS NOT NULL
+  AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0
+    ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END
+  UNION ALL
+-- A parent's constraint that is NOT VALID makes those of its children so.
+  SELECT 8, false, t.name || k.conname, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', t.name,
+    k.conname)
+  FROM (SELECT DISTINCT relid, name FROM altered) t
+    JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype = 'c' AND k.convalidated
+  WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
+  AND EXISTS (SELECT FROM pg_inherits i JOIN pg_constraint p ON p.conrelid = i.inhparent
+                AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated
+              WHERE i.inhrelid = t.relid)
+  UNION ALL
+  SELECT 9, false, name, command FROM row_function WHERE owned)
+SELECT command FROM statement ORDER BY step, other, name COLLATE "C", command COLLATE "C"
