@@ -38,7 +38,13 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
-#include "convert/convert.h"
+#include "convert/conversion.h"
+#include "convert/expressions.h"
+#include "convert/new_ids.h"
+#include "convert/obstacles.h"
+#include "convert/queries.h"
+#include "convert/rows.h"
+#include "convert/statements.h"
 #include "queries/conversion.sql.h"
 #include "shared/table_owner.h"
 
@@ -46,7 +52,7 @@
  * Fail if the snapshot may be older than some rows and foreign keys.
  */
 void
-snowflake_refuse_old_snapshot(void)
+snowflake_convert_refuse_old_snapshot(void)
 {
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
@@ -61,7 +67,7 @@ snowflake_refuse_old_snapshot(void)
  * Lock a table to convert, or to see what that would do, and return its owner.
  */
 Oid
-snowflake_lock_to_convert(Oid relid, bool dry_run)
+snowflake_convert_lock(Oid relid, bool dry_run)
 {
 	Oid			owner = snowflake_lock_table(relid,
 											 dry_run ? AccessShareLock : AccessExclusiveLock);
@@ -78,7 +84,7 @@ snowflake_lock_to_convert(Oid relid, bool dry_run)
  * bigint or a uuid.
  */
 void
-snowflake_check_generator(Oid generator)
+snowflake_convert_check_generator(Oid generator)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(generator));
 	Form_pg_proc form;
@@ -119,7 +125,7 @@ find_column(Oid relid, const char *table, const char *name)
 		return attnum;
 	}
 
-	rows = snowflake_ask_about(relid, sql_primary_key);
+	rows = snowflake_convert_ask_about(relid, sql_primary_key);
 	if (rows == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -134,7 +140,7 @@ find_column(Oid relid, const char *table, const char *name)
  * names the generator: there is no telling which one a uuid should have.
  */
 SnowflakeKey *
-snowflake_find_key(Oid relid, const char *column, bool uuid_allowed)
+snowflake_convert_find_key(Oid relid, const char *column, bool uuid_allowed)
 {
 	SnowflakeKey *key = palloc0(sizeof(SnowflakeKey));
 	Oid			type;
@@ -192,7 +198,7 @@ default_function(Oid relid, AttrNumber attnum, Oid type)
 static Oid
 find_generator(const char *name)
 {
-	char	   *schema = snowflake_get_value(sql_generators_schema);
+	char	   *schema = snowflake_convert_get_value(sql_generators_schema);
 
 	return snowflake_find_function(atooid(schema), name);
 }
@@ -202,7 +208,7 @@ find_generator(const char *name)
  * the column has, because somebody has chosen it, or snowflake_nextval().
  */
 void
-snowflake_choose_generator(SnowflakeKey *key, Oid named)
+snowflake_convert_choose_generator(SnowflakeKey *key, Oid named)
 {
 	Oid			nextval = find_generator("snowflake_nextval");
 	Oid			present = default_function(key->relid, key->attnum,
@@ -233,7 +239,7 @@ snowflake_choose_generator(SnowflakeKey *key, Oid named)
  * Say that a generator other than the extension's own is kept, if it is.
  */
 void
-snowflake_report_kept_default(const SnowflakeKey *key)
+snowflake_convert_report_kept_default(const SnowflakeKey *key)
 {
 	if (key->snowflakes)
 		return;
@@ -286,7 +292,7 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 		ListCell   *cell;
 
 		found = false;
-		snowflake_find_targets(conversion);
+		snowflake_convert_find_targets(conversion);
 		foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 		{
 			char	  **row = lfirst(cell);
@@ -346,7 +352,7 @@ lock_functions(const SnowflakeConversion *conversion)
  * this in each transaction, and finds the names of sequences where it needs them.
  */
 void
-snowflake_prepare(SnowflakeConversion *conversion, Oid owner)
+snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 {
 	ListCell   *cell;
 
@@ -354,28 +360,28 @@ snowflake_prepare(SnowflakeConversion *conversion, Oid owner)
 	foreach(cell, conversion->keys)
 		((SnowflakeKey *) lfirst(cell))->set_default = true;
 	if (conversion->dry_run)
-		snowflake_find_targets(conversion);
+		snowflake_convert_find_targets(conversion);
 	else
 		lock_tables(conversion, owner);
 	find_defaults(conversion);
 	if (!conversion->online)
-		snowflake_find_sequence_names(conversion);
+		snowflake_convert_find_sequence_names(conversion);
 }
 
 /*
  * List the obstacles.
  */
 List *
-snowflake_list_obstacles(const SnowflakeConversion *conversion)
+snowflake_convert_list_obstacles(const SnowflakeConversion *conversion)
 {
 	List	   *obstacles = NIL;
 
-	snowflake_find_obstacles(conversion, &obstacles);
-	snowflake_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
+	snowflake_convert_find_obstacles(conversion, &obstacles);
+	snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
 
 	/* With some obstacles, the rows or the generator cannot be accessed. */
 	if (obstacles == NIL)
-		snowflake_check_new_ids(conversion, &obstacles);
+		snowflake_convert_check_new_ids(conversion, &obstacles);
 	return obstacles;
 }
 
@@ -398,7 +404,7 @@ check_result(SnowflakeConversion *conversion)
 {
 	ListCell   *cell;
 
-	snowflake_find_targets(conversion);
+	snowflake_convert_find_targets(conversion);
 	foreach(cell, snowflake_convert_ask(conversion, sql_narrow_targets))
 	{
 		char	  **row = lfirst(cell);
@@ -419,15 +425,15 @@ check_result(SnowflakeConversion *conversion)
  * Execute the statements, unless it is a dry run, and return them.
  */
 List *
-snowflake_execute(SnowflakeConversion *conversion)
+snowflake_convert_execute(SnowflakeConversion *conversion)
 {
 	List	   *statements;
 	ListCell   *cell;
 
 	if (conversion->dry_run)
-		return snowflake_statements(conversion);
+		return snowflake_convert_statements(conversion);
 	lock_functions(conversion);
-	statements = snowflake_statements(conversion);
+	statements = snowflake_convert_statements(conversion);
 	foreach(cell, statements)
 	{
 		if (SPI_execute(lfirst(cell), false, 0) != SPI_OK_UTILITY)

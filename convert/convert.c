@@ -40,7 +40,11 @@
 #include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
-#include "convert/convert.h"
+#include "convert/conversion.h"
+#include "convert/obstacles.h"
+#include "convert/queries.h"
+#include "convert/schema.h"
+#include "convert/statements.h"
 #include "queries/convert.sql.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
@@ -86,26 +90,26 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		return (Datum) 0;
 
-	snowflake_refuse_old_snapshot();
+	snowflake_convert_refuse_old_snapshot();
 	if (!PG_ARGISNULL(3))
-		snowflake_check_generator(named);
+		snowflake_convert_check_generator(named);
 	conversion.dry_run = PG_GETARG_BOOL(2);
-	owner = snowflake_lock_to_convert(PG_GETARG_OID(0), conversion.dry_run);
+	owner = snowflake_convert_lock(PG_GETARG_OID(0), conversion.dry_run);
 
 	snowflake_become_owner(owner, &caller);
 	SPI_connect();
 
-	key = snowflake_find_key(PG_GETARG_OID(0),
-							 PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)),
-							 OidIsValid(named));
-	snowflake_choose_generator(key, named);
+	key = snowflake_convert_find_key(PG_GETARG_OID(0),
+									 PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)),
+									 OidIsValid(named));
+	snowflake_convert_choose_generator(key, named);
 	if (!OidIsValid(named))
-		snowflake_report_kept_default(key);
+		snowflake_convert_report_kept_default(key);
 	conversion.keys = list_make1(key);
-	snowflake_prepare(&conversion, owner);
-	snowflake_report_obstacles(&conversion, snowflake_list_obstacles(&conversion));
-	snowflake_give_notices(&conversion);
-	statements = snowflake_execute(&conversion);
+	snowflake_convert_prepare(&conversion, owner);
+	snowflake_convert_report_obstacles(&conversion, snowflake_convert_list_obstacles(&conversion));
+	snowflake_convert_give_notices(&conversion);
+	statements = snowflake_convert_execute(&conversion);
 	if (statements == NIL)
 		ereport(NOTICE,
 				(errmsg("column \"%s\" of table %s is already converted",
@@ -170,12 +174,12 @@ convert_keys(SnowflakeConversion *conversion, Oid owner, bool widen_ids,
 	List	   *statements;
 
 	if (widen_ids)
-		snowflake_find_narrow_columns(conversion);
-	snowflake_prepare(conversion, owner);
-	snowflake_report_obstacles(conversion, snowflake_list_obstacles(conversion));
-	snowflake_give_notices(conversion);
+		snowflake_convert_find_narrow_columns(conversion);
+	snowflake_convert_prepare(conversion, owner);
+	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
+	snowflake_convert_give_notices(conversion);
 	summary = summarize(conversion, left);
-	statements = snowflake_execute(conversion);
+	statements = snowflake_convert_execute(conversion);
 	if (statements == NIL)
 		ereport(NOTICE,
 				(errmsg("keys of schema \"%s\" are already converted", name)));
@@ -210,17 +214,17 @@ snowflake_convert_schema(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
 
-	snowflake_refuse_old_snapshot();
+	snowflake_convert_refuse_old_snapshot();
 	if (!PG_ARGISNULL(4))
-		snowflake_check_generator(named);
+		snowflake_convert_check_generator(named);
 	conversion.schema = PG_GETARG_OID(0);
 	conversion.dry_run = PG_GETARG_BOOL(3);
 
 	/* The catalogs are queried as the caller, whose tables these are not yet. */
 	snowflake_become_owner(GetUserId(), &caller);
 	SPI_connect();
-	left = snowflake_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), named,
-							   &owner);
+	left = snowflake_convert_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), named,
+									   &owner);
 	if (conversion.keys == NIL)
 		ereport(NOTICE,
 				(errmsg("schema \"%s\" has no keys to convert",

@@ -1,22 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * convert.h
- *	  What the files of snowflake_convert() share.
- *
- *	convert.c				the functions that convert
- *	report.c		the one that reports
- *	schema.c		which keys a schema has
- *	conversion.c			what happens, in which order
- *	statements.c			the statements, and the notices beside them
- *	new_ids.c		whether tables accept the IDs to come
- *	expressions.c	whether what depends on the columns accepts bigint
- *	obstacles.c		what else prevents a conversion
- *	views.c			statements that create views again
- *	queries.c		queries of the catalogs; the columns to convert
- *	rows.c			the rows of their results
- *	subtransaction.c	work whose errors do not end the transaction
- *
- * A file calls those below it.
+ *	  What the files of online/ use of this folder, and SQL for their queries.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -27,101 +12,11 @@
 #ifndef SNOWFLAKE_CONVERT_H
 #define SNOWFLAKE_CONVERT_H
 
-#include "access/attnum.h"
-#include "nodes/pg_list.h"
-#include "utils/array.h"
-
-/* A key to convert, and how. */
-typedef struct SnowflakeKey
-{
-	Oid			relid;			/* the table */
-	char	   *table;			/* its qualified name, when it is locked */
-	AttrNumber	attnum;			/* the column */
-	char	   *column;			/* its name */
-	Oid			type;			/* that it has afterwards: bigint, or uuid */
-	Oid			generator;		/* function that generates the IDs */
-	bool		snowflakes;		/* are they snowflake IDs? */
-	bool		set_default;	/* is the generator not the default yet? */
-} SnowflakeKey;
-
-/*
- * The arrays that describe the columns: tables, columns, is_key, and the number
- * of the key, from 1, that the column is or references.
- */
-#define SNOWFLAKE_TARGET_ARRAYS	4
-
-/* The arrays that describe other columns. */
-#define SNOWFLAKE_OTHER_ARRAYS	2
-
-/*
- * The arrays that describe where the names of sequences are: sequences of the
- * keys; and sequences, with an object that has the name.
- */
-#define SNOWFLAKE_NAME_ARRAYS	3
-
-/* The keys of one conversion. */
-typedef struct SnowflakeConversion
-{
-	List	   *keys;			/* of SnowflakeKey */
-	Oid			schema;			/* whose tables these are, if not of one table */
-	bool		dry_run;
-	bool		online;			/* are the tables in use? */
-	Datum		others[SNOWFLAKE_OTHER_ARRAYS]; /* more columns to widen:
-												 * tables, columns; may be 0 */
-	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see
-													 * snowflake_find_targets() */
-	Datum		names[SNOWFLAKE_NAME_ARRAYS];	/* see
-												 * snowflake_find_sequence_names() */
-} SnowflakeConversion;
-
-/* What prevents a conversion, and what to do about it. */
-typedef struct SnowflakeObstacle
-{
-	const char *object;			/* the table or column that cannot be changed */
-	const char *line;
-	const char *hint;
-} SnowflakeObstacle;
-
-/* A row of snowflake_convert_report(). */
-typedef struct SnowflakeFinding
-{
-	const char *severity;
-	const char *object;
-	const char *finding;
-	const char *what_to_do;
-} SnowflakeFinding;
-
-/* What becomes of a key of a schema. */
-typedef enum SnowflakeKeyKind
-{
-	SNOWFLAKE_KEY_CONVERTED,
-	SNOWFLAKE_KEY_EXCLUDED,		/* by the caller */
-	SNOWFLAKE_KEY_REFERENCING,	/* it is a foreign key, too */
-	SNOWFLAKE_KEY_SUPPLIED,		/* it has no generator, and no sequence */
-	SNOWFLAKE_KEY_COUNTER,		/* a sequence, but not the primary key */
-	SNOWFLAKE_KEY_KINDS
-} SnowflakeKeyKind;
-
-/* What is left as it is. */
-typedef struct SnowflakeLeftKey
-{
-	SnowflakeKeyKind kind;
-	const char *object;
-} SnowflakeLeftKey;
-
-/*
- * IDs that the column may get.  With this many, each residue of a modulus that
- * is used in practice appears among them.
- */
-#define SNOWFLAKE_SAMPLE_SIZE	256
-
-typedef struct SnowflakeSample
-{
-	const char *name;			/* what a message calls them */
-	int64		later_us;		/* how long after the first ID they begin */
-	int			count;			/* 0 if they are not known */
-	int64		ids[SNOWFLAKE_SAMPLE_SIZE];
-} SnowflakeSample;
+#include "convert/conversion.h"
+#include "convert/obstacles.h"
+#include "convert/queries.h"
+#include "convert/statements.h"
+#include "convert/subtransaction.h"
 
 /* Triggers of a table that is being converted online: before and after a swap. */
 #define SNOWFLAKE_COPY_TRIGGER	"~snowflake_new"
@@ -199,39 +94,13 @@ typedef struct SnowflakeSample
 	"   p.proname, pg_get_function_identity_arguments(p.oid), CASE WHEN p.prosecdef THEN 'DEFINER' ELSE 'INVOKER' END)" \
 	" ELSE format('ALTER FUNCTION %s %s', p.oid::regprocedure," \
 	"   CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END) END"
-
-/* views.c */
 extern const char snowflake_view_statements[];
-
-/* subtransaction.c */
-extern ErrorData *snowflake_convert_do(void (*work) (void *argument), void *argument,
-									   bool keep);
-extern char *snowflake_convert_try(void (*work) (void *argument), void *argument);
-
-/* queries.c */
 extern const char snowflake_changed_tables[];
-extern void snowflake_keep_plans(MemoryContext context);
-extern void snowflake_find_targets(SnowflakeConversion *conversion);
-extern void snowflake_find_sequence_names(SnowflakeConversion *conversion);
-extern bool snowflake_has_new_sequences(const SnowflakeConversion *conversion);
-extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *conversion,
-												  Oid relid);
-extern void snowflake_find_narrow_columns(SnowflakeConversion *conversion);
-extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
-								   const char *query);
-extern List *snowflake_convert_ask_often(const SnowflakeConversion *conversion,
-										 Oid object, const char *query);
-extern List *snowflake_convert_ask_server(Oid object, const char *query);
 extern List *snowflake_ask(const SnowflakeConversion *conversion,
 						   const char *query);
 extern List *snowflake_ask_often(const SnowflakeConversion *conversion,
 								 Oid object, const char *query);
-extern List *snowflake_ask_about(Oid object, const char *query);
 #define snowflake_ask_server(query) snowflake_convert_ask_server(InvalidOid, query)
-extern char *snowflake_get_value(const char *query);
-
-/* obstacles.c */
-
 /* A query that returns a line for each obstacle, and what to do about them. */
 typedef struct SnowflakeObstacleQuery
 {
@@ -244,48 +113,5 @@ extern void snowflake_ask_obstacles(const SnowflakeConversion *conversion,
 									const SnowflakeObstacleQuery *list,
 									size_t count, const char *object,
 									List **obstacles);
-extern void snowflake_add_obstacle(List **obstacles, const char *object,
-								   const char *line, const char *hint);
-extern void snowflake_find_type_obstacles(const SnowflakeConversion *conversion,
-										  List **obstacles);
-extern void snowflake_find_trigger_obstacles(const SnowflakeConversion *conversion,
-											 List **obstacles);
-extern void snowflake_find_obstacles(const SnowflakeConversion *conversion,
-									 List **obstacles);
-extern void snowflake_report_obstacles(const SnowflakeConversion *conversion,
-									   const List *obstacles);
-
-/* new_ids.c */
-extern void snowflake_check_new_ids(const SnowflakeConversion *conversion,
-									List **obstacles);
-
-/* expressions.c */
-extern bool snowflake_is_false(Node *condition, AttrNumber attnum, int64 id);
-extern void snowflake_check_expressions(const SnowflakeConversion *conversion,
-										Oid generator,
-										const SnowflakeSample *samples,
-										size_t nsamples, List **obstacles);
-
-/* statements.c */
-extern void snowflake_give_notices(const SnowflakeConversion *conversion);
-extern List *snowflake_list_findings(const SnowflakeConversion *conversion);
-extern List *snowflake_statements(const SnowflakeConversion *conversion);
-
-/* conversion.c */
-extern void snowflake_refuse_old_snapshot(void);
-extern void snowflake_check_generator(Oid generator);
-extern SnowflakeKey *snowflake_find_key(Oid relid, const char *column,
-										bool uuid_allowed);
-extern Oid	snowflake_lock_to_convert(Oid relid, bool dry_run);
-extern void snowflake_choose_generator(SnowflakeKey *key, Oid named);
-extern void snowflake_report_kept_default(const SnowflakeKey *key);
-extern void snowflake_prepare(SnowflakeConversion *conversion, Oid owner);
-extern List *snowflake_list_obstacles(const SnowflakeConversion *conversion);
-extern List *snowflake_execute(SnowflakeConversion *conversion);
-
-/* schema.c */
-extern List *snowflake_find_keys(SnowflakeConversion *conversion,
-								 ArrayType *exclude, Oid generator,
-								 Oid *owner);
 
 #endif							/* SNOWFLAKE_CONVERT_H */

@@ -56,7 +56,10 @@
 #include "utils/regproc.h"
 #include "utils/rel.h"
 
-#include "convert/convert.h"
+#include "convert/expressions.h"
+#include "convert/obstacles.h"
+#include "convert/queries.h"
+#include "convert/subtransaction.h"
 #include "queries/expressions.sql.h"
 
 /* The column that an ID takes the place of. */
@@ -169,7 +172,7 @@ is_false(const Node *value)
  * Does a condition become false if an ID takes the place of the column?
  */
 bool
-snowflake_is_false(Node *condition, AttrNumber attnum, int64 id)
+snowflake_convert_is_false(Node *condition, AttrNumber attnum, int64 id)
 {
 	return is_false(value_with_id(condition, attnum, id));
 }
@@ -403,7 +406,7 @@ examine(void *argument)
 		 * Nothing is computed for a row that is not in the table, or the
 		 * index.
 		 */
-		if (snowflake_is_false(bounds, dependent->attnum, sample->ids[i]) ||
+		if (snowflake_convert_is_false(bounds, dependent->attnum, sample->ids[i]) ||
 			is_false(indexed))
 			continue;
 		foreach(cell, expressions)
@@ -444,26 +447,26 @@ check_dependent(Dependent *dependent, const char *description,
 		return true;
 
 	if (sample == NULL)
-		snowflake_add_obstacle(obstacles, description,
-							   psprintf("%s cannot be created again: %s",
-										description, message),
-							   "Change or drop what does not accept values of type bigint.");
+		snowflake_convert_add_obstacle(obstacles, description,
+									   psprintf("%s cannot be created again: %s",
+												description, message),
+									   "Change or drop what does not accept values of type bigint.");
 	else if (message != NULL)
-		snowflake_add_obstacle(obstacles, description,
-							   psprintf("%s does not accept %s: %s",
-										description, sample->name, message),
-							   "Change or drop what does not accept new IDs.");
+		snowflake_convert_add_obstacle(obstacles, description,
+									   psprintf("%s does not accept %s: %s",
+												description, sample->name, message),
+									   "Change or drop what does not accept new IDs.");
 	else if (dependent->is_unique)
-		snowflake_add_obstacle(obstacles, description,
-							   psprintf("%s has the same value for different %s",
-										description, sample->name),
-							   "Change or drop unique indexes and constraints that have the same value for different IDs.");
+		snowflake_convert_add_obstacle(obstacles, description,
+									   psprintf("%s has the same value for different %s",
+												description, sample->name),
+									   "Change or drop unique indexes and constraints that have the same value for different IDs.");
 	else
-		snowflake_add_obstacle(obstacles, description,
-							   psprintf("%s rejects %s%s", description,
-										dependent->nrejected < sample->count ? "some " : "",
-										sample->name),
-							   "Change constraints that reject new IDs.");
+		snowflake_convert_add_obstacle(obstacles, description,
+									   psprintf("%s rejects %s%s", description,
+												dependent->nrejected < sample->count ? "some " : "",
+												sample->name),
+									   "Change constraints that reject new IDs.");
 	return false;
 }
 
@@ -493,9 +496,9 @@ report_doubts(const List *doubts)
  * whether it accepts them; without, whether it can be created again.
  */
 void
-snowflake_check_expressions(const SnowflakeConversion *conversion,
-							Oid generator, const SnowflakeSample *samples,
-							size_t nsamples, List **obstacles)
+snowflake_convert_check_expressions(const SnowflakeConversion *conversion,
+									Oid generator, const SnowflakeSample *samples,
+									size_t nsamples, List **obstacles)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "expressions",

@@ -45,7 +45,10 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "convert/convert.h"
+#include "convert/expressions.h"
+#include "convert/new_ids.h"
+#include "convert/obstacles.h"
+#include "convert/queries.h"
 #include "queries/new_ids.sql.h"
 #include "shared/table_owner.h"
 #include "src/snowflake_api.h"
@@ -54,13 +57,13 @@
  * The greatest value of a field of an ID, and its bits with a value.
  */
 static int64
-field_max(const SnowflakeApiField * field)
+field_max(const SnowflakeApiField *field)
 {
 	return (int64) ((UINT64CONST(1) << field->width) - 1);
 }
 
 static int64
-put_field(const SnowflakeApiField * field, int64 value)
+put_field(const SnowflakeApiField *field, int64 value)
 {
 	return (int64) ((uint64) value << field->shift);
 }
@@ -74,7 +77,7 @@ static void
 take_sample(const SnowflakeKey *key, int64 id,
 			SnowflakeSample *sample)
 {
-	const		SnowflakeApiScheme *scheme = snowflake_get_api(1)->get_scheme();
+	const SnowflakeApiScheme *scheme = snowflake_get_api(1)->get_scheme();
 	int64		last_tick = field_max(&scheme->timestamp);
 	int64		last_number = field_max(&scheme->sequence);
 	SnowflakeApiParts parts;
@@ -186,7 +189,7 @@ count_accepted(const SnowflakeKey *key, Oid leaf,
 
 	for (int i = 0; i < sample->count; i++)
 	{
-		if (!accepted[i] && !snowflake_is_false(constraint, attnum, sample->ids[i]))
+		if (!accepted[i] && !snowflake_convert_is_false(constraint, attnum, sample->ids[i]))
 		{
 			accepted[i] = true;
 			count++;
@@ -253,10 +256,10 @@ check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
 							 hint)));
 	}
 	else if (sample->later_us == 0)
-		snowflake_add_obstacle(obstacles, psprintf("table %s", key->table),
-							   psprintf("table %s has no partition for %s%s",
-										key->table, all_or_some, sample->name),
-							   hint);
+		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
+									   psprintf("table %s has no partition for %s%s",
+												key->table, all_or_some, sample->name),
+									   hint);
 	else
 		ereport(WARNING,
 				(errmsg("table %s has no partition for %s%s",
@@ -272,14 +275,14 @@ static const char *
 generate(const SnowflakeKey *key, List **obstacles)
 {
 	Oid			schema = get_func_namespace(key->generator);
-	char	   *id = snowflake_get_value(psprintf("SELECT %s.%s()",
-												  quote_identifier(get_namespace_name(schema)),
-												  quote_identifier(get_func_name(key->generator))));
+	char	   *id = snowflake_convert_get_value(psprintf("SELECT %s.%s()",
+														  quote_identifier(get_namespace_name(schema)),
+														  quote_identifier(get_func_name(key->generator))));
 
 	if (id == NULL)
-		snowflake_add_obstacle(obstacles, psprintf("table %s", key->table),
-							   "the generator returned null",
-							   "Use a generator that always returns an ID.");
+		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
+									   "the generator returned null",
+									   "Use a generator that always returns an ID.");
 	return id;
 }
 
@@ -291,7 +294,7 @@ has_index(const SnowflakeKey *key)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask_about(key->relid, sql_ordered_columns))
+	foreach(cell, snowflake_convert_ask_about(key->relid, sql_ordered_columns))
 	{
 		if (pg_strtoint16(((char **) lfirst(cell))[0]) == key->attnum)
 			return true;
@@ -313,15 +316,15 @@ check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
 
 	if (conversion->online && !conversion->dry_run && !has_index(key))
 		return;
-	greatest = snowflake_get_value(psprintf("SELECT max(%s) FROM %s",
-											quote_identifier(key->column),
-											key->table));
+	greatest = snowflake_convert_get_value(psprintf("SELECT max(%s) FROM %s",
+													quote_identifier(key->column),
+													key->table));
 
 	if (greatest != NULL && pg_strtoint64(greatest) >= id)
-		snowflake_add_obstacle(obstacles, psprintf("table %s", key->table),
-							   psprintf("table %s contains the value %s, which is not below new IDs",
-										key->table, greatest),
-							   "Change values that are not below new IDs.");
+		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
+									   psprintf("table %s contains the value %s, which is not below new IDs",
+												key->table, greatest),
+									   "Change values that are not below new IDs.");
 }
 
 /*
@@ -382,8 +385,8 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 	for (size_t i = 0; i < lengthof(samples); i++)
 		take_sample(first, id, &samples[i]);
 	length = list_length(*obstacles);
-	snowflake_check_expressions(conversion, first->generator, samples,
-								lengthof(samples), obstacles);
+	snowflake_convert_check_expressions(conversion, first->generator, samples,
+										lengthof(samples), obstacles);
 
 	/* The partition key might be among what cannot be computed. */
 	if (list_length(*obstacles) > length)
@@ -401,8 +404,8 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
  * of each generator, which is called once.
  */
 void
-snowflake_check_new_ids(const SnowflakeConversion *conversion,
-						List **obstacles)
+snowflake_convert_check_new_ids(const SnowflakeConversion *conversion,
+								List **obstacles)
 {
 	List	   *checked = NIL;
 	ListCell   *cell;

@@ -23,6 +23,8 @@
 #include "utils/lsyscache.h"
 
 #include "convert/convert.h"
+#include "convert/obstacles.h"
+#include "convert/queries.h"
 #include "queries/obstacles.sql.h"
 
 /*
@@ -41,8 +43,8 @@ can_read(const char *catalog)
  * Add an obstacle.
  */
 void
-snowflake_add_obstacle(List **obstacles, const char *object, const char *line,
-					   const char *hint)
+snowflake_convert_add_obstacle(List **obstacles, const char *object, const char *line,
+							   const char *hint)
 {
 	SnowflakeObstacle *obstacle = palloc(sizeof(SnowflakeObstacle));
 
@@ -79,8 +81,8 @@ snowflake_ask_obstacles(const SnowflakeConversion *conversion,
 	{
 		char	  **row = lfirst(cell);
 
-		snowflake_add_obstacle(obstacles, object == NULL ? row[2] : object,
-							   row[1], list[pg_strtoint32(row[0])].hint);
+		snowflake_convert_add_obstacle(obstacles, object == NULL ? row[2] : object,
+									   row[1], list[pg_strtoint32(row[0])].hint);
 	}
 }
 
@@ -97,7 +99,7 @@ ask_obstacles(const SnowflakeConversion *conversion, const char *query,
 	{
 		char	  **row = lfirst(cell);
 
-		snowflake_add_obstacle(obstacles, row[1], row[0], row[2]);
+		snowflake_convert_add_obstacle(obstacles, row[1], row[0], row[2]);
 	}
 }
 
@@ -122,8 +124,8 @@ sets_default(const SnowflakeConversion *conversion)
  * that at any time.
  */
 void
-snowflake_find_type_obstacles(const SnowflakeConversion *conversion,
-							  List **obstacles)
+snowflake_convert_find_type_obstacles(const SnowflakeConversion *conversion,
+									  List **obstacles)
 {
 	ask_obstacles(conversion, sql_type_obstacles, obstacles);
 }
@@ -132,8 +134,8 @@ snowflake_find_type_obstacles(const SnowflakeConversion *conversion,
  * Find foreign keys whose triggers are disabled.
  */
 void
-snowflake_find_trigger_obstacles(const SnowflakeConversion *conversion,
-								 List **obstacles)
+snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
+										 List **obstacles)
 {
 	ask_obstacles(conversion, sql_trigger_obstacles, obstacles);
 }
@@ -142,17 +144,17 @@ snowflake_find_trigger_obstacles(const SnowflakeConversion *conversion,
  * Find the obstacles that the catalogs show.
  */
 void
-snowflake_find_obstacles(const SnowflakeConversion *conversion,
-						 List **obstacles)
+snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
+								 List **obstacles)
 {
 	ask_obstacles(conversion, sql_column_obstacles, obstacles);
 	if (!conversion->online)
 	{
 		ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
 		ask_obstacles(conversion, sql_rebuilt_obstacles, obstacles);
-		snowflake_find_trigger_obstacles(conversion, obstacles);
+		snowflake_convert_find_trigger_obstacles(conversion, obstacles);
 	}
-	snowflake_find_type_obstacles(conversion, obstacles);
+	snowflake_convert_find_type_obstacles(conversion, obstacles);
 	if (sets_default(conversion))
 	{
 		ask_obstacles(conversion, sql_key_obstacles, obstacles);
@@ -170,8 +172,8 @@ snowflake_find_obstacles(const SnowflakeConversion *conversion,
  * Fail if there are obstacles, and list all of them, each hint once.
  */
 void
-snowflake_report_obstacles(const SnowflakeConversion *conversion,
-						   const List *obstacles)
+snowflake_convert_report_obstacles(const SnowflakeConversion *conversion,
+								   const List *obstacles)
 {
 	SnowflakeKey *key = linitial(conversion->keys);
 	StringInfoData lines;

@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 
 #include "convert/convert.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
 #include "queries/queries.sql.h"
 
@@ -156,7 +157,7 @@ free_plans(void *argument)
  * (check_outermost() in online/procedure.c).
  */
 void
-snowflake_keep_plans(MemoryContext context)
+snowflake_convert_keep_plans(MemoryContext context)
 {
 	MemoryContextCallback *callback = MemoryContextAllocZero(context, sizeof(*callback));
 
@@ -201,9 +202,9 @@ plan_of(const char *query, int ntypes, Oid *types)
 /*
  * Run a query.  The parameters are arrays: of the keys, $1 their tables, $2
  * their columns, $3 their generators, $4 whether these must become the
- * default; $5 to $8 the columns that snowflake_find_targets() found; and $9 and
+ * default; $5 to $8 the columns that snowflake_convert_find_targets() found; and $9 and
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
- * the query is about.  $13 to $15 are what snowflake_find_sequence_names() found.
+ * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
  */
 static void
 run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
@@ -269,7 +270,7 @@ take_arrays(Datum *arrays, int count)
  * Find the columns that must be converted together.
  */
 void
-snowflake_find_targets(SnowflakeConversion *conversion)
+snowflake_convert_find_targets(SnowflakeConversion *conversion)
 {
 	run_query(conversion, InvalidOid, sql_walk, true);
 	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
@@ -280,7 +281,7 @@ snowflake_find_targets(SnowflakeConversion *conversion)
  * the more functions there are, so it is done once.
  */
 void
-snowflake_find_sequence_names(SnowflakeConversion *conversion)
+snowflake_convert_find_sequence_names(SnowflakeConversion *conversion)
 {
 	run_query(conversion, InvalidOid, sql_sequence_names, false);
 	take_arrays(conversion->names, SNOWFLAKE_NAME_ARRAYS);
@@ -290,7 +291,7 @@ snowflake_find_sequence_names(SnowflakeConversion *conversion)
  * Are there sequences of the keys that were not there then?
  */
 bool
-snowflake_has_new_sequences(const SnowflakeConversion *conversion)
+snowflake_convert_has_new_sequences(const SnowflakeConversion *conversion)
 {
 	return snowflake_convert_ask(conversion, sql_new_sequences) != NIL;
 }
@@ -313,9 +314,9 @@ snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
  * Have the columns of the schema that might hold a key widened, too.
  */
 void
-snowflake_find_narrow_columns(SnowflakeConversion *conversion)
+snowflake_convert_find_narrow_columns(SnowflakeConversion *conversion)
 {
-	snowflake_find_targets(conversion);
+	snowflake_convert_find_targets(conversion);
 	run_query(conversion, InvalidOid, sql_narrow_columns, false);
 	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
 }
@@ -367,7 +368,7 @@ snowflake_ask_often(const SnowflakeConversion *conversion, Oid object,
  * Run a query about an object, which is $1.
  */
 List *
-snowflake_ask_about(Oid object, const char *query)
+snowflake_convert_ask_about(Oid object, const char *query)
 {
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(object);
@@ -395,7 +396,7 @@ snowflake_convert_ask_server(Oid object, const char *query)
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
 						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
-	rows = snowflake_ask_about(object, query);
+	rows = snowflake_convert_ask_about(object, query);
 	SetUserIdAndSecContext(user, sec_context);
 	AtEOXact_GUC(false, nest_level);
 	return rows;
@@ -405,7 +406,7 @@ snowflake_convert_ask_server(Oid object, const char *query)
  * Run a query that returns a single value, as text, or NULL.
  */
 char *
-snowflake_get_value(const char *query)
+snowflake_convert_get_value(const char *query)
 {
 	if (SPI_execute(query, false, 1) < 0 || SPI_processed != 1)
 		elog(ERROR, "query failed: %s", query);

@@ -23,7 +23,11 @@
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
-#include "convert/convert.h"
+#include "convert/conversion.h"
+#include "convert/obstacles.h"
+#include "convert/queries.h"
+#include "convert/schema.h"
+#include "convert/statements.h"
 #include "queries/report.sql.h"
 #include "shared/table_owner.h"
 
@@ -78,7 +82,7 @@ add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_list_obstacles(conversion))
+	foreach(cell, snowflake_convert_list_obstacles(conversion))
 	{
 		const SnowflakeObstacle *obstacle = lfirst(cell);
 
@@ -130,7 +134,7 @@ add_findings(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_list_findings(conversion))
+	foreach(cell, snowflake_convert_list_findings(conversion))
 	{
 		const SnowflakeFinding *finding = lfirst(cell);
 
@@ -175,13 +179,13 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	conversion.schema = PG_GETARG_OID(0);
 	snowflake_become_owner(GetUserId(), &caller);
 	SPI_connect();
-	left = snowflake_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), InvalidOid,
-							   &owner);
+	left = snowflake_convert_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), InvalidOid,
+									   &owner);
 
 	snowflake_become_owner(owner, &self);
 	if (PG_GETARG_BOOL(2) && conversion.keys != NIL)
-		snowflake_find_narrow_columns(&conversion);
-	snowflake_prepare(&conversion, owner);
+		snowflake_convert_find_narrow_columns(&conversion);
+	snowflake_convert_prepare(&conversion, owner);
 	add_obstacles(&conversion, rsinfo);
 	add_unconverted_keys(&conversion, rsinfo);
 	add_findings(&conversion, rsinfo);

@@ -24,7 +24,9 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "convert/convert.h"
+#include "convert/conversion.h"
+#include "convert/queries.h"
+#include "convert/schema.h"
 #include "queries/schema.sql.h"
 
 /*
@@ -71,8 +73,8 @@ kind_of(const char *name, Oid relid, ArrayType *exclude)
  * owners, one of them is returned, and the others will be obstacles.
  */
 List *
-snowflake_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
-					Oid generator, Oid *owner)
+snowflake_convert_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
+							Oid generator, Oid *owner)
 {
 	List	   *left = NIL;
 	ListCell   *cell;
@@ -88,7 +90,7 @@ snowflake_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 				 errmsg("array of tables must not contain nulls")));
 
 	*owner = GetUserId();
-	foreach(cell, snowflake_ask_about(conversion->schema, sql_keys))
+	foreach(cell, snowflake_convert_ask_about(conversion->schema, sql_keys))
 	{
 		char	  **row = lfirst(cell);
 		Oid			relid = atooid(row[0]);
@@ -97,12 +99,12 @@ snowflake_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 		if (kind == SNOWFLAKE_KEY_CONVERTED)
 		{
 			SnowflakeKey *key;
-			Oid			owner_of = snowflake_lock_to_convert(relid, conversion->dry_run);
+			Oid			owner_of = snowflake_convert_lock(relid, conversion->dry_run);
 
 			if (conversion->keys == NIL)
 				*owner = owner_of;
-			key = snowflake_find_key(relid, row[1], false);
-			snowflake_choose_generator(key, generator);
+			key = snowflake_convert_find_key(relid, row[1], false);
+			snowflake_convert_choose_generator(key, generator);
 			conversion->keys = lappend(conversion->keys, key);
 		}
 		else

@@ -13,7 +13,8 @@
 
 #include "lib/stringinfo.h"
 
-#include "convert/convert.h"
+#include "convert/queries.h"
+#include "convert/statements.h"
 #include "queries/statements.sql.h"
 
 /*
@@ -49,7 +50,7 @@ typedef struct NoticeRow
  * has their lines, and the hint of the first.
  */
 void
-snowflake_give_notices(const SnowflakeConversion *conversion)
+snowflake_convert_give_notices(const SnowflakeConversion *conversion)
 {
 	List	   *rows = snowflake_convert_ask(conversion, sql_notices);
 	StringInfoData lines;
@@ -80,7 +81,7 @@ snowflake_give_notices(const SnowflakeConversion *conversion)
  * The same as rows of a report.
  */
 List *
-snowflake_list_findings(const SnowflakeConversion *conversion)
+snowflake_convert_list_findings(const SnowflakeConversion *conversion)
 {
 	List	   *findings = NIL;
 	ListCell   *cell;
@@ -104,7 +105,7 @@ snowflake_list_findings(const SnowflakeConversion *conversion)
  * The statements that convert the column.
  */
 List *
-snowflake_statements(const SnowflakeConversion *conversion)
+snowflake_convert_statements(const SnowflakeConversion *conversion)
 {
 	List	   *statements = NIL;
 	ListCell   *cell;

@@ -15,7 +15,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-#include "convert/convert.h"
+#include "convert/subtransaction.h"
 
 /*
  * Is an error one of what is tried, rather than of the circumstances?

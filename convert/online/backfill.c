@@ -119,7 +119,7 @@ try_to_begin(SnowflakeOnline *online, void *argument)
 	snowflake_online_begin(online);
 	LockRelationOid(backfill->relid, locked->mode);
 	locked->part = snowflake_convert_part(&online->transaction.conversion, backfill->relid);
-	snowflake_find_type_obstacles(&locked->part, &obstacles);
+	snowflake_convert_find_type_obstacles(&locked->part, &obstacles);
 	if (obstacles == NIL)
 		return true;
 	snowflake_online_report_wait(online, backfill->what,
@@ -237,8 +237,8 @@ fill_pages(Backfill *backfill, const Range *range)
 						 table, backfill->assignments, table, condition);
 	nrows = get_rel_relispartition(backfill->relid) ?
 		update_partition(statement) : (int64) snowflake_online_update_silently(statement);
-	if (snowflake_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
-												 table, condition)) != NIL)
+	if (snowflake_convert_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
+														 table, condition)) != NIL)
 	{
 		Range	   *locked;
 
@@ -479,7 +479,7 @@ snowflake_online_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *st
  * How much of a table is filled, by a sample.
  */
 int
-snowflake_online_backfill_percent(const SnowflakeConversion * conversion,
+snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
 								  const SnowflakeOnlineStep *step)
 {
 	List	   *rows = snowflake_ask_often(conversion, step->relid,
@@ -489,8 +489,8 @@ snowflake_online_backfill_percent(const SnowflakeConversion * conversion,
 	char	   *condition = snowflake_convert_first(rows);
 	char	   *percent;
 
-	percent = snowflake_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
-										   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
-										   condition, snowflake_relation_name(step->relid), step->relid));
+	percent = snowflake_convert_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
+												   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
+												   condition, snowflake_relation_name(step->relid), step->relid));
 	return percent == NULL ? 100 : pg_strtoint32(percent);
 }

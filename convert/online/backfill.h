@@ -17,7 +17,7 @@
 
 extern void snowflake_online_backfill(SnowflakeOnline *online,
 									  const SnowflakeOnlineStep *step);
-extern int	snowflake_online_backfill_percent(const SnowflakeConversion * conversion,
+extern int	snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
 											  const SnowflakeOnlineStep *step);
 
 #endif							/* SNOWFLAKE_ONLINE_BACKFILL_H */

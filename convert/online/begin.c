@@ -99,10 +99,10 @@ snowflake_online_check_obstacles(SnowflakeOnline *online)
 	bool		known;
 	List	   *obstacles;
 
-	snowflake_find_sequence_names(conversion);
+	snowflake_convert_find_sequence_names(conversion);
 	obstacles = snowflake_online_list_obstacles(conversion, &online->options, &known);
 	if (known)
-		snowflake_report_obstacles(conversion, obstacles);
+		snowflake_convert_report_obstacles(conversion, obstacles);
 	return known;
 }
 
@@ -113,7 +113,7 @@ snowflake_online_check_obstacles(SnowflakeOnline *online)
 char *
 snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 {
-	const		SnowflakeConversion *conversion = &online->transaction.conversion;
+	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids = NIL;
 	ListCell   *cell;
 
@@ -181,7 +181,7 @@ snowflake_online_begin_function(FunctionCallInfo fcinfo, SnowflakeOnline *online
 	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
 	online->context = CurrentMemoryContext;
 	online->options.lock_ms = DEFAULT_LOCK_MS;
-	snowflake_refuse_old_snapshot();
+	snowflake_convert_refuse_old_snapshot();
 	SPI_connect();
 }
 

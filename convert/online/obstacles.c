@@ -576,11 +576,11 @@ ctes(void)
  * Add the obstacles that queries find, which begin after these CTEs.
  */
 static void
-ask_obstacles(const SnowflakeConversion * conversion, const char *ctes,
-			  const SnowflakeObstacleQuery * list, size_t count,
+ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
+			  const SnowflakeObstacleQuery *list, size_t count,
 			  List **obstacles)
 {
-	const		SnowflakeKey *key = linitial(conversion->keys);
+	const SnowflakeKey *key = linitial(conversion->keys);
 
 	snowflake_ask_obstacles(conversion, ctes, list, count, key->table,
 							obstacles);
@@ -592,9 +592,9 @@ ask_obstacles(const SnowflakeConversion * conversion, const char *ctes,
  * is known from what the next OID is, unless it gets one more digit before.
  */
 static void
-check_set_default(const SnowflakeConversion * conversion, List **obstacles)
+check_set_default(const SnowflakeConversion *conversion, List **obstacles)
 {
-	const		SnowflakeKey *key = linitial(conversion->keys);
+	const SnowflakeKey *key = linitial(conversion->keys);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables,
@@ -604,9 +604,9 @@ check_set_default(const SnowflakeConversion * conversion, List **obstacles)
 
 		if (strcmp(psprintf("RI_ConstraintTrigger_a_%u", GetNewObjectId()),
 				   snowflake_convert_text(row, "last")) < 0)
-			snowflake_add_obstacle(obstacles, key->table,
-								   snowflake_convert_text(row, "line"),
-								   "Drop foreign keys with SET DEFAULT that would act too late, create them again as NOT VALID, and validate them.");
+			snowflake_convert_add_obstacle(obstacles, key->table,
+										   snowflake_convert_text(row, "line"),
+										   "Drop foreign keys with SET DEFAULT that would act too late, create them again as NOT VALID, and validate them.");
 	}
 }
 
@@ -615,21 +615,21 @@ check_set_default(const SnowflakeConversion * conversion, List **obstacles)
  * there is no list, that were changed after their counterparts were created.
  */
 List *
-snowflake_online_list_object_obstacles(const SnowflakeConversion * conversion,
+snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion,
 									   const List *relids)
 {
-	const		SnowflakeKey *key = linitial(conversion->keys);
+	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = NIL;
 	ListCell   *cell;
 
 	ask_obstacles(conversion, ctes(), online_obstacles,
 				  lengthof(online_obstacles), &obstacles);
-	snowflake_find_trigger_obstacles(conversion, &obstacles);
+	snowflake_convert_find_trigger_obstacles(conversion, &obstacles);
 	foreach(cell, snowflake_online_changed_objects(conversion, relids))
-		snowflake_add_obstacle(&obstacles, key->table,
-							   psprintf("%s was changed after its counterpart was created",
-										(char *) lfirst(cell)),
-							   "Drop the counterpart, which has the same name after \"snowflake_new_\"; the conversion creates it again.");
+		snowflake_convert_add_obstacle(&obstacles, key->table,
+									   psprintf("%s was changed after its counterpart was created",
+												(char *) lfirst(cell)),
+									   "Drop the counterpart, which has the same name after \"snowflake_new_\"; the conversion creates it again.");
 	return obstacles;
 }
 
@@ -638,14 +638,14 @@ snowflake_online_list_object_obstacles(const SnowflakeConversion * conversion,
  * be known now: see snowflake_online_rehearse_swaps().
  */
 List *
-snowflake_online_list_obstacles(const SnowflakeConversion * conversion,
+snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 								const SnowflakeOnlineOptions *options,
 								bool *known)
 {
-	const		SnowflakeKey *key = linitial(conversion->keys);
-	List	   *obstacles = snowflake_list_obstacles(conversion);
+	const SnowflakeKey *key = linitial(conversion->keys);
+	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
 	List	   *pgaudit = options->by_hand ? NIL :
-		snowflake_ask_about(InvalidOid, pgaudit_query);
+		snowflake_convert_ask_about(InvalidOid, pgaudit_query);
 
 	obstacles = list_concat(obstacles,
 							snowflake_online_list_object_obstacles(conversion, NIL));
@@ -654,17 +654,17 @@ snowflake_online_list_obstacles(const SnowflakeConversion * conversion,
 	if (!options->subscribers_ready)
 		ask_obstacles(conversion, ctes(), publication_obstacles,
 					  lengthof(publication_obstacles), &obstacles);
-	if (snowflake_ask_about(InvalidOid,
-							"SELECT FROM pg_class WHERE oid = to_regclass('pg_catalog.pg_dist_partition')") != NIL)
+	if (snowflake_convert_ask_about(InvalidOid,
+									"SELECT FROM pg_class WHERE oid = to_regclass('pg_catalog.pg_dist_partition')") != NIL)
 		ask_obstacles(conversion, "", citus_obstacles,
 					  lengthof(citus_obstacles), &obstacles);
 	check_set_default(conversion, &obstacles);
 	*known = snowflake_online_rehearse_swaps(conversion, &obstacles);
 	if (pgaudit != NIL)
-		snowflake_add_obstacle(&obstacles, key->table,
-							   psprintf("pgAudit has version %s, which fails at statements within a procedure",
-										snowflake_convert_first(pgaudit)),
-							   "Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of snowflake_convert_plan() by hand.");
+		snowflake_convert_add_obstacle(&obstacles, key->table,
+									   psprintf("pgAudit has version %s, which fails at statements within a procedure",
+												snowflake_convert_first(pgaudit)),
+									   "Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of snowflake_convert_plan() by hand.");
 	return obstacles;
 }
 
@@ -672,7 +672,7 @@ snowflake_online_list_obstacles(const SnowflakeConversion * conversion,
  * Say what an administrator needs to know before: also what the default will do.
  */
 void
-snowflake_online_give_notices(const SnowflakeConversion * conversion)
+snowflake_online_give_notices(const SnowflakeConversion *conversion)
 {
 	for (size_t i = 0; i < lengthof(notice_queries); i++)
 	{
@@ -692,5 +692,5 @@ snowflake_online_give_notices(const SnowflakeConversion * conversion)
 					 hint != NULL ? errhint("%s", hint) : 0));
 		}
 	}
-	snowflake_give_notices(conversion);
+	snowflake_convert_give_notices(conversion);
 }

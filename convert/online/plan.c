@@ -68,7 +68,7 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 static void
 put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 {
-	const		SnowflakeConversion *conversion = &online->transaction.conversion;
+	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *steps = snowflake_online_list_steps(conversion);
 	bool		found = false;
 	ListCell   *cell;

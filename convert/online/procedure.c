@@ -272,9 +272,9 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
 	online->generator = PG_ARGISNULL(2) ? InvalidOid : PG_GETARG_OID(2);
 	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
 	if (!PG_ARGISNULL(2))
-		snowflake_check_generator(online->generator);
+		snowflake_convert_check_generator(online->generator);
 	get_options(fcinfo, &online->options);
-	snowflake_keep_plans(context);
+	snowflake_convert_keep_plans(context);
 	(void) snowflake_lock_table(online->relid, AccessShareLock);
 
 	/*

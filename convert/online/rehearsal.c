@@ -631,13 +631,13 @@ rehearse_statement(Rehearsal *rehearsal, const char *text)
 		return;
 	message = snowflake_convert_try(try_statement, rehearsal);
 	if (message != NULL)
-		snowflake_add_obstacle(rehearsal->obstacles, object,
-							   psprintf("%s cannot be created again: %s", object, message),
-							   "Change or drop what does not accept values of type bigint.");
+		snowflake_convert_add_obstacle(rehearsal->obstacles, object,
+									   psprintf("%s cannot be created again: %s", object, message),
+									   "Change or drop what does not accept values of type bigint.");
 	else if (rehearsal->names != NULL)
-		snowflake_add_obstacle(rehearsal->obstacles, object,
-							   psprintf("%s cannot be created again: it %s", object, rehearsal->names),
-							   "Write views and policies without column aliases for the table, as in FROM t AS x (a, b), without a name for a join of it, and without functions in FROM that return its rows, because the order of its columns changes.");
+		snowflake_convert_add_obstacle(rehearsal->obstacles, object,
+									   psprintf("%s cannot be created again: it %s", object, rehearsal->names),
+									   "Write views and policies without column aliases for the table, as in FROM t AS x (a, b), without a name for a join of it, and without functions in FROM that return its rows, because the order of its columns changes.");
 	else
 		return;
 	rehearsal->failed = lappend(rehearsal->failed, object);
@@ -719,7 +719,7 @@ rehearse(void *argument)
  * The swaps, in their order, of tables of this owner.
  */
 static List *
-find_swaps(const SnowflakeConversion * conversion)
+find_swaps(const SnowflakeConversion *conversion)
 {
 	List	   *swaps = NIL;
 	ListCell   *cell;
@@ -745,7 +745,7 @@ find_swaps(const SnowflakeConversion * conversion)
 }
 
 static List *
-find_columns(const SnowflakeConversion * conversion)
+find_columns(const SnowflakeConversion *conversion)
 {
 	List	   *columns = NIL;
 	ListCell   *cell;
@@ -771,7 +771,7 @@ find_columns(const SnowflakeConversion * conversion)
  * known, because somebody has changed privileges just now.
  */
 bool
-snowflake_online_rehearse_swaps(const SnowflakeConversion * conversion,
+snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
 								List **obstacles)
 {
 	Rehearsal	rehearsal = {

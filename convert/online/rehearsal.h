@@ -14,7 +14,7 @@
 
 #include "convert/convert.h"
 
-extern bool snowflake_online_rehearse_swaps(const SnowflakeConversion * conversion,
+extern bool snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
 											List **obstacles);
 
 #endif							/* SNOWFLAKE_ONLINE_REHEARSAL_H */

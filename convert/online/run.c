@@ -83,8 +83,8 @@ prepare_table(SnowflakeOnline *online, void *argument)
 	const SnowflakeOnlineStep *step = argument;
 	List	   *obstacles = NIL;
 
-	snowflake_find_type_obstacles(&online->transaction.conversion, &obstacles);
-	snowflake_report_obstacles(&online->transaction.conversion, obstacles);
+	snowflake_convert_find_type_obstacles(&online->transaction.conversion, &obstacles);
+	snowflake_convert_report_obstacles(&online->transaction.conversion, obstacles);
 	execute_step(online, argument);
 	if (snowflake_ask_often(&online->transaction.conversion, step->relid,
 							psprintf("%s SELECT FROM col JOIN top USING (relid)"
@@ -109,7 +109,7 @@ require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 
 	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
 		return;
-	snowflake_find_targets(conversion);
+	snowflake_convert_find_targets(conversion);
 	if (snowflake_ask_often(conversion, step->object,
 							psprintf("%s SELECT FROM fkey WHERE top = $12 AND relkind <> 'p' AND NOT internal"
 									 " AND (newoid IS NULL OR convalidated AND NOT newvalid)",
@@ -155,7 +155,7 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 char *
 snowflake_online_default_statement(const SnowflakeOnline *online)
 {
-	const		SnowflakeKey *key = linitial(online->transaction.conversion.keys);
+	const SnowflakeKey *key = linitial(online->transaction.conversion.keys);
 	char	   *drop = snowflake_online_drop_sessions(online);
 	StringInfoData statement;
 
@@ -181,12 +181,12 @@ set_default(SnowflakeOnline *online, void *argument)
 	SnowflakeConversion *conversion = &online->transaction.conversion;
 	char	   *drop;
 
-	snowflake_find_targets(conversion);
+	snowflake_convert_find_targets(conversion);
 	if (snowflake_ask(conversion, "SELECT FROM target WHERE change = 'widen'") != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a foreign key was added")));
-	if (snowflake_has_new_sequences(conversion))
+	if (snowflake_convert_has_new_sequences(conversion))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a sequence was added")));
@@ -195,10 +195,10 @@ set_default(SnowflakeOnline *online, void *argument)
 		snowflake_online_run_statement(drop);
 	conversion->dry_run = false;
 	if (!OidIsValid(online->generator))
-		snowflake_report_kept_default(linitial(conversion->keys));
-	snowflake_prepare(conversion, online->transaction.owner);
-	snowflake_report_obstacles(conversion, snowflake_list_obstacles(conversion));
-	(void) snowflake_execute(conversion);
+		snowflake_convert_report_kept_default(linitial(conversion->keys));
+	snowflake_convert_prepare(conversion, online->transaction.owner);
+	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
+	(void) snowflake_convert_execute(conversion);
 }
 
 /*
@@ -224,7 +224,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 					return false;
 				}
 				/* not with the lock, because it may take long */
-				snowflake_find_sequence_names(conversion);
+				snowflake_convert_find_sequence_names(conversion);
 				return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
 												   set_default, step);
 			}
@@ -342,7 +342,7 @@ read_pending(Progress *progress)
  * to be done any more.  Only its table is looked at.
  */
 static const SnowflakeOnlineStep *
-read_step(const SnowflakeConversion * part, const SnowflakeOnlineStep *step)
+read_step(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
 {
 	ListCell   *cell;
 
@@ -392,9 +392,9 @@ report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
  * the steps run as the owner of the key.
  */
 static void
-check_owners(const SnowflakeOnline *online, const SnowflakeConversion * conversion)
+check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversion)
 {
-	const		SnowflakeKey *key = linitial(conversion->keys);
+	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *rows;
 
 	rows = snowflake_ask_often(conversion, online->transaction.owner,

@@ -138,8 +138,8 @@ snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 char *
 snowflake_online_drop_sessions(const SnowflakeOnline *online)
 {
-	const		SnowflakeConversion *conversion = &online->transaction.conversion;
-	const		SnowflakeKey *key = linitial(conversion->keys);
+	const SnowflakeConversion *conversion = &online->transaction.conversion;
+	const SnowflakeKey *key = linitial(conversion->keys);
 
 	if (snowflake_ask(conversion, psprintf("%s SELECT FROM swapped", snowflake_online_tables)) == NIL)
 		return NULL;

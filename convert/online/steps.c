@@ -547,7 +547,7 @@ snowflake_online_phase_name(SnowflakeOnlinePhase phase)
  * Run a query, about an object or none, that begins after the CTEs.
  */
 static List *
-ask(const SnowflakeConversion * conversion, Oid object, const char *query)
+ask(const SnowflakeConversion *conversion, Oid object, const char *query)
 {
 	return snowflake_ask_often(conversion, object,
 							   psprintf("%s%s", snowflake_online_tables, query));
@@ -557,9 +557,9 @@ ask(const SnowflakeConversion * conversion, Oid object, const char *query)
  * All steps that are not behind a swap, in their order.
  */
 List *
-snowflake_online_list_steps(const SnowflakeConversion * conversion)
+snowflake_online_list_steps(const SnowflakeConversion *conversion)
 {
-	const		SnowflakeKey *key = linitial(conversion->keys);
+	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *steps = NIL;
 	SnowflakeOnlineStep *last;
 	ListCell   *cell;
@@ -596,7 +596,7 @@ snowflake_online_list_steps(const SnowflakeConversion * conversion)
 /* A step whose statement is to be found. */
 typedef struct StepDefinition
 {
-	const		SnowflakeConversion *conversion;
+	const SnowflakeConversion *conversion;
 	const SnowflakeOnlineStep *step;
 	char	   *statement;
 	bool		differs;		/* does the new object have another one? */
@@ -639,7 +639,7 @@ find_definition(StepDefinition *definition)
  * statistics object.
  */
 char *
-snowflake_online_step_statement(const SnowflakeConversion * conversion,
+snowflake_online_step_statement(const SnowflakeConversion *conversion,
 								const SnowflakeOnlineStep *step)
 {
 	StepDefinition definition = {.conversion = conversion,.step = step};
@@ -655,7 +655,7 @@ snowflake_online_step_statement(const SnowflakeConversion * conversion,
  * that creates no object has none.
  */
 static bool
-is_changed(const SnowflakeConversion * conversion,
+is_changed(const SnowflakeConversion *conversion,
 		   const SnowflakeOnlineStep *step)
 {
 	StepDefinition definition = {.conversion = conversion,.step = step};
@@ -688,7 +688,7 @@ describe(const SnowflakeOnlineStep *step)
  * their new ones were created.  A swap would take that back.
  */
 List *
-snowflake_online_changed_objects(const SnowflakeConversion * conversion,
+snowflake_online_changed_objects(const SnowflakeConversion *conversion,
 								 const List *relids)
 {
 	List	   *result = NIL;
@@ -717,7 +717,7 @@ snowflake_online_changed_objects(const SnowflakeConversion * conversion,
  * columns have been swapped.
  */
 List *
-snowflake_online_undo_statements(const SnowflakeConversion * conversion, List **tables)
+snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **tables)
 {
 	List	   *statements = NIL;
 	ListCell   *cell;

@@ -48,12 +48,12 @@ typedef struct SnowflakeOnlineStep
 
 extern const char snowflake_online_tables[];
 extern const char snowflake_online_views[];
-extern List *snowflake_online_list_steps(const SnowflakeConversion * conversion);
-extern char *snowflake_online_step_statement(const SnowflakeConversion * conversion,
+extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
+extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);
-extern List *snowflake_online_changed_objects(const SnowflakeConversion * conversion,
+extern List *snowflake_online_changed_objects(const SnowflakeConversion *conversion,
 											  const List *relids);
-extern List *snowflake_online_undo_statements(const SnowflakeConversion * conversion,
+extern List *snowflake_online_undo_statements(const SnowflakeConversion *conversion,
 											  List **tables);
 extern const char *snowflake_online_phase_name(SnowflakeOnlinePhase phase);
 

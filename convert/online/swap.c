@@ -51,7 +51,7 @@ find_statements(SnowflakeOnline *online, void *argument)
 	List	   *scope;
 	List	   *obstacles;
 
-	snowflake_find_targets(conversion);
+	snowflake_convert_find_targets(conversion);
 	relids = snowflake_online_swap_locks(conversion, swap->relid);
 	if (list_difference_oid(relids, swap->locked) != NIL)
 		ereport(ERROR,
@@ -64,7 +64,7 @@ find_statements(SnowflakeOnline *online, void *argument)
 	swap->comments = snowflake_online_swap_comments(relids);
 	scope = snowflake_online_swap_scope(conversion, swap->relid);
 	obstacles = snowflake_online_list_object_obstacles(conversion, scope);
-	snowflake_find_type_obstacles(conversion, &obstacles);
+	snowflake_convert_find_type_obstacles(conversion, &obstacles);
 	snowflake_online_check_swap(conversion, swap->relid, obstacles);
 	swap->trees = snowflake_online_swap_trees(conversion, swap->relid);
 	snowflake_online_swap_statements(conversion, swap->relid, &swap->before_drop,
@@ -126,7 +126,7 @@ snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *
 char *
 snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid)
 {
-	const		SnowflakeConversion *conversion = &online->transaction.conversion;
+	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	StringInfoData script;
 	List	   *before_drop;
 	List	   *after_drop;

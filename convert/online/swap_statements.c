@@ -386,7 +386,7 @@ static const char dependents_query[] =
  * Run a query about a table, which begins after the CTEs.
  */
 static List *
-ask(const SnowflakeConversion * conversion, Oid relid, const char *query)
+ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
 	return snowflake_ask_often(conversion, relid,
 							   psprintf("%s, scope(relid) AS (SELECT top.relid FROM top JOIN team ON team.relid = top.root"
@@ -400,7 +400,7 @@ ask(const SnowflakeConversion * conversion, Oid relid, const char *query)
  * Run a query that returns relations.
  */
 static List *
-ask_relids(const SnowflakeConversion * conversion, Oid relid, const char *query)
+ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
 	return snowflake_convert_oids(ask(conversion, relid, query));
 }
@@ -409,7 +409,7 @@ ask_relids(const SnowflakeConversion * conversion, Oid relid, const char *query)
  * The tables whose columns are swapped, with their partitions.
  */
 List *
-snowflake_online_swap_scope(const SnowflakeConversion * conversion, Oid relid)
+snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, "SELECT relid FROM scope");
 }
@@ -418,7 +418,7 @@ snowflake_online_swap_scope(const SnowflakeConversion * conversion, Oid relid)
  * The relations to lock for a swap.
  */
 List *
-snowflake_online_swap_locks(const SnowflakeConversion * conversion, Oid relid)
+snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, locks_query);
 }
@@ -428,7 +428,7 @@ snowflake_online_swap_locks(const SnowflakeConversion * conversion, Oid relid)
  * locked exclusively.
  */
 List *
-snowflake_online_swap_indexes(const SnowflakeConversion * conversion, Oid relid)
+snowflake_online_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid,
 					  "SELECT indexrelid FROM idx JOIN this ON this.relid = idx.indrelid");
@@ -439,7 +439,7 @@ snowflake_online_swap_indexes(const SnowflakeConversion * conversion, Oid relid)
  * then on.
  */
 void
-snowflake_online_swap_statements(const SnowflakeConversion * conversion, Oid relid,
+snowflake_online_swap_statements(const SnowflakeConversion *conversion, Oid relid,
 								 List **before_drop, List **after_drop)
 {
 	ListCell   *cell;
@@ -490,7 +490,7 @@ check_none(Oid relid, List *rows, const char *message)
  * that were not there when the call began?
  */
 void
-snowflake_online_check_swap(const SnowflakeConversion * conversion, Oid relid,
+snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
 							const List *obstacles)
 {
 	check_none(relid, ask(conversion, relid, missing_query),
@@ -581,7 +581,7 @@ snowflake_online_check_privileges(Oid relid, const List *names, const char *priv
  * The tables that are swapped together, without their partitions.
  */
 List *
-snowflake_online_swap_trees(const SnowflakeConversion * conversion, Oid relid)
+snowflake_online_swap_trees(const SnowflakeConversion *conversion, Oid relid)
 {
 	return ask_relids(conversion, relid, "SELECT relid FROM this WHERE relid = root");
 }
@@ -599,6 +599,6 @@ snowflake_online_check_drop(Oid relid, const List *trees)
 	foreach(cell, trees)
 		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
 	check_none(relid,
-			   snowflake_ask_about(InvalidOid, psprintf(dependents_query, list.data)),
+			   snowflake_convert_ask_about(InvalidOid, psprintf(dependents_query, list.data)),
 			   "The old column would be dropped with");
 }

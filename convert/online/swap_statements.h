@@ -14,16 +14,16 @@
 
 #include "convert/convert.h"
 
-extern List *snowflake_online_swap_scope(const SnowflakeConversion * conversion,
+extern List *snowflake_online_swap_scope(const SnowflakeConversion *conversion,
 										 Oid relid);
-extern List *snowflake_online_swap_locks(const SnowflakeConversion * conversion,
+extern List *snowflake_online_swap_locks(const SnowflakeConversion *conversion,
 										 Oid relid);
-extern List *snowflake_online_swap_indexes(const SnowflakeConversion * conversion,
+extern List *snowflake_online_swap_indexes(const SnowflakeConversion *conversion,
 										   Oid relid);
-extern void snowflake_online_swap_statements(const SnowflakeConversion * conversion,
+extern void snowflake_online_swap_statements(const SnowflakeConversion *conversion,
 											 Oid relid, List **before_drop,
 											 List **after_drop);
-extern List *snowflake_online_swap_trees(const SnowflakeConversion * conversion,
+extern List *snowflake_online_swap_trees(const SnowflakeConversion *conversion,
 										 Oid relid);
 extern void snowflake_online_check_drop(Oid relid, const List *trees);
 extern List *snowflake_online_swap_names(const List *relids);
@@ -31,7 +31,7 @@ extern char *snowflake_online_swap_privileges(const List *names);
 extern char *snowflake_online_swap_comments(const List *relids);
 extern void snowflake_online_check_privileges(Oid relid, const List *names,
 											  const char *privileges);
-extern void snowflake_online_check_swap(const SnowflakeConversion * conversion,
+extern void snowflake_online_check_swap(const SnowflakeConversion *conversion,
 										Oid relid, const List *obstacles);
 
 #endif							/* SNOWFLAKE_ONLINE_SWAP_STATEMENTS_H */

@@ -35,16 +35,16 @@ snowflake_online_open(SnowflakeOnline *online)
 
 	online->transaction.rows_locked = false;
 	online->transaction.locked_since = 0;
-	online->transaction.owner = snowflake_lock_to_convert(online->relid, true);
+	online->transaction.owner = snowflake_convert_lock(online->relid, true);
 	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
 
 	memset(conversion, 0, sizeof(*conversion));
 	conversion->online = true;
 	conversion->dry_run = true;
-	key = snowflake_find_key(online->relid, online->column, false);
-	snowflake_choose_generator(key, online->generator);
+	key = snowflake_convert_find_key(online->relid, online->column, false);
+	snowflake_convert_choose_generator(key, online->generator);
 	conversion->keys = list_make1(key);
-	snowflake_prepare(conversion, online->transaction.owner);
+	snowflake_convert_prepare(conversion, online->transaction.owner);
 }
 
 /*

@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * conversion.h
+ *	  The steps of a conversion, of one key or of many.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/conversion.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_CONVERT_CONVERSION_H
+#define SNOWFLAKE_CONVERT_CONVERSION_H
+
+#include "convert/queries.h"
+
+extern void snowflake_convert_refuse_old_snapshot(void);
+extern void snowflake_convert_check_generator(Oid generator);
+extern SnowflakeKey *snowflake_convert_find_key(Oid relid, const char *column,
+												bool uuid_allowed);
+extern Oid	snowflake_convert_lock(Oid relid, bool dry_run);
+extern void snowflake_convert_choose_generator(SnowflakeKey *key, Oid named);
+extern void snowflake_convert_report_kept_default(const SnowflakeKey *key);
+extern void snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner);
+extern List *snowflake_convert_list_obstacles(const SnowflakeConversion *conversion);
+extern List *snowflake_convert_execute(SnowflakeConversion *conversion);
+
+#endif							/* SNOWFLAKE_CONVERT_CONVERSION_H */

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * new_ids.h
+ *	  Whether tables accept the IDs to come.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/new_ids.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_CONVERT_NEW_IDS_H
+#define SNOWFLAKE_CONVERT_NEW_IDS_H
+
+#include "convert/queries.h"
+
+extern void snowflake_convert_check_new_ids(const SnowflakeConversion *conversion,
+											List **obstacles);
+
+#endif							/* SNOWFLAKE_CONVERT_NEW_IDS_H */

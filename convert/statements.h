@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * statements.h
+ *	  The statements that convert a column, and the notices beside them.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/statements.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_CONVERT_STATEMENTS_H
+#define SNOWFLAKE_CONVERT_STATEMENTS_H
+
+#include "convert/queries.h"
+
+/* A row of snowflake_convert_report(). */
+typedef struct SnowflakeFinding
+{
+	const char *severity;
+	const char *object;
+	const char *finding;
+	const char *what_to_do;
+} SnowflakeFinding;
+
+extern void snowflake_convert_give_notices(const SnowflakeConversion *conversion);
+extern List *snowflake_convert_list_findings(const SnowflakeConversion *conversion);
+extern List *snowflake_convert_statements(const SnowflakeConversion *conversion);
+
+#endif							/* SNOWFLAKE_CONVERT_STATEMENTS_H */
