@@ -25,12 +25,34 @@ BEGIN
 END
 $$;
 
+-- defaults in COPY FROM
+
+CREATE FUNCTION snowflake_copy_support(internal)
+RETURNS internal
+AS 'MODULE_PATHNAME', 'snowflake_copy_support'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_copy_support(internal) IS
+'planner support function of functions that generate keys and read no table: COPY
+FROM inserts many rows at once with such a default';
+
+-- In truth it is as volatile as the function that it calls, see copy.c.
+CREATE FUNCTION snowflake_copy_default(internal, VARIADIC "any")
+RETURNS internal
+AS 'MODULE_PATHNAME', 'snowflake_copy_default'
+LANGUAGE C STABLE PARALLEL UNSAFE COST 1000;
+
+COMMENT ON FUNCTION snowflake_copy_default(internal, "any") IS
+'a default that COPY FROM evaluates for each row; it cannot be called in SQL;
+error: 0A000 outside of COPY FROM';
+
 -- snowflake IDs
 
 CREATE FUNCTION snowflake_nextval()
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_nextval'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL SAFE
+SUPPORT snowflake_copy_support;
 
 COMMENT ON FUNCTION snowflake_nextval() IS
 'next snowflake ID of this server, greater than all IDs that it generated before;
@@ -41,7 +63,8 @@ origin is free for the mark';
 CREATE FUNCTION snowflake_id()
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_nextval'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL SAFE
+SUPPORT snowflake_copy_support;
 
 COMMENT ON FUNCTION snowflake_id() IS
 'same as snowflake_nextval(), as a column default for clients that take a default
@@ -435,7 +458,8 @@ REVOKE ALL ON FUNCTION snowflake_stat_reset() FROM PUBLIC;
 CREATE FUNCTION uuid_v4()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuid_v4'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL SAFE
+SUPPORT snowflake_copy_support;
 
 COMMENT ON FUNCTION uuid_v4() IS
 'random UUID (version 4 of RFC 9562), with 122 bits from the server''s strong
@@ -444,7 +468,8 @@ random number generator';
 CREATE FUNCTION uuid_v7()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuid_v7'
-LANGUAGE C VOLATILE PARALLEL SAFE;
+LANGUAGE C VOLATILE PARALLEL SAFE
+SUPPORT snowflake_copy_support;
 
 COMMENT ON FUNCTION uuid_v7() IS
 'time-ordered UUID (version 7 of RFC 9562), greater than all that this server

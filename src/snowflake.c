@@ -26,6 +26,7 @@
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "ids/ids.h"
+#include "sequences/copy.h"
 #include "server/api.h"
 #include "shared/compat.h"
 
@@ -42,28 +43,44 @@ static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
  * next client, and DISCARD SEQUENCES, snowflake_currval() must not return the
  * ID of the previous client.
  */
+static bool
+forgets_currval(const Node *statement)
+{
+	DiscardMode target;
+
+	if (!IsA(statement, DiscardStmt))
+		return false;
+	target = ((const DiscardStmt *) statement)->target;
+	return target == DISCARD_ALL || target == DISCARD_SEQUENCES;
+}
+
+/*
+ * Execute a utility statement, as the next hook or the server does it.
+ */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString,
 				bool readOnlyTree, ProcessUtilityContext context,
 				ParamListInfo params, QueryEnvironment *queryEnv,
 				DestReceiver *dest, QueryCompletion *qc)
 {
-	bool		discards = false;
+	/* Look at the statement first, because it may free the tree. */
+	volatile bool discards = forgets_currval(pstmt->utilityStmt);
+	MemoryContext outer = snowflake_begin_statement(pstmt->utilityStmt);
 
-	/* Check this first: the statement may free the tree. */
-	if (IsA(pstmt->utilityStmt, DiscardStmt))
+	PG_TRY();
 	{
-		DiscardMode target = ((DiscardStmt *) pstmt->utilityStmt)->target;
-
-		discards = target == DISCARD_ALL || target == DISCARD_SEQUENCES;
+		if (prev_process_utility)
+			prev_process_utility(pstmt, queryString, readOnlyTree, context,
+								 params, queryEnv, dest, qc);
+		else
+			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+									params, queryEnv, dest, qc);
 	}
-
-	if (prev_process_utility)
-		prev_process_utility(pstmt, queryString, readOnlyTree, context,
-							 params, queryEnv, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-								params, queryEnv, dest, qc);
+	PG_FINALLY();
+	{
+		snowflake_end_statement(outer);
+	}
+	PG_END_TRY();
 
 	if (discards)
 		snowflake_forget_currval();
