@@ -12,6 +12,7 @@
 #ifndef SNOWFLAKE_COMPAT_H
 #define SNOWFLAKE_COMPAT_H
 
+#include "nodes/nodes.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
@@ -65,6 +66,42 @@
 #define snowflake_new_wait_event(name)	WaitEventExtensionNew(name)
 #else
 #define snowflake_new_wait_event(name)	((void) (name), PG_WAIT_EXTENSION)
+#endif
+
+/*
+ * Soft errors, which PostgreSQL has since 16: a function whose context is an
+ * ErrorSaveContext notes an error there and returns, instead of raising it.
+ * Before 16, only this extension's own functions know of it.
+ */
+#if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
+#else
+#define T_ErrorSaveContext	((NodeTag) PG_INT32_MAX)
+#define ereturn(context, dummy_value, ...) \
+	do { \
+		Node	   *context_ = (context); \
+		if (context_ != NULL && IsA(context_, ErrorSaveContext)) \
+		{ \
+			((ErrorSaveContext *) context_)->error_occurred = true; \
+			return dummy_value; \
+		} \
+		ereport(ERROR, __VA_ARGS__); \
+	} while (0)
+
+typedef struct ErrorSaveContext
+{
+	NodeTag		type;
+	bool		error_occurred;
+} ErrorSaveContext;
+#endif
+
+/* The check of a role's right to call a function. */
+#if PG_VERSION_NUM >= 160000
+#define snowflake_function_aclcheck(function, role) \
+	object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE)
+#else
+#define snowflake_function_aclcheck(function, role) \
+	pg_proc_aclcheck(function, role, ACL_EXECUTE)
 #endif
 
 /* The setting that limits replication origins, and its value. */

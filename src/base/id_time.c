@@ -3,6 +3,9 @@
  * id_time.c
  *	  The time of an ID, and the IDs of a time, in any scheme.
  *
+ * Errors are soft: with an ErrorSaveContext, which the planner gives, they are
+ * noted there, and the result has no meaning; without one they are raised.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/base/id_time.c
@@ -15,6 +18,7 @@
 #include "utils/timestamp.h"
 
 #include "base/id_time.h"
+#include "shared/compat.h"
 
 /*
  * The start of a tick; false if it is out of range for timestamptz.
@@ -35,9 +39,9 @@ snowflake_tick_timestamp(const SnowflakeScheme *scheme, int64 tick, TimestampTz 
  * The tick that contains a time; with round_up, the next one if the time is
  * not the start of the tick.  Fails if the scheme does not have the tick.
  */
-int64
+bool
 snowflake_timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
-						 bool round_up)
+						 bool round_up, int64 *tick, Node *escontext)
 {
 	TimestampTz epoch;
 	TimestampTz last;
@@ -48,16 +52,15 @@ snowflake_timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 	if (!TIMESTAMP_NOT_FINITE(timestamp) && timestamp >= epoch &&
 		!pg_sub_s64_overflow(timestamp, epoch, &since_epoch))
 	{
-		int64		tick = since_epoch / scheme->tick_us;
-
+		*tick = since_epoch / scheme->tick_us;
 		if (round_up && since_epoch % scheme->tick_us != 0)
-			tick++;
-		if (tick <= snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP))
-			return tick;
+			(*tick)++;
+		if (*tick <= snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP))
+			return true;
 	}
 	if (!snowflake_tick_timestamp(scheme, snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP), &last))
 		last = END_TIMESTAMP - 1;
-	ereport(ERROR,
+	ereturn(escontext, false,
 			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 			 errmsg("timestamp is out of range for the snowflake scheme"),
 			 errdetail("The timestamp is %s, and the scheme has those from %s to %s.",
@@ -71,17 +74,18 @@ snowflake_timestamp_tick(const SnowflakeScheme *scheme, TimestampTz timestamp,
 /*
  * Fail if an ID does not fit the scheme.
  */
-void
-snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id)
+bool
+snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id,
+						Node *escontext)
 {
 	if (snowflake_scheme_holds(scheme, id))
-		return;
+		return true;
 	if (id < 0)
-		ereport(ERROR,
+		ereturn(escontext, false,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("snowflake ID " INT64_FORMAT " is negative", id)));
 	else
-		ereport(ERROR,
+		ereturn(escontext, false,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("snowflake ID " INT64_FORMAT " has more bits than the scheme",
 						id),
@@ -93,15 +97,17 @@ snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id)
  * The start of an ID's tick.
  */
 TimestampTz
-snowflake_id_timestamp(const SnowflakeScheme *scheme, int64 id)
+snowflake_id_timestamp(const SnowflakeScheme *scheme, int64 id,
+					   Node *escontext)
 {
 	TimestampTz result;
 
-	snowflake_check_id_fits(scheme, id);
+	if (!snowflake_check_id_fits(scheme, id, escontext))
+		return 0;
 	if (!snowflake_tick_timestamp(scheme,
 								  snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id),
 								  &result))
-		ereport(ERROR,
+		ereturn(escontext, 0,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp of snowflake ID " INT64_FORMAT " is out of range",
 						id)));
@@ -111,29 +117,33 @@ snowflake_id_timestamp(const SnowflakeScheme *scheme, int64 id)
 /*
  * Fail if the IDs of a scheme do not sort by time.
  */
-void
-snowflake_check_sorts(const SnowflakeScheme *scheme)
+bool
+snowflake_check_sorts(const SnowflakeScheme *scheme, Node *escontext)
 {
 	if (!snowflake_scheme_sorts(scheme))
-		ereport(ERROR,
+		ereturn(escontext, false,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("snowflake IDs of this scheme do not sort by time"),
 				 errdetail("The timestamp is not the first field of the scheme.")));
+	return true;
 }
 
 /*
  * The smallest ID at or after a time.
  */
 int64
-snowflake_time_lower_bound(const SnowflakeScheme *scheme, TimestampTz timestamp)
+snowflake_time_lower_bound(const SnowflakeScheme *scheme, TimestampTz timestamp,
+						   Node *escontext)
 {
+	int64		tick;
 	int64		id;
 
-	snowflake_check_sorts(scheme);
-	id = snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP,
-							 snowflake_timestamp_tick(scheme, timestamp, true));
+	if (!snowflake_check_sorts(scheme, escontext) ||
+		!snowflake_timestamp_tick(scheme, timestamp, true, &tick, escontext))
+		return 0;
+	id = snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP, tick);
 	if (id < 0)
-		ereport(ERROR,
+		ereturn(escontext, 0,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp is out of range for the snowflake scheme"),
 				 errdetail("IDs with this timestamp have the highest of 64 bits set and, as bigint, sort below all others.")));

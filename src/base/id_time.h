@@ -13,18 +13,23 @@
 #define SNOWFLAKE_ID_TIME_H
 
 #include "datatype/timestamp.h"
+#include "nodes/nodes.h"
 
 #include "base/scheme.h"
 
 extern bool snowflake_tick_timestamp(const SnowflakeScheme *scheme, int64 tick,
 									 TimestampTz *result);
-extern int64 snowflake_timestamp_tick(const SnowflakeScheme *scheme,
-									  TimestampTz timestamp, bool round_up);
-extern void snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id);
+extern bool snowflake_timestamp_tick(const SnowflakeScheme *scheme,
+									 TimestampTz timestamp, bool round_up,
+									 int64 *tick, Node *escontext);
+extern bool snowflake_check_id_fits(const SnowflakeScheme *scheme, int64 id,
+									Node *escontext);
 extern TimestampTz snowflake_id_timestamp(const SnowflakeScheme *scheme,
-										  int64 id);
-extern void snowflake_check_sorts(const SnowflakeScheme *scheme);
+										  int64 id, Node *escontext);
+extern bool snowflake_check_sorts(const SnowflakeScheme *scheme,
+								  Node *escontext);
 extern int64 snowflake_time_lower_bound(const SnowflakeScheme *scheme,
-										TimestampTz timestamp);
+										TimestampTz timestamp,
+										Node *escontext);
 
 #endif							/* SNOWFLAKE_ID_TIME_H */

@@ -135,38 +135,40 @@ get_field(const SnowflakeScheme *scheme, SnowflakeField field, int64 id,
 }
 
 /*
- * The value of an argument, at its field's place in an ID.
+ * Put the value of an argument at its field's place in an ID.
  */
-static int64
+static bool
 put_field(const SnowflakeScheme *scheme, SnowflakeField field,
-		  const char *name, int64 value)
+		  const char *name, int64 value, int64 *id, Node *escontext)
 {
 	int64		max = snowflake_field_max(scheme, field);
 
 	if (value < 0 || value > max)
-		ereport(ERROR,
+		ereturn(escontext, false,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("%s " INT64_FORMAT " is out of range", name, value),
 				 errdetail("The scheme has %d bits for it, for values from 0 to " INT64_FORMAT ".",
 						   scheme->width[field], max)));
-	return snowflake_field_put(scheme, field, value);
+	*id |= snowflake_field_put(scheme, field, value);
+	return true;
 }
 
 /*
- * Datacenter or worker from an argument, at its place in an ID.
+ * Put datacenter or worker from an argument at its place in an ID.
  */
-static int64
+static bool
 put_argument(FunctionCallInfo fcinfo, int argument, const char *name,
-			 const SnowflakeScheme *scheme, SnowflakeField field)
+			 const SnowflakeScheme *scheme, SnowflakeField field, int64 *id)
 {
 	if (!PG_ARGISNULL(argument))
-		return put_field(scheme, field, name, PG_GETARG_INT32(argument));
+		return put_field(scheme, field, name, PG_GETARG_INT32(argument), id,
+						 fcinfo->context);
 	if (scheme->width[field] > 0)
-		ereport(ERROR,
+		ereturn(fcinfo->context, false,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("%s must not be null because the scheme has this field",
 						name)));
-	return 0;
+	return true;
 }
 
 static Datum
@@ -190,7 +192,7 @@ parse_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme, int64 id)
 		MemoryContextSwitchTo(oldcontext);
 	}
 
-	values[0] = TimestampTzGetDatum(snowflake_id_timestamp(scheme, id));
+	values[0] = TimestampTzGetDatum(snowflake_id_timestamp(scheme, id, NULL));
 	get_field(scheme, SNOWFLAKE_DATACENTER, id, &values[1], &nulls[1]);
 	get_field(scheme, SNOWFLAKE_WORKER, id, &values[2], &nulls[2]);
 	values[3] = Int64GetDatum(snowflake_field_get(scheme, SNOWFLAKE_SEQUENCE, id));
@@ -205,22 +207,24 @@ parse_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme, int64 id)
 static Datum
 make_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme)
 {
-	int64		id;
+	int64		id = 0;
+	int64		tick;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(2) && scheme->width[SNOWFLAKE_SEQUENCE] > 0)
 		PG_RETURN_NULL();
 
-	id = put_argument(fcinfo, 1, "worker_id", scheme, SNOWFLAKE_WORKER) |
-		put_argument(fcinfo, 3, "datacenter_id", scheme, SNOWFLAKE_DATACENTER) |
-		snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP,
-							snowflake_timestamp_tick(scheme, PG_GETARG_TIMESTAMPTZ(0),
-													 false));
-	if (!PG_ARGISNULL(2))
-		id |= put_field(scheme, SNOWFLAKE_SEQUENCE, "sequence",
-						PG_GETARG_INT64(2));
-	PG_RETURN_INT64(id);
+	if (!put_argument(fcinfo, 1, "worker_id", scheme, SNOWFLAKE_WORKER, &id) ||
+		!put_argument(fcinfo, 3, "datacenter_id", scheme, SNOWFLAKE_DATACENTER, &id) ||
+		!snowflake_timestamp_tick(scheme, PG_GETARG_TIMESTAMPTZ(0), false,
+								  &tick, fcinfo->context))
+		PG_RETURN_NULL();
+	if (!PG_ARGISNULL(2) &&
+		!put_field(scheme, SNOWFLAKE_SEQUENCE, "sequence", PG_GETARG_INT64(2),
+				   &id, fcinfo->context))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(id | snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP, tick));
 }
 
 Datum
@@ -309,28 +313,32 @@ Datum
 snowflake_timestamp(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TIMESTAMPTZ(snowflake_id_timestamp(snowflake_default_scheme(),
-												 PG_GETARG_INT64(0)));
+												 PG_GETARG_INT64(0),
+												 fcinfo->context));
 }
 
 Datum
 snowflake_timestamp_scheme(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TIMESTAMPTZ(snowflake_id_timestamp(get_scheme_argument(fcinfo, 1),
-												 PG_GETARG_INT64(0)));
+												 PG_GETARG_INT64(0),
+												 fcinfo->context));
 }
 
 Datum
 snowflake_lower_bound(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT64(snowflake_time_lower_bound(snowflake_default_scheme(),
-											   PG_GETARG_TIMESTAMPTZ(0)));
+											   PG_GETARG_TIMESTAMPTZ(0),
+											   fcinfo->context));
 }
 
 Datum
 snowflake_lower_bound_scheme(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT64(snowflake_time_lower_bound(get_scheme_argument(fcinfo, 1),
-											   PG_GETARG_TIMESTAMPTZ(0)));
+											   PG_GETARG_TIMESTAMPTZ(0),
+											   fcinfo->context));
 }
 
 /*

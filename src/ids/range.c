@@ -90,11 +90,12 @@ get_ids(FunctionCallInfo fcinfo, int64 *first, int64 *last)
 	uint64		from;
 	uint64		until;
 
-	snowflake_check_sorts(scheme);
-	range_deserialize(range_get_typcache(fcinfo, RangeTypeGetOid(range)),
-					  range, &lower, &upper, &empty);
 	*first = 0;
 	*last = -1;
+	if (!snowflake_check_sorts(scheme, fcinfo->context))
+		return;
+	range_deserialize(range_get_typcache(fcinfo, RangeTypeGetOid(range)),
+					  range, &lower, &upper, &empty);
 	if (empty)
 		return;
 	from = first_id_at(scheme, &lower, !lower.inclusive);

@@ -392,7 +392,7 @@ snowflake_raise_mark(PG_FUNCTION_ARGS)
 	int			sleeps = 0;
 
 	snowflake_check_primary("set the mark of snowflake IDs");
-	snowflake_check_id_fits(snowflake_server_scheme(), mark);
+	(void) snowflake_check_id_fits(snowflake_server_scheme(), mark, NULL);
 	check_mark_time(mark);
 
 	/* If it is lower than the durable one now, then that is meanwhile. */
@@ -418,7 +418,7 @@ snowflake_reset(PG_FUNCTION_ARGS)
 	CheckedTable *tables;
 	int			ntables;
 
-	snowflake_check_id_fits(snowflake_server_scheme(), mark);
+	(void) snowflake_check_id_fits(snowflake_server_scheme(), mark, NULL);
 	snowflake_check_primary("set the mark of snowflake IDs");
 	if (!force)
 		check_mark_time(mark);

@@ -64,7 +64,7 @@ parse(int64 id, SnowflakeApiParts *parts)
 {
 	const SnowflakeScheme *scheme = snowflake_server_scheme();
 
-	parts->timestamp = snowflake_id_timestamp(scheme, id);
+	parts->timestamp = snowflake_id_timestamp(scheme, id, NULL);
 	parts->tick = snowflake_field_get(scheme, SNOWFLAKE_TIMESTAMP, id);
 	parts->datacenter_id =
 		(int) snowflake_field_get(scheme, SNOWFLAKE_DATACENTER, id);

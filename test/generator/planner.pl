@@ -149,11 +149,73 @@ like(
 	sql_error($node, "SET ROLE regress_reader; SELECT count(*) FROM m WHERE $day"),
 	qr/42501: permission denied for function snowflake_lower_bound/,
 	'a role without EXECUTE cannot have a bound computed');
+is($node->safe_psql('postgres', q{SET ROLE regress_reader; SELECT count(*) FROM m WHERE id > snowflake_lower_bound('2026-02-01') AND false}),
+	0, 'without EXECUTE, a bound that is never computed does no harm');
 $reader->query('EXECUTE r');
 like($reader->{stderr}, qr/permission denied for function snowflake_first_id/,
 	'a plan with a bound ends with the right to compute it');
 $reader->quit;
 $node->safe_psql('postgres', join ';', map { "GRANT $_ TO PUBLIC" } @rights);
+
+# A call that fails does so when it is reached, and not while the query is planned.
+my %limits = (
+	'snowflake_timestamp(%s)' => [ 'bigint', 22003, -1, '-9223372036854775808' ],
+	'snowflake_lower_bound(%s)' => [
+		'timestamptz', 22008, map { "'$_'" } 'infinity', '-infinity', '2016-10-31 23:59:59.999999', '2086-07-08 15:47:35.552', '294276-12-31', '4713-01-01 BC'
+	],
+	'snowflake_make(%s, 0, 0)' => [
+		'timestamptz', 22008, map { "'$_'" } 'infinity', '-infinity', '2016-10-31 23:59:59.999999', '2086-07-08 15:47:35.552', '294276-12-31', '4713-01-01 BC'
+	],
+	q{snowflake_make('2026-01-01', %s, 0)} => [ 'int', 22003, -1, 1024, '2147483647', '-2147483648' ],
+	q{snowflake_make('2026-01-01', 0, %s)} => [ 'bigint', 22003, -1, 4096, '9223372036854775807', '-9223372036854775808' ],
+	q{snowflake_make('2026-01-01', 0, 0, %s)} => [ 'int', 22003, -1, 1, '2147483647', '-2147483648' ],
+	q{snowflake_make('2026-01-01', coalesce(%s, NULL), 0)} => [ 'int', 22004, 'NULL' ]);
+foreach my $call (sort keys %limits)
+{
+	my ($type, $state, @values) = @{ $limits{$call} };
+
+	foreach my $value (@values)
+	{
+		my $constant = sprintf $call, "CAST($value AS $type)";
+		my $parameter = sprintf $call, '$1';
+
+		is( $node->safe_psql(
+				'postgres', qq{
+				SET plan_cache_mode = force_custom_plan;
+				SELECT count($constant) FROM generate_series(1, 1) WHERE false;
+				SELECT CASE WHEN v < 0 THEN $constant IS NULL END FROM generate_series(1, 1) v;
+				PREPARE p($type) AS SELECT $parameter FROM generate_series(1, 1) v WHERE v < 0;
+				EXECUTE p($value)}),
+			"0\n",
+			"a call that is not reached does not fail: $constant");
+		like(sql_error($node, "SELECT $constant"), qr/ERROR:  $state: /, "one that is reached does: $constant");
+	}
+}
+is( $node->safe_psql(
+		'postgres', q{
+		PREPARE p(bigint) AS SELECT snowflake_timestamp($1) WHERE $1 >= 0;
+		EXECUTE p(-1);
+		SELECT snowflake_make(NULL, 0, 0) IS NULL AND snowflake_make('2026-01-01', 0, NULL) IS NULL AND snowflake_timestamp(NULL) IS NULL}),
+	't',
+	'a condition on a parameter protects the call');
+foreach my $times ("'empty'", 'NULL', "'(,)'", "'[infinity,]'", "'[-infinity,infinity]'", "'[294276-12-31,)'", "'(,4713-01-01 BC]'")
+{
+	my $columns = join ', ', map { "snowflake_${_}_id($times) AS $_" } 'first', 'last';
+
+	unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE, COSTS off) SELECT $columns FROM generate_series(1, 1)"),
+		qr/snowflake_/, "the IDs of a range at its limits are computed while planning: $times");
+}
+
+# The last that do not fail are computed.
+foreach my $call (
+	'snowflake_timestamp(0)', 'snowflake_timestamp(9223372036854775807)',
+	"snowflake_lower_bound('2016-11-01')", "snowflake_lower_bound('2086-07-08 15:47:35.551')",
+	"snowflake_make('2016-11-01', 0, 0)", "snowflake_make('2086-07-08 15:47:35.551', 1023, 4095)",
+	"snowflake_make('2026-01-01', 0, 0, 0)", "snowflake_make('2026-01-01', 0, NULL)")
+{
+	unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE, COSTS off) SELECT $call FROM generate_series(1, 1)"),
+		qr/snowflake_/, "a call at its limit is computed while planning: $call");
+}
 
 # What outlives the scheme may not depend on it.
 like(

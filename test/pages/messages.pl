@@ -31,7 +31,7 @@ foreach my $source (Page::sources())
 	# INT64_FORMAT and the like stand between two parts of a string, or after one.
 	$code =~ s/"\s*[A-Z0-9_]+_FORMAT\s*"/%d/g;
 	$code =~ s/"\s*[A-Z0-9_]+_FORMAT\b/%d"/g;
-	while ($code =~ /\bereport$arguments|\b(GUC_check_errmsg)$arguments/g)
+	while ($code =~ /\bere(?:port|turn)$arguments|\b(GUC_check_errmsg)$arguments/g)
 	{
 		my ($call, $check) = ($1, $3);
 		my ($level) = defined $call ? $call =~ /^\(\s*([^,]*),/ : 'ERROR';
