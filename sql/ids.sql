@@ -154,7 +154,7 @@ FROM snowflake_schemes() s,
      generate_series(1, 2000) n,
      LATERAL (SELECT (floor(random() * 2 ^ 32)::bigint << 32) | floor(random() * 2 ^ 32)::bigint + n * 0 AS any_bits) r,
      LATERAL (SELECT CASE WHEN n = 1 THEN 0
-                          WHEN s.name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN any_bits
+                          WHEN s.name IN ('discord', 'instagram', 'mastodon', 'tsid', 'pgactive') THEN any_bits
                           WHEN s.name = 'javascript' THEN any_bits & 9007199254740991
                           ELSE any_bits & 9223372036854775807 END AS id) i,
      LATERAL snowflake_parse(i.id, s.name) p,
@@ -181,13 +181,16 @@ WITH released(name, scheme) AS (VALUES
     ('yitter', 'epoch=1582136402000,tick=1ms,timestamp=51,worker=6,sequence=6'),
     ('snowflaked', 'epoch=1970-01-01,tick=1ms,timestamp=41,worker=10,sequence=12'),
     ('seata', 'epoch=1588435200000,tick=1ms,worker=10,timestamp=41,sequence=12'),
+    ('pgedge1', 'epoch=2023-01-01,tick=1ms,timestamp=41,sequence=12,worker=10'),
+    ('pgactive', 'epoch=1475796139634,tick=1ms,timestamp=40,worker=10,sequence=14'),
+    ('pgdog', 'epoch=1764184395000,tick=1ms,timestamp=41,worker=10,sequence=12'),
     ('javascript', 'epoch=2026-01-01,tick=10ms,timestamp=37,worker=6,sequence=10'))
 SELECT count(*) AS names, count(*) FILTER (WHERE s.scheme IS DISTINCT FROM r.scheme) AS changed
 FROM released r FULL JOIN snowflake_schemes() s USING (name);
 -- their ranges are those of parse
 SELECT count(*) AS wrong FROM snowflake_schemes()
 WHERE snowflake_timestamp(0, scheme) <> first_time
-   OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon', 'tsid') THEN -1
+   OR snowflake_timestamp(CASE WHEN name IN ('discord', 'instagram', 'mastodon', 'tsid', 'pgactive') THEN -1
                                WHEN name = 'javascript' THEN 9007199254740991
                                ELSE 9223372036854775807 END, name) <> last_time;
 -- the greatest ID for JavaScript is the greatest integer that a Number there has
@@ -199,7 +202,7 @@ SELECT snowflake_timestamp(9007199254740992, 'javascript');
 -- recipe of Instagram's engineers (time 1387263000, shard 1341, sequence 5001 % 1024)
 SELECT * FROM snowflake_parse(175928847299117063, 'discord');
 SELECT snowflake_timestamp(103270115826048975, 'mastodon');
-SELECT snowflake_timestamp(136169504773242881, 'pgedge');
+SELECT * FROM snowflake_parse(136169504773242881, 'pgedge1');
 SELECT worker_id, sequence FROM snowflake_parse(180363646902239241, 'baidu');
 SELECT * FROM snowflake_parse((1387263000::bigint << 23) | (1341 << 10) | (5001 % 1024), 'instagram');
 SELECT * FROM snowflake_parse((1::bigint << 24) | (2 << 16) | 3, 'sonyflake');

@@ -27,7 +27,8 @@ FROM vectors v
                  ('seata', 'epoch=1588435200000,worker=10,timestamp=41,sequence=12')
          ) n(name, scheme) USING (scheme);
 SELECT s.name, count(*) > 0 AS tried
-FROM snowflake_schemes() s LEFT JOIN vectors v ON v.scheme = s.name
+FROM snowflake_schemes() s
+    LEFT JOIN (SELECT scheme FROM vectors UNION ALL SELECT scheme FROM published) v ON v.scheme = s.name
 WHERE s.name <> 'javascript'  -- which is of no other system
 GROUP BY 1 ORDER BY 1;
 

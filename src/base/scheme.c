@@ -81,13 +81,15 @@ typedef struct NamedScheme
  * internal process ID.  instagram: the worker is the logical shard.
  * sonyflake: Sony's, the worker is the machine ID; sonyflake2: the second
  * version's default.  pgedge: the snowflake extension of pgEdge, the worker is
- * snowflake.node.  baidu: uid-generator's default, whose epoch is midnight of
+ * snowflake.node; pgedge1: before its version 1.2.  baidu: uid-generator's default, whose epoch is midnight of
  * 2016-05-20 in China.  mastodon: the low bits are not counted, but hashed.
  * hazelcast: FlakeIdGenerator, the worker is the node ID.  cosid: CosId's
  * MillisecondSnowflakeId, whose epoch is midnight of 2019-12-25 in China.
  * tsid: tsid-creator, the worker is the node.  yitter: IdGenerator, whose
  * epoch is 2020-02-19 18:20:02 UTC.  snowflaked: the crate of that name.
  * seata: Apache Seata, whose epoch is midnight of 2020-05-03 in China.
+ * pgactive: and BDR before it, whose epoch is 2016-10-06 23:22:19.634 UTC.
+ * pgdog: the "standard" one, whose epoch is 2025-11-26 19:13:15 UTC.
  * javascript: of this extension, whose IDs are exact as a Number there.
  */
 static const NamedScheme named_schemes[] = {
@@ -122,6 +124,12 @@ static const NamedScheme named_schemes[] = {
 	"timestamp=41,worker=10,sequence=12"},
 	{"seata", "epoch=1588435200000,tick=1ms,"
 	"worker=10,timestamp=41,sequence=12"},
+	{"pgedge1", "epoch=2023-01-01,tick=1ms,"
+	"timestamp=41,sequence=12,worker=10"},
+	{"pgactive", "epoch=1475796139634,tick=1ms,"
+	"timestamp=40,worker=10,sequence=14"},
+	{"pgdog", "epoch=1764184395000,tick=1ms,"
+	"timestamp=41,worker=10,sequence=12"},
 	{"javascript", "epoch=2026-01-01,tick=10ms,"
 	"timestamp=37,worker=6,sequence=10"},
 };
