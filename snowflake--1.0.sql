@@ -484,7 +484,8 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION uuid_timestamp(uuid) IS
 'time of a UUID of version 1 or 6 (to the microsecond) or 7 (to the millisecond);
-NULL for other versions and variants';
+NULL for other versions and variants. A ULID stored as uuid can look like one of
+these: then the time is wrong';
 
 CREATE FUNCTION uuid_lower_bound(ts timestamptz)
 RETURNS uuid

@@ -119,3 +119,9 @@ SELECT u, uuid_timestamp(u) FROM (VALUES
     ('1ec9414c-232a-6b13-8000-000000000000')) v(u);
 RESET timezone;
 SELECT uuid_timestamp(NULL) IS NULL AS strict;
+-- a ULID has no version, and looks like one of a UUID by chance: docs/keys.md has what is
+-- right for all of them
+SELECT uuid_timestamp(id) = time AS same, time = '2024-08-13 14:36:52.926+00' AS ulid
+FROM unnest('{01914c2b-9f3e-1a2b-8c3d-4e5f60718293, 01914c2b-9f3e-6a2b-8c3d-4e5f60718293,
+              01914c2b-9f3e-0a2b-8c3d-4e5f60718293, 01914c2b-9f3e-7a2b-8c3d-4e5f60718293}'::uuid[]) id,
+     LATERAL (SELECT timestamptz 'epoch' + ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 ms' AS time) u;
