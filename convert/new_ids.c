@@ -324,7 +324,7 @@ check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
 		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
 									   psprintf("table %s contains the value %s, which is not below new IDs",
 												key->table, greatest),
-									   "Change values that are not below new IDs.");
+									   "Change such values, or set snowflake.scheme to the layout that they have.");
 }
 
 /*
