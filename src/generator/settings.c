@@ -23,7 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "generator/settings.h"
-#include "registry/client.h"
+#include "registry/conninfo.h"
 #include "shared/compat.h"
 
 #define MAX_SERVER_NAME_LENGTH	255

@@ -27,7 +27,7 @@
  * warning of the call, and none of the next one.  Other warnings, of whatever is
  * loaded there, say nothing about the commit.
  *
- * This is the only file that uses libpq.
+ * Besides conninfo.c, this is the only file that uses libpq.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -38,19 +38,17 @@
 #include "postgres.h"
 
 #include <math.h>
-#include <sys/stat.h>
 
 #include "libpq-fe.h"
 #include "nodes/pg_list.h"
 #include "postmaster/interrupt.h"
-#include "postmaster/postmaster.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
-#include "utils/varlena.h"
 
+#include "base/one_line.h"
 #include "registry/client.h"
+#include "registry/conninfo.h"
 #include "registry/resolver.h"
 
 /* Time for an address to connect, unless there is a connect_timeout. */
@@ -60,19 +58,9 @@
 #define ANSWER_TIMEOUT_MS		4000
 #define LAST_ANSWER_TIMEOUT_MS	10000
 
-/*
- * Options of a connection string, and where those that it does not have come
- * from: a service, the environment, or libpq's defaults.
- */
-typedef struct Options
-{
-	PQconninfoOption *given;
-	PQconninfoOption *defaults;
-} Options;
-
 struct RegistryRound
 {
-	Options		options;
+	RegistryOptions options;
 	RegistryStart *start;
 	WaitLimit	limit;			/* of all hosts together */
 	StringInfo	errors;			/* of the hosts that failed */
@@ -92,213 +80,6 @@ struct RegistryRound
 };
 
 /*
- * The error in a connection string, or NULL.
- */
-const char *
-snowflake_check_conninfo(const char *conninfo)
-{
-	char	   *error = NULL;
-	const char *result = NULL;
-
-	PQconninfoFree(PQconninfoParse(conninfo, &error));
-	if (error != NULL)
-		result = pnstrdup(error, strcspn(error, "\n"));
-	PQfreemem(error);
-	return result;
-}
-
-/*
- * Append a message as a single line, in characters that are in any encoding.
- */
-void
-snowflake_append_message(StringInfo error, const char *message)
-{
-	for (; *message != '\0'; message++)
-	{
-		unsigned char c = (unsigned char) *message;
-
-		if (c == '\n' && message[1] != '\0')
-			appendStringInfoString(error, message[1] == '\t' ? ";" : "; ");
-		else if (isspace(c))
-			appendStringInfoString(error, c == '\n' ? "" : " ");
-		else
-			appendStringInfoChar(error, c > 32 && c < 127 ? c : '?');
-	}
-}
-
-/*
- * The value of an option, or NULL.
- */
-static const char *
-find_option(const PQconninfoOption *options, const char *keyword)
-{
-	for (; options != NULL && options->keyword != NULL; options++)
-	{
-		if (strcmp(options->keyword, keyword) == 0)
-			return options->val != NULL && options->val[0] != '\0' ?
-				options->val : NULL;
-	}
-	return NULL;
-}
-
-static const char *
-get_option(const Options *options, const char *keyword)
-{
-	const char *value = find_option(options->given, keyword);
-
-	return value != NULL ? value : find_option(options->defaults, keyword);
-}
-
-/*
- * Read the options of a connection string.  libpq reads its service only when
- * it connects, but reads that of the environment on request.
- */
-static bool
-read_options(Options *options, const char *conninfo, StringInfo error)
-{
-	char	   *message = NULL;
-	const char *service;
-
-	options->defaults = NULL;
-	options->given = PQconninfoParse(conninfo, &message);
-	if (options->given == NULL)
-	{
-		snowflake_append_message(error, message != NULL ? message : "out of memory");
-		PQfreemem(message);
-		return false;
-	}
-
-	service = find_option(options->given, "service");
-	if (service == NULL)
-		options->defaults = PQconndefaults();
-	else
-	{
-		const char *value = getenv("PGSERVICE");
-		char	   *before = value != NULL ? pstrdup(value) : NULL;
-
-		setenv("PGSERVICE", service, 1);
-		options->defaults = PQconndefaults();
-		if (before != NULL)
-			setenv("PGSERVICE", before, 1);
-		else
-			unsetenv("PGSERVICE");
-	}
-	return true;
-}
-
-static void
-free_options(Options *options)
-{
-	PQconninfoFree(options->given);
-	PQconninfoFree(options->defaults);
-}
-
-/*
- * The nth item of a comma-separated list, or NULL if it is empty.  A list of
- * one item has the same for all n.
- */
-static char *
-list_item(const char *list, int n)
-{
-	const char *end;
-	size_t		length;
-
-	if (list == NULL)
-		return NULL;
-	if (strchr(list, ',') != NULL)
-	{
-		while (n-- > 0 && (end = strchr(list, ',')) != NULL)
-			list = end + 1;
-	}
-	length = strcspn(list, ",");
-	return length > 0 ? pnstrdup(list, length) : NULL;
-}
-
-static int
-count_items(const char *list)
-{
-	int			count = 1;
-
-	for (; list != NULL && *list != '\0'; list++)
-		count += *list == ',';
-	return count;
-}
-
-/*
- * Do two paths lead to the same directory?
- */
-static bool
-is_same_directory(const char *one, const char *other)
-{
-	struct stat one_stat;
-	struct stat other_stat;
-
-	/* In the abstract namespace, there are no directories. */
-	if (one[0] == '@' || other[0] == '@')
-		return strcmp(one, other) == 0;
-	return stat(one, &one_stat) == 0 && stat(other, &other_stat) == 0 &&
-		one_stat.st_dev == other_stat.st_dev &&
-		one_stat.st_ino == other_stat.st_ino;
-}
-
-/*
- * Is this one of the server's own Unix-domain socket directories?
- */
-static bool
-is_own_socket_directory(const char *directory)
-{
-	char	   *list = pstrdup(Unix_socket_directories);
-	List	   *directories;
-	ListCell   *cell;
-
-	if (!SplitDirectoriesString(list, ',', &directories))
-		return false;
-	foreach(cell, directories)
-	{
-		if (is_same_directory(directory, lfirst(cell)))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Does a connection string lead to this server, through a socket of its own?
- * If so, set the names of database and user.
- */
-bool
-snowflake_local_registry(const char *conninfo, char **dbname, char **user)
-{
-	Options		options;
-	StringInfoData error;
-	const char *host;
-	const char *port;
-	const char *name;
-	bool		local = false;
-
-	initStringInfo(&error);
-	if (!read_options(&options, conninfo, &error))
-		return false;
-	host = get_option(&options, "host");
-	port = get_option(&options, "port");
-	name = get_option(&options, "user");
-	if (host == NULL)
-		host = DEFAULT_PGSOCKET_DIR;
-	if (get_option(&options, "hostaddr") == NULL && name != NULL &&
-		strchr(host, ',') == NULL && (host[0] == '/' || host[0] == '@') &&
-		(port != NULL ? strtol(port, NULL, 10) : DEF_PGPORT) == PostPortNumber &&
-		is_own_socket_directory(host))
-	{
-		const char *database = get_option(&options, "dbname");
-
-		*user = pstrdup(name);
-		*dbname = pstrdup(database != NULL ? database : name);
-		local = true;
-	}
-	free_options(&options);
-	return local;
-}
-
-/*
  * Begin a round: from what answered last, each host is tried once.  Returns
  * NULL if that is not possible.  Errors of this and all hosts are appended.
  */
@@ -315,15 +96,15 @@ snowflake_begin_round(const char *conninfo, RegistryStart *start,
 		appendStringInfoString(errors, "too many open files");
 		return NULL;
 	}
-	if (!read_options(&round->options, conninfo, errors))
+	if (!snowflake_read_options(&round->options, conninfo, errors))
 	{
 		ReleaseExternalFD();
 		return NULL;
 	}
-	hosts = get_option(&round->options, "hostaddr");
+	hosts = snowflake_get_option(&round->options, "hostaddr");
 	if (hosts == NULL)
-		hosts = get_option(&round->options, "host");
-	round->nhosts = count_items(hosts);
+		hosts = snowflake_get_option(&round->options, "host");
+	round->nhosts = snowflake_count_items(hosts);
 	round->start = start;
 	round->limit = *limit;
 	round->errors = errors;
@@ -364,7 +145,7 @@ append_host(RegistryRound *round)
 static int64
 connect_timeout_ms(const RegistryRound *round)
 {
-	const char *value = get_option(&round->options, "connect_timeout");
+	const char *value = snowflake_get_option(&round->options, "connect_timeout");
 	long		seconds = value != NULL ? strtol(value, NULL, 10) : 0;
 
 	return seconds > 0 ?
@@ -394,15 +175,15 @@ rotate_addresses(RegistryRound *round)
 static void
 next_host(RegistryRound *round)
 {
-	const char *hosts = get_option(&round->options, "host");
-	const char *addresses = get_option(&round->options, "hostaddr");
+	const char *hosts = snowflake_get_option(&round->options, "host");
+	const char *addresses = snowflake_get_option(&round->options, "hostaddr");
 	char	   *address;
 
 	round->host = (round->start->host + round->tried++) % round->nhosts;
-	round->host_name = list_item(hosts, round->host);
+	round->host_name = snowflake_list_item(hosts, round->host);
 	if (round->host_name == NULL && hosts != NULL)
 		round->host_name = pstrdup(DEFAULT_PGSOCKET_DIR);
-	address = list_item(addresses, round->host);
+	address = snowflake_list_item(addresses, round->host);
 	round->address = -1;
 	if (address != NULL)
 		round->addresses = list_make1(address);
@@ -490,7 +271,7 @@ start_connection(RegistryRound *round)
 		values[n++] = option->val;
 	}
 	keywords[n] = "port";
-	values[n++] = list_item(get_option(&round->options, "port"), round->host);
+	values[n++] = snowflake_list_item(snowflake_get_option(&round->options, "port"), round->host);
 	keywords[n] = "host";
 	values[n++] = round->host_name;
 	keywords[n] = "hostaddr";
@@ -818,6 +599,6 @@ void
 snowflake_end_round(RegistryRound *round)
 {
 	PQfinish(round->conn);
-	free_options(&round->options);
+	snowflake_free_options(&round->options);
 	ReleaseExternalFD();
 }

@@ -87,10 +87,6 @@ typedef struct RegistryStart
 /* One attempt to reach any host of a registry. */
 typedef struct RegistryRound RegistryRound;
 
-extern void snowflake_append_message(StringInfo error, const char *message);
-extern const char *snowflake_check_conninfo(const char *conninfo);
-extern bool snowflake_local_registry(const char *conninfo,
-									 char **dbname, char **user);
 extern RegistryRound *snowflake_begin_round(const char *conninfo,
 											RegistryStart *start,
 											const WaitLimit *limit,

@@ -35,6 +35,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timeout.h"
 
+#include "base/one_line.h"
 #include "generator/standby.h"
 #include "server/grant_local.h"
 #include "shared/clock.h"

@@ -54,11 +54,13 @@
 #include "utils/pidfile.h"
 #include "utils/timestamp.h"
 
+#include "base/one_line.h"
 #include "generator/grant.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "registry/client.h"
+#include "registry/conninfo.h"
 #include "server/grant_local.h"
 #include "shared/clock.h"
 

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * one_line.h
+ *	  Messages of others as a single line.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/base/one_line.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_ONE_LINE_H
+#define SNOWFLAKE_ONE_LINE_H
+
+#include "lib/stringinfo.h"
+
+extern void snowflake_append_message(StringInfo error, const char *message);
+
+#endif							/* SNOWFLAKE_ONE_LINE_H */
