@@ -556,9 +556,32 @@ snowflake_held_worker_id(void)
 }
 
 /*
+ * Do two errors differ in more than numbers, such as times?
+ */
+static bool
+errors_differ(const char *one, const char *other)
+{
+	const char *digits = "0123456789";
+
+	while (*one != '\0' && *other != '\0')
+	{
+		size_t		one_number = strspn(one, digits);
+		size_t		other_number = strspn(other, digits);
+
+		if (one_number > 0 && other_number > 0)
+		{
+			one += one_number;
+			other += other_number;
+		}
+		else if (*one++ != *other++)
+			return true;
+	}
+	return *one != *other;
+}
+
+/*
  * Keep the error of a call of the registry, or NULL for none.  Returns true if
- * it differs from the one before.  What follows a semicolon is details, which
- * contain times.
+ * it is another one than that before.
  */
 bool
 snowflake_note_answer(const char *error)
@@ -577,7 +600,7 @@ snowflake_note_answer(const char *error)
 	}
 	else
 	{
-		changed = strncmp(status->error, error, strcspn(error, ";")) != 0;
+		changed = errors_differ(status->error, error);
 		if (status->error_since == 0)
 			status->error_since = now;
 		strlcpy(status->error, error, sizeof(status->error));

@@ -8,26 +8,17 @@
  * of a thousand servers needs few connections.
  *
  * Rounds.  A registry can have several hosts, and a host name several
- * addresses.  In a round, each is tried in turn until one answers: a host that
- * accepts connections but does not answer, or only with an error, hides none of
- * the others.  Each address has its own time: connect_timeout to accept the
- * connection, and after that some time to answer.  The next round begins with
- * what answered last, so a host that failed comes last.
+ * addresses.  In a round, each is tried in turn until one grants what is asked
+ * for: a host that accepts connections but does not answer, or only with an
+ * error or something else, hides none of the others.  Each address has its own
+ * time: connect_timeout to accept the connection, and after that some time to
+ * answer.  The next round begins with what granted last, so a host that failed
+ * comes last.
  *
- * Everything is asynchronous, so that the process can be stopped at any time.
- * In two cases libpq could block, and is kept from it: it looks up host names
- * when a connection starts, so here they are looked up before (resolver.c); and
- * Kerberos, which talks to its servers, is not used to encrypt connections
- * unless the connection string says so.
- *
- * An answer counts only if the registry committed it durably.  A commit that
- * did not wait for its synchronous standby gives a warning.  The registry sends
- * the result before it commits, then the warning, and then that it is ready for
- * another query; and only that ends get_result().  So at its end, it has each
- * warning of the call, and none of the next one.  Other warnings, of whatever is
- * loaded there, say nothing about the commit.
- *
- * Besides conninfo.c, this is the only file that uses libpq.
+ * The connection is that of another process (session.c), which is killed when
+ * its time has come, or this process must stop.  So libpq may wait, compute,
+ * and take memory for as long as it likes.  Only for the time of each address,
+ * host names are looked up before (resolver.c).
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -37,19 +28,17 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "libpq-fe.h"
 #include "nodes/pg_list.h"
 #include "postmaster/interrupt.h"
 #include "storage/fd.h"
-#include "storage/latch.h"
 #include "utils/timestamp.h"
 
 #include "base/one_line.h"
+#include "registry/child.h"
 #include "registry/client.h"
 #include "registry/conninfo.h"
-#include "registry/resolver.h"
+#include "registry/registry_sql.h"
 
 /* Time for an address to connect, unless there is a connect_timeout. */
 #define CONNECT_TIMEOUT_MS	2000
@@ -73,10 +62,9 @@ struct RegistryRound
 	List	   *addresses;		/* of the host; "": none is needed */
 	int			address;		/* the current one */
 
-	PGconn	   *conn;			/* or NULL */
+	Child	   *session;		/* connected to the address, or NULL */
 	int64		answer_ms;		/* time for it to answer */
 	bool		is_this_server;
-	StringInfoData warning;		/* of the current call */
 };
 
 /*
@@ -109,7 +97,6 @@ snowflake_begin_round(const char *conninfo, RegistryStart *start,
 	round->limit = *limit;
 	round->errors = errors;
 	initStringInfo(&round->error);
-	initStringInfo(&round->warning);
 	return round;
 }
 
@@ -123,20 +110,9 @@ fail_host(RegistryRound *round)
 		appendStringInfoString(round->errors, "; ");
 	appendStringInfoString(round->errors, round->error.data);
 	resetStringInfo(&round->error);
-	PQfinish(round->conn);
-	round->conn = NULL;
-}
-
-/*
- * Append the name of the current host to the error of a wait.
- */
-static void
-append_host(RegistryRound *round)
-{
-	const char *host = PQhost(round->conn);
-
-	appendStringInfo(&round->error, " from host \"%s\"",
-					 host != NULL ? host : "");
+	if (round->session != NULL)
+		snowflake_end_child(round->session);
+	round->session = NULL;
 }
 
 /*
@@ -210,44 +186,117 @@ next_host(RegistryRound *round)
 }
 
 /*
- * Keep warnings that a commit is not durable.  Messages are translated, and
- * these have no SQLSTATE of their own, so they are recognized by the function
- * that gives them.  A registry that does not send its name is not trusted.
+ * The name of the host that is tried, or its address.
  */
-static void
-receive_notice(void *arg, const PGresult *result)
+static const char *
+shown_host(const RegistryRound *round)
 {
-	RegistryRound *round = arg;
-	const char *severity =
-		PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-	const char *function =
-		PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
-	const char *message =
-		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *address = list_nth(round->addresses, round->address);
 
-	if (severity != NULL && message != NULL &&
-		strcmp(severity, "WARNING") == 0 &&
-		(function == NULL || strcmp(function, "SyncRepWaitForLSN") == 0))
-		snowflake_append_message(&round->warning, message);
+	if (round->host_name != NULL)
+		return round->host_name;
+	return address[0] != '\0' ? address : DEFAULT_PGSOCKET_DIR;
 }
 
 /*
- * Start a connection to the current address.
+ * If there are several hosts, let an error begin with the current one.
+ */
+static void
+append_host_prefix(RegistryRound *round)
+{
+	if (round->nhosts > 1)
+		appendStringInfo(&round->error, "host \"%s\": ", shown_host(round));
+}
+
+/*
+ * The database that is connected to, as libpq chooses it.
+ */
+static const char *
+database_name(const RegistryRound *round)
+{
+	const char *name = snowflake_get_option(&round->options, "dbname");
+
+	if (name == NULL)
+		name = snowflake_get_option(&round->options, "user");
+	return name != NULL ? name : "";
+}
+
+/*
+ * Wait for an answer of the session.  Returns false if there is none, or if it is
+ * an error.
+ */
+static bool
+receive_answer(RegistryRound *round, int64 ms, RegistryAnswer *answer)
+{
+	WaitLimit	limit = snowflake_shorten_wait(&round->limit, ms);
+
+	if (!snowflake_read_from_child(round->session, answer, sizeof(*answer),
+								   &limit, SNOWFLAKE_EVENT_REGISTRY,
+								   &round->error))
+	{
+		answer->failed = true;
+		answer->error.rolled_back = false;
+		appendStringInfo(&round->error, " from host \"%s\"",
+						 shown_host(round));
+		return false;
+	}
+	if (!answer->failed)
+		return true;
+
+	/* The errors of libpq name the host that it cannot connect to. */
+	if (answer->error.sqlstate[0] != '\0')
+		append_host_prefix(round);
+	snowflake_append_error(&round->error, &answer->error,
+						   database_name(round));
+	return false;
+}
+
+/*
+ * The statements that set the session up.  Names are looked up in pg_catalog
+ * from the second on.
+ *
+ * When this process stops waiting, the registry has cancelled the call, and
+ * said so; unless it is in its commit.  The row that is returned says when the
+ * server there was started, so that this server recognizes itself, and why the
+ * functions may not be called, or NULL.
+ */
+static char *
+set_up_statements(const RegistryRound *round)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SET search_path = pg_catalog, pg_temp;"
+					 "SET statement_timeout = " INT64_FORMAT ";"
+					 "SELECT round(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8,"
+					 " (%s), (SELECT count(set_config(s.name, s.value, false))"
+					 " FROM pg_settings t JOIN (VALUES",
+					 round->answer_ms - round->answer_ms / 10,
+					 snowflake_check_registry);
+	for (const SessionSetting *s = snowflake_session_settings; s->name != NULL; s++)
+		appendStringInfo(&sql, "%s ('%s', '%s')",
+						 s == snowflake_session_settings ? "" : ",",
+						 s->name, s->value);
+	appendStringInfoString(&sql, ") s(name, value) ON s.name = t.name)");
+	return sql.data;
+}
+
+/*
+ * What to connect to, and how.
  *
  * A session that is read-only, even by a setting, takes no calls: an
  * administrator has set it, or it is a standby.
  */
-static PGconn *
-start_connection(RegistryRound *round)
+static void
+set_target(const RegistryRound *round, SessionTarget *target)
 {
-	const char *address = list_nth(round->addresses, round->address);
+	const PQconninfoOption *option = round->options.given;
 	int			n = 0;
 	int			noptions = 0;
 	const char **keywords;
 	const char **values;
-	PGconn	   *conn;
 
-	while (round->options.given[noptions].keyword != NULL)
+	while (option[noptions].keyword != NULL)
 		noptions++;
 	keywords = palloc0((noptions + 7) * sizeof(char *));
 	values = palloc0((noptions + 7) * sizeof(char *));
@@ -259,10 +308,8 @@ start_connection(RegistryRound *round)
 	values[n++] = "snowflake";
 	keywords[n] = "gssencmode";
 	values[n++] = "disable";
-	for (int i = 0; i < noptions; i++)
+	for (; option->keyword != NULL; option++)
 	{
-		const PQconninfoOption *option = &round->options.given[i];
-
 		if (option->val == NULL || strcmp(option->keyword, "host") == 0 ||
 			strcmp(option->keyword, "hostaddr") == 0 ||
 			strcmp(option->keyword, "port") == 0)
@@ -271,215 +318,62 @@ start_connection(RegistryRound *round)
 		values[n++] = option->val;
 	}
 	keywords[n] = "port";
-	values[n++] = snowflake_list_item(snowflake_get_option(&round->options, "port"), round->host);
+	values[n++] = snowflake_list_item(snowflake_get_option(&round->options, "port"),
+									  round->host);
 	keywords[n] = "host";
 	values[n++] = round->host_name;
 	keywords[n] = "hostaddr";
-	values[n++] = address;
+	values[n++] = list_nth(round->addresses, round->address);
 
-	conn = PQconnectStartParams(keywords, values, false);
-	if (conn == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
-	PQsetNoticeReceiver(conn, receive_notice, round);
-	return conn;
+	target->keywords = keywords;
+	target->values = values;
+	target->set_up = set_up_statements(round);
 }
 
 /*
- * Connect to the current address.
+ * Start a session with the current address, and wait until it is connected.
  */
 static bool
 connect_to_address(RegistryRound *round)
 {
-	WaitLimit	limit = snowflake_shorten_wait(&round->limit,
-											   connect_timeout_ms(round));
-	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+	RegistryAnswer answer;
+	SessionTarget target;
 
-	round->conn = start_connection(round);
-	while (PQstatus(round->conn) != CONNECTION_BAD &&
-		   status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED)
-	{
-		int			events = status == PGRES_POLLING_READING ?
-			WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE;
-
-		if (!snowflake_limited_wait(&limit, PQsocket(round->conn), events,
-									SNOWFLAKE_NO_LIMIT_MS,
-									SNOWFLAKE_EVENT_REGISTRY, &round->error))
-		{
-			append_host(round);
-			return false;
-		}
-		status = PQconnectPoll(round->conn);
-	}
-	if (PQstatus(round->conn) == CONNECTION_OK &&
-		PQsetnonblocking(round->conn, 1) == 0)
-		return true;
-	snowflake_append_message(&round->error, PQerrorMessage(round->conn));
-	return false;
+	set_target(round, &target);
+	round->session = snowflake_start_child(snowflake_session_main, &target,
+										   &round->error);
+	return round->session != NULL &&
+		receive_answer(round, connect_timeout_ms(round), &answer);
 }
 
 /*
- * Does a result begin a COPY?  No query here does, and it would have no end.
+ * Wait until the session is set up, and find out whether it may be used.
  */
 static bool
-begins_copy(const PGresult *result)
+check_session(RegistryRound *round)
 {
-	ExecStatusType status = PQresultStatus(result);
+	int64		own = PgStartTime +
+		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	int64		started;
+	RegistryAnswer answer;
 
-	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
-		status == PGRES_COPY_BOTH;
-}
-
-/*
- * Wait for the last result of the query that was sent.  Returns NULL if there
- * is none, with the error.
- */
-static PGresult *
-get_result(RegistryRound *round)
-{
-	PGconn	   *conn = round->conn;
-	WaitLimit	limit =
-		snowflake_shorten_wait(&round->limit, round->answer_ms);
-	PGresult   *last = NULL;
-
-	for (;;)
-	{
-		int			events = WL_SOCKET_READABLE;
-
-		while (!PQisBusy(conn))
-		{
-			PGresult   *result = PQgetResult(conn);
-
-			if (result == NULL)
-				return last;
-			PQclear(last);
-			last = result;
-			if (begins_copy(result))
-			{
-				appendStringInfoString(&round->error, "unexpected answer");
-				append_host(round);
-				PQclear(last);
-				return NULL;
-			}
-		}
-		if (PQflush(conn) > 0)
-			events |= WL_SOCKET_WRITEABLE;
-		if (!snowflake_limited_wait(&limit, PQsocket(conn), events,
-									SNOWFLAKE_NO_LIMIT_MS,
-									SNOWFLAKE_EVENT_REGISTRY, &round->error))
-		{
-			append_host(round);
-			break;
-		}
-		if (!PQconsumeInput(conn))
-		{
-			snowflake_append_message(&round->error, PQerrorMessage(conn));
-			break;
-		}
-	}
-	PQclear(last);
-	return NULL;
-}
-
-/*
- * If there are several hosts, let an error begin with the current one.
- */
-static void
-append_host_prefix(RegistryRound *round)
-{
-	if (round->nhosts > 1)
-		appendStringInfo(&round->error, "host \"%s\": ", PQhost(round->conn));
-}
-
-/*
- * Append the error of a query as a single line.  If the functions do not
- * exist, add the most likely reason.
- */
-static void
-append_error(RegistryRound *round, const PGresult *result)
-{
-	StringInfo	error = &round->error;
-	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-	const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
-	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
-
-	if (message == NULL)
-	{
-		snowflake_append_message(error, PQerrorMessage(round->conn));
-		return;
-	}
-	append_host_prefix(round);
-	if (sqlstate != NULL && (strcmp(sqlstate, "3F000") == 0 ||
-							 strcmp(sqlstate, "42883") == 0))
-		appendStringInfo(error, SNOWFLAKE_NO_REGISTRY, PQdb(round->conn));
-	snowflake_append_message(error, message);
-	if (detail != NULL)
-	{
-		appendStringInfoString(error, "; ");
-		snowflake_append_message(error, detail);
-	}
-	if (hint != NULL)
-	{
-		appendStringInfoString(error, "; ");
-		snowflake_append_message(error, hint);
-	}
-}
-
-/*
- * Set in the session what the defaults of a role, a database, or the server
- * may have set otherwise:
- *
- * - Names are those of the server, and strings have the syntax of the standard.
- * - A warning about a commit that is not durable arrives.
- * - The functions need READ COMMITTED.
- * - When this process stops waiting, the registry has cancelled the call, and
- *	 said so; unless it is in its commit.
- *
- * The query also returns why the functions there may not be called, and when the
- * server was started, so that this server recognizes itself.
- */
-static bool
-set_session(RegistryRound *round)
-{
-	char	   *query = psprintf("SET search_path = pg_catalog, pg_temp;"
-								 "SET standard_conforming_strings = on;"
-								 "SET client_min_messages = warning;"
-								 "SET default_transaction_isolation = 'read committed';"
-								 "SET lock_timeout = 0;"
-								 "%s"
-								 "SET statement_timeout = " INT64_FORMAT ";"
-								 "SELECT date_part('epoch', pg_postmaster_start_time()), (%s)",
-								 PQserverVersion(round->conn) >= 170000 ?
-								 "SET transaction_timeout = 0;" : "",
-								 round->answer_ms - round->answer_ms / 10,
-								 SNOWFLAKE_CHECK_REGISTRY);
-	PGresult   *result = NULL;
-	bool		done = false;
-
-	if (!PQsendQuery(round->conn, query))
-		snowflake_append_message(&round->error, PQerrorMessage(round->conn));
-	else
-		result = get_result(round);
-	if (result != NULL && PQresultStatus(result) != PGRES_TUPLES_OK)
-		append_error(round, result);
-	else if (result != NULL && !PQgetisnull(result, 0, 1))
+	if (!receive_answer(round, round->answer_ms, &answer))
+		return false;
+	if (!snowflake_has_row(&answer, 3) ||
+		!snowflake_read_integer(&answer, 0, &started))
 	{
 		append_host_prefix(round);
-		snowflake_append_message(&round->error, PQgetvalue(result, 0, 1));
+		snowflake_append_answer(&round->error, &answer);
+		return false;
 	}
-	else if (result != NULL)
+	if (!answer.values[1].is_null)
 	{
-		double		started = strtod(PQgetvalue(result, 0, 0), NULL);
-		double		own = (double) PgStartTime / USECS_PER_SEC +
-			(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * (double) SECS_PER_DAY;
-
-		round->is_this_server = fabs(started - own) < 1e-5;
-		done = true;
+		append_host_prefix(round);
+		snowflake_append_message(&round->error, answer.values[1].string);
+		return false;
 	}
-	PQclear(result);
-	return done;
+	round->is_this_server = started == own;
+	return true;
 }
 
 /*
@@ -508,7 +402,7 @@ snowflake_connect_next(RegistryRound *round)
 				round->address + 1 == list_length(round->addresses);
 			round->answer_ms =
 				is_last ? LAST_ANSWER_TIMEOUT_MS : ANSWER_TIMEOUT_MS;
-			if (connect_to_address(round) && set_session(round))
+			if (connect_to_address(round) && check_session(round))
 				return true;
 			fail_host(round);
 		}
@@ -534,71 +428,82 @@ snowflake_is_this_server(const RegistryRound *round)
 }
 
 /*
- * Read the answer to a call.
+ * Send a call to the session.
  */
-static RegistryResult
-read_answer(RegistryRound *round, const PGresult *result, RegistryCall *call)
+static bool
+send_call(RegistryRound *round, const RegistryCall *call)
 {
-	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-	{
-		const char *severity =
-			PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	SessionCall header;
+	StringInfoData texts;
+	StringInfoData data;
 
-		call->refused = severity != NULL && strcmp(severity, "ERROR") == 0;
-		append_error(round, result);
-		return SNOWFLAKE_REGISTRY_FAILED;
-	}
-	if (round->warning.len > 0)
-	{
-		appendStringInfo(&round->error, "the registry did not commit durably: %s",
-						 round->warning.data);
-		return SNOWFLAKE_REGISTRY_FAILED;
-	}
-	if (PQntuples(result) == 0 || PQgetisnull(result, 0, 0))
-		return SNOWFLAKE_REGISTRY_NO_ROW;
-	for (int i = 0; i < Min(PQnfields(result), SNOWFLAKE_ANSWER_COLUMNS); i++)
-		call->answer[i] = strtoi64(PQgetvalue(result, 0, i), NULL, 10);
-	return SNOWFLAKE_REGISTRY_ROW;
+	initStringInfo(&texts);
+	appendBinaryStringInfo(&texts, call->query, strlen(call->query) + 1);
+	for (int i = 0; i < call->nparams; i++)
+		appendBinaryStringInfo(&texts, call->params[i],
+							   strlen(call->params[i]) + 1);
+	header.size = texts.len;
+	header.nparams = call->nparams;
+
+	initStringInfo(&data);
+	appendBinaryStringInfo(&data, (char *) &header, sizeof(header));
+	appendBinaryStringInfo(&data, texts.data, texts.len);
+	return snowflake_write_to_child(round->session, &data, &round->error);
 }
 
 /*
- * Make a call, where snowflake_connect_next() has connected to.  If there is
- * an answer, the next round begins there.
+ * Make a call, where snowflake_connect_next() has connected to.  Returns true if
+ * it was committed durably; the answer can be anything nevertheless, so it is to
+ * be accepted or rejected.  Otherwise, the next host can be connected to.
  */
-RegistryResult
+bool
 snowflake_ask_registry(RegistryRound *round, RegistryCall *call)
 {
-	RegistryResult outcome = SNOWFLAKE_REGISTRY_FAILED;
-	PGresult   *result = NULL;
+	RegistryAnswer *answer = &call->answer;
 
-	Assert(round->conn != NULL);
-	resetStringInfo(&round->warning);
-	call->refused = false;
-	if (!PQsendQueryParams(round->conn, call->query, call->nparams, NULL,
-						   call->params, NULL, NULL, 0))
-		snowflake_append_message(&round->error, PQerrorMessage(round->conn));
-	else
-		result = get_result(round);
-	if (result != NULL)
-		outcome = read_answer(round, result, call);
-	PQclear(result);
-
-	if (outcome == SNOWFLAKE_REGISTRY_FAILED)
-		fail_host(round);
-	else
+	Assert(round->session != NULL);
+	memset(answer, 0, sizeof(*answer));
+	if (send_call(round, call) &&
+		receive_answer(round, round->answer_ms, answer))
 	{
-		round->start->host = round->host;
-		strlcpy(round->start->address,
-				list_nth(round->addresses, round->address),
-				sizeof(round->start->address));
+		if (answer->warning[0] == '\0')
+			return true;
+		appendStringInfoString(&round->error,
+							   "the registry did not commit durably: ");
+		snowflake_append_message(&round->error, answer->warning);
 	}
-	return outcome;
+	fail_host(round);
+	return false;
+}
+
+/*
+ * The answer is what was asked for: the next round begins with this host.
+ */
+void
+snowflake_accept_answer(RegistryRound *round)
+{
+	round->start->host = round->host;
+	strlcpy(round->start->address,
+			list_nth(round->addresses, round->address),
+			sizeof(round->start->address));
+}
+
+/*
+ * The answer is not, for this reason: another host may have a better one.
+ */
+void
+snowflake_reject_answer(RegistryRound *round, const char *reason)
+{
+	append_host_prefix(round);
+	appendStringInfoString(&round->error, reason);
+	fail_host(round);
 }
 
 void
 snowflake_end_round(RegistryRound *round)
 {
-	PQfinish(round->conn);
+	if (round->session != NULL)
+		snowflake_end_child(round->session);
 	snowflake_free_options(&round->options);
 	ReleaseExternalFD();
 }

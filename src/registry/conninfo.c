@@ -180,7 +180,7 @@ is_own_socket_directory(const char *directory)
 bool
 snowflake_local_registry(const char *conninfo, char **dbname, char **user)
 {
-	RegistryOptions		options;
+	RegistryOptions options;
 	StringInfoData error;
 	const char *host;
 	const char *port;

@@ -16,6 +16,9 @@
 
 #include "registry/limited_wait.h"
 
+/* Room for an address as text. */
+#define SNOWFLAKE_ADDRESS_SIZE	64
+
 extern bool snowflake_is_host_name(const char *host);
 extern List *snowflake_resolve(const char *host, const WaitLimit *limit,
 							   StringInfo error);

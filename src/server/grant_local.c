@@ -35,37 +35,21 @@
 #include "utils/snapmgr.h"
 #include "utils/timeout.h"
 
-#include "base/one_line.h"
 #include "generator/standby.h"
+#include "registry/registry_sql.h"
 #include "server/grant_local.h"
 #include "shared/clock.h"
 
 /* How often to check whether the standbys have a commit. */
 #define STANDBY_CHECK_MS	10
 
-/*
- * Set what the defaults of the role, the database, or the server may have set
- * otherwise.  A server may always extend its own grant, even if its sessions
- * are read-only by default.
- */
 void
 snowflake_set_local_session(void)
 {
-	static const char *const settings[][2] = {
-		{"search_path", "pg_catalog, pg_temp"},
-		{"standard_conforming_strings", "on"},
-		{"default_transaction_isolation", "read committed"},
-		{"default_transaction_read_only", "off"},
-		{"lock_timeout", "0"},
-		{"transaction_timeout", "0"}
-	};
-
-	for (size_t i = 0; i < lengthof(settings); i++)
+	for (const SessionSetting *s = snowflake_session_settings; s->name != NULL; s++)
 	{
-		/* Not all versions have each of them. */
-		if (GetConfigOption(settings[i][0], true, false) != NULL)
-			SetConfigOption(settings[i][0], settings[i][1], PGC_USERSET,
-							PGC_S_SESSION);
+		if (GetConfigOption(s->name, true, false) != NULL)
+			SetConfigOption(s->name, s->value, PGC_USERSET, PGC_S_SESSION);
 	}
 }
 
@@ -77,7 +61,7 @@ static void
 check_registry(void)
 {
 	char	   *reason;
-	int			rc = SPI_execute(SNOWFLAKE_CHECK_REGISTRY, true, 1);
+	int			rc = SPI_execute(snowflake_check_registry, true, 1);
 
 	if (rc != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "unexpected result of a query of the catalogs: %d", rc);
@@ -89,12 +73,31 @@ check_registry(void)
 }
 
 /*
- * Run the query, and copy its answer.  A transaction is in progress.
+ * Keep the answer of the query that was executed.
  */
-static RegistryResult
+static void
+keep_answer(RegistryAnswer *answer)
+{
+	TupleDesc	desc = SPI_tuptable->tupdesc;
+
+	answer->nsets = 1;
+	answer->nrows = (int) Min(SPI_processed, 2);
+	answer->ncolumns = desc->natts;
+	for (int i = 0; answer->nrows > 0 && i < desc->natts; i++)
+	{
+		char	   *value = SPI_getvalue(SPI_tuptable->vals[0], desc, i + 1);
+
+		snowflake_keep_value(answer, i, value,
+							 value != NULL ? strlen(value) : 0);
+	}
+}
+
+/*
+ * Run the query, and keep its answer.  A transaction is in progress.
+ */
+static void
 run_query(RegistryCall *call)
 {
-	RegistryResult outcome = SNOWFLAKE_REGISTRY_NO_ROW;
 	Oid			types[SNOWFLAKE_CALL_PARAMS];
 	Datum		values[SNOWFLAKE_CALL_PARAMS];
 	int			rc;
@@ -109,34 +112,19 @@ run_query(RegistryCall *call)
 	SPI_connect();
 	check_registry();
 	rc = SPI_execute_with_args(call->query, call->nparams, types, values,
-							   NULL, false, 1);
+							   NULL, false, 2);
 	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "unexpected result of \"%s\": %d", call->query, rc);
-	if (SPI_processed > 0)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[0];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-
-		for (int i = 0; i < Min(desc->natts, SNOWFLAKE_ANSWER_COLUMNS); i++)
-		{
-			char	   *value = SPI_getvalue(tuple, desc, i + 1);
-
-			if (value == NULL)
-				break;
-			call->answer[i] = strtoi64(value, NULL, 10);
-			outcome = SNOWFLAKE_REGISTRY_ROW;
-		}
-	}
+	keep_answer(&call->answer);
 	SPI_finish();
 	PopActiveSnapshot();
-	return outcome;
 }
 
 /*
- * Roll back after an error, and append it as a single line.
+ * Roll back after an error, and keep it in the answer.
  */
 static void
-roll_back(MemoryContext context, const char *dbname, StringInfo error)
+roll_back(MemoryContext context, RegistryAnswer *answer)
 {
 	ErrorData  *edata;
 
@@ -146,26 +134,14 @@ roll_back(MemoryContext context, const char *dbname, StringInfo error)
 	AbortCurrentTransaction();
 	MemoryContextSwitchTo(context);
 
-	if (ShutdownRequestPending && edata->sqlerrcode == ERRCODE_QUERY_CANCELED)
-		appendStringInfoString(error, "server is shutting down");
-	else
-	{
-		if (edata->sqlerrcode == ERRCODE_UNDEFINED_SCHEMA ||
-			edata->sqlerrcode == ERRCODE_UNDEFINED_FUNCTION)
-			appendStringInfo(error, SNOWFLAKE_NO_REGISTRY,
-							 dbname);
-		snowflake_append_message(error, edata->message);
-	}
-	if (edata->detail != NULL)
-	{
-		appendStringInfoString(error, "; ");
-		snowflake_append_message(error, edata->detail);
-	}
-	if (edata->hint != NULL)
-	{
-		appendStringInfoString(error, "; ");
-		snowflake_append_message(error, edata->hint);
-	}
+	answer->failed = true;
+	answer->error.rolled_back = true;
+	snowflake_keep_error(&answer->error,
+						 unpack_sql_state(edata->sqlerrcode),
+						 ShutdownRequestPending &&
+						 edata->sqlerrcode == ERRCODE_QUERY_CANCELED ?
+						 "server is shutting down" : edata->message,
+						 edata->detail, edata->hint);
 	FreeErrorData(edata);
 }
 
@@ -173,23 +149,23 @@ roll_back(MemoryContext context, const char *dbname, StringInfo error)
  * Make a call in the database that this process is connected to.  If it
  * succeeds, it is committed, but perhaps not on the standbys.
  */
-RegistryResult
+bool
 snowflake_ask_local(const char *dbname, RegistryCall *call,
 					const WaitLimit *limit, StringInfo error)
 {
-	volatile RegistryResult outcome = SNOWFLAKE_REGISTRY_FAILED;
 	MemoryContext context = CurrentMemoryContext;
+	RegistryAnswer *answer = &call->answer;
 	int64		left_ms =
 		(limit->end - snowflake_steady_clock()) / 1000;
 
-	call->refused = false;
+	memset(answer, 0, sizeof(*answer));
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PG_TRY();
 	{
 		pgstat_report_activity(STATE_RUNNING, call->query);
 		enable_timeout_after(STATEMENT_TIMEOUT, (int) Max(left_ms, 1));
-		outcome = run_query(call);
+		run_query(call);
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
@@ -200,15 +176,15 @@ snowflake_ask_local(const char *dbname, RegistryCall *call,
 	{
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		QueryCancelPending = false;
-		roll_back(context, dbname, error);
-		call->refused = true;
-		outcome = SNOWFLAKE_REGISTRY_FAILED;
+		roll_back(context, answer);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	pgstat_report_stat(true);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	return outcome;
+	if (answer->failed)
+		snowflake_append_error(error, &answer->error, dbname);
+	return !answer->failed;
 }
 
 /*

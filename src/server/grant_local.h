@@ -15,10 +15,8 @@
 #include "registry/client.h"
 
 extern void snowflake_set_local_session(void);
-extern RegistryResult snowflake_ask_local(const char *dbname,
-										  RegistryCall *call,
-										  const WaitLimit *limit,
-										  StringInfo error);
+extern bool snowflake_ask_local(const char *dbname, RegistryCall *call,
+								const WaitLimit *limit, StringInfo error);
 extern bool snowflake_wait_for_local_commit(const WaitLimit *limit,
 											StringInfo error);
 

@@ -61,7 +61,9 @@
 #include "generator/state.h"
 #include "registry/client.h"
 #include "registry/conninfo.h"
+#include "server/grant_answer.h"
 #include "server/grant_local.h"
+#include "server/grant_log.h"
 #include "shared/clock.h"
 
 PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
@@ -73,6 +75,9 @@ PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
 /* How soon to call again after a failure: without a grant, and with one. */
 #define URGENT_RETRY_US		INT64CONST(1000000)
 #define RETRY_US			INT64CONST(5000000)
+
+/* How soon at most, whatever the registry grants. */
+#define MIN_RETRY_US		INT64CONST(100000)
 
 /* How soon to connect to a local database again if that failed. */
 #define CONNECT_RETRY_MS	5000
@@ -107,8 +112,7 @@ typedef struct Registry
 	char	   *dbname;			/* if so, to this database */
 	char	   *user;			/* as this role */
 
-	RegistryStart start;		/* if not: the host that answered last */
-	bool		is_this_server; /* ... is in this server nevertheless */
+	RegistryStart start;		/* if not: the host that granted last */
 } Registry;
 
 /* A request of this server. */
@@ -118,6 +122,7 @@ typedef struct Request
 	int64		tick;			/* the next one; at the end: the last one + 1 */
 	bool		sealed;			/* at the end: is the generator stopped? */
 	RegistryCall call;
+	GrantAnswer answer;			/* if it is granted */
 } Request;
 
 /* Prepares a request, right before it is sent; false: there is none. */
@@ -217,16 +222,41 @@ prepare_return(Request *request)
 }
 
 /*
+ * Read the answer to a request.
+ */
+static GrantOutcome
+read_answer(Request *request, StringInfo error)
+{
+	const RegistryAnswer *answer = &request->call.answer;
+
+	if (request->sealed)
+		return snowflake_read_return(answer, error);
+	return snowflake_read_grant(answer, request->grant.worker_id,
+								request->tick, &request->answer, error);
+}
+
+/*
+ * If the registry has certainly rolled a call back, its token is none.
+ */
+static void
+cancel_if_rolled_back(const Request *request)
+{
+	if (request->call.answer.failed &&
+		request->call.answer.error.rolled_back)
+		snowflake_cancel_call(&request->grant);
+}
+
+/*
  * Send a request to a local registry.
  */
-static RegistryResult
+static GrantOutcome
 request_locally(const Registry *registry, PrepareRequest prepare,
 				Request *request, const WaitLimit *limit, StringInfo error)
 {
-	RegistryResult outcome;
+	bool		answered;
 
 	if (!prepare(request))
-		return SNOWFLAKE_REGISTRY_NO_ROW;
+		return SNOWFLAKE_REQUEST_NOT_HELD;
 	cancel_at_sigterm = limit->ends_at_shutdown;
 
 	/* From here on a signal cancels the call; has it come before? */
@@ -236,156 +266,96 @@ request_locally(const Registry *registry, PrepareRequest prepare,
 		cancel_at_sigterm = false;
 		QueryCancelPending = false;
 		snowflake_cancel_call(&request->grant);
-		return SNOWFLAKE_REGISTRY_FAILED;
+		return SNOWFLAKE_REQUEST_FAILED;
 	}
-	outcome = snowflake_ask_local(registry->dbname, &request->call, limit,
-								  error);
+	answered = snowflake_ask_local(registry->dbname, &request->call, limit,
+								   error);
 	cancel_at_sigterm = false;
 	QueryCancelPending = false;
-	if (request->call.refused)
-		snowflake_cancel_call(&request->grant);
+	cancel_if_rolled_back(request);
 
 	/* If a return is lost, the worker ID is merely reserved for longer. */
-	if (outcome != SNOWFLAKE_REGISTRY_FAILED && !request->sealed &&
-		!snowflake_wait_for_local_commit(limit, error))
-		outcome = SNOWFLAKE_REGISTRY_FAILED;
-	return outcome;
+	if (!answered ||
+		(!request->sealed && !snowflake_wait_for_local_commit(limit, error)))
+		return SNOWFLAKE_REQUEST_FAILED;
+	return read_answer(request, error);
 }
 
 /*
- * Note whether a registry that is called by libpq is in this server, and say
- * what to do.
+ * Send a request to the hosts of a registry, until one grants it.
  */
-static void
-note_place(Registry *registry, bool is_this_server)
-{
-	if (is_this_server && !registry->is_this_server)
-		ereport(LOG,
-				(errmsg("the registry of snowflake worker IDs is in this server, but not called through its socket directory"),
-				 errdetail("The worker ID cannot be returned when the server is shut down, and no grant can be extended while all connections are in use."),
-				 errhint("In \"snowflake.registry\", set \"host\" to a directory in \"unix_socket_directories\", and \"port\" to the port of this server.")));
-	registry->is_this_server = is_this_server;
-}
-
-/*
- * Send a request to the hosts of a registry, until one answers.
- */
-static RegistryResult
+static GrantOutcome
 request_remotely(Registry *registry, PrepareRequest prepare, Request *request,
 				 const WaitLimit *limit, StringInfo error)
 {
-	RegistryResult outcome = SNOWFLAKE_REGISTRY_FAILED;
+	GrantOutcome best = SNOWFLAKE_REQUEST_FAILED;
 	RegistryRound *round =
 		snowflake_begin_round(snowflake_registry, &registry->start, limit,
 							  error);
 
 	if (round == NULL)
-		return SNOWFLAKE_REGISTRY_FAILED;
-	while (outcome == SNOWFLAKE_REGISTRY_FAILED &&
-		   snowflake_connect_next(round))
+		return SNOWFLAKE_REQUEST_FAILED;
+	while (best < SNOWFLAKE_REQUEST_GRANTED && snowflake_connect_next(round))
 	{
-		note_place(registry, snowflake_is_this_server(round));
+		GrantOutcome outcome = SNOWFLAKE_REQUEST_FAILED;
+		StringInfoData reason;
+
+		snowflake_log_place(snowflake_is_this_server(round));
 		if (!prepare(request))
 		{
-			outcome = SNOWFLAKE_REGISTRY_NO_ROW;
+			best = SNOWFLAKE_REQUEST_NOT_HELD;
 			break;
 		}
-		outcome = snowflake_ask_registry(round, &request->call);
-		if (request->call.refused)
-			snowflake_cancel_call(&request->grant);
+		initStringInfo(&reason);
+		if (!snowflake_ask_registry(round, &request->call))
+			cancel_if_rolled_back(request);
+		else if ((outcome = read_answer(request, &reason)) == SNOWFLAKE_REQUEST_GRANTED)
+			snowflake_accept_answer(round);
+		else
+			snowflake_reject_answer(round, reason.data);
+		best = Max(best, outcome);
 	}
 	snowflake_end_round(round);
-	return outcome;
+	return best;
 }
 
-static RegistryResult
+static GrantOutcome
 send_request(Registry *registry, PrepareRequest prepare, Request *request,
 			 const WaitLimit *limit, StringInfo error)
 {
-	RegistryResult outcome = registry->local ?
+	return registry->local ?
 		request_locally(registry, prepare, request, limit, error) :
 		request_remotely(registry, prepare, request, limit, error);
-
-	/* Errors of other hosts do not matter then. */
-	if (outcome != SNOWFLAKE_REGISTRY_FAILED)
-		resetStringInfo(error);
-	return outcome;
 }
 
 /*
- * Check the values that the registry returned.
+ * Use what is granted.  Returns the time until the next call, in microseconds.
  */
-static bool
-check_answer(const int64 *answer, int64 next, StringInfo error)
+static int64
+use_grant(const Request *request)
 {
-	const SnowflakeScheme *scheme = &snowflake_layout.scheme;
-	int64		until = answer[1] >> scheme->shift[SNOWFLAKE_TIMESTAMP];
+	const GrantCall *call = &request->grant;
+	const GrantAnswer *answer = &request->answer;
+	int64		left = Min(answer->grant_time_ms * 1000,
+						   (answer->until - request->tick) * snowflake_layout.tick_us);
 
-	if (answer[0] < 1 ||
-		answer[0] > snowflake_field_max(scheme, SNOWFLAKE_WORKER) ||
-		until <= next)
-		appendStringInfo(error, "the registry granted an invalid range: worker ID " INT64_FORMAT ", until " INT64_FORMAT,
-						 answer[0], answer[1]);
-	else if (answer[2] < snowflake_reserve_time)
-		appendStringInfo(error, "grant_time of the registry (" INT64_FORMAT " ms) is less than \"snowflake.reserve_time\" (%d ms)",
-						 answer[2], snowflake_reserve_time);
-	return error->len == 0;
-}
-
-static void
-log_grant(int worker_id, int64 until)
-{
-	const char *end = timestamptz_to_str(tick_start(&snowflake_layout, until));
-
-	ereport(LOG,
-			(errmsg("snowflake IDs are generated with worker ID %d", worker_id),
-			 snowflake_worker_id >= 0 && worker_id != snowflake_worker_id ?
-			 errdetail("The registry granted it until %s. It could not grant worker ID %d, the value of \"snowflake.worker_id\".",
-					   end, snowflake_worker_id) :
-			 errdetail("The registry granted it until %s.", end)));
-}
-
-/*
- * Log an error once, and when it is over.
- */
-static void
-note_answer(const GrantCall *call, const char *error)
-{
-	bool		changed = snowflake_note_answer(error);
-
-	if (!changed)
-		return;
-	if (error == NULL)
-		ereport(LOG,
-				(errmsg("the registry of snowflake worker IDs is available again")));
-	else if (call->worker_id < 0)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("could not get a snowflake worker ID from the registry"),
-				 errdetail_internal("%s", error)));
+	if (call->worker_id >= 0)
+	{
+		if (!snowflake_extend_grant(call, answer->until))
+			return 0;
+	}
 	else
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("could not extend the grant of snowflake worker ID %d",
-						call->worker_id),
-				 errdetail_internal("%s", error)));
-}
+	{
+		if (!snowflake_install_grant(call, answer->worker_id, request->tick,
+									 answer->until))
+			return 0;
+		snowflake_log_grant(answer->worker_id, answer->until);
+	}
+	snowflake_log_answer(call->worker_id, NULL);
+	snowflake_log_end(false);
 
-/*
- * Log once that a grant has ended, although no call may have noticed it.
- */
-static void
-note_end(bool ended)
-{
-	static bool noted = false;
-	int			worker_id = snowflake_state->grant.worker_id;
-
-	if (ended && !noted && worker_id >= 0)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("the grant of snowflake worker ID %d has ended", worker_id),
-				 errdetail("No ID can be generated until the registry grants a worker ID.")));
-	noted = ended;
+	/* At about half of it, but not at the same time on all servers. */
+	return (int64) (left * (0.4 + 0.1 * pg_prng_double(&pg_global_prng_state)));
 }
 
 /*
@@ -396,15 +366,13 @@ static int64
 get_or_extend(Registry *registry)
 {
 	Request		request = {0};
-	const GrantCall *grant = &request.grant;
-	const int64 *answer = request.call.answer;
+	int			worker_id = snowflake_held_worker_id();
 	WaitLimit	limit =
 		snowflake_limit_wait(registry->local ? LOCAL_CALL_TIMEOUT_MS :
 							 SNOWFLAKE_NO_LIMIT_MS, true);
-	RegistryResult outcome;
+	GrantOutcome outcome;
 	StringInfoData error;
-	int64		until;
-	int64		left;
+	bool		ended;
 
 	if (snowflake_next_tick() > snowflake_layout.last_tick)
 	{
@@ -412,61 +380,29 @@ get_or_extend(Registry *registry)
 		return RETRY_US;
 	}
 
-	/* If no host is reached, this says what could not be done. */
-	request.grant.worker_id = snowflake_held_worker_id();
 	initStringInfo(&error);
 	outcome = send_request(registry, prepare_grant, &request, &limit, &error);
 	if (ShutdownRequestPending)
 		return 0;
+	if (outcome == SNOWFLAKE_REQUEST_GRANTED)
+		return use_grant(&request);
 
 	/* The new configuration may have other hosts. */
-	if (outcome == SNOWFLAKE_REGISTRY_FAILED && ConfigReloadPending)
+	if (outcome == SNOWFLAKE_REQUEST_FAILED && ConfigReloadPending)
 		return 0;
-
-	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW && grant->worker_id < 0)
+	if (outcome == SNOWFLAKE_REQUEST_NOT_HELD)
 	{
-		/* It detected lost grants, and had to commit that first. */
-		return URGENT_RETRY_US;
-	}
-	if (outcome == SNOWFLAKE_REGISTRY_NO_ROW)
-	{
-		ereport(LOG,
-				(errmsg("the registry does not extend the grant of snowflake worker ID %d",
-						grant->worker_id),
-				 errdetail("The registry does not know this server as the holder. The server requests another worker ID.")));
+		snowflake_log_not_held(worker_id);
 		snowflake_forget_tokens();
 		return 0;
 	}
-	if (outcome != SNOWFLAKE_REGISTRY_ROW ||
-		!check_answer(answer, request.tick, &error))
-	{
-		bool		ended = granted_until() <= snowflake_next_tick();
 
-		note_answer(grant, error.data);
-		note_end(ended);
-		return ended ? URGENT_RETRY_US : RETRY_US;
-	}
-
-	until = answer[1] >> snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
-	if (grant->worker_id >= 0)
-	{
-		if (!snowflake_extend_grant(grant, until))
-			return 0;
-	}
-	else
-	{
-		if (!snowflake_install_grant(grant, (int) answer[0], request.tick,
-									 until))
-			return 0;
-		log_grant((int) answer[0], until);
-	}
-	note_answer(grant, NULL);
-	note_end(false);
-
-	/* At about half of it, but not at the same time on all servers. */
-	left = Min(answer[2] * 1000,
-			   (until - request.tick) * snowflake_layout.tick_us);
-	return (int64) (left * (0.4 + 0.1 * pg_prng_double(&pg_global_prng_state)));
+	/* If no host is reached, this says what could not be done. */
+	ended = granted_until() <= snowflake_next_tick();
+	snowflake_log_answer(worker_id, &error);
+	snowflake_log_end(ended);
+	return ended || outcome == SNOWFLAKE_REQUEST_AGAIN ?
+		URGENT_RETRY_US : RETRY_US;
 }
 
 /*
@@ -484,11 +420,8 @@ give_back(Registry *registry)
 		return;
 	initStringInfo(&error);
 	if (send_request(registry, prepare_return, &request, &limit,
-					 &error) == SNOWFLAKE_REGISTRY_FAILED)
-		ereport(LOG,
-				(errmsg("could not return snowflake worker ID %d to the registry",
-						worker_id),
-				 errdetail_internal("%s", error.data)));
+					 &error) == SNOWFLAKE_REQUEST_FAILED)
+		snowflake_log_not_returned(worker_id, &error);
 }
 
 /*
@@ -646,7 +579,8 @@ serve(Registry *registry)
 		{
 			called = now;
 			snowflake_note_calling(true);
-			due = get_or_extend(registry) + snowflake_steady_clock();
+			due = Max(get_or_extend(registry), MIN_RETRY_US) +
+				snowflake_steady_clock();
 			snowflake_note_calling(false);
 		}
 		else

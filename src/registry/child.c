@@ -1,0 +1,282 @@
+/*-------------------------------------------------------------------------
+ *
+ * child.c
+ *	  Child processes of a background worker, which can be given up.
+ *
+ * Libraries that talk to other machines can take longer than a shutdown should,
+ * and take as much memory as those machines like.  getaddrinfo() waits for name
+ * servers, and cannot be interrupted; libpq computes a password's hash with as
+ * many iterations as it is told, and reads as long a message as it is sent.  So
+ * the worker calls neither: a child of it does, which answers through a
+ * socket, and is killed if that takes too long.  Whatever happens to it, even a
+ * crash, the postmaster does not notice, and no other process suffers.
+ *
+ * The child must not act as a process of the server.  Before anything else, it
+ * detaches from shared memory and resets the signal handlers that would use
+ * that; it holds no lock, as its parent does not, runs no exit callback, raises
+ * no error, and allocates nothing from memory contexts.  So it may be killed at
+ * any moment.  If its parent is killed, it is killed too, where the kernel can
+ * do that; elsewhere by its alarm.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/registry/child.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#ifdef HAVE_SYS_PRCTL_H
+#include <sys/prctl.h>
+#endif
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/latch.h"
+#include "storage/pg_shmem.h"
+
+#include "registry/child.h"
+
+/* After this time, a child without a parent ends. */
+#define CHILD_ALARM_S	60
+
+/* How much memory a child may take beside what it has from its parent. */
+#define CHILD_MEMORY	(64 * 1024 * 1024)
+
+static void
+exit_child(int signal_number)
+{
+	_exit(1);
+}
+
+/*
+ * Set a signal handler, but not by pqsignal(), whose handlers look for the
+ * process in shared memory.
+ */
+static void
+set_signal(int signal_number, void (*handler) (int))
+{
+	struct sigaction action = {0};
+
+	action.sa_handler = handler;
+	sigemptyset(&action.sa_mask);
+	(void) sigaction(signal_number, &action, NULL);
+}
+
+/*
+ * Limit the memory of this process, which has that of its parent already; how
+ * much that is, only Linux says.
+ */
+static void
+limit_memory(void)
+{
+	FILE	   *file = fopen("/proc/self/statm", "r");
+	struct rlimit limit;
+	unsigned long pages;
+
+	if (file == NULL)
+		return;
+	if (fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
+		getrlimit(RLIMIT_DATA, &limit) == 0)
+	{
+		rlim_t		bytes = (rlim_t) pages * sysconf(_SC_PAGESIZE) + CHILD_MEMORY;
+
+		if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > bytes)
+		{
+			limit.rlim_cur = bytes;
+			(void) setrlimit(RLIMIT_DATA, &limit);
+		}
+	}
+	(void) fclose(file);
+}
+
+/*
+ * Become a process of its own.  Signals are blocked.
+ */
+static void
+become_child(pid_t parent)
+{
+	static const int ending[] = {SIGTERM, SIGINT, SIGQUIT, SIGALRM, SIGFPE};
+	static const int ignored[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGURG};
+	sigset_t	none;
+
+	PGSharedMemoryDetach();
+	for (size_t i = 0; i < lengthof(ending); i++)
+		set_signal(ending[i], exit_child);
+	for (size_t i = 0; i < lengthof(ignored); i++)
+		set_signal(ignored[i], SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+#if defined(HAVE_SYS_PRCTL_H) && defined(PR_SET_PDEATHSIG)
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+	(void) alarm(CHILD_ALARM_S);
+	if (getppid() != parent)
+		_exit(1);
+	limit_memory();
+}
+
+/*
+ * Start a child that runs this function.  Returns NULL if that is not possible,
+ * with the reason.
+ */
+Child *
+snowflake_start_child(ChildMain run, const void *arg, StringInfo error)
+{
+	Child	   *child;
+	pid_t		parent = getpid();
+	pid_t		pid;
+	int			ends[2];
+	sigset_t	all;
+	sigset_t	before;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+	{
+		appendStringInfo(error, "could not create a socket: %m");
+		return NULL;
+	}
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+	{
+		close(ends[0]);
+		become_child(parent);
+		run(ends[1], arg);
+		_exit(0);
+	}
+	if (pid < 0)
+		appendStringInfo(error, "could not start a process: %m");
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(ends[1]);
+	if (pid < 0)
+	{
+		close(ends[0]);
+		return NULL;
+	}
+	child = palloc(sizeof(Child));
+	child->pid = pid;
+	child->socket = ends[0];
+	return child;
+}
+
+/*
+ * Read so many bytes from the child.  Returns false if it does not write them in
+ * time, with the reason.
+ */
+bool
+snowflake_read_from_child(Child *child, void *buffer, size_t size,
+						  const WaitLimit *limit, SnowflakeWaitEvent event,
+						  StringInfo error)
+{
+	char	   *next = buffer;
+
+	while (size > 0)
+	{
+		ssize_t		n;
+
+		if (!snowflake_limited_wait(limit, child->socket, WL_SOCKET_READABLE,
+									SNOWFLAKE_NO_LIMIT_MS, event, error))
+			return false;
+		n = recv(child->socket, next, size, 0);
+		if (n > 0)
+		{
+			next += n;
+			size -= n;
+		}
+		else if (n == 0 || errno != EINTR)
+		{
+			appendStringInfoString(error, "process that connects ended unexpectedly");
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Write to the child, which waits for that.
+ */
+bool
+snowflake_write_to_child(Child *child, const StringInfoData *data,
+						 StringInfo error)
+{
+	const char *next = data->data;
+	size_t		size = data->len;
+
+	while (size > 0)
+	{
+		ssize_t		n = send(child->socket, next, size, MSG_NOSIGNAL);
+
+		if (n > 0)
+		{
+			next += n;
+			size -= n;
+		}
+		else if (n == 0 || errno != EINTR)
+		{
+			appendStringInfoString(error, "process that connects ended unexpectedly");
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * End the child, whatever it does.
+ */
+void
+snowflake_end_child(Child *child)
+{
+	(void) kill(child->pid, SIGKILL);
+	close(child->socket);
+	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	pfree(child);
+}
+
+/*
+ * In the child: write to the parent, or end if that is gone.
+ */
+void
+snowflake_write_to_parent(int socket, const void *buffer, size_t size)
+{
+	const char *next = buffer;
+
+	while (size > 0)
+	{
+		ssize_t		n = send(socket, next, size, MSG_NOSIGNAL);
+
+		if (n > 0)
+		{
+			next += n;
+			size -= n;
+		}
+		else if (n == 0 || errno != EINTR)
+			_exit(1);
+	}
+}
+
+/*
+ * In the child: read from the parent, or end if that is gone.
+ */
+void
+snowflake_read_from_parent(int socket, void *buffer, size_t size)
+{
+	char	   *next = buffer;
+
+	while (size > 0)
+	{
+		ssize_t		n = recv(socket, next, size, 0);
+
+		if (n > 0)
+		{
+			next += n;
+			size -= n;
+		}
+		else if (n == 0 || errno != EINTR)
+			_exit(1);
+	}
+}

@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * registry_sql.h
+ *	  What precedes each call of a registry, wherever it is.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/registry/registry_sql.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_REGISTRY_SQL_H
+#define SNOWFLAKE_REGISTRY_SQL_H
+
+typedef struct SessionSetting
+{
+	const char *name;			/* not all versions have each of them */
+	const char *value;
+} SessionSetting;
+
+/* Ends with one that has no name. */
+extern const SessionSetting snowflake_session_settings[];
+
+/* Returns why nothing may be called there, or NULL. */
+extern const char snowflake_check_registry[];
+
+#endif							/* SNOWFLAKE_REGISTRY_SQL_H */
