@@ -65,6 +65,9 @@ fail_no_free_origin(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("no replication origin is free for the mark of snowflake IDs"),
+			 snowflake_max_origins == 0 ?
+			 errdetail("\"%s\" is 0, so the server has no replication origins.",
+					   SNOWFLAKE_ORIGINS_SETTING) :
 			 errdetail("\"%s\" is %d, and all replication origins are in use.",
 					   SNOWFLAKE_ORIGINS_SETTING, snowflake_max_origins),
 			 errhint("Increase \"%s\" to at least %d, on the physical standbys first, and restart the servers.",

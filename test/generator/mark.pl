@@ -406,6 +406,11 @@ like($error, qr/CONTEXT:  while writing the mark of snowflake IDs/,
 like(sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  53400/, 'without a free replication origin the second call fails, too');
 is($node->safe_psql('postgres', 'SELECT mark_errors, clock_errors FROM snowflake_stat'), '2|0', 'snowflake_stat counts these calls');
+$node->safe_psql('postgres', q{SELECT pg_replication_origin_drop('other')});
+set_and_restart("$places = 0");
+like(sql_error($node, 'SELECT snowflake_nextval()'),
+	qr/DETAIL:  "$places" is 0, so the server has no replication origins\./,
+	'the detail of a server that may have no replication origins does not say that they are in use');
 set_and_restart("$places = 2");
 ok(next_id(), 'with a free replication origin calls succeed');
 $node->stop;
