@@ -1,4 +1,6 @@
-# Rows of two servers that had the same worker ID, as docs/troubleshooting.md has it.
+# Rows of two servers that had the same worker ID, as docs/troubleshooting.md has it, while
+# clients insert, change and delete rows: one that subscribes to the other, and two that
+# replicate to each other.
 
 use strict;
 use warnings;
@@ -12,49 +14,246 @@ use SnowflakeTest;
 use Test::More;
 
 my $page = Page->claim('docs/troubleshooting.md', 'Rows with equal IDs');
-my $publisher = new_server('publisher', 'wal_level = logical', 'max_wal_senders = 4');
-my $subscriber = new_server('subscriber', 'wal_level = logical', 'wal_retrieve_retry_interval = 100ms');
-my ($connstr, $here) = map { $_->connstr . ' dbname=postgres' } $publisher, $subscriber;
+my $number = qr/\b\d{19}\b/;
 
-# Each has a hundred orders, and half of them have IDs that the other one has as well.
-foreach my $node ($publisher, $subscriber)
+# What clients of a server have written is in a table that is not replicated.
+my $schema = q{
+	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), customer text, note text,
+		created_at timestamptz DEFAULT clock_timestamp());
+	CREATE TABLE lines (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), order_id bigint REFERENCES orders,
+		product text, created_at timestamptz DEFAULT clock_timestamp());
+	CREATE TABLE written (customer text PRIMARY KEY, note text);
+	CREATE TABLE halt ();
+	CREATE PUBLICATION shop FOR TABLE orders, lines;
+	CREATE PROCEDURE add(c text, id bigint DEFAULT snowflake_nextval(), line bigint DEFAULT snowflake_nextval())
+		BEGIN ATOMIC
+			INSERT INTO orders (id, customer) VALUES (id, c);
+			INSERT INTO lines (id, order_id, product) VALUES (line, id, c);
+			INSERT INTO written VALUES (c);
+		END;
+	CREATE PROCEDURE remove(c text)
+		BEGIN ATOMIC
+			DELETE FROM lines WHERE product = c;
+			DELETE FROM orders WHERE customer = c;
+			DELETE FROM written WHERE customer = c;
+		END;
+	CREATE PROCEDURE change(c text, n text)
+		BEGIN ATOMIC
+			UPDATE orders SET note = n WHERE customer = c;
+			UPDATE written SET note = n WHERE customer = c;
+		END};
+
+# A client that inserts an order in each turn, changes one of those that were there before it
+# began, and deletes one of its own, until it has to stop.
+sub start_client
 {
-	$node->safe_psql('postgres', q{
-		CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), customer text, created_at timestamptz DEFAULT clock_timestamp());
-		CREATE TABLE lines (order_id bigint REFERENCES orders, no int)});
+	my ($node, $deletes) = @_;
+	my $name = $node->name . ' ' . $node->safe_psql('postgres', 'SELECT count(*) FROM written');
+	my $delete = $deletes ? "CALL remove('$name, ' || i - 2);" : '';
+
+	return start_queries($node, qq{
+		DO \$\$
+		DECLARE
+			old text[] := ARRAY(SELECT customer FROM written ORDER BY customer);
+		BEGIN
+			FOR i IN 1 .. 1000000 LOOP
+				CALL add('$name, ' || i);
+				CALL change(old[1 + i % cardinality(old)], 'changed ' || i);
+				IF i % 2 = 0 THEN $delete END IF;
+				COMMIT;
+				EXIT WHEN EXISTS (SELECT FROM halt);
+				PERFORM pg_sleep(0.01);
+			END LOOP;
+		END
+		\$\$});
 }
-$publisher->safe_psql('postgres', 'CREATE PUBLICATION p FOR TABLE orders');
-$subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION from_a CONNECTION '$connstr' PUBLICATION p WITH (copy_data = false)");
-my $before = $publisher->safe_psql('postgres', q{INSERT INTO orders (customer) VALUES ('replicated before') RETURNING id});
-$publisher->wait_for_catchup('from_a');
-my $id = $publisher->safe_psql('postgres', 'SELECT snowflake_nextval()');
-$subscriber->safe_psql('postgres', "
-	INSERT INTO lines VALUES ($before, 1);
-	INSERT INTO orders SELECT $id + n, 'of the subscriber ' || n FROM generate_series(51, 150) n;
-	INSERT INTO lines SELECT id, 1 FROM orders WHERE id <> $before");
-$publisher->safe_psql('postgres', "INSERT INTO orders SELECT $id + n, 'of the publisher ' || n FROM generate_series(1, 100) n");
-$publisher->safe_psql('postgres', "UPDATE orders SET customer = 'changed' WHERE id = $before");
-$subscriber->wait_for_log(qr/duplicate key value violates unique constraint "orders_pkey"/);
 
-$subscriber->safe_psql('postgres', $page->example('CREATE UNLOGGED TABLE theirs'));
-system_or_bail(
-	'bash', '-c',
-	$page->example('COPY theirs',
-		"-d 'host=10.0.0.1 dbname=shop'" => "-X -d '$connstr'",
-		'-d shop' => "-X -d '$here'"));
-my @renumbered = split /\n/, $subscriber->safe_psql('postgres', $page->example('RETURNING'));
-is(scalar(@renumbered), 50, 'the rows with equal IDs get new ones');
-$publisher->wait_for_catchup('from_a');
-is( $subscriber->safe_psql('postgres', q{
-		SELECT count(*), count(DISTINCT customer), count(*) FILTER (WHERE customer LIKE 'of the publisher%'),
-			count(*) FILTER (WHERE customer = 'changed') FROM orders}),
-	'201|201|100|1', 'the subscriber has all rows of both');
-is( $subscriber->safe_psql('postgres', q{
-		SELECT count(*), count(*) FILTER (WHERE customer LIKE 'of the subscriber%') FROM lines JOIN orders ON id = order_id}),
-	'101|100', 'referencing rows follow their orders');
+sub stop_client
+{
+	my ($node, $client) = @_;
 
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION from_a');
-$subscriber->stop;
-$publisher->stop;
+	$node->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
+	is(finish_queries($client), 1, 'clients of ' . $node->name . ' got no error')
+	  or diag($client->{err});
+	$node->safe_psql('postgres', 'TRUNCATE halt');
+	return;
+}
+
+# Run an example of the page on a server.
+sub on
+{
+	my ($node, $text, %replace) = @_;
+
+	return $node->safe_psql('postgres', $page->example($text, %replace));
+}
+
+# Run commands of the page, where a is the server at 10.0.0.1, and b the one that runs them.
+sub shell
+{
+	my ($a, $b, $text, %replace) = @_;
+
+	system_or_bail(
+		'bash', '-c',
+		'set -o pipefail; '
+		  . $page->example($text,
+			"-d 'host=10.0.0.1 dbname=shop'" => "-X -d '" . $a->connstr . " dbname=postgres'",
+			'-d shop' => "-X -d '" . $b->connstr . " dbname=postgres'",
+			%replace));
+	return;
+}
+
+# What is written on the servers is what all tables of a server have.
+sub has_all
+{
+	my ($node, @writers) = @_;
+	my %orders = map { $_ => 1 } map { split /\n/, $_->safe_psql('postgres', 'SELECT customer, note FROM written') } @writers;
+	my @found = split /\n/, $node->safe_psql('postgres', 'SELECT customer, note FROM orders');
+	my $name = $node->name;
+
+	cmp_ok(scalar(keys %orders), '>', 200, 'there are orders');
+	is(scalar(@found), scalar(keys %orders), "$name has as many orders as were written");
+	is(join("\n", grep { !$orders{$_} } @found), '', "$name has the orders that were written, with all changes");
+	is($node->safe_psql('postgres', 'SELECT count(*), count(*) FILTER (WHERE customer = product) FROM lines JOIN orders ON order_id = orders.id'),
+		join('|', (scalar(@found)) x 2), "on $name, each order has its own line");
+	return;
+}
+
+sub subscribe
+{
+	my ($node, $name, $to, $options) = @_;
+
+	$node->safe_psql('postgres', "CREATE SUBSCRIPTION $name CONNECTION '" . $to->connstr . " dbname=postgres' PUBLICATION shop WITH (copy_data = false$options)");
+	return;
+}
+
+sub both
+{
+	my ($a, $b, $both, $do) = @_;
+
+	$do->($_) foreach $both ? ($a, $b) : $b;
+	return;
+}
+
+# The page, from its beginning to its end.
+sub follow
+{
+	my ($both) = @_;
+	my ($of_a, $of_b) = $both ? ('c', 'd') : ('a', 'b');
+	my @conf = ('wal_level = logical', 'max_wal_senders = 8', 'snowflake.worker_id = 1', 'wal_retrieve_retry_interval = 100ms');
+	my $a = new_server($of_a, @conf);
+	my $b = new_server($of_b, @conf);
+	my $options = $both ? ', origin = none' : '';
+
+	$_->safe_psql('postgres', $schema) foreach $a, $b;
+	subscribe($b, 'b_from_a', $a, $options);
+	subscribe($a, 'a_from_b', $b, $options) if $both;
+
+	# Rows that are replicated, and then, while nothing is, rows with equal IDs
+	$a->safe_psql('postgres', "CALL add('replicated')");
+	$a->wait_for_catchup('b_from_a');
+	$b->safe_psql('postgres', 'ALTER SUBSCRIPTION b_from_a DISABLE');
+	$a->safe_psql('postgres', 'ALTER SUBSCRIPTION a_from_b DISABLE') if $both;
+	my $id = $a->safe_psql('postgres', 'SELECT snowflake_nextval()');
+	my $add = sub {
+		my ($node, $from) = @_;
+		my $name = $node->name;
+
+		$node->safe_psql('postgres', "
+			DO \$\$
+			BEGIN
+				FOR i IN $from .. $from + 99 LOOP
+					CALL add('equal, $name ' || i, $id + i, $id + 1000 + i);
+					IF i % 10 = 0 THEN
+						COMMIT;
+					END IF;
+				END LOOP;
+			END
+			\$\$");
+	};
+	$add->($a, 1);
+	$add->($b, 51);
+	my @clients = start_client($a, 1);
+	$b->safe_psql('postgres', 'ALTER SUBSCRIPTION b_from_a ENABLE');
+	$a->safe_psql('postgres', 'ALTER SUBSCRIPTION a_from_b ENABLE') if $both;
+	my $stops = qr/duplicate key value violates unique constraint "orders_pkey"/;
+	both($a, $b, $both, sub { $_[0]->wait_for_log($stops) });
+
+	# Somebody has skipped one of the transactions before the page was read.
+	if ($both)
+	{
+		$b->wait_for_log(qr/finished at ([0-9A-F\/]+)/);
+		my ($lsn) = slurp_file($b->logfile) =~ /finished at ([0-9A-F\/]+)/;
+		$b->safe_psql('postgres', "ALTER SUBSCRIPTION b_from_a SKIP (lsn = '$lsn')");
+		$b->wait_for_log(qr/logical replication completed skipping transaction at LSN \Q$lsn\E/);
+	}
+
+	# b gets its own worker ID.  A row of a that has been deleted is not found equal to that of b.
+	$b->append_conf('postgresql.conf', 'snowflake.worker_id = 2');
+	$b->restart;
+	push @clients, start_client($b, 1);
+	$a->safe_psql('postgres', "CALL remove('equal, $of_a 99')");
+
+	on($a, 'a_from_b DISABLE') if $both;
+	on($b, 'b_from_a DISABLE');
+	on($_, 'CREATE VIEW made', '2026-11-21 12:00:00+00' => '2016-11-02') foreach $a, $b;
+	on($b, 'CREATE UNLOGGED TABLE theirs');
+	shell($a, $b, 'COPY theirs');
+	on($b, 'INSERT INTO equal_ids' . "\n");
+	shell($a, $b, 'COPY equal_ids') if $both;
+	is($b->safe_psql('postgres', 'SELECT table_name, count(*) FROM equal_ids GROUP BY 1 ORDER BY 1'),
+		"lines|49\norders|49", 'rows with equal IDs are found');
+	both($a, $b, $both, sub { is(scalar(grep { /^$number\|$number$/ } split /\n/, on($_[0], 'WITH renumbered')), 49, 'they get new IDs on ' . $_[0]->name) });
+	my $offset = -s $b->logfile;
+	on($a, 'a_from_b ENABLE') if $both;
+	on($b, 'b_from_a ENABLE');
+	$b->wait_for_log($stops, $offset);
+	on($b, 'TRUNCATE equal_ids', '1330748468284497920' => $id + 99);
+	on($b, 'WITH renumbered');
+	$b->wait_for_log(qr/violates unique constraint "lines_pkey"/, $offset);
+	$b->safe_psql('postgres', q{TRUNCATE equal_ids; INSERT INTO equal_ids VALUES ('lines', } . ($id + 1099) . ')');
+	on($b, 'WITH renumbered');
+
+	if ($both)
+	{
+		# What was skipped
+		$a->wait_for_catchup('b_from_a');
+		stop_client($a, shift @clients);
+		stop_client($b, shift @clients);
+		@clients = map { start_client($_, 0) } $a, $b;
+		foreach my $table ('orders', 'lines')
+		{
+			$b->safe_psql('postgres', $page->example('CREATE UNLOGGED TABLE missing') =~ s/orders/$table/r);
+			shell($a, $b, 'COPY missing', 'COPY orders' => "COPY $table");
+			my ($now, $arrived) = $page->example('SELECT replay_lsn') =~ /^(SELECT pg_current_wal_lsn\(\);)\n(.+)/s;
+			my $lsn = $a->safe_psql('postgres', $now);
+			$a->poll_query_until('postgres', $arrived =~ s/'0\/\w+'/'$lsn'/r) or die 'rows do not arrive';
+			$b->safe_psql('postgres', $page->example('pg_replication_origin_session_setup') =~ s/\borders\b/$table/r);
+		}
+	}
+	else
+	{
+		$page->take($_) foreach 'a_from_b DISABLE', 'a_from_b ENABLE', 'COPY equal_ids', 'LIKE orders', 'COPY missing', 'SELECT replay_lsn', 'pg_replication_origin_session_setup';
+	}
+
+	stop_client($a, $clients[0]);
+	stop_client($b, $clients[1]);
+	$a->wait_for_catchup('b_from_a');
+	$b->wait_for_catchup('a_from_b') if $both;
+	has_all($b, $a, $b);
+	has_all($a, $a, $b) if $both;
+	my $rows = 'SELECT md5(string_agg(orders::text, chr(10) ORDER BY id)), (SELECT md5(string_agg(lines::text, chr(10) ORDER BY id)) FROM lines) FROM orders';
+	is($b->safe_psql('postgres', $rows), $a->safe_psql('postgres', $rows), 'both servers have the same rows') if $both;
+	$a->safe_psql('postgres', 'DROP SUBSCRIPTION a_from_b') if $both;
+	$b->safe_psql('postgres', 'DROP SUBSCRIPTION b_from_a');
+	$_->stop foreach $a, $b;
+	return;
+}
+
+follow(0);
+SKIP:
+{
+	skip 'subscriptions have no origin before PostgreSQL 16', 1 if `pg_config --version` =~ /^PostgreSQL 15/;
+	follow(1);
+}
 Page::all_taken();
 done_testing();
