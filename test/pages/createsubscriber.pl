@@ -51,7 +51,7 @@ foreach my $command (
 			'/var/lib/postgresql/17/b' => $data,
 			'/var/log/postgresql/b.log' => $b->logfile,
 			'-d shop' => '-d postgres',
-			'host=10.0.0.1 dbname=shop user=replicator' => $a->connstr('postgres') =~ s/'/'\\''/gr)))
+			'host=10.0.0.1 dbname=shop user=postgres' => $a->connstr('postgres') =~ s/'/'\\''/gr)))
 {
 	is(system_log('sh', '-c', "{ $command\n} >>'$data.out' 2>&1"), 0, $command)
 	  or diag(slurp_file("$data.out"));
@@ -62,10 +62,10 @@ $b->wait_for_log(qr/snowflake IDs have scheme .*, worker ID 2$/m);
 pass('the new server logs its worker ID');
 
 # Both ways
-$b->safe_psql('postgres', $page->example('ALTER SUBSCRIPTION'));
+$b->safe_psql('postgres', $page->example('ALTER SUBSCRIPTION', 'ROLE replicator' => 'ROLE regress_replicator'));
 $a->safe_psql('postgres',
 	$page->example('CREATE SUBSCRIPTION a_from_b',
-		'host=10.0.0.2 dbname=shop user=replicator' => $b->connstr('postgres') =~ s/'/''/gr));
+		'host=10.0.0.2 dbname=shop user=replicator' => $b->connstr('postgres') =~ s/'/''/gr . ' user=regress_replicator'));
 $a->poll_query_until('postgres', q{SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel})
   or die 'not subscribed';
 my @of_b = start_clients($b, 2);
