@@ -52,6 +52,12 @@ node_packages()
 	echo '{ "type": "module" }' >package.json
 }
 
+# A file of which the page shows a part: a template, with the part at its line "PAGE".
+fill()
+{
+	sed -e "/PAGE/{r $2" -e 'd}' "$1"
+}
+
 sql()
 {
 	psql -AtqX -v ON_ERROR_STOP=1 -c "$1"

@@ -1,9 +1,6 @@
 import os
 
 from django.db import models
-from shop.fields import SnowflakeAutoField
-
-BigAutoField = models.BigAutoField if "OLD" in os.environ else SnowflakeAutoField
 
 
 class Tag(models.Model):
@@ -16,5 +13,6 @@ class Customer(models.Model):
 
 
 class Order(models.Model):
-    id = BigAutoField(primary_key=True)
+    if "OLD" in os.environ:
+        id = models.BigAutoField(primary_key=True)
     customer = models.ForeignKey(Customer, models.CASCADE)

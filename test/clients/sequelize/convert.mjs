@@ -1,0 +1,4 @@
+export async function up(queryInterface) {
+  await queryInterface.sequelize.query('CREATE EXTENSION IF NOT EXISTS snowflake')
+  await queryInterface.sequelize.query(`SELECT snowflake_convert('customer')`)
+}

@@ -1,0 +1,12 @@
+import { MigrationInterface, QueryRunner } from 'typeorm'
+
+export class Convert implements MigrationInterface {
+  name = 'Convert1763740800000'
+
+  async up(runner: QueryRunner) {
+    await runner.query(`SELECT snowflake_convert('customer')`)
+    await runner.query(`SELECT snowflake_convert('"order"')`)
+  }
+
+  async down() {}
+}
