@@ -207,7 +207,7 @@ my $add = q{INSERT INTO old_customers (name) SELECT 'x' FROM generate_series(1, 
 $_->safe_psql('postgres', $add) foreach $a, $b;
 catch_up();
 my $convert = $page->example('snowflake_convert') =~ s/customers/old_customers/r;
-$_->safe_psql('postgres', 'CREATE EXTENSION snowflake_convert') foreach $a, $b;
+$_->safe_psql('postgres', 'CREATE EXTENSION snowflake_convert') foreach $a, $b, $c;
 $a->safe_psql('postgres', $convert);
 my $offset = -s $b->logfile;
 $a->safe_psql('postgres', $add);

@@ -5,6 +5,7 @@ use Illuminate\Support\Facades\DB;
 return new class extends Migration {
     public function up(): void
     {
+        DB::statement('CREATE EXTENSION IF NOT EXISTS snowflake_convert');
         DB::statement("SELECT snowflake_convert('customers')");
         DB::statement("SELECT snowflake_convert('orders')");
     }
