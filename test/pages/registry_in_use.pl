@@ -1,0 +1,151 @@
+# What docs/registry.md has for a registry in use: each change, while clients of two servers
+# insert.  None gets an error, no row is missing, and no two rows have the same ID.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = Page->section('docs/registry.md');
+my $name = 'regress_id_server';
+
+# A registry as on the page, with short grants and some of the worker IDs.
+sub make_registry
+{
+	my ($node, $first, $last, $text, %more) = @_;
+	my $sql = $page->example($text, %more) =~ s/\bid_server\b/$name/gr =~ s/CREATE EXTENSION snowflake_registry;/CREATE EXTENSION IF NOT EXISTS snowflake_registry;/r;
+
+	$sql =~ s/create\(\d+, \d+, 'shardingsphere', new/create($first, $last, 'shardingsphere', grant_time => '2 s', new/ or die;
+	$node->safe_psql('postgres', $sql);
+	return;
+}
+
+# The page's line for another place of the registry.
+sub place
+{
+	my ($text, $node) = @_;
+
+	return $page->example($text) =~ s/host=\S+ dbname=ids user=id_server/'host=' . $node->host . ' port=' . $node->port . " dbname=postgres user=$name"/er;
+}
+
+my ($registry, $other) = map { PostgreSQL::Test::Cluster->new($_) } 'registry', 'other';
+foreach my $node ($registry, $other)
+{
+	$node->init;
+	$node->start;
+}
+make_registry($registry, 1, 255, 'snowflake_registry.create(1, 511');
+my @servers = map { new_server($_, place("shared_preload_libraries = 'snowflake'\nsnowflake.registry", $registry)) } 'a', 'b';
+my ($a, $b) = @servers;
+my %clients;
+my $written = 0;
+
+# Clients that insert until they have to stop, and return the number of their rows
+sub start_writing
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres', 'TRUNCATE halt');
+	$clients{ $node->name } = [ start_queries($node, ('CALL write(0)') x 2) ];
+	return;
+}
+
+sub stop_writing
+{
+	my ($node) = @_;
+	my @clients = @{ delete $clients{ $node->name } };
+
+	$node->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
+	is(finish_queries(@clients), 2, 'clients of ' . $node->name . ' got no error')
+	  or diag(map { $_->{err} } @clients);
+	$written += $_->{out} foreach @clients;
+	return;
+}
+
+sub worker_ids { return map { $_->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat') } @servers; }
+
+# All servers have worker IDs for which an expression is true, and their clients insert with them.
+sub all_use
+{
+	my ($true, $what) = @_;
+
+	foreach my $node (@servers)
+	{
+		ok($node->poll_query_until('postgres', "
+				SELECT count(*) > 100 FROM t JOIN snowflake_stat ON worker_id = (snowflake_parse(id)).worker_id WHERE $true"),
+			$node->name . ": $what");
+	}
+	return;
+}
+
+foreach my $node (@servers)
+{
+	$node->safe_psql('postgres', q{
+		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+		CREATE TABLE halt ();
+		CREATE PROCEDURE write(INOUT n int) LANGUAGE plpgsql AS $$
+		BEGIN
+			LOOP
+				INSERT INTO t DEFAULT VALUES;
+				COMMIT;
+				n := n + 1;
+				EXIT WHEN EXISTS (SELECT FROM halt);
+				PERFORM pg_sleep(0.005);
+			END LOOP;
+		END
+		$$});
+	start_writing($node);
+}
+all_use('worker_id BETWEEN 1 AND 255', 'clients insert with worker IDs of the registry');
+
+# The settings are changed, a worker ID is taken from a server, and others are granted.
+$registry->safe_psql('postgres', $page->example('grant_time => ', '15 min' => '3 s'));
+my ($first, $second) = worker_ids();
+$registry->safe_psql('postgres', $page->example('SELECT snowflake_registry.free_worker', 'free_worker(1' => "free_worker($first"));
+all_use("worker_id NOT IN (0, $first)", 'clients insert after a worker ID was taken from a');
+is((worker_ids())[1], $second, 'b keeps its worker ID');
+$registry->safe_psql('postgres', $page->example("alter('shardingsphere', 512", '512' => '256', '1023' => '511'));
+all_use('worker_id BETWEEN 256 AND 511', 'clients insert with other worker IDs');
+
+# The registry is lost, and another one takes its place before the grants end.
+$registry->stop('immediate');
+make_registry($other, 512, 767, "CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023");
+$other->safe_psql('postgres', $page->example('CREATE ROLE') =~ s/\bid_server\b/$name/gr =~ s/.*(?=CREATE ROLE)//sr);
+foreach my $node (@servers)
+{
+	$node->append_conf('postgresql.conf', place('host=other.example', $other));
+	$node->reload;
+}
+all_use('worker_id BETWEEN 512 AND 767', 'clients insert with worker IDs of another registry');
+
+# Its clock was years ahead, so it is created again.
+make_registry($other, 768, 1023, "SELECT snowflake_registry.drop('shardingsphere')");
+all_use('worker_id BETWEEN 768 AND 1023', 'clients insert with worker IDs of a registry that was created again');
+
+# Back to fixed worker IDs, one server after the other
+my $n = 0;
+foreach my $node (@servers)
+{
+	$n++;
+	stop_writing($node);
+	$node->append_conf('postgresql.conf', "snowflake.registry = ''\nsnowflake.worker_id = $n");
+	$node->restart;
+	start_writing($node);
+}
+all_use("worker_id = $n OR worker_id = 1", 'clients insert with a fixed worker ID');
+stop_writing($_) foreach @servers;
+
+my @ids = map { split /\n/, $_->safe_psql('postgres', 'SELECT id FROM t') } @servers;
+my %ids = map { $_ => 1 } @ids;
+cmp_ok($written, '>', 1000, 'clients have inserted rows');
+is(scalar(@ids), $written, 'no row is missing');
+is(scalar(keys %ids), $written, 'no two rows have the same ID');
+
+$_->stop foreach @servers, $other;
+done_testing();
