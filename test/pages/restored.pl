@@ -1,0 +1,129 @@
+# A subscriber is restored from a backup, as docs/backups.md has it, while clients insert on it
+# and on its publisher: beside itself, without rows missing on it; and in its place, where rows
+# are missing until it is copied again.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use Page;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $page = Page->section('docs/backups.md', 'Backups');
+my $a = new_server('a', 'wal_level = logical', 'max_wal_senders = 4', 'snowflake.worker_id = 3');
+my $b = PostgreSQL::Test::Cluster->new('b');
+$b->init(allows_streaming => 1);
+$b->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'\nwal_retrieve_retry_interval = 100ms");
+$b->start;
+$b->safe_psql('postgres', 'ALTER SYSTEM SET snowflake.worker_id = 1');
+$b->restart;
+$b->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+$_->safe_psql('postgres', q{
+	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+	CREATE TABLE own (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+	CREATE TABLE halt ()}) foreach $a, $b;
+$a->safe_psql('postgres', 'CREATE PUBLICATION p FOR TABLE t');
+my $subscribe = "CREATE SUBSCRIPTION s CONNECTION '" . $a->connstr . " dbname=postgres' PUBLICATION p";
+$b->safe_psql('postgres', $subscribe);
+$b->wait_for_subscription_sync($a, 's');
+
+# A client that inserts into a table until it has to stop
+sub start_writing
+{
+	my ($node, $table) = @_;
+
+	return start_queries($node, qq{
+		DO \$\$
+		BEGIN
+			LOOP
+				INSERT INTO $table DEFAULT VALUES;
+				COMMIT;
+				EXIT WHEN EXISTS (SELECT FROM halt);
+				PERFORM pg_sleep(0.005);
+			END LOOP;
+		END
+		\$\$});
+}
+
+sub stop_writing
+{
+	my ($node, $client) = @_;
+
+	$node->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
+	is(finish_queries($client), 1, 'a client of ' . $node->name . ' got no error')
+	  or diag($client->{err});
+	$node->safe_psql('postgres', 'TRUNCATE halt');
+	return;
+}
+
+# Wait until more rows have been inserted.
+sub more_rows
+{
+	my ($node, $table) = @_;
+	my $now = rows($node, $table);
+
+	$node->poll_query_until('postgres', "SELECT count(*) >= $now + 100 FROM $table") or die 'no rows are inserted';
+	return;
+}
+
+sub rows { return $_[0]->safe_psql('postgres', "SELECT count(*) FROM $_[1]"); }
+
+# Beside the server, by the page's commands after that of pgBackRest
+my ($of_a) = start_writing($a, 't');
+my ($of_b) = start_writing($b, 'own');
+more_rows($a, 't');
+$b->backup('backup');
+my $then = rows($b, 't');
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($b, 'backup');
+my (undef, @commands) = Page::commands($page->example('--archive-mode=off', '/var/lib/postgresql/15/copy' => $copy->data_dir));
+is(system_log('sh', '-c', $_), 0, $_) foreach @commands;
+$copy->start;
+more_rows($a, 't');
+my @drop = $page->{text} =~ /`((?:ALTER|DROP) SUBSCRIPTION s\b[^`]*)`/g;
+is(scalar(@drop), 3, 'the page has the statements that drop a subscription of a copy');
+$copy->safe_psql('postgres', $_) foreach @drop;
+my $conf = $copy->data_dir . '/postgresql.conf';
+is(system_log('sed', '-i', '/^max_logical_replication_workers = 0$/d', $conf), 0, 'the line is removed');
+$copy->restart;
+is($copy->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 2, 'a copy has its own worker ID');
+my $last = $copy->safe_psql('postgres', 'SELECT max(id) FROM own');
+my ($of_copy) = start_writing($copy, 'own');
+more_rows($_, 'own') foreach $b, $copy;
+more_rows($a, 't');
+stop_writing($a, $of_a);
+stop_writing($copy, $of_copy);
+$a->wait_for_catchup('s');
+cmp_ok(rows($a, 't'), '>', $then + 200, 'clients have inserted');
+is(rows($b, 't'), rows($a, 't'), 'a copy takes no rows from the server');
+cmp_ok(rows($copy, 't'), '<=', rows($a, 't') - 100, 'a copy receives no rows');
+my %seen;
+my @equal = grep { $seen{$_}++ } map { split /\n/, $_->safe_psql('postgres', "SELECT id FROM own WHERE id > $last") } $b, $copy;
+is(scalar(@equal), 0, 'a server and its copy generate no equal IDs');
+$copy->stop;
+
+# In place, at the time of the backup.  a is in use again.
+stop_writing($b, $of_b);
+$b->stop;
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init_from_backup($b, 'backup');
+$restored->start;
+($of_a) = start_writing($a, 't');
+more_rows($a, 't');
+$a->wait_for_catchup('s');
+cmp_ok(rows($restored, 't'), '<=', rows($a, 't') - 200, 'a subscriber that is restored lacks rows, as the page says');
+$restored->safe_psql('postgres', 'DROP SUBSCRIPTION s; TRUNCATE t');
+$restored->safe_psql('postgres', $subscribe);
+$restored->wait_for_subscription_sync($a, 's');
+more_rows($a, 't');
+stop_writing($a, $of_a);
+$a->wait_for_catchup('s');
+is(rows($restored, 't'), rows($a, 't'), 'when it has been copied again, it has all rows');
+
+$restored->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+$_->stop foreach $restored, $a;
+done_testing();
