@@ -82,11 +82,16 @@ my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($b, 'backup');
 my (undef, @commands) = Page::commands($page->example('--archive-mode=off', '/var/lib/postgresql/15/copy' => $copy->data_dir));
 is(system_log('sh', '-c', $_), 0, $_) foreach @commands;
+
+# The server is not connected at this moment, so a copy could take its place.
+$b->safe_psql('postgres', 'ALTER SUBSCRIPTION s DISABLE');
+$a->poll_query_until('postgres', 'SELECT NOT active FROM pg_replication_slots') or die 'the slot is in use';
 $copy->start;
 more_rows($a, 't');
 my @drop = $page->{text} =~ /`((?:ALTER|DROP) SUBSCRIPTION s\b[^`]*)`/g;
 is(scalar(@drop), 3, 'the page has the statements that drop a subscription of a copy');
 $copy->safe_psql('postgres', $_) foreach @drop;
+$b->safe_psql('postgres', 'ALTER SUBSCRIPTION s ENABLE');
 my $conf = $copy->data_dir . '/postgresql.conf';
 is(system_log('sed', '-i', '/^max_logical_replication_workers = 0$/d', $conf), 0, 'the line is removed');
 $copy->restart;
