@@ -36,16 +36,35 @@ $old->safe_psql(
 # Rows that come meanwhile are in the dump, or are not; none breaks a reference.
 my @clients = start_clients($old, 2);
 wait_for_clients(@clients);
-my @places = (
-	"'dbname=shop host=old'" => '"' . $old->connstr('postgres') . '"',
-	"'dbname=shop host=new'" => '"' . $new->connstr('postgres') . '"');
-is(system_log('sh', '-c', $_), 0, $_)
-  foreach Page::commands($page->example('pg_dump -Fd', @places, 'shop.dump' => "$dir/shop.dump"));
+
+sub dump_into
+{
+	my ($database) = @_;
+
+	is(system_log('sh', '-c', $_), 0, $_)
+	  foreach Page::commands(
+		$page->example(
+			'pg_dump -Fd',
+			"'dbname=shop host=old'" => '"' . $old->connstr('postgres') . '"',
+			"'dbname=shop host=new'" => '"' . $new->connstr($database) . '"',
+			'shop.dump' => "$dir/$database.dump"));
+	return;
+}
+
+$new->safe_psql('postgres', 'CREATE DATABASE meanwhile');
+dump_into('meanwhile');
 end_clients($old);
 my @lists = finish_clients(@clients);
-is($new->safe_psql('postgres', q{
+is($new->safe_psql('meanwhile', q{
 		SELECT (SELECT count(*) FROM t) >= 20000, (SELECT count(*) FROM u), (SELECT count(*) FROM converted)}),
-	't|20000|200', 'the restored database has all rows');
+	't|20000|200', 'a dump that clients write during has the rows of its beginning');
+
+# When they have gone, no row is missing.
+dump_into('postgres');
+my $rows = 'SELECT count(*), sum(hashint8(id)), (SELECT count(*) FROM u), (SELECT count(*) FROM converted) FROM t';
+is($new->safe_psql('postgres', $rows), $old->safe_psql('postgres', $rows), 'the restored database has all rows');
+cmp_ok($new->safe_psql('postgres', 'SELECT count(*) FROM t'), '>', $new->safe_psql('meanwhile', 'SELECT count(*) FROM t'),
+	'rows that were written after the dump had begun were not in it');
 is($new->safe_psql('postgres', q{
 		SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) = 'snowflake_nextval()'}),
 	3, 'the restored database has the defaults');
@@ -53,7 +72,11 @@ is($new->safe_psql('postgres', q{
 # The IDs of the old server ran ahead of the clock; the mark is carried over.
 $old->safe_psql('postgres', 'SELECT count(*) FROM snowflake_nextval(30000)');
 my $last = $old->safe_psql('postgres', 'SELECT snowflake_nextval()');
-my ($read, $set) = Page::commands($page->example('SELECT mark', @places));
+my ($read, $set) = Page::commands(
+	$page->example(
+		'SELECT mark',
+		"'dbname=shop host=old'" => '"' . $old->connstr('postgres') . '"',
+		"'dbname=shop host=new'" => '"' . $new->connstr('postgres') . '"'));
 my $mark = `$read`;
 cmp_ok($mark, '>', $last, 'the mark of the old server is read');
 $set =~ s/\(\d+\)/'(' . $mark =~ s{\n}{}r . ')'/e or die;
