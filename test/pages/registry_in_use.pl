@@ -29,19 +29,24 @@ sub make_registry
 # The page's line for another place of the registry.
 sub place
 {
-	my ($text, $node) = @_;
+	my ($text, @nodes) = @_;
+	my $hosts = join ',', map { $_->host } @nodes;
+	my $ports = join ',', map { $_->port } @nodes;
 
-	return $page->example($text) =~ s/host=\S+ dbname=ids user=id_server/'host=' . $node->host . ' port=' . $node->port . " dbname=postgres user=$name"/er;
+	return $page->example($text) =~ s/host=\S+ dbname=ids user=id_server/host=$hosts port=$ports dbname=postgres user=$name/r;
 }
 
-my ($registry, $other) = map { PostgreSQL::Test::Cluster->new($_) } 'registry', 'other';
+my ($registry, $standby, $other) = map { PostgreSQL::Test::Cluster->new($_) } 'registry', 'standby', 'other';
 foreach my $node ($registry, $other)
 {
-	$node->init;
+	$node->init(allows_streaming => 1);
 	$node->start;
 }
 make_registry($registry, 1, 255, 'snowflake_registry.create(1, 511');
-my @servers = map { new_server($_, place("shared_preload_libraries = 'snowflake'\nsnowflake.registry", $registry)) } 'a', 'b';
+$registry->backup('backup');
+$standby->init_from_backup($registry, 'backup', has_streaming => 1);
+$standby->start;
+my @servers = map { new_server($_, place("shared_preload_libraries = 'snowflake'\nsnowflake.registry", $registry, $standby)) } 'a', 'b';
 my ($a, $b) = @servers;
 my %clients;
 my $written = 0;
@@ -110,23 +115,37 @@ my ($first, $second) = worker_ids();
 $registry->safe_psql('postgres', $page->example('SELECT snowflake_registry.free_worker', 'free_worker(1' => "free_worker($first"));
 all_use("worker_id NOT IN (0, $first)", 'clients insert after a worker ID was taken from a');
 is((worker_ids())[1], $second, 'b keeps its worker ID');
-$registry->safe_psql('postgres', $page->example("alter('shardingsphere', 512", '512' => '256', '1023' => '511'));
+my $others = "alter('shardingsphere', 512";
+$registry->safe_psql('postgres', $page->example($others, '512' => '256', '1023' => '511'));
 all_use('worker_id BETWEEN 256 AND 511', 'clients insert with other worker IDs');
 
-# The registry is lost, and another one takes its place before the grants end.
+# It fails over.  Its standby grants nothing until the promotion is confirmed.
+my @before = worker_ids();
+$registry->wait_for_catchup($standby);
 $registry->stop('immediate');
-make_registry($other, 512, 767, "CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023");
+$standby->promote;
+is($standby->safe_psql('postgres', $page->example('SELECT snowflake_registry.confirm_promotion')), 't', 'a promotion is confirmed');
+all_use('worker_id BETWEEN 256 AND 511 AND worker_id NOT IN (' . join(', ', @before) . ')', 'clients insert with worker IDs of the next slice');
+
+# Grants may be lost.
+$standby->safe_psql('postgres', $page->example('SELECT snowflake_registry.lost'));
+$standby->safe_psql('postgres', $page->example($others, '1023' => '767'));
+all_use('worker_id BETWEEN 512 AND 767', 'clients insert with other worker IDs after a loss');
+
+# The registry is lost, and another one takes its place before the grants end.
+$standby->stop('immediate');
+make_registry($other, 768, 895, "CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023");
 $other->safe_psql('postgres', $page->example('CREATE ROLE') =~ s/\bid_server\b/$name/gr =~ s/.*(?=CREATE ROLE)//sr);
 foreach my $node (@servers)
 {
 	$node->append_conf('postgresql.conf', place('host=other.example', $other));
 	$node->reload;
 }
-all_use('worker_id BETWEEN 512 AND 767', 'clients insert with worker IDs of another registry');
+all_use('worker_id BETWEEN 768 AND 895', 'clients insert with worker IDs of another registry');
 
 # Its clock was years ahead, so it is created again.
-make_registry($other, 768, 1023, "SELECT snowflake_registry.drop('shardingsphere')");
-all_use('worker_id BETWEEN 768 AND 1023', 'clients insert with worker IDs of a registry that was created again');
+make_registry($other, 896, 1023, "SELECT snowflake_registry.drop('shardingsphere')");
+all_use('worker_id BETWEEN 896 AND 1023', 'clients insert with worker IDs of a registry that was created again');
 
 # Back to fixed worker IDs, one server after the other
 my $n = 0;
