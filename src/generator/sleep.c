@@ -20,6 +20,7 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/pmsignal.h"
+#include "utils/wait_event.h"
 
 #include "generator/sleep.h"
 
