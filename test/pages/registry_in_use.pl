@@ -48,30 +48,7 @@ $standby->init_from_backup($registry, 'backup', has_streaming => 1);
 $standby->start;
 my @servers = map { new_server($_, place("shared_preload_libraries = 'snowflake'\nsnowflake.registry", $registry, $standby)) } 'a', 'b';
 my ($a, $b) = @servers;
-my %clients;
 my $written = 0;
-
-# Clients that insert until they have to stop, and return the number of their rows
-sub start_writing
-{
-	my ($node) = @_;
-
-	$node->safe_psql('postgres', 'TRUNCATE halt');
-	$clients{ $node->name } = [ start_queries($node, ('CALL write(0)') x 2) ];
-	return;
-}
-
-sub stop_writing
-{
-	my ($node) = @_;
-	my @clients = @{ delete $clients{ $node->name } };
-
-	$node->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
-	is(finish_queries(@clients), 2, 'clients of ' . $node->name . ' got no error')
-	  or diag(map { $_->{err} } @clients);
-	$written += $_->{out} foreach @clients;
-	return;
-}
 
 sub worker_ids { return map { $_->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat') } @servers; }
 
@@ -89,24 +66,8 @@ sub all_use
 	return;
 }
 
-foreach my $node (@servers)
-{
-	$node->safe_psql('postgres', q{
-		CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
-		CREATE TABLE halt ();
-		CREATE PROCEDURE write(INOUT n int) LANGUAGE plpgsql AS $$
-		BEGIN
-			LOOP
-				INSERT INTO t DEFAULT VALUES;
-				COMMIT;
-				n := n + 1;
-				EXIT WHEN EXISTS (SELECT FROM halt);
-				PERFORM pg_sleep(0.005);
-			END LOOP;
-		END
-		$$});
-	start_writing($node);
-}
+$_->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())') foreach @servers;
+my %writing = map { $_->name => start_writing($_, 't', 2) } @servers;
 all_use('worker_id BETWEEN 1 AND 255', 'clients insert with worker IDs of the registry');
 
 # The settings are changed, a worker ID is taken from a server, and others are granted.
@@ -152,13 +113,13 @@ my $n = 0;
 foreach my $node (@servers)
 {
 	$n++;
-	stop_writing($node);
+	$written += stop_writing($writing{ $node->name });
 	$node->append_conf('postgresql.conf', "snowflake.registry = ''\nsnowflake.worker_id = $n");
 	$node->restart;
-	start_writing($node);
+	$writing{ $node->name } = start_writing($node, 't', 2);
 }
 all_use("worker_id = $n OR worker_id = 1", 'clients insert with a fixed worker ID');
-stop_writing($_) foreach @servers;
+$written += stop_writing($_) foreach values %writing;
 
 my @ids = map { split /\n/, $_->safe_psql('postgres', 'SELECT id FROM t') } @servers;
 my %ids = map { $_ => 1 } @ids;

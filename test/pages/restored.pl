@@ -24,41 +24,11 @@ $b->restart;
 $b->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 $_->safe_psql('postgres', q{
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
-	CREATE TABLE own (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
-	CREATE TABLE halt ()}) foreach $a, $b;
+	CREATE TABLE own (id bigint PRIMARY KEY DEFAULT snowflake_nextval())}) foreach $a, $b;
 $a->safe_psql('postgres', 'CREATE PUBLICATION p FOR TABLE t');
 my $subscribe = "CREATE SUBSCRIPTION s CONNECTION '" . $a->connstr . " dbname=postgres' PUBLICATION p";
 $b->safe_psql('postgres', $subscribe);
 $b->wait_for_subscription_sync($a, 's');
-
-# A client that inserts into a table until it has to stop
-sub start_writing
-{
-	my ($node, $table) = @_;
-
-	return start_queries($node, qq{
-		DO \$\$
-		BEGIN
-			LOOP
-				INSERT INTO $table DEFAULT VALUES;
-				COMMIT;
-				EXIT WHEN EXISTS (SELECT FROM halt);
-				PERFORM pg_sleep(0.005);
-			END LOOP;
-		END
-		\$\$});
-}
-
-sub stop_writing
-{
-	my ($node, $client) = @_;
-
-	$node->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
-	is(finish_queries($client), 1, 'a client of ' . $node->name . ' got no error')
-	  or diag($client->{err});
-	$node->safe_psql('postgres', 'TRUNCATE halt');
-	return;
-}
 
 # Wait until more rows have been inserted.
 sub more_rows
@@ -73,8 +43,8 @@ sub more_rows
 sub rows { return $_[0]->safe_psql('postgres', "SELECT count(*) FROM $_[1]"); }
 
 # Beside the server, by the page's commands after that of pgBackRest
-my ($of_a) = start_writing($a, 't');
-my ($of_b) = start_writing($b, 'own');
+my $of_a = start_writing($a, 't');
+my $of_b = start_writing($b, 'own');
 more_rows($a, 't');
 $b->backup('backup');
 my $then = rows($b, 't');
@@ -97,11 +67,11 @@ is(system_log('sed', '-i', '/^max_logical_replication_workers = 0$/d', $conf), 0
 $copy->restart;
 is($copy->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), 2, 'a copy has its own worker ID');
 my $last = $copy->safe_psql('postgres', 'SELECT max(id) FROM own');
-my ($of_copy) = start_writing($copy, 'own');
+my $of_copy = start_writing($copy, 'own');
 more_rows($_, 'own') foreach $b, $copy;
 more_rows($a, 't');
-stop_writing($a, $of_a);
-stop_writing($copy, $of_copy);
+stop_writing($of_a);
+stop_writing($of_copy);
 $a->wait_for_catchup('s');
 cmp_ok(rows($a, 't'), '>', $then + 200, 'clients have inserted');
 is(rows($b, 't'), rows($a, 't'), 'a copy takes no rows from the server');
@@ -112,12 +82,12 @@ is(scalar(@equal), 0, 'a server and its copy generate no equal IDs');
 $copy->stop;
 
 # In place, at the time of the backup.  a is in use again.
-stop_writing($b, $of_b);
+stop_writing($of_b);
 $b->stop;
 my $restored = PostgreSQL::Test::Cluster->new('restored');
 $restored->init_from_backup($b, 'backup');
 $restored->start;
-($of_a) = start_writing($a, 't');
+$of_a = start_writing($a, 't');
 more_rows($a, 't');
 $a->wait_for_catchup('s');
 cmp_ok(rows($restored, 't'), '<=', rows($a, 't') - 200, 'a subscriber that is restored lacks rows, as the page says');
@@ -125,7 +95,7 @@ $restored->safe_psql('postgres', 'DROP SUBSCRIPTION s; TRUNCATE t');
 $restored->safe_psql('postgres', $subscribe);
 $restored->wait_for_subscription_sync($a, 's');
 more_rows($a, 't');
-stop_writing($a, $of_a);
+stop_writing($of_a);
 $a->wait_for_catchup('s');
 is(rows($restored, 't'), rows($a, 't'), 'when it has been copied again, it has all rows');
 

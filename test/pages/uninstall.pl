@@ -68,24 +68,12 @@ is($node->safe_psql('postgres', "SELECT count(*), pg_typeof(max(id)) FROM custom
 $node->safe_psql('postgres', 'DROP TABLE invoices, customers');
 
 # A key goes back to a sequence while clients insert.
-$node->safe_psql('postgres', 'CREATE TABLE halt ()');
-my @clients = start_queries($node, (q{
-	DO $$
-	BEGIN
-		LOOP
-			INSERT INTO orders DEFAULT VALUES;
-			COMMIT;
-			EXIT WHEN EXISTS (SELECT FROM halt);
-			PERFORM pg_sleep(0.002);
-		END LOOP;
-	END
-	$$}) x 2);
+my $writing = start_writing($node, 'orders', 2);
 $node->poll_query_until('postgres', 'SELECT count(*) > 1100 FROM orders') or die 'clients insert nothing';
 $node->safe_psql('postgres', $sequence);
 my $then = $node->safe_psql('postgres', 'SELECT count(*) FROM orders');
 $node->poll_query_until('postgres', "SELECT count(*) > $then + 100 FROM orders") or die 'clients insert nothing with the sequence';
-$node->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
-is(finish_queries(@clients), 2, 'clients insert while their table goes back to a sequence');
+stop_writing($writing);
 is($node->safe_psql('postgres', 'SELECT count(*), max(id) = last_value FROM orders, orders_id_seq WHERE id > last_value - 100 GROUP BY last_value'),
 	'100|t', 'the last 100 IDs are those of the sequence');
 $before = $node->safe_psql('postgres', $sum);

@@ -8,11 +8,13 @@ use warnings;
 use Exporter 'import';
 use IPC::Run;
 use PostgreSQL::Test::Utils;
+use SnowflakeTest::Servers;
+use Test::More;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
   client_queries start_clients wait_for_clients finish_clients end_clients
-  client_errors stored_ids
+  client_errors stored_ids start_writing stop_writing
 );
 
 # What clients do: "usual" ones ask for IDs one by one and in blocks, in
@@ -126,6 +128,45 @@ sub stored_ids
 
 	return [ split /\n/,
 		$node->safe_psql('postgres', 'SELECT id FROM t ORDER BY id') ];
+}
+
+# Start clients that insert rows into a table, each in a transaction of its own, until
+# stop_writing().
+sub start_writing
+{
+	my ($node, $table, $n) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+		CREATE TABLE IF NOT EXISTS halt ();
+		TRUNCATE halt;
+		CREATE OR REPLACE PROCEDURE write(name regclass, INOUT n int) LANGUAGE plpgsql AS $$
+		BEGIN
+			LOOP
+				EXECUTE format('INSERT INTO %s DEFAULT VALUES', name);
+				COMMIT;
+				n := n + 1;
+				EXIT WHEN EXISTS (SELECT FROM halt);
+				PERFORM pg_sleep(0.005);
+			END LOOP;
+		END
+		$$});
+	return { node => $node, sessions => [ start_queries($node, ("CALL write('$table', 0)") x ($n // 1)) ] };
+}
+
+# Stop them, and test that none got an error.  Returns how many rows they inserted.
+sub stop_writing
+{
+	my ($writing) = @_;
+	my @sessions = @{ $writing->{sessions} };
+	my $rows = 0;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$writing->{node}->safe_psql('postgres', 'INSERT INTO halt DEFAULT VALUES');
+	is(finish_queries(@sessions), scalar(@sessions), 'clients of ' . $writing->{node}->name . ' insert without an error')
+	  or diag(map { $_->{err} } @sessions);
+	$rows += $_->{out} || 0 foreach @sessions;
+	return $rows;
 }
 
 1;
