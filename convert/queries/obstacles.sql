@@ -73,6 +73,23 @@ AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
       OR NOT g.tgisinternal
       OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
 
+-- An index is created again with each of its columns, also those that it merely includes, and so is
+-- its constraint.  What depends on these, but not on the column, is not, and prevents that.
+-- hint: Drop objects that depend on an index or key with a column, convert, and create them again.
+SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
+    pg_describe_object(n.classid, n.objid, 0)), t.column_name
+FROM target t
+  JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
+  LEFT JOIN pg_constraint u ON u.conindid = i.indexrelid AND u.contype IN ('p', 'u', 'x')
+  CROSS JOIN LATERAL (VALUES ('pg_class'::regclass, i.indexrelid),
+    ('pg_constraint'::regclass, u.oid)) n(classid, objid)
+  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.deptype) = (n.classid, n.objid, 'n')
+WHERE t.change = 'widen'
+AND NOT EXISTS (
+  SELECT FROM pg_depend c
+  WHERE (c.classid, c.objid) = (d.classid, d.objid)
+  AND (c.refclassid, c.refobjid, c.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum))
+
 -- Foreign keys are created again, with triggers that are enabled as usual.
 -- list: trigger_obstacles obstacles
 -- with: target

@@ -95,6 +95,22 @@ SELECT name, name, 'it has a cast to integer, and stays as it is', NULL,
   'New IDs do not fit into an integer. Change the casts of those that get IDs to bigint.'
 FROM kept WHERE expression ~ E'\\)::(integer|smallint)\\M'
 
+-- An integer literal is an integer, and only the operators of a family are those of its indexes.
+-- notice: warning | list | queries with integer literals no longer use indexes
+SELECT i.indexrelid::regclass::text, format('%s (%s)', i.indexrelid::regclass, m.amname),
+  format('queries that compare %s with an integer literal no longer use index %s', t.column_name,
+    i.indexrelid::regclass),
+  'Its operators for bigint have no form for integers.',
+  'Cast the literals: WHERE id = 5::bigint. Parameters that are bigint need no change.'
+FROM target t JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
+  JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+  JOIN pg_opclass o ON o.opcmethod = m.oid AND o.opcintype = 'bigint'::regtype AND o.opcdefault
+WHERE t.change = 'widen'
+AND NOT EXISTS (
+  SELECT FROM pg_amop p
+  WHERE (p.amopfamily, p.amoplefttype, p.amoprighttype)
+    = (o.opcfamily, 'bigint'::regtype, 'integer'::regtype))
+
 -- notice: warning | one each | keys keep the UUIDs that they have
 SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.column_name),
   'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among '

@@ -274,3 +274,17 @@ SELECT current_user = session_user AS same_user, current_setting('search_path'),
 
 DROP SCHEMA keys CASCADE;
 DROP FOREIGN DATA WRAPPER regress_nowhere CASCADE;
+
+-- an index that includes the column: what depends on it alone prevents the conversion, and the dry
+-- run says so
+CREATE TABLE coded (id serial PRIMARY KEY, code text, name text, UNIQUE (code) INCLUDE (id), UNIQUE (id, code));
+CREATE TABLE by_code (code text REFERENCES coded (code));
+CREATE TABLE by_both (id int, code text, FOREIGN KEY (id, code) REFERENCES coded (id, code));
+SELECT snowflake_convert('coded', dry_run => true);
+DROP TABLE by_code;
+SELECT snowflake_convert('coded');
+CREATE TABLE named (id serial UNIQUE, code text PRIMARY KEY, name text);
+ALTER TABLE named DROP CONSTRAINT named_pkey, ADD PRIMARY KEY (code) INCLUDE (id);
+CREATE VIEW grouped AS SELECT code, name FROM named GROUP BY code;
+SELECT snowflake_convert('named', 'id', dry_run => true);
+DROP TABLE coded, by_both, named CASCADE;

@@ -151,7 +151,7 @@ if ($node->pg_version >= 18)
 # Operators of exclusion constraints, which need an index for equality of any kind
 SKIP:
 {
-	skip 'btree_gist is not installed', 3
+	skip 'btree_gist is not installed', 6
 	  if $node->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'btree_gist'") == 0;
 	$node->safe_psql(
 		'postgres', q{
@@ -172,6 +172,27 @@ SKIP:
 		'an exclusion constraint with an operator outside of the operator family is an obstacle');
 	$node->safe_psql('postgres', 'ALTER OPERATOR FAMILY gist_int8_ops USING gist ADD OPERATOR 30 === (int8, int8)');
 	is($node->safe_psql('postgres', $dry_run =~ s/, dry_run => true//r), '2', 'an exclusion constraint is converted when its operator is in the operator family');
+
+	# Indexes whose operators have no form for a bigint and an integer
+	$node->safe_psql(
+		'postgres', q{
+		CREATE EXTENSION btree_gin;
+		CREATE TABLE looked_up (id int PRIMARY KEY, other int REFERENCES looked_up, plain int);
+		CREATE INDEX by_gist ON looked_up USING gist (id);
+		CREATE INDEX by_gin ON looked_up USING gin (other, plain);
+		CREATE INDEX by_hash ON looked_up USING hash (id);
+		CREATE INDEX by_brin ON looked_up USING brin (id);
+		CREATE INDEX kept ON looked_up USING gin (plain);
+		INSERT INTO looked_up SELECT g, 1, g FROM generate_series(1, 10000) g});
+	my $uses = sub {
+		return $node->safe_psql('postgres', "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off;
+			EXPLAIN (COSTS off) SELECT FROM looked_up WHERE other = $_[0]") =~ /by_gin/;
+	};
+	ok($uses->('5'), 'an index of btree_gin is used with an integer literal');
+	like(sql_error($node, "SELECT snowflake_convert('looked_up')"),
+		qr/queries with integer literals no longer use indexes\nDETAIL:  public\.by_gin \(gin\)\npublic\.by_gist \(gist\)\nHINT:  Cast the literals: WHERE id = 5::bigint/,
+		'the indexes that are no longer used are named');
+	ok(!$uses->('5') && $uses->('5::bigint'), '... which is so, unless the literal is cast');
 }
 
 # While a bigint that references the key is in use
