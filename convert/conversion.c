@@ -340,7 +340,8 @@ lock_functions(const SnowflakeConversion *conversion)
 			locked = lappend_oid(locked, function);
 			LockDatabaseObject(ProcedureRelationId, function, 0,
 							   ShareUpdateExclusiveLock);
-			(void) snowflake_convert_ask_server(function, sql_lock_function);
+			(void) snowflake_convert_ask_server(snowflake_convert_oid_parameter(function),
+												sql_lock_function);
 		}
 	} while (found);
 	AcceptInvalidationMessages();

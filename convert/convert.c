@@ -5,7 +5,7 @@
  *	  of IDs as its default, and all columns that reference it to bigint; and
  *	  snowflake_convert_schema(), which does this for all keys of a schema.
  *
- * conversion.c has the steps, and convert.h says which file has what.
+ * conversion.c has the steps, and README.md says which file has what.
  *
  * Converting a table evaluates code of its owner: expressions of indexes,
  * statistics, constraints, and partition keys, the functions that they call,

@@ -22,7 +22,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "convert/convert.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "queries/obstacles.sql.h"
@@ -52,38 +51,6 @@ snowflake_convert_add_obstacle(List **obstacles, const char *object, const char 
 	obstacle->line = line;
 	obstacle->hint = hint;
 	*obstacles = lappend(*obstacles, obstacle);
-}
-
-/*
- * Add the obstacles that queries find, which begin after these CTEs.  They are
- * about this object; or, if it is NULL, about the one that the queries return
- * after each line.  All are asked in one, because planning the CTEs takes longer
- * than the rest.
- */
-void
-snowflake_ask_obstacles(const SnowflakeConversion *conversion,
-						const char *ctes, const SnowflakeObstacleQuery *list,
-						size_t count, const char *object, List **obstacles)
-{
-	StringInfoData query;
-	ListCell   *cell;
-
-	initStringInfo(&query);
-	appendStringInfoString(&query, ctes);
-	for (size_t i = 0; i < count; i++)
-		appendStringInfo(&query, "%s SELECT %zu, line COLLATE \"C\", %s FROM (%s) %s GROUP BY 2",
-						 i == 0 ? "" : " UNION ALL", i,
-						 object == NULL ? "min(object COLLATE \"C\")" : "NULL",
-						 list[i].query,
-						 object == NULL ? "o(line, object)" : "o(line)");
-	appendStringInfoString(&query, " ORDER BY 1, 2");
-	foreach(cell, snowflake_ask(conversion, query.data))
-	{
-		char	  **row = lfirst(cell);
-
-		snowflake_convert_add_obstacle(obstacles, object == NULL ? row[2] : object,
-									   row[1], list[pg_strtoint32(row[0])].hint);
-	}
 }
 
 /*

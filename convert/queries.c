@@ -26,61 +26,16 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "convert/convert.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
 #include "queries/queries.sql.h"
-
-/*
- * The beginning of all queries: the types that hold any ID, which are bigint,
- * uuid, and domains over them, or over such a domain.  A column references a
- * key of another type only if both are integers.
- */
-#define WIDE_TYPES \
-"WITH RECURSIVE wide(typid) AS (" \
-"  SELECT unnest(ARRAY['int8'::regtype::oid, 'uuid'::regtype::oid])" \
-"  UNION ALL" \
-"  SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd')"
-
-/*
- * The beginning of all other queries: the columns that were found.  is_root is
- * true for the keys without their partitions and children.  set_default is
- * true if the generator is not the default yet, and generator is that of the
- * key.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or
- * that the column cannot be converted because it has another type.
- */
-static const char target_query[] =
-WIDE_TYPES
-", target AS ("
-"  SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,"
-"    coalesce((w.relid, w.attnum) = ($1[w.key], $2[w.key]), false) AS is_root,"
-"    $3[w.key] AS generator, coalesce($4[w.key], false) AS set_default,"
-"    CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'"
-"      WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'"
-"      ELSE 'cannot' END AS change,"
-"    format('table %s', w.relid::regclass) AS table_name,"
-"    format('column %I of table %s', a.attname, w.relid::regclass) AS column_name"
-"  FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key)"
-"    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)) ";
-
-/*
- * A further CTE: the tables that are altered, and those at the other end of a
- * foreign key that is created again.
- */
-const char	snowflake_changed_tables[] =
-", changed(relid) AS ("
-"  SELECT relid FROM target WHERE is_key AND set_default OR change = 'widen'"
-"  UNION"
-"  SELECT unnest(ARRAY[c.conrelid, c.confrelid])"
-"  FROM target t JOIN pg_constraint c ON c.contype = 'f'"
-"    AND (c.confrelid = t.relid AND t.attnum = ANY (c.confkey)"
-"         OR c.conrelid = t.relid AND t.attnum = ANY (c.conkey))"
-"  WHERE t.change = 'widen')";
 
 /*
  * An array of the values of a conversion's keys.
@@ -343,28 +298,6 @@ snowflake_convert_ask_often(const SnowflakeConversion *conversion, Oid object,
 }
 
 /*
- * Run a query about the columns, which begins after the CTEs.
- */
-List *
-snowflake_ask(const SnowflakeConversion *conversion, const char *query)
-{
-	run_query(conversion, InvalidOid, psprintf("%s%s", target_query, query), false);
-	return snowflake_convert_rows();
-}
-
-/*
- * Run a query that is asked often, about an object, $12.  Its plan is kept, so
- * what else differs must not be in the text.
- */
-List *
-snowflake_ask_often(const SnowflakeConversion *conversion, Oid object,
-					const char *query)
-{
-	run_query(conversion, object, psprintf("%s%s", target_query, query), true);
-	return snowflake_convert_rows();
-}
-
-/*
  * Run a query about an object, which is $1.
  */
 List *
@@ -379,11 +312,30 @@ snowflake_convert_ask_about(Oid object, const char *query)
 }
 
 /*
- * Query system views about an object, which is $1, with all rows visible.  What is in the
- * query is this module's own, a number, or quoted.
+ * Run a query with a list of texts as its parameters.
  */
 List *
-snowflake_convert_ask_server(Oid object, const char *query)
+snowflake_convert_ask_with(List *parameters, const char *query)
+{
+	int			n = list_length(parameters);
+	Oid		   *types = palloc_array(Oid, n);
+	Datum	   *values = palloc_array(Datum, n);
+
+	for (int i = 0; i < n; i++)
+	{
+		types[i] = TEXTOID;
+		values[i] = CStringGetTextDatum(list_nth(parameters, i));
+	}
+	if (SPI_execute_with_args(query, n, types, values, NULL, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", query);
+	return snowflake_convert_rows();
+}
+
+/*
+ * The same, with all rows of system views visible.
+ */
+List *
+snowflake_convert_ask_server(List *parameters, const char *query)
 {
 	Oid			user;
 	int			sec_context;
@@ -396,10 +348,38 @@ snowflake_convert_ask_server(Oid object, const char *query)
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
 						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
-	rows = snowflake_convert_ask_about(object, query);
+	rows = snowflake_convert_ask_with(parameters, query);
 	SetUserIdAndSecContext(user, sec_context);
 	AtEOXact_GUC(false, nest_level);
 	return rows;
+}
+
+/*
+ * OIDs as the text of an array, and as the parameters of a query.
+ */
+static char *
+array_of_oids(const List *oids)
+{
+	StringInfoData array;
+	ListCell   *cell;
+
+	initStringInfo(&array);
+	foreach(cell, oids)
+		appendStringInfo(&array, "%c%u", array.len > 0 ? ',' : '{', lfirst_oid(cell));
+	appendStringInfoString(&array, array.len > 0 ? "}" : "{}");
+	return array.data;
+}
+
+List *
+snowflake_convert_oid_parameter(Oid oid)
+{
+	return list_make1(psprintf("%u", oid));
+}
+
+List *
+snowflake_convert_oids_parameter(const List *oids)
+{
+	return list_make1(array_of_oids(oids));
 }
 
 /*

@@ -69,7 +69,10 @@ extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
 								   const char *query);
 extern List *snowflake_convert_ask_often(const SnowflakeConversion *conversion,
 										 Oid object, const char *query);
-extern List *snowflake_convert_ask_server(Oid object, const char *query);
+extern List *snowflake_convert_ask_with(List *parameters, const char *query);
+extern List *snowflake_convert_ask_server(List *parameters, const char *query);
+extern List *snowflake_convert_oid_parameter(Oid oid);
+extern List *snowflake_convert_oids_parameter(const List *oids);
 extern List *snowflake_convert_ask_about(Oid object, const char *query);
 extern char *snowflake_convert_get_value(const char *query);
 

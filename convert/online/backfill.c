@@ -44,6 +44,7 @@
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
 
+#include "convert/obstacles.h"
 #include "convert/online/backfill.h"
 #include "convert/online/locks.h"
 #include "convert/online/silent_update.h"
@@ -51,7 +52,10 @@
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/subtransaction.h"
+#include "online/queries/backfill.sql.h"
 #include "shared/clock.h"
 
 /* Pages of the first batch, and of the largest one. */
@@ -151,12 +155,7 @@ begin_backfill(Backfill *backfill)
 	SnowflakeConversion part = begin_with_lock(backfill, AccessShareLock);
 	char	  **row;
 
-	row = linitial(snowflake_ask_often(&part, backfill->relid,
-									   psprintf("%s SELECT string_agg(format('%%I = %%I', newname, attname), ', ') AS assignments,"
-												" string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ') AS condition,"
-												" pg_relation_size($12) / current_setting('block_size')::int AS pages"
-												" FROM col WHERE relid = $12",
-												snowflake_online_tables)));
+	row = linitial(snowflake_convert_ask_often(&part, backfill->relid, sql_copied_columns));
 	if (snowflake_convert_text(row, "assignments") == NULL ||
 		snowflake_convert_text(row, "pages") == NULL)
 	{
@@ -237,8 +236,8 @@ fill_pages(Backfill *backfill, const Range *range)
 						 table, backfill->assignments, table, condition);
 	nrows = get_rel_relispartition(backfill->relid) ?
 		update_partition(statement) : (int64) snowflake_online_update_silently(statement);
-	if (snowflake_convert_ask_about(InvalidOid, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
-														 table, condition)) != NIL)
+	if (snowflake_convert_ask_with(NIL, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
+												 table, condition)) != NIL)
 	{
 		Range	   *locked;
 
@@ -291,11 +290,8 @@ are_standbys_near(SnowflakeOnline *online, void *argument)
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	EnsurePortalSnapshotExists();
-	behind = snowflake_convert_first(snowflake_ask_server(psprintf("SELECT format('Standby or subscriber %%s is %%s behind.', application_name, lag)"
-																   " FROM pg_stat_replication CROSS JOIN LATERAL (SELECT greatest(replay_lag,"
-																   "   CASE WHEN replay_lsn < sent_lsn THEN clock_timestamp() - reply_time END)) l(lag)"
-																   " WHERE replay_lsn IS NOT NULL AND extract(epoch FROM lag) * 1000000 > " INT64_FORMAT
-																   " ORDER BY lag DESC LIMIT 1", online->options.max_lag_us)));
+	behind = snowflake_convert_first(snowflake_convert_ask_server(list_make1(psprintf(INT64_FORMAT, online->options.max_lag_us)),
+																  sql_standby_behind));
 	if (behind != NULL)
 		snowflake_online_report_wait(online, backfill->what, behind);
 	SPI_commit();
@@ -414,10 +410,7 @@ validate(void *argument)
 	const Validation *validation = argument;
 	List	   *rows;
 
-	rows = snowflake_ask_often(&validation->part, validation->relid,
-							   psprintf("%s SELECT format('ALTER TABLE %%s %%s', name, validate)"
-										" FROM tab WHERE relid = $12",
-										snowflake_online_tables));
+	rows = snowflake_convert_ask_often(&validation->part, validation->relid, sql_validation);
 	snowflake_online_run_statements(snowflake_convert_texts(rows));
 }
 
@@ -482,11 +475,8 @@ int
 snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
 								  const SnowflakeOnlineStep *step)
 {
-	List	   *rows = snowflake_ask_often(conversion, step->relid,
-										   psprintf("%s SELECT string_agg(format('%%I IS DISTINCT FROM %%I', newname, attname), ' OR ')"
-													" FROM col WHERE relid = $12",
-													snowflake_online_tables));
-	char	   *condition = snowflake_convert_first(rows);
+	List	   *rows = snowflake_convert_ask_often(conversion, step->relid, sql_copied_columns);
+	char	   *condition = snowflake_convert_text(linitial(rows), "condition");
 	char	   *percent;
 
 	percent = snowflake_convert_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"

@@ -19,16 +19,19 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "convert/conversion.h"
+#include "convert/obstacles.h"
 #include "convert/online/begin.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
-#include "convert/online/names.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "online/queries/begin.sql.h"
 #include "shared/table_owner.h"
 
 /* The advisory lock of conversions. */
@@ -50,12 +53,9 @@ find_converter(void)
 	List	   *rows;
 
 	SPI_connect();
-	rows = snowflake_ask_server(psprintf("SELECT " SNOWFLAKE_PROCESS("Process") " || ' has the advisory lock of conversions.'"
-										 " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
-										 " WHERE l.locktype = 'advisory' AND l.granted"
-										 " AND (l.classid, l.objid, l.objsubid) = (%d, %d, 2)"
-										 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-										 ADVISORY_CLASS, ADVISORY_OBJECT));
+	rows = snowflake_convert_ask_server(list_make2(psprintf("%d", ADVISORY_CLASS),
+												   psprintf("%d", ADVISORY_OBJECT)),
+										sql_converter);
 	return snowflake_convert_first(rows);
 }
 

@@ -43,7 +43,7 @@ has_check(const TriggerData *data)
 
 	for (int i = 0; constr != NULL && i < constr->num_check; i++)
 	{
-		if (strcmp(constr->check[i].ccname, SNOWFLAKE_COPY_CHECK) == 0)
+		if (strcmp(constr->check[i].ccname, SNOWFLAKE_ONLINE_COPY_CHECK) == 0)
 			return true;
 	}
 	return false;

@@ -39,14 +39,12 @@
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/waits.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/subtransaction.h"
+#include "online/queries/locks.sql.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
-
-/* Is session a an autovacuum worker that ends for others? */
-#define CANCELLABLE_AUTOVACUUM \
-"coalesce(a.backend_type = 'autovacuum worker'" \
-"  AND position('(to prevent wraparound)' IN a.query) = 0, false)"
 
 /*
  * Does somebody hold a lock on the tables that will probably not be released
@@ -59,38 +57,13 @@
 static char *
 find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 {
-	StringInfoData query;
-	List	   *rows;
-	ListCell   *cell;
+	List	   *parameters = snowflake_convert_oids_parameter(relids);
 
-	initStringInfo(&query);
-	appendStringInfo(&query,
-					 "SELECT CASE WHEN l.pid IS NULL"
-					 "  THEN format('Prepared transaction %%L of %%s has a lock on %%s, and was prepared %%s ago.',"
-					 "    p.gid, p.owner, l.relation::regclass, x.age)"
-					 "  ELSE format('Process %%s (%%s, %%s) has a lock on %%s, in a transaction that is %%s old.',"
-					 "    a.pid, coalesce(a.usename, a.backend_type), coalesce(nullif(a.application_name, ''), a.backend_type),"
-					 "    l.relation::regclass, x.age) END"
-					 " FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)"
-					 "   LEFT JOIN pg_locks t ON l.pid IS NULL AND t.pid IS NULL AND t.locktype = 'transactionid' AND t.granted"
-					 "     AND t.virtualtransaction = l.virtualtransaction"
-					 "   LEFT JOIN pg_prepared_xacts p ON p.transaction = t.transactionid"
-					 "   CROSS JOIN LATERAL (SELECT coalesce(a.xact_start, p.prepared)) b(since)"
-					 "   CROSS JOIN LATERAL (SELECT date_trunc('milliseconds', clock_timestamp() - b.since)) x(age)"
-					 " WHERE l.locktype = 'relation' AND l.granted"
-					 " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-					 " AND l.pid IS DISTINCT FROM pg_backend_pid()"
-					 " AND (%s OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))"
-					 " AND NOT " CANCELLABLE_AUTOVACUUM
-					 " AND b.since < clock_timestamp() - interval '" INT64_FORMAT " ms'"
-					 " AND l.relation IN (0",
-					 mode == AccessExclusiveLock ? "true" : "false",
-					 online->options.lock_ms * SNOWFLAKE_PATIENCE);
-	foreach(cell, relids)
-		appendStringInfo(&query, ", %u", lfirst_oid(cell));
-	appendStringInfoString(&query, ") ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i', 'I') LIMIT 1");
-	rows = snowflake_ask_server(query.data);
-	return snowflake_convert_first(rows);
+	parameters = lappend(parameters,
+						 psprintf(INT64_FORMAT " ms",
+								  (int64) online->options.lock_ms * SNOWFLAKE_PATIENCE));
+	parameters = lappend(parameters, mode == AccessExclusiveLock ? "true" : "false");
+	return snowflake_convert_first(snowflake_convert_ask_server(parameters, sql_holder));
 }
 
 /*
@@ -116,22 +89,8 @@ snowflake_online_with_partitions(const List *relids)
 static void
 cancel_autovacuum(List *relids)
 {
-	StringInfoData query;
-	ListCell   *cell;
-
-	initStringInfo(&query);
-	appendStringInfoString(&query,
-						   "SELECT pg_cancel_backend(a.pid)"
-						   " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
-						   " WHERE l.locktype = 'relation' AND l.granted"
-						   " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-						   " AND " CANCELLABLE_AUTOVACUUM
-						   " AND l.mode = 'ShareUpdateExclusiveLock'"
-						   " AND l.relation IN (0");
-	foreach(cell, relids)
-		appendStringInfo(&query, ", %u", lfirst_oid(cell));
-	appendStringInfoChar(&query, ')');
-	(void) snowflake_ask_server(query.data);
+	(void) snowflake_convert_ask_server(snowflake_convert_oids_parameter(relids),
+										sql_cancel_autovacuum);
 }
 
 /*

@@ -19,571 +19,34 @@
 
 #include "access/transam.h"
 
-#include "convert/online/names.h"
+#include "convert/conversion.h"
+#include "convert/obstacles.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
-
-/* All tables are in scope. */
-#define SCOPE ", scope(relid) AS (SELECT relid FROM tab) "
-
-/* What is dropped and created again: class, OID, description. */
-static const char dropped_ctes[] =
-", gone(classid, objid) AS ("
-"  SELECT 'pg_class'::regclass::oid, oid FROM vw"
-"  UNION ALL SELECT 'pg_type'::regclass, reltype FROM vw"
-"  UNION ALL SELECT 'pg_type'::regclass, y.typarray FROM vw JOIN pg_type y ON y.oid = vw.reltype"
-"  UNION ALL SELECT 'pg_class'::regclass, indexrelid FROM idx"
-"  UNION ALL SELECT 'pg_constraint'::regclass, con FROM idx WHERE con IS NOT NULL"
-"  UNION ALL SELECT 'pg_constraint'::regclass, oid FROM fkey"
-"  UNION ALL SELECT 'pg_constraint'::regclass, oid FROM chk"
-"  UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM stat"
-"  UNION ALL SELECT d.classid, d.objid FROM col JOIN pg_depend d"
-"    ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)"
-"  WHERE d.classid = 'pg_policy'::regclass"
-"  UNION ALL SELECT 'pg_trigger'::regclass, oid FROM triggered"
-"  UNION ALL SELECT 'pg_attrdef'::regclass, f.oid FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid"
-"  UNION ALL SELECT 'pg_trigger'::regclass, g.oid FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid) ";
-
-/* Publications of tables that have a new column, for the rows of its changes. */
-#define PUBLISHED(changes) \
-" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b" \
-" WHERE relid IN (SELECT relid FROM col) AND (" changes ") AND r.relkind <> 'p' AND r.relpersistence = 'p'" \
-" AND (b.puballtables" \
-"      OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor JOIN pg_publication_namespace n" \
-"                   ON n.pnpubid = b.oid AND n.pnnspid = a.relnamespace WHERE up.relid = r.oid)" \
-"      OR EXISTS (SELECT FROM up JOIN pg_publication_rel p ON p.prpubid = b.oid AND p.prrelid = up.ancestor" \
-"                 WHERE up.relid = r.oid))"
+#include "convert/statements.h"
+#include "online/queries/obstacles.sql.h"
 
 /*
- * Has a table an index by which a subscription finds a row?  Without one, it
- * compares all columns, and those that it does not receive with NULL.
- */
-#define HAS_KEY \
-"EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid" \
-"         AND (i.indisprimary OR i.indisreplident) AND i.indimmediate AND i.indisvalid)"
-
-/* What to do about most of them. */
-#define DROP_HINT \
-	"Drop objects that depend on a column and cannot be carried over, convert, and create them again. For views, snowflake_convert_report() has the statements."
-
-/*
- * SQL: the body of a function without comments; and without calls of functions
- * that have no parentheses in their arguments, because an argument does not
- * depend on the order of columns.  Regular expressions: a value, in the list of
- * those that a statement inserts, begins here; and all columns of a row that is
- * the result of an expression.
- */
-#define WITHOUT_COMMENTS(source) \
-"regexp_replace(" source ", E'--[^\n]*|/\\\\*([^*]|\\\\*+[^*/])*\\\\*+/', '', 'g')"
-#define WITHOUT_CALLS(source) \
-"regexp_replace(" source ", E'\\\\m(?!(values|select|all|distinct|format|concat)\\\\M)\\\\w+\\\\s*\\\\((?!\\\\s*select\\\\M)[^()]*\\\\)', '0', 'gi')"
-#define INSERTS \
-"E'\\\\minsert\\\\s+into\\\\M[^;]*(,|\\\\m(select|all|distinct)\\\\M|\\\\mvalues\\\\s*\\\\()\\\\s*'"
-#define INSERTS_EXPRESSION \
-"E'\\\\minsert\\\\s+into\\\\M[^;]*(\\\\m(new|old)\\\\M\\\\s*(\\\\)\\\\s*|[^;().\\\\s][^;()]*)\\\\)" \
-"|\\\\mquote_literal\\\\s*\\\\(\\\\s*(new|old)\\\\s*\\\\)[^;]*\\\\)|%(\\\\d+\\\\$)?L[^;()]*\\\\))\\\\s*\\\\.\\\\s*\\\\*'"
-
-/*
- * SQL: functions whose code is searched, with the code in lower case, in which names
- * are found fast.  Not those of extensions and temporary schemas, which who converts
- * could not change.
- */
-#define SEARCHED_FUNCTIONS \
-"(SELECT p.oid::regprocedure::text, p.prosrc, p.proretset, lower(p.prosrc COLLATE \"C\") FROM pg_proc p" \
-"  WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))" \
-"  AND NOT " SNOWFLAKE_IS_TEMPORARY " AND NOT " SNOWFLAKE_OF_EXTENSION("p.oid") \
-"  OFFSET 0) f(name, source, returns_set, lower)"
-#define NAMES_TABLE \
-"strpos(f.lower, lower(tab.relname::text COLLATE \"C\")) > 0"
-
-/*
- * SQL: code without EXISTS (SELECT * and count(*), which say nothing about the order of
- * columns.  Regular expressions: a table; INSERT up to its list of columns; all columns
- * of a table.
- */
-#define TABLE_PATTERN \
-"E'(only\\\\s+)?(\"?' || " SNOWFLAKE_WORD("tab.nspname::text") \
-" || E'\"?\\\\s*\\\\.\\\\s*)?\"?' || " SNOWFLAKE_WORD("tab.relname::text") " || E'\"?'"
-#define INTO_COLUMNS \
-"E'\\\\minsert\\\\s+into\\\\s+[^;()]*(\\\\([^;()]*\\\\)\\\\s*)?"
-#define ALL_COLUMNS \
-"(\"?\\\\w+\"?\\\\s*\\\\.\\\\s*)?\\\\*\\\\s*"
-#define WITHOUT_EXISTS(source) \
-"regexp_replace(" source ", E'\\\\mexists\\\\s*\\\\(\\\\s*select\\\\s*\\\\*|\\\\(\\\\s*\\\\*\\\\s*\\\\)', '', 'gi')"
-
-static const SnowflakeObstacleQuery online_obstacles[] = {
-	{
-		"SELECT format('foreign key %I of table %s is between partitioned tables', conname, conrelid::regclass)"
-		" FROM fkey WHERE late AND relkind = 'p'",
-		"A foreign key from one partitioned table to another can only be created with a check of all rows under locks. Drop it, convert, and create it again, or use snowflake_convert()."
-	},
-	{
-		/* A new one of the table could take over that one, and not its own. */
-		"SELECT format('foreign key %I of table %s is the same as one of its parent', a.conname, a.conrelid::regclass)"
-		" FROM fkey a JOIN fkey b USING (conrelid, confrelid, conkey, confkey, confupdtype, confdeltype, confmatchtype, condeferrable, condeferred)"
-		" WHERE a.conparentid = 0 AND b.conparentid <> 0",
-		"Drop foreign keys of partitions that their tables have as well."
-	},
-	{
-		/* As many as were counted in swaps, for tables and objects together. */
-		"SELECT format('the swap of table %s needs about %s locks, and the server has room for %s',"
-		"    name, needed, room)"
-		" FROM (SELECT t.team, sum(4 + 5 * (SELECT count(*) FROM idx WHERE idx.indrelid = top.relid))"
-		"       FROM team t JOIN top ON top.root = t.relid GROUP BY t.team) s(relid, needed) JOIN tab USING (relid)"
-		"  CROSS JOIN (SELECT current_setting('max_locks_per_transaction')::int * (current_setting('max_connections')::int"
-		"                + current_setting('max_prepared_transactions')::int)) r(room)"
-		" WHERE relkind = 'p' AND needed > room",
-		"Increase max_locks_per_transaction, and restart the server."
-	},
-	{
-		"SELECT format('table %s has a parent or child table', name)"
-		" FROM tab JOIN pg_class r ON r.oid = tab.relid"
-		" WHERE r.relkind <> 'p' AND NOT r.relispartition AND tab.root IN (SELECT relid FROM swapping)"
-		" AND EXISTS (SELECT FROM pg_inherits i WHERE r.oid IN (i.inhrelid, i.inhparent))",
-		"Convert tables that inherit with snowflake_convert()."
-	},
-	{
-		"SELECT format('table %s has %s columns, those that were dropped included, and needs %s more', name, r.relnatts, count(*))"
-		" FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN col USING (relid) WHERE newnum IS NULL AND NOT prepared"
-		" GROUP BY name, r.relnatts HAVING r.relnatts + count(*) > 1600",
-		"A table has room for 1600 columns. Use snowflake_convert()."
-	},
-	{
-		/* As in the manual's examples of an audit trigger. */
-		"SELECT format('trigger function %s inserts all columns of a row of table %s in their order', p.oid::regprocedure, tab.name)"
-		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal AND g.tgparentid = 0"
-		"  JOIN pg_proc p ON p.oid = g.tgfoid"
-		"  CROSS JOIN LATERAL (SELECT " WITHOUT_COMMENTS("p.prosrc") ") c(code)"
-		"  CROSS JOIN LATERAL (SELECT " WITHOUT_CALLS(WITHOUT_CALLS(WITHOUT_CALLS("code"))) ") s(source)"
-		/* variables that have the row, too */
-		"  CROSS JOIN LATERAL (SELECT concat_ws('|', E'new|old|\\\\$\\\\d+', string_agg(m[1], '|'))"
-		"    FROM regexp_matches(code, E'\\\\m(\\\\w+)\\\\s*(?::?=|\\\\malias\\\\s+for\\\\M)\\\\s*(?:new|old)\\\\s*;', 'gi') m) n(names)"
-		" WHERE relid IN (SELECT relid FROM col)"
-		" AND (source ~* (" INSERTS " || format(E'(\\\\(\\\\s*(%1$s)\\\\s*\\\\)|%1$s)\\\\s*\\\\.\\\\s*\\\\*(?!\\\\s*(::|[<>=!]|is\\\\M))', names))"
-		"   OR code ~* " INSERTS_EXPRESSION
-		"   OR EXISTS (SELECT FROM (VALUES (g.tgoldtable), (g.tgnewtable)) t(name)"
-		"              WHERE name IS NOT NULL AND source ~* (E'\\\\minsert\\\\s+into\\\\s+(\"[^\"]*\"|[^\\\\s();\"])+\\\\s*(\\\\([^()]*\\\\)\\\\s*)?\\\\(?\\\\s*"
-		"(\\\\mtable\\\\M[^;]*|\\\\mselect\\\\M([^;()]*,)?(\\\\s*(all|distinct)\\\\M)?\\\\s*(\\\\w+\\\\s*\\\\.\\\\s*)?\\\\*[^;]*)' || " SNOWFLAKE_WORD("t.name::text") ")))",
-		"Have it name the columns (NEW.id, NEW.name), because the converted ones are the last ones afterwards, or pass the row itself (NEW) to a function."
-	},
-	{
-		"SELECT format('table %s is temporary', name)"
-		" FROM tab JOIN pg_class r ON r.oid = tab.relid WHERE r.relpersistence = 't'",
-		"Convert temporary tables with snowflake_convert()."
-	},
-	{
-		"SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name)"
-		" FROM col JOIN target t USING (relid, attnum)"
-		"  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid)"
-		"    = ('pg_class'::regclass, col.relid, col.attnum)"
-		"  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid"
-		"  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
-		"  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid"
-		"  LEFT JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid"
-		"  LEFT JOIN (pg_rewrite r JOIN pg_class v ON v.oid = r.ev_class)"
-		"    ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
-		" WHERE NOT coalesce(CASE d.classid"
-		"   WHEN 'pg_class'::regclass THEN c.relkind IN ('i', 'I') OR c.relkind = 'S' AND d.deptype IN ('a', 'i')"
-		"   WHEN 'pg_constraint'::regclass THEN k.contype IN ('c', 'f', 'n')"
-		"     OR k.contype IN ('p', 'u') AND NOT k.condeferrable"
-		"   WHEN 'pg_attrdef'::regclass THEN (f.adrelid, f.adnum) = (col.relid, col.attnum)"
-		"   WHEN 'pg_rewrite'::regclass THEN v.relkind = 'v' AND r.rulename = '_RETURN'"
-		"   WHEN 'pg_policy'::regclass THEN p.polrelid = col.relid"
-		"   ELSE d.classid IN ('pg_trigger'::regclass, 'pg_publication_rel'::regclass,"
-		"     'pg_statistic_ext'::regclass) END, false)",
-		DROP_HINT
-	},
-	{
-		"SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),"
-		"    pg_describe_object(gone.classid, gone.objid, 0))"
-		" FROM gone JOIN pg_depend d ON (d.refclassid, d.refobjid) = (gone.classid, gone.objid)"
-		"  LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
-		"    AND r.rulename = '_RETURN' AND r.ev_class IN (SELECT oid FROM vw WHERE relkind = 'v')"
-		" WHERE d.deptype <> 'i' AND r.oid IS NULL"
-		" AND (d.classid = 'pg_policy'::regclass OR (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone))",
-		DROP_HINT
-	},
-	{
-		"SELECT format('%s is a member of, or depends on, extension %I',"
-		"    pg_describe_object(gone.classid, gone.objid, 0), e.extname)"
-		" FROM gone JOIN pg_depend d ON (d.classid, d.objid) = (gone.classid, gone.objid) AND d.deptype IN ('e', 'x')"
-		"  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid",
-		DROP_HINT
-	},
-	{
-		"SELECT format('%s has a security label', pg_describe_object(l.classoid, l.objoid, l.objsubid))"
-		" FROM pg_seclabel l WHERE (l.classoid, l.objoid) IN (SELECT classid, objid FROM gone)"
-		" OR l.classoid = 'pg_class'::regclass AND (l.objoid, l.objsubid) IN (SELECT relid, attnum FROM col)"
-		/* The sequence of an identity is created again. */
-		" OR l.classoid = 'pg_class'::regclass AND l.objoid IN (SELECT d.objid FROM col JOIN pg_depend d"
-		"   ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'"
-		"   AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum))",
-		"Remove security labels, convert, and set them again."
-	},
-	{
-		"SELECT format('view %s is owned by role %I, but table %s by role %I', vw.name,"
-		"    vw.relowner::regrole::text, tab.name, tab.relowner::regrole::text)"
-		" FROM vw, tab WHERE tab.relid = $1[1] AND tab.relowner <> vw.relowner",
-		"Give the views that depend on a converted column the owner of the table."
-	},
-	{
-		"SELECT format('view %s is temporary', name) FROM vw WHERE relpersistence = 't'",
-		"Drop temporary views of the tables, or have their sessions end."
-	},
-	{
-		"SELECT format('the row type of view %s has privileges or a comment', name)"
-		" FROM vw JOIN pg_type y ON y.oid = vw.reltype"
-		" WHERE y.typacl IS NOT NULL OR obj_description(y.oid, 'pg_type') IS NOT NULL",
-		"Remove privileges and comments of the row types of views, convert, and set them again."
-	},
-	{
-		"SELECT format('statistics object %I.%I is owned by role %s, but its table by role %s', stat.nspname, stxname,"
-		"    stxowner::regrole, tab.relowner::regrole)"
-		" FROM stat JOIN tab ON tab.relid = stat.stxrelid WHERE stxowner <> tab.relowner",
-		"Give statistics objects the owner of the table."
-	},
-	{
-		"SELECT format('publication %I has a column list or row filter with %s, and is owned by role %s',"
-		"    b.pubname, t.column_name, b.pubowner::regrole)"
-		" FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid)"
-		"  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid, d.classid)"
-		"    = ('pg_class'::regclass, col.relid, col.attnum, 'pg_publication_rel'::regclass)"
-		"  JOIN pg_publication_rel p ON p.oid = d.objid JOIN pg_publication b ON b.oid = p.prpubid"
-		" WHERE NOT pg_has_role(tab.relowner, b.pubowner, 'USAGE')",
-		"Take the table out of such publications, or give them the owner of the table."
-	},
-	{
-		"SELECT format('publication %I publishes updates of table %s, which has no replica identity', b.pubname, tab.name)"
-		PUBLISHED("b.pubupdate")
-		" AND r.relreplident <> 'f'"
-		" AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid"
-		"                 AND CASE r.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END)",
-		"Give the table a primary key, here and on subscribers, or take it out of the publication, because the rows are updated."
-	},
-	{
-		"SELECT format('publication %I publishes changes of table %s, which has REPLICA IDENTITY FULL and no primary key', b.pubname, tab.name)"
-		PUBLISHED("b.pubupdate OR b.pubdelete")
-		" AND r.relreplident = 'f' AND NOT " HAS_KEY,
-		"Give the table a primary key, here and on subscribers, or take it out of the publication. Subscribers would compare all columns, and ignore UPDATE and DELETE without an error as long as they have other columns."
-	},
-	{
-		"SELECT format('a subscription receives table %s, which has no primary key', tab.name)"
-		" FROM tab JOIN pg_class r ON r.oid = tab.relid"
-		" WHERE relid IN (SELECT relid FROM col) AND r.relkind <> 'p' AND NOT " HAS_KEY
-		" AND EXISTS (SELECT FROM up JOIN pg_subscription_rel s ON s.srrelid = up.ancestor WHERE up.relid = tab.relid)",
-		"Give the table a primary key, or take it out of the subscription. It would compare all columns, and ignore UPDATE and DELETE without an error until the swap."
-	},
-	{
-		"SELECT format('%s has no counterpart any more', what) FROM single",
-		"Drop what was created for an index, constraint or statistics object that was dropped or renamed since then; the conversion creates it again if it is needed."
-	},
-	{
-		"SELECT format('%s has a name that the conversion uses', pg_describe_object(o.classid, o.objid, 0))"
-		" FROM (SELECT 'pg_constraint'::regclass, oid, conname FROM fkey WHERE conparentid = 0"
-		"   UNION ALL SELECT 'pg_constraint'::regclass, oid, conname FROM chk"
-		"   UNION ALL SELECT 'pg_class'::regclass, indexrelid, relname FROM idx"
-		"   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxname FROM stat) o(classid, objid, name)"
-		" WHERE starts_with(name::text, 'snowflake_new_')",
-		"Rename what has a name that begins with \"snowflake_new_\"."
-	},
-	{
-		/* A row has all columns of its table, in their order. */
-		"SELECT format('%s uses whole rows of its table', pg_describe_object('pg_class'::regclass, indexrelid, 0))"
-		" FROM pg_index WHERE indrelid IN (SELECT relid FROM col)"
-		" AND concat(indexprs, indpred) ~ ':varattno 0 '",
-		DROP_HINT
-	},
-	{
-		"SELECT format('exclusion constraint %I of table %s depends on a converted column', conname, tab.name)"
-		" FROM idx JOIN tab ON tab.relid = indrelid JOIN pg_constraint k ON k.oid = con WHERE k.contype = 'x'"
-		" AND NOT EXISTS (SELECT FROM col WHERE col.relid = indrelid AND col.attnum = ANY (k.conkey))",
-		DROP_HINT
-	},
-	{
-		"SELECT format('index %I.%I is invalid', nspname, relname) FROM idx WHERE NOT indisvalid",
-		"Drop indexes that are invalid, or create them again with REINDEX."
-	},
-	{
-		"SELECT format('trigger %I of table %s would be fired after trigger " SNOWFLAKE_COPY_TRIGGER "', g.tgname, tab.name)"
-		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND NOT g.tgisinternal"
-		" WHERE relid IN (SELECT relid FROM col) AND g.tgfoid <> (SELECT oid FROM copier)"
-		" AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0 AND g.tgname::text COLLATE \"C\" > '" SNOWFLAKE_COPY_TRIGGER "'",
-		"Rename BEFORE INSERT OR UPDATE triggers that sort after our trigger."
-	},
-	{
-		"SELECT format('subscription %I receives table %s in binary format', b.subname, tab.name)"
-		" FROM tab JOIN pg_subscription_rel r ON r.srrelid = tab.relid JOIN pg_subscription b ON b.oid = r.srsubid"
-		" WHERE relid IN (SELECT relid FROM col) AND b.subbinary",
-		"Run ALTER SUBSCRIPTION ... SET (binary = false), and set it to true again when the columns of the publisher are bigint, too."
-	},
-	{
-		/* Since 18: constraints that are not enforced, and temporal ones. */
-		"SELECT format('constraint %I of table %s is not enforced, or temporal', conname, conrelid::regclass)"
-		" FROM pg_constraint k"
-		" WHERE (oid IN (SELECT oid FROM fkey UNION ALL SELECT oid FROM chk UNION ALL SELECT con FROM idx))"
-		" AND (to_jsonb(k) @> '{\"conenforced\": false}' OR to_jsonb(k) @> '{\"conperiod\": true}')",
-		DROP_HINT
-	},
-	{
-		"SELECT format('rule %I of table %s', r.rulename, tab.name)"
-		" FROM tab JOIN pg_rewrite r ON r.ev_class = tab.relid WHERE relid IN (SELECT relid FROM col)",
-		"Drop the rules of the tables, convert, and create them again."
-	},
-	{
-		"SELECT format('tables that reference each other in a circle: %s', name)"
-		" FROM swap JOIN tab USING (relid) WHERE level >= 99",
-		"Drop one of the foreign keys, convert, and create it again."
-	},
-	{
-		"SELECT format('%s privilege on %s was granted by role %s, not by the owner', e.privilege_type, t.column_name,"
-		"    e.grantor::regrole)"
-		" FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid), aclexplode(col.attacl) e"
-		" WHERE e.grantor <> tab.relowner"
-		" UNION ALL "
-		"SELECT format('%s privilege on view %s was granted by role %s, not by the owner', e.privilege_type, vw.name,"
-		"    e.grantor::regrole)"
-		" FROM vw CROSS JOIN LATERAL (SELECT * FROM aclexplode(vw.relacl)"
-		"   UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e"
-		" WHERE e.grantor <> vw.relowner"
-		" UNION ALL "
-		"SELECT format('%s privilege on sequence %s was granted by role %s, not by the owner', e.privilege_type,"
-		"    s.oid::regclass, e.grantor::regrole)"
-		" FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'"
-		"    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)"
-		"  JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' CROSS JOIN LATERAL aclexplode(s.relacl) e"
-		" WHERE e.grantor <> s.relowner",
-		"Have the owner of the table, view or sequence grant these privileges."
-	},
-	{
-		"SELECT format('role %s, the owner of table %s, lacks %s', tab.relowner::regrole, tab.name, p.what)"
-		" FROM tab CROSS JOIN LATERAL ("
-		"   SELECT format('CREATE on schema %I', n.nspname), has_schema_privilege(tab.relowner, n.oid, 'CREATE')"
-		"   FROM pg_namespace n"
-		"   WHERE n.nspname IN (SELECT tab.nspname UNION SELECT nspname FROM stat WHERE stxrelid = tab.relid)"
-		"   OR n.oid IN (SELECT relnamespace FROM vw)"
-		"   UNION ALL"
-		"   SELECT format('EXECUTE on function %s', copier.name), has_function_privilege(tab.relowner, copier.oid, 'EXECUTE')"
-		"   FROM copier"
-		"   UNION ALL"
-		"   SELECT format('CREATE on tablespace %I', s.spcname), has_tablespace_privilege(tab.relowner, s.spcname, 'CREATE')"
-		"   FROM (SELECT DISTINCT spcname FROM idx WHERE indrelid = tab.relid AND spcname IS NOT NULL) s"
-		"   UNION ALL"
-		"   SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure), has_function_privilege(tab.relowner, g.tgfoid, 'EXECUTE')"
-		"   FROM pg_trigger g WHERE g.tgrelid = tab.relid AND g.oid IN (SELECT oid FROM triggered)"
-		"   UNION ALL"
-		"   SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure), has_function_privilege(tab.relowner, g.tgfoid, 'EXECUTE')"
-		"   FROM pg_trigger g WHERE tab.parent IS NULL AND g.tgrelid IN (SELECT oid FROM vw) AND NOT g.tgisinternal"
-		"   UNION ALL"
-		"   SELECT format('USAGE on type %s', a.atttypid::regtype), has_type_privilege(tab.relowner, a.atttypid, 'USAGE')"
-		"   FROM pg_attribute a WHERE tab.parent IS NULL AND a.attrelid IN (SELECT oid FROM vw) AND a.attnum > 0"
-		"  ) p(what, has)"
-		" WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has",
-		"Grant the owner of the tables the privileges to create what the conversion creates."
-	},
-	{
-		"SELECT format('trigger " SNOWFLAKE_COPY_TRIGGER " of table %s is not enabled as it was', name) FROM tab"
-		" WHERE prepared AND tgenabled <> 'A'",
-		"Run ALTER TABLE ... ENABLE ALWAYS TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\"."
-	},
-	{
-		/* The CHECK constraints have to prove it, without reading the rows. */
-		"SELECT format('column %I of table %s is NOT NULL, and was not when its copy was created', attname, tab.name)"
-		" FROM col JOIN tab USING (relid) WHERE prepared AND newnum IS NOT NULL AND attnotnull"
-		" AND NOT EXISTS (SELECT FROM pg_constraint k"
-		"                 WHERE k.conrelid = relid AND k.contype = 'c' AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
-		"                 AND position(format('(%I IS NOT NULL)', newname) IN pg_get_constraintdef(k.oid)) > 0)",
-		"Drop NOT NULL, and set it again after the conversion, or call snowflake_convert_undo() and begin again."
-	},
-	{
-		"SELECT format('%s is in the way', w.what)"
-		" FROM tab CROSS JOIN LATERAL ("
-		"   SELECT format('column %I of table %s', newname, tab.name) FROM col"
-		"   WHERE col.relid = tab.relid AND newnum IS NOT NULL AND NOT prepared"
-		"   UNION ALL"
-		"   SELECT format('trigger %I of table %s', g.tgname, tab.name) FROM pg_trigger g"
-		"   WHERE g.tgrelid = tab.relid AND g.tgfoid <> (SELECT oid FROM copier)"
-		"   AND g.tgname IN ('" SNOWFLAKE_COPY_TRIGGER "', '" SNOWFLAKE_SWAP_TRIGGER "')"
-		"   UNION ALL"
-		"   SELECT format('constraint %I of table %s', k.conname, tab.name) FROM pg_constraint k"
-		"   WHERE k.conrelid = tab.relid AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ") AND NOT prepared"
-		"   UNION ALL"
-		"   SELECT format('relation %I.%I', n.nspname, c.relname)"
-		"   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-		"   WHERE c.relname IN ('" SNOWFLAKE_COPY_TABLE "', '" SNOWFLAKE_COPY_TABLE "_object')"
-		"   AND n.nspname = tab.nspname"
-		"   UNION ALL"
-		"   SELECT format('relation %I.%I', idx.nspname, c.relname)"
-		"   FROM idx JOIN pg_class c ON c.relname = idx.newname"
-		"     AND c.relnamespace = (SELECT relnamespace FROM pg_class o WHERE o.oid = idx.indexrelid)"
-		"   WHERE idx.indrelid = tab.relid AND idx.relkind = 'i' AND (idx.newoid IS NULL OR NOT prepared)"
-		"   UNION ALL"
-		"   SELECT format('relation %I.%I', n.nspname, c.relname)"
-		"   FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'"
-		"       AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)"
-		"     JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'"
-		"     JOIN pg_class c ON c.relnamespace = s.relnamespace AND c.relname = (" SNOWFLAKE_NEW_NAME("s.relname") ")"
-		"     JOIN pg_namespace n ON n.oid = c.relnamespace"
-		"   WHERE col.relid = tab.relid"
-		"   UNION ALL"
-		"   SELECT format('constraint %I of table %s', newname, tab.name)"
-		"   FROM (SELECT conrelid, newname, newoid FROM fkey UNION ALL SELECT conrelid, newname, newoid FROM chk) k"
-		"   WHERE k.conrelid = tab.relid AND k.newoid IS NOT NULL AND relid IN (SELECT relid FROM col) AND NOT prepared"
-		"   UNION ALL"
-		"   SELECT format('statistics object %I.%I', stat.nspname, newname)"
-		"   FROM stat JOIN pg_statistic_ext f ON f.stxname = stat.newname AND f.stxnamespace = stat.stxnamespace"
-		"   WHERE stat.stxrelid = tab.relid AND (stat.newoid IS NULL OR NOT prepared)"
-		"  ) w(what) WHERE tab.root IN (SELECT relid FROM swapping)",
-		"Rename or drop what has a name that the conversion uses. If it is left from a conversion whose trigger was changed, call snowflake_convert_undo()."
-	},
-	{
-		"SELECT format('trigger %I of table %s is for other columns', g.tgname, tab.name)"
-		" FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
-		" WHERE prepared AND (EXISTS (SELECT FROM col WHERE col.relid = tab.relid AND newnum IS NULL)"
-		"   OR g.tgnargs <> 2 * (SELECT count(*) FROM col WHERE col.relid = tab.relid)"
-		"   OR NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = tab.relid AND k.conname = '" SNOWFLAKE_COPY_CHECK "'))",
-		"If foreign keys or columns were added or dropped since the conversion of this table began, call snowflake_convert_undo() for this table, and then snowflake_convert_online() again. If it is the conversion of another table, complete or undo that first."
-	},
-};
-
-/*
- * Foreign keys with SET DEFAULT that have no new one yet, and the last of their
- * triggers.
- */
-static const char set_default_query[] =
-"SELECT format('foreign key %I of table %s would act after the one that replaces it', conname, conrelid::regclass) AS line,"
-"  max(g.tgname::text COLLATE \"C\") AS last"
-" FROM fkey JOIN pg_trigger g ON g.tgconstraint = fkey.oid AND starts_with(g.tgname::text, 'RI_ConstraintTrigger_a_')"
-" WHERE newoid IS NULL AND 'd' IN (confdeltype, confupdtype)"
-" GROUP BY 1 ORDER BY 1";
-
-/*
- * Functions that insert into a table by the order of its columns, of which the
- * converted ones are the last ones after the swap.  There may be much source, so
- * it is searched for the name of the table first.
- */
-static const SnowflakeObstacleQuery function_obstacles[] = {
-	{
-		"SELECT format('function %s inserts into table %s without the names of columns', f.name, tab.name)"
-		" FROM tab JOIN " SEARCHED_FUNCTIONS
-		"  ON CASE WHEN " NAMES_TABLE
-		"     THEN " WITHOUT_COMMENTS("f.source") " ~* (E'\\\\minsert\\\\s+into\\\\s+' || " TABLE_PATTERN
-		" || E'\\\\s*(\\\\mas\\\\s+\\\\S+\\\\s+)?(\\\\m(values|select|table|with|overriding)\\\\M|\\\\(\\\\s*(values|select|table|with)\\\\M)') END"
-		" WHERE tab.relid IN (SELECT relid FROM col)",
-		"Have it name the columns (INSERT INTO t (id, name) ...), because the converted ones are the last ones afterwards."
-	},
-	{
-		"SELECT format('function %s inserts all columns of table %s in their order', f.name, tab.name)"
-		" FROM tab JOIN " SEARCHED_FUNCTIONS
-		"  ON CASE WHEN " NAMES_TABLE
-		"     THEN " WITHOUT_COMMENTS("f.source") " ~* (" INTO_COLUMNS "(select\\\\s+" ALL_COLUMNS "from|table)\\\\s+' || " TABLE_PATTERN " || E'"
-		"|\\\\m(delete\\\\s+from|update)\\\\s+' || " TABLE_PATTERN " || E'[^;]*\\\\mreturning\\\\s+" ALL_COLUMNS "\\\\)[^;]*"
-		"\\\\minsert\\\\s+into\\\\s+[^;()]*(\\\\([^;()]*\\\\)\\\\s*)?select\\\\s+" ALL_COLUMNS "from\\\\M') END"
-		" WHERE tab.relid IN (SELECT relid FROM col)",
-		"Have it name the columns (SELECT id, name, RETURNING id, name), because the converted ones are the last ones afterwards."
-	},
-};
-
-static const SnowflakeObstacleQuery publication_obstacles[] = {
-	{
-		"SELECT format('publication %I has all columns of table %s', b.pubname, tab.name)"
-		" FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b"
-		" WHERE relid IN (SELECT relid FROM col)"
-		" AND (b.puballtables AND tab.parent IS NULL"
-		"      OR EXISTS (SELECT FROM pg_publication_namespace n WHERE n.pnpubid = b.oid AND n.pnnspid = r.relnamespace)"
-		"      AND NOT EXISTS (SELECT FROM pg_class a WHERE a.oid = tab.parent AND a.relnamespace = r.relnamespace)"
-		"      OR EXISTS (SELECT FROM pg_publication_rel p"
-		"                 WHERE p.prpubid = b.oid AND p.prrelid = r.oid AND p.prattrs IS NULL))",
-		"Add the new columns on all subscribers, which stop at the first new row otherwise (ALTER TABLE ... ADD COLUMN snowflake_new_... bigint, for each column that becomes bigint), change the type of the old ones to bigint, and specify subscribers_ready => true. Drop the new columns there after the conversion."
-	},
-};
-
-static const SnowflakeObstacleQuery citus_obstacles[] = {
-	{
-		"SELECT format('table %s is a distributed table', t.table_name)"
-		" FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid",
-		"Convert distributed tables with snowflake_convert()."
-	},
-};
-
-/*
- * Versions of pgAudit that fail at a statement that commits inside another:
- * those that were released before it was fixed.  Where only the library is
- * loaded, its version is that of the installed files.
- */
-static const char pgaudit_query[] =
-"SELECT version FROM (SELECT coalesce("
-"    (SELECT extversion FROM pg_extension WHERE extname = 'pgaudit'),"
-"    (SELECT default_version FROM pg_available_extensions WHERE name = 'pgaudit'"
-"     AND EXISTS (SELECT FROM pg_settings WHERE name = 'pgaudit.log_catalog' AND vartype = 'bool')))) v(version)"
-" WHERE version IN ('1.7', '1.7.0', '16.0', '17.0')";
-
-static const char *const notice_queries[] = {
-	"SELECT 'new columns are at the end of their tables',"
-	"  string_agg(t.column_name, E'\\n' ORDER BY t.column_name COLLATE \"C\"),"
-	"  'Until the swap, SELECT * and COPY show one more column for each, and afterwards the columns have another order. Have INSERT and COPY name their columns, and SELECT and RETURNING where columns are used by their positions.'"
-	" FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid) WHERE tab.parent IS NULL HAVING count(*) > 0",
-
-	"SELECT format('INSERT ... ON CONFLICT may fail with unique_violation on table %s', tab.name),"
-	"  'Until the swap there are two unique indexes for one key, and ON CONFLICT expects a conflict in one of them only.',"
-	"  'Have the application repeat such statements; it is rare.'"
-	" FROM tab WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL"
-	" AND EXISTS (SELECT FROM idx JOIN tab m ON m.relid = idx.indrelid WHERE m.root = tab.relid AND idx.indisunique)"
-	" ORDER BY tab.name COLLATE \"C\"",
-
-	"SELECT format('constraint %I of table %s is not valid', k.conname, tab.name),"
-	"  'The rows are updated, and one that does not satisfy it would end the conversion with an error.',"
-	"  'Correct such rows before, and run ALTER TABLE ... VALIDATE CONSTRAINT.'"
-	" FROM tab JOIN pg_constraint k ON k.conrelid = tab.relid"
-	" WHERE tab.relid IN (SELECT relid FROM col) AND NOT tab.copied"
-	" AND k.contype = 'c' AND NOT k.convalidated AND k.coninhcount = 0 AND NOT starts_with(k.conname::text, 'snowflake_new_')"
-	" AND to_jsonb(k) @> '{\"conenforced\": false}' IS NOT TRUE"
-	" ORDER BY tab.name COLLATE \"C\", k.conname",
-
-	"SELECT 'functions might use columns by their positions', string_agg(DISTINCT f.name COLLATE \"C\", E'\\n' ORDER BY f.name COLLATE \"C\"),"
-	"  'They contain the name of a table, and SELECT * or the like. See that they name columns wherever the order of columns matters, because the converted ones are the last ones afterwards.'"
-	" FROM tab JOIN " SEARCHED_FUNCTIONS
-	"  ON CASE WHEN tab.parent IS NULL AND strpos(f.source, '*') + strpos(f.lower, 'table') > 0 AND " NAMES_TABLE
-	"     THEN f.source ~* " SNOWFLAKE_WORD("tab.relname::text")
-	"       AND " WITHOUT_EXISTS(WITHOUT_COMMENTS("f.source")) " ~* E'(\\\\m(select|returning|all|distinct)\\\\s*|\\\\)\\\\s*|[.,]\\\\s*)\\\\*\\\\s*(from|into|[,);'']|$)|\\\\mtable\\\\s+(only\\\\s+)?\"?\\\\w'"
-	"       AND (f.returns_set OR f.source ~* E'\\\\minsert\\\\s+into\\\\M|\\\\m(for|into|into\\\\s+strict)\\\\s+[\\\\w.]+\\\\s*,|\\\\mset\\\\s*\\\\(') END"
-	" WHERE tab.relid IN (SELECT relid FROM col) HAVING count(*) > 0",
-
-	"SELECT format('logical replication slot %I gets an UPDATE of each row', slot_name), NULL,"
-	"  'The changes have the new columns until the swap. See that what reads the slot can keep up with the backfill, and accepts these columns.'"
-	" FROM pg_replication_slots WHERE slot_type = 'logical' AND database = current_database() AND plugin <> 'pgoutput'"
-	" AND EXISTS (SELECT FROM col) ORDER BY slot_name",
-
-	"SELECT format('function %s returns rows of table %s', p.oid::regprocedure, tab.name), NULL,"
-	"  'If it lists the columns itself, it fails until the swap, because the table has one more, and afterwards if it relies on their order.'"
-	" FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN pg_proc p ON p.prorettype = r.reltype"
-	" WHERE tab.relid IN (SELECT relid FROM col)"
-	" ORDER BY p.oid::regprocedure::text COLLATE \"C\"",
-};
-
-/*
- * The CTEs of all queries here.
- */
-static char *
-ctes(void)
-{
-	return psprintf("%s%s%s%s", snowflake_online_tables, SCOPE,
-					snowflake_online_views, dropped_ctes);
-}
-
-/*
- * Add the obstacles that queries find, which begin after these CTEs.
+ * Add the obstacles that a query of a list of them finds.
  */
 static void
-ask_obstacles(const SnowflakeConversion *conversion, const char *ctes,
-			  const SnowflakeObstacleQuery *list, size_t count,
+ask_obstacles(const SnowflakeConversion *conversion, const char *query,
 			  List **obstacles)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
+	ListCell   *cell;
 
-	snowflake_ask_obstacles(conversion, ctes, list, count, key->table,
-							obstacles);
+	foreach(cell, snowflake_convert_ask(conversion, query))
+	{
+		char	  **row = lfirst(cell);
+
+		snowflake_convert_add_obstacle(obstacles, key->table,
+									   snowflake_convert_text(row, "line"),
+									   snowflake_convert_text(row, "hint"));
+	}
 }
 
 /*
@@ -597,8 +60,7 @@ check_set_default(const SnowflakeConversion *conversion, List **obstacles)
 	const SnowflakeKey *key = linitial(conversion->keys);
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables,
-													 set_default_query)))
+	foreach(cell, snowflake_convert_ask(conversion, sql_set_default))
 	{
 		char	  **row = lfirst(cell);
 
@@ -622,8 +84,7 @@ snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion,
 	List	   *obstacles = NIL;
 	ListCell   *cell;
 
-	ask_obstacles(conversion, ctes(), online_obstacles,
-				  lengthof(online_obstacles), &obstacles);
+	ask_obstacles(conversion, sql_online_obstacles, &obstacles);
 	snowflake_convert_find_trigger_obstacles(conversion, &obstacles);
 	foreach(cell, snowflake_online_changed_objects(conversion, relids))
 		snowflake_convert_add_obstacle(&obstacles, key->table,
@@ -645,19 +106,15 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
 	List	   *pgaudit = options->by_hand ? NIL :
-		snowflake_convert_ask_about(InvalidOid, pgaudit_query);
+		snowflake_convert_ask_with(NIL, sql_pgaudit);
 
 	obstacles = list_concat(obstacles,
 							snowflake_online_list_object_obstacles(conversion, NIL));
-	ask_obstacles(conversion, ctes(), function_obstacles,
-				  lengthof(function_obstacles), &obstacles);
+	ask_obstacles(conversion, sql_function_obstacles, &obstacles);
 	if (!options->subscribers_ready)
-		ask_obstacles(conversion, ctes(), publication_obstacles,
-					  lengthof(publication_obstacles), &obstacles);
-	if (snowflake_convert_ask_about(InvalidOid,
-									"SELECT FROM pg_class WHERE oid = to_regclass('pg_catalog.pg_dist_partition')") != NIL)
-		ask_obstacles(conversion, "", citus_obstacles,
-					  lengthof(citus_obstacles), &obstacles);
+		ask_obstacles(conversion, sql_publication_obstacles, &obstacles);
+	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)
+		ask_obstacles(conversion, sql_online_citus_obstacles, &obstacles);
 	check_set_default(conversion, &obstacles);
 	*known = snowflake_online_rehearse_swaps(conversion, &obstacles);
 	if (pgaudit != NIL)
@@ -674,23 +131,18 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 void
 snowflake_online_give_notices(const SnowflakeConversion *conversion)
 {
-	for (size_t i = 0; i < lengthof(notice_queries); i++)
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(conversion, sql_online_notices))
 	{
-		char	   *query = psprintf("%sSELECT * FROM (%s) n(title, detail, hint)",
-									 snowflake_online_tables, notice_queries[i]);
-		ListCell   *cell;
+		char	  **row = lfirst(cell);
+		char	   *detail = snowflake_convert_text(row, "detail");
+		char	   *hint = snowflake_convert_text(row, "hint");
 
-		foreach(cell, snowflake_ask(conversion, query))
-		{
-			char	  **row = lfirst(cell);
-			char	   *detail = snowflake_convert_text(row, "detail");
-			char	   *hint = snowflake_convert_text(row, "hint");
-
-			ereport(NOTICE,
-					(errmsg_internal("%s", snowflake_convert_text(row, "title")),
-					 detail != NULL ? errdetail_internal("%s", detail) : 0,
-					 hint != NULL ? errhint("%s", hint) : 0));
-		}
+		ereport(NOTICE,
+				(errmsg_internal("%s", snowflake_convert_text(row, "title")),
+				 detail != NULL ? errdetail_internal("%s", detail) : 0,
+				 hint != NULL ? errhint("%s", hint) : 0));
 	}
 	snowflake_convert_give_notices(conversion);
 }

@@ -137,9 +137,11 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
+#include "convert/conversion.h"
 #include "convert/online/begin.h"
 #include "convert/online/run.h"
 #include "convert/online/steps.h"
+#include "convert/queries.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_online);

@@ -69,13 +69,16 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "convert/obstacles.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
-#include "convert/online/names.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/subtransaction.h"
+#include "online/queries/rehearsal.sql.h"
 
 /* When a column is swapped. */
 typedef enum ColumnState
@@ -121,9 +124,6 @@ typedef struct NameSearch
 	Rehearsal  *rehearsal;
 	const Query *query;			/* the innermost one */
 } NameSearch;
-
-static const char columns_query[] = " SELECT col.relid, attnum, attname, newname, team"
-" FROM col JOIN top ON top.relid = col.relid JOIN team ON team.relid = top.root";
 
 /*
  * Change the type of a column, until the subtransaction is rolled back.
@@ -750,8 +750,7 @@ find_columns(const SnowflakeConversion *conversion)
 	List	   *columns = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_ask(conversion, psprintf("%s%s", snowflake_online_tables,
-													 columns_query)))
+	foreach(cell, snowflake_convert_ask(conversion, sql_swapped_together))
 	{
 		char	  **row = lfirst(cell);
 		Column	   *column = palloc0_object(Column);

@@ -18,9 +18,10 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "convert/conversion.h"
+#include "convert/obstacles.h"
 #include "convert/online/backfill.h"
 #include "convert/online/locks.h"
-#include "convert/online/names.h"
 #include "convert/online/run.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
@@ -28,7 +29,9 @@
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "online/queries/run.sql.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
 
@@ -86,13 +89,8 @@ prepare_table(SnowflakeOnline *online, void *argument)
 	snowflake_convert_find_type_obstacles(&online->transaction.conversion, &obstacles);
 	snowflake_convert_report_obstacles(&online->transaction.conversion, obstacles);
 	execute_step(online, argument);
-	if (snowflake_ask_often(&online->transaction.conversion, step->relid,
-							psprintf("%s SELECT FROM col JOIN top USING (relid)"
-									 "  JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
-									 " WHERE top.root = $12"
-									 " AND ARRAY(SELECT (e.grantee, e.privilege_type, e.is_grantable)::text FROM aclexplode(col.attacl) e ORDER BY 1)"
-									 "  <> ARRAY(SELECT (e.grantee, e.privilege_type, e.is_grantable)::text FROM aclexplode(n.attacl) e ORDER BY 1)",
-									 snowflake_online_tables)) != NIL)
+	if (snowflake_convert_ask_often(&online->transaction.conversion, step->relid,
+									sql_other_privileges) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("privileges were changed")));
@@ -110,10 +108,7 @@ require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
 		return;
 	snowflake_convert_find_targets(conversion);
-	if (snowflake_ask_often(conversion, step->object,
-							psprintf("%s SELECT FROM fkey WHERE top = $12 AND relkind <> 'p' AND NOT internal"
-									 " AND (newoid IS NULL OR convalidated AND NOT newvalid)",
-									 snowflake_online_tables)) != NIL)
+	if (snowflake_convert_ask_often(conversion, step->object, sql_partitions_without) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a partition was added")));
@@ -135,12 +130,8 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 
 	require_foreign_keys(online, step);
 	execute_step(online, argument);
-	if (snowflake_ask_often(&online->transaction.conversion, step->object,
-							psprintf("%s SELECT FROM fkey JOIN pg_trigger o ON o.tgconstraint = fkey.oid AND o.tgrelid = confrelid"
-									 "  JOIN pg_trigger n ON n.tgconstraint = fkey.newoid AND n.tgrelid = confrelid"
-									 " WHERE fkey.oid = $12 AND 'd' IN (confdeltype, confupdtype)"
-									 " AND n.tgname::text COLLATE \"C\" < o.tgname::text COLLATE \"C\" AND n.tgfoid = o.tgfoid",
-									 snowflake_online_tables)) != NIL)
+	if (snowflake_convert_ask_often(&online->transaction.conversion, step->object,
+									sql_acts_before) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("foreign key \"%s\" of table %s would act before the one that it replaces",
@@ -182,7 +173,7 @@ set_default(SnowflakeOnline *online, void *argument)
 	char	   *drop;
 
 	snowflake_convert_find_targets(conversion);
-	if (snowflake_ask(conversion, "SELECT FROM target WHERE change = 'widen'") != NIL)
+	if (snowflake_convert_ask(conversion, sql_any_to_widen) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a foreign key was added")));
@@ -397,10 +388,7 @@ check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversio
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *rows;
 
-	rows = snowflake_ask_often(conversion, online->transaction.owner,
-							   psprintf("%s SELECT r.oid::regclass FROM changed JOIN pg_class r ON r.oid = changed.relid"
-										" WHERE r.relowner <> $12 LIMIT 1",
-										snowflake_changed_tables));
+	rows = snowflake_convert_ask_often(conversion, online->transaction.owner, sql_table_of_other);
 	if (rows != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
@@ -467,10 +455,8 @@ next_step(Progress *progress)
 static void
 report_left_tables(const SnowflakeOnline *online)
 {
-	List	   *rows = snowflake_ask_server(psprintf("SELECT format('%%s.%%I', c.relnamespace::regnamespace, c.relname)"
-													 " FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid"
-													 " WHERE g.tgname = '" SNOWFLAKE_COPY_TRIGGER "' AND g.tgparentid = 0"
-													 " AND c.relowner = %u ORDER BY 1", online->transaction.owner));
+	List	   *rows = snowflake_convert_ask_server(snowflake_convert_oid_parameter(online->transaction.owner),
+													sql_left_tables);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_texts(rows))

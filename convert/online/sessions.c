@@ -21,7 +21,9 @@
 #include "convert/online/names.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "online/queries/sessions.sql.h"
 #include "shared/table_owner.h"
 
 /*
@@ -36,51 +38,13 @@ snowflake_online_session_statements(const SnowflakeOnline *online)
 
 	/* What the list was earlier in this transaction would be repeated. */
 	pgstat_clear_snapshot();
-	sessions = snowflake_convert_first(snowflake_ask_server("SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),"
-															"  string_agg(pid::text, ' ' ORDER BY pid))"
-															" FROM pg_stat_activity"
-															" WHERE datname = current_database() AND backend_type = 'client backend'"));
-	return list_make2(psprintf("CREATE OR REPLACE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" BEFORE INSERT ON %s"
+	sessions = snowflake_convert_first(snowflake_convert_ask_server(NIL, sql_present_sessions));
+	return list_make2(psprintf("CREATE OR REPLACE TRIGGER \"" SNOWFLAKE_ONLINE_SWAP_TRIGGER "\" BEFORE INSERT ON %s"
 							   " FOR EACH ROW EXECUTE FUNCTION %s.snowflake_convert_copy(%s)",
 							   table, quote_identifier(get_namespace_name(online->namespace)),
 							   quote_literal_cstr(sessions)),
-					  psprintf("ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\"", table));
+					  psprintf("ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_ONLINE_SWAP_TRIGGER "\"", table));
 }
-
-/*
- * Who has a snapshot that may be older than the copies of the columns?  The
- * argument is a transaction ID as old as those.  The last column says whether a
- * session can import the snapshot of another one.
- *
- * A snapshot is not older because it has an older xmin: any transaction of the
- * server that is open for long holds that back.  So of sessions, those are waited
- * for that were there at the first look, and any that may have imported a
- * snapshot since then, because one was exported at this look or the one before,
- * or because no transaction is open that would explain the xmin.  Of a standby
- * nothing else is known.
- */
-#define OLD_SNAPSHOTS \
-"SELECT key, format(CASE WHEN holder IS NULL THEN '%%s has a snapshot that is older than the copy of the columns.'" \
-"    ELSE '%%s may have a snapshot that is older than the copy of the columns, until %%s has ended.' END," \
-"    who, holder) AS sentence," \
-"  EXISTS (SELECT FROM pg_ls_dir('pg_snapshots'))::int AS exported," \
-"  (age(xmin) > ALL (SELECT age(backend_xid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL" \
-"                    UNION ALL SELECT age(transaction) FROM pg_prepared_xacts))::int AS unexplained" \
-" FROM (SELECT format('%%s %%s', pid, extract(epoch FROM xact_start)), " SNOWFLAKE_PROCESS("Process") ", backend_xmin" \
-"       FROM pg_stat_activity" \
-"       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'" \
-"       AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)" \
-"       UNION ALL" \
-"       SELECT NULL, " SNOWFLAKE_PROCESS("Process") ", backend_xmin FROM pg_stat_activity WHERE datname IS NULL AND backend_type = 'walsender'" \
-"       UNION ALL" \
-"       SELECT NULL, format('Replication slot \"%%s\"', slot_name), xmin FROM pg_replication_slots" \
-"       WHERE coalesce(database = current_database(), true)) s(key, who, xmin)" \
-"  LEFT JOIN LATERAL (" \
-"    SELECT " SNOWFLAKE_PROCESS("process") " FROM pg_stat_activity WHERE backend_xid = s.xmin" \
-"    UNION ALL" \
-"    SELECT format('prepared transaction %%L of %%s', gid, owner) FROM pg_prepared_xacts WHERE transaction = s.xmin) h(holder)" \
-"    ON key IS NULL" \
-" WHERE age(xmin) >= age('%s'::xid) ORDER BY age(xmin) DESC, key"
 
 /*
  * Does somebody have a snapshot that is older than the copies of the columns?  In
@@ -101,15 +65,10 @@ snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 	List	   *rows;
 	ListCell   *cell;
 
-	rows = snowflake_ask(&online->transaction.conversion,
-						 psprintf("%s SELECT k.xmin FROM pg_constraint k JOIN tab ON relid = conrelid"
-								  " WHERE k.contype = 'c' AND k.convalidated"
-								  " AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
-								  " ORDER BY age(k.xmin) LIMIT 1",
-								  snowflake_online_tables));
+	rows = snowflake_convert_ask(&online->transaction.conversion, sql_copied_at);
 	if (rows == NIL)
 		return NULL;
-	rows = snowflake_ask_server(psprintf(OLD_SNAPSHOTS, snowflake_convert_first(rows)));
+	rows = snowflake_convert_ask_server(list_make1(snowflake_convert_first(rows)), sql_old_snapshots);
 
 	old = MemoryContextSwitchTo(online->context);
 	if (is_first)
@@ -141,9 +100,9 @@ snowflake_online_drop_sessions(const SnowflakeOnline *online)
 	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	const SnowflakeKey *key = linitial(conversion->keys);
 
-	if (snowflake_ask(conversion, psprintf("%s SELECT FROM swapped", snowflake_online_tables)) == NIL)
+	if (snowflake_convert_ask(conversion, sql_sessions) == NIL)
 		return NULL;
-	return psprintf("DROP TRIGGER \"" SNOWFLAKE_SWAP_TRIGGER "\" ON %s", key->table);
+	return psprintf("DROP TRIGGER \"" SNOWFLAKE_ONLINE_SWAP_TRIGGER "\" ON %s", key->table);
 }
 
 /*
@@ -152,23 +111,11 @@ snowflake_online_drop_sessions(const SnowflakeOnline *online)
 char *
 snowflake_online_find_old_sessions(const SnowflakeOnline *online)
 {
-	List	   *rows = snowflake_ask(&online->transaction.conversion,
-									 psprintf("%s SELECT sessions FROM swapped",
-											  snowflake_online_tables));
-	char	   *sessions;
+	List	   *rows = snowflake_convert_ask(&online->transaction.conversion, sql_sessions);
 
 	if (rows == NIL)
 		return NULL;
-	sessions = quote_literal_cstr(snowflake_convert_first(rows));
-	rows = snowflake_ask_server(psprintf("SELECT format('%%s sessions are older than the swap, and may have prepared statements: %%s.',"
-										 "  count(*), string_agg(format('process %%s (%%s, %%s)', pid, usename,"
-										 "    coalesce(nullif(application_name, ''), backend_type)), ', ' ORDER BY pid))"
-										 " FROM pg_stat_activity"
-										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-										 " AND backend_type = 'client backend'"
-										 " AND pid::text = ANY (string_to_array(%s, ' '))"
-										 " AND starts_with(%s, extract(epoch FROM pg_postmaster_start_time())::text)"
-										 " HAVING count(*) > 0",
-										 sessions, sessions));
+	rows = snowflake_convert_ask_server(list_make1(snowflake_convert_first(rows)),
+										sql_old_sessions);
 	return snowflake_convert_first(rows);
 }

@@ -12,7 +12,6 @@
 #ifndef SNOWFLAKE_ONLINE_STEPS_H
 #define SNOWFLAKE_ONLINE_STEPS_H
 
-#include "convert/convert.h"
 #include "convert/online/transaction.h"
 
 /* What a step does, in the order of the phases. */
@@ -46,8 +45,6 @@ typedef struct SnowflakeOnlineStep
 								 * finds it */
 } SnowflakeOnlineStep;
 
-extern const char snowflake_online_tables[];
-extern const char snowflake_online_views[];
 extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
 extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);

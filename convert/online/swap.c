@@ -15,6 +15,7 @@
 #include "lib/stringinfo.h"
 #include "utils/lsyscache.h"
 
+#include "convert/obstacles.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/obstacles.h"
@@ -23,6 +24,7 @@
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/queries.h"
 #include "shared/table_owner.h"
 
 /* A swap, once its statements are known. */

@@ -22,379 +22,18 @@
  */
 #include "postgres.h"
 
-#include "lib/stringinfo.h"
+#include "catalog/pg_type.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 
-#include "convert/online/names.h"
+#include "convert/obstacles.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "online/queries/swap_statements.sql.h"
 #include "shared/table_owner.h"
-
-/* The first stage after the old columns are dropped. */
-#define AFTER_DROP	30
-
-/* Does an object depend on an old column of the table? */
-#define DEPENDS(classid, objid) \
-"EXISTS (SELECT FROM pg_depend d JOIN mine ON d.refclassid = 'pg_class'::regclass" \
-"          AND (d.refobjid, d.refobjsubid) = (mine.relid, mine.attnum)" \
-"        WHERE (d.classid, d.objid) = (" classid "::regclass, " objid "))"
-
-/* The state of a trigger. */
-#define TRIGGER_STATE(state) \
-"CASE " state " WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'ENABLE' END"
-
-/*
- * Further CTEs: the table; its old columns, with what they own; policies,
- * triggers and publications with such a column; and roles that would have
- * privileges for a new sequence.
- */
-static const char swap_ctes[] =
-", this AS (SELECT tab.* FROM tab JOIN scope USING (relid)),"
-" mine AS ("
-"  SELECT col.*, this.name, this.root, this.parent, this.depth, a.attidentity, a.attstattarget, n.attacl AS newacl,"
-"    col_description(col.relid, col.attnum) AS comment, pg_get_expr(f.adbin, f.adrelid) AS expression,"
-/* The server keeps the version of the attribute among its options. */
-"    (SELECT string_agg(o, ', ') FROM unnest(a.attoptions) o WHERE NOT starts_with(o, 'pg_attver=')) AS options"
-"  FROM col JOIN this USING (relid)"
-"    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (col.relid, col.attnum)"
-"    LEFT JOIN pg_attribute n ON (n.attrelid, n.attnum) = (col.relid, col.newnum)"
-"    LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (col.relid, col.attnum)),"
-" owned AS ("
-"  SELECT d.deptype, mine.relid, mine.attname, mine.newname AS newcolumn, mine.name AS table, mine.attidentity,"
-"    c.oid, c.relname, c.relacl, c.relowner, c.relnamespace, n.nspname, x.newname, s.*"
-"  FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')"
-"      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, mine.relid, mine.attnum)"
-"    JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'"
-"    JOIN pg_namespace n ON n.oid = c.relnamespace"
-"    JOIN pg_sequence s ON s.seqrelid = c.oid"
-"    CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME("c.relname") ")::name AS newname) x),"
-" pol AS ("
-"  SELECT p.*, this.name FROM pg_policy p JOIN this ON this.relid = p.polrelid"
-"  WHERE " DEPENDS("'pg_policy'", "p.oid") "),"
-" trg AS ("
-"  SELECT g.*, this.name, this.depth FROM pg_trigger g JOIN this ON this.relid = g.tgrelid"
-"  WHERE NOT g.tgisinternal AND g.tgfoid <> (SELECT oid FROM copier)"
-"  AND g.oid IN (SELECT oid FROM triggered)),"
-" pub AS ("
-"  SELECT p.*, b.pubname, this.name FROM pg_publication_rel p JOIN this ON this.relid = p.prrelid"
-"    JOIN pg_publication b ON b.oid = p.prpubid"
-"  WHERE " DEPENDS("'pg_publication_rel'", "p.oid") "),"
-" not_null AS ("
-"  SELECT k.oid, k.conname, k.conrelid, k.coninhcount, mine.attnum, mine.newname AS newcolumn, mine.name, x.newname"
-"  FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid AND k.conkey = ARRAY[mine.attnum]"
-"    CROSS JOIN LATERAL (SELECT (" SNOWFLAKE_NEW_NAME("k.conname") ")::name AS newname) x),"
-" owned_by_default(oid, grantee) AS ("
-"  SELECT DISTINCT owned.oid, e.grantee"
-"  FROM owned JOIN pg_default_acl a ON a.defaclrole = owned.relowner AND a.defaclobjtype = 'S'"
-"      AND a.defaclnamespace IN (0, owned.relnamespace), aclexplode(a.defaclacl) e) ";
-
-/*
- * A view of another owner, which would become one of the owner of the table, is
- * an obstacle.  One that was created since then is not dropped here, so that
- * snowflake_online_check_drop() finds it.
- */
-static const char statements_query[] =
-"SELECT stage, command FROM ("
-"  SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)"
-"  FROM vw WHERE relowner IN (SELECT relowner FROM this)"
-"  UNION ALL"
-"  SELECT 11, 0, oid, 0, format('DROP POLICY %I ON %s', polname, name) FROM pol"
-"  UNION ALL"
-"  SELECT 12, 0, oid, 0, format('DROP TRIGGER %I ON %s', tgname, name) FROM trg WHERE tgparentid = 0"
-"  UNION ALL"
-"  SELECT 13, 0, oid, 0, format('ALTER PUBLICATION %I DROP TABLE %s', pubname, name) FROM pub"
-"  UNION ALL"
-"  SELECT 14, 0, 0, 0, format('DROP TRIGGER \"" SNOWFLAKE_COPY_TRIGGER "\" ON %s', name)"
-"  FROM this WHERE relid = root AND relid IN (SELECT relid FROM mine)"
-"  UNION ALL"
-"  SELECT 15, 0, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
-"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE conparentid = 0"
-"  UNION ALL"
-"  SELECT 16, 0, oid, 0, format('DROP STATISTICS %I.%I', stat.nspname, stxname)"
-"  FROM stat JOIN this ON this.relid = stat.stxrelid"
-"  UNION ALL"
-"  SELECT 17, 0, con, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.parent IS NULL"
-"  UNION ALL"
-"  SELECT 17, 1 + depth, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
-"  FROM chk JOIN this ON this.relid = chk.conrelid WHERE coninhcount = 0 OR conislocal"
-"  UNION ALL"
-"  SELECT 18, 0, indexrelid, 0, format('DROP INDEX %I.%I', idx.nspname, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NULL AND idx.parent IS NULL"
-"  UNION ALL"
-/* what the columns have */
-"  SELECT 20, attnum, depth, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name, newname)"
-"  FROM mine WHERE attnotnull AND (relid, attnum) NOT IN (SELECT conrelid, attnum FROM not_null)"
-"  AND NOT EXISTS (SELECT FROM mine p WHERE p.relid = mine.parent AND p.attname = mine.attname AND p.attnotnull)"
-"  UNION ALL"
-"  SELECT 20, attnum, 0, 0, format('ALTER TABLE %s ADD CONSTRAINT %I NOT NULL %I', name, newname, newcolumn)"
-"  FROM not_null WHERE coninhcount = 0"
-"  UNION ALL"
-/* not earlier, because they prove that there are no nulls */
-"  SELECT 21, 0, depth, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)"
-"  FROM this JOIN pg_constraint k ON k.conrelid = this.relid AND k.contype = 'c' AND coninhcount = 0"
-"    AND k.conname IN (" SNOWFLAKE_COPY_CHECKS ")"
-"  WHERE relid IN (SELECT relid FROM mine)"
-"  UNION ALL"
-"  SELECT 21, 1, oid, 0, format('ALTER SEQUENCE %I.%I OWNED BY %s.%I', nspname, relname, owned.table, newcolumn)"
-"  FROM owned WHERE deptype = 'a'"
-"  UNION ALL"
-"  SELECT 22, mine.depth, mine.attnum, 0, format('ALTER TABLE %s ALTER COLUMN %I %s', mine.name, mine.newname,"
-"    coalesce('SET DEFAULT ' || mine.expression, 'DROP DEFAULT'))"
-"  FROM mine LEFT JOIN mine p ON (p.relid, p.attname) = (mine.parent, mine.attname)"
-"  WHERE mine.expression IS DISTINCT FROM p.expression"
-"  UNION ALL"
-/* the limits of the old type become those of bigint, as by ALTER COLUMN ... TYPE */
-"  SELECT 23, 0, oid, 0, format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %I.%I"
-" INCREMENT BY %s %s %s START WITH %s CACHE %s%s)', owned.table, newcolumn,"
-"    CASE attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, nspname, newname, seqincrement,"
-"    CASE WHEN (seqtypid, seqmin) IN (('int2'::regtype, -32768), ('int4'::regtype, -2147483648)) THEN 'NO MINVALUE' ELSE 'MINVALUE ' || seqmin END,"
-"    CASE WHEN (seqtypid, seqmax) IN (('int2'::regtype, 32767), ('int4'::regtype, 2147483647)) THEN 'NO MAXVALUE' ELSE 'MAXVALUE ' || seqmax END,"
-"    seqstart, seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE '' END)"
-"  FROM owned WHERE deptype = 'i'"
-"  UNION ALL"
-"  SELECT 24, 0, oid, 0, format('SELECT pg_catalog.setval(%L, last_value, is_called) FROM %I.%I',"
-"    format('%I.%I', nspname, newname), nspname, relname)"
-"  FROM owned WHERE deptype = 'i'"
-"  UNION ALL"
-"  SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name, " SNOWFLAKE_GRANTEE ")"
-"  FROM mine, aclexplode(newacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl"
-"  UNION ALL"
-"  SELECT 26, attnum, 0, ordinality, " SNOWFLAKE_GRANT_COLUMN("newname", "name")
-"  FROM mine, aclexplode(attacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl"
-"  UNION ALL"
-"  SELECT 27, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET STATISTICS %s', name, newname, attstattarget)"
-"  FROM mine WHERE attstattarget >= 0"
-"  UNION ALL"
-"  SELECT 28, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET (%s)', name, newname, options)"
-"  FROM mine WHERE options IS NOT NULL"
-"  UNION ALL"
-"  SELECT 29, attnum, 0, 0, format('COMMENT ON COLUMN %s.%I IS %L', name, newname, comment)"
-"  FROM mine WHERE comment IS NOT NULL"
-"  UNION ALL"
-/* the swap */
-"  SELECT 30, 0, 0, 0, format('ALTER TABLE %s %s', name, string_agg(format('DROP COLUMN %I', attname), ', ' ORDER BY attnum))"
-"  FROM mine WHERE relid = root GROUP BY name"
-"  UNION ALL"
-"  SELECT 31, attnum, 0, 0, format('ALTER TABLE %s RENAME COLUMN %I TO %I', name, newname, attname)"
-"  FROM mine WHERE relid = root"
-"  UNION ALL"
-/* what hung on the columns */
-"  SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, newname, conname)"
-"  FROM not_null WHERE coninhcount = 0"
-"  UNION ALL"
-"  SELECT 33, 0, oid, 0, format('ALTER SEQUENCE %I.%I RENAME TO %I', nspname, newname, relname)"
-"  FROM owned WHERE deptype = 'i'"
-"  UNION ALL"
-"  SELECT 34, 0, owned.oid, 0, format('REVOKE ALL ON SEQUENCE %I.%I FROM %s', nspname, relname, " SNOWFLAKE_GRANTEE ")"
-"  FROM owned JOIN (SELECT oid, grantee FROM owned_by_default"
-"                   UNION SELECT oid, relowner FROM owned WHERE relacl IS NOT NULL) e ON e.oid = owned.oid"
-"  WHERE deptype = 'i'"
-"  UNION ALL"
-"  SELECT 34, 1, oid, ordinality, format('GRANT %s ON SEQUENCE %I.%I TO %s%s', e.privilege_type, nspname, relname,"
-"    " SNOWFLAKE_GRANTEE ", " SNOWFLAKE_GRANT_OPTION ")"
-"  FROM owned, aclexplode(coalesce(relacl, acldefault('s', relowner))) WITH ORDINALITY e"
-"  WHERE deptype = 'i' AND (relacl IS NOT NULL OR oid IN (SELECT oid FROM owned_by_default))"
-"  UNION ALL"
-"  SELECT 35, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('SEQUENCE %I.%I', nspname, relname)", "oid", "'pg_class'")
-"  FROM owned WHERE deptype = 'i' AND obj_description(oid, 'pg_class') IS NOT NULL"
-"  UNION ALL"
-"  SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'i'"
-"  UNION ALL"
-"  SELECT 41, 0, indexrelid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %2$I', name, idx.relname,"
-"    CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.relkind = 'i'"
-"  UNION ALL"
-/* as pg_dump does it: those of the parents are empty, and take over those of the partitions */
-"  SELECT 41, 1, indexrelid, 0, CASE WHEN con IS NULL THEN pg_get_indexdef(indexrelid)"
-"    ELSE format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s%s', name, idx.relname, pg_get_constraintdef(con),"
-"                ' WITH (' || array_to_string(reloptions, ', ') || ')') END"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I'"
-"  UNION ALL"
-"  SELECT 41, 2, indexrelid, 0, format('ALTER INDEX %I.%I SET TABLESPACE %I', idx.nspname, idx.relname, spcname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I' AND spcname IS NOT NULL"
-"  UNION ALL"
-"  SELECT 41, 3, -depth, 0, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I', p.nspname, p.relname,"
-"    idx.nspname, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid JOIN idx p ON p.indexrelid = idx.parent"
-"  UNION ALL"
-/* ALTER INDEX, which has no ONLY, would also set that of the partitions */
-"  SELECT 42, 0, indexrelid, a.attnum, format('ALTER TABLE ONLY %I.%I ALTER COLUMN %s SET STATISTICS %s',"
-"    idx.nspname, idx.relname, a.attnum, a.attstattarget)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid"
-"    JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0"
-"  UNION ALL"
-/* an index has the names of its columns, too */
-"  SELECT 42, 1, newoid, a.attnum, format('ALTER TABLE %I.%I RENAME COLUMN %I TO %I', idx.nspname, idx.relname,"
-"    a.attname, mine.attname)"
-"  FROM idx JOIN mine ON mine.relid = idx.indrelid"
-"    JOIN pg_attribute a ON a.attrelid = idx.newoid AND a.attname = mine.newname"
-"  UNION ALL"
-"  SELECT 43, 0, indexrelid, 0, " SNOWFLAKE_COMMENT_ON("format('INDEX %I.%I', idx.nspname, idx.relname)", "indexrelid", "'pg_class'")
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE obj_description(indexrelid, 'pg_class') IS NOT NULL"
-"  UNION ALL"
-"  SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname, conname)"
-"  FROM (SELECT oid, conrelid, conname, newconname AS newname FROM fkey WHERE newoid IS NOT NULL AND newconname <> conname"
-"        UNION ALL SELECT oid, conrelid, conname, newname FROM chk WHERE coninhcount = 0) k JOIN this ON this.relid = k.conrelid"
-"  UNION ALL"
-/* The old columns were equal to the new ones, and checked; so this is for new rows only. */
-"  SELECT 44, 0, rank() OVER (ORDER BY acts COLLATE \"C\"), 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', name, conname, pg_get_constraintdef(fkey.oid),"
-"    CASE WHEN convalidated THEN ' NOT VALID' ELSE '' END)"
-"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE late"
-"  UNION ALL"
-"  SELECT 44, 1, fkey.oid, 0, format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)"
-"  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred AND conparentid = 0 AND NOT late"
-"  UNION ALL"
-"  SELECT 45, 0, k.oid, 0, " SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', conname, name)", "k.oid", "'pg_constraint'")
-"  FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk"
-"        UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL"
-"        UNION ALL SELECT oid, conrelid, conname FROM not_null WHERE coninhcount = 0) k"
-"    JOIN this ON this.relid = k.conrelid"
-"  WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL"
-"  UNION ALL"
-"  SELECT 46, 0, oid, 0, format('ALTER STATISTICS %I.%I RENAME TO %I', stat.nspname, newname, stxname)"
-"  FROM stat JOIN this ON this.relid = stat.stxrelid"
-"  UNION ALL"
-"  SELECT 47, 0, oid, 0, " SNOWFLAKE_SET_STATISTICS("stat.nspname", "stxname", "stxstattarget")
-"  FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0"
-"  UNION ALL"
-"  SELECT 48, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('STATISTICS %I.%I', stat.nspname, stxname)", "oid", "'pg_statistic_ext'")
-"  FROM stat JOIN this ON this.relid = stat.stxrelid WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL"
-"  UNION ALL"
-"  SELECT 50, 0, oid, 0, format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name,"
-"    CASE WHEN polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,"
-"    CASE polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE' ELSE 'ALL' END,"
-"    (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ') FROM unnest(polroles) r),"
-"    ' USING (' || pg_get_expr(polqual, polrelid) || ')',"
-"    ' WITH CHECK (' || pg_get_expr(polwithcheck, polrelid) || ')')"
-"  FROM pol"
-"  UNION ALL"
-"  SELECT 51, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('POLICY %I ON %s', polname, name)", "oid", "'pg_policy'")
-"  FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL"
-"  UNION ALL"
-"  SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg WHERE tgparentid = 0"
-"  UNION ALL"
-"  SELECT 53, trg.depth, trg.oid, 0, format('ALTER TABLE %s %s TRIGGER %I', trg.name, " TRIGGER_STATE("trg.tgenabled") ", trg.tgname)"
-"  FROM trg LEFT JOIN trg p ON p.oid = trg.tgparentid WHERE trg.tgenabled <> coalesce(p.tgenabled, 'O')"
-"  UNION ALL"
-"  SELECT 54, 0, oid, 0, " SNOWFLAKE_COMMENT_ON("format('TRIGGER %I ON %s', tgname, name)", "oid", "'pg_trigger'")
-"  FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL"
-"  UNION ALL"
-/* a constraint trigger */
-"  SELECT 54, 1, oid, 0, " SNOWFLAKE_COMMENT_ON("format('CONSTRAINT %I ON %s', tgname, name)", "tgconstraint", "'pg_constraint'")
-"  FROM trg WHERE tgconstraint <> 0 AND obj_description(tgconstraint, 'pg_constraint') IS NOT NULL"
-"  UNION ALL"
-"  SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,"
-"    ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)"
-"             FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[])) || ')',"
-"    ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')"
-"  FROM pub"
-"  UNION ALL"
-"  SELECT 60, depth * 100 + stage, oid, n, command FROM view_statement"
-"  UNION ALL"
-"  SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisreplident"
-"  UNION ALL"
-"  SELECT 71, 0, indexrelid, 0, format('ALTER TABLE %s CLUSTER ON %I', name, idx.relname)"
-"  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisclustered"
-"  UNION ALL"
-"  SELECT DISTINCT 80, 0, p.oid::bigint, 0, " SNOWFLAKE_RECOMPILE
-"  FROM (" SNOWFLAKE_ROW_FUNCTIONS("SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid") ") u(oid, owner)"
-"    JOIN pg_proc p ON p.oid = u.oid AND " SNOWFLAKE_MAY_ALTER("u.owner", "p")
-"  UNION ALL"
-/* which foreign keys are to be validated, as arguments of a trigger that is never fired */
-"  SELECT 91, 0, this.relid, n, CASE n"
-"    WHEN 1 THEN format('CREATE TRIGGER \"" SNOWFLAKE_VALIDATE_TRIGGER "\" BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',"
-"                       name, (SELECT name FROM copier), string_agg(quote_literal(conname), ', ' ORDER BY conname))"
-"    ELSE format('ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_VALIDATE_TRIGGER "\"', name) END"
-"  FROM fkey JOIN this ON this.relid = fkey.conrelid, generate_series(1, 2) n"
-"  WHERE late AND convalidated GROUP BY this.relid, name, n"
-" ) s(stage, a, b, c, command) ORDER BY stage, a, b, c, command COLLATE \"C\"";
-
-/*
- * What must be locked: sequences that the columns own, views, tables at the
- * other end of foreign keys, and the table.  Partitions are locked with their
- * tables.
- */
-static const char locks_query[] =
-"SELECT oid FROM owned UNION ALL"
-" SELECT oid FROM (SELECT oid FROM vw ORDER BY depth DESC) v UNION ALL"
-" SELECT DISTINCT referenced FROM edge JOIN this ON this.relid = edge.referencing"
-"  WHERE referenced NOT IN (SELECT relid FROM this) UNION ALL"
-" SELECT relid FROM this WHERE relid = root";
-
-/*
- * What is missing for the swap, or would be dropped with the old columns.
- */
-static const char missing_query[] =
-"SELECT format('foreign key %I of table %s', conname, conrelid::regclass)"
-" FROM fkey JOIN scope ON scope.relid IN (conrelid, confrelid)"
-" WHERE NOT internal"
-" AND CASE WHEN late THEN NOT (conrelid IN (SELECT relid FROM scope) AND confrelid IN (SELECT relid FROM scope))"
-"   WHEN conrelid IN (SELECT relid FROM scope) THEN newoid IS NULL OR convalidated AND NOT newvalid ELSE true END"
-" UNION ALL "
-"SELECT format('index %I of table %s', relname, indrelid::regclass)"
-" FROM idx JOIN scope ON scope.relid = indrelid WHERE relkind = 'i' AND newvalid IS NOT TRUE"
-" UNION ALL "
-"SELECT format('constraint %I of table %s', conname, conrelid::regclass)"
-" FROM chk JOIN scope ON scope.relid = conrelid WHERE newoid IS NULL OR convalidated AND NOT newvalid"
-" UNION ALL "
-"SELECT format('statistics object %I of table %s', stxname, stxrelid::regclass)"
-" FROM stat JOIN scope ON scope.relid = stxrelid WHERE newoid IS NULL"
-" UNION ALL "
-"SELECT format('copy of the columns of table %s', name)"
-" FROM tab JOIN scope USING (relid) WHERE relid IN (SELECT relid FROM col) AND NOT (prepared AND tgenabled = 'A' AND copied)"
-" UNION ALL "
-"SELECT what FROM single JOIN scope USING (relid)";
-
-/*
- * What depends on a column with a counterpart, and columns with rows of its table.
- * The names alone say which columns these are, so that this is quick.
- */
-static const char dependents_query[] =
-"WITH RECURSIVE member(relid) AS ("
-"  SELECT unnest('{%s}'::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i ON i.inhparent = m.relid) "
-"(SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
-" FROM member JOIN pg_attribute a ON a.attrelid = member.relid"
-"  JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = " SNOWFLAKE_NEW_NAME("a.attname")
-"  JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass"
-"    AND (d.refobjid, d.refobjsubid) = (a.attrelid, a.attnum)"
-"  LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid"
-"  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
-" WHERE NOT a.attisdropped AND NOT n.attisdropped"
-" AND (f.adrelid, f.adnum) IS DISTINCT FROM (a.attrelid, a.attnum)"
-" AND NOT (d.classid = 'pg_class'::regclass AND d.deptype = 'i')"
-" AND k.contype IS DISTINCT FROM 'n')"
-" UNION "
-"(WITH RECURSIVE holder(typid) AS ("
-"   SELECT r.reltype FROM member JOIN pg_class r ON r.oid = member.relid"
-"   WHERE EXISTS (SELECT FROM pg_attribute a JOIN pg_attribute n ON n.attrelid = a.attrelid AND n.attname = " SNOWFLAKE_NEW_NAME("a.attname")
-"                 WHERE a.attrelid = member.relid AND NOT a.attisdropped AND NOT n.attisdropped)"
-"   UNION"
-"   SELECT coalesce(c.reltype, d.objid)"
-"   FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
-"     LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND d.objsubid > 0"
-"   WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f'))"
-" SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
-" FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = h.typid"
-"   JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind IN ('r', 'p', 'm')"
-" WHERE d.objsubid > 0)";
-
-/*
- * Run a query about a table, which begins after the CTEs.
- */
-static List *
-ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
-{
-	return snowflake_ask_often(conversion, relid,
-							   psprintf("%s, scope(relid) AS (SELECT top.relid FROM top JOIN team ON team.relid = top.root"
-										" WHERE team.team = $12) %s%s%s%s",
-										snowflake_online_tables,
-										snowflake_online_views,
-										snowflake_view_statements, swap_ctes, query));
-}
 
 /*
  * Run a query that returns relations.
@@ -402,7 +41,7 @@ ask(const SnowflakeConversion *conversion, Oid relid, const char *query)
 static List *
 ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
-	return snowflake_convert_oids(ask(conversion, relid, query));
+	return snowflake_convert_oids(snowflake_convert_ask_often(conversion, relid, query));
 }
 
 /*
@@ -411,7 +50,7 @@ ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
 List *
 snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
 {
-	return ask_relids(conversion, relid, "SELECT relid FROM scope");
+	return ask_relids(conversion, relid, sql_swap_scope);
 }
 
 /*
@@ -420,7 +59,7 @@ snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
 List *
 snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
 {
-	return ask_relids(conversion, relid, locks_query);
+	return ask_relids(conversion, relid, sql_swap_locks);
 }
 
 /*
@@ -430,8 +69,7 @@ snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
 List *
 snowflake_online_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
 {
-	return ask_relids(conversion, relid,
-					  "SELECT indexrelid FROM idx JOIN this ON this.relid = idx.indrelid");
+	return ask_relids(conversion, relid, sql_swap_indexes);
 }
 
 /*
@@ -446,18 +84,18 @@ snowflake_online_swap_statements(const SnowflakeConversion *conversion, Oid reli
 
 	*before_drop = NIL;
 	*after_drop = NIL;
-	foreach(cell, ask(conversion, relid, statements_query))
+	foreach(cell, snowflake_convert_ask_often(conversion, relid, sql_swap_statements))
 	{
 		char	  **row = lfirst(cell);
-		int			stage = snowflake_convert_number(row, "stage");
 		char	   *command = snowflake_convert_text(row, "command");
 
 		if (command == NULL)
-			elog(ERROR, "no statement in stage %d of a swap", stage);
-		if (stage < AFTER_DROP)
-			*before_drop = lappend(*before_drop, command);
-		else
+			elog(ERROR, "no statement in stage %s of a swap",
+				 snowflake_convert_text(row, "stage"));
+		if (snowflake_convert_flag(row, "after_drop"))
 			*after_drop = lappend(*after_drop, command);
+		else
+			*before_drop = lappend(*before_drop, command);
 	}
 }
 
@@ -493,7 +131,7 @@ void
 snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
 							const List *obstacles)
 {
-	check_none(relid, ask(conversion, relid, missing_query),
+	check_none(relid, snowflake_convert_ask_often(conversion, relid, sql_missing),
 			   "There is no counterpart for");
 	if (obstacles != NIL)
 		report_change(relid, ((SnowflakeObstacle *) linitial(obstacles))->line);
@@ -520,23 +158,17 @@ snowflake_online_swap_names(const List *relids)
 char *
 snowflake_online_swap_privileges(const List *names)
 {
-	StringInfoData list;
+	ArrayBuildState *array = initArrayResult(TEXTOID, CurrentMemoryContext, false);
 	ListCell   *cell;
+	char	   *text;
 
-	initStringInfo(&list);
 	foreach(cell, names)
-		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_literal_cstr(lfirst(cell)));
-	return snowflake_convert_first(snowflake_ask_server(psprintf("WITH r AS ("
-																 "  SELECT n.name, c.* FROM unnest(ARRAY[%s]::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))"
-																 " SELECT md5(string_agg(p.line, E'\\n' ORDER BY p.line COLLATE \"C\")) FROM ("
-																 "  SELECT concat_ws(' ', r.name, e)"
-																 "  FROM r, aclexplode(coalesce(r.relacl, acldefault(CASE r.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", r.relowner))) e"
-																 "  WHERE r.relkind IN ('v', 'm', 'S')"
-																 "  UNION ALL"
-																 "  SELECT concat_ws(' ', r.name, quote_ident(a.attname), e)"
-																 "  FROM r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) e"
-																 "  WHERE NOT a.attisdropped AND NOT starts_with(a.attname::text, 'snowflake_new_')) p(line)",
-																 list.data)));
+		accumArrayResult(array, CStringGetTextDatum(lfirst(cell)), false, TEXTOID,
+						 CurrentMemoryContext);
+	text = OidOutputFunctionCall(F_ARRAY_OUT, makeArrayResult(array, CurrentMemoryContext));
+
+	return snowflake_convert_first(snowflake_convert_ask_server(list_make1(text),
+																sql_swap_privileges));
 }
 
 /*
@@ -547,20 +179,9 @@ snowflake_online_swap_privileges(const List *names)
 char *
 snowflake_online_swap_comments(const List *relids)
 {
-	StringInfoData list;
-	ListCell   *cell;
+	List	   *tables = snowflake_convert_oids_parameter(relids);
 
-	initStringInfo(&list);
-	foreach(cell, relids)
-		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
-	return snowflake_convert_first(snowflake_ask_server(psprintf("SELECT string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' ' ORDER BY d.classoid, d.objoid)"
-																 " FROM (SELECT '{%s}'::oid[]) s(tables), pg_description d"
-																 " WHERE (d.classoid, d.objoid) IN ("
-																 "   SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY (tables)"
-																 "   UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)"
-																 "   UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = ANY (tables)"
-																 "   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext WHERE stxrelid = ANY (tables))",
-																 list.data)));
+	return snowflake_convert_first(snowflake_convert_ask_server(tables, sql_swap_comments));
 }
 
 /*
@@ -583,7 +204,7 @@ snowflake_online_check_privileges(Oid relid, const List *names, const char *priv
 List *
 snowflake_online_swap_trees(const SnowflakeConversion *conversion, Oid relid)
 {
-	return ask_relids(conversion, relid, "SELECT relid FROM this WHERE relid = root");
+	return ask_relids(conversion, relid, sql_swap_trees);
 }
 
 /*
@@ -592,13 +213,8 @@ snowflake_online_swap_trees(const SnowflakeConversion *conversion, Oid relid)
 void
 snowflake_online_check_drop(Oid relid, const List *trees)
 {
-	StringInfoData list;
-	ListCell   *cell;
-
-	initStringInfo(&list);
-	foreach(cell, trees)
-		appendStringInfo(&list, "%s%u", list.len > 0 ? "," : "", lfirst_oid(cell));
 	check_none(relid,
-			   snowflake_convert_ask_about(InvalidOid, psprintf(dependents_query, list.data)),
+			   snowflake_convert_ask_with(snowflake_convert_oids_parameter(trees),
+										  sql_dependents_of_columns),
 			   "The old column would be dropped with");
 }

@@ -20,6 +20,7 @@
 #include "tcop/pquery.h"
 #include "utils/guc.h"
 
+#include "convert/conversion.h"
 #include "convert/online/transaction.h"
 #include "shared/table_owner.h"
 

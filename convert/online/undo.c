@@ -19,11 +19,12 @@
 
 #include "convert/online/begin.h"
 #include "convert/online/locks.h"
-#include "convert/online/names.h"
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "online/queries/undo.sql.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_undo);
@@ -62,14 +63,8 @@ try_to_undo(SnowflakeOnline *online, void *argument)
 static char *
 find_copied_column(Oid relid)
 {
-	List	   *rows = snowflake_ask_server(psprintf("SELECT a.attname FROM pg_trigger g"
-													 "  CROSS JOIN LATERAL string_to_table(encode(g.tgargs, 'escape'), E'\\\\000') WITH ORDINALITY arg(name, number)"
-													 "  JOIN pg_attribute a ON a.attrelid = g.tgrelid AND NOT a.attisdropped"
-													 "    AND encode(convert_to(a.attname::text, getdatabaseencoding()), 'escape') = arg.name"
-													 "  LEFT JOIN pg_index i ON i.indrelid = g.tgrelid AND i.indisprimary AND a.attnum = ANY (i.indkey)"
-													 " WHERE g.tgrelid = %u AND g.tgname = '" SNOWFLAKE_COPY_TRIGGER "'"
-													 " ORDER BY i.indexrelid IS NULL, number %% 2 = 0, number LIMIT 1",
-													 relid));
+	List	   *rows = snowflake_convert_ask_server(snowflake_convert_oid_parameter(relid),
+													sql_copied_column);
 
 	return snowflake_convert_first(rows);
 }

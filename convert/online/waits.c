@@ -22,9 +22,10 @@
 #include "storage/latch.h"
 #include "utils/wait_event.h"
 
-#include "convert/online/names.h"
 #include "convert/online/waits.h"
+#include "convert/queries.h"
 #include "convert/rows.h"
+#include "online/queries/waits.sql.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 
@@ -123,15 +124,9 @@ snowflake_online_report_transactions(const SnowflakeOnline *online, const char *
 {
 	List	   *rows;
 
-	rows = snowflake_ask_server(psprintf("SELECT format('Process %%s (%%s, %%s) is in a transaction that is %%s old.',"
-										 "    pid, usename, coalesce(nullif(application_name, ''), backend_type),"
-										 "    date_trunc('milliseconds', clock_timestamp() - xact_start))"
-										 " FROM pg_stat_activity"
-										 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-										 " AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL"
-										 " AND xact_start < clock_timestamp() - interval '" INT64_FORMAT " ms'"
-										 " ORDER BY xact_start LIMIT 1",
-										 online->options.lock_ms * SNOWFLAKE_PATIENCE));
+	rows = snowflake_convert_ask_server(list_make1(psprintf(INT64_FORMAT " ms",
+															(int64) online->options.lock_ms * SNOWFLAKE_PATIENCE)),
+										sql_oldest_transaction);
 	if (rows != NIL)
 		ereport(NOTICE,
 				(errmsg("waiting to %s", what),

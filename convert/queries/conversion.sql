@@ -26,8 +26,9 @@ ORDER BY key, NOT is_root, relid, attnum
 -- name: primary_key
 SELECT indkey[0] FROM pg_index WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1
 
+-- parameters: text
 -- name: lock_function
-SELECT FROM pg_proc WHERE oid = $1 FOR NO KEY UPDATE
+SELECT FROM pg_proc WHERE oid = $1::oid FOR NO KEY UPDATE
 
 -- The schema of the extension snowflake, which can be another than that of this one.
 -- parameters:

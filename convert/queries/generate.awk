@@ -11,15 +11,14 @@
 #	-- cte: NAME(COLUMNS)	A query that others use: WITH is put before them.
 #	-- with: NAME, ...	The CTEs that a query or CTE uses, beside those that it has.
 #	-- list: NAME SNIPPET	Queries whose rows are put together by a snippet, of which
-#				each begins with a line "-- hint: VALUE" or
-#				"-- notice: VALUE | VALUE", and a line that continues it with
-#				"--   ".  Their number and the values are put before their
-#				columns.
+#				each begins with "-- entry:", "-- hint: VALUE", or
+#				"-- notice: VALUE | VALUE".  Its number and the values are
+#				put before its columns.
 #	-- snippet: NAME(A, B)	SQL that {NAME(x, y)} stands for, with x in place of {A}.
 #	-- parameters: TYPES	Those of the queries that follow, to prepare them; those of the
 #				first file are for all.
 #
-# Other lines that begin with "--" are comments.  It is for any awk that knows POSIX.
+# "--   " continues such a line.  Others that begin with "--" are comments.  It is for any awk that knows POSIX.
 
 function fail(message)
 {
@@ -121,7 +120,7 @@ function ctes_of(list,    n, names, i, text)
 		if (!(names[i] in cte))
 			fail("no CTE " names[i])
 		used[names[i]] = 1
-		text = text ctes_of(with[names[i]])
+		text = text ctes_of(cte_uses[names[i]])
 		text = text head[names[i]] " (\n" cte[names[i]] "),\n"
 	}
 	return text
@@ -161,14 +160,15 @@ function write(name, text,    types, lines, n, i)
 # A query of a list is complete.
 function end_entry(    n, values, i)
 {
-	n = split(entry, values, / *[|] */)
-	if (n == 0)
+	if (!in_entry)
 		return
+	n = split(entry, values, / *[|] */)
 	list = list (nentries++ > 0 ? "\nUNION ALL\n" : "") "SELECT " nentries
 	for (i = 1; i <= n; i++)
 		list = list ", " quote(values[i])
 	list = list ", o.* FROM (\n" trim_query(body) ") o"
 	entry = body = ""
+	in_entry = 0
 }
 
 function trim_query(text)
@@ -188,13 +188,17 @@ function end_block()
 	}
 	body = trim_query(body)
 	if (kind == "cte")
+	{
 		cte[name] = body
+		cte_uses[name] = uses
+	}
 	else if (kind == "snippet")
 		snippet[name] = body
 	else if (kind != "" && (is_last || prepare))
 	{
 		queries[++nqueries] = name
 		query[name] = body
+		query_uses[name] = uses
 		types_of[name] = types
 	}
 	kind = body = list = ""
@@ -207,7 +211,7 @@ function begin_block(what, title)
 	kind = what
 	name = title
 	sub(/[ (].*/, "", name)
-	with[name] = ""
+	uses = ""
 	if (kind == "cte")
 	{
 		head[name] = title
@@ -243,6 +247,11 @@ is_last && FNR == 1 && !prepare {
 	next
 }
 
+/^--   / && continued == "uses" {
+	uses = uses " " trim(substr($0, 3))
+	next
+}
+
 /^--   / && continued == "entry" {
 	entry = entry " " trim(substr($0, 3))
 	next
@@ -258,7 +267,8 @@ is_last && FNR == 1 && !prepare {
 }
 
 /^-- with: / {
-	with[name] = substr($0, 10)
+	uses = substr($0, 10)
+	continued = "uses"
 	next
 }
 
@@ -269,9 +279,10 @@ is_last && FNR == 1 && !prepare {
 	next
 }
 
-/^-- (hint|notice): / && kind == "list" {
+/^-- (entry|hint|notice):/ && kind == "list" {
 	end_entry()
-	entry = substr($0, index($0, ": ") + 2)
+	entry = trim(substr($0, index($0, ":") + 1))
+	in_entry = 1
 	continued = "entry"
 	next
 }
@@ -296,6 +307,6 @@ END {
 	for (i = 1; i <= nqueries; i++)
 	{
 		at_end = FILENAME ", " queries[i]
-		write(queries[i], query_of(query[queries[i]], with[queries[i]]))
+		write(queries[i], query_of(query[queries[i]], query_uses[queries[i]]))
 	}
 }

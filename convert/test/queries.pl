@@ -1,4 +1,4 @@
-# The queries of convert/queries can be prepared and explained as they are in the files, and
+# The queries of the converter can be prepared and explained as they are in the files, and
 # generate.awk says what is wrong with one.
 
 use strict;
@@ -32,21 +32,28 @@ sub generate
 	return ($ok, $out, $err);
 }
 
-my @files = glob("$Page::top/convert/queries/*.sql");
-my ($ok, $sql, $err) = generate('-v', 'prepare=1', [ "$Page::top/convert/queries/shared.sql", @files ]);
-my @queries = $sql =~ /^PREPARE (\w+)/mg;
-cmp_ok(scalar(@queries), '>', 20, 'there are queries');
-is($err, '', 'generate.awk has nothing to say about them');
-my $explain = join '', map { qq{
-	SELECT format('EXPLAIN EXECUTE $_ %s', '(' || nullif(array_to_string(array_fill('NULL'::text,
-		ARRAY[cardinality(parameter_types)]), ','), '') || ')')
-	FROM pg_prepared_statements WHERE name = '$_' \\gexec
-} } @queries;
-my ($rc, $plans, $error) =
-  $node->psql('postgres', "SET search_path = pg_catalog;\n$sql$explain", on_error_stop => 1);
-is($error, '', 'each query is prepared and explained');
-my $explained = () = $plans =~ /^\w[^\n]*\(cost=/mg;
-cmp_ok($explained, '>=', scalar(@queries), 'each has a plan');
+# The files of a folder, and those that they share
+my $shared = "$Page::top/convert/queries/shared.sql";
+foreach my $files (
+	[ $shared, glob("$Page::top/convert/queries/*.sql") ],
+	[ $shared, "$Page::top/convert/queries/views.sql", glob("$Page::top/convert/online/queries/*.sql") ])
+{
+	my $folder = $files->[-1] =~ s/^\Q$Page::top\E\///r =~ s/\/[^\/]*$//r;
+	my ($ok, $sql, $err) = generate('-v', 'prepare=1', $files);
+	my @queries = $sql =~ /^PREPARE (\w+)/mg;
+	cmp_ok(scalar(@queries), '>', 20, "there are queries in $folder");
+	is($err, '', 'generate.awk has nothing to say about them');
+	my $explain = join '', map { qq{
+		SELECT format('EXPLAIN EXECUTE $_ %s', '(' || nullif(array_to_string(array_fill('NULL'::text,
+			ARRAY[cardinality(parameter_types)]), ','), '') || ')')
+		FROM pg_prepared_statements WHERE name = '$_' \\gexec
+	} } @queries;
+	my ($rc, $plans, $error) =
+	  $node->psql('postgres', "SET search_path = pg_catalog;\n$sql$explain", on_error_stop => 1);
+	is($error, '', 'each query is prepared and explained');
+	my $explained = () = $plans =~ /^\w[^\n]*\(cost=/mg;
+	cmp_ok($explained, '>=', scalar(@queries), 'each has a plan');
+}
 
 #
 # What generate.awk makes of a query
@@ -63,7 +70,7 @@ sub generate_from
 	return generate(@arguments, [ "$folder/shared.sql", "$folder/some.sql" ]);
 }
 
-($ok, my $out, $err) = generate_from(<<'END');
+my ($ok, $out, $err) = generate_from(<<'END');
 -- snippet: twice(a, b)
 format('%s, (%s', {a}, {b})
 

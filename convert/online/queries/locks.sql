@@ -1,0 +1,39 @@
+-- Is session a an autovacuum worker that ends for others?
+-- snippet: cancellable_autovacuum
+coalesce(a.backend_type = 'autovacuum worker'
+  AND position('(to prevent wraparound)' IN a.query) = 0, false)
+
+-- Who holds a lock on relations $1 for longer than $2?  One that allows reads does not count,
+-- unless $3.
+-- parameters: text, text, text
+-- name: holder
+SELECT CASE WHEN l.pid IS NULL
+    THEN format('Prepared transaction %L of %s has a lock on %s, and was prepared %s ago.',
+      p.gid, p.owner, l.relation::regclass, x.age)
+    ELSE format('Process %s (%s, %s) has a lock on %s, in a transaction that is %s old.', a.pid,
+      coalesce(a.usename, a.backend_type),
+      coalesce(nullif(a.application_name, ''), a.backend_type), l.relation::regclass, x.age) END
+FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
+  LEFT JOIN pg_locks t ON l.pid IS NULL AND t.pid IS NULL AND t.locktype = 'transactionid'
+    AND t.granted AND t.virtualtransaction = l.virtualtransaction
+  LEFT JOIN pg_prepared_xacts p ON p.transaction = t.transactionid
+  CROSS JOIN LATERAL (SELECT coalesce(a.xact_start, p.prepared)) b(since)
+  CROSS JOIN LATERAL (SELECT date_trunc('milliseconds', clock_timestamp() - b.since)) x(age)
+WHERE l.locktype = 'relation' AND l.granted
+AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND l.pid IS DISTINCT FROM pg_backend_pid()
+AND ($3::boolean OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))
+AND NOT {cancellable_autovacuum}
+AND b.since < clock_timestamp() - $2::interval
+AND l.relation = ANY ($1::oid[])
+ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i', 'I') LIMIT 1
+
+-- parameters: text
+-- name: cancel_autovacuum
+SELECT pg_cancel_backend(a.pid)
+FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+WHERE l.locktype = 'relation' AND l.granted
+AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND {cancellable_autovacuum}
+AND l.mode = 'ShareUpdateExclusiveLock'
+AND l.relation = ANY ($1::oid[])

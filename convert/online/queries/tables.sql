@@ -1,0 +1,275 @@
+-- The tables of a conversion in use: CTEs for all queries about them.
+
+-- Names of what a conversion creates, in SQL: those of a new column, index, constraint, or
+-- statistics object are made of that of the old one.
+-- snippet: new_name(name)
+CASE WHEN octet_length({name}::text) <= 49 THEN 'snowflake_new_' || {name}
+  ELSE 'snowflake_new_' || md5({name}::text) END
+
+-- What a row of pg_stat_activity is called.
+-- snippet: process(word)
+format('{word} %s (%s, %s)', pid, usename, coalesce(nullif(application_name, ''), backend_type))
+
+-- Does an object depend on an old column, one of those in a CTE?
+-- snippet: depends(catalog, object, columns)
+EXISTS (SELECT FROM pg_depend d JOIN {columns} o ON d.refclassid = 'pg_class'::regclass
+          AND (d.refobjid, d.refobjsubid) = (o.relid, o.attnum)
+        WHERE (d.classid, d.objid) = ('{catalog}'::regclass, {object}))
+
+-- snippet: with_new_name(name)
+CROSS JOIN LATERAL (SELECT ({new_name({name})})::name AS newname) x
+
+-- Are the columns of an old object not those of the new one?
+-- snippet: other_columns(relid, old, new)
+EXISTS (SELECT FROM unnest({old}, {new}) k(o, n)
+          LEFT JOIN col ON (col.relid, col.attnum) = ({relid}, k.o)
+        WHERE coalesce(col.newnum, k.o) IS DISTINCT FROM k.n)
+
+-- The columns that get a new one beside them; their tables, with
+-- the root of a tree of partitions; and the foreign keys, indexes, CHECK
+-- constraints and statistics objects with such a column, each with the new one,
+-- if there is one yet; and new ones without an old one.
+--
+-- A table that is no partition is the root of its tree. What a partition has
+-- from its parent is a row of these CTEs, too: an index with a parent, a
+-- constraint with conparentid or coninhcount.
+-- cte: col
+-- with: target
+SELECT t.relid, t.attnum, t.attname, x.newname, n.attnum AS newnum, a.attnotnull, a.attacl
+FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+  {with_new_name(t.attname)}
+  LEFT JOIN pg_attribute n ON n.attrelid = t.relid AND n.attname = x.newname
+    AND NOT n.attisdropped
+WHERE t.change = 'widen'
+
+-- cte: up(relid, ancestor, depth)
+-- with: target
+SELECT DISTINCT relid, relid, 0 FROM target
+UNION ALL
+SELECT u.relid, i.inhparent, u.depth + 1
+FROM up u JOIN pg_class c ON c.oid = u.ancestor AND c.relispartition
+  JOIN pg_inherits i ON i.inhrelid = u.ancestor
+
+-- cte: top(relid, root, depth)
+-- with: up
+SELECT DISTINCT ON (relid) relid, ancestor, depth FROM up ORDER BY relid, depth DESC
+
+-- cte: copier(oid, name)
+SELECT p.oid, format('%I.%I', n.nspname, p.proname)
+FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+  JOIN pg_language l ON l.oid = p.prolang
+  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e')
+  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+WHERE p.proname = 'snowflake_convert_copy' AND l.lanname = 'c' AND e.extname = 'snowflake_convert'
+
+-- cte: tab
+-- with: copier, top, up
+SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,
+  r.relowner, r.reltuples, r.relkind, top.root, top.depth, parent.ancestor AS parent,
+  g.oid IS NOT NULL AND g.tgfoid = (SELECT oid FROM copier) AS prepared, g.tgenabled,
+  coalesce(k.valid, false) AS copied,
+    coalesce(k.validate, 'VALIDATE CONSTRAINT snowflake_new_check') AS validate
+FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
+  JOIN top ON top.relid = r.oid
+  LEFT JOIN up parent ON parent.relid = r.oid AND parent.depth = 1
+  LEFT JOIN pg_trigger g ON g.tgrelid = r.oid AND g.tgname = '~snowflake_new'
+  CROSS JOIN LATERAL (SELECT every(k.convalidated),
+    string_agg(format('VALIDATE CONSTRAINT %I', k.conname), ', ' ORDER BY k.conname)
+    FROM pg_constraint k WHERE k.conrelid = r.oid AND k.contype = 'c'
+    AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')) k(valid, validate)
+
+-- cte: fkey_pair(oid, newoid, top, acts)
+-- with: col
+-- A new foreign key of a partition is named like the old one until it has a parent.
+-- Foreign keys act in the order of the names of triggers, which contain OIDs as text.
+  SELECT c.oid, f.oid, c.oid, (SELECT min(g.tgname::text COLLATE "C") FROM pg_trigger g
+    WHERE g.tgconstraint = c.oid AND starts_with(g.tgname::text, 'RI_ConstraintTrigger_a_'))
+  FROM pg_constraint c
+  {with_new_name(c.conname)}
+    LEFT JOIN pg_constraint f ON f.conrelid = c.conrelid AND f.conname = x.newname
+      AND f.contype = 'f'
+  WHERE c.contype = 'f' AND c.conparentid = 0
+  AND EXISTS (SELECT FROM col WHERE col.relid = c.conrelid AND col.attnum = ANY (c.conkey)
+              OR col.relid = c.confrelid AND col.attnum = ANY (c.confkey))
+  UNION ALL
+  SELECT c.oid, f.oid, p.top, p.acts
+  FROM fkey_pair p JOIN pg_constraint c ON c.conparentid = p.oid AND c.contype = 'f'
+    LEFT JOIN pg_constraint f ON f.conparentid = p.newoid AND f.contype = 'f'
+      AND (f.conrelid, f.confrelid) = (c.conrelid, c.confrelid)
+
+-- cte: fkey
+-- with: col, fkey_pair
+  SELECT c.*, x.newname, f.oid AS newoid, f.conname AS newconname, f.convalidated AS newvalid,
+    p.top, p.acts,
+-- Rows for the partitions of a referenced table are not foreign keys by themselves.
+    coalesce(u.conrelid = c.conrelid, false) AS internal, r.relkind,
+-- A partitioned table has the key for a new one after its swap only.
+    c.conparentid = 0 AND o.relkind = 'p'
+      AND EXISTS (SELECT FROM col WHERE col.relid = c.confrelid
+        AND col.attnum = ANY (c.confkey)) AS late
+  FROM fkey_pair p JOIN pg_constraint c ON c.oid = p.oid JOIN pg_class r ON r.oid = c.conrelid
+    JOIN pg_class o ON o.oid = c.confrelid
+    LEFT JOIN pg_constraint u ON u.oid = c.conparentid
+  {with_new_name(c.conname)}
+    LEFT JOIN pg_constraint b ON b.conrelid = c.conrelid AND b.conname = x.newname
+      AND b.contype = 'f'
+    LEFT JOIN pg_constraint f ON f.oid = coalesce(p.newoid, b.oid)
+
+-- cte: idx
+-- with: col
+  SELECT i.*, c.relname, c.relkind, c.reloptions, h.inhparent AS parent, n.nspname, s.spcname,
+    k.oid AS con, k.contype, k.condeferrable, x.newname, f.indexrelid AS newoid, f.indisvalid
+      AND f.indisready AS newvalid
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace
+    LEFT JOIN pg_inherits h ON h.inhrelid = i.indexrelid
+    LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.conrelid = i.indrelid
+      AND k.contype IN ('p', 'u', 'x')
+  {with_new_name(c.relname)}
+    LEFT JOIN (pg_class fc JOIN pg_index f ON f.indexrelid = fc.oid)
+      ON fc.relname = x.newname AND fc.relnamespace = c.relnamespace AND f.indrelid = i.indrelid
+  WHERE i.indrelid IN (SELECT relid FROM col)
+  AND ({depends(pg_class, i.indexrelid, col)} OR {depends(pg_constraint, k.oid, col)})
+
+-- cte: chk
+-- with: col
+  SELECT k.*, x.newname, f.oid AS newoid, f.convalidated AS newvalid
+  FROM pg_constraint k
+  {with_new_name(k.conname)}
+    LEFT JOIN pg_constraint f ON f.conrelid = k.conrelid AND f.conname = x.newname
+      AND f.contype = 'c'
+  WHERE k.contype = 'c' AND k.conname NOT IN ('snowflake_new_check', 'snowflake_new_null_check')
+  AND EXISTS (SELECT FROM col WHERE col.relid = k.conrelid AND col.attnum = ANY (k.conkey))
+
+-- cte: stat
+-- with: col
+  SELECT s.*, n.nspname, x.newname, f.oid AS newoid
+  FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace
+  {with_new_name(s.stxname)}
+    LEFT JOIN pg_statistic_ext f ON f.stxname = x.newname AND f.stxnamespace = s.stxnamespace
+      AND f.stxrelid = s.stxrelid
+  WHERE s.stxrelid IN (SELECT relid FROM col)
+  AND {depends(pg_statistic_ext, s.oid, col)}
+
+-- cte: triggered(oid)
+-- with: col
+-- Those of partitions do not always depend on a column themselves.
+SELECT d.objid FROM col JOIN pg_depend d ON d.classid = 'pg_trigger'::regclass
+  AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)
+UNION
+SELECT g.oid FROM triggered t JOIN pg_trigger g ON g.tgparentid = t.oid
+
+-- cte: changed_since(relid, what)
+-- with: idx, fkey, col
+-- What is not as it was when the new object was created, beside definitions, which
+-- snowflake_online_changed_objects() compares.
+SELECT indrelid, pg_describe_object('pg_class'::regclass, indexrelid, 0)
+FROM idx JOIN pg_class o ON o.oid = indexrelid JOIN pg_class n ON n.oid = newoid
+WHERE o.reltablespace <> n.reltablespace
+UNION ALL
+SELECT conrelid, pg_describe_object('pg_constraint'::regclass, fkey.oid, 0)
+FROM fkey JOIN pg_constraint f USING (conrelid)
+WHERE f.oid = newoid AND NOT internal
+AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fkey.condeferrable)
+  IS DISTINCT FROM (f.confrelid, f.confupdtype, f.confdeltype, f.confmatchtype, f.condeferrable)
+  OR {other_columns(conrelid, fkey.conkey, f.conkey)}
+  OR {other_columns(f.confrelid, fkey.confkey, f.confkey)}
+  OR {other_columns(conrelid, fkey.confdelsetcols, f.confdelsetcols)})
+
+-- cte: single(relid, what)
+-- with: col, idx, fkey, chk, stat
+-- New objects whose old one was dropped or renamed.
+SELECT DISTINCT col.relid, pg_describe_object(d.classid, d.objid, 0)
+FROM col JOIN pg_depend d
+  ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.newnum)
+  LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+  LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
+  LEFT JOIN pg_statistic_ext s ON d.classid = 'pg_statistic_ext'::regclass AND s.oid = d.objid
+WHERE starts_with(coalesce(c.relname, k.conname, s.stxname)::text, 'snowflake_new_')
+AND (k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')) IS NOT TRUE
+  AND k.contype IS DISTINCT FROM 'n'
+AND NOT EXISTS (SELECT FROM idx WHERE idx.newoid = c.oid)
+AND NOT EXISTS (SELECT FROM fkey WHERE fkey.newoid = k.oid)
+AND NOT EXISTS (SELECT FROM chk WHERE chk.newoid = k.oid)
+AND NOT EXISTS (SELECT FROM stat WHERE stat.newoid = s.oid)
+
+-- cte: edge(referencing, referenced, late)
+-- with: fkey, top
+-- The trees that are swapped together, because there is a foreign key between them that is
+-- created in the swap; and the trees to swap, those that are referenced after the others.
+SELECT DISTINCT a.root, coalesce(b.root, confrelid), late
+FROM fkey JOIN top a ON a.relid = conrelid LEFT JOIN top b ON b.relid = confrelid
+
+-- cte: mate(relid, other)
+-- with: top, edge
+SELECT root, root FROM top
+UNION
+SELECT m.relid, CASE m.other WHEN e.referencing THEN e.referenced ELSE e.referencing END
+FROM mate m JOIN edge e ON e.late AND m.other IN (e.referencing, e.referenced)
+
+-- cte: team(relid, team)
+-- with: edge, mate
+SELECT relid,
+  coalesce(min(other) FILTER (WHERE other IN (SELECT referenced FROM edge WHERE late)), relid)
+FROM mate GROUP BY relid
+
+-- cte: swap(relid, level)
+-- with: team, top, col, fkey, edge
+SELECT team, 0 FROM team JOIN top ON top.root = team.relid
+WHERE top.relid IN (SELECT relid FROM col UNION SELECT conrelid FROM fkey)
+UNION
+SELECT coalesce(o.team, e.referenced), s.level + 1
+FROM swap s JOIN team t ON t.team = s.relid JOIN edge e ON e.referencing = t.relid
+  LEFT JOIN team o ON o.relid = e.referenced
+WHERE coalesce(o.team, e.referenced) <> s.relid AND s.level < 99
+
+-- cte: swapping(relid)
+-- with: swap, team
+SELECT coalesce(t.relid, s.relid) FROM swap s LEFT JOIN team t ON t.team = s.relid
+
+-- cte: unvalidated(relid, oid, conname, convalidated)
+-- with: tab, copier
+-- Foreign keys that were created in a swap, and not validated yet.
+SELECT k.conrelid, k.oid, k.conname, k.convalidated
+FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '~snowflake_validate'
+    AND g.tgfoid = (SELECT oid FROM copier)
+  CROSS JOIN LATERAL string_to_table(encode(g.tgargs, 'escape'), E'\\000') arg(name)
+  JOIN pg_constraint k ON k.conrelid = tab.relid AND k.contype = 'f'
+    AND encode(convert_to(k.conname::text, getdatabaseencoding()), 'escape') = arg.name
+
+-- cte: swapped(relid, sessions)
+-- with: copier
+SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), E'\\000', 1)
+FROM pg_trigger g
+WHERE g.tgrelid = $1[1] AND g.tgname = '~snowflake_swapped'
+AND g.tgfoid = (SELECT oid FROM copier)
+
+-- The tables that are swapped with table $12, or all if that is 0.
+-- cte: scope(relid)
+-- with: team
+SELECT top.relid FROM top JOIN team ON team.relid = top.root WHERE $12 IN (0, team.team)
+
+-- The views that depend on the old columns of tables in scope, or
+-- on their keys, and views that depend on these.
+-- cte: view_walk(oid, depth)
+-- with: scope, col, idx
+SELECT r.ev_class, 1
+FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+WHERE r.ev_class NOT IN (SELECT relid FROM scope) AND r.rulename = '_RETURN'
+AND (d.refclassid = 'pg_class'::regclass AND (d.refobjid, d.refobjsubid) IN (
+       SELECT relid, attnum FROM col JOIN scope USING (relid))
+     OR d.refclassid = 'pg_constraint'::regclass AND d.refobjid IN (
+       SELECT con FROM idx WHERE indrelid IN (SELECT relid FROM scope)))
+UNION
+SELECT r.ev_class, v.depth + 1
+FROM view_walk v JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid
+  AND d.classid = 'pg_rewrite'::regclass
+  JOIN pg_rewrite r ON r.oid = d.objid
+WHERE r.ev_class <> v.oid AND r.rulename = '_RETURN' AND v.depth < 999
+
+-- cte: vw
+-- with: view_walk
+SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, v.depth
+FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) v
+  JOIN pg_class c ON c.oid = v.oid JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -1,0 +1,11 @@
+-- The oldest transaction that began more than $1 ago.
+-- parameters: text
+-- name: oldest_transaction
+SELECT format('Process %s (%s, %s) is in a transaction that is %s old.', pid, usename,
+  coalesce(nullif(application_name, ''), backend_type),
+  date_trunc('milliseconds', clock_timestamp() - xact_start))
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL
+AND xact_start < clock_timestamp() - $1::interval
+ORDER BY xact_start LIMIT 1
