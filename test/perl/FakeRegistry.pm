@@ -1,0 +1,275 @@
+# What speaks PostgreSQL's protocol at the address of a registry, and is none.
+#
+#	my $fake = FakeRegistry->new(name => sub { ... }, ...);
+#	... host=$fake->{host} port=$fake->{port} ...
+#	$fake->set('name');
+#
+# It calls the function of that name for each message that it must answer, with a
+# hash that describes the connection:
+#
+#	stage		start, query (the statements that set a session up), or call
+#	number		of the connection, from 1 on
+#	parameters	of a call
+#	sent		call it with what is to be sent at once; false: the client is gone
+#	ask			wait for a message of the client, as a type and its text
+#
+# and sends what it returns; undef ends the connection.  Functions get one with a
+# good_... function below.
+package FakeRegistry;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IO::Socket::INET;
+use POSIX ();
+use PostgreSQL::Test::Cluster;
+
+our @EXPORT_OK = qw(message row_description row complete ready error_message notice good_start good_query);
+
+my $number = 0;
+
+sub new
+{
+	my ($class, %answers) = @_;
+	my $port = PostgreSQL::Test::Cluster::get_free_port();
+	my $listener = IO::Socket::INET->new(
+		LocalAddr => '127.0.0.1',
+		LocalPort => $port,
+		Listen => 20,
+		ReuseAddr => 1) or die "port $port: $!";
+	my $self = bless {
+		host => '127.0.0.1',
+		port => $port,
+		file => "$PostgreSQL::Test::Utils::tmp_check/fake$$-" . $number++,
+		owner => $$
+	}, $class;
+
+	$self->set('');
+	$self->{pid} = fork() // die "fork: $!";
+	if ($self->{pid} == 0)
+	{
+		$SIG{TERM} = 'DEFAULT';
+		$SIG{PIPE} = 'IGNORE';
+		eval { serve($self, $listener, \%answers); };
+		print STDERR $@;
+		POSIX::_exit(1);
+	}
+	close $listener;
+	return $self;
+}
+
+# What it answers from the next connection on.
+sub set
+{
+	my ($self, $name) = @_;
+
+	open(my $handle, '>', "$self->{file}.new") or die "$self->{file}: $!";
+	print $handle $name;
+	close $handle;
+	rename("$self->{file}.new", $self->{file}) or die "$self->{file}: $!";
+	return;
+}
+
+# How many connections there were.
+sub connections
+{
+	my ($self) = @_;
+
+	return -s "$self->{file}.count" // 0;
+}
+
+sub stop
+{
+	my ($self) = @_;
+	my $pid = delete $self->{pid} // return;
+
+	kill 'TERM', $pid;
+	waitpid $pid, 0;
+	return;
+}
+
+sub DESTROY
+{
+	my ($self) = @_;
+	local $?;
+
+	$self->stop if $$ == $self->{owner};
+	return;
+}
+
+sub serve
+{
+	my ($self, $listener, $answers) = @_;
+	my $connection = 0;
+
+	# A client that was killed has no successor before.
+	while (my $client = $listener->accept)
+	{
+		open(my $handle, '<', $self->{file}) or die "$self->{file}: $!";
+		my $name = <$handle> // '';
+		open(my $count, '>>', "$self->{file}.count") or die "$self->{file}.count: $!";
+		syswrite $count, '.';
+		close $count;
+		talk($client, $answers->{$name} // sub { undef }, ++$connection);
+		close $client;
+	}
+	return;
+}
+
+sub receive
+{
+	my ($client, $size) = @_;
+	my $data = '';
+
+	while (length $data < $size)
+	{
+		sysread($client, $data, $size - length $data, length $data) or return undef;
+	}
+	return $data;
+}
+
+# A message of the client: its type and its text.
+sub receive_message
+{
+	my ($client, $has_type) = @_;
+	my $type = $has_type ? receive($client, 1) // return : '';
+	my $size = unpack('N', receive($client, 4) // return);
+
+	return ($type, receive($client, $size - 4) // return);
+}
+
+sub sent
+{
+	my ($client, $data) = @_;
+	my $offset = 0;
+
+	while ($offset < length $data)
+	{
+		$offset += syswrite($client, $data, length($data) - $offset, $offset) // return 0;
+	}
+	return 1;
+}
+
+# The parameters of a Bind message.
+sub bound
+{
+	my ($text) = @_;
+	my (undef, undef, $rest) = split /\0/, $text, 3;
+	my $formats = unpack 'n', $rest;
+	my $next = 2 + 2 * $formats;
+	my $count = unpack 'n', substr($rest, $next, 2);
+	my @values;
+
+	$next += 2;
+	foreach (1 .. $count)
+	{
+		my $size = unpack 'N', substr($rest, $next, 4);
+
+		push @values, substr($rest, $next + 4, $size);
+		$next += 4 + $size;
+	}
+	return @values;
+}
+
+sub talk
+{
+	my ($client, $answer, $connection) = @_;
+	my %state = (
+		number => $connection,
+		stage => 'ssl',
+		sent => sub { sent($client, @_) },
+		ask => sub { receive_message($client, 1) });
+	my $reply = sub {
+		$state{stage} = shift;
+		my $data = $answer->(\%state) // return 0;
+		return sent($client, $data);
+	};
+
+	while (1)
+	{
+		my (undef, $text) = receive_message($client, 0) or return;
+		my $code = unpack 'N', $text;
+
+		# Requests to encrypt.
+		last if $code != 80877103 && $code != 80877104;
+		sent($client, 'N') or return;
+	}
+	$reply->('start') or return;
+	while (my ($type, $text) = receive_message($client, 1))
+	{
+		return if $type eq 'X';
+		if ($type eq 'Q') { $reply->('query') or return; }
+		elsif ($type eq 'P') { ($state{statement}) = $text =~ /\0(.*?)\0/s; }
+		elsif ($type eq 'B') { $state{parameters} = [ bound($text) ]; }
+		elsif ($type eq 'S') { $reply->('call') or return; }
+	}
+	return;
+}
+
+# Messages of a server.
+
+sub message
+{
+	my ($type, $text) = @_;
+
+	return $type . pack('N', 4 + length $text) . $text;
+}
+
+sub row_description
+{
+	my ($columns) = @_;
+
+	return message('T', pack('n', $columns) . join '', map { "c$_\0" . pack('NnNnNn', 0, 0, 25, 65535, 0xffffffff, 0) } 1 .. $columns);
+}
+
+# NULL is undef.
+sub row
+{
+	return message('D', pack('n', scalar @_) . join '', map { defined $_ ? pack('N', length $_) . $_ : pack('N', 0xffffffff) } @_);
+}
+
+sub complete { return message('C', "SELECT $_[0]\0"); }
+sub ready { return message('Z', 'I'); }
+
+# Fields are pairs of a letter and a text.
+sub error_message
+{
+	my (%fields) = @_;
+
+	return message('E', join('', map { "$_$fields{$_}\0" } sort keys %fields) . "\0");
+}
+
+sub notice
+{
+	my (%fields) = @_;
+
+	return message('N', join('', map { "$_$fields{$_}\0" } sort keys %fields) . "\0");
+}
+
+sub parameter_status { return message('S', "$_[0]\0$_[1]\0"); }
+
+sub good_start
+{
+	return
+	    message('R', pack 'N', 0)
+	  . parameter_status('server_version', '15.20')
+	  . parameter_status('in_hot_standby', 'off')
+	  . parameter_status('default_transaction_read_only', 'off')
+	  . parameter_status('client_encoding', 'UTF8')
+	  . message('K', pack 'NN', 1, 1)
+	  . ready();
+}
+
+# The session is set up, and the registry's functions may be called.
+sub good_query
+{
+	return
+	    message('C', "SET\0") x 2
+	  . row_description(3)
+	  . row('1700000000000000', undef, '7')
+	  . complete(1)
+	  . ready();
+}
+
+1;
