@@ -161,13 +161,20 @@ like(
 	slurp_file($clocks->logfile, $offset),
 	qr/WARNING:  clock jumped ahead by \d+ ms, but snowflake IDs do not follow it\n.*DETAIL:  .* indicate (\S+ \S+)\. The registry has granted IDs up to (?!\1)\d/,
 	'the log says that IDs do not follow the clock past the grant, and when that ends');
+my $mark = mark_of($clocks);
+like(
+	sql_error($clocks, 'SELECT snowflake_accept_clock()'),
+	qr/ERROR:  55000: cannot accept a clock that is ahead of what the registry has granted\n.*DETAIL:  The clock reads \S+ \S+, and the grant ends at \S+ \S+\.\n.*HINT:  Check the clocks/s,
+	'a clock is not accepted past the grant');
+cmp_ok(mark_of($clocks) - $mark, '<', 60_000 << 22, 'a clock that is not accepted does not move the mark');
 set_clock($clocks, 0);
-$clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
+is($clocks->safe_psql('postgres', 'SELECT count(snowflake_nextval()) FROM generate_series(1, 10)'),
+	10, 'IDs continue when the clock is right again');
 $offset = -s $clocks->logfile;
 set_clock($clocks, 400 * 86400);
 $clocks->safe_psql('postgres', 'SELECT snowflake_nextval()');
 $clocks->wait_for_log(qr/do not follow it\n.*DETAIL:  .*"snowflake\.max_clock_forward" is \d+ s\.\n.*HINT:  .*call snowflake_accept_clock\(\)/, $offset);
-pass('a jump past max_clock_forward is followed if it is accepted, also with a registry');
+pass('with a registry, too, the log says why IDs do not follow a jump past max_clock_forward');
 set_clock($clocks, 0);
 
 # An hour behind: a worker ID that nobody used in that hour.

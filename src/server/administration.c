@@ -41,6 +41,7 @@
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "shared/clock.h"
+#include "shared/compat.h"
 #include "shared/table_owner.h"
 
 /* A table to check, locked against changes. */
@@ -437,12 +438,35 @@ snowflake_reset(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Fail because the registry has not granted IDs of a clock's time.
+ */
+snowflake_noreturn static void
+fail_not_granted(TimestampTz now)
+{
+	const char *clock_time = pstrdup(timestamptz_to_str(now));
+	int64		until = granted_until();
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot accept a clock that is ahead of what the registry has granted"),
+			 until == 0 ?
+			 errdetail("The clock reads %s, and no worker ID is granted to this server.",
+					   clock_time) :
+			 errdetail("The clock reads %s, and the grant ends at %s.",
+					   clock_time,
+					   timestamptz_to_str(tick_start(&snowflake_layout, until))),
+			 errhint("Check the clocks of the server and the registry. If both are right, the registry grants IDs of this time.")));
+}
+
+/*
  * snowflake_accept_clock() returns timestamptz
  *
  * Accept the clock although it is far ahead of the mark, or of the time
  * elapsed since the last ID: raise the mark to it, and continue from there.  Any
  * other clock needs nothing, and to continue as after a start would do harm: IDs
- * that are ahead of the clock would be refused, and others wait.
+ * that are ahead of the clock would be refused, and others wait.  Nor is the mark
+ * raised past the end of a grant: if the clock were corrected then, no registry
+ * would grant anything until it gets there.
  */
 Datum
 snowflake_accept_clock(PG_FUNCTION_ARGS)
@@ -454,6 +478,7 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 	SnowflakeStep step;
 	uint64		before;
 	bool		refused;
+	bool		granted;
 
 	snowflake_check_primary("accept the clock");
 	now = GetCurrentTimestamp();
@@ -471,7 +496,8 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 	snowflake_take_snapshot(&snapshot);
 	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
 	refused = !step.followed || step.plan == SNOWFLAKE_CLOCK_AHEAD;
-	if (refused)
+	granted = !snowflake_state->grant.registry || tick < granted_until();
+	if (refused && granted)
 	{
 		snowflake_forget_reserve();
 		(void) snowflake_mark_raise(tick_mark(&snowflake_layout, tick));
@@ -479,6 +505,8 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 	}
 	snowflake_unlock_reserve();
 
+	if (refused && !granted)
+		fail_not_granted(now);
 	if (refused)
 		ereport(LOG,
 				(errmsg("clock was accepted by snowflake_accept_clock()"),
