@@ -93,7 +93,7 @@ my @obstacles = (
 	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE MATERIALIZED VIEW o AS SELECT id FROM ov', 'rule _RETURN on materialized view o depends on view ov' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE RULE r AS ON INSERT TO ov DO INSTEAD NOTHING', 'rule r on view ov depends on view ov' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\) depends on type ov' ],
-	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view public\.ov is owned by role regress_other, but table public\.t by role \w+' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view public\.ov is owned by role regress_other, but table public\.t by role .+' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; REVOKE USAGE ON TYPE ov FROM PUBLIC', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; COMMENT ON TYPE ov IS $$$$; COMMENT ON TYPE ov IS $$a$$', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'CREATE TABLE a (id int GENERATED ALWAYS AS IDENTITY REFERENCES t); SET allow_system_table_mods = on; INSERT INTO pg_seclabel VALUES ($$a_id_seq$$::regclass, $$pg_class$$::regclass, 0, $$a$$, $$b$$)',

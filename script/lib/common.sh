@@ -16,6 +16,19 @@ die()
 	exit 1
 }
 
+# Run a command, and say every 15 seconds what has not ended yet.
+with_progress()
+{
+	perl -e '$| = 1; for (my $s = 15; sleep 15; $s += 15) { print "$ARGV[0]: $s s\n" }' "$1" 8>&- 9>&- &
+	ticker=$!
+	shift
+	outcome=0
+	"$@" || outcome=$?
+	kill "$ticker" 2>/dev/null
+	wait "$ticker" 2>/dev/null || true
+	return "$outcome"
+}
+
 # Are all of these commands there?
 have_commands()
 {
@@ -40,14 +53,26 @@ have_test_tools()
 	have_commands prove && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
 }
 
-# Run apt-get as root, or with sudo, but not while another script does, which
-# would be an error.
+# Run apt-get as root, or with sudo.  While another apt runs, such as that of
+# unattended-upgrades on each new machine in a cloud, this would be an error, so wait for it.
 run_apt_get()
 {
 	exec 9</var/lib/dpkg
 	flock 9
+	errors=$(mktemp)
 	status=0
-	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" 9<&- || status=$?
+	waits=0
+	until $as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq "$@" 9<&- 2>"$errors"; do
+		status=1
+		grep -q 'Could not get lock' "$errors" && [ "$waits" -lt 120 ] || break
+		[ "$waits" -gt 0 ] ||
+			say "waiting up to 10 minutes for another apt: $(grep -m 1 'Could not get lock' "$errors")" >&2
+		waits=$((waits + 1))
+		status=0
+		sleep 5
+	done
+	cat "$errors" >&2
+	rm -f "$errors"
 	exec 9<&-
 	return "$status"
 }
@@ -63,8 +88,13 @@ update_packages()
 		as_root=sudo
 	fi
 	say "updating the list of packages"
-	run_apt_get update || die "could not update the list of packages"
+	with_progress "updating the list of packages" run_apt_get update || die "could not update the list of packages"
 	packages_updated=yes
+}
+
+install_quietly()
+{
+	run_apt_get install -y --no-install-recommends "$@" >/dev/null
 }
 
 # Install Debian packages.
@@ -72,8 +102,24 @@ install_packages()
 {
 	update_packages "$@"
 	say "installing: $*"
-	run_apt_get install -y --no-install-recommends "$@" >/dev/null ||
-		die "could not install: $*"
+	say "(to remove them: apt-get remove $*)"
+	with_progress "installing packages" install_quietly "$@" || die "could not install: $*"
+}
+
+# Install packages so that Debian's scripts create and start no server on port 5432, unless
+# they were told before what to do.
+without_cluster()
+{
+	settings=/etc/postgresql-common/createcluster.conf
+	if [ -e "$settings" ]; then
+		"$@"
+		return
+	fi
+	$as_root mkdir -p "${settings%/*}"
+	echo 'create_main_cluster = false' | $as_root tee "$settings" >/dev/null
+	"$@"
+	# Servers that somebody installs later are created as usual.
+	$as_root sed -i '/^create_main_cluster = false$/d' "$settings"
 }
 
 # Install what is missing of PostgreSQL, the compiler and, with "tests", the
@@ -91,7 +137,7 @@ install_missing()
 		major=$(apt-cache depends postgresql |
 			sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
 		[ -n "$major" ] || die "there is no package for PostgreSQL"
-		install_packages gcc make "postgresql-$major" "postgresql-server-dev-$major"
+		without_cluster install_packages gcc make "postgresql-$major" "postgresql-server-dev-$major"
 		have_postgres || die "PostgreSQL was installed, but $PG_CONFIG does not find it"
 	fi
 	if [ "${1:-}" = tests ] && ! have_test_tools; then
@@ -114,6 +160,14 @@ as_server_user()
 server_user_reaches()
 {
 	as_server_user test -x "$1"
+}
+
+# Can make build there?  PGXS takes no blanks and no quotes in a path.
+is_plain()
+{
+	case $1 in
+		*[!A-Za-z0-9/._+,@%:=~-]*) return 1 ;;
+	esac
 }
 
 # Make, below a directory that has the extension already, a private installation

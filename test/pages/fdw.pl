@@ -38,7 +38,7 @@ foreach my $n (1 .. 4)
 		"shard$n",
 		'snowflake.worker_id = ' . (1 + $n),
 		'log_statement = mod');
-	my $user = $router->safe_psql('postgres', 'SELECT current_user');
+	my $user = $router->safe_psql('postgres', 'SELECT quote_literal(current_user)');
 
 	$shard->safe_psql('postgres', $on_shard);
 	push @shards, $shard;
@@ -51,7 +51,7 @@ foreach my $n (1 .. 4)
 			'10.0.0.11' => $shard->host,
 			5432 => $shard->port,
 			"dbname 'shop'" => "dbname 'postgres'",
-			"user 'shop'" => "user '$user'"));
+			"user 'shop'" => "user $user"));
 }
 
 # No server has another one's worker ID.

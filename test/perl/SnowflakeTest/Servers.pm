@@ -14,7 +14,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_server new_registry registry_conf inherits sql_error start_fails
-  change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
+  setting conninfo_user change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
 # A server with the extension in database postgres, and that of the test's folder;
@@ -52,10 +52,20 @@ sub registry_conf
 	my (@nodes) = @_;
 	my @hosts = map { $_->host } @nodes;
 	my @ports = map { $_->port } @nodes;
-	my $user = getpwuid($>);
 
 	local $" = ',';
-	return "snowflake.registry = 'host=@hosts port=@ports dbname=postgres user=$user'";
+	return setting('snowflake.registry', "host=@hosts port=@ports dbname=postgres " . conninfo_user());
+}
+
+# The superuser of the tests' servers, who may have any name, in a connection string
+sub conninfo_user { return "user='" . (getpwuid($>) =~ s/([\\'])/\\$1/gr) . "'"; }
+
+# A line of configuration with any value
+sub setting
+{
+	my ($name, $value) = @_;
+
+	return "$name = '" . ($value =~ s/\\/\\\\/gr =~ s/'/''/gr) . "'";
 }
 
 # Do the server's processes inherit what the postmaster has?  Not those that
