@@ -96,7 +96,7 @@ count_regress()
 		diffs=$output/regression.diffs
 		# shellcheck disable=SC2086
 		count "regress.$folder" "$PG_REGRESS" --inputdir="$folder" --outputdir="$output" \
-			--bindir="$bindir" --dlpath=. --temp-instance="$output/instance" \
+			--bindir="$bindir" --dlpath=. --temp-instance="$TESTDATADIR/regress.$folder" \
 			--temp-config=test/regress.conf $names
 	done
 }
@@ -121,7 +121,7 @@ count_isolation()
 	diffs=tmp_check/iso/regression.diffs
 	count isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
 		--outputdir=tmp_check/iso --bindir="$bindir" \
-		--temp-instance=tmp_check/isolation --temp-config=test/regress.conf "$@"
+		--temp-instance="$TESTDATADIR/isolation" --temp-config=test/regress.conf "$@"
 }
 
 # The same for files of TAP tests, of which JOBS run side by side.  One that hangs fails.
