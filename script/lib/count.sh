@@ -10,15 +10,18 @@ failed=0
 # Run a command with its output in tmp_check/NAME.out, show its progress, and count
 # by its lines what passed and failed; a command that fails without such a line, or
 # tests nothing, counts as one failure.  What failed is shown, with the logs to read.
+# There are $tests_left tests or files, which are noted in the folder RUNNING.
 count()
 {
 	log=tmp_check/$1.out
 	status=0
 	shift
+	export RUNNING="$top/tmp_check/running"
+	mkdir -p "$RUNNING"
 	if [ -n "${VERBOSE:-}" ]; then
 		"$@" 2>&1 | tee "$log" || status=$?
 	else
-		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" || status=$?
+		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" "${tests_left:-1}" "$RUNNING" || status=$?
 	fi
 	# Without the log, which something else may have removed, nothing passed.
 	p=$(grep -aE "$test_passed" "$log" | grep -avci '# skip' || true)
@@ -41,7 +44,7 @@ show_logs()
 	[ ! -s "${diffs:-}" ] || cat "$diffs"
 	say "To find out why, read:"
 	say "  $top/$log"
-	for name in $(sed -nE 's,^test/[^ ]*/([^ ]*)\.pl +\(Wstat: .*,\1,p' "$log"); do
+	for name in $(sed -nE 's,^[^ ]*/([^ /]*)\.pl +\(Wstat: .*,\1,p' "$log"); do
 		for file in tmp_check/log/regress_log_"$name" tmp_check/log/"$name"_*.log; do
 			[ ! -e "$file" ] || say "  $top/$file"
 		done
@@ -94,6 +97,7 @@ count_regress()
 		output=tmp_check/regress/$folder
 		mkdir -p "$output"
 		diffs=$output/regression.diffs
+		tests_left=$(printf "%s" "$names" | wc -w)
 		# shellcheck disable=SC2086
 		count "regress.$folder" "$PG_REGRESS" --inputdir="$folder" --outputdir="$output" \
 			--bindir="$bindir" --dlpath=. --temp-instance="$TESTDATADIR/regress.$folder" \
@@ -118,18 +122,21 @@ count_isolation()
 	# shellcheck disable=SC2046
 	[ $# -ne 0 ] || set -- $(make_variable ISOLATION)
 	mkdir -p tmp_check/iso
+	tests_left=$#
 	diffs=tmp_check/iso/regression.diffs
 	count isolation "$tests/isolation/pg_isolation_regress" --inputdir=test \
 		--outputdir=tmp_check/iso --bindir="$bindir" \
 		--temp-instance="$TESTDATADIR/isolation" --temp-config=test/regress.conf "$@"
 }
 
-# The same for files of TAP tests, of which JOBS run side by side.  One that hangs fails.
+# The same for files of TAP tests, of which JOBS run side by side: more than there are
+# processors, because tests wait more than they work.
 count_tap()
 {
-	jobs=${JOBS:-$(nproc)}
+	jobs=${JOBS:-$((2 * $(nproc)))}
 	say "TAP tests: $# files, $jobs side by side"
+	tests_left=$#
 	diffs=
 	count tap prove -v --merge --timer -j "$jobs" \
-		--exec "timeout -k 60 45m perl -I $tests/perl" "$@"
+		--exec "script/lib/run_file perl -I $tests/perl" "$@"
 }

@@ -1,26 +1,52 @@
 # Read what pg_regress or "prove -v --timer" writes, and show while it runs what a
 # person waits for: each test of pg_regress, and each file of prove in a line; but
 # all that belongs to a file that failed, and whatever is something else.
+#
+#	progress.pl N FOLDER
+#
+# There are N tests of pg_regress or files of prove, and FOLDER has a file for each one that
+# runs now, with commas for the slashes of its name.  After 15 seconds without a line, one
+# shows what runs and how many are left.
 
 use strict;
 use warnings;
 
+use POSIX qw(strftime);
+
+my ($total, $folder) = @ARGV;
+my $done = 0;
 my $file;
 my $failed = 0;
 my $tests = 0;
 my $lines = '';
+my $input = '';
 $| = 1;
 
-while (my $line = <STDIN>)
+sub left { return $total - $done . ' left'; }
+
+# The files that run now, and for how long.
+sub running
 {
+	opendir(my $handle, $folder) or return '';
+	my %since = map { $_ => (stat "$folder/$_")[9] // time } grep { !/^\./ } readdir $handle;
+	closedir $handle;
+	my @names = sort { $since{$a} <=> $since{$b} || $a cmp $b } keys %since;
+	return join '', map { sprintf ' %s (%d s)', s/,/\//gr, time - $since{$_} } @names;
+}
+
+sub read_line
+{
+	my ($line) = @_;
+
 	# prove has the time first, then the file.  It reports one in one piece.
 	if ($line =~ /^(\[[\d:]+\] \S+) \.+ *$/)
 	{
 		($file, $failed, $tests, $lines) = ($1, 0, 0, $line);
+		$done++;
 	}
 	elsif (defined $file && !$failed && $line =~ /^ok +(\d+) ms /)
 	{
-		printf "%s: ok, %d tests, %.1f s\n", $file, $tests, $1 / 1000;
+		printf "%s: ok, %d tests, %.1f s; %s\n", $file, $tests, $1 / 1000, left();
 		undef $file;
 	}
 	elsif (defined $file && !$failed && $line =~ /^skipped: /)
@@ -42,7 +68,26 @@ while (my $line = <STDIN>)
 	elsif ($line !~ /^(?:\[[\d:]+\]$|# |    |=====|(?:CREATE|ALTER) DATABASE$|running on port |$)/
 		&& $line !~ /^ok \d+ - (?!.* ms$)/)
 	{
+		$done++ if $line =~ /^(?:test|ok|not ok) .* ms$/;
 		print $line;
 	}
+	return;
 }
+
+for (;;)
+{
+	my $ready = '';
+
+	vec($ready, fileno(STDIN), 1) = 1;
+	if (select($ready, undef, undef, 15))
+	{
+		sysread(STDIN, $input, 65536, length $input) or last;
+		read_line($1) while $input =~ s/\A([^\n]*\n)//;
+	}
+	else
+	{
+		print strftime('[%H:%M:%S]', localtime), running(), ' ', left(), "\n";
+	}
+}
+read_line($input) if $input ne '';
 print $lines if defined $file && !$failed;
