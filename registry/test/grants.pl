@@ -343,15 +343,14 @@ $c->stop('immediate');
 $c->start;
 my $not_durable =
   qr/could not get a snowflake worker ID from the registry\n.*DETAIL:  the registry did not commit durably: canceling wait for synchronous replication/;
-foreach my $i (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-{
-	last if slurp_file($c->logfile) =~ $not_durable;
-
-	# Calls of the other servers wait, too, and hold this one up.
-	$registry->safe_psql('postgres',
-		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-	usleep(100_000);
-}
+wait_until(
+	"a line like $not_durable",
+	sub {
+		# Calls of the other servers wait, too, and hold this one up.
+		$registry->safe_psql('postgres',
+			"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+		return slurp_file($c->logfile) =~ $not_durable;
+	});
 like(slurp_file($c->logfile), $not_durable,
 	'a commit that is not durable on the standby grants nothing');
 $registry->append_conf('postgresql.conf', "synchronous_standby_names = ''");

@@ -202,13 +202,13 @@ $ahead->enable_streaming($behind);
 $ahead->reload;
 
 # Whether the position counts depends on the moment at which it arrives.
-foreach (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-{
-	my $attempts = () = slurp_file($ahead->logfile) =~ /new timeline 2 forked off/g;
+wait_until(
+	'50 attempts to follow the new timeline',
+	sub {
+		my $attempts = () = slurp_file($ahead->logfile) =~ /new timeline 2 forked off/g;
 
-	last if $attempts >= 50;
-	usleep(100_000);
-}
+		return $attempts >= 50;
+	});
 like(sql_error($behind, $grant), qr/ERROR:  55000: .* have no WAL of this timeline yet/s,
 	'a standby that is ahead on another timeline does not confirm a promotion');
 
@@ -327,12 +327,12 @@ $b->promote;
 $b->backup('new');
 $b->restart;
 my $status = q{SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name ~ '^00000002[0-9A-F]{16}};
-foreach (1 .. 600)
-{
-	$b->safe_psql('postgres', 'CHECKPOINT');
-	last if $b->safe_psql('postgres', "$status\[.](ready|done)\$'") == 0;
-	usleep(100_000);
-}
+wait_until(
+	'the end of all marks of archived segments',
+	sub {
+		$b->safe_psql('postgres', 'CHECKPOINT');
+		return $b->safe_psql('postgres', "$status\[.](ready|done)\$'") == 0;
+	});
 is($b->safe_psql('postgres', "$status'") . $b->safe_psql('postgres', "$status\[.](ready|done)\$'"),
 	'10', 'a base backup is all that is known to be archived');
 like(granted($b), qr/^\d+$/, 'the registry has WAL archived once more, and grants worker IDs');

@@ -183,11 +183,7 @@ $node->append_conf(
 		"log_filename = 'log'",
 		''));
 $node->start;
-foreach my $i (1 .. 1800)
-{
-	last if -e "$directory/log" && slurp_file("$directory/log") =~ $done;
-	usleep(100_000);
-}
+wait_until("a line like $done", sub { -e "$directory/log" && slurp_file("$directory/log") =~ $done });
 like(slurp_file("$directory/log"),
 	qr/$made "shardingsphere", worker ID 9$/m, 'the log collector gets the scheme and worker ID');
 $node->append_conf('postgresql.conf', 'logging_collector = off');

@@ -5,25 +5,28 @@
 #	Clients		clients that ask for IDs under load
 #	Ledger		what clients received: duplicates, falls, waits
 #	Faults		crashes and failovers
+#	Limits		no wait without an end
 
 package SnowflakeTest;
 
 use strict;
 use warnings;
 
+use Carp;
 use Exporter 'import';
 use SnowflakeTest::Clients;
 use SnowflakeTest::Clock;
 use SnowflakeTest::Faults;
 use SnowflakeTest::Ledger;
+use SnowflakeTest::Limits;
 use SnowflakeTest::Servers;
 
 our @EXPORT = (
 	@SnowflakeTest::Clients::EXPORT, @SnowflakeTest::Clock::EXPORT,
 	@SnowflakeTest::Faults::EXPORT, @SnowflakeTest::Ledger::EXPORT,
-	@SnowflakeTest::Servers::EXPORT);
+	@SnowflakeTest::Limits::EXPORT, @SnowflakeTest::Servers::EXPORT);
 
 # So that servers are stopped, too, when a test is.
-$SIG{TERM} = $SIG{INT} = sub { die 'interrupted' };
+$SIG{TERM} = $SIG{INT} = sub { confess('interrupted') };
 
 1;

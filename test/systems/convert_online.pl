@@ -124,11 +124,7 @@ append_to_file("$dir/pgbouncer.ini", join "\n", '[databases]', '* = ' . $node->c
 	'pool_mode = transaction', 'default_pool_size = 2', "unix_socket_dir = $dir", '');
 $bouncer = IPC::Run::start([ 'pgbouncer', "$dir/pgbouncer.ini" ], '>' => "$dir/log", '2>&1');
 my $pooled = "host=127.0.0.1 port=$port user=$user password=secret";
-foreach my $i (1 .. 600)
-{
-	last if system('psql', '-XAtq', '-o', '/dev/null', '-d', "$pooled dbname=called", '-c', 'SELECT 1') == 0;
-	usleep(100_000);
-}
+wait_until('pgbouncer', sub { system('psql', '-XAtq', '-o', '/dev/null', '-d', "$pooled dbname=called", '-c', 'SELECT 1') == 0 });
 my $out;
 ok( IPC::Run::run([ 'psql', '-XAtq', '-d', "$pooled dbname=called", '-c', "CALL snowflake_convert_online('orders', until => 'swap')" ],
 		'<' => \undef, '>' => \$out, '2>' => \$err), 'a call by pgbouncer in transaction mode, until the swap') or diag($err);

@@ -8,9 +8,9 @@ use warnings;
 use Exporter 'import';
 use IPC::Run;
 use PostgreSQL::Test::Utils;
+use SnowflakeTest::Limits;
 use SnowflakeTest::Servers;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
   client_queries start_clients wait_for_clients finish_clients end_clients
@@ -20,7 +20,8 @@ our @EXPORT = qw(
 # What clients do: "usual" ones ask for IDs one by one and in blocks, in
 # queries, in rows of table t that are committed and in rows that are not.
 # Blocks are small mostly, and sometimes more than a tick has.  "asking" ones
-# commit nothing, so that they wait for no standby to have their rows.
+# commit nothing, so that they wait for no standby to have their rows.  "calm" ones
+# leave the processors to others, for tests in which time must pass.
 my $asking = q{
 SELECT snowflake_nextval() FROM generate_series(1, 20);
 SELECT snowflake_nextval(40);
@@ -36,7 +37,10 @@ INSERT INTO t SELECT snowflake_nextval(10) RETURNING id;
 my $large = q{
 SELECT snowflake_nextval(5000);
 };
-my %queries = (usual => $usual, asking => $asking);
+my $calm = $usual . q{
+DO 'BEGIN PERFORM pg_sleep(0.02); END';
+};
+my %queries = (usual => $usual, asking => $asking, calm => $calm);
 
 sub client_queries
 {
@@ -76,12 +80,7 @@ sub wait_for_clients
 {
 	foreach my $client (@_)
 	{
-		my $i = 0;
-		until (-s $client->{file})
-		{
-			die 'a client got no ID' if $i++ > 9000;
-			usleep(20_000);
-		}
+		wait_until("an ID in $client->{file}", sub { -s $client->{file} }, sub { slurp_file($client->{errors}) });
 	}
 	return;
 }

@@ -10,7 +10,7 @@ use File::Basename;
 use PostgreSQL::Test::Utils;
 
 our @EXPORT = qw(
-  compile fake_clock set_clock start_with_clock write_integers
+  compile fake_clock set_clock stop_clock start_with_clock write_integers
 );
 
 # Compile a C file, unless that was done, into the directory of the tests' data;
@@ -69,6 +69,16 @@ sub set_clock
 	my ($node, @seconds) = @_;
 
 	write_integers(clock_file($node), map { sprintf('%.0f', 1_000_000 * $_) } @seconds);
+	return;
+}
+
+# Have the clock of a server stand still at a time, in seconds since 1970; with 0 it goes on.
+# Timeouts of its sessions do not end while it stands still.
+sub stop_clock
+{
+	my ($node, $seconds) = @_;
+
+	write_integers(clock_file($node), 0, 0, sprintf('%.0f', 1_000_000 * $seconds));
 	return;
 }
 

@@ -11,9 +11,10 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest::Clients;
 use SnowflakeTest::Clock;
 use SnowflakeTest::Ledger;
+use SnowflakeTest::Limits;
 use SnowflakeTest::Servers;
 use Test::More;
-use Time::HiRes qw(time usleep);
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
   server_process stop_walsender is_up wait_until_up kill_postmaster crash_process
@@ -41,13 +42,14 @@ sub stop_walsender
 	my ($node, $pid) = @_;
 	my $query = "SELECT wait_event LIKE 'WalSender%' FROM pg_stat_activity WHERE pid = $pid";
 
-	for (;;)
-	{
-		kill('STOP', $pid) or die "there is no walsender $pid";
-		last if $node->safe_psql('postgres', $query) eq 't';
-		kill 'CONT', $pid;
-		usleep(rand(10_000));
-	}
+	wait_until(
+		'a walsender with nothing to do',
+		sub {
+			kill('STOP', $pid) or die "there is no walsender $pid";
+			return 1 if $node->safe_psql('postgres', $query) eq 't';
+			kill 'CONT', $pid;
+			return 0;
+		});
 	return;
 }
 
@@ -63,19 +65,16 @@ sub kill_postmaster
 
 	# Nobody may be attached to the shared memory any more.  The lock files go
 	# too, as their process may stay a zombie for long where init is slow.
-	foreach my $i (1 .. 1800)
-	{
-		my ($segment) = grep { (split)[1] eq $shmid } split /\n/,
-		  slurp_file('/proc/sysvipc/shm');
-		if (!defined $segment || (split(' ', $segment))[6] == 0)
-		{
-			unlink "$data/postmaster.pid",
-			  $node->host . '/.s.PGSQL.' . $node->port . '.lock';
-			return;
-		}
-		usleep(20_000);
-	}
-	die 'processes of a killed server live on';
+	wait_until(
+		'the end of all processes of a killed server',
+		sub {
+			my ($segment) = grep { (split)[1] eq $shmid } split /\n/,
+			  slurp_file('/proc/sysvipc/shm');
+
+			return !defined $segment || (split(' ', $segment))[6] == 0;
+		});
+	unlink "$data/postmaster.pid", $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+	return;
 }
 
 # Does a server take connections?  This writes nothing to psql, as IPC::Run dies of
@@ -92,14 +91,7 @@ sub is_up
 sub wait_until_up
 {
 	my ($node) = @_;
-	my $start = time;
-
-	until (is_up($node))
-	{
-		die 'the server does not come back'
-		  if time - $start > 3 * $PostgreSQL::Test::Utils::timeout_default;
-		usleep(20_000);
-	}
+	wait_until('a server that takes connections', sub { is_up($node) });
 	return;
 }
 
@@ -145,7 +137,13 @@ sub wait_for_debugger
 {
 	my ($gdb, $line) = @_;
 
-	$gdb->{run}->pump while $gdb->{run}->pumpable && $gdb->{out} !~ $line;
+	wait_until(
+		"a line of gdb like $line",
+		sub {
+			$gdb->{run}->pump_nb if $gdb->{run}->pumpable;
+			return $gdb->{out} =~ $line || !$gdb->{run}->pumpable;
+		},
+		sub { "$gdb->{out}$gdb->{err}" });
 	return $gdb->{out} =~ $line;
 }
 

@@ -5,7 +5,8 @@
  *
  * Loaded before libc.  $SNOWFLAKE_WALL_CLOCK names a file with the offset in
  * microseconds, 8 bytes, and perhaps that of CLOCK_BOOTTIME, which snowflake
- * measures elapsed time by and PostgreSQL does not use.  All processes of a server
+ * measures elapsed time by and PostgreSQL does not use; and perhaps a time, in
+ * microseconds since 1970, at which both stand still.  All processes of a server
  * map it, so they see a step at the same time.  Other clocks are left alone.
  *
  * (It exists because libfaketime does not fake the time in a process that was
@@ -43,7 +44,7 @@ begin(void)
 		dlsym(RTLD_NEXT, "clock_gettime");
 	if (path == NULL || (file = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		return;
-	map = mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
+	map = mmap(NULL, 3 * sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
 	close(file);
 	if (map != MAP_FAILED)
 		off_by = map;
@@ -60,9 +61,16 @@ clock_gettime(clockid_t clock, struct timespec *ts)
 	if (rc == 0 && off_by != NULL &&
 		(clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME))
 	{
+		int64_t		stands_at = off_by[2];
 		int64_t		us = off_by[clock == CLOCK_BOOTTIME] + ts->tv_nsec / 1000;
 		int64_t		seconds = us / 1000000;
 
+		if (stands_at != 0)
+		{
+			ts->tv_sec = stands_at / 1000000;
+			ts->tv_nsec = stands_at % 1000000 * 1000;
+			return rc;
+		}
 		us -= seconds * 1000000;
 		if (us < 0)
 		{
