@@ -182,7 +182,7 @@ is(finish_queries($converting), 1, 'a procedure is altered during the conversion
 is($node->safe_psql('postgres', $definer), finish_queries($invoker) ? 'false' : 'true', 'a conversion takes back nothing that was committed');
 
 # Of another owner
-my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
+my $superuser = $node->safe_psql('postgres', 'SELECT quote_ident(current_user)');
 create_table('bills');
 $node->safe_psql('postgres', 'ALTER TABLE bills OWNER TO regress_shop');
 ($errors, $said) = update_convert_update('bills', 'regress_shop');
