@@ -86,13 +86,7 @@ $node->safe_psql(
 		ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
 		RETURN ((ms - epoch) << 23) | (shard << 10) | number;
 	END $$;
-	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
-	DECLARE
-		start timestamptz := clock_timestamp();
-	BEGIN
-		EXECUTE query;
-		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
-	END $$;
+	} . create_ms() . q{
 	-- slices of calls, in turn; the first round warms up
 	CREATE UNLOGGED TABLE cases (n serial, name text, expression text);
 	CREATE UNLOGGED TABLE slices (round int, name text, ms float8);

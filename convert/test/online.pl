@@ -26,18 +26,6 @@ sub new_database
 	return $name;
 }
 
-# Run statements in a session, each as a statement of its own; returns standard error.
-sub run_in
-{
-	my ($database, @statements) = @_;
-	my ($out, $err);
-
-	IPC::Run::run(
-		[ 'psql', '-XAtq', '-d', $node->connstr($database), map { ('-c', $_) } @statements ],
-		'<' => \undef, '>' => \$out, '2>' => \$err);
-	return wantarray ? ($err, $out) : $err;
-}
-
 # Lines that only one of two descriptions has.
 sub differences
 {
@@ -57,18 +45,18 @@ create_shop($node, $shop, $norders);
 my $before = describe_shop($node, $shop);
 foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
 {
-	my $err = run_in($shop, "CALL snowflake_convert_online('orders', until => '$phase')");
+	my $err = run_in($node, $shop, "CALL snowflake_convert_online('orders', until => '$phase')");
 
 	like($err, qr/^NOTICE:  public\.\w+: the next phase is "/m, "the conversion ends after phase $phase")
 	  or diag($err);
-	is(run_in($shop, "SELECT snowflake_convert_undo('orders')"), '', "phase $phase can be undone");
+	is(run_in($node, $shop, "SELECT snowflake_convert_undo('orders')"), '', "phase $phase can be undone");
 	is(differences($before, describe_shop($node, $shop)), '', "after undo in phase $phase, all is as before");
 	is(nothing_is_left($node, $shop), '', "after undo in phase $phase, nothing is left");
 }
-like(run_in($shop, "SELECT snowflake_convert_undo('orders')"),
+like(run_in($node, $shop, "SELECT snowflake_convert_undo('orders')"),
 	qr/^NOTICE:  no conversion of table public\.orders has begun\nHINT:  The way back from a conversion that is complete is snowflake_undo\.sql\.$/m, 'undo says that there is nothing to undo');
 
-my ($err, $out) = run_in($shop, q{SELECT state, phase, table_name FROM snowflake_convert_plan('orders') WHERE step = 1});
+my ($err, $out) = run_in($node, $shop, q{SELECT state, phase, table_name FROM snowflake_convert_plan('orders') WHERE step = 1});
 is($out, "next|prepare|public.orders\n", 'the plan begins with the columns');
 
 # By hand: the statements of the plan, as long as there are some.
@@ -89,7 +77,7 @@ cmp_ok($nstatements, '>', 20, 'the statements of the plan can be run by hand');
 is(nothing_is_left($node, $by_hand), '', 'the statements of the plan leave nothing behind');
 is(shop_is_whole($node, $by_hand, 500), '', 'the statements of the plan lose no row');
 
-$err = run_in($shop, "CALL snowflake_convert_online('orders')");
+$err = run_in($node, $shop, "CALL snowflake_convert_online('orders')");
 unlike($err, qr/ERROR|WARNING/, 'a conversion succeeds') or diag($err);
 my $expected = q{+id|bigint||not null|snowflake_nextval()|plain||500|the key
 +order_id|bigint||not null||plain|||
@@ -114,10 +102,10 @@ is(nothing_is_left($node, $shop), '', 'nothing is left of a conversion');
 is(shop_is_whole($node, $shop, $norders), '', 'no row is lost or changed');
 is($node->safe_psql($shop, 'SELECT count(*) FROM audit'), '0', 'triggers of the application are not fired');
 is($node->safe_psql($shop, 'SELECT count(updated_at) FROM orders'), '0', 'updated_at is as before');
-$err = run_in($shop, "CALL snowflake_convert_online('orders')");
+$err = run_in($node, $shop, "CALL snowflake_convert_online('orders')");
 unlike($err, qr/ERROR|phase/, 'a second call does nothing');
-like(run_in($shop, "SELECT snowflake_convert_undo('orders')"), qr/^NOTICE:  no conversion/, 'after a conversion, there is nothing to undo');
-is((run_in($shop, q{SELECT phase, state FROM snowflake_convert_plan('orders')}))[1], "default|done\n",
+like(run_in($node, $shop, "SELECT snowflake_convert_undo('orders')"), qr/^NOTICE:  no conversion/, 'after a conversion, there is nothing to undo');
+is((run_in($node, $shop, q{SELECT phase, state FROM snowflake_convert_plan('orders')}))[1], "default|done\n",
 	'the plan of a conversion that is complete');
 
 #
@@ -127,23 +115,23 @@ my $used = new_database('used');
 create_shop($node, $used, $norders);
 my $clients = start_shoppers($node, $used, $norders);
 $node->poll_query_until($used, "SELECT count(*) > 20 FROM orders WHERE note = 'new'") or die 'the clients do nothing';
-$err = run_in($used, "CALL snowflake_convert_online('orders', until => 'swap')");
+$err = run_in($node, $used, "CALL snowflake_convert_online('orders', until => 'swap')");
 unlike($err, qr/ERROR/, 'tables in use are converted until the default') or diag($err);
 like(
-	run_in($used, "CALL snowflake_convert_online('orders', give_up_after => '1 ms')"),
+	run_in($node, $used, "CALL snowflake_convert_online('orders', give_up_after => '1 ms')"),
 	qr/ERROR:  gave up waiting to set the default\nDETAIL:  2 sessions are older than the swap, and may have prepared statements: process \d+ \(.+?, online\.pl\), process \d+ \(.+?, online\.pl\)\.\nHINT:  What is done is kept\./,
 	'the default waits for sessions that are older than the swap');
-like((run_in($used, "SELECT state FROM snowflake_convert_plan('orders') WHERE phase = 'default'"))[1],
+like((run_in($node, $used, "SELECT state FROM snowflake_convert_plan('orders') WHERE phase = 'default'"))[1],
 	qr/^to do, and has to wait: 2 sessions are older than the swap, and may have prepared statements: process /,
 	'the plan says so, too');
-like(run_in($used, "SELECT snowflake_convert_undo('orders')"),
+like(run_in($node, $used, "SELECT snowflake_convert_undo('orders')"),
 	qr/ERROR:  cannot undo the conversion of table public\.orders, because columns have been swapped\nHINT:  Call snowflake_convert_online\(\) to complete it\. The way back from there is snowflake_undo\.sql\./,
 	'a swap cannot be undone');
 my $errors = stop_shoppers($clients);
 unlike($errors, qr/ERROR/, 'clients see no error until the swap, and after it') or diag($errors);
 
 $clients = start_shoppers($node, $used, $norders);
-$err = run_in($used, "CALL snowflake_convert_online('orders')");
+$err = run_in($node, $used, "CALL snowflake_convert_online('orders')");
 unlike($err, qr/ERROR/, 'the default is set') or diag($err);
 ok( $node->poll_query_until($used, "SELECT count(*) > 20 FROM orders WHERE note = 'new' AND id > 1000000000000"),
 	'clients get snowflake IDs');
@@ -205,7 +193,7 @@ sub convert_table
 	my ($name, $create, @arguments) = @_;
 
 	$node->safe_psql('postgres', $create);
-	my $err = run_in('postgres', "CALL snowflake_convert_online(" . join(', ', "'$name'", @arguments) . ')');
+	my $err = run_in($node, 'postgres', "CALL snowflake_convert_online(" . join(', ', "'$name'", @arguments) . ')');
 	unlike($err, qr/ERROR/, "table $name is converted") or diag($err);
 	is(nothing_is_left($node, 'postgres'), '', "nothing is left of the conversion of $name");
 	return $err;
@@ -257,7 +245,7 @@ my $query = q{
 		(SELECT attidentity FROM pg_attribute WHERE attrelid = 'ident'::regclass AND attname = 'id')
 	FROM pg_class c JOIN pg_sequence s ON s.seqrelid = c.oid WHERE c.relname = 'ident_id_seq'};
 my $sequence = $node->safe_psql('postgres', $query);
-run_in('postgres', "CALL snowflake_convert_online('ident', until => 'swap')");
+run_in($node, 'postgres', "CALL snowflake_convert_online('ident', until => 'swap')");
 is($node->safe_psql('postgres', $query), $sequence =~ s/2147483647/9223372036854775807/r, 'an identity has its sequence until the default is set, without the limit of its old type');
 is($node->safe_psql('postgres', 'INSERT INTO ident (v) VALUES (3) RETURNING id > 15 AND id < 100'), 't', 'an identity continues');
 convert_table('ident', '');
@@ -278,7 +266,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE viewed (id serial PRIMARY KEY, v int);
 	CREATE VIEW view_of AS SELECT shown(id) FROM viewed;
 	INSERT INTO viewed (v) VALUES (1)});
-like(run_in('postgres', "CALL snowflake_convert_online('viewed')"), qr/ERROR:  cannot convert column "id" of table public\.viewed\nDETAIL:  view public\.view_of cannot be created again: function public\.shown\(bigint\) does not exist\n/,
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('viewed')"), qr/ERROR:  cannot convert column "id" of table public\.viewed\nDETAIL:  view public\.view_of cannot be created again: function public\.shown\(bigint\) does not exist\n/,
 	'a view that does not accept a bigint');
 is(nothing_is_left($node, 'postgres'), '', 'nothing was changed');
 is($node->safe_psql('postgres', 'INSERT INTO viewed (v) VALUES (2); SELECT * FROM view_of'), "n1\nn2", 'it works as before');

@@ -17,26 +17,6 @@ use Test::More;
 my $node = new_server('main', 'fsync = off');
 $node->safe_psql('postgres', 'CREATE ROLE regress_owner');
 
-# Statements of a session, each sent by itself; returns standard error.
-sub run_in
-{
-	my (@statements) = @_;
-	my ($out, $err);
-
-	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @statements ],
-		'<' => \undef, '>' => \$out, '2>' => \$err);
-	return $err;
-}
-
-# Begin with these tables.
-sub create
-{
-	my ($statements) = @_;
-
-	$node->safe_psql('postgres', "SET client_min_messages = warning; DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; SET search_path = shop, public; $statements");
-	return;
-}
-
 my $shop = 'SET search_path = shop, public';
 my $call = q{CALL snowflake_convert_online('shop.t')};
 
@@ -47,7 +27,7 @@ sub between
 {
 	my ($lock) = @_;
 
-	run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
+	run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
 	my ($session, $next) = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
 	$_->query_safe($shop) foreach $session, $next;
 	$session->query_safe("BEGIN; $lock");
@@ -70,7 +50,7 @@ sub between
 }
 
 # Comments
-create(q{
+create($node, q{
 	CREATE TABLE t (id int PRIMARY KEY, v int, CONSTRAINT ck CHECK (id > 0));
 	CREATE POLICY po ON t USING (id > 0);
 	CREATE TRIGGER tr BEFORE UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
@@ -90,7 +70,7 @@ is( $node->safe_psql(
 	'new new new new', 'the last comments are there');
 
 # Functions that change their names
-create(q{
+create($node, q{
 	CREATE FUNCTION f(bigint) RETURNS bool LANGUAGE sql AS 'SELECT true';
 	CREATE FUNCTION g(bigint) RETURNS bool LANGUAGE sql AS 'SELECT false';
 	CREATE TABLE t (id int PRIMARY KEY);
@@ -113,7 +93,7 @@ ok(finish_queries($renaming), 'which wait for the swap') or diag $renaming->{err
 is($node->safe_psql('postgres', $uses), 'SELECT true', 'the policy and the view use that function still');
 
 # A procedure that is compiled again
-create(q{
+create($node, q{
 	CREATE TABLE t (id int PRIMARY KEY);
 	CREATE PROCEDURE pr() SECURITY DEFINER LANGUAGE plpgsql AS 'DECLARE r shop.t; BEGIN END'});
 ($session, $calling) = between('SELECT FROM t');
@@ -136,55 +116,55 @@ my $referencing = q{
 my $until = q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')};
 foreach my $dropped ('a', 'a, DROP b')
 {
-	create($referencing);
-	run_in($until, "ALTER TABLE shop.o DROP $dropped");
-	is(run_in('INSERT INTO shop.o (v) VALUES (1)', 'UPDATE shop.o SET v = 2'), '', "DROP $dropped: rows are written");
-	like(run_in($call), qr/ERROR:  cannot convert/, "DROP $dropped: the conversion does not continue");
-	unlike(run_in(q{SELECT snowflake_convert_undo('shop.t')}), qr/ERROR/, "DROP $dropped: undo");
+	create($node, $referencing);
+	run_in($node, 'postgres', $until, "ALTER TABLE shop.o DROP $dropped");
+	is(run_in($node, 'postgres', 'INSERT INTO shop.o (v) VALUES (1)', 'UPDATE shop.o SET v = 2'), '', "DROP $dropped: rows are written");
+	like(run_in($node, 'postgres', $call), qr/ERROR:  cannot convert/, "DROP $dropped: the conversion does not continue");
+	unlike(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), qr/ERROR/, "DROP $dropped: undo");
 	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left");
-	unlike(run_in($call), qr/ERROR/, "DROP $dropped: a new conversion succeeds");
+	unlike(run_in($node, 'postgres', $call), qr/ERROR/, "DROP $dropped: a new conversion succeeds");
 	is(nothing_is_left($node, 'postgres'), '', "DROP $dropped: nothing is left of it");
 }
-create($referencing);
-run_in($until, 'ALTER TABLE shop.o DROP a, ADD a int REFERENCES shop.t');
-like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a column that was dropped and added again');
-run_in(q{SELECT snowflake_convert_undo('shop.t')});
+create($node, $referencing);
+run_in($node, 'postgres', $until, 'ALTER TABLE shop.o DROP a, ADD a int REFERENCES shop.t');
+like(run_in($node, 'postgres', $call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a column that was dropped and added again');
+run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')});
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of that');
-create($referencing);
-run_in($until, 'ALTER TABLE shop.o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey');
-like(run_in($call), qr/foreign key|constraint snowflake_new_o_a_fkey/, 'foreign keys were dropped');
-run_in('ALTER TABLE shop.o DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
-my $said = run_in($call);
+create($node, $referencing);
+run_in($node, 'postgres', $until, 'ALTER TABLE shop.o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey');
+like(run_in($node, 'postgres', $call), qr/foreign key|constraint snowflake_new_o_a_fkey/, 'foreign keys were dropped');
+run_in($node, 'postgres', 'ALTER TABLE shop.o DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
+my $said = run_in($node, 'postgres', $call);
 unlike($said, qr/ERROR/, 'a table is converted without its foreign keys');
 like($said, qr/NOTICE:  table shop\.o has the trigger of a conversion that is not complete\nHINT:  .*call snowflake_convert_undo\('shop\.o'\)\./, 'the table that is left is named');
-run_in(q{SELECT snowflake_convert_undo('shop.o')});
+run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.o')});
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
 # A schema whose name needs quotes
-create($referencing);
-run_in('ALTER SCHEMA shop RENAME TO "My shop"');
+create($node, $referencing);
+run_in($node, 'postgres', 'ALTER SCHEMA shop RENAME TO "My shop"');
 my $quoted = q{CALL snowflake_convert_online('"My shop".t'};
-run_in("$quoted, until => 'foreign keys')", q{SELECT snowflake_convert_undo('"My shop".t')});
+run_in($node, 'postgres', "$quoted, until => 'foreign keys')", q{SELECT snowflake_convert_undo('"My shop".t')});
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of a conversion in a schema whose name needs quotes');
-run_in("$quoted, until => 'foreign keys')", 'ALTER TABLE "My shop".o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey,'
+run_in($node, 'postgres', "$quoted, until => 'foreign keys')", 'ALTER TABLE "My shop".o DROP CONSTRAINT o_a_fkey, DROP CONSTRAINT o_b_fkey,'
 	  . ' DROP CONSTRAINT snowflake_new_o_a_fkey, DROP CONSTRAINT snowflake_new_o_b_fkey');
-like(run_in("$quoted)"), qr/call snowflake_convert_undo\('"My shop"\.o'\)\./, 'a table that is left is named with quotes');
-run_in(q{SELECT snowflake_convert_undo('"My shop".o')}, 'ALTER SCHEMA "My shop" RENAME TO shop');
+like(run_in($node, 'postgres', "$quoted)"), qr/call snowflake_convert_undo\('"My shop"\.o'\)\./, 'a table that is left is named with quotes');
+run_in($node, 'postgres', q{SELECT snowflake_convert_undo('"My shop".o')}, 'ALTER SCHEMA "My shop" RENAME TO shop');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
 # Whoever may create triggers on the table names a column of it.
-create($referencing . q{;
+create($node, $referencing . q{;
 	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')});
-like(run_in($call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a trigger for other columns');
-run_in(q{SELECT snowflake_convert_undo('shop.t')});
+like(run_in($node, 'postgres', $call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a trigger for other columns');
+run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')});
 is($node->safe_psql('postgres', 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');
 
 # A column that holds keys without a foreign key gets no default.
-create(q{
+create($node, q{
 	CREATE TABLE t (id bigint PRIMARY KEY, v int);
 	CREATE INDEX ON t (v);
 	INSERT INTO t VALUES (1, 7), (2, NULL)});
-unlike(run_in(q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')}, 'DROP TRIGGER "~snowflake_swapped" ON shop.t'), qr/ERROR/, 'a column without a foreign key');
+unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')}, 'DROP TRIGGER "~snowflake_swapped" ON shop.t'), qr/ERROR/, 'a column without a foreign key');
 is( $node->safe_psql('postgres', q{SELECT atttypid::regtype, atthasdef, attnotnull, (SELECT string_agg(id || ':' || coalesce(v::text, '-'), ' ' ORDER BY id) FROM shop.t)
 		FROM pg_attribute WHERE attrelid = 'shop.t'::regclass AND attname = 'v'}), 'bigint|f|f|1:7 2:-', 'it is bigint, and has its values');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
@@ -197,35 +177,35 @@ foreach my $tables (
 	my $second = q{CALL snowflake_convert_online('shop.t', 'id'};
 	my $swapped = qr/ERROR:  cannot undo the conversion of table shop\.t, because columns have been swapped/;
 
-	create($tables);
-	run_in(q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')});
-	like(run_in(q{SELECT snowflake_convert('shop.t', 'id')}),
+	create($node, $tables);
+	run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', 'v', until => 'swap')});
+	like(run_in($node, 'postgres', q{SELECT snowflake_convert('shop.t', 'id')}),
 		qr/DETAIL:  table shop\.t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\), or, if the column needs no default and no other one waits for its own, drop trigger "~snowflake_swapped"\./,
 		'snowflake_convert() while the end of a conversion is to come');
-	like(run_in("$second, until => 'indexes')"), qr/the next phase is/, 'a second column gets its copy');
-	is(run_in(q{SELECT snowflake_convert_undo('shop.t')}), '', 'it is undone, although the first column is swapped');
+	like(run_in($node, 'postgres', "$second, until => 'indexes')"), qr/the next phase is/, 'a second column gets its copy');
+	is(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), '', 'it is undone, although the first column is swapped');
 	is($node->safe_psql('postgres', q{SELECT string_agg(tgname, ' ') FROM pg_trigger WHERE tgrelid = 'shop.t'::regclass AND NOT tgisinternal}),
 		'~snowflake_swapped', 'nothing is left of the second column, and the first one is as it was');
-	like(run_in(q{SELECT snowflake_convert_undo('shop.t', 'v')}), $swapped, 'that one cannot be undone');
+	like(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t', 'v')}), $swapped, 'that one cannot be undone');
 
 	my $between = $node->background_psql('postgres');
-	unlike(run_in("$second, until => 'swap')"), qr/ERROR/, 'the second column is swapped');
-	like(run_in("$second, until => 'swap')", q{SELECT snowflake_convert_undo('shop.t', 'id')}), $swapped, 'and cannot be undone');
-	like(run_in("$second, give_up_after => '1 ms')"), qr/sessions are older than the swap/, 'its default waits for sessions from before its swap');
+	unlike(run_in($node, 'postgres', "$second, until => 'swap')"), qr/ERROR/, 'the second column is swapped');
+	like(run_in($node, 'postgres', "$second, until => 'swap')", q{SELECT snowflake_convert_undo('shop.t', 'id')}), $swapped, 'and cannot be undone');
+	like(run_in($node, 'postgres', "$second, give_up_after => '1 ms')"), qr/sessions are older than the swap/, 'its default waits for sessions from before its swap');
 	$between->quit;
-	unlike(run_in("$second)"), qr/ERROR/, 'then it is set');
+	unlike(run_in($node, 'postgres', "$second)"), qr/ERROR/, 'then it is set');
 	is(nothing_is_left($node, 'postgres'), '', 'nothing is left of both');
 	is($node->safe_psql('postgres', q{SELECT string_agg(format('%s %s', attname, atttypid::regtype), ', ' ORDER BY attname) FROM pg_attribute
 			WHERE attrelid = 'shop.t'::regclass AND attname IN ('id', 'v')}), 'id bigint, v bigint', 'both are bigint');
 }
 
 # Rows of a table whose referencing column is bigint already
-create(q{
+create($node, q{
 	CREATE TABLE t (id serial PRIMARY KEY);
 	CREATE TABLE a (t int REFERENCES t);
 	CREATE TABLE b (t bigint REFERENCES t);
 	CREATE TABLE holder (b b)});
-unlike(run_in($call), qr/ERROR/, 'a column has rows of a table whose columns stay');
+unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a column has rows of a table whose columns stay');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
 # The order in which foreign keys act, which decides what a DELETE does.  It is that of
@@ -246,19 +226,19 @@ foreach my $case (
 			run_log([ 'pg_resetwal', '-D', $node->data_dir, '-o', '99950' ]) or die;
 			$node->start;
 		}
-		create($tables);
+		create($node, $tables);
 		my ($first, $second) = ("ADD CONSTRAINT o_1 FOREIGN KEY ($one) REFERENCES t", "ADD CONSTRAINT o_2 FOREIGN KEY ($two) REFERENCES t ON DELETE CASCADE");
 		($first, $second) = ($second, $first) unless $digits;
-		run_in($shop, "ALTER TABLE o $first", !$digits ? () : q{DO 'BEGIN WHILE lo_create(0)::bigint < 100000 LOOP END LOOP; END'},
+		run_in($node, 'postgres', $shop, "ALTER TABLE o $first", !$digits ? () : q{DO 'BEGIN WHILE lo_create(0)::bigint < 100000 LOOP END LOOP; END'},
 			"ALTER TABLE o $second", 'INSERT INTO t DEFAULT VALUES', 'INSERT INTO o VALUES (1, 1)');
 		is($node->safe_psql('postgres', q{SELECT length(min(oid::text)) - length(max(oid::text)) FROM pg_constraint WHERE conname IN ('o_1', 'o_2')}), $digits, 'digits of the OIDs');
 		my $delete = 'BEGIN; DELETE FROM shop.t; ROLLBACK';
-		unlike(run_in($delete), qr/ERROR/, "$tables, $digits: rows are deleted");
-		unlike(run_in(q{CALL snowflake_convert_online('shop.t', 'id')}), qr/ERROR/, "$tables, $digits: a conversion");
-		unlike(run_in($delete), qr/ERROR/, "$tables, $digits: rows are deleted afterwards");
+		unlike(run_in($node, 'postgres', $delete), qr/ERROR/, "$tables, $digits: rows are deleted");
+		unlike(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', 'id')}), qr/ERROR/, "$tables, $digits: a conversion");
+		unlike(run_in($node, 'postgres', $delete), qr/ERROR/, "$tables, $digits: rows are deleted afterwards");
 	}
 }
-create(q{
+create($node, q{
 	CREATE TABLE t (id int PRIMARY KEY);
 	CREATE TABLE o (a int, at int) PARTITION BY LIST (at);
 	CREATE TABLE o_1 PARTITION OF o FOR VALUES IN (1);
@@ -266,15 +246,15 @@ create(q{
 	ALTER TABLE o_1 ADD FOREIGN KEY (a) REFERENCES t ON DELETE SET NULL;
 	INSERT INTO t VALUES (1);
 	INSERT INTO o VALUES (1, 1)});
-unlike(run_in($call), qr/ERROR/, 'a partition has a foreign key of its own');
+unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a partition has a foreign key of its own');
 is($node->safe_psql('postgres', 'DELETE FROM shop.t; SELECT count(*) FROM shop.o'), 0, 'that of the table acts first');
 
 # The comment of a constraint trigger
-create(q{
+create($node, q{
 	CREATE TABLE t (id int PRIMARY KEY, v int);
 	CREATE CONSTRAINT TRIGGER tr AFTER UPDATE OF id ON t FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
 	COMMENT ON TRIGGER tr ON t IS 'trigger'; COMMENT ON CONSTRAINT tr ON t IS 'constraint'});
-unlike(run_in($call), qr/ERROR/, 'a table with a constraint trigger');
+unlike(run_in($node, 'postgres', $call), qr/ERROR/, 'a table with a constraint trigger');
 is( $node->safe_psql('postgres', q{
 		SELECT obj_description(oid, 'pg_trigger'), obj_description(tgconstraint, 'pg_constraint') FROM pg_trigger WHERE tgname = 'tr'}),
 	'trigger|constraint', 'its comments are carried over');
@@ -283,25 +263,25 @@ is( $node->safe_psql('postgres', q{
 # while that waits for its last lock
 my $store = 'CREATE TABLE h (c t, a t[]); INSERT INTO h SELECT t, ARRAY[t] FROM t';
 my $rows = 'CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t SELECT generate_series(1, 5)';
-create($rows);
+create($node, $rows);
 my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; SELECT FROM shop.t');
 $calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table/);
-run_in($shop, $store);
+run_in($node, 'postgres', $shop, $store);
 $holder->query_safe('COMMIT');
 like(finish_converting($calling), qr/ERROR:  cannot convert .*\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'rows that are stored elsewhere before the table has new columns');
 is(nothing_is_left($node, 'postgres'), '', 'it has none then');
 
-create($rows);
-run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
+create($node, $rows);
+run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')});
 $holder->query_safe('BEGIN; SELECT FROM shop.t');
 $calling = start_converting($node, 'postgres', "'shop.t'", qr/waiting to lock table/);
-run_in($shop, $store);
+run_in($node, 'postgres', $shop, $store);
 $holder->query_safe('COMMIT');
 $holder->quit;
 like(finish_converting($calling), qr/ERROR:  table shop\.t was changed during the conversion\nDETAIL:  column a of shop\.h uses the row type of table shop\.t/, 'before the swap');
 
-create($rows);
+create($node, $rows);
 ($session, $calling) = between('SELECT FROM t');
 $session->query_safe($store);
 $session->query_safe('COMMIT');
@@ -312,12 +292,12 @@ is($node->safe_psql('postgres', 'SELECT sum((c).id), sum(a[1].id) FROM shop.h'),
 
 # A session imports an old snapshot, and the one that has exported it ends, before
 # somebody can see that.
-create('CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int); INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t');
-run_in(q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
+create($node, 'CREATE TABLE t (id serial PRIMARY KEY); CREATE TABLE l (t int); INSERT INTO t SELECT generate_series(1, 100); INSERT INTO l SELECT id FROM t');
+run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'indexes')});
 my ($exporter, $importer) = map { $node->background_psql('postgres') } 1 .. 2;
 $exporter->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 $importer->query_safe('SELECT 1');
-run_in($shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
+run_in($node, 'postgres', $shop, 'ALTER TABLE l ADD FOREIGN KEY (t) REFERENCES t');
 $calling = start_converting($node, 'postgres', "'shop.t', until => 'swap'", qr/waiting to swap the columns of table shop\.l/);
 my $snapshot = $exporter->query_safe('SELECT pg_export_snapshot()');
 $importer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
@@ -330,46 +310,46 @@ $importer->quit;
 unlike(finish_converting($calling), qr/ERROR/, 'then the columns are swapped');
 
 # A table owner cannot have others wait for their own functions.
-create(q{
+create($node, q{
 	GRANT ALL ON SCHEMA shop TO regress_owner;
 	CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 	CREATE TABLE t (id int PRIMARY KEY);
 	CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION audit();
 	ALTER TABLE t OWNER TO regress_owner});
-run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
+run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'prepare')});
 my $owner = $node->background_psql('postgres');
 $owner->query_safe(q{SET SESSION AUTHORIZATION regress_owner; BEGIN; SELECT snowflake_convert_undo('shop.t')});
-is(run_in("SET lock_timeout = '3 s'", "CREATE OR REPLACE FUNCTION shop.audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'"),
+is(run_in($node, 'postgres', "SET lock_timeout = '3 s'", "CREATE OR REPLACE FUNCTION shop.audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'"),
 	'', 'a function of another role can be replaced while the table is locked');
 $owner->query_safe('COMMIT');
 $owner->quit;
 
 # Two sessions have one lock together.
-create('CREATE TABLE t (id int PRIMARY KEY)');
+create($node, 'CREATE TABLE t (id int PRIMARY KEY)');
 my @both = map { $node->background_psql('postgres') } 1 .. 2;
 $_->query_safe(q{BEGIN; SELECT relname FROM pg_class WHERE oid = 'shop.t'::regclass FOR SHARE}) foreach @both;
-like(run_in(q{CALL snowflake_convert_online('shop.t', give_up_after => '2 s')}), qr/ERROR:  gave up waiting to look for obstacles/,
+like(run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', give_up_after => '2 s')}), qr/ERROR:  gave up waiting to look for obstacles/,
 	'a call gives up waiting for a lock that two sessions have');
 $_->query_safe('COMMIT') foreach @both;
 $_->quit foreach @both;
 
 # A temporary view, which cannot be created again
-create('CREATE TABLE t (id int PRIMARY KEY)');
+create($node, 'CREATE TABLE t (id int PRIMARY KEY)');
 my $temporary = $node->background_psql('postgres');
 $temporary->query_safe('CREATE TEMP VIEW w AS SELECT id FROM shop.t');
-like(run_in($call), qr/ERROR:  cannot convert .*\nDETAIL:  view pg_temp_\d+\.w is temporary/, 'a temporary view is an obstacle');
+like(run_in($node, 'postgres', $call), qr/ERROR:  cannot convert .*\nDETAIL:  view pg_temp_\d+\.w is temporary/, 'a temporary view is an obstacle');
 $temporary->quit;
 
 # Foreign keys whose own names are like those of new ones
-create('CREATE TABLE c (id int PRIMARY KEY); CREATE TABLE t (id int PRIMARY KEY, x int CONSTRAINT snowflake_new_foo REFERENCES c)');
-run_in(q{CALL snowflake_convert_online('shop.t', until => 'prepare')}, q{SELECT snowflake_convert_undo('shop.t')});
+create($node, 'CREATE TABLE c (id int PRIMARY KEY); CREATE TABLE t (id int PRIMARY KEY, x int CONSTRAINT snowflake_new_foo REFERENCES c)');
+run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'prepare')}, q{SELECT snowflake_convert_undo('shop.t')});
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_constraint WHERE conname = 'snowflake_new_foo'}), '1', 'undo drops no foreign key that was there before');
-create('CREATE TABLE t (id int PRIMARY KEY, parent bigint CONSTRAINT parent REFERENCES t); CREATE TABLE u (t bigint CONSTRAINT of_u REFERENCES t)');
-run_in(q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')}, 'ALTER TABLE shop.t DROP CONSTRAINT parent');
-is(run_in(q{SELECT snowflake_convert_undo('shop.t')}), '', 'undo drops the new one of a foreign key that is gone, and has a column that is bigint already');
+create($node, 'CREATE TABLE t (id int PRIMARY KEY, parent bigint CONSTRAINT parent REFERENCES t); CREATE TABLE u (t bigint CONSTRAINT of_u REFERENCES t)');
+run_in($node, 'postgres', q{CALL snowflake_convert_online('shop.t', until => 'foreign keys')}, 'ALTER TABLE shop.t DROP CONSTRAINT parent');
+is(run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')}), '', 'undo drops the new one of a foreign key that is gone, and has a column that is bigint already');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
-create('CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (tid int CONSTRAINT snowflake_new_bar REFERENCES t)');
-like(run_in($call), qr/ERROR:  cannot convert .*\nDETAIL:  constraint snowflake_new_bar on table shop\.u has a name that the conversion uses\nHINT:  .* Rename/, 'such a name of what is converted is an obstacle');
+create($node, 'CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (tid int CONSTRAINT snowflake_new_bar REFERENCES t)');
+like(run_in($node, 'postgres', $call), qr/ERROR:  cannot convert .*\nDETAIL:  constraint snowflake_new_bar on table shop\.u has a name that the conversion uses\nHINT:  .* Rename/, 'such a name of what is converted is an obstacle');
 is(nothing_is_left($node, 'postgres') =~ s/\S*snowflake_new_bar\S*//gr, '', 'nothing is left of it');
 
 $node->stop;

@@ -28,17 +28,6 @@ $node->safe_psql(
 	CREATE TABLE t (id serial PRIMARY KEY, v int);
 	INSERT INTO t (v) SELECT generate_series(1, 10)});
 
-# Statements of a session, each sent by itself; returns standard error.
-sub run_in
-{
-	my (@statements) = @_;
-	my ($out, $err);
-
-	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @statements ],
-		'<' => \undef, '>' => \$out, '2>' => \$err);
-	return $err;
-}
-
 # Where it is called
 my $outside = qr/ERROR:  a table in use must be converted outside of a transaction block, function, or DO/;
 $node->safe_psql('postgres', q{
@@ -46,13 +35,13 @@ $node->safe_psql('postgres', q{
 	CREATE PROCEDURE in_sql() LANGUAGE sql AS $$ CALL snowflake_convert_online('t') $$;
 	CREATE FUNCTION in_function() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CALL snowflake_convert_online('t'); END $$;
 	CREATE PROCEDURE after_commit() LANGUAGE plpgsql AS $$ BEGIN COMMIT; CALL snowflake_convert_online('t'); END $$});
-like(run_in(q{DO $$ BEGIN CALL snowflake_convert_online('t'); END $$}), $outside, 'in DO');
-like(run_in('BEGIN', "CALL snowflake_convert_online('t')"), $outside, 'in a transaction block');
-like(run_in('CALL in_plpgsql()'), $outside, 'in a procedure of PL/pgSQL');
-like(run_in('CALL in_sql()'), $outside, 'in a procedure in SQL');
-like(run_in('CALL after_commit()'), $outside, 'in a procedure that has committed');
-like(run_in('SELECT in_function()'), $outside, 'in a function');
-like(run_in("INSERT INTO log VALUES (1); CALL snowflake_convert_online('t')"), qr/ERROR:  /, 'with other statements in one string');
+like(run_in($node, 'postgres', q{DO $$ BEGIN CALL snowflake_convert_online('t'); END $$}), $outside, 'in DO');
+like(run_in($node, 'postgres', 'BEGIN', "CALL snowflake_convert_online('t')"), $outside, 'in a transaction block');
+like(run_in($node, 'postgres', 'CALL in_plpgsql()'), $outside, 'in a procedure of PL/pgSQL');
+like(run_in($node, 'postgres', 'CALL in_sql()'), $outside, 'in a procedure in SQL');
+like(run_in($node, 'postgres', 'CALL after_commit()'), $outside, 'in a procedure that has committed');
+like(run_in($node, 'postgres', 'SELECT in_function()'), $outside, 'in a function');
+like(run_in($node, 'postgres', "INSERT INTO log VALUES (1); CALL snowflake_convert_online('t')"), qr/ERROR:  /, 'with other statements in one string');
 my $file = $node->basedir . '/pipeline.sql';
 append_to_file($file, "\\startpipeline\nINSERT INTO log VALUES (2);\nCALL snowflake_convert_online('t');\n\\endpipeline\n");
 my ($out, $err);
@@ -60,7 +49,7 @@ IPC::Run::run([ 'pgbench', '-n', '-t', '1', '-M', 'extended', '-f', $file, $node
 	'>' => \$out, '2>' => \$err);
 like($err, qr/cannot be executed within a pipeline|cannot run inside a transaction block|must be converted outside/, 'in a pipeline');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM log'), '0', 'what stands before it is not committed');
-like(run_in("SET default_transaction_isolation = 'repeatable read'", "CALL snowflake_convert_online('t')"),
+like(run_in($node, 'postgres', "SET default_transaction_isolation = 'repeatable read'", "CALL snowflake_convert_online('t')"),
 	qr/ERROR:  cannot convert a table with isolation level REPEATABLE READ\nHINT:  Run SET default_transaction_isolation/, 'with an old snapshot');
 
 # Arguments
@@ -79,12 +68,12 @@ my %wrong = (
 	"'t', generator => 'now()'" => 'function now\(\) cannot be used as a generator of IDs');
 foreach my $arguments (sort keys %wrong)
 {
-	like(run_in("CALL snowflake_convert_online($arguments)"), qr/ERROR:  .*(?:$wrong{$arguments})/, "arguments $arguments");
+	like(run_in($node, 'postgres', "CALL snowflake_convert_online($arguments)"), qr/ERROR:  .*(?:$wrong{$arguments})/, "arguments $arguments");
 }
-like(run_in('SELECT snowflake_convert_undo(NULL)'), qr/ERROR:  the table must not be null/, 'undo of null');
-like(run_in('SET ROLE regress_other', "CALL snowflake_convert_online('t')"), qr/ERROR:  must be owner of table public\.t/, 'a table of another owner');
-like(run_in('SET ROLE regress_other', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR:  must be owner of table public\.t/, 'the plan of a table of another owner');
-like(run_in('SET ROLE regress_other', "SELECT snowflake_convert_undo('t')"), qr/ERROR:  must be owner of table public\.t/, 'undo for a table of another owner');
+like(run_in($node, 'postgres', 'SELECT snowflake_convert_undo(NULL)'), qr/ERROR:  the table must not be null/, 'undo of null');
+like(run_in($node, 'postgres', 'SET ROLE regress_other', "CALL snowflake_convert_online('t')"), qr/ERROR:  must be owner of table public\.t/, 'a table of another owner');
+like(run_in($node, 'postgres', 'SET ROLE regress_other', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR:  must be owner of table public\.t/, 'the plan of a table of another owner');
+like(run_in($node, 'postgres', 'SET ROLE regress_other', "SELECT snowflake_convert_undo('t')"), qr/ERROR:  must be owner of table public\.t/, 'undo for a table of another owner');
 is(nothing_is_left($node, 'postgres'), '', 'errors change nothing');
 
 # Obstacles: what is created before, and what the error says
@@ -175,10 +164,10 @@ foreach my $obstacle (@obstacles)
 	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
 	$node->safe_psql('postgres', $create);
 	$line =~ s/public\\\.//g;
-	my $said = run_in("CALL snowflake_convert_online('t')") =~ s/public\.//gr;
+	my $said = run_in($node, 'postgres', "CALL snowflake_convert_online('t')") =~ s/public\.//gr;
 	like($said, qr/^ERROR:  cannot convert column "id" of table t\nDETAIL:  (?:.*\n)*?(?:$line)/m, "obstacle: $create")
 	  or diag($said);
-	like(run_in("SELECT * FROM snowflake_convert_plan('t')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too');
+	like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too');
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgfoid = 'snowflake_convert_copy'::regproc"), '0', 'nothing was changed');
 	$node->safe_psql('postgres', $drop) if defined $drop;
 	$node->safe_psql('postgres',
@@ -214,15 +203,15 @@ my $views = join ' UNION ALL ', map { "SELECT $_, to_jsonb(w$_)::text FROM w$_" 
 my $shown = $node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2");
 is($node->safe_psql('postgres', "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t, a ORDER BY t.ctid; FETCH c; SELECT count(*) > 5 FROM snowflake_convert_plan('t'); FETCH c"),
 	"1|7|9|2\nt\n2|8|9|2", 'the plan while a query of the tables is open');
-unlike(run_in("CALL snowflake_convert_online('t')"), qr/ERROR/, 'views without a list of changed columns are no obstacle');
+unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR/, 'views without a list of changed columns are no obstacle');
 is($node->safe_psql('postgres', "SELECT * FROM ($views) w ORDER BY 1, 2"), $shown, 'they show the same rows');
 $node->safe_psql('postgres', 'SET client_min_messages = warning; DROP TABLE t, a CASCADE; CREATE TABLE t (id int)');
 
-like(run_in('CREATE TEMP TABLE temporary (id int PRIMARY KEY)', "CALL snowflake_convert_online('temporary')"), qr/table pg_temp\S*\.temporary is temporary/, 'a temporary table');
+like(run_in($node, 'postgres', 'CREATE TEMP TABLE temporary (id int PRIMARY KEY)', "CALL snowflake_convert_online('temporary')"), qr/table pg_temp\S*\.temporary is temporary/, 'a temporary table');
 
 # What subscribers are prepared for
 $node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10); CREATE PUBLICATION p FOR TABLE t');
-unlike(run_in("CALL snowflake_convert_online('t', subscribers_ready => true)"), qr/ERROR/, 'subscribers that are ready');
+unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t', subscribers_ready => true)"), qr/ERROR/, 'subscribers that are ready');
 is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass}), 'snowflake_nextval()', 'a published table is converted');
 
 # pgAudit
@@ -231,8 +220,8 @@ $node->safe_psql('postgres', q{
 	SET allow_system_table_mods = on;
 	INSERT INTO pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
 	VALUES (99999, 'pgaudit', 10, 'public'::regnamespace, true, '1.7')});
-like(run_in("CALL snowflake_convert_online('t')"), qr/pgAudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
-unlike(run_in("SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR/, 'the plan can be run by hand with it');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/pgAudit has version 1\.7, which fails at statements within a procedure/, 'a version of pgAudit');
+unlike(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR/, 'the plan can be run by hand with it');
 $node->safe_psql('postgres', "DELETE FROM pg_extension WHERE extname = 'pgaudit'");
 
 # Trigger functions that depend on the order of the columns
@@ -282,7 +271,7 @@ foreach (
 	my ($statement, $ordered) = @$_;
 
 	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN $statement; RETURN NULL; END \$\$");
-	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	my $said = run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')");
 	is( $said =~ /DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.t in their order/ ? 1 : 0,
 		$ordered, "$statement: is it an obstacle?") or diag($said);
 }
@@ -292,7 +281,7 @@ $node->safe_psql('postgres', q{
 	DROP TRIGGER ordered ON t;
 	CREATE TRIGGER ordered AFTER INSERT ON part FOR EACH ROW EXECUTE FUNCTION ordered();
 	CREATE OR REPLACE FUNCTION ordered() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO ordered SELECT NEW.*; RETURN NULL; END'});
-like(run_in("SELECT * FROM snowflake_convert_plan('parts', 'id')"), qr/DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.part in their order/,
+like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('parts', 'id')"), qr/DETAIL:  trigger function public\.ordered\(\) inserts all columns of a row of table public\.part in their order/,
 	'a trigger of a partition alone');
 $node->safe_psql('postgres', 'DROP TABLE parts; DROP FUNCTION ordered() CASCADE');
 
@@ -318,7 +307,7 @@ foreach (
 	my ($statement, $inserts) = @$_;
 
 	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION inserts() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN $statement; RETURN NULL; END \$\$");
-	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	my $said = run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')");
 	is( $said =~ /DETAIL:  function public\.inserts\(\) inserts into table public\.t without the names of columns/ ? 1 : 0,
 		$inserts, "$statement: is it an obstacle?") or diag($said);
 }
@@ -356,7 +345,7 @@ foreach (
 	my ($statement, $expected) = @$_;
 
 	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION positions() RETURNS void LANGUAGE plpgsql AS \$\$ DECLARE r record; a int; b int; BEGIN $statement; END \$\$");
-	my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+	my $said = run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')");
 	is( $said =~ /DETAIL:  function public\.positions\(\) inserts all columns of table public\.t in their order\n/ ? 'obstacle' :
 		  $said =~ /NOTICE:  functions might use columns by their positions\nDETAIL:  public\.positions\(\)\n/ ? 'notice' : '',
 		$expected, "$statement: is it an obstacle?") or diag($said);
@@ -366,7 +355,7 @@ foreach (
 my $other = $node->background_psql('postgres');
 $other->query_safe('CREATE FUNCTION pg_temp.f() RETURNS void LANGUAGE sql AS $$ INSERT INTO pg_class SELECT * FROM pg_class WHERE false $$');
 $other->query_safe('CREATE FUNCTION pg_temp.g() RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO archive SELECT * FROM t; END $$');
-unlike(run_in("SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR|pg_temp/, 'a temporary function of another session is no obstacle');
+unlike(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')"), qr/ERROR|pg_temp/, 'a temporary function of another session is no obstacle');
 $other->quit;
 $node->safe_psql('postgres', 'DROP FUNCTION positions()');
 
@@ -374,7 +363,7 @@ $node->safe_psql('postgres', 'DROP FUNCTION positions()');
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION narrow() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := NEW.id; BEGIN RETURN NULL; END';
 	CREATE TRIGGER narrow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION narrow()});
-like(run_in($_), qr/NOTICE:  triggers or defaults of these tables might call functions that use integers\nDETAIL:  public\.narrow\(\)\n/, "$_: functions with integers are named")
+like(run_in($node, 'postgres', $_), qr/NOTICE:  triggers or defaults of these tables might call functions that use integers\nDETAIL:  public\.narrow\(\)\n/, "$_: functions with integers are named")
   foreach "SELECT * FROM snowflake_convert_plan('t')", "CALL snowflake_convert_online('t', until => 'prepare')";
 $node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE");
 
@@ -385,7 +374,7 @@ $node->safe_psql('postgres', q{
 	CREATE VIEW casts AS SELECT id FROM t WHERE id = current_setting('app.id')::int;
 	CREATE VIEW none AS SELECT id FROM t;
 	CREATE POLICY constant ON t USING (id > -1)});
-my $said = run_in("SELECT * FROM snowflake_convert_plan('t')");
+my $said = run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')");
 like($said, qr/NOTICE:  expressions with integers are kept\nDETAIL:  default of column t of table public\.tenants\npolicy mine on table public\.t\nrule _RETURN on view public\.casts\nHINT:  New IDs do not fit/,
 	'what has a cast to integer is named');
 $node->safe_psql('postgres', 'DROP POLICY mine ON t; DROP POLICY constant ON t; DROP TABLE tenants; DROP VIEW casts, none');
@@ -399,7 +388,7 @@ $node->safe_psql('postgres', q{
 	REVOKE EXECUTE ON FUNCTION nothing() FROM PUBLIC;
 	GRANT CREATE ON SCHEMA public TO regress_keeper;
 	ALTER TABLE kept OWNER TO regress_keeper});
-like(run_in("CALL snowflake_convert_online('kept')"), qr/DETAIL:  role regress_keeper, the owner of table public\.kept, lacks EXECUTE on function public\.nothing\(\)\n/,
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('kept')"), qr/DETAIL:  role regress_keeper, the owner of table public\.kept, lacks EXECUTE on function public\.nothing\(\)\n/,
 	'an owner who cannot create a trigger again');
 $node->safe_psql('postgres', 'DROP TRIGGER nothing ON kept');
 
@@ -411,26 +400,26 @@ $node->safe_psql('postgres', q{
 	REVOKE USAGE ON TYPE cents FROM PUBLIC;
 	ALTER VIEW shown OWNER TO regress_keeper});
 my $lacks = 'role regress_keeper, the owner of table public\.kept, lacks';
-like(run_in("CALL snowflake_convert_online('kept')"),
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('kept')"),
 	qr/DETAIL:  $lacks EXECUTE on function public\.nothing\(\)\n$lacks USAGE on type public\.cents\n$lacks USAGE on type public\.cents\[\]\n/,
 	'an owner who cannot create a view again, or its trigger');
 $node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION nothing() TO regress_keeper; GRANT USAGE ON TYPE cents TO regress_keeper');
-unlike(run_in("CALL snowflake_convert_online('kept')"), qr/ERROR/, 'one who can create them');
+unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('kept')"), qr/ERROR/, 'one who can create them');
 $node->safe_psql('postgres', 'DROP TABLE kept CASCADE; DROP FUNCTION nothing(); DROP DOMAIN cents; DROP OWNED BY regress_keeper; DROP ROLE regress_keeper');
 
 # Room for the new columns
 $node->safe_psql('postgres', q{
 	DO $$ BEGIN EXECUTE 'CREATE TABLE wide (t int REFERENCES t, ' || (SELECT string_agg('c' || n || ' bool', ', ') FROM generate_series(1, 1599) n) || ')'; END $$});
-like(run_in("CALL snowflake_convert_online('t')"), qr/DETAIL:  table public\.wide has 1600 columns, those that were dropped included, and needs 1 more/, 'a table without room for a column');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/DETAIL:  table public\.wide has 1600 columns, those that were dropped included, and needs 1 more/, 'a table without room for a column');
 $node->safe_psql('postgres', 'DROP TABLE wide');
 
 # Rows that could not be updated
 $node->safe_psql('postgres', 'ALTER TABLE t ADD CONSTRAINT later CHECK (v > 0) NOT VALID');
-like(run_in("CALL snowflake_convert_online('t', until => 'prepare')"), qr/NOTICE:  constraint later of table public\.t is not valid\nDETAIL:  The rows are updated/, 'a constraint that is not valid');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'prepare')"), qr/NOTICE:  constraint later of table public\.t is not valid\nDETAIL:  The rows are updated/, 'a constraint that is not valid');
 $node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); ALTER TABLE t DROP CONSTRAINT later");
 
 # The trigger
-like(run_in('CREATE TABLE w (a int, b bigint, c text)', "CREATE TRIGGER w AFTER INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')", 'INSERT INTO w VALUES (1)'),
+like(run_in($node, 'postgres', 'CREATE TABLE w (a int, b bigint, c text)', "CREATE TRIGGER w AFTER INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')", 'INSERT INTO w VALUES (1)'),
 	qr/ERROR:  trigger that copies columns must be fired BEFORE INSERT OR UPDATE FOR EACH ROW/, 'the trigger must be BEFORE');
 foreach (
 	[ "'c', 'b'", 'column "c" is not of an integer type' ],
@@ -438,40 +427,40 @@ foreach (
 {
 	my ($arguments, $message) = @$_;
 
-	like(run_in("CREATE OR REPLACE TRIGGER w BEFORE INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy($arguments)", "INSERT INTO w VALUES (1, 2, 'x')"),
+	like(run_in($node, 'postgres', "CREATE OR REPLACE TRIGGER w BEFORE INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy($arguments)", "INSERT INTO w VALUES (1, 2, 'x')"),
 		qr/ERROR:  $message/, "arguments of the trigger: $arguments");
 }
 
 # A key that is renamed meanwhile cannot be written
 $node->safe_psql('postgres', 'DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int)');
-run_in("CALL snowflake_convert_online('t', until => 'prepare')", 'ALTER TABLE t RENAME id TO key');
-like(run_in('INSERT INTO t (v) VALUES (1)'), qr/ERROR:  column "id" of table t, which is being converted, does not exist/, 'a column that was renamed');
-run_in('ALTER TABLE t RENAME key TO id');
+run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'prepare')", 'ALTER TABLE t RENAME id TO key');
+like(run_in($node, 'postgres', 'INSERT INTO t (v) VALUES (1)'), qr/ERROR:  column "id" of table t, which is being converted, does not exist/, 'a column that was renamed');
+run_in($node, 'postgres', 'ALTER TABLE t RENAME key TO id');
 
 # Another conversion at the same time, and one for other columns
 $node->safe_psql('postgres', 'CREATE TABLE k (id int PRIMARY KEY); ALTER TABLE t ADD k int REFERENCES k');
-like(run_in("CALL snowflake_convert_online('k')"), qr/trigger "~snowflake_new" of table public\.t is for other columns/, 'a conversion that was begun for other columns');
-like(run_in("CALL snowflake_convert_online('t', until => 'prepare')"), qr/the next phase is/, 'that conversion itself continues');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('k')"), qr/trigger "~snowflake_new" of table public\.t is for other columns/, 'a conversion that was begun for other columns');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'prepare')"), qr/the next phase is/, 'that conversion itself continues');
 my ($blocker) = start_queries($node, "BEGIN; SELECT * FROM t; SELECT pg_advisory_lock(1936617335, 1); SELECT pg_sleep(600)");
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory'") or die;
-like(run_in("CALL snowflake_convert_online('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts');
-like(run_in("SELECT snowflake_convert_undo('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts, and undo');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts');
+like(run_in($node, 'postgres', "SELECT snowflake_convert_undo('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts, and undo');
 $node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT%' AND pid <> pg_backend_pid()});
 finish_queries($blocker);
 
 # What is in use no longer: not while it is converted online
 my $converts = qr/DETAIL:  table (public\.)?t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\)/;
 my $may_undo = qr/, or take it back with snowflake_convert_undo\(\), which is possible before the first swap\./;
-like(run_in("SELECT snowflake_convert('t')"), qr/$converts$may_undo/, 'snowflake_convert() in the middle of an online conversion');
-like(run_in("SELECT snowflake_convert('t', dry_run => true)"), qr/$converts/, 'snowflake_convert(), dry run');
-like(run_in("SELECT snowflake_convert_schema('public')"), qr/table (public\.)?t is being converted online/, 'snowflake_convert_schema()');
+like(run_in($node, 'postgres', "SELECT snowflake_convert('t')"), qr/$converts$may_undo/, 'snowflake_convert() in the middle of an online conversion');
+like(run_in($node, 'postgres', "SELECT snowflake_convert('t', dry_run => true)"), qr/$converts/, 'snowflake_convert(), dry run');
+like(run_in($node, 'postgres', "SELECT snowflake_convert_schema('public')"), qr/table (public\.)?t is being converted online/, 'snowflake_convert_schema()');
 is($node->safe_psql('postgres', "SELECT severity FROM snowflake_convert_report('public') WHERE finding LIKE 'table %t is being converted online'"),
 	'obstacle', 'snowflake_convert_report()');
-like(run_in("CALL snowflake_convert_online('t', until => 'swap')"), qr/the next phase is "default"/, 'the conversion continues');
-my $error = run_in("SELECT snowflake_convert('t')");
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'swap')"), qr/the next phase is "default"/, 'the conversion continues');
+my $error = run_in($node, 'postgres', "SELECT snowflake_convert('t')");
 like($error, qr/$converts, or, if the column needs no default and no other one waits for its own, drop trigger "~snowflake_swapped"\./, 'snowflake_convert() after the swap');
 unlike($error, qr/snowflake_convert_undo/, 'after a swap, undo is not offered');
-run_in("CALL snowflake_convert_online('t')");
+run_in($node, 'postgres', "CALL snowflake_convert_online('t')");
 is($node->safe_psql('postgres', "SELECT * FROM snowflake_convert('t')"), '', 'after the conversion, there is nothing to do');
 
 # An event trigger, and settings of the session
@@ -481,7 +470,7 @@ $node->safe_psql('postgres', q{
 	CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
 	BEGIN INSERT INTO public.ddl SELECT tg_tag FROM pg_event_trigger_ddl_commands(); PERFORM count(*) FROM public.ddl; END $$;
 	CREATE EVENT TRIGGER on_ddl ON ddl_command_end EXECUTE FUNCTION on_ddl()});
-$err = run_in("SET statement_timeout = '300ms'", "SET lock_timeout = '1s'", 'SET search_path = pg_temp, public', "CALL snowflake_convert_online('public.t', batch_time => '1 ms')",
+$err = run_in($node, 'postgres', "SET statement_timeout = '300ms'", "SET lock_timeout = '1s'", 'SET search_path = pg_temp, public', "CALL snowflake_convert_online('public.t', batch_time => '1 ms')",
 	"SELECT 'wrong' WHERE current_setting('search_path') <> 'pg_temp, public' OR current_setting('lock_timeout') <> '1s'", 'SELECT pg_sleep(1)');
 is(scalar(() = $err =~ /ERROR/g), 1, 'a conversion succeeds with an event trigger') or diag($err);
 like($err, qr/ERROR:  canceling statement due to statement timeout\s*\z/, 'statement_timeout does not apply to a conversion, but after it') or diag($err);
@@ -494,11 +483,11 @@ $node->safe_psql('postgres', q{
 	DROP TABLE t CASCADE; CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 10);
 	CREATE FUNCTION late() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN CREATE VIEW public.late AS SELECT id FROM public.t; END $$;
 	CREATE EVENT TRIGGER late ON ddl_command_end WHEN TAG IN ('DROP TRIGGER') EXECUTE FUNCTION late()});
-like(run_in("CALL snowflake_convert_online('t')"),
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"),
 	qr/ERROR:  table public\.t was changed during the conversion\nDETAIL:  The old column would be dropped with rule _RETURN on view public\.late\.\nHINT:  Its columns were not swapped\./,
 	'what would be dropped with the old column is found in the swap');
 $node->safe_psql('postgres', 'DROP EVENT TRIGGER late; CREATE VIEW late AS SELECT id FROM t');
-unlike(run_in("CALL snowflake_convert_online('t')"), qr/ERROR/, 'the conversion continues');
+unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR/, 'the conversion continues');
 is($node->safe_psql('postgres', 'SELECT count(*), pg_typeof(max(id)) FROM late'), '10|bigint', 'the view is carried over');
 
 # A table of an owner without rights
@@ -522,12 +511,12 @@ $node->safe_psql('postgres', q{
 	INSERT INTO shop.t (v) SELECT generate_series(1, 10);
 	CREATE INDEX ON shop.t (shop.own(id));
 	CREATE STATISTICS shop.s ON shop.own(id), v FROM shop.t});
-$err = run_in("CALL snowflake_convert_online('shop.t')");
+$err = run_in($node, 'postgres', "CALL snowflake_convert_online('shop.t')");
 unlike($err, qr/ERROR/, 'a superuser converts the table of another role') or diag($err);
 is($node->safe_psql('postgres', "SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_shop'"), 'f', 'the owner gains no rights');
 is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT relowner::regrole::text, ',') FROM pg_class WHERE relnamespace = 'shop'::regnamespace"), 'regress_shop', 'all belongs to the owner');
 $node->safe_psql('postgres', 'SET ROLE regress_shop; DROP TABLE shop.t, shop.l CASCADE; CREATE TABLE shop.t (id serial PRIMARY KEY, v int); INSERT INTO shop.t (v) SELECT generate_series(1, 10); CREATE VIEW shop.w AS SELECT id FROM shop.t');
-$err = run_in('SET SESSION AUTHORIZATION regress_shop', "CALL snowflake_convert_online('shop.t')");
+$err = run_in($node, 'postgres', 'SET SESSION AUTHORIZATION regress_shop', "CALL snowflake_convert_online('shop.t')");
 unlike($err, qr/ERROR/, 'the owner converts a table without further rights') or diag($err);
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
 

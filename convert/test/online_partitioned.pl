@@ -34,18 +34,6 @@ sub new_database
 	return $name;
 }
 
-# Run statements, each as a statement of its own; returns standard error.
-sub run_in
-{
-	my ($database, @statements) = @_;
-	my ($out, $err);
-
-	IPC::Run::run(
-		[ 'psql', '-XAtq', '-d', $node->connstr($database), map { ('-c', $_) } @statements ],
-		'<' => \undef, '>' => \$out, '2>' => \$err);
-	return wantarray ? ($err, $out) : $err;
-}
-
 # Orders are partitioned by month, on two levels, and reference customers.  Partitions
 # have columns in another order, and indexes, constraints, triggers, a default, a
 # foreign key and NOT NULL of their own.
@@ -211,10 +199,10 @@ foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
 {
 	foreach my $table ('orders', 'customers')
 	{
-		my $err = run_in($shop, "CALL snowflake_convert_online('$table', 'id', until => '$phase')");
+		my $err = run_in($node, $shop, "CALL snowflake_convert_online('$table', 'id', until => '$phase')");
 
 		like($err, qr/^NOTICE:  public\.\w+: the next phase is "/m, "the conversion of $table ends after phase $phase") or diag($err);
-		is(run_in($shop, "SELECT snowflake_convert_undo('$table', 'id')"), '', "phase $phase can be undone");
+		is(run_in($node, $shop, "SELECT snowflake_convert_undo('$table', 'id')"), '', "phase $phase can be undone");
 		is(differences($before, describe($shop)), '', "after undo in phase $phase, all is as before");
 		is(nothing_is_left($node, $shop), '', "after undo in phase $phase, nothing is left");
 	}
@@ -226,14 +214,14 @@ create_tables($by_hand);
 my $ordinary = qr/^.(?:id|customer|parent)\|(?:integer|bigint)\||\(id % 100|ON (?:id, customer|customer, id)|\|(?:id, customer|customer, id) FROM|\(month, (?:id, customer|customer, id)\)|orders_id_seq|customers_id_seq|_not_null/;
 foreach my $table ('orders', 'customers')
 {
-	my $err = run_in($shop, "CALL snowflake_convert_online('$table', 'id')");
+	my $err = run_in($node, $shop, "CALL snowflake_convert_online('$table', 'id')");
 
 	unlike($err, qr/ERROR|WARNING/, "table $table is converted") or diag($err);
 	is(differences($before, describe($shop), $ordinary), '', "the conversion of $table changes nothing but types, the order of columns, and the default");
 	is(nothing_is_left($node, $shop), '', "nothing is left of the conversion of $table");
 	is(rows_are_whole($shop), '', "the conversion of $table loses no row");
 }
-run_in($by_hand, "CALL snowflake_convert_online('orders', 'id')");
+run_in($node, $by_hand, "CALL snowflake_convert_online('orders', 'id')");
 foreach (1 .. 20)
 {
 	my $left = $node->safe_psql(
@@ -257,29 +245,29 @@ my $used = new_database('used');
 create_tables($used);
 my $clients = start_movers($used, rate => 400);
 $node->poll_query_until($used, q{SELECT count(*) > 20 FROM orders WHERE note = 'new'}) or die 'the clients do nothing';
-my $err = run_in($used, "CALL snowflake_convert_online('orders', 'id', until => 'prepare')");
+my $err = run_in($node, $used, "CALL snowflake_convert_online('orders', 'id', until => 'prepare')");
 unlike($err, qr/ERROR/, 'columns are added while clients move rows') or diag($err);
-run_in($used, 'CREATE TABLE extra1 PARTITION OF orders FOR VALUES FROM (100) TO (200)', 'INSERT INTO orders (month, customer, parent) SELECT 100, 1, 1 FROM generate_series(1, 10)');
-like(run_in($used, 'CREATE TABLE extra2 (month int NOT NULL, id int NOT NULL, customer int, parent int, note text, CONSTRAINT positive CHECK (id > 0))',
+run_in($node, $used, 'CREATE TABLE extra1 PARTITION OF orders FOR VALUES FROM (100) TO (200)', 'INSERT INTO orders (month, customer, parent) SELECT 100, 1, 1 FROM generate_series(1, 10)');
+like(run_in($node, $used, 'CREATE TABLE extra2 (month int NOT NULL, id int NOT NULL, customer int, parent int, note text, CONSTRAINT positive CHECK (id > 0))',
 		'ALTER TABLE orders ATTACH PARTITION extra2 FOR VALUES FROM (200) TO (300)'),
 	qr/ERROR:  child table is missing column "snowflake_new_id"/, 'a table without the new column cannot be attached');
-like(run_in($used, 'ALTER TABLE orders DETACH PARTITION extra1', 'ALTER TABLE orders ATTACH PARTITION extra1 FOR VALUES FROM (100) TO (200)'),
+like(run_in($node, $used, 'ALTER TABLE orders DETACH PARTITION extra1', 'ALTER TABLE orders ATTACH PARTITION extra1 FOR VALUES FROM (100) TO (200)'),
 	qr/\A\z/, 'a partition can be detached and attached again');
-$err = run_in($used, "CALL snowflake_convert_online('orders', 'id', until => 'backfill', batch_time => '1 s', work_share => 1)");
+$err = run_in($node, $used, "CALL snowflake_convert_online('orders', 'id', until => 'backfill', batch_time => '1 s', work_share => 1)");
 unlike($err, qr/ERROR/, 'partitions are filled while clients move rows') or diag($err);
-run_in($used, 'CREATE TABLE extra3 PARTITION OF orders FOR VALUES FROM (300) TO (400)', 'INSERT INTO orders (month, customer, parent) VALUES (300, 1, 1)');
-$err = run_in($used, "CALL snowflake_convert_online('orders', 'id', until => 'foreign keys')");
+run_in($node, $used, 'CREATE TABLE extra3 PARTITION OF orders FOR VALUES FROM (300) TO (400)', 'INSERT INTO orders (month, customer, parent) VALUES (300, 1, 1)');
+$err = run_in($node, $used, "CALL snowflake_convert_online('orders', 'id', until => 'foreign keys')");
 unlike($err, qr/ERROR/, 'indexes are created while clients move rows') or diag($err);
-run_in($used, 'CREATE TABLE extra4 (LIKE orders INCLUDING ALL EXCLUDING STATISTICS)', 'ALTER TABLE orders ATTACH PARTITION extra4 FOR VALUES FROM (400) TO (500)',
+run_in($node, $used, 'CREATE TABLE extra4 (LIKE orders INCLUDING ALL EXCLUDING STATISTICS)', 'ALTER TABLE orders ATTACH PARTITION extra4 FOR VALUES FROM (400) TO (500)',
 	'INSERT INTO orders (month, customer, parent) VALUES (400, 1, 1)', 'DROP TABLE extra3');
 my $state = $node->safe_psql($used, q{SELECT string_agg(DISTINCT phase || ' ' || table_name, ', ') FROM snowflake_convert_plan('orders', 'id') WHERE state <> 'done' AND phase <> 'default'});
 like($state, qr/indexes public\.extra4/, 'a new partition is next') or diag($state);
-$err = run_in($used, "CALL snowflake_convert_online('orders', 'id', until => 'swap')");
+$err = run_in($node, $used, "CALL snowflake_convert_online('orders', 'id', until => 'swap')");
 unlike($err, qr/ERROR/, 'columns are swapped while clients move rows') or diag($err);
-run_in($used, 'CREATE TABLE extra5 PARTITION OF orders FOR VALUES FROM (500) TO (600)');
+run_in($node, $used, 'CREATE TABLE extra5 PARTITION OF orders FOR VALUES FROM (500) TO (600)');
 my $errors = stop_shoppers($clients);
 unlike($errors, qr/ERROR/, 'clients that move rows see no error') or diag($errors);
-$err = run_in($used, "CALL snowflake_convert_online('orders', 'id')");
+$err = run_in($node, $used, "CALL snowflake_convert_online('orders', 'id')");
 unlike($err, qr/ERROR/, 'the default is set') or diag($err);
 is(rows_are_whole($used), '', 'no row that clients move is lost or changed');
 is(nothing_is_left($node, $used), '', 'nothing is left of a conversion in use');
@@ -291,19 +279,19 @@ foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
 {
 	my $n = { prepare => 6, backfill => 7, indexes => 8, 'foreign keys' => 9 }->{$phase};
 
-	$err = run_in($used, "CALL snowflake_convert_online('customers', until => '$phase')",
+	$err = run_in($node, $used, "CALL snowflake_convert_online('customers', until => '$phase')",
 		"CREATE TABLE extra$n PARTITION OF orders FOR VALUES FROM (${n}00) TO (${n}99)", "INSERT INTO orders (month, customer, parent) VALUES (${n}00, $n, 1)");
 	unlike($err, qr/ERROR/, "a partition is created after phase $phase") or diag($err);
 }
-run_in($used, 'ALTER TABLE orders DETACH PARTITION extra6');
-like(run_in($used, "CALL snowflake_convert_online('customers')"), qr/ERROR:.*\nDETAIL:  .*column snowflake_new_customer of table public\.extra6 is in the way/s,
+run_in($node, $used, 'ALTER TABLE orders DETACH PARTITION extra6');
+like(run_in($node, $used, "CALL snowflake_convert_online('customers')"), qr/ERROR:.*\nDETAIL:  .*column snowflake_new_customer of table public\.extra6 is in the way/s,
 	'a partition that was detached is an obstacle');
-run_in($used, 'ALTER TABLE orders ATTACH PARTITION extra6 FOR VALUES FROM (600) TO (699)');
-$err = run_in($used, "CALL snowflake_convert_online('customers', until => 'swap')");
+run_in($node, $used, 'ALTER TABLE orders ATTACH PARTITION extra6 FOR VALUES FROM (600) TO (699)');
+$err = run_in($node, $used, "CALL snowflake_convert_online('customers', until => 'swap')");
 unlike($err, qr/ERROR/, 'a table that partitions reference is converted') or diag($err);
 $errors = stop_shoppers($clients);
 unlike($errors, qr/ERROR/, 'clients of a referencing table see no error') or diag($errors);
-$err = run_in($used, "CALL snowflake_convert_online('customers')");
+$err = run_in($node, $used, "CALL snowflake_convert_online('customers')");
 unlike($err, qr/ERROR/, 'the default of a referenced table is set') or diag($err);
 is(rows_are_whole($used), '', 'no row of a referencing table is lost or changed');
 is(nothing_is_left($node, $used), '', 'nothing is left of a conversion of a referenced table');
@@ -330,19 +318,19 @@ my $foreign_keys = q{
 	SELECT conname, conrelid::regclass, pg_get_constraintdef(oid), obj_description(oid) FROM pg_constraint
 	WHERE contype = 'f' AND conparentid = 0 ORDER BY conrelid::regclass::text, 1};
 $before = describe($referenced) . $node->safe_psql($referenced, $foreign_keys);
-run_in($referenced, "CALL snowflake_convert_online('orders', 'id', until => 'foreign keys')");
-is(run_in($referenced, "SELECT snowflake_convert_undo('orders', 'id')"), '', 'the conversion of a referenced table can be undone');
+run_in($node, $referenced, "CALL snowflake_convert_online('orders', 'id', until => 'foreign keys')");
+is(run_in($node, $referenced, "SELECT snowflake_convert_undo('orders', 'id')"), '', 'the conversion of a referenced table can be undone');
 is(differences($before, describe($referenced) . $node->safe_psql($referenced, $foreign_keys)), '', 'after undo, all is as before');
 is(nothing_is_left($node, $referenced), '', 'after undo, nothing is left');
 my $foreign = $node->safe_psql($referenced, $foreign_keys);
 $clients = start_movers($referenced, rate => 100);
-$err = run_in($referenced, "CALL snowflake_convert_online('orders', 'id', until => 'swap')");
+$err = run_in($node, $referenced, "CALL snowflake_convert_online('orders', 'id', until => 'swap')");
 unlike($err, qr/ERROR/, 'a partitioned table that others reference is converted') or diag($err);
 $errors = stop_shoppers($clients);
 unlike($errors, qr/ERROR/, 'clients see no error') or diag($errors);
 is($node->safe_psql($referenced, $foreign_keys), $foreign, 'all foreign keys are as before');
-like(run_in($referenced, 'INSERT INTO lines (month, "order") VALUES (1, 1000000000)'), qr/violates foreign key constraint "lines_order"/, 'they are enforced');
-$err = run_in($referenced, "CALL snowflake_convert_online('orders', 'id')");
+like(run_in($node, $referenced, 'INSERT INTO lines (month, "order") VALUES (1, 1000000000)'), qr/violates foreign key constraint "lines_order"/, 'they are enforced');
+$err = run_in($node, $referenced, "CALL snowflake_convert_online('orders', 'id')");
 unlike($err, qr/ERROR/, 'the default is set') or diag($err);
 is(rows_are_whole($referenced), '', 'no row of a referenced table is lost or changed');
 is($node->safe_psql($referenced, 'SELECT count(*) FROM lines l JOIN orders o ON (o.month, o.id) = (l.month, l."order")'), $nrows, 'rows that reference them neither');
@@ -356,13 +344,13 @@ $node->safe_psql(
 	CREATE TABLE uses (d int, key int, CONSTRAINT uses_key FOREIGN KEY (d, key) REFERENCES keys);
 	INSERT INTO keys (d) SELECT 1 FROM generate_series(1, 10);
 	INSERT INTO uses SELECT d, id FROM keys});
-run_in('postgres', "CALL snowflake_convert_online('keys', 'id', until => 'foreign keys')");
+run_in($node, 'postgres', "CALL snowflake_convert_online('keys', 'id', until => 'foreign keys')");
 $node->safe_psql('postgres', $node->safe_psql('postgres', "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state LIKE 'next%'"));
 is($node->safe_psql('postgres', "SELECT statement FROM snowflake_convert_plan('keys', 'id') WHERE state = 'next'"),
 	'ALTER TABLE public.uses VALIDATE CONSTRAINT uses_key', 'after the swap, the foreign key is to be validated');
-like(run_in('postgres', 'INSERT INTO uses VALUES (1, 99)'), qr/violates foreign key constraint "uses_key"/, 'it is enforced already');
-like(run_in('postgres', "SELECT snowflake_convert_undo('keys', 'id')"), qr/ERROR:  cannot undo/, 'the swap cannot be undone');
-unlike(run_in('postgres', "CALL snowflake_convert_online('keys', 'id')"), qr/ERROR/, 'the conversion continues');
+like(run_in($node, 'postgres', 'INSERT INTO uses VALUES (1, 99)'), qr/violates foreign key constraint "uses_key"/, 'it is enforced already');
+like(run_in($node, 'postgres', "SELECT snowflake_convert_undo('keys', 'id')"), qr/ERROR:  cannot undo/, 'the swap cannot be undone');
+unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('keys', 'id')"), qr/ERROR/, 'the conversion continues');
 is($node->safe_psql('postgres', q{SELECT convalidated FROM pg_constraint WHERE conname = 'uses_key'}), 't', 'the foreign key is validated');
 is(nothing_is_left($node, 'postgres'), '', 'nothing is left of an interrupted conversion');
 
@@ -385,7 +373,7 @@ foreach my $n (1 .. $nkills)
 	stop_shoppers($clients);
 	is(rows_are_whole($killed), '', 'no row is lost or changed when the conversion is terminated');
 }
-$err = run_in($killed, "CALL snowflake_convert_online('customers')");
+$err = run_in($node, $killed, "CALL snowflake_convert_online('customers')");
 unlike($err, qr/ERROR/, 'the same call completes the conversion') or diag($err);
 is(rows_are_whole($killed), '', 'no row is lost or changed');
 is(nothing_is_left($node, $killed), '', 'nothing is left');
@@ -406,7 +394,7 @@ append_to_file($moves, "\\set id 2 * random(1, 20000) - :client_id\nUPDATE order
 my $mover = IPC::Run::start([ 'pgbench', '-n', '-c', 2, '-j', 2, '-T', 1000, '-f', $moves, $node->connstr($moved) ],
 	'<' => \undef, '>' => '/dev/null', '2>' => $moves . '.err');
 $node->poll_query_until($moved, 'SELECT count(*) > 1000 FROM orders WHERE month <> id % 2') or die 'the clients do nothing';
-$err = run_in($moved, "CALL snowflake_convert_online('orders', 'id', batch_time => '5 s', work_share => 1, until => 'backfill')");
+$err = run_in($node, $moved, "CALL snowflake_convert_online('orders', 'id', batch_time => '5 s', work_share => 1, until => 'backfill')");
 unlike($err, qr/ERROR/, 'rows that are moved during a batch do not end it') or diag($err);
 $mover->signal('TERM');
 eval { $mover->finish };
@@ -440,12 +428,12 @@ $node->safe_psql('postgres', q{
 	INSERT INTO many (day, v) SELECT 1 + g % 100, g FROM generate_series(1, 10000) g});
 $node->append_conf('postgresql.conf', 'max_locks_per_transaction = 10');
 $node->restart;
-like(run_in('postgres', "CALL snowflake_convert_online('many', 'id')"),
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('many', 'id')"),
 	qr/ERROR:.*\nDETAIL:  the swap of table public\.many needs about 14\d\d locks, and the server has room for \d+\nHINT:  Nothing was changed\. Increase max_locks_per_transaction/,
 	'more partitions than can be locked');
 $node->append_conf('postgresql.conf', 'max_locks_per_transaction = 64');
 $node->restart;
-$err = run_in('postgres', "CALL snowflake_convert_online('many', 'id')");
+$err = run_in($node, 'postgres', "CALL snowflake_convert_online('many', 'id')");
 unlike($err, qr/ERROR/, 'a table with 100 partitions is converted') or diag($err);
 note $_ foreach $err =~ /^NOTICE:  (public\.many: .*with the lock)$/mg;
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id), count(*) FILTER (WHERE id = v) FROM many'), '10000|50005000|10000', 'all rows of 100 partitions are there');
@@ -474,12 +462,12 @@ foreach my $obstacle (@obstacles)
 	my ($create, $line) = @$obstacle;
 
 	$node->safe_psql('postgres', $create);
-	like(run_in('postgres', "CALL snowflake_convert_online('o', 'id')") =~ s/public\.//gr, qr/ERROR:  cannot convert column "id" of table o\nDETAIL:  (?:.*\n)*?$line/, "obstacle: $create");
-	like(run_in('postgres', "SELECT * FROM snowflake_convert_plan('o', 'id')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too');
+	like(run_in($node, 'postgres', "CALL snowflake_convert_online('o', 'id')") =~ s/public\.//gr, qr/ERROR:  cannot convert column "id" of table o\nDETAIL:  (?:.*\n)*?$line/, "obstacle: $create");
+	like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('o', 'id')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too');
 	$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP PUBLICATION IF EXISTS p; DROP TABLE IF EXISTS r, o CASCADE; DROP FOREIGN DATA WRAPPER IF EXISTS w CASCADE');
 }
 $node->safe_psql('postgres', 'CREATE TABLE o (id serial, d int) PARTITION BY LIST (d); CREATE TABLE o1 PARTITION OF o FOR VALUES IN (1)');
-like(run_in('postgres', "CALL snowflake_convert_online('o1', 'id')") =~ s/public\.//gr, qr/ERROR:.*\nDETAIL:  .*column id of table o1 is inherited from table o/, 'a partition alone');
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('o1', 'id')") =~ s/public\.//gr, qr/ERROR:.*\nDETAIL:  .*column id of table o1 is inherited from table o/, 'a partition alone');
 
 $node->stop;
 done_testing();

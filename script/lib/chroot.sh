@@ -188,6 +188,9 @@ EOF
 in_chroot()
 {
 	root=$chroots/$1
+	# What is emulated takes ten times as long.
+	longest=180
+	[ "$1" != "$emulated" ] || longest=1800
 	shift
 	cp --remove-destination /etc/hosts /etc/resolv.conf "$root/etc/" 2>/dev/null || true
 	# Not the command but the shell is the first process, that reaps the others.
@@ -202,6 +205,7 @@ in_chroot()
 		exit' sh "$root" \
 		env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		${CI:+CI="$CI"} VERBOSE="${VERBOSE:-}" JOBS="${JOBS:-}" \
+		PG_TEST_TIMEOUT_DEFAULT="$longest" \
 		sh -c 'mkdir -p "$0" && cd "$0" && exec "$@"' "$checkout" "$@"
 }
 

@@ -23,23 +23,6 @@
 #define MAX_NUMBERS	5
 
 /*
- * The next line, in memory of just its size, so that the sanitizer sees each
- * byte too many.
- */
-static char *
-next_line(const uint8_t **data, const uint8_t *end)
-{
-	const uint8_t *newline = memchr(*data, '\n', end - *data);
-	size_t		length = (newline != NULL ? newline : end) - *data;
-	char	   *line = malloc(length + 1);
-
-	memcpy(line, *data, length);
-	line[length] = '\0';
-	*data = newline != NULL ? newline + 1 : end;
-	return line;
-}
-
-/*
  * Each character of the alphabet is in one of the three lists, once.
  */
 static void

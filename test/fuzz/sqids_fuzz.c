@@ -24,23 +24,6 @@
 #define MAX_WORDS	8
 
 /*
- * The next line, in memory of just its size, so that the sanitizer sees each
- * byte too many.
- */
-static char *
-next_line(const uint8_t **data, const uint8_t *end)
-{
-	const uint8_t *newline = memchr(*data, '\n', end - *data);
-	size_t		length = (newline != NULL ? newline : end) - *data;
-	char	   *line = malloc(length + 1);
-
-	memcpy(line, *data, length);
-	line[length] = '\0';
-	*data = newline != NULL ? newline + 1 : end;
-	return line;
-}
-
-/*
  * The prepared alphabet has the characters of the given one, each once.
  */
 static void

@@ -16,13 +16,7 @@ my $node = new_server('main', 'fsync = off', 'jit = off',
 $node->safe_psql(
 	'postgres', q{
 	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(1000000) AS id;
-	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
-	DECLARE
-		start timestamptz := clock_timestamp();
-	BEGIN
-		EXECUTE query;
-		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
-	END $$;
+	} . create_ms() . q{
 	SELECT ms('SELECT count(id) FROM ids')});
 
 # The fastest of several runs each: whatever else the machine does makes them

@@ -68,13 +68,7 @@ $node->safe_psql(
 	CREATE UNLOGGED TABLE ids AS
 	SELECT id, snowflake_encode(id) AS base32, snowflake_encode(id, 'base62') AS base62
 	FROM snowflake_nextval(300000) id;
-	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
-	DECLARE
-		start timestamptz := clock_timestamp();
-	BEGIN
-		EXECUTE query;
-		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
-	END $$;
+	} . create_ms() . q{
 	SELECT ms('SELECT count(id) FROM ids')});
 foreach my $case (
 	[ 'snowflake_encode(id)', 'id' ],

@@ -14,12 +14,33 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(
-  convert_online start_converting wait_until_said finish_converting converting_pid
+  run_in create convert_online start_converting wait_until_said finish_converting converting_pid
   create_shop describe_shop start_shoppers stop_shoppers
   shop_is_whole nothing_is_left
 );
 
 my $application = 'conversion';
+
+# Statements of a session, each sent by itself; returns standard error, and in a context of
+# lists standard output, too.
+sub run_in
+{
+	my ($node, $database, @statements) = @_;
+	my ($out, $err);
+
+	IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr($database), map { ('-c', $_) } @statements ],
+		'<' => \undef, '>' => \$out, '2>' => \$err);
+	return wantarray ? ($err, $out) : $err;
+}
+
+# Begin with these tables, in an empty schema "shop".
+sub create
+{
+	my ($node, $statements) = @_;
+
+	$node->safe_psql('postgres', "SET client_min_messages = warning; DROP SCHEMA IF EXISTS shop CASCADE; CREATE SCHEMA shop; SET search_path = shop, public; $statements");
+	return;
+}
 
 # Call snowflake_convert_online() with arguments; returns what it says.
 sub convert_online

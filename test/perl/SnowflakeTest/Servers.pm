@@ -14,7 +14,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_server new_registry registry_conf inherits sql_error start_fails
-  setting conninfo_user change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
+  create_ms setting conninfo_user change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
 # A server with the extension in database postgres, and that of the test's folder;
@@ -185,6 +185,21 @@ sub mark_of
 		'postgres', q{
 		SELECT coalesce(max(remote_lsn - '0/0'), 0)::bigint
 		FROM pg_replication_origin_status WHERE local_id = 65534});
+}
+
+# The statement that creates a function ms(), which executes a query and returns how long that
+# took.
+sub create_ms
+{
+	return q{
+	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+	DECLARE
+		start timestamptz := clock_timestamp();
+	BEGIN
+		EXECUTE query;
+		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
+	END $$;
+	};
 }
 
 1;
