@@ -209,5 +209,5 @@ use_template()
 	"$bindir/initdb" -N -A trust -D "$PG_TEMPLATE" >"$top/tmp_check/initdb.log"
 	echo 'jit = off' >>"$PG_TEMPLATE/postgresql.conf"
 	mv "$bindir/initdb" "$bindir/initdb-program"
-	cp script/lib/initdb "$bindir/initdb"
+	cp script/lib/initdb.pl "$bindir/initdb"
 }
