@@ -275,9 +275,9 @@ static const char *
 generate(const SnowflakeKey *key, List **obstacles)
 {
 	Oid			schema = get_func_namespace(key->generator);
-	char	   *id = snowflake_convert_get_value(psprintf("SELECT %s.%s()",
-														  quote_identifier(get_namespace_name(schema)),
-														  quote_identifier(get_func_name(key->generator))));
+	const char *name = quote_qualified_identifier(get_namespace_name(schema),
+												  get_func_name(key->generator));
+	char	   *id = snowflake_convert_get_value(psprintf("SELECT %s()", name));
 
 	if (id == NULL)
 		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),

@@ -286,11 +286,12 @@ static bool
 are_standbys_near(SnowflakeOnline *online, void *argument)
 {
 	Backfill   *backfill = argument;
+	char	   *max_lag = psprintf(INT64_FORMAT, online->options.max_lag_us);
 	char	   *behind;
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	EnsurePortalSnapshotExists();
-	behind = snowflake_convert_first(snowflake_convert_ask_server(list_make1(psprintf(INT64_FORMAT, online->options.max_lag_us)),
+	behind = snowflake_convert_first(snowflake_convert_ask_server(list_make1(max_lag),
 																  sql_standby_behind));
 	if (behind != NULL)
 		snowflake_online_report_wait(online, backfill->what, behind);
@@ -477,10 +478,11 @@ snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
 {
 	List	   *rows = snowflake_convert_ask_often(conversion, step->relid, sql_copied_columns);
 	char	   *condition = snowflake_convert_text(linitial(rows), "condition");
+	char	   *table = snowflake_relation_name(step->relid);
 	char	   *percent;
 
 	percent = snowflake_convert_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
 												   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
-												   condition, snowflake_relation_name(step->relid), step->relid));
+												   condition, table, step->relid));
 	return percent == NULL ? 100 : pg_strtoint32(percent);
 }

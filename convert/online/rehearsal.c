@@ -589,7 +589,8 @@ try_statement(void *argument)
 			break;
 		default:
 			{
-				const		PublicationTable *table = find_row_filter((AlterPublicationStmt *) node);
+				AlterPublicationStmt *alter = (AlterPublicationStmt *) node;
+				const		PublicationTable *table = find_row_filter(alter);
 
 				result = parse_condition(table->relation, NULL, NULL,
 										 table->whereClause, EXPR_KIND_WHERE);

@@ -229,8 +229,8 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 		default:
 			step->statement = snowflake_online_step_statement(conversion, step);
 			return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
-											   step->kind == SNOWFLAKE_STEP_PREPARE ? prepare_table : execute_step,
-											   step);
+											   step->kind == SNOWFLAKE_STEP_PREPARE ?
+											   prepare_table : execute_step, step);
 	}
 }
 
@@ -455,8 +455,8 @@ next_step(Progress *progress)
 static void
 report_left_tables(const SnowflakeOnline *online)
 {
-	List	   *rows = snowflake_convert_ask_server(snowflake_convert_oid_parameter(online->transaction.owner),
-													sql_left_tables);
+	List	   *owner = snowflake_convert_oid_parameter(online->transaction.owner);
+	List	   *rows = snowflake_convert_ask_server(owner, sql_left_tables);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_texts(rows))

@@ -60,6 +60,7 @@ snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 {
 	bool		is_first = online->swap.relid != relid;
 	bool		may_import = is_first || online->swap.exported;
+	char	   *copied_at;
 	char	   *result = NULL;
 	MemoryContext old;
 	List	   *rows;
@@ -68,7 +69,8 @@ snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 	rows = snowflake_convert_ask(&online->transaction.conversion, sql_copied_at);
 	if (rows == NIL)
 		return NULL;
-	rows = snowflake_convert_ask_server(list_make1(snowflake_convert_first(rows)), sql_old_snapshots);
+	copied_at = snowflake_convert_first(rows);
+	rows = snowflake_convert_ask_server(list_make1(copied_at), sql_old_snapshots);
 
 	old = MemoryContextSwitchTo(online->context);
 	if (is_first)

@@ -122,11 +122,10 @@ snowflake_online_report_wait(SnowflakeOnline *online, const char *what, const ch
 void
 snowflake_online_report_transactions(const SnowflakeOnline *online, const char *what)
 {
-	List	   *rows;
+	char	   *age = psprintf(INT64_FORMAT " ms",
+							   (int64) online->options.lock_ms * SNOWFLAKE_PATIENCE);
+	List	   *rows = snowflake_convert_ask_server(list_make1(age), sql_oldest_transaction);
 
-	rows = snowflake_convert_ask_server(list_make1(psprintf(INT64_FORMAT " ms",
-															(int64) online->options.lock_ms * SNOWFLAKE_PATIENCE)),
-										sql_oldest_transaction);
 	if (rows != NIL)
 		ereport(NOTICE,
 				(errmsg("waiting to %s", what),

@@ -172,9 +172,10 @@ foreach my $library (@libraries)
 			$n++;
 			# A tab goes to the next multiple of 4.
 			1 while $line =~ s/\t/' ' x (4 - length($`) % 4)/e;
-			# Messages are not divided, so that a search finds them.
-			wrong("$file:$n is longer than " . COLUMNS . ' columns')
-			  if length($line) > COLUMNS && $line !~ /^ *(?:.*\berr\w*\(|.*_errmsg\(|:? *")/;
+			# Texts are not divided, so that a search finds them.
+			$line =~ s/"(?:[^"\\]|\\.)*"/""/g;
+			$line =~ s/'(?:[^']|'')*'/''/g if $file =~ /\.sql$/;
+			wrong("$file:$n is longer than " . COLUMNS . ' columns') if length($line) > COLUMNS;
 		}
 	}
 

@@ -81,8 +81,9 @@ typedef struct NamedScheme
  * internal process ID.  instagram: the worker is the logical shard.
  * sonyflake: Sony's, the worker is the machine ID; sonyflake2: the second
  * version's default.  pgedge: the snowflake extension of pgEdge, the worker is
- * snowflake.node; pgedge1: before its version 1.2.  baidu: uid-generator's default, whose epoch is midnight of
- * 2016-05-20 in China.  mastodon: the low bits are not counted, but hashed.
+ * snowflake.node; pgedge1: before its version 1.2.  baidu: uid-generator's
+ * default, whose epoch is midnight of 2016-05-20 in China.  mastodon: the low
+ * bits are not counted, but hashed.
  * hazelcast: FlakeIdGenerator, the worker is the node ID.  cosid: CosId's
  * MillisecondSnowflakeId, whose epoch is midnight of 2019-12-25 in China.
  * tsid: tsid-creator, the worker is the node.  yitter: IdGenerator, whose
