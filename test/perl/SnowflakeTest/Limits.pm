@@ -83,13 +83,15 @@ $SIG{ALRM} = sub {
 };
 END { alarm(0); }
 
-my %original = map { $_ => \&{"IPC::Run::$_"} } 'start', 'finish';
+my @programs = ('IPC::Run::start', 'IPC::Run::finish', 'PostgreSQL::Test::Utils::system_log');
 {
 	no strict 'refs';
 	no warnings 'redefine';
-	foreach my $name (keys %original)
+	foreach my $name (@programs)
 	{
-		*{"IPC::Run::$name"} = sub { begin_wait(); goto &{ $original{$name} } };
+		my $original = \&{$name};
+
+		*{$name} = sub { begin_wait(); goto &$original };
 	}
 	*PostgreSQL::Test::Cluster::poll_query_until = \&poll_query_until;
 
