@@ -102,7 +102,7 @@ isnt($got, 0, 'after a cancelled wait the next call waits, too');
 
 # It answers again.
 my ($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
-usleep(300_000);
+ok(somebody_waits(), 'a call waits for the standby that is stopped');
 kill 'CONT', $receiver;
 is(finish_queries($waiter), 1, 'calls continue when the standby answers');
 
