@@ -25,7 +25,7 @@ ORDER BY number, line COLLATE "C"
 -- Publications of tables that have a new column, for the rows of its changes.
 -- snippet: published(changes)
 FROM tab JOIN pg_class r ON r.oid = tab.relid CROSS JOIN pg_publication b
- WHERE relid IN (SELECT relid FROM col) AND {changes} AND r.relkind <> 'p'
+ WHERE relid IN (SELECT relid FROM col) AND ({changes}) AND r.relkind <> 'p'
    AND r.relpersistence = 'p'
  AND (b.puballtables
       OR EXISTS (SELECT FROM up JOIN pg_class a ON a.oid = up.ancestor
