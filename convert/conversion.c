@@ -280,6 +280,9 @@ find_defaults(const SnowflakeConversion *conversion)
  * get a lock that allows reads and writes, but no new foreign key, which would
  * need a stronger one.  New tables may have appeared while waiting for a lock,
  * so repeat until there are none.  Tables of other owners are obstacles.
+ *
+ * An online conversion locks those that are altered against changes only, and
+ * exclusively when it executes the statements.
  */
 static void
 lock_tables(SnowflakeConversion *conversion, Oid owner)
@@ -306,7 +309,8 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 			if (!altered)
 				LockRelationOid(relid, RowExclusiveLock);
 			else if (snowflake_table_owner(relid) == owner)
-				LockRelationOid(relid, AccessExclusiveLock);
+				LockRelationOid(relid, conversion->online ?
+								ShareUpdateExclusiveLock : AccessExclusiveLock);
 		}
 	} while (found);
 }
@@ -423,23 +427,42 @@ check_result(SnowflakeConversion *conversion)
 }
 
 /*
- * Execute the statements, unless it is a dry run, and return them.
+ * Lock what is altered beside tables, and find the statements.
  */
 List *
-snowflake_convert_execute(SnowflakeConversion *conversion)
+snowflake_convert_begin_execution(const SnowflakeConversion *conversion)
 {
-	List	   *statements;
+	lock_functions(conversion);
+	return snowflake_convert_statements(conversion);
+}
+
+/*
+ * Execute them.
+ */
+void
+snowflake_convert_finish_execution(SnowflakeConversion *conversion, const List *statements)
+{
 	ListCell   *cell;
 
-	if (conversion->dry_run)
-		return snowflake_convert_statements(conversion);
-	lock_functions(conversion);
-	statements = snowflake_convert_statements(conversion);
 	foreach(cell, statements)
 	{
 		if (SPI_execute(lfirst(cell), false, 0) != SPI_OK_UTILITY)
 			elog(ERROR, "statement failed: %s", (char *) lfirst(cell));
 	}
 	check_result(conversion);
+}
+
+/*
+ * Execute the statements, unless it is a dry run, and return them.
+ */
+List *
+snowflake_convert_execute(SnowflakeConversion *conversion)
+{
+	List	   *statements;
+
+	if (conversion->dry_run)
+		return snowflake_convert_statements(conversion);
+	statements = snowflake_convert_begin_execution(conversion);
+	snowflake_convert_finish_execution(conversion, statements);
 	return statements;
 }

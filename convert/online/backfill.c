@@ -40,6 +40,7 @@
 #include "storage/block.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
@@ -94,6 +95,8 @@ typedef struct Backfill
 	BlockNumber npages;
 	BlockNumber next_vacuum;
 	int64		nrows;			/* filled so far */
+	bool		found;			/* were there any in this pass? */
+	bool		validated;		/* is that proved? */
 	double		pages;			/* of the next batch */
 	List	   *locked;			/* of Range */
 	int64		start;			/* by the steady clock, as the next two */
@@ -104,73 +107,80 @@ typedef struct Backfill
 /* A transaction with a lock on the table. */
 typedef struct LockedTable
 {
-	const Backfill *backfill;
+	Backfill   *backfill;
 	LOCKMODE	mode;
-	SnowflakeConversion part;	/* the table's part of the conversion */
+	void		(*work) (Backfill *backfill, SnowflakeConversion *part);
+	char	   *obstacle;		/* what has to end before */
 } LockedTable;
 
 /*
- * SnowflakeOnlineAttempt: begin a transaction with a lock on the table, if nobody
- * keeps rows of it elsewhere.
+ * SnowflakeOnlineWork: lock the table, and work on its part of the conversion, if
+ * nobody keeps rows of it elsewhere.
  */
-static bool
-try_to_begin(SnowflakeOnline *online, void *argument)
+static void
+work_on_table(SnowflakeOnline *online, void *argument)
 {
 	LockedTable *locked = argument;
-	const Backfill *backfill = locked->backfill;
+	SnowflakeConversion part;
 	List	   *obstacles = NIL;
 
-	snowflake_online_begin(online);
-	LockRelationOid(backfill->relid, locked->mode);
-	locked->part = snowflake_convert_part(&online->transaction.conversion, backfill->relid);
-	snowflake_convert_find_type_obstacles(&locked->part, &obstacles);
+	snowflake_online_lock(online, list_make1_oid(locked->backfill->relid), locked->mode);
+	part = snowflake_convert_part(&online->transaction.conversion, locked->backfill->relid);
+	snowflake_convert_find_type_obstacles(&part, &obstacles);
 	if (obstacles == NIL)
-		return true;
-	snowflake_online_report_wait(online, backfill->what,
-								 ((SnowflakeObstacle *) linitial(obstacles))->line);
-	snowflake_online_commit(online);
-	return false;
+		locked->work(locked->backfill, &part);
+	else
+		locked->obstacle = MemoryContextStrdup(online->context,
+											   ((SnowflakeObstacle *) linitial(obstacles))->line);
 }
 
-/*
- * The same, when it succeeds.  Returns the table's part of the conversion.
- */
-static SnowflakeConversion
-begin_with_lock(const Backfill *backfill, LOCKMODE mode)
-{
-	LockedTable locked = {.backfill = backfill,.mode = mode};
-
-	snowflake_online_wait_until(backfill->online, try_to_begin, &locked, COPIED_MS);
-	return locked.part;
-}
-
-/*
- * What to fill, and how much there is.  Returns false if the table does not belong
- * to the conversion any more.
- */
+/* SnowflakeOnlineAttempt */
 static bool
-begin_backfill(Backfill *backfill)
+try_to_work(SnowflakeOnline *online, void *argument)
 {
-	SnowflakeOnline *online = backfill->online;
-	SnowflakeConversion part = begin_with_lock(backfill, AccessShareLock);
-	char	  **row;
+	LockedTable *locked = argument;
 
-	row = linitial(snowflake_convert_ask_often(&part, backfill->relid, sql_copied_columns));
-	if (snowflake_convert_text(row, "assignments") == NULL ||
-		snowflake_convert_text(row, "pages") == NULL)
-	{
-		snowflake_online_commit(online);
+	locked->obstacle = NULL;
+	if (!snowflake_online_try(online, work_on_table, locked))
 		return false;
-	}
-	backfill->assignments = MemoryContextStrdup(online->context,
-												snowflake_convert_text(row, "assignments"));
-	backfill->condition = MemoryContextStrdup(online->context,
-											  snowflake_convert_text(row, "condition"));
+	if (locked->obstacle != NULL)
+		snowflake_online_report_wait(online, locked->backfill->what, locked->obstacle);
+	return locked->obstacle == NULL;
+}
+
+/*
+ * Work in a transaction with a lock on the table, when that is possible.
+ */
+static void
+work_with_lock(Backfill *backfill, LOCKMODE mode,
+			   void (*work) (Backfill *backfill, SnowflakeConversion *part))
+{
+	LockedTable locked = {.backfill = backfill,.mode = mode,.work = work};
+
+	snowflake_online_wait_until(backfill->online, try_to_work, &locked, COPIED_MS);
+}
+
+/*
+ * Find out what to fill, and how much there is.  A table that does not belong to the
+ * conversion any more has no columns.
+ */
+static void
+begin_backfill(Backfill *backfill, SnowflakeConversion *part)
+{
+	MemoryContext context = backfill->online->context;
+	char	  **row;
+	char	   *assignments;
+
+	row = linitial(snowflake_convert_ask_often(part, backfill->relid, sql_copied_columns));
+	assignments = snowflake_convert_text(row, "assignments");
+	backfill->assignments = NULL;
+	if (assignments == NULL || snowflake_convert_text(row, "pages") == NULL)
+		return;
+	backfill->assignments = MemoryContextStrdup(context, assignments);
+	backfill->condition = MemoryContextStrdup(context, snowflake_convert_text(row, "condition"));
 	backfill->npages = (BlockNumber) snowflake_convert_number(row, "pages");
 	backfill->next_vacuum = backfill->npages < VACUUM_PAGES ? InvalidBlockNumber :
 		backfill->npages / VACUUM_PARTS;
-	snowflake_online_commit(online);
-	return true;
 }
 
 /* An UPDATE, and how many rows it has filled. */
@@ -210,6 +220,23 @@ update_partition(const char *statement)
 }
 
 /*
+ * SnowflakeOnlineAttempt: begin a transaction with a lock on the table alone.
+ */
+static bool
+begin_to_fill(SnowflakeOnline *online, void *argument)
+{
+	const Backfill *backfill = argument;
+
+	snowflake_online_begin();
+	if (ConditionalLockRelationOid(backfill->relid, RowExclusiveLock))
+		return true;
+	snowflake_online_report_wait(online, backfill->what,
+								 snowflake_online_find_holder(backfill->relid, RowExclusiveLock));
+	snowflake_online_commit();
+	return false;
+}
+
+/*
  * Fill the rows of some pages that are not locked, in a transaction.  Returns
  * how many were filled.
  */
@@ -223,10 +250,12 @@ fill_pages(Backfill *backfill, const Range *range)
 	char	   *condition;
 	char	   *statement;
 
-	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	EnsurePortalSnapshotExists();
+	snowflake_online_wait_until(online, begin_to_fill, backfill, SNOWFLAKE_RETRY_MS);
 	online->transaction.owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
 	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
+	/* There is no other lock, and that to extend the table may take its time. */
+	(void) set_config_option("lock_timeout", "0", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 
 	table = snowflake_relation_name(backfill->relid);
 	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
@@ -247,7 +276,8 @@ fill_pages(Backfill *backfill, const Range *range)
 		backfill->locked = lappend(backfill->locked, locked);
 		MemoryContextSwitchTo(old);
 	}
-	snowflake_online_commit_soon(online);
+	snowflake_become_caller(&online->transaction.caller);
+	snowflake_online_commit_soon();
 	return nrows;
 }
 
@@ -289,14 +319,12 @@ are_standbys_near(SnowflakeOnline *online, void *argument)
 	char	   *max_lag = psprintf(INT64_FORMAT, online->options.max_lag_us);
 	char	   *behind;
 
-	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	EnsurePortalSnapshotExists();
+	snowflake_online_begin();
 	behind = snowflake_convert_first(snowflake_convert_ask_server(list_make1(max_lag),
 																  sql_standby_behind));
 	if (behind != NULL)
 		snowflake_online_report_wait(online, backfill->what, behind);
-	SPI_commit();
-	SPI_finish();
+	snowflake_online_commit();
 	backfill->looked = snowflake_steady_clock();
 	return behind == NULL;
 }
@@ -354,9 +382,9 @@ first_pass(Backfill *backfill)
 		if (range.to >= backfill->next_vacuum && backfill->nrows > before)
 		{
 			/* Truncating the table would lock it. */
-			snowflake_online_run_top_level(online->context, online->transaction.owner,
-										   psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
-													backfill->table), NULL);
+			(void) snowflake_online_run_top_level(online->context, online->transaction.owner,
+												  psprintf("VACUUM (SKIP_LOCKED, TRUNCATE false) %s",
+														   backfill->table), NULL);
 			backfill->next_vacuum = range.to + backfill->npages / VACUUM_PARTS;
 		}
 	}
@@ -398,7 +426,7 @@ fill_locked(SnowflakeOnline *online, void *argument)
 typedef struct Validation
 {
 	Oid			relid;
-	SnowflakeConversion part;
+	const SnowflakeConversion *part;
 } Validation;
 
 /*
@@ -406,31 +434,29 @@ typedef struct Validation
  * detached meanwhile is left as it is.
  */
 static void
-validate(void *argument)
+run_validation(void *argument)
 {
 	const Validation *validation = argument;
 	List	   *rows;
 
-	rows = snowflake_convert_ask_often(&validation->part, validation->relid, sql_validation);
+	rows = snowflake_convert_ask_often(validation->part, validation->relid, sql_validation);
 	snowflake_online_run_statements(snowflake_convert_texts(rows));
 }
 
 /*
- * The same, in a transaction.  Returns false if there are rows to fill.  If all
- * pages were looked at without finding any, it fails.
+ * The same, unless there are rows to fill.  If all pages were looked at without
+ * finding any, it fails.
  */
-static bool
-try_validate(Backfill *backfill, bool found)
+static void
+validate(Backfill *backfill, SnowflakeConversion *part)
 {
-	Validation	validation = {.relid = backfill->relid};
-	ErrorData  *error;
+	Validation	validation = {.relid = backfill->relid,.part = part};
+	ErrorData  *error = snowflake_convert_do(run_validation, &validation, true);
 
-	validation.part = begin_with_lock(backfill, ShareUpdateExclusiveLock);
-	error = snowflake_convert_do(validate, &validation, true);
-	if (error != NULL && !(found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
+	backfill->validated = error == NULL;
+	if (error != NULL &&
+		!(backfill->found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
 		ReThrowError(error);
-	snowflake_online_commit(backfill->online);
-	return error == NULL;
 }
 
 /*
@@ -452,12 +478,15 @@ snowflake_online_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *st
 	{
 		int64		before = backfill.nrows;
 
-		if (!begin_backfill(&backfill))
+		work_with_lock(&backfill, AccessShareLock, begin_backfill);
+		if (backfill.assignments == NULL)
 			return;
 		wait_for_standbys(&backfill);
 		first_pass(&backfill);
 		snowflake_online_wait_until(online, fill_locked, &backfill, PASS_MS);
-		if (try_validate(&backfill, backfill.nrows > before))
+		backfill.found = backfill.nrows > before;
+		work_with_lock(&backfill, ShareUpdateExclusiveLock, validate);
+		if (backfill.validated)
 			break;
 		ereport(NOTICE,
 				(errmsg("%s: rows were moved before they were copied; looking at all of them again",

@@ -128,36 +128,30 @@ snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
 }
 
-/*
- * SnowflakeOnlineAttempt: look for obstacles, in a transaction that is left open.
- */
-static bool
-look_for_obstacles(SnowflakeOnline *online, void *argument)
+/* What was seen in the first transaction. */
+typedef struct Look
 {
-	char	   *changer;
-
-	snowflake_online_begin(online);
-	changer = snowflake_online_find_changer_of_swaps(online);
-	if (changer == NULL && snowflake_online_check_obstacles(online))
-		return true;
-	snowflake_online_report_wait(online, "look for obstacles", changer);
-	snowflake_online_commit(online);
-	return false;
-}
+	bool		done;
+	char	   *changer;		/* who has to end before */
+} Look;
 
 /*
- * The first transaction: find the column and the obstacles, and try whether
- * what is to be created has a definition.
+ * SnowflakeOnlineWork: find the column and the obstacles, and try whether what is
+ * to be created has a definition.
  */
-void
-snowflake_online_examine(SnowflakeOnline *online)
+static void
+look(SnowflakeOnline *online, void *argument)
 {
+	Look	   *look = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
 	ListCell   *cell;
 
-	snowflake_online_wait_until(online, look_for_obstacles, NULL, LOOK_MS);
-	online->column = MemoryContextStrdup(online->context,
-										 ((SnowflakeKey *) linitial(conversion->keys))->column);
+	look->changer = snowflake_online_find_changer_of_swaps(online);
+	if (look->changer != NULL)
+		look->changer = MemoryContextStrdup(online->context, look->changer);
+	look->done = look->changer == NULL && snowflake_online_check_obstacles(online);
+	if (!look->done)
+		return;
 	foreach(cell, snowflake_online_list_steps(conversion))
 	{
 		SnowflakeOnlineStep *step = lfirst(cell);
@@ -166,8 +160,31 @@ snowflake_online_examine(SnowflakeOnline *online)
 			step->kind != SNOWFLAKE_STEP_SWAP && step->kind != SNOWFLAKE_STEP_DEFAULT)
 			(void) snowflake_online_step_statement(conversion, step);
 	}
+	online->column = MemoryContextStrdup(online->context,
+										 ((SnowflakeKey *) linitial(conversion->keys))->column);
 	snowflake_online_give_notices(conversion);
-	snowflake_online_commit(online);
+}
+
+/* SnowflakeOnlineAttempt */
+static bool
+try_to_look(SnowflakeOnline *online, void *argument)
+{
+	Look		seen = {0};
+
+	if (!snowflake_online_try(online, look, &seen))
+		return false;
+	if (!seen.done)
+		snowflake_online_report_wait(online, "look for obstacles", seen.changer);
+	return seen.done;
+}
+
+/*
+ * The first transaction.
+ */
+void
+snowflake_online_examine(SnowflakeOnline *online)
+{
+	snowflake_online_wait_until(online, try_to_look, NULL, LOOK_MS);
 }
 
 /*

@@ -10,6 +10,10 @@
  *	 more than three times lock_wait will probably hold it for longer.  It is
  *	 reported, and nothing is requested.  So is one that has changed what
  *	 online/catalog_rows.c is about, and what that is is locked, too.
+ * - Whoever has one lock and waits for another might be in a deadlock with a
+ *	 transaction of the application, which must not be the one that fails.  So
+ *	 this session finds a deadlock at once (see transaction.c), and then begins
+ *	 again.
  * - A request ends after lock_wait, which is less than deadlock_timeout.  All
  *	 locks are released then, and requested later in the opposite order, because
  *	 the application has one order or the other.  Partitions are locked after
@@ -47,23 +51,50 @@
 #include "shared/table_owner.h"
 
 /*
+ * The modes that do not conflict with one that is requested here, as an array.
+ */
+static char *
+compatible_modes(LOCKMODE mode)
+{
+	switch (mode)
+	{
+		case AccessExclusiveLock:
+			return "{}";
+		case ShareRowExclusiveLock:
+			return "{AccessShareLock, RowShareLock}";
+		case ShareUpdateExclusiveLock:
+			return "{AccessShareLock, RowShareLock, RowExclusiveLock}";
+		default:
+			Assert(mode == RowExclusiveLock);
+			return "{AccessShareLock, RowShareLock, RowExclusiveLock, ShareUpdateExclusiveLock}";
+	}
+}
+
+/*
  * Does somebody hold a lock on the tables that will probably not be released
- * soon?  Returns who.
+ * soon, that is, for longer than the time?  Returns who.
  *
  * A prepared transaction has no process; its locks have the virtual transaction
  * of the session that prepared it, so the lock on its transaction ID identifies
  * it.
  */
 static char *
-find_holder(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
+find_holder(List *relids, LOCKMODE mode, int64 ms)
 {
 	List	   *parameters = snowflake_convert_oids_parameter(relids);
 
-	parameters = lappend(parameters,
-						 psprintf(INT64_FORMAT " ms",
-								  (int64) online->options.lock_ms * SNOWFLAKE_PATIENCE));
-	parameters = lappend(parameters, mode == AccessExclusiveLock ? "true" : "false");
+	parameters = lappend(parameters, psprintf(INT64_FORMAT " ms", ms));
+	parameters = lappend(parameters, compatible_modes(mode));
 	return snowflake_convert_first(snowflake_convert_ask_server(parameters, sql_holder));
+}
+
+/*
+ * Who has a lock on a relation that conflicts with one?
+ */
+char *
+snowflake_online_find_holder(Oid relid, LOCKMODE mode)
+{
+	return find_holder(list_make1_oid(relid), mode, 0);
 }
 
 /*
@@ -97,8 +128,8 @@ cancel_autovacuum(List *relids)
  * Lock the tables.  Clients wait behind the first of them until the last one is
  * locked, so they have lock_wait together.
  */
-static void
-lock_relations(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
+void
+snowflake_online_lock(SnowflakeOnline *online, List *relids, LOCKMODE mode)
 {
 	int64		end = snowflake_steady_clock() + online->options.lock_ms * INT64CONST(1000);
 	ListCell   *cell;
@@ -108,6 +139,7 @@ lock_relations(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 		Oid			relid = lfirst_oid(cell);
 		int			left = (int) ((end - snowflake_steady_clock()) / 1000);
 
+		online->transaction.locking = relid;
 		(void) set_config_option("lock_timeout", psprintf("%d", Max(left, 1)),
 								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 								 true, 0, false);
@@ -119,6 +151,9 @@ lock_relations(const SnowflakeOnline *online, List *relids, LOCKMODE mode)
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 errmsg_internal("relation with OID %u does not exist", relid)));
 	}
+	(void) set_config_option("lock_timeout", psprintf("%d", online->options.lock_ms),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
 }
 
 /* What to do with which locks. */
@@ -141,7 +176,7 @@ work_with_locks(void *argument)
 	SnowflakeOnline *online = locked->online;
 	List	   *relids = snowflake_online_with_partitions(locked->relids);
 
-	lock_relations(online, relids, locked->mode);
+	snowflake_online_lock(online, relids, locked->mode);
 	online->transaction.locked_since = snowflake_steady_clock();
 	if (!online->transaction.rows_locked)
 		snowflake_online_lock_rows(relids);
@@ -162,6 +197,18 @@ is_concurrent_update(const ErrorData *error)
 }
 
 /*
+ * Is an error none of a step, but that somebody else was first, so that it can be
+ * tried again?
+ */
+static bool
+may_try_again(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
+		error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		is_concurrent_update(error);
+}
+
+/*
  * The same in a subtransaction.  Returns false if a lock was not to be had;
  * nothing has changed then, and all locks are released.
  */
@@ -175,9 +222,7 @@ try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 	if (error == NULL)
 		return true;
 	online->transaction.rows_locked = false;
-	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
-		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED &&
-		!is_concurrent_update(error))
+	if (!may_try_again(error))
 		ReThrowError(error);
 	FreeErrorData(error);
 	return false;
@@ -197,7 +242,7 @@ snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode
 	List	   *all = snowflake_online_with_partitions(relids);
 	char	   *holder;
 
-	holder = find_holder(online, all, mode);
+	holder = find_holder(all, mode, online->options.lock_ms * SNOWFLAKE_PATIENCE);
 	if (holder == NULL)
 		holder = snowflake_online_find_changer(all);
 	if (holder != NULL)
@@ -219,4 +264,59 @@ snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode
 		return true;
 	snowflake_online_report_wait(online, what, NULL);
 	return false;
+}
+
+/* The work of a transaction. */
+typedef struct Attempt
+{
+	SnowflakeOnline *online;
+	SnowflakeOnlineWork work;
+	void	   *argument;
+} Attempt;
+
+/*
+ * Become the owner, and work.
+ */
+static void
+work_as_owner(void *argument)
+{
+	const Attempt *attempt = argument;
+	SnowflakeOnline *online = attempt->online;
+
+	snowflake_online_open(online);
+	attempt->work(online, attempt->argument);
+	snowflake_become_caller(&online->transaction.caller);
+}
+
+/*
+ * Do something in a transaction, in which no lock is waited for longer than
+ * lock_wait.  Returns false if it has to be tried again.
+ *
+ * The application may lock a table that references the key, and then that of the
+ * key, or the other way round.  So who has one and waits for another gives up:
+ * all is undone, and no lock is left.
+ */
+bool
+snowflake_online_try(SnowflakeOnline *online, SnowflakeOnlineWork work, void *argument)
+{
+	Attempt		attempt = {online, work, argument};
+	ErrorData  *error;
+
+	snowflake_online_begin();
+	error = snowflake_convert_do(work_as_owner, &attempt, true);
+	if (error != NULL)
+	{
+		Oid			relid = online->transaction.locking;
+
+		if (!may_try_again(error))
+			ReThrowError(error);
+		FreeErrorData(error);
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+			relid = online->relid;
+		snowflake_online_report_wait(online,
+									 psprintf("lock table %s", snowflake_relation_name(relid)),
+									 snowflake_online_find_holder(relid, ShareUpdateExclusiveLock));
+	}
+	snowflake_online_commit();
+	return error == NULL;
 }

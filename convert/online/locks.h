@@ -20,6 +20,10 @@
 /* What to do with locked tables. */
 typedef void (*SnowflakeOnlineWork) (SnowflakeOnline *online, void *argument);
 
+extern bool snowflake_online_try(SnowflakeOnline *online, SnowflakeOnlineWork work,
+								 void *argument);
+extern char *snowflake_online_find_holder(Oid relid, LOCKMODE mode);
+extern void snowflake_online_lock(SnowflakeOnline *online, List *relids, LOCKMODE mode);
 extern bool snowflake_online_with_locks(SnowflakeOnline *online, List *relids,
 										LOCKMODE mode, SnowflakeOnlineWork work,
 										void *argument);

@@ -281,15 +281,14 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
 
 	/*
 	 * statement_timeout would count for all transactions together.  lock_wait
-	 * takes the place of lock_timeout: a lock that others would wait behind
-	 * is requested for no longer than that, and any other may take its time.
+	 * takes the place of lock_timeout.
 	 */
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	snowflake_online_lock_conversions(false);
 	lock_timeout = LockTimeout;
 	PG_TRY();
 	{
-		LockTimeout = 0;
+		LockTimeout = online->options.lock_ms;
 		snowflake_online_examine(online);
 		snowflake_online_run_steps(online);
 	}

@@ -14,6 +14,8 @@
 
 #include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -141,7 +143,7 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 }
 
 /*
- * What set_default() does, as statements.
+ * What find_default() and set_default() do, as statements.
  */
 char *
 snowflake_online_default_statement(const SnowflakeOnline *online)
@@ -163,14 +165,23 @@ snowflake_online_default_statement(const SnowflakeOnline *online)
 	return statement.data;
 }
 
+/* A default, once its statements are known. */
+typedef struct DefaultWork
+{
+	char	   *drop;			/* that of the list of sessions, or NULL */
+	List	   *statements;
+} DefaultWork;
+
 /*
- * SnowflakeOnlineWork: set the default, if no column is left that would be rewritten.
+ * SnowflakeOnlineWork: find the statements that set the default, if there are no
+ * obstacles, and no column is left that would be rewritten.  The table is locked
+ * against changes until they are executed, but not against clients.
  */
 static void
-set_default(SnowflakeOnline *online, void *argument)
+find_default(SnowflakeOnline *online, void *argument)
 {
+	DefaultWork *work = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
-	char	   *drop;
 
 	snowflake_convert_find_targets(conversion);
 	if (snowflake_convert_ask(conversion, sql_any_to_widen) != NIL)
@@ -181,15 +192,26 @@ set_default(SnowflakeOnline *online, void *argument)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a sequence was added")));
-	drop = snowflake_online_drop_sessions(online);
-	if (drop != NULL)
-		snowflake_online_run_statement(drop);
 	conversion->dry_run = false;
 	if (!OidIsValid(online->generator))
 		snowflake_convert_report_kept_default(linitial(conversion->keys));
 	snowflake_convert_prepare(conversion, online->transaction.owner);
 	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
-	(void) snowflake_convert_execute(conversion);
+	work->drop = snowflake_online_drop_sessions(online);
+	work->statements = snowflake_convert_begin_execution(conversion);
+}
+
+/*
+ * SnowflakeOnlineWork: execute them.
+ */
+static void
+set_default(SnowflakeOnline *online, void *argument)
+{
+	const DefaultWork *work = argument;
+
+	if (work->drop != NULL)
+		snowflake_online_run_statement(work->drop);
+	snowflake_convert_finish_execution(&online->transaction.conversion, work->statements);
 }
 
 /*
@@ -207,6 +229,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 			return snowflake_online_swap_table(online, step);
 		case SNOWFLAKE_STEP_DEFAULT:
 			{
+				DefaultWork work = {0};
 				char	   *sessions = snowflake_online_find_old_sessions(online);
 
 				if (sessions != NULL)
@@ -216,8 +239,10 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 				}
 				/* not with the lock, because it may take long */
 				snowflake_convert_find_sequence_names(conversion);
-				return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
-												   set_default, step);
+				return snowflake_online_with_locks(online, relids, ShareUpdateExclusiveLock,
+												   find_default, &work) &&
+					snowflake_online_with_locks(online, relids, AccessExclusiveLock,
+												set_default, &work);
 			}
 		case SNOWFLAKE_STEP_FOREIGN_KEY:
 			if (step->other != step->relid)
@@ -235,45 +260,42 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 }
 
 /*
- * Run a step.  A transaction is open, and none afterwards.  Returns false if
- * the step has to be tried again.
+ * Lock the table of an index for the session, and find the statement.
+ *
+ * CREATE INDEX CONCURRENTLY waits for that lock with a snapshot, for which another
+ * one, or REINDEX, of the table would wait in turn.  So it has it before.
+ */
+static char *
+prepare_index(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
+{
+	LockRelId	relation = {.relId = step->relid,.dbId = MyDatabaseId};
+	char	   *statement = snowflake_online_step_statement(&online->transaction.conversion, step);
+
+	snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
+	snowflake_online_report_transactions(online,
+										 psprintf("create index %s", step->new_name));
+	LockRelationIdForSession(&relation, ShareUpdateExclusiveLock);
+	return statement;
+}
+
+/*
+ * Run the statement, outside of a transaction.  Returns false if that has to be
+ * tried again, and then the lock is released.
  */
 static bool
-run_step(SnowflakeOnline *online, SnowflakeOnlineStep *step)
+create_index(SnowflakeOnline *online, const SnowflakeOnlineStep *step, const char *statement)
 {
-	SnowflakeConversion *conversion = &online->transaction.conversion;
-	bool		done = true;
-	char	   *statement;
+	LockRelId	relation = {.relId = step->relid,.dbId = MyDatabaseId};
 
-	switch (step->kind)
+	if (!snowflake_online_run_top_level(online->context, online->transaction.owner,
+										statement, step->tablespace))
 	{
-		case SNOWFLAKE_STEP_BACKFILL:
-			snowflake_online_commit(online);
-			snowflake_online_backfill(online, step);
-			break;
-		case SNOWFLAKE_STEP_INDEX:
-			statement = MemoryContextStrdup(online->context,
-											snowflake_online_step_statement(conversion, step));
-			snowflake_online_report_transactions(online,
-												 psprintf("create index %s", step->new_name));
-			snowflake_online_commit(online);
-			snowflake_online_run_top_level(online->context, online->transaction.owner, statement,
-										   step->tablespace);
-			pfree(statement);
-			break;
-		case SNOWFLAKE_STEP_STATISTICS:
-		case SNOWFLAKE_STEP_ANALYZE:
-		case SNOWFLAKE_STEP_VALIDATE:
-			snowflake_online_run_statement(snowflake_online_step_statement(conversion, step));
-			snowflake_online_commit(online);
-			break;
-		default:
-			done = run_locking(online, step);
-			snowflake_online_commit(online);
-			if (!done)
-				snowflake_online_nap_about(SNOWFLAKE_RETRY_MS);
+		snowflake_online_report_wait(online, psprintf("create index %s", step->new_name),
+									 "Another session waits for the lock on its table, and must not fail.");
+		return false;
 	}
-	return done;
+	UnlockRelationIdForSession(&relation, ShareUpdateExclusiveLock);
+	return true;
 }
 
 /*
@@ -470,6 +492,71 @@ report_left_tables(const SnowflakeOnline *online)
 	}
 }
 
+/* A transaction of run_steps(). */
+typedef struct Turn
+{
+	Progress   *progress;
+	SnowflakeOnlineStep *step;	/* the next one, NULL if there is none */
+	bool		done;
+	char	   *statement;		/* to run outside of a transaction */
+	int64		start;			/* when the step was begun first */
+} Turn;
+
+/*
+ * SnowflakeOnlineWork: run the next step, as far as it is one transaction.
+ */
+static void
+take_turn(SnowflakeOnline *online, void *argument)
+{
+	Turn	   *turn = argument;
+	SnowflakeOnlineStep *step = next_step(turn->progress);
+
+	turn->step = step;
+	turn->done = false;
+	if (step == NULL)
+		report_left_tables(online);
+	if (step == NULL || step->phase > online->options.until)
+		return;
+	if (turn->start == 0)
+		turn->start = snowflake_steady_clock();
+	switch (step->kind)
+	{
+		case SNOWFLAKE_STEP_BACKFILL:
+			break;
+		case SNOWFLAKE_STEP_INDEX:
+			turn->statement = MemoryContextStrdup(online->context, prepare_index(online, step));
+			break;
+		case SNOWFLAKE_STEP_STATISTICS:
+		case SNOWFLAKE_STEP_ANALYZE:
+		case SNOWFLAKE_STEP_VALIDATE:
+			snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
+			snowflake_online_run_statement(snowflake_online_step_statement(&online->transaction.conversion,
+																		   step));
+			turn->done = true;
+			break;
+		default:
+			turn->done = run_locking(online, step);
+	}
+}
+
+/*
+ * Run the rest of the step, which has transactions of its own.
+ */
+static void
+finish_turn(SnowflakeOnline *online, Turn *turn)
+{
+	if (turn->step->kind == SNOWFLAKE_STEP_BACKFILL)
+	{
+		snowflake_online_backfill(online, turn->step);
+		turn->done = true;
+	}
+	else if (turn->step->kind == SNOWFLAKE_STEP_INDEX)
+	{
+		turn->done = create_index(online, turn->step, turn->statement);
+		pfree(turn->statement);
+	}
+}
+
 /*
  * Run the steps that are not done.
  */
@@ -477,40 +564,40 @@ void
 snowflake_online_run_steps(SnowflakeOnline *online)
 {
 	Progress	progress = {.online = online};
-	int64		start = 0;
+	Turn		turn = {.progress = &progress};
 
 	progress.context = AllocSetContextCreate(online->context, "steps of a conversion",
 											 ALLOCSET_DEFAULT_SIZES);
 	for (;;)
 	{
 		SnowflakeOnlineStep *step;
-		bool		done;
+		bool		has_begun = snowflake_online_try(online, take_turn, &turn);
 
-		snowflake_online_begin(online);
-		step = next_step(&progress);
-		if (step == NULL || step->phase > online->options.until)
+		step = turn.step;
+		if (has_begun && step == NULL)
+			return;
+		if (has_begun && step->phase > online->options.until)
 		{
-			if (step == NULL)
-				report_left_tables(online);
-			snowflake_online_commit(online);
-			if (step != NULL)
-				ereport(NOTICE,
-						(errmsg("%s: the next phase is \"%s\"", step->table,
-								snowflake_online_phase_name(step->phase)),
-						 errhint("Call snowflake_convert_online() again to continue, or snowflake_convert_undo() before the first swap.")));
+			ereport(NOTICE,
+					(errmsg("%s: the next phase is \"%s\"", step->table,
+							snowflake_online_phase_name(step->phase)),
+					 errhint("Call snowflake_convert_online() again to continue, or snowflake_convert_undo() before the first swap.")));
 			return;
 		}
-		if (start == 0)
-			start = snowflake_steady_clock();
-		done = run_step(online, step);
-		if (done)
+		if (has_begun)
+			finish_turn(online, &turn);
+		if (has_begun && turn.done)
 		{
 			snowflake_online_end_wait(online);
-			report_step(&progress, step, start);
-			start = 0;
+			report_step(&progress, step, turn.start);
+			turn.start = 0;
 		}
+		else
+			snowflake_online_nap_about(SNOWFLAKE_RETRY_MS);
+
 		/* An index that was invalid, and is dropped, has to be created yet. */
-		if (!done || (step->kind == SNOWFLAKE_STEP_INDEX && step->statement != NULL))
+		if (!has_begun || !turn.done ||
+			(step->kind == SNOWFLAKE_STEP_INDEX && step->statement != NULL))
 			progress.until = 0;
 	}
 }

@@ -40,6 +40,7 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "parser/analyze.h"
+#include "storage/proc.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
@@ -48,9 +49,14 @@
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
 
 #include "convert/online/top_level.h"
 #include "shared/table_owner.h"
+
+/* Between two looks for a deadlock. */
+#define CHECK_MS	50
 
 /* Who runs the session, and whether an error would leave it to the owner. */
 static SnowflakeCaller caller;
@@ -141,17 +147,83 @@ finish(MemoryContext context)
 	SPI_finish();
 }
 
+/* Settings of the session that a statement does not have. */
+typedef struct OwnSettings
+{
+	int			deadlock_timeout;
+	int			lock_timeout;
+	bool		log_lock_waits;
+} OwnSettings;
+
+static TimeoutId deadlock_checks;
+
+/*
+ * Until stop_checking(), look for a deadlock at once when this session waits for a
+ * lock, and again and again.
+ *
+ * What waits for snapshots, such as CREATE INDEX CONCURRENTLY, has a lock on its
+ * table meanwhile.  Who has a snapshot, or has changed the table, and then requests
+ * a lock on it, waits for this session, which waits for them.  The server has the
+ * one fail that finds out first.  That must be this session, and the others look
+ * once, after deadlock_timeout.
+ *
+ * The statement may wait for longer than lock_wait, because nobody waits for it.
+ */
+static void
+start_checking(OwnSettings *settings)
+{
+	static bool is_registered = false;
+
+	if (!is_registered)
+		deadlock_checks = RegisterTimeout(USER_TIMEOUT, CheckDeadLockAlert);
+	is_registered = true;
+	settings->deadlock_timeout = DeadlockTimeout;
+	settings->lock_timeout = LockTimeout;
+	settings->log_lock_waits = log_lock_waits;
+	DeadlockTimeout = 1;
+	LockTimeout = 0;
+	/* Each check would be logged. */
+	log_lock_waits = false;
+	enable_timeout_every(deadlock_checks,
+						 TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CHECK_MS), CHECK_MS);
+}
+
+static void
+stop_checking(const OwnSettings *settings)
+{
+	disable_timeout(deadlock_checks, false);
+	DeadlockTimeout = settings->deadlock_timeout;
+	LockTimeout = settings->lock_timeout;
+	log_lock_waits = settings->log_lock_waits;
+}
+
+/*
+ * End the transaction in which the statement has failed, as ROLLBACK in a procedure
+ * would.  Session-level locks are released, too.
+ */
+static void
+abandon(MemoryContext context)
+{
+	ActivePortal->portalSnapshot = NULL;
+	AbortCurrentTransaction();
+	StartTransactionCommand();
+	MemoryContextSwitchTo(context);
+}
+
 /*
  * Run a statement as the owner of its table, with no transaction of the caller
- * and no connection to SPI.
+ * and no connection to SPI.  Returns false if it was given up because it was part
+ * of a deadlock.
  */
-void
+bool
 snowflake_online_run_top_level(MemoryContext context, Oid owner,
 							   const char *statement, const char *tablespace)
 {
 	MemoryContext old = CurrentMemoryContext;
 	MemoryContext own = AllocSetContextCreate(context, "top-level statement",
 											  ALLOCSET_DEFAULT_SIZES);
+	OwnSettings settings;
+	volatile bool done = true;
 
 	MemoryContextSwitchTo(own);
 	EnsurePortalSnapshotExists();
@@ -162,10 +234,27 @@ snowflake_online_run_top_level(MemoryContext context, Oid owner,
 								 PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
 	become_owner(owner);
-	process(pstrdup(statement));
-	become_caller();
-	finish(own);
-	in_danger = false;
+	start_checking(&settings);
+	PG_TRY();
+	{
+		process(pstrdup(statement));
+		stop_checking(&settings);
+		become_caller();
+		finish(own);
+		in_danger = false;
+	}
+	PG_CATCH();
+	{
+		stop_checking(&settings);
+		if (geterrcode() != ERRCODE_T_R_DEADLOCK_DETECTED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(own);
+		FlushErrorState();
+		abandon(own);
+		done = false;
+	}
+	PG_END_TRY();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(own);
+	return done;
 }

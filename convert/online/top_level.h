@@ -12,7 +12,7 @@
 #ifndef SNOWFLAKE_ONLINE_TOP_LEVEL_H
 #define SNOWFLAKE_ONLINE_TOP_LEVEL_H
 
-extern void snowflake_online_run_top_level(MemoryContext context, Oid owner,
+extern bool snowflake_online_run_top_level(MemoryContext context, Oid owner,
 										   const char *statement,
 										   const char *tablespace);
 

@@ -25,6 +25,26 @@
 #include "shared/table_owner.h"
 
 /*
+ * Until the end of the GUC nest level, find out at once when a wait of this session
+ * is part of a deadlock, and end it: the others, who look after deadlock_timeout,
+ * find none then.
+ */
+static void
+be_first_in_deadlocks(void)
+{
+	static const char *const settings[][2] = {
+		{"deadlock_timeout", "1ms"},
+		/* Each wait would be logged. */
+		{"log_lock_waits", "off"},
+	};
+
+	for (size_t i = 0; i < lengthof(settings); i++)
+		(void) set_config_option(settings[i][0], settings[i][1],
+								 PGC_SUSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
  * Become the owner of the table, and find the column, which may have another
  * number than in the transaction before.
  */
@@ -36,8 +56,10 @@ snowflake_online_open(SnowflakeOnline *online)
 
 	online->transaction.rows_locked = false;
 	online->transaction.locked_since = 0;
+	online->transaction.locking = online->relid;
 	online->transaction.owner = snowflake_convert_lock(online->relid, true);
 	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
+	be_first_in_deadlocks();
 
 	memset(conversion, 0, sizeof(*conversion));
 	conversion->online = true;
@@ -49,23 +71,18 @@ snowflake_online_open(SnowflakeOnline *online)
 }
 
 /*
- * Begin the work of a transaction.
+ * Begin a transaction, as the caller.
  */
 void
-snowflake_online_begin(SnowflakeOnline *online)
+snowflake_online_begin(void)
 {
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	EnsurePortalSnapshotExists();
-	snowflake_online_open(online);
 }
 
-/*
- * Become the caller, and commit.
- */
 void
-snowflake_online_commit(SnowflakeOnline *online)
+snowflake_online_commit(void)
 {
-	snowflake_become_caller(&online->transaction.caller);
 	SPI_commit();
 	SPI_finish();
 	CHECK_FOR_INTERRUPTS();
@@ -75,14 +92,11 @@ snowflake_online_commit(SnowflakeOnline *online)
  * The same, but do not wait until the commit is durable.
  */
 void
-snowflake_online_commit_soon(SnowflakeOnline *online)
+snowflake_online_commit_soon(void)
 {
-	snowflake_become_caller(&online->transaction.caller);
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-	SPI_commit();
-	SPI_finish();
-	CHECK_FOR_INTERRUPTS();
+	snowflake_online_commit();
 }
 
 /*

@@ -48,6 +48,7 @@ typedef struct SnowflakeOnlineTransaction
 	SnowflakeCaller caller;
 	SnowflakeConversion conversion;
 	bool		rows_locked;	/* those of catalog_rows.c */
+	Oid			locking;		/* the table that is being locked */
 	int64		locked_since;	/* by the steady clock: when it got its locks,
 								 * or 0 */
 } SnowflakeOnlineTransaction;
@@ -83,9 +84,9 @@ typedef struct SnowflakeOnline
 } SnowflakeOnline;
 
 extern void snowflake_online_open(SnowflakeOnline *online);
-extern void snowflake_online_begin(SnowflakeOnline *online);
-extern void snowflake_online_commit(SnowflakeOnline *online);
-extern void snowflake_online_commit_soon(SnowflakeOnline *online);
+extern void snowflake_online_begin(void);
+extern void snowflake_online_commit(void);
+extern void snowflake_online_commit_soon(void);
 extern void snowflake_online_run_statement(const char *statement);
 extern void snowflake_online_run_statements(List *statements);
 

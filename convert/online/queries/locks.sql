@@ -3,8 +3,7 @@
 coalesce(a.backend_type = 'autovacuum worker'
   AND position('(to prevent wraparound)' IN a.query) = 0, false)
 
--- Who holds a lock on relations $1 for longer than $2?  One that allows reads does not count,
--- unless $3.
+-- Who holds a lock on relations $1 for longer than $2, in a mode that is not among $3?
 -- parameters: text, text, text
 -- name: holder
 SELECT CASE WHEN l.pid IS NULL
@@ -22,7 +21,7 @@ FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'relation' AND l.granted
 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND l.pid IS DISTINCT FROM pg_backend_pid()
-AND ($3::boolean OR l.mode NOT IN ('AccessShareLock', 'RowShareLock'))
+AND l.mode <> ALL ($3::text[])
 AND NOT {cancellable_autovacuum}
 AND b.since < clock_timestamp() - $2::interval
 AND l.relation = ANY ($1::oid[])
