@@ -143,7 +143,14 @@ define_on_copy(void *argument)
 	snowflake_online_run_statements(snowflake_convert_texts(rows));
 	rows = snowflake_convert_ask_often(&part, step->object, sql_definition);
 	if (list_length(rows) != 1)
+	{
+		/* REINDEX CONCURRENTLY has put another index in its place. */
+		if (snowflake_convert_ask_often(&part, step->object, sql_is_there) == NIL)
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg_internal("an index, constraint, or statistics object was replaced")));
 		elog(ERROR, "could not find the definition of %s", step->new_name);
+	}
 	definition->statement = snowflake_convert_text(linitial(rows), "statement");
 	definition->differs = snowflake_convert_flag(linitial(rows), "differs");
 }

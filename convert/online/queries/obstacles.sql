@@ -266,7 +266,16 @@ WHERE k.contype = 'x'
 AND NOT EXISTS (SELECT FROM col WHERE col.relid = indrelid AND col.attnum = ANY (k.conkey))
 
 -- hint: Drop indexes that are invalid, or create them again with REINDEX.
-SELECT format('index %I.%I is invalid', nspname, relname) FROM idx WHERE NOT indisvalid
+-- Whoever creates one just now has a lock.
+SELECT DISTINCT format('index %I.%I is invalid', n.nspname, c.relname)
+FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass
+    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)
+  JOIN pg_index i ON i.indexrelid = d.objid JOIN pg_class c ON c.oid = d.objid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE NOT i.indisvalid
+AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.relation = i.indrelid AND l.granted
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND l.mode = 'ShareUpdateExclusiveLock' AND l.pid <> pg_backend_pid())
 
 -- hint: Rename BEFORE INSERT OR UPDATE triggers that sort after our trigger.
 SELECT format('trigger %I of table %s would be fired after trigger ~snowflake_new', g.tgname,

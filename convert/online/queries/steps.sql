@@ -161,6 +161,12 @@ ORDER BY p.number, CASE phase WHEN 'indexes' THEN rank / 4 WHEN 'foreign keys' T
 -- with: swapped
 SELECT FROM swapped
 
+-- Is there an object, $12, yet?
+-- name: is_there
+-- with: idx, chk, stat
+SELECT FROM idx WHERE indexrelid = $12 UNION ALL SELECT FROM chk WHERE oid = $12
+UNION ALL SELECT FROM stat WHERE oid = $12
+
 -- cte: copy
 -- with: tab
 SELECT tab.*, format('%I.snowflake_new_definitions', nspname) AS copy

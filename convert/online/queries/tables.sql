@@ -130,6 +130,8 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     LEFT JOIN (pg_class fc JOIN pg_index f ON f.indexrelid = fc.oid)
       ON fc.relname = x.newname AND fc.relnamespace = c.relnamespace AND f.indrelid = i.indrelid
   WHERE i.indrelid IN (SELECT relid FROM col)
+-- what a failed or present CREATE INDEX CONCURRENTLY or REINDEX has created
+  AND (i.indisvalid OR c.relkind <> 'i' OR k.oid IS NOT NULL)
   AND ({depends(pg_class, i.indexrelid, col)} OR {depends(pg_constraint, k.oid, col)})
 
 -- cte: chk
@@ -187,6 +189,9 @@ FROM col JOIN pg_depend d
   LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
   LEFT JOIN pg_statistic_ext s ON d.classid = 'pg_statistic_ext'::regclass AND s.oid = d.objid
 WHERE starts_with(coalesce(c.relname, k.conname, s.stxname)::text, 'snowflake_new_')
+-- what REINDEX CONCURRENTLY has created
+AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indexrelid = c.oid AND NOT i.indisvalid
+  AND c.relname ~ '_cc(new|old)[0-9]*$')
 AND (k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')) IS NOT TRUE
   AND k.contype IS DISTINCT FROM 'n'
 AND NOT EXISTS (SELECT FROM idx WHERE idx.newoid = c.oid)
