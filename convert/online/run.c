@@ -269,9 +269,10 @@ static char *
 prepare_index(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	LockRelId	relation = {.relId = step->relid,.dbId = MyDatabaseId};
-	char	   *statement = snowflake_online_step_statement(&online->transaction.conversion, step);
+	char	   *statement;
 
 	snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
+	statement = snowflake_online_step_statement(&online->transaction.conversion, step);
 	snowflake_online_report_transactions(online,
 										 psprintf("create index %s", step->new_name));
 	LockRelationIdForSession(&relation, ShareUpdateExclusiveLock);
