@@ -143,15 +143,15 @@ is( $server->safe_psql('postgres',
 	'the worker ID was returned');
 
 # A role that may call the functions cannot have others wait for its transaction.
-my $call = q{SELECT FROM snowflake_registry.get_grant(s.scheme, 0, NULL, snowflake_registry.lower_bound(clock_timestamp(), s.scheme), '{}', gen_random_uuid(), 'x') FROM snowflake_registry.registries s};
+my $call = q{SELECT FROM snowflake_registry.registries s, snowflake_registry.extend_grant(s.scheme, 0, 1, 1, '{}', gen_random_uuid(), 'x')};
 like(
 	sql_error($server, "BEGIN; $call; PREPARE TRANSACTION 'call'", dbname => 'regress_ids'),
-	qr/ERROR:  0A000: cannot PREPARE a transaction that has exported snapshots/,
+	qr/ERROR:  0A000: cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY/,
 	'a transaction that has called the registry cannot be prepared');
 like(
 	sql_error($server, "BEGIN; SAVEPOINT a; $call; RELEASE a; PREPARE TRANSACTION 'call'", dbname => 'regress_ids'),
-	qr/ERROR:  25001: cannot export a snapshot from a subtransaction/,
-	'nor can a subtransaction call it');
+	qr/ERROR:  0A000: cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY/,
+	'nor can one in which a subtransaction did that');
 foreach my $timeout ([ 0, '5s' ], [ '1min', '5s' ], [ '1s', '1s' ])
 {
 	is( $server->safe_psql('regress_ids',
