@@ -23,7 +23,7 @@ MODULE_big = snowflake
 SOURCES := $(patsubst $(here)%,%,$(wildcard $(here)src/*.c $(here)src/*/*.c $(here)shared/*.c))
 OBJS = $(SOURCES:.c=.o)
 OBJECT_FOLDERS = $(sort $(addprefix $(CURDIR)/,$(dir $(OBJS))))
-PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(here) -I$(libpq_srcdir)
+PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(here) -Isrc -I$(libpq_srcdir)
 SHLIB_LINK = $(libpq)
 
 EXTENSION = snowflake
@@ -40,7 +40,7 @@ TEST_FOLDERS = generator clock keys pages
 # The file names are unique, because a test's directory and log have only that.
 PROVE_TESTS = $(TEST_FOLDERS:%=test/%/*.pl) $(FOLDERS:%=%/test/*.pl) test/torture/test_*.pl
 
-EXTRA_CLEAN = tmp_check output_iso
+EXTRA_CLEAN = tmp_check output_iso src/registry/problem.sql.h
 
 PG_CONFIG ?= pg_config
 
@@ -57,6 +57,13 @@ $(OBJS) $(OBJS:.o=.bc): $(wildcard $(here)src/*.h $(here)src/*/*.h $(here)shared
 	$(here)snowflake.control | $(OBJECT_FOLDERS)
 $(OBJECT_FOLDERS):
 	mkdir -p $@
+
+# The library asks what the registry's functions ask, too.
+src/registry/registry_sql.o src/registry/registry_sql.bc: src/registry/problem.sql.h
+src/registry/problem.sql.h: $(here)registry/script/problem.sql
+	mkdir -p $(@D)
+	sed -e '/^ *--/d; s/\\/\\\\/g; s/"/\\"/g; s/^ *\(.*\)$$/"\1\\n"/' $< >$@.new
+	mv $@.new $@
 
 define extension
 all: all-$(1)

@@ -93,14 +93,16 @@ my %cases = (
 		qr/^unexpected answer of no row with 1 column$/ ],
 	'no column' => [ sub { $_[0]{stage} eq 'start' ? good_start() : row_description(0) . row() . complete(1) . ready() },
 		qr/^unexpected answer of one row with 0 columns$/ ],
+	'a problem that there is not' => [ sub { $_[0]{stage} eq 'start' ? good_start() : row_description(4) . row(1, 'x', 'a', 1) . complete(1) . ready() },
+		qr/^unexpected answer of one row with 4 columns: 1, x, a, 1$/ ],
 	'no rows at all' => [ sub { $_[0]{stage} eq 'start' ? good_start() : message('C', "SET\0") . ready() },
 		qr/^unexpected answer$/ ],
-	'a start that is no number' => [ sub { $_[0]{stage} eq 'start' ? good_start() : row_description(3) . row('', undef, 1) . complete(1) . ready() },
-		qr/^unexpected answer of one row with 3 columns: , NULL, 1$/ ],
+	'a start that is no number' => [ sub { $_[0]{stage} eq 'start' ? good_start() : row_description(4) . row('', undef, 'a', 1) . complete(1) . ready() },
+		qr/^unexpected answer of one row with 4 columns: , NULL, a, 1$/ ],
 	'no grant' => [ answer_call(sub { rows(3) }), qr/^unexpected answer of no row with 3 columns$/ ],
 	'a row of no columns' => [ answer_call(sub { rows(0, []) }), qr/^unexpected answer of one row with 0 columns$/ ],
 	'a column too few' => [ answer_call(sub { rows(2, [ 7, 8 ]) }), qr/^unexpected answer of one row with 2 columns: 7, 8$/ ],
-	'a column too many' => [ answer_call(sub { rows(4, [ 7, 8, 9, 10 ]) }), qr/^unexpected answer of one row with 4 columns: 7, 8, 9$/ ],
+	'a column too many' => [ answer_call(sub { rows(4, [ 7, 8, 9, 10 ]) }), qr/^unexpected answer of one row with 4 columns: 7, 8, 9, 10$/ ],
 	'two rows' => [ answer_call(sub { rows(3, [ 7, 8, 9 ], [ 7, 8, 9 ]) }), qr/^unexpected answer$|several rows with 3 columns$/ ],
 	'rows without end' => [ answer_call(sub { my ($s) = @_; $s->{sent}->(message('1', '') . message('2', '') . row_description(3)); forever(row(1, 2, 3) x 1000)->($s) }),
 		qr/^unexpected answer$|several rows with 3 columns$/ ],
@@ -225,7 +227,7 @@ sub random_answer
 	elsif ($state->{stage} eq 'query')
 	{
 		return good_query() if rand() < 0.8;
-		return row_description(3) . row(one('1', 'x', undef), one(undef, random_text()), '1') . complete(1) . ready() if rand() < 0.3;
+		return row_description(4) . row(one('1', 'x', undef), one(undef, 'schema', random_text()), one(undef, random_text()), '1') . complete(1) . ready() if rand() < 0.3;
 	}
 	elsif (rand() < 0.7)
 	{

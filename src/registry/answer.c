@@ -22,10 +22,6 @@
 #include "base/one_line.h"
 #include "registry/answer.h"
 
-/* What precedes the error if a function does not exist in a database. */
-#define NO_REGISTRY \
-	"the extension snowflake_registry is not installed in database \"%s\": "
-
 /*
  * Keep the beginning of a text, or nothing of NULL.  This and what else keeps
  * something allocates no memory.
@@ -120,7 +116,7 @@ snowflake_append_error(StringInfo string, const AnswerError *error,
 	/* invalid_schema_name, undefined_function */
 	if (strcmp(error->sqlstate, "3F000") == 0 ||
 		strcmp(error->sqlstate, "42883") == 0)
-		appendStringInfo(string, NO_REGISTRY, dbname);
+		appendStringInfo(string, SNOWFLAKE_NO_REGISTRY, dbname);
 	for (size_t i = 0; i < lengthof(parts); i++)
 	{
 		if (parts[i][0] == '\0')

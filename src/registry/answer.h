@@ -15,10 +15,14 @@
 #include "lib/stringinfo.h"
 
 /* The maximum number of columns of an answer. */
-#define SNOWFLAKE_ANSWER_COLUMNS	3
+#define SNOWFLAKE_ANSWER_COLUMNS	4
 
 /* Room for each text of an answer; longer ones are cut. */
 #define SNOWFLAKE_TEXT_SIZE			512
+
+/* What precedes the error if a function does not exist in a database. */
+#define SNOWFLAKE_NO_REGISTRY \
+	"the extension snowflake_registry is not installed in database \"%s\": "
 
 typedef struct AnswerValue
 {

@@ -258,7 +258,7 @@ receive_answer(RegistryRound *round, int64 ms, RegistryAnswer *answer)
  * When this process stops waiting, the registry has cancelled the call, and
  * said so; unless it is in its commit.  The row that is returned says when the
  * server there was started, so that this server recognizes itself, and why the
- * functions may not be called, or NULL.
+ * functions may not be called.
  */
 static char *
 set_up_statements(const RegistryRound *round)
@@ -269,7 +269,7 @@ set_up_statements(const RegistryRound *round)
 	appendStringInfo(&sql, "SET search_path = pg_catalog, pg_temp;"
 					 "SET statement_timeout = " INT64_FORMAT ";"
 					 "SELECT round(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8,"
-					 " (%s), (SELECT count(set_config(s.name, s.value, false))"
+					 " %s, (SELECT count(set_config(s.name, s.value, false))"
 					 " FROM pg_settings t JOIN (VALUES",
 					 round->answer_ms - round->answer_ms / 10,
 					 snowflake_check_registry);
@@ -359,19 +359,20 @@ check_session(RegistryRound *round)
 
 	if (!receive_answer(round, round->answer_ms, &answer))
 		return false;
-	if (!snowflake_has_row(&answer, 3) ||
-		!snowflake_read_integer(&answer, 0, &started))
+	append_host_prefix(round);
+	if (!snowflake_has_row(&answer, 4) ||
+		!snowflake_read_integer(&answer, 0, &started) ||
+		(!answer.values[1].is_null &&
+		 !snowflake_append_problem(&round->error, answer.values[1].string,
+								   answer.values[2].string,
+								   database_name(round))))
 	{
-		append_host_prefix(round);
 		snowflake_append_answer(&round->error, &answer);
 		return false;
 	}
 	if (!answer.values[1].is_null)
-	{
-		append_host_prefix(round);
-		snowflake_append_message(&round->error, answer.values[1].string);
 		return false;
-	}
+	resetStringInfo(&round->error);
 	round->is_this_server = started == own;
 	return true;
 }

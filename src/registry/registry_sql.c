@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "registry/answer.h"
 #include "registry/registry_sql.h"
 
 /*
@@ -23,7 +24,7 @@
  *	 read-only takes no calls; but a server may always extend its own grant.
  * - Only this server decides how long it waits.
  */
-const SessionSetting snowflake_session_settings[] = {
+const		SessionSetting snowflake_session_settings[] = {
 	{"search_path", "pg_catalog, pg_temp"},
 	{"standard_conforming_strings", "on"},
 	{"client_min_messages", "warning"},
@@ -35,6 +36,8 @@ const SessionSetting snowflake_session_settings[] = {
 };
 
 /*
+ * What keeps the functions there from being called, and who owns their schema.
+ *
  * Another role could have created a schema with this name before the extension,
  * or could own it now, with functions that run with the rights of who calls
  * them, or grant what others were granted.  Who owns a table of the registry
@@ -42,30 +45,35 @@ const SessionSetting snowflake_session_settings[] = {
  * extension could take the table out of it.  The search_path is pg_catalog.
  */
 const char	snowflake_check_registry[] =
-"SELECT CASE"
-" WHEN n.oid IS NULL OR o.rolsuper AND NOT EXISTS (SELECT FROM pg_extension"
-" WHERE extname = 'snowflake_registry' AND extnamespace = n.oid) THEN"
-" format('the extension snowflake_registry is not installed in database \"%s\": schema \"snowflake_registry\" %s',"
-" current_database(), CASE WHEN n.oid IS NULL THEN 'does not exist' ELSE 'has other objects' END)"
-" WHEN NOT o.rolsuper THEN"
-" format('schema \"snowflake_registry\" in database \"%s\" does not belong to a superuser; "
-"Its owner, role \"%s\", could replace the functions of the registry; "
-"Check what it contains, and drop it or give it to a superuser', current_database(), o.rolname)"
-" WHEN (SELECT count(*) FROM pg_extension e"
-" JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid"
-" AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'"
-" JOIN pg_proc p ON p.oid = d.objid AND p.pronamespace = n.oid"
-" WHERE e.extname = 'snowflake_registry'"
-" AND p.proname IN ('get_grant', 'extend_grant', 'return_grant')) < 3"
-" OR EXISTS (SELECT FROM pg_extension e"
-" JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'"
-" LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid"
-" LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid"
-" JOIN pg_roles f ON f.oid IN (e.extowner, p.proowner, c.relowner) AND NOT f.rolsuper"
-" WHERE e.extname = 'snowflake_registry') THEN"
-" format('objects of the registry in database \"%s\" do not belong to its extension, or not to a superuser; "
-"Check what the schema contains, and give what is of the extension to a superuser (REASSIGN OWNED), "
-"but drop triggers, rules, policies, and constraints of others on its tables first', current_database())"
-" END"
-" FROM (SELECT) here LEFT JOIN pg_namespace n ON n.nspname = 'snowflake_registry'"
-" LEFT JOIN pg_roles o ON o.oid = n.nspowner";
+"("
+#include "registry/problem.sql.h"
+"), (SELECT pg_get_userbyid(nspowner) FROM pg_namespace"
+" WHERE nspname = 'snowflake_registry')";
+
+/*
+ * Append what such a problem in a database is.  Returns false if there is none
+ * of this name.
+ */
+bool
+snowflake_append_problem(StringInfo string, const char *problem,
+						 const char *owner, const char *dbname)
+{
+	if (strcmp(problem, "no schema") == 0 ||
+		strcmp(problem, "no extension") == 0)
+		appendStringInfo(string, SNOWFLAKE_NO_REGISTRY "schema \"snowflake_registry\" %s",
+						 dbname, strcmp(problem, "no schema") == 0 ?
+						 "does not exist" : "has other objects");
+	else if (strcmp(problem, "schema") == 0)
+		appendStringInfo(string, "schema \"snowflake_registry\" in database \"%s\" does not belong to a superuser; "
+						 "Its owner, role \"%s\", could replace the functions of the registry; "
+						 "Check what it contains, and drop it or give it to a superuser",
+						 dbname, owner);
+	else if (strcmp(problem, "objects") == 0)
+		appendStringInfo(string, "objects of the registry in database \"%s\" do not belong to its extension, or not to a superuser; "
+						 "Check what the schema contains, and give what is of the extension to a superuser (REASSIGN OWNED), "
+						 "but drop triggers, rules, policies, and constraints of others on its tables first",
+						 dbname);
+	else
+		return false;
+	return true;
+}

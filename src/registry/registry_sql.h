@@ -12,6 +12,8 @@
 #ifndef SNOWFLAKE_REGISTRY_SQL_H
 #define SNOWFLAKE_REGISTRY_SQL_H
 
+#include "lib/stringinfo.h"
+
 typedef struct SessionSetting
 {
 	const char *name;			/* not all versions have each of them */
@@ -21,7 +23,10 @@ typedef struct SessionSetting
 /* Ends with one that has no name. */
 extern const SessionSetting snowflake_session_settings[];
 
-/* Returns why nothing may be called there, or NULL. */
+/* A target list: why nothing may be called there, or NULL, and whose it is. */
 extern const char snowflake_check_registry[];
+
+extern bool snowflake_append_problem(StringInfo string, const char *problem,
+									 const char *owner, const char *dbname);
 
 #endif							/* SNOWFLAKE_REGISTRY_SQL_H */

@@ -58,18 +58,26 @@ snowflake_set_local_session(void)
  * rights of a superuser.
  */
 static void
-check_registry(void)
+check_registry(const char *dbname)
 {
-	char	   *reason;
-	int			rc = SPI_execute(snowflake_check_registry, true, 1);
+	const char *query = psprintf("SELECT %s", snowflake_check_registry);
+	int			rc = SPI_execute(query, true, 1);
+	char	   *problem;
+	StringInfoData reason;
 
 	if (rc != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "unexpected result of a query of the catalogs: %d", rc);
-	reason = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	if (reason != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg_internal("%s", reason)));
+	problem = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (problem == NULL)
+		return;
+	initStringInfo(&reason);
+	(void) snowflake_append_problem(&reason, problem,
+									SPI_getvalue(SPI_tuptable->vals[0],
+												 SPI_tuptable->tupdesc, 2),
+									dbname);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg_internal("%s", reason.data)));
 }
 
 /*
@@ -96,7 +104,7 @@ keep_answer(RegistryAnswer *answer)
  * Run the query, and keep its answer.  A transaction is in progress.
  */
 static void
-run_query(RegistryCall *call)
+run_query(const char *dbname, RegistryCall *call)
 {
 	Oid			types[SNOWFLAKE_CALL_PARAMS];
 	Datum		values[SNOWFLAKE_CALL_PARAMS];
@@ -110,7 +118,7 @@ run_query(RegistryCall *call)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	SPI_connect();
-	check_registry();
+	check_registry(dbname);
 	rc = SPI_execute_with_args(call->query, call->nparams, types, values,
 							   NULL, false, 2);
 	if (rc != SPI_OK_SELECT)
@@ -165,7 +173,7 @@ snowflake_ask_local(const char *dbname, RegistryCall *call,
 	{
 		pgstat_report_activity(STATE_RUNNING, call->query);
 		enable_timeout_after(STATEMENT_TIMEOUT, (int) Max(left_ms, 1));
-		run_query(call);
+		run_query(dbname, call);
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
