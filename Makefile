@@ -32,7 +32,7 @@ DATA = $(notdir $(wildcard $(here)snowflake--*.sql)) \
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval copy usage settings uuid text trusted stat
+REGRESS = scheme ids vectors nextval copy usage settings uuid text trusted stat sequences
 ISOLATION = nextval
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1

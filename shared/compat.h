@@ -172,6 +172,22 @@ typedef struct ErrorSaveContext
 #define snowflake_process_number()	(MyProc->pgprocno)
 #endif
 
+/* Since 19, the planner knows of EXPLAIN. */
+#if PG_VERSION_NUM >= 190000
+#define SNOWFLAKE_PLANNER_PARAMETER	, ExplainState *es
+#define SNOWFLAKE_PLANNER_ARGUMENT	, es
+#else
+#define SNOWFLAKE_PLANNER_PARAMETER
+#define SNOWFLAKE_PLANNER_ARGUMENT
+#endif
+
+/* The number of this process's transaction. */
+#if PG_VERSION_NUM >= 170000
+#define snowflake_transaction()	(MyProc->vxid.lxid)
+#else
+#define snowflake_transaction()	(MyProc->lxid)
+#endif
+
 /*
  * The checkpointer's copy of synchronous_standby_names: whether it is set.  In
  * the minor versions of 2025, the bool became a byte with two flags, at the

@@ -26,7 +26,11 @@
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "ids/ids.h"
+#include "sequences/attach.h"
 #include "sequences/copy.h"
+#include "sequences/identity.h"
+#include "sequences/kind.h"
+#include "sequences/values.h"
 #include "server/api.h"
 #include "shared/compat.h"
 
@@ -65,8 +69,11 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 {
 	/* Look at the statement first, because it may free the tree. */
 	volatile bool discards = forgets_currval(pstmt->utilityStmt);
-	MemoryContext outer = snowflake_begin_statement(pstmt->utilityStmt);
+	volatile bool resets = snowflake_resets_sequences(pstmt->utilityStmt);
+	MemoryContext outer;
 
+	snowflake_check_drop(pstmt->utilityStmt);
+	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();
 	{
 		if (prev_process_utility)
@@ -83,7 +90,12 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	PG_END_TRY();
 
 	if (discards)
+	{
 		snowflake_forget_currval();
+		snowflake_forget_sequence_values();
+	}
+	if (resets)
+		snowflake_exhaust_after(pstmt->utilityStmt);
 }
 
 /*
@@ -162,6 +174,8 @@ void
 _PG_init(void)
 {
 	snowflake_publish_api();
+	snowflake_register_kinds();
+	snowflake_watch_sequences();
 
 	/*
 	 * If a session loads the module, there is no shared memory, and therefore
@@ -189,6 +203,7 @@ _PG_init(void)
 	if (!IsBinaryUpgrade && IsPostmasterEnvironment)
 		register_workers();
 
+	snowflake_watch_identities();
 	prev_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
 	prev_shmem_request_hook = shmem_request_hook;

@@ -1,0 +1,227 @@
+--
+-- Snowflake sequences: nextval() and its like, in one session
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+RESET client_min_messages;
+CREATE SCHEMA seq;
+SET search_path = seq, public;
+
+-- not before nextval() knows the kinds
+CREATE TABLE users (id bigserial PRIMARY KEY, name text);
+INSERT INTO users (name) VALUES ('before');
+SELECT snowflake_set_sequence_kind('users_id_seq');
+SELECT snowflake_attach_sequences();
+SELECT snowflake_attach_sequences();
+SELECT snowflake_set_sequence_kind('users_id_seq', 'range');
+SELECT snowflake_set_sequence_kind('users');
+SELECT snowflake_set_sequence_kind('users_id_seq');
+SELECT snowflake_set_sequence_kind('users_id_seq');
+SELECT objname, label FROM pg_seclabels WHERE provider = 'snowflake';
+SELECT last_value, is_called FROM users_id_seq;
+
+-- every way to a value: an ID is above 10^17
+CREATE FUNCTION is_id(bigint) RETURNS bool LANGUAGE sql RETURN $1 > 1e17;
+INSERT INTO users (name) VALUES ('one') RETURNING is_id(id);
+INSERT INTO users (name) VALUES ('m1'), ('m2'), (DEFAULT);
+INSERT INTO users (name) SELECT 's' || n FROM generate_series(1, 1000) n;
+WITH x AS (INSERT INTO users (name) VALUES ('cte') RETURNING id) SELECT is_id(id) FROM x;
+MERGE INTO users u USING (VALUES ('merge')) v (n) ON u.name = v.n WHEN NOT MATCHED THEN INSERT (name) VALUES (v.n);
+INSERT INTO users (id, name) VALUES (DEFAULT, 'conflict') ON CONFLICT DO NOTHING;
+COPY users (name) FROM stdin;
+c1
+c2
+\.
+SELECT count(*) FILTER (WHERE NOT is_id(id)) AS small, count(*), count(DISTINCT id) FROM users;
+SELECT is_id(nextval('users_id_seq')) AS literal, is_id(pg_catalog.nextval('seq.users_id_seq'::regclass)) AS qualified,
+    is_id(nextval('users_id_seq'::text)) AS late;
+PREPARE p(regclass) AS SELECT is_id(nextval($1));
+SET plan_cache_mode = force_generic_plan;
+EXECUTE p('users_id_seq');
+RESET plan_cache_mode;
+EXECUTE p('users_id_seq');
+DO $$
+DECLARE
+    i bigint;
+    c CURSOR FOR SELECT nextval('users_id_seq');
+BEGIN
+    i := nextval('users_id_seq');
+    RAISE NOTICE 'assigned: %', is_id(i);
+    EXECUTE 'SELECT nextval(''users_id_seq'')' INTO i;
+    RAISE NOTICE 'dynamic: %', is_id(i);
+    OPEN c;
+    FETCH c INTO i;
+    RAISE NOTICE 'cursor: %', is_id(i);
+    FOR i IN SELECT nextval('users_id_seq') LOOP RAISE NOTICE 'loop: %', is_id(i); END LOOP;
+END
+$$;
+CREATE FUNCTION f_sql() RETURNS bigint LANGUAGE sql AS $$ SELECT nextval('users_id_seq') $$;
+CREATE FUNCTION f_atomic() RETURNS bigint LANGUAGE sql RETURN nextval('users_id_seq');
+CREATE PROCEDURE p_call(n bigint) LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'call: %', seq.is_id(n); END $$;
+SELECT is_id(f_sql()), is_id(f_atomic());
+CALL p_call(nextval('users_id_seq'));
+CREATE TABLE more (a int);
+INSERT INTO more SELECT generate_series(1, 5);
+ALTER TABLE more ADD COLUMN k bigint DEFAULT nextval('users_id_seq');
+SELECT count(*) FILTER (WHERE is_id(k)), count(DISTINCT k) FROM more;
+CREATE VIEW v AS SELECT nextval('users_id_seq') AS n;
+SELECT is_id(n) FROM v;
+CREATE DOMAIN d AS bigint DEFAULT nextval('users_id_seq');
+CREATE TABLE domains (d d, x int);
+INSERT INTO domains (x) VALUES (1) RETURNING is_id(d);
+CREATE TABLE ruled (k bigint, x int);
+CREATE RULE r AS ON INSERT TO ruled DO ALSO INSERT INTO domains VALUES (nextval('users_id_seq'), NEW.x);
+INSERT INTO ruled VALUES (1, 2);
+SELECT count(*) FROM domains WHERE is_id(d);
+CREATE FUNCTION f_trigger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.k := nextval('seq.users_id_seq'); RETURN NEW; END $$;
+CREATE TRIGGER t BEFORE INSERT ON more FOR EACH ROW EXECUTE FUNCTION f_trigger();
+INSERT INTO more VALUES (6, 6) RETURNING is_id(k);
+CREATE TABLE alike (LIKE users INCLUDING ALL);
+INSERT INTO alike DEFAULT VALUES RETURNING is_id(id);
+
+-- currval() and lastval(), beside local sequences and identity columns
+DISCARD SEQUENCES;
+SELECT currval('users_id_seq');
+SELECT lastval();
+INSERT INTO users (name) VALUES ('a'), ('b');
+INSERT INTO users (name) VALUES ('last') RETURNING id \gset
+SELECT currval('users_id_seq') = :id AS currval, lastval() = :id AS lastval,
+    currval(pg_get_serial_sequence('users', 'id')) = :id AS of_column;
+CREATE TABLE plain (id bigserial, name text);
+INSERT INTO plain (name) VALUES ('x');
+SELECT lastval(), currval('plain_id_seq'), currval('users_id_seq') = :id AS currval;
+INSERT INTO users (name) VALUES ('a'), ('b');
+CREATE TABLE identity (id int GENERATED ALWAYS AS IDENTITY, name text);
+INSERT INTO identity (name) VALUES ('i'), ('j');
+SELECT lastval();
+INSERT INTO users (name) VALUES ('a') RETURNING id \gset
+SELECT lastval() = :id AS lastval;
+WITH x AS (INSERT INTO identity (name) VALUES ('k')) SELECT 1;
+SELECT lastval();
+EXPLAIN (COSTS OFF, VERBOSE) INSERT INTO identity (name) VALUES ('l');
+-- where it cannot be known
+INSERT INTO users (name) VALUES ('a'), ('b');
+COPY identity (name) FROM stdin;
+m
+\.
+SELECT lastval();
+
+-- setval() sets nothing
+SELECT setval('users_id_seq', 7), setval('users_id_seq', 8, false);
+SELECT is_id(nextval('users_id_seq'));
+
+-- what resets a sequence leaves it exhausted
+ALTER SEQUENCE users_id_seq RESTART;
+SELECT last_value, is_called FROM users_id_seq;
+ALTER SEQUENCE users_id_seq MAXVALUE 1000000;
+SELECT last_value, is_called FROM users_id_seq;
+ALTER SEQUENCE users_id_seq NO MAXVALUE;
+TRUNCATE users RESTART IDENTITY;
+SELECT last_value, is_called FROM users_id_seq;
+ALTER SEQUENCE users_id_seq CYCLE;
+ALTER SEQUENCE users_id_seq INCREMENT -1;
+
+-- ROLLBACK, and ROLLBACK TO
+BEGIN;
+SELECT snowflake_set_sequence_kind('plain_id_seq');
+SELECT is_id(nextval('plain_id_seq'));
+ROLLBACK;
+SELECT nextval('plain_id_seq');
+BEGIN;
+SAVEPOINT s;
+SELECT snowflake_set_sequence_kind('users_id_seq', 'local');
+SELECT nextval('users_id_seq');
+ROLLBACK TO s;
+SELECT is_id(nextval('users_id_seq'));
+COMMIT;
+
+-- back to local: position and CYCLE
+ALTER SEQUENCE plain_id_seq CYCLE;
+SELECT snowflake_set_sequence_kind('plain_id_seq');
+SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
+SELECT label FROM pg_seclabels WHERE provider = 'snowflake' AND objname = 'plain_id_seq';
+SELECT snowflake_set_sequence_kind('plain_id_seq', 'local');
+SELECT nextval('plain_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
+
+-- INCREMENT: clients count up from the value, or down to it
+CREATE SEQUENCE pooled INCREMENT 50;
+SELECT snowflake_set_sequence_kind('pooled');
+CREATE TABLE got AS SELECT nextval('pooled') AS v FROM generate_series(1, 2000);
+SELECT count(DISTINCT v + n) AS up, count(DISTINCT v - n) AS down FROM got, generate_series(0, 49) n;
+ALTER SEQUENCE pooled INCREMENT 2049;
+CREATE SEQUENCE large INCREMENT 2049;
+SELECT snowflake_set_sequence_kind('large');
+
+-- labels by hand
+SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'fast';
+SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake last_value=x';
+SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake';
+SECURITY LABEL FOR snowflake ON TABLE plain IS 'snowflake';
+SECURITY LABEL FOR snowflake ON SEQUENCE identity_id_seq IS 'snowflake';
+CREATE TABLE narrow (id serial);
+SECURITY LABEL FOR snowflake ON SEQUENCE narrow_id_seq IS 'snowflake';
+CREATE SEQUENCE by_hand;
+SECURITY LABEL FOR snowflake ON SEQUENCE by_hand IS 'snowflake';
+SELECT is_id(nextval('by_hand')), last_value, is_called FROM by_hand;
+SECURITY LABEL FOR snowflake ON SEQUENCE by_hand IS NULL;
+SELECT nextval('by_hand');
+
+-- privileges are the server's
+CREATE ROLE regress_seq;
+GRANT USAGE ON SCHEMA seq TO regress_seq;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA seq TO regress_seq;
+SET ROLE regress_seq;
+SELECT nextval('users_id_seq');
+SELECT currval('users_id_seq');
+SELECT lastval();
+SELECT setval('users_id_seq', 1);
+SELECT snowflake_set_sequence_kind('users_id_seq', 'local');
+SECURITY LABEL FOR snowflake ON SEQUENCE users_id_seq IS NULL;
+SELECT snowflake_attach_sequences();
+RESET ROLE;
+GRANT SELECT ON SEQUENCE users_id_seq TO regress_seq;
+SET ROLE regress_seq;
+SELECT nextval('users_id_seq');
+SELECT is_id(currval('users_id_seq'));
+RESET ROLE;
+GRANT USAGE ON SEQUENCE users_id_seq TO regress_seq;
+SET ROLE regress_seq;
+SELECT is_id(nextval('users_id_seq'));
+RESET ROLE;
+REVOKE USAGE ON SEQUENCE users_id_seq FROM regress_seq;
+SET ROLE regress_seq;
+SELECT nextval('users_id_seq');
+RESET ROLE;
+-- EXECUTE on the server's function counts as before
+BEGIN;
+REVOKE EXECUTE ON FUNCTION pg_catalog.nextval(regclass) FROM PUBLIC;
+GRANT USAGE ON SEQUENCE users_id_seq TO regress_seq;
+SET ROLE regress_seq;
+SELECT nextval('users_id_seq');
+ROLLBACK;
+-- without EXECUTE on ours, local sequences work, and others fail
+REVOKE EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) FROM PUBLIC;
+SELECT nextval('plain_id_seq');
+SELECT nextval('users_id_seq');
+SELECT snowflake_attach_sequences();
+GRANT EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) TO PUBLIC;
+SELECT is_id(nextval('users_id_seq'));
+
+-- a read-only transaction
+BEGIN READ ONLY;
+SELECT nextval('users_id_seq');
+ROLLBACK;
+
+-- the view
+SELECT * FROM snowflake_sequences ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C";
+
+-- the end
+DROP EXTENSION snowflake;
+SELECT snowflake_detach_sequences();
+SELECT snowflake_set_sequence_kind(sequence, 'local') FROM (SELECT DISTINCT sequence FROM snowflake_sequences WHERE kind <> 'local') s;
+SELECT snowflake_detach_sequences();
+SELECT nextval('pooled'), nextval('users_id_seq');
+SELECT prosupport, (SELECT count(*) FROM pg_depend WHERE objid = p.oid AND classid = 'pg_proc'::regclass) FROM pg_proc p WHERE oid = 'nextval(regclass)'::regprocedure;
+SET client_min_messages = warning;
+DROP SCHEMA seq CASCADE;
+DROP ROLE regress_seq;

@@ -1,0 +1,323 @@
+/*-------------------------------------------------------------------------
+ *
+ * attach.c
+ *	  nextval() and its like know the kinds of sequences.
+ *
+ * A planner support function replaces calls of the server's functions by calls
+ * of ours, wherever an expression is planned.  It is attached to them by their
+ * OIDs, in one database.  Ours have their names and arguments, and are in the
+ * schema of the support function, which is how they are found: nobody can
+ * create another with the same name and arguments there.
+ *
+ * A call stays as it is if not everybody may execute the function that would
+ * replace it: REVOKE EXECUTE ON ALL FUNCTIONS must not stop nextval() of local
+ * sequences.  Those of another kind then fail, because they are exhausted.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/attach.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
+#include "nodes/supportnodes.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "sequences/attach.h"
+#include "sequences/copy.h"
+#include "sequences/kind.h"
+#include "shared/compat.h"
+
+#define SUPPORT_NAME	"snowflake_sequence_support"
+
+/* The server's functions, and the arguments that ours have, too. */
+static const struct
+{
+	Oid			server;
+	const char *ours;
+	int			nargs;
+}			functions[] = {
+	{F_NEXTVAL, "snowflake_sequence_nextval", 1},
+	{F_CURRVAL, "snowflake_sequence_currval", 1},
+	{F_LASTVAL, "snowflake_sequence_lastval", 0},
+	{F_SETVAL_REGCLASS_INT8, "snowflake_sequence_setval", 2},
+	{F_SETVAL_REGCLASS_INT8_BOOL, "snowflake_sequence_setval", 3},
+};
+
+PG_FUNCTION_INFO_V1(snowflake_sequence_support);
+PG_FUNCTION_INFO_V1(snowflake_attach_sequences);
+PG_FUNCTION_INFO_V1(snowflake_detach_sequences);
+
+static Oid
+find_function(Oid schema, const char *name, const Oid *types, int nargs)
+{
+	oidvector  *arguments = buildoidvector(types, nargs);
+
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum(name), PointerGetDatum(arguments),
+						   ObjectIdGetDatum(schema));
+}
+
+/*
+ * Our function in place of one of the server's, or InvalidOid.
+ */
+static Oid
+find_ours(Oid schema, Oid server)
+{
+	static const Oid types[] = {REGCLASSOID, INT8OID, BOOLOID};
+
+	for (size_t i = 0; i < lengthof(functions); i++)
+	{
+		if (functions[i].server == server)
+			return find_function(schema, functions[i].ours, types,
+								 functions[i].nargs);
+	}
+	return InvalidOid;
+}
+
+/*
+ * May everybody execute a function?
+ */
+static bool
+is_public(Oid function)
+{
+	return snowflake_function_aclcheck(function, ACL_ID_PUBLIC) == ACLCHECK_OK;
+}
+
+/*
+ * The call that replaces one of the server's functions, or NULL.
+ */
+static Node *
+replace_call(Oid support, const FuncExpr *call)
+{
+	Oid			ours = find_ours(get_func_namespace(support), call->funcid);
+	FuncExpr   *replacement;
+	Node	   *in_copy = NULL;
+
+	if (!OidIsValid(ours) || !is_public(ours))
+		return NULL;
+	replacement = makeFuncExpr(ours, call->funcresulttype, call->args,
+							   call->funccollid, call->inputcollid,
+							   call->funcformat);
+	replacement->location = call->location;
+
+	/* COPY exempts the server's nextval(), and only that. */
+	if (call->funcid == F_NEXTVAL)
+		in_copy = snowflake_copy_substitute(replacement);
+	return in_copy != NULL ? in_copy : (Node *) replacement;
+}
+
+/*
+ * snowflake_sequence_support(internal) returns internal
+ */
+Datum
+snowflake_sequence_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	Node	   *result = NULL;
+
+	if (IsA(request, SupportRequestSimplify))
+		result = replace_call(fcinfo->flinfo->fn_oid,
+							  ((SupportRequestSimplify *) request)->fcall);
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * Is a function the support function, of whichever schema?
+ */
+static bool
+is_support(Oid function)
+{
+	char	   *name = OidIsValid(function) ? get_func_name(function) : NULL;
+
+	return name != NULL && strcmp(name, SUPPORT_NAME) == 0;
+}
+
+/*
+ * Does nextval() of this database know the kinds of sequences?
+ */
+bool
+snowflake_is_attached(void)
+{
+	return is_support(get_func_support(F_NEXTVAL));
+}
+
+/*
+ * snowflake_sequence_noted(), or InvalidOid if this database has no use for it.
+ */
+Oid
+snowflake_find_noted(void)
+{
+	static const Oid types[] = {ANYELEMENTOID};
+	Oid			support = get_func_support(F_NEXTVAL);
+	Oid			function;
+
+	if (!is_support(support))
+		return InvalidOid;
+	function = find_function(get_func_namespace(support),
+							 "snowflake_sequence_noted", types, 1);
+	return OidIsValid(function) && is_public(function) ? function : InvalidOid;
+}
+
+static void
+check_superuser(void)
+{
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to change nextval() of a database")));
+}
+
+/*
+ * Set the support function of one of the server's functions; InvalidOid
+ * removes it.
+ */
+static void
+set_support(Relation procedures, Oid function, Oid support)
+{
+	HeapTuple	tuple = SearchSysCacheCopy1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	ObjectAddress depender;
+	ObjectAddress referenced;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (OidIsValid(form->prosupport))
+	{
+		if (!is_support(form->prosupport))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("function %s has a support function of another extension already",
+							format_procedure(function))));
+		deleteDependencyRecordsForSpecific(ProcedureRelationId, function,
+										   DEPENDENCY_NORMAL,
+										   ProcedureRelationId, form->prosupport);
+	}
+	form->prosupport = support;
+	CatalogTupleUpdate(procedures, &tuple->t_self, tuple);
+	if (OidIsValid(support))
+	{
+		ObjectAddressSet(depender, ProcedureRelationId, function);
+		ObjectAddressSet(referenced, ProcedureRelationId, support);
+		recordDependencyOn(&depender, &referenced, DEPENDENCY_NORMAL);
+	}
+	heap_freetuple(tuple);
+}
+
+/*
+ * Have all sessions plan their queries again: plans do not depend on the
+ * server's functions, but all of them do on schemas.
+ */
+static void
+reset_plans(void)
+{
+	Relation	schemas = table_open(NamespaceRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(NAMESPACEOID,
+											ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+
+	CacheInvalidateHeapTuple(schemas, tuple, NULL);
+	heap_freetuple(tuple);
+	table_close(schemas, RowExclusiveLock);
+}
+
+static void
+set_all_supports(Oid support)
+{
+	Relation	procedures = table_open(ProcedureRelationId, RowExclusiveLock);
+
+	for (size_t i = 0; i < lengthof(functions); i++)
+		set_support(procedures, functions[i].server, support);
+	table_close(procedures, RowExclusiveLock);
+	reset_plans();
+}
+
+/*
+ * snowflake_attach_sequences() returns void
+ */
+Datum
+snowflake_attach_sequences(PG_FUNCTION_ARGS)
+{
+	static const Oid types[] = {INTERNALOID};
+	Oid			schema = get_func_namespace(fcinfo->flinfo->fn_oid);
+	Oid			support = find_function(schema, SUPPORT_NAME, types, 1);
+
+	check_superuser();
+	if (!OidIsValid(support))
+		elog(ERROR, "could not find " SUPPORT_NAME "()");
+	for (size_t i = 0; i < lengthof(functions); i++)
+	{
+		Oid			ours = find_ours(schema, functions[i].server);
+
+		if (!OidIsValid(ours) || !is_public(ours))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("not everybody may execute function %s()",
+							functions[i].ours),
+					 errhint("GRANT EXECUTE on it TO PUBLIC. It checks the same privileges as the function of PostgreSQL.")));
+	}
+	set_all_supports(support);
+	PG_RETURN_VOID();
+}
+
+/*
+ * snowflake_detach_sequences() returns void
+ */
+Datum
+snowflake_detach_sequences(PG_FUNCTION_ARGS)
+{
+	Oid			sequence;
+
+	check_superuser();
+	sequence = snowflake_find_nonlocal_sequence();
+	if (OidIsValid(sequence))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("sequence \"%s\" is a snowflake sequence",
+						get_rel_name(sequence)),
+				 errhint("Call snowflake_set_sequence_kind(sequence, 'local') for all that the view snowflake_sequences reports.")));
+	set_all_supports(InvalidOid);
+	PG_RETURN_VOID();
+}
+
+/*
+ * Before DROP EXTENSION: say what to do where the server would merely name its
+ * own function.
+ */
+void
+snowflake_check_drop(const Node *statement)
+{
+	const DropStmt *drop = (const DropStmt *) statement;
+	ListCell   *cell;
+
+	if (!IsA(statement, DropStmt) || drop->removeType != OBJECT_EXTENSION)
+		return;
+	foreach(cell, drop->objects)
+	{
+		if (strcmp(strVal(lfirst(cell)), "snowflake") == 0 &&
+			snowflake_is_attached())
+			ereport(ERROR,
+					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+					 errmsg("cannot drop extension snowflake because nextval() of this database uses it"),
+					 errhint("Have a superuser call snowflake_detach_sequences() first.")));
+	}
+}

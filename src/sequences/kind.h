@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * kind.h
+ *	  The kind of a sequence.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/kind.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_KIND_H
+#define SNOWFLAKE_KIND_H
+
+#include "nodes/nodes.h"
+
+typedef enum SnowflakeSequenceKind
+{
+	SNOWFLAKE_KIND_LOCAL,		/* PostgreSQL's own */
+	SNOWFLAKE_KIND_SNOWFLAKE
+} SnowflakeSequenceKind;
+
+/* What calls of nextval() need to know of a sequence. */
+typedef struct SnowflakeSequenceInfo
+{
+	SnowflakeSequenceKind kind;
+	int64		increment;
+	int64		end;			/* the position that exhausts it */
+} SnowflakeSequenceInfo;
+
+extern void snowflake_register_kinds(void);
+extern void snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
+extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind);
+extern Oid	snowflake_find_nonlocal_sequence(void);
+extern bool snowflake_resets_sequences(const Node *statement);
+extern void snowflake_exhaust_after(const Node *statement);
+
+#endif							/* SNOWFLAKE_KIND_H */

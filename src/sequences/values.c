@@ -1,0 +1,514 @@
+/*-------------------------------------------------------------------------
+ *
+ * values.c
+ *	  nextval() and its like for sequences of every kind.
+ *
+ * These functions are called in place of the server's (attach.c).  They look
+ * at the kind of the sequence; for a local one they call the server's.  The
+ * privileges, the lock, and the messages are the server's for each kind.
+ *
+ * What is known of a sequence is kept for the session, like the server does,
+ * with the last value.  README.md says what invalidates it.
+ *
+ * lastval().  The server knows which of its own sequences came last, we know
+ * which of the snowflake sequences did, and identity columns, C code, and the
+ * fast-path protocol do not pass here.  So when the first snowflake sequence
+ * after another one is called, the marker, a sequence that nobody else uses,
+ * becomes the server's last one.  If the server's lastval() is still the
+ * marker's value, the snowflake sequence is the last.  If not, what came
+ * between is the last only if there was one call since the marker was set;
+ * otherwise it cannot be known, which is an error.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/values.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "commands/sequence.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+
+#include "generator/generator.h"
+#include "sequences/kind.h"
+#include "sequences/values.h"
+#include "shared/compat.h"
+
+#define MARKER_NAME		"snowflake_lastval_marker"
+
+/* A sequence that this session has used. */
+typedef struct Sequence
+{
+	Oid			relid;			/* hash key */
+	LocalTransactionId lxid;	/* transaction that has locked it */
+	bool		known;			/* is info valid? */
+	Oid			role;			/* may call nextval(), or InvalidOid */
+	SnowflakeSequenceInfo info;
+	bool		has_value;
+	bool		is_id;			/* from when it was a snowflake sequence */
+	int64		value;			/* last value of nextval() */
+} Sequence;
+
+static HTAB *sequences = NULL;
+static uint64 invalidations = 0;
+
+/* The last sequence that was found; entries are never removed. */
+static Sequence *found_last = NULL;
+
+/* The last sequence whose nextval() was called, if it passed here. */
+static Sequence *used_last = NULL;
+
+/* The marker's value, and how many IDs came from sequences since it was set. */
+static int64 marker_value;
+static int64 ids_since_marker;
+
+/* May everybody execute the server's function?  Nearly always so. */
+static bool everybody_nextval = false;
+static bool everybody_currval = false;
+static bool everybody_lastval = false;
+static bool everybody_setval[2] = {false, false};
+
+PG_FUNCTION_INFO_V1(snowflake_sequence_nextval);
+PG_FUNCTION_INFO_V1(snowflake_sequence_currval);
+PG_FUNCTION_INFO_V1(snowflake_sequence_lastval);
+PG_FUNCTION_INFO_V1(snowflake_sequence_setval);
+
+static void
+forget(Sequence *sequence)
+{
+	sequence->known = false;
+	sequence->role = InvalidOid;
+}
+
+static void
+forget_all(void)
+{
+	HASH_SEQ_STATUS status;
+	Sequence   *sequence;
+
+	if (sequences == NULL)
+		return;
+	hash_seq_init(&status, sequences);
+	while ((sequence = hash_seq_search(&status)) != NULL)
+		forget(sequence);
+}
+
+/*
+ * A relation was changed: its privileges, its file, or its label.
+ */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	Sequence   *sequence;
+
+	invalidations++;
+	if (!OidIsValid(relid))
+		forget_all();
+	else if (sequences != NULL &&
+			 (sequence = hash_search(sequences, &relid, HASH_FIND, NULL)) != NULL)
+		forget(sequence);
+}
+
+/*
+ * A role, or who is member of it, was changed.
+ */
+static void
+role_changed(Datum arg, int cache, uint32 hash)
+{
+	forget_all();
+}
+
+static void
+function_changed(Datum arg, int cache, uint32 hash)
+{
+	everybody_nextval = false;
+	everybody_currval = false;
+	everybody_lastval = false;
+	everybody_setval[0] = false;
+	everybody_setval[1] = false;
+}
+
+static void
+create_sequences(void)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(Sequence),
+		.hcxt = TopMemoryContext
+	};
+
+	sequences = hash_create("snowflake sequences", 32, &control,
+							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/*
+ * Have changes of sequences and roles forget what is known of them.
+ */
+void
+snowflake_watch_sequences(void)
+{
+	CacheRegisterRelcacheCallback(relation_changed, 0);
+	CacheRegisterSyscacheCallback(AUTHOID, role_changed, 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, role_changed, 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, role_changed, 0);
+	CacheRegisterSyscacheCallback(PROCOID, function_changed, 0);
+}
+
+/*
+ * After DISCARD SEQUENCES, no sequence has a value.
+ */
+void
+snowflake_forget_sequence_values(void)
+{
+	HASH_SEQ_STATUS status;
+	Sequence   *sequence;
+
+	used_last = NULL;
+	if (sequences == NULL)
+		return;
+	hash_seq_init(&status, sequences);
+	while ((sequence = hash_seq_search(&status)) != NULL)
+		sequence->has_value = sequence->is_id = false;
+}
+
+/*
+ * A sequence of the server that did not pass here was used last.
+ */
+void
+snowflake_note_server_sequence(void)
+{
+	used_last = NULL;
+}
+
+/*
+ * Lock a sequence like the server's nextval(): until the end of the
+ * transaction, whatever subtransaction this is.  A change of kind conflicts
+ * with that.
+ */
+static void
+lock_sequence(Sequence *sequence)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockRelationOid(sequence->relid, RowExclusiveLock);
+	CurrentResourceOwner = owner;
+	sequence->lxid = snowflake_transaction();
+}
+
+/*
+ * Find a sequence that was not the last, or not in this transaction.
+ */
+static pg_noinline Sequence *
+look_up_sequence(Oid relid)
+{
+	Sequence   *sequence;
+	bool		found;
+
+	if (sequences == NULL)
+		create_sequences();
+	sequence = hash_search(sequences, &relid, HASH_ENTER, &found);
+	if (!found)
+		memset((char *) sequence + sizeof(Oid), 0, sizeof(Sequence) - sizeof(Oid));
+	if (sequence->lxid != snowflake_transaction())
+		lock_sequence(sequence);
+	if (!sequence->known)
+	{
+		uint64		before = invalidations;
+
+		snowflake_read_sequence(relid, &sequence->info);
+		sequence->known = before == invalidations;
+	}
+	found_last = sequence;
+	return sequence;
+}
+
+static inline Sequence *
+find_sequence(Oid relid)
+{
+	Sequence   *sequence = found_last;
+
+	if (likely(sequence != NULL && sequence->relid == relid &&
+			   sequence->known && sequence->lxid == snowflake_transaction()))
+		return sequence;
+	return look_up_sequence(relid);
+}
+
+static inline bool
+is_local(const Sequence *sequence)
+{
+	return sequence->info.kind == SNOWFLAKE_KIND_LOCAL;
+}
+
+/*
+ * Fail if the caller may not execute the server's function.
+ */
+static inline void
+check_execute(Oid function, bool *everybody)
+{
+	if (likely(*everybody))
+		return;
+	*everybody = snowflake_function_aclcheck(function, ACL_ID_PUBLIC) == ACLCHECK_OK;
+	if (!*everybody &&
+		snowflake_function_aclcheck(function, GetUserId()) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
+}
+
+/*
+ * Fail, like the server, if the caller has none of the privileges.
+ */
+static void
+check_privilege(Oid relid, AclMode mode)
+{
+	if (pg_class_aclcheck(relid, GetUserId(), mode) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for sequence %s",
+						get_rel_name(relid))));
+}
+
+static inline void
+check_nextval_privilege(Sequence *sequence)
+{
+	if (likely(sequence->role == GetUserId()))
+		return;
+	check_privilege(sequence->relid, ACL_USAGE | ACL_UPDATE);
+	if (sequence->known)
+		sequence->role = GetUserId();
+}
+
+/*
+ * A snowflake ID that has as many IDs of the same tick on either side as a
+ * client with this INCREMENT uses: some count up from the value that they
+ * get, others down to it.
+ */
+static int64
+generate_middle(int64 increment)
+{
+	int			wanted = (int) (2 * increment - 1);
+	int			taken;
+	int64		first;
+	int64		step;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		taken = snowflake_generate_block(wanted, &first, &step);
+	} while (taken < wanted);
+	Assert(step == 1);
+	return first + increment - 1;
+}
+
+/*
+ * Have the server's lastval() be the marker's.
+ */
+static void
+set_marker(Oid function)
+{
+	Oid			marker = get_relname_relid(MARKER_NAME, get_func_namespace(function));
+
+	marker_value = nextval_internal(marker, false);
+	ids_since_marker = 0;
+}
+
+static int64
+nextval_snowflake(Sequence *sequence, Oid function)
+{
+	int64		id;
+
+	check_nextval_privilege(sequence);
+	PreventCommandIfReadOnly("nextval()");
+	PreventCommandIfParallelMode("nextval()");
+	id = likely(sequence->info.increment == 1) ?
+		snowflake_generate() : generate_middle(sequence->info.increment);
+	if (used_last == NULL || !used_last->is_id)
+		set_marker(function);
+	sequence->value = id;
+	sequence->has_value = sequence->is_id = true;
+	used_last = sequence;
+	ids_since_marker++;
+	return sequence->value;
+}
+
+/*
+ * snowflake_sequence_nextval(regclass) returns bigint
+ */
+Datum
+snowflake_sequence_nextval(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Sequence   *sequence = find_sequence(relid);
+
+	check_execute(F_NEXTVAL, &everybody_nextval);
+	if (!is_local(sequence))
+		PG_RETURN_INT64(nextval_snowflake(sequence, fcinfo->flinfo->fn_oid));
+
+	sequence->value = nextval_internal(relid, true);
+	sequence->has_value = true;
+	sequence->is_id = false;
+	used_last = sequence;
+	PG_RETURN_INT64(sequence->value);
+}
+
+/*
+ * snowflake_sequence_currval(regclass) returns bigint
+ *
+ * The last value may be from before a change of kind.
+ */
+Datum
+snowflake_sequence_currval(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Sequence   *sequence = find_sequence(relid);
+
+	check_execute(F_CURRVAL, &everybody_currval);
+	if (is_local(sequence) && !sequence->is_id)
+		return DirectFunctionCall1(currval_oid, ObjectIdGetDatum(relid));
+	check_privilege(relid, ACL_SELECT | ACL_USAGE);
+	if (!sequence->has_value)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("currval of sequence \"%s\" is not yet defined in this session",
+						get_rel_name(relid))));
+	PG_RETURN_INT64(sequence->value);
+}
+
+static int64
+server_lastval(void)
+{
+	LOCAL_FCINFO(call, 0);
+
+	InitFunctionCallInfoData(*call, NULL, 0, InvalidOid, NULL, NULL);
+	return DatumGetInt64(lastval(call));
+}
+
+/*
+ * Is the marker the server's last sequence?  The caller may have no right on
+ * the one that is.
+ */
+static bool
+is_marker_last(void)
+{
+	Oid			user;
+	int			sec_context;
+	int64		value;
+
+	GetUserIdAndSecContext(&user, &sec_context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   sec_context | SECURITY_LOCAL_USERID_CHANGE);
+	value = server_lastval();
+	SetUserIdAndSecContext(user, sec_context);
+	return value == marker_value;
+}
+
+/*
+ * The value of the sequence that passed here last.
+ */
+static int64
+last_value_here(void)
+{
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(used_last->relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("lastval is not yet defined in this session")));
+	(void) find_sequence(used_last->relid);
+	check_privilege(used_last->relid, ACL_SELECT | ACL_USAGE);
+	return used_last->value;
+}
+
+/*
+ * lastval() if a local sequence passed here last.  If it is a snowflake
+ * sequence now, its position was set to the end in this session.
+ */
+static int64
+lastval_local(void)
+{
+	int64		value = server_lastval();
+	Sequence   *sequence = used_last;
+
+	if (sequence != NULL && value != sequence->value &&
+		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence->relid)) &&
+		!is_local(find_sequence(sequence->relid)) && value == sequence->info.end)
+		return last_value_here();
+	return value;
+}
+
+/*
+ * snowflake_sequence_lastval() returns bigint
+ */
+Datum
+snowflake_sequence_lastval(PG_FUNCTION_ARGS)
+{
+	check_execute(F_LASTVAL, &everybody_lastval);
+	if (used_last == NULL || !used_last->is_id)
+		PG_RETURN_INT64(lastval_local());
+	if (is_marker_last())
+		PG_RETURN_INT64(last_value_here());
+	if (ids_since_marker == 1)
+		PG_RETURN_INT64(server_lastval());
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("lastval is ambiguous"),
+			 errdetail("Identity columns and snowflake sequences were used, and it is not known which of them last."),
+			 errhint("Use RETURNING or currval().")));
+}
+
+static Datum
+server_setval(FunctionCallInfo fcinfo)
+{
+	return PG_NARGS() == 2 ?
+		DirectFunctionCall2(setval_oid, PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) :
+		DirectFunctionCall3(setval3_oid, PG_GETARG_DATUM(0),
+							PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
+}
+
+/*
+ * snowflake_sequence_setval(regclass, bigint [, boolean]) returns bigint
+ *
+ * A snowflake sequence has no position, so there is nothing to set.
+ */
+Datum
+snowflake_sequence_setval(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Sequence   *sequence = find_sequence(relid);
+	bool		with_called = PG_NARGS() == 3;
+
+	check_execute(with_called ? F_SETVAL_REGCLASS_INT8_BOOL : F_SETVAL_REGCLASS_INT8,
+				  &everybody_setval[with_called]);
+	if (is_local(sequence))
+	{
+		Datum		result = server_setval(fcinfo);
+
+		if (!with_called || PG_GETARG_BOOL(2))
+		{
+			sequence->value = PG_GETARG_INT64(1);
+			sequence->has_value = true;
+			if (used_last != sequence)
+				sequence->is_id = false;
+		}
+		return result;
+	}
+	check_privilege(relid, ACL_UPDATE);
+	PreventCommandIfReadOnly("setval()");
+	PreventCommandIfParallelMode("setval()");
+	PG_RETURN_DATUM(PG_GETARG_DATUM(1));
+}
