@@ -184,7 +184,7 @@ check_superuser(void)
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be superuser to change nextval() of a database")));
+				 errmsg("must be superuser to attach or detach sequences")));
 }
 
 /*
@@ -271,7 +271,7 @@ snowflake_attach_sequences(PG_FUNCTION_ARGS)
 		if (!OidIsValid(ours) || !is_public(ours))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("not everybody may execute function %s()",
+					 errmsg("not everybody may execute function %s",
 							functions[i].ours),
 					 errhint("GRANT EXECUTE on it TO PUBLIC. It checks the same privileges as the function of PostgreSQL.")));
 	}
@@ -317,7 +317,7 @@ snowflake_check_drop(const Node *statement)
 			snowflake_is_attached())
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("cannot drop extension snowflake because nextval() of this database uses it"),
+					 errmsg("cannot drop extension snowflake because the sequences of this database use it"),
 					 errhint("Have a superuser call snowflake_detach_sequences() first.")));
 	}
 }

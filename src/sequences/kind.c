@@ -502,7 +502,7 @@ snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
 	if (kind != SNOWFLAKE_KIND_LOCAL && !snowflake_is_attached())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("nextval() of this database does not know kinds of sequences"),
+				 errmsg("this database does not know kinds of sequences"),
 				 errhint("Have a superuser call snowflake_attach_sequences().")));
 	snowflake_set_kind(PG_GETARG_OID(0), kind);
 	PG_RETURN_VOID();

@@ -1,0 +1,175 @@
+# Snowflake sequences beyond one session: what does not pass our nextval() fails,
+# and no rollback, crash, dump, standby, subscription or second session leaves a
+# sequence that returns small numbers, or a local one that returns none.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 'logical');
+$node->append_conf('postgresql.conf',
+	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences()');
+my $ID = '> 1e17';
+my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;
+
+sub query { my ($sql, $database) = @_; return $node->safe_psql($database // 'postgres', $sql); }
+
+query(q{
+	CREATE TABLE t (id bigserial PRIMARY KEY, n int);
+	CREATE TABLE l (id bigserial PRIMARY KEY, n int);
+	INSERT INTO t (n) SELECT 1 FROM generate_series(1, 10);
+	SELECT snowflake_set_sequence_kind('t_id_seq')});
+
+# Two sessions: a change of kind waits for who uses the sequence, and the other way
+# round.  A wait is seen before it is ended.
+my $one = $node->background_psql('postgres');
+my $two = $node->background_psql('postgres');
+sub waits_for_lock
+{
+	my ($name) = @_;
+
+	ok($node->poll_query_until(
+			'postgres', "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND relation = 'l_id_seq'::regclass"),
+		"$name waits");
+	return;
+}
+query('ALTER SEQUENCE l_id_seq CACHE 10');
+is($two->query_safe(q{SELECT nextval('l_id_seq')}), '1', 'a session caches local values');
+$one->query_safe(q{BEGIN; SELECT snowflake_set_sequence_kind('l_id_seq')});
+$two->query_until(qr/started/, "\\echo started\nSELECT nextval('l_id_seq') $ID AS is_id \\gset\n\\echo got :is_id\n");
+waits_for_lock('nextval()');
+$one->query_safe('COMMIT');
+like($two->query_safe('SELECT 1'), qr/got t/, 'after the commit it returns an ID');
+
+$one->query_safe(q{BEGIN; SELECT snowflake_set_sequence_kind('l_id_seq', 'local')});
+$two->query_until(qr/started/, "\\echo started\nSELECT nextval('l_id_seq') $ID AS is_id \\gset\n\\echo got :is_id\n");
+waits_for_lock('nextval()');
+$one->query_safe('ROLLBACK');
+like($two->query_safe('SELECT 1'), qr/got t/, 'after a rollback the sequence is what it was');
+
+is($two->query_safe("BEGIN; SELECT nextval('l_id_seq') $ID"), 't', 'a transaction uses the sequence');
+$one->query_until(qr/started/, "\\echo started\nSELECT snowflake_set_sequence_kind('l_id_seq', 'local');\n");
+waits_for_lock('the change');
+$two->query_safe('COMMIT');
+$one->query_safe('SELECT 1');
+cmp_ok($two->query_safe(q{SELECT nextval('l_id_seq')}), '==', 11, 'then it is local, after all cached values');
+# A plan from before the attachment: the sequence is exhausted
+query('SELECT snowflake_set_sequence_kind(\'l_id_seq\', \'local\')');
+$one->quit;
+$two->quit;
+
+# A database that is not attached
+query(q{CREATE DATABASE unattached});
+query(q{CREATE EXTENSION snowflake; CREATE TABLE t (id bigserial, n int);
+	SECURITY LABEL FOR snowflake ON SEQUENCE t_id_seq IS 'snowflake'}, 'unattached');
+like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => 'unattached'),
+	$exhausted, 'where nextval() is not attached, it fails');
+is(query('SELECT problem FROM snowflake_sequences', 'unattached'),
+	'not attached: call snowflake_attach_sequences()', 'and the view reports it');
+# A plan from before, in a session that goes on
+my $before = $node->background_psql('unattached');
+$before->query_safe(q{CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});
+is($before->query_safe('EXECUTE p'), '1', 'a plan from before the attachment');
+query(q{SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('s')}, 'unattached');
+cmp_ok($before->query_safe('EXECUTE p'), '>', 1e17, 'is planned again after it');
+$before->quit;
+# What resets it unseen: a server without the library
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+like(sql_error($node, q{SELECT nextval('s')}, dbname => 'unattached'),
+	qr/ERROR:  55000: /, 'without the library preloaded, it fails');
+query('ALTER SEQUENCE s RESTART', 'unattached');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+$node->restart;
+like(query('SELECT problem FROM snowflake_sequences WHERE sequence = \'s\'::regclass', 'unattached'),
+	qr/^not exhausted/, 'a sequence that was reset without the library is reported');
+is(query("SELECT nextval('s') $ID; SELECT problem IS NULL FROM snowflake_sequences WHERE sequence = 's'::regclass",
+		'unattached'), "t\nt", 'and exhausted by the next call');
+
+# A crash, with a change of kind that did not commit, and one that did
+$one = $node->background_psql('postgres');
+$one->query_safe(q{CREATE SEQUENCE c1; CREATE SEQUENCE c2; SELECT nextval('c1'), nextval('c2')});
+query('CHECKPOINT');
+query(q{SELECT snowflake_set_sequence_kind('c2')});
+$one->query_safe(q{BEGIN; SELECT snowflake_set_sequence_kind('c1')});
+$node->stop('immediate');
+eval { $one->quit };
+$node->start;
+is(query(q{SELECT nextval('c1')}) < 100 ? 'local' : 'ID', 'local', 'crash: a change that did not commit is undone');
+is(query("SELECT nextval('c2') $ID; SELECT last_value, is_called FROM c2"),
+	"t\n9223372036854775807|t", 'crash: one that did is kept');
+
+# A template, and dumps: in one piece, by sections and in parallel, without labels
+query('CREATE DATABASE copied TEMPLATE unattached');
+is(query("SELECT nextval('s') $ID", 'copied'), 't', 'a database as a template is attached');
+my $dir = PostgreSQL::Test::Utils::tempdir;
+query('ALTER SEQUENCE c1 CYCLE; SELECT snowflake_set_sequence_kind(\'c1\')');
+$node->command_ok([ 'pg_dump', '-Fd', '-f', "$dir/dump", '-d', $node->connstr('postgres') ], 'pg_dump');
+my %restores = (
+	parallel => [ [ '-j', '2' ] ],
+	sections => [ map { [ "--section=$_" ] } qw(pre-data data post-data) ],
+	attached => [ [ '--section=pre-data' ], 'attach', map { [ "--section=$_" ] } qw(data post-data) ]);
+foreach my $name (sort keys %restores)
+{
+	query("CREATE DATABASE $name");
+	foreach my $step (@{ $restores{$name} })
+	{
+		query('SELECT snowflake_attach_sequences()', $name), next if $step eq 'attach';
+		$node->command_ok([ 'pg_restore', @$step, '-e', '-d', $node->connstr($name), "$dir/dump" ],
+			"pg_restore $name: @$step");
+	}
+	like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => $name), $exhausted,
+		"$name: calls fail until nextval() is attached")
+	  if $name ne 'attached';
+	is(query("SELECT snowflake_attach_sequences(); INSERT INTO t (n) VALUES (1) RETURNING id $ID;
+			SELECT count(*) FROM snowflake_sequences WHERE problem IS NOT NULL;
+			SELECT snowflake_set_sequence_kind('t_id_seq', 'local'), snowflake_set_sequence_kind('c1', 'local');
+			SELECT nextval('t_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'c1'::regclass", $name),
+		"\nt\n0\n|\n11|t", "$name: then as before, and back to local with position and CYCLE");
+}
+query('CREATE DATABASE unlabelled');
+$node->command_ok([ 'pg_restore', '--no-security-labels', '-e', '-d', $node->connstr('unlabelled'), "$dir/dump" ],
+	'pg_restore --no-security-labels');
+like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => 'unlabelled'), $exhausted,
+	'without labels, calls fail');
+is(query("SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('t_id_seq');
+		INSERT INTO t (n) VALUES (1) RETURNING id $ID", 'unlabelled'),
+	"\n\nt", 'and setting the kind is enough');
+
+# A physical standby, and its promotion
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->append_conf('postgresql.conf', 'snowflake.worker_id = 2');
+$standby->start;
+$node->wait_for_catchup($standby);
+like(sql_error($standby, q{SELECT nextval('t_id_seq')}),
+	qr/ERROR:  25006: cannot execute nextval\(\) in a read-only transaction/, 'a standby refuses like for any sequence');
+$standby->promote;
+is($standby->safe_psql('postgres', "SELECT nextval('t_id_seq') $ID"), 't', 'a promoted standby generates IDs');
+
+# Logical replication: TRUNCATE ... RESTART IDENTITY reaches the subscriber, whose
+# next call exhausts the sequence again
+$standby->safe_psql('postgres', q{TRUNCATE t});
+query('TRUNCATE t; CREATE PUBLICATION p FOR TABLE t');
+$standby->safe_psql('postgres', sprintf(
+	q{CREATE SUBSCRIPTION s CONNECTION '%s' PUBLICATION p}, $node->connstr . ' dbname=postgres'));
+$standby->wait_for_subscription_sync($node, 's');
+query('INSERT INTO t (n) SELECT 1 FROM generate_series(1, 5); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
+$node->wait_for_catchup('s');
+is($standby->safe_psql('postgres', "INSERT INTO t (n) VALUES (3); SELECT count(*), count(*) FILTER (WHERE id $ID) FROM t;
+		SELECT last_value FROM t_id_seq"),
+	"2|2\n9223372036854775807", 'a subscriber has rows and IDs of its own');
+$standby->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+$standby->stop;
+$node->stop;
+done_testing();
