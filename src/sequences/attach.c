@@ -66,6 +66,7 @@ static const struct
 PG_FUNCTION_INFO_V1(snowflake_sequence_support);
 PG_FUNCTION_INFO_V1(snowflake_attach_sequences);
 PG_FUNCTION_INFO_V1(snowflake_detach_sequences);
+PG_FUNCTION_INFO_V1(snowflake_set_sequence_kind);
 
 static Oid
 find_function(Oid schema, const char *name, const Oid *types, int nargs)
@@ -296,6 +297,31 @@ snowflake_detach_sequences(PG_FUNCTION_ARGS)
 						get_rel_name(sequence)),
 				 errhint("Call snowflake_set_sequence_kind(sequence, 'local') for all that the view snowflake_sequences reports.")));
 	set_all_supports(InvalidOid);
+	PG_RETURN_VOID();
+}
+
+/*
+ * snowflake_set_sequence_kind(sequence regclass, kind text) returns void
+ */
+Datum
+snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
+{
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	SnowflakeSequenceKind kind = SNOWFLAKE_KIND_LOCAL;
+
+	if (strcmp(name, "snowflake") == 0)
+		kind = SNOWFLAKE_KIND_SNOWFLAKE;
+	else if (strcmp(name, "local") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid kind of sequence: \"%s\"", name),
+				 errhint("Kinds are \"snowflake\" and \"local\".")));
+	if (kind != SNOWFLAKE_KIND_LOCAL && !snowflake_is_attached())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this database does not know kinds of sequences"),
+				 errhint("Have a superuser call snowflake_attach_sequences().")));
+	snowflake_set_kind(PG_GETARG_OID(0), kind);
 	PG_RETURN_VOID();
 }
 

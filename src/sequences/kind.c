@@ -57,7 +57,6 @@
 #include "utils/syscache.h"
 
 #include "generator/state.h"
-#include "sequences/attach.h"
 #include "sequences/kind.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
@@ -78,8 +77,6 @@ typedef struct Label
 	Position	position;
 	bool		cycle;
 } Label;
-
-PG_FUNCTION_INFO_V1(snowflake_set_sequence_kind);
 
 /*
  * Read one word of a label after the first.
@@ -481,31 +478,6 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind)
 	relabel(&object, text);
 	SetSecurityLabel(&object, PROVIDER, text);
 	CommandCounterIncrement();
-}
-
-/*
- * snowflake_set_sequence_kind(sequence regclass, kind text) returns void
- */
-Datum
-snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
-{
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	SnowflakeSequenceKind kind = SNOWFLAKE_KIND_LOCAL;
-
-	if (strcmp(name, "snowflake") == 0)
-		kind = SNOWFLAKE_KIND_SNOWFLAKE;
-	else if (strcmp(name, "local") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid kind of sequence: \"%s\"", name),
-				 errhint("Kinds are \"snowflake\" and \"local\".")));
-	if (kind != SNOWFLAKE_KIND_LOCAL && !snowflake_is_attached())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this database does not know kinds of sequences"),
-				 errhint("Have a superuser call snowflake_attach_sequences().")));
-	snowflake_set_kind(PG_GETARG_OID(0), kind);
-	PG_RETURN_VOID();
 }
 
 /*
