@@ -511,6 +511,7 @@ take_turn(SnowflakeOnline *online, void *argument)
 {
 	Turn	   *turn = argument;
 	SnowflakeOnlineStep *step = next_step(turn->progress);
+	const SnowflakeConversion *conversion;
 
 	turn->step = step;
 	turn->done = false;
@@ -531,8 +532,8 @@ take_turn(SnowflakeOnline *online, void *argument)
 		case SNOWFLAKE_STEP_ANALYZE:
 		case SNOWFLAKE_STEP_VALIDATE:
 			snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
-			snowflake_online_run_statement(snowflake_online_step_statement(&online->transaction.conversion,
-																		   step));
+			conversion = &online->transaction.conversion;
+			snowflake_online_run_statement(snowflake_online_step_statement(conversion, step));
 			turn->done = true;
 			break;
 		default:
