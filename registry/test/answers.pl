@@ -325,6 +325,7 @@ foreach my $name ('no row', 'no grant', 'an end in the past', 'a short grant_tim
 		"a good host is asked after one with this answer: $name");
 	$server->restart;
 }
+$server->poll_query_until('postgres', 'SELECT granted_until IS NOT NULL FROM snowflake_stat') or die 'no grant';
 is(query('SELECT count(snowflake_nextval()) FROM generate_series(1, 10)'), 10, 'IDs are generated with its grant');
 my $grant = query('SELECT worker_id, granted_until FROM snowflake_stat');
 
