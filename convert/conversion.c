@@ -373,9 +373,6 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 		snowflake_convert_find_sequence_names(conversion);
 }
 
-/*
- * List the obstacles.
- */
 List *
 snowflake_convert_list_obstacles(const SnowflakeConversion *conversion)
 {

@@ -86,9 +86,6 @@ typedef struct Dependent
 								 * value as for the one before */
 } Dependent;
 
-/*
- * Replace a column by an ID.
- */
 static Node *
 replace_column(Node *node, void *context)
 {

@@ -38,9 +38,6 @@ can_read(const char *catalog)
 		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 }
 
-/*
- * Add an obstacle.
- */
 void
 snowflake_convert_add_obstacle(List **obstacles, const char *object, const char *line,
 							   const char *hint)
@@ -97,9 +94,6 @@ snowflake_convert_find_type_obstacles(const SnowflakeConversion *conversion,
 	ask_obstacles(conversion, sql_type_obstacles, obstacles);
 }
 
-/*
- * Find foreign keys whose triggers are disabled.
- */
 void
 snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 										 List **obstacles)

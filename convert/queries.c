@@ -37,9 +37,6 @@
 #include "convert/rows.h"
 #include "queries/queries.sql.h"
 
-/*
- * An array of the values of a conversion's keys.
- */
 static Datum
 array_of_keys(const SnowflakeConversion *conversion, Oid type,
 			  Datum (*value_of) (const SnowflakeKey *key))
@@ -276,9 +273,6 @@ snowflake_convert_find_narrow_columns(SnowflakeConversion *conversion)
 	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
 }
 
-/*
- * Run a query about the columns.
- */
 List *
 snowflake_convert_ask(const SnowflakeConversion *conversion, const char *query)
 {

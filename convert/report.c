@@ -56,9 +56,6 @@ static const struct
 	},
 };
 
-/*
- * Add a row to the report.
- */
 static void
 add_row(ReturnSetInfo *rsinfo, const char *severity, const char *object,
 		const char *finding, const char *what_to_do)
@@ -126,9 +123,6 @@ add_unconverted_keys(const SnowflakeConversion *conversion,
 	}
 }
 
-/*
- * What the notices of the conversion would be.
- */
 static void
 add_findings(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 {

@@ -48,9 +48,6 @@ snowflake_convert_rows(void)
 	return rows;
 }
 
-/*
- * The value of a column.
- */
 char *
 snowflake_convert_text(char **row, const char *column)
 {

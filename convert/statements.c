@@ -14,12 +14,10 @@
 #include "lib/stringinfo.h"
 
 #include "convert/queries.h"
+#include "convert/rows.h"
 #include "convert/statements.h"
 #include "queries/statements.sql.h"
 
-/*
- * Give a notice: message, detail, and hint.
- */
 static void
 give_notice(const char *message, const char *detail, const char *hint)
 {
@@ -28,21 +26,6 @@ give_notice(const char *message, const char *detail, const char *hint)
 			 detail != NULL ? errdetail_internal("%s", detail) : 0,
 			 hint != NULL ? errhint("%s", hint) : 0));
 }
-
-/*
- * A row of the query of what an administrator needs to know besides the statements.
- */
-typedef struct NoticeRow
-{
-	const char *severity;
-	const char *form;
-	const char *title;
-	const char *object;
-	const char *line;
-	const char *message;
-	const char *detail;
-	const char *hint;
-} NoticeRow;
 
 /*
  * Report what the statements do not show: a notice for each row, or, if they are a
@@ -58,20 +41,24 @@ snowflake_convert_give_notices(const SnowflakeConversion *conversion)
 	initStringInfo(&lines);
 	for (int i = 0, first = 0; i < list_length(rows); i++)
 	{
-		const NoticeRow *row = list_nth(rows, i);
-		const NoticeRow *next = i + 1 < list_length(rows) ? list_nth(rows, i + 1) : NULL;
+		char	  **row = list_nth(rows, i);
+		char	   *title = snowflake_convert_text(row, "title");
 
-		if (strcmp(row->form, "list") != 0 && !OidIsValid(conversion->schema))
+		if (strcmp(snowflake_convert_text(row, "form"), "list") != 0 &&
+			!OidIsValid(conversion->schema))
 		{
-			give_notice(row->message, row->detail, row->hint);
+			give_notice(snowflake_convert_text(row, "message"),
+						snowflake_convert_text(row, "detail"),
+						snowflake_convert_text(row, "hint"));
 			first = i + 1;
 			continue;
 		}
-		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "", row->line);
-		if (next != NULL && strcmp(next->title, row->title) == 0)
+		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "",
+						 snowflake_convert_text(row, "line"));
+		if (i + 1 < list_length(rows) &&
+			strcmp(snowflake_convert_text(list_nth(rows, i + 1), "title"), title) == 0)
 			continue;
-		row = list_nth(rows, first);
-		give_notice(row->title, lines.data, row->hint);
+		give_notice(title, lines.data, snowflake_convert_text(list_nth(rows, first), "hint"));
 		resetStringInfo(&lines);
 		first = i + 1;
 	}
@@ -88,29 +75,22 @@ snowflake_convert_list_findings(const SnowflakeConversion *conversion)
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_notices))
 	{
-		const NoticeRow *row = lfirst(cell);
+		char	  **row = lfirst(cell);
+		char	   *message = snowflake_convert_text(row, "message");
+		char	   *detail = snowflake_convert_text(row, "detail");
 		SnowflakeFinding *finding = palloc(sizeof(SnowflakeFinding));
 
-		finding->severity = row->severity;
-		finding->object = row->object;
-		finding->finding = row->detail == NULL ? row->message :
-			psprintf("%s: %s", row->message, row->detail);
-		finding->what_to_do = row->hint;
+		finding->severity = snowflake_convert_text(row, "severity");
+		finding->object = snowflake_convert_text(row, "object");
+		finding->finding = detail == NULL ? message : psprintf("%s: %s", message, detail);
+		finding->what_to_do = snowflake_convert_text(row, "hint");
 		findings = lappend(findings, finding);
 	}
 	return findings;
 }
 
-/*
- * The statements that convert the column.
- */
 List *
 snowflake_convert_statements(const SnowflakeConversion *conversion)
 {
-	List	   *statements = NIL;
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(conversion, sql_statements))
-		statements = lappend(statements, ((char **) lfirst(cell))[0]);
-	return statements;
+	return snowflake_convert_texts(snowflake_convert_ask(conversion, sql_statements));
 }

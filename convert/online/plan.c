@@ -43,9 +43,6 @@ static const char *const lock_names[] = {
 	[SNOWFLAKE_STEP_DEFAULT] = "ACCESS EXCLUSIVE",
 };
 
-/*
- * The text of a step.
- */
 static char *
 step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {

@@ -457,9 +457,6 @@ find_default(const AlterTableStmt *statement)
 		command : NULL;
 }
 
-/*
- * Parse the default of a column.
- */
 static Node *
 parse_default(const Rehearsal *rehearsal, const AlterTableStmt *statement)
 {
@@ -491,9 +488,6 @@ find_row_filter(const AlterPublicationStmt * statement)
 		object->pubtable : NULL;
 }
 
-/*
- * The name of a relation in a statement.
- */
 static const char *
 name_of(const RangeVar * relation)
 {
@@ -616,9 +610,6 @@ has_failed(const Rehearsal *rehearsal, const char *object)
 	return false;
 }
 
-/*
- * Rehearse a statement of a swap.
- */
 static void
 rehearse_statement(Rehearsal *rehearsal, const char *text)
 {
@@ -644,9 +635,6 @@ rehearse_statement(Rehearsal *rehearsal, const char *text)
 	rehearsal->failed = lappend(rehearsal->failed, object);
 }
 
-/*
- * Rehearse a swap.
- */
 static void
 rehearse_swap(Rehearsal *rehearsal, const Swap *swap)
 {
@@ -696,9 +684,6 @@ refuse_call(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id,
 		previous_hook(access, class_id, object_id, sub_id, argument);
 }
 
-/*
- * Rehearse all swaps.
- */
 static void
 rehearse(void *argument)
 {

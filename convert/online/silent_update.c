@@ -38,9 +38,6 @@
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
-/*
- * Parse and rewrite the statement.
- */
 static Query *
 rewrite(const char *statement)
 {

@@ -35,9 +35,6 @@
 #include "online/queries/swap_statements.sql.h"
 #include "shared/table_owner.h"
 
-/*
- * Run a query that returns relations.
- */
 static List *
 ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
@@ -53,9 +50,6 @@ snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
 	return ask_relids(conversion, relid, sql_swap_scope);
 }
 
-/*
- * The relations to lock for a swap.
- */
 List *
 snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
 {

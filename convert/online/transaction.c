@@ -109,9 +109,6 @@ snowflake_online_run_statement(const char *statement)
 		elog(ERROR, "statement failed: %s", statement);
 }
 
-/*
- * Execute statements of a transaction.
- */
 void
 snowflake_online_run_statements(List *statements)
 {
