@@ -27,7 +27,10 @@ PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(here) -Isrc
 SHLIB_LINK = $(libpq)
 
 EXTENSION = snowflake
-DATA = $(notdir $(wildcard $(here)snowflake--*.sql)) \
+# The script is put together of files by topic, in the order of their names.  It has its
+# whole name, because one that was made in the source folder may be old.
+DATA_built = $(CURDIR)/snowflake--$(EXTVERSION).sql
+DATA = $(filter-out $(notdir $(DATA_built)),$(notdir $(wildcard $(here)snowflake--*.sql))) \
 	compat/snowflake_compat.sql compat/snowflake_undo.sql
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
@@ -64,6 +67,9 @@ src/registry/problem.sql.h: $(here)registry/script/problem.sql
 	mkdir -p $(@D)
 	sed -e '/^ *--/d; s/\\/\\\\/g; s/"/\\"/g; s/^ *\(.*\)$$/"\1\\n"/' $< >$@.new
 	mv $@.new $@
+
+$(DATA_built): $(sort $(wildcard $(here)src/sql/*.sql))
+	cat $^ >$@
 
 define extension
 all: all-$(1)

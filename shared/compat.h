@@ -120,15 +120,6 @@ typedef struct ErrorSaveContext
 #define SNOWFLAKE_ORIGIN_ID	RepOriginId
 #endif
 
-/* Whether a role may execute a function. */
-#if PG_VERSION_NUM >= 160000
-#define snowflake_function_aclcheck(function, role) \
-	object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE)
-#else
-#define snowflake_function_aclcheck(function, role) \
-	pg_proc_aclcheck(function, role, ACL_EXECUTE)
-#endif
-
 /* Since 18, the executor runs a statement only once. */
 #if PG_VERSION_NUM >= 180000
 #define snowflake_executor_run(desc) \

@@ -44,7 +44,7 @@ sub objects
 
 # The extensions, and the scripts that META.json names
 my %scripts = (
-	snowflake => 'snowflake--1.0.sql',
+	snowflake => 'src/sql/01_start.sql',
 	snowflake_registry => 'registry/script/01_start.sql',
 	snowflake_convert => 'convert/snowflake_convert--1.0.sql',
 	snowflake_keys => 'keys/snowflake_keys--1.0.sql');

@@ -49,7 +49,7 @@ sub sources
 
 sub scripts
 {
-	return map { s/^\Q$top\E\///r } glob("$top/{,convert/,keys/}snowflake*--*.sql $top/registry/script/*.sql");
+	return map { s/^\Q$top\E\///r } glob("$top/{convert,keys}/snowflake*--*.sql $top/{src/sql,registry/script}/*.sql");
 }
 
 # A page: its blocks and headings in order, its text, and the text with empty

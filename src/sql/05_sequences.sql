@@ -1,0 +1,166 @@
+-- snowflake sequences
+
+CREATE FUNCTION snowflake_sequence_nextval(regclass)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_sequence_nextval'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_sequence_nextval(regclass) IS
+'what nextval() is replaced by: a snowflake ID, or the sequence''s next value if it
+is local';
+
+CREATE FUNCTION snowflake_sequence_currval(regclass)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_sequence_currval'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_sequence_currval(regclass) IS
+'what currval() is replaced by';
+
+CREATE FUNCTION snowflake_sequence_lastval()
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_sequence_lastval'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_sequence_lastval() IS
+'what lastval() is replaced by;
+error: 55000 if it is not known whether an identity column or a snowflake sequence
+was used last';
+
+CREATE FUNCTION snowflake_sequence_setval(regclass, bigint)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_sequence_setval'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_sequence_setval(regclass, bigint) IS
+'what setval() is replaced by; changes nothing for snowflake sequences';
+
+CREATE FUNCTION snowflake_sequence_setval(regclass, bigint, boolean)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'snowflake_sequence_setval'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_sequence_setval(regclass, bigint, boolean) IS
+'what setval() is replaced by; changes nothing for snowflake sequences';
+
+CREATE FUNCTION snowflake_sequence_noted(anyelement)
+RETURNS anyelement
+AS 'MODULE_PATHNAME', 'snowflake_sequence_noted'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_sequence_noted(anyelement) IS
+'its argument, a value of an identity column, so that lastval() knows of it';
+
+-- Every role calls them as soon as they are attached, whatever ALTER DEFAULT
+-- PRIVILEGES says; they check what the functions of PostgreSQL check.
+GRANT EXECUTE ON FUNCTION
+    snowflake_sequence_nextval(regclass),
+    snowflake_sequence_currval(regclass),
+    snowflake_sequence_lastval(),
+    snowflake_sequence_setval(regclass, bigint),
+    snowflake_sequence_setval(regclass, bigint, boolean),
+    snowflake_sequence_noted(anyelement)
+TO PUBLIC;
+
+CREATE FUNCTION snowflake_sequence_support(internal)
+RETURNS internal
+AS 'MODULE_PATHNAME', 'snowflake_sequence_support'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_sequence_support(internal) IS
+'planner support function of nextval(), currval(), lastval() and setval(), once they
+are attached';
+
+CREATE UNLOGGED SEQUENCE snowflake_lastval_marker
+    MINVALUE -9223372036854775808 MAXVALUE -4611686018427387904 CACHE 100 CYCLE;
+
+COMMENT ON SEQUENCE snowflake_lastval_marker IS
+'what lastval() uses to know whether a snowflake sequence was the last';
+
+CREATE FUNCTION snowflake_attach_sequences()
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_attach_sequences'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_attach_sequences() IS
+'have nextval(), currval(), lastval() and setval() of this database know the kinds of
+sequences; for superusers;
+errors: 55006 if they have a support function of another extension, 55000 if not
+everybody may execute what replaces them';
+
+REVOKE ALL ON FUNCTION snowflake_attach_sequences() FROM PUBLIC;
+
+CREATE FUNCTION snowflake_detach_sequences()
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_detach_sequences'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_detach_sequences() IS
+'undo snowflake_attach_sequences(); for superusers;
+error: 55006 if there is a snowflake sequence';
+
+REVOKE ALL ON FUNCTION snowflake_detach_sequences() FROM PUBLIC;
+
+CREATE FUNCTION snowflake_set_sequence_kind(sequence regclass, kind text DEFAULT 'snowflake')
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_set_sequence_kind'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_set_sequence_kind(regclass, text) IS
+'have nextval() of a sequence return snowflake IDs (snowflake), or continue where it
+was before (local); for its owner;
+errors: 42804 if a column with it is narrower than bigint, 55000 if it belongs to an
+identity column or nextval() is not attached, 22023 for its INCREMENT or another
+kind, 42501 if the caller does not own it';
+
+CREATE VIEW snowflake_sequences AS
+SELECT c.oid::regclass AS sequence,
+    CASE WHEN l.label IS NULL THEN 'local' ELSE pg_catalog.split_part(l.label, ' ', 1) END AS kind,
+    u.table_name, u.column_name, u.column_type,
+    CASE
+        WHEN l.label IS NULL THEN NULL
+        WHEN (SELECT prosupport = 0 FROM pg_catalog.pg_proc WHERE oid = 'pg_catalog.nextval(regclass)'::regprocedure)
+            THEN 'not attached: call snowflake_attach_sequences()'
+        WHEN s.seqcycle OR pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+            AND pg_catalog.pg_sequence_last_value(c.oid) IS DISTINCT FROM s.seqmax
+            THEN 'not exhausted: call nextval() or setval() of it'
+        WHEN u.column_type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype)
+            THEN 'column is too narrow'
+    END AS problem
+FROM pg_catalog.pg_sequence s
+    JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
+    LEFT JOIN pg_catalog.pg_seclabel l
+        ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
+    LEFT JOIN (
+        SELECT d.refobjid AS seqrelid, a.attrelid::regclass AS table_name, a.attname AS column_name, a.atttypid::regtype AS column_type
+        FROM pg_catalog.pg_depend d
+            JOIN pg_catalog.pg_attrdef f ON f.oid = d.objid
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+        WHERE d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
+        UNION
+        SELECT d.objid, a.attrelid, a.attname, a.atttypid
+        FROM pg_catalog.pg_depend d
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+        WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
+            AND d.deptype IN ('a', 'i')) u ON u.seqrelid = c.oid
+WHERE NOT EXISTS (
+    SELECT FROM pg_catalog.pg_depend d
+    WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e');
+
+GRANT SELECT ON snowflake_sequences TO PUBLIC;
+
+COMMENT ON VIEW snowflake_sequences IS
+'sequences of this database, with the columns that use them';
+COMMENT ON COLUMN snowflake_sequences.sequence IS
+'sequence';
+COMMENT ON COLUMN snowflake_sequences.kind IS
+'snowflake or local';
+COMMENT ON COLUMN snowflake_sequences.table_name IS
+'table of a column that the sequence belongs to, or is a default of';
+COMMENT ON COLUMN snowflake_sequences.column_name IS
+'that column';
+COMMENT ON COLUMN snowflake_sequences.column_type IS
+'its type';
+COMMENT ON COLUMN snowflake_sequences.problem IS
+'what is wrong with a sequence that is not local; NULL if nothing is';
+
