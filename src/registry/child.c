@@ -15,8 +15,14 @@
  * detaches from shared memory and resets the signal handlers that would use
  * that; it holds no lock, as its parent does not, runs no exit callback, raises
  * no error, and allocates nothing from memory contexts.  So it may be killed at
- * any moment.  If its parent is killed, it is killed too, where the kernel can
- * do that; elsewhere by its alarm.
+ * any moment.
+ *
+ * Signals that stop the server, or cancel a query, also reach it, because it is
+ * in the worker's process group; it leaves it to its parent what they mean.  If
+ * that ends first, it ends, too: the kernel sends a signal, where it can do
+ * that, or it notices at its next alarm.  In a container, the postmaster can be
+ * the first process, and so the next parent, and takes a child that a signal
+ * has killed for a crashed session.  So the child exits by itself.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -35,16 +41,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/pg_shmem.h"
 
 #include "registry/child.h"
 
-/* After this time, a child without a parent ends. */
+/* How often a child looks for its parent. */
 #define CHILD_ALARM_S	60
 
 /* How much memory a child may take beside what it has from its parent. */
 #define CHILD_MEMORY	(64 * 1024 * 1024)
+
+/* In the child: its parent. */
+static pid_t parent_pid;
 
 static void
 exit_child(int signal_number)
@@ -52,9 +62,17 @@ exit_child(int signal_number)
 	_exit(1);
 }
 
+static void
+exit_orphan(int signal_number)
+{
+	if (getppid() != parent_pid)
+		_exit(1);
+	(void) alarm(CHILD_ALARM_S);
+}
+
 /*
  * Set a signal handler, but not by pqsignal(), whose handlers look for the
- * process in shared memory.
+ * process in shared memory.  Calls that it interrupts continue.
  */
 static void
 set_signal(int signal_number, void (*handler) (int))
@@ -62,6 +80,7 @@ set_signal(int signal_number, void (*handler) (int))
 	struct sigaction action = {0};
 
 	action.sa_handler = handler;
+	action.sa_flags = SA_RESTART;
 	sigemptyset(&action.sa_mask);
 	(void) sigaction(signal_number, &action, NULL);
 }
@@ -99,23 +118,25 @@ limit_memory(void)
 static void
 become_child(pid_t parent)
 {
-	static const int ending[] = {SIGTERM, SIGINT, SIGQUIT, SIGALRM, SIGFPE};
-	static const int ignored[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGURG};
+	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2,
+	SIGPIPE, SIGURG};
 	sigset_t	none;
 
+	/* A library might call exit(). */
+	on_exit_reset();
 	PGSharedMemoryDetach();
-	for (size_t i = 0; i < lengthof(ending); i++)
-		set_signal(ending[i], exit_child);
+	parent_pid = parent;
+	set_signal(SIGQUIT, exit_child);
+	set_signal(SIGFPE, exit_child);
+	set_signal(SIGALRM, exit_orphan);
 	for (size_t i = 0; i < lengthof(ignored); i++)
 		set_signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 #if defined(HAVE_SYS_PRCTL_H) && defined(PR_SET_PDEATHSIG)
-	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void) prctl(PR_SET_PDEATHSIG, SIGQUIT);
 #endif
-	(void) alarm(CHILD_ALARM_S);
-	if (getppid() != parent)
-		_exit(1);
+	exit_orphan(SIGALRM);
 	limit_memory();
 }
 

@@ -104,8 +104,8 @@ connect_to(const SessionTarget *target, RegistryAnswer *answer)
 
 		socket.fd = PQsocket(conn);
 		socket.events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-		(void) poll(&socket, 1, -1);
-		status = PQconnectPoll(conn);
+		if (poll(&socket, 1, -1) >= 0 || errno != EINTR)
+			status = PQconnectPoll(conn);
 	}
 	if (PQstatus(conn) != CONNECTION_OK)
 		keep_connection_error(answer, conn);

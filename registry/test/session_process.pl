@@ -1,0 +1,87 @@
+# The process that is connected to the registry: signals that reach the worker's process
+# group do not end a call, and its own end, whenever that is, is no crash of the server.
+# In a container, the postmaster is the parent of processes that lose theirs.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+plan skip_all => 'only Linux has subreapers' if $^O ne 'linux';
+
+my $registry = new_registry('registry', "1, 100, grant_time => '1 hour', reach => '1 day', new => true");
+my $server = PostgreSQL::Test::Cluster->new('server');
+$server->init;
+$server->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'snowflake'", registry_conf($registry), 'restart_after_crash = on'));
+{
+	local $ENV{LD_PRELOAD} = compile("$FindBin::RealBin/subreaper.c", '-shared', '-fPIC');
+	$server->start;
+}
+$server->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
+
+my $crash = qr/terminated by signal|all server processes terminated/;
+my $until = 'SELECT granted_until FROM snowflake_stat';
+
+# Let the worker call; returns its process, and that of the call, which waits for a
+# lock in the registry.
+sub begin_call
+{
+	my $worker = server_process($server, 'snowflake grant');
+	my $child;
+
+	kill 'HUP', $worker;
+	$registry->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE wait_event_type = 'Lock' AND query ~ 'extend_grant'})
+	  or die 'no call waits';
+	($child) = `ps -o pid= --ppid $worker` =~ /(\d+)/ or die 'the worker has no child';
+	return ($worker, $child);
+}
+
+my $holder = $registry->background_psql('postgres');
+
+# The postmaster sends its signals to the worker, and then to its process group: the last
+# call may have begun between the two.
+my $before = $server->safe_psql('postgres', $until);
+$holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
+my (undef, $child) = begin_call();
+kill $_, $child foreach 'TERM', 'INT', 'ALRM';
+$holder->query_safe('COMMIT');
+ok($server->poll_query_until('postgres', "SELECT granted_until > '$before' FROM snowflake_stat"),
+	'a call continues after signals');
+unlike(slurp_file($server->logfile), qr/ended unexpectedly/, 'signals do not end the process of a call');
+
+# The worker ends with an error, and does not wait for its child.
+my $session = $server->background_psql('postgres');
+$session->query_safe('SELECT 1');
+$holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
+(my $worker, $child) = begin_call();
+kill 'INT', $worker;
+wait_until('the end of a process without a parent', sub { !kill 0, $child });
+$server->wait_for_log(qr/canceling statement due to user request/);
+isnt(server_process($server, 'snowflake grant'), $worker, 'the worker is started again');
+unlike(slurp_file($server->logfile), $crash, 'the end of a process without a parent is no crash');
+is($session->query('SELECT 1'), 1, 'sessions continue');
+$holder->query_safe('COMMIT');
+$session->quit;
+
+# It is killed itself: the call may have been committed, so its token remains.
+$before = $server->safe_psql('postgres', $until);
+my $held = $server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat');
+$holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
+(undef, $child) = begin_call();
+kill 'KILL', $child;
+$server->wait_for_log(qr/process that connects ended unexpectedly/);
+$holder->query_safe('COMMIT');
+$holder->quit;
+ok($server->poll_query_until('postgres', "SELECT granted_until > '$before' FROM snowflake_stat"),
+	'a server whose call was killed extends its grant');
+is($server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), $held, 'with the same worker ID');
+unlike(slurp_file($server->logfile), $crash, 'that is no crash either');
+
+$_->stop foreach $server, $registry;
+done_testing();
