@@ -112,9 +112,12 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 	if (!conversion->online)
 	{
 		ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
+		ask_obstacles(conversion, sql_row_obstacles, obstacles);
 		ask_obstacles(conversion, sql_rebuilt_obstacles, obstacles);
 		snowflake_convert_find_trigger_obstacles(conversion, obstacles);
 	}
+	else
+		ask_obstacles(conversion, sql_online_row_obstacles, obstacles);
 	snowflake_convert_find_type_obstacles(conversion, obstacles);
 	if (sets_default(conversion))
 	{

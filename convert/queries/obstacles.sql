@@ -22,6 +22,58 @@ SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner,
 FROM changed c JOIN pg_class r ON r.oid = c.relid
   JOIN pg_roles o ON o.oid = r.relowner
 
+-- The smallest rows that tables can have, whose columns are NULL where they can be: as they are
+-- converted directly; and online, with the new columns beside the old ones, and with the old
+-- ones dropped.  A row with a NULL has a bit for each column, a dropped one is NULL, and so
+-- converting online may make a row bigger than the columns are.
+-- cte: row_column(relid, form, attnum, length, alignment, is_null)
+-- with: target
+WITH widened(relid, attnum, form) AS (
+  SELECT relid, attnum, form FROM target, unnest(ARRAY['direct', 'both', 'new']) form
+  WHERE change = 'widen')
+SELECT f.relid, f.form, a.attnum::int,
+  CASE WHEN w.form = 'direct' THEN 8 WHEN a.attlen < 0 THEN 1 ELSE a.attlen END,
+  CASE WHEN w.form = 'direct' THEN 8 WHEN a.attlen < 0 THEN 1
+    ELSE CASE a.attalign WHEN 'd' THEN 8 WHEN 'i' THEN 4 WHEN 's' THEN 2 ELSE 1 END END,
+  a.attisdropped OR NOT a.attnotnull OR coalesce(w.form = 'new', false)
+FROM (SELECT DISTINCT relid, form FROM widened) f
+  JOIN pg_attribute a ON a.attrelid = f.relid AND a.attnum > 0
+  LEFT JOIN widened w ON (w.relid, w.attnum, w.form) = (f.relid, a.attnum, f.form)
+WHERE NOT starts_with(a.attname, 'snowflake_new_')
+UNION ALL
+SELECT w.relid, w.form, 1600 + w.attnum, 8, 8, NOT a.attnotnull
+FROM widened w JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
+WHERE w.form <> 'direct'
+
+-- Only of those that may be too big with what aligns the columns.
+-- cte: row_form(relid, form, header, lengths, alignments) materialized
+-- with: row_column
+SELECT relid, form,
+  (23 + CASE WHEN bool_or(is_null) THEN (count(*)::int + 7) / 8 ELSE 0 END + 7) / 8 * 8,
+  array_agg(length ORDER BY attnum) FILTER (WHERE NOT is_null),
+  array_agg(alignment ORDER BY attnum) FILTER (WHERE NOT is_null)
+FROM row_column
+GROUP BY relid, form
+HAVING sum(length) FILTER (WHERE NOT is_null) > current_setting('block_size')::int / 3
+
+-- cte: row_part(relid, form, columns, size)
+-- with: row_form
+SELECT relid, form, 0, header FROM row_form
+UNION ALL
+SELECT f.relid, f.form, p.columns + 1, (p.size + a - 1) / a * a + f.lengths[p.columns + 1]
+FROM row_part p JOIN row_form f ON (f.relid, f.form) = (p.relid, p.form)
+  CROSS JOIN LATERAL (SELECT f.alignments[p.columns + 1]) e(a)
+WHERE p.columns < cardinality(f.lengths)
+
+-- cte: big_row(relid, online, line)
+-- with: row_part
+SELECT p.relid, p.form <> 'direct',
+  format('rows of table %s would have at least %s bytes, and %s fit into a block',
+    p.relid::regclass, max((p.size + 7) / 8 * 8), current_setting('block_size')::int - 32)
+FROM row_part p
+GROUP BY 1, 2
+HAVING max((p.size + 7) / 8 * 8) > current_setting('block_size')::int - 32
+
 -- What prevents columns from becoming bigint.
 -- list: column_obstacles obstacles
 -- with: target
@@ -89,6 +141,18 @@ AND NOT EXISTS (
   SELECT FROM pg_depend c
   WHERE (c.classid, c.objid) = (d.classid, d.objid)
   AND (c.refclassid, c.refobjid, c.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum))
+
+-- list: row_obstacles obstacles
+-- with: big_row
+
+-- hint: Move columns to another table, so that rows with the wider columns fit into a block.
+SELECT line, format('table %s', relid::regclass) FROM big_row WHERE NOT online
+
+-- list: online_row_obstacles obstacles
+-- with: big_row
+
+-- hint: Use snowflake_convert(), which leaves no dropped columns, or move columns to another table.
+SELECT line, format('table %s', relid::regclass) FROM big_row WHERE online
 
 -- Foreign keys are created again, with triggers that are enabled as usual.
 -- list: trigger_obstacles obstacles

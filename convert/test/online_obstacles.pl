@@ -111,6 +111,8 @@ my @obstacles = (
 	  'trigger "~snowflake_new" of table public\.t is in the way' ],
 	[ 'CREATE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$; CREATE TRIGGER "~snowflake_swapped" BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION g()',
 	  'trigger "~snowflake_swapped" of table public\.t is in the way' ],
+	[ 'DO $$ BEGIN EXECUTE (SELECT $a$ALTER TABLE t $a$ || string_agg(format($a$ADD c%s bigint NOT NULL DEFAULT 0$a$, i), $a$, $a$) FROM generate_series(1, 1010) i); END $$',
+	  'rows of table public\.t would have at least 8248 bytes, and 8160 fit into a block' ],
 	[ 'CREATE TABLE child () INHERITS (t)', 'table public\.t has a parent or child table' ],
 	[ 'CREATE TABLE a (id int PRIMARY KEY REFERENCES t); ALTER TABLE t ADD a int REFERENCES a; UPDATE t SET a = NULL', 'tables that reference each other in a circle: public\.a' ],
 	[ 'CREATE TABLE a (t int REFERENCES t); ALTER TABLE a DISABLE TRIGGER ALL', 'triggers of foreign key a_t_fkey of table a are disabled' ],
