@@ -202,8 +202,23 @@ FROM rebuilt_index i JOIN pg_class p ON p.oid = i.parent
       AND coalesce(a.attstattarget, -1) <> coalesce(b.attstattarget, -1))),
     ('depends on an extension', EXISTS (
       SELECT FROM pg_depend d
-      WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')))) w(what, found)
+      WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x'))),
+    ('has a comment', {has_comment(i.oid, pg_class)}),
+    ('has a constraint with a comment', EXISTS (
+      SELECT FROM pg_constraint k
+      WHERE k.conindid = i.oid AND k.contype IN ('p', 'u')
+      AND {has_comment(k.oid, pg_constraint)}))) w(what, found)
 WHERE w.found
+
+-- They would be enabled with the new constraint.
+-- hint: Enable the triggers of deferrable constraints with ALTER TABLE ... ENABLE TRIGGER.
+SELECT DISTINCT format('triggers of constraint %I of table %s are not enabled as usual', k.conname,
+    k.conrelid::regclass),
+  format('table %s', k.conrelid::regclass)
+FROM rebuilt_index i
+  JOIN pg_constraint k ON k.conindid = i.oid AND k.contype IN ('p', 'u', 'x')
+  JOIN pg_trigger g ON g.tgconstraint = k.oid
+WHERE g.tgenabled <> 'O'
 
 -- PostgreSQL would create the parent's first, with which the child's own conflicts.
 -- hint: Run ALTER TABLE ... VALIDATE CONSTRAINT on parent tables.

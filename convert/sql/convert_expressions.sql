@@ -241,6 +241,8 @@ ALTER TABLE kept_1 REPLICA IDENTITY USING INDEX kept_1_pkey, CLUSTER ON kept_1_i
 ALTER INDEX kept_1_id_idx SET (fillfactor = 50);
 ALTER INDEX kept_1_id_idx DEPENDS ON EXTENSION plpgsql;
 ALTER INDEX kept_1_expr_expr1_idx ALTER 2 SET STATISTICS 5;
+COMMENT ON INDEX kept_1_id_idx IS 'of the partition';
+COMMENT ON CONSTRAINT kept_1_pkey ON kept_1 IS 'of the partition';
 CREATE STATISTICS kept_statistics ON id, at FROM kept_1;
 CREATE STATISTICS kept_by_default ON id, at, kind FROM kept_1;
 ALTER STATISTICS kept_statistics SET STATISTICS 9;
@@ -297,6 +299,11 @@ ALTER TABLE off DISABLE TRIGGER ALL;
 SELECT snowflake_convert('off');
 ALTER TABLE off ENABLE TRIGGER ALL;
 SELECT count(*) FROM snowflake_convert('off');
+-- those of deferrable constraints
+CREATE TABLE off_late (id int UNIQUE DEFERRABLE, v int UNIQUE DEFERRABLE);
+ALTER TABLE off_late ADD CONSTRAINT off_late_x EXCLUDE ((id + 1) WITH =) DEFERRABLE;
+ALTER TABLE off_late DISABLE TRIGGER ALL;
+SELECT snowflake_convert('off_late', 'id');
 -- not if the type stays the same
 CREATE TABLE off_big (id bigint PRIMARY KEY);
 CREATE TABLE off_big_reference (off bigint REFERENCES off_big);
