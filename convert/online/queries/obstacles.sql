@@ -161,7 +161,10 @@ SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsu
     pg_describe_object(gone.classid, gone.objid, 0))
 FROM gone JOIN pg_depend d ON (d.refclassid, d.refobjid) = (gone.classid, gone.objid)
   LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
-    AND r.rulename = '_RETURN' AND r.ev_class IN (SELECT oid FROM vw WHERE relkind = 'v')
+    AND r.rulename = '_RETURN'
+    AND (r.ev_class IN (SELECT oid FROM vw WHERE relkind = 'v')
+-- the rule of a materialized view depends on that view, too
+         OR (gone.classid, gone.objid) = ('pg_class'::regclass, r.ev_class))
 WHERE d.deptype <> 'i' AND r.oid IS NULL
 AND (d.classid = 'pg_policy'::regclass OR (d.classid, d.objid) NOT IN (SELECT classid, objid
   FROM gone))
