@@ -241,3 +241,33 @@ AND NOT (lower(a.attname) = 'id' AND EXISTS (
   SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary
   AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum))
 AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
+
+-- The types of numbers and of arrays of them that do not hold all IDs, and domains over them.
+-- cte: small(typid, base, typmod)
+SELECT unnest(ARRAY['int2'::regtype, 'int4'::regtype, 'float4'::regtype, 'float8'::regtype,
+    'numeric'::regtype, 'int2[]'::regtype, 'int4[]'::regtype, 'float4[]'::regtype,
+    'float8[]'::regtype, 'numeric[]'::regtype])::oid, NULL::oid, -1
+UNION ALL
+SELECT y.oid, coalesce(s.base, s.typid), greatest(s.typmod, y.typtypmod)
+FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
+
+-- Columns of the schema that might hold keys, by their names, and are not widened with them.
+-- rounds is true for those that store something else without an error.
+-- cte: unfit(column_name, type, rounds)
+-- with: target, small
+SELECT format('column %I of table %s', a.attname, r.oid::regclass),
+  format_type(a.atttypid, a.atttypmod), b.base IN ('float4'::regtype, 'float8'::regtype,
+    'float4[]'::regtype, 'float8[]'::regtype)
+FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
+  JOIN small s ON s.typid = a.atttypid
+  CROSS JOIN LATERAL (SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
+WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
+AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
+AND a.attname ~* CASE WHEN format_type(b.base, NULL) LIKE '%[]' THEN 'ids?$' ELSE 'id$' END
+AND a.atttypid NOT IN ('int2'::regtype, 'int4'::regtype)
+-- numeric(p, s) has p - s digits before the point, and an ID 19.
+AND (b.base NOT IN ('numeric'::regtype, 'numeric[]'::regtype)
+     OR b.mod >= 4 AND ((b.mod - 4) >> 16) - ((((b.mod - 4) & 2047) # 1024) - 1024) < 19)
+AND NOT EXISTS (SELECT FROM pg_depend e
+                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
+AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)

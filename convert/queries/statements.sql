@@ -4,7 +4,7 @@ FROM ({entries}) n(number, severity, form, title, object, line, message, detail,
 ORDER BY number, object COLLATE "C"
 
 -- list: notices notices
--- with: target, seq_user, row_function, narrow
+-- with: target, seq_user, row_function, narrow, unfit
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
@@ -19,6 +19,14 @@ SELECT column_name, format('%s (%s)', column_name, type),
   'If they hold keys of converted tables, new IDs do not fit. To widen all of them, specify '
   'widen_ids => true.'
 FROM narrow
+
+-- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
+SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),
+  format(CASE WHEN rounds THEN 'it might hold keys, and %s rounds new IDs without an error'
+    ELSE 'it might hold keys, and new IDs do not fit into %s' END, type), NULL,
+  'If they hold keys of converted tables, change their types to bigint, or bigint[]. widen_ids does '
+  'not do that.'
+FROM unfit
 
 -- That it came from a sequence is in the notice about the sequence.
 -- notice: warning | one each | defaults are replaced
