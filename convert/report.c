@@ -4,7 +4,8 @@
  *	  snowflake_convert_report(): what a conversion of a schema would do, what
  *	  is in its way, and, afterwards, what is not converted, or not anymore.
  *
- * It plans the conversion as a dry run does, so both find the same.
+ * It plans the conversion as a dry run does, so both find the same.  If the caller
+ * asks for it, rehearse.c does the conversion, tries rows, and undoes both.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -20,12 +21,14 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
 #include "convert/conversion.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
+#include "convert/rehearse.h"
 #include "convert/schema.h"
 #include "convert/statements.h"
 #include "queries/report.sql.h"
@@ -72,14 +75,15 @@ add_row(ReturnSetInfo *rsinfo, const char *severity, const char *object,
 }
 
 /*
- * What is in the way, and the views among it.
+ * What is in the way, and the views among it.  Is there anything?
  */
-static void
+static bool
 add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 {
+	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_list_obstacles(conversion))
+	foreach(cell, obstacles)
 	{
 		const SnowflakeObstacle *obstacle = lfirst(cell);
 
@@ -92,6 +96,7 @@ add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 
 		add_row(rsinfo, "obstacle", row[0], row[1], row[2]);
 	}
+	return obstacles != NIL;
 }
 
 /*
@@ -123,12 +128,15 @@ add_unconverted_keys(const SnowflakeConversion *conversion,
 	}
 }
 
+/*
+ * What the notices of the conversion would be, or what a rehearsal finds.
+ */
 static void
-add_findings(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
+add_findings(const List *findings, ReturnSetInfo *rsinfo)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_list_findings(conversion))
+	foreach(cell, findings)
 	{
 		const SnowflakeFinding *finding = lfirst(cell);
 
@@ -152,27 +160,52 @@ add_left_keys(const List *left, ReturnSetInfo *rsinfo)
 }
 
 /*
+ * Try rows with new keys.
+ */
+static void
+add_rehearsal(const SnowflakeConversion *conversion, bool has_obstacles,
+			  const char *search_path, ReturnSetInfo *rsinfo)
+{
+	if (has_obstacles)
+		add_row(rsinfo, "warning",
+				psprintf("schema %s", quote_identifier(get_namespace_name(conversion->schema))),
+				"it is not rehearsed, because there are obstacles",
+				"Remove the obstacles, and rehearse in the same transaction, which can be rolled back.");
+	else
+		add_findings(snowflake_convert_rehearse(conversion, search_path), rsinfo);
+}
+
+/*
  * snowflake_convert_report(schema regnamespace, exclude regclass[],
- *							widen_ids boolean)
+ *							widen_ids boolean, rehearse boolean)
  *	returns table (severity text, object text, finding text, what_to_do text)
  */
 Datum
 snowflake_convert_report(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	SnowflakeConversion conversion = {.dry_run = true};
+	SnowflakeConversion conversion = {0};
+	const char *search_path = pstrdup(GetConfigOption("search_path", false, false));
+	bool		rehearse;
+	bool		has_obstacles;
 	List	   *left;
 	Oid			owner;
 	SnowflakeCaller caller;
 	SnowflakeCaller self;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
 
+	rehearse = PG_GETARG_BOOL(3);
+	if (rehearse)
+		snowflake_convert_refuse_old_snapshot();
+	conversion.dry_run = !rehearse;
 	conversion.schema = PG_GETARG_OID(0);
 	snowflake_become_owner(GetUserId(), &caller);
 	SPI_connect();
+	if (rehearse)
+		snowflake_convert_refuse_pending_triggers();
 	left = snowflake_convert_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), InvalidOid,
 									   &owner);
 
@@ -180,10 +213,12 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	if (PG_GETARG_BOOL(2) && conversion.keys != NIL)
 		snowflake_convert_find_narrow_columns(&conversion);
 	snowflake_convert_prepare(&conversion, owner);
-	add_obstacles(&conversion, rsinfo);
+	has_obstacles = add_obstacles(&conversion, rsinfo);
 	add_unconverted_keys(&conversion, rsinfo);
-	add_findings(&conversion, rsinfo);
+	add_findings(snowflake_convert_list_findings(&conversion), rsinfo);
 	add_left_keys(left, rsinfo);
+	if (rehearse && conversion.keys != NIL)
+		add_rehearsal(&conversion, has_obstacles, search_path, rsinfo);
 	snowflake_become_caller(&self);
 
 	SPI_finish();

@@ -49,6 +49,7 @@ CREATE FUNCTION snowflake_convert_report(
     schema regnamespace,
     exclude regclass[] DEFAULT '{}',
     widen_ids boolean DEFAULT false,
+    rehearse boolean DEFAULT false,
     OUT severity text,
     OUT object text,
     OUT finding text,
@@ -57,12 +58,16 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'snowflake_convert_report'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], boolean) IS
+COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], boolean, boolean) IS
 'what snowflake_convert_schema() would do with these arguments, what is in its way,
 and, afterwards, what is not converted, or not anymore; changes nothing, but calls the generator;
 severity is obstacle, warning, or info;
+rehearse also does the conversion, inserts and updates copies of rows with new keys,
+which fires triggers, and rolls all of it back; it takes the locks of the conversion, and
+what triggers do outside of the transaction stays;
 errors: 42501 if the caller does not own the tables, 3F000 if the schema does not
-exist, 22004 if an excluded table is null';
+exist, 22004 if an excluded table is null; with rehearse, 55006 if deferred triggers of
+the transaction wait for its end, 0A000 above READ COMMITTED';
 
 CREATE FUNCTION snowflake_convert_copy()
 RETURNS trigger

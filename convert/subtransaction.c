@@ -70,17 +70,27 @@ snowflake_convert_do(void (*work) (void *argument), void *argument, bool keep)
 }
 
 /*
+ * The same, for what may fail: an error of the circumstances, such as a
+ * cancelled statement, is raised.
+ */
+ErrorData *
+snowflake_convert_attempt(void (*work) (void *argument), void *argument, bool keep)
+{
+	ErrorData  *error = snowflake_convert_do(work, argument, keep);
+
+	if (error != NULL && !is_of_work(error->sqlerrcode))
+		ReThrowError(error);
+	return error;
+}
+
+/*
  * Try whether something succeeds.  Returns the message of the error if it does
  * not, otherwise NULL.
  */
 char *
 snowflake_convert_try(void (*work) (void *argument), void *argument)
 {
-	ErrorData  *error = snowflake_convert_do(work, argument, true);
+	ErrorData  *error = snowflake_convert_attempt(work, argument, true);
 
-	if (error == NULL)
-		return NULL;
-	if (!is_of_work(error->sqlerrcode))
-		ReThrowError(error);
-	return error->message;
+	return error == NULL ? NULL : error->message;
 }

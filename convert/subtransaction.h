@@ -16,6 +16,8 @@
 
 extern ErrorData *snowflake_convert_do(void (*work) (void *argument), void *argument,
 									   bool keep);
+extern ErrorData *snowflake_convert_attempt(void (*work) (void *argument),
+											void *argument, bool keep);
 extern char *snowflake_convert_try(void (*work) (void *argument), void *argument);
 
 #endif							/* SNOWFLAKE_CONVERT_SUBTRANSACTION_H */

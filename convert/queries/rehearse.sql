@@ -1,0 +1,136 @@
+-- Tables, each with all that are below it.
+-- cte: below(root, relid)
+-- with: target
+SELECT relid, relid FROM target
+UNION
+SELECT b.root, i.inhrelid FROM below b JOIN pg_inherits i ON i.inhparent = b.relid
+
+-- The tables that get rows.  Those of other owners, which have triggers of their own, and
+-- foreign tables do not, nor does a table that has one of these below it.
+-- cte: tried(relid, name)
+-- with: below
+SELECT r.oid, format('%I.%I', n.nspname, r.relname)
+FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
+WHERE r.oid IN (SELECT relid FROM target WHERE change <> 'cannot')
+AND r.relkind IN ('r', 'p') AND NOT r.relispartition
+AND NOT EXISTS (
+  SELECT FROM below b JOIN pg_class p ON p.oid = b.relid JOIN pg_class k ON k.oid = $1[1]
+  WHERE b.root = r.oid AND (p.relowner <> k.relowner OR p.relkind = 'f'))
+
+-- Their columns that hold keys, with the number of the key, or the one behind the last for a
+-- column that is widened because of its name.
+-- cte: held(relid, attnum, attname, is_key, type, number, own)
+-- with: tried
+SELECT t.relid, t.attnum, t.attname, t.is_key, format_type(t.typid, NULL),
+  coalesce(t.key, cardinality($1) + 1), NOT t.is_key AND $1[t.key] IS NOT DISTINCT FROM t.relid
+FROM target t JOIN tried USING (relid)
+
+-- How far a table is behind those that it references.
+-- cte: distance(relid, depth)
+-- with: held
+SELECT relid, 0 FROM tried
+UNION
+SELECT h.relid, d.depth + 1
+FROM distance d JOIN held h ON $1[h.number] = d.relid
+WHERE NOT h.is_key AND NOT h.own AND d.depth < 99
+
+-- One column of each unique index that has no new key gets another value than the copied row.
+-- cte: varied(relid, attnum)
+-- with: held
+SELECT DISTINCT ON (i.indexrelid) i.indrelid, a.attnum
+FROM tried x JOIN pg_index i ON i.indrelid = x.relid AND i.indisunique
+  CROSS JOIN LATERAL (SELECT (i.indkey::int2[])[0:i.indnkeyatts - 1]) k(attnums)
+  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum > 0 AND a.attgenerated = ''
+    AND (a.attnum = ANY (k.attnums)
+         OR EXISTS (SELECT FROM pg_depend d
+                    WHERE (d.classid, d.objid) = ('pg_class'::regclass, i.indexrelid)
+                    AND (d.refclassid, d.refobjid, d.refobjsubid)
+                      = ('pg_class'::regclass, a.attrelid, a.attnum)))
+  JOIN pg_type y ON y.oid = a.atttypid AND (y.typcategory IN ('S', 'N', 'D')
+                                            OR y.oid = 'uuid'::regtype)
+WHERE NOT EXISTS (SELECT FROM held h WHERE h.relid = x.relid AND NOT h.own
+                  AND h.attnum = ANY (k.attnums))
+ORDER BY i.indexrelid,
+  EXISTS (SELECT FROM pg_constraint c WHERE c.contype = 'f' AND c.conrelid = x.relid
+          AND a.attnum = ANY (c.conkey)), y.typcategory <> 'S', a.attnum
+
+-- All columns, with the expressions for INSERT and UPDATE.  These are evaluated with the search
+-- path of the caller, as are triggers, so they name schemas.  r is the copied row; $1 and $2 are
+-- the new keys of this row and the other one, and $4 is the number of the row.
+-- cte: expression(relid, attnum, name, held, needed, updatable, inserted, updated)
+-- with: varied
+SELECT a.attrelid, a.attnum, quote_ident(a.attname), h.relid IS NOT NULL,
+  h.relid IS NOT NULL OR a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
+  a.attidentity <> 'a',
+  CASE WHEN h.is_key THEN format('(($1::pg_catalog.int8[])[%s])::%s', h.number, h.type)
+    WHEN NOT h.own THEN format('coalesce((($1::pg_catalog.int8[])[%s])::%s, r.%I)', h.number,
+      h.type, a.attname)
+    WHEN v.relid IS NULL THEN format('r.%I', a.attname)
+    WHEN y.typcategory = 'S' THEN format('pg_catalog.left(pg_catalog.concat(pg_catalog.substr('
+      'pg_catalog.md5(pg_catalog.random()::pg_catalog.text), 1, 8), r.%I), %s)::%s', a.attname,
+      CASE WHEN a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 1000000 END,
+      format_type(a.atttypid, a.atttypmod))
+    WHEN y.typcategory = 'U' THEN 'pg_catalog.gen_random_uuid()'
+    ELSE format('(SELECT pg_catalog.max(u.%I) OPERATOR(pg_catalog.+) $4::pg_catalog.int4%s '
+      'FROM %s u)::%s', a.attname,
+      CASE y.typcategory WHEN 'D' THEN ' OPERATOR(pg_catalog.*) pg_catalog.interval ''1 day''' END,
+      x.name, format_type(a.atttypid, a.atttypmod)) END,
+  CASE WHEN NOT h.is_key THEN format('coalesce((($2::pg_catalog.int8[])[%s])::%s, r.%I)', h.number,
+      h.type, a.attname)
+    ELSE format('r.%I', a.attname) END
+FROM tried x JOIN pg_attribute a ON a.attrelid = x.relid AND a.attnum > 0 AND NOT a.attisdropped
+    AND a.attgenerated = ''
+  JOIN pg_type y ON y.oid = a.atttypid
+  LEFT JOIN held h ON (h.relid, h.attnum) = (a.attrelid, a.attnum)
+  LEFT JOIN varied v ON (v.relid, v.attnum) = (a.attrelid, a.attnum)
+
+-- The key of a table, and where its rows are found: by the key, or by their place.
+-- cte: place(relid, number, condition, location, latest)
+-- with: held
+SELECT x.relid, t.key,
+  CASE WHEN t.relid IS NULL
+    THEN 'pg_catalog.concat(%1$s.tableoid, %1$s.ctid) OPERATOR(pg_catalog.=) %2$s'
+    ELSE format('%%1$s.%s OPERATOR(pg_catalog.=) (%%2$s::pg_catalog.int8)::%s',
+      replace(quote_ident(t.attname), '%', '%%'), format_type(t.typid, NULL)) END,
+  coalesce('n.' || quote_ident(t.attname), 'pg_catalog.concat(n.tableoid, n.ctid)'),
+  t.relid IS NOT NULL
+FROM tried x LEFT JOIN target t ON t.relid = x.relid AND t.is_root
+
+-- For each table, twice: the number of its key, and the statements that insert, compare and change
+-- rows.  The first inserts all columns of the row with the greatest key, $3, or of any row; the
+-- second those that are needed, so that others have the values that defaults and triggers give
+-- them.  Two rows are compared by the text of their other columns.
+-- name: trials
+-- with: expression, place, distance
+SELECT format('table %s', x.name), p.number,
+  format('INSERT INTO %s AS n (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one '
+    '%s JOIN (SELECT * FROM %s r%s LIMIT 1) r ON true RETURNING %s',
+    x.name, string_agg(e.name, ', ' ORDER BY e.attnum),
+    string_agg(e.inserted, ', ' ORDER BY e.attnum),
+    CASE WHEN v.complete THEN 'INNER' ELSE 'LEFT' END, x.name,
+    CASE WHEN p.latest THEN ' WHERE ' || format(p.condition, 'r', '$3') END, p.location),
+  (SELECT format('SELECT v.name, (v.a OPERATOR(pg_catalog.=) v.b)::pg_catalog.int4 '
+      'FROM %s a, %s b, LATERAL (VALUES %s) v(name, a, b) '
+      'WHERE %s AND %s AND v.a IS NOT NULL AND v.b IS NOT NULL', x.name, x.name,
+      string_agg(format('(%1$L, a.%2$I::pg_catalog.text, b.%2$I::pg_catalog.text)',
+        format('column %I of table %s', a.attname, x.name), a.attname), ', ' ORDER BY a.attnum),
+      format(p.condition, 'a', '$3'), format(p.condition, 'b', '$4'))
+   FROM pg_attribute a
+   WHERE a.attrelid = x.relid AND a.attnum > 0 AND NOT a.attisdropped
+   AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM held)
+   HAVING count(*) > 0),
+  (SELECT format('UPDATE %s AS r SET %s WHERE %s', x.name,
+      string_agg(format('%s = %s', u.name, u.updated), ', ' ORDER BY u.attnum),
+      format(p.condition, 'r', '$3'))
+   FROM expression u WHERE u.relid = x.relid AND u.updatable
+   HAVING count(*) > 0)
+FROM tried x JOIN place p USING (relid) CROSS JOIN (VALUES (true), (false)) v(complete)
+  JOIN expression e ON e.relid = x.relid AND (v.complete OR e.needed)
+GROUP BY x.relid, x.name, p.number, p.condition, p.location, p.latest, v.complete
+ORDER BY (SELECT max(depth) FROM distance d WHERE d.relid = x.relid), x.name COLLATE "C",
+  v.complete DESC
+
+-- Tables whose triggers may be deferred.
+-- parameters:
+-- name: deferrable_tables
+SELECT DISTINCT tgrelid FROM pg_trigger WHERE tgdeferrable

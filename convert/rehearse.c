@@ -1,0 +1,471 @@
+/*-------------------------------------------------------------------------
+ *
+ * rehearse.c
+ *	  Trying rows with new keys: does all that triggers, defaults, generated
+ *	  columns and constraints do with a key still work?
+ *
+ * What code does with a key can only be found out by running it.  So copies of
+ * a row of each table are inserted, two of them, each with a key of its own,
+ * and one of them is updated, to reference the key of the other one if its table
+ * references itself.  This is done twice: with the next numbers before the
+ * conversion, and with new IDs after it.  Each time is a subtransaction that is
+ * rolled back, and so is the conversion in it.  What works before and fails
+ * afterwards is a finding, and so is a column whose values are different before,
+ * and equal afterwards, such as one with the first digits of the key.
+ *
+ * Tables that are referenced come first, and the new keys of their rows are what
+ * rows of other tables reference.  Each statement is a subtransaction, so that
+ * an error of one table leaves the others.
+ *
+ * Triggers run with the caller's search path and row security, as they are
+ * written for these; and as the owner of the tables in a security-restricted
+ * operation, like all of a conversion.  In such an operation nothing can be
+ * deferred, so what is deferred fires at the end of each statement.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/rehearse.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "convert/conversion.h"
+#include "convert/queries.h"
+#include "convert/rehearse.h"
+#include "convert/rows.h"
+#include "convert/statements.h"
+#include "convert/subtransaction.h"
+#include "queries/rehearse.sql.h"
+#include "shared/table_owner.h"
+
+/* The rows of a table: how many are inserted, and which of them is updated. */
+#define ROWS	2
+#define UPDATED_ROW	1
+
+/* The parameters of a statement: see the query of the trials. */
+#define PARAMETERS	4
+
+/* A row of that query. */
+typedef struct TrialRow
+{
+	const char *object;			/* the table */
+	const char *key;			/* the number of its key, or NULL */
+	const char *insert;
+	const char *compare;		/* NULL if there is nothing to compare */
+	const char *update;			/* NULL if there is nothing to change */
+} TrialRow;
+
+/* A trial, and what came out of it. */
+typedef struct Trial
+{
+	const TrialRow *row;
+	const char *verb;			/* what was tried last */
+	const char *statement;
+	ErrorData  *error;			/* NULL: it worked */
+	bool		inserted;		/* did INSERT work? */
+	char	   *places[ROWS];	/* where its rows are; NULL if there are none */
+	List	   *columns;		/* names, and "1" for equal values */
+} Trial;
+
+/* One of the two times, before or after the conversion. */
+typedef struct Rehearsal
+{
+	SnowflakeConversion conversion;
+	const char *search_path;	/* of the caller */
+	bool		after;
+	char	  **keys[ROWS];		/* by their number, the new ones; or NULL */
+	List	   *trials;
+	Trial	   *trial;			/* the present one */
+} Rehearsal;
+
+/*
+ * Fail if triggers of the transaction wait for its end: they would be fired by
+ * what makes those of the rehearsal fire.
+ */
+void
+snowflake_convert_refuse_pending_triggers(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_oids(snowflake_convert_ask_with(NIL, sql_deferrable_tables)))
+	{
+		if (AfterTriggerPendingOnRel(lfirst_oid(cell)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("cannot rehearse a conversion while deferred triggers of table %s wait for the end of the transaction",
+							snowflake_relation_name(lfirst_oid(cell))),
+					 errhint("Rehearse in another transaction, or run SET CONSTRAINTS ALL IMMEDIATE before.")));
+	}
+}
+
+/*
+ * The keys of a row as the text of an array.
+ */
+static char *
+array_of(char **keys, int count)
+{
+	StringInfoData array;
+
+	initStringInfo(&array);
+	for (int i = 0; i < count; i++)
+		appendStringInfo(&array, "%c%s", i == 0 ? '{' : ',',
+						 keys[i] != NULL ? keys[i] : "NULL");
+	appendStringInfoChar(&array, '}');
+	return array.data;
+}
+
+/*
+ * Run a statement of the present trial for one of the rows.  Returns its rows.
+ */
+static List *
+run(Rehearsal *rehearsal, const char *statement, int row, const char *third,
+	const char *fourth)
+{
+	int			nkeys = list_length(rehearsal->conversion.keys) + 1;
+	Oid			types[PARAMETERS] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID};
+	const char *texts[PARAMETERS] = {array_of(rehearsal->keys[row], nkeys),
+	array_of(rehearsal->keys[ROWS - 1 - row], nkeys), third, fourth};
+	Datum		values[PARAMETERS];
+	char		nulls[PARAMETERS];
+
+	for (int i = 0; i < PARAMETERS; i++)
+	{
+		nulls[i] = texts[i] == NULL ? 'n' : ' ';
+		values[i] = texts[i] == NULL ? (Datum) 0 : CStringGetTextDatum(texts[i]);
+	}
+	rehearsal->trial->statement = statement;
+	(void) set_config_option("search_path", rehearsal->search_path,
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_execute_with_args(statement, PARAMETERS, types, values, nulls,
+							  false, 0) < 0)
+		elog(ERROR, "statement failed: %s", statement);
+	return SPI_tuptable == NULL ? NIL : snowflake_convert_rows();
+}
+
+/*
+ * An ID of the generator of a key, as text.
+ */
+static char *
+generate(const SnowflakeKey *key)
+{
+	return snowflake_convert_get_value(psprintf("SELECT %s()",
+												quote_qualified_identifier(get_namespace_name(get_func_namespace(key->generator)),
+																		   get_func_name(key->generator))));
+}
+
+/*
+ * The greatest value of a key, or NULL.
+ */
+static char *
+greatest_of(const SnowflakeKey *key)
+{
+	return snowflake_convert_get_value(psprintf("SELECT max(%s) FROM %s",
+												quote_identifier(key->column),
+												key->table));
+}
+
+/*
+ * Take new keys for the rows of the present trial: one for the table's own key,
+ * and one for columns that have the name of a key.  Before the conversion, these
+ * are the next numbers, and none.
+ */
+static void
+take_keys(Rehearsal *rehearsal, int own, const char *greatest)
+{
+	List	   *keys = rehearsal->conversion.keys;
+
+	for (int row = 0; row < ROWS; row++)
+	{
+		if (rehearsal->after)
+			rehearsal->keys[row][list_length(keys)] = generate(linitial(keys));
+		if (own < 0)
+			continue;
+		rehearsal->keys[row][own] = rehearsal->after ?
+			generate(list_nth(keys, own)) :
+			psprintf(INT64_FORMAT, (greatest == NULL ? 0 : pg_strtoint64(greatest)) + row + 1);
+	}
+}
+
+/*
+ * Insert the rows of a trial, and compare them.
+ */
+static void
+insert_rows(void *argument)
+{
+	Rehearsal  *rehearsal = argument;
+	Trial	   *trial = rehearsal->trial;
+	int			own = trial->row->key == NULL ? -1 : pg_strtoint32(trial->row->key) - 1;
+	char	   *greatest = own < 0 ? NULL : greatest_of(list_nth(rehearsal->conversion.keys, own));
+
+	take_keys(rehearsal, own, greatest);
+	trial->verb = "INSERT";
+	for (int row = 0; row < ROWS; row++)
+		trial->places[row] = snowflake_convert_first(run(rehearsal, trial->row->insert, row,
+														 greatest, psprintf("%d", row + 1)));
+	if (trial->places[0] != NULL && trial->places[1] != NULL && trial->row->compare != NULL)
+		trial->columns = run(rehearsal, trial->row->compare, 0, trial->places[0],
+							 trial->places[1]);
+}
+
+/*
+ * Change a row of a trial.
+ */
+static void
+update_row(void *argument)
+{
+	Rehearsal  *rehearsal = argument;
+	Trial	   *trial = rehearsal->trial;
+
+	trial->verb = "UPDATE";
+	(void) run(rehearsal, trial->row->update, UPDATED_ROW,
+			   trial->places[UPDATED_ROW], NULL);
+}
+
+/*
+ * Insert the rows of all tables.  Nothing references those of a table that fails.
+ */
+static void
+insert_all(Rehearsal *rehearsal)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(&rehearsal->conversion, sql_trials))
+	{
+		Trial	   *trial = palloc0(sizeof(Trial));
+
+		CHECK_FOR_INTERRUPTS();
+		trial->row = lfirst(cell);
+		rehearsal->trials = lappend(rehearsal->trials, trial);
+		rehearsal->trial = trial;
+		trial->error = snowflake_convert_attempt(insert_rows, rehearsal, true);
+		trial->inserted = trial->error == NULL && trial->places[UPDATED_ROW] != NULL;
+		if (trial->inserted)
+			continue;
+		for (int row = 0; row < ROWS && trial->row->key != NULL; row++)
+			rehearsal->keys[row][pg_strtoint32(trial->row->key) - 1] = NULL;
+	}
+}
+
+/*
+ * Change a row of each table that has new ones, when all have.
+ */
+static void
+update_all(Rehearsal *rehearsal)
+{
+	ListCell   *cell;
+
+	foreach(cell, rehearsal->trials)
+	{
+		Trial	   *trial = lfirst(cell);
+
+		rehearsal->trial = trial;
+		if (trial->inserted && trial->row->update != NULL)
+			trial->error = snowflake_convert_attempt(update_row, rehearsal, true);
+	}
+}
+
+static void
+rehearse(void *argument)
+{
+	Rehearsal  *rehearsal = argument;
+
+	if (rehearsal->after)
+		(void) snowflake_convert_execute(&rehearsal->conversion);
+	if (SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0) < 0)
+		elog(ERROR, "constraints cannot be set");
+	insert_all(rehearsal);
+	update_all(rehearsal);
+}
+
+/*
+ * The context of an error, without the lines from the statement that failed on.
+ */
+static char *
+inner_context(const Trial *trial)
+{
+	char	   *context = pstrdup(trial->error->context == NULL ? "" : trial->error->context);
+	char	   *own = strstr(context, trial->statement);
+
+	while (own != NULL && own > context && own[-1] != '\n')
+		own--;
+	if (own != NULL)
+		*own = '\0';
+	return context;
+}
+
+/*
+ * Where an error was raised: the first line of its context that names a function,
+ * otherwise the first one; NULL if there is none.  The texts of statements have
+ * quotes before them.
+ */
+static const char *
+origin_of(const Trial *trial)
+{
+	char	   *first = strtok(inner_context(trial), "\n");
+
+	for (char *line = first; line != NULL; line = strtok(NULL, "\n"))
+	{
+		char	   *word = strstr(line, " function ");
+
+		if (word != NULL && memchr(line, '"', word - line) == NULL)
+			return line;
+	}
+	return first;
+}
+
+/*
+ * What an error is about: its message, and where it was raised.
+ */
+static char *
+describe_error(const Trial *trial)
+{
+	const char *origin = origin_of(trial);
+
+	return psprintf("%s%s%s", trial->error->message, origin == NULL ? "" : "; in ",
+					origin == NULL ? "" : origin);
+}
+
+static void
+add_finding(List **findings, const char *severity, const char *object,
+			const char *finding, const char *what_to_do)
+{
+	SnowflakeFinding *result = palloc(sizeof(SnowflakeFinding));
+	ListCell   *cell;
+
+	/* Both trials of a table may find the same. */
+	foreach(cell, *findings)
+	{
+		const SnowflakeFinding *other = lfirst(cell);
+
+		if (strcmp(other->object, object) == 0 && strcmp(other->finding, finding) == 0)
+			return;
+	}
+	result->severity = severity;
+	result->object = object;
+	result->finding = finding;
+	result->what_to_do = what_to_do;
+	*findings = lappend(*findings, result);
+}
+
+/*
+ * Does a list of columns have one whose values are different?
+ */
+static bool
+is_different(const List *columns, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		char	  **row = lfirst(cell);
+
+		if (strcmp(row[0], name) == 0)
+			return strcmp(row[1], "0") == 0;
+	}
+	return false;
+}
+
+/*
+ * Compare a trial before the conversion with that after it.
+ */
+static void
+compare_trials(const Trial *before, const Trial *after, List **findings)
+{
+	ListCell   *cell;
+
+	if (after->error != NULL &&
+		(before->error == NULL || (before->inserted && !after->inserted)))
+		add_finding(findings, "warning", after->row->object,
+					psprintf("%s with a new key fails: %s", after->verb,
+							 describe_error(after)),
+					"Change the function, default or column so that it accepts a bigint, and rehearse again.");
+	foreach(cell, after->columns)
+	{
+		char	  **row = lfirst(cell);
+
+		if (strcmp(row[1], "1") == 0 && is_different(before->columns, row[0]))
+			add_finding(findings, "warning", row[0],
+						"two rows with different new keys get the same value",
+						"It is computed from the key, and does not contain all of it, such as lpad(id::text, 8, '0'). Have it contain the whole key, or something else.");
+	}
+}
+
+/*
+ * Say of a table that no row could be inserted before the conversion.
+ */
+static void
+report_untried(const Trial *complete, const Trial *needed, List **findings)
+{
+	const Trial *failed = complete->error != NULL ? complete : needed;
+
+	if (complete->inserted || needed->inserted)
+		return;
+	add_finding(findings, "warning", complete->row->object,
+				failed->error == NULL ?
+				"it is not rehearsed: before the conversion, too, INSERT stores no row in it" :
+				psprintf("it is not rehearsed: before the conversion, too, INSERT of a copy of a row fails: %s",
+						 describe_error(failed)),
+				"Convert a copy of the database, and try the table with the application.");
+}
+
+/*
+ * Rehearse before or after the conversion.
+ */
+static Rehearsal *
+rehearse_once(const SnowflakeConversion *conversion, const char *search_path, bool after,
+			  ErrorData **error)
+{
+	Rehearsal  *rehearsal = palloc0(sizeof(Rehearsal));
+
+	rehearsal->conversion = *conversion;
+	rehearsal->search_path = search_path;
+	rehearsal->after = after;
+	for (int row = 0; row < ROWS; row++)
+		rehearsal->keys[row] = palloc0((list_length(conversion->keys) + 1) * sizeof(char *));
+	*error = snowflake_convert_attempt(rehearse, rehearsal, false);
+	return rehearsal;
+}
+
+/*
+ * Rehearse a conversion that has no obstacles, and whose tables are locked.
+ */
+List *
+snowflake_convert_rehearse(const SnowflakeConversion *conversion, const char *search_path)
+{
+	List	   *findings = NIL;
+	ErrorData  *error;
+	Rehearsal  *before = rehearse_once(conversion, search_path, false, &error);
+	Rehearsal  *after;
+
+	if (error != NULL)
+		ReThrowError(error);
+	after = rehearse_once(conversion, search_path, true, &error);
+	if (error != NULL)
+	{
+		add_finding(&findings, "obstacle",
+					psprintf("schema %s", quote_identifier(get_namespace_name(conversion->schema))),
+					psprintf("the conversion fails: %s", error->message), error->hint);
+		return findings;
+	}
+	for (int i = 0; i < list_length(after->trials); i++)
+	{
+		compare_trials(list_nth(before->trials, i), list_nth(after->trials, i), &findings);
+		if (i % 2 == 1)
+			report_untried(list_nth(before->trials, i - 1), list_nth(before->trials, i),
+						   &findings);
+	}
+	return findings;
+}

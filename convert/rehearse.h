@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * rehearse.h
+ *	  Trying rows with new keys.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/rehearse.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_CONVERT_REHEARSE_H
+#define SNOWFLAKE_CONVERT_REHEARSE_H
+
+#include "convert/queries.h"
+
+extern void snowflake_convert_refuse_pending_triggers(void);
+extern List *snowflake_convert_rehearse(const SnowflakeConversion *conversion,
+										const char *search_path);
+
+#endif							/* SNOWFLAKE_CONVERT_REHEARSE_H */

@@ -1,0 +1,126 @@
+--
+-- snowflake_convert_report(rehearse => true): rows with new keys, and what triggers,
+-- defaults and generated columns make of them
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+CREATE EXTENSION IF NOT EXISTS snowflake_convert;
+RESET client_min_messages;
+CREATE ROLE regress_rehearse;
+CREATE SCHEMA tried AUTHORIZATION regress_rehearse;
+SET ROLE regress_rehearse;
+SET search_path = tried, public;
+\set SHOW_CONTEXT never
+
+-- triggers that cannot take a bigint, each in another way
+CREATE FUNCTION make(t text, body text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE %I (id serial PRIMARY KEY, c text, d date, n int)', t);
+    EXECUTE format('CREATE FUNCTION %I() RETURNS trigger LANGUAGE plpgsql AS $f$ BEGIN %s RETURN NEW; END $f$', t || '_f', body);
+    EXECUTE format('CREATE TRIGGER t BEFORE INSERT ON %I FOR EACH ROW EXECUTE FUNCTION %I()', t, t || '_f');
+    EXECUTE format('INSERT INTO %I DEFAULT VALUES', t);
+END $$;
+SELECT make('f_repeat', $$NEW.c := repeat('x', NEW.id % 3);$$),
+       make('f_date', $$NEW.d := date '2020-01-01' + NEW.id;$$),
+       make('f_assign', $$NEW.n := NEW.id;$$),
+       make('f_fine', $$NEW.c := NEW.id;$$);
+-- with names of the search path; AFTER; deferred; only in an UPDATE
+CREATE TABLE log (n int);
+CREATE FUNCTION write_log() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (NEW.id); RETURN NULL; END $$;
+CREATE TABLE logged (id serial PRIMARY KEY, c text);
+CREATE TRIGGER t AFTER INSERT ON logged FOR EACH ROW EXECUTE FUNCTION write_log();
+CREATE TABLE deferred (id serial PRIMARY KEY);
+CREATE CONSTRAINT TRIGGER t AFTER INSERT ON deferred DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION write_log();
+CREATE TABLE updated (id serial PRIMARY KEY, c text);
+CREATE TRIGGER t AFTER UPDATE ON updated FOR EACH ROW EXECUTE FUNCTION write_log();
+INSERT INTO updated (c) VALUES ('a');
+-- of a reference, in a table without a key, and in the table itself, which an UPDATE sets
+CREATE FUNCTION int_only(integer) RETURNS integer LANGUAGE sql AS 'SELECT $1';
+CREATE FUNCTION of_reference() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM int_only(NEW.fine); RETURN NEW; END $$;
+CREATE TABLE of_fine (fine int REFERENCES f_fine, note text);
+CREATE TRIGGER t BEFORE INSERT ON of_fine FOR EACH ROW EXECUTE FUNCTION of_reference();
+INSERT INTO of_fine VALUES (1, 'a');
+CREATE FUNCTION of_parent() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE p int := NEW.parent; BEGIN RETURN NEW; END $$;
+CREATE TABLE tree (id serial PRIMARY KEY, parent int REFERENCES tree, name text UNIQUE, number int NOT NULL UNIQUE, day date UNIQUE);
+CREATE TRIGGER t BEFORE INSERT OR UPDATE ON tree FOR EACH ROW EXECUTE FUNCTION of_parent();
+INSERT INTO tree VALUES (1, NULL, 'root', 1, '2026-01-01'), (2, 1, 'leaf', 2, '2026-01-02');
+-- values that are different before, and equal afterwards
+CREATE TABLE invoices (id bigserial PRIMARY KEY, code text GENERATED ALWAYS AS ('INV' || lpad(id::text, 8, '0')) STORED, v int);
+INSERT INTO invoices (v) VALUES (1);
+CREATE FUNCTION code() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.code := coalesce(NEW.code, lpad(NEW.id::text, 6, '0')); RETURN NEW; END $$;
+CREATE TABLE coded (id bigserial PRIMARY KEY, code text, whole text GENERATED ALWAYS AS (id::text) STORED, said text DEFAULT 'same');
+CREATE TRIGGER t BEFORE INSERT ON coded FOR EACH ROW EXECUTE FUNCTION code();
+INSERT INTO coded DEFAULT VALUES;
+CREATE TABLE unique_code (id serial PRIMARY KEY, code text UNIQUE);
+CREATE TRIGGER t BEFORE INSERT ON unique_code FOR EACH ROW EXECUTE FUNCTION code();
+INSERT INTO unique_code DEFAULT VALUES;
+-- what cannot be tried, and an empty table that can
+CREATE TABLE excluding (id serial PRIMARY KEY, v int4range NOT NULL, EXCLUDE USING gist (v WITH &&));
+INSERT INTO excluding (v) VALUES ('[1,2]');
+CREATE FUNCTION ignore_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TABLE ignoring (id serial PRIMARY KEY);
+CREATE TRIGGER t BEFORE INSERT ON ignoring FOR EACH ROW EXECUTE FUNCTION ignore_row();
+-- an UPDATE that fails before, too, and a function with quotes in its name
+CREATE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'never'; END $$;
+CREATE FUNCTION "a ""name"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format(E'INSERT INTO log\n VALUES (%s)', NEW.id); RETURN NEW; END $$;
+CREATE TABLE constant (id serial PRIMARY KEY);
+CREATE TRIGGER t BEFORE UPDATE ON constant FOR EACH ROW EXECUTE FUNCTION never();
+CREATE TRIGGER u BEFORE INSERT ON constant FOR EACH ROW EXECUTE FUNCTION "a ""name"();
+CREATE TABLE "empty %s" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, short varchar(12) DEFAULT 'a', "n%" int);
+
+-- the report without it finds none of these triggers
+SELECT object, finding FROM snowflake_convert_report('tried') WHERE object ~ 'f_(repeat|date|assign)_f|invoices' AND finding !~ 'becomes|not a snowflake|dropped|compiled' ORDER BY 1, 2;
+CREATE TABLE before AS SELECT (SELECT array_agg(s ORDER BY s::text) FROM pg_sequences s WHERE schemaname = 'tried') AS sequences;
+SELECT severity, object, finding FROM snowflake_convert_report('tried', rehearse => true)
+WHERE finding ~ 'new key|rehearse' ORDER BY object COLLATE "C", finding COLLATE "C";
+SELECT DISTINCT what_to_do FROM snowflake_convert_report('tried', rehearse => true)
+WHERE finding ~ 'new key|rehearse' ORDER BY 1;
+-- nothing stays
+SELECT sequences = (SELECT array_agg(s ORDER BY s::text) FROM pg_sequences s WHERE schemaname = 'tried') AS same FROM before;
+SELECT count(*) FROM log;
+SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+WHERE c.relnamespace = 'tried'::regnamespace AND c.relkind = 'r' AND a.attname = 'id' AND a.atttypid = 'int8'::regtype;
+SELECT (SELECT count(*) FROM f_fine), (SELECT count(*) FROM tree), (SELECT count(*) FROM of_fine), (SELECT count(*) FROM "empty %s");
+-- nor in what the session has compiled
+BEGIN;
+INSERT INTO f_assign DEFAULT VALUES;
+INSERT INTO tree VALUES (3, 2, 'twig', 3, '2026-01-03');
+UPDATE tree SET parent = 1 WHERE id = 3;
+INSERT INTO of_fine VALUES (1, 'b');
+ROLLBACK;
+-- and it is true
+BEGIN;
+SET client_min_messages = warning;
+SELECT count(*) > 0 AS converted FROM snowflake_convert_schema('tried');
+SAVEPOINT s;
+INSERT INTO f_assign DEFAULT VALUES;
+ROLLBACK TO s;
+INSERT INTO invoices (v) VALUES (2), (3);
+SELECT count(DISTINCT code) FROM invoices WHERE v > 1;
+ROLLBACK;
+
+-- an obstacle, and a transaction with a trigger that waits
+CREATE VIEW seen AS SELECT id FROM tree;
+SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', rehearse => true) WHERE finding ~ 'rehearse';
+DROP VIEW seen;
+BEGIN;
+INSERT INTO deferred DEFAULT VALUES;
+SELECT * FROM snowflake_convert_report('tried', rehearse => true);
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT * FROM snowflake_convert_report('tried', rehearse => true);
+ROLLBACK;
+SELECT * FROM snowflake_convert_report('tried', rehearse => NULL);
+
+-- as a superuser: triggers have the rights of the owner
+RESET ROLE;
+CREATE TABLE secret (n bigint);
+SET ROLE regress_rehearse;
+CREATE FUNCTION steal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO tried.secret VALUES (NEW.id); RETURN NEW; END $$;
+CREATE TABLE thief (id serial PRIMARY KEY);
+CREATE TRIGGER t BEFORE INSERT ON thief FOR EACH ROW EXECUTE FUNCTION steal();
+RESET ROLE;
+SELECT finding FROM snowflake_convert_report('tried', rehearse => true) WHERE object ~ 'thief' AND finding ~ 'rehearse';
+SET client_min_messages = warning;
+DROP SCHEMA tried CASCADE;
+DROP ROLE regress_rehearse;
