@@ -348,6 +348,8 @@ is(messages(new_log()), 1, 'an error with a number that changes is logged once')
 $fake->set('words');
 ok(wait_for_connections(24), 'the registry is called again after an error with other words');
 cmp_ok(messages(new_log()), '<=', 20, 'errors that differ are logged up to a limit');
+$fake->set('numbers');
+ok($server->wait_for_log(qr/error \d+ of/, $log_end), 'an error that lasts is logged when the limit allows it again');
 $log_end = -s $server->logfile;
 
 # A fast shutdown while the client is busy.

@@ -7,8 +7,8 @@
  * be a registry.  So an error is logged once, until another one comes or it is
  * over: errors that differ only in numbers, such as times, are the same.  It is
  * cut.  And all messages together are limited to some at once, and then one a
- * minute, even if each differs from the one before.  snowflake_stat always
- * has the last error.
+ * minute, even if each differs from the one before.  What lasts is logged when
+ * the limit allows it.  snowflake_stat always has the last error.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -117,13 +117,14 @@ snowflake_log_not_held(int worker_id)
 void
 snowflake_log_answer(int worker_id, StringInfo error)
 {
-	bool		changed;
+	static bool due = false;
 
 	if (error != NULL)
 		cut_error(error);
-	changed = snowflake_note_answer(error != NULL ? error->data : NULL);
-	if (!changed || !may_log())
+	due |= snowflake_note_answer(error != NULL ? error->data : NULL);
+	if (!due || !may_log())
 		return;
+	due = false;
 	if (error == NULL)
 		ereport(LOG,
 				(errmsg("the registry of snowflake worker IDs is available again")));
@@ -149,12 +150,15 @@ snowflake_log_end(bool ended)
 	static bool noted = false;
 	int			worker_id = snowflake_state->grant.worker_id;
 
-	if (ended && !noted && worker_id >= 0 && may_log())
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("the grant of snowflake worker ID %d has ended", worker_id),
-				 errdetail("No ID can be generated until the registry grants a worker ID.")));
-	noted = ended;
+	if (!ended)
+		noted = false;
+	if (!ended || noted || worker_id < 0 || !may_log())
+		return;
+	noted = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the grant of snowflake worker ID %d has ended", worker_id),
+			 errdetail("No ID can be generated until the registry grants a worker ID.")));
 }
 
 /*

@@ -397,10 +397,12 @@ get_or_extend(Registry *registry)
 		return 0;
 	}
 
-	/* If no host is reached, this says what could not be done. */
+	/* Errors that always differ must not take its turn in the log. */
 	ended = granted_until() <= snowflake_next_tick();
-	snowflake_log_answer(worker_id, &error);
 	snowflake_log_end(ended);
+
+	/* If no host is reached, this says what could not be done. */
+	snowflake_log_answer(worker_id, &error);
 	return ended || outcome == SNOWFLAKE_REQUEST_AGAIN ?
 		URGENT_RETRY_US : RETRY_US;
 }
