@@ -71,6 +71,7 @@ src/registry/problem.sql.h: $(here)registry/script/problem.sql
 $(DATA_built): $(sort $(wildcard $(here)src/sql/*.sql))
 	cat $^ >$@
 
+# pg_buildext gives VPATH on the command line, which the others would inherit.
 define extension
 all: all-$(1)
 install: install-$(1)
@@ -80,7 +81,7 @@ clean: clean-$(1)
 .PHONY: $(foreach goal,all install installcheck uninstall clean,$(goal)-$(1))
 $(foreach goal,all install installcheck uninstall clean,$(goal)-$(1)):
 	mkdir -p $(1)
-	$$(MAKE) -C $(1) -f $(abspath $(here)$(1)/Makefile) $$(@:%-$(1)=%)
+	$$(MAKE) -C $(1) -f $(abspath $(here)$(1)/Makefile) VPATH=$(abspath $(here)$(1)) $$(@:%-$(1)=%)
 endef
 $(foreach folder,$(FOLDERS),$(eval $(call extension,$(folder))))
 endif
