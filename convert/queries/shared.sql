@@ -252,7 +252,8 @@ SELECT y.oid, coalesce(s.base, s.typid), greatest(s.typmod, y.typtypmod)
 FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
 
 -- Columns of the schema that might hold keys, by their names, and are not widened with them.
--- rounds is true for those that store something else without an error.
+-- rounds is true for those that store something else without an error.  A smallint may also have
+-- the name of a table whose key is converted.
 -- cte: unfit(column_name, type, rounds)
 -- with: target, small
 SELECT format('column %I of table %s', a.attname, r.oid::regclass),
@@ -260,11 +261,15 @@ SELECT format('column %I of table %s', a.attname, r.oid::regclass),
     'float4[]'::regtype, 'float8[]'::regtype)
 FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
   JOIN small s ON s.typid = a.atttypid
-  CROSS JOIN LATERAL (SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
+  CROSS JOIN LATERAL (
+    SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
 WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
 AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
-AND a.attname ~* CASE WHEN format_type(b.base, NULL) LIKE '%[]' THEN 'ids?$' ELSE 'id$' END
-AND a.atttypid NOT IN ('int2'::regtype, 'int4'::regtype)
+AND CASE WHEN a.atttypid = 'int4'::regtype THEN false
+  WHEN a.atttypid = 'int2'::regtype THEN a.attname !~* 'id$' AND lower(a.attname) || 's' IN (
+    SELECT lower(k.relname) FROM target t JOIN pg_class k ON k.oid = t.relid WHERE t.is_root)
+  WHEN format_type(b.base, NULL) LIKE '%[]' THEN a.attname ~* 'ids?$'
+  ELSE a.attname ~* 'id$' END
 -- numeric(p, s) has p - s digits before the point, and an ID 19.
 AND (b.base NOT IN ('numeric'::regtype, 'numeric[]'::regtype)
      OR b.mod >= 4 AND ((b.mod - 4) >> 16) - ((((b.mod - 4) & 2047) # 1024) - 1024) < 19)

@@ -8,14 +8,17 @@ RESET client_min_messages;
 CREATE SCHEMA held;
 SET search_path = held, public;
 CREATE TABLE users (id serial PRIMARY KEY);
+-- as in MediaWiki
+CREATE TABLE content_models (model_id serial PRIMARY KEY);
+CREATE TABLE content (id bigserial PRIMARY KEY, content_model smallint NOT NULL, content_size smallint);
 CREATE DOMAIN short_number AS numeric(12, 2);
 CREATE DOMAIN small_id AS integer;
 CREATE TABLE groups (id serial PRIMARY KEY, owner_id integer, role_id smallint, user_ids integer[], role_ids smallint[],
     user_id numeric(10), amount_id numeric(25, 7), big_id numeric(19), wide_id numeric, cent_id numeric(21, 2), hundred_id numeric(17, -2),
     list_ids numeric(10)[], short_id short_number, small_id small_id, doc_id double precision, item_id real, doc_ids double precision[],
     bigint_ids bigint[], paid_ids text, number numeric(3));
-SELECT severity, object, finding FROM snowflake_convert_report('held') WHERE object ~ 'groups' AND object !~ 'column id ';
-SELECT object, finding FROM snowflake_convert_report('held', widen_ids => true) WHERE object ~ 'groups' AND object !~ 'column id ';
+SELECT severity, object, finding FROM snowflake_convert_report('held') WHERE object ~ 'groups|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
+SELECT object, finding FROM snowflake_convert_report('held', widen_ids => true) WHERE object ~ 'groups|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
 BEGIN;
 SELECT count(*) FROM snowflake_convert_schema('held', widen_ids => true);
 SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'groups'::regclass AND attname IN ('owner_id', 'role_id', 'user_ids', 'small_id') ORDER BY attnum;
