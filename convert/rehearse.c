@@ -60,6 +60,7 @@ typedef struct TrialRow
 {
 	const char *object;			/* the table */
 	const char *key;			/* the number of its key, or NULL */
+	const char *references;		/* numbers of other keys, as an array, or NULL */
 	const char *insert;
 	const char *compare;		/* NULL if there is nothing to compare */
 	const char *update;			/* NULL if there is nothing to change */
@@ -161,9 +162,10 @@ run(Rehearsal *rehearsal, const char *statement, int row, const char *third,
 static char *
 generate(const SnowflakeKey *key)
 {
-	return snowflake_convert_get_value(psprintf("SELECT %s()",
-												quote_qualified_identifier(get_namespace_name(get_func_namespace(key->generator)),
-																		   get_func_name(key->generator))));
+	char	   *schema = get_namespace_name(get_func_namespace(key->generator));
+	char	   *name = quote_qualified_identifier(schema, get_func_name(key->generator));
+
+	return snowflake_convert_get_value(psprintf("SELECT %s()", name));
 }
 
 /*
@@ -200,6 +202,15 @@ take_keys(Rehearsal *rehearsal, int own, const char *greatest)
 }
 
 /*
+ * The index of the key of a trial's table, or -1.
+ */
+static int
+own_key(const Trial *trial)
+{
+	return trial->row->key == NULL ? -1 : pg_strtoint32(trial->row->key) - 1;
+}
+
+/*
  * Insert the rows of a trial, and compare them.
  */
 static void
@@ -207,7 +218,7 @@ insert_rows(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
 	Trial	   *trial = rehearsal->trial;
-	int			own = trial->row->key == NULL ? -1 : pg_strtoint32(trial->row->key) - 1;
+	int			own = own_key(trial);
 	char	   *greatest = own < 0 ? NULL : greatest_of(list_nth(rehearsal->conversion.keys, own));
 
 	take_keys(rehearsal, own, greatest);
@@ -235,7 +246,43 @@ update_row(void *argument)
 }
 
 /*
- * Insert the rows of all tables.  Nothing references those of a table that fails.
+ * Insert the rows of a trial, or none.  Other tables reference the new keys of
+ * the rows that were inserted last.
+ */
+static void
+try_insert(Rehearsal *rehearsal)
+{
+	Trial	   *trial = rehearsal->trial;
+	char	   *keys[ROWS] = {NULL};
+	int			own = own_key(trial);
+
+	for (int row = 0; row < ROWS && own >= 0; row++)
+		keys[row] = rehearsal->keys[row][own];
+	trial->error = snowflake_convert_attempt(insert_rows, rehearsal, true);
+	trial->inserted = trial->error == NULL && trial->places[UPDATED_ROW] != NULL;
+	for (int row = 0; row < ROWS && own >= 0 && !trial->inserted; row++)
+		rehearsal->keys[row][own] = keys[row];
+}
+
+/*
+ * Do the tables have new keys that a trial references?
+ */
+static bool
+has_references(const Rehearsal *rehearsal, const Trial *trial)
+{
+	const char *number = trial->row->references;
+
+	while (number != NULL && (number = strpbrk(number, "0123456789")) != NULL)
+	{
+		if (rehearsal->keys[0][atoi(number) - 1] == NULL)
+			return false;
+		number += strspn(number, "0123456789");
+	}
+	return true;
+}
+
+/*
+ * Insert the rows of all tables.
  */
 static void
 insert_all(Rehearsal *rehearsal)
@@ -250,12 +297,7 @@ insert_all(Rehearsal *rehearsal)
 		trial->row = lfirst(cell);
 		rehearsal->trials = lappend(rehearsal->trials, trial);
 		rehearsal->trial = trial;
-		trial->error = snowflake_convert_attempt(insert_rows, rehearsal, true);
-		trial->inserted = trial->error == NULL && trial->places[UPDATED_ROW] != NULL;
-		if (trial->inserted)
-			continue;
-		for (int row = 0; row < ROWS && trial->row->key != NULL; row++)
-			rehearsal->keys[row][pg_strtoint32(trial->row->key) - 1] = NULL;
+		try_insert(rehearsal);
 	}
 }
 
@@ -379,19 +421,32 @@ is_different(const List *columns, const char *name)
 }
 
 /*
- * Compare a trial before the conversion with that after it.
+ * Report what works before, and fails with new keys.  Without the new keys that it
+ * references, a row is as another one, which a unique index might refuse.
  */
 static void
-compare_trials(const Trial *before, const Trial *after, List **findings)
+report_failure(const Trial *before, const Trial *after, bool has_keys, List **findings)
 {
-	ListCell   *cell;
-
-	if (after->error != NULL &&
+	if (!has_keys)
+		add_finding(findings, "warning", after->row->object,
+					"it is not rehearsed with new keys of a table that it references, because INSERT into that fails",
+					"Change what the rows about that table say, and rehearse again.");
+	if (after->error != NULL && (has_keys || after->inserted) &&
 		(before->error == NULL || (before->inserted && !after->inserted)))
 		add_finding(findings, "warning", after->row->object,
 					psprintf("%s with a new key fails: %s", after->verb,
 							 describe_error(after)),
 					"Change the function, default or column so that it accepts a bigint, and rehearse again.");
+}
+
+/*
+ * Report columns whose values are equal only with new keys.
+ */
+static void
+report_equal_values(const Trial *before, const Trial *after, List **findings)
+{
+	ListCell   *cell;
+
 	foreach(cell, after->columns)
 	{
 		char	  **row = lfirst(cell);
@@ -462,10 +517,15 @@ snowflake_convert_rehearse(const SnowflakeConversion *conversion, const char *se
 	}
 	for (int i = 0; i < list_length(after->trials); i++)
 	{
-		compare_trials(list_nth(before->trials, i), list_nth(after->trials, i), &findings);
+		const Trial *old = list_nth(before->trials, i);
+		const Trial *new = list_nth(after->trials, i);
+
+		report_failure(old, new,
+					   has_references(after, new) || !has_references(before, old),
+					   &findings);
+		report_equal_values(old, new, &findings);
 		if (i % 2 == 1)
-			report_untried(list_nth(before->trials, i - 1), list_nth(before->trials, i),
-						   &findings);
+			report_untried(list_nth(before->trials, i - 1), old, &findings);
 	}
 	return findings;
 }

@@ -25,14 +25,15 @@ SELECT t.relid, t.attnum, t.attname, t.is_key, format_type(t.typid, NULL),
   coalesce(t.key, cardinality($1) + 1), NOT t.is_key AND $1[t.key] IS NOT DISTINCT FROM t.relid
 FROM target t JOIN tried USING (relid)
 
--- How far a table is behind those that it references.
--- cte: distance(relid, depth)
+-- The other tables that a table references, or inherits its key from, directly or through others.
+-- It has more of them than any of these has, unless that one references it, too.
+-- cte: ancestor(relid, parent)
 -- with: held
-SELECT relid, 0 FROM tried
+SELECT relid, $1[number] FROM held WHERE $1[number] <> relid
 UNION
-SELECT h.relid, d.depth + 1
-FROM distance d JOIN held h ON $1[h.number] = d.relid
-WHERE NOT h.is_key AND NOT h.own AND d.depth < 99
+SELECT a.relid, $1[h.number]
+FROM ancestor a JOIN held h ON h.relid = a.parent
+WHERE $1[h.number] <> a.relid
 
 -- One column of each unique index that has no new key gets another value than the copied row.
 -- cte: varied(relid, attnum)
@@ -71,12 +72,12 @@ SELECT a.attrelid, a.attnum, quote_ident(a.attname), h.relid IS NOT NULL,
       CASE WHEN a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 1000000 END,
       format_type(a.atttypid, a.atttypmod))
     WHEN y.typcategory = 'U' THEN 'pg_catalog.gen_random_uuid()'
-    ELSE format('(SELECT pg_catalog.max(u.%I) OPERATOR(pg_catalog.+) $4::pg_catalog.int4%s '
+    ELSE format('(SELECT pg_catalog.max(u.%I) OPERATOR(pg_catalog.+) ($4::pg_catalog.int4%s) '
       'FROM %s u)::%s', a.attname,
       CASE y.typcategory WHEN 'D' THEN ' OPERATOR(pg_catalog.*) pg_catalog.interval ''1 day''' END,
       x.name, format_type(a.atttypid, a.atttypmod)) END,
-  CASE WHEN NOT h.is_key THEN format('coalesce((($2::pg_catalog.int8[])[%s])::%s, r.%I)', h.number,
-      h.type, a.attname)
+  CASE WHEN NOT h.is_key THEN format('coalesce(((%s::pg_catalog.int8[])[%s])::%s, r.%I)',
+      CASE WHEN h.own THEN '$2' ELSE '$1' END, h.number, h.type, a.attname)
     ELSE format('r.%I', a.attname) END
 FROM tried x JOIN pg_attribute a ON a.attrelid = x.relid AND a.attnum > 0 AND NOT a.attisdropped
     AND a.attgenerated = ''
@@ -96,13 +97,15 @@ SELECT x.relid, t.key,
   t.relid IS NOT NULL
 FROM tried x LEFT JOIN target t ON t.relid = x.relid AND t.is_root
 
--- For each table, twice: the number of its key, and the statements that insert, compare and change
--- rows.  The first inserts all columns of the row with the greatest key, $3, or of any row; the
--- second those that are needed, so that others have the values that defaults and triggers give
--- them.  Two rows are compared by the text of their other columns.
+-- For each table, twice: the numbers of its key and of those that it references, and the statements
+-- that insert, compare and change rows.  The first inserts all columns of the row with the greatest
+-- key, $3, or of any row; the second those that are needed, so that others have the values that
+-- defaults and triggers give them.  Two rows are compared by the text of their other columns.
 -- name: trials
--- with: expression, place, distance
+-- with: expression, place, ancestor
 SELECT format('table %s', x.name), p.number,
+  (SELECT array_agg(h.number) FROM held h
+   WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number AND h.number <= cardinality($1)),
   format('INSERT INTO %s AS n (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one '
     '%s JOIN (SELECT * FROM %s r%s LIMIT 1) r ON true RETURNING %s',
     x.name, string_agg(e.name, ', ' ORDER BY e.attnum),
@@ -127,7 +130,7 @@ SELECT format('table %s', x.name), p.number,
 FROM tried x JOIN place p USING (relid) CROSS JOIN (VALUES (true), (false)) v(complete)
   JOIN expression e ON e.relid = x.relid AND (v.complete OR e.needed)
 GROUP BY x.relid, x.name, p.number, p.condition, p.location, p.latest, v.complete
-ORDER BY (SELECT max(depth) FROM distance d WHERE d.relid = x.relid), x.name COLLATE "C",
+ORDER BY (SELECT count(*) FROM ancestor a WHERE a.relid = x.relid), x.name COLLATE "C",
   v.complete DESC
 
 -- Tables whose triggers may be deferred.
