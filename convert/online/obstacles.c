@@ -73,6 +73,27 @@ check_set_default(const SnowflakeConversion *conversion, List **obstacles)
 }
 
 /*
+ * Add CHECK constraints that are not valid, and that some row does not satisfy: the
+ * backfill updates all rows.
+ */
+static void
+check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(conversion, sql_not_valid))
+	{
+		char	  **row = lfirst(cell);
+
+		if (snowflake_convert_ask_with(NIL, snowflake_convert_text(row, "query")) != NIL)
+			snowflake_convert_add_obstacle(obstacles, key->table,
+										   snowflake_convert_text(row, "line"),
+										   "Correct such rows, and run ALTER TABLE ... VALIDATE CONSTRAINT.");
+	}
+}
+
+/*
  * The obstacles that objects in the catalogs are, and objects of tables, or of all if
  * there is no list, that were changed after their counterparts were created.
  */
@@ -117,6 +138,9 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 		ask_obstacles(conversion, sql_online_citus_obstacles, &obstacles);
 	check_set_default(conversion, &obstacles);
 	*known = snowflake_online_rehearse_swaps(conversion, &obstacles);
+	/* With some obstacles, the rows cannot be accessed. */
+	if (obstacles == NIL)
+		check_not_valid(conversion, &obstacles);
 	if (pgaudit != NIL)
 		snowflake_convert_add_obstacle(&obstacles, key->table,
 									   psprintf("pgAudit has version %s, which fails at statements within a procedure",

@@ -451,6 +451,19 @@ FROM fkey JOIN pg_trigger g ON g.tgconstraint = fkey.oid
 WHERE newoid IS NULL AND 'd' IN (confdeltype, confupdtype)
 GROUP BY 1 ORDER BY 1
 
+-- CHECK constraints that are not valid, each with a query for a row that does not satisfy it,
+-- which could not be updated.
+-- name: not_valid
+-- with: tab, col
+SELECT format('a row of table %s does not satisfy constraint %I', tab.name, k.conname) AS line,
+  format('SELECT FROM ONLY %s WHERE NOT (%s) LIMIT 1', tab.name, pg_get_expr(k.conbin, k.conrelid))
+    AS query
+FROM tab JOIN pg_constraint k ON k.conrelid = tab.relid
+WHERE tab.relid IN (SELECT relid FROM col) AND NOT tab.copied AND tab.relkind = 'r'
+AND k.contype = 'c' AND NOT k.convalidated AND NOT starts_with(k.conname::text, 'snowflake_new_')
+AND to_jsonb(k) @> '{"conenforced": false}' IS NOT TRUE
+ORDER BY 1
+
 -- Functions whose code is searched, with the code in lower case, in which names
 -- are found fast.  Not those of extensions and temporary schemas, which who converts
 -- could not change.
@@ -569,17 +582,6 @@ SELECT format('INSERT ... ON CONFLICT may fail with unique_violation on table %s
 FROM tab WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL
 AND EXISTS (SELECT FROM idx JOIN tab m ON m.relid = idx.indrelid WHERE m.root = tab.relid
   AND idx.indisunique)
-
--- entry:
-SELECT format('constraint %I of table %s is not valid', k.conname, tab.name),
-  'The rows are updated, and one that does not satisfy it would end the conversion with an '
-  'error.',
-  'Correct such rows before, and run ALTER TABLE ... VALIDATE CONSTRAINT.'
-FROM tab JOIN pg_constraint k ON k.conrelid = tab.relid
-WHERE tab.relid IN (SELECT relid FROM col) AND NOT tab.copied
-AND k.contype = 'c' AND NOT k.convalidated AND k.coninhcount = 0
-  AND NOT starts_with(k.conname::text, 'snowflake_new_')
-AND to_jsonb(k) @> '{"conenforced": false}' IS NOT TRUE
 
 -- entry:
 SELECT 'functions might use columns by their positions', string_agg(DISTINCT f.name COLLATE "C",
