@@ -308,7 +308,7 @@ snowflake_online_try(SnowflakeOnline *online, SnowflakeOnlineWork work, void *ar
 	{
 		Oid			relid = online->transaction.locking;
 
-		if (!may_try_again(error))
+		if (online->wait.given_up || !may_try_again(error))
 			ReThrowError(error);
 		FreeErrorData(error);
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
