@@ -15,6 +15,18 @@ use Test::More;
 plan skip_all => 'only Linux has subreapers' if $^O ne 'linux';
 
 my $registry = new_registry('registry', "1, 100, grant_time => '1 hour', reach => '1 day', new => true");
+# A grant for an hour needs one call, and none soon after it.
+$registry->safe_psql('postgres', "ALTER SYSTEM SET track_functions = 'all'");
+$registry->reload;
+my $once = new_server('once', registry_conf($registry));
+$once->safe_psql('postgres', 'SELECT snowflake_nextval()');
+$once->stop;
+$registry->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_user_functions WHERE funcname = 'return_grant'")
+  or die 'the grant was not returned';
+is( $registry->safe_psql('postgres', "SELECT funcname, calls FROM pg_stat_user_functions WHERE funcname ~ '^(get|extend|return)_grant' ORDER BY 1"),
+	"get_grant|1\nreturn_grant|1",
+	'a grant needs one call');
+
 my $server = PostgreSQL::Test::Cluster->new('server');
 $server->init;
 $server->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'snowflake'", registry_conf($registry), 'restart_after_crash = on'));

@@ -579,11 +579,13 @@ serve(Registry *registry)
 			due = Min(due, called + URGENT_RETRY_US);
 		if (now >= due)
 		{
+			int64		pause;
+
 			called = now;
 			snowflake_note_calling(true);
-			due = Max(get_or_extend(registry), MIN_RETRY_US) +
-				snowflake_steady_clock();
+			pause = get_or_extend(registry);
 			snowflake_note_calling(false);
+			due = snowflake_steady_clock() + Max(pause, MIN_RETRY_US);
 		}
 		else
 		{
