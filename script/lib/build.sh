@@ -175,32 +175,6 @@ build_for_tests()
 	fi
 }
 
-# Where there is enough memory, have the data of the tests' servers there: they make and remove
-# files by the thousand.  It goes when the script ends, unless PG_TEST_NOCLEAN is set; the logs
-# are in the copy.
-use_memory()
-{
-	[ -w /dev/shm ] && [ "$(free_megabytes /dev/shm)" -ge 4096 ] &&
-		[ "$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)" -ge 4096 ] || return 0
-	memory=$(mktemp -d /dev/shm/snowflake.XXXXXX)
-	# Tests have servers load what they compile there.
-	if ! { cp /bin/true "$memory/true" && "$memory/true"; } 2>/dev/null; then
-		rm -rf "$memory"
-		return
-	fi
-	rm "$memory/true"
-	[ -n "${PG_TEST_NOCLEAN:-}" ] || trap 'rm -rf "$memory"' EXIT
-	# Before PostgreSQL 16, the data is in a folder of this name, and has the logs.
-	mkdir -p "$top/tmp_check/log" "$memory/tmp_check"
-	ln -s "$top/tmp_check/log" "$memory/tmp_check/log"
-	export TESTDIR="$memory" TESTDATADIR="$memory/tmp_check"
-}
-
-free_megabytes()
-{
-	df -Pm "$1" | awk 'NR == 2 { print $4 }'
-}
-
 # Have initdb copy what it made once.  Without JIT, which would compile the queries of
 # catalogs that a conversion runs in each session again.
 use_template()
