@@ -77,7 +77,7 @@ wait_until('the end of a process without a parent', sub { !kill 0, $child });
 $server->wait_for_log(qr/canceling statement due to user request/);
 isnt(server_process($server, 'snowflake grant'), $worker, 'the worker is started again');
 unlike(slurp_file($server->logfile), $crash, 'the end of a process without a parent is no crash');
-is($session->query('SELECT 1'), 1, 'sessions continue');
+like($session->query('SELECT 1'), qr/^1$/, 'sessions continue');
 $holder->query_safe('COMMIT');
 $session->quit;
 

@@ -33,6 +33,14 @@ query(q{
 # round.  A wait is seen before it is ended.
 my $one = $node->background_psql('postgres');
 my $two = $node->background_psql('postgres');
+# What a session returns; before PostgreSQL 17, with the end of the line.
+sub asked
+{
+	my ($session, $sql) = @_;
+
+	return $session->query_safe($sql) =~ s/\n\z//r;
+}
+
 sub waits_for_lock
 {
 	my ($name) = @_;
@@ -43,7 +51,7 @@ sub waits_for_lock
 	return;
 }
 query('ALTER SEQUENCE l_id_seq CACHE 10');
-is($two->query_safe(q{SELECT nextval('l_id_seq')}), '1', 'a session caches local values');
+is(asked($two, q{SELECT nextval('l_id_seq')}), '1', 'a session caches local values');
 $one->query_safe(q{BEGIN; SELECT snowflake_set_sequence_kind('l_id_seq')});
 $two->query_until(qr/started/, "\\echo started\nSELECT nextval('l_id_seq') $ID AS is_id \\gset\n\\echo got :is_id\n");
 waits_for_lock('nextval()');
@@ -56,7 +64,7 @@ waits_for_lock('nextval()');
 $one->query_safe('ROLLBACK');
 like($two->query_safe('SELECT 1'), qr/got t/, 'after a rollback the sequence is what it was');
 
-is($two->query_safe("BEGIN; SELECT nextval('l_id_seq') $ID"), 't', 'a transaction uses the sequence');
+is(asked($two, "BEGIN; SELECT nextval('l_id_seq') $ID"), 't', 'a transaction uses the sequence');
 $one->query_until(qr/started/, "\\echo started\nSELECT snowflake_set_sequence_kind('l_id_seq', 'local');\n");
 waits_for_lock('the change');
 $two->query_safe('COMMIT');
@@ -78,7 +86,7 @@ is(query('SELECT problem FROM snowflake_sequences', 'unattached'),
 # A plan from before, in a session that goes on
 my $before = $node->background_psql('unattached');
 $before->query_safe(q{CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});
-is($before->query_safe('EXECUTE p'), '1', 'a plan from before the attachment');
+is(asked($before, 'EXECUTE p'), '1', 'a plan from before the attachment');
 query(q{SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('s')}, 'unattached');
 cmp_ok($before->query_safe('EXECUTE p'), '>', 1e17, 'is planned again after it');
 $before->quit;
