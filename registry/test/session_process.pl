@@ -70,6 +70,7 @@ unlike(slurp_file($server->logfile), qr/ended unexpectedly/, 'signals do not end
 # The worker ends with an error, and does not wait for its child.
 my $session = $server->background_psql('postgres');
 $session->query_safe('SELECT 1');
+$before = $server->safe_psql('postgres', $until);
 $holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
 (my $worker, $child) = begin_call();
 kill 'INT', $worker;
@@ -80,6 +81,7 @@ unlike(slurp_file($server->logfile), $crash, 'the end of a process without a par
 like($session->query('SELECT 1'), qr/^1$/, 'sessions continue');
 $holder->query_safe('COMMIT');
 $session->quit;
+$server->poll_query_until('postgres', "SELECT granted_until > '$before' FROM snowflake_stat") or die 'the new worker does not call';
 
 # It is killed itself: the call may have been committed, so its token remains.
 $before = $server->safe_psql('postgres', $until);
