@@ -121,6 +121,18 @@ SELECT last_value, is_called FROM users_id_seq;
 ALTER SEQUENCE users_id_seq CYCLE;
 ALTER SEQUENCE users_id_seq INCREMENT -1;
 
+-- also if its name is that of another one afterwards
+CREATE SCHEMA seq_before;
+CREATE FUNCTION f_hide() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN CREATE SEQUENCE seq_before.users_id_seq; END $$;
+CREATE EVENT TRIGGER hide ON ddl_command_end WHEN TAG IN ('ALTER SEQUENCE') EXECUTE FUNCTION f_hide();
+SET search_path = seq_before, seq, public;
+ALTER SEQUENCE users_id_seq RESTART;
+SET search_path = seq, public;
+DROP EVENT TRIGGER hide;
+DROP SEQUENCE seq_before.users_id_seq;
+DROP SCHEMA seq_before;
+SELECT last_value, is_called FROM users_id_seq;
+
 -- ROLLBACK, and ROLLBACK TO
 BEGIN;
 SELECT snowflake_set_sequence_kind('plain_id_seq');

@@ -69,7 +69,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 {
 	/* Look at the statement first, because it may free the tree. */
 	volatile bool discards = forgets_currval(pstmt->utilityStmt);
-	volatile bool resets = snowflake_resets_sequences(pstmt->utilityStmt);
+	volatile SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
 	MemoryContext outer;
 
 	snowflake_check_drop(pstmt->utilityStmt);
@@ -94,8 +94,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 		snowflake_forget_currval();
 		snowflake_forget_sequence_values();
 	}
-	if (resets)
-		snowflake_exhaust_after(pstmt->utilityStmt);
+	snowflake_exhaust_after(reset);
 }
 
 /*

@@ -566,50 +566,60 @@ snowflake_find_nonlocal_sequence(void)
 }
 
 /*
- * Exhaust a sequence again that this transaction has truncated.  No other is
- * locked like this.
+ * Has this transaction locked a sequence like this, or more strongly?
+ */
+static bool
+is_locked(Oid relid, LOCKMODE mode)
+{
+	Relation	sequence = RelationIdGetRelation(relid);
+	bool		locked;
+
+	if (!RelationIsValid(sequence))
+		return false;
+	locked = CheckRelationLockedByMe(sequence, mode, true);
+	RelationClose(sequence);
+	return locked;
+}
+
+/*
+ * Exhaust a sequence again that this transaction has truncated.
  */
 static bool
 exhaust_truncated(Oid relid)
 {
-	Relation	sequence = RelationIdGetRelation(relid);
-	bool		truncated;
-
-	if (!RelationIsValid(sequence))
-		return false;
-	truncated = CheckRelationLockedByMe(sequence, AccessExclusiveLock, true);
-	RelationClose(sequence);
-	if (truncated && !is_exhausted(relid))
+	if (is_locked(relid, AccessExclusiveLock) && !is_exhausted(relid))
 		exhaust(relid);
 	return false;
 }
 
 /*
- * A sequence was altered.
+ * Exhaust a sequence again that this transaction has altered.  Its name may be
+ * that of another one by now, so its lock tells which it is.
  */
-static void
-exhaust_altered(const AlterSeqStmt *statement)
+static bool
+exhaust_altered(Oid relid)
 {
-	Oid			relid = RangeVarGetRelid(statement->sequence, NoLock, true);
-
-	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE ||
-		get_label(relid) == NULL)
-		return;
+	if (!is_locked(relid, ShareRowExclusiveLock))
+		return false;
 	check_definition(relid);
 	if (!is_exhausted(relid))
 		exhaust(relid);
 	CacheInvalidateRelcacheByRelid(relid);
+	return false;
 }
 
 /*
  * Can a utility statement reset the position of sequences?
  */
-bool
+SnowflakeReset
 snowflake_resets_sequences(const Node *statement)
 {
-	return IsA(statement, AlterSeqStmt) ||
-		(IsA(statement, TruncateStmt) &&
-		 ((const TruncateStmt *) statement)->restart_seqs);
+	if (IsA(statement, AlterSeqStmt))
+		return SNOWFLAKE_RESET_BY_ALTER;
+	if (IsA(statement, TruncateStmt) &&
+		((const TruncateStmt *) statement)->restart_seqs)
+		return SNOWFLAKE_RESET_BY_TRUNCATE;
+	return SNOWFLAKE_RESET_NONE;
 }
 
 /*
@@ -617,11 +627,11 @@ snowflake_resets_sequences(const Node *statement)
  * transaction.  The statement's lock is held until its end.
  */
 void
-snowflake_exhaust_after(const Node *statement)
+snowflake_exhaust_after(SnowflakeReset reset)
 {
+	if (reset == SNOWFLAKE_RESET_NONE)
+		return;
 	CommandCounterIncrement();
-	if (IsA(statement, AlterSeqStmt))
-		exhaust_altered((const AlterSeqStmt *) statement);
-	else
-		(void) find_labelled(exhaust_truncated);
+	(void) find_labelled(reset == SNOWFLAKE_RESET_BY_ALTER ?
+						 exhaust_altered : exhaust_truncated);
 }

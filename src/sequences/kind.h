@@ -28,11 +28,19 @@ typedef struct SnowflakeSequenceInfo
 	int64		end;			/* the position that exhausts it */
 } SnowflakeSequenceInfo;
 
+/* How a utility statement resets the position of sequences. */
+typedef enum SnowflakeReset
+{
+	SNOWFLAKE_RESET_NONE,
+	SNOWFLAKE_RESET_BY_ALTER,
+	SNOWFLAKE_RESET_BY_TRUNCATE
+} SnowflakeReset;
+
 extern void snowflake_register_kinds(void);
 extern void snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind);
 extern Oid	snowflake_find_nonlocal_sequence(void);
-extern bool snowflake_resets_sequences(const Node *statement);
-extern void snowflake_exhaust_after(const Node *statement);
+extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
+extern void snowflake_exhaust_after(SnowflakeReset reset);
 
 #endif							/* SNOWFLAKE_KIND_H */
