@@ -106,6 +106,25 @@ m
 \.
 SELECT lastval();
 
+-- a change of kind in this session leaves both as they were
+CREATE SEQUENCE changing START 5;
+SELECT nextval('changing');
+BEGIN;
+SELECT snowflake_set_sequence_kind('changing');
+SELECT currval('changing'), lastval();
+ROLLBACK;
+SELECT currval('changing'), lastval();
+SELECT setval('changing', 70, false);
+SELECT snowflake_set_sequence_kind('changing');
+SELECT snowflake_set_sequence_kind('changing', 'local');
+SELECT currval('changing'), lastval();
+SELECT nextval('changing'), currval('changing'), lastval();
+CREATE SEQUENCE unused;
+SELECT snowflake_set_sequence_kind('unused');
+SELECT snowflake_set_sequence_kind('unused', 'local');
+SELECT currval('unused');
+DROP SEQUENCE changing, unused;
+
 -- setval() sets nothing
 SELECT setval('users_id_seq', 7), setval('users_id_seq', 8, false);
 SELECT is_id(nextval('users_id_seq'));

@@ -51,8 +51,10 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
+#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -77,6 +79,15 @@ typedef struct Label
 	Position	position;
 	bool		cycle;
 } Label;
+
+/* The last position that this session has set of a sequence. */
+typedef struct SetPosition
+{
+	Oid			relid;			/* hash key */
+	int64		value;
+} SetPosition;
+
+static HTAB *set_positions = NULL;
 
 /*
  * Read one word of a label after the first.
@@ -167,6 +178,41 @@ get_position(Oid relid)
 }
 
 /*
+ * Note that the server's currval() of a sequence is a position that was set
+ * here.  That is not undone when the transaction rolls back.
+ */
+static void
+note_position(Oid relid, int64 value)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(SetPosition),
+		.hcxt = TopMemoryContext
+	};
+	SetPosition *set;
+
+	if (set_positions == NULL)
+		set_positions = hash_create("snowflake sequence positions", 32, &control,
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	set = hash_search(set_positions, &relid, HASH_ENTER, NULL);
+	set->value = value;
+}
+
+/*
+ * Is a value that the server's currval() or lastval() returns for a sequence a
+ * position that this module set, and not from nextval() or setval()?
+ */
+bool
+snowflake_has_set_position(Oid relid, int64 value)
+{
+	SetPosition *set = NULL;
+
+	if (set_positions != NULL)
+		set = hash_search(set_positions, &relid, HASH_FIND, NULL);
+	return set != NULL && set->value == value;
+}
+
+/*
  * Set the position, as the server's setval().  The owner may have revoked the
  * privilege from itself; no code of users runs meanwhile.
  */
@@ -183,6 +229,8 @@ set_position(Oid relid, Position position)
 						Int64GetDatum(position.last_value),
 						BoolGetDatum(position.is_called));
 	SetUserIdAndSecContext(user, sec_context);
+	if (position.is_called)
+		note_position(relid, position.last_value);
 }
 
 static Position
@@ -517,7 +565,6 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 	exhaust_in_place(relid, &definition);
 	info->kind = SNOWFLAKE_KIND_SNOWFLAKE;
 	info->increment = definition.seqincrement;
-	info->end = definition.seqmax;
 }
 
 /*

@@ -25,7 +25,6 @@ typedef struct SnowflakeSequenceInfo
 {
 	SnowflakeSequenceKind kind;
 	int64		increment;
-	int64		end;			/* the position that exhausts it */
 } SnowflakeSequenceInfo;
 
 /* How a utility statement resets the position of sequences. */
@@ -42,5 +41,6 @@ extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind);
 extern Oid	snowflake_find_nonlocal_sequence(void);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
 extern void snowflake_exhaust_after(SnowflakeReset reset);
+extern bool snowflake_has_set_position(Oid relid, int64 value);
 
 #endif							/* SNOWFLAKE_KIND_H */

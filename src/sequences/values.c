@@ -381,7 +381,12 @@ snowflake_sequence_currval(PG_FUNCTION_ARGS)
 
 	check_execute(F_CURRVAL, &everybody_currval);
 	if (is_local(sequence) && !sequence->is_id)
-		return DirectFunctionCall1(currval_oid, ObjectIdGetDatum(relid));
+	{
+		Datum		value = DirectFunctionCall1(currval_oid, ObjectIdGetDatum(relid));
+
+		if (!snowflake_has_set_position(relid, DatumGetInt64(value)))
+			return value;
+	}
 	check_privilege(relid, ACL_SELECT | ACL_USAGE);
 	if (!sequence->has_value)
 		ereport(ERROR,
@@ -435,8 +440,8 @@ last_value_here(void)
 }
 
 /*
- * lastval() if a local sequence passed here last.  If it is a snowflake
- * sequence now, its position was set to the end in this session.
+ * lastval() if a local sequence passed here last.  If its kind was changed in
+ * this session since then, the server returns the position that was set.
  */
 static int64
 lastval_local(void)
@@ -445,8 +450,7 @@ lastval_local(void)
 	Sequence   *sequence = used_last;
 
 	if (sequence != NULL && value != sequence->value &&
-		SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence->relid)) &&
-		!is_local(find_sequence(sequence->relid)) && value == sequence->info.end)
+		snowflake_has_set_position(sequence->relid, value))
 		return last_value_here();
 	return value;
 }
