@@ -252,7 +252,8 @@ is_exhausted(Oid relid)
 
 /*
  * Exhaust a sequence until the transaction rolls back.  The new file makes
- * other sessions drop the values that they cached.
+ * other sessions drop the values that they cached.  A crash resets an unlogged
+ * sequence to what it was when it got its file, so it gets that last.
  */
 static void
 exhaust(Oid relid)
@@ -261,6 +262,8 @@ exhaust(Oid relid)
 
 	ResetSequence(relid);
 	set_position(relid, end_position(&definition));
+	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
+		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
 }
 
 /*

@@ -108,6 +108,7 @@ $one = $node->background_psql('postgres');
 $one->query_safe(q{CREATE SEQUENCE c1; CREATE SEQUENCE c2; SELECT nextval('c1'), nextval('c2')});
 query('CHECKPOINT');
 query(q{SELECT snowflake_set_sequence_kind('c2')});
+query(q{CREATE UNLOGGED TABLE u (id bigserial, n int); SELECT snowflake_set_sequence_kind('u_id_seq')});
 $one->query_safe(q{BEGIN; SELECT snowflake_set_sequence_kind('c1')});
 $node->stop('immediate');
 eval { $one->quit };
@@ -115,6 +116,9 @@ $node->start;
 is(query(q{SELECT nextval('c1')}) < 100 ? 'local' : 'ID', 'local', 'crash: a change that did not commit is undone');
 is(query("SELECT nextval('c2') $ID; SELECT last_value, is_called FROM c2"),
 	"t\n9223372036854775807|t", 'crash: one that did is kept');
+
+is(query('SELECT last_value, is_called FROM u_id_seq; DROP TABLE u'),
+	'9223372036854775807|t', 'crash: an unlogged one is exhausted');
 
 # A template, and dumps: in one piece, by sections and in parallel, without labels
 query('CREATE DATABASE copied TEMPLATE unattached');
