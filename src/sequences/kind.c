@@ -283,10 +283,11 @@ set_cycle(Oid relid, bool cycle)
 }
 
 /*
- * Fail if an INCREMENT cannot be that of a snowflake sequence.
+ * Fail if an INCREMENT cannot be that of a snowflake sequence.  The scheme may
+ * be another one than when the label was set.
  */
-static void
-check_increment(Oid relid, int64 increment)
+void
+snowflake_check_increment(Oid relid, int64 increment)
 {
 	const SnowflakeScheme *scheme;
 	int64		most;
@@ -310,7 +311,7 @@ check_definition(Oid relid)
 {
 	FormData_pg_sequence definition = get_definition(relid);
 
-	check_increment(relid, definition.seqincrement);
+	snowflake_check_increment(relid, definition.seqincrement);
 	if (definition.seqcycle)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -41,6 +41,7 @@ extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind);
 extern Oid	snowflake_find_nonlocal_sequence(void);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
 extern void snowflake_exhaust_after(SnowflakeReset reset);
+extern void snowflake_check_increment(Oid relid, int64 increment);
 extern bool snowflake_has_set_position(Oid relid, int64 value);
 
 #endif							/* SNOWFLAKE_KIND_H */

@@ -54,6 +54,9 @@
 
 #define MARKER_NAME		"snowflake_lastval_marker"
 
+/* How often nextval() takes fewer consecutive IDs than it needs. */
+#define MAX_SHARES		2000
+
 /* A sequence that this session has used. */
 typedef struct Sequence
 {
@@ -299,22 +302,34 @@ check_nextval_privilege(Sequence *sequence)
  * A snowflake ID that has as many IDs of the same tick on either side as a
  * client with this INCREMENT uses: some count up from the value that they
  * get, others down to it.
+ *
+ * Who waits for a tick gets a share of it, which may be too small.
  */
 static int64
-generate_middle(int64 increment)
+generate_middle(const Sequence *sequence)
 {
+	int64		increment = sequence->info.increment;
 	int			wanted = (int) (2 * increment - 1);
-	int			taken;
 	int64		first;
 	int64		step;
 
-	do
+	snowflake_check_increment(sequence->relid, increment);
+	for (int i = 0; i < MAX_SHARES; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		taken = snowflake_generate_block(wanted, &first, &step);
-	} while (taken < wanted);
-	Assert(step == 1);
-	return first + increment - 1;
+		if (snowflake_generate_block(wanted, &first, &step) == wanted)
+		{
+			Assert(step == 1);
+			return first + increment - 1;
+		}
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+			 errmsg("too few consecutive IDs for INCREMENT " INT64_FORMAT " of sequence \"%s\"",
+					increment, get_rel_name(sequence->relid)),
+			 errdetail("Other calls use the same ticks, and %d times none had %d IDs left.",
+					   MAX_SHARES, wanted),
+			 errhint("Decrease INCREMENT here and in the client, or use a scheme with more bits for the sequence.")));
 }
 
 /*
@@ -338,7 +353,7 @@ nextval_snowflake(Sequence *sequence, Oid function)
 	PreventCommandIfReadOnly("nextval()");
 	PreventCommandIfParallelMode("nextval()");
 	id = likely(sequence->info.increment == 1) ?
-		snowflake_generate() : generate_middle(sequence->info.increment);
+		snowflake_generate() : generate_middle(sequence);
 	if (used_last == NULL || !used_last->is_id)
 		set_marker(function);
 	sequence->value = id;

@@ -120,6 +120,32 @@ is(query("SELECT nextval('c2') $ID; SELECT last_value, is_called FROM c2"),
 is(query('SELECT last_value, is_called FROM u_id_seq; DROP TABLE u'),
 	'9223372036854775807|t', 'crash: an unlogged one is exhausted');
 
+# A scheme to which the INCREMENT does not fit: no value, and no wait for one
+query(q{CREATE SEQUENCE pooled INCREMENT 50; SELECT snowflake_set_sequence_kind('pooled')});
+foreach my $fields ('timestamp=41,worker=18,sequence=4', 'timestamp=41,sequence=12,worker=10')
+{
+	$node->append_conf('postgresql.conf', "snowflake.scheme = 'epoch=2016-11-01,$fields'");
+	$node->restart;
+	like(sql_error($node, q{SET statement_timeout = '60s'; SELECT nextval('pooled')}),
+		qr/ERROR:  22023: INCREMENT 50 of sequence "pooled" is not possible/, "no value with $fields");
+}
+# One to which it fits, but others use so much of each tick that nobody gets enough
+$node->append_conf('postgresql.conf', q{snowflake.scheme = 'epoch=2016-11-01,timestamp=41,worker=20,sequence=2'});
+$node->restart;
+query(q{CREATE SEQUENCE pair INCREMENT 2; SELECT snowflake_set_sequence_kind('pair')});
+my @others = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 6;
+$_->query_until(qr/started/, "\\echo started\nDO 'BEGIN LOOP PERFORM snowflake_nextval(); END LOOP; END';\n")
+  foreach @others;
+my $error = '';
+my $deadline = time + 180;
+$error = sql_error($node, q{SELECT nextval('pair')}) while $error eq '' && time < $deadline;
+like($error, qr/ERROR:  53000: too few consecutive IDs for INCREMENT 2 of sequence "pair"/, 'others leave too little of each tick');
+query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'});
+$_->quit foreach @others;
+$node->append_conf('postgresql.conf', q{snowflake.scheme = 'epoch=2016-11-01,timestamp=41,worker=10,sequence=12'});
+$node->restart;
+is(query("SELECT nextval('pooled') $ID; DROP SEQUENCE pooled, pair"), 't', 'and with the scheme from before, there is one');
+
 # A template, and dumps: in one piece, by sections and in parallel, without labels
 query('CREATE DATABASE copied TEMPLATE unattached');
 is(query("SELECT nextval('s') $ID", 'copied'), 't', 'a database as a template is attached');
