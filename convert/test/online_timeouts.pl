@@ -32,14 +32,6 @@ sub lock_table
 	return $session;
 }
 
-sub wait_for_lock
-{
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'conversion' AND wait_event_type = 'Lock' AND clock_timestamp() - state_change > '300 ms'})
-	  or die 'the conversion does not wait for a lock';
-	return;
-}
-
 # Those of a role are shorter than the conversion waits for a lock.  The other settings
 # have nothing to do with it.
 $node->safe_psql(
@@ -66,7 +58,7 @@ $session->quit;
 $session = lock_table('SHARE ROW EXCLUSIVE');
 my $call = start_converting($node, 'postgres', "'t', until => 'backfill'", undef, connection => $owner,
 	after => [ q{SELECT current_setting('statement_timeout'), current_setting('lock_timeout')}, 'SELECT pg_sleep(1)' ]);
-wait_for_lock();
+wait_until_said($call, qr/waiting to/);
 $session->quit;
 my $err = finish_converting($call);
 like($err, qr/phase "backfill"/, 'lock_timeout does not apply to the backfill');
@@ -76,7 +68,7 @@ is(scalar(() = $err =~ /ERROR/g), 1, 'to no other') or diag($err);
 
 $session = lock_table('SHARE UPDATE EXCLUSIVE');
 $call = start_converting($node, 'postgres', "'t', until => 'indexes'", undef, connection => $owner);
-wait_for_lock();
+wait_until_said($call, qr/waiting to/);
 $session->quit;
 $err = finish_converting($call);
 unlike($err, qr/ERROR/, 'lock_timeout does not apply to CREATE INDEX CONCURRENTLY') or diag($err);
@@ -111,8 +103,8 @@ SKIP:
 	$session->quit;
 	convert_online($node, 'postgres', "'t', until => 'prepare'", connection => $owner);
 	$session = lock_table('SHARE ROW EXCLUSIVE');
-	$err = convert_online($node, 'postgres', "'t'", connection => $owner);
-	like($err, qr/FATAL:  terminating connection due to transaction timeout/, 'a transaction that takes longer than transaction_timeout ends the session');
+	$err = convert_online($node, 'postgres', "'t', give_up_after => '5 s'", connection => $owner);
+	like($err, qr/ERROR:  gave up waiting to copy the columns of table public\.t\n/, 'the backfill waits for longer than transaction_timeout');
 	$session->quit;
 	$err = convert_online($node, 'postgres', "'t'", connection => $owner);
 	unlike($err, qr/ERROR|FATAL/, 'the same call continues') or diag($err);
