@@ -57,13 +57,13 @@
  * The greatest value of a field of an ID, and its bits with a value.
  */
 static int64
-field_max(const SnowflakeApiField * field)
+field_max(const SnowflakeApiField *field)
 {
 	return (int64) ((UINT64CONST(1) << field->width) - 1);
 }
 
 static int64
-put_field(const SnowflakeApiField * field, int64 value)
+put_field(const SnowflakeApiField *field, int64 value)
 {
 	return (int64) ((uint64) value << field->shift);
 }
@@ -77,7 +77,7 @@ static void
 take_sample(const SnowflakeKey *key, int64 id,
 			SnowflakeSample *sample)
 {
-	const		SnowflakeApiScheme *scheme = snowflake_get_api(1)->get_scheme();
+	const SnowflakeApiScheme *scheme = snowflake_get_api(1)->get_scheme();
 	int64		last_tick = field_max(&scheme->timestamp);
 	int64		last_number = field_max(&scheme->sequence);
 	SnowflakeApiParts parts;

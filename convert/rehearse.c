@@ -274,7 +274,7 @@ has_references(const Rehearsal *rehearsal, const Trial *trial)
 
 	while (number != NULL && (number = strpbrk(number, "0123456789")) != NULL)
 	{
-		if (rehearsal->keys[0][atoi(number) - 1] == NULL)
+		if (rehearsal->keys[0][strtol(number, NULL, 10) - 1] == NULL)
 			return false;
 		number += strspn(number, "0123456789");
 	}

@@ -363,7 +363,7 @@ find_names(Node *node, void *context)
  * The relation that a statement names, if it is of this owner.
  */
 static Oid
-find_relation(const RangeVar * name)
+find_relation(const RangeVar *name)
 {
 	Oid			relid = RangeVarGetRelid(name, AccessShareLock, false);
 
@@ -400,7 +400,7 @@ parse_view(const ViewStmt * statement)
  * Parse a condition on a row of a relation, or on two.
  */
 static Node *
-parse_condition(const RangeVar * name, const char *alias, const char *alias2,
+parse_condition(const RangeVar *name, const char *alias, const char *alias2,
 				Node *condition, ParseExprKind kind)
 {
 	Oid			relid = find_relation(name);
@@ -489,7 +489,7 @@ find_row_filter(const AlterPublicationStmt * statement)
 }
 
 static const char *
-name_of(const RangeVar * relation)
+name_of(const RangeVar *relation)
 {
 	return quote_qualified_identifier(relation->schemaname, relation->relname);
 }

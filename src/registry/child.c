@@ -51,7 +51,7 @@
 #define CHILD_ALARM_S	60
 
 /* How much memory a child may take beside what it has from its parent. */
-#define CHILD_MEMORY	(64 * 1024 * 1024)
+#define CHILD_MEMORY	((rlim_t) 64 * 1024 * 1024)
 
 /* In the child: its parent. */
 static pid_t parent_pid;
@@ -86,22 +86,40 @@ set_signal(int signal_number, void (*handler) (int))
 }
 
 /*
- * Limit the memory of this process, which has that of its parent already; how
- * much that is, only Linux says.
+ * The pages of data of this process, or 0.  Only Linux says how many there are: the
+ * sixth number of this file.
+ */
+static rlim_t
+data_pages(void)
+{
+	FILE	   *file = fopen("/proc/self/statm", "r");
+	char		line[128];
+	char	   *rest = line;
+	rlim_t		pages = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fgets(line, sizeof(line), file) != NULL)
+	{
+		for (int i = 0; i < 6; i++)
+			pages = strtoul(rest, &rest, 10);
+	}
+	(void) fclose(file);
+	return pages;
+}
+
+/*
+ * Limit the memory of this process, which has that of its parent already.
  */
 static void
 limit_memory(void)
 {
-	FILE	   *file = fopen("/proc/self/statm", "r");
+	rlim_t		pages = data_pages();
 	struct rlimit limit;
-	unsigned long pages;
 
-	if (file == NULL)
-		return;
-	if (fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
-		getrlimit(RLIMIT_DATA, &limit) == 0)
+	if (pages > 0 && getrlimit(RLIMIT_DATA, &limit) == 0)
 	{
-		rlim_t		bytes = (rlim_t) pages * sysconf(_SC_PAGESIZE) + CHILD_MEMORY;
+		rlim_t		bytes = pages * (rlim_t) sysconf(_SC_PAGESIZE) + CHILD_MEMORY;
 
 		if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > bytes)
 		{
@@ -109,7 +127,6 @@ limit_memory(void)
 			(void) setrlimit(RLIMIT_DATA, &limit);
 		}
 	}
-	(void) fclose(file);
 }
 
 /*

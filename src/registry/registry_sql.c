@@ -24,7 +24,7 @@
  *	 read-only takes no calls; but a server may always extend its own grant.
  * - Only this server decides how long it waits.
  */
-const		SessionSetting snowflake_session_settings[] = {
+const SessionSetting snowflake_session_settings[] = {
 	{"search_path", "pg_catalog, pg_temp"},
 	{"standard_conforming_strings", "on"},
 	{"client_min_messages", "warning"},

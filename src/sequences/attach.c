@@ -52,15 +52,15 @@
 /* The server's functions, and the arguments that ours have, too. */
 static const struct
 {
-	Oid			server;
 	const char *ours;
+	Oid			server;
 	int			nargs;
 }			functions[] = {
-	{F_NEXTVAL, "snowflake_sequence_nextval", 1},
-	{F_CURRVAL, "snowflake_sequence_currval", 1},
-	{F_LASTVAL, "snowflake_sequence_lastval", 0},
-	{F_SETVAL_REGCLASS_INT8, "snowflake_sequence_setval", 2},
-	{F_SETVAL_REGCLASS_INT8_BOOL, "snowflake_sequence_setval", 3},
+	{"snowflake_sequence_nextval", F_NEXTVAL, 1},
+	{"snowflake_sequence_currval", F_CURRVAL, 1},
+	{"snowflake_sequence_lastval", F_LASTVAL, 0},
+	{"snowflake_sequence_setval", F_SETVAL_REGCLASS_INT8, 2},
+	{"snowflake_sequence_setval", F_SETVAL_REGCLASS_INT8_BOOL, 3},
 };
 
 PG_FUNCTION_INFO_V1(snowflake_sequence_support);

@@ -116,9 +116,9 @@ read_word(const char *word, Label *label)
  * Read a label.  Returns false if it is invalid.
  */
 static bool
-read_label(const char *text, Label *label)
+read_label(const char *string, Label *label)
 {
-	char	   *copy = pstrdup(text);
+	char	   *copy = pstrdup(string);
 	char	   *rest;
 	char	   *word = strtok_r(copy, " ", &rest);
 	bool		valid = word != NULL && strcmp(word, "snowflake") == 0;
@@ -428,7 +428,7 @@ become_local(Oid relid, const Label *label)
  * In a binary upgrade, definition and file are those of the old cluster.
  */
 static void
-relabel(const ObjectAddress *object, const char *text)
+relabel(const ObjectAddress *object, const char *string)
 {
 	Oid			relid = object->objectId;
 	Label		label;
@@ -440,19 +440,19 @@ relabel(const ObjectAddress *object, const char *text)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("only sequences have labels of snowflake")));
-	if (text != NULL && !read_label(text, &label))
+	if (string != NULL && !read_label(string, &label))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid label of a sequence: \"%s\"", text),
+				 errmsg("invalid label of a sequence: \"%s\"", string),
 				 errhint(SET_KIND_HINT)));
 
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	old_text = get_label(relid);
 	if (IsBinaryUpgrade)
 		return;
-	if (text != NULL && old_text == NULL)
+	if (string != NULL && old_text == NULL)
 		become_snowflake(relid, &label);
-	else if (text == NULL && old_text != NULL && read_label(old_text, &old))
+	else if (string == NULL && old_text != NULL && read_label(old_text, &old))
 		become_local(relid, &old);
 
 	/* Last, so that it is processed after the label is set. */
@@ -512,7 +512,7 @@ void
 snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind)
 {
 	ObjectAddress object;
-	char	   *text = NULL;
+	char	   *string = NULL;
 
 	check_sequence(relid);
 	LockRelationOid(relid, ShareRowExclusiveLock);
@@ -522,13 +522,13 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind)
 
 	if (kind == SNOWFLAKE_KIND_SNOWFLAKE)
 	{
-		text = make_label(relid);
+		string = make_label(relid);
 		if (get_definition(relid).seqcycle)
 			set_cycle(relid, false);
 	}
 	ObjectAddressSet(object, RelationRelationId, relid);
-	relabel(&object, text);
-	SetSecurityLabel(&object, PROVIDER, text);
+	relabel(&object, string);
+	SetSecurityLabel(&object, PROVIDER, string);
 	CommandCounterIncrement();
 }
 
@@ -552,18 +552,18 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 {
 	FormData_pg_sequence definition;
 	Label		label;
-	char	   *text = get_label(relid);
+	char	   *string = get_label(relid);
 
 	info->kind = SNOWFLAKE_KIND_LOCAL;
 	info->increment = 1;
-	if (text == NULL)
+	if (string == NULL)
 		return;
 
 	/* It could have been set while this library was not preloaded. */
-	if (!read_label(text, &label))
+	if (!read_label(string, &label))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("invalid label of a sequence: \"%s\"", text),
+				 errmsg("invalid label of a sequence: \"%s\"", string),
 				 errhint(SET_KIND_HINT)));
 	definition = get_definition(relid);
 	exhaust_in_place(relid, &definition);
