@@ -203,6 +203,14 @@ SELECT snowflake_timestamp(9007199254740992, 'javascript');
 SELECT * FROM snowflake_parse(175928847299117063, 'discord');
 SELECT snowflake_timestamp(103270115826048975, 'mastodon');
 SELECT * FROM snowflake_parse(136169504773242881, 'pgedge1');
+-- two of Seata, of one report (its issue 4898): before 1.4.2, with the begin time
+-- 1661951863312, and after; and Twitter's last number without a time
+SELECT *, snowflake_timestamp(308351234998353920,
+           'epoch=1588435200000,timestamp=41,worker=10,sequence=12') =
+       to_timestamp(1661951863.312) AS begin_time
+FROM snowflake_parse(308351234998353920, 'epoch=1588435200000,timestamp=41,worker=10,sequence=12');
+SELECT * FROM snowflake_parse(5674781293195218178, 'seata');
+SELECT snowflake_timestamp(29700859247, 'twitter');
 SELECT worker_id, sequence FROM snowflake_parse(180363646902239241, 'baidu');
 SELECT * FROM snowflake_parse((1387263000::bigint << 23) | (1341 << 10) | (5001 % 1024), 'instagram');
 SELECT * FROM snowflake_parse((1::bigint << 24) | (2 << 16) | 3, 'sonyflake');

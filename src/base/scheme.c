@@ -88,7 +88,8 @@ typedef struct NamedScheme
  * MillisecondSnowflakeId, whose epoch is midnight of 2019-12-25 in China.
  * tsid: tsid-creator, the worker is the node.  yitter: IdGenerator, whose
  * epoch is 2020-02-19 18:20:02 UTC.  snowflaked: the crate of that name.
- * seata: Apache Seata, whose epoch is midnight of 2020-05-03 in China.
+ * seata: Apache Seata from 1.4.2 on, whose epoch is midnight of 2020-05-03 in
+ * China.
  * pgactive: and BDR before it, whose epoch is 2016-10-06 23:22:19.634 UTC.
  * pgdog: the "standard" one, whose epoch is 2025-11-26 19:13:15 UTC.
  * javascript: of this extension, whose IDs are exact as a Number there.
