@@ -146,6 +146,7 @@ look(SnowflakeOnline *online, void *argument)
 	SnowflakeConversion *conversion = &online->transaction.conversion;
 	ListCell   *cell;
 
+	online->transaction.only_looked = true;
 	look->changer = snowflake_online_find_changer_of_swaps(online);
 	if (look->changer != NULL)
 		look->changer = MemoryContextStrdup(online->context, look->changer);

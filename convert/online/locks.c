@@ -317,6 +317,9 @@ snowflake_online_try(SnowflakeOnline *online, SnowflakeOnlineWork work, void *ar
 									 psprintf("lock table %s", snowflake_relation_name(relid)),
 									 snowflake_online_find_holder(relid, ShareUpdateExclusiveLock));
 	}
-	snowflake_online_commit();
+	if (error != NULL || online->transaction.only_looked)
+		snowflake_online_rollback();
+	else
+		snowflake_online_commit();
 	return error == NULL;
 }

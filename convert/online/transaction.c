@@ -54,6 +54,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	SnowflakeConversion *conversion = &online->transaction.conversion;
 	SnowflakeKey *key;
 
+	online->transaction.only_looked = false;
 	online->transaction.rows_locked = false;
 	online->transaction.locked_since = 0;
 	online->transaction.locking = online->relid;
@@ -97,6 +98,21 @@ snowflake_online_commit_soon(void)
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 	snowflake_online_commit();
+}
+
+/*
+ * End a transaction that has changed nothing, or nothing that is to stay.
+ *
+ * What it has tried in subtransactions left dead rows in the catalogs, whose place it
+ * can have used again.  Logical decoding cannot tell such rows apart (with assertions,
+ * it stops), but ignores a transaction that is rolled back.
+ */
+void
+snowflake_online_rollback(void)
+{
+	SPI_rollback();
+	SPI_finish();
+	CHECK_FOR_INTERRUPTS();
 }
 
 /*

@@ -47,6 +47,7 @@ typedef struct SnowflakeOnlineTransaction
 	Oid			owner;			/* of the table, as whom it runs */
 	SnowflakeCaller caller;
 	SnowflakeConversion conversion;
+	bool		only_looked;	/* did it change nothing? */
 	bool		rows_locked;	/* those of catalog_rows.c */
 	Oid			locking;		/* the table that is being locked */
 	int64		locked_since;	/* by the steady clock: when it got its locks,
@@ -87,6 +88,7 @@ typedef struct SnowflakeOnline
 extern void snowflake_online_open(SnowflakeOnline *online);
 extern void snowflake_online_begin(void);
 extern void snowflake_online_commit(void);
+extern void snowflake_online_rollback(void);
 extern void snowflake_online_commit_soon(void);
 extern void snowflake_online_run_statement(const char *statement);
 extern void snowflake_online_run_statements(List *statements);
