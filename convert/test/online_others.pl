@@ -187,7 +187,7 @@ sub start_case
 	$node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE " . template_of($name));
 	if (defined $gate)
 	{
-		# It has its first lock, and goes on when the conversion waits for that, or
+		# It has its first lock, and continues when the conversion waits for that, or
 		# has ended.
 		$statements[$gate] = 'SELECT FROM pg_advisory_lock(1)';
 		$case{holder} = start_session($database, 'gate', 'SELECT pg_advisory_lock(1)', 'SELECT pg_sleep(600)');
