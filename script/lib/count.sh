@@ -10,18 +10,20 @@ failed=0
 # Run a command with its output in tmp_check/NAME.out, show its progress, and count
 # by its lines what passed and failed; a command that fails without such a line, or
 # tests nothing, counts as one failure.  What failed is shown, with the logs to read.
-# There are $tests_left tests or files, which are noted in the folder RUNNING.
+# There are $tests_left tests or files, which are noted in the folder RUNNING, and then in
+# PROCESSOR.
 count()
 {
 	log=tmp_check/$1.out
 	status=0
 	shift
 	export RUNNING="$top/tmp_check/running"
-	mkdir -p "$RUNNING"
+	export PROCESSOR="$top/tmp_check/processor"
+	mkdir -p "$RUNNING" "$PROCESSOR"
 	if [ -n "${VERBOSE:-}" ]; then
 		"$@" 2>&1 | tee "$log" || status=$?
 	else
-		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" "${tests_left:-1}" "$RUNNING" || status=$?
+		"$@" 2>&1 | tee "$log" | perl "$top/script/lib/progress.pl" "${tests_left:-1}" "$RUNNING" "$PROCESSOR" || status=$?
 	fi
 	# Without the log, which something else may have removed, nothing passed.
 	p=$(grep -aE "$test_passed" "$log" | grep -avci '# skip' || true)

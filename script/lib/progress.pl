@@ -2,18 +2,19 @@
 # person waits for: each test of pg_regress, and each file of prove in a line; but
 # all that belongs to a file that failed, and whatever is something else.
 #
-#	progress.pl N FOLDER
+#	progress.pl N RUNNING PROCESSOR
 #
-# There are N tests of pg_regress or files of prove, and FOLDER has a file for each one that
-# runs now, with commas for the slashes of its name.  After 15 seconds without a line, one
-# shows what runs and how many are left.
+# There are N tests of pg_regress or files of prove.  The folder RUNNING has a file for each one
+# that runs now, with commas for the slashes of its name, and PROCESSOR one for each that ended,
+# with the seconds of processor time that it and its servers took.  After 15 seconds without a
+# line, one shows what runs and how many are left.
 
 use strict;
 use warnings;
 
 use POSIX qw(strftime);
 
-my ($total, $folder) = @ARGV;
+my ($total, $folder, $times) = @ARGV;
 my $done = 0;
 my $file;
 my $failed = 0;
@@ -34,6 +35,17 @@ sub running
 	return join '', map { sprintf ' %s (%d s)', s/,/\//gr, time - $since{$_} } @names;
 }
 
+# What a file took of the processors.
+sub processor
+{
+	my ($name) = @_;
+
+	open(my $handle, '<', "$times/" . $name =~ s/\//,/gr) or return '';
+	my $seconds = readline($handle) // '';
+	close $handle;
+	return $seconds =~ /^([\d.]+)/ ? ", $1 s of processor" : '';
+}
+
 sub read_line
 {
 	my ($line) = @_;
@@ -46,7 +58,8 @@ sub read_line
 	}
 	elsif (defined $file && !$failed && $line =~ /^ok +(\d+) ms /)
 	{
-		printf "%s: ok, %d tests, %.1f s; %s\n", $file, $tests, $1 / 1000, left();
+		printf "%s: ok, %d tests, %.1f s%s; %s\n", $file, $tests, $1 / 1000,
+		  processor($file =~ s/^\S+ //r), left();
 		undef $file;
 	}
 	elsif (defined $file && !$failed && $line =~ /^skipped: /)
