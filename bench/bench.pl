@@ -3,10 +3,7 @@
 use strict;
 use warnings;
 
-# PostgreSQL::Test::Utils takes standard output for its log.
-my $terminal;
-BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
-
+use Report;
 use IO::Handle;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
@@ -16,7 +13,6 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $quick = @ARGV && $ARGV[0] eq '--quick';
 my $rounds = $quick ? 3 : 7;
 my @backends = $quick ? (1, 4, 16) : (1, 2, 4, 8, 16, 32, 64);
 my $seconds = $quick ? 0.5 : 1;
@@ -24,25 +20,7 @@ my $slices = $quick ? 100 : 400;
 my $calls_per_slice = 4_000;
 my $insert_rows = $quick ? 200_000 : 1_000_000;
 my $insert_rounds = $quick ? 2 : 5;
-my $directory = 'bench/results' . ($quick ? '/quick' : '');
-mkdir 'bench/results';
-mkdir $directory;
-
-open(my $report, '>', "$directory/results.md") or die $!;
-
-sub say_to
-{
-	my ($line) = @_;
-	print $terminal "$line\n";
-	print $report "$line\n";
-	return;
-}
-
-sub progress
-{
-	print $terminal "... @_\n";
-	return;
-}
+begin_report('results', 'bench/run');
 
 sub most { return (sort { $b <=> $a } @_)[0]; }
 
@@ -53,16 +31,9 @@ $node->append_conf(
 	'postgresql.conf', join("\n",
 		"shared_preload_libraries = 'snowflake,snowflake_bench'",
 		'snowflake.worker_id = 1',
-		'log_statement = none',
 		'max_connections = 100',
-		'shared_buffers = 1GB',
-		'max_wal_size = 16GB',
-		'checkpoint_timeout = 1h',
-		'autovacuum = off',
 		'work_mem = 64MB',
-		'jit = off',
-		'max_parallel_workers_per_gather = 0',
-		''));
+		quiet_conf(), ''));
 $node->start;
 $node->safe_psql(
 	'postgres', q{
@@ -180,17 +151,9 @@ sub at_once
 	return map { $_->{out} =~ s/^\s+|\s+$//gr } @sessions;
 }
 
-my $machine = `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`;
-chomp $machine;
-my $cpus = `nproc`;
-chomp $cpus;
-my $version = $node->safe_psql('postgres', 'SHOW server_version');
+chomp(my $cpus = `nproc`);
+say_to(machine_text($node) . ". Medians, with the least and the most of $rounds rounds in brackets, where there are several. Absolute figures are this machine's; the ratios were taken in one run.");
 
-say_to('# Results of bench/run' . ($quick ? ' --quick' : ''));
-say_to('');
-say_to("PostgreSQL $version, $cpus cores ($machine). Medians, with the least and the most of $rounds rounds in brackets, where there are several. Absolute figures are this machine's; the ratios were taken in one run.");
-
-# Per call
 progress('per call');
 configure($wide);
 my $measured = measure(
@@ -460,19 +423,10 @@ foreach my $name (sort { $a eq 'alone' ? -1 : $b eq 'alone' ? 1 : $a cmp $b } ke
 			$us[-1] / 1000, ($ids_after - $ids) / ($at_after - $at) / 1e6));
 }
 
-# With a synchronous standby
 progress('a synchronous standby');
-my $pair = PostgreSQL::Test::Cluster->new('pair');
-$pair->init(allows_streaming => 1);
-$pair->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake,snowflake_bench'\nsnowflake.scheme = '$wide'");
-$pair->start;
-$pair->safe_psql('postgres',
-	'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_bench');
-$pair->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('bench_standby');
-$standby->init_from_backup($pair, 'backup', has_streaming => 1);
-$standby->start;
+my $pair = new_primary('pair', "shared_preload_libraries = 'snowflake,snowflake_bench'", "snowflake.scheme = '$wide'");
+$pair->safe_psql('postgres', 'CREATE EXTENSION snowflake_bench');
+my $standby = new_standby($pair, 'bench_standby');
 # The call that waits because the standby has become synchronous is timed apart.
 my $waited = 'SELECT reserve_waits, reserve_wait_ms FROM snowflake_stat';
 my (%mark, @first_ms);
@@ -650,7 +604,6 @@ foreach my $case (@tables)
 			median(@{ $index{$name} }), median(@{ $tps{$name} })));
 }
 
-# Decoding
 progress('decoding');
 my @decode = (
 	[ 'snowflake_parse(id)', 'snowflake_parse(id)' ],
@@ -682,37 +635,7 @@ foreach my $case (@decode)
 
 $node->stop;
 
-# Plots, in colours that can be read on light and on dark.
-sub plot
-{
-	my ($name, $commands, $data) = @_;
-	open(my $handle, '|-', 'gnuplot') or die $!;
-	print $handle qq{
-set terminal svg noenhanced size 760,380 font 'sans-serif,13' background rgb '#00ffffff'
-set output '$directory/$name.svg'
-set border lc rgb '#808080'
-set tics textcolor rgb '#808080'
-set key textcolor rgb '#808080'
-set xlabel textcolor rgb '#808080'
-set ylabel textcolor rgb '#808080'
-set title textcolor rgb '#808080'
-set grid ytics lc rgb '#808080' lw 0.3
-\$data << END
-$data
-END
-$commands
-};
-	close $handle or die 'gnuplot failed';
-
-	# The plot has no background of its own.
-	my $svg = slurp_file("$directory/$name.svg");
-	$svg =~ s/<rect[^>]*fill="#(?:00)?ffffff"[^>]*\/>//;
-	open(my $out, '>', "$directory/$name.svg") or die $!;
-	print $out $svg;
-	close $out;
-	return;
-}
-
+# Plots
 plot(
 	'backends', q{
 set title 'IDs of all backends together, C loop'
@@ -752,6 +675,5 @@ plot $data using 0:2:xtic(1) with boxes lc rgb '#2f74c0', \
 },
 	join("\n", map { sprintf('"%s" %.2f', $_->[0], $measured->cost($_->[1])) } @bars));
 
-close $report;
 is(1, 1, 'measured');
 done_testing();

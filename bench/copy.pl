@@ -4,44 +4,18 @@
 use strict;
 use warnings;
 
-# PostgreSQL::Test::Utils takes standard output for its log.
-my $terminal;
-BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
-
+use Report;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Slices qw(median ratio_text);
+use SnowflakeTest;
 use Test::More;
 
-my $quick = @ARGV && $ARGV[0] eq '--quick';
 my $rows = $quick ? 100_000 : 500_000;
 my $rounds = $quick ? 5 : 15;
-my $directory = 'bench/results' . ($quick ? '/quick' : '');
-mkdir 'bench/results';
-mkdir $directory;
-open(my $report, '>', "$directory/copy.md") or die $!;
+begin_report('copy', 'bench/run copy');
 
-sub say_to
-{
-	my ($line) = @_;
-	print $terminal "$line\n";
-	print $report "$line\n";
-	return;
-}
-
-my $node = PostgreSQL::Test::Cluster->new('bench');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', join("\n",
-		"shared_preload_libraries = 'snowflake'",
-		'snowflake.worker_id = 1',
-		'log_statement = none',
-		'shared_buffers = 1GB',
-		'max_wal_size = 16GB',
-		'checkpoint_timeout = 1h',
-		'autovacuum = off',
-		''));
-$node->start;
+my $node = new_primary('bench', 'snowflake.worker_id = 1', quiet_conf());
 
 # The key, and that with which it is compared
 my @kinds = (
@@ -56,7 +30,6 @@ my $file = $node->basedir . '/rows';
 open(my $rows_of_file, '>', $file) or die $!;
 print $rows_of_file "$_\n" foreach 1 .. $rows;
 close $rows_of_file;
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 $node->safe_psql('postgres', "CREATE TABLE t$_ (id $kinds[$_][1] PRIMARY KEY, v int)") foreach 0 .. $#kinds;
 
 # Milliseconds and bytes of WAL of a COPY into an empty table
@@ -76,7 +49,7 @@ sub copy
 my (@ms, @wal);
 foreach my $round (0 .. $rounds)
 {
-	print $terminal "... COPY, round $round of $rounds\n";
+	progress("COPY, round $round of $rounds");
 	foreach my $kind (0 .. $#kinds)
 	{
 		my ($ms, $wal) = copy("t$kind");
@@ -86,13 +59,7 @@ foreach my $round (0 .. $rounds)
 	}
 }
 
-my $machine = `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`;
-my $cpus = `nproc`;
-chomp($machine, $cpus);
-my $version = $node->safe_psql('postgres', 'SHOW server_version');
-say_to('# Results of bench/run copy' . ($quick ? ' --quick' : ''));
-say_to('');
-say_to("PostgreSQL $version, $cpus cores ($machine). COPY of $rows rows with a key and an integer into an empty table with a primary key, $rounds rounds, in each of which all keys were measured in turn. Figures are medians; ratios are those of each round, with their range. Absolute figures are this machine's.");
+say_to(machine_text($node) . ". COPY of $rows rows with a key and an integer into an empty table with a primary key, $rounds rounds, in each of which all keys were measured in turn. Figures are medians; ratios are those of each round, with their range. Absolute figures are this machine's.");
 say_to('');
 say_to('| key | ms | WAL, MB | against | time | WAL |');
 say_to('|---|---|---|---|---|---|');
@@ -109,7 +76,6 @@ foreach my $kind (0 .. $#kinds)
 			$kinds[$kind][0], median(@{ $ms[$kind] }), median(@{ $wal[$kind] }) / 1e6, join ' | ', @ratios));
 }
 
-close $report;
 foreach my $kind (0 .. $#kinds)
 {
 	is($node->safe_psql('postgres', "SELECT count(DISTINCT id) FROM t$kind"), $rows, "$kinds[$kind][0]: each row has a key of its own");

@@ -4,10 +4,7 @@
 use strict;
 use warnings;
 
-# PostgreSQL::Test::Utils takes standard output for its log.
-my $terminal;
-BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
-
+use Report;
 use IPC::Run;
 use List::Util qw(max);
 use PostgreSQL::Test::Cluster;
@@ -17,22 +14,10 @@ use SnowflakeTest::Online;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my $quick = @ARGV && $ARGV[0] eq '--quick';
 my $norders = $quick ? 100_000 : 400_000;
 my $nclients = 4;
 my $rate = 30 * $nclients;
-my $directory = 'bench/results' . ($quick ? '/quick' : '');
-mkdir 'bench/results';
-mkdir $directory;
-open(my $report, '>', "$directory/online.md") or die $!;
-
-sub say_to
-{
-	my ($line) = @_;
-	print $terminal "$line\n";
-	print $report "$line\n";
-	return;
-}
+begin_report('online', 'bench/run online');
 
 my $node = new_server('bench', 'wal_level = logical', 'shared_buffers = 1GB', 'max_wal_size = 16GB',
 	'log_statement = none', 'fsync = on');
@@ -174,13 +159,8 @@ foreach (@times)
 
 	push @{ $stat{$phase} }, $ms;
 }
-my $machine = `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`;
-my $cpus = `nproc`;
 my $load = (split ' ', slurp_file('/proc/loadavg'))[1];
-chomp($machine, $cpus);
-say_to('# Results of bench/run online' . ($quick ? ' --quick' : ''));
-say_to('');
-say_to('PostgreSQL ' . $node->safe_psql('postgres', 'SHOW server_version') . ", $cpus cores ($machine), load average $load at the end. $norders orders, " . 2 * $norders
+say_to(machine_text($node) . ", load average $load at the end. $norders orders, " . 2 * $norders
 	  . ' lines, ' . $norders / 2 . " events; $nclients clients, $rate transactions per second together, of one to five statements.");
 say_to('');
 say_to(sprintf('%d transactions, %d errors, %d deadlocks. The conversion took %.1f s until the swap, snowflake_convert() %.1f s without other clients (%.1f times). The heap of orders is %.2f times as large. %s',
@@ -222,24 +202,16 @@ foreach my $phase (sort { $end{$a} <=> $end{$b} } keys %end)
 	$arrows .= "set arrow from $end{$phase}, graph 0 to $end{$phase}, graph 1 nohead lc rgb '#808080' lw 0.3\n"
 	  . "set label '$phase' at $place, graph 0.97 right rotate by 90 tc rgb '#808080' font ',9'\n";
 }
-open(my $handle, '|-', 'gnuplot') or die $!;
-print $handle qq{
-set terminal svg noenhanced size 760,380 font 'sans-serif,13' background rgb '#00ffffff'
-set output '$directory/online.svg'
-set border lc rgb '#808080'
-set tics textcolor rgb '#808080'
-set xlabel 'seconds since CALL' textcolor rgb '#808080'
-set ylabel 'longest transaction of each half second, ms' textcolor rgb '#808080'
-set title 'A conversion of tables in use; a line is the end of a phase' textcolor rgb '#808080'
-set grid ytics lc rgb '#808080' lw 0.3
+plot(
+	'online', qq{
+set title 'A conversion of tables in use; a line is the end of a phase'
+set xlabel 'seconds since CALL'
+set ylabel 'longest transaction of each half second, ms'
 set yrange [0:*]
 $arrows
-\$data << END
-} . join('', map { "$_ $longest{$_}\n" } sort { $a <=> $b } keys %longest) . qq{END
 plot \$data using 1:2 with impulses lw 2 lc rgb '#2f74c0' notitle
-};
-close $handle or die 'gnuplot failed';
+},
+	join("\n", map { "$_ $longest{$_}" } sort { $a <=> $b } keys %longest));
 
-close $report;
 is($whole . $failed, '', 'measured');
 done_testing();

@@ -4,51 +4,21 @@
 use strict;
 use warnings;
 
-# PostgreSQL::Test::Utils takes standard output for its log.
-my $terminal;
-BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
-
+use Report;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Slices qw(median least);
+use SnowflakeTest;
 use Test::More;
 
-my $quick = @ARGV && $ARGV[0] eq '--quick';
 my $days = $quick ? 90 : 730;
 my $rows_a_day = 500;
 my $rows = $quick ? 20_000 : 100_000;
 my $rounds = $quick ? 3 : 7;
 my $queries = $quick ? 20 : 100;
-my $directory = 'bench/results' . ($quick ? '/quick' : '');
-mkdir 'bench/results';
-mkdir $directory;
-open(my $report, '>', "$directory/partitions.md") or die $!;
+begin_report('partitions', 'bench/run partitions');
 
-sub say_to
-{
-	my ($line) = @_;
-	print $terminal "$line\n";
-	print $report "$line\n";
-	return;
-}
-
-my $node = PostgreSQL::Test::Cluster->new('bench');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', join("\n",
-		"shared_preload_libraries = 'snowflake'",
-		'snowflake.worker_id = 1',
-		'log_statement = none',
-		"timezone = 'UTC'",
-		'shared_buffers = 1GB',
-		'max_wal_size = 16GB',
-		'checkpoint_timeout = 1h',
-		'autovacuum = off',
-		'jit = off',
-		'max_locks_per_transaction = 256',
-		'max_parallel_workers_per_gather = 0',
-		''));
-$node->start;
+my $node = new_server('bench', 'snowflake.worker_id = 1', "timezone = 'UTC'", 'max_locks_per_transaction = 256', quiet_conf());
 
 # For each kind: columns, the key, the bound of a time in partitions and queries, and
 # what gives old rows their key.  The days end with that of today.
@@ -73,16 +43,7 @@ my @kinds = (
 	});
 
 my $created = "date_trunc('day', now()) - ($days - 1 - d) * interval '1 day'";
-$node->safe_psql(
-	'postgres', q{
-	CREATE EXTENSION snowflake;
-	CREATE FUNCTION ms(query text) RETURNS float8 LANGUAGE plpgsql AS $$
-	DECLARE
-		start timestamptz := clock_timestamp();
-	BEGIN
-		EXECUTE query;
-		RETURN extract(epoch FROM clock_timestamp() - start) * 1000;
-	END $$});
+$node->safe_psql('postgres', create_ms());
 foreach my $kind (@kinds)
 {
 	my $table = $kind->{table};
@@ -92,7 +53,7 @@ foreach my $kind (@kinds)
 	my $value = sprintf $kind->{value};
 	my $index = $kind->{index} ? "CREATE INDEX ON $table ($kind->{index});" : '';
 
-	print $terminal "... partitions, $kind->{name}\n";
+	progress("partitions, $kind->{name}");
 	$node->safe_psql(
 		'postgres', qq{
 		CREATE TABLE $table ($kind->{columns}) PARTITION BY RANGE ($kind->{key});
@@ -116,7 +77,7 @@ my %size = map {
 my (%insert, %took, %locks, %drop);
 foreach my $round (0 .. $rounds)
 {
-	print $terminal "... new rows, round $round of $rounds\n";
+	progress("new rows, round $round of $rounds");
 	foreach my $kind (@kinds)
 	{
 		my $ms = $node->safe_psql('postgres',
@@ -174,13 +135,7 @@ foreach my $month (0 .. 2)
 	}
 }
 
-my $machine = `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`;
-my $cpus = `nproc`;
-chomp($machine, $cpus);
-my $version = $node->safe_psql('postgres', 'SHOW server_version');
-say_to('# Results of bench/run partitions' . ($quick ? ' --quick' : ''));
-say_to('');
-say_to("PostgreSQL $version, $cpus cores ($machine). $days daily partitions with $rows_a_day rows each. What is compared was measured in turn, in one run. Absolute figures are this machine's.");
+say_to(machine_text($node) . ". $days daily partitions with $rows_a_day rows each. What is compared was measured in turn, in one run. Absolute figures are this machine's.");
 say_to('');
 say_to("Each time is the least, with the median in brackets. INSERT is one of $rows rows into the partition of today, in $rounds rounds. Queries are planned each time, $queries times. DROP is that of the 30 oldest partitions, 3 times. Index bytes are those of the old rows. fsync is off.");
 say_to('');
@@ -197,6 +152,5 @@ foreach my $kind (@kinds)
 			least(@{ $drop{$table} }), median(@{ $drop{$table} }), $size{$table}));
 }
 
-close $report;
 is(1, 1, 'measured');
 done_testing();

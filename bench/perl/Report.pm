@@ -1,0 +1,104 @@
+# The report of a benchmark: lines on the terminal and in a file of bench/results, or
+# bench/results/quick with --quick.
+#
+# This comes before PostgreSQL::Test::Utils, which takes standard output for its log.
+
+package Report;
+
+use strict;
+use warnings;
+
+my $terminal;
+BEGIN { open($terminal, '>&', \*STDOUT) or die $!; $terminal->autoflush(1); }
+
+use Exporter 'import';
+
+our @EXPORT = qw($quick begin_report say_to progress quiet_conf machine_text plot);
+
+our $quick = @ARGV && $ARGV[0] eq '--quick';
+my $directory = 'bench/results' . ($quick ? '/quick' : '');
+my $report;
+
+# Begin the report of a command in the file of this name.
+sub begin_report
+{
+	my ($file, $command) = @_;
+
+	mkdir 'bench/results';
+	mkdir $directory;
+	open($report, '>', "$directory/$file.md") or die $!;
+	say_to("# Results of $command" . ($quick ? ' --quick' : ''));
+	say_to('');
+	return;
+}
+
+sub say_to
+{
+	my ($line) = @_;
+
+	print $terminal "$line\n";
+	print $report "$line\n";
+	return;
+}
+
+# On the terminal alone.
+sub progress
+{
+	print $terminal "... @_\n";
+	return;
+}
+
+# Lines of configuration of a server which does nothing that is not measured.
+sub quiet_conf
+{
+	return ('log_statement = none', 'shared_buffers = 1GB', 'max_wal_size = 16GB',
+		'checkpoint_timeout = 1h', 'autovacuum = off', 'jit = off', 'max_parallel_workers_per_gather = 0');
+}
+
+# The server and the machine.
+sub machine_text
+{
+	my ($node) = @_;
+	my $machine = `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`;
+	my $cpus = `nproc`;
+
+	chomp($machine, $cpus);
+	return 'PostgreSQL ' . $node->safe_psql('postgres', 'SHOW server_version') . ", $cpus cores ($machine)";
+}
+
+# Draw a plot, in colours that can be read on light and on dark, as NAME.svg.
+sub plot
+{
+	my ($name, $commands, $data) = @_;
+	my $file = "$directory/$name.svg";
+
+	open(my $handle, '|-', 'gnuplot') or die $!;
+	print $handle qq{
+set terminal svg noenhanced size 760,380 font 'sans-serif,13' background rgb '#00ffffff'
+set output '$file'
+set border lc rgb '#808080'
+set tics textcolor rgb '#808080'
+set key textcolor rgb '#808080'
+set xlabel textcolor rgb '#808080'
+set ylabel textcolor rgb '#808080'
+set title textcolor rgb '#808080'
+set grid ytics lc rgb '#808080' lw 0.3
+\$data << END
+$data
+END
+$commands
+};
+	close $handle or die 'gnuplot failed';
+
+	# The plot has no background of its own.
+	open(my $in, '<', $file) or die $!;
+	my $svg = join '', <$in>;
+	close $in;
+	$svg =~ s/<rect[^>]*fill="#(?:00)?ffffff"[^>]*\/>//;
+	open(my $out, '>', $file) or die $!;
+	print $out $svg;
+	close $out;
+	return;
+}
+
+1;
