@@ -20,82 +20,16 @@ package FakeRegistry;
 use strict;
 use warnings;
 
+use parent 'Listener';
 use Exporter 'import';
-use IO::Socket::INET;
-use POSIX ();
-use PostgreSQL::Test::Cluster;
 
 our @EXPORT_OK = qw(message row_description row complete ready error_message notice good_start good_query);
-
-my $number = 0;
 
 sub new
 {
 	my ($class, %answers) = @_;
-	my $port = PostgreSQL::Test::Cluster::get_free_port();
-	my $listener = IO::Socket::INET->new(
-		LocalAddr => '127.0.0.1',
-		LocalPort => $port,
-		Listen => 20,
-		ReuseAddr => 1) or die "port $port: $!";
-	my $self = bless {
-		host => '127.0.0.1',
-		port => $port,
-		file => "$PostgreSQL::Test::Utils::tmp_check/fake$$-" . $number++,
-		owner => $$
-	}, $class;
 
-	$self->set('');
-	$self->{pid} = fork() // die "fork: $!";
-	if ($self->{pid} == 0)
-	{
-		$SIG{TERM} = 'DEFAULT';
-		$SIG{PIPE} = 'IGNORE';
-		eval { serve($self, $listener, \%answers); };
-		print STDERR $@;
-		POSIX::_exit(1);
-	}
-	close $listener;
-	return $self;
-}
-
-# What it answers from the next connection on.
-sub set
-{
-	my ($self, $name) = @_;
-
-	open(my $handle, '>', "$self->{file}.new") or die "$self->{file}: $!";
-	print $handle $name;
-	close $handle;
-	rename("$self->{file}.new", $self->{file}) or die "$self->{file}: $!";
-	return;
-}
-
-# How many connections there were.
-sub connections
-{
-	my ($self) = @_;
-
-	return -s "$self->{file}.count" // 0;
-}
-
-sub stop
-{
-	my ($self) = @_;
-	my $pid = delete $self->{pid} // return;
-
-	kill 'TERM', $pid;
-	waitpid $pid, 0;
-	return;
-}
-
-sub DESTROY
-{
-	my ($self) = @_;
-	local $?;
-
-	$self->stop if $$ == $self->{owner};
-	return;
+	return $class->start('', {}, \%answers);
 }
 
 sub serve
@@ -106,11 +40,9 @@ sub serve
 	# A client that was killed has no successor before.
 	while (my $client = $listener->accept)
 	{
-		open(my $handle, '<', $self->{file}) or die "$self->{file}: $!";
-		my $name = <$handle> // '';
-		open(my $count, '>>', "$self->{file}.count") or die "$self->{file}.count: $!";
-		syswrite $count, '.';
-		close $count;
+		my $name = $self->told;
+
+		$self->count_connection;
 		talk($client, $answers->{$name} // sub { undef }, ++$connection);
 		close $client;
 	}

@@ -18,90 +18,16 @@ package Proxy;
 use strict;
 use warnings;
 
+use parent 'Listener';
 use IO::Select;
-use IO::Socket::INET;
 use IO::Socket::UNIX;
-use POSIX ();
 use Time::HiRes qw(usleep);
-use PostgreSQL::Test::Cluster;
-
-my $number = 0;
 
 sub new
 {
-	my ($class, $node, %params) = @_;
-	my $host = $params{host} // '127.0.0.1';
-	my $port = $params{port} // PostgreSQL::Test::Cluster::get_free_port();
-	my $file = "$PostgreSQL::Test::Utils::tmp_check/proxy$$-" . $number++;
-	my $listener = IO::Socket::INET->new(
-		LocalAddr => $host,
-		LocalPort => $port,
-		Listen => 20,
-		ReuseAddr => 1) or die "port $port of $host: $!";
-	my $self = bless {
-		host => $host,
-		port => $port,
-		file => $file,
-		owner => $$
-	}, $class;
+	my ($class, $node, %address) = @_;
 
-	$self->set('pass');
-	$self->{pid} = fork() // die "fork: $!";
-	if ($self->{pid} == 0)
-	{
-		$SIG{TERM} = 'DEFAULT';
-		eval { serve($self, $listener, $node->host . '/.s.PGSQL.' . $node->port); };
-		POSIX::_exit(1);
-	}
-	close $listener;
-	return $self;
-}
-
-# What it does from now on, also with the connections that it has.
-sub set
-{
-	my ($self, $mode) = @_;
-
-	open(my $handle, '>', "$self->{file}.new") or die "$self->{file}: $!";
-	print $handle $mode;
-	close $handle;
-	rename("$self->{file}.new", $self->{file}) or die "$self->{file}: $!";
-	return;
-}
-
-# How many connections there were.
-sub connections
-{
-	my ($self) = @_;
-
-	return -s "$self->{file}.count" // 0;
-}
-
-sub stop
-{
-	my ($self) = @_;
-	my $pid = delete $self->{pid} // return;
-
-	kill 'TERM', $pid;
-	waitpid $pid, 0;
-	return;
-}
-
-sub DESTROY
-{
-	my ($self) = @_;
-	local $?;
-
-	$self->stop if $$ == $self->{owner};
-	return;
-}
-
-sub mode
-{
-	my ($self) = @_;
-
-	open(my $handle, '<', $self->{file}) or die "$self->{file}: $!";
-	return scalar <$handle>;
+	return $class->start('pass', \%address, $node->host . '/.s.PGSQL.' . $node->port);
 }
 
 sub serve
@@ -119,13 +45,10 @@ sub serve
 				my $client = $listener->accept or next;
 				# A server would end a connection that says nothing after a minute.
 				my $server =
-				  mode($self) eq 'silent' ? undef : IO::Socket::UNIX->new(Peer => $path);
+				  $self->told eq 'silent' ? undef : IO::Socket::UNIX->new(Peer => $path);
 
-				open(my $count, '>>', "$self->{file}.count")
-				  or die "$self->{file}.count: $!";
-				print $count '.';
-				close $count;
-				if (!$server && mode($self) ne 'silent')
+				$self->count_connection;
+				if (!$server && $self->told ne 'silent')
 				{
 					close $client;
 					next;
@@ -152,7 +75,7 @@ sub serve
 sub forward
 {
 	my ($self, $link, $from) = @_;
-	my $mode = mode($self);
+	my $mode = $self->told;
 	my $is_client = $from == $link->{client};
 
 	sysread($from, my $data, 65536) or return 0;
