@@ -1,4 +1,4 @@
-# What the two tortures of script/tests/torture share: the plan's words, what is reported about
+# What the tortures of script/tests/torture share: the plan's words, what is reported about
 # a problem, servers with a clock and a disk of their own, and what is done to
 # their processes.
 
@@ -6,6 +6,11 @@ package Torture;
 
 use strict;
 use warnings;
+
+# The lines of script/tests/torture go to standard output, which PostgreSQL::Test::Utils takes
+# for its log: a torture uses this module before that one.
+our $figures;
+BEGIN { open($figures, '>&', \*STDOUT) or die $!; $figures->autoflush(1); }
 
 use Exporter 'import';
 use File::Basename;
@@ -16,11 +21,23 @@ use SnowflakeTest;
 use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
+  $figures begin_torture
   any_of describe
   happens nothing_happened problem fault count_faults faults_by_kind
   start_ledger ask_ledger become_client set_disk start_node template_node new_node node_of_backup
   all_processes pause_node continue_node some_process kill_process nap
 );
+
+# Begin with the arguments of a script: minutes, a seed, and a bug that is to be found.  Returns
+# seed and bug, and when it begins and ends.
+sub begin_torture
+{
+	my ($minutes, $seed, $bug) = @_;
+	my $begin = time;
+
+	print $figures "seed $seed\n";
+	return ($seed, $bug, $begin, $begin + 60 * $minutes);
+}
 
 sub any_of
 {
@@ -61,7 +78,7 @@ sub nothing_happened
 # Something that must not be: tell of it at once, with what led to it.
 sub problem
 {
-	my ($figures, $what, $where, $plan) = @_;
+	my ($what, $where, $plan) = @_;
 	my $first = @happened > 15 ? @happened - 15 : 0;
 
 	print $figures "$where: $what\n", "  plan: $plan\n",

@@ -4,13 +4,9 @@
 use strict;
 use warnings;
 
-# The lines of script/tests/torture go to standard output, which
-# PostgreSQL::Test::Utils takes for its log.
-my $figures;
-BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
-
 use FindBin;
 use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
+use Torture;
 use History;
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Cluster;
@@ -18,13 +14,8 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
-use Torture;
 
-my ($minutes, $seed, $bug) = @ARGV;
-my $begin = time;
-my $end = $begin + 60 * $minutes;
-$figures->autoflush(1);
-print $figures "seed $seed\n";
+my ($seed, $bug, $begin, $end) = begin_torture(@ARGV);
 
 # A call that takes this long hangs; so does a client that makes no progress.
 use constant LONGEST_WAIT => 60;
@@ -349,7 +340,7 @@ my @nodes;				# of the round
 
 sub wrong
 {
-	problem($figures, $_[0], "round $total{rounds}", describe($plan));
+	problem($_[0], "round $total{rounds}", describe($plan));
 	return;
 }
 

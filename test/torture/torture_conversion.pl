@@ -4,15 +4,11 @@
 use strict;
 use warnings;
 
-# The lines of script/tests/torture go to standard output, which
-# PostgreSQL::Test::Utils takes for its log.
-my $figures;
-BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
-
 use FindBin;
+use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
+use Torture;
 use IPC::Run;
 use List::Util qw(sum0);
-use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -20,13 +16,8 @@ use SnowflakeTest;
 use SnowflakeTest::Online;
 use Test::More;
 use Time::HiRes qw(time usleep);
-use Torture;
 
-my ($minutes, $seed, $bug) = @ARGV;
-my $begin = time;
-my $end = $begin + 60 * $minutes;
-$figures->autoflush(1);
-print $figures "seed $seed\n";
+my ($seed, $bug, $begin, $end) = begin_torture(@ARGV);
 
 # A call that reports nothing for as long has stopped for good.
 use constant LONGEST_WAIT => 120;
@@ -116,7 +107,7 @@ sub wrong
 	my ($kind, $what) = @_;
 
 	$total{$kind}++;
-	problem($figures, $what, "round $total{rounds}", describe($plan));
+	problem($what, "round $total{rounds}", describe($plan));
 	return;
 }
 
@@ -540,7 +531,7 @@ my $template = template_node(
 	'shared_buffers = 32MB', 'log_min_messages = warning');
 my ($node, $standby, $conversions, $before);
 
-sub new_primary
+sub begin_primary
 {
 	remove_nodes();
 	$node = node_of_backup('primary', $template, 'backup');
@@ -576,7 +567,7 @@ sub remove_nodes
 }
 
 # A standby, for this round.
-sub new_standby
+sub begin_standby
 {
 	my ($synchronous) = @_;
 
@@ -588,11 +579,7 @@ sub new_standby
 	start_node($standby);
 	if ($synchronous)
 	{
-		$node->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
-		$node->reload;
-		$node->poll_query_until('postgres',
-			"SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
-		  or die 'the standby did not become synchronous';
+		require_standbys($node, '*');
 	}
 	else
 	{
@@ -819,8 +806,8 @@ sub move_clock
 
 sub round
 {
-	new_primary() if !defined $node || $conversions >= CONVERSIONS;
-	new_standby($plan->{end} =~ /a synchronous/) if $plan->{end} =~ /^promotion/;
+	begin_primary() if !defined $node || $conversions >= CONVERSIONS;
+	begin_standby($plan->{end} =~ /a synchronous/) if $plan->{end} =~ /^promotion/;
 	my ($left, $next) = look_at_plan();
 	my @possible = grep { $left->{$_} } @phases;
 	my ($phase) = $plan->{rarest} ? sort { hits_in($a) <=> hits_in($b) } @possible : $possible[ $plan->{phase} * @possible ];

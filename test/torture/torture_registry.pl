@@ -4,14 +4,14 @@
 use strict;
 use warnings;
 
-# The lines of script/tests/torture go to standard output, which
-# PostgreSQL::Test::Utils takes for its log.
-my $figures;
-BEGIN { open($figures, '>&', \*STDOUT) or die $!; }
-
 use FindBin;
-use IPC::Run;
 use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
+use Torture qw(
+  $figures begin_torture
+  any_of describe happens nothing_happened problem fault count_faults
+  faults_by_kind start_ledger ask_ledger become_client start_node template_node new_node all_processes
+  pause_node continue_node some_process kill_process nap);
+use IPC::Run;
 use History;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -20,16 +20,8 @@ use Proxy;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
-use Torture qw(
-  any_of describe happens nothing_happened problem fault count_faults
-  faults_by_kind start_ledger ask_ledger become_client start_node template_node new_node all_processes
-  pause_node continue_node some_process kill_process nap);
 
-my ($minutes, $seed, $bug) = @ARGV;
-my $begin = time;
-my $end = $begin + 60 * $minutes;
-$figures->autoflush(1);
-print $figures "seed $seed\n";
+my ($seed, $bug, $begin, $end) = begin_torture(@ARGV);
 
 # A server that generates no IDs for as long, although nothing keeps it from that, has
 # stopped for good.
@@ -161,7 +153,7 @@ sub wrong
 	my %world_only = %$world_plan;
 	delete $world_only{rounds};
 
-	problem($figures, $what, "world $total{worlds}, round $total{rounds}",
+	problem($what, "world $total{worlds}, round $total{rounds}",
 		describe(\%world_only) . ' ' . describe($round_plan));
 	return;
 }
@@ -255,7 +247,7 @@ sub name_copy
 }
 
 # A backup of a server as it is now, started as a standby.
-sub new_standby
+sub add_standby
 {
 	my ($origin, $node, $clock) = @_;
 	my $backup = 'standby' . ++$world{backups};
@@ -747,7 +739,7 @@ my %server_fault = (
 		my ($server) = @_;
 		my $clock = $server->{standby} ? 0 : $server->{clock};
 		my $standby = delete $server->{standby}
-		  // new_standby($server->{node}, new_node('standby'), $clock);
+		  // add_standby($server->{node}, new_node('standby'), $clock);
 		$standby->promote;
 		renew_clients(
 			add_server(
@@ -1004,7 +996,7 @@ sub new_registry_standby
 {
 	my $node = $world{registries}[ $world{registry} + 1 ];
 
-	new_standby(registry(), $node, registry_step($round_plan->{step}))
+	add_standby(registry(), $node, registry_step($round_plan->{step}))
 	  if defined $node;
 	return;
 }
@@ -1124,7 +1116,7 @@ my %registry_fault = (
 	# Two standbys, which know nothing of each other, take over.
 	'same timeline' => sub {
 		end_old_registry();
-		new_standby(registry(), $world{registries}[ $world{registry} + 2 ],
+		add_standby(registry(), $world{registries}[ $world{registry} + 2 ],
 			registry_step($round_plan->{step}));
 		my @walsenders = cut_off_standbys(2);
 		return sub {
@@ -1324,7 +1316,7 @@ sub begin_world
 			grant_time => '$world_plan->{grant_time} s', reach => '$reach s',
 			failovers => $world_plan->{failovers}, new => true)} . $keep_grants);
 	own_server();
-	new_standby($registry, $world{registries}[1], 0);
+	add_standby($registry, $world{registries}[1], 0);
 
 	foreach my $i (0 .. $world_plan->{servers} - 1)
 	{
@@ -1334,7 +1326,7 @@ sub begin_world
 		start_node($node);
 		my $server = add_server($node, 'new', 0);
 		$node->backup('old') if $i == 0;
-		$server->{standby} = new_standby($node, new_node('standby'), 0)
+		$server->{standby} = add_standby($node, new_node('standby'), 0)
 		  if $world_plan->{pairs}[$i];
 	}
 	return;
