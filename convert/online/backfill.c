@@ -422,7 +422,6 @@ fill_locked(SnowflakeOnline *online, void *argument)
 	return false;
 }
 
-/* The validation of a table. */
 typedef struct Validation
 {
 	Oid			relid;

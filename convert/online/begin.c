@@ -34,7 +34,6 @@
 #include "online/queries/begin.sql.h"
 #include "shared/table_owner.h"
 
-/* The advisory lock of conversions. */
 #define ADVISORY_CLASS	0x736e6f77
 #define ADVISORY_OBJECT	1
 

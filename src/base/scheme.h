@@ -35,7 +35,6 @@ typedef enum SnowflakeField
 /* The longest text of a scheme that is read or written, in bytes. */
 #define SNOWFLAKE_MAX_SCHEME_LENGTH 255
 
-/* The default of snowflake.scheme. */
 #define SNOWFLAKE_DEFAULT_SCHEME \
 	"epoch=2016-11-01,tick=1ms,timestamp=41,worker=10,sequence=12"
 

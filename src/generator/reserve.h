@@ -14,7 +14,6 @@
 
 #include "access/xlogdefs.h"
 
-/* Reserve ticks. */
 extern bool snowflake_reserve_is_low(int64 tick);
 extern void snowflake_reserve(bool required, int *sleeps);
 extern bool snowflake_mark_is_unconfirmed(void);

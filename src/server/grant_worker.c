@@ -115,7 +115,6 @@ typedef struct Registry
 	RegistryStart start;		/* if not: the host that granted last */
 } Registry;
 
-/* A request of this server. */
 typedef struct Request
 {
 	GrantCall	grant;			/* by what the registry identifies the server */

@@ -224,7 +224,6 @@ SELECT command FROM (
 -- snippet: after(prefix, definition)
 CASE WHEN starts_with({definition}, {prefix}) THEN substr({definition}, length({prefix}) + 1) END
 
--- The columns of a statistics object.
 -- snippet: statistics_columns(object)
 (SELECT array_agg(a.attname ORDER BY a.attname) FROM pg_attribute a
   WHERE a.attrelid = {object}.stxrelid AND a.attnum = ANY ({object}.stxkeys::int2[]))

@@ -1,4 +1,3 @@
--- The state of a trigger.
 -- snippet: trigger_state(state)
 CASE {state} WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA'
   ELSE 'ENABLE' END
