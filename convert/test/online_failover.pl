@@ -21,23 +21,9 @@ my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 
 srand($seed);
 note "seed $seed";
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 'logical');
-$primary->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert; CREATE ROLE regress_reader');
+my $primary = new_primary('primary', 'wal_level = logical');
+$primary->safe_psql('postgres', 'CREATE ROLE regress_reader');
 create_shop($primary, 'postgres', $norders);
-
-sub new_standby
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
-	$primary->backup($name);
-	$node->init_from_backup($primary, $name, has_streaming => 1);
-	$node->start;
-	return $node;
-}
 
 # What comes from a primary is replayed, and the standby was the only one.
 sub fail_over
@@ -59,7 +45,7 @@ sub wait_until_asleep
 	return;
 }
 
-my $standby = new_standby('standby');
+my $standby = new_standby($primary, 'standby');
 $primary->wait_for_catchup($standby);
 like(convert_online($standby, 'postgres', "'orders'"), qr/ERROR:  .*(?:read-only transaction|during recovery)/, 'a standby cannot convert');
 
@@ -83,7 +69,7 @@ foreach my $i (@chosen)
 	my ($session, $call);
 
 	note $name;
-	$standby = new_standby("standby$i") if $standby eq $primary;
+	$standby = new_standby($primary, "standby$i") if $standby eq $primary;
 	if (!defined $moment->{session})
 	{
 		$primary->safe_psql('postgres', q{ALTER SYSTEM SET synchronous_standby_names = '*'});

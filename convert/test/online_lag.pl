@@ -15,31 +15,6 @@ use Test::More;
 
 my $waiting = qr/NOTICE:  waiting to copy the columns of table public\.t\nDETAIL:  Standby or subscriber (\w+) is [\d:.]+ behind\./;
 
-sub new_primary
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
-	return $node;
-}
-
-# A standby that reports often.
-sub new_standby
-{
-	my ($primary, $name, @conf) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
-	$primary->backup($name);
-	$node->init_from_backup($primary, $name, has_streaming => 1);
-	$node->append_conf('postgresql.conf', join("\n", 'wal_receiver_status_interval = 1s', @conf, ''));
-	$node->start;
-	return $node;
-}
-
 # Have a table t of 500 rows, of which none are copied, again.
 sub create_table
 {
@@ -66,8 +41,8 @@ sub wait_for_lag
 	return;
 }
 
-my $primary = new_primary('primary');
-my $standby = new_standby($primary, 'paused');
+my $primary = new_primary('primary', 'wal_level = logical');
+my $standby = new_standby($primary, 'paused', 'wal_receiver_status_interval = 1s');
 my $backfill = "'t', until => 'backfill', max_lag => '1 s'";
 
 create_table($primary);
@@ -119,7 +94,7 @@ $receiver->signal('INT');
 eval { $receiver->finish };
 
 # A subscriber in the middle of a transaction
-my $subscriber = new_primary('subscriber');
+my $subscriber = new_primary('subscriber', 'wal_level = logical');
 create_table($primary);
 $primary->safe_psql('postgres', 'CREATE TABLE other (id int PRIMARY KEY); CREATE PUBLICATION p FOR TABLE other');
 my $connstr = $primary->connstr . ' dbname=postgres';

@@ -148,7 +148,6 @@ sub start_session
 	return \%session;
 }
 
-# Has a session ended?
 sub has_ended
 {
 	my ($session) = @_;

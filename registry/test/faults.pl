@@ -47,18 +47,11 @@ sub worker_id
 
 # A standby is promoted, while the primary keeps running; and so does a copy of its
 # data directory.
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\n$conf\nsnowflake.worker_id = 5");
-$primary->start;
-$primary->safe_psql('postgres', "CREATE EXTENSION snowflake; $table");
-$primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->start;
+my $primary = new_primary('primary', $conf, 'snowflake.worker_id = 5');
+$primary->safe_psql('postgres', $table);
+my $standby = new_standby($primary, 'standby');
 my $copy = PostgreSQL::Test::Cluster->new('copy');
-$copy->init_from_backup($primary, 'backup');
+$copy->init_from_backup($primary, 'standby');
 $copy->start;
 is(worker_id($primary), 5, 'the primary has the worker ID that it asked for');
 like(

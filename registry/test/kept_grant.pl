@@ -29,12 +29,7 @@ my $last_id = $first->safe_psql('postgres',
 $first->stop;
 
 # Another one is granted the worker ID, for later IDs.
-my $second = PostgreSQL::Test::Cluster->new('second');
-$second->init;
-$second->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\n$conf\nrestart_after_crash = on");
-start_with_clock($second);
-$second->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+my $second = new_server_with_clock('second', $conf, 'restart_after_crash = on');
 $second->poll_query_until('postgres',
 	'SELECT worker_id = 1 FROM snowflake_stat')
   or die 'the second server is not granted the worker ID';

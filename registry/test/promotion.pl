@@ -113,13 +113,10 @@ like(granted($c), qr/^\d+$/, 'it grants worker IDs when that is confirmed');
 $c->stop;
 
 # A synchronous standby confirms the next grant.
-my $d = PostgreSQL::Test::Cluster->new('alone_d');
-$b->backup('backup');
-$d->init_from_backup($b, 'backup', has_streaming => 1);
-$d->start;
+my $d = new_standby($b, 'alone_d');
 $b->wait_for_catchup($d);
 my $e = PostgreSQL::Test::Cluster->new('alone_e');
-$e->init_from_backup($b, 'backup');
+$e->init_from_backup($b, 'alone_d');
 $e->enable_streaming($d);
 $e->start;
 $b->stop;
@@ -299,10 +296,7 @@ ok($c->poll_query_until('postgres', 'SELECT failed_count > 0 FROM pg_stat_archiv
 like(sql_error($c, $grant), $refused, 'a standby whose WAL cannot be archived never grants anything');
 
 # A standby of it cannot take the place of the archive.
-$c->backup('archive_e');
-my $of_c = PostgreSQL::Test::Cluster->new('archive_e');
-$of_c->init_from_backup($c, 'archive_e', has_streaming => 1);
-$of_c->start;
+my $of_c = new_standby($c, 'archive_e');
 $c->append_conf('postgresql.conf', "synchronous_standby_names = 'archive_e'");
 $c->reload;
 $c->safe_psql('postgres', 'SET synchronous_commit = local; CREATE TABLE wal ()');

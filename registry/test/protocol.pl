@@ -173,11 +173,8 @@ sub distinct
 sub standby_without
 {
 	my ($primary, $name) = @_;
-	my $standby = PostgreSQL::Test::Cluster->new($name);
+	my $standby = new_standby($primary, $name);
 
-	$primary->backup($name);
-	$standby->init_from_backup($primary, $name, has_streaming => 1);
-	$standby->start;
 	$primary->wait_for_catchup($standby);
 	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
 	$standby->reload;
@@ -249,15 +246,8 @@ get_grant($first, $late);
 is(distinct(@servers, $late), 41, 'a restarted registry grants another worker ID');
 
 # Grants wait for a synchronous standby, although the role would not.
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$first->backup('standby');
-$standby->init_from_backup($first, 'standby', has_streaming => 1);
-$standby->start;
-$first->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
-$first->reload;
-$first->poll_query_until('postgres',
-	"SELECT sync_state = 'sync' FROM pg_stat_replication")
-  or die 'no synchronous standby';
+my $standby = new_standby($first, 'standby');
+require_standbys($first, 'standby');
 my $receiver = server_process($standby, 'walreceiver');
 kill 'STOP', $receiver;
 my ($synchronous) = new_servers('long', 1);

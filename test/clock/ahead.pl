@@ -13,13 +13,9 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 my $day = 86400;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-start_with_clock($node);
+my $node = new_server_with_clock('main');
 $node->safe_psql(
 	'postgres', q{
-	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	CREATE ROLE regress_alice});
 
@@ -192,11 +188,8 @@ $node->stop;
 
 # A server that ran last months ago knows what time it was then, even if it
 # generated no ID: 300 days, and again.
-$node = PostgreSQL::Test::Cluster->new('idle');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-start_with_clock($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; CREATE TABLE t (id bigint DEFAULT snowflake_nextval())');
+$node = new_server_with_clock('idle');
+$node->safe_psql('postgres', 'CREATE TABLE t (id bigint DEFAULT snowflake_nextval())');
 next_id();
 foreach my $days (300, 600)
 {

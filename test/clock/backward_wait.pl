@@ -12,15 +12,8 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.clock_backward = wait\nsnowflake.max_clock_backward = 4s");
-start_with_clock($node);
-$node->safe_psql(
-	'postgres', q{
-	CREATE EXTENSION snowflake;
-	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+my $node = new_server_with_clock('main', 'snowflake.clock_backward = wait', 'snowflake.max_clock_backward = 4s');
+$node->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 
 my $ledger = new_ledger();
 my @clients = start_clients($node, 8);

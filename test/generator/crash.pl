@@ -10,20 +10,9 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf',
-	join("\n",
-		"shared_preload_libraries = 'snowflake'",
-		'restart_after_crash = on',
-		''));
+my $node = new_server_with_clock('main', 'restart_after_crash = on');
 my $clock = 0;
-start_with_clock($node);
-$node->safe_psql(
-	'postgres', q{
-	CREATE EXTENSION snowflake;
-	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
+$node->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
 
 my $ledger = new_ledger();
 

@@ -235,10 +235,7 @@ $node->safe_psql(
 pass('snowflake_make() with a scheme may be in a generated column');
 
 # A standby
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = new_standby($node, 'standby');
 $node->wait_for_catchup($standby);
 like($standby->safe_psql('postgres', "EXPLAIN (COSTS off) SELECT * FROM m WHERE $day; SELECT count(*) FROM m WHERE $day"),
 	qr/\A(?!.*Append).*id >= '\d+'::bigint.*\n24\z/s, 'a standby computes bounds while planning');

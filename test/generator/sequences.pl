@@ -184,11 +184,7 @@ is(query("SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kin
 	"\n\nt", 'and setting the kind is enough');
 
 # A physical standby, and its promotion
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->append_conf('postgresql.conf', 'snowflake.worker_id = 2');
-$standby->start;
+my $standby = new_standby($node, 'standby', 'snowflake.worker_id = 2');
 $node->wait_for_catchup($standby);
 like(sql_error($standby, q{SELECT nextval('t_id_seq')}),
 	qr/ERROR:  25006: cannot execute nextval\(\) in a read-only transaction/, 'a standby refuses like for any sequence');

@@ -10,21 +10,12 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'");
-$primary->start;
+my $primary = new_primary('primary');
 $primary->safe_psql(
 	'postgres', q{
-	CREATE EXTENSION snowflake;
 	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
 	INSERT INTO t SELECT FROM generate_series(1, 1000)});
-$primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->append_conf('postgresql.conf', 'restart_after_crash = on');
-$standby->start;
+my $standby = new_standby($primary, 'standby', 'restart_after_crash = on');
 $primary->wait_for_catchup($standby);
 
 my $error = sql_error($standby, 'SELECT snowflake_nextval()');
@@ -98,7 +89,7 @@ my $setting =
   ? 'max_active_replication_origins'
   : 'max_replication_slots';
 my $without = PostgreSQL::Test::Cluster->new('without_place');
-$without->init_from_backup($primary, 'backup', has_streaming => 1);
+$without->init_from_backup($primary, 'standby', has_streaming => 1);
 $without->append_conf('postgresql.conf', "$setting = 0");
 my $started = $without->start(fail_ok => 1);
 like(

@@ -12,32 +12,10 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nmax_connections = 60");
-$primary->start;
-$primary->safe_psql(
-	'postgres', q{
-	CREATE EXTENSION snowflake;
-	CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())});
-$primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->start;
-
-sub set_standbys
-{
-	my ($names) = @_;
-	$primary->append_conf('postgresql.conf',
-		"synchronous_standby_names = '$names'");
-	$primary->reload;
-	$primary->poll_query_until('postgres', $names eq ''
-		? "SELECT current_setting('synchronous_standby_names') = ''"
-		: "SELECT sync_state = 'sync' FROM pg_stat_replication")
-	  or die 'no synchronous standby';
-}
-set_standbys('standby');
+my $primary = new_primary('primary', 'max_connections = 60');
+$primary->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+my $standby = new_standby($primary, 'standby');
+require_standbys($primary, 'standby');
 
 sub somebody_waits
 {
@@ -112,12 +90,12 @@ kill 'STOP', $receiver;
 usleep(1_200_000);
 ($waiter) = start_queries($primary, 'SELECT snowflake_nextval()');
 usleep(300_000);
-set_standbys('');
+require_standbys($primary, '');
 is(finish_queries($waiter), 1, 'calls that wait continue when synchronous_standby_names is cleared');
 kill 'CONT', $receiver;
 
 # Nor does anybody if the mark need not be synchronous.
-set_standbys('standby');
+require_standbys($primary, 'standby');
 $primary->append_conf('postgresql.conf', 'snowflake.synchronous_mark = off');
 $primary->reload;
 $receiver = server_process($standby, 'walreceiver');

@@ -61,12 +61,9 @@ $alone->stop;
 
 # In a tick that lasts, sessions look at the standbys until its end.  The clock stands still
 # at its last half millisecond.
-my $slow = PostgreSQL::Test::Cluster->new('slow');
-$slow->init;
-$slow->append_conf('postgresql.conf', join("\n", "shared_preload_libraries = 'snowflake'", 'wal_level = replica', 'max_wal_senders = 1',
-	"snowflake.scheme = 'epoch=2020-01-01, tick=2s, timestamp=32, worker=10, sequence=21'"));
-start_with_clock($slow);
-$slow->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
+my $slow = new_server_with_clock('slow', 'wal_level = replica', 'max_wal_senders = 1',
+	"snowflake.scheme = 'epoch=2020-01-01, tick=2s, timestamp=32, worker=10, sequence=21'");
+$slow->safe_psql('postgres', 'SELECT snowflake_nextval()');
 my $tick = 2 * int(time / 2) + 2;
 foreach my $into (1, 1.9995)
 {
@@ -86,16 +83,9 @@ stop_clock($slow, 0);
 $slow->stop;
 
 # What is reserved lasts for longer than this test takes.
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.reserve_time = '1 min'\nsynchronous_commit = local");
-
 # Nothing but WAL makes a standby report how far it is.
-$primary->append_conf('postgresql.conf',
-	"wal_sender_timeout = 0\nwal_receiver_timeout = 0\nwal_receiver_status_interval = 0\nautovacuum = off\nwal_log_hints = off");
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+my $primary = new_primary('primary', "snowflake.reserve_time = '1 min'", 'synchronous_commit = local',
+	'wal_sender_timeout = 0', 'wal_receiver_timeout = 0', 'wal_receiver_status_interval = 0', 'autovacuum = off', 'wal_log_hints = off');
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
@@ -130,10 +120,7 @@ my $loop = q{
 		END LOOP;
 	END $$};
 my ($running) = start_queries($primary, $loop);
-$primary->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
-$primary->reload;
-$primary->poll_query_until('postgres', "SELECT sync_state = 'sync' FROM pg_stat_replication")
-  or die 'no synchronous standby';
+require_standbys($primary, 'standby');
 
 # The checkpointer has the setting some time later.
 is(sql_error($primary, $loop), '', 'calls continue when a standby that has the mark becomes synchronous');
@@ -142,9 +129,7 @@ is(finish_queries($running), 1, 'so does a query that began before')
 kill 'CONT', $writer;
 
 # What a standby has confirmed does not count for the next one.
-my $next = PostgreSQL::Test::Cluster->new('next');
-$next->init_from_backup($primary, 'backup', has_streaming => 1);
-$next->start;
+my $next = new_standby($primary, 'next');
 change_setting($primary, 'synchronous_standby_names', 'FIRST 1 (standby, next)');
 $primary->poll_query_until('postgres',
 	q{SELECT string_agg(sync_state, ' ' ORDER BY application_name DESC) = 'sync potential' FROM pg_stat_replication})

@@ -11,27 +11,10 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-	shared_preload_libraries = 'snowflake'
-	snowflake.scheme = 'timestamp=41,worker=2,sequence=20'
-	snowflake.sequence_start = zero
-	synchronous_commit = local
-	autovacuum = off});
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION snowflake');
-$primary->backup('backup');
-my %standby;
-foreach my $name ('b', 'c')
-{
-	$standby{$name} = PostgreSQL::Test::Cluster->new($name);
-	$standby{$name}->init_from_backup($primary, 'backup', has_streaming => 1);
-	$standby{$name}->start;
-}
+my $primary = new_primary('primary', "snowflake.scheme = 'timestamp=41,worker=2,sequence=20'",
+	'snowflake.sequence_start = zero', 'synchronous_commit = local', 'autovacuum = off');
+my %standby = map { $_ => new_standby($primary, $_) } 'b', 'c';
 
-# Wait until these standbys stream.
 sub wait_for_streaming
 {
 	my (@names) = @_;
@@ -44,7 +27,7 @@ sub wait_for_streaming
 	return;
 }
 
-sub require_standbys
+sub change_standbys
 {
 	my ($names) = @_;
 
@@ -84,9 +67,9 @@ ok($primary->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker AND
 	'after the worker was terminated, it is started again');
 
 # More standbys.
-require_standbys('FIRST 1 (b)');
+change_standbys('FIRST 1 (b)');
 my $query = start_query(100000);
-require_standbys('FIRST 2 (b, c)');
+change_standbys('FIRST 2 (b, c)');
 $standby{c}->stop;
 ok(waits_for_standbys($primary),
 	'when more standbys are required, a running query waits for all of them');
@@ -104,32 +87,32 @@ cmp_ok(mark_of($standby{c}), '>', last_id($query),
 	'all standbys have a mark above the IDs');
 
 # Fewer standbys, for a process that never reads the configuration again.
-require_standbys('FIRST 2 (b, c)');
+change_standbys('FIRST 2 (b, c)');
 $standby{c}->stop;
 my $parallel = $primary->safe_psql('postgres', 'SHOW server_version_num') < 160000
   ? 'force_parallel_mode' : 'debug_parallel_query';
 ($query) = start_queries($primary,
 	"SET $parallel = on; SET statement_timeout = '60 s'; SELECT snowflake_nextval()");
 ok(waits_for_standbys($primary), 'a parallel worker waits for two standbys');
-require_standbys('FIRST 1 (b)');
+change_standbys('FIRST 1 (b)');
 is(finish_queries($query), 1, 'it continues when one is required')
   or diag($query->{err});
 
 # Any of them, while one that is connected does not answer.
 $standby{c}->start;
 wait_for_streaming('b', 'c');
-require_standbys('FIRST 2 (b, c)');
+change_standbys('FIRST 2 (b, c)');
 $query = start_query(2000);
 my $receiver = server_process($standby{c}, 'walreceiver');
 kill 'STOP', $receiver;
 ok(waits_for_standbys($primary), 'a running query waits for a standby that is stuck');
-require_standbys('ANY 1 (b, c)');
+change_standbys('ANY 1 (b, c)');
 is(finish_queries($query), 1, 'it continues when any of them is enough')
   or diag($query->{err});
 kill 'CONT', $receiver;
 
 # A tick that lasts: IDs are ahead of the clock, and it has a million of them.
-require_standbys('FIRST 1 (b, c)');
+change_standbys('FIRST 1 (b, c)');
 $primary->safe_psql('postgres', q{
 	SET client_min_messages = error;
 	SELECT snowflake_raise_mark(snowflake_lower_bound(now() + '1 hour')), snowflake_nextval()});

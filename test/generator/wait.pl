@@ -114,13 +114,7 @@ check_wait(
 	'SnowflakeSequence', 'waiting for the sequence');
 
 # The clock is behind: the server's clock goes back while it runs.
-$node = PostgreSQL::Test::Cluster->new('clock');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.clock_backward = wait\nsnowflake.max_clock_backward = 2h"
-);
-start_with_clock($node);
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
+$node = new_server_with_clock('clock', 'snowflake.clock_backward = wait', 'snowflake.max_clock_backward = 2h');
 my $first = $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 set_clock($node, -3600);
 check_wait(

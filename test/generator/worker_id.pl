@@ -123,11 +123,7 @@ is(worker(), '||', 'snowflake_stat has no worker ID for a scheme without one');
 # A standby generates no IDs; the log says with what they are generated when it is
 # promoted.
 log_with("snowflake.scheme = 'shardingsphere'");
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
-$standby->append_conf('postgresql.conf', 'snowflake.worker_id = 4');
-$standby->start;
+my $standby = new_standby($node, 'standby', 'snowflake.worker_id = 4');
 $standby->poll_query_until('postgres', 'SELECT pg_is_in_recovery()');
 unlike(slurp_file($standby->logfile), $made, 'a standby logs no scheme');
 $log = log_of($standby, sub { $standby->promote });

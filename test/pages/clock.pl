@@ -17,13 +17,9 @@ my $accept = $page->example('SELECT snowflake_accept_clock');
 my $find = $page->example('SELECT count(*)');
 my $leave = $page->example('BEGIN');
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-start_with_clock($node);
+my $node = new_server_with_clock('main');
 $node->safe_psql(
 	'postgres', q{
-	CREATE EXTENSION snowflake;
 	CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n serial);
 	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
 

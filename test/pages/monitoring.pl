@@ -15,15 +15,12 @@ use SnowflakeTest;
 use Test::More;
 
 my $dir = "$FindBin::RealBin/../../monitoring";
-my $primary = new_server('primary', 'wal_level = replica', 'max_wal_senders = 5');
+my $primary = new_primary('primary');
 $primary->safe_psql('postgres', q{
 	SELECT snowflake_nextval();
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(2, 20, failovers => 2, new => true)});
-$primary->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'copy', has_streaming => 1);
-$standby->start;
+my $standby = new_standby($primary, 'standby');
 
 my %metric;
 my %query;

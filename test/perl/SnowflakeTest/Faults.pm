@@ -213,15 +213,7 @@ sub failover
 	$standby->init_from_backup($primary, 'backup', has_streaming => 1);
 	set_clock($standby, -($params{back} // 0));
 	start_with_clock($standby);
-	if ($params{synchronous})
-	{
-		$primary->append_conf('postgresql.conf',
-			"synchronous_standby_names = '*'");
-		$primary->reload;
-		$primary->poll_query_until('postgres',
-			"SELECT sync_state = 'sync' FROM pg_stat_replication")
-		  or die 'the standby did not become synchronous';
-	}
+	require_standbys($primary, '*') if $params{synchronous};
 
 	my @of_primary = start_clients($primary, 8);
 	wait_for_clients(@of_primary);

@@ -10,10 +10,11 @@ use Exporter 'import';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SnowflakeTest::Clock;
 use Test::More;
 
 our @EXPORT = qw(
-  new_server new_registry registry_conf inherits sql_error start_fails
+  new_server new_server_with_clock new_primary new_standby require_standbys new_registry registry_conf inherits sql_error start_fails
   create_ms setting conninfo_user change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
@@ -22,16 +23,66 @@ our @EXPORT = qw(
 sub new_server
 {
 	my ($name, @conf) = @_;
+
+	return create_server($name, {}, @conf);
+}
+
+# The same for one that has the clock of set_clock.
+sub new_server_with_clock
+{
+	my ($name, @conf) = @_;
+
+	return create_server($name, { with_clock => 1 }, @conf);
+}
+
+# The same for a server that gets standbys.
+sub new_primary
+{
+	my ($name, @conf) = @_;
+
+	return create_server($name, { allows_streaming => 1 }, @conf);
+}
+
+sub create_server
+{
+	my ($name, $options, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init;
+	$node->init(%$options);
 	$node->append_conf('postgresql.conf',
 		join("\n", "shared_preload_libraries = 'snowflake'", @conf, ''));
-	$node->start;
+	$options->{with_clock} ? start_with_clock($node) : $node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 	$node->safe_psql('postgres', "CREATE EXTENSION snowflake_$1")
 	  if $FindBin::RealBin =~ m{/(convert|keys)/test$};
 	return $node;
+}
+
+# A standby of a server, with lines of its configuration.
+sub new_standby
+{
+	my ($primary, $name, @conf) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->backup($name);
+	$node->init_from_backup($primary, $name, has_streaming => 1);
+	$node->append_conf('postgresql.conf', join("\n", @conf, ''));
+	$node->start;
+	return $node;
+}
+
+# Set synchronous_standby_names, and wait until there is such a standby, or none is required.
+sub require_standbys
+{
+	my ($primary, $names) = @_;
+
+	$primary->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
+	$primary->reload;
+	$primary->poll_query_until('postgres', $names eq ''
+		? "SELECT current_setting('synchronous_standby_names') = ''"
+		: "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')")
+	  or die 'no synchronous standby';
+	return;
 }
 
 # A server whose database postgres grants worker IDs, with arguments of
