@@ -25,6 +25,7 @@ BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL session_replication_role = replica;
 SET LOCAL row_security = off;
+SET LOCAL snowflake.default_sequence_kind = local;
 \if :{?above}
 \else
     \set above ''

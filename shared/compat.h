@@ -204,4 +204,13 @@ typedef struct ErrorSaveContext
 	slist_head_element(RegisteredBgWorker, rw_lnode, &BackgroundWorkerList)
 #endif
 
+/* The sequence of an identity column. */
+#if PG_VERSION_NUM >= 170000
+#define snowflake_identity_sequence(relation, attnum) \
+	getIdentitySequence(relation, attnum, false)
+#else
+#define snowflake_identity_sequence(relation, attnum) \
+	getIdentitySequence(RelationGetRelid(relation), attnum, false)
+#endif
+
 #endif							/* SNOWFLAKE_COMPAT_H */

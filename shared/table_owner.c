@@ -143,6 +143,8 @@ snowflake_use_safe_settings(void)
 		{"transform_null_equals", "off"},
 		{"xmloption", "content"},
 		{"default_tablespace", ""},
+		/* Keys get the defaults that they shall have. */
+		{"snowflake.default_sequence_kind", "local"},
 		/* Queries of the catalogs run once. */
 		{"jit", "off"},
 	};

@@ -9,7 +9,9 @@ SELECT name, unit, context, vartype, boot_val, min_val, max_val, enumvals
 FROM pg_settings WHERE name LIKE 'snowflake.%'
 ORDER BY name COLLATE "C";
 
--- none can be changed in a session (the messages are the server's own)
+SET snowflake.default_sequence_kind = snowflake;
+RESET snowflake.default_sequence_kind;
+-- no other can be changed in a session (the messages are the server's own)
 \set VERBOSITY sqlstate
 SET snowflake.scheme = 'twitter';
 SET snowflake.worker_id = 1;

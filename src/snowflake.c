@@ -30,6 +30,7 @@
 #include "sequences/copy.h"
 #include "sequences/identity.h"
 #include "sequences/kind.h"
+#include "sequences/new_tables.h"
 #include "sequences/values.h"
 #include "server/api.h"
 #include "shared/compat.h"
@@ -70,9 +71,11 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	/* Look at the statement first, because it may free the tree. */
 	volatile bool discards = forgets_currval(pstmt->utilityStmt);
 	volatile SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
+	SnowflakeNewTable *table;
 	MemoryContext outer;
 
 	snowflake_check_drop(pstmt->utilityStmt);
+	table = snowflake_prepare_table(&pstmt, queryString);
 	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();
 	{
@@ -95,6 +98,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 		snowflake_forget_sequence_values();
 	}
 	snowflake_exhaust_after(reset);
+	snowflake_finish_table(table);
 }
 
 /*

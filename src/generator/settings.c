@@ -81,6 +81,7 @@ int			snowflake_max_clock_backward;
 int			snowflake_max_clock_forward;
 int			snowflake_reserve_time;
 bool		snowflake_synchronous_mark;
+int			snowflake_default_sequence_kind;
 
 /*
  * Is there a registry?  That, and whether this is a server that generates IDs,
@@ -110,6 +111,12 @@ static const struct config_enum_entry sequence_start_options[] = {
 static const struct config_enum_entry clock_backward_options[] = {
 	{"continue", SNOWFLAKE_CLOCK_CONTINUE, false},
 	{"wait", SNOWFLAKE_CLOCK_WAIT, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry default_sequence_kind_options[] = {
+	{"local", SNOWFLAKE_DEFAULT_LOCAL, false},
+	{"snowflake", SNOWFLAKE_DEFAULT_SNOWFLAKE, false},
 	{NULL, 0, false}
 };
 
@@ -421,6 +428,17 @@ static const Setting settings[] = {
 			.boot_value = true,
 			.assign = assign_synchronous_mark
 		}
+	},
+	{
+		.name = "snowflake.default_sequence_kind",
+		.short_desc = "Sets the kind of the sequences of new tables.",
+		.long_desc = "With \"snowflake\", serial and identity columns become bigint columns whose default is nextval() of a snowflake sequence.",
+		.context = PGC_USERSET,
+		.enumeration = {
+			.variable = &snowflake_default_sequence_kind,
+			.boot_value = SNOWFLAKE_DEFAULT_LOCAL,
+			.options = default_sequence_kind_options
+		}
 	}
 };
 
@@ -511,7 +529,7 @@ define_settings(void)
  * backend, shared memory is initialized with the configuration of the last
  * reload, and the worker that calls the registry starts only with the server.
  */
-const SnowflakeScheme *
+const		SnowflakeScheme *
 snowflake_define_settings(void)
 {
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];

@@ -28,6 +28,13 @@ typedef enum SnowflakeClockBackward
 	SNOWFLAKE_CLOCK_WAIT		/* wait for the clock, or fail */
 } SnowflakeClockBackward;
 
+/* The kind of sequences of new tables. */
+typedef enum SnowflakeDefaultKind
+{
+	SNOWFLAKE_DEFAULT_LOCAL,	/* PostgreSQL's own */
+	SNOWFLAKE_DEFAULT_SNOWFLAKE
+} SnowflakeDefaultKind;
+
 /* Fixed at server start. */
 extern char *snowflake_scheme;
 extern int	snowflake_datacenter_id;
@@ -45,6 +52,9 @@ extern int	snowflake_max_clock_backward;	/* ms */
 extern int	snowflake_max_clock_forward;	/* s */
 extern int	snowflake_reserve_time; /* ms */
 extern bool snowflake_synchronous_mark;
+
+/* Changed by anybody. */
+extern int	snowflake_default_sequence_kind;
 
 /* snowflake.max_lead in microseconds. */
 static inline int64

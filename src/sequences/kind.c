@@ -8,9 +8,10 @@
  * without a label is local.  The label also keeps what becoming local again
  * needs: the position, and CYCLE.
  *
- *		snowflake [last_value=N | next_value=N] [cycle]
+ *		snowflake [last_value=N | next_value=N] [cycle] [default]
  *
- * Without a position the sequence was at its start, unused.
+ * Without a position the sequence was at its start, unused.  The last word is
+ * there if a new table got it because of a setting.
  *
  * A sequence of another kind is exhausted: whatever reaches the server's own
  * nextval() fails.  See README.md for the protocol.
@@ -98,6 +99,8 @@ read_word(const char *word, Label *label)
 	const char *number = strchr(word, '=');
 	char	   *end;
 
+	if (strcmp(word, "default") == 0)
+		return true;
 	if (strcmp(word, "cycle") == 0)
 	{
 		label->cycle = true;
@@ -289,7 +292,7 @@ set_cycle(Oid relid, bool cycle)
 void
 snowflake_check_increment(Oid relid, int64 increment)
 {
-	const SnowflakeScheme *scheme;
+	const		SnowflakeScheme *scheme;
 	int64		most;
 
 	if (increment == 1 || snowflake_state == NULL)
@@ -374,16 +377,24 @@ check_columns(Oid relid)
 }
 
 /*
+ * Is the position of a sequence that of a new one?  The caller has locked it.
+ */
+bool
+snowflake_is_unused(Oid relid)
+{
+	Position	position = get_position(relid);
+
+	return !position.is_called &&
+		position.last_value == get_definition(relid).seqstart;
+}
+
+/*
  * Fail if a sequence was used, and the label does not have its position.
  */
 static void
 check_position(Oid relid, const Label *label)
 {
-	FormData_pg_sequence definition = get_definition(relid);
-	Position	position = get_position(relid);
-
-	if (label->has_position || is_exhausted(relid) ||
-		(!position.is_called && position.last_value == definition.seqstart))
+	if (label->has_position || is_exhausted(relid) || snowflake_is_unused(relid))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -478,7 +489,7 @@ make_label(Oid relid)
 	Position	position = get_position(relid);
 	const char *cycle = definition.seqcycle ? " cycle" : "";
 
-	if (!position.is_called && position.last_value == definition.seqstart)
+	if (snowflake_is_unused(relid))
 		return psprintf("snowflake%s", cycle);
 	return psprintf("snowflake %s=" INT64_FORMAT "%s",
 					position.is_called ? "last_value" : "next_value",
@@ -529,6 +540,32 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind)
 	ObjectAddressSet(object, RelationRelationId, relid);
 	relabel(&object, string);
 	SetSecurityLabel(&object, PROVIDER, string);
+	CommandCounterIncrement();
+}
+
+/*
+ * The kind of a sequence, looked up without its lock.
+ */
+SnowflakeSequenceKind
+snowflake_sequence_kind(Oid relid)
+{
+	return get_label(relid) != NULL ? SNOWFLAKE_KIND_SNOWFLAKE : SNOWFLAKE_KIND_LOCAL;
+}
+
+/*
+ * Have a sequence of the caller be a snowflake sequence, because the setting
+ * says so.
+ */
+void
+snowflake_set_default_kind(Oid relid)
+{
+	ObjectAddress object;
+
+	if (snowflake_sequence_kind(relid) != SNOWFLAKE_KIND_LOCAL)
+		return;
+	snowflake_set_kind(relid, SNOWFLAKE_KIND_SNOWFLAKE);
+	ObjectAddressSet(object, RelationRelationId, relid);
+	SetSecurityLabel(&object, PROVIDER, psprintf("%s default", get_label(relid)));
 	CommandCounterIncrement();
 }
 
@@ -660,13 +697,24 @@ exhaust_altered(Oid relid)
 }
 
 /*
+ * Is a statement ALTER SEQUENCE ... OWNED BY, which each serial column has?
+ */
+static bool
+sets_owner_only(const AlterSeqStmt *statement)
+{
+	return list_length(statement->options) == 1 &&
+		strcmp(linitial_node(DefElem, statement->options)->defname, "owned_by") == 0;
+}
+
+/*
  * Can a utility statement reset the position of sequences?
  */
 SnowflakeReset
 snowflake_resets_sequences(const Node *statement)
 {
 	if (IsA(statement, AlterSeqStmt))
-		return SNOWFLAKE_RESET_BY_ALTER;
+		return sets_owner_only((const AlterSeqStmt *) statement) ?
+			SNOWFLAKE_RESET_NONE : SNOWFLAKE_RESET_BY_ALTER;
 	if (IsA(statement, TruncateStmt) &&
 		((const TruncateStmt *) statement)->restart_seqs)
 		return SNOWFLAKE_RESET_BY_TRUNCATE;

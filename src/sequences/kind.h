@@ -38,6 +38,9 @@ typedef enum SnowflakeReset
 extern void snowflake_register_kinds(void);
 extern void snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind);
+extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
+extern bool snowflake_is_unused(Oid relid);
+extern void snowflake_set_default_kind(Oid relid);
 extern Oid	snowflake_find_nonlocal_sequence(void);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
 extern void snowflake_exhaust_after(SnowflakeReset reset);

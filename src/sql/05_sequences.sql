@@ -126,6 +126,13 @@ SELECT c.oid::regclass AS sequence,
             THEN 'not exhausted: call nextval() or setval() of it'
         WHEN u.column_type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype)
             THEN 'column is too narrow'
+        WHEN l.label LIKE '% default' AND pg_catalog.current_setting('snowflake.default_sequence_kind', true) = 'local'
+            AND NOT EXISTS (
+                SELECT FROM pg_catalog.pg_db_role_setting r
+                    LEFT JOIN pg_catalog.pg_database b ON b.oid = r.setdatabase
+                WHERE (b.oid IS NULL OR b.datname = pg_catalog.current_database())
+                    AND pg_catalog.array_to_string(r.setconfig, ' ') LIKE '%snowflake.default_sequence_kind=%')
+            THEN 'new tables get local sequences: set snowflake.default_sequence_kind'
     END AS problem
 FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid

@@ -446,7 +446,8 @@ foreach my $row (@{ $table->{rows} })
 	{
 		like($shown, qr/^\Q$value\E(?![\w.])/, "$name: its default");
 	}
-	like($row->[$effect], $context eq 'postmaster' ? qr/^restart/ : qr/^reload/, "$name: takes effect");
+	my %effects = (postmaster => qr/^restart/, sighup => qr/^reload/, user => qr/^at once/);
+	like($row->[$effect], $effects{$context}, "$name: takes effect");
 }
 my @misnamed;
 foreach my $page (@pages)
