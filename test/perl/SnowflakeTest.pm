@@ -2,6 +2,7 @@
 #
 #	Servers		servers with the extension, their queries and errors
 #	Clock		a wall clock for each server, which tests set while it runs
+#	Calls		calls of a registry, when a test wants them
 #	Clients		clients that ask for IDs under load
 #	Ledger		what clients received: duplicates, falls, waits
 #	Faults		crashes and failovers
@@ -14,6 +15,7 @@ use warnings;
 
 use Carp;
 use Exporter 'import';
+use SnowflakeTest::Calls;
 use SnowflakeTest::Clients;
 use SnowflakeTest::Clock;
 use SnowflakeTest::Faults;
@@ -22,9 +24,10 @@ use SnowflakeTest::Limits;
 use SnowflakeTest::Servers;
 
 our @EXPORT = (
-	@SnowflakeTest::Clients::EXPORT, @SnowflakeTest::Clock::EXPORT,
-	@SnowflakeTest::Faults::EXPORT, @SnowflakeTest::Ledger::EXPORT,
-	@SnowflakeTest::Limits::EXPORT, @SnowflakeTest::Servers::EXPORT);
+	@SnowflakeTest::Calls::EXPORT, @SnowflakeTest::Clients::EXPORT,
+	@SnowflakeTest::Clock::EXPORT, @SnowflakeTest::Faults::EXPORT,
+	@SnowflakeTest::Ledger::EXPORT, @SnowflakeTest::Limits::EXPORT,
+	@SnowflakeTest::Servers::EXPORT);
 
 # So that servers are stopped, too, when a test is.
 $SIG{TERM} = $SIG{INT} = sub { confess('interrupted') };

@@ -10,7 +10,7 @@ use File::Basename;
 use PostgreSQL::Test::Utils;
 
 our @EXPORT = qw(
-  compile fake_clock set_clock stop_clock start_with_clock write_integers
+  compile fake_clock set_clock stop_clock pass_time start_with_clock write_integers
 );
 
 # Compile a C file, unless that was done, into the directory of the tests' data;
@@ -79,6 +79,17 @@ sub stop_clock
 	my ($node, $seconds) = @_;
 
 	write_integers(clock_file($node), 0, 0, sprintf('%.0f', 1_000_000 * $seconds));
+	return;
+}
+
+# Have so many seconds more pass for a server, by all of its clocks, at once.
+sub pass_time
+{
+	my ($node, $seconds) = @_;
+	my $us = sprintf('%.0f', 1_000_000 * $seconds);
+	my ($wall, $steady) = unpack('q*', slurp_file(clock_file($node)));
+
+	write_integers(clock_file($node), $wall + $us, ($steady // 0) + $us);
 	return;
 }
 

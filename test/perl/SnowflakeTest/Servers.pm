@@ -97,15 +97,17 @@ sub new_registry
 	return $node;
 }
 
-# The line of configuration that has a server ask registries.
+# The line of configuration that has a server ask registries; options of the connection
+# string can be among them.
 sub registry_conf
 {
-	my (@nodes) = @_;
+	my @nodes = grep { ref } @_;
+	my @options = ('dbname=postgres', conninfo_user(), grep { !ref } @_);
 	my @hosts = map { $_->host } @nodes;
 	my @ports = map { $_->port } @nodes;
 
 	local $" = ',';
-	return setting('snowflake.registry', "host=@hosts port=@ports dbname=postgres " . conninfo_user());
+	return setting('snowflake.registry', join(' ', "host=@hosts port=@ports", @options));
 }
 
 # The superuser of the tests' servers, who may have any name, in a connection string
