@@ -262,7 +262,7 @@ find_defaults(const SnowflakeConversion *conversion)
 
 	foreach(cell, conversion->keys)
 		((SnowflakeKey *) lfirst(cell))->set_default = false;
-	foreach(cell, snowflake_convert_ask_often(conversion, InvalidOid, sql_key_columns))
+	foreach(cell, snowflake_convert_ask(conversion, sql_key_columns))
 	{
 		char	  **row = lfirst(cell);
 		Oid			relid = atooid(row[0]);

@@ -11,9 +11,10 @@
  * call them.
  *
  * Planning these joins takes several times as long as running them, and an
- * online conversion asks some of them for each partition.  So that these have
- * one text, what they are about is a parameter, and their plans are kept until
- * the call ends.
+ * online conversion asks some of them for each partition, and others each time
+ * that it looks whether it can go on, some while it has tables locked.  So that
+ * these have one text, what they are about is a parameter, and their plans are
+ * kept until the call ends.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -85,7 +86,7 @@ typedef struct KeptPlan
 	SPIPlanPtr	plan;
 } KeptPlan;
 
-/* There are few of them.  The context is NULL if plans are not kept. */
+/* There are some dozens of them.  The context is NULL if plans are not kept. */
 static List *kept_plans;
 static MemoryContext plans_context;
 
@@ -104,9 +105,9 @@ free_plans(void *argument)
 }
 
 /*
- * Keep the plans of queries that are run often, until a memory context is reset
- * or deleted.  A session has one online conversion at a time
- * (check_outermost() in online/procedure.c).
+ * Keep the plans of queries until a memory context is reset or deleted.  A
+ * session has one online conversion at a time (check_outermost() in
+ * online/procedure.c).
  */
 void
 snowflake_convert_keep_plans(MemoryContext context)
@@ -152,22 +153,38 @@ plan_of(const char *query, int ntypes, Oid *types)
 }
 
 /*
- * Run a query.  The parameters are arrays: of the keys, $1 their tables, $2
+ * Run a query, by the plan that is kept of it, if plans are kept.  Its text must be one of
+ * few.
+ */
+static void
+run_planned(const char *query, int ntypes, Oid *types, Datum *values,
+			const char *nulls)
+{
+	int			rc;
+
+	if (plans_context != NULL)
+		rc = SPI_execute_plan(plan_of(query, ntypes, types), values, nulls, false, 0);
+	else
+		rc = SPI_execute_with_args(query, ntypes, types, values, nulls, false, 0);
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", query);
+}
+
+/*
+ * Run a query about a conversion.  The parameters are arrays: of the keys, $1 their tables, $2
  * their columns, $3 their generators, $4 whether these must become the
  * default; $5 to $8 the columns that snowflake_convert_find_targets() found; and $9 and
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
  * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
  */
 static void
-run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
-		  bool often)
+run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 {
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
 	INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
-	int			rc;
 
 	values[0] = array_of_keys(conversion, OIDOID, relid_of);
 	values[1] = array_of_keys(conversion, INT2OID, attnum_of);
@@ -191,14 +208,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query,
 		values[12 + i] = conversion->names[i];
 		nulls[12 + i] = conversion->names[i] == (Datum) 0 ? 'n' : ' ';
 	}
-	if (often && plans_context != NULL)
-		rc = SPI_execute_plan(plan_of(query, lengthof(types), types), values,
-							  nulls, false, 0);
-	else
-		rc = SPI_execute_with_args(query, lengthof(types), types, values, nulls,
-								   false, 0);
-	if (rc != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", query);
+	run_planned(query, lengthof(types), types, values, nulls);
 }
 
 /*
@@ -224,7 +234,7 @@ take_arrays(Datum *arrays, int count)
 void
 snowflake_convert_find_targets(SnowflakeConversion *conversion)
 {
-	run_query(conversion, InvalidOid, sql_walk, true);
+	run_query(conversion, InvalidOid, sql_walk);
 	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
 }
 
@@ -235,7 +245,7 @@ snowflake_convert_find_targets(SnowflakeConversion *conversion)
 void
 snowflake_convert_find_sequence_names(SnowflakeConversion *conversion)
 {
-	run_query(conversion, InvalidOid, sql_sequence_names, false);
+	run_query(conversion, InvalidOid, sql_sequence_names);
 	take_arrays(conversion->names, SNOWFLAKE_NAME_ARRAYS);
 }
 
@@ -257,7 +267,7 @@ snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
 {
 	SnowflakeConversion part = *conversion;
 
-	run_query(conversion, relid, sql_part, true);
+	run_query(conversion, relid, sql_part);
 	take_arrays(part.targets, SNOWFLAKE_TARGET_ARRAYS);
 	return part;
 }
@@ -269,25 +279,24 @@ void
 snowflake_convert_find_narrow_columns(SnowflakeConversion *conversion)
 {
 	snowflake_convert_find_targets(conversion);
-	run_query(conversion, InvalidOid, sql_narrow_columns, false);
+	run_query(conversion, InvalidOid, sql_narrow_columns);
 	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
 }
 
 List *
 snowflake_convert_ask(const SnowflakeConversion *conversion, const char *query)
 {
-	run_query(conversion, InvalidOid, query, false);
-	return snowflake_convert_rows();
+	return snowflake_convert_ask_of(conversion, InvalidOid, query);
 }
 
 /*
- * Run a query that is asked often, about an object, $12.  Its plan is kept.
+ * Run a query about an object of a conversion, which is $12.
  */
 List *
-snowflake_convert_ask_often(const SnowflakeConversion *conversion, Oid object,
-							const char *query)
+snowflake_convert_ask_of(const SnowflakeConversion *conversion, Oid object,
+						 const char *query)
 {
-	run_query(conversion, object, query, true);
+	run_query(conversion, object, query);
 	return snowflake_convert_rows();
 }
 
@@ -300,8 +309,7 @@ snowflake_convert_ask_about(Oid object, const char *query)
 	Oid			type = OIDOID;
 	Datum		value = ObjectIdGetDatum(object);
 
-	if (SPI_execute_with_args(query, 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", query);
+	run_planned(query, 1, &type, &value, NULL);
 	return snowflake_convert_rows();
 }
 
@@ -320,13 +328,23 @@ snowflake_convert_ask_with(List *parameters, const char *query)
 		types[i] = TEXTOID;
 		values[i] = CStringGetTextDatum(list_nth(parameters, i));
 	}
-	if (SPI_execute_with_args(query, n, types, values, NULL, false, 0) != SPI_OK_SELECT)
+	run_planned(query, n, types, values, NULL);
+	return snowflake_convert_rows();
+}
+
+/*
+ * Run a query that is not one of the sources.
+ */
+List *
+snowflake_convert_ask_once(const char *query)
+{
+	if (SPI_execute(query, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "query failed: %s", query);
 	return snowflake_convert_rows();
 }
 
 /*
- * The same, with all rows of system views visible.
+ * Run a query with a list of texts, with all rows of system views visible.
  */
 List *
 snowflake_convert_ask_server(List *parameters, const char *query)

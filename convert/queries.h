@@ -67,8 +67,9 @@ extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *con
 extern void snowflake_convert_find_narrow_columns(SnowflakeConversion *conversion);
 extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
 								   const char *query);
-extern List *snowflake_convert_ask_often(const SnowflakeConversion *conversion,
-										 Oid object, const char *query);
+extern List *snowflake_convert_ask_of(const SnowflakeConversion *conversion,
+									  Oid object, const char *query);
+extern List *snowflake_convert_ask_once(const char *query);
 extern List *snowflake_convert_ask_with(List *parameters, const char *query);
 extern List *snowflake_convert_ask_server(List *parameters, const char *query);
 extern List *snowflake_convert_oid_parameter(Oid oid);

@@ -171,7 +171,7 @@ begin_backfill(Backfill *backfill, SnowflakeConversion *part)
 	char	  **row;
 	char	   *assignments;
 
-	row = linitial(snowflake_convert_ask_often(part, backfill->relid, sql_copied_columns));
+	row = linitial(snowflake_convert_ask_of(part, backfill->relid, sql_copied_columns));
 	assignments = snowflake_convert_text(row, "assignments");
 	backfill->assignments = NULL;
 	if (assignments == NULL || snowflake_convert_text(row, "pages") == NULL)
@@ -265,8 +265,8 @@ fill_pages(Backfill *backfill, const Range *range)
 						 table, backfill->assignments, table, condition);
 	nrows = get_rel_relispartition(backfill->relid) ?
 		update_partition(statement) : (int64) snowflake_online_update_silently(statement);
-	if (snowflake_convert_ask_with(NIL, psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
-												 table, condition)) != NIL)
+	if (snowflake_convert_ask_once(psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
+											table, condition)) != NIL)
 	{
 		Range	   *locked;
 
@@ -438,7 +438,7 @@ run_validation(void *argument)
 	const Validation *validation = argument;
 	List	   *rows;
 
-	rows = snowflake_convert_ask_often(validation->part, validation->relid, sql_validation);
+	rows = snowflake_convert_ask_of(validation->part, validation->relid, sql_validation);
 	snowflake_online_run_statements(snowflake_convert_texts(rows));
 }
 
@@ -504,7 +504,7 @@ int
 snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
 								  const SnowflakeOnlineStep *step)
 {
-	List	   *rows = snowflake_convert_ask_often(conversion, step->relid, sql_copied_columns);
+	List	   *rows = snowflake_convert_ask_of(conversion, step->relid, sql_copied_columns);
 	char	   *condition = snowflake_convert_text(linitial(rows), "condition");
 	char	   *table = snowflake_relation_name(step->relid);
 	char	   *percent;

@@ -86,7 +86,7 @@ check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
 	{
 		char	  **row = lfirst(cell);
 
-		if (snowflake_convert_ask_with(NIL, snowflake_convert_text(row, "query")) != NIL)
+		if (snowflake_convert_ask_once(snowflake_convert_text(row, "query")) != NIL)
 			snowflake_convert_add_obstacle(obstacles, key->table,
 										   snowflake_convert_text(row, "line"),
 										   "Correct such rows, and run ALTER TABLE ... VALIDATE CONSTRAINT.");

@@ -91,8 +91,8 @@ prepare_table(SnowflakeOnline *online, void *argument)
 	snowflake_convert_find_type_obstacles(&online->transaction.conversion, &obstacles);
 	snowflake_convert_report_obstacles(&online->transaction.conversion, obstacles);
 	execute_step(online, argument);
-	if (snowflake_convert_ask_often(&online->transaction.conversion, step->relid,
-									sql_other_privileges) != NIL)
+	if (snowflake_convert_ask_of(&online->transaction.conversion, step->relid,
+								 sql_other_privileges) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("privileges were changed")));
@@ -110,7 +110,7 @@ require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 	if (get_rel_relkind(step->relid) != RELKIND_PARTITIONED_TABLE)
 		return;
 	snowflake_convert_find_targets(conversion);
-	if (snowflake_convert_ask_often(conversion, step->object, sql_partitions_without) != NIL)
+	if (snowflake_convert_ask_of(conversion, step->object, sql_partitions_without) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a partition was added")));
@@ -132,8 +132,8 @@ create_foreign_key(SnowflakeOnline *online, void *argument)
 
 	require_foreign_keys(online, step);
 	execute_step(online, argument);
-	if (snowflake_convert_ask_often(&online->transaction.conversion, step->object,
-									sql_acts_before) != NIL)
+	if (snowflake_convert_ask_of(&online->transaction.conversion, step->object,
+								 sql_acts_before) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("foreign key \"%s\" of table %s would act before the one that it replaces",
@@ -411,7 +411,7 @@ check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversio
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *rows;
 
-	rows = snowflake_convert_ask_often(conversion, online->transaction.owner, sql_table_of_other);
+	rows = snowflake_convert_ask_of(conversion, online->transaction.owner, sql_table_of_other);
 	if (rows != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),

@@ -88,7 +88,7 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 	SnowflakeOnlineStep *last;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_ask_often(conversion, InvalidOid, sql_steps))
+	foreach(cell, snowflake_convert_ask(conversion, sql_steps))
 	{
 		char	  **row = lfirst(cell);
 		SnowflakeOnlineStep *step = palloc0_object(SnowflakeOnlineStep);
@@ -115,7 +115,7 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 	last->relid = key->relid;
 	last->table = key->table;
 	last->done = steps == NIL && !key->set_default &&
-		snowflake_convert_ask_often(conversion, InvalidOid, sql_is_swapped) == NIL;
+		snowflake_convert_ask(conversion, sql_is_swapped) == NIL;
 	return lappend(steps, last);
 }
 
@@ -139,13 +139,13 @@ define_on_copy(void *argument)
 	SnowflakeConversion part = snowflake_convert_part(definition->conversion, step->relid);
 	List	   *rows;
 
-	rows = snowflake_convert_ask_often(&part, step->object, sql_copy_statements);
+	rows = snowflake_convert_ask_of(&part, step->object, sql_copy_statements);
 	snowflake_online_run_statements(snowflake_convert_texts(rows));
-	rows = snowflake_convert_ask_often(&part, step->object, sql_definition);
+	rows = snowflake_convert_ask_of(&part, step->object, sql_definition);
 	if (list_length(rows) != 1)
 	{
 		/* REINDEX CONCURRENTLY has put another index in its place. */
-		if (snowflake_convert_ask_often(&part, step->object, sql_is_there) == NIL)
+		if (snowflake_convert_ask_of(&part, step->object, sql_is_there) == NIL)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 errmsg_internal("an index, constraint, or statistics object was replaced")));
@@ -227,7 +227,7 @@ snowflake_online_changed_objects(const SnowflakeConversion *conversion,
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_ask_often(conversion, InvalidOid, sql_changed_objects))
+	foreach(cell, snowflake_convert_ask(conversion, sql_changed_objects))
 	{
 		char	  **row = lfirst(cell);
 
@@ -255,7 +255,7 @@ snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **t
 	List	   *statements = NIL;
 	ListCell   *cell;
 
-	if (snowflake_convert_ask_often(conversion, InvalidOid, sql_swapped_columns) != NIL)
+	if (snowflake_convert_ask(conversion, sql_swapped_columns) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot undo the conversion of table %s, because columns have been swapped",
@@ -263,7 +263,7 @@ snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **t
 				 errhint("Call snowflake_convert_online() to complete it. The way back from there is snowflake_undo.sql.")));
 
 	*tables = NIL;
-	foreach(cell, snowflake_convert_ask_often(conversion, InvalidOid, sql_undo))
+	foreach(cell, snowflake_convert_ask(conversion, sql_undo))
 	{
 		char	  **row = lfirst(cell);
 

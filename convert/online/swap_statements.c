@@ -38,7 +38,7 @@
 static List *
 ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
 {
-	return snowflake_convert_oids(snowflake_convert_ask_often(conversion, relid, query));
+	return snowflake_convert_oids(snowflake_convert_ask_of(conversion, relid, query));
 }
 
 /*
@@ -78,7 +78,7 @@ snowflake_online_swap_statements(const SnowflakeConversion *conversion, Oid reli
 
 	*before_drop = NIL;
 	*after_drop = NIL;
-	foreach(cell, snowflake_convert_ask_often(conversion, relid, sql_swap_statements))
+	foreach(cell, snowflake_convert_ask_of(conversion, relid, sql_swap_statements))
 	{
 		char	  **row = lfirst(cell);
 		char	   *command = snowflake_convert_text(row, "command");
@@ -125,7 +125,7 @@ void
 snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
 							const List *obstacles)
 {
-	check_none(relid, snowflake_convert_ask_often(conversion, relid, sql_missing),
+	check_none(relid, snowflake_convert_ask_of(conversion, relid, sql_missing),
 			   "There is no counterpart for");
 	if (obstacles != NIL)
 		report_change(relid, ((SnowflakeObstacle *) linitial(obstacles))->line);
