@@ -202,6 +202,22 @@ snowflake_start_child(ChildMain run, const void *arg, StringInfo error)
 }
 
 /*
+ * Count what recv() or send() returned.  Returns false if the child has ended.
+ */
+static bool
+count_bytes(ssize_t n, size_t *done, StringInfo error)
+{
+	if (n > 0)
+		*done += n;
+	else if (n == 0 || errno != EINTR)
+	{
+		appendStringInfoString(error, "process that connects ended unexpectedly");
+		return false;
+	}
+	return true;
+}
+
+/*
  * Read so many bytes from the child.  Returns false if it does not write them in
  * time, with the reason.
  */
@@ -210,26 +226,16 @@ snowflake_read_from_child(Child *child, void *buffer, size_t size,
 						  const WaitLimit *limit, SnowflakeWaitEvent event,
 						  StringInfo error)
 {
-	char	   *next = buffer;
+	size_t		done = 0;
 
-	while (size > 0)
+	while (done < size)
 	{
-		ssize_t		n;
-
 		if (!snowflake_limited_wait(limit, child->socket, WL_SOCKET_READABLE,
 									SNOWFLAKE_NO_LIMIT_MS, event, error))
 			return false;
-		n = recv(child->socket, next, size, 0);
-		if (n > 0)
-		{
-			next += n;
-			size -= n;
-		}
-		else if (n == 0 || errno != EINTR)
-		{
-			appendStringInfoString(error, "process that connects ended unexpectedly");
+		if (!count_bytes(recv(child->socket, (char *) buffer + done, size - done, 0),
+						 &done, error))
 			return false;
-		}
 	}
 	return true;
 }
@@ -241,23 +247,14 @@ bool
 snowflake_write_to_child(Child *child, const StringInfoData *data,
 						 StringInfo error)
 {
-	const char *next = data->data;
 	size_t		size = data->len;
+	size_t		done = 0;
 
-	while (size > 0)
+	while (done < size)
 	{
-		ssize_t		n = send(child->socket, next, size, MSG_NOSIGNAL);
-
-		if (n > 0)
-		{
-			next += n;
-			size -= n;
-		}
-		else if (n == 0 || errno != EINTR)
-		{
-			appendStringInfoString(error, "process that connects ended unexpectedly");
+		if (!count_bytes(send(child->socket, data->data + done, size - done, MSG_NOSIGNAL),
+						 &done, error))
 			return false;
-		}
 	}
 	return true;
 }
