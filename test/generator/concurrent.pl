@@ -12,7 +12,7 @@ use SnowflakeTest;
 use Test::More;
 
 my $backends = 16;
-my $ids_each = 250_000;
+my $ids_each = 80_000;
 
 my $node = new_server('main', 'snowflake.worker_id = 1', 'fsync = off',
 	'max_wal_size = 4GB', 'shared_buffers = 512MB');

@@ -25,14 +25,14 @@ sub report
 		"$what ($ledger->{ids} IDs)");
 }
 
-foreach my $round (1 .. 20)
+foreach my $round (1 .. 12)
 {
 	live($ledger, $node, sub { kill_postmaster($node) });
 	$clock -= (0, 0.5, 3)[ $round % 3 ];
 	set_clock($node, $clock);
 	start_with_clock($node);
 }
-report('20 times kill -9 of the postmaster and a clock set back');
+report('12 times kill -9 of the postmaster and a clock set back');
 
 foreach my $round (1 .. 3)
 {

@@ -15,7 +15,7 @@ my $node = new_server('main', 'fsync = off', 'jit = off',
 	'max_parallel_workers_per_gather = 0');
 $node->safe_psql(
 	'postgres', q{
-	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(1000000) AS id;
+	CREATE UNLOGGED TABLE ids AS SELECT snowflake_nextval(300000) AS id;
 	} . create_ms() . q{
 	SELECT ms('SELECT count(id) FROM ids')});
 

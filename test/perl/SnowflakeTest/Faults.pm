@@ -175,7 +175,7 @@ sub live
 {
 	my ($ledger, $node, $end) = @_;
 	my $first = first_id($ledger, $node);
-	my @clients = start_clients($node, 8);
+	my @clients = start_clients($node, 4);
 
 	wait_for_clients(@clients);
 	usleep(rand(300_000));
@@ -215,9 +215,9 @@ sub failover
 	start_with_clock($standby);
 	require_standbys($primary, '*') if $params{synchronous};
 
-	my @of_primary = start_clients($primary, 8);
+	my @of_primary = start_clients($primary, 4);
 	wait_for_clients(@of_primary);
-	usleep(500_000 + rand(500_000));
+	usleep(300_000 + rand(400_000));
 	$result{while_standby} =
 	  sql_error($standby, 'SELECT snowflake_nextval()');
 	kill_postmaster($primary);
@@ -226,7 +226,7 @@ sub failover
 	$result{mark} = mark_of($standby);
 	$result{first} = first_id($ledger, $standby);
 
-	my @of_standby = start_clients($standby, 8);
+	my @of_standby = start_clients($standby, 4);
 	wait_for_clients(@of_standby);
 	usleep(300_000);
 	$result{received} = [ finish_clients(@of_primary) ];
