@@ -4,6 +4,9 @@
 #
 # A phase is held by a session that has what the phase waits for, until the others have
 # ended or wait for a lock.
+#
+# Each of the others meets two of the phases, at random: SNOWFLAKE_SEED repeats a run, and with
+# SNOWFLAKE_CASES=all each meets all (script/tests/conversions).
 
 use strict;
 use warnings;
@@ -11,6 +14,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/../../test/perl";
 use IPC::Run;
+use List::Util qw(shuffle);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -18,6 +22,9 @@ use SnowflakeTest::Online;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
+my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
+srand($seed);
+note "seed $seed";
 my $node = new_server('main', 'autovacuum = off', 'max_locks_per_transaction = 256');
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
 $node->safe_psql(
@@ -89,13 +96,16 @@ my @phases = (
 	[ 'swap', 'foreign keys', 'LOCK TABLE orders IN ACCESS SHARE MODE', $said ],
 	[ 'default', 'swap', 'LOCK TABLE customers IN ACCESS SHARE MODE', $said ]);
 
+# A session that looks at the others: a psql for each look would take most of the time.
+my $monitor = $node->background_psql('postgres');
+
 # Does a session of the database wait for a lock, of one kind or any?
 sub waits
 {
 	my ($database, $application, $event) = @_;
 	my $kind = defined $event ? "AND wait_event = '$event'" : '';
 
-	return $node->safe_psql('postgres',
+	return $monitor->query_safe(
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = '$database' AND application_name = '$application' AND wait_event_type = 'Lock' $kind") > 0;
 }
 
@@ -103,7 +113,7 @@ sub sleeps
 {
 	my ($database) = @_;
 
-	return $node->safe_psql('postgres',
+	return $monitor->query_safe(
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = '$database' AND wait_event = 'PgSleep'") > 0;
 }
 
@@ -111,7 +121,7 @@ sub end_sessions
 {
 	my ($database, $application) = @_;
 
-	$node->safe_psql('postgres',
+	$monitor->query_safe(
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '$database' AND application_name = '$application'");
 	return;
 }
@@ -250,16 +260,27 @@ sub check_case
 
 sub template_of { return 'before_' . ($_[0] =~ s/ /_/r); }
 
+# The others that a phase meets.
+my @left;
+sub others_of_phase
+{
+	return 0 .. $#others if ($ENV{SNOWFLAKE_CASES} // '') eq 'all';
+	@left = shuffle(0 .. $#others) unless @left;
+	return splice @left, 0, 2 * @others / @phases;
+}
+
 foreach my $phase (@phases)
 {
 	my ($name, $before) = @$phase;
+	my @chosen = @others[ others_of_phase() ];
 	my $template = template_of($name);
 
 	$node->safe_psql('postgres', "CREATE DATABASE $template TEMPLATE shop");
 	convert_online($node, $template, "'customers', until => '$before'") if defined $before;
-	my @cases = map { start_case($_, $phase, $others[$_]) } 0 .. $#others;
-	release_case($cases[$_], $phase, $others[$_]) foreach 0 .. $#others;
+	my @cases = map { start_case($_, $phase, $chosen[$_]) } 0 .. $#chosen;
+	release_case($cases[$_], $phase, $chosen[$_]) foreach 0 .. $#chosen;
 	check_case($_) foreach @cases;
 }
 
+$monitor->quit;
 done_testing();

@@ -2,7 +2,8 @@
 # that references it; with clients that move rows between partitions, partitions that
 # come and go meanwhile, and kills.
 #
-# SNOWFLAKE_KILLS in the environment is how often (4), SNOWFLAKE_SEED repeats a run.
+# SNOWFLAKE_KILLS in the environment is how often (2), SNOWFLAKE_SEED repeats a run, and with
+# SNOWFLAKE_CASES=all each table is undone in each phase, not one of them (script/tests/conversions).
 
 use strict;
 use warnings;
@@ -17,7 +18,7 @@ use SnowflakeTest::Online;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my $nkills = $ENV{SNOWFLAKE_KILLS} // 4;
+my $nkills = $ENV{SNOWFLAKE_KILLS} // 2;
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 my $nrows = 6000;
 my $node = new_server('main', 'wal_level = logical', 'fsync = off');
@@ -195,9 +196,11 @@ DELETE FROM orders WHERE id = :new AND random() < 0.5;
 my $shop = new_database('shop');
 create_tables($shop);
 my $before = describe($shop);
+my @tables = rand() < 0.5 ? ('orders', 'customers') : ('customers', 'orders');
 foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
 {
-	foreach my $table ('orders', 'customers')
+	push @tables, shift @tables;
+	foreach my $table (($ENV{SNOWFLAKE_CASES} // '') eq 'all' ? @tables : $tables[0])
 	{
 		my $err = run_in($node, $shop, "CALL snowflake_convert_online('$table', 'id', until => '$phase')");
 
@@ -423,21 +426,21 @@ is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT table_name, ',') FR
 #
 $node->safe_psql('postgres', q{
 	CREATE TABLE many (id serial, day int NOT NULL, v int, PRIMARY KEY (day, id)) PARTITION BY LIST (day);
-	SELECT format('CREATE TABLE many%s PARTITION OF many FOR VALUES IN (%1$s)', g) FROM generate_series(1, 100) g \gexec
+	SELECT format('CREATE TABLE many%s PARTITION OF many FOR VALUES IN (%1$s)', g) FROM generate_series(1, 40) g \gexec
 	CREATE INDEX ON many (id);
-	INSERT INTO many (day, v) SELECT 1 + g % 100, g FROM generate_series(1, 10000) g});
-$node->append_conf('postgresql.conf', 'max_locks_per_transaction = 10');
+	INSERT INTO many (day, v) SELECT 1 + g % 40, g FROM generate_series(1, 10000) g});
+$node->append_conf('postgresql.conf', "max_locks_per_transaction = 10\nmax_connections = 20");
 $node->restart;
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('many', 'id')"),
-	qr/ERROR:.*\nDETAIL:  the swap of table public\.many needs about 14\d\d locks, and the server has room for \d+\nHINT:  Nothing was changed\. Increase max_locks_per_transaction/,
+	qr/ERROR:.*\nDETAIL:  the swap of table public\.many needs about 5\d\d locks, and the server has room for \d+\nHINT:  Nothing was changed\. Increase max_locks_per_transaction/,
 	'more partitions than can be locked');
-$node->append_conf('postgresql.conf', 'max_locks_per_transaction = 64');
+$node->append_conf('postgresql.conf', 'max_locks_per_transaction = 100');
 $node->restart;
 $err = run_in($node, 'postgres', "CALL snowflake_convert_online('many', 'id')");
-unlike($err, qr/ERROR/, 'a table with 100 partitions is converted') or diag($err);
+unlike($err, qr/ERROR/, 'a table with 40 partitions is converted') or diag($err);
 note $_ foreach $err =~ /^NOTICE:  (public\.many: .*with the lock)$/mg;
-is($node->safe_psql('postgres', 'SELECT count(*), sum(id), count(*) FILTER (WHERE id = v) FROM many'), '10000|50005000|10000', 'all rows of 100 partitions are there');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('many')) AND indisvalid}), '202', 'all indexes of 100 partitions are there');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id), count(*) FILTER (WHERE id = v) FROM many'), '10000|50005000|10000', 'all rows of 40 partitions are there');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('many')) AND indisvalid}), '82', 'all indexes of 40 partitions are there');
 
 #
 # Obstacles
