@@ -135,7 +135,7 @@ count_isolation()
 # processors, because tests wait more than they work.
 count_tap()
 {
-	jobs=${JOBS:-$((2 * $(nproc)))}
+	jobs=${JOBS:-$((3 * $(nproc)))}
 	say "TAP tests: $# files, $jobs side by side"
 	tests_left=$#
 	diffs=
