@@ -100,6 +100,17 @@ SELECT count(*) FROM snowflake_sequences WHERE kind = 'snowflake' AND problem IS
 DROP TABLE "Odd table";
 SELECT to_regclass('"Its seq"') IS NULL AS gone;
 
+-- a function that does it more than once, with the same parse tree
+CREATE FUNCTION f_again() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE TABLE again (id serial, n int GENERATED ALWAYS AS IDENTITY);
+    ALTER TABLE again ADD k int GENERATED ALWAYS AS IDENTITY;
+    DROP TABLE again;
+    RETURN (SELECT string_agg(relname, ',') FROM pg_class WHERE relname LIKE 'again%');
+END
+$$;
+SELECT f_again() IS NULL, f_again() IS NULL;
+
 -- ADD COLUMN on a filled table
 CREATE TABLE filled (n int);
 INSERT INTO filled SELECT generate_series(1, 100);
@@ -108,6 +119,9 @@ CREATE SEQUENCE s;
 ALTER TABLE filled ADD COLUMN d integer DEFAULT nextval('s');
 ALTER TABLE filled ADD COLUMN IF NOT EXISTS e bigserial, ADD IF NOT EXISTS a smallserial;
 SELECT count(*) FILTER (WHERE is_id(a)), count(DISTINCT a), count(*) FILTER (WHERE is_id(b)), count(*) FILTER (WHERE is_id(d)), count(DISTINCT e) FROM filled;
+INSERT INTO parent (n) SELECT generate_series(1, 10);
+ALTER TABLE parent ADD k serial;
+SELECT count(DISTINCT k), count(*) FILTER (WHERE is_id(k)) FROM parent;
 -- to what references it already
 CREATE TABLE keys (id integer PRIMARY KEY);
 CREATE TABLE shares (id integer PRIMARY KEY REFERENCES keys);
@@ -300,15 +314,24 @@ RESET ROLE;
 SELECT relname, relowner::regrole FROM pg_class WHERE relname LIKE 'own%seq' ORDER BY relname COLLATE "C";
 -- what references a table may belong to somebody else
 SET snowflake.default_sequence_kind = local;
-CREATE TABLE key_of_super (id int PRIMARY KEY);
-ALTER TABLE key_of_super OWNER TO regress_nt;
-CREATE TABLE refers_key (id int REFERENCES key_of_super);
+CREATE TABLE key_of_role (id int PRIMARY KEY);
+ALTER TABLE key_of_role OWNER TO regress_nt;
+CREATE TABLE refers_key (id int REFERENCES key_of_role);
+CREATE TABLE refers_own (id int REFERENCES key_of_role);
+ALTER TABLE refers_own OWNER TO regress_nt;
 SET snowflake.default_sequence_kind = snowflake;
 GRANT CREATE ON SCHEMA nt TO regress_nt;
 SET ROLE regress_nt;
-ALTER TABLE key_of_super ALTER id ADD GENERATED ALWAYS AS IDENTITY;
+ALTER TABLE key_of_role ALTER id ADD GENERATED ALWAYS AS IDENTITY;
 RESET ROLE;
-SELECT "column", type FROM columns WHERE "table" = 'key_of_super';
+SELECT "table", type FROM columns WHERE "table" IN ('key_of_role', 'refers_key', 'refers_own');
+-- code of the owner does not get the rights of the caller
+CREATE FUNCTION f_who(bigint) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'called by %', current_user; RETURN true; END $$;
+SET ROLE regress_nt;
+CREATE TABLE checked (id int NOT NULL CHECK (nt.f_who(id)));
+INSERT INTO checked VALUES (1);
+RESET ROLE;
+ALTER TABLE checked ALTER id ADD GENERATED ALWAYS AS IDENTITY;
 
 -- the setting was left behind
 SET snowflake.default_sequence_kind = local;

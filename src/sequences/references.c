@@ -4,7 +4,8 @@
  *	  Columns that reference keys become as wide as these.
  *
  * A column that is widened may be a key itself, as that of a table that shares
- * its key with another one.  So what references it is widened, too.
+ * its key with another one.  So what references it is widened, too, if it has the
+ * same owner.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -203,22 +204,64 @@ alter_type(Oid relid, const char *column, const char *query)
 }
 
 /*
+ * The same as the owner of the table.  To rewrite it executes code of the owner,
+ * such as that of constraints, which the statement of a caller who is somebody
+ * else need not do.
+ */
+static void
+alter_type_as_owner(Oid relid, const char *column, const char *query)
+{
+	Oid			owner = snowflake_table_owner(relid);
+	SnowflakeCaller caller;
+
+	if (owner == GetUserId())
+	{
+		alter_type(relid, column, query);
+		return;
+	}
+	snowflake_become_owner(owner, &caller);
+	alter_type(relid, column, query);
+	snowflake_become_caller(&caller);
+}
+
+/*
+ * May a column be altered because the one that it references was?  Only if the
+ * tables have the same owner, whose rights the caller has.
+ */
+static bool
+may_widen(const Referrer *referrer, Oid owner)
+{
+	if (!is_narrow(get_atttype(referrer->relid, referrer->attnum)))
+		return false;
+	if (snowflake_table_owner(referrer->relid) == owner)
+		return true;
+	ereport(WARNING,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("column \"%s\" of table \"%s\" is narrower than the column that it references",
+					get_attname(referrer->relid, referrer->attnum, false),
+					get_rel_name(referrer->relid)),
+			 errdetail("The referenced column is bigint now, and the tables have different owners."),
+			 errhint("Use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.")));
+	return false;
+}
+
+/*
  * Have a column of a table be bigint, and what references it.
  */
 void
 snowflake_widen_column(Oid relid, const char *column, const char *query)
 {
 	AttrNumber	attnum = get_attnum(relid, column);
+	Oid			owner = snowflake_table_owner(relid);
 	ListCell   *cell;
 
 	check_stack_depth();
-	alter_type(relid, column, query);
+	alter_type_as_owner(relid, column, query);
 	foreach(cell, find_referrers(relid, attnum))
 	{
-		Referrer   *referrer = lfirst(cell);
-		Oid			type = get_atttype(referrer->relid, referrer->attnum);
+		const Referrer *referrer = lfirst(cell);
 
-		if (is_narrow(type))
+		if (may_widen(referrer, owner))
 			snowflake_widen_column(referrer->relid,
 								   get_attname(referrer->relid, referrer->attnum, false),
 								   query);
@@ -229,7 +272,7 @@ snowflake_widen_column(Oid relid, const char *column, const char *query)
  * The n-th column of the primary key of the statement, or NULL.
  */
 static char *
-primary_key_of_statement(const SnowflakeNewTable *table, int n)
+primary_key_of_statement(const SnowflakeNewTable * table, int n)
 {
 	Constraint *primary = snowflake_find_constraint(table->constraints, CONSTR_PRIMARY);
 	ListCell   *cell;
@@ -250,7 +293,7 @@ primary_key_of_statement(const SnowflakeNewTable *table, int n)
  * Does a foreign key reference the table of the statement?
  */
 static bool
-references_itself(const SnowflakeNewTable *table, const RangeVar *referenced)
+references_itself(const SnowflakeNewTable * table, const RangeVar *referenced)
 {
 	return strcmp(referenced->relname, table->name) == 0 &&
 		(referenced->schemaname == NULL ||
@@ -261,7 +304,7 @@ references_itself(const SnowflakeNewTable *table, const RangeVar *referenced)
  * The type of the n-th column that a foreign key references, or InvalidOid.
  */
 static Oid
-referenced_type(const SnowflakeNewTable *table, const Constraint *key, int n)
+referenced_type(const SnowflakeNewTable * table, const Constraint *key, int n)
 {
 	bool		itself = references_itself(table, key->pktable);
 	Oid			relid = itself ? table->relid : RangeVarGetRelid(key->pktable, NoLock, true);
@@ -286,7 +329,7 @@ referenced_type(const SnowflakeNewTable *table, const Constraint *key, int n)
  * not.  Returns whether something has changed.
  */
 static bool
-widen_reference(const SnowflakeNewTable *table, const char *name, Oid referenced)
+widen_reference(const SnowflakeNewTable * table, const char *name, Oid referenced)
 {
 	ColumnDef  *column = snowflake_find_column(table, name);
 	Oid			type = column != NULL ? snowflake_column_type(table, column) :
@@ -305,7 +348,7 @@ widen_reference(const SnowflakeNewTable *table, const char *name, Oid referenced
  * column do not have its name.
  */
 static bool
-widen_references(const SnowflakeNewTable *table, const List *constraints,
+widen_references(const SnowflakeNewTable * table, const List *constraints,
 				 const char *column)
 {
 	bool		changed = false;
@@ -333,7 +376,7 @@ widen_references(const SnowflakeNewTable *table, const List *constraints,
  * A column may reference one that was just widened.
  */
 void
-snowflake_widen_references_of(const SnowflakeNewTable *table)
+snowflake_widen_references_of(const SnowflakeNewTable * table)
 {
 	bool		changed;
 
