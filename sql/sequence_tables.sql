@@ -61,6 +61,8 @@ CREATE TABLE part1 PARTITION OF part FOR VALUES FROM ('2020-01-01') TO ('2030-01
 CREATE TABLE parent (id serial, n int);
 CREATE TABLE child (m int) INHERITS (parent);
 CREATE UNLOGGED TABLE unlogged (id serial, n int);
+ALTER TABLE unlogged ADD k serial;
+SELECT relname, relpersistence FROM pg_class WHERE relname LIKE 'unlogged%seq' ORDER BY relname COLLATE "C";
 CREATE FOREIGN DATA WRAPPER nt;
 CREATE SERVER nt FOREIGN DATA WRAPPER nt;
 CREATE FOREIGN TABLE far (id serial, n int) SERVER nt;
