@@ -5,7 +5,8 @@
  *
  * In order: find the keys and their generators; lock the tables; list what
  * prevents the conversion, if anything does; give notices; execute the
- * statements; check the result.
+ * statements; check the result.  If no column changes its type, the tables are
+ * locked exclusively for the last two only.
  *
  * All of it runs as the owner of the tables: convert.c says why.
  *
@@ -45,8 +46,13 @@
 #include "convert/queries.h"
 #include "convert/rows.h"
 #include "convert/statements.h"
+#include "convert/subtransaction.h"
+#include "convert/watch.h"
 #include "queries/conversion.sql.h"
 #include "shared/table_owner.h"
+
+/* How often a plan is made again because a table was changed. */
+#define PLANS	3
 
 /*
  * Fail if the snapshot may be older than some rows and foreign keys.
@@ -67,10 +73,9 @@ snowflake_convert_refuse_old_snapshot(void)
  * Lock a table to convert, or to see what that would do, and return its owner.
  */
 Oid
-snowflake_convert_lock(Oid relid, bool dry_run)
+snowflake_convert_lock(Oid relid, LOCKMODE mode)
 {
-	Oid			owner = snowflake_lock_table(relid,
-											 dry_run ? AccessShareLock : AccessExclusiveLock);
+	Oid			owner = snowflake_lock_table(relid, mode);
 
 	if (IsCatalogRelationOid(relid))
 		ereport(ERROR,
@@ -280,9 +285,6 @@ find_defaults(const SnowflakeConversion *conversion)
  * get a lock that allows reads and writes, but no new foreign key, which would
  * need a stronger one.  New tables may have appeared while waiting for a lock,
  * so repeat until there are none.  Tables of other owners are obstacles.
- *
- * An online conversion locks those that are altered against changes only, and
- * exclusively when it executes the statements.
  */
 static void
 lock_tables(SnowflakeConversion *conversion, Oid owner)
@@ -296,6 +298,11 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 
 		found = false;
 		snowflake_convert_find_targets(conversion);
+		conversion->rewrites = snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
+		if (conversion->rewrites && conversion->lock != AccessExclusiveLock)
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg_internal("a column changes its type")));
 		foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 		{
 			char	  **row = lfirst(cell);
@@ -309,10 +316,29 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 			if (!altered)
 				LockRelationOid(relid, RowExclusiveLock);
 			else if (snowflake_table_owner(relid) == owner)
-				LockRelationOid(relid, conversion->online ?
-								ShareUpdateExclusiveLock : AccessExclusiveLock);
+				LockRelationOid(relid, conversion->lock);
 		}
 	} while (found);
+	snowflake_convert_watch(list_concat_copy(locked[0], locked[1]));
+}
+
+/*
+ * The tables that are altered, in the order of their OIDs.
+ */
+static List *
+find_altered(const SnowflakeConversion *conversion)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
+	{
+		char	  **row = lfirst(cell);
+
+		if (pg_strtoint16(row[1]) != 0)
+			relids = lappend_oid(relids, atooid(row[0]));
+	}
+	return relids;
 }
 
 /*
@@ -369,6 +395,8 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 	else
 		lock_tables(conversion, owner);
 	find_defaults(conversion);
+	if (!conversion->dry_run)
+		conversion->altered = find_altered(conversion);
 	if (!conversion->online)
 		snowflake_convert_find_sequence_names(conversion);
 }
@@ -450,16 +478,81 @@ snowflake_convert_finish_execution(SnowflakeConversion *conversion, const List *
 }
 
 /*
- * Execute the statements, unless it is a dry run, and return them.
+ * Lock the tables that are altered exclusively, those of the keys first, as clients
+ * lock partitions after their table.  Fails if a definition has changed.
  */
-List *
-snowflake_convert_execute(SnowflakeConversion *conversion)
+static void
+lock_altered(void *argument)
 {
-	List	   *statements;
+	const SnowflakeConversion *conversion = argument;
+	ListCell   *cell;
 
-	if (conversion->dry_run)
-		return snowflake_convert_statements(conversion);
-	statements = snowflake_convert_begin_execution(conversion);
-	snowflake_convert_finish_execution(conversion, statements);
-	return statements;
+	foreach(cell, conversion->keys)
+	{
+		Oid			relid = ((SnowflakeKey *) lfirst(cell))->relid;
+
+		if (list_member_oid(conversion->altered, relid))
+			LockRelationOid(relid, AccessExclusiveLock);
+	}
+	foreach(cell, conversion->altered)
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	if (snowflake_convert_has_changed())
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a table was changed")));
+}
+
+/*
+ * Plan a conversion that changes no type, with locks that let clients read and
+ * write; then lock the tables exclusively, for no longer than the statements take.
+ * Returns false if that is not possible.
+ *
+ * Who holds a lock and waits for a stronger one has everybody fail who has read or
+ * written the table and does the same.  So those of the plan are released before, and
+ * with them what its queries have locked.
+ */
+static bool
+plan_with_weak_locks(SnowflakeConversion *conversion,
+					 void (*plan) (void *argument), void *argument)
+{
+	ErrorData  *error;
+
+	conversion->lock = ShareUpdateExclusiveLock;
+	snowflake_convert_watch(NIL);
+	error = snowflake_convert_do(plan, argument, false);
+	/* They were memory of SPI. */
+	memset(conversion->others, 0, sizeof(conversion->others));
+	memset(conversion->targets, 0, sizeof(conversion->targets));
+	memset(conversion->names, 0, sizeof(conversion->names));
+	if (error == NULL)
+		error = snowflake_convert_do(lock_altered, conversion, true);
+	else if (!conversion->rewrites)
+		ReThrowError(error);
+	if (error == NULL)
+		return true;
+	if (!conversion->rewrites && !snowflake_convert_has_changed())
+		ReThrowError(error);
+	FreeErrorData(error);
+	return false;
+}
+
+/*
+ * Find out what to do, and then have the tables locked exclusively, unless it is a
+ * dry run.
+ */
+void
+snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
+					   void (*plan) (void *argument), void *argument)
+{
+	conversion->lock = AccessShareLock;
+	if (!conversion->dry_run)
+	{
+		for (int i = 0; i < PLANS && !conversion->rewrites; i++)
+		{
+			if (plan_with_weak_locks(conversion, plan, argument))
+				return;
+		}
+		conversion->lock = AccessExclusiveLock;
+	}
+	plan(argument);
 }

@@ -18,7 +18,7 @@ extern void snowflake_convert_refuse_old_snapshot(void);
 extern void snowflake_convert_check_generator(Oid generator);
 extern SnowflakeKey *snowflake_convert_find_key(Oid relid, const char *column,
 												bool uuid_allowed);
-extern Oid	snowflake_convert_lock(Oid relid, bool dry_run);
+extern Oid	snowflake_convert_lock(Oid relid, LOCKMODE mode);
 extern void snowflake_convert_choose_generator(SnowflakeKey *key, Oid named);
 extern void snowflake_convert_report_kept_default(const SnowflakeKey *key);
 extern void snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner);
@@ -26,6 +26,7 @@ extern List *snowflake_convert_list_obstacles(const SnowflakeConversion *convers
 extern List *snowflake_convert_begin_execution(const SnowflakeConversion *conversion);
 extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
 											   const List *statements);
-extern List *snowflake_convert_execute(SnowflakeConversion *conversion);
+extern void snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
+								   void (*plan) (void *argument), void *argument);
 
 #endif							/* SNOWFLAKE_CONVERT_CONVERSION_H */

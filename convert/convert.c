@@ -15,9 +15,9 @@
  * - Everything runs as the owner of the table, in a security-restricted
  *	 operation, with settings of its own.
  * - Tables are locked by OID before they are examined, and the locks are held
- *	 until the end of the transaction, so a name refers to the same table
- *	 throughout.  Only a schema can still be renamed, so the result is looked
- *	 up by OID.
+ *	 until the end of the transaction, or taken again if nothing has changed, so a
+ *	 name refers to the same table throughout.  Only a schema can still be renamed,
+ *	 so the result is looked up by OID.
  * - All tables that are altered, and those whose foreign keys are checked
  *	 again, have the same owner.
  *
@@ -72,6 +72,74 @@ return_statements(const List *statements, ReturnSetInfo *rsinfo)
 	}
 }
 
+/* A call, and what is to be done. */
+typedef struct Call
+{
+	SnowflakeConversion conversion;
+	Oid			relid;
+	const char *column;			/* or NULL */
+	ArrayType  *exclude;
+	bool		widen_ids;
+	Oid			generator;		/* as specified */
+	Oid			owner;			/* of the tables */
+	List	   *left;			/* keys of the schema that stay as they are */
+	char	   *summary;
+	List	   *statements;
+} Call;
+
+/*
+ * Lock the tables that belong together, look for obstacles, and find the statements.
+ */
+static void
+find_statements(Call *call)
+{
+	SnowflakeConversion *conversion = &call->conversion;
+
+	snowflake_convert_prepare(conversion, call->owner);
+	if (!OidIsValid(conversion->schema) && !OidIsValid(call->generator))
+		snowflake_convert_report_kept_default(linitial(conversion->keys));
+	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
+	snowflake_convert_give_notices(conversion);
+	call->statements = conversion->dry_run ?
+		snowflake_convert_statements(conversion) :
+		snowflake_convert_begin_execution(conversion);
+}
+
+/*
+ * Plan the conversion of a key.
+ */
+static void
+plan_key(void *argument)
+{
+	Call	   *call = argument;
+	SnowflakeKey *key;
+	SnowflakeCaller caller;
+
+	call->owner = snowflake_convert_lock(call->relid, call->conversion.lock);
+	snowflake_become_owner(call->owner, &caller);
+	key = snowflake_convert_find_key(call->relid, call->column, OidIsValid(call->generator));
+	snowflake_convert_choose_generator(key, call->generator);
+	call->conversion.keys = list_make1(key);
+	find_statements(call);
+	snowflake_become_caller(&caller);
+}
+
+/*
+ * Execute the statements of a plan as the owner of the tables, unless it is a dry
+ * run.
+ */
+static void
+execute(Call *call)
+{
+	SnowflakeCaller caller;
+
+	if (call->conversion.dry_run)
+		return;
+	snowflake_become_owner(call->owner, &caller);
+	snowflake_convert_finish_execution(&call->conversion, call->statements);
+	snowflake_become_caller(&caller);
+}
+
 /*
  * snowflake_convert(relation regclass, column_name name, dry_run boolean,
  *					 generator regprocedure) returns setof text
@@ -79,45 +147,33 @@ return_statements(const List *statements, ReturnSetInfo *rsinfo)
 Datum
 snowflake_convert(PG_FUNCTION_ARGS)
 {
-	SnowflakeConversion conversion = {0};
-	Oid			named = PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3);
-	List	   *statements;
-	SnowflakeKey *key;
-	Oid			owner;
-	SnowflakeCaller caller;
+	Call		call = {0};
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		return (Datum) 0;
 
 	snowflake_convert_refuse_old_snapshot();
+	call.generator = PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3);
 	if (!PG_ARGISNULL(3))
-		snowflake_convert_check_generator(named);
-	conversion.dry_run = PG_GETARG_BOOL(2);
-	owner = snowflake_convert_lock(PG_GETARG_OID(0), conversion.dry_run);
+		snowflake_convert_check_generator(call.generator);
+	call.relid = PG_GETARG_OID(0);
+	call.column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
+	call.conversion.dry_run = PG_GETARG_BOOL(2);
 
-	snowflake_become_owner(owner, &caller);
 	SPI_connect();
+	snowflake_convert_lock_and_plan(&call.conversion, plan_key, &call);
+	execute(&call);
+	if (call.statements == NIL)
+	{
+		const SnowflakeKey *key = linitial(call.conversion.keys);
 
-	key = snowflake_convert_find_key(PG_GETARG_OID(0),
-									 PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)),
-									 OidIsValid(named));
-	snowflake_convert_choose_generator(key, named);
-	if (!OidIsValid(named))
-		snowflake_convert_report_kept_default(key);
-	conversion.keys = list_make1(key);
-	snowflake_convert_prepare(&conversion, owner);
-	snowflake_convert_report_obstacles(&conversion, snowflake_convert_list_obstacles(&conversion));
-	snowflake_convert_give_notices(&conversion);
-	statements = snowflake_convert_execute(&conversion);
-	if (statements == NIL)
 		ereport(NOTICE,
 				(errmsg("column \"%s\" of table %s is already converted",
 						key->column, key->table)));
-	return_statements(statements, (ReturnSetInfo *) fcinfo->resultinfo);
-
+	}
+	return_statements(call.statements, (ReturnSetInfo *) fcinfo->resultinfo);
 	SPI_finish();
-	snowflake_become_caller(&caller);
 	return (Datum) 0;
 }
 
@@ -163,24 +219,43 @@ summarize(const SnowflakeConversion *conversion, const List *left)
 }
 
 /*
- * Convert the keys that were found, and say what was done.
+ * Plan the conversion of a schema, if it has keys to convert.
  */
-static List *
-convert_keys(SnowflakeConversion *conversion, Oid owner, bool widen_ids,
-			 const List *left)
+static void
+plan_schema(void *argument)
 {
-	char	   *name = get_namespace_name(conversion->schema);
-	char	   *summary;
-	List	   *statements;
+	Call	   *call = argument;
+	SnowflakeConversion *conversion = &call->conversion;
+	SnowflakeCaller caller;
+	SnowflakeCaller self;
 
-	if (widen_ids)
-		snowflake_convert_find_narrow_columns(conversion);
-	snowflake_convert_prepare(conversion, owner);
-	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
-	snowflake_convert_give_notices(conversion);
-	summary = summarize(conversion, left);
-	statements = snowflake_convert_execute(conversion);
-	if (statements == NIL)
+	/* The catalogs are queried as the caller, whose tables these are not yet. */
+	snowflake_become_owner(GetUserId(), &caller);
+	conversion->keys = NIL;
+	call->left = snowflake_convert_find_keys(conversion, call->exclude, call->generator,
+											 &call->owner);
+	if (conversion->keys != NIL)
+	{
+		snowflake_become_owner(call->owner, &self);
+		if (call->widen_ids)
+			snowflake_convert_find_narrow_columns(conversion);
+		find_statements(call);
+		call->summary = summarize(conversion, call->left);
+		snowflake_become_caller(&self);
+	}
+	snowflake_become_caller(&caller);
+}
+
+/*
+ * Say what was done to the keys of a schema.
+ */
+static void
+report_result(const Call *call)
+{
+	const SnowflakeConversion *conversion = &call->conversion;
+	char	   *name = get_namespace_name(conversion->schema);
+
+	if (call->statements == NIL)
 		ereport(NOTICE,
 				(errmsg("keys of schema \"%s\" are already converted", name)));
 	else
@@ -188,11 +263,10 @@ convert_keys(SnowflakeConversion *conversion, Oid owner, bool widen_ids,
 				(conversion->dry_run ?
 				 errmsg("keys of schema \"%s\" would be converted", name) :
 				 errmsg("keys of schema \"%s\" are converted", name),
-				 errdetail_internal("%s", summary),
+				 errdetail_internal("%s", call->summary),
 				 conversion->dry_run ?
 				 errhint("Nothing was changed.") :
 				 errhint("snowflake_convert_report() names what is left.")));
-	return statements;
 }
 
 /*
@@ -203,42 +277,35 @@ convert_keys(SnowflakeConversion *conversion, Oid owner, bool widen_ids,
 Datum
 snowflake_convert_schema(PG_FUNCTION_ARGS)
 {
-	SnowflakeConversion conversion = {0};
-	Oid			named = PG_ARGISNULL(4) ? InvalidOid : PG_GETARG_OID(4);
-	List	   *left;
-	Oid			owner;
-	SnowflakeCaller caller;
-	SnowflakeCaller self;
+	Call		call = {0};
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
 
 	snowflake_convert_refuse_old_snapshot();
+	call.generator = PG_ARGISNULL(4) ? InvalidOid : PG_GETARG_OID(4);
 	if (!PG_ARGISNULL(4))
-		snowflake_convert_check_generator(named);
-	conversion.schema = PG_GETARG_OID(0);
-	conversion.dry_run = PG_GETARG_BOOL(3);
+		snowflake_convert_check_generator(call.generator);
+	call.conversion.schema = PG_GETARG_OID(0);
+	call.exclude = PG_GETARG_ARRAYTYPE_P(1);
+	call.widen_ids = PG_GETARG_BOOL(2);
+	call.conversion.dry_run = PG_GETARG_BOOL(3);
 
-	/* The catalogs are queried as the caller, whose tables these are not yet. */
-	snowflake_become_owner(GetUserId(), &caller);
 	SPI_connect();
-	left = snowflake_convert_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), named,
-									   &owner);
-	if (conversion.keys == NIL)
+	snowflake_convert_lock_and_plan(&call.conversion, plan_schema, &call);
+	if (call.conversion.keys == NIL)
 		ereport(NOTICE,
 				(errmsg("schema \"%s\" has no keys to convert",
-						get_namespace_name(conversion.schema)),
-				 PG_GETARG_BOOL(2) ?
+						get_namespace_name(call.conversion.schema)),
+				 call.widen_ids ?
 				 errhint("So its columns are not widened. To widen a column, use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.") : 0));
 	else
 	{
-		snowflake_become_owner(owner, &self);
-		return_statements(convert_keys(&conversion, owner, PG_GETARG_BOOL(2), left),
-						  (ReturnSetInfo *) fcinfo->resultinfo);
-		snowflake_become_caller(&self);
+		execute(&call);
+		report_result(&call);
+		return_statements(call.statements, (ReturnSetInfo *) fcinfo->resultinfo);
 	}
 	SPI_finish();
-	snowflake_become_caller(&caller);
 	return (Datum) 0;
 }

@@ -14,6 +14,7 @@
 
 #include "access/attnum.h"
 #include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
 
 /* A key to convert, and how. */
 typedef struct SnowflakeKey
@@ -50,6 +51,9 @@ typedef struct SnowflakeConversion
 	Oid			schema;			/* whose tables these are, if not of one table */
 	bool		dry_run;
 	bool		online;			/* are the tables in use? */
+	bool		rewrites;		/* does a column change its type? */
+	LOCKMODE	lock;			/* on tables that are altered */
+	List	   *altered;		/* these tables */
 	Datum		others[SNOWFLAKE_OTHER_ARRAYS]; /* more columns to widen:
 												 * tables, columns; may be 0 */
 	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see

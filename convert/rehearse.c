@@ -325,7 +325,8 @@ rehearse(void *argument)
 	Rehearsal  *rehearsal = argument;
 
 	if (rehearsal->after)
-		(void) snowflake_convert_execute(&rehearsal->conversion);
+		snowflake_convert_finish_execution(&rehearsal->conversion,
+										   snowflake_convert_begin_execution(&rehearsal->conversion));
 	if (SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0) < 0)
 		elog(ERROR, "constraints cannot be set");
 	insert_all(rehearsal);

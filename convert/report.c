@@ -201,6 +201,7 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	if (rehearse)
 		snowflake_convert_refuse_old_snapshot();
 	conversion.dry_run = !rehearse;
+	conversion.lock = rehearse ? AccessExclusiveLock : AccessShareLock;
 	conversion.schema = PG_GETARG_OID(0);
 	snowflake_become_owner(GetUserId(), &caller);
 	SPI_connect();

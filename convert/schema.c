@@ -99,7 +99,7 @@ snowflake_convert_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 		if (kind == SNOWFLAKE_KEY_CONVERTED)
 		{
 			SnowflakeKey *key;
-			Oid			owner_of = snowflake_convert_lock(relid, conversion->dry_run);
+			Oid			owner_of = snowflake_convert_lock(relid, conversion->lock);
 
 			if (conversion->keys == NIL)
 				*owner = owner_of;

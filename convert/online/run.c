@@ -193,6 +193,7 @@ find_default(SnowflakeOnline *online, void *argument)
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg_internal("a sequence was added")));
 	conversion->dry_run = false;
+	conversion->lock = ShareUpdateExclusiveLock;
 	if (!OidIsValid(online->generator))
 		snowflake_convert_report_kept_default(linitial(conversion->keys));
 	snowflake_convert_prepare(conversion, online->transaction.owner);

@@ -58,7 +58,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	online->transaction.rows_locked = false;
 	online->transaction.locked_since = 0;
 	online->transaction.locking = online->relid;
-	online->transaction.owner = snowflake_convert_lock(online->relid, true);
+	online->transaction.owner = snowflake_convert_lock(online->relid, AccessShareLock);
 	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
 	be_first_in_deadlocks();
 

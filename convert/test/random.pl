@@ -96,7 +96,7 @@ sub broken
 }
 
 my %counts = (schemas => 0, direct => 0, online => 0, refused => 0);
-my $describe = 'SELECT line FROM tools.description';
+my $describe = 'SELECT line FROM tools.description ORDER BY line COLLATE "C"';
 my $dml = 'BEGIN; SELECT tools.dml(); ROLLBACK';
 my $end = time + $seconds;
 

@@ -1,0 +1,132 @@
+# What others can do while snowflake_convert() gives keys another default.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use IPC::Run;
+use PostgreSQL::Test::BackgroundPsql;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'autovacuum = off');
+
+# The conversion calls the generator while it looks for obstacles, which waits for the
+# test then.
+$node->safe_psql(
+	'postgres', q{
+	CREATE FUNCTION held_id() RETURNS bigint LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM pg_advisory_xact_lock_shared(1);
+		RETURN public.snowflake_nextval();
+	END $$;
+	CREATE TABLE parents (id bigserial PRIMARY KEY);
+	CREATE TABLE children (id bigserial PRIMARY KEY, parent bigint REFERENCES parents);
+	CREATE TABLE measured (id bigserial, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+	CREATE TABLE measured_1 PARTITION OF measured FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+	INSERT INTO parents DEFAULT VALUES;
+	INSERT INTO children (parent) VALUES (1)});
+
+# A session of its own that runs a statement; returns it.
+sub start
+{
+	my ($statement) = @_;
+	my %session = (out => '', err => '');
+
+	$session{run} = IPC::Run::start(
+		[ 'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=conversion', '-c', $statement ],
+		'<' => \undef, '>' => \$session{out}, '2>' => \$session{err});
+	return \%session;
+}
+
+sub finish
+{
+	my ($session) = @_;
+
+	eval { $session->{run}->finish };
+	return $session->{err};
+}
+
+# Wait until the conversion waits for a lock.
+sub wait_for
+{
+	my ($session, $lock) = @_;
+
+	$node->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE application_name = 'conversion' AND NOT granted AND $lock")
+	  or die "the conversion does not wait for $lock, but says $session->{err}";
+	return;
+}
+
+# What a statement of another session says that waits for no lock.
+sub try_now
+{
+	my ($statement) = @_;
+	my ($err);
+
+	$node->psql('postgres', "SET lock_timeout = '1s'; $statement", stderr => \$err);
+	return $err;
+}
+
+sub default_of
+{
+	my ($table) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = '$table'::regclass AND adnum = 1");
+}
+
+my $holder = $node->background_psql('postgres');
+
+# Clients go on while the conversion looks for obstacles; changes of the tables do not.
+foreach my $case (
+	[ "snowflake_convert('parents', generator => 'held_id()')", 'parents', 'INSERT INTO children (parent) VALUES (1)' ],
+	[ "snowflake_convert('measured', 'id', generator => 'held_id()')", 'measured_1', q{INSERT INTO measured (at) VALUES ('2026-05-01')} ],
+	[ "snowflake_convert_schema('public', generator => 'held_id()')", 'children', 'INSERT INTO children (parent) VALUES (1)' ])
+{
+	my ($call, $table, $insert) = @$case;
+
+	$holder->query_safe('BEGIN; SELECT pg_advisory_xact_lock(1)');
+	my $session = start("SELECT $call");
+	wait_for($session, "locktype = 'advisory'");
+	is(try_now("INSERT INTO parents VALUES (7) ON CONFLICT DO NOTHING; $insert; SELECT count(*) FROM $table"), '', "$call: clients read and write meanwhile");
+	like(try_now("ALTER TABLE $table ADD CHECK (id < 1000)"), qr/lock timeout/, "$call: nobody changes the tables");
+	like(try_now("CREATE TABLE more (p int REFERENCES parents)"), qr/lock timeout/, "$call: nobody adds a foreign key") if $call !~ /measured/;
+	$holder->query_safe('COMMIT');
+	unlike(finish($session), qr/ERROR/, "$call: it succeeds");
+	is(default_of($table), 'held_id()', "$call: the default is set");
+}
+
+# A transaction that has used the table may change it while the conversion waits for it,
+# which sees what is changed.
+my $client = $node->background_psql('postgres');
+$client->query_safe('BEGIN; INSERT INTO parents (id) VALUES (999)');
+my $session = start(q{SELECT snowflake_convert('parents', generator => 'snowflake_nextval()')});
+wait_for($session, q{mode = 'AccessExclusiveLock'});
+is($client->query('ALTER TABLE parents ADD CONSTRAINT small CHECK (id < 1000); COMMIT') . $client->{stderr}, '', 'a transaction that the conversion waits for changes the table');
+like(finish($session), qr/small of table .*rejects/, 'the conversion finds the new obstacle');
+is(default_of('parents'), 'held_id()', 'the default stays');
+$node->safe_psql('postgres', 'ALTER TABLE parents DROP CONSTRAINT small');
+
+# So may one that adds a reference of another type, which is converted.
+$client->query_safe('BEGIN; SELECT FROM parents');
+$session = start(q{SELECT snowflake_convert('parents', generator => 'snowflake_nextval()')});
+wait_for($session, q{mode = 'AccessExclusiveLock'});
+$client->query_safe('CREATE TABLE late (parent int REFERENCES parents); COMMIT');
+unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
+is($node->safe_psql('postgres', q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'late'::regclass AND attname = 'parent'}),
+	'bigint', 'a reference that came meanwhile is converted');
+is(default_of('parents'), 'snowflake_nextval()', 'the default is set');
+
+# What has nothing to do locks nobody out.
+$client->query_safe('BEGIN; SELECT FROM parents');
+unlike(try_now(q{SELECT snowflake_convert('parents')}), qr/ERROR/, 'a call without anything to do waits for no reader');
+$client->query_safe('COMMIT');
+
+$client->quit;
+$holder->quit;
+$node->stop;
+done_testing();
