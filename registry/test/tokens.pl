@@ -6,8 +6,6 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Proxy;
 use SnowflakeTest;
 use Test::More;
@@ -19,15 +17,10 @@ $registry->safe_psql('postgres', qq{
 	CREATE ROLE $role LOGIN;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO $role});
 my $proxy = Proxy->new($registry);
-my $server = PostgreSQL::Test::Cluster->new('server');
-$server->init;
-$server->append_conf('postgresql.conf', <<"EOF");
-shared_preload_libraries = 'snowflake'
-snowflake.registry = 'host=$proxy->{host} port=$proxy->{port} dbname=postgres user=$role'
-EOF
-start_with_clock($server);
+my $server = new_server_with_clock('server',
+	"snowflake.registry = 'host=$proxy->{host} port=$proxy->{port} dbname=postgres user=$role'");
 my $worker_id = $server->safe_psql('postgres',
-	'CREATE EXTENSION snowflake; SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
+	'SELECT worker_id FROM snowflake_parse(snowflake_nextval())');
 my $worker = server_process($server, 'snowflake grant');
 
 # Have the worker call so often.

@@ -14,7 +14,7 @@
 #	ask			wait for a message of the client, as a type and its text
 #
 # and sends what it returns; undef ends the connection.  Functions get one with a
-# good_... function below.
+# good_... function below.  $fake->busy('name', 'stage') waits until it answers like that.
 package FakeRegistry;
 
 use strict;
@@ -22,14 +22,28 @@ use warnings;
 
 use parent 'Listener';
 use Exporter 'import';
+use List::Util qw(max);
+use SnowflakeTest::Limits;
 
-our @EXPORT_OK = qw(message row_description row complete ready error_message notice good_start good_query);
+our @EXPORT_OK = qw(
+  message row_description row complete ready error_message notice good_start good_query
+  rows unfinished answer_call good_value forever hash_without_end notices_without_end
+);
 
 sub new
 {
 	my ($class, %answers) = @_;
 
 	return $class->start('', {}, \%answers);
+}
+
+# Wait until it answers by this, at this stage of a connection.
+sub busy
+{
+	my ($self, $name, $stage) = @_;
+
+	wait_until("an answer: $name, $stage", sub { $self->read_file('answer') eq "$name $stage" });
+	return;
 }
 
 sub serve
@@ -43,7 +57,7 @@ sub serve
 		my $name = $self->told;
 
 		$self->count_connection;
-		talk($client, $answers->{$name} // sub { undef }, ++$connection);
+		talk($client, $answers->{$name} // sub { undef }, ++$connection, sub { $self->write_file('answer', "$name $_[0]") });
 		close $client;
 	}
 	return;
@@ -106,14 +120,14 @@ sub bound
 
 sub talk
 {
-	my ($client, $answer, $connection) = @_;
+	my ($client, $answer, $connection, $note_stage) = @_;
 	my %state = (
 		number => $connection,
 		stage => 'ssl',
 		sent => sub { sent($client, @_) },
 		ask => sub { receive_message($client, 1) });
 	my $reply = sub {
-		$state{stage} = shift;
+		$note_stage->($state{stage} = shift);
 		my $data = $answer->(\%state) // return 0;
 		return sent($client, $data);
 	};
@@ -202,6 +216,82 @@ sub good_query
 	  . row('1700000000000000', undef, 'postgres', '7')
 	  . complete(1)
 	  . ready();
+}
+
+# Answers of what is no registry.
+
+# The result of one call: rows of this many columns.
+sub rows
+{
+	my ($columns, @rows) = @_;
+
+	return
+	    message('1', '')
+	  . message('2', '')
+	  . row_description($columns)
+	  . join('', map { row(@$_) } @rows)
+	  . complete(scalar @rows)
+	  . ready();
+}
+
+# The same, but for the message that ends it.
+sub unfinished { return substr rows(@_), 0, -length ready(); }
+
+# Connects and sets up as a registry does, and then answers a call by this.
+sub answer_call
+{
+	my ($answer) = @_;
+
+	return sub {
+		my ($state) = @_;
+
+		return good_start() if $state->{stage} eq 'start';
+		return good_query() if $state->{stage} eq 'query';
+		return $answer->($state);
+	};
+}
+
+# What a registry would answer: for 10 minutes.
+sub good_value
+{
+	my ($column, @call) = @_;
+
+	return (max(1, $call[2]), $call[3] + (600_000 << 22), 600_000)[$column];
+}
+
+# Sends something without an end.
+sub forever
+{
+	my ($data) = @_;
+
+	return sub {
+		my ($state) = @_;
+
+		while ($state->{sent}->($data)) { }
+		return undef;
+	};
+}
+
+# As many notices as the client takes
+sub notices_without_end
+{
+	return answer_call(
+		forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
+}
+
+# A password's hash that takes an hour
+sub hash_without_end
+{
+	return sub {
+		my ($state) = @_;
+
+		$state->{sent}->(message('R', pack('N', 10) . "SCRAM-SHA-256\0\0")) or return undef;
+		my ($type, $text) = $state->{ask}->();
+		my ($nonce) = ($text // '') =~ /r=(.*)$/s or return undef;
+		$state->{sent}->(message('R', pack('N', 11) . "r=${nonce}x,s=c2FsdHNhbHQ=,i=2147483647"));
+		$state->{ask}->();
+		return undef;
+	};
 }
 
 1;

@@ -45,26 +45,36 @@ sub start
 	return $self;
 }
 
-# Tell it what to do from now on.
-sub set
-{
-	my ($self, $does) = @_;
+# As a server is asked where it is.
+sub host { return $_[0]{host}; }
+sub port { return $_[0]{port}; }
 
-	open(my $handle, '>', "$self->{file}.new") or die "$self->{file}: $!";
-	print $handle $does;
+# A line that the test and the process share, by a name: replace it, or read it.
+sub write_file
+{
+	my ($self, $name, $line) = @_;
+	my $file = "$self->{file}.$name";
+
+	open(my $handle, '>', "$file.new") or die "$file: $!";
+	print $handle $line;
 	close $handle;
-	rename("$self->{file}.new", $self->{file}) or die "$self->{file}: $!";
+	rename("$file.new", $file) or die "$file: $!";
 	return;
 }
 
-# What it is to do, for itself.
-sub told
+sub read_file
 {
-	my ($self) = @_;
+	my ($self, $name) = @_;
 
-	open(my $handle, '<', $self->{file}) or die "$self->{file}: $!";
+	open(my $handle, '<', "$self->{file}.$name") or return '';
 	return scalar(<$handle>) // '';
 }
+
+# Tell it what to do from now on.
+sub set { return $_[0]->write_file('does', $_[1]); }
+
+# What it is to do, for itself.
+sub told { return $_[0]->read_file('does'); }
 
 # It counts a connection.
 sub count_connection
