@@ -22,6 +22,7 @@
 #include "storage/lwlock.h"
 #include "tcop/utility.h"
 
+#include "base/worker.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
 #include "generator/state.h"
@@ -31,6 +32,7 @@
 #include "sequences/identity.h"
 #include "sequences/kind.h"
 #include "sequences/new_tables.h"
+#include "sequences/unattached.h"
 #include "sequences/values.h"
 #include "server/api.h"
 #include "shared/compat.h"
@@ -102,23 +104,15 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 }
 
 /*
- * Register a background worker that starts at the end of recovery, because a
- * standby generates no IDs.  Return false if there was no slot for it: the
+ * Register a background worker.  Return false if there was no slot for it: the
  * server merely logs that, and not with the name.
  */
 static bool
 register_worker(const char *name, const char *function, int restart_time)
 {
-	BackgroundWorker worker = {0};
+	BackgroundWorker worker;
 
-	strlcpy(worker.bgw_name, name, BGW_MAXLEN);
-	strlcpy(worker.bgw_type, name, BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "snowflake", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, function, BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = restart_time;
+	snowflake_describe_worker(&worker, name, function, restart_time);
 	RegisterBackgroundWorker(&worker);
 
 	/* A child process that has no postmaster's memory registers nothing. */
@@ -147,10 +141,12 @@ register_workers(void)
 						 max_worker_processes)));
 
 	/*
-	 * It ends with 0, and then for good.  One that is never restarted would
+	 * They end with 0, and then for good.  One that is never restarted would
 	 * be forgotten when a backend of a standby crashes.
 	 */
 	(void) register_worker("snowflake startup", "snowflake_startup_main", 1);
+	(void) register_worker(SNOWFLAKE_SEQUENCES_WORKER,
+						   SNOWFLAKE_SEQUENCES_FUNCTION, 1);
 }
 
 static void
@@ -207,6 +203,7 @@ _PG_init(void)
 		register_workers();
 
 	snowflake_watch_identities();
+	snowflake_watch_unattached();
 	prev_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
 	prev_shmem_request_hook = shmem_request_hook;

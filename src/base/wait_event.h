@@ -22,8 +22,10 @@ typedef enum SnowflakeWaitEvent
 	SNOWFLAKE_EVENT_GRANT_MAIN, /* the worker, for its next call */
 	SNOWFLAKE_EVENT_REGISTRY,	/* the worker, for the registry's answer */
 	SNOWFLAKE_EVENT_RESOLVER,	/* the worker, for addresses of a host name */
-	SNOWFLAKE_EVENT_STANDBYS_MAIN	/* worker "snowflake standbys", for a
+	SNOWFLAKE_EVENT_STANDBYS_MAIN,	/* worker "snowflake standbys", for a
 									 * reload */
+	SNOWFLAKE_EVENT_SEQUENCES_MAIN	/* worker "snowflake sequences", for a
+									 * slot */
 } SnowflakeWaitEvent;
 
 extern uint32 snowflake_wait_event(SnowflakeWaitEvent event);

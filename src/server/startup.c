@@ -28,10 +28,9 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
-#include "storage/ipc.h"
 #include "utils/guc.h"
-#include "tcop/tcopprot.h"
 
+#include "base/worker.h"
 #include "generator/clock_messages.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
@@ -126,34 +125,23 @@ log_unset_worker_id(const SnowflakeScheme *scheme)
 				 errhint("Set \"snowflake.worker_id\" to a number that no other server uses, and restart the server.")));
 }
 
+static void
+run(void)
+{
+	const SnowflakeScheme *scheme = snowflake_server_scheme();
+
+	log_ids(scheme);
+	warn_of_two_worker_ids();
+	log_unset_worker_id(scheme);
+	snowflake_begin_reserving();
+	snowflake_warn_at_start();
+}
+
 /*
- * Main function of the background worker.  An error ends it with 0, too, so that
- * it is not restarted.
+ * Main function of the background worker.
  */
 void
 snowflake_startup_main(Datum main_arg)
 {
-	const SnowflakeScheme *scheme = snowflake_server_scheme();
-
-	/*
-	 * The default handler, bgworker_die(), raises an error at once, which is
-	 * a PANIC in the critical section of a flush.
-	 */
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	PG_TRY();
-	{
-		log_ids(scheme);
-		warn_of_two_worker_ids();
-		log_unset_worker_id(scheme);
-		snowflake_begin_reserving();
-		snowflake_warn_at_start();
-	}
-	PG_CATCH();
-	{
-		HOLD_INTERRUPTS();
-		EmitErrorReport();
-		proc_exit(0);
-	}
-	PG_END_TRY();
+	snowflake_run_once(run);
 }

@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  Background workers of the extension.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/base/worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+
+#include "base/worker.h"
+
+/*
+ * Describe a background worker that starts at the end of recovery, because a
+ * standby generates no IDs.
+ */
+void
+snowflake_describe_worker(BackgroundWorker *worker, const char *name,
+						  const char *function, int restart_time)
+{
+	memset(worker, 0, sizeof(BackgroundWorker));
+	strlcpy(worker->bgw_name, name, BGW_MAXLEN);
+	strlcpy(worker->bgw_type, name, BGW_MAXLEN);
+	strlcpy(worker->bgw_library_name, "snowflake", BGW_MAXLEN);
+	strlcpy(worker->bgw_function_name, function, BGW_MAXLEN);
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker->bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker->bgw_restart_time = restart_time;
+}
+
+/*
+ * The main function of a worker that runs once.  An error ends it with 0, too,
+ * so that it is not restarted: it would be the same a second later.
+ *
+ * The default handler of signals, bgworker_die(), raises an error at once,
+ * which is a PANIC in the critical section of a flush.
+ */
+void
+snowflake_run_once(void (*body) (void))
+{
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	PG_TRY();
+	{
+		body();
+	}
+	PG_CATCH();
+	{
+		HOLD_INTERRUPTS();
+		EmitErrorReport();
+	}
+	PG_END_TRY();
+	proc_exit(0);
+}

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.h
+ *	  Background workers of the extension.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/base/worker.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_WORKER_H
+#define SNOWFLAKE_WORKER_H
+
+#include "postmaster/bgworker.h"
+
+#include "shared/compat.h"
+
+extern void snowflake_describe_worker(BackgroundWorker *worker, const char *name,
+									  const char *function, int restart_time);
+snowflake_noreturn extern void snowflake_run_once(void (*body) (void));
+
+#endif							/* SNOWFLAKE_WORKER_H */
