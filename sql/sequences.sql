@@ -189,6 +189,7 @@ SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake last_value=x
 SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake';
 SECURITY LABEL FOR snowflake ON TABLE plain IS 'snowflake';
 SECURITY LABEL FOR snowflake ON SEQUENCE identity_id_seq IS 'snowflake';
+SELECT snowflake_set_sequence_kind('snowflake_lastval_marker');
 CREATE TABLE narrow (id serial);
 SECURITY LABEL FOR snowflake ON SEQUENCE narrow_id_seq IS 'snowflake';
 CREATE SEQUENCE by_hand;
@@ -242,6 +243,18 @@ SELECT is_id(nextval('users_id_seq'));
 BEGIN READ ONLY;
 SELECT nextval('users_id_seq');
 ROLLBACK;
+-- which may use temporary sequences, like PostgreSQL's
+CREATE TEMP SEQUENCE temporary;
+SELECT snowflake_set_sequence_kind('temporary');
+SELECT nextval('plain_id_seq') > 0;
+BEGIN READ ONLY;
+SELECT is_id(nextval('temporary')) AS nextval, lastval() = currval('temporary') AS lastval, setval('temporary', 5);
+SAVEPOINT s;
+SELECT nextval('users_id_seq');
+ROLLBACK TO s;
+SELECT setval('users_id_seq', 5);
+ROLLBACK;
+DROP SEQUENCE temporary;
 
 -- the view
 SELECT * FROM snowflake_sequences ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C";

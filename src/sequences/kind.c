@@ -40,6 +40,7 @@
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "commands/extension.h"
 #include "commands/seclabel.h"
 #include "commands/sequence.h"
 #include "fmgr.h"
@@ -403,12 +404,28 @@ check_position(Oid relid, const Label *label)
 			 errhint(SET_KIND_HINT)));
 }
 
+/*
+ * Is a sequence one of the extension's own, which lastval() uses?
+ */
+static bool
+is_of_extension(Oid relid)
+{
+	Oid			extension = getExtensionOfObject(RelationRelationId, relid);
+
+	return OidIsValid(extension) && extension == get_extension_oid("snowflake", true);
+}
+
 static void
 become_snowflake(Oid relid, const Label *label)
 {
 	Oid			table;
 	int32		column;
 
+	if (is_of_extension(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" of the extension cannot be a snowflake sequence",
+						get_rel_name(relid))));
 	if (sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -28,6 +28,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
@@ -288,6 +289,18 @@ check_privilege(Oid relid, AclMode mode)
 						get_rel_name(relid))));
 }
 
+/*
+ * Fail, like the server, in a read-only transaction, unless the sequence is a
+ * temporary one of this session; and in a parallel operation.
+ */
+static void
+check_writable(Oid relid, const char *command)
+{
+	if (XactReadOnly && !isTempOrTempToastNamespace(get_rel_namespace(relid)))
+		PreventCommandIfReadOnly(command);
+	PreventCommandIfParallelMode(command);
+}
+
 static inline void
 check_nextval_privilege(Sequence *sequence)
 {
@@ -333,14 +346,18 @@ generate_middle(const Sequence *sequence)
 }
 
 /*
- * Have the server's lastval() be the marker's.
+ * Have the server's lastval() be the marker's, also if the transaction is
+ * read-only and used a temporary sequence.  An error resets what it was.
  */
 static void
 set_marker(Oid function)
 {
 	Oid			marker = get_relname_relid(MARKER_NAME, get_func_namespace(function));
+	bool		read_only = XactReadOnly;
 
+	XactReadOnly = false;
 	marker_value = nextval_internal(marker, false);
+	XactReadOnly = read_only;
 	ids_since_marker = 0;
 }
 
@@ -350,8 +367,7 @@ nextval_snowflake(Sequence *sequence, Oid function)
 	int64		id;
 
 	check_nextval_privilege(sequence);
-	PreventCommandIfReadOnly("nextval()");
-	PreventCommandIfParallelMode("nextval()");
+	check_writable(sequence->relid, "nextval()");
 	id = likely(sequence->info.increment == 1) ?
 		snowflake_generate() : generate_middle(sequence);
 	if (used_last == NULL || !used_last->is_id)
@@ -527,7 +543,6 @@ snowflake_sequence_setval(PG_FUNCTION_ARGS)
 		return result;
 	}
 	check_privilege(relid, ACL_UPDATE);
-	PreventCommandIfReadOnly("setval()");
-	PreventCommandIfParallelMode("setval()");
+	check_writable(relid, "setval()");
 	PG_RETURN_DATUM(PG_GETARG_DATUM(1));
 }
