@@ -23,6 +23,7 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_namespace.h"
@@ -250,6 +251,7 @@ set_all_supports(Oid support)
 		set_support(procedures, functions[i].server, support);
 	table_close(procedures, RowExclusiveLock);
 	reset_plans();
+	CommandCounterIncrement();
 }
 
 /*

@@ -1,0 +1,149 @@
+# Snowflake sequences beside other modules, and by ways that are no queries: JIT,
+# auto_explain, pg_stat_statements, plpgsql_check, C code that calls nextval(), the
+# fast-path protocol, single-user mode, and clients that use INCREMENT.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use IO::Socket::UNIX;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $ID = '> 1e17';
+my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;
+my $all = 'pg_stat_statements, snowflake, auto_explain';
+my $node = new_server('node', "shared_preload_libraries = '$all'",
+	'auto_explain.log_min_duration = 0', 'auto_explain.log_verbose = on',
+	'auto_explain.log_nested_statements = on');
+
+sub query { my ($sql) = @_; return $node->safe_psql('postgres', $sql); }
+
+query(q{
+	CREATE EXTENSION pg_stat_statements; CREATE EXTENSION autoinc;
+	CREATE TABLE t (id bigserial PRIMARY KEY, n int);
+	CREATE FUNCTION f() RETURNS bool LANGUAGE plpgsql AS
+	$$ DECLARE i bigint; BEGIN INSERT INTO t (n) VALUES (1) RETURNING id INTO i; RETURN i = currval('t_id_seq'); END $$;
+	SELECT snowflake_attach_sequences(), snowflake_set_sequence_kind('t_id_seq')});
+
+# Executed as machine code
+my $jit = 'SET jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = 0; SET jit_optimize_above_cost = 0';
+is(query("$jit; INSERT INTO t (n) SELECT generate_series(1, 1000); SELECT count(*), count(DISTINCT id) FROM t WHERE id $ID"),
+	'1000|1000', 'JIT: each row gets an ID');
+SKIP:
+{
+	skip 'the server has no JIT', 1 if query('SELECT pg_jit_available()') ne 't' && query("$jit; SELECT pg_jit_available()") ne 't';
+	like(query("$jit; EXPLAIN ANALYZE SELECT nextval('t_id_seq') FROM t"), qr/JIT:/, '... which was used');
+}
+
+# What other modules see of it
+my $offset = -s $node->logfile;
+is(query(q{SELECT f()}), 't', 'a function, beside auto_explain and pg_stat_statements');
+like(slurp_file($node->logfile, $offset), qr/Query Text: INSERT INTO t.*snowflake_sequence_nextval\('t_id_seq'::regclass\)/s,
+	'auto_explain shows the function that is called');
+is(query(q{SELECT count(*) FROM pg_stat_statements WHERE query LIKE '%snowflake_sequence_%'}),
+	0, 'pg_stat_statements has the text of the client');
+SKIP:
+{
+	skip 'plpgsql_check is not installed', 1
+	  if query(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'plpgsql_check'}) == 0;
+	is(query(q{CREATE EXTENSION plpgsql_check; SELECT * FROM plpgsql_check_function('f()')}),
+		'', 'plpgsql_check finds nothing wrong in it');
+}
+
+# C code that calls nextval() by itself
+query(q{
+	CREATE SEQUENCE by_c; CREATE TABLE inc (id int, n int);
+	CREATE TRIGGER inc BEFORE INSERT ON inc FOR EACH ROW EXECUTE FUNCTION autoinc('id', 'by_c')});
+is(query('INSERT INTO inc (n) VALUES (1) RETURNING id'), 1, 'autoinc() uses a local sequence');
+query(q{SELECT snowflake_set_sequence_kind('by_c')});
+like(sql_error($node, 'INSERT INTO inc (n) VALUES (1)'), $exhausted, '... and fails with a snowflake sequence');
+
+# The fast-path protocol, which no driver's SQL uses
+sub message
+{
+	my ($socket) = @_;
+	my ($head, $body) = ('', '');
+
+	read($socket, $head, 5) == 5 or die 'the server has closed the connection';
+	my ($type, $length) = unpack 'aN', $head;
+	read($socket, $body, $length - 4) if $length > 4;
+	return ($type, $body);
+}
+
+sub call_function
+{
+	my ($function, $sequence) = @_;
+	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or die $!;
+	my ($oid, $relid) = split /\|/, query("SELECT '$function'::regprocedure::oid, '$sequence'::regclass::oid");
+	my $user = query('SELECT current_user');
+	my $startup = pack 'N (Z*)4 x', 196608, 'user', $user, 'database', 'postgres';
+	my $call = pack 'N n n n N N n', $oid, 1, 1, 1, 4, $relid, 1;
+	my ($type, $body, $result) = ('', '', '');
+
+	$socket->autoflush(1);
+	print $socket pack('N a*', length($startup) + 4, $startup);
+	($type, $body) = message($socket) while $type ne 'Z';
+	print $socket pack('a N a*', 'F', length($call) + 4, $call);
+	do
+	{
+		($type, $body) = message($socket);
+		$result .= unpack('x4 q>', $body) if $type eq 'V';
+		$result .= join ' ', grep { /^[SCM]/ } split /\0/, $body if $type =~ /[EN]/;
+	} while $type ne 'Z';
+	return $result;
+}
+query('CREATE SEQUENCE local');
+is(call_function('nextval(regclass)', 'local'), 1, 'the fast-path protocol: a local sequence');
+like(call_function('nextval(regclass)', 't_id_seq'), qr/C2200H Mnextval: reached maximum value/,
+	'... fails with a snowflake sequence');
+
+# Sixteen clients that count by themselves, up from a value and down to it
+query(q{CREATE SEQUENCE pooled INCREMENT 50; SELECT snowflake_set_sequence_kind('pooled');
+	CREATE UNLOGGED TABLE got (v bigint)});
+my $clients = 16;
+my $each = 250;
+is( finish_queries(
+		start_queries($node, ("INSERT INTO got SELECT nextval('pooled') FROM generate_series(1, $each)") x $clients)),
+	$clients, "$clients clients use INCREMENT BY 50");
+foreach my $direction ('+', '-')
+{
+	is(query("SELECT count(*), count(DISTINCT v $direction n) FROM got, generate_series(0, 49) n"),
+		join('|', ($clients * $each * 50) x 2), "... and no number is used twice, counting by $direction");
+}
+is(query(q{SELECT count(*) FROM (SELECT v - lag(v) OVER (ORDER BY v) AS distance FROM got) d WHERE distance < 99}),
+	0, '... in whichever direction each of them counts');
+
+# Privileges: default privileges of roles that take EXECUTE from everybody
+query(q{
+	CREATE DATABASE private;
+	\c private
+	ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+	CREATE EXTENSION snowflake;
+	SELECT snowflake_attach_sequences();
+	CREATE TABLE t (id bigserial, n int); CREATE TABLE l (id bigserial, n int);
+	SELECT snowflake_set_sequence_kind('t_id_seq');
+	CREATE ROLE app LOGIN; GRANT INSERT, SELECT ON t, l TO app; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO app});
+is( $node->safe_psql('private', "INSERT INTO l (n) VALUES (1) RETURNING id; INSERT INTO t (n) VALUES (1) RETURNING id $ID;
+		SELECT lastval() $ID, currval('t_id_seq') $ID", extra_params => [ '-U', 'app' ]),
+	"1\nt\nt|t", 'without EXECUTE by default, a role uses the sequences that it may use');
+
+# Single-user mode
+$node->stop;
+sub single_user
+{
+	my ($libraries, @sql) = @_;
+	my ($out, $err);
+
+	IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, '-c', "shared_preload_libraries=$libraries", 'postgres' ],
+		'<' => \join("\n", @sql, ''), '>' => \$out, '2>' => \$err);
+	return "$out$err";
+}
+like(single_user($all, 'INSERT INTO t (n) VALUES (5) RETURNING id > 1e17'), qr/= "t"/, 'single-user mode: nextval() returns an ID');
+like(single_user('', 'INSERT INTO t (n) VALUES (5)'), qr/ERROR:  snowflake must be loaded via/, '... and fails without the library');
+like(single_user('', q{UPDATE pg_proc SET prosupport = 0 WHERE oid = 'nextval(regclass)'::regprocedure},
+		'INSERT INTO t (n) VALUES (5)'), qr/ERROR:  nextval: reached maximum value/, '... also if nextval() does not know of it');
+done_testing();
