@@ -670,6 +670,21 @@ snowflake_find_nonlocal_sequence(void)
 	return find_labelled(is_any);
 }
 
+static bool
+is_by_default(Oid relid)
+{
+	return strstr(get_label(relid), " default") != NULL;
+}
+
+/*
+ * Is there a sequence that a setting made a snowflake sequence?
+ */
+bool
+snowflake_has_default_sequence(void)
+{
+	return OidIsValid(find_labelled(is_by_default));
+}
+
 /*
  * Has this transaction locked a sequence like this, or more strongly?
  */

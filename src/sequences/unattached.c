@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * unattached.c
- *	  Databases that have snowflake sequences, and are not attached.
+ *	  Databases that have snowflake sequences, and lack what belongs to them.
  *
  * After pg_upgrade, or in a restored dump, sequences have their labels, but
  * nextval() does not know of them: it fails, because they are exhausted, and
@@ -13,6 +13,9 @@
  *
  * - At the start a background worker has another one look into each database,
  *	 one after the other.  A database costs what it costs autovacuum each minute.
+ *
+ * The worker also warns of databases in which the setting for new tables is
+ * missing, because a copy by TEMPLATE or a dump did not have it.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -28,21 +31,29 @@
 #include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_db_role_setting.h"
 #include "catalog/pg_proc.h"
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "postmaster/bgworker.h"
 #include "storage/latch.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "base/wait_event.h"
 #include "base/worker.h"
+#include "generator/settings.h"
 #include "sequences/attach.h"
 #include "sequences/kind.h"
 #include "sequences/unattached.h"
 #include "shared/compat.h"
+
+#define NEW_TABLES_SETTING	"snowflake.default_sequence_kind"
 
 /* How long to wait before asking again for a slot. */
 #define SLOT_WAIT_MS	1000
@@ -69,6 +80,69 @@ warn_if_unattached(void)
 					get_database_name(MyDatabaseId)),
 			 errdetail("Calls of nextval() fail. This is so after pg_upgrade, and in a restored dump."),
 			 errhint("Have a superuser call snowflake_attach_sequences() in this database.")));
+}
+
+/*
+ * Do the settings of a row of pg_db_role_setting have that for new tables?
+ */
+static bool
+has_setting(ArrayType *settings)
+{
+	ArrayIterator iterator = array_create_iterator(settings, 0, NULL);
+	bool		found = false;
+	Datum		value;
+	bool		isnull;
+
+	while (!found && array_iterate(iterator, &value, &isnull))
+		found = !isnull && strncmp(TextDatumGetCString(value), NEW_TABLES_SETTING "=",
+								   strlen(NEW_TABLES_SETTING "=")) == 0;
+	array_free_iterator(iterator);
+	return found;
+}
+
+/*
+ * Is the setting for new tables one of this database, or of a role?
+ */
+static bool
+is_set_here(void)
+{
+	Relation	relation = table_open(DbRoleSettingRelationId, AccessShareLock);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Oid			database = ((Form_pg_db_role_setting) GETSTRUCT(tuple))->setdatabase;
+		bool		isnull;
+		Datum		settings = heap_getattr(tuple, Anum_pg_db_role_setting_setconfig,
+											RelationGetDescr(relation), &isnull);
+
+		found = !isnull && (!OidIsValid(database) || database == MyDatabaseId) &&
+			has_setting(DatumGetArrayTypeP(settings));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return found;
+}
+
+/*
+ * Warn if a setting made sequences of this database snowflake sequences, and
+ * those of new tables are local now.
+ */
+static void
+warn_if_not_set(void)
+{
+	if (snowflake_default_sequence_kind != SNOWFLAKE_DEFAULT_LOCAL ||
+		!snowflake_has_default_sequence() || is_set_here())
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("new tables of database \"%s\" get local sequences, and earlier ones got snowflake sequences",
+					get_database_name(MyDatabaseId)),
+			 errdetail("\"" NEW_TABLES_SETTING "\" is not set there. A copy of a database, and a dump without --create, do not have it."),
+			 errhint("Set it for the database by ALTER DATABASE, to \"snowflake\", or to \"local\" if that is what you want.")));
 }
 
 /*
@@ -169,6 +243,7 @@ look_here(void)
 											  InvalidOid, 0);
 	StartTransactionCommand();
 	warn_if_unattached();
+	warn_if_not_set();
 	CommitTransactionCommand();
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * unattached.h
- *	  Databases that have snowflake sequences, and are not attached.
+ *	  Databases that have snowflake sequences, and lack what belongs to them.
  *
  * Copyright (c) 2026, the snowflake developers
  *

@@ -1,5 +1,6 @@
 # A database that has snowflake sequences and is not attached: the log says so at the
 # start, and each session that calls nextval() is told once, whatever way it takes.
+# So does the log of one that lacks the setting for new tables.
 
 use strict;
 use warnings;
@@ -68,5 +69,18 @@ is(named_at_start(), 'shop', 'without a free slot, they wait for one');
 $node->safe_psql('shop', 'SELECT snowflake_attach_sequences()');
 is(told(q{INSERT INTO t (n) VALUES (1)}), '', 'after it is attached, calls succeed');
 is(named_at_start(), '', '... and nothing is logged');
+
+# A copy of a database lacks the setting for new tables
+$node->safe_psql('postgres', 'ALTER DATABASE shop SET snowflake.default_sequence_kind = snowflake');
+$node->safe_psql('shop', 'CREATE TABLE made (id bigserial)');
+$node->safe_psql('postgres', 'CREATE DATABASE copied TEMPLATE shop');
+my $not_set = qr/WARNING:  new tables of database "(\w+)" get local sequences/;
+my $offset = -s $node->logfile;
+is(named_at_start(), '', 'a copy of a database is attached');
+is(join(' ', slurp_file($node->logfile, $offset) =~ /$not_set/g), 'copied', '... and the log says that its new tables get local sequences');
+$offset = -s $node->logfile;
+$node->safe_psql('postgres', 'ALTER DATABASE copied SET snowflake.default_sequence_kind = local');
+named_at_start();
+unlike(slurp_file($node->logfile, $offset), $not_set, '... until the setting is made there');
 $node->stop;
 done_testing();
