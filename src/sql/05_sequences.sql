@@ -71,8 +71,10 @@ COMMENT ON FUNCTION snowflake_sequence_support(internal) IS
 'planner support function of nextval(), currval(), lastval() and setval(), once they
 are attached';
 
+-- Its values are those that no other sequence has, and whatever computes how much of
+-- it is used gets nothing, and no overflow.
 CREATE UNLOGGED SEQUENCE snowflake_lastval_marker
-    MINVALUE -9223372036854775808 MAXVALUE -4611686018427387904 CACHE 100 CYCLE;
+    MINVALUE -4611686018427387904 MAXVALUE 4611686018427387902 CACHE 100 CYCLE;
 
 COMMENT ON SEQUENCE snowflake_lastval_marker IS
 'what lastval() uses to know whether a snowflake sequence was the last';

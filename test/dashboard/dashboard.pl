@@ -170,9 +170,16 @@ shows('Left of the grant', sub { between('a b', 3, 10.5) }, 'from half of a gran
 shows('Servers that share a worker ID', sub { !%$_ }, 'none');
 shows('Registry not reached', sub { !%$_ }, 'none');
 shows('Clock errors', sub { !%$_ }, 'none');
+shows('Sequences with a problem', sub { !%$_ }, 'none');
 shows('Worker IDs of the registry', sub { "@$_{qw(held reserved lapsed free)}" eq '2 0 0 8' }, 'two of a slice are held');
 my $end = $node{a}->safe_psql('postgres', 'SELECT extract(epoch FROM expires_at) FROM snowflake_stat');
 shows('End of the timestamp field', sub { abs($_->{first} / 1000 - $end) < 1 }, 'that of the scheme');
+
+# A sequence whose label was restored without the attachment
+$node{b}->safe_psql('postgres', q{CREATE SEQUENCE s; SECURITY LABEL FOR snowflake ON SEQUENCE s IS 'snowflake'});
+shows('Sequences with a problem', sub { between('b postgres', 1, 1) }, 'its database');
+$node{b}->safe_psql('postgres', 'SELECT snowflake_attach_sequences()');
+shows('Sequences with a problem', sub { !%$_ }, 'none after it is attached');
 
 # More than the scheme has
 my $burst = IPC::Run::start([ 'psql', '-Xq', '-d', $node{b}->connstr('postgres'),

@@ -112,6 +112,49 @@ $primary->restart;
 is($primary->safe_psql('postgres', $metrics), '1|0|0',
 	'no worker ID is free or available while the registry grants none');
 
+# Sequences: what is set while nextval() and setval() do not know their kind
+$primary->safe_psql('postgres', q{
+	CREATE SEQUENCE s; CREATE SEQUENCE local;
+	SELECT snowflake_attach_sequences(), snowflake_set_sequence_kind('s')});
+my $problems = "SELECT datname, problems FROM ($query{snowflake_sequences}) q";
+is($primary->safe_psql('postgres', $problems), 'postgres|0', 'no sequence has a problem');
+$primary->safe_psql('postgres', q{
+	UPDATE pg_proc SET prosupport = 0 WHERE prosupport = 'snowflake_sequence_support'::regproc;
+	SELECT setval('s', 7)});
+my $as_exporter = "SET ROLE regress_exporter; $problems";
+is($primary->safe_psql('postgres', $as_exporter), 'postgres|1', 'one that is not attached has');
+$primary->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); GRANT pg_read_all_data TO regress_exporter});
+is($primary->safe_psql('postgres', $as_exporter), 'postgres|1', 'so has one that is not exhausted');
+$primary->safe_psql('postgres', q{SELECT nextval('s')});
+is($primary->safe_psql('postgres', $as_exporter), 'postgres|0', 'until it is called');
+
+# Other checks: the filter of the page, and what is not to alarm without it
+$primary->safe_psql('postgres', q{CREATE DATABASE shop; \c shop
+	CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences();
+	CREATE SEQUENCE s; CREATE SEQUENCE small MAXVALUE 100 START 50; SELECT nextval('small');
+	SELECT snowflake_set_sequence_kind('s'), nextval('s')});
+my $page = Page->claim('docs/monitoring.md', 'Sequences');
+like($primary->safe_psql('shop', $page->example('AS percent')), qr/\Apublic\|snowflake_lastval_marker\|-\d+\npublic\|small\|50\z/,
+	'the query of the page leaves out snowflake sequences');
+is( $primary->safe_psql('shop', q{
+		SELECT round(100.0 * (last_value - min_value) / (max_value - min_value + 1))
+		FROM pg_sequences WHERE sequencename = 'snowflake_lastval_marker'}),
+	'0', 'what lastval() uses is not near its end, whoever computes it');
+is($primary->safe_psql('shop', $page->example('problem IS NOT NULL')), '', 'no sequence has a problem, by the page');
+my $command = $page->example('check_postgres');
+SKIP:
+{
+	skip 'check_postgres is not installed', 2 if system('check_postgres --version >/dev/null 2>&1') != 0;
+	my $check = sub {
+		local %ENV = (%ENV, PGHOST => $primary->host, PGPORT => $primary->port);
+		return scalar `$command`;
+	};
+	like($check->(), qr/^POSTGRES_CUSTOM_QUERY OK/, 'check_postgres with the query of the page');
+	$primary->safe_psql('shop', q{SELECT setval('small', 96)});
+	like($check->(), qr/^POSTGRES_CUSTOM_QUERY CRITICAL/, 'check_postgres warns of other sequences');
+}
+
+Page::all_taken();
 $standby->stop;
 $primary->stop;
 done_testing();
