@@ -24,13 +24,15 @@ my @kinds = (
 	[ 'snowflake_id()', 'bigint DEFAULT snowflake_id()', 0 ],
 	[ 'gen_random_uuid()', 'uuid DEFAULT gen_random_uuid()', 3 ],
 	[ 'uuid_v4()', 'uuid DEFAULT uuid_v4()', 3 ],
-	[ 'uuid_v7()', 'uuid DEFAULT uuid_v7()', 3 ]);
+	[ 'uuid_v7()', 'uuid DEFAULT uuid_v7()', 3 ],
+	[ 'snowflake sequence', 'bigserial', 0 ]);
 
 my $file = $node->basedir . '/rows';
 open(my $rows_of_file, '>', $file) or die $!;
 print $rows_of_file "$_\n" foreach 1 .. $rows;
 close $rows_of_file;
 $node->safe_psql('postgres', "CREATE TABLE t$_ (id $kinds[$_][1] PRIMARY KEY, v int)") foreach 0 .. $#kinds;
+$node->safe_psql('postgres', "SELECT snowflake_attach_sequences(), snowflake_set_sequence_kind('t$#{kinds}_id_seq')");
 
 # Milliseconds and bytes of WAL of a COPY into an empty table
 sub copy

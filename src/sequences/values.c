@@ -293,12 +293,14 @@ check_privilege(Oid relid, AclMode mode)
  * Fail, like the server, in a read-only transaction, unless the sequence is a
  * temporary one of this session; and in a parallel operation.
  */
-static void
+static inline void
 check_writable(Oid relid, const char *command)
 {
-	if (XactReadOnly && !isTempOrTempToastNamespace(get_rel_namespace(relid)))
+	if (unlikely(XactReadOnly) &&
+		!isTempOrTempToastNamespace(get_rel_namespace(relid)))
 		PreventCommandIfReadOnly(command);
-	PreventCommandIfParallelMode(command);
+	if (unlikely(IsInParallelMode()))
+		PreventCommandIfParallelMode(command);
 }
 
 static inline void
@@ -361,7 +363,7 @@ set_marker(Oid function)
 	ids_since_marker = 0;
 }
 
-static int64
+static inline int64
 nextval_snowflake(Sequence *sequence, Oid function)
 {
 	int64		id;
