@@ -256,6 +256,31 @@ SELECT setval('users_id_seq', 5);
 ROLLBACK;
 DROP SEQUENCE temporary;
 
+-- its name, schema, owner, type and column
+CREATE SCHEMA seq_moved;
+CREATE ROLE regress_seq_owner;
+CREATE TABLE moved (id bigserial, other bigint);
+SELECT snowflake_set_sequence_kind('moved_id_seq');
+ALTER SEQUENCE moved_id_seq RENAME TO renamed;
+ALTER TABLE moved SET SCHEMA seq_moved;
+ALTER TABLE seq_moved.moved OWNER TO regress_seq_owner;
+INSERT INTO seq_moved.moved DEFAULT VALUES RETURNING is_id(id), currval('seq_moved.renamed') = id AS currval;
+ALTER SEQUENCE seq_moved.renamed AS integer;
+ALTER SEQUENCE seq_moved.renamed OWNED BY seq_moved.moved.other;
+ALTER SEQUENCE seq_moved.renamed OWNED BY NONE;
+SELECT last_value, is_called, is_id(nextval('seq_moved.renamed')) FROM seq_moved.renamed;
+ALTER TABLE seq_moved.moved ALTER id DROP DEFAULT;
+DROP SEQUENCE seq_moved.renamed;
+DROP TABLE seq_moved.moved;
+DROP SCHEMA seq_moved;
+DROP ROLE regress_seq_owner;
+
+-- the extension in another schema, and its end
+ALTER EXTENSION snowflake SET SCHEMA seq;
+INSERT INTO users (name) VALUES ('moved') RETURNING is_id(id), lastval() = id AS lastval;
+ALTER EXTENSION snowflake SET SCHEMA public;
+DROP EXTENSION snowflake CASCADE;
+
 -- the view
 SELECT * FROM snowflake_sequences ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C";
 

@@ -85,7 +85,7 @@ is(query('SELECT problem FROM snowflake_sequences', 'unattached'),
 	'not attached: call snowflake_attach_sequences()', 'and the view reports it');
 # A plan from before, in a session that goes on
 my $before = $node->background_psql('unattached');
-$before->query_safe(q{CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});
+$before->query_safe(q{SET client_min_messages = error; CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});
 is(asked($before, 'EXECUTE p'), '1', 'a plan from before the attachment');
 query(q{SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('s')}, 'unattached');
 cmp_ok($before->query_safe('EXECUTE p'), '>', 1e17, 'is planned again after it');
@@ -182,6 +182,23 @@ like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => 'unlabelled'), $
 is(query("SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('t_id_seq');
 		INSERT INTO t (n) VALUES (1) RETURNING id $ID", 'unlabelled'),
 	"\n\nt", 'and setting the kind is enough');
+
+# A server without the library, to which no extension is restored: the labels are errors,
+# all else is restored, and the sequences are exhausted.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+query('CREATE DATABASE bare');
+my ($list) = run_command([ 'pg_restore', '-l', "$dir/dump" ]);
+append_to_file("$dir/list", $list =~ s/^.* EXTENSION .*\n//mgr);
+$node->command_checks_all([ 'pg_restore', '-j', '2', '-L', "$dir/list", '-d', $node->connstr('bare'), "$dir/dump" ], 1, [],
+	[qr/security label provider "snowflake" is not loaded/, qr/errors ignored on restore/],
+	'pg_restore to a server without the library');
+like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => 'bare'), $exhausted, '... leaves sequences exhausted');
+is(query(q{SELECT setval('t_id_seq', max(id)) = max(id) FROM t; INSERT INTO t (n) VALUES (1) RETURNING id = lastval();
+		SELECT id - lag(id) OVER (ORDER BY id) FROM t ORDER BY id DESC LIMIT 1}, 'bare'),
+	"t\nt\n1", '... which setval() ends');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+$node->restart;
 
 # A physical standby, and its promotion
 my $standby = new_standby($node, 'standby', 'snowflake.worker_id = 2');
