@@ -154,7 +154,7 @@ SKIP:
 	like($check->(), qr/^POSTGRES_CUSTOM_QUERY CRITICAL/, 'check_postgres warns of other sequences');
 }
 
-Page::all_taken();
 $standby->stop;
 $primary->stop;
+Page::all_taken();
 done_testing();

@@ -17,8 +17,9 @@ my $page = Page->claim('docs/migrating.md', "pgEdge's snowflake");
 my $drop = $page->example('DROP EXTENSION',
 	'DROP EXTENSION snowflake;' => 'DROP FUNCTION snowflake.nextval(regclass);');
 my $conf = $page->example('snowflake.scheme');
-my $convert = $page->example('CREATE EXTENSION');
 my $raise = $page->example('snowflake_raise_mark');
+my $keep = $page->example('snowflake_set_sequence_kind');
+my $convert = $page->example('snowflake_convert');
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -37,29 +38,41 @@ $node->safe_psql(
 	CREATE FUNCTION snowflake.nextval(regclass) RETURNS bigint LANGUAGE sql AS $$
 		SELECT (extract(epoch FROM clock_timestamp() + interval '1 hour' - timestamptz '2023-01-01 00:00+00') * 1000)::bigint << 22
 			| (1 << 12) | (nextval($1) & 4095) $$;
-	CREATE TABLE orders (id serial PRIMARY KEY);
-	ALTER TABLE orders ALTER COLUMN id TYPE bigint,
-		ALTER COLUMN id SET DEFAULT snowflake.nextval('orders_id_seq');
+	CREATE TABLE orders (id bigserial PRIMARY KEY);
+	ALTER TABLE orders ALTER COLUMN id SET DEFAULT snowflake.nextval('orders_id_seq');
+	CREATE TABLE invoices (id serial PRIMARY KEY);
+	ALTER TABLE invoices ALTER COLUMN id TYPE bigint,
+		ALTER COLUMN id SET DEFAULT snowflake.nextval('invoices_id_seq');
+	INSERT INTO invoices SELECT FROM generate_series(1, 1000);
 	INSERT INTO orders SELECT FROM generate_series(1, 1000)});
 is($node->safe_psql('postgres', $drop),
-	'orders|id', 'the default is found, and pgEdge\'s function is dropped');
+	"orders|id\ninvoices|id", 'the defaults are found, and pgEdge\'s function is dropped');
 
-my $greatest = $node->safe_psql('postgres', 'SELECT max(id) FROM orders');
+my $greatest = $node->safe_psql('postgres',
+	'SELECT greatest((SELECT max(id) FROM orders), (SELECT max(id) FROM invoices))');
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 like(sql_error($node, $convert),
-	qr/ 55000: .*$greatest/s, 'stored IDs that are ahead of the clock are an error');
+	qr/ 55000: /, 'stored IDs that are ahead of the clock are an error');
+$raise =~ s/^CREATE EXTENSION \w+;$//m or die 'no extension is created';
 $node->safe_psql('postgres', $raise);
-$convert =~ s/^CREATE EXTENSION \w+;$//mg or die 'no extension is created';
+$convert =~ s/^CREATE EXTENSION \w+;$//m or die 'no extension is created';
+$node->safe_psql('postgres', $keep);
 $node->safe_psql('postgres', $convert);
-$node->safe_psql('postgres',
-	'INSERT INTO orders SELECT FROM generate_series(1, 1000)');
-is( $node->safe_psql(
-		'postgres', qq{
-		SELECT count(*), count(*) FILTER (WHERE id > $greatest),
-			   bool_and((snowflake_parse(id)).worker_id = 1),
-			   to_regclass('orders_id_seq') IS NULL
-		FROM orders}),
-	'2000|1000|t|t',
-	'new IDs of the same layout are above the old ones, which stay');
+is($node->safe_psql('postgres', q{
+		INSERT INTO orders VALUES (nextval('orders_id_seq')) RETURNING id = currval('orders_id_seq');
+		SELECT to_regclass('invoices_id_seq') IS NULL}),
+	"t\nt", 'one sequence is kept, and used by name');
+foreach my $table ('orders', 'invoices')
+{
+	$node->safe_psql('postgres', "INSERT INTO $table SELECT FROM generate_series(1, 1000)");
+	is( $node->safe_psql(
+			'postgres', qq{
+			SELECT count(*) >= 2000, count(DISTINCT id) = count(*), count(*) FILTER (WHERE id > $greatest) >= 1000,
+				   bool_and((snowflake_parse(id)).worker_id = 1)
+			FROM $table}),
+		't|t|t|t',
+		"$table: new IDs of the same layout are above the old ones, which stay");
+}
 
 $node->stop;
 Page::all_taken();
