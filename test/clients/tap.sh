@@ -70,6 +70,15 @@ install_compat()
 	sql "ALTER ROLE $PGUSER SET search_path = public, snowflake_compat, pg_catalog"
 }
 
+# A database whose new tables get snowflake sequences, of which the client knows nothing.
+use_sequences()
+{
+	export PGDATABASE=${PGDATABASE}_sequences DATABASE_URL=${DATABASE_URL}_sequences
+	createdb "$PGDATABASE"
+	psql -qX -U postgres -c 'CREATE EXTENSION snowflake' -c 'SELECT snowflake_attach_sequences()' \
+		-c "ALTER DATABASE $PGDATABASE SET snowflake.default_sequence_kind = snowflake" >/dev/null
+}
+
 finish()
 {
 	echo "1..$tap_count"

@@ -43,6 +43,13 @@ if ($argv[1] === 'right') {
     $em->getConnection()->executeStatement("INSERT INTO counted (name) VALUES ('x')");
     $error = fails(fn () => add($em, Converted::class), 'an error in a session that used a sequence');
     ok(str_contains($error->getMessage(), 'No identity value'), 'that says so', $error->getMessage());
+} elseif ($argv[1] === 'sequences') {
+    $em = manager();
+    foreach ([Counted::class, Converted::class, Counted::class, Converted::class] as $class) {
+        $id = add($em, $class);
+        $em->clear();
+        ok($id > 10 ** 18 && $em->find($class, $id) !== null, "the ID of the row of $class", $id);
+    }
 } else {
     fails(fn () => add(manager(), Converted::class), 'an error where no sequence was used');
     $em = manager();

@@ -47,6 +47,14 @@ public class Use extends Tap {
             EntityManager same = em;
             Throwable e = fails(() -> add(same, Customer.class, "c"), "an error in a session that used a sequence");
             ok(e.getMessage().contains("lastval() cannot tell"), "that says so", e.getMessage());
+        } else if (args[0].equals("sequences")) {
+            Long last = 0L;
+            for (int i = 0; i < 3; i++) {
+                same(nameOf(em, "customer", add(em, Customer.class, "b" + i)), "b" + i, "IDENTITY has the ID of its row");
+                last = add(em, Counted.class, "c" + i);
+                same(nameOf(em, "counted", last), "c" + i, "also after another table");
+            }
+            ok(last > 1e18, "a snowflake ID", last);
         } else {
             Long counted = add(em, Counted.class, "x");
             same(add(em, Customer.class, "b"), counted, "IDENTITY has another table's number");

@@ -77,7 +77,23 @@ public class Use extends Tap {
         return (Long) id.get(saved.get(99));
     }
 
+    // The mappings as they are, IDENTITY and a pooled sequence
+    static void useSequences() throws Exception {
+        SessionFactory f = factory("update");
+        sql("SELECT snowflake_set_sequence_kind('event_numbers')");
+        for (int i = 0; i < 3; i++) {
+            ok(use(f, Customer.class, "IDENTITY") > 1e18, "IDENTITY: snowflake IDs", null);
+            ok(use(f, Event.class, "pooled SEQUENCE") > 1e18, "SEQUENCE: snowflake IDs", null);
+            f.close();
+            f = factory("validate");
+        }
+        f.close();
+        finish();
+    }
+
     public static void main(String[] args) throws Exception {
+        if (args.length > 0)
+            useSequences();
         SessionFactory f = factory("update");
         ok(use(f, Invoice.class, "new") > 1e18, "new tables have snowflake IDs", null);
         ok(use(f, Customer.class, "old") < 1e6, "old keys are small", null);

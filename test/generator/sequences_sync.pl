@@ -1,0 +1,60 @@
+# Subscriptions that copy the positions of sequences, which PostgreSQL has since 19:
+# what reaches a snowflake sequence is corrected by its next call, and what a snowflake
+# sequence sends exhausts a local one, so that it fails.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my ($a, $b) = map { PostgreSQL::Test::Cluster->new($_) } 'a', 'b';
+plan skip_all => 'subscriptions have no sequences before PostgreSQL 19' if $a->pg_version < 19;
+
+my $ID = '> 1e17';
+my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;
+foreach my $node ($a, $b)
+{
+	$node->init(allows_streaming => 'logical');
+	$node->append_conf('postgresql.conf',
+		"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = " . ($node == $a ? 1 : 2));
+	$node->start;
+	$node->safe_psql('postgres', q{
+		CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences();
+		CREATE SEQUENCE both; CREATE SEQUENCE here; CREATE SEQUENCE there});
+}
+$a->safe_psql('postgres', q{
+	SELECT snowflake_set_sequence_kind('both'), snowflake_set_sequence_kind('there'), setval('here', 11);
+	CREATE PUBLICATION p FOR ALL SEQUENCES});
+$b->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('both'), snowflake_set_sequence_kind('here')});
+
+sub synchronize
+{
+	my ($command) = @_;
+
+	$b->safe_psql('postgres', $command);
+	$b->poll_query_until('postgres', q{
+		SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
+		FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'})
+	  or die 'sequences are not synchronized';
+	return;
+}
+synchronize(sprintf q{CREATE SUBSCRIPTION s CONNECTION '%s dbname=postgres' PUBLICATION p}, $a->connstr);
+is($b->safe_psql('postgres', 'SELECT sequence, problem FROM snowflake_sequences WHERE problem IS NOT NULL'),
+	'here|not exhausted: call nextval() or setval() of it', 'a local position reaches a snowflake sequence');
+is($b->safe_psql('postgres', "SELECT nextval('here') $ID, nextval('both') $ID; SELECT last_value FROM here"),
+	"t|t\n9223372036854775807", 'its next call is an ID, and exhausts it');
+synchronize('ALTER SUBSCRIPTION s REFRESH SEQUENCES');
+is($b->safe_psql('postgres', "SELECT nextval('here') $ID; SELECT last_value FROM here"),
+	"t\n9223372036854775807", 'the same after the next synchronization');
+like(sql_error($b, q{SELECT nextval('there')}), $exhausted,
+	'a local sequence fails after it got the position of a snowflake sequence');
+is($b->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('there'); SELECT nextval('there') $ID"), "\nt",
+	'... until it is one, too');
+$b->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+$_->stop foreach $a, $b;
+done_testing();
