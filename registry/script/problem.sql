@@ -10,7 +10,8 @@
                       AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
                   JOIN pg_proc p ON p.oid = d.objid AND p.pronamespace = n.oid
                   WHERE e.extname = 'snowflake_registry'
-                  AND p.proname IN ('get_grant', 'extend_grant', 'return_grant')) < 3
+                  AND p.proname IN ('get_grant', 'extend_grant', 'return_grant',
+                                    'get_ranges', 'get_floors', 'return_ranges')) < 6
             OR EXISTS (SELECT FROM pg_extension e
                        JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
                        LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid

@@ -1,0 +1,253 @@
+-- ranges of sequences
+--
+-- The registry also grants ranges of small numbers, those of sequences of kind
+-- "range": consecutive numbers, each range to one server.  No clock decides about
+-- them.  A name is a sequence, "schema.sequence", of a group of databases.  For each
+-- name the registry has "next", which only increases: all below it may have been
+-- granted, and none at or above it.
+--
+-- A client is one life of a server's shared memory, the only place where a server
+-- has ranges: at most one that it uses, and one in reserve.  It asks for another one
+-- when it begins the one in reserve, so the one before that is used up.
+--
+-- A floor F of a name: no number <= F is to be given out anymore.  It raises "next",
+-- and clients that have ranges at or below it are waited for, until each has
+-- acknowledged it.
+--
+-- What can happen between a server A, the registry, and a server B:
+--
+--   what happens                       what the registry does
+--   ---------------------------------  --------------------------------------------
+--   an answer is lost                  A's next call does not confirm its token: what
+--                                      it granted is granted again, no more
+--   a call is given up, and arrives    it holds A's row: the next call fails, and A
+--   late                               tries again; or it comes after that, and its
+--                                      tokens are old: it is superseded
+--   A's memory is resumed twice        each call replaces the token: the second of
+--                                      both to call is superseded
+--   A returned its ranges, and then    A's row remains without a token: superseded
+--   a snapshot of its memory resumes
+--   A sets a floor while B's call      both lock the name: either B's range is below
+--   is in flight                       the floor, and B waited for; or it is above
+--   B is granted a range, gets no      B has it as unconfirmed, so B is waited for;
+--   answer, and A sets a floor         what is granted again begins above the floor
+--   A's floor is refused               no more than the floor of the name counts as
+--                                      acknowledged: B's later floor waits for A
+--   A is killed, and starts again      its former life is waited for, until it was
+--                                      silent for a minute (end_former_lives())
+--   the registry is promoted,          place() differs: it stops, in the call that
+--   or restored from a dump            notices
+--   yesterday's files are put back     the first server that was granted a number at
+--                                      or above "next" proves it, and all stops.
+--                                      Servers tell it within a second; before that,
+--                                      another one can be granted numbers twice
+--   two registries run                 as above: the one that is behind stops
+
+CREATE TABLE snowflake_registry.range_state (
+    id integer PRIMARY KEY CHECK (id = 1),
+    grant_time interval NOT NULL,
+    lossless_failover boolean NOT NULL,
+    identity text NOT NULL,
+    timeline bigint NOT NULL,
+    stopped text,
+    stopped_at timestamptz
+);
+
+COMMENT ON TABLE snowflake_registry.range_state IS
+'whether ranges of sequences are granted; one row, or none before the first
+snowflake_registry.add_database()';
+COMMENT ON COLUMN snowflake_registry.range_state.id IS
+'1';
+COMMENT ON COLUMN snowflake_registry.range_state.grant_time IS
+'for how long servers keep numbers in reserve';
+COMMENT ON COLUMN snowflake_registry.range_state.lossless_failover IS
+'whether only standbys are promoted that have all commits';
+COMMENT ON COLUMN snowflake_registry.range_state.identity IS
+'system identifier, and OIDs of the database and of the table grants, when the
+ranges were granted';
+COMMENT ON COLUMN snowflake_registry.range_state.timeline IS
+'timeline on which the last ranges were granted';
+COMMENT ON COLUMN snowflake_registry.range_state.stopped IS
+'why no ranges are granted; NULL if they are';
+COMMENT ON COLUMN snowflake_registry.range_state.stopped_at IS
+'time when this was noticed';
+
+CREATE TABLE snowflake_registry.range_databases (
+    database text PRIMARY KEY,
+    database_group text NOT NULL
+);
+
+COMMENT ON TABLE snowflake_registry.range_databases IS
+'databases that have sequences of kind "range"; see
+snowflake_registry.add_database()';
+COMMENT ON COLUMN snowflake_registry.range_databases.database IS
+'name of the database, on all servers';
+COMMENT ON COLUMN snowflake_registry.range_databases.database_group IS
+'group of databases that share their sequences';
+
+CREATE TABLE snowflake_registry.range_sequences (
+    database_group text,
+    name text,
+    last bigint NOT NULL,
+    next bigint NOT NULL,
+    floor bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    granted bigint NOT NULL DEFAULT 0,
+    sampled bigint NOT NULL DEFAULT 0,
+    sampled_at timestamptz NOT NULL,
+    previous bigint NOT NULL DEFAULT 0,
+    previous_at timestamptz NOT NULL,
+    PRIMARY KEY (database_group, name)
+) WITH (fillfactor = 50);
+
+COMMENT ON TABLE snowflake_registry.range_sequences IS
+'sequences of which ranges are granted; see the view
+snowflake_registry.sequences';
+COMMENT ON COLUMN snowflake_registry.range_sequences.database_group IS
+'group of databases that share the sequence';
+COMMENT ON COLUMN snowflake_registry.range_sequences.name IS
+'schema and name of the sequence';
+COMMENT ON COLUMN snowflake_registry.range_sequences.last IS
+'MAXVALUE of the sequence';
+COMMENT ON COLUMN snowflake_registry.range_sequences.next IS
+'number below which all may have been granted';
+COMMENT ON COLUMN snowflake_registry.range_sequences.floor IS
+'number up to which all are in use without having been granted, or may be';
+COMMENT ON COLUMN snowflake_registry.range_sequences.created_at IS
+'time of the first call for the sequence';
+COMMENT ON COLUMN snowflake_registry.range_sequences.granted IS
+'how many numbers were granted';
+COMMENT ON COLUMN snowflake_registry.range_sequences.sampled IS
+'granted, at sampled_at';
+COMMENT ON COLUMN snowflake_registry.range_sequences.sampled_at IS
+'a time within the last day before the last grant';
+COMMENT ON COLUMN snowflake_registry.range_sequences.previous IS
+'granted, at previous_at';
+COMMENT ON COLUMN snowflake_registry.range_sequences.previous_at IS
+'a time at least a day before sampled_at, or that of the first call';
+
+-- Rows are never removed: who resumes an old snapshot of its memory is superseded.
+
+CREATE TABLE snowflake_registry.range_clients (
+    client uuid PRIMARY KEY,
+    token_hash bytea,
+    calls bigint NOT NULL DEFAULT 0,
+    lost_calls bigint[] NOT NULL DEFAULT '{}',
+    server_name text,
+    client_addr inet,
+    created_at timestamptz NOT NULL,
+    called_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+COMMENT ON TABLE snowflake_registry.range_clients IS
+'servers that were granted ranges, one row for each time that its shared memory was
+initialized';
+COMMENT ON COLUMN snowflake_registry.range_clients.client IS
+'identifier, drawn when the shared memory is initialized';
+COMMENT ON COLUMN snowflake_registry.range_clients.token_hash IS
+'SHA-256 of a secret, drawn for the last call; NULL if the server has given up all
+its ranges';
+COMMENT ON COLUMN snowflake_registry.range_clients.calls IS
+'number of the last call';
+COMMENT ON COLUMN snowflake_registry.range_clients.lost_calls IS
+'numbers of calls whose answers did not arrive, and of which ranges have not been
+granted again';
+COMMENT ON COLUMN snowflake_registry.range_clients.server_name IS
+'name of the server, as the server gave it';
+COMMENT ON COLUMN snowflake_registry.range_clients.client_addr IS
+'address that the server called from; NULL for a Unix-domain socket';
+COMMENT ON COLUMN snowflake_registry.range_clients.created_at IS
+'time of the first call';
+COMMENT ON COLUMN snowflake_registry.range_clients.called_at IS
+'time of the last call, or up to 20 seconds before that of
+snowflake_registry.get_floors()';
+
+CREATE TABLE snowflake_registry.held_ranges (
+    client uuid,
+    database text,
+    name text,
+    database_group text NOT NULL,
+    call bigint NOT NULL,
+    previous_first bigint,
+    latest_first bigint NOT NULL,
+    latest_last bigint NOT NULL,
+    acknowledged_floor bigint NOT NULL,
+    floor_pending boolean NOT NULL DEFAULT false,
+    wish bigint NOT NULL,
+    granted_at timestamptz NOT NULL,
+    PRIMARY KEY (client, database, name)
+) WITH (fillfactor = 50);
+
+CREATE INDEX held_ranges_name ON snowflake_registry.held_ranges (database_group, name);
+CREATE INDEX held_ranges_pending ON snowflake_registry.held_ranges (client) WHERE floor_pending;
+
+COMMENT ON TABLE snowflake_registry.held_ranges IS
+'what servers can give out; see the view snowflake_registry.range_holders';
+COMMENT ON COLUMN snowflake_registry.held_ranges.client IS
+'the server';
+COMMENT ON COLUMN snowflake_registry.held_ranges.database IS
+'its database';
+COMMENT ON COLUMN snowflake_registry.held_ranges.name IS
+'the sequence in it';
+COMMENT ON COLUMN snowflake_registry.held_ranges.database_group IS
+'group of the database when the range was granted';
+COMMENT ON COLUMN snowflake_registry.held_ranges.call IS
+'number of the call that granted the latest range';
+COMMENT ON COLUMN snowflake_registry.held_ranges.previous_first IS
+'first number that the server may still give out; NULL: it gives out none anymore,
+and the row keeps its wish';
+COMMENT ON COLUMN snowflake_registry.held_ranges.latest_first IS
+'first number of the latest range';
+COMMENT ON COLUMN snowflake_registry.held_ranges.latest_last IS
+'last number of the latest range';
+COMMENT ON COLUMN snowflake_registry.held_ranges.acknowledged_floor IS
+'the server gives out no number up to this one';
+COMMENT ON COLUMN snowflake_registry.held_ranges.floor_pending IS
+'whether snowflake_registry.get_floors() has the floor of the sequence';
+COMMENT ON COLUMN snowflake_registry.held_ranges.wish IS
+'how many numbers the server wanted last, or half of what its former life wanted';
+COMMENT ON COLUMN snowflake_registry.held_ranges.granted_at IS
+'time of the latest range';
+
+CREATE INDEX range_clients_name ON snowflake_registry.range_clients (server_name)
+    WHERE token_hash IS NOT NULL;
+
+CREATE TABLE snowflake_registry.range_evidence (
+    database_group text,
+    name text,
+    server_name text,
+    last bigint NOT NULL,
+    granted bigint NOT NULL,
+    next bigint,
+    seen_at timestamptz NOT NULL,
+    PRIMARY KEY (database_group, name, server_name)
+);
+
+COMMENT ON TABLE snowflake_registry.range_evidence IS
+'what servers said that they were granted, since the registry stopped granting
+ranges';
+COMMENT ON COLUMN snowflake_registry.range_evidence.database_group IS
+'group of databases that share the sequence';
+COMMENT ON COLUMN snowflake_registry.range_evidence.name IS
+'schema and name of the sequence';
+COMMENT ON COLUMN snowflake_registry.range_evidence.server_name IS
+'name of the server';
+COMMENT ON COLUMN snowflake_registry.range_evidence.last IS
+'MAXVALUE of the sequence';
+COMMENT ON COLUMN snowflake_registry.range_evidence.granted IS
+'greatest number that the server was ever granted';
+COMMENT ON COLUMN snowflake_registry.range_evidence.next IS
+'the registry''s next number then, a loss if this is not above granted; NULL if it
+did not know the sequence';
+COMMENT ON COLUMN snowflake_registry.range_evidence.seen_at IS
+'time of the call';
+
+-- A dump has what is known of sequences: "next" of then is not enough, but better
+-- than none.  Its identity shows that numbers were lost since, so a restored
+-- registry stops, and "next" is the least that it goes on with.  A dump has no
+-- clients: their tokens would be old, and those who hold ranges say so.
+
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_state', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_databases', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_sequences', '');
+

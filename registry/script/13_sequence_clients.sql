@@ -1,0 +1,230 @@
+-- internal functions: servers that hold ranges of sequences
+
+CREATE FUNCTION snowflake_registry.lock_range_client(
+    client uuid,
+    confirmed uuid,
+    unconfirmed uuid[],
+    server_name text,
+    OUT holder snowflake_registry.range_clients,
+    OUT state text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    has_tokens boolean := confirmed IS NOT NULL OR cardinality(unconfirmed) > 0;
+BEGIN
+    -- Otherwise, A's call hangs in its commit, A gives it up and calls again, and gets
+    -- a second range beside the one that it is about to be granted.
+    SELECT * INTO holder FROM snowflake_registry.range_clients c
+    WHERE c.client = lock_range_client.client FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN
+        INSERT INTO snowflake_registry.range_clients (client, server_name, client_addr, created_at, called_at)
+        SELECT lock_range_client.client, left(server_name, 255), inet_client_addr(), clock_timestamp(), clock_timestamp()
+        WHERE NOT EXISTS (SELECT FROM snowflake_registry.range_clients c WHERE c.client = lock_range_client.client)
+        ON CONFLICT DO NOTHING
+        RETURNING * INTO holder;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'the previous call of this server is still in progress'
+                USING ERRCODE = 'lock_not_available',
+                HINT = 'The server calls again by itself. If this remains, check whether the registry waits for a synchronous standby.';
+        END IF;
+        -- One with tokens was known to the registry before ranges were lost.
+        state := CASE WHEN has_tokens THEN 'unknown' ELSE 'new' END;
+        RETURN;
+    END IF;
+
+    -- Otherwise, A's memory is resumed twice, and both go on with A's range: each call
+    -- brings a token of its own, so the second of the two has an old one.  One that
+    -- was saved before A's first call has none.
+    state := CASE
+        WHEN holder.token_hash = snowflake_registry.hash(confirmed) THEN 'confirmed'
+        WHEN holder.token_hash = ANY (ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(unconfirmed) t)) THEN 'repeated'
+        ELSE 'superseded'
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.lock_range_client(uuid, uuid, uuid[], text) IS
+'internal: lock a server''s row, or make one; state: new; unknown: with tokens that
+the registry does not know; confirmed: the last answer arrived; repeated: it did
+not; superseded: another one goes on with the memory of this server;
+error: 55P03 if a call of the server is in progress';
+
+CREATE FUNCTION snowflake_registry.note_range_call(
+    INOUT holder snowflake_registry.range_clients,
+    state text,
+    new_token uuid,
+    server_name text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- What a call granted stays unconfirmed, if its answer was lost, until the name
+    -- is asked for again.
+    IF state = 'repeated' THEN
+        holder.lost_calls := ARRAY(SELECT l FROM unnest(holder.lost_calls || holder.calls) l
+                                  WHERE EXISTS (SELECT FROM snowflake_registry.held_ranges h
+                                                WHERE h.client = holder.client AND h.call = l));
+    END IF;
+    UPDATE snowflake_registry.range_clients c
+    SET token_hash = snowflake_registry.hash(new_token), calls = holder.calls + 1, lost_calls = holder.lost_calls,
+        server_name = left(note_range_call.server_name, 255), client_addr = inet_client_addr(), called_at = clock_timestamp()
+    WHERE c.client = holder.client
+    RETURNING * INTO holder;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.note_range_call(snowflake_registry.range_clients, text, uuid, text) IS
+'internal: note a call of a server, and whether the answer to the one before
+arrived';
+
+CREATE FUNCTION snowflake_registry.note_unknown_ranges(
+    client uuid,
+    databases text[],
+    names text[],
+    granted bigint[])
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    -- Otherwise, A holds a range that the registry has lost, and B's floor does not
+    -- wait for A.
+    INSERT INTO snowflake_registry.held_ranges
+        (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor, wish, granted_at)
+    SELECT client, u.database, u.name, d.database_group, 0, 1, 1, u.granted, 0, 0, clock_timestamp()
+    FROM unnest(databases, names, granted) u(database, name, granted)
+        JOIN snowflake_registry.range_databases d ON d.database = u.database
+    WHERE u.granted > 0
+    ON CONFLICT DO NOTHING;
+END;
+
+COMMENT ON FUNCTION snowflake_registry.note_unknown_ranges(uuid, text[], text[], bigint[]) IS
+'internal: note that a server may hold ranges that the registry does not know of';
+
+CREATE FUNCTION snowflake_registry.end_range_client(client uuid)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- The row remains without a token: see lock_range_client().  What it held is for
+    -- remembered_count().
+    UPDATE snowflake_registry.range_clients c SET token_hash = NULL, lost_calls = '{}'
+    WHERE c.client = end_range_client.client;
+    UPDATE snowflake_registry.held_ranges h SET previous_first = NULL, floor_pending = false
+    WHERE h.client = end_range_client.client;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.end_range_client(uuid) IS
+'internal: a server has given up all its ranges';
+
+CREATE FUNCTION snowflake_registry.end_former_lives()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    former uuid;
+BEGIN
+    -- A server that was killed does not say that its ranges are gone; but it starts
+    -- again, and calls.  Who holds ranges calls get_floors() each second.  One that
+    -- calls right now is skipped.
+    FOR former IN
+        SELECT o.client FROM snowflake_registry.range_clients o
+        WHERE o.token_hash IS NOT NULL AND o.called_at < clock_timestamp() - interval '1 min'
+        AND EXISTS (SELECT FROM snowflake_registry.range_clients n
+                    WHERE n.server_name = o.server_name AND n.client_addr IS NOT DISTINCT FROM o.client_addr
+                    AND n.created_at > o.called_at)
+        FOR UPDATE OF o SKIP LOCKED
+    LOOP
+        PERFORM snowflake_registry.end_range_client(former);
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.end_former_lives() IS
+'internal: servers that were started again under the same name, from the same
+address, and have not called since for a minute, have lost their ranges';
+
+CREATE FUNCTION snowflake_registry.holders_below(
+    client uuid,
+    database text,
+    database_group text,
+    name text,
+    floor bigint)
+RETURNS text
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
+    FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+    WHERE h.database_group = holders_below.database_group AND h.name = holders_below.name
+    AND h.previous_first <= holders_below.floor AND h.acknowledged_floor < holders_below.floor
+    AND (h.client, h.database) IS DISTINCT FROM (holders_below.client, holders_below.database);
+END;
+
+COMMENT ON FUNCTION snowflake_registry.holders_below(uuid, text, text, text, bigint) IS
+'internal: names of the servers, other than one, that may still give out numbers up
+to a floor; NULL: none';
+
+CREATE FUNCTION snowflake_registry.wait_for_holders(
+    client uuid,
+    database text,
+    database_group text,
+    name text,
+    floor bigint)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    servers text := snowflake_registry.holders_below(client, database, database_group, name, floor);
+BEGIN
+    IF servers IS NOT NULL THEN
+        PERFORM snowflake_registry.end_former_lives();
+        UPDATE snowflake_registry.held_ranges h SET floor_pending = true
+        WHERE h.database_group = wait_for_holders.database_group AND h.name = wait_for_holders.name
+        AND h.previous_first <= wait_for_holders.floor AND h.acknowledged_floor < wait_for_holders.floor
+        AND NOT h.floor_pending AND (h.client, h.database) IS DISTINCT FROM (wait_for_holders.client, wait_for_holders.database);
+        servers := snowflake_registry.holders_below(client, database, database_group, name, floor);
+    END IF;
+    RETURN servers;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.wait_for_holders(uuid, text, text, text, bigint) IS
+'internal: have get_floors() tell a floor to the servers that may still give out
+numbers up to it; returns their names, or NULL';
+
+CREATE FUNCTION snowflake_registry.remembered_count(
+    client uuid,
+    server_name text,
+    database text,
+    database_group text,
+    name text)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    since timestamptz := clock_timestamp() - interval '1 hour';
+    wanted bigint;
+BEGIN
+    SELECT h.wish INTO wanted
+    FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+    WHERE h.database_group = remembered_count.database_group AND h.name = remembered_count.name
+    AND h.database = remembered_count.database AND c.server_name = remembered_count.server_name
+    AND h.client <> remembered_count.client AND h.granted_at > since
+    ORDER BY h.granted_at DESC LIMIT 1;
+
+    DELETE FROM snowflake_registry.held_ranges h USING snowflake_registry.range_clients c
+    WHERE c.client = h.client AND h.previous_first IS NULL
+    AND h.database_group = remembered_count.database_group AND h.name = remembered_count.name
+    AND (c.server_name = remembered_count.server_name AND h.database = remembered_count.database OR h.granted_at < since);
+    RETURN coalesce(wanted, 0);
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.remembered_count(uuid, text, text, text, text) IS
+'internal: how many numbers the former life of a server wanted within the last
+hour; forget those that hold nothing';
+

@@ -1,0 +1,330 @@
+-- functions for administrators: ranges of sequences
+
+CREATE FUNCTION snowflake_registry.lock_range_state()
+RETURNS snowflake_registry.range_state
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    st snowflake_registry.range_state;
+BEGIN
+    PERFORM snowflake_registry.check_transaction();
+    SELECT * INTO st FROM snowflake_registry.range_state FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'registry grants no ranges of sequences'
+            USING ERRCODE = 'undefined_object',
+            HINT = 'To have it grant them, call snowflake_registry.add_database() in the database of the registry.';
+    END IF;
+    RETURN st;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.lock_range_state() IS
+'internal: lock the state until the end of the transaction;
+errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on
+a standby';
+
+CREATE FUNCTION snowflake_registry.find_range_sequence(database text, name text)
+RETURNS snowflake_registry.range_sequences
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    s snowflake_registry.range_sequences;
+BEGIN
+    SELECT q.* INTO s
+    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group
+    WHERE d.database = find_range_sequence.database AND q.name = find_range_sequence.name
+    FOR UPDATE OF q;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'registry does not know sequence % of database "%"', name, database
+            USING ERRCODE = 'undefined_object',
+            HINT = 'See the view snowflake_registry.sequences.';
+    END IF;
+    RETURN s;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.find_range_sequence(text, text) IS
+'internal: lock a sequence until the end of the transaction;
+error: 42704 if the registry does not know it';
+
+CREATE FUNCTION snowflake_registry.add_database(
+    database text,
+    shared_as text DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET session_replication_role = replica
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    DECLARE
+        here record;
+        present text;
+    BEGIN
+        PERFORM snowflake_registry.check_database();
+        PERFORM snowflake_registry.check_transaction();
+        IF database IS NULL THEN
+            RAISE EXCEPTION 'database must not be null'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+        here := snowflake_registry.place();
+        INSERT INTO snowflake_registry.range_state
+        VALUES (1, interval '10 min', false, here.identity, here.timeline)
+        ON CONFLICT DO NOTHING;
+        INSERT INTO snowflake_registry.range_databases
+        VALUES (database, coalesce(shared_as, database))
+        ON CONFLICT DO NOTHING;
+        SELECT d.database_group INTO present FROM snowflake_registry.range_databases d
+        WHERE d.database = add_database.database;
+        -- Otherwise, its sequences are those of another group from one call to the
+        -- next, with numbers that it has.
+        IF present <> coalesce(shared_as, database) THEN
+            RAISE EXCEPTION 'database "%" has already been added, shared as "%"', database, present
+                USING ERRCODE = 'duplicate_object',
+                HINT = 'Call snowflake_registry.remove_database() first, and then set the kind of its sequences again.';
+        END IF;
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.add_database(text, text) IS
+'grant ranges of sequences to databases of this name, on all servers; those with the
+same shared_as (NULL: the name of the database) have their sequences in common;
+for superusers, and roles granted EXECUTE;
+errors: 42710 if it was added with another shared_as, 22004 if database is NULL,
+55000 if the owner of the registry''s database is not a superuser, 0A000 above
+READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_registry.remove_database(database text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET session_replication_role = replica
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+    PERFORM snowflake_registry.lock_range_state();
+    -- Its sequences remain: otherwise, their numbers are granted again when it is
+    -- added again.
+    DELETE FROM snowflake_registry.range_databases d WHERE d.database = remove_database.database;
+    RETURN FOUND;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.remove_database(text) IS
+'grant no more ranges of sequences to databases of this name, which use those that
+they have; what was granted is remembered; false if it was not added; for
+superusers, and roles granted EXECUTE;
+errors: 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on
+a standby';
+
+CREATE FUNCTION snowflake_registry.alter_ranges(
+    grant_time interval DEFAULT NULL,
+    lossless_failover boolean DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET session_replication_role = replica
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    DECLARE
+        length interval := snowflake_registry.in_seconds(grant_time);
+    BEGIN
+        PERFORM snowflake_registry.lock_range_state();
+        IF length NOT BETWEEN '1 s' AND '1 d' THEN
+            RAISE EXCEPTION 'invalid settings for a registry'
+                USING ERRCODE = 'invalid_parameter_value',
+                DETAIL = 'grant_time of ranges of sequences must be between 1 second and 1 day.';
+        END IF;
+        UPDATE snowflake_registry.range_state s
+        SET grant_time = coalesce(length, s.grant_time),
+            lossless_failover = coalesce(alter_ranges.lossless_failover, s.lossless_failover);
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.alter_ranges(interval, boolean) IS
+'change settings of ranges of sequences; those that are NULL remain;
+grant_time is for how long servers keep numbers in reserve; lossless_failover
+states that only standbys of the registry are promoted that have all commits, so
+that it need not stop; for superusers, and roles granted EXECUTE;
+errors: 22023 if grant_time is out of range, 42704 if no database was ever added,
+0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_registry.raise_sequence(
+    database text,
+    name text,
+    floor bigint DEFAULT NULL,
+    last bigint DEFAULT NULL)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET session_replication_role = replica
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    DECLARE
+        s snowflake_registry.range_sequences;
+    BEGIN
+        PERFORM snowflake_registry.lock_range_state();
+        s := snowflake_registry.find_range_sequence(database, name);
+        s.last := coalesce(last, s.last);
+        s.floor := greatest(s.floor, floor);
+        IF s.floor >= snowflake_registry.usable_last(s.last) OR s.next > snowflake_registry.usable_last(s.last) + 1 THEN
+            RAISE EXCEPTION 'no number of sequence % would be left', name
+                USING ERRCODE = 'invalid_parameter_value',
+                DETAIL = format('Its next number is %s, its floor %s, and its last number %s.', s.next, s.floor, s.last);
+        END IF;
+        UPDATE snowflake_registry.range_sequences q
+        SET last = s.last, floor = s.floor, next = greatest(q.next, s.floor + 1)
+        WHERE q.database_group = s.database_group AND q.name = s.name;
+        RETURN snowflake_registry.wait_for_holders(NULL, NULL, s.database_group, s.name, s.floor);
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.raise_sequence(text, text, bigint, bigint) IS
+'have no number of a sequence up to a floor be given out anymore, however many are
+skipped (NULL: as it is), and set its last number to the MAXVALUE that it has on
+all servers (NULL: as it is);
+returns the names of the servers that may still give out lower ones, and are told;
+for superusers, and roles granted EXECUTE;
+errors: 42704 if the registry does not know the sequence, 22023 if no number would
+be left, 0A000 above READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_registry.free_ranges(server_name text)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET session_replication_role = replica
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    DECLARE
+        ended integer := 0;
+        silent uuid;
+    BEGIN
+        PERFORM snowflake_registry.lock_range_state();
+        FOR silent IN
+            SELECT c.client FROM snowflake_registry.range_clients c
+            WHERE c.server_name = free_ranges.server_name AND c.token_hash IS NOT NULL
+            AND c.called_at < clock_timestamp() - interval '1 min'
+            FOR UPDATE SKIP LOCKED
+        LOOP
+            PERFORM snowflake_registry.end_range_client(silent);
+            ended := ended + 1;
+        END LOOP;
+        IF ended = 0 THEN
+            RAISE EXCEPTION 'no server "%" has ranges and has been silent for a minute', server_name
+                USING ERRCODE = 'object_not_in_prerequisite_state',
+                HINT = 'See the view snowflake_registry.range_holders.';
+        END IF;
+        RETURN ended;
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.free_ranges(text) IS
+'a server has ended, and gives out no numbers anymore: floors do not wait for it;
+returns how many lives of it held ranges; for superusers, and roles granted
+EXECUTE;
+errors: 55000 if no server of this name holds ranges and has not called for a
+minute, 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on
+a standby';
+
+CREATE FUNCTION snowflake_registry.stop_ranges(reason text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET session_replication_role = replica
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    BEGIN
+        IF reason IS NULL THEN
+            RAISE EXCEPTION 'reason must not be null'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+        PERFORM snowflake_registry.lock_range_state();
+        UPDATE snowflake_registry.range_state s
+        SET stopped = reason, stopped_at = clock_timestamp()
+        WHERE s.stopped IS NULL;
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.stop_ranges(text) IS
+'grant no ranges of sequences until snowflake_registry.resume_ranges(), and note
+what servers were granted; for superusers, and roles granted EXECUTE;
+errors: 22004 if reason is NULL, 42704 if no database was ever added, 0A000 above
+READ COMMITTED, 25006 on a standby';
+
+CREATE FUNCTION snowflake_registry.resume_ranges(skip bigint)
+RETURNS TABLE (database_group text, name text, was_next bigint, next bigint, greatest_granted bigint, servers text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET session_replication_role = replica
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    DECLARE
+        here record;
+        clock timestamptz := clock_timestamp();
+    BEGIN
+        PERFORM snowflake_registry.lock_range_state();
+        IF skip IS NULL OR skip < 0 THEN
+            RAISE EXCEPTION 'skip must be at least 0'
+                USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+
+        -- Those that only servers know.
+        INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
+        SELECT DISTINCT ON (e.database_group, e.name) e.database_group, e.name, e.last, 1, 0, clock, clock, clock
+        FROM snowflake_registry.range_evidence e
+        ORDER BY e.database_group, e.name, e.last DESC
+        ON CONFLICT DO NOTHING;
+        PERFORM FROM snowflake_registry.range_sequences s ORDER BY s.database_group, s.name FOR UPDATE;
+
+        RETURN QUERY
+        WITH seen AS (
+            SELECT e.database_group, e.name, max(e.granted) AS granted,
+                   string_agg(e.server_name, ', ' ORDER BY e.server_name) AS servers
+            FROM snowflake_registry.range_evidence e GROUP BY e.database_group, e.name),
+        known AS (
+            SELECT s.database_group, s.name, s.next AS was_next, seen.granted, seen.servers, s.last,
+                   greatest(s.next, coalesce(seen.granted, 0) + 1) AS next
+            FROM snowflake_registry.range_sequences s
+                LEFT JOIN seen ON seen.database_group = s.database_group AND seen.name = s.name)
+        UPDATE snowflake_registry.range_sequences s
+        SET next = k.next + least(skip, greatest(snowflake_registry.usable_last(k.last) + 1 - k.next, 0))
+        FROM known k
+        WHERE s.database_group = k.database_group AND s.name = k.name
+        RETURNING s.database_group, s.name, k.was_next, s.next, k.granted, k.servers;
+
+        DELETE FROM snowflake_registry.range_evidence;
+        here := snowflake_registry.place();
+        UPDATE snowflake_registry.range_state s
+        SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline;
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.resume_ranges(bigint) IS
+'grant ranges of sequences again, after some might have been lost: for each sequence
+above all that servers said that they were granted since then, and above so many
+numbers more, for what servers have not said;
+returns each sequence with its next number before and after, the greatest number
+that a server was granted, and those servers; for superusers, and roles granted
+EXECUTE;
+errors: 22023 if skip is NULL or negative, 42704 if no database was ever added,
+0A000 above READ COMMITTED, 25006 on a standby';
+
