@@ -7,6 +7,8 @@
 
 CREATE FUNCTION snowflake_registry.suspect_loss(
     settings snowflake_registry.range_state,
+    identity text,
+    timeline bigint,
     databases text[],
     names text[],
     granted bigint[],
@@ -16,15 +18,14 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    here record := snowflake_registry.place();
     proof record;
 BEGIN
-    IF settings.identity <> here.identity THEN
+    IF settings.identity <> identity THEN
         RETURN 'its database was copied, or restored from a dump';
     END IF;
-    IF settings.timeline <> here.timeline AND
-        NOT (settings.lossless_failover AND settings.timeline < here.timeline) THEN
-        RETURN format('its server was promoted to timeline %s', here.timeline);
+    IF settings.timeline <> timeline AND
+        NOT (settings.lossless_failover AND settings.timeline < timeline) THEN
+        RETURN format('its server was promoted to timeline %s', timeline);
     END IF;
 
     -- Only a number of a known name is a proof: the sequence of a database that was
@@ -33,8 +34,9 @@ BEGIN
     -- granted them were visible before A could call with them.
     SELECT s.database_group, s.name, s.next, u.granted INTO proof
     FROM unnest(databases, names, granted) u(database, name, granted)
-        JOIN snowflake_registry.range_databases d ON d.database = u.database
-        JOIN snowflake_registry.range_sequences s ON s.database_group = d.database_group AND s.name = u.name
+        CROSS JOIN LATERAL (SELECT q.database_group, q.name, q.next
+                            FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group
+                            WHERE d.database = u.database AND q.name = u.name LIMIT 1) s
     WHERE u.granted >= s.next
     ORDER BY u.granted - s.next DESC LIMIT 1;
     IF FOUND THEN
@@ -45,7 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.suspect_loss(snowflake_registry.range_state, text[], text[], bigint[], text) IS
+COMMENT ON FUNCTION snowflake_registry.suspect_loss(snowflake_registry.range_state, text, bigint, text[], text[], bigint[], text) IS
 'internal: why ranges might have been lost, as what was granted to a server shows,
 and where the registry is; NULL: nothing shows it';
 
@@ -77,18 +79,19 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     st snowflake_registry.range_state;
+    here record := snowflake_registry.place();
     reason text;
-    here record;
 BEGIN
     SELECT * INTO st FROM snowflake_registry.range_state;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    IF st.stopped IS NULL AND snowflake_registry.suspect_loss(st, databases, names, granted, server_name) IS NOT NULL THEN
+    IF st.stopped IS NULL
+        AND snowflake_registry.suspect_loss(st, here.identity, here.timeline, databases, names, granted, server_name) IS NOT NULL THEN
         -- Looked at again, for the case that it was resumed in the meantime.
         SELECT * INTO st FROM snowflake_registry.range_state FOR UPDATE;
         IF st.stopped IS NULL THEN
-            reason := snowflake_registry.suspect_loss(st, databases, names, granted, server_name);
+            reason := snowflake_registry.suspect_loss(st, here.identity, here.timeline, databases, names, granted, server_name);
         END IF;
         IF reason IS NOT NULL THEN
             UPDATE snowflake_registry.range_state
@@ -112,7 +115,6 @@ BEGIN
     END IF;
 
     -- A standby with all commits was promoted.
-    here := snowflake_registry.place();
     IF st.timeline <> here.timeline THEN
         IF snowflake_registry.timeline_may_be_double(here.timeline) THEN
             RETURN format('The server of the registry was promoted to timeline %s, and another standby might have been, too.', here.timeline);

@@ -1,5 +1,31 @@
 -- internal functions: servers that hold ranges of sequences
 
+CREATE FUNCTION snowflake_registry.lock_range_tables()
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- A function that sets session_replication_role has all plans of the session made
+    -- again, which is most of its time; servers call those for ranges each second.
+    -- So these refuse triggers instead, and while they run none can be created.
+    LOCK TABLE snowflake_registry.range_state, snowflake_registry.range_databases, snowflake_registry.range_clients,
+        snowflake_registry.range_sequences, snowflake_registry.held_ranges, snowflake_registry.range_evidence IN ROW EXCLUSIVE MODE;
+    IF EXISTS (SELECT FROM pg_class c JOIN pg_trigger t ON t.tgrelid = c.oid
+               WHERE c.relnamespace = 'snowflake_registry'::regnamespace
+               AND c.relname IN ('range_state', 'range_databases', 'range_clients', 'range_sequences', 'held_ranges', 'range_evidence')) THEN
+        RAISE EXCEPTION 'tables of the registry have triggers'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = 'A trigger would have own code executed with the rights of a superuser.',
+            HINT = 'Revoke the privilege TRIGGER on the tables of the registry. Then drop the triggers.';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.lock_range_tables() IS
+'internal: keep triggers from being created until the end of the transaction;
+error: 55000 if there are some';
+
 CREATE FUNCTION snowflake_registry.lock_range_client(
     client uuid,
     confirmed uuid,

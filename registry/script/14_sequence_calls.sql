@@ -238,6 +238,9 @@ COMMENT ON FUNCTION snowflake_registry.grant_range(snowflake_registry.range_sequ
 'internal: grant a range of a sequence, or again what did not arrive; NULL if too few
 numbers are left';
 
+-- Its plans are made once a session, and look names up one by one, whatever the
+-- statistics say.
+
 CREATE FUNCTION snowflake_registry.get_ranges(
     client uuid,
     confirmed uuid,
@@ -261,7 +264,9 @@ RETURNS TABLE (
     problem text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
-SET session_replication_role = replica
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $$
 BEGIN
     @CHECK_OWNERS@
@@ -274,6 +279,7 @@ BEGIN
         u record;
         g record;
     BEGIN
+        PERFORM snowflake_registry.lock_range_tables();
         PERFORM snowflake_registry.check_range_call(client, confirmed, unconfirmed, new_token, databases, names, lasts, counts, leasts, floors, granted);
         PERFORM snowflake_registry.check_transaction();
         PERFORM snowflake_registry.limit_transaction();
@@ -358,20 +364,21 @@ CREATE FUNCTION snowflake_registry.get_floors(client uuid)
 RETURNS TABLE (database text, name text, floor bigint)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
 SET search_path = pg_catalog, pg_temp
-SET session_replication_role = replica
 AS $$
 BEGIN
     @CHECK_OWNERS@
 
     DECLARE
-        last_call timestamptz := (SELECT c.called_at FROM snowflake_registry.range_clients c
-                                  WHERE c.client = get_floors.client AND c.token_hash IS NOT NULL);
+        last_call timestamptz;
     BEGIN
+        PERFORM snowflake_registry.lock_range_tables();
         IF client IS NULL THEN
             RAISE EXCEPTION 'client must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
-        IF last_call IS NULL THEN
+        SELECT c.called_at INTO last_call FROM snowflake_registry.range_clients c
+        WHERE c.client = get_floors.client AND c.token_hash IS NOT NULL;
+        IF NOT FOUND THEN
             RETURN NEXT;
             RETURN;
         END IF;
@@ -406,7 +413,6 @@ CREATE FUNCTION snowflake_registry.return_ranges(
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET session_replication_role = replica
 AS $$
 BEGIN
     @CHECK_OWNERS@
@@ -419,6 +425,7 @@ BEGIN
             RAISE EXCEPTION 'client and unconfirmed must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
+        PERFORM snowflake_registry.lock_range_tables();
         PERFORM snowflake_registry.check_transaction();
         PERFORM snowflake_registry.limit_transaction();
         PERFORM set_config('lock_timeout', '1s', true);

@@ -1,0 +1,229 @@
+-- ranges of sequences: what one session sees of the registry
+SET client_min_messages = warning;
+CREATE EXTENSION snowflake_registry;
+\pset null -
+\set VERBOSITY sqlstate
+
+-- A call of a server, whose tokens are small numbers here.  Where all sequences of the
+-- call have the same, that is the default.
+CREATE FUNCTION regress_call(
+    server text, confirmed integer, unconfirmed integer[], new_token integer, names text[],
+    counts bigint[] DEFAULT NULL, floors bigint[] DEFAULT NULL, granted bigint[] DEFAULT NULL,
+    lasts bigint[] DEFAULT NULL, leasts bigint[] DEFAULT NULL, databases text[] DEFAULT NULL)
+RETURNS TABLE (name text, first_number bigint, last_number bigint, floor bigint, waits_for text, problem text)
+LANGUAGE sql
+BEGIN ATOMIC
+    SELECT names[r."position"], r.first_number, r.last_number, r.floor, r.waits_for,
+           regexp_replace(r.problem, 'since .*, because', 'since (time), because')
+    FROM (SELECT cardinality(names) AS n) c,
+        snowflake_registry.get_ranges(
+            md5(server)::uuid, lpad(confirmed::text, 32, '0')::uuid,
+            ARRAY(SELECT lpad(u::text, 32, '0')::uuid FROM unnest(unconfirmed) u), lpad(new_token::text, 32, '0')::uuid,
+            split_part(server, '/', 1),
+            coalesce(databases, array_fill('shop'::text, ARRAY[c.n])), names,
+            coalesce(lasts, array_fill(2147483647::bigint, ARRAY[c.n])),
+            coalesce(counts, array_fill(100::bigint, ARRAY[c.n])),
+            coalesce(leasts, array_fill(1::bigint, ARRAY[c.n])),
+            coalesce(floors, array_fill(NULL::bigint, ARRAY[c.n])),
+            coalesce(granted, array_fill(0::bigint, ARRAY[c.n]))) r;
+END;
+
+-- databases
+SELECT snowflake_registry.remove_database('shop');
+SELECT snowflake_registry.stop_ranges('test');
+SELECT * FROM regress_call('a', NULL, '{}', 1, '{public.t}', floors => '{0}');
+SELECT snowflake_registry.add_database(NULL);
+SELECT snowflake_registry.add_database('shop');
+SELECT snowflake_registry.add_database('shop');
+SELECT snowflake_registry.add_database('shop', 'others');
+SELECT snowflake_registry.add_database('shop_eu', 'shop');
+SELECT snowflake_registry.add_database('other');
+SELECT snowflake_registry.remove_database('shops');
+SELECT * FROM snowflake_registry.range_databases ORDER BY database;
+
+-- A sequence is known from its first floor on, above which ranges begin.
+SELECT * FROM regress_call('a', 1, '{}', 2, '{public.t,public.u,public.v}');
+SELECT * FROM regress_call('a', 2, '{}', 3, '{public.u,public.t,public.v}', floors => '{0,50,NULL}');
+SELECT * FROM regress_call('b', NULL, '{}', 4, '{public.t,public.u}');
+SELECT * FROM regress_call('a', 3, '{}', 5, '{public.t}', counts => '{0}');
+
+-- Databases that share them, and one that does not.  The same name in two databases of a
+-- server is two holders.
+SELECT * FROM regress_call('b', 4, '{}', 6, '{public.t,public.t,public.t}', floors => '{NULL,NULL,0}', databases => '{shop,shop_eu,other}');
+
+-- An answer that is lost is granted again, also if other answers arrive before the name
+-- is asked for again, and nothing else is used up.
+SELECT * FROM regress_call('a', 5, '{}', 7, '{public.t,public.u}');
+SELECT * FROM regress_call('a', 5, '{7}', 8, '{public.u}', counts => '{1}');
+SELECT * FROM regress_call('a', 5, '{7,8}', 9, '{public.u}');
+SELECT * FROM regress_call('a', 9, '{}', 10, '{public.u,public.t}');
+SELECT * FROM regress_call('a', 10, '{}', 11, '{public.u,public.t}');
+
+-- Another one goes on with the memory of a server; one that was saved before the first
+-- call.
+SELECT * FROM regress_call('a', 10, '{}', 12, '{public.t}');
+SELECT * FROM regress_call('a', NULL, '{}', 12, '{public.t}');
+SELECT * FROM regress_call('a', 9, '{10,11}', 12, '{public.t}', counts => '{0}');
+
+-- a floor: who holds lower ranges is told, and waited for
+SELECT * FROM regress_call('c', NULL, '{}', 13, '{public.t}', floors => '{5000}');
+SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('a')::uuid);
+SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('b')::uuid) ORDER BY database;
+SELECT count(*) FROM snowflake_registry.get_floors(md5('c')::uuid);
+SELECT server_name, database, waiting_floor FROM snowflake_registry.range_holders WHERE name = 'public.t' AND waiting_floor > 0 ORDER BY 1, 2;
+SELECT * FROM regress_call('a', 12, '{}', 14, '{public.t}', floors => '{5000}');
+SELECT * FROM regress_call('c', 13, '{}', 15, '{public.t}', floors => '{5000}', counts => '{0}');
+SELECT * FROM regress_call('b', 6, '{}', 16, '{public.t,public.t}', floors => '{5000,5000}', databases => '{shop,shop_eu}');
+SELECT * FROM regress_call('c', 15, '{}', 17, '{public.t}', floors => '{5000}', counts => '{0}');
+SELECT count(*) FROM snowflake_registry.get_floors(md5('b')::uuid);
+-- a lower one needs nobody
+SELECT * FROM regress_call('c', 17, '{}', 18, '{public.t}', floors => '{10}', counts => '{0}');
+-- What is granted again begins above it.
+SELECT * FROM regress_call('c', 18, '{}', 19, '{public.t}');
+SELECT * FROM regress_call('b', 16, '{}', 20, '{public.t}', floors => '{5550}', counts => '{0}');
+SELECT * FROM regress_call('c', 18, '{19}', 21, '{public.t}');
+SELECT * FROM regress_call('b', 20, '{}', 22, '{public.t}', floors => '{20000}', counts => '{0}');
+SELECT * FROM regress_call('c', 18, '{19,21}', 23, '{public.t}', floors => '{20000}');
+
+-- A floor that is refused changes nothing, and acknowledges nothing that is granted later.
+SELECT * FROM regress_call('c', 23, '{}', 24, '{public.t}', floors => '{1000000000}');
+SELECT * FROM regress_call('c', 24, '{}', 25, '{public.t}', floors => '{2147483647}');
+SELECT * FROM regress_call('c', 25, '{}', 26, '{public.t}');
+SELECT * FROM regress_call('d', NULL, '{}', 27, '{public.t}', floors => '{30000}', counts => '{0}');
+SELECT * FROM regress_call('d', 27, '{}', 28, '{public.z}', floors => '{2147483647}', counts => '{0}');
+SELECT snowflake_registry.raise_sequence('shop', 'public.t', 1000000000);
+SELECT snowflake_registry.raise_sequence('shop', 'public.t', 2147483647);
+SELECT snowflake_registry.raise_sequence('shop', 'public.none', 1);
+SELECT next, floor, numbers_left FROM snowflake_registry.sequences WHERE name = 'public.t' AND database_group = 'shop';
+
+-- The last number is that of the first call, until an administrator changes it.  A floor
+-- is acknowledged all the same.
+SELECT * FROM regress_call('a', 14, '{}', 29, '{public.t}', lasts => '{32767}', floors => '{1000000000}');
+SELECT count(*) FROM snowflake_registry.get_floors(md5('a')::uuid);
+SELECT snowflake_registry.raise_sequence('other', 'public.t', last => 9223372036854775807);
+SELECT * FROM regress_call('a', 29, '{}', 30, '{public.t}', lasts => '{9223372036854775807}', databases => '{other}');
+SELECT snowflake_registry.raise_sequence('other', 'public.t', last => 100);
+
+-- a small type: shares of what is left, all of them once, and then its end
+SELECT * FROM regress_call('a', 30, '{}', 31, '{public.small}', lasts => '{32767}', floors => '{32000}', counts => '{2147483648}');
+SELECT * FROM regress_call('a', 31, '{}', 32, '{public.small}', lasts => '{32767}', leasts => '{99}');
+SELECT * FROM regress_call('a', 32, '{}', 33, '{public.small}', lasts => '{32767}', leasts => '{700}');
+DO $$
+DECLARE
+    r record;
+    n integer := 0;
+BEGIN
+    LOOP
+        SELECT * INTO r FROM regress_call('a', 33 + n, '{}', 34 + n, '{public.small}', lasts => '{32767}');
+        EXIT WHEN r.first_number IS NULL;
+        ASSERT r.first_number = r.last_number AND r.first_number = 32101 + n;
+        n := n + 1;
+    END LOOP;
+    RAISE WARNING '% more, and then: %', n, r.problem;
+END
+$$;
+SELECT * FROM regress_call('d', 28, '{}', 1001, '{public.big}', lasts => '{9223372036854775807}', floors => '{9223372036854775800}');
+SELECT * FROM regress_call('d', 1001, '{}', 1002, '{public.big}', lasts => '{9223372036854775807}', leasts => '{5}');
+SELECT * FROM regress_call('d', 1002, '{}', 1003, '{public.big}', lasts => '{9223372036854775807}');
+SELECT next, numbers_left FROM snowflake_registry.sequences WHERE name IN ('public.small', 'public.big') ORDER BY name;
+
+-- The first range after a restart has what the server wanted before, and half of it after
+-- the next one; not for another server.
+SELECT last_number - first_number + 1 AS n FROM regress_call('e/1', NULL, '{}', 2001, '{public.rate}', floors => '{0}', counts => '{20000}');
+SELECT snowflake_registry.return_ranges(md5('e/1')::uuid, lpad('2001', 32, '0')::uuid, '{}');
+SELECT last_number - first_number + 1 AS n FROM regress_call('e/2', NULL, '{}', 2002, '{public.rate}');
+SELECT last_number - first_number + 1 AS n FROM regress_call('e/3', NULL, '{}', 2003, '{public.rate}');
+SELECT last_number - first_number + 1 AS n FROM regress_call('f', NULL, '{}', 2004, '{public.rate}');
+
+-- Ranges are returned, by who holds them; who returned them and goes on is superseded.
+SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, lpad('2001', 32, '0')::uuid, '{}');
+SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, NULL, ARRAY[lpad('2002', 32, '0')::uuid]);
+SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, NULL, ARRAY[lpad('2002', 32, '0')::uuid]);
+SELECT * FROM regress_call('e/2', 2002, '{}', 2005, '{public.rate}');
+SELECT * FROM snowflake_registry.get_floors(md5('e/2')::uuid);
+SELECT * FROM snowflake_registry.get_floors(md5('nobody')::uuid);
+SELECT count(*) FROM snowflake_registry.get_floors(md5('f')::uuid);
+
+-- A server that was killed is waited for, until an administrator knows that it has ended,
+-- or it was started again, and has been silent for a minute.
+SELECT * FROM regress_call('f', 2004, '{}', 2006, '{public.rate}', floors => '{60000}', counts => '{0}');
+SELECT snowflake_registry.free_ranges('e');
+SELECT snowflake_registry.free_ranges('nobody');
+UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min', created_at = created_at - interval '2 min' WHERE server_name = 'e';
+SELECT * FROM regress_call('f', 2006, '{}', 2007, '{public.rate}', floors => '{60000}', counts => '{0}');
+SELECT * FROM regress_call('e/4', NULL, '{}', 2008, '{public.rate}');
+SELECT * FROM regress_call('f', 2007, '{}', 2009, '{public.rate}', floors => '{60000}', counts => '{0}');
+SELECT * FROM regress_call('e/3', 2003, '{}', 2010, '{public.rate}');
+UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('f')::uuid;
+SELECT snowflake_registry.free_ranges('f');
+SELECT * FROM regress_call('f', 2009, '{}', 2011, '{public.rate}');
+-- get_floors() says that a server lives.
+UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('e/4')::uuid;
+SELECT count(*) FROM snowflake_registry.get_floors(md5('e/4')::uuid);
+SELECT snowflake_registry.free_ranges('e');
+
+-- A number that was granted, and that the registry does not know of: all stops, and who
+-- is superseded keeps what it has.
+SELECT * FROM regress_call('d', 1003, '{}', 3001, '{public.t,public.copied}', granted => '{10,77}');
+SELECT * FROM regress_call('d', 3001, '{}', 3002, '{public.t,public.rate}', granted => '{10,5000000}');
+SELECT * FROM regress_call('e/4', 2008, '{}', 3003, '{public.rate,public.copied}', granted => '{5500000,88}');
+SELECT problem FROM regress_call('e/4', 1, '{}', 3004, '{public.u}', floors => '{7000}');
+SELECT problem FROM regress_call('g', 2, '{}', 3005, '{public.u}', granted => '{1}');
+SELECT database_group, name, server_name, granted, next > 0 AS known FROM snowflake_registry.range_evidence ORDER BY 1, 2, 3;
+SELECT DISTINCT stopped FROM snowflake_registry.sequences;
+SELECT snowflake_registry.resume_ranges(NULL);
+SELECT snowflake_registry.resume_ranges(-1);
+SELECT database_group, name, greatest_granted, servers, next - greatest(was_next, coalesce(greatest_granted, 0) + 1) AS skipped
+FROM snowflake_registry.resume_ranges(1000) ORDER BY 1, 2;
+SELECT * FROM regress_call('e/4', 3003, '{}', 3006, '{public.rate}', granted => '{5500000}');
+SELECT * FROM regress_call('e/4', 2008, '{}', 3007, '{public.rate}');
+-- One that was not known is waited for.
+SELECT * FROM regress_call('d', 3002, '{}', 3008, '{public.u}', floors => '{7000}', counts => '{0}');
+
+-- An administrator stops it.
+SELECT snowflake_registry.stop_ranges(NULL);
+SELECT snowflake_registry.stop_ranges('its files were put back');
+SELECT problem FROM regress_call('d', 3008, '{}', 3009, '{public.u}');
+SELECT count(*) > 0 AS resumed FROM snowflake_registry.resume_ranges(0);
+SELECT first_number > 0 AS granted, problem FROM regress_call('d', 3009, '{}', 3010, '{public.u}');
+
+-- settings
+SELECT snowflake_registry.alter_ranges('1 hour', true);
+SELECT snowflake_registry.alter_ranges('0 s');
+SELECT snowflake_registry.alter_ranges('2 d');
+SELECT grant_time, lossless_failover FROM snowflake_registry.range_state;
+SELECT DISTINCT grant_time_ms FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), NULL, '{shop}', '{public.u}', '{1}', '{0}', '{0}', '{NULL}', '{0}');
+SELECT snowflake_registry.remove_database('shop');
+SELECT * FROM regress_call('d', 3010, '{}', 3011, '{public.u}');
+
+-- A failed call has no effect.
+\set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, ''h'', '
+:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', NULL);
+:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{1,2}');
+:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL}');
+:call '{shop,shop}', '{t,t}', '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{1,1}');
+:call '{shop}', '{t}', '{0}', '{1}', '{1}', '{1}', '{1}');
+:call '{shop}', '{t}', '{1}', '{-1}', '{1}', '{1}', '{1}');
+:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{-1}', '{1}');
+:call ARRAY[repeat('x', 64)], '{t}', '{1}', '{1}', '{1}', '{1}', '{1}');
+:call array_fill('shop'::text, '{101}'), array_fill('t'::text, '{101}'), array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[]);
+SELECT * FROM regress_call('h', 1, '{2}', 2, '{t}');
+SELECT snowflake_registry.return_ranges(NULL, NULL, '{}');
+SELECT snowflake_registry.get_floors(NULL);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{1}');
+ROLLBACK;
+SELECT count(*) FROM snowflake_registry.range_clients WHERE server_name = 'h';
+
+-- A trigger is not called as a superuser.
+CREATE FUNCTION regress_trigger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE TRIGGER regress_trigger BEFORE INSERT ON snowflake_registry.range_clients EXECUTE FUNCTION regress_trigger();
+ALTER TABLE snowflake_registry.range_clients ENABLE ALWAYS TRIGGER regress_trigger;
+\set VERBOSITY terse
+SELECT * FROM regress_call('i', NULL, '{}', 1, '{public.u}');
+SELECT * FROM snowflake_registry.get_floors(md5('e/4')::uuid);
+SELECT snowflake_registry.return_ranges(md5('e/4')::uuid, NULL, '{}');
+DROP TRIGGER regress_trigger ON snowflake_registry.range_clients;
+
+DROP FUNCTION regress_call, regress_trigger;
+DROP EXTENSION snowflake_registry;
