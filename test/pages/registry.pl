@@ -84,6 +84,20 @@ is($registry->safe_psql('ids', "$settings WHERE grant_time > '10 min'"),
 is($registry->safe_psql('ids', $page->example('SELECT snowflake_registry.confirm_promotion')),
 	'f', 'a registry that was not promoted needs no confirmation');
 
+# Ranges of sequences: one is granted, shown, and not granted while some may be lost.
+$registry->safe_psql('ids', $page->example('snowflake_registry.add_database', id_server => 'regress_id_server'));
+my $range = q{SELECT coalesce(problem, 'granted') FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}',
+	gen_random_uuid(), 'page', '{shop}', '{public.t}', '{2147483647}', '{100}', '{1}', '{500}', '{500}')};
+is($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]),
+	'granted', 'a server gets a range of a sequence');
+like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.sequences')),
+	qr/^public\.t\|601\|2147483047\|.*\npage\|shop\|public\.t\|501\|600\|/, 'the views show the sequence, and who holds its numbers');
+$registry->safe_psql('ids', q{UPDATE snowflake_registry.range_sequences SET next = 400});
+like($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]),
+	qr/^stopped: /, 'a range that was lost stops all');
+is($registry->safe_psql('ids', $page->example('FROM snowflake_registry.range_evidence')),
+	"shop|public.t|page|500|400\nshop|public.t|400|100501|500|page", 'an administrator looks, and resumes');
+
 # Grants may be lost, so none is granted again; but others are granted at once.
 my $ask = q{SELECT worker_id, current_user FROM snowflake_registry.get_grant('shardingsphere', 0, NULL,
 	snowflake_registry.lower_bound(now(), 'shardingsphere'), '{}', gen_random_uuid(), 'page')};
