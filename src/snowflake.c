@@ -27,6 +27,8 @@
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "ids/ids.h"
+#include "ranges/drop.h"
+#include "ranges/slots.h"
 #include "sequences/attach.h"
 #include "sequences/copy.h"
 #include "sequences/identity.h"
@@ -156,6 +158,7 @@ request_shmem(void)
 		prev_shmem_request_hook();
 	snowflake_request_state();
 	snowflake_request_grant();
+	snowflake_request_slots();
 }
 
 static void
@@ -166,6 +169,7 @@ startup_shmem(void)
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	snowflake_attach_grant(snowflake_attach_state());
+	snowflake_attach_slots();
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -193,7 +197,10 @@ _PG_init(void)
 				 errhint("Set \"%s\" to at least 1.",
 						 SNOWFLAKE_ORIGINS_SETTING)));
 	if (snowflake_has_registry)
+	{
 		snowflake_keep_grant();
+		snowflake_watch_drops();
+	}
 
 	/*
 	 * pg_upgrade starts servers that generate no IDs, and wants them quiet;

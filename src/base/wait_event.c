@@ -20,6 +20,7 @@ static const char *const names[] = {
 	[SNOWFLAKE_EVENT_RESERVE] = "SnowflakeReserve",
 	[SNOWFLAKE_EVENT_STANDBY] = "SnowflakeStandby",
 	[SNOWFLAKE_EVENT_GRANT] = "SnowflakeGrant",
+	[SNOWFLAKE_EVENT_RANGE] = "SnowflakeRange",
 	[SNOWFLAKE_EVENT_GRANT_MAIN] = "SnowflakeGrantMain",
 	[SNOWFLAKE_EVENT_REGISTRY] = "SnowflakeRegistry",
 	[SNOWFLAKE_EVENT_RESOLVER] = "SnowflakeResolver",
@@ -35,6 +36,7 @@ static const char *const contexts[
 		[SNOWFLAKE_EVENT_CLOCK] = "the clock to reach the last snowflake ID",
 		[SNOWFLAKE_EVENT_STANDBY] = "synchronous standbys to have the mark of snowflake IDs",
 		[SNOWFLAKE_EVENT_GRANT] = "the registry to grant a snowflake worker ID",
+		[SNOWFLAKE_EVENT_RANGE] = "the registry to grant a range of numbers",
 };
 
 static void

@@ -19,6 +19,7 @@ typedef enum SnowflakeWaitEvent
 	SNOWFLAKE_EVENT_RESERVE,	/* a call, for another that reserves ticks */
 	SNOWFLAKE_EVENT_STANDBY,	/* a call, for synchronous standbys */
 	SNOWFLAKE_EVENT_GRANT,		/* a call, for a grant */
+	SNOWFLAKE_EVENT_RANGE,		/* a call, for a range of numbers */
 	SNOWFLAKE_EVENT_GRANT_MAIN, /* the worker, for its next call */
 	SNOWFLAKE_EVENT_REGISTRY,	/* the worker, for the registry's answer */
 	SNOWFLAKE_EVENT_RESOLVER,	/* the worker, for addresses of a host name */

@@ -620,6 +620,17 @@ may_see_error(Oid role)
 		has_privs_of_role(role, ROLE_PG_READ_ALL_SETTINGS);
 }
 
+/*
+ * May who is connected see it?  An error goes to the client.  A SECURITY
+ * DEFINER function, in a trigger for example, is not meant to show anything of
+ * its owner.
+ */
+bool
+snowflake_may_see_registry_error(void)
+{
+	return may_see_error(GetOuterUserId());
+}
+
 static void
 hide_error(SnowflakeRegistryStatus *status)
 {
@@ -683,13 +694,8 @@ fail_no_grant(void)
 	int			worker_id = snowflake_state->grant.worker_id;
 	int64		until = granted_until();
 
-	/*
-	 * The error goes to the client.  A SECURITY DEFINER function that
-	 * generates an ID, in a trigger for example, is not meant to show
-	 * anything of its owner.
-	 */
 	snowflake_get_registry_status(&status);
-	if (!may_see_error(GetOuterUserId()))
+	if (!snowflake_may_see_registry_error())
 		hide_error(&status);
 	snowflake_wake_grant_worker();
 	ereport(ERROR,

@@ -66,6 +66,7 @@ extern void snowflake_wake_grant_worker(void);
 
 /* For those who look at it. */
 extern void snowflake_get_registry_status(SnowflakeRegistryStatus *status);
+extern bool snowflake_may_see_registry_error(void);
 
 /* For those who lower the mark, with the reserve lock held. */
 extern void snowflake_drop_grant(void);

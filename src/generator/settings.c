@@ -74,6 +74,7 @@ int			snowflake_worker_id;
 char	   *snowflake_registry;
 char	   *snowflake_server_name;
 int			snowflake_grant_timeout;
+int			snowflake_max_range_sequences;
 int			snowflake_sequence_start;
 int			snowflake_max_lead;
 int			snowflake_clock_backward;
@@ -338,6 +339,18 @@ static const Setting settings[] = {
 			.boot_value = 10000,
 			.min = 0,
 			.max = INT_MAX
+		}
+	},
+	{
+		.name = "snowflake.max_range_sequences",
+		.short_desc = "Sets the maximum number of range sequences that this server can use at the same time.",
+		.long_desc = "Each takes 2 kB of shared memory if \"snowflake.registry\" is set.",
+		.context = PGC_POSTMASTER,
+		.integer = {
+			.variable = &snowflake_max_range_sequences,
+			.boot_value = 1000,
+			.min = 1,
+			.max = 1000000
 		}
 	},
 	{

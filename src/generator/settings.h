@@ -40,6 +40,7 @@ extern char *snowflake_scheme;
 extern int	snowflake_datacenter_id;
 extern int	snowflake_worker_id;	/* -1: not set, IDs are generated with 0 */
 extern bool snowflake_has_registry;
+extern int	snowflake_max_range_sequences;
 
 /* Changed by a reload. */
 extern char *snowflake_registry;	/* conninfo */

@@ -295,7 +295,7 @@ snowflake_detach_sequences(PG_FUNCTION_ARGS)
 	if (OidIsValid(sequence))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("sequence \"%s\" is a snowflake sequence",
+				 errmsg("sequence \"%s\" is not local",
 						get_rel_name(sequence)),
 				 errhint("Call snowflake_set_sequence_kind(sequence, 'local') for all that the view snowflake_sequences reports.")));
 	set_all_supports(InvalidOid);
@@ -303,27 +303,33 @@ snowflake_detach_sequences(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_set_sequence_kind(sequence regclass, kind text) returns void
+ * snowflake_set_sequence_kind(sequence regclass, kind text, name text) returns void
  */
 Datum
 snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
 {
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	SnowflakeSequenceKind kind = SNOWFLAKE_KIND_LOCAL;
+	char	   *word;
+	char	   *name = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
+	SnowflakeSequenceKind kind;
 
-	if (strcmp(name, "snowflake") == 0)
-		kind = SNOWFLAKE_KIND_SNOWFLAKE;
-	else if (strcmp(name, "local") != 0)
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	word = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	if (!snowflake_find_kind(word, &kind))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid kind of sequence: \"%s\"", name),
-				 errhint("Kinds are \"snowflake\" and \"local\".")));
+				 errmsg("invalid kind of sequence: \"%s\"", word),
+				 errhint("Kinds are \"snowflake\", \"range\" and \"local\".")));
+	if (name != NULL && kind != SNOWFLAKE_KIND_RANGE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("only range sequences have a name in the registry")));
 	if (kind != SNOWFLAKE_KIND_LOCAL && !snowflake_is_attached())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this database does not know kinds of sequences"),
 				 errhint("Have a superuser call snowflake_attach_sequences().")));
-	snowflake_set_kind(PG_GETARG_OID(0), kind);
+	snowflake_set_kind(PG_GETARG_OID(0), kind, name);
 	PG_RETURN_VOID();
 }
 

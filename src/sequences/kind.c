@@ -6,12 +6,7 @@
  * The kind is a security label.  Whoever owns the sequence may set it, and it
  * is dumped, copied with the database, and dropped like any other.  A sequence
  * without a label is local.  The label also keeps what becoming local again
- * needs: the position, and CYCLE.
- *
- *		snowflake [last_value=N | next_value=N] [cycle] [default]
- *
- * Without a position the sequence was at its start, unused.  The last word is
- * there if a new table got it because of a setting.
+ * needs: the position, and CYCLE (label.c).
  *
  * A sequence of another kind is exhausted: whatever reaches the server's own
  * nextval() fails.  See README.md for the protocol.
@@ -35,12 +30,12 @@
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_seclabel.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
-#include "commands/extension.h"
 #include "commands/seclabel.h"
 #include "commands/sequence.h"
 #include "fmgr.h"
@@ -60,27 +55,15 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "generator/state.h"
+#include "ranges/granted.h"
+#include "ranges/numbers.h"
 #include "sequences/kind.h"
+#include "sequences/suitable.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
 #define PROVIDER		"snowflake"
 #define SET_KIND_HINT	"Call snowflake_set_sequence_kind()."
-
-/* A position of a sequence, as it is in its file. */
-typedef struct Position
-{
-	int64		last_value;
-	bool		is_called;
-} Position;
-
-typedef struct Label
-{
-	bool		has_position;
-	Position	position;
-	bool		cycle;
-} Label;
 
 /* The last position that this session has set of a sequence. */
 typedef struct SetPosition
@@ -91,49 +74,6 @@ typedef struct SetPosition
 
 static HTAB *set_positions = NULL;
 
-/*
- * Read one word of a label after the first.
- */
-static bool
-read_word(const char *word, Label *label)
-{
-	const char *number = strchr(word, '=');
-	char	   *end;
-
-	if (strcmp(word, "default") == 0)
-		return true;
-	if (strcmp(word, "cycle") == 0)
-	{
-		label->cycle = true;
-		return true;
-	}
-	label->position.is_called = strncmp(word, "last_value=", 11) == 0;
-	if (!label->position.is_called && strncmp(word, "next_value=", 11) != 0)
-		return false;
-	errno = 0;
-	label->position.last_value = strtoll(number + 1, &end, 10);
-	label->has_position = true;
-	return errno == 0 && end != number + 1 && *end == '\0';
-}
-
-/*
- * Read a label.  Returns false if it is invalid.
- */
-static bool
-read_label(const char *string, Label *label)
-{
-	char	   *copy = pstrdup(string);
-	char	   *rest;
-	char	   *word = strtok_r(copy, " ", &rest);
-	bool		valid = word != NULL && strcmp(word, "snowflake") == 0;
-
-	memset(label, 0, sizeof(Label));
-	while (valid && (word = strtok_r(NULL, " ", &rest)) != NULL)
-		valid = read_word(word, label);
-	pfree(copy);
-	return valid;
-}
-
 static char *
 get_label(Oid relid)
 {
@@ -143,30 +83,39 @@ get_label(Oid relid)
 	return GetSecurityLabel(&object, PROVIDER);
 }
 
-static FormData_pg_sequence
-get_definition(Oid relid)
+/*
+ * A label could have been set while this library was not preloaded.
+ */
+snowflake_noreturn static void
+fail_invalid_label(const char *string)
 {
-	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
-	FormData_pg_sequence definition;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("invalid label of a sequence: \"%s\"", string),
+			 errhint(SET_KIND_HINT)));
+}
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for sequence %u", relid);
-	definition = *(Form_pg_sequence) GETSTRUCT(tuple);
-	ReleaseSysCache(tuple);
-	return definition;
+/*
+ * The name that a range sequence has unless it is told another one.
+ */
+static const char *
+own_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
 }
 
 /*
  * The position of a sequence that the caller has locked.
  */
-static Position
+static SequencePosition
 get_position(Oid relid)
 {
 	Relation	sequence = relation_open(relid, NoLock);
 	Buffer		buffer = ReadBuffer(sequence, 0);
 	HeapTupleData tuple;
 	Form_pg_sequence_data data;
-	Position	position;
+	SequencePosition position;
 	ItemId		item;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
@@ -221,7 +170,7 @@ snowflake_has_set_position(Oid relid, int64 value)
  * privilege from itself; no code of users runs meanwhile.
  */
 static void
-set_position(Oid relid, Position position)
+set_position(Oid relid, SequencePosition position)
 {
 	Oid			user;
 	int			sec_context;
@@ -237,10 +186,10 @@ set_position(Oid relid, Position position)
 		note_position(relid, position.last_value);
 }
 
-static Position
+static SequencePosition
 end_position(const FormData_pg_sequence *definition)
 {
-	Position	end = {definition->seqmax, true};
+	SequencePosition end = {definition->seqmax, true};
 
 	return end;
 }
@@ -248,8 +197,8 @@ end_position(const FormData_pg_sequence *definition)
 static bool
 is_exhausted(Oid relid)
 {
-	FormData_pg_sequence definition = get_definition(relid);
-	Position	position = get_position(relid);
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	SequencePosition position = get_position(relid);
 
 	return position.is_called && position.last_value == definition.seqmax;
 }
@@ -262,10 +211,13 @@ is_exhausted(Oid relid)
 static void
 exhaust(Oid relid)
 {
-	FormData_pg_sequence definition = get_definition(relid);
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	RangeStatistics statistics;
 
 	ResetSequence(relid);
 	set_position(relid, end_position(&definition));
+	if (snowflake_get_range_statistics(relid, &statistics))
+		snowflake_write_granted(relid, definition.seqmax, statistics.granted);
 	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
 }
@@ -287,113 +239,22 @@ set_cycle(Oid relid, bool cycle)
 }
 
 /*
- * Fail if an INCREMENT cannot be that of a snowflake sequence.  The scheme may
- * be another one than when the label was set.
- */
-void
-snowflake_check_increment(Oid relid, int64 increment)
-{
-	const		SnowflakeScheme *scheme;
-	int64		most;
-
-	if (increment == 1 || snowflake_state == NULL)
-		return;
-	scheme = snowflake_server_scheme();
-	most = scheme->shift[SNOWFLAKE_SEQUENCE] > 0 ? 1 :
-		(snowflake_field_max(scheme, SNOWFLAKE_SEQUENCE) + 2) / 2;
-	if (increment < 1 || increment > most)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("INCREMENT " INT64_FORMAT " of sequence \"%s\" is not possible for a snowflake sequence",
-						increment, get_rel_name(relid)),
-				 errdetail("With this \"snowflake.scheme\", it must be from 1 to " INT64_FORMAT ".",
-						   most)));
-}
-
-static void
-check_definition(Oid relid)
-{
-	FormData_pg_sequence definition = get_definition(relid);
-
-	snowflake_check_increment(relid, definition.seqincrement);
-	if (definition.seqcycle)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("snowflake sequence \"%s\" must not have CYCLE",
-						get_rel_name(relid)),
-				 errdetail("What does not know its kind would get small numbers.")));
-}
-
-/*
- * Fail if a column is too narrow for the values of a sequence.
- */
-static void
-check_column(Oid relid, Oid table, int column)
-{
-	Oid			type = getBaseType(get_atttype(table, column));
-
-	if (type == INT2OID || type == INT4OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("sequence \"%s\" cannot be a snowflake sequence because column \"%s\" of table \"%s\" is not bigint",
-						get_rel_name(relid),
-						get_attname(table, column, false), get_rel_name(table)),
-				 errhint("Convert the column first.")));
-}
-
-/*
- * Check all columns that a sequence belongs to, or that have it in a default.
- */
-static void
-check_columns(Oid relid)
-{
-	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			table;
-	int32		column;
-
-	if (sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column))
-		check_column(relid, table, column);
-
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
-
-		if (form->classid == AttrDefaultRelationId)
-		{
-			ObjectAddress object = GetAttrDefaultColumnAddress(form->objid);
-
-			check_column(relid, object.objectId, object.objectSubId);
-		}
-	}
-	systable_endscan(scan);
-	table_close(depend, AccessShareLock);
-}
-
-/*
  * Is the position of a sequence that of a new one?  The caller has locked it.
  */
 bool
 snowflake_is_unused(Oid relid)
 {
-	Position	position = get_position(relid);
+	SequencePosition position = get_position(relid);
 
 	return !position.is_called &&
-		position.last_value == get_definition(relid).seqstart;
+		position.last_value == snowflake_get_definition(relid).seqstart;
 }
 
 /*
  * Fail if a sequence was used, and the label does not have its position.
  */
 static void
-check_position(Oid relid, const Label *label)
+check_position(Oid relid, const SequenceLabel *label)
 {
 	if (label->has_position || is_exhausted(relid) || snowflake_is_unused(relid))
 		return;
@@ -404,49 +265,99 @@ check_position(Oid relid, const Label *label)
 			 errhint(SET_KIND_HINT)));
 }
 
-/*
- * Is a sequence one of the extension's own, which lastval() uses?
- */
-static bool
-is_of_extension(Oid relid)
+static Oid
+database_owner(void)
 {
-	Oid			extension = getExtensionOfObject(RelationRelationId, relid);
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	Oid			owner;
 
-	return OidIsValid(extension) && extension == get_extension_oid("snowflake", true);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	owner = ((Form_pg_database) GETSTRUCT(tuple))->datdba;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/*
+ * Fail if the caller may not take numbers of another name than the sequence's
+ * own.
+ */
+static void
+check_name(Oid relid, const SequenceLabel *label)
+{
+	if (label->kind != SNOWFLAKE_KIND_RANGE ||
+		strcmp(label->name, own_name(relid)) == 0 ||
+		has_privs_of_role(GetUserId(), database_owner()))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to use numbers of \"%s\" for sequence \"%s\"",
+					label->name, get_rel_name(relid)),
+			 errhint("Only the owner of the database can use another name than that of the sequence.")));
 }
 
 static void
-become_snowflake(Oid relid, const Label *label)
+become_nonlocal(Oid relid, const SequenceLabel *label)
 {
-	Oid			table;
-	int32		column;
-
-	if (is_of_extension(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" of the extension cannot be a snowflake sequence",
-						get_rel_name(relid))));
-	if (sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" of an identity column cannot be a snowflake sequence",
-						get_rel_name(relid)),
-				 errhint("Replace the identity by DEFAULT nextval() of a sequence.")));
-	check_definition(relid);
-	check_columns(relid);
+	snowflake_check_suitable(relid, label->kind);
+	check_name(relid, label);
 	check_position(relid, label);
 	if (!is_exhausted(relid))
 		exhaust(relid);
 }
 
-static void
-become_local(Oid relid, const Label *label)
+/*
+ * The position with which a sequence continues: not below numbers that it gave
+ * out meanwhile.
+ */
+static SequencePosition
+local_position(Oid relid, const SequenceLabel *label)
 {
+	SequencePosition position = label->position;
+	int64		above;
+
+	if (label->kind != SNOWFLAKE_KIND_RANGE)
+		return position;
+	above = Max(snowflake_read_granted(relid, snowflake_get_definition(relid).seqmax),
+				snowflake_greatest_key(relid));
+	if (above > 0 &&
+		(!label->has_position || above >= position.last_value))
+	{
+		position.last_value = above;
+		position.is_called = true;
+	}
+	return position;
+}
+
+static void
+become_local(Oid relid, const SequenceLabel *label)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	SequencePosition position = local_position(relid, label);
+
+	snowflake_free_slot(MyDatabaseId, relid);
 	ResetSequence(relid);
-	if (label->has_position)
-		set_position(relid, label->position);
+	if (label->has_position || position.is_called)
+	{
+		position.last_value = Min(position.last_value, definition.seqmax);
+		set_position(relid, position);
+	}
 	if (label->cycle)
 		set_cycle(relid, true);
+}
+
+/*
+ * A label replaces another one.
+ */
+static void
+change_label(Oid relid, const SequenceLabel *old, const SequenceLabel *label)
+{
+	if (old->kind != label->kind || strcmp(old->name, label->name) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" is of kind \"%s\" already",
+						get_rel_name(relid), snowflake_kind_name(old->kind)),
+				 errhint(SET_KIND_HINT)));
 }
 
 /*
@@ -459,8 +370,8 @@ static void
 relabel(const ObjectAddress *object, const char *string)
 {
 	Oid			relid = object->objectId;
-	Label		label;
-	Label		old;
+	SequenceLabel label;
+	SequenceLabel old;
 	char	   *old_text;
 
 	if (object->classId != RelationRelationId || object->objectSubId != 0 ||
@@ -468,7 +379,7 @@ relabel(const ObjectAddress *object, const char *string)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("only sequences have labels of snowflake")));
-	if (string != NULL && !read_label(string, &label))
+	if (string != NULL && !snowflake_read_label(string, &label))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid label of a sequence: \"%s\"", string),
@@ -479,9 +390,12 @@ relabel(const ObjectAddress *object, const char *string)
 	if (IsBinaryUpgrade)
 		return;
 	if (string != NULL && old_text == NULL)
-		become_snowflake(relid, &label);
-	else if (string == NULL && old_text != NULL && read_label(old_text, &old))
+		become_nonlocal(relid, &label);
+	else if (string == NULL && old_text != NULL && snowflake_read_label(old_text, &old))
 		become_local(relid, &old);
+	else if (string != NULL && snowflake_read_label(old_text, &old) &&
+			 strcmp(string, old_text) != 0)
+		change_label(relid, &old, &label);
 
 	/* Last, so that it is processed after the label is set. */
 	CacheInvalidateRelcacheByRelid(relid);
@@ -497,20 +411,62 @@ snowflake_register_kinds(void)
 }
 
 /*
- * The label of a local sequence that becomes a snowflake sequence.
+ * Fill the label of a local sequence that becomes one of another kind.
  */
-static char *
-make_label(Oid relid)
+static void
+fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
+		   SequenceLabel *label)
 {
-	FormData_pg_sequence definition = get_definition(relid);
-	Position	position = get_position(relid);
-	const char *cycle = definition.seqcycle ? " cycle" : "";
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
 
-	if (snowflake_is_unused(relid))
-		return psprintf("snowflake%s", cycle);
-	return psprintf("snowflake %s=" INT64_FORMAT "%s",
-					position.is_called ? "last_value" : "next_value",
-					position.last_value, cycle);
+	memset(label, 0, sizeof(SequenceLabel));
+	label->kind = kind;
+	label->position = get_position(relid);
+	label->has_position = !snowflake_is_unused(relid);
+	label->cycle = definition.seqcycle;
+	if (kind == SNOWFLAKE_KIND_RANGE &&
+		strlcpy(label->name, name != NULL ? name : own_name(relid),
+				sizeof(label->name)) >= sizeof(label->name))
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_TOO_LONG),
+				 errmsg("name of a range sequence is too long")));
+}
+
+/*
+ * The floor of a sequence that becomes a range sequence, or is one: no server is
+ * to give out a number that is not above it.
+ */
+static int64
+range_floor(Oid relid, const SequenceLabel *label)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	int64		floor = Max(definition.seqmin, definition.seqstart) - 1;
+
+	if (label->has_position)
+		floor = Max(floor, label->position.last_value - (label->position.is_called ? 0 : 1));
+	floor = Max(floor, snowflake_read_granted(relid, definition.seqmax));
+	return Max(floor, Max(snowflake_greatest_key(relid), 0));
+}
+
+/*
+ * Have the registry know the name, and all servers continue above what the
+ * sequence gave out.
+ */
+static void
+settle_range(Oid relid, const SequenceLabel *label)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	RangeHandle handle = {
+		.relid = relid,
+		.step = definition.seqincrement,
+		.last = definition.seqmax
+	};
+	int64		floor = range_floor(relid, label);
+
+	do
+	{
+		snowflake_attach_range(&handle, label->name);
+	} while (!snowflake_settle_floor(&handle, floor));
 }
 
 /*
@@ -533,31 +489,63 @@ check_sequence(Oid relid)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SEQUENCE, name);
 }
 
-/*
- * Set the kind of a sequence of the caller.
- */
-void
-snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind)
+static void
+set_label(Oid relid, const SequenceLabel *label)
 {
+	char	   *string = label != NULL ? snowflake_write_label(label) : NULL;
 	ObjectAddress object;
-	char	   *string = NULL;
 
-	check_sequence(relid);
-	LockRelationOid(relid, ShareRowExclusiveLock);
-	check_sequence(relid);
-	if ((get_label(relid) != NULL) == (kind == SNOWFLAKE_KIND_SNOWFLAKE))
-		return;
-
-	if (kind == SNOWFLAKE_KIND_SNOWFLAKE)
-	{
-		string = make_label(relid);
-		if (get_definition(relid).seqcycle)
-			set_cycle(relid, false);
-	}
 	ObjectAddressSet(object, RelationRelationId, relid);
 	relabel(&object, string);
 	SetSecurityLabel(&object, PROVIDER, string);
 	CommandCounterIncrement();
+}
+
+/*
+ * Make a local sequence one of another kind, for which it has a label.
+ */
+static void
+set_nonlocal(Oid relid, const SequenceLabel *label)
+{
+	if (label->cycle)
+		set_cycle(relid, false);
+	if (label->kind == SNOWFLAKE_KIND_RANGE)
+	{
+		snowflake_check_suitable(relid, label->kind);
+		check_name(relid, label);
+		settle_range(relid, label);
+	}
+	set_label(relid, label);
+}
+
+/*
+ * Set the kind of a sequence of the caller.  A range sequence gets the name of
+ * another one in this database if one is given.
+ */
+void
+snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
+{
+	SequenceLabel label = {0};
+	char	   *string;
+
+	check_sequence(relid);
+	LockRelationOid(relid, ShareRowExclusiveLock);
+	check_sequence(relid);
+	string = get_label(relid);
+	if (string != NULL && !snowflake_read_label(string, &label))
+		fail_invalid_label(string);
+	if (label.kind == kind && (name == NULL || strcmp(name, label.name) == 0))
+	{
+		if (kind == SNOWFLAKE_KIND_RANGE)
+			settle_range(relid, &label);
+		return;
+	}
+	if (string != NULL)
+		set_label(relid, NULL);
+	if (kind == SNOWFLAKE_KIND_LOCAL)
+		return;
+	fill_label(relid, kind, name, &label);
+	set_nonlocal(relid, &label);
 }
 
 /*
@@ -566,24 +554,31 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind)
 SnowflakeSequenceKind
 snowflake_sequence_kind(Oid relid)
 {
-	return get_label(relid) != NULL ? SNOWFLAKE_KIND_SNOWFLAKE : SNOWFLAKE_KIND_LOCAL;
+	SequenceLabel label = {0};
+	char	   *string = get_label(relid);
+
+	if (string != NULL && !snowflake_read_label(string, &label))
+		fail_invalid_label(string);
+	return label.kind;
 }
 
 /*
- * Have a sequence of the caller be a snowflake sequence, because the setting
- * says so.
+ * Have a sequence of the caller be of another kind, because the setting says
+ * so.
  */
 void
-snowflake_set_default_kind(Oid relid)
+snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 {
-	ObjectAddress object;
+	SequenceLabel label;
 
 	if (snowflake_sequence_kind(relid) != SNOWFLAKE_KIND_LOCAL)
 		return;
-	snowflake_set_kind(relid, SNOWFLAKE_KIND_SNOWFLAKE);
-	ObjectAddressSet(object, RelationRelationId, relid);
-	SetSecurityLabel(&object, PROVIDER, psprintf("%s default", get_label(relid)));
-	CommandCounterIncrement();
+	check_sequence(relid);
+	LockRelationOid(relid, ShareRowExclusiveLock);
+	check_sequence(relid);
+	fill_label(relid, kind, NULL, &label);
+	label.by_default = true;
+	set_nonlocal(relid, &label);
 }
 
 /*
@@ -605,24 +600,38 @@ void
 snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 {
 	FormData_pg_sequence definition;
-	Label		label;
+	SequenceLabel label;
 	char	   *string = get_label(relid);
 
-	info->kind = SNOWFLAKE_KIND_LOCAL;
+	memset(info, 0, sizeof(SnowflakeSequenceInfo));
 	info->increment = 1;
 	if (string == NULL)
 		return;
 
-	/* It could have been set while this library was not preloaded. */
-	if (!read_label(string, &label))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("invalid label of a sequence: \"%s\"", string),
-				 errhint(SET_KIND_HINT)));
-	definition = get_definition(relid);
+	if (!snowflake_read_label(string, &label))
+		fail_invalid_label(string);
+	definition = snowflake_get_definition(relid);
 	exhaust_in_place(relid, &definition);
-	info->kind = SNOWFLAKE_KIND_SNOWFLAKE;
+	info->kind = label.kind;
 	info->increment = definition.seqincrement;
+	info->range.relid = relid;
+	info->range.step = definition.seqincrement;
+	info->range.last = definition.seqmax;
+	info->first = definition.seqmin;
+}
+
+/*
+ * Have a range sequence know where its ranges are.
+ */
+void
+snowflake_attach_sequence_range(RangeHandle *handle)
+{
+	SequenceLabel label = {0};
+	char	   *string = get_label(handle->relid);
+
+	if (string == NULL || !snowflake_read_label(string, &label))
+		elog(ERROR, "sequence %u is no range sequence", handle->relid);
+	snowflake_attach_range(handle, label.name);
 }
 
 /*
@@ -721,7 +730,7 @@ exhaust_altered(Oid relid)
 {
 	if (!is_locked(relid, ShareRowExclusiveLock))
 		return false;
-	check_definition(relid);
+	snowflake_check_definition(relid, snowflake_sequence_kind(relid));
 	if (!is_exhausted(relid))
 		exhaust(relid);
 	CacheInvalidateRelcacheByRelid(relid);

@@ -14,17 +14,16 @@
 
 #include "nodes/nodes.h"
 
-typedef enum SnowflakeSequenceKind
-{
-	SNOWFLAKE_KIND_LOCAL,		/* PostgreSQL's own */
-	SNOWFLAKE_KIND_SNOWFLAKE
-} SnowflakeSequenceKind;
+#include "ranges/slots.h"
+#include "sequences/label.h"
 
 /* What calls of nextval() need to know of a sequence. */
 typedef struct SnowflakeSequenceInfo
 {
 	SnowflakeSequenceKind kind;
 	int64		increment;
+	int64		first;			/* MINVALUE */
+	RangeHandle range;			/* of a range sequence */
 } SnowflakeSequenceInfo;
 
 /* How a utility statement resets the position of sequences. */
@@ -37,15 +36,16 @@ typedef enum SnowflakeReset
 
 extern void snowflake_register_kinds(void);
 extern void snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
-extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind);
+extern void snowflake_attach_sequence_range(RangeHandle *handle);
+extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
+							   const char *name);
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
 extern bool snowflake_is_unused(Oid relid);
-extern void snowflake_set_default_kind(Oid relid);
+extern void snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind);
 extern Oid	snowflake_find_nonlocal_sequence(void);
 extern bool snowflake_has_default_sequence(void);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
 extern void snowflake_exhaust_after(SnowflakeReset reset);
-extern void snowflake_check_increment(Oid relid, int64 increment);
 extern bool snowflake_has_set_position(Oid relid, int64 value);
 
 #endif							/* SNOWFLAKE_KIND_H */

@@ -143,7 +143,7 @@ make_snowflake(Oid sequence)
 				 errmsg("this database does not know kinds of sequences"),
 				 errdetail("\"snowflake.default_sequence_kind\" is \"snowflake\"."),
 				 errhint("Have a superuser call snowflake_attach_sequences(), or set \"snowflake.default_sequence_kind\" to \"local\".")));
-	snowflake_set_default_kind(sequence);
+	snowflake_set_default_kind(sequence, SNOWFLAKE_KIND_SNOWFLAKE);
 }
 
 /*

@@ -49,7 +49,9 @@
 #include "utils/syscache.h"
 
 #include "generator/generator.h"
+#include "ranges/numbers.h"
 #include "sequences/kind.h"
+#include "sequences/suitable.h"
 #include "sequences/values.h"
 #include "shared/compat.h"
 
@@ -67,7 +69,7 @@ typedef struct Sequence
 	Oid			role;			/* may call nextval(), or InvalidOid */
 	SnowflakeSequenceInfo info;
 	bool		has_value;
-	bool		is_id;			/* from when it was a snowflake sequence */
+	bool		is_id;			/* from when it was not local */
 	int64		value;			/* last value of nextval() */
 } Sequence;
 
@@ -363,15 +365,33 @@ set_marker(Oid function)
 	ids_since_marker = 0;
 }
 
-static inline int64
-nextval_snowflake(Sequence *sequence, Oid function)
+/*
+ * A number of a range sequence.  It may have to be attached to its ranges
+ * again, because another session has changed or dropped them.
+ */
+static int64
+next_range_number(Sequence *sequence)
+{
+	RangeHandle *handle = &sequence->info.range;
+	int64		number;
+
+	while (handle->slot == NULL || !snowflake_next_number(handle, &number))
+		snowflake_attach_sequence_range(handle);
+	return number;
+}
+
+static int64
+nextval_nonlocal(Sequence *sequence, Oid function)
 {
 	int64		id;
 
 	check_nextval_privilege(sequence);
 	check_writable(sequence->relid, "nextval()");
-	id = likely(sequence->info.increment == 1) ?
-		snowflake_generate() : generate_middle(sequence);
+	if (sequence->info.kind == SNOWFLAKE_KIND_RANGE)
+		id = next_range_number(sequence);
+	else
+		id = likely(sequence->info.increment == 1) ?
+			snowflake_generate() : generate_middle(sequence);
 	if (used_last == NULL || !used_last->is_id)
 		set_marker(function);
 	sequence->value = id;
@@ -392,7 +412,7 @@ snowflake_sequence_nextval(PG_FUNCTION_ARGS)
 
 	check_execute(F_NEXTVAL, &everybody_nextval);
 	if (!is_local(sequence))
-		PG_RETURN_INT64(nextval_snowflake(sequence, fcinfo->flinfo->fn_oid));
+		PG_RETURN_INT64(nextval_nonlocal(sequence, fcinfo->flinfo->fn_oid));
 
 	sequence->value = nextval_internal(relid, true);
 	sequence->has_value = true;
@@ -518,6 +538,34 @@ server_setval(FunctionCallInfo fcinfo)
 }
 
 /*
+ * setval() of a range sequence: no server returns its values up to this one any
+ * more.  A restored dump has the end of an exhausted sequence, which means
+ * nothing.
+ */
+static void
+setval_range(Sequence *sequence, int64 value, bool is_called)
+{
+	RangeHandle *handle = &sequence->info.range;
+
+	if (value < sequence->info.first || value > handle->last)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("setval: value " INT64_FORMAT " is out of bounds for sequence \"%s\" (" INT64_FORMAT ".." INT64_FORMAT ")",
+						value, get_rel_name(sequence->relid),
+						sequence->info.first, handle->last)));
+	if (value == handle->last)
+		return;
+	while (handle->slot == NULL ||
+		   !snowflake_settle_floor(handle, Max(is_called ? value : value - 1, 0)))
+		snowflake_attach_sequence_range(handle);
+	if (is_called)
+	{
+		sequence->value = value;
+		sequence->has_value = true;
+	}
+}
+
+/*
  * snowflake_sequence_setval(regclass, bigint [, boolean]) returns bigint
  *
  * A snowflake sequence has no position, so there is nothing to set.
@@ -546,5 +594,8 @@ snowflake_sequence_setval(PG_FUNCTION_ARGS)
 	}
 	check_privilege(relid, ACL_UPDATE);
 	check_writable(relid, "setval()");
+	if (sequence->info.kind == SNOWFLAKE_KIND_RANGE)
+		setval_range(sequence, PG_GETARG_INT64(1),
+					 !with_called || PG_GETARG_BOOL(2));
 	PG_RETURN_DATUM(PG_GETARG_DATUM(1));
 }

@@ -103,17 +103,32 @@ error: 55006 if there is a snowflake sequence';
 
 REVOKE ALL ON FUNCTION snowflake_detach_sequences() FROM PUBLIC;
 
-CREATE FUNCTION snowflake_set_sequence_kind(sequence regclass, kind text DEFAULT 'snowflake')
+CREATE FUNCTION snowflake_set_sequence_kind(sequence regclass, kind text DEFAULT 'snowflake', name text DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_set_sequence_kind'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_set_sequence_kind(regclass, text) IS
-'have nextval() of a sequence return snowflake IDs (snowflake), or continue where it
-was before (local); for its owner;
-errors: 42804 if a column with it is narrower than bigint, 55000 if it belongs to an
-identity column or nextval() is not attached, 22023 for its INCREMENT or another
-kind, 42501 if the caller does not own it';
+COMMENT ON FUNCTION snowflake_set_sequence_kind(regclass, text, text) IS
+'have nextval() of a sequence return snowflake IDs (snowflake), small numbers that no
+other server returns (range; the name is what the registry knows it by, by default its
+own), or continue where it was before (local); for its owner;
+errors: 42804 if a column with it is too narrow, 55000 if it belongs to an identity
+column, nextval() is not attached, there is no registry, or other servers do not answer
+in time, 22023 for its INCREMENT or another kind, 42501 if the caller does not own it';
+
+CREATE FUNCTION snowflake_range_statistics(
+    sequence regclass, OUT granted bigint, OUT held bigint, OUT first_granted bigint,
+    OUT first_granted_at timestamptz, OUT problem text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'snowflake_range_statistics'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION snowflake_range_statistics(regclass) IS
+'what this server knows of the numbers of a range sequence since its start: the greatest
+that it was granted, how many of them are left, the greatest of the first range and when
+it was granted, and why the registry grants none; NULLs for all else';
+
+GRANT EXECUTE ON FUNCTION snowflake_range_statistics(regclass) TO PUBLIC;
 
 CREATE VIEW snowflake_sequences AS
 SELECT c.oid::regclass AS sequence,
@@ -126,20 +141,33 @@ SELECT c.oid::regclass AS sequence,
         WHEN s.seqcycle OR pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
             AND pg_catalog.pg_sequence_last_value(c.oid) IS DISTINCT FROM s.seqmax
             THEN 'not exhausted: call nextval() or setval() of it'
-        WHEN u.column_type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype)
+        WHEN r.problem IS NOT NULL
+            THEN r.problem
+        WHEN l.label NOT LIKE 'range %' AND u.column_type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype)
             THEN 'column is too narrow'
-        WHEN l.label LIKE '% default' AND pg_catalog.current_setting('snowflake.default_sequence_kind', true) = 'local'
+        WHEN l.label ~ ' default( name=|$)' AND pg_catalog.current_setting('snowflake.default_sequence_kind', true) = 'local'
             AND NOT EXISTS (
                 SELECT FROM pg_catalog.pg_db_role_setting r
                     LEFT JOIN pg_catalog.pg_database b ON b.oid = r.setdatabase
                 WHERE (b.oid IS NULL OR b.datname = pg_catalog.current_database())
                     AND pg_catalog.array_to_string(r.setconfig, ' ') LIKE '%snowflake.default_sequence_kind=%')
             THEN 'new tables get local sequences: set snowflake.default_sequence_kind'
-    END AS problem
+    END AS problem,
+    CASE WHEN r.granted > 0 THEN s.seqmax - r.granted END AS numbers_left,
+    r.held AS numbers_held,
+    (r.granted - r.first_granted) / p.days AS numbers_per_day,
+    CASE
+        WHEN (s.seqmax - r.granted) * p.days < 36500 * (r.granted - r.first_granted)::float8
+            THEN pg_catalog.now() + (s.seqmax - r.granted) * p.days / (r.granted - r.first_granted) * interval '1 day'
+    END AS ends_at
 FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
     LEFT JOIN pg_catalog.pg_seclabel l
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
+    LEFT JOIN LATERAL snowflake_range_statistics(c.oid::regclass) r ON l.label LIKE 'range %'
+    LEFT JOIN LATERAL (
+        SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8 / 86400, 1e-9) AS days
+        WHERE r.granted > r.first_granted) p ON true
     LEFT JOIN (
         SELECT d.refobjid AS seqrelid, a.attrelid::regclass AS table_name, a.attname AS column_name, a.atttypid::regtype AS column_type
         FROM pg_catalog.pg_depend d
@@ -163,7 +191,7 @@ COMMENT ON VIEW snowflake_sequences IS
 COMMENT ON COLUMN snowflake_sequences.sequence IS
 'sequence';
 COMMENT ON COLUMN snowflake_sequences.kind IS
-'snowflake or local';
+'snowflake, range or local';
 COMMENT ON COLUMN snowflake_sequences.table_name IS
 'table of a column that the sequence belongs to, or is a default of';
 COMMENT ON COLUMN snowflake_sequences.column_name IS
@@ -172,4 +200,13 @@ COMMENT ON COLUMN snowflake_sequences.column_type IS
 'its type';
 COMMENT ON COLUMN snowflake_sequences.problem IS
 'what is wrong with a sequence that is not local; NULL if nothing is';
-
+COMMENT ON COLUMN snowflake_sequences.numbers_left IS
+'of a range sequence that was used since the start of the server: how many numbers are
+left for all servers, at most';
+COMMENT ON COLUMN snowflake_sequences.numbers_held IS
+'how many of its numbers this server was granted and has left';
+COMMENT ON COLUMN snowflake_sequences.numbers_per_day IS
+'how many numbers a day all servers were granted meanwhile, lost ones included; NULL
+before this server was granted a second range';
+COMMENT ON COLUMN snowflake_sequences.ends_at IS
+'when its type ends at this rate; NULL if that is in more than 100 years';

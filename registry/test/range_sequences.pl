@@ -1,0 +1,344 @@
+# Sequences of kind range, as applications see them: two servers give out the numbers of a
+# type, none of them twice, through everything that happens to a sequence.
+
+use strict;
+use warnings;
+
+use FindBin;
+use List::Util qw(min);
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $registry = new_registry('registry', '1, 100, new => true');
+$registry->safe_psql('postgres', qq{
+	SELECT snowflake_registry.add_database('postgres');
+	SELECT snowflake_registry.add_database('restored')});
+
+my %servers = map { $_ => range_server($_) } qw(a b);
+my ($a, $b) = @servers{qw(a b)};
+
+sub range_server
+{
+	my ($name, @conf) = @_;
+	my $node = new_primary($name, registry_conf($registry), "snowflake.server_name = '$name'",
+		'restart_after_crash = on', 'max_prepared_transactions = 1', @conf);
+
+	$node->safe_psql('postgres', 'SELECT snowflake_attach_sequences(); CREATE ROLE owner');
+	return $node;
+}
+
+sub query { return $_[0]->safe_psql('postgres', $_[1]); }
+
+# A table with a serial key of a type, whose sequence is of kind range, on both servers.
+sub create_table
+{
+	my ($name, $type) = @_;
+
+	query($_, qq{
+		CREATE TABLE $name (id $type PRIMARY KEY, x int);
+		SELECT snowflake_set_sequence_kind('${name}_id_seq', 'range')}) foreach $a, $b;
+	return;
+}
+
+# Numbers of a sequence; each is new to all servers.
+my %seen;
+
+sub take
+{
+	my ($node, $sequence, $n) = @_;
+	my @numbers = split /\n/, query($node, "SELECT nextval('$sequence') FROM generate_series(1, $n)");
+	my $distinct = grep { !$seen{$sequence}{$_}++ } @numbers;
+
+	is($distinct, $n, "$n numbers of $sequence on " . $node->name . ' are new');
+	return @numbers;
+}
+
+sub rises
+{
+	my ($label, @numbers) = @_;
+
+	is(scalar(grep { $numbers[$_] <= $numbers[ $_ - 1 ] } 1 .. $#numbers), 0, $label);
+	return;
+}
+
+sub registered
+{
+	my ($name, $column) = @_;
+	return query($registry, "SELECT $column FROM snowflake_registry.sequences WHERE name = '$name'");
+}
+
+#
+# Transactions
+#
+create_table('t', 'serial');
+is(query($a, 'INSERT INTO t DEFAULT VALUES RETURNING id'), 1, 'the first number is 1');
+is(query($a, q{SELECT format_type(atttypid, NULL) FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'id'}),
+	'integer', 'the column stays as it is');
+is(query($a, 'BEGIN; INSERT INTO t DEFAULT VALUES; ROLLBACK; INSERT INTO t DEFAULT VALUES RETURNING id'),
+	3, 'ROLLBACK does not give a number back');
+is(query($a, 'BEGIN; SAVEPOINT s; INSERT INTO t DEFAULT VALUES RETURNING id; ROLLBACK TO s; INSERT INTO t DEFAULT VALUES RETURNING id; COMMIT'),
+	"4\n5", 'ROLLBACK TO does not give a number back');
+is(query($a, q{SELECT nextval('t_id_seq'); SELECT currval('t_id_seq'), lastval()}), "6\n6|6", 'currval() and lastval()');
+is(query($a, q{BEGIN; INSERT INTO t DEFAULT VALUES; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'; SELECT max(id) FROM t}),
+	7, 'PREPARE TRANSACTION');
+like(sql_error($a, q{SELECT nextval('t_id_seq'); DISCARD SEQUENCES; SELECT currval('t_id_seq')}),
+	qr/55000: .*currval of sequence "t_id_seq" is not yet defined/, 'DISCARD SEQUENCES forgets the last number');
+like(sql_error($a, q{BEGIN READ ONLY; SELECT nextval('t_id_seq')}), qr/25006: .*nextval\(\)/, 'READ ONLY');
+like(query($a, q{SELECT pg_get_serial_sequence('t', 'id')}), qr/t_id_seq/, 'the sequence is that of the column');
+$seen{t_id_seq}{$_} = 1 foreach 1 .. 8;
+take($_, 't_id_seq', 1000) foreach $a, $b, $a, $b;
+
+#
+# A change of kind
+#
+query($_, 'CREATE TABLE used (id serial PRIMARY KEY)') foreach $a, $b;
+query($a, 'INSERT INTO used SELECT FROM generate_series(1, 50)');
+query($b, 'INSERT INTO used VALUES (800); INSERT INTO used DEFAULT VALUES');
+is(query($a, q{BEGIN; SELECT snowflake_set_sequence_kind('used_id_seq', 'range'); ROLLBACK; INSERT INTO used DEFAULT VALUES RETURNING id}),
+	"\n51", 'after ROLLBACK of a change of kind the sequence is local');
+query($_, q{SELECT snowflake_set_sequence_kind('used_id_seq', 'range')}) foreach $a, $b;
+cmp_ok(min(take($a, 'used_id_seq', 10), take($b, 'used_id_seq', 10)),
+	'>', 800, 'numbers are above the keys of all servers');
+like(sql_error($a, q{SELECT snowflake_set_sequence_kind('used_id_seq', 'local'); SELECT nextval('used_id_seq') > 800}),
+	qr/^$/, 'a range sequence becomes local');
+my $local = query($a, q{SELECT nextval('used_id_seq')});
+ok(!$seen{used_id_seq}{$local} && $local > 800, 'a sequence that becomes local continues above its numbers');
+is(query($a, q{SELECT label FROM pg_seclabels WHERE objname LIKE '%used_id_seq'}), '', 'the label is gone');
+
+
+# What cannot be of kind range
+query($a, q{
+	CREATE SEQUENCE down INCREMENT -1;
+	CREATE SEQUENCE big;
+	CREATE TABLE narrow (id int DEFAULT nextval('big'));
+	CREATE TABLE identity (id int GENERATED ALWAYS AS IDENTITY);
+	CREATE SEQUENCE turns CYCLE;
+	CREATE SEQUENCE owned OWNED BY NONE});
+foreach my $case (
+	[ q{SELECT snowflake_set_sequence_kind('down', 'range')}, qr/22023: .*INCREMENT -1 of sequence "down".*range sequence/, 'INCREMENT -1' ],
+	[ q{SELECT snowflake_set_sequence_kind('big', 'range')}, qr/42804: .*MAXVALUE of sequence "big" does not fit in column "id" of table "narrow"/, 'MAXVALUE beyond the column' ],
+	[ q{SELECT snowflake_set_sequence_kind('identity_id_seq', 'range')}, qr/55000: .*identity column cannot be a range sequence/, 'identity' ],
+	[ q{CREATE TEMP SEQUENCE temporary; SELECT snowflake_set_sequence_kind('temporary', 'range')}, qr/55000: .*temporary sequence "temporary"/, 'temporary' ],
+	[ q{SELECT snowflake_set_sequence_kind('down', 'ranges')}, qr/22023: .*invalid kind.*HINT:  Kinds are "snowflake", "range" and "local"/s, 'another word' ],
+	[ q{SELECT snowflake_set_sequence_kind('turns', 'snowflake', 'x.y')}, qr/22023: .*only range sequences have a name/, 'a name for a snowflake sequence' ],
+	[ qq{SELECT snowflake_set_sequence_kind('turns', 'range', '@{[ 'x' x 300 ]}')}, qr/42622: .*name of a range sequence is too long/, 'a long name' ],
+	[ q{SECURITY LABEL FOR snowflake ON SEQUENCE turns IS 'range'}, qr/22023: .*invalid label/, 'a label without a name' ],
+	[ q{SECURITY LABEL FOR snowflake ON SEQUENCE t_id_seq IS 'range name=public.u'}, qr/55000: .*is of kind "range" already/, 'another name by the label' ])
+{
+	like(sql_error($a, $case->[0]), $case->[1], "refused: $case->[2]");
+}
+query($a, q{SELECT snowflake_set_sequence_kind('turns', 'range')});
+is(query($a, q{SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'turns'::regclass}), 'f', 'CYCLE is switched off');
+is(query($a, q{SELECT snowflake_set_sequence_kind('turns', 'local'); SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'turns'::regclass}),
+	"\nt", 'CYCLE is back with local');
+
+# R8: whoever owns a sequence cannot take the numbers of another name.
+query($a, 'ALTER SEQUENCE owned OWNER TO owner; GRANT CREATE ON SCHEMA public TO owner');
+like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range', 'public.t_id_seq')}),
+	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'an owner cannot take the numbers of another name');
+like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range name=public.t_id_seq'}),
+	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'nor with a label');
+query($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range')});
+is(registered('public.owned', 'count(*)'), 1, 'an owner can have its own name');
+
+#
+# ALTER SEQUENCE and TRUNCATE
+#
+create_table('w', 'serial');
+my @w = take($a, 'w_id_seq', 3);
+query($a, 'ALTER SEQUENCE w_id_seq RESTART; TRUNCATE w RESTART IDENTITY');
+push @w, take($a, 'w_id_seq', 1);
+query($a, 'ALTER SEQUENCE w_id_seq RENAME TO w_seq; CREATE SCHEMA other; ALTER SEQUENCE w_seq OWNED BY NONE; ALTER SEQUENCE w_seq SET SCHEMA other');
+push @w, query($a, q{SELECT nextval('other.w_seq')});
+$seen{w_id_seq}{ $w[-1] } = 1;
+rises('numbers rise after RESTART, RENAME and SET SCHEMA', @w);
+take($b, 'w_id_seq', 10);
+is(registered('public.w_id_seq', 'count(*)'), 1, 'the name in the registry stays as it was');
+
+# Another INCREMENT that is rolled back, while another session takes numbers
+my $altering = $a->background_psql('postgres', on_error_die => 1);
+$altering->query_safe(q{BEGIN; ALTER SEQUENCE other.w_seq INCREMENT 7});
+my ($seventh) = $altering->query_safe(q{SELECT nextval('other.w_seq')}) =~ /(\d+)/;
+my $waiting = $a->background_psql('postgres', on_error_die => 1);
+$waiting->query_until(qr/begun/, "\\echo begun\nSELECT 'next', nextval('other.w_seq'), nextval('other.w_seq');\n");
+ok($a->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'relation'}),
+	'another session waits for the end of ALTER SEQUENCE');
+$altering->query_safe('ROLLBACK');
+my ($one, $two) = $waiting->query(q{SELECT 'done'}) =~ /next\|(\d+)\|(\d+)/;
+is($two, $one + 1, 'an INCREMENT that was rolled back reaches no other session');
+cmp_ok($one, '>', $seventh, 'numbers rise after an INCREMENT that was rolled back');
+$_->quit foreach $altering, $waiting;
+
+#
+# DROP, and slots
+#
+query($a, q{CREATE SEQUENCE d AS int; SELECT snowflake_set_sequence_kind('d', 'range')});
+my @d = take($a, 'd', 2);
+query($a, q{BEGIN; DROP SEQUENCE d; ROLLBACK});
+push @d, take($a, 'd', 2);
+my $cached = $a->background_psql('postgres', on_error_die => 1);
+push @d, $cached->query_safe(q{SELECT nextval('d')});
+query($a, q{BEGIN; DROP SEQUENCE d; ROLLBACK; CREATE SEQUENCE d_other AS int; SELECT snowflake_set_sequence_kind('d_other', 'range'); SELECT nextval('d_other')});
+push @d, $cached->query_safe(q{SELECT nextval('d')});
+$cached->quit;
+rises('numbers rise after DROP was rolled back', @d);
+query($a, q{DROP SEQUENCE d; CREATE SEQUENCE d AS int; SELECT snowflake_set_sequence_kind('d', 'range')});
+push @d, query($a, q{SELECT nextval('d')});
+rises('a sequence of the same name continues above', @d);
+query($a, q{CREATE SEQUENCE e AS int; SELECT snowflake_set_sequence_kind('e', 'range', 'public.d')});
+$seen{d}{$_} = 1 foreach @d;
+query($a, q{SELECT nextval('e')}) =~ /(\d+)/;
+ok(!$seen{d}{$1}++, 'two sequences with one name have numbers of their own');
+take($a, 'd', 10);
+
+#
+# INCREMENT 50: clients that count down from the value, and others that count up to the next
+#
+query($_, q{CREATE SEQUENCE pooled AS int INCREMENT 50; SELECT snowflake_set_sequence_kind('pooled', 'range')}) foreach $a, $b;
+my @values = map { split /\n/, query($_, q{SELECT nextval('pooled') FROM generate_series(1, 100)}) } $a, $b, $a, $b;
+my (%down, %up);
+foreach my $value (@values)
+{
+	$down{$_}++ foreach $value - 49 .. $value;
+	$up{$_}++ foreach $value .. $value + 49;
+}
+is(keys %down, 50 * @values, 'INCREMENT 50: clients that count down own what they use');
+is(keys %up, 50 * @values, 'INCREMENT 50: clients that count up own what they use');
+is(min(keys %down), 1, 'INCREMENT 50: the first value is 50');
+
+#
+# The end of a type
+#
+create_table('sm', 'smallserial');
+my ($last_sm, $n_sm) = (0, 0);
+foreach my $i (1 .. 4)
+{
+	foreach my $node ($a, $b)
+	{
+		my $ids = query($node, q{INSERT INTO sm SELECT nextval('sm_id_seq'), 1 FROM generate_series(1, 3000) RETURNING id});
+		$seen{sm_id_seq}{$_}++ foreach split /\n/, $ids;
+	}
+}
+is(keys %{ $seen{sm_id_seq} }, 24000, 'smallint: no number is given out twice');
+my $end = sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 32767 LOOP PERFORM nextval('sm_id_seq'); END LOOP; END $$});
+like($end, qr/2200H: .*nextval: reached maximum value of sequence "sm_id_seq" \(32767\)/, 'the end of the type is the error of the server');
+like(sql_error($a, q{SELECT nextval('sm_id_seq')}), qr/2200H/, 'also for the next call');
+
+#
+# setval()
+#
+create_table('im', 'serial');
+take($_, 'im_id_seq', 2) foreach $a, $b;
+query($a, 'INSERT INTO im SELECT g FROM generate_series(1000, 5000) g');
+is(query($a, q{SELECT setval('im_id_seq', 5000); SELECT currval('im_id_seq')}), "5000\n5000", 'setval()');
+cmp_ok(min(take($_, 'im_id_seq', 1)), '>', 5000, 'after setval() numbers of ' . $_->name . ' are above it') foreach $b, $a;
+is(query($a, q{SELECT setval('im_id_seq', 5)}), 5, 'setval() below changes nothing');
+is(query($a, q{SELECT setval('im_id_seq', 6001, false)}), 6001, 'setval() of the next value');
+cmp_ok(min(take($b, 'im_id_seq', 1)), '>', 6000, 'numbers are not below the next value');
+my $next = registered('public.im_id_seq', 'next');
+is(query($a, q{SELECT setval('im_id_seq', 2147483647)}), 2147483647, 'setval() to the end of the type, as in a dump');
+is(registered('public.im_id_seq', 'next'), $next, 'setval() to the end of the type changes nothing in the registry');
+like(sql_error($a, q{SELECT setval('im_id_seq', 2147483648)}), qr/22003: .*out of bounds for sequence "im_id_seq" \(1..2147483647\)/, 'setval() beyond the type');
+like(sql_error($a, q{SELECT setval('im_id_seq', 2000000000)}),
+	qr/55000: .*the registry refuses to continue sequence "im_id_seq" above 2000000000/, 'setval() far ahead is refused');
+take($_, 'im_id_seq', 10) foreach $a, $b;
+
+# A server that does not hear of the floor: setval() fails, and names it.
+query($b, q{SELECT nextval('t_id_seq')});
+my ($worker) = query($b, q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'snowflake ranges'});
+kill STOP => $worker;
+$a->append_conf('postgresql.conf', "snowflake.grant_timeout = '2 s'");
+$a->reload;
+like(sql_error($a, q{SELECT setval('t_id_seq', 100000)}),
+	qr/55000: .*other servers can still return numbers up to 100000 of sequence "t_id_seq".*DETAIL:  [^\n]*\bb\b/s, 'setval() names servers that do not answer');
+like(sql_error($a, q{SET statement_timeout = '500 ms'; SELECT setval('t_id_seq', 100000)}),
+	qr/57014: .*while waiting for the registry to grant a range of numbers/s, 'setval() can be cancelled');
+kill CONT => $worker;
+is(query($a, q{SELECT setval('t_id_seq', 100000)}), 100000, 'setval() succeeds when all servers answer');
+cmp_ok(min(take($b, 't_id_seq', 1)), '>', 100000, 'numbers of the other server are above setval()');
+
+#
+# Views, dump, another database
+#
+like(query($a, q{SELECT kind, numbers_left > 2000000000, ends_at, problem FROM snowflake_sequences WHERE sequence = 't_id_seq'::regclass}),
+	qr/^range\|t\|[^|]*\|$/, 'snowflake_sequences has what is left');
+query($a, 'CREATE DATABASE restored');
+$next = registered('public.t_id_seq', 'next');
+my $dump = $a->basedir . '/dump.sql';
+command_ok([ 'pg_dump', '-f', $dump, '-d', $a->connstr('postgres') ], 'pg_dump');
+like(slurp_file($dump), qr/SECURITY LABEL FOR snowflake ON SEQUENCE public.t_id_seq IS 'range .*name=public.t_id_seq'/, 'the dump has the kind');
+command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $a->connstr('restored') ], 'a dump is restored');
+is(registered('public.t_id_seq', 'next'), $next, 'a restored dump changes nothing in the registry');
+$a->safe_psql('restored', 'SELECT snowflake_attach_sequences()');
+like(sql_error($a, q{INSERT INTO t DEFAULT VALUES}, dbname => 'restored'),
+	qr/55000: .*the registry refuses numbers of sequence "t_id_seq"/, 'a database that the registry does not know has no numbers');
+$a->safe_psql('restored', q{SELECT snowflake_set_sequence_kind('t_id_seq', 'range')});
+cmp_ok($a->safe_psql('restored', 'INSERT INTO t DEFAULT VALUES RETURNING id'), '>', 7, '... until it is told to continue');
+query($a, 'DROP DATABASE restored');
+
+#
+# Starts
+#
+sub continues
+{
+	my ($event) = @_;
+	my ($before) = take($a, 't_id_seq', 1);
+
+	return sub { rises("numbers rise after $event", $before, take($a, 't_id_seq', 1)) };
+}
+
+my $rises = continues('a restart');
+$a->restart;
+$rises->();
+$rises = continues('kill -9');
+$a->stop('immediate');
+$a->start;
+$rises->();
+$rises = continues('kill -9 of a backend');
+my $victim = $a->background_psql('postgres', on_error_stop => 0);
+kill KILL => $victim->query_safe('SELECT pg_backend_pid()');
+ok($a->poll_query_until('postgres', 'SELECT true'), 'the server starts again');
+$rises->();
+
+my $standby = new_standby($a, 'standby', "snowflake.server_name = 'standby'");
+$rises = continues('a promotion of a standby');
+like(sql_error($standby, q{SELECT nextval('t_id_seq')}), qr/25006/, 'a standby gives out no number');
+$standby->promote;
+take($standby, 't_id_seq', 10);
+take($a, 't_id_seq', 10);
+$rises->();
+
+#
+# The registry does not answer
+#
+$registry->stop('immediate');
+ok(query($a, q{SELECT count(nextval('t_id_seq')) FROM generate_series(1, 50)}), 'numbers continue from the range without the registry');
+$a->restart;
+like(sql_error($a, q{SET statement_timeout = '500 ms'; SELECT nextval('t_id_seq')}),
+	qr/57014: .*while waiting for the registry to grant a range of numbers/s, 'a call that waits can be cancelled');
+like(sql_error($a, q{SELECT nextval('t_id_seq')}),
+	qr/55000: .*no number of sequence "t_id_seq" is granted to this server.*DETAIL:  Calls to the registry have failed since/s, 'a call fails after grant_timeout');
+$registry->start;
+take($a, 't_id_seq', 10);
+
+#
+# Too many sequences
+#
+$a->append_conf('postgresql.conf', 'snowflake.max_range_sequences = 2');
+$a->restart;
+query($a, qq{SELECT nextval('t_id_seq')});
+query($a, qq{SELECT nextval('other.w_seq')});
+like(sql_error($a, q{SELECT nextval('d')}), qr/53400: .*too many range sequences are used.*HINT:  Increase "snowflake.max_range_sequences", which is 2/s, 'too many range sequences');
+query($a, 'DROP SEQUENCE other.w_seq CASCADE');
+cmp_ok(query($a, q{SELECT nextval('d')}), '>', $d[-1], 'a dropped sequence makes room');
+
+# Without a registry
+$a->append_conf('postgresql.conf', "snowflake.registry = ''");
+$a->restart;
+like(sql_error($a, q{SELECT nextval('t_id_seq')}), qr/55000: .*range sequences require a registry/, 'without a registry there are no numbers');
+is(query($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'local'); SELECT nextval('t_id_seq') > 100000}), "\nt", 'without a registry a sequence becomes local');
+
+done_testing();

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * drop.c
+ *	  Sequences and databases that are dropped.
+ *
+ * Their slots are freed at once.  If the transaction rolls back, the next call
+ * finds no slot that is its own, and takes another one.  The ranges are lost.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/ranges/drop.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+
+#include "ranges/drop.h"
+#include "ranges/slots.h"
+
+static object_access_hook_type prev_object_access_hook = NULL;
+
+static void
+object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, void *arg)
+{
+	if (prev_object_access_hook)
+		prev_object_access_hook(access, classId, objectId, subId, arg);
+	if (access != OAT_DROP)
+		return;
+	if (classId == DatabaseRelationId)
+		snowflake_free_slot(objectId, InvalidOid);
+	else if (classId == RelationRelationId && subId == 0 &&
+			 get_rel_relkind(objectId) == RELKIND_SEQUENCE)
+		snowflake_free_slot(MyDatabaseId, objectId);
+}
+
+/*
+ * Have drops free the slots.
+ */
+void
+snowflake_watch_drops(void)
+{
+	prev_object_access_hook = object_access_hook;
+	object_access_hook = object_access;
+}

@@ -1,0 +1,17 @@
+/*-------------------------------------------------------------------------
+ *
+ * drop.h
+ *	  Sequences and databases that are dropped.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/ranges/drop.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_DROP_H
+#define SNOWFLAKE_DROP_H
+
+extern void snowflake_watch_drops(void);
+
+#endif							/* SNOWFLAKE_DROP_H */

@@ -1,0 +1,79 @@
+/*-------------------------------------------------------------------------
+ *
+ * needs.h
+ *	  What the registry is to be asked, and what its answers come to.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/ranges/needs.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_NEEDS_H
+#define SNOWFLAKE_NEEDS_H
+
+#include "ranges/slots.h"
+
+/* What the worker asks the registry for one sequence. */
+typedef struct RangeRequest
+{
+	int			slot;
+	uint32		version;
+	char		database[NAMEDATALEN];
+	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
+	int64		last;			/* MAXVALUE of the sequence */
+	int64		count;			/* how many numbers, or 0 */
+	int64		least;			/* fewer than these are of no use */
+	int64		floor;			/* this server gave up what is not above it, or
+								 * -1 */
+	int64		granted;		/* the greatest number ever granted, or 0 */
+} RangeRequest;
+
+/* What the registry answers, checked for what can be checked alone. */
+typedef struct RangeAnswer
+{
+	int64		first;			/* 0: no range */
+	int64		last;
+	int64		floor;			/* -1: there is none */
+	int64		grant_time_ms;
+	char		waits_for[SNOWFLAKE_RANGE_TEXT_SIZE];	/* servers, or empty */
+	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* or empty */
+} RangeAnswer;
+
+/* What advancing to the next range comes to. */
+typedef enum RangeAdvance
+{
+	RANGE_RETRY,				/* there is a range: claim again */
+	RANGE_NOTE,					/* note what was granted before it is used */
+	RANGE_WAIT,					/* none is here */
+	RANGE_OTHER					/* the slot belongs to another sequence */
+} RangeAdvance;
+
+/* What asking for a floor comes to. */
+typedef enum FloorState
+{
+	FLOOR_ASKED,				/* other servers may not have heard it */
+	FLOOR_SETTLED,
+	FLOOR_OTHER					/* the slot belongs to another sequence */
+} FloorState;
+
+/* For sessions. */
+extern RangeAdvance snowflake_advance(const RangeHandle *handle, int64 *granted);
+extern void snowflake_note_granted(const RangeHandle *handle, int64 granted);
+extern FloorState snowflake_ask_floor(const RangeHandle *handle, int64 floor);
+extern bool snowflake_is_maximum(const char *problem);
+extern bool snowflake_is_floor_refused(const char *problem);
+
+/* For the worker that calls the registry. */
+extern int	snowflake_collect_range_requests(RangeRequest *requests, int max);
+extern void snowflake_install_range(const RangeRequest *request,
+									const RangeAnswer *answer);
+extern void snowflake_fail_range_requests(const RangeRequest *requests, int n,
+										  const char *why);
+extern void snowflake_note_range_floor(const char *database, const char *name,
+									   int64 floor);
+extern bool snowflake_holds_ranges(void);
+extern void snowflake_announce_ranges(void);
+extern void snowflake_drop_all_ranges(void);
+
+#endif							/* SNOWFLAKE_NEEDS_H */

@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * statistics.c
+ *	  What this server knows of the numbers of a range sequence, for the view
+ *	  snowflake_sequences.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/ranges/statistics.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "ranges/slots.h"
+
+#define STATISTICS_COLUMNS	5
+
+PG_FUNCTION_INFO_V1(snowflake_range_statistics);
+
+static void
+fill_values(const RangeStatistics *statistics, Datum *values, bool *nulls)
+{
+	values[0] = Int64GetDatum(statistics->granted);
+	values[1] = Int64GetDatum(statistics->held);
+	values[2] = Int64GetDatum(statistics->first_granted);
+	values[3] = TimestampTzGetDatum(statistics->first_granted_at);
+	values[4] = CStringGetTextDatum(statistics->problem);
+	memset(nulls, false, STATISTICS_COLUMNS);
+	if (statistics->first_granted == 0)
+		nulls[0] = nulls[2] = nulls[3] = true;
+	nulls[4] = statistics->problem[0] == '\0';
+}
+
+/*
+ * snowflake_range_statistics(regclass) returns record
+ */
+Datum
+snowflake_range_statistics(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	RangeStatistics statistics;
+	TupleDesc	tupdesc;
+	Datum		values[STATISTICS_COLUMNS];
+	bool		nulls[STATISTICS_COLUMNS];
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	memset(nulls, true, sizeof(nulls));
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
+		snowflake_get_range_statistics(relid, &statistics))
+		fill_values(&statistics, values, nulls);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
+													  values, nulls)));
+}

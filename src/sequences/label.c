@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ *
+ * label.c
+ *	  The text of a sequence's label.
+ *
+ *		snowflake [last_value=N | next_value=N] [cycle] [default]
+ *		range [last_value=N | next_value=N] [cycle] [default] name=SCHEMA.SEQUENCE
+ *
+ * The position is the one from before; without it the sequence was at its
+ * start, unused.  The word "default" is there if a new table got it because of
+ * a setting.  The name is the rest of the text, because a quoted name may
+ * have blanks.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/label.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+
+#include "sequences/label.h"
+
+static const char *const kinds[] = {
+	[SNOWFLAKE_KIND_LOCAL] = "local",
+	[SNOWFLAKE_KIND_SNOWFLAKE] = "snowflake",
+	[SNOWFLAKE_KIND_RANGE] = "range",
+};
+
+const char *
+snowflake_kind_name(SnowflakeSequenceKind kind)
+{
+	return kinds[kind];
+}
+
+/*
+ * Find a kind by its name.  Returns false if there is none.
+ */
+bool
+snowflake_find_kind(const char *name, SnowflakeSequenceKind *kind)
+{
+	for (size_t i = 0; i < lengthof(kinds); i++)
+	{
+		if (strcmp(name, kinds[i]) == 0)
+		{
+			*kind = (SnowflakeSequenceKind) i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Read one word of a label after the first.
+ */
+static bool
+read_word(const char *word, SequenceLabel *label)
+{
+	const char *number = strchr(word, '=');
+	char	   *end;
+
+	if (strcmp(word, "default") == 0)
+		return label->by_default = true;
+	if (strcmp(word, "cycle") == 0)
+		return label->cycle = true;
+	label->position.is_called = strncmp(word, "last_value=", 11) == 0;
+	if (!label->position.is_called && strncmp(word, "next_value=", 11) != 0)
+		return false;
+	errno = 0;
+	label->position.last_value = strtoll(number + 1, &end, 10);
+	label->has_position = true;
+	return errno == 0 && end != number + 1 && *end == '\0';
+}
+
+/*
+ * Read the name, which a range sequence has, and no other.
+ */
+static bool
+read_name(const char *name, SequenceLabel *label)
+{
+	if (label->kind != SNOWFLAKE_KIND_RANGE || *name == '\0')
+		return false;
+	return strlcpy(label->name, name, sizeof(label->name)) < sizeof(label->name);
+}
+
+/*
+ * Read a label.  Returns false if it is invalid.
+ */
+bool
+snowflake_read_label(const char *string, SequenceLabel *label)
+{
+	char	   *copy = pstrdup(string);
+	char	   *name = strstr(copy, " name=");
+	char	   *rest;
+	char	   *word;
+	bool		valid;
+
+	memset(label, 0, sizeof(SequenceLabel));
+	if (name != NULL)
+		*name = '\0';
+	word = strtok_r(copy, " ", &rest);
+	valid = word != NULL && snowflake_find_kind(word, &label->kind) &&
+		label->kind != SNOWFLAKE_KIND_LOCAL &&
+		(name != NULL) == (label->kind == SNOWFLAKE_KIND_RANGE);
+	while (valid && (word = strtok_r(NULL, " ", &rest)) != NULL)
+		valid = read_word(word, label);
+	if (valid && name != NULL)
+		valid = read_name(name + strlen(" name="), label);
+	pfree(copy);
+	return valid;
+}
+
+char *
+snowflake_write_label(const SequenceLabel *label)
+{
+	StringInfoData string;
+
+	initStringInfo(&string);
+	appendStringInfoString(&string, snowflake_kind_name(label->kind));
+	if (label->has_position)
+		appendStringInfo(&string, " %s=" INT64_FORMAT,
+						 label->position.is_called ? "last_value" : "next_value",
+						 label->position.last_value);
+	if (label->cycle)
+		appendStringInfoString(&string, " cycle");
+	if (label->by_default)
+		appendStringInfoString(&string, " default");
+	if (label->kind == SNOWFLAKE_KIND_RANGE)
+		appendStringInfo(&string, " name=%s", label->name);
+	return string.data;
+}

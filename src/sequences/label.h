@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * label.h
+ *	  The text of a sequence's label.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/label.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_LABEL_H
+#define SNOWFLAKE_LABEL_H
+
+#include "ranges/slots.h"
+
+typedef enum SnowflakeSequenceKind
+{
+	SNOWFLAKE_KIND_LOCAL,		/* PostgreSQL's own */
+	SNOWFLAKE_KIND_SNOWFLAKE,
+	SNOWFLAKE_KIND_RANGE
+} SnowflakeSequenceKind;
+
+/* A position of a sequence, as it is in its file. */
+typedef struct SequencePosition
+{
+	int64		last_value;
+	bool		is_called;
+} SequencePosition;
+
+typedef struct SequenceLabel
+{
+	SnowflakeSequenceKind kind;
+	bool		has_position;
+	SequencePosition position;
+	bool		cycle;
+	bool		by_default;		/* because of a setting, for a new table */
+	char		name[SNOWFLAKE_RANGE_NAME_SIZE];	/* of a range sequence */
+} SequenceLabel;
+
+extern const char *snowflake_kind_name(SnowflakeSequenceKind kind);
+extern bool snowflake_find_kind(const char *name, SnowflakeSequenceKind *kind);
+extern bool snowflake_read_label(const char *string, SequenceLabel *label);
+extern char *snowflake_write_label(const SequenceLabel *label);
+
+#endif							/* SNOWFLAKE_LABEL_H */

@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * suitable.c
+ *	  Which sequences can be of which kind: their definitions, and the columns
+ *	  that use them.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/suitable.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "generator/state.h"
+#include "ranges/numbers.h"
+#include "sequences/suitable.h"
+#include "shared/compat.h"
+
+/* What is called with each column that uses a sequence. */
+typedef void (*ColumnFunction) (Oid relid, Oid table, int column, void *arg);
+
+FormData_pg_sequence
+snowflake_get_definition(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(relid));
+	FormData_pg_sequence definition;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", relid);
+	definition = *(Form_pg_sequence) GETSTRUCT(tuple);
+	ReleaseSysCache(tuple);
+	return definition;
+}
+
+static void
+check_increment_between(Oid relid, int64 increment, int64 most,
+						SnowflakeSequenceKind kind)
+{
+	if (increment >= 1 && increment <= most)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("INCREMENT " INT64_FORMAT " of sequence \"%s\" is not possible for a %s sequence",
+					increment, get_rel_name(relid), snowflake_kind_name(kind)),
+			 kind == SNOWFLAKE_KIND_SNOWFLAKE ?
+			 errdetail("With this \"snowflake.scheme\", it must be from 1 to " INT64_FORMAT ".",
+					   most) :
+			 errdetail("It must be from 1 to " INT64_FORMAT ".", most)));
+}
+
+/*
+ * Fail if an INCREMENT cannot be that of a snowflake sequence.  The scheme may
+ * be another one than when the label was set.
+ */
+void
+snowflake_check_increment(Oid relid, int64 increment)
+{
+	const SnowflakeScheme *scheme;
+	int64		most;
+
+	if (increment == 1 || snowflake_state == NULL)
+		return;
+	scheme = snowflake_server_scheme();
+	most = scheme->shift[SNOWFLAKE_SEQUENCE] > 0 ? 1 :
+		(snowflake_field_max(scheme, SNOWFLAKE_SEQUENCE) + 2) / 2;
+	check_increment_between(relid, increment, most, SNOWFLAKE_KIND_SNOWFLAKE);
+}
+
+/*
+ * Fail if the definition of a sequence does not suit its kind.
+ */
+void
+snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+
+	if (kind == SNOWFLAKE_KIND_SNOWFLAKE)
+		snowflake_check_increment(relid, definition.seqincrement);
+	else
+		check_increment_between(relid, definition.seqincrement,
+								SNOWFLAKE_MAX_RANGE_STEP, kind);
+	if (definition.seqcycle)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s sequence \"%s\" must not have CYCLE",
+						snowflake_kind_name(kind), get_rel_name(relid)),
+				 errdetail("What does not know its kind would get small numbers.")));
+}
+
+/*
+ * Call a function with all columns that a sequence belongs to, or that have it
+ * in a default.
+ */
+static void
+for_each_column(Oid relid, ColumnFunction function, void *arg)
+{
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			table;
+	int32		column;
+
+	if (sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column))
+		function(relid, table, column, arg);
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == AttrDefaultRelationId)
+		{
+			ObjectAddress object = GetAttrDefaultColumnAddress(form->objid);
+
+			function(relid, object.objectId, object.objectSubId, arg);
+		}
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+}
+
+/*
+ * The greatest value of a type of integer; of others, of bigint.
+ */
+static int64
+type_maximum(Oid type)
+{
+	switch (getBaseType(type))
+	{
+		case INT2OID:
+			return PG_INT16_MAX;
+		case INT4OID:
+			return PG_INT32_MAX;
+		default:
+			return PG_INT64_MAX;
+	}
+}
+
+/*
+ * Fail if a column is too narrow for snowflake IDs.
+ */
+static void
+check_wide_column(Oid relid, Oid table, int column, void *arg)
+{
+	if (type_maximum(get_atttype(table, column)) < PG_INT64_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("sequence \"%s\" cannot be a snowflake sequence because column \"%s\" of table \"%s\" is not bigint",
+						get_rel_name(relid),
+						get_attname(table, column, false), get_rel_name(table)),
+				 errhint("Convert the column first.")));
+}
+
+/*
+ * Fail if a column is too narrow for the last value of a range sequence.
+ */
+static void
+check_range_column(Oid relid, Oid table, int column, void *arg)
+{
+	int64		last = snowflake_get_definition(relid).seqmax;
+	Oid			type = get_atttype(table, column);
+
+	if (type_maximum(type) < last)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("MAXVALUE of sequence \"%s\" does not fit in column \"%s\" of table \"%s\"",
+						get_rel_name(relid),
+						get_attname(table, column, false), get_rel_name(table)),
+				 errhint("ALTER SEQUENCE ... AS %s MAXVALUE " INT64_FORMAT " first.",
+						 format_type_be(getBaseType(type)), type_maximum(type))));
+}
+
+/*
+ * Is a sequence one of the extension's own, which lastval() uses?
+ */
+static bool
+is_of_extension(Oid relid)
+{
+	Oid			extension = getExtensionOfObject(RelationRelationId, relid);
+
+	return OidIsValid(extension) && extension == get_extension_oid("snowflake", true);
+}
+
+/*
+ * Fail if a sequence cannot be of a kind.
+ */
+void
+snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
+{
+	const char *name = snowflake_kind_name(kind);
+	Oid			table;
+	int32		column;
+
+	if (is_of_extension(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" of the extension cannot be a %s sequence",
+						get_rel_name(relid), name)));
+	if (sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" of an identity column cannot be a %s sequence",
+						get_rel_name(relid), name),
+				 errhint("Replace the identity by DEFAULT nextval() of a sequence.")));
+	if (kind == SNOWFLAKE_KIND_RANGE &&
+		get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("temporary sequence \"%s\" cannot be a range sequence",
+						get_rel_name(relid)),
+				 errdetail("No other session uses it.")));
+	snowflake_check_definition(relid, kind);
+	for_each_column(relid, kind == SNOWFLAKE_KIND_RANGE ?
+					check_range_column : check_wide_column, NULL);
+}
+
+/*
+ * Can a column have a greatest integer?
+ */
+static bool
+has_greatest(Oid table, Oid type)
+{
+	char		kind = get_rel_relkind(table);
+
+	type = getBaseType(type);
+	return (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
+		(type == INT2OID || type == INT4OID || type == INT8OID);
+}
+
+static void
+find_greatest(Oid relid, Oid table, int column, void *arg)
+{
+	int64	   *greatest = arg;
+	StringInfoData query;
+	Datum		value;
+	bool		isnull;
+
+	if (!has_greatest(table, get_atttype(table, column)))
+		return;
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
+					 quote_identifier(get_attname(table, column, false)),
+					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+												get_rel_name(table)));
+	if (SPI_execute(query.data, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not find the greatest key: %s", query.data);
+	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	if (!isnull)
+		*greatest = Max(*greatest, DatumGetInt64(value));
+}
+
+/*
+ * The greatest value of all columns that use a sequence, or 0.  Row security
+ * must not hide any.
+ */
+int64
+snowflake_greatest_key(Oid relid)
+{
+	int64		greatest = 0;
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	for_each_column(relid, find_greatest, &greatest);
+	SPI_finish();
+	AtEOXact_GUC(false, level);
+	return greatest;
+}

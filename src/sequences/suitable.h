@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * suitable.h
+ *	  Which sequences can be of which kind.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/suitable.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_SUITABLE_H
+#define SNOWFLAKE_SUITABLE_H
+
+#include "catalog/pg_sequence.h"
+
+#include "sequences/label.h"
+
+extern FormData_pg_sequence snowflake_get_definition(Oid relid);
+extern void snowflake_check_increment(Oid relid, int64 increment);
+extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
+extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);
+extern int64 snowflake_greatest_key(Oid relid);
+
+#endif							/* SNOWFLAKE_SUITABLE_H */
