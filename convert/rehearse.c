@@ -325,8 +325,12 @@ rehearse(void *argument)
 	Rehearsal  *rehearsal = argument;
 
 	if (rehearsal->after)
-		snowflake_convert_finish_execution(&rehearsal->conversion,
-										   snowflake_convert_begin_execution(&rehearsal->conversion));
+	{
+		const SnowflakeConversion *conversion = &rehearsal->conversion;
+
+		snowflake_convert_finish_execution(conversion,
+										   snowflake_convert_begin_execution(conversion));
+	}
 	if (SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0) < 0)
 		elog(ERROR, "constraints cannot be set");
 	insert_all(rehearsal);
