@@ -48,18 +48,18 @@ snowflake_keep_error(AnswerError *error, const char *sqlstate,
 }
 
 /*
- * Keep a value of the first row: a text of this length, or NULL.  A text with a
- * zero byte in it is not kept as what it begins with.
+ * Keep a value of a row for which there is room: a text of this length, or NULL.
+ * A text with a zero byte in it is not kept as what it begins with.
  */
 void
-snowflake_keep_value(RegistryAnswer *answer, int column, const char *string,
-					 size_t length)
+snowflake_keep_value(RegistryAnswer *answer, int row, int column,
+					 const char *string, size_t length)
 {
 	AnswerValue *value;
 
-	if (column >= SNOWFLAKE_ANSWER_COLUMNS)
+	if (row >= answer->max_rows || column >= SNOWFLAKE_ANSWER_COLUMNS)
 		return;
-	value = &answer->values[column];
+	value = &answer->rows[row].values[column];
 	value->is_null = string == NULL;
 	snowflake_keep_text(value->string, string);
 	if (string != NULL && strlen(string) != length)
@@ -67,31 +67,46 @@ snowflake_keep_value(RegistryAnswer *answer, int column, const char *string,
 }
 
 /*
- * Is an answer exactly one row with this number of columns, or none?
+ * Make an answer empty, with room for so many rows.
  */
+void
+snowflake_empty_answer(RegistryAnswer *answer, int max_rows)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->max_rows = max_rows;
+	answer->rows = palloc0(max_rows * sizeof(AnswerRow));
+}
+
+/*
+ * Is an answer exactly this number of rows with this number of columns?
+ */
+bool
+snowflake_has_rows(const RegistryAnswer *answer, int nrows, int ncolumns)
+{
+	return !answer->failed && answer->nsets == 1 &&
+		answer->nrows == nrows && nrows <= answer->max_rows &&
+		answer->ncolumns == ncolumns && ncolumns <= SNOWFLAKE_ANSWER_COLUMNS;
+}
+
 bool
 snowflake_has_row(const RegistryAnswer *answer, int ncolumns)
 {
-	return !answer->failed && answer->nsets == 1 && answer->nrows == 1 &&
-		answer->ncolumns == ncolumns && ncolumns <= SNOWFLAKE_ANSWER_COLUMNS;
+	return snowflake_has_rows(answer, 1, ncolumns);
 }
 
 bool
 snowflake_has_no_row(const RegistryAnswer *answer, int ncolumns)
 {
-	return !answer->failed && answer->nsets == 1 && answer->nrows == 0 &&
-		answer->ncolumns == ncolumns;
+	return snowflake_has_rows(answer, 0, ncolumns);
 }
 
 /*
- * Read an integer of the row that an answer has.  Returns false if it is NULL,
- * or anything but decimal digits, after a minus if it is negative, or does not
- * fit.
+ * Read an integer.  Returns false if it is NULL, or anything but decimal digits,
+ * after a minus if it is negative, or does not fit.
  */
 bool
-snowflake_read_integer(const RegistryAnswer *answer, int column, int64 *value)
+snowflake_read_value(const AnswerValue *from, int64 *value)
 {
-	const AnswerValue *from = &answer->values[column];
 	const char *digits = from->string[0] == '-' ? from->string + 1 : from->string;
 	char	   *end;
 
@@ -101,6 +116,15 @@ snowflake_read_integer(const RegistryAnswer *answer, int column, int64 *value)
 	errno = 0;
 	*value = strtoi64(from->string, &end, 10);
 	return errno == 0 && *end == '\0';
+}
+
+/*
+ * Read an integer of the only row that an answer has.
+ */
+bool
+snowflake_read_integer(const RegistryAnswer *answer, int column, int64 *value)
+{
+	return snowflake_read_value(&answer->rows[0].values[column], value);
 }
 
 /*
@@ -141,15 +165,15 @@ snowflake_append_answer(StringInfo string, const RegistryAnswer *answer)
 					 answer->nrows == 1 ? "one row" : "several rows",
 					 answer->ncolumns,
 					 answer->ncolumns == 1 ? "column" : "columns");
-	if (answer->nrows != 1)
+	if (answer->nrows != 1 || answer->max_rows < 1)
 		return;
 	for (int i = 0; i < Min(answer->ncolumns, SNOWFLAKE_ANSWER_COLUMNS); i++)
 	{
-		char		value[32];
+		const AnswerValue *value = &answer->rows[0].values[i];
+		char		cut[32];
 
-		strlcpy(value, answer->values[i].string, sizeof(value));
+		strlcpy(cut, value->string, sizeof(cut));
 		appendStringInfoString(string, i == 0 ? ": " : ", ");
-		snowflake_append_message(string, answer->values[i].is_null ?
-								 "NULL" : value);
+		snowflake_append_message(string, value->is_null ? "NULL" : cut);
 	}
 }

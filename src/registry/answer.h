@@ -15,7 +15,7 @@
 #include "lib/stringinfo.h"
 
 /* The maximum number of columns of an answer. */
-#define SNOWFLAKE_ANSWER_COLUMNS	4
+#define SNOWFLAKE_ANSWER_COLUMNS	7
 
 /* Room for each text of an answer; longer ones are cut. */
 #define SNOWFLAKE_TEXT_SIZE			512
@@ -40,6 +40,11 @@ typedef struct AnswerError
 	char		hint[SNOWFLAKE_TEXT_SIZE];
 } AnswerError;
 
+typedef struct AnswerRow
+{
+	AnswerValue values[SNOWFLAKE_ANSWER_COLUMNS];
+} AnswerRow;
+
 /* What an answer is: an error, or a number of rows, of which it has the first. */
 typedef struct RegistryAnswer
 {
@@ -49,19 +54,24 @@ typedef struct RegistryAnswer
 												 * durable */
 
 	int			nsets;			/* sets of rows */
-	int			nrows;
+	int			nrows;			/* one more than max_rows: there are more */
 	int			ncolumns;
-	AnswerValue values[SNOWFLAKE_ANSWER_COLUMNS];	/* of the first row */
+	int			max_rows;		/* room for rows */
+	AnswerRow  *rows;
 } RegistryAnswer;
 
 extern void snowflake_keep_text(char *kept, const char *string);
 extern void snowflake_keep_error(AnswerError *error, const char *sqlstate,
 								 const char *message, const char *detail,
 								 const char *hint);
-extern void snowflake_keep_value(RegistryAnswer *answer, int column,
+extern void snowflake_keep_value(RegistryAnswer *answer, int row, int column,
 								 const char *string, size_t length);
+extern void snowflake_empty_answer(RegistryAnswer *answer, int max_rows);
+extern bool snowflake_has_rows(const RegistryAnswer *answer, int nrows,
+							   int ncolumns);
 extern bool snowflake_has_row(const RegistryAnswer *answer, int ncolumns);
 extern bool snowflake_has_no_row(const RegistryAnswer *answer, int ncolumns);
+extern bool snowflake_read_value(const AnswerValue *from, int64 *value);
 extern bool snowflake_read_integer(const RegistryAnswer *answer, int column,
 								   int64 *value);
 extern void snowflake_append_error(StringInfo string, const AnswerError *error,

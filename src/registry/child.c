@@ -50,6 +50,9 @@
 /* How often a child looks for its parent. */
 #define CHILD_ALARM_S	60
 
+/* How long a child that is dismissed has to end. */
+#define DISMISS_MS		100
+
 /* How much memory a child may take beside what it has from its parent. */
 #define CHILD_MEMORY	((rlim_t) 64 * 1024 * 1024)
 
@@ -260,6 +263,23 @@ snowflake_write_to_child(Child *child, const StringInfoData *data,
 }
 
 /*
+ * Let a child that waits for its parent end by itself, but not for long.
+ */
+void
+snowflake_dismiss_child(Child *child)
+{
+	WaitLimit	limit = snowflake_limit_wait(DISMISS_MS, false);
+	StringInfoData ignored;
+	char		nothing;
+
+	initStringInfo(&ignored);
+	(void) shutdown(child->socket, SHUT_WR);
+	(void) snowflake_read_from_child(child, &nothing, 1, &limit,
+									 SNOWFLAKE_EVENT_REGISTRY, &ignored);
+	snowflake_end_child(child);
+}
+
+/*
  * End the child, whatever it does.
  */
 void
@@ -295,9 +315,10 @@ snowflake_write_to_parent(int socket, const void *buffer, size_t size)
 }
 
 /*
- * In the child: read from the parent, or end if that is gone.
+ * In the child: read from the parent.  Returns false if that is gone, or has
+ * dismissed the child.
  */
-void
+bool
 snowflake_read_from_parent(int socket, void *buffer, size_t size)
 {
 	char	   *next = buffer;
@@ -312,6 +333,7 @@ snowflake_read_from_parent(int socket, void *buffer, size_t size)
 			size -= n;
 		}
 		else if (n == 0 || errno != EINTR)
-			_exit(1);
+			return false;
 	}
+	return true;
 }

@@ -33,11 +33,12 @@ extern bool snowflake_read_from_child(Child *child, void *buffer, size_t size,
 									  StringInfo error);
 extern bool snowflake_write_to_child(Child *child, const StringInfoData *data,
 									 StringInfo error);
+extern void snowflake_dismiss_child(Child *child);
 extern void snowflake_end_child(Child *child);
 
 /* For the child. */
 extern void snowflake_write_to_parent(int socket, const void *buffer,
 									  size_t size);
-extern void snowflake_read_from_parent(int socket, void *buffer, size_t size);
+extern bool snowflake_read_from_parent(int socket, void *buffer, size_t size);
 
 #endif							/* SNOWFLAKE_CHILD_H */

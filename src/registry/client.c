@@ -3,9 +3,10 @@
  * client.c
  *	  Calls of a registry, a database that grants worker IDs, by libpq.
  *
- * Each call uses its own connection.  A server calls every few minutes, so an
- * idle connection would only be one more thing that can break; and a registry
- * of a thousand servers needs few connections.
+ * A call for a grant uses its own connection.  A server makes one every few
+ * minutes, so an idle connection would only be one more thing that can break;
+ * and a registry of a thousand servers needs few connections.  Who calls each
+ * second keeps the round, with the connection that gave the last answer.
  *
  * Rounds.  A registry can have several hosts, and a host name several
  * addresses.  In a round, each is tried in turn until one grants what is asked
@@ -64,6 +65,7 @@ struct RegistryRound
 
 	Child	   *session;		/* connected to the address, or NULL */
 	int64		answer_ms;		/* time for it to answer */
+	int64		max_answer_ms;	/* the same for each, or 0 */
 	bool		is_this_server;
 };
 
@@ -222,6 +224,29 @@ database_name(const RegistryRound *round)
 }
 
 /*
+ * Read an answer of the session, into one that is empty and has room.
+ */
+static bool
+read_answer(RegistryRound *round, const WaitLimit *limit,
+			RegistryAnswer *answer)
+{
+	RegistryAnswer read;
+	size_t		size;
+
+	if (!snowflake_read_from_child(round->session, &read, sizeof(read), limit,
+								   SNOWFLAKE_EVENT_REGISTRY, &round->error))
+		return false;
+	read.max_rows = answer->max_rows;
+	read.rows = answer->rows;
+	*answer = read;
+	if (answer->failed)
+		return true;
+	size = Max(Min(answer->nrows, answer->max_rows), 0) * sizeof(AnswerRow);
+	return snowflake_read_from_child(round->session, answer->rows, size, limit,
+									 SNOWFLAKE_EVENT_REGISTRY, &round->error);
+}
+
+/*
  * Wait for an answer of the session.  Returns false if there is none, or if it is
  * an error.
  */
@@ -230,9 +255,7 @@ receive_answer(RegistryRound *round, int64 ms, RegistryAnswer *answer)
 {
 	WaitLimit	limit = snowflake_shorten_wait(&round->limit, ms);
 
-	if (!snowflake_read_from_child(round->session, answer, sizeof(*answer),
-								   &limit, SNOWFLAKE_EVENT_REGISTRY,
-								   &round->error))
+	if (!read_answer(round, &limit, answer))
 	{
 		answer->failed = true;
 		answer->error.rolled_back = false;
@@ -339,6 +362,7 @@ connect_to_address(RegistryRound *round)
 	RegistryAnswer answer;
 	SessionTarget target;
 
+	snowflake_empty_answer(&answer, 0);
 	set_target(round, &target);
 	round->session = snowflake_start_child(snowflake_session_main, &target,
 										   &round->error);
@@ -356,21 +380,24 @@ check_session(RegistryRound *round)
 		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
 	int64		started;
 	RegistryAnswer answer;
+	const AnswerValue *values;
 
+	snowflake_empty_answer(&answer, 1);
+	values = answer.rows[0].values;
 	if (!receive_answer(round, round->answer_ms, &answer))
 		return false;
 	append_host_prefix(round);
 	if (!snowflake_has_row(&answer, 4) ||
 		!snowflake_read_integer(&answer, 0, &started) ||
-		(!answer.values[1].is_null &&
-		 !snowflake_append_problem(&round->error, answer.values[1].string,
-								   answer.values[2].string,
+		(!values[1].is_null &&
+		 !snowflake_append_problem(&round->error, values[1].string,
+								   values[2].string,
 								   database_name(round))))
 	{
 		snowflake_append_answer(&round->error, &answer);
 		return false;
 	}
-	if (!answer.values[1].is_null)
+	if (!values[1].is_null)
 		return false;
 	resetStringInfo(&round->error);
 	round->is_this_server = started == own;
@@ -402,6 +429,7 @@ snowflake_connect_next(RegistryRound *round)
 			is_last = round->tried == round->nhosts &&
 				round->address + 1 == list_length(round->addresses);
 			round->answer_ms =
+				round->max_answer_ms > 0 ? round->max_answer_ms :
 				is_last ? LAST_ANSWER_TIMEOUT_MS : ANSWER_TIMEOUT_MS;
 			if (connect_to_address(round) && check_session(round))
 				return true;
@@ -443,8 +471,11 @@ send_call(RegistryRound *round, const RegistryCall *call)
 	for (int i = 0; i < call->nparams; i++)
 		appendBinaryStringInfo(&texts, call->params[i],
 							   strlen(call->params[i]) + 1);
+	memset(&header, 0, sizeof(header));
 	header.size = texts.len;
 	header.nparams = call->nparams;
+	header.max_rows = call->max_rows;
+	header.is_last = call->is_last;
 
 	initStringInfo(&data);
 	appendBinaryStringInfo(&data, (char *) &header, sizeof(header));
@@ -463,7 +494,7 @@ snowflake_ask_registry(RegistryRound *round, RegistryCall *call)
 	RegistryAnswer *answer = &call->answer;
 
 	Assert(round->session != NULL);
-	memset(answer, 0, sizeof(*answer));
+	snowflake_empty_answer(answer, call->max_rows);
 	if (send_call(round, call) &&
 		receive_answer(round, round->answer_ms, answer))
 	{
@@ -500,11 +531,36 @@ snowflake_reject_answer(RegistryRound *round, const char *reason)
 	fail_host(round);
 }
 
+/*
+ * Let each address have this time to answer.  For who calls again soon.
+ */
+void
+snowflake_limit_answers(RegistryRound *round, int64 ms)
+{
+	round->max_answer_ms = ms;
+}
+
+/*
+ * Make another call in a round, with the connection that gave the last answer:
+ * this is its limit, and the errors are appended there.
+ */
+void
+snowflake_continue_round(RegistryRound *round, const WaitLimit *limit,
+						 StringInfo errors)
+{
+	Assert(round->session != NULL);
+	round->limit = *limit;
+	round->errors = errors;
+}
+
+/*
+ * The end.  A session that is idle closes its connection.
+ */
 void
 snowflake_end_round(RegistryRound *round)
 {
 	if (round->session != NULL)
-		snowflake_end_child(round->session);
+		snowflake_dismiss_child(round->session);
 	snowflake_free_options(&round->options);
 	ReleaseExternalFD();
 }

@@ -20,9 +20,11 @@
 /* A call of a registry's function. */
 typedef struct RegistryCall
 {
-	const char *query;			/* returns integers, in one row or none */
+	const char *query;
 	int			nparams;
 	const char *params[SNOWFLAKE_CALL_PARAMS];	/* as text */
+	int			max_rows;		/* of the answer */
+	bool		is_last;		/* then the connection is closed */
 	RegistryAnswer answer;
 } RegistryCall;
 
@@ -33,7 +35,7 @@ typedef struct RegistryStart
 	char		address[SNOWFLAKE_ADDRESS_SIZE];
 } RegistryStart;
 
-/* One attempt to get a grant from any host of a registry. */
+/* One attempt to get something from any host of a registry. */
 typedef struct RegistryRound RegistryRound;
 
 extern RegistryRound *snowflake_begin_round(const char *conninfo,
@@ -45,6 +47,10 @@ extern bool snowflake_is_this_server(const RegistryRound *round);
 extern bool snowflake_ask_registry(RegistryRound *round, RegistryCall *call);
 extern void snowflake_accept_answer(RegistryRound *round);
 extern void snowflake_reject_answer(RegistryRound *round, const char *reason);
+extern void snowflake_limit_answers(RegistryRound *round, int64 ms);
+extern void snowflake_continue_round(RegistryRound *round,
+									 const WaitLimit *limit,
+									 StringInfo errors);
 extern void snowflake_end_round(RegistryRound *round);
 
 #endif							/* SNOWFLAKE_REGISTRY_CLIENT_H */

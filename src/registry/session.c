@@ -4,10 +4,11 @@
  *	  The process that is connected to a registry, by libpq.
  *
  * It is a child of the worker (child.c), because what answers at the address of
- * a registry need not be one.  It connects, sets the session up, and makes one
- * call; to each, it answers by what it received, in a struct of fixed size.
- * What that is worth, its parent finds out (answer.c).  It waits for as long as
- * its parent lets it.
+ * a registry need not be one.  It connects, sets the session up, and makes the
+ * calls that it is sent, until one is the last, or its parent closes the socket.
+ * To each, it answers by what it received, in a struct of fixed size and as many
+ * rows as the call has room for.  What that is worth, its parent finds out
+ * (answer.c).  It waits for as long as its parent lets it.
  *
  * An answer counts only if the registry committed it durably.  A commit that
  * did not wait for its synchronous standby gives a warning.  The registry sends
@@ -58,6 +59,23 @@ receive_notice(void *arg, const PGresult *result)
 }
 
 /*
+ * Make an answer empty, with room for so many rows.
+ */
+static void
+empty_answer(RegistryAnswer *answer, int max_rows)
+{
+	size_t		size = max_rows * sizeof(AnswerRow);
+	AnswerRow  *rows = realloc(answer->rows, Max(size, 1));
+
+	if (rows == NULL)
+		_exit(1);
+	memset(rows, 0, size);
+	memset(answer, 0, sizeof(*answer));
+	answer->max_rows = max_rows;
+	answer->rows = rows;
+}
+
+/*
  * Send an answer.  If it is an error, that is the end.
  */
 static void
@@ -66,6 +84,8 @@ send_answer(int socket, const RegistryAnswer *answer)
 	snowflake_write_to_parent(socket, answer, sizeof(*answer));
 	if (answer->failed)
 		_exit(0);
+	snowflake_write_to_parent(socket, answer->rows,
+							  Min(answer->nrows, answer->max_rows) * sizeof(AnswerRow));
 }
 
 /*
@@ -124,16 +144,17 @@ take_result(RegistryAnswer *answer, const PGresult *result)
 
 	if (status == PGRES_TUPLES_OK || status == PGRES_SINGLE_TUPLE)
 	{
-		if (answer->nrows == 0 && PQntuples(result) > 0)
+		if (answer->nrows < answer->max_rows && PQntuples(result) > 0)
 		{
 			for (int i = 0; i < PQnfields(result); i++)
-				snowflake_keep_value(answer, i,
+				snowflake_keep_value(answer, answer->nrows, i,
 									 PQgetisnull(result, 0, i) ? NULL :
 									 PQgetvalue(result, 0, i),
 									 PQgetlength(result, 0, i));
 		}
 		answer->ncolumns = PQnfields(result);
-		answer->nrows = Min(answer->nrows + PQntuples(result), 2);
+		answer->nrows = Min(answer->nrows + PQntuples(result),
+							answer->max_rows + 1);
 		answer->nsets += status == PGRES_TUPLES_OK;
 	}
 	else if (status == PGRES_FATAL_ERROR)
@@ -164,17 +185,17 @@ take_result(RegistryAnswer *answer, const PGresult *result)
  * that it is none.
  */
 static void
-take_results(PGconn *conn, int sent, RegistryAnswer *answer)
+take_results(PGconn *conn, int sent, int max_rows, RegistryAnswer *answer)
 {
 	PGresult   *result = NULL;
 
-	memset(answer, 0, sizeof(*answer));
+	empty_answer(answer, max_rows);
 	if (!sent || !PQsetSingleRowMode(conn))
 	{
 		keep_connection_error(answer, conn);
 		return;
 	}
-	while (answer->nrows < 2 && answer->nsets < 2 &&
+	while (answer->nrows <= max_rows && answer->nsets < 2 &&
 		   (result = PQgetResult(conn)) != NULL)
 	{
 		ExecStatusType status = PQresultStatus(result);
@@ -191,28 +212,29 @@ take_results(PGconn *conn, int sent, RegistryAnswer *answer)
 }
 
 /*
- * Receive a call, and send it to the registry.
+ * Receive the texts of a call, send it to the registry, and take the answer.
  */
-static int
-send_call(int socket, PGconn *conn)
+static void
+make_call(int socket, PGconn *conn, const SessionCall *call,
+		  RegistryAnswer *answer)
 {
-	SessionCall call;
 	const char *texts[1 + SNOWFLAKE_CALL_PARAMS] = {0};
-	char	   *text;
+	char	   *buffer = malloc(call->size);
+	char	   *text = buffer;
+	int			sent;
 
-	snowflake_read_from_parent(socket, &call, sizeof(call));
-	text = malloc(call.size);
-
-	if (text == NULL)
+	if (buffer == NULL ||
+		!snowflake_read_from_parent(socket, buffer, call->size))
 		_exit(1);
-	snowflake_read_from_parent(socket, text, call.size);
-	for (int i = 0; i <= call.nparams; i++)
+	for (int i = 0; i <= call->nparams; i++)
 	{
 		texts[i] = text;
-		text	  +=strlen(text) + 1;
+		text += strlen(text) + 1;
 	}
-	return PQsendQueryParams(conn, texts[0], call.nparams, NULL, &texts[1],
+	sent = PQsendQueryParams(conn, texts[0], call->nparams, NULL, &texts[1],
 							 NULL, NULL, 0);
+	take_results(conn, sent, call->max_rows, answer);
+	free(buffer);
 }
 
 /*
@@ -224,13 +246,21 @@ snowflake_session_main(int socket, const void *target)
 	const SessionTarget *to = target;
 	RegistryAnswer answer = {0};
 	PGconn	   *conn = connect_to(to, &answer);
+	SessionCall call = {0};
 
 	send_answer(socket, &answer);
 
-	take_results(conn, PQsendQuery(conn, to->set_up), &answer);
+	take_results(conn, PQsendQuery(conn, to->set_up), 1, &answer);
 	send_answer(socket, &answer);
 
-	take_results(conn, send_call(socket, conn), &answer);
-	PQfinish(conn);
-	send_answer(socket, &answer);
+	while (!call.is_last &&
+		   snowflake_read_from_parent(socket, &call, sizeof(call)))
+	{
+		make_call(socket, conn, &call, &answer);
+		if (call.is_last)
+			PQfinish(conn);
+		send_answer(socket, &answer);
+	}
+	if (!call.is_last)
+		PQfinish(conn);
 }

@@ -23,7 +23,7 @@ typedef struct SessionTarget
 } SessionTarget;
 
 /* The maximum number of a call's parameters. */
-#define SNOWFLAKE_CALL_PARAMS	7
+#define SNOWFLAKE_CALL_PARAMS	11
 
 /*
  * A call, which is sent as its size and the texts of its query and parameters,
@@ -33,6 +33,8 @@ typedef struct SessionCall
 {
 	int			size;			/* of the texts together */
 	int			nparams;
+	int			max_rows;		/* of the answer */
+	bool		is_last;		/* then the connection is closed */
 } SessionCall;
 
 extern void snowflake_session_main(int socket, const void *target);

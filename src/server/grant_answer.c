@@ -54,6 +54,22 @@ check_grant(const int64 *values, int held_worker_id, int64 next_tick,
 }
 
 /*
+ * Has the only row nothing but NULL?
+ */
+static bool
+has_row_of_nulls(const RegistryAnswer *answer, int ncolumns)
+{
+	if (!snowflake_has_row(answer, ncolumns))
+		return false;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		if (!answer->rows[0].values[i].is_null)
+			return false;
+	}
+	return true;
+}
+
+/*
  * Read the answer to a request for a grant, or for the extension of that of a
  * worker ID.
  */
@@ -69,9 +85,7 @@ snowflake_read_grant(const RegistryAnswer *answer, int held_worker_id,
 						 held_worker_id);
 		return SNOWFLAKE_REQUEST_NOT_HELD;
 	}
-	if (held_worker_id < 0 && snowflake_has_row(answer, 3) &&
-		answer->values[0].is_null && answer->values[1].is_null &&
-		answer->values[2].is_null)
+	if (held_worker_id < 0 && has_row_of_nulls(answer, 3))
 	{
 		/* It had to commit that first. */
 		appendStringInfoString(error, "the registry detected that it may have lost grants, and is called again");

@@ -89,14 +89,17 @@ keep_answer(RegistryAnswer *answer)
 	TupleDesc	desc = SPI_tuptable->tupdesc;
 
 	answer->nsets = 1;
-	answer->nrows = (int) Min(SPI_processed, 2);
+	answer->nrows = (int) SPI_processed;
 	answer->ncolumns = desc->natts;
-	for (int i = 0; answer->nrows > 0 && i < desc->natts; i++)
+	for (int row = 0; row < answer->nrows; row++)
 	{
-		char	   *value = SPI_getvalue(SPI_tuptable->vals[0], desc, i + 1);
+		for (int i = 0; i < desc->natts; i++)
+		{
+			char	   *value = SPI_getvalue(SPI_tuptable->vals[row], desc, i + 1);
 
-		snowflake_keep_value(answer, i, value,
-							 value != NULL ? strlen(value) : 0);
+			snowflake_keep_value(answer, row, i, value,
+								 value != NULL ? strlen(value) : 0);
+		}
 	}
 }
 
@@ -120,7 +123,7 @@ run_query(const char *dbname, RegistryCall *call)
 	SPI_connect();
 	check_registry(dbname);
 	rc = SPI_execute_with_args(call->query, call->nparams, types, values,
-							   NULL, false, 2);
+							   NULL, false, call->max_rows + 1);
 	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "unexpected result of \"%s\": %d", call->query, rc);
 	keep_answer(&call->answer);
@@ -166,7 +169,7 @@ snowflake_ask_local(const char *dbname, RegistryCall *call,
 	int64		left_ms =
 		(limit->end - snowflake_steady_clock()) / 1000;
 
-	memset(answer, 0, sizeof(*answer));
+	snowflake_empty_answer(answer, call->max_rows);
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PG_TRY();

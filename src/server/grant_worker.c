@@ -177,6 +177,8 @@ fill_call(Request *request, const char *query, int nparams, int worker_id)
 
 	call->query = query;
 	call->nparams = nparams;
+	call->max_rows = 1;
+	call->is_last = true;
 	call->params[0] = snowflake_scheme;
 	call->params[1] = psprintf("%d", snowflake_datacenter_id);
 	call->params[2] = psprintf("%d", worker_id);
