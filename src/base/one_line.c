@@ -33,3 +33,27 @@ snowflake_append_message(StringInfo error, const char *message)
 			appendStringInfoChar(error, c > 32 && c < 127 ? c : '?');
 	}
 }
+
+/*
+ * Do two errors differ in more than numbers, such as times?
+ */
+bool
+snowflake_errors_differ(const char *one, const char *other)
+{
+	const char *digits = "0123456789";
+
+	while (*one != '\0' && *other != '\0')
+	{
+		size_t		one_number = strspn(one, digits);
+		size_t		other_number = strspn(other, digits);
+
+		if (one_number > 0 && other_number > 0)
+		{
+			one += one_number;
+			other += other_number;
+		}
+		else if (*one++ != *other++)
+			return true;
+	}
+	return *one != *other;
+}

@@ -15,5 +15,6 @@
 #include "lib/stringinfo.h"
 
 extern void snowflake_append_message(StringInfo error, const char *message);
+extern bool snowflake_errors_differ(const char *one, const char *other);
 
 #endif							/* SNOWFLAKE_ONE_LINE_H */

@@ -85,6 +85,8 @@
 #include "utils/acl.h"
 #include "utils/timestamp.h"
 
+#include "base/one_line.h"
+#include "base/token.h"
 #include "base/wait_event.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
@@ -235,24 +237,6 @@ fill_call(GrantCall *call, const KeptGrant *grant)
 }
 
 /*
- * Draw a token.  Two machines resumed from one memory snapshot could draw the
- * same from the same state of the random number generator, but not at the same
- * time.
- */
-static void
-draw_token(pg_uuid_t *token)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	if (!pg_strong_random(token->data, UUID_LEN))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
-	for (size_t i = 0; i < sizeof(now); i++)
-		token->data[i] ^= (unsigned char) ((uint64) now >> (8 * i));
-}
-
-/*
  * Prepare a call of the registry, right before it is sent: draw the token that
  * will identify this server from then on.  From now on, it might be the
  * current one.
@@ -262,7 +246,7 @@ snowflake_begin_call(GrantCall *call)
 {
 	KeptGrant  *grant;
 
-	draw_token(&call->new_token);
+	snowflake_draw_token(&call->new_token);
 
 	snowflake_lock_reserve();
 	grant = get_kept();
@@ -556,30 +540,6 @@ snowflake_held_worker_id(void)
 }
 
 /*
- * Do two errors differ in more than numbers, such as times?
- */
-static bool
-errors_differ(const char *one, const char *other)
-{
-	const char *digits = "0123456789";
-
-	while (*one != '\0' && *other != '\0')
-	{
-		size_t		one_number = strspn(one, digits);
-		size_t		other_number = strspn(other, digits);
-
-		if (one_number > 0 && other_number > 0)
-		{
-			one += one_number;
-			other += other_number;
-		}
-		else if (*one++ != *other++)
-			return true;
-	}
-	return *one != *other;
-}
-
-/*
  * Keep the error of a call of the registry, or NULL for none.  Returns true if
  * it is another one than that before.
  */
@@ -600,7 +560,7 @@ snowflake_note_answer(const char *error)
 	}
 	else
 	{
-		changed = errors_differ(status->error, error);
+		changed = snowflake_errors_differ(status->error, error);
 		if (status->error_since == 0)
 			status->error_since = now;
 		strlcpy(status->error, error, sizeof(status->error));

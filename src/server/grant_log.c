@@ -24,42 +24,7 @@
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "server/grant_log.h"
-#include "shared/clock.h"
-
-/* How many messages can be logged at once, and how soon one more. */
-#define MAX_MESSAGES	20
-#define MESSAGE_US		USECS_PER_MINUTE
-
-/*
- * May a message be logged?  Each of them takes its share of a time that passes
- * anyway.
- */
-static bool
-may_log(void)
-{
-	static int64 used_until = 0;
-	int64		now = snowflake_steady_clock();
-
-	if (used_until > now + (MAX_MESSAGES - 1) * MESSAGE_US)
-		return false;
-	used_until = Max(used_until, now) + MESSAGE_US;
-	return true;
-}
-
-/*
- * Cut an error to what snowflake_stat has room for.
- */
-static void
-cut_error(StringInfo error)
-{
-	const int	length = SNOWFLAKE_REGISTRY_ERROR_SIZE - 1;
-
-	if (error->len <= length)
-		return;
-	error->len = length - 3;
-	error->data[error->len] = '\0';
-	appendStringInfoString(error, "...");
-}
+#include "server/registry_worker.h"
 
 /*
  * Note whether a registry that is called by libpq is in this server, and say
@@ -70,7 +35,7 @@ snowflake_log_place(bool is_this_server)
 {
 	static bool noted = false;
 
-	if (is_this_server && !noted && may_log())
+	if (is_this_server && !noted && snowflake_may_log_call())
 		ereport(LOG,
 				(errmsg("the registry of snowflake worker IDs is in this server, but not called through its socket directory"),
 				 errdetail("The worker ID cannot be returned when the server is shut down, and no grant can be extended while all connections are in use."),
@@ -86,7 +51,7 @@ snowflake_log_grant(int worker_id, int64 until)
 {
 	const char *end = timestamptz_to_str(tick_start(&snowflake_layout, until));
 
-	if (!may_log())
+	if (!snowflake_may_log_call())
 		return;
 	ereport(LOG,
 			(errmsg("snowflake IDs are generated with worker ID %d", worker_id),
@@ -102,7 +67,7 @@ snowflake_log_grant(int worker_id, int64 until)
 void
 snowflake_log_not_held(int worker_id)
 {
-	if (!may_log())
+	if (!snowflake_may_log_call())
 		return;
 	ereport(LOG,
 			(errmsg("the registry does not extend the grant of snowflake worker ID %d",
@@ -120,9 +85,9 @@ snowflake_log_answer(int worker_id, StringInfo error)
 	static bool due = false;
 
 	if (error != NULL)
-		cut_error(error);
+		snowflake_cut_error(error);
 	due |= snowflake_note_answer(error != NULL ? error->data : NULL);
-	if (!due || !may_log())
+	if (!due || !snowflake_may_log_call())
 		return;
 	due = false;
 	if (error == NULL)
@@ -152,7 +117,7 @@ snowflake_log_end(bool ended)
 
 	if (!ended)
 		noted = false;
-	if (!ended || noted || worker_id < 0 || !may_log())
+	if (!ended || noted || worker_id < 0 || !snowflake_may_log_call())
 		return;
 	noted = true;
 	ereport(WARNING,
@@ -167,7 +132,7 @@ snowflake_log_end(bool ended)
 void
 snowflake_log_not_returned(int worker_id, StringInfo error)
 {
-	cut_error(error);
+	snowflake_cut_error(error);
 	ereport(LOG,
 			(errmsg("could not return snowflake worker ID %d to the registry",
 					worker_id),

@@ -17,16 +17,12 @@
  *
  * If the registry is in this server (snowflake.registry names one of its socket
  * directories), the worker connects to that database itself
- * (grant_local.c), otherwise by libpq (client.c).
+ * (local_call.c), otherwise by libpq (client.c).
  *
  * No lock is held during calls of the registry.
  *
- * The end.  The worker is stopped by SIGTERM, which also reaches it through
- * pg_terminate_backend().  Only a shutdown of the server returns the grant: if
- * the worker alone is terminated, it is started again after a second, and IDs
- * continue.  The postmaster says which of the two it is in the last line of
- * postmaster.pid, which it changes to "stopping" before it signals its
- * children.  If that cannot be read, the grant is not returned, which costs no
+ * The end.  Only a shutdown of the server returns the grant, and not the end of
+ * this process alone (registry_worker.c).  If it is not returned, that costs no
  * more than a worker ID that is reserved until the end of the grant.  And the
  * generator is stopped (sealed) only when the registry was reached.
  *
@@ -38,32 +34,25 @@
  */
 #include "postgres.h"
 
-#include <unistd.h>
-
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
-#include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "tcop/tcopprot.h"
-#include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/pidfile.h"
 #include "utils/timestamp.h"
 
-#include "base/one_line.h"
+#include "base/token.h"
 #include "generator/grant.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "registry/client.h"
-#include "registry/conninfo.h"
 #include "server/grant_answer.h"
-#include "server/grant_local.h"
 #include "server/grant_log.h"
+#include "server/local_call.h"
+#include "server/registry_worker.h"
 #include "shared/clock.h"
 
 PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
@@ -78,9 +67,6 @@ PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
 
 /* How soon at most, whatever the registry grants. */
 #define MIN_RETRY_US		INT64CONST(100000)
-
-/* How soon to connect to a local database again if that failed. */
-#define CONNECT_RETRY_MS	5000
 
 /*
  * Names are qualified and parameters have exactly the types of the functions,
@@ -105,16 +91,6 @@ static const char return_query[] =
 " $2::pg_catalog.int4, $3::pg_catalog.int4,"
 " $5::pg_catalog.uuid[], $4::pg_catalog.int8)::pg_catalog.int4";
 
-/* Where the registry is. */
-typedef struct Registry
-{
-	bool		local;			/* is this process connected to it? */
-	char	   *dbname;			/* if so, to this database */
-	char	   *user;			/* as this role */
-
-	RegistryStart start;		/* if not: the host that granted last */
-} Registry;
-
 typedef struct Request
 {
 	GrantCall	grant;			/* by what the registry identifies the server */
@@ -126,45 +102,6 @@ typedef struct Request
 
 /* Prepares a request, right before it is sent; false: there is none. */
 typedef bool (*PrepareRequest) (Request *request);
-
-/* Can a local call be cancelled by SIGTERM?  For the signal handler. */
-static volatile sig_atomic_t cancel_at_sigterm = false;
-
-/*
- * The name of this server in the registry.
- */
-static const char *
-server_name(void)
-{
-	static char host[256];
-
-	if (snowflake_server_name[0] != '\0')
-		return snowflake_server_name;
-	if (cluster_name[0] != '\0')
-		return cluster_name;
-	if (gethostname(host, sizeof(host) - 1) != 0)
-		strlcpy(host, "?", sizeof(host));
-	return host;
-}
-
-static char *
-uuid_text(const pg_uuid_t *uuid)
-{
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
-}
-
-static char *
-token_array(const GrantCall *call)
-{
-	StringInfoData array;
-
-	initStringInfo(&array);
-	for (int i = 0; i < call->ntokens; i++)
-		appendStringInfo(&array, "%c%s", i == 0 ? '{' : ',',
-						 uuid_text(&call->tokens[i]));
-	appendStringInfoString(&array, call->ntokens == 0 ? "{}" : "}");
-	return array.data;
-}
 
 /*
  * Fill in the call of a request about a worker ID.
@@ -183,9 +120,10 @@ fill_call(Request *request, const char *query, int nparams, int worker_id)
 	call->params[1] = psprintf("%d", snowflake_datacenter_id);
 	call->params[2] = psprintf("%d", worker_id);
 	call->params[3] = psprintf(INT64_FORMAT, request->tick << shift);
-	call->params[4] = token_array(&request->grant);
-	call->params[5] = uuid_text(&request->grant.new_token);
-	call->params[6] = server_name();
+	call->params[4] = snowflake_token_array(request->grant.tokens,
+											request->grant.ntokens);
+	call->params[5] = snowflake_token_text(&request->grant.new_token);
+	call->params[6] = snowflake_name_in_registry();
 }
 
 /*
@@ -258,21 +196,7 @@ request_locally(const Registry *registry, PrepareRequest prepare,
 
 	if (!prepare(request))
 		return SNOWFLAKE_REQUEST_NOT_HELD;
-	cancel_at_sigterm = limit->ends_at_shutdown;
-
-	/* From here on a signal cancels the call; has it come before? */
-	if (cancel_at_sigterm && ShutdownRequestPending)
-	{
-		appendStringInfoString(error, "server is shutting down");
-		cancel_at_sigterm = false;
-		QueryCancelPending = false;
-		snowflake_cancel_call(&request->grant);
-		return SNOWFLAKE_REQUEST_FAILED;
-	}
-	answered = snowflake_ask_local(registry->dbname, &request->call, limit,
-								   error);
-	cancel_at_sigterm = false;
-	QueryCancelPending = false;
+	answered = snowflake_call_locally(registry, &request->call, limit, error);
 	cancel_if_rolled_back(request);
 
 	/* If a return is lost, the worker ID is merely reserved for longer. */
@@ -427,43 +351,6 @@ give_back(Registry *registry)
 		snowflake_log_not_returned(worker_id, &error);
 }
 
-/*
- * Is the whole server being shut down, and not only this process?
- */
-static bool
-server_is_stopping(void)
-{
-	FILE	   *file = AllocateFile("postmaster.pid", "r");
-	char		line[MAXPGPATH];
-	bool		stopping = false;
-
-	if (file == NULL)
-		return false;
-	for (int i = 1; fgets(line, sizeof(line), file) != NULL; i++)
-	{
-		if (i == LOCK_FILE_LINE_PM_STATUS)
-			stopping = strncmp(line, PM_STATUS_STOPPING,
-							   strlen(PM_STATUS_STOPPING)) == 0;
-	}
-	FreeFile(file);
-	return stopping;
-}
-
-static void
-handle_sigterm(SIGNAL_ARGS)
-{
-	int			save_errno = errno;
-
-	ShutdownRequestPending = true;
-	if (cancel_at_sigterm)
-	{
-		InterruptPending = true;
-		QueryCancelPending = true;
-	}
-	SetLatch(MyLatch);
-	errno = save_errno;
-}
-
 static void
 clear_worker_latch(int code, Datum arg)
 {
@@ -471,85 +358,10 @@ clear_worker_latch(int code, Datum arg)
 	snowflake_note_calling(false);
 }
 
-/* The hook of another module, while note_fatal() is in its place. */
-static emit_log_hook_type previous_log_hook = NULL;
-
-/*
- * While the worker connects to a database, keep the reason why it cannot, which
- * is FATAL.
- */
 static void
-note_fatal(ErrorData *edata)
+note_error(const char *error)
 {
-	StringInfoData error;
-
-	if (previous_log_hook != NULL)
-		previous_log_hook(edata);
-	if (edata->elevel != FATAL || edata->message == NULL ||
-		edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
-		return;
-	initStringInfo(&error);
-	snowflake_append_message(&error, edata->message);
-	(void) snowflake_note_answer(error.data);
-}
-
-/*
- * Connect this process to the database of a local registry.  If that fails, the
- * process ends, and the next one waits before it tries again.
- */
-static void
-connect_locally(const Registry *registry)
-{
-	if (snowflake_note_connecting(true))
-	{
-		WaitLimit	limit = snowflake_limit_wait(CONNECT_RETRY_MS, true);
-		StringInfoData ignored;
-
-		initStringInfo(&ignored);
-		(void) snowflake_limited_wait(&limit, PGINVALID_SOCKET, 0,
-									  SNOWFLAKE_NO_LIMIT_MS,
-									  SNOWFLAKE_EVENT_GRANT_MAIN, &ignored);
-	}
-	previous_log_hook = emit_log_hook;
-	emit_log_hook = note_fatal;
-	BackgroundWorkerInitializeConnection(registry->dbname, registry->user, 0);
-	emit_log_hook = previous_log_hook;
-	(void) snowflake_note_connecting(false);
-	snowflake_set_local_session();
-}
-
-/*
- * Find out where the registry is.
- */
-static void
-locate_registry(Registry *registry)
-{
-	memset(registry, 0, sizeof(*registry));
-	registry->local = snowflake_local_registry(snowflake_registry,
-											   &registry->dbname,
-											   &registry->user);
-}
-
-/*
- * Read the configuration again.  A process can connect to one database only, so
- * if the registry is in another one now, another process has to.
- */
-static void
-reload_configuration(const Registry *registry)
-{
-	Registry	new;
-
-	ConfigReloadPending = false;
-	ProcessConfigFile(PGC_SIGHUP);
-	locate_registry(&new);
-	if (new.local == registry->local &&
-		(!new.local || (strcmp(new.dbname, registry->dbname) == 0 &&
-						strcmp(new.user, registry->user) == 0)))
-		return;
-	ereport(LOG,
-			(errmsg("background worker \"%s\" restarts because \"%s\" was changed",
-					MyBgworkerEntry->bgw_name, "snowflake.registry")));
-	proc_exit(1);
+	(void) snowflake_note_answer(error);
 }
 
 /*
@@ -573,7 +385,7 @@ serve(Registry *registry)
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 		{
-			reload_configuration(registry);
+			snowflake_reload_registry_worker(registry);
 			wanted = true;
 		}
 		if (wanted)
@@ -606,35 +418,19 @@ serve(Registry *registry)
 void
 snowflake_grant_main(Datum main_arg)
 {
+	static const RegistryWorker worker = {
+		.note_connecting = snowflake_note_connecting,
+		.note_error = note_error,
+		.pause = SNOWFLAKE_EVENT_GRANT_MAIN
+	};
 	Registry	registry;
 
-	/* Nothing is to be returned until the worker is connected. */
-	pqsignal(SIGTERM, die);
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	BackgroundWorkerUnblockSignals();
-
-	/* A reload may have been before the handler. */
-	ConfigReloadPending = true;
-
-	locate_registry(&registry);
-	if (registry.local)
-		connect_locally(&registry);
-	else
-	{
-		/* This makes the worker visible in pg_stat_activity. */
-		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
-	}
-
-	pqsignal(SIGTERM, handle_sigterm);
+	snowflake_begin_registry_worker(&registry, &worker);
 	snowflake_set_worker_latch(MyLatch);
 	before_shmem_exit(clear_worker_latch, 0);
 	serve(&registry);
 
-	if (!server_is_stopping())
-		ereport(FATAL,
-				(errcode(ERRCODE_ADMIN_SHUTDOWN),
-				 errmsg("terminating background worker \"%s\" due to administrator command",
-						MyBgworkerEntry->bgw_name)));
+	snowflake_check_registry_shutdown();
 	give_back(&registry);
 
 	/* If the shutdown waits for sessions, the worker is started again. */

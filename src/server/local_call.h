@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
- * grant_local.h
+ * local_call.h
  *	  Calls of a registry that is in a database of this server.
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/server/grant_local.h
+ * src/server/local_call.h
  *
  *-------------------------------------------------------------------------
  */
-#ifndef SNOWFLAKE_REGISTRY_LOCAL_H
-#define SNOWFLAKE_REGISTRY_LOCAL_H
+#ifndef SNOWFLAKE_LOCAL_CALL_H
+#define SNOWFLAKE_LOCAL_CALL_H
 
 #include "registry/client.h"
 
@@ -20,4 +20,4 @@ extern bool snowflake_ask_local(const char *dbname, RegistryCall *call,
 extern bool snowflake_wait_for_local_commit(const WaitLimit *limit,
 											StringInfo error);
 
-#endif							/* SNOWFLAKE_REGISTRY_LOCAL_H */
+#endif							/* SNOWFLAKE_LOCAL_CALL_H */

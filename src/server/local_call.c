@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * grant_local.c
+ * local_call.c
  *	  Calls of a registry that is in a database of this server.
  *
  * The worker is connected to that database itself, as a background worker, and
@@ -14,7 +14,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/server/grant_local.c
+ * src/server/local_call.c
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +37,7 @@
 
 #include "generator/standby.h"
 #include "registry/registry_sql.h"
-#include "server/grant_local.h"
+#include "server/local_call.h"
 #include "shared/clock.h"
 
 /* How often to check whether the standbys have a commit. */
