@@ -27,6 +27,7 @@
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "ids/ids.h"
+#include "ranges/chain.h"
 #include "ranges/drop.h"
 #include "ranges/slots.h"
 #include "sequences/attach.h"
@@ -127,7 +128,8 @@ static void
 register_workers(void)
 {
 	if (snowflake_has_registry &&
-		!register_worker("snowflake grant", "snowflake_grant_main", 1))
+		(!register_worker("snowflake grant", "snowflake_grant_main", 1) ||
+		 !register_worker("snowflake ranges", "snowflake_ranges_main", 1)))
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("out of background worker slots for \"snowflake.registry\""),
@@ -159,6 +161,7 @@ request_shmem(void)
 	snowflake_request_state();
 	snowflake_request_grant();
 	snowflake_request_slots();
+	snowflake_request_chain();
 }
 
 static void
@@ -170,6 +173,7 @@ startup_shmem(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	snowflake_attach_grant(snowflake_attach_state());
 	snowflake_attach_slots();
+	snowflake_attach_chain();
 	LWLockRelease(AddinShmemInitLock);
 }
 

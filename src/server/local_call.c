@@ -24,6 +24,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
@@ -115,6 +116,8 @@ run_query(const char *dbname, RegistryCall *call)
 
 	for (int i = 0; i < call->nparams; i++)
 	{
+		/* What comes from another database can have another encoding. */
+		(void) pg_verifymbstr(call->params[i], strlen(call->params[i]), false);
 		types[i] = TEXTOID;
 		values[i] = CStringGetTextDatum(call->params[i]);
 	}

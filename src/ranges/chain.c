@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * chain.c
+ *	  The tokens by which the registry knows the holder of ranges.
+ *
+ * Ranges are in shared memory, and live as long as that does.  A client is one
+ * such life: a random identifier, and a chain of random tokens, of which each
+ * call adds one.  The registry stores the token of the last call that it
+ * committed.  A call names the token of the last answer that arrived, which is
+ * the confirmed one, and those of the calls since then, whose answers did not:
+ *
+ * - If the registry has the confirmed token, this server has all that it was
+ *	 granted, and is granted more.
+ * - If it has an unconfirmed one, the answer to that call did not arrive, and
+ *	 is given again.  So an answer must be confirmed here before anything of it
+ *	 is used; otherwise, a worker that ends in between gets the same ranges for
+ *	 the second time.
+ * - If it has another one, somebody else has called as this client: the machine
+ *	 was resumed twice from a snapshot of its memory.  Or more answers in
+ *	 succession were lost than there is room for tokens here.  This server then
+ *	 gives up its ranges, and is another client.
+ *
+ * The token of a call is in no list of that call.  Otherwise, of two machines
+ * that were resumed when it was drawn but not sent, the second would get the
+ * answer to the first.
+ *
+ * A token is removed if the registry has certainly rolled its call back, and is
+ * drawn only when the call can be sent.  A call that arrives late, after a later
+ * one, names no token that is stored then, and changes nothing.
+ *
+ * Only the worker that calls the registry uses what is here, so there is no lock.
+ * It is in shared memory for the worker that follows when this one ends.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/ranges/chain.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+
+#include "base/token.h"
+#include "generator/grant.h"
+#include "ranges/chain.h"
+
+typedef struct ChainState
+{
+	bool		has_client;
+	RangeChain	chain;			/* without new_token */
+	bool		connecting;		/* is the worker, or did it fail to? */
+	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];	/* why it did */
+} ChainState;
+
+static ChainState *shared = NULL;
+
+void
+snowflake_request_chain(void)
+{
+	RequestAddinShmemSpace(sizeof(ChainState));
+}
+
+void
+snowflake_attach_chain(void)
+{
+	bool		found;
+
+	shared = ShmemInitStruct("snowflake range worker", sizeof(ChainState), &found);
+	if (!found)
+		memset(shared, 0, sizeof(ChainState));
+}
+
+/*
+ * What identifies this server now.
+ */
+void
+snowflake_get_chain(RangeChain *chain)
+{
+	if (!shared->has_client)
+	{
+		snowflake_draw_token(&shared->chain.client);
+		shared->has_client = true;
+	}
+	*chain = shared->chain;
+}
+
+/*
+ * Prepare a call, right before it is sent: draw its token, which can be the
+ * stored one from now on.  If there is no room, the oldest one that is not
+ * confirmed is dropped.
+ */
+void
+snowflake_extend_chain(RangeChain *chain)
+{
+	RangeChain *kept = &shared->chain;
+
+	snowflake_get_chain(chain);
+	snowflake_draw_token(&chain->new_token);
+
+	if (kept->nunconfirmed == SNOWFLAKE_MAX_UNCONFIRMED)
+	{
+		kept->nunconfirmed--;
+		memmove(&kept->unconfirmed[0], &kept->unconfirmed[1],
+				kept->nunconfirmed * sizeof(pg_uuid_t));
+	}
+	kept->unconfirmed[kept->nunconfirmed] = chain->new_token;
+	kept->nunconfirmed++;
+}
+
+/*
+ * The registry refused the call and rolled it back: its token is not stored.
+ */
+void
+snowflake_shorten_chain(const RangeChain *chain)
+{
+	RangeChain *kept = &shared->chain;
+
+	if (kept->nunconfirmed > 0 &&
+		memcmp(&kept->unconfirmed[kept->nunconfirmed - 1], &chain->new_token,
+			   UUID_LEN) == 0)
+		kept->nunconfirmed--;
+}
+
+/*
+ * The answer to the call has arrived.
+ */
+void
+snowflake_confirm_chain(const RangeChain *chain)
+{
+	RangeChain *kept = &shared->chain;
+
+	kept->nunconfirmed = 0;
+	kept->confirmed = chain->new_token;
+	kept->nconfirmed = 1;
+}
+
+/*
+ * From now on, this server is another client.  It has no ranges.
+ */
+void
+snowflake_begin_chain(void)
+{
+	memset(&shared->chain, 0, sizeof(RangeChain));
+	shared->has_client = false;
+}
+
+/*
+ * Note whether the worker is connecting to a database; returns what was noted
+ * before.  A worker that fails to connect leaves true behind.
+ */
+bool
+snowflake_note_range_connecting(bool connecting)
+{
+	bool		before = shared->connecting;
+
+	shared->connecting = connecting;
+	if (!connecting)
+		shared->error[0] = '\0';
+	return before;
+}
+
+/*
+ * Note why it cannot connect; it is known to the next one, or empty.
+ */
+void
+snowflake_note_range_error(const char *error)
+{
+	strlcpy(shared->error, error, sizeof(shared->error));
+}
+
+const char *
+snowflake_range_error(void)
+{
+	return shared->error;
+}

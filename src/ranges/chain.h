@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * chain.h
+ *	  The tokens by which the registry knows the holder of ranges.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/ranges/chain.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_CHAIN_H
+#define SNOWFLAKE_CHAIN_H
+
+#include "utils/uuid.h"
+
+/* Maximum number of tokens of calls whose answers did not arrive. */
+#define SNOWFLAKE_MAX_UNCONFIRMED	16
+
+/* By what a call identifies this server. */
+typedef struct RangeChain
+{
+	pg_uuid_t	client;
+	int			nconfirmed;		/* 1, or 0 before the first answer */
+	pg_uuid_t	confirmed;		/* the token of the last answer */
+	int			nunconfirmed;
+	pg_uuid_t	unconfirmed[SNOWFLAKE_MAX_UNCONFIRMED]; /* of calls since then */
+	pg_uuid_t	new_token;		/* of this call */
+} RangeChain;
+
+extern void snowflake_request_chain(void);
+extern void snowflake_attach_chain(void);
+extern void snowflake_get_chain(RangeChain *chain);
+extern void snowflake_extend_chain(RangeChain *chain);
+extern void snowflake_shorten_chain(const RangeChain *chain);
+extern void snowflake_confirm_chain(const RangeChain *chain);
+extern void snowflake_begin_chain(void);
+extern bool snowflake_note_range_connecting(bool connecting);
+extern void snowflake_note_range_error(const char *error);
+extern const char *snowflake_range_error(void);
+
+#endif							/* SNOWFLAKE_CHAIN_H */
