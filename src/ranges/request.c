@@ -293,8 +293,30 @@ snowflake_read_ranges(const RegistryAnswer *answer,
 }
 
 /*
- * Read the answer to a call for floors, and have this server give up what is not
- * above them.
+ * Read a floor that this server must know, and give up what is not above it.
+ * Nothing but NULL says that the registry does not know what this server holds.
+ */
+static bool
+read_floor(const AnswerValue *values)
+{
+	int64		floor;
+
+	if (values[COLUMN_DATABASE].is_null && values[COLUMN_NAME].is_null &&
+		values[COLUMN_ITS_FLOOR].is_null)
+	{
+		snowflake_announce_ranges();
+		return true;
+	}
+	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
+		!snowflake_read_value(&values[COLUMN_ITS_FLOOR], &floor) || floor < 0)
+		return false;
+	snowflake_note_range_floor(values[COLUMN_DATABASE].string,
+							   values[COLUMN_NAME].string, floor);
+	return true;
+}
+
+/*
+ * Read the answer to a call for floors.
  */
 RangeOutcome
 snowflake_read_floors(const RegistryAnswer *answer, StringInfo error)
@@ -306,17 +328,11 @@ snowflake_read_floors(const RegistryAnswer *answer, StringInfo error)
 	}
 	for (int i = 0; i < answer->nrows; i++)
 	{
-		const AnswerValue *values = answer->rows[i].values;
-		int64		floor;
-
-		if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
-			!snowflake_read_value(&values[COLUMN_ITS_FLOOR], &floor) || floor < 0)
+		if (!read_floor(answer->rows[i].values))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
 			return SNOWFLAKE_RANGES_FAILED;
 		}
-		snowflake_note_range_floor(values[COLUMN_DATABASE].string,
-								   values[COLUMN_NAME].string, floor);
 	}
 	return SNOWFLAKE_RANGES_ANSWERED;
 }
