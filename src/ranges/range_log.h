@@ -13,7 +13,7 @@
 #define SNOWFLAKE_RANGE_LOG_H
 
 #include "lib/stringinfo.h"
-#include "ranges/slots.h"
+#include "ranges/needs.h"
 
 extern void snowflake_log_range_call(StringInfo error);
 extern void snowflake_log_superseded(void);

@@ -13,7 +13,7 @@
 #define SNOWFLAKE_REQUEST_H
 
 #include "ranges/chain.h"
-#include "ranges/slots.h"
+#include "ranges/needs.h"
 #include "registry/client.h"
 
 /* The most sequences of one call. */
