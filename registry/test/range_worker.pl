@@ -1,0 +1,288 @@
+# The worker that gets ranges of sequences from the registry: whatever happens to it, to
+# its connection or to the registry, no number is given out twice, no range is used up by
+# answers that are lost, and a shutdown is not held up.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my @walsenders = ('wal_level = replica', 'max_wal_senders = 2');
+my $registry = new_registry('registry', '1, 100, new => true', @walsenders);
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+
+# A server with a sequence s of kind range
+sub new_range_server
+{
+	my ($name, @conf) = @_;
+	my $server = new_server($name, registry_conf($registry), "snowflake.server_name = '$name'",
+		"snowflake.grant_timeout = '1 min'", @conf);
+
+	$server->safe_psql('postgres',
+		q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
+	return $server;
+}
+
+my $a = new_range_server('a', 'restart_after_crash = on');
+my $b = new_range_server('b');
+
+# All numbers that any server has given out, and the last one of each.
+my %given;
+my %last;
+my $doubles = 0;
+my $falls = 0;
+
+# Take so many numbers.
+sub take
+{
+	my ($server, $count) = @_;
+
+	note_numbers($server, $server->safe_psql('postgres', "SELECT nextval('s') FROM generate_series(1, $count)"));
+	return;
+}
+
+# Note the numbers that a session received, one a line.
+sub note_numbers
+{
+	my ($server, $numbers) = @_;
+	my $name = $server->name;
+
+	foreach my $n (split /\n/, $numbers)
+	{
+		$doubles++ if $given{$n}++;
+		$falls++ if $n <= ($last{$name} // 0);
+		$last{$name} = $n;
+	}
+	return;
+}
+
+sub asked { return $registry->safe_psql('postgres', $_[0]); }
+sub next_number { return asked("SELECT next FROM snowflake_registry.sequences WHERE name = 'public.s'"); }
+sub calls_of { return asked("SELECT count(*) FROM snowflake_registry.range_clients WHERE server_name = '$_[0]'"); }
+sub messages { return scalar(() = $_[0] =~ /$_[1]/g); }
+
+# The log of a server since a mark.
+my %log_end;
+sub mark_log { $log_end{ $_[0]->name } = -s $_[0]->logfile; return; }
+sub new_log { return slurp_file($_[0]->logfile, $log_end{ $_[0]->name }); }
+
+my $crash = qr/terminated by signal|all server processes terminated/;
+my $failed = qr/WARNING:  could not call the registry of sequence ranges/;
+my $back = qr/LOG:  the registry of sequence ranges is available again/;
+
+# What a worker's child is connected to.
+sub child_of
+{
+	my ($server) = @_;
+	my $worker = server_process($server, 'snowflake ranges');
+
+	return wait_until('a process that is connected',
+		sub { my ($pid) = split /\n/, `ps -o pid= --ppid $worker`; return $pid && $pid =~ /(\d+)/ ? $1 : 0; });
+}
+
+take($_, 150) foreach $a, $b, $a, $b;
+is($doubles, 0, 'two servers have different numbers');
+is(calls_of('a'), 1, 'the server is one client, however often it calls');
+
+# A floor of one server is one of the other.
+take($b, 1);
+my $floor = next_number() + 1000;
+is($a->safe_psql('postgres', "SELECT setval('s', $floor)"), $floor, 'setval() waits for the other server');
+take($b, 10);
+cmp_ok($last{b}, '>', $floor, 'the other server gives out no number that is not above the floor');
+take($a, 10);
+cmp_ok($last{a}, '>', $floor, 'nor does the one that set it');
+
+# The registry is down: what is held is used; then it is back.
+sub set_timeout
+{
+	my ($server, $value) = @_;
+
+	$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '$value'");
+	$server->reload;
+	$server->poll_query_until('postgres', "SELECT current_setting('snowflake.grant_timeout') = '$value'") or die 'no reload';
+	return;
+}
+mark_log($a);
+$registry->stop;
+ok($a->wait_for_log($failed, $log_end{a}), 'a registry that is down is logged');
+take($a, 20);
+set_timeout($a, '300ms');
+like(
+	sql_error($a, "SELECT nextval('s') FROM generate_series(1, 1000)"),
+	qr/ERROR:  55000: /, 'without the registry, numbers end');
+set_timeout($a, '1min');
+$registry->start;
+ok($a->wait_for_log($back, $log_end{a}), 'a registry that is available again is logged');
+take($a, 200);
+cmp_ok(messages(new_log($a), $failed), '<=', 3, 'each reason why the registry is not available is logged once');
+is(calls_of('a'), 1, 'the server is the same client after that');
+
+# The worker alone is terminated: the next one continues the chain.
+my $worker = server_process($a, 'snowflake ranges');
+$a->safe_psql('postgres', "SELECT pg_terminate_backend($worker, 60000)");
+like(slurp_file($a->logfile), qr/FATAL:  terminating background worker "snowflake ranges" due to administrator command/,
+	'the log says that the worker was terminated');
+take($a, 250);
+take($b, 250);
+isnt(server_process($a, 'snowflake ranges'), $worker, 'a worker that was terminated is started again');
+is(calls_of('a'), 1, 'the server is the same client with the next worker');
+
+# Its connection is killed, idle.
+kill 'KILL', child_of($a);
+take($a, 250);
+is(calls_of('a'), 1, 'the server is the same client after its connection was killed');
+unlike(slurp_file($a->logfile), $crash, 'the end of the connection is no crash');
+
+# The answer to a call is lost: the commit hangs, as synchronous standbys are away.
+my $before = next_number();
+require_nobody($registry);
+my ($waiting) = start_queries($a, "SELECT nextval('s') FROM generate_series(1, 400)");
+mark_log($a);
+ok($a->wait_for_log(qr/$failed/, $log_end{a}), 'a call whose commit hangs is given up');
+my $hung = "SELECT count(*) FROM pg_stat_activity WHERE query ~ 'get_ranges' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND wait_event = 'SyncRep'";
+my $most = 0;
+ok(
+	wait_until(
+		'calls that are refused',
+		sub {
+			my $now = asked($hung);
+
+			$most = $now if $now > $most;
+			return slurp_file($registry->logfile) =~ /the previous call of this server is still in progress/;
+		}),
+	'a call is refused while the one before hangs');
+cmp_ok($most, '<=', 1, 'calls that hang do not pile up at the registry');
+require_nobody($registry, '');
+is(finish_queries($waiting), 1, 'who waited for numbers gets them when commits are possible again');
+note_numbers($a, $waiting->{out});
+my $after = next_number();
+take($a, 500) while $last{a} < $after;
+is(join(' ', grep { !$given{$_} } $before .. $after - 1), '', 'calls that hang use up no numbers');
+
+# All that is not durable is only in memory: nothing is left of it after a crash.
+mark_log($a);
+crash_process($a, server_process($a, 'snowflake ranges'));
+take($a, 250);
+is(calls_of('a'), 2, 'a server that crashed is another client');
+take($b, 100);
+
+# Somebody else called as this client: as if the machine was resumed twice from memory.
+mark_log($a);
+asked("UPDATE snowflake_registry.range_clients SET token_hash = '\\x00' WHERE server_name = 'a' AND token_hash IS NOT NULL");
+wait_until('a call', sub { take($a, 500); return new_log($a) =~ /does not know this server/; });
+like(
+	new_log($a),
+	qr/LOG:  the registry does not know this server as the holder of its sequence ranges\n.*DETAIL:  The server does not use the rest of them, and requests others\./,
+	'a server that was superseded says so');
+is(calls_of('a'), 3, 'it is another client');
+
+# A registry that forgot numbers hears of them, although nobody needs numbers.
+$registry->stop;
+$registry->start;
+asked("UPDATE snowflake_registry.range_sequences SET next = 5");
+$registry->restart;
+ok( $registry->poll_query_until('postgres', 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state'),
+	'after a reconnect, the registry hears what was granted');
+set_timeout($b, '3s');
+like(
+	sql_error($b, "SELECT nextval('s') FROM generate_series(1, 2000)"),
+	qr/ERROR:  55000: the registry refuses numbers of sequence "s"\nDETAIL:  The registry has granted no ranges since /, 'then nobody is granted numbers');
+ok($b->wait_for_log(qr/WARNING:  the registry grants no numbers for sequence public\.s in database "postgres"\n.*DETAIL:  stopped: /),
+	'the problem of a sequence is logged');
+set_timeout($b, '1min');
+asked('SELECT snowflake_registry.resume_ranges(10000)');
+wait_until(
+	'numbers after the administrator had the registry go on',
+	sub {
+		my ($status, $number) = $b->psql('postgres', "SELECT nextval('s')");
+
+		note_numbers($b, $number) if $status == 0;
+		return $status == 0;
+	});
+take($_, 300) foreach $a, $b;
+
+# What a shutdown returns.
+my $holders = "SELECT count(*) FROM snowflake_registry.range_holders WHERE server_name = 'b'";
+isnt(asked($holders), 0, 'a server that has numbers is a holder');
+$b->stop;
+is(asked($holders), 0, 'a shutdown returns all ranges');
+$b->start;
+take($b, 50);
+
+# A shutdown in each state.
+sub stops_in_time
+{
+	my ($server, $state) = @_;
+	my $start = time;
+
+	$server->stop('fast');
+	cmp_ok(time - $start, '<', 10, "a fast shutdown is not held up: $state");
+	return;
+}
+
+require_nobody($registry);
+my ($blocked) = start_queries($b, "SELECT nextval('s') FROM generate_series(1, 5000)");
+$registry->poll_query_until('postgres', $hung =~ s/count\(\*\)/count(*) > 0/r) or die 'no call hangs';
+stops_in_time($b, 'a call hangs');
+finish_queries($blocked);
+require_nobody($registry, '');
+$b->start;
+take($b, 50);
+
+$registry->stop('immediate');
+mark_log($b);
+$b->wait_for_log($failed, $log_end{b}) or die 'no failure';
+stops_in_time($b, 'the registry is down');
+like(slurp_file($b->logfile), qr/LOG:  could not return sequence ranges to the registry\n.*DETAIL:  /, 'the log says that ranges were not returned');
+$registry->start;
+$b->start;
+take($b, 50);
+
+# The registry is in the server itself.
+my $local = new_server('local', @walsenders);
+$local->append_conf('postgresql.conf',
+	setting('snowflake.registry', 'host=' . $local->host . ' port=' . $local->port . ' dbname=postgres ' . conninfo_user()) . "\nsnowflake.server_name = 'local'\n");
+$local->safe_psql('postgres', "CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(1, 100, new => true); SELECT snowflake_registry.add_database('postgres')");
+$local->restart;
+$local->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
+is( $local->safe_psql('postgres', "SELECT count(DISTINCT nextval('s')) FROM generate_series(1, 1000)"),
+	1000, 'a registry in the server itself grants ranges');
+is($local->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake ranges' AND datname = 'postgres'"),
+	1, 'the worker is connected to it as a background worker');
+require_nobody($local);
+my $next = 'SELECT next FROM snowflake_registry.sequences';
+$before = $local->safe_psql('postgres', $next);
+mark_log($local);
+($waiting) = start_queries($local, "SET synchronous_commit = off; SELECT nextval('s') FROM generate_series(1, 5000)");
+ok($local->wait_for_log(qr/$failed\n.*DETAIL:  the registry did not commit durably: /, $log_end{local}),
+	'an answer that synchronous standbys do not have is none');
+stops_in_time($local, 'a local call waits for synchronous standbys');
+finish_queries($waiting);
+$local->start;
+is( $local->safe_psql('postgres', 'SELECT count(*) FROM snowflake_registry.range_holders'),
+	0, 'a shutdown returns ranges to a registry in the server itself');
+
+is($doubles, 0, 'no number was given out twice');
+is($falls, 0, 'numbers rise on each server');
+$_->stop foreach $local, $a, $b, $registry;
+done_testing();
+
+# Have commits of a server wait for a synchronous standby that there is not, or not.
+sub require_nobody
+{
+	my ($node, $names) = @_;
+
+	$names //= 'nobody';
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = '$names'") or die 'no reload';
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	return;
+}
