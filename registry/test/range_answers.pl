@@ -1,0 +1,261 @@
+# What stands at the registry's address answers calls for ranges by anything: no number is
+# given out that a registry could not have granted, the server says what is wrong, and it
+# stops in time.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use FakeRegistry
+  qw(message row_description row complete ready error_message notice good_start good_query);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1_000_000_000));
+my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 60;
+my $maximum = 1_000_000;
+
+# The result of one call: rows of this many columns.
+sub rows
+{
+	my ($columns, @rows) = @_;
+
+	return unfinished($columns, @rows) . ready();
+}
+
+# The same, but for the message that ends it.
+sub unfinished
+{
+	my ($columns, @rows) = @_;
+
+	return message('1', '') . message('2', '') . row_description($columns) . join('', map { row(@$_) } @rows) . complete(scalar @rows);
+}
+
+# Connects and sets up as a registry does, and then answers a call for ranges by this; a call
+# for anything else by nothing.
+sub answer_call
+{
+	my ($answer) = @_;
+
+	return sub {
+		my ($state) = @_;
+
+		return good_start() if $state->{stage} eq 'start';
+		return good_query() if $state->{stage} eq 'query';
+		return $answer->($state) if $state->{statement} =~ /get_ranges/;
+		return $state->{statement} =~ /get_floors/ ? rows(3) : undef;
+	};
+}
+
+# What a call asks, of its only sequence.
+sub asks
+{
+	my ($state) = @_;
+	my @values = map { /^\{(.*)\}$/ ? $1 : $_ } @{ $state->{parameters} };
+
+	return { count => $values[8], floor => $values[10] eq 'NULL' ? undef : $values[10], granted => $values[11] };
+}
+
+# The row of a registry that has ranges
+sub good_row
+{
+	my ($state) = @_;
+	my $asks = asks($state);
+	my $first = 1 + ($asks->{granted} > ($asks->{floor} // 0) ? $asks->{granted} : $asks->{floor} // 0);
+
+	return (1, $asks->{count} > 0 ? ($first, $first + $asks->{count} - 1) : (undef, undef), $asks->{floor}, 600_000, undef, undef);
+}
+
+# A row with other values in some columns; those that are code get the good row.
+sub with_values
+{
+	my (%wrong) = @_;
+
+	return answer_call(
+		sub {
+			my @row = good_row($_[0]);
+
+			# Otherwise, there is no range that could be wrong.
+			return rows(7, \@row) if !defined $row[1];
+			my @changed = @row;
+			$changed[$_] = ref $wrong{$_} ? $wrong{$_}->(@row) : $wrong{$_} foreach keys %wrong;
+			return rows(7, \@changed);
+		});
+}
+
+# Sends something without an end.
+sub forever
+{
+	my ($data) = @_;
+
+	return sub {
+		my ($state) = @_;
+
+		while ($state->{sent}->($data)) { }
+		return undef;
+	};
+}
+
+my $invalid = qr/DETAIL:  The registry granted an invalid range: from /;
+my $form = qr/: unexpected answer in row 1\n/;
+
+# Answers that have a name: what they are, and what nextval() says then.
+my %cases = (
+	'a column too few' => [ answer_call(sub { rows(6, [ 1 .. 6 ]) }), qr/: unexpected answer of one row with 6 columns: 1, 2, 3, 4, 5, 6\n/ ],
+	'a column too many' => [ answer_call(sub { rows(8, [ 1 .. 8 ]) }), qr/: unexpected answer of one row with 8 columns: / ],
+	'two rows' => [ answer_call(sub { my @row = good_row($_[0]); rows(7, \@row, \@row) }), qr/: unexpected answer of several rows with 7 columns\n/ ],
+	'rows without end' =>
+	  [ answer_call(sub { my ($s) = @_; $s->{sent}->(message('1', '') . message('2', '') . row_description(7)); forever(row(1 .. 7) x 1000)->($s) }), qr/: unexpected answer/ ],
+	'no position' => [ with_values(0 => undef), $form ],
+	'another position' => [ with_values(0 => 2), $form ],
+	'a number that is none' => [ with_values(1 => '1e3'), $form ],
+	'a number with a zero byte' => [ with_values(1 => "5\0"), $form ],
+	'a number with a blank' => [ with_values(2 => ' 100'), $form ],
+	'a number that is too large' => [ with_values(2 => '9223372036854775808'), $form ],
+	'no first number' => [ with_values(1 => undef), $form ],
+	'no last number' => [ with_values(2 => undef), $form ],
+	'number 0' => [ with_values(1 => 0), $form ],
+	'a negative number' => [ with_values(1 => -5), $form ],
+	'a negative floor' => [ with_values(3 => -1), $form ],
+	'a negative grant_time' => [ with_values(4 => -1), $form ],
+	'a huge grant_time' => [ with_values(4 => '9223372036854775807'), $form ],
+	'no grant_time' => [ with_values(4 => undef), $invalid ],
+	'a range that ends before it begins' => [ with_values(2 => sub { $_[1] - 1 }), $invalid ],
+	'a range beyond MAXVALUE' => [ with_values(2 => $maximum + 1), $invalid ],
+	'a range that was granted before' => [ with_values(1 => 1), $invalid ],
+	'a range at the floor' => [ with_values(3 => sub { $_[1] }), $invalid ],
+	'a range with a problem' => [ with_values(6 => 'stopped: Something is wrong.'), $invalid ],
+	'a floor below that of this server' => [ with_values(1 => undef, 2 => undef, 3 => 5), qr/DETAIL:  The registry answered with an invalid floor: 5\./ ],
+	'a floor above MAXVALUE' => [ with_values(1 => undef, 2 => undef, 3 => $maximum + 1), qr/DETAIL:  The registry answered with an invalid floor: 1000001\./ ],
+	'no range and no reason' => [ with_values(1 => undef, 2 => undef), qr/DETAIL:  The registry granted no numbers, and gave no reason\./ ],
+	'a problem in several lines' => [ with_values(1 => undef, 2 => undef, 6 => "stopped: One\nTwo\t\303\251\001"), qr/DETAIL:  One; Two \?\?\?/ ],
+	'a long problem' => [ with_values(1 => undef, 2 => undef, 6 => 'stopped: ' . 'long' x 1000), qr/DETAIL:  (?:long){120,128}l?o?n?\n/ ],
+	'a warning that the commit is not durable' => [
+		answer_call(sub { unfinished(7, [ good_row($_[0]) ]) . notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'not durable') . ready() }),
+		qr/: the registry did not commit durably: not durable\n/
+	],
+	'an error after the row' =>
+	  [ answer_call(sub { unfinished(7, [ good_row($_[0]) ]) . error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => 'no') . ready() }), qr/: no\n/ ],
+	'an error of a value' =>
+	  [ answer_call(sub { message('1', '') . error_message(S => 'ERROR', V => 'ERROR', C => '22021', M => 'invalid byte') . ready() }), qr/DETAIL:  invalid byte\n/ ],
+	'a COPY' => [ answer_call(sub { message('G', "\0\0\0") }), qr/: unexpected answer\n/ ],
+	'the end' => [ answer_call(sub { undef }), qr/: server closed the connection unexpectedly/ ]);
+
+my %answers = map { $_ => $cases{$_}[0] } keys %cases;
+$answers{'good'} = answer_call(sub { rows(7, [ good_row($_[0]) ]) });
+$answers{'floors only'} = answer_call(sub { my @row = good_row($_[0]); rows(7, [ 1, undef, undef, @row[ 3, 4, 5 ], defined $row[1] ? 'stopped: None.' : undef ]) });
+$answers{'no row'} = answer_call(sub { rows(7) });
+$answers{'nothing'} = answer_call(sub { $_[0]{ask}->(); undef });
+$answers{'notices'} = answer_call(forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
+
+# Answers at random: a good row, with some values that are wrong
+sub one { return $_[ int rand @_ ]; }
+my $random = 0;
+$answers{'random'} = answer_call(
+	sub {
+		srand($seed + $random++);
+		my @row = good_row($_[0]);
+		my @wrong = (
+			undef, '', '-', '+', '0', '1', '-1', '2', '99', '1000001', '4294967297', '9223372036854775807',
+			'9223372036854775808', '0x1', 'x', "1\0", ' 1', '1 ', 'NaN', 'stopped: x', 'maximum: x', 'floor: x', join '', map { chr int rand 256 } 1 .. one(1, 10, 600));
+
+		$row[$_] = one(@wrong) foreach grep { rand() < 0.12 } 0 .. 6;
+		return one(
+			(rows(7, \@row)) x 5,
+			rows(7, \@row, \@row), rows(3, [ @row[ 0 .. 2 ] ]),
+			unfinished(7, \@row) . rows(7, \@row),
+			substr(rows(7, \@row), 0, int rand 100));
+	});
+
+my $fake = FakeRegistry->new(%answers);
+$fake->set('floors only');
+my $server = new_server('server',
+	"snowflake.registry = 'host=$fake->{host} port=$fake->{port} dbname=postgres user=" . getpwuid($>) . " password=p connect_timeout=5'",
+	"snowflake.grant_timeout = '1 min'");
+$server->safe_psql('postgres',
+	"SELECT snowflake_attach_sequences(); CREATE SEQUENCE s MAXVALUE $maximum START 100; SELECT snowflake_set_sequence_kind('s', 'range')");
+$server->append_conf('postgresql.conf', "snowflake.grant_timeout = '200ms'");
+$server->reload;
+my $crash = qr/terminated by signal|all server processes terminated/;
+my $last = 0;
+
+# Have it answer so.  The server makes another connection after a reload.
+sub answer_by
+{
+	$fake->set($_[0]);
+	$server->reload;
+	return;
+}
+
+# Each kind by itself.
+foreach my $name (sort keys %cases)
+{
+	my $error;
+
+	answer_by($name);
+	wait_until(
+		"an error because of $name",
+		sub { $error = sql_error($server, "SELECT nextval('s')"); return $error =~ $cases{$name}[1]; },
+		sub { $error });
+	like($error, $cases{$name}[1], "answer: $name");
+}
+unlike(slurp_file($server->logfile), $crash, 'no process has crashed');
+cmp_ok(scalar(() = slurp_file($server->logfile) =~ /could not call the registry of sequence ranges|the registry grants no numbers/g),
+	'<=', 20 + 3, 'messages of the log have a limit');
+
+# A registry that knows this client as another one
+my $offset = -s $server->logfile;
+$fake->set('no row');
+$server->restart;
+$server->psql('postgres', "SELECT nextval('s')");
+ok($server->wait_for_log(qr/LOG:  the registry does not know this server as the holder of its sequence ranges/, $offset),
+	'answer: no row');
+answer_by('good');
+wait_until(
+	'numbers',
+	sub { my ($status, $number) = $server->psql('postgres', "SELECT nextval('s')"); $last = $number if $status == 0; return $status == 0; });
+cmp_ok($last, '>', 0, 'numbers come from a registry that grants them');
+
+# At random: any number is one that can have been granted.
+diag("SNOWFLAKE_SEED=$seed");
+my $bad = 0;
+my $numbers = 0;
+answer_by('random');
+foreach (1 .. $wanted)
+{
+	# Those before the first error are there.
+	my (undef, $out) = $server->psql('postgres', "SELECT nextval('s');\n" x 100);
+
+	foreach my $number (split /\n/, $out)
+	{
+		$bad++ if $number !~ /^\d+$/ || $number <= $last || $number > $maximum;
+		$last = $number;
+		$numbers++;
+	}
+	$server->reload;
+}
+ok($bad == 0 && $numbers > 0, "after random answers, each number is above the ones before, and at most MAXVALUE ($numbers numbers)");
+unlike(slurp_file($server->logfile), $crash, 'no process has crashed');
+
+# A fast shutdown meanwhile.
+foreach my $name ('nothing', 'notices', 'rows without end', 'random')
+{
+	answer_by($name);
+	my ($waiting) = start_queries($server, "SELECT nextval('s') FROM generate_series(1, 100000)");
+	my $before = $fake->connections;
+
+	wait_until("a connection that gets this answer: $name", sub { return $fake->connections > $before; });
+	my $start = time;
+	$server->stop('fast');
+	cmp_ok(time - $start, '<', 10, "a fast shutdown does not wait for a registry with this answer: $name");
+	finish_queries($waiting);
+	$server->start;
+}
+unlike(slurp_file($server->logfile), $crash, 'no process has crashed until the end');
+
+$server->stop;
+done_testing();
