@@ -326,7 +326,7 @@ rehearse(void *argument)
 
 	if (rehearsal->after)
 	{
-		const SnowflakeConversion *conversion = &rehearsal->conversion;
+		SnowflakeConversion *conversion = &rehearsal->conversion;
 
 		snowflake_convert_finish_execution(conversion,
 										   snowflake_convert_begin_execution(conversion));
