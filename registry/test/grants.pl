@@ -55,6 +55,28 @@ sub held_by
 		"SELECT worker_id FROM snowflake_registry.workers WHERE server_name = '$name' AND state = 'held'");
 }
 
+# How long the calls of a server wait for a grant.
+sub set_timeout
+{
+	my ($node, $timeout) = @_;
+
+	$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '$timeout'");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('snowflake.grant_timeout') = '$timeout'")
+	  or die "grant_timeout is not $timeout";
+	return;
+}
+
+# Wait until the worker of a server has got an error like this; its calls then fail at once.
+sub wait_for_error
+{
+	my ($node, $error) = @_;
+
+	$node->poll_query_until('postgres', "SELECT registry_error ~ '$error' FROM snowflake_stat")
+	  or die "there is no error like $error";
+	return;
+}
+
 sub wait_for_log
 {
 	my ($node, $pattern, $offset) = @_;
@@ -177,6 +199,8 @@ $a->safe_psql('postgres',
 finish_queries($waiter);
 like($waiter->{err}, qr/canceling statement due to user request\n.*CONTEXT:  while waiting for the registry to grant a snowflake worker ID/s,
 	'a call that waits for a grant can be cancelled, and says so');
+wait_for_error($a, 'connection to server');
+set_timeout($a, '100ms');
 my $error = sql_error($a, 'SELECT snowflake_nextval()');
 like(
 	$error,
@@ -194,6 +218,7 @@ like(
 	slurp_file($a->logfile),
 	qr/WARNING:  could not extend the grant of snowflake worker ID $worker{a}\n.*DETAIL:  .*connection to server/,
 	'the log has the error of the registry');
+set_timeout($a, '1min');
 ($waiter) = start_queries($a, 'SELECT snowflake_nextval()');
 $registry->start;
 is(finish_queries($waiter), 1, 'a call that waits succeeds when the registry is back');
@@ -263,9 +288,10 @@ sub call_error
 	my ($line) = @_;
 	my $offset = -s $c->logfile;
 	$c->append_conf('postgresql.conf',
-		"$line\nsnowflake.grant_timeout = '3 s'");
+		"$line\nsnowflake.grant_timeout = 0");
 	$c->stop;
 	$c->start;
+	wait_for_error($c, '.');
 	my $text = sql_error($c, 'SELECT snowflake_nextval()');
 	my ($detail) = $text =~ /DETAIL:  Calls to the registry have failed since .*?: (.*)/;
 	like($text, qr/ERROR:  55000: no worker ID is granted to this server/, 'no ID is generated without a grant');
@@ -298,7 +324,7 @@ like(
 	qr/grant_time of the registry \(4000 ms\) is less than "snowflake\.reserve_time" \(10000 ms\)/,
 	'the error says that the grant is shorter than reserve_time');
 $c->append_conf('postgresql.conf', 'snowflake.reserve_time = 1s');
-$c->reload;
+set_timeout($c, '1min');
 ok($c->poll_query_until('postgres', 'SELECT worker_id > 100 FROM snowflake_stat'),
 	'an ordinary role gets a grant after a reload');
 ok(take_ids('c', 1000), 'server c generates IDs after a reload');
@@ -319,12 +345,15 @@ $c->poll_query_until('postgres',
   or die 'the grant was extended';
 kill_backend($c);
 finish_clients(@clients);
+wait_for_error($c, 'permission denied');
+set_timeout($c, '0');
 like(
 	sql_error($c, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  55000: no worker ID is granted to this server/,
 	'after a crash, no IDs of a grant that the registry refused to extend');
 $registry->safe_psql('postgres',
 	'GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant TO regress_server');
+set_timeout($c, '1min');
 ok(take_ids('c', 1000), 'IDs are generated with a new grant');
 
 # A commit of the registry that did not wait for its synchronous standby is no
@@ -368,7 +397,8 @@ $registry->safe_psql('postgres',
 	q{SELECT snowflake_registry.create(1, 1, 'twitter', failovers => 0, new => true)});
 my $d = new_server('d', $conf, "snowflake.scheme = 'twitter'");
 is(worker_id($d), 1, 'a server has the only worker ID of a scheme');
-my $e = new_server('e', $conf, "snowflake.scheme = 'twitter'", "snowflake.grant_timeout = '3 s'");
+my $e = new_server('e', $conf, "snowflake.scheme = 'twitter'", "snowflake.grant_timeout = 0");
+wait_for_error($e, 'free');
 like(
 	sql_error($e, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  55000: no worker ID is granted to this server\n.*DETAIL:  .*free/,
@@ -383,7 +413,9 @@ $e->stop;
 $registry->safe_psql('postgres',
 	q{UPDATE snowflake_registry.registries SET identity = 'another' WHERE scheme ~ 'datacenter'});
 my $offset = -s $d->logfile;
+$d->append_conf('postgresql.conf', "snowflake.grant_timeout = 0");
 $d->start;
+wait_for_error($d, 'no worker ID is free');
 like(
 	sql_error($d, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  55000: no worker ID is granted to this server\n.*DETAIL:  .*no worker ID is free/,
