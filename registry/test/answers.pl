@@ -123,7 +123,7 @@ sub call_until
 }
 
 # What no answer may cause, in a process of the server or in a child of one
-my $crash = qr/terminated by signal|all server processes terminated|Sanitizer|runtime error:/;
+my $crash = qr/terminated by signal|all server processes terminated|ERROR: \w+Sanitizer|runtime error:/;
 
 # Each kind by itself.
 foreach my $name (sort keys %cases)

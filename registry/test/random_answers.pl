@@ -21,12 +21,19 @@ my $limit_s = $ENV{SNOWFLAKE_SECONDS} // 40;
 # One of these, by chance.
 sub one { return $_[ int rand @_ ]; }
 
+# Random texts are parts of this one.
+srand($seed);
+my $noise = join '', map { chr(one(0, 10, 37, 65, 200, int rand 256)) } 1 .. 20_000;
+
 sub random_text
 {
 	my $length = one(0, 1, 5, 20, 300, 5000);
 
-	return join '', map { chr(one(0, 10, 37, 65, 200, int rand 256)) } 1 .. $length;
+	return substr $noise, int rand(length($noise) - $length), $length;
 }
+
+# The same for what ends at a zero byte
+sub random_string { return random_text() =~ tr/\0//dr; }
 
 # A value that is no number that a registry returns.
 sub wrong_value
@@ -52,26 +59,32 @@ sub wrong_answer
 	return one(
 		rows(3, \@values), rows(3, \@values), rows(3, \@values),
 		rows(3), rows(2, [ @good[ 0, 1 ] ]), rows(4, [ @good, 1 ]), rows(3, \@good, \@good),
-		unfinished(3, \@good) . error_message(S => one('ERROR', 'FATAL'), C => 'XX000', M => random_text() =~ tr/\0//dr) . ready(),
+		unfinished(3, \@good) . error_message(S => one('ERROR', 'FATAL'), C => 'XX000', M => random_string()) . ready(),
 		unfinished(3, \@good) . notice(S => 'WARNING', V => 'WARNING', M => 'not durable') . ready(),
 		unfinished(3, \@good) . rows(3, \@good));
 }
 
-# Some message, which may be complete.
-sub random_message
-{
-	my $columns = one(0, 1, 2, 3, 4, 100);
-	my $type = one(split //, 'RSKZTDCEINAGHWdcnst123vVfF');
+# Messages, each of which may be complete.
+my @messages = (
+	sub { row_description(one(0, 1, 2, 3, 4, 100)) },
+	sub { row((one(random_text(), undef, '1')) x one(0, 1, 2, 3, 4, 100)) },
+	sub { complete(one(0, 1)) },
+	sub { ready() },
+	sub { message('T', pack('n', one(65535, 5, 3)) . random_text()) },
+	sub { message('D', pack('n', one(65535, 3)) . pack('N', one(0x7fffffff, 0xfffffffe, 1)) . random_text()) },
+	sub { error_message(map { $_ => random_string() } one([ 'S', 'M' ], [ 'S', 'V', 'C', 'M', 'D', 'H' ], ['M'])->@*) },
+	sub { notice(S => 'WARNING', V => 'WARNING', M => random_string()) x one(1, 1, 50) },
+	sub { message('S', one('server_version', 'in_hot_standby', 'default_transaction_read_only', 'client_encoding', 'x') . "\0" . one('on', 'off', '99', random_text()) . "\0") },
+	sub { message('A', pack('N', 1) . "channel\0payload\0") },
+	sub { message(one('G', 'H', 'W'), "\0\0\0") },
+	sub { message('R', pack('N', one(0 .. 13, 99)) . random_text()) },
+	sub { message(random_type(), random_text()) },
+	sub { random_type() . pack('N', one(0, 3, 4, 30_001, 0x7fffffff, 0xffffffff)) . random_text() },
+	sub { random_text() },
+	sub { '' });
 
-	return one(
-		row_description($columns), row((one(random_text(), undef, '1')) x $columns), complete(one(0, 1)), ready(),
-		message('T', pack('n', one(65535, 5, 3)) . random_text()), message('D', pack('n', one(65535, 3)) . pack('N', one(0x7fffffff, 0xfffffffe, 1)) . random_text()),
-		error_message(map { $_ => random_text() =~ tr/\0//dr } one([ 'S', 'M' ], [ 'S', 'V', 'C', 'M', 'D', 'H' ], ['M'])->@*),
-		notice(S => 'WARNING', V => 'WARNING', M => random_text() =~ tr/\0//dr) x one(1, 1, 50),
-		message('S', one('server_version', 'in_hot_standby', 'default_transaction_read_only', 'client_encoding', 'x') . "\0" . one('on', 'off', '99', random_text()) . "\0"),
-		message('A', pack('N', 1) . "channel\0payload\0"), message(one('G', 'H', 'W'), "\0\0\0"), message('R', pack('N', one(0 .. 13, 99)) . random_text()),
-		message($type, random_text()), $type . pack('N', one(0, 3, 4, 30_001, 0x7fffffff, 0xffffffff)) . random_text(), random_text(), '');
-}
+sub random_type { return one(split //, 'RSKZTDCEINAGHWdcnst123vVfF'); }
+sub random_message { return one(@messages)->(); }
 
 sub random_answer
 {
@@ -121,7 +134,7 @@ sub wait_for_connections
 }
 
 # What no answer may cause, in a process of the server or in a child of one
-my $crash = qr/terminated by signal|all server processes terminated|Sanitizer|runtime error:/;
+my $crash = qr/terminated by signal|all server processes terminated|ERROR: \w+Sanitizer|runtime error:/;
 
 # While the server has a grant, it generates IDs.
 $server->poll_query_until('postgres', 'SELECT granted_until IS NOT NULL FROM snowflake_stat') or die 'no grant';

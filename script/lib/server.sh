@@ -65,8 +65,9 @@ use_server()
 {
 	cflags=$(server_cflags "$1")
 	# A server does not free what it has at its end; locals stay on the stack, whose
-	# depth it measures; the tests preload a clock before the sanitizer's library.
-	export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:verify_asan_link_order=0
+	# depth it measures; the tests preload a clock before the sanitizer's library; malloc() fails
+	# where a child of the server has a limit.
+	export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:verify_asan_link_order=0:allocator_may_return_null=1
 	export UBSAN_OPTIONS=print_stacktrace=1
 	major=$("$PG_CONFIG" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 	# Without "postgres" in its libdir, Debian's source installs into that of the
