@@ -102,20 +102,28 @@ sub new_log
 
 sub query { return $server->safe_psql('postgres', $_[0]); }
 
-# Have the server call what answers, so often.
-sub call { return call_registry($server, server_process($server, 'snowflake grant'), $fake, @_); }
+# Its process that calls
+my $worker = server_process($server, 'snowflake grant');
+
+sub start
+{
+	start_with_clock($server);
+	$worker = server_process($server, 'snowflake grant');
+	return;
+}
+
+sub call { return call_registry($server, $worker, $fake); }
 
 # Call it until an error like this is the last one.
 sub call_until
 {
 	my ($error) = @_;
-	my $worker = server_process($server, 'snowflake grant');
 	my $last;
 
 	wait_until(
 		"an error like $error",
 		sub {
-			call_registry($server, $worker, $fake);
+			call();
 			return ($last = query('SELECT registry_error FROM snowflake_stat')) =~ $error;
 		},
 		sub { $last });
@@ -143,7 +151,7 @@ foreach my $name ('no row', 'no grant', 'an end in the past', 'a short grant_tim
 	$fake->set($name);
 	ask_hosts($fake, $registry);
 	my $before = $fake->connections;
-	start_with_clock($server);
+	start();
 	ok($server->poll_query_until('postgres', $has_grant),
 		"a good host is asked after one with this answer: $name");
 	is($fake->connections, $before + 1, "the one with this answer was asked before: $name");
@@ -183,7 +191,7 @@ $server->stop;
 $fake->set('numbers');
 ask_hosts($fake);
 new_log();
-start_with_clock($server);
+start();
 call_until(qr/^error \d+ of/) foreach 1 .. 4;
 is(messages(), 1, 'an error with a number that changes is logged once');
 $fake->set('words');
