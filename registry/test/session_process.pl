@@ -11,6 +11,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
+use Time::HiRes qw(time);
 
 plan skip_all => 'only Linux has subreapers' if $^O ne 'linux';
 
@@ -96,6 +97,39 @@ ok($server->poll_query_until('postgres', "SELECT granted_until > '$before' FROM 
 	'a server whose call was killed extends its grant');
 is($server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_stat'), $held, 'with the same worker ID');
 unlike(slurp_file($server->logfile), $crash, 'that is no crash either');
+
+# There is no process for a call, or no socket to one: the worker's limits are lowered.
+foreach my $case ([ 'nproc', 'could not start a process' ], [ 'nofile', 'could not create a socket' ])
+{
+	my ($limit, $error) = @$case;
+	my $worker = server_process($server, 'snowflake grant');
+
+	$before = $server->safe_psql('postgres', $until);
+	system_or_bail('prlimit', "--pid=$worker", "--$limit=1:");
+	kill 'HUP', $worker;
+	ok($server->poll_query_until('postgres', "SELECT registry_error ~ '^$error: ' FROM snowflake_stat"),
+		"snowflake_stat has the reason: $error");
+	is($server->safe_psql('postgres', 'SELECT worker_id FROM snowflake_parse(snowflake_nextval())'),
+		$held, "IDs are generated with the grant that is there: $error");
+	system_or_bail('prlimit', "--pid=$worker", "--$limit=10000:");
+	kill 'HUP', $worker;
+	ok($server->poll_query_until('postgres', "SELECT granted_until > '$before' AND worker_id = $held FROM snowflake_stat"),
+		"the same worker extends the grant when it can: $error");
+	is(server_process($server, 'snowflake grant'), $worker, "the worker did not end: $error");
+}
+
+# It does not even run.
+$holder = $registry->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.workers IN ACCESS EXCLUSIVE MODE');
+(undef, $child) = begin_call();
+kill 'STOP', $child;
+my $start = time;
+$server->stop('fast');
+cmp_ok(time - $start, '<', 10, 'a process that is stopped does not hold up a fast shutdown');
+ok(!kill(0, $child), 'it has ended');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$server->start;
 
 $_->stop foreach $server, $registry;
 done_testing();
