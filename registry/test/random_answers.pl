@@ -149,6 +149,7 @@ my $pass_s = 6;
 my $passed_s = $limit_s;
 my $ids = 0;
 my $failed = 0;
+my $worker = server_process($server, 'snowflake grant');
 while ($fake->connections - $begin < $wanted && time < $end)
 {
 	my ($out, $err);
@@ -163,6 +164,9 @@ while ($fake->connections - $begin < $wanted && time < $end)
 		$failed++ if $server->psql('postgres', 'SELECT count(snowflake_nextval()) FROM generate_series(1, 100)', stdout => \$out, stderr => \$err) != 0;
 		diag($err) if $err;
 		$ids += $out if $out;
+
+		# The process of a call dies, or stands still, at any moment.
+		kill one('KILL', 'SEGV', 'ABRT', 'QUIT', 'STOP'), grep { $_ > 1 } split ' ', `pgrep -P $worker`;
 	}
 	wait_for_connections(100, 2);
 }
