@@ -127,7 +127,7 @@ sub end_sessions
 }
 
 # Wait until something is so; what is pumped meanwhile may say why it is not.
-sub wait_until
+sub wait_for
 {
 	my ($what, $is_so, @sessions) = @_;
 	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
@@ -200,17 +200,17 @@ sub start_case
 		# has ended.
 		$statements[$gate] = 'SELECT FROM pg_advisory_lock(1)';
 		$case{holder} = start_session($database, 'gate', 'SELECT pg_advisory_lock(1)', 'SELECT pg_sleep(600)');
-		wait_until('the gate', sub { sleeps($database) }, $case{holder});
+		wait_for('the gate', sub { sleeps($database) }, $case{holder});
 		$case{other} = start_session($database, 'other', @statements);
-		wait_until("$case{label}: lock of the other", sub { waits($database, 'other', 'advisory') }, $case{other});
+		wait_for("$case{label}: lock of the other", sub { waits($database, 'other', 'advisory') }, $case{other});
 		$case{call} = start_converting($node, $database, "'customers'");
 	}
 	else
 	{
 		$case{holder} = start_session($database, 'gate', 'BEGIN', $hold, 'SELECT pg_sleep(600)');
-		wait_until('the holder', sub { sleeps($database) }, $case{holder});
+		wait_for('the holder', sub { sleeps($database) }, $case{holder});
 		$case{call} = start_converting($node, $database, "'customers'");
-		wait_until("$case{label}: the phase is held", sub { $is_held->($case{call}, $database) }, $case{call});
+		wait_for("$case{label}: the phase is held", sub { $is_held->($case{call}, $database) }, $case{call});
 		$case{other} = start_session($database, 'other', @statements);
 	}
 	return \%case;
@@ -225,12 +225,12 @@ sub release_case
 
 	if (grep { $_ eq 'LOCKED' } @$other)
 	{
-		wait_until("$case->{label}: the conversion waits",
+		wait_for("$case->{label}: the conversion waits",
 			sub { $call->{err} =~ /waiting to/ || has_ended($call) || waits($database, 'conversion') }, $call);
 	}
 	else
 	{
-		wait_until("$case->{label}: the other has ended, or waits",
+		wait_for("$case->{label}: the other has ended, or waits",
 			sub { has_ended($case->{other}) || waits($database, 'other') }, $call, $case->{other});
 	}
 	end_sessions($database, 'gate');

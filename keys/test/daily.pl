@@ -55,14 +55,15 @@ my $rollback = $node->basedir . '/rollback.sql';
 append_to_file($rollback,
 	"BEGIN;\nINSERT INTO orders DEFAULT VALUES;\nROLLBACK;\n");
 
-# Clients that draw until they lose their connection or so many seconds are over.
+# Clients that draw so many numbers each, a thousand a second together unless the machine is
+# busy, or until they lose their connection.
 sub start_orders
 {
-	my ($seconds, @options) = @_;
+	my ($times, @options) = @_;
 	my %run = (err => '');
 	$run{run} = IPC::Run::start(
 		[
-			'pgbench', '-n', '-c', '8', '-j', '2', '-T', $seconds, @options,
+			'pgbench', '-n', '-c', '8', '-j', '2', '-t', $times, '-R', 1000, @options,
 			$node->connstr('postgres')
 		],
 		'<' => \undef,
@@ -92,9 +93,20 @@ sub gmdate
 	return sprintf('%04d%02d%02d', 1900 + $year, $month + 1, $mday);
 }
 
+# Wait until there are so many numbers, of a day if that is given.
+sub wait_for_numbers
+{
+	my ($n, $of) = @_;
+	my $where = defined $of ? "WHERE number / 1000000000 = $of" : '';
+
+	$node->poll_query_until('postgres', "SELECT count(*) >= $n FROM orders $where") or die "there are not $n numbers";
+	return;
+}
+
 # One midnight, as it comes
-set_time(-4);
-my $run = start_orders(8, '-f', $script);
+my $run = start_orders(300, '-f', $script);
+wait_for_numbers(20);
+set_time(-0.1);
 ok($run->{run}->finish, 'clients draw numbers over midnight')
   or diag($run->{err});
 is( $node->safe_psql('postgres', 'SELECT day FROM days ORDER BY day'),
@@ -108,18 +120,19 @@ cmp_ok($node->safe_psql('postgres', 'SELECT min(count) FROM days'),
 	'>', 10, 'there are more than 10 numbers on each side of midnight');
 is(falls(), '0', 'each number is above those that were committed before');
 
-# Thirty midnights under load, with transactions that are rolled back, and steps
+# Many midnights under load, with transactions that are rolled back, and steps
 # back over some of them
 $node->safe_psql('postgres', 'TRUNCATE orders');
-$run = start_orders(10, '-f', $script, '-f', $rollback);
+$run = start_orders(700, '-f', $script, '-f', $rollback);
 my $after = 10;
-foreach my $n (1 .. 30)
+for (my $n = 1; $run->{run}->pumpable; $n++)
 {
 	$after += $n % 5 == 0 ? -1.5 * $day : $day;
 	set_time($after);
-	usleep(250_000);
+	usleep(150_000);
+	$run->{run}->pump_nb;
 }
-ok($run->{run}->finish, 'no call fails over thirty midnights')
+ok($run->{run}->finish, 'no call fails over many midnights')
   or diag($run->{err});
 my ($days, $numbers) = split /\|/,
   $node->safe_psql('postgres', 'SELECT count(*), sum(count) FROM days');
@@ -139,11 +152,12 @@ my @sessions = start_queries(
 		  SELECT nextval('ticks'), daily_nextval('order_numbers', 9), nextval('ticks')
 		  FROM generate_series(1, 150000)}
 	) x 4);
-foreach (1 .. 300)
+while (grep { $_->{run}->pumpable } @sessions)
 {
 	$after += $day;
 	set_time($after);
 	usleep(5_000);
+	$_->{run}->pump_nb foreach grep { $_->{run}->pumpable } @sessions;
 }
 is(finish_queries(@sessions), 4, 'four backends draw while days change');
 $days = $node->safe_psql('postgres',
@@ -193,8 +207,9 @@ foreach my $round (1 .. 4)
 {
 	$after += $day;
 	set_time($after - 0.5);
-	my $clients = start_orders(60, '-f', $script);
-	usleep(500_000 + rand(700_000));
+	my $clients = start_orders(100_000, '-f', $script);
+	wait_for_numbers(1, gmdate($after));
+	usleep(rand(200_000));
 	$round % 2 ? kill_postmaster($node) : $node->stop('immediate');
 	$clients->{run}->finish;
 	start_with_clock($node);
@@ -215,8 +230,10 @@ start_with_clock($standby);
 like(
 	sql_error($standby, "SELECT daily_nextval('order_numbers')"),
 	qr/25006: /, 'a standby draws no numbers');
-my $clients = start_orders(60, '-f', $script);
-usleep(300_000);
+$node->safe_psql('postgres', 'TRUNCATE orders');
+my $clients = start_orders(100_000, '-f', $script);
+wait_for_numbers(100);
+$node->wait_for_catchup($standby);
 kill_postmaster($node);
 $clients->{run}->finish;
 $standby->promote;

@@ -520,7 +520,7 @@ $first->safe_psql('postgres', q{
 	SELECT snowflake_registry.drop('cosid');
 	SELECT snowflake_registry.create(1, 10, 'cosid', grant_time => '1 day', reach => '2 days');
 	DELETE FROM snowflake_registry.dropped});
-my $lift = q{SELECT max(l) FROM snowflake_registry.registries, unnest(not_before) l};
+$lift = q{SELECT max(l) FROM snowflake_registry.registries, unnest(not_before) l};
 my $dropped = $first->safe_psql('postgres', $lift);
 ($blocker) = start_queries($first, 'SELECT pg_advisory_lock(1); SELECT pg_sleep(3600)');
 $first->poll_query_until('postgres',

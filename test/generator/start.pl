@@ -282,7 +282,7 @@ $node->append_conf('postgresql.conf',
 	"snowflake.scheme = 'epoch=$epoch,tick=3600s,timestamp=41,worker=10,sequence=12'\nsnowflake.max_lead = 0");
 $node->start;
 $node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
-my $offset = -s $node->logfile;
+$offset = -s $node->logfile;
 $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 $node->restart;
 $node->wait_for_log(qr/A tick is 3600 s long/, $offset);

@@ -67,7 +67,7 @@ $node->safe_psql(
 	'postgres', q{
 	CREATE UNLOGGED TABLE ids AS
 	SELECT id, snowflake_encode(id) AS base32, snowflake_encode(id, 'base62') AS base62
-	FROM snowflake_nextval(300000) id;
+	FROM snowflake_nextval(100000) id;
 	} . create_ms() . q{
 	SELECT ms('SELECT count(id) FROM ids')});
 foreach my $case (
