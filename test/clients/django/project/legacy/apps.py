@@ -5,7 +5,8 @@ from django.apps import AppConfig
 
 class LegacyConfig(AppConfig):
     name = "legacy"
-    # Before the application was changed, and after it.
-    default_auto_field = (
-        "django.db.models.AutoField" if "OLD" in os.environ else "shop.fields.SnowflakeAutoField"
+    # Before the application was changed, and after it; or with snowflake sequences.
+    default_auto_field = os.environ.get(
+        "AUTO_FIELD",
+        "django.db.models.AutoField" if "OLD" in os.environ else "shop.fields.SnowflakeAutoField",
     )

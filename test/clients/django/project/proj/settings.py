@@ -41,4 +41,4 @@ DATABASES = {
     }
 }
 USE_TZ = True
-DEFAULT_AUTO_FIELD = os.environ.get("AUTO_FIELD", "django.db.models.AutoField")
+DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
