@@ -542,7 +542,7 @@ plan_with_weak_locks(SnowflakeConversion *conversion,
  */
 void
 snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
-					   void (*plan) (void *argument), void *argument)
+								void (*plan) (void *argument), void *argument)
 {
 	conversion->lock = AccessShareLock;
 	if (!conversion->dry_run)

@@ -27,6 +27,6 @@ extern List *snowflake_convert_begin_execution(const SnowflakeConversion *conver
 extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
 											   const List *statements);
 extern void snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
-								   void (*plan) (void *argument), void *argument);
+											void (*plan) (void *argument), void *argument);
 
 #endif							/* SNOWFLAKE_CONVERT_CONVERSION_H */

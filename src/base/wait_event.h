@@ -21,7 +21,8 @@ typedef enum SnowflakeWaitEvent
 	SNOWFLAKE_EVENT_GRANT,		/* a call, for a grant */
 	SNOWFLAKE_EVENT_RANGE,		/* a call, for a range of numbers */
 	SNOWFLAKE_EVENT_GRANT_MAIN, /* the worker, for its next call */
-	SNOWFLAKE_EVENT_RANGES_MAIN,	/* worker "snowflake ranges", for what is due */
+	SNOWFLAKE_EVENT_RANGES_MAIN,	/* worker "snowflake ranges", for what is
+									 * due */
 	SNOWFLAKE_EVENT_REGISTRY,	/* a worker, for the registry's answer */
 	SNOWFLAKE_EVENT_RESOLVER,	/* a worker, for addresses of a host name */
 	SNOWFLAKE_EVENT_STANDBYS_MAIN,	/* worker "snowflake standbys", for a

@@ -542,7 +542,7 @@ define_settings(void)
  * backend, shared memory is initialized with the configuration of the last
  * reload, and the worker that calls the registry starts only with the server.
  */
-const		SnowflakeScheme *
+const SnowflakeScheme *
 snowflake_define_settings(void)
 {
 	char		error[SNOWFLAKE_SCHEME_ERROR_SIZE];

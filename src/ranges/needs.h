@@ -24,8 +24,8 @@ typedef struct RangeRequest
 	int64		last;			/* MAXVALUE of the sequence */
 	int64		count;			/* how many numbers, or 0 */
 	int64		least;			/* fewer than these are of no use */
-	int64		floor;			/* this server gave up what is not above it, or
-								 * -1 */
+	int64		floor;			/* this server gave up what is not above it,
+								 * or -1 */
 	int64		granted;		/* the greatest number ever granted, or 0 */
 } RangeRequest;
 

@@ -173,7 +173,7 @@ problem_text(const char *problem)
 {
 	const char *text = strstr(problem, ": ");
 
-	return text != NULL ? text + 2 : problem;
+	return text !=NULL ? text +2 : problem;
 }
 
 /*

@@ -96,7 +96,7 @@ static void
 append_element(StringInfo array, const char *text)
 {
 	appendStringInfoChar(array, '"');
-	for (; *text != '\0'; text++)
+	for (; *text !='\0'; text ++)
 	{
 		if (*text == '"' || *text == '\\')
 			appendStringInfoChar(array, '\\');

@@ -556,4 +556,3 @@ snowflake_set_range_worker_latch(Latch *latch)
 	ranges->worker_latch = latch;
 	snowflake_unlock_ranges();
 }
-

@@ -229,7 +229,7 @@ make_call(int socket, PGconn *conn, const SessionCall *call,
 	for (int i = 0; i <= call->nparams; i++)
 	{
 		texts[i] = text;
-		text += strlen(text) + 1;
+		text	  +=strlen(text) + 1;
 	}
 	sent = PQsendQueryParams(conn, texts[0], call->nparams, NULL, &texts[1],
 							 NULL, NULL, 0);

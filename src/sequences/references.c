@@ -272,7 +272,7 @@ snowflake_widen_column(Oid relid, const char *column, const char *query)
  * The n-th column of the primary key of the statement, or NULL.
  */
 static char *
-primary_key_of_statement(const SnowflakeNewTable * table, int n)
+primary_key_of_statement(const SnowflakeNewTable *table, int n)
 {
 	Constraint *primary = snowflake_find_constraint(table->constraints, CONSTR_PRIMARY);
 	ListCell   *cell;
@@ -293,7 +293,7 @@ primary_key_of_statement(const SnowflakeNewTable * table, int n)
  * Does a foreign key reference the table of the statement?
  */
 static bool
-references_itself(const SnowflakeNewTable * table, const RangeVar *referenced)
+references_itself(const SnowflakeNewTable *table, const RangeVar *referenced)
 {
 	return strcmp(referenced->relname, table->name) == 0 &&
 		(referenced->schemaname == NULL ||
@@ -304,7 +304,7 @@ references_itself(const SnowflakeNewTable * table, const RangeVar *referenced)
  * The type of the n-th column that a foreign key references, or InvalidOid.
  */
 static Oid
-referenced_type(const SnowflakeNewTable * table, const Constraint *key, int n)
+referenced_type(const SnowflakeNewTable *table, const Constraint *key, int n)
 {
 	bool		itself = references_itself(table, key->pktable);
 	Oid			relid = itself ? table->relid : RangeVarGetRelid(key->pktable, NoLock, true);
@@ -329,7 +329,7 @@ referenced_type(const SnowflakeNewTable * table, const Constraint *key, int n)
  * not.  Returns whether something has changed.
  */
 static bool
-widen_reference(const SnowflakeNewTable * table, const char *name, Oid referenced)
+widen_reference(const SnowflakeNewTable *table, const char *name, Oid referenced)
 {
 	ColumnDef  *column = snowflake_find_column(table, name);
 	Oid			type = column != NULL ? snowflake_column_type(table, column) :
@@ -348,7 +348,7 @@ widen_reference(const SnowflakeNewTable * table, const char *name, Oid reference
  * column do not have its name.
  */
 static bool
-widen_references(const SnowflakeNewTable * table, const List *constraints,
+widen_references(const SnowflakeNewTable *table, const List *constraints,
 				 const char *column)
 {
 	bool		changed = false;
@@ -376,7 +376,7 @@ widen_references(const SnowflakeNewTable * table, const List *constraints,
  * A column may reference one that was just widened.
  */
 void
-snowflake_widen_references_of(const SnowflakeNewTable * table)
+snowflake_widen_references_of(const SnowflakeNewTable *table)
 {
 	bool		changed;
 
