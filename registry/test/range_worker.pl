@@ -143,7 +143,7 @@ unlike(slurp_file($a->logfile), $crash, 'the end of the connection is no crash')
 # The answer to a call is lost: the commit hangs, as synchronous standbys are away.
 my $before = next_number();
 require_nobody($registry);
-my ($waiting) = start_queries($a, "SELECT nextval('s') FROM generate_series(1, 400)");
+my ($waiting) = start_queries($a, "SELECT nextval('s') FROM generate_series(1, 10000)");
 mark_log($a);
 ok($a->wait_for_log(qr/$failed/, $log_end{a}), 'a call whose commit hangs is given up');
 my $hung = "SELECT count(*) FROM pg_stat_activity WHERE query ~ 'get_ranges' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND wait_event = 'SyncRep'";
