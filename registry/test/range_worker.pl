@@ -143,8 +143,8 @@ unlike(slurp_file($a->logfile), $crash, 'the end of the connection is no crash')
 # The answer to a call is lost: the commit hangs, as synchronous standbys are away.
 my $before = next_number();
 require_nobody($registry);
-my ($waiting) = start_queries($a, "SELECT nextval('s') FROM generate_series(1, 10000)");
 mark_log($a);
+my ($waiting) = start_queries($a, "SELECT nextval('s') FROM generate_series(1, 10000)");
 ok($a->wait_for_log(qr/$failed/, $log_end{a}), 'a call whose commit hangs is given up');
 my $hung = "SELECT count(*) FROM pg_stat_activity WHERE query ~ 'get_ranges' AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND wait_event = 'SyncRep'";
 my $most = 0;
@@ -236,8 +236,8 @@ require_nobody($registry, '');
 $b->start;
 take($b, 50);
 
-$registry->stop('immediate');
 mark_log($b);
+$registry->stop('immediate');
 $b->wait_for_log($failed, $log_end{b}) or die 'no failure';
 stops_in_time($b, 'the registry is down');
 like(slurp_file($b->logfile), qr/LOG:  could not return sequence ranges to the registry\n.*DETAIL:  /, 'the log says that ranges were not returned');
