@@ -453,6 +453,7 @@ validate(Backfill *backfill, SnowflakeConversion *part)
 	ErrorData  *error = snowflake_convert_do(run_validation, &validation, true);
 
 	backfill->validated = error == NULL;
+	backfill->online->transaction.only_looked = error != NULL;
 	if (error != NULL &&
 		!(backfill->found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
 		ReThrowError(error);

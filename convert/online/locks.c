@@ -13,7 +13,12 @@
  * - Whoever has one lock and waits for another might be in a deadlock with a
  *	 transaction of the application, which must not be the one that fails.  So
  *	 this session finds a deadlock at once (see transaction.c), and then begins
- *	 again.
+ *	 again.  And it requests nothing while somebody waits for it, who could be the
+ *	 first to look.
+ * - Who holds a lock on a table and requests a stronger one has everybody else fail
+ *	 at once who does the same: the server does not wait for deadlock_timeout then.
+ *	 So what is held of a table is released before a lock on it is requested.  If its
+ *	 definition has changed by then, all begins again.
  * - A request ends after lock_wait, which is less than deadlock_timeout.  All
  *	 locks are released then, and requested later in the opposite order, because
  *	 the application has one order or the other.  Partitions are locked after
@@ -35,7 +40,9 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "common/pg_prng.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/syscache.h"
@@ -46,6 +53,7 @@
 #include "convert/queries.h"
 #include "convert/rows.h"
 #include "convert/subtransaction.h"
+#include "convert/watch.h"
 #include "online/queries/locks.sql.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
@@ -125,11 +133,58 @@ cancel_autovacuum(List *relids)
 }
 
 /*
+ * Release what this transaction has locked of a relation, which nothing has open.
+ */
+static void
+release(Oid relid)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
+	{
+		while (LockHeldByMe(&tag, mode) && LockRelease(&tag, mode, false))
+			;
+	}
+}
+
+/*
+ * Fail, so that all begins again.
+ */
+static void
+give_way(const char *why)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg_internal("%s", why)));
+}
+
+/*
+ * Be ready to request locks on relations.
+ *
+ * In a transaction of the caller, that of snowflake_convert_undo(), the locks may be
+ * his, so nothing is released, and others may wait for them.
+ */
+static void
+prepare_to_lock(const SnowflakeOnline *online, const List *relids)
+{
+	ListCell   *cell;
+
+	snowflake_convert_watch(relids);
+	if (online->options.undo)
+		return;
+	if (snowflake_convert_ask_server(NIL, sql_waiter) != NIL)
+		give_way("somebody waits for this session");
+	foreach(cell, relids)
+		release(lfirst_oid(cell));
+}
+
+/*
  * Lock the tables.  Clients wait behind the first of them until the last one is
  * locked, so they have lock_wait together.
  */
-void
-snowflake_online_lock(SnowflakeOnline *online, List *relids, LOCKMODE mode)
+static void
+lock_relations(SnowflakeOnline *online, const List *relids, LOCKMODE mode)
 {
 	int64		end = snowflake_steady_clock() + online->options.lock_ms * INT64CONST(1000);
 	ListCell   *cell;
@@ -147,13 +202,20 @@ snowflake_online_lock(SnowflakeOnline *online, List *relids, LOCKMODE mode)
 
 		/* It may have been dropped: look again. */
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg_internal("relation with OID %u does not exist", relid)));
+			give_way("a relation does not exist");
 	}
+	if (snowflake_convert_has_changed())
+		give_way("a relation was changed");
 	(void) set_config_option("lock_timeout", psprintf("%d", online->options.lock_ms),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);
+}
+
+void
+snowflake_online_lock(SnowflakeOnline *online, List *relids, LOCKMODE mode)
+{
+	prepare_to_lock(online, relids);
+	lock_relations(online, relids, mode);
 }
 
 /* What to do with which locks. */
@@ -176,7 +238,7 @@ work_with_locks(void *argument)
 	SnowflakeOnline *online = locked->online;
 	List	   *relids = snowflake_online_with_partitions(locked->relids);
 
-	snowflake_online_lock(online, relids, locked->mode);
+	lock_relations(online, relids, locked->mode);
 	online->transaction.locked_since = snowflake_steady_clock();
 	if (!online->transaction.rows_locked)
 		snowflake_online_lock_rows(relids);
@@ -224,6 +286,8 @@ try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 	online->transaction.rows_locked = false;
 	if (!may_try_again(error))
 		ReThrowError(error);
+	/* What was tried has left rows: see snowflake_online_rollback(). */
+	online->transaction.only_looked = true;
 	FreeErrorData(error);
 	return false;
 }
@@ -251,6 +315,7 @@ snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode
 		return false;
 	}
 	cancel_autovacuum(all);
+	prepare_to_lock(online, all);
 	if (pg_prng_bool(&pg_global_prng_state))
 	{
 		List	   *reversed = NIL;

@@ -94,19 +94,30 @@ check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
 }
 
 /*
- * The obstacles that objects in the catalogs are, and objects of tables, or of all if
- * there is no list, that were changed after their counterparts were created.
+ * The obstacles that objects in the catalogs are.
  */
 List *
-snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion,
-									   const List *relids)
+snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion)
+{
+	List	   *obstacles = NIL;
+
+	ask_obstacles(conversion, sql_online_obstacles, &obstacles);
+	snowflake_convert_find_trigger_obstacles(conversion, &obstacles);
+	return obstacles;
+}
+
+/*
+ * Objects of tables, or of all if there is no list, that were changed after their
+ * counterparts were created, as obstacles.
+ */
+List *
+snowflake_online_list_changed_objects(const SnowflakeConversion *conversion,
+									  const List *relids)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
 	List	   *obstacles = NIL;
 	ListCell   *cell;
 
-	ask_obstacles(conversion, sql_online_obstacles, &obstacles);
-	snowflake_convert_find_trigger_obstacles(conversion, &obstacles);
 	foreach(cell, snowflake_online_changed_objects(conversion, relids))
 		snowflake_convert_add_obstacle(&obstacles, key->table,
 									   psprintf("%s was changed after its counterpart was created",
@@ -130,7 +141,9 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 		snowflake_convert_ask_with(NIL, sql_pgaudit);
 
 	obstacles = list_concat(obstacles,
-							snowflake_online_list_object_obstacles(conversion, NIL));
+							snowflake_online_list_object_obstacles(conversion));
+	obstacles = list_concat(obstacles,
+							snowflake_online_list_changed_objects(conversion, NIL));
 	ask_obstacles(conversion, sql_function_obstacles, &obstacles);
 	if (!options->subscribers_ready)
 		ask_obstacles(conversion, sql_publication_obstacles, &obstacles);

@@ -215,13 +215,64 @@ set_default(SnowflakeOnline *online, void *argument)
 	snowflake_convert_finish_execution(&online->transaction.conversion, work->statements);
 }
 
+/* A transaction of run_steps(). */
+typedef struct Turn
+{
+	Progress   *progress;
+	SnowflakeOnlineStep *step;	/* the next one, NULL if there is none */
+	bool		done;
+	char	   *statement;		/* to run outside of a transaction */
+	int64		start;			/* when the step was begun first */
+	Oid			defined;		/* an object, whose statement is known */
+	char	   *definition;
+	char	   *definitions;	/* of its table, when that was found */
+} Turn;
+
+/*
+ * The statement of a step.  That which creates an object again is found in a
+ * transaction of its own, which is rolled back; in that, the result is NULL.
+ */
+static const char *
+find_statement(SnowflakeOnline *online, Turn *turn)
+{
+	const SnowflakeOnlineStep *step = turn->step;
+	char	   *definitions;
+	char	   *statement;
+
+	if (step->statement != NULL)
+		return step->statement;
+	definitions = snowflake_online_definitions(list_make1_oid(step->relid));
+	if (turn->defined == step->object && strcmp(turn->definitions, definitions) == 0)
+		return turn->definition;
+	statement = snowflake_online_step_statement(&online->transaction.conversion, step);
+	turn->defined = step->object;
+	turn->definition = MemoryContextStrdup(online->context, statement);
+	turn->definitions = MemoryContextStrdup(online->context, definitions);
+	online->transaction.only_looked = true;
+	online->transaction.prepared = true;
+	return NULL;
+}
+
+/* SnowflakeOnlineWork: that statement. */
+static void
+execute_statement(SnowflakeOnline *online, void *argument)
+{
+	const char *statement = find_statement(online, argument);
+
+	if (statement == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("an index, constraint, or statistics object was changed")));
+	snowflake_online_run_statement(statement);
+}
+
 /*
  * A step that locks tables.  Returns false if it has to be tried again.
  */
 static bool
-run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
+run_locking(SnowflakeOnline *online, Turn *turn)
 {
-	SnowflakeConversion *conversion = &online->transaction.conversion;
+	SnowflakeOnlineStep *step = turn->step;
 	List	   *relids = list_make1_oid(step->relid);
 
 	switch (step->kind)
@@ -239,7 +290,7 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 					return false;
 				}
 				/* not with the lock, because it may take long */
-				snowflake_convert_find_sequence_names(conversion);
+				snowflake_convert_find_sequence_names(&online->transaction.conversion);
 				return snowflake_online_with_locks(online, relids, ShareUpdateExclusiveLock,
 												   find_default, &work) &&
 					snowflake_online_with_locks(online, relids, AccessExclusiveLock,
@@ -252,32 +303,37 @@ run_locking(SnowflakeOnline *online, SnowflakeOnlineStep *step)
 											   snowflake_online_needs_access_exclusive(step) ?
 											   AccessExclusiveLock : ShareRowExclusiveLock,
 											   create_foreign_key, step);
-		default:
-			step->statement = snowflake_online_step_statement(conversion, step);
+		case SNOWFLAKE_STEP_PREPARE:
 			return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
-											   step->kind == SNOWFLAKE_STEP_PREPARE ?
-											   prepare_table : execute_step, step);
+											   prepare_table, step);
+		default:
+			return find_statement(online, turn) != NULL &&
+				snowflake_online_with_locks(online, relids, AccessExclusiveLock,
+											execute_statement, turn);
 	}
 }
 
 /*
- * Lock the table of an index for the session, and find the statement.
+ * Lock the table of an index for the session, if the statement is known.
  *
  * CREATE INDEX CONCURRENTLY waits for that lock with a snapshot, for which another
  * one, or REINDEX, of the table would wait in turn.  So it has it before.
  */
-static char *
-prepare_index(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
+static void
+prepare_index(SnowflakeOnline *online, Turn *turn)
 {
+	const SnowflakeOnlineStep *step = turn->step;
 	LockRelId	relation = {.relId = step->relid,.dbId = MyDatabaseId};
-	char	   *statement;
+	const char *statement;
 
 	snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
-	statement = snowflake_online_step_statement(&online->transaction.conversion, step);
+	statement = find_statement(online, turn);
+	if (statement == NULL)
+		return;
+	turn->statement = MemoryContextStrdup(online->context, statement);
 	snowflake_online_report_transactions(online,
 										 psprintf("create index %s", step->new_name));
 	LockRelationIdForSession(&relation, ShareUpdateExclusiveLock);
-	return statement;
 }
 
 /*
@@ -494,16 +550,6 @@ report_left_tables(const SnowflakeOnline *online)
 	}
 }
 
-/* A transaction of run_steps(). */
-typedef struct Turn
-{
-	Progress   *progress;
-	SnowflakeOnlineStep *step;	/* the next one, NULL if there is none */
-	bool		done;
-	char	   *statement;		/* to run outside of a transaction */
-	int64		start;			/* when the step was begun first */
-} Turn;
-
 /*
  * SnowflakeOnlineWork: run the next step, as far as it is one transaction.
  */
@@ -512,10 +558,11 @@ take_turn(SnowflakeOnline *online, void *argument)
 {
 	Turn	   *turn = argument;
 	SnowflakeOnlineStep *step = next_step(turn->progress);
-	const SnowflakeConversion *conversion;
+	const char *statement;
 
 	turn->step = step;
 	turn->done = false;
+	turn->statement = NULL;
 	if (step == NULL)
 		report_left_tables(online);
 	if (step == NULL || step->phase > online->options.until)
@@ -527,18 +574,19 @@ take_turn(SnowflakeOnline *online, void *argument)
 		case SNOWFLAKE_STEP_BACKFILL:
 			break;
 		case SNOWFLAKE_STEP_INDEX:
-			turn->statement = MemoryContextStrdup(online->context, prepare_index(online, step));
+			prepare_index(online, turn);
 			break;
 		case SNOWFLAKE_STEP_STATISTICS:
 		case SNOWFLAKE_STEP_ANALYZE:
 		case SNOWFLAKE_STEP_VALIDATE:
 			snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
-			conversion = &online->transaction.conversion;
-			snowflake_online_run_statement(snowflake_online_step_statement(conversion, step));
-			turn->done = true;
+			statement = find_statement(online, turn);
+			if (statement != NULL)
+				snowflake_online_run_statement(statement);
+			turn->done = statement != NULL;
 			break;
 		default:
-			turn->done = run_locking(online, step);
+			turn->done = run_locking(online, turn);
 	}
 }
 
@@ -553,7 +601,7 @@ finish_turn(SnowflakeOnline *online, Turn *turn)
 		snowflake_online_backfill(online, turn->step);
 		turn->done = true;
 	}
-	else if (turn->step->kind == SNOWFLAKE_STEP_INDEX)
+	else if (turn->statement != NULL)
 	{
 		turn->done = create_index(online, turn->step, turn->statement);
 		pfree(turn->statement);
@@ -579,6 +627,12 @@ snowflake_online_run_steps(SnowflakeOnline *online)
 		step = turn.step;
 		if (has_begun && step == NULL)
 			return;
+		if (has_begun && online->transaction.prepared)
+		{
+			/* The same step is the next one again. */
+			progress.next--;
+			continue;
+		}
 		if (has_begun && step->phase > online->options.until)
 		{
 			ereport(NOTICE,

@@ -11,7 +11,8 @@
  * the old one, with the new columns in the place of the old ones.  The server
  * itself writes it: an empty table is created like this one, with the old
  * object; then its columns become bigint and get the new names; then the
- * definition is read; and then all of this is rolled back.
+ * definition is read; and then all of this is rolled back.  The transaction
+ * should be as well: see snowflake_online_rollback().
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -181,6 +182,18 @@ snowflake_online_step_statement(const SnowflakeConversion *conversion,
 		return step->statement;
 	find_definition(&definition);
 	return definition.statement;
+}
+
+/*
+ * The definitions of the indexes, constraints and statistics objects of tables, by
+ * which those that were found in one transaction are known to be the same in another.
+ */
+char *
+snowflake_online_definitions(const List *relids)
+{
+	List	   *tables = snowflake_convert_oids_parameter(relids);
+
+	return snowflake_convert_first(snowflake_convert_ask_server(tables, sql_definitions));
 }
 
 /*

@@ -48,6 +48,7 @@ typedef struct SnowflakeOnlineStep
 extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
 extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);
+extern char *snowflake_online_definitions(const List *relids);
 extern List *snowflake_online_changed_objects(const SnowflakeConversion *conversion,
 											  const List *relids);
 extern List *snowflake_online_undo_statements(const SnowflakeConversion *conversion,

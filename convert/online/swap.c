@@ -14,12 +14,14 @@
 #include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "convert/obstacles.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/sessions.h"
+#include "convert/online/steps.h"
 #include "convert/online/swap.h"
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
@@ -41,6 +43,40 @@ typedef struct Swap
 } Swap;
 
 /*
+ * SnowflakeOnlineWork: look whether objects were changed after their counterparts were
+ * created.  To see this, some are created, so the transaction is rolled back.
+ */
+static void
+check_objects(SnowflakeOnline *online, void *argument)
+{
+	const Swap *swap = argument;
+	const SnowflakeConversion *conversion = &online->transaction.conversion;
+	List	   *scope = snowflake_online_swap_scope(conversion, swap->relid);
+
+	snowflake_online_check_swap(conversion, swap->relid,
+								snowflake_online_list_changed_objects(conversion, scope));
+	online->swap.checked = swap->relid;
+	online->swap.definitions = MemoryContextStrdup(online->context,
+												   snowflake_online_definitions(scope));
+	online->transaction.only_looked = true;
+	online->transaction.prepared = true;
+}
+
+/*
+ * Have they changed since then?
+ */
+static void
+require_objects(SnowflakeOnline *online, const List *scope)
+{
+	if (strcmp(snowflake_online_definitions(scope), online->swap.definitions) == 0)
+		return;
+	online->swap.checked = InvalidOid;
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg_internal("an index, constraint, or statistics object was changed")));
+}
+
+/*
  * SnowflakeOnlineWork: find the statements of a swap.  What they depend on cannot
  * change any more, except for comments.
  */
@@ -50,7 +86,6 @@ find_statements(SnowflakeOnline *online, void *argument)
 	Swap	   *swap = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids;
-	List	   *scope;
 	List	   *obstacles;
 
 	snowflake_convert_find_targets(conversion);
@@ -64,8 +99,8 @@ find_statements(SnowflakeOnline *online, void *argument)
 	swap->names = snowflake_online_swap_names(relids);
 	swap->privileges = snowflake_online_swap_privileges(swap->names);
 	swap->comments = snowflake_online_swap_comments(relids);
-	scope = snowflake_online_swap_scope(conversion, swap->relid);
-	obstacles = snowflake_online_list_object_obstacles(conversion, scope);
+	require_objects(online, snowflake_online_swap_scope(conversion, swap->relid));
+	obstacles = snowflake_online_list_object_obstacles(conversion);
 	snowflake_convert_find_type_obstacles(conversion, &obstacles);
 	snowflake_online_check_swap(conversion, swap->relid, obstacles);
 	swap->trees = snowflake_online_swap_trees(conversion, swap->relid);
@@ -105,7 +140,7 @@ bool
 snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Swap		swap = {.relid = step->relid};
-	List	   *indexes;
+	List	   *all;
 	char	   *snapshot = snowflake_online_find_old_snapshot(online, step->relid);
 
 	if (snapshot != NULL)
@@ -115,9 +150,16 @@ snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *
 		return false;
 	}
 	swap.locked = snowflake_online_swap_locks(&online->transaction.conversion, step->relid);
-	indexes = snowflake_online_swap_indexes(&online->transaction.conversion, step->relid);
-	return snowflake_online_with_locks(online, list_concat(indexes, swap.locked),
-									   ShareUpdateExclusiveLock, find_statements, &swap) &&
+	all = list_concat(snowflake_online_swap_indexes(&online->transaction.conversion,
+													step->relid), swap.locked);
+	if (online->swap.checked != step->relid)
+	{
+		(void) snowflake_online_with_locks(online, all, ShareUpdateExclusiveLock,
+										   check_objects, &swap);
+		return false;
+	}
+	return snowflake_online_with_locks(online, all, ShareUpdateExclusiveLock,
+									   find_statements, &swap) &&
 		snowflake_online_with_locks(online, swap.locked, AccessExclusiveLock,
 									swap_columns, &swap);
 }

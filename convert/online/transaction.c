@@ -55,6 +55,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	SnowflakeKey *key;
 
 	online->transaction.only_looked = false;
+	online->transaction.prepared = false;
 	online->transaction.rows_locked = false;
 	online->transaction.locked_since = 0;
 	online->transaction.locking = online->relid;

@@ -48,6 +48,7 @@ typedef struct SnowflakeOnlineTransaction
 	SnowflakeCaller caller;
 	SnowflakeConversion conversion;
 	bool		only_looked;	/* did it change nothing? */
+	bool		prepared;		/* ... but found what the next one needs? */
 	bool		rows_locked;	/* those of catalog_rows.c */
 	Oid			locking;		/* the table that is being locked */
 	int64		locked_since;	/* by the steady clock: when it got its locks,
@@ -61,6 +62,9 @@ typedef struct SnowflakeOnlineSwap
 	List	   *old_sessions;	/* with snapshots that may be older than the
 								 * copies of its columns, as strings */
 	bool		exported;		/* there was a snapshot to import */
+	Oid			checked;		/* a table whose objects have not changed since
+								 * their new ones were created, */
+	char	   *definitions;	/* ... as long as these are what they were */
 } SnowflakeOnlineSwap;
 
 /* A wait, by the steady clock. */

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
@@ -24,6 +25,7 @@
 #include "convert/online/waits.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/subtransaction.h"
 #include "online/queries/undo.sql.h"
 #include "shared/table_owner.h"
 
@@ -35,8 +37,10 @@ PG_FUNCTION_INFO_V1(snowflake_convert_undo);
 /* What is to be done. */
 typedef struct Undo
 {
+	SnowflakeOnline *online;
 	List	   *tables;			/* to lock */
 	List	   *statements;
+	bool		waits;			/* was a lock not to be had? */
 } Undo;
 
 /* SnowflakeOnlineWork: execute the statements. */
@@ -46,13 +50,43 @@ execute_statements(SnowflakeOnline *online, void *argument)
 	snowflake_online_run_statements(((Undo *) argument)->statements);
 }
 
-/* SnowflakeOnlineAttempt, in the caller's transaction. */
+/*
+ * Find the statements, lock the tables, and execute them.
+ */
+static void
+undo_once(void *argument)
+{
+	Undo	   *undo = argument;
+	SnowflakeOnline *online = undo->online;
+
+	snowflake_online_open(online);
+	undo->statements = snowflake_online_undo_statements(&online->transaction.conversion,
+														&undo->tables);
+	undo->waits = undo->statements != NIL &&
+		!snowflake_online_with_locks(online, undo->tables, AccessExclusiveLock,
+									 execute_statements, undo);
+	if (undo->waits)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg_internal("a lock was not available")));
+	snowflake_become_caller(&online->transaction.caller);
+}
+
+/*
+ * SnowflakeOnlineAttempt, in the caller's transaction: of one that fails no lock is
+ * left, behind which a client would wait until the next.
+ */
 static bool
 try_to_undo(SnowflakeOnline *online, void *argument)
 {
-	return snowflake_online_with_locks(online, ((Undo *) argument)->tables,
-									   AccessExclusiveLock, execute_statements,
-									   argument);
+	Undo	   *undo = argument;
+	ErrorData  *error;
+
+	undo->waits = false;
+	error = snowflake_convert_do(undo_once, undo, true);
+	if (error != NULL && !undo->waits)
+		ReThrowError(error);
+	return error == NULL;
 }
 
 /*
@@ -76,7 +110,7 @@ Datum
 snowflake_convert_undo(PG_FUNCTION_ARGS)
 {
 	SnowflakeOnline online = {0};
-	Undo		undo;
+	Undo		undo = {.online = &online};
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -86,19 +120,15 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 	snowflake_online_begin_function(fcinfo, &online);
 	if (online.column == NULL)
 		online.column = find_copied_column(online.relid);
-	snowflake_online_open(&online);
 	online.options.undo = true;
 	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
 		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));
-	undo.statements = snowflake_online_undo_statements(&online.transaction.conversion,
-													   &undo.tables);
+	snowflake_online_wait_until(&online, try_to_undo, &undo, SNOWFLAKE_RETRY_MS);
 	if (undo.statements == NIL)
 		ereport(NOTICE,
 				(errmsg("no conversion of table %s has begun",
 						snowflake_relation_name(online.relid)),
 				 errhint("The way back from a conversion that is complete is snowflake_undo.sql.")));
-	else
-		snowflake_online_wait_until(&online, try_to_undo, &undo, SNOWFLAKE_RETRY_MS);
-	snowflake_online_end_function(&online);
+	SPI_finish();
 	PG_RETURN_VOID();
 }

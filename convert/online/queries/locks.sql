@@ -36,3 +36,9 @@ AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()
 AND {cancellable_autovacuum}
 AND l.mode = 'ShareUpdateExclusiveLock'
 AND l.relation = ANY ($1::oid[])
+
+-- Does somebody wait for this session?
+-- parameters:
+-- name: waiter
+SELECT FROM pg_locks
+WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)) LIMIT 1
