@@ -109,6 +109,7 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 								 List **obstacles)
 {
 	ask_obstacles(conversion, sql_column_obstacles, obstacles);
+	ask_obstacles(conversion, sql_cast_obstacles, obstacles);
 	if (!conversion->online)
 	{
 		ask_obstacles(conversion, sql_dependent_obstacles, obstacles);

@@ -74,6 +74,10 @@ FROM row_part p
 GROUP BY 1, 2
 HAVING max((p.size + 7) / 8 * 8) > current_setting('block_size')::int - 32
 
+-- Is an expression a cast of a column to bigint, and nothing else?
+-- snippet: is_cast(expression, column)
+translate({expression}, '()', '') = translate(format('%I::bigint', {column}), '()', '')
+
 -- What prevents columns from becoming bigint.
 -- list: column_obstacles obstacles
 -- with: target
@@ -251,6 +255,28 @@ SELECT format('statistics object %I.%I of table %s belongs to another role', s.n
     format('table %s', r.oid::regclass)
 FROM rebuilt_statistics s JOIN pg_class r ON r.oid = s.stxrelid
 WHERE s.stxowner <> r.relowner
+
+-- Such a cast disappears with the type of the column, and what has it has the column itself then,
+-- which has no statistics target in an index, nor is enough for statistics.
+-- list: cast_obstacles obstacles
+-- with: target, rebuilt_index, rebuilt_statistics
+
+-- hint: Reset statistics targets of expressions that only cast a column to bigint: ALTER INDEX ...
+--   ALTER COLUMN ... SET STATISTICS -1.
+SELECT DISTINCT format('index %I.%I has a statistics target for a cast of %s to bigint', i.nspname,
+    i.relname, t.column_name), t.column_name
+FROM target t JOIN rebuilt_index i ON i.indrelid = t.relid
+  JOIN pg_attribute a ON a.attrelid = i.oid AND a.attstattarget >= 0
+WHERE t.change = 'widen' AND {is_cast(pg_get_indexdef(i.oid, a.attnum, true), t.attname)}
+
+-- hint: Drop statistics objects that only cast a column to bigint, or that have it, too.
+SELECT format('statistics object %I.%I has a cast of %s to bigint', s.nspname, s.stxname,
+    t.column_name), t.column_name
+FROM target t JOIN rebuilt_statistics s ON s.stxrelid = t.relid
+  CROSS JOIN LATERAL unnest(pg_get_statisticsobjdef_expressions(s.oid)) e(expression)
+WHERE t.change = 'widen' AND {is_cast(e.expression, t.attname)}
+AND (t.attnum = ANY (s.stxkeys)
+     OR cardinality(s.stxkeys::int2[]) + cardinality(pg_get_statisticsobjdef_expressions(s.oid)) = 1)
 
 -- list: type_obstacles obstacles
 -- with: holder
