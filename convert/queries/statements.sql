@@ -239,6 +239,10 @@ WITH altered AS (
   SELECT oid, oid FROM pg_constraint WHERE contype = 'f' AND conparentid = 0
   UNION ALL
   SELECT k.oid, f.root FROM foreign_key f JOIN pg_constraint k ON k.conparentid = f.oid),
+ partitioned_index AS (
+  SELECT i.* FROM rebuilt_index i
+  WHERE i.parent IS NULL AND {has_comment(i.oid, pg_class)}
+  AND EXISTS (SELECT FROM pg_inherits p WHERE p.inhparent = i.oid)),
  statement(step, other, name, command) AS (
   SELECT 1, NOT t.is_root, t.name,
     format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)
@@ -255,6 +259,10 @@ WITH altered AS (
   UNION ALL
   SELECT 3, false, name, format('DROP SEQUENCE %s', name)
   FROM seq WHERE replaced AND owned AND NOT is_identity AND oid NOT IN (SELECT oid FROM seq_user)
+  UNION ALL
+-- The indexes of partitions would get it, too.
+  SELECT 3, true, nspname || relname, format('COMMENT ON INDEX %I.%I IS NULL', nspname, relname)
+  FROM partitioned_index
   UNION ALL
   SELECT 4, relid <> ALL ($1), name,
     format('ALTER TABLE %s %s', name,
@@ -288,6 +296,10 @@ WITH altered AS (
   AND obj_description(k.oid, 'pg_constraint') IS NOT NULL
   AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0
     ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END
+  UNION ALL
+  SELECT 7, false, nspname || relname,
+{comment_on(format('INDEX %I.%I', nspname, relname), oid, pg_class)}
+  FROM partitioned_index
   UNION ALL
 -- A parent's constraint that is NOT VALID makes those of its children so.
   SELECT 8, false, t.name || k.conname, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', t.name,

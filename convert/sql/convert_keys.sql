@@ -288,3 +288,16 @@ ALTER TABLE named DROP CONSTRAINT named_pkey, ADD PRIMARY KEY (code) INCLUDE (id
 CREATE VIEW grouped AS SELECT code, name FROM named GROUP BY code;
 SELECT snowflake_convert('named', 'id', dry_run => true);
 DROP TABLE coded, by_both, named CASCADE;
+
+-- a comment on an index of a partitioned table is that of this one alone
+CREATE TABLE commented (id serial, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE commented_1 PARTITION OF commented FOR VALUES FROM ('2020-01-01') TO ('2030-01-01');
+CREATE INDEX commented_at ON commented (at, id);
+CREATE INDEX alone_at ON commented_1 (id);
+COMMENT ON INDEX commented_pkey IS 'the key''s';
+COMMENT ON INDEX commented_at IS 'that of times';
+COMMENT ON INDEX alone_at IS 'that of the partition';
+SELECT snowflake_convert('commented', 'id');
+SELECT i.indrelid::regclass, count(*), string_agg(obj_description(i.indexrelid, 'pg_class'), ', ' ORDER BY i.indexrelid::regclass::text)
+FROM pg_index i WHERE i.indrelid IN ('commented'::regclass, 'commented_1'::regclass) GROUP BY 1 ORDER BY 1;
+DROP TABLE commented;

@@ -64,8 +64,7 @@ UNION ALL
 SELECT format('index %s | %s clustered=%s identity=%s valid=%s,%s options=%s space=%s parent=%s targets=%s comment=%s extensions=%s', r.name, tools.plain(pg_get_indexdef(r.oid)), indisclustered,
 	indisreplident, indisvalid, indisready, reloptions, reltablespace, (SELECT inhparent::regclass FROM pg_inherits WHERE inhrelid = r.oid),
 	(SELECT string_agg(attstattarget::text, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = r.oid),
-	-- The server gives indexes of partitions the comment of the parent when it creates them again.
-	nullif(obj_description(r.oid, 'pg_class'), (SELECT obj_description(inhparent, 'pg_class') FROM pg_inherits WHERE inhrelid = r.oid)),
+	obj_description(r.oid, 'pg_class'),
 	(SELECT count(*) FROM pg_depend WHERE (classid, objid, deptype) = ('pg_class'::regclass, r.oid, 'x')))
 FROM tools.rel r JOIN pg_index ON indexrelid = r.oid
 UNION ALL
