@@ -25,7 +25,8 @@ $own->safe_psql('postgres', q{
 	SELECT snowflake_registry.create(1, 100, grant_time => '4 s', reach => '10 s', failovers => 0, new => true)});
 my $last = $own->safe_psql('postgres', 'SELECT snowflake_nextval()');
 
-# IDs for some seconds; returns how long the longest call took.
+# IDs for some seconds; returns how long the longest call took, by the server's clock, which does
+# not jump meanwhile.
 sub longest_call
 {
 	my ($seconds) = @_;
@@ -33,9 +34,11 @@ sub longest_call
 
 	while (time - $start < $seconds)
 	{
-		my $begin = time;
-		my $id = $own->safe_psql('postgres', 'SELECT snowflake_nextval()');
-		$longest = time - $begin if time - $begin > $longest;
+		my ($id, $took) = split /\|/, $own->safe_psql('postgres', q{
+			SELECT id, extract(epoch FROM clock_timestamp() - begun)
+			FROM (SELECT clock_timestamp() AS begun, snowflake_nextval() AS id) i});
+
+		$longest = $took if $took > $longest;
 		$good = 0 if $id <= $last;
 		$last = $id;
 		usleep(100_000);
