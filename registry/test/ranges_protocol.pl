@@ -1,0 +1,330 @@
+# Ranges of sequences: sessions speak the protocol of servers, at the same time, and no two
+# are granted the same number, whatever happens to calls, answers, and the registry's server.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+#
+# Servers: the token of the last answer, those of calls since then, and the greatest number
+# that each was granted.  The ledger has all ranges that arrived.
+#
+my %ledger;
+my $overlaps = 0;
+my $ranges = 0;
+my $uuids = 0;
+
+sub new_uuid { return sprintf('00000000-0000-4000-8000-%012d', ++$uuids); }
+
+sub new_client
+{
+	my ($name) = @_;
+	return { name => $name, client => new_uuid(), unconfirmed => [], granted => {} };
+}
+
+# The query of a call; names => [count, floor]
+sub query_of
+{
+	my ($server, %wanted) = @_;
+	my @names = sort keys %wanted;
+	my $array = sub { sprintf(q('{%s}'), join(',', @_)) };
+
+	$server->{token} = new_uuid();
+	return sprintf(
+		q{SELECT (ARRAY[%s])["position"], first_number, last_number, floor, waits_for, problem
+		FROM snowflake_registry.get_ranges('%s', %s, %s, '%s', '%s', %s, %s, %s, %s, %s, %s, %s)},
+		join(',', map { "'$_'" } @names), $server->{client},
+		$server->{confirmed} ? "'$server->{confirmed}'" : 'NULL', $array->(@{ $server->{unconfirmed} }),
+		$server->{token}, $server->{name},
+		map { $array->(@$_) } [ ('shop') x @names ], \@names, [ (2147483647) x @names ],
+		[ map { $wanted{$_}[0] } @names ], [ (1) x @names ], [ map { $wanted{$_}[1] // 'NULL' } @names ],
+		[ map { $server->{granted}{$_} // 0 } @names ]);
+}
+
+# Take an answer; returns how many rows it has.
+sub take
+{
+	my ($server, $out) = @_;
+	my @rows = split /\n/, $out;
+
+	foreach my $row (@rows)
+	{
+		my ($name, $first, $last) = split /\|/, $row;
+
+		next unless $first;
+		$ranges++;
+		foreach my $other (@{ $ledger{$name} })
+		{
+			next if $first > $other->{last} || $last < $other->{first};
+			$overlaps++;
+			diag("$name: $server->{name} [$first, $last], $other->{server} [$other->{first}, $other->{last}]");
+		}
+		push @{ $ledger{$name} }, { first => $first, last => $last, server => $server->{name} };
+		$server->{granted}{$name} = $last;
+	}
+	$server->{confirmed} = $server->{token} if @rows;
+	$server->{unconfirmed} = [] if @rows;
+	return scalar @rows;
+}
+
+# Call as the role of servers, and take the answer; returns it.
+sub call
+{
+	my ($node, $server, %wanted) = @_;
+	my $out = $node->safe_psql('postgres', query_of($server, %wanted), extra_params => [ '-U', 'regress_server' ]);
+
+	take($server, $out);
+	return $out;
+}
+
+# The error that a call gets, whose token is that of an answer that may yet arrive.
+sub failed_call
+{
+	my ($node, $server, %wanted) = @_;
+	my $error = sql_error($node, query_of($server, %wanted));
+
+	push @{ $server->{unconfirmed} }, $server->{token};
+	return $error;
+}
+
+sub next_of { return $_[0]->safe_psql('postgres', "SELECT next FROM snowflake_registry.sequences WHERE name = '$_[1]'"); }
+
+# A standby that gets nothing anymore
+sub standby_without
+{
+	my ($primary, $name) = @_;
+	my $standby = new_standby($primary, $name, "synchronous_standby_names = ''");
+
+	$primary->wait_for_catchup($standby);
+	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
+	$standby->reload;
+	$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
+	  or die 'the standby goes on receiving';
+	return $standby;
+}
+
+my $first = PostgreSQL::Test::Cluster->new('first');
+$first->init(allows_streaming => 1);
+$first->append_conf('postgresql.conf', "max_connections = 60");
+$first->start;
+$first->safe_psql('postgres', q{
+	CREATE EXTENSION snowflake_registry;
+	SELECT snowflake_registry.add_database('shop');
+	CREATE ROLE regress_server LOGIN;
+	ALTER ROLE regress_server SET synchronous_commit = off;
+	GRANT EXECUTE ON FUNCTION snowflake_registry.get_ranges, snowflake_registry.get_floors, snowflake_registry.return_ranges TO regress_server;
+	CREATE TABLE ranges (name text, first_number bigint, last_number bigint)});
+
+# 12 servers call for half of 40 names, in any order, and the first of them add these.
+my $file = $first->basedir . '/calls.sql';
+append_to_file($file, q{
+\set n :n + 1
+INSERT INTO ranges
+SELECT w.names[r."position"], first_number, last_number
+FROM (SELECT array_agg('public.t' || i ORDER BY random()) AS names
+      FROM (SELECT i FROM generate_series(1, 40) i ORDER BY random() LIMIT 20) i) w,
+	snowflake_registry.get_ranges(md5(:client_id::text)::uuid,
+		CASE WHEN :n > 1 THEN md5(:client_id || '-' || (:n - 1))::uuid END, '{}', md5(:client_id || '-' || :n)::uuid,
+		'server' || :client_id, array_fill('shop'::text, '{20}'), w.names, array_fill(2147483647::bigint, '{20}'),
+		array_fill(1::bigint, '{20}'), array_fill(1::bigint, '{20}'), array_fill(0::bigint, '{20}'), array_fill(0::bigint, '{20}')) r;
+});
+my ($out, $err);
+IPC::Run::run([ 'pgbench', '-n', '-c', 12, '-j', 2, '-t', 60, '-D', 'n=0', '-f', $file, '-d', $first->connstr('postgres') ],
+	'>' => \$out, '2>' => \$err);
+like($out, qr{transactions actually processed: 720/720}, '12 servers call at the same time: nobody waits in vain') or diag($err);
+is($first->safe_psql('postgres', q{SELECT count(*), count(DISTINCT (name, first_number)), count(DISTINCT name), bool_and(first_number = last_number) FROM ranges}),
+	'14400|14400|40|t', 'they are granted all numbers once');
+is($first->safe_psql('postgres', q{SELECT count(*) FROM (SELECT name, max(last_number) - count(*) AS gaps FROM ranges GROUP BY name) g WHERE gaps <> 0}),
+	0, '... and none is left out');
+unlike(slurp_file($first->logfile), qr/deadlock/, 'there is no deadlock');
+
+# A commit that hangs, because the synchronous standby does not answer
+my $standby = new_standby($first, 'standby');
+require_standbys($first, 'standby');
+my ($a, $b, $c) = map { new_client($_) } 'a', 'b', 'c';
+like(call($first, $a, t => [ 100, 0 ], u => [ 100, 0 ]), qr/^t\|1\|100\|.*\nu\|1\|100\|/, 'a sequence begins above its first floor');
+call($first, $b, t => [100]);
+my $next = next_of($first, 't');
+my $receiver = server_process($standby, 'walreceiver');
+kill 'STOP', $receiver;
+my ($hung) = start_queries($first, query_of($a, t => [100]));
+push @{ $a->{unconfirmed} }, $a->{token};
+$first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'it does not wait';
+like(failed_call($first, $a, t => [100]), qr/ERROR:  55P03: the previous call of this server is still in progress$/m,
+	'a call that was given up hangs in its commit: the next one of the server fails at once');
+is($hung->{out}, '', 'nothing is answered before the synchronous standby has it');
+like(failed_call($first, $b, t => [ 100, 150 ]), qr/ERROR:  55P03: /m,
+	'another server waits a second for the same sequence, and fails');
+my ($other) = start_queries($first, query_of($c, v => [ 100, 0 ]));
+$first->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'the call for another sequence does not get to its commit';
+pass('a call for another sequence is not held up');
+kill 'CONT', $receiver;
+finish_queries($hung, $other);
+take($c, $other->{out});
+my ($lost) = $hung->{out} =~ /^(t\|\d+\|\d+)/;
+like(call($first, $a, t => [100]), qr/^\Q$lost\E\|/, 'what was granted to a call that was given up is granted again');
+is(next_of($first, 't'), $next + 100, '... and no more is used up');
+
+# A call of B is about to commit when A sets a floor: B is waited for, and told.
+kill 'STOP', $receiver;
+($hung) = start_queries($first, query_of($b, t => [100]));
+push @{ $b->{unconfirmed} }, $b->{token};
+$first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'it does not wait';
+like(failed_call($first, $a, t => [ 0, 5000 ]), qr/ERROR:  55P03: /m, 'a floor waits for a call that is about to commit');
+kill 'CONT', $receiver;
+finish_queries($hung);
+like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|b\|$/, 'then it waits for the server that has been granted lower numbers');
+my $floors = "SELECT * FROM snowflake_registry.get_floors('$b->{client}')";
+is($first->safe_psql('postgres', $floors, extra_params => [ '-U', 'regress_server' ]), 'shop|t|5000', 'that server is told');
+like(call($first, $b, t => [ 100, 5000 ]), qr/^t\|5001\|5100\|5000\|\|$/, 'what had not arrived is not granted again below the floor');
+is($first->safe_psql('postgres', $floors), '', 'a floor that was acknowledged is not told again');
+like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|\|$/, 'then nobody is waited for');
+
+# Two go on with the same memory, and call at once.
+my %copy = (%$c, unconfirmed => []);
+my @twins = start_queries($first, map { query_of($_, v => [100]) } $c, \%copy);
+finish_queries(@twins);
+my @rows = map { scalar(() = $_->{out} =~ /^v\|\d/mg) } @twins;
+is($rows[0] + $rows[1], 1, 'of two that go on with the same memory, one is granted a range');
+my ($winner, $loser) = $rows[0] ? ($c, \%copy) : (\%copy, $c);
+take($winner, $twins[ $rows[0] ? 0 : 1 ]{out});
+is(call($first, $loser, v => [100]), '', 'the other one is superseded');
+like(call($first, $winner, v => [100]), qr/^v\|\d/, 'the first one goes on');
+
+# A trigger would have its code executed as a superuser.
+$first->safe_psql('postgres', 'CREATE ROLE regress_trigger LOGIN; GRANT TRIGGER ON ALL TABLES IN SCHEMA snowflake_registry TO regress_trigger; GRANT CREATE ON SCHEMA public TO regress_trigger');
+my $psql = $first->background_psql('postgres');
+$psql->query_safe('BEGIN');
+$psql->query_safe(query_of($winner, v => [0]) =~ s/\n/ /gr);
+my ($trigger) = start_queries($first, q{SET ROLE regress_trigger;
+	CREATE FUNCTION public.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TRIGGER f BEFORE UPDATE ON snowflake_registry.range_clients FOR EACH ROW EXECUTE FUNCTION public.f()});
+$first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE relation = 'snowflake_registry.range_clients'::regclass AND NOT granted")
+  or die 'the trigger does not wait';
+pass('no trigger is created while a call runs');
+$psql->query_safe('ROLLBACK');
+$psql->quit;
+is(finish_queries($trigger), 1, 'a trigger is created');
+like(failed_call($first, $winner, v => [100]), qr/ERROR:  55000: tables of the registry have triggers$/m, 'then calls are refused');
+$winner->{unconfirmed} = [];
+$first->safe_psql('postgres', 'DROP FUNCTION public.f CASCADE; DROP OWNED BY regress_trigger');
+
+# The registry crashes.  It goes on, and has what it answered.
+$first->stop('immediate');
+$first->start;
+call($first, $_, t => [100]) foreach $a, $b;
+is($overlaps, 0, 'after a crash, no range is granted twice');
+like(sql_error($standby, query_of(new_client('d'), t => [100])), qr/ERROR:  25006: /m, 'a standby grants nothing');
+
+# The synchronous standby is promoted.  It has all, but cannot know that.
+my $old = standby_without($first, 'old');
+call($first, $_, t => [100], u => [100]) foreach $a, $b;
+$first->stop('immediate');
+$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$standby->promote;
+my $stopped = qr/\|stopped: The registry has granted no ranges since .*, because its server was promoted to timeline 2\.$/m;
+like(call($standby, $a, t => [100]), $stopped, 'a registry that was promoted grants nothing');
+$standby->stop('immediate');
+$standby->start;
+like(call($standby, $b, t => [100]), $stopped, '... also after a crash');
+is($standby->safe_psql('postgres', 'SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence ORDER BY server_name'),
+	"t|a|t\nt|b|t", 'it has noted what the servers were granted');
+$standby->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)');
+like(call($standby, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'an administrator resumes it, and the servers go on') foreach $a, $b;
+is($overlaps, 0, 'no number is granted twice after the promotion');
+
+# Only such standbys are promoted, an administrator says.
+$standby->safe_psql('postgres', 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
+my $next_one = new_standby($standby, 'next_one');
+require_standbys($standby, 'next_one');
+call($standby, $_, t => [100], u => [100]) foreach $a, $b;
+$standby->stop('immediate');
+$next_one->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$next_one->promote;
+like(call($next_one, $a, t => [100]), qr/stopped: The server of the registry was promoted to timeline 3, and another standby might have been, too\.$/m,
+	'without an archive and standbys, nothing excludes that another standby was promoted');
+my $third = new_standby($next_one, 'third');
+require_standbys($next_one, 'third');
+like(call($next_one, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'with a synchronous standby it goes on by itself') foreach $a, $b;
+is($overlaps, 0, 'no number is granted twice after the second promotion');
+require_standbys($next_one, '');
+$third->stop;
+
+# An asynchronous standby, which lacks what was granted since, is promoted.
+$old->promote;
+like(call($old, $a, t => [100]), $stopped, 'a registry that has lost ranges grants nothing');
+is($old->safe_psql('postgres', 'SELECT server_name, granted >= next FROM snowflake_registry.range_evidence'),
+	"a|t", 'what a server reports proves that');
+like(call($old, $b, t => [ 100, 4000 ]), $stopped, 'who is superseded only because of the loss keeps its ranges');
+is($old->safe_psql('postgres', q{SELECT name, next > greatest_granted + 1000, servers FROM snowflake_registry.resume_ranges(1000) WHERE name = 't'}),
+	't|t|a, b', 'the administrator sees who reported what');
+is(call($old, $a, t => [100]), '', 'then such a server is superseded');
+my ($a2, $b2) = map { new_client($_) } 'a', 'b';
+$a2->{granted} = $a->{granted};
+like(call($old, $_, t => [100]), qr/^t\|\d/, '... and is granted ranges when it begins anew') foreach $a2, $b2;
+is($overlaps, 0, 'no number is granted twice after ranges were lost');
+$_->stop foreach $old, $next_one;
+
+# Files of yesterday are put back: they have the same identifier and timeline.
+$first->start;
+require_standbys($first, '');
+my ($e, $f) = map { new_client($_) } 'e', 'f';
+%ledger = ();
+call($first, $_, w => [ 100, 0 ]) foreach $e, $f;
+$first->backup('yesterday');
+call($first, $_, w => [100]) foreach $f, $e;
+$first->stop;
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($first, 'yesterday');
+$copy->start;
+like(call($copy, $e, w => [0]), qr/\|stopped: .*, because it lost ranges: server "e" was granted number \d+ of w \(shop\), and the registry had none above \d+\.$/m,
+	'files that were put back: the first server that reports proves it');
+$copy->stop('immediate');
+$copy->start;
+like(call($copy, $f, w => [ 100, 0 ], x => [ 100, 0 ]), qr/^w\|\|\|0\|\|stopped: .*\nx\|\|\|\|\|stopped: /, 'nothing is granted of any sequence, also after a crash');
+my $g = new_client('g');
+like(call($copy, $g, t => [100]), qr/^t\|\|\|5000\|\|stopped: /, '... to no server');
+$copy->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)');
+call($copy, $_, w => [100]) foreach $e, $g;
+is($overlaps, 0, 'no number is granted twice after files were put back');
+
+# A server that the registry does not know holds ranges: floors wait for it.
+my $h = new_client('h');
+$h->{confirmed} = new_uuid();
+$h->{granted}{w} = 50;
+is($copy->safe_psql('postgres', "SELECT database IS NULL FROM snowflake_registry.get_floors('$h->{client}')"), 't', 'a server that is not known is told so');
+call($copy, $h, w => [0]);
+like(call($copy, $g, w => [ 0, 60 ]), qr/\|(?:e, )?(?:f, )?h\|$/, 'a floor waits for a server whose row was lost');
+
+# A dump has the sequences, and the registry that is made of it stops.
+call($copy, $g, w => [100]);
+my $dump = $copy->basedir . '/dump.sql';
+$copy->command_ok([ 'pg_dump', '-d', $copy->connstr('postgres'), '-f', $dump ], 'pg_dump');
+call($copy, $g, w => [100]);
+$copy->safe_psql('postgres', 'CREATE DATABASE restored');
+$copy->command_ok([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $copy->connstr('restored'), '-f', $dump ], 'the dump is restored');
+my $result = $copy->safe_psql('restored', query_of($g, w => [100]));
+like($result, qr/^w\|\|\|60\|\|stopped: .*, because its database was copied, or restored from a dump\.$/m, 'a registry restored from a dump grants nothing');
+is($copy->safe_psql('restored', "SELECT next - greatest_granted FROM snowflake_registry.resume_ranges(7) WHERE name = 'w'"), 8,
+	'it is resumed above what a server reported');
+take(new_client('i'), $copy->safe_psql('restored', query_of(new_client('i'), w => [100])));
+is($overlaps, 0, 'no number is granted twice by the restored one');
+
+# Otherwise, all others wait for its end.
+$copy->append_conf('postgresql.conf', 'max_prepared_transactions = 5');
+$copy->restart;
+like(sql_error($copy, 'BEGIN; ' . query_of(new_client('p'), v => [100]) . "; PREPARE TRANSACTION 'p'"), qr/ERROR:  0A000: /m,
+	'a transaction that has called cannot be prepared');
+
+cmp_ok($ranges, '>', 25, 'ranges were recorded');
+$copy->stop;
+done_testing();
