@@ -5,10 +5,11 @@
  *
  * A claim adds the INCREMENT n to what is used of the current range, with one
  * atomic fetch-add, and gets the generation of that range with it.  It is
- * valid if the segment has that generation before and after its members are
- * read, belongs to the same sequence with the same INCREMENT, and has that many
- * numbers.  The value is the last of the n numbers, and n - 1 follow it in the
- * range: some clients count down from the value, others up.
+ * valid if the segment has that generation after its members were read (what
+ * replaces them makes it invalid before), belongs to the same sequence with the
+ * same INCREMENT, and has that many numbers.  The value is the last of the n
+ * numbers, and n - 1 follow it in the range: some clients count down from the
+ * value, others up.
  *
  * If it is not valid, its numbers are lost, and it is made again, after the
  * reserve became the current range, or one has come from the registry.  Before
@@ -27,6 +28,7 @@
  */
 #include "postgres.h"
 
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -66,13 +68,26 @@ snowflake_check_ranges_enabled(void)
 				 errhint("Set \"snowflake.registry\" and restart the server.")));
 }
 
+void
+snowflake_fail_long_name(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NAME_TOO_LONG),
+			 errmsg("name of a range sequence is too long"),
+			 errdetail("It can have %d bytes, in UTF8.", SNOWFLAKE_RANGE_NAME_SIZE - 1)));
+}
+
 /*
- * Have a session know where the ranges of a sequence are.
+ * Have a session know where the ranges of a sequence are.  The registry knows
+ * it by its name in UTF8.
  */
 void
 snowflake_attach_range(RangeHandle *handle, const char *name)
 {
 	snowflake_check_ranges_enabled();
+	name = pg_server_to_any(name, strlen(name), PG_UTF8);
+	if (strlen(name) >= SNOWFLAKE_RANGE_NAME_SIZE)
+		snowflake_fail_long_name();
 	snowflake_find_slot(handle, name,
 						snowflake_read_granted(handle->relid, handle->last));
 }
@@ -92,9 +107,6 @@ claim(const RangeHandle *handle, int64 *number)
 	int64		first;
 	int64		count;
 
-	if (unlikely(pg_atomic_read_u64(&segment->generation) != generation))
-		return false;
-	pg_read_barrier();
 	first = segment->first;
 	count = segment->count;
 	ours = segment->step == step && segment->version == handle->version;

@@ -17,8 +17,8 @@
  *	 it is changed;
  * - made the current one: by moving the word to that generation, when the
  *	 range before has too few numbers left;
- * - dropped: by moving the word to the next generation, with both segments
- *	 invalid;
+ * - dropped: by moving the word to the generation after the next one, with both
+ *	 segments invalid;
  * - cut below a floor: if it is the current one, by claiming what is not above
  *	 the floor, and dropping that.
  *
@@ -229,7 +229,6 @@ snowflake_set_reserve(RangeSlot *slot, int64 first, int64 last)
 	segment->count = last - first + 1;
 	segment->step = slot->step;
 	segment->version = slot->version;
-	pg_write_barrier();
 	pg_atomic_write_u64(&segment->generation, generation);
 }
 
@@ -248,27 +247,38 @@ snowflake_set_back_used(RangeSlot *slot)
 }
 
 /*
+ * Move the word to a generation.  Who claims from it sees its segment as it is
+ * now: it may have been cut since it was set.
+ */
+static void
+move_word(RangeSlot *slot, uint64 generation)
+{
+	pg_write_barrier();
+	pg_atomic_write_u64(&slot->word, generation << RANGE_USED_BITS);
+}
+
+/*
  * Make the reserve, which is there, the current range.
  */
 void
 snowflake_use_reserve(RangeSlot *slot)
 {
-	uint64		generation = next_generation(current_generation(slot));
-
-	pg_atomic_write_u64(&slot->word, generation << RANGE_USED_BITS);
+	move_word(slot, next_generation(current_generation(slot)));
 }
 
 /*
- * Drop both ranges.  A claim in flight finds that its generation is over.
+ * Drop both ranges.  A claim in flight finds that its generation is over.  A
+ * later one could still see the segment of the reserve as it was, so the word
+ * skips that generation.
  */
 void
 snowflake_drop_ranges(RangeSlot *slot)
 {
-	uint64		generation = next_generation(current_generation(slot));
+	uint64		reserved = next_generation(current_generation(slot));
 
 	invalidate_segment(&slot->segments[0]);
 	invalidate_segment(&slot->segments[1]);
-	pg_atomic_write_u64(&slot->word, generation << RANGE_USED_BITS);
+	move_word(slot, next_generation(reserved));
 }
 
 /*

@@ -30,7 +30,7 @@
 
 /*
  * A range.  What makes a number of a claim is valid if the generation is that
- * of the claim, before and after it was read.
+ * of the claim after it was read.
  */
 typedef struct RangeSegment
 {

@@ -427,9 +427,7 @@ fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
 	if (kind == SNOWFLAKE_KIND_RANGE &&
 		strlcpy(label->name, name != NULL ? name : own_name(relid),
 				sizeof(label->name)) >= sizeof(label->name))
-		ereport(ERROR,
-				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("name of a range sequence is too long")));
+		snowflake_fail_long_name();
 }
 
 /*

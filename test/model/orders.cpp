@@ -14,6 +14,8 @@
  *	recovered	whoever sees that the mark was read sees what was read (reserve.c)
  *	settled		whoever sees ticks reserved sees whether synchronous standbys have to
  *				confirm that (reserve.c)
+ *	ranges		a claim gets a number of the range that it claimed from, although
+ *				another one takes its place meanwhile (numbers.c, slots.c)
  *
  * An atomic variable of PostgreSQL is read and written as relaxed, a
  * read-modify-write is acquire and release (which is what ARM's instruction is; the
@@ -28,6 +30,11 @@
  *				without this barrier
  *	GRANT_CHECK	the generation is not looked at again after the claim
  *	GRANT_FIRST	the generation is raised before the word is exhausted
+ *	RANGE_INVALID, RANGE_READ, RANGE_MOVE
+ *				without this barrier
+ *	RANGE_CHECK	the generation is not looked at after the range was read
+ *	RANGE_NEXT	the word moves to the generation of the reserve that is dropped
+ *	RANGE_VALID	the segment is not invalid while it is changed
  *
  * The exit status is 0 if nothing is wrong.
  *
@@ -51,7 +58,13 @@ enum Bug
 	RECOVERED_WRITE,
 	RECOVERED_READ,
 	SETTLED_WRITE,
-	SETTLED_READ
+	SETTLED_READ,
+	RANGE_INVALID,
+	RANGE_READ,
+	RANGE_CHECK,
+	RANGE_VALID,
+	RANGE_MOVE,
+	RANGE_NEXT
 };
 
 #ifndef BUG
@@ -315,6 +328,152 @@ struct Settled : rl::test_suite<Settled, 2>
 	}
 };
 
+/*
+ * Two backends claim numbers of a range, and one of them makes the reserve the
+ * current range.  Meanwhile the worker drops both ranges, or gets another one.  The
+ * range of a generation has numbers of its own.
+ */
+struct RangeClaims : rl::test_suite<RangeClaims, 3>
+{
+	enum
+	{
+		COUNT = 2,				/* numbers of the first range */
+		GENERATION = 8,			/* of the word */
+		GENERATIONS = 5,
+		INVALID = -1
+	};
+
+	rl::mutex	lock;
+	Atomic		word;
+
+	/* Plain but for the generation, but may be read while they change. */
+	Atomic		generation[2];
+	Atomic		first[2];
+	Atomic		count[2];
+	int			used[GENERATIONS][GENERATION];
+
+	/* The first number of a range when it became the current one. */
+	int			lowest[GENERATIONS];
+	int			dropped;		/* a generation, or 0 */
+
+	/* snowflake_set_reserve(): each range has one number more than the last. */
+	void set_range(int number, int given_up = 0)
+	{
+		int			segment = number % 2;
+
+		if (BUG != RANGE_VALID)
+			WRITE(generation[segment], INVALID);
+		write_barrier(RANGE_INVALID);
+		WRITE(first[segment], number * GENERATION + given_up);
+		WRITE(count[segment], COUNT + number - 1 - given_up);
+		WRITE(generation[segment], number);
+	}
+
+	void before()
+	{
+		WRITE(word, 1 * GENERATION);
+		set_range(1);
+		set_range(2);
+		memset(used, 0, sizeof(used));
+		memset(lowest, 0, sizeof(lowest));
+		dropped = 0;
+	}
+
+	/* move_word() */
+	void move(int number)
+	{
+		write_barrier(RANGE_MOVE);
+		lowest[number] = READ(first[number % 2]);
+		WRITE(word, number * GENERATION);
+	}
+
+	/* claim() */
+	bool claim()
+	{
+		int			claimed = word($).fetch_add(1, rl::mo_acq_rel);
+		int			number = claimed / GENERATION;
+		int			segment = number % 2;
+		int			start;
+		int			limit;
+
+		start = READ(first[segment]);
+		limit = READ(count[segment]);
+		read_barrier(RANGE_READ);
+		if (BUG != RANGE_CHECK && READ(generation[segment]) != number)
+			return false;
+		if (claimed % GENERATION >= limit)
+			return false;
+
+		int			value = start + claimed % GENERATION;
+
+		RL_ASSERT(value / GENERATION == number && number != dropped);
+		RL_ASSERT(value < number * GENERATION + COUNT + number - 1);
+		RL_ASSERT(value >= lowest[number]);
+		RL_ASSERT(used[number][value % GENERATION]++ == 0);
+		return true;
+	}
+
+	/* snowflake_advance() */
+	void advance()
+	{
+		lock.lock($);
+
+		int			number = READ(word) / GENERATION;
+		int			next = number + 1;
+		bool		is_left = READ(generation[number % 2]) == number &&
+			READ(word) % GENERATION < READ(count[number % 2]);
+
+		if (!is_left)
+		{
+			/* snowflake_set_back_used() */
+			WRITE(word, number * GENERATION +
+				  (READ(generation[number % 2]) == number ? READ(count[number % 2]) : 0));
+			if (READ(generation[next % 2]) == next)
+				move(next);
+		}
+		lock.unlock($);
+	}
+
+	/*
+	 * snowflake_drop_ranges() or snowflake_give_up(), or the range that comes
+	 * next
+	 */
+	void change(bool drops)
+	{
+		lock.lock($);
+
+		int			number = READ(word) / GENERATION;
+
+		if (number == 1 && drops)
+		{
+			WRITE(generation[0], INVALID);
+			WRITE(generation[1], INVALID);
+			dropped = 2;
+			move(BUG == RANGE_NEXT ? 2 : 3);
+			set_range(BUG == RANGE_NEXT ? 3 : 4);
+		}
+		else if (number == 1)
+			set_range(2, 1);
+		else
+			set_range(number + 1);
+		lock.unlock($);
+	}
+
+	void thread(unsigned number)
+	{
+		if (number == 0)
+			claim();
+		else if (number == 1)
+		{
+			for (int i = 0; i < 3; i++)
+				if (!claim())
+					advance();
+		}
+		else
+			change(rl::rand(2));
+	}
+};
+
 template <typename Model>
 static bool
 is_right()
@@ -331,5 +490,5 @@ int
 main()
 {
 	return is_right<Given>() && is_right<GrantChange>() && is_right<Recovered>() &&
-		is_right<Settled>() ? 0 : 1;
+		is_right<Settled>() && is_right<RangeClaims>() ? 0 : 1;
 }
