@@ -161,7 +161,7 @@ SELECT "column", type, "default" FROM columns WHERE "table" IN ('party', 'line',
 INSERT INTO party VALUES (DEFAULT) RETURNING is_id(id);
 INSERT INTO line VALUES (DEFAULT) RETURNING is_id(id);
 INSERT INTO users (n) VALUES (1) RETURNING is_id(user_id);
-SELECT * FROM snowflake_sequences WHERE sequence::text IN ('party_id_seq', 'line_id_seq', 'users_seq') ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C";
+SELECT sequence, kind, table_name, column_name, column_type, problem FROM snowflake_sequences WHERE sequence::text IN ('party_id_seq', 'line_id_seq', 'users_seq') ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C";
 -- these stay local
 CREATE SEQUENCE used;
 SELECT nextval('used');

@@ -13,7 +13,9 @@ INSERT INTO users (name) VALUES ('before');
 SELECT snowflake_set_sequence_kind('users_id_seq');
 SELECT snowflake_attach_sequences();
 SELECT snowflake_attach_sequences();
+SELECT snowflake_set_sequence_kind('users_id_seq', 'ranges');
 SELECT snowflake_set_sequence_kind('users_id_seq', 'range');
+SELECT snowflake_set_sequence_kind('users_id_seq', 'snowflake', 'public.users');
 SELECT snowflake_set_sequence_kind('users');
 SELECT snowflake_set_sequence_kind('users_id_seq');
 SELECT snowflake_set_sequence_kind('users_id_seq');
@@ -282,7 +284,7 @@ ALTER EXTENSION snowflake SET SCHEMA public;
 DROP EXTENSION snowflake CASCADE;
 
 -- the view
-SELECT * FROM snowflake_sequences ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C";
+SELECT sequence, kind, table_name, column_name, column_type, problem FROM snowflake_sequences ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C";
 
 -- the end
 DROP EXTENSION snowflake;
