@@ -62,8 +62,8 @@ typedef struct SnowflakeOnlineSwap
 	List	   *old_sessions;	/* with snapshots that may be older than the
 								 * copies of its columns, as strings */
 	bool		exported;		/* there was a snapshot to import */
-	Oid			checked;		/* a table whose objects have not changed since
-								 * their new ones were created, */
+	Oid			checked;		/* a table whose objects have not changed
+								 * since their new ones were created, */
 	char	   *definitions;	/* ... as long as these are what they were */
 } SnowflakeOnlineSwap;
 

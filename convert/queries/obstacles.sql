@@ -276,7 +276,8 @@ FROM target t JOIN rebuilt_statistics s ON s.stxrelid = t.relid
   CROSS JOIN LATERAL unnest(pg_get_statisticsobjdef_expressions(s.oid)) e(expression)
 WHERE t.change = 'widen' AND {is_cast(e.expression, t.attname)}
 AND (t.attnum = ANY (s.stxkeys)
-     OR cardinality(s.stxkeys::int2[]) + cardinality(pg_get_statisticsobjdef_expressions(s.oid)) = 1)
+     OR cardinality(s.stxkeys::int2[])
+        + cardinality(pg_get_statisticsobjdef_expressions(s.oid)) = 1)
 
 -- list: type_obstacles obstacles
 -- with: holder
