@@ -242,18 +242,21 @@ AND NOT (lower(a.attname) = 'id' AND EXISTS (
   AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum))
 AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
 
--- The types of numbers and of arrays of them that do not hold all IDs, and domains over them.
+-- The types of numbers and of arrays of them that do not hold all IDs, those of texts, which may
+-- be too short, and domains over them.
 -- cte: small(typid, base, typmod)
 SELECT unnest(ARRAY['int2'::regtype, 'int4'::regtype, 'float4'::regtype, 'float8'::regtype,
     'numeric'::regtype, 'int2[]'::regtype, 'int4[]'::regtype, 'float4[]'::regtype,
-    'float8[]'::regtype, 'numeric[]'::regtype])::oid, NULL::oid, -1
+    'float8[]'::regtype, 'numeric[]'::regtype, 'varchar'::regtype, 'bpchar'::regtype])::oid,
+  NULL::oid, -1
 UNION ALL
 SELECT y.oid, coalesce(s.base, s.typid), greatest(s.typmod, y.typtypmod)
 FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
 
 -- Columns of the schema that might hold keys, by their names, and are not widened with them.
--- rounds is true for those that store something else without an error.  A smallint may also have
--- the name of a table whose key is converted.
+-- rounds is true for those that store something else without an error.  A smallint or integer may
+-- also have the name of a table whose key is converted, in the singular or as it is.  A text that
+-- is shorter than an ID holds a key if it has room for 5 digits, and otherwise rather a code.
 -- cte: unfit(column_name, type, rounds)
 -- with: target, small
 SELECT format('column %I of table %s', a.attname, r.oid::regclass),
@@ -265,12 +268,18 @@ FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
     SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
 WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
 AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
-AND CASE WHEN a.atttypid = 'int4'::regtype THEN false
-  WHEN a.atttypid = 'int2'::regtype THEN a.attname !~* 'id$' AND lower(a.attname) || 's' IN (
-    SELECT lower(k.relname) FROM target t JOIN pg_class k ON k.oid = t.relid WHERE t.is_root)
+AND CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype)
+  THEN a.attname !~* 'id$' AND a.attidentity = '' AND EXISTS (
+    SELECT FROM target t JOIN pg_class k ON k.oid = t.relid
+    WHERE t.is_root AND lower(k.relname) IN (lower(a.attname), lower(a.attname) || 's'))
+    AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary
+                    AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)
   WHEN format_type(b.base, NULL) LIKE '%[]' THEN a.attname ~* 'ids?$'
   ELSE a.attname ~* 'id$' END
 -- numeric(p, s) has p - s digits before the point, and an ID 19.
+AND (b.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR b.mod - 4 BETWEEN 5 AND 18)
+AND NOT EXISTS (SELECT FROM pg_constraint c
+                WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))
 AND (b.base NOT IN ('numeric'::regtype, 'numeric[]'::regtype)
      OR b.mod >= 4 AND ((b.mod - 4) >> 16) - ((((b.mod - 4) & 2047) # 1024) - 1024) < 19)
 AND NOT EXISTS (SELECT FROM pg_depend e

@@ -24,8 +24,8 @@ FROM narrow
 SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),
   format(CASE WHEN rounds THEN 'it might hold keys, and %s rounds new IDs without an error'
     ELSE 'it might hold keys, and new IDs do not fit into %s' END, type), NULL,
-  'If they hold keys of converted tables, change their types to bigint, or bigint[]. widen_ids does '
-  'not do that.'
+  'If they hold keys of converted tables, change their types, for example to bigint, bigint[] or '
+  'text. widen_ids does not do that.'
 FROM unfit
 
 -- That it came from a sequence is in the notice about the sequence.

@@ -109,5 +109,27 @@ is(nothing_is_left($node, 'postgres'), '', 'nothing is left of the conversion');
 
 $client->quit;
 $holder->quit;
+
+# No transaction that commits has undone what it did to find a definition: logical
+# decoding cannot tell such rows of catalogs apart.
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE defined (id serial PRIMARY KEY, n int, CHECK (id > 0));
+	CREATE INDEX ON defined (n, id);
+	CREATE STATISTICS of_defined ON id, n FROM defined;
+	CREATE FUNCTION note_definition() RETURNS event_trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE object_identity ~ 'snowflake_new_definitions$') THEN
+			RAISE LOG 'definition in transaction %', pg_current_xact_id();
+		END IF;
+	END $$;
+	CREATE EVENT TRIGGER note_definition ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION note_definition()});
+my $offset = -s $node->logfile;
+unlike(convert_online($node, 'postgres', q{'defined'}), qr/ERROR/, 'a table with all kinds of objects is converted');
+my %transactions = map { $_ => 1 } slurp_file($node->logfile, $offset) =~ /definition in transaction (\d+)/g;
+cmp_ok(scalar keys %transactions, '>', 4, 'definitions were found');
+is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT pg_xact_status(x::text::xid8), ' ') FROM unnest('{" . join(',', keys %transactions) . "}'::bigint[]) x"),
+	'aborted', 'their transactions are rolled back');
+
 $node->stop;
 done_testing();
