@@ -145,6 +145,16 @@ INSERT INTO events (at, person) VALUES ('2026-01-01', 1);
 CREATE TABLE parent (id serial PRIMARY KEY, note text);
 CREATE TABLE child (more text NOT NULL) INHERITS (parent);
 INSERT INTO child (more) VALUES ('a');
+-- as does a trigger that reads the rows that a policy of another role lets it see
+RESET ROLE;
+CREATE TABLE guarded (n int);
+ALTER TABLE guarded OWNER TO regress_rehearse_other;
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON guarded USING (true);
+GRANT SELECT ON guarded TO regress_rehearse;
+SET ROLE regress_rehearse;
+CREATE FUNCTION reads() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM FROM guarded; RETURN NEW; END $$;
+CREATE TRIGGER r BEFORE INSERT ON parent FOR EACH ROW EXECUTE FUNCTION reads();
 SELECT object, finding FROM snowflake_convert_report('fine', widen_ids => true, rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
 -- with each of these the trigger of a partition, a child, a column without a foreign key
 CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('SELECT ($1.%I)::int', TG_ARGV[0]) USING NEW; RETURN NEW; END $$;
