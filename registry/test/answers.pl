@@ -14,7 +14,7 @@ use List::Util qw(max);
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
-use Time::HiRes qw(time);
+use Time::HiRes qw(time usleep);
 
 # Answers a call by a row, but with these values instead of the good ones.
 sub with_values
@@ -82,6 +82,10 @@ my %answers = (
 $answers{'numbers'} = answer_call(sub { error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => "error $_[0]{number} of $$") . ready() });
 $answers{'words'} =
   answer_call(sub { error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => join(' ', map { chr(97 + rand 26) x 5 } 1 .. 5) . " $_[0]{number}") . ready() });
+
+# The same as "no grant", but not before a file is there.
+my $released = "$PostgreSQL::Test::Utils::tmp_check/released$$";
+$answers{'no grant, held'} = answer_call(sub { usleep(10_000) until -e $released; rows(3) });
 
 my $fake = FakeRegistry->new(%answers);
 my $registry = new_registry('registry', "1, 100, grant_time => '1 hour', reach => '3 hours', new => true");
@@ -163,12 +167,27 @@ my ($worker_id, $until) = split /\|/, query('SELECT worker_id, granted_until FRO
 # What a server that holds a grant is told by another host, where the one was that granted,
 # and so asked first.  The new grant ends later, because time passes before the call.
 $fake->set('no grant');
+new_log();
 ask_hosts($registry, $fake);
+pass_time($server, 2);
 $server->reload;
-call();
 ok($server->poll_query_until('postgres', "SELECT granted_until > '$until' FROM snowflake_stat"),
 	'a host that does not know the server hides none that does');
 is(query('SELECT worker_id FROM snowflake_stat'), $worker_id, 'the server keeps its worker ID');
+
+# The same during a reload, which ends the round before the host is asked that does.
+$until = query('SELECT granted_until FROM snowflake_stat');
+$fake->set('no grant, held');
+ask_hosts($fake, $registry);
+pass_time($server, 2);
+$server->reload;
+$fake->busy('no grant, held', 'call');
+kill 'HUP', $worker;
+append_to_file($released, '');
+ok($server->poll_query_until('postgres', "SELECT granted_until > '$until' FROM snowflake_stat"),
+	'during a reload, it hides none either');
+is(query('SELECT worker_id FROM snowflake_stat'), $worker_id, 'the server keeps its worker ID during a reload');
+unlike(new_log(), qr/does not extend/, 'the server did not give its grant up');
 
 # What changes in an error does not fill the log.
 sub messages { return scalar(() = new_log() =~ /could not (?:get|extend)/g); }

@@ -312,8 +312,11 @@ get_or_extend(Registry *registry)
 	if (outcome == SNOWFLAKE_REQUEST_GRANTED)
 		return use_grant(&request);
 
-	/* The new configuration may have other hosts. */
-	if (outcome == SNOWFLAKE_REQUEST_FAILED && ConfigReloadPending)
+	/*
+	 * The new configuration may have other hosts, and a reload ends a round: a
+	 * host that was not asked may know this server.
+	 */
+	if (ConfigReloadPending)
 		return 0;
 	if (outcome == SNOWFLAKE_REQUEST_NOT_HELD)
 	{
