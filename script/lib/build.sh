@@ -180,7 +180,7 @@ build_for_tests()
 use_memory()
 {
 	memory=/dev/shm/snowflake.$(id -u)
-	[ -w /dev/shm ] && [ "$(awk '/^MemAvailable:/ { print int($2 / 1024 / 1024) }' /proc/meminfo)" -ge "$1" ] &&
+	[ -z "${PG_TEST_NOCLEAN:-}" ] && [ -w /dev/shm ] && [ "$(awk '/^MemAvailable:/ { print int($2 / 1024 / 1024) }' /proc/meminfo)" -ge "$1" ] &&
 		[ "$(df -Pk /dev/shm | awk 'NR == 2 { print int($4 / 1024 / 1024) }')" -ge "$1" ] &&
 		mkdir -p "$memory" || return 0
 	exec 6>"$memory/lock"
@@ -192,7 +192,7 @@ use_memory()
 	if ! { cp /bin/true "$memory/tmp_check/true" && "$memory/tmp_check/true"; } 2>/dev/null; then
 		return 0
 	fi
-	[ -n "${PG_TEST_NOCLEAN:-}" ] || trap 'rm -rf "$memory/tmp_check"' EXIT
+	trap 'rm -rf "$memory/tmp_check"' EXIT
 	# Before PostgreSQL 16, the data is in a folder of this name, and has the logs.
 	mkdir -p "$top/tmp_check/log"
 	ln -s "$top/tmp_check/log" "$memory/tmp_check/log"
