@@ -84,4 +84,8 @@ $(foreach goal,all install installcheck uninstall clean,$(goal)-$(1)):
 	$$(MAKE) -C $(1) -f $(abspath $(here)$(1)/Makefile) VPATH=$(abspath $(here)$(1)) $$(@:%-$(1)=%)
 endef
 $(foreach folder,$(FOLDERS),$(eval $(call extension,$(folder))))
+
+# All tests have the same database, so they run one after the other also with -j.
+installcheck-convert: | installcheck-registry
+installcheck-keys: | installcheck-convert
 endif
