@@ -40,6 +40,7 @@
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "generator/settings.h"
