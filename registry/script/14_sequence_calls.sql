@@ -221,8 +221,7 @@ BEGIN
         UPDATE snowflake_registry.held_ranges r
         SET database_group = s.database_group, call = c.calls,
             previous_first = CASE WHEN unconfirmed THEN r.previous_first ELSE r.latest_first END,
-            latest_first = first_number, latest_last = last_number,
-            acknowledged_floor = least(r.acknowledged_floor, s.floor), wish = count, granted_at = clock
+            latest_first = first_number, latest_last = last_number, wish = count, granted_at = clock
         WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
     ELSE
         -- Half of what was remembered: otherwise, a burst is granted with each start.

@@ -85,6 +85,20 @@ SELECT * FROM regress_call('c', 18, '{19}', 21, '{public.t}');
 SELECT * FROM regress_call('b', 20, '{}', 22, '{public.t}', floors => '{20000}', counts => '{0}');
 SELECT * FROM regress_call('c', 18, '{19,21}', 23, '{public.t}', floors => '{20000}');
 
+-- The range in use counts, beside the one in reserve, and also if what came after it did
+-- not arrive.
+SELECT * FROM regress_call('k', NULL, '{}', 4001, '{public.k,public.l,public.m}', floors => '{0,0,0}');
+SELECT * FROM regress_call('k', 4001, '{}', 4002, '{public.k,public.l}');
+SELECT * FROM regress_call('c', 23, '{}', 4003, '{public.k,public.l}', floors => '{50,250}', counts => '{0,0}');
+SELECT * FROM regress_call('k', 4001, '{4002}', 4004, '{public.l}');
+SELECT * FROM regress_call('k', 4004, '{}', 4005, '{public.k}');
+SELECT * FROM regress_call('c', 4003, '{}', 4006, '{public.k,public.l}', floors => '{50,50}', counts => '{0,0}');
+SELECT * FROM regress_call('k', 4005, '{}', 4007, '{public.k}');
+SELECT * FROM regress_call('c', 4006, '{}', 4008, '{public.k,public.m}', floors => '{50,0}');
+-- What did not arrive is granted again from above a floor in it.
+SELECT * FROM regress_call('k', 4007, '{}', 4009, '{public.m}', floors => '{150}', counts => '{0}');
+SELECT * FROM regress_call('c', 4006, '{4008}', 23, '{public.m}', leasts => '{50}');
+
 -- A floor that is refused changes nothing, and acknowledges nothing that is granted later.
 SELECT * FROM regress_call('c', 23, '{}', 24, '{public.t}', floors => '{1000000000}');
 SELECT * FROM regress_call('c', 24, '{}', 25, '{public.t}', floors => '{2147483647}');
@@ -157,6 +171,10 @@ SELECT * FROM regress_call('e/3', 2003, '{}', 2010, '{public.rate}');
 UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('f')::uuid;
 SELECT snowflake_registry.free_ranges('f');
 SELECT * FROM regress_call('f', 2009, '{}', 2011, '{public.rate}');
+-- Another server of this name and address does not end it while it calls.
+SELECT first_number > 0 AS granted FROM regress_call('n/1', NULL, '{}', 2012, '{public.rate}');
+SELECT * FROM regress_call('n/2', NULL, '{}', 2013, '{public.rate}', counts => '{0}');
+SELECT * FROM regress_call('e/4', 2008, '{}', 2014, '{public.rate}', floors => '{70000}', counts => '{0}');
 -- get_floors() says that a server lives.
 UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('e/4')::uuid;
 SELECT count(*) FROM snowflake_registry.get_floors(md5('e/4')::uuid);
@@ -166,7 +184,7 @@ SELECT snowflake_registry.free_ranges('e');
 -- is superseded keeps what it has.
 SELECT * FROM regress_call('d', 1003, '{}', 3001, '{public.t,public.copied}', granted => '{10,77}');
 SELECT * FROM regress_call('d', 3001, '{}', 3002, '{public.t,public.rate}', granted => '{10,5000000}');
-SELECT * FROM regress_call('e/4', 2008, '{}', 3003, '{public.rate,public.copied}', granted => '{5500000,88}');
+SELECT * FROM regress_call('e/4', 2014, '{}', 3003, '{public.rate,public.copied}', granted => '{5500000,88}');
 SELECT problem FROM regress_call('e/4', 1, '{}', 3004, '{public.u}', floors => '{7000}');
 SELECT problem FROM regress_call('g', 2, '{}', 3005, '{public.u}', granted => '{1}');
 SELECT database_group, name, server_name, granted, next > 0 AS known FROM snowflake_registry.range_evidence ORDER BY 1, 2, 3;
@@ -176,7 +194,7 @@ SELECT snowflake_registry.resume_ranges(-1);
 SELECT database_group, name, greatest_granted, servers, next - greatest(was_next, coalesce(greatest_granted, 0) + 1) AS skipped
 FROM snowflake_registry.resume_ranges(1000) ORDER BY 1, 2;
 SELECT * FROM regress_call('e/4', 3003, '{}', 3006, '{public.rate}', granted => '{5500000}');
-SELECT * FROM regress_call('e/4', 2008, '{}', 3007, '{public.rate}');
+SELECT * FROM regress_call('e/4', 2014, '{}', 3007, '{public.rate}');
 -- One that was not known is waited for.
 SELECT * FROM regress_call('d', 3002, '{}', 3008, '{public.u}', floors => '{7000}', counts => '{0}');
 
