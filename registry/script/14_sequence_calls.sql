@@ -184,7 +184,7 @@ BEGIN
     holds := FOUND;
 
     IF holds THEN
-        unconfirmed := h.call = ANY (c.lost_calls);
+        unconfirmed := h.call = ANY (c.lost_calls) AND h.database_group = s.database_group;
         -- Otherwise, answers that do not arrive use numbers up.
         IF unconfirmed AND h.latest_last - greatest(h.latest_first, s.floor + 1) + 1 >= greatest(least_count, 1) THEN
             first_number := greatest(h.latest_first, s.floor + 1);

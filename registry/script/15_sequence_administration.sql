@@ -70,6 +70,15 @@ BEGIN
             RAISE EXCEPTION 'database must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
+        -- Otherwise, servers go on to give out what they have of the other group.
+        SELECT h.database_group INTO present FROM snowflake_registry.held_ranges h
+        WHERE h.database = add_database.database AND h.previous_first IS NOT NULL
+        AND h.database_group <> coalesce(shared_as, add_database.database) LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'servers hold ranges of database "%", shared as "%"', database, present
+                USING ERRCODE = 'object_in_use',
+                HINT = 'Shut down the servers that the view snowflake_registry.range_holders shows. For those that have ended, call snowflake_registry.free_ranges().';
+        END IF;
         here := snowflake_registry.place();
         INSERT INTO snowflake_registry.range_state
         VALUES (1, interval '10 min', false, here.identity, here.timeline)
@@ -94,7 +103,8 @@ COMMENT ON FUNCTION snowflake_registry.add_database(text, text) IS
 'grant ranges of sequences to databases of this name, on all servers; those with the
 same shared_as (NULL: the name of the database) have their sequences in common;
 for superusers, and roles granted EXECUTE;
-errors: 42710 if it was added with another shared_as, 22004 if database is NULL,
+errors: 42710 if it was added with another shared_as, 55006 if servers hold ranges
+of it from when it had another one, 22004 if database is NULL,
 55000 if the owner of the registry''s database is not a superuser, 0A000 above
 READ COMMITTED, 25006 on a standby';
 

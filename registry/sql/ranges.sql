@@ -213,6 +213,13 @@ SELECT grant_time, lossless_failover FROM snowflake_registry.range_state;
 SELECT DISTINCT grant_time_ms FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), NULL, '{shop}', '{public.u}', '{1}', '{0}', '{0}', '{NULL}', '{0}');
 SELECT snowflake_registry.remove_database('shop');
 SELECT * FROM regress_call('d', 3010, '{}', 3011, '{public.u}');
+SELECT snowflake_registry.add_database('shop', 'other');
+SELECT snowflake_registry.remove_database('shop_eu');
+UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min', created_at = created_at - interval '2 min';
+SELECT count(snowflake_registry.free_ranges(server_name)) > 5 AS freed FROM (SELECT DISTINCT server_name FROM snowflake_registry.range_holders) h;
+SELECT snowflake_registry.add_database('shop', 'other');
+-- The sequences of the other group have other numbers.
+SELECT * FROM regress_call('o', NULL, '{}', 3012, '{public.t}', lasts => '{9223372036854775807}');
 
 -- A failed call has no effect.
 \set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, ''h'', '
