@@ -181,7 +181,7 @@ unlike($log, $crash, 'no process has crashed');
 note("$answers random answers");
 
 # Stopped at any moment of that.
-foreach my $n (1 .. max(3, $limit_s / 20))
+foreach my $n (1 .. max(3, $limit_s / 60))
 {
 	wait_for_connections(1 + int rand 40, 10);
 	my $start = time;
