@@ -166,7 +166,7 @@ while ($fake->connections - $begin < $wanted && time < $end)
 		$ids += $out if $out;
 
 		# The process of a call dies, or stands still, at any moment.
-		kill one('KILL', 'SEGV', 'ABRT', 'QUIT', 'STOP'), grep { $_ > 1 } split ' ', `pgrep -P $worker`;
+		kill one('KILL', 'ABRT', 'QUIT', 'STOP'), grep { $_ > 1 } split ' ', `pgrep -P $worker`;
 	}
 	wait_for_connections(100, 2);
 }
