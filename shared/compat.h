@@ -149,6 +149,13 @@ typedef struct ErrorSaveContext
 	 (relation)->ri_GeneratedExprs = palloc0_array(ExprState *, natts))
 #endif
 
+/* Does this process hold a lock?  Since 17, a stronger one may count. */
+#if PG_VERSION_NUM >= 170000
+#define snowflake_lock_held(tag, mode)	LockHeldByMe(tag, mode, false)
+#else
+#define snowflake_lock_held(tag, mode)	LockHeldByMe(tag, mode)
+#endif
+
 /* Since 19, a query may be planned for EXPLAIN. */
 #if PG_VERSION_NUM >= 190000
 #define snowflake_plan_query(query, text)	pg_plan_query(query, text, 0, NULL, NULL)

@@ -56,6 +56,7 @@
 #include "convert/watch.h"
 #include "online/queries/locks.sql.h"
 #include "shared/clock.h"
+#include "shared/compat.h"
 #include "shared/table_owner.h"
 
 /*
@@ -143,7 +144,7 @@ release(Oid relid)
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
 	{
-		while (LockHeldByMe(&tag, mode) && LockRelease(&tag, mode, false))
+		while (snowflake_lock_held(&tag, mode) && LockRelease(&tag, mode, false))
 			;
 	}
 }
