@@ -13,7 +13,7 @@ use SnowflakeTest;
 use Test::More;
 
 my ($a, $b) = map { PostgreSQL::Test::Cluster->new($_) } 'a', 'b';
-plan skip_all => 'subscriptions have no sequences before PostgreSQL 19' if $a->pg_version < 19;
+plan skip_all => 'subscriptions have no sequences before PostgreSQL 19' if $a->pg_version->major < 19;
 
 my $ID = '> 1e17';
 my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;
@@ -25,12 +25,12 @@ foreach my $node ($a, $b)
 	$node->start;
 	$node->safe_psql('postgres', q{
 		CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences();
-		CREATE SEQUENCE both; CREATE SEQUENCE here; CREATE SEQUENCE there});
+		CREATE SEQUENCE everywhere; CREATE SEQUENCE here; CREATE SEQUENCE there});
 }
 $a->safe_psql('postgres', q{
-	SELECT snowflake_set_sequence_kind('both'), snowflake_set_sequence_kind('there'), setval('here', 11);
+	SELECT snowflake_set_sequence_kind('everywhere'), snowflake_set_sequence_kind('there'), setval('here', 11);
 	CREATE PUBLICATION p FOR ALL SEQUENCES});
-$b->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('both'), snowflake_set_sequence_kind('here')});
+$b->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('everywhere'), snowflake_set_sequence_kind('here')});
 
 sub synchronize
 {
@@ -46,7 +46,7 @@ sub synchronize
 synchronize(sprintf q{CREATE SUBSCRIPTION s CONNECTION '%s dbname=postgres' PUBLICATION p}, $a->connstr);
 is($b->safe_psql('postgres', 'SELECT sequence, problem FROM snowflake_sequences WHERE problem IS NOT NULL'),
 	'here|not exhausted: call nextval() or setval() of it', 'a local position reaches a snowflake sequence');
-is($b->safe_psql('postgres', "SELECT nextval('here') $ID, nextval('both') $ID; SELECT last_value FROM here"),
+is($b->safe_psql('postgres', "SELECT nextval('here') $ID, nextval('everywhere') $ID; SELECT last_value FROM here"),
 	"t|t\n9223372036854775807", 'its next call is an ID, and exhausts it');
 synchronize('ALTER SUBSCRIPTION s REFRESH SEQUENCES');
 is($b->safe_psql('postgres', "SELECT nextval('here') $ID; SELECT last_value FROM here"),
