@@ -30,6 +30,14 @@ my @calls = (
 	"get_grant('twitter', 0, NULL, $next, '{}', '00000000-0000-0000-0000-000000000001', 'a')",
 	"extend_grant('twitter', 0, 1, $next, $tokens, '00000000-0000-0000-0000-000000000003', 'a')",
 	q{return_grant('twitter', 0, 1, '{00000000-0000-0000-0000-000000000003}', NULL)},
+	q{add_database('shop')},
+	q{get_ranges('00000000-0000-0000-0000-000000000001', NULL, '{}', '00000000-0000-0000-0000-000000000002', 'a', '{shop}', '{t}', '{100}', '{1}', '{1}', '{0}', '{0}')},
+	q{get_floors('00000000-0000-0000-0000-000000000001')},
+	q{return_ranges('00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000002', '{}')},
+	q{alter_ranges('5 min')},
+	q{stop_ranges('test')},
+	q{resume_ranges(0)},
+	q{remove_database('shop')},
 	q{alter('twitter', grant_time => '5 min')},
 	q{confirm_promotion('twitter')},
 	q{free_worker(1, 0, 'twitter')},
@@ -203,6 +211,8 @@ $node->safe_psql('handed_over', q{
 	CREATE DOMAIN snowflake_registry.trap AS int CHECK (regress_app.grab());
 	CREATE TABLE snowflake_registry.registries (scheme text, slices snowflake_registry.trap);
 	CREATE TABLE snowflake_registry.grants (scheme text, worker_id snowflake_registry.trap);
+	CREATE TABLE snowflake_registry.range_clients (client uuid, calls snowflake_registry.trap);
+	CREATE TABLE snowflake_registry.range_sequences (name text, next snowflake_registry.trap);
 	CREATE FUNCTION snowflake_registry.read_scheme(scheme text, OUT canonical text, OUT tick interval,
 		OUT last_datacenter_id int, OUT last_worker_id int) LANGUAGE plpgsql AS 'BEGIN PERFORM regress_app.grab(); END';
 	CREATE FUNCTION snowflake_registry.lower_bound(timestamptz, text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
