@@ -325,6 +325,22 @@ $registry->start;
 take($a, 't_id_seq', 10);
 
 #
+# A registry that lost what it granted: a server knows it after a restart, by its files.
+#
+my ($before_loss) = take($a, 'd', 1);
+query($a, 'CHECKPOINT');
+$a->stop('immediate');
+query($registry, q{UPDATE snowflake_registry.range_sequences SET next = floor + 1 WHERE name = 'public.d'});
+$a->start;
+like(sql_error($a, q{SELECT nextval('d')}), qr/55000: .*the registry refuses numbers of sequence "d"/,
+	'a registry that lost what it granted to a server grants nothing to it');
+like(sql_error($a, q{SELECT nextval('t_id_seq')}), qr/55000: .*the registry refuses numbers of sequence "t_id_seq"/,
+	'... of no other sequence either');
+query($registry, 'SELECT snowflake_registry.resume_ranges(skip => 1000)');
+ok($a->poll_query_until('postgres', q{SELECT nextval('t_id_seq') > 0}), 'numbers continue after resume_ranges()');
+rises('numbers are above what was granted before the loss', $before_loss, take($a, 'd', 10));
+
+#
 # Too many sequences
 #
 $a->append_conf('postgresql.conf', 'snowflake.max_range_sequences = 2');
