@@ -174,7 +174,7 @@ foreach my $case (
 	[ "snowflake.scheme = '" . ('twitter' x 40) . "'", qr/$invalid.*The text has 280 bytes, but a scheme can have at most 255/s ],
 	[ 'snowflake.sequence_start = middle', qr/$invalid "snowflake.sequence_start": "middle"/ ],
 	[ 'snowflake.max_range_sequences = 0', qr/FATAL:  0 is outside the valid range for parameter "snowflake.max_range_sequences"/ ],
-	[ 'snowflake.default_sequence_kind = range', qr/$invalid "snowflake.default_sequence_kind": "range"/ ],
+	[ 'snowflake.default_sequence_kind = global', qr/$invalid "snowflake.default_sequence_kind": "global"/ ],
 	[ 'snowflake.max_lead = -1', qr/FATAL:  -1 ms is outside the valid range for parameter "snowflake.max_lead"/ ],
 	[ "snowflake.max_clock_backward = 'long'", qr/$invalid "snowflake.max_clock_backward": "long"/ ],
 	[ 'snowflake.clock_backward = stop', qr/$invalid "snowflake.clock_backward": "stop"/ ],
