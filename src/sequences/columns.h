@@ -43,6 +43,7 @@ typedef struct SnowflakeNewTable
 	List	   *constraints;	/* Constraint: likewise, but of the table */
 	List	   *sequences;		/* SnowflakeOwnedSequence */
 	List	   *identities;		/* SnowflakeCopiedIdentity */
+	AlterTableStmt *uses;		/* what is executed after the statement */
 } SnowflakeNewTable;
 
 extern Oid	snowflake_serial_type(const TypeName * type);

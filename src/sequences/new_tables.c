@@ -18,6 +18,11 @@
  * any other.  So a sequence has its kind before any row gets a value of it, and
  * a column is bigint before the label is set, which checks the others.
  *
+ * The server executes the commands of an ALTER TABLE in passes, whatever their
+ * order, so some would not find here what they will find there: a column may be
+ * dropped and added again.  What drops is executed before, as a statement of its
+ * own, and what sets a default or an identity after the others.
+ *
  * A column becomes bigint, too, if it is narrower and gets a foreign key to a
  * bigint column (references.c).
  *
@@ -83,6 +88,8 @@
 #include "sequences/references.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
+
+typedef bool (*CommandFunction) (const AlterTableCmd *);
 
 static bool
 is_integer(Oid type)
@@ -446,6 +453,93 @@ prepare_create(SnowflakeNewTable *table, CreateStmt * statement)
 	prepare_columns(table);
 }
 
+/*
+ * Is a command one of those that the server executes first?
+ */
+static bool
+is_drop(const AlterTableCmd *command)
+{
+	switch (command->subtype)
+	{
+		case AT_DropColumn:
+		case AT_DropConstraint:
+		case AT_DropExpression:
+		case AT_DropIdentity:
+		case AT_DropNotNull:
+			return true;
+		default:
+			return command->subtype == AT_ColumnDefault && command->def == NULL;
+	}
+}
+
+/*
+ * Does a command have a column that exists use a sequence?
+ */
+static bool
+is_use(const AlterTableCmd *command)
+{
+	return command->subtype == AT_AddIdentity ||
+		(command->subtype == AT_ColumnDefault &&
+		 OidIsValid(snowflake_sequence_in_raw_default(command->def)));
+}
+
+static bool
+is_addition(const AlterTableCmd *command)
+{
+	return command->subtype == AT_AddColumn || is_use(command);
+}
+
+static bool
+has_command(const AlterTableStmt *statement, CommandFunction matches, bool wanted)
+{
+	ListCell   *cell;
+
+	foreach(cell, statement->cmds)
+	{
+		if (matches(lfirst_node(AlterTableCmd, cell)) == wanted)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Move some commands of a statement to one of their own.
+ */
+static AlterTableStmt *
+take_commands(AlterTableStmt *statement, CommandFunction matches)
+{
+	AlterTableStmt *taken = makeNode(AlterTableStmt);
+	ListCell   *cell;
+
+	taken->relation = copyObject(statement->relation);
+	taken->objtype = statement->objtype;
+	foreach(cell, statement->cmds)
+	{
+		AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+
+		if (!matches(command))
+			continue;
+		taken->cmds = lappend(taken->cmds, command);
+		statement->cmds = foreach_delete_current(statement->cmds, cell);
+	}
+	return taken;
+}
+
+/*
+ * Have what depends on the other commands of the statement find what they leave.
+ */
+static void
+split_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
+{
+	if (has_command(statement, is_drop, true) &&
+		has_command(statement, is_addition, true))
+		snowflake_run_statement((Node *) take_commands(statement, is_drop),
+								table->query);
+	if (has_command(statement, is_use, true) &&
+		has_command(statement, is_use, false))
+		table->uses = take_commands(statement, is_use);
+}
+
 static void
 prepare_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
 {
@@ -454,6 +548,7 @@ prepare_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
 
 	if (!snowflake_is_own_table(relid))
 		return;
+	split_alter(table, statement);
 	table->name = get_rel_name(relid);
 	table->relid = relid;
 	table->schema = get_rel_namespace(relid);
@@ -574,11 +669,14 @@ snowflake_finish_table(SnowflakeNewTable *table)
 {
 	ListCell   *cell;
 
-	if (table == NULL || (table->sequences == NIL && table->identities == NIL))
+	if (table == NULL || (table->sequences == NIL && table->identities == NIL &&
+						  table->uses == NULL))
 		return;
 	CommandCounterIncrement();
 	foreach(cell, table->sequences)
 		set_owner(table, lfirst(cell));
 	foreach(cell, table->identities)
 		add_identity(table, lfirst(cell));
+	if (table->uses != NULL)
+		snowflake_run_statement((Node *) table->uses, table->query);
 }
