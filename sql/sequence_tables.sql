@@ -208,7 +208,19 @@ CREATE TABLE wide OF typed8 (id WITH OPTIONS DEFAULT nextval('s'));
 CREATE DOMAIN large AS bigint;
 CREATE SEQUENCE s2;
 CREATE TABLE wide2 (id large DEFAULT nextval('s2'));
-SELECT objname, label FROM pg_seclabels WHERE objname IN ('s', 's2') ORDER BY objname COLLATE "C";
+CREATE SEQUENCE s3;
+CREATE TABLE casts (id int DEFAULT nextval('s3')::int, n bigint);
+ALTER TABLE casts ALTER n SET DEFAULT CAST(nextval('s3'::text) AS integer);
+INSERT INTO casts VALUES (DEFAULT, DEFAULT) RETURNING is_id(id), is_id(n);
+SELECT objname, label FROM pg_seclabels WHERE objname IN ('s', 's2', 's3') ORDER BY objname COLLATE "C";
+-- the numbers of a range sequence are small
+CREATE SEQUENCE small_numbers AS smallint;
+SECURITY LABEL FOR snowflake ON SEQUENCE small_numbers IS 'range name=nt.small_numbers';
+CREATE TABLE ranges (a int DEFAULT nextval('small_numbers'), b smallint DEFAULT nextval('small_numbers'), c int);
+ALTER TABLE ranges ALTER c SET DEFAULT nextval('small_numbers');
+SELECT * FROM columns WHERE "table" = 'ranges';
+-- one that is not local is not reported as local
+CREATE TABLE narrow5 (id small_int DEFAULT nextval('s2'));
 -- a sequence with a column that is narrow
 CREATE SEQUENCE shared;
 SET snowflake.default_sequence_kind = local;

@@ -64,15 +64,26 @@ get_raw_string(const Node *node)
 }
 
 /*
+ * A default as it was written, without its casts.
+ */
+Node *
+snowflake_strip_casts(Node *expression)
+{
+	while (expression != NULL && IsA(expression, TypeCast))
+		expression = ((TypeCast *) expression)->arg;
+	return expression;
+}
+
+/*
  * The sequence of a default as it was written, or InvalidOid.
  */
 Oid
-snowflake_sequence_in_raw_default(const Node *expression)
+snowflake_sequence_in_raw_default(Node *expression)
 {
-	const		FuncCall *call = (const FuncCall *) expression;
+	const		FuncCall *call = (const FuncCall *) snowflake_strip_casts(expression);
 	const char *name;
 
-	if (expression == NULL || !IsA(expression, FuncCall) ||
+	if (call == NULL || !IsA(call, FuncCall) ||
 		strcmp(strVal(llast(call->funcname)), "nextval") != 0 ||
 		list_length(call->args) != 1)
 		return InvalidOid;

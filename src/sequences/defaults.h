@@ -14,7 +14,8 @@
 
 #include "nodes/primnodes.h"
 
-extern Oid	snowflake_sequence_in_raw_default(const Node *expression);
+extern Node *snowflake_strip_casts(Node *expression);
+extern Oid	snowflake_sequence_in_raw_default(Node *expression);
 extern Oid	snowflake_sequence_in_default(Oid relid, const char *column);
 extern Node *snowflake_make_raw_default(const RangeVar *sequence);
 

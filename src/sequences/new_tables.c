@@ -129,6 +129,8 @@ check_width(const char *column, Oid type)
 static void
 warn_local(Oid sequence, const char *reason)
 {
+	if (snowflake_sequence_kind(sequence) != SNOWFLAKE_KIND_LOCAL)
+		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("sequence \"%s\" remains local although \"snowflake.default_sequence_kind\" is \"snowflake\"",
@@ -237,8 +239,10 @@ give_sequence(SnowflakeNewTable *table, ColumnDef * column, List *options)
 static bool
 may_be_snowflake(Oid sequence)
 {
-	if (snowflake_sequence_kind(sequence) != SNOWFLAKE_KIND_LOCAL)
-		return true;
+	SnowflakeSequenceKind kind = snowflake_sequence_kind(sequence);
+
+	if (kind != SNOWFLAKE_KIND_LOCAL)
+		return kind == SNOWFLAKE_KIND_SNOWFLAKE;
 	if (!has_privs_of_role(GetUserId(), snowflake_table_owner(sequence)))
 	{
 		warn_local(sequence, "The current role does not own it.");
@@ -255,7 +259,7 @@ may_be_snowflake(Oid sequence)
  * have snowflake IDs, or InvalidOid.
  */
 static Oid
-find_usable(Oid type, const Node *expression)
+find_usable(Oid type, Node *expression)
 {
 	Oid			sequence = snowflake_sequence_in_raw_default(expression);
 
@@ -271,17 +275,20 @@ find_usable(Oid type, const Node *expression)
  */
 static void
 prepare_default(const SnowflakeNewTable *table, ColumnDef * column,
-				const Node *expression)
+				Node **expression)
 {
 	Oid			type = snowflake_column_type(table, column);
-	Oid			sequence = OidIsValid(type) ? find_usable(type, expression) : InvalidOid;
+	Oid			sequence = OidIsValid(type) ? find_usable(type, *expression) : InvalidOid;
 
 	if (!OidIsValid(sequence))
 		return;
 	check_width(column->colname, type);
 	if (getBaseType(type) == INT8OID ||
 		(type == INT4OID && snowflake_set_bigint(column)))
+	{
+		*expression = snowflake_strip_casts(*expression);
 		make_snowflake(sequence);
+	}
 	else
 		warn_local(sequence, psprintf("Column \"%s\" is not bigint.", column->colname));
 }
@@ -304,14 +311,14 @@ prepare_column(SnowflakeNewTable *table, ColumnDef * column)
 		give_sequence(table, column, identity->options);
 	}
 	else if (initial != NULL)
-		prepare_default(table, column, initial->raw_expr);
+		prepare_default(table, column, &initial->raw_expr);
 }
 
 /*
  * ALTER COLUMN ... SET DEFAULT
  */
 static void
-prepare_set_default(const SnowflakeNewTable *table, const AlterTableCmd *command)
+prepare_set_default(const SnowflakeNewTable *table, AlterTableCmd *command)
 {
 	Oid			type = snowflake_existing_type(table->relid, command->name);
 	Oid			sequence = OidIsValid(type) ? find_usable(type, command->def) : InvalidOid;
@@ -326,6 +333,7 @@ prepare_set_default(const SnowflakeNewTable *table, const AlterTableCmd *command
 		warn_local(sequence, psprintf("Column \"%s\" is not bigint.", command->name));
 		return;
 	}
+	command->def = snowflake_strip_casts(command->def);
 	make_snowflake(sequence);
 }
 
