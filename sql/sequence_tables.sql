@@ -271,6 +271,8 @@ ALTER TABLE tags ALTER id TYPE integer;
 ALTER TABLE users ALTER COLUMN user_id SET DATA TYPE smallint;
 ALTER TABLE tags ALTER n TYPE varchar(5);
 ALTER TABLE tags ALTER id TYPE numeric;
+ALTER TABLE casts ALTER id TYPE integer USING 1, ALTER n DROP DEFAULT;
+ALTER TABLE casts ALTER id TYPE integer USING 1, ALTER id DROP DEFAULT;
 SET snowflake.default_sequence_kind = local;
 ALTER TABLE party ALTER id TYPE small_int;
 ALTER TABLE before ALTER id TYPE smallint;

@@ -409,6 +409,22 @@ snowflake_is_own_table(Oid relid)
 		has_privs_of_role(GetUserId(), snowflake_table_owner(relid));
 }
 
+static bool
+drops_default(const AlterTableStmt *statement, const char *column)
+{
+	ListCell   *cell;
+
+	foreach(cell, statement->cmds)
+	{
+		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+
+		if (command->subtype == AT_ColumnDefault && command->def == NULL &&
+			strcmp(command->name, column) == 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Fail if a statement makes a column too narrow for its snowflake sequence.
  */
@@ -424,7 +440,8 @@ snowflake_check_narrowing(const AlterTableStmt *statement)
 		Oid			type;
 		Oid			sequence;
 
-		if (command->subtype != AT_AlterColumnType)
+		if (command->subtype != AT_AlterColumnType ||
+			drops_default(statement, command->name))
 			continue;
 		type = LookupTypeNameOid(NULL, castNode(ColumnDef, command->def)->typeName, true);
 		if (!OidIsValid(type) || !is_narrow(getBaseType(type)))
