@@ -101,8 +101,8 @@ fail_invalid_label(const char *string)
 static const char *
 own_name(Oid relid)
 {
-	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
+	return snowflake_range_name(get_namespace_name(get_rel_namespace(relid)),
+								get_rel_name(relid));
 }
 
 /*

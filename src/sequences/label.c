@@ -9,7 +9,8 @@
  * The position is the one from before; without it the sequence was at its
  * start, unused.  The word "default" is there if a new table got it because of
  * a setting.  The name is the rest of the text, because a quoted name may
- * have blanks.
+ * have blanks.  Servers agree on it, so it depends neither on settings nor on
+ * the server's version, as quote_identifier() does: key words are not quoted.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -22,6 +23,9 @@
 #include "lib/stringinfo.h"
 
 #include "sequences/label.h"
+
+#define LETTERS			"abcdefghijklmnopqrstuvwxyz_"
+#define DIGITS			"0123456789"
 
 static const char *const kinds[] = {
 	[SNOWFLAKE_KIND_LOCAL] = "local",
@@ -130,4 +134,40 @@ snowflake_write_label(const SequenceLabel *label)
 	if (label->kind == SNOWFLAKE_KIND_RANGE)
 		appendStringInfo(&string, " name=%s", label->name);
 	return string.data;
+}
+
+/*
+ * Append a part of a name, quoted unless it is a plain one.
+ */
+static void
+append_part(StringInfo name, const char *part)
+{
+	if (strspn(part, LETTERS) > 0 && strspn(part, LETTERS DIGITS) == strlen(part))
+	{
+		appendStringInfoString(name, part);
+		return;
+	}
+	appendStringInfoChar(name, '"');
+	for (; *part != '\0'; part++)
+	{
+		if (*part == '"')
+			appendStringInfoChar(name, '"');
+		appendStringInfoChar(name, *part);
+	}
+	appendStringInfoChar(name, '"');
+}
+
+/*
+ * The name of a range sequence that has no other one: its own.
+ */
+char *
+snowflake_range_name(const char *schema, const char *sequence)
+{
+	StringInfoData name;
+
+	initStringInfo(&name);
+	append_part(&name, schema);
+	appendStringInfoChar(&name, '.');
+	append_part(&name, sequence);
+	return name.data;
 }

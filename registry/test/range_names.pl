@@ -1,0 +1,61 @@
+# Sequences of kind range whose server has no range of them anymore, whose names are
+# written otherwise, and whose rows and numbers are not where they were.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $registry = new_registry('registry', '1, 100, new => true');
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+
+my ($a, $b) = map {
+	my $server = new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '20s'");
+	$server->safe_psql('postgres', 'SELECT snowflake_attach_sequences()');
+	$server
+} 'a', 'b';
+
+sub asked { return $registry->safe_psql('postgres', $_[0]); }
+
+# A range sequence on both servers, each of which has a range of it.
+sub create_on_both
+{
+	my ($name) = @_;
+
+	$_->safe_psql('postgres', "CREATE SEQUENCE $name AS integer; SELECT snowflake_set_sequence_kind('$name', 'range'); SELECT nextval('$name')")
+	  foreach $a, $b;
+	return;
+}
+
+# A name is the same, whatever is set.
+$a->safe_psql('postgres', "SET quote_all_identifiers = on; CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
+$b->safe_psql('postgres', "CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
+isnt(
+	$a->safe_psql('postgres', "SELECT nextval('quoted')"),
+	$b->safe_psql('postgres', "SELECT nextval('quoted')"),
+	'quote_all_identifiers changes no name');
+foreach my $name ('Upper', 'a"b', 'x y', 'select', '1a', 'a1_')
+{
+	my $quoted = '"' . $name =~ s/"/""/gr . '"';
+	my $is = $name =~ /^[a-z_][a-z0-9_]*$/ ? $name : $quoted;
+
+	$a->safe_psql('postgres', "CREATE SEQUENCE $quoted; SELECT snowflake_set_sequence_kind('$quoted', 'range')");
+	is(asked("SELECT count(*) FROM snowflake_registry.sequences WHERE name = \$\$public.$is\$\$"), 1, "name $is");
+}
+
+$_->stop foreach $a, $b, $registry;
+done_testing();
+
+# The result of a query, or its error
+sub query
+{
+	my ($server, $sql) = @_;
+	my ($status, $out, $err) = $server->psql('postgres', $sql);
+
+	return $status == 0 ? $out : $err;
+}
