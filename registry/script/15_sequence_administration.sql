@@ -70,6 +70,9 @@ BEGIN
             RAISE EXCEPTION 'database must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
+        -- Otherwise, a call has locked the sequences of one group, or none, and takes
+        -- numbers of another one, which a call of another database takes, too.
+        LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
         -- Otherwise, servers go on to give out what they have of the other group.
         SELECT h.database_group INTO present FROM snowflake_registry.held_ranges h
         WHERE h.database = add_database.database AND h.previous_first IS NOT NULL
@@ -116,6 +119,8 @@ SET session_replication_role = replica
 AS $$
 BEGIN
     @CHECK_OWNERS@
+    -- As in add_database().  Calls lock this before the state.
+    LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
     PERFORM snowflake_registry.lock_range_state();
     -- Its sequences remain: otherwise, their numbers are granted again when it is
     -- added again.

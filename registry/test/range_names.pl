@@ -48,6 +48,19 @@ foreach my $name ('Upper', 'a"b', 'x y', 'select', '1a', 'a1_')
 	is(asked("SELECT count(*) FROM snowflake_registry.sequences WHERE name = \$\$public.$is\$\$"), 1, "name $is");
 }
 
+# A database does not get another group during a call.
+my $call = $registry->background_psql('postgres');
+$call->query_safe('BEGIN');
+$call->query_safe(
+	q{SELECT * FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), 'x', '{other}', '{public.s}', '{1000}', '{10}', '{1}', '{NULL}', '{0}')});
+foreach my $change ("add_database('other')", "remove_database('postgres')")
+{
+	like(
+		sql_error($registry, "SET lock_timeout = '1s'; SELECT snowflake_registry.$change"),
+		qr/ERROR:  55P03: canceling statement due to lock timeout/, "$change waits for a call");
+}
+$call->quit;
+
 $_->stop foreach $a, $b, $registry;
 done_testing();
 
