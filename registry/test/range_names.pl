@@ -32,6 +32,22 @@ sub create_on_both
 	return;
 }
 
+# A server that has given up its ranges does not keep others waiting.
+create_on_both('dropped');
+create_on_both('localized');
+create_on_both('kept');
+$a->safe_psql('postgres', "DROP SEQUENCE dropped; SELECT snowflake_set_sequence_kind('localized', 'local')");
+foreach my $name ('dropped', 'localized')
+{
+	my $floor = asked("SELECT next + 1000 FROM snowflake_registry.sequences WHERE name = 'public.$name'");
+	is(query($b, "SELECT setval('$name', $floor)"), $floor, "setval() does not wait for a server where the sequence is $name");
+}
+
+# Nor does one that has no range at all.
+$a->safe_psql('postgres', 'DROP SEQUENCE kept');
+is(query($b, "SELECT setval('kept', 100000)"), 100000, 'nor for one that has no range of any sequence');
+unlike(slurp_file($a->logfile), qr/WARNING:  the registry grants no numbers/, 'no problem of these is logged');
+
 # A name is the same, whatever is set.
 $a->safe_psql('postgres', "SET quote_all_identifiers = on; CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");
 $b->safe_psql('postgres', "CREATE SEQUENCE quoted; SELECT snowflake_set_sequence_kind('quoted', 'range')");

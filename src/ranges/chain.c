@@ -73,6 +73,15 @@ snowflake_attach_chain(void)
 }
 
 /*
+ * May the registry know this server as a holder of ranges?
+ */
+bool
+snowflake_has_client(void)
+{
+	return shared->chain.nconfirmed > 0 || shared->chain.nunconfirmed > 0;
+}
+
+/*
  * What identifies this server now.
  */
 void

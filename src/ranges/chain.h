@@ -30,6 +30,7 @@ typedef struct RangeChain
 
 extern void snowflake_request_chain(void);
 extern void snowflake_attach_chain(void);
+extern bool snowflake_has_client(void);
 extern void snowflake_get_chain(RangeChain *chain);
 extern void snowflake_extend_chain(RangeChain *chain);
 extern void snowflake_shorten_chain(const RangeChain *chain);

@@ -38,8 +38,15 @@
 /* How often other servers are asked again whether they heard a floor. */
 #define FLOOR_RETRY_US	(200 * INT64CONST(1000))
 
+/* The most floors of released names in a call; others are heard again. */
+#define MAX_RELEASED	20
+
 /* Where the worker goes on. */
 static int	next_slot = 0;
+
+/* Floors of names of which the worker heard, and that have no slot anymore. */
+static RangeRequest released[MAX_RELEASED];
+static int	nreleased = 0;
 
 static int64
 window_us(const RangeSlot *slot)
@@ -249,6 +256,60 @@ fill_request(RangeSlot *slot, int number, RangeRequest *request)
 	request->granted = slot->granted;
 }
 
+static RangeSlot *
+find_slot(const char *database, const char *name)
+{
+	for (int i = 0; i < snowflake_max_range_sequences; i++)
+	{
+		RangeSlot  *slot = snowflake_range_slot(i);
+
+		if (slot->in_use && strcmp(slot->database, database) == 0 &&
+			strcmp(slot->name, name) == 0)
+			return slot;
+	}
+	return NULL;
+}
+
+/*
+ * The registry waits for this server, which has given up all numbers of a name,
+ * because its slot was freed: say so with the next call.  With its floor as the
+ * last number, it does not add a name that it does not know.
+ */
+static void
+note_released(const char *database, const char *name, int64 floor)
+{
+	RangeRequest *request = &released[nreleased];
+
+	if (nreleased == MAX_RELEASED || floor < 1 ||
+		strlen(database) >= sizeof(request->database) ||
+		strlen(name) >= sizeof(request->name))
+		return;
+	memset(request, 0, sizeof(RangeRequest));
+	request->slot = NO_SLOT;
+	strlcpy(request->database, database, sizeof(request->database));
+	strlcpy(request->name, name, sizeof(request->name));
+	request->last = request->floor = floor;
+	request->least = 1;
+	nreleased++;
+}
+
+/*
+ * Collect what was released, unless it has a slot by now: then that knows it.
+ */
+static int
+collect_released(RangeRequest *requests, int max)
+{
+	int			n = 0;
+
+	for (int i = 0; i < nreleased && n < max; i++)
+	{
+		if (find_slot(released[i].database, released[i].name) == NULL)
+			requests[n++] = released[i];
+	}
+	nreleased = 0;
+	return n;
+}
+
 /*
  * Collect what the registry is to be asked now, at most so many sequences.
  */
@@ -268,6 +329,7 @@ snowflake_collect_range_requests(RangeRequest *requests, int max)
 	}
 	if (n > 0)
 		next_slot = (requests[n - 1].slot + 1) % snowflake_max_range_sequences;
+	n += collect_released(requests + n, max - n);
 	snowflake_unlock_ranges();
 	return n;
 }
@@ -378,8 +440,11 @@ take_answer(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 void
 snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 {
-	RangeSlot  *slot = snowflake_range_slot(request->slot);
+	RangeSlot  *slot;
 
+	if (request->slot == NO_SLOT)
+		return;
+	slot = snowflake_range_slot(request->slot);
 	snowflake_lock_ranges();
 	snowflake_note_range_failure(NULL);
 	if (slot->version == request->version)
@@ -403,7 +468,10 @@ snowflake_fail_range_requests(const RangeRequest *requests, int n, const char *w
 	snowflake_note_range_failure(why);
 	snowflake_unlock_ranges();
 	for (int i = 0; i < n; i++)
-		ConditionVariableBroadcast(&snowflake_range_slot(requests[i].slot)->changed);
+	{
+		if (requests[i].slot != NO_SLOT)
+			ConditionVariableBroadcast(&snowflake_range_slot(requests[i].slot)->changed);
+	}
 }
 
 /*
@@ -412,6 +480,8 @@ snowflake_fail_range_requests(const RangeRequest *requests, int n, const char *w
 void
 snowflake_note_range_floor(const char *database, const char *name, int64 floor)
 {
+	bool		found = false;
+
 	snowflake_lock_ranges();
 	for (int i = 0; i < snowflake_max_range_sequences; i++)
 	{
@@ -420,30 +490,13 @@ snowflake_note_range_floor(const char *database, const char *name, int64 floor)
 		if (!slot->in_use || strcmp(slot->database, database) != 0 ||
 			strcmp(slot->name, name) != 0)
 			continue;
+		found = true;
 		slot->heard = Max(slot->heard, floor);
 		snowflake_give_up(slot, slot->heard);
 	}
 	snowflake_unlock_ranges();
-}
-
-/*
- * Does this server hold any numbers?
- */
-bool
-snowflake_holds_ranges(void)
-{
-	bool		holds = false;
-
-	snowflake_lock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences && !holds; i++)
-	{
-		RangeSlot  *slot = snowflake_range_slot(i);
-
-		holds = slot->in_use &&
-			(snowflake_numbers_left(slot) > 0 || snowflake_reserved_range(slot) != NULL);
-	}
-	snowflake_unlock_ranges();
-	return holds;
+	if (!found)
+		note_released(database, name, floor);
 }
 
 /*

@@ -14,10 +14,13 @@
 
 #include "ranges/slots.h"
 
+/* The slot of a name that had one. */
+#define NO_SLOT		(-1)
+
 /* What the worker asks the registry for one sequence. */
 typedef struct RangeRequest
 {
-	int			slot;
+	int			slot;			/* or NO_SLOT */
 	uint32		version;
 	char		database[NAMEDATALEN];
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
@@ -72,7 +75,6 @@ extern void snowflake_fail_range_requests(const RangeRequest *requests, int n,
 										  const char *why);
 extern void snowflake_note_range_floor(const char *database, const char *name,
 									   int64 floor);
-extern bool snowflake_holds_ranges(void);
 extern void snowflake_announce_ranges(void);
 extern void snowflake_drop_all_ranges(void);
 

@@ -105,6 +105,8 @@ snowflake_log_range_problem(const RangeRequest *request, const char *problem)
 	LoggedProblem *logged;
 	bool		found;
 
+	if (request->slot == NO_SLOT)
+		return;
 	if (problem[0] == '\0')
 	{
 		(void) hash_search(logged_problems(), &request->slot, HASH_REMOVE, NULL);

@@ -14,12 +14,13 @@
  * because of a value, fewer sequences are in the next call, until it is known
  * which of them has it, so that the others do not suffer.
  *
- * The connection is kept, because calls follow one another: while this server
- * holds ranges, it asks each second for floors that other servers set.  It is
- * closed when it was not used for a minute, and made anew now and then, as the
- * registry may be elsewhere, or somebody else's, by now.  After each new
- * connection, the registry is told the greatest number that it granted of each
- * sequence, which proves whether it lost something since then.
+ * The connection is kept, because calls follow one another: while the registry
+ * may wait for this server, as it was granted ranges, it asks each second for
+ * floors that other servers set.  It is closed when it was not used for a
+ * minute, and made anew now and then, as the registry may be elsewhere, or
+ * somebody else's, by now.  After each new connection, the registry is told the
+ * greatest number that it granted of each sequence, which proves whether it lost
+ * something since then.
  *
  * An answer is confirmed before anything of it is used (chain.c).
  *
@@ -435,10 +436,8 @@ give_back(Connection *connection)
 {
 	Task		task = {0};
 	StringInfoData error;
-	RangeChain	chain;
 
-	snowflake_get_chain(&chain);
-	if (chain.nconfirmed == 0 && chain.nunconfirmed == 0)
+	if (!snowflake_has_client())
 		return;
 	task.prepare = prepare_return;
 	task.read = read_returned;
@@ -503,7 +502,7 @@ serve(Connection *connection)
 			pause_for(pacing.not_before - now);
 		else if (get_ranges(connection, &pacing))
 			pacing.called = now;
-		else if (snowflake_holds_ranges())
+		else if (snowflake_has_client())
 		{
 			if (now >= pacing.floors_due)
 				get_floors(connection, &pacing);
