@@ -64,6 +64,25 @@ foreach my $name ('Upper', 'a"b', 'x y', 'select', '1a', 'a1_')
 	is(asked("SELECT count(*) FROM snowflake_registry.sequences WHERE name = \$\$public.$is\$\$"), 1, "name $is");
 }
 
+# Rows that the transaction does not see are below the floor.
+$a->safe_psql('postgres', 'CREATE TABLE t (id serial)');
+my $session = $a->background_psql('postgres');
+$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+$a->safe_psql('postgres', 'INSERT INTO t VALUES (500)');
+$session->query_safe('INSERT INTO t VALUES (600)');
+$session->query_safe("SELECT snowflake_set_sequence_kind('t_id_seq', 'range')");
+$session->query_safe('COMMIT');
+$session->quit;
+is($a->safe_psql('postgres', "SELECT nextval('t_id_seq')"), 601, 'the floor is above rows of the transaction');
+$session = $a->background_psql('postgres');
+$session->query_safe("SELECT snowflake_set_sequence_kind('t_id_seq', 'local')");
+$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+$a->safe_psql('postgres', 'INSERT INTO t VALUES (5000)');
+$session->query_safe("SELECT snowflake_set_sequence_kind('t_id_seq', 'range')");
+$session->query_safe('COMMIT');
+$session->quit;
+is($a->safe_psql('postgres', "SELECT nextval('t_id_seq')"), 5001, 'and above rows that it does not see');
+
 # A database does not get another group during a call.
 my $call = $registry->background_psql('postgres');
 $call->query_safe('BEGIN');

@@ -15,6 +15,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
@@ -26,6 +27,7 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "generator/state.h"
@@ -264,8 +266,10 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 					 quote_identifier(get_attname(table, column, false)),
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
 												get_rel_name(table)));
-	if (SPI_execute(query.data, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (SPI_execute(query.data, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not find the greatest key: %s", query.data);
+	PopActiveSnapshot();
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	if (!isnull)
 		*greatest = Max(*greatest, DatumGetInt64(value));
@@ -273,7 +277,7 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 
 /*
  * The greatest value of all columns that use a sequence, or 0.  Row security
- * must not hide any.
+ * must not hide any, nor a snapshot of the transaction.
  */
 int64
 snowflake_greatest_key(Oid relid)
@@ -287,6 +291,7 @@ snowflake_greatest_key(Oid relid)
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
+	CommandCounterIncrement();
 	for_each_column(relid, find_greatest, &greatest);
 	SPI_finish();
 	AtEOXact_GUC(false, level);
