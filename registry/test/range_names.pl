@@ -83,6 +83,18 @@ $session->query_safe('COMMIT');
 $session->quit;
 is($a->safe_psql('postgres', "SELECT nextval('t_id_seq')"), 5001, 'and above rows that it does not see');
 
+# Local numbers are above those that were granted, whatever was done meanwhile.
+foreach my $statement ('ALTER SEQUENCE n INCREMENT 2', 'ALTER SEQUENCE n CACHE 5', 'ALTER SEQUENCE n RESTART', 'TRUNCATE n_table RESTART IDENTITY')
+{
+	$a->safe_psql('postgres', "CREATE SEQUENCE n; CREATE TABLE n_table (); ALTER TABLE n_table ADD id bigint DEFAULT nextval('n'); ALTER SEQUENCE n OWNED BY n_table.id");
+	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('n', 'range')");
+	my $last = $a->safe_psql('postgres', "SELECT nextval('n')");
+	$a->safe_psql('postgres', $statement);
+	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('n', 'local')");
+	cmp_ok($a->safe_psql('postgres', "SELECT nextval('n')"), '>', $last, "local numbers are above those before $statement");
+	$a->safe_psql('postgres', 'DROP TABLE n_table');
+}
+
 # A database does not get another group during a call.
 my $call = $registry->background_psql('postgres');
 $call->query_safe('BEGIN');

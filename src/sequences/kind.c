@@ -204,6 +204,18 @@ is_exhausted(Oid relid)
 }
 
 /*
+ * Have the file of a range sequence, which is exhausted, say what was granted.
+ */
+static void
+keep_granted(Oid relid, int64 last)
+{
+	RangeStatistics statistics;
+
+	if (snowflake_get_range_statistics(relid, &statistics))
+		snowflake_write_granted(relid, last, statistics.granted);
+}
+
+/*
  * Exhaust a sequence until the transaction rolls back.  The new file makes
  * other sessions drop the values that they cached.  A crash resets an unlogged
  * sequence to what it was when it got its file, so it gets that last.
@@ -212,12 +224,10 @@ static void
 exhaust(Oid relid)
 {
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
-	RangeStatistics statistics;
 
 	ResetSequence(relid);
 	set_position(relid, end_position(&definition));
-	if (snowflake_get_range_statistics(relid, &statistics))
-		snowflake_write_granted(relid, definition.seqmax, statistics.granted);
+	keep_granted(relid, definition.seqmax);
 	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
 }
@@ -721,7 +731,8 @@ exhaust_truncated(Oid relid)
 
 /*
  * Exhaust a sequence again that this transaction has altered.  Its name may be
- * that of another one by now, so its lock tells which it is.
+ * that of another one by now, so its lock tells which it is.  The new file of
+ * one that is still exhausted has lost what was granted.
  */
 static bool
 exhaust_altered(Oid relid)
@@ -731,6 +742,8 @@ exhaust_altered(Oid relid)
 	snowflake_check_definition(relid, snowflake_sequence_kind(relid));
 	if (!is_exhausted(relid))
 		exhaust(relid);
+	else
+		keep_granted(relid, snowflake_get_definition(relid).seqmax);
 	CacheInvalidateRelcacheByRelid(relid);
 	return false;
 }
