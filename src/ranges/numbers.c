@@ -276,7 +276,7 @@ fail_floor(const RangeHandle *handle, int64 floor)
 					floor, get_rel_name(handle->relid)),
 			 errdetail("These servers did not answer within \"snowflake.grant_timeout\" (%d ms): %s.",
 					   snowflake_grant_timeout, servers),
-			 errhint("Start them. If one will never run again, call snowflake_registry.free_ranges() on the registry.")));
+			 errhint("Start them. For a server that was killed, also this one, try again after a minute. If one will never run again, call snowflake_registry.free_ranges() on the registry.")));
 }
 
 /*
