@@ -368,6 +368,21 @@ CREATE TABLE checked (id int NOT NULL CHECK (nt.f_who(id)));
 INSERT INTO checked VALUES (1);
 RESET ROLE;
 ALTER TABLE checked ALTER id ADD GENERATED ALWAYS AS IDENTITY;
+-- nor that of whoever has the sequence in a default, when its kind changes
+CREATE FUNCTION f_folded(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE NOTICE 'planned by %', current_user; RETURN $1; END $$;
+SET snowflake.default_sequence_kind = local;
+SET ROLE regress_nt;
+CREATE TABLE borrows (id bigint DEFAULT nextval('small_numbers'));
+SET client_min_messages = warning;
+CREATE INDEX ON borrows ((id + nt.f_folded(1)));
+INSERT INTO borrows VALUES (1000);
+RESET client_min_messages;
+RESET ROLE;
+-- in another session the index has not been read yet
+\c -
+SET search_path = nt, public;
+SELECT snowflake_set_sequence_kind('small_numbers', 'local');
+SELECT nextval('small_numbers');
 
 -- the setting was left behind
 SET snowflake.default_sequence_kind = local;

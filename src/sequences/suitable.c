@@ -25,7 +25,6 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -34,6 +33,7 @@
 #include "ranges/numbers.h"
 #include "sequences/suitable.h"
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 /* What is called with each column that uses a sequence. */
 typedef void (*ColumnFunction) (Oid relid, Oid table, int column, void *arg);
@@ -251,10 +251,15 @@ has_greatest(Oid table, Oid type)
 		(type == INT2OID || type == INT4OID || type == INT8OID);
 }
 
+/*
+ * The greatest value of a column, read as the owner of the table: anybody can have
+ * the sequence in a default, and the query executes code of indexes.
+ */
 static void
 find_greatest(Oid relid, Oid table, int column, void *arg)
 {
 	int64	   *greatest = arg;
+	SnowflakeCaller caller;
 	StringInfoData query;
 	Datum		value;
 	bool		isnull;
@@ -266,10 +271,12 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 					 quote_identifier(get_attname(table, column, false)),
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
 												get_rel_name(table)));
+	snowflake_become_owner(snowflake_table_owner(table), &caller);
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (SPI_execute(query.data, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not find the greatest key: %s", query.data);
 	PopActiveSnapshot();
+	snowflake_become_caller(&caller);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	if (!isnull)
 		*greatest = Max(*greatest, DatumGetInt64(value));
@@ -283,17 +290,11 @@ int64
 snowflake_greatest_key(Oid relid)
 {
 	int64		greatest = 0;
-	int			level = NewGUCNestLevel();
 
-	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 	CommandCounterIncrement();
 	for_each_column(relid, find_greatest, &greatest);
 	SPI_finish();
-	AtEOXact_GUC(false, level);
 	return greatest;
 }
