@@ -138,7 +138,9 @@ snowflake_sequence_in_default(Oid relid, const char *column)
 
 	if (attnum <= 0)
 		return InvalidOid;
-	relation = relation_open(relid, AccessShareLock);
+	relation = try_relation_open(relid, AccessShareLock);
+	if (relation == NULL)
+		return InvalidOid;
 	(void) find_nextval(build_column_default(relation, attnum), &found);
 	/* The statement takes its own lock, at once. */
 	relation_close(relation, AccessShareLock);

@@ -22,6 +22,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -426,7 +427,28 @@ drops_default(const AlterTableStmt *statement, const char *column)
 }
 
 /*
- * Fail if a statement makes a column too narrow for its snowflake sequence.
+ * Fail if the default of a column is a snowflake sequence.
+ */
+static void
+check_remains_wide(Oid relid, const char *column)
+{
+	Oid			sequence = snowflake_sequence_in_default(relid, column);
+
+	if (OidIsValid(sequence) &&
+		snowflake_sequence_kind(sequence) == SNOWFLAKE_KIND_SNOWFLAKE)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table \"%s\" must remain bigint",
+						column, get_rel_name(relid)),
+				 errdetail("Its default is nextval() of snowflake sequence \"%s\".",
+						   get_rel_name(sequence)),
+				 errhint("Leave the type as it is, or call snowflake_set_sequence_kind(sequence, 'local') first.")));
+}
+
+/*
+ * Fail if a statement makes a column too narrow for its snowflake sequence, also
+ * that of a partition, or another table that inherits it, which may have a default
+ * of its own.
  */
 void
 snowflake_check_narrowing(const AlterTableStmt *statement)
@@ -438,7 +460,7 @@ snowflake_check_narrowing(const AlterTableStmt *statement)
 	{
 		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
 		Oid			type;
-		Oid			sequence;
+		ListCell   *child;
 
 		if (command->subtype != AT_AlterColumnType ||
 			drops_default(statement, command->name))
@@ -449,15 +471,7 @@ snowflake_check_narrowing(const AlterTableStmt *statement)
 		relid = RangeVarGetRelid(statement->relation, NoLock, true);
 		if (!snowflake_is_own_table(relid))
 			return;
-		sequence = snowflake_sequence_in_default(relid, command->name);
-		if (OidIsValid(sequence) &&
-			snowflake_sequence_kind(sequence) == SNOWFLAKE_KIND_SNOWFLAKE)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("column \"%s\" of table \"%s\" must remain bigint",
-							command->name, get_rel_name(relid)),
-					 errdetail("Its default is nextval() of snowflake sequence \"%s\".",
-							   get_rel_name(sequence)),
-					 errhint("Leave the type as it is, or call snowflake_set_sequence_kind(sequence, 'local') first.")));
+		foreach(child, find_all_inheritors(relid, NoLock, NULL))
+			check_remains_wide(lfirst_oid(child), command->name);
 	}
 }
