@@ -141,7 +141,9 @@ CREATE TABLE shares2 (id integer PRIMARY KEY);
 CREATE TABLE refers2 (id integer REFERENCES shares2);
 ALTER TABLE shares2 ADD FOREIGN KEY (id) REFERENCES keys2;
 ALTER TABLE refers2 ADD k2 int, ADD FOREIGN KEY (k2) REFERENCES keys2 (id), ADD k3 serial UNIQUE, ADD k4 int REFERENCES refers2 (k3);
-SELECT * FROM columns WHERE "table" IN ('filled', 'keys', 'shares', 'refers', 'keys2', 'shares2', 'refers2');
+CREATE TABLE refers3 (k2 text, n smallint);
+ALTER TABLE refers3 ALTER k2 TYPE int USING k2::int, ALTER n TYPE int, ADD FOREIGN KEY (k2) REFERENCES keys2;
+SELECT * FROM columns WHERE "table" IN ('filled', 'keys', 'shares', 'refers', 'keys2', 'shares2', 'refers2', 'refers3');
 INSERT INTO keys DEFAULT VALUES RETURNING is_id(id);
 
 -- commands that the server executes in another order than they are written
@@ -265,6 +267,7 @@ ALTER TABLE tags ALTER id ADD GENERATED ALWAYS AS IDENTITY;
 ALTER TABLE tags ALTER no_such_column ADD GENERATED ALWAYS AS IDENTITY;
 ALTER TABLE tags ALTER no_such_column SET DEFAULT nextval('party_id_seq');
 ALTER TABLE tags ALTER no_such_column TYPE int;
+ALTER TABLE tags ALTER n TYPE serial;
 BEGIN READ ONLY;
 CREATE TABLE wrong (id serial);
 ROLLBACK;

@@ -548,6 +548,21 @@ split_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
 		table->uses = take_commands(statement, is_use);
 }
 
+/*
+ * ALTER COLUMN ... TYPE.  A foreign key of the statement may reference a wider
+ * column.  The server refuses serial here.
+ */
+static void
+add_altered_column(SnowflakeNewTable *table, const AlterTableCmd *command)
+{
+	ColumnDef  *column = castNode(ColumnDef, command->def);
+
+	if (OidIsValid(snowflake_serial_type(column->typeName)))
+		return;
+	column->colname = command->name;
+	table->columns = lappend(table->columns, column);
+}
+
 static void
 prepare_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
 {
@@ -569,6 +584,8 @@ prepare_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
 		if (command->subtype == AT_AddColumn &&
 			get_attnum(relid, castNode(ColumnDef, command->def)->colname) == InvalidAttrNumber)
 			table->columns = lappend(table->columns, command->def);
+		else if (command->subtype == AT_AlterColumnType)
+			add_altered_column(table, command);
 		else if (command->subtype == AT_AddConstraint)
 			table->constraints = lappend(table->constraints, command->def);
 		else if (command->subtype == AT_ColumnDefault)
