@@ -313,8 +313,8 @@ get_or_extend(Registry *registry)
 		return use_grant(&request);
 
 	/*
-	 * The new configuration may have other hosts, and a reload ends a round: a
-	 * host that was not asked may know this server.
+	 * The new configuration may have other hosts, and a reload ends a round:
+	 * a host that was not asked may know this server.
 	 */
 	if (ConfigReloadPending)
 		return 0;
