@@ -91,7 +91,9 @@ my $range = q{SELECT coalesce(problem, 'granted') FROM snowflake_registry.get_ra
 is($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]),
 	'granted', 'a server gets a range of a sequence');
 like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.sequences')),
-	qr/^public\.t\|601\|2147483047\|.*\npage\|shop\|public\.t\|501\|600\|/, 'the views show the sequence, and who holds its numbers');
+	qr/^public\.t\|601\|2147483047\|/, 'the view shows the sequence');
+like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.range_holders')),
+	qr/^page\|shop\|public\.t\|501\|600\|/, 'another one shows who holds its numbers');
 $registry->safe_psql('ids', q{UPDATE snowflake_registry.range_sequences SET next = 400});
 like($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]),
 	qr/^stopped: /, 'a range that was lost stops all');

@@ -267,19 +267,6 @@ FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $12
   -length(x.s))) d(d)
 WHERE d.d IS NOT NULL AND right(x.d, length(x.s)) = x.s
 
--- Those of tables $1, in any order that is the same.
--- parameters: text
--- name: definitions
-SELECT coalesce(string_agg(concat_ws(' ', oid, definition), E'\n'
-  ORDER BY oid, definition COLLATE "C"), '')
-FROM (
-  SELECT indexrelid, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = ANY ($1::oid[])
-  UNION ALL
-  SELECT oid, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = ANY ($1::oid[])
-  UNION ALL
-  SELECT oid, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext
-  WHERE stxrelid = ANY ($1::oid[])) d(oid, definition)
-
 -- What takes everything back: first the tables to lock, with NULL for a
 -- statement, then the statements.
 -- name: undo
@@ -350,3 +337,16 @@ SELECT FROM swapped WHERE relid NOT IN (SELECT relid FROM tab WHERE prepared)
 UNION ALL
 SELECT FROM pg_constraint c JOIN col ON col.relid = c.confrelid AND col.newnum = ANY (c.confkey)
 WHERE c.contype = 'f' AND NOT starts_with(c.conname::text, 'snowflake_new_')
+
+-- Those of tables $1, in any order that is the same.
+-- parameters: text
+-- name: definitions
+SELECT coalesce(string_agg(concat_ws(' ', oid, definition), E'\n'
+  ORDER BY oid, definition COLLATE "C"), '')
+FROM (
+  SELECT indexrelid, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = ANY ($1::oid[])
+  UNION ALL
+  SELECT oid, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = ANY ($1::oid[])
+  UNION ALL
+  SELECT oid, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext
+  WHERE stxrelid = ANY ($1::oid[])) d(oid, definition)

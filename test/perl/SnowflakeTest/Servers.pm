@@ -49,6 +49,8 @@ sub create_server
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(%$options);
+	# Standbys may be away for a while.
+	unshift @conf, 'wal_keep_size = 128MB' if $options->{allows_streaming};
 	$node->append_conf('postgresql.conf',
 		join("\n", "shared_preload_libraries = 'snowflake'", @conf, ''));
 	$options->{with_clock} ? start_with_clock($node) : $node->start;
