@@ -394,6 +394,27 @@ SET search_path = nt, public;
 SELECT snowflake_set_sequence_kind('small_numbers', 'local');
 SELECT nextval('small_numbers');
 
+-- range sequences need a registry; with "distributed", bigint columns do not
+SET snowflake.default_sequence_kind = distributed;
+CREATE TABLE wide3 (id bigserial PRIMARY KEY, i bigint GENERATED ALWAYS AS IDENTITY, n int);
+CREATE TABLE wide4 (id int REFERENCES wide3, i int DEFAULT nextval('wide3_id_seq'), n int);
+CREATE SEQUENCE few_numbers;
+CREATE TABLE range1 (id serial);
+CREATE TABLE range1 (id smallserial);
+CREATE TABLE range1 (id int GENERATED ALWAYS AS IDENTITY);
+CREATE TABLE range1 (id smallint DEFAULT nextval('few_numbers'));
+CREATE TABLE range1 (id small_int DEFAULT nextval('few_numbers'));
+CREATE TABLE range1 (id smallint DEFAULT nextval('wide3_id_seq'));
+CREATE TABLE stays_local (id int DEFAULT nextval('used'));
+ALTER TABLE wide3 ADD k serial;
+ALTER TABLE wide3 ALTER n SET DEFAULT nextval('few_numbers');
+SELECT seqtypid::regtype FROM pg_sequence WHERE seqrelid = 'few_numbers'::regclass;
+SET snowflake.default_sequence_kind = range;
+CREATE TABLE range2 (id bigserial);
+CREATE TABLE narrow_ref (id int REFERENCES wide3);
+SELECT * FROM columns WHERE "table" IN ('wide3', 'wide4', 'narrow_ref');
+SET snowflake.default_sequence_kind = snowflake;
+
 -- the setting was left behind
 SET snowflake.default_sequence_kind = local;
 SELECT problem, count(*) > 10 FROM snowflake_sequences WHERE kind = 'snowflake' GROUP BY problem;

@@ -118,6 +118,8 @@ static const struct config_enum_entry clock_backward_options[] = {
 static const struct config_enum_entry default_sequence_kind_options[] = {
 	{"local", SNOWFLAKE_DEFAULT_LOCAL, false},
 	{"snowflake", SNOWFLAKE_DEFAULT_SNOWFLAKE, false},
+	{"range", SNOWFLAKE_DEFAULT_RANGE, false},
+	{"distributed", SNOWFLAKE_DEFAULT_DISTRIBUTED, false},
 	{NULL, 0, false}
 };
 
@@ -445,7 +447,9 @@ static const Setting settings[] = {
 	{
 		.name = "snowflake.default_sequence_kind",
 		.short_desc = "Sets the kind of the sequences of new tables.",
-		.long_desc = "With \"snowflake\", serial and identity columns become bigint columns whose default is nextval() of a snowflake sequence.",
+		.long_desc = "With \"snowflake\", serial and identity columns become bigint columns whose default is nextval() of a snowflake sequence. "
+		"With \"range\", their type stays, and it is nextval() of a range sequence. "
+		"With \"distributed\", bigint columns get snowflake sequences, and smaller ones range sequences.",
 		.context = PGC_USERSET,
 		.enumeration = {
 			.variable = &snowflake_default_sequence_kind,

@@ -32,7 +32,9 @@ typedef enum SnowflakeClockBackward
 typedef enum SnowflakeDefaultKind
 {
 	SNOWFLAKE_DEFAULT_LOCAL,	/* PostgreSQL's own */
-	SNOWFLAKE_DEFAULT_SNOWFLAKE
+	SNOWFLAKE_DEFAULT_SNOWFLAKE,
+	SNOWFLAKE_DEFAULT_RANGE,
+	SNOWFLAKE_DEFAULT_DISTRIBUTED	/* bigint: snowflake; smaller: range */
 } SnowflakeDefaultKind;
 
 /* Fixed at server start. */

@@ -108,13 +108,13 @@ snowflake_find_constraint(const List *constraints, ConstrType type)
 }
 
 /*
- * Have a column of the statement be bigint, unless it gets its type from elsewhere.
+ * Have a column of the statement be of a type, unless it gets that from elsewhere.
  */
 bool
-snowflake_set_bigint(ColumnDef * column)
+snowflake_set_type(ColumnDef * column, Oid type)
 {
 	if (column->typeName == NULL)
 		return false;
-	column->typeName = makeTypeNameFromOid(INT8OID, -1);
+	column->typeName = makeTypeNameFromOid(type, -1);
 	return true;
 }

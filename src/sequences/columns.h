@@ -42,6 +42,8 @@ typedef struct SnowflakeNewTable
 	List	   *columns;		/* ColumnDef: those of the statement */
 	List	   *constraints;	/* Constraint: likewise, but of the table */
 	List	   *sequences;		/* SnowflakeOwnedSequence */
+	List	   *ranges;			/* OIDs of range sequences that columns get
+								 * which exist, and may have keys */
 	List	   *identities;		/* SnowflakeCopiedIdentity */
 	AlterTableStmt *uses;		/* what is executed after the statement */
 } SnowflakeNewTable;
@@ -54,6 +56,6 @@ extern ColumnDef * snowflake_find_column(const SnowflakeNewTable *table,
 										 const char *name);
 extern Constraint *snowflake_find_constraint(const List *constraints,
 											 ConstrType type);
-extern bool snowflake_set_bigint(ColumnDef * column);
+extern bool snowflake_set_type(ColumnDef * column, Oid type);
 
 #endif							/* SNOWFLAKE_COLUMNS_H */

@@ -7,7 +7,9 @@
  * rewritten, on a copy of the parse tree, before the server executes them: ADD
  * COLUMN gives values to the rows that exist, so it would be too late after it.
  * Serial and identity columns become what the server itself makes of bigserial:
- * bigint NOT NULL, a default, and a sequence that belongs to the column.
+ * bigint NOT NULL, a default, and a sequence that belongs to the column.  If the
+ * sequence becomes a range sequence, the type stays: what the server makes of
+ * serial or smallserial.
  *
  * Before the statement: CREATE SEQUENCE, with the name, options and owner that
  * the server would choose, and the label; or, for DEFAULT nextval('s'), the label
@@ -16,7 +18,9 @@
  * SEQUENCE ... OWNED BY; and for LIKE ... INCLUDING IDENTITY, whose columns are
  * not in the statement, ADD GENERATED ... AS IDENTITY, which is rewritten like
  * any other.  So a sequence has its kind before any row gets a value of it, and
- * a column is bigint before the label is set, which checks the others.
+ * a column is bigint before the label is set, which checks the others.  A range
+ * sequence that a column gets which exists is settled again after the statement,
+ * because only then the keys of the column count.
  *
  * The server executes the commands of an ALTER TABLE in passes, whatever their
  * order, so some would not find here what they will find there: a column may be
@@ -24,7 +28,7 @@
  * own, and what sets a default or an identity after the others.
  *
  * A column becomes bigint, too, if it is narrower and gets a foreign key to a
- * bigint column (references.c).
+ * bigint column (references.c), unless all sequences become range sequences.
  *
  * Who is asked.  The caller executes each of these statements by
  * ProcessUtility(), so the server checks the privileges that it checks for
@@ -46,8 +50,9 @@
  * itself, as nobody knows yet what will use it; and sequences that were used,
  * because their tables are not new.
  *
- * What is refused: smallint, whose owner wanted small numbers, and everything in
- * a database that is not attached.  With any setting: ALTER COLUMN ... TYPE to
+ * What is refused: smallint with a snowflake sequence, whose owner wanted small
+ * numbers, a range sequence that the registry does not grant numbers for, and
+ * everything in a database that is not attached.  With any setting: ALTER COLUMN ... TYPE to
  * less than bigint if the default is a snowflake sequence.
  *
  * Copyright (c) 2026, the snowflake developers
@@ -80,8 +85,8 @@
 #include "utils/syscache.h"
 
 #include "generator/settings.h"
-#include "sequences/attach.h"
 #include "sequences/columns.h"
+#include "sequences/default_kind.h"
 #include "sequences/defaults.h"
 #include "sequences/kind.h"
 #include "sequences/new_tables.h"
@@ -106,53 +111,6 @@ make_constraint(ConstrType type)
 	constraint->initially_valid = true;
 	constraint->location = -1;
 	return constraint;
-}
-
-/*
- * Fail for a column whose owner wanted small numbers.
- */
-static void
-check_width(const char *column, Oid type)
-{
-	if (type == INT2OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" cannot have a snowflake sequence because it is smallint",
-						column),
-				 errdetail("\"snowflake.default_sequence_kind\" is \"snowflake\", and snowflake IDs are bigint."),
-				 errhint("Use bigint, or set \"snowflake.default_sequence_kind\" to \"local\" for this statement.")));
-}
-
-/*
- * Say that a sequence that the statement uses stays what it is.
- */
-static void
-warn_local(Oid sequence, const char *reason)
-{
-	if (snowflake_sequence_kind(sequence) != SNOWFLAKE_KIND_LOCAL)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("sequence \"%s\" remains local although \"snowflake.default_sequence_kind\" is \"snowflake\"",
-					get_rel_name(sequence)),
-			 errdetail_internal("%s", reason),
-			 errhint("Its owner can call snowflake_set_sequence_kind() if its columns are bigint.")));
-}
-
-/*
- * Have a sequence be a snowflake sequence.  A local one could return the numbers of
- * another server, and nobody could use a snowflake sequence.
- */
-static void
-make_snowflake(Oid sequence)
-{
-	if (!snowflake_is_attached())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this database does not know kinds of sequences"),
-				 errdetail("\"snowflake.default_sequence_kind\" is \"snowflake\"."),
-				 errhint("Have a superuser call snowflake_attach_sequences(), or set \"snowflake.default_sequence_kind\" to \"local\".")));
-	snowflake_set_default_kind(sequence, SNOWFLAKE_KIND_SNOWFLAKE);
 }
 
 /*
@@ -187,11 +145,12 @@ pick_name(const SnowflakeNewTable *table, const char *column)
 }
 
 /*
- * Create a snowflake sequence as the server creates that of a serial or identity
- * column, and note to whom it will belong.
+ * Create a sequence as the server creates that of a serial or identity column of
+ * a type, and note to whom it will belong.
  */
 static RangeVar *
-create_sequence(SnowflakeNewTable *table, const char *column, List *options)
+create_sequence(SnowflakeNewTable *table, const char *column, Oid type,
+				List *options)
 {
 	CreateSeqStmt *statement = makeNode(CreateSeqStmt);
 	SnowflakeOwnedSequence *owned = palloc(sizeof(SnowflakeOwnedSequence));
@@ -203,10 +162,11 @@ create_sequence(SnowflakeNewTable *table, const char *column, List *options)
 		sequence->schemaname = get_namespace_name(table->schema);
 	sequence->relpersistence = table->persistence;
 	statement->sequence = copyObject(sequence);
-	statement->options = options;
+	statement->options = lcons(makeDefElem("as", (Node *) makeTypeNameFromOid(type, -1), -1),
+							   options);
 	statement->ownerId = table->owner;
 	snowflake_run_statement((Node *) statement, table->query);
-	make_snowflake(RangeVarGetRelid(sequence, NoLock, false));
+	snowflake_make_nonlocal(RangeVarGetRelid(sequence, NoLock, false), type, table->query);
 
 	owned->sequence = sequence;
 	owned->column = pstrdup(column);
@@ -215,17 +175,19 @@ create_sequence(SnowflakeNewTable *table, const char *column, List *options)
 }
 
 /*
- * Have a column of the statement be what the server makes of bigserial.
+ * Have a column of the statement be what the server makes of bigserial, or of a
+ * serial of its own type.
  */
 static void
 give_sequence(SnowflakeNewTable *table, ColumnDef * column, List *options)
 {
 	Constraint *initial = make_constraint(CONSTR_DEFAULT);
+	Oid			type = snowflake_column_type(table, column);
 	RangeVar   *sequence;
 
-	check_width(column->colname, snowflake_column_type(table, column));
-	(void) snowflake_set_bigint(column);
-	sequence = create_sequence(table, column->colname, options);
+	type = snowflake_type_with(snowflake_kind_for(type), column->colname, type);
+	(void) snowflake_set_type(column, type);
+	sequence = create_sequence(table, column->colname, type, options);
 	initial->raw_expr = snowflake_make_raw_default(sequence);
 	column->constraints = lappend(column->constraints, initial);
 	if (snowflake_find_constraint(column->constraints, CONSTR_NOTNULL) == NULL)
@@ -234,10 +196,11 @@ give_sequence(SnowflakeNewTable *table, ColumnDef * column, List *options)
 }
 
 /*
- * May a sequence that a default uses have snowflake IDs?  If not, say why.
+ * Is a sequence that a default uses a snowflake sequence, or may it become
+ * another one than a local one?  If not, say why.  A range sequence stays as it is.
  */
 static bool
-may_be_snowflake(Oid sequence)
+may_change(Oid sequence)
 {
 	SnowflakeSequenceKind kind = snowflake_sequence_kind(sequence);
 
@@ -245,18 +208,18 @@ may_be_snowflake(Oid sequence)
 		return kind == SNOWFLAKE_KIND_SNOWFLAKE;
 	if (!has_privs_of_role(GetUserId(), snowflake_table_owner(sequence)))
 	{
-		warn_local(sequence, "The current role does not own it.");
+		snowflake_warn_local(sequence, "The current role does not own it.");
 		return false;
 	}
 	LockRelationOid(sequence, AccessShareLock);
 	if (!snowflake_is_unused(sequence))
-		warn_local(sequence, "It was used before.");
+		snowflake_warn_local(sequence, "It was used before.");
 	return snowflake_is_unused(sequence);
 }
 
 /*
  * The sequence that nextval() in the default of an integer column has, if it may
- * have snowflake IDs, or InvalidOid.
+ * be another one than a local one, or InvalidOid.
  */
 static Oid
 find_usable(Oid type, Node *expression)
@@ -265,7 +228,7 @@ find_usable(Oid type, Node *expression)
 
 	if (!OidIsValid(sequence) || !is_integer(getBaseType(type)) ||
 		get_rel_persistence(sequence) == RELPERSISTENCE_TEMP ||
-		!may_be_snowflake(sequence))
+		!may_change(sequence))
 		return InvalidOid;
 	return sequence;
 }
@@ -279,18 +242,19 @@ prepare_default(const SnowflakeNewTable *table, ColumnDef * column,
 {
 	Oid			type = snowflake_column_type(table, column);
 	Oid			sequence = OidIsValid(type) ? find_usable(type, *expression) : InvalidOid;
+	Oid			other;
 
 	if (!OidIsValid(sequence))
 		return;
-	check_width(column->colname, type);
-	if (getBaseType(type) == INT8OID ||
-		(type == INT4OID && snowflake_set_bigint(column)))
+	other = snowflake_type_with(snowflake_kind_of(sequence, type), column->colname, type);
+	if (snowflake_fits_kind(snowflake_kind_of(sequence, type), other) &&
+		(other == type || snowflake_set_type(column, other)))
 	{
 		*expression = snowflake_strip_casts(*expression);
-		make_snowflake(sequence);
+		snowflake_make_nonlocal(sequence, other, table->query);
 	}
 	else
-		warn_local(sequence, psprintf("Column \"%s\" is not bigint.", column->colname));
+		snowflake_warn_local(sequence, psprintf("Column \"%s\" is not bigint.", column->colname));
 }
 
 /*
@@ -318,23 +282,28 @@ prepare_column(SnowflakeNewTable *table, ColumnDef * column)
  * ALTER COLUMN ... SET DEFAULT
  */
 static void
-prepare_set_default(const SnowflakeNewTable *table, AlterTableCmd *command)
+prepare_set_default(SnowflakeNewTable *table, AlterTableCmd *command)
 {
 	Oid			type = snowflake_existing_type(table->relid, command->name);
 	Oid			sequence = OidIsValid(type) ? find_usable(type, command->def) : InvalidOid;
+	SnowflakeSequenceKind kind;
+	Oid			other;
 
 	if (!OidIsValid(sequence))
 		return;
-	check_width(command->name, type);
-	if (type == INT4OID)
-		snowflake_widen_column(table->relid, command->name, table->query);
-	else if (getBaseType(type) != INT8OID)
+	kind = snowflake_kind_of(sequence, type);
+	other = snowflake_type_with(kind, command->name, type);
+	if (!snowflake_fits_kind(kind, other))
 	{
-		warn_local(sequence, psprintf("Column \"%s\" is not bigint.", command->name));
+		snowflake_warn_local(sequence, psprintf("Column \"%s\" is not bigint.", command->name));
 		return;
 	}
+	if (other != type)
+		snowflake_widen_column(table->relid, command->name, table->query);
+	if (kind == SNOWFLAKE_KIND_RANGE)
+		table->ranges = lappend_oid(table->ranges, sequence);
 	command->def = snowflake_strip_casts(command->def);
-	make_snowflake(sequence);
+	snowflake_make_nonlocal(sequence, other, table->query);
 }
 
 /*
@@ -363,15 +332,19 @@ static void
 prepare_add_identity(SnowflakeNewTable *table, AlterTableCmd *command)
 {
 	Oid			type = snowflake_existing_type(table->relid, command->name);
+	Oid			other;
 	RangeVar   *sequence;
 
 	if (!may_be_identity(table->relid, command->name))
 		return;
-	check_width(command->name, type);
-	if (type == INT4OID)
+	other = snowflake_type_with(snowflake_kind_for(type), command->name, type);
+	if (other != type)
 		snowflake_widen_column(table->relid, command->name, table->query);
-	sequence = create_sequence(table, command->name,
+	sequence = create_sequence(table, command->name, other,
 							   castNode(Constraint, command->def)->options);
+	if (snowflake_kind_for(other) == SNOWFLAKE_KIND_RANGE)
+		table->ranges = lappend_oid(table->ranges,
+									RangeVarGetRelid(sequence, NoLock, false));
 	command->subtype = AT_ColumnDefault;
 	command->def = snowflake_make_raw_default(sequence);
 }
@@ -431,7 +404,8 @@ prepare_columns(SnowflakeNewTable *table)
 
 	foreach(cell, table->columns)
 		prepare_column(table, lfirst_node(ColumnDef, cell));
-	snowflake_widen_references_of(table);
+	if (snowflake_default_sequence_kind != SNOWFLAKE_DEFAULT_RANGE)
+		snowflake_widen_references_of(table);
 }
 
 static void
@@ -695,11 +669,13 @@ snowflake_finish_table(SnowflakeNewTable *table)
 	ListCell   *cell;
 
 	if (table == NULL || (table->sequences == NIL && table->identities == NIL &&
-						  table->uses == NULL))
+						  table->ranges == NIL && table->uses == NULL))
 		return;
 	CommandCounterIncrement();
 	foreach(cell, table->sequences)
 		set_owner(table, lfirst(cell));
+	foreach(cell, table->ranges)
+		snowflake_set_kind(lfirst_oid(cell), SNOWFLAKE_KIND_RANGE, NULL);
 	foreach(cell, table->identities)
 		add_identity(table, lfirst(cell));
 	if (table->uses != NULL)

@@ -339,7 +339,7 @@ widen_reference(const SnowflakeNewTable *table, const char *name, Oid referenced
 	if (!is_narrow(type) || referenced != INT8OID)
 		return false;
 	if (column != NULL)
-		return snowflake_set_bigint(column);
+		return snowflake_set_type(column, INT8OID);
 	snowflake_widen_column(table->relid, name, table->query);
 	return true;
 }

@@ -146,8 +146,8 @@ for_each_column(Oid relid, ColumnFunction function, void *arg)
 /*
  * The greatest value of a type of integer; of others, of bigint.
  */
-static int64
-type_maximum(Oid type)
+int64
+snowflake_type_maximum(Oid type)
 {
 	switch (getBaseType(type))
 	{
@@ -166,7 +166,7 @@ type_maximum(Oid type)
 static void
 check_wide_column(Oid relid, Oid table, int column, void *arg)
 {
-	if (type_maximum(get_atttype(table, column)) < PG_INT64_MAX)
+	if (snowflake_type_maximum(get_atttype(table, column)) < PG_INT64_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("sequence \"%s\" cannot be a snowflake sequence because column \"%s\" of table \"%s\" is not bigint",
@@ -184,14 +184,14 @@ check_range_column(Oid relid, Oid table, int column, void *arg)
 	int64		last = snowflake_get_definition(relid).seqmax;
 	Oid			type = get_atttype(table, column);
 
-	if (type_maximum(type) < last)
+	if (snowflake_type_maximum(type) < last)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("MAXVALUE of sequence \"%s\" does not fit in column \"%s\" of table \"%s\"",
 						get_rel_name(relid),
 						get_attname(table, column, false), get_rel_name(table)),
 				 errhint("ALTER SEQUENCE ... AS %s MAXVALUE " INT64_FORMAT " first.",
-						 format_type_be(getBaseType(type)), type_maximum(type))));
+						 format_type_be(getBaseType(type)), snowflake_type_maximum(type))));
 }
 
 /*

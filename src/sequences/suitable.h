@@ -17,6 +17,7 @@
 #include "sequences/label.h"
 
 extern FormData_pg_sequence snowflake_get_definition(Oid relid);
+extern int64 snowflake_type_maximum(Oid type);
 extern void snowflake_check_increment(Oid relid, int64 increment);
 extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);

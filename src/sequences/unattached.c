@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * unattached.c
- *	  Databases that have snowflake sequences, and lack what belongs to them.
+ *	  Databases that have sequences that are not local, and lack what belongs to
+ *	  them.
  *
  * After pg_upgrade, or in a restored dump, sequences have their labels, but
  * nextval() does not know of them: it fails, because they are exhausted, and
@@ -66,7 +67,7 @@ static object_access_hook_type prev_object_access_hook = NULL;
 static bool has_looked = false;
 
 /*
- * Warn if this database has snowflake sequences, and is not attached.
+ * Warn if this database has snowflake or range sequences, and is not attached.
  */
 static void
 warn_if_unattached(void)
@@ -76,9 +77,9 @@ warn_if_unattached(void)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("snowflake sequences of database \"%s\" are not attached",
+			 errmsg("sequences of database \"%s\" are not attached",
 					get_database_name(MyDatabaseId)),
-			 errdetail("Calls of nextval() fail. This is so after pg_upgrade, and in a restored dump."),
+			 errdetail("Calls of nextval() for snowflake and range sequences fail. This is so after pg_upgrade, and in a restored dump."),
 			 errhint("Have a superuser call snowflake_attach_sequences() in this database.")));
 }
 
@@ -128,8 +129,8 @@ is_set_here(void)
 }
 
 /*
- * Warn if a setting made sequences of this database snowflake sequences, and
- * those of new tables are local now.
+ * Warn if a setting made sequences of this database snowflake or range sequences,
+ * and those of new tables are local now.
  */
 static void
 warn_if_not_set(void)
@@ -139,10 +140,10 @@ warn_if_not_set(void)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
-			 errmsg("new tables of database \"%s\" get local sequences, and earlier ones got snowflake sequences",
+			 errmsg("new tables of database \"%s\" get local sequences, and earlier ones did not",
 					get_database_name(MyDatabaseId)),
 			 errdetail("\"" NEW_TABLES_SETTING "\" is not set there. A copy of a database, and a dump without --create, do not have it."),
-			 errhint("Set it for the database by ALTER DATABASE, to \"snowflake\", or to \"local\" if that is what you want.")));
+			 errhint("Set it for the database by ALTER DATABASE, to the kind that it had, or to \"local\" if that is what you want.")));
 }
 
 /*

@@ -1,4 +1,4 @@
-# A database that has snowflake sequences and is not attached: the log says so at the
+# A database that has sequences that are not local, and is not attached: the log says so at the
 # start, and each session that calls nextval() is told once, whatever way it takes.
 # So does the log of one that lacks the setting for new tables.
 
@@ -13,7 +13,7 @@ use SnowflakeTest;
 use Test::More;
 
 my $node = new_server('node', 'log_min_messages = log', 'log_min_messages = debug1');
-my $fails = qr/snowflake sequences of database "(\w+)" are not attached/;
+my $fails = qr/sequences of database "(\w+)" are not attached/;
 
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
 $node->safe_psql('postgres', 'CREATE DATABASE closed');

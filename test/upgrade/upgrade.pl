@@ -150,7 +150,7 @@ cmp_ok($new->safe_psql('postgres', 'SELECT mark FROM mark'),
 	'>', $greatest, 'a view on snowflake_stat works after pg_upgrade, and there is a mark');
 
 # Snowflake sequences: their labels and positions are there, the attachment is not.
-my $unattached = qr/WARNING:  (?:01000: )?snowflake sequences of database "postgres" are not attached/;
+my $unattached = qr/WARNING:  (?:01000: )?sequences of database "postgres" are not attached/;
 $new->wait_for_log($unattached);
 pass('the start after pg_upgrade logs a database that has to be attached');
 like(sql_error($new, 'INSERT INTO s (n) VALUES (4)'),
