@@ -51,8 +51,8 @@
  * because their tables are not new.
  *
  * What is refused: smallint with a snowflake sequence, whose owner wanted small
- * numbers, a range sequence that the registry does not grant numbers for, and
- * everything in a database that is not attached.  With any setting: ALTER COLUMN ... TYPE to
+ * numbers; a range sequence for which the registry does not answer; and everything
+ * in a database that is not attached.  With any setting: ALTER COLUMN ... TYPE to
  * less than bigint if the default is a snowflake sequence.
  *
  * Copyright (c) 2026, the snowflake developers
