@@ -65,6 +65,7 @@ typedef struct Sequence
 {
 	Oid			relid;			/* hash key */
 	LocalTransactionId lxid;	/* transaction that has locked it */
+	bool		is_serial;		/* it began in no parallel operation */
 	bool		known;			/* is info valid? */
 	Oid			role;			/* may call nextval(), or InvalidOid */
 	SnowflakeSequenceInfo info;
@@ -218,6 +219,7 @@ lock_sequence(Sequence *sequence)
 	LockRelationOid(sequence->relid, RowExclusiveLock);
 	CurrentResourceOwner = owner;
 	sequence->lxid = snowflake_transaction();
+	sequence->is_serial = !IsInParallelMode();
 }
 
 /*
@@ -293,15 +295,15 @@ check_privilege(Oid relid, AclMode mode)
 
 /*
  * Fail, like the server, in a read-only transaction, unless the sequence is a
- * temporary one of this session; and in a parallel operation.
+ * temporary one of this session; and in a worker of a parallel operation.
  */
 static inline void
-check_writable(Oid relid, const char *command)
+check_writable(const Sequence *sequence, const char *command)
 {
 	if (unlikely(XactReadOnly) &&
-		!isTempOrTempToastNamespace(get_rel_namespace(relid)))
+		!isTempOrTempToastNamespace(get_rel_namespace(sequence->relid)))
 		PreventCommandIfReadOnly(command);
-	if (unlikely(IsInParallelMode()))
+	if (unlikely(!sequence->is_serial))
 		PreventCommandIfParallelMode(command);
 }
 
@@ -380,25 +382,38 @@ next_range_number(Sequence *sequence)
 	return number;
 }
 
-static int64
-nextval_nonlocal(Sequence *sequence, Oid function)
+/*
+ * Another sequence was used last, or none, or this one when it was local.
+ */
+static pg_noinline void
+note_sequence(Sequence *sequence, Oid function)
+{
+	if (used_last == NULL || !used_last->is_id)
+	{
+		set_marker(function);
+		ids_since_marker = 1;
+	}
+	sequence->has_value = sequence->is_id = true;
+	used_last = sequence;
+}
+
+static inline int64
+nextval_nonlocal(Sequence *sequence, FunctionCallInfo fcinfo)
 {
 	int64		id;
 
 	check_nextval_privilege(sequence);
-	check_writable(sequence->relid, "nextval()");
+	check_writable(sequence, "nextval()");
 	if (sequence->info.kind == SNOWFLAKE_KIND_RANGE)
 		id = next_range_number(sequence);
 	else
 		id = likely(sequence->info.increment == 1) ?
 			snowflake_generate() : generate_middle(sequence);
-	if (used_last == NULL || !used_last->is_id)
-		set_marker(function);
-	sequence->value = id;
-	sequence->has_value = sequence->is_id = true;
-	used_last = sequence;
 	ids_since_marker++;
-	return sequence->value;
+	if (unlikely(used_last != sequence || !sequence->is_id))
+		note_sequence(sequence, fcinfo->flinfo->fn_oid);
+	sequence->value = id;
+	return id;
 }
 
 /*
@@ -412,7 +427,7 @@ snowflake_sequence_nextval(PG_FUNCTION_ARGS)
 
 	check_execute(F_NEXTVAL, &everybody_nextval);
 	if (!is_local(sequence))
-		PG_RETURN_INT64(nextval_nonlocal(sequence, fcinfo->flinfo->fn_oid));
+		PG_RETURN_INT64(nextval_nonlocal(sequence, fcinfo));
 
 	sequence->value = nextval_internal(relid, true);
 	sequence->has_value = true;
@@ -593,7 +608,7 @@ snowflake_sequence_setval(PG_FUNCTION_ARGS)
 		return result;
 	}
 	check_privilege(relid, ACL_UPDATE);
-	check_writable(relid, "setval()");
+	check_writable(sequence, "setval()");
 	if (sequence->info.kind == SNOWFLAKE_KIND_RANGE)
 		setval_range(sequence, PG_GETARG_INT64(1),
 					 !with_called || PG_GETARG_BOOL(2));
