@@ -530,7 +530,9 @@ plan_with_weak_locks(SnowflakeConversion *conversion,
 		ReThrowError(error);
 	if (error == NULL)
 		return true;
-	if (!conversion->rewrites && !snowflake_convert_has_changed())
+	/* Not, for example, if the statement was cancelled, too. */
+	if (!conversion->rewrites &&
+		!(error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && snowflake_convert_has_changed()))
 		ReThrowError(error);
 	FreeErrorData(error);
 	return false;

@@ -81,7 +81,7 @@ sub default_of
 
 my $holder = $node->background_psql('postgres');
 
-# Clients go on while the conversion looks for obstacles; changes of the tables do not.
+# Clients continue while the conversion looks for obstacles; changes of the tables do not.
 foreach my $case (
 	[ "snowflake_convert('parents', generator => 'held_id()')", 'parents', 'INSERT INTO children (parent) VALUES (1)' ],
 	[ "snowflake_convert('measured', 'id', generator => 'held_id()')", 'measured_1', q{INSERT INTO measured (at) VALUES ('2026-05-01')} ],
@@ -120,6 +120,19 @@ unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
 is($node->safe_psql('postgres', q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'late'::regclass AND attname = 'parent'}),
 	'bigint', 'a reference that came meanwhile is converted');
 is(default_of('parents'), 'snowflake_nextval()', 'the default is set');
+
+# It can be cancelled after it has seen a change, too.
+$client->query_safe('BEGIN; SELECT FROM parents');
+$holder->query_safe('BEGIN; SELECT FROM children');
+$session = start(q{SELECT snowflake_convert_schema('public', generator => 'snowflake_id()')});
+wait_for($session, q{relation = 'parents'::regclass});
+$client->query_safe('ALTER TABLE parents ADD COLUMN v int; COMMIT');
+wait_for($session, q{relation = 'children'::regclass});
+$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'conversion'}),
+	'a conversion that has seen a change, and waits, ends when it is cancelled');
+$holder->query_safe('ROLLBACK');
+like(finish($session), qr/canceling statement due to user request/, 'it says so');
 
 # What has nothing to do locks nobody out.
 $client->query_safe('BEGIN; SELECT FROM parents');
