@@ -8,7 +8,7 @@
 --
 -- A client is one life of a server's shared memory, the only place where a server
 -- has ranges: at most one that it uses, and one in reserve.  It asks for another one
--- when it begins the one in reserve, so the one before that is used up.
+-- when it begins the one in reserve, so the one before that is exhausted.
 --
 -- A floor F of a name: no number <= F is to be given out anymore.  It raises "next",
 -- and clients that have ranges at or below it are waited for, until each has
@@ -39,7 +39,7 @@
 --   or restored from a dump            notices
 --   yesterday's files are put back     the first server that was granted a number at
 --                                      or above "next" proves it, and all stops.
---                                      Servers tell it within a second; before that,
+--                                      Servers report within a second; before that,
 --                                      another one can be granted numbers twice
 --   two registries run                 as above: the one that is behind stops
 
@@ -244,7 +244,7 @@ COMMENT ON COLUMN snowflake_registry.range_evidence.seen_at IS
 
 -- A dump has what is known of sequences: "next" of then is not enough, but better
 -- than none.  Its identity shows that numbers were lost since, so a restored
--- registry stops, and "next" is the least that it goes on with.  A dump has no
+-- registry stops, and "next" is the least that it continues with.  A dump has no
 -- clients: their tokens would be old, and those who hold ranges say so.
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_state', '');

@@ -3,7 +3,7 @@
 -- Numbers below "next" that are not known to be granted are harmless; a "next" that
 -- is too low grants a number twice.  The registry cannot know by how much it is too
 -- low.  So it stops where it may be, until an administrator has seen what servers
--- were granted, and goes on with snowflake_registry.resume_ranges().
+-- were granted, and calls snowflake_registry.resume_ranges().
 
 CREATE FUNCTION snowflake_registry.suspect_loss(
     settings snowflake_registry.range_state,

@@ -59,8 +59,8 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Otherwise, A's memory is resumed twice, and both go on with A's range: each call
-    -- brings a token of its own, so the second of the two has an old one.  One that
+    -- Otherwise, A's memory is resumed twice, and both continue with A's range: each
+    -- call brings a token of its own, so the second of the two has an old one.  One that
     -- was saved before A's first call has none.
     state := CASE
         WHEN holder.token_hash = snowflake_registry.hash(confirmed) THEN 'confirmed'
@@ -71,9 +71,9 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock_range_client(uuid, uuid, uuid[], text) IS
-'internal: lock a server''s row, or make one; state: new; unknown: with tokens that
+'internal: lock a server''s row, or create one; state: new; unknown: with tokens that
 the registry does not know; confirmed: the last answer arrived; repeated: it did
-not; superseded: another one goes on with the memory of this server;
+not; superseded: another one continues with the memory of this server;
 error: 55P03 if a call of the server is in progress';
 
 CREATE FUNCTION snowflake_registry.note_range_call(
@@ -218,7 +218,7 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.wait_for_holders(uuid, text, text, text, bigint) IS
-'internal: have get_floors() tell a floor to the servers that may still give out
+'internal: have get_floors() report a floor to the servers that may still give out
 numbers up to it; returns their names, or NULL';
 
 CREATE FUNCTION snowflake_registry.remembered_count(

@@ -37,7 +37,9 @@ BEGIN
         WHEN count(*) > count(DISTINCT (u.database, u.name)) THEN
             'A name is given twice.'
         WHEN NOT bool_and(u.last > 0 AND u.count BETWEEN 0 AND 2147483648 AND u.least_count BETWEEN 0 AND 4294967296
-                          AND coalesce(u.floor, 0) >= 0 AND u.granted >= 0) THEN
+                          AND coalesce(u.floor, 0) >= 0
+                          -- The greatest bigint is never granted: see usable_last().
+                          AND u.granted BETWEEN 0 AND 9223372036854775806) THEN
             'A number is out of range.'
         END
     INTO wrong
@@ -140,24 +142,26 @@ CREATE FUNCTION snowflake_registry.acknowledge_floor(
     client uuid,
     database text,
     name text,
-    acknowledged bigint,
-    current_floor bigint)
+    acknowledged bigint)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     -- No more than the floor of the sequence.  Otherwise, A wants a floor of 1000 that
-    -- is refused, is granted 101 to 200, and B's floor of 500 does not wait for A.
+    -- is refused, is granted 101 to 200, and B's floor of 500 does not wait for A.  The
+    -- database may have been removed, so the group is that of the range.
     UPDATE snowflake_registry.held_ranges h
-    SET acknowledged_floor = least(acknowledged, current_floor),
-        floor_pending = h.floor_pending AND acknowledged < current_floor
-    WHERE h.client = acknowledge_floor.client AND h.database = acknowledge_floor.database AND h.name = acknowledge_floor.name
-    AND h.acknowledged_floor < least(acknowledged, current_floor);
+    SET acknowledged_floor = least(acknowledged, s.floor),
+        floor_pending = h.floor_pending AND acknowledged < s.floor
+    FROM snowflake_registry.range_sequences s
+    WHERE s.database_group = h.database_group AND s.name = h.name
+    AND h.client = acknowledge_floor.client AND h.database = acknowledge_floor.database AND h.name = acknowledge_floor.name
+    AND h.acknowledged_floor < least(acknowledged, s.floor);
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.acknowledge_floor(uuid, text, text, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_registry.acknowledge_floor(uuid, text, text, bigint) IS
 'internal: a server gives out no number up to a floor anymore';
 
 CREATE FUNCTION snowflake_registry.grant_range(
@@ -185,7 +189,7 @@ BEGIN
 
     IF holds THEN
         unconfirmed := h.call = ANY (c.lost_calls) AND h.database_group = s.database_group;
-        -- Otherwise, answers that do not arrive use numbers up.
+        -- Otherwise, answers that do not arrive exhaust the numbers.
         IF unconfirmed AND h.latest_last - greatest(h.latest_first, s.floor + 1) + 1 >= greatest(least_count, 1) THEN
             first_number := greatest(h.latest_first, s.floor + 1);
             last_number := h.latest_last;
@@ -217,7 +221,7 @@ BEGIN
 
     IF holds THEN
         -- The latest range is the one in use now, unless it never arrived, and
-        -- those before it are used up.
+        -- those before it are exhausted.
         UPDATE snowflake_registry.held_ranges r
         SET database_group = s.database_group, call = c.calls,
             previous_first = CASE WHEN unconfirmed THEN r.previous_first ELSE r.latest_first END,
@@ -325,7 +329,7 @@ BEGIN
             END IF;
             floor := s.floor;
             IF u.floor IS NOT NULL THEN
-                PERFORM snowflake_registry.acknowledge_floor(client, u.database, u.name, u.floor, s.floor);
+                PERFORM snowflake_registry.acknowledge_floor(client, u.database, u.name, u.floor);
             END IF;
             IF problem IS NULL AND u.floor IS NOT NULL THEN
                 waits_for := snowflake_registry.wait_for_holders(client, u.database, s.database_group, s.name, u.floor);
@@ -353,7 +357,7 @@ those of calls since then, which granted the same again; granted is the greatest
 number that the server was ever granted;
 one row for each sequence in this order, with the greatest floor known, and the
 servers that may still give out numbers up to the given one; problem is a
-keyword, a colon, and a sentence; no row: another one goes on with the memory
+keyword, a colon, and a sentence; no row: another one continues with the memory
 of this server, which has to give up its ranges; for roles granted EXECUTE;
 errors: 55P03 if the previous call of the server is in progress, or others for
 longer than a second, 22004 and 22023 if an argument is wrong, 0A000 above READ
@@ -403,7 +407,8 @@ COMMENT ON FUNCTION snowflake_registry.get_floors(uuid) IS
 acknowledge by snowflake_registry.get_ranges(); a row of NULLs: the registry does
 not know that it holds ranges, so it has to call that for all that it holds; for
 roles granted EXECUTE;
-errors: 22004 if client is NULL, 25006 on a standby';
+errors: 22004 if client is NULL, 25006 on a standby if the call is to be noted,
+which it is every 20 seconds';
 
 CREATE FUNCTION snowflake_registry.return_ranges(
     client uuid,

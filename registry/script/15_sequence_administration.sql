@@ -73,7 +73,7 @@ BEGIN
         -- Otherwise, a call has locked the sequences of one group, or none, and takes
         -- numbers of another one, which a call of another database takes, too.
         LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
-        -- Otherwise, servers go on to give out what they have of the other group.
+        -- Otherwise, servers continue to give out what they have of the other group.
         SELECT h.database_group INTO present FROM snowflake_registry.held_ranges h
         WHERE h.database = add_database.database AND h.previous_first IS NOT NULL
         AND h.database_group <> coalesce(shared_as, add_database.database) LIMIT 1;
@@ -208,7 +208,8 @@ COMMENT ON FUNCTION snowflake_registry.raise_sequence(text, text, bigint, bigint
 'have no number of a sequence up to a floor be given out anymore, however many are
 skipped (NULL: as it is), and set its last number to the MAXVALUE that it has on
 all servers (NULL: as it is);
-returns the names of the servers that may still give out lower ones, and are told;
+returns the names of the servers that may still give out lower ones, until they have
+heard of it;
 for superusers, and roles granted EXECUTE;
 errors: 42704 if the registry does not know the sequence, 22023 if no number would
 be left, 0A000 above READ COMMITTED, 25006 on a standby';
@@ -263,16 +264,14 @@ AS $$
 BEGIN
     @CHECK_OWNERS@
 
-    BEGIN
-        IF reason IS NULL THEN
-            RAISE EXCEPTION 'reason must not be null'
-                USING ERRCODE = 'null_value_not_allowed';
-        END IF;
-        PERFORM snowflake_registry.lock_range_state();
-        UPDATE snowflake_registry.range_state s
-        SET stopped = reason, stopped_at = clock_timestamp()
-        WHERE s.stopped IS NULL;
-    END;
+    IF reason IS NULL THEN
+        RAISE EXCEPTION 'reason must not be null'
+            USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    PERFORM snowflake_registry.lock_range_state();
+    UPDATE snowflake_registry.range_state s
+    SET stopped = reason, stopped_at = clock_timestamp()
+    WHERE s.stopped IS NULL;
 END
 $$;
 

@@ -52,20 +52,20 @@ SELECT * FROM regress_call('a', 3, '{}', 5, '{public.t}', counts => '{0}');
 SELECT * FROM regress_call('b', 4, '{}', 6, '{public.t,public.t,public.t}', floors => '{NULL,NULL,0}', databases => '{shop,shop_eu,other}');
 
 -- An answer that is lost is granted again, also if other answers arrive before the name
--- is asked for again, and nothing else is used up.
+-- is asked for again, and nothing else is granted.
 SELECT * FROM regress_call('a', 5, '{}', 7, '{public.t,public.u}');
 SELECT * FROM regress_call('a', 5, '{7}', 8, '{public.u}', counts => '{1}');
 SELECT * FROM regress_call('a', 5, '{7,8}', 9, '{public.u}');
 SELECT * FROM regress_call('a', 9, '{}', 10, '{public.u,public.t}');
 SELECT * FROM regress_call('a', 10, '{}', 11, '{public.u,public.t}');
 
--- Another one goes on with the memory of a server; one that was saved before the first
+-- Another one continues with the memory of a server; one that was saved before the first
 -- call.
 SELECT * FROM regress_call('a', 10, '{}', 12, '{public.t}');
 SELECT * FROM regress_call('a', NULL, '{}', 12, '{public.t}');
 SELECT * FROM regress_call('a', 9, '{10,11}', 12, '{public.t}', counts => '{0}');
 
--- a floor: who holds lower ranges is told, and waited for
+-- a floor: who holds lower ranges hears of it, and is waited for
 SELECT * FROM regress_call('c', NULL, '{}', 13, '{public.t}', floors => '{5000}');
 SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('a')::uuid);
 SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('b')::uuid) ORDER BY database;
@@ -149,7 +149,7 @@ SELECT last_number - first_number + 1 AS n FROM regress_call('e/2', NULL, '{}', 
 SELECT last_number - first_number + 1 AS n FROM regress_call('e/3', NULL, '{}', 2003, '{public.rate}');
 SELECT last_number - first_number + 1 AS n FROM regress_call('f', NULL, '{}', 2004, '{public.rate}');
 
--- Ranges are returned, by who holds them; who returned them and goes on is superseded.
+-- Ranges are returned, by who holds them; who returned them and continues is superseded.
 SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, lpad('2001', 32, '0')::uuid, '{}');
 SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, NULL, ARRAY[lpad('2002', 32, '0')::uuid]);
 SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, NULL, ARRAY[lpad('2002', 32, '0')::uuid]);
@@ -211,15 +211,21 @@ SELECT snowflake_registry.alter_ranges('0 s');
 SELECT snowflake_registry.alter_ranges('2 d');
 SELECT grant_time, lossless_failover FROM snowflake_registry.range_state;
 SELECT DISTINCT grant_time_ms FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), NULL, '{shop}', '{public.u}', '{1}', '{0}', '{0}', '{NULL}', '{0}');
+-- A floor that is refused because the database was removed acknowledges nothing that is
+-- granted later.
+SELECT * FROM regress_call('d', 3010, '{}', 3011, '{public.w}', floors => '{0}');
 SELECT snowflake_registry.remove_database('shop');
-SELECT * FROM regress_call('d', 3010, '{}', 3011, '{public.u}');
+SELECT * FROM regress_call('d', 3011, '{}', 3012, '{public.u,public.w}', floors => '{NULL,5000}');
+SELECT snowflake_registry.add_database('shop');
+SELECT * FROM regress_call('p', NULL, '{}', 3013, '{public.w}', floors => '{50}', counts => '{0}');
+SELECT snowflake_registry.remove_database('shop');
 SELECT snowflake_registry.add_database('shop', 'other');
 SELECT snowflake_registry.remove_database('shop_eu');
 UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min', created_at = created_at - interval '2 min';
 SELECT count(snowflake_registry.free_ranges(server_name)) > 5 AS freed FROM (SELECT DISTINCT server_name FROM snowflake_registry.range_holders) h;
 SELECT snowflake_registry.add_database('shop', 'other');
 -- The sequences of the other group have other numbers.
-SELECT * FROM regress_call('o', NULL, '{}', 3012, '{public.t}', lasts => '{9223372036854775807}');
+SELECT * FROM regress_call('o', NULL, '{}', 3014, '{public.t}', lasts => '{9223372036854775807}');
 
 -- A failed call has no effect.
 \set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, ''h'', '
@@ -230,6 +236,7 @@ SELECT * FROM regress_call('o', NULL, '{}', 3012, '{public.t}', lasts => '{92233
 :call '{shop}', '{t}', '{0}', '{1}', '{1}', '{1}', '{1}');
 :call '{shop}', '{t}', '{1}', '{-1}', '{1}', '{1}', '{1}');
 :call '{shop}', '{t}', '{1}', '{1}', '{1}', '{-1}', '{1}');
+:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{9223372036854775807}');
 :call ARRAY[repeat('x', 64)], '{t}', '{1}', '{1}', '{1}', '{1}', '{1}');
 :call array_fill('shop'::text, '{101}'), array_fill('t'::text, '{101}'), array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[]);
 SELECT * FROM regress_call('h', 1, '{2}', 2, '{t}');

@@ -354,10 +354,24 @@ query($a, qq{$distributed
 is(query($a, 'INSERT INTO keyed DEFAULT VALUES RETURNING id > 700, i > 700'), 't|t', 'a column that exists continues above its keys');
 is(query($a, $distributed . sprintf($columns, 'keyed')), "i|integer|range|integer|\nid|integer|range|integer|", 'its type stays');
 
+# The least integer has no number before it.
+is( query($a, q{CREATE SEQUENCE lowest MINVALUE -9223372036854775808;
+	SELECT snowflake_set_sequence_kind('lowest', 'range'); SELECT nextval('lowest')}) =~ s/\s//gr,
+	'1', 'a sequence that begins at the least integer continues at 1');
+is(query($a, q{SELECT setval('lowest', -9223372036854775808, false), nextval('lowest')}),
+	'-9223372036854775808|2', 'setval() to it sets no floor');
+is( query($a, q{CREATE TABLE high (id int PRIMARY KEY); INSERT INTO high VALUES (5);
+	CREATE SEQUENCE high_seq AS int MINVALUE 1000 OWNED BY high.id;
+	SELECT snowflake_set_sequence_kind('high_seq', 'range'); SELECT snowflake_set_sequence_kind('high_seq', 'local');
+	SELECT nextval('high_seq')}) =~ s/\s//gr,
+	'1000', 'a local sequence does not continue below its MINVALUE');
+
 my $gone = "$distributed BEGIN; CREATE TABLE gone (id serial PRIMARY KEY); INSERT INTO gone DEFAULT VALUES RETURNING id;";
 my $first_gone = query($a, "$gone ROLLBACK");
 is(query($a, q{SELECT to_regclass('gone_id_seq') IS NULL}), 't', 'ROLLBACK removes the sequence');
 cmp_ok(query($a, "$gone COMMIT"), '>', $first_gone, 'after ROLLBACK the numbers of that name continue');
+is(query($a, q{SELECT numbers_held > 0 FROM snowflake_sequences WHERE sequence = 'gone_id_seq'::regclass}),
+	't', 'the view knows the ranges of the new sequence of that name');
 is(query($b, "$gone COMMIT; SELECT kind FROM snowflake_sequences WHERE table_name = 'gone'::regclass") =~ /^(\d+)\nrange$/ && $1 > $first_gone,
 	1, 'also on the other server');
 

@@ -1,5 +1,5 @@
 # The worker that gets ranges of sequences from the registry: whatever happens to it, to
-# its connection or to the registry, no number is given out twice, no range is used up by
+# its connection or to the registry, no number is given out twice, no range is exhausted by
 # answers that are lost, and a shutdown is not held up.
 
 use strict;
@@ -204,7 +204,7 @@ ok($b->wait_for_log(qr/WARNING:  the registry grants no numbers for sequence pub
 set_timeout($b, '1min');
 asked('SELECT snowflake_registry.resume_ranges(10000)');
 wait_until(
-	'numbers after the administrator had the registry go on',
+	'numbers after the administrator had the registry continue',
 	sub {
 		my ($status, $number) = $b->psql('postgres', "SELECT nextval('s')");
 
@@ -275,7 +275,7 @@ is( $local->safe_psql('postgres', 'SELECT count(*) FROM snowflake_registry.range
 	0, 'a shutdown returns ranges to a registry in the server itself');
 
 is($doubles, 0, 'no number was given out twice');
-is($falls, 0, 'numbers rise on each server');
+is($falls, 0, 'numbers increase on each server');
 $_->stop foreach $local, $a, $b, $registry;
 done_testing();
 

@@ -171,9 +171,9 @@ finish_queries($hung, $other);
 take($c, $other->{out});
 my ($lost) = $hung->{out} =~ /^(t\|\d+\|\d+)/;
 like(call($first, $a, t => [100]), qr/^\Q$lost\E\|/, 'what was granted to a call that was given up is granted again');
-is(next_of($first, 't'), $next + 100, '... and no more is used up');
+is(next_of($first, 't'), $next + 100, '... and no more numbers are granted');
 
-# A call of B is about to commit when A sets a floor: B is waited for, and told.
+# A call of B is about to commit when A sets a floor: B is waited for, and hears of it.
 kill 'STOP', $receiver;
 ($hung) = start_queries($first, query_of($b, t => [100]));
 push @{ $b->{unconfirmed} }, $b->{token};
@@ -184,21 +184,21 @@ kill 'CONT', $receiver;
 finish_queries($hung);
 like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|b\|$/, 'then it waits for the server that has been granted lower numbers');
 my $floors = "SELECT * FROM snowflake_registry.get_floors('$b->{client}')";
-is($first->safe_psql('postgres', $floors, extra_params => [ '-U', 'regress_server' ]), 'shop|t|5000', 'that server is told');
+is($first->safe_psql('postgres', $floors, extra_params => [ '-U', 'regress_server' ]), 'shop|t|5000', 'that server hears of the floor');
 like(call($first, $b, t => [ 100, 5000 ]), qr/^t\|5001\|5100\|5000\|\|$/, 'what had not arrived is not granted again below the floor');
-is($first->safe_psql('postgres', $floors), '', 'a floor that was acknowledged is not told again');
+is($first->safe_psql('postgres', $floors), '', 'a floor that was acknowledged is not reported again');
 like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|\|$/, 'then nobody is waited for');
 
-# Two go on with the same memory, and call at once.
+# Two continue with the same memory, and call at once.
 my %copy = (%$c, unconfirmed => []);
 my @twins = start_queries($first, map { query_of($_, v => [100]) } $c, \%copy);
 finish_queries(@twins);
 my @rows = map { scalar(() = $_->{out} =~ /^v\|\d/mg) } @twins;
-is($rows[0] + $rows[1], 1, 'of two that go on with the same memory, one is granted a range');
+is($rows[0] + $rows[1], 1, 'of two that continue with the same memory, one is granted a range');
 my ($winner, $loser) = $rows[0] ? ($c, \%copy) : (\%copy, $c);
 take($winner, $twins[ $rows[0] ? 0 : 1 ]{out});
 is(call($first, $loser, v => [100]), '', 'the other one is superseded');
-like(call($first, $winner, v => [100]), qr/^v\|\d/, 'the first one goes on');
+like(call($first, $winner, v => [100]), qr/^v\|\d/, 'the first one continues');
 
 # A trigger would have its code executed as a superuser.
 $first->safe_psql('postgres', 'CREATE ROLE regress_trigger LOGIN; GRANT TRIGGER ON ALL TABLES IN SCHEMA snowflake_registry TO regress_trigger; GRANT CREATE ON SCHEMA public TO regress_trigger');
@@ -218,7 +218,7 @@ like(failed_call($first, $winner, v => [100]), qr/ERROR:  55000: tables of the r
 $winner->{unconfirmed} = [];
 $first->safe_psql('postgres', 'DROP FUNCTION public.f CASCADE; DROP OWNED BY regress_trigger');
 
-# The registry crashes.  It goes on, and has what it answered.
+# The registry crashes.  It continues, and has what it answered.
 $first->stop('immediate');
 $first->start;
 call($first, $_, t => [100]) foreach $a, $b;
@@ -239,7 +239,7 @@ like(call($standby, $b, t => [100]), $stopped, '... also after a crash');
 is($standby->safe_psql('postgres', 'SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence ORDER BY server_name'),
 	"t|a|t\nt|b|t", 'it has noted what the servers were granted');
 $standby->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)');
-like(call($standby, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'an administrator resumes it, and the servers go on') foreach $a, $b;
+like(call($standby, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'an administrator resumes it, and the servers continue') foreach $a, $b;
 is($overlaps, 0, 'no number is granted twice after the promotion');
 
 # Only such standbys are promoted, an administrator says.
@@ -254,7 +254,7 @@ like(call($next_one, $a, t => [100]), qr/stopped: The server of the registry was
 	'without an archive and standbys, nothing excludes that another standby was promoted');
 my $third = new_standby($next_one, 'third');
 require_standbys($next_one, 'third');
-like(call($next_one, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'with a synchronous standby it goes on by itself') foreach $a, $b;
+like(call($next_one, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'with a synchronous standby it continues by itself') foreach $a, $b;
 is($overlaps, 0, 'no number is granted twice after the second promotion');
 require_standbys($next_one, '');
 $third->stop;
