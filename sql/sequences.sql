@@ -16,6 +16,7 @@ SELECT snowflake_attach_sequences();
 SELECT snowflake_set_sequence_kind('users_id_seq', 'ranges');
 SELECT snowflake_set_sequence_kind('users_id_seq', 'range');
 SELECT snowflake_set_sequence_kind('users_id_seq', 'snowflake', 'public.users');
+SELECT snowflake_set_sequence_kind('users_id_seq', 'range', '');
 SELECT snowflake_set_sequence_kind('users');
 SELECT snowflake_set_sequence_kind('users_id_seq');
 SELECT snowflake_set_sequence_kind('users_id_seq');

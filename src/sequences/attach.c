@@ -324,6 +324,10 @@ snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("only range sequences have a name in the registry")));
+	if (name != NULL && *name == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("name of a range sequence must not be empty")));
 	if (kind != SNOWFLAKE_KIND_LOCAL && !snowflake_is_attached())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -47,8 +47,8 @@ snowflake_kind_for(Oid type)
 }
 
 /*
- * The same for a sequence that exists, and keeps its kind if it is a snowflake
- * sequence.
+ * The same for a sequence that exists, and keeps its kind unless that is
+ * local.
  */
 SnowflakeSequenceKind
 snowflake_kind_of(Oid sequence, Oid type)

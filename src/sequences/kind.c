@@ -96,7 +96,7 @@ fail_invalid_label(const char *string)
 }
 
 /*
- * The name that a range sequence has unless it is told another one.
+ * The name that a range sequence has unless another one is given.
  */
 static const char *
 own_name(Oid relid)
@@ -324,14 +324,15 @@ static SequencePosition
 local_position(Oid relid, const SequenceLabel *label)
 {
 	SequencePosition position = label->position;
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
 	int64		above;
 
 	if (label->kind != SNOWFLAKE_KIND_RANGE)
 		return position;
-	above = Max(snowflake_read_granted(relid, snowflake_get_definition(relid).seqmax),
+	above = Max(snowflake_read_granted(relid, definition.seqmax),
 				snowflake_greatest_key(relid));
 	if (above > 0 &&
-		(!label->has_position || above >= position.last_value))
+		above >= (label->has_position ? position.last_value : definition.seqstart))
 	{
 		position.last_value = above;
 		position.is_called = true;
@@ -448,12 +449,16 @@ static int64
 range_floor(Oid relid, const SequenceLabel *label)
 {
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
-	int64		floor = Max(definition.seqmin, definition.seqstart) - 1;
+	int64		next = Max(Max(definition.seqmin, definition.seqstart), 1);
+	int64		floor = 0;
 
-	if (label->has_position)
-		floor = Max(floor, label->position.last_value - (label->position.is_called ? 0 : 1));
+	if (label->has_position && label->position.is_called)
+		floor = label->position.last_value;
+	else if (label->has_position)
+		next = Max(next, label->position.last_value);
+	floor = Max(floor, next - 1);
 	floor = Max(floor, snowflake_read_granted(relid, definition.seqmax));
-	return Max(floor, Max(snowflake_greatest_key(relid), 0));
+	return Max(floor, snowflake_greatest_key(relid));
 }
 
 /*
@@ -579,11 +584,13 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 {
 	SequenceLabel label;
 
-	if (snowflake_sequence_kind(relid) != SNOWFLAKE_KIND_LOCAL)
-		return;
 	check_sequence(relid);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
+
+	/* Another session may have set it meanwhile. */
+	if (snowflake_sequence_kind(relid) != SNOWFLAKE_KIND_LOCAL)
+		return;
 	fill_label(relid, kind, NULL, &label);
 	label.by_default = true;
 	set_nonlocal(relid, &label);
@@ -690,11 +697,15 @@ snowflake_find_nonlocal_sequence(void)
 static bool
 is_by_default(Oid relid)
 {
-	return strstr(get_label(relid), " default") != NULL;
+	SequenceLabel label;
+	char	   *string = get_label(relid);	/* NULL if it was just removed */
+
+	return string != NULL && snowflake_read_label(string, &label) &&
+		label.by_default;
 }
 
 /*
- * Is there a sequence that a setting made a snowflake sequence?
+ * Is there a sequence that is not local because of a setting?
  */
 bool
 snowflake_has_default_sequence(void)

@@ -47,8 +47,8 @@
  * What is left alone: temporary tables; scripts of extensions, whose C code knows
  * its types; what restores a dump, because what a dump says is right (dumps set
  * both an empty search_path and check_function_bodies); CREATE SEQUENCE by
- * itself, as nobody knows yet what will use it; and sequences that were used,
- * because their tables are not new.
+ * itself, because nobody knows yet what will use it; and sequences that were
+ * used, because their tables are not new.
  *
  * What is refused: smallint with a snowflake sequence, whose owner wanted small
  * numbers; a range sequence for which the registry does not answer; and everything

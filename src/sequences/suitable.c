@@ -190,7 +190,7 @@ check_range_column(Oid relid, Oid table, int column, void *arg)
 				 errmsg("MAXVALUE of sequence \"%s\" does not fit in column \"%s\" of table \"%s\"",
 						get_rel_name(relid),
 						get_attname(table, column, false), get_rel_name(table)),
-				 errhint("ALTER SEQUENCE ... AS %s MAXVALUE " INT64_FORMAT " first.",
+				 errhint("Use ALTER SEQUENCE ... AS %s MAXVALUE " INT64_FORMAT " first.",
 						 format_type_be(getBaseType(type)), snowflake_type_maximum(type))));
 }
 

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * unattached.h
- *	  Databases that have snowflake sequences, and lack what belongs to them.
+ *	  Databases that have sequences that are not local, and lack what belongs to
+ *	  them.
  *
  * Copyright (c) 2026, the snowflake developers
  *

@@ -561,6 +561,7 @@ static void
 setval_range(Sequence *sequence, int64 value, bool is_called)
 {
 	RangeHandle *handle = &sequence->info.range;
+	int64		floor = is_called ? Max(value, 0) : Max(value, 1) - 1;
 
 	if (value < sequence->info.first || value > handle->last)
 		ereport(ERROR,
@@ -570,8 +571,7 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 						sequence->info.first, handle->last)));
 	if (value == handle->last)
 		return;
-	while (handle->slot == NULL ||
-		   !snowflake_settle_floor(handle, Max(is_called ? value : value - 1, 0)))
+	while (handle->slot == NULL || !snowflake_settle_floor(handle, floor))
 		snowflake_attach_sequence_range(handle);
 	if (is_called)
 	{

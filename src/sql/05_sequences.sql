@@ -114,7 +114,8 @@ other server returns (range; the name is what the registry knows it by, by defau
 own), or continue where it was before (local); for its owner;
 errors: 42804 if a column with it is too narrow, 55000 if it belongs to an identity
 column, nextval() is not attached, there is no registry, or other servers do not answer
-in time, 22023 for its INCREMENT or another kind, 42501 if the caller does not own it';
+in time, 22023 for its INCREMENT, another kind or an empty name, 42501 if the caller
+does not own it, or the database for another name';
 
 CREATE FUNCTION snowflake_range_statistics(
     sequence regclass, OUT granted bigint, OUT held bigint, OUT first_granted bigint,
@@ -209,4 +210,4 @@ COMMENT ON COLUMN snowflake_sequences.numbers_per_day IS
 'how many numbers a day all servers were granted meanwhile, lost ones included; NULL
 before this server was granted a second range';
 COMMENT ON COLUMN snowflake_sequences.ends_at IS
-'when its type ends at this rate; NULL if that is in more than 100 years';
+'when MAXVALUE is reached at this rate; NULL if that is in more than 100 years';
