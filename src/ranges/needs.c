@@ -41,7 +41,7 @@
 /* The most floors of released names in a call; others are heard again. */
 #define MAX_RELEASED	20
 
-/* Where the worker goes on. */
+/* Where the worker continues. */
 static int	next_slot = 0;
 
 /* Floors of names of which the worker heard, and that have no slot anymore. */
@@ -70,7 +70,7 @@ roll_window(RangeSlot *slot, TimestampTz now)
 }
 
 /*
- * Count the numbers of a range that is used up; of one that lasted longer than
+ * Count the numbers of a range that is exhausted; of one that lasted longer than
  * a window, those of a window.
  */
 static void
@@ -401,7 +401,8 @@ take_floor(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 static void
 take_range(RangeSlot *slot, const RangeAnswer *answer)
 {
-	int64		first = Max(answer->first, floor_to_tell(slot) + 1);
+	int64		floor = floor_to_tell(slot);
+	int64		first;
 
 	if (answer->first <= slot->granted)
 	{
@@ -414,8 +415,12 @@ take_range(RangeSlot *slot, const RangeAnswer *answer)
 		slot->first_granted = answer->last;
 		slot->first_granted_at = GetCurrentTimestamp();
 	}
-	if (snowflake_reserved_range(slot) != NULL ||
-		!range_has(answer->last - first + 1, 0, slot->step))
+
+	/* A floor can be the greatest integer, above which there is none. */
+	if (snowflake_reserved_range(slot) != NULL || answer->last <= floor)
+		return;
+	first = Max(answer->first, floor + 1);
+	if (!range_has(answer->last - first + 1, 0, slot->step))
 		return;
 	snowflake_set_reserve(slot, first, answer->last);
 	slot->wanted = false;

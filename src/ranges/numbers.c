@@ -183,9 +183,9 @@ fail_no_range(const RangeHandle *handle)
 static const char *
 problem_text(const char *problem)
 {
-	const char *text = strstr(problem, ": ");
+	const char *colon = strstr(problem, ": ");
 
-	return text !=NULL ? text +2 : problem;
+	return colon != NULL ? colon + 2 : problem;
 }
 
 /*

@@ -93,14 +93,14 @@ fill_call(RegistryCall *call, const char *query, int nparams,
  * Append a text as an element of an array.
  */
 static void
-append_element(StringInfo array, const char *text)
+append_element(StringInfo array, const char *string)
 {
 	appendStringInfoChar(array, '"');
-	for (; *text !='\0'; text ++)
+	for (; *string != '\0'; string++)
 	{
-		if (*text == '"' || *text == '\\')
+		if (*string == '"' || *string == '\\')
 			appendStringInfoChar(array, '\\');
-		appendStringInfoChar(array, *text);
+		appendStringInfoChar(array, *string);
 	}
 	appendStringInfoChar(array, '"');
 }

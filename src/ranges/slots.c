@@ -393,7 +393,13 @@ find_or_occupy_slot(const RangeHandle *handle, const char *database, const char 
 		if (!belongs_to(slot, MyDatabaseId, name))
 			continue;
 		if (strcmp(slot->database, database) == 0 && slot->last == handle->last)
+		{
+			/* The last one of this name was rolled back, or shares it. */
+			if (slot->relid != handle->relid)
+				slot->noted = 0;
+			slot->relid = handle->relid;
 			return slot;
+		}
 		clear_slot(slot);
 		ConditionVariableBroadcast(&slot->changed);
 		break;
