@@ -212,7 +212,7 @@ count_bytes(ssize_t n, size_t *done, StringInfo error)
 {
 	if (n > 0)
 		*done += n;
-	else if (n == 0 || errno != EINTR)
+	else if (n == 0 || (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK))
 	{
 		appendStringInfoString(error, "process that connects ended unexpectedly");
 		return false;
@@ -244,10 +244,12 @@ snowflake_read_from_child(Child *child, void *buffer, size_t size,
 }
 
 /*
- * Write to the child, which waits for that.
+ * Write to the child, which waits for that, unless it stands still.  Returns false
+ * if it does not read in time, with the reason.
  */
 bool
 snowflake_write_to_child(Child *child, const StringInfoData *data,
+						 const WaitLimit *limit, SnowflakeWaitEvent event,
 						 StringInfo error)
 {
 	size_t		size = data->len;
@@ -255,7 +257,11 @@ snowflake_write_to_child(Child *child, const StringInfoData *data,
 
 	while (done < size)
 	{
-		if (!count_bytes(send(child->socket, data->data + done, size - done, MSG_NOSIGNAL),
+		if (!snowflake_limited_wait(limit, child->socket, WL_SOCKET_WRITEABLE,
+									SNOWFLAKE_NO_LIMIT_MS, event, error))
+			return false;
+		if (!count_bytes(send(child->socket, data->data + done, size - done,
+							  MSG_NOSIGNAL | MSG_DONTWAIT),
 						 &done, error))
 			return false;
 	}

@@ -32,6 +32,8 @@ extern bool snowflake_read_from_child(Child *child, void *buffer, size_t size,
 									  SnowflakeWaitEvent event,
 									  StringInfo error);
 extern bool snowflake_write_to_child(Child *child, const StringInfoData *data,
+									 const WaitLimit *limit,
+									 SnowflakeWaitEvent event,
 									 StringInfo error);
 extern void snowflake_dismiss_child(Child *child);
 extern void snowflake_end_child(Child *child);

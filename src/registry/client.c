@@ -465,6 +465,7 @@ send_call(RegistryRound *round, const RegistryCall *call)
 	SessionCall header;
 	StringInfoData texts;
 	StringInfoData data;
+	WaitLimit	limit = snowflake_shorten_wait(&round->limit, round->answer_ms);
 
 	initStringInfo(&texts);
 	appendBinaryStringInfo(&texts, call->query, strlen(call->query) + 1);
@@ -480,7 +481,8 @@ send_call(RegistryRound *round, const RegistryCall *call)
 	initStringInfo(&data);
 	appendBinaryStringInfo(&data, (char *) &header, sizeof(header));
 	appendBinaryStringInfo(&data, texts.data, texts.len);
-	return snowflake_write_to_child(round->session, &data, &round->error);
+	return snowflake_write_to_child(round->session, &data, &limit,
+									SNOWFLAKE_EVENT_REGISTRY, &round->error);
 }
 
 /*
