@@ -182,17 +182,17 @@ use_memory()
 	memory=/dev/shm/snowflake.$(id -u)
 	[ -z "${PG_TEST_NOCLEAN:-}" ] && [ -w /dev/shm ] && [ "$(awk '/^MemAvailable:/ { print int($2 / 1024 / 1024) }' /proc/meminfo)" -ge "$1" ] &&
 		[ "$(df -Pk /dev/shm | awk 'NR == 2 { print int($4 / 1024 / 1024) }')" -ge "$1" ] &&
-		mkdir -p "$memory" || return 0
+		mkdir -p "$memory" 2>/dev/null && [ -O "$memory" ] && [ ! -L "$memory" ] || return 0
 	exec 6>"$memory/lock"
 	flock -n 6 || return 0
 	# What a run left that was killed.
 	rm -rf "$memory/tmp_check"
 	mkdir "$memory/tmp_check"
+	trap 'rm -rf "$memory/tmp_check"' EXIT
 	# Tests have servers load what they compile there.
 	if ! { cp /bin/true "$memory/tmp_check/true" && "$memory/tmp_check/true"; } 2>/dev/null; then
 		return 0
 	fi
-	trap 'rm -rf "$memory/tmp_check"' EXIT
 	# Before PostgreSQL 16, the data is in a folder of this name, and has the logs.
 	mkdir -p "$top/tmp_check/log"
 	ln -s "$top/tmp_check/log" "$memory/tmp_check/log"

@@ -50,7 +50,7 @@ have_postgres()
 # Are the tools of the tests there too?
 have_test_tools()
 {
-	have_commands prove && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
+	have_commands prove pgrep && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
 }
 
 # Run apt-get as root, or with sudo.  While another apt runs, such as that of
@@ -131,7 +131,7 @@ install_missing()
 	fi
 	update_packages "a C compiler, make," \
 		"PostgreSQL 15 or later with its server headers (pg_config in the PATH or" \
-		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More}"
+		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More, pgrep}"
 
 	if ! have_postgres; then
 		major=$(apt-cache depends postgresql |
@@ -141,7 +141,7 @@ install_missing()
 		have_postgres || die "PostgreSQL was installed, but $PG_CONFIG does not find it"
 	fi
 	if [ "${1:-}" = tests ] && ! have_test_tools; then
-		install_packages perl libipc-run-perl
+		install_packages perl libipc-run-perl procps
 	fi
 }
 

@@ -25,6 +25,9 @@ if ($child == 0)
 	exec 'timeout', '-k', '60', $limit, @ARGV;
 	die "timeout: $!\n";
 }
+
+# It has a process group of its own, which a terminal does not interrupt.
+$SIG{$_} = sub { kill $_[0], $child } foreach qw(INT TERM HUP);
 while ((my $pid = waitpid(-1, 0)) > 0)
 {
 	next if $pid != $child;

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $node = new_server('node', 'log_min_messages = log', 'log_min_messages = debug1');
+my $node = new_server('node', 'log_min_messages = debug1');
 my $fails = qr/sequences of database "(\w+)" are not attached/;
 
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
