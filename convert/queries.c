@@ -12,7 +12,7 @@
  *
  * Planning these joins takes several times as long as running them, and an
  * online conversion asks some of them for each partition, and others each time
- * that it looks whether it can go on, some while it has tables locked.  So that
+ * that it looks whether it can continue, some while it has tables locked.  So that
  * these have one text, what they are about is a parameter, and their plans are
  * kept until the call ends.
  *

@@ -276,10 +276,10 @@ AND CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype)
                     AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)
   WHEN format_type(b.base, NULL) LIKE '%[]' THEN a.attname ~* 'ids?$'
   ELSE a.attname ~* 'id$' END
--- numeric(p, s) has p - s digits before the point, and an ID 19.
 AND (b.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR b.mod - 4 BETWEEN 5 AND 18)
 AND NOT EXISTS (SELECT FROM pg_constraint c
                 WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))
+-- numeric(p, s) has p - s digits before the point, and an ID 19.
 AND (b.base NOT IN ('numeric'::regtype, 'numeric[]'::regtype)
      OR b.mod >= 4 AND ((b.mod - 4) >> 16) - ((((b.mod - 4) & 2047) # 1024) - 1024) < 19)
 AND NOT EXISTS (SELECT FROM pg_depend e

@@ -1,5 +1,5 @@
 # snowflake_convert_online() and transactions that have used a table, and change it while
-# the conversion waits for them: they go on, and the conversion begins again.
+# the conversion waits for them: they continue, and the conversion begins again.
 
 use strict;
 use warnings;
@@ -85,7 +85,7 @@ my $waiting = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'
 wait_for($call, 'waiting', q{relation = 'orders'::regclass});
 $holder->query_safe('SELECT pg_advisory_unlock(7)');
 $waiting->finish;
-is($err, '', 'a transaction that waits for the conversion goes on');
+is($err, '', 'a transaction that waits for the conversion continues');
 $client->query_safe('COMMIT');
 unlike(finish_converting($call), qr/ERROR/, 'the conversion succeeds');
 is($node->safe_psql('postgres', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'customers'::regclass AND adnum = 1 OR adrelid = 'customers'::regclass ORDER BY adnum DESC LIMIT 1}),

@@ -60,7 +60,7 @@
 #define GRANTED_AGAIN		4	/* what was granted last is granted again, though it arrived */
 #define TWIN_ACCEPTED		5	/* a call does not look at the token */
 #define LATEST_ONLY			6	/* a floor waits for the latest range of a server, no other */
-#define LOSS_UNNOTICED		7	/* a promoted registry goes on */
+#define LOSS_UNNOTICED		7	/* a promoted registry continues */
 #define RESUMED_UNSEEN		8	/* ... or is resumed before all have reported */
 #define HOLDER_LOST			9	/* ... and does not know who holds what it has lost */
 #define NOT_WAITED			10	/* a floor does not wait for others */

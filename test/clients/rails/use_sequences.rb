@@ -36,6 +36,6 @@ Order.delete_all
 Customer.delete_all
 ActiveRecord::FixtureSet.create_fixtures('fixtures', 'customers')
 Customer.connection.reset_pk_sequence!('customers')
-ok Customer.create!(name: 'after').id > 10**18, 'after fixtures and reset_pk_sequence!, IDs go on'
+ok Customer.create!(name: 'after').id > 10**18, 'after fixtures and reset_pk_sequence!, IDs continue'
 ok schema.include?('create_table "customers", force: :cascade'), 'schema.rb has a table as always', schema
 finish
