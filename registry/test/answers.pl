@@ -216,7 +216,7 @@ call_until(qr/^error \d+ of/) foreach 1 .. 4;
 is(messages(), 1, 'an error with a number that changes is logged once');
 $fake->set('words');
 call_for_words(24);
-# All 20 are used up, and what the minutes give in which that happened.
+# All 20 are exhausted, and what the minutes give in which that happened.
 my $messages = messages();
 ok($messages >= 19 && $messages < 22, 'errors that differ are logged up to a limit') or diag($messages);
 pass_time($server, 180);

@@ -180,7 +180,7 @@ sub standby_without
 	$standby->reload;
 	$standby->poll_query_until('postgres',
 		'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
-	  or die 'the standby goes on receiving';
+	  or die 'the standby continues to receive';
 	return $standby;
 }
 

@@ -105,7 +105,7 @@ sub standby_without
 	$standby->append_conf('postgresql.conf', "primary_conninfo = ''");
 	$standby->reload;
 	$standby->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver')
-	  or die 'the standby goes on receiving';
+	  or die 'the standby continues to receive';
 	return $standby;
 }
 
