@@ -40,7 +40,9 @@
 #include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
+#include "convert/columns.h"
 #include "convert/conversion.h"
+#include "convert/kinds.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "convert/schema.h"
@@ -79,7 +81,7 @@ typedef struct Call
 	Oid			relid;
 	const char *column;			/* or NULL */
 	ArrayType  *exclude;
-	bool		widen_ids;
+	const char *widen;
 	Oid			generator;		/* as specified */
 	Oid			owner;			/* of the tables */
 	List	   *left;			/* keys of the schema that stay as they are */
@@ -141,8 +143,21 @@ execute(Call *call)
 }
 
 /*
+ * The arguments generator, and kind after it.
+ */
+static void
+get_generator(Call *call, FunctionCallInfo fcinfo, int argument)
+{
+	call->generator = PG_ARGISNULL(argument) ? InvalidOid : PG_GETARG_OID(argument);
+	call->conversion.kind = snowflake_convert_get_kind(fcinfo, argument + 1,
+													   call->generator);
+	if (!PG_ARGISNULL(argument))
+		snowflake_convert_check_generator(call->generator);
+}
+
+/*
  * snowflake_convert(relation regclass, column_name name, dry_run boolean,
- *					 generator regprocedure) returns setof text
+ *					 generator regprocedure, kind text) returns setof text
  */
 Datum
 snowflake_convert(PG_FUNCTION_ARGS)
@@ -154,9 +169,7 @@ snowflake_convert(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 
 	snowflake_convert_refuse_old_snapshot();
-	call.generator = PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3);
-	if (!PG_ARGISNULL(3))
-		snowflake_convert_check_generator(call.generator);
+	get_generator(&call, fcinfo, 3);
 	call.relid = PG_GETARG_OID(0);
 	call.column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 	call.conversion.dry_run = PG_GETARG_BOOL(2);
@@ -237,8 +250,7 @@ plan_schema(void *argument)
 	if (conversion->keys != NIL)
 	{
 		snowflake_become_owner(call->owner, &self);
-		if (call->widen_ids)
-			snowflake_convert_find_narrow_columns(conversion);
+		snowflake_convert_choose_columns(conversion, call->widen);
 		find_statements(call);
 		call->summary = summarize(conversion, call->left);
 		snowflake_become_caller(&self);
@@ -271,8 +283,9 @@ report_result(const Call *call)
 
 /*
  * snowflake_convert_schema(schema regnamespace, exclude regclass[],
- *							widen_ids boolean, dry_run boolean,
- *							generator regprocedure) returns setof text
+ *							widen text, dry_run boolean,
+ *							generator regprocedure, kind text)
+ *	returns setof text
  */
 Datum
 snowflake_convert_schema(PG_FUNCTION_ARGS)
@@ -284,12 +297,11 @@ snowflake_convert_schema(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 
 	snowflake_convert_refuse_old_snapshot();
-	call.generator = PG_ARGISNULL(4) ? InvalidOid : PG_GETARG_OID(4);
-	if (!PG_ARGISNULL(4))
-		snowflake_convert_check_generator(call.generator);
+	get_generator(&call, fcinfo, 4);
 	call.conversion.schema = PG_GETARG_OID(0);
 	call.exclude = PG_GETARG_ARRAYTYPE_P(1);
-	call.widen_ids = PG_GETARG_BOOL(2);
+	call.widen = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	snowflake_convert_check_widen(call.widen);
 	call.conversion.dry_run = PG_GETARG_BOOL(3);
 
 	SPI_connect();
@@ -298,7 +310,7 @@ snowflake_convert_schema(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg("schema \"%s\" has no keys to convert",
 						get_namespace_name(call.conversion.schema)),
-				 call.widen_ids ?
+				 strcmp(call.widen, "names") == 0 ?
 				 errhint("So its columns are not widened. To widen a column, use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.") : 0));
 	else
 	{

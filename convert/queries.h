@@ -16,6 +16,15 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
+/* What generates the values of keys: a function, or sequences of a kind. */
+typedef enum SnowflakeConvertKind
+{
+	SNOWFLAKE_CONVERT_GENERATOR,
+	SNOWFLAKE_CONVERT_SNOWFLAKE,
+	SNOWFLAKE_CONVERT_RANGE,
+	SNOWFLAKE_CONVERT_LOCAL
+} SnowflakeConvertKind;
+
 /* A key to convert, and how. */
 typedef struct SnowflakeKey
 {
@@ -49,6 +58,7 @@ typedef struct SnowflakeConversion
 {
 	List	   *keys;			/* of SnowflakeKey */
 	Oid			schema;			/* whose tables these are, if not of one table */
+	SnowflakeConvertKind kind;
 	bool		dry_run;
 	bool		online;			/* are the tables in use? */
 	bool		rewrites;		/* does a column change its type? */

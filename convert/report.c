@@ -25,7 +25,9 @@
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
+#include "convert/columns.h"
 #include "convert/conversion.h"
+#include "convert/kinds.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "convert/rehearse.h"
@@ -177,7 +179,7 @@ add_rehearsal(const SnowflakeConversion *conversion, bool has_obstacles,
 
 /*
  * snowflake_convert_report(schema regnamespace, exclude regclass[],
- *							widen_ids boolean, rehearse boolean)
+ *							widen text, rehearse boolean, kind text)
  *	returns table (severity text, object text, finding text, what_to_do text)
  */
 Datum
@@ -186,6 +188,7 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	SnowflakeConversion conversion = {0};
 	const char *search_path = pstrdup(GetConfigOption("search_path", false, false));
+	const char *widen;
 	bool		rehearse;
 	bool		has_obstacles;
 	List	   *left;
@@ -197,7 +200,10 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		return (Datum) 0;
 
+	widen = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	snowflake_convert_check_widen(widen);
 	rehearse = PG_GETARG_BOOL(3);
+	conversion.kind = snowflake_convert_get_kind(fcinfo, 4, InvalidOid);
 	if (rehearse)
 		snowflake_convert_refuse_old_snapshot();
 	conversion.dry_run = !rehearse;
@@ -211,8 +217,8 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 									   &owner);
 
 	snowflake_become_owner(owner, &self);
-	if (PG_GETARG_BOOL(2) && conversion.keys != NIL)
-		snowflake_convert_find_narrow_columns(&conversion);
+	if (conversion.keys != NIL)
+		snowflake_convert_choose_columns(&conversion, widen);
 	snowflake_convert_prepare(&conversion, owner);
 	has_obstacles = add_obstacles(&conversion, rsinfo);
 	add_unconverted_keys(&conversion, rsinfo);

@@ -7,12 +7,13 @@ CREATE FUNCTION snowflake_convert(
     relation regclass,
     column_name name DEFAULT NULL,
     dry_run boolean DEFAULT false,
-    generator regprocedure DEFAULT NULL)
+    generator regprocedure DEFAULT NULL,
+    kind text DEFAULT NULL)
 RETURNS SETOF text
 AS 'MODULE_PATHNAME', 'snowflake_convert'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure) IS
+COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure, text) IS
 'change a serial, identity, or plain integer column (NULL: the primary key) to
 bigint with a generator (NULL: that of the column, or snowflake_nextval()) as its
 default, and all columns that reference it to bigint; a uuid column only gets the
@@ -29,18 +30,19 @@ above READ COMMITTED';
 CREATE FUNCTION snowflake_convert_schema(
     schema regnamespace,
     exclude regclass[] DEFAULT '{}',
-    widen_ids boolean DEFAULT false,
+    widen text DEFAULT 'keys',
     dry_run boolean DEFAULT false,
-    generator regprocedure DEFAULT NULL)
+    generator regprocedure DEFAULT NULL,
+    kind text DEFAULT NULL)
 RETURNS SETOF text
 AS 'MODULE_PATHNAME', 'snowflake_convert_schema'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_schema(regnamespace, regclass[], boolean, boolean, regprocedure) IS
+COMMENT ON FUNCTION snowflake_convert_schema(regnamespace, regclass[], text, boolean, regprocedure, text) IS
 'convert the keys of all tables in a schema that have their values from a sequence
 or a generator, except for keys of excluded tables, as snowflake_convert() does, in
 one ALTER TABLE for each table whose columns change their type;
-widen_ids also changes integer columns whose names end in id, and that are no
+with widen names it also changes integer columns whose names end in id, and that are no
 foreign keys, to bigint; returns the statements, which dry_run does not execute;
 errors: those of snowflake_convert(), 3F000 if the schema does not exist, 22004 if
 an excluded table is null';
@@ -48,8 +50,9 @@ an excluded table is null';
 CREATE FUNCTION snowflake_convert_report(
     schema regnamespace,
     exclude regclass[] DEFAULT '{}',
-    widen_ids boolean DEFAULT false,
+    widen text DEFAULT 'keys',
     rehearse boolean DEFAULT false,
+    kind text DEFAULT NULL,
     OUT severity text,
     OUT object text,
     OUT finding text,
@@ -58,7 +61,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'snowflake_convert_report'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], boolean, boolean) IS
+COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], text, boolean, text) IS
 'what snowflake_convert_schema() would do with these arguments, what is in its way,
 and, afterwards, what is not converted, or not anymore; changes nothing, but calls the generator;
 severity is obstacle, warning, or info;
@@ -90,11 +93,12 @@ CREATE PROCEDURE snowflake_convert_online(
     lock_wait interval DEFAULT '100 ms',
     max_lag interval DEFAULT NULL,
     give_up_after interval DEFAULT NULL,
-    subscribers_ready boolean DEFAULT false)
+    subscribers_ready boolean DEFAULT false,
+    kind text DEFAULT NULL)
 AS 'MODULE_PATHNAME', 'snowflake_convert_online'
 LANGUAGE C;
 
-COMMENT ON PROCEDURE snowflake_convert_online(regclass, name, regprocedure, text, interval, double precision, interval, interval, interval, boolean) IS
+COMMENT ON PROCEDURE snowflake_convert_online(regclass, name, regprocedure, text, interval, double precision, interval, interval, interval, boolean, text) IS
 'what snowflake_convert() does, for tables in use: with second columns that are
 swapped with the old ones in the end, so that clients can read and write the
 tables; the same call continues after an interruption;
@@ -108,6 +112,7 @@ CREATE FUNCTION snowflake_convert_plan(
     relation regclass,
     column_name name DEFAULT NULL,
     subscribers_ready boolean DEFAULT false,
+    kind text DEFAULT NULL,
     OUT step integer,
     OUT phase text,
     OUT table_name text,
@@ -118,7 +123,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'snowflake_convert_plan'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_plan(regclass, name, boolean) IS
+COMMENT ON FUNCTION snowflake_convert_plan(regclass, name, boolean, text) IS
 'steps of snowflake_convert_online(), with the lock that each of them takes on the
 table, and its state: done, next, or to do, with who has to end first; steps
 behind a swap are left out;

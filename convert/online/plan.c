@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
+#include "convert/kinds.h"
 #include "convert/online/backfill.h"
 #include "convert/online/begin.h"
 #include "convert/online/obstacles.h"
@@ -106,7 +107,7 @@ put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 
 /*
  * snowflake_convert_plan(relation regclass, column_name name,
- *						  subscribers_ready boolean) returns table
+ *						  subscribers_ready boolean, kind text) returns table
  */
 Datum
 snowflake_convert_plan(PG_FUNCTION_ARGS)
@@ -117,6 +118,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
+	online.kind = snowflake_convert_get_kind(fcinfo, 3, InvalidOid);
 	snowflake_online_begin_function(fcinfo, &online);
 	snowflake_online_open(&online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);

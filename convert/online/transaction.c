@@ -64,6 +64,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	be_first_in_deadlocks();
 
 	memset(conversion, 0, sizeof(*conversion));
+	conversion->kind = online->kind;
 	conversion->online = true;
 	conversion->dry_run = true;
 	key = snowflake_convert_find_key(online->relid, online->column, false);

@@ -17,7 +17,7 @@ WHERE t.change = 'widen' AND t.attinhcount = 0
 SELECT column_name, format('%s (%s)', column_name, type),
   format('it might hold a key, without a foreign key, and stays %s', type), NULL,
   'If they hold keys of converted tables, new IDs do not fit. To widen all of them, specify '
-  'widen_ids => true.'
+  'widen => ''names''.'
 FROM narrow
 
 -- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
@@ -25,7 +25,7 @@ SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN
   format(CASE WHEN rounds THEN 'it might hold keys, and %s rounds new IDs without an error'
     ELSE 'it might hold keys, and new IDs do not fit into %s' END, type), NULL,
   'If they hold keys of converted tables, change their types, for example to bigint, bigint[] or '
-  'text. widen_ids does not do that.'
+  'text. widen does not do that.'
 FROM unfit
 
 -- That it came from a sequence is in the notice about the sequence.

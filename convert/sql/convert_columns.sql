@@ -22,9 +22,9 @@ CREATE TABLE groups (id serial PRIMARY KEY, owner_id integer, role_id smallint, 
 CREATE TABLE roles ("user" integer PRIMARY KEY);
 CREATE TABLE grants ("user" integer REFERENCES roles);
 SELECT severity, object, finding FROM snowflake_convert_report('held') WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
-SELECT object, finding FROM snowflake_convert_report('held', widen_ids => true) WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
+SELECT object, finding FROM snowflake_convert_report('held', widen => 'names') WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
 BEGIN;
-SELECT count(*) FROM snowflake_convert_schema('held', widen_ids => true);
+SELECT count(*) FROM snowflake_convert_schema('held', widen => 'names');
 SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'groups'::regclass AND attname IN ('owner_id', 'role_id', 'user_ids', 'small_id') ORDER BY attnum;
 ROLLBACK;
 SET client_min_messages = warning;

@@ -160,7 +160,7 @@ GRANT SELECT ON guarded TO regress_rehearse;
 SET ROLE regress_rehearse;
 CREATE FUNCTION reads() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM FROM guarded; RETURN NEW; END $$;
 CREATE TRIGGER r BEFORE INSERT ON parent FOR EACH ROW EXECUTE FUNCTION reads();
-SELECT object, finding FROM snowflake_convert_report('fine', widen_ids => true, rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
 -- with each of these the trigger of a partition, a child, a column without a foreign key
 CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('SELECT ($1.%I)::int', TG_ARGV[0]) USING NEW; RETURN NEW; END $$;
 CREATE TRIGGER t BEFORE INSERT ON events_1 FOR EACH ROW EXECUTE FUNCTION fails('person');
@@ -168,18 +168,18 @@ CREATE TRIGGER t BEFORE INSERT ON child FOR EACH ROW EXECUTE FUNCTION fails('id'
 CREATE TRIGGER t BEFORE INSERT ON teams FOR EACH ROW EXECUTE FUNCTION fails('room_id');
 CREATE TRIGGER t BEFORE UPDATE ON members FOR EACH ROW EXECUTE FUNCTION fails('team');
 CREATE TRIGGER t BEFORE UPDATE ON people FOR EACH ROW EXECUTE FUNCTION fails('team');
-SELECT object, finding FROM snowflake_convert_report('fine', widen_ids => true, rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
 DROP TRIGGER t ON teams;
-SELECT object, finding FROM snowflake_convert_report('fine', widen_ids => true, rehearse => true) WHERE object ~ 'people|members' AND finding ~ 'new key|rehearse';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE object ~ 'people|members' AND finding ~ 'new key|rehearse';
 -- a table of another role that needs no change, whose trigger must not run with the rights of the first one
 CREATE TABLE wide (id bigserial PRIMARY KEY);
 CREATE TABLE others (wide bigint REFERENCES wide, note text NOT NULL);
 INSERT INTO others (note) VALUES ('a');
 CREATE TRIGGER t BEFORE INSERT ON others FOR EACH ROW EXECUTE FUNCTION fails('note');
-SELECT object, finding FROM snowflake_convert_report('fine', widen_ids => true, rehearse => true) WHERE object ~ 'others';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE object ~ 'others';
 RESET ROLE;
 ALTER TABLE others OWNER TO regress_rehearse_other;
-SELECT object, finding FROM snowflake_convert_report('fine', widen_ids => true, rehearse => true) WHERE object ~ 'others|obstacle';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE object ~ 'others|obstacle';
 SET client_min_messages = warning;
 DROP SCHEMA fine CASCADE;
 DROP ROLE regress_rehearse, regress_rehearse_other;

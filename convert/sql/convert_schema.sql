@@ -92,7 +92,7 @@ WHERE finding ~ 'must be dropped' \gset
 :drop_views
 SELECT snowflake_convert_schema('app', '{sessions}', dry_run => true);
 CREATE TABLE own (id bigint PRIMARY KEY DEFAULT snowflake_id());
-SELECT snowflake_convert_schema('app', '{sessions}', widen_ids => true);
+SELECT snowflake_convert_schema('app', '{sessions}', widen => 'names');
 :create_views
 SELECT pg_temp.describe() AS created \gset
 SELECT * FROM string_to_table(:'created', E'\n') EXCEPT SELECT * FROM string_to_table(:'views', E'\n');
@@ -116,11 +116,11 @@ ALTER TABLE users ALTER id SET DEFAULT nextval('users_seq');
 CREATE TABLE tags (id serial PRIMARY KEY, issue int REFERENCES issues, user_id int);
 SELECT object, finding, what_to_do FROM snowflake_convert_report('app', '{sessions}') WHERE severity = 'warning' AND object ~ 'users|tags';
 SELECT snowflake_convert_schema('app', '{sessions}', generator => 'snowflake_id()', dry_run => true);
--- a view of a column that only widen_ids changes
+-- a view of a column that only widen changes
 CREATE VIEW tagged AS SELECT user_id FROM tags;
 SELECT object, finding FROM snowflake_convert_report('app', '{sessions}') WHERE severity = 'obstacle';
-SELECT object, finding, split_part(what_to_do, E'\n', 1) AS what_to_do FROM snowflake_convert_report('app', '{sessions}', widen_ids => true) WHERE severity = 'obstacle' OR finding ~ 'stays integer';
-SELECT snowflake_convert_schema('app', '{sessions}', widen_ids => true, dry_run => true);
+SELECT object, finding, split_part(what_to_do, E'\n', 1) AS what_to_do FROM snowflake_convert_report('app', '{sessions}', widen => 'names') WHERE severity = 'obstacle' OR finding ~ 'stays integer';
+SELECT snowflake_convert_schema('app', '{sessions}', widen => 'names', dry_run => true);
 DROP VIEW tagged;
 
 -- code runs as the owner of the tables, not as the caller
@@ -147,7 +147,7 @@ CREATE SCHEMA healthy
     CREATE TABLE users (id serial PRIMARY KEY, name text)
     CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id int NOT NULL, number int);
 SET client_min_messages = warning;
-SELECT count(*) FROM snowflake_convert_schema('healthy', widen_ids => true);
+SELECT count(*) FROM snowflake_convert_schema('healthy', widen => 'names');
 RESET client_min_messages;
 SELECT * FROM snowflake_convert_report('healthy');
 ALTER TABLE healthy.orders ADD seller_id smallint;
@@ -157,7 +157,7 @@ SELECT severity, object, finding FROM snowflake_convert_report('healthy');
 CREATE SCHEMA nothing;
 SELECT snowflake_convert_schema('nothing');
 CREATE TABLE nothing.copies (name text, user_id int);
-SELECT snowflake_convert_schema('nothing', widen_ids => true);
+SELECT snowflake_convert_schema('nothing', widen => 'names');
 SELECT * FROM snowflake_convert_report('nothing');
 SELECT snowflake_convert_schema(1::regnamespace);
 SELECT snowflake_convert_schema('app', ARRAY[NULL::regclass]);
@@ -170,6 +170,16 @@ SELECT * FROM snowflake_convert_report('app', '{}', NULL);
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT snowflake_convert_schema('app');
 ROLLBACK;
+
+-- arguments that are not known
+SELECT snowflake_convert_schema('app', widen => 'nothing');
+SELECT * FROM snowflake_convert_report('app', widen => 'nothing');
+SELECT snowflake_convert_schema('app', kind => 'serial');
+SELECT snowflake_convert('app.users', kind => 'serial');
+SELECT * FROM snowflake_convert_report('app', kind => 'serial');
+SELECT * FROM snowflake_convert_plan('app.users', kind => 'serial');
+SELECT snowflake_convert_schema('app', kind => 'snowflake', generator => 'snowflake_id()');
+SELECT snowflake_convert('app.users', kind => 'snowflake', generator => 'snowflake_id()');
 
 SET client_min_messages = warning;
 DROP SCHEMA app, healthy, nothing CASCADE;

@@ -39,7 +39,7 @@ sub look
 	$node->psql(
 		'postgres', "$settings;" . q{
 		SELECT * FROM snowflake_convert_report('shop');
-		SELECT * FROM snowflake_convert_schema('shop', widen_ids => true, dry_run => true);
+		SELECT * FROM snowflake_convert_schema('shop', widen => 'names', dry_run => true);
 		SELECT * FROM snowflake_convert('shop.t', dry_run => true);
 		SELECT * FROM snowflake_convert_plan('shop.t')},
 		stdout => \$stdout,

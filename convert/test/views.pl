@@ -86,9 +86,9 @@ DROP VIEW public.people;
 
 my @psql = ('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('app'), '-f');
 $node->command_ok([ @psql, 'drop_views.sql' ], 'the views are dropped');
-is($node->safe_psql('app', "SELECT count(*) FROM snowflake_convert_report('public', widen_ids => true) WHERE severity = 'obstacle'"),
+is($node->safe_psql('app', "SELECT count(*) FROM snowflake_convert_report('public', widen => 'names') WHERE severity = 'obstacle'"),
 	'0', 'nothing is in the way');
-$node->safe_psql('app', "SELECT snowflake_convert_schema('public', widen_ids => true)");
+$node->safe_psql('app', "SELECT snowflake_convert_schema('public', widen => 'names')");
 $node->command_ok([ @psql, 'create_views.sql' ], 'the views are created again');
 is(dump_views(), $before, 'they are as before');
 is($node->safe_psql('app', "INSERT INTO notes SELECT id FROM users; REFRESH MATERIALIZED VIEW kept; SELECT count(*) FROM kept"),

@@ -24,10 +24,10 @@ note($before);
 $app->sql("SELECT snowflake_convert_schema('public')");
 like($app->run_fails('keys alone are not enough', @use, 'keys'), qr/integer out of range/, 'a column is too small');
 is($app->sql(q{SELECT DISTINCT what_to_do FROM snowflake_convert_report('public') WHERE severity <> 'info'}),
-	'If they hold keys of converted tables, new IDs do not fit. To widen all of them, specify widen_ids => true.',
+	q{If they hold keys of converted tables, new IDs do not fit. To widen all of them, specify widen => 'names'.},
 	'the report says what to do');
 note($app->sql(q{SELECT object FROM snowflake_convert_report('public') WHERE severity <> 'info'}));
-$app->convert(', widen_ids => true');
+$app->convert(q{, widen => 'names'});
 is($app->run_ok('it works afterwards', @use, 'after'), $before, 'its answers are the same');
 is( $app->sql('SELECT min(id) < 1000, max(id) > 1000000000000 FROM hyperkitty_email'),
 	't|t',

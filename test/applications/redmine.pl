@@ -41,12 +41,12 @@ like($before, qr/^found: 1$/m, 'its answers are those of issues');
 # As docs/clients.md says of Rails, and docs/applications.md of Redmine.
 my $page = Page->claim('docs/applications.md', 'Redmine');
 my ($convert, $by_hand) = split /\n/, $page->take('inherited_from')->{text};
-my $dry = $app->sql("SELECT snowflake_convert_schema('public', widen_ids => true, dry_run => true)");
+my $dry = $app->sql("SELECT snowflake_convert_schema('public', widen => 'names', dry_run => true)");
 my $keys = () = $dry =~ / SET DEFAULT /g;
 my $columns = () = $dry =~ / TYPE bigint/g;
 like($page->{text}, qr/^It has $keys keys, and ${\ ($columns - $keys)} columns/m, 'the page has the numbers of what is converted');
-$app->convert(", widen_ids => true, generator => 'snowflake_id()'");
-is(index($convert, q{SELECT snowflake_convert_schema('public', widen_ids => true, generator => 'snowflake_id()')}), 0,
+$app->convert(", widen => 'names', generator => 'snowflake_id()'");
+is(index($convert, q{SELECT snowflake_convert_schema('public', widen => 'names', generator => 'snowflake_id()')}), 0,
 	'this is what the page says');
 like($app->run_fails('columns that the report finds are not all', @use, 'unchanged'), qr/"status":500/, 'it says so');
 like(slurp_file("$dir/log/production.log"), qr/\(\d+ is out of range for ActiveModel::Type::Integer with limit 4 bytes/,

@@ -27,7 +27,7 @@ $app->run_ok('its tables are created', 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '
 my $before = $app->run_ok('it works before', @use, 'before');
 like($before, qr/^all: b c$/m, 'its answers are those of contacts');
 
-$app->convert(', widen_ids => true');
+$app->convert(q{, widen => 'names'});
 like($app->run_fails('unchanged, it does not work', @use, 'unchanged'), qr/ERROR: Failed to create new user/, 'it says so');
 
 # docs/clients.md: functions that know snowflake IDs, and no sequence that is kept

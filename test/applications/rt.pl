@@ -44,11 +44,11 @@ like($before, qr/^DependsOn = N: one$/m, 'its answers are those of tickets');
 my $page = Page->claim('docs/applications.md', 'RT');
 my $steps = Page::replace($page->take('lastupdatedby')->{text}, 'ROLE rt IN DATABASE rt' => 'ROLE regress_app IN DATABASE app');
 my ($convert, $rest) = split /\n\n/, $steps, 2;
-my $dry = $app->sql("SELECT snowflake_convert_schema('public', widen_ids => true, dry_run => true)");
+my $dry = $app->sql("SELECT snowflake_convert_schema('public', widen => 'names', dry_run => true)");
 my $keys = () = $dry =~ / SET DEFAULT /g;
 like($page->{text}, qr/^It has $keys keys,/m, 'the page has the number of its keys');
-is($convert, "SELECT snowflake_convert_schema('public', widen_ids => true);", 'the first step is the conversion');
-$app->convert(', widen_ids => true');
+is($convert, "SELECT snowflake_convert_schema('public', widen => 'names');", 'the first step is the conversion');
+$app->convert(q{, widen => 'names'});
 like($app->run_fails('unchanged, it does not work', @use, 'unchanged'), qr/^User: Could not create user$/m, 'it says so');
 
 $app->{node}->command_ok(

@@ -122,7 +122,7 @@ $node->safe_psql(
 	CREATE TRIGGER refuse BEFORE UPDATE ON notes FOR EACH ROW EXECUTE FUNCTION refuse();
 	GRANT INSERT ON customers TO PUBLIC;
 	INSERT INTO customers (name) VALUES ('old'), ('old 2');
-	SELECT snowflake_convert_schema('"The Shop"', widen_ids => true);
+	SELECT snowflake_convert_schema('"The Shop"', widen => 'names');
 	WITH c AS (INSERT INTO customers (name, referred_by) SELECT 'new ' || n, 2 FROM generate_series(1, 5) n RETURNING id, name),
 		o AS (INSERT INTO orders (customer, name) SELECT id, name FROM c RETURNING id, customer),
 		e AS (INSERT INTO public.elsewhere SELECT id FROM c)
