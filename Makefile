@@ -24,6 +24,8 @@ SOURCES := $(patsubst $(here)%,%,$(wildcard $(here)src/*.c $(here)src/*/*.c $(he
 OBJS = $(SOURCES:.c=.o)
 OBJECT_FOLDERS = $(sort $(addprefix $(CURDIR)/,$(dir $(OBJS))))
 PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(here) -Isrc -I$(libpq_srcdir)
+# Other libraries see what is declared PGDLLEXPORT.
+PG_CFLAGS = -fvisibility=hidden
 SHLIB_LINK = $(libpq)
 
 EXTENSION = snowflake

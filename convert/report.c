@@ -34,6 +34,7 @@
 #include "convert/schema.h"
 #include "convert/statements.h"
 #include "queries/report.sql.h"
+#include "shared/compat.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_report);

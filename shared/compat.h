@@ -12,11 +12,34 @@
 #ifndef SNOWFLAKE_COMPAT_H
 #define SNOWFLAKE_COMPAT_H
 
+#include "fmgr.h"
 #include "nodes/nodes.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
 #error "snowflake needs PostgreSQL 15 or later"
+#endif
+
+/*
+ * What is declared PGDLLEXPORT is visible outside of its library, and nothing else,
+ * because of -fvisibility=hidden.  Since 16, the server's headers take care of that,
+ * also for functions that SQL calls.
+ */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT	__attribute__((visibility("default")))
+
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(name) \
+	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+	extern PGDLLEXPORT const Pg_finfo_record *pg_finfo_##name(void); \
+	const Pg_finfo_record * \
+	pg_finfo_##name(void) \
+	{ \
+		static const Pg_finfo_record info = {1}; \
+		return &info; \
+	} \
+	extern int	no_such_variable
 #endif
 
 /*

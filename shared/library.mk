@@ -15,7 +15,7 @@ OBJECT_FOLDERS = $(sort $(addprefix $(CURDIR)/,$(dir $(OBJS))))
 PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(top)
 
 # What it has of shared/ is its own, whichever libraries are loaded, of whichever version.
-SHLIB_LINK = -Wl,-Bsymbolic
+PG_CFLAGS = -fvisibility=hidden
 
 DATA = $(notdir $(wildcard $(here)$(EXTENSION)--*.sql))
 

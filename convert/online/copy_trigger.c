@@ -30,6 +30,7 @@
 #include "utils/rel.h"
 
 #include "convert/online/names.h"
+#include "shared/compat.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_copy);
 

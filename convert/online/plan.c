@@ -26,6 +26,7 @@
 #include "convert/online/steps.h"
 #include "convert/online/swap.h"
 #include "convert/online/transaction.h"
+#include "shared/compat.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_plan);

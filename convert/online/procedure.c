@@ -144,6 +144,7 @@
 #include "convert/online/run.h"
 #include "convert/online/steps.h"
 #include "convert/queries.h"
+#include "shared/compat.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_online);

@@ -27,6 +27,7 @@
 #include "convert/rows.h"
 #include "convert/subtransaction.h"
 #include "online/queries/undo.sql.h"
+#include "shared/compat.h"
 #include "shared/table_owner.h"
 
 PG_FUNCTION_INFO_V1(snowflake_convert_undo);

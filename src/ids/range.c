@@ -21,6 +21,7 @@
 
 #include "base/id_time.h"
 #include "generator/state.h"
+#include "shared/compat.h"
 
 /* One more than the greatest bigint. */
 #define END_OF_BIGINT	(UINT64CONST(1) << 63)

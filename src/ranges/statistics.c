@@ -21,6 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "ranges/slots.h"
+#include "shared/compat.h"
 
 #define STATISTICS_COLUMNS	5
 

@@ -48,6 +48,7 @@
 #include "server/local_call.h"
 #include "server/registry_worker.h"
 #include "shared/clock.h"
+#include "shared/compat.h"
 
 PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
 

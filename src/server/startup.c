@@ -35,6 +35,7 @@
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/state.h"
+#include "shared/compat.h"
 
 PGDLLEXPORT void snowflake_startup_main(Datum main_arg);
 

@@ -22,6 +22,7 @@
 #include "generator/mark.h"
 #include "generator/settings.h"
 #include "generator/state.h"
+#include "shared/compat.h"
 
 /*
  * Columns of snowflake_stat() by the version of the extension.
