@@ -113,8 +113,8 @@ snowflake_convert_check_generator(Oid generator)
 /*
  * Find the number of a column by its name, or that of the primary key.
  */
-static AttrNumber
-find_column(Oid relid, const char *table, const char *name)
+AttrNumber
+snowflake_convert_find_column(Oid relid, const char *table, const char *name)
 {
 	AttrNumber	attnum;
 	List	   *rows;
@@ -152,7 +152,7 @@ snowflake_convert_find_key(Oid relid, const char *column, bool uuid_allowed)
 
 	key->relid = relid;
 	key->table = snowflake_relation_name(relid);
-	key->attnum = find_column(relid, key->table, column);
+	key->attnum = snowflake_convert_find_column(relid, key->table, column);
 	key->column = get_attname(relid, key->attnum, false);
 
 	type = get_atttype(relid, key->attnum);
@@ -462,18 +462,27 @@ snowflake_convert_begin_execution(const SnowflakeConversion *conversion)
 }
 
 /*
- * Execute them.
+ * Execute statements.
  */
 void
-snowflake_convert_finish_execution(SnowflakeConversion *conversion, const List *statements)
+snowflake_convert_run_statements(const List *statements)
 {
 	ListCell   *cell;
 
 	foreach(cell, statements)
 	{
-		if (SPI_execute(lfirst(cell), false, 0) != SPI_OK_UTILITY)
+		if (SPI_execute(lfirst(cell), false, 0) < 0)
 			elog(ERROR, "statement failed: %s", (char *) lfirst(cell));
 	}
+}
+
+/*
+ * Execute those of a conversion.
+ */
+void
+snowflake_convert_finish_execution(SnowflakeConversion *conversion, const List *statements)
+{
+	snowflake_convert_run_statements(statements);
 	check_result(conversion);
 }
 

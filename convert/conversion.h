@@ -23,6 +23,9 @@ extern void snowflake_convert_choose_generator(SnowflakeKey *key, Oid named);
 extern void snowflake_convert_report_kept_default(const SnowflakeKey *key);
 extern void snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner);
 extern List *snowflake_convert_list_obstacles(const SnowflakeConversion *conversion);
+extern AttrNumber snowflake_convert_find_column(Oid relid, const char *table,
+												const char *name);
+extern void snowflake_convert_run_statements(const List *statements);
 extern List *snowflake_convert_begin_execution(const SnowflakeConversion *conversion);
 extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
 											   const List *statements);

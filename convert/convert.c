@@ -149,10 +149,47 @@ static void
 get_generator(Call *call, FunctionCallInfo fcinfo, int argument)
 {
 	call->generator = PG_ARGISNULL(argument) ? InvalidOid : PG_GETARG_OID(argument);
-	call->conversion.kind = snowflake_convert_get_kind(fcinfo, argument + 1,
-													   call->generator);
+	snowflake_convert_get_kind(fcinfo, argument + 1, call->generator, &call->conversion);
 	if (!PG_ARGISNULL(argument))
 		snowflake_convert_check_generator(call->generator);
+}
+
+/*
+ * Convert a key.
+ */
+static void
+convert_key(Call *call)
+{
+	const SnowflakeKey *key;
+
+	snowflake_convert_lock_and_plan(&call->conversion, plan_key, call);
+	execute(call);
+	key = linitial(call->conversion.keys);
+	if (call->statements == NIL)
+		ereport(NOTICE,
+				(errmsg("column \"%s\" of table %s is already converted",
+						key->column, key->table)));
+}
+
+/*
+ * Change the kind of the sequences that feed a table, or one of its columns.
+ */
+static void
+change_kinds_of_table(Call *call)
+{
+	SnowflakeKindCall kinds = {
+		.conversion = &call->conversion,
+		.relid = call->relid,
+		.column = call->column
+	};
+
+	(void) snowflake_convert_lock(call->relid, AccessShareLock);
+	if (call->column != NULL)
+		(void) snowflake_convert_find_column(call->relid,
+											 snowflake_relation_name(call->relid),
+											 call->column);
+	snowflake_convert_change_kinds(&kinds);
+	call->statements = kinds.statements;
 }
 
 /*
@@ -175,16 +212,10 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	call.conversion.dry_run = PG_GETARG_BOOL(2);
 
 	SPI_connect();
-	snowflake_convert_lock_and_plan(&call.conversion, plan_key, &call);
-	execute(&call);
-	if (call.statements == NIL)
-	{
-		const SnowflakeKey *key = linitial(call.conversion.keys);
-
-		ereport(NOTICE,
-				(errmsg("column \"%s\" of table %s is already converted",
-						key->column, key->table)));
-	}
+	if (snowflake_convert_keeps_columns(&call.conversion))
+		change_kinds_of_table(&call);
+	else
+		convert_key(&call);
 	return_statements(call.statements, (ReturnSetInfo *) fcinfo->resultinfo);
 	SPI_finish();
 	return (Datum) 0;
@@ -282,6 +313,42 @@ report_result(const Call *call)
 }
 
 /*
+ * Convert the keys of a schema.
+ */
+static void
+convert_schema(Call *call)
+{
+	snowflake_convert_lock_and_plan(&call->conversion, plan_schema, call);
+	if (call->conversion.keys == NIL)
+	{
+		ereport(NOTICE,
+				(errmsg("schema \"%s\" has no keys to convert",
+						get_namespace_name(call->conversion.schema)),
+				 strcmp(call->widen, "names") == 0 ?
+				 errhint("So its columns are not widened. To widen a column, use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.") : 0));
+		return;
+	}
+	execute(call);
+	report_result(call);
+}
+
+/*
+ * Change the kind of the sequences that feed the tables of a schema.
+ */
+static void
+change_kinds_of_schema(Call *call)
+{
+	SnowflakeKindCall kinds = {
+		.conversion = &call->conversion,
+		.exclude = call->exclude
+	};
+
+	snowflake_convert_check_schema(call->conversion.schema, call->exclude);
+	snowflake_convert_change_kinds(&kinds);
+	call->statements = kinds.statements;
+}
+
+/*
  * snowflake_convert_schema(schema regnamespace, exclude regclass[],
  *							widen text, dry_run boolean,
  *							generator regprocedure, kind text)
@@ -305,19 +372,11 @@ snowflake_convert_schema(PG_FUNCTION_ARGS)
 	call.conversion.dry_run = PG_GETARG_BOOL(3);
 
 	SPI_connect();
-	snowflake_convert_lock_and_plan(&call.conversion, plan_schema, &call);
-	if (call.conversion.keys == NIL)
-		ereport(NOTICE,
-				(errmsg("schema \"%s\" has no keys to convert",
-						get_namespace_name(call.conversion.schema)),
-				 strcmp(call.widen, "names") == 0 ?
-				 errhint("So its columns are not widened. To widen a column, use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.") : 0));
+	if (snowflake_convert_keeps_columns(&call.conversion))
+		change_kinds_of_schema(&call);
 	else
-	{
-		execute(&call);
-		report_result(&call);
-		return_statements(call.statements, (ReturnSetInfo *) fcinfo->resultinfo);
-	}
+		convert_schema(&call);
+	return_statements(call.statements, (ReturnSetInfo *) fcinfo->resultinfo);
 	SPI_finish();
 	return (Datum) 0;
 }

@@ -1,7 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * kinds.c
- *	  The kind that the sequences of converted keys get.
+ *	  Sequences that get another kind, with the columns that they feed as they are.
+ *
+ * The kinds range and local fit every column.  So no type, function, or view
+ * changes, and there are no keys to choose: each sequence that feeds a column gets
+ * the kind.  Those that feed none may be counters of documents, or keys that a client
+ * asks for by name, which nothing in the database tells, so they are named.
+ *
+ * Each sequence is changed as its owner, in a security-restricted operation.  All is
+ * one transaction, which has a lock on each sequence from when it is changed on, and
+ * on tables with an identity, which becomes a default.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -11,38 +20,309 @@
  */
 #include "postgres.h"
 
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
 
+#include "convert/conversion.h"
 #include "convert/kinds.h"
+#include "convert/obstacles.h"
 #include "convert/queries.h"
+#include "convert/rows.h"
+#include "convert/schema.h"
+#include "convert/sequences.h"
+#include "convert/statements.h"
+#include "queries/kinds.sql.h"
+#include "shared/table_owner.h"
+
+#define ALWAYS_HINT	"Grant INSERT and UPDATE on the other columns only."
+#define IDLE_HINT	"If the application takes keys from it, call snowflake_set_sequence_kind()."
 
 /*
- * The kind that an argument names, or that it is without one.
+ * The kind that an argument names, or that it is without one, and how the
+ * application finds sequences by their names.
  */
-SnowflakeConvertKind
-snowflake_convert_get_kind(FunctionCallInfo fcinfo, int argument, Oid generator)
+void
+snowflake_convert_get_kind(FunctionCallInfo fcinfo, int argument, Oid generator,
+						   SnowflakeConversion *conversion)
 {
-	static const char *const names[] = {
-		[SNOWFLAKE_CONVERT_SNOWFLAKE] = "snowflake",
-		[SNOWFLAKE_CONVERT_RANGE] = "range",
-		[SNOWFLAKE_CONVERT_LOCAL] = "local",
-	};
 	const char *kind;
 
-	if (PG_ARGISNULL(argument))
-		return SNOWFLAKE_CONVERT_GENERATOR;
-	if (OidIsValid(generator))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("kind and generator cannot be specified together")));
-	kind = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-	for (size_t i = SNOWFLAKE_CONVERT_SNOWFLAKE; i < lengthof(names); i++)
+	conversion->search_path = pstrdup(GetConfigOption("search_path", false, false));
+	if (!PG_ARGISNULL(argument))
 	{
-		if (strcmp(kind, names[i]) == 0)
-			elog(ERROR, "kind \"%s\" is not available yet", kind);
+		if (OidIsValid(generator))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("kind and generator cannot be specified together")));
+		kind = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+		while (++conversion->kind < SNOWFLAKE_CONVERT_KINDS &&
+			   strcmp(kind, snowflake_convert_kind_name(conversion->kind)) != 0)
+			;
+		if (conversion->kind == SNOWFLAKE_CONVERT_KINDS)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("unknown kind \"%s\"", kind),
+					 errhint("Kinds are snowflake, range, and local.")));
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown kind \"%s\"", kind),
-			 errhint("Kinds are snowflake, range, and local.")));
+	snowflake_convert_choose_kind(conversion, generator);
+}
+
+/*
+ * Does a conversion only change the kind of sequences?
+ */
+bool
+snowflake_convert_keeps_columns(const SnowflakeConversion *conversion)
+{
+	return conversion->kind == SNOWFLAKE_CONVERT_RANGE ||
+		conversion->kind == SNOWFLAKE_CONVERT_LOCAL;
+}
+
+/*
+ * Is a column one of those that the call is about?
+ */
+static bool
+is_wanted(const SnowflakeKindCall *call, char **row)
+{
+	if (call->column != NULL &&
+		strcmp(call->column, snowflake_convert_text(row, "attname")) != 0)
+		return false;
+	return call->exclude == NULL ||
+		!snowflake_convert_contains(call->exclude, snowflake_convert_oid(row, "relid"));
+}
+
+/*
+ * Fail if a sequence does not belong to the caller.
+ */
+static void
+check_sequence_owner(Oid sequence)
+{
+	if (!has_privs_of_role(GetUserId(), snowflake_table_owner(sequence)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of sequence %s", snowflake_relation_name(sequence))));
+}
+
+/*
+ * Find the sequences, and lock the tables that were not locked before, so that their
+ * columns stay as they are.  Returns whether there were any.
+ */
+static bool
+find_and_lock(SnowflakeKindCall *call, List **locked)
+{
+	const SnowflakeConversion *conversion = call->conversion;
+	bool		found = false;
+	ListCell   *cell;
+
+	call->sequences = NIL;
+	call->rows = NIL;
+	call->done = NIL;
+	foreach(cell, snowflake_convert_ask_of(conversion, call->relid, sql_fed_columns))
+	{
+		char	  **row = lfirst(cell);
+		Oid			relid = snowflake_convert_oid(row, "relid");
+		Oid			sequence = snowflake_convert_oid(row, "sequence");
+
+		if (!is_wanted(call, row))
+			continue;
+		if (strcmp(snowflake_convert_text(row, "kind"),
+				   snowflake_convert_kind_name(conversion->kind)) == 0)
+		{
+			call->done = list_append_unique_oid(call->done, sequence);
+			continue;
+		}
+		call->rows = lappend(call->rows, row);
+		call->sequences = list_append_unique_oid(call->sequences, sequence);
+		check_sequence_owner(sequence);
+		if (!OidIsValid(relid) || list_member_oid(*locked, relid))
+			continue;
+		found = true;
+		*locked = lappend_oid(*locked, relid);
+		(void) snowflake_convert_lock(relid, !conversion->dry_run &&
+									  snowflake_convert_flag(row, "is_identity") ?
+									  AccessExclusiveLock : AccessShareLock);
+	}
+	return found;
+}
+
+/*
+ * Find the sequences, and what prevents them from getting the kind.
+ */
+static List *
+find_kinds(SnowflakeKindCall *call)
+{
+	SnowflakeConversion *conversion = call->conversion;
+	List	   *locked = NIL;
+	List	   *obstacles = NIL;
+
+	while (find_and_lock(call, &locked))
+		;
+	conversion->sequences = call->sequences;
+	snowflake_convert_find_kind_obstacles(conversion, &obstacles);
+	call->idle = snowflake_convert_texts(snowflake_convert_ask(conversion, sql_idle_sequences));
+	call->always = snowflake_convert_texts(snowflake_convert_ask(conversion,
+																 sql_always_identities));
+	return obstacles;
+}
+
+static SnowflakeFinding *
+make_finding(const char *severity, const char *object, const char *finding,
+			 const char *what_to_do)
+{
+	SnowflakeFinding *result = palloc(sizeof(SnowflakeFinding));
+
+	result->severity = severity;
+	result->object = object;
+	result->finding = finding;
+	result->what_to_do = what_to_do;
+	return result;
+}
+
+/*
+ * What the sequences would be, as rows of a report.  That one has not the kind is a
+ * reason to worry only if others have it.
+ */
+List *
+snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
+{
+	List	   *findings = NIL;
+	const char *kind = snowflake_convert_kind_name(call->conversion->kind);
+	bool		is_new;
+	ListCell   *cell;
+
+	*obstacles = find_kinds(call);
+	is_new = call->done != NIL;
+	foreach(cell, call->rows)
+	{
+		char	  **row = lfirst(cell);
+		char	   *column = snowflake_convert_text(row, "column_name");
+
+		findings = lappend(findings, make_finding(is_new ? "warning" : "info",
+												  psprintf("sequence %s", snowflake_relation_name(snowflake_convert_oid(row, "sequence"))),
+												  psprintf("it is of kind %s, and feeds %s",
+														   snowflake_convert_text(row, "kind"),
+														   column == NULL ? "no column" : column),
+												  psprintf("%ssnowflake_convert_schema() with kind => '%s' changes it.",
+														   is_new ? "Others are of this kind, so the table is new. " : "",
+														   kind)));
+	}
+	foreach(cell, call->always)
+		findings = lappend(findings, make_finding("warning", lfirst(cell),
+												  "it is no longer GENERATED ALWAYS afterwards",
+												  ALWAYS_HINT));
+	foreach(cell, call->idle)
+		findings = lappend(findings, make_finding("info", psprintf("sequence %s", (char *) lfirst(cell)),
+												  "it feeds no column, and stays as it is",
+												  IDLE_HINT));
+	return findings;
+}
+
+/*
+ * Change the sequences of an owner, or find what would be done.
+ */
+static void
+change_sequences_of(SnowflakeKindCall *call, Oid owner)
+{
+	SnowflakeConversion part = *call->conversion;
+	List	   *statements;
+	SnowflakeCaller caller;
+	ListCell   *cell;
+
+	part.sequences = NIL;
+	foreach(cell, call->sequences)
+	{
+		if (snowflake_table_owner(lfirst_oid(cell)) == owner)
+			part.sequences = lappend_oid(part.sequences, lfirst_oid(cell));
+	}
+	snowflake_become_owner(owner, &caller);
+	statements = list_concat(snowflake_convert_identity_statements(&part),
+							 snowflake_convert_kind_statements(&part));
+	if (!call->conversion->dry_run)
+		snowflake_convert_run_statements(statements);
+	snowflake_become_caller(&caller);
+	call->statements = list_concat(call->statements, statements);
+}
+
+/*
+ * What the sequences belong to, as it is in messages.
+ */
+static char *
+describe(const SnowflakeKindCall *call)
+{
+	return OidIsValid(call->relid) ?
+		psprintf("table %s", snowflake_relation_name(call->relid)) :
+		psprintf("schema \"%s\"", get_namespace_name(call->conversion->schema));
+}
+
+static char *
+join(const List *texts)
+{
+	StringInfoData joined;
+	ListCell   *cell;
+
+	initStringInfo(&joined);
+	foreach(cell, texts)
+		appendStringInfo(&joined, "%s%s", joined.len > 0 ? ", " : "", (char *) lfirst(cell));
+	return joined.data;
+}
+
+/*
+ * Say what was done, and what was left.
+ */
+static void
+report_kinds(const SnowflakeKindCall *call)
+{
+	const SnowflakeConversion *conversion = call->conversion;
+	const char *kind = snowflake_convert_kind_name(conversion->kind);
+	char	   *of = describe(call);
+	ListCell   *cell;
+
+	foreach(cell, call->always)
+		ereport(NOTICE,
+				(errmsg("%s is no longer GENERATED ALWAYS", (char *) lfirst(cell)),
+				 errdetail("Roles with INSERT or UPDATE on the table can choose its values, also with OVERRIDING USER VALUE."),
+				 errhint(ALWAYS_HINT)));
+	if (call->idle != NIL)
+		ereport(NOTICE,
+				(errmsg("sequences that feed no column stay as they are"),
+				 errdetail_internal("%s", join(call->idle)),
+				 errhint(IDLE_HINT)));
+	if (call->sequences == NIL && call->done == NIL)
+		ereport(NOTICE, (errmsg("no sequence feeds a column of %s", of)));
+	else if (call->sequences == NIL)
+		ereport(NOTICE, (errmsg("sequences of %s are already of kind %s", of, kind)));
+	else
+		ereport(NOTICE,
+				(conversion->dry_run ?
+				 errmsg("sequences of %s would be of kind %s", of, kind) :
+				 errmsg("sequences of %s are of kind %s", of, kind),
+				 errdetail("sequences that get this kind: %d\nsequences that had it before: %d",
+						   list_length(call->sequences), list_length(call->done)),
+				 conversion->dry_run ? errhint("Nothing was changed.") : 0));
+}
+
+/*
+ * Give the sequences the kind, unless it is a dry run.
+ */
+void
+snowflake_convert_change_kinds(SnowflakeKindCall *call)
+{
+	List	   *obstacles;
+	List	   *owners = NIL;
+	SnowflakeCaller caller;
+	ListCell   *cell;
+
+	snowflake_become_owner(GetUserId(), &caller);
+	obstacles = find_kinds(call);
+	snowflake_convert_report_obstacles(call->conversion, obstacles);
+	foreach(cell, call->sequences)
+		owners = list_append_unique_oid(owners, snowflake_table_owner(lfirst_oid(cell)));
+	foreach(cell, owners)
+		change_sequences_of(call, lfirst_oid(cell));
+	snowflake_become_caller(&caller);
+	report_kinds(call);
 }

@@ -140,7 +140,7 @@ void
 snowflake_convert_report_obstacles(const SnowflakeConversion *conversion,
 								   const List *obstacles)
 {
-	SnowflakeKey *key = linitial(conversion->keys);
+	SnowflakeKey *key = conversion->keys == NIL ? NULL : linitial(conversion->keys);
 	StringInfoData lines;
 	StringInfoData hints;
 	ListCell   *cell;
@@ -163,6 +163,7 @@ snowflake_convert_report_obstacles(const SnowflakeConversion *conversion,
 			 OidIsValid(conversion->schema) ?
 			 errmsg("cannot convert the tables of schema \"%s\"",
 					get_namespace_name(conversion->schema)) :
+			 key == NULL ? errmsg("cannot change the kind of these sequences") :
 			 errmsg("cannot convert column \"%s\" of table %s", key->column,
 					key->table),
 			 errdetail_internal("%s", lines.data),

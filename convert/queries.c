@@ -38,6 +38,22 @@
 #include "convert/rows.h"
 #include "queries/queries.sql.h"
 
+/*
+ * What is the source of IDs, as users specify it.
+ */
+const char *
+snowflake_convert_kind_name(SnowflakeConvertKind kind)
+{
+	static const char *const names[SNOWFLAKE_CONVERT_KINDS] = {
+		[SNOWFLAKE_CONVERT_GENERATOR] = "generator",
+		[SNOWFLAKE_CONVERT_SNOWFLAKE] = "snowflake",
+		[SNOWFLAKE_CONVERT_RANGE] = "range",
+		[SNOWFLAKE_CONVERT_LOCAL] = "local",
+	};
+
+	return names[kind];
+}
+
 static Datum
 array_of_keys(const SnowflakeConversion *conversion, Oid type,
 			  Datum (*value_of) (const SnowflakeKey *key))
@@ -77,6 +93,18 @@ static Datum
 set_default_of(const SnowflakeKey *key)
 {
 	return BoolGetDatum(key->set_default);
+}
+
+static Datum
+array_of_sequences(const List *oids)
+{
+	int			n = list_length(oids);
+	Datum	   *values = palloc_array(Datum, n);
+
+	for (int i = 0; i < n; i++)
+		values[i] = ObjectIdGetDatum(list_nth_oid(oids, i));
+	return PointerGetDatum(construct_array(values, n, OIDOID, sizeof(Oid), true,
+										   TYPALIGN_INT));
 }
 
 /* A query whose plan is kept. */
@@ -176,13 +204,18 @@ run_planned(const char *query, int ntypes, Oid *types, Datum *values,
  * default; $5 to $8 the columns that snowflake_convert_find_targets() found; and $9 and
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
  * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
+ * $16 are the sequences that get another kind, $17 that kind, $18 the search_path of the
+ * caller, and $19 the greatest INCREMENT.
  */
 static void
 run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 {
+	const char *kind = snowflake_convert_kind_name(conversion->kind);
+	const char *path = conversion->search_path;
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
-	INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID};
+	INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
+	OIDARRAYOID, TEXTOID, TEXTOID, INT8OID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -208,6 +241,10 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 		values[12 + i] = conversion->names[i];
 		nulls[12 + i] = conversion->names[i] == (Datum) 0 ? 'n' : ' ';
 	}
+	values[15] = array_of_sequences(conversion->sequences);
+	values[16] = CStringGetTextDatum(kind);
+	values[17] = CStringGetTextDatum(path != NULL ? path : "");
+	values[18] = Int64GetDatum(conversion->max_increment);
 	run_planned(query, lengthof(types), types, values, nulls);
 }
 

@@ -22,7 +22,8 @@ typedef enum SnowflakeConvertKind
 	SNOWFLAKE_CONVERT_GENERATOR,
 	SNOWFLAKE_CONVERT_SNOWFLAKE,
 	SNOWFLAKE_CONVERT_RANGE,
-	SNOWFLAKE_CONVERT_LOCAL
+	SNOWFLAKE_CONVERT_LOCAL,
+	SNOWFLAKE_CONVERT_KINDS
 } SnowflakeConvertKind;
 
 /* A key to convert, and how. */
@@ -59,6 +60,7 @@ typedef struct SnowflakeConversion
 	List	   *keys;			/* of SnowflakeKey */
 	Oid			schema;			/* whose tables these are, if not of one table */
 	SnowflakeConvertKind kind;
+	const char *search_path;	/* of the caller */
 	bool		dry_run;
 	bool		online;			/* are the tables in use? */
 	bool		rewrites;		/* does a column change its type? */
@@ -70,8 +72,11 @@ typedef struct SnowflakeConversion
 													 * snowflake_convert_find_targets() */
 	Datum		names[SNOWFLAKE_NAME_ARRAYS];	/* see
 												 * snowflake_convert_find_sequence_names() */
+	List	   *sequences;		/* that get the kind, as OIDs */
+	int64		max_increment;	/* that these can have */
 } SnowflakeConversion;
 
+extern const char *snowflake_convert_kind_name(SnowflakeConvertKind kind);
 extern void snowflake_convert_keep_plans(MemoryContext context);
 extern void snowflake_convert_find_targets(SnowflakeConversion *conversion);
 extern void snowflake_convert_find_sequence_names(SnowflakeConversion *conversion);

@@ -77,13 +77,9 @@ add_row(ReturnSetInfo *rsinfo, const char *severity, const char *object,
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/*
- * What is in the way, and the views among it.  Is there anything?
- */
-static bool
-add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
+static void
+add_obstacle_rows(const List *obstacles, ReturnSetInfo *rsinfo)
 {
-	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
 	ListCell   *cell;
 
 	foreach(cell, obstacles)
@@ -93,6 +89,18 @@ add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
 		add_row(rsinfo, "obstacle", obstacle->object, obstacle->line,
 				obstacle->hint);
 	}
+}
+
+/*
+ * What is in the way, and the views among it.  Is there anything?
+ */
+static bool
+add_obstacles(const SnowflakeConversion *conversion, ReturnSetInfo *rsinfo)
+{
+	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
+	ListCell   *cell;
+
+	add_obstacle_rows(obstacles, rsinfo);
 	foreach(cell, snowflake_convert_ask(conversion, sql_views))
 	{
 		char	  **row = lfirst(cell);
@@ -163,6 +171,23 @@ add_left_keys(const List *left, ReturnSetInfo *rsinfo)
 }
 
 /*
+ * What is to be said of sequences that get another kind by themselves.
+ */
+static void
+add_kinds(SnowflakeConversion *conversion, ArrayType *exclude, ReturnSetInfo *rsinfo)
+{
+	SnowflakeKindCall call = {.conversion = conversion,.exclude = exclude};
+	List	   *obstacles;
+	List	   *findings;
+
+	conversion->dry_run = true;
+	snowflake_convert_check_schema(conversion->schema, exclude);
+	findings = snowflake_convert_list_kinds(&call, &obstacles);
+	add_obstacle_rows(obstacles, rsinfo);
+	add_findings(findings, rsinfo);
+}
+
+/*
  * Try rows with new keys.
  */
 static void
@@ -204,7 +229,7 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	widen = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	snowflake_convert_check_widen(widen);
 	rehearse = PG_GETARG_BOOL(3);
-	conversion.kind = snowflake_convert_get_kind(fcinfo, 4, InvalidOid);
+	snowflake_convert_get_kind(fcinfo, 4, InvalidOid, &conversion);
 	if (rehearse)
 		snowflake_convert_refuse_old_snapshot();
 	conversion.dry_run = !rehearse;
@@ -212,6 +237,13 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	conversion.schema = PG_GETARG_OID(0);
 	snowflake_become_owner(GetUserId(), &caller);
 	SPI_connect();
+	if (snowflake_convert_keeps_columns(&conversion))
+	{
+		add_kinds(&conversion, PG_GETARG_ARRAYTYPE_P(1), rsinfo);
+		SPI_finish();
+		snowflake_become_caller(&caller);
+		return (Datum) 0;
+	}
 	if (rehearse)
 		snowflake_convert_refuse_pending_triggers();
 	left = snowflake_convert_find_keys(&conversion, PG_GETARG_ARRAYTYPE_P(1), InvalidOid,

@@ -32,8 +32,8 @@
 /*
  * Does an array have an OID?
  */
-static bool
-contains(ArrayType *array, Oid oid)
+bool
+snowflake_convert_contains(ArrayType *array, Oid oid)
 {
 	Oid		   *oids = (Oid *) ARR_DATA_PTR(array);
 
@@ -62,9 +62,25 @@ kind_of(const char *name, Oid relid, ArrayType *exclude)
 
 	while (strcmp(names[kind], name) != 0)
 		kind++;
-	if (kind == SNOWFLAKE_KEY_CONVERTED && contains(exclude, relid))
+	if (kind == SNOWFLAKE_KEY_CONVERTED && snowflake_convert_contains(exclude, relid))
 		return SNOWFLAKE_KEY_EXCLUDED;
 	return kind;
+}
+
+/*
+ * Fail if there is no such schema, or an excluded table is null.
+ */
+void
+snowflake_convert_check_schema(Oid schema, ArrayType *exclude)
+{
+	if (get_namespace_name(schema) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("schema with OID %u does not exist", schema)));
+	if (array_contains_nulls(exclude))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("array of tables must not contain nulls")));
 }
 
 /*
@@ -79,16 +95,7 @@ snowflake_convert_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 	List	   *left = NIL;
 	ListCell   *cell;
 
-	if (get_namespace_name(conversion->schema) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_SCHEMA),
-				 errmsg("schema with OID %u does not exist",
-						conversion->schema)));
-	if (array_contains_nulls(exclude))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("array of tables must not contain nulls")));
-
+	snowflake_convert_check_schema(conversion->schema, exclude);
 	*owner = GetUserId();
 	foreach(cell, snowflake_convert_ask_about(conversion->schema, sql_keys))
 	{

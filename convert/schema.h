@@ -34,6 +34,8 @@ typedef struct SnowflakeLeftKey
 	const char *object;
 } SnowflakeLeftKey;
 
+extern bool snowflake_convert_contains(ArrayType *array, Oid oid);
+extern void snowflake_convert_check_schema(Oid schema, ArrayType *exclude);
 extern List *snowflake_convert_find_keys(SnowflakeConversion *conversion,
 										 ArrayType *exclude, Oid generator,
 										 Oid *owner);

@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 
 #include "convert/conversion.h"
+#include "convert/kinds.h"
 #include "convert/obstacles.h"
 #include "convert/online/begin.h"
 #include "convert/online/catalog_rows.h"
@@ -42,6 +43,21 @@
 
 /* What the functions have for lock_wait. */
 #define DEFAULT_LOCK_MS	100
+
+/*
+ * The kind of sequences that an argument names.
+ */
+void
+snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument, SnowflakeOnline *online)
+{
+	snowflake_convert_get_kind(fcinfo, argument, online->generator, &online->blank);
+	if (snowflake_convert_keeps_columns(&online->blank))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("kind \"%s\" changes no column",
+						snowflake_convert_kind_name(online->blank.kind)),
+				 errhint("Use snowflake_convert() or snowflake_convert_schema(), which take a moment only.")));
+}
 
 /*
  * Who has the advisory lock, or NULL if nobody has it anymore.

@@ -16,6 +16,8 @@
 
 #include "convert/online/transaction.h"
 
+extern void snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument,
+									  SnowflakeOnline *online);
 extern void snowflake_online_lock_conversions(bool until_commit);
 extern void snowflake_online_unlock_conversions(void);
 extern char *snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online);

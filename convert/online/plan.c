@@ -17,7 +17,6 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-#include "convert/kinds.h"
 #include "convert/online/backfill.h"
 #include "convert/online/begin.h"
 #include "convert/online/obstacles.h"
@@ -119,7 +118,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
-	online.kind = snowflake_convert_get_kind(fcinfo, 3, InvalidOid);
+	snowflake_online_get_kind(fcinfo, 3, &online);
 	snowflake_online_begin_function(fcinfo, &online);
 	snowflake_online_open(&online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);

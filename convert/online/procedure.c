@@ -139,7 +139,6 @@
 #include "utils/timestamp.h"
 
 #include "convert/conversion.h"
-#include "convert/kinds.h"
 #include "convert/online/begin.h"
 #include "convert/online/run.h"
 #include "convert/online/steps.h"
@@ -276,7 +275,7 @@ snowflake_convert_online(PG_FUNCTION_ARGS)
 	online->relid = PG_GETARG_OID(0);
 	online->column = PG_ARGISNULL(1) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(1)));
 	online->generator = PG_ARGISNULL(2) ? InvalidOid : PG_GETARG_OID(2);
-	online->kind = snowflake_convert_get_kind(fcinfo, 10, online->generator);
+	snowflake_online_get_kind(fcinfo, 10, online);
 	online->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
 	if (!PG_ARGISNULL(2))
 		snowflake_convert_check_generator(online->generator);

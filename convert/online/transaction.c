@@ -63,8 +63,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
 	be_first_in_deadlocks();
 
-	memset(conversion, 0, sizeof(*conversion));
-	conversion->kind = online->kind;
+	*conversion = online->blank;
 	conversion->online = true;
 	conversion->dry_run = true;
 	key = snowflake_convert_find_key(online->relid, online->column, false);

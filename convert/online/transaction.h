@@ -82,7 +82,7 @@ typedef struct SnowflakeOnline
 	Oid			relid;
 	char	   *column;			/* NULL until the first transaction */
 	Oid			generator;		/* as specified */
-	SnowflakeConvertKind kind;
+	SnowflakeConversion blank;	/* as it is before keys are found */
 	Oid			namespace;		/* of the extension snowflake_convert */
 	MemoryContext context;		/* outlives transactions */
 	SnowflakeOnlineTransaction transaction;

@@ -1,0 +1,39 @@
+-- The tables of schema $11, or table $12, with their partitions and children.
+-- cte: fed_table(relid)
+SELECT r.oid FROM pg_class r
+WHERE (r.relnamespace = $11 OR r.oid = $12) AND r.relkind IN ('r', 'p') AND r.relpersistence <> 't'
+AND NOT EXISTS (SELECT FROM pg_depend e
+                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
+UNION
+SELECT i.inhrelid FROM fed_table f JOIN pg_inherits i ON i.inhparent = f.relid
+
+-- Their columns that sequences feed.  What feeds none can only become local.
+-- name: fed_columns
+-- with: fed_table, feeding, sequence_kind
+SELECT f.relid, a.attname, f.sequence, f.is_identity::int, coalesce(k.kind, 'local') AS kind,
+  format('column %I of table %s', a.attname, f.relid::regclass) AS column_name
+FROM fed_table t JOIN feeding f ON f.relid = t.relid
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
+  LEFT JOIN sequence_kind k ON k.sequence = f.sequence
+UNION ALL
+SELECT NULL, NULL, k.sequence, 0, k.kind, NULL
+FROM sequence_kind k JOIN pg_class c ON c.oid = k.sequence
+WHERE $17 = 'local' AND c.relnamespace = $11 AND k.sequence NOT IN (SELECT sequence FROM feeding)
+ORDER BY relid, attname, sequence
+
+-- The sequences of schema $11 that feed no column.
+-- name: idle_sequences
+-- with: feeding
+SELECT format('%I.%I', n.nspname, c.relname) AS name
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE $17 <> 'local' AND c.relnamespace = $11 AND c.relkind = 'S' AND c.relpersistence <> 't'
+AND c.oid NOT IN (SELECT sequence FROM feeding)
+AND NOT EXISTS (SELECT FROM pg_depend e
+                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
+ORDER BY 1
+
+-- The identity columns of these that are GENERATED ALWAYS.
+-- name: always_identities
+-- with: identity
+SELECT format('column %I of table %s', attname, table_name) FROM identity
+WHERE attidentity = 'a' ORDER BY 1

@@ -1,0 +1,261 @@
+-- The sequences that feed columns, and the statements that give them another kind.  $16 are
+-- sequences, $17 the kind, and $18 the search_path of the caller.
+
+-- The schemas in which applications look names up: by the settings of a role, or else as the
+-- caller.
+-- cte: app_path(owner, n, schema)
+SELECT o.oid, m.n, CASE WHEN coalesce(m.part[1], m.part[2]) = '$user' THEN o.rolname::text
+    ELSE coalesce(replace(m.part[1], '""', '"'), lower(m.part[2])) END
+FROM pg_roles o
+  CROSS JOIN LATERAL (
+    SELECT coalesce((
+      SELECT substr(c.setting, 13)
+      FROM pg_db_role_setting s CROSS JOIN LATERAL unnest(s.setconfig) c(setting)
+      WHERE s.setrole IN (o.oid, 0) AND starts_with(c.setting, 'search_path=')
+      AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+      ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1), $18)) p(path)
+  CROSS JOIN LATERAL regexp_matches(p.path, '"((?:[^"]|"")*)"|([^,[:space:]"]+)', 'g')
+    WITH ORDINALITY m(part, n)
+
+-- Defaults that look the name of a sequence up each time, and that sequence.
+-- pg_get_expr() locks the table, so it is not called for all of them.
+-- cte: default_name(relid, attnum, owner, parts)
+SELECT f.adrelid, f.adnum, r.relowner, CASE
+  WHEN n.name ~ '^("([^"]|"")+"|[[:alpha:]_][[:alnum:]_$]*)([.]("([^"]|"")+"|[[:alpha:]_][[:alnum:]_$]*))*$'
+    THEN parse_ident(n.name)::name[] END
+FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid
+  CROSS JOIN LATERAL (
+    SELECT replace(substring(CASE
+      WHEN strpos(f.adbin::text, ':funcid ' || 'regclass(text)'::regprocedure::oid || ' ') > 0
+        THEN pg_get_expr(f.adbin, f.adrelid) END
+      FROM 'nextval[(]+''((?:[^'']|'''')*)''::text[)]'), '''''', '''')) n(name)
+WHERE n.name IS NOT NULL
+
+-- cte: default_sequence(relid, attnum, sequence)
+-- with: default_name, app_path
+SELECT d.relid, d.attnum, s.oid
+FROM default_name d
+  CROSS JOIN LATERAL (
+    SELECT c.oid, c.relkind
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      LEFT JOIN app_path p ON (p.owner, p.schema) = (d.owner, n.nspname::text)
+    WHERE c.relname = d.parts[cardinality(d.parts)]
+    AND CASE cardinality(d.parts) WHEN 1
+      THEN p.n IS NOT NULL AND has_schema_privilege(d.owner, n.oid, 'USAGE')
+      ELSE n.nspname = d.parts[cardinality(d.parts) - 1] END
+    ORDER BY p.n LIMIT 1) s
+WHERE s.relkind = 'S'
+
+-- All columns that sequences feed: that own one, as serial and identity columns, or have it in
+-- their default, or in that of their domain.
+-- cte: feeding(sequence, relid, attnum, is_identity)
+-- with: default_sequence
+SELECT s.oid, d.refobjid, d.refobjsubid::int2, d.deptype = 'i'
+FROM pg_class s JOIN pg_depend d
+  ON (d.classid, d.objid, d.refclassid) = ('pg_class'::regclass, s.oid, 'pg_class'::regclass)
+WHERE s.relkind = 'S' AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0
+UNION
+SELECT s.oid, f.adrelid, f.adnum, false
+FROM pg_class s
+  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
+  JOIN pg_attrdef f ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
+WHERE s.relkind = 'S'
+UNION
+SELECT s.oid, a.attrelid, a.attnum, false
+FROM pg_class s
+  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
+  JOIN pg_attribute a ON (d.classid, d.objid) = ('pg_type'::regclass, a.atttypid)
+WHERE s.relkind = 'S' AND a.attnum > 0
+UNION
+SELECT sequence, relid, attnum, false FROM default_sequence
+
+-- The types of integers, and domains over them, with the greatest value.
+-- cte: integer_type(typid, base, greatest_value)
+SELECT * FROM (VALUES
+  ('int2'::regtype::oid, 'int2'::regtype, 32767),
+  ('int4'::regtype::oid, 'int4'::regtype, 2147483647),
+  ('int8'::regtype::oid, 'int8'::regtype, 9223372036854775807)) t(typid, base, greatest_value)
+UNION ALL
+SELECT y.oid, i.base, i.greatest_value
+FROM integer_type i JOIN pg_type y ON y.typbasetype = i.typid AND y.typtype = 'd'
+
+-- cte: sequence_kind(sequence, kind)
+SELECT l.objoid, split_part(l.label, ' ', 1) FROM pg_seclabel l
+WHERE (l.classoid, l.objsubid, l.provider) = ('pg_class'::regclass, 0, 'snowflake')
+
+-- The sequences that get another kind; and those of identity columns among them, with their
+-- tables.  What these become for a snowflake key is bigint, as the column.
+-- cte: changing
+SELECT s.*, c.relname, n.nspname, format('%I.%I', n.nspname, c.relname) AS name, c.relowner,
+  c.relpersistence, c.relacl, c.relnamespace, d.refobjid AS relid, d.refobjsubid AS attnum
+FROM unnest($16) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid JOIN pg_class c ON c.oid = x.oid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, x.oid, 'i')
+    AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0
+
+-- cte: identity
+-- with: changing, integer_type
+SELECT s.*, format('%I.%I', n.nspname, r.relname) AS table_name, a.attname, a.attidentity,
+  r.relkind = 'p' AND current_setting('server_version_num')::int >= 170000 AS recurses,
+  i.base AS type,
+  CASE WHEN s.seqmax = o.greatest_value THEN i.greatest_value ELSE s.seqmax END AS last_value
+FROM changing s JOIN pg_class r ON r.oid = s.relid JOIN pg_namespace n ON n.oid = r.relnamespace
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (s.relid, s.attnum)
+  JOIN integer_type o ON o.typid = s.seqtypid
+  JOIN integer_type i ON i.typid = CASE $17 WHEN 'snowflake' THEN 'int8'::regtype
+    ELSE s.seqtypid END
+
+-- Who can insert rows into a table with an identity, by itself or through a view, and gets the
+-- value of the identity without any right on its sequence.  Since 17, partitions have it, too.
+-- cte: inserted(sequence, relid)
+-- with: identity
+SELECT seqrelid, relid FROM identity
+UNION
+SELECT f.sequence, n.relid
+FROM inserted f JOIN identity s ON s.seqrelid = f.sequence
+  CROSS JOIN LATERAL (
+    SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = f.relid AND s.recurses
+    UNION ALL
+    SELECT w.ev_class
+    FROM pg_depend d JOIN pg_rewrite w
+      ON (d.classid, d.objid) = ('pg_rewrite'::regclass, w.oid) AND w.ev_class <> f.relid
+    WHERE (d.refclassid, d.refobjid) = ('pg_class'::regclass, f.relid)
+    AND pg_relation_is_updatable(w.ev_class, false) & 8 = 8) n(relid)
+
+-- cte: inserter(sequence, name, grantee)
+-- with: inserted
+SELECT DISTINCT s.seqrelid, s.name, e.grantee
+FROM inserted f JOIN identity s ON s.seqrelid = f.sequence JOIN pg_class r ON r.oid = f.relid
+  CROSS JOIN LATERAL (
+    SELECT e.* FROM aclexplode(r.relacl) e
+    UNION ALL
+    SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = r.oid) e
+WHERE e.privilege_type = 'INSERT' AND e.grantee <> s.relowner
+AND NOT has_sequence_privilege(CASE e.grantee WHEN 0 THEN 'public'
+  ELSE pg_get_userbyid(e.grantee) END, s.seqrelid, 'USAGE, UPDATE')
+
+-- Default privileges may give a new sequence other rights than the old one has.
+-- cte: new_grantee(sequence, name, grantee)
+-- with: identity
+SELECT s.seqrelid, s.name, e.grantee
+FROM identity s JOIN pg_default_acl a ON a.defaclobjtype = 'S' AND a.defaclrole = s.relowner
+  AND a.defaclnamespace IN (0, s.relnamespace), aclexplode(a.defaclacl) e
+UNION
+SELECT seqrelid, name, relowner FROM identity WHERE relacl IS NOT NULL
+
+-- The statements that replace identities by defaults, on sequences of the same names: each has a
+-- new one, that takes over what the old one has.  To rename that locks it.
+-- name: identity_statements
+-- with: identity, inserter, new_grantee
+WITH statement(name, step, n, command) AS (
+  SELECT name, 1, 0::bigint, format('ALTER SEQUENCE %s RENAME TO snowflake_old_sequence', name)
+  FROM identity
+  UNION ALL
+  SELECT name, 2, 0, format('CREATE %sSEQUENCE %s AS %s INCREMENT BY %s MINVALUE %s MAXVALUE %s '
+    'START WITH %s CACHE %s%s OWNED BY %s.%I', CASE relpersistence WHEN 'u' THEN 'UNLOGGED ' END,
+    name, type, seqincrement, seqmin, last_value, seqstart, seqcache,
+    CASE WHEN seqcycle THEN ' CYCLE' END, table_name, attname)
+  FROM identity
+  UNION ALL
+  SELECT name, 3, 0, format('SELECT pg_catalog.setval(%L, last_value, is_called) FROM '
+    '%I.snowflake_old_sequence', name, nspname)
+  FROM identity
+  UNION ALL
+  SELECT name, 4, 0, format('ALTER TABLE %s%s ALTER COLUMN %I DROP IDENTITY, '
+    'ALTER COLUMN %3$I SET DEFAULT nextval(%L::regclass)', CASE WHEN NOT recurses THEN 'ONLY ' END,
+    table_name, attname, name)
+  FROM identity
+  UNION ALL
+  SELECT s.name, 5, 0, format('REVOKE ALL ON SEQUENCE %s FROM %s', e.name, {grantee})
+  FROM identity s JOIN new_grantee e ON e.sequence = s.seqrelid
+  UNION ALL
+  SELECT s.name, 6, min(ordinality), format('GRANT %s ON SEQUENCE %s TO %s%s',
+    string_agg(e.privilege_type, ', ' ORDER BY ordinality), s.name, {grantee}, {grant_option})
+  FROM identity s, aclexplode(coalesce(s.relacl, acldefault('s', s.relowner)))
+    WITH ORDINALITY e
+  WHERE s.seqrelid IN (SELECT sequence FROM new_grantee)
+  GROUP BY s.name, e.grantee, e.is_grantable
+  UNION ALL
+  SELECT name, 7, 0, format('GRANT USAGE ON SEQUENCE %s TO %s', name, {grantee})
+  FROM inserter e
+  UNION ALL
+  SELECT name, 8, 0, {comment_on(format('SEQUENCE %s', name), seqrelid, pg_class)}
+  FROM identity WHERE {has_comment(seqrelid, pg_class)}
+  UNION ALL
+  SELECT name, 9, 0, format('SECURITY LABEL FOR %I ON SEQUENCE %s IS %L', l.provider, name,
+    l.label)
+  FROM identity JOIN pg_seclabel l ON (l.classoid, l.objoid, l.objsubid)
+    = ('pg_class'::regclass, seqrelid, 0))
+SELECT command FROM statement ORDER BY name COLLATE "C", step, n, command COLLATE "C"
+
+-- A snowflake sequence may be that of a column that was an integer before.
+-- name: kind_statements
+-- with: changing, feeding, integer_type, sequence_kind
+WITH fed AS (
+  SELECT f.sequence, min(i.greatest_value) AS least,
+    (array_agg(i.base ORDER BY i.greatest_value))[1] AS base,
+    string_agg(format('SELECT max(%I)::bigint FROM %s.%I', a.attname,
+      r.relnamespace::regnamespace, r.relname), ' UNION ALL '
+      ORDER BY r.relnamespace::regnamespace::text, r.relname, a.attname) AS keys
+  FROM changing c JOIN feeding f ON f.sequence = c.seqrelid
+    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
+    JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p')
+    JOIN integer_type i ON i.typid = a.atttypid
+  GROUP BY f.sequence),
+ statement(name, step, command) AS (
+  SELECT name, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)
+  FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+  WHERE $17 = 'range' AND s.relid IS NULL AND s.seqmax > f.least
+  UNION ALL
+  SELECT name, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
+    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $17)
+  FROM changing
+  UNION ALL
+  SELECT name, 3, format('ALTER SEQUENCE %s AS bigint', name)
+  FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+    JOIN sequence_kind k ON (k.sequence, k.kind) = (s.seqrelid, 'snowflake')
+    JOIN integer_type i ON i.typid = s.seqtypid
+  WHERE $17 = 'local' AND s.seqmax = i.greatest_value AND i.greatest_value < f.least
+  UNION ALL
+  SELECT name, 4, format('SELECT pg_catalog.setval(%L, k.max) FROM (SELECT max(m) FROM (%s) m(m)) '
+    'k(max), %s s WHERE k.max >= s.last_value', name, f.keys, name)
+  FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+  WHERE $17 = 'local')
+SELECT command FROM statement ORDER BY name COLLATE "C", step
+
+-- What prevents sequences from getting a kind: the identity's is dropped with it.
+-- list: kind_obstacles obstacles
+-- with: changing, identity
+
+-- hint: Use another sequence in these objects, or none.
+SELECT format('%s uses sequence %s, which is created again without the identity of column %I of '
+  'table %s', pg_describe_object(d.classid, d.objid, d.objsubid), s.name, s.attname,
+    s.table_name),
+  format('sequence %s', s.name)
+FROM identity s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.seqrelid)
+
+-- hint: Grant the owner of each sequence what it needs.
+SELECT format('role %I, the owner of sequence %s, lacks %s', o.rolname, s.name, p.what),
+  format('sequence %s', s.name)
+FROM changing s JOIN pg_roles o ON o.oid = s.relowner
+  CROSS JOIN (SELECT f.oid, f.pronamespace FROM pg_proc f JOIN pg_depend d
+    ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, f.oid, 'e')
+    JOIN pg_extension e ON (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
+    WHERE f.proname = 'snowflake_set_sequence_kind' AND e.extname = 'snowflake') f
+  CROSS JOIN LATERAL (VALUES
+    (format('USAGE on schema %s', s.relnamespace::regnamespace),
+      has_schema_privilege(o.oid, s.relnamespace, 'USAGE')),
+    (format('CREATE on schema %s', s.relnamespace::regnamespace),
+      s.relid IS NULL OR has_schema_privilege(o.oid, s.relnamespace, 'CREATE')),
+    (format('USAGE on schema %s', f.pronamespace::regnamespace),
+      has_schema_privilege(o.oid, f.pronamespace, 'USAGE')),
+    (format('EXECUTE on function %s', f.oid::regprocedure),
+      has_function_privilege(o.oid, f.oid, 'EXECUTE'))) p(what, has)
+WHERE NOT p.has
+
+-- hint: Use ALTER SEQUENCE ... INCREMENT.
+SELECT format('sequence %s has INCREMENT %s, and that of a %s sequence must be from 1 to %s',
+  s.name, s.seqincrement, $17, m.most), format('sequence %s', s.name)
+FROM changing s CROSS JOIN (VALUES (CASE $17 WHEN 'range' THEN 1000000
+  WHEN 'snowflake' THEN $19 ELSE 9223372036854775807 END)) m(most)
+WHERE $17 <> 'local' AND s.seqincrement NOT BETWEEN 1 AND m.most

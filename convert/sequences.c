@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * sequences.c
+ *	  Sequences that stay, and get another kind.
+ *
+ * The statements are DDL, and calls of the function by which the owner of a
+ * sequence sets its kind, so that a dry run shows all that is done.  The function
+ * checks again, under the lock of the sequence, that the columns suit the kind.
+ *
+ * An identity column must have its own sequence, which cannot be of another kind.
+ * So it becomes a column with a default, on a new sequence that has everything the
+ * old one had.  Who could insert rows needed no right on that, and gets one on the
+ * new sequence.
+ *
+ * A default may have the name of a sequence as a text, which is looked up each time.
+ * It means what it would mean for the application: its role is taken to be the owner
+ * of the table.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/sequences.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_proc.h"
+#include "commands/extension.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "convert/obstacles.h"
+#include "convert/queries.h"
+#include "convert/rows.h"
+#include "convert/sequences.h"
+#include "queries/sequences.sql.h"
+#include "src/snowflake_api.h"
+
+/*
+ * Do calls of nextval() in this database know kinds?
+ */
+static bool
+is_attached(void)
+{
+	Oid			support = get_func_support(F_NEXTVAL);
+
+	return OidIsValid(support) &&
+		getExtensionOfObject(ProcedureRelationId, support) == get_extension_oid("snowflake", true);
+}
+
+/*
+ * The greatest INCREMENT of a snowflake sequence: the middle of 2n - 1 IDs of one
+ * tick is what a client counts up and down from.
+ */
+static int64
+max_increment(void)
+{
+	const SnowflakeApiField *sequence = &snowflake_get_api(1)->get_scheme()->sequence;
+
+	if (sequence->shift > 0)
+		return 1;
+	return (int64) (((UINT64CONST(1) << sequence->width) + 1) / 2);
+}
+
+/*
+ * Where no kind was specified, sequences become snowflake sequences, if they can,
+ * and there is no other generator.
+ */
+void
+snowflake_convert_choose_kind(SnowflakeConversion *conversion, Oid generator)
+{
+	bool		attached = is_attached();
+
+	if (conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE)
+		elog(ERROR, "kind \"snowflake\" is not available yet");
+	if (conversion->kind == SNOWFLAKE_CONVERT_GENERATOR)
+		return;
+	if (conversion->kind != SNOWFLAKE_CONVERT_LOCAL && !attached)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this database does not know kinds of sequences"),
+				 errhint("Have a superuser call snowflake_attach_sequences().")));
+	if (conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE)
+		conversion->max_increment = max_increment();
+}
+
+/*
+ * Find what prevents sequences from getting their kind.
+ */
+void
+snowflake_convert_find_kind_obstacles(const SnowflakeConversion *conversion, List **obstacles)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(conversion, sql_kind_obstacles))
+	{
+		char	  **row = lfirst(cell);
+
+		snowflake_convert_add_obstacle(obstacles, row[1], row[0], row[2]);
+	}
+}
+
+/*
+ * The statements that replace the identities of sequences that get another kind.
+ */
+List *
+snowflake_convert_identity_statements(const SnowflakeConversion *conversion)
+{
+	return snowflake_convert_texts(snowflake_convert_ask(conversion, sql_identity_statements));
+}
+
+/*
+ * The statements that give them the kind.
+ */
+List *
+snowflake_convert_kind_statements(const SnowflakeConversion *conversion)
+{
+	return snowflake_convert_texts(snowflake_convert_ask(conversion, sql_kind_statements));
+}
