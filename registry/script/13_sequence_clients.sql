@@ -179,14 +179,18 @@ CREATE FUNCTION snowflake_registry.holders_below(
     name text,
     floor bigint)
 RETURNS text
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
-    FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
-    WHERE h.database_group = holders_below.database_group AND h.name = holders_below.name
-    AND h.previous_first <= holders_below.floor AND h.acknowledged_floor < holders_below.floor
-    AND (h.client, h.database) IS DISTINCT FROM (holders_below.client, holders_below.database);
-END;
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RETURN (
+        SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
+        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+        WHERE h.database_group = holders_below.database_group AND h.name = holders_below.name
+        AND h.previous_first <= holders_below.floor AND h.acknowledged_floor < holders_below.floor
+        AND (h.client, h.database) IS DISTINCT FROM (holders_below.client, holders_below.database));
+END
+$$;
 
 COMMENT ON FUNCTION snowflake_registry.holders_below(uuid, text, text, text, bigint) IS
 'internal: names of the servers, other than one, that may still give out numbers up

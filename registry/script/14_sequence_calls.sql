@@ -72,7 +72,11 @@ DECLARE
 BEGIN
     -- In the order of names, and new ones before any other: otherwise, A and B each
     -- wait for a name that the other one has locked.
-    IF may_add THEN
+    -- Subqueries that look each name up: the planner makes joins of others.
+    IF may_add AND EXISTS (SELECT FROM unnest(databases, names) u(database, name)
+                               JOIN snowflake_registry.range_databases d ON d.database = u.database
+                           WHERE (SELECT s.last FROM snowflake_registry.range_sequences s
+                                  WHERE s.database_group = d.database_group AND s.name = u.name) IS NULL) THEN
         INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
         SELECT DISTINCT ON (d.database_group, u.name)
                d.database_group, u.name, u.last, greatest(u.floor, u.granted) + 1, u.floor, clock, clock, clock
@@ -84,12 +88,13 @@ BEGIN
         ORDER BY d.database_group, u.name, u.floor DESC
         ON CONFLICT DO NOTHING;
     END IF;
-    PERFORM FROM snowflake_registry.range_sequences s
-        JOIN (SELECT DISTINCT d.database_group, u.name FROM unnest(databases, names) u(database, name)
-              JOIN snowflake_registry.range_databases d ON d.database = u.database) u
-            ON s.database_group = u.database_group AND s.name = u.name
-    ORDER BY s.database_group, s.name
-    FOR UPDATE OF s;
+    PERFORM FROM (SELECT DISTINCT d.database_group, u.name
+                  FROM unnest(databases, names) u(database, name)
+                      JOIN snowflake_registry.range_databases d ON d.database = u.database
+                  ORDER BY d.database_group, u.name) u
+        CROSS JOIN LATERAL (SELECT FROM snowflake_registry.range_sequences s
+                            WHERE s.database_group = u.database_group AND s.name = u.name
+                            FOR UPDATE) s;
 END
 $$;
 
