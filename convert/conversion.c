@@ -45,6 +45,7 @@
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/sequences.h"
 #include "convert/statements.h"
 #include "convert/subtransaction.h"
 #include "convert/watch.h"
@@ -219,6 +220,7 @@ snowflake_convert_choose_generator(SnowflakeKey *key, Oid named)
 	Oid			present = default_function(key->relid, key->attnum,
 										   key->type);
 
+	key->has_generator = OidIsValid(present) && !OidIsValid(named);
 	if (OidIsValid(named))
 		key->generator = named;
 	else if (OidIsValid(present))
@@ -258,15 +260,16 @@ snowflake_convert_report_kept_default(const SnowflakeKey *key)
 
 /*
  * Find out which keys do not have their generator as the default, or do not
- * have it in a partition or child.
+ * have it in a partition or child, and which have sequences of another kind.
  */
 static void
-find_defaults(const SnowflakeConversion *conversion)
+find_defaults(SnowflakeConversion *conversion)
 {
 	ListCell   *cell;
 
 	foreach(cell, conversion->keys)
 		((SnowflakeKey *) lfirst(cell))->set_default = false;
+	snowflake_convert_find_key_sequences(conversion);
 	foreach(cell, snowflake_convert_ask(conversion, sql_key_columns))
 	{
 		char	  **row = lfirst(cell);
@@ -274,6 +277,8 @@ find_defaults(const SnowflakeConversion *conversion)
 		AttrNumber	attnum = pg_strtoint16(row[1]);
 		SnowflakeKey *key = list_nth(conversion->keys, pg_strtoint32(row[2]) - 1);
 
+		if (key->keeps_sequences)
+			continue;
 		if (get_atttype(relid, attnum) != key->type ||
 			default_function(relid, attnum, key->type) != key->generator)
 			key->set_default = true;
@@ -298,6 +303,7 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 
 		found = false;
 		snowflake_convert_find_targets(conversion);
+		snowflake_convert_find_key_sequences(conversion);
 		conversion->rewrites = snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
 		if (conversion->rewrites && conversion->lock != AccessExclusiveLock)
 			ereport(ERROR,
@@ -407,6 +413,8 @@ snowflake_convert_list_obstacles(const SnowflakeConversion *conversion)
 	List	   *obstacles = NIL;
 
 	snowflake_convert_find_obstacles(conversion, &obstacles);
+	if (conversion->sequences != NIL)
+		snowflake_convert_find_kind_obstacles(conversion, &obstacles);
 	snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
 
 	/* With some obstacles, the rows or the generator cannot be accessed. */

@@ -238,16 +238,21 @@ summarize(const SnowflakeConversion *conversion, const List *left)
 	StringInfoData lines;
 	ListCell   *cell;
 	const char *separator = "";
+	bool		stays = conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE;
 
 	row = linitial(snowflake_convert_ask(conversion, sql_summary));
 	initStringInfo(&lines);
 	appendStringInfo(&lines,
-					 "keys that get a generator: %s\n"
+					 "keys that get %s: %s\n"
 					 "columns that become bigint: %s\n"
-					 "tables that are rewritten: %s\n"
-					 "sequences that are dropped: %s\n"
-					 "keys that are left: ",
-					 row[0], row[1], row[2], row[3]);
+					 "tables that are rewritten: %s\n",
+					 stays ? "snowflake IDs" : "a generator", row[0], row[1], row[2]);
+	if (stays)
+		appendStringInfo(&lines, "sequences that become snowflake sequences: %d\n",
+						 list_length(conversion->sequences));
+	else
+		appendStringInfo(&lines, "sequences that are dropped: %s\n", row[3]);
+	appendStringInfoString(&lines, "keys that are left: ");
 	foreach(cell, left)
 		counts[((SnowflakeLeftKey *) lfirst(cell))->kind]++;
 	for (int i = 0; i < SNOWFLAKE_KEY_KINDS; i++)

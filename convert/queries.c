@@ -96,6 +96,12 @@ set_default_of(const SnowflakeKey *key)
 }
 
 static Datum
+keeps_sequences_of(const SnowflakeKey *key)
+{
+	return BoolGetDatum(key->keeps_sequences);
+}
+
+static Datum
 array_of_sequences(const List *oids)
 {
 	int			n = list_length(oids);
@@ -205,7 +211,7 @@ run_planned(const char *query, int ntypes, Oid *types, Datum *values,
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
  * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
  * $16 are the sequences that get another kind, $17 that kind, $18 the search_path of the
- * caller, and $19 the greatest INCREMENT.
+ * caller, $19 the greatest INCREMENT, and $20 whether each key keeps its sequences.
  */
 static void
 run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
@@ -215,7 +221,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
 	INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
-	OIDARRAYOID, TEXTOID, TEXTOID, INT8OID};
+	OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -245,6 +251,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	values[16] = CStringGetTextDatum(kind);
 	values[17] = CStringGetTextDatum(path != NULL ? path : "");
 	values[18] = Int64GetDatum(conversion->max_increment);
+	values[19] = array_of_keys(conversion, BOOLOID, keeps_sequences_of);
 	run_planned(query, lengthof(types), types, values, nulls);
 }
 

@@ -36,7 +36,10 @@ typedef struct SnowflakeKey
 	Oid			type;			/* that it has afterwards: bigint, or uuid */
 	Oid			generator;		/* function that generates the IDs */
 	bool		snowflakes;		/* are they snowflake IDs? */
-	bool		set_default;	/* is the generator not the default yet? */
+	bool		set_default;	/* does it not get such IDs yet? */
+	bool		has_generator;	/* is its default one already? */
+	bool		keeps_sequences;	/* that get the kind, instead of another
+									 * default */
 } SnowflakeKey;
 
 /*

@@ -73,8 +73,8 @@ snowflake_convert_choose_kind(SnowflakeConversion *conversion, Oid generator)
 {
 	bool		attached = is_attached();
 
-	if (conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE)
-		elog(ERROR, "kind \"snowflake\" is not available yet");
+	if (conversion->kind == SNOWFLAKE_CONVERT_GENERATOR && !OidIsValid(generator) && attached)
+		conversion->kind = SNOWFLAKE_CONVERT_SNOWFLAKE;
 	if (conversion->kind == SNOWFLAKE_CONVERT_GENERATOR)
 		return;
 	if (conversion->kind != SNOWFLAKE_CONVERT_LOCAL && !attached)
@@ -84,6 +84,40 @@ snowflake_convert_choose_kind(SnowflakeConversion *conversion, Oid generator)
 				 errhint("Have a superuser call snowflake_attach_sequences().")));
 	if (conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE)
 		conversion->max_increment = max_increment();
+}
+
+/*
+ * Find which keys keep their sequences, and which of these are to become snowflake
+ * sequences.  A key with a generator of its own does not use any that it might have.
+ */
+void
+snowflake_convert_find_key_sequences(SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	conversion->sequences = NIL;
+	if (conversion->kind != SNOWFLAKE_CONVERT_SNOWFLAKE)
+		return;
+	foreach(cell, conversion->keys)
+		((SnowflakeKey *) lfirst(cell))->keeps_sequences = false;
+	foreach(cell, snowflake_convert_ask(conversion, sql_key_sequences))
+	{
+		char	  **row = lfirst(cell);
+		SnowflakeKey *key = list_nth(conversion->keys,
+									 snowflake_convert_number(row, "key") - 1);
+
+		if (key->has_generator)
+			continue;
+		if (!key->keeps_sequences)
+			key->set_default = false;
+		key->keeps_sequences = true;
+		if (snowflake_convert_text(row, "narrow") != NULL ||
+			strcmp(snowflake_convert_text(row, "kind"), "snowflake") == 0)
+			continue;
+		key->set_default = true;
+		conversion->sequences = list_append_unique_oid(conversion->sequences,
+													   snowflake_convert_oid(row, "sequence"));
+	}
 }
 
 /*

@@ -15,6 +15,7 @@
 
 #include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/sequences.h"
 #include "convert/statements.h"
 #include "queries/statements.sql.h"
 
@@ -92,5 +93,11 @@ snowflake_convert_list_findings(const SnowflakeConversion *conversion)
 List *
 snowflake_convert_statements(const SnowflakeConversion *conversion)
 {
-	return snowflake_convert_texts(snowflake_convert_ask(conversion, sql_statements));
+	List	   *statements = snowflake_convert_texts(snowflake_convert_ask(conversion,
+																	   sql_statements));
+
+	if (conversion->sequences == NIL)
+		return statements;
+	return list_concat(list_concat(snowflake_convert_identity_statements(conversion), statements),
+					   snowflake_convert_kind_statements(conversion));
 }

@@ -161,6 +161,9 @@ snowflake_online_default_statement(const SnowflakeOnline *online)
 					 quote_literal_cstr(key->column));
 	if (OidIsValid(online->generator))
 		appendStringInfo(&statement, ", generator => '%u'", online->generator);
+	if (online->blank.kind != SNOWFLAKE_CONVERT_GENERATOR)
+		appendStringInfo(&statement, ", kind => %s",
+						 quote_literal_cstr(snowflake_convert_kind_name(online->blank.kind)));
 	appendStringInfoChar(&statement, ')');
 	return statement.data;
 }
@@ -200,6 +203,17 @@ find_default(SnowflakeOnline *online, void *argument)
 	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
 	work->drop = snowflake_online_drop_sessions(online);
 	work->statements = snowflake_convert_begin_execution(conversion);
+}
+
+/*
+ * The lock on the table of a key that they need: none that is stronger if only sequences
+ * get another kind.
+ */
+static LOCKMODE
+default_lock(const SnowflakeOnline *online, const DefaultWork *work)
+{
+	return work->drop == NULL && online->transaction.conversion.altered == NIL ?
+		ShareUpdateExclusiveLock : AccessExclusiveLock;
 }
 
 /*
@@ -293,7 +307,7 @@ run_locking(SnowflakeOnline *online, Turn *turn)
 				snowflake_convert_find_sequence_names(&online->transaction.conversion);
 				return snowflake_online_with_locks(online, relids, ShareUpdateExclusiveLock,
 												   find_default, &work) &&
-					snowflake_online_with_locks(online, relids, AccessExclusiveLock,
+					snowflake_online_with_locks(online, relids, default_lock(online, &work),
 												set_default, &work);
 			}
 		case SNOWFLAKE_STEP_FOREIGN_KEY:

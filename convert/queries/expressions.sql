@@ -8,7 +8,7 @@
 -- with: target
 WITH own AS (
   SELECT t.*, u.used, (t.change = 'widen')::int AS recreated,
-    CASE WHEN t.set_default THEN t.generator END AS receives,
+    CASE WHEN t.gets_ids THEN t.generator END AS receives,
     (t.attinhcount > 0 AND NOT r.relispartition)::int AS is_child
   FROM target t
     JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $1[1]

@@ -21,16 +21,9 @@ FROM sequence_kind k JOIN pg_class c ON c.oid = k.sequence
 WHERE $17 = 'local' AND c.relnamespace = $11 AND k.sequence NOT IN (SELECT sequence FROM feeding)
 ORDER BY relid, attname, sequence
 
--- The sequences of schema $11 that feed no column.
 -- name: idle_sequences
--- with: feeding
-SELECT format('%I.%I', n.nspname, c.relname) AS name
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE $17 <> 'local' AND c.relnamespace = $11 AND c.relkind = 'S' AND c.relpersistence <> 't'
-AND c.oid NOT IN (SELECT sequence FROM feeding)
-AND NOT EXISTS (SELECT FROM pg_depend e
-                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
-ORDER BY 1
+-- with: idle_sequence
+SELECT name FROM idle_sequence ORDER BY name COLLATE "C"
 
 -- The identity columns of these that are GENERATED ALWAYS.
 -- name: always_identities

@@ -4,7 +4,7 @@
 -- with: target
 SELECT t.relid, t.attname, t.relid::regclass, t.generator
 FROM target t JOIN pg_class c ON c.oid = t.relid
-WHERE c.relkind = 'p' AND NOT t.is_key AND t.set_default AND NOT EXISTS (
+WHERE c.relkind = 'p' AND NOT t.is_key AND t.gets_ids AND NOT EXISTS (
   SELECT FROM pg_inherits i JOIN target p ON (p.relid, p.attname) = (i.inhparent, t.attname)
   WHERE i.inhrelid = t.relid)
 ORDER BY t.relid, t.attnum

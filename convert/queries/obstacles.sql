@@ -362,7 +362,7 @@ SELECT format('%s belongs to a foreign table', t.column_name), t.column_name
 FROM target t JOIN pg_class r ON r.oid = t.relid
 WHERE t.change = 'widen' AND r.relkind = 'f'
 
--- What prevents the column from having the generator as its default.
+-- What prevents the column from getting IDs.
 -- list: key_obstacles obstacles
 -- with: target
 
@@ -378,7 +378,7 @@ FROM target t
   JOIN pg_inherits i ON i.inhrelid = t.relid
   JOIN pg_attribute p ON p.attrelid = i.inhparent AND p.attname = t.attname
     AND NOT p.attisdropped
-WHERE t.is_root AND t.set_default AND t.attinhcount > 0
+WHERE t.is_root AND t.gets_ids AND t.attinhcount > 0
 
 -- hint: The values of a foreign key come from the referenced table. Convert that table.
 SELECT format('%s is a foreign key column: constraint %I references table %s',
@@ -386,7 +386,7 @@ SELECT format('%s is a foreign key column: constraint %I references table %s',
 FROM target t
   JOIN pg_constraint c ON c.contype = 'f' AND c.conparentid = 0
     AND c.conrelid = t.relid AND t.attnum = ANY (c.conkey)
-WHERE t.is_key AND t.set_default
+WHERE t.is_key AND t.gets_ids
 
 -- hint: Grant the table owner the privileges that the generator requires.
 SELECT format('role %I, the owner of table %s, lacks %s', o.rolname,
@@ -469,7 +469,7 @@ SELECT format('%s is an identity column of a distributed table', t.column_name),
 FROM target t
   JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_key AND t.set_default AND a.attidentity <> ''
+WHERE t.is_key AND t.gets_ids AND a.attidentity <> ''
 
 -- hint: Convert distributed tables on the coordinator.
 SELECT format('table %s is a distributed table, and this server is not the coordinator',

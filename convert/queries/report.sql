@@ -45,5 +45,5 @@ SELECT t.column_name,
     ELSE coalesce(format('the default %s', pg_get_expr(f.adbin, f.adrelid)), 'no default') END)
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.set_default
+WHERE t.is_root AND t.gets_ids
 ORDER BY t.column_name COLLATE "C"

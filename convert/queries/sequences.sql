@@ -69,6 +69,16 @@ WHERE s.relkind = 'S' AND a.attnum > 0
 UNION
 SELECT sequence, relid, attnum, false FROM default_sequence
 
+-- The sequences of schema $11 that feed no column.
+-- cte: idle_sequence(name)
+-- with: feeding
+SELECT format('%I.%I', n.nspname, c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE $17 IN ('snowflake', 'range') AND c.relnamespace = $11 AND c.relkind = 'S'
+AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
+AND NOT EXISTS (SELECT FROM pg_depend e
+                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
+
 -- The types of integers, and domains over them, with the greatest value.
 -- cte: integer_type(typid, base, greatest_value)
 SELECT * FROM (VALUES
@@ -82,6 +92,30 @@ FROM integer_type i JOIN pg_type y ON y.typbasetype = i.typid AND y.typtype = 'd
 -- cte: sequence_kind(sequence, kind)
 SELECT l.objoid, split_part(l.label, ' ', 1) FROM pg_seclabel l
 WHERE (l.classoid, l.objsubid, l.provider) = ('pg_class'::regclass, 0, 'snowflake')
+
+-- The sequences of keys, each with its kind, and a column that is too narrow for IDs afterwards.
+-- cte: key_sequence(key, sequence, kind, narrow)
+-- with: target, feeding, sequence_kind, small
+SELECT t.key, f.sequence, coalesce(k.kind, 'local'), min(n.column_name)
+FROM target t JOIN feeding f ON (f.relid, f.attnum) = (t.relid, t.attnum)
+  LEFT JOIN sequence_kind k ON k.sequence = f.sequence
+  LEFT JOIN LATERAL (
+    SELECT format('column %I of table %s', a.attname, a.attrelid::regclass)
+    FROM feeding g JOIN pg_attribute a ON (a.attrelid, a.attnum) = (g.relid, g.attnum)
+      JOIN small s ON s.typid = a.atttypid
+    WHERE g.sequence = f.sequence
+    AND (g.relid, g.attnum) NOT IN (SELECT relid, attnum FROM target WHERE change = 'widen')
+    AND CASE coalesce(s.base, s.typid)
+      WHEN 'numeric'::regtype THEN greatest(s.typmod, a.atttypmod) >= 4
+      WHEN 'varchar'::regtype THEN greatest(s.typmod, a.atttypmod) BETWEEN 4 AND 22
+      WHEN 'bpchar'::regtype THEN greatest(s.typmod, a.atttypmod) BETWEEN 4 AND 22
+      ELSE true END) n(column_name) ON true
+WHERE t.is_key
+GROUP BY t.key, f.sequence, k.kind
+
+-- name: key_sequences
+-- with: key_sequence
+SELECT key, sequence, kind, narrow FROM key_sequence ORDER BY key, sequence
 
 -- The sequences that get another kind; and those of identity columns among them, with their
 -- tables.  What these become for a snowflake key is bigint, as the column.

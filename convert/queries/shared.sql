@@ -5,9 +5,10 @@
 -- each is a key, and the number of the key, from 1, that it is or references.  $9 and $10 are
 -- the tables and columns of others to widen.  $11 is the schema, and $12 the object that a query
 -- is about.  $13 to $15 are what the query sequence_names found.  $16 are sequences that get another
--- kind, $17 that kind, $18 the search_path of the caller, and $19 the greatest INCREMENT.
+-- kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT, and $20
+-- whether each key keeps its sequences.
 -- parameters: oid[], int2[], oid[], bool[], oid[], int2[], bool[], int4[], oid[], int2[], oid,
---   oid, oid[], oid[], text[], oid[], text, text, int8
+--   oid, oid[], oid[], text[], oid[], text, text, int8, bool[]
 
 -- The regular expression for a name as a whole word.  As standard_conforming_strings
 -- may be off, all backslashes are in E''.
@@ -75,15 +76,17 @@ UNION ALL
 SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype = 'd'
 
 -- The columns that were found.  is_root is
--- true for the keys without their partitions and children.  set_default is
--- true if the generator is not the default yet, and generator is that of the
--- key.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or
+-- true for the keys without their partitions and children.  gets_ids is true if the key
+-- does not get IDs yet: set_default, if its generator is to become the default, and
+-- drops_identity, if its sequence stays, but not as that of an identity.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or
 -- that the column cannot be converted because it has another type.
 -- cte: target
 -- with: wide
 SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,
   coalesce((w.relid, w.attnum) = ($1[w.key], $2[w.key]), false) AS is_root,
-  $3[w.key] AS generator, coalesce($4[w.key], false) AS set_default,
+  $3[w.key] AS generator, coalesce($4[w.key], false) AS gets_ids,
+  coalesce($4[w.key] AND NOT $20[w.key], false) AS set_default,
+  coalesce($4[w.key] AND $20[w.key] AND a.attidentity <> '', false) AS drops_identity,
   CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'
     WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'
     ELSE 'cannot' END AS change,
@@ -96,7 +99,7 @@ FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key)
 -- foreign key that is created again.
 -- cte: changed(relid)
 -- with: target
-SELECT relid FROM target WHERE is_key AND set_default OR change = 'widen'
+SELECT relid FROM target WHERE is_key AND (set_default OR drops_identity) OR change = 'widen'
 UNION
 SELECT unnest(ARRAY[c.conrelid, c.confrelid])
 FROM target t JOIN pg_constraint c ON c.contype = 'f'
@@ -131,7 +134,7 @@ WHERE k.expression ~ 'nextval[(].*::text'
 -- with: related
 SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, c.relname,
   bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity,
-  bool_or($4[r.key]) AS replaced
+  bool_or($4[r.key] AND NOT $20[r.key]) AS replaced
 FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'
 GROUP BY 1, 2, 3
 

@@ -4,7 +4,7 @@ FROM ({entries}) n(number, severity, form, title, object, line, message, detail,
 ORDER BY number, object COLLATE "C"
 
 -- list: notices notices
--- with: target, seq_user, row_function, narrow, unfit
+-- with: target, seq_user, row_function, narrow, unfit, changing, key_sequence, idle_sequence
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
@@ -64,7 +64,7 @@ SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', 
   'VALUE.',
   'Grant INSERT and UPDATE on the other columns only.'
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.set_default AND a.attidentity = 'a'
+WHERE t.is_root AND t.gets_ids AND a.attidentity = 'a'
 
 -- notice: warning | one each | row filters of publications use converted columns
 SELECT f.name, format('%s: %s', f.name, f.expression), f.name, f.expression,
@@ -77,7 +77,7 @@ FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, 
             t.attnum)
         JOIN pg_publication_rel p ON p.oid = d.objid AND p.prqual IS NOT NULL
         JOIN pg_publication b ON b.oid = p.prpubid
-      WHERE (t.set_default OR t.change = 'widen')
+      WHERE (t.gets_ids OR t.change = 'widen')
       AND pg_get_expr(p.prqual, p.prrelid) ~ {word(a.attname::text)}) f(name, expression)
 
 -- Constants have quotes.
@@ -126,6 +126,23 @@ SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.
   'Do not use the order of the key for older rows.'
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
 WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype
+
+-- notice: info | list | sequences become snowflake sequences
+SELECT format('sequence %s', name), name, 'it becomes a snowflake sequence', NULL, NULL
+FROM changing
+
+-- notice: warning | one each | sequences stay as they are
+SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regclass, k.narrow),
+  format('sequence %s stays as it is', c.oid::regclass), format('It also feeds %s.', k.narrow),
+  'New rows get numbers that are not snowflake IDs. Widen the other columns, or give them a '
+  'sequence of their own.'
+FROM key_sequence k JOIN pg_class c ON c.oid = k.sequence
+WHERE $20[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
+
+-- notice: info | list | sequences that feed no column stay as they are
+SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
+  'If the application takes keys from it, call snowflake_set_sequence_kind().'
+FROM idle_sequence
 
 -- notice: warning | one each | sequences are dropped
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,
@@ -182,13 +199,13 @@ WITH RECURSIVE called(oid) AS (
   SELECT p.oid FROM (
     SELECT g.tgfoid
       FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal
-    WHERE t.change = 'widen' OR t.set_default AND t.typid <> 'uuid'::regtype
+    WHERE t.change = 'widen' OR t.gets_ids AND t.typid <> 'uuid'::regtype
     UNION
     SELECT d.refobjid
       FROM target t JOIN pg_attrdef f ON f.adrelid = t.relid
       JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
         AND d.refclassid = 'pg_proc'::regclass
-    WHERE (t.change = 'widen' OR t.set_default AND t.typid <> 'uuid'::regtype)
+    WHERE (t.change = 'widen' OR t.gets_ids AND t.typid <> 'uuid'::regtype)
     AND NOT (t.is_key AND f.adnum = t.attnum)) s(oid)
     JOIN pg_proc p ON p.oid = s.oid
   WHERE NOT {of_extension(p.oid)}
