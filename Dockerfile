@@ -19,6 +19,7 @@ COPY compat /snowflake/compat
 COPY src /snowflake/src
 COPY shared /snowflake/shared
 COPY registry /snowflake/registry
+COPY registry_client /snowflake/registry_client
 COPY convert /snowflake/convert
 COPY keys /snowflake/keys
 WORKDIR /snowflake

@@ -5,7 +5,7 @@
 #	make installcheck		all tests, against an installed and running server
 #					that has snowflake in shared_preload_libraries
 #
-# This is the core's; registry/, convert/ and keys/ have their own, which it calls:
+# This is the core's; the folders of the others have their own, which it calls:
 # make -C convert install installs that extension alone.
 #
 # make -f .../Makefile builds in another directory than the source's.
@@ -16,14 +16,15 @@ here := $(dir $(lastword $(MAKEFILE_LIST)))
 # other places agree.
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)snowflake.control)
 
-# The other extensions
-FOLDERS = registry convert keys
+# The other extensions, and the library that calls a registry, which is a part of snowflake
+EXTENSIONS = registry convert keys
+FOLDERS = $(EXTENSIONS) registry_client
 
 MODULE_big = snowflake
 SOURCES := $(patsubst $(here)%,%,$(wildcard $(here)src/*.c $(here)src/*/*.c $(here)shared/*.c))
 OBJS = $(SOURCES:.c=.o)
 OBJECT_FOLDERS = $(sort $(addprefix $(CURDIR)/,$(dir $(OBJS))))
-PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(here) -Isrc -I$(libpq_srcdir)
+PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(here)src -I$(here) -I$(libpq_srcdir)
 # Other libraries see what is declared PGDLLEXPORT.
 PG_CFLAGS = -fvisibility=hidden
 SHLIB_LINK = $(libpq)
@@ -43,9 +44,9 @@ ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 TEST_FOLDERS = generator clock keys pages
 # The file names are unique, because a test's directory and log have only that.
-PROVE_TESTS = $(TEST_FOLDERS:%=test/%/*.pl) $(FOLDERS:%=%/test/*.pl) test/torture/test_*.pl
+PROVE_TESTS = $(TEST_FOLDERS:%=test/%/*.pl) $(EXTENSIONS:%=%/test/*.pl) test/torture/test_*.pl
 
-EXTRA_CLEAN = tmp_check output_iso src/registry/problem.sql.h
+EXTRA_CLEAN = tmp_check output_iso
 
 PG_CONFIG ?= pg_config
 
@@ -62,13 +63,6 @@ $(OBJS) $(OBJS:.o=.bc): $(wildcard $(here)src/*.h $(here)src/*/*.h $(here)shared
 	$(here)snowflake.control | $(OBJECT_FOLDERS)
 $(OBJECT_FOLDERS):
 	mkdir -p $@
-
-# The library asks what the registry's functions ask, too.
-src/registry/registry_sql.o src/registry/registry_sql.bc: src/registry/problem.sql.h
-src/registry/problem.sql.h: $(here)registry/script/problem.sql
-	mkdir -p $(@D)
-	sed -e '/^ *--/d; s/\\/\\\\/g; s/"/\\"/g; s/^ *\(.*\)$$/"\1\\n"/' $< >$@.new
-	mv $@.new $@
 
 $(DATA_built): $(sort $(wildcard $(here)src/sql/*.sql))
 	cat $^ >$@

@@ -1,18 +1,20 @@
-# What the Makefiles of convert/ and keys/ share; they set EXTENSION and REGRESS first.
+# What the Makefiles of convert/, keys/ and registry_client/ share; they set EXTENSION and
+# REGRESS first, or MODULE_big and the control file of the extension that it belongs to.
 #
 # Each library is compiled from the sources of its own folder and of shared/.
 
 here := $(dir $(firstword $(MAKEFILE_LIST)))
 top := $(here)../
 
-EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(here)$(EXTENSION).control)
+control ?= $(here)$(EXTENSION).control
+EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(control))
 
-MODULE_big = $(EXTENSION)
+MODULE_big ?= $(EXTENSION)
 SOURCES := $(patsubst $(here)%,%,$(wildcard $(here)*.c $(here)*/*.c)) \
 	$(patsubst $(top)%,%,$(wildcard $(top)shared/*.c))
 OBJS = $(SOURCES:.c=.o)
 OBJECT_FOLDERS = $(sort $(addprefix $(CURDIR)/,$(dir $(OBJS))))
-PG_CPPFLAGS = -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(top)
+PG_CPPFLAGS += -DSNOWFLAKE_VERSION='"$(EXTVERSION)"' -I$(top)
 
 # What it has of shared/ is its own, whichever libraries are loaded, of whichever version.
 PG_CFLAGS = -fvisibility=hidden
@@ -26,6 +28,6 @@ include $(PGXS)
 vpath %.c $(top)
 
 $(OBJS) $(OBJS:.o=.bc): $(wildcard $(here)*.h $(here)*/*.h $(top)shared/*.h $(top)src/snowflake_api.h) \
-	$(here)$(EXTENSION).control | $(OBJECT_FOLDERS)
+	$(control) | $(OBJECT_FOLDERS)
 $(OBJECT_FOLDERS):
 	mkdir -p $@

@@ -111,11 +111,11 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
  * server merely logs that, and not with the name.
  */
 static bool
-register_worker(const char *name, const char *function, int restart_time)
+register_worker(const char *name, const char *library, const char *function)
 {
 	BackgroundWorker worker;
 
-	snowflake_describe_worker(&worker, name, function, restart_time);
+	snowflake_describe_worker(&worker, name, library, function);
 	RegisterBackgroundWorker(&worker);
 
 	/* A child process that has no postmaster's memory registers nothing. */
@@ -124,19 +124,34 @@ register_worker(const char *name, const char *function, int restart_time)
 		 strcmp(snowflake_last_worker()->rw_worker.bgw_name, name) == 0);
 }
 
+/*
+ * Register the workers that call the registry.  Their library is loaded before
+ * they are, so that one that starts after an upgrade of the package still runs
+ * with the library that this server was started with.
+ */
 static void
-register_workers(void)
+register_client(void)
 {
-	if (snowflake_has_registry &&
-		(!register_worker("snowflake grant", "snowflake_grant_main", 1) ||
-		 !register_worker("snowflake ranges", "snowflake_ranges_main", 1)))
+	load_file(SNOWFLAKE_CLIENT_LIBRARY, false);
+	if (!register_worker("snowflake grant", SNOWFLAKE_CLIENT_LIBRARY,
+						 "snowflake_grant_main") ||
+		!register_worker("snowflake ranges", SNOWFLAKE_CLIENT_LIBRARY,
+						 "snowflake_ranges_main"))
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("out of background worker slots for \"snowflake.registry\""),
 				 errhint("Increase \"max_worker_processes\", which is %d.",
 						 max_worker_processes)));
+}
+
+static void
+register_workers(void)
+{
+	if (snowflake_has_registry)
+		register_client();
 	if (max_wal_senders > 0 &&
-		!register_worker("snowflake standbys", "snowflake_standbys_main", 1))
+		!register_worker("snowflake standbys", SNOWFLAKE_LIBRARY,
+						 "snowflake_standbys_main"))
 		ereport(WARNING,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("out of background worker slots for \"snowflake standbys\""),
@@ -148,9 +163,10 @@ register_workers(void)
 	 * They end with 0, and then for good.  One that is never restarted would
 	 * be forgotten when a backend of a standby crashes.
 	 */
-	(void) register_worker("snowflake startup", "snowflake_startup_main", 1);
-	(void) register_worker(SNOWFLAKE_SEQUENCES_WORKER,
-						   SNOWFLAKE_SEQUENCES_FUNCTION, 1);
+	(void) register_worker("snowflake startup", SNOWFLAKE_LIBRARY,
+						   "snowflake_startup_main");
+	(void) register_worker(SNOWFLAKE_SEQUENCES_WORKER, SNOWFLAKE_LIBRARY,
+						   SNOWFLAKE_SEQUENCES_FUNCTION);
 }
 
 static void

@@ -172,6 +172,11 @@ cmp_ok(time - $start, '<', 9, 'a lock does not hold up a fast shutdown');
 $server->start;
 $server->safe_psql('regress_ids', q{ROLLBACK PREPARED 'lock'});
 
+# The library of the workers is not read again when one starts: an upgrade of the package
+# may have replaced it.
+like(slurp_file("/proc/$server->{_pid}/maps"), qr/\bsnowflake_registry_client\.so\b/,
+	'the server has loaded the library that calls the registry');
+
 # The same, but the shutdown begins right before the call.  A debugger holds the
 # worker up there until then.
 SKIP:

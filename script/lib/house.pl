@@ -11,7 +11,9 @@
 #			folders, either.
 #	Includes	Each file includes only its own header, and those of files further down.
 #			A header without a source may be included by all files.
-#	Libraries	The others know of the core only the C interface; all may use shared/.
+#	Libraries	The others know of the core only the C interface, and its own part, the
+#			client of a registry, its headers; all may use shared/.  Each exports only
+#			what the server, SQL, or another of them calls.
 #	Sizes	Files, lines, scripts of extensions and the core's library have limits.
 #	Readmes	Each folder says what it is for.
 #
@@ -29,13 +31,14 @@ use constant {
 	COLUMNS => 100,
 	SCRIPT_LINES => 600,
 	README_LINES => 60,
-	TEXT_BYTES => 270_000,
+	TEXT_BYTES => 200_000,
 };
 
-# The libraries: the page with their floors, where their objects are below BUILD, and
-# their sources.
+# The libraries: the page with their floors, where their objects are below BUILD, their
+# sources, and which headers of the core they know, other than the C interface.
 my @libraries = (
 	{ page => 'CONTRIBUTING.md', objects => '.', sources => [ 'src', 'src/*', 'shared' ], library => 'snowflake' },
+	{ page => 'registry_client/README.md', objects => 'registry_client', sources => [ 'registry_client', 'registry_client/*' ], library => 'snowflake_registry_client', knows => qr/^src\// },
 	{ page => 'convert/README.md', objects => 'convert', sources => [ 'convert', 'convert/*' ], library => 'snowflake_convert' },
 	{ page => 'keys/README.md', objects => 'keys', sources => ['keys'], library => 'snowflake_keys' });
 
@@ -117,6 +120,22 @@ sub calls
 	return @calls;
 }
 
+# The file of a library.
+sub library_file
+{
+	my ($library) = @_;
+
+	return "$build/$library->{objects}/$library->{library}.so";
+}
+
+# The symbols of a library that others see, or that it takes from others.
+sub dynamic_symbols
+{
+	my ($library, $which) = @_;
+
+	return map { / (\w+)$/ } split /\n/, qx(nm -D '$which' '@{[library_file($library)]}');
+}
+
 # The headers of the checkout that a file includes, as files.
 sub includes
 {
@@ -133,6 +152,7 @@ foreach my $library (@libraries)
 	my @headers = map { glob("$_/*.h") } @folders;
 	my %floor = read_floors($library->{page}, @sources);
 	my $prefix = $library->{objects} eq '.' ? '' : "$library->{objects}/";
+	my $own = $prefix || 'src/';
 
 	my %objects = map { s/\.c$//r => "$build/$prefix" . s/^\Q$prefix\E//r =~ s/\.c$/.o/r } @sources;
 	foreach my $call (calls(%objects))
@@ -152,7 +172,7 @@ foreach my $library (@libraries)
 			my $to = $header =~ s/\.h$//r;
 
 			wrong("$file includes $header, which is of another library")
-			  if $prefix && $header !~ /^(?:\Q$prefix\E|shared\/)/ && $header ne 'src/snowflake_api.h';
+			  if $header !~ /^(?:\Q$own\E|shared\/)/ && $header !~ ($library->{knows} // qr/^src\/snowflake_api\.h$/);
 			wrong("$file includes $header, which is not below it")
 			  if $to ne $from && $floor{$from} && $floor{$to} && $floor{$to} <= $floor{$from};
 			# A header alone is below all sources, so it includes none of theirs.
@@ -192,12 +212,25 @@ foreach my $library (@libraries)
 	}
 }
 
+my %called = map { $_ => 1 } map { dynamic_symbols($_, '--undefined-only') } @libraries;
+my %exported = map { $_->{library} => [ dynamic_symbols($_, '--defined-only') ] } @libraries;
+my %defined = map { $_ => 1 } map { @$_ } values %exported;
+foreach my $library (sort keys %exported)
+{
+	my %sql = map { s/^pg_finfo_//r => 1 } grep { /^pg_finfo_/ } @{ $exported{$library} };
+
+	# The magic block, and the main functions of background workers.
+	wrong(map { "$library exports $_, which nothing calls" }
+		  grep { !$called{$_} && !$sql{s/^pg_finfo_//r} && !/^(?:Pg_magic_func|_PG_init|snowflake_\w+_main)$/ } @{ $exported{$library} });
+}
+wrong(map { "no library exports $_, which one calls" } grep { /^snowflake_/ && !$defined{$_} } sort keys %called);
+
 foreach my $script (glob('src/sql/*.sql registry/script/*.sql'), map { glob("$_/snowflake*--*.sql") } 'convert', 'keys')
 {
 	my $lines = () = slurp($script) =~ /\n/g;
 	wrong("$script has $lines lines, more than " . SCRIPT_LINES) if $lines > SCRIPT_LINES;
 }
-my ($text) = qx(size '$build/snowflake.so') =~ /^\s*(\d+)/m or die "no size of $build/snowflake.so";
+my ($text) = qx(size '@{[library_file($libraries[0])]}') =~ /^\s*(\d+)/m or die "no size of $build/snowflake.so";
 wrong("snowflake.so has $text bytes of text, more than " . TEXT_BYTES) if $text > TEXT_BYTES;
 
 print map { "$_\n" } @wrong;

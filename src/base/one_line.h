@@ -14,7 +14,9 @@
 
 #include "lib/stringinfo.h"
 
-extern void snowflake_append_message(StringInfo error, const char *message);
-extern bool snowflake_errors_differ(const char *one, const char *other);
+#include "shared/compat.h"
+
+extern PGDLLEXPORT void snowflake_append_message(StringInfo error, const char *message);
+extern PGDLLEXPORT bool snowflake_errors_differ(const char *one, const char *other);
 
 #endif							/* SNOWFLAKE_ONE_LINE_H */

@@ -14,8 +14,10 @@
 
 #include "utils/uuid.h"
 
+#include "shared/compat.h"
+
 extern void snowflake_draw_token(pg_uuid_t *token);
-extern char *snowflake_token_array(const pg_uuid_t *tokens, int count);
-extern char *snowflake_token_text(const pg_uuid_t *token);
+extern PGDLLEXPORT char *snowflake_token_array(const pg_uuid_t *tokens, int count);
+extern PGDLLEXPORT char *snowflake_token_text(const pg_uuid_t *token);
 
 #endif							/* SNOWFLAKE_TOKEN_H */

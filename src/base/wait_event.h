@@ -12,6 +12,8 @@
 #ifndef SNOWFLAKE_WAIT_EVENT_H
 #define SNOWFLAKE_WAIT_EVENT_H
 
+#include "shared/compat.h"
+
 typedef enum SnowflakeWaitEvent
 {
 	SNOWFLAKE_EVENT_SEQUENCE,	/* a call, for the next tick */
@@ -31,7 +33,7 @@ typedef enum SnowflakeWaitEvent
 									 * slot */
 } SnowflakeWaitEvent;
 
-extern uint32 snowflake_wait_event(SnowflakeWaitEvent event);
+extern PGDLLEXPORT uint32 snowflake_wait_event(SnowflakeWaitEvent event);
 extern void snowflake_push_wait_context(ErrorContextCallback *context,
 										SnowflakeWaitEvent event);
 

@@ -24,17 +24,17 @@
  */
 void
 snowflake_describe_worker(BackgroundWorker *worker, const char *name,
-						  const char *function, int restart_time)
+						  const char *library, const char *function)
 {
 	memset(worker, 0, sizeof(BackgroundWorker));
 	strlcpy(worker->bgw_name, name, BGW_MAXLEN);
 	strlcpy(worker->bgw_type, name, BGW_MAXLEN);
-	strlcpy(worker->bgw_library_name, "snowflake", BGW_MAXLEN);
+	strlcpy(worker->bgw_library_name, library, BGW_MAXLEN);
 	strlcpy(worker->bgw_function_name, function, BGW_MAXLEN);
 	worker->bgw_flags = BGWORKER_SHMEM_ACCESS |
 		BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker->bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker->bgw_restart_time = restart_time;
+	worker->bgw_restart_time = 1;
 }
 
 /*

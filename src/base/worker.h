@@ -16,8 +16,12 @@
 
 #include "shared/compat.h"
 
+/* The libraries that workers are in. */
+#define SNOWFLAKE_LIBRARY			"snowflake"
+#define SNOWFLAKE_CLIENT_LIBRARY	"snowflake_registry_client"
+
 extern void snowflake_describe_worker(BackgroundWorker *worker, const char *name,
-									  const char *function, int restart_time);
+									  const char *library, const char *function);
 snowflake_noreturn extern void snowflake_run_once(void (*body) (void));
 
 #endif							/* SNOWFLAKE_WORKER_H */

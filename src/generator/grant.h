@@ -16,6 +16,8 @@
 #include "storage/latch.h"
 #include "utils/uuid.h"
 
+#include "shared/compat.h"
+
 /* Room for the error of a call of the registry. */
 #define SNOWFLAKE_REGISTRY_ERROR_SIZE	1024
 
@@ -45,20 +47,20 @@ extern void snowflake_keep_grant(void);
 extern void snowflake_request_grant(void);
 extern void snowflake_attach_grant(bool is_new);
 
-/* For the worker that calls the registry (grant_worker.c). */
-extern void snowflake_set_worker_latch(Latch *latch);
-extern bool snowflake_note_connecting(bool connecting);
-extern void snowflake_note_calling(bool calling);
-extern bool snowflake_call_is_wanted(void);
-extern int	snowflake_held_worker_id(void);
-extern void snowflake_begin_call(GrantCall *call);
-extern void snowflake_cancel_call(const GrantCall *call);
-extern bool snowflake_install_grant(const GrantCall *call, int worker_id,
-									int64 from, int64 until);
-extern bool snowflake_extend_grant(const GrantCall *call, int64 until);
-extern int64 snowflake_seal_grant(GrantCall *call);
-extern void snowflake_forget_tokens(void);
-extern bool snowflake_note_answer(const char *error);
+/* For the worker that calls the registry (registry_client/). */
+extern PGDLLEXPORT void snowflake_set_worker_latch(Latch *latch);
+extern PGDLLEXPORT bool snowflake_note_connecting(bool connecting);
+extern PGDLLEXPORT void snowflake_note_calling(bool calling);
+extern PGDLLEXPORT bool snowflake_call_is_wanted(void);
+extern PGDLLEXPORT int snowflake_held_worker_id(void);
+extern PGDLLEXPORT void snowflake_begin_call(GrantCall *call);
+extern PGDLLEXPORT void snowflake_cancel_call(const GrantCall *call);
+extern PGDLLEXPORT bool snowflake_install_grant(const GrantCall *call, int worker_id,
+												int64 from, int64 until);
+extern PGDLLEXPORT bool snowflake_extend_grant(const GrantCall *call, int64 until);
+extern PGDLLEXPORT int64 snowflake_seal_grant(GrantCall *call);
+extern PGDLLEXPORT void snowflake_forget_tokens(void);
+extern PGDLLEXPORT bool snowflake_note_answer(const char *error);
 
 /* For those who generate IDs. */
 extern void snowflake_wait_for_grant(int64 next, int64 *since);

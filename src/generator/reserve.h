@@ -14,6 +14,8 @@
 
 #include "access/xlogdefs.h"
 
+#include "shared/compat.h"
+
 extern bool snowflake_reserve_is_low(int64 tick);
 extern void snowflake_reserve(bool required, int *sleeps);
 extern bool snowflake_mark_is_unconfirmed(void);
@@ -21,8 +23,8 @@ extern void snowflake_confirm_mark(int *sleeps);
 extern void snowflake_wait_for_standbys(XLogRecPtr lsn, int *sleeps);
 
 /* Read the mark, if nobody did since the start. */
-extern void snowflake_recover(void);
-extern int64 snowflake_next_tick(void);
+extern PGDLLEXPORT void snowflake_recover(void);
+extern PGDLLEXPORT int64 snowflake_next_tick(void);
 extern void snowflake_begin_reserving(void);
 
 /* For those who set the mark, with the reserve lock held. */

@@ -22,8 +22,8 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "base/conninfo.h"
 #include "generator/settings.h"
-#include "registry/conninfo.h"
 #include "shared/compat.h"
 
 #define MAX_SERVER_NAME_LENGTH	255

@@ -13,6 +13,7 @@
 #define SNOWFLAKE_SETTINGS_H
 
 #include "base/scheme.h"
+#include "shared/compat.h"
 
 /* Where the sequence starts in a tick that nobody waited for. */
 typedef enum SnowflakeSequenceStart
@@ -38,22 +39,22 @@ typedef enum SnowflakeDefaultKind
 } SnowflakeDefaultKind;
 
 /* Fixed at server start. */
-extern char *snowflake_scheme;
-extern int	snowflake_datacenter_id;
-extern int	snowflake_worker_id;	/* -1: not set, IDs are generated with 0 */
+extern PGDLLEXPORT char *snowflake_scheme;
+extern PGDLLEXPORT int snowflake_datacenter_id;
+extern PGDLLEXPORT int snowflake_worker_id; /* -1: not set; then 0 */
 extern bool snowflake_has_registry;
 extern int	snowflake_max_range_sequences;
 
 /* Changed by a reload. */
-extern char *snowflake_registry;	/* conninfo */
-extern char *snowflake_server_name; /* empty: see grant_worker.c */
+extern PGDLLEXPORT char *snowflake_registry;	/* conninfo */
+extern PGDLLEXPORT char *snowflake_server_name; /* or empty */
 extern int	snowflake_grant_timeout;	/* ms */
 extern int	snowflake_sequence_start;
 extern int	snowflake_max_lead; /* ms */
 extern int	snowflake_clock_backward;
 extern int	snowflake_max_clock_backward;	/* ms */
 extern int	snowflake_max_clock_forward;	/* s */
-extern int	snowflake_reserve_time; /* ms */
+extern PGDLLEXPORT int snowflake_reserve_time;	/* ms */
 extern bool snowflake_synchronous_mark;
 
 /* Changed by anybody. */

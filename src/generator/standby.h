@@ -14,6 +14,8 @@
 
 #include "access/xlogdefs.h"
 
-extern bool snowflake_standbys_have(XLogRecPtr lsn);
+#include "shared/compat.h"
+
+extern PGDLLEXPORT bool snowflake_standbys_have(XLogRecPtr lsn);
 
 #endif							/* SNOWFLAKE_STANDBY_H */

@@ -19,6 +19,7 @@
 #include "storage/lwlock.h"
 
 #include "generator/word.h"
+#include "shared/compat.h"
 
 /* How often and how long calls waited for something. */
 typedef struct WaitCounter
@@ -172,8 +173,8 @@ StaticAssertDecl(offsetof(Grant, until) + sizeof(pg_atomic_uint64) <= PG_CACHE_L
 /* The most that is reserved because of a slow disk or standby. */
 #define SNOWFLAKE_MAX_RESERVE_US	INT64CONST(60000000)
 
-extern Generator *snowflake_state;
-extern SnowflakeLayout snowflake_layout;
+extern PGDLLEXPORT Generator *snowflake_state;
+extern PGDLLEXPORT SnowflakeLayout snowflake_layout;
 
 extern void snowflake_configure_state(const SnowflakeScheme *scheme);
 extern void snowflake_request_state(void);

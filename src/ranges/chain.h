@@ -14,6 +14,8 @@
 
 #include "utils/uuid.h"
 
+#include "shared/compat.h"
+
 /* Maximum number of tokens of calls whose answers did not arrive. */
 #define SNOWFLAKE_MAX_UNCONFIRMED	16
 
@@ -30,14 +32,14 @@ typedef struct RangeChain
 
 extern void snowflake_request_chain(void);
 extern void snowflake_attach_chain(void);
-extern bool snowflake_has_client(void);
-extern void snowflake_get_chain(RangeChain *chain);
-extern void snowflake_extend_chain(RangeChain *chain);
-extern void snowflake_shorten_chain(const RangeChain *chain);
-extern void snowflake_confirm_chain(const RangeChain *chain);
-extern void snowflake_begin_chain(void);
-extern bool snowflake_note_range_connecting(bool connecting);
-extern void snowflake_note_range_error(const char *error);
-extern const char *snowflake_range_error(void);
+extern PGDLLEXPORT bool snowflake_has_client(void);
+extern PGDLLEXPORT void snowflake_get_chain(RangeChain *chain);
+extern PGDLLEXPORT void snowflake_extend_chain(RangeChain *chain);
+extern PGDLLEXPORT void snowflake_shorten_chain(const RangeChain *chain);
+extern PGDLLEXPORT void snowflake_confirm_chain(const RangeChain *chain);
+extern PGDLLEXPORT void snowflake_begin_chain(void);
+extern PGDLLEXPORT bool snowflake_note_range_connecting(bool connecting);
+extern PGDLLEXPORT void snowflake_note_range_error(const char *error);
+extern PGDLLEXPORT const char *snowflake_range_error(void);
 
 #endif							/* SNOWFLAKE_CHAIN_H */

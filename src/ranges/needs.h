@@ -13,6 +13,7 @@
 #define SNOWFLAKE_NEEDS_H
 
 #include "ranges/slots.h"
+#include "shared/compat.h"
 
 /* The slot of a name that had one. */
 #define NO_SLOT		(-1)
@@ -67,15 +68,15 @@ extern FloorState snowflake_ask_floor(const RangeHandle *handle, int64 floor);
 extern bool snowflake_is_maximum(const char *problem);
 extern bool snowflake_is_floor_refused(const char *problem);
 
-/* For the worker that calls the registry. */
-extern int	snowflake_collect_range_requests(RangeRequest *requests, int max);
-extern void snowflake_install_range(const RangeRequest *request,
-									const RangeAnswer *answer);
-extern void snowflake_fail_range_requests(const RangeRequest *requests, int n,
-										  const char *why);
-extern void snowflake_note_range_floor(const char *database, const char *name,
-									   int64 floor);
-extern void snowflake_announce_ranges(void);
-extern void snowflake_drop_all_ranges(void);
+/* For the worker that calls the registry (registry_client/). */
+extern PGDLLEXPORT int snowflake_collect_range_requests(RangeRequest *requests, int max);
+extern PGDLLEXPORT void snowflake_install_range(const RangeRequest *request,
+												const RangeAnswer *answer);
+extern PGDLLEXPORT void snowflake_fail_range_requests(const RangeRequest *requests, int n,
+													  const char *why);
+extern PGDLLEXPORT void snowflake_note_range_floor(const char *database, const char *name,
+												   int64 floor);
+extern PGDLLEXPORT void snowflake_announce_ranges(void);
+extern PGDLLEXPORT void snowflake_drop_all_ranges(void);
 
 #endif							/* SNOWFLAKE_NEEDS_H */

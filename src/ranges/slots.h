@@ -18,6 +18,8 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 
+#include "shared/compat.h"
+
 /* Room for a name: schema.sequence, each part quoted where that is needed. */
 #define SNOWFLAKE_RANGE_NAME_SIZE	264
 
@@ -130,7 +132,7 @@ typedef struct RangeFailure
 extern void snowflake_request_slots(void);
 extern void snowflake_attach_slots(void);
 extern bool snowflake_ranges_enabled(void);
-extern void snowflake_set_range_worker_latch(Latch *latch);
+extern PGDLLEXPORT void snowflake_set_range_worker_latch(Latch *latch);
 
 /* The lock, and what is done while it is held. */
 extern void snowflake_lock_ranges(void);

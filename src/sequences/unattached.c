@@ -209,7 +209,8 @@ look_into(Oid database)
 	BackgroundWorkerHandle *handle;
 
 	snowflake_describe_worker(&worker, SNOWFLAKE_SEQUENCES_WORKER,
-							  SNOWFLAKE_SEQUENCES_FUNCTION, BGW_NEVER_RESTART);
+							  SNOWFLAKE_LIBRARY, SNOWFLAKE_SEQUENCES_FUNCTION);
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = ObjectIdGetDatum(database);
 	worker.bgw_notify_pid = MyProcPid;
 	while (!RegisterDynamicBackgroundWorker(&worker, &handle))

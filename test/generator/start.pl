@@ -288,6 +288,8 @@ $offset = -s $node->logfile;
 $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 $node->restart;
 $node->wait_for_log(qr/A tick is 3600 s long/, $offset);
+unlike(slurp_file("/proc/$node->{_pid}/maps"), qr/\bsnowflake_registry_client\.so\b/,
+	'a server without a registry does not load the library that calls one');
 my ($seconds) = slurp_file($node->logfile, $offset) =~
   /WARNING:  no snowflake ID can be generated for (\d+) s\n.*DETAIL:  IDs continue in the tick that begins at \S+ \S+\. A tick is 3600 s long\.\n.*HINT:  With a shorter tick/;
 ok($seconds && $seconds > 3000 && $seconds <= 3600, 'the log says for how long a start has to wait for the end of a long tick')

@@ -595,7 +595,7 @@ foreach my $table (@tables, tables(Page->look('CONTRIBUTING.md')))
 #
 # Links and file names
 #
-my @others = map { s/^\Q$Page::top\E\///r } glob("$Page::top/*.md $Page::top/{bench,test,src}/*/*.md $Page::top/{registry,convert,keys,shared}/{,*/}*.md");
+my @others = map { s/^\Q$Page::top\E\///r } glob("$Page::top/*.md $Page::top/{bench,test,src}/*/*.md $Page::top/{registry,registry_client,convert,keys,shared}/{,*/}*.md");
 my %all = map { $_ => 1 } @files, @others;
 my ($links, @lost, @files_lost) = (0);
 foreach my $page (map { Page->look($_) } sort keys %all)

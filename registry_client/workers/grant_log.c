@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant_log.c
+ *	  What is logged of the calls of the registry.
+ *
+ * The worker calls each second while it has no grant, and what answers need not
+ * be a registry.  So an error is logged once, until another one comes or it is
+ * over: errors that differ only in numbers, such as times, are the same.  It is
+ * cut.  And all messages together are limited to some at once, and then one a
+ * minute, even if each differs from the one before.  What lasts is logged when
+ * the limit allows it.  snowflake_stat always has the last error.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * registry_client/workers/grant_log.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/timestamp.h"
+
+#include "generator/grant.h"
+#include "generator/settings.h"
+#include "generator/state.h"
+#include "registry_client/workers/grant_log.h"
+#include "registry_client/workers/registry_worker.h"
+
+/*
+ * Note whether a registry that is called by libpq is in this server, and say
+ * what to do.
+ */
+void
+snowflake_log_place(bool is_this_server)
+{
+	static bool noted = false;
+
+	if (is_this_server && !noted && snowflake_may_log_call())
+		ereport(LOG,
+				(errmsg("the registry of snowflake worker IDs is in this server, but not called through its socket directory"),
+				 errdetail("The worker ID cannot be returned when the server is shut down, and no grant can be extended while all connections are in use."),
+				 errhint("In \"snowflake.registry\", set \"host\" to a directory in \"unix_socket_directories\", and \"port\" to the port of this server.")));
+	noted = is_this_server;
+}
+
+/*
+ * A worker ID was granted.
+ */
+void
+snowflake_log_grant(int worker_id, int64 until)
+{
+	const char *end = timestamptz_to_str(tick_start(&snowflake_layout, until));
+
+	if (!snowflake_may_log_call())
+		return;
+	ereport(LOG,
+			(errmsg("snowflake IDs are generated with worker ID %d", worker_id),
+			 snowflake_worker_id >= 0 && worker_id != snowflake_worker_id ?
+			 errdetail("The registry granted it until %s. It could not grant worker ID %d, the value of \"snowflake.worker_id\".",
+					   end, snowflake_worker_id) :
+			 errdetail("The registry granted it until %s.", end)));
+}
+
+/*
+ * The registry does not know this server as the holder of its worker ID.
+ */
+void
+snowflake_log_not_held(int worker_id)
+{
+	if (!snowflake_may_log_call())
+		return;
+	ereport(LOG,
+			(errmsg("the registry does not extend the grant of snowflake worker ID %d",
+					worker_id),
+			 errdetail("The registry does not know this server as the holder. The server requests another worker ID.")));
+}
+
+/*
+ * A call has succeeded, or failed with this error, while this worker ID was
+ * held (-1: none).  An error is logged once, and when it is over.
+ */
+void
+snowflake_log_answer(int worker_id, StringInfo error)
+{
+	static bool due = false;
+
+	if (error != NULL)
+		snowflake_cut_error(error);
+	due |= snowflake_note_answer(error != NULL ? error->data : NULL);
+	if (!due || !snowflake_may_log_call())
+		return;
+	due = false;
+	if (error == NULL)
+		ereport(LOG,
+				(errmsg("the registry of snowflake worker IDs is available again")));
+	else if (worker_id < 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not get a snowflake worker ID from the registry"),
+				 errdetail_internal("%s", error->data)));
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not extend the grant of snowflake worker ID %d",
+						worker_id),
+				 errdetail_internal("%s", error->data)));
+}
+
+/*
+ * Log once that a grant has ended, although no call may have noticed it.
+ */
+void
+snowflake_log_end(bool ended)
+{
+	static bool noted = false;
+	int			worker_id = snowflake_state->grant.worker_id;
+
+	if (!ended)
+		noted = false;
+	if (!ended || noted || worker_id < 0 || !snowflake_may_log_call())
+		return;
+	noted = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the grant of snowflake worker ID %d has ended", worker_id),
+			 errdetail("No ID can be generated until the registry grants a worker ID.")));
+}
+
+/*
+ * At a shutdown, the worker ID could not be returned.
+ */
+void
+snowflake_log_not_returned(int worker_id, StringInfo error)
+{
+	snowflake_cut_error(error);
+	ereport(LOG,
+			(errmsg("could not return snowflake worker ID %d to the registry",
+					worker_id),
+			 errdetail_internal("%s", error->data)));
+}

@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant_log.h
+ *	  What is logged of the calls of the registry.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * registry_client/workers/grant_log.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_GRANT_LOG_H
+#define SNOWFLAKE_GRANT_LOG_H
+
+#include "lib/stringinfo.h"
+
+extern void snowflake_log_place(bool is_this_server);
+extern void snowflake_log_grant(int worker_id, int64 until);
+extern void snowflake_log_not_held(int worker_id);
+extern void snowflake_log_answer(int worker_id, StringInfo error);
+extern void snowflake_log_end(bool ended);
+extern void snowflake_log_not_returned(int worker_id, StringInfo error);
+
+#endif							/* SNOWFLAKE_GRANT_LOG_H */

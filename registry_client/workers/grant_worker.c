@@ -1,0 +1,442 @@
+/*-------------------------------------------------------------------------
+ *
+ * grant_worker.c
+ *	  The background worker that gets a grant from the registry, extends it,
+ *	  and returns it.
+ *
+ * It starts at the end of recovery, because a standby generates no IDs.  It
+ * gets a worker ID, extends the grant when about half of it is left, and
+ * returns the worker ID when the server is shut down, so that others can use it
+ * at once.  Calls wait for it only if there is no grant: as long as the grant
+ * lasts, the registry may be down.
+ *
+ * If the registry no longer knows the server as the holder (it lost commits in
+ * a failover, an administrator freed the worker ID, or the machine was
+ * restored from a snapshot), the worker gets another grant.  Meanwhile, the
+ * old grant is used to its end: no other server was granted it.
+ *
+ * If the registry is in this server (snowflake.registry names one of its socket
+ * directories), the worker connects to that database itself
+ * (local_call.c), otherwise by libpq (client.c).
+ *
+ * No lock is held during calls of the registry.
+ *
+ * The end.  Only a shutdown of the server returns the grant, and not the end of
+ * this process alone (registry_worker.c).  If it is not returned, that costs no
+ * more than a worker ID that is reserved until the end of the grant.  And the
+ * generator is stopped (sealed) only when the registry was reached.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * registry_client/workers/grant_worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "base/token.h"
+#include "generator/grant.h"
+#include "generator/reserve.h"
+#include "generator/settings.h"
+#include "generator/state.h"
+#include "registry_client/calls/client.h"
+#include "registry_client/workers/grant_answer.h"
+#include "registry_client/workers/grant_log.h"
+#include "registry_client/workers/local_call.h"
+#include "registry_client/workers/registry_worker.h"
+#include "shared/clock.h"
+#include "shared/compat.h"
+
+PGDLLEXPORT void snowflake_grant_main(Datum main_arg);
+
+/* Time for a call of a local registry, and for that at shutdown. */
+#define LOCAL_CALL_TIMEOUT_MS	10000
+#define LAST_CALL_TIMEOUT_MS	2000
+
+/* How soon to call again after a failure: without a grant, and with one. */
+#define URGENT_RETRY_US		INT64CONST(1000000)
+#define RETRY_US			INT64CONST(5000000)
+
+/* How soon at most, whatever the registry grants. */
+#define MIN_RETRY_US		INT64CONST(100000)
+
+/*
+ * Names are qualified and parameters have exactly the types of the functions,
+ * so that nobody's objects are called instead, which might be in a schema
+ * named like the role, or be a better match for parameters without a type.
+ * The parameters are in the same order in each call.
+ */
+static const char get_query[] =
+"SELECT worker_id, until, grant_time_ms"
+" FROM snowflake_registry.get_grant($1::pg_catalog.text,"
+" $2::pg_catalog.int4, $3::pg_catalog.int4, $4::pg_catalog.int8,"
+" $5::pg_catalog.uuid[], $6::pg_catalog.uuid, $7::pg_catalog.text)";
+
+static const char extend_query[] =
+"SELECT $3::pg_catalog.int4, until, grant_time_ms"
+" FROM snowflake_registry.extend_grant($1::pg_catalog.text,"
+" $2::pg_catalog.int4, $3::pg_catalog.int4, $4::pg_catalog.int8,"
+" $5::pg_catalog.uuid[], $6::pg_catalog.uuid, $7::pg_catalog.text)";
+
+static const char return_query[] =
+"SELECT snowflake_registry.return_grant($1::pg_catalog.text,"
+" $2::pg_catalog.int4, $3::pg_catalog.int4,"
+" $5::pg_catalog.uuid[], $4::pg_catalog.int8)::pg_catalog.int4";
+
+typedef struct Request
+{
+	GrantCall	grant;			/* by what the registry identifies the server */
+	int64		tick;			/* the next one; at the end: the last one + 1 */
+	bool		sealed;			/* at the end: is the generator stopped? */
+	RegistryCall call;
+	GrantAnswer answer;			/* if it is granted */
+} Request;
+
+/* Prepares a request, right before it is sent; false: there is none. */
+typedef bool (*PrepareRequest) (Request *request);
+
+/*
+ * Fill in the call of a request about a worker ID.
+ */
+static void
+fill_call(Request *request, const char *query, int nparams, int worker_id)
+{
+	RegistryCall *call = &request->call;
+	int			shift = snowflake_layout.scheme.shift[SNOWFLAKE_TIMESTAMP];
+
+	call->query = query;
+	call->nparams = nparams;
+	call->max_rows = 1;
+	call->is_last = true;
+	call->params[0] = snowflake_scheme;
+	call->params[1] = psprintf("%d", snowflake_datacenter_id);
+	call->params[2] = psprintf("%d", worker_id);
+	call->params[3] = psprintf(INT64_FORMAT, request->tick << shift);
+	call->params[4] = snowflake_token_array(request->grant.tokens,
+											request->grant.ntokens);
+	call->params[5] = snowflake_token_text(&request->grant.new_token);
+	call->params[6] = snowflake_name_in_registry();
+}
+
+/*
+ * Ask for a grant, or for the extension of the existing one.
+ */
+static bool
+prepare_grant(Request *request)
+{
+	request->tick = snowflake_next_tick();
+	snowflake_begin_call(&request->grant);
+	if (request->grant.worker_id < 0)
+		fill_call(request, get_query, 7, snowflake_worker_id);
+	else
+		fill_call(request, extend_query, 7, request->grant.worker_id);
+	return true;
+}
+
+/*
+ * Stop the generator, and return the grant.
+ */
+static bool
+prepare_return(Request *request)
+{
+	if (!request->sealed)
+	{
+		/* After a crash, perhaps nobody has read the mark. */
+		snowflake_recover();
+		request->tick = snowflake_seal_grant(&request->grant);
+		request->sealed = true;
+	}
+	if (request->grant.worker_id < 0)
+		return false;
+	fill_call(request, return_query, 5, request->grant.worker_id);
+	return true;
+}
+
+/*
+ * Read the answer to a request.
+ */
+static GrantOutcome
+read_answer(Request *request, StringInfo error)
+{
+	const RegistryAnswer *answer = &request->call.answer;
+
+	if (request->sealed)
+		return snowflake_read_return(answer, error);
+	return snowflake_read_grant(answer, request->grant.worker_id,
+								request->tick, &request->answer, error);
+}
+
+/*
+ * If the registry has certainly rolled a call back, its token is none.
+ */
+static void
+cancel_if_rolled_back(const Request *request)
+{
+	if (request->call.answer.failed &&
+		request->call.answer.error.rolled_back)
+		snowflake_cancel_call(&request->grant);
+}
+
+/*
+ * Send a request to a local registry.
+ */
+static GrantOutcome
+request_locally(const Registry *registry, PrepareRequest prepare,
+				Request *request, const WaitLimit *limit, StringInfo error)
+{
+	bool		answered;
+
+	if (!prepare(request))
+		return SNOWFLAKE_REQUEST_NOT_HELD;
+	answered = snowflake_call_locally(registry, &request->call, limit, error);
+	cancel_if_rolled_back(request);
+
+	/* If a return is lost, the worker ID is merely reserved for longer. */
+	if (!answered ||
+		(!request->sealed && !snowflake_wait_for_local_commit(limit, error)))
+		return SNOWFLAKE_REQUEST_FAILED;
+	return read_answer(request, error);
+}
+
+/*
+ * Send a request to the hosts of a registry, until one grants it.
+ */
+static GrantOutcome
+request_remotely(Registry *registry, PrepareRequest prepare, Request *request,
+				 const WaitLimit *limit, StringInfo error)
+{
+	GrantOutcome best = SNOWFLAKE_REQUEST_FAILED;
+	RegistryRound *round =
+		snowflake_begin_round(snowflake_registry, &registry->start, limit,
+							  error);
+
+	if (round == NULL)
+		return SNOWFLAKE_REQUEST_FAILED;
+	while (best < SNOWFLAKE_REQUEST_GRANTED && snowflake_connect_next(round))
+	{
+		GrantOutcome outcome = SNOWFLAKE_REQUEST_FAILED;
+		StringInfoData reason;
+
+		snowflake_log_place(snowflake_is_this_server(round));
+		if (!prepare(request))
+		{
+			best = SNOWFLAKE_REQUEST_NOT_HELD;
+			break;
+		}
+		initStringInfo(&reason);
+		if (!snowflake_ask_registry(round, &request->call))
+			cancel_if_rolled_back(request);
+		else if ((outcome = read_answer(request, &reason)) == SNOWFLAKE_REQUEST_GRANTED)
+			snowflake_accept_answer(round);
+		else
+			snowflake_reject_answer(round, reason.data);
+		best = Max(best, outcome);
+	}
+	snowflake_end_round(round);
+	return best;
+}
+
+static GrantOutcome
+send_request(Registry *registry, PrepareRequest prepare, Request *request,
+			 const WaitLimit *limit, StringInfo error)
+{
+	return registry->local ?
+		request_locally(registry, prepare, request, limit, error) :
+		request_remotely(registry, prepare, request, limit, error);
+}
+
+/*
+ * Use what is granted.  Returns the time until the next call, in microseconds.
+ */
+static int64
+use_grant(const Request *request)
+{
+	const GrantCall *call = &request->grant;
+	const GrantAnswer *answer = &request->answer;
+	int64		left = Min(answer->grant_time_ms * 1000,
+						   (answer->until - request->tick) * snowflake_layout.tick_us);
+
+	if (call->worker_id >= 0)
+	{
+		if (!snowflake_extend_grant(call, answer->until))
+			return 0;
+	}
+	else
+	{
+		if (!snowflake_install_grant(call, answer->worker_id, request->tick,
+									 answer->until))
+			return 0;
+		snowflake_log_grant(answer->worker_id, answer->until);
+	}
+	snowflake_log_answer(call->worker_id, NULL);
+	snowflake_log_end(false);
+
+	/* At about half of it, but not at the same time on all servers. */
+	return (int64) (left * (0.4 + 0.1 * pg_prng_double(&pg_global_prng_state)));
+}
+
+/*
+ * Get a grant, or extend the existing one.  Returns the time until the next
+ * call, in microseconds.
+ */
+static int64
+get_or_extend(Registry *registry)
+{
+	Request		request = {0};
+	int			worker_id = snowflake_held_worker_id();
+	WaitLimit	limit =
+		snowflake_limit_wait(registry->local ? LOCAL_CALL_TIMEOUT_MS :
+							 SNOWFLAKE_NO_LIMIT_MS, true);
+	GrantOutcome outcome;
+	StringInfoData error;
+	bool		ended;
+
+	if (snowflake_next_tick() > snowflake_layout.last_tick)
+	{
+		(void) snowflake_note_answer("timestamp field of the snowflake scheme is exhausted");
+		return RETRY_US;
+	}
+
+	initStringInfo(&error);
+	outcome = send_request(registry, prepare_grant, &request, &limit, &error);
+	if (ShutdownRequestPending)
+		return 0;
+	if (outcome == SNOWFLAKE_REQUEST_GRANTED)
+		return use_grant(&request);
+
+	/*
+	 * The new configuration may have other hosts, and a reload ends a round:
+	 * a host that was not asked may know this server.
+	 */
+	if (ConfigReloadPending)
+		return 0;
+	if (outcome == SNOWFLAKE_REQUEST_NOT_HELD)
+	{
+		snowflake_log_not_held(worker_id);
+		snowflake_forget_tokens();
+		return 0;
+	}
+
+	/* Errors that always differ must not take its turn in the log. */
+	ended = granted_until() <= snowflake_next_tick();
+	snowflake_log_end(ended);
+
+	/* If no host is reached, this says what could not be done. */
+	snowflake_log_answer(worker_id, &error);
+	return ended || outcome == SNOWFLAKE_REQUEST_AGAIN ?
+		URGENT_RETRY_US : RETRY_US;
+}
+
+/*
+ * Return the grant, so that another server can have the worker ID at once.
+ */
+static void
+give_back(Registry *registry)
+{
+	Request		request = {0};
+	WaitLimit	limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
+	StringInfoData error;
+	int			worker_id = snowflake_held_worker_id();
+
+	if (worker_id < 0)
+		return;
+	initStringInfo(&error);
+	if (send_request(registry, prepare_return, &request, &limit,
+					 &error) == SNOWFLAKE_REQUEST_FAILED)
+		snowflake_log_not_returned(worker_id, &error);
+}
+
+static void
+clear_worker_latch(int code, Datum arg)
+{
+	snowflake_set_worker_latch(NULL);
+	snowflake_note_calling(false);
+}
+
+static void
+note_error(const char *error)
+{
+	(void) snowflake_note_answer(error);
+}
+
+/*
+ * Call the registry whenever it is time, until the process must stop.
+ */
+static void
+serve(Registry *registry)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
+												  "snowflake grant",
+												  ALLOCSET_DEFAULT_SIZES);
+	int64		called = 0;
+	int64		due = 0;
+
+	MemoryContextSwitchTo(context);
+	while (!ShutdownRequestPending)
+	{
+		int64		now = snowflake_steady_clock();
+		bool		wanted = snowflake_call_is_wanted();
+
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			snowflake_reload_registry_worker(registry);
+			wanted = true;
+		}
+		if (wanted)
+			due = Min(due, called + URGENT_RETRY_US);
+		if (now >= due)
+		{
+			int64		pause;
+
+			called = now;
+			snowflake_note_calling(true);
+			pause = get_or_extend(registry);
+			snowflake_note_calling(false);
+			due = snowflake_steady_clock() + Max(pause, MIN_RETRY_US);
+		}
+		else
+		{
+			(void) WaitLatch(MyLatch,
+							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 Min((due - now) / 1000 + 1, PG_INT32_MAX),
+							 snowflake_wait_event(SNOWFLAKE_EVENT_GRANT_MAIN));
+			ResetLatch(MyLatch);
+		}
+		MemoryContextReset(context);
+	}
+}
+
+/*
+ * Main function of the background worker.
+ */
+void
+snowflake_grant_main(Datum main_arg)
+{
+	static const RegistryWorker worker = {
+		.note_connecting = snowflake_note_connecting,
+		.note_error = note_error,
+		.pause = SNOWFLAKE_EVENT_GRANT_MAIN
+	};
+	Registry	registry;
+
+	snowflake_begin_registry_worker(&registry, &worker);
+	snowflake_set_worker_latch(MyLatch);
+	before_shmem_exit(clear_worker_latch, 0);
+	serve(&registry);
+
+	snowflake_check_registry_shutdown();
+	give_back(&registry);
+
+	/* If the shutdown waits for sessions, the worker is started again. */
+	proc_exit(1);
+}

@@ -1,0 +1,360 @@
+/*-------------------------------------------------------------------------
+ *
+ * range_request.c
+ *	  Calls of the registry for ranges, and its answers.
+ *
+ * An answer is not trusted (answer.c).  If it has not exactly one row for each
+ * sequence, with values that have the form that they must have, it is no answer.
+ * If a row has that form, but grants what cannot be granted, that one sequence
+ * has a problem, and the others have their ranges.
+ *
+ * What can be granted?  Numbers that are positive, at most MAXVALUE, above all
+ * floors that are known, and above all that this server was ever granted; as
+ * many as the sequence's INCREMENT needs, and not more than there is room to
+ * count.  A range that is refused here is lost, because the answer counts.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * registry_client/workers/range_request.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/timestamp.h"
+
+#include "base/one_line.h"
+#include "base/token.h"
+#include "registry_client/workers/range_request.h"
+#include "registry_client/workers/registry_worker.h"
+
+/* The columns of an answer with ranges. */
+#define COLUMN_POSITION		0
+#define COLUMN_FIRST		1
+#define COLUMN_LAST			2
+#define COLUMN_FLOOR		3
+#define COLUMN_GRANT_TIME	4
+#define COLUMN_WAITS_FOR	5
+#define COLUMN_PROBLEM		6
+#define RANGE_COLUMNS		7
+
+/* Those of one with floors. */
+#define COLUMN_DATABASE		0
+#define COLUMN_NAME			1
+#define COLUMN_ITS_FLOOR	2
+#define FLOOR_COLUMNS		3
+
+/* More numbers are in no range. */
+#define MAX_NUMBERS			(INT64CONST(1) << 32)
+
+/* A registry has no longer grant_time. */
+#define MAX_GRANT_TIME_MS	(INT64CONST(366) * SECS_PER_DAY * 1000)
+
+/*
+ * Names are qualified and parameters have exactly the types of the functions,
+ * as in grant_worker.c.  The confirmed token is NULL if its array is empty.
+ */
+static const char ranges_query[] =
+"SELECT position, first_number, last_number, floor, grant_time_ms, waits_for, problem"
+" FROM snowflake_registry.get_ranges($1::pg_catalog.uuid,"
+" ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[], $4::pg_catalog.uuid,"
+" $5::pg_catalog.text, $6::pg_catalog.text[], $7::pg_catalog.text[],"
+" $8::pg_catalog.int8[], $9::pg_catalog.int8[], $10::pg_catalog.int8[],"
+" $11::pg_catalog.int8[], $12::pg_catalog.int8[])";
+
+static const char floors_query[] =
+"SELECT database, name, floor"
+" FROM snowflake_registry.get_floors($1::pg_catalog.uuid) LIMIT 100";
+
+static const char return_query[] =
+"SELECT snowflake_registry.return_ranges($1::pg_catalog.uuid,"
+" ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[])::pg_catalog.int4";
+
+/*
+ * Fill in what each call begins with: the client, and its tokens.
+ */
+static void
+fill_call(RegistryCall *call, const char *query, int nparams,
+		  const RangeChain *chain)
+{
+	call->query = query;
+	call->nparams = nparams;
+	call->max_rows = SNOWFLAKE_MAX_REQUESTS;
+	call->is_last = false;
+	call->params[0] = snowflake_token_text(&chain->client);
+	if (nparams < 3)
+		return;
+	call->params[1] = snowflake_token_array(&chain->confirmed, chain->nconfirmed);
+	call->params[2] = snowflake_token_array(chain->unconfirmed,
+											chain->nunconfirmed);
+}
+
+/*
+ * Append a text as an element of an array.
+ */
+static void
+append_element(StringInfo array, const char *string)
+{
+	appendStringInfoChar(array, '"');
+	for (; *string != '\0'; string++)
+	{
+		if (*string == '"' || *string == '\\')
+			appendStringInfoChar(array, '\\');
+		appendStringInfoChar(array, *string);
+	}
+	appendStringInfoChar(array, '"');
+}
+
+/*
+ * Append a number, or NULL for a negative one.
+ */
+static void
+append_number(StringInfo array, int64 number)
+{
+	if (number >= 0)
+		appendStringInfo(array, INT64_FORMAT, number);
+	else
+		appendStringInfoString(array, "NULL");
+}
+
+/*
+ * Fill in a call for ranges.
+ */
+void
+snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain,
+						 const RangeRequest *requests, int n)
+{
+	StringInfoData arrays[7];
+
+	fill_call(call, ranges_query, 5 + lengthof(arrays), chain);
+	call->params[3] = snowflake_token_text(&chain->new_token);
+	call->params[4] = snowflake_name_in_registry();
+	for (size_t i = 0; i < lengthof(arrays); i++)
+		initStringInfo(&arrays[i]);
+	for (int i = 0; i < n; i++)
+	{
+		for (size_t j = 0; j < lengthof(arrays); j++)
+			appendStringInfoChar(&arrays[j], i == 0 ? '{' : ',');
+		append_element(&arrays[0], requests[i].database);
+		append_element(&arrays[1], requests[i].name);
+		append_number(&arrays[2], requests[i].last);
+		append_number(&arrays[3], requests[i].count);
+		append_number(&arrays[4], requests[i].least);
+		append_number(&arrays[5], requests[i].floor);
+		append_number(&arrays[6], requests[i].granted);
+	}
+	for (size_t i = 0; i < lengthof(arrays); i++)
+	{
+		appendStringInfoChar(&arrays[i], '}');
+		call->params[5 + i] = arrays[i].data;
+	}
+}
+
+/*
+ * Fill in a call for floors that this server must know.
+ */
+void
+snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain)
+{
+	fill_call(call, floors_query, 1, chain);
+}
+
+/*
+ * Fill in the call that returns all ranges.
+ */
+void
+snowflake_return_ranges(RegistryCall *call, const RangeChain *chain)
+{
+	fill_call(call, return_query, 3, chain);
+	call->is_last = true;
+}
+
+/*
+ * Read an integer, or this if it is NULL.
+ */
+static bool
+read_or_null(const AnswerValue *from, int64 if_null, int64 *value)
+{
+	if (!from->is_null)
+		return snowflake_read_value(from, value);
+	*value = if_null;
+	return true;
+}
+
+/*
+ * Read a text as a single line, or an empty one if it is NULL.
+ */
+static void
+read_text(const AnswerValue *from, char *text)
+{
+	StringInfoData line;
+
+	initStringInfo(&line);
+	snowflake_append_message(&line, from->is_null ? "" : from->string);
+	strlcpy(text, line.data, SNOWFLAKE_RANGE_TEXT_SIZE);
+	pfree(line.data);
+}
+
+/*
+ * Read a row.  Returns false if it has not the form of one.
+ */
+static bool
+read_row(const AnswerRow *row, int expected, RangeAnswer *range)
+{
+	const AnswerValue *values = row->values;
+	int64		position;
+
+	if (!snowflake_read_value(&values[COLUMN_POSITION], &position) ||
+		position != expected ||
+		values[COLUMN_FIRST].is_null != values[COLUMN_LAST].is_null ||
+		!read_or_null(&values[COLUMN_FIRST], 0, &range->first) ||
+		!read_or_null(&values[COLUMN_LAST], 0, &range->last) ||
+		!read_or_null(&values[COLUMN_FLOOR], -1, &range->floor) ||
+		!read_or_null(&values[COLUMN_GRANT_TIME], 0, &range->grant_time_ms))
+		return false;
+	if ((!values[COLUMN_FIRST].is_null && range->first < 1) ||
+		(!values[COLUMN_FLOOR].is_null && range->floor < 0) ||
+		range->grant_time_ms < 0 || range->grant_time_ms > MAX_GRANT_TIME_MS)
+		return false;
+	read_text(&values[COLUMN_WAITS_FOR], range->waits_for);
+	read_text(&values[COLUMN_PROBLEM], range->problem);
+	return true;
+}
+
+/*
+ * Can a registry grant this range?
+ */
+static bool
+range_is_valid(const RangeRequest *request, const RangeAnswer *range)
+{
+	return request->count > 0 && range->problem[0] == '\0' &&
+		range->grant_time_ms > 0 &&
+		range->first <= range->last && range->last <= request->last &&
+		range->first > request->granted && range->first > request->floor &&
+		range->first > range->floor &&
+		range->last - range->first < MAX_NUMBERS &&
+		range->last - range->first >= request->least - 1;
+}
+
+/*
+ * Check what a row says.  If that cannot be, the sequence has a problem.
+ */
+static void
+check_row(const RangeRequest *request, RangeAnswer *range)
+{
+	if (range->first != 0 && !range_is_valid(request, range))
+		snprintf(range->problem, sizeof(range->problem),
+				 "answer: The registry granted an invalid range: from " INT64_FORMAT " to " INT64_FORMAT ".",
+				 range->first, range->last);
+	else if (range->floor > request->last ||
+			 (range->problem[0] == '\0' && range->floor < request->floor))
+		snprintf(range->problem, sizeof(range->problem),
+				 "answer: The registry answered with an invalid floor: " INT64_FORMAT ".",
+				 range->floor);
+	else if (range->first == 0 && range->problem[0] == '\0' && request->count > 0 &&
+			 range->waits_for[0] == '\0')
+		strlcpy(range->problem, "answer: The registry granted no numbers, and gave no reason.",
+				sizeof(range->problem));
+	else
+		return;
+	range->first = 0;
+	range->last = 0;
+	range->floor = -1;
+}
+
+/*
+ * Read the answer to a call for ranges: one for each request.
+ */
+RangeOutcome
+snowflake_read_ranges(const RegistryAnswer *answer,
+					  const RangeRequest *requests, int n,
+					  RangeAnswer *ranges, StringInfo error)
+{
+	if (snowflake_has_no_row(answer, RANGE_COLUMNS))
+	{
+		appendStringInfoString(error, "the registry does not know this server as the holder of its ranges");
+		return SNOWFLAKE_RANGES_SUPERSEDED;
+	}
+	if (!snowflake_has_rows(answer, n, RANGE_COLUMNS))
+	{
+		snowflake_append_answer(error, answer);
+		return SNOWFLAKE_RANGES_FAILED;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (!read_row(&answer->rows[i], i + 1, &ranges[i]))
+		{
+			appendStringInfo(error, "unexpected answer in row %d", i + 1);
+			return SNOWFLAKE_RANGES_FAILED;
+		}
+		check_row(&requests[i], &ranges[i]);
+	}
+	return SNOWFLAKE_RANGES_ANSWERED;
+}
+
+/*
+ * Read a floor that this server must know, and give up what is not above it.
+ * Nothing but NULL says that the registry does not know what this server holds.
+ */
+static bool
+read_floor(const AnswerValue *values)
+{
+	int64		floor;
+
+	if (values[COLUMN_DATABASE].is_null && values[COLUMN_NAME].is_null &&
+		values[COLUMN_ITS_FLOOR].is_null)
+	{
+		snowflake_announce_ranges();
+		return true;
+	}
+	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
+		!snowflake_read_value(&values[COLUMN_ITS_FLOOR], &floor) || floor < 0)
+		return false;
+	snowflake_note_range_floor(values[COLUMN_DATABASE].string,
+							   values[COLUMN_NAME].string, floor);
+	return true;
+}
+
+/*
+ * Read the answer to a call for floors.
+ */
+RangeOutcome
+snowflake_read_floors(const RegistryAnswer *answer, StringInfo error)
+{
+	if (!snowflake_has_rows(answer, answer->nrows, FLOOR_COLUMNS))
+	{
+		snowflake_append_answer(error, answer);
+		return SNOWFLAKE_RANGES_FAILED;
+	}
+	for (int i = 0; i < answer->nrows; i++)
+	{
+		if (!read_floor(answer->rows[i].values))
+		{
+			appendStringInfo(error, "unexpected answer in row %d", i + 1);
+			return SNOWFLAKE_RANGES_FAILED;
+		}
+	}
+	return SNOWFLAKE_RANGES_ANSWERED;
+}
+
+/*
+ * Read the answer to the return of all ranges: 1, or 0 if the registry does not
+ * know this client.
+ */
+RangeOutcome
+snowflake_read_returned(const RegistryAnswer *answer, StringInfo error)
+{
+	int64		returned;
+
+	if (!snowflake_has_row(answer, 1) ||
+		!snowflake_read_integer(answer, 0, &returned) ||
+		returned < 0 || returned > 1)
+	{
+		snowflake_append_answer(error, answer);
+		return SNOWFLAKE_RANGES_FAILED;
+	}
+	if (returned == 1)
+		return SNOWFLAKE_RANGES_ANSWERED;
+	appendStringInfoString(error, "the registry does not know this server as the holder of its ranges");
+	return SNOWFLAKE_RANGES_SUPERSEDED;
+}

@@ -1,0 +1,566 @@
+/*-------------------------------------------------------------------------
+ *
+ * range_worker.c
+ *	  The background worker that gets ranges of sequences from the registry.
+ *
+ * It is apart from the worker that gets grants, so that neither waits for the
+ * other's calls.  Like that, it starts at the end of recovery, calls with no
+ * lock held, and tries the hosts of the registry in turn (client.c), or calls a
+ * database of this server (local_call.c).
+ *
+ * One call is made at a time.  It has all sequences that need something, up to
+ * a limit; those that come meanwhile are in the next one.  If a call fails, the
+ * next one is made after a pause, which doubles up to a limit.  If it fails
+ * because of a value, fewer sequences are in the next call, until it is known
+ * which of them has it, so that the others do not suffer.
+ *
+ * The connection is kept, because calls follow one another: while the registry
+ * may wait for this server, as it was granted ranges, it asks each second for
+ * floors that other servers set.  It is closed when it was not used for a
+ * minute, and made anew now and then, as the registry may be elsewhere, or
+ * somebody else's, by now.  After each new connection, the registry is told the
+ * greatest number that it granted of each sequence, which proves whether it lost
+ * something since then.
+ *
+ * An answer is confirmed before anything of it is used (chain.c).
+ *
+ * The end.  At a shutdown of the server, all ranges are given up and returned.
+ * If that fails, setval() of other servers waits in vain until the ranges are
+ * freed.  If this process alone ends, the next one continues the chain.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * registry_client/workers/range_worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+
+#include "generator/settings.h"
+#include "registry_client/workers/range_log.h"
+#include "registry_client/workers/range_request.h"
+#include "registry_client/workers/local_call.h"
+#include "registry_client/workers/registry_worker.h"
+#include "shared/clock.h"
+#include "shared/compat.h"
+
+PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
+
+/* Time for a call, and for that at a shutdown. */
+#define CALL_TIMEOUT_MS			5000
+#define LAST_CALL_TIMEOUT_MS	2000
+
+/* How soon to call again after a failure: the first one, and others. */
+#define MIN_PAUSE_US	INT64CONST(200000)
+#define MAX_PAUSE_US	INT64CONST(5000000)
+
+/* How often to ask for floors, and to look for what is due by its time. */
+#define FLOORS_US		INT64CONST(1000000)
+#define LOOK_US			INT64CONST(200000)
+
+/* When a connection that is not used, or any, is closed. */
+#define IDLE_US			INT64CONST(60000000)
+#define MAX_AGE_US		INT64CONST(600000000)
+
+/* A call of the registry. */
+typedef struct Task
+{
+	/* Fills in the call, right before it is sent. */
+	void		(*prepare) (struct Task *task);
+	/* Takes the answer apart, and uses it. */
+	RangeOutcome (*read) (struct Task *task, StringInfo error);
+
+	RegistryCall call;
+	RangeChain	chain;
+	bool		extends_chain;	/* has the call a token of its own? */
+	WaitLimit	limit;
+	RangeOutcome outcome;
+
+	int			n;				/* sequences of a call for ranges */
+	RangeRequest *requests;
+	RangeAnswer *answers;
+} Task;
+
+/* The connection of this process. */
+typedef struct Connection
+{
+	Registry	registry;
+	MemoryContext context;		/* of the round */
+	RegistryRound *round;		/* with a session, or NULL */
+	int64		opened;			/* when that was, by the steady clock */
+	int64		used;
+	bool		announced;		/* was it told what it granted? */
+} Connection;
+
+/* When calls are made. */
+typedef struct Pacing
+{
+	int64		called;			/* when the last one was, by the steady clock */
+	int64		not_before;		/* when the next one can be */
+	int64		floors_due;		/* when floors are asked for */
+	int			failures;		/* since the last one that succeeded */
+	int			most;			/* the most sequences of a call */
+} Pacing;
+
+static void
+prepare_ranges(Task *task)
+{
+	snowflake_extend_chain(&task->chain);
+	snowflake_ask_for_ranges(&task->call, &task->chain, task->requests, task->n);
+}
+
+/*
+ * Use an answer with ranges.
+ */
+static RangeOutcome
+read_ranges(Task *task, StringInfo error)
+{
+	RangeOutcome outcome =
+		snowflake_read_ranges(&task->call.answer, task->requests, task->n,
+							  task->answers, error);
+
+	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
+		return outcome;
+
+	/* Otherwise, the next process would get and use the same ranges. */
+	snowflake_confirm_chain(&task->chain);
+	for (int i = 0; i < task->n; i++)
+		snowflake_install_range(&task->requests[i], &task->answers[i]);
+	for (int i = 0; i < task->n; i++)
+		snowflake_log_range_problem(&task->requests[i], task->answers[i].problem);
+	return outcome;
+}
+
+static void
+prepare_floors(Task *task)
+{
+	snowflake_get_chain(&task->chain);
+	snowflake_ask_for_floors(&task->call, &task->chain);
+}
+
+static RangeOutcome
+read_floors(Task *task, StringInfo error)
+{
+	return snowflake_read_floors(&task->call.answer, error);
+}
+
+/*
+ * Give up all ranges, and return them.
+ */
+static void
+prepare_return(Task *task)
+{
+	snowflake_drop_all_ranges();
+	snowflake_get_chain(&task->chain);
+	snowflake_return_ranges(&task->call, &task->chain);
+}
+
+static RangeOutcome
+read_returned(Task *task, StringInfo error)
+{
+	return snowflake_read_returned(&task->call.answer, error);
+}
+
+/*
+ * If the registry has certainly rolled a call back, its token is none.
+ */
+static void
+shorten_if_rolled_back(const Task *task)
+{
+	if (task->extends_chain && task->call.answer.failed &&
+		task->call.answer.error.rolled_back)
+		snowflake_shorten_chain(&task->chain);
+}
+
+/*
+ * Make a call of a local registry.
+ */
+static void
+call_locally(Connection *connection, Task *task, StringInfo error)
+{
+	bool		answered;
+
+	task->prepare(task);
+	answered = snowflake_call_locally(&connection->registry, &task->call,
+									  &task->limit, error);
+	shorten_if_rolled_back(task);
+	if (answered && (!task->extends_chain ||
+					 snowflake_wait_for_local_commit(&task->limit, error)))
+		task->outcome = task->read(task, error);
+}
+
+static void
+close_connection(Connection *connection)
+{
+	if (connection->round == NULL)
+		return;
+	snowflake_end_round(connection->round);
+	connection->round = NULL;
+	MemoryContextReset(connection->context);
+}
+
+/*
+ * Make a call where the round has a session.  Any answer that is one ends the
+ * round's search: another host might give this server what it gave up.
+ */
+static void
+call_session(Connection *connection, Task *task)
+{
+	RegistryRound *round = connection->round;
+	StringInfoData reason;
+
+	initStringInfo(&reason);
+	task->prepare(task);
+	if (!snowflake_ask_registry(round, &task->call))
+	{
+		shorten_if_rolled_back(task);
+		return;
+	}
+	task->outcome = task->read(task, &reason);
+	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
+		snowflake_reject_answer(round, reason.data);
+	else
+		snowflake_accept_answer(round);
+	connection->used = snowflake_steady_clock();
+}
+
+/*
+ * Begin a round, and make a call of each host until one answers.  If it does,
+ * its connection is kept.
+ */
+static void
+call_hosts(Connection *connection, Task *task, StringInfo error)
+{
+	MemoryContext outer = MemoryContextSwitchTo(connection->context);
+
+	connection->round = snowflake_begin_round(snowflake_registry,
+											  &connection->registry.start,
+											  &task->limit, error);
+	if (connection->round != NULL)
+	{
+		snowflake_limit_answers(connection->round, CALL_TIMEOUT_MS);
+		while (task->outcome == SNOWFLAKE_RANGES_FAILED &&
+			   snowflake_connect_next(connection->round))
+		{
+			connection->opened = snowflake_steady_clock();
+			connection->announced = false;
+			MemoryContextSwitchTo(outer);
+			call_session(connection, task);
+			MemoryContextSwitchTo(connection->context);
+		}
+	}
+	MemoryContextSwitchTo(outer);
+	if (task->outcome == SNOWFLAKE_RANGES_FAILED || task->call.is_last)
+		close_connection(connection);
+}
+
+/*
+ * Make a call over the connection, or a new one.
+ */
+static void
+call_remotely(Connection *connection, Task *task, StringInfo error)
+{
+	if (connection->round != NULL)
+	{
+		snowflake_continue_round(connection->round, &task->limit, error);
+		call_session(connection, task);
+		if (task->outcome != SNOWFLAKE_RANGES_FAILED)
+			return;
+		close_connection(connection);
+	}
+	resetStringInfo(error);
+	call_hosts(connection, task, error);
+}
+
+/*
+ * Another client has this server's ranges: have none, and be a new one.
+ */
+static void
+begin_again(void)
+{
+	snowflake_log_superseded();
+	snowflake_drop_all_ranges();
+	snowflake_begin_chain();
+	snowflake_announce_ranges();
+}
+
+/*
+ * Make a call.  Returns false if it fails.
+ */
+static bool
+make_call(Connection *connection, Task *task, StringInfo error)
+{
+	task->outcome = SNOWFLAKE_RANGES_FAILED;
+	if (connection->registry.local)
+		call_locally(connection, task, error);
+	else
+		call_remotely(connection, task, error);
+	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
+		return false;
+	if (!connection->announced)
+	{
+		snowflake_announce_ranges();
+		connection->announced = true;
+	}
+	return true;
+}
+
+/*
+ * How long a call may take: elsewhere, each host has its own time.
+ */
+static WaitLimit
+call_limit(const Connection *connection)
+{
+	return snowflake_limit_wait(connection->registry.local ? CALL_TIMEOUT_MS :
+								SNOWFLAKE_NO_LIMIT_MS, true);
+}
+
+/*
+ * Did a call fail because of a value?
+ */
+static bool
+failed_by_value(const Task *task)
+{
+	const AnswerError *error = &task->call.answer.error;
+
+	/* data_exception, integrity_constraint_violation */
+	return task->call.answer.failed && error->rolled_back &&
+		(strncmp(error->sqlstate, "22", 2) == 0 ||
+		 strncmp(error->sqlstate, "23", 2) == 0);
+}
+
+/*
+ * Note what a call came to.
+ */
+static void
+note_outcome(const Task *task, StringInfo error, Pacing *pacing)
+{
+	if (task->outcome == SNOWFLAKE_RANGES_ANSWERED)
+	{
+		snowflake_log_range_call(NULL);
+		pacing->failures = 0;
+		pacing->not_before = 0;
+		return;
+	}
+
+	/* The new configuration may have other hosts. */
+	if (ShutdownRequestPending || ConfigReloadPending)
+		return;
+	if (task->outcome == SNOWFLAKE_RANGES_SUPERSEDED)
+		begin_again();
+	else
+	{
+		snowflake_log_range_call(error);
+		snowflake_fail_range_requests(task->requests, task->n, error->data);
+	}
+	pacing->not_before = snowflake_steady_clock() +
+		Min(MIN_PAUSE_US << Min(pacing->failures, 10), MAX_PAUSE_US);
+	pacing->failures++;
+}
+
+/*
+ * The registry refused a value of one sequence.
+ */
+static void
+note_refusal(const Task *task, StringInfo error)
+{
+	RangeAnswer *answer = &task->answers[0];
+
+	memset(answer, 0, sizeof(*answer));
+	answer->floor = -1;
+	snprintf(answer->problem, sizeof(answer->problem), "value: %s", error->data);
+	snowflake_install_range(&task->requests[0], answer);
+	snowflake_log_range_problem(&task->requests[0], answer->problem);
+}
+
+/*
+ * Ask for what sequences need.  Returns false if they need nothing.
+ */
+static bool
+get_ranges(Connection *connection, Pacing *pacing)
+{
+	Task		task = {0};
+	StringInfoData error;
+
+	task.requests = palloc(pacing->most * sizeof(RangeRequest));
+	task.n = snowflake_collect_range_requests(task.requests, pacing->most);
+	if (task.n == 0)
+		return false;
+	task.answers = palloc0(task.n * sizeof(RangeAnswer));
+	task.prepare = prepare_ranges;
+	task.read = read_ranges;
+	task.extends_chain = true;
+	task.limit = call_limit(connection);
+	initStringInfo(&error);
+	if (make_call(connection, &task, &error))
+		pacing->most = Min(2 * pacing->most, SNOWFLAKE_MAX_REQUESTS);
+	else if (failed_by_value(&task))
+	{
+		if (task.n == 1)
+			note_refusal(&task, &error);
+		pacing->most = Max(task.n / 2, 1);
+		return true;
+	}
+	note_outcome(&task, &error, pacing);
+	return true;
+}
+
+/*
+ * Ask for floors that other servers have set.
+ */
+static void
+get_floors(Connection *connection, Pacing *pacing)
+{
+	Task		task = {0};
+	StringInfoData error;
+
+	task.prepare = prepare_floors;
+	task.read = read_floors;
+	task.limit = call_limit(connection);
+	initStringInfo(&error);
+	(void) make_call(connection, &task, &error);
+	note_outcome(&task, &error, pacing);
+	pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
+}
+
+/*
+ * Return all ranges, so that nobody waits for this server.
+ */
+static void
+give_back(Connection *connection)
+{
+	Task		task = {0};
+	StringInfoData error;
+
+	if (!snowflake_has_client())
+		return;
+	task.prepare = prepare_return;
+	task.read = read_returned;
+	task.limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
+	initStringInfo(&error);
+	if (!make_call(connection, &task, &error))
+		snowflake_log_ranges_not_returned(&error);
+
+	/* If the shutdown waits for sessions, the next process begins anew. */
+	snowflake_drop_all_ranges();
+	snowflake_begin_chain();
+}
+
+/*
+ * Close a connection that is not used, or that is old.
+ */
+static void
+close_if_due(Connection *connection, int64 now)
+{
+	if (now - connection->used >= IDLE_US ||
+		now - connection->opened >= MAX_AGE_US)
+		close_connection(connection);
+}
+
+/*
+ * Wait until something might be due.
+ */
+static void
+pause_for(int64 us)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 us / 1000 + 1,
+					 snowflake_wait_event(SNOWFLAKE_EVENT_RANGES_MAIN));
+	ResetLatch(MyLatch);
+}
+
+/*
+ * Call the registry whenever something is due, until the process must stop.
+ */
+static void
+serve(Connection *connection)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
+												  "snowflake ranges",
+												  ALLOCSET_DEFAULT_SIZES);
+	Pacing		pacing = {.most = SNOWFLAKE_MAX_REQUESTS};
+
+	MemoryContextSwitchTo(context);
+	while (!ShutdownRequestPending)
+	{
+		int64		now = snowflake_steady_clock();
+
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			close_connection(connection);
+			snowflake_reload_registry_worker(&connection->registry);
+			pacing.not_before = 0;
+		}
+		close_if_due(connection, now);
+		if (now < pacing.not_before)
+			pause_for(pacing.not_before - now);
+		else if (get_ranges(connection, &pacing))
+			pacing.called = now;
+		else if (snowflake_has_client())
+		{
+			if (now >= pacing.floors_due)
+				get_floors(connection, &pacing);
+			else
+				pause_for(Min(LOOK_US, pacing.floors_due - now));
+			pacing.called = now;
+		}
+		else
+			pause_for(now - pacing.called < IDLE_US ? LOOK_US : IDLE_US);
+		MemoryContextReset(context);
+	}
+}
+
+static void
+clear_worker_latch(int code, Datum arg)
+{
+	snowflake_set_range_worker_latch(NULL);
+}
+
+/*
+ * Note that the worker is connecting to a local database.  If the last one
+ * failed to, tell those who wait for ranges why.
+ */
+static bool
+note_connecting(bool connecting)
+{
+	const char *error = snowflake_range_error();
+
+	if (connecting && error[0] != '\0')
+		snowflake_fail_range_requests(NULL, 0, error);
+	return snowflake_note_range_connecting(connecting);
+}
+
+/*
+ * Main function of the background worker.
+ */
+void
+snowflake_ranges_main(Datum main_arg)
+{
+	static const RegistryWorker worker = {
+		.note_connecting = note_connecting,
+		.note_error = snowflake_note_range_error,
+		.pause = SNOWFLAKE_EVENT_RANGES_MAIN
+	};
+	Connection	connection = {0};
+
+	snowflake_begin_registry_worker(&connection.registry, &worker);
+	connection.context = AllocSetContextCreate(TopMemoryContext,
+											   "snowflake ranges connection",
+											   ALLOCSET_DEFAULT_SIZES);
+	snowflake_set_range_worker_latch(MyLatch);
+	before_shmem_exit(clear_worker_latch, 0);
+	serve(&connection);
+
+	snowflake_check_registry_shutdown();
+	give_back(&connection);
+
+	/* If the shutdown waits for sessions, the worker is started again. */
+	proc_exit(1);
+}

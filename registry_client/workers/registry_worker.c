@@ -1,0 +1,290 @@
+/*-------------------------------------------------------------------------
+ *
+ * registry_worker.c
+ *	  What background workers that call the registry have in common.
+ *
+ * If the registry is in this server, the worker is connected to that database
+ * from its start on (local_call.c); otherwise it connects when it calls
+ * (client.c).
+ *
+ * The end.  A worker is stopped by SIGTERM, which also reaches it through
+ * pg_terminate_backend().  Only a shutdown of the server returns what was
+ * granted: if the worker alone is terminated, it is started again after a
+ * second, and what was granted is still used.  The postmaster says which of the
+ * two it is in the last line of postmaster.pid, which it changes to "stopping"
+ * before it signals its children.  If that cannot be read, nothing is returned.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * registry_client/workers/registry_worker.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/pidfile.h"
+#include "utils/timestamp.h"
+
+#include "base/one_line.h"
+#include "generator/grant.h"
+#include "generator/settings.h"
+#include "registry_client/calls/conninfo.h"
+#include "registry_client/workers/local_call.h"
+#include "registry_client/workers/registry_worker.h"
+#include "shared/clock.h"
+
+/* How soon to connect to a local database again if that failed. */
+#define CONNECT_RETRY_MS	5000
+
+/* How many messages can be logged at once, and how soon one more. */
+#define MAX_MESSAGES	20
+#define MESSAGE_US		USECS_PER_MINUTE
+
+/* Can a local call be cancelled by SIGTERM?  For the signal handler. */
+static volatile sig_atomic_t cancel_at_sigterm = false;
+
+/* The hook of another module, while note_fatal() is in its place. */
+static emit_log_hook_type previous_log_hook = NULL;
+
+/* Who notes a reason then. */
+static void (*note_error) (const char *error);
+
+static void
+handle_sigterm(SIGNAL_ARGS)
+{
+	int			save_errno = errno;
+
+	ShutdownRequestPending = true;
+	if (cancel_at_sigterm)
+	{
+		InterruptPending = true;
+		QueryCancelPending = true;
+	}
+	SetLatch(MyLatch);
+	errno = save_errno;
+}
+
+/*
+ * While the worker connects to a database, keep the reason why it cannot, which
+ * is FATAL.
+ */
+static void
+note_fatal(ErrorData *edata)
+{
+	StringInfoData error;
+
+	if (previous_log_hook != NULL)
+		previous_log_hook(edata);
+	if (edata->elevel != FATAL || edata->message == NULL ||
+		edata->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+		return;
+	initStringInfo(&error);
+	snowflake_append_message(&error, edata->message);
+	note_error(error.data);
+}
+
+/*
+ * Connect this process to the database of a local registry.  If that fails, the
+ * process ends, and the next one waits before it tries again.
+ */
+static void
+connect_locally(const Registry *registry, const RegistryWorker *worker)
+{
+	if (worker->note_connecting(true))
+	{
+		WaitLimit	limit = snowflake_limit_wait(CONNECT_RETRY_MS, true);
+		StringInfoData ignored;
+
+		initStringInfo(&ignored);
+		(void) snowflake_limited_wait(&limit, PGINVALID_SOCKET, 0,
+									  SNOWFLAKE_NO_LIMIT_MS, worker->pause,
+									  &ignored);
+	}
+	note_error = worker->note_error;
+	previous_log_hook = emit_log_hook;
+	emit_log_hook = note_fatal;
+	BackgroundWorkerInitializeConnection(registry->dbname, registry->user, 0);
+	emit_log_hook = previous_log_hook;
+	(void) worker->note_connecting(false);
+	snowflake_set_local_session();
+}
+
+/*
+ * Find out where the registry is.
+ */
+static void
+locate_registry(Registry *registry)
+{
+	memset(registry, 0, sizeof(*registry));
+	registry->local = snowflake_local_registry(snowflake_registry,
+											   &registry->dbname,
+											   &registry->user);
+}
+
+/*
+ * What the main function of such a worker begins with.
+ */
+void
+snowflake_begin_registry_worker(Registry *registry,
+								const RegistryWorker *worker)
+{
+	/* Nothing is to be returned until the worker is connected. */
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+
+	/* A reload may have been before the handler. */
+	ConfigReloadPending = true;
+
+	locate_registry(registry);
+	if (registry->local)
+		connect_locally(registry, worker);
+	else
+	{
+		/* This makes the worker visible in pg_stat_activity. */
+		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	}
+	pqsignal(SIGTERM, handle_sigterm);
+}
+
+/*
+ * Read the configuration again.  A process can connect to one database only, so
+ * if the registry is in another one now, another process has to.
+ */
+void
+snowflake_reload_registry_worker(const Registry *registry)
+{
+	Registry	new;
+
+	ConfigReloadPending = false;
+	ProcessConfigFile(PGC_SIGHUP);
+	locate_registry(&new);
+	if (new.local == registry->local &&
+		(!new.local || (strcmp(new.dbname, registry->dbname) == 0 &&
+						strcmp(new.user, registry->user) == 0)))
+		return;
+	ereport(LOG,
+			(errmsg("background worker \"%s\" restarts because \"%s\" was changed",
+					MyBgworkerEntry->bgw_name, "snowflake.registry")));
+	proc_exit(1);
+}
+
+/*
+ * Is the whole server being shut down, and not only this process?
+ */
+static bool
+server_is_stopping(void)
+{
+	FILE	   *file = AllocateFile("postmaster.pid", "r");
+	char		line[MAXPGPATH];
+	bool		stopping = false;
+
+	if (file == NULL)
+		return false;
+	for (int i = 1; fgets(line, sizeof(line), file) != NULL; i++)
+	{
+		if (i == LOCK_FILE_LINE_PM_STATUS)
+			stopping = strncmp(line, PM_STATUS_STOPPING,
+							   strlen(PM_STATUS_STOPPING)) == 0;
+	}
+	FreeFile(file);
+	return stopping;
+}
+
+/*
+ * The worker must stop: return if the server stops, too.
+ */
+void
+snowflake_check_registry_shutdown(void)
+{
+	if (!server_is_stopping())
+		ereport(FATAL,
+				(errcode(ERRCODE_ADMIN_SHUTDOWN),
+				 errmsg("terminating background worker \"%s\" due to administrator command",
+						MyBgworkerEntry->bgw_name)));
+}
+
+/*
+ * Make a call of a local registry.  If it succeeds, it is committed, but perhaps
+ * not on the standbys.
+ */
+bool
+snowflake_call_locally(const Registry *registry, RegistryCall *call,
+					   const WaitLimit *limit, StringInfo error)
+{
+	bool		answered = false;
+
+	cancel_at_sigterm = limit->ends_at_shutdown;
+
+	/* From here on a signal cancels the call; has it come before? */
+	if (cancel_at_sigterm && ShutdownRequestPending)
+	{
+		appendStringInfoString(error, "server is shutting down");
+		snowflake_empty_answer(&call->answer, 0);
+		call->answer.failed = true;
+		call->answer.error.rolled_back = true;
+	}
+	else
+		answered = snowflake_ask_local(registry->dbname, call, limit, error);
+	cancel_at_sigterm = false;
+	QueryCancelPending = false;
+	return answered;
+}
+
+/*
+ * The name of this server in the registry.
+ */
+const char *
+snowflake_name_in_registry(void)
+{
+	static char host[256];
+
+	if (snowflake_server_name[0] != '\0')
+		return snowflake_server_name;
+	if (cluster_name[0] != '\0')
+		return cluster_name;
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		strlcpy(host, "?", sizeof(host));
+	return host;
+}
+
+/*
+ * May a message be logged?  Each of them takes its share of a time that passes
+ * anyway.
+ */
+bool
+snowflake_may_log_call(void)
+{
+	static int64 used_until = 0;
+	int64		now = snowflake_steady_clock();
+
+	if (used_until > now + (MAX_MESSAGES - 1) * MESSAGE_US)
+		return false;
+	used_until = Max(used_until, now) + MESSAGE_US;
+	return true;
+}
+
+/*
+ * Cut an error to what there is room for where it is kept.
+ */
+void
+snowflake_cut_error(StringInfo error)
+{
+	const int	length = SNOWFLAKE_REGISTRY_ERROR_SIZE - 1;
+
+	if (error->len <= length)
+		return;
+	error->len = length - 3;
+	error->data[error->len] = '\0';
+	appendStringInfoString(error, "...");
+}
