@@ -181,7 +181,9 @@ private_server()
 	sharedir=$("$2" --sharedir)
 	mkdir -p "$prefix$bindir"
 	cp --remove-destination "$bindir"/* "$prefix$bindir"
-	for dir in "$pkglibdir" "$sharedir" "$sharedir/extension"; do
+	# JIT inlines functions only where it finds the bitcode of the server's own.
+	for dir in "$pkglibdir" "$pkglibdir/bitcode" "$sharedir" "$sharedir/extension"; do
+		[ -d "$dir" ] || continue
 		mkdir -p "$prefix$dir"
 		set --
 		for file in "$dir"/*; do
