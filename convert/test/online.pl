@@ -143,51 +143,6 @@ is(shop_is_whole($node, $used, $norders), '', 'no row of tables in use is lost o
 is(nothing_is_left($node, $used), '', 'nothing is left of a conversion in use');
 
 #
-# A session that stays open, with plans for the old type
-#
-my $sessions = new_database('sessions');
-$node->safe_psql(
-	$sessions, q{
-	CREATE TABLE log (id bigint, line text);
-	CREATE FUNCTION log_update() RETURNS trigger LANGUAGE plpgsql AS $$
-	DECLARE line text;
-	BEGIN
-		line := 'id ' || NEW.id;
-		INSERT INTO log VALUES (NEW.id, line);
-		RETURN NULL;
-	END $$;
-	CREATE TABLE c (id serial PRIMARY KEY, v int);
-	CREATE TABLE d (c int REFERENCES c, v int);
-	INSERT INTO c (v) SELECT generate_series(1, 100);
-	CREATE TRIGGER log_update AFTER UPDATE ON c FOR EACH ROW EXECUTE FUNCTION log_update()});
-my $connstr = $node->connstr($sessions);
-my $convert = "\\! psql -XAtq -d \"$connstr\" -c \"CALL snowflake_convert_online('c'";
-$node->psql(
-	$sessions, qq{
-	PREPARE one AS SELECT id FROM c WHERE id = \$1;
-	PREPARE whole AS SELECT * FROM c WHERE id = \$1;
-	PREPARE write AS UPDATE c SET v = v + 1 WHERE id = \$1;
-	PREPARE add AS INSERT INTO c (v) VALUES (\$1);
-	PREPARE reference AS INSERT INTO d (c, v) VALUES (\$1, 1);
-	EXECUTE one(1); EXECUTE whole(1); EXECUTE write(1); EXECUTE add(1); EXECUTE reference(1);
-	$convert, until => 'foreign keys')" 2>/dev/null
-	EXECUTE whole(2);
-	EXECUTE one(2); EXECUTE write(2); EXECUTE add(2); EXECUTE reference(2);
-	$convert, until => 'swap')" 2>/dev/null
-	EXECUTE one(3);
-	EXECUTE one(3);
-	EXECUTE write(3); EXECUTE add(3); EXECUTE reference(3);
-	EXECUTE write(4)},
-	on_error_stop => 0,
-	stdout => \$out,
-	stderr => \$err);
-is($err =~ s/^psql:<stdin>:\d+: //gmr, join("\n", ('ERROR:  cached plan must not change result type') x 3),
-	'a session that stays open sees errors of prepared statements whose results have changed: each time, with * at once, and by name after the swap');
-is($node->safe_psql($sessions, 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM log'), '1,2,3,4',
-	'functions of triggers work in a session that stays open');
-is($node->safe_psql($sessions, 'SELECT count(*) FROM d JOIN c ON c.id = d.c'), '3', 'prepared INSERTs work in a session that stays open');
-
-#
 # Keys of all kinds
 #
 sub convert_table

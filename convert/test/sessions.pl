@@ -71,6 +71,39 @@ is($node->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE id > 10
 is($node->safe_psql('postgres', "SELECT provolatile FROM pg_proc WHERE proname = 'log_update'"), 'v',
 	'a function that was compiled again has its properties');
 
+# Prepared statements, and a trigger, while a table is converted that is in use
+{
+	my $connstr = $node->connstr('postgres');
+	my $convert = "\\! psql -XAtq -d \"$connstr\" -c \"CALL snowflake_convert_online('c'";
+	my ($returned, $out, $err) = $node->psql(
+		'postgres', qq{
+		TRUNCATE log;
+		CREATE TABLE c (id serial PRIMARY KEY, v int);
+		CREATE TABLE d (c int REFERENCES c, v int);
+		INSERT INTO c (v) SELECT generate_series(1, 100);
+		CREATE TRIGGER log_update AFTER UPDATE ON c FOR EACH ROW EXECUTE FUNCTION log_update();
+		PREPARE one AS SELECT id FROM c WHERE id = \$1;
+		PREPARE whole AS SELECT * FROM c WHERE id = \$1;
+		PREPARE write AS UPDATE c SET v = v + 1 WHERE id = \$1;
+		PREPARE add AS INSERT INTO c (v) VALUES (\$1);
+		PREPARE reference AS INSERT INTO d (c, v) VALUES (\$1, 1);
+		EXECUTE one(1); EXECUTE whole(1); EXECUTE write(1); EXECUTE add(1); EXECUTE reference(1);
+		$convert, until => 'foreign keys')" 2>/dev/null
+		EXECUTE whole(2);
+		EXECUTE one(2); EXECUTE write(2); EXECUTE add(2); EXECUTE reference(2);
+		$convert, until => 'swap')" 2>/dev/null
+		EXECUTE one(3);
+		EXECUTE one(3);
+		EXECUTE write(3); EXECUTE add(3); EXECUTE reference(3);
+		EXECUTE write(4)},
+		on_error_stop => 0);
+	is($err =~ s/^psql:<stdin>:\d+: //gmr, join("\n", ('ERROR:  cached plan must not change result type') x 3),
+		'a session that stays open sees errors of prepared statements whose results have changed: each time, with * at once, and by name after the swap');
+	is($node->safe_psql('postgres', 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM log'), '1,2,3,4',
+		'functions of triggers work in a session that stays open during an online conversion');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM d JOIN c ON c.id = d.c'), '3', 'prepared INSERTs work in a session that stays open');
+}
+
 # Functions with rows of the table as parameters and variables, also in an online conversion
 foreach my $convert (q{SELECT snowflake_convert('%s')}, q{CALL snowflake_convert_online('%s', until => 'swap')})
 {
