@@ -1,22 +1,31 @@
-# A database for an application, which connects as a role that owns its tables.
+# Servers for an application, which connects as a role that owns its tables.  A registry
+# grants their sequences numbers, so they can be converted by each kind.
 
 package Application;
 
 use strict;
 use warnings;
 
+use IO::Socket::INET;
 use IPC::Run;
+use POSIX ':sys_wait_h';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
+# A server with an empty database "app"; "name" is another than "main", "registry" that of
+# another server.
 sub new
 {
-	my ($class) = @_;
-	my $node = new_server('main', 'fsync = off', "listen_addresses = '127.0.0.1'");
+	my ($class, %options) = @_;
+	my $name = $options{name} // 'main';
+	my $registry = $options{registry} // registry_of_application();
+	my $node = new_server($name, 'fsync = off', "listen_addresses = '127.0.0.1'", 'wal_level = logical',
+		'max_wal_senders = 10', 'max_replication_slots = 10',
+		registry_conf($registry), "snowflake.server_name = '$name'");
 	my $self = bless {
-		node => $node, dir => PostgreSQL::Test::Utils::tempdir,
+		node => $node, registry => $registry, dir => PostgreSQL::Test::Utils::tempdir,
 		env => {
 			PGHOST => $node->host, PGPORT => $node->port, PGUSER => 'regress_app',
 			PGDATABASE => 'app', LANG => 'C.UTF-8', HOME => PostgreSQL::Test::Utils::tempdir
@@ -24,8 +33,30 @@ sub new
 	}, $class;
 
 	$node->safe_psql('postgres', 'CREATE ROLE regress_app LOGIN; CREATE DATABASE app OWNER regress_app');
-	$node->safe_psql('app', 'CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert; GRANT CREATE ON SCHEMA public TO regress_app');
+	$node->safe_psql('app', q{
+		CREATE EXTENSION snowflake;
+		CREATE EXTENSION snowflake_convert;
+		SELECT snowflake_attach_sequences();
+		GRANT CREATE ON SCHEMA public TO regress_app});
 	return $self;
+}
+
+sub registry_of_application
+{
+	my $registry = new_registry('registry', '1, 100, new => true', 'fsync = off');
+
+	$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('app')");
+	return $registry;
+}
+
+# Stop all servers; a second one has the registry of the first.
+sub stop
+{
+	my ($self) = @_;
+
+	$self->{node}->stop;
+	$self->{registry}->stop if $self->{registry}->{_pid};
+	return;
 }
 
 # Run a program of the application.  Returns what it printed; fails if it fails.
@@ -41,6 +72,27 @@ sub run_ok
 	return $out;
 }
 
+# Start a program, for finish_ok().
+sub start
+{
+	my ($self, $label, @command) = @_;
+	my $run = { label => $label };
+
+	local %ENV = (%ENV, %{ $self->{env} });
+	$run->{harness} = IPC::Run::start(\@command, '<' => \undef, '>' => \$run->{out}, '2>' => \$run->{err});
+	return $run;
+}
+
+# Test that it succeeds.  Returns what it printed.
+sub finish_ok
+{
+	my ($run) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	ok($run->{harness}->finish, $run->{label}) or diag("$run->{out}\n$run->{err}");
+	return $run->{out};
+}
+
 # The same for a program that has to fail.  Returns what it printed.
 sub run_fails
 {
@@ -53,11 +105,63 @@ sub run_fails
 	return "$out$err";
 }
 
+# Start a program that serves clients on a port of 127.0.0.1, and wait until it does.
+# Returns what stop_service() takes, or nothing if the program has ended before that.
+my %services;
+
+sub start_service
+{
+	my ($self, $port, @command) = @_;
+	my $log = "$self->{dir}/$port.log";
+	my $deadline = time + 120;
+	my $pid = fork // die "fork: $!";
+
+	if (!$pid)
+	{
+		%ENV = (%ENV, %{ $self->{env} });
+		open STDIN, '<', '/dev/null' and open STDOUT, '>>', $log and open STDERR, '>&', \*STDOUT and exec @command;
+		POSIX::_exit(1);
+	}
+	$services{$pid} = 1;
+	until (IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port))
+	{
+		my $ended = waitpid($pid, WNOHANG) == $pid;
+		if ($ended || time > $deadline)
+		{
+			$ended ? delete $services{$pid} : stop_service($pid);
+			note(slurp_file($log));
+			return;
+		}
+		select undef, undef, undef, 0.1;
+	}
+	return $pid;
+}
+
+sub stop_service
+{
+	my ($pid) = @_;
+
+	kill TERM => $pid;
+	waitpid $pid, 0;
+	delete $services{$pid};
+	return;
+}
+
+my $process = $$;
+
+END
+{
+	my $status = $?;
+
+	kill KILL => $$ == $process ? keys %services : ();
+	$? = $status;
+}
+
 sub sql
 {
 	my ($self, $sql) = @_;
 
-	return $self->{node}->safe_psql('app', $sql);
+	return $self->{node}->safe_psql($self->{env}{PGDATABASE}, $sql);
 }
 
 # Convert all tables, and test that the dry run has the same statements, and that the
@@ -73,6 +177,184 @@ sub convert
 	is($self->sql("SELECT object, finding FROM snowflake_convert_report('public') WHERE severity <> 'info'"),
 		'', 'the report finds nothing afterwards');
 	return;
+}
+
+# Keep the database as it is now, for restore().
+sub save
+{
+	my ($self) = @_;
+
+	$self->{node}->safe_psql('postgres', 'CREATE DATABASE saved TEMPLATE app OWNER regress_app');
+	return;
+}
+
+# Have the database as it was at save(), under its own name.
+sub restore
+{
+	my ($self) = @_;
+
+	$self->{node}->safe_psql('postgres', $_)
+	  foreach 'DROP DATABASE app WITH (FORCE)', 'CREATE DATABASE app TEMPLATE saved OWNER regress_app';
+	return;
+}
+
+# The lines of a dump of the database, but for where its sequences are, and for what makes
+# a column have one: an identity, or a default.
+sub dump_of_all
+{
+	my ($self) = @_;
+	my ($out, $err);
+
+	IPC::Run::run([ 'pg_dump', '--no-security-labels', '-d', $self->{node}->connstr($self->{env}{PGDATABASE}) ],
+		'<' => \undef, '>' => \$out, '2>' => \$err)
+	  or die $err;
+	$out =~ s/^ALTER TABLE \S+ ALTER COLUMN \S+ ADD GENERATED [A-Z ]+ AS IDENTITY \(.*?^\);$//gms;
+	$out =~ s/^(?:CREATE|ALTER) SEQUENCE .*?;$//gms;
+	return join "\n", sort grep { !/^--|^SELECT pg_catalog\.setval\(|^\\(?:un)?restrict |^$| SET DEFAULT nextval\(/ } split /\n/, $out;
+}
+
+# Convert the database by one call of its owner, and test that the dry run has the same
+# statements, that all sequences that columns use are of the kind, and that of kind range
+# nothing else changes.  Restarts the server.
+sub convert_to
+{
+	my ($self, $kind, $arguments) = @_;
+	my $call = "snowflake_convert_schema('public', kind => '$kind'" . ($arguments // '');
+	my $defaults = q{
+		SELECT format('%s.%I', adrelid::regclass, attname), pg_get_expr(adbin, adrelid)
+		FROM pg_attrdef JOIN pg_attribute ON (attrelid, attnum) = (adrelid, adnum) WHERE adrelid >= 16384 ORDER BY 1};
+	my @before = ($self->sql($defaults), $self->dump_of_all);
+	my $dry = $self->as_owner("SELECT $call, dry_run => true)");
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is($self->as_owner("SELECT $call)"), $dry, "$kind: the conversion does what the dry run has shown");
+	note($dry);
+	$self->kinds_are($kind);
+	if ($kind eq 'range')
+	{
+		my %after = map { $_ => 1 } split /\n/, $self->sql($defaults);
+
+		is(join("\n", grep { !$after{$_} } split /\n/, $before[0]), '', 'range: no default changes');
+		ok($self->dump_of_all eq $before[1], 'range: nothing else changes but the kinds');
+	}
+	$self->{node}->restart;
+	return;
+}
+
+sub as_owner
+{
+	my ($self, $sql) = @_;
+
+	return $self->{node}->safe_psql($self->{env}{PGDATABASE}, $sql, extra_params => [ '-U', $self->{env}{PGUSER} ]);
+}
+
+# Test that all sequences that columns use are of a kind, and that none has a problem.
+sub kinds_are
+{
+	my ($self, $kind) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	cmp_ok($self->sql("SELECT count(*) FROM snowflake_sequences WHERE kind = '$kind' AND column_name IS NOT NULL"), '>', 0, "$kind: columns have such sequences");
+	is($self->sql("SELECT sequence, kind, problem FROM snowflake_sequences WHERE column_name IS NOT NULL AND (kind <> '$kind' OR problem IS NOT NULL)"),
+		'', "$kind: all have, without a problem");
+	return;
+}
+
+# Test that columns have keys from before and new ones of a kind.
+sub keys_are
+{
+	my ($self, $kind, @columns) = @_;
+	my $is_new = $kind eq 'range' ? 'BETWEEN 2 AND 1000000' : '> 1000000000000';
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	foreach (@columns)
+	{
+		my ($table, $column) = split /\./;
+
+		is($self->sql("SELECT min($column) < 1000, max($column) $is_new FROM $table"), 't|t', "$kind: so are new keys: $_");
+	}
+	return;
+}
+
+# Have the tables that the application creates from now on get sequences of a kind.
+sub new_tables
+{
+	my ($self, $kind) = @_;
+
+	$self->sql("ALTER ROLE regress_app IN DATABASE $self->{env}{PGDATABASE} SET snowflake.default_sequence_kind = '$kind'");
+	return;
+}
+
+# A second server with the same rows, before they are converted.
+sub second
+{
+	my ($self) = @_;
+	my $second = Application->new(name => 'second', registry => $self->{registry});
+
+	$second->{node}->command_ok(
+		[ 'bash', '-c', 'set -o pipefail; pg_dump -d "$0" | psql -Xq -v ON_ERROR_STOP=1 -d "$1"',
+			$self->{node}->connstr('app'), $second->{node}->connstr('app') ],
+		'the second server has its rows');
+	return $second;
+}
+
+# Have two servers replicate all tables to each other.
+sub replicate
+{
+	my @both = @_;
+
+	foreach my $self (@both)
+	{
+		# What has no key is found by all its columns.
+		$self->sql($_) foreach split /\n/, $self->sql(q{
+			SELECT format('ALTER TABLE %s REPLICA IDENTITY FULL', c.oid::regclass) FROM pg_class c
+			WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relreplident = 'd'
+			AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisprimary)});
+		$self->sql("CREATE PUBLICATION all_tables FOR ALL TABLES WITH (publish = 'insert, update, delete')");
+	}
+	foreach my $pair ([@both], [ reverse @both ])
+	{
+		my ($to, $from) = @$pair;
+
+		$to->sql(sprintf q{CREATE SUBSCRIPTION to_%s CONNECTION '%s' PUBLICATION all_tables WITH (origin = none, copy_data = false)},
+			$to->{node}->name, $from->{node}->connstr('app') =~ s/'/''/gr);
+	}
+	return;
+}
+
+# End that.
+sub end_replication
+{
+	$_->sql('DROP SUBSCRIPTION to_' . $_->{node}->name) foreach @_;
+	return;
+}
+
+# Wait until both servers have the rows of each other, and test that they have the same ones.
+sub replicated
+{
+	my ($label, @both) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$both[$_]->{node}->wait_for_catchup('to_' . $both[ 1 - $_ ]->{node}->name) foreach 0, 1;
+	foreach my $self (@both)
+	{
+		is($self->sql('SELECT sum(apply_error_count + sync_error_count) FROM pg_stat_subscription_stats'), 0,
+			"$label: no conflict on server " . $self->{node}->name);
+	}
+	my @rows = map { $_->rows_of_all } @both;
+	is($rows[1], $rows[0], "$label: both have the same rows");
+	return;
+}
+
+# The number of rows of each table, and a sum of what they have, but for the columns that
+# are not compared
+sub rows_of_all
+{
+	my ($self) = @_;
+
+	return $self->sql(q{
+		SELECT c.oid::regclass::text, query_to_xml(format('SELECT count(*), sum(hashtextextended(t::text, 0)) FROM %s t', c.oid::regclass), true, true, '')
+		FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1});
 }
 
 1;
