@@ -9,6 +9,10 @@
  * begins.  So a server that is busy for longer than a window can do without a
  * registry for one, and a start loses about as many numbers as were used.
  *
+ * Calls.  Most of the cost of a call is that of one sequence.  So a reserve waits
+ * for others that are asked for with it: a tenth of the time for which the range
+ * before it lasted, and at most MAX_DELAY_US.
+ *
  * Floors.  What a session asks for (asked) and what the registry says (heard)
  * is given up at once, and told with the next call.  It is settled when the
  * registry names no server any more that has not told it.
@@ -34,6 +38,9 @@
 
 /* How long the registry is not asked again after a problem. */
 #define PROBLEM_US		USECS_PER_SEC
+
+/* The longest time that a reserve waits for others. */
+#define MAX_DELAY_US	(10 * USECS_PER_SEC)
 
 /* How often other servers are asked again whether they heard a floor. */
 #define FLOOR_RETRY_US	(200 * INT64CONST(1000))
@@ -112,8 +119,12 @@ use_reserve(RangeSlot *slot)
 	RangeSegment *before = snowflake_current_range(slot);
 	TimestampTz now = GetCurrentTimestamp();
 
+	slot->ask_at = now;
 	if (before != NULL)
+	{
 		count_used(slot, before->count, now);
+		slot->ask_at += Max(0, Min((now - slot->current_since) / 10, MAX_DELAY_US));
+	}
 	slot->current_since = now;
 	snowflake_use_reserve(slot);
 }
@@ -151,7 +162,10 @@ advance(const RangeHandle *handle, int64 *granted)
 	slot->wanted = true;
 	reserve = snowflake_reserved_range(slot);
 	if (reserve == NULL)
+	{
+		slot->ask_at = 0;
 		return RANGE_WAIT;
+	}
 	*granted = reserve->first + reserve->count - 1;
 	if (slot->noted < *granted)
 		return RANGE_NOTE;
@@ -215,6 +229,16 @@ snowflake_ask_floor(const RangeHandle *handle, int64 floor)
 	return state;
 }
 
+/*
+ * Has a time come, which was at most so far away?  The clock may have been set
+ * back.
+ */
+static bool
+has_come(TimestampTz time, int64 away_us, TimestampTz now)
+{
+	return now >= time || now < time - away_us;
+}
+
 static bool
 wants_range(RangeSlot *slot)
 {
@@ -231,14 +255,35 @@ floor_to_tell(const RangeSlot *slot)
 }
 
 /*
- * Is the registry to be asked now?
+ * The same, or -1 if the registry has answered that all servers have given it up:
+ * it is spared looking for them.  A new connection may be to another registry.
+ */
+static int64
+floor_to_send(const RangeSlot *slot)
+{
+	int64		floor = floor_to_tell(slot);
+
+	return floor > Min(slot->told, slot->settled) || slot->announce ? floor : -1;
+}
+
+/*
+ * Can the registry be asked now?
+ */
+static bool
+can_be_asked(const RangeSlot *slot, TimestampTz now)
+{
+	return slot->in_use && has_come(slot->retry_at, PROBLEM_US, now);
+}
+
+/*
+ * Is it to be asked now?
  */
 static bool
 is_due(RangeSlot *slot, TimestampTz now)
 {
-	if (!slot->in_use || now < slot->retry_at)
-		return false;
-	return wants_range(slot) || floor_to_tell(slot) > slot->told || slot->announce ||
+	if (wants_range(slot) && has_come(slot->ask_at, MAX_DELAY_US, now))
+		return true;
+	return floor_to_tell(slot) > slot->told || slot->announce ||
 		(slot->waits_for[0] != '\0' && now < slot->waited_until);
 }
 
@@ -252,7 +297,7 @@ fill_request(RangeSlot *slot, int number, RangeRequest *request)
 	request->last = slot->last;
 	request->count = wants_range(slot) ? wanted_count(slot) : 0;
 	request->least = 2 * slot->step - 1;
-	request->floor = floor_to_tell(slot);
+	request->floor = floor_to_send(slot);
 	request->granted = slot->granted;
 }
 
@@ -311,25 +356,45 @@ collect_released(RangeRequest *requests, int max)
 }
 
 /*
- * Collect what the registry is to be asked now, at most so many sequences.
+ * Collect requests of the slots that are due, or of those that are not, but want a
+ * range.
+ */
+static int
+collect(RangeRequest *requests, int max, bool due, TimestampTz now)
+{
+	int			n = 0;
+
+	for (int i = 0; i < snowflake_max_range_sequences && n < max; i++)
+	{
+		int			number = (next_slot + i) % snowflake_max_range_sequences;
+		RangeSlot  *slot = snowflake_range_slot(number);
+
+		if (can_be_asked(slot, now) &&
+			(due ? is_due(slot, now) : wants_range(slot) && !is_due(slot, now)))
+			fill_request(slot, number, &requests[n++]);
+	}
+	return n;
+}
+
+/*
+ * Collect what the registry is to be asked now, at most so many sequences.  If it
+ * is, it is also asked for what could wait.
  */
 int
 snowflake_collect_range_requests(RangeRequest *requests, int max)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	int			n = 0;
+	int			n;
+	int			next = next_slot;
 
 	snowflake_lock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences && n < max; i++)
-	{
-		int			number = (next_slot + i) % snowflake_max_range_sequences;
-
-		if (is_due(snowflake_range_slot(number), now))
-			fill_request(snowflake_range_slot(number), number, &requests[n++]);
-	}
+	n = collect(requests, max, true, now);
 	if (n > 0)
-		next_slot = (requests[n - 1].slot + 1) % snowflake_max_range_sequences;
+		next = (requests[n - 1].slot + 1) % snowflake_max_range_sequences;
 	n += collect_released(requests + n, max - n);
+	if (n > 0)
+		n += collect(requests + n, max - n, false, now);
+	next_slot = next;
 	snowflake_unlock_ranges();
 	return n;
 }
@@ -375,6 +440,10 @@ take_problem(RangeSlot *slot, const char *problem)
 	}
 	if (snowflake_is_maximum(problem))
 		return;
+
+	/* With a floor, the registry adds a name. */
+	if (begins_with(problem, "unknown:") && floor_to_tell(slot) >= 0)
+		slot->announce = true;
 	slot->asked = -1;
 	slot->told = Min(slot->told, slot->heard);
 	slot->waits_for[0] = '\0';

@@ -76,6 +76,7 @@ typedef struct RangeSlot
 
 	/* What is to be asked. */
 	bool		wanted;			/* a range */
+	TimestampTz ask_at;			/* not before, unless others are asked for */
 	bool		announce;		/* say what was granted */
 	TimestampTz retry_at;		/* not before */
 	TimestampTz waited_until;	/* sessions wait for it until then */
