@@ -33,8 +33,14 @@
 --   answer, and A sets a floor         what is granted again begins above the floor
 --   A's floor is refused               no more than the floor of the name counts as
 --                                      acknowledged: B's later floor waits for A
---   A is killed, and starts again      its former life is waited for, until it was
---                                      silent for a minute (end_former_lives())
+--   A is killed, and starts again      its former life has ended: its data directory
+--                                      has one server at a time.  After a start of
+--                                      the machine, which a copy has, too, it is
+--                                      waited for until it was silent for a minute
+--                                      (end_former_lives())
+--   A's directory is copied, and the   the copy has another directory, or another
+--   copy is started                    start of its machine: A is waited for
+--   A and B have one name and address  they have different directories: as any two
 --   the registry is promoted,          place() differs: it stops, in the call that
 --   or restored from a dump            notices
 --   yesterday's files are put back     the first server that was granted a number at
@@ -135,6 +141,9 @@ CREATE TABLE snowflake_registry.range_clients (
     lost_calls bigint[] NOT NULL DEFAULT '{}',
     server_name text,
     client_addr inet,
+    boot uuid,
+    directory uuid,
+    started bigint,
     created_at timestamptz NOT NULL,
     called_at timestamptz NOT NULL
 ) WITH (fillfactor = 50);
@@ -156,6 +165,14 @@ COMMENT ON COLUMN snowflake_registry.range_clients.server_name IS
 'name of the server, as the server gave it';
 COMMENT ON COLUMN snowflake_registry.range_clients.client_addr IS
 'address that the server called from; NULL for a Unix-domain socket';
+COMMENT ON COLUMN snowflake_registry.range_clients.boot IS
+'identifier of the time since the server''s machine was started; NULL: not known';
+COMMENT ON COLUMN snowflake_registry.range_clients.directory IS
+'identifier of the server''s data directory: no other one that exists on the machine
+has it, but that of a copy of the whole machine';
+COMMENT ON COLUMN snowflake_registry.range_clients.started IS
+'when the shared memory was initialized, in microseconds of a clock that begins with
+the machine''s start and is not set';
 COMMENT ON COLUMN snowflake_registry.range_clients.created_at IS
 'time of the first call';
 COMMENT ON COLUMN snowflake_registry.range_clients.called_at IS
@@ -168,7 +185,7 @@ CREATE TABLE snowflake_registry.held_ranges (
     name text,
     database_group text NOT NULL,
     call bigint NOT NULL,
-    previous_first bigint,
+    previous_first bigint NOT NULL,
     latest_first bigint NOT NULL,
     latest_last bigint NOT NULL,
     acknowledged_floor bigint NOT NULL,
@@ -182,7 +199,8 @@ CREATE INDEX held_ranges_name ON snowflake_registry.held_ranges (database_group,
 CREATE INDEX held_ranges_pending ON snowflake_registry.held_ranges (client) WHERE floor_pending;
 
 COMMENT ON TABLE snowflake_registry.held_ranges IS
-'what servers can give out; see the view snowflake_registry.range_holders';
+'what servers can give out, if they have a token; see the view
+snowflake_registry.range_holders';
 COMMENT ON COLUMN snowflake_registry.held_ranges.client IS
 'the server';
 COMMENT ON COLUMN snowflake_registry.held_ranges.database IS
@@ -194,8 +212,7 @@ COMMENT ON COLUMN snowflake_registry.held_ranges.database_group IS
 COMMENT ON COLUMN snowflake_registry.held_ranges.call IS
 'number of the call that granted the latest range';
 COMMENT ON COLUMN snowflake_registry.held_ranges.previous_first IS
-'first number that the server may still give out; NULL: it gives out none anymore,
-and the row keeps its wish';
+'first number that the server may still give out';
 COMMENT ON COLUMN snowflake_registry.held_ranges.latest_first IS
 'first number of the latest range';
 COMMENT ON COLUMN snowflake_registry.held_ranges.latest_last IS
@@ -211,6 +228,7 @@ COMMENT ON COLUMN snowflake_registry.held_ranges.granted_at IS
 
 CREATE INDEX range_clients_name ON snowflake_registry.range_clients (server_name)
     WHERE token_hash IS NOT NULL;
+CREATE INDEX range_clients_directory ON snowflake_registry.range_clients (directory);
 
 CREATE TABLE snowflake_registry.range_evidence (
     database_group text,

@@ -80,7 +80,10 @@ CREATE FUNCTION snowflake_registry.note_range_call(
     INOUT holder snowflake_registry.range_clients,
     state text,
     new_token uuid,
-    server_name text)
+    server_name text,
+    boot uuid,
+    directory uuid,
+    started bigint)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -94,13 +97,15 @@ BEGIN
     END IF;
     UPDATE snowflake_registry.range_clients c
     SET token_hash = snowflake_registry.hash(new_token), calls = holder.calls + 1, lost_calls = holder.lost_calls,
-        server_name = left(note_range_call.server_name, 255), client_addr = inet_client_addr(), called_at = clock_timestamp()
+        server_name = left(note_range_call.server_name, 255), client_addr = inet_client_addr(),
+        boot = note_range_call.boot, directory = note_range_call.directory, started = note_range_call.started,
+        called_at = clock_timestamp()
     WHERE c.client = holder.client
     RETURNING * INTO holder;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.note_range_call(snowflake_registry.range_clients, text, uuid, text) IS
+COMMENT ON FUNCTION snowflake_registry.note_range_call(snowflake_registry.range_clients, text, uuid, text, uuid, uuid, bigint) IS
 'internal: note a call of a server, and whether the answer to the one before
 arrived';
 
@@ -133,11 +138,9 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     -- The row remains without a token: see lock_range_client().  What it held is for
-    -- remembered_count().
+    -- remembered_count(), and is not locked here: others lock it in another order.
     UPDATE snowflake_registry.range_clients c SET token_hash = NULL, lost_calls = '{}'
     WHERE c.client = end_range_client.client;
-    UPDATE snowflake_registry.held_ranges h SET previous_first = NULL, floor_pending = false
-    WHERE h.client = end_range_client.client;
 END
 $$;
 
@@ -153,14 +156,20 @@ DECLARE
     former uuid;
 BEGIN
     -- A server that was killed does not say that its ranges are gone; but it starts
-    -- again, and calls.  Who holds ranges calls get_floors() each second.  One that
-    -- calls right now is skipped.
+    -- again, and calls.  A directory has one server at a time.  Only one that was
+    -- copied with its machine is the same as another one: that has another start, or
+    -- another address.  Who holds ranges calls get_floors() each second.  One that calls
+    -- right now is skipped.
     FOR former IN
         SELECT o.client FROM snowflake_registry.range_clients o
-        WHERE o.token_hash IS NOT NULL AND o.called_at < clock_timestamp() - interval '1 min'
+        WHERE o.token_hash IS NOT NULL
         AND EXISTS (SELECT FROM snowflake_registry.range_clients n
-                    WHERE n.server_name = o.server_name AND n.client_addr IS NOT DISTINCT FROM o.client_addr
-                    AND n.created_at > o.called_at)
+                    WHERE n.directory = o.directory
+                    AND (n.boot = o.boot AND n.started > o.started
+                         OR o.called_at < clock_timestamp() - interval '1 min' AND n.created_at > o.called_at
+                            -- a call of a life before it can arrive late
+                            AND (n.boot IS DISTINCT FROM o.boot OR n.started >= o.started)
+                         AND n.server_name = o.server_name AND n.client_addr IS NOT DISTINCT FROM o.client_addr))
         FOR UPDATE OF o SKIP LOCKED
     LOOP
         PERFORM snowflake_registry.end_range_client(former);
@@ -169,8 +178,9 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.end_former_lives() IS
-'internal: servers that were started again under the same name, from the same
-address, and have not called since for a minute, have lost their ranges';
+'internal: servers that were started again have lost their ranges: they have the same
+directory, and either the same start of the machine, or the same name and address,
+and their former life has not called for a minute';
 
 CREATE FUNCTION snowflake_registry.holders_below(
     client uuid,
@@ -188,6 +198,7 @@ BEGIN
         FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
         WHERE h.database_group = holders_below.database_group AND h.name = holders_below.name
         AND h.previous_first <= holders_below.floor AND h.acknowledged_floor < holders_below.floor
+        AND c.token_hash IS NOT NULL
         AND (h.client, h.database) IS DISTINCT FROM (holders_below.client, holders_below.database));
 END
 $$;
@@ -211,10 +222,15 @@ DECLARE
 BEGIN
     IF servers IS NOT NULL THEN
         PERFORM snowflake_registry.end_former_lives();
+        -- Who acknowledges a floor of a database that was removed has not locked the
+        -- sequence.  Its rows are skipped: the server that waits asks again.
         UPDATE snowflake_registry.held_ranges h SET floor_pending = true
-        WHERE h.database_group = wait_for_holders.database_group AND h.name = wait_for_holders.name
-        AND h.previous_first <= wait_for_holders.floor AND h.acknowledged_floor < wait_for_holders.floor
-        AND NOT h.floor_pending AND (h.client, h.database) IS DISTINCT FROM (wait_for_holders.client, wait_for_holders.database);
+        FROM (SELECT p.client, p.database, p.name FROM snowflake_registry.held_ranges p
+              WHERE p.database_group = wait_for_holders.database_group AND p.name = wait_for_holders.name
+              AND p.previous_first <= wait_for_holders.floor AND p.acknowledged_floor < wait_for_holders.floor
+              AND NOT p.floor_pending AND (p.client, p.database) IS DISTINCT FROM (wait_for_holders.client, wait_for_holders.database)
+              FOR UPDATE SKIP LOCKED) l
+        WHERE h.client = l.client AND h.database = l.database AND h.name = l.name;
         servers := snowflake_registry.holders_below(client, database, database_group, name, floor);
     END IF;
     RETURN servers;
@@ -247,7 +263,7 @@ BEGIN
     ORDER BY h.granted_at DESC LIMIT 1;
 
     DELETE FROM snowflake_registry.held_ranges h USING snowflake_registry.range_clients c
-    WHERE c.client = h.client AND h.previous_first IS NULL
+    WHERE c.client = h.client AND c.token_hash IS NULL
     AND h.database_group = remembered_count.database_group AND h.name = remembered_count.name
     AND (c.server_name = remembered_count.server_name AND h.database = remembered_count.database OR h.granted_at < since);
     RETURN coalesce(wanted, 0);

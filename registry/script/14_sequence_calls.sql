@@ -56,6 +56,39 @@ COMMENT ON FUNCTION snowflake_registry.check_range_call(uuid, uuid, uuid[], uuid
 'internal: check the arguments of snowflake_registry.get_ranges();
 errors: 22004, 22023 if one is wrong';
 
+CREATE FUNCTION snowflake_registry.lock_range_sequence(
+    database_group text,
+    name text,
+    until timestamptz)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    left_ms bigint;
+BEGIN
+    PERFORM FROM snowflake_registry.range_sequences s
+    WHERE s.database_group = lock_range_sequence.database_group AND s.name = lock_range_sequence.name
+    FOR UPDATE SKIP LOCKED;
+    left_ms := extract(epoch FROM until - clock_timestamp()) * 1000;
+    IF NOT FOUND AND left_ms > 0 THEN
+        PERFORM set_config('lock_timeout', left_ms::text, true);
+        BEGIN
+            PERFORM FROM snowflake_registry.range_sequences s
+            WHERE s.database_group = lock_range_sequence.database_group AND s.name = lock_range_sequence.name
+            FOR UPDATE;
+        EXCEPTION WHEN lock_not_available THEN
+            -- get_ranges() says so.
+        END;
+        PERFORM set_config('lock_timeout', '1s', true);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.lock_range_sequence(text, text, timestamptz) IS
+'internal: lock a sequence until the end of the transaction, if that is possible
+until a time';
+
 CREATE FUNCTION snowflake_registry.lock_range_sequences(
     databases text[],
     names text[],
@@ -69,6 +102,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     clock timestamptz := clock_timestamp();
+    sequence record;
 BEGIN
     -- In the order of names, and new ones before any other: otherwise, A and B each
     -- wait for a name that the other one has locked.
@@ -88,19 +122,22 @@ BEGIN
         ORDER BY d.database_group, u.name, u.floor DESC
         ON CONFLICT DO NOTHING;
     END IF;
-    PERFORM FROM (SELECT DISTINCT d.database_group, u.name
-                  FROM unnest(databases, names) u(database, name)
-                      JOIN snowflake_registry.range_databases d ON d.database = u.database
-                  ORDER BY d.database_group, u.name) u
-        CROSS JOIN LATERAL (SELECT FROM snowflake_registry.range_sequences s
-                            WHERE s.database_group = u.database_group AND s.name = u.name
-                            FOR UPDATE) s;
+    -- One that somebody keeps locked must not hold up the others for long.
+    FOR sequence IN
+        SELECT DISTINCT d.database_group, n.name
+        FROM unnest(databases, names) n(database, name)
+            JOIN snowflake_registry.range_databases d ON d.database = n.database
+        ORDER BY d.database_group, n.name
+    LOOP
+        PERFORM snowflake_registry.lock_range_sequence(sequence.database_group, sequence.name, clock + interval '0.5 s');
+    END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[], bigint[], bigint[], bigint[], boolean) IS
-'internal: lock the sequences of a call until the end of the transaction; those that
-are not known are added if there is a floor, and may_add';
+'internal: lock the sequences of a call until the end of the transaction, but those
+that others have locked for long; those that are not known are added if there is a
+floor, and may_add';
 
 CREATE FUNCTION snowflake_registry.usable_last(last bigint)
 RETURNS bigint
@@ -261,7 +298,10 @@ CREATE FUNCTION snowflake_registry.get_ranges(
     counts bigint[],
     leasts bigint[],
     floors bigint[],
-    granted bigint[])
+    granted bigint[],
+    boot uuid DEFAULT NULL,
+    directory uuid DEFAULT NULL,
+    started bigint DEFAULT NULL)
 RETURNS TABLE (
     "position" integer,
     first_number bigint,
@@ -286,6 +326,7 @@ BEGIN
         stopped text;
         u record;
         g record;
+        busy boolean;
     BEGIN
         PERFORM snowflake_registry.lock_range_tables();
         PERFORM snowflake_registry.check_range_call(client, confirmed, unconfirmed, new_token, databases, names, lasts, counts, leasts, floors, granted);
@@ -299,7 +340,7 @@ BEGIN
         c := called.holder;
         stopped := snowflake_registry.notice_lost_ranges(databases, names, lasts, granted, server_name);
         IF called.state <> 'superseded' THEN
-            c := snowflake_registry.note_range_call(c, called.state, new_token, server_name);
+            c := snowflake_registry.note_range_call(c, called.state, new_token, server_name, boot, directory, started);
         ELSIF stopped IS NULL THEN
             RETURN;
         END IF;
@@ -319,13 +360,19 @@ BEGIN
             ORDER BY r.n
         LOOP
             SELECT * INTO s FROM snowflake_registry.range_sequences q
-            WHERE q.database_group = u.database_group AND q.name = u.name;
+            WHERE q.database_group = u.database_group AND q.name = u.name
+            FOR UPDATE SKIP LOCKED;
+            busy := NOT FOUND AND EXISTS (SELECT FROM snowflake_registry.range_sequences q
+                                          WHERE q.database_group = u.database_group AND q.name = u.name);
             "position" := u.n;
             first_number := NULL;
             last_number := NULL;
             waits_for := NULL;
-            problem := coalesce('stopped: ' || stopped,
-                                snowflake_registry.range_problem(s, u.database_group, u.database, u.name, u.last, u.floor));
+            problem := CASE
+                WHEN stopped IS NOT NULL THEN 'stopped: ' || stopped
+                WHEN busy THEN format('busy: Another transaction at the registry has locked sequence %s.', u.name)
+                ELSE snowflake_registry.range_problem(s, u.database_group, u.database, u.name, u.last, u.floor)
+            END;
             IF problem IS NULL AND u.floor > s.floor THEN
                 UPDATE snowflake_registry.range_sequences q
                 SET floor = u.floor, next = greatest(q.next, u.floor + 1)
@@ -333,7 +380,7 @@ BEGIN
                 RETURNING * INTO s;
             END IF;
             floor := s.floor;
-            IF u.floor IS NOT NULL THEN
+            IF u.floor IS NOT NULL AND NOT busy THEN
                 PERFORM snowflake_registry.acknowledge_floor(client, u.database, u.name, u.floor);
             END IF;
             IF problem IS NULL AND u.floor IS NOT NULL THEN
@@ -353,13 +400,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.get_ranges(uuid, uuid, uuid[], uuid, text, text[], text[], bigint[], bigint[], bigint[], bigint[], bigint[]) IS
+COMMENT ON FUNCTION snowflake_registry.get_ranges(uuid, uuid, uuid[], uuid, text, text[], text[], bigint[], bigint[], bigint[], bigint[], bigint[], uuid, uuid, bigint) IS
 'for servers: get a range of each of up to 100 sequences, of about so many numbers
 (0: none), but at least so many, and have nobody give out numbers up to a floor
 (NULL: none);
 confirmed is the new_token of the last call whose answer arrived, unconfirmed are
 those of calls since then, which granted the same again; granted is the greatest
-number that the server was ever granted;
+number that the server was ever granted; boot and directory identify the start of
+the server''s machine and its data directory, started is when its shared memory was
+initialized: a former life there has ended;
 one row for each sequence in this order, with the greatest floor known, and the
 servers that may still give out numbers up to the given one; problem is a
 keyword, a colon, and a sentence; no row: another one continues with the memory

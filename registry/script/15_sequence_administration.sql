@@ -74,8 +74,9 @@ BEGIN
         -- numbers of another one, which a call of another database takes, too.
         LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
         -- Otherwise, servers continue to give out what they have of the other group.
-        SELECT h.database_group INTO present FROM snowflake_registry.held_ranges h
-        WHERE h.database = add_database.database AND h.previous_first IS NOT NULL
+        SELECT h.database_group INTO present
+        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+        WHERE h.database = add_database.database AND c.token_hash IS NOT NULL
         AND h.database_group <> coalesce(shared_as, add_database.database) LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION 'servers hold ranges of database "%", shared as "%"', database, present

@@ -40,7 +40,7 @@ CREATE VIEW snowflake_registry.range_holders AS
     FROM snowflake_registry.held_ranges h
         JOIN snowflake_registry.range_clients c ON c.client = h.client
         LEFT JOIN snowflake_registry.range_sequences s ON s.database_group = h.database_group AND s.name = h.name AND h.floor_pending
-    WHERE h.previous_first IS NOT NULL;
+    WHERE c.token_hash IS NOT NULL;
 
 COMMENT ON VIEW snowflake_registry.range_holders IS
 'servers that may give out numbers of sequences';

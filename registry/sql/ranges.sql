@@ -9,7 +9,8 @@ CREATE EXTENSION snowflake_registry;
 CREATE FUNCTION regress_call(
     server text, confirmed integer, unconfirmed integer[], new_token integer, names text[],
     counts bigint[] DEFAULT NULL, floors bigint[] DEFAULT NULL, granted bigint[] DEFAULT NULL,
-    lasts bigint[] DEFAULT NULL, leasts bigint[] DEFAULT NULL, databases text[] DEFAULT NULL)
+    lasts bigint[] DEFAULT NULL, leasts bigint[] DEFAULT NULL, databases text[] DEFAULT NULL,
+    boot text DEFAULT NULL, directory text DEFAULT NULL, started bigint DEFAULT 0)
 RETURNS TABLE (name text, first_number bigint, last_number bigint, floor bigint, waits_for text, problem text)
 LANGUAGE sql
 BEGIN ATOMIC
@@ -25,7 +26,8 @@ BEGIN ATOMIC
             coalesce(counts, array_fill(100::bigint, ARRAY[c.n])),
             coalesce(leasts, array_fill(1::bigint, ARRAY[c.n])),
             coalesce(floors, array_fill(NULL::bigint, ARRAY[c.n])),
-            coalesce(granted, array_fill(0::bigint, ARRAY[c.n]))) r;
+            coalesce(granted, array_fill(0::bigint, ARRAY[c.n])),
+            md5(boot)::uuid, md5(coalesce(directory, split_part(server, '/', 1)))::uuid, started) r;
 END;
 
 -- databases
@@ -179,6 +181,34 @@ SELECT * FROM regress_call('e/4', 2008, '{}', 2014, '{public.rate}', floors => '
 UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('e/4')::uuid;
 SELECT count(*) FROM snowflake_registry.get_floors(md5('e/4')::uuid);
 SELECT snowflake_registry.free_ranges('e');
+
+-- A server that is started again ends its former life at once, if nothing else can have its
+-- directory: in the same boot of the machine, another life of it began before.
+SELECT * FROM regress_call('lives/1', NULL, '{}', 2020, '{public.lives}', floors => '{0}', boot => 'b', started => 10);
+SELECT * FROM regress_call('lives/2', NULL, '{}', 2021, '{public.lives}', floors => '{1000}', boot => 'b', started => 20);
+SELECT * FROM regress_call('lives/1', 2020, '{}', 2022, '{public.lives}', boot => 'b', started => 10);
+-- A call of the former life that arrives late ends nothing, and holds up nobody.
+SELECT * FROM regress_call('lives/0', NULL, '{}', 2023, '{public.lives}', boot => 'b', started => 5);
+SELECT * FROM regress_call('lives/2', 2021, '{}', 2024, '{public.lives}', floors => '{2000}', boot => 'b', started => 20);
+-- Two servers with one name and address have different directories: neither ends the other
+-- one, however silent that is.
+SELECT * FROM regress_call('lives/other', NULL, '{}', 2025, '{public.lives}', floors => '{3000}', boot => 'b', directory => 'copy', started => 30);
+UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min', created_at = created_at - interval '3 min' WHERE client = md5('lives/2')::uuid;
+SELECT * FROM regress_call('lives/other', 2025, '{}', 2026, '{public.lives}', floors => '{4000}', boot => 'b', directory => 'copy', started => 30);
+UPDATE snowflake_registry.range_clients SET called_at = clock_timestamp() WHERE client = md5('lives/2')::uuid;
+-- All these wait for it, too: a copy of its machine, a machine that does not know its boot, and the
+-- same memory as another client.
+SELECT * FROM regress_call('lives/machine', NULL, '{}', 2027, '{public.lives}', floors => '{5000}', boot => 'c', started => 30);
+SELECT * FROM regress_call('lives/unknown', NULL, '{}', 2028, '{public.lives}', floors => '{6000}', started => 30);
+SELECT * FROM regress_call('lives/again', NULL, '{}', 2029, '{public.lives}', floors => '{7000}', boot => 'b', started => 20);
+SELECT snowflake_registry.return_ranges(md5('lives/' || l)::uuid, lpad(t, 32, '0')::uuid, '{}')
+FROM (VALUES ('other', '2026'), ('machine', '2027'), ('unknown', '2028'), ('again', '2029')) v(l, t);
+SELECT server_name, name FROM snowflake_registry.range_holders WHERE name = 'public.lives';
+-- After another start of the machine, under the same name and address, a former life that is
+-- silent for a minute has ended.
+SELECT * FROM regress_call('lives/3', NULL, '{}', 2030, '{public.lives}', floors => '{8000}', boot => 'd', started => 1);
+UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('lives/2')::uuid;
+SELECT * FROM regress_call('lives/3', 2030, '{}', 2031, '{public.lives}', floors => '{8000}', counts => '{0}', boot => 'd', started => 1);
 
 -- A number that was granted, and that the registry does not know of: all stops, and who
 -- is superseded keeps what it has.

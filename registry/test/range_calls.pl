@@ -1,4 +1,4 @@
-# Calls for ranges of sequences: how many there are.
+# Calls for ranges of sequences: how many there are, and that none holds up others.
 
 use strict;
 use warnings;
@@ -7,8 +7,10 @@ use FindBin;
 use lib "$FindBin::RealBin/../../test/perl";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Proxy;
 use SnowflakeTest;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
@@ -67,6 +69,79 @@ wait_until('numbers of a sequence that the registry forgot',
 	sub { ($status, $number) = $server->psql('postgres', "SELECT max(nextval('s7')) FROM generate_series(1, 400)"); return $status == 0 && $number > 1000; });
 is(asked(q{SELECT next > 1000 FROM snowflake_registry.sequences WHERE name = 'public.s7'}), 't', 'a sequence that the registry forgot is added again, above its numbers');
 $server->stop;
+
+# A sequence that somebody has locked at the registry holds up no other.
+$server = new_server('other', registry_conf($registry), "snowflake.server_name = 'other'", "snowflake.grant_timeout = '1 min'");
+create_sequences($server, 3);
+$server->safe_psql('postgres', "SELECT nextval('s1'), nextval('s2')");
+my $admin = $registry->background_psql('postgres');
+$admin->query_safe(q{BEGIN; SELECT FROM snowflake_registry.range_sequences WHERE name = 'public.s1' FOR UPDATE});
+my ($waiting) = start_queries($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)");
+$server->wait_for_log(qr/WARNING:  the registry grants no numbers for sequence public\.s1 in .*\n.*DETAIL:  busy: /) or die 'not busy';
+is($server->safe_psql('postgres', "SELECT count(nextval('s2')) FROM generate_series(1, 5000)"), 5000, 'a sequence that is locked at the registry holds up no other');
+like(sql_error($server, "SET statement_timeout = '300 ms'; SELECT count(nextval('s1')) FROM generate_series(1, 500)"), qr/57014/, 'who needs its numbers waits');
+change_setting($server, 'snowflake.grant_timeout', '1500ms');
+like(sql_error($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)"),
+	qr/55000: no number of sequence "s1" is granted to this server\nDETAIL:  Another transaction at the registry has locked sequence public\.s1\./,
+	'the error says what is locked');
+like(sql_error($server, "SELECT setval('s1', 100000)"),
+	qr/55000: no number of sequence "s1" is granted to this server\nDETAIL:  Another transaction at the registry has locked sequence public\.s1\./,
+	'... that of setval(), too');
+$admin->query_safe('COMMIT');
+$admin->quit;
+is(finish_queries($waiting), 1, '... and gets them when it is not locked anymore');
+$server->stop;
+
+# A call that gets no answer is given up soon.
+my $proxy = Proxy->new($registry);
+$server = new_server('hung', setting('snowflake.registry', "host=" . $proxy->host . " port=" . $proxy->port . " dbname=postgres " . conninfo_user()),
+	"snowflake.server_name = 'hung'", "snowflake.grant_timeout = '1 min'");
+create_sequences($server, 2);
+$server->safe_psql('postgres', "SELECT nextval('s1'), nextval('s2')");
+$calls =~ s/server'$/hung'/;
+$before = asked($calls);
+$proxy->set('mute');
+($waiting) = start_queries($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)");
+wait_until('a call', sub { return asked($calls) > $before; });
+$proxy->set('pass');
+my $began = time;
+is($server->safe_psql('postgres', "SELECT count(nextval('s2')) FROM generate_series(1, 500)"), 500, 'a call that gets no answer holds up others not for long');
+cmp_ok(time - $began, '<', 4, '... about a second');
+is(finish_queries($waiting), 1, '... and is made again');
+$server->stop;
+$proxy->stop;
+
+# A server that crashed does not wait for its former life, of which nothing is left.
+$server = new_server('crashed', registry_conf($registry), "snowflake.server_name = 'crashed'", "snowflake.grant_timeout = '20s'");
+create_sequences($server, 1);
+$server->safe_psql('postgres', "SELECT nextval('s1')");
+$server->stop('immediate');
+$server->start;
+my $holds = "SELECT count(*) FROM snowflake_registry.range_holders WHERE server_name = 'crashed'";
+is(asked($holds), 1, 'the registry does not know that a server crashed');
+my $floor = $server->safe_psql('postgres', "SELECT nextval('s1')") + 1000;
+is($server->safe_psql('postgres', "SELECT setval('s1', $floor)"), $floor, 'after a crash, setval() does not wait for a minute');
+
+# A copy of it, with the same name and address, is another server, however silent that is.
+$server->stop;
+$server->backup_fs_cold('copy');
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($server, 'copy');
+$copy->append_conf('postgresql.conf', "snowflake.grant_timeout = '3s'");
+$_->start foreach $server, $copy;
+$server->safe_psql('postgres', "SELECT nextval('s1')");
+my $worker = server_process($server, 'snowflake ranges');
+kill 'STOP', $worker;
+asked(q{UPDATE snowflake_registry.range_clients SET created_at = created_at - interval '3 min', called_at = called_at - interval '2 min' WHERE server_name = 'crashed'});
+$floor = $copy->safe_psql('postgres', "SELECT nextval('s1')") + 1000;
+like(sql_error($copy, "SELECT setval('s1', $floor)"),
+	qr/55000: other servers can still return numbers up to $floor of sequence "s1"\nDETAIL:  .*: crashed\.\nHINT:  Start them\./,
+	'a copy waits for the server that it is a copy of');
+cmp_ok($server->safe_psql('postgres', "SELECT nextval('s1')"), '<', $floor, '... which gives out what it has');
+kill 'CONT', $worker;
+is($copy->safe_psql('postgres', "SELECT setval('s1', $floor)"), $floor, '... until that has heard of the floor');
+cmp_ok($server->safe_psql('postgres', "SELECT nextval('s1')"), '>', $floor, '... and gives out no lower number anymore');
+$_->stop foreach $server, $copy;
 
 $registry->stop;
 done_testing();

@@ -160,14 +160,15 @@ $first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity 
 like(failed_call($first, $a, t => [100]), qr/ERROR:  55P03: the previous call of this server is still in progress$/m,
 	'a call that was given up hangs in its commit: the next one of the server fails at once');
 is($hung->{out}, '', 'nothing is answered before the synchronous standby has it');
-like(failed_call($first, $b, t => [ 100, 150 ]), qr/ERROR:  55P03: /m,
-	'another server waits a second for the same sequence, and fails');
+my ($busy) = start_queries($first, query_of($b, t => [ 100, 150 ], u => [ 100, 0 ]));
 my ($other) = start_queries($first, query_of($c, v => [ 100, 0 ]));
-$first->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-  or die 'the call for another sequence does not get to its commit';
-pass('a call for another sequence is not held up');
+$first->poll_query_until('postgres', "SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'the calls for other sequences do not get to their commits';
+pass('calls for other sequences are not held up');
 kill 'CONT', $receiver;
-finish_queries($hung, $other);
+finish_queries($hung, $busy, $other);
+like($busy->{out}, qr/^t\|\|\|\|\|busy: .*\nu\|\d+\|\d+\|0\|\|$/, 'another server is granted no numbers of the same sequence, but of others');
+take($b, $busy->{out});
 take($c, $other->{out});
 my ($lost) = $hung->{out} =~ /^(t\|\d+\|\d+)/;
 like(call($first, $a, t => [100]), qr/^\Q$lost\E\|/, 'what was granted to a call that was given up is granted again');
@@ -179,9 +180,13 @@ kill 'STOP', $receiver;
 push @{ $b->{unconfirmed} }, $b->{token};
 $first->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
   or die 'it does not wait';
-like(failed_call($first, $a, t => [ 0, 5000 ]), qr/ERROR:  55P03: /m, 'a floor waits for a call that is about to commit');
+($busy) = start_queries($first, query_of($a, t => [ 0, 5000 ]));
+$first->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'the floor is not refused';
 kill 'CONT', $receiver;
-finish_queries($hung);
+finish_queries($hung, $busy);
+like($busy->{out}, qr/^t\|\|\|\|\|busy: /, 'a floor is not set during a call that is about to commit');
+take($a, $busy->{out});
 like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|b\|$/, 'then it waits for the server that has been granted lower numbers');
 my $floors = "SELECT * FROM snowflake_registry.get_floors('$b->{client}')";
 is($first->safe_psql('postgres', $floors, extra_params => [ '-U', 'regress_server' ]), 'shop|t|5000', 'that server hears of the floor');

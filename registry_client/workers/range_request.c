@@ -52,7 +52,8 @@
 
 /*
  * Names are qualified and parameters have exactly the types of the functions,
- * as in grant_worker.c.  The confirmed token is NULL if its array is empty.
+ * as in grant_worker.c.  The confirmed token, and the start of the machine, is
+ * NULL if its array is empty.
  */
 static const char ranges_query[] =
 "SELECT position, first_number, last_number, floor, grant_time_ms, waits_for, problem"
@@ -60,7 +61,8 @@ static const char ranges_query[] =
 " ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[], $4::pg_catalog.uuid,"
 " $5::pg_catalog.text, $6::pg_catalog.text[], $7::pg_catalog.text[],"
 " $8::pg_catalog.int8[], $9::pg_catalog.int8[], $10::pg_catalog.int8[],"
-" $11::pg_catalog.int8[], $12::pg_catalog.int8[])";
+" $11::pg_catalog.int8[], $12::pg_catalog.int8[],"
+" ($13::pg_catalog.uuid[])[1], $14::pg_catalog.uuid, $15::pg_catalog.int8)";
 
 static const char floors_query[] =
 "SELECT database, name, floor"
@@ -118,6 +120,23 @@ append_number(StringInfo array, int64 number)
 }
 
 /*
+ * Fill in which life of the server calls.
+ */
+static void
+fill_life(const char **params)
+{
+	static ServerLife life;
+	static bool is_known = false;
+
+	if (!is_known)
+		snowflake_get_life(&life);
+	is_known = true;
+	params[0] = snowflake_token_array(&life.boot, life.boot_is_known ? 1 : 0);
+	params[1] = snowflake_token_text(&life.directory);
+	params[2] = psprintf(INT64_FORMAT, life.started);
+}
+
+/*
  * Fill in a call for ranges.
  */
 void
@@ -126,7 +145,7 @@ snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain,
 {
 	StringInfoData arrays[7];
 
-	fill_call(call, ranges_query, 5 + lengthof(arrays), chain);
+	fill_call(call, ranges_query, 5 + lengthof(arrays) + 3, chain);
 	call->params[3] = snowflake_token_text(&chain->new_token);
 	call->params[4] = snowflake_name_in_registry();
 	for (size_t i = 0; i < lengthof(arrays); i++)
@@ -148,6 +167,7 @@ snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain,
 		appendStringInfoChar(&arrays[i], '}');
 		call->params[5 + i] = arrays[i].data;
 	}
+	fill_life(&call->params[5 + lengthof(arrays)]);
 }
 
 /*

@@ -12,7 +12,9 @@
  * a limit; those that come meanwhile are in the next one.  If a call fails, the
  * next one is made after a pause, which doubles up to a limit.  If it fails
  * because of a value, fewer sequences are in the next call, until it is known
- * which of them has it, so that the others do not suffer.
+ * which of them has it, so that the others do not suffer.  A call that hangs is
+ * given up after a second, and the next ones have more time, for a registry that
+ * is slow.
  *
  * The connection is kept, because calls follow one another: while the registry
  * may wait for this server, as it was granted ranges, it asks each second for
@@ -52,8 +54,9 @@
 
 PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
 
-/* Time for a call, and for that at a shutdown. */
-#define CALL_TIMEOUT_MS			5000
+/* Time for a call: at first, and at most; and for that at a shutdown. */
+#define MIN_CALL_TIMEOUT_MS		1000
+#define MAX_CALL_TIMEOUT_MS		5000
 #define LAST_CALL_TIMEOUT_MS	2000
 
 /* How soon to call again after a failure: the first one, and others. */
@@ -80,6 +83,7 @@ typedef struct Task
 	RangeChain	chain;
 	bool		extends_chain;	/* has the call a token of its own? */
 	WaitLimit	limit;
+	int			timeout_ms;		/* for each host */
 	RangeOutcome outcome;
 
 	int			n;				/* sequences of a call for ranges */
@@ -95,6 +99,7 @@ typedef struct Connection
 	RegistryRound *round;		/* with a session, or NULL */
 	int64		opened;			/* when that was, by the steady clock */
 	int64		used;
+	int			timeout_ms;		/* of its calls */
 	bool		announced;		/* was it told what it granted? */
 } Connection;
 
@@ -106,6 +111,7 @@ typedef struct Pacing
 	int64		floors_due;		/* when floors are asked for */
 	int			failures;		/* since the last one that succeeded */
 	int			most;			/* the most sequences of a call */
+	int			timeout_ms;		/* of calls over a new connection */
 } Pacing;
 
 static void
@@ -244,7 +250,8 @@ call_hosts(Connection *connection, Task *task, StringInfo error)
 											  &task->limit, error);
 	if (connection->round != NULL)
 	{
-		snowflake_limit_answers(connection->round, CALL_TIMEOUT_MS);
+		snowflake_limit_answers(connection->round, task->timeout_ms);
+		connection->timeout_ms = task->timeout_ms;
 		while (task->outcome == SNOWFLAKE_RANGES_FAILED &&
 			   snowflake_connect_next(connection->round))
 		{
@@ -291,16 +298,37 @@ begin_again(void)
 }
 
 /*
+ * Give the next calls more time if this one had too little, and the first time
+ * again if it needed little.
+ */
+static void
+note_duration(const Task *task, int64 began, Pacing *pacing)
+{
+	int64		lasted_ms = (snowflake_steady_clock() - began) / 1000;
+
+	if (task->outcome != SNOWFLAKE_RANGES_FAILED)
+	{
+		if (lasted_ms < MIN_CALL_TIMEOUT_MS / 2)
+			pacing->timeout_ms = MIN_CALL_TIMEOUT_MS;
+	}
+	else if (lasted_ms >= task->timeout_ms - task->timeout_ms / 10)
+		pacing->timeout_ms = Min(2 * pacing->timeout_ms, MAX_CALL_TIMEOUT_MS);
+}
+
+/*
  * Make a call.  Returns false if it fails.
  */
 static bool
-make_call(Connection *connection, Task *task, StringInfo error)
+make_call(Connection *connection, Task *task, Pacing *pacing, StringInfo error)
 {
+	int64		began = snowflake_steady_clock();
+
 	task->outcome = SNOWFLAKE_RANGES_FAILED;
 	if (connection->registry.local)
 		call_locally(connection, task, error);
 	else
 		call_remotely(connection, task, error);
+	note_duration(task, began, pacing);
 	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
 		return false;
 	if (!connection->announced)
@@ -314,11 +342,12 @@ make_call(Connection *connection, Task *task, StringInfo error)
 /*
  * How long a call may take: elsewhere, each host has its own time.
  */
-static WaitLimit
-call_limit(const Connection *connection)
+static void
+limit_call(Task *task, const Connection *connection, const Pacing *pacing)
 {
-	return snowflake_limit_wait(connection->registry.local ? CALL_TIMEOUT_MS :
-								SNOWFLAKE_NO_LIMIT_MS, true);
+	task->timeout_ms = pacing->timeout_ms;
+	task->limit = snowflake_limit_wait(connection->registry.local ? task->timeout_ms :
+									   SNOWFLAKE_NO_LIMIT_MS, true);
 }
 
 /*
@@ -396,9 +425,9 @@ get_ranges(Connection *connection, Pacing *pacing)
 	task.prepare = prepare_ranges;
 	task.read = read_ranges;
 	task.extends_chain = true;
-	task.limit = call_limit(connection);
+	limit_call(&task, connection, pacing);
 	initStringInfo(&error);
-	if (make_call(connection, &task, &error))
+	if (make_call(connection, &task, pacing, &error))
 		pacing->most = Min(2 * pacing->most, SNOWFLAKE_MAX_REQUESTS);
 	else if (failed_by_value(&task))
 	{
@@ -422,9 +451,9 @@ get_floors(Connection *connection, Pacing *pacing)
 
 	task.prepare = prepare_floors;
 	task.read = read_floors;
-	task.limit = call_limit(connection);
+	limit_call(&task, connection, pacing);
 	initStringInfo(&error);
-	(void) make_call(connection, &task, &error);
+	(void) make_call(connection, &task, pacing, &error);
 	note_outcome(&task, &error, pacing);
 	pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
 }
@@ -436,15 +465,17 @@ static void
 give_back(Connection *connection)
 {
 	Task		task = {0};
+	Pacing		pacing = {0};	/* of no other call */
 	StringInfoData error;
 
 	if (!snowflake_has_client())
 		return;
 	task.prepare = prepare_return;
 	task.read = read_returned;
+	task.timeout_ms = LAST_CALL_TIMEOUT_MS;
 	task.limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
 	initStringInfo(&error);
-	if (!make_call(connection, &task, &error))
+	if (!make_call(connection, &task, &pacing, &error))
 		snowflake_log_ranges_not_returned(&error);
 
 	/* If the shutdown waits for sessions, the next process begins anew. */
@@ -453,13 +484,15 @@ give_back(Connection *connection)
 }
 
 /*
- * Close a connection that is not used, or that is old.
+ * Close a connection that is not used, that is old, or whose calls have more time
+ * than they need.
  */
 static void
-close_if_due(Connection *connection, int64 now)
+close_if_due(Connection *connection, const Pacing *pacing, int64 now)
 {
 	if (now - connection->used >= IDLE_US ||
-		now - connection->opened >= MAX_AGE_US)
+		now - connection->opened >= MAX_AGE_US ||
+		connection->timeout_ms > pacing->timeout_ms)
 		close_connection(connection);
 }
 
@@ -484,7 +517,10 @@ serve(Connection *connection)
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext,
 												  "snowflake ranges",
 												  ALLOCSET_DEFAULT_SIZES);
-	Pacing		pacing = {.most = SNOWFLAKE_MAX_REQUESTS};
+	Pacing		pacing = {
+		.most = SNOWFLAKE_MAX_REQUESTS,
+		.timeout_ms = MIN_CALL_TIMEOUT_MS
+	};
 
 	MemoryContextSwitchTo(context);
 	while (!ShutdownRequestPending)
@@ -498,7 +534,7 @@ serve(Connection *connection)
 			snowflake_reload_registry_worker(&connection->registry);
 			pacing.not_before = 0;
 		}
-		close_if_due(connection, now);
+		close_if_due(connection, &pacing, now);
 		if (now < pacing.not_before)
 			pause_for(pacing.not_before - now);
 		else if (get_ranges(connection, &pacing))

@@ -28,6 +28,10 @@
  * drawn only when the call can be sent.  A call that arrives late, after a later
  * one, names no token that is stored then, and changes nothing.
  *
+ * A server that was killed has ended its client without a word.  So each call says
+ * which life it is (ServerLife): the registry then knows that those of the same
+ * data directory before it have ended.
+ *
  * Only the worker that calls the registry uses what is here, so there is no lock.
  * It is in shared memory for the worker that follows when this one ends.
  *
@@ -39,17 +43,29 @@
  */
 #include "postgres.h"
 
+#include <sys/stat.h>
+
+#include "access/xlog.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/builtins.h"
 
 #include "base/token.h"
 #include "generator/grant.h"
 #include "ranges/chain.h"
+#include "shared/clock.h"
+
+/* Where Linux has the identifier of its start. */
+#define BOOT_FILE	"/proc/sys/kernel/random/boot_id"
 
 typedef struct ChainState
 {
 	bool		has_client;
 	RangeChain	chain;			/* without new_token */
+	int64		started;		/* when this memory was initialized */
 	bool		connecting;		/* is the worker, or did it fail to? */
 	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];	/* why it did */
 } ChainState;
@@ -68,8 +84,10 @@ snowflake_attach_chain(void)
 	bool		found;
 
 	shared = ShmemInitStruct("snowflake range worker", sizeof(ChainState), &found);
-	if (!found)
-		memset(shared, 0, sizeof(ChainState));
+	if (found)
+		return;
+	memset(shared, 0, sizeof(ChainState));
+	shared->started = snowflake_steady_clock();
 }
 
 /*
@@ -153,6 +171,54 @@ snowflake_begin_chain(void)
 {
 	memset(&shared->chain, 0, sizeof(RangeChain));
 	shared->has_client = false;
+}
+
+/*
+ * Read the identifier of the machine's start.
+ */
+static bool
+read_boot(pg_uuid_t *boot)
+{
+	FILE	   *file = AllocateFile(BOOT_FILE, "r");
+	char		line[64] = "";
+	bool		is_read;
+
+	if (file == NULL)
+		return false;
+	is_read = fgets(line, sizeof(line), file) != NULL &&
+		strspn(line, "0123456789abcdef-") == 36 && line[36] == '\n';
+	FreeFile(file);
+	if (!is_read)
+		return false;
+	line[36] = '\0';
+	*boot = *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(line)));
+	return true;
+}
+
+/*
+ * Get what tells this life of the server from those before.  A copy of the data
+ * directory has the system identifier, but another file number, or device, as long
+ * as both exist; a copy of the whole machine has another start.
+ */
+void
+snowflake_get_life(ServerLife *life)
+{
+	struct stat directory;
+	uint64		parts[3];
+	uint64		hash[2];
+
+	memset(life, 0, sizeof(*life));
+	life->boot_is_known = read_boot(&life->boot);
+	if (stat(DataDir, &directory) != 0)
+		elog(ERROR, "could not stat directory \"%s\": %m", DataDir);
+	parts[0] = GetSystemIdentifier();
+	parts[1] = directory.st_dev;
+	parts[2] = directory.st_ino;
+	for (int i = 0; i < 2; i++)
+		hash[i] = hash_bytes_extended((unsigned char *) parts, sizeof(parts), i);
+	StaticAssertStmt(sizeof(hash) == UUID_LEN, "a hash is as long as a UUID");
+	memcpy(life->directory.data, hash, UUID_LEN);
+	life->started = shared->started;
 }
 
 /*

@@ -30,6 +30,19 @@ typedef struct RangeChain
 	pg_uuid_t	new_token;		/* of this call */
 } RangeChain;
 
+/*
+ * What tells one life of a server's memory from those before it.  No other data
+ * directory that exists on the machine is the same, and since the machine was
+ * started, each life of it has begun after the end of those before.
+ */
+typedef struct ServerLife
+{
+	bool		boot_is_known;
+	pg_uuid_t	boot;			/* start of the machine */
+	pg_uuid_t	directory;
+	int64		started;		/* by the steady clock */
+} ServerLife;
+
 extern void snowflake_request_chain(void);
 extern void snowflake_attach_chain(void);
 extern PGDLLEXPORT bool snowflake_has_client(void);
@@ -38,6 +51,7 @@ extern PGDLLEXPORT void snowflake_extend_chain(RangeChain *chain);
 extern PGDLLEXPORT void snowflake_shorten_chain(const RangeChain *chain);
 extern PGDLLEXPORT void snowflake_confirm_chain(const RangeChain *chain);
 extern PGDLLEXPORT void snowflake_begin_chain(void);
+extern PGDLLEXPORT void snowflake_get_life(ServerLife *life);
 extern PGDLLEXPORT bool snowflake_note_range_connecting(bool connecting);
 extern PGDLLEXPORT void snowflake_note_range_error(const char *error);
 extern PGDLLEXPORT const char *snowflake_range_error(void);

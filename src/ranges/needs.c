@@ -425,6 +425,16 @@ snowflake_is_floor_refused(const char *problem)
 }
 
 /*
+ * Is a problem that another transaction has locked the sequence at the registry?
+ * Then it is asked again.
+ */
+bool
+snowflake_is_busy(const char *problem)
+{
+	return begins_with(problem, "busy:");
+}
+
+/*
  * The registry does not take a request.  What it said of floors before counts
  * again.
  */
@@ -433,6 +443,11 @@ take_problem(RangeSlot *slot, const char *problem)
 {
 	strlcpy(slot->problem, problem, sizeof(slot->problem));
 	slot->problem_at = GetCurrentTimestamp();
+	if (snowflake_is_busy(problem))
+	{
+		slot->retry_at = slot->problem_at + PROBLEM_US;
+		return;
+	}
 	if (!snowflake_is_floor_refused(problem))
 	{
 		slot->retry_at = slot->problem_at + PROBLEM_US;
@@ -523,7 +538,7 @@ snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 	snowflake_note_range_failure(NULL);
 	if (slot->version == request->version)
 	{
-		slot->announce = false;
+		slot->announce &= snowflake_is_busy(answer->problem);
 		if (answer->grant_time_ms > 0)
 			slot->window_us = answer->grant_time_ms * 1000;
 		take_answer(slot, request->floor, answer);

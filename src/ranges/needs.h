@@ -67,6 +67,7 @@ extern void snowflake_note_granted(const RangeHandle *handle, int64 granted);
 extern FloorState snowflake_ask_floor(const RangeHandle *handle, int64 floor);
 extern bool snowflake_is_maximum(const char *problem);
 extern bool snowflake_is_floor_refused(const char *problem);
+extern bool snowflake_is_busy(const char *problem);
 
 /* For the worker that calls the registry (registry_client/). */
 extern PGDLLEXPORT int snowflake_collect_range_requests(RangeRequest *requests, int max);

@@ -160,24 +160,6 @@ errdetail_no_answer(const RangeFailure *failure)
 }
 
 /*
- * Fail because the registry did not grant a range in time.
- */
-snowflake_noreturn static void
-fail_no_range(const RangeHandle *handle)
-{
-	RangeFailure failure;
-
-	ConditionVariableCancelSleep();
-	snowflake_get_range_failure(&failure);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("no number of sequence \"%s\" is granted to this server",
-					get_rel_name(handle->relid)),
-			 errdetail_no_answer(&failure),
-			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
-}
-
-/*
  * The text of a problem without the word that says which it is.
  */
 static const char *
@@ -186,6 +168,27 @@ problem_text(const char *problem)
 	const char *colon = strstr(problem, ": ");
 
 	return colon != NULL ? colon + 2 : problem;
+}
+
+/*
+ * Fail because the registry did not grant a range in time.
+ */
+snowflake_noreturn static void
+fail_no_range(const RangeHandle *handle)
+{
+	RangeFailure failure;
+	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
+	bool		is_busy;
+
+	ConditionVariableCancelSleep();
+	snowflake_get_range_failure(&failure);
+	is_busy = snowflake_get_problem(handle, 0, problem) && snowflake_is_busy(problem);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("no number of sequence \"%s\" is granted to this server",
+					get_rel_name(handle->relid)),
+			 is_busy ? errdetail("%s", problem_text(problem)) : errdetail_no_answer(&failure),
+			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
 }
 
 /*
@@ -235,7 +238,7 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 		else if (advance == RANGE_WAIT)
 		{
 			if (snowflake_get_problem(handle, wait.since - REFUSED_US, problem) &&
-				!snowflake_is_floor_refused(problem))
+				!snowflake_is_floor_refused(problem) && !snowflake_is_busy(problem))
 				fail_refused(handle, problem);
 			if (!sleep_for_answer(&wait, handle))
 				fail_no_range(handle);
@@ -276,7 +279,7 @@ fail_floor(const RangeHandle *handle, int64 floor)
 					floor, get_rel_name(handle->relid)),
 			 errdetail("These servers did not answer within \"snowflake.grant_timeout\" (%d ms): %s.",
 					   snowflake_grant_timeout, servers),
-			 errhint("Start them. For a server that was killed, also this one, try again after a minute. If one will never run again, call snowflake_registry.free_ranges() on the registry.")));
+			 errhint("Start them. For a server whose machine was started again, also this one, try again after a minute. If one will never run again, call snowflake_registry.free_ranges() on the registry.")));
 }
 
 /*
@@ -313,7 +316,7 @@ snowflake_settle_floor(const RangeHandle *handle, int64 floor)
 		if (!sleep_for_answer(&wait, handle))
 			fail_floor(handle, floor);
 		if (snowflake_get_problem(handle, wait.since, problem) &&
-			!snowflake_is_maximum(problem))
+			!snowflake_is_maximum(problem) && !snowflake_is_busy(problem))
 			fail_floor_refused(handle, floor, problem);
 	}
 	ConditionVariableCancelSleep();
