@@ -137,14 +137,15 @@ find_and_lock(SnowflakeKindCall *call, List **locked)
 		}
 		call->rows = lappend(call->rows, row);
 		call->sequences = list_append_unique_oid(call->sequences, sequence);
+		if (OidIsValid(relid) && !list_member_oid(*locked, relid))
+		{
+			found = true;
+			*locked = lappend_oid(*locked, relid);
+			(void) snowflake_convert_lock(relid, !conversion->dry_run &&
+										  snowflake_convert_flag(row, "is_identity") ?
+										  AccessExclusiveLock : AccessShareLock);
+		}
 		check_sequence_owner(sequence);
-		if (!OidIsValid(relid) || list_member_oid(*locked, relid))
-			continue;
-		found = true;
-		*locked = lappend_oid(*locked, relid);
-		(void) snowflake_convert_lock(relid, !conversion->dry_run &&
-									  snowflake_convert_flag(row, "is_identity") ?
-									  AccessExclusiveLock : AccessShareLock);
 	}
 	return found;
 }

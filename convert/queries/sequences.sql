@@ -139,8 +139,8 @@ FROM changing s JOIN pg_class r ON r.oid = s.relid JOIN pg_namespace n ON n.oid 
   JOIN integer_type i ON i.typid = CASE $17 WHEN 'snowflake' THEN 'int8'::regtype
     ELSE s.seqtypid END
 
--- Who can insert rows into a table with an identity, by itself or through a view, and gets the
--- value of the identity without any right on its sequence.  Since 17, partitions have it, too.
+-- What rows can be inserted through into a table with an identity, also by roles without any right
+-- on its sequence: the table, views whose owners may insert them, and, since 17, partitions.
 -- cte: inserted(sequence, relid)
 -- with: identity
 SELECT seqrelid, relid FROM identity
@@ -153,7 +153,9 @@ FROM inserted f JOIN identity s ON s.seqrelid = f.sequence
     SELECT w.ev_class
     FROM pg_depend d JOIN pg_rewrite w
       ON (d.classid, d.objid) = ('pg_rewrite'::regclass, w.oid) AND w.ev_class <> f.relid
+      JOIN pg_class v ON v.oid = w.ev_class
     WHERE (d.refclassid, d.refobjid) = ('pg_class'::regclass, f.relid)
+    AND has_any_column_privilege(v.relowner, f.relid, 'INSERT')
     AND pg_relation_is_updatable(w.ev_class, false) & 8 = 8) n(relid)
 
 -- cte: inserter(sequence, name, grantee)

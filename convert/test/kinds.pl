@@ -1,0 +1,167 @@
+# Sequences that get another kind, on two servers with a registry: what clients may do meanwhile, and
+# what a dump has afterwards.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $registry = new_registry('registry', '1, 100, new => true');
+$registry->safe_psql('postgres', q{SELECT snowflake_registry.add_database('app')});
+
+my %servers = map { $_ => app_server($_) } qw(a b);
+my ($a, $b) = @servers{qw(a b)};
+
+# A server with an application: a column of each sort that a sequence feeds, and rows.
+sub app_server
+{
+	my ($name) = @_;
+	my $node = new_primary($name, registry_conf($registry), "snowflake.server_name = '$name'",
+		"snowflake.grant_timeout = '3s'", 'max_prepared_transactions = 1');
+
+	$node->safe_psql('postgres', 'CREATE ROLE app; CREATE ROLE writer; CREATE DATABASE app OWNER app');
+	$node->safe_psql('app', q{
+		CREATE EXTENSION snowflake;
+		CREATE EXTENSION snowflake_convert;
+		SELECT snowflake_attach_sequences();
+		SET ROLE app;
+		CREATE SCHEMA app;
+		GRANT USAGE ON SCHEMA app TO writer;
+		SET search_path = app;
+		CREATE TABLE serials (id serial PRIMARY KEY, n smallserial);
+		CREATE TABLE identities (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v text);
+		CREATE SEQUENCE named;
+		CREATE SEQUENCE owned_by_nobody;
+		CREATE TABLE names (id int PRIMARY KEY DEFAULT nextval('app.named'::text));
+		CREATE TABLE others (id int PRIMARY KEY DEFAULT nextval('owned_by_nobody'));
+		CREATE VIEW seen AS SELECT id FROM identities;
+		CREATE FUNCTION twice(int) RETURNS int LANGUAGE sql RETURN 2 * $1;
+		CREATE SEQUENCE documents;
+		GRANT INSERT, SELECT ON identities TO writer;
+		INSERT INTO serials SELECT FROM generate_series(1, 20);
+		INSERT INTO identities (v) SELECT 'x' FROM generate_series(1, 20);
+		INSERT INTO names SELECT FROM generate_series(1, 20);
+		INSERT INTO others SELECT FROM generate_series(1, 20);
+	});
+	return $node;
+}
+
+sub query { return $_[0]->safe_psql('app', "SET client_min_messages = warning; $_[1]"); }
+
+# All that a program can see of tables, functions and views.
+sub shape
+{
+	return query($_[0], q{
+		SELECT string_agg(format('%s.%s %s %s', attrelid::regclass, attname, atttypid::regtype, attnotnull), ', ' ORDER BY attrelid::regclass::text, attnum)
+		FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+		WHERE relnamespace = 'app'::regnamespace AND attnum > 0 AND relkind IN ('r', 'v', 'S');
+		SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc WHERE pronamespace = 'app'::regnamespace;
+		SELECT string_agg(format('%s %s %s', c.oid::regclass, relowner::regrole, d.refobjid::regclass), ', ' ORDER BY c.oid::regclass::text)
+		FROM pg_class c LEFT JOIN pg_depend d ON d.objid = c.oid AND d.deptype IN ('a', 'i') AND d.refclassid = 'pg_class'::regclass
+		WHERE relnamespace = 'app'::regnamespace AND relkind = 'S'});
+}
+
+sub kinds
+{
+	my ($node, $database) = @_;
+	return $node->safe_psql($database // 'app', q{
+		SELECT string_agg(DISTINCT format('%s %s', sequence, kind), ', ' ORDER BY format('%s %s', sequence, kind)) FROM snowflake_sequences});
+}
+
+# Rows of all tables from a server, as a role that has INSERT on one of them alone, and as the owner.
+sub insert
+{
+	my ($node) = @_;
+
+	return query($node, q{
+		SET ROLE writer;
+		INSERT INTO app.identities (v) SELECT 'y' FROM generate_series(1, 50) RETURNING 'identities ' || id;
+		SET ROLE app;
+		INSERT INTO app.serials SELECT FROM generate_series(1, 50) RETURNING 'serials ' || id;
+		INSERT INTO app.names SELECT FROM generate_series(1, 50) RETURNING 'names ' || id;
+		INSERT INTO app.others SELECT FROM generate_series(1, 50) RETURNING 'others ' || id});
+}
+
+#
+# What cannot be done changes nothing
+#
+my $local = kinds($a);
+$registry->stop;
+my ($rc, $stdout, $stderr) = $a->psql('app', q{
+	SELECT snowflake_convert_schema('app', kind => 'range')});
+isnt($rc, 0, 'no range without an answer of the registry');
+is(query($a, q{SELECT count(*) FROM pg_attribute WHERE attidentity = 'a'}), '1', 'the identity is still there');
+is(kinds($a), $local, 'and all sequences are local');
+$registry->start;
+
+#
+# range
+#
+foreach my $node ($a, $b)
+{
+	my $before = shape($node);
+
+	query($node, q{SELECT FROM snowflake_convert_schema('app', kind => 'range')});
+	is(shape($node), $before, $node->name . ': columns, functions, and owners are as before');
+	is(kinds($node), 'app.documents local, app.identities_id_seq range, app.named range, app.owned_by_nobody range, '
+		. 'app.serials_id_seq range, app.serials_n_seq range', $node->name . ': what feeds a column has the kind');
+}
+my %seen;
+$seen{$_}++ foreach map { split /\n/, insert($_) } $a, $b, $a;
+is(scalar(keys %seen), 3 * 4 * 50, 'no number is given out by both servers');
+is(scalar(grep { /(\d+)$/ && $1 <= 20 } keys %seen), 0, 'nor one that was stored');
+is(query($a, q{SELECT string_agg(problem, ', ') FROM snowflake_sequences}), '', 'the view reports no problem');
+is(query($a, q{SELECT string_agg(object, ', ') FROM snowflake_convert_report('app', kind => 'range') WHERE severity <> 'info'}), '',
+	'nor does the report');
+
+# A dump has the kinds; the function and the labels need the extension.
+my $dump = $a->backup_dir . '/app.sql';
+$a->run_log([ 'pg_dump', '-f', $dump, '-d', $a->connstr('app') ]);
+$a->safe_psql('postgres', 'CREATE DATABASE restored');
+$a->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $a->connstr('restored'), '-f', $dump ], 'a dump is restored');
+is(kinds($a, 'restored'), kinds($a), 'with the kinds');
+$a->safe_psql('postgres', 'DROP DATABASE restored');
+
+#
+# local: above what is stored
+#
+query($a, q{SELECT FROM snowflake_convert_schema('app', kind => 'local')});
+is(kinds($a), $local, 'all sequences are local again');
+is(query($a, q{
+	SELECT count(*) FROM (VALUES ('serials_id_seq', (SELECT max(id) FROM app.serials)), ('identities_id_seq', (SELECT max(id) FROM app.identities)),
+		('named', (SELECT max(id) FROM app.names)), ('owned_by_nobody', (SELECT max(id) FROM app.others))) s(name, greatest)
+	WHERE nextval('app.' || name) <= greatest}), '0', 'and continue above what is stored');
+
+#
+# snowflake: if all is bigint, no table is locked more strongly than by reads and writes
+#
+query($a, q{
+	SET ROLE app;
+	CREATE TABLE app.big (id bigserial PRIMARY KEY);
+	CREATE TABLE app.refs (id bigserial PRIMARY KEY, big bigint REFERENCES app.big);
+	INSERT INTO app.big VALUES (DEFAULT)});
+query($a, q{BEGIN; INSERT INTO app.refs (big) VALUES (1); PREPARE TRANSACTION 'writer'});
+is(query($a, q{SET lock_timeout = '5s'; SELECT FROM snowflake_convert('app.big', kind => 'snowflake')}), '',
+	'a key that is bigint is converted beside a transaction that has written its table');
+is(query($a, q{
+	BEGIN;
+	SELECT FROM snowflake_set_sequence_kind('app.big_id_seq', 'local');
+	SELECT FROM snowflake_convert('app.big', kind => 'snowflake');
+	SELECT string_agg(DISTINCT mode, ', ') FROM pg_locks WHERE pid = pg_backend_pid() AND relation = ANY ('{app.big, app.refs}'::regclass[]);
+	ROLLBACK}), '', 'and leaves no lock on the tables');
+query($a, q{COMMIT PREPARED 'writer'});
+like(query($a, 'INSERT INTO app.big VALUES (DEFAULT) RETURNING id'), qr/^\d{17,}$/, 'new rows have IDs');
+
+# online, with the kind at the end
+query($a, q{CALL snowflake_convert_online('app.identities', kind => 'snowflake')});
+is(query($a, q{SELECT kind, column_type FROM snowflake_sequences WHERE column_name = 'id' AND table_name = 'app.identities'::regclass}),
+	'snowflake|bigint', 'an online conversion keeps the sequence, too');
+like(query($a, q{SET ROLE writer; INSERT INTO app.identities (v) VALUES ('z') RETURNING id}), qr/^\d{17,}$/,
+	'who had INSERT needs no other right');
+
+done_testing();
