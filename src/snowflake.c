@@ -30,6 +30,7 @@
 #include "ranges/chain.h"
 #include "ranges/drop.h"
 #include "ranges/slots.h"
+#include "sequences/alter.h"
 #include "sequences/attach.h"
 #include "sequences/copy.h"
 #include "sequences/identity.h"
@@ -80,6 +81,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	MemoryContext outer;
 
 	snowflake_check_drop(pstmt->utilityStmt);
+	snowflake_check_alter(pstmt->utilityStmt);
 	table = snowflake_prepare_table(&pstmt, queryString);
 	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();

@@ -227,6 +227,22 @@ my $end = sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 32767 LOOP PERFORM nextval('
 like($end, qr/2200H: .*nextval: reached maximum value of sequence "sm_id_seq" \(32767\)/, 'the end of the type is the error of the server');
 like(sql_error($a, q{SELECT nextval('sm_id_seq')}), qr/2200H/, 'also for the next call');
 
+# ... which can come earlier
+query($_, q{CREATE SEQUENCE lower; SELECT snowflake_set_sequence_kind('lower', 'range')}) foreach $a, $b;
+take($b, 'lower', 1);
+take($a, 'lower', 300);
+like(sql_error($a, 'ALTER SEQUENCE lower MAXVALUE 5000'),
+	qr/22023: MAXVALUE of range sequence "lower" cannot be decreased without RESTART\nHINT:  Add RESTART to the statement, .*snowflake_registry\.raise_sequence/,
+	'a lower MAXVALUE needs RESTART');
+query($_, 'ALTER SEQUENCE lower MAXVALUE 5000 RESTART') foreach $a, $b;
+like(sql_error($a, q{SELECT nextval('lower')}), qr/55000: .*\nDETAIL:  The registry has 9223372036854775807 as the last number of sequence public\.lower, not 5000/,
+	'... and the same at the registry');
+$registry->safe_psql('postgres', q{SELECT snowflake_registry.raise_sequence('postgres', 'public.lower', last => 5000)});
+ok($a->poll_query_until('postgres', q{SELECT nextval('lower') > 300}), 'numbers continue below the new MAXVALUE');
+take($b, 'lower', 100);
+like(sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 5000 LOOP PERFORM nextval('lower'); END LOOP; END $$}),
+	qr/2200H: .*nextval: reached maximum value of sequence "lower" \(5000\)/, '... until it');
+
 #
 # setval()
 #

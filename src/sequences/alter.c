@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * alter.c
+ *	  ALTER SEQUENCE, for sequences that are not local.
+ *
+ * These are exhausted, so a lower MAXVALUE is below their last value, and the
+ * server's error would be about a RESTART that nobody asked for.  With RESTART,
+ * the statement succeeds, and kind.c exhausts the sequence again.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/alter.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "nodes/parsenodes.h"
+#include "parser/parse_type.h"
+#include "utils/lsyscache.h"
+
+#include "sequences/alter.h"
+#include "sequences/kind.h"
+#include "sequences/suitable.h"
+
+static DefElem *
+find_option(const AlterSeqStmt *statement, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, statement->options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, name) == 0)
+			return option;
+	}
+	return NULL;
+}
+
+/*
+ * The MAXVALUE that a sequence is to have: as it is, if nothing says otherwise, but
+ * that of its type changes with the type.
+ */
+static int64
+new_maximum(const AlterSeqStmt *statement, const FormData_pg_sequence *now)
+{
+	DefElem    *type = find_option(statement, "as");
+	DefElem    *maximum = find_option(statement, "maxvalue");
+	Oid			new_type = type != NULL ?
+		typenameTypeId(NULL, defGetTypeName(type)) : now->seqtypid;
+
+	if (maximum != NULL && maximum->arg != NULL)
+		return defGetInt64(maximum);
+	if (maximum != NULL || now->seqmax == snowflake_type_maximum(now->seqtypid))
+		return snowflake_type_maximum(new_type);
+	return now->seqmax;
+}
+
+static void
+check_maximum(const AlterSeqStmt *statement, Oid relid)
+{
+	SnowflakeSequenceKind kind = snowflake_sequence_kind(relid);
+	FormData_pg_sequence now;
+
+	if (kind == SNOWFLAKE_KIND_LOCAL)
+		return;
+	now = snowflake_get_definition(relid);
+	if (new_maximum(statement, &now) >= now.seqmax)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("MAXVALUE of %s sequence \"%s\" cannot be decreased without RESTART",
+					snowflake_kind_name(kind), get_rel_name(relid)),
+			 kind == SNOWFLAKE_KIND_RANGE ?
+			 errhint("Add RESTART to the statement, which does not change the next number. Then do the same on all servers, and have the administrator of the registry call snowflake_registry.raise_sequence().") :
+			 errhint("Add RESTART to the statement, which does not change the next ID.")));
+}
+
+/*
+ * Fail if a statement decreases the MAXVALUE of a sequence where that is not possible.
+ * The lock and the check of the owner are those of the statement.
+ */
+void
+snowflake_check_alter(const Node *statement)
+{
+	const AlterSeqStmt *alter = (const AlterSeqStmt *) statement;
+	Oid			relid;
+
+	if (!IsA(statement, AlterSeqStmt) || find_option(alter, "restart") != NULL ||
+		(find_option(alter, "maxvalue") == NULL && find_option(alter, "as") == NULL))
+		return;
+	relid = RangeVarGetRelidExtended(alter->sequence, ShareRowExclusiveLock,
+									 RVR_MISSING_OK,
+									 RangeVarCallbackOwnsRelation, NULL);
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE)
+		check_maximum(alter, relid);
+}
