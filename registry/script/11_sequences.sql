@@ -99,6 +99,7 @@ CREATE TABLE snowflake_registry.range_sequences (
     floor bigint NOT NULL,
     created_at timestamptz NOT NULL,
     granted bigint NOT NULL DEFAULT 0,
+    lost bigint NOT NULL DEFAULT 0,
     sampled bigint NOT NULL DEFAULT 0,
     sampled_at timestamptz NOT NULL,
     previous bigint NOT NULL DEFAULT 0,
@@ -123,6 +124,9 @@ COMMENT ON COLUMN snowflake_registry.range_sequences.created_at IS
 'time of the first call for the sequence';
 COMMENT ON COLUMN snowflake_registry.range_sequences.granted IS
 'how many numbers were granted';
+COMMENT ON COLUMN snowflake_registry.range_sequences.lost IS
+'how many of these servers had left when they ended, at most, without those that are
+still in snowflake_registry.held_ranges';
 COMMENT ON COLUMN snowflake_registry.range_sequences.sampled IS
 'granted, at sampled_at';
 COMMENT ON COLUMN snowflake_registry.range_sequences.sampled_at IS

@@ -241,6 +241,15 @@ COMMENT ON FUNCTION snowflake_registry.wait_for_holders(uuid, text, text, text, 
 'internal: have get_floors() report a floor to the servers that may still give out
 numbers up to it; returns their names, or NULL';
 
+CREATE FUNCTION snowflake_registry.numbers_of(h snowflake_registry.held_ranges)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN h.call > 0 THEN h.latest_last - h.previous_first + 1 ELSE 0 END;
+
+COMMENT ON FUNCTION snowflake_registry.numbers_of(snowflake_registry.held_ranges) IS
+'internal: how many numbers a server may have left, at most; 0 for what only the
+server knows';
+
 CREATE FUNCTION snowflake_registry.remembered_count(
     client uuid,
     server_name text,
@@ -262,15 +271,20 @@ BEGIN
     AND h.client <> remembered_count.client AND h.granted_at > since
     ORDER BY h.granted_at DESC LIMIT 1;
 
-    DELETE FROM snowflake_registry.held_ranges h USING snowflake_registry.range_clients c
-    WHERE c.client = h.client AND c.token_hash IS NULL
-    AND h.database_group = remembered_count.database_group AND h.name = remembered_count.name
-    AND (c.server_name = remembered_count.server_name AND h.database = remembered_count.database OR h.granted_at < since);
+    WITH gone AS (
+        DELETE FROM snowflake_registry.held_ranges h USING snowflake_registry.range_clients c
+        WHERE c.client = h.client AND c.token_hash IS NULL
+        AND h.database_group = remembered_count.database_group AND h.name = remembered_count.name
+        AND (c.server_name = remembered_count.server_name AND h.database = remembered_count.database OR h.granted_at < since)
+        RETURNING snowflake_registry.numbers_of(h) AS numbers)
+    UPDATE snowflake_registry.range_sequences s SET lost = s.lost + g.numbers
+    FROM (SELECT sum(gone.numbers)::bigint AS numbers FROM gone) g
+    WHERE g.numbers > 0 AND s.database_group = remembered_count.database_group AND s.name = remembered_count.name;
     RETURN coalesce(wanted, 0);
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.remembered_count(uuid, text, text, text, text) IS
 'internal: how many numbers the former life of a server wanted within the last
-hour; forget those that hold nothing';
+hour; forget those that hold nothing, but for how many numbers they have lost';
 

@@ -7,6 +7,9 @@ CREATE VIEW snowflake_registry.sequences AS
         CASE WHEN r.per_day > 0 AND (snowflake_registry.usable_last(s.last) - s.next) / r.per_day < 36500 THEN
             clock_timestamp() + ((snowflake_registry.usable_last(s.last) - s.next) / r.per_day)::double precision * interval '1 day'
         END AS exhausted_at,
+        s.lost + coalesce((SELECT sum(snowflake_registry.numbers_of(h))
+                           FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+                           WHERE h.database_group = s.database_group AND h.name = s.name AND c.token_hash IS NULL), 0)::bigint AS numbers_lost,
         (SELECT t.stopped FROM snowflake_registry.range_state t) AS stopped
     FROM snowflake_registry.range_sequences s
         CROSS JOIN LATERAL (SELECT (s.granted - s.previous) * 86400.0
@@ -31,6 +34,8 @@ COMMENT ON COLUMN snowflake_registry.sequences.numbers_per_day IS
 lost; in the first hour: in it';
 COMMENT ON COLUMN snowflake_registry.sequences.exhausted_at IS
 'when none are left at this rate; NULL: not within 100 years';
+COMMENT ON COLUMN snowflake_registry.sequences.numbers_lost IS
+'how many numbers servers had left when they ended, at most';
 COMMENT ON COLUMN snowflake_registry.sequences.stopped IS
 'why no ranges are granted; NULL if they are';
 
