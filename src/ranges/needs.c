@@ -17,6 +17,9 @@
  * is given up at once, and told with the next call.  It is settled when the
  * registry names no server any more that has not told it.
  *
+ * All this goes by the steady clock.  Otherwise, if the clock is set back by a
+ * day, nothing that is to be asked again is asked for a day.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/ranges/needs.c
@@ -29,6 +32,7 @@
 
 #include "generator/settings.h"
 #include "ranges/needs.h"
+#include "shared/clock.h"
 
 /* The fewest numbers that are asked for, times INCREMENT. */
 #define MIN_RANGE		100
@@ -65,7 +69,7 @@ window_us(const RangeSlot *slot)
  * Begin another window if one is over.
  */
 static void
-roll_window(RangeSlot *slot, TimestampTz now)
+roll_window(RangeSlot *slot, int64 now)
 {
 	int64		over = now - slot->window_since;
 
@@ -81,7 +85,7 @@ roll_window(RangeSlot *slot, TimestampTz now)
  * a window, those of a window.
  */
 static void
-count_used(RangeSlot *slot, int64 count, TimestampTz now)
+count_used(RangeSlot *slot, int64 count, int64 now)
 {
 	double		lasted = Max(now - slot->current_since, 1);
 
@@ -96,7 +100,7 @@ count_used(RangeSlot *slot, int64 count, TimestampTz now)
 static int64
 wanted_count(RangeSlot *slot)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = snowflake_steady_clock();
 	RangeSegment *current = snowflake_current_range(slot);
 	double		left;
 	int64		count;
@@ -117,13 +121,13 @@ static void
 use_reserve(RangeSlot *slot)
 {
 	RangeSegment *before = snowflake_current_range(slot);
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = snowflake_steady_clock();
 
 	slot->ask_at = now;
 	if (before != NULL)
 	{
 		count_used(slot, before->count, now);
-		slot->ask_at += Max(0, Min((now - slot->current_since) / 10, MAX_DELAY_US));
+		slot->ask_at += Min((now - slot->current_since) / 10, MAX_DELAY_US);
 	}
 	slot->current_since = now;
 	snowflake_use_reserve(slot);
@@ -229,16 +233,6 @@ snowflake_ask_floor(const RangeHandle *handle, int64 floor)
 	return state;
 }
 
-/*
- * Has a time come, which was at most so far away?  The clock may have been set
- * back.
- */
-static bool
-has_come(TimestampTz time, int64 away_us, TimestampTz now)
-{
-	return now >= time || now < time - away_us;
-}
-
 static bool
 wants_range(RangeSlot *slot)
 {
@@ -270,18 +264,18 @@ floor_to_send(const RangeSlot *slot)
  * Can the registry be asked now?
  */
 static bool
-can_be_asked(const RangeSlot *slot, TimestampTz now)
+can_be_asked(const RangeSlot *slot, int64 now)
 {
-	return slot->in_use && has_come(slot->retry_at, PROBLEM_US, now);
+	return slot->in_use && now >= slot->retry_at;
 }
 
 /*
  * Is it to be asked now?
  */
 static bool
-is_due(RangeSlot *slot, TimestampTz now)
+is_due(RangeSlot *slot, int64 now)
 {
-	if (wants_range(slot) && has_come(slot->ask_at, MAX_DELAY_US, now))
+	if (wants_range(slot) && now >= slot->ask_at)
 		return true;
 	return floor_to_tell(slot) > slot->told || slot->announce ||
 		(slot->waits_for[0] != '\0' && now < slot->waited_until);
@@ -360,7 +354,7 @@ collect_released(RangeRequest *requests, int max)
  * range.
  */
 static int
-collect(RangeRequest *requests, int max, bool due, TimestampTz now)
+collect(RangeRequest *requests, int max, bool due, int64 now)
 {
 	int			n = 0;
 
@@ -383,7 +377,7 @@ collect(RangeRequest *requests, int max, bool due, TimestampTz now)
 int
 snowflake_collect_range_requests(RangeRequest *requests, int max)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = snowflake_steady_clock();
 	int			n;
 	int			next = next_slot;
 
@@ -442,7 +436,7 @@ static void
 take_problem(RangeSlot *slot, const char *problem)
 {
 	strlcpy(slot->problem, problem, sizeof(slot->problem));
-	slot->problem_at = GetCurrentTimestamp();
+	slot->problem_at = snowflake_steady_clock();
 	if (snowflake_is_busy(problem))
 	{
 		slot->retry_at = slot->problem_at + PROBLEM_US;
@@ -476,7 +470,7 @@ take_floor(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 	if (slot->waits_for[0] == '\0')
 		slot->settled = Max(slot->settled, sent);
 	else
-		slot->retry_at = GetCurrentTimestamp() + FLOOR_RETRY_US;
+		slot->retry_at = snowflake_steady_clock() + FLOOR_RETRY_US;
 }
 
 /*

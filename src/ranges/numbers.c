@@ -39,6 +39,7 @@
 #include "ranges/granted.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
+#include "shared/clock.h"
 #include "shared/compat.h"
 
 /* How long the registry's refusal answers further calls, too. */
@@ -50,8 +51,8 @@
 /* A wait for the registry. */
 typedef struct RangeWait
 {
-	TimestampTz since;
-	TimestampTz until;
+	int64		since;			/* by the steady clock */
+	int64		until;
 	ErrorContextCallback context;
 } RangeWait;
 
@@ -120,7 +121,7 @@ claim(const RangeHandle *handle, int64 *number)
 static void
 begin_wait(RangeWait *wait, const RangeHandle *handle)
 {
-	wait->since = GetCurrentTimestamp();
+	wait->since = snowflake_steady_clock();
 	wait->until = wait->since + INT64CONST(1000) * snowflake_grant_timeout;
 	snowflake_expect_answer(handle, wait->until);
 }
@@ -132,7 +133,7 @@ begin_wait(RangeWait *wait, const RangeHandle *handle)
 static bool
 sleep_for_answer(RangeWait *wait, const RangeHandle *handle)
 {
-	int64		left = (wait->until - GetCurrentTimestamp()) / 1000;
+	int64		left = (wait->until - snowflake_steady_clock()) / 1000;
 
 	if (left <= 0 || !IsUnderPostmaster)
 		return false;

@@ -45,6 +45,7 @@
 
 #include "generator/settings.h"
 #include "ranges/slots.h"
+#include "shared/clock.h"
 #include "shared/compat.h"
 
 #define TRANCHE_NAME	"SnowflakeRanges"
@@ -345,7 +346,7 @@ belongs_to(const RangeSlot *slot, Oid database_id, const char *name)
 static RangeSlot *
 unused_slot(void)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	int64		now = snowflake_steady_clock();
 	RangeSlot  *idle = NULL;
 
 	for (int i = 0; i < snowflake_max_range_sequences; i++)
@@ -458,11 +459,11 @@ snowflake_free_slot(Oid database_id, Oid relid)
 }
 
 /*
- * Get the problem that the registry had with a sequence since a time.  Returns
- * false if it had none.
+ * Get the problem that the registry had with a sequence since a time, by the
+ * steady clock.  Returns false if it had none.
  */
 bool
-snowflake_get_problem(const RangeHandle *handle, TimestampTz since, char *problem)
+snowflake_get_problem(const RangeHandle *handle, int64 since, char *problem)
 {
 	RangeSlot  *slot = handle->slot;
 	bool		found;
@@ -488,10 +489,10 @@ snowflake_get_waits_for(const RangeHandle *handle, char *servers)
 }
 
 /*
- * A session waits for an answer until a time.
+ * A session waits for an answer until a time, by the steady clock.
  */
 void
-snowflake_expect_answer(const RangeHandle *handle, TimestampTz until)
+snowflake_expect_answer(const RangeHandle *handle, int64 until)
 {
 	snowflake_lock_ranges();
 	handle->slot->waited_until = Max(handle->slot->waited_until, until);

@@ -74,16 +74,16 @@ typedef struct RangeSlot
 	int64		told;			/* to the registry */
 	int64		settled;		/* nobody gives out what is not above it */
 
-	/* What is to be asked. */
+	/* What is to be asked; all times are those of the steady clock. */
 	bool		wanted;			/* a range */
-	TimestampTz ask_at;			/* not before, unless others are asked for */
+	int64		ask_at;			/* not before, unless others are asked for */
 	bool		announce;		/* say what was granted */
-	TimestampTz retry_at;		/* not before */
-	TimestampTz waited_until;	/* sessions wait for it until then */
+	int64		retry_at;		/* not before */
+	int64		waited_until;	/* sessions wait for it until then */
 
 	/* Numbers used in this and in the last window, for the size. */
-	TimestampTz current_since;	/* when the current range began */
-	TimestampTz window_since;
+	int64		current_since;	/* when the current range began */
+	int64		window_since;
 	int64		window_us;		/* 0: not known yet */
 	int64		used_now;
 	int64		used_before;
@@ -92,7 +92,7 @@ typedef struct RangeSlot
 	int64		first_granted;
 	TimestampTz first_granted_at;
 
-	TimestampTz problem_at;
+	int64		problem_at;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* or empty */
 	char		waits_for[SNOWFLAKE_RANGE_TEXT_SIZE];	/* or empty */
 	ConditionVariable changed;
@@ -154,10 +154,10 @@ extern void snowflake_note_range_failure(const char *why);
 extern void snowflake_find_slot(RangeHandle *handle, const char *name,
 								int64 granted);
 extern void snowflake_free_slot(Oid database_id, Oid relid);
-extern bool snowflake_get_problem(const RangeHandle *handle, TimestampTz since,
+extern bool snowflake_get_problem(const RangeHandle *handle, int64 since,
 								  char *problem);
 extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);
-extern void snowflake_expect_answer(const RangeHandle *handle, TimestampTz until);
+extern void snowflake_expect_answer(const RangeHandle *handle, int64 until);
 extern void snowflake_get_range_failure(RangeFailure *failure);
 extern bool snowflake_get_range_statistics(Oid relid, RangeStatistics *statistics);
 
