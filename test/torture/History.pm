@@ -138,7 +138,7 @@ sub history_figures
 	  '%d histories of %d sessions checked: %d calls, %d IDs, %d grants, %d marks of standbys, %d wrong',
 	  @total{qw(histories sessions calls ids grants marks wrong)};
 
-	return wantarray ? ($line, $total{wrong}, $total{calls}) : $line;
+	return wantarray ? ($line, @total{qw(wrong calls ids)}) : $line;
 }
 
 1;

@@ -203,6 +203,23 @@ is_found('', 'after a standby was synchronous its mark may be any', with_marks(6
 like((check(with_marks(60, 70, [ 65, 200 ], [ 71, 201 ])))[2], qr/ 2 marks,/, 'the checker counts marks');
 
 #
+# Floors: 100 is set at 50.
+#
+sub with_floor
+{
+	my ($began, $first, $server) = @_;
+	return (
+		facts => "${ab}floor 50 100\n",
+		'1.calls' => call(1, $began, 90, $first, $first, $server // 'a'));
+}
+is_found('', 'a call that began before a floor was set may get a number below it', with_floor(49, 100));
+is_found('', 'a call that begins after it gets a number above it', with_floor(51, 101));
+is_found('floor 1', 'the checker finds a number that is not above a floor', with_floor(51, 100));
+is_found('floor 1', 'the checker finds it on another server, too', with_floor(51, 100, 'b'));
+is_found('floor 1', 'a floor below it does not replace another one',
+	facts => "${a}floor 50 100\nfloor 60 80\n", '1.calls' => call(1, 70, 90, 90));
+
+#
 # All of them at once, and more of a kind than are reported
 #
 my ($status, $found, $output) = check(

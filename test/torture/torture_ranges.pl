@@ -1,0 +1,1252 @@
+# Servers that get numbers of sequences from a registry, and all that can happen to
+# both, at random; see script/tests/torture.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
+use Torture qw(
+  $figures begin_torture
+  any_of describe happens nothing_happened problem fault count_faults faults_by_kind
+  start_node template_node new_node all_processes
+  pause_node continue_node some_process kill_process nap);
+use History;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use POSIX qw(WNOHANG);
+use Proxy;
+use SnowflakeTest;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+my ($seed, $bug, $begin, $end) = begin_torture(@ARGV);
+$bug //= '';
+
+# A server that gives out no numbers for as long, although nothing keeps it from that, has
+# stopped for good.
+use constant LONGEST_WAIT => 120;
+
+use constant DAY => 86400;
+use constant ROUNDS => 8;
+
+# The servers that can be the registry of a world, one after the other
+use constant REGISTRIES => 10;
+
+# The tables, and whether their sequences are ranges; the others are snowflake sequences.
+my %tables = (small => 'range', big => 'range', wide => 'snowflake');
+my @range_tables = ('big', 'small');
+
+#
+# The plan.  A world is a registry, its servers, and what happens to them, round by
+# round.  It is all drawn before it begins, from the world's own seed.
+#
+# A registry is apart from its servers, or one of them; or it has a synchronous standby,
+# and then it loses nothing.
+#
+srand($seed);
+my @world_seeds = map { int rand(2**31) } 1 .. 10_000;
+
+my @server_faults = (
+	'nothing', 'nothing', 'restart', 'immediate', 'kill postmaster', 'kill postmaster',
+	'kill backend', 'kill worker', 'kill worker', 'end worker', 'pause', 'pause backend',
+	'pause worker', 'promotion', 'promotion', 'promotion instead', 'two promotions', 'backup copy',
+	'file copy', 'file copy', 'clock', 'clock', 'floor', 'floor', 'rows', 'rows', 'rows');
+my @registry_faults = (
+	'nothing', 'nothing', 'outage', 'outage', 'long outage', 'restart', 'kill backend', 'clock',
+	'standby away', 'bad host', 'bad host', 'failover', 'failover', 'two failovers', 'split brain',
+	'split brain', 'yesterday', 'yesterday');
+
+# What finds the bugs that script/tests/torture --break puts into the sources: a place of
+# the registry, and faults of servers and of the registry.
+my %found_by = (
+	'range-kept' => [ 'apart', 'kill postmaster', 'nothing' ],
+	'range-floor' => [ 'apart', 'rows', 'nothing' ],
+	'range-early' => [ 'synchronous', 'nothing', 'failover' ],
+	'range-repeated' => [ 'apart', 'nothing', 'nothing' ],
+	'range-stale' => [ 'apart', 'kill worker', 'nothing' ],
+	'range-loss' => [ 'apart', 'nothing', 'yesterday' ]);
+
+sub plan_round
+{
+	my ($place) = @_;
+	my (undef, $server_fault, $registry_fault) = @{ $found_by{$bug} // [] };
+	my %plan = (
+		server_fault => any_of(@server_faults),
+		registry_fault => any_of(@registry_faults),
+		who => rand(),
+		other => rand(),
+		step => rand(),
+		way => any_of('kill', 'immediate', 'pause'),
+		told => any_of(0, 1),
+		seconds => rand(),
+		pause => 1 + rand(3));
+
+	# Floors need a registry.
+	$plan{registry_fault} =
+	  any_of('nothing', 'nothing', 'kill backend', 'clock', 'failover', 'two failovers')
+	  if $plan{server_fault} =~ /^(?:floor|rows)$/;
+	$plan{server_fault} = $server_fault if defined $server_fault;
+	$plan{registry_fault} = $registry_fault if defined $registry_fault;
+
+	# A server that crashes may lose what it would report, so then nobody resumes by
+	# what servers reported; and only what they report shows that files were put back.
+	$plan{told} = 0 if $bug;
+	$plan{server_fault} = any_of('nothing', 'clock')
+	  if $plan{registry_fault} eq 'yesterday' && !$bug;
+
+	# The server that is the registry cannot be without knowing it for a moment.
+	$plan{told} = 1 if $place eq 'own';
+	return \%plan;
+}
+
+sub plan_world
+{
+	my ($n) = @_;
+
+	srand($world_seeds[$n]);
+	my $place = ($found_by{$bug} // [])->[0] // any_of('apart', 'apart', 'own', 'synchronous', 'synchronous');
+	my %plan = (
+		place => $place,
+		window => any_of(1, 2, 5),
+		grant_timeout => any_of('2s', '4s', '90s'),
+		commit => any_of('on', 'on', 'local', 'off'),
+		proxies => any_of(0, 1));
+	$plan{grant_timeout} = '90s' if $bug eq 'range-floor';
+	$plan{commit} = 'off' if $bug eq 'range-early';
+	$plan{rounds} = [ map { plan_round($place) } 1 .. ROUNDS ];
+	return \%plan;
+}
+
+# What is counted.
+my %total = map { $_ => 0 }
+  qw(worlds rounds servers numbers ids failed wrong refused floors refused_floors resumes
+  failovers split_brains put_back replicated longest_wait);
+my ($world_plan, $round_plan, %world);
+
+# Something that must not be: tell of it at once, with what led to it.
+my $found_at;
+
+sub wrong
+{
+	my ($what) = @_;
+	my %world_only = %$world_plan;
+
+	$found_at //= time;
+	delete $world_only{rounds};
+
+	problem($what, "world $total{worlds}, round $total{rounds}",
+		describe(\%world_only) . ' ' . describe($round_plan));
+	return;
+}
+
+sub fail_call
+{
+	$total{failed}++;
+	wrong($_[0]);
+	return;
+}
+
+#
+# Servers
+#
+my $template = template_node(
+	'wal_level = logical', 'max_connections = 60', 'max_wal_senders = 12', 'max_replication_slots = 12',
+	'fsync = off', 'snowflake.max_range_sequences = 50', 'wal_retrieve_retry_interval = 200ms');
+
+sub node_of_backup
+{
+	my ($node, $origin, $backup, %params) = @_;
+
+	$node->init_from_backup($origin, $backup, %params);
+	push @{ $world{nodes} }, $node;
+	return $node;
+}
+
+# The line that has a node ask the registries, by the name of the node.  They are asked
+# through proxies, if there are some.
+sub registry_of
+{
+	my ($node) = @_;
+	my @all = @{ $world{registries} };
+	my $line = registry_conf(@all);
+
+	if ($world{proxies})
+	{
+		my $hosts = join ',', map { $_->{host} } @{ $world{proxies} };
+		my $ports = join ',', map { $_->{port} } @{ $world{proxies} };
+		$line =~ s/host=\S+ port=\S+/host=$hosts port=$ports/;
+	}
+	my $name = $node->name;
+	return $line =~ s/'$/ application_name=$name'/r . "\nsnowflake.server_name = '$name'\n";
+}
+
+sub configure
+{
+	my ($node, @conf) = @_;
+
+	$node->append_conf('postgresql.conf', join "\n", registry_of($node),
+		"snowflake.grant_timeout = $world_plan->{grant_timeout}", @conf, '');
+	return;
+}
+
+# The sequences of tables that are there from the beginning
+sub create_tables
+{
+	my ($node) = @_;
+	my $name = $node->name;
+
+	$node->safe_psql('postgres', 'SELECT snowflake_attach_sequences()');
+	foreach my $table (sort keys %tables)
+	{
+		my $type = $table eq 'small' ? 'serial' : 'bigserial';
+		$node->safe_psql('postgres', qq{
+			CREATE TABLE $table (id $type PRIMARY KEY,
+				server text NOT NULL DEFAULT current_setting('snowflake.server_name'));
+			ALTER TABLE $table REPLICA IDENTITY FULL;
+			SELECT snowflake_set_sequence_kind('${table}_id_seq', '$tables{$table}');
+			CREATE PUBLICATION of_$table FOR TABLE $table WHERE (server = '$name')});
+	}
+	return;
+}
+
+sub greatest_stored
+{
+	my ($node, $table) = @_;
+	return $node->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM $table");
+}
+
+# A server, or one that has become another one, begins: it is a line in histories, whose
+# numbers are all above what it has stored.
+sub begin_line
+{
+	my ($server) = @_;
+
+	$server->{line} = $server->{name} . '.' . ++$world{lines};
+	foreach my $table (sort keys %tables)
+	{
+		fact($world{histories}{$table}, 'server', $server->{line}, $server->{name},
+			greatest_stored($server->{node}, $table));
+	}
+	return;
+}
+
+sub add_server
+{
+	my ($node, $what) = @_;
+	my $server = { node => $node, name => $node->name, clients => [] };
+
+	$total{servers}++;
+	push @{ $world{servers} }, $server;
+	begin_line($server);
+	happens("$server->{name} is $what");
+	return $server;
+}
+
+# A copy asks in its own name, and takes no rows that others replicate to its origin.
+sub start_copy
+{
+	my ($node, $what, %params) = @_;
+
+	configure($node, 'max_logical_replication_workers = 0');
+	set_clock($node, 0);
+	start_node($node);
+	return if $params{standby};
+	my $server = add_server($node, $what);
+	renew_clients($server);
+	return $server;
+}
+
+sub add_standby
+{
+	my ($origin, $node) = @_;
+	my $backup = 'standby' . ++$world{backups};
+
+	$origin->backup($backup);
+	node_of_backup($node, $origin, $backup, has_streaming => 1);
+	system_or_bail('rm', '-rf', $origin->backup_dir . "/$backup");
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''\n")
+	  unless $origin == registry();
+	start_copy($node, '', standby => 1);
+	return $node;
+}
+
+#
+# Clients
+#
+# Their program, by the libpq that the extension is built with: a private installation has none
+my ($include, $lib) = map { `$ENV{PG_CONFIG} $_` =~ s/\n//r } '--includedir', '--libdir';
+my $numbers =
+  compile("$FindBin::RealBin/numbers.c", "-I$include", "-L$lib", '-Wl,--no-as-needed', '-lpq');
+
+# Errors of clients: that there is no number just now is none.
+sub judge_errors
+{
+	my ($server, @errors) = @_;
+	my %others;
+
+	foreach my $error (@errors)
+	{
+		if ($error =~ /no number of sequence|no worker ID is granted|the grant of worker ID \d+ ended/
+			|| $error =~ /refuses numbers of sequence .* has granted no ranges since/
+			|| $error =~ /refuses numbers of sequence .* was promoted to timeline/)
+		{
+			$total{refused}++;
+		}
+		elsif ($error !~ /terminating connection|canceling statement|transaction is aborted/)
+		{
+			$others{$error}++;
+		}
+	}
+	fail_call("$others{$_} times a client of $server->{name}: $_") foreach sort keys %others;
+	return;
+}
+
+sub start_client
+{
+	my ($server, $kind, $table) = @_;
+	my $n = ++$world{clients};
+	my $errors = "$PostgreSQL::Test::Utils::tmp_check/client$n.err";
+	my $history = $world{histories}{$table};
+	my $pid = fork() // die $!;
+
+	if ($pid == 0)
+	{
+		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
+		open(STDERR, '>', $errors) or POSIX::_exit(1);
+		exec($numbers,
+			$server->{node}->connstr('postgres') . ' application_name=client',
+			$kind, $table, $server->{line}, $n, "$history->{directory}/$n.calls")
+		  or POSIX::_exit(1);
+	}
+	push @{ $server->{clients} },
+	  { pid => $pid, errors => $errors, kind => "$kind $table" };
+	return;
+}
+
+# Take leave of clients that have ended; of all, if they are ended.
+sub reap_clients
+{
+	my ($server, $all) = @_;
+	my @left;
+	my $start = time;
+
+	foreach my $client (@{ $server->{clients} })
+	{
+		my $gone = waitpid($client->{pid}, WNOHANG) != 0;
+		while ($all && !$gone)
+		{
+			if (time - $start > LONGEST_WAIT)
+			{
+				fail_call("a client of $server->{name} hangs");
+				kill 'KILL', $client->{pid};
+			}
+			usleep(20_000);
+			$gone = waitpid($client->{pid}, WNOHANG) != 0;
+		}
+		if (!$gone)
+		{
+			push @left, $client;
+			next;
+		}
+		judge_errors($server, client_errors($client));
+		unlink $client->{errors};
+	}
+	$server->{clients} = \@left;
+	return;
+}
+
+sub renew_clients
+{
+	my ($server, @more) = @_;
+	my @kinds = ('greedy small', 'usual small', 'greedy big', 'usual big', 'usual wide', @more);
+
+	reap_clients($server, 0);
+	my %there = map { $_->{kind} => 1 } @{ $server->{clients} };
+	start_client($server, split / /) foreach grep { !$there{$_} } @kinds;
+	return;
+}
+
+# A server that cannot be asked has clients that cannot end by themselves.
+sub end_clients_of
+{
+	my ($server, $signal, $table) = @_;
+
+	foreach my $client (@{ $server->{clients} })
+	{
+		kill $signal, $client->{pid} if !defined $table || $client->{kind} =~ / $table$/;
+	}
+	return;
+}
+
+# One number of each range sequence, as soon as there is one.
+sub probe
+{
+	my ($server) = @_;
+	my $start = time;
+
+	for (;;)
+	{
+		my ($stdout, $stderr) = ('', '');
+		my $rc = $server->{node}->psql(
+			'postgres', "SELECT nextval('small_id_seq'), nextval('big_id_seq')",
+			stdout => \$stdout,
+			stderr => \$stderr,
+			timeout => 60,
+			timed_out => \my $timed_out);
+		my $wait = time - $start;
+
+		if (!$timed_out && $rc == 0)
+		{
+			$total{longest_wait} = $wait if $wait > $total{longest_wait};
+			happens(sprintf '%s gives out %s after %.3f s', $server->{name}, $stdout, $wait);
+			return 1;
+		}
+		if ($wait > LONGEST_WAIT)
+		{
+			fail_call("$server->{name} gives out no numbers: " . ($timed_out ? 'no answer' : $stderr));
+			return 0;
+		}
+		usleep(100_000);
+	}
+}
+
+sub stop_server
+{
+	my ($server, $way) = @_;
+
+	$way eq 'kill'
+	  ? kill_postmaster($server->{node})
+	  : $server->{node}->stop($way);
+	end_clients_of($server, 'TERM');
+	reap_clients($server, 1);
+	return;
+}
+
+sub start_server
+{
+	my ($server) = @_;
+
+	start_node($server->{node});
+	renew_clients($server);
+	return;
+}
+
+# It has gone for good.
+sub remove_server
+{
+	my ($server, $way) = @_;
+
+	stop_server($server, $way);
+	$world{has_gone} = 1;
+	@{ $world{servers} } = grep { $_ != $server } @{ $world{servers} };
+	$world{replicates} = 0 if $server->{base};
+	happens("$server->{name} has gone");
+	return;
+}
+
+#
+# What happens to a server
+#
+sub is_registry
+{
+	my ($server) = @_;
+	return $server->{node} == registry();
+}
+
+sub promoted
+{
+	my ($server) = @_;
+	my $node = add_standby($server->{node}, new_node('standby'));
+
+	$node->promote;
+	my $new = add_server($node, "promoted from a standby of $server->{name}");
+	renew_clients($new);
+	return $new;
+}
+
+# Longer than a server has numbers for.
+sub long
+{
+	return $world_plan->{window} * (1.5 + $round_plan->{seconds});
+}
+
+# Numbers up to one that is above all that were granted are not to be given out anymore.
+sub set_floor
+{
+	my ($server, $table, $query) = @_;
+	my $floor = $query->{floor};
+	my ($stdout, $stderr) = ('', '');
+	my $rc = $server->{node}->psql('postgres', $query->{sql}, stdout => \$stdout, stderr => \$stderr);
+
+	if ($rc != 0)
+	{
+		fail_call("$query->{sql}: $stderr")
+		  unless $stderr =~ /other servers can still return|no number of sequence|terminating|server closed|connection to server/
+		  || $stderr =~ /refuses to continue sequence/;
+		$total{refused_floors}++;
+		return 0;
+	}
+	fact($world{histories}{$table}, 'floor', steady_us(), $floor);
+	$total{floors}++;
+	happens("$server->{name} has set the floor $floor of $table");
+	return 1;
+}
+
+# Servers have rows of their own, and begin one after the other to take numbers from the
+# registry.
+sub join_with_rows
+{
+	my $table = 'rows' . ++$world{rows};
+	my @servers = @{ $world{servers} };
+	my $history = $world{histories}{$table} = new_history();
+
+	foreach my $server (@servers)
+	{
+		fact($history, 'server', $server->{line}, $server->{name}, 0);
+		$server->{rows} = 1 + int(3000 * $round_plan->{other} * ($server->{line} =~ /(\d+)$/)[0]) % 4000;
+		$server->{node}->safe_psql('postgres', qq{
+			CREATE TABLE $table (id serial, server text);
+			INSERT INTO $table SELECT FROM generate_series(1, $server->{rows})});
+	}
+	foreach my $server (@servers)
+	{
+		set_floor($server, $table, {
+			floor => $server->{rows},
+			sql => "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range')" }) or next;
+		start_client($server, $_, $table) foreach 'greedy', 'usual';
+	}
+	nap(1);
+	foreach my $server (@servers)
+	{
+		end_clients_of($server, 'TERM', $table);
+	}
+	return;
+}
+
+# Some return what is done after the end of the registry's fault.
+my %server_fault = (
+	nothing => sub { nap($round_plan->{pause}) },
+	restart => sub {
+		my ($server) = @_;
+		stop_server($server, 'fast');
+		start_server($server);
+	},
+	immediate => sub {
+		my ($server) = @_;
+		stop_server($server, 'immediate');
+		start_server($server);
+	},
+	'kill postmaster' => sub {
+		my ($server) = @_;
+		foreach (1 .. 3)
+		{
+			stop_server($server, 'kill');
+			start_server($server);
+			nap(0.3);
+		}
+	},
+	'kill backend' => sub { kill_process($_[0]{node}, 'client backend') },
+	'kill worker' => sub { kill_process($_[0]{node}, 'snowflake ranges') },
+	'end worker' => sub {
+		my ($server) = @_;
+		my $pid = some_process($server->{node}, 'snowflake ranges') or return;
+		kill 'TERM', $pid;
+	},
+	pause => sub {
+		my ($server) = @_;
+		pause_node($server->{node});
+		nap(long());
+		continue_node($server->{node});
+	},
+	'pause backend' => sub { pause_process($_[0], 'client backend') },
+	'pause worker' => sub { pause_process($_[0], 'snowflake ranges') },
+
+	# The old primary keeps running.
+	promotion => sub { promoted($_[0]) },
+	'two promotions' => sub { promoted(promoted($_[0])) },
+	'promotion instead' => sub {
+		my ($server) = @_;
+		my $new = promoted($server);
+		remove_server($server, 'immediate');
+		return $new;
+	},
+	'backup copy' => sub {
+		my ($server) = @_;
+		my $backup = 'copy' . ++$world{backups};
+		$server->{node}->backup($backup);
+		start_copy(node_of_backup(new_node('copy'), $server->{node}, $backup),
+			"a copy of a base backup of $server->{name}");
+	},
+	'file copy' => sub {
+		my ($server) = @_;
+		start_copy(copy_files($server->{node}), "a copy of the files of $server->{name}");
+	},
+	clock => sub {
+		my ($server) = @_;
+		my $step = clock_step();
+		set_clock($server->{node}, $step);
+		happens("clock of $server->{name} $step s");
+		nap($round_plan->{pause});
+		return sub { set_clock($server->{node}, 0) };
+	},
+	floor => sub {
+		my ($server) = @_;
+		my $table = $range_tables[ 2 * $round_plan->{other} ];
+		my $next = next_number($table) // return;
+		my $floor = $next + int 20000 * $round_plan->{step};
+		set_floor($server, $table, { floor => $floor, sql => "SELECT setval('${table}_id_seq', $floor)" });
+	},
+	rows => sub { join_with_rows() });
+
+sub clock_step
+{
+	return any_step(-0.5, 0.5, -3, 3, -70, 70, -3600, 3600, -DAY, DAY, -10 * 365 * DAY, 365 * DAY);
+}
+
+sub any_step
+{
+	return $_[ $round_plan->{step} * @_ ];
+}
+
+sub pause_process
+{
+	my ($server, $type) = @_;
+	my $pid = some_process($server->{node}, $type) or return;
+
+	kill 'STOP', $pid;
+	nap(long());
+	kill 'CONT', $pid;
+	return;
+}
+
+# All files of a server as they are at a moment, with a socket and a port of their own.
+sub copy_files
+{
+	my ($origin) = @_;
+	my $node = new_node('files');
+
+	pause_node($origin);
+	system_or_bail('cp', '-a', $origin->data_dir, $node->data_dir);
+	continue_node($origin);
+	unlink $node->data_dir . '/postmaster.pid';
+	$node->append_conf('postgresql.conf', join "\n", 'port = ' . $node->port,
+		"unix_socket_directories = '" . $node->host . "'", '');
+	push @{ $world{nodes} }, $node;
+	return $node;
+}
+
+
+#
+# The registry
+#
+sub registry
+{
+	return $world{registry};
+}
+
+sub ask_registry
+{
+	my ($query) = @_;
+	my ($stdout, $stderr) = ('', '');
+
+	return registry()->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
+}
+
+sub next_number
+{
+	my ($table) = @_;
+	return ask_registry("SELECT next FROM snowflake_registry.range_sequences WHERE name = 'public.${table}_id_seq'");
+}
+
+# Statements in a registry that no server reaches; returns what they print.
+sub single_user
+{
+	my ($node, @queries) = @_;
+	my $input = join '', map { "$_\n" } @queries;
+	my $output = '';
+
+	IPC::Run::run(
+		[ 'postgres', '--single', '-c', 'synchronous_standby_names=', '-D', $node->data_dir, 'postgres' ],
+		'<' => \$input, '>&' => \$output)
+	  or die 'single-user mode of ' . $node->name . ": $output";
+	die $output if $output =~ /ERROR|FATAL|PANIC/;
+	return $output;
+}
+
+# The next numbers of all sequences of a registry that is down
+sub all_next
+{
+	my ($node) = @_;
+	my $output = single_user($node,
+		q{SELECT 'next=' || name || '=' || next || '.' AS n FROM snowflake_registry.range_sequences});
+	my %next = $output =~ /next=([^="]+)=(\d+)\./g;
+
+	die "no sequences: $output" unless %next;
+	return \%next;
+}
+
+# Why the registry grants no ranges
+sub stopped
+{
+	return ask_registry('SELECT stopped FROM snowflake_registry.range_state') // '';
+}
+
+sub wait_until_stopped
+{
+	my $start = time;
+
+	while (stopped() eq '')
+	{
+		return fail_call('the registry does not notice that it lost ranges')
+		  if time - $start > LONGEST_WAIT;
+		renew_clients($_) foreach @{ $world{servers} };
+		nap(0.05);
+	}
+	happens('the registry has stopped: ' . stopped());
+	return;
+}
+
+# Have servers report what they were granted.
+sub wait_for_reports
+{
+	my $start = time;
+	my @missing;
+
+	do
+	{
+		my %there = map { $_ => 1 } split /\n/,
+		  ask_registry("SELECT server_name || ' ' || name FROM snowflake_registry.range_evidence") // '';
+		@missing = ();
+		foreach my $server (@{ $world{servers} })
+		{
+			renew_clients($server);
+			push @missing, grep { !$there{$_} } map { "$server->{name} public.${_}_id_seq" } @range_tables;
+		}
+		return 1 if @missing == 0;
+		nap(0.1);
+	} while (time - $start < 60);
+	happens('no reports of ' . join ', ', @missing);
+	return 0;
+}
+
+# An administrator has the registry continue, above what servers reported; where a server
+# may not know what it was granted, above what the registry had granted before.
+sub resume
+{
+	my ($before) = @_;
+	my $skip = 0;
+
+	if (!wait_for_reports() || $round_plan->{server_fault} !~ /^(?:nothing|clock|floor)$/ || $world{has_gone})
+	{
+		my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
+		foreach my $name (keys %$before)
+		{
+			my $lost = $before->{$name} - ($now{$name} // 1);
+			$skip = $lost if $lost > $skip;
+		}
+	}
+	registry()->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip)");
+	$total{resumes}++;
+	happens("the registry continues, and skips $skip");
+	return;
+}
+
+# Let nothing reach the standby of the registry anymore.
+sub cut_off_standby
+{
+	my $query = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walsender' AND application_name !~ '^of_'};
+
+	registry()->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($query) p") or die 'no standby';
+	my $pid = registry()->safe_psql('postgres', $query);
+	stop_walsender(registry(), $pid);
+	return $pid;
+}
+
+# It is not there anymore, nor is the server with clients of its own that it may be.
+sub kill_registry
+{
+	my ($node, $walsender) = @_;
+	my ($server) = grep { $_->{node} == $node } @{ $world{servers} };
+
+	kill 'KILL', (all_processes($node))[0], grep { defined } $walsender;
+	kill_postmaster($node);
+	return unless $server;
+	end_clients_of($server, 'TERM');
+	reap_clients($server, 1);
+	@{ $world{servers} } = grep { $_ != $server } @{ $world{servers} };
+	return;
+}
+
+# The registry's server has clients, too.
+sub own_server
+{
+	return unless $world_plan->{place} eq 'own';
+	renew_clients(add_server(registry(), 'its own registry'));
+	return;
+}
+
+sub new_registry_standby
+{
+	$world{registry_standby} = add_standby(registry(), shift @{ $world{spares} });
+	return if $world_plan->{place} ne 'synchronous';
+	registry()->poll_query_until('postgres',
+		q{SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'})
+	  or die 'no synchronous standby';
+	return;
+}
+
+sub promote_registry
+{
+	registry_is(delete $world{registry_standby});
+	registry()->promote;
+	$total{failovers}++;
+
+	# Worker IDs are another matter: see torture_registry.pl.
+	registry()->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()')
+	  if $world_plan->{place} ne 'synchronous';
+	own_server();
+	return;
+}
+
+sub registry_is
+{
+	my ($node) = @_;
+
+	$world{registry} = $node;
+	happens($node->name . ' is the registry');
+	return;
+}
+
+# With a synchronous standby the registry continues, and otherwise it has stopped, until
+# somebody has looked.
+sub after_failover
+{
+	my ($before) = @_;
+
+	new_registry_standby() unless $world{registry_standby};
+	if ($world_plan->{place} ne 'synchronous')
+	{
+		wait_until_stopped();
+		resume($before);
+		return;
+	}
+	nap(1);
+	my $stopped = stopped();
+	return fail_call("a registry with a synchronous standby has stopped: $stopped") if $stopped ne '';
+	probe($_) foreach @{ $world{servers} };
+	return;
+}
+
+sub fail_over
+{
+	my $old = registry();
+	my $walsender = cut_off_standby();
+
+	nap($round_plan->{pause});
+	kill_registry($old, $walsender);
+	my $before = all_next($old);
+	promote_registry();
+	after_failover($before);
+	return;
+}
+
+# A registry that was cut off keeps granting, and then its clients find it gone.
+sub split_brain
+{
+	my $old = registry();
+	my $walsender = cut_off_standby();
+
+	promote_registry();
+	new_registry_standby() if $world_plan->{place} eq 'synchronous';
+	nap(2 * $round_plan->{pause});
+	kill_registry($old, $walsender);
+	my $before = all_next($old);
+	$total{split_brains}++;
+	return $before;
+}
+
+# The files of the registry, as they were before servers were granted other ranges, are
+# put back.  An administrator tells the registry before servers reach it, or it has to
+# notice that.
+sub put_back_yesterday
+{
+	my $node = registry();
+	my $backup = 'yesterday' . ++$world{backups};
+
+	$node->backup($backup);
+	wait_for_grants();
+	kill_registry($node);
+	my $before = all_next($node);
+	system_or_bail('rm', '-rf', $node->data_dir);
+	system_or_bail('cp', '-a', $node->backup_dir . "/$backup", $node->data_dir);
+	system_or_bail('rm', '-rf', $node->backup_dir . "/$backup");
+	chmod 0700, $node->data_dir;
+	single_user($node, 'SELECT snowflake_registry.lost()',
+		$round_plan->{told} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
+	(delete $world{registry_standby})->stop('immediate');
+	start_node($node);
+	$total{put_back}++;
+	happens('files of ' . $node->name . ' were put back');
+	own_server();
+	new_registry_standby();
+	wait_until_stopped();
+	resume($before);
+	return;
+}
+
+# Every server has been granted a range since then of each sequence.
+sub wait_for_grants
+{
+	my $start = time;
+
+	foreach my $table (@range_tables)
+	{
+		my $next = next_number($table);
+		foreach my $server (@{ $world{servers} })
+		{
+			my $query = "SELECT coalesce(max(highest), 0) >= $next FROM snowflake_registry.range_holders "
+			  . "WHERE server_name = '$server->{name}' AND name = 'public.${table}_id_seq'";
+			while ((ask_registry($query) // '') ne 't')
+			{
+				die "$server->{name} is granted no range of $table" if time - $start > LONGEST_WAIT;
+				renew_clients($server);
+				nap(0.1);
+			}
+		}
+	}
+	return;
+}
+
+sub outage
+{
+	my ($seconds) = @_;
+	my $node = registry();
+
+	$round_plan->{way} eq 'pause' ? pause_node($node)
+	  : $round_plan->{way} eq 'kill' ? kill_postmaster($node)
+	  : $node->stop('immediate');
+	return sub {
+		nap($seconds);
+		$round_plan->{way} eq 'pause' ? continue_node($node) : start_node($node);
+	};
+}
+
+# Each begins and returns how it ends; the server's fault is between.
+my %registry_fault = (
+	nothing => sub { return sub { } },
+	outage => sub { return outage($world_plan->{window} * 0.4) },
+	'long outage' => sub { return outage(2 * long()) },
+	restart => sub {
+		my $node = registry();
+		$node->stop;
+		return sub { start_node($node) };
+	},
+	'kill backend' => sub {
+		kill_process(registry(), 'background writer');
+		return sub { };
+	},
+	clock => sub {
+		my $node = registry();
+		my $step = clock_step();
+		set_clock($node, $step);
+		happens("clock of the registry $step s");
+		return sub {
+			nap(1);
+			set_clock($node, 0);
+		};
+	},
+
+	# It grants something, of which its standby knows nothing.
+	'standby away' => sub {
+		my $pid = cut_off_standby();
+		return sub {
+			nap(long());
+			kill 'CONT', $pid;
+		};
+	},
+
+	# Its host takes connections, and calls or answers are lost, or late.
+	'bad host' => sub {
+		my ($proxy) = grep { $_->{is_of} == registry() } @{ $world{proxies} // [] };
+		return sub { }
+		  unless $proxy;
+		my $mode = any_step('silent', 'mute', 'lose', 'cut', 'late');
+		$proxy->set($mode);
+		happens("the host of the registry is $mode");
+		return sub {
+			nap(long());
+			$proxy->set('pass');
+		};
+	},
+	failover => sub {
+		return sub { fail_over() };
+	},
+	'two failovers' => sub {
+		return sub {
+			fail_over();
+			fail_over();
+		};
+	},
+	'split brain' => sub {
+		my $before = split_brain();
+		return sub { after_failover($before) };
+	},
+	yesterday => sub {
+		return sub { put_back_yesterday() };
+	});
+
+# Can this happen now?
+sub possible
+{
+	my ($fault) = @_;
+	my %needs = (failover => 1, 'two failovers' => 2, 'split brain' => 1, yesterday => 1);
+
+	return @{ $world{spares} } >= ($needs{$fault} // 0);
+}
+
+#
+# Worlds
+#
+# Each of the servers gets the others' rows.
+sub replicate
+{
+	my @servers = @_;
+
+	foreach my $to (@servers)
+	{
+		foreach my $from (grep { $_ != $to } @servers)
+		{
+			my $connection = $from->{node}->connstr('postgres') . " application_name=of_$to->{name}";
+			$to->{node}->safe_psql('postgres', qq{
+				CREATE SUBSCRIPTION of_$from->{name} CONNECTION '}
+				  . ($connection =~ s/'/''/gr)
+				  . qq{' PUBLICATION } . join(', ', map { "of_$_" } sort keys %tables)
+				  . " WITH (copy_data = false, slot_name = '$from->{name}_to_$to->{name}')");
+		}
+	}
+	$world{replicates} = 1;
+	return;
+}
+
+# In the end each of these servers has the rows of all of them.
+sub check_replication
+{
+	my @servers = grep { $_->{base} } @{ $world{servers} };
+
+	foreach my $from (@servers)
+	{
+		foreach my $table (sort keys %tables)
+		{
+			my $query = "SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM $table WHERE server = '$from->{name}'";
+			my $rows = $from->{node}->safe_psql('postgres', $query);
+			foreach my $to (grep { $_ != $from } @servers)
+			{
+				$to->{node}->poll_query_until('postgres', $query, $rows)
+				  or fail_call("$to->{name} has not all rows of $from->{name} in $table: $rows");
+			}
+			$total{replicated} += (split / /, $rows)[0];
+		}
+	}
+	return;
+}
+
+# Of a number that was given out twice, the row of another server cannot be inserted.
+sub check_logs
+{
+	foreach my $node (@{ $world{nodes} })
+	{
+		my @conflicts = slurp_file($node->logfile) =~ /(ERROR:  duplicate key .*)/g;
+		fail_call($node->name . ": $conflicts[0], and others, together " . @conflicts) if @conflicts;
+	}
+	return;
+}
+
+sub begin_world
+{
+	%world = (
+		servers => [],
+		nodes => [],
+		lines => 0,
+		clients => 0,
+		backups => 0,
+		rows => 0,
+		histories => { map { $_ => new_history() } keys %tables });
+	my @registries = map { new_node('registry') } 1 .. REGISTRIES;
+	my @proxies = $world_plan->{proxies} ? map { Proxy->new($_) } @registries : ();
+	$proxies[$_]->{is_of} = $registries[$_] foreach 0 .. $#proxies;
+	$world{registries} = [@registries];
+	$world{proxies} = \@proxies if @proxies;
+	$world{spares} = [ @registries[ 1 .. $#registries ] ];
+
+	my $registry = node_of_backup($registries[0], $template, 'backup');
+	registry_is($registry);
+	configure($registry, "synchronous_commit = $world_plan->{commit}",
+		$world_plan->{place} eq 'own' ? () : "snowflake.registry = ''");
+	set_clock($registry, 0);
+	start_node($registry);
+	$registry->safe_psql('postgres', qq{
+		CREATE EXTENSION snowflake_registry;
+		SELECT snowflake_registry.create(1, 1000, grant_time => '4 s', reach => '10 s',
+			failovers => 9, new => true);
+		SELECT snowflake_registry.add_database('postgres');
+		SELECT snowflake_registry.alter_ranges(grant_time => '$world_plan->{window} s')});
+	if ($world_plan->{place} eq 'synchronous')
+	{
+		$registry->safe_psql('postgres', 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
+		$registry->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
+		$registry->reload;
+	}
+	create_tables($registry) if $world_plan->{place} eq 'own';
+	own_server();
+	new_registry_standby();
+
+	while (@{ $world{servers} } < 3)
+	{
+		my $node = node_of_backup(new_node('server'), $template, 'backup');
+		configure($node);
+		set_clock($node, 0);
+		start_node($node);
+		create_tables($node);
+		add_server($node, 'new')->{base} = 1;
+	}
+	replicate(grep { $_->{base} } @{ $world{servers} });
+	renew_clients($_) foreach @{ $world{servers} };
+	return;
+}
+
+# Of too many servers, those go that are no base of the others.
+sub retire_servers
+{
+	my @more = grep { !$_->{base} && $_->{node} != registry() } @{ $world{servers} };
+
+	while (@{ $world{servers} } > 4 && @more)
+	{
+		remove_server(shift @more, $round_plan->{way} eq 'kill' ? 'immediate' : 'fast');
+	}
+	return;
+}
+
+sub round
+{
+	my @servers = grep { $_->{node} != registry() } @{ $world{servers} };
+	my $server = $servers[ $round_plan->{who} * @servers ];
+	my ($server_fault, $registry_fault) = @$round_plan{ 'server_fault', 'registry_fault' };
+
+	$registry_fault = 'restart' unless possible($registry_fault);
+	happens("registry: $registry_fault");
+	my $ends = $registry_fault{$registry_fault}->();
+	happens("$server->{name}: $server_fault");
+	my $later = $server_fault{$server_fault}->($server);
+	fault($server_fault) if $server_fault ne 'nothing';
+	$ends->();
+	$later->() if ref $later eq 'CODE';
+	happens("end of the registry's $registry_fault");
+	fault("$registry_fault of the registry") if $registry_fault ne 'nothing';
+	return if $total{failed} > 0;
+	nap($round_plan->{pause});
+	retire_servers();
+	probe($_) foreach @{ $world{servers} };
+	renew_clients($_) foreach @{ $world{servers} };
+	return;
+}
+
+# Have the checker read what clients received.
+sub check_histories
+{
+	foreach my $table (sort keys %{ $world{histories} })
+	{
+		my $before = (history_figures())[3];
+		my (undef, @found) = check_history($world{histories}{$table});
+		$total{ ($tables{$table} // 'range') eq 'range' ? 'numbers' : 'ids' } += (history_figures())[3] - $before;
+		next unless @found;
+		$total{wrong}++;
+		wrong(join "\n  ", "the checker of histories, of $table", @found);
+	}
+	return;
+}
+
+sub end_world
+{
+	my ($lived) = @_;
+
+	foreach my $server (@{ $world{servers} })
+	{
+		end_clients_of($server, $lived ? 'TERM' : 'KILL');
+		reap_clients($server, 1);
+	}
+	check_replication() if $lived && $world{replicates} && !$bug;
+	$_->stop foreach @{ delete $world{proxies} // [] };
+	foreach my $node (@{ $world{nodes} })
+	{
+		eval {
+			continue_node($node);
+			kill 'QUIT', (all_processes($node))[0];
+		};
+	}
+	$_->stop('immediate', fail_ok => 1) foreach @{ $world{nodes} };
+	check_logs() if $lived;
+	check_histories() if $lived;
+	return if $total{wrong} + $total{failed} > 0;
+	system_or_bail('rm', '-rf', $_->basedir) foreach @{ $world{nodes} };
+	return;
+}
+
+while (time < $end)
+{
+	$world_plan = plan_world($total{worlds}++);
+	$round_plan = undef;
+	nothing_happened();
+	print '# plan: ', describe($world_plan), "\n";
+	happens("world $total{worlds} begins");
+	my $lived = eval {
+		begin_world();
+		foreach my $plan (@{ $world_plan->{rounds} })
+		{
+			last if time > $end;
+			$round_plan = $plan;
+			$total{rounds}++;
+			happens("round $total{rounds}: " . describe($plan));
+			round();
+			last if $total{failed} > 0 || $bug && $total{rounds} % 2 == 0;
+		}
+		1;
+	};
+	my $undone = $lived || $@ =~ /^interrupted/ ? undef : $@;
+	fail_call("what was planned could not be done: $undone") if defined $undone;
+	end_world($lived);
+	printf $figures "world %d (%s): %d rounds so far, %d numbers, %d IDs\n",
+	  $total{worlds}, $world_plan->{place}, @total{qw(rounds numbers ids)};
+
+	# What led to it is in the logs and the data directories.
+	last if $total{wrong} + $total{failed} > 0 || !$lived;
+}
+
+my ($histories, $wrong_in_histories, $calls) = history_figures();
+my $wrong = $total{failed} + $wrong_in_histories;
+if ($bug)
+{
+	ok($wrong > 0, "the bug \"$bug\" is found");
+	done_testing();
+	print $figures "$histories\n";
+	printf $figures "bug \"$bug\": %d rounds, %d numbers, %d wrong in histories, %d failed, %s, seed %d\n",
+	  @total{qw(rounds numbers)}, $wrong_in_histories, $total{failed},
+	  $wrong > 0 ? sprintf('found after %.0f s', $found_at - $begin) : 'not found', $seed;
+	exit($wrong == 0);
+}
+is($wrong, 0, 'no number twice, nor below one before, and no call that failed');
+cmp_ok($calls, '>', 0, 'histories were checked');
+done_testing();
+print $figures "$histories\n";
+print $figures 'faults by kind: ', faults_by_kind(), "\n";
+printf $figures
+  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them with the old one alive, %d times its files of before), '
+  . '%d servers, %d numbers of ranges, %d IDs, %d rows replicated, %d floors, %d more refused, resumed %d times, '
+  . "%d wrong, %d failed, %d refused, longest wait %.1f s, seed %d\n",
+  $total{rounds}, count_faults(),
+  @total{
+	qw(worlds failovers split_brains put_back servers numbers ids replicated floors refused_floors resumes
+	  wrong failed refused longest_wait)
+  }, $seed;
+exit($wrong > 0 || $calls == 0);
