@@ -33,8 +33,7 @@ EXTENSION = snowflake
 # The script is put together of files by topic, in the order of their names.  It has its
 # whole name, because one that was made in the source folder may be old.
 DATA_built = $(CURDIR)/snowflake--$(EXTVERSION).sql
-DATA = $(filter-out $(notdir $(DATA_built)),$(notdir $(wildcard $(here)snowflake--*.sql))) \
-	compat/snowflake_compat.sql compat/snowflake_undo.sql
+DATA = $(filter-out $(notdir $(DATA_built)),$(notdir $(wildcard $(here)snowflake--*.sql)))
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 

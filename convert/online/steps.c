@@ -273,7 +273,7 @@ snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **t
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot undo the conversion of table %s, because columns have been swapped",
 						((SnowflakeKey *) linitial(conversion->keys))->table),
-				 errhint("Call snowflake_convert_online() to complete it. The way back from there is snowflake_undo.sql.")));
+				 errhint("Call snowflake_convert_online() to complete it. snowflake_convert() with kind => 'local' has its sequence be local again.")));
 
 	*tables = NIL;
 	foreach(cell, snowflake_convert_ask(conversion, sql_undo))

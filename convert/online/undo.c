@@ -129,7 +129,7 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 		ereport(NOTICE,
 				(errmsg("no conversion of table %s has begun",
 						snowflake_relation_name(online.relid)),
-				 errhint("The way back from a conversion that is complete is snowflake_undo.sql.")));
+				 errhint("If the key has kept its sequence, snowflake_convert() with kind => 'local' has that be local again.")));
 	SPI_finish();
 	PG_RETURN_VOID();
 }

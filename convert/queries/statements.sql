@@ -4,7 +4,7 @@ FROM ({entries}) n(number, severity, form, title, object, line, message, detail,
 ORDER BY number, object COLLATE "C"
 
 -- list: notices notices
--- with: target, seq_user, row_function, narrow, unfit, changing, key_sequence, idle_sequence
+-- with: target, seq_user, row_function, narrow, unfit, key_sequence, idle_sequence
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
@@ -126,10 +126,6 @@ SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.
   'Do not use the order of the key for older rows.'
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
 WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype
-
--- notice: info | list | sequences become snowflake sequences
-SELECT format('sequence %s', name), name, 'it becomes a snowflake sequence', NULL, NULL
-FROM changing
 
 -- notice: warning | one each | sequences stay as they are
 SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regclass, k.narrow),

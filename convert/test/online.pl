@@ -54,7 +54,7 @@ foreach my $phase ('prepare', 'backfill', 'indexes', 'foreign keys')
 	is(nothing_is_left($node, $shop), '', "after undo in phase $phase, nothing is left");
 }
 like(run_in($node, $shop, "SELECT snowflake_convert_undo('orders')"),
-	qr/^NOTICE:  no conversion of table public\.orders has begun\nHINT:  The way back from a conversion that is complete is snowflake_undo\.sql\.$/m, 'undo says that there is nothing to undo');
+	qr/^NOTICE:  no conversion of table public\.orders has begun\nHINT:  If the key has kept its sequence, snowflake_convert\(\) with kind => 'local' has that be local again\.$/m, 'undo says that there is nothing to undo');
 
 my ($err, $out) = run_in($node, $shop, q{SELECT state, phase, table_name FROM snowflake_convert_plan('orders') WHERE step = 1});
 is($out, "next|prepare|public.orders\n", 'the plan begins with the columns');
@@ -127,7 +127,7 @@ like((run_in($node, $used, "SELECT state FROM snowflake_convert_plan('orders') W
 	qr/^to do, and has to wait: 2 sessions are older than the swap, and may have prepared statements: process /,
 	'the plan says so, too');
 like(run_in($node, $used, "SELECT snowflake_convert_undo('orders')"),
-	qr/ERROR:  cannot undo the conversion of table public\.orders, because columns have been swapped\nHINT:  Call snowflake_convert_online\(\) to complete it\. The way back from there is snowflake_undo\.sql\./,
+	qr/ERROR:  cannot undo the conversion of table public\.orders, because columns have been swapped\nHINT:  Call snowflake_convert_online\(\) to complete it\. snowflake_convert\(\) with kind => 'local' has its sequence be local again\./,
 	'a swap cannot be undone');
 my $errors = stop_shoppers($clients);
 unlike($errors, qr/ERROR/, 'clients see no error until the swap, and after it') or diag($errors);

@@ -65,7 +65,7 @@ update_source()
 (
 	mkdir -p "$1"
 	new=$(mktemp -d)
-	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|(src|shared|compat|test/api)/.*)$' >"$new.list"
+	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|(src|shared|test/api)/.*)$' >"$new.list"
 	checkout_files | grep -E '^(registry|registry_client|convert|keys)/' |
 		grep -vE '^[^/]*/(sql|expected|test)/' >>"$new.list"
 	copy_files "$new" <"$new.list" || exit

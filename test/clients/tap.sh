@@ -63,13 +63,6 @@ sql()
 	psql -AtqX -v ON_ERROR_STOP=1 -c "$1"
 }
 
-# Functions that know snowflake IDs, for clients that ask a sequence.
-install_compat()
-{
-	psql -Xq -f "$TESTS/../../../compat/snowflake_compat.sql"
-	sql "ALTER ROLE $PGUSER SET search_path = public, snowflake_compat, pg_catalog"
-}
-
 # A database whose new tables get snowflake sequences, of which the client knows nothing.
 use_sequences()
 {

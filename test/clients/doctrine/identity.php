@@ -31,19 +31,7 @@ function add($em, $class)
     return $entity->id;
 }
 
-if ($argv[1] === 'right') {
-    $em = manager();
-    $id = add($em, Converted::class);
-    $em->clear();
-    ok($em->find(Converted::class, $id) !== null && $id > 10 ** 18, 'the ID of the row', $id);
-    $id = add($em, Converted::class);
-    $em->clear();
-    ok($em->find(Converted::class, $id) !== null, 'and of the next', $id);
-    $em = manager();
-    $em->getConnection()->executeStatement("INSERT INTO counted (name) VALUES ('x')");
-    $error = fails(fn () => add($em, Converted::class), 'an error in a session that used a sequence');
-    ok(str_contains($error->getMessage(), 'No identity value'), 'that says so', $error->getMessage());
-} elseif ($argv[1] === 'sequences') {
+if ($argv[1] === 'sequences') {
     $em = manager();
     foreach ([Counted::class, Converted::class, Counted::class, Converted::class] as $class) {
         $id = add($em, $class);
