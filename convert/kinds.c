@@ -201,9 +201,10 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 	{
 		char	  **row = lfirst(cell);
 		char	   *column = snowflake_convert_text(row, "column_name");
+		char	   *name = snowflake_relation_name(snowflake_convert_oid(row, "sequence"));
 
 		findings = lappend(findings, make_finding(is_new ? "warning" : "info",
-												  psprintf("sequence %s", snowflake_relation_name(snowflake_convert_oid(row, "sequence"))),
+												  psprintf("sequence %s", name),
 												  psprintf("it is of kind %s, and feeds %s",
 														   snowflake_convert_text(row, "kind"),
 														   column == NULL ? "no column" : column),

@@ -220,7 +220,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	const char *path = conversion->search_path;
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
-	INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
+		INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
 	OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];

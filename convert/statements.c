@@ -94,7 +94,7 @@ List *
 snowflake_convert_statements(const SnowflakeConversion *conversion)
 {
 	List	   *statements = snowflake_convert_texts(snowflake_convert_ask(conversion,
-																	   sql_statements));
+																		   sql_statements));
 
 	if (conversion->sequences == NIL)
 		return statements;

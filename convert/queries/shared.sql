@@ -4,9 +4,9 @@
 -- default.  $5 to $8 are the columns that the query walk found: their tables, columns, whether
 -- each is a key, and the number of the key, from 1, that it is or references.  $9 and $10 are
 -- the tables and columns of others to widen.  $11 is the schema, and $12 the object that a query
--- is about.  $13 to $15 are what the query sequence_names found.  $16 are sequences that get another
--- kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT, and $20
--- whether each key keeps its sequences.
+-- is about.  $13 to $15 are what the query sequence_names found.  $16 are sequences that get
+-- another kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT,
+-- and $20 whether each key keeps its sequences.
 -- parameters: oid[], int2[], oid[], bool[], oid[], int2[], bool[], int4[], oid[], int2[], oid,
 --   oid, oid[], oid[], text[], oid[], text, text, int8, bool[]
 
@@ -78,8 +78,9 @@ SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype
 -- The columns that were found.  is_root is
 -- true for the keys without their partitions and children.  gets_ids is true if the key
 -- does not get IDs yet: set_default, if its generator is to become the default, and
--- drops_identity, if its sequence stays, but not as that of an identity.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or
--- that the column cannot be converted because it has another type.
+-- drops_identity, if its sequence stays, but not as that of an identity.  change says what to
+-- do: widen a smallint or integer, keep a bigint or uuid, or that the column cannot be converted
+-- because it has another type.
 -- cte: target
 -- with: wide
 SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,
