@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import django
 django.setup()
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import setup_test_environment
@@ -69,3 +70,8 @@ for page in ["/list/%s/" % address, "/list/%s/latest" % address, "/list/%s/2015/
           b"message 3" in answer.content, b"a question" in answer.content)
 thread.emails.get(thread_order=2).delete()
 print("emails left:", thread.emails.count())
+
+if "django.contrib.flatpages" in settings.INSTALLED_APPS:
+    from django.contrib.flatpages.models import FlatPage
+    from django.contrib.sites.models import Site
+    FlatPage.objects.create(url="/%s/" % name, title=name).sites.add(Site.objects.get_current())

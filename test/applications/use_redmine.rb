@@ -4,8 +4,8 @@
 name = ARGV[0]
 ActionController::Base.allow_forgery_protection = false
 Setting.rest_api_enabled = '1'
-admin = User.find_by!(login: 'admin')
-admin.update!(password: 'administrator', must_change_passwd: false, language: 'en')
+admin = User.new(admin: true, firstname: name, lastname: 'admin', mail: "#{name}-admin@example.org", language: 'en')
+admin.update!(login: "#{name}-admin", password: 'administrator')
 
 # A browser; or a program, if it has the key of a user.
 class Client
@@ -38,7 +38,7 @@ end
 
 api = Client.new(name, admin.api_key)
 web = Client.new(name)
-web.call(:post, '/login', { username: 'admin', password: 'administrator' })
+web.call(:post, '/login', { username: "#{name}-admin", password: 'administrator' })
 
 # people, groups, roles
 users = %w[a b].map do |letter|

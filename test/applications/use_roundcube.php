@@ -32,3 +32,12 @@ echo 'all: ', implode(' ', array_column($contacts->list_records()->records, 'nam
 
 $search = $again->insert_search(['type' => rcube_user::SEARCH_MAIL, 'name' => 'unread', 'data' => ['q' => 1]]);
 echo 'search: ', $again->get_search($search)['name'] ?? 'lost', "\n";
+
+// what an upgrade has brought
+if ($argv[2] ?? false) {
+    $response = $again->insert_response(['name' => 'thanks', 'data' => 'Thank you', 'is_html' => 0]);
+    echo 'response: ', $again->get_response($response) ? 'found' : 'lost', "\n";
+    $recipients = new rcube_addresses($rcmail->get_dbh(), $again->ID, rcube_addressbook::TYPE_RECIPIENT);
+    $id = $recipients->insert(['name' => 'a', 'email' => 'a@example.org']);
+    echo 'recipient: ', $recipients->get_record($id, true)['name'] ?? 'lost', "\n";
+}
