@@ -48,14 +48,14 @@ has_reserves(200);
 my $before = asked($calls);
 
 # The first ranges have lasted for long.
-set_clock($server, 2000);
+pass_time($server, 50);
 $server->safe_psql('postgres', join(';', map { "SELECT nextval('s$_')" } 1 .. $n));
-set_clock($server, 2011);
+pass_time($server, 6);
 has_reserves(300);
 is(asked($calls), $before + 1, 'one call asks for the reserves of all sequences');
 
 # ... and one that is exhausted early does not wait for others; its call has them, too.
-set_clock($server, 4000);
+pass_time($server, 50);
 $server->safe_psql('postgres', $take);
 $before = asked($calls);
 is($server->safe_psql('postgres', "SELECT count(nextval('s7')) FROM generate_series(1, 150)"), 150, 'who needs numbers waits for no other sequence');

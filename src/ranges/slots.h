@@ -74,11 +74,11 @@ typedef struct RangeSlot
 	int64		told;			/* to the registry */
 	int64		settled;		/* nobody gives out what is not above it */
 
-	/* What is to be asked; all times are those of the steady clock. */
+	/* What is to be asked. */
 	bool		wanted;			/* a range */
 	int64		ask_at;			/* not before, unless others are asked for */
 	bool		announce;		/* say what was granted */
-	int64		retry_at;		/* not before */
+	int64		retry_at;		/* not before, by the steady clock */
 	int64		waited_until;	/* sessions wait for it until then */
 
 	/* Numbers used in this and in the last window, for the size. */
@@ -92,7 +92,7 @@ typedef struct RangeSlot
 	int64		first_granted;
 	TimestampTz first_granted_at;
 
-	int64		problem_at;
+	int64		problem_at;		/* by the steady clock */
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* or empty */
 	char		waits_for[SNOWFLAKE_RANGE_TEXT_SIZE];	/* or empty */
 	ConditionVariable changed;
