@@ -2,6 +2,7 @@
 -- kind => 'snowflake' and 'local': keys that keep their sequences.  What needs a registry is in
 -- test/kinds.pl.
 --
+SELECT current_database() AS tests \gset
 CREATE DATABASE regress_convert_kind;
 \c regress_convert_kind
 SET client_min_messages = warning;
@@ -214,7 +215,7 @@ SELECT count(*) > 0 AS converted FROM snowflake_convert('plain');
 RESET client_min_messages;
 SELECT relacl FROM pg_class WHERE relname = 'plain_id_seq';
 
-\c regression
+\c :tests
 SET client_min_messages = warning;
 DROP DATABASE regress_convert_kind;
 DROP ROLE regress_kind_owner, regress_kind_other, regress_kind_insert, regress_kind_column, regress_kind_view,
