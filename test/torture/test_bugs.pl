@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $top = "$FindBin::RealBin/../..";
-my @files = ('src', 'convert', 'registry', 'script');
+my @files = ('src', 'convert', 'registry', 'registry_client', 'script');
 
 my ($list) = slurp_file("$top/script/tests/torture") =~ /^(#\tmark\t.*?)^# With --conversion/ms;
 my @bugs = sort $list =~ /^#\t([a-z-]+)[\t ]/mg;
