@@ -254,9 +254,10 @@ cmp_ok(min(take($_, 'im_id_seq', 1)), '>', 5000, 'after setval() numbers of ' . 
 is(query($a, q{SELECT setval('im_id_seq', 5)}), 5, 'setval() below changes nothing');
 is(query($a, q{SELECT setval('im_id_seq', 6001, false)}), 6001, 'setval() of the next value');
 cmp_ok(min(take($b, 'im_id_seq', 1)), '>', 6000, 'numbers are not below the next value');
-my $next = registered('public.im_id_seq', 'next');
+# A reserve may be granted meanwhile.
+my $floor = registered('public.im_id_seq', 'floor');
 is(query($a, q{SELECT setval('im_id_seq', 2147483647)}), 2147483647, 'setval() to the end of the type, as in a dump');
-is(registered('public.im_id_seq', 'next'), $next, 'setval() to the end of the type changes nothing in the registry');
+is(registered('public.im_id_seq', q{floor || ' ' || (next < 10000)}), "$floor true", 'setval() to the end of the type changes nothing in the registry');
 like(sql_error($a, q{SELECT setval('im_id_seq', 2147483648)}), qr/22003: .*out of bounds for sequence "im_id_seq" \(1..2147483647\)/, 'setval() beyond the type');
 like(sql_error($a, q{SELECT setval('im_id_seq', 2000000000)}),
 	qr/55000: .*the registry refuses to continue sequence "im_id_seq" above 2000000000/, 'setval() far ahead is refused');
@@ -282,7 +283,7 @@ cmp_ok(min(take($b, 't_id_seq', 1)), '>', 100000, 'numbers of the other server a
 like(query($a, q{SELECT kind, numbers_left > 2000000000, ends_at, problem FROM snowflake_sequences WHERE sequence = 't_id_seq'::regclass}),
 	qr/^range\|t\|[^|]*\|$/, 'snowflake_sequences has what is left');
 query($a, 'CREATE DATABASE restored');
-$next = registered('public.t_id_seq', 'next');
+my $next = registered('public.t_id_seq', 'next');
 my $dump = $a->basedir . '/dump.sql';
 command_ok([ 'pg_dump', '-f', $dump, '-d', $a->connstr('postgres') ], 'pg_dump');
 like(slurp_file($dump), qr/SECURITY LABEL FOR snowflake ON SEQUENCE public.t_id_seq IS 'range .*name=public.t_id_seq'/, 'the dump has the kind');
