@@ -34,6 +34,7 @@
 #include "rewrite/rewriteManip.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
@@ -41,6 +42,7 @@
 
 #include "convert/conversion.h"
 #include "convert/expressions.h"
+#include "convert/functions.h"
 #include "convert/new_ids.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
@@ -286,6 +288,39 @@ find_defaults(SnowflakeConversion *conversion)
 }
 
 /*
+ * Find the relations that are locked before the tables: clients lock a view before
+ * the tables that it is made of, so a deadlock would end one of us otherwise.
+ */
+static void
+find_views(SnowflakeConversion *conversion)
+{
+	conversion->views = snowflake_convert_oids(snowflake_convert_ask(conversion,
+																	 sql_views_to_lock));
+}
+
+/*
+ * Find what changes.
+ */
+static void
+find_targets(SnowflakeConversion *conversion)
+{
+	snowflake_convert_find_targets(conversion);
+	if (conversion->online)
+		return;
+	snowflake_convert_find_functions(conversion);
+	find_views(conversion);
+}
+
+static void
+lock_views(const SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	foreach(cell, conversion->views)
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+}
+
+/*
  * Lock the tables that ALTER TABLE will lock.  Tables that only reference them
  * get a lock that allows reads and writes, but no new foreign key, which would
  * need a stronger one.  New tables may have appeared while waiting for a lock,
@@ -302,13 +337,14 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 		ListCell   *cell;
 
 		found = false;
-		snowflake_convert_find_targets(conversion);
+		find_targets(conversion);
 		snowflake_convert_find_key_sequences(conversion);
 		conversion->rewrites = snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
 		if (conversion->rewrites && conversion->lock != AccessExclusiveLock)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 errmsg_internal("a column changes its type")));
+		lock_views(conversion);
 		foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 		{
 			char	  **row = lfirst(cell);
@@ -397,7 +433,7 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 	foreach(cell, conversion->keys)
 		((SnowflakeKey *) lfirst(cell))->set_default = true;
 	if (conversion->dry_run)
-		snowflake_convert_find_targets(conversion);
+		find_targets(conversion);
 	else
 		lock_tables(conversion, owner);
 	find_defaults(conversion);
@@ -477,6 +513,9 @@ snowflake_convert_run_statements(const List *statements)
 {
 	ListCell   *cell;
 
+	/* Functions may come before what they use. */
+	(void) set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	foreach(cell, statements)
 	{
 		if (SPI_execute(lfirst(cell), false, 0) < 0)
@@ -504,6 +543,7 @@ lock_altered(void *argument)
 	const SnowflakeConversion *conversion = argument;
 	ListCell   *cell;
 
+	lock_views(conversion);
 	foreach(cell, conversion->keys)
 	{
 		Oid			relid = ((SnowflakeKey *) lfirst(cell))->relid;
@@ -572,6 +612,7 @@ snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
 				return;
 		}
 		conversion->lock = AccessExclusiveLock;
+		lock_views(conversion);
 	}
 	plan(argument);
 }

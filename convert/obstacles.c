@@ -113,6 +113,7 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 	if (!conversion->online)
 	{
 		ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
+		ask_obstacles(conversion, sql_recreated_obstacles, obstacles);
 		ask_obstacles(conversion, sql_row_obstacles, obstacles);
 		ask_obstacles(conversion, sql_rebuilt_obstacles, obstacles);
 		snowflake_convert_find_trigger_obstacles(conversion, obstacles);

@@ -211,7 +211,8 @@ run_planned(const char *query, int ntypes, Oid *types, Datum *values,
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
  * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
  * $16 are the sequences that get another kind, $17 that kind, $18 the search_path of the
- * caller, $19 the greatest INCREMENT, and $20 whether each key keeps its sequences.
+ * caller, $19 the greatest INCREMENT, $20 whether each key keeps its sequences, and $21 to
+ * $24 what snowflake_convert_find_functions() found.
  */
 static void
 run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
@@ -221,7 +222,8 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
 		INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
-	OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID};
+		OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID, OIDARRAYOID, OIDARRAYOID,
+	OIDARRAYOID, TEXTARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -252,6 +254,11 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	values[17] = CStringGetTextDatum(path != NULL ? path : "");
 	values[18] = Int64GetDatum(conversion->max_increment);
 	values[19] = array_of_keys(conversion, BOOLOID, keeps_sequences_of);
+	for (int i = 0; i < SNOWFLAKE_FUNCTION_ARRAYS; i++)
+	{
+		values[20 + i] = conversion->functions[i];
+		nulls[20 + i] = conversion->functions[i] == (Datum) 0 ? 'n' : ' ';
+	}
 	run_planned(query, lengthof(types), types, values, nulls);
 }
 

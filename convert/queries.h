@@ -57,6 +57,13 @@ typedef struct SnowflakeKey
  */
 #define SNOWFLAKE_NAME_ARRAYS	3
 
+/*
+ * The arrays that describe functions that hold keys: those that are dropped and
+ * created again; all that change; those that cannot; and the statements that change
+ * them.
+ */
+#define SNOWFLAKE_FUNCTION_ARRAYS	4
+
 /* The keys of one conversion. */
 typedef struct SnowflakeConversion
 {
@@ -69,6 +76,8 @@ typedef struct SnowflakeConversion
 	bool		rewrites;		/* does a column change its type? */
 	LOCKMODE	lock;			/* on tables that are altered */
 	List	   *altered;		/* these tables */
+	List	   *views;			/* that are dropped, and other relations to lock
+								 * before the tables */
 	Datum		others[SNOWFLAKE_OTHER_ARRAYS]; /* more columns to widen:
 												 * tables, columns; may be 0 */
 	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see
@@ -77,6 +86,8 @@ typedef struct SnowflakeConversion
 												 * snowflake_convert_find_sequence_names() */
 	List	   *sequences;		/* that get the kind, as OIDs */
 	int64		max_increment;	/* that these can have */
+	Datum		functions[SNOWFLAKE_FUNCTION_ARRAYS];	/* see
+														 * snowflake_convert_find_functions() */
 } SnowflakeConversion;
 
 extern const char *snowflake_convert_kind_name(SnowflakeConvertKind kind);

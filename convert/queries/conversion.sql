@@ -11,9 +11,18 @@ UNION
 SELECT relid, 0 FROM target WHERE relid NOT IN (SELECT relid FROM changed)
 ORDER BY 1
 
+-- Views that are dropped, those that are made of others first; and other relations whose rules
+-- and policies are.  Those of other owners are obstacles.
+-- name: views_to_lock
+-- with: vw, ruled, owner
+SELECT v.oid
+FROM (SELECT oid, relowner, depth FROM vw UNION ALL SELECT oid, relowner, 0 FROM ruled) v
+  JOIN owner ON owner.oid = v.relowner
+ORDER BY v.depth DESC, v.oid
+
 -- name: functions_to_lock
 -- with: row_function
-SELECT oid FROM row_function WHERE owned ORDER BY oid
+SELECT oid FROM row_function WHERE owned UNION SELECT unnest($22) ORDER BY 1
 
 -- The columns that are not converted.
 -- name: narrow_targets

@@ -109,13 +109,12 @@ WHERE t.change = 'widen'
 AND (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.condeferrable,
   p.condeferred)
 
--- The same, but an online conversion creates most of these objects again:
--- online/obstacles.c.
+-- The same, but an online conversion creates other objects again: online/obstacles.c.
 -- list: dependent_obstacles obstacles
--- with: target
+-- with: target, gone
 
--- hint: Drop objects that depend on a column, convert, and create them again
---   (snowflake_convert_report() has the statements for views), or use snowflake_convert_online().
+-- hint: Drop objects that depend on a column, convert, and create them again, or use
+--   snowflake_convert_online().
 SELECT format('%s depends on %s',
     pg_describe_object(d.classid, d.objid, d.objsubid), t.column_name), t.column_name
 FROM target t
@@ -128,6 +127,7 @@ AND (d.classid IN ('pg_rewrite'::regclass, 'pg_policy'::regclass,
                     'pg_proc'::regclass, 'pg_publication_rel'::regclass)
       OR NOT g.tgisinternal
       OR (f.adrelid, f.adnum) <> (t.relid, t.attnum))
+AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
 
 -- An index is created again with each of its columns, also those that it merely includes, and so is
 -- its constraint.  What depends on these, but not on the column, is not, and prevents that.
@@ -141,10 +141,35 @@ FROM target t
     ('pg_constraint'::regclass, u.oid)) n(classid, objid)
   JOIN pg_depend d ON (d.refclassid, d.refobjid, d.deptype) = (n.classid, n.objid, 'n')
 WHERE t.change = 'widen'
+AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
 AND NOT EXISTS (
   SELECT FROM pg_depend c
   WHERE (c.classid, c.objid) = (d.classid, d.objid)
   AND (c.refclassid, c.refobjid, c.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum))
+
+-- list: recreated_obstacles obstacles
+-- with: lost
+
+-- hint: Give what depends on a column the owner of the tables, or drop it, convert, and create it
+--   again: snowflake_convert_report() has the statements for views.
+SELECT line, relid::regclass::text FROM lost WHERE number = 1
+
+-- hint: Drop temporary views of the tables, or have their sessions end.
+SELECT line, relid::regclass::text FROM lost WHERE number = 2
+
+-- hint: Drop objects that cannot be created again, and the views that they depend on, convert, and
+--   create them again: snowflake_convert_report() has the statements for views.
+SELECT line, relid::regclass::text FROM lost WHERE number = 3
+
+-- hint: Remove security labels, privileges and comments of row types, and replica identities of
+--   materialized views, convert, and set them again.
+SELECT line, relid::regclass::text FROM lost WHERE number = 4
+
+-- hint: Have the owner of the view grant these privileges.
+SELECT line, relid::regclass::text FROM lost WHERE number = 5
+
+-- hint: Grant the owner of the tables the privileges to create what the conversion creates again.
+SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
 -- list: row_obstacles obstacles
 -- with: big_row

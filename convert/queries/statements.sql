@@ -4,7 +4,8 @@ FROM ({entries}) n(number, severity, form, title, object, line, message, detail,
 ORDER BY number, object COLLATE "C"
 
 -- list: notices notices
--- with: target, seq_user, row_function, narrow, unfit, key_sequence, idle_sequence
+-- with: target, seq_user, row_function, narrow, unfit, key_sequence, idle_sequence, vw, stuck, rul,
+--   trg, pol
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
@@ -12,6 +13,36 @@ SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, N
   'Use 64-bit integers for these columns in the application, and have it reconnect.'
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
 WHERE t.change = 'widen' AND t.attinhcount = 0
+
+-- These three are about direct conversions, which look for functions.
+-- notice: info | list | views are dropped and created again
+SELECT format('%s %s', lower({kind}), name), name, 'it is dropped and created again', NULL,
+  'Functions that have rows of them are compiled again when their sessions reconnect.'
+FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND $22 IS NOT NULL
+
+-- notice: info | list | rules, triggers and policies are dropped and created again
+SELECT pg_describe_object(classid, objid, 0), pg_describe_object(classid, objid, 0),
+  'it is dropped and created again', NULL, NULL
+FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
+      WHERE w.ev_class NOT IN (SELECT oid FROM vw)
+      UNION ALL SELECT 'pg_trigger'::regclass, oid FROM trg
+      UNION ALL SELECT 'pg_policy'::regclass, oid FROM pol) o(classid, objid)
+WHERE $22 IS NOT NULL
+
+-- notice: info | list | functions that hold keys get bigint
+SELECT format('%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+    p.oid::regprocedure), p.oid::regprocedure::text,
+  CASE WHEN p.oid = ANY ($21)
+    THEN 'it holds keys, and is created again with bigint parameters or results'
+    ELSE 'it holds keys, and its variables and casts become bigint' END, NULL,
+  'Calls with integers find them, too. A result that was an integer is a bigint.'
+FROM pg_proc p WHERE p.oid = ANY ($22)
+
+-- notice: warning | list | functions hold keys in integers
+SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
+  'it holds keys in integers, and stays as it is', NULL,
+  'Something depends on it, or its owner may not create it. Change what holds keys to bigint.'
+FROM pg_proc p WHERE p.oid = ANY ($23)
 
 -- notice: warning | list | columns whose names end in id stay integer
 SELECT column_name, format('%s (%s)', column_name, type),
@@ -216,10 +247,11 @@ SELECT format('function %s', name), name,
   'A bigint does not match an integer parameter, and a new ID does not fit into an integer '
   'variable. Change those that hold IDs to bigint.'
 FROM (SELECT p.oid::regprocedure::text FROM called c JOIN pg_proc p ON p.oid = c.oid
-      WHERE p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]
+      WHERE p.oid <> ALL (coalesce($22 || $23, '{}'))
+      AND (p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]
       OR p.prosrc ~* '(?<![[:alnum:]_])(smallint|int|int2|int4|integer)(?![[:alnum:]_])'
 -- the two keys of an advisory lock
-      OR p.prosrc ~* E'\\mpg_(try_)?advisory_\\w+\\s*\\(([^()]|\\([^()]*\\))*,') f(name)
+      OR p.prosrc ~* E'\\mpg_(try_)?advisory_\\w+\\s*\\(([^()]|\\([^()]*\\))*,')) f(name)
 
 -- notice: warning | one each | functions might fail in open sessions
 SELECT format('function %s', name), format('%s of role %s', name, owner),
@@ -230,6 +262,49 @@ SELECT format('function %s', name), format('%s of role %s', name, owner),
   format('Have its owner run %s after the conversion, or have sessions reconnect.', command)
 FROM row_function WHERE NOT owned
 
+-- The statements that drop, and those that create again, with their place among others of a
+-- step.
+-- cte: recreated_statement(step, place, command)
+-- with: vw, rul, trg, pol, view_statement, rule_statement
+SELECT -3, r.rulename::text, format('DROP RULE %I ON %s', r.rulename, r.ev_class::regclass)
+FROM rul JOIN pg_rewrite r USING (oid)
+UNION ALL
+SELECT -2, lpad((9999 - depth)::text, 4, '0') || name, format('DROP %s %s', {kind}, name) FROM vw
+UNION ALL
+SELECT -1, g.tgname::text, format('DROP TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass)
+FROM trg JOIN pg_trigger g USING (oid) WHERE g.tgparentid = 0
+UNION ALL
+SELECT -1, p.polname::text, format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass)
+FROM pol JOIN pg_policy p USING (oid)
+UNION ALL
+SELECT 11, concat(lpad(depth::text, 4, '0'), lpad(v.oid::text, 10, '0'), lpad(stage::text, 2, '0'),
+  lpad(n::text, 19, '0')), command
+FROM view_statement v
+UNION ALL
+SELECT 12, stage::text || lpad(r.oid::text, 10, '0'), command FROM rule_statement r
+UNION ALL
+SELECT 13, '', pg_get_triggerdef(oid) FROM trg JOIN pg_trigger g USING (oid) WHERE tgparentid = 0
+UNION ALL
+SELECT 14, depth::text, format('ALTER TABLE %s %s TRIGGER %I', g.tgrelid::regclass,
+  {trigger_state(g.tgenabled)}, g.tgname)
+FROM trg JOIN pg_trigger g USING (oid) LEFT JOIN pg_trigger p ON p.oid = g.tgparentid
+WHERE g.tgenabled <> coalesce(p.tgenabled, 'O')
+UNION ALL
+SELECT 14, 'comment', {comment_on(format('TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass), g.oid,
+  pg_trigger)}
+FROM trg JOIN pg_trigger g USING (oid) WHERE {has_comment(g.oid, pg_trigger)}
+UNION ALL
+SELECT 14, 'comment', {comment_on(format('CONSTRAINT %I ON %s', g.tgname, g.tgrelid::regclass),
+  g.tgconstraint, pg_constraint)}
+FROM trg JOIN pg_trigger g USING (oid)
+WHERE g.tgconstraint <> 0 AND {has_comment(g.tgconstraint, pg_constraint)}
+UNION ALL
+SELECT 15, '', {create_policy(p.polrelid::regclass)} FROM pol JOIN pg_policy p USING (oid)
+UNION ALL
+SELECT 16, '', {comment_on(format('POLICY %I ON %s', p.polname, p.polrelid::regclass), p.oid,
+  pg_policy)}
+FROM pol JOIN pg_policy p USING (oid) WHERE {has_comment(p.oid, pg_policy)}
+
 -- The statements, in their order.  The default goes first: Citus, for example,
 -- does not allow changing the type of a column whose default is a sequence.
 -- Since 17, partitions have the identity of their table, and lose it with it.
@@ -238,12 +313,15 @@ FROM row_function WHERE NOT owned
 -- statement of its own, nor, where it is inherited, its comment.  Foreign keys of
 -- partitions get the name of that of their root.
 --
--- PL/pgSQL functions that use rows of the tables go last.  The plans that sessions
+-- What prevents that is dropped first, and created again in the end: first the views, each
+-- before those that are made of it.
+--
+-- PL/pgSQL functions that use rows of the tables go after the tables.  The plans that sessions
 -- keep for them would fail if they have a field of a record as a parameter, because
 -- its type has changed; altering a function, even if nothing is different
 -- afterwards, has it compiled again.
 -- name: statements
--- with: seq_user, rebuilt_index, rebuilt_statistics, row_function
+-- with: seq_user, rebuilt_index, rebuilt_statistics, row_function, recreated_statement
 WITH altered AS (
   SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition
   FROM target t JOIN pg_class r ON r.oid = t.relid
@@ -324,5 +402,11 @@ WITH altered AS (
                 AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated
               WHERE i.inhrelid = t.relid)
   UNION ALL
-  SELECT 9, false, name, command FROM row_function WHERE owned)
+  SELECT 9, false, name, command FROM row_function
+  WHERE owned AND oid <> ALL (coalesce($22, '{}'))
+  UNION ALL
+  SELECT 10, false, lpad(n::text, 9, '0'), command
+  FROM unnest($24) WITH ORDINALITY f(command, n)
+  UNION ALL
+  SELECT step, false, place, command FROM recreated_statement)
 SELECT command FROM statement ORDER BY step, other, name COLLATE "C", command COLLATE "C"

@@ -2,6 +2,10 @@
 -- snippet: kind
 CASE vw.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END
 
+-- snippet: trigger_state(state)
+CASE {state} WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA'
+  ELSE 'ENABLE' END
+
 -- These use the CTE vw, which has the rows of pg_class, the qualified name,
 -- and depth, which increases from a view to those that are made of it.
 --
@@ -26,8 +30,14 @@ FROM vw JOIN pg_index i ON i.indrelid = vw.oid JOIN pg_class c ON c.oid = i.inde
 
 -- cte: view_statement(stage, depth, oid, n, command)
 -- with: by_default, view_index
-SELECT 0, depth, oid::bigint, 0::bigint, format(E'CREATE %s %s%s%s AS\n%s%s', {kind}, name,
-  ' WITH (' || array_to_string(reloptions, ', ') || ')',
+SELECT 0, depth, oid::bigint, 0::bigint, format(E'CREATE %s %s%s%s%s AS\n%s%s', {kind}, name,
+  (SELECT format(' USING %I', m.amname) FROM pg_am m WHERE m.oid = vw.relam
+    AND m.amname <> current_setting('default_table_access_method')),
+  ' WITH (' || (SELECT string_agg(o, ', ') FROM (
+    SELECT unnest(reloptions)
+    UNION ALL
+    SELECT 'toast.' || unnest(t.reloptions) FROM pg_class t WHERE t.oid = vw.reltoastrelid) r(o))
+    || ')',
   (SELECT format(' TABLESPACE %I', s.spcname) FROM pg_tablespace s
     WHERE s.oid = vw.reltablespace),
   rtrim(pg_get_viewdef(oid), ';'), CASE relkind WHEN 'm' THEN E'\n  WITH NO DATA' END)
@@ -52,6 +62,25 @@ SELECT 6, depth, vw.oid, a.attnum,
 FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid AND a.attnum > 0 WHERE relkind = 'm'
   AND a.attstattarget >= 0
 UNION ALL
+SELECT 6, depth, vw.oid, a.attnum,
+  format('ALTER MATERIALIZED VIEW %s ALTER COLUMN %I SET %s', name, a.attname, o.option)
+FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid AND a.attnum > 0
+  JOIN pg_type y ON y.oid = a.atttypid
+  CROSS JOIN LATERAL (VALUES
+-- The server keeps the version of the attribute among its options.
+    ('(' || (SELECT string_agg(o, ', ') FROM unnest(a.attoptions) o
+      WHERE NOT starts_with(o, 'pg_attver=')) || ')'),
+    ('STORAGE ' || CASE WHEN a.attstorage <> y.typstorage THEN CASE a.attstorage WHEN 'p'
+      THEN 'PLAIN' WHEN 'e' THEN 'EXTERNAL' WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END END),
+    ('COMPRESSION ' || CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' END)
+    ) o(option)
+WHERE relkind = 'm' AND o.option IS NOT NULL
+UNION ALL
+SELECT 6, depth, view, indexrelid, format('ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s',
+  i.name, a.attnum, a.attstattarget)
+FROM view_index i JOIN vw ON vw.oid = view
+  JOIN pg_attribute a ON a.attrelid = indexrelid AND a.attstattarget >= 0
+UNION ALL
 SELECT 7, depth, vw.oid, s.oid, pg_get_statisticsobjdef(s.oid)
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid
 UNION ALL
@@ -65,6 +94,10 @@ SELECT 9, depth, vw.oid, s.oid,
     pg_statistic_ext)}
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid
 WHERE {has_comment(s.oid, pg_statistic_ext)}
+UNION ALL
+SELECT 9, depth, vw.oid, s.oid, {set_statistics(s.stxnamespace::regnamespace, s.stxname,
+  s.stxstattarget)}
+FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxstattarget >= 0
 UNION ALL
 SELECT 10, depth, vw.oid, 0, format('REVOKE ALL ON TABLE %s FROM %s', name, {grantee})
 FROM vw JOIN (SELECT oid, grantee FROM by_default
@@ -101,12 +134,30 @@ SELECT 17, depth, vw.oid, g.oid,
 FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal
 WHERE {has_comment(g.oid, pg_trigger)}
 UNION ALL
-SELECT 18, depth, vw.oid, w.oid, rtrim(pg_get_ruledef(w.oid), ';')
-FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid AND w.rulename <> '_RETURN'
-UNION ALL
-SELECT 19, depth, vw.oid, w.oid,
-  {comment_on(format('RULE %I ON %s', w.rulename, name), w.oid, pg_rewrite)}
-FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid WHERE {has_comment(w.oid, pg_rewrite)}
-UNION ALL
-SELECT 20, depth, oid, 0, format('REFRESH MATERIALIZED VIEW %s', name)
+SELECT 18, depth, oid, 0, format('REFRESH MATERIALIZED VIEW %s', name)
 FROM vw WHERE relkind = 'm' AND relispopulated
+
+-- Rules other than those of views' queries, from the CTE rul.
+-- cte: rule_statement(stage, oid, relid, command)
+-- with: rul
+SELECT 1, w.oid, w.ev_class, rtrim(pg_get_ruledef(w.oid), ';')
+FROM rul JOIN pg_rewrite w USING (oid)
+UNION ALL
+SELECT 2, w.oid, w.ev_class, format('ALTER TABLE %s %s RULE %I', w.ev_class::regclass,
+  {trigger_state(w.ev_enabled)}, w.rulename)
+FROM rul JOIN pg_rewrite w USING (oid) WHERE w.ev_enabled <> 'O'
+UNION ALL
+SELECT 3, w.oid, w.ev_class, {comment_on(format('RULE %I ON %s', w.rulename,
+  w.ev_class::regclass), w.oid, pg_rewrite)}
+FROM rul JOIN pg_rewrite w USING (oid) WHERE {has_comment(w.oid, pg_rewrite)}
+
+-- The statement that creates a policy, p, of a table.
+-- snippet: create_policy(table)
+format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', p.polname, {table},
+  CASE WHEN p.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
+  CASE p.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE'
+    WHEN 'd' THEN 'DELETE' ELSE 'ALL' END,
+  (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ')
+    FROM unnest(p.polroles) r),
+  ' USING (' || pg_get_expr(p.polqual, p.polrelid) || ')',
+  ' WITH CHECK (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')')

@@ -37,11 +37,11 @@ CREATE TRIGGER t AFTER UPDATE ON updated FOR EACH ROW EXECUTE FUNCTION write_log
 INSERT INTO updated (c) VALUES ('a');
 -- of a reference, in a table without a key, and in the table itself, which an UPDATE sets
 CREATE FUNCTION int_only(integer) RETURNS integer LANGUAGE sql AS 'SELECT $1';
-CREATE FUNCTION of_reference() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM int_only(NEW.fine); RETURN NEW; END $$;
+CREATE FUNCTION of_reference() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM int_only(0 + NEW.fine); RETURN NEW; END $$;
 CREATE TABLE of_fine (fine int REFERENCES f_fine, note text);
 CREATE TRIGGER t BEFORE INSERT ON of_fine FOR EACH ROW EXECUTE FUNCTION of_reference();
 INSERT INTO of_fine VALUES (1, 'a');
-CREATE FUNCTION of_parent() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE p int := NEW.parent; BEGIN RETURN NEW; END $$;
+CREATE FUNCTION of_parent() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE p int := 0 + NEW.parent; BEGIN RETURN NEW; END $$;
 CREATE TABLE tree (id serial PRIMARY KEY, parent int REFERENCES tree, name text UNIQUE, number int NOT NULL UNIQUE, day date UNIQUE);
 CREATE TRIGGER t BEFORE INSERT OR UPDATE ON tree FOR EACH ROW EXECUTE FUNCTION of_parent();
 INSERT INTO tree VALUES (1, NULL, 'root', 1, '2026-01-01'), (2, 1, 'leaf', 2, '2026-01-02');
@@ -101,9 +101,9 @@ SELECT count(DISTINCT code) FROM invoices WHERE v > 1;
 ROLLBACK;
 
 -- an obstacle, and a transaction with a trigger that waits
-CREATE VIEW seen AS SELECT id FROM tree;
+CREATE TABLE seen (of tree);
 SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', rehearse => true) WHERE finding ~ 'rehearse';
-DROP VIEW seen;
+DROP TABLE seen;
 BEGIN;
 INSERT INTO deferred DEFAULT VALUES;
 SELECT * FROM snowflake_convert_report('tried', rehearse => true);

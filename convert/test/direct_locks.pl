@@ -121,6 +121,14 @@ is($node->safe_psql('postgres', q{SELECT atttypid::regtype FROM pg_attribute WHE
 	'bigint', 'a reference that came meanwhile is converted');
 is(default_of('parents'), 'snowflake_nextval()', 'the default is set');
 
+# Who has locked a view can lock its tables while the conversion waits for the view.
+$node->safe_psql('postgres', 'CREATE TABLE viewed (id serial PRIMARY KEY); CREATE VIEW seen AS SELECT id FROM viewed');
+$client->query_safe('BEGIN; COMMENT ON VIEW seen IS NULL');
+$session = start(q{SELECT snowflake_convert('viewed')});
+wait_for($session, q{relation = 'seen'::regclass});
+is($client->query('INSERT INTO viewed DEFAULT VALUES; COMMIT') . $client->{stderr}, '', 'the conversion waits for a view before it locks the table');
+unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
+
 # It can be cancelled after it has seen a change, too.
 $client->query_safe('BEGIN; SELECT FROM parents');
 $holder->query_safe('BEGIN; SELECT FROM children');

@@ -1,12 +1,11 @@
-# Views that are in the way of a conversion are dropped, and created again as they were,
-# by the commands of docs/converting-applications.md.
+# What is in the way of a conversion is dropped, and created again as it was: views, rules,
+# triggers and policies.  For what belongs to other roles, the report has the statements.
 
 use strict;
 use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../../test/perl";
-use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -17,6 +16,7 @@ my $space = PostgreSQL::Test::Utils::tempdir;
 
 $node->safe_psql('postgres', 'CREATE ROLE regress_owner; CREATE ROLE regress_other; CREATE ROLE regress_reader; CREATE DATABASE app');
 $node->safe_psql('postgres', "CREATE TABLESPACE other LOCATION '$space'");
+$node->safe_psql('postgres', 'GRANT CREATE ON TABLESPACE other TO regress_owner');
 $node->safe_psql('app', q{
 	CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert;
 	GRANT CREATE ON SCHEMA public TO regress_owner;
@@ -50,6 +50,25 @@ $node->safe_psql('app', q{
 	COMMENT ON INDEX kept_id IS 'an index';
 	COMMENT ON MATERIALIZED VIEW kept IS 'a materialized view';
 	CREATE MATERIALIZED VIEW empty AS SELECT * FROM kept WITH NO DATA;
+	ALTER MATERIALIZED VIEW kept SET (toast.autovacuum_enabled = off);
+	CREATE MATERIALIZED VIEW texts AS SELECT id, name FROM users;
+	ALTER MATERIALIZED VIEW texts ALTER name SET STORAGE EXTERNAL, ALTER name SET COMPRESSION pglz,
+		ALTER name SET (n_distinct = 5), SET (toast.autovacuum_enabled = off);
+	CREATE INDEX texts_upper ON texts (upper(name));
+	ALTER INDEX texts_upper ALTER 1 SET STATISTICS 70;
+	ALTER STATISTICS kept_both SET STATISTICS 80;
+	CREATE TRIGGER of_column BEFORE UPDATE OF id ON users FOR EACH ROW EXECUTE FUNCTION instead();
+	COMMENT ON TRIGGER of_column ON users IS 'of a column';
+	CREATE CONSTRAINT TRIGGER condition AFTER INSERT ON users DEFERRABLE FOR EACH ROW WHEN (NEW.id > 5)
+		EXECUTE FUNCTION instead();
+	COMMENT ON CONSTRAINT condition ON users IS 'a condition';
+	ALTER TABLE users ENABLE ALWAYS TRIGGER condition;
+	CREATE RULE also AS ON UPDATE TO users WHERE NEW.id > 7 DO ALSO INSERT INTO log VALUES (1);
+	ALTER TABLE users DISABLE RULE also;
+	COMMENT ON RULE also ON users IS 'of a table';
+	CREATE POLICY own ON notes AS RESTRICTIVE FOR UPDATE TO regress_reader, regress_other
+		USING (user_id > 1) WITH CHECK (EXISTS (SELECT FROM users WHERE id = user_id));
+	COMMENT ON POLICY own ON notes IS 'a policy';
 	RESET ROLE;
 	CREATE INDEX kept_odd ON kept (odd) TABLESPACE other;
 	ALTER MATERIALIZED VIEW empty SET TABLESPACE other;
@@ -60,39 +79,51 @@ $node->safe_psql('app', q{
 	ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM CURRENT_USER;
 	ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO regress_reader});
 
-# Everything, in an order that does not depend on OIDs
+# Everything but the tables, in an order that does not depend on OIDs
 sub dump_views
 {
 	my ($out) = run_command([ 'pg_dump', '--schema-only', '-d', $node->connstr('app') ]);
-	my @parts = grep { !/^-- Name: (?:users|notes|log|.*_seq)\b/ } split /^--\n(?=-- Name: )/m, $out =~ s/^\\.*\n//mgr;
+	my @parts = grep { !/Type: (?:TABLE|SEQUENCE|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT);/ } split /^--\n(?=-- Name: )/m, $out =~ s/^\\.*\n//mgr;
 
 	return join "\n", map { join "\n", sort split /\n/ } sort @parts;
 }
 
+my $convert = "SELECT snowflake_convert_schema('public', widen => 'names')";
+my $report = "snowflake_convert_report('public', widen => 'names')";
 my $before = dump_views();
-my $page = Page->claim('docs/converting-applications.md', 'Views');
-my @commands = Page::commands($page->take('drop_views.sql')->{text});
-my $dir = PostgreSQL::Test::Utils::tempdir;
-$ENV{PGHOST} = $node->host;
-$ENV{PGPORT} = $node->port;
-chdir $dir or die "$dir: $!";
-$node->command_ok([ 'sh', '-c', $_ ], "a file is written: $_") foreach @commands;
-is(slurp_file('drop_views.sql'), 'DROP MATERIALIZED VIEW public.empty;
-DROP MATERIALIZED VIEW public.kept;
-DROP VIEW public.noted;
-DROP VIEW "Other Views"."Those they CREATE";
-DROP VIEW public.people;
-', 'views are dropped before those that they are made of');
+like($before, qr/toast\.autovacuum_enabled/, 'the dump has options');
 
-my @psql = ('psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('app'), '-f');
-$node->command_ok([ @psql, 'drop_views.sql' ], 'the views are dropped');
-is($node->safe_psql('app', "SELECT count(*) FROM snowflake_convert_report('public', widen => 'names') WHERE severity = 'obstacle'"),
-	'0', 'nothing is in the way');
-$node->safe_psql('app', "SELECT snowflake_convert_schema('public', widen => 'names')");
-$node->command_ok([ @psql, 'create_views.sql' ], 'the views are created again');
-is(dump_views(), $before, 'they are as before');
+#
+# What belongs to another role
+#
+my ($rc, $out, $err) = $node->psql('app', $convert);
+like($err, qr/DETAIL:  view "Other Views"\."Those they CREATE" is owned by role regress_other, but table public\.users by role regress_owner\nHINT:  Nothing was changed\. Give what depends/,
+	'a view of another role is an obstacle, and the only one');
+is(dump_views(), $before, 'nothing was changed');
+is($node->safe_psql('app', "SELECT object, finding FROM $report WHERE severity = 'obstacle' AND what_to_do LIKE 'DROP%'"),
+	'view "Other Views"."Those they CREATE"|it must be dropped, as number 1 of 1', 'the report has its statements, and no others');
+my ($drop, $create) = split /\n.*\n/, $node->safe_psql('app', "SELECT what_to_do FROM $report WHERE finding LIKE 'it must be dropped%'"), 2;
+is($drop, 'DROP VIEW "Other Views"."Those they CREATE";', '... which drop it');
+
+#
+# What comes back
+#
+is($node->safe_psql('app', "SELECT object FROM $report WHERE finding LIKE 'it is dropped and created again%' ORDER BY 1"),
+	'materialized view public.empty
+materialized view public.kept
+materialized view public.texts
+policy own on table public.notes
+rule also on table public.users
+trigger condition on table public.users
+trigger of_column on table public.users
+view public.noted
+view public.people', 'the report names what comes back');
+$node->safe_psql('app', "BEGIN; $drop $convert; $create COMMIT");
+is(dump_views(), $before, 'all is as before');
 is($node->safe_psql('app', "INSERT INTO notes SELECT id FROM users; REFRESH MATERIALIZED VIEW kept; SELECT count(*) FROM kept"),
-	'2', 'and work');
+	'2', 'and works');
+is($node->safe_psql('app', "SELECT count(*) FROM pg_attribute WHERE attrelid IN ('people'::regclass, 'noted'::regclass, 'kept'::regclass) AND attname IN ('id', 'user_id') AND atttypid <> 'bigint'::regtype"),
+	'0', 'with the new type');
 
 # Views that depend on each other in a circle, by a rule
 $node->safe_psql('app', q{
@@ -100,9 +131,43 @@ $node->safe_psql('app', q{
 	CREATE VIEW one AS SELECT id FROM tags;
 	CREATE VIEW two AS SELECT id FROM one;
 	CREATE RULE circle AS ON DELETE TO one DO INSTEAD DELETE FROM two WHERE id = old.id});
-is($node->safe_psql('app', "SELECT count(*) FROM snowflake_convert_report('public') WHERE finding LIKE 'it must be dropped%'"),
-	'2', 'the report ends if views depend on each other in a circle');
+$before = dump_views();
+$node->safe_psql('app', "SELECT snowflake_convert('tags')");
+is(dump_views(), $before, 'views that depend on each other in a circle come back');
+
+#
+# What cannot come back is an obstacle, each with its own line
+#
+$node->safe_psql('app', q{
+	SET ROLE regress_owner;
+	CREATE TABLE pages (id serial PRIMARY KEY);
+	CREATE VIEW numbers AS SELECT id FROM pages;
+	RESET ROLE});
+foreach my $case (
+	[ 'a function with its rows', 'CREATE FUNCTION rows_of(numbers) RETURNS int LANGUAGE sql AS $$SELECT 1$$',
+		'DROP FUNCTION rows_of', qr/function public\.rows_of\(public\.numbers\) depends on type public\.numbers/ ],
+	[ 'a privilege of its row type', 'GRANT USAGE ON TYPE numbers TO regress_other', 'REVOKE ALL ON TYPE numbers FROM regress_other; COMMENT ON TYPE numbers IS NULL',
+		qr/the row type of view public\.numbers has privileges or a comment/ ],
+	[ 'another grantor', 'GRANT SELECT ON numbers TO regress_reader WITH GRANT OPTION; SET ROLE regress_reader; GRANT SELECT ON numbers TO regress_other',
+		'REVOKE ALL ON numbers FROM regress_reader CASCADE', qr/SELECT privilege on view public\.numbers was granted by role regress_reader, not by the owner/ ],
+	[ 'no privilege to create it', 'CREATE SCHEMA closed; ALTER VIEW numbers SET SCHEMA closed', 'ALTER VIEW closed.numbers SET SCHEMA public; DROP SCHEMA closed',
+		qr/role regress_owner, the owner of view closed\.numbers, lacks CREATE on schema closed/ ],
+	[ 'membership in an extension', 'ALTER EXTENSION snowflake_convert ADD VIEW numbers', 'ALTER EXTENSION snowflake_convert DROP VIEW numbers',
+		qr/view public\.numbers is a member of, or depends on, extension snowflake_convert/ ],
+	[ 'a view of another role made of it', 'GRANT SELECT ON numbers TO regress_other; CREATE VIEW made AS SELECT id FROM numbers; ALTER VIEW made OWNER TO regress_other', 'DROP VIEW made',
+		qr/view public\.made is owned by role regress_other, but table public\.pages by role regress_owner/ ],
+	[ 'a rule of a table of another role', 'CREATE TABLE others (n int); CREATE RULE r AS ON DELETE TO others DO ALSO DELETE FROM pages WHERE id = old.n', 'DROP TABLE others',
+		qr/table public\.others is owned by role \S+, but table public\.pages by role regress_owner/ ])
+{
+	my ($name, $make, $remove, $line) = @$case;
+
+	$node->safe_psql('app', $make);
+	my ($rc, $out, $err) = $node->psql('app', "SELECT snowflake_convert('pages')");
+	like($err, qr/DETAIL:  $line\nHINT/, "an obstacle: $name");
+	is(($node->psql('app', "SELECT snowflake_convert('pages', dry_run => true)"))[2] =~ s/^psql.*?ERROR/ERROR/r, $err =~ s/^psql.*?ERROR/ERROR/r, '... of a dry run, too');
+	$node->safe_psql('app', $remove);
+}
+$node->safe_psql('app', "SELECT snowflake_convert('pages')");
 
 $node->stop;
-Page::all_taken();
 done_testing();

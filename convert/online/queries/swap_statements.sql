@@ -1,7 +1,3 @@
--- snippet: trigger_state(state)
-CASE {state} WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA'
-  ELSE 'ENABLE' END
-
 -- The table; its old columns, with what they own; policies,
 -- triggers and publications with such a column; and roles that would have
 -- privileges for a new sequence.
@@ -72,7 +68,7 @@ FROM owned JOIN pg_default_acl a ON a.defaclrole = owned.relowner AND a.defaclob
 -- snowflake_online_check_drop() finds it.
 -- name: swap_statements
 -- with: vw, this, pol, trg, pub, mine, fkey, stat, idx, chk, not_null, owned, owned_by_default,
---   view_statement, copier, row_user
+--   view_statement, rule_statement, copier, row_user
 WITH row_table AS MATERIALIZED (
   SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid)
 SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
@@ -281,15 +277,8 @@ SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
   FROM stat JOIN this ON this.relid = stat.stxrelid
   WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL
   UNION ALL
-  SELECT 50, 0, oid, 0, format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name,
-    CASE WHEN polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
-    CASE polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd'
-      THEN 'DELETE' ELSE 'ALL' END,
-    (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ')
-      FROM unnest(polroles) r),
-    ' USING (' || pg_get_expr(polqual, polrelid) || ')',
-    ' WITH CHECK (' || pg_get_expr(polwithcheck, polrelid) || ')')
-  FROM pol
+  SELECT 50, 0, oid, 0, {create_policy(p.name)}
+  FROM pol p
   UNION ALL
   SELECT 51, 0, oid, 0, {comment_on(format('POLICY %I ON %s', polname, name), oid, pg_policy)}
   FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL
@@ -317,6 +306,8 @@ SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
   FROM pub
   UNION ALL
   SELECT 60, depth * 100 + stage, oid, n, command FROM view_statement
+  UNION ALL
+  SELECT 61, stage, oid, 0, command FROM rule_statement
   UNION ALL
   SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name,
     idx.relname)

@@ -278,3 +278,7 @@ WHERE r.ev_class <> v.oid AND r.rulename = '_RETURN' AND v.depth < 999
 SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, v.depth
 FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) v
   JOIN pg_class c ON c.oid = v.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+
+-- cte: rul(oid)
+-- with: vw
+SELECT w.oid FROM pg_rewrite w JOIN vw ON vw.oid = w.ev_class WHERE w.rulename <> '_RETURN'

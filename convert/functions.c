@@ -1,0 +1,405 @@
+/*-------------------------------------------------------------------------
+ *
+ * functions.c
+ *	  Functions that hold keys in integers, and how they change.
+ *
+ * A conversion gives them bigint in the place of integer and smallint.  Where that is a
+ * variable or a cast, the function is replaced.  A function with other parameters or
+ * another result is another function, so it is dropped, and created with the owner,
+ * privileges and comment that it had.  That is not possible if something depends on it
+ * that does not come back.
+ *
+ * The queries say which functions are looked at, and key_flow.c what of them holds keys.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/functions.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "convert/functions.h"
+#include "convert/key_flow.h"
+#include "convert/rows.h"
+#include "convert/source.h"
+#include "convert/subtransaction.h"
+#include "queries/functions.sql.h"
+
+/* What is done to functions. */
+typedef struct Changes
+{
+	const SnowflakeConversion *conversion;
+	List	   *functions;
+	List	   *key_names;
+	List	   *dropped;		/* OIDs */
+	List	   *changed;		/* these, and others that are replaced */
+	List	   *kept;			/* those that hold keys, but cannot be changed */
+	List	   *statements;
+} Changes;
+
+/* What snowflake_convert_do() has as its work: read the words. */
+static void
+read_source(void *argument)
+{
+	SnowflakeFunction *function = argument;
+
+	snowflake_convert_read_source(&function->source,
+								  snowflake_convert_text(function->row, "source"));
+}
+
+static SnowflakeVariable *
+make_variable(int64 number_type)
+{
+	SnowflakeVariable *variable;
+
+	if (number_type == 0)
+		return NULL;
+	variable = palloc0(sizeof(SnowflakeVariable));
+	variable->is_integer = number_type == 1;
+	variable->type_at = -1;
+	return variable;
+}
+
+static void
+add_argument(SnowflakeFunction *function, char **row)
+{
+	SnowflakeArgument *argument = palloc0(sizeof(SnowflakeArgument));
+
+	argument->mode = snowflake_convert_text(row, "mode")[0];
+	argument->name = snowflake_convert_text(row, "name");
+	argument->quoted = snowflake_convert_text(row, "quoted");
+	argument->type = snowflake_convert_text(row, "type");
+	argument->type_oid = snowflake_convert_oid(row, "type_oid");
+	argument->default_value = snowflake_convert_text(row, "default");
+	argument->variable = make_variable(snowflake_convert_number(row, "number_type"));
+	function->arguments = lappend(function->arguments, argument);
+	if (argument->variable == NULL)
+		return;
+	argument->variable->names = list_make1(psprintf("$%d", list_length(function->arguments)));
+	if (argument->name[0] != '\0')
+		argument->variable->names = lappend(argument->variable->names, (char *) argument->name);
+	function->variables = lappend(function->variables, argument->variable);
+	/* The only column of a result is the result. */
+	if (function->result != NULL &&
+		(argument->mode == PROARGMODE_OUT || argument->mode == PROARGMODE_INOUT))
+		function->result = argument->variable;
+}
+
+static void
+add_function(Changes *changes, char **row)
+{
+	SnowflakeFunction *function = palloc0(sizeof(SnowflakeFunction));
+
+	/* It may have been dropped since the snapshot. */
+	if (snowflake_convert_text(row, "tag") == NULL)
+		return;
+	function->row = row;
+	function->oid = snowflake_convert_oid(row, "oid");
+	function->name = snowflake_convert_text(row, "name");
+	function->is_sql = strcmp(snowflake_convert_text(row, "language"), "sql") == 0;
+	function->uses_tables = snowflake_convert_flag(row, "uses");
+	function->result = make_variable(snowflake_convert_number(row, "result_type"));
+	if (snowflake_convert_try(read_source, function) == NULL)
+		changes->functions = lappend(changes->functions, function);
+}
+
+static void
+find_functions(Changes *changes)
+{
+	ListCell   *cell;
+	ListCell   *function;
+
+	foreach(cell, snowflake_convert_ask(changes->conversion, sql_functions))
+		add_function(changes, lfirst(cell));
+	foreach(cell, snowflake_convert_ask(changes->conversion, sql_function_arguments))
+	{
+		foreach(function, changes->functions)
+		{
+			if (((SnowflakeFunction *) lfirst(function))->oid ==
+				snowflake_convert_oid(lfirst(cell), "function"))
+				add_argument(lfirst(function), lfirst(cell));
+		}
+	}
+	foreach(function, changes->functions)
+	{
+		if (!((SnowflakeFunction *) lfirst(function))->is_sql)
+			snowflake_convert_find_variables(lfirst(function));
+	}
+}
+
+/*
+ * Does an integer hold a key?
+ */
+static bool
+is_widened(const SnowflakeVariable *variable)
+{
+	return variable != NULL && variable->is_integer && variable->holds_key;
+}
+
+static bool
+is_input(const SnowflakeArgument *argument)
+{
+	return argument->mode != PROARGMODE_OUT && argument->mode != PROARGMODE_TABLE;
+}
+
+static const char *
+type_of(const SnowflakeArgument *argument)
+{
+	return is_widened(argument->variable) ? "bigint" : argument->type;
+}
+
+/*
+ * The words of the body that become bigint.
+ */
+static List *
+find_words(const Changes *changes, const SnowflakeFunction *function)
+{
+	List	   *words = snowflake_convert_find_casts(function, changes->functions,
+													 changes->key_names);
+	ListCell   *cell;
+
+	foreach(cell, function->variables)
+	{
+		const SnowflakeVariable *variable = lfirst(cell);
+
+		if (is_widened(variable) && variable->type_at >= 0)
+			words = list_append_unique_int(words, variable->type_at);
+	}
+	list_sort(words, list_int_cmp);
+	return words;
+}
+
+static char *
+new_body(const SnowflakeFunction *function, const List *words)
+{
+	const SnowflakeSource *source = &function->source;
+	StringInfoData body;
+	int			copied = 0;
+	ListCell   *cell;
+
+	initStringInfo(&body);
+	foreach(cell, words)
+	{
+		const SnowflakeWord *word = &source->words[lfirst_int(cell)];
+
+		appendBinaryStringInfo(&body, source->text + copied, word->start - copied);
+		appendStringInfoString(&body, "bigint");
+		copied = word->start + word->length;
+	}
+	appendStringInfoString(&body, source->text + copied);
+	return body.data;
+}
+
+/*
+ * The arguments of a mode or another, as CREATE FUNCTION has them; or the types alone,
+ * by which others name the function.
+ */
+static char *
+list_arguments(const SnowflakeFunction *function, bool of_table, bool types_only)
+{
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, function->arguments)
+	{
+		const SnowflakeArgument *argument = lfirst(cell);
+
+		if ((argument->mode == PROARGMODE_TABLE) != of_table ||
+			(types_only && !is_input(argument)))
+			continue;
+		if (list.len > 0)
+			appendStringInfoString(&list, ", ");
+		if (!types_only)
+			appendStringInfo(&list, "%s%s%s",
+							 argument->mode == PROARGMODE_OUT ? "OUT " :
+							 argument->mode == PROARGMODE_INOUT ? "INOUT " :
+							 argument->mode == PROARGMODE_VARIADIC ? "VARIADIC " : "",
+							 argument->name[0] == '\0' ? "" : argument->quoted,
+							 argument->name[0] == '\0' ? "" : " ");
+		appendStringInfoString(&list, type_of(argument));
+		if (!types_only && argument->default_value != NULL)
+			appendStringInfo(&list, " DEFAULT %s", argument->default_value);
+	}
+	return list.data;
+}
+
+/*
+ * The clause RETURNS, which a procedure does not have; other columns of a result than
+ * those of a table say it themselves.
+ */
+static char *
+returns_clause(const SnowflakeFunction *function)
+{
+	const char *set_of = snowflake_convert_text(function->row, "set_of");
+	const char *result = snowflake_convert_text(function->row, "result");
+	char	   *columns = list_arguments(function, true, false);
+	int			noutputs = 0;
+	ListCell   *cell;
+
+	if (result == NULL)
+		return "";
+	if (columns[0] != '\0')
+		return psprintf("\n RETURNS TABLE(%s)", columns);
+	foreach(cell, function->arguments)
+	{
+		const SnowflakeArgument *argument = lfirst(cell);
+
+		if (argument->mode != PROARGMODE_OUT && argument->mode != PROARGMODE_INOUT)
+			continue;
+		if (++noutputs == 1 && is_widened(argument->variable))
+			result = psprintf("%sbigint", set_of);
+	}
+	if (noutputs > 1)
+		result = snowflake_convert_text(function->row, "result");
+	else if (noutputs == 0 && is_widened(function->result))
+		result = psprintf("%sbigint", set_of);
+	return psprintf("\n RETURNS %s", result);
+}
+
+/*
+ * Is there another function with the new parameters?
+ */
+static bool
+is_taken(const SnowflakeFunction *function)
+{
+	Oid			types[FUNC_MAX_ARGS];
+	int			ntypes = 0;
+	ListCell   *cell;
+	Oid			other;
+
+	foreach(cell, function->arguments)
+	{
+		const SnowflakeArgument *argument = lfirst(cell);
+
+		if (is_input(argument))
+			types[ntypes++] = is_widened(argument->variable) ? INT8OID : argument->type_oid;
+	}
+	other = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+							CStringGetDatum(function->name),
+							PointerGetDatum(buildoidvector(types, ntypes)),
+							ObjectIdGetDatum(snowflake_convert_oid(function->row, "schema")));
+	return OidIsValid(other) && other != function->oid;
+}
+
+/*
+ * Drop a function, and create it with other parameters or another result, and with what
+ * it has beside its definition.
+ */
+static void
+create_again(Changes *changes, const SnowflakeFunction *function, const char *body)
+{
+	char	  **row = function->row;
+	const char *kind = snowflake_convert_text(row, "kind");
+	const char *name = snowflake_convert_text(row, "qualified");
+	const char *tag = snowflake_convert_text(row, "tag");
+	char	   *signature = psprintf("%s(%s)", name, list_arguments(function, false, true));
+	ListCell   *cell;
+
+	changes->statements = lappend(changes->statements,
+								  psprintf("DROP %s %s", kind,
+										   snowflake_convert_text(row, "signature")));
+	changes->statements = lappend(changes->statements,
+								  psprintf("CREATE %s %s(%s)%s%sAS %s%s%s", kind, name,
+										   list_arguments(function, false, false),
+										   returns_clause(function),
+										   snowflake_convert_text(row, "options"),
+										   tag, body, tag));
+	foreach(cell, snowflake_convert_ask_of(changes->conversion, function->oid,
+										   sql_function_properties))
+		changes->statements = lappend(changes->statements,
+									  psprintf("%s%s%s",
+											   snowflake_convert_text(lfirst(cell), "before"),
+											   signature,
+											   snowflake_convert_text(lfirst(cell), "behind")));
+	changes->dropped = lappend_oid(changes->dropped, function->oid);
+}
+
+static void
+replace(Changes *changes, const SnowflakeFunction *function, const char *body)
+{
+	const char *tag = snowflake_convert_text(function->row, "tag");
+
+	changes->statements = lappend(changes->statements,
+								  psprintf("%sAS %s%s%s",
+										   snowflake_convert_text(function->row, "definition"),
+										   tag, body, tag));
+}
+
+/*
+ * Have a function change, if something of it does.
+ */
+static void
+change_function(Changes *changes, const SnowflakeFunction *function)
+{
+	List	   *words = find_words(changes, function);
+	bool		is_other = is_widened(function->result);
+	ListCell   *cell;
+
+	foreach(cell, function->arguments)
+		is_other |= is_widened(((SnowflakeArgument *) lfirst(cell))->variable);
+	if (!is_other && words == NIL)
+		return;
+	if (is_other ? !snowflake_convert_flag(function->row, "may_drop") || is_taken(function) :
+		!snowflake_convert_flag(function->row, "may_replace"))
+	{
+		changes->kept = lappend_oid(changes->kept, function->oid);
+		return;
+	}
+	changes->changed = lappend_oid(changes->changed, function->oid);
+	if (is_other)
+		create_again(changes, function, new_body(function, words));
+	else
+		replace(changes, function, new_body(function, words));
+}
+
+static Datum
+array_of_oids(const List *oids)
+{
+	Datum	   *values = palloc_array(Datum, list_length(oids) + 1);
+
+	for (int i = 0; i < list_length(oids); i++)
+		values[i] = ObjectIdGetDatum(list_nth_oid(oids, i));
+	return PointerGetDatum(construct_array(values, list_length(oids), OIDOID, sizeof(Oid), true,
+										   TYPALIGN_INT));
+}
+
+static Datum
+array_of_texts(const List *texts)
+{
+	Datum	   *values = palloc_array(Datum, list_length(texts) + 1);
+
+	for (int i = 0; i < list_length(texts); i++)
+		values[i] = CStringGetTextDatum(list_nth(texts, i));
+	return PointerGetDatum(construct_array(values, list_length(texts), TEXTOID, -1, false,
+										   TYPALIGN_INT));
+}
+
+/*
+ * Find the functions that hold keys in integers, and what to do about them.
+ */
+void
+snowflake_convert_find_functions(SnowflakeConversion *conversion)
+{
+	Changes		changes = {.conversion = conversion};
+	ListCell   *cell;
+
+	changes.key_names = snowflake_convert_texts(snowflake_convert_ask(conversion, sql_key_names));
+	find_functions(&changes);
+	snowflake_convert_follow_keys(changes.functions, changes.key_names);
+	foreach(cell, changes.functions)
+		change_function(&changes, lfirst(cell));
+	conversion->functions[0] = array_of_oids(changes.dropped);
+	conversion->functions[1] = array_of_oids(changes.changed);
+	conversion->functions[2] = array_of_oids(changes.kept);
+	conversion->functions[3] = array_of_texts(changes.statements);
+}

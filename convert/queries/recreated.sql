@@ -1,0 +1,168 @@
+-- What a direct conversion drops, and creates again, because it depends on a column that
+-- changes its type, or on a function that gets other parameters ($21): views, those that are
+-- made of them, rules, policies, and triggers with columns or a condition.
+--
+-- A view depends on others by its query alone, so there are no circles: rules are dropped
+-- before all views, and created after them.
+-- cte: in_the_way(classid, objid)
+-- with: target
+SELECT d.classid, d.objid FROM target t JOIN pg_depend d
+  ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+WHERE t.change = 'widen'
+UNION
+SELECT classid, objid FROM pg_depend
+WHERE refclassid = 'pg_proc'::regclass AND refobjid = ANY ($21)
+
+-- cte: view_walk(oid, depth)
+-- with: in_the_way
+SELECT w.ev_class, 1 FROM in_the_way d JOIN pg_rewrite w
+  ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid
+WHERE w.rulename = '_RETURN'
+UNION
+SELECT w.ev_class, v.depth + 1
+FROM view_walk v JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass
+    AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, v.oid)
+  JOIN pg_rewrite w ON w.oid = d.objid
+WHERE w.rulename = '_RETURN' AND w.ev_class <> v.oid
+
+-- cte: vw
+-- with: view_walk
+SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, w.depth
+FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) w
+  JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+
+-- Those of tables, of these views, and of others, with what is used.
+-- cte: rul(oid)
+-- with: in_the_way, vw
+SELECT w.oid FROM pg_rewrite w
+WHERE w.rulename <> '_RETURN'
+AND (w.ev_class IN (SELECT oid FROM vw)
+     OR ('pg_rewrite'::regclass, w.oid) IN (SELECT classid, objid FROM in_the_way)
+     OR EXISTS (SELECT FROM pg_depend d JOIN vw ON vw.oid = d.refobjid
+                WHERE (d.classid, d.objid, d.refclassid)
+                  = ('pg_rewrite'::regclass, w.oid, 'pg_class'::regclass)))
+
+-- Those of partitions go, and come, with that of their table.
+-- cte: trg(oid, depth)
+-- with: in_the_way
+SELECT g.oid, 0 FROM in_the_way d JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass
+  AND g.oid = d.objid AND NOT g.tgisinternal AND g.tgparentid = 0
+UNION
+SELECT g.oid, t.depth + 1 FROM trg t JOIN pg_trigger g ON g.tgparentid = t.oid
+
+-- cte: pol(oid)
+-- with: in_the_way
+SELECT p.oid FROM in_the_way d JOIN pg_policy p ON d.classid = 'pg_policy'::regclass
+  AND p.oid = d.objid
+
+-- All of it, with what belongs to it, and the relation that it belongs to.
+-- cte: gone(classid, objid, relid)
+-- with: vw, rul, trg, pol
+SELECT 'pg_class'::regclass::oid, oid, oid FROM vw
+UNION SELECT 'pg_rewrite'::regclass, w.oid, vw.oid FROM pg_rewrite w JOIN vw ON vw.oid = w.ev_class
+UNION SELECT 'pg_rewrite'::regclass, oid, w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
+UNION SELECT 'pg_trigger'::regclass, oid, g.tgrelid FROM trg JOIN pg_trigger g USING (oid)
+UNION SELECT 'pg_policy'::regclass, oid, p.polrelid FROM pol JOIN pg_policy p USING (oid)
+UNION SELECT 'pg_type'::regclass, unnest(ARRAY[y.oid, y.typarray]), vw.oid
+  FROM vw JOIN pg_type y ON y.oid = vw.reltype
+UNION SELECT 'pg_attrdef'::regclass, f.oid, vw.oid FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid
+UNION SELECT 'pg_trigger'::regclass, g.oid, vw.oid FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid
+UNION SELECT 'pg_class'::regclass, i.indexrelid, vw.oid
+  FROM vw JOIN pg_index i ON i.indrelid = vw.oid
+UNION SELECT 'pg_statistic_ext'::regclass, s.oid, vw.oid
+  FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid
+
+-- The owner of the tables.
+-- cte: owner(oid, rolname)
+SELECT o.oid, o.rolname FROM pg_class k JOIN pg_roles o ON o.oid = k.relowner WHERE k.oid = $1[1]
+
+-- Relations whose rules or policies are dropped, and that are no such views.
+-- cte: ruled
+-- with: vw, rul, pol
+SELECT c.* FROM pg_class c
+WHERE c.oid NOT IN (SELECT oid FROM vw)
+AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
+              UNION SELECT p.polrelid FROM pol JOIN pg_policy p USING (oid))
+
+-- What prevents that it comes back as it was, and the relation that it belongs to.
+-- cte: lost(number, line, relid)
+-- with: vw, gone, ruled, owner, trg
+SELECT 1, format('%s is owned by role %I, but table %s by role %I',
+    pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
+    $1[1]::regclass, o.rolname), r.oid
+FROM (SELECT oid, relowner FROM vw UNION SELECT oid, relowner FROM ruled) r
+  JOIN owner o ON o.oid <> r.relowner
+UNION ALL
+SELECT 1, format('statistics object %I.%I belongs to another role', n.nspname, s.stxname), vw.oid
+FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxowner <> vw.relowner
+  JOIN pg_namespace n ON n.oid = s.stxnamespace
+UNION ALL
+SELECT 2, format('view %s is temporary', name), oid FROM vw WHERE relpersistence = 't'
+UNION ALL
+SELECT 3, format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
+    pg_describe_object(g.classid, g.objid, 0)), g.relid
+FROM gone g JOIN pg_depend d ON (d.refclassid, d.refobjid) = (g.classid, g.objid)
+WHERE d.deptype <> 'i' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
+UNION ALL
+SELECT 3, format('%s is a member of, or depends on, extension %I',
+    pg_describe_object(g.classid, g.objid, 0), e.extname), g.relid
+FROM gone g JOIN pg_depend d ON (d.classid, d.objid) = (g.classid, g.objid)
+  AND d.deptype IN ('e', 'x')
+  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+UNION ALL
+SELECT 4, format('%s has a security label',
+    pg_describe_object(l.classoid, l.objoid, l.objsubid)), g.relid
+FROM gone g JOIN pg_seclabel l ON (l.classoid, l.objoid) = (g.classid, g.objid)
+UNION ALL
+SELECT 4, format('the row type of view %s has privileges or a comment', name), vw.oid
+FROM vw JOIN pg_type y ON y.oid = vw.reltype
+WHERE (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(y.typacl) e)
+  <> (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(acldefault('T', y.typowner)) e)
+OR {has_comment(y.oid, pg_type)}
+UNION ALL
+SELECT 4, format('materialized view %s has a replica identity', name), oid
+FROM vw WHERE relkind = 'm' AND relreplident <> 'd'
+UNION ALL
+SELECT 5, format('%s privilege on view %s was granted by role %s, not by the owner',
+    e.privilege_type, vw.name, pg_get_userbyid(e.grantor)), vw.oid
+FROM vw CROSS JOIN LATERAL (
+  SELECT * FROM aclexplode(vw.relacl)
+  UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e
+WHERE e.grantor <> vw.relowner
+UNION ALL
+SELECT 6, format('role %I, the owner of view %s, lacks %s', o.rolname, vw.name, p.what), vw.oid
+FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
+  SELECT format('CREATE on schema %I', n.nspname), has_schema_privilege(o.oid, n.oid, 'CREATE')
+  FROM pg_namespace n
+  WHERE n.oid = vw.relnamespace
+  OR n.oid IN (SELECT stxnamespace FROM pg_statistic_ext WHERE stxrelid = vw.oid)
+  UNION ALL
+  SELECT format('CREATE on tablespace %I', s.spcname),
+    has_tablespace_privilege(o.oid, s.oid, 'CREATE')
+  FROM pg_tablespace s JOIN pg_class c ON c.reltablespace = s.oid
+  WHERE c.oid = vw.oid OR c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = vw.oid)
+  UNION ALL
+  SELECT format('USAGE on type %s', a.atttypid::regtype),
+    has_type_privilege(o.oid, a.atttypid, 'USAGE')
+  FROM pg_attribute a WHERE a.attrelid = vw.oid AND a.attnum > 0
+  UNION ALL
+  SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure),
+    has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
+  FROM pg_trigger g WHERE g.tgrelid = vw.oid AND NOT g.tgisinternal) p(what, has)
+WHERE NOT p.has
+UNION ALL
+SELECT 6, format('role %I, the owner of table %s, lacks EXECUTE on function %s', o.rolname,
+    g.tgrelid::regclass, g.tgfoid::regprocedure), g.tgrelid
+FROM trg JOIN pg_trigger g USING (oid) JOIN owner o
+  ON NOT has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
+
+-- Views that cannot come back, and those that are made of them.
+-- cte: stuck(oid)
+-- with: vw, lost
+SELECT vw.oid FROM vw JOIN lost ON lost.relid = vw.oid
+UNION
+SELECT w.ev_class
+FROM stuck s JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass
+    AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
+  JOIN pg_rewrite w ON w.oid = d.objid
+WHERE w.rulename = '_RETURN'

@@ -1,0 +1,118 @@
+--
+-- Functions that hold keys in integers are changed with the columns
+--
+SET client_min_messages = warning;
+CREATE ROLE regress_functions;
+CREATE ROLE regress_functions_reader;
+CREATE SCHEMA held AUTHORIZATION regress_functions;
+GRANT USAGE ON SCHEMA held TO regress_functions_reader;
+SET ROLE regress_functions;
+SET search_path = held, public;
+CREATE TABLE people (person_id serial PRIMARY KEY, name text, boss int REFERENCES people);
+CREATE TABLE log (entry serial PRIMARY KEY, about int REFERENCES people, line text, n int);
+
+-- found by its name, with a prefix, and by what is done with it
+CREATE FUNCTION by_name(p_person_id int, n int) RETURNS text LANGUAGE sql AS
+$$SELECT repeat(name, n) FROM people WHERE person_id = $1$$;
+CREATE FUNCTION by_place(int, int) RETURNS text LANGUAGE sql AS
+$$SELECT repeat(name, $2) FROM people WHERE boss IN ($1)$$;
+CREATE FUNCTION note(whom int, what text, times int DEFAULT 2, VARIADIC more int[] DEFAULT '{}') RETURNS int LANGUAGE plpgsql
+    STABLE SECURITY DEFINER SET search_path = held AS $body$
+DECLARE
+    -- whom int; this is a comment
+    alias_of ALIAS FOR whom;
+    first CONSTANT smallint := alias_of;
+    copied integer;
+    loops int := 3;
+    made int;
+    declared log.about%TYPE;
+    text text := 'whom::int';
+BEGIN
+    copied := whom::integer;
+    FOR i IN 1 .. loops LOOP text := substr(text, loops); END LOOP;
+    SELECT max(person_id), 7 INTO STRICT made, loops FROM people WHERE person_id < CAST(first AS int);
+    RETURN copied;
+END $body$;
+COMMENT ON FUNCTION note IS 'it''s a note';
+REVOKE ALL ON FUNCTION note FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION note TO regress_functions_reader WITH GRANT OPTION;
+-- by calls, to and fro
+CREATE FUNCTION passed(a int, b int) RETURNS int LANGUAGE plpgsql AS $$BEGIN RETURN b; END$$;
+CREATE FUNCTION on_people() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    got int;
+    chosen int = 4;
+BEGIN
+    got := passed(b => NEW.person_id, a => 1);
+    INSERT INTO log (line, about, n) VALUES (substr('abc', chosen), got, 0), ('second', passed(1, NEW.boss), 5);
+    RETURN NEW;
+END$$;
+CREATE TRIGGER log AFTER INSERT ON people FOR EACH ROW EXECUTE FUNCTION on_people();
+CREATE FUNCTION columns(OUT id int, OUT length int) RETURNS SETOF record LANGUAGE plpgsql AS
+$$BEGIN FOR id IN SELECT person_id FROM people LOOP length := 1; RETURN NEXT; END LOOP; END$$;
+CREATE FUNCTION rows_of() RETURNS TABLE (whose int, "how many" int) LANGUAGE sql AS
+$$WITH p AS (SELECT 1) SELECT about, length(line) FROM log$$;
+CREATE FUNCTION last_one() RETURNS SETOF int LANGUAGE sql AS $$SELECT entry FROM log ORDER BY 1 DESC LIMIT 1$$;
+CREATE FUNCTION only_output(INOUT whom int) LANGUAGE plpgsql AS
+$$BEGIN DELETE FROM log WHERE about = only_output.whom; END$$;
+CREATE PROCEDURE do_it(whom int, times int) LANGUAGE plpgsql AS
+$$BEGIN UPDATE people SET name = repeat(name, times) WHERE person_id = whom; END$$;
+COMMENT ON PROCEDURE do_it IS 'a procedure';
+-- a view that calls one
+CREATE FUNCTION of_view(whom int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE boss = whom$$;
+CREATE VIEW named AS SELECT of_view(5) AS name;
+GRANT SELECT ON named TO regress_functions_reader;
+
+-- not changed: holds no key; something depends on it; another one has the parameters; another role
+CREATE FUNCTION bucket() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    n int := 1;
+    text text;
+BEGIN
+    n := person_id % 16 FROM people LIMIT 1;
+    SELECT person_id / 1000, name INTO n, text FROM people;
+    RETURN length(substr(text, n));
+END$$;
+CREATE FUNCTION no_key(n int) RETURNS int LANGUAGE sql AS $$SELECT count(*)::int + n FROM people$$;
+CREATE FUNCTION in_default(person_id int) RETURNS int LANGUAGE sql AS $$SELECT 1 FROM people WHERE person_id = $1$$;
+ALTER TABLE log ALTER n SET DEFAULT in_default(1);
+CREATE FUNCTION taken(person_id int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+CREATE FUNCTION taken(person_id bigint) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+RESET ROLE;
+CREATE FUNCTION of_other(person_id int) RETURNS text LANGUAGE sql AS $$SELECT name FROM held.people WHERE person_id = $1$$;
+CREATE FUNCTION leakproof(person_id int) RETURNS text LANGUAGE sql LEAKPROOF AS $$SELECT name FROM held.people WHERE person_id = $1$$;
+ALTER FUNCTION leakproof OWNER TO regress_functions;
+CREATE FUNCTION list_functions() RETURNS SETOF text LANGUAGE sql AS $$
+SELECT format('%s %s %s %s %s %s', p.oid::regprocedure, pg_get_function_result(p.oid), proowner::regrole, proacl, proconfig, obj_description(p.oid, 'pg_proc'))
+FROM pg_proc p WHERE pronamespace = 'held'::regnamespace AND proname <> 'list_functions' ORDER BY p.oid::regprocedure::text COLLATE "C" $$;
+SET ROLE regress_functions;
+INSERT INTO people (name) VALUES ('a');
+INSERT INTO people (name, boss) VALUES ('b', 1);
+
+SELECT * FROM list_functions();
+SELECT object, finding FROM snowflake_convert_report('held') WHERE object ~ 'function|procedure|view';
+SELECT snowflake_convert_schema('held', dry_run => true);
+BEGIN;
+SELECT severity, object, finding FROM snowflake_convert_report('held', rehearse => true) WHERE finding ~ 'new key|rehearse';
+COMMIT;
+SELECT count(*) > 0 FROM snowflake_convert_schema('held');
+SELECT * FROM list_functions();
+\sf note
+
+-- they work
+INSERT INTO people (name, boss) SELECT 'c', max(person_id) FROM people RETURNING person_id > 4294967296;
+SELECT about > 4294967296 AS big, line, n FROM log ORDER BY entry DESC LIMIT 2;
+SELECT by_name(max(person_id), 2), by_place(max(boss), 2), by_name(1, 2), by_name('1', 2) FROM people;
+SELECT count(*) FILTER (WHERE id > 4294967296), min(length) FROM columns();
+SELECT count(*) FILTER (WHERE whose > 4294967296), min("how many") FROM rows_of();
+SELECT last_one() > 0, only_output(max(person_id)) > 4294967296 FROM people;
+SELECT note(max(person_id), 'x', 1) > 0 FROM people;
+DO $$DECLARE last bigint := max(person_id) FROM people; BEGIN CALL do_it(last, 3); END$$;
+SELECT name FROM people ORDER BY person_id DESC LIMIT 1;
+SELECT * FROM named;
+SELECT has_table_privilege('regress_functions_reader', 'named', 'SELECT');
+-- the second time
+SELECT snowflake_convert_schema('held');
+RESET ROLE;
+DROP SCHEMA held CASCADE;
+DROP ROLE regress_functions, regress_functions_reader;
