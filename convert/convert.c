@@ -46,6 +46,7 @@
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "convert/schema.h"
+#include "convert/sequences.h"
 #include "convert/statements.h"
 #include "queries/convert.sql.h"
 #include "shared/compat.h"
@@ -307,6 +308,8 @@ report_result(const Call *call)
 		ereport(NOTICE,
 				(errmsg("keys of schema \"%s\" are already converted", name)));
 	else
+	{
+		snowflake_convert_report_doubles(conversion);
 		ereport(NOTICE,
 				(conversion->dry_run ?
 				 errmsg("keys of schema \"%s\" would be converted", name) :
@@ -315,6 +318,7 @@ report_result(const Call *call)
 				 conversion->dry_run ?
 				 errhint("Nothing was changed.") :
 				 errhint("snowflake_convert_report() names what is left.")));
+	}
 }
 
 /*

@@ -24,6 +24,8 @@
  */
 #include "postgres.h"
 
+#include <float.h>
+
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
@@ -62,6 +64,37 @@ max_increment(void)
 	if (sequence->shift > 0)
 		return 1;
 	return (int64) (((UINT64CONST(1) << sequence->width) + 1) / 2);
+}
+
+/*
+ * The bits that IDs have.
+ */
+static int
+id_width(void)
+{
+	const SnowflakeApiScheme *scheme = snowflake_get_api(1)->get_scheme();
+	const SnowflakeApiField *fields[] = {&scheme->timestamp, &scheme->datacenter,
+	&scheme->worker, &scheme->sequence};
+	int			width = 0;
+
+	for (size_t i = 0; i < lengthof(fields); i++)
+		width = Max(width, fields[i]->width + fields[i]->shift);
+	return width;
+}
+
+/*
+ * Say that programs may hold IDs as doubles: nobody sees that, because they round
+ * without an error.
+ */
+void
+snowflake_convert_report_doubles(const SnowflakeConversion *conversion)
+{
+	if (conversion->kind != SNOWFLAKE_CONVERT_SNOWFLAKE || id_width() <= DBL_MANT_DIG)
+		return;
+	ereport(NOTICE,
+			(errmsg("new IDs are above 2^53"),
+			 errdetail("A program that holds them as doubles, such as one in JavaScript, rounds them without an error."),
+			 errhint("For a program that is not your own, the scheme \"javascript\" is the safer one. Choose it before the first ID is generated.")));
 }
 
 /*
