@@ -27,7 +27,6 @@ $app->run_ok('its tables are created', 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '
 my $before = $app->run_ok('it works before', @use, 'before');
 like($before, qr/^all: b c$/m, 'its answers are those of contacts');
 
-
 # Have the tables of an earlier version, which its upgrade changes.
 $app->sql(q{
 	DROP TABLE collected_addresses, responses;
