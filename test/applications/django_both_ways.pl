@@ -27,52 +27,9 @@ $a->safe_psql('site', 'GRANT CREATE ON SCHEMA public TO regress_app');
 $_->{env}{PGDATABASE} = 'site' foreach $on_a, $on_b;
 
 my $site_a = DjangoSite->new($on_a);
+my $site_b;
 $site_a->run_ok('its tables are created', 'migrate');
 my $before = $site_a->use('before');
-
-# The page's steps
-my $tables = $page->example('ALTER PUBLICATION');
-Page::run($a, $page->take('CREATE PUBLICATION'), dbname => 'site');
-$a->safe_psql('site', $tables);
-my $copy = Page::replace($page->take('pg_dump')->{text},
-	'-h 10.0.0.1 site' => "-d '" . $a->connstr('site') . "'",
-	'host=10.0.0.1 dbname=site user=replicator' => $address{'host=10.0.0.1 dbname=site user=replicator'});
-foreach (Page::commands($copy))
-{
-	local %ENV = (%ENV, PGHOST => $b->host, PGPORT => $b->port, PGOPTIONS => '-c client_min_messages=error');
-
-	command_ok([ 'sh', '-c', "set -e; $_" ], 'the page has a copy made: ' . (split)[0]);
-}
-$a->safe_psql('site', Page::replace($page->take('a_from_b CONNECTION')->{text},
-		'host=10.0.0.2 dbname=site user=replicator' => $address{'host=10.0.0.2 dbname=site user=replicator'}));
-my $site_b = $site_a->elsewhere($on_b);
-
-# Both in use
-both_work('a first time', 'one');
-both_work('a second time', 'two');
-
-# A migration
-my $refresh = $page->example('REFRESH') =~ s/ *--.*//r;
-$site_a->upgrade;
-$site_a->run_ok('a is migrated', 'migrate');
-$a->wait_for_catchup('b_from_a');
-$site_b->run_ok('b is migrated', 'migrate');
-$_->safe_psql('site', $tables) foreach $a, $b;
-$a->safe_psql('site', $refresh);
-$b->safe_psql('site', $refresh =~ s/a_from_b/b_from_a/r);
-both_work('after a migration', 'three');
-
-foreach my $node ($a, $b)
-{
-	$node->restart;
-	both_work('after a restart of ' . $node->name, 'after-' . $node->name);
-}
-
-$a->safe_psql('site', 'DROP SUBSCRIPTION a_from_b');
-$b->safe_psql('site', 'DROP SUBSCRIPTION b_from_a');
-$_->stop foreach $a, $b, $registry;
-Page::all_taken();
-done_testing();
 
 # Use the site on both servers at once, and see that both have the same afterwards.
 sub both_work
@@ -100,3 +57,47 @@ sub rows
 }
 
 sub quoted { return $_[0] =~ s/'/''/gr; }
+
+# The page's steps
+my $tables = $page->example('ALTER PUBLICATION');
+Page::run($a, $page->take('CREATE PUBLICATION'), dbname => 'site');
+$a->safe_psql('site', $tables);
+my $copy = Page::replace($page->take('pg_dump')->{text},
+	'-h 10.0.0.1 site' => "-d '" . $a->connstr('site') . "'",
+	'host=10.0.0.1 dbname=site user=replicator' => $address{'host=10.0.0.1 dbname=site user=replicator'});
+foreach (Page::commands($copy))
+{
+	local %ENV = (%ENV, PGHOST => $b->host, PGPORT => $b->port, PGOPTIONS => '-c client_min_messages=error');
+
+	command_ok([ 'sh', '-c', "set -e; $_" ], 'the page has a copy made: ' . (split)[0]);
+}
+$a->safe_psql('site', Page::replace($page->take('a_from_b CONNECTION')->{text},
+		'host=10.0.0.2 dbname=site user=replicator' => $address{'host=10.0.0.2 dbname=site user=replicator'}));
+$site_b = $site_a->elsewhere($on_b);
+
+# Both in use
+both_work('a first time', 'one');
+both_work('a second time', 'two');
+
+# A migration
+my $refresh = $page->example('REFRESH') =~ s/ *--.*//r;
+$site_a->upgrade;
+$site_a->run_ok('a is migrated', 'migrate');
+$a->wait_for_catchup('b_from_a');
+$site_b->run_ok('b is migrated', 'migrate');
+$_->safe_psql('site', $tables) foreach $a, $b;
+$a->safe_psql('site', $refresh);
+$b->safe_psql('site', $refresh =~ s/a_from_b/b_from_a/r);
+both_work('after a migration', 'three');
+
+foreach my $node ($a, $b)
+{
+	$node->restart;
+	both_work('after a restart of ' . $node->name, 'after-' . $node->name);
+}
+
+$a->safe_psql('site', 'DROP SUBSCRIPTION a_from_b');
+$b->safe_psql('site', 'DROP SUBSCRIPTION b_from_a');
+$_->stop foreach $a, $b, $registry;
+Page::all_taken();
+done_testing();
