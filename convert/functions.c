@@ -191,11 +191,11 @@ new_body(const SnowflakeFunction *function, const List *words)
 	{
 		const SnowflakeWord *word = &source->words[lfirst_int(cell)];
 
-		appendBinaryStringInfo(&body, source->text + copied, word->start - copied);
+		appendBinaryStringInfo(&body, source->text +copied, word->start - copied);
 		appendStringInfoString(&body, "bigint");
 		copied = word->start + word->length;
 	}
-	appendStringInfoString(&body, source->text + copied);
+	appendStringInfoString(&body, source->text +copied);
 	return body.data;
 }
 

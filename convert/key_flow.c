@@ -494,7 +494,10 @@ follow_arguments(Flow *flow, const SnowflakeFunction *called, int open)
 		end = snowflake_convert_next_item(flow->source, at);
 		if (argument != NULL && argument->variable != NULL && value.end == end)
 		{
-			Value		parameter = {.is_key = argument->variable->holds_key,.variable = argument->variable};
+			Value		parameter = {
+				.is_key = argument->variable->holds_key,
+				.variable = argument->variable
+			};
 
 			join_values(flow, &value, &parameter);
 		}

@@ -76,8 +76,8 @@ typedef struct SnowflakeConversion
 	bool		rewrites;		/* does a column change its type? */
 	LOCKMODE	lock;			/* on tables that are altered */
 	List	   *altered;		/* these tables */
-	List	   *views;			/* that are dropped, and other relations to lock
-								 * before the tables */
+	List	   *views;			/* that are dropped, and other relations to
+								 * lock before the tables */
 	Datum		others[SNOWFLAKE_OTHER_ARRAYS]; /* more columns to widen:
 												 * tables, columns; may be 0 */
 	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see

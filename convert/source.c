@@ -44,7 +44,7 @@ name_of(const char *word, int length)
 static void
 set_word(SnowflakeWord *word, const char *text, int start, int length)
 {
-	const char *here = text + start;
+	const char *here = text +start;
 	char		first = length == 0 ? '\0' : here[0];
 
 	word->start = start;
@@ -72,6 +72,7 @@ snowflake_convert_read_source(SnowflakeSource *source, const char *text)
 	bool		at_end;
 
 	source->text = text;
+
 	source->words = palloc_array(SnowflakeWord, size);
 	source->count = 0;
 	do
@@ -79,12 +80,17 @@ snowflake_convert_read_source(SnowflakeSource *source, const char *text)
 		int			length = 0;
 
 		at_end = core_yylex(&value, &location, scanner) == 0;
-		/* The scanner ends each word with a zero, until it reads the next one. */
+
+		/*
+		 * The scanner ends each word with a zero, until it reads the next
+		 * one.
+		 */
 		if (!at_end)
 			length = strlen(extra.scanbuf + location);
 		if (source->count == size)
 			source->words = repalloc_array(source->words, SnowflakeWord, size *= 2);
-		set_word(&source->words[source->count++], text, at_end ? (int) strlen(text) : location, length);
+		set_word(&source->words[source->count++], text,
+				 at_end ? (int) strlen(text) : location, length);
 	} while (!at_end);
 	scanner_finish(scanner);
 }
