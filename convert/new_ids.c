@@ -268,21 +268,29 @@ check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
 }
 
 /*
- * An ID of the generator, as text; NULL if it returned null, which is an
- * obstacle.
+ * An ID of the generator of a key, as text, or NULL.
  */
-static const char *
-generate(const SnowflakeKey *key, List **obstacles)
+char *
+snowflake_convert_generate(const SnowflakeKey *key)
 {
 	Oid			schema = get_func_namespace(key->generator);
 	const char *name = quote_qualified_identifier(get_namespace_name(schema),
 												  get_func_name(key->generator));
-	char	   *id;
 
 	/* Whoever uses the sequence needs no right on a function. */
 	if (key->keeps_sequences)
 		return psprintf(INT64_FORMAT, snowflake_get_api(1)->generate());
-	id = snowflake_convert_get_value(psprintf("SELECT %s()", name));
+	return snowflake_convert_get_value(psprintf("SELECT %s()", name));
+}
+
+/*
+ * The same; NULL is an obstacle.
+ */
+static const char *
+generate(const SnowflakeKey *key, List **obstacles)
+{
+	char	   *id = snowflake_convert_generate(key);
+
 	if (id == NULL)
 		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
 									   "the generator returned null",

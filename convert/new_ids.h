@@ -14,6 +14,7 @@
 
 #include "convert/queries.h"
 
+extern char *snowflake_convert_generate(const SnowflakeKey *key);
 extern void snowflake_convert_check_new_ids(const SnowflakeConversion *conversion,
 											List **obstacles);
 

@@ -40,6 +40,7 @@
 #include "utils/lsyscache.h"
 
 #include "convert/conversion.h"
+#include "convert/new_ids.h"
 #include "convert/queries.h"
 #include "convert/rehearse.h"
 #include "convert/rows.h"
@@ -157,18 +158,6 @@ run(Rehearsal *rehearsal, const char *statement, int row, const char *third,
 }
 
 /*
- * An ID of the generator of a key, as text.
- */
-static char *
-generate(const SnowflakeKey *key)
-{
-	char	   *schema = get_namespace_name(get_func_namespace(key->generator));
-	char	   *name = quote_qualified_identifier(schema, get_func_name(key->generator));
-
-	return snowflake_convert_get_value(psprintf("SELECT %s()", name));
-}
-
-/*
  * The greatest value of a key, or NULL.
  */
 static char *
@@ -192,11 +181,11 @@ take_keys(Rehearsal *rehearsal, int own, const char *greatest)
 	for (int row = 0; row < ROWS; row++)
 	{
 		if (rehearsal->after)
-			rehearsal->keys[row][list_length(keys)] = generate(linitial(keys));
+			rehearsal->keys[row][list_length(keys)] = snowflake_convert_generate(linitial(keys));
 		if (own < 0)
 			continue;
 		rehearsal->keys[row][own] = rehearsal->after ?
-			generate(list_nth(keys, own)) :
+			snowflake_convert_generate(list_nth(keys, own)) :
 			psprintf(INT64_FORMAT, (greatest == NULL ? 0 : pg_strtoint64(greatest)) + row + 1);
 	}
 }

@@ -18,13 +18,16 @@ COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure, tex
 bigint with a generator (NULL: that of the column, or snowflake_nextval()) as its
 default, and all columns that reference it to bigint; a uuid column only gets the
 generator as its default;
+kind is that of the sequences instead: snowflake (the default without a generator in a
+database with snowflake_attach_sequences(); the key keeps its default), or range or local,
+which change all sequences that feed the table, or the column, and nothing else;
 returns the statements, which dry_run does not execute; runs as the owner of the
 table, in a security-restricted operation; calls the generator once, also in a
 dry run;
-errors: 55000 with a list of obstacles, 42501 if the caller does not own the
+errors: 55000 with a list of obstacles, or if nextval() does not know the kind, 42501 if the caller does not own the
 table, 42P01, 42809, 42703, or 42804 if the table or column does not exist or is
-of another kind, 22023 if the primary key has several columns or the generator
-is not suitable, 55006 if the table was changed during the conversion, 0A000
+of another kind, 22023 if the primary key has several columns or the generator or the
+kind is not suitable, 55006 if the table was changed during the conversion, 0A000
 above READ COMMITTED';
 
 CREATE FUNCTION snowflake_convert_schema(
@@ -43,7 +46,8 @@ COMMENT ON FUNCTION snowflake_convert_schema(regnamespace, regclass[], text, boo
 or a generator, except for keys of excluded tables, as snowflake_convert() does, in
 one ALTER TABLE for each table whose columns change their type;
 with widen names it also changes integer columns whose names end in id, and that are no
-foreign keys, to bigint; returns the statements, which dry_run does not execute;
+foreign keys, to bigint; kind is that of snowflake_convert(); returns the statements,
+which dry_run does not execute;
 errors: those of snowflake_convert(), 3F000 if the schema does not exist, 22004 if
 an excluded table is null';
 

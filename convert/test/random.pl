@@ -1,7 +1,8 @@
 # The dry run promises: of random schemas, snowflake_convert(dry_run => true) and
 # snowflake_convert_plan() say what the conversions then do, or that they do nothing.
 # Afterwards, each definition and each row is what it was, but for the types and the
-# defaults of the keys, and each statement that worked still does.
+# defaults of the keys, and each statement that worked still does.  In every second database,
+# keys keep their sequences.
 #
 #	SNOWFLAKE_SECONDS	how long to try schemas
 #	SNOWFLAKE_SEED		the seed of the first one; the next has the next number
@@ -20,6 +21,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $seconds = $ENV{SNOWFLAKE_SECONDS} // 15;
+my $attached = 0;
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 my $node = new_server('main', 'fsync = off', 'autovacuum = off', 'jit = off');
 
@@ -57,11 +59,20 @@ sub error_of
 }
 
 # The lines of a description that are different, but for what a conversion changes: of
-# the keys that it found, the default and the sequence.
+# the keys that it found, the default and the sequence.  Of one that stays, that is its
+# position, and of an identity its privileges.
 sub differences
 {
 	my ($before, $after, $online) = @_;
 	my %keys = map { $_ => 1 } $after =~ /^column (\S.*?) \| .*default=snowflake_nextval/gm;
+
+	if ($attached)
+	{
+		my %became = map { $_ => 1 } $after =~ /^column (\S.*?) \| .*default=nextval/gm;
+
+		s/^(sequence .*? \| )i /$1a /gm, s/^(sequence .*? )last=\S* (.*?)acl=.*? comment/$1$2comment/gm foreach $before, $after;
+		$keys{$_} = 1 foreach grep { $became{$_} } $before =~ /^column (\S.*?) \| .*identity=[ad]/gm;
+	}
 	my $lines = sub {
 		my %lines;
 
@@ -69,7 +80,7 @@ sub differences
 		{
 			my ($name) = $line =~ /^column (\S.*?) \| /;
 
-			next if $line =~ /^sequence .* \| (?:a|i) (.*?) \|/ && $keys{$1};
+			next if !$attached && $line =~ /^sequence .* \| (?:a|i) (.*?) \|/ && $keys{$1};
 			$line =~ s/ default=.*? \| / | / if defined $name && $keys{$name};
 			$line =~ s/ identity=.*? \| / | / if defined $name && $keys{$name};
 			$line =~ s/ number=\d+// if $online;
@@ -95,7 +106,7 @@ sub broken
 		grep { $before{$_} eq 'ok' && $after{$_} ne 'ok' } sort keys %before);
 }
 
-my %counts = (schemas => 0, direct => 0, online => 0, refused => 0);
+my %counts = (schemas => 0, direct => 0, online => 0, refused => 0, sequences => 0);
 my $describe = 'SELECT line FROM tools.description ORDER BY line COLLATE "C"';
 my $dml = 'BEGIN; SELECT tools.dml(); ROLLBACK';
 my $end = time + $seconds;
@@ -119,7 +130,9 @@ sub try_conversion
 	return "other statements than those of the dry run:\n$out" if defined $statements && $out ne $statements;
 	my $differences = differences($before->{description}, $after, $online);
 	return "changed:\n$differences" if $differences ne '';
-	return 'no default' if $after !~ /^column \S.*? \| .*default=snowflake_nextval/m;
+	my $marked = $attached ? run_query($database, q{SELECT count(*) FROM snowflake_sequences WHERE kind = 'snowflake'}) : 0;
+	$counts{sequences} += $marked;
+	return 'no default' if $marked == 0 && $after !~ /^column \S.*? \| .*default=snowflake_nextval/m;
 	my $does = run_query($database, $dml);
 	my $broken = broken($before->{dml}, $does);
 
@@ -138,6 +151,8 @@ while (time < $end)
 	$counts{schemas}++;
 	$node->safe_psql('postgres', 'CREATE DATABASE made TEMPLATE base');
 	run_sql('made', @{ $schema->{statements} });
+	$attached = $seed % 2;
+	run_query('made', 'SELECT FROM snowflake_attach_sequences()') if $attached;
 	$before{dml} = run_query('made', $dml);
 	$before{description} = run_query('made', $describe);
 	my ($statements, $dry) = run_sql('made', "SELECT snowflake_convert($call, dry_run => true)");
@@ -155,7 +170,7 @@ while (time < $end)
 	}
 	$seed++;
 }
-diag("$counts{schemas} schemas, $counts{direct} converted directly, $counts{online} online, $counts{refused} refusals; the next seed is $seed");
+diag("$counts{schemas} schemas, $counts{direct} converted directly, $counts{online} online, $counts{refused} refusals, $counts{sequences} sequences that stayed; the next seed is $seed");
 ok($counts{schemas} > 0, 'schemas were tried');
 
 $node->stop;
