@@ -581,6 +581,7 @@ plan_with_weak_locks(SnowflakeConversion *conversion,
 	memset(conversion->others, 0, sizeof(conversion->others));
 	memset(conversion->targets, 0, sizeof(conversion->targets));
 	memset(conversion->names, 0, sizeof(conversion->names));
+	memset(conversion->found, 0, sizeof(conversion->found));
 	if (error == NULL)
 		error = snowflake_convert_do(lock_altered, conversion, true);
 	else if (!conversion->rewrites)

@@ -211,8 +211,9 @@ run_planned(const char *query, int ntypes, Oid *types, Datum *values,
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
  * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
  * $16 are the sequences that get another kind, $17 that kind, $18 the search_path of the
- * caller, $19 the greatest INCREMENT, $20 whether each key keeps its sequences, and $21 to
- * $24 what snowflake_convert_find_functions() found.
+ * caller, $19 the greatest INCREMENT, $20 whether each key keeps its sequences, $21 to $24
+ * what snowflake_convert_find_functions() found, and $25 to $28 what
+ * snowflake_convert_choose_columns() did.
  */
 static void
 run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
@@ -223,7 +224,8 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
 		INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
 		OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID, OIDARRAYOID, OIDARRAYOID,
-	OIDARRAYOID, TEXTARRAYOID};
+		OIDARRAYOID, TEXTARRAYOID, OIDARRAYOID, INT2ARRAYOID, TEXTARRAYOID,
+	TEXTARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -258,6 +260,11 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	{
 		values[20 + i] = conversion->functions[i];
 		nulls[20 + i] = conversion->functions[i] == (Datum) 0 ? 'n' : ' ';
+	}
+	for (int i = 0; i < SNOWFLAKE_FOUND_ARRAYS; i++)
+	{
+		values[24 + i] = conversion->found[i];
+		nulls[24 + i] = conversion->found[i] == (Datum) 0 ? 'n' : ' ';
 	}
 	run_planned(query, lengthof(types), types, values, nulls);
 }
@@ -324,14 +331,16 @@ snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
 }
 
 /*
- * Have the columns of the schema that might hold a key widened, too.
+ * Run a query about a conversion that returns an array of names.
  */
-void
-snowflake_convert_find_narrow_columns(SnowflakeConversion *conversion)
+Datum
+snowflake_convert_get_names(const SnowflakeConversion *conversion, const char *query)
 {
-	snowflake_convert_find_targets(conversion);
-	run_query(conversion, InvalidOid, sql_narrow_columns);
-	take_arrays(conversion->others, SNOWFLAKE_OTHER_ARRAYS);
+	Datum		names;
+
+	run_query(conversion, InvalidOid, query);
+	take_arrays(&names, 1);
+	return names;
 }
 
 List *

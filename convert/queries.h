@@ -52,6 +52,12 @@ typedef struct SnowflakeKey
 #define SNOWFLAKE_OTHER_ARRAYS	2
 
 /*
+ * The arrays that describe columns that hold a key without a foreign key: tables,
+ * columns, verdicts, reasons.
+ */
+#define SNOWFLAKE_FOUND_ARRAYS	4
+
+/*
  * The arrays that describe where the names of sequences are: sequences of the
  * keys; and sequences, with an object that has the name.
  */
@@ -88,6 +94,8 @@ typedef struct SnowflakeConversion
 	int64		max_increment;	/* that these can have */
 	Datum		functions[SNOWFLAKE_FUNCTION_ARRAYS];	/* see
 														 * snowflake_convert_find_functions() */
+	Datum		found[SNOWFLAKE_FOUND_ARRAYS];	/* see
+												 * snowflake_convert_choose_columns() */
 } SnowflakeConversion;
 
 extern const char *snowflake_convert_kind_name(SnowflakeConvertKind kind);
@@ -97,7 +105,8 @@ extern void snowflake_convert_find_sequence_names(SnowflakeConversion *conversio
 extern bool snowflake_convert_has_new_sequences(const SnowflakeConversion *conversion);
 extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *conversion,
 												  Oid relid);
-extern void snowflake_convert_find_narrow_columns(SnowflakeConversion *conversion);
+extern Datum snowflake_convert_get_names(const SnowflakeConversion *conversion,
+										 const char *query);
 extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
 								   const char *query);
 extern List *snowflake_convert_ask_of(const SnowflakeConversion *conversion,

@@ -45,11 +45,13 @@ COMMENT ON FUNCTION snowflake_convert_schema(regnamespace, regclass[], text, boo
 'convert the keys of all tables in a schema that have their values from a sequence
 or a generator, except for keys of excluded tables, as snowflake_convert() does, in
 one ALTER TABLE for each table whose columns change their type;
-with widen names it also changes integer columns whose names end in id, and that are no
-foreign keys, to bigint; kind is that of snowflake_convert(); returns the statements,
-which dry_run does not execute;
+widen says which integer columns without a foreign key become bigint, too: none,
+names (that end in id), keys (of which names or values tell that they hold a key), all
+(that might hold one), or columns with their tables, such as keys, orders.customer;
+kind is that of snowflake_convert(); returns the statements, which dry_run does not
+execute;
 errors: those of snowflake_convert(), 3F000 if the schema does not exist, 22004 if
-an excluded table is null';
+an excluded table is null, 22023, 42602, 42P01, or 42703 for a wrong widen';
 
 CREATE FUNCTION snowflake_convert_report(
     schema regnamespace,

@@ -91,8 +91,3 @@ SELECT FROM seq WHERE oid <> ALL ($13)
 -- name: part
 SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)
 FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key) WHERE relid = $12
-
--- name: narrow_columns
--- with: narrow
-SELECT array_agg(relid ORDER BY relid, attnum), array_agg(attnum ORDER BY relid, attnum)
-FROM narrow

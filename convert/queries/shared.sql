@@ -6,9 +6,11 @@
 -- the tables and columns of others to widen.  $11 is the schema, and $12 the object that a query
 -- kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT, and $20
 -- whether each key keeps its sequences.  $21 to $24 are functions that hold keys: those that are
--- dropped, all that change, those that cannot, and the statements.
+-- dropped, all that change, those that cannot, and the statements; and $25 to $28 the columns that
+-- hold a key without a foreign key: their tables, columns, verdicts, and reasons.
 -- parameters: oid[], int2[], oid[], bool[], oid[], int2[], bool[], int4[], oid[], int2[], oid,
---   oid, oid[], oid[], text[], oid[], text, text, int8, bool[], oid[], oid[], oid[], text[]
+--   oid, oid[], oid[], text[], oid[], text, text, int8, bool[], oid[], oid[], oid[], text[],
+--   oid[], int2[], text[], text[]
 
 -- The regular expression for a name as a whole word.  As standard_conforming_strings
 -- may be off, all backslashes are in E''.
@@ -223,29 +225,15 @@ SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, {may_alte
   {recompile}
 FROM row_user u JOIN pg_proc p ON p.oid = u.oid
 
--- Columns of the schema that might hold a key, by their names,
--- but are no foreign keys, so that nothing widens them.  A key that has a
--- sequence, or is named id, does not hold that of another table.  There are
--- none if the schema has no keys that they might hold.
--- cte: narrow(relid, attnum, column_name, type)
--- with: target
-SELECT a.attrelid, a.attnum, format('column %I of table %s', a.attname, r.oid::regclass),
-  format_type(a.atttypid, NULL)
-FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
-  LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
-WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
-AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0
-AND a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attname ~* 'id$'
-AND a.attidentity = '' AND a.attgenerated = ''
-AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval[(]', false)
-AND NOT EXISTS (SELECT FROM pg_constraint c
-                WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))
-AND NOT EXISTS (SELECT FROM pg_depend e
-                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
-AND NOT (lower(a.attname) = 'id' AND EXISTS (
-  SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary
-  AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum))
-AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
+-- The columns that hold, or might hold, a key without a foreign key, as columns.c has found: the
+-- verdict is sure or perhaps, or texts for texts that have keys in them.
+-- cte: found(relid, attnum, verdict, reason, column_name, type, path)
+SELECT h.relid, h.attnum, h.verdict, h.reason,
+  format('column %I of table %s', a.attname, h.relid::regclass), format_type(a.atttypid, NULL),
+  format('%I.%I', r.relname, a.attname)
+FROM unnest($25, $26, $27, $28) h(relid, attnum, verdict, reason)
+  JOIN pg_class r ON r.oid = h.relid
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (h.relid, h.attnum)
 
 -- The types of numbers and of arrays of them that do not hold all IDs, those of texts, which may
 -- be too short, and domains over them.
@@ -259,9 +247,8 @@ SELECT y.oid, coalesce(s.base, s.typid), greatest(s.typmod, y.typtypmod)
 FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
 
 -- Columns of the schema that might hold keys, by their names, and are not widened with them.
--- rounds is true for those that store something else without an error.  A smallint or integer may
--- also have the name of a table whose key is converted, in the singular or as it is.  A text that
--- is shorter than an ID holds a key if it has room for 5 digits, and otherwise rather a code.
+-- rounds is true for those that store something else without an error.  A text that is shorter than
+-- an ID holds a key if it has room for 5 digits, and otherwise rather a code.
 -- cte: unfit(column_name, type, rounds)
 -- with: target, small
 SELECT format('column %I of table %s', a.attname, r.oid::regclass),
@@ -273,14 +260,8 @@ FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
     SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
 WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
 AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
-AND CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype)
-  THEN a.attname !~* 'id$' AND a.attidentity = '' AND EXISTS (
-    SELECT FROM target t JOIN pg_class k ON k.oid = t.relid
-    WHERE t.is_root AND lower(k.relname) IN (lower(a.attname), lower(a.attname) || 's'))
-    AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary
-                    AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)
-  WHEN format_type(b.base, NULL) LIKE '%[]' THEN a.attname ~* 'ids?$'
-  ELSE a.attname ~* 'id$' END
+AND a.atttypid NOT IN ('int2'::regtype, 'int4'::regtype)
+AND a.attname ~* CASE WHEN format_type(b.base, NULL) LIKE '%[]' THEN 'ids?$' ELSE 'id$' END
 AND (b.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR b.mod - 4 BETWEEN 5 AND 18)
 AND NOT EXISTS (SELECT FROM pg_constraint c
                 WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))

@@ -4,7 +4,7 @@ FROM ({entries}) n(number, severity, form, title, object, line, message, detail,
 ORDER BY number, object COLLATE "C"
 
 -- list: notices notices
--- with: target, seq_user, row_function, narrow, unfit, key_sequence, idle_sequence, vw, stuck, rul,
+-- with: target, seq_user, row_function, found, unfit, key_sequence, idle_sequence, vw, stuck, rul,
 --   trg, pol
 
 -- notice: info | list | columns are changed to type bigint
@@ -13,6 +13,7 @@ SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, N
   'Use 64-bit integers for these columns in the application, and have it reconnect.'
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
 WHERE t.change = 'widen' AND t.attinhcount = 0
+AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attnum))
 
 -- These three are about direct conversions, which look for functions.
 -- notice: info | list | views are dropped and created again
@@ -44,12 +45,44 @@ SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
   'Something depends on it, or its owner may not create it. Change what holds keys to bigint.'
 FROM pg_proc p WHERE p.oid = ANY ($23)
 
--- notice: warning | list | columns whose names end in id stay integer
-SELECT column_name, format('%s (%s)', column_name, type),
-  format('it might hold a key, without a foreign key, and stays %s', type), NULL,
-  'If they hold keys of converted tables, new IDs do not fit. To widen all of them, specify '
-  'widen => ''names''.'
-FROM narrow
+-- If others are converted, something has changed since.
+-- notice: info | list | columns that hold a key without a foreign key are changed to type bigint
+SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
+  format('%s becomes bigint: %s', h.type, h.reason), NULL,
+  'Use 64-bit integers for these columns in the application, and have it reconnect.'
+FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
+WHERE true = ALL ($4)
+
+-- notice: warning | list | new columns that hold a key without a foreign key are changed to type
+--   bigint
+SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
+  format('%s becomes bigint: %s', h.type, h.reason), NULL,
+  'Other keys are converted. The column is new, or something, such as an upgrade of the '
+  'application, changed its type.'
+FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
+WHERE NOT true = ALL ($4)
+
+-- notice: warning | list | columns that hold a key without a foreign key stay integer
+SELECT column_name, format('%s (%s): %s', column_name, type, reason),
+  format('it holds a key, without a foreign key, and stays %s: %s', type, reason), NULL,
+  'New IDs do not fit into these columns. To widen them, specify widen => ''keys''; those of other '
+  'roles are widened by their owners.'
+FROM found h
+WHERE verdict = 'sure' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
+
+-- notice: warning | list | columns might hold a key, and stay integer
+SELECT column_name, format('%s (%s): %s', column_name, type, reason),
+  format('it might hold a key, and stays %s: %s', type, reason), NULL,
+  format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all of them.',
+    replace(path, '''', ''''''))
+FROM found h
+WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
+
+-- notice: warning | list | texts have keys in them
+SELECT column_name, format('%s: %s', column_name, reason),
+  format('it has keys in texts: %s', reason), NULL,
+  'See that the application reads 64-bit numbers there, also where its SQL casts them.'
+FROM found WHERE verdict = 'texts'
 
 -- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
 SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),

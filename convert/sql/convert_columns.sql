@@ -21,7 +21,7 @@ CREATE TABLE groups (id serial PRIMARY KEY, owner_id integer, role_id smallint, 
     any_id varchar, name varchar(10), title_id text);
 CREATE TABLE roles ("user" integer PRIMARY KEY);
 CREATE TABLE grants ("user" integer REFERENCES roles);
-SELECT severity, object, finding FROM snowflake_convert_report('held') WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
+SELECT severity, object, finding FROM snowflake_convert_report('held', widen => 'none') WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
 SELECT object, finding FROM snowflake_convert_report('held', widen => 'names') WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
 BEGIN;
 SELECT count(*) FROM snowflake_convert_schema('held', widen => 'names');
@@ -29,3 +29,132 @@ SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'groups'::r
 ROLLBACK;
 SET client_min_messages = warning;
 DROP SCHEMA held CASCADE;
+RESET client_min_messages;
+
+-- What names and values tell of columns without a foreign key
+CREATE FUNCTION verdicts(schema text, widen text DEFAULT 'none') RETURNS TABLE (severity text, "column" text, finding text)
+LANGUAGE sql AS $$
+SELECT severity, regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1'), regexp_replace(finding, ', without a foreign key,', '')
+FROM snowflake_convert_report(schema::regnamespace, widen => widen) WHERE finding ~ 'holds? a key|becomes bigint:|keys in texts' ORDER BY regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1') COLLATE "C"
+$$;
+CREATE SCHEMA told;
+SET search_path = told, public;
+CREATE TABLE users (id serial PRIMARY KEY, name text);
+CREATE TABLE categories (id serial PRIMARY KEY, rank integer);
+CREATE TABLE pages (page_id serial PRIMARY KEY, page_latest integer, page_touched integer, page_len integer, page_user integer);
+CREATE TABLE artist_types (id serial PRIMARY KEY);
+CREATE TABLE countries (id integer PRIMARY KEY, name text);
+CREATE TABLE artists (id serial PRIMARY KEY, type integer, status integer, "Category" integer, "parentId" integer, created_by integer,
+    country_id integer, paid integer, order_id integer, created_on integer, "user" integer, users integer, first_user integer, page_id integer,
+    object_type text, object_id integer, foreign_id integer, reference text, url text);
+INSERT INTO users SELECT FROM generate_series(1, 40);
+INSERT INTO categories (rank) SELECT i FROM generate_series(1, 40) i;
+INSERT INTO pages (page_latest, page_touched, page_len, page_user)
+SELECT i + 3, 1700000000 + i, i + 3, 7000 + i FROM generate_series(1, 30) i;
+INSERT INTO artist_types SELECT FROM generate_series(1, 3);
+INSERT INTO countries SELECT i, 'a' FROM generate_series(1, 30) i;
+INSERT INTO artists (type, "Category", country_id, users, first_user, object_type, object_id, foreign_id, reference, url)
+SELECT 1 + i % 3, i, i, i % 4, i, 'user', i, 100000 + i, 'artist.types,' || i, 'localhost:' || i FROM generate_series(1, 30) i;
+CREATE TABLE links (pl_latest integer, pl_from integer);
+SELECT * FROM verdicts('told');
+SELECT * FROM verdicts('told', 'keys') WHERE finding ~ 'becomes';
+SELECT "column", finding FROM verdicts('told', 'all') WHERE severity = 'warning';
+SELECT object, finding FROM snowflake_convert_report('told', widen => 'none, artists.created_on , told.links."pl_from"') WHERE object ~ 'created_on|pl_from|pl_latest';
+-- what the argument cannot be
+SELECT snowflake_convert_report('told', widen => 'ids');
+SELECT snowflake_convert_report('told', widen => 'keys, a.b.c.d');
+SELECT snowflake_convert_report('told', widen => '');
+SELECT snowflake_convert_report('told', widen => 'keys,');
+SELECT snowflake_convert_report('told', widen => 'artist.id');
+SELECT snowflake_convert_report('told', widen => 'keys, nowhere.artists.id');
+SELECT snowflake_convert_report('told', widen => 'artists.ids');
+SELECT snowflake_convert_report('told', widen => 'artists.ctid');
+SELECT object, finding FROM snowflake_convert_report('told', widen => 'artists.reference') WHERE severity = 'obstacle';
+SELECT count(*) FROM snowflake_convert_report('told', widen => NULL);
+-- ANALYZE changes nothing, and the conversion does what the dry run shows
+CREATE TEMP TABLE dry AS SELECT * FROM snowflake_convert_schema('told', dry_run => true) s(statement);
+ANALYZE;
+SET client_min_messages = warning;
+BEGIN;
+CREATE TEMP TABLE done AS SELECT * FROM snowflake_convert_schema('told') s(statement);
+SELECT count(*) FILTER (WHERE statement ~ 'TYPE bigint') > 0 AS any FROM done;
+SELECT * FROM dry EXCEPT SELECT * FROM done;
+SELECT * FROM done EXCEPT SELECT * FROM dry;
+SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class ON oid = attrelid
+WHERE relnamespace = 'told'::regnamespace AND relkind = 'r' AND attnum > 0 AND atttypid = 'bigint'::regtype ORDER BY attrelid::regclass::text COLLATE "C", attnum;
+-- a column that was added since
+ALTER TABLE links ADD user_id integer, ADD pl_level integer;
+SELECT severity, "column", finding FROM verdicts('told', 'keys') WHERE "column" ~ 'links';
+ROLLBACK;
+RESET client_min_messages;
+
+-- Nothing of a big table is read but a sample, also of one that holds keys, and of texts
+CREATE TABLE big (id serial PRIMARY KEY, held integer, counted integer, word text) WITH (autovacuum_enabled = off);
+INSERT INTO big (held, counted, word) SELECT 1 + i % 40, i, 'a' FROM generate_series(1, 200000) i;
+SELECT pg_relation_size('big') > 1000 * current_setting('block_size')::int AS is_big;
+SELECT "column", finding FROM verdicts('told') WHERE "column" ~ 'big';
+BEGIN;
+SELECT count(*) > 0 FROM snowflake_convert_report('told');
+SELECT seq_scan, seq_tup_read BETWEEN 1 AND 60000 AS sampled FROM pg_stat_xact_user_tables WHERE relid = 'big'::regclass;
+-- not without an index
+ALTER TABLE big DROP CONSTRAINT big_pkey;
+CREATE TABLE holds_big (a integer);
+INSERT INTO holds_big SELECT 150000 + i FROM generate_series(1, 30) i;
+SELECT "column", finding FROM verdicts('told') WHERE "column" ~ 'holds_big';
+CREATE INDEX ON big (id);
+SELECT "column", finding FROM verdicts('told') WHERE "column" ~ 'holds_big';
+ROLLBACK;
+
+-- Partitions and children are read with their table
+CREATE TABLE parted (id serial, held integer, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (1) TO (1000000);
+INSERT INTO parted (held) SELECT i FROM generate_series(1, 30) i;
+CREATE TABLE parent (keeper integer);
+CREATE TABLE child () INHERITS (parent);
+INSERT INTO child SELECT i FROM generate_series(1, 30) i;
+SELECT "column", finding FROM verdicts('told') WHERE "column" ~ 'parted|parent|child';
+
+-- Tables of others are not read, so their code does not run, nor those with policies for the owner
+CREATE ROLE regress_told;
+CREATE ROLE regress_told_other;
+GRANT ALL ON SCHEMA told TO regress_told, regress_told_other;
+CREATE TABLE others (user_id integer, held integer);
+INSERT INTO others SELECT i, i FROM generate_series(1, 30) i;
+CREATE TABLE guarded (held integer, user_id integer);
+INSERT INTO guarded SELECT i, i FROM generate_series(1, 30) i;
+CREATE TABLE unread (held integer, user_id integer);
+INSERT INTO unread SELECT i, i FROM generate_series(1, 30) i;
+DO $$
+DECLARE t regclass;
+BEGIN
+	FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'told'::regnamespace AND relkind IN ('r', 'p') LOOP
+		EXECUTE format('ALTER TABLE %s OWNER TO regress_told', t);
+	END LOOP;
+END $$;
+ALTER TABLE others OWNER TO regress_told_other;
+GRANT SELECT ON others TO regress_told;
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+REVOKE ALL ON unread FROM regress_told;
+CREATE FUNCTION spy() RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE WARNING 'called'; RETURN 1; END $$;
+SET client_min_messages = error;
+CREATE INDEX ON others ((held + spy()));
+RESET client_min_messages;
+SELECT "column", severity, finding FROM verdicts('told') WHERE "column" ~ 'others|guarded|unread';
+SELECT "column", severity, finding FROM verdicts('told', 'keys') WHERE "column" ~ 'others|guarded|unread';
+SELECT object, finding FROM snowflake_convert_report('told', widen => 'others.user_id') WHERE severity = 'obstacle' AND object ~ 'others';
+SET ROLE regress_told;
+SELECT "column", severity, finding FROM verdicts('told') WHERE "column" ~ 'others|guarded|unread';
+RESET ROLE;
+
+-- Keys that are bigint are not held by integers, except if names say so
+CREATE SCHEMA wide;
+SET search_path = wide, public;
+CREATE TABLE users (id bigserial PRIMARY KEY);
+INSERT INTO users SELECT FROM generate_series(1, 40);
+CREATE TABLE logs (id bigserial PRIMARY KEY, user_id integer, host_id integer, points integer, spot integer);
+INSERT INTO logs (user_id, host_id, points, spot) SELECT i, i, i, i FROM generate_series(1, 30) i;
+SELECT * FROM verdicts('wide');
+SET client_min_messages = warning;
+DROP SCHEMA told, wide CASCADE;
+DROP FUNCTION verdicts;
+DROP ROLE regress_told, regress_told_other;

@@ -70,7 +70,7 @@ CREATE TRIGGER u BEFORE INSERT ON constant FOR EACH ROW EXECUTE FUNCTION "a ""na
 CREATE TABLE "empty %s" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, short varchar(12) DEFAULT 'a', "n%" int);
 
 -- the report without it finds none of these triggers
-SELECT object, finding FROM snowflake_convert_report('tried') WHERE object ~ 'f_(repeat|date|assign)_f|invoices' AND finding !~ 'becomes|not a snowflake|dropped|compiled' ORDER BY 1, 2;
+SELECT object, finding FROM snowflake_convert_report('tried') WHERE object ~ 'f_(repeat|date|assign)_f|invoices' AND finding !~ 'becomes|not a snowflake|dropped|compiled|might hold' ORDER BY 1, 2;
 CREATE TABLE before AS SELECT (SELECT array_agg(s ORDER BY s::text) FROM pg_sequences s WHERE schemaname = 'tried') AS sequences;
 SELECT severity, object, finding FROM snowflake_convert_report('tried', rehearse => true)
 WHERE finding ~ 'new key|rehearse' ORDER BY object COLLATE "C", finding COLLATE "C";
