@@ -283,12 +283,12 @@ cmp_ok(min(take($b, 't_id_seq', 1)), '>', 100000, 'numbers of the other server a
 like(query($a, q{SELECT kind, numbers_left > 2000000000, ends_at, problem FROM snowflake_sequences WHERE sequence = 't_id_seq'::regclass}),
 	qr/^range\|t\|[^|]*\|$/, 'snowflake_sequences has what is left');
 query($a, 'CREATE DATABASE restored');
-my $next = registered('public.t_id_seq', 'next');
+$floor = registered('public.t_id_seq', 'floor');
 my $dump = $a->basedir . '/dump.sql';
 command_ok([ 'pg_dump', '-f', $dump, '-d', $a->connstr('postgres') ], 'pg_dump');
 like(slurp_file($dump), qr/SECURITY LABEL FOR snowflake ON SEQUENCE public.t_id_seq IS 'range .*name=public.t_id_seq'/, 'the dump has the kind');
 command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $a->connstr('restored') ], 'a dump is restored');
-is(registered('public.t_id_seq', 'next'), $next, 'a restored dump changes nothing in the registry');
+is(registered('public.t_id_seq', 'floor'), $floor, 'a restored dump changes nothing in the registry');
 $a->safe_psql('restored', 'SELECT snowflake_attach_sequences()');
 like(sql_error($a, q{INSERT INTO t DEFAULT VALUES}, dbname => 'restored'),
 	qr/55000: .*the registry refuses numbers of sequence "t_id_seq"/, 'a database that the registry does not know has no numbers');
