@@ -112,7 +112,9 @@ sub plan_world
 		window => any_of(1, 2, 5),
 		grant_timeout => any_of('2s', '4s', '90s'),
 		commit => any_of('on', 'on', 'local', 'off'),
-		proxies => any_of(0, 1));
+		proxies => any_of(0, 1),
+		one_name => any_of(0, 0, 1));
+	$plan{one_name} = 0 if $bug;
 	$plan{grant_timeout} = '90s' if $bug eq 'range-floor';
 	$plan{commit} = 'off' if $bug eq 'range-early';
 	$plan{rounds} = [ map { plan_round($place) } 1 .. ROUNDS ];
@@ -179,7 +181,7 @@ sub registry_of
 		$line =~ s/host=\S+ port=\S+/host=$hosts port=$ports/;
 	}
 	my $name = $node->name;
-	return $line =~ s/'$/ application_name=$name'/r . "\nsnowflake.server_name = '$name'\n";
+	return $line =~ s/'$/ application_name=$name'/r . "\n";
 }
 
 sub configure
@@ -187,6 +189,7 @@ sub configure
 	my ($node, @conf) = @_;
 
 	$node->append_conf('postgresql.conf', join "\n", registry_of($node),
+		"snowflake.server_name = '" . $node->name . "'",
 		"snowflake.grant_timeout = $world_plan->{grant_timeout}", @conf, '');
 	return;
 }
@@ -235,7 +238,7 @@ sub begin_line
 sub add_server
 {
 	my ($node, $what) = @_;
-	my $server = { node => $node, name => $node->name, clients => [] };
+	my $server = { node => $node, name => $node->name, named => $node->name, clients => [] };
 
 	$total{servers}++;
 	push @{ $world{servers} }, $server;
@@ -244,23 +247,26 @@ sub add_server
 	return $server;
 }
 
-# A copy asks in its own name, and takes no rows that others replicate to its origin.
+# A copy asks in its own name, or that of its origin, and takes no rows that others
+# replicate to its origin.
 sub start_copy
 {
-	my ($node, $what, %params) = @_;
+	my ($node, $what, $origin) = @_;
 
-	configure($node, 'max_logical_replication_workers = 0');
+	configure($node, 'max_logical_replication_workers = 0',
+		$world_plan->{one_name} && defined $origin ? "snowflake.server_name = '$origin->{named}'" : ());
 	set_clock($node, 0);
 	start_node($node);
-	return if $params{standby};
+	return unless defined $what;
 	my $server = add_server($node, $what);
+	$server->{named} = $origin->{named} if $world_plan->{one_name};
 	renew_clients($server);
 	return $server;
 }
 
 sub add_standby
 {
-	my ($origin, $node) = @_;
+	my ($origin, $node, $server) = @_;
 	my $backup = 'standby' . ++$world{backups};
 
 	$origin->backup($backup);
@@ -268,7 +274,7 @@ sub add_standby
 	system_or_bail('rm', '-rf', $origin->backup_dir . "/$backup");
 	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''\n")
 	  unless $origin == registry();
-	start_copy($node, '', standby => 1);
+	start_copy($node, undef, $server);
 	return $node;
 }
 
@@ -458,10 +464,11 @@ sub is_registry
 sub promoted
 {
 	my ($server) = @_;
-	my $node = add_standby($server->{node}, new_node('standby'));
+	my $node = add_standby($server->{node}, new_node('standby'), $server);
 
 	$node->promote;
 	my $new = add_server($node, "promoted from a standby of $server->{name}");
+	$new->{named} = $server->{named} if $world_plan->{one_name};
 	renew_clients($new);
 	return $new;
 }
@@ -577,11 +584,11 @@ my %server_fault = (
 		my $backup = 'copy' . ++$world{backups};
 		$server->{node}->backup($backup);
 		start_copy(node_of_backup(new_node('copy'), $server->{node}, $backup),
-			"a copy of a base backup of $server->{name}");
+			"a copy of a base backup of $server->{name}", $server);
 	},
 	'file copy' => sub {
 		my ($server) = @_;
-		start_copy(copy_files($server->{node}), "a copy of the files of $server->{name}");
+		start_copy(copy_files($server->{node}), "a copy of the files of $server->{name}", $server);
 	},
 	clock => sub {
 		my ($server) = @_;
@@ -722,7 +729,7 @@ sub wait_for_reports
 		foreach my $server (@{ $world{servers} })
 		{
 			renew_clients($server);
-			push @missing, grep { !$there{$_} } map { "$server->{name} public.${_}_id_seq" } @range_tables;
+			push @missing, grep { !$there{$_} } map { "$server->{named} public.${_}_id_seq" } @range_tables;
 		}
 		return 1 if @missing == 0;
 		nap(0.1);
@@ -738,7 +745,8 @@ sub resume
 	my ($before) = @_;
 	my $skip = 0;
 
-	if (!wait_for_reports() || $round_plan->{server_fault} !~ /^(?:nothing|clock|floor)$/ || $world{has_gone})
+	if (!wait_for_reports() || $round_plan->{server_fault} !~ /^(?:nothing|clock|floor)$/
+		|| $world{has_gone} || $world_plan->{one_name})
 	{
 		my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
 		foreach my $name (keys %$before)
@@ -884,7 +892,7 @@ sub put_back_yesterday
 	system_or_bail('rm', '-rf', $node->backup_dir . "/$backup");
 	chmod 0700, $node->data_dir;
 	single_user($node, 'SELECT snowflake_registry.lost()',
-		$round_plan->{told} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
+		$round_plan->{told} || $world_plan->{one_name} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
 	(delete $world{registry_standby})->stop('immediate');
 	start_node($node);
 	$total{put_back}++;
@@ -907,7 +915,7 @@ sub wait_for_grants
 		foreach my $server (@{ $world{servers} })
 		{
 			my $query = "SELECT coalesce(max(highest), 0) >= $next FROM snowflake_registry.range_holders "
-			  . "WHERE server_name = '$server->{name}' AND name = 'public.${table}_id_seq'";
+			  . "WHERE server_name = '$server->{named}' AND name = 'public.${table}_id_seq'";
 			while ((ask_registry($query) // '') ne 't')
 			{
 				die "$server->{name} is granted no range of $table" if time - $start > LONGEST_WAIT;
