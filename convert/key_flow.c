@@ -221,6 +221,9 @@ read_value(const Flow *flow, int at)
 	Value		value = {.end = -1};
 
 	check_stack_depth();
+	/* A body that was not checked may end anywhere. */
+	if (at >= flow->source->count)
+		return value;
 	if (has_word(flow, at, "("))
 		value = read_parenthesis(flow, at);
 	else if (has_word(flow, at, "cast") && has_word(flow, at + 1, "("))
