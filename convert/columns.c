@@ -227,6 +227,10 @@ find_key_by_values(const Columns *all, Column *column)
 	}
 }
 
+/*
+ * What the name says comes first.  Of a schema whose keys are bigint, which may have been
+ * converted, it is all that counts, so that what was left then is not named each night.
+ */
 static Verdict
 judge(const Columns *all, const Column *column)
 {
