@@ -11,7 +11,8 @@
  * lock makes it, and so is giving out a number.
  *
  * A client is one life of a server's memory.  A server that crashes begins as
- * another one, and knows only the greatest number that it was ever granted.  One
+ * another one, and knows only the greatest number that it was ever granted.  The
+ * registry learns of that by the data directory, and when the life began.  One
  * that is resumed from a snapshot of its memory is a twin.  It may repeat what was
  * held when the snapshot was taken, but nothing else.
  *
@@ -65,6 +66,8 @@
 #define HOLDER_LOST			9	/* ... and does not know who holds what it has lost */
 #define NOT_WAITED			10	/* a floor does not wait for others */
 #define NOT_CUT				11	/* a range is installed although a floor above it was heard */
+#define COPY_ENDS			12	/* a later life of another directory ends a server */
+#define SUPERSEDED_ENDS		13	/* a twin that is superseded ends the one that goes on */
 #ifndef BUG
 #define BUG			0
 #endif
@@ -76,6 +79,8 @@
 typedef Server {
 	bool	runs;
 	byte	client;
+	byte	directory;
+	byte	began;				/* crashes before this life */
 	byte	confirmed;			/* token of the last answer */
 	short	unconfirmed;		/* tokens of calls since then, as a set */
 	byte	first, end;			/* the range in use, up to below its end */
@@ -109,6 +114,8 @@ typedef Registry {
 };
 
 Server server[SERVERS];
+byte directory_of[CLIENTS];
+byte began[CLIENTS];
 Registry now_there;				/* what calls see */
 Registry undo;					/* ... before the last one */
 Registry standby;				/* what a standby has */
@@ -273,11 +280,14 @@ inline drop_ranges(s)
 	server[s].next_first = 0; server[s].next_end = 0
 }
 
-inline new_life(s)
+inline new_life(s, crashed)
 {
 	drop_ranges(s);
 	forget_answer(s);
+	server[s].began = server[s].began + IF(BUG == SUPERSEDED_ENDS, 1, crashed);
 	server[s].client = clients;
+	directory_of[clients] = IF(BUG == COPY_ENDS, 0, server[s].directory);
+	began[clients] = server[s].began;
 	clients++;
 	server[s].confirmed = 0;
 	server[s].unconfirmed = 0;
@@ -395,7 +405,7 @@ proctype run_server(byte s)
 			:: server[s].answer_superseded ->
 				/* It begins anew, if it may. */
 				if
-				:: clients < CLIENTS -> new_life(s)
+				:: clients < CLIENTS -> new_life(s, 0)
 				:: else -> drop_ranges(s); forget_answer(s); server[s].runs = 0
 				fi
 			:: !server[s].answer_superseded && server[s].answer_token ->
@@ -421,7 +431,7 @@ proctype run_server(byte s)
 	:: atomic { server[s].runs && crashes < CRASHES && clients < CLIENTS && committing != s ->
 			printf("server %d: crash\n", s);
 			crashes++;
-			new_life(s);
+			new_life(s, 1);
 			if
 			:: BUG == RANGE_KEPT -> server[s].first = server[s].kept_first; server[s].end = server[s].kept_end
 			:: else
@@ -442,6 +452,7 @@ proctype run_server(byte s)
 			printf("server %d: twin\n", s);
 			server[SERVERS - 1].runs = 1;
 			server[SERVERS - 1].client = server[s].client;
+			server[SERVERS - 1].began = server[s].began;
 			server[SERVERS - 1].confirmed = server[s].confirmed;
 			server[SERVERS - 1].unconfirmed = server[s].unconfirmed;
 			server[SERVERS - 1].first = server[s].first;
@@ -520,15 +531,17 @@ proctype run_registry()
 			fi;
 			all = 0
 		}
-	:: atomic { crashes && committing == NOBODY ->
-			/* Former lives have ended. */
+	:: atomic { (crashes || BUG == SUPERSEDED_ENDS) && committing == NOBODY ->
+			/* Of one directory, a later life ends those before it. */
 			c = 0;
 			do
 			:: c < CLIENTS ->
-				all = c < clients;
 				i = 0;
 				do
-				:: i < SERVERS -> all = all && !(server[i].runs && server[i].client == c); i++
+				:: i < CLIENTS ->
+					all = all || (now_there.holder[i].known &&
+								  directory_of[i] == directory_of[c] && began[i] > began[c]);
+					i++
 				:: else -> break
 				od;
 				i = 0;
@@ -536,10 +549,11 @@ proctype run_registry()
 				:: all && H.token -> H.token = NOBODY; H.lowest = 0
 				:: else
 				fi;
+				all = 0;
 				c++
 			:: else -> break
 			od;
-			c = 0; all = 0
+			c = 0
 		}
 	od
 }
@@ -556,6 +570,8 @@ init
 		:: i < SERVERS ->
 			server[i].runs = !(TWINS && i == SERVERS - 1);
 			server[i].client = IF(TWINS && i == SERVERS - 1, 0, i);
+			server[i].directory = server[i].client;
+			directory_of[server[i].client] = IF(BUG == COPY_ENDS, 0, server[i].directory);
 			clients = clients + server[i].runs;
 			run run_server(i);
 			i++
