@@ -2,6 +2,8 @@
 -- Functions that hold keys in integers are changed with the columns
 --
 SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS snowflake;
+CREATE EXTENSION IF NOT EXISTS snowflake_convert;
 CREATE ROLE regress_functions;
 CREATE ROLE regress_functions_reader;
 CREATE SCHEMA held AUTHORIZATION regress_functions;
