@@ -16,7 +16,7 @@ my $redmine = Redmine->new($app);
 my $plugin = q{
 	Class.new(ActiveRecord::Migration[4.2]) do
 	  def up
-	    create_table(:reviews) { |t| t.references :issue, type: :integer; t.string :note }
+	    create_table(:reviews) { |t| t.references :issue, type: :integer, foreign_key: true; t.string :note }
 	  end
 	end.migrate(:up)
 	class Review < ActiveRecord::Base
