@@ -15,14 +15,15 @@ use SnowflakeTest;
 use Test::More;
 
 # A server with an empty database "app"; "name" is another than "main", "registry" that of
-# another server.
+# another server, "scheme" that of its IDs, and without extensions it is "bare".
 sub new
 {
 	my ($class, %options) = @_;
 	my $name = $options{name} // 'main';
-	my $registry = $options{registry} // registry_of_application();
+	my $scheme = $options{scheme} ? "snowflake.scheme = '$options{scheme}'" : '';
+	my $registry = $options{registry} // registry_of_application($name, $scheme);
 	my $node = new_server($name, 'fsync = off', "listen_addresses = '127.0.0.1'", 'wal_level = logical',
-		'max_wal_senders = 10', 'max_replication_slots = 10',
+		'max_wal_senders = 10', 'max_replication_slots = 10', $scheme,
 		registry_conf($registry), "snowflake.server_name = '$name'");
 	my $self = bless {
 		node => $node, registry => $registry, dir => PostgreSQL::Test::Utils::tempdir,
@@ -32,18 +33,27 @@ sub new
 		}
 	}, $class;
 
-	$node->safe_psql('postgres', 'CREATE ROLE regress_app LOGIN; CREATE DATABASE app OWNER regress_app');
-	$node->safe_psql('app', q{
+	$node->safe_psql('postgres', 'CREATE ROLE regress_app LOGIN; CREATE DATABASE app OWNER regress_app TEMPLATE template0 ENCODING UTF8');
+	$self->create_extensions unless $options{bare};
+	return $self;
+}
+
+sub create_extensions
+{
+	my ($self) = @_;
+
+	$self->{node}->safe_psql('app', q{
 		CREATE EXTENSION snowflake;
 		CREATE EXTENSION snowflake_convert;
 		SELECT snowflake_attach_sequences();
 		GRANT CREATE ON SCHEMA public TO regress_app});
-	return $self;
+	return;
 }
 
 sub registry_of_application
 {
-	my $registry = new_registry('registry', '1, 100, new => true', 'fsync = off');
+	my ($name, $scheme) = @_;
+	my $registry = new_registry("registry_$name", '1, 30, new => true', 'fsync = off', $scheme);
 
 	$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('app')");
 	return $registry;
@@ -195,6 +205,16 @@ sub restore
 
 	$self->{node}->safe_psql('postgres', $_)
 	  foreach 'DROP DATABASE app WITH (FORCE)', 'CREATE DATABASE app TEMPLATE saved OWNER regress_app';
+	return;
+}
+
+# Have an empty one, without extensions.
+sub empty
+{
+	my ($self) = @_;
+
+	$self->{node}->safe_psql('postgres', $_)
+	  foreach 'DROP DATABASE app WITH (FORCE)', 'CREATE DATABASE app OWNER regress_app TEMPLATE template0 ENCODING UTF8';
 	return;
 }
 

@@ -46,25 +46,27 @@ sub use_wiki
 sub upgrade { return $app->run_ok($_[0], 'php', "$scripts/update.php", '--quick'); }
 
 my $before = use_wiki('it works before', 'Before');
-like($before, qr/^found: Before page$/m, 'its answers are those of pages');
+like($before, qr/^found: NAME page$/m, 'its answers are those of pages');
 note($before);
 $app->save;
 
 $app->convert_to('range');
 $app->new_tables('range');
 is(use_wiki('range: it works afterwards', 'After'), $before, 'range: its answers are the same');
-my $dump = $app->dump_of_all;
 upgrade('range: an upgrade');
 is(use_wiki('range: it works after the upgrade', 'Upgraded'), $before, 'range: its answers are the same afterwards');
-$app->run_ok('range: the index of its search is made again', 'php', "$scripts/rebuildtextindex.php");
 $app->kinds_are('range');
-$app->keys_are('range', 'page.page_id', 'revision.rev_id', 'mwuser.user_id', 'pagecontent.old_id', 'actor.actor_id');
+$app->keys_are('range', 'page.page_id', 'revision.rev_id', '"user".user_id', 'text.old_id', 'actor.actor_id');
 
+# With few rows, not all columns that hold a key are told by their values.
 $app->restore;
-$app->convert_to('snowflake');
+$app->convert_to('snowflake', ", widen => 'all'");
 my $after = use_wiki('snowflake: it works afterwards', 'After');
 note($after);
-upgrade('snowflake: an upgrade');
+like($after, qr/^found: $/m, 'snowflake: its search finds nothing');
+like(slurp_file($app->{node}->logfile), qr/integer out of range\n[^\n]*STATEMENT: [^\n]*CAST\(/, 'snowflake: it casts an ID to integer');
+my @steps = $app->run_fails('snowflake: an upgrade does not end', 'timeout', '60', 'php', "$scripts/update.php", '--quick') =~ /^\.\.\. \d+ - \d+$/mg;
+cmp_ok(scalar(@steps), '>', 1000, 'snowflake: it counts up to the greatest ID of a user');
 
 $app->stop;
 done_testing();

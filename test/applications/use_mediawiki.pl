@@ -107,12 +107,10 @@ if ($step eq 'write')
 	change('userrights', user => "$name user", add => 'bot', type => 'userrights');
 	change('tag', revid => $page->{revisions}[1]{revid}, add => "$name-tag")
 	  if change('managetags', operation => 'create', tag => "$name-tag");
-	change('setpagelanguage', title => "$name page", lang => 'de') if 0;
 	exit;
 }
 login('Admin');
-query('found', 'search', \&title, srsearch => 'elephants', srnamespace => 0, srwhat => 'text', srlimit => 50) if $name eq 'Before';
-query('found', 'search', sub { $_[0]{title} =~ /^$name/ ? title($_[0]) =~ s/$name/Before/r : () }, srsearch => 'elephants', srwhat => 'text', srlimit => 50) if $name ne 'Before';
+query('found', 'search', sub { $_[0]{title} =~ /^$name/ ? title($_[0]) =~ s/$name/NAME/r : () }, srsearch => 'elephants', srwhat => 'text', srlimit => 50);
 query('titles', 'search', sub { title($_[0]) =~ /^$name/ ? title($_[0]) =~ s/$name/NAME/r : () }, srsearch => "$name moved", srwhat => 'title');
 query('category', 'categorymembers', sub { title($_[0]) =~ s/$name/NAME/r }, cmtitle => "Category:$name");
 query('by template', 'categorymembers', sub { title($_[0]) =~ s/$name/NAME/r }, cmtitle => "Category:$name too");
@@ -124,11 +122,11 @@ query('changes', 'recentchanges', sub { "$_[0]{type} " . title($_[0]) =~ s/$name
 query('blocked', 'blocks', sub { $_[0]{user} eq "$name user" ? 'yes' : () });
 query('users', 'users', sub { join ' ', @{ $_[0]{groups} } }, ususers => "$name user", usprop => 'groups|editcount');
 my $page = call('query', titles => "$name page", prop => 'revisions|info|links|templates|extlinks', inprop => 'protection', rvlimit => 10, rvprop => 'ids|user|content|tags')->{query}{pages}[0];
-print 'page: ', join('; ', map { join(' ', $_->{user}, length($_->{content} // ''), @{ $_->{tags} }) =~ s/$name/NAME/gr } @{ $page->{revisions} }) =~ s/\d+/N/gr, "\n";
-print 'protected: ', join(' ', map { $_->{type} } @{ $page->{protection} }), "\n";
+print 'page: ', join('; ', map { join(' ', $_->{user}, length($_->{content} // ''), @{ $_->{tags} }) =~ s/$name/NAME/gr } @{ $page->{revisions} // [] }) =~ s/\d+/N/gr, "\n";
+print 'protected: ', join(' ', map { $_->{type} } @{ $page->{protection} // [] }), "\n";
 foreach my $path ("index.php?title=$name page", "index.php?title=$name page&action=history", "index.php?title=Special:RecentChanges",
 	"index.php?title=Special:Search&search=$name&fulltext=1", "index.php?title=Special:Log", "index.php?title=Special:Contributions/$name user",
-	"index.php?title=Special:Watchlist", "index.php?title=$name page&diff=prev&oldid=$page->{revisions}[0]{revid}")
+	"index.php?title=Special:Watchlist", "index.php?title=$name page&diff=prev&oldid=" . ($page->{revisions}[0]{revid} // 0))
 {
 	my $answer = request('GET', $path =~ s/ /_/gr);
 	print 'GET ', $path =~ s/$name/NAME/gr =~ s/\d+$/N/r, ": $answer->{status} ", $answer->{content} =~ /\Q$name\E/ ? 'yes' : 'no', "\n";
