@@ -237,6 +237,9 @@ WITH fed AS (
     JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
     JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p')
     JOIN integer_type i ON i.typid = a.atttypid
+-- Those of partitions are among the rows of their table.
+  WHERE NOT EXISTS (SELECT FROM pg_inherits h JOIN feeding p ON p.relid = h.inhparent
+                    WHERE h.inhrelid = f.relid AND p.sequence = f.sequence)
   GROUP BY f.sequence),
  statement(name, step, command) AS (
   SELECT name, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)

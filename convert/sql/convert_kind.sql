@@ -142,7 +142,7 @@ SELECT snowflake_convert_schema('app', '{logs}', dry_run => true);
 RESET client_min_messages;
 SELECT * FROM (SELECT * FROM planned EXCEPT SELECT * FROM executed) p;
 SELECT count(*) = (SELECT count(*) FROM planned) AS same FROM executed;
-SELECT sequence, kind, table_name, column_name, column_type, problem FROM snowflake_sequences ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C", column_name;
+SELECT sequence, kind, table_name, column_name, column_type, problem FROM snowflake_sequences WHERE table_name IS DISTINCT FROM 'parts_1'::regclass ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C", column_name;
 
 -- what the sequence of an identity had is what the new one has
 \d orders
