@@ -60,6 +60,10 @@ $$BEGIN DELETE FROM log WHERE about = only_output.whom; END$$;
 CREATE PROCEDURE do_it(whom int, times int) LANGUAGE plpgsql AS
 $$BEGIN UPDATE people SET name = repeat(name, times) WHERE person_id = whom; END$$;
 COMMENT ON PROCEDURE do_it IS 'a procedure';
+CREATE FUNCTION stores(who int, times int) RETURNS void LANGUAGE sql AS
+$$INSERT INTO log (line, about, n) VALUES ('x', 1, times), (repeat('y', $2), who, 5)$$;
+CREATE FUNCTION copies(int, times int) RETURNS void LANGUAGE sql AS
+$$INSERT INTO held.log (about, line) SELECT $1, repeat('z', times)$$;
 -- a view that calls one
 CREATE FUNCTION of_view(whom int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE boss = whom$$;
 CREATE VIEW named AS SELECT of_view(5) AS name;
@@ -111,6 +115,8 @@ SELECT last_one() > 0, only_output(max(person_id)) > 4294967296 FROM people;
 SELECT note(max(person_id), 'x', 1) > 0 FROM people;
 DO $$DECLARE last bigint := max(person_id) FROM people; BEGIN CALL do_it(last, 3); END$$;
 SELECT name FROM people ORDER BY person_id DESC LIMIT 1;
+SELECT stores(max(person_id), 2), copies(max(person_id), 2) FROM people;
+SELECT count(*) FROM log WHERE about > 4294967296 AND line IN ('yy', 'zz');
 SELECT * FROM named;
 SELECT has_table_privilege('regress_functions_reader', 'named', 'SELECT');
 -- the second time
