@@ -226,7 +226,7 @@ SELECT command FROM statement ORDER BY name COLLATE "C", step, n, command COLLAT
 
 -- A snowflake sequence may be that of a column that was an integer before.
 -- name: kind_statements
--- with: changing, feeding, integer_type, sequence_kind
+-- with: changing, feeding, integer_type, sequence_kind, target
 WITH fed AS (
   SELECT f.sequence, min(i.greatest_value) AS least,
     (array_agg(i.base ORDER BY i.greatest_value))[1] AS base,
@@ -249,6 +249,12 @@ WITH fed AS (
   SELECT name, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
     (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $17)
   FROM changing
+  UNION ALL
+  SELECT s.name, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
+    t.relid::regclass, t.attname, s.name)
+  FROM changing s JOIN feeding f ON f.sequence = s.seqrelid AND NOT f.is_identity
+    JOIN target t ON (t.relid, t.attnum) = (f.relid, f.attnum)
+  WHERE t.is_root AND t.uses_sequence
   UNION ALL
   SELECT name, 3, format('ALTER SEQUENCE %s AS bigint', name)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid

@@ -6,6 +6,7 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../../test/perl";
+use Page;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -102,11 +103,12 @@ $registry->start;
 #
 # range
 #
+my $example = Page->claim('docs/converting-applications.md', 'Small numbers')->take('range');
 foreach my $node ($a, $b)
 {
 	my $before = shape($node);
 
-	query($node, q{SELECT FROM snowflake_convert_schema('app', kind => 'range')});
+	Page::run($node, $example, dbname => 'app', replace => { "'public'" => "'app'" });
 	is(shape($node), $before, $node->name . ': columns, functions, and owners are as before');
 	is(kinds($node), 'app.documents local, app.identities_id_seq range, app.named range, app.owned_by_nobody range, '
 		. 'app.serials_id_seq range, app.serials_n_seq range', $node->name . ': what feeds a column has the kind');
@@ -164,4 +166,5 @@ is(query($a, q{SELECT kind, column_type FROM snowflake_sequences WHERE column_na
 like(query($a, q{SET ROLE writer; INSERT INTO app.identities (v) VALUES ('z') RETURNING id}), qr/^\d{17,}$/,
 	'who had INSERT needs no other right');
 
+Page::all_taken();
 done_testing();
