@@ -413,6 +413,7 @@ like(sql_error($a, "$distributed CREATE TABLE refused (id serial)"),
 	'a table with a range sequence cannot be created');
 is(query($a, q{SELECT to_regclass('refused') IS NULL}), 't', '... and nothing is left');
 $registry->start;
+ok($a->poll_query_until('postgres', q{SELECT nextval('t_id_seq') > 0}), 'numbers continue when the registry is back');
 take($a, 't_id_seq', 10);
 
 #
