@@ -211,4 +211,5 @@ SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
 -- The names by which texts can name a table with a key, without what separates words.
 -- name: table_names
 -- with: name_of
-SELECT array_agg(DISTINCT replace(word, '_', '')) FROM name_of WHERE number IS NOT NULL
+SELECT coalesce(array_agg(DISTINCT replace(word, '_', '')), '{}') FROM name_of
+WHERE number IS NOT NULL

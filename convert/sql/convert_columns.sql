@@ -154,7 +154,12 @@ INSERT INTO users SELECT FROM generate_series(1, 40);
 CREATE TABLE logs (id bigserial PRIMARY KEY, user_id integer, host_id integer, points integer, spot integer);
 INSERT INTO logs (user_id, host_id, points, spot) SELECT i, i, i, i FROM generate_series(1, 30) i;
 SELECT * FROM verdicts('wide');
+
+-- A name of one letter says nothing
+CREATE SCHEMA short
+    CREATE TABLE t (id serial PRIMARY KEY, u integer, note text);
+SELECT * FROM verdicts('short');
 SET client_min_messages = warning;
-DROP SCHEMA told, wide CASCADE;
+DROP SCHEMA told, wide, short CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;

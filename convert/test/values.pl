@@ -73,7 +73,7 @@ is($node->safe_psql('made', 'SELECT min(doubled), max(doubled), min(hour) FROM t
 
 my %conversions = (
 	direct => q{SELECT snowflake_convert('t'); SELECT snowflake_convert('parts', 'id')},
-	schema => q{SELECT snowflake_convert_schema('public')},
+	schema => q{SELECT snowflake_convert_schema('public', widen => 'none')},
 	online => q{CALL snowflake_convert_online('t'); CALL snowflake_convert_online('parts', 'id')});
 foreach my $kind (sort keys %conversions)
 {
