@@ -77,6 +77,7 @@ typedef struct Column
 	const char *core;			/* its name without a prefix */
 	const char *pair;			/* the column that names the table, or NULL */
 	bool		is_id;			/* does its name end in id? */
+	bool		is_fixed;		/* is it in a partition key? */
 	bool		is_number;		/* is it a name of counts and the like? */
 	bool		is_key;			/* is it a primary key that is named id? */
 	bool		is_other;		/* is its name that of a table that is not
@@ -348,6 +349,7 @@ find_columns(Columns *all)
 		column->is_key = snowflake_convert_flag(row, "is_key");
 		column->is_other = snowflake_convert_flag(row, "is_other");
 		column->is_weak = snowflake_convert_flag(row, "is_weak");
+		column->is_fixed = snowflake_convert_flag(row, "is_fixed");
 		column->is_number = snowflake_convert_flag(row, "is_number");
 		column->key = snowflake_convert_number(row, "key") - 1;
 		all->columns = lappend(all->columns, column);
@@ -506,8 +508,8 @@ add_named_column(const SnowflakeConversion *conversion, List *names, Arrays *wid
 }
 
 /*
- * Is a column widened?  Those of other owners are not, unless the caller names them:
- * they would prevent the conversion.
+ * Is a column widened?  Those of other owners, and of partition keys, are not, unless the
+ * caller names them: they would prevent the conversion.
  */
 static bool
 is_widened(const Column *column, const Widen *widen)
@@ -515,6 +517,7 @@ is_widened(const Column *column, const Widen *widen)
 	return ((widen->names && column->is_id) ||
 			(widen->sure && column->verdict == SURE) ||
 			(widen->perhaps && column->verdict == PERHAPS)) &&
+		!column->is_fixed &&
 		snowflake_table_owner(column->values->relid) == GetUserId();
 }
 

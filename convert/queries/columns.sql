@@ -190,6 +190,9 @@ SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
   CASE WHEN t.rank < 6 AND t.key IS NULL THEN 1 ELSE 0 END AS is_other,
   CASE WHEN t.is_key THEN 1 ELSE 0 END AS is_key,
   CASE WHEN t.is_id THEN 1 ELSE 0 END AS is_id,
+  CASE WHEN EXISTS (SELECT FROM pg_partitioned_table k
+                    WHERE k.partrelid = t.relid AND t.attnum = ANY (k.partattrs))
+    THEN 1 ELSE 0 END AS is_fixed,
   t.key, CASE WHEN t.rank = 7 THEN format('its name ends like that of %s', t.label)
     WHEN t.key IS NOT NULL THEN format('its name is that of %s', t.label)
     WHEN t.is_id AND t.label IS NULL THEN 'its name ends in id'

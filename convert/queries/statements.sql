@@ -66,7 +66,7 @@ WHERE NOT true = ALL ($4)
 SELECT column_name, format('%s (%s): %s', column_name, type, reason),
   format('it holds a key, without a foreign key, and stays %s: %s', type, reason), NULL,
   'New IDs do not fit into these columns. To widen them, specify widen => ''keys''; those of other '
-  'roles are widened by their owners.'
+  'roles are widened by their owners, and those of partition keys need a new table.'
 FROM found h
 WHERE verdict = 'sure' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 

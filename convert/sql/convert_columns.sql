@@ -112,7 +112,8 @@ INSERT INTO parted (held) SELECT i FROM generate_series(1, 30) i;
 CREATE TABLE parent (keeper integer);
 CREATE TABLE child () INHERITS (parent);
 INSERT INTO child SELECT i FROM generate_series(1, 30) i;
-SELECT "column", finding FROM verdicts('told') WHERE "column" ~ 'parted|parent|child';
+CREATE TABLE by_user (user_id integer) PARTITION BY LIST (user_id);
+SELECT "column", finding FROM verdicts('told', 'all') WHERE "column" ~ 'parted|parent|child|by_user';
 
 -- Tables of others are not read, so their code does not run, nor those with policies for the owner
 CREATE ROLE regress_told;
