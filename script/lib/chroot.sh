@@ -188,6 +188,11 @@ EOF
 in_chroot()
 {
 	root=$chroots/$1
+	# npm trusts whom it trusts on the machine.
+	if [ -n "${NODE_EXTRA_CA_CERTS:-}" ]; then
+		mkdir -p "$root/etc/ssl"
+		cp --remove-destination "$NODE_EXTRA_CA_CERTS" "$root/etc/ssl/npm.pem"
+	fi
 	# What is emulated takes ten times as long.
 	longest=180
 	[ "$1" != "$emulated" ] || longest=1800
@@ -204,7 +209,7 @@ in_chroot()
 		chroot "$root" "$@"
 		exit' sh "$root" \
 		env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-		${CI:+CI="$CI"} VERBOSE="${VERBOSE:-}" JOBS="${JOBS:-}" \
+		${CI:+CI="$CI"} ${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=/etc/ssl/npm.pem} VERBOSE="${VERBOSE:-}" JOBS="${JOBS:-}" \
 		PG_TEST_TIMEOUT_DEFAULT="$longest" \
 		sh -c 'mkdir -p "$0" && cd "$0" && exec "$@"' "$checkout" "$@"
 }

@@ -17,6 +17,8 @@ my @use = ('python3', '-B', "$FindBin::RealBin/use_tryton.py", $conf);
 append_to_file($conf, "[database]\nuri = postgresql://regress_app:none\@127.0.0.1:$app->{env}{PGPORT}/\npath = $app->{dir}\n");
 append_to_file("$app->{dir}/password", "correct horse\n");
 $app->{env}{TRYTONPASSFILE} = "$app->{dir}/password";
+# Its own tests, whose functions the use is made with, read this.
+$app->{env}{DB_NAME} = 'app';
 
 # Create or update the tables of all its modules, or of those that are named.
 sub admin
