@@ -209,7 +209,8 @@ snowflake_get_life(ServerLife *life)
 
 	memset(life, 0, sizeof(*life));
 	life->boot_is_known = read_boot(&life->boot);
-	if (stat(DataDir, &directory) != 0)
+	/* It can be renamed while the server runs, which is where it was started. */
+	if (stat(".", &directory) != 0)
 		elog(ERROR, "could not stat directory \"%s\": %m", DataDir);
 	parts[0] = GetSystemIdentifier();
 	parts[1] = directory.st_dev;
