@@ -165,7 +165,9 @@ BEGIN
         WHERE o.token_hash IS NOT NULL
         AND EXISTS (SELECT FROM snowflake_registry.range_clients n
                     WHERE n.directory = o.directory
-                    AND (n.boot = o.boot AND n.started > o.started
+                    -- A machine can be put back to a snapshot of its memory, and its clock with it:
+                    -- then the life that began later has called before.
+                    AND (n.boot = o.boot AND n.started > o.started AND n.called_at > o.created_at
                          OR o.called_at < clock_timestamp() - interval '1 min' AND n.created_at > o.called_at
                             -- a call of a life before it can arrive late
                             AND (n.boot IS DISTINCT FROM o.boot OR n.started >= o.started)

@@ -190,6 +190,13 @@ SELECT * FROM regress_call('lives/1', 2020, '{}', 2022, '{public.lives}', boot =
 -- A call of the former life that arrives late ends nothing, and holds up nobody.
 SELECT * FROM regress_call('lives/0', NULL, '{}', 2023, '{public.lives}', boot => 'b', started => 5);
 SELECT * FROM regress_call('lives/2', 2021, '{}', 2024, '{public.lives}', floors => '{2000}', boot => 'b', started => 20);
+-- A machine that was put back to a snapshot of its memory: a life that was, and that began later by
+-- its clock, does not end the one that is.
+SELECT * FROM regress_call('lives/back', NULL, '{}', 2032, '{public.lives}', boot => 'b', started => 15);
+SELECT * FROM regress_call('lives/asks', NULL, '{}', 2033, '{public.lives}', floors => '{2500}', boot => 'b', directory => 'asks', started => 30);
+SELECT * FROM regress_call('lives/back', 2032, '{}', 2034, '{public.lives}', floors => '{2500}', boot => 'b', started => 15);
+SELECT snowflake_registry.return_ranges(md5('lives/' || l)::uuid, lpad(t, 32, '0')::uuid, '{}')
+FROM (VALUES ('back', '2034'), ('asks', '2033')) v(l, t);
 -- Two servers with one name and address have different directories: neither ends the other
 -- one, however silent that is.
 SELECT * FROM regress_call('lives/other', NULL, '{}', 2025, '{public.lives}', floors => '{3000}', boot => 'b', directory => 'copy', started => 30);
