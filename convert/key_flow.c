@@ -128,6 +128,32 @@ returns_key(const Flow *flow, const char *name)
 }
 
 /*
+ * A comparison, and what only a part of a key is in, such as id IS NULL or id % 16,
+ * have another value than the one that they begin with.
+ */
+static void
+drop_unless_whole(const Flow *flow, Value *value)
+{
+	static const char *const words[] = {"is", "isnull", "notnull", "in", "between", "like", "ilike",
+	"similar", "and", "or", NULL};
+	int			end = value->end < 0 ? 0 : snowflake_convert_next_item(flow->source, value->end);
+
+	for (int at = value->end; at >= 0 && at < end; at++)
+	{
+		const char *text = flow->source->words[at].text;
+
+		if (has_word(flow, at, "("))
+			at = snowflake_convert_find_close(flow->source, at);
+		else if (has_one_of(flow, at, words) || strchr("=<>!~%/&|#^@?`", text[0]) != NULL)
+		{
+			value->is_key = false;
+			value->variable = NULL;
+			return;
+		}
+	}
+}
+
+/*
  * Is one of the arguments between parentheses a key?
  */
 static bool
@@ -137,7 +163,10 @@ has_key_argument(const Flow *flow, int open)
 
 	for (int at = open + 1; at < close; at++)
 	{
-		if (read_value(flow, at).is_key)
+		Value		value = read_value(flow, at);
+
+		drop_unless_whole(flow, &value);
+		if (value.is_key)
 			return true;
 		at = snowflake_convert_next_item(flow->source, at);
 	}
@@ -175,6 +204,7 @@ read_parenthesis(const Flow *flow, int open)
 	while (has_one_of(flow, at, before))
 		at++;
 	value = read_value(flow, at);
+	drop_unless_whole(flow, &value);
 	if (has_word(flow, open + 1, "select"))
 		value.variable = NULL;
 	if (value.end >= 0)

@@ -79,6 +79,14 @@ BEGIN
     SELECT person_id / 1000, name INTO n, text FROM people;
     RETURN length(substr(text, n));
 END$$;
+CREATE FUNCTION compared() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    n int := (SELECT (person_id IS NOT NULL)::int + coalesce(boss > 5, false)::int FROM people LIMIT 1);
+    part int;
+BEGIN
+    SELECT (person_id % 16)::int, max(abs(person_id % 7)) INTO part, n FROM people GROUP BY person_id LIMIT 1;
+    RETURN length(substr('abc', part, n + 1));
+END$$;
 CREATE FUNCTION no_key(n int) RETURNS int LANGUAGE sql AS $$SELECT count(*)::int + n FROM people$$;
 CREATE FUNCTION in_default(person_id int) RETURNS int LANGUAGE sql AS $$SELECT 1 FROM people WHERE person_id = $1$$;
 ALTER TABLE log ALTER n SET DEFAULT in_default(1);
@@ -113,6 +121,7 @@ SELECT count(*) FILTER (WHERE id > 4294967296), min(length) FROM columns();
 SELECT count(*) FILTER (WHERE whose > 4294967296), min("how many") FROM rows_of();
 SELECT last_one() > 0, only_output(max(person_id)) > 4294967296 FROM people;
 SELECT note(max(person_id), 'x', 1) > 0 FROM people;
+SELECT compared() >= 0;
 DO $$DECLARE last bigint := max(person_id) FROM people; BEGIN CALL do_it(last, 3); END$$;
 SELECT name FROM people ORDER BY person_id DESC LIMIT 1;
 SELECT stores(max(person_id), 2), copies(max(person_id), 2) FROM people;
