@@ -140,23 +140,35 @@ FROM changing s JOIN pg_class r ON r.oid = s.relid JOIN pg_namespace n ON n.oid 
     ELSE s.seqtypid END
 
 -- What rows can be inserted through into a table with an identity, also by roles without any right
--- on its sequence: the table, views whose owners may insert them, and, since 17, partitions.
--- cte: inserted(sequence, relid)
+-- on its sequence, and the privilege for that: the table, views and rules whose owners may insert
+-- them, and, since 17, partitions.  A view inserts into the table of its FROM alone, and the action
+-- of a rule into that for which it needs the privilege.
+-- cte: inserted(sequence, relid, privilege)
 -- with: identity
-SELECT seqrelid, relid FROM identity
+SELECT seqrelid, relid, 'INSERT' FROM identity
 UNION
-SELECT f.sequence, n.relid
+SELECT f.sequence, n.relid, n.privilege
 FROM inserted f JOIN identity s ON s.seqrelid = f.sequence
+  JOIN (VALUES ('INSERT', 8, 1), ('UPDATE', 4, 4), ('DELETE', 16, 8)) p(privilege, event, bit)
+    ON p.privilege = f.privilege
   CROSS JOIN LATERAL (
-    SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = f.relid AND s.recurses
+    SELECT i.inhrelid, f.privilege FROM pg_inherits i WHERE i.inhparent = f.relid AND s.recurses
     UNION ALL
-    SELECT w.ev_class
+    SELECT w.ev_class, CASE w.ev_type WHEN '2' THEN 'UPDATE' WHEN '3' THEN 'INSERT'
+      WHEN '4' THEN 'DELETE' ELSE f.privilege END
     FROM pg_depend d JOIN pg_rewrite w
       ON (d.classid, d.objid) = ('pg_rewrite'::regclass, w.oid) AND w.ev_class <> f.relid
       JOIN pg_class v ON v.oid = w.ev_class
     WHERE (d.refclassid, d.refobjid) = ('pg_class'::regclass, f.relid)
-    AND has_any_column_privilege(v.relowner, f.relid, 'INSERT')
-    AND pg_relation_is_updatable(w.ev_class, false) & 8 = 8) n(relid)
+    AND CASE f.privilege WHEN 'DELETE' THEN has_table_privilege(v.relowner, f.relid, 'DELETE')
+      ELSE has_any_column_privilege(v.relowner, f.relid, f.privilege) END
+    AND CASE w.rulename WHEN '_RETURN'
+      THEN pg_relation_is_updatable(w.ev_class, false) & p.event = p.event
+        AND strpos(split_part(w.ev_action::text, ':jointree', 1), format(':relid %s ', f.relid)) > 0
+      ELSE EXISTS (
+        SELECT FROM regexp_matches(w.ev_action::text,
+          format(':relid %s [^(]*:requiredPerms ([0-9]+) ', f.relid), 'g') m(needed)
+        WHERE needed[1]::int & p.bit = p.bit) END) n(relid, privilege)
 
 -- cte: inserter(sequence, name, grantee)
 -- with: inserted
@@ -166,7 +178,7 @@ FROM inserted f JOIN identity s ON s.seqrelid = f.sequence JOIN pg_class r ON r.
     SELECT e.* FROM aclexplode(r.relacl) e
     UNION ALL
     SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = r.oid) e
-WHERE e.privilege_type = 'INSERT' AND e.grantee <> s.relowner
+WHERE e.privilege_type = f.privilege AND e.grantee <> s.relowner
 AND NOT has_sequence_privilege(CASE e.grantee WHEN 0 THEN 'public'
   ELSE pg_get_userbyid(e.grantee) END, s.seqrelid, 'USAGE, UPDATE')
 
