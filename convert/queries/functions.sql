@@ -35,7 +35,10 @@ SELECT h.oid, h.proname AS name, h.pronamespace AS schema, h.lanname AS language
   {number_type(h.prorettype)} AS result_type,
   CASE WHEN h.proretset THEN 'SETOF ' ELSE '' END AS set_of, pg_get_function_result(h.oid) AS result,
   d.tag, left(d.text, d.body) AS definition,
-  substr(left(d.text, d.body), strpos(left(d.text, d.body), E'\n LANGUAGE')) AS options,
+  substr(left(d.text, d.body), 1 + length(concat('CREATE OR REPLACE ',
+    CASE h.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END,
+    format(' %I.%I(%s)', h.nspname, h.proname, pg_get_function_arguments(h.oid)),
+    E'\n RETURNS ' || pg_get_function_result(h.oid)))) AS options,
   (may.replaced AND o.may)::int AS may_replace,
   (may.replaced AND may.dropped AND o.may)::int AS may_drop
 FROM holding h

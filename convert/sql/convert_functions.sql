@@ -57,7 +57,7 @@ $$WITH p AS (SELECT 1) SELECT about, length(line) FROM log$$;
 CREATE FUNCTION last_one() RETURNS SETOF int LANGUAGE sql AS $$SELECT entry FROM log ORDER BY 1 DESC LIMIT 1$$;
 CREATE FUNCTION only_output(INOUT whom int) LANGUAGE plpgsql AS
 $$BEGIN DELETE FROM log WHERE about = only_output.whom; END$$;
-CREATE PROCEDURE do_it(whom int, times int) LANGUAGE plpgsql AS
+CREATE PROCEDURE do_it(whom int, times int, note text DEFAULT E'\n LANGUAGE none') LANGUAGE plpgsql AS
 $$BEGIN UPDATE people SET name = repeat(name, times) WHERE person_id = whom; END$$;
 COMMENT ON PROCEDURE do_it IS 'a procedure';
 CREATE FUNCTION stores(who int, times int) RETURNS void LANGUAGE sql AS
