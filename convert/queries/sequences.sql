@@ -236,7 +236,8 @@ WITH statement(name, step, n, command) AS (
     = ('pg_class'::regclass, seqrelid, 0))
 SELECT command FROM statement ORDER BY name COLLATE "C", step, n, command COLLATE "C"
 
--- A snowflake sequence may be that of a column that was an integer before.
+-- A snowflake sequence may be that of a column that was an integer before, and may have a MAXVALUE,
+-- which its IDs are above.
 -- name: kind_statements
 -- with: changing, feeding, integer_type, sequence_kind, target
 WITH fed AS (
@@ -268,11 +269,12 @@ WITH fed AS (
     JOIN target t ON (t.relid, t.attnum) = (f.relid, f.attnum)
   WHERE t.is_root AND t.uses_sequence
   UNION ALL
-  SELECT name, 3, format('ALTER SEQUENCE %s AS bigint', name)
+  SELECT name, 3, format('ALTER SEQUENCE %s AS bigint%s', name,
+    CASE WHEN s.seqmax < i.greatest_value THEN ' NO MAXVALUE' END)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
     JOIN sequence_kind k ON (k.sequence, k.kind) = (s.seqrelid, 'snowflake')
     JOIN integer_type i ON i.typid = s.seqtypid
-  WHERE $17 = 'local' AND s.seqmax = i.greatest_value AND i.greatest_value < f.least
+  WHERE $17 = 'local' AND s.seqmax < f.least
   UNION ALL
   SELECT name, 4, format('SELECT pg_catalog.setval(%L, k.max) FROM (SELECT max(m) FROM (%s) m(m)) '
     'k(max), %s s WHERE k.max >= s.last_value', name, f.keys, name)
