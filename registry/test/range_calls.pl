@@ -111,6 +111,23 @@ is(finish_queries($waiting), 1, '... and is made again');
 $server->stop;
 $proxy->stop;
 
+# A server that needs ranges all the time hears of floors all the same: near their end, sequences get
+# ranges of one number.
+$server = new_server('hot', registry_conf($registry), "snowflake.server_name = 'hot'");
+my $patient = new_server('patient', registry_conf($registry), "snowflake.server_name = 'patient'", "snowflake.grant_timeout = '2 min'");
+$_->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE floor; SELECT snowflake_set_sequence_kind('floor', 'range'); SELECT nextval('floor')})
+  foreach $server, $patient;
+my @hot = map { "hot$_" } 1 .. 16;
+$server->safe_psql('postgres', join('', map { "CREATE SEQUENCE $_ AS integer MAXVALUE 1999; SELECT snowflake_set_sequence_kind('$_', 'range');" } @hot));
+my @busy = start_queries($server, map { "SELECT count(nextval('$_')) FROM generate_series(1, 1900)" } @hot);
+my $needing = q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%nextval(''hot%' AND pid <> pg_backend_pid()};
+$server->poll_query_until('postgres', "SELECT ($needing) = 16") or die 'not busy';
+is($patient->safe_psql('postgres', q{SELECT setval('floor', 5000)}), 5000, 'a server that is busy with ranges hears of a floor');
+cmp_ok($server->safe_psql('postgres', $needing), '>', 8, '... while it is busy');
+$server->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%nextval(''hot%'});
+finish_queries(@busy);
+$_->stop foreach $server, $patient;
+
 # A server that crashed does not wait for its former life, of which nothing is left.
 $server = new_server('crashed', registry_conf($registry), "snowflake.server_name = 'crashed'", "snowflake.grant_timeout = '20s'");
 create_sequences($server, 1);

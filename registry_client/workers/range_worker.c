@@ -509,6 +509,17 @@ pause_for(int64 us)
 }
 
 /*
+ * Do floors go before ranges, for which sessions here wait?  Otherwise, if there is
+ * always a range that is due, others wait for this server without end.
+ */
+static bool
+floors_are_late(const Pacing *pacing, int64 now)
+{
+	return snowflake_has_client() && pacing->failures == 0 &&
+		now - pacing->floors_due >= FLOORS_US;
+}
+
+/*
  * Call the registry whenever something is due, until the process must stop.
  */
 static void
@@ -537,7 +548,7 @@ serve(Connection *connection)
 		close_if_due(connection, &pacing, now);
 		if (now < pacing.not_before)
 			pause_for(pacing.not_before - now);
-		else if (get_ranges(connection, &pacing))
+		else if (!floors_are_late(&pacing, now) && get_ranges(connection, &pacing))
 			pacing.called = now;
 		else if (snowflake_has_client())
 		{
