@@ -276,9 +276,15 @@ WITH fed AS (
     JOIN integer_type i ON i.typid = s.seqtypid
   WHERE $17 = 'local' AND s.seqmax < f.least
   UNION ALL
-  SELECT name, 4, format('SELECT pg_catalog.setval(%L, k.max) FROM (SELECT max(m) FROM (%s) m(m)) '
-    'k(max), %s s WHERE k.max >= s.last_value', name, f.keys, name)
+-- A client may have got IDs that are not stored yet, and a new one is above all of these.
+  SELECT name, 4, format('SELECT pg_catalog.setval(%L, %s) FROM (SELECT max(m) FROM (%s) m(m)) '
+    'k(max), %s s WHERE k.max >= s.last_value', name, CASE WHEN k.kind = 'snowflake'
+      THEN format('CASE WHEN k.max > s.last_value THEN greatest(k.max, %s.snowflake_nextval()) '
+        'ELSE k.max END', (SELECT extnamespace::regnamespace FROM pg_extension
+          WHERE extname = 'snowflake'))
+      ELSE 'k.max' END, f.keys, name)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+    LEFT JOIN sequence_kind k ON k.sequence = s.seqrelid
   WHERE $17 = 'local')
 SELECT command FROM statement ORDER BY name COLLATE "C", step
 
