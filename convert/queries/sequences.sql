@@ -47,27 +47,30 @@ FROM default_name d
 WHERE s.relkind = 'S'
 
 -- All columns that sequences feed: that own one, as serial and identity columns, or have it in
--- their default, or in that of their domain.
+-- their default, or in that of their domain.  Anybody can write such a default, but who owns the
+-- table has to have a right on the sequence.
 -- cte: feeding(sequence, relid, attnum, is_identity)
 -- with: default_sequence
-SELECT s.oid, d.refobjid, d.refobjsubid::int2, d.deptype = 'i'
-FROM pg_class s JOIN pg_depend d
-  ON (d.classid, d.objid, d.refclassid) = ('pg_class'::regclass, s.oid, 'pg_class'::regclass)
-WHERE s.relkind = 'S' AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0
-UNION
-SELECT s.oid, f.adrelid, f.adnum, false
-FROM pg_class s
-  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
-  JOIN pg_attrdef f ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
-WHERE s.relkind = 'S'
-UNION
-SELECT s.oid, a.attrelid, a.attnum, false
-FROM pg_class s
-  JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
-  JOIN pg_attribute a ON (d.classid, d.objid) = ('pg_type'::regclass, a.atttypid)
-WHERE s.relkind = 'S' AND a.attnum > 0
-UNION
-SELECT sequence, relid, attnum, false FROM default_sequence
+SELECT f.sequence, f.relid, f.attnum, f.is_identity
+FROM (
+  SELECT d.objid, d.refobjid, d.refobjsubid::int2, d.deptype = 'i'
+  FROM pg_depend d
+  WHERE (d.classid, d.refclassid) = ('pg_class'::regclass, 'pg_class'::regclass)
+  AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0
+  UNION
+  SELECT d.refobjid, f.adrelid, f.adnum, false
+  FROM pg_depend d JOIN pg_attrdef f ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
+  WHERE d.refclassid = 'pg_class'::regclass
+  UNION
+  SELECT d.refobjid, a.attrelid, a.attnum, false
+  FROM pg_depend d JOIN pg_attribute a
+    ON (d.classid, d.objid) = ('pg_type'::regclass, a.atttypid) AND a.attnum > 0
+  WHERE d.refclassid = 'pg_class'::regclass
+  UNION
+  SELECT sequence, relid, attnum, false FROM default_sequence)
+    f(sequence, relid, attnum, is_identity)
+  JOIN pg_class s ON s.oid = f.sequence AND s.relkind = 'S' JOIN pg_class r ON r.oid = f.relid
+WHERE r.relowner = s.relowner OR has_sequence_privilege(r.relowner, s.oid, 'USAGE, UPDATE')
 
 -- The sequences of schema $11 that feed no column.
 -- cte: idle_sequence(name)

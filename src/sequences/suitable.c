@@ -23,6 +23,7 @@
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -107,8 +108,20 @@ snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind)
 }
 
 /*
+ * May the owner of a table use a sequence?  Anybody can name one in a default.
+ */
+static bool
+owner_may_use(Oid table, Oid relid)
+{
+	Oid			owner = snowflake_table_owner(table);
+
+	return owner == snowflake_table_owner(relid) ||
+		pg_class_aclcheck(relid, owner, ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK;
+}
+
+/*
  * Call a function with all columns that a sequence belongs to, or that have it
- * in a default.
+ * in a default, of tables whose owners may use it.
  */
 static void
 for_each_column(Oid relid, ColumnFunction function, void *arg)
@@ -136,7 +149,8 @@ for_each_column(Oid relid, ColumnFunction function, void *arg)
 		{
 			ObjectAddress object = GetAttrDefaultColumnAddress(form->objid);
 
-			function(relid, object.objectId, object.objectSubId, arg);
+			if (owner_may_use(object.objectId, relid))
+				function(relid, object.objectId, object.objectSubId, arg);
 		}
 	}
 	systable_endscan(scan);
