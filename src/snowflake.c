@@ -78,10 +78,12 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	volatile bool discards = forgets_currval(pstmt->utilityStmt);
 	volatile SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
 	SnowflakeNewTable *table;
+	List	   *granted;
 	MemoryContext outer;
 
 	snowflake_check_drop(pstmt->utilityStmt);
 	snowflake_check_alter(pstmt->utilityStmt);
+	granted = snowflake_granted_before(reset);
 	table = snowflake_prepare_table(&pstmt, queryString);
 	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();
@@ -105,6 +107,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 		snowflake_forget_sequence_values();
 	}
 	snowflake_exhaust_after(reset);
+	snowflake_keep_granted(granted);
 	snowflake_finish_table(table);
 }
 

@@ -193,5 +193,22 @@ cmp_ok($server->safe_psql('staging', q{SELECT nextval('copied')}), '>', $greates
 is(asked('SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', '... which the registry takes for no loss');
 $server->stop;
 
+# What a server was granted is in the file of the sequence, and remains if a statement makes another
+# file, also before the sequence is used again: a sequence that becomes local continues above it.
+$server = new_server('files', registry_conf($registry));
+my %new_file = (
+	r1 => 'ALTER SEQUENCE r1 RESTART', r2 => 'ALTER SEQUENCE r2 INCREMENT 2',
+	r3 => 'ALTER SEQUENCE r3 MAXVALUE 5000 RESTART', r4 => 'TRUNCATE owner RESTART IDENTITY');
+$server->safe_psql('postgres', 'SELECT snowflake_attach_sequences(); CREATE TABLE owner (id integer);'
+	  . join('', map { "CREATE SEQUENCE $_ AS integer; SELECT snowflake_set_sequence_kind('$_', 'range'); SELECT count(nextval('$_')) FROM generate_series(1, 150);" } sort keys %new_file)
+	  . 'ALTER SEQUENCE r4 OWNED BY owner.id');
+$server->restart;
+foreach my $sequence (sort keys %new_file)
+{
+	$server->safe_psql('postgres', "$new_file{$sequence}; SELECT snowflake_set_sequence_kind('$sequence', 'local')");
+	cmp_ok($server->safe_psql('postgres', "SELECT nextval('$sequence')"), '>', 150, "$new_file{$sequence}: numbers continue");
+}
+$server->stop;
+
 $registry->stop;
 done_testing();

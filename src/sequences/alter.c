@@ -1,9 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * alter.c
- *	  ALTER SEQUENCE, for sequences that are not local.
+ *	  ALTER SEQUENCE and TRUNCATE, for sequences that are not local.
  *
- * These are exhausted, so a lower MAXVALUE is below their last value, and the
+ * What a range sequence was granted is in its file, which both replace: it is read
+ * before the statement, and written into the new file after it.
+ *
+ * The sequences are exhausted, so a lower MAXVALUE is below their last value, and the
  * server's error would be about a RESTART that nobody asked for.  With RESTART,
  * the statement succeeds, and kind.c exhausts the sequence again.
  *
@@ -21,11 +24,23 @@
 #include "commands/tablecmds.h"
 #include "nodes/parsenodes.h"
 #include "parser/parse_type.h"
+#include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 
+#include "ranges/granted.h"
 #include "sequences/alter.h"
 #include "sequences/kind.h"
 #include "sequences/suitable.h"
+
+/* What a range sequence was granted. */
+typedef struct GrantedNumber
+{
+	Oid			relid;
+	int64		number;
+} GrantedNumber;
+
+/* Those that are being read. */
+static List *found;
 
 static DefElem *
 find_option(const AlterSeqStmt *statement, const char *name)
@@ -99,4 +114,71 @@ snowflake_check_alter(const Node *statement)
 									 RangeVarCallbackOwnsRelation, NULL);
 	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE)
 		check_maximum(alter, relid);
+}
+
+/*
+ * Lock a sequence for a moment, and return whether it is a range sequence.  Nobody
+ * waits for another session: one that has locked it as strongly as that reads
+ * and writes what was granted itself.
+ */
+static bool
+lock_range_sequence(Oid relid)
+{
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	if (snowflake_sequence_kind(relid) == SNOWFLAKE_KIND_RANGE)
+		return true;
+	UnlockRelationOid(relid, AccessShareLock);
+	return false;
+}
+
+static bool
+read_granted(Oid relid)
+{
+	GrantedNumber *granted;
+	FormData_pg_sequence definition;
+
+	if (!lock_range_sequence(relid))
+		return false;
+	definition = snowflake_get_definition(relid);
+	granted = palloc(sizeof(GrantedNumber));
+	granted->relid = relid;
+	granted->number = snowflake_read_granted(relid, definition.seqmax);
+	found = lappend(found, granted);
+	UnlockRelationOid(relid, AccessShareLock);
+	return false;
+}
+
+/*
+ * Read what range sequences were granted, before a statement that can give them
+ * other files.
+ */
+List *
+snowflake_granted_before(SnowflakeReset reset)
+{
+	found = NIL;
+	if (reset != SNOWFLAKE_RESET_NONE)
+		(void) snowflake_find_labelled(read_granted);
+	return found;
+}
+
+/*
+ * Have these files say so, too, after the sequences were exhausted again.
+ */
+void
+snowflake_keep_granted(const List *before)
+{
+	ListCell   *cell;
+
+	foreach(cell, before)
+	{
+		GrantedNumber *granted = lfirst(cell);
+		FormData_pg_sequence definition;
+
+		if (!lock_range_sequence(granted->relid))
+			continue;
+		definition = snowflake_get_definition(granted->relid);
+		snowflake_write_granted(granted->relid, definition.seqmax, granted->number);
+		UnlockRelationOid(granted->relid, AccessShareLock);
+	}
 }

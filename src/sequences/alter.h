@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * alter.h
- *	  ALTER SEQUENCE, for sequences that are not local.
+ *	  ALTER SEQUENCE and TRUNCATE, for sequences that are not local.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -12,8 +12,12 @@
 #ifndef SNOWFLAKE_ALTER_H
 #define SNOWFLAKE_ALTER_H
 
-#include "nodes/nodes.h"
+#include "nodes/pg_list.h"
+
+#include "sequences/kind.h"
 
 extern void snowflake_check_alter(const Node *statement);
+extern List *snowflake_granted_before(SnowflakeReset reset);
+extern void snowflake_keep_granted(const List *before);
 
 #endif							/* SNOWFLAKE_ALTER_H */

@@ -653,8 +653,8 @@ snowflake_attach_sequence_range(RangeHandle *handle)
  * Call a function for each sequence that has a label, until it returns true.
  * Returns that sequence, or InvalidOid.
  */
-static Oid
-find_labelled(bool (*matches) (Oid))
+Oid
+snowflake_find_labelled(bool (*matches) (Oid))
 {
 	Relation	labels = table_open(SecLabelRelationId, AccessShareLock);
 	SysScanDesc scan;
@@ -691,7 +691,7 @@ is_any(Oid relid)
 Oid
 snowflake_find_nonlocal_sequence(void)
 {
-	return find_labelled(is_any);
+	return snowflake_find_labelled(is_any);
 }
 
 static bool
@@ -710,7 +710,7 @@ is_by_default(Oid relid)
 bool
 snowflake_has_default_sequence(void)
 {
-	return OidIsValid(find_labelled(is_by_default));
+	return OidIsValid(snowflake_find_labelled(is_by_default));
 }
 
 /*
@@ -794,6 +794,6 @@ snowflake_exhaust_after(SnowflakeReset reset)
 	if (reset == SNOWFLAKE_RESET_NONE)
 		return;
 	CommandCounterIncrement();
-	(void) find_labelled(reset == SNOWFLAKE_RESET_BY_ALTER ?
-						 exhaust_altered : exhaust_truncated);
+	(void) snowflake_find_labelled(reset == SNOWFLAKE_RESET_BY_ALTER ?
+								   exhaust_altered : exhaust_truncated);
 }
