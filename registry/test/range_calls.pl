@@ -210,5 +210,22 @@ foreach my $sequence (sort keys %new_file)
 }
 $server->stop;
 
+# A floor that waited for a server is asked for again after the registry had a problem.
+my $gone = new_server('gone', registry_conf($registry), "snowflake.server_name = 'gone'");
+$server = new_server('again', registry_conf($registry), "snowflake.server_name = 'again'", "snowflake.grant_timeout = '3s'");
+$_->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE again; SELECT snowflake_set_sequence_kind('again', 'range'); SELECT nextval('again')})
+  foreach $gone, $server;
+$gone->stop('immediate');
+like(sql_error($server, q{SELECT setval('again', 5000)}), qr/other servers can still return numbers/, 'a floor waits for a server');
+asked(q{SELECT snowflake_registry.stop_ranges('test')});
+like(sql_error($server, q{SELECT nextval('again')}), qr/the registry refuses numbers of sequence "again"/, '... and the registry grants nothing');
+$calls = "SELECT calls FROM snowflake_registry.range_clients WHERE server_name = 'again'";
+$before = asked($calls);
+wait_until('the call after that', sub { return asked($calls) > $before; });
+asked(q{UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE server_name = 'gone';
+	SELECT snowflake_registry.free_ranges('gone'); SELECT snowflake_registry.resume_ranges(0)});
+is($server->safe_psql('postgres', q{SELECT setval('again', 5000)}), 5000, '... and is asked for again');
+$server->stop;
+
 $registry->stop;
 done_testing();

@@ -278,7 +278,7 @@ is_due(RangeSlot *slot, int64 now)
 	if (wants_range(slot) && now >= slot->ask_at)
 		return true;
 	return floor_to_tell(slot) > slot->told || slot->announce ||
-		(slot->waits_for[0] != '\0' && now < slot->waited_until);
+		(floor_to_tell(slot) > slot->settled && now < slot->waited_until);
 }
 
 static void
