@@ -286,21 +286,19 @@ read_given_value(const Flow *flow, int at)
 static Value
 read_value_before(const Flow *flow, int end)
 {
-	Value		value = {.end = -1};
+	const Value none = {.end = -1};
 
 	for (int at = end - 1; at >= 0 && at > end - 32; at--)
 	{
+		Value		value;
+
 		if (has_word(flow, at, ";"))
 			break;
 		value = read_value(flow, at);
 		if (value.end == end && (value.is_key || value.variable != NULL))
 			return value;
 	}
-	value = (Value)
-	{
-		.end = -1
-	};
-	return value;
+	return none;
 }
 
 /*

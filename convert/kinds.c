@@ -50,16 +50,15 @@ void
 snowflake_convert_get_kind(FunctionCallInfo fcinfo, int argument, Oid generator,
 						   SnowflakeConversion *conversion)
 {
-	const char *kind;
-
 	conversion->search_path = pstrdup(GetConfigOption("search_path", false, false));
 	if (!PG_ARGISNULL(argument))
 	{
+		const char *kind = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+
 		if (OidIsValid(generator))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("kind and generator cannot be specified together")));
-		kind = text_to_cstring(PG_GETARG_TEXT_PP(argument));
 		while (++conversion->kind < SNOWFLAKE_CONVERT_KINDS &&
 			   strcmp(kind, snowflake_convert_kind_name(conversion->kind)) != 0)
 			;

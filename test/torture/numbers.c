@@ -103,7 +103,7 @@ note_row(const char *row, int length)
 		note_number((int64_t) ((uint64_t) read_uint32(row + 6) << 32 | read_uint32(row + 10)));
 	else if (length != 2)
 	{
-		fprintf(stderr, "numbers: ERROR:  a row of %d bytes\n", length);
+		(void) fprintf(stderr, "numbers: ERROR:  a row of %d bytes\n", length);
 		exit(1);
 	}
 }
@@ -135,8 +135,8 @@ write_error(const PGresult *result)
 	const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
 
 	if (message != NULL)
-		fprintf(stderr, "numbers: %s:  %s%s%s\n", severity, message,
-				detail ? " DETAIL: " : "", detail ? detail : "");
+		(void) fprintf(stderr, "numbers: %s:  %s%s%s\n", severity, message,
+					   detail ? " DETAIL: " : "", detail ? detail : "");
 }
 
 /*
@@ -179,18 +179,18 @@ query_of(int greedy, const char *table, int n)
 	int			kind = n % 5;
 
 	if (greedy)
-		snprintf(query, sizeof(query),
-				 "COPY (SELECT nextval('%s_id_seq') FROM generate_series(1, %d)) TO STDOUT (FORMAT binary)",
-				 table, 500 << (random() % 8));
+		(void) snprintf(query, sizeof(query),
+						"COPY (SELECT nextval('%s_id_seq') FROM generate_series(1, %d)) TO STDOUT (FORMAT binary)",
+						table, 500 << (random() % 8));
 	else if (kind < 2)
-		snprintf(query, sizeof(query),
-				 "COPY (SELECT nextval('%s_id_seq') FROM generate_series(1, %d)) TO STDOUT (FORMAT binary)",
-				 table, kind == 0 ? 1 : 20);
+		(void) snprintf(query, sizeof(query),
+						"COPY (SELECT nextval('%s_id_seq') FROM generate_series(1, %d)) TO STDOUT (FORMAT binary)",
+						table, kind == 0 ? 1 : 20);
 	else
-		snprintf(query, sizeof(query),
-				 "%sCOPY (INSERT INTO %s SELECT FROM generate_series(1, %d) RETURNING id) TO STDOUT (FORMAT binary)%s",
-				 kind == 2 ? "BEGIN; " : "", table, n % 100 == 4 ? 500 : 3,
-				 kind == 2 ? "; ROLLBACK" : "");
+		(void) snprintf(query, sizeof(query),
+						"%sCOPY (INSERT INTO %s SELECT FROM generate_series(1, %d) RETURNING id) TO STDOUT (FORMAT binary)%s",
+						kind == 2 ? "BEGIN; " : "", table, n % 100 == 4 ? 500 : 3,
+						kind == 2 ? "; ROLLBACK" : "");
 	return query;
 }
 
@@ -200,9 +200,9 @@ write_runs(FILE *file, char **names, int64_t began)
 	int64_t		received = steady_us();
 
 	for (int i = 0; i < nruns; i++)
-		fprintf(file, "call %s %s %lld %lld %lld %lld .\n", names[0], names[1],
-				(long long) began, (long long) received,
-				(long long) runs[i].first, (long long) runs[i].last);
+		(void) fprintf(file, "call %s %s %lld %lld %lld %lld .\n", names[0], names[1],
+					   (long long) began, (long long) received,
+					   (long long) runs[i].first, (long long) runs[i].last);
 	if (fflush(file) != 0)
 		exit(1);
 }
@@ -216,7 +216,7 @@ main(int argc, char **argv)
 
 	if (argc != 7)
 		return 2;
-	signal(SIGTERM, end);
+	(void) signal(SIGTERM, end);
 	greedy = strcmp(argv[2], "greedy") == 0;
 	srandom(getpid());
 	connection = PQconnectdb(argv[1]);
