@@ -97,7 +97,7 @@ CREATE FUNCTION of_other(person_id int) RETURNS text LANGUAGE sql AS $$SELECT na
 CREATE FUNCTION leakproof(person_id int) RETURNS text LANGUAGE sql LEAKPROOF AS $$SELECT name FROM held.people WHERE person_id = $1$$;
 ALTER FUNCTION leakproof OWNER TO regress_functions;
 CREATE FUNCTION list_functions() RETURNS SETOF text LANGUAGE sql AS $$
-SELECT format('%s %s %s %s %s %s', p.oid::regprocedure, pg_get_function_result(p.oid), proowner::regrole, proacl, proconfig, obj_description(p.oid, 'pg_proc'))
+SELECT format('%s %s %s %s %s %s', p.oid::regprocedure, pg_get_function_result(p.oid), CASE WHEN pg_get_userbyid(proowner) = session_user THEN 'another' ELSE proowner::regrole::text END, proacl, proconfig, obj_description(p.oid, 'pg_proc'))
 FROM pg_proc p WHERE pronamespace = 'held'::regnamespace AND proname <> 'list_functions' ORDER BY p.oid::regprocedure::text COLLATE "C" $$;
 SET ROLE regress_functions;
 INSERT INTO people (name) VALUES ('a');

@@ -108,20 +108,8 @@ snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind)
 }
 
 /*
- * May the owner of a table use a sequence?  Anybody can name one in a default.
- */
-static bool
-owner_may_use(Oid table, Oid relid)
-{
-	Oid			owner = snowflake_table_owner(table);
-
-	return owner == snowflake_table_owner(relid) ||
-		pg_class_aclcheck(relid, owner, ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK;
-}
-
-/*
  * Call a function with all columns that a sequence belongs to, or that have it
- * in a default, of tables whose owners may use it.
+ * in a default.
  */
 static void
 for_each_column(Oid relid, ColumnFunction function, void *arg)
@@ -149,8 +137,7 @@ for_each_column(Oid relid, ColumnFunction function, void *arg)
 		{
 			ObjectAddress object = GetAttrDefaultColumnAddress(form->objid);
 
-			if (owner_may_use(object.objectId, relid))
-				function(relid, object.objectId, object.objectSubId, arg);
+			function(relid, object.objectId, object.objectSubId, arg);
 		}
 	}
 	systable_endscan(scan);
@@ -175,12 +162,26 @@ snowflake_type_maximum(Oid type)
 }
 
 /*
+ * May the owner of a table use a sequence?  Anybody can name one in a default, which
+ * must not prevent that it gets a kind.
+ */
+static bool
+owner_may_use(Oid table, Oid relid)
+{
+	Oid			owner = snowflake_table_owner(table);
+
+	return owner == snowflake_table_owner(relid) ||
+		pg_class_aclcheck(relid, owner, ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK;
+}
+
+/*
  * Fail if a column is too narrow for snowflake IDs.
  */
 static void
 check_wide_column(Oid relid, Oid table, int column, void *arg)
 {
-	if (snowflake_type_maximum(get_atttype(table, column)) < PG_INT64_MAX)
+	if (snowflake_type_maximum(get_atttype(table, column)) < PG_INT64_MAX &&
+		owner_may_use(table, relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("sequence \"%s\" cannot be a snowflake sequence because column \"%s\" of table \"%s\" is not bigint",
@@ -198,7 +199,7 @@ check_range_column(Oid relid, Oid table, int column, void *arg)
 	int64		last = snowflake_get_definition(relid).seqmax;
 	Oid			type = get_atttype(table, column);
 
-	if (snowflake_type_maximum(type) < last)
+	if (snowflake_type_maximum(type) < last && owner_may_use(table, relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("MAXVALUE of sequence \"%s\" does not fit in column \"%s\" of table \"%s\"",
