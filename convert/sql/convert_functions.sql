@@ -105,7 +105,8 @@ INSERT INTO people (name, boss) VALUES ('b', 1);
 
 SELECT * FROM list_functions();
 SELECT object, finding FROM snowflake_convert_report('held') WHERE object ~ 'function|procedure|view';
-SELECT snowflake_convert_schema('held', dry_run => true);
+-- since 17, there is one privilege more
+SELECT replace(snowflake_convert_schema('held', dry_run => true), ', MAINTAIN', '') AS statement;
 BEGIN;
 SELECT severity, object, finding FROM snowflake_convert_report('held', rehearse => true) WHERE finding ~ 'new key|rehearse';
 COMMIT;
