@@ -321,7 +321,7 @@ sub second
 	return $second;
 }
 
-# Have two servers replicate all tables to each other.
+# Have two servers replicate all tables to each other, or those that are "published".
 sub replicate
 {
 	my @both = @_;
@@ -333,7 +333,8 @@ sub replicate
 			SELECT format('ALTER TABLE %s REPLICA IDENTITY FULL', c.oid::regclass) FROM pg_class c
 			WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relreplident = 'd'
 			AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisprimary)});
-		$self->sql("CREATE PUBLICATION all_tables FOR ALL TABLES WITH (publish = 'insert, update, delete')");
+		my $tables = $self->{published} // 'ALL TABLES';
+		$self->sql("CREATE PUBLICATION all_tables FOR $tables WITH (publish = 'insert, update, delete')");
 	}
 	foreach my $pair ([@both], [ reverse @both ])
 	{
