@@ -59,12 +59,4 @@ sub use
 	return $self->{app}->run_ok("it works: $name", $self->program($name));
 }
 
-# Begin to use it, until Application::finish_ok().
-sub start_use
-{
-	my ($self, $name) = @_;
-
-	return $self->{app}->start("it works: $name", $self->program($name));
-}
-
 1;
