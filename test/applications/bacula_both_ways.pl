@@ -1,5 +1,5 @@
 # Bacula on two servers that replicate its catalog to each other: two directors save files at
-# the same time, and each restores what the other has saved, and goes on saving it.
+# the same time, and each restores what the other has saved, and continues to save it.
 
 use strict;
 use warnings;
@@ -40,7 +40,7 @@ note($answers{first});
 foreach (@names)
 {
 	like($answers{$_}, qr/^restored: .*; R 4 T\nfiles restored: a 1000 b 1005 d 5\n/, "range: the $_ restores what the other has saved");
-	like($answers{$_}, qr/^jobs: I 4 T; F 4 T; I 2 T\nerrors: $/m, "range: the $_ goes on saving it");
+	like($answers{$_}, qr/^jobs: I 4 T; F 4 T; I 2 T\nerrors: $/m, "range: the $_ continues to save it");
 }
 Application::replicated('range, exchanged', @app{@names});
 foreach (@names)

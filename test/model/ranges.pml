@@ -67,7 +67,7 @@
 #define NOT_WAITED			10	/* a floor does not wait for others */
 #define NOT_CUT				11	/* a range is installed although a floor above it was heard */
 #define COPY_ENDS			12	/* a later life of another directory ends a server */
-#define SUPERSEDED_ENDS		13	/* a twin that is superseded ends the one that goes on */
+#define SUPERSEDED_ENDS		13	/* a twin that is superseded ends the one that continues */
 #ifndef BUG
 #define BUG			0
 #endif
