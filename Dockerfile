@@ -15,7 +15,6 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev make "postgresql-server-dev-${PG_MAJOR}" \
     && rm -rf /var/lib/apt/lists/*
 COPY Makefile snowflake.control /snowflake/
-COPY compat /snowflake/compat
 COPY src /snowflake/src
 COPY shared /snowflake/shared
 COPY registry /snowflake/registry
