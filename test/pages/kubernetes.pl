@@ -19,6 +19,11 @@ my ($patterns) = Page::slurp('Dockerfile') =~ /^COPY Makefile (.*) \/snowflake\/
 my %copied = map { $_ => 1 } map { glob("$Page::top/$_") } split ' ', $patterns // '';
 is(join(' ', grep { !$copied{$_} } glob("$Page::top/*.control $Page::top/*.sql")),
 	'', 'the Dockerfile copies all control files and SQL scripts');
+my @sources = Page::slurp('Dockerfile') =~ /^COPY ([\w.]+) \/snowflake\/[\w.]+$/mg;
+is(join(' ', grep { !-d "$Page::top/$_" } @sources), '', 'the folders that it copies are there');
+my %folder = map { $_ => 1 } @sources;
+my ($extensions, $more) = Page::slurp('Makefile') =~ /^EXTENSIONS = (.*)\nFOLDERS = \$\(EXTENSIONS\) (.*)$/m;
+is(join(' ', grep { !$folder{$_} } 'src', 'shared', split ' ', "$extensions $more"), '', 'it copies all folders that make needs');
 my ($command) = $page->example('containers:') =~ /^  - (exec .*)$/m;
 my @volume = Page::commands($page->example('DESTDIR=/installed'));
 my $paths = $page->example('extension_control_path');
