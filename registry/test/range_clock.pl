@@ -35,7 +35,8 @@ $registry->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)');
 ok($server->poll_query_until('postgres', q{SELECT count(nextval('s')) = 1000 FROM generate_series(1, 1000)}),
 	'after a refusal, and the clock set back by a day, the server asks again');
 
-# The clock is set back while a call waits.
+# The clock is set back while a call waits, for long enough to be seen.
+change_setting($server, 'snowflake.grant_timeout', '10s');
 $registry->stop;
 my $offset = -s $server->logfile;
 my $start = time;
