@@ -151,8 +151,20 @@ sub stop_service
 {
 	my ($pid) = @_;
 
+	my $deadline = time + 120;
+
 	kill TERM => $pid;
-	waitpid $pid, 0;
+	until (waitpid($pid, WNOHANG) != 0)
+	{
+		if (time > $deadline)
+		{
+			fail('a service ends when it is told to');
+			kill KILL => $pid;
+			waitpid $pid, 0;
+			last;
+		}
+		select undef, undef, undef, 0.1;
+	}
 	delete $services{$pid};
 	return;
 }
@@ -305,6 +317,18 @@ sub new_tables
 	my ($self, $kind) = @_;
 
 	$self->sql("ALTER ROLE regress_app IN DATABASE $self->{env}{PGDATABASE} SET snowflake.default_sequence_kind = '$kind'");
+	return;
+}
+
+# Convert the database as it was at save(), and have new tables get sequences of that kind.
+sub convert_anew
+{
+	my ($self, $kind, $arguments) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$self->restore;
+	$self->convert_to($kind, $arguments);
+	$self->new_tables($kind);
 	return;
 }
 

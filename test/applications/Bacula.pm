@@ -126,7 +126,7 @@ sub use
 	return $self->report($name, @lines);
 }
 
-# Restore what another server has saved under the name, and go on saving it.
+# Restore what another server has saved under the name, and continue to save it.
 sub take_over
 {
 	my ($self, $name) = @_;

@@ -24,9 +24,7 @@ $app->save;
 
 foreach my $kind ('range', 'snowflake')
 {
-	$app->restore;
-	$app->convert_to($kind);
-	$app->new_tables($kind);
+	$app->convert_anew($kind);
 	is($app->run_ok("$kind: it works afterwards", @use, $kind), $before, "$kind: its answers are the same");
 
 	# The site gets an application more.

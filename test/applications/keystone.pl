@@ -42,9 +42,7 @@ $app->save;
 
 foreach my $kind ('range', 'snowflake')
 {
-	$app->restore;
-	$app->convert_to($kind);
-	$app->new_tables($kind);
+	$app->convert_anew($kind);
 	is($app->run_ok("$kind: it works afterwards", @use, $kind), $before, "$kind: its answers are the same");
 	$app->run_ok("$kind: an upgrade finds its tables", @manage, 'db_sync');
 	is($app->run_ok("$kind: it still works", @use, "$kind-again"), $before, "$kind: its answers are still the same");

@@ -47,9 +47,7 @@ my %widen = (range => '', snowflake => ", widen => 'all'");
 
 foreach my $kind ('range', 'snowflake')
 {
-	$app->restore;
-	$app->convert_to($kind, $widen{$kind});
-	$app->new_tables($kind);
+	$app->convert_anew($kind, $widen{$kind});
 	is($app->run_ok("$kind: it works afterwards", @use, $kind), $before, "$kind: its answers are the same");
 	$app->run_ok("$kind: its tables are upgraded", '/usr/sbin/rt-setup-database-5', '--action', 'upgrade',
 		'--upgrade-from', '5.0.1', '--upgrade-to', '5.0.3', '--force', '--dba', 'regress_app', '--dba-password', '');
