@@ -17,15 +17,16 @@ use File::Basename;
 use IPC::Open2;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use POSIX qw(WNOHANG);
 use SnowflakeTest;
 use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
   $figures begin_torture
   any_of describe
-  happens nothing_happened problem fault count_faults faults_by_kind
-  start_ledger ask_ledger become_client set_disk start_node template_node new_node node_of_backup
-  all_processes pause_node continue_node some_process kill_process nap
+  happens nothing_happened problem problem_in_world fault count_faults faults_by_kind
+  start_ledger ask_ledger become_client client_ended set_disk start_node template_node new_node node_of_backup
+  asks_registries all_processes pause_node continue_node have_away end_nodes some_process kill_process nap
 );
 
 # Begin with the arguments of a script: minutes, a seed, and a bug that is to be found.  Returns
@@ -84,6 +85,18 @@ sub problem
 	print $figures "$where: $what\n", "  plan: $plan\n",
 	  map { "  $_\n" } @happened[ $first .. $#happened ];
 	@happened = ();
+	return;
+}
+
+# The same in a world, and a round of it, whose numbers are counted and which are planned.
+sub problem_in_world
+{
+	my ($what, $total, $world_plan, $round_plan) = @_;
+	my %world_only = %$world_plan;
+
+	delete $world_only{rounds};
+	problem($what, "world $total->{worlds}, round $total->{rounds}",
+		describe(\%world_only) . ' ' . describe($round_plan));
 	return;
 }
 
@@ -156,6 +169,28 @@ sub become_client
 	  or POSIX::_exit(1);
 }
 
+# Has a client ended?  With a deadline, wait for that; after it call the function, and kill
+# the client.
+sub client_ended
+{
+	my ($client, $deadline, $hangs) = @_;
+	my $ended = waitpid($client->{pid}, WNOHANG) != 0;
+
+	while (defined $deadline && !$ended)
+	{
+		if (time > $deadline)
+		{
+			$hangs->();
+			kill 'KILL', $client->{pid};
+			waitpid($client->{pid}, 0);
+			return 1;
+		}
+		usleep(20_000);
+		$ended = waitpid($client->{pid}, WNOHANG) != 0;
+	}
+	return $ended;
+}
+
 #
 # Servers
 #
@@ -221,6 +256,23 @@ sub node_of_backup
 	return $node;
 }
 
+# The line that has a node ask these registries, in this order, by the name of the node;
+# through their proxies, if there are some.
+sub asks_registries
+{
+	my ($node, $registries, $proxies) = @_;
+	my $line = registry_conf(@$registries);
+	my $name = $node->name;
+
+	if ($proxies)
+	{
+		my $hosts = join ',', map { $_->{host} } @$proxies;
+		my $ports = join ',', map { $_->{port} } @$proxies;
+		$line =~ s/host=\S+ port=\S+/host=$hosts port=$ports/;
+	}
+	return $line =~ s/'$/ application_name=$name'/r . "\n";
+}
+
 #
 # Processes
 #
@@ -249,6 +301,37 @@ sub continue_node
 	my ($node) = @_;
 
 	kill 'CONT', reverse all_processes($node);
+	return;
+}
+
+# Have a server be away: 'pause', 'kill' or 'immediate'.  Returns what ends that after some
+# seconds.
+sub have_away
+{
+	my ($node, $way, $seconds) = @_;
+
+	$way eq 'pause' ? pause_node($node)
+	  : $way eq 'kill' ? kill_postmaster($node)
+	  : $node->stop('immediate');
+	return sub {
+		nap($seconds);
+		$way eq 'pause' ? continue_node($node) : start_node($node);
+	};
+}
+
+# End servers, all at once, and those that stand still, too.
+sub end_nodes
+{
+	my (@nodes) = @_;
+
+	foreach my $node (@nodes)
+	{
+		eval {
+			continue_node($node);
+			kill 'QUIT', (all_processes($node))[0];
+		};
+	}
+	$_->stop('immediate', fail_ok => 1) foreach @nodes;
 	return;
 }
 

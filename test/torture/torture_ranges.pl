@@ -8,14 +8,14 @@ use FindBin;
 use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
 use Torture qw(
   $figures begin_torture
-  any_of describe happens nothing_happened problem fault count_faults faults_by_kind
-  start_node template_node new_node all_processes
-  pause_node continue_node some_process kill_process nap);
+  any_of describe happens nothing_happened problem_in_world fault count_faults faults_by_kind
+  client_ended start_node template_node new_node asks_registries all_processes
+  pause_node continue_node have_away end_nodes some_process kill_process nap);
 use History;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use POSIX qw(WNOHANG);
+use POSIX ();
 use Proxy;
 use SnowflakeTest;
 use Test::More;
@@ -133,13 +133,9 @@ my $found_at;
 sub wrong
 {
 	my ($what) = @_;
-	my %world_only = %$world_plan;
 
 	$found_at //= time;
-	delete $world_only{rounds};
-
-	problem($what, "world $total{worlds}, round $total{rounds}",
-		describe(\%world_only) . ' ' . describe($round_plan));
+	problem_in_world($what, \%total, $world_plan, $round_plan);
 	return;
 }
 
@@ -166,29 +162,11 @@ sub node_of_backup
 	return $node;
 }
 
-# The line that has a node ask the registries, by the name of the node.  They are asked
-# through proxies, if there are some.
-sub registry_of
-{
-	my ($node) = @_;
-	my @all = @{ $world{registries} };
-	my $line = registry_conf(@all);
-
-	if ($world{proxies})
-	{
-		my $hosts = join ',', map { $_->{host} } @{ $world{proxies} };
-		my $ports = join ',', map { $_->{port} } @{ $world{proxies} };
-		$line =~ s/host=\S+ port=\S+/host=$hosts port=$ports/;
-	}
-	my $name = $node->name;
-	return $line =~ s/'$/ application_name=$name'/r . "\n";
-}
-
 sub configure
 {
 	my ($node, @conf) = @_;
 
-	$node->append_conf('postgresql.conf', join "\n", registry_of($node),
+	$node->append_conf('postgresql.conf', join "\n", asks_registries($node, @world{ 'registries', 'proxies' }),
 		"snowflake.server_name = '" . $node->name . "'",
 		"snowflake.grant_timeout = $world_plan->{grant_timeout}", @conf, '');
 	return;
@@ -336,22 +314,11 @@ sub reap_clients
 {
 	my ($server, $all) = @_;
 	my @left;
-	my $start = time;
+	my $deadline = $all ? time + LONGEST_WAIT : undef;
 
 	foreach my $client (@{ $server->{clients} })
 	{
-		my $gone = waitpid($client->{pid}, WNOHANG) != 0;
-		while ($all && !$gone)
-		{
-			if (time - $start > LONGEST_WAIT)
-			{
-				fail_call("a client of $server->{name} hangs");
-				kill 'KILL', $client->{pid};
-			}
-			usleep(20_000);
-			$gone = waitpid($client->{pid}, WNOHANG) != 0;
-		}
-		if (!$gone)
+		if (!client_ended($client, $deadline, sub { fail_call("a client of $server->{name} hangs") }))
 		{
 			push @left, $client;
 			next;
@@ -930,15 +897,8 @@ sub wait_for_grants
 sub outage
 {
 	my ($seconds) = @_;
-	my $node = registry();
 
-	$round_plan->{way} eq 'pause' ? pause_node($node)
-	  : $round_plan->{way} eq 'kill' ? kill_postmaster($node)
-	  : $node->stop('immediate');
-	return sub {
-		nap($seconds);
-		$round_plan->{way} eq 'pause' ? continue_node($node) : start_node($node);
-	};
+	return have_away(registry(), $round_plan->{way}, $seconds);
 }
 
 # Each begins and returns how it ends; the server's fault is between.
@@ -1186,14 +1146,7 @@ sub end_world
 	}
 	check_replication() if $lived && $world{replicates} && !$bug;
 	$_->stop foreach @{ delete $world{proxies} // [] };
-	foreach my $node (@{ $world{nodes} })
-	{
-		eval {
-			continue_node($node);
-			kill 'QUIT', (all_processes($node))[0];
-		};
-	}
-	$_->stop('immediate', fail_ok => 1) foreach @{ $world{nodes} };
+	end_nodes(@{ $world{nodes} });
 	check_logs() if $lived;
 	check_histories() if $lived;
 	return if $total{wrong} + $total{failed} > 0;

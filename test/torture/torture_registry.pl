@@ -8,14 +8,14 @@ use FindBin;
 use lib "$FindBin::RealBin", "$FindBin::RealBin/../perl";
 use Torture qw(
   $figures begin_torture
-  any_of describe happens nothing_happened problem fault count_faults
-  faults_by_kind start_ledger ask_ledger become_client start_node template_node new_node all_processes
-  pause_node continue_node some_process kill_process nap);
+  any_of describe happens nothing_happened problem_in_world fault count_faults
+  faults_by_kind start_ledger ask_ledger become_client client_ended start_node template_node new_node
+  asks_registries all_processes pause_node continue_node have_away end_nodes some_process kill_process nap);
 use IPC::Run;
 use History;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use POSIX qw(WNOHANG);
+use POSIX ();
 use Proxy;
 use SnowflakeTest;
 use Test::More;
@@ -150,11 +150,8 @@ my ($world_plan, $round_plan, %world);
 sub wrong
 {
 	my ($what) = @_;
-	my %world_only = %$world_plan;
-	delete $world_only{rounds};
 
-	problem($what, "world $total{worlds}, round $total{rounds}",
-		describe(\%world_only) . ' ' . describe($round_plan));
+	problem_in_world($what, \%total, $world_plan, $round_plan);
 	return;
 }
 
@@ -298,17 +295,9 @@ sub add_server
 sub registry_of
 {
 	my ($node, $i) = @_;
-	my @all = @{ $world{registries} };
-	my $line = registry_conf($i % 2 ? reverse @all : @all);
+	my ($registries, $proxies) = @world{ 'registries', 'proxies' };
 
-	if ($world{proxies})
-	{
-		my @proxies = $i % 2 ? reverse @{ $world{proxies} } : @{ $world{proxies} };
-		my $hosts = join ',', map { $_->{host} } @proxies;
-		my $ports = join ',', map { $_->{port} } @proxies;
-		$line =~ s/host=\S+ port=\S+/host=$hosts port=$ports/;
-	}
-	return $line =~ s/'$/" application_name=" . $node->name . "'"/er . "\n";
+	return asks_registries($node, map { $_ && $i % 2 ? [ reverse @$_ ] : $_ } $registries, $proxies);
 }
 
 sub configure
@@ -392,22 +381,11 @@ sub reap_clients
 {
 	my ($server, $all) = @_;
 	my @left;
-	my $start = time;
+	my $deadline = $all ? time + LONGEST_WAIT : undef;
 
 	foreach my $client (@{ $server->{clients} })
 	{
-		my $gone = waitpid($client->{pid}, WNOHANG) != 0;
-		while ($all && !$gone)
-		{
-			if (time - $start > LONGEST_WAIT)
-			{
-				fail_call("a client of $server->{name} hangs");
-				kill 'KILL', $client->{pid};
-			}
-			usleep(20_000);
-			$gone = waitpid($client->{pid}, WNOHANG) != 0;
-		}
-		$gone
+		client_ended($client, $deadline, sub { fail_call("a client of $server->{name} hangs") })
 		  ? end_client($server, $client)
 		  : push @left, $client;
 	}
@@ -1074,17 +1052,11 @@ sub lose_grants
 sub outage
 {
 	my ($seconds) = @_;
-	my $node = registry();
+	my $ends = have_away(registry(), $round_plan->{way}, $seconds);
 
 	$world{away} = 1;
-	$round_plan->{way} eq 'pause' ? pause_node($node)
-	  : $round_plan->{way} eq 'kill' ? kill_postmaster($node)
-	  : $node->stop('immediate');
 	return sub {
-		nap($seconds);
-		$round_plan->{way} eq 'pause'
-		  ? continue_node($node)
-		  : start_node($node);
+		$ends->();
 		$world{away} = 0;
 	};
 }
@@ -1421,15 +1393,7 @@ sub end_world
 	$total{grants} += count_grants();
 	$total{$_} += $world{$_}
 	  foreach 'ids', 'duplicates', 'falls', 'shared', 'foreign', 'workers';
-	# All at once, and those that stand still, too.
-	foreach my $node (@{ $world{nodes} })
-	{
-		eval {
-			continue_node($node);
-			kill 'QUIT', (all_processes($node))[0];
-		};
-	}
-	$_->stop('immediate', fail_ok => 1) foreach @{ $world{nodes} };
+	end_nodes(@{ $world{nodes} });
 	check_world() if $lived;
 	foreach my $node (@{ $world{nodes} })
 	{
