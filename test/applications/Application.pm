@@ -186,21 +186,6 @@ sub sql
 	return $self->{node}->safe_psql($self->{env}{PGDATABASE}, $sql);
 }
 
-# Convert all tables, and test that the dry run has the same statements, and that the
-# report finds nothing that is left to do.
-sub convert
-{
-	my ($self, $arguments) = @_;
-	my $dry = $self->sql("SELECT snowflake_convert_schema('public', dry_run => true$arguments)");
-
-	is($self->sql("SELECT snowflake_convert_schema('public'$arguments)"),
-		$dry, 'the conversion does what the dry run has shown');
-	note($dry);
-	is($self->sql("SELECT object, finding FROM snowflake_convert_report('public') WHERE severity <> 'info'"),
-		'', 'the report finds nothing afterwards');
-	return;
-}
-
 # Keep the database as it is now, for restore().
 sub save
 {
