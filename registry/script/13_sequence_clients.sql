@@ -246,11 +246,11 @@ numbers up to it; returns their names, or NULL';
 CREATE FUNCTION snowflake_registry.numbers_of(h snowflake_registry.held_ranges)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN h.call > 0 THEN h.latest_last - h.previous_first + 1 ELSE 0 END;
+RETURN CASE WHEN h.call > 0 THEN greatest(h.latest_last - greatest(h.previous_first - 1, h.acknowledged_floor), 0) ELSE 0 END;
 
 COMMENT ON FUNCTION snowflake_registry.numbers_of(snowflake_registry.held_ranges) IS
-'internal: how many numbers a server may have left, at most; 0 for what only the
-server knows';
+'internal: how many numbers a server may have left, at most, of those that it has not
+given up; 0 for what only the server knows';
 
 CREATE FUNCTION snowflake_registry.remembered_count(
     client uuid,

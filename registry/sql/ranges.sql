@@ -160,6 +160,16 @@ SELECT * FROM snowflake_registry.get_floors(md5('e/2')::uuid);
 SELECT * FROM snowflake_registry.get_floors(md5('nobody')::uuid);
 SELECT count(*) FROM snowflake_registry.get_floors(md5('f')::uuid);
 
+-- A server that ends has lost what it had, but not what it had given up before.
+SELECT * FROM regress_call('j/1', NULL, '{}', 2040, '{public.j}', floors => '{0}');
+SELECT * FROM regress_call('j/1', 2040, '{}', 2041, '{public.j}');
+SELECT numbers_lost FROM snowflake_registry.sequences WHERE name = 'public.j';
+SELECT * FROM regress_call('j/1', 2041, '{}', 2042, '{public.j}', floors => '{100000000}');
+SELECT snowflake_registry.return_ranges(md5('j/1')::uuid, lpad('2042', 32, '0')::uuid, '{}');
+SELECT numbers_lost FROM snowflake_registry.sequences WHERE name = 'public.j';
+SELECT * FROM regress_call('j/2', NULL, '{}', 2043, '{public.j}');
+SELECT numbers_lost FROM snowflake_registry.sequences WHERE name = 'public.j';
+
 -- A server that was killed is waited for, until an administrator knows that it has ended,
 -- or it was started again, and has been silent for a minute.
 SELECT * FROM regress_call('f', 2004, '{}', 2006, '{public.rate}', floors => '{60000}', counts => '{0}');
