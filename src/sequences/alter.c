@@ -39,9 +39,6 @@ typedef struct GrantedNumber
 	int64		number;
 } GrantedNumber;
 
-/* Those that are being read. */
-static List *found;
-
 static DefElem *
 find_option(const AlterSeqStmt *statement, const char *name)
 {
@@ -132,9 +129,13 @@ lock_range_sequence(Oid relid)
 	return false;
 }
 
+/*
+ * Add what a sequence was granted to a list, if it is a range sequence.
+ */
 static bool
-read_granted(Oid relid)
+read_granted(Oid relid, void *arg)
 {
+	List	  **list = arg;
 	GrantedNumber *granted;
 	FormData_pg_sequence definition;
 
@@ -144,7 +145,7 @@ read_granted(Oid relid)
 	granted = palloc(sizeof(GrantedNumber));
 	granted->relid = relid;
 	granted->number = snowflake_read_granted(relid, definition.seqmax);
-	found = lappend(found, granted);
+	*list = lappend(*list, granted);
 	UnlockRelationOid(relid, AccessShareLock);
 	return false;
 }
@@ -156,10 +157,11 @@ read_granted(Oid relid)
 List *
 snowflake_granted_before(SnowflakeReset reset)
 {
-	found = NIL;
+	List	   *list = NIL;
+
 	if (reset != SNOWFLAKE_RESET_NONE)
-		(void) snowflake_find_labelled(read_granted);
-	return found;
+		(void) snowflake_find_labelled(read_granted, &list);
+	return list;
 }
 
 /*

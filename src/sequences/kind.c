@@ -654,7 +654,7 @@ snowflake_attach_sequence_range(RangeHandle *handle)
  * Returns that sequence, or InvalidOid.
  */
 Oid
-snowflake_find_labelled(bool (*matches) (Oid))
+snowflake_find_labelled(bool (*matches) (Oid relid, void *arg), void *arg)
 {
 	Relation	labels = table_open(SecLabelRelationId, AccessShareLock);
 	SysScanDesc scan;
@@ -671,7 +671,7 @@ snowflake_find_labelled(bool (*matches) (Oid))
 
 		if (form->classoid == RelationRelationId &&
 			strcmp(TextDatumGetCString(provider), PROVIDER) == 0 &&
-			matches(form->objoid))
+			matches(form->objoid, arg))
 			found = form->objoid;
 	}
 	systable_endscan(scan);
@@ -680,7 +680,7 @@ snowflake_find_labelled(bool (*matches) (Oid))
 }
 
 static bool
-is_any(Oid relid)
+is_any(Oid relid, void *arg)
 {
 	return true;
 }
@@ -691,11 +691,11 @@ is_any(Oid relid)
 Oid
 snowflake_find_nonlocal_sequence(void)
 {
-	return snowflake_find_labelled(is_any);
+	return snowflake_find_labelled(is_any, NULL);
 }
 
 static bool
-is_by_default(Oid relid)
+is_by_default(Oid relid, void *arg)
 {
 	SequenceLabel label;
 	char	   *string = get_label(relid);	/* NULL if it was just removed */
@@ -710,7 +710,7 @@ is_by_default(Oid relid)
 bool
 snowflake_has_default_sequence(void)
 {
-	return OidIsValid(snowflake_find_labelled(is_by_default));
+	return OidIsValid(snowflake_find_labelled(is_by_default, NULL));
 }
 
 /*
@@ -733,7 +733,7 @@ is_locked(Oid relid, LOCKMODE mode)
  * Exhaust a sequence again that this transaction has truncated.
  */
 static bool
-exhaust_truncated(Oid relid)
+exhaust_truncated(Oid relid, void *arg)
 {
 	if (is_locked(relid, AccessExclusiveLock) && !is_exhausted(relid))
 		exhaust(relid);
@@ -746,7 +746,7 @@ exhaust_truncated(Oid relid)
  * one that is still exhausted has lost what was granted.
  */
 static bool
-exhaust_altered(Oid relid)
+exhaust_altered(Oid relid, void *arg)
 {
 	if (!is_locked(relid, ShareRowExclusiveLock))
 		return false;
@@ -795,5 +795,5 @@ snowflake_exhaust_after(SnowflakeReset reset)
 		return;
 	CommandCounterIncrement();
 	(void) snowflake_find_labelled(reset == SNOWFLAKE_RESET_BY_ALTER ?
-								   exhaust_altered : exhaust_truncated);
+								   exhaust_altered : exhaust_truncated, NULL);
 }

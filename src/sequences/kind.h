@@ -42,7 +42,8 @@ extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
 extern bool snowflake_is_unused(Oid relid);
 extern void snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind);
-extern Oid	snowflake_find_labelled(bool (*matches) (Oid));
+extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
+									void *arg);
 extern Oid	snowflake_find_nonlocal_sequence(void);
 extern bool snowflake_has_default_sequence(void);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
