@@ -20,7 +20,7 @@ DECLARE
     wrong text;
 BEGIN
     IF num_nulls(client, unconfirmed, new_token, databases, names, lasts, counts, leasts, floors, granted) > 0 THEN
-        RAISE EXCEPTION 'only confirmed and server_name may be null in a call for ranges'
+        RAISE EXCEPTION 'only confirmed, server_name, boot, directory and started may be null in a call for ranges'
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
     PERFORM snowflake_registry.check_tokens(unconfirmed || confirmed, new_token);
