@@ -87,6 +87,13 @@ like(sql_error($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500
 like(sql_error($server, "SELECT setval('s1', 100000)"),
 	qr/55000: no number of sequence "s1" is granted to this server\nDETAIL:  Another transaction at the registry has locked sequence public\.s1\./,
 	'... that of setval(), too');
+my $conninfo = $server->safe_psql('postgres', 'SHOW snowflake.registry') =~ s{'}{}gr;
+change_setting($server, 'snowflake.registry', 'host=/nowhere');
+$server->wait_for_log(qr/WARNING:  could not call the registry of sequence ranges/) or die 'it is called';
+like(sql_error($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)"),
+	qr/55000: no number of sequence "s1" is granted to this server\nDETAIL:  Calls to the registry have failed since /,
+	'... until the registry does not answer anymore');
+change_setting($server, 'snowflake.registry', $conninfo);
 $admin->query_safe('COMMIT');
 $admin->quit;
 is(finish_queries($waiting), 1, '... and gets them when it is not locked anymore');

@@ -183,7 +183,8 @@ fail_no_range(const RangeHandle *handle)
 
 	ConditionVariableCancelSleep();
 	snowflake_get_range_failure(&failure);
-	is_busy = snowflake_get_problem(handle, 0, problem) && snowflake_is_busy(problem);
+	is_busy = failure.since == 0 &&
+		snowflake_get_problem(handle, 0, problem) && snowflake_is_busy(problem);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("no number of sequence \"%s\" is granted to this server",
