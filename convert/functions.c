@@ -22,6 +22,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -41,6 +42,7 @@ typedef struct Changes
 	List	   *functions;
 	List	   *key_names;
 	List	   *dropped;		/* OIDs */
+	List	   *created;		/* these, as they are called afterwards */
 	List	   *changed;		/* these, and others that are replaced */
 	List	   *kept;			/* those that hold keys, but cannot be changed */
 	List	   *statements;
@@ -122,10 +124,12 @@ find_functions(Changes *changes)
 		add_function(changes, lfirst(cell));
 	foreach(cell, snowflake_convert_ask(changes->conversion, sql_function_arguments))
 	{
+		Oid			oid = snowflake_convert_oid(lfirst(cell), "function");
+
+		CHECK_FOR_INTERRUPTS();
 		foreach(function, changes->functions)
 		{
-			if (((SnowflakeFunction *) lfirst(function))->oid ==
-				snowflake_convert_oid(lfirst(cell), "function"))
+			if (((SnowflakeFunction *) lfirst(function))->oid == oid)
 				add_argument(lfirst(function), lfirst(cell));
 		}
 	}
@@ -266,17 +270,30 @@ returns_clause(const SnowflakeFunction *function)
 	return psprintf("\n RETURNS %s", result);
 }
 
+static char *
+new_signature(const SnowflakeFunction *function)
+{
+	return psprintf("%s(%s)", snowflake_convert_text(function->row, "qualified"),
+					list_arguments(function, false, true));
+}
+
 /*
- * Is there another function with the new parameters?
+ * Is there another function with the new parameters, or will there be one?
  */
 static bool
-is_taken(const SnowflakeFunction *function)
+is_taken(const Changes *changes, const SnowflakeFunction *function)
 {
+	const char *signature = new_signature(function);
 	Oid			types[FUNC_MAX_ARGS];
 	int			ntypes = 0;
 	ListCell   *cell;
 	Oid			other;
 
+	foreach(cell, changes->created)
+	{
+		if (strcmp(lfirst(cell), signature) == 0)
+			return true;
+	}
 	foreach(cell, function->arguments)
 	{
 		const SnowflakeArgument *argument = lfirst(cell);
@@ -302,7 +319,7 @@ create_again(Changes *changes, const SnowflakeFunction *function, const char *bo
 	const char *kind = snowflake_convert_text(row, "kind");
 	const char *name = snowflake_convert_text(row, "qualified");
 	const char *tag = snowflake_convert_text(row, "tag");
-	char	   *signature = psprintf("%s(%s)", name, list_arguments(function, false, true));
+	char	   *signature = new_signature(function);
 	ListCell   *cell;
 
 	changes->statements = lappend(changes->statements,
@@ -322,6 +339,7 @@ create_again(Changes *changes, const SnowflakeFunction *function, const char *bo
 											   signature,
 											   snowflake_convert_text(lfirst(cell), "behind")));
 	changes->dropped = lappend_oid(changes->dropped, function->oid);
+	changes->created = lappend(changes->created, signature);
 }
 
 static void
@@ -349,7 +367,7 @@ change_function(Changes *changes, const SnowflakeFunction *function)
 		is_other |= is_widened(((SnowflakeArgument *) lfirst(cell))->variable);
 	if (!is_other && words == NIL)
 		return;
-	if (is_other ? !snowflake_convert_flag(function->row, "may_drop") || is_taken(function) :
+	if (is_other ? !snowflake_convert_flag(function->row, "may_drop") || is_taken(changes, function) :
 		!snowflake_convert_flag(function->row, "may_replace"))
 	{
 		changes->kept = lappend_oid(changes->kept, function->oid);
@@ -360,17 +378,6 @@ change_function(Changes *changes, const SnowflakeFunction *function)
 		create_again(changes, function, new_body(function, words));
 	else
 		replace(changes, function, new_body(function, words));
-}
-
-static Datum
-array_of_oids(const List *oids)
-{
-	Datum	   *values = palloc_array(Datum, list_length(oids) + 1);
-
-	for (int i = 0; i < list_length(oids); i++)
-		values[i] = ObjectIdGetDatum(list_nth_oid(oids, i));
-	return PointerGetDatum(construct_array(values, list_length(oids), OIDOID, sizeof(Oid), true,
-										   TYPALIGN_INT));
 }
 
 static Datum
@@ -398,8 +405,8 @@ snowflake_convert_find_functions(SnowflakeConversion *conversion)
 	snowflake_convert_follow_keys(changes.functions, changes.key_names);
 	foreach(cell, changes.functions)
 		change_function(&changes, lfirst(cell));
-	conversion->functions[0] = array_of_oids(changes.dropped);
-	conversion->functions[1] = array_of_oids(changes.changed);
-	conversion->functions[2] = array_of_oids(changes.kept);
+	conversion->functions[0] = snowflake_convert_array_of_oids(changes.dropped);
+	conversion->functions[1] = snowflake_convert_array_of_oids(changes.changed);
+	conversion->functions[2] = snowflake_convert_array_of_oids(changes.kept);
 	conversion->functions[3] = array_of_texts(changes.statements);
 }

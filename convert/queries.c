@@ -101,8 +101,11 @@ keeps_sequences_of(const SnowflakeKey *key)
 	return BoolGetDatum(key->keeps_sequences);
 }
 
-static Datum
-array_of_sequences(const List *oids)
+/*
+ * OIDs, for a parameter of queries.
+ */
+Datum
+snowflake_convert_array_of_oids(const List *oids)
 {
 	int			n = list_length(oids);
 	Datum	   *values = palloc_array(Datum, n);
@@ -251,7 +254,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 		values[12 + i] = conversion->names[i];
 		nulls[12 + i] = conversion->names[i] == (Datum) 0 ? 'n' : ' ';
 	}
-	values[15] = array_of_sequences(conversion->sequences);
+	values[15] = snowflake_convert_array_of_oids(conversion->sequences);
 	values[16] = CStringGetTextDatum(kind);
 	values[17] = CStringGetTextDatum(path != NULL ? path : "");
 	values[18] = Int64GetDatum(conversion->max_increment);

@@ -99,6 +99,7 @@ typedef struct SnowflakeConversion
 } SnowflakeConversion;
 
 extern const char *snowflake_convert_kind_name(SnowflakeConvertKind kind);
+extern Datum snowflake_convert_array_of_oids(const List *oids);
 extern void snowflake_convert_keep_plans(MemoryContext context);
 extern void snowflake_convert_find_targets(SnowflakeConversion *conversion);
 extern void snowflake_convert_find_sequence_names(SnowflakeConversion *conversion);

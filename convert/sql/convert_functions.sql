@@ -92,6 +92,9 @@ CREATE FUNCTION in_default(person_id int) RETURNS int LANGUAGE sql AS $$SELECT 1
 ALTER TABLE log ALTER n SET DEFAULT in_default(1);
 CREATE FUNCTION taken(person_id int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
 CREATE FUNCTION taken(person_id bigint) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+-- of two that would have the same parameters, one is changed
+CREATE FUNCTION twins(person_id int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+CREATE FUNCTION twins(person_id smallint) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
 RESET ROLE;
 CREATE FUNCTION of_other(person_id int) RETURNS text LANGUAGE sql AS $$SELECT name FROM held.people WHERE person_id = $1$$;
 CREATE FUNCTION leakproof(person_id int) RETURNS text LANGUAGE sql LEAKPROOF AS $$SELECT name FROM held.people WHERE person_id = $1$$;
