@@ -285,6 +285,7 @@ judge_by_others(Columns *all)
 		Column	   *column = lfirst(cell);
 		const Column *same;
 
+		CHECK_FOR_INTERRUPTS();
 		if (column->verdict != PERHAPS || column->is_number || column->is_key ||
 			column->is_other || is_refuted(column))
 			continue;
@@ -409,6 +410,7 @@ judge_columns(Columns *all)
 	{
 		Column	   *column = lfirst(cell);
 
+		CHECK_FOR_INTERRUPTS();
 		find_best_key(all, column);
 		find_key_by_values(all, column);
 		column->verdict = judge(all, column);

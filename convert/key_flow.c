@@ -699,6 +699,7 @@ snowflake_convert_find_casts(const SnowflakeFunction *function, const List *func
 	{
 		Value		value = read_value(&flow, at);
 
+		CHECK_FOR_INTERRUPTS();
 		if (!value.is_key)
 			continue;
 		if (has_word(&flow, value.end_before_cast, "::") &&
