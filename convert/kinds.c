@@ -201,6 +201,8 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 		char	  **row = lfirst(cell);
 		char	   *column = snowflake_convert_text(row, "column_name");
 		char	   *name = snowflake_relation_name(snowflake_convert_oid(row, "sequence"));
+		const char *others = column == NULL ? "Others are of this kind. " :
+			"Others are of this kind, so the table is new. ";
 
 		findings = lappend(findings, make_finding(is_new ? "warning" : "info",
 												  psprintf("sequence %s", name),
@@ -208,7 +210,7 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 														   snowflake_convert_text(row, "kind"),
 														   column == NULL ? "no column" : column),
 												  psprintf("%ssnowflake_convert_schema() with kind => '%s' changes it.",
-														   is_new ? "Others are of this kind, so the table is new. " : "",
+														   is_new ? others : "",
 														   kind)));
 	}
 	foreach(cell, call->always)

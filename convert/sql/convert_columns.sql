@@ -158,11 +158,20 @@ CREATE TABLE logs (id bigserial PRIMARY KEY, user_id integer, host_id integer, p
 INSERT INTO logs (user_id, host_id, points, spot) SELECT i, i, i, i FROM generate_series(1, 30) i;
 SELECT * FROM verdicts('wide');
 
+-- Names of foreign keys of other tables, and of kinds that have a table
+CREATE SCHEMA alike;
+SET search_path = alike, public;
+CREATE TABLE users (id serial PRIMARY KEY);
+CREATE TABLE series_types (id serial PRIMARY KEY);
+CREATE TABLE teams (lead integer REFERENCES users);
+CREATE TABLE offices (lead integer, building_type integer);
+SELECT * FROM verdicts('alike');
+
 -- A name of one letter says nothing
 CREATE SCHEMA short
     CREATE TABLE t (id serial PRIMARY KEY, u integer, note text);
 SELECT * FROM verdicts('short');
 SET client_min_messages = warning;
-DROP SCHEMA told, wide, short CASCADE;
+DROP SCHEMA told, wide, alike, short CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;
