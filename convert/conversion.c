@@ -3,10 +3,11 @@
  * conversion.c
  *	  The steps of a conversion, of one key or of many.
  *
- * In order: find the keys and their generators; lock the tables; list what
- * prevents the conversion, if anything does; give notices; execute the
- * statements; check the result.  If no column changes its type, the tables are
- * locked exclusively for the last two only.
+ * In order: find the keys and their generators; lock the views that are
+ * dropped, and the tables; list what prevents the conversion, if anything
+ * does; give notices; execute the statements; check the result.  If no column
+ * changes its type, and no function changes, the tables are locked exclusively for
+ * the last two only.
  *
  * All of it runs as the owner of the tables: convert.c says why.
  *
@@ -339,11 +340,12 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 		found = false;
 		find_targets(conversion);
 		snowflake_convert_find_key_sequences(conversion);
-		conversion->rewrites = snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
+		conversion->rewrites = conversion->functions_change ||
+			snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
 		if (conversion->rewrites && conversion->lock != AccessExclusiveLock)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg_internal("a column changes its type")));
+					 errmsg_internal("a column changes its type, or a function")));
 		lock_views(conversion);
 		foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 		{
@@ -388,10 +390,10 @@ find_altered(const SnowflakeConversion *conversion)
  * dropped meanwhile would fail after all the work was done.  Their rows, too:
  * ALTER FUNCTION and CREATE OR REPLACE FUNCTION may take no other lock, and the
  * statements would set again what they have changed.  After a wait, there may be
- * others.
+ * others, and their bodies may be new.
  */
 static void
-lock_functions(const SnowflakeConversion *conversion)
+lock_functions(SnowflakeConversion *conversion)
 {
 	List	   *locked = NIL;
 	bool		found;
@@ -415,6 +417,8 @@ lock_functions(const SnowflakeConversion *conversion)
 			(void) snowflake_convert_ask_server(snowflake_convert_oid_parameter(function),
 												sql_lock_function);
 		}
+		if (found && !conversion->online)
+			snowflake_convert_find_functions(conversion);
 	} while (found);
 	AcceptInvalidationMessages();
 }
@@ -499,7 +503,7 @@ check_result(SnowflakeConversion *conversion)
  * Lock what is altered beside tables, and find the statements.
  */
 List *
-snowflake_convert_begin_execution(const SnowflakeConversion *conversion)
+snowflake_convert_begin_execution(SnowflakeConversion *conversion)
 {
 	lock_functions(conversion);
 	return snowflake_convert_statements(conversion);
@@ -560,9 +564,9 @@ lock_altered(void *argument)
 }
 
 /*
- * Plan a conversion that changes no type, with locks that let clients read and
- * write; then lock the tables exclusively, for no longer than the statements take.
- * Returns false if that is not possible.
+ * Plan a conversion that changes no type and no function, with locks that let
+ * clients read and write; then lock the tables exclusively, for no longer than the
+ * statements take.  Returns false if that is not possible.
  *
  * Who holds a lock and waits for a stronger one has everybody fail who has read or
  * written the table and does the same.  So those of the plan are released before, and
@@ -581,6 +585,7 @@ plan_with_weak_locks(SnowflakeConversion *conversion,
 	memset(conversion->others, 0, sizeof(conversion->others));
 	memset(conversion->targets, 0, sizeof(conversion->targets));
 	memset(conversion->names, 0, sizeof(conversion->names));
+	memset(conversion->functions, 0, sizeof(conversion->functions));
 	memset(conversion->found, 0, sizeof(conversion->found));
 	if (error == NULL)
 		error = snowflake_convert_do(lock_altered, conversion, true);

@@ -26,7 +26,7 @@ extern List *snowflake_convert_list_obstacles(const SnowflakeConversion *convers
 extern AttrNumber snowflake_convert_find_column(Oid relid, const char *table,
 												const char *name);
 extern void snowflake_convert_run_statements(const List *statements);
-extern List *snowflake_convert_begin_execution(const SnowflakeConversion *conversion);
+extern List *snowflake_convert_begin_execution(SnowflakeConversion *conversion);
 extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
 											   const List *statements);
 extern void snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,

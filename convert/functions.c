@@ -409,4 +409,5 @@ snowflake_convert_find_functions(SnowflakeConversion *conversion)
 	conversion->functions[1] = snowflake_convert_array_of_oids(changes.changed);
 	conversion->functions[2] = snowflake_convert_array_of_oids(changes.kept);
 	conversion->functions[3] = array_of_texts(changes.statements);
+	conversion->functions_change = changes.changed != NIL;
 }

@@ -79,7 +79,8 @@ typedef struct SnowflakeConversion
 	const char *search_path;	/* of the caller */
 	bool		dry_run;
 	bool		online;			/* are the tables in use? */
-	bool		rewrites;		/* does a column change its type? */
+	bool		rewrites;		/* does a column change its type, or a
+								 * function? */
 	LOCKMODE	lock;			/* on tables that are altered */
 	List	   *altered;		/* these tables */
 	List	   *views;			/* that are dropped, and other relations to
@@ -94,6 +95,7 @@ typedef struct SnowflakeConversion
 	int64		max_increment;	/* that these can have */
 	Datum		functions[SNOWFLAKE_FUNCTION_ARRAYS];	/* see
 														 * snowflake_convert_find_functions() */
+	bool		functions_change;	/* does any? */
 	Datum		found[SNOWFLAKE_FOUND_ARRAYS];	/* see
 												 * snowflake_convert_choose_columns() */
 } SnowflakeConversion;
