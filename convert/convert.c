@@ -5,6 +5,7 @@
  *	  of IDs as its default, and all columns that reference it to bigint; and
  *	  snowflake_convert_schema(), which does this for all keys of a schema.
  *
+ * With a kind that fits every column, they change sequences alone: kinds.c.
  * conversion.c has the steps, and README.md says which file has what.
  *
  * Converting a table evaluates code of its owner: expressions of indexes,

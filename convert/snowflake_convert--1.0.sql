@@ -26,8 +26,8 @@ policies and triggers that depend on them are dropped and created again;
 returns the statements, which dry_run does not execute; runs as the owner of the
 table, in a security-restricted operation; calls the generator once, also in a
 dry run;
-errors: 55000 with a list of obstacles, or if nextval() does not know the kind, 42501 if the caller does not own the
-table, 42P01, 42809, 42703, or 42804 if the table or column does not exist or is
+errors: 55000 with a list of obstacles, or if nextval() does not know the kind,
+42501 if the caller does not own the table, or a sequence that gets a kind, 42P01, 42809, 42703, or 42804 if the table or column does not exist or is
 of another kind, 22023 if the primary key has several columns or the generator or the
 kind is not suitable, 55006 if the table was changed during the conversion, 0A000
 above READ COMMITTED';
@@ -77,7 +77,8 @@ rehearse also does the conversion, inserts and updates copies of rows with new k
 which fires triggers, and rolls all of it back; it takes the locks of the conversion, and
 what triggers do outside of the transaction stays;
 errors: 42501 if the caller does not own the tables, 3F000 if the schema does not
-exist, 22004 if an excluded table is null; with rehearse, 55006 if deferred triggers of
+exist, 22004 if an excluded table is null, those of snowflake_convert_schema() for a
+wrong widen or kind; with rehearse, 55006 if deferred triggers of
 the transaction wait for its end, 0A000 above READ COMMITTED';
 
 CREATE FUNCTION snowflake_convert_copy()

@@ -4,10 +4,11 @@
 -- default.  $5 to $8 are the columns that the query walk found: their tables, columns, whether
 -- each is a key, and the number of the key, from 1, that it is or references.  $9 and $10 are
 -- the tables and columns of others to widen.  $11 is the schema, and $12 the object that a query
--- kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT, and $20
--- whether each key keeps its sequences.  $21 to $24 are functions that hold keys: those that are
--- dropped, all that change, those that cannot, and the statements; and $25 to $28 the columns that
--- hold a key without a foreign key: their tables, columns, verdicts, and reasons.
+-- is about.  $13 to $15 are what the query sequence_names found.  $16 are the sequences that get
+-- another kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT, and
+-- $20 whether each key keeps its sequences.  $21 to $24 are functions that hold keys: those that
+-- are dropped, all that change, those that cannot, and the statements; and $25 to $28 the columns
+-- that hold a key without a foreign key: their tables, columns, verdicts, and reasons.
 -- parameters: oid[], int2[], oid[], bool[], oid[], int2[], bool[], int4[], oid[], int2[], oid,
 --   oid, oid[], oid[], text[], oid[], text, text, int8, bool[], oid[], oid[], oid[], text[],
 --   oid[], int2[], text[], text[]
