@@ -74,6 +74,14 @@ sub kinds
 		SELECT string_agg(DISTINCT format('%s %s', sequence, kind), ', ' ORDER BY format('%s %s', sequence, kind)) FROM snowflake_sequences});
 }
 
+# How many rows each table has
+sub counts
+{
+	return query($_[0], q{
+		SELECT (SELECT count(*) FROM app.serials), (SELECT count(*) FROM app.identities), (SELECT count(*) FROM app.names),
+			   (SELECT count(*) FROM app.others)});
+}
+
 # Rows of all tables from a server, as a role that has INSERT on one of them alone, and as the owner.
 sub insert
 {
@@ -110,14 +118,18 @@ foreach my $node ($a, $b)
 {
 	my $before = shape($node);
 
+	is(counts($node), '20|20|20|20', $node->name . ': it has rows before');
 	Page::run($node, $example, dbname => 'app', replace => { "'public'" => "'app'" });
 	is(shape($node), $before, $node->name . ': columns, functions, and owners are as before');
+	is(counts($node), '20|20|20|20', $node->name . ': no row is lost');
 	is(kinds($node), 'app.documents local, app.identities_id_seq range, app.named range, app.owned_by_nobody range, '
 		. 'app.serials_id_seq range, app.serials_n_seq range', $node->name . ': what feeds a column has the kind');
 }
 my %seen;
 $seen{$_}++ foreach map { split /\n/, insert($_) } $a, $b, $a;
 is(scalar(keys %seen), 3 * 4 * 50, 'no number is given out by both servers');
+is(counts($a), '120|120|120|120', 'a has the rows of two calls');
+is(counts($b), '70|70|70|70', 'b has the rows of one');
 is(scalar(grep { /(\d+)$/ && $1 <= 20 } keys %seen), 0, 'nor one that was stored');
 is(query($a, q{SELECT string_agg(problem, ', ') FROM snowflake_sequences}), '', 'the view reports no problem');
 is(query($a, q{SELECT string_agg(object, ', ') FROM snowflake_convert_report('app', kind => 'range') WHERE severity <> 'info'}), '',

@@ -22,7 +22,8 @@ my $expression = $page->example('DROP EXPRESSION');
 my $drop = $page->example('DROP EXTENSION');
 my $origin = $page->example('local_id');
 
-my $node = new_server('main', 'snowflake.worker_id = 1');
+my $node = new_primary('main', 'snowflake.worker_id = 1');
+my $standby = new_standby($node, 'standby', "shared_preload_libraries = ''");
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE orders (
@@ -101,6 +102,12 @@ is($node->safe_psql('back', qq{INSERT INTO customers (name) VALUES ('newer') RET
 is($node->safe_psql('back', 'SELECT DISTINCT kind FROM snowflake_sequences'), 'local', 'and is local');
 $node->safe_psql('back', 'SELECT snowflake_detach_sequences()');
 $node->safe_psql('back', $drop);
+
+# A standby without the library has all of it.
+$node->wait_for_catchup($standby, 'replay', $node->lsn('write'));
+is($standby->safe_psql('postgres', $_), $node->safe_psql('postgres', $_), "on a standby without the library: $_")
+  foreach $sum, 'SELECT count(*) FROM pg_extension';
+$standby->stop;
 
 # Without the library, and with it again
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");

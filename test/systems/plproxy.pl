@@ -44,6 +44,15 @@ sub spread
 	return $chi;
 }
 
+# How many rows and IDs all shards have together
+sub all_rows
+{
+	my @ids = map { split /\n/, $_->safe_psql('postgres', 'SELECT id FROM orders') } @shards;
+	my %ids = map { $_ => 1 } @ids;
+
+	return @ids . ' rows, ' . keys(%ids) . ' IDs';
+}
+
 sub clear
 {
 	$_->safe_psql('postgres', 'TRUNCATE orders') foreach @shards;
@@ -83,6 +92,7 @@ foreach my $shard (@shards)
 	is($found, $rows, 'each row is found by its ID');
 }
 cmp_ok(spread(), '<', 30, 'the shards fill evenly');
+is(all_rows(), '801 rows, 801 IDs', 'no row is missing or doubled on the shards');
 
 # The rows of a customer together
 my ($other) = $page->{text} =~ /`(RUN ON hash\w+\(customer\))` instead/;
@@ -106,6 +116,7 @@ is($proxy->safe_psql('postgres', "SELECT find_customer($id), (snowflake_parse($i
 is(finish_queries(start_queries($proxy, (calls('store_order(snowflake_nextval(), i)', 500)) x 4)),
 	4, 'four clients insert through the proxy');
 cmp_ok(spread(), '<', 30, 'the shards fill evenly');
+is(all_rows(), '2001 rows, 2001 IDs', 'no row with an ID of the proxy is missing or doubled on the shards');
 
 # The same without the random beginning
 clear();
