@@ -21,7 +21,7 @@ DECLARE
     proof record;
 BEGIN
     IF settings.identity <> identity THEN
-        RETURN 'its database was copied, or restored from a dump';
+        RETURN 'its database was copied, upgraded, or restored from a dump';
     END IF;
     IF settings.timeline <> timeline AND
         NOT (settings.lossless_failover AND settings.timeline < timeline) THEN

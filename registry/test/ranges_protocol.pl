@@ -321,7 +321,7 @@ call($copy, $g, w => [100]);
 $copy->safe_psql('postgres', 'CREATE DATABASE restored');
 $copy->command_ok([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $copy->connstr('restored'), '-f', $dump ], 'the dump is restored');
 my $result = $copy->safe_psql('restored', query_of($g, w => [100]));
-like($result, qr/^w\|\|\|60\|\|stopped: .*, because its database was copied, or restored from a dump\.$/m, 'a registry restored from a dump grants nothing');
+like($result, qr/^w\|\|\|60\|\|stopped: .*, because its database was copied, upgraded, or restored from a dump\.$/m, 'a registry restored from a dump grants nothing');
 is($copy->safe_psql('restored', "SELECT next - greatest_granted FROM snowflake_registry.resume_ranges(7) WHERE name = 'w'"), 8,
 	'it is resumed above what a server reported');
 take(new_client('i'), $copy->safe_psql('restored', query_of(new_client('i'), w => [100])));

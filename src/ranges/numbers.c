@@ -36,6 +36,7 @@
 #include "base/wait_event.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
+#include "generator/state.h"
 #include "ranges/granted.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
@@ -57,16 +58,18 @@ typedef struct RangeWait
 } RangeWait;
 
 /*
- * Fail if this server has no registry.
+ * Fail if this server has no registry, as one that did not preload the library.
  */
 void
 snowflake_check_ranges_enabled(void)
 {
-	if (!snowflake_ranges_enabled())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("range sequences require a registry"),
-				 errhint("Set \"snowflake.registry\" and restart the server.")));
+	if (snowflake_ranges_enabled())
+		return;
+	snowflake_check_loaded();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("range sequences require a registry"),
+			 errhint("Set \"snowflake.registry\" and restart the server.")));
 }
 
 void

@@ -1,40 +1,23 @@
-# pg_upgrade of a server whose databases use the extension.
-#
-# script/tests/upgrade runs it, with the programs of the old server, which has the
-# extension, in OLD_BINDIR; those of the new one come first in the path.
+# pg_upgrade of a server whose databases use the extension: script/tests/upgrade
 
 use strict;
 use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/../perl";
-use File::Basename;
+use PgUpgrade;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $old_bindir = $ENV{OLD_BINDIR} or die 'OLD_BINDIR is not set';
-my ($new_bindir) = dirname(qx(which postgres));
-
 # An old server with the extension, and a new one without anything.
 sub make_servers
 {
 	my ($name, @conf) = @_;
-	my $old = PostgreSQL::Test::Cluster->new("old_$name",
-		install_path => dirname($old_bindir));
-	my $new = PostgreSQL::Test::Cluster->new("new_$name");
+	unshift @conf, "shared_preload_libraries = 'snowflake'", 'snowflake.worker_id = 5';
+	my ($old, $new) = (new_old_server($name, @conf), new_new_server($name, @conf));
 
-	$old->init;
-	$new->init(
-		extra => $new->pg_version < 18 ? [] : ['--no-data-checksums']);
-	foreach my $node ($old, $new)
-	{
-		$node->append_conf('postgresql.conf',
-			join("\n", "shared_preload_libraries = 'snowflake'",
-				'snowflake.worker_id = 5', @conf, ''));
-	}
-	$old->start;
 	$old->safe_psql(
 		'postgres', q{
 		CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert;
@@ -61,26 +44,6 @@ sub make_servers
 		SELECT ids.snowflake_convert('t', 'old');
 		INSERT INTO t SELECT FROM generate_series(1, 1000)});
 	return ($old, $new);
-}
-
-sub upgrade
-{
-	my ($old, $new) = @_;
-	my @command = (
-		'pg_upgrade', '--no-sync',
-		'--old-datadir' => $old->data_dir,
-		'--new-datadir' => $new->data_dir,
-		'--old-bindir' => $old_bindir,
-		'--new-bindir' => $new_bindir,
-		'--socketdir' => $new->host,
-		'--old-port' => $old->port,
-		'--new-port' => $new->port);
-
-	chdir($new->basedir) or die;
-	command_ok([ @command, '--check' ], 'pg_upgrade --check');
-	command_ok(\@command, 'pg_upgrade');
-	chdir($ENV{TESTDIR}) or die;
-	return;
 }
 
 # What a registry answers to a server.
@@ -110,7 +73,6 @@ my $rows = $old->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id');
 is(ask_registry($old), '', 'a registry grants worker IDs');
 $old->stop;
 upgrade($old, $new);
-$new->start;
 is($new->safe_psql('postgres', 'SELECT id, at FROM t ORDER BY id'),
 	$rows, 'all rows are there after pg_upgrade');
 is($new->safe_psql('postgres', $version_sql),
@@ -189,7 +151,6 @@ my $mark = $old->safe_psql('postgres', 'SELECT mark FROM snowflake_stat');
 cmp_ok($mark, '>', $greatest, 'the old mark is above all IDs');
 $old->stop;
 upgrade($old, $new);
-$new->start;
 cmp_ok($new->safe_psql('postgres', 'SELECT snowflake_nextval()'),
 	'<', $greatest, 'a new server without the mark begins at its clock');
 $new->safe_psql('postgres', "SELECT snowflake_raise_mark($mark)");
