@@ -55,6 +55,10 @@ ifeq ($(MAKECMDGOALS),check)
 check:
 	PG_CONFIG='$(PG_CONFIG)' $(here)script/check --no-install
 else
+# PGXS takes no blanks in a path.
+ifneq ($(words $(CURDIR)),1)
+$(error "$(CURDIR)" has a blank in its path: please build in a copy elsewhere)
+endif
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
