@@ -21,6 +21,7 @@
 
 #include "convert/conversion.h"
 #include "convert/obstacles.h"
+#include "convert/online/key_functions.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
@@ -139,12 +140,15 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
 	List	   *pgaudit = options->by_hand ? NIL :
 		snowflake_convert_ask_with(NIL, sql_pgaudit);
+	SnowflakeConversion with_functions;
 
 	obstacles = list_concat(obstacles,
 							snowflake_online_list_object_obstacles(conversion));
 	obstacles = list_concat(obstacles,
 							snowflake_online_list_changed_objects(conversion, NIL));
 	ask_obstacles(conversion, sql_function_obstacles, &obstacles);
+	with_functions = snowflake_online_with_functions(conversion);
+	ask_obstacles(&with_functions, sql_key_function_obstacles, &obstacles);
 	if (!options->subscribers_ready)
 		ask_obstacles(conversion, sql_publication_obstacles, &obstacles);
 	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)
@@ -168,6 +172,7 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 void
 snowflake_online_give_notices(const SnowflakeConversion *conversion)
 {
+	SnowflakeConversion with_functions = snowflake_online_with_functions(conversion);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_online_notices))
@@ -181,5 +186,5 @@ snowflake_online_give_notices(const SnowflakeConversion *conversion)
 				 detail != NULL ? errdetail_internal("%s", detail) : 0,
 				 hint != NULL ? errhint("%s", hint) : 0));
 	}
-	snowflake_convert_give_notices(conversion);
+	snowflake_convert_give_notices(&with_functions);
 }

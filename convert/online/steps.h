@@ -25,6 +25,7 @@ typedef enum SnowflakeOnlineStepKind
 	SNOWFLAKE_STEP_ANALYZE,
 	SNOWFLAKE_STEP_FOREIGN_KEY,
 	SNOWFLAKE_STEP_VALIDATE,
+	SNOWFLAKE_STEP_FUNCTIONS,
 	SNOWFLAKE_STEP_SWAP,
 	SNOWFLAKE_STEP_DEFAULT
 } SnowflakeOnlineStepKind;
@@ -46,6 +47,8 @@ typedef struct SnowflakeOnlineStep
 } SnowflakeOnlineStep;
 
 extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
+extern List *snowflake_online_add_functions(const SnowflakeConversion *conversion,
+											List *steps);
 extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);
 extern char *snowflake_online_definitions(const List *relids);

@@ -15,11 +15,11 @@ FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum
 WHERE t.change = 'widen' AND t.attinhcount = 0
 AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attnum))
 
--- These three are about direct conversions, which look for functions.
+-- These two are about direct conversions, which have the statements of functions.
 -- notice: info | list | views are dropped and created again
 SELECT format('%s %s', lower({kind}), name), name, 'it is dropped and created again', NULL,
   'Functions that have rows of them are compiled again when their sessions reconnect.'
-FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND $22 IS NOT NULL
+FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND $24 IS NOT NULL
 
 -- notice: info | list | rules, triggers and policies are dropped and created again
 SELECT pg_describe_object(classid, objid, 0), pg_describe_object(classid, objid, 0),
@@ -28,7 +28,7 @@ FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
       WHERE w.ev_class NOT IN (SELECT oid FROM vw)
       UNION ALL SELECT 'pg_trigger'::regclass, oid FROM trg
       UNION ALL SELECT 'pg_policy'::regclass, oid FROM pol) o(classid, objid)
-WHERE $22 IS NOT NULL
+WHERE $24 IS NOT NULL
 
 -- notice: info | list | functions that hold keys get bigint
 SELECT format('%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,

@@ -382,10 +382,17 @@ $other->quit;
 # What happens with the default is said before, by the plan and by each call.
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION narrow() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := NEW.id; BEGIN RETURN NULL; END';
-	CREATE TRIGGER narrow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION narrow()});
-like(run_in($node, 'postgres', $_), qr/NOTICE:  triggers or defaults of these tables might call functions that use integers\nDETAIL:  public\.narrow\(\)\n/, "$_: functions with integers are named")
-  foreach "SELECT * FROM snowflake_convert_plan('t')", "CALL snowflake_convert_online('t', until => 'prepare')";
-$node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE");
+	CREATE FUNCTION counts() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE n int := 5; BEGIN RETURN NULL; END';
+	CREATE TRIGGER narrow AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION narrow();
+	CREATE TRIGGER counts AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION counts()});
+foreach ("SELECT * FROM snowflake_convert_plan('t')", "CALL snowflake_convert_online('t', until => 'prepare')")
+{
+	my $said = run_in($node, 'postgres', $_);
+
+	like($said, qr/NOTICE:  functions that hold keys get bigint\nDETAIL:  public\.narrow\(\)\n/, "$_: functions that hold keys are named");
+	like($said, qr/NOTICE:  triggers or defaults of these tables might call functions that use integers\nDETAIL:  public\.counts\(\)\n/, "$_: others with integers are named");
+}
+$node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); DROP FUNCTION narrow() CASCADE; DROP FUNCTION counts() CASCADE");
 
 # What else is said: casts, logical slots
 $node->safe_psql('postgres', q{
