@@ -15,13 +15,14 @@ use SnowflakeTest;
 use Test::More;
 
 # A server with an empty database "app"; "name" is another than "main", "registry" that of
-# another server, "scheme" that of its IDs, and without extensions it is "bare".
+# another server, "scheme" that of its IDs, "worker_ids" how many can be granted, one for
+# each crash, and without extensions it is "bare".
 sub new
 {
 	my ($class, %options) = @_;
 	my $name = $options{name} // 'main';
 	my $scheme = $options{scheme} ? "snowflake.scheme = '$options{scheme}'" : '';
-	my $registry = $options{registry} // registry_of_application($name, $scheme);
+	my $registry = $options{registry} // registry_of_application($name, $scheme, $options{worker_ids});
 	my $node = new_server($name, 'fsync = off', "listen_addresses = '127.0.0.1'", 'wal_level = logical',
 		'max_wal_senders = 10', 'max_replication_slots = 10', $scheme,
 		registry_conf($registry), "snowflake.server_name = '$name'");
@@ -52,8 +53,9 @@ sub create_extensions
 
 sub registry_of_application
 {
-	my ($name, $scheme) = @_;
-	my $registry = new_registry("registry_$name", '1, 30, new => true', 'fsync = off', $scheme);
+	my ($name, $scheme, $worker_ids) = @_;
+	my $range = $worker_ids ? "1, $worker_ids, failovers => 0" : '1, 30';
+	my $registry = new_registry("registry_$name", "$range, new => true", 'fsync = off', $scheme);
 
 	$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('app')");
 	return $registry;
@@ -220,14 +222,22 @@ sub empty
 sub dump_of_all
 {
 	my ($self) = @_;
+
+	return join "\n", sort grep { !/^$| SET DEFAULT nextval\(/ } split /\n/, $self->dump_of;
+}
+
+# Such a dump as it is, with options of pg_dump
+sub dump_of
+{
+	my ($self, @options) = @_;
 	my ($out, $err);
 
-	IPC::Run::run([ 'pg_dump', '--no-security-labels', '-d', $self->{node}->connstr($self->{env}{PGDATABASE}) ],
+	IPC::Run::run([ 'pg_dump', '--no-security-labels', @options, '-d', $self->{node}->connstr($self->{env}{PGDATABASE}) ],
 		'<' => \undef, '>' => \$out, '2>' => \$err)
 	  or die $err;
 	$out =~ s/^ALTER TABLE \S+ ALTER COLUMN \S+ ADD GENERATED [A-Z ]+ AS IDENTITY \(.*?^\);$//gms;
 	$out =~ s/^(?:CREATE|ALTER) SEQUENCE .*?;$//gms;
-	return join "\n", sort grep { !/^--|^SELECT pg_catalog\.setval\(|^\\(?:un)?restrict |^$| SET DEFAULT nextval\(/ } split /\n/, $out;
+	return join "\n", grep { !/^--|^SELECT pg_catalog\.setval\(|^\\(?:un)?restrict / } split /\n/, $out;
 }
 
 # Convert the database by one call of its owner, and test that the dry run has the same

@@ -7,174 +7,14 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin, "$FindBin::RealBin/../perl";
 use Application;
-use IO::Select;
-use IO::Socket::INET;
-use IO::Socket::UNIX;
-use JSON::PP;
-use PostgreSQL::Test::Cluster;
+use Kea;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $script = '/usr/share/kea/scripts/pgsql/dhcpdb_create.pgsql';
-my $dir = PostgreSQL::Test::Utils::tempdir_short;
-my ($server_port, $client_port) = map { PostgreSQL::Test::Cluster::get_free_port() } 1, 2;
-
-sub admin
-{
-	my ($app, $command) = @_;
-
-	return $app->run_ok("kea-admin $command", 'kea-admin', $command, 'pgsql', '-h', $app->{env}{PGHOST}, '-P', $app->{env}{PGPORT},
-		'-u', 'regress_app', '-p', 'none', '-n', 'app');
-}
-
-# Start the server of an application's database; it has ended when it is killed.
-sub start_kea
-{
-	my ($app, $label) = @_;
-	my %database = (type => 'postgresql', name => 'app', host => '127.0.0.1', port => $app->{env}{PGPORT} + 0, user => 'regress_app', password => 'none');
-
-	unlink "$dir/kea.json";
-	append_to_file("$dir/kea.json", encode_json({ Dhcp4 => {
-		'interfaces-config' => { interfaces => ['lo'], 'dhcp-socket-type' => 'udp' },
-		'control-socket' => { 'socket-type' => 'unix', 'socket-name' => "$dir/socket" },
-		'lease-database' => \%database, 'hosts-database' => \%database,
-		'config-control' => { 'config-databases' => [ \%database ] },
-		'hooks-libraries' => [ map { { library => glob "/usr/lib/*/kea/hooks/libdhcp_$_.so" } } 'pgsql_cb', 'lease_cmds' ],
-		loggers => [ { name => 'kea-dhcp4', severity => 'WARN', output_options => [ { output => 'stdout' } ] } ] } }));
-	local @ENV{ 'KEA_PIDFILE_DIR', 'KEA_LOCKFILE_DIR' } = ($dir, 'none');
-	unlink "$dir/socket";
-	my $service = { run => IPC::Run::start([ 'kea-dhcp4', '-c', "$dir/kea.json", '-p', $server_port, '-P', $client_port ], '>&' => "$dir/log") };
-	foreach (1 .. 600)
-	{
-		last if -S "$dir/socket";
-		select undef, undef, undef, 0.1;
-	}
-	ok(-S "$dir/socket", $label) or diag(slurp_file("$dir/log"));
-	return $service;
-}
-
-# A command of its control socket, which is another one after a reload
-sub control
-{
-	my ($command, %arguments) = @_;
-	my $socket;
-	foreach (1 .. 300)
-	{
-		last if $socket = IO::Socket::UNIX->new(Peer => "$dir/socket");
-		select undef, undef, undef, 0.1;
-	}
-	die "no socket: $!" unless $socket;
-	print $socket encode_json({ command => $command, arguments => \%arguments });
-	local $/;
-	my $answer = <$socket>;
-	return decode_json($answer);
-}
-
-# What a client behind the relay 127.0.0.N gets: its address, its server, its domain names' servers
-sub asks
-{
-	my ($n, $mac) = @_;
-	my $socket = IO::Socket::INET->new(Proto => 'udp', LocalAddr => "127.0.0.$n", LocalPort => $client_port) or die "no socket: $!";
-	my $packet = pack 'CCCCNnnNNNNH32x64x128N', 1, 1, 6, 1, 42, 0, 0, 0, 0, 0, unpack('N', pack 'C4', 127, 0, 0, $n), $mac, 0x63825363;
-	my $server = sockaddr_in($server_port, INADDR_LOOPBACK);
-	my @seen;
-
-	foreach my $type (1, 3)
-	{
-		my $options = pack 'CCC CCCCC', 53, 1, $type, 55, 3, 6, 12, 222;
-		$options .= pack 'CCN CCN', 50, 4, $seen[0], 54, 4, $seen[1] if $type == 3;
-		send $socket, $packet . $options . pack('C', 255), 0, $server;
-		return 'no answer' unless IO::Select->new($socket)->can_read(10);
-		recv $socket, my $answer, 1500, 0;
-		my ($address, $rest) = (unpack('x16 N', $answer), substr $answer, 240);
-		my %option;
-		while ($rest =~ s/^([^\xff])(.)//s)
-		{
-			my ($code, $length) = (ord $1, ord $2);
-			$option{$code} = substr $rest, 0, $length, '';
-		}
-		@seen = ($address, unpack('N', $option{54} // "\0" x 4), map { $option{$_} // '-' } 6, 12, 222);
-	}
-	return sprintf '%s, %s, %s, %s', join('.', unpack 'C4', pack 'N', $seen[0]), join('.', unpack 'C*', $seen[2]), @seen[ 3, 4 ];
-}
-
-# Store a subnet with all that belongs to it, as Kea's interface for programs does.
-sub store
-{
-	my ($app, $n) = @_;
-	my $for_all = sub { my ($table, $column, $key) = @_; "INSERT INTO ${table}_server ($column, server_id) VALUES (currval(pg_get_serial_sequence('$table', '$key')), 1);" };
-	my $option = sub {
-		my ($code, $value, $scope, $column, $of) = @_;
-		"INSERT INTO dhcp4_options (code, formatted_value, space, persistent, scope_id, $column) VALUES ($code, '$value', 'dhcp4', true, $scope, $of);"
-		  . ($column eq 'host_id' ? '' : $for_all->('dhcp4_options', 'option_id', 'option_id'));
-	};
-
-	return $app->run_ok("subnet $n is stored", 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-c', qq{
-		BEGIN;
-		SELECT createAuditRevisionDHCP4(CURRENT_TIMESTAMP, 'all', 'subnet $n', false);
-		INSERT INTO dhcp4_subnet (subnet_id, subnet_prefix, relay, user_context, require_client_classes) VALUES ($n, '10.$n.0.0/16', '["127.0.0.$n"]', '{}', '["class$n"]');
-		INSERT INTO dhcp4_subnet_server (subnet_id, server_id) VALUES ($n, 1);
-		INSERT INTO dhcp4_pool (start_address, end_address, subnet_id) VALUES ('10.$n.1.0', '10.$n.1.9', $n);
-		INSERT INTO dhcp4_option_def (code, name, space, type, is_array, encapsulate) SELECT 222, 'more', 'dhcp4', 14, false, '' WHERE $n = 1;
-		INSERT INTO dhcp4_option_def_server (option_def_id, server_id) SELECT currval(pg_get_serial_sequence('dhcp4_option_def', 'id')), 1 WHERE $n = 1;
-		INSERT INTO dhcp4_client_class (name, test, only_if_required) VALUES ('class$n', 'member(''ALL'')', true);
-		} . $for_all->('dhcp4_client_class', 'class_id', 'id')
-		  . $option->(6, "10.$n.0.1", 1, 'dhcp4_subnet_id', $n)
-		  . $option->(222, "of the pool", 5, 'pool_id', "currval(pg_get_serial_sequence('dhcp4_pool', 'id'))")
-		  . qq{
-		INSERT INTO dhcp4_global_parameter (name, value, parameter_type) SELECT 'renew-timer', '900', 0 WHERE $n = 1;
-		INSERT INTO dhcp4_global_parameter_server (parameter_id, server_id) SELECT currval(pg_get_serial_sequence('dhcp4_global_parameter', 'id')), 1 WHERE $n = 1;
-		INSERT INTO dhcp4_shared_network (name) VALUES ('network$n');
-		} . $for_all->('dhcp4_shared_network', 'shared_network_id', 'id')
-		  . qq{
-		INSERT INTO hosts (dhcp_identifier, dhcp_identifier_type, dhcp4_subnet_id, ipv4_address, hostname)
-			VALUES ('\\x0a00000000$n$n', 0, $n, '10.$n.2.1'::inet - '0.0.0.0'::inet, 'host$n');
-		} . $option->(6, "10.$n.0.2", 3, 'host_id', "currval(pg_get_serial_sequence('hosts', 'host_id'))")
-		  . qq{
-		INSERT INTO ipv6_reservations (address, host_id) VALUES ('2001:db8::$n', currval(pg_get_serial_sequence('hosts', 'host_id')));
-		COMMIT;
-		SELECT object_type, modification_type, count(*) FROM dhcp4_audit JOIN dhcp4_audit_revision r ON r.id = revision_id
-		WHERE log_message = 'subnet $n' AND object_type NOT IN ('dhcp4_global_parameter', 'dhcp4_option_def') GROUP BY 1, 2 ORDER BY 1, 2;
-		SELECT count(*) FROM dhcp4_client_class_order o JOIN dhcp4_client_class c ON c.id = o.class_id WHERE c.name = 'class$n'});
-}
-
-# Use it with a subnet.  Returns what does not depend on its number and on the IDs.
-sub use_kea
-{
-	my ($app, $label, $n) = @_;
-	my $service = start_kea($app, "$label: it starts");
-	my @lines = (store($app, $n));
-
-	push @lines, "pull: " . control('config-backend-pull')->{text};
-	my $config = control('config-get')->{arguments}{Dhcp4};
-	my ($subnet) = grep { $_->{id} == $n } @{ $config->{subnet4} };
-	push @lines, 'pools: ' . join ' ', map { $_->{pool} . ' ' . join ',', map { $_->{data} } @{ $_->{'option-data'} } } @{ $subnet->{pools} };
-	push @lines, 'options: ' . join ' ', map { $_->{data} } @{ $subnet->{'option-data'} };
-	push @lines, 'classes: ' . scalar grep { $_->{name} eq "class$n" } @{ $config->{'client-classes'} };
-	push @lines, 'has an address: ' . asks($n, "0a00000000$n$n");
-	push @lines, 'gets an address: ' . asks($n, "0a00000001$n$n");
-	push @lines, 'lease: ' . control('lease4-get', 'ip-address' => "10.$n.2.1")->{text};
-	push @lines, 'lease of another: ' . control('lease4-add', 'ip-address' => "10.$n.1.9", 'subnet-id' => $n, 'hw-address' => "0a:00:00:00:02:$n$n")->{text};
-	push @lines, 'all: ' . control('lease4-get-all', subnets => [$n])->{text};
-	push @lines, 'deleted: ' . control('lease4-del', 'ip-address' => "10.$n.1.9")->{text};
-	$app->run_ok("$label: an end", 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-c', qq{
-		BEGIN;
-		SELECT createAuditRevisionDHCP4(CURRENT_TIMESTAMP, 'all', 'end of $n', false);
-		DELETE FROM dhcp4_pool WHERE subnet_id = $n;
-		DELETE FROM dhcp4_options WHERE dhcp4_subnet_id = $n;
-		COMMIT});
-	push @lines, 'reload: ' . control('config-reload')->{text};
-	($subnet) = grep { $_->{id} == $n } @{ control('config-get')->{arguments}{Dhcp4}{subnet4} };
-	push @lines, 'pools: ' . scalar @{ $subnet->{pools} };
-	$service->{run}->signal('TERM');
-	$service->{run}->finish;
-	return join("\n", @lines, '') =~ s/\b(?:10\.$n|00:$n$n)\b/X/gr =~ s/(?:class|subnet|host|subnet-id )\K$n\b/N/gr;
-}
-
 my $app = Application->new(bare => 1);
-admin($app, 'db-init');
+Kea::admin($app, 'db-init');
 $app->create_extensions;
-my $before = use_kea($app, 'before', 1);
+my $before = Kea::use($app, 'before', 1);
 like($before, qr/^has an address: X\.2\.1, X\.0\.2, hostN, -$/m, 'its answers are those of addresses');
 note($before);
 $app->save;
@@ -183,8 +23,8 @@ foreach my $kind ('range', 'snowflake')
 {
 	$app->restore if $kind eq 'snowflake';
 	$app->convert_to($kind);
-	is(use_kea($app, $kind, 2), $before, "$kind: its answers are the same");
-	is(use_kea($app, $kind, 3), $before, "$kind: a second time");
+	is(Kea::use($app, $kind, 2), $before, "$kind: its answers are the same");
+	is(Kea::use($app, $kind, 3), $before, "$kind: a second time");
 	$app->keys_are($kind, 'hosts.host_id', 'dhcp4_options.option_id', 'dhcp4_audit.id', 'dhcp4_client_class.id');
 	$app->kinds_are($kind);
 }
@@ -192,16 +32,16 @@ foreach my $kind ('range', 'snowflake')
 # Its latest upgrade; the program needs the tables that this makes.
 foreach my $kind ('range', 'snowflake')
 {
-	my $older = slurp_file($script) =~ s/^-- This line starts the schema upgrade to version 13\..*?^-- This line concludes the schema upgrade to version 13\.$//msr;
-	append_to_file("$dir/$kind.sql", $older);
+	my $older = slurp_file($Kea::schema) =~ s/^-- This line starts the schema upgrade to version 13\..*?^-- This line concludes the schema upgrade to version 13\.$//msr;
+	append_to_file("$Kea::dir/$kind.sql", $older);
 	$app->empty;
-	$app->run_ok('tables of the version before', 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/$kind.sql");
+	$app->run_ok('tables of the version before', 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', "$Kea::dir/$kind.sql");
 	$app->create_extensions;
 	$app->convert_to($kind);
 	$app->new_tables($kind);
-	admin($app, 'db-upgrade');
+	Kea::admin($app, 'db-upgrade');
 	is($app->sql('SELECT version FROM schema_version'), 13, "$kind: it was upgraded");
-	is(use_kea($app, "$kind, upgraded", 1), $before, "$kind: its answers are the same after the upgrade");
+	is(Kea::use($app, "$kind, upgraded", 1), $before, "$kind: its answers are the same after the upgrade");
 	$app->kinds_are($kind);
 }
 

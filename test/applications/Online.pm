@@ -1,0 +1,498 @@
+# The conversion of an application's whole database by snowflake_convert_online(), key by
+# key, while clients of the program write, and while what converts is killed at random: its
+# session, or the server.  The same call continues, until all is converted.
+#
+# The clients are processes of a script that uses the program's own code:
+#
+#	SCRIPT work CLIENT LEDGER STOP [COUNT]	write until the file STOP exists, or so often
+#	SCRIPT check LEDGER...			print what differs, and how much was compared
+#
+# Each has a ledger, a file with a line before each change, and one behind it that says
+# whether it was done, or the error.  So what was committed is known apart from the database.
+
+package Online;
+
+use strict;
+use warnings;
+
+use IPC::Run;
+use JSON::PP;
+use List::Util qw(any max sum0);
+use POSIX ':sys_wait_h';
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+use constant CLIENTS => 3;
+
+# A call, or a client, that does nothing for so many seconds has stopped for good.
+use constant LONGEST => 180;
+
+my @phases = ('prepare', 'backfill', 'indexes', 'foreign keys', 'swap', 'default');
+
+# How a call ends before it has to; each returns whether the server was away.
+my %ends = (
+	'pg_cancel_backend()' => sub { my ($node, $pid) = @_; $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"); 0 },
+	'pg_terminate_backend()' => sub { my ($node, $pid) = @_; $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)"); 0 },
+	'kill -9 of the session' => sub { my ($node, $pid) = @_; crash_process($node, $pid) },
+	'kill -9 of the server' => sub { my ($node) = @_; kill_postmaster($node); $node->start; 1 },
+	'immediate stop' => sub { my ($node) = @_; $node->stop('immediate'); $node->start; 1 },
+	'restart' => sub { my ($node) = @_; $node->restart; 1 });
+
+# Options:
+#
+#	app			the application, whose tables are there
+#	script		the command of its clients
+#	lost		a pattern of the errors of a client that lost its connection
+#	written		a pattern of the tables that they change
+#	new_keys	columns that get new keys from them
+#	widen		that of snowflake_convert_schema()
+sub new
+{
+	my ($class, %options) = @_;
+	my $self = bless {
+		clients => [], away => [], hits => {}, kills => 0, calls => 0, seconds => 0,
+		stop => "$options{app}{dir}/stop", %options
+	}, $class;
+	my $seed = $ENV{SNOWFLAKE_SEED} // int rand 1e6;
+
+	srand $seed;
+	note("seed $seed");
+	$self->{ledgers} = [ map { "$options{app}{dir}/ledger.$_" } 1 .. CLIENTS ];
+	$options{app}{node}->append_conf('postgresql.conf', "restart_after_crash = on\nlog_statement = none");
+	$options{app}{node}->restart;
+	return $self;
+}
+
+#
+# Clients
+#
+
+# Start all of them, which end after so many changes, or when they are told to.
+sub start_clients
+{
+	my ($self, $count) = @_;
+
+	unlink $self->{stop};
+	foreach my $n (1 .. CLIENTS)
+	{
+		my $ledger = $self->{ledgers}[ $n - 1 ];
+		my $pid = fork // die "fork: $!";
+
+		if (!$pid)
+		{
+			%ENV = (%ENV, %{ $self->{app}{env} });
+			open STDIN, '<', '/dev/null' and open STDOUT, '>>', "$ledger.log" and open STDERR, '>&', \*STDOUT
+			  and exec @{ $self->{script} }, 'work', $n, $ledger, $self->{stop}, $count // ();
+			POSIX::_exit(1);
+		}
+		push @{ $self->{clients} }, { pid => $pid, ledger => $ledger };
+	}
+	return;
+}
+
+# Wait until each has written, from now on.
+sub clients_write
+{
+	my ($self) = @_;
+
+	foreach my $client (@{ $self->{clients} })
+	{
+		my $size = -s $client->{ledger} // 0;
+
+		wait_until('a client that writes', sub { (-s $client->{ledger} // 0) > $size || waitpid($client->{pid}, WNOHANG) != 0 },
+			sub { slurp_file("$client->{ledger}.log") });
+	}
+	return;
+}
+
+# Wait for their end; without a count, have them end.
+sub finish_clients
+{
+	my ($self, $label, $count) = @_;
+
+	append_to_file($self->{stop}, '') unless $count;
+	foreach my $client (splice @{ $self->{clients} })
+	{
+		my ($deadline, $ended) = time + ($count ? 4 : 1) * LONGEST;
+
+		until (($ended = waitpid($client->{pid}, WNOHANG)) != 0)
+		{
+			if (time > $deadline)
+			{
+				kill 'KILL', $client->{pid};
+				waitpid $client->{pid}, 0;
+				last;
+			}
+			usleep(20_000);
+		}
+		is($ended && $?, 0, "$label: a client ends when it should") or diag(slurp_file("$client->{ledger}.log"));
+	}
+	return;
+}
+
+# So many changes of each client
+sub use_by_clients
+{
+	my ($self, $label, $count) = @_;
+
+	$self->start_clients($count);
+	$self->finish_clients($label, $count);
+	return;
+}
+
+# What the ledgers say of changes since a time: how many, which errors, the longest one that
+# did not meet a server that was away.
+sub read_ledgers
+{
+	my ($self, $since) = @_;
+	my %result = (done => 0, lost => 0, errors => {}, longest => 0);
+
+	foreach my $line (map { split /\n/, slurp_file($_) } @{ $self->{ledgers} })
+	{
+		my $entry = decode_json($line);
+		next if !exists $entry->{done} || $entry->{at} < $since;
+		my ($begin, $end) = ($entry->{at}, $entry->{at} + $entry->{seconds});
+		my $met = any { $_->[0] <= $end && $_->[1] >= $begin } @{ $self->{away} };
+
+		$result{done}++ if $entry->{done};
+		$result{longest} = max($result{longest}, $entry->{seconds}) if $entry->{done} && !$met;
+		next if $entry->{done};
+		if ($met && $entry->{error} =~ $self->{lost})
+		{
+			$result{lost}++;
+		}
+		else
+		{
+			$result{errors}{ $entry->{error} =~ s/\d+/N/gr }++;
+		}
+	}
+	return \%result;
+}
+
+#
+# The conversion
+#
+
+# The columns that are converted: those that hold keys of others without a foreign key,
+# first, and then the keys, whose foreign keys take along what references them.  All is
+# converted at once before, and what that leads to is what is expected.
+sub find_columns
+{
+	my ($self) = @_;
+	my $app = $self->{app};
+	my $widen = $self->{widen} ? ", widen => '$self->{widen}'" : '';
+	my (%wide, %followed);
+
+	$app->save;
+	my $statements = $app->as_owner("SELECT snowflake_convert_schema('public', kind => 'snowflake'$widen)");
+	$self->{expected} = [ $self->definitions ];
+	$self->drop_saved;
+
+	while ($statements =~ /^ALTER TABLE (\S+) (ALTER COLUMN .*)$/gm)
+	{
+		my ($table, $columns) = ($1, $2);
+
+		$wide{"$table.$_"} = 1 foreach $columns =~ /ALTER COLUMN (\S+) TYPE bigint/g;
+	}
+	my @keys = split /\n/, $app->sql(q{
+		SELECT format('%s.%I.%I', c.relnamespace::regnamespace, c.relname, attname)
+		FROM pg_attribute JOIN pg_class c ON c.oid = attrelid LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
+		WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+		AND (pg_get_expr(adbin, adrelid) LIKE 'nextval(%' OR attidentity <> '') ORDER BY c.oid});
+	foreach (split /\n/, $app->sql(q{
+		SELECT format('%s.%I.%I', c.relnamespace::regnamespace, c.relname, attname)
+		FROM pg_constraint JOIN pg_class c ON c.oid = conrelid JOIN pg_attribute ON attrelid = conrelid AND attnum = ANY (conkey)
+		WHERE contype = 'f'}))
+	{
+		$followed{$_} = 1;
+	}
+	my %is_key = map { $_ => 1 } @keys;
+	return ((map { [ $_, "until => 'swap', " ] } grep { !$is_key{$_} && !$followed{$_} } sort keys %wide), map { [ $_, '' ] } @keys);
+}
+
+# How many steps of each phase are left, for a call
+sub steps_left
+{
+	my ($self, $column, $options) = @_;
+	my ($table, $name) = $column =~ /^(.*)\.(.*)$/;
+	my %left;
+
+	foreach (split /\n/, $self->{app}->as_owner(sprintf q{
+		SET client_min_messages = error;
+		SELECT phase, count(*) FROM snowflake_convert_plan('%s', '%s'%s) WHERE state <> 'done' GROUP BY 1},
+		$table, $name, $options ? '' : ", kind => 'snowflake'"))
+	{
+		my ($phase, $count) = split /\|/;
+		$left{$phase} = $count unless $options && $phase eq 'default';
+	}
+	return \%left;
+}
+
+sub hits_in { return sum0(values %{ $_[0]{hits}{ $_[1] } // {} }); }
+
+# How a call ends, and after how many steps: in the phase that was hit least, as far as that
+# is known before.
+sub plan_end
+{
+	my ($self, $left) = @_;
+	my @possible = grep { $left->{$_} } @phases or return;
+	my ($phase) = sort { hits_in($self, $a) <=> hits_in($self, $b) || rand() <=> 0.5 } @possible;
+	my @ways = sort { ($self->{ways}{$a} // 0) <=> ($self->{ways}{$b} // 0) || $a cmp $b } keys %ends;
+	my $after = 0;
+
+	foreach (@possible)
+	{
+		last if $_ eq $phase;
+		$after += $left->{$_};
+	}
+	return { way => $ways[ rand(@ways) * rand() ], after => $after + int(rand($left->{$phase})), nap => rand(rand() < 0.5 ? 3_000 : 40_000) };
+}
+
+# End the call.  Notes when the server was away.
+sub end_call
+{
+	my ($self, $end) = @_;
+	my $node = $self->{app}{node};
+	my $pid = $node->safe_psql('postgres', q{SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
+	my $begin = time;
+
+	return 0 if $pid eq '';
+	$ends{ $end->{way} }->($node, $pid) or return 1;
+	wait_until_up($node);
+	# Clients that try to connect meanwhile learn of it a moment later.
+	push @{ $self->{away} }, [ $begin, time + 1 ];
+	return 1;
+}
+
+# One call, which ends by itself or is ended.  Returns whether it was ended.
+sub call
+{
+	my ($self, $column, $options, $end) = @_;
+	my ($table, $name) = $column =~ /^(.*)\.(.*)$/;
+	my $arguments = "'$table', '$name', ${options}batch_time => '5 ms'" . ($options ? '' : ", kind => 'snowflake'");
+	my $call = start_converting($self->{app}{node}, 'app', $arguments, undef, connection => 'user=regress_app');
+	my ($told, $length, $was_ended) = (time, 0, 0);
+
+	$self->{calls}++;
+	while ($call->{run}->pumpable)
+	{
+		my $steps = () = $call->{err} =~ /NOTICE:  .*: phase "/g;
+
+		if ($end && !$was_ended && $steps >= $end->{after})
+		{
+			usleep($end->{nap});
+			$was_ended = $self->end_call($end);
+			undef $end unless $was_ended;
+		}
+		($told, $length) = (time, length $call->{err}) if length $call->{err} > $length;
+		die "the call for $column has stopped: $call->{err}" if time > $told + LONGEST;
+		usleep(2_000);
+		$call->{run}->pump_nb;
+	}
+	my $messages = finish_converting($call);
+	my @errors = grep { !/terminating connection|canceling statement due to user request|server closed the connection|the database system is/ }
+	  $messages =~ /^(?:psql: error|ERROR|FATAL|PANIC):\s+(.*)$/mg;
+	is("@errors", '', "$column: a call has no error" . ($was_ended ? " before it is ended by $end->{way}" : ''))
+	  or diag($messages);
+	return $was_ended;
+}
+
+# Convert a column, by calls that are ended at most twice.
+sub convert_column
+{
+	my ($self, $column, $options) = @_;
+	my $trials = int rand(3.3);
+
+	while ($trials-- > 0)
+	{
+		my $end = $self->plan_end($self->steps_left($column, $options)) or last;
+
+		next unless $self->call($column, $options, $end);
+		my $left = $self->steps_left($column, $options);
+		my ($phase) = grep { $left->{$_} } @phases;
+		$self->{kills}++;
+		$self->{ways}{ $end->{way} }++;
+		$self->{hits}{ $phase // 'after the last step' }{ $end->{way} }++;
+		$self->clients_write if rand() < 0.3;
+	}
+	$self->call($column, $options);
+	is(join(' ', %{ $self->steps_left($column, $options) }), '', "$column is converted");
+	return;
+}
+
+# A column without a default has the trigger of the conversion left, which says so.
+sub drop_trigger
+{
+	my ($self, $column) = @_;
+	my ($table) = $column =~ /^(.*)\./;
+
+	$self->{app}->as_owner(qq{SET client_min_messages = warning; DROP TRIGGER IF EXISTS "~snowflake_swapped" ON $table});
+	return;
+}
+
+# Convert all columns while clients write.
+sub convert
+{
+	my ($self) = @_;
+	my @columns = $self->find_columns;
+	my $begin = time;
+
+	note(scalar(@columns), " columns, of which ", scalar(grep { $_->[1] } @columns), " have no foreign key");
+	push @{ $self->{expected} }, $self->rows;
+	$self->start_clients;
+	$self->clients_write;
+	foreach (@columns)
+	{
+		my ($column, $options) = @$_;
+
+		$self->convert_column($column, $options);
+		$self->drop_trigger($column) if $options;
+	}
+	$self->clients_write;
+	$self->finish_clients('while all is converted');
+	$self->{seconds} = time - $begin;
+	$self->report($begin);
+	return;
+}
+
+sub report
+{
+	my ($self, $begin) = @_;
+	my $written = $self->read_ledgers($begin);
+	my %errors = %{ $written->{errors} };
+
+	foreach my $phase (@phases)
+	{
+		my $ways = $self->{hits}{$phase} // {};
+		cmp_ok(hits_in($self, $phase), '>', 0, "phase \"$phase\" was interrupted") or next;
+		diag("$phase: ", hits_in($self, $phase), ' (', join(', ', map { "$_ $ways->{$_}" } sort keys %$ways), ')');
+	}
+	is(join("\n", map { "$errors{$_} times $_" } sort keys %errors), '', 'clients had no error but a lost connection');
+	diag(sprintf '%d calls, %d of them ended, in %.1f min; %d changes by clients, %d of which lost their connection; longest %.2f s',
+		$self->{calls}, $self->{kills}, $self->{seconds} / 60, $written->{done}, $written->{lost}, $written->{longest});
+	return;
+}
+
+#
+# What has to be true
+#
+
+# The definitions, as lines, in whatever order a table has its columns
+sub definitions
+{
+	my ($self) = @_;
+	my $table = '';
+	my @lines;
+
+	foreach (split /\n/, $self->{app}->dump_of('--schema-only'))
+	{
+		$table = /^CREATE TABLE (\S+)/ ? "$1: " : /^\)/ ? '' : $table;
+		push @lines, $table . s/,$//r;
+	}
+	return @lines;
+}
+
+# The rows of tables that no client changes
+sub rows
+{
+	my ($self) = @_;
+	my $rows = $self->{app}->sql($self->{app}->sql(q{
+		SELECT string_agg(format('SELECT %L, count(*), md5(string_agg(to_jsonb(t)::text, '' '' ORDER BY to_jsonb(t)::text)) FROM %s t', c.oid::regclass, c.oid::regclass),
+			' UNION ALL ') || ' ORDER BY 1' FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace}));
+
+	return grep { !/^(?:$self->{written})\|/ } split /\n/, $rows;
+}
+
+# What is there only once
+sub differences
+{
+	my ($before, $after) = @_;
+	my %count;
+
+	$count{$_}-- foreach @$before;
+	$count{$_}++ foreach @$after;
+	return join "\n", map { $count{$_} < 0 ? "- $_" : "+ $_" } grep { $count{$_} } sort keys %count;
+}
+
+# Rows that reference none, by foreign keys that are said to be valid or not
+sub orphans
+{
+	my ($self) = @_;
+	my $queries = $self->{app}->sql(q{
+		SELECT string_agg(format('SELECT %L, count(*) FROM ONLY %s c WHERE (c.%I) IS NOT NULL AND NOT EXISTS (SELECT FROM %s p WHERE p.%I = c.%I) HAVING count(*) > 0',
+			conname, conrelid::regclass, c.attname, confrelid::regclass, p.attname, c.attname), ' UNION ALL ')
+		FROM pg_constraint JOIN pg_attribute c ON (c.attrelid, c.attnum) = (conrelid, conkey[1])
+			JOIN pg_attribute p ON (p.attrelid, p.attnum) = (confrelid, confkey[1])
+		WHERE contype = 'f' AND cardinality(conkey) = 1});
+
+	return $queries eq '' ? '' : $self->{app}->sql($queries);
+}
+
+# All that is wrong, as lines, of which there should be none
+sub wrong
+{
+	my ($self) = @_;
+	my $out = $self->{app}->run_ok('the clients compare', @{ $self->{script} }, 'check', @{ $self->{ledgers} });
+	my @wrong = $out =~ /^(wrong: .*)$/mg;
+
+	($self->{checked}) = $out =~ /^checked: (\d+)$/m or push @wrong, 'nothing was compared';
+	push @wrong, map { "left: $_" } split /\n/, nothing_is_left($self->{app}{node}, 'app');
+	push @wrong, map { "orphan: $_" } split /\n/, $self->orphans;
+	push @wrong, map { "changed: $_" } split /\n/, differences($self->{expected}, [ $self->definitions, $self->rows ]);
+	push @wrong, map { "not validated: $_" } split /\n/, $self->{app}->sql('SELECT conname FROM pg_constraint WHERE NOT convalidated');
+	return @wrong;
+}
+
+# After the conversion, and again after clients have used what it left
+sub check
+{
+	my ($self) = @_;
+
+	is(join("\n", $self->wrong), '', 'nothing is lost, changed or left');
+	diag("$self->{checked} comparisons of the ledgers with the database");
+	$self->use_by_clients('afterwards', $self->changes + 100);
+	is(join("\n", $self->wrong), '', 'nothing is wrong after new rows');
+	$self->{app}->kinds_are('snowflake');
+	$self->{app}->keys_are('snowflake', @{ $self->{new_keys} });
+	return;
+}
+
+# The greatest number of a change
+sub changes
+{
+	my ($self) = @_;
+
+	return max(map { $_->{number} // 0 } map { decode_json($_) } map { split /\n/, slurp_file($_) } @{ $self->{ledgers} });
+}
+
+# Have the database as it was at Application::save(), which is over then.
+sub drop_saved
+{
+	my ($self) = @_;
+
+	$self->{app}->restore;
+	$self->{app}{node}->safe_psql('postgres', 'DROP DATABASE saved');
+	return;
+}
+
+# Each of these statements is seen by the check.
+sub faults_are_seen
+{
+	my ($self, @statements) = @_;
+
+	foreach my $statement (@statements)
+	{
+		$self->{app}->save;
+		$self->{app}->sql("SET session_replication_role = replica; $statement");
+		my @wrong = $self->wrong;
+		cmp_ok(scalar(@wrong), '>', 0, "it is seen: $statement");
+		note(join "\n", @wrong[ 0 .. ($#wrong > 4 ? 4 : $#wrong) ]);
+		$self->drop_saved;
+	}
+	return;
+}
+
+1;
