@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -29,18 +28,20 @@
 #include "utils/lsyscache.h"
 
 #include "convert/conversion.h"
+#include "convert/findings.h"
 #include "convert/kinds.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
 #include "convert/schema.h"
 #include "convert/sequences.h"
-#include "convert/statements.h"
 #include "queries/kinds.sql.h"
 #include "shared/table_owner.h"
 
-#define ALWAYS_HINT	"Grant INSERT and UPDATE on the other columns only."
-#define IDLE_HINT	"If the application takes keys from it, call snowflake_set_sequence_kind()."
+#define ALWAYS_TITLE	"columns are no longer GENERATED ALWAYS"
+#define ALWAYS_HINT	"Roles with INSERT or UPDATE on a table can choose their values, also with OVERRIDING USER VALUE. Grant both on the other columns only."
+#define IDLE_TITLE	"sequences that feed no column stay as they are"
+#define IDLE_HINT	"If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as numbers of documents, can stay."
 
 /*
  * The kind that an argument names, or that it is without one, and how the
@@ -169,22 +170,10 @@ find_kinds(SnowflakeKindCall *call)
 	return obstacles;
 }
 
-static SnowflakeFinding *
-make_finding(const char *severity, const char *object, const char *finding,
-			 const char *what_to_do)
-{
-	SnowflakeFinding *result = palloc(sizeof(SnowflakeFinding));
-
-	result->severity = severity;
-	result->object = object;
-	result->finding = finding;
-	result->what_to_do = what_to_do;
-	return result;
-}
-
 /*
  * What the sequences would be, as rows of a report.  That one has not the kind is a
- * reason to worry only if others have it.
+ * reason to worry only if others have it, and one that feeds no column only before
+ * that.
  */
 List *
 snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
@@ -201,26 +190,25 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 		char	  **row = lfirst(cell);
 		char	   *column = snowflake_convert_text(row, "column_name");
 		char	   *name = snowflake_relation_name(snowflake_convert_oid(row, "sequence"));
-		const char *others = column == NULL ? "Others are of this kind. " :
-			"Others are of this kind, so the table is new. ";
+		const char *others = column == NULL ? "Others are. " : "Others are, so the table is new. ";
 
-		findings = lappend(findings, make_finding(is_new ? "warning" : "info",
-												  psprintf("sequence %s", name),
-												  psprintf("it is of kind %s, and feeds %s",
-														   snowflake_convert_text(row, "kind"),
-														   column == NULL ? "no column" : column),
-												  psprintf("%ssnowflake_convert_schema() with kind => '%s' changes it.",
-														   is_new ? others : "",
-														   kind)));
+		(void) snowflake_convert_add_finding(&findings, is_new ? "warning" : "info",
+											 psprintf("sequences are not of kind %s", kind),
+											 psprintf("sequence %s", name),
+											 psprintf("it is of kind %s, and feeds %s",
+													  snowflake_convert_text(row, "kind"),
+													  column == NULL ? "no column" : column),
+											 psprintf("%sCall snowflake_convert_schema() with kind => '%s'.",
+													  is_new ? others : "", kind));
 	}
 	foreach(cell, call->always)
-		findings = lappend(findings, make_finding("warning", lfirst(cell),
-												  "it is no longer GENERATED ALWAYS afterwards",
-												  ALWAYS_HINT));
+		(void) snowflake_convert_add_finding(&findings, "warning", ALWAYS_TITLE, lfirst(cell),
+											 "it is no longer GENERATED ALWAYS afterwards",
+											 ALWAYS_HINT);
 	foreach(cell, call->idle)
-		findings = lappend(findings, make_finding("info", psprintf("sequence %s", (char *) lfirst(cell)),
-												  "it feeds no column, and stays as it is",
-												  IDLE_HINT));
+		(void) snowflake_convert_add_finding(&findings, is_new ? "info" : "warning", IDLE_TITLE,
+											 psprintf("sequence %s", (char *) lfirst(cell)),
+											 "it feeds no column, and stays as it is", IDLE_HINT);
 	return findings;
 }
 
@@ -261,18 +249,6 @@ describe(const SnowflakeKindCall *call)
 		psprintf("schema \"%s\"", get_namespace_name(call->conversion->schema));
 }
 
-static char *
-join(const List *texts)
-{
-	StringInfoData joined;
-	ListCell   *cell;
-
-	initStringInfo(&joined);
-	foreach(cell, texts)
-		appendStringInfo(&joined, "%s%s", joined.len > 0 ? ", " : "", (char *) lfirst(cell));
-	return joined.data;
-}
-
 /*
  * Say what was done, and what was left.
  */
@@ -282,18 +258,9 @@ report_kinds(const SnowflakeKindCall *call)
 	const SnowflakeConversion *conversion = call->conversion;
 	const char *kind = snowflake_convert_kind_name(conversion->kind);
 	char	   *of = describe(call);
-	ListCell   *cell;
 
-	foreach(cell, call->always)
-		ereport(NOTICE,
-				(errmsg("%s is no longer GENERATED ALWAYS", (char *) lfirst(cell)),
-				 errdetail("Roles with INSERT or UPDATE on the table can choose its values, also with OVERRIDING USER VALUE."),
-				 errhint(ALWAYS_HINT)));
-	if (call->idle != NIL)
-		ereport(NOTICE,
-				(errmsg("sequences that feed no column stay as they are"),
-				 errdetail_internal("%s", join(call->idle)),
-				 errhint(IDLE_HINT)));
+	snowflake_convert_give_list(ALWAYS_TITLE, call->always, ALWAYS_HINT);
+	snowflake_convert_give_list(IDLE_TITLE, call->idle, IDLE_HINT);
 	if (call->sequences == NIL && call->done == NIL)
 		ereport(NOTICE, (errmsg("no sequence feeds a column of %s", of)));
 	else if (call->sequences == NIL)

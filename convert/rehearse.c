@@ -40,11 +40,11 @@
 #include "utils/lsyscache.h"
 
 #include "convert/conversion.h"
+#include "convert/findings.h"
 #include "convert/new_ids.h"
 #include "convert/queries.h"
 #include "convert/rehearse.h"
 #include "convert/rows.h"
-#include "convert/statements.h"
 #include "convert/subtransaction.h"
 #include "queries/rehearse.sql.h"
 #include "shared/table_owner.h"
@@ -83,7 +83,6 @@ typedef struct Trial
 typedef struct Rehearsal
 {
 	SnowflakeConversion conversion;
-	const char *search_path;	/* of the caller */
 	bool		after;
 	char	  **keys[ROWS];		/* by their number, the new ones; or NULL */
 	List	   *trials;
@@ -146,7 +145,7 @@ run(Rehearsal *rehearsal, const char *statement, int row, const char *third,
 		values[i] = texts[i] == NULL ? (Datum) 0 : CStringGetTextDatum(texts[i]);
 	}
 	rehearsal->trial->statement = statement;
-	(void) set_config_option("search_path", rehearsal->search_path,
+	(void) set_config_option("search_path", rehearsal->conversion.search_path,
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
@@ -375,10 +374,8 @@ describe_error(const Trial *trial)
 }
 
 static void
-add_finding(List **findings, const char *severity, const char *object,
-			const char *finding, const char *what_to_do)
+add_finding(List **findings, const char *object, const char *finding, const char *what_to_do)
 {
-	SnowflakeFinding *result = palloc(sizeof(SnowflakeFinding));
 	ListCell   *cell;
 
 	/* Both trials of a table may find the same. */
@@ -389,11 +386,7 @@ add_finding(List **findings, const char *severity, const char *object,
 		if (strcmp(other->object, object) == 0 && strcmp(other->finding, finding) == 0)
 			return;
 	}
-	result->severity = severity;
-	result->object = object;
-	result->finding = finding;
-	result->what_to_do = what_to_do;
-	*findings = lappend(*findings, result);
+	(void) snowflake_convert_add_finding(findings, "warning", NULL, object, finding, what_to_do);
 }
 
 /*
@@ -422,12 +415,12 @@ static void
 report_failure(const Trial *before, const Trial *after, bool has_keys, List **findings)
 {
 	if (!has_keys)
-		add_finding(findings, "warning", after->row->object,
+		add_finding(findings, after->row->object,
 					"it is not rehearsed with new keys of a table that it references, because INSERT into that fails",
 					"Change what the rows about that table say, and rehearse again.");
 	if (after->error != NULL && (has_keys || after->inserted) &&
 		(before->error == NULL || (before->inserted && !after->inserted)))
-		add_finding(findings, "warning", after->row->object,
+		add_finding(findings, after->row->object,
 					psprintf("%s with a new key fails: %s", after->verb,
 							 describe_error(after)),
 					"Change the function, default or column so that it accepts a bigint, and rehearse again.");
@@ -446,7 +439,7 @@ report_equal_values(const Trial *before, const Trial *after, List **findings)
 		char	  **row = lfirst(cell);
 
 		if (strcmp(row[1], "1") == 0 && is_different(before->columns, row[0]))
-			add_finding(findings, "warning", row[0],
+			add_finding(findings, row[0],
 						"two rows with different new keys get the same value",
 						"It is computed from the key, and does not contain all of it, such as lpad(id::text, 8, '0'). Have it contain the whole key, or something else.");
 	}
@@ -462,7 +455,7 @@ report_untried(const Trial *complete, const Trial *needed, List **findings)
 
 	if (complete->inserted || needed->inserted)
 		return;
-	add_finding(findings, "warning", complete->row->object,
+	add_finding(findings, complete->row->object,
 				failed->error == NULL ?
 				"it is not rehearsed: before the conversion, too, INSERT stores no row in it" :
 				psprintf("it is not rehearsed: before the conversion, too, INSERT of a copy of a row fails: %s",
@@ -474,13 +467,11 @@ report_untried(const Trial *complete, const Trial *needed, List **findings)
  * Rehearse before or after the conversion.
  */
 static Rehearsal *
-rehearse_once(const SnowflakeConversion *conversion, const char *search_path, bool after,
-			  ErrorData **error)
+rehearse_once(const SnowflakeConversion *conversion, bool after, ErrorData **error)
 {
 	Rehearsal  *rehearsal = palloc0(sizeof(Rehearsal));
 
 	rehearsal->conversion = *conversion;
-	rehearsal->search_path = search_path;
 	rehearsal->after = after;
 	for (int row = 0; row < ROWS; row++)
 		rehearsal->keys[row] = palloc0((list_length(conversion->keys) + 1) * sizeof(char *));
@@ -492,21 +483,23 @@ rehearse_once(const SnowflakeConversion *conversion, const char *search_path, bo
  * Rehearse a conversion that has no obstacles, and whose tables are locked.
  */
 List *
-snowflake_convert_rehearse(const SnowflakeConversion *conversion, const char *search_path)
+snowflake_convert_rehearse(const SnowflakeConversion *conversion)
 {
 	List	   *findings = NIL;
 	ErrorData  *error;
-	Rehearsal  *before = rehearse_once(conversion, search_path, false, &error);
+	Rehearsal  *before = rehearse_once(conversion, false, &error);
 	Rehearsal  *after;
+	const char *schema = quote_identifier(get_namespace_name(conversion->schema));
 
 	if (error != NULL)
 		ReThrowError(error);
-	after = rehearse_once(conversion, search_path, true, &error);
+	after = rehearse_once(conversion, true, &error);
 	if (error != NULL)
 	{
-		add_finding(&findings, "obstacle",
-					psprintf("schema %s", quote_identifier(get_namespace_name(conversion->schema))),
-					psprintf("the conversion fails: %s", error->message), error->hint);
+		(void) snowflake_convert_add_finding(&findings, "obstacle", NULL,
+											 psprintf("schema %s", schema),
+											 psprintf("the conversion fails: %s", error->message),
+											 error->hint);
 		return findings;
 	}
 	for (int i = 0; i < list_length(after->trials); i++)

@@ -15,7 +15,6 @@
 #include "convert/queries.h"
 
 extern void snowflake_convert_refuse_pending_triggers(void);
-extern List *snowflake_convert_rehearse(const SnowflakeConversion *conversion,
-										const char *search_path);
+extern List *snowflake_convert_rehearse(const SnowflakeConversion *conversion);
 
 #endif							/* SNOWFLAKE_CONVERT_REHEARSE_H */

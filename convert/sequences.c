@@ -30,15 +30,21 @@
 #include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
 #include "commands/extension.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "convert/findings.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
 #include "convert/sequences.h"
 #include "queries/sequences.sql.h"
 #include "src/snowflake_api.h"
+
+#define DOUBLES_TITLE	"new IDs are above 2^53"
+#define DOUBLES_DETAIL	"A program that holds them as doubles, such as one in JavaScript, rounds them without an error."
+#define DOUBLES_HINT	"For a program that is not your own, the scheme \"javascript\" is the safer one. Choose it before the first ID is generated."
 
 /*
  * Do calls of nextval() in this database know kinds?
@@ -83,18 +89,37 @@ id_width(void)
 }
 
 /*
+ * May programs round the IDs that sequences will have?
+ */
+static bool
+exceeds_doubles(const SnowflakeConversion *conversion)
+{
+	return conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE && id_width() > DBL_MANT_DIG;
+}
+
+/*
  * Say that programs may hold IDs as doubles: nobody sees that, because they round
  * without an error.
  */
 void
 snowflake_convert_report_doubles(const SnowflakeConversion *conversion)
 {
-	if (conversion->kind != SNOWFLAKE_CONVERT_SNOWFLAKE || id_width() <= DBL_MANT_DIG)
-		return;
-	ereport(NOTICE,
-			(errmsg("new IDs are above 2^53"),
-			 errdetail("A program that holds them as doubles, such as one in JavaScript, rounds them without an error."),
-			 errhint("For a program that is not your own, the scheme \"javascript\" is the safer one. Choose it before the first ID is generated.")));
+	if (exceeds_doubles(conversion))
+		snowflake_convert_give_notice(DOUBLES_TITLE, DOUBLES_DETAIL, DOUBLES_HINT);
+}
+
+/*
+ * The same in a report, until the keys are converted.
+ */
+void
+snowflake_convert_list_doubles(const SnowflakeConversion *conversion, List **findings)
+{
+	const char *schema = quote_identifier(get_namespace_name(conversion->schema));
+
+	if (exceeds_doubles(conversion) && conversion->sequences != NIL)
+		(void) snowflake_convert_add_finding(findings, "info", NULL,
+											 psprintf("schema %s", schema),
+											 DOUBLES_TITLE ": " DOUBLES_DETAIL, DOUBLES_HINT);
 }
 
 /*

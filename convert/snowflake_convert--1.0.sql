@@ -61,7 +61,9 @@ CREATE FUNCTION snowflake_convert_report(
     widen text DEFAULT 'keys',
     rehearse boolean DEFAULT false,
     kind text DEFAULT NULL,
+    details boolean DEFAULT false,
     OUT severity text,
+    OUT count integer,
     OUT object text,
     OUT finding text,
     OUT what_to_do text)
@@ -69,10 +71,12 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'snowflake_convert_report'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], text, boolean, text) IS
+COMMENT ON FUNCTION snowflake_convert_report(regnamespace, regclass[], text, boolean, text, boolean) IS
 'what snowflake_convert_schema() would do with these arguments, what is in its way,
 and, afterwards, what is not converted, or not anymore; changes nothing, but calls the generator;
-severity is obstacle, warning, or info;
+severity is obstacle (the conversion would fail), warning (somebody has to decide), or
+info; count is the number of objects of which a row says the same, and object has the
+names of the first, or, with details, each has a row of its own;
 rehearse also does the conversion, inserts and updates copies of rows with new keys,
 which fires triggers, and rolls all of it back; it takes the locks of the conversion, and
 what triggers do outside of the transaction stays;

@@ -11,22 +11,12 @@
  */
 #include "postgres.h"
 
-#include "lib/stringinfo.h"
-
+#include "convert/findings.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
 #include "convert/sequences.h"
 #include "convert/statements.h"
 #include "queries/statements.sql.h"
-
-static void
-give_notice(const char *message, const char *detail, const char *hint)
-{
-	ereport(NOTICE,
-			(errmsg_internal("%s", message),
-			 detail != NULL ? errdetail_internal("%s", detail) : 0,
-			 hint != NULL ? errhint("%s", hint) : 0));
-}
 
 /*
  * Report what the statements do not show: a notice for each row, or, if they are a
@@ -37,9 +27,8 @@ void
 snowflake_convert_give_notices(const SnowflakeConversion *conversion)
 {
 	List	   *rows = snowflake_convert_ask(conversion, sql_notices);
-	StringInfoData lines;
+	List	   *lines = NIL;
 
-	initStringInfo(&lines);
 	for (int i = 0, first = 0; i < list_length(rows); i++)
 	{
 		char	  **row = list_nth(rows, i);
@@ -48,19 +37,19 @@ snowflake_convert_give_notices(const SnowflakeConversion *conversion)
 		if (strcmp(snowflake_convert_text(row, "form"), "list") != 0 &&
 			!OidIsValid(conversion->schema))
 		{
-			give_notice(snowflake_convert_text(row, "message"),
-						snowflake_convert_text(row, "detail"),
-						snowflake_convert_text(row, "hint"));
+			snowflake_convert_give_notice(snowflake_convert_text(row, "message"),
+										  snowflake_convert_text(row, "detail"),
+										  snowflake_convert_text(row, "hint"));
 			first = i + 1;
 			continue;
 		}
-		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "",
-						 snowflake_convert_text(row, "line"));
+		lines = lappend(lines, snowflake_convert_text(row, "line"));
 		if (i + 1 < list_length(rows) &&
 			strcmp(snowflake_convert_text(list_nth(rows, i + 1), "title"), title) == 0)
 			continue;
-		give_notice(title, lines.data, snowflake_convert_text(list_nth(rows, first), "hint"));
-		resetStringInfo(&lines);
+		snowflake_convert_give_list(title, lines,
+									snowflake_convert_text(list_nth(rows, first), "hint"));
+		lines = NIL;
 		first = i + 1;
 	}
 }
@@ -79,13 +68,16 @@ snowflake_convert_list_findings(const SnowflakeConversion *conversion)
 		char	  **row = lfirst(cell);
 		char	   *message = snowflake_convert_text(row, "message");
 		char	   *detail = snowflake_convert_text(row, "detail");
-		SnowflakeFinding *finding = palloc(sizeof(SnowflakeFinding));
+		SnowflakeFinding *finding;
 
-		finding->severity = snowflake_convert_text(row, "severity");
-		finding->object = snowflake_convert_text(row, "object");
-		finding->finding = detail == NULL ? message : psprintf("%s: %s", message, detail);
-		finding->what_to_do = snowflake_convert_text(row, "hint");
-		findings = lappend(findings, finding);
+		finding = snowflake_convert_add_finding(&findings,
+												snowflake_convert_text(row, "severity"),
+												snowflake_convert_text(row, "title"),
+												snowflake_convert_text(row, "object"),
+												detail == NULL ? message :
+												psprintf("%s: %s", message, detail),
+												snowflake_convert_text(row, "hint"));
+		finding->line = snowflake_convert_text(row, "line");
 	}
 	return findings;
 }

@@ -14,15 +14,6 @@
 
 #include "convert/queries.h"
 
-/* A row of snowflake_convert_report(). */
-typedef struct SnowflakeFinding
-{
-	const char *severity;
-	const char *object;
-	const char *finding;
-	const char *what_to_do;
-} SnowflakeFinding;
-
 extern void snowflake_convert_give_notices(const SnowflakeConversion *conversion);
 extern List *snowflake_convert_list_findings(const SnowflakeConversion *conversion);
 extern List *snowflake_convert_statements(const SnowflakeConversion *conversion);

@@ -199,10 +199,18 @@ SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regc
 FROM key_sequence k JOIN pg_class c ON c.oid = k.sequence
 WHERE $20[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
 
+-- Before a conversion, somebody has to know.
+-- notice: warning | list | sequences that feed no column stay as they are
+SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
+  'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
+  'numbers of documents, can stay.'
+FROM idle_sequence WHERE true = ALL ($4)
+
 -- notice: info | list | sequences that feed no column stay as they are
 SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
-  'If the application takes keys from it, call snowflake_set_sequence_kind().'
-FROM idle_sequence
+  'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
+  'numbers of documents, can stay.'
+FROM idle_sequence WHERE NOT true = ALL ($4)
 
 -- notice: warning | one each | sequences are dropped
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,

@@ -21,8 +21,8 @@ CREATE TABLE groups (id serial PRIMARY KEY, owner_id integer, role_id smallint, 
     any_id varchar, name varchar(10), title_id text);
 CREATE TABLE roles ("user" integer PRIMARY KEY);
 CREATE TABLE grants ("user" integer REFERENCES roles);
-SELECT severity, object, finding FROM snowflake_convert_report('held', widen => 'none') WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
-SELECT object, finding FROM snowflake_convert_report('held', widen => 'names') WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
+SELECT severity, object, finding FROM snowflake_convert_report('held', widen => 'none', details => true) WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
+SELECT object, finding FROM snowflake_convert_report('held', widen => 'names', details => true) WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';
 BEGIN;
 SELECT count(*) FROM snowflake_convert_schema('held', widen => 'names');
 SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'groups'::regclass AND attname IN ('owner_id', 'role_id', 'user_ids', 'small_id') ORDER BY attnum;
@@ -35,7 +35,7 @@ RESET client_min_messages;
 CREATE FUNCTION verdicts(schema text, widen text DEFAULT 'none') RETURNS TABLE (severity text, "column" text, finding text)
 LANGUAGE sql AS $$
 SELECT severity, regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1'), regexp_replace(finding, ', without a foreign key,', '')
-FROM snowflake_convert_report(schema::regnamespace, widen => widen) WHERE finding ~ 'holds? a key|becomes bigint:|keys in texts' ORDER BY regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1') COLLATE "C"
+FROM snowflake_convert_report(schema::regnamespace, widen => widen, details => true) WHERE finding ~ 'holds? a key|becomes bigint:|keys in texts' ORDER BY regexp_replace(object, '^column (.*) of table .*[.](.*)$', '\2.\1') COLLATE "C"
 $$;
 CREATE SCHEMA told;
 SET search_path = told, public;
@@ -59,7 +59,7 @@ CREATE TABLE links (pl_latest integer, pl_from integer);
 SELECT * FROM verdicts('told');
 SELECT * FROM verdicts('told', 'keys') WHERE finding ~ 'becomes';
 SELECT "column", finding FROM verdicts('told', 'all') WHERE severity = 'warning';
-SELECT object, finding FROM snowflake_convert_report('told', widen => 'none, artists.created_on , told.links."pl_from"') WHERE object ~ 'created_on|pl_from|pl_latest';
+SELECT object, finding FROM snowflake_convert_report('told', widen => 'none, artists.created_on , told.links."pl_from"', details => true) WHERE object ~ 'created_on|pl_from|pl_latest';
 -- what the argument cannot be
 SELECT snowflake_convert_report('told', widen => 'ids');
 SELECT snowflake_convert_report('told', widen => 'keys, a.b.c.d');

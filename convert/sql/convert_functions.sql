@@ -107,11 +107,11 @@ INSERT INTO people (name) VALUES ('a');
 INSERT INTO people (name, boss) VALUES ('b', 1);
 
 SELECT * FROM list_functions();
-SELECT object, finding FROM snowflake_convert_report('held') WHERE object ~ 'function|procedure|view';
+SELECT object, finding FROM snowflake_convert_report('held', details => true) WHERE object ~ 'function|procedure|view';
 -- since 17, there is one privilege more
 SELECT replace(snowflake_convert_schema('held', dry_run => true), ', MAINTAIN', '') AS statement;
 BEGIN;
-SELECT severity, object, finding FROM snowflake_convert_report('held', rehearse => true) WHERE finding ~ 'new key|rehearse';
+SELECT severity, object, finding FROM snowflake_convert_report('held', rehearse => true, details => true) WHERE finding ~ 'new key|rehearse';
 COMMIT;
 SELECT count(*) > 0 FROM snowflake_convert_schema('held');
 SELECT * FROM list_functions();

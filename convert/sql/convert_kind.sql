@@ -109,7 +109,10 @@ CALL snowflake_convert_online('users', kind => 'local');
 
 -- without a registry
 SELECT replace(s, 'ONLY app.parts', 'app.parts') AS statement FROM snowflake_convert_schema('app', kind => 'range', dry_run => true) s;
-SELECT * FROM snowflake_convert_report('app', kind => 'range') ORDER BY object COLLATE "C", finding COLLATE "C";
+\x on
+SELECT * FROM snowflake_convert_report('app', kind => 'range');
+\x off
+SELECT * FROM snowflake_convert_report('app', kind => 'range', details => true) ORDER BY object COLLATE "C", finding COLLATE "C";
 SELECT snowflake_convert('users', 'number', kind => 'range');
 
 -- what is in the way
@@ -174,7 +177,7 @@ SET search_path = app, public;
 -- later: a table that is new; the rest is left
 CREATE TABLE app.fresh (id bigserial PRIMARY KEY);
 ALTER TABLE app.fresh OWNER TO regress_kind_owner;
-SELECT severity, object, finding FROM snowflake_convert_report('app', '{logs}') ORDER BY object COLLATE "C";
+SELECT severity, object, finding FROM snowflake_convert_report('app', '{logs}', details => true) ORDER BY object COLLATE "C";
 SELECT snowflake_convert('called');
 INSERT INTO called DEFAULT VALUES RETURNING id > 1000000 AS converted, id = currval('called_id_seq') AS current;
 SELECT snowflake_convert('fresh');
@@ -231,7 +234,7 @@ INSERT INTO visits DEFAULT VALUES RETURNING id;
 SELECT snowflake_convert_schema('app', '{logs}', kind => 'local');
 -- one that was marked by hand, and feeds no column
 SELECT snowflake_set_sequence_kind('invoices');
-SELECT severity, object, what_to_do FROM snowflake_convert_report('app', kind => 'local') ORDER BY object COLLATE "C";
+SELECT severity, object, what_to_do FROM snowflake_convert_report('app', kind => 'local', details => true) ORDER BY object COLLATE "C";
 SELECT snowflake_convert_schema('app', kind => 'local');
 SELECT kind FROM snowflake_sequences WHERE sequence = 'invoices'::regclass;
 SELECT snowflake_convert_schema('app', kind => 'local');

@@ -70,11 +70,11 @@ CREATE TRIGGER u BEFORE INSERT ON constant FOR EACH ROW EXECUTE FUNCTION "a ""na
 CREATE TABLE "empty %s" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, short varchar(12) DEFAULT 'a', "n%" int);
 
 -- the report without it finds none of these triggers
-SELECT object, finding FROM snowflake_convert_report('tried') WHERE object ~ 'f_(repeat|date|assign)_f|invoices' AND finding !~ 'becomes|not a snowflake|dropped|compiled|might hold' ORDER BY 1, 2;
+SELECT object, finding FROM snowflake_convert_report('tried', details => true) WHERE object ~ 'f_(repeat|date|assign)_f|invoices' AND finding !~ 'becomes|not a snowflake|dropped|compiled|might hold' ORDER BY 1, 2;
 CREATE TABLE before AS SELECT (SELECT array_agg(s ORDER BY s::text) FROM pg_sequences s WHERE schemaname = 'tried') AS sequences;
-SELECT severity, object, finding FROM snowflake_convert_report('tried', rehearse => true)
+SELECT severity, object, finding FROM snowflake_convert_report('tried', rehearse => true, details => true)
 WHERE finding ~ 'new key|rehearse' ORDER BY object COLLATE "C", finding COLLATE "C";
-SELECT DISTINCT what_to_do FROM snowflake_convert_report('tried', rehearse => true)
+SELECT DISTINCT what_to_do FROM snowflake_convert_report('tried', rehearse => true, details => true)
 WHERE finding ~ 'new key|rehearse' ORDER BY 1;
 -- nothing stays
 SELECT sequences = (SELECT array_agg(s ORDER BY s::text) FROM pg_sequences s WHERE schemaname = 'tried') AS same FROM before;
@@ -102,7 +102,7 @@ ROLLBACK;
 
 -- an obstacle, and a transaction with a trigger that waits
 CREATE TABLE seen (of tree);
-SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', rehearse => true) WHERE finding ~ 'rehearse';
+SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', rehearse => true, details => true) WHERE finding ~ 'rehearse';
 DROP TABLE seen;
 BEGIN;
 INSERT INTO deferred DEFAULT VALUES;
@@ -121,7 +121,7 @@ CREATE FUNCTION steal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO
 CREATE TABLE thief (id serial PRIMARY KEY);
 CREATE TRIGGER t BEFORE INSERT ON thief FOR EACH ROW EXECUTE FUNCTION steal();
 RESET ROLE;
-SELECT finding FROM snowflake_convert_report('tried', rehearse => true) WHERE object ~ 'thief' AND finding ~ 'rehearse';
+SELECT finding FROM snowflake_convert_report('tried', rehearse => true, details => true) WHERE object ~ 'thief' AND finding ~ 'rehearse';
 SET client_min_messages = warning;
 DROP SCHEMA tried CASCADE;
 RESET client_min_messages;
@@ -170,16 +170,16 @@ CREATE TRIGGER t BEFORE UPDATE ON members FOR EACH ROW EXECUTE FUNCTION fails('t
 CREATE TRIGGER t BEFORE UPDATE ON people FOR EACH ROW EXECUTE FUNCTION fails('team');
 SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
 DROP TRIGGER t ON teams;
-SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE object ~ 'people|members' AND finding ~ 'new key|rehearse';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true, details => true) WHERE object ~ 'people|members' AND finding ~ 'new key|rehearse';
 -- a table of another role that needs no change, whose trigger must not run with the rights of the first one
 CREATE TABLE wide (id bigserial PRIMARY KEY);
 CREATE TABLE others (wide bigint REFERENCES wide, note text NOT NULL);
 INSERT INTO others (note) VALUES ('a');
 CREATE TRIGGER t BEFORE INSERT ON others FOR EACH ROW EXECUTE FUNCTION fails('note');
-SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE object ~ 'others';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true, details => true) WHERE object ~ 'others';
 RESET ROLE;
 ALTER TABLE others OWNER TO regress_rehearse_other;
-SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE object ~ 'others|obstacle';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true, details => true) WHERE object ~ 'others|obstacle';
 SET client_min_messages = warning;
 DROP SCHEMA fine CASCADE;
 DROP ROLE regress_rehearse, regress_rehearse_other;

@@ -81,8 +81,12 @@ SELECT pg_temp.describe() AS views \gset
 INSERT INTO users (name) VALUES ('a'), ('b');
 INSERT INTO projects (owner) VALUES (1);
 
-SELECT severity, object, finding FROM snowflake_convert_report('app', '{sessions}');
-SELECT what_to_do COLLATE "C", count(*) FROM snowflake_convert_report('app', '{sessions}') GROUP BY 1 ORDER BY 1;
+SELECT severity, object, finding FROM snowflake_convert_report('app', '{sessions}', details => true);
+-- what needs a decision first, and one row for objects of which the same is said
+\x on
+SELECT * FROM snowflake_convert_report('app', '{sessions}');
+\x off
+SELECT what_to_do COLLATE "C", count(*) FROM snowflake_convert_report('app', '{sessions}', details => true) GROUP BY 1 ORDER BY 1;
 SELECT pg_temp.plain(snowflake_convert_schema('app', '{sessions}', dry_run => true));
 CREATE TABLE own (id bigint PRIMARY KEY DEFAULT snowflake_id());
 SELECT pg_temp.plain(snowflake_convert_schema('app', '{sessions}', widen => 'names'));
@@ -102,17 +106,17 @@ SELECT relname FROM pg_class WHERE relnamespace = 'app'::regnamespace AND relkin
 
 -- the second time, and the report afterwards
 SELECT snowflake_convert_schema('app', '{sessions}');
-SELECT severity, object, finding FROM snowflake_convert_report('app', '{sessions}');
+SELECT severity, object, finding FROM snowflake_convert_report('app', '{sessions}', details => true);
 -- an upgrade restores a default, and adds a table
 CREATE SEQUENCE users_seq;
 ALTER TABLE users ALTER id SET DEFAULT nextval('users_seq');
 CREATE TABLE tags (id serial PRIMARY KEY, issue int REFERENCES issues, user_id int);
-SELECT object, finding, what_to_do FROM snowflake_convert_report('app', '{sessions}') WHERE severity = 'warning' AND object ~ 'users|tags';
+SELECT object, finding, what_to_do FROM snowflake_convert_report('app', '{sessions}', details => true) WHERE severity = 'warning' AND object ~ 'users|tags';
 SELECT snowflake_convert_schema('app', '{sessions}', generator => 'snowflake_id()', dry_run => true);
 -- a view of a column that only widen changes
 CREATE VIEW tagged AS SELECT user_id FROM tags;
-SELECT object, finding FROM snowflake_convert_report('app', '{sessions}', widen => 'none') WHERE object ~ 'view';
-SELECT object, finding FROM snowflake_convert_report('app', '{sessions}', widen => 'names') WHERE object ~ 'view' OR finding ~ 'stays integer';
+SELECT object, finding FROM snowflake_convert_report('app', '{sessions}', widen => 'none', details => true) WHERE object ~ 'view';
+SELECT object, finding FROM snowflake_convert_report('app', '{sessions}', widen => 'names', details => true) WHERE object ~ 'view' OR finding ~ 'stays integer';
 SELECT pg_temp.plain(snowflake_convert_schema('app', '{sessions}', widen => 'names', dry_run => true));
 DROP VIEW tagged;
 
@@ -144,7 +148,7 @@ SELECT count(*) FROM snowflake_convert_schema('healthy', widen => 'names');
 RESET client_min_messages;
 SELECT * FROM snowflake_convert_report('healthy');
 ALTER TABLE healthy.orders ADD seller_id smallint;
-SELECT severity, object, finding FROM snowflake_convert_report('healthy');
+SELECT severity, object, finding FROM snowflake_convert_report('healthy', details => true);
 
 -- without keys there is nothing that a column might hold
 CREATE SCHEMA nothing;
@@ -160,6 +164,7 @@ SELECT snowflake_convert_schema(NULL);
 SELECT * FROM snowflake_convert_report(NULL);
 SELECT * FROM snowflake_convert_report('app', NULL);
 SELECT * FROM snowflake_convert_report('app', '{}', NULL);
+SELECT * FROM snowflake_convert_report('app', details => NULL);
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT snowflake_convert_schema('app');
 ROLLBACK;

@@ -89,7 +89,7 @@ sub dump_views
 }
 
 my $convert = "SELECT snowflake_convert_schema('public', widen => 'names')";
-my $report = "snowflake_convert_report('public', widen => 'names')";
+my $report = "snowflake_convert_report('public', widen => 'names', details => true)";
 my $before = dump_views();
 like($before, qr/toast\.autovacuum_enabled/, 'the dump has options');
 
