@@ -123,13 +123,16 @@ list_name(const Report *report, const char *object)
 }
 
 /*
- * A finding as a line of a list: with what is to be decided, or only its name.
+ * A finding as a line of a list: all that is in the way, what is to be decided, or only
+ * its name.
  */
 static char *
 list_line(const Report *report, const SnowflakeFinding *finding)
 {
 	size_t		length = strlen(finding->object);
 
+	if (strcmp(finding->severity, "obstacle") == 0)
+		return pstrdup(finding->finding);
 	if (strcmp(finding->severity, "info") == 0 || finding->line == NULL)
 		return list_name(report, finding->object);
 	if (strncmp(finding->line, finding->object, length) != 0)
@@ -161,7 +164,18 @@ typedef struct Row
 } Row;
 
 /*
- * The row that a finding belongs to: that of others with its title, or a new one.
+ * Do findings of a severity say the same?  Obstacles do if the same removes them.
+ */
+static bool
+is_like(const SnowflakeFinding *a, const SnowflakeFinding *b)
+{
+	if (a->title == NULL || b->title == NULL || strcmp(a->title, b->title) != 0)
+		return false;
+	return strcmp(a->severity, "obstacle") != 0 || strcmp(a->what_to_do, b->what_to_do) == 0;
+}
+
+/*
+ * The row that a finding belongs to: that of others like it, or a new one.
  */
 static Row *
 row_of(const Report *report, const SnowflakeFinding *finding, List **rows)
@@ -172,8 +186,7 @@ row_of(const Report *report, const SnowflakeFinding *finding, List **rows)
 	foreach(cell, *rows)
 	{
 		row = lfirst(cell);
-		if (!report->details && finding->title != NULL && row->first->title != NULL &&
-			strcmp(row->first->title, finding->title) == 0)
+		if (!report->details && is_like(row->first, finding))
 			return row;
 	}
 	row = palloc0(sizeof(Row));
@@ -247,9 +260,9 @@ add_obstacles(Report *report, const List *obstacles)
 	{
 		const SnowflakeObstacle *obstacle = lfirst(cell);
 
-		(void) snowflake_convert_add_finding(&report->findings, "obstacle", NULL,
-											 obstacle->object, obstacle->line,
-											 obstacle->hint);
+		(void) snowflake_convert_add_finding(&report->findings, "obstacle",
+											 "they prevent the conversion", obstacle->object,
+											 obstacle->line, obstacle->hint);
 	}
 }
 

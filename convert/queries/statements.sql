@@ -3,6 +3,19 @@ SELECT severity, form, title, object, line, message, detail, hint
 FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
 ORDER BY number, object COLLATE "C"
 
+-- What needs a decision before the first conversion, and is only told afterwards.
+-- snippet: idle(condition)
+SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
+  'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
+  'numbers of documents, can stay.'
+FROM idle_sequence WHERE {condition}
+
+-- snippet: texts(condition)
+SELECT column_name, format('%s: %s', column_name, reason),
+  format('it has keys in texts: %s', reason), NULL,
+  'See that the application reads 64-bit numbers there, also where its SQL casts them.'
+FROM found WHERE verdict = 'texts' AND {condition}
+
 -- list: notices notices
 -- with: target, seq_user, row_function, found, unfit, key_sequence, idle_sequence, vw, stuck, rul,
 --   trg, pol
@@ -79,10 +92,10 @@ FROM found h
 WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
 -- notice: warning | list | texts have keys in them
-SELECT column_name, format('%s: %s', column_name, reason),
-  format('it has keys in texts: %s', reason), NULL,
-  'See that the application reads 64-bit numbers there, also where its SQL casts them.'
-FROM found WHERE verdict = 'texts'
+{texts(true = ALL ($4))}
+
+-- notice: info | list | texts have keys in them
+{texts(NOT true = ALL ($4))}
 
 -- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
 SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),
@@ -199,18 +212,11 @@ SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regc
 FROM key_sequence k JOIN pg_class c ON c.oid = k.sequence
 WHERE $20[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
 
--- Before a conversion, somebody has to know.
 -- notice: warning | list | sequences that feed no column stay as they are
-SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
-  'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
-  'numbers of documents, can stay.'
-FROM idle_sequence WHERE true = ALL ($4)
+{idle(true = ALL ($4))}
 
 -- notice: info | list | sequences that feed no column stay as they are
-SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
-  'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
-  'numbers of documents, can stay.'
-FROM idle_sequence WHERE NOT true = ALL ($4)
+{idle(NOT true = ALL ($4))}
 
 -- notice: warning | one each | sequences are dropped
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,

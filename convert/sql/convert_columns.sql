@@ -69,7 +69,7 @@ SELECT snowflake_convert_report('told', widen => 'artist.id');
 SELECT snowflake_convert_report('told', widen => 'keys, nowhere.artists.id');
 SELECT snowflake_convert_report('told', widen => 'artists.ids');
 SELECT snowflake_convert_report('told', widen => 'artists.ctid');
-SELECT object, finding FROM snowflake_convert_report('told', widen => 'artists.reference') WHERE severity = 'obstacle';
+SELECT object, finding FROM snowflake_convert_report('told', widen => 'artists.reference', details => true) WHERE severity = 'obstacle';
 SELECT count(*) FROM snowflake_convert_report('told', widen => NULL);
 -- ANALYZE changes nothing, and the conversion does what the dry run shows
 CREATE TEMP TABLE dry AS SELECT * FROM snowflake_convert_schema('told', dry_run => true) s(statement);
@@ -144,7 +144,7 @@ CREATE INDEX ON others ((held + spy()));
 RESET client_min_messages;
 SELECT "column", severity, finding FROM verdicts('told') WHERE "column" ~ 'others|guarded|unread';
 SELECT "column", severity, finding FROM verdicts('told', 'keys') WHERE "column" ~ 'others|guarded|unread';
-SELECT object, finding FROM snowflake_convert_report('told', widen => 'others.user_id') WHERE severity = 'obstacle' AND object ~ 'others';
+SELECT object, finding FROM snowflake_convert_report('told', widen => 'others.user_id', details => true) WHERE severity = 'obstacle' AND object ~ 'others';
 SET ROLE regress_told;
 SELECT "column", severity, finding FROM verdicts('told') WHERE "column" ~ 'others|guarded|unread';
 RESET ROLE;

@@ -160,7 +160,7 @@ GRANT SELECT ON guarded TO regress_rehearse;
 SET ROLE regress_rehearse;
 CREATE FUNCTION reads() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM FROM guarded; RETURN NEW; END $$;
 CREATE TRIGGER r BEFORE INSERT ON parent FOR EACH ROW EXECUTE FUNCTION reads();
-SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true, details => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
 -- with each of these the trigger of a partition, a child, a column without a foreign key
 CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('SELECT ($1.%I)::int', TG_ARGV[0]) USING NEW; RETURN NEW; END $$;
 CREATE TRIGGER t BEFORE INSERT ON events_1 FOR EACH ROW EXECUTE FUNCTION fails('person');
@@ -168,7 +168,7 @@ CREATE TRIGGER t BEFORE INSERT ON child FOR EACH ROW EXECUTE FUNCTION fails('id'
 CREATE TRIGGER t BEFORE INSERT ON teams FOR EACH ROW EXECUTE FUNCTION fails('room_id');
 CREATE TRIGGER t BEFORE UPDATE ON members FOR EACH ROW EXECUTE FUNCTION fails('team');
 CREATE TRIGGER t BEFORE UPDATE ON people FOR EACH ROW EXECUTE FUNCTION fails('team');
-SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
+SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true, details => true) WHERE severity = 'obstacle' OR finding ~ 'new key|rehearse';
 DROP TRIGGER t ON teams;
 SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', rehearse => true, details => true) WHERE object ~ 'people|members' AND finding ~ 'new key|rehearse';
 -- a table of another role that needs no change, whose trigger must not run with the rights of the first one

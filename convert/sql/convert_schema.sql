@@ -133,7 +133,7 @@ CREATE ROLE regress_app_owner;
 GRANT USAGE ON SCHEMA app TO regress_app_owner;
 ALTER TABLE tags OWNER TO regress_app_owner;
 SELECT snowflake_convert_schema('app');
-SELECT object, finding FROM snowflake_convert_report('app') WHERE severity = 'obstacle';
+SELECT object, finding FROM snowflake_convert_report('app', details => true) WHERE severity = 'obstacle';
 SET ROLE regress_app_owner;
 SELECT snowflake_convert_schema('app', '{sessions}');
 SELECT * FROM snowflake_convert_report('app');

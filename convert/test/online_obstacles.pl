@@ -485,7 +485,7 @@ my $may_undo = qr/, or take it back with snowflake_convert_undo\(\), which is po
 like(run_in($node, 'postgres', "SELECT snowflake_convert('t')"), qr/$converts$may_undo/, 'snowflake_convert() in the middle of an online conversion');
 like(run_in($node, 'postgres', "SELECT snowflake_convert('t', dry_run => true)"), qr/$converts/, 'snowflake_convert(), dry run');
 like(run_in($node, 'postgres', "SELECT snowflake_convert_schema('public')"), qr/table (public\.)?t is being converted online/, 'snowflake_convert_schema()');
-is($node->safe_psql('postgres', "SELECT severity FROM snowflake_convert_report('public') WHERE finding LIKE 'table %t is being converted online'"),
+is($node->safe_psql('postgres', "SELECT severity FROM snowflake_convert_report('public', details => true) WHERE finding LIKE 'table %t is being converted online'"),
 	'obstacle', 'snowflake_convert_report()');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'swap')"), qr/the next phase is "default"/, 'the conversion continues');
 my $error = run_in($node, 'postgres', "SELECT snowflake_convert('t')");
