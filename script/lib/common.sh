@@ -97,9 +97,16 @@ install_quietly()
 	run_apt_get install -y --no-install-recommends "$@" >/dev/null
 }
 
-# Install Debian packages.
+# Install Debian packages.  Those that are there stay as they are: apt would upgrade
+# PostgreSQL, and restart its servers.
 install_packages()
 {
+	for package in "$@"; do
+		shift
+		[ "$(dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+			set -- "$@" "$package"
+	done
+	[ $# -ne 0 ] || return 0
 	update_packages "$@"
 	say "installing: $*"
 	say "(to remove them: apt-get remove $*)"
