@@ -23,24 +23,17 @@ warnings()
 		"-isystem $("$PG_CONFIG" --includedir-server)"
 }
 
-# Compile the source in $1, in folders below $2, by what changed there since the
-# last time: first with the clang that the server's own bitcode was made with, where
-# it is there, then with the server's compiler.
+# Compile the source in $1, in a folder below $2, by what changed there since the last
+# time: with the server's compiler, and the bitcode with the clang that the server's own
+# was made with, where it is there.
 compile()
 (
 	clang=$(sed -n 's/^CLANG[[:space:]]*= *//p' \
 		"$(dirname "$("$PG_CONFIG" --pgxs)")/../Makefile.global")
-	mkdir -p "$2/clang" "$2/main"
-	if [ -n "$clang" ] && have_commands "$clang"; then
-		# The flags are those of the server's compiler, which has others.
-		cd "$2/clang"
-		make -s -j "$(nproc)" -f "$1/Makefile" CC="$clang" with_llvm=no \
-			COPT="$(warnings) -Wno-unknown-warning-option \
-			-Wno-ignored-optimization-argument -Wno-unused-command-line-argument" ||
-			exit
-	fi
+	mkdir -p "$2/main"
 	cd "$2/main"
-	make -s -j "$(nproc)" -f "$1/Makefile" COPT="$(warnings)"
+	make -s -j "$(nproc)" -f "$1/Makefile" COPT="$(warnings)" \
+		CLANG="$clang $(warnings) -Wno-unknown-warning-option"
 )
 
 # Install what compile made below the directory $3, and the extension of test/api,
@@ -73,7 +66,7 @@ update_source()
 	changes=$(diff -rq "$1" "$new" 2>&1) || true
 	if printf '%s\n' "$changes" | grep -q "^Only in $1"; then
 		# What was made of a file that is gone, goes, too.
-		rm -rf "$1" "${1%/*}/clang" "${1%/*}/main" "${1%/*}/example"
+		rm -rf "$1" "${1%/*}/main" "${1%/*}/example"
 		mv "$new" "$1"
 	elif [ -n "$changes" ]; then
 		cd "$new"
