@@ -152,6 +152,8 @@ make_chroot()
 	# Packages are fetched as the machine does it (a proxy, say).
 	apt-config dump | grep -E '^Acquire::(http|https|Retries|Check-)' \
 		>"$chroots/$1.new/etc/apt/apt.conf.d/90machine" || true
+	# What is lost by a power cut is made again.
+	echo force-unsafe-io >"$chroots/$1.new/etc/dpkg/dpkg.cfg.d/unsafe"
 	# No cluster is wanted when PostgreSQL is installed.
 	mkdir -p "$chroots/$1.new/etc/postgresql-common"
 	echo 'create_main_cluster = false' \
