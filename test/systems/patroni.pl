@@ -391,6 +391,19 @@ sub no_duplicates
 	is($duplicates, 0, "$name: no ID is a duplicate");
 }
 
+# All nodes have the same rows in the end.
+sub same_rows
+{
+	my ($name) = @_;
+	my $query = 'SELECT count(*), sum(hashint8(id)), (SELECT count(*) FROM control) FROM t';
+	my $rows = sql(healthy(), $query);
+
+	like($rows, qr/^[1-9]/, "$name: clients have inserted rows");
+	wait_for("$name: the same rows on all nodes", sub { @nodes == grep { (sql($_, $query) // '') eq $rows } @nodes });
+	pass("$name: all nodes have the same rows");
+	return;
+}
+
 #
 # What happens to a leader; each ends with a healthy cluster.
 #
@@ -543,6 +556,7 @@ pause_leader(%of);
 switch_over(%of);
 $leader = healthy();
 no_duplicates('a worker ID for each node');
+same_rows('a worker ID for each node');
 like(workers($leader), qr/^\d \d/, 'several nodes made rows: ' . workers($leader));
 my $worker = $page->example('FROM snowflake_stat');
 is(sql($_, $worker), "$_->{worker}|t", "$_->{name} has its worker ID") foreach @nodes;
@@ -574,6 +588,7 @@ wait_for_synchronous_standby($leader);
 hang_patroni(0, %of);
 pause_leader(%of) unless $takes_lock_back;
 no_duplicates('one worker ID and a synchronous standby');
+same_rows('one worker ID and a synchronous standby');
 is(workers(healthy()), 1, 'all rows have the one worker ID');
 stop_all();
 
@@ -605,6 +620,7 @@ wait_for_synchronous_standby(healthy());
 hang_patroni(0, %of);
 pause_leader(%of) unless $takes_lock_back;
 no_duplicates('the cluster is its own registry');
+same_rows('the cluster is its own registry');
 like(workers(healthy()), qr/^\d+ \d/, 'leaders had worker IDs of their own: ' . workers(healthy()));
 stop_all();
 
