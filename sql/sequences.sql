@@ -128,6 +128,15 @@ SELECT snowflake_set_sequence_kind('unused', 'local');
 SELECT currval('unused');
 DROP SEQUENCE changing, unused;
 
+-- where it was before can be below MINVALUE by now
+CREATE SEQUENCE raised;
+SELECT nextval('raised');
+SELECT snowflake_set_sequence_kind('raised');
+ALTER SEQUENCE raised MINVALUE 5 START 7;
+SELECT snowflake_set_sequence_kind('raised', 'local');
+SELECT nextval('raised'), nextval('raised');
+DROP SEQUENCE raised;
+
 -- setval() sets nothing
 SELECT setval('users_id_seq', 7), setval('users_id_seq', 8, false);
 SELECT is_id(nextval('users_id_seq'));

@@ -349,10 +349,7 @@ become_local(Oid relid, const SequenceLabel *label)
 	snowflake_free_slot(MyDatabaseId, relid);
 	ResetSequence(relid);
 	if (label->has_position || position.is_called)
-	{
-		position.last_value = Min(position.last_value, definition.seqmax);
-		set_position(relid, position);
-	}
+		set_position(relid, snowflake_position_within(position, &definition));
 	if (label->cycle)
 		set_cycle(relid, true);
 }

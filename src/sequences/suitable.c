@@ -52,6 +52,22 @@ snowflake_get_definition(Oid relid)
 	return definition;
 }
 
+/*
+ * A position that the definition allows, which may be another one by now.
+ */
+SequencePosition
+snowflake_position_within(SequencePosition position,
+						  const FormData_pg_sequence *definition)
+{
+	position.last_value = Min(position.last_value, definition->seqmax);
+	if (position.last_value < definition->seqmin)
+	{
+		position.last_value = definition->seqmin;
+		position.is_called = false;
+	}
+	return position;
+}
+
 static void
 check_increment_between(Oid relid, int64 increment, int64 most,
 						SnowflakeSequenceKind kind)

@@ -17,6 +17,8 @@
 #include "sequences/label.h"
 
 extern FormData_pg_sequence snowflake_get_definition(Oid relid);
+extern SequencePosition snowflake_position_within(SequencePosition position,
+												  const FormData_pg_sequence *definition);
 extern int64 snowflake_type_maximum(Oid type);
 extern void snowflake_check_increment(Oid relid, int64 increment);
 extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
