@@ -144,6 +144,14 @@ like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE ow
 query($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range')});
 is(registered('public.owned', 'count(*)'), 1, 'an owner can have its own name');
 
+# A copy of the table that another session has, with its defaults.
+create_table('copied', 'serial');
+my $other = $a->background_psql('postgres', on_error_die => 1);
+$other->query_safe('CREATE TEMP TABLE copied (LIKE copied INCLUDING DEFAULTS); INSERT INTO copied VALUES (1000)');
+is(query($a, q{SELECT snowflake_set_sequence_kind('copied_id_seq', 'local'); SELECT snowflake_set_sequence_kind('copied_id_seq', 'range'); SELECT nextval('copied_id_seq')}),
+	"\n\n1", "another session's temporary table with the sequence in a default does not count");
+$other->quit;
+
 #
 # ALTER SEQUENCE and TRUNCATE
 #
@@ -430,6 +438,9 @@ like(sql_error($a, q{SELECT nextval('t_id_seq')}), qr/55000: .*the registry refu
 	'... of no other sequence either');
 query($registry, 'SELECT snowflake_registry.resume_ranges(skip => 1000)');
 ok($a->poll_query_until('postgres', q{SELECT nextval('t_id_seq') > 0}), 'numbers continue after resume_ranges()');
+
+# For a second, the refusal answers calls of this one.
+ok($a->poll_query_until('postgres', q{SELECT nextval('d') > 0}), '... of each sequence');
 rises('numbers are above what was granted before the loss', $before_loss, take($a, 'd', 10));
 
 #

@@ -270,7 +270,8 @@ snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
 }
 
 /*
- * Can a column have a greatest integer?
+ * Can a column have a greatest integer that counts?  Temporary tables are left out:
+ * only their own sessions can read them.
  */
 static bool
 has_greatest(Oid table, Oid type)
@@ -279,6 +280,7 @@ has_greatest(Oid table, Oid type)
 
 	type = getBaseType(type);
 	return (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
+		get_rel_persistence(table) != RELPERSISTENCE_TEMP &&
 		(type == INT2OID || type == INT4OID || type == INT8OID);
 }
 
