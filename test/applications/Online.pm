@@ -17,7 +17,7 @@ use warnings;
 
 use IPC::Run;
 use JSON::PP;
-use List::Util qw(any max sum0);
+use List::Util qw(any max shuffle sum0);
 use POSIX ':sys_wait_h';
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;
@@ -32,14 +32,15 @@ use constant LONGEST => 180;
 
 my @phases = ('prepare', 'backfill', 'indexes', 'foreign keys', 'swap', 'default');
 
-# How a call ends before it has to; each returns whether the server was away.
+# How a call ends before it has to, at once: a signal to its session, or to the postmaster,
+# whose end is waited for in another way then.  A phase may be over in some milliseconds.
 my %ends = (
-	'pg_cancel_backend()' => sub { my ($node, $pid) = @_; $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)"); 0 },
-	'pg_terminate_backend()' => sub { my ($node, $pid) = @_; $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)"); 0 },
-	'kill -9 of the session' => sub { my ($node, $pid) = @_; crash_process($node, $pid) },
-	'kill -9 of the server' => sub { my ($node) = @_; kill_postmaster($node); $node->start; 1 },
-	'immediate stop' => sub { my ($node) = @_; $node->stop('immediate'); $node->start; 1 },
-	'restart' => sub { my ($node) = @_; $node->restart; 1 });
+	'pg_cancel_backend()' => { session => 'INT' },
+	'pg_terminate_backend()' => { session => 'TERM' },
+	'kill -9 of the session' => { session => 'KILL', crash => 1 },
+	'kill -9 of the server' => { server => 'KILL', crash => 1 },
+	'immediate stop' => { server => 'QUIT', crash => 1 },
+	'restart' => { server => 'INT', crash => 1 });
 
 # Options:
 #
@@ -61,7 +62,9 @@ sub new
 	srand $seed;
 	note("seed $seed");
 	$self->{ledgers} = [ map { "$options{app}{dir}/ledger.$_" } 1 .. CLIENTS ];
-	$options{app}{node}->append_conf('postgresql.conf', "restart_after_crash = on\nlog_statement = none");
+	$options{app}{node}->append_conf('postgresql.conf', "restart_after_crash = on\nlog_statement = none\n"
+		# more than lock_wait: who waits for so long is logged
+		. "log_lock_waits = on\ndeadlock_timeout = '200 ms'");
 	$options{app}{node}->restart;
 	return $self;
 }
@@ -71,7 +74,7 @@ sub new
 #
 
 # Start all of them, which end after so many changes, or when they are told to.
-sub start_clients
+sub start_writers
 {
 	my ($self, $count) = @_;
 
@@ -109,7 +112,7 @@ sub clients_write
 }
 
 # Wait for their end; without a count, have them end.
-sub finish_clients
+sub finish_writers
 {
 	my ($self, $label, $count) = @_;
 
@@ -138,22 +141,22 @@ sub use_by_clients
 {
 	my ($self, $label, $count) = @_;
 
-	$self->start_clients($count);
-	$self->finish_clients($label, $count);
+	$self->start_writers($count);
+	$self->finish_writers($label, $count);
 	return;
 }
 
-# What the ledgers say of changes since a time: how many, which errors, the longest one that
+# What the ledgers say of changes since a time, and until another: how many, which errors, the longest one that
 # did not meet a server that was away.
 sub read_ledgers
 {
-	my ($self, $since) = @_;
+	my ($self, $since, $until) = @_;
 	my %result = (done => 0, lost => 0, errors => {}, longest => 0);
 
 	foreach my $line (map { split /\n/, slurp_file($_) } @{ $self->{ledgers} })
 	{
 		my $entry = decode_json($line);
-		next if !exists $entry->{done} || $entry->{at} < $since;
+		next if !exists $entry->{done} || $entry->{at} < $since || (defined $until && $entry->{at} > $until);
 		my ($begin, $end) = ($entry->{at}, $entry->{at} + $entry->{seconds});
 		my $met = any { $_->[0] <= $end && $_->[1] >= $begin } @{ $self->{away} };
 
@@ -239,8 +242,8 @@ sub plan_end
 {
 	my ($self, $left) = @_;
 	my @possible = grep { $left->{$_} } @phases or return;
-	my ($phase) = sort { hits_in($self, $a) <=> hits_in($self, $b) || rand() <=> 0.5 } @possible;
-	my @ways = sort { ($self->{ways}{$a} // 0) <=> ($self->{ways}{$b} // 0) || $a cmp $b } keys %ends;
+	my ($phase) = sort { hits_in($self, $a) <=> hits_in($self, $b) } shuffle(@possible);
+	my @ways = sort { ($self->{ways}{$a} // 0) <=> ($self->{ways}{$b} // 0) } shuffle(keys %ends);
 	my $after = 0;
 
 	foreach (@possible)
@@ -248,19 +251,31 @@ sub plan_end
 		last if $_ eq $phase;
 		$after += $left->{$_};
 	}
-	return { way => $ways[ rand(@ways) * rand() ], after => $after + int(rand($left->{$phase})), nap => rand(rand() < 0.5 ? 3_000 : 40_000) };
+	return { way => $ways[ rand(@ways) * rand() ], after => $after + int(rand($left->{$phase})), nap => rand(rand() < 0.7 ? 3_000 : 40_000) };
 }
 
 # End the call.  Notes when the server was away.
 sub end_call
 {
-	my ($self, $end) = @_;
+	my ($self, $end, $session) = @_;
 	my $node = $self->{app}{node};
-	my $pid = $node->safe_psql('postgres', q{SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
+	my $way = $ends{ $end->{way} };
+	my ($server) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my $offset = -s $node->logfile;
 	my $begin = time;
 
-	return 0 if $pid eq '';
-	$ends{ $end->{way} }->($node, $pid) or return 1;
+	usleep($end->{nap});
+	kill($way->{session} // $way->{server}, $way->{session} ? $session : $server) or return 0;
+	return 1 unless $way->{crash};
+	if ($way->{session})
+	{
+		$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
+	}
+	else
+	{
+		$way->{server} eq 'KILL' ? kill_postmaster($node) : $node->stop($way->{server} eq 'QUIT' ? 'immediate' : 'fast', fail_ok => 1);
+		$node->start;
+	}
 	wait_until_up($node);
 	# Clients that try to connect meanwhile learn of it a moment later.
 	push @{ $self->{away} }, [ $begin, time + 1 ];
@@ -275,17 +290,17 @@ sub call
 	my $arguments = "'$table', '$name', ${options}batch_time => '5 ms'" . ($options ? '' : ", kind => 'snowflake'");
 	my $call = start_converting($self->{app}{node}, 'app', $arguments, undef, connection => 'user=regress_app');
 	my ($told, $length, $was_ended) = (time, 0, 0);
+	my $session = $end && $self->{app}{node}->safe_psql('postgres', q{SELECT max(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
 
 	$self->{calls}++;
 	while ($call->{run}->pumpable)
 	{
 		my $steps = () = $call->{err} =~ /NOTICE:  .*: phase "/g;
 
-		if ($end && !$was_ended && $steps >= $end->{after})
+		if ($session && $steps >= $end->{after})
 		{
-			usleep($end->{nap});
-			$was_ended = $self->end_call($end);
-			undef $end unless $was_ended;
+			$was_ended = $self->end_call($end, $session);
+			undef $session;
 		}
 		($told, $length) = (time, length $call->{err}) if length $call->{err} > $length;
 		die "the call for $column has stopped: $call->{err}" if time > $told + LONGEST;
@@ -342,7 +357,8 @@ sub convert
 
 	note(scalar(@columns), " columns, of which ", scalar(grep { $_->[1] } @columns), " have no foreign key");
 	push @{ $self->{expected} }, $self->rows;
-	$self->start_clients;
+	$self->{log} = -s $self->{app}{node}->logfile;
+	$self->start_writers;
 	$self->clients_write;
 	foreach (@columns)
 	{
@@ -352,7 +368,7 @@ sub convert
 		$self->drop_trigger($column) if $options;
 	}
 	$self->clients_write;
-	$self->finish_clients('while all is converted');
+	$self->finish_writers('while all is converted');
 	$self->{seconds} = time - $begin;
 	$self->report($begin);
 	return;
@@ -371,8 +387,11 @@ sub report
 		diag("$phase: ", hits_in($self, $phase), ' (', join(', ', map { "$_ $ways->{$_}" } sort keys %$ways), ')');
 	}
 	is(join("\n", map { "$errors{$_} times $_" } sort keys %errors), '', 'clients had no error but a lost connection');
-	diag(sprintf '%d calls, %d of them ended, in %.1f min; %d changes by clients, %d of which lost their connection; longest %.2f s',
-		$self->{calls}, $self->{kills}, $self->{seconds} / 60, $written->{done}, $written->{lost}, $written->{longest});
+	my @waits = slurp_file($self->{app}{node}->logfile, $self->{log}) =~ / acquired \w+ on .* after ([\d.]+) ms$/mg;
+	diag(sprintf '%d calls, %d of them ended, in %.1f min; %d changes by clients, and %d that lost their connection; '
+		  . 'the longest took %.2f s (%.2f s before), and waited %.2f s for a lock, as did %d for more than 0.2 s',
+		$self->{calls}, $self->{kills}, $self->{seconds} / 60, $written->{done}, $written->{lost}, $written->{longest},
+		$self->read_ledgers(0, $begin)->{longest}, max(0, @waits) / 1000, scalar @waits);
 	return;
 }
 
@@ -453,7 +472,7 @@ sub check
 
 	is(join("\n", $self->wrong), '', 'nothing is lost, changed or left');
 	diag("$self->{checked} comparisons of the ledgers with the database");
-	$self->use_by_clients('afterwards', $self->changes + 100);
+	$self->use_by_clients('afterwards', $self->changes + 40);
 	is(join("\n", $self->wrong), '', 'nothing is wrong after new rows');
 	$self->{app}->kinds_are('snowflake');
 	$self->{app}->keys_are('snowflake', @{ $self->{new_keys} });

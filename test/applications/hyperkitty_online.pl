@@ -21,7 +21,7 @@ my $before = $app->run_ok('it works before', @use, 'before');
 my $online = Online->new(
 	app => $app,
 	script => [ 'python3', '-B', "$FindBin::RealBin/load_hyperkitty.py" ],
-	lost => qr/OperationalError|server closed the connection|terminating connection|InterfaceError: connection already closed/,
+	lost => qr/OperationalError|Could not delete message|server closed the connection|terminating connection|InterfaceError: connection already closed/,
 	written => qr/(?:hyperkitty_|auth_user|django_session|django_q_|account_emailaddress|django_mailman3_profile)\w*/,
 	new_keys => [ 'hyperkitty_email.id', 'hyperkitty_email.parent_id', 'hyperkitty_thread.starting_email_id', 'hyperkitty_attachment.email_id',
 		'hyperkitty_vote.email_id', 'auth_user.id', 'auth_user_groups.user_id' ]);

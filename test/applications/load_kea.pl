@@ -95,6 +95,9 @@ sub certain
 	return sort grep { !$stored->{uncertain}{$_} } keys %{ $stored->{$sort} };
 }
 
+# Options that are texts
+my @texts = (14, 17, 18, 40, 64, 66, 67, 100, 101);
+
 # Something to do
 sub choose
 {
@@ -111,7 +114,8 @@ sub choose
 	return [ 'subnet', $client * 100000 + $number, 0, $value ] if $what eq 'subnet' || !@subnets;
 	my $subnet = any_of(@subnets);
 	my @codes = grep { $_ ne 'pool' } keys %{ $stored->{subnets}{$subnet} };
-	return [ $what, $subnet, 100 + $number % 90, $value ] if $what eq 'option' && !$stored->{subnets}{$subnet}{ 100 + $number % 90 };
+	my $code = any_of(@texts);
+	return [ $what, $subnet, $code, $value ] if $what eq 'option' && !$stored->{subnets}{$subnet}{$code};
 	return [ $what, $subnet, any_of(@codes, 'pool'), $value ] if $what eq 'set option';
 	return [ $what, $subnet, any_of(@codes) ] if $what eq 'drop option' && @codes;
 	return [ $what, $subnet ] if $what eq 'drop subnet' && !grep { /^$subnet\// } keys %{ $stored->{hosts} };
@@ -174,13 +178,13 @@ sub statements
 			INSERT INTO hosts (dhcp_identifier, dhcp_identifier_type, dhcp4_subnet_id, hostname) VALUES ('\x%02x%010x', 0, %d, 'host%s');
 			INSERT INTO ipv6_reservations (address, host_id) VALUES ('2001:db8:%d:%x::1', currval(pg_get_serial_sequence('hosts', 'host_id')));},
 			$client, $host, $subnet, $name, $client, $host)
-		  . option(6, $value, 3, 'host_id', "currval(pg_get_serial_sequence('hosts', 'host_id'))");
+		  . option(17, $value, 3, 'host_id', "currval(pg_get_serial_sequence('hosts', 'host_id'))");
 	}
 	return $begin . "$set_option host_id = (SELECT host_id FROM hosts WHERE $is_host)" if $what eq 'set host';
 	return $begin . "DELETE FROM hosts WHERE $is_host" if $what eq 'drop host';
-	return $begin . "INSERT INTO dhcp4_client_class (name, test, only_if_required) VALUES ('$name', '$value', true);" . for_all('dhcp4_client_class', 'class_id', 'id')
+	return $begin . "INSERT INTO dhcp4_client_class (name, test, only_if_required) VALUES ('$name', '''$value'' == ''$value''', true);" . for_all('dhcp4_client_class', 'class_id', 'id')
 	  if $what eq 'class';
-	return $begin . "UPDATE dhcp4_client_class SET test = '$value' WHERE name = '$name'" if $what eq 'set class';
+	return $begin . "UPDATE dhcp4_client_class SET test = '''$value'' == ''$value''' WHERE name = '$name'" if $what eq 'set class';
 	return $begin . "DELETE FROM dhcp4_client_class WHERE name = '$name'" if $what eq 'drop class';
 	return $begin . "INSERT INTO dhcp4_global_parameter (name, value, parameter_type) VALUES ('$name', '$value', 4);" . for_all('dhcp4_global_parameter', 'parameter_id', 'id')
 	  if $what eq 'global';
@@ -204,7 +208,9 @@ sub work
 		my ($error) = sql(statements($stored->{number}, $client, @$chosen));
 		$error ? $stored->{uncertain}{ $chosen->[1] } = 1 : apply($stored, @$chosen);
 		print $ledger $json->encode({ done => $error ? JSON::PP::false : JSON::PP::true, error => $error, at => $begun, seconds => time - $begun }), "\n";
-		usleep($error ? 300_000 : 30_000);
+		usleep(30_000);
+		# so that an interruption is one change only
+		usleep(200_000) while $error && !-e $stop && (sql('SELECT 1'))[0];
 	}
 	return;
 }
@@ -274,7 +280,7 @@ sub check
 	compare('host', "SELECT substr(hostname, 5), formatted_value, address FROM hosts h LEFT JOIN dhcp4_options USING (host_id) LEFT JOIN ipv6_reservations USING (host_id)
 		WHERE h.dhcp4_subnet_id / 100000 = $client", \%hosts, $uncertain);
 	compare('class', "SELECT name, test, (SELECT count(*) FROM dhcp4_client_class_order o WHERE o.class_id = c.id), (SELECT count(*) FROM dhcp4_client_class_server s WHERE s.class_id = c.id)
-		FROM dhcp4_client_class c WHERE name LIKE 'class$client-%'", { map { ($_ => "$stored->{classes}{$_}|1|1") } keys %{ $stored->{classes} } }, $uncertain);
+		FROM dhcp4_client_class c WHERE name LIKE 'class$client-%'", { map { ($_ => "'$stored->{classes}{$_}' == '$stored->{classes}{$_}'|1|1") } keys %{ $stored->{classes} } }, $uncertain);
 	compare('global', "SELECT name, value, (SELECT count(*) FROM dhcp4_global_parameter_server s WHERE s.parameter_id = g.id) FROM dhcp4_global_parameter g
 		WHERE name LIKE 'global$client-%'", { map { ($_ => "$stored->{globals}{$_}|1") } keys %{ $stored->{globals} } }, $uncertain);
 	return;
