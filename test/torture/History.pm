@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC usleep);
 
 our @EXPORT = qw(
-  new_history fact steady_us witness_command start_marks end_marks check_history
+  new_history fact steady_us witness_command start_marks end_marks ids_only not_only_ids check_history
   history_figures
 );
 
@@ -50,13 +50,13 @@ sub steady_us
 }
 
 # The command of a client of this server, or in histories, of another name that it has
-# there.
+# there.  It makes "calls", or those of "sequences".
 sub witness_command
 {
-	my ($history, $node, $server, $session) = @_;
+	my ($history, $node, $server, $session, $what) = @_;
 
 	return (
-		$^X, "$here/witness", 'calls', $node->host, $node->port, scalar getpwuid($>),
+		$^X, "$here/witness", $what, $node->host, $node->port, scalar getpwuid($>),
 		$server, $session, "$history->{directory}/$session.calls");
 }
 
@@ -94,6 +94,25 @@ sub end_marks
 	return;
 }
 
+# From now on sequences of a server give out IDs alone.
+sub ids_only
+{
+	my ($history, $server) = @_;
+
+	$history->{ids_only}{$server} //= steady_us();
+	return;
+}
+
+# They are about to become local.
+sub not_only_ids
+{
+	my ($history, $server) = @_;
+	my $from = delete $history->{ids_only}{$server} // return;
+
+	fact($history, 'ids', $server, $from, steady_us());
+	return;
+}
+
 # Check a history, whose witnesses have ended, and remove it unless something is
 # wrong.  Returns the greatest ID and what is wrong.
 sub check_history
@@ -101,6 +120,7 @@ sub check_history
 	my ($history) = @_;
 
 	end_marks($history);
+	not_only_ids($history, $_) foreach sort keys %{ $history->{ids_only} // {} };
 	my $output = qx('$^X' '$here/check_history' '$history->{directory}' 2>&1);
 	my $status = $?;
 	my @wrong = split /\n/, $output;

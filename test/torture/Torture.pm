@@ -219,10 +219,11 @@ sub start_node
 	return $node->start(%params);
 }
 
-# A server that is stopped, and whose backup "backup" all others begin with.
+# A server that is stopped, and whose backup "backup" all others begin with.  The function
+# creates what it has besides.
 sub template_node
 {
-	my (@conf) = @_;
+	my ($create, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new('template');
 
 	$node->init(allows_streaming => 1);
@@ -234,6 +235,7 @@ sub template_node
 	$node->start;
 	$node->safe_psql('postgres',
 		'CREATE EXTENSION snowflake; CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+	$create->($node) if defined $create;
 	$node->backup('backup');
 	$node->stop;
 	return $node;

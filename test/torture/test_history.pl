@@ -105,6 +105,17 @@ is_found('duplicate 1', 'the checker finds two IDs of 63 bits that are the same'
 	'2.calls' => call(2, 10, 30, '9223372036854775804'));
 
 #
+# Sequences that are local for a while
+#
+my $snowflake = $ab . "ids a 100 200\n";
+is_found('', 'small numbers are right while sequences are local',
+	facts => $snowflake, '1.small' => call(1, 80, 101, 7) . call(1, 199, 201, 7) . "exhausted a 1 99 150 .\n");
+is_found('small 1', 'the checker finds a small number of a snowflake sequence',
+	facts => $snowflake, '1.small' => call(1, 110, 120, 7) . call(1, 110, 120, 7, 7, 'b'));
+is_found('exhausted 1', 'the checker finds that a snowflake sequence was exhausted for a call',
+	facts => $snowflake, '1.small' => "exhausted a 1 110 120 .\nexhausted a 1 110 1");
+
+#
 # Order
 #
 is_found('session 1, order 1', 'the checker finds an ID that is below the one before it in its session',

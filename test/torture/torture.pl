@@ -11,6 +11,7 @@ use History;
 use POSIX qw(WNOHANG);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sequences;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
@@ -132,7 +133,9 @@ sub plan_event
 		sub {
 			return { slow => any_of(0.02, 0.1, 0.4, 1), seconds => rand(3) };
 		},
-		sub { return { raises => 1 + int rand(50) } })->();
+		sub { return { raises => 1 + int rand(50) } },
+		sub { return { sequences => plan_sequences() } },
+		sub { return { sequences => plan_sequences() } })->();
 
 	$event->{pause} = int rand(300);
 	return $event;
@@ -288,6 +291,15 @@ sub plan_for_reset
 	return { %{ plan_reset() }, ahead => 3600, ways => [ ('older snapshot') x 4 ] };
 }
 
+# Something happens to sequences.
+sub plan_for_sequences
+{
+	my ($change) = @_;
+	my @plans = map { { %{ plan_sequences() }, change => $change, seconds => 0.4 } } 1 .. 3;
+
+	return { %{ plan_for_mark() }, step => undef, events => [ map { { sequences => $_, pause => 200 } } @plans ] };
+}
+
 # What finds the bugs that script/tests/torture --break puts into the sources.
 my %plan_for_bug = (
 	'mark' => \&plan_for_mark,
@@ -297,6 +309,9 @@ my %plan_for_bug = (
 	'quorum' => \&plan_for_quorum,
 	'reset' => \&plan_for_reset,
 	'raise' => \&plan_for_raise,
+	'sequence-increment' => \&plan_for_mark,
+	'sequence-exhausted' => sub { plan_for_sequences('restart') },
+	'sequence-plans' => sub { plan_for_sequences('detach') },
 	'startup-signal' => \&plan_for_quick_stop);
 
 sub plan_round
@@ -361,7 +376,7 @@ sub judge_errors
 
 	foreach my $error (@errors)
 	{
-		if (defined $allowed && $error =~ $allowed)
+		if (defined $allowed && $error =~ $allowed || is_sequence_refusal($error))
 		{
 			$total{refused}++;
 		}
@@ -492,8 +507,9 @@ my %script = map { $_ => "$PostgreSQL::Test::Utils::tmp_check/$_.sql" }
 COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
 COPY (SELECT snowflake_nextval() FROM generate_series(1, 20000)) TO STDOUT;
 COPY (SELECT snowflake_nextval(300) FROM generate_series(1, 100)) TO STDOUT;
-};
-	append_to_file($script{$_}, client_queries($_)) foreach ('usual', 'asking');
+} . greedy_sequence_queries(20_000);
+	append_to_file($script{$_}, (client_queries($_) =~ s/(?=SELECT snowflake_nextval\(5000\))/sequence_queries() x 20/egr))
+	  foreach ('usual', 'asking');
 	append_to_file($script{greedy}, $greedy x 10000);
 
 	# One query that is still running whatever changes.
@@ -527,7 +543,7 @@ sub start_all
 
 			if ($pid == 0)
 			{
-				start_witness($node, $line, $n, $file) if $kind eq 'witness';
+				start_witness($node, $line, $n, $file, $kind eq 'witness' ? 'calls' : $kind) unless $script{$kind};
 				become_client($node, $script{$kind}, $file, $kind =~ /greedy|long/);
 			}
 			push @clients,
@@ -547,11 +563,11 @@ sub start_all
 # Become a witness.
 sub start_witness
 {
-	my ($node, $line, $session, $file) = @_;
+	my ($node, $line, $session, $file, $what) = @_;
 
 	open(STDOUT, '>', "$file.out") or POSIX::_exit(1);
 	open(STDERR, '>', "$file.err") or POSIX::_exit(1);
-	exec(witness_command($book->{history}, $node, $line, $session)) or POSIX::_exit(1);
+	exec(witness_command($book->{history}, $node, $line, $session, $what)) or POSIX::_exit(1);
 }
 
 # Take up the rest of the IDs of clients that have lost their server, and return the
@@ -625,7 +641,7 @@ sub note_wait
 #
 # Servers
 #
-my $template = template_node('max_connections = 60', 'max_wal_senders = 6',
+my $template = template_node(\&create_sequences, 'max_connections = 60', 'max_wal_senders = 6',
 	'shared_buffers = 16MB', 'autovacuum_naptime = 10min', 'max_wal_size = 512MB');
 
 # A server of this round, with the data of a backup.
@@ -972,6 +988,15 @@ sub raise_mark
 	return;
 }
 
+# What happens to sequences, and the IDs of a copy of theirs.
+sub sequences
+{
+	my ($change) = @_;
+
+	book("id 1 $_") foreach change_sequences($node, $change, $book->{history}, 1);
+	return;
+}
+
 # The error that a call has to get with this clock, if it has to.
 sub expected_error
 {
@@ -1105,7 +1130,8 @@ sub life
 	# Rows of earlier lives
 	$node->safe_psql('postgres', 'TRUNCATE t') if $lives % 4 == 0;
 	my @clients =
-	  start_all($node, 1, usual => 4, witness => 2, greedy => $plan->{greedy});
+	  start_all($node, 1, usual => 4, witness => 2, sequences => 1, greedy => $plan->{greedy});
+	are_snowflake($book->{history}, $node, 1);
 	foreach my $event (@{ $plan->{events} })
 	{
 		  $event->{step} && !$event->{stopped} ? step($event->{step})
@@ -1113,6 +1139,7 @@ sub life
 		  : $event->{oscillation} ? oscillate($event)
 		  : $event->{stopped} ? stop_and_continue($event)
 		  : $event->{raises} ? raise_mark($event)
+		  : $event->{sequences} ? sequences($event->{sequences})
 		  : slow_flushes($event);
 		ask(@clients);
 		all_go_on(@clients);

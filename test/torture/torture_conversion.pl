@@ -526,7 +526,7 @@ sub check_tables
 #
 # Servers
 #
-my $template = template_node(
+my $template = template_node(undef,
 	'wal_level = logical', 'max_connections = 40', 'max_wal_senders = 6',
 	'shared_buffers = 32MB', 'log_min_messages = warning');
 my ($node, $standby, $conversions, $before);

@@ -149,7 +149,7 @@ sub fail_call
 #
 # Servers
 #
-my $template = template_node(
+my $template = template_node(undef,
 	'wal_level = logical', 'max_connections = 60', 'max_wal_senders = 12', 'max_replication_slots = 12',
 	'fsync = off', 'snowflake.max_range_sequences = 50', 'wal_retrieve_retry_interval = 200ms');
 

@@ -17,6 +17,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use POSIX ();
 use Proxy;
+use Sequences;
 use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(time usleep);
@@ -29,7 +30,7 @@ use constant LONGEST_WAIT => 120;
 
 use constant HOUR => 3600;
 use constant DAYS => 200 * 86400;
-use constant CLIENTS => (usual => 2, greedy => 1, witness => 1);
+use constant CLIENTS => (usual => 2, greedy => 1, witness => 1, sequences => 1);
 use constant ROUNDS => 16;
 
 #
@@ -55,7 +56,8 @@ my @server_faults = (
 	'promotion', 'copy', 'cut-off copy', 'cut-off copy', 'old copy', 'clock',
 	'clock', 'start with clock', 'reset', 'end worker',
 	'end worker', 'immediate', 'kill refused', 'kill refused',
-	'kill granted', 'kill granted', 'reload', 'reload');
+	'kill granted', 'kill granted', 'reload', 'reload', 'sequences', 'sequences', 'sequences',
+	'sequences');
 my @registry_faults = (
 	'nothing', 'nothing', 'outage', 'outage',
 	'long outage', 'failover', 'failover', 'split brain',
@@ -85,7 +87,8 @@ sub plan_round
 		way => any_of('kill', 'immediate', 'pause'),
 		step => rand(),
 		seconds => rand(),
-		pause => rand(1.5)
+		pause => rand(1.5),
+		sequences => plan_sequences()
 	};
 }
 
@@ -209,17 +212,18 @@ BEGIN;
 INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
 ROLLBACK;
 SELECT snowflake_nextval();
+} . sequence_queries() . q{
 SELECT pg_sleep(0.003);
 };
 	my $greedy = q{
 COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
 SELECT pg_sleep(1);
-};
+} . greedy_sequence_queries(20_000);
 	append_to_file($script{usual}, ($usual x 30 . "SELECT snowflake_nextval(5000);\n") x 2000);
 	append_to_file($script{greedy}, $greedy x 20_000);
 }
 
-my $template = template_node(
+my $template = template_node(\&create_sequences,
 	'max_connections = 40', 'max_wal_senders = 8',
 	'snowflake.sequence_start = zero', "snowflake.grant_timeout = '3s'");
 
@@ -266,6 +270,7 @@ sub begin_line
 
 	ledger("line $server->{line} $last");
 	fact($world{history}, 'server', $server->{line}, $server->{node}->name, $last);
+	are_snowflake($world{history}, $server->{node}, $server->{line});
 	return;
 }
 
@@ -322,7 +327,7 @@ sub judge_errors
 
 	foreach my $error (@errors)
 	{
-		if ($error =~ /no worker ID is granted|the grant of worker ID \d+ ended/)
+		if ($error =~ /no worker ID is granted|the grant of worker ID \d+ ended/ || is_sequence_refusal($error))
 		{
 			$total{refused}++;
 		}
@@ -348,11 +353,12 @@ sub start_client
 	if ($pid == 0)
 	{
 		become_client($server->{node}, $script{$kind}, $file, $kind eq 'greedy')
-		  if $kind ne 'witness';
+		  if $script{$kind};
 		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
 		open(STDOUT, '>', "$file.out") or POSIX::_exit(1);
 		open(STDERR, '>', "$file.err") or POSIX::_exit(1);
-		exec(witness_command($world{history}, $server->{node}, $server->{line}, $n));
+		exec(witness_command($world{history}, $server->{node}, $server->{line}, $n,
+				$kind eq 'witness' ? 'calls' : $kind));
 	}
 	my $client = {
 		pid => $pid,
@@ -742,6 +748,15 @@ my %server_fault = (
 		continue_node(registry()) if $pauses;
 	},
 	'old copy' => sub { copy_server($world{servers}[0], 'old') },
+
+	# A dump of its sequences is restored on another one, or here.
+	sequences => sub {
+		my ($server, $other) = @_;
+		my $there = $round_plan->{other} < 0.5 ? $other : $server;
+		my $on = $round_plan->{sequences}{change} eq 'dump' ? $there : $server;
+		ledger("id $on->{line} $_")
+		  foreach change_sequences($server->{node}, $round_plan->{sequences}, $world{history}, $server->{line}, $there->{node});
+	},
 	clock => sub {
 		my ($server) = @_;
 		my $step = $round_plan->{step};
