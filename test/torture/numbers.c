@@ -7,7 +7,8 @@
  *
  * The table has a column id with the sequence TABLE_id_seq in its default.  A "greedy"
  * client takes many numbers at once; a "usual" one few, also in rows that are committed,
- * and in rows that are not.  The file gets a line for each run of numbers of a call that
+ * and in rows that are not; a "counting" one owns numbers from each value up, as many as
+ * INCREMENT says, which is 10.  The file gets a line for each run of numbers of a call that
  * follow each other:
  *
  *	call SERVER SESSION BEGAN RECEIVED FIRST LAST .
@@ -173,12 +174,17 @@ call(PGconn *connection, const char *query)
  * The query of the n-th call.
  */
 static const char *
-query_of(int greedy, const char *table, int n)
+query_of(const char *what, const char *table, int n)
 {
 	static char query[1000];
 	int			kind = n % 5;
 
-	if (greedy)
+	if (strcmp(what, "counting") == 0)
+		(void) snprintf(query, sizeof(query),
+						"COPY (SELECT g FROM (SELECT nextval('%s_id_seq') AS v FROM generate_series(1, %d) OFFSET 0) x, "
+						"generate_series(x.v, x.v + 9) g) TO STDOUT (FORMAT binary)",
+						table, kind == 0 ? 300 : 3);
+	else if (strcmp(what, "greedy") == 0)
 		(void) snprintf(query, sizeof(query),
 						"COPY (SELECT nextval('%s_id_seq') FROM generate_series(1, %d)) TO STDOUT (FORMAT binary)",
 						table, 500 << (random() % 8));
@@ -226,7 +232,7 @@ main(int argc, char **argv)
 	for (int n = 0; !ended && PQstatus(connection) == CONNECTION_OK; n++)
 	{
 		int64_t		began = steady_us();
-		int			good = call(connection, query_of(greedy, argv[3], n));
+		int			good = call(connection, query_of(argv[2], argv[3], n));
 
 		write_runs(file, argv + 4, began);
 		if (!good && PQstatus(connection) == CONNECTION_OK)

@@ -385,7 +385,7 @@ sub judge_errors
 			$total{duplicates}++;
 			$others{$error}++;
 		}
-		elsif ($error !~ /terminating connection due to administrator/)
+		elsif ($error !~ /terminating connection due to administrator|canceling statement due to user request/)
 		{
 			$total{failed}++;
 			$others{$error}++;
@@ -841,7 +841,8 @@ sub set
 }
 
 # Wait until all statements have ended that run now: a session has a setting from its next
-# statement on.
+# statement on.  One with a lower max_lead gets no ID while others stay further ahead, so what
+# runs for longer is cancelled.
 sub wait_for_statements
 {
 	my $statements = "SELECT pid || ' ' || query_start FROM pg_stat_activity "
@@ -850,6 +851,11 @@ sub wait_for_statements
 	  map { "'$_'" } split /\n/, $node->safe_psql('postgres', $statements);
 
 	return if $running eq '';
+	my $are = "pid || ' ' || query_start IN ($running)";
+	my $start = time;
+	nap(0.2)
+	  while time - $start < LONGEST_WAIT && $node->safe_psql('postgres', "$statements AND $are") ne '';
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE $are");
 	$node->poll_query_until('postgres',
 		"SELECT NOT EXISTS ($statements AND pid || ' ' || query_start IN ($running))")
 	  or die 'statements did not end';

@@ -34,8 +34,13 @@ use constant ROUNDS => 8;
 # The servers that can be the registry of a world, one after the other
 use constant REGISTRIES => 10;
 
+# How many of them can be created one after the other, and the worker IDs that each has
+use constant { MOST_CREATED => 4, WORKERS => 250 };
+
 # The tables, and whether their sequences are ranges; the others are snowflake sequences.
-my %tables = (small => 'range', big => 'range', wide => 'snowflake');
+# "up" has INCREMENT BY 10, and a client that counts by itself; "turn" is local on a server for
+# a while.
+my %tables = (small => 'range', big => 'range', up => 'range', turn => 'range', wide => 'snowflake');
 my @range_tables = ('big', 'small');
 
 #
@@ -52,11 +57,12 @@ my @server_faults = (
 	'nothing', 'nothing', 'restart', 'immediate', 'kill postmaster', 'kill postmaster',
 	'kill backend', 'kill worker', 'kill worker', 'end worker', 'pause', 'pause backend',
 	'pause worker', 'promotion', 'promotion', 'promotion instead', 'two promotions', 'backup copy',
-	'file copy', 'file copy', 'clock', 'clock', 'floor', 'floor', 'rows', 'rows', 'rows');
+	'file copy', 'file copy', 'clock', 'clock', 'floor', 'floor', 'rows', 'rows', 'rows',
+	'kind', 'kind', 'kind', 'alter', 'alter', 'dump', 'dump');
 my @registry_faults = (
 	'nothing', 'nothing', 'outage', 'outage', 'long outage', 'restart', 'kill backend', 'clock',
 	'standby away', 'bad host', 'bad host', 'failover', 'failover', 'two failovers', 'split brain',
-	'split brain', 'yesterday', 'yesterday');
+	'split brain', 'yesterday', 'yesterday', 'another', 'another');
 
 # What finds the bugs that script/tests/torture --break puts into the sources: a place of
 # the registry, and faults of servers and of the registry.
@@ -66,7 +72,8 @@ my %found_by = (
 	'range-early' => [ 'synchronous', 'nothing', 'failover' ],
 	'range-repeated' => [ 'apart', 'nothing', 'nothing' ],
 	'range-stale' => [ 'apart', 'kill worker', 'nothing' ],
-	'range-loss' => [ 'apart', 'nothing', 'yesterday' ]);
+	'range-loss' => [ 'apart', 'nothing', 'yesterday' ],
+	'range-increment' => [ 'apart', 'nothing', 'nothing' ]);
 
 sub plan_round
 {
@@ -86,7 +93,7 @@ sub plan_round
 	# Floors need a registry.
 	$plan{registry_fault} =
 	  any_of('nothing', 'nothing', 'kill backend', 'clock', 'failover', 'two failovers')
-	  if $plan{server_fault} =~ /^(?:floor|rows)$/;
+	  if $plan{server_fault} =~ /^(?:floor|rows|kind|dump)$/;
 	$plan{server_fault} = $server_fault if defined $server_fault;
 	$plan{registry_fault} = $registry_fault if defined $registry_fault;
 
@@ -94,7 +101,7 @@ sub plan_round
 	# what servers reported; and only what they report shows that files were put back.
 	$plan{told} = 0 if $bug;
 	$plan{server_fault} = any_of('nothing', 'clock')
-	  if $plan{registry_fault} eq 'yesterday' && !$bug;
+	  if $plan{registry_fault} =~ /^(?:yesterday|another)$/ && !$bug;
 
 	# The server that is the registry cannot be without knowing it for a moment.
 	$plan{told} = 1 if $place eq 'own';
@@ -124,7 +131,7 @@ sub plan_world
 # What is counted.
 my %total = map { $_ => 0 }
   qw(worlds rounds servers numbers ids failed wrong refused floors refused_floors resumes
-  failovers split_brains put_back replicated longest_wait);
+  failovers split_brains put_back created replicated longest_wait);
 my ($world_plan, $round_plan, %world);
 
 # Something that must not be: tell of it at once, with what led to it.
@@ -186,6 +193,7 @@ sub create_tables
 			CREATE TABLE $table (id $type PRIMARY KEY,
 				server text NOT NULL DEFAULT current_setting('snowflake.server_name'));
 			ALTER TABLE $table REPLICA IDENTITY FULL;
+			ALTER SEQUENCE ${table}_id_seq INCREMENT BY } . ($table eq 'up' ? 10 : 1) . qq{;
 			SELECT snowflake_set_sequence_kind('${table}_id_seq', '$tables{$table}');
 			CREATE PUBLICATION of_$table FOR TABLE $table WHERE (server = '$name')});
 	}
@@ -330,14 +338,30 @@ sub reap_clients
 	return;
 }
 
+# A sequence is local on this server after a change that was refused, or on its origin.
+sub is_range
+{
+	my ($server, $table) = @_;
+	my $stdout = '';
+
+	$server->{node}->psql('postgres',
+		"SELECT count(*) FROM snowflake_sequences WHERE sequence = '${table}_id_seq' AND kind = 'range'",
+		stdout => \$stdout, stderr => \my $stderr);
+	return $stdout eq '1';
+}
+
 sub renew_clients
 {
 	my ($server, @more) = @_;
-	my @kinds = ('greedy small', 'usual small', 'greedy big', 'usual big', 'usual wide', @more);
+	my @kinds = (
+		'greedy small', 'usual small', 'greedy big', 'usual big', 'counting up', 'usual turn', 'usual wide', @more);
 
 	reap_clients($server, 0);
 	my %there = map { $_->{kind} => 1 } @{ $server->{clients} };
-	start_client($server, split / /) foreach grep { !$there{$_} } @kinds;
+	my @missing = grep { !$there{$_} } @kinds;
+	@missing = grep { $_ ne 'usual turn' } @missing
+	  if grep({ $_ eq 'usual turn' } @missing) && !is_range($server, 'turn');
+	start_client($server, split / /) foreach @missing;
 	return;
 }
 
@@ -572,7 +596,98 @@ my %server_fault = (
 		my $floor = $next + int 20000 * $round_plan->{step};
 		set_floor($server, $table, { floor => $floor, sql => "SELECT setval('${table}_id_seq', $floor)" });
 	},
-	rows => sub { join_with_rows() });
+	rows => sub { join_with_rows() },
+	kind => sub {
+		my ($server) = @_;
+		become_local($server, 'turn');
+		return sub { become_range($server, 'turn') };
+	},
+
+	# What changes nothing but files, and has servers lose their ranges
+	alter => sub {
+		my ($server) = @_;
+		foreach my $table ('big', 'up', 'turn', 'wide')
+		{
+			$server->{node}->safe_psql('postgres', $_)
+			  foreach "ALTER SEQUENCE ${table}_id_seq RESTART", "ALTER SEQUENCE ${table}_id_seq CACHE 7",
+			  "ALTER SEQUENCE ${table}_id_seq RESTART WITH 5";
+		}
+		nap($round_plan->{pause});
+	},
+	dump => sub { start_dump($_[0]) });
+
+# A sequence of this server is local, and continues above all that it gave out, while others
+# continue with ranges.
+sub become_local
+{
+	my ($server, $table) = @_;
+	my $next = "SELECT nextval('${table}_id_seq')";
+
+	end_clients_of($server, 'TERM', $table);
+	nap(0.02) while grep { $_->{kind} =~ / $table$/ && !client_ended($_) } @{ $server->{clients} };
+	reap_clients($server, 0);
+	return unless is_range($server, $table);
+	my $before = ask_for_number($server, $next);
+	$server->{node}->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'local')");
+	my $after = $server->{node}->safe_psql('postgres', $next);
+	fail_call("local number $after of $table after $before") if defined $before && $after <= $before;
+	$server->{node}->safe_psql('postgres', "$next FROM generate_series(1, 5000 * $round_plan->{step})");
+	happens("$table of $server->{name} is local");
+	return;
+}
+
+sub ask_for_number
+{
+	my ($server, $query) = @_;
+	my ($stdout, $stderr) = ('', '');
+
+	return $server->{node}->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
+}
+
+# No server gives out a number of it anymore that this one had when it was local.
+sub become_range
+{
+	my ($server, $table) = @_;
+	my $last = $server->{node}->safe_psql('postgres', "SELECT nextval('${table}_id_seq')");
+
+	foreach my $try (1 .. 3)
+	{
+		last if set_floor($server, $table,
+			{ floor => $last, sql => "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range')" });
+		nap(1);
+	}
+	return;
+}
+
+# A dump of a server is restored in a new one, whose calls fail until it is attached, before or after.
+sub start_dump
+{
+	my ($origin) = @_;
+	my $node = node_of_backup(new_node('dumped'), $template, 'backup');
+	my $file = $node->basedir . '/dump.sql';
+	my $attach = 'SELECT snowflake_attach_sequences()';
+
+	configure($node);
+	set_clock($node, 0);
+	start_node($node);
+	$node->safe_psql('postgres', 'DROP TABLE t');
+	$node->safe_psql('postgres', $attach) if $round_plan->{told};
+	system_or_bail('sh', '-c',
+		'pg_dump --no-subscriptions --no-publications -d "$1" -f "$2" && psql -XAtq -v ON_ERROR_STOP=1 -d "$3" -f "$2" >/dev/null',
+		'sh', $origin->{node}->connstr('postgres'), $file, $node->connstr('postgres'));
+	if (!$round_plan->{told})
+	{
+		foreach my $table (@range_tables)
+		{
+			my $error = sql_error($node, "SELECT nextval('${table}_id_seq')");
+			fail_call("nextval() in a database that is not attached: $error")
+			  unless $error =~ /reached maximum value of sequence/;
+		}
+		$node->safe_psql('postgres', $attach);
+	}
+	renew_clients(add_server($node, "a dump of $origin->{name}"));
+	return;
+}
 
 sub clock_step
 {
@@ -682,11 +797,14 @@ sub wait_until_stopped
 	return;
 }
 
-# Have servers report what they were granted.
+# Have servers report what they were granted.  Where a sequence is local, it is not reported.
 sub wait_for_reports
 {
 	my $start = time;
+	my @reported = grep { $tables{$_} eq 'range' } sort keys %tables;
 	my @missing;
+
+	return 0 if grep { !is_range($_, 'turn') } @{ $world{servers} };
 
 	do
 	{
@@ -696,7 +814,7 @@ sub wait_for_reports
 		foreach my $server (@{ $world{servers} })
 		{
 			renew_clients($server);
-			push @missing, grep { !$there{$_} } map { "$server->{named} public.${_}_id_seq" } @range_tables;
+			push @missing, grep { !$there{$_} } map { "$server->{named} public.${_}_id_seq" } @reported;
 		}
 		return 1 if @missing == 0;
 		nap(0.1);
@@ -876,7 +994,7 @@ sub wait_for_grants
 {
 	my $start = time;
 
-	foreach my $table (@range_tables)
+	foreach my $table (@range_tables, 'up')
 	{
 		my $next = next_number($table);
 		foreach my $server (@{ $world{servers} })
@@ -963,14 +1081,18 @@ my %registry_fault = (
 	},
 	yesterday => sub {
 		return sub { put_back_yesterday() };
+	},
+	another => sub {
+		return sub { another_registry() };
 	});
 
 # Can this happen now?
 sub possible
 {
 	my ($fault) = @_;
-	my %needs = (failover => 1, 'two failovers' => 2, 'split brain' => 1, yesterday => 1);
+	my %needs = (failover => 1, 'two failovers' => 2, 'split brain' => 1, yesterday => 1, another => 2);
 
+	return 0 if $fault eq 'another' && ($world_plan->{place} ne 'apart' || $world{created} == MOST_CREATED);
 	return @{ $world{spares} } >= ($needs{$fault} // 0);
 }
 
@@ -1031,9 +1153,57 @@ sub check_logs
 	return;
 }
 
+sub start_registry
+{
+	my ($node) = @_;
+
+	node_of_backup($node, $template, 'backup');
+	registry_is($node);
+	configure($node, "synchronous_commit = $world_plan->{commit}",
+		$world_plan->{place} eq 'own' ? () : "snowflake.registry = ''");
+	set_clock($node, 0);
+	start_node($node);
+	return $node;
+}
+
+# It has worker IDs that no other one of this world has granted.
+sub create_registry
+{
+	my ($node) = @_;
+	my $last = WORKERS * ++$world{created};
+	my $first = $last - WORKERS + 1;
+
+	$node->safe_psql('postgres', qq{
+		CREATE EXTENSION snowflake_registry;
+		SELECT snowflake_registry.create($first, $last, grant_time => '4 s', reach => '10 s',
+			failovers => 9, new => true);
+		SELECT snowflake_registry.add_database('postgres');
+		SELECT snowflake_registry.alter_ranges(grant_time => '$world_plan->{window} s')});
+	return;
+}
+
+# The registry is lost, and servers call another one, which learns the sequences from them.
+sub another_registry
+{
+	my $old = registry();
+
+	kill_registry($old);
+	my $before = all_next($old);
+	(delete $world{registry_standby})->stop('immediate');
+	my $node = start_registry(shift @{ $world{spares} });
+	create_registry($node);
+	$node->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('the registry was lost')});
+	happens($node->name . ' is another registry');
+	$total{created}++;
+	new_registry_standby();
+	resume($before);
+	return;
+}
+
 sub begin_world
 {
 	%world = (
+		created => 0,
 		servers => [],
 		nodes => [],
 		lines => 0,
@@ -1048,18 +1218,8 @@ sub begin_world
 	$world{proxies} = \@proxies if @proxies;
 	$world{spares} = [ @registries[ 1 .. $#registries ] ];
 
-	my $registry = node_of_backup($registries[0], $template, 'backup');
-	registry_is($registry);
-	configure($registry, "synchronous_commit = $world_plan->{commit}",
-		$world_plan->{place} eq 'own' ? () : "snowflake.registry = ''");
-	set_clock($registry, 0);
-	start_node($registry);
-	$registry->safe_psql('postgres', qq{
-		CREATE EXTENSION snowflake_registry;
-		SELECT snowflake_registry.create(1, 1000, grant_time => '4 s', reach => '10 s',
-			failovers => 9, new => true);
-		SELECT snowflake_registry.add_database('postgres');
-		SELECT snowflake_registry.alter_ranges(grant_time => '$world_plan->{window} s')});
+	my $registry = start_registry($registries[0]);
+	create_registry($registry);
 	if ($world_plan->{place} eq 'synchronous')
 	{
 		$registry->safe_psql('postgres', 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
@@ -1202,12 +1362,12 @@ done_testing();
 print $figures "$histories\n";
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
-  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them with the old one alive, %d times its files of before), '
+  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them with the old one alive, %d times its files of before, %d others), '
   . '%d servers, %d numbers of ranges, %d IDs, %d rows replicated, %d floors, %d more refused, resumed %d times, '
   . "%d wrong, %d failed, %d refused, longest wait %.1f s, seed %d\n",
   $total{rounds}, count_faults(),
   @total{
-	qw(worlds failovers split_brains put_back servers numbers ids replicated floors refused_floors resumes
+	qw(worlds failovers split_brains put_back created servers numbers ids replicated floors refused_floors resumes
 	  wrong failed refused longest_wait)
   }, $seed;
 exit($wrong > 0 || $calls == 0);
