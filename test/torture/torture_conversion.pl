@@ -67,6 +67,9 @@ sub plan_round
 		step => rand() < 0.6 ? any_of(-86400, -3600, -3, -0.1, 0.1, 3, 3600, 86400) : undef,
 		before_call => rand(0.5),
 		undo => rand() < 0.15 ? 1 : 0,
+
+		# Of the next conversion: in a database that is attached, the key keeps its sequence.
+		sequence => any_of(0, 1),
 		options => any_of(
 			"batch_time => '5 ms', work_share => 0.3",
 			"batch_time => '1 ms', work_share => 1", 'work_share => 0.1'));
@@ -81,6 +84,7 @@ sub plan_round
 my %total = (
 	rounds => 0,
 	conversions => 0,
+	kept => 0,
 	undone => 0,
 	servers => 0,
 	checks => 0,
@@ -529,11 +533,13 @@ sub check_tables
 my $template = template_node(undef,
 	'wal_level = logical', 'max_connections = 40', 'max_wal_senders = 6',
 	'shared_buffers = 32MB', 'log_min_messages = warning');
-my ($node, $standby, $conversions, $before);
+my ($node, $standby, $conversions, $before, $keeps_sequence);
+my $attached = 0;
 
 sub begin_primary
 {
 	remove_nodes();
+	$attached = 0;
 	$node = node_of_backup('primary', $template, 'backup');
 	$total{servers}++;
 	$conversions = 0;
@@ -545,6 +551,10 @@ sub begin_primary
 
 sub new_shop
 {
+	$keeps_sequence = $plan->{sequence};
+	$node->safe_psql('postgres', 'SELECT snowflake_' . ($keeps_sequence ? 'attach' : 'detach') . '_sequences()')
+	  if $attached != $keeps_sequence;
+	$attached = $keeps_sequence;
 	create_shop($node, 'postgres', ORDERS);
 	$node->safe_psql('postgres', $tokens);
 	$node->safe_psql('postgres', 'VACUUM ANALYZE');
@@ -771,7 +781,12 @@ sub check_complete
 	wrong('left', "left over: $found") if $found ne '';
 	wrong('failed', "bigint: $columns")
 	  if $columns ne 'events.order_id lines.id lines.order_id orders.id orders.parent_id';
-	wrong('failed', "the default is $default") if $default ne 'snowflake_nextval()';
+	wrong('failed', "the default is $default")
+	  if $default ne ($keeps_sequence ? "nextval('orders_id_seq'::regclass)" : 'snowflake_nextval()');
+	wrong('failed', 'the sequence is not a snowflake sequence')
+	  if $keeps_sequence && $node->safe_psql('postgres', q{
+		SELECT count(*) FROM snowflake_sequences WHERE sequence = 'orders_id_seq'::regclass AND kind = 'snowflake' AND problem IS NULL}) ne '1';
+	$total{kept}++ if $keeps_sequence;
 	return;
 }
 
@@ -946,10 +961,10 @@ cmp_ok($hits, '>', 0, 'calls were hit');
 done_testing();
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
-  '%d rounds, %d faults, %d of %d calls hit, %d conversions completed, %d undone, of %d servers, '
+  '%d rounds, %d faults, %d of %d calls hit, %d conversions completed (%d with their sequence), %d undone, of %d servers, '
   . '%d transactions of clients, %d checks, %d lost, %d wrong, %d left over, %d failed, '
   . "longest call %.1f s, seed %d\n",
   $total{rounds}, count_faults(), $hits, @total{
-	qw(rounds conversions undone servers written checks lost wrong left failed longest_call)
+	qw(rounds conversions kept undone servers written checks lost wrong left failed longest_call)
   }, $seed;
 exit($failed > 0 || $hits == 0);
