@@ -301,6 +301,10 @@ sub start_client
 	my $n = ++$world{clients};
 	my $errors = "$PostgreSQL::Test::Utils::tmp_check/client$n.err";
 	my $history = $world{histories}{$table};
+
+	# It may be ended before it has begun.
+	append_to_file($errors, '');
+	local $SIG{TERM} = 'DEFAULT';
 	my $pid = fork() // die $!;
 
 	if ($pid == 0)
