@@ -157,6 +157,33 @@ SKIP:
 		'the module has its name and version');
 }
 
+# Each extension alone in a database, on a server that does not preload the library, and gone.
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+my %alone = (
+	snowflake => q{SELECT worker_id - 5 FROM snowflake_parse(20480, 'twitter')},
+	snowflake_keys => 'SELECT length(objectid()) - 12',
+	snowflake_registry => q{
+		SELECT snowflake_registry.create(1, 9, 'twitter', new => true);
+		SELECT worker_id - 1 FROM snowflake_registry.get_grant('twitter', 0, NULL,
+			snowflake_registry.lower_bound(now(), 'twitter'), '{}', gen_random_uuid(), 'server')});
+foreach my $extension (sort keys %alone)
+{
+	$node->safe_psql('postgres', 'CREATE DATABASE alone');
+	like($node->safe_psql('alone', "CREATE EXTENSION $extension; $alone{$extension}"), qr/^0\z/m, "$extension works alone");
+	is( $node->safe_psql(
+			'alone', qq{
+			DROP EXTENSION $extension;
+			SELECT string_agg(name, ' ') FROM (
+				SELECT proname AS name FROM pg_proc WHERE oid >= 16384 UNION ALL SELECT relname FROM pg_class WHERE oid >= 16384
+				UNION ALL SELECT nspname FROM pg_namespace WHERE oid >= 16384) AS objects}),
+		$extension eq 'snowflake_registry' ? 'snowflake_registry' : '', "DROP EXTENSION $extension leaves nothing but a schema");
+	$node->safe_psql('postgres', 'DROP DATABASE alone');
+}
+$node->safe_psql('postgres', 'CREATE DATABASE alone');
+like(sql_error($node, 'CREATE EXTENSION snowflake_convert', dbname => 'alone'),
+	qr/required extension "snowflake" is not installed\nHINT:/, 'snowflake_convert requires snowflake');
+
 $node->stop;
 
 done_testing();
