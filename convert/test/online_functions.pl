@@ -78,13 +78,16 @@ like($plan, qr/^swap\|to do\|BEGIN;\n.*DROP FUNCTION shop\.note\(text,integer\);
 my $err = convert_online($node, 'postgres', "'options', until => 'foreign keys'");
 is($node->safe_psql('postgres', $signatures), 'audited() trigger, last_use() integer, note(text,integer) integer', 'they are changed by the swap only');
 is($node->safe_psql('postgres', $use), 't|t', 'they work before it');
+my $open = $node->background_psql('postgres');
+is($open->query_safe($use), 't|t', 'they work in a session that stays open');
 by_hand();
 is($node->safe_psql('postgres', $signatures), 'audited() trigger, last_use() bigint, note(text,bigint) bigint', 'they change before the first swap');
-is($node->safe_psql('postgres', $use), 't|t', 'they work then');
+is($_->($use), 't|t', 'they work then') foreach sub { $node->safe_psql('postgres', @_) }, sub { $open->query_safe(@_) };
 by_hand();
 is($node->safe_psql('postgres', q{SELECT string_agg(format_type(atttypid, NULL), ' ' ORDER BY attrelid) FROM pg_attribute
 	WHERE attname = 'option_id' AND attrelid IN ('options'::regclass, 'uses'::regclass)}), 'integer bigint', 'one table is swapped, and one is not');
-is($node->safe_psql('postgres', $use), 't|t', 'they work between the swaps');
+is($_->($use), 't|t', 'they work between the swaps') foreach sub { $node->safe_psql('postgres', @_) }, sub { $open->query_safe(@_) };
+$open->quit;
 $err = convert_online($node, 'postgres', "'options'");
 unlike($err, qr/ERROR/, 'the call completes') or diag($err);
 is($node->safe_psql('postgres', $use), 't|t', 'they work with new IDs');

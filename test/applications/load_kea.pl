@@ -248,7 +248,7 @@ sub check
 		my %options = %{ $stored->{subnets}{$_} };
 		my $net = "$client." . int($_ % 100000 / 250) . '.' . ($_ % 250);
 		my $pool = delete $options{pool};
-		($_ => join '|', "$net.0/24", "$net.10", $pool, join(',', map { "$_=$options{$_}" } sort keys %options), 1)
+		($_ => join '|', "$net.0/24", "$net.10", $pool, join(",", map { "$_=$options{$_}" } sort { $a <=> $b } keys %options), 1)
 	} keys %{ $stored->{subnets} };
 	my %hosts = map { my ($host) = /\/(\d+)$/; ($_ => sprintf '%s|2001:db8:%d:%x::1', $stored->{hosts}{$_}, $client, $host) } keys %{ $stored->{hosts} };
 
