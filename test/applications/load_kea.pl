@@ -32,9 +32,9 @@ sub sql
 # What a client has stored, by its ledger
 #
 # Subnets by their numbers, each with options by their codes, "pool" among them; hosts of a
-# subnet by "subnet/host"; classes and global parameters by their names.
+# subnet by "subnet/host"; classes and definitions of options by their names.
 #
-sub empty { return { subnets => {}, hosts => {}, classes => {}, globals => {}, uncertain => {}, done => {}, number => 0 }; }
+sub empty { return { subnets => {}, hosts => {}, classes => {}, definitions => {}, uncertain => {}, done => {}, number => 0 }; }
 
 sub apply
 {
@@ -48,8 +48,8 @@ sub apply
 	elsif ($what eq 'drop host') { delete $stored->{hosts}{$name}; }
 	elsif ($what eq 'class' || $what eq 'set class') { $stored->{classes}{$name} = $value; }
 	elsif ($what eq 'drop class') { delete $stored->{classes}{$name}; }
-	elsif ($what eq 'global' || $what eq 'set global') { $stored->{globals}{$name} = $value; }
-	elsif ($what eq 'drop global') { delete $stored->{globals}{$name}; }
+	elsif ($what eq 'definition' || $what eq 'set definition') { $stored->{definitions}{$name} = $value; }
+	elsif ($what eq 'drop definition') { delete $stored->{definitions}{$name}; }
 	return;
 }
 
@@ -107,9 +107,9 @@ sub choose
 	my @subnets = certain($stored, 'subnets');
 	my @hosts = certain($stored, 'hosts');
 	my @classes = certain($stored, 'classes');
-	my @globals = certain($stored, 'globals');
+	my @definitions = certain($stored, 'definitions');
 	my $what = any_of(('subnet') x 3, ('option') x 5, ('set option') x 5, ('drop option') x 2, 'drop subnet', ('host') x 5, ('set host') x 3,
-		('drop host') x 2, ('class') x 2, ('set class') x 2, 'drop class', ('global') x 2, ('set global') x 2, 'drop global');
+		('drop host') x 2, ('class') x 2, ('set class') x 2, 'drop class', ('definition') x 2, ('set definition') x 2, 'drop definition');
 
 	return [ 'subnet', $client * 100000 + $number, 0, $value ] if $what eq 'subnet' || !@subnets;
 	my $subnet = any_of(@subnets);
@@ -125,9 +125,9 @@ sub choose
 	return [ $what, "class$client-$number", 0, $value ] if $what eq 'class';
 	return [ $what, any_of(@classes), 0, $value ] if $what eq 'set class' && @classes;
 	return [ $what, any_of(@classes) ] if $what eq 'drop class' && @classes;
-	return [ $what, "global$client-$number", 0, $value ] if $what eq 'global';
-	return [ $what, any_of(@globals), 0, $value ] if $what eq 'set global' && @globals;
-	return [ $what, any_of(@globals) ] if $what eq 'drop global' && @globals;
+	return [ $what, "definition$client-$number", 0, $value ] if $what eq 'definition';
+	return [ $what, any_of(@definitions), 0, $value ] if $what eq 'set definition' && @definitions;
+	return [ $what, any_of(@definitions) ] if $what eq 'drop definition' && @definitions;
 	return;
 }
 
@@ -186,10 +186,12 @@ sub statements
 	  if $what eq 'class';
 	return $begin . "UPDATE dhcp4_client_class SET test = '''$value'' == ''$value''' WHERE name = '$name'" if $what eq 'set class';
 	return $begin . "DELETE FROM dhcp4_client_class WHERE name = '$name'" if $what eq 'drop class';
-	return $begin . "INSERT INTO dhcp4_global_parameter (name, value, parameter_type) VALUES ('$name', '$value', 4);" . for_all('dhcp4_global_parameter', 'parameter_id', 'id')
-	  if $what eq 'global';
-	return $begin . "UPDATE dhcp4_global_parameter SET value = '$value' WHERE name = '$name'" if $what eq 'set global';
-	return $begin . "DELETE FROM dhcp4_global_parameter WHERE name = '$name'";
+	my $context = '{"text": "' . ($value // '') . '"}';
+	return $begin . "INSERT INTO dhcp4_option_def (code, name, space, type, is_array, encapsulate, user_context) VALUES (1, '$name', '$name', 14, false, '', '$context');"
+	  . for_all('dhcp4_option_def', 'option_def_id', 'id')
+	  if $what eq 'definition';
+	return $begin . "UPDATE dhcp4_option_def SET user_context = '$context' WHERE name = '$name'" if $what eq 'set definition';
+	return $begin . "DELETE FROM dhcp4_option_def WHERE name = '$name'";
 }
 
 sub work
@@ -281,8 +283,8 @@ sub check
 		WHERE h.dhcp4_subnet_id / 100000 = $client", \%hosts, $uncertain);
 	compare('class', "SELECT name, test, (SELECT count(*) FROM dhcp4_client_class_order o WHERE o.class_id = c.id), (SELECT count(*) FROM dhcp4_client_class_server s WHERE s.class_id = c.id)
 		FROM dhcp4_client_class c WHERE name LIKE 'class$client-%'", { map { ($_ => "'$stored->{classes}{$_}' == '$stored->{classes}{$_}'|1|1") } keys %{ $stored->{classes} } }, $uncertain);
-	compare('global', "SELECT name, value, (SELECT count(*) FROM dhcp4_global_parameter_server s WHERE s.parameter_id = g.id) FROM dhcp4_global_parameter g
-		WHERE name LIKE 'global$client-%'", { map { ($_ => "$stored->{globals}{$_}|1") } keys %{ $stored->{globals} } }, $uncertain);
+	compare('definition', "SELECT name, user_context->>'text', (SELECT count(*) FROM dhcp4_option_def_server s WHERE s.option_def_id = d.id) FROM dhcp4_option_def d
+		WHERE name LIKE 'definition$client-%'", { map { ($_ => "$stored->{definitions}{$_}|1") } keys %{ $stored->{definitions} } }, $uncertain);
 	return;
 }
 
