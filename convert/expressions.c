@@ -57,6 +57,7 @@
 #include "utils/rel.h"
 
 #include "convert/expressions.h"
+#include "convert/findings.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "convert/subtransaction.h"
@@ -473,19 +474,13 @@ check_dependent(Dependent *dependent, const char *description,
 static void
 report_doubts(const List *doubts)
 {
-	StringInfoData lines;
+	List	   *lines = NIL;
 	ListCell   *cell;
 
-	if (doubts == NIL)
-		return;
-	initStringInfo(&lines);
 	foreach(cell, doubts)
-		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "",
-						 ((SnowflakeObstacle *) lfirst(cell))->line);
-	ereport(NOTICE,
-			(errmsg("some partitions or children do not accept new IDs"),
-			 errdetail_internal("%s", lines.data),
-			 errhint("INSERTs into them will fail. If they get new rows, change what does not accept the IDs.")));
+		lines = lappend(lines, (void *) ((SnowflakeObstacle *) lfirst(cell))->line);
+	snowflake_convert_give_list("some partitions or children do not accept new IDs", lines,
+								"INSERTs into them will fail. If they get new rows, change what does not accept the IDs.");
 }
 
 /*

@@ -236,39 +236,22 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	values[1] = array_of_keys(conversion, INT2OID, attnum_of);
 	values[2] = array_of_keys(conversion, OIDOID, generator_of);
 	values[3] = array_of_keys(conversion, BOOLOID, set_default_of);
-	memset(nulls, ' ', sizeof(nulls));
-	for (int i = 0; i < SNOWFLAKE_TARGET_ARRAYS; i++)
-	{
-		values[4 + i] = conversion->targets[i];
-		nulls[4 + i] = conversion->targets[i] == (Datum) 0 ? 'n' : ' ';
-	}
-	for (int i = 0; i < SNOWFLAKE_OTHER_ARRAYS; i++)
-	{
-		values[8 + i] = conversion->others[i];
-		nulls[8 + i] = conversion->others[i] == (Datum) 0 ? 'n' : ' ';
-	}
+	memcpy(&values[4], conversion->targets, sizeof(conversion->targets));
+	memcpy(&values[8], conversion->others, sizeof(conversion->others));
 	values[10] = ObjectIdGetDatum(conversion->schema);
 	values[11] = ObjectIdGetDatum(object);
-	for (int i = 0; i < SNOWFLAKE_NAME_ARRAYS; i++)
-	{
-		values[12 + i] = conversion->names[i];
-		nulls[12 + i] = conversion->names[i] == (Datum) 0 ? 'n' : ' ';
-	}
+	memcpy(&values[12], conversion->names, sizeof(conversion->names));
 	values[15] = snowflake_convert_array_of_oids(conversion->sequences);
 	values[16] = CStringGetTextDatum(kind);
 	values[17] = CStringGetTextDatum(path != NULL ? path : "");
 	values[18] = Int64GetDatum(conversion->max_increment);
 	values[19] = array_of_keys(conversion, BOOLOID, keeps_sequences_of);
-	for (int i = 0; i < SNOWFLAKE_FUNCTION_ARRAYS; i++)
-	{
-		values[20 + i] = conversion->functions[i];
-		nulls[20 + i] = conversion->functions[i] == (Datum) 0 ? 'n' : ' ';
-	}
-	for (int i = 0; i < SNOWFLAKE_FOUND_ARRAYS; i++)
-	{
-		values[24 + i] = conversion->found[i];
-		nulls[24 + i] = conversion->found[i] == (Datum) 0 ? 'n' : ' ';
-	}
+	memcpy(&values[20], conversion->functions, sizeof(conversion->functions));
+	memcpy(&values[24], conversion->found, sizeof(conversion->found));
+
+	/* An array that was not found yet is null; InvalidOid and 0 are values. */
+	for (size_t i = 0; i < lengthof(types); i++)
+		nulls[i] = values[i] == (Datum) 0 && types[i] != OIDOID && types[i] != INT8OID ? 'n' : ' ';
 	run_planned(query, lengthof(types), types, values, nulls);
 }
 

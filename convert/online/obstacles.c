@@ -20,6 +20,7 @@
 #include "access/transam.h"
 
 #include "convert/conversion.h"
+#include "convert/findings.h"
 #include "convert/obstacles.h"
 #include "convert/online/key_functions.h"
 #include "convert/online/obstacles.h"
@@ -178,13 +179,10 @@ snowflake_online_give_notices(const SnowflakeConversion *conversion)
 	foreach(cell, snowflake_convert_ask(conversion, sql_online_notices))
 	{
 		char	  **row = lfirst(cell);
-		char	   *detail = snowflake_convert_text(row, "detail");
-		char	   *hint = snowflake_convert_text(row, "hint");
 
-		ereport(NOTICE,
-				(errmsg_internal("%s", snowflake_convert_text(row, "title")),
-				 detail != NULL ? errdetail_internal("%s", detail) : 0,
-				 hint != NULL ? errhint("%s", hint) : 0));
+		snowflake_convert_give_notice(snowflake_convert_text(row, "title"),
+									  snowflake_convert_text(row, "detail"),
+									  snowflake_convert_text(row, "hint"));
 	}
 	snowflake_convert_give_notices(&with_functions);
 }

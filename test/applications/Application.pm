@@ -254,6 +254,9 @@ sub convert_to
 	my $dry = $self->as_owner("SELECT $call, dry_run => true)");
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $report = $call =~ s/schema\(/report(/r;
+	like($self->as_owner("SELECT count(*), count(*) FILTER (WHERE severity = 'obstacle') FROM $report)"),
+		qr/^(\d|1[0-2])\|0$/, "$kind: the report has few rows, and no obstacle");
 	is($self->as_owner("SELECT $call)"), $dry, "$kind: the conversion does what the dry run has shown");
 	note($dry);
 	$self->kinds_are($kind);

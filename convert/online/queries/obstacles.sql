@@ -635,13 +635,14 @@ FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid)
 WHERE tab.parent IS NULL HAVING count(*) > 0
 
 -- entry:
-SELECT format('INSERT ... ON CONFLICT may fail with unique_violation on table %s', tab.name),
+SELECT 'INSERT ... ON CONFLICT may fail with unique_violation',
+  string_agg(format('table %s', tab.name), E'\n' ORDER BY tab.name COLLATE "C"),
   'Until the swap there are two unique indexes for one key, and ON CONFLICT expects a conflict '
-  'in one of them only.',
-  'Have the application repeat such statements; it is rare.'
+  'in one of them only. Have the application repeat such statements; it is rare.'
 FROM tab WHERE relid IN (SELECT relid FROM col) AND tab.parent IS NULL
 AND EXISTS (SELECT FROM idx JOIN tab m ON m.relid = idx.indrelid WHERE m.root = tab.relid
   AND idx.indisunique)
+HAVING count(*) > 0
 
 -- entry:
 SELECT 'functions might use columns by their positions', string_agg(DISTINCT f.name COLLATE "C",
@@ -670,11 +671,13 @@ FROM pg_replication_slots WHERE slot_type = 'logical' AND database = current_dat
 AND EXISTS (SELECT FROM col)
 
 -- entry:
-SELECT format('function %s returns rows of table %s', p.oid::regprocedure, tab.name), NULL,
-  'If it lists the columns itself, it fails until the swap, because the table has one more, and '
+SELECT 'functions return rows of these tables',
+  string_agg(format('%s: table %s', p.oid::regprocedure, tab.name), E'\n'
+    ORDER BY p.oid::regprocedure::text COLLATE "C"),
+  'One that lists the columns itself fails until the swap, because the table has one more, and '
   'afterwards if it relies on their order.'
 FROM tab JOIN pg_class r ON r.oid = tab.relid JOIN pg_proc p ON p.prorettype = r.reltype
-WHERE tab.relid IN (SELECT relid FROM col)
+WHERE tab.relid IN (SELECT relid FROM col) HAVING count(*) > 0
 
 -- name: has_citus
 SELECT FROM pg_class WHERE oid = to_regclass('pg_catalog.pg_dist_partition')
