@@ -53,9 +53,9 @@ snowflake_convert_add_obstacle(List **obstacles, const char *object, const char 
 /*
  * Add the obstacles that a query of a list of them finds.
  */
-static void
-ask_obstacles(const SnowflakeConversion *conversion, const char *query,
-			  List **obstacles)
+void
+snowflake_convert_ask_obstacles(const SnowflakeConversion *conversion, const char *query,
+								List **obstacles)
 {
 	ListCell   *cell;
 
@@ -91,14 +91,14 @@ void
 snowflake_convert_find_type_obstacles(const SnowflakeConversion *conversion,
 									  List **obstacles)
 {
-	ask_obstacles(conversion, sql_type_obstacles, obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, obstacles);
 }
 
 void
 snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 										 List **obstacles)
 {
-	ask_obstacles(conversion, sql_trigger_obstacles, obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, obstacles);
 }
 
 /*
@@ -108,30 +108,30 @@ void
 snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 								 List **obstacles)
 {
-	ask_obstacles(conversion, sql_column_obstacles, obstacles);
-	ask_obstacles(conversion, sql_cast_obstacles, obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_column_obstacles, obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_cast_obstacles, obstacles);
 	if (!conversion->online)
 	{
-		ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
-		ask_obstacles(conversion, sql_recreated_obstacles, obstacles);
-		ask_obstacles(conversion, sql_row_obstacles, obstacles);
-		ask_obstacles(conversion, sql_rebuilt_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_recreated_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_row_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_rebuilt_obstacles, obstacles);
 		snowflake_convert_find_trigger_obstacles(conversion, obstacles);
 	}
 	else
-		ask_obstacles(conversion, sql_online_row_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_online_row_obstacles, obstacles);
 	snowflake_convert_find_type_obstacles(conversion, obstacles);
 	if (sets_default(conversion))
 	{
-		ask_obstacles(conversion, sql_key_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_key_obstacles, obstacles);
 		Assert(conversion->names[0] != (Datum) 0);
-		ask_obstacles(conversion, sql_sequence_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_sequence_obstacles, obstacles);
 	}
-	ask_obstacles(conversion, sql_table_obstacles, obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_table_obstacles, obstacles);
 	if (!conversion->online)
-		ask_obstacles(conversion, sql_begun_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_begun_obstacles, obstacles);
 	if (can_read("pg_dist_partition") && can_read("pg_dist_local_group"))
-		ask_obstacles(conversion, sql_citus_obstacles, obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_citus_obstacles, obstacles);
 }
 
 /*

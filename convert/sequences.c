@@ -184,14 +184,7 @@ snowflake_convert_find_key_sequences(SnowflakeConversion *conversion)
 void
 snowflake_convert_find_kind_obstacles(const SnowflakeConversion *conversion, List **obstacles)
 {
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(conversion, sql_kind_obstacles))
-	{
-		char	  **row = lfirst(cell);
-
-		snowflake_convert_add_obstacle(obstacles, row[1], row[0], row[2]);
-	}
+	snowflake_convert_ask_obstacles(conversion, sql_kind_obstacles, obstacles);
 }
 
 /*

@@ -32,26 +32,6 @@
 #include "online/queries/obstacles.sql.h"
 
 /*
- * Add the obstacles that a query of a list of them finds.
- */
-static void
-ask_obstacles(const SnowflakeConversion *conversion, const char *query,
-			  List **obstacles)
-{
-	const SnowflakeKey *key = linitial(conversion->keys);
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(conversion, query))
-	{
-		char	  **row = lfirst(cell);
-
-		snowflake_convert_add_obstacle(obstacles, key->table,
-									   snowflake_convert_text(row, "line"),
-									   snowflake_convert_text(row, "hint"));
-	}
-}
-
-/*
  * Add foreign keys with SET DEFAULT whose triggers would be fired after those of
  * the new ones: see create_foreign_key().  The names have OIDs as text, so this
  * is known from what the next OID is, unless it gets one more digit before.
@@ -103,7 +83,7 @@ snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion)
 {
 	List	   *obstacles = NIL;
 
-	ask_obstacles(conversion, sql_online_obstacles, &obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
 	snowflake_convert_find_trigger_obstacles(conversion, &obstacles);
 	return obstacles;
 }
@@ -147,13 +127,13 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 							snowflake_online_list_object_obstacles(conversion));
 	obstacles = list_concat(obstacles,
 							snowflake_online_list_changed_objects(conversion, NIL));
-	ask_obstacles(conversion, sql_function_obstacles, &obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_function_obstacles, &obstacles);
 	with_functions = snowflake_online_with_functions(conversion);
-	ask_obstacles(&with_functions, sql_key_function_obstacles, &obstacles);
+	snowflake_convert_ask_obstacles(&with_functions, sql_key_function_obstacles, &obstacles);
 	if (!options->subscribers_ready)
-		ask_obstacles(conversion, sql_publication_obstacles, &obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_publication_obstacles, &obstacles);
 	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)
-		ask_obstacles(conversion, sql_online_citus_obstacles, &obstacles);
+		snowflake_convert_ask_obstacles(conversion, sql_online_citus_obstacles, &obstacles);
 	check_set_default(conversion, &obstacles);
 	*known = snowflake_online_rehearse_swaps(conversion, &obstacles);
 	/* With some obstacles, the rows cannot be accessed. */

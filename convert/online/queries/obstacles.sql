@@ -17,7 +17,7 @@ UNION ALL SELECT 'pg_attrdef'::regclass, f.oid FROM vw JOIN pg_attrdef f ON f.ad
 UNION ALL SELECT 'pg_trigger'::regclass, g.oid FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid
 
 -- snippet: lines(entries)
-SELECT line COLLATE "C", hint
+SELECT line COLLATE "C", NULL::text AS object, hint
 FROM ({entries}) o(number, hint, line)
 GROUP BY number, hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"
