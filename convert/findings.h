@@ -21,10 +21,9 @@
 typedef struct SnowflakeFinding
 {
 	const char *severity;
-	const char *title;			/* the same of all such objects; NULL: of this one
-								 * only */
+	const char *title;			/* of all like it, or NULL if there are none */
 	const char *object;
-	const char *line;			/* of the object in a list, or NULL for its name */
+	const char *line;			/* in a list, or NULL: the object */
 	const char *finding;
 	const char *what_to_do;
 } SnowflakeFinding;
