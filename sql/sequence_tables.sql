@@ -284,6 +284,8 @@ ALTER TABLE casts ALTER id TYPE integer USING 1, ALTER id DROP DEFAULT;
 CREATE TABLE heads (id bigint, d int) PARTITION BY LIST (d);
 CREATE TABLE heads1 PARTITION OF heads (id DEFAULT nextval('s3')) FOR VALUES IN (1);
 ALTER TABLE heads ALTER id TYPE integer;
+ALTER TYPE typed8 ALTER ATTRIBUTE id TYPE integer CASCADE;
+ALTER TYPE typed8 ALTER ATTRIBUTE n TYPE smallint CASCADE;
 SET snowflake.default_sequence_kind = local;
 ALTER TABLE party ALTER id TYPE small_int;
 ALTER TABLE before ALTER id TYPE smallint;

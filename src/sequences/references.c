@@ -446,21 +446,55 @@ check_remains_wide(Oid relid, const char *column)
 }
 
 /*
+ * The tables of a composite type.
+ */
+static List *
+find_typed_tables(Oid type)
+{
+	Relation	relations = table_open(RelationRelationId, AccessShareLock);
+	List	   *tables = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_class_reloftype, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(type));
+	scan = systable_beginscan(relations, InvalidOid, false, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		tables = lappend_oid(tables, ((Form_pg_class) GETSTRUCT(tuple))->oid);
+	systable_endscan(scan);
+	table_close(relations, AccessShareLock);
+	return tables;
+}
+
+/*
+ * The tables whose columns change with those of a table or composite type of the
+ * caller.
+ */
+static List *
+find_altered_tables(Oid relid)
+{
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE &&
+		has_privs_of_role(GetUserId(), snowflake_table_owner(relid)))
+		return find_typed_tables(get_rel_type_id(relid));
+	return snowflake_is_own_table(relid) ? find_all_inheritors(relid, NoLock, NULL) : NIL;
+}
+
+/*
  * Fail if a statement makes a column too narrow for its snowflake sequence, also
  * that of a partition, or another table that inherits it, which may have a default
- * of its own.
+ * of its own, and those of the tables of a type.
  */
 void
 snowflake_check_narrowing(const AlterTableStmt *statement)
 {
-	Oid			relid = InvalidOid;
 	ListCell   *cell;
 
 	foreach(cell, statement->cmds)
 	{
 		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
 		Oid			type;
-		ListCell   *child;
+		ListCell   *table;
 
 		if (command->subtype != AT_AlterColumnType ||
 			drops_default(statement, command->name))
@@ -468,10 +502,7 @@ snowflake_check_narrowing(const AlterTableStmt *statement)
 		type = LookupTypeNameOid(NULL, castNode(ColumnDef, command->def)->typeName, true);
 		if (!OidIsValid(type) || !is_narrow(getBaseType(type)))
 			continue;
-		relid = RangeVarGetRelid(statement->relation, NoLock, true);
-		if (!snowflake_is_own_table(relid))
-			return;
-		foreach(child, find_all_inheritors(relid, NoLock, NULL))
-			check_remains_wide(lfirst_oid(child), command->name);
+		foreach(table, find_altered_tables(RangeVarGetRelid(statement->relation, NoLock, true)))
+			check_remains_wide(lfirst_oid(table), command->name);
 	}
 }
