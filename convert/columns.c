@@ -17,6 +17,10 @@
  *	 own values say otherwise.
  * - Perhaps a column holds a key, if nothing of this says that it does not.
  *
+ * Of the latter, those without any value are widened with the sure ones.  Nothing can
+ * be told of them, as of most columns right after an installation; a column that was
+ * forgotten fails, and one that is bigint for nothing does not.
+ *
  * A smallint or integer can hold the values of a bigint key only as long as there
  * are few, so values tell only of keys that are as small.
  *
@@ -297,6 +301,15 @@ judge_by_others(Columns *all)
 	}
 }
 
+/*
+ * Is there nothing that could say that a column does not hold a key?
+ */
+static bool
+is_empty(const Column *column)
+{
+	return column->verdict == PERHAPS && column->values->is_read && column->values->count == 0;
+}
+
 static const char *
 reason_of(const Columns *all, const Column *column)
 {
@@ -312,6 +325,8 @@ reason_of(const Columns *all, const Column *column)
 		by_values = psprintf("%d of %d values are in %s", in_key(column, column->best), count,
 							 column->best == column->key || column->by_values ?
 							 key_name(all->conversion, column->best) : "a key");
+	else if (is_empty(column))
+		by_values = "it has no value";
 	if (by_name != NULL && by_values != NULL)
 		return psprintf("%s, and %s", by_name, by_values);
 	if (by_name != NULL || by_values != NULL)
@@ -517,7 +532,7 @@ static bool
 is_widened(const Column *column, const Widen *widen)
 {
 	return ((widen->names && column->is_id) ||
-			(widen->sure && column->verdict == SURE) ||
+			(widen->sure && (column->verdict == SURE || is_empty(column))) ||
 			(widen->perhaps && column->verdict == PERHAPS)) &&
 		!column->is_fixed &&
 		snowflake_table_owner(column->values->relid) == GetUserId();

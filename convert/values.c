@@ -86,6 +86,7 @@ take_values(SnowflakeValues *column, Datum array)
 	int			count;
 	int32	   *all = elements(array, &count);
 
+	column->is_read = true;
 	column->count = Min(count, MAX_VALUES);
 	column->values = all;
 	if (count <= MAX_VALUES)

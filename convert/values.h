@@ -20,7 +20,8 @@ typedef struct SnowflakeValues
 {
 	Oid			relid;
 	AttrNumber	attnum;
-	int			count;
+	bool		is_read;
+	int			count;			/* without 0 and -1 */
 	int32	   *values;			/* in their order */
 	int			known;			/* that are in any key */
 	int		   *in_key;			/* how many of them are in each key */

@@ -248,7 +248,8 @@ UNION ALL
 SELECT y.oid, coalesce(s.base, s.typid), greatest(s.typmod, y.typtypmod)
 FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
 
--- Columns of the schema that might hold keys, by their names, and are not widened with them.
+-- Columns of the schema that might hold keys, by their names, and are not widened with them; and
+-- arrays of integers, but those of counts and the like.
 -- rounds is true for those that store something else without an error.  A text that is shorter than
 -- an ID holds a key if it has room for 5 digits, and otherwise rather a code.
 -- cte: unfit(column_name, type, rounds)
@@ -263,7 +264,8 @@ FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
 WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
 AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
 AND a.atttypid NOT IN ('int2'::regtype, 'int4'::regtype)
-AND a.attname ~* CASE WHEN format_type(b.base, NULL) LIKE '%[]' THEN 'ids?$' ELSE 'id$' END
+AND (a.attname ~* CASE WHEN format_type(b.base, NULL) LIKE '%[]' THEN 'ids?$' ELSE 'id$' END
+     OR b.base IN ('int2[]'::regtype, 'int4[]'::regtype) AND NOT {is_number({words(a.attname)})})
 AND (b.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR b.mod - 4 BETWEEN 5 AND 18)
 AND NOT EXISTS (SELECT FROM pg_constraint c
                 WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))

@@ -18,7 +18,7 @@ CREATE TABLE groups (id serial PRIMARY KEY, owner_id integer, role_id smallint, 
     list_ids numeric(10)[], short_id short_number, small_id small_id, doc_id double precision, item_id real, doc_ids double precision[],
     bigint_ids bigint[], paid_ids text, number numeric(3),
     "user" integer, content_models integer, model integer, object_id varchar(10), fixed_id char(18), long_id varchar(19), code_id char(4),
-    any_id varchar, name varchar(10), title_id text);
+    any_id varchar, name varchar(10), title_id text, members integer[], sizes integer[]);
 CREATE TABLE roles ("user" integer PRIMARY KEY);
 CREATE TABLE grants ("user" integer REFERENCES roles);
 SELECT severity, object, finding FROM snowflake_convert_report('held', widen => 'none', details => true) WHERE object ~ 'groups|grants|roles|column content_[a-z]+ of table held.content$' AND object !~ 'column id ';

@@ -27,6 +27,8 @@ SELECT make('f_repeat', $$NEW.c := repeat('x', NEW.id % 3);$$),
        make('f_fine', $$NEW.c := NEW.id;$$);
 -- with names of the search path; AFTER; deferred; only in an UPDATE
 CREATE TABLE log (n int);
+-- a number that is no key
+INSERT INTO log VALUES (1000000);
 CREATE FUNCTION write_log() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO log VALUES (NEW.id); RETURN NULL; END $$;
 CREATE TABLE logged (id serial PRIMARY KEY, c text);
 CREATE TRIGGER t AFTER INSERT ON logged FOR EACH ROW EXECUTE FUNCTION write_log();
