@@ -363,7 +363,8 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 				LockRelationOid(relid, conversion->lock);
 		}
 	} while (found);
-	snowflake_convert_watch(list_concat_copy(locked[0], locked[1]));
+	snowflake_convert_watch(list_concat(list_concat_copy(locked[0], locked[1]),
+										conversion->sequences));
 }
 
 /*
@@ -557,6 +558,9 @@ lock_altered(void *argument)
 	}
 	foreach(cell, conversion->altered)
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	/* So that nobody can rename them, nor give them to somebody else. */
+	foreach(cell, conversion->sequences)
+		LockRelationOid(lfirst_oid(cell), AccessShareLock);
 	if (snowflake_convert_has_changed())
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),

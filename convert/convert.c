@@ -185,11 +185,6 @@ change_kinds_of_table(Call *call)
 		.column = call->column
 	};
 
-	(void) snowflake_convert_lock(call->relid, AccessShareLock);
-	if (call->column != NULL)
-		(void) snowflake_convert_find_column(call->relid,
-											 snowflake_relation_name(call->relid),
-											 call->column);
 	snowflake_convert_change_kinds(&kinds);
 	call->statements = kinds.statements;
 }

@@ -10,7 +10,9 @@
  *
  * Each sequence is changed as its owner, in a security-restricted operation.  All is
  * one transaction, which has a lock on each sequence from when it is changed on, and
- * on tables with an identity, which becomes a default.
+ * on tables with an identity, which becomes a default.  No lock on a table is replaced
+ * by a stronger one, and tables are locked in the order of their OIDs: otherwise,
+ * two calls could wait for each other.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -22,6 +24,7 @@
 
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -35,6 +38,7 @@
 #include "convert/rows.h"
 #include "convert/schema.h"
 #include "convert/sequences.h"
+#include "convert/subtransaction.h"
 #include "queries/kinds.sql.h"
 #include "shared/table_owner.h"
 
@@ -108,11 +112,44 @@ check_sequence_owner(Oid sequence)
 }
 
 /*
- * Find the sequences, and lock the tables that were not locked before, so that their
- * columns stay as they are.  Returns whether there were any.
+ * Lock a table with its columns, unless it is locked.  Returns whether it was not.
  */
 static bool
-find_and_lock(SnowflakeKindCall *call, List **locked)
+lock_table(const SnowflakeKindCall *call, char **row, List **locked)
+{
+	Oid			relid = snowflake_convert_oid(row, "relid");
+
+	if (!OidIsValid(relid) || list_member_oid(*locked, relid))
+		return false;
+	*locked = lappend_oid(*locked, relid);
+	(void) snowflake_convert_lock(relid, !call->conversion->dry_run &&
+								  snowflake_convert_flag(row, "has_identity") ?
+								  AccessExclusiveLock : AccessShareLock);
+	return true;
+}
+
+/*
+ * The same for a sequence of the caller, which can be used meanwhile, but neither
+ * renamed nor given to somebody else.
+ */
+static bool
+lock_sequence(Oid sequence, List **locked)
+{
+	if (list_member_oid(*locked, sequence))
+		return false;
+	*locked = lappend_oid(*locked, sequence);
+	LockRelationOid(sequence, AccessShareLock);
+	check_sequence_owner(sequence);
+	return true;
+}
+
+/*
+ * Find the sequences, and lock them and their tables, so that all that is read of them
+ * stays as it is, unless locked is NULL.  Returns whether there were any that were not
+ * locked before.
+ */
+static bool
+find_sequences(SnowflakeKindCall *call, List **locked)
 {
 	const SnowflakeConversion *conversion = call->conversion;
 	bool		found = false;
@@ -124,7 +161,6 @@ find_and_lock(SnowflakeKindCall *call, List **locked)
 	foreach(cell, snowflake_convert_ask_of(conversion, call->relid, sql_fed_columns))
 	{
 		char	  **row = lfirst(cell);
-		Oid			relid = snowflake_convert_oid(row, "relid");
 		Oid			sequence = snowflake_convert_oid(row, "sequence");
 
 		if (!is_wanted(call, row))
@@ -137,31 +173,42 @@ find_and_lock(SnowflakeKindCall *call, List **locked)
 		}
 		call->rows = lappend(call->rows, row);
 		call->sequences = list_append_unique_oid(call->sequences, sequence);
-		if (OidIsValid(relid) && !list_member_oid(*locked, relid))
-		{
-			found = true;
-			*locked = lappend_oid(*locked, relid);
-			(void) snowflake_convert_lock(relid, !conversion->dry_run &&
-										  snowflake_convert_flag(row, "is_identity") ?
-										  AccessExclusiveLock : AccessShareLock);
-		}
 		check_sequence_owner(sequence);
+		if (locked == NULL)
+			continue;
+		found |= lock_table(call, row, locked);
+		found |= lock_sequence(sequence, locked);
 	}
 	return found;
+}
+
+/*
+ * Fail if the table, or its column, is none that could have a sequence.
+ */
+static void
+check_table(const SnowflakeKindCall *call)
+{
+	(void) snowflake_convert_lock(call->relid, AccessShareLock);
+	if (call->column != NULL)
+		(void) snowflake_convert_find_column(call->relid,
+											 snowflake_relation_name(call->relid),
+											 call->column);
 }
 
 /*
  * Find the sequences, and what prevents them from getting the kind.
  */
 static List *
-find_kinds(SnowflakeKindCall *call)
+find_kinds(SnowflakeKindCall *call, bool lock)
 {
 	SnowflakeConversion *conversion = call->conversion;
 	List	   *locked = NIL;
 	List	   *obstacles = NIL;
 
-	while (find_and_lock(call, &locked))
+	while (find_sequences(call, lock ? &locked : NULL))
 		;
+	if (lock && OidIsValid(call->relid))
+		check_table(call);
 	conversion->sequences = call->sequences;
 	snowflake_convert_find_kind_obstacles(conversion, &obstacles);
 	call->idle = snowflake_convert_texts(snowflake_convert_ask(conversion, sql_idle_sequences));
@@ -183,7 +230,7 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 	bool		is_new;
 	ListCell   *cell;
 
-	*obstacles = find_kinds(call);
+	*obstacles = find_kinds(call, true);
 	is_new = call->done != NIL;
 	foreach(cell, call->rows)
 	{
@@ -212,11 +259,20 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 	return findings;
 }
 
+static List *
+change_statements(const SnowflakeConversion *conversion)
+{
+	return list_concat(snowflake_convert_identity_statements(conversion),
+					   snowflake_convert_kind_statements(conversion));
+}
+
 /*
- * Change the sequences of an owner, or find what would be done.
+ * Find statements for the sequences of an owner, and execute them unless it is a dry
+ * run.
  */
 static void
-change_sequences_of(SnowflakeKindCall *call, Oid owner)
+run_for_owner(SnowflakeKindCall *call, Oid owner,
+			  List *(*find) (const SnowflakeConversion *conversion))
 {
 	SnowflakeConversion part = *call->conversion;
 	List	   *statements;
@@ -230,12 +286,24 @@ change_sequences_of(SnowflakeKindCall *call, Oid owner)
 			part.sequences = lappend_oid(part.sequences, lfirst_oid(cell));
 	}
 	snowflake_become_owner(owner, &caller);
-	statements = list_concat(snowflake_convert_identity_statements(&part),
-							 snowflake_convert_kind_statements(&part));
+	statements = find(&part);
 	if (!call->conversion->dry_run)
 		snowflake_convert_run_statements(statements);
 	snowflake_become_caller(&caller);
 	call->statements = list_concat(call->statements, statements);
+}
+
+static void
+run_for_owners(SnowflakeKindCall *call,
+			   List *(*find) (const SnowflakeConversion *conversion))
+{
+	List	   *owners = NIL;
+	ListCell   *cell;
+
+	foreach(cell, call->sequences)
+		owners = list_append_unique_oid(owners, snowflake_table_owner(lfirst_oid(cell)));
+	foreach(cell, owners)
+		run_for_owner(call, lfirst_oid(cell), find);
 }
 
 /*
@@ -276,23 +344,37 @@ report_kinds(const SnowflakeKindCall *call)
 }
 
 /*
- * Give the sequences the kind, unless it is a dry run.
+ * Have the registry know the sequences, unless it is a dry run.
+ */
+static void
+prepare(void *argument)
+{
+	SnowflakeKindCall *call = argument;
+
+	snowflake_convert_report_obstacles(call->conversion, find_kinds(call, false));
+	run_for_owners(call, snowflake_convert_prepare_statements);
+}
+
+/*
+ * Give the sequences the kind, unless it is a dry run.  The registry is asked before
+ * anything is locked, and about what has changed meanwhile at the end.  The locks with
+ * which keys were read for that are released: see above.
  */
 void
 snowflake_convert_change_kinds(SnowflakeKindCall *call)
 {
-	List	   *obstacles;
-	List	   *owners = NIL;
 	SnowflakeCaller caller;
-	ListCell   *cell;
 
 	snowflake_become_owner(GetUserId(), &caller);
-	obstacles = find_kinds(call);
-	snowflake_convert_report_obstacles(call->conversion, obstacles);
-	foreach(cell, call->sequences)
-		owners = list_append_unique_oid(owners, snowflake_table_owner(lfirst_oid(cell)));
-	foreach(cell, owners)
-		change_sequences_of(call, lfirst_oid(cell));
+	if (call->conversion->kind == SNOWFLAKE_CONVERT_RANGE)
+	{
+		ErrorData  *error = snowflake_convert_do(prepare, call, false);
+
+		if (error != NULL)
+			ReThrowError(error);
+	}
+	snowflake_convert_report_obstacles(call->conversion, find_kinds(call, true));
+	run_for_owners(call, change_statements);
 	snowflake_become_caller(&caller);
 	report_kinds(call);
 }

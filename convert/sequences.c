@@ -8,9 +8,8 @@
  * checks again, under the lock of the sequence, that the columns suit the kind.
  *
  * An identity column must have its own sequence, which cannot be of another kind.
- * So it becomes a column with a default, on a new sequence that has everything the
- * old one had.  Who could insert rows needed no right on that, and gets one on the
- * new sequence.
+ * So it becomes a column with a default, on the same sequence (identity.c).  Who could
+ * insert rows needed no right on that, and gets one.
  *
  * A default may have the name of a sequence as a text, which is looked up each time.
  * It means what it would mean for the application: its role is taken to be the owner
@@ -185,6 +184,15 @@ void
 snowflake_convert_find_kind_obstacles(const SnowflakeConversion *conversion, List **obstacles)
 {
 	snowflake_convert_ask_obstacles(conversion, sql_kind_obstacles, obstacles);
+}
+
+/*
+ * The statements that have the registry know sequences, while clients use them.
+ */
+List *
+snowflake_convert_prepare_statements(const SnowflakeConversion *conversion)
+{
+	return snowflake_convert_texts(snowflake_convert_ask(conversion, sql_prepare_statements));
 }
 
 /*

@@ -121,26 +121,21 @@ GROUP BY t.key, f.sequence, k.kind
 SELECT key, sequence, kind, narrow FROM key_sequence ORDER BY key, sequence
 
 -- The sequences that get another kind; and those of identity columns among them, with their
--- tables.  What these become for a snowflake key is bigint, as the column.
+-- tables.
 -- cte: changing
-SELECT s.*, c.relname, n.nspname, format('%I.%I', n.nspname, c.relname) AS name, c.relowner,
-  c.relpersistence, c.relacl, c.relnamespace, d.refobjid AS relid, d.refobjsubid AS attnum
+SELECT s.*, format('%I.%I', n.nspname, c.relname) AS name, c.relowner, c.relnamespace,
+  d.refobjid AS relid, d.refobjsubid AS attnum
 FROM unnest($16) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid JOIN pg_class c ON c.oid = x.oid
   JOIN pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, x.oid, 'i')
     AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0
 
 -- cte: identity
--- with: changing, integer_type
+-- with: changing
 SELECT s.*, format('%I.%I', n.nspname, r.relname) AS table_name, a.attname, a.attidentity,
-  r.relkind = 'p' AND current_setting('server_version_num')::int >= 170000 AS recurses,
-  i.base AS type,
-  CASE WHEN s.seqmax = o.greatest_value THEN i.greatest_value ELSE s.seqmax END AS last_value
+  r.relkind = 'p' AND current_setting('server_version_num')::int >= 170000 AS recurses
 FROM changing s JOIN pg_class r ON r.oid = s.relid JOIN pg_namespace n ON n.oid = r.relnamespace
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (s.relid, s.attnum)
-  JOIN integer_type o ON o.typid = s.seqtypid
-  JOIN integer_type i ON i.typid = CASE $17 WHEN 'snowflake' THEN 'int8'::regtype
-    ELSE s.seqtypid END
 
 -- What rows can be inserted through into a table with an identity, also by roles without any right
 -- on its sequence, and the privilege for that: the table, views and rules whose owners may insert
@@ -185,79 +180,54 @@ WHERE e.privilege_type = f.privilege AND e.grantee <> s.relowner
 AND NOT has_sequence_privilege(CASE e.grantee WHEN 0 THEN 'public'
   ELSE pg_get_userbyid(e.grantee) END, s.seqrelid, 'USAGE, UPDATE')
 
--- Default privileges may give a new sequence other rights than the old one has.
--- cte: new_grantee(sequence, name, grantee)
--- with: identity
-SELECT s.seqrelid, s.name, e.grantee
-FROM identity s JOIN pg_default_acl a ON a.defaclobjtype = 'S' AND a.defaclrole = s.relowner
-  AND a.defaclnamespace IN (0, s.relnamespace), aclexplode(a.defaclacl) e
-UNION
-SELECT seqrelid, name, relowner FROM identity WHERE relacl IS NOT NULL
-
--- The statements that replace identities by defaults, on sequences of the same names: each has a
--- new one, that takes over what the old one has.  To rename that locks it.
+-- The statements that replace identities by defaults, on the same sequences.
 -- name: identity_statements
--- with: identity, inserter, new_grantee
-WITH statement(name, step, n, command) AS (
-  SELECT name, 1, 0::bigint, format('ALTER SEQUENCE %s RENAME TO snowflake_old_sequence', name)
+-- with: identity, inserter
+WITH statement(name, step, command) AS (
+  SELECT name, 1, format('SELECT %s.snowflake_convert_identity(%L, %L)',
+    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake_convert'),
+    table_name, attname)
   FROM identity
   UNION ALL
-  SELECT name, 2, 0, format('CREATE %sSEQUENCE %s AS %s INCREMENT BY %s MINVALUE %s MAXVALUE %s '
-    'START WITH %s CACHE %s%s OWNED BY %s.%I', CASE relpersistence WHEN 'u' THEN 'UNLOGGED ' END,
-    name, type, seqincrement, seqmin, last_value, seqstart, seqcache,
-    CASE WHEN seqcycle THEN ' CYCLE' END, table_name, attname)
+  SELECT name, 2, format('ALTER TABLE %s%s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
+    CASE WHEN NOT recurses THEN 'ONLY ' END, table_name, attname, name)
   FROM identity
   UNION ALL
-  SELECT name, 3, 0, format('SELECT pg_catalog.setval(%L, last_value, is_called) FROM '
-    '%I.snowflake_old_sequence', name, nspname)
-  FROM identity
-  UNION ALL
-  SELECT name, 4, 0, format('ALTER TABLE %s%s ALTER COLUMN %I DROP IDENTITY, '
-    'ALTER COLUMN %3$I SET DEFAULT nextval(%L::regclass)', CASE WHEN NOT recurses THEN 'ONLY ' END,
-    table_name, attname, name)
-  FROM identity
-  UNION ALL
-  SELECT s.name, 5, 0, format('REVOKE ALL ON SEQUENCE %s FROM %s', e.name, {grantee})
-  FROM identity s JOIN new_grantee e ON e.sequence = s.seqrelid
-  UNION ALL
-  SELECT s.name, 6, min(ordinality), format('GRANT %s ON SEQUENCE %s TO %s%s',
-    string_agg(e.privilege_type, ', ' ORDER BY ordinality), s.name, {grantee}, {grant_option})
-  FROM identity s, aclexplode(coalesce(s.relacl, acldefault('s', s.relowner)))
-    WITH ORDINALITY e
-  WHERE s.seqrelid IN (SELECT sequence FROM new_grantee)
-  GROUP BY s.name, e.grantee, e.is_grantable
-  UNION ALL
-  SELECT name, 7, 0, format('GRANT USAGE ON SEQUENCE %s TO %s', name, {grantee})
-  FROM inserter e
-  UNION ALL
-  SELECT name, 8, 0, {comment_on(format('SEQUENCE %s', name), seqrelid, pg_class)}
-  FROM identity WHERE {has_comment(seqrelid, pg_class)}
-  UNION ALL
-  SELECT name, 9, 0, format('SECURITY LABEL FOR %I ON SEQUENCE %s IS %L', l.provider, name,
-    l.label)
-  FROM identity JOIN pg_seclabel l ON (l.classoid, l.objoid, l.objsubid)
-    = ('pg_class'::regclass, seqrelid, 0))
-SELECT command FROM statement ORDER BY name COLLATE "C", step, n, command COLLATE "C"
+  SELECT name, 3, format('GRANT USAGE ON SEQUENCE %s TO %s', name, {grantee})
+  FROM inserter e)
+SELECT command FROM statement ORDER BY name COLLATE "C", step, command COLLATE "C"
+
+-- The integer columns of these sequences: the least of their greatest values, its type, and a query
+-- of the keys.  Those of partitions are among the rows of their table.
+-- cte: fed(sequence, least, base, keys)
+-- with: changing, feeding, integer_type
+SELECT f.sequence, min(i.greatest_value), (array_agg(i.base ORDER BY i.greatest_value))[1],
+  string_agg(format('SELECT max(%I)::bigint FROM %s.%I', a.attname,
+    r.relnamespace::regnamespace, r.relname), ' UNION ALL '
+    ORDER BY r.relnamespace::regnamespace::text, r.relname, a.attname)
+FROM changing c JOIN feeding f ON f.sequence = c.seqrelid
+  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
+  JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p')
+  JOIN integer_type i ON i.typid = a.atttypid
+WHERE NOT EXISTS (SELECT FROM pg_inherits h JOIN feeding p ON p.relid = h.inhparent
+                  WHERE h.inhrelid = f.relid AND p.sequence = f.sequence)
+GROUP BY f.sequence
+
+-- The statement after which the registry knows them, but those whose MAXVALUE changes.
+-- name: prepare_statements
+-- with: changing, fed
+SELECT format('SELECT %s.snowflake_prepare_ranges(ARRAY[%s]::regclass[])',
+  (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
+  string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"))
+FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+WHERE s.seqmax <= f.least
+HAVING count(*) > 0
 
 -- A snowflake sequence may be that of a column that was an integer before, and may have a MAXVALUE,
 -- which its IDs are above.
 -- name: kind_statements
--- with: changing, feeding, integer_type, sequence_kind, target
-WITH fed AS (
-  SELECT f.sequence, min(i.greatest_value) AS least,
-    (array_agg(i.base ORDER BY i.greatest_value))[1] AS base,
-    string_agg(format('SELECT max(%I)::bigint FROM %s.%I', a.attname,
-      r.relnamespace::regnamespace, r.relname), ' UNION ALL '
-      ORDER BY r.relnamespace::regnamespace::text, r.relname, a.attname) AS keys
-  FROM changing c JOIN feeding f ON f.sequence = c.seqrelid
-    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
-    JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p')
-    JOIN integer_type i ON i.typid = a.atttypid
--- Those of partitions are among the rows of their table.
-  WHERE NOT EXISTS (SELECT FROM pg_inherits h JOIN feeding p ON p.relid = h.inhparent
-                    WHERE h.inhrelid = f.relid AND p.sequence = f.sequence)
-  GROUP BY f.sequence),
- statement(name, step, command) AS (
+-- with: changing, feeding, fed, integer_type, sequence_kind, target
+WITH statement(name, step, command) AS (
   SELECT name, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
   WHERE $17 = 'range' AND s.relid IS NULL AND s.seqmax > f.least
@@ -265,6 +235,13 @@ WITH fed AS (
   SELECT name, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
     (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $17)
   FROM changing
+  WHERE $17 <> 'range'
+  UNION ALL
+  SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
+    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
+    string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"), $17)
+  FROM changing
+  HAVING $17 = 'range' AND count(*) > 0
   UNION ALL
   SELECT s.name, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
     t.relid::regclass, t.attname, s.name)
@@ -291,30 +268,26 @@ WITH fed AS (
   WHERE $17 = 'local')
 SELECT command FROM statement ORDER BY name COLLATE "C", step
 
--- What prevents sequences from getting a kind: the identity's is dropped with it.
+-- What prevents sequences from getting a kind.
 -- list: kind_obstacles obstacles
--- with: changing, identity
-
--- hint: Use another sequence in these objects, or none.
-SELECT format('%s uses sequence %s, which is created again without the identity of column %I of '
-  'table %s', pg_describe_object(d.classid, d.objid, d.objsubid), s.name, s.attname,
-    s.table_name),
-  format('sequence %s', s.name)
-FROM identity s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.seqrelid)
+-- with: changing
 
 -- hint: Grant the owner of each sequence what it needs.
 SELECT format('role %I, the owner of sequence %s, lacks %s', o.rolname, s.name, p.what),
   format('sequence %s', s.name)
 FROM changing s JOIN pg_roles o ON o.oid = s.relowner
-  CROSS JOIN (SELECT f.oid, f.pronamespace FROM pg_proc f JOIN pg_depend d
-    ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, f.oid, 'e')
-    JOIN pg_extension e ON (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
-    WHERE f.proname = 'snowflake_set_sequence_kind' AND e.extname = 'snowflake') f
+  JOIN (SELECT f.oid, f.pronamespace, f.proname = 'snowflake_convert_identity'
+    FROM pg_proc f JOIN pg_depend d
+      ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, f.oid, 'e')
+      JOIN pg_extension e ON (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
+    WHERE (e.extname, f.proname) IN (('snowflake', CASE $17 WHEN 'range'
+      THEN 'snowflake_set_sequence_kinds' ELSE 'snowflake_set_sequence_kind' END),
+      ('snowflake', CASE $17 WHEN 'range' THEN 'snowflake_prepare_ranges' END),
+      ('snowflake_convert', 'snowflake_convert_identity'))) f(oid, pronamespace, of_identity)
+    ON NOT f.of_identity OR s.relid IS NOT NULL
   CROSS JOIN LATERAL (VALUES
     (format('USAGE on schema %s', s.relnamespace::regnamespace),
       has_schema_privilege(o.oid, s.relnamespace, 'USAGE')),
-    (format('CREATE on schema %s', s.relnamespace::regnamespace),
-      s.relid IS NULL OR has_schema_privilege(o.oid, s.relnamespace, 'CREATE')),
     (format('USAGE on schema %s', f.pronamespace::regnamespace),
       has_schema_privilege(o.oid, f.pronamespace, 'USAGE')),
     (format('EXECUTE on function %s', f.oid::regprocedure),

@@ -21,58 +21,39 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_attrdef.h"
-#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
-#include "catalog/pg_depend.h"
 #include "catalog/pg_seclabel.h"
 #include "catalog/pg_sequence.h"
-#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/seclabel.h"
 #include "commands/sequence.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
-#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/fmgrprotos.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "ranges/granted.h"
 #include "ranges/numbers.h"
+#include "sequences/floor.h"
 #include "sequences/kind.h"
+#include "sequences/position.h"
 #include "sequences/suitable.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
 #define PROVIDER		"snowflake"
 #define SET_KIND_HINT	"Call snowflake_set_sequence_kind()."
-
-/* The last position that this session has set of a sequence. */
-typedef struct SetPosition
-{
-	Oid			relid;			/* hash key */
-	int64		value;
-} SetPosition;
-
-static HTAB *set_positions = NULL;
 
 static char *
 get_label(Oid relid)
@@ -106,104 +87,6 @@ own_name(Oid relid)
 }
 
 /*
- * The position of a sequence that the caller has locked.
- */
-static SequencePosition
-get_position(Oid relid)
-{
-	Relation	sequence = relation_open(relid, NoLock);
-	Buffer		buffer = ReadBuffer(sequence, 0);
-	HeapTupleData tuple;
-	Form_pg_sequence_data data;
-	SequencePosition position;
-	ItemId		item;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	item = PageGetItemId(BufferGetPage(buffer), FirstOffsetNumber);
-	tuple.t_data = (HeapTupleHeader) PageGetItem(BufferGetPage(buffer), item);
-	tuple.t_len = ItemIdGetLength(item);
-	data = (Form_pg_sequence_data) GETSTRUCT(&tuple);
-	position.last_value = data->last_value;
-	position.is_called = data->is_called;
-	UnlockReleaseBuffer(buffer);
-	relation_close(sequence, NoLock);
-	return position;
-}
-
-/*
- * Note that the server's currval() of a sequence is a position that was set
- * here.  That is not undone when the transaction rolls back.
- */
-static void
-note_position(Oid relid, int64 value)
-{
-	HASHCTL		control = {
-		.keysize = sizeof(Oid),
-		.entrysize = sizeof(SetPosition),
-		.hcxt = TopMemoryContext
-	};
-	SetPosition *set;
-
-	if (set_positions == NULL)
-		set_positions = hash_create("snowflake sequence positions", 32, &control,
-									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	set = hash_search(set_positions, &relid, HASH_ENTER, NULL);
-	set->value = value;
-}
-
-/*
- * Is a value that the server's currval() or lastval() returns for a sequence a
- * position that this module set, and not from nextval() or setval()?
- */
-bool
-snowflake_has_set_position(Oid relid, int64 value)
-{
-	SetPosition *set = NULL;
-
-	if (set_positions != NULL)
-		set = hash_search(set_positions, &relid, HASH_FIND, NULL);
-	return set != NULL && set->value == value;
-}
-
-/*
- * Set the position, as the server's setval().  The owner may have revoked the
- * privilege from itself; no code of users runs meanwhile.
- */
-static void
-set_position(Oid relid, SequencePosition position)
-{
-	Oid			user;
-	int			sec_context;
-
-	GetUserIdAndSecContext(&user, &sec_context);
-	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
-						   sec_context | SECURITY_LOCAL_USERID_CHANGE);
-	DirectFunctionCall3(setval3_oid, ObjectIdGetDatum(relid),
-						Int64GetDatum(position.last_value),
-						BoolGetDatum(position.is_called));
-	SetUserIdAndSecContext(user, sec_context);
-	if (position.is_called)
-		note_position(relid, position.last_value);
-}
-
-static SequencePosition
-end_position(const FormData_pg_sequence *definition)
-{
-	SequencePosition end = {definition->seqmax, true};
-
-	return end;
-}
-
-static bool
-is_exhausted(Oid relid)
-{
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
-	SequencePosition position = get_position(relid);
-
-	return position.is_called && position.last_value == definition.seqmax;
-}
-
-/*
  * Have the file of a range sequence, which is exhausted, say what was granted.
  */
 static void
@@ -226,7 +109,7 @@ exhaust(Oid relid)
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
 
 	ResetSequence(relid);
-	set_position(relid, end_position(&definition));
+	snowflake_set_position(relid, snowflake_end_position(&definition));
 	keep_granted(relid, definition.seqmax);
 	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
@@ -249,24 +132,12 @@ set_cycle(Oid relid, bool cycle)
 }
 
 /*
- * Is the position of a sequence that of a new one?  The caller has locked it.
- */
-bool
-snowflake_is_unused(Oid relid)
-{
-	SequencePosition position = get_position(relid);
-
-	return !position.is_called &&
-		position.last_value == snowflake_get_definition(relid).seqstart;
-}
-
-/*
  * Fail if a sequence was used, and the label does not have its position.
  */
 static void
 check_position(Oid relid, const SequenceLabel *label)
 {
-	if (label->has_position || is_exhausted(relid) || snowflake_is_unused(relid))
+	if (label->has_position || snowflake_is_exhausted(relid) || snowflake_is_unused(relid))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -312,7 +183,7 @@ become_nonlocal(Oid relid, const SequenceLabel *label)
 	snowflake_check_suitable(relid, label->kind);
 	check_name(relid, label);
 	check_position(relid, label);
-	if (!is_exhausted(relid))
+	if (!snowflake_is_exhausted(relid))
 		exhaust(relid);
 }
 
@@ -349,7 +220,7 @@ become_local(Oid relid, const SequenceLabel *label)
 	snowflake_free_slot(MyDatabaseId, relid);
 	ResetSequence(relid);
 	if (label->has_position || position.is_called)
-		set_position(relid, snowflake_position_within(position, &definition));
+		snowflake_set_position(relid, snowflake_position_within(position, &definition));
 	if (label->cycle)
 		set_cycle(relid, true);
 }
@@ -429,54 +300,13 @@ fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
 
 	memset(label, 0, sizeof(SequenceLabel));
 	label->kind = kind;
-	label->position = get_position(relid);
+	label->position = snowflake_get_position(relid);
 	label->has_position = !snowflake_is_unused(relid);
 	label->cycle = definition.seqcycle;
 	if (kind == SNOWFLAKE_KIND_RANGE &&
 		strlcpy(label->name, name != NULL ? name : own_name(relid),
 				sizeof(label->name)) >= sizeof(label->name))
 		snowflake_fail_long_name();
-}
-
-/*
- * The floor of a sequence that becomes a range sequence, or is one: no server is
- * to give out a number that is not above it.
- */
-static int64
-range_floor(Oid relid, const SequenceLabel *label)
-{
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
-	int64		next = Max(Max(definition.seqmin, definition.seqstart), 1);
-	int64		floor = 0;
-
-	if (label->has_position && label->position.is_called)
-		floor = label->position.last_value;
-	else if (label->has_position)
-		next = Max(next, label->position.last_value);
-	floor = Max(floor, next - 1);
-	floor = Max(floor, snowflake_read_granted(relid, definition.seqmax));
-	return Max(floor, snowflake_greatest_key(relid));
-}
-
-/*
- * Have the registry know the name, and all servers continue above what the
- * sequence gave out.
- */
-static void
-settle_range(Oid relid, const SequenceLabel *label)
-{
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
-	RangeHandle handle = {
-		.relid = relid,
-		.step = definition.seqincrement,
-		.last = definition.seqmax
-	};
-	int64		floor = range_floor(relid, label);
-
-	do
-	{
-		snowflake_attach_range(&handle, label->name);
-	} while (!snowflake_settle_floor(&handle, floor));
 }
 
 /*
@@ -523,7 +353,7 @@ set_nonlocal(Oid relid, const SequenceLabel *label)
 	{
 		snowflake_check_suitable(relid, label->kind);
 		check_name(relid, label);
-		settle_range(relid, label);
+		snowflake_settle_floors(list_make1(snowflake_range_floor(relid, label)));
 	}
 	set_label(relid, label);
 }
@@ -547,7 +377,7 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	if (label.kind == kind && (name == NULL || strcmp(name, label.name) == 0))
 	{
 		if (kind == SNOWFLAKE_KIND_RANGE)
-			settle_range(relid, &label);
+			snowflake_settle_floors(list_make1(snowflake_range_floor(relid, &label)));
 		return;
 	}
 	if (string != NULL)
@@ -556,6 +386,73 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 		return;
 	fill_label(relid, kind, name, &label);
 	set_nonlocal(relid, &label);
+}
+
+/*
+ * Lock sequences of the caller.
+ */
+static void
+lock_sequences(const List *relids, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		check_sequence(lfirst_oid(cell));
+		LockRelationOid(lfirst_oid(cell), mode);
+		check_sequence(lfirst_oid(cell));
+	}
+}
+
+/*
+ * Have the registry know what local sequences continue above as range sequences, and
+ * wait until all servers do.
+ */
+static void
+settle_ranges(const List *relids)
+{
+	List	   *floors = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		Oid			relid = lfirst_oid(cell);
+		SequenceLabel label;
+
+		CHECK_FOR_INTERRUPTS();
+		if (get_label(relid) != NULL)
+			continue;
+		snowflake_check_possible(relid, SNOWFLAKE_KIND_RANGE);
+		fill_label(relid, SNOWFLAKE_KIND_RANGE, NULL, &label);
+		floors = lappend(floors, snowflake_range_floor(relid, &label));
+	}
+	snowflake_settle_floors(floors);
+}
+
+/*
+ * Prepare sequences of the caller to become range sequences, while clients use them.
+ */
+void
+snowflake_prepare_ranges(const List *relids)
+{
+	lock_sequences(relids, AccessShareLock);
+	settle_ranges(relids);
+}
+
+/*
+ * Set the kind of many sequences of the caller.  If they were prepared, the registry
+ * is asked about those alone that gave out numbers since.
+ */
+void
+snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind)
+{
+	ListCell   *cell;
+
+	lock_sequences(relids, ShareRowExclusiveLock);
+	if (kind == SNOWFLAKE_KIND_RANGE)
+		settle_ranges(relids);
+	foreach(cell, relids)
+		snowflake_set_kind(lfirst_oid(cell), kind, NULL);
 }
 
 /*
@@ -601,8 +498,8 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 static void
 exhaust_in_place(Oid relid, const FormData_pg_sequence *definition)
 {
-	if (!XactReadOnly && !IsInParallelMode() && !is_exhausted(relid))
-		set_position(relid, end_position(definition));
+	if (!XactReadOnly && !IsInParallelMode() && !snowflake_is_exhausted(relid))
+		snowflake_set_position(relid, snowflake_end_position(definition));
 }
 
 /*
@@ -732,7 +629,7 @@ is_locked(Oid relid, LOCKMODE mode)
 static bool
 exhaust_truncated(Oid relid, void *arg)
 {
-	if (is_locked(relid, AccessExclusiveLock) && !is_exhausted(relid))
+	if (is_locked(relid, AccessExclusiveLock) && !snowflake_is_exhausted(relid))
 		exhaust(relid);
 	return false;
 }
@@ -748,7 +645,7 @@ exhaust_altered(Oid relid, void *arg)
 	if (!is_locked(relid, ShareRowExclusiveLock))
 		return false;
 	snowflake_check_definition(relid, snowflake_sequence_kind(relid));
-	if (!is_exhausted(relid))
+	if (!snowflake_is_exhausted(relid))
 		exhaust(relid);
 	else
 		keep_granted(relid, snowflake_get_definition(relid).seqmax);

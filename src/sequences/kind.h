@@ -39,8 +39,9 @@ extern void snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
 extern void snowflake_attach_sequence_range(RangeHandle *handle);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
 							   const char *name);
+extern void snowflake_prepare_ranges(const List *relids);
+extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind);
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
-extern bool snowflake_is_unused(Oid relid);
 extern void snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind);
 extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
 									void *arg);
@@ -48,6 +49,5 @@ extern Oid	snowflake_find_nonlocal_sequence(void);
 extern bool snowflake_has_default_sequence(void);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
 extern void snowflake_exhaust_after(SnowflakeReset reset);
-extern bool snowflake_has_set_position(Oid relid, int64 value);
 
 #endif							/* SNOWFLAKE_KIND_H */

@@ -90,6 +90,7 @@
 #include "sequences/defaults.h"
 #include "sequences/kind.h"
 #include "sequences/new_tables.h"
+#include "sequences/position.h"
 #include "sequences/references.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"

@@ -103,19 +103,27 @@ snowflake_check_increment(Oid relid, int64 increment)
 }
 
 /*
+ * The same for any kind.
+ */
+static void
+check_increment(Oid relid, SnowflakeSequenceKind kind)
+{
+	int64		increment = snowflake_get_definition(relid).seqincrement;
+
+	if (kind == SNOWFLAKE_KIND_SNOWFLAKE)
+		snowflake_check_increment(relid, increment);
+	else
+		check_increment_between(relid, increment, SNOWFLAKE_MAX_RANGE_STEP, kind);
+}
+
+/*
  * Fail if the definition of a sequence does not suit its kind.
  */
 void
 snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind)
 {
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
-
-	if (kind == SNOWFLAKE_KIND_SNOWFLAKE)
-		snowflake_check_increment(relid, definition.seqincrement);
-	else
-		check_increment_between(relid, definition.seqincrement,
-								SNOWFLAKE_MAX_RANGE_STEP, kind);
-	if (definition.seqcycle)
+	check_increment(relid, kind);
+	if (snowflake_get_definition(relid).seqcycle)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s sequence \"%s\" must not have CYCLE",
@@ -137,7 +145,8 @@ for_each_column(Oid relid, ColumnFunction function, void *arg)
 	Oid			table;
 	int32		column;
 
-	if (sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column))
+	if (sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column) ||
+		sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column))
 		function(relid, table, column, arg);
 
 	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
@@ -237,26 +246,17 @@ is_of_extension(Oid relid)
 }
 
 /*
- * Fail if a sequence cannot be of a kind.
+ * Fail if a sequence cannot be of a kind, even without CYCLE, and without the
+ * identity that it may belong to.
  */
 void
-snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
+snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind)
 {
-	const char *name = snowflake_kind_name(kind);
-	Oid			table;
-	int32		column;
-
 	if (is_of_extension(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("sequence \"%s\" of the extension cannot be a %s sequence",
-						get_rel_name(relid), name)));
-	if (sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" of an identity column cannot be a %s sequence",
-						get_rel_name(relid), name),
-				 errhint("Replace the identity by DEFAULT nextval() of a sequence.")));
+						get_rel_name(relid), snowflake_kind_name(kind))));
 	if (kind == SNOWFLAKE_KIND_RANGE &&
 		get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
@@ -264,9 +264,28 @@ snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
 				 errmsg("temporary sequence \"%s\" cannot be a range sequence",
 						get_rel_name(relid)),
 				 errdetail("No other session uses it.")));
-	snowflake_check_definition(relid, kind);
+	check_increment(relid, kind);
 	for_each_column(relid, kind == SNOWFLAKE_KIND_RANGE ?
 					check_range_column : check_wide_column, NULL);
+}
+
+/*
+ * Fail if it cannot be of a kind now.
+ */
+void
+snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
+{
+	Oid			table;
+	int32		column;
+
+	if (sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("sequence \"%s\" of an identity column cannot be a %s sequence",
+						get_rel_name(relid), snowflake_kind_name(kind)),
+				 errhint("Replace the identity by DEFAULT nextval() of a sequence.")));
+	snowflake_check_possible(relid, kind);
+	snowflake_check_definition(relid, kind);
 }
 
 /*

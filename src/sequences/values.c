@@ -51,6 +51,7 @@
 #include "generator/generator.h"
 #include "ranges/numbers.h"
 #include "sequences/kind.h"
+#include "sequences/position.h"
 #include "sequences/suitable.h"
 #include "sequences/values.h"
 #include "shared/compat.h"

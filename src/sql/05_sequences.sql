@@ -117,6 +117,26 @@ column, nextval() is not attached, there is no registry, or other servers do not
 in time, 22023 for its INCREMENT, another kind or an empty name, 42501 if the caller
 does not own it, or the database for another name';
 
+CREATE FUNCTION snowflake_set_sequence_kinds(sequences regclass[], kind text DEFAULT 'snowflake')
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_set_sequence_kinds'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_set_sequence_kinds(regclass[], text) IS
+'the same for many sequences, each of its own name, except for nulls; with range, a call
+of the registry has many of them;
+errors: those of snowflake_set_sequence_kind()';
+
+CREATE FUNCTION snowflake_prepare_ranges(sequences regclass[])
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_prepare_range_sequences'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION snowflake_prepare_ranges(regclass[]) IS
+'have the registry know local sequences that are to become range sequences, and what they
+continue above, while clients use them; changes nothing here; for their owner;
+errors: those of snowflake_set_sequence_kind()';
+
 CREATE FUNCTION snowflake_range_statistics(
     sequence regclass, OUT granted bigint, OUT held bigint, OUT first_granted bigint,
     OUT first_granted_at timestamptz, OUT problem text)

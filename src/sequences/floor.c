@@ -1,0 +1,85 @@
+/*-------------------------------------------------------------------------
+ *
+ * floor.c
+ *	  What range sequences continue above.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/floor.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+#include "ranges/granted.h"
+#include "ranges/needs.h"
+#include "ranges/numbers.h"
+#include "sequences/floor.h"
+#include "sequences/suitable.h"
+#include "shared/compat.h"
+
+/*
+ * The greatest number that a sequence gave out, or that its columns have, or that is
+ * before its first one.
+ */
+static int64
+greatest_number(Oid relid, const SequenceLabel *label)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	int64		next = Max(Max(definition.seqmin, definition.seqstart), 1);
+	int64		floor = 0;
+
+	if (label->has_position && label->position.is_called)
+		floor = label->position.last_value;
+	else if (label->has_position)
+		next = Max(next, label->position.last_value);
+	floor = Max(floor, next - 1);
+	floor = Max(floor, snowflake_read_granted(relid, definition.seqmax));
+	return Max(floor, snowflake_greatest_key(relid));
+}
+
+/*
+ * What a sequence with a label that it has, or is to have, continues above.  The
+ * caller has locked it.
+ */
+RangeFloor *
+snowflake_range_floor(Oid relid, const SequenceLabel *label)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	RangeFloor *floor = palloc0_object(RangeFloor);
+
+	floor->handle.relid = relid;
+	floor->handle.step = definition.seqincrement;
+	floor->handle.last = definition.seqmax;
+	floor->floor = greatest_number(relid, label);
+	strlcpy(floor->name, label->name, sizeof(floor->name));
+	return floor;
+}
+
+/*
+ * Have the registry know the names, and all servers continue above what the
+ * sequences gave out.  All are asked for before the first is waited for, so that a
+ * call of the registry has many of them.
+ */
+void
+snowflake_settle_floors(const List *floors)
+{
+	ListCell   *cell;
+
+	foreach(cell, floors)
+	{
+		RangeFloor *floor = lfirst(cell);
+
+		snowflake_attach_range(&floor->handle, floor->name);
+		(void) snowflake_ask_floor(&floor->handle, floor->floor);
+	}
+	foreach(cell, floors)
+	{
+		RangeFloor *floor = lfirst(cell);
+
+		while (!snowflake_settle_floor(&floor->handle, floor->floor))
+			snowflake_attach_range(&floor->handle, floor->name);
+	}
+}

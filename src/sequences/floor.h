@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * floor.h
+ *	  What range sequences continue above.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/floor.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_FLOOR_H
+#define SNOWFLAKE_FLOOR_H
+
+#include "nodes/pg_list.h"
+
+#include "ranges/slots.h"
+#include "sequences/label.h"
+
+/* A range sequence, and what no server is to give out. */
+typedef struct RangeFloor
+{
+	RangeHandle handle;
+	int64		floor;
+	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
+} RangeFloor;
+
+extern RangeFloor *snowflake_range_floor(Oid relid, const SequenceLabel *label);
+extern void snowflake_settle_floors(const List *floors);
+
+#endif							/* SNOWFLAKE_FLOOR_H */
