@@ -86,6 +86,7 @@ static const struct
 typedef struct Report
 {
 	SnowflakeConversion conversion;
+	const char *schema;			/* its name, with quotes if need be */
 	ArrayType  *exclude;
 	const char *widen;
 	bool		rehearse;
@@ -99,10 +100,11 @@ typedef struct Report
 static const char *
 without_schema(const Report *report, const char *name)
 {
-	const char *schema = quote_identifier(get_namespace_name(report->conversion.schema));
-	size_t		length = strlen(schema);
+	size_t		length = strlen(report->schema);
 
-	return strncmp(name, schema, length) == 0 && name[length] == '.' ? name + length + 1 : name;
+	if (strncmp(name, report->schema, length) == 0 && name[length] == '.')
+		return name + length + 1;
+	return name;
 }
 
 /*
@@ -340,7 +342,6 @@ find_kinds(Report *report)
 	List	   *findings;
 
 	report->conversion.dry_run = true;
-	snowflake_convert_check_schema(report->conversion.schema, report->exclude);
 	findings = snowflake_convert_list_kinds(&call, &obstacles);
 	add_obstacles(report, obstacles);
 	report->findings = list_concat(report->findings, findings);
@@ -352,12 +353,10 @@ find_kinds(Report *report)
 static void
 rehearse(Report *report)
 {
-	const char *schema = quote_identifier(get_namespace_name(report->conversion.schema));
-
 	if (report->findings != NIL &&
 		strcmp(((SnowflakeFinding *) linitial(report->findings))->severity, "obstacle") == 0)
 		(void) snowflake_convert_add_finding(&report->findings, "warning", NULL,
-											 psprintf("schema %s", schema),
+											 psprintf("schema %s", report->schema),
 											 "it is not rehearsed, because there are obstacles",
 											 "Remove the obstacles, and rehearse in the same transaction, which can be rolled back.");
 	else
@@ -422,6 +421,8 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	report.conversion.dry_run = !report.rehearse;
 	report.conversion.lock = report.rehearse ? AccessExclusiveLock : AccessShareLock;
 	report.conversion.schema = PG_GETARG_OID(0);
+	snowflake_convert_check_schema(report.conversion.schema, report.exclude);
+	report.schema = quote_identifier(get_namespace_name(report.conversion.schema));
 
 	snowflake_become_owner(GetUserId(), &caller);
 	SPI_connect();

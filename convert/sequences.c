@@ -113,12 +113,14 @@ snowflake_convert_report_doubles(const SnowflakeConversion *conversion)
 void
 snowflake_convert_list_doubles(const SnowflakeConversion *conversion, List **findings)
 {
-	const char *schema = quote_identifier(get_namespace_name(conversion->schema));
+	const char *schema;
 
-	if (exceeds_doubles(conversion) && conversion->sequences != NIL)
-		(void) snowflake_convert_add_finding(findings, "info", NULL,
-											 psprintf("schema %s", schema),
-											 DOUBLES_TITLE ": " DOUBLES_DETAIL, DOUBLES_HINT);
+	if (!exceeds_doubles(conversion) || conversion->sequences == NIL)
+		return;
+	schema = quote_identifier(get_namespace_name(conversion->schema));
+	(void) snowflake_convert_add_finding(findings, "info", NULL,
+										 psprintf("schema %s", schema),
+										 DOUBLES_TITLE ": " DOUBLES_DETAIL, DOUBLES_HINT);
 }
 
 /*
