@@ -387,11 +387,11 @@ sub report
 		diag("$phase: ", hits_in($self, $phase), ' (', join(', ', map { "$_ $ways->{$_}" } sort keys %$ways), ')');
 	}
 	is(join("\n", map { "$errors{$_} times $_" } sort keys %errors), '', 'clients had no error but a lost connection');
-	my @waits = slurp_file($self->{app}{node}->logfile, $self->{log}) =~ / acquired \w+ on .* after ([\d.]+) ms$/mg;
+	my @waits = slurp_file($self->{app}{node}->logfile, $self->{log}) =~ / acquired \w+ on relation .* after ([\d.]+) ms$/mg;
 	diag(sprintf '%d calls, %d of them ended, in %.1f min; %d changes by clients, and %d that lost their connection; '
-		  . 'the longest took %.2f s (%.2f s before), and waited %.2f s for a lock, as did %d for more than 0.2 s',
+		  . 'the longest took %.2f s (%.2f s before); %d waited for more than 0.2 s for a lock on a table, at most %.2f s',
 		$self->{calls}, $self->{kills}, $self->{seconds} / 60, $written->{done}, $written->{lost}, $written->{longest},
-		$self->read_ledgers(0, $begin)->{longest}, max(0, @waits) / 1000, scalar @waits);
+		$self->read_ledgers(0, $begin)->{longest}, scalar @waits, max(0, @waits) / 1000);
 	return;
 }
 
