@@ -112,7 +112,7 @@ class Archive:
         what = random.choices(
             ["post", "reply", "vote", "tag", "untag", "favorite", "category", "view", "delete", "delete thread",
              "reattach", "user", "delete user"],
-            [15, 25, 12, 6, 3, 6, 5, 8, 8, 3, 4, 5, 3])[0]
+            [25, 25, 12, 6, 3, 6, 5, 5, 5, 1, 4, 5, 3])[0]
         if what == "user":
             return what, "user" + token, "group%d" % random.randrange(3)
         if what == "delete user":
@@ -120,7 +120,7 @@ class Archive:
             return (what, random.choice(users)) if users else None
         if what == "post" or not messages:
             return "post", token
-        message = random.choice(messages[-30:])
+        message = random.choice(messages[-60:])
         thread = self.messages[message]["thread"]
         if what == "reply":
             return what, token, message
