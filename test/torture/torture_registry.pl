@@ -756,6 +756,9 @@ my %server_fault = (
 		my $on = $round_plan->{sequences}{change} eq 'dump' ? $there : $server;
 		ledger("id $on->{line} $_")
 		  foreach change_sequences($server->{node}, $round_plan->{sequences}, $world{history}, $server->{line}, $there->{node});
+
+		# It is counted there, by its kind.
+		return 'not done';
 	},
 	clock => sub {
 		my ($server) = @_;
