@@ -43,9 +43,11 @@
 --   A and B have one name and address  they have different directories: as any two
 --   the registry is promoted,          place() differs: it stops, in the call that
 --   or restored from a dump            notices
+--   B asks for floors right before     floor_changes, which had B ask, increases with
+--   A's call that sets one commits     each call of A that waits for B
 --   yesterday's files are put back     the first server that was granted a number at
 --                                      or above "next" proves it, and all stops.
---                                      Servers report within a second; before that,
+--                                      Servers report within 5 s; before that,
 --                                      another one can be granted numbers twice
 --   two registries run                 as above: the one that is behind stops
 
@@ -180,7 +182,7 @@ the machine''s start and is not set';
 COMMENT ON COLUMN snowflake_registry.range_clients.created_at IS
 'time of the first call';
 COMMENT ON COLUMN snowflake_registry.range_clients.called_at IS
-'time of the last call, or up to 20 seconds before that of
+'time of the last call, or up to 10 seconds before that of
 snowflake_registry.get_floors()';
 
 CREATE TABLE snowflake_registry.held_ranges (
@@ -233,6 +235,12 @@ COMMENT ON COLUMN snowflake_registry.held_ranges.granted_at IS
 CREATE INDEX range_clients_name ON snowflake_registry.range_clients (server_name)
     WHERE token_hash IS NOT NULL;
 CREATE INDEX range_clients_directory ON snowflake_registry.range_clients (directory);
+
+CREATE SEQUENCE snowflake_registry.floor_changes;
+
+COMMENT ON SEQUENCE snowflake_registry.floor_changes IS
+'increases if snowflake_registry.get_floors() may have something new; servers that
+hold ranges read it every 2 seconds, and call that then, and every 20 seconds';
 
 CREATE TABLE snowflake_registry.range_evidence (
     database_group text,

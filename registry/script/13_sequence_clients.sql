@@ -141,6 +141,7 @@ BEGIN
     -- remembered_count(), and is not locked here: others lock it in another order.
     UPDATE snowflake_registry.range_clients c SET token_hash = NULL, lost_calls = '{}'
     WHERE c.client = end_range_client.client;
+    PERFORM nextval('snowflake_registry.floor_changes');
 END
 $$;
 
@@ -158,8 +159,8 @@ BEGIN
     -- A server that was killed does not say that its ranges are gone; but it starts
     -- again, and calls.  A directory has one server at a time.  Only one that was
     -- copied with its machine is the same as another one: that has another start, or
-    -- another address.  Who holds ranges calls get_floors() each second.  One that calls
-    -- right now is skipped.
+    -- another address.  Who holds ranges calls get_floors() every 20 seconds.  One that
+    -- calls right now is skipped.
     FOR former IN
         SELECT o.client FROM snowflake_registry.range_clients o
         WHERE o.token_hash IS NOT NULL
@@ -234,6 +235,8 @@ BEGIN
               FOR UPDATE SKIP LOCKED) l
         WHERE h.client = l.client AND h.database = l.database AND h.name = l.name;
         servers := snowflake_registry.holders_below(client, database, database_group, name, floor);
+        -- Each time that A asks: it increases before A's commit, which B may not see yet.
+        PERFORM nextval('snowflake_registry.floor_changes');
     END IF;
     RETURN servers;
 END

@@ -67,11 +67,8 @@ AS $$
 DECLARE
     left_ms bigint;
 BEGIN
-    PERFORM FROM snowflake_registry.range_sequences s
-    WHERE s.database_group = lock_range_sequence.database_group AND s.name = lock_range_sequence.name
-    FOR UPDATE SKIP LOCKED;
     left_ms := extract(epoch FROM until - clock_timestamp()) * 1000;
-    IF NOT FOUND AND left_ms > 0 THEN
+    IF left_ms > 0 THEN
         PERFORM set_config('lock_timeout', left_ms::text, true);
         BEGIN
             PERFORM FROM snowflake_registry.range_sequences s
@@ -86,8 +83,7 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock_range_sequence(text, text, timestamptz) IS
-'internal: lock a sequence until the end of the transaction, if that is possible
-until a time';
+'internal: wait until a time to lock a sequence until the end of the transaction';
 
 CREATE FUNCTION snowflake_registry.lock_range_sequences(
     databases text[],
@@ -129,7 +125,12 @@ BEGIN
             JOIN snowflake_registry.range_databases d ON d.database = n.database
         ORDER BY d.database_group, n.name
     LOOP
-        PERFORM snowflake_registry.lock_range_sequence(sequence.database_group, sequence.name, clock + interval '0.5 s');
+        PERFORM FROM snowflake_registry.range_sequences s
+        WHERE s.database_group = sequence.database_group AND s.name = sequence.name
+        FOR UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN
+            PERFORM snowflake_registry.lock_range_sequence(sequence.database_group, sequence.name, clock + interval '0.5 s');
+        END IF;
     END LOOP;
 END
 $$;
@@ -371,6 +372,7 @@ BEGIN
             problem := CASE
                 WHEN stopped IS NOT NULL THEN 'stopped: ' || stopped
                 WHEN busy THEN format('busy: Another transaction at the registry has locked sequence %s.', u.name)
+                WHEN s.last = u.last AND coalesce(u.floor < s.next, true) THEN NULL
                 ELSE snowflake_registry.range_problem(s, u.database_group, u.database, u.name, u.last, u.floor)
             END;
             IF problem IS NULL AND u.floor > s.floor THEN
@@ -440,7 +442,7 @@ BEGIN
             RETURN;
         END IF;
         -- For end_former_lives().  It need not be durable.
-        IF last_call < clock_timestamp() - interval '20 s' THEN
+        IF last_call < clock_timestamp() - interval '10 s' THEN
             PERFORM snowflake_registry.limit_transaction();
             PERFORM set_config('synchronous_commit', 'off', true);
             UPDATE snowflake_registry.range_clients c SET called_at = clock_timestamp()
@@ -457,12 +459,13 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.get_floors(uuid) IS
-'for servers that hold ranges, each second: floors that the server has to
+'for servers that hold ranges, every 20 seconds, and when
+snowflake_registry.floor_changes has increased: floors that the server has to
 acknowledge by snowflake_registry.get_ranges(); a row of NULLs: the registry does
 not know that it holds ranges, so it has to call that for all that it holds; for
 roles granted EXECUTE;
 errors: 22004 if client is NULL, 25006 on a standby if the call is to be noted,
-which it is every 20 seconds';
+which it is if the last call was 10 seconds ago';
 
 CREATE FUNCTION snowflake_registry.return_ranges(
     client uuid,

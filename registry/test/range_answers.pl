@@ -47,6 +47,7 @@ sub answer_call
 		return good_start() if $state->{stage} eq 'start';
 		return good_query() if $state->{stage} eq 'query';
 		return $answer->($state) if $state->{statement} =~ /get_ranges/;
+		return rows(1, [1]) if $state->{statement} =~ /floor_changes/;
 		return $state->{statement} =~ /get_floors/ ? rows(3) : undef;
 	};
 }

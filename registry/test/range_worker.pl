@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(time usleep);
 
 my @walsenders = ('wal_level = replica', 'max_wal_senders = 2');
-my $registry = new_registry('registry', '1, 100, new => true', @walsenders);
+my $registry = new_registry('registry', '1, 100, new => true', @walsenders, 'track_functions = all');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
 
 # A server with a sequence s of kind range
@@ -98,6 +98,26 @@ take($b, 10);
 cmp_ok($last{b}, '>', $floor, 'the other server gives out no number that is not above the floor');
 take($a, 10);
 cmp_ok($last{a}, '>', $floor, 'nor does the one that set it');
+
+# It hears of it within its timeout, but asks for floors only then.
+sub asked_for_floors
+{
+	return asked(q{SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'get_floors'});
+}
+sub looked { return asked(q{SELECT count(*) FROM pg_stat_activity WHERE query ~ 'FROM snowflake_registry.floor_changes$' AND query_start > clock_timestamp() - interval '1.5 s'}); }
+set_timeout($a, '10s');
+my $times_asked = asked_for_floors();
+foreach (1 .. 3)
+{
+	$floor = next_number() + 1000;
+	is($a->safe_psql('postgres', "SELECT setval('s', $floor)"), $floor, 'setval() waits for the other server, which hears of it');
+	take($_, 10) foreach $a, $b;
+}
+set_timeout($a, '1min');
+wait_until('servers have asked for floors', sub { asked_for_floors() > $times_asked });
+$times_asked = asked_for_floors();
+wait_until('servers have looked for floors, after a while', sub { sleep 8; looked() == 2 });
+cmp_ok(asked_for_floors() - $times_asked, '<=', 6, 'servers look each second whether there are floors, but rarely ask for them');
 
 # The registry is down: what is held is used; then it is back.
 sub set_timeout
@@ -203,14 +223,18 @@ ok($b->wait_for_log(qr/WARNING:  the registry grants no numbers for sequence pub
 	'the problem of a sequence is logged');
 set_timeout($b, '1min');
 asked('SELECT snowflake_registry.resume_ranges(10000)');
-wait_until(
-	'numbers after the administrator had the registry continue',
-	sub {
-		my ($status, $number) = $b->psql('postgres', "SELECT nextval('s')");
+# An answer of before can arrive after that.
+foreach my $server ($a, $b)
+{
+	wait_until(
+		'numbers after the administrator had the registry continue',
+		sub {
+			my ($status, $numbers) = $server->psql('postgres', "SELECT nextval('s') FROM generate_series(1, 300)");
 
-		note_numbers($b, $number) if $status == 0;
-		return $status == 0;
-	});
+			note_numbers($server, $numbers) if $status == 0;
+			return $status == 0;
+		});
+}
 take($_, 300) foreach $a, $b;
 
 # What a shutdown returns.

@@ -68,6 +68,9 @@ static const char floors_query[] =
 "SELECT database, name, floor"
 " FROM snowflake_registry.get_floors($1::pg_catalog.uuid) LIMIT 100";
 
+static const char changes_query[] =
+"SELECT last_value FROM snowflake_registry.floor_changes";
+
 static const char return_query[] =
 "SELECT snowflake_registry.return_ranges($1::pg_catalog.uuid,"
 " ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[])::pg_catalog.int4";
@@ -177,6 +180,19 @@ void
 snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain)
 {
 	fill_call(call, floors_query, 1, chain);
+}
+
+/*
+ * Fill in a call for whether there may be other floors.  Each server makes it each
+ * second, so it calls no function.
+ */
+void
+snowflake_ask_for_changes(RegistryCall *call)
+{
+	call->query = changes_query;
+	call->nparams = 0;
+	call->max_rows = 1;
+	call->is_last = false;
 }
 
 /*
@@ -355,6 +371,20 @@ snowflake_read_floors(const RegistryAnswer *answer, StringInfo error)
 		}
 	}
 	return SNOWFLAKE_RANGES_ANSWERED;
+}
+
+/*
+ * Read a number that is another one if there may be other floors.
+ */
+RangeOutcome
+snowflake_read_changes(const RegistryAnswer *answer, int64 *changes,
+					   StringInfo error)
+{
+	if (snowflake_has_row(answer, 1) &&
+		snowflake_read_integer(answer, 0, changes))
+		return SNOWFLAKE_RANGES_ANSWERED;
+	snowflake_append_answer(error, answer);
+	return SNOWFLAKE_RANGES_FAILED;
 }
 
 /*

@@ -30,12 +30,15 @@ typedef enum RangeOutcome
 extern void snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain,
 									 const RangeRequest *requests, int n);
 extern void snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain);
+extern void snowflake_ask_for_changes(RegistryCall *call);
 extern void snowflake_return_ranges(RegistryCall *call, const RangeChain *chain);
 extern RangeOutcome snowflake_read_ranges(const RegistryAnswer *answer,
 										  const RangeRequest *requests, int n,
 										  RangeAnswer *ranges, StringInfo error);
 extern RangeOutcome snowflake_read_floors(const RegistryAnswer *answer,
 										  StringInfo error);
+extern RangeOutcome snowflake_read_changes(const RegistryAnswer *answer,
+										   int64 *changes, StringInfo error);
 extern RangeOutcome snowflake_read_returned(const RegistryAnswer *answer,
 											StringInfo error);
 

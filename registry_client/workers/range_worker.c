@@ -17,12 +17,23 @@
  * is slow.
  *
  * The connection is kept, because calls follow one another: while the registry
- * may wait for this server, as it was granted ranges, it asks each second for
- * floors that other servers set.  It is closed when it was not used for a
- * minute, and made anew now and then, as the registry may be elsewhere, or
- * somebody else's, by now.  After each new connection, the registry is told the
- * greatest number that it granted of each sequence, which proves whether it lost
- * something since then.
+ * may wait for this server, as it was granted ranges, it has to hear of floors that
+ * other servers set.  So every two seconds it reads a number, which costs the registry
+ * little, and changes with them.  It asks for them over a new connection, when that
+ * number has changed, and every 20 seconds:
+ *
+ * - The number changes before the commit of a floor.  Who reads it in between asks
+ *	 too early.  But who set the floor calls again until all have heard it, and each
+ *	 of these calls changes the number.
+ * - After a crash or a failover of the registry, the number may be any; but the
+ *	 connection is another one.
+ * - Whatever goes wrong with it, a floor waits for 20 seconds, and is never passed.
+ *	 As often, the registry notes that this server runs.
+ *
+ * The connection is closed when it was not used for a minute, and made anew now and
+ * then, as the registry may be elsewhere, or somebody else's, by now.  After each
+ * new connection, the registry is told the greatest number that it granted of each
+ * sequence, which proves whether it lost something since then.
  *
  * An answer is confirmed before anything of it is used (chain.c).
  *
@@ -63,9 +74,18 @@ PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
 #define MIN_PAUSE_US	INT64CONST(200000)
 #define MAX_PAUSE_US	INT64CONST(5000000)
 
-/* How often to ask for floors, and to look for what is due by its time. */
-#define FLOORS_US		INT64CONST(1000000)
-#define LOOK_US			INT64CONST(200000)
+/*
+ * How often to ask whether there are floors: usually, and for a while after there
+ * were some, because then sequences often follow one another; and how often to ask
+ * for floors in any case.
+ */
+#define CHANGES_US			INT64CONST(2000000)
+#define MORE_CHANGES_US		INT64CONST(500000)
+#define WHILE_CHANGES_US	INT64CONST(10000000)
+#define FLOORS_US			INT64CONST(20000000)
+
+/* How often to look for what is due by its time. */
+#define LOOK_US				INT64CONST(200000)
 
 /* When a connection that is not used, or any, is closed. */
 #define IDLE_US			INT64CONST(60000000)
@@ -86,6 +106,7 @@ typedef struct Task
 	int			timeout_ms;		/* for each host */
 	RangeOutcome outcome;
 
+	int64		changes;		/* the answer of whether there are floors */
 	int			n;				/* sequences of a call for ranges */
 	RangeRequest *requests;
 	RangeAnswer *answers;
@@ -108,7 +129,10 @@ typedef struct Pacing
 {
 	int64		called;			/* when the last one was, by the steady clock */
 	int64		not_before;		/* when the next one can be */
-	int64		floors_due;		/* when floors are asked for */
+	int64		changes_due;	/* when it is asked whether there are floors */
+	int64		floors_due;		/* when they are asked for in any case */
+	int64		changes;		/* the last answer to that */
+	int64		changed;		/* when it was another one than before */
 	int			failures;		/* since the last one that succeeded */
 	int			most;			/* the most sequences of a call */
 	int			timeout_ms;		/* of calls over a new connection */
@@ -154,6 +178,18 @@ static RangeOutcome
 read_floors(Task *task, StringInfo error)
 {
 	return snowflake_read_floors(&task->call.answer, error);
+}
+
+static void
+prepare_changes(Task *task)
+{
+	snowflake_ask_for_changes(&task->call);
+}
+
+static RangeOutcome
+read_changes(Task *task, StringInfo error)
+{
+	return snowflake_read_changes(&task->call.answer, &task->changes, error);
 }
 
 /*
@@ -335,6 +371,7 @@ make_call(Connection *connection, Task *task, Pacing *pacing, StringInfo error)
 	{
 		snowflake_announce_ranges();
 		connection->announced = true;
+		pacing->floors_due = 0;
 	}
 	return true;
 }
@@ -441,21 +478,70 @@ get_ranges(Connection *connection, Pacing *pacing)
 }
 
 /*
+ * Make a call about floors.  Returns false if it fails.
+ */
+static bool
+ask_about_floors(Connection *connection, Task *task, Pacing *pacing)
+{
+	StringInfoData error;
+	bool		answered;
+
+	limit_call(task, connection, pacing);
+	initStringInfo(&error);
+	answered = make_call(connection, task, pacing, &error);
+	note_outcome(task, &error, pacing);
+	return answered;
+}
+
+/*
+ * Ask whether there may be other floors than when they were asked for.
+ */
+static void
+look_for_changes(Connection *connection, Pacing *pacing)
+{
+	Task		task = {
+		.prepare = prepare_changes,
+		.read = read_changes
+	};
+
+	if (!ask_about_floors(connection, &task, pacing))
+		return;
+	if (task.changes == pacing->changes)
+		return;
+	pacing->changes = task.changes;
+	pacing->changed = snowflake_steady_clock();
+	pacing->floors_due = 0;
+}
+
+/*
  * Ask for floors that other servers have set.
  */
 static void
 get_floors(Connection *connection, Pacing *pacing)
 {
-	Task		task = {0};
-	StringInfoData error;
+	Task		task = {
+		.prepare = prepare_floors,
+		.read = read_floors
+	};
 
-	task.prepare = prepare_floors;
-	task.read = read_floors;
-	limit_call(&task, connection, pacing);
-	initStringInfo(&error);
-	(void) make_call(connection, &task, pacing, &error);
-	note_outcome(&task, &error, pacing);
-	pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
+	if (ask_about_floors(connection, &task, pacing))
+		pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
+}
+
+/*
+ * Hear of floors, if there are others.
+ */
+static void
+hear_floors(Connection *connection, Pacing *pacing)
+{
+	int64		now;
+
+	look_for_changes(connection, pacing);
+	if (snowflake_steady_clock() >= pacing->floors_due)
+		get_floors(connection, pacing);
+	now = snowflake_steady_clock();
+	pacing->changes_due = now +
+		(now - pacing->changed < WHILE_CHANGES_US ? MORE_CHANGES_US : CHANGES_US);
 }
 
 /*
@@ -516,7 +602,7 @@ static bool
 floors_are_late(const Pacing *pacing, int64 now)
 {
 	return snowflake_has_client() && pacing->failures == 0 &&
-		now - pacing->floors_due >= FLOORS_US;
+		now - pacing->changes_due >= MORE_CHANGES_US;
 }
 
 /*
@@ -552,10 +638,10 @@ serve(Connection *connection)
 			pacing.called = now;
 		else if (snowflake_has_client())
 		{
-			if (now >= pacing.floors_due)
-				get_floors(connection, &pacing);
+			if (now >= pacing.changes_due)
+				hear_floors(connection, &pacing);
 			else
-				pause_for(Min(LOOK_US, pacing.floors_due - now));
+				pause_for(Min(LOOK_US, pacing.changes_due - now));
 			pacing.called = now;
 		}
 		else
