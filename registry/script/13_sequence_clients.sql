@@ -170,8 +170,9 @@ BEGIN
                     -- then the life that began later has called before.
                     AND (n.boot = o.boot AND n.started > o.started AND n.called_at > o.created_at
                          OR o.called_at < clock_timestamp() - interval '1 min' AND n.created_at > o.called_at
-                            -- a call of a life before it can arrive late
-                            AND (n.boot IS DISTINCT FROM o.boot OR n.started >= o.started)
+                            -- A call of a life before it can arrive late; where the start is not
+                            -- known, that a minute after its last call is not expected.
+                            AND ((n.boot = o.boot) IS NOT TRUE OR n.started >= o.started)
                          AND n.server_name = o.server_name AND n.client_addr IS NOT DISTINCT FROM o.client_addr))
         FOR UPDATE OF o SKIP LOCKED
     LOOP

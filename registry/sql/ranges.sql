@@ -226,6 +226,10 @@ SELECT server_name, name FROM snowflake_registry.range_holders WHERE name = 'pub
 SELECT * FROM regress_call('lives/3', NULL, '{}', 2030, '{public.lives}', floors => '{8000}', boot => 'd', started => 1);
 UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('lives/2')::uuid;
 SELECT * FROM regress_call('lives/3', 2030, '{}', 2031, '{public.lives}', floors => '{8000}', counts => '{0}', boot => 'd', started => 1);
+-- The same where the machine does not know its boot.
+SELECT * FROM regress_call('boots/1', NULL, '{}', 2040, '{public.boots}', floors => '{0}', started => 10);
+UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min', created_at = created_at - interval '3 min' WHERE client = md5('boots/1')::uuid;
+SELECT * FROM regress_call('boots/2', NULL, '{}', 2041, '{public.boots}', floors => '{1000}', started => 5);
 
 -- A number that was granted, and that the registry does not know of: all stops, and who
 -- is superseded keeps what it has.
