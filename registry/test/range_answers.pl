@@ -150,6 +150,17 @@ my %answers = map { $_ => $cases{$_}[0] } keys %cases;
 $answers{'good'} = answer_call(sub { rows(7, [ good_row($_[0]) ]) });
 $answers{'floors only'} = answer_call(sub { my @row = good_row($_[0]); rows(7, [ 1, undef, undef, @row[ 3, 4, 5 ], defined $row[1] ? 'stopped: None.' : undef ]) });
 $answers{'no row'} = answer_call(sub { rows(7) });
+my $refusals_file = PostgreSQL::Test::Utils::tempdir() . '/refusals';
+$answers{'floor refused'} = answer_call(
+	sub {
+		my $asks = asks($_[0]);
+		my $before = $asks->{granted} > 5000 ? $asks->{granted} : 5000;
+
+		return rows(7, [ 1, $asks->{count} > 0 ? ($before + 1, $before + 100) : (undef, undef), 5000, 600_000, undef, undef ])
+		  if ($asks->{floor} // 0) < 5000;
+		append_to_file($refusals_file, 'x');
+		return rows(7, [ 1, undef, undef, undef, 600_000, undef, 'floor: It is refused.' ]);
+	});
 $answers{'nothing'} = answer_call(sub { $_[0]{ask}->(); undef });
 $answers{'notices'} = answer_call(forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
 
@@ -220,6 +231,15 @@ wait_until(
 	'numbers',
 	sub { my ($status, $number) = $server->psql('postgres', "SELECT nextval('s')"); $last = $number if $status == 0; return $status == 0; });
 cmp_ok($last, '>', 0, 'numbers come from a registry that grants them');
+
+# A floor that the registry told, and then refuses
+answer_by('floor refused');
+wait_until('a refusal of a floor', sub { $server->psql('postgres', "SELECT nextval('s') FROM generate_series(1, 10000)"); -s $refusals_file });
+my $refused = -s $refusals_file;
+sleep 3;
+cmp_ok(-s $refusals_file, '<=', $refused + 5, 'a floor that is refused is sent again after a pause');
+answer_by('good');
+wait_until('numbers again', sub { my ($status, $number) = $server->psql('postgres', "SELECT nextval('s')"); $last = $number if $status == 0; return $status == 0; });
 
 # At random: any number is one that can have been granted.
 diag("SNOWFLAKE_SEED=$seed");

@@ -443,10 +443,11 @@ take_problem(RangeSlot *slot, const char *problem)
 		return;
 	}
 	if (!snowflake_is_floor_refused(problem))
-	{
-		slot->retry_at = slot->problem_at + PROBLEM_US;
 		slot->wanted = false;
-	}
+
+	/* A floor that a session asked for is not sent again, so there may be numbers. */
+	if (!snowflake_is_floor_refused(problem) || slot->asked <= slot->heard)
+		slot->retry_at = slot->problem_at + PROBLEM_US;
 	if (snowflake_is_maximum(problem))
 		return;
 
