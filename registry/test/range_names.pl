@@ -95,6 +95,28 @@ foreach my $statement ('ALTER SEQUENCE n INCREMENT 2', 'ALTER SEQUENCE n CACHE 5
 	$a->safe_psql('postgres', 'DROP TABLE n_table');
 }
 
+# A database gets the name of another one, which was renamed.
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");
+sub create_named
+{
+	my ($name) = @_;
+
+	$a->safe_psql('postgres', "CREATE DATABASE $name");
+	$a->safe_psql($name, q{
+		CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences(); CREATE SEQUENCE s;
+		SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
+	return;
+}
+create_named('first_name');
+$a->safe_psql('postgres', 'ALTER DATABASE first_name RENAME TO second_name');
+create_named('first_name');
+my $calls = "SELECT sum(calls) FROM snowflake_registry.range_clients WHERE server_name = 'a'";
+my $called = asked($calls);
+my $worker = server_process($a, 'snowflake ranges');
+kill 'KILL', split /\s+/, `ps -o pid= --ppid $worker` =~ s/^\s+//r;
+wait_until('a call over another connection, which has all sequences', sub { asked($calls) > $called });
+unlike(slurp_file($registry->logfile), qr/A name is given twice/, 'a database that was renamed has no ranges under its former name');
+
 # A database does not get another group during a call.
 my $call = $registry->background_psql('postgres');
 $call->query_safe('BEGIN');

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * drop.c
- *	  Sequences and databases that are dropped.
+ *	  Sequences that are dropped, and databases that are dropped or renamed.
  *
  * Their slots are freed at once.  If the transaction rolls back, the next call
  * finds no slot that is its own, and takes another one.  The ranges are lost.
@@ -30,11 +30,12 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 {
 	if (prev_object_access_hook)
 		prev_object_access_hook(access, classId, objectId, subId, arg);
-	if (access != OAT_DROP)
-		return;
-	if (classId == DatabaseRelationId)
+
+	/* A database that is renamed has other sequences at the registry. */
+	if (classId == DatabaseRelationId &&
+		(access == OAT_DROP || access == OAT_POST_ALTER))
 		snowflake_free_slot(objectId, InvalidOid);
-	else if (classId == RelationRelationId && subId == 0 &&
+	else if (access == OAT_DROP && classId == RelationRelationId && subId == 0 &&
 			 get_rel_relkind(objectId) == RELKIND_SEQUENCE)
 		snowflake_free_slot(MyDatabaseId, objectId);
 }
