@@ -95,6 +95,13 @@ foreach my $statement ('ALTER SEQUENCE n INCREMENT 2', 'ALTER SEQUENCE n CACHE 5
 	$a->safe_psql('postgres', 'DROP TABLE n_table');
 }
 
+# A row at the end of the type, which somebody added, exhausts nothing.
+$a->safe_psql('postgres', 'CREATE TABLE high (id serial); INSERT INTO high VALUES (7), (2147483647)');
+$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'range')");
+is($a->safe_psql('postgres', "SELECT nextval('high_id_seq')"), 8, 'the floor does not count a row at the end of the type');
+$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'local')");
+is($a->safe_psql('postgres', "SELECT nextval('high_id_seq') BETWEEN 9 AND 1000"), 't', 'nor does a sequence that becomes local');
+
 # A database gets the name of another one, which was renamed.
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");
 sub create_named

@@ -303,6 +303,13 @@ has_greatest(Oid table, Oid type)
 		(type == INT2OID || type == INT4OID || type == INT8OID);
 }
 
+/* The greatest key that is below this number, a constant in SQL. */
+typedef struct GreatestKey
+{
+	int64		key;
+	char	   *below;
+} GreatestKey;
+
 /*
  * The greatest value of a column, read as the owner of the table: anybody can have
  * the sequence in a default, and the query executes code of indexes.
@@ -310,19 +317,23 @@ has_greatest(Oid table, Oid type)
 static void
 find_greatest(Oid relid, Oid table, int column, void *arg)
 {
-	int64	   *greatest = arg;
+	GreatestKey *greatest = arg;
 	SnowflakeCaller caller;
 	StringInfoData query;
 	Datum		value;
 	bool		isnull;
+	const char *name;
 
 	if (!has_greatest(table, get_atttype(table, column)))
 		return;
+	name = quote_identifier(get_attname(table, column, false));
 	initStringInfo(&query);
-	appendStringInfo(&query, "SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
-					 quote_identifier(get_attname(table, column, false)),
+	appendStringInfo(&query, "SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s"
+					 " WHERE %s OPERATOR(pg_catalog.<) %s",
+					 name,
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-												get_rel_name(table)));
+												get_rel_name(table)),
+					 name, greatest->below);
 	snowflake_become_owner(snowflake_table_owner(table), &caller);
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (SPI_execute(query.data, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
@@ -331,22 +342,27 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 	snowflake_become_caller(&caller);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	if (!isnull)
-		*greatest = Max(*greatest, DatumGetInt64(value));
+		greatest->key = Max(greatest->key, DatumGetInt64(value));
 }
 
 /*
  * The greatest value of all columns that use a sequence, or 0.  Row security
  * must not hide any, nor a snapshot of the transaction.
+ *
+ * A key at the end of the sequence, or above it, is not from the sequence.
+ * Otherwise, a row with the greatest integer, which somebody added, exhausts it.
  */
 int64
 snowflake_greatest_key(Oid relid)
 {
-	int64		greatest = 0;
+	GreatestKey greatest = {0};
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 	CommandCounterIncrement();
+	greatest.below = psprintf("'" INT64_FORMAT "'::pg_catalog.int8",
+							  snowflake_get_definition(relid).seqmax);
 	for_each_column(relid, find_greatest, &greatest);
 	SPI_finish();
-	return greatest;
+	return greatest.key;
 }
