@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
@@ -95,7 +96,8 @@ check_maximum(const AlterSeqStmt *statement, Oid relid)
 
 /*
  * Fail if a statement decreases the MAXVALUE of a sequence where that is not possible.
- * The lock and the check of the owner are those of the statement.
+ * The lock and the check of the owner are those of the statement, which fails in a
+ * read-only transaction; a standby has no such lock.
  */
 void
 snowflake_check_alter(const Node *statement)
@@ -103,7 +105,8 @@ snowflake_check_alter(const Node *statement)
 	const AlterSeqStmt *alter = (const AlterSeqStmt *) statement;
 	Oid			relid;
 
-	if (!IsA(statement, AlterSeqStmt) || find_option(alter, "restart") != NULL ||
+	if (!IsA(statement, AlterSeqStmt) || XactReadOnly ||
+		find_option(alter, "restart") != NULL ||
 		(find_option(alter, "maxvalue") == NULL && find_option(alter, "as") == NULL))
 		return;
 	relid = RangeVarGetRelidExtended(alter->sequence, ShareRowExclusiveLock,
