@@ -18,6 +18,9 @@
 
 #include "base/worker.h"
 
+/* That of this build. */
+const char	snowflake_library_version[] = SNOWFLAKE_VERSION;
+
 /*
  * Describe a background worker that starts at the end of recovery, because a
  * standby generates no IDs.

@@ -20,6 +20,8 @@
 #define SNOWFLAKE_LIBRARY			"snowflake"
 #define SNOWFLAKE_CLIENT_LIBRARY	"snowflake_registry_client"
 
+extern PGDLLEXPORT const char snowflake_library_version[];
+
 extern void snowflake_describe_worker(BackgroundWorker *worker, const char *name,
 									  const char *library, const char *function);
 snowflake_noreturn extern void snowflake_run_once(void (*body) (void));

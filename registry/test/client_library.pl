@@ -1,0 +1,45 @@
+# A server with a registry needs the library that calls it, of its own version: without it,
+# the server does not start, and says what to do.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use File::Copy;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $server = new_server('server', "snowflake.registry = 'host=/nowhere dbname=none connect_timeout=2'");
+my $installed = $server->config_data('--pkglibdir');
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my $client = 'snowflake_registry_client.so';
+my $hint = qr/\n.*HINT:  It is installed with the library "snowflake", of the same version\. Without a registry, unset "snowflake\.registry"\./;
+
+# What the log says when the server is started with the libraries of the folder.
+sub start_log
+{
+	my $offset = -s $server->logfile;
+
+	$server->start(fail_ok => 1);
+	return slurp_file($server->logfile, $offset);
+}
+
+$server->stop;
+copy("$installed/snowflake.so", $folder) or die $!;
+$server->append_conf('postgresql.conf', "dynamic_library_path = '$folder'");
+like(start_log(), qr/FATAL:  could not access file "snowflake_registry_client": No such file or directory$hint/,
+	'the library is missing');
+
+my $content = slurp_file("$installed/$client");
+ok($content =~ s/(snowflake_registry_client )\d/${1}9/, 'the library has a version');
+append_to_file("$folder/$client", $content);
+like(start_log(), qr/FATAL:  library "snowflake_registry_client" is of version 9\S*, and "snowflake" of version \S+$hint/,
+	'the library is of another version');
+
+copy("$installed/$client", $folder) or die $!;
+unlike(start_log(), qr/FATAL/, 'the server starts with the right one');
+$server->stop;
+done_testing();
