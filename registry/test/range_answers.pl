@@ -1,6 +1,6 @@
 # What stands at the registry's address answers calls for ranges by anything: no number is
 # given out that a registry could not have granted, the server says what is wrong, and it
-# stops in time.
+# stops in time.  With more time, script/tests/answers runs this.
 
 use strict;
 use warnings;
@@ -17,7 +17,11 @@ use Time::HiRes qw(time usleep);
 
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1_000_000_000));
 my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 60;
-my $maximum = 1_000_000;
+my $maximum = 1_000_000_000;
+my $last = 0;
+
+# Each connection has a process: what they answered at random, a line for each.
+my $answered = PostgreSQL::Test::Utils::tempdir() . '/answered';
 
 # The result of one call: rows of this many columns.
 sub rows
@@ -52,23 +56,26 @@ sub answer_call
 	};
 }
 
-# What a call asks, of its only sequence.
+# What a call asks, of the first of its sequences, or another one.
 sub asks
 {
-	my ($state) = @_;
-	my @values = map { /^\{(.*)\}$/ ? $1 : $_ } @{ $state->{parameters} };
+	my ($state, $i) = @_;
+	my @values = map { /^\{(.*)\}$/ ? scalar((split /,/, $1)[ $i // 0 ]) : $_ } @{ $state->{parameters} };
 
 	return { count => $values[8], floor => $values[10] eq 'NULL' ? undef : $values[10], granted => $values[11] };
 }
 
+# How many sequences it asks for
+sub sequences_asked { return scalar(split /,/, $_[0]{parameters}[8]); }
+
 # The row of a registry that has ranges
 sub good_row
 {
-	my ($state) = @_;
-	my $asks = asks($state);
+	my ($state, $i) = @_;
+	my $asks = asks($state, $i);
 	my $first = 1 + ($asks->{granted} > ($asks->{floor} // 0) ? $asks->{granted} : $asks->{floor} // 0);
 
-	return (1, $asks->{count} > 0 ? ($first, $first + $asks->{count} - 1) : (undef, undef), $asks->{floor}, 600_000, undef, undef);
+	return (1 + ($i // 0), $asks->{count} > 0 ? ($first, $first + $asks->{count} - 1) : (undef, undef), $asks->{floor}, 600_000, undef, undef);
 }
 
 # A row with other values in some columns; those that are code get the good row.
@@ -131,7 +138,7 @@ my %cases = (
 	'a range at the floor' => [ with_values(3 => sub { $_[1] }), $invalid ],
 	'a range with a problem' => [ with_values(6 => 'stopped: Something is wrong.'), $invalid ],
 	'a floor below that of this server' => [ with_values(1 => undef, 2 => undef, 3 => 5), qr/DETAIL:  The registry answered with an invalid floor: 5\./ ],
-	'a floor above MAXVALUE' => [ with_values(1 => undef, 2 => undef, 3 => $maximum + 1), qr/DETAIL:  The registry answered with an invalid floor: 1000001\./ ],
+	'a floor above MAXVALUE' => [ with_values(1 => undef, 2 => undef, 3 => $maximum + 1), qr/DETAIL:  The registry answered with an invalid floor: 1000000001\./ ],
 	'no range and no reason' => [ with_values(1 => undef, 2 => undef), qr/DETAIL:  The registry granted no numbers, and gave no reason\./ ],
 	'a problem in several lines' => [ with_values(1 => undef, 2 => undef, 6 => "stopped: One\nTwo\t\303\251\001"), qr/DETAIL:  One; Two \?\?\?/ ],
 	'a long problem' => [ with_values(1 => undef, 2 => undef, 6 => 'stopped: ' . 'long' x 1000), qr/DETAIL:  (?:long){120,128}l?o?n?\n/ ],
@@ -164,24 +171,54 @@ $answers{'floor refused'} = answer_call(
 $answers{'nothing'} = answer_call(sub { $_[0]{ask}->(); undef });
 $answers{'notices'} = answer_call(forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
 
-# Answers at random: a good row, with some values that are wrong
+# Answers at random: good rows, with some values that are wrong
 sub one { return $_[ int rand @_ ]; }
 my $random = 0;
-$answers{'random'} = answer_call(
-	sub {
-		srand($seed + $random++);
-		my @row = good_row($_[0]);
-		my @wrong = (
-			undef, '', '-', '+', '0', '1', '-1', '2', '99', '1000001', '4294967297', '9223372036854775807',
-			'9223372036854775808', '0x1', 'x', "1\0", ' 1', '1 ', 'NaN', 'stopped: x', 'maximum: x', 'floor: x', join '', map { chr int rand 256 } 1 .. one(1, 10, 600));
+my $noise = sub { return join '', map { chr int rand 256 } 1 .. one(1, 10, 600); };
 
-		$row[$_] = one(@wrong) foreach grep { rand() < 0.12 } 0 .. 6;
-		return one(
-			(rows(7, \@row)) x 5,
-			rows(7, \@row, \@row), rows(3, [ @row[ 0 .. 2 ] ]),
-			unfinished(7, \@row) . rows(7, \@row),
-			substr(rows(7, \@row), 0, int rand 100));
-	});
+sub random_ranges
+{
+	my ($state) = @_;
+	my @wrong = (
+		undef, '', '-', '+', '0', '1', '-1', '2', '99', '1000000001', '4294967297', '9223372036854775807',
+		'9223372036854775808', '0x1', 'x', "1\0", ' 1', '1 ', 'NaN', 'stopped: x', 'maximum: x', 'floor: x', 'busy: x', 'unknown: x', $noise->());
+	my @rows = map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1;
+
+	foreach my $row (@rows)
+	{
+		$row->[$_] = one(@wrong) foreach grep { rand() < 0.12 } 0 .. 6;
+	}
+	return one(
+		(rows(7, @rows)) x 5,
+		rows(7, @rows, $rows[0]), rows(7, @rows[ 1 .. $#rows ]), rows(3, map { [ @$_[ 0 .. 2 ] ] } @rows),
+		unfinished(7, @rows) . rows(7, @rows),
+		substr(rows(7, @rows), 0, int rand 100));
+}
+
+# Floors: of the sequence s, none that leave it without numbers.
+sub random_floors
+{
+	my @floors = map {
+		one([ 'postgres', 'public.s', one(0, 1, 100, $last) ], [ 'postgres', 'public.u', one(0, 5000, '9223372036854775807') ], [ undef, undef, undef ],
+			[ one('postgres', 'x', undef, $noise->()), one('public.s', 'x', '', undef, $noise->()), one('x', '', '-1', '1e3', undef, '9223372036854775808', $noise->()) ],
+			[ 'x' x 1000, 'y' x one(100, 1000), one(1, 100) ])
+	} 1 .. one(0, 0, 1, 2, 100, 101, 300);
+
+	return one((rows(3, @floors)) x 5, rows(2, [ 1, 2 ]), rows(4, [ 1, 2, 3, 4 ]), unfinished(3, @floors), substr(rows(3, @floors), 0, int rand 100), undef);
+}
+
+$answers{'random'} = sub {
+	my ($state) = @_;
+
+	return good_start() if $state->{stage} eq 'start';
+	return good_query() if $state->{stage} eq 'query';
+	srand($seed + $random++);
+	append_to_file($answered, $state->{statement} =~ /(get_ranges|get_floors)/ ? "$1\n" : "others\n");
+	return
+	    $state->{statement} =~ /get_ranges/ ? random_ranges($state)
+	  : $state->{statement} =~ /get_floors/ ? random_floors()
+	  :                                       rows(1, [ one(0, 1, undef, 'x', $noise->()) ]);
+};
 
 my $fake = FakeRegistry->new(%answers);
 $fake->set('floors only');
@@ -192,8 +229,7 @@ $server->safe_psql('postgres',
 	"SELECT snowflake_attach_sequences(); CREATE SEQUENCE s MAXVALUE $maximum START 100; SELECT snowflake_set_sequence_kind('s', 'range')");
 $server->append_conf('postgresql.conf', "snowflake.grant_timeout = '200ms'");
 $server->reload;
-my $crash = qr/terminated by signal|all server processes terminated/;
-my $last = 0;
+my $crash = qr/terminated by signal|all server processes terminated|runtime error:|ERROR: \w+Sanitizer/;
 
 # Have it answer so.  The server makes another connection after a reload.
 sub answer_by
@@ -245,9 +281,14 @@ wait_until('numbers again', sub { my ($status, $number) = $server->psql('postgre
 diag("SNOWFLAKE_SEED=$seed");
 my $bad = 0;
 my $numbers = 0;
+$server->safe_psql('postgres', 'CREATE SEQUENCE u MAXVALUE 1000000');
+answer_by('good');
+wait_until('another sequence', sub { return $server->psql('postgres', "SELECT snowflake_set_sequence_kind('u', 'range')") == 0; });
 answer_by('random');
 foreach (1 .. $wanted)
 {
+	$server->psql('postgres', "SELECT nextval('u')");
+
 	# Those before the first error are there.
 	my (undef, $out) = $server->psql('postgres', "SELECT nextval('s');\n" x 100);
 
@@ -260,7 +301,11 @@ foreach (1 .. $wanted)
 	$server->reload;
 }
 ok($bad == 0 && $numbers > 0, "after random answers, each number is above the ones before, and at most MAXVALUE ($numbers numbers)");
+my %answers_of;
+$answers_of{$_}++ foreach split /\n/, slurp_file($answered);
+cmp_ok($answers_of{get_floors} // 0, '>', 0, 'some of these answers have floors');
 unlike(slurp_file($server->logfile), $crash, 'no process has crashed');
+diag(join ', ', map { "$answers_of{$_} $_" } sort keys %answers_of);
 
 # A fast shutdown meanwhile.
 foreach my $name ('nothing', 'notices', 'rows without end', 'random')
