@@ -1,0 +1,67 @@
+# A session of psql that stays, whose statements are executed one by one.
+
+package SnowflakeTest::Session;
+
+use strict;
+use warnings;
+
+use IPC::Open3;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+
+my $END = 'the-end-of-a-statement';
+
+# With the rest of the arguments, psql has more options.
+sub new
+{
+	my ($class, $node, $database, @options) = @_;
+	my $self = bless { node => $node, database => $database, options => \@options }, $class;
+
+	$self->connect;
+	return $self;
+}
+
+sub connect
+{
+	my ($self) = @_;
+	my ($in, $out);
+
+	local %ENV = $self->{node}->_get_env();
+	$self->{pid} = open3($in, $out, undef, $self->{node}->installed_command('psql'), '-XAtq',
+		'-v', 'VERBOSITY=verbose', '-v', 'SHOW_CONTEXT=never', @{ $self->{options} }, '-d', $self->{node}->connstr($self->{database}));
+	@$self{qw(in out)} = ($in, $out);
+	$in->autoflush(1);
+	return;
+}
+
+# Executes statements; returns what they print, without where that stands in the server's
+# source, and the first error of it, or an empty string.
+sub run
+{
+	my ($self, $sql) = @_;
+	my $said = '';
+
+	alarm($PostgreSQL::Test::Utils::timeout_default);
+	print { $self->{in} } "$sql\n;\n\\echo $END\n";
+	while (defined(my $line = readline $self->{out}))
+	{
+		last if $line eq "$END\n";
+		$said .= $line if $line !~ /^LOCATION: |^LINE \d+:|^ +\^$/;
+	}
+	alarm(0);
+	chomp $said;
+	my ($error) = $said =~ /^((?:ERROR|FATAL|PANIC): .*)/m;
+	return ($said, $error // '');
+}
+
+sub close
+{
+	my ($self) = @_;
+
+	close $self->{in};
+	close $self->{out};
+	waitpid $self->{pid}, 0;
+	return;
+}
+
+1;
