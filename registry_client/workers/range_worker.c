@@ -158,10 +158,17 @@ read_ranges(Task *task, StringInfo error)
 	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
 		return outcome;
 
-	/* Otherwise, the next process would get and use the same ranges. */
+	/*
+	 * Otherwise, the next process would get and use the same ranges.  Nothing
+	 * may end this one in between: the registry takes it that who asks again has
+	 * exhausted all ranges before the last one, and a floor would not wait for
+	 * one that is in use.
+	 */
+	HOLD_INTERRUPTS();
 	snowflake_confirm_chain(&task->chain);
 	for (int i = 0; i < task->n; i++)
 		snowflake_install_range(&task->requests[i], &task->answers[i]);
+	RESUME_INTERRUPTS();
 	for (int i = 0; i < task->n; i++)
 		snowflake_log_range_problem(&task->requests[i], task->answers[i].problem);
 	return outcome;

@@ -11,7 +11,8 @@
  * lock makes it, and so is giving out a number.
  *
  * A client is one life of a server's memory.  A server that crashes begins as
- * another one, and knows only the greatest number that it was ever granted.  The
+ * another one, and knows only the greatest number of the ranges that it has used.
+ * One whose worker is shut down returns its ranges, and is another client, too.  The
  * registry learns of that by the data directory, and when the life began.  One
  * that is resumed from a snapshot of its memory is a twin.  It may repeat what was
  * held when the snapshot was taken, but nothing else.
@@ -47,9 +48,18 @@
 #define FAULTS		1			/* of the registry, of answers, and of calls */
 #endif
 #ifndef FLOOR
-#define FLOOR		0			/* what a server settles, once; 0: nothing */
+#define FLOOR		0			/* what the first server settles, once; 0: nothing */
 #endif
-#define CLIENTS		(SERVERS + CRASHES)
+#ifndef FLOOR2
+#define FLOOR2		0			/* the same of the second */
+#endif
+#ifndef REFUSALS
+#define REFUSALS	0			/* how often the registry refuses a floor */
+#endif
+#ifndef RETURNS
+#define RETURNS		0			/* how often a server returns its ranges */
+#endif
+#define CLIENTS		(SERVERS + CRASHES + RETURNS)
 #define SIZE		2			/* numbers of a range */
 #define LAST		12			/* no number is above this */
 #define NOBODY		255
@@ -68,6 +78,12 @@
 #define NOT_CUT				11	/* a range is installed although a floor above it was heard */
 #define COPY_ENDS			12	/* a later life of another directory ends a server */
 #define SUPERSEDED_ENDS		13	/* a twin that is superseded ends the one that continues */
+#define REFUSED_COUNTS		14	/* a floor that is refused is acknowledged */
+#define RETURN_KEPT			15	/* a server returns ranges that it continues to use */
+#define RETURN_NO_TOKEN		16	/* ... or another one's, without a current token */
+#define CLIENT_REMOVED		17	/* ... after which the registry does not know it any more */
+#define CONFIRMED_LAST		18	/* an answer is used before it is confirmed */
+#define NOT_NOTED			19	/* a server does not know after a crash what it was granted */
 #ifndef BUG
 #define BUG			0
 #endif
@@ -86,16 +102,17 @@ typedef Server {
 	byte	first, end;			/* the range in use, up to below its end */
 	byte	next_first, next_end;	/* the one in reserve */
 	byte	floor;				/* the greatest one heard, and given up to */
-	byte	granted;			/* greatest number ever; it survives */
+	byte	granted;			/* greatest number ever */
+	byte	noted;				/* that of the ranges that were used; it survives */
 	byte	kept_first, kept_end;	/* only for RANGE_KEPT */
 	byte	given;				/* the last number given out */
-	bool	settles;			/* wants FLOOR to be settled */
+	byte	settles;			/* what it wants to be settled */
 	bool	reported;			/* since the registry stopped */
 
 	/* The answer that is on its way. */
 	bool	answered;
 	byte	answer_token, answer_first, answer_end, answer_floor;
-	bool	answer_settled, answer_superseded;
+	bool	answer_settled, answer_refused, answer_superseded;
 };
 
 typedef Holder {
@@ -128,14 +145,15 @@ short twice;					/* those that a twin may repeat */
 byte goes_on = NOBODY;			/* which of both called first, ... */
 bool both;						/* and did the other one call, too? */
 byte settled;					/* the floor that was settled */
-byte tokens, calls, faults, crashes, losses, clients;
+byte tokens, calls, faults, crashes, losses, refusals, returns, clients;
 bool lost_once;
 
 /* A call that arrives when its server has given it up. */
 byte late_server = NOBODY;
 byte late_client, late_confirmed, late_token, late_floor, late_granted;
 short late_unconfirmed;
-bool late_wants, late_settles;
+bool late_wants;
+byte late_settles;
 
 inline copy_registry(to, from)
 {
@@ -203,18 +221,24 @@ inline execute(sure, unsure, tok, wishes, low, top, settling)
 		fi;
 		H.known = 1;
 		H.token = tok;
-		now_there.floor = MAX(now_there.floor, IF(settling, low, 0));
-		now_there.next = MAX(now_there.next, now_there.floor + 1);
-		H.acknowledged = MAX(H.acknowledged, MIN(low, now_there.floor));
 		if
-		:: wishes && (H.lost || BUG == GRANTED_AGAIN) &&
+		:: settling > now_there.floor && refusals < REFUSALS -> refusals++; refused = 3
+		:: else ->
+			now_there.floor = MAX(now_there.floor, settling);
+			now_there.next = MAX(now_there.next, now_there.floor + 1)
+		fi;
+		H.acknowledged = MAX(H.acknowledged,
+							 IF(BUG == REFUSED_COUNTS, low, MIN(low, now_there.floor)));
+		if
+		:: refused == 3
+		:: refused != 3 && wishes && (H.lost || BUG == GRANTED_AGAIN) &&
 		   H.latest_end > now_there.floor + 1 ->
 			first = MAX(H.latest_first, now_there.floor + 1);
 			end = H.latest_end;
 			H.granted_by = tok;
 			H.lost = 0;
 			H.latest_first = first
-		:: wishes && !((H.lost || BUG == GRANTED_AGAIN) &&
+		:: refused != 3 && wishes && !((H.lost || BUG == GRANTED_AGAIN) &&
 		   H.latest_end > now_there.floor + 1) &&
 		   now_there.next + SIZE <= LAST ->
 			first = now_there.next;
@@ -225,8 +249,9 @@ inline execute(sure, unsure, tok, wishes, low, top, settling)
 			:: BUG != LATEST_ONLY && H.lowest && !H.lost && H.latest_first -> H.lowest = H.latest_first
 			:: else
 			fi;
+			/* A row that is new begins with the floor. */
 			H.acknowledged = IF(H.latest_first || H.lowest != first,
-								MIN(H.acknowledged, now_there.floor), now_there.floor);
+								H.acknowledged, now_there.floor);
 			H.granted_by = tok;
 			H.lost = 0;
 			H.latest_first = first;
@@ -250,10 +275,11 @@ inline execute(sure, unsure, tok, wishes, low, top, settling)
 inline answer(s, tok)
 {
 	server[s].answered = 1;
-	server[s].answer_token = IF(refused == 0, tok, 0);
+	server[s].answer_token = IF(refused == 0 || refused == 3, tok, 0);
 	server[s].answer_first = first;
 	server[s].answer_end = end;
-	server[s].answer_floor = IF(refused == 0, now_there.floor, 0);
+	server[s].answer_floor = IF(refused == 0 || refused == 3, now_there.floor, 0);
+	server[s].answer_refused = refused == 3;
 	server[s].answer_settled = refused == 0 && settles && (!waits || BUG == NOT_WAITED);
 	server[s].answer_superseded = refused == 2;
 	/* While it is stopped, the token counts all the same. */
@@ -271,6 +297,7 @@ inline forget_answer(s)
 	server[s].answer_end = 0;
 	server[s].answer_floor = 0;
 	server[s].answer_settled = 0;
+	server[s].answer_refused = 0;
 	server[s].answer_superseded = 0
 }
 
@@ -291,7 +318,14 @@ inline new_life(s, crashed)
 	clients++;
 	server[s].confirmed = 0;
 	server[s].unconfirmed = 0;
-	server[s].floor = 0
+	server[s].floor = 0;
+	server[s].granted = IF(crashed, IF(BUG == NOT_NOTED, 0, server[s].noted), server[s].granted)
+}
+
+/* What the first number of a range is preceded by. */
+inline note(s)
+{
+	server[s].noted = MAX(server[s].noted, IF(server[s].end, server[s].end - 1, 0))
 }
 
 /* Give up all numbers up to a floor. */
@@ -318,6 +352,13 @@ inline install(s)
 {
 	first = server[s].answer_first;
 	end = server[s].answer_end;
+	if
+	:: server[s].answer_refused ->
+		/* What it wanted to be settled counts no longer. */
+		server[s].settles = 0;
+		server[s].floor = server[s].answer_floor
+	:: else
+	fi;
 	give_up(s, server[s].answer_floor);
 	if
 	:: end && !server[s].end ->
@@ -331,11 +372,12 @@ inline install(s)
 	:: BUG != NOT_CUT -> give_up(s, 0)
 	:: else
 	fi;
+	note(s);
 	server[s].granted = MAX(server[s].granted, IF(end, end - 1, 0));
 	server[s].kept_first = IF(BUG == RANGE_KEPT && end, first, server[s].kept_first);
 	server[s].kept_end = IF(BUG == RANGE_KEPT && end, end, server[s].kept_end);
 	if
-	:: server[s].answer_settled -> settled = MAX(settled, FLOOR); server[s].settles = 0
+	:: server[s].answer_settled -> settled = MAX(settled, server[s].settles); server[s].settles = 0
 	:: else
 	fi
 }
@@ -343,7 +385,8 @@ inline install(s)
 proctype run_server(byte s)
 {
 	byte i, c, first, end, refused, n, floor, token;
-	bool waits, wants, settles;
+	byte settles;
+	bool waits, wants;
 
 	do
 	:: atomic { server[s].runs && server[s].end ->
@@ -364,7 +407,8 @@ proctype run_server(byte s)
 				server[s].first = server[s].next_first;
 				server[s].end = server[s].next_end;
 				server[s].next_first = 0;
-				server[s].next_end = 0
+				server[s].next_end = 0;
+				note(s)
 			:: else
 			fi;
 			n = 0
@@ -377,7 +421,7 @@ proctype run_server(byte s)
 			wants = server[s].next_end == 0;
 			settles = server[s].settles;
 			if
-			:: settles -> give_up(s, FLOOR)
+			:: settles -> give_up(s, settles)
 			:: else
 			fi;
 			floor = server[s].floor;
@@ -415,9 +459,22 @@ proctype run_server(byte s)
 					goes_on = IF(goes_on == NOBODY, s, goes_on)
 				:: else
 				fi;
-				install(s);
-				server[s].confirmed = server[s].answer_token;
-				server[s].unconfirmed = 0;
+				if
+				:: install(s);
+					server[s].confirmed = server[s].answer_token;
+					server[s].unconfirmed = 0
+				:: faults < FAULTS && !FLOOR ->
+					/* The worker ends between the two.  It must not: with a floor, the
+					 * registry would not wait for the range before the one that is lost. */
+					printf("server %d: the worker ends\n", s);
+					faults++;
+					if
+					:: BUG == CONFIRMED_LAST -> install(s)
+					:: else ->
+						server[s].confirmed = server[s].answer_token;
+						server[s].unconfirmed = 0
+					fi
+				fi;
 				forget_answer(s)
 			:: !server[s].answer_superseded && !server[s].answer_token -> forget_answer(s)
 			fi;
@@ -438,7 +495,35 @@ proctype run_server(byte s)
 			fi
 		}
 	:: atomic { FLOOR && s == 0 && server[s].runs && !server[s].settles && settled < FLOOR ->
-			server[s].settles = 1
+			server[s].settles = FLOOR
+		}
+	:: atomic { FLOOR2 && s == 1 && server[s].runs && !server[s].settles && settled < FLOOR2 ->
+			server[s].settles = FLOOR2
+		}
+	:: atomic { server[s].runs && returns < RETURNS && clients < CLIENTS && committing == NOBODY &&
+				!server[s].answered ->
+			printf("server %d returns its ranges\n", s);
+			returns++;
+			c = server[s].client;
+			if
+			:: H.token && (H.token == server[s].confirmed || HAS(server[s].unconfirmed, H.token) ||
+						   BUG == RETURN_NO_TOKEN) ->
+				H.token = IF(BUG == CLIENT_REMOVED, 0, NOBODY);
+				H.lowest = 0
+			:: else
+			fi;
+			c = 0;
+			if
+			:: BUG == RETURN_KEPT ->
+				first = server[s].first;
+				end = server[s].end;
+				new_life(s, 0);
+				server[s].first = first;
+				server[s].end = end;
+				first = 0;
+				end = 0
+			:: else -> new_life(s, 0)
+			fi
 		}
 	:: atomic { server[s].runs && committing == NOBODY && !stopped &&
 				now_there.holder[server[s].client].lowest &&
@@ -470,8 +555,8 @@ proctype run_server(byte s)
 
 proctype run_registry()
 {
-	byte i, c, s, first, end, refused;
-	bool waits, all, settles;
+	byte i, c, s, first, end, refused, settles;
+	bool waits, all;
 
 	do
 	:: atomic { committing != NOBODY -> committing = NOBODY }
