@@ -318,6 +318,16 @@ sub start_client
 	}
 	push @{ $server->{clients} },
 	  { pid => $pid, errors => $errors, kind => "$kind $table" };
+	return "$history->{directory}/$n.calls";
+}
+
+# Wait until clients have received something, but not where nothing is granted.
+sub wait_for_calls
+{
+	my (@files) = @_;
+	my $start = time;
+
+	nap(0.02) while grep({ !-s $_ } @files) && time - $start < 20;
 	return;
 }
 
@@ -517,7 +527,7 @@ sub join_with_rows
 		set_floor($server, $table, {
 			floor => $server->{rows},
 			sql => "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range')" }) or next;
-		start_client($server, $_, $table) foreach 'greedy', 'usual';
+		wait_for_calls(map { start_client($server, $_, $table) } 'greedy', 'usual');
 	}
 	nap(1);
 	foreach my $server (@servers)
