@@ -58,8 +58,9 @@ is(use_wiki('range: it works after the upgrade', 'Upgraded'), $before, 'range: i
 $app->kinds_are('range');
 $app->keys_are('range', 'page.page_id', 'revision.rev_id', '"user".user_id', 'text.old_id', 'actor.actor_id');
 
+# With few rows, not all columns that hold a key are told by their values.
 $app->restore;
-$app->convert_to('snowflake');
+$app->convert_to('snowflake', ", widen => 'all'");
 my $after = use_wiki('snowflake: it works afterwards', 'After');
 note($after);
 like($after, qr/^found: $/m, 'snowflake: its search finds nothing');

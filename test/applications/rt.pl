@@ -42,9 +42,12 @@ like($before, qr/^DependsOn = N: one$/m, 'its answers are those of tickets');
 note($before);
 $app->save;
 
+# Names and values do not tell of all columns that they hold keys.
+my %widen = (range => '', snowflake => ", widen => 'all'");
+
 foreach my $kind ('range', 'snowflake')
 {
-	$app->convert_anew($kind);
+	$app->convert_anew($kind, $widen{$kind});
 	is($app->run_ok("$kind: it works afterwards", @use, $kind), $before, "$kind: its answers are the same");
 	$app->run_ok("$kind: its tables are upgraded", '/usr/sbin/rt-setup-database-5', '--action', 'upgrade',
 		'--upgrade-from', '5.0.1', '--upgrade-to', '5.0.3', '--force', '--dba', 'regress_app', '--dba-password', '');
