@@ -29,7 +29,7 @@ $node->safe_psql('postgres', q{
 	SELECT snowflake_registry.create(1, 100, new => true);
 	SELECT snowflake_registry.add_database('here')});
 $node->append_conf('postgresql.conf', registry_conf($node));
-$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '10s'\nsnowflake.max_range_sequences = 10000");
+$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'\nsnowflake.max_range_sequences = 10000");
 $node->restart;
 $node->safe_psql('postgres', 'CREATE DATABASE here; ' . join '; ', map { "CREATE ROLE $_" } @roles);
 $node->safe_psql('here', q{
@@ -226,7 +226,9 @@ sub begin_round
 
 my $end = time + $seconds;
 diag("SNOWFLAKE_SEED=$seed");
-while (time < $end && !@wrong)
+
+# On a slow machine for longer, until it has seen both.
+while ((time < $end || $counts{denied} == 0 || $counts{changes} == 0) && !@wrong)
 {
 	begin_round();
 	$counts{rounds}++;

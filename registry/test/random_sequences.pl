@@ -31,7 +31,7 @@ $node->safe_psql('postgres', q{
 	SELECT snowflake_registry.create(1, 100, new => true);
 	SELECT snowflake_registry.add_database('here')});
 $node->append_conf('postgresql.conf', registry_conf($node));
-$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '10s'\nsnowflake.max_range_sequences = 1000");
+$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'\nsnowflake.max_range_sequences = 1000");
 $node->restart;
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(here plain);
 $node->safe_psql('here', 'CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences()');
@@ -579,7 +579,9 @@ my $rounds = 0;
 
 diag("SNOWFLAKE_SEED=$seed");
 connect_both($_) foreach qw(A B);
-while (time < $end && @wrong == 0)
+
+# On a slow machine for longer, until all kinds were used.
+while ((time < $end || $counts{ids} == 0 || $counts{numbers} == 0 || $counts{local} == 0) && @wrong == 0)
 {
 	begin_round();
 	my $who = 'A';
