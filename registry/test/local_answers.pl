@@ -43,7 +43,7 @@ $server->safe_psql('postgres', join ";\n",
 	"CREATE SEQUENCE public.seeds START $seed",
 	q{CREATE FUNCTION public.wrong(good text) RETURNS text LANGUAGE sql AS $$
 		SELECT CASE WHEN random() < 0.88 THEN good ELSE
-			(ARRAY[NULL, '', '-', '0', '1', '-1', '2', '99', '1000000001', '4294967297', '9223372036854775807', '9223372036854775808', '0x1', ' 1', '1 ', 'x', 'stopped: x', 'maximum: x', 'floor: x', repeat('x', 600), E'a\nb\u20ac'])[1 + (random() * 20)::int] END $$},
+			(ARRAY[NULL, '', '-', '0', '1', '-1', '2', '99', '1000000001', '4294967297', '9223372036854775807', '9223372036854775808', '0x1', ' 1', '1 ', 'x', 'stopped: x', 'maximum: x', 'floor: x', repeat('x', 600), E'a\nb\tc'])[1 + (random() * 20)::int] END $$},
 	q{CREATE FUNCTION public.fail() RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		PERFORM setseed((nextval('public.seeds') % 1000) / 1000.0);
