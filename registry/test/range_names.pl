@@ -95,12 +95,24 @@ foreach my $statement ('ALTER SEQUENCE n INCREMENT 2', 'ALTER SEQUENCE n CACHE 5
 	$a->safe_psql('postgres', 'DROP TABLE n_table');
 }
 
-# A row at the end of the type, which somebody added, exhausts nothing.
+# A row at the end of the type, which somebody added, exhausts nothing.  Nor does one of
+# a role that may not use the sequence.
 $a->safe_psql('postgres', 'CREATE TABLE high (id serial); INSERT INTO high VALUES (7), (2147483647)');
 $a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'range')");
 is($a->safe_psql('postgres', "SELECT nextval('high_id_seq')"), 8, 'the floor does not count a row at the end of the type');
 $a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'local')");
 is($a->safe_psql('postgres', "SELECT nextval('high_id_seq') BETWEEN 9 AND 1000"), 't', 'nor does a sequence that becomes local');
+$a->safe_psql('postgres', q{
+	CREATE ROLE regress_stranger; CREATE SCHEMA regress_stranger AUTHORIZATION regress_stranger; SET ROLE regress_stranger;
+	CREATE TABLE regress_stranger.t (id int DEFAULT nextval('public.high_id_seq')); INSERT INTO regress_stranger.t VALUES (2147483000)});
+$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', kind) FROM unnest('{range,local}'::text[]) kind");
+is($a->safe_psql('postgres', "SELECT nextval('high_id_seq') BETWEEN 10 AND 10000"), 't', 'rows of a stranger do not count');
+$a->safe_psql('postgres', 'DROP SCHEMA regress_stranger CASCADE; DROP ROLE regress_stranger');
+
+# But if it is the last number of the sequence, it is not given out again.
+$a->safe_psql('postgres', "CREATE TABLE full_type (id smallserial); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'range')");
+$a->safe_psql('postgres', "INSERT INTO full_type VALUES (32766), (32767); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'local')");
+like(sql_error($a, "SELECT nextval('full_type_id_seq')"), qr/reached maximum value of sequence/, 'a sequence that has given out all numbers is exhausted');
 
 # A database gets the name of another one, which was renamed.
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");

@@ -290,54 +290,67 @@ snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
 
 /*
  * Can a column have a greatest integer that counts?  Temporary tables are left out:
- * only their own sessions can read them.
+ * only their own sessions can read them.  So are those whose owners may not use the
+ * sequence, and could prevent that it gets a kind.
  */
 static bool
-has_greatest(Oid table, Oid type)
+has_greatest(Oid table, Oid type, Oid relid)
 {
 	char		kind = get_rel_relkind(table);
 
 	type = getBaseType(type);
 	return (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
 		get_rel_persistence(table) != RELPERSISTENCE_TEMP &&
-		(type == INT2OID || type == INT4OID || type == INT8OID);
+		(type == INT2OID || type == INT4OID || type == INT8OID) &&
+		owner_may_use(table, relid);
 }
 
-/* The greatest key that is below this number, a constant in SQL. */
+/*
+ * The greatest key, and the last number of the sequence.
+ */
 typedef struct GreatestKey
 {
 	int64		key;
-	char	   *below;
+	int64		last;
 } GreatestKey;
 
+static char *
+greatest_query(Oid table, int column, int64 last)
+{
+	const char *name = quote_identifier(get_attname(table, column, false));
+	char	   *from = quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+												  get_rel_name(table));
+	char	   *end = psprintf("'" INT64_FORMAT "'::pg_catalog.int8", last);
+	char	   *middle = psprintf("'" INT64_FORMAT "'::pg_catalog.int8", last / 2);
+
+	return psprintf("SELECT CASE WHEN key OPERATOR(pg_catalog.>) %4$s AND"
+					" EXISTS (SELECT FROM %2$s WHERE %1$s OPERATOR(pg_catalog.>=) %3$s)"
+					" THEN %3$s ELSE key END"
+					" FROM (SELECT pg_catalog.max(%1$s)::pg_catalog.int8 FROM %2$s"
+					" WHERE %1$s OPERATOR(pg_catalog.<) %3$s) greatest(key)",
+					name, from, end, middle);
+}
+
 /*
- * The greatest value of a column, read as the owner of the table: anybody can have
- * the sequence in a default, and the query executes code of indexes.
+ * The greatest value of a column, read as the owner of the table: the query executes
+ * code of indexes.
  */
 static void
 find_greatest(Oid relid, Oid table, int column, void *arg)
 {
 	GreatestKey *greatest = arg;
 	SnowflakeCaller caller;
-	StringInfoData query;
+	char	   *query;
 	Datum		value;
 	bool		isnull;
-	const char *name;
 
-	if (!has_greatest(table, get_atttype(table, column)))
+	if (!has_greatest(table, get_atttype(table, column), relid))
 		return;
-	name = quote_identifier(get_attname(table, column, false));
-	initStringInfo(&query);
-	appendStringInfo(&query, "SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s"
-					 " WHERE %s OPERATOR(pg_catalog.<) %s",
-					 name,
-					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-												get_rel_name(table)),
-					 name, greatest->below);
+	query = greatest_query(table, column, greatest->last);
 	snowflake_become_owner(snowflake_table_owner(table), &caller);
 	PushActiveSnapshot(GetLatestSnapshot());
-	if (SPI_execute(query.data, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not find the greatest key: %s", query.data);
+	if (SPI_execute(query, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not find the greatest key: %s", query);
 	PopActiveSnapshot();
 	snowflake_become_caller(&caller);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
@@ -349,19 +362,18 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
  * The greatest value of all columns that use a sequence, or 0.  Row security
  * must not hide any, nor a snapshot of the transaction.
  *
- * A key at the end of the sequence, or above it, is not from the sequence.
- * Otherwise, a row with the greatest integer, which somebody added, exhausts it.
+ * A key at the end of the sequence, or above it, counts only if another one is in the
+ * upper half: a row with the greatest integer, which somebody added, would otherwise
+ * exhaust the sequence.
  */
 int64
 snowflake_greatest_key(Oid relid)
 {
-	GreatestKey greatest = {0};
+	GreatestKey greatest = {.last = snowflake_get_definition(relid).seqmax};
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 	CommandCounterIncrement();
-	greatest.below = psprintf("'" INT64_FORMAT "'::pg_catalog.int8",
-							  snowflake_get_definition(relid).seqmax);
 	for_each_column(relid, find_greatest, &greatest);
 	SPI_finish();
 	return greatest.key;
