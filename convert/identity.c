@@ -94,21 +94,23 @@ shares_identity(Oid relid, const char *column)
 }
 
 /*
- * The same for its partitions, whose table is locked.
+ * The same for the partitions of a table that is locked, so it gets no others
+ * meanwhile.
  */
 static void
 reset_partitions(Oid relid, const char *column)
 {
 	ListCell   *cell;
 
-	foreach(cell, find_all_inheritors(relid, NoLock, NULL))
+	foreach(cell, find_inheritance_children(relid, NoLock))
 	{
 		Oid			partition = lfirst_oid(cell);
 
-		if (partition == relid || !shares_identity(partition, column))
+		if (!shares_identity(partition, column))
 			continue;
 		LockRelationOid(partition, AccessExclusiveLock);
 		reset_identity(partition, get_attnum(partition, column));
+		reset_partitions(partition, column);
 	}
 }
 

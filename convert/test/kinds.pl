@@ -194,6 +194,22 @@ my @two = map { start_converting($a, $_) } "snowflake_convert('more.u', kind => 
 ok(wait_for_locks($a, 3), 'three conversions of a table wait for a session that has read it');
 $other->query_safe('COMMIT');
 is(join('', map { end_converting($_) } @two), '', 'none of them ends another one by a deadlock');
+
+SKIP:
+{
+	skip 'partitions share no identity before 17', 2 if $a->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+	query($a, q{
+		SET ROLE app;
+		CREATE TABLE more.p (id int GENERATED ALWAYS AS IDENTITY, v int) PARTITION BY LIST (v);
+		CREATE TABLE more.p_sub PARTITION OF more.p FOR VALUES IN (1) PARTITION BY LIST (v)});
+	$other->query_safe('BEGIN; CREATE TABLE more.p_leaf PARTITION OF more.p_sub FOR VALUES IN (1)');
+	$converting = start_converting($a, "snowflake_convert_identity('more.p', 'id')");
+	ok(wait_for_locks($a, 1), 'an identity is replaced after a session that creates a partition of one');
+	$other->query_safe('COMMIT');
+	is(end_converting($converting)
+		. query($a, q{SELECT string_agg(attrelid::regclass::text, ', ') FROM pg_attribute WHERE attidentity <> '' AND attrelid::regclass::text LIKE 'more.p%'}),
+		'', '... and that one has none either');
+}
 $other->quit;
 
 # Many sequences
