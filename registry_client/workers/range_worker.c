@@ -160,9 +160,9 @@ read_ranges(Task *task, StringInfo error)
 
 	/*
 	 * Otherwise, the next process would get and use the same ranges.  Nothing
-	 * may end this one in between: the registry takes it that who asks again has
-	 * exhausted all ranges before the last one, and a floor would not wait for
-	 * one that is in use.
+	 * may end this one in between: the registry takes it that who asks again
+	 * has exhausted all ranges before the last one, and a floor would not
+	 * wait for one that is in use.
 	 */
 	HOLD_INTERRUPTS();
 	snowflake_confirm_chain(&task->chain);

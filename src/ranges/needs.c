@@ -445,7 +445,10 @@ take_problem(RangeSlot *slot, const char *problem)
 	if (!snowflake_is_floor_refused(problem))
 		slot->wanted = false;
 
-	/* A floor that a session asked for is not sent again, so there may be numbers. */
+	/*
+	 * A floor that a session asked for is not sent again, so there may be
+	 * numbers.
+	 */
 	if (!snowflake_is_floor_refused(problem) || slot->asked <= slot->heard)
 		slot->retry_at = slot->problem_at + PROBLEM_US;
 	if (snowflake_is_maximum(problem))
