@@ -513,19 +513,23 @@ sub join_with_rows
 	my $table = 'rows' . ++$world{rows};
 	my @servers = @{ $world{servers} };
 	my $history = $world{histories}{$table} = new_history();
+	my $n = 0;
 
 	foreach my $server (@servers)
 	{
 		fact($history, 'server', $server->{line}, $server->{name}, 0);
-		$server->{rows} = 1 + int(3000 * $round_plan->{other} * ($server->{line} =~ /(\d+)$/)[0]) % 4000;
+
+		# More than those before it take meanwhile.
+		$server->{rows} = 1 + int(300_000 * $round_plan->{other} * ++$n);
 		$server->{node}->safe_psql('postgres', qq{
 			CREATE TABLE $table (id serial, server text);
-			INSERT INTO $table SELECT FROM generate_series(1, $server->{rows})});
+			INSERT INTO $table SELECT FROM generate_series(1, 100);
+			INSERT INTO $table VALUES ($server->{rows} + 100)});
 	}
 	foreach my $server (@servers)
 	{
 		set_floor($server, $table, {
-			floor => $server->{rows},
+			floor => $server->{rows} + 100,
 			sql => "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range')" }) or next;
 		wait_for_calls(map { start_client($server, $_, $table) } 'greedy', 'usual');
 	}
