@@ -265,7 +265,18 @@ REVOKE EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) FROM PUBLIC;
 SELECT nextval('plain_id_seq');
 SELECT nextval('users_id_seq');
 SELECT snowflake_attach_sequences();
-GRANT EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) TO PUBLIC;
+PREPARE revoked AS SELECT is_id(nextval('users_id_seq'));
+EXECUTE revoked;
+-- nor does setval() have them continue
+REVOKE EXECUTE ON FUNCTION snowflake_sequence_setval(regclass, bigint),
+    snowflake_sequence_setval(regclass, bigint, boolean) FROM PUBLIC;
+SELECT setval('users_id_seq', 5), setval('users_id_seq', 5, false);
+SELECT last_value = 9223372036854775807 AS exhausted, is_called FROM users_id_seq;
+EXECUTE revoked;
+GRANT EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass), snowflake_sequence_setval(regclass, bigint),
+    snowflake_sequence_setval(regclass, bigint, boolean) TO PUBLIC;
+EXECUTE revoked;
+DEALLOCATE revoked;
 SELECT is_id(nextval('users_id_seq'));
 
 -- a read-only transaction

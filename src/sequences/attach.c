@@ -11,7 +11,8 @@
  *
  * A call stays as it is if not everybody may execute the function that would
  * replace it: REVOKE EXECUTE ON ALL FUNCTIONS must not stop nextval() of local
- * sequences.  Those of another kind then fail, because they are exhausted.
+ * sequences.  Those of another kind then fail, because they are exhausted.  The
+ * server's setval() would end that, so it does not stay as long as there are some.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -40,6 +41,7 @@
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -64,6 +66,9 @@ static const struct
 	{"snowflake_sequence_setval", F_SETVAL_REGCLASS_INT8, 2},
 	{"snowflake_sequence_setval", F_SETVAL_REGCLASS_INT8_BOOL, 3},
 };
+
+/* Has this session planned calls that stay as they are? */
+static bool keeps_calls = false;
 
 PG_FUNCTION_INFO_V1(snowflake_sequence_support);
 PG_FUNCTION_INFO_V1(snowflake_attach_sequences);
@@ -109,6 +114,42 @@ is_public(Oid function)
 }
 
 /*
+ * Functions have changed: calls that stayed as they were may have to be replaced.
+ */
+static void
+plan_again(Datum arg, int cache, uint32 hash)
+{
+	if (keeps_calls)
+		ResetPlanCache();
+	keeps_calls = false;
+}
+
+/*
+ * Note that a call stays as it is.  Its plan does not depend on our function.
+ */
+static void
+keep_call(void)
+{
+	static bool is_watching = false;
+
+	if (!is_watching)
+		CacheRegisterSyscacheCallback(PROCOID, plan_again, 0);
+	is_watching = true;
+	keeps_calls = true;
+}
+
+/*
+ * Would one of the server's functions set the position of a sequence that is
+ * exhausted?
+ */
+static bool
+is_harmful(Oid server)
+{
+	return (server == F_SETVAL_REGCLASS_INT8 || server == F_SETVAL_REGCLASS_INT8_BOOL) &&
+		OidIsValid(snowflake_find_nonlocal_sequence());
+}
+
+/*
  * The call that replaces one of the server's functions, or NULL.
  */
 static Node *
@@ -118,8 +159,13 @@ replace_call(Oid support, const FuncExpr *call)
 	FuncExpr   *replacement;
 	Node	   *in_copy = NULL;
 
-	if (!OidIsValid(ours) || !is_public(ours))
+	if (!OidIsValid(ours))
 		return NULL;
+	if (!is_public(ours) && !is_harmful(call->funcid))
+	{
+		keep_call();
+		return NULL;
+	}
 	replacement = makeFuncExpr(ours, call->funcresulttype, call->args,
 							   call->funccollid, call->inputcollid,
 							   call->funcformat);
