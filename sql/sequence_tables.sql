@@ -384,6 +384,7 @@ ALTER TABLE checked ALTER id ADD GENERATED ALWAYS AS IDENTITY;
 -- nor that of whoever has the sequence in a default, when its kind changes
 CREATE FUNCTION f_folded(bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE NOTICE 'planned by %', current_user; RETURN $1; END $$;
 SET snowflake.default_sequence_kind = local;
+GRANT USAGE ON SEQUENCE small_numbers TO regress_nt;
 SET ROLE regress_nt;
 CREATE TABLE borrows (id bigint DEFAULT nextval('small_numbers'));
 SET client_min_messages = warning;

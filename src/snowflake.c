@@ -141,14 +141,14 @@ hint_at_client(void *arg)
 static void
 load_client(void)
 {
-	ErrorContextCallback callback = {
+	ErrorContextCallback context = {
 		.callback = hint_at_client,
 		.previous = error_context_stack
 	};
 
-	error_context_stack = &callback;
+	error_context_stack = &context;
 	load_file(SNOWFLAKE_CLIENT_LIBRARY, false);
-	error_context_stack = callback.previous;
+	error_context_stack = context.previous;
 }
 
 /*
