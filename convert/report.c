@@ -422,9 +422,10 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	report.conversion.lock = report.rehearse ? AccessExclusiveLock : AccessShareLock;
 	report.conversion.schema = PG_GETARG_OID(0);
 	snowflake_convert_check_schema(report.conversion.schema, report.exclude);
-	report.schema = quote_identifier(get_namespace_name(report.conversion.schema));
 
+	/* With settings that do not change how names are quoted. */
 	snowflake_become_owner(GetUserId(), &caller);
+	report.schema = quote_identifier(get_namespace_name(report.conversion.schema));
 	SPI_connect();
 	if (snowflake_convert_keeps_columns(&report.conversion))
 		find_kinds(&report);
