@@ -114,6 +114,13 @@ $a->safe_psql('postgres', "CREATE TABLE full_type (id smallserial); SELECT snowf
 $a->safe_psql('postgres', "INSERT INTO full_type VALUES (32766), (32767); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'local')");
 like(sql_error($a, "SELECT nextval('full_type_id_seq')"), qr/reached maximum value of sequence/, 'a sequence that has given out all numbers is exhausted');
 
+# What was granted is noted in a file whose transaction is rolled back.
+$a->safe_psql('postgres', "CREATE SEQUENCE rolled; SELECT snowflake_set_sequence_kind('rolled', 'range')");
+$a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE rolled NO MINVALUE; SELECT nextval('rolled'); ROLLBACK");
+my $number = $a->safe_psql('postgres', "SELECT nextval('rolled')");
+$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('rolled', 'local')");
+cmp_ok($a->safe_psql('postgres', "SELECT nextval('rolled')"), '>', $number, 'a sequence that becomes local continues above its numbers, also after a rollback');
+
 # A database gets the name of another one, which was renamed.
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");
 sub create_named

@@ -531,6 +531,7 @@ fill_statistics(RangeSlot *slot, RangeStatistics *statistics)
 	RangeSegment *reserve = snowflake_reserved_range(slot);
 
 	statistics->granted = slot->granted;
+	statistics->noted = slot->noted;
 	statistics->held = snowflake_numbers_left(slot);
 	if (reserve != NULL)
 		statistics->held += reserve->count;

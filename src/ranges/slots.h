@@ -116,6 +116,7 @@ typedef struct RangeHandle
 typedef struct RangeStatistics
 {
 	int64		granted;		/* the greatest number, or 0 */
+	int64		noted;			/* the greatest one of ranges that were used */
 	int64		held;			/* numbers that this server has */
 	int64		first_granted;
 	TimestampTz first_granted_at;

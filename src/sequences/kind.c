@@ -188,6 +188,21 @@ become_nonlocal(Oid relid, const SequenceLabel *label)
 }
 
 /*
+ * The greatest number of the ranges that a sequence used.  In memory is also what was
+ * noted in a file whose transaction was rolled back.
+ */
+static int64
+used_number(Oid relid)
+{
+	int64		noted = snowflake_read_granted(relid, snowflake_get_definition(relid).seqmax);
+	RangeStatistics statistics;
+
+	if (snowflake_get_range_statistics(relid, &statistics))
+		noted = Max(noted, statistics.noted);
+	return noted;
+}
+
+/*
  * The position with which a sequence continues: not below numbers that it gave
  * out meanwhile.
  */
@@ -200,8 +215,7 @@ local_position(Oid relid, const SequenceLabel *label)
 
 	if (label->kind != SNOWFLAKE_KIND_RANGE)
 		return position;
-	above = Max(snowflake_read_granted(relid, definition.seqmax),
-				snowflake_greatest_key(relid));
+	above = Max(used_number(relid), snowflake_greatest_key(relid));
 	if (above > 0 &&
 		above >= (label->has_position ? position.last_value : definition.seqstart))
 	{
