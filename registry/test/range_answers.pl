@@ -154,7 +154,7 @@ my %cases = (
 	'the end' => [ answer_call(sub { undef }), qr/: server closed the connection unexpectedly/ ]);
 
 my %answers = map { $_ => $cases{$_}[0] } keys %cases;
-$answers{'good'} = answer_call(sub { rows(7, [ good_row($_[0]) ]) });
+$answers{'good'} = answer_call(sub { my ($state) = @_; rows(7, map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1) });
 $answers{'floors only'} = answer_call(sub { my @row = good_row($_[0]); rows(7, [ 1, undef, undef, @row[ 3, 4, 5 ], defined $row[1] ? 'stopped: None.' : undef ]) });
 $answers{'no row'} = answer_call(sub { rows(7) });
 my $refusals_file = PostgreSQL::Test::Utils::tempdir() . '/refusals';

@@ -222,6 +222,8 @@ like(
 ok($b->wait_for_log(qr/WARNING:  the registry grants no numbers for sequence public\.s in database "postgres"\n.*DETAIL:  stopped: /),
 	'the problem of a sequence is logged');
 set_timeout($b, '1min');
+ok( $registry->poll_query_until('postgres', "SELECT count(DISTINCT server_name) = 2 FROM snowflake_registry.range_evidence"),
+	'the registry hears it of both');
 asked('SELECT snowflake_registry.resume_ranges(10000)');
 # An answer of before can arrive after that.
 foreach my $server ($a, $b)

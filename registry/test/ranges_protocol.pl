@@ -111,7 +111,7 @@ sub standby_without
 
 my $first = PostgreSQL::Test::Cluster->new('first');
 $first->init(allows_streaming => 1);
-$first->append_conf('postgresql.conf', "max_connections = 60");
+$first->append_conf('postgresql.conf', "max_connections = 60\nwal_keep_size = 128MB");
 $first->start;
 $first->safe_psql('postgres', q{
 	CREATE EXTENSION snowflake_registry;
