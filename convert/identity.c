@@ -94,8 +94,8 @@ shares_identity(Oid relid, const char *column)
 }
 
 /*
- * The same for the partitions of a table that is locked, so it gets no others
- * meanwhile.
+ * Have the column be without one in the partitions, too, of a table that is locked, so
+ * it gets no others meanwhile.
  */
 static void
 reset_partitions(Oid relid, const char *column)

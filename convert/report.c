@@ -165,15 +165,21 @@ typedef struct Row
 	List	   *lines;
 } Row;
 
+static bool
+is_same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 /*
  * Do findings of a severity say the same?  Obstacles do if the same removes them.
  */
 static bool
 is_like(const SnowflakeFinding *a, const SnowflakeFinding *b)
 {
-	if (a->title == NULL || b->title == NULL || strcmp(a->title, b->title) != 0)
+	if (a->title == NULL || !is_same(a->title, b->title))
 		return false;
-	return strcmp(a->severity, "obstacle") != 0 || strcmp(a->what_to_do, b->what_to_do) == 0;
+	return strcmp(a->severity, "obstacle") != 0 || is_same(a->what_to_do, b->what_to_do);
 }
 
 /*

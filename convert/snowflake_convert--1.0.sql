@@ -28,9 +28,10 @@ table, in a security-restricted operation; calls the generator once, also in a
 dry run;
 errors: 55000 with a list of obstacles, or if nextval() does not know the kind,
 42501 if the caller does not own the table, or a sequence that gets a kind, 42P01,
-42809, 42703, or 42804 if the table or column does not exist or is of another kind, 22023 if the primary key has several columns or the generator or the
-kind is not suitable, 55006 if the table was changed during the conversion, 0A000
-above READ COMMITTED';
+42809, 42703, or 42804 if the table or column does not exist or is of another kind,
+22023 if the primary key has several columns or the generator or the kind is not
+suitable, 55006 if the table was changed during the conversion, 0A000 above READ
+COMMITTED';
 
 CREATE FUNCTION snowflake_convert_schema(
     schema regnamespace,

@@ -183,8 +183,8 @@ snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain)
 }
 
 /*
- * Fill in a call for whether there may be other floors.  Each server makes it each
- * second, so it calls no function.
+ * Fill in a call for whether there may be other floors.  Each server makes it every
+ * two seconds, so it calls no function.
  */
 void
 snowflake_ask_for_changes(RegistryCall *call)

@@ -41,7 +41,7 @@ object_access(ObjectAccessType access, Oid classId, Oid objectId, int subId, voi
 }
 
 /*
- * Have drops free the slots.
+ * Have drops, and new names of databases, free the slots.
  */
 void
 snowflake_watch_drops(void)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * drop.h
- *	  Sequences and databases that are dropped.
+ *	  Sequences that are dropped, and databases that are dropped or renamed.
  *
  * Copyright (c) 2026, the snowflake developers
  *
