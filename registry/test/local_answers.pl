@@ -16,13 +16,7 @@ my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1_000_000_000));
 my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 40;
 my $maximum = 1_000_000_000;
 
-my $server = new_server('server', "snowflake.grant_timeout = '300ms'", "log_statement = 'none'");
-$server->safe_psql('postgres', q{
-	CREATE EXTENSION snowflake_registry;
-	SELECT snowflake_registry.create(1, 100, new => true);
-	SELECT snowflake_registry.add_database('postgres')});
-$server->append_conf('postgresql.conf', registry_conf($server));
-$server->restart;
+my $server = new_own_registry('server', 'postgres', "snowflake.grant_timeout = '300ms'", "log_statement = 'none'");
 $server->safe_psql('postgres', "SELECT snowflake_attach_sequences(); CREATE SEQUENCE s MAXVALUE $maximum");
 wait_until('a range sequence', sub { return $server->psql('postgres', "SELECT snowflake_set_sequence_kind('s', 'range')") == 0; });
 my $last = $server->safe_psql('postgres', "SELECT nextval('s')");

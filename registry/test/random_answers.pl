@@ -19,7 +19,6 @@ my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 1000;
 my $limit_s = $ENV{SNOWFLAKE_SECONDS} // 40;
 
 # One of these, by chance.
-sub one { return $_[ int rand @_ ]; }
 
 # Random texts are parts of this one.
 srand($seed);

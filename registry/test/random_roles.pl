@@ -1,9 +1,7 @@
 # Random statements of roles with random rights on sequences: labels, kinds, names of other
 # sequences, defaults, temporary objects and functions with the names of ours.  No role
 # changes what it could not ALTER, takes a value that it may not take, or gains a right.
-#
-#	SNOWFLAKE_SECONDS	how long to try, instead of a number of rounds
-#	SNOWFLAKE_SEED		the seed of the first round; the next has the next number
+# SnowflakeTest::Random says how many rounds.
 
 use strict;
 use warnings;
@@ -15,23 +13,13 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use SnowflakeTest::Session;
 use Test::More;
-use Time::HiRes qw(time);
 
-my $seconds = $ENV{SNOWFLAKE_SECONDS};
-# Without a number of seconds, rounds are always the same.
-my $seed = $ENV{SNOWFLAKE_SEED} // ($seconds ? int(rand(1e6)) : 1);
+my $seed = first_seed();
 my $trace = $ENV{SNOWFLAKE_TRACE};
 my @roles = map { "regress_r$_" } 1 .. 4;
 
-# A registry in the server itself.
-my $node = new_server('main', 'fsync = off', 'autovacuum = off');
-$node->safe_psql('postgres', q{
-	CREATE EXTENSION snowflake_registry;
-	SELECT snowflake_registry.create(1, 100, new => true);
-	SELECT snowflake_registry.add_database('here')});
-$node->append_conf('postgresql.conf', registry_conf($node));
-$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'\nsnowflake.max_range_sequences = 10000");
-$node->restart;
+my $node = new_own_registry('main', 'here', 'fsync = off', 'autovacuum = off',
+	"snowflake.grant_timeout = '1 min'", 'snowflake.max_range_sequences = 10000');
 $node->safe_psql('postgres', 'CREATE DATABASE here; ' . join '; ', map { "CREATE ROLE $_" } @roles);
 $node->safe_psql('here', q{
 	CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext; SELECT ext.snowflake_attach_sequences();
@@ -42,7 +30,6 @@ my $admin = SnowflakeTest::Session->new($node, 'here');
 my $registry = SnowflakeTest::Session->new($node, 'postgres');
 my (@history, @wrong);
 
-sub one { return $_[ int rand @_ ]; }
 sub maybe { return rand() < $_[0] ? $_[1] : ''; }
 
 sub query
@@ -225,11 +212,10 @@ sub begin_round
 	return;
 }
 
-my $end = time + ($seconds // 0);
 diag("SNOWFLAKE_SEED=$seed");
 
 # On a slow machine for longer, until it has seen both.
-while ((($seconds ? time < $end : ($counts{rounds} // 0) < 20) || $counts{denied} == 0 || $counts{changes} == 0) && !@wrong)
+while ((more_rounds($counts{rounds} // 0, 20) || $counts{denied} == 0 || $counts{changes} == 0) && !@wrong)
 {
 	begin_round();
 	$counts{rounds}++;

@@ -3,9 +3,7 @@
 # sequence numbers of its name, of which none was returned before, and a local one
 # does what it does in a database without the extension, also after it was of another kind
 # and after ROLLBACK.
-#
-#	SNOWFLAKE_SECONDS	how long to try, instead of a number of rounds
-#	SNOWFLAKE_SEED		the seed of the first round; the next has the next number
+# SnowflakeTest::Random says how many rounds.
 
 use strict;
 use warnings;
@@ -18,22 +16,12 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use SnowflakeTest::Session;
 use Test::More;
-use Time::HiRes qw(time);
 
-my $seconds = $ENV{SNOWFLAKE_SECONDS};
-# Without a number of seconds, rounds are always the same.
-my $seed = $ENV{SNOWFLAKE_SEED} // ($seconds ? int(rand(1e6)) : 1);
+my $seed = first_seed();
 my $trace = $ENV{SNOWFLAKE_TRACE};
 
-# A registry in the server itself.
-my $node = new_server('main', 'fsync = off', 'autovacuum = off', 'restart_after_crash = off');
-$node->safe_psql('postgres', q{
-	CREATE EXTENSION snowflake_registry;
-	SELECT snowflake_registry.create(1, 100, new => true);
-	SELECT snowflake_registry.add_database('here')});
-$node->append_conf('postgresql.conf', registry_conf($node));
-$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'\nsnowflake.max_range_sequences = 1000");
-$node->restart;
+my $node = new_own_registry('main', 'here', 'fsync = off', 'autovacuum = off', 'restart_after_crash = off',
+	"snowflake.grant_timeout = '1 min'", 'snowflake.max_range_sequences = 1000');
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(here plain);
 $node->safe_psql('here', 'CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences()');
 
@@ -52,8 +40,6 @@ $node->safe_psql('plain', q{
 my %counts = (statements => 0, ids => 0, numbers => 0, local => 0, errors => 0, rollbacks => 0, kinds => 0);
 my (%here, %plain, %current, %last, %used, %number_of);
 my ($greatest_id, $round, @sequences, %synced, %resynced, %name_of, @history, @wrong);
-
-sub one { return $_[ int rand @_ ]; }
 
 sub wrong
 {
@@ -582,14 +568,13 @@ sub end_round
 	return;
 }
 
-my $end = time + ($seconds // 0);
 my $rounds = 0;
 
 diag("SNOWFLAKE_SEED=$seed");
 connect_both($_) foreach qw(A B);
 
 # On a slow machine for longer, until all kinds were used.
-while ((($seconds ? time < $end : $rounds < 15) || $counts{ids} == 0 || $counts{numbers} == 0 || $counts{local} == 0) && @wrong == 0)
+while ((more_rounds($rounds, 15) || $counts{ids} == 0 || $counts{numbers} == 0 || $counts{local} == 0) && @wrong == 0)
 {
 	begin_round();
 	my $who = 'A';

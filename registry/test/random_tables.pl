@@ -1,9 +1,7 @@
 # Random definitions of tables, with each value of snowflake.default_sequence_kind: a
 # statement succeeds if it does without the extension, and what is in the catalogs is the
 # same, but for what docs/sequences.md says: types, identity columns, and kinds.
-#
-#	SNOWFLAKE_SECONDS	how long to try, instead of a number of rounds
-#	SNOWFLAKE_SEED		the seed of the first round; the next has the next number
+# SnowflakeTest::Random says how many rounds.
 
 use strict;
 use warnings;
@@ -16,22 +14,12 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use SnowflakeTest::Session;
 use Test::More;
-use Time::HiRes qw(time);
 
-my $seconds = $ENV{SNOWFLAKE_SECONDS};
-# Without a number of seconds, rounds are always the same.
-my $seed = $ENV{SNOWFLAKE_SEED} // ($seconds ? int(rand(1e6)) : 1);
+my $seed = first_seed();
 my $trace = $ENV{SNOWFLAKE_TRACE};
 
-# A registry in the server itself.
-my $node = new_server('main', 'fsync = off', 'autovacuum = off', 'max_locks_per_transaction = 500');
-$node->safe_psql('postgres', q{
-	CREATE EXTENSION snowflake_registry;
-	SELECT snowflake_registry.create(1, 100, new => true);
-	SELECT snowflake_registry.add_database('here')});
-$node->append_conf('postgresql.conf', registry_conf($node));
-$node->append_conf('postgresql.conf', "snowflake.grant_timeout = '1 min'\nsnowflake.max_range_sequences = 10000");
-$node->restart;
+my $node = new_own_registry('main', 'here', 'fsync = off', 'autovacuum = off', 'max_locks_per_transaction = 500',
+	"snowflake.grant_timeout = '1 min'", 'snowflake.max_range_sequences = 10000');
 $node->safe_psql('postgres', 'CREATE ROLE regress_other; CREATE ROLE regress_app');
 $node->safe_psql('postgres', "CREATE DATABASE $_ OWNER regress_app") foreach qw(here plain);
 $node->safe_psql('here', 'CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext; SELECT ext.snowflake_attach_sequences()');
@@ -70,7 +58,6 @@ my %counts = (rounds => 0, statements => 0, errors => 0, tables => 0, labels => 
 my ($here, $plain) = map { SnowflakeTest::Session->new($node, $_) } qw(here plain);
 my ($kind, @history, @wrong, %warned);
 
-sub one { return $_[ int rand @_ ]; }
 sub maybe { return rand() < $_[0] ? $_[1] : ''; }
 
 sub wrong
@@ -278,11 +265,10 @@ sub compare
 	return;
 }
 
-my $end = time + ($seconds // 0);
 diag("SNOWFLAKE_SEED=$seed");
 
 # On a slow machine for longer, until there was a table.
-while ((($seconds ? time < $end : ($counts{rounds} // 0) < 100) || $counts{labels} == 0 || $counts{rows} == 0) && @wrong < ($ENV{SNOWFLAKE_WRONG} // 1))
+while ((more_rounds($counts{rounds} // 0, 100) || $counts{labels} == 0 || $counts{rows} == 0) && @wrong < ($ENV{SNOWFLAKE_WRONG} // 1))
 {
 	srand($seed);
 	$kind = one(qw(snowflake snowflake distributed range));

@@ -172,7 +172,6 @@ $answers{'nothing'} = answer_call(sub { $_[0]{ask}->(); undef });
 $answers{'notices'} = answer_call(forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
 
 # Answers at random: good rows, with some values that are wrong
-sub one { return $_[ int rand @_ ]; }
 my $random = 0;
 my $noise = sub { return join '', map { chr int rand 256 } 1 .. one(1, 10, 600); };
 

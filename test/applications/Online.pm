@@ -180,7 +180,7 @@ sub read_ledgers
 #
 
 # The columns that are converted: those that hold keys of others without a foreign key,
-# first, and then the keys, whose foreign keys take along what references them.  All is
+# first, and then the keys, which change what references them, too.  All is
 # converted at once before, and what that leads to is what is expected.
 sub find_columns
 {

@@ -7,6 +7,7 @@
 #	Ledger		what clients received: duplicates, falls, waits
 #	Faults		crashes and failovers
 #	Limits		no wait without an end
+#	Random		rounds of what is drawn at random
 
 package SnowflakeTest;
 
@@ -21,13 +22,14 @@ use SnowflakeTest::Clock;
 use SnowflakeTest::Faults;
 use SnowflakeTest::Ledger;
 use SnowflakeTest::Limits;
+use SnowflakeTest::Random;
 use SnowflakeTest::Servers;
 
 our @EXPORT = (
 	@SnowflakeTest::Calls::EXPORT, @SnowflakeTest::Clients::EXPORT,
 	@SnowflakeTest::Clock::EXPORT, @SnowflakeTest::Faults::EXPORT,
 	@SnowflakeTest::Ledger::EXPORT, @SnowflakeTest::Limits::EXPORT,
-	@SnowflakeTest::Servers::EXPORT);
+	@SnowflakeTest::Random::EXPORT, @SnowflakeTest::Servers::EXPORT);
 
 # So that servers are stopped, too, when a test is.
 $SIG{TERM} = $SIG{INT} = sub { confess('interrupted') };

@@ -6,6 +6,8 @@ package SnowflakeTest::RandomSchema;
 use strict;
 use warnings;
 
+use SnowflakeTest::Random qw(one);
+
 # What a database needs before: the extensions, functions that the schemas use, a view
 # that describes each object in a line, and a function that writes to the tables.
 sub tools
@@ -141,8 +143,7 @@ EOS
 
 my %state;
 
-# One of a list; and whether something happens that has this probability.
-sub one { return $_[ int(rand(@_)) ]; }
+# Whether something happens that has this probability.
 sub maybe { return rand() < $_[0]; }
 
 sub say_sql { push @{ $state{statements} }, @_; return; }

@@ -14,7 +14,7 @@ use SnowflakeTest::Clock;
 use Test::More;
 
 our @EXPORT = qw(
-  new_server new_server_with_clock new_primary new_standby require_standbys new_registry registry_conf inherits sql_error start_fails
+  new_server new_server_with_clock new_primary new_standby require_standbys new_registry new_own_registry registry_conf inherits sql_error start_fails
   create_ms setting conninfo_user change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
@@ -96,6 +96,18 @@ sub new_registry
 
 	$node->safe_psql('postgres',
 		"CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create($arguments)");
+	return $node;
+}
+
+# A server that has its own registry, also for range sequences of a database.
+sub new_own_registry
+{
+	my ($name, $database, @conf) = @_;
+	my $node = new_registry($name, '1, 100, new => true', @conf);
+
+	$node->safe_psql('postgres', "SELECT snowflake_registry.add_database('$database')");
+	$node->append_conf('postgresql.conf', registry_conf($node));
+	$node->restart;
 	return $node;
 }
 
