@@ -59,9 +59,17 @@
 #include "sequences/copy.h"
 #include "shared/compat.h"
 
-/* Arguments before those of the function: a NULL, and its OID */
+/* Arguments before those of the function: the address of the seal, and its OID */
+#define SEAL_ARGUMENT		0
 #define FUNCTION_ARGUMENT	1
 #define OWN_ARGUMENTS		2
+
+/*
+ * Only the calls that are put in here have its address.  In SQL there are values of
+ * type internal that are NULL (a strict function returns one without being called),
+ * but no others.
+ */
+static const char seal = 0;
 
 /* The memory context in which a COPY FROM began, or NULL: no COPY FROM. */
 static MemoryContext copy_statement = NULL;
@@ -177,8 +185,8 @@ snowflake_copy_substitute(const FuncExpr *call)
 		return NULL;
 	InvokeFunctionExecuteHook(call->funcid);
 
-	/* There are no values of type internal in SQL, so nobody else calls it. */
-	args = list_make2(makeNullConst(INTERNALOID, -1, InvalidOid),
+	args = list_make2(makeConst(INTERNALOID, -1, InvalidOid, SIZEOF_DATUM,
+								PointerGetDatum(&seal), false, true),
 					  makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),
 								ObjectIdGetDatum(call->funcid), false, true));
 	substitute = makeFuncExpr(copy_default, call->funcresulttype,
@@ -218,6 +226,17 @@ is_read_by_copy(MemoryContext context)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Is this a call that snowflake_copy_substitute() made?  Otherwise, whoever can create a
+ * table could have any function called, with any arguments.
+ */
+static bool
+is_sealed(FunctionCallInfo fcinfo)
+{
+	return PG_NARGS() >= OWN_ARGUMENTS && !PG_ARGISNULL(SEAL_ARGUMENT) &&
+		PG_GETARG_POINTER(SEAL_ARGUMENT) == (Pointer) &seal;
 }
 
 /*
@@ -274,6 +293,10 @@ snowflake_copy_default(PG_FUNCTION_ARGS)
 				 errmsg("default that COPY FROM prepared was evaluated outside of COPY FROM"),
 				 errdetail("Several rows might have the same key."),
 				 errhint("Look for another module that executes COPY in place of the server.")));
+	if (!is_sealed(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("snowflake_copy_default() cannot be called in SQL")));
 
 	if (flinfo->fn_extra == NULL)
 		flinfo->fn_extra = prepare_call(fcinfo);
