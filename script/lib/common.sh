@@ -88,7 +88,8 @@ update_packages()
 		as_root=sudo
 	fi
 	say "updating the list of packages"
-	with_progress "updating the list of packages" run_apt_get update || die "could not update the list of packages"
+	with_progress "updating the list of packages" run_apt_get update ||
+		die "could not update the list of packages; an administrator can install: $*"
 	packages_updated=yes
 }
 
