@@ -251,12 +251,19 @@ $$;
 -- a strict function returns a NULL of that type, without being called
 CREATE FUNCTION copy_called(bigint, integer) RETURNS bigint LANGUAGE plpgsql STABLE AS
 'BEGIN RAISE INFO ''called''; RETURN 1; END';
-CREATE TABLE copy_typed (
-    v integer,
-    called boolean DEFAULT (snowflake_copy_default(
-        int8_avg_deserialize(NULL, internal_in(textout(random()::text))),
-        'copy_called(bigint, integer)'::regprocedure::oid, 1::bigint, 2) IS NULL));
-COPY copy_typed (v) FROM PROGRAM 'seq 1';
+DO $$
+BEGIN
+    CREATE TABLE copy_typed (
+        v integer,
+        called boolean DEFAULT (snowflake_copy_default(
+            int8_avg_deserialize(NULL, internal_in(textout(random()::text))),
+            'copy_called(bigint, integer)'::regprocedure::oid, 1::bigint, 2) IS NULL));
+    COPY copy_typed (v) FROM PROGRAM 'seq 1';
+EXCEPTION WHEN feature_not_supported THEN
+    -- later minor versions do not create that default
+    RAISE INFO 'no function is called';
+END
+$$;
 -- a superuser who declares the function differently
 CREATE FUNCTION copy_leak(bigint) RETURNS bigint LANGUAGE c STABLE AS '$libdir/snowflake', 'snowflake_copy_default';
 SELECT copy_leak('snowflake_nextval()'::regprocedure::bigint);
@@ -303,7 +310,7 @@ SELECT copy_events(), count(DISTINCT id), count(none) FROM copy_arguments;
 SET client_min_messages = warning;
 DROP TABLE copy_noted, copy_nextval, copy_id, copy_v4, copy_v7, copy_many, copy_parts, copy_expressions,
     copy_twice, copy_random, copy_query, copy_filled, copy_prepares, copy_default, copy_fires, copy_outer,
-    copy_failing, copy_typed, copy_leaking, copy_rights, copy_arguments;
+    copy_failing, copy_leaking, copy_rights, copy_arguments;
 DROP DOMAIN copy_domain;
 DROP FUNCTION copy_note, copy_note_default, copy_note_index, copy_events, copy_twice, copy_key, copy_query,
     copy_add_columns, copy_added, copy_load, copy_constant, copy_trigger, copy_nested, copy_fails, copy_called,
