@@ -248,7 +248,8 @@ EXCEPTION WHEN undefined_function OR feature_not_supported THEN
     RAISE INFO 'no value has the type of its first argument';
 END
 $$;
--- a strict function returns a NULL of that type, without being called
+-- a strict function returns a NULL of that type, without being called; not all servers
+-- have such calls in a default
 CREATE FUNCTION copy_called(bigint, integer) RETURNS bigint LANGUAGE plpgsql STABLE AS
 'BEGIN RAISE INFO ''called''; RETURN 1; END';
 DO $$
@@ -259,15 +260,16 @@ BEGIN
             int8_avg_deserialize(NULL, internal_in(textout(random()::text))),
             'copy_called(bigint, integer)'::regprocedure::oid, 1::bigint, 2) IS NULL));
     COPY copy_typed (v) FROM PROGRAM 'seq 1';
-EXCEPTION WHEN feature_not_supported THEN
-    -- later minor versions do not create that default
-    RAISE INFO 'no function is called';
+EXCEPTION WHEN feature_not_supported OR wrong_object_type THEN
 END
 $$;
 -- a superuser who declares the function differently
 CREATE FUNCTION copy_leak(bigint) RETURNS bigint LANGUAGE c STABLE AS '$libdir/snowflake', 'snowflake_copy_default';
 SELECT copy_leak('snowflake_nextval()'::regprocedure::bigint);
 ALTER TABLE copy_filled ADD leak bigint DEFAULT copy_leak(0);
+CREATE FUNCTION copy_unsealed(bigint, oid) RETURNS bigint LANGUAGE c STABLE AS '$libdir/snowflake', 'snowflake_copy_default';
+CREATE TABLE copy_unsealed (id bigint DEFAULT copy_unsealed(NULL, 'snowflake_nextval()'::regprocedure), v integer);
+COPY copy_unsealed (v) FROM PROGRAM 'seq 1';
 CREATE FUNCTION copy_leaks() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     ALTER TABLE copy_filled ADD leak bigint DEFAULT copy_leak(0);
@@ -310,9 +312,9 @@ SELECT copy_events(), count(DISTINCT id), count(none) FROM copy_arguments;
 SET client_min_messages = warning;
 DROP TABLE copy_noted, copy_nextval, copy_id, copy_v4, copy_v7, copy_many, copy_parts, copy_expressions,
     copy_twice, copy_random, copy_query, copy_filled, copy_prepares, copy_default, copy_fires, copy_outer,
-    copy_failing, copy_leaking, copy_rights, copy_arguments;
+    copy_failing, copy_unsealed, copy_leaking, copy_rights, copy_arguments;
 DROP DOMAIN copy_domain;
 DROP FUNCTION copy_note, copy_note_default, copy_note_index, copy_events, copy_twice, copy_key, copy_query,
     copy_add_columns, copy_added, copy_load, copy_constant, copy_trigger, copy_nested, copy_fails, copy_called,
-    copy_leak, copy_leaks, copy_add, copy_null;
+    copy_leak, copy_leaks, copy_unsealed, copy_add, copy_null;
 DROP ROLE regress_copy;
