@@ -25,6 +25,28 @@ EXCEPTION WHEN insufficient_privilege THEN
     NULL;
 END
 $$;
+-- operators for each pair of types for which PostgreSQL has none
+DO $$
+DECLARE
+    types regtype[] := '{oid,regclass,regtype,regproc,boolean,smallint,integer,bigint,float8,numeric,text,name,timestamptz,interval}';
+    operators text[] := '{=,<>,<,<=,>,>=,~~,!~~,~,+,-,*,/}';
+    l regtype;
+    r regtype;
+    o text;
+BEGIN
+    FOREACH l IN ARRAY types LOOP
+        FOREACH r IN ARRAY types LOOP
+            EXECUTE format('CREATE FUNCTION ext.trap(%s, %s) RETURNS boolean LANGUAGE plpgsql AS %L',
+                           l, r, 'BEGIN PERFORM ext.grab(); RETURN true; END');
+            FOREACH o IN ARRAY operators LOOP
+                IF NOT EXISTS (SELECT FROM pg_operator p WHERE p.oprname = o AND p.oprleft = l AND p.oprright = r) THEN
+                    EXECUTE format('CREATE OPERATOR ext.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = ext.trap)', o, l, r);
+                END IF;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+END
+$$;
 CREATE FUNCTION ext.snowflake_parse(integer) RETURNS integer LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
 CREATE FUNCTION ext.snowflake_parse(VARIADIC bigint[]) RETURNS integer LANGUAGE plpgsql

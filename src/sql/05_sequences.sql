@@ -151,7 +151,18 @@ it was granted, and why the registry grants none; NULLs for all else';
 
 GRANT EXECUTE ON FUNCTION snowflake_range_statistics(regclass) TO PUBLIC;
 
-CREATE VIEW snowflake_sequences AS
+-- Who creates the extension can have operators and functions in its schema that match
+-- better than those of PostgreSQL.  Otherwise, they are executed by whoever reads the
+-- view, such as a superuser.
+
+DO $do$
+DECLARE
+    path text := pg_catalog.current_setting('search_path');
+    schema text := pg_catalog.quote_ident(pg_catalog.current_schema());
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    EXECUTE replace($view$
+CREATE VIEW @schema@.snowflake_sequences AS
 SELECT c.oid::regclass AS sequence,
     CASE WHEN l.label IS NULL THEN 'local' ELSE pg_catalog.split_part(l.label, ' ', 1) END AS kind,
     u.table_name, u.column_name, u.column_type,
@@ -185,7 +196,7 @@ FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
     LEFT JOIN pg_catalog.pg_seclabel l
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
-    LEFT JOIN LATERAL snowflake_range_statistics(c.oid::regclass) r ON l.label LIKE 'range %'
+    LEFT JOIN LATERAL @schema@.snowflake_range_statistics(c.oid::regclass) r ON l.label LIKE 'range %'
     LEFT JOIN LATERAL (
         SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8 / 86400, 1e-9) AS days
         WHERE r.granted > r.first_granted) p ON true
@@ -203,7 +214,11 @@ FROM pg_catalog.pg_sequence s
             AND d.deptype IN ('a', 'i')) u ON u.seqrelid = c.oid
 WHERE NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend d
-    WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e');
+    WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+$view$, '@schema@', schema);
+    PERFORM set_config('search_path', path, true);
+END
+$do$;
 
 GRANT SELECT ON snowflake_sequences TO PUBLIC;
 
