@@ -431,6 +431,12 @@ BEGIN
         last_call timestamptz;
     BEGIN
         PERFORM snowflake_registry.lock_range_tables();
+        -- Otherwise, add_database() waits for these locks, and all servers for that.  What
+        -- this writes need not be durable.
+        IF NOT pg_is_in_recovery() THEN
+            PERFORM snowflake_registry.limit_transaction();
+            PERFORM set_config('synchronous_commit', 'off', true);
+        END IF;
         IF client IS NULL THEN
             RAISE EXCEPTION 'client must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
@@ -441,10 +447,8 @@ BEGIN
             RETURN NEXT;
             RETURN;
         END IF;
-        -- For end_former_lives().  It need not be durable.
+        -- For end_former_lives().
         IF last_call < clock_timestamp() - interval '10 s' THEN
-            PERFORM snowflake_registry.limit_transaction();
-            PERFORM set_config('synchronous_commit', 'off', true);
             UPDATE snowflake_registry.range_clients c SET called_at = clock_timestamp()
             WHERE c.client = (SELECT k.client FROM snowflake_registry.range_clients k
                               WHERE k.client = get_floors.client FOR UPDATE SKIP LOCKED);

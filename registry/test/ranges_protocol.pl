@@ -332,6 +332,8 @@ $copy->append_conf('postgresql.conf', 'max_prepared_transactions = 5');
 $copy->restart;
 like(sql_error($copy, 'BEGIN; ' . query_of(new_client('p'), v => [100]) . "; PREPARE TRANSACTION 'p'"), qr/ERROR:  0A000: /m,
 	'a transaction that has called cannot be prepared');
+like(sql_error($copy, q{BEGIN; SELECT FROM snowflake_registry.get_floors(gen_random_uuid()); PREPARE TRANSACTION 'p'}), qr/ERROR:  0A000: /m,
+	'... nor one that has asked for floors');
 
 cmp_ok($ranges, '>', 25, 'ranges were recorded');
 $copy->stop;
