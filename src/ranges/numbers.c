@@ -93,7 +93,7 @@ snowflake_attach_range(RangeHandle *handle, const char *name)
 	if (strlen(name) >= SNOWFLAKE_RANGE_NAME_SIZE)
 		snowflake_fail_long_name();
 	snowflake_find_slot(handle, name,
-						snowflake_read_granted(handle->relid, handle->last));
+						snowflake_read_granted_here(handle->relid, handle->last));
 }
 
 /*

@@ -147,7 +147,7 @@ read_granted(Oid relid, void *arg)
 	definition = snowflake_get_definition(relid);
 	granted = palloc(sizeof(GrantedNumber));
 	granted->relid = relid;
-	granted->number = snowflake_read_granted(relid, definition.seqmax);
+	granted->number = snowflake_read_granted_here(relid, definition.seqmax);
 	*list = lappend(*list, granted);
 	UnlockRelationOid(relid, AccessShareLock);
 	return false;
