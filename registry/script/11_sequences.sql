@@ -265,7 +265,8 @@ COMMENT ON COLUMN snowflake_registry.range_evidence.server_name IS
 COMMENT ON COLUMN snowflake_registry.range_evidence.last IS
 'MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_registry.range_evidence.granted IS
-'greatest number that the server was ever granted';
+'greatest number that the server was ever granted, or floor that the registry told it or
+took from it';
 COMMENT ON COLUMN snowflake_registry.range_evidence.next IS
 'the registry''s next number then, a loss if this is not above granted; NULL if it
 did not know the sequence';

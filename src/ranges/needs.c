@@ -281,6 +281,16 @@ is_due(RangeSlot *slot, int64 now)
 		(floor_to_tell(slot) > slot->settled && now < slot->waited_until);
 }
 
+/*
+ * What the registry cannot have forgotten: the greatest number that was granted, and
+ * the floor that it took or said, below which it grants none.
+ */
+static int64
+greatest_known(const RangeSlot *slot)
+{
+	return slot->heard < slot->last ? Max(slot->granted, slot->heard) : slot->granted;
+}
+
 static void
 fill_request(RangeSlot *slot, int number, RangeRequest *request)
 {
@@ -292,7 +302,7 @@ fill_request(RangeSlot *slot, int number, RangeRequest *request)
 	request->count = wants_range(slot) ? wanted_count(slot) : 0;
 	request->least = 2 * slot->step - 1;
 	request->floor = floor_to_send(slot);
-	request->granted = slot->granted;
+	request->granted = greatest_known(slot);
 }
 
 static RangeSlot *
@@ -429,6 +439,15 @@ snowflake_is_busy(const char *problem)
 }
 
 /*
+ * Is a problem that the registry grants nothing, because it may have lost something?
+ */
+static bool
+is_stopped(const char *problem)
+{
+	return begins_with(problem, "stopped:");
+}
+
+/*
  * The registry does not take a request.  What it said of floors before counts
  * again.
  */
@@ -536,7 +555,7 @@ snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 	snowflake_note_range_failure(NULL);
 	if (slot->version == request->version)
 	{
-		slot->announce &= snowflake_is_busy(answer->problem);
+		slot->announce &= snowflake_is_busy(answer->problem) || is_stopped(answer->problem);
 		if (answer->grant_time_ms > 0)
 			slot->window_us = answer->grant_time_ms * 1000;
 		take_answer(slot, request->floor, answer);
@@ -578,7 +597,7 @@ snowflake_note_range_floor(const char *database, const char *name, int64 floor)
 			strcmp(slot->name, name) != 0)
 			continue;
 		found = true;
-		slot->heard = Max(slot->heard, floor);
+		slot->heard = Max(slot->heard, Min(floor, slot->last));
 		snowflake_give_up(slot, slot->heard);
 	}
 	snowflake_unlock_ranges();
@@ -587,14 +606,20 @@ snowflake_note_range_floor(const char *database, const char *name, int64 floor)
 }
 
 /*
- * Have the next calls say what was granted: the registry may be another one.
+ * Have the next calls say what was granted: the registry may be another one, or may
+ * have lost what it was told.
  */
 void
 snowflake_announce_ranges(void)
 {
 	snowflake_lock_ranges();
 	for (int i = 0; i < snowflake_max_range_sequences; i++)
-		snowflake_range_slot(i)->announce = snowflake_range_slot(i)->in_use;
+	{
+		RangeSlot  *slot = snowflake_range_slot(i);
+
+		slot->announce = slot->in_use;
+		slot->settled = -1;
+	}
 	snowflake_unlock_ranges();
 }
 

@@ -30,7 +30,8 @@ typedef struct RangeRequest
 	int64		least;			/* fewer than these are of no use */
 	int64		floor;			/* this server gave up what is not above it,
 								 * or -1 */
-	int64		granted;		/* the greatest number ever granted, or 0 */
+	int64		granted;		/* the greatest number ever granted, or floor
+								 * that the registry knew, or 0 */
 } RangeRequest;
 
 /* What the registry answers, checked for what can be checked alone. */
