@@ -42,8 +42,9 @@ foreach my $source (Page::sources())
 		push @calls, $1 while !defined $check && $call =~ /\berrmsg$arguments/g;
 		foreach my $message (@calls)
 		{
-			# Those of errmsg() itself, not of functions that are called in it
-			my $own = $message =~ s/(?<=.)\b\w+$arguments//gr;
+			# Those of errmsg() itself, not of functions that are called in it; a string may
+			# name a function.
+			my $own = $message =~ s/($string)|(?<=.)\b\w+$arguments/$1 \/\/ ''/ger;
 
 			while ($own =~ /((?:$string\s*)+)/g)
 			{
