@@ -114,20 +114,18 @@ install_packages()
 	with_progress "installing packages" install_quietly "$@" || die "could not install: $*"
 }
 
-# Install packages so that Debian's scripts create and start no server on port 5432, unless
-# they were told before what to do.
+# Install packages so that Debian's scripts create and start no server on port 5432.  What they
+# read of it is removed afterwards, so that servers that somebody installs later are created
+# as usual.  Their own file must not be there before they create it, with all their defaults.
 without_cluster()
 {
-	settings=/etc/postgresql-common/createcluster.conf
-	if [ -e "$settings" ]; then
-		"$@"
-		return
-	fi
-	$as_root mkdir -p "${settings%/*}"
-	echo 'create_main_cluster = false' | $as_root tee "$settings" >/dev/null
-	"$@"
-	# Servers that somebody installs later are created as usual.
-	$as_root sed -i '/^create_main_cluster = false$/d' "$settings"
+	settings=/etc/postgresql-common/createcluster.d
+	$as_root mkdir -p "$settings"
+	echo 'create_main_cluster = false' | $as_root tee "$settings/snowflake.conf" >/dev/null
+	outcome=0
+	("$@") || outcome=$?
+	$as_root rm "$settings/snowflake.conf"
+	return "$outcome"
 }
 
 # Install what is missing of PostgreSQL, the compiler and, with "tests", the
