@@ -32,9 +32,12 @@
 /* What comes before the first row of COPY in binary format. */
 #define COPY_HEADER_BYTES	19
 
-/* How long a client rests after a call, so that servers share few processors. */
-#define GREEDY_REST_US		250000
-#define USUAL_REST_US		15000
+/*
+ * How long a client rests after three of four calls, so that servers, and other runs, share
+ * few processors.
+ */
+#define GREEDY_REST_US		600000
+#define USUAL_REST_US		60000
 #define ERROR_REST_US		50000
 
 typedef struct Run
@@ -240,7 +243,8 @@ main(int argc, char **argv)
 			PQclear(PQexec(connection, "ROLLBACK"));
 			usleep(ERROR_REST_US);
 		}
-		usleep(greedy ? GREEDY_REST_US : USUAL_REST_US);
+		if (random() % 4 != 0)
+			usleep(greedy ? GREEDY_REST_US : USUAL_REST_US);
 	}
 	return 0;
 }

@@ -149,7 +149,7 @@ sub plan_life
 		policy => any_of('continue', 'continue', 'wait'),
 		settings => rand() < 0.5 ? plan_settings() : undef,
 		greedy => any_of(1, 2, 3),
-		events => [ map { plan_event() } 1 .. 1 + rand(5) ],
+		events => [ map { plan_event() } 1 .. 2 + rand(9) ],
 		end => any_of(
 			'client backend', @processes, 'postmaster', 'postmaster', 'immediate',
 			'immediate', 'fast', 'fast', 'disk full'),
@@ -158,6 +158,23 @@ sub plan_life
 		step => rand() < 0.7 ? plan_step() : undef,
 		quick_stop => rand() < 0.3 ? [ any_of(0.2, 1), rand(0.5) ] : undef
 	};
+}
+
+# What happens to the replication before a failover: up to three things that may follow each
+# other, or a change of which standby is synchronous.
+sub plan_before
+{
+	return any_of('change names', 'next standby', 'more standbys') if rand() < 0.4;
+	return grep { defined } map {
+		any_of(undef, 'kill walsender', 'kill walreceiver', 'stop walsender',
+			'stop walreceiver', 'stop standby', 'slow standby')
+	} 1 .. 3;
+}
+
+# Steps of the clocks of an old primary and a new one.
+sub plan_steps_of_two
+{
+	return { map { $_ => any_of(3600, -3600, -3, 3, DECADES) } 'old', 'new' };
 }
 
 # A standby takes over whose clock is behind its primary's: by nothing, as it
@@ -177,14 +194,10 @@ sub plan_failover
 		max_lead => any_of('0ms', '0ms', '0ms', '2s'),
 		greedy => any_of(1, 2, 3),
 		synchronous => $kind eq 'cut_off' ? 1 : any_of(0, 0, 1),
-		before => any_of(
-			undef, undef, 'kill walsender', 'kill walreceiver',
-			'stop walsender', 'stop walreceiver', 'stop standby', 'slow standby',
-			'change names', 'change names', 'next standby', 'next standby', 'more standbys'),
+		before => [ plan_before() ],
 		seconds => rand(2),
 		way => any_of('postmaster', 'immediate'),
-		old_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ],
-		new_steps => [ map { any_of(3600, -3600, -3, 3, DECADES) } 1, 2 ],
+		steps => [ map { plan_steps_of_two() } 1 .. 2 + rand(4) ],
 		quorum => $kind eq 'cut_off' && rand() < 0.3 ? 1 : 0
 	};
 }
@@ -252,7 +265,7 @@ sub plan_for_standby
 {
 	return {
 		%{ plan_failover('cut_off') },
-		before => 'stop walsender',
+		before => ['stop walsender'],
 		seconds => 2,
 		ahead => 0,
 		back => 0,
@@ -264,19 +277,19 @@ sub plan_for_standby
 # A standby of a quorum that lags, and is promoted although it should not be.
 sub plan_for_quorum
 {
-	return { %{ plan_for_standby() }, before => undef, quorum => 1 };
+	return { %{ plan_for_standby() }, before => [], quorum => 1 };
 }
 
 # A standby becomes synchronous that lacks the mark of what is reserved.
 sub plan_for_unconfirmed
 {
-	return { %{ plan_for_standby() }, before => any_of('change names', 'next standby') };
+	return { %{ plan_for_standby() }, before => [ any_of('change names', 'next standby') ] };
 }
 
 # A query runs through the change that requires another standby.
 sub plan_for_running
 {
-	return { %{ plan_for_standby() }, before => 'more standbys', quorum => 0 };
+	return { %{ plan_for_standby() }, before => ['more standbys'], quorum => 0 };
 }
 
 # The mark is raised to numbers below the durable one.
@@ -320,11 +333,15 @@ sub plan_round
 
 	srand($round_seeds[$round]);
 	return $plan_for_bug{$bug}->() if $bug;
-	return any_of(
+	my $plan = any_of(
 		\&plan_life, \&plan_life, \&plan_life, \&plan_life, \&plan_life,
 		sub { plan_failover('failover') },
 		sub { plan_failover('cut_off') },
 		\&plan_recovery, \&plan_reset)->();
+
+	# Clients rest, and leave the processors to runs beside this one, or take all they get.
+	$plan->{rest} = any_of(0, 1, 1);
+	return $plan;
 }
 
 #
@@ -501,16 +518,25 @@ sub begin_book
 # Witnesses write histories, too.
 #
 my %script = map { $_ => "$PostgreSQL::Test::Utils::tmp_check/$_.sql" }
-  ('usual', 'asking', 'greedy', 'long', 'inserting');
+  ('usual', 'asking', 'greedy', 'resting usual', 'resting asking', 'resting greedy', 'long', 'inserting');
 {
 	my $greedy = q{
 COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
 COPY (SELECT snowflake_nextval() FROM generate_series(1, 20000)) TO STDOUT;
 COPY (SELECT snowflake_nextval(300) FROM generate_series(1, 100)) TO STDOUT;
 } . greedy_sequence_queries(20_000);
-	append_to_file($script{$_}, (client_queries($_) =~ s/(?=SELECT snowflake_nextval\(5000\))/sequence_queries() x 20/egr))
-	  foreach ('usual', 'asking');
+	my $rest = "\\! sleep 0.1\n";
+	foreach my $kind ('usual', 'asking')
+	{
+		my $queries = client_queries($kind) =~ s/(?=SELECT snowflake_nextval\(5000\))/sequence_queries() x 20/egr;
+		my $n = 0;
+		append_to_file($script{$kind}, $queries x 2);
+		append_to_file($script{"resting $kind"},
+			$queries =~ s/^(?=SELECT snowflake_nextval\(\) FROM)/$n++ % 10 == 0 ? $rest : ''/egmr);
+	}
 	append_to_file($script{greedy}, $greedy x 10000);
+	my $resting = $rest x 5 . $greedy;
+	append_to_file($script{'resting greedy'}, $resting x 10000);
 
 	# One query that is still running whatever changes.
 	append_to_file($script{long},
@@ -535,6 +561,7 @@ sub start_all
 
 	foreach my $kind (sort keys %numbers)
 	{
+		my $script = ($plan->{rest} ? $script{"resting $kind"} : undef) // $script{$kind};
 		for (1 .. $numbers{$kind})
 		{
 			my $n = ++$book->{clients} % 4096;
@@ -543,8 +570,8 @@ sub start_all
 
 			if ($pid == 0)
 			{
-				start_witness($node, $line, $n, $file, $kind eq 'witness' ? 'calls' : $kind) unless $script{$kind};
-				become_client($node, $script{$kind}, $file, $kind =~ /greedy|long/);
+				start_witness($node, $line, $n, $file, $kind eq 'witness' ? 'calls' : $kind) unless $script;
+				become_client($node, $script, $file, $kind =~ /greedy|long/);
 			}
 			push @clients,
 			  {
@@ -1329,8 +1356,8 @@ sub walsender_of
 # Something happens to the replication before the failover.
 sub before_failover
 {
-	my ($primary, $standby, $other, $clients) = @_;
-	my ($how, $what) = split ' ', $plan->{before};
+	my ($before, $primary, $standby, $other, $clients) = @_;
+	my ($how, $what) = split ' ', $before;
 
 	if ($how eq 'next')
 	{
@@ -1347,7 +1374,7 @@ sub before_failover
 		change_names($primary, $standby) if $plan->{synchronous};
 		return;
 	}
-	happens($plan->{before});
+	happens($before);
 	if ($how eq 'slow')
 	{
 		set_disk($standby, 0, 0.2);
@@ -1405,16 +1432,16 @@ sub split_brain
 {
 	my ($old, $new) = @_;
 
-	foreach my $i (0, 1)
+	foreach my $step (@{ $plan->{steps} })
 	{
-		set_clock($old, $plan->{old_steps}->[$i]);
+		set_clock($old, $step->{old});
 		fault('clock of a cut-off primary');
 		if ($plan->{policy} eq 'continue')
 		{
-			set_clock($new, $plan->{new_steps}->[$i]);
+			set_clock($new, $step->{new});
 			fault('clock of the primary beside it');
 		}
-		usleep(1_000_000);
+		usleep(600_000);
 		my $answer = $new->psql(
 			'postgres', 'SELECT snowflake_nextval()',
 			timeout => LONGEST_WAIT);
@@ -1485,7 +1512,7 @@ sub failover_round
 	set_clock($standby, -$plan->{back});
 	start_node($standby);
 	my $other;
-	my $has_other = $plan->{synchronous} && ($plan->{before} // '') =~ /^(next standby|more standbys)$/;
+	my $has_other = $plan->{synchronous} && grep { /^(?:next standby|more standbys)$/ } @{ $plan->{before} };
 	if ($plan->{quorum} || $has_other)
 	{
 		$other = server('other', $primary, 'backup', has_streaming => 1);
@@ -1502,10 +1529,13 @@ sub failover_round
 		happens($lags->name . ' lags');
 		all_go_on(@of_primary);
 	}
-	elsif (defined $plan->{before})
+	else
 	{
-		before_failover($primary, $standby, $other, \@of_primary);
-		all_go_on(@of_primary);
+		foreach my $before (@{ $plan->{before} })
+		{
+			before_failover($before, $primary, $standby, $other, \@of_primary);
+			all_go_on(@of_primary);
+		}
 	}
 	nap(0.3 + $plan->{seconds} / 2);
 	my @errors;

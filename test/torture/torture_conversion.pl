@@ -29,6 +29,10 @@ use constant CONVERSIONS => 6;
 
 my @phases = ('prepare', 'backfill', 'indexes', 'foreign keys', 'swap', 'default');
 
+# What a conversion in one transaction does, when it is interrupted: it waits for the registry, if
+# sequences become ranges; for locks; is anywhere; and waits for its commit.
+my @at_once_phases = ('registry', 'locks', 'anywhere', 'commit');
+
 #
 # The plan.  A round is a call, and what ends it; all of it is drawn before, from the
 # round's own seed.
@@ -68,16 +72,55 @@ sub plan_round
 		before_call => rand(0.5),
 		undo => rand() < 0.15 ? 1 : 0,
 
-		# Of the next conversion: in a database that is attached, the key keeps its sequence.
-		sequence => any_of(0, 1),
+		# Of the next server: can sequences become ranges?
+		has_registry => rand() < 0.4 ? 1 : 0,
+		patient => any_of(0, 1),
+
+		# Of the next conversion: does it keep its sequence, and is it of the whole schema?
+		conversion => rand(),
+		schema => any_of(0, 1),
+
 		options => any_of(
 			"batch_time => '5 ms', work_share => 0.3",
 			"batch_time => '1 ms', work_share => 1", 'work_share => 0.1'));
 
 	# What a phase leaves half done is found at the next call.
-	@plan{ 'end', 'rarest', 'phase', 'flush' } = ('kill -9 of the session', 0, 0.3, 0.01) if $bug;
+	@plan{ 'end', 'rarest', 'phase', 'flush', 'has_registry' } = ('kill -9 of the session', 0, 0.3, 0.01, 0) if $bug;
 	@plan{ 'phase', 'flush', 'completes' } = (0.99, 0, 1) if $bug eq 'conversion-privileges';
+	$plan{conversion} *= 0.5 if $bug;
 	return \%plan;
+}
+
+#
+# Conversions.  Online, the default of the key becomes a generator, or its sequence a snowflake
+# sequence.  At once, all columns and the sequence do, or only the sequence becomes a range or a
+# local one.  What becomes local was of another kind before, which a call had made of it that
+# nothing interrupts.
+#
+my @without_registry = (
+	{ name => 'generator', online => 1 },
+	{ name => 'snowflake', online => 1, kind => 'snowflake' },
+	{ name => 'snowflake at once', kind => 'snowflake' },
+	{ name => 'local of snowflake', kind => 'local', from => 'snowflake' });
+my @with_registry = (
+	{ name => 'range', kind => 'range' },
+	{ name => 'local of range', kind => 'local', from => 'range' });
+my $conversion = $without_registry[0];
+
+# The statement of a conversion to a kind.
+sub at_once
+{
+	my ($kind) = @_;
+
+	return $conversion->{schema}
+	  ? "SELECT FROM snowflake_convert_schema('public', kind => '$kind', widen => 'none')"
+	  : "SELECT FROM snowflake_convert('orders', kind => '$kind')";
+}
+
+# Are columns rewritten, under locks that clients wait for?
+sub rewrites
+{
+	return !$conversion->{online} && $conversion->{kind} eq 'snowflake';
 }
 
 # What is counted.
@@ -95,6 +138,7 @@ my %total = (
 	wrong => 0,
 	left => 0,
 	failed => 0,
+	refused => 0,
 	longest_call => 0);
 my %hit;				# kills that hit a call, by phase
 my $plan;
@@ -124,7 +168,8 @@ sub found_so_far
 # The tables.  To those of SnowflakeTest::Online come columns that say what belongs
 # together without a key that is converted: each order has a token, which its lines and
 # events have, too, and its children as parent_token.  The total of an order increases with the
-# amount of one of its lines.
+# amount of one of its lines.  One has a key that no sequence has generated, which the numbers of
+# other kinds are above.
 #
 my $tokens = q{
 ALTER TABLE orders ADD token text, ADD parent_token text, ADD base numeric NOT NULL DEFAULT 0;
@@ -135,6 +180,8 @@ UPDATE orders SET token = 'old ' || id, parent_token = 'old ' || parent_id, base
 UPDATE lines SET token = 'old ' || order_id;
 UPDATE events SET token = 'old ' || order_id;
 RESET session_replication_role;
+INSERT INTO orders (id, region, customer, total, note, token) VALUES (500000, 7, 'no sequence', 0, 'no sequence', 'no sequence');
+INSERT INTO lines (order_id, no, amount, token) SELECT 500000, n, 0, 'no sequence' FROM generate_series(1, 2) n;
 CREATE INDEX orders_token ON orders (token);
 CREATE INDEX events_token ON events (token);
 };
@@ -299,13 +346,13 @@ sub session_script
 		my $token = "$client.$session.$n";
 		my $parent = @mine && rand() < 0.5 ? any_of(@mine) : undef;
 		my $old = 1 + $client + CLIENTS * int rand((ORDERS - CLIENTS) / CLIENTS);
-		my $given = 1_000_000_000 + $session * 100 + $n;
+		my $given = -1_000_000 - $session * 30 - $n;
 		my $explicit = rand() < 0.3;
 		my $values = join ', ',
 		  (defined $parent ? "(SELECT id FROM orders WHERE token = '$parent')" : 'NULL'),
 		  7, $explicit ? "'new, with a key'" : "'new'", 0, "'new'", "'$token'", defined $parent ? "'$parent'" : 'NULL';
 
-		# A row in each table, with an ID of its own or a generated one
+		# A row in each table, with an ID of its own, below all others, or a generated one
 		$statements .= "\\echo begin $token\nBEGIN;\n"
 		  . 'INSERT INTO orders (' . ($explicit ? 'id, ' : '')
 		  . 'parent_id, region, customer, total, note, token, parent_token) VALUES ('
@@ -316,7 +363,7 @@ sub session_script
 		  . "COMMIT;\n\\echo done $token\n";
 
 		# Another key, to which lines follow
-		$statements .= "UPDATE orders SET id = $given + 500000000 WHERE id = $given;\n"
+		$statements .= "UPDATE orders SET id = $given - 1000000000 WHERE id = $given;\n"
 		  if $explicit && rand() < 0.5;
 		push @mine, $token unless $explicit;
 
@@ -423,6 +470,7 @@ sub finish_clients_of
 			next unless $line =~ /(?:ERROR|PANIC|FATAL):  (.*)/;
 			wrong('failed', "a client: $line")
 			  unless $1 =~ /terminating connection|the database system is/
+			  || (rewrites() && $1 =~ /deadlock detected|out of range|cached plan must not change/)
 			  || ($client->{administrator} && $1 =~ /tuple concurrently|cache lookup failed|does not exist|transaction is aborted/);
 		}
 		read_privileges($client->{file}) if $client->{administrator};
@@ -533,7 +581,7 @@ sub check_tables
 my $template = template_node(undef,
 	'wal_level = logical', 'max_connections = 40', 'max_wal_senders = 6',
 	'shared_buffers = 32MB', 'log_min_messages = warning');
-my ($node, $standby, $conversions, $before, $keeps_sequence);
+my ($node, $standby, $registry, $conversions, $before);
 my $attached = 0;
 
 sub begin_primary
@@ -543,21 +591,48 @@ sub begin_primary
 	$node = node_of_backup('primary', $template, 'backup');
 	$total{servers}++;
 	$conversions = 0;
+	begin_registry() if $plan->{has_registry};
 	start_node($node);
 	$node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_admin; CREATE EXTENSION snowflake_convert; CREATE EXTENSION amcheck');
 	new_shop();
 	return;
 }
 
+# A registry for this server alone.
+sub begin_registry
+{
+	$registry = node_of_backup('registry', $template, 'backup');
+	start_node($registry);
+	$registry->safe_psql('postgres', q{
+		CREATE EXTENSION snowflake_registry;
+		SELECT snowflake_registry.create(1, 100, new => true);
+		SELECT snowflake_registry.add_database('postgres')});
+	$node->append_conf('postgresql.conf', asks_registries($node, [$registry]));
+	name_server($node);
+	return;
+}
+
+# A server and its standby have names of their own at the registry.
+sub name_server
+{
+	$_[0]->append_conf('postgresql.conf', "snowflake.server_name = '" . $_[0]->name . "'\n");
+	return;
+}
+
 sub new_shop
 {
-	$keeps_sequence = $plan->{sequence};
-	$node->safe_psql('postgres', 'SELECT snowflake_' . ($keeps_sequence ? 'attach' : 'detach') . '_sequences()')
-	  if $attached != $keeps_sequence;
-	$attached = $keeps_sequence;
+	my @possible = defined $registry ? @with_registry : @without_registry;
+
+	$conversion = { %{ $possible[ $plan->{conversion} * @possible ] }, schema => $plan->{schema} };
+	my $attach = defined $conversion->{kind} ? 1 : 0;
+	$node->safe_psql('postgres', 'SELECT snowflake_' . ($attach ? 'attach' : 'detach') . '_sequences()')
+	  if $attached != $attach;
+	$attached = $attach;
 	create_shop($node, 'postgres', ORDERS);
 	$node->safe_psql('postgres', $tokens);
+	$node->safe_psql('postgres', at_once($conversion->{from})) if defined $conversion->{from};
 	$node->safe_psql('postgres', 'VACUUM ANALYZE');
+	happens("the next conversion is $conversion->{name}");
 	%committed = ();
 	forget_privileges($node);
 	$before = describe_shop($node, 'postgres');
@@ -566,13 +641,13 @@ sub new_shop
 
 sub remove_nodes
 {
-	foreach my $old (grep { defined } $node, $standby)
+	foreach my $old (grep { defined } $node, $standby, $registry)
 	{
 		start_node($old, fail_ok => 1) if $old->{was_killed};
 		$old->stop('immediate', fail_ok => 1);
 		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $old->basedir);
 	}
-	($node, $standby) = ();
+	($node, $standby, $registry) = ();
 	return;
 }
 
@@ -584,7 +659,8 @@ sub begin_standby
 	$node->backup('standby');
 	$standby = node_of_backup('standby', $node, 'standby', has_streaming => 1);
 	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $node->backup_dir . '/standby');
-	$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+	$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
+	name_server($standby) if defined $registry;
 	$total{servers}++;
 	start_node($standby);
 	if ($synchronous)
@@ -619,8 +695,8 @@ sub promote
 #
 # The call
 #
-my %call;
-my %duration = map { $_ => 0.3 } @phases;
+my (%call, $call_ends);
+my %duration = map { $_ => 0.3 } @phases, @at_once_phases;
 
 # What the plan says: how many steps of each phase are not done, and the phase of the next.
 sub look_at_plan
@@ -640,11 +716,15 @@ sub look_at_plan
 
 sub start_call
 {
+	my $statement = $conversion->{online}
+	  ? "CALL snowflake_convert_online('orders', $plan->{options})"
+	  : at_once($conversion->{kind});
+
 	%call = (err => '', begun => time);
 	$call{run} = IPC::Run::start(
 		[
 			'psql', '-XAtq', '-d', $node->connstr('postgres') . ' application_name=conversion',
-			'-c', "CALL snowflake_convert_online('orders', $plan->{options})"
+			'-c', $statement
 		],
 		'<' => \undef,
 		'>' => '/dev/null',
@@ -760,34 +840,70 @@ sub judge_call
 	my $ok = ($call{run}->full_results)[0] == 0;
 	my ($error) = $call{err} =~ /((?:ERROR|FATAL|PANIC):.*)/;
 
-	wrong('failed', "the call: $error")
-	  if defined $error
-	  && $error !~ /terminating connection|canceling statement due to user request|the database system is/;
+	return $ok unless defined $error;
+	if (rewrites() && $error =~ /deadlock detected|tuple concurrently updated/
+		|| ($conversion->{kind} // '') eq 'range' && $error =~ /other servers can still return/)
+	{
+		$call{refused} = 1;
+		$total{refused}++;
+		happens("the call was refused: $error");
+	}
+	elsif ($error !~ /terminating connection|canceling statement due to user request|the database system is/)
+	{
+		wrong('failed', "the call: $error");
+	}
 	return $ok;
 }
 
-# The conversion is complete.
+# What there is of a type, a default, and a kind.
+sub columns_and_kinds
+{
+	return map { $node->safe_psql('postgres', $_) } (
+		q{SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
+		WHERE attrelid IN ('orders'::regclass, 'lines'::regclass, 'events'::regclass) AND atttypid = 'int8'::regtype},
+		q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute a ON (adrelid, adnum) = (attrelid, attnum)
+		WHERE (attrelid, attname) = ('orders'::regclass, 'id')},
+		q{SELECT string_agg(format('%s %s%s', sequence, kind, ' ' || problem), ', ' ORDER BY sequence::text) FROM snowflake_sequences
+		WHERE sequence::text IN ('orders_id_seq', 'lines_id_seq')});
+}
+
+# Is the conversion complete?  Nothing of one at once is there without the rest.
+sub is_complete
+{
+	my ($next) = @_;
+
+	return !defined $next if $conversion->{online};
+	return $node->safe_psql('postgres',
+		"SELECT count(*) FROM snowflake_sequences WHERE sequence = 'orders_id_seq'::regclass AND kind = '$conversion->{kind}'") eq '1';
+}
+
 sub check_complete
 {
+	my ($last) = @_;
 	my $found = nothing_is_left($node, 'postgres');
-	my $columns = $node->safe_psql('postgres', q{
-		SELECT string_agg(format('%s.%s', attrelid::regclass, attname), ' ' ORDER BY attrelid::regclass::text, attname) FROM pg_attribute
-		WHERE attrelid IN ('orders'::regclass, 'lines'::regclass, 'events'::regclass) AND atttypid = 'int8'::regtype});
-	my $default = $node->safe_psql('postgres', q{
-		SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute a ON (adrelid, adnum) = (attrelid, attnum)
-		WHERE (attrelid, attname) = ('orders'::regclass, 'id')});
+	my ($columns, $default, $kinds) = columns_and_kinds();
+	my $kind = $conversion->{kind} // 'local';
+	my $is_wide = $conversion->{online} || $kind eq 'snowflake' || ($conversion->{from} // '') eq 'snowflake';
+	my $of_lines = $conversion->{schema} && !$conversion->{online} ? $kind : 'local';
 
 	$total{conversions}++;
 	wrong('left', "left over: $found") if $found ne '';
 	wrong('failed', "bigint: $columns")
-	  if $columns ne 'events.order_id lines.id lines.order_id orders.id orders.parent_id';
+	  if $columns ne ($is_wide ? 'events.order_id lines.id lines.order_id orders.id orders.parent_id' : 'lines.id');
 	wrong('failed', "the default is $default")
-	  if $default ne ($keeps_sequence ? "nextval('orders_id_seq'::regclass)" : 'snowflake_nextval()');
-	wrong('failed', 'the sequence is not a snowflake sequence')
-	  if $keeps_sequence && $node->safe_psql('postgres', q{
-		SELECT count(*) FROM snowflake_sequences WHERE sequence = 'orders_id_seq'::regclass AND kind = 'snowflake' AND problem IS NULL}) ne '1';
-	$total{kept}++ if $keeps_sequence;
+	  if $default ne (defined $conversion->{kind} ? "nextval('orders_id_seq'::regclass)" : 'snowflake_nextval()');
+	wrong('failed', "kinds: $kinds")
+	  if $attached && $kinds ne "lines_id_seq $of_lines, orders_id_seq $kind";
+	my $next = $node->safe_psql('postgres', "SELECT $default");
+	wrong('wrong', "number $next after $last") if $next <= $last;
+	$total{kept}++ if defined $conversion->{kind};
 	return;
+}
+
+# The greatest key now, and all that are generated after the conversion are above it.
+sub greatest_key
+{
+	return $node->safe_psql('postgres', 'SELECT max(id) FROM orders');
 }
 
 # Take it all back, while clients use the tables.
@@ -819,17 +935,72 @@ sub move_clock
 	return;
 }
 
-sub round
+#
+# A conversion at once
+#
+# A session that holds locks which the call waits for, until it is told to end
+sub start_holder
 {
-	begin_primary() if !defined $node || $conversions >= CONVERSIONS;
-	begin_standby($plan->{end} =~ /a synchronous/) if $plan->{end} =~ /^promotion/;
-	my ($left, $next) = look_at_plan();
-	my @possible = grep { $left->{$_} } @phases;
-	my ($phase) = $plan->{rarest} ? sort { hits_in($a) <=> hits_in($b) } @possible : $possible[ $plan->{phase} * @possible ];
+	my $file = "$PostgreSQL::Test::Utils::tmp_check/held";
 
-	start_clients_of($node, administrator => 1);
-	clients_continue();
-	set_disk($node, 0, $plan->{flush}) if $plan->{flush};
+	unlink $file;
+	my $run = IPC::Run::start(
+		[
+			'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c', "COMMENT ON SEQUENCE orders_id_seq IS 'held'",
+			'-c', 'LOCK TABLE lines IN ROW SHARE MODE', '-c', '\echo held', '-c', "\\! until [ -e '$file' ]; do sleep 0.05; done"
+		],
+		'<' => \undef, '>' => \my $out, '2>' => '/dev/null');
+	$run->pump while $run->pumpable && ($out // '') !~ /held/;
+	return sub {
+		append_to_file($file, '');
+		eval { $run->finish };
+	};
+}
+
+# What has the call wait in a phase, and by which it is known.  Returns what ends that.
+my %wait_in = (
+	registry => [ sub { pause_node($registry); return sub { continue_node($registry) } }, q{wait_event_type = 'Extension'} ],
+	locks => [ \&start_holder, q{wait_event_type = 'Lock'} ],
+	commit => [ sub { set_disk($node, 0, 0.3); return sub { set_disk($node, 0, $plan->{flush}) } },
+		q{wait_event IN ('WALSync', 'WALWrite', 'SyncRep')} ]);
+
+# Start a call, and wait until it is in a phase; false: it has ended.
+sub start_call_at_once
+{
+	my ($phase) = @_;
+	my ($begin, $waits) = @{ $wait_in{$phase} // [] };
+
+	$call_ends = $begin->() if defined $begin;
+	start_call();
+	$call{pid} = session_of_call();
+	move_clock() if !defined $registry;
+	happens("wait for $phase");
+	if (!defined $begin)
+	{
+		nap($plan->{moment} * $duration{$phase});
+		my $runs = call_runs();
+		$duration{$phase} = 0.5 * $duration{$phase} + 0.5 * (time - $call{begun}) unless $runs;
+		$duration{$phase} *= 1.2 if $runs;
+		return $runs;
+	}
+	my $start = time;
+	while (call_runs())
+	{
+		return 1 if time - $start > 10
+		  || $node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'conversion' AND $waits") eq '1';
+	}
+	return 0;
+}
+
+# Start a call, and wait until it is in a phase of the plan; returns that, and whether it still runs.
+sub begin_call
+{
+	my ($left) = @_;
+	my @possible = $conversion->{online} ? grep { $left->{$_} } @phases
+	  : grep { $_ ne 'registry' || $conversion->{kind} eq 'range' } @at_once_phases;
+	my ($phase) = $plan->{rarest} ? sort { hits_in(name_of($a)) <=> hits_in(name_of($b)) } @possible : $possible[ $plan->{phase} * @possible ];
+
+	return ($phase, start_call_at_once($phase)) unless $conversion->{online};
 	start_call();
 	$call{pid} = session_of_call();
 	nap($plan->{before_call} * $duration{$phase});
@@ -839,6 +1010,44 @@ sub round
 	my $until = time + $plan->{moment} * $duration{$phase};
 	$until += LONGEST_WAIT if $phase eq 'default' && $plan->{completes} && !$bug;
 	$runs = call_runs() while $runs && time < $until;
+	return ($phase, $runs);
+}
+
+# A phase of a conversion at once has the name of its kind before it.
+sub name_of
+{
+	my ($phase) = @_;
+
+	return $conversion->{online} ? $phase : "$conversion->{name}: $phase";
+}
+
+# Other servers may have numbers of this sequence: the one that this one was a standby of.
+sub wait_or_begin_again
+{
+	return unless defined $registry;
+	if (!$plan->{patient})
+	{
+		$conversions = CONVERSIONS;
+		return;
+	}
+	nap(62);
+	$registry->safe_psql('postgres', q{
+		SELECT snowflake_registry.free_ranges(server_name) FROM (SELECT DISTINCT server_name FROM snowflake_registry.range_holders) h
+		WHERE server_name <> '} . $node->name . q{'});
+	return;
+}
+
+sub round
+{
+	begin_primary() if !defined $node || $conversions >= CONVERSIONS;
+	begin_standby($plan->{end} =~ /a synchronous/) if $plan->{end} =~ /^promotion/;
+	my ($left, $next) = $conversion->{online} ? look_at_plan() : ();
+	my $last = greatest_key();
+
+	start_clients_of($node, administrator => !rewrites());
+	clients_continue();
+	set_disk($node, 0, $plan->{flush}) if $plan->{flush};
+	my ($phase, $runs) = begin_call($left);
 	if ($runs)
 	{
 		happens("$plan->{end} $call{pid}");
@@ -846,6 +1055,8 @@ sub round
 	}
 
 	# What has come to an end is judged with the server that it left.
+	$call_ends->() if defined $call_ends;
+	undef $call_ends;
 	end_clients_of($node);
 	$call{run}->kill_kill if $call{stopped};
 	my $completed = judge_call();
@@ -857,14 +1068,18 @@ sub round
 		forget_committed($node);
 		forget_privileges($node);
 	}
-	(undef, $next) = look_at_plan();
+	(undef, $next) = look_at_plan() if $conversion->{online};
+	my $is_complete = is_complete($next);
+	$next //= 'commit' unless $is_complete;
 	happens('the next phase is ' . ($next // 'none'));
+	wrong('lost', 'the conversion')
+	  if $completed && !$is_complete && !$conversion->{online} && $plan->{end} !~ /asynchronous/;
 
 	# Sessions may work on for a moment without a postmaster, and so complete it.
-	my $was_hit = $runs && (!$completed || defined $next);
+	my $was_hit = $runs && !$call{refused} && (!$completed || defined $next);
 	if ($was_hit)
 	{
-		my $where = $next // 'the end';
+		my $where = $conversion->{online} ? $next // 'the end' : name_of($phase);
 		$hit{$where}{ $plan->{end} }++;
 		fault($plan->{end});
 	}
@@ -872,12 +1087,16 @@ sub round
 	check_privileges($node);
 	forget_privileges($node);
 	check_tables($node, $plan->{end} . ', next phase ' . ($next // 'none'));
-	if (!defined $next)
+	if ($is_complete)
 	{
-		check_complete();
+		check_complete($last);
 		use_converted();
 	}
-	elsif ($plan->{undo} && $next ne 'swap' && $next ne 'default')
+	elsif ($call{refused})
+	{
+		wait_or_begin_again();
+	}
+	elsif ($conversion->{online} && $plan->{undo} && $next ne 'swap' && $next ne 'default')
 	{
 		start_clients_of($node);
 		clients_continue();
@@ -949,7 +1168,7 @@ if ($bug)
 remove_nodes() unless $failed;
 is($failed, 0, 'no row is lost, wrong or left over, and nothing failed');
 my $hits = 0;
-foreach my $phase (@phases, 'the end')
+foreach my $phase (@phases, 'the end', sort grep { /:/ } keys %hit)
 {
 	my $its = $hit{$phase} // next;
 	my $n = hits_in($phase);
@@ -962,9 +1181,9 @@ done_testing();
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
   '%d rounds, %d faults, %d of %d calls hit, %d conversions completed (%d with their sequence), %d undone, of %d servers, '
-  . '%d transactions of clients, %d checks, %d lost, %d wrong, %d left over, %d failed, '
+  . '%d transactions of clients, %d checks, %d lost, %d wrong, %d left over, %d failed, %d refused, '
   . "longest call %.1f s, seed %d\n",
   $total{rounds}, count_faults(), $hits, @total{
-	qw(rounds conversions kept undone servers written checks lost wrong left failed longest_call)
+	qw(rounds conversions kept undone servers written checks lost wrong left failed refused longest_call)
   }, $seed;
 exit($failed > 0 || $hits == 0);

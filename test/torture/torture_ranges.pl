@@ -75,37 +75,54 @@ my %found_by = (
 	'range-loss' => [ 'apart', 'nothing', 'yesterday' ],
 	'range-increment' => [ 'apart', 'nothing', 'nothing' ]);
 
-sub plan_round
+# What any fault may need, of the registry or of a server.
+sub plan_fault
 {
 	my ($place) = @_;
-	my (undef, $server_fault, $registry_fault) = @{ $found_by{$bug} // [] };
 	my %plan = (
-		server_fault => any_of(@server_faults),
-		registry_fault => any_of(@registry_faults),
 		who => rand(),
 		other => rand(),
 		step => rand(),
 		way => any_of('kill', 'immediate', 'pause'),
 		told => any_of(0, 1),
-		seconds => rand(),
-		pause => 1 + rand(3));
+		seconds => rand());
 
-	# Floors need a registry.
-	$plan{registry_fault} =
-	  any_of('nothing', 'nothing', 'kill backend', 'clock', 'failover', 'two failovers')
-	  if $plan{server_fault} =~ /^(?:floor|rows|kind|dump)$/;
-	$plan{server_fault} = $server_fault if defined $server_fault;
-	$plan{registry_fault} = $registry_fault if defined $registry_fault;
-
-	# A server that crashes may lose what it would report, so then nobody resumes by
-	# what servers reported; and only what they report shows that files were put back.
+	# Only what servers report shows that files were put back.
 	$plan{told} = 0 if $bug;
-	$plan{server_fault} = any_of('nothing', 'clock')
-	  if $plan{registry_fault} =~ /^(?:yesterday|another)$/ && !$bug;
 
 	# The server that is the registry cannot be without knowing it for a moment.
 	$plan{told} = 1 if $place eq 'own';
-	return \%plan;
+	return %plan;
+}
+
+# Up to four faults of servers, each once; floors need a registry.
+sub plan_server_faults
+{
+	my ($registry_fault) = @_;
+	my $needs_registry = qr/^(?:floor|rows|kind|dump)$/;
+
+	# A server that crashes may lose what it would report, so then nobody resumes by
+	# what servers reported.
+	return any_of('nothing', 'clock') if $registry_fault =~ /^(?:yesterday|another)$/;
+	my $is_there = $registry_fault =~ /^(?:nothing|kill backend|clock|failover|two failovers)$/;
+	my @possible = grep { $is_there || $_ !~ $needs_registry } @server_faults;
+	my %drawn;
+	return grep { !$drawn{$_}++ } map { any_of(@possible) } 1 .. any_of(1, 2, 3, 4);
+}
+
+sub plan_round
+{
+	my ($place) = @_;
+	my (undef, $server_fault, $registry_fault) = @{ $found_by{$bug} // [] };
+
+	$registry_fault //= any_of(@registry_faults);
+	my @faults = $server_fault // plan_server_faults($registry_fault);
+	return {
+		plan_fault($place),
+		registry_fault => $registry_fault,
+		server_faults => [ map { { plan_fault($place), fault => $_ } } @faults ],
+		pause => 0.5 + rand(1.5)
+	};
 }
 
 sub plan_world
@@ -849,7 +866,7 @@ sub resume
 	my ($before) = @_;
 	my $skip = 0;
 
-	if (!wait_for_reports() || $round_plan->{server_fault} !~ /^(?:nothing|clock|floor)$/
+	if (!wait_for_reports() || grep({ $_->{fault} !~ /^(?:nothing|clock|floor)$/ } @{ $round_plan->{server_faults} })
 		|| $world{has_gone} || $world_plan->{one_name})
 	{
 		my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
@@ -1275,25 +1292,42 @@ sub retire_servers
 	return;
 }
 
-sub round
+# One of the faults of servers of a round.  Returns what is done after that of the registry,
+# unless the server has gone.
+sub server_fault
 {
+	my ($fault) = @_;
 	my @servers = grep { $_->{node} != registry() } @{ $world{servers} };
 	my $server = $servers[ $round_plan->{who} * @servers ];
-	my ($server_fault, $registry_fault) = @$round_plan{ 'server_fault', 'registry_fault' };
+
+	happens("$server->{name}: $fault");
+	my $later = $server_fault{$fault}->($server);
+	fault($fault) if $fault ne 'nothing';
+	retire_servers();
+	return ref $later ne 'CODE' ? () : sub { $later->() if grep { $_ == $server } @{ $world{servers} } };
+}
+
+sub round
+{
+	my $round = $round_plan;
+	my $registry_fault = $round->{registry_fault};
+	my @later;
 
 	$registry_fault = 'restart' unless possible($registry_fault);
 	happens("registry: $registry_fault");
 	my $ends = $registry_fault{$registry_fault}->();
-	happens("$server->{name}: $server_fault");
-	my $later = $server_fault{$server_fault}->($server);
-	fault($server_fault) if $server_fault ne 'nothing';
+	foreach my $its (@{ $round->{server_faults} })
+	{
+		$round_plan = { %$round, %$its };
+		push @later, server_fault($its->{fault});
+	}
+	$round_plan = $round;
 	$ends->();
-	$later->() if ref $later eq 'CODE';
+	$_->() foreach @later;
 	happens("end of the registry's $registry_fault");
 	fault("$registry_fault of the registry") if $registry_fault ne 'nothing';
 	return if $total{failed} > 0;
 	nap($round_plan->{pause});
-	retire_servers();
 	probe($_) foreach @{ $world{servers} };
 	renew_clients($_) foreach @{ $world{servers} };
 	return;

@@ -31,7 +31,7 @@ use constant LONGEST_WAIT => 120;
 use constant HOUR => 3600;
 use constant DAYS => 200 * 86400;
 use constant CLIENTS => (usual => 2, greedy => 1, witness => 1, sequences => 1);
-use constant ROUNDS => 16;
+use constant ROUNDS => 10;
 
 #
 # The plan.  A world is a registry, its servers, and what happens to them, round
@@ -75,20 +75,29 @@ my %registry_fault_for_bug = (
 	'hosts' => 'silent host',
 	'timeline' => 'same timeline');
 
-sub plan_round
+# What any fault may need, of the registry or of a server.
+sub plan_fault
 {
-	return {
-		server_fault => $bug ? $fault_for_bug{$bug} : any_of(@server_faults),
-		registry_fault => $bug
-		? $registry_fault_for_bug{$bug} // 'nothing'
-		: any_of(@registry_faults),
+	return (
 		who => rand(),
 		other => rand(),
 		way => any_of('kill', 'immediate', 'pause'),
 		step => rand(),
 		seconds => rand(),
-		pause => rand(1.5),
-		sequences => plan_sequences()
+		sequences => plan_sequences());
+}
+
+sub plan_round
+{
+	my @faults = $bug ? $fault_for_bug{$bug} : map { any_of(@server_faults) } 1 .. any_of(1, 2, 3, 4);
+
+	return {
+		plan_fault(),
+		server_faults => [ map { { plan_fault(), fault => $_ } } @faults ],
+		registry_fault => $bug
+		? $registry_fault_for_bug{$bug} // 'nothing'
+		: any_of(@registry_faults),
+		pause => rand(1.5)
 	};
 }
 
@@ -110,7 +119,7 @@ sub plan_world
 		reach => $long ? 3 * HOUR : $grant_time > 4 ? 20 : 10,
 		failovers => $failovers,
 		most => $most,
-		workers => ($failovers + 1) * ($long ? 120 : $most + any_of(0, 0, 1, 4)),
+		workers => ($failovers + 1) * ($long ? 160 : $most + any_of(0, 0, 1, 4)),
 		one_name => any_of(0, 1),
 		max_lead => any_of('0ms', '0ms', '100ms', '2s'),
 		reserve_time => any_of('100ms', '1s', '1s'));
@@ -213,13 +222,14 @@ INSERT INTO t SELECT FROM generate_series(1, 3) RETURNING id;
 ROLLBACK;
 SELECT snowflake_nextval();
 } . sequence_queries() . q{
-SELECT pg_sleep(0.003);
+\! sleep 0.1
 };
 	my $greedy = q{
 COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
-SELECT pg_sleep(1);
+\! sleep 1
 } . greedy_sequence_queries(20_000);
-	append_to_file($script{usual}, ($usual x 30 . "SELECT snowflake_nextval(5000);\n") x 2000);
+	my $more = $usual x 30 . "SELECT snowflake_nextval(5000);\n";
+	append_to_file($script{usual}, $more x 300);
 	append_to_file($script{greedy}, $greedy x 20_000);
 }
 
@@ -898,7 +908,7 @@ sub timeline_of
 }
 
 # Which of two standbys with a common archive is the registry?  The one that archived
-# the timeline of both, or the one that saw the other one's timeline there.
+# the timeline of both, or the one that saw the other one's timeline there, if it can archive its own.
 sub archived_first
 {
 	my ($timelines, @twins) = @_;
@@ -912,7 +922,27 @@ sub archived_first
 		  unless defined refusal($other);
 		return $first;
 	}
-	return wait_until_it_grants($twins[ $timelines->[0] > $timelines->[1] ? 0 : 1 ]);
+	my $later = $twins[ $timelines->[0] > $timelines->[1] ? 0 : 1 ];
+	return wait_until_it_grants($later) if $first == $later || !has_other_wal($later);
+
+	# Its standbys are not to look for the greatest timeline in the archive.
+	$first->append_conf('postgresql.conf', "recovery_target_timeline = 'current'\n");
+	return $first;
+}
+
+# Before its own timeline, a server archives what it has of the one before.  It cannot if the other
+# standby had received less of it, or more, and was the first: then it grants nothing.
+sub has_other_wal
+{
+	my ($node) = @_;
+	my $start = time;
+
+	while (defined refusal($node) && time - $start < LONGEST_WAIT)
+	{
+		return 1 if slurp_file($node->logfile) =~ /archiving write-ahead log file "[0-9A-F]{24}\.partial" failed too many times/;
+		usleep(100_000);
+	}
+	return 0;
 }
 
 # Without an archive none of them is, until an administrator says so.
@@ -1336,22 +1366,37 @@ sub retire_servers
 	return;
 }
 
-sub round
+# One of the faults of servers of a round.
+sub server_fault
 {
+	my ($fault) = @_;
 	my @servers = @{ $world{servers} };
 	my $server = $servers[ $round_plan->{who} * @servers ];
 	my @others = grep { $_ != $server } @servers;
 	my $other = $others[ $round_plan->{other} * @others ];
-	my $registry_fault = $round_plan->{registry_fault};
+
+	happens("$server->{name}: $fault");
+	my $done = $server_fault{$fault}->($server, $other);
+	fault($fault) unless ($done // '') eq 'not done';
+	retire_servers();
+	return;
+}
+
+sub round
+{
+	my $round = $round_plan;
+	my $registry_fault = $round->{registry_fault};
 
 	$registry_fault = 'restart' unless possible($registry_fault);
 	end_silence();
 	happens("registry: $registry_fault");
 	my $ends = $registry_fault{$registry_fault}->();
-	happens("$server->{name}: $round_plan->{server_fault}");
-	my $done =
-	  $server_fault{ $round_plan->{server_fault} }->($server, $other);
-	fault($round_plan->{server_fault}) unless ($done // '') eq 'not done';
+	foreach my $its (@{ $round->{server_faults} })
+	{
+		$round_plan = { %$round, %$its };
+		server_fault($its->{fault});
+	}
+	$round_plan = $round;
 	$ends->();
 	happens("end of the registry's $registry_fault");
 	fault("$registry_fault of the registry") if $registry_fault ne 'nothing';
@@ -1359,7 +1404,6 @@ sub round
 
 	end_old_registry()
 	  if $world{old_registry} && --$world{old_registry}{rounds} < 0;
-	retire_servers();
 	my @all = (@{ $world{servers} }, grep { defined } $world{own});
 	probe($_) foreach @all;
 	renew_clients($_) foreach @all;

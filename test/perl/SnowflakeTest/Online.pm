@@ -279,7 +279,7 @@ sub shop_is_whole
 		SELECT 'parent', count(*) FROM orders WHERE note = 'old'
 		AND parent_id IS DISTINCT FROM CASE WHEN id > 100 AND id % 20 = 0 THEN id - 100 END HAVING count(*) > 0
 		UNION ALL
-		SELECT 'lines', count(*) FROM lines WHERE order_id <= $norders AND no <= 2 HAVING count(*) <> 2 * $norders
+		SELECT 'lines', count(*) FROM lines WHERE order_id BETWEEN 1 AND $norders AND no <= 2 HAVING count(*) <> 2 * $norders
 		UNION ALL
 		SELECT 'events', count(*) FROM events WHERE kind = 1 HAVING count(*) <> ($norders + 1) / 2
 		UNION ALL
