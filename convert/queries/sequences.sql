@@ -224,9 +224,10 @@ WHERE s.seqmax <= f.least
 HAVING count(*) > 0
 
 -- A snowflake sequence may be that of a column that was an integer before, and may have a MAXVALUE,
--- which its IDs are above.
+-- which its IDs are above.  A column without a default gets that of the sequence that it owns; one
+-- with an identity has its own by then.
 -- name: kind_statements
--- with: changing, feeding, fed, integer_type, sequence_kind, target
+-- with: changing, identity, feeding, fed, integer_type, sequence_kind, target
 WITH statement(name, step, command) AS (
   SELECT name, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
@@ -248,6 +249,7 @@ WITH statement(name, step, command) AS (
   FROM changing s JOIN feeding f ON f.sequence = s.seqrelid AND NOT f.is_identity
     JOIN target t ON (t.relid, t.attnum) = (f.relid, f.attnum)
   WHERE t.is_root AND t.uses_sequence
+  AND (t.relid, t.attnum) NOT IN (SELECT relid, attnum FROM identity)
   UNION ALL
   SELECT name, 3, format('ALTER SEQUENCE %s AS bigint%s', name,
     CASE WHEN s.seqmax < i.greatest_value THEN ' NO MAXVALUE' END)
