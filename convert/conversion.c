@@ -590,6 +590,7 @@ plan_with_weak_locks(SnowflakeConversion *conversion,
 	memset(conversion->targets, 0, sizeof(conversion->targets));
 	memset(conversion->names, 0, sizeof(conversion->names));
 	memset(conversion->functions, 0, sizeof(conversion->functions));
+	conversion->hidden_functions = (Datum) 0;
 	memset(conversion->found, 0, sizeof(conversion->found));
 	if (error == NULL)
 		error = snowflake_convert_do(lock_altered, conversion, true);

@@ -19,10 +19,13 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -34,6 +37,7 @@
 #include "convert/source.h"
 #include "convert/subtransaction.h"
 #include "queries/functions.sql.h"
+#include "shared/compat.h"
 
 /* What is done to functions. */
 typedef struct Changes
@@ -44,6 +48,7 @@ typedef struct Changes
 	List	   *dropped;		/* OIDs */
 	List	   *created;		/* these, as they are called afterwards */
 	List	   *changed;		/* these, and others that are replaced */
+	List	   *hidden;			/* of these, which calls with integers lose */
 	List	   *kept;			/* those that hold keys, but cannot be changed */
 	List	   *statements;
 } Changes;
@@ -68,6 +73,7 @@ make_variable(int64 number_type)
 	variable = palloc0(sizeof(SnowflakeVariable));
 	variable->is_integer = number_type == 1;
 	variable->type_at = -1;
+	variable->to = PG_INT32_MAX;
 	return variable;
 }
 
@@ -309,6 +315,106 @@ is_taken(const Changes *changes, const SnowflakeFunction *function)
 }
 
 /*
+ * Give the arguments of a candidate for a call the types that they will have.
+ */
+static void
+widen_candidate(const Changes *changes, FuncCandidateList candidate)
+{
+	ListCell   *cell;
+
+	foreach(cell, changes->functions)
+	{
+		const SnowflakeFunction *function = lfirst(cell);
+		int			n = 0;
+		ListCell   *argument;
+
+		if (function->oid != candidate->oid || list_member_oid(changes->kept, function->oid) ||
+			!snowflake_convert_flag(function->row, "may_drop"))
+			continue;
+		foreach(argument, function->arguments)
+		{
+			if (!is_input(lfirst(argument)))
+				continue;
+			if (n < candidate->nargs &&
+				is_widened(((SnowflakeArgument *) lfirst(argument))->variable))
+				candidate->args[n] = INT8OID;
+			n++;
+		}
+	}
+}
+
+/*
+ * Give all candidates these types, but those that would be like the function, which are
+ * not changed.
+ */
+static void
+widen_candidates(const Changes *changes, FuncCandidateList candidates,
+				 FuncCandidateList own, int nargs)
+{
+	Oid			types[FUNC_MAX_ARGS];
+
+	widen_candidate(changes, own);
+	for (; candidates != NULL; candidates = candidates->next)
+	{
+		if (candidates == own)
+			continue;
+		memcpy(types, candidates->args, nargs * sizeof(Oid));
+		widen_candidate(changes, candidates);
+		if (memcmp(candidates->args, own->args, nargs * sizeof(Oid)) == 0)
+			memcpy(candidates->args, types, nargs * sizeof(Oid));
+	}
+}
+
+/*
+ * Would calls with arguments of the present types find a function, and no longer do?
+ * Another one of the name may be preferred, such as f(double precision), or as good.
+ */
+static bool
+loses_calls(const Changes *changes, const SnowflakeFunction *function, const Oid *types,
+			int nargs)
+{
+	char	   *schema = get_namespace_name(snowflake_convert_oid(function->row, "schema"));
+	List	   *name = list_make2(makeString(schema), makeString((char *) function->name));
+	FuncCandidateList all = snowflake_function_candidates(name, nargs);
+	FuncCandidateList own = all;
+	FuncCandidateList best;
+
+	while (own != NULL && memcmp(own->args, types, nargs * sizeof(Oid)) != 0)
+		own = own->next;
+	if (own == NULL || own->oid != function->oid)
+		return false;
+	widen_candidates(changes, all, own, nargs);
+	if (func_match_argtypes(nargs, (Oid *) types, all, &best) > 1)
+		best = func_select_candidate(nargs, (Oid *) types, best);
+	return best == NULL || best->oid != function->oid;
+}
+
+/*
+ * Would calls of a function find another one, with the arguments that have no default,
+ * or more of them?
+ */
+static bool
+is_hidden(const Changes *changes, const SnowflakeFunction *function)
+{
+	Oid			types[FUNC_MAX_ARGS];
+	int			nargs = 0;
+	ListCell   *cell;
+
+	foreach(cell, function->arguments)
+	{
+		const SnowflakeArgument *argument = lfirst(cell);
+
+		if (!is_input(argument))
+			continue;
+		if (nargs > 0 && argument->default_value != NULL &&
+			loses_calls(changes, function, types, nargs))
+			return true;
+		types[nargs++] = argument->type_oid;
+	}
+	return nargs > 0 && loses_calls(changes, function, types, nargs);
+}
+
+/*
  * Drop a function, and create it with other parameters or another result, and with what
  * it has beside its definition.
  */
@@ -374,6 +480,8 @@ change_function(Changes *changes, const SnowflakeFunction *function)
 		return;
 	}
 	changes->changed = lappend_oid(changes->changed, function->oid);
+	if (is_other && is_hidden(changes, function))
+		changes->hidden = lappend_oid(changes->hidden, function->oid);
 	if (is_other)
 		create_again(changes, function, new_body(function, words));
 	else
@@ -409,5 +517,6 @@ snowflake_convert_find_functions(SnowflakeConversion *conversion)
 	conversion->functions[1] = snowflake_convert_array_of_oids(changes.changed);
 	conversion->functions[2] = snowflake_convert_array_of_oids(changes.kept);
 	conversion->functions[3] = array_of_texts(changes.statements);
+	conversion->hidden_functions = snowflake_convert_array_of_oids(changes.hidden);
 	conversion->functions_change = changes.changed != NIL;
 }

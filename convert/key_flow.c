@@ -93,21 +93,6 @@ mark(Flow *flow, SnowflakeVariable *variable)
 	flow->found = true;
 }
 
-static SnowflakeVariable *
-find_variable(const SnowflakeFunction *function, const char *name)
-{
-	ListCell   *cell;
-
-	foreach(cell, function->variables)
-	{
-		SnowflakeVariable *variable = lfirst(cell);
-
-		if (has_name(variable->names, name))
-			return variable;
-	}
-	return NULL;
-}
-
 /*
  * The result of a call, if one of the functions has that name.
  */
@@ -234,7 +219,7 @@ read_name(const Flow *flow, int at)
 		return read_call(flow, at);
 	value.end = at + 1;
 	if (!is_qualified)
-		value.variable = find_variable(flow->function, words[at].text);
+		value.variable = snowflake_convert_find_variable(flow->function, words[at].text, at);
 	value.is_key = value.variable != NULL ? value.variable->holds_key :
 		words[at].is_name && flow->function->uses_tables &&
 		has_name(flow->key_names, words[at].text);
@@ -592,6 +577,28 @@ follow_last_query(Flow *flow, int at)
 }
 
 /*
+ * The word with which the items of a query begin: behind SELECT, or RETURNING of a
+ * statement that has it; -1 if there is none.
+ */
+static int
+find_items(const Flow *flow, int at)
+{
+	int			items = -1;
+
+	while (has_word(flow, at, "("))
+		at++;
+	for (; at < flow->source->count - 1 && !has_word(flow, at, ";"); at++)
+	{
+		if (has_word(flow, at, "("))
+			at = snowflake_convert_find_close(flow->source, at);
+		else if (has_word(flow, at, "returning") ||
+				 (items < 0 && has_word(flow, at, "select")))
+			items = at + 1;
+	}
+	return items;
+}
+
+/*
  * RETURN and RETURN QUERY
  */
 static void
@@ -602,8 +609,12 @@ follow_return(Flow *flow, int at)
 	if (flow->function->is_sql || !has_word(flow, at++, "return"))
 		return;
 	results = result_variables(flow->function);
-	if (has_word(flow, at, "query") && has_word(flow, at + 1, "select"))
-		follow_items(flow, at + 2, results);
+	if (has_word(flow, at, "query"))
+	{
+		at = find_items(flow, at + 1);
+		if (at >= 0)
+			follow_items(flow, at, results);
+	}
 	else if (flow->function->result != NULL)
 		follow_items(flow, has_word(flow, at, "next") ? at + 1 : at, results);
 }
@@ -710,67 +721,4 @@ snowflake_convert_find_casts(const SnowflakeFunction *function, const List *func
 			casts = list_append_unique_int(casts, value.end_before_cast - 2);
 	}
 	return casts;
-}
-
-/*
- * The variable that a declaration begins with, if it is a number.
- */
-static SnowflakeVariable *
-read_declaration(const SnowflakeSource *source, int at)
-{
-	SnowflakeVariable *variable = palloc0(sizeof(SnowflakeVariable));
-	int			type = at + 1;
-
-	variable->names = list_make1(source->words[at].text);
-	if (snowflake_convert_is_word(source, type, "constant"))
-		type++;
-	variable->type_at = type;
-	variable->is_integer = snowflake_convert_is_integer(source, type);
-	if (variable->is_integer || snowflake_convert_is_word(source, type, "bigint") ||
-		snowflake_convert_is_word(source, type, "int8"))
-		return variable;
-	return NULL;
-}
-
-/*
- * Read a statement of DECLARE: another name of a parameter, or a variable.
- */
-static void
-read_statement(SnowflakeFunction *function, int at)
-{
-	const SnowflakeSource *source = &function->source;
-	SnowflakeVariable *variable;
-
-	if (!source->words[at].is_name)
-		return;
-	if (at + 3 < source->count && snowflake_convert_is_word(source, at + 1, "alias"))
-	{
-		variable = find_variable(function, source->words[at + 3].text);
-		if (variable != NULL)
-			variable->names = lappend(variable->names, source->words[at].text);
-		return;
-	}
-	variable = read_declaration(source, at);
-	if (variable != NULL)
-		function->variables = lappend(function->variables, variable);
-}
-
-/*
- * Find the variables of a function in PL/pgSQL, beside its arguments.
- */
-void
-snowflake_convert_find_variables(SnowflakeFunction *function)
-{
-	const SnowflakeSource *source = &function->source;
-	bool		declares = false;
-
-	for (int at = 0; at < source->count - 1; at++)
-	{
-		if (snowflake_convert_is_word(source, at, "begin"))
-			declares = false;
-		else if (declares && (snowflake_convert_is_word(source, at - 1, ";") ||
-							  snowflake_convert_is_word(source, at - 1, "declare")))
-			read_statement(function, at);
-		declares |= snowflake_convert_is_word(source, at, "declare");
-	}
 }

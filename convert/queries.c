@@ -215,7 +215,7 @@ run_planned(const char *query, int ntypes, Oid *types, Datum *values,
  * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
  * $16 are the sequences that get another kind, $17 that kind, $18 the search_path of the
  * caller, $19 the greatest INCREMENT, $20 whether each key keeps its sequences, $21 to $24
- * what snowflake_convert_find_functions() found, and $25 to $28 what
+ * and $29 what snowflake_convert_find_functions() found, and $25 to $28 what
  * snowflake_convert_choose_columns() did.
  */
 static void
@@ -228,7 +228,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 		INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
 		OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID, OIDARRAYOID, OIDARRAYOID,
 		OIDARRAYOID, TEXTARRAYOID, OIDARRAYOID, INT2ARRAYOID, TEXTARRAYOID,
-	TEXTARRAYOID};
+	TEXTARRAYOID, OIDARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -248,6 +248,7 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	values[19] = array_of_keys(conversion, BOOLOID, keeps_sequences_of);
 	memcpy(&values[20], conversion->functions, sizeof(conversion->functions));
 	memcpy(&values[24], conversion->found, sizeof(conversion->found));
+	values[28] = conversion->hidden_functions;
 
 	/* An array that was not found yet is null; InvalidOid and 0 are values. */
 	for (size_t i = 0; i < lengthof(types); i++)

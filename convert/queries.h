@@ -95,6 +95,7 @@ typedef struct SnowflakeConversion
 	int64		max_increment;	/* that these can have */
 	Datum		functions[SNOWFLAKE_FUNCTION_ARRAYS];	/* see
 														 * snowflake_convert_find_functions() */
+	Datum		hidden_functions;	/* that calls with integers no longer find */
 	bool		functions_change;	/* does any? */
 	Datum		found[SNOWFLAKE_FOUND_ARRAYS];	/* see
 												 * snowflake_convert_choose_columns() */

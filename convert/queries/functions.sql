@@ -1,6 +1,7 @@
 -- Functions that might hold keys: those in SQL and PL/pgSQL of the owner of the tables, in their
 -- schemas, and their trigger functions elsewhere.  uses is true for those that use a table: they
--- have its name, are its triggers, or are called by a default, view, rule, policy or constraint.
+-- have its name, or rows of it as arguments, are its triggers, or are called by a default, view,
+-- rule, policy or constraint.
 -- cte: holding
 -- with: target
 SELECT p.*, n.nspname, l.lanname,
@@ -8,6 +9,11 @@ SELECT p.*, n.nspname, l.lanname,
           WHERE NOT r.relispartition AND strpos(lower(p.prosrc), lower(r.relname)) > 0
           AND p.prosrc ~* {word(r.relname)})
   OR p.oid IN (SELECT g.tgfoid FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid)
+  OR p.oid IN (SELECT d.objid FROM target t JOIN pg_class r ON r.oid = t.relid
+                 JOIN pg_type y ON y.oid = r.reltype
+                 JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass
+                   AND d.refobjid IN (y.oid, y.typarray)
+               WHERE d.classid = 'pg_proc'::regclass)
   OR EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid
              AND d.classid <> 'pg_trigger'::regclass AND d.deptype = 'n') AS uses
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace

@@ -52,6 +52,12 @@ SELECT format('%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' 
   'Calls with integers find them, too. A result that was an integer is a bigint.'
 FROM pg_proc p WHERE p.oid = ANY ($22)
 
+-- notice: warning | list | calls with integers no longer find functions
+SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
+  'it gets bigint, and calls with integers find another function of its name, or several', NULL,
+  'Cast the arguments of such calls to bigint, or give one of the functions another name.'
+FROM pg_proc p WHERE p.oid = ANY ($29)
+
 -- notice: warning | list | functions hold keys in integers
 SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
   'it holds keys in integers, and stays as it is', NULL,

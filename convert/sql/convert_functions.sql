@@ -64,6 +64,36 @@ CREATE FUNCTION stores(who int, times int) RETURNS void LANGUAGE sql AS
 $$INSERT INTO log (line, about, n) VALUES ('x', 1, times), (repeat('y', $2), who, 5)$$;
 CREATE FUNCTION copies(int, times int) RETURNS void LANGUAGE sql AS
 $$INSERT INTO held.log (about, line) SELECT $1, repeat('z', times)$$;
+-- rows of a table; a variable with the name of one outside of its block
+CREATE FUNCTION of_row(p people) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    n int := 2;
+    got text;
+BEGIN
+    DECLARE
+        n int := CASE WHEN p.boss IS NULL THEN 1 ELSE p.boss END;
+    BEGIN
+        n := p.person_id;
+        got := n;
+    END;
+    IF n > 1 THEN got := got || substr('abc', n); END IF;
+    RETURN got;
+END$$;
+-- queries that do not begin with SELECT
+CREATE FUNCTION adds() RETURNS TABLE (whose int, how_many int) LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY INSERT INTO log (about, line) SELECT about, 'again' FROM log WHERE line = 'second' RETURNING about, length(line);
+    RETURN QUERY WITH p AS (SELECT 1) (SELECT about, 7 FROM log ORDER BY about DESC NULLS LAST LIMIT 1);
+END$$;
+-- calls with integers find another one afterwards
+CREATE FUNCTION many(person_id int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+CREATE FUNCTION many(double precision) RETURNS text LANGUAGE sql AS $$SELECT 'a double'$$;
+CREATE FUNCTION either(person_id int, n int DEFAULT 1) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+CREATE FUNCTION either(numeric) RETURNS text LANGUAGE sql AS $$SELECT 'numeric'$$;
+-- but not those of these
+CREATE FUNCTION several(person_id int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+CREATE FUNCTION several(person_id int, text) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE person_id = $1$$;
+CREATE FUNCTION several(text) RETURNS text LANGUAGE sql AS $$SELECT 'a text'$$;
 -- a view that calls one
 CREATE FUNCTION of_view(whom int) RETURNS text LANGUAGE sql AS $$SELECT name FROM people WHERE boss = whom$$;
 CREATE VIEW named AS SELECT of_view(5) AS name;
@@ -130,6 +160,9 @@ DO $$DECLARE last bigint := max(person_id) FROM people; BEGIN CALL do_it(last, 3
 SELECT name FROM people ORDER BY person_id DESC LIMIT 1;
 SELECT stores(max(person_id), 2), copies(max(person_id), 2) FROM people;
 SELECT count(*) FROM log WHERE about > 4294967296 AND line IN ('yy', 'zz');
+SELECT of_row(p) ~ '^[0-9]{19}bc$' FROM people p WHERE name = 'ccc';
+SELECT count(*) FILTER (WHERE whose > 4294967296), min(how_many), max(how_many) FROM adds();
+SELECT several(1), several(1, 'x'), many(person_id), either(person_id) FROM people WHERE person_id > 4294967296;
 SELECT * FROM named;
 SELECT has_table_privilege('regress_functions_reader', 'named', 'SELECT');
 -- the second time
