@@ -127,6 +127,15 @@ typedef struct ErrorSaveContext
 	pg_proc_aclcheck(function, role, ACL_EXECUTE)
 #endif
 
+/* Has this transaction given a relation another file? */
+#if PG_VERSION_NUM >= 160000
+#define snowflake_has_new_file(relation) \
+	((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#else
+#define snowflake_has_new_file(relation) \
+	((relation)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+#endif
+
 /* The setting that limits replication origins, and its value. */
 #if PG_VERSION_NUM >= 180000
 #define SNOWFLAKE_ORIGINS_SETTING	"max_active_replication_origins"

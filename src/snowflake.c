@@ -29,6 +29,7 @@
 #include "ids/ids.h"
 #include "ranges/chain.h"
 #include "ranges/drop.h"
+#include "ranges/rollback.h"
 #include "ranges/slots.h"
 #include "sequences/alter.h"
 #include "sequences/attach.h"
@@ -247,6 +248,7 @@ _PG_init(void)
 	{
 		snowflake_keep_grant();
 		snowflake_watch_drops();
+		snowflake_watch_rollbacks();
 	}
 
 	/*

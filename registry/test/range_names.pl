@@ -15,7 +15,7 @@ my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
 
 my ($a, $b) = map {
-	my $server = new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '20s'");
+	my $server = new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '20s'", 'max_prepared_transactions = 1');
 	$server->safe_psql('postgres', 'SELECT snowflake_attach_sequences()');
 	$server
 } 'a', 'b';
@@ -114,10 +114,46 @@ $a->safe_psql('postgres', "CREATE TABLE full_type (id smallserial); SELECT snowf
 $a->safe_psql('postgres', "INSERT INTO full_type VALUES (32766), (32767); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'local')");
 like(sql_error($a, "SELECT nextval('full_type_id_seq')"), qr/reached maximum value of sequence/, 'a sequence that has given out all numbers is exhausted');
 
-# What was granted is noted in a file whose transaction is rolled back.
+# What was granted is noted in a file that is rolled back.  Then the range is not used
+# any more, and after a crash, the file that remains has what was used since.
+my %statements = (
+	'ROLLBACK' => 'BEGIN; ALTER; NEXTVAL; ROLLBACK',
+	'ROLLBACK of TRUNCATE' => 'BEGIN; TRUNCATE rolled_table RESTART IDENTITY; NEXTVAL; ROLLBACK',
+	'ROLLBACK TO' => 'BEGIN; SAVEPOINT x; ALTER; NEXTVAL; ROLLBACK TO x; COMMIT',
+	'ROLLBACK TO of the second file' => 'BEGIN; ALTER; SAVEPOINT x; ALTER; NEXTVAL; ROLLBACK TO x; COMMIT',
+	'ROLLBACK TO after RELEASE' => 'BEGIN; SAVEPOINT x; ALTER; SAVEPOINT y; NEXTVAL; RELEASE y; ROLLBACK TO x; COMMIT',
+	'ROLLBACK after RELEASE' => 'BEGIN; SAVEPOINT x; SAVEPOINT y; ALTER; NEXTVAL; RELEASE y; RELEASE x; ROLLBACK',
+	'ROLLBACK after ROLLBACK TO' => 'BEGIN; ALTER; SAVEPOINT x; NEXTVAL; ROLLBACK TO x; NEXTVAL; ROLLBACK',
+	'ROLLBACK PREPARED' => q{BEGIN; ALTER; NEXTVAL; PREPARE TRANSACTION 'x'; ROLLBACK PREPARED 'x'});
+my %number_of;
+$a->safe_psql('postgres', 'CREATE TABLE rolled_table ()');
+foreach my $statement (sort keys %statements)
+{
+	my $name = lc $statement =~ s/ /_/gr;
+	my $sql = $statements{$statement} =~ s/ALTER/ALTER SEQUENCE $name NO MINVALUE/gr =~ s/NEXTVAL/SELECT nextval('$name')/gr;
+
+	$a->safe_psql('postgres',
+		"CREATE SEQUENCE $name; ALTER TABLE rolled_table ADD $name bigint; ALTER SEQUENCE $name OWNED BY rolled_table.$name");
+	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$name', 'range')");
+	my @rolled_back = split /\n/, $a->safe_psql('postgres', $sql);
+	$number_of{$name} = $a->safe_psql('postgres', "INSERT INTO rolled_table ($name) VALUES (nextval('$name')) RETURNING $name");
+	cmp_ok($number_of{$name}, '>', $rolled_back[-1] + 50, "a range that was noted in a file is not used after its $statement");
+}
+$a->safe_psql('postgres', 'DELETE FROM rolled_table');
+$a->stop('immediate');
+$a->start;
+foreach my $name (sort keys %number_of)
+{
+	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$name', 'local')");
+	cmp_ok($a->safe_psql('postgres', "SELECT nextval('$name')"), '>', $number_of{$name}, "after a crash, the local sequence $name continues above its numbers");
+}
+$a->safe_psql('postgres', "CREATE SEQUENCE altered; SELECT snowflake_set_sequence_kind('altered', 'range')");
+is($a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE altered NO MINVALUE; SELECT nextval('altered'); SAVEPOINT x; SELECT nextval('altered'); RELEASE x; COMMIT; SELECT nextval('altered')"),
+	"1\n2\n3", 'COMMIT keeps the range');
+
+# Without a crash, that holds for numbers that were rolled back, too.
 $a->safe_psql('postgres', "CREATE SEQUENCE rolled; SELECT snowflake_set_sequence_kind('rolled', 'range')");
-$a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE rolled NO MINVALUE; SELECT nextval('rolled'); ROLLBACK");
-my $number = $a->safe_psql('postgres', "SELECT nextval('rolled')");
+my $number = $a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE rolled NO MINVALUE; SELECT nextval('rolled'); ROLLBACK");
 $a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('rolled', 'local')");
 cmp_ok($a->safe_psql('postgres', "SELECT nextval('rolled')"), '>', $number, 'a sequence that becomes local continues above its numbers, also after a rollback');
 

@@ -37,6 +37,7 @@
 #include "utils/rel.h"
 
 #include "ranges/granted.h"
+#include "shared/compat.h"
 
 /*
  * The tuple of a sequence, in a buffer that is locked.
@@ -123,13 +124,15 @@ snowflake_read_granted_here(Oid relid, int64 last)
 }
 
 /*
- * Raise it, of a sequence that the caller has locked.
+ * Raise it, of a sequence that the caller has locked.  Returns whether a rollback
+ * takes it back, because this transaction gave the sequence its file.
  */
-void
+bool
 snowflake_write_granted(Oid relid, int64 last, int64 granted)
 {
 	Relation	sequence = relation_open(relid, NoLock);
 	Buffer		buffer = ReadBuffer(sequence, 0);
+	bool		has_new_file = snowflake_has_new_file(sequence);
 	CommandId	here = database_hash();
 	HeapTupleHeader tuple;
 	Form_pg_sequence_data data;
@@ -150,4 +153,5 @@ snowflake_write_granted(Oid relid, int64 last, int64 granted)
 	}
 	UnlockReleaseBuffer(buffer);
 	relation_close(sequence, NoLock);
+	return has_new_file;
 }

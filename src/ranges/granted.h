@@ -14,6 +14,6 @@
 
 extern int64 snowflake_read_granted(Oid relid, int64 last);
 extern int64 snowflake_read_granted_here(Oid relid, int64 last);
-extern void snowflake_write_granted(Oid relid, int64 last, int64 granted);
+extern bool snowflake_write_granted(Oid relid, int64 last, int64 granted);
 
 #endif							/* SNOWFLAKE_GRANTED_H */

@@ -40,6 +40,7 @@
 #include "ranges/granted.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
+#include "ranges/rollback.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 
@@ -237,7 +238,8 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 			break;
 		if (advance == RANGE_NOTE)
 		{
-			snowflake_write_granted(handle->relid, handle->last, granted);
+			if (snowflake_write_granted(handle->relid, handle->last, granted))
+				snowflake_drop_on_rollback(handle);
 			snowflake_note_granted(handle, granted);
 		}
 		else if (advance == RANGE_WAIT)

@@ -437,6 +437,20 @@ snowflake_find_slot(RangeHandle *handle, const char *name, int64 granted)
 }
 
 /*
+ * Drop the ranges of a sequence, unless its slot belongs to another one by now.
+ */
+void
+snowflake_drop_ranges_of(const RangeHandle *handle)
+{
+	RangeSlot  *slot = handle->slot;
+
+	snowflake_lock_ranges();
+	if (slot->version == handle->version)
+		snowflake_drop_ranges(slot);
+	snowflake_unlock_ranges();
+}
+
+/*
  * Free the slot of a sequence, or all of a database.
  */
 void

@@ -154,6 +154,7 @@ extern void snowflake_note_range_failure(const char *why);
 /* For sessions. */
 extern void snowflake_find_slot(RangeHandle *handle, const char *name,
 								int64 granted);
+extern void snowflake_drop_ranges_of(const RangeHandle *handle);
 extern void snowflake_free_slot(Oid database_id, Oid relid);
 extern bool snowflake_get_problem(const RangeHandle *handle, int64 since,
 								  char *problem);
