@@ -181,6 +181,17 @@ DROP SEQUENCE seq_before.users_id_seq;
 DROP SCHEMA seq_before;
 SELECT last_value, is_called FROM users_id_seq;
 
+-- what resets it unseen is corrected by the next call that may write
+CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid';
+SELECT server_setval('users_id_seq', 5);
+GRANT SELECT ON SEQUENCE users_id_seq TO CURRENT_USER;
+BEGIN READ ONLY;
+SELECT nextval('users_id_seq');
+ROLLBACK;
+SELECT is_id(nextval('users_id_seq'));
+SELECT last_value, is_called FROM users_id_seq;
+DROP FUNCTION server_setval;
+
 -- ROLLBACK, and ROLLBACK TO
 BEGIN;
 SELECT snowflake_set_sequence_kind('plain_id_seq');

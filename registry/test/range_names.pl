@@ -140,6 +140,13 @@ foreach my $statement (sort keys %statements)
 	cmp_ok($number_of{$name}, '>', $rolled_back[-1] + 50, "a range that was noted in a file is not used after its $statement");
 }
 $a->safe_psql('postgres', 'DELETE FROM rolled_table');
+
+# What sets the position unseen removes the note, which the next session writes again.
+$a->safe_psql('postgres', "CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid'");
+$a->safe_psql('postgres', "CREATE SEQUENCE unseen; SELECT snowflake_set_sequence_kind('unseen', 'range')");
+$a->safe_psql('postgres', "SELECT nextval('unseen'); SELECT server_setval('unseen', 5)");
+$number_of{unseen} = $a->safe_psql('postgres', "SELECT nextval('unseen')");
+is($number_of{unseen}, 2, 'the position of a range sequence is not where its numbers are');
 $a->stop('immediate');
 $a->start;
 foreach my $name (sort keys %number_of)

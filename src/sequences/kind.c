@@ -95,7 +95,7 @@ keep_granted(Oid relid, int64 last)
 	RangeStatistics statistics;
 
 	if (snowflake_get_range_statistics(relid, &statistics))
-		snowflake_write_granted(relid, last, statistics.granted);
+		(void) snowflake_write_granted(relid, last, statistics.granted);
 }
 
 /*
@@ -507,19 +507,26 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 /*
  * Exhaust a sequence in its file, if something reset it where this module does
  * not see it.  The caller has locked it as nextval() does, so its kind cannot
- * change.
+ * change.  Returns false if this transaction must not write.
  */
-static void
+static bool
 exhaust_in_place(Oid relid, const FormData_pg_sequence *definition)
 {
-	if (!XactReadOnly && !IsInParallelMode() && !snowflake_is_exhausted(relid))
+	if (XactReadOnly || IsInParallelMode())
+		return false;
+	if (!snowflake_is_exhausted(relid))
+	{
 		snowflake_set_position(relid, snowflake_end_position(definition));
+		keep_granted(relid, definition->seqmax);
+	}
+	return true;
 }
 
 /*
- * What nextval() needs to know of a relation, which may be no sequence.
+ * What nextval() needs to know of a relation, which may be no sequence.  Returns
+ * false if the next call is to look again, because this one may not exhaust it.
  */
-void
+bool
 snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 {
 	FormData_pg_sequence definition;
@@ -529,18 +536,18 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 	memset(info, 0, sizeof(SnowflakeSequenceInfo));
 	info->increment = 1;
 	if (string == NULL)
-		return;
+		return true;
 
 	if (!snowflake_read_label(string, &label))
 		fail_invalid_label(string);
 	definition = snowflake_get_definition(relid);
-	exhaust_in_place(relid, &definition);
 	info->kind = label.kind;
 	info->increment = definition.seqincrement;
 	info->range.relid = relid;
 	info->range.step = definition.seqincrement;
 	info->range.last = definition.seqmax;
 	info->first = definition.seqmin;
+	return exhaust_in_place(relid, &definition);
 }
 
 /*

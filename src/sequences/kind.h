@@ -35,7 +35,7 @@ typedef enum SnowflakeReset
 } SnowflakeReset;
 
 extern void snowflake_register_kinds(void);
-extern void snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
+extern bool snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
 extern void snowflake_attach_sequence_range(RangeHandle *handle);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
 							   const char *name);

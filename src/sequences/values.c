@@ -242,9 +242,9 @@ look_up_sequence(Oid relid)
 	if (!sequence->known)
 	{
 		uint64		before = invalidations;
+		bool		remains = snowflake_read_sequence(relid, &sequence->info);
 
-		snowflake_read_sequence(relid, &sequence->info);
-		sequence->known = before == invalidations;
+		sequence->known = remains && before == invalidations;
 	}
 	found_last = sequence;
 	return sequence;
