@@ -213,6 +213,14 @@ SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
 SELECT label FROM pg_seclabels WHERE provider = 'snowflake' AND objname = 'plain_id_seq';
 SELECT snowflake_set_sequence_kind('plain_id_seq', 'local');
 SELECT nextval('plain_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
+-- NO CYCLE holds
+SELECT snowflake_set_sequence_kind('plain_id_seq');
+ALTER SEQUENCE plain_id_seq NO CYCLE MAXVALUE 1000;
+ALTER SEQUENCE plain_id_seq NO CYCLE;
+SELECT label FROM pg_seclabels WHERE provider = 'snowflake' AND objname = 'plain_id_seq';
+SELECT snowflake_set_sequence_kind('plain_id_seq', 'local');
+SELECT seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
+ALTER SEQUENCE plain_id_seq CYCLE;
 
 -- INCREMENT: clients count up from the value, or down to it
 CREATE SEQUENCE pooled INCREMENT 50;

@@ -83,7 +83,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	MemoryContext outer;
 
 	snowflake_check_drop(pstmt->utilityStmt);
-	snowflake_check_alter(pstmt->utilityStmt);
+	snowflake_prepare_alter(pstmt->utilityStmt);
 	granted = snowflake_granted_before(reset);
 	table = snowflake_prepare_table(&pstmt, queryString);
 	outer = snowflake_begin_statement(pstmt->utilityStmt);

@@ -95,25 +95,48 @@ check_maximum(const AlterSeqStmt *statement, Oid relid)
 }
 
 /*
- * Fail if a statement decreases the MAXVALUE of a sequence where that is not possible.
+ * Can a statement decrease MAXVALUE without RESTART?
+ */
+static bool
+can_decrease_maximum(const AlterSeqStmt *statement)
+{
+	return find_option(statement, "restart") == NULL &&
+		(find_option(statement, "maxvalue") != NULL || find_option(statement, "as") != NULL);
+}
+
+static bool
+has_no_cycle(const AlterSeqStmt *statement)
+{
+	DefElem    *cycle = find_option(statement, "cycle");
+
+	return cycle != NULL && !boolVal(cycle->arg);
+}
+
+/*
+ * Before ALTER SEQUENCE: fail if it decreases the MAXVALUE of a sequence where that
+ * is not possible, and have the label say what it says of CYCLE.
+ *
  * The lock and the check of the owner are those of the statement, which fails in a
  * read-only transaction; a standby has no such lock.
  */
 void
-snowflake_check_alter(const Node *statement)
+snowflake_prepare_alter(const Node *statement)
 {
 	const AlterSeqStmt *alter = (const AlterSeqStmt *) statement;
 	Oid			relid;
 
 	if (!IsA(statement, AlterSeqStmt) || XactReadOnly ||
-		find_option(alter, "restart") != NULL ||
-		(find_option(alter, "maxvalue") == NULL && find_option(alter, "as") == NULL))
+		(!can_decrease_maximum(alter) && !has_no_cycle(alter)))
 		return;
 	relid = RangeVarGetRelidExtended(alter->sequence, ShareRowExclusiveLock,
 									 RVR_MISSING_OK,
 									 RangeVarCallbackOwnsRelation, NULL);
-	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE)
+	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE)
+		return;
+	if (can_decrease_maximum(alter))
 		check_maximum(alter, relid);
+	if (has_no_cycle(alter))
+		snowflake_forget_cycle(relid);
 }
 
 /*
@@ -183,7 +206,7 @@ snowflake_keep_granted(const List *before)
 		if (!lock_range_sequence(granted->relid))
 			continue;
 		definition = snowflake_get_definition(granted->relid);
-		snowflake_write_granted(granted->relid, definition.seqmax, granted->number);
+		(void) snowflake_write_granted(granted->relid, definition.seqmax, granted->number);
 		UnlockRelationOid(granted->relid, AccessShareLock);
 	}
 }

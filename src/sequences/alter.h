@@ -16,7 +16,7 @@
 
 #include "sequences/kind.h"
 
-extern void snowflake_check_alter(const Node *statement);
+extern void snowflake_prepare_alter(const Node *statement);
 extern List *snowflake_granted_before(SnowflakeReset reset);
 extern void snowflake_keep_granted(const List *before);
 

@@ -356,6 +356,22 @@ set_label(Oid relid, const SequenceLabel *label)
 }
 
 /*
+ * A sequence of another kind, which has no CYCLE, is to have none when it is local
+ * again, either.
+ */
+void
+snowflake_forget_cycle(Oid relid)
+{
+	SequenceLabel label;
+	char	   *string = get_label(relid);
+
+	if (string == NULL || !snowflake_read_label(string, &label) || !label.cycle)
+		return;
+	label.cycle = false;
+	set_label(relid, &label);
+}
+
+/*
  * Make a local sequence one of another kind, for which it has a label.
  */
 static void

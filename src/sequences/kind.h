@@ -39,6 +39,7 @@ extern bool snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
 extern void snowflake_attach_sequence_range(RangeHandle *handle);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
 							   const char *name);
+extern void snowflake_forget_cycle(Oid relid);
 extern void snowflake_prepare_ranges(const List *relids);
 extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind);
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
