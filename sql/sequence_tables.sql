@@ -234,6 +234,23 @@ CREATE TABLE shares_seq (id int DEFAULT nextval('shared'));
 SET snowflake.default_sequence_kind = snowflake;
 CREATE TABLE shares_seq2 (id int DEFAULT nextval('shared'));
 
+-- the type of a column that references a key may not be its own
+CREATE TABLE typed_refs OF typed (id WITH OPTIONS REFERENCES tags);
+CREATE TABLE key_refs (id int, tag int) PARTITION BY LIST (id);
+CREATE TABLE key_refs1 PARTITION OF key_refs (tag REFERENCES tags) FOR VALUES IN (1);
+ALTER TABLE key_refs1 ADD FOREIGN KEY (tag) REFERENCES posts;
+ALTER TABLE key_refs ADD FOREIGN KEY (id) REFERENCES tags;
+CREATE SEQUENCE of_type;
+ALTER TABLE typed_refs ALTER n SET DEFAULT nextval('of_type');
+SET snowflake.default_sequence_kind = local;
+CREATE TABLE old_key (id int PRIMARY KEY);
+CREATE TABLE typed_refs2 OF typed (n WITH OPTIONS REFERENCES old_key);
+SET snowflake.default_sequence_kind = snowflake;
+ALTER TABLE old_key ALTER id ADD GENERATED ALWAYS AS IDENTITY;
+SELECT "table", "column", type FROM columns WHERE "table" ~ '^(key|typed)_refs';
+DROP TABLE typed_refs, typed_refs2, key_refs, old_key;
+DROP SEQUENCE of_type;
+
 -- smallint is refused
 CREATE TABLE small (id smallserial);
 CREATE TABLE small (id smallint GENERATED ALWAYS AS IDENTITY);

@@ -294,7 +294,8 @@ prepare_set_default(SnowflakeNewTable *table, AlterTableCmd *command)
 		return;
 	kind = snowflake_kind_of(sequence, type);
 	other = snowflake_type_with(kind, command->name, type);
-	if (!snowflake_fits_kind(kind, other))
+	if (!snowflake_fits_kind(kind, other) ||
+		(other != type && !snowflake_has_own_type(table->relid, command->name)))
 	{
 		snowflake_warn_local(sequence, psprintf("Column \"%s\" is not bigint.", command->name));
 		return;

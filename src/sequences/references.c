@@ -17,9 +17,12 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
@@ -226,23 +229,45 @@ alter_type_as_owner(Oid relid, const char *column, const char *query)
 }
 
 /*
+ * Can the type of a column of a table be altered?  Not if that comes from elsewhere,
+ * or if the column is in the partition key.
+ */
+bool
+snowflake_has_own_type(Oid relid, const char *column)
+{
+	Relation	relation = relation_open(relid, AccessShareLock);
+	AttrNumber	attnum = get_attnum(relid, column);
+	Bitmapset  *columns = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
+	bool		in_key = has_partition_attrs(relation, columns, NULL);
+	bool		inherited = TupleDescAttr(RelationGetDescr(relation), attnum - 1)->attinhcount > 0;
+	bool		is_typed = OidIsValid(relation->rd_rel->reloftype);
+
+	relation_close(relation, AccessShareLock);
+	return !is_typed && !inherited && !in_key;
+}
+
+/*
  * May a column be altered because the one that it references was?  Only if the
  * tables have the same owner, whose rights the caller has.
  */
 static bool
 may_widen(const Referrer *referrer, Oid owner)
 {
+	char	   *column = get_attname(referrer->relid, referrer->attnum, false);
+	bool		has_own_type = snowflake_has_own_type(referrer->relid, column);
+
 	if (!is_narrow(get_atttype(referrer->relid, referrer->attnum)))
 		return false;
-	if (snowflake_table_owner(referrer->relid) == owner)
+	if (snowflake_table_owner(referrer->relid) == owner && has_own_type)
 		return true;
 	ereport(WARNING,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("column \"%s\" of table \"%s\" is narrower than the column that it references",
-					get_attname(referrer->relid, referrer->attnum, false),
-					get_rel_name(referrer->relid)),
-			 errdetail("The referenced column is bigint now, and the tables have different owners."),
-			 errhint("Use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.")));
+					column, get_rel_name(referrer->relid)),
+			 has_own_type ?
+			 errdetail("The referenced column is bigint now, and the tables have different owners.") :
+			 errdetail("The referenced column is bigint now, and this one is inherited, of a type, or in the partition key."),
+			 has_own_type ? errhint("Use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.") : 0));
 	return false;
 }
 
@@ -340,6 +365,8 @@ widen_reference(const SnowflakeNewTable *table, const char *name, Oid referenced
 		return false;
 	if (column != NULL)
 		return snowflake_set_type(column, INT8OID);
+	if (!snowflake_has_own_type(table->relid, name))
+		return false;
 	snowflake_widen_column(table->relid, name, table->query);
 	return true;
 }

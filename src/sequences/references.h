@@ -16,6 +16,7 @@
 
 extern void snowflake_run_statement(Node *statement, const char *query);
 extern RangeVar *snowflake_range_of(Oid relid);
+extern bool snowflake_has_own_type(Oid relid, const char *column);
 extern void snowflake_widen_column(Oid relid, const char *column,
 								   const char *query);
 extern void snowflake_widen_references_of(const SnowflakeNewTable *table);
