@@ -104,6 +104,9 @@ sub plan_server_faults
 	# A server that crashes may lose what it would report, so then nobody resumes by
 	# what servers reported.
 	return any_of('nothing', 'clock') if $registry_fault =~ /^(?:yesterday|another)$/;
+
+	# Both registries stop.
+	return 'other registry' if $registry_fault =~ /^(?:nothing|kill backend|clock)$/ && rand() < 0.3;
 	my $is_there = $registry_fault =~ /^(?:nothing|kill backend|clock|failover|two failovers)$/;
 	my @possible = grep { $is_there || $_ !~ $needs_registry } @server_faults;
 	my %drawn;
@@ -149,7 +152,7 @@ sub plan_world
 # What is counted.
 my %total = map { $_ => 0 }
   qw(worlds rounds servers numbers ids failed wrong refused floors refused_floors resumes
-  failovers split_brains put_back created replicated longest_wait);
+  failovers split_brains put_back created moved replicated longest_wait);
 my ($world_plan, $round_plan, %world);
 
 # Something that must not be: tell of it at once, with what led to it.
@@ -650,7 +653,8 @@ my %server_fault = (
 		}
 		nap($round_plan->{pause});
 	},
-	dump => sub { start_dump($_[0]) });
+	dump => sub { start_dump($_[0]) },
+	'other registry' => sub { call_other_registry($_[0]) });
 
 # A sequence of this server is local, and continues above all that it gave out, while others
 # continue with ranges.
@@ -676,8 +680,9 @@ sub ask_for_number
 {
 	my ($server, $query) = @_;
 	my ($stdout, $stderr) = ('', '');
+	my $number = $server->{node}->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
 
-	return $server->{node}->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
+	return wantarray ? ($number, $stderr) : $number;
 }
 
 # No server gives out a number of it anymore that this one had when it was local.
@@ -723,6 +728,102 @@ sub start_dump
 	}
 	renew_clients(add_server($node, "a dump of $origin->{name}"));
 	return;
+}
+
+# A server calls another registry for a while, which is beside its own and knows nothing of its
+# numbers: it grants none until the kind of the sequence is set again, or somebody resumes by what
+# the server reports.  When it is back, its own registry has to notice numbers that it did not grant.
+sub call_other_registry
+{
+	my ($server) = @_;
+	return 'not done' if !@{ $world{spares} } || $world{created} == MOST_CREATED || $world_plan->{place} eq 'own';
+	my $node = $server->{node};
+	my $other = start_registry(shift @{ $world{spares} });
+	my $before = greatest_given($server);
+
+	create_registry($other);
+	end_clients_of($_, 'TERM', 'big') foreach @{ $world{servers} };
+	$other->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('a server comes')}) if $round_plan->{told};
+	change_registry($server, asks_registries($node, [$other]));
+	ask_until($server, $before, sub { $_[1] =~ /refuses numbers of sequence/ });
+	if ($round_plan->{told})
+	{
+		$other->poll_query_until('postgres',
+			q{SELECT count(*) > 0 FROM snowflake_registry.range_evidence WHERE name = 'public.big_id_seq'}) or die 'no report';
+		$other->safe_psql('postgres', 'SELECT FROM snowflake_registry.resume_ranges(0)');
+	}
+	else
+	{
+		$node->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('${_}_id_seq', 'range')") foreach @range_tables, 'up';
+	}
+	ask_until($server, $before, sub { defined $_[0] && defined ask_for_number($server, "SELECT nextval('wide_id_seq')") });
+	my $is_beyond = go_beyond($server);
+	change_registry($server, asks_registries($node, @world{ 'registries', 'proxies' }));
+	$other->stop('immediate');
+	$total{moved}++;
+	return sub {
+		if ($is_beyond)
+		{
+			wait_until_stopped();
+			resume({});
+		}
+		renew_clients($server);
+	};
+}
+
+# Have the server be granted numbers of which its own registry does not know, nor will soon.
+sub go_beyond
+{
+	my ($server) = @_;
+	my $next = next_number('big');
+	my $start = time;
+
+	return 0 if $round_plan->{step} < 0.5;
+	while (time - $start < LONGEST_WAIT)
+	{
+		my $number = ask_for_number($server, q{SELECT max(nextval('big_id_seq')) FROM generate_series(1, 50000)}) // next;
+		return 1 if $number > $next + 1_000_000;
+	}
+	return 0;
+}
+
+# A server that clients leave gets another line with registries.
+sub change_registry
+{
+	my ($server, $line) = @_;
+
+	stop_server($server, 'fast');
+	$server->{node}->append_conf('postgresql.conf', $line);
+	start_node($server->{node});
+	return;
+}
+
+sub greatest_given
+{
+	my ($server) = @_;
+	my $last = ask_for_number($server, "SELECT nextval('big_id_seq')") // 0;
+	my $stored = $server->{node}->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM big WHERE server = '$server->{name}'");
+
+	return $last > $stored ? $last : $stored;
+}
+
+# Ask a server for numbers until something is so, which gets the number, and the error.  No number
+# is one from before.
+sub ask_until
+{
+	my ($server, $before, $ends) = @_;
+	my $start = time;
+	my $error;
+
+	while (time - $start < LONGEST_WAIT)
+	{
+		(my $next, $error) = ask_for_number($server, "SELECT nextval('big_id_seq')");
+		fail_call("$server->{name} gives out $next after $before, by another registry")
+		  if defined $next && $next <= $before;
+		return if $ends->($next, $error);
+		nap(0.1);
+	}
+	die "$server->{name} does not continue with the other registry: $error";
 }
 
 sub clock_step
@@ -773,10 +874,10 @@ sub registry
 
 sub ask_registry
 {
-	my ($query) = @_;
+	my ($query, $registry) = @_;
 	my ($stdout, $stderr) = ('', '');
 
-	return registry()->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
+	return ($registry // registry())->psql('postgres', $query, stdout => \$stdout, stderr => \$stderr) == 0 ? $stdout : undef;
 }
 
 sub next_number
@@ -815,7 +916,7 @@ sub all_next
 # Why the registry grants no ranges
 sub stopped
 {
-	return ask_registry('SELECT stopped FROM snowflake_registry.range_state') // '';
+	return ask_registry('SELECT stopped FROM snowflake_registry.range_state', @_) // '';
 }
 
 sub wait_until_stopped
@@ -1194,7 +1295,6 @@ sub start_registry
 	my ($node) = @_;
 
 	node_of_backup($node, $template, 'backup');
-	registry_is($node);
 	configure($node, "synchronous_commit = $world_plan->{commit}",
 		$world_plan->{place} eq 'own' ? () : "snowflake.registry = ''");
 	set_clock($node, 0);
@@ -1227,6 +1327,7 @@ sub another_registry
 	my $before = all_next($old);
 	(delete $world{registry_standby})->stop('immediate');
 	my $node = start_registry(shift @{ $world{spares} });
+	registry_is($node);
 	create_registry($node);
 	$node->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('the registry was lost')});
 	happens($node->name . ' is another registry');
@@ -1255,6 +1356,7 @@ sub begin_world
 	$world{spares} = [ @registries[ 1 .. $#registries ] ];
 
 	my $registry = start_registry($registries[0]);
+	registry_is($registry);
 	create_registry($registry);
 	if ($world_plan->{place} eq 'synchronous')
 	{
@@ -1302,7 +1404,7 @@ sub server_fault
 
 	happens("$server->{name}: $fault");
 	my $later = $server_fault{$fault}->($server);
-	fault($fault) if $fault ne 'nothing';
+	fault($fault) unless $fault eq 'nothing' || ($later // '') eq 'not done';
 	retire_servers();
 	return ref $later ne 'CODE' ? () : sub { $later->() if grep { $_ == $server } @{ $world{servers} } };
 }
@@ -1415,12 +1517,12 @@ done_testing();
 print $figures "$histories\n";
 print $figures 'faults by kind: ', faults_by_kind(), "\n";
 printf $figures
-  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them with the old one alive, %d times its files of before, %d others), '
+  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them with the old one alive, %d times its files of before, %d others), %d calls of another registry, '
   . '%d servers, %d numbers of ranges, %d IDs, %d rows replicated, %d floors, %d more refused, resumed %d times, '
   . "%d wrong, %d failed, %d refused, longest wait %.1f s, seed %d\n",
   $total{rounds}, count_faults(),
   @total{
-	qw(worlds failovers split_brains put_back created servers numbers ids replicated floors refused_floors resumes
+	qw(worlds failovers split_brains put_back created moved servers numbers ids replicated floors refused_floors resumes
 	  wrong failed refused longest_wait)
   }, $seed;
 exit($wrong > 0 || $calls == 0);

@@ -107,7 +107,7 @@ sub plan_world
 
 	srand($world_seeds[$n]);
 	my $long = rand() < 0.3;
-	my $servers = 3 + int rand(3);
+	my $servers = 2 + int rand(3);
 	my $most = $servers + 1;
 	my $grant_time = any_of(2, 3, 4, 8);
 	my $failovers = any_of(1, 3, 5);
