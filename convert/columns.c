@@ -9,12 +9,13 @@
  * and every small number is in some key.  So the columns are in two groups, sure
  * and perhaps, and each has a reason that a person can judge:
  *
- * - A name tells, if it is that of a table or key (queries/columns.sql), unless
+ * - A query of the database tells, if it compares a column with a key (compared.c).
+ * - A name tells, if it is that of a table or key (queries/columns.sql).  Both, unless
  *	 more than half of the values are in no key.
  * - Values tell, if there are several, not only small ones, and all are in one
  *	 key that has many rows, unless the name is that of a number, such as a count.
- * - Then a column of another table with the same name holds a key, too, unless its
- *	 own values say otherwise.
+ * - Then a column of another table with the same name as one of which a query or the
+ *	 values tell holds a key, too, unless its own values say otherwise.
  * - Perhaps a column holds a key, if nothing of this says that it does not.
  *
  * Of the latter, those without any value are widened with the sure ones.  Nothing can
@@ -44,6 +45,7 @@
 #include "utils/varlena.h"
 
 #include "convert/columns.h"
+#include "convert/compared.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
 #include "convert/values.h"
@@ -91,6 +93,7 @@ typedef struct Column
 	int			key;			/* that it is named for; -1 if none */
 	int			best;			/* the key that has most of its values, or -1 */
 	bool		by_values;		/* do they tell that it holds a key? */
+	bool		is_compared;	/* with a key, by a query? */
 	Verdict		verdict;
 	const char *reason;
 } Column;
@@ -259,7 +262,8 @@ judge(const Columns *all, const Column *column)
 }
 
 /*
- * A column with the name of another one whose values tell that it holds a key.
+ * A column with the name of another one of which a query or the values tell that it holds a
+ * key.
  */
 static const Column *
 find_same_name(const Columns *all, const Column *column)
@@ -270,7 +274,8 @@ find_same_name(const Columns *all, const Column *column)
 	{
 		const Column *other = lfirst(cell);
 
-		if (other->by_values && strcmp(other->core, column->core) == 0)
+		if ((other->by_values || other->is_compared) && other->verdict == SURE &&
+			strcmp(other->core, column->core) == 0)
 			return other;
 	}
 	return NULL;
@@ -370,6 +375,84 @@ find_columns(Columns *all)
 		column->key = snowflake_convert_number(row, "key") - 1;
 		all->columns = lappend(all->columns, column);
 	}
+}
+
+static Column *
+find_column(const Columns *all, const SnowflakeOrigin *origin)
+{
+	ListCell   *cell;
+
+	foreach(cell, all->columns)
+	{
+		Column	   *column = lfirst(cell);
+
+		if (column->values->relid == origin->relid && column->values->attnum == origin->attnum)
+			return column;
+	}
+	return NULL;
+}
+
+/*
+ * The number of the key that a column is or references, or -1.
+ */
+static int
+find_key(const SnowflakeConversion *conversion, const SnowflakeOrigin *origin)
+{
+	ArrayType  *relids = DatumGetArrayTypeP(conversion->targets[0]);
+	ArrayType  *attnums = DatumGetArrayTypeP(conversion->targets[1]);
+	ArrayType  *keys = DatumGetArrayTypeP(conversion->targets[3]);
+
+	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(relids), ARR_DIMS(relids)); i++)
+	{
+		if (((Oid *) ARR_DATA_PTR(relids))[i] == origin->relid &&
+			((AttrNumber *) ARR_DATA_PTR(attnums))[i] == origin->attnum)
+			return ((int32 *) ARR_DATA_PTR(keys))[i] - 1;
+	}
+	return -1;
+}
+
+/*
+ * If a query compares a column with a key, or with a column that is compared with one, that
+ * says more than its name.  Returns whether it was not known.
+ */
+static bool
+use_comparison(const Columns *all, const SnowflakeOrigin *one, const SnowflakeOrigin *other,
+			   const char *where)
+{
+	Column	   *column = find_column(all, one);
+	const Column *known = find_column(all, other);
+	int			key = known != NULL && known->is_compared ? known->key :
+		find_key(all->conversion, other);
+
+	if (column == NULL || column->is_compared || key < 0)
+		return false;
+	column->key = key;
+	column->is_compared = true;
+	column->by_name = psprintf("%s compares it with %s", where,
+							   known != NULL ? known->path : key_name(all->conversion, key));
+	column->is_number = column->is_key = column->is_other = column->is_weak = false;
+	return true;
+}
+
+static void
+use_comparisons(const Columns *all)
+{
+	List	   *comparisons = snowflake_convert_find_comparisons(all->conversion);
+	bool		found;
+	ListCell   *cell;
+
+	do
+	{
+		found = false;
+		foreach(cell, comparisons)
+		{
+			const SnowflakeComparison *comparison = lfirst(cell);
+
+			CHECK_FOR_INTERRUPTS();
+			found |= use_comparison(all, &comparison->one, &comparison->other, comparison->where);
+			found |= use_comparison(all, &comparison->other, &comparison->one, comparison->where);
+		}
+	} while (found);
 }
 
 /*
@@ -579,6 +662,7 @@ snowflake_convert_choose_columns(SnowflakeConversion *conversion, const char *ar
 	all.conversion = conversion;
 	snowflake_convert_find_targets(conversion);
 	find_columns(&all);
+	use_comparisons(&all);
 	judge_columns(&all);
 	keep_found(&all, conversion);
 

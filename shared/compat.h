@@ -261,4 +261,12 @@ typedef struct ErrorSaveContext
 	getIdentitySequence(RelationGetRelid(relation), attnum, false)
 #endif
 
+/* What a query groups by; since 18, its columns are those of a table of its own. */
+#if PG_VERSION_NUM >= 180000
+#define snowflake_group_expression(table, number) \
+	((table)->rtekind == RTE_GROUP ? list_nth((table)->groupexprs, (number) - 1) : NULL)
+#else
+#define snowflake_group_expression(table, number)	NULL
+#endif
+
 #endif							/* SNOWFLAKE_COMPAT_H */
