@@ -198,7 +198,8 @@ FROM pg_catalog.pg_sequence s
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
     LEFT JOIN LATERAL @schema@.snowflake_range_statistics(c.oid::regclass) r ON l.label LIKE 'range %'
     LEFT JOIN LATERAL (
-        SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8 / 86400, 1e-9) AS days
+        -- The first ranges come within moments, and say nothing of a day.
+        SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8, 3600) / 86400 AS days
         WHERE r.granted > r.first_granted) p ON true
     LEFT JOIN (
         SELECT d.refobjid AS seqrelid, a.attrelid::regclass AS table_name, a.attname AS column_name, a.atttypid::regtype AS column_type
@@ -242,7 +243,7 @@ left for all servers, at most';
 COMMENT ON COLUMN snowflake_sequences.numbers_held IS
 'how many of its numbers this server was granted and has left';
 COMMENT ON COLUMN snowflake_sequences.numbers_per_day IS
-'how many numbers a day all servers were granted meanwhile, lost ones included; NULL
-before this server was granted a second range';
+'how many numbers a day all servers were granted meanwhile, lost ones included, as if the
+first hour were over; NULL before this server was granted a second range';
 COMMENT ON COLUMN snowflake_sequences.ends_at IS
 'when MAXVALUE is reached at this rate; NULL if that is in more than 100 years';
