@@ -157,6 +157,20 @@ SKIP:
 		'the module has its name and version');
 }
 
+# The script that is put together in the folder of its extension is the one that is installed.
+my $registry = PostgreSQL::Test::Utils::tempdir() . '/registry';
+{
+	local @ENV{ 'MAKEFLAGS', 'MAKELEVEL', 'VPATH' };
+	delete @ENV{ 'MAKEFLAGS', 'MAKELEVEL', 'VPATH' };
+	system_or_bail('cp', '-R', "$top/registry", $registry);
+	unlink "$registry/snowflake_registry--$newest.sql";
+	system_or_bail('make', '-s', '-C', $registry, 'PG_CONFIG=' . ($ENV{PG_CONFIG} // 'pg_config'));
+}
+chomp(my $sharedir = `pg_config --sharedir`);
+is( slurp_file("$registry/snowflake_registry--$newest.sql"),
+	slurp_file("$sharedir/extension/snowflake_registry--$newest.sql"),
+	'snowflake_registry is the same if it is built alone');
+
 # Each extension alone in a database, on a server that does not preload the library, and gone.
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
