@@ -65,7 +65,7 @@ migrate("create_table(:customers, id: :serial) { |t| t.string :name }
          create_table(:orders) { |t| t.integer :customer_id }")
 use('old')
 load_fixtures('customers')
-migrate(read('convert.rb'))
+migrate(read(File.join(__dir__, 'convert.rb')))
 error = fails(ActiveModel::RangeError, 'a running application fails') do
   Order.create!(customer_id: connection.select_value('SELECT snowflake_id()'))
 end

@@ -3,6 +3,5 @@ import { defineConfig } from 'drizzle-kit'
 export default defineConfig({
   dialect: 'postgresql',
   schema: './schema.ts',
-PAGE
   dbCredentials: { url: process.env.DATABASE_URL! }
 })

@@ -8,7 +8,7 @@ public class Insert {
 
     static List<Long> insertAll(Connection c, List<String> names) throws SQLException {
         List<Long> ids = new ArrayList<>();
-PAGE
+        PreparedStatement p = c.prepareStatement("INSERT INTO invoice (name) VALUES (?)", new String[] {"id"});
         try (p) {
             for (String name : names) {
                 p.setString(1, name);
