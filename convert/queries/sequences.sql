@@ -272,7 +272,17 @@ SELECT command FROM statement ORDER BY name COLLATE "C", step
 
 -- What prevents sequences from getting a kind.
 -- list: kind_obstacles obstacles
--- with: changing
+-- with: changing, target, key_default
+
+-- Others compute a value: nextval('s') % 1000 would repeat keys, and nextval('s') * 10 fail.
+-- hint: Have the default of a key be nextval() of its sequence, and nothing else.
+SELECT format('default of %s is %s, which is not the ID that its sequence will return',
+    t.column_name, k.expression), t.column_name
+FROM key_default k JOIN target t ON (t.relid, t.attnum) = (k.relid, k.attnum)
+WHERE $17 = 'snowflake' AND $20[t.key] AND t.gets_ids
+AND (t.is_root OR k.expression ~ E'\\mnextval[(]')
+AND regexp_replace(k.expression, '''([^'']|'''')*''', '_', 'g')
+  NOT IN ('nextval(_::regclass)', 'nextval((_::text)::regclass)')
 
 -- hint: Grant the owner of each sequence what it needs.
 SELECT format('role %I, the owner of sequence %s, lacks %s', o.rolname, s.name, p.what),

@@ -275,6 +275,18 @@ FROM pg_attribute LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
 WHERE attrelid IN ('twice'::regclass, 'twice_1'::regclass) AND attname = 'id' ORDER BY 1;
 DROP TABLE twice, twice_1;
 
+-- a default that computes a value from an ID is no ID
+CREATE SEQUENCE numbers;
+CREATE TABLE computed (id int PRIMARY KEY DEFAULT nextval('numbers') % 1000);
+SELECT snowflake_convert('computed', kind => 'snowflake', dry_run => true);
+SELECT snowflake_convert('computed', kind => 'snowflake');
+ALTER TABLE computed ALTER id SET DEFAULT nextval('numbers'::text);
+SET client_min_messages = warning;
+SELECT * FROM snowflake_convert('computed', kind => 'snowflake', dry_run => true);
+RESET client_min_messages;
+DROP TABLE computed;
+DROP SEQUENCE numbers;
+
 \c :tests
 SET client_min_messages = warning;
 DROP DATABASE regress_convert_kind;
