@@ -227,6 +227,11 @@ wait_until('the registry stops', sub { return asked('SELECT stopped FROM snowfla
 is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(0) WHERE name = 'public.lost'}), 5001, 'a floor that the registry has lost counts when it is resumed');
 wait_until('the floor', sub { return asked(q{SELECT floor FROM snowflake_registry.range_sequences WHERE name = 'public.lost'}) == 5000; });
 pass('... and is told again');
+$server->safe_psql('postgres', q{SELECT setval('lost', 6000)});
+asked(q{UPDATE snowflake_registry.range_sequences SET next = 5501, floor = 5000 WHERE name = 'public.lost'});
+$server->restart;
+like(sql_error($server, q{SELECT nextval('lost')}), qr/server "floors" was granted number 6000 of public\.lost/, 'a server that was restarted proves the loss of a floor, too');
+is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(0) WHERE name = 'public.lost'}), 6001, '... which counts');
 $server->stop;
 
 # A floor that waited for a server is asked for again after the registry had a problem.

@@ -11,11 +11,12 @@
  * name at the registry.  For the registry that is no proof: it would stop.  So the
  * command ID of the tuple, which nobody needs, has a hash of the database's name.
  *
- * It is written before the first number of a range is given out, into
- * log_cnt.  An exhausted sequence does not use that: the server's nextval()
- * fails before it counts.  The WAL record need not be flushed, because a
- * committed row that has a number of the range is behind it.  The server's
- * setval() and a new file of the sequence begin with 0.
+ * It is written into log_cnt before the first number of a range is given out, and
+ * when the registry took a floor, up to which it must not grant a number either.  An
+ * exhausted sequence does not use that: the server's nextval() fails before it
+ * counts.  The WAL record need not be flushed, because a committed row that has a
+ * number of the range is behind it.  The server's setval() and a new file of the
+ * sequence begin with 0.
  *
  * Copyright (c) 2026, the snowflake developers
  *

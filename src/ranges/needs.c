@@ -46,6 +46,9 @@
 /* The longest time that a reserve waits for others. */
 #define MAX_DELAY_US	(10 * USECS_PER_SEC)
 
+/* How often a registry that grants nothing is told again what it may have lost. */
+#define STOPPED_US		(10 * USECS_PER_SEC)
+
 /* How often other servers are asked again whether they heard a floor. */
 #define FLOOR_RETRY_US	(200 * INT64CONST(1000))
 
@@ -277,7 +280,9 @@ is_due(RangeSlot *slot, int64 now)
 {
 	if (wants_range(slot) && now >= slot->ask_at)
 		return true;
-	return floor_to_tell(slot) > slot->told || slot->announce ||
+	if (slot->announce && now >= slot->announce_at)
+		return true;
+	return floor_to_tell(slot) > slot->told ||
 		(floor_to_tell(slot) > slot->settled && now < slot->waited_until);
 }
 
@@ -475,7 +480,10 @@ take_problem(RangeSlot *slot, const char *problem)
 
 	/* With a floor, the registry adds a name. */
 	if (begins_with(problem, "unknown:") && floor_to_tell(slot) >= 0)
+	{
 		slot->announce = true;
+		slot->announce_at = 0;
+	}
 	slot->asked = -1;
 	slot->told = Min(slot->told, slot->heard);
 	slot->waits_for[0] = '\0';
@@ -541,6 +549,18 @@ take_answer(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 }
 
 /*
+ * What was granted was said.  A registry that grants nothing may forget it.
+ */
+static void
+take_announcement(RangeSlot *slot, const char *problem)
+{
+	if (is_stopped(problem))
+		slot->announce_at = snowflake_steady_clock() + STOPPED_US;
+	else if (!snowflake_is_busy(problem))
+		slot->announce = false;
+}
+
+/*
  * Take an answer, unless the slot belongs to another sequence by now.
  */
 void
@@ -555,7 +575,7 @@ snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 	snowflake_note_range_failure(NULL);
 	if (slot->version == request->version)
 	{
-		slot->announce &= snowflake_is_busy(answer->problem) || is_stopped(answer->problem);
+		take_announcement(slot, answer->problem);
 		if (answer->grant_time_ms > 0)
 			slot->window_us = answer->grant_time_ms * 1000;
 		take_answer(slot, request->floor, answer);
@@ -618,6 +638,7 @@ snowflake_announce_ranges(void)
 		RangeSlot  *slot = snowflake_range_slot(i);
 
 		slot->announce = slot->in_use;
+		slot->announce_at = 0;
 		slot->settled = -1;
 	}
 	snowflake_unlock_ranges();

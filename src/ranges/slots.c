@@ -324,7 +324,7 @@ clear_slot(RangeSlot *slot)
 	slot->granted = slot->noted = 0;
 	slot->heard = slot->asked = slot->told = slot->settled = -1;
 	slot->wanted = slot->announce = false;
-	slot->ask_at = slot->retry_at = slot->waited_until = 0;
+	slot->ask_at = slot->announce_at = slot->retry_at = slot->waited_until = 0;
 	slot->current_since = slot->window_since = slot->window_us = 0;
 	slot->used_now = slot->used_before = 0;
 	slot->first_granted = slot->first_granted_at = 0;

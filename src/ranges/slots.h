@@ -78,6 +78,7 @@ typedef struct RangeSlot
 	bool		wanted;			/* a range */
 	int64		ask_at;			/* not before, unless others are asked for */
 	bool		announce;		/* say what was granted */
+	int64		announce_at;	/* not before, unless it is asked anyway */
 	int64		retry_at;		/* not before, by the steady clock */
 	int64		waited_until;	/* sessions wait for it until then */
 

@@ -372,20 +372,45 @@ snowflake_forget_cycle(Oid relid)
 }
 
 /*
+ * Have the registry know what a range sequence continues above, and wait until all
+ * servers do.
+ */
+static int64
+settle_range(Oid relid, const SequenceLabel *label)
+{
+	RangeFloor *floor = snowflake_range_floor(relid, label);
+
+	snowflake_settle_floors(list_make1(floor));
+	return floor->floor;
+}
+
+/*
+ * Note that in its file, as a number that the registry must not forget.
+ */
+static void
+note_floor(Oid relid, int64 floor)
+{
+	snowflake_write_granted(relid, snowflake_get_definition(relid).seqmax, floor);
+}
+
+/*
  * Make a local sequence one of another kind, for which it has a label.
  */
 static void
 set_nonlocal(Oid relid, const SequenceLabel *label)
 {
+	int64		floor = 0;
+
 	if (label->cycle)
 		set_cycle(relid, false);
 	if (label->kind == SNOWFLAKE_KIND_RANGE)
 	{
 		snowflake_check_suitable(relid, label->kind);
 		check_name(relid, label);
-		snowflake_settle_floors(list_make1(snowflake_range_floor(relid, label)));
+		floor = settle_range(relid, label);
 	}
 	set_label(relid, label);
+	note_floor(relid, floor);
 }
 
 /*
@@ -407,7 +432,7 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	if (label.kind == kind && (name == NULL || strcmp(name, label.name) == 0))
 	{
 		if (kind == SNOWFLAKE_KIND_RANGE)
-			snowflake_settle_floors(list_make1(snowflake_range_floor(relid, &label)));
+			note_floor(relid, settle_range(relid, &label));
 		return;
 	}
 	if (string != NULL)

@@ -49,6 +49,7 @@
 #include "utils/syscache.h"
 
 #include "generator/generator.h"
+#include "ranges/granted.h"
 #include "ranges/numbers.h"
 #include "sequences/kind.h"
 #include "sequences/position.h"
@@ -574,6 +575,7 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 		return;
 	while (handle->slot == NULL || !snowflake_settle_floor(handle, floor))
 		snowflake_attach_sequence_range(handle);
+	snowflake_write_granted(sequence->relid, handle->last, floor);
 	if (is_called)
 	{
 		sequence->value = value;
