@@ -97,7 +97,7 @@ BEGIN
         IF present <> coalesce(shared_as, database) THEN
             RAISE EXCEPTION 'database "%" has already been added, shared as "%"', database, present
                 USING ERRCODE = 'duplicate_object',
-                HINT = 'Call snowflake_registry.remove_database() first, and then set the kind of its sequences again.';
+                HINT = 'Call snowflake_registry.remove_database(), make its sequences local, add it, and make them range again.';
         END IF;
     END;
 END
