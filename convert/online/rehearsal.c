@@ -177,7 +177,7 @@ is_changed(const Rehearsal *rehearsal, Oid relid)
  * one whose columns change.
  */
 static Oid
-relation_of(const Rehearsal *rehearsal, const RangeTblEntry * rte)
+relation_of(const Rehearsal *rehearsal, const RangeTblEntry *rte)
 {
 	Oid			relid = InvalidOid;
 	ListCell   *cell;
@@ -305,7 +305,7 @@ lists_columns(const NameSearch *search, const JoinExpr * join)
  * added to.  So there would be no error, but columns with the names of others.
  */
 static char *
-find_list(const NameSearch *search, const RangeTblEntry * rte)
+find_list(const NameSearch *search, const RangeTblEntry *rte)
 {
 	Oid			relid = relation_of(search->rehearsal, rte);
 
@@ -385,7 +385,7 @@ parse_view(const ViewStmt * statement)
 	query = transformStmt(make_parsestate(NULL), statement->query);
 	foreach(cell, query->targetList)
 	{
-		const		TargetEntry *target = lfirst_node(TargetEntry, cell);
+		const TargetEntry *target = lfirst_node(TargetEntry, cell);
 		Node	   *value = (Node *) target->expr;
 
 		if (!target->resjunk &&

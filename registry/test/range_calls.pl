@@ -178,7 +178,8 @@ cmp_ok($server->safe_psql('postgres', "SELECT nextval('s1')"), '>', $floor, '...
 $_->stop foreach $server, $copy;
 
 # A database that is replaced by a copy of another one: its files have the numbers of that, which
-# are no proof of a loss, also after an ALTER SEQUENCE, which writes them again.
+# are no proof of a loss, but those that its rows have.  It continues above them, also if ALTER
+# SEQUENCE writes the files again before.
 asked(q{SELECT snowflake_registry.add_database('staging')});
 $server = new_server('staging', registry_conf($registry));
 $server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
@@ -190,13 +191,16 @@ $server->safe_psql('staging', q{SELECT nextval('copied')});
 my $greatest = $server->safe_psql('postgres', q{SELECT max(nextval('copied')) FROM generate_series(1, 5000)});
 $server->safe_psql('postgres', 'DROP DATABASE staging');
 $server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
-$server->safe_psql('staging', q{ALTER SEQUENCE copied MAXVALUE 9223372036854775807 RESTART; SELECT nextval('copied')});
-is(asked('SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', 'the registry takes the numbers of a copied database for no loss');
+cmp_ok($server->safe_psql('staging', q{ALTER SEQUENCE copied MAXVALUE 9223372036854775807 RESTART; SELECT nextval('copied')}),
+	'>', $greatest, 'a copied database continues above the numbers of the other one');
+$greatest = $server->safe_psql('postgres', q{SELECT max(nextval('copied')) FROM generate_series(1, 20000)});
+$server->safe_psql('postgres', q{CREATE TABLE copied_rows (id bigint PRIMARY KEY DEFAULT nextval('copied')); INSERT INTO copied_rows VALUES (} . ($greatest + 100000) . ')');
 $server->safe_psql('postgres', 'DROP DATABASE staging');
 $server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
-$server->safe_psql('staging', q{SELECT snowflake_set_sequence_kind('copied', 'range')});
-cmp_ok($server->safe_psql('staging', q{SELECT nextval('copied')}), '>', $greatest, 'it continues above them when its kind is set again');
-is(asked('SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', '... and that is no loss, either');
+my @copied = map { $server->safe_psql('staging', q{INSERT INTO copied_rows DEFAULT VALUES RETURNING id}) } 1 .. 2;
+cmp_ok($copied[0], '>', $greatest + 100000, '... and above its rows');
+is($copied[1], $copied[0] + 1, '... once');
+is(asked('SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', 'the registry takes neither for a loss');
 $server->stop;
 
 # What a server was granted is in the file of the sequence, and remains if a statement makes another

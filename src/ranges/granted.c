@@ -10,13 +10,13 @@
  * A database that is copied as a template, or renamed, has the notes of another
  * name at the registry.  For the registry that is no proof: it would stop.  So the
  * command ID of the tuple, which nobody needs, has a hash of the database's name.
+ * A note of another name says which numbers the copied rows have: the sequence
+ * continues above them (kind.c).
  *
  * It is written into log_cnt before the first number of a range is given out, and
  * when the registry took a floor, up to which it must not grant a number either.  An
  * exhausted sequence does not use that: the server's nextval() fails before it
- * counts.  The WAL record need not be flushed, because a committed row that has a
- * number of the range is behind it.  The server's setval() and a new file of the
- * sequence begin with 0.
+ * counts.  The server's setval() and a new file of the sequence begin with 0.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -28,6 +28,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/xact.h"
 #include "access/xloginsert.h"
 #include "catalog/pg_sequence.h"
 #include "commands/dbcommands.h"
@@ -59,7 +60,7 @@ sequence_data(HeapTupleHeader tuple)
 }
 
 /*
- * What a note of this database has.  A new file has FirstCommandId.
+ * A hash of the name of this database.  A new file has FirstCommandId.
  */
 static CommandId
 database_hash(void)
@@ -68,6 +69,26 @@ database_hash(void)
 	uint32		hash = hash_bytes((const unsigned char *) name, strlen(name));
 
 	return hash != FirstCommandId ? hash : FirstCommandId + 1;
+}
+
+/*
+ * A note of this database.
+ */
+GrantedNote
+snowflake_own_note(int64 granted)
+{
+	GrantedNote note = {granted, database_hash()};
+
+	return note;
+}
+
+/*
+ * Was it written in a database of another name?
+ */
+bool
+snowflake_is_foreign(const GrantedNote *note)
+{
+	return note->granted > 0 && note->database != database_hash();
 }
 
 /*
@@ -80,73 +101,56 @@ is_at_end(Form_pg_sequence_data data, int64 last)
 }
 
 /*
- * Read it, and the hash of the database where it was written.
+ * Read the note of a sequence that the caller has locked, whose last value is given.
  */
-static int64
-read_note(Oid relid, int64 last, CommandId *database)
+GrantedNote
+snowflake_read_note(Oid relid, int64 last)
 {
 	Relation	sequence = relation_open(relid, NoLock);
 	Buffer		buffer = ReadBuffer(sequence, 0);
 	HeapTupleHeader tuple;
 	Form_pg_sequence_data data;
-	int64		granted;
+	GrantedNote note;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	tuple = sequence_tuple(buffer);
 	data = sequence_data(tuple);
-	granted = is_at_end(data, last) ? data->log_cnt : 0;
-	*database = HeapTupleHeaderGetRawCommandId(tuple);
+	note.granted = is_at_end(data, last) ? data->log_cnt : 0;
+	note.database = HeapTupleHeaderGetRawCommandId(tuple);
 	UnlockReleaseBuffer(buffer);
 	relation_close(sequence, NoLock);
-	return granted;
+	return note;
 }
 
 /*
- * Read it of a sequence that the caller has locked, whose last value is given.
- */
-int64
-snowflake_read_granted(Oid relid, int64 last)
-{
-	CommandId	database;
-
-	return read_note(relid, last, &database);
-}
-
-/*
- * The same, or 0 if it was granted to a database with another name.
- */
-int64
-snowflake_read_granted_here(Oid relid, int64 last)
-{
-	CommandId	database;
-	int64		granted = read_note(relid, last, &database);
-
-	return granted > 0 && database == database_hash() ? granted : 0;
-}
-
-/*
- * Raise it, of a sequence that the caller has locked.  Returns whether a rollback
- * takes it back, because this transaction gave the sequence its file.
+ * Write the note of a sequence that the caller has locked, if it says more than
+ * the one that is there.  Returns whether a rollback takes it back, because this
+ * transaction gave the sequence its file.
+ *
+ * As in the server's nextval(), the commit of this transaction then waits until
+ * it is durable: clients may use numbers that no row has.
  */
 bool
-snowflake_write_granted(Oid relid, int64 last, int64 granted)
+snowflake_write_note(Oid relid, int64 last, const GrantedNote *note)
 {
 	Relation	sequence = relation_open(relid, NoLock);
 	Buffer		buffer = ReadBuffer(sequence, 0);
 	bool		has_new_file = snowflake_has_new_file(sequence);
-	CommandId	here = database_hash();
 	HeapTupleHeader tuple;
 	Form_pg_sequence_data data;
 
+	if (RelationNeedsWAL(sequence))
+		(void) GetTopTransactionId();
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	tuple = sequence_tuple(buffer);
 	data = sequence_data(tuple);
-	if (is_at_end(data, last) && granted > 0 &&
-		(data->log_cnt < granted || HeapTupleHeaderGetRawCommandId(tuple) != here))
+	if (is_at_end(data, last) && note->granted > 0 &&
+		(data->log_cnt < note->granted ||
+		 HeapTupleHeaderGetRawCommandId(tuple) != note->database))
 	{
 		START_CRIT_SECTION();
-		data->log_cnt = granted;
-		HeapTupleHeaderSetCmin(tuple, here);
+		data->log_cnt = note->granted;
+		HeapTupleHeaderSetCmin(tuple, note->database);
 		MarkBufferDirty(buffer);
 		if (RelationNeedsWAL(sequence))
 			log_newpage_buffer(buffer, true);

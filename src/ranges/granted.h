@@ -12,8 +12,16 @@
 #ifndef SNOWFLAKE_GRANTED_H
 #define SNOWFLAKE_GRANTED_H
 
-extern int64 snowflake_read_granted(Oid relid, int64 last);
-extern int64 snowflake_read_granted_here(Oid relid, int64 last);
-extern bool snowflake_write_granted(Oid relid, int64 last, int64 granted);
+/* The greatest number that was granted, as the file of a sequence has it. */
+typedef struct GrantedNote
+{
+	int64		granted;		/* or 0 */
+	CommandId	database;		/* a hash of the database's name */
+} GrantedNote;
+
+extern GrantedNote snowflake_own_note(int64 granted);
+extern bool snowflake_is_foreign(const GrantedNote *note);
+extern GrantedNote snowflake_read_note(Oid relid, int64 last);
+extern bool snowflake_write_note(Oid relid, int64 last, const GrantedNote *note);
 
 #endif							/* SNOWFLAKE_GRANTED_H */

@@ -89,12 +89,14 @@ snowflake_fail_long_name(void)
 void
 snowflake_attach_range(RangeHandle *handle, const char *name)
 {
+	GrantedNote note;
+
 	snowflake_check_ranges_enabled();
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	if (strlen(name) >= SNOWFLAKE_RANGE_NAME_SIZE)
 		snowflake_fail_long_name();
-	snowflake_find_slot(handle, name,
-						snowflake_read_granted_here(handle->relid, handle->last));
+	note = snowflake_read_note(handle->relid, handle->last);
+	snowflake_find_slot(handle, name, snowflake_is_foreign(&note) ? 0 : note.granted);
 }
 
 /*
@@ -238,7 +240,9 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 			break;
 		if (advance == RANGE_NOTE)
 		{
-			if (snowflake_write_granted(handle->relid, handle->last, granted))
+			GrantedNote note = snowflake_own_note(granted);
+
+			if (snowflake_write_note(handle->relid, handle->last, &note))
 				snowflake_drop_on_rollback(handle);
 			snowflake_note_granted(handle, granted);
 		}

@@ -37,7 +37,7 @@
 typedef struct GrantedNumber
 {
 	Oid			relid;
-	int64		number;
+	GrantedNote note;
 } GrantedNumber;
 
 static DefElem *
@@ -170,7 +170,7 @@ read_granted(Oid relid, void *arg)
 	definition = snowflake_get_definition(relid);
 	granted = palloc(sizeof(GrantedNumber));
 	granted->relid = relid;
-	granted->number = snowflake_read_granted_here(relid, definition.seqmax);
+	granted->note = snowflake_read_note(relid, definition.seqmax);
 	*list = lappend(*list, granted);
 	UnlockRelationOid(relid, AccessShareLock);
 	return false;
@@ -206,7 +206,7 @@ snowflake_keep_granted(const List *before)
 		if (!lock_range_sequence(granted->relid))
 			continue;
 		definition = snowflake_get_definition(granted->relid);
-		(void) snowflake_write_granted(granted->relid, definition.seqmax, granted->number);
+		(void) snowflake_write_note(granted->relid, definition.seqmax, &granted->note);
 		UnlockRelationOid(granted->relid, AccessShareLock);
 	}
 }

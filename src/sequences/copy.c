@@ -236,7 +236,7 @@ static bool
 is_sealed(FunctionCallInfo fcinfo)
 {
 	return PG_NARGS() >= OWN_ARGUMENTS && !PG_ARGISNULL(SEAL_ARGUMENT) &&
-		PG_GETARG_POINTER(SEAL_ARGUMENT) == (Pointer) &seal;
+		PG_GETARG_POINTER(SEAL_ARGUMENT) == (Pointer) & seal;
 }
 
 /*

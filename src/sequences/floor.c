@@ -36,7 +36,7 @@ greatest_number(Oid relid, const SequenceLabel *label)
 	else if (label->has_position)
 		next = Max(next, label->position.last_value);
 	floor = Max(floor, next - 1);
-	floor = Max(floor, snowflake_read_granted(relid, definition.seqmax));
+	floor = Max(floor, snowflake_read_note(relid, definition.seqmax).granted);
 	return Max(floor, snowflake_greatest_key(relid));
 }
 

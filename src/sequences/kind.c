@@ -93,9 +93,12 @@ static void
 keep_granted(Oid relid, int64 last)
 {
 	RangeStatistics statistics;
+	GrantedNote note;
 
-	if (snowflake_get_range_statistics(relid, &statistics))
-		(void) snowflake_write_granted(relid, last, statistics.granted);
+	if (!snowflake_get_range_statistics(relid, &statistics))
+		return;
+	note = snowflake_own_note(statistics.granted);
+	(void) snowflake_write_note(relid, last, &note);
 }
 
 /*
@@ -194,7 +197,7 @@ become_nonlocal(Oid relid, const SequenceLabel *label)
 static int64
 used_number(Oid relid)
 {
-	int64		noted = snowflake_read_granted(relid, snowflake_get_definition(relid).seqmax);
+	int64		noted = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax).granted;
 	RangeStatistics statistics;
 
 	if (snowflake_get_range_statistics(relid, &statistics))
@@ -390,7 +393,9 @@ settle_range(Oid relid, const SequenceLabel *label)
 static void
 note_floor(Oid relid, int64 floor)
 {
-	snowflake_write_granted(relid, snowflake_get_definition(relid).seqmax, floor);
+	GrantedNote note = snowflake_own_note(floor);
+
+	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, &note);
 }
 
 /*
@@ -592,6 +597,19 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 }
 
 /*
+ * If the sequence was copied from a database of another name, have all servers
+ * continue above its numbers, and note that, so that it is done once.
+ */
+static void
+continue_copied(const RangeHandle *handle, const SequenceLabel *label)
+{
+	GrantedNote note = snowflake_read_note(handle->relid, handle->last);
+
+	if (snowflake_is_foreign(&note))
+		note_floor(handle->relid, settle_range(handle->relid, label));
+}
+
+/*
  * Have a range sequence know where its ranges are.
  */
 void
@@ -602,6 +620,7 @@ snowflake_attach_sequence_range(RangeHandle *handle)
 
 	if (string == NULL || !snowflake_read_label(string, &label))
 		elog(ERROR, "sequence %u is no range sequence", handle->relid);
+	continue_copied(handle, &label);
 	snowflake_attach_range(handle, label.name);
 }
 
