@@ -762,11 +762,14 @@ sub call_other_registry
 	$other->stop('immediate');
 	$total{moved}++;
 	return sub {
-		if ($is_beyond)
-		{
-			wait_until_stopped();
-			resume({});
-		}
+		my $start = time;
+
+		# What the other one granted may be beyond in any case.
+		nap(0.1)
+		  while stopped() eq '' && time - $start < LONGEST_WAIT
+		  && grep { !defined ask_for_number($server, "SELECT nextval('${_}_id_seq')") } @range_tables, 'up';
+		wait_until_stopped() if $is_beyond;
+		resume({}) if stopped() ne '';
 		renew_clients($server);
 	};
 }
