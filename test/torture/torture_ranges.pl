@@ -741,9 +741,8 @@ sub call_other_registry
 	my $other = start_registry(shift @{ $world{spares} });
 	my $before = greatest_given($server);
 
-	create_registry($other);
+	create_registry($other, $round_plan->{told});
 	end_clients_of($_, 'TERM', 'big') foreach @{ $world{servers} };
-	$other->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('a server comes')}) if $round_plan->{told};
 	change_registry($server, asks_registries($node, [$other]));
 	ask_until($server, $before, sub { $_[1] =~ /refuses numbers of sequence/ });
 	if ($round_plan->{told})
@@ -1305,19 +1304,21 @@ sub start_registry
 	return $node;
 }
 
-# It has worker IDs that no other one of this world has granted.
+# It has worker IDs that no other one of this world has granted, and may grant no ranges for now.
 sub create_registry
 {
-	my ($node) = @_;
+	my ($node, $stopped) = @_;
 	my $last = WORKERS * ++$world{created};
 	my $first = $last - WORKERS + 1;
 
 	$node->safe_psql('postgres', qq{
+		BEGIN;
 		CREATE EXTENSION snowflake_registry;
 		SELECT snowflake_registry.create($first, $last, grant_time => '4 s', reach => '10 s',
 			failovers => 9, new => true);
 		SELECT snowflake_registry.add_database('postgres');
-		SELECT snowflake_registry.alter_ranges(grant_time => '$world_plan->{window} s')});
+		SELECT snowflake_registry.alter_ranges(grant_time => '$world_plan->{window} s');
+	} . ($stopped ? q{SELECT snowflake_registry.stop_ranges('it does not know the sequences');} : '') . 'COMMIT');
 	return;
 }
 
@@ -1331,8 +1332,7 @@ sub another_registry
 	(delete $world{registry_standby})->stop('immediate');
 	my $node = start_registry(shift @{ $world{spares} });
 	registry_is($node);
-	create_registry($node);
-	$node->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('the registry was lost')});
+	create_registry($node, 1);
 	happens($node->name . ' is another registry');
 	$total{created}++;
 	new_registry_standby();
