@@ -644,7 +644,9 @@ sub new_shop
 	happens("the next conversion is $conversion->{name}");
 	%committed = ();
 	forget_privileges($node);
-	$before = describe_shop($node, 'postgres');
+
+	# One at once cannot be undone.
+	$before = describe_shop($node, 'postgres') if $conversion->{online};
 	return;
 }
 
