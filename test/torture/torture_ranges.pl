@@ -95,11 +95,12 @@ sub plan_fault
 	return %plan;
 }
 
-# Up to four faults of servers, each once; floors need a registry.
+# Up to four faults of servers, each once.  Floors need a registry, and ALTER waits for clients that
+# wait for one.
 sub plan_server_faults
 {
 	my ($registry_fault) = @_;
-	my $needs_registry = qr/^(?:floor|rows|kind|dump)$/;
+	my $needs_registry = qr/^(?:floor|rows|kind|dump|alter)$/;
 
 	# A server that crashes may lose what it would report, so then nobody resumes by
 	# what servers reported.
