@@ -110,6 +110,7 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 {
 	snowflake_convert_ask_obstacles(conversion, sql_column_obstacles, obstacles);
 	snowflake_convert_ask_obstacles(conversion, sql_cast_obstacles, obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
 	if (!conversion->online)
 	{
 		snowflake_convert_ask_obstacles(conversion, sql_dependent_obstacles, obstacles);

@@ -171,6 +171,15 @@ SELECT line, relid::regclass::text FROM lost WHERE number = 5
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates again.
 SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
+-- A role that may create others in the schema of what is called would have its code called.
+-- list: call_obstacles obstacles
+-- with: other_call
+
+-- hint: Drop functions and operators of other roles that have the name of one that is called.
+SELECT format('%s calls %s, and created again might call %s of role %I', object, called,
+    found, role), object
+FROM other_call WHERE role IS NOT NULL
+
 -- list: row_obstacles obstacles
 -- with: big_row
 

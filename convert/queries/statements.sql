@@ -18,7 +18,7 @@ FROM found WHERE verdict = 'texts' AND {condition}
 
 -- list: notices notices
 -- with: target, seq_user, row_function, found, unfit, key_sequence, idle_sequence, vw, stuck, rul,
---   trg, pol
+--   trg, pol, other_call
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
@@ -57,6 +57,12 @@ SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
   'it gets bigint, and calls with integers find another function of its name, or several', NULL,
   'Cast the arguments of such calls to bigint, or give one of the functions another name.'
 FROM pg_proc p WHERE p.oid = ANY ($29)
+
+-- notice: warning | list | other functions or operators might be called
+SELECT object, format('%s: %s instead of %s', object, found, called),
+  format('created again, it might call %s instead of %s', found, called), NULL,
+  'Look at it afterwards. Before, give them different names, or create one of bigint.'
+FROM other_call WHERE role IS NULL
 
 -- notice: warning | list | functions hold keys in integers
 SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,

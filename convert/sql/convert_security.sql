@@ -234,6 +234,38 @@ SELECT snowflake_convert('changed');
 DROP EVENT TRIGGER regress_undo;
 SELECT snowflake_convert('changed');
 
+-- what is created again calls a function with a bigint: one of that name which another role can
+-- create would get the rights of the owner
+SET SESSION AUTHORIZATION regress_bob;
+CREATE FUNCTION shop.allowed(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 < 10';
+CREATE FUNCTION shop.allowed(double precision) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION shop.other(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION shop.other(bigint, int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION shop.other(text, double precision) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION shop.computed(double precision) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+SET SESSION AUTHORIZATION regress_dba;
+CREATE TABLE guarded (id int PRIMARY KEY, CHECK (allowed(id) OR id > 0), CHECK (other(id, 1)), CHECK (computed(id)));
+CREATE POLICY p ON guarded USING (allowed(id));
+CREATE VIEW guarded_view AS SELECT id FROM guarded WHERE allowed(id);
+SET client_min_messages = notice;
+SELECT snowflake_convert('guarded', dry_run => true);
+SET client_min_messages = warning;
+CREATE OPERATOR <<< (FUNCTION = other, LEFTARG = int, RIGHTARG = int);
+ALTER TABLE guarded ADD CHECK (id <<< 1);
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE FUNCTION shop.allowed(i bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT shop.evil(i) IS NOT NULL';
+CREATE FUNCTION shop.other(int, VARIADIC bigint[]) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT shop.evil($1) IS NOT NULL';
+CREATE FUNCTION shop.computed(i bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT shop.evil(i) IS NOT NULL';
+CREATE FUNCTION shop.computed(text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE OPERATOR shop.<<< (FUNCTION = shop.other, LEFTARG = bigint, RIGHTARG = int);
+SET SESSION AUTHORIZATION regress_dba;
+SELECT snowflake_convert('guarded');
+DROP OPERATOR <<< (bigint, int);
+DROP FUNCTION allowed(bigint), other(int, bigint[]), computed(bigint);
+ALTER TABLE guarded DROP CONSTRAINT guarded_id_check3;
+SELECT snowflake_convert('guarded') IS NOT NULL LIMIT 1;
+SELECT caught();
+
 DROP SCHEMA shop, closed, seen CASCADE;
 RESET SESSION AUTHORIZATION;
 DROP ROLE regress_mallory, regress_bob, regress_dba;
