@@ -167,10 +167,12 @@ FROM stuck s JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass
   JOIN pg_rewrite w ON w.oid = d.objid
 WHERE w.rulename = '_RETURN'
 
--- Does a call with a bigint find a parameter of a type?
+-- Does a parameter of a type accept a bigint?
 -- snippet: takes_bigint(type)
-({type} IN ('int8'::regtype, 'float4'::regtype, 'float8'::regtype, 'numeric'::regtype)
- OR EXISTS (SELECT FROM pg_type y WHERE y.oid = {type} AND y.typtype = 'p'))
+({type} = 'int8'::regtype
+ OR EXISTS (SELECT FROM pg_cast x
+            WHERE (x.castsource, x.casttarget, x.castcontext) = ('int8'::regtype, {type}, 'i'))
+ OR EXISTS (SELECT FROM pg_type y WHERE y.oid = {type} AND y.typtype IN ('d', 'p')))
 
 -- Functions and operators, with the types of what they are called with.
 -- cte: callable(classid, oid, name, schema, owner, types, needed, rest)
@@ -185,12 +187,12 @@ FROM pg_operator o
 
 -- What is created again from its text, and calls one although there is another of the same name
 -- that a call with a bigint may find: of a role that owns neither the tables nor what is called,
--- and may so have its code called, or one that is not the same for a bigint.
+-- and may so have its code called, whatever its other parameters are; or one that is not the same
+-- for a bigint.
 -- cte: other_call(object, called, found, role)
 -- with: rebuilt, gone, owner, callable
 SELECT DISTINCT pg_describe_object(o.classid, o.objid, 0), pg_describe_object(f.classid, f.oid, 0),
-  pg_describe_object(g.classid, g.oid, 0),
-  CASE WHEN NOT r.rolsuper AND g.owner NOT IN (f.owner, owner.oid) THEN r.rolname END
+  pg_describe_object(g.classid, g.oid, 0), CASE WHEN s.is_strange THEN r.rolname END
 FROM owner CROSS JOIN (SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone) o
   JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
   JOIN callable f ON (f.classid, f.oid) = (d.refclassid, d.refobjid)
@@ -198,16 +200,18 @@ FROM owner CROSS JOIN (SELECT * FROM rebuilt UNION SELECT classid, objid FROM go
   JOIN callable g ON (g.classid, g.name, g.schema) = (f.classid, f.name, f.schema)
     AND g.oid <> f.oid
   JOIN pg_roles r ON r.oid = g.owner
+  CROSS JOIN LATERAL (SELECT NOT r.rolsuper AND g.owner NOT IN (f.owner, owner.oid)) s(is_strange)
   CROSS JOIN LATERAL (
-    SELECT bool_and(t.old = t.new
-        OR (t.old IN ('int2'::regtype, 'int4'::regtype) OR {takes_bigint(t.old)})
-          AND {takes_bigint(t.new)}),
+    SELECT bool_and(t.old = t.new OR is_number AND {takes_bigint(t.new)}),
+      bool_or(t.old <> t.new AND is_number AND {takes_bigint(t.new)}),
       bool_or(t.old <> t.new AND (t.old IN ('int2'::regtype, 'int4'::regtype)
         OR t.new = 'int8'::regtype)),
       bool_and(t.old = t.new OR t.old IN ('int2'::regtype, 'int4'::regtype)
         AND t.new = 'int8'::regtype)
     FROM unnest(f.types) WITH ORDINALITY u(old, n)
       CROSS JOIN LATERAL (SELECT u.old, CASE WHEN g.rest <> 0 AND n >= cardinality(g.types)
-        THEN g.rest ELSE g.types[n] END) t(old, new)) c(accepts, matters, is_same)
-WHERE c.accepts AND c.matters AND cardinality(f.types) >= g.needed
-AND (g.owner <> f.owner OR NOT c.is_same)
+        THEN g.rest ELSE g.types[n] END) t(old, new)
+      CROSS JOIN LATERAL (SELECT t.old IN ('int2'::regtype, 'int4'::regtype)
+        OR {takes_bigint(t.old)}) i(is_number)) c(accepts, may_accept, differs, is_same)
+WHERE cardinality(f.types) >= g.needed
+AND CASE WHEN s.is_strange THEN c.may_accept ELSE c.accepts AND c.differs AND NOT c.is_same END
