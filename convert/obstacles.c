@@ -102,6 +102,15 @@ snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
+ * Find functions that would get calls in the place of those that hold keys.
+ */
+void
+snowflake_convert_find_call_obstacles(const SnowflakeConversion *conversion, List **obstacles)
+{
+	snowflake_convert_ask_obstacles(conversion, sql_key_call_obstacles, obstacles);
+}
+
+/*
  * Find the obstacles that the catalogs show.
  */
 void
@@ -113,6 +122,7 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
 	if (!conversion->online)
 	{
+		snowflake_convert_find_call_obstacles(conversion, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_recreated_obstacles, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_row_obstacles, obstacles);

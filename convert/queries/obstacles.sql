@@ -171,14 +171,27 @@ SELECT line, relid::regclass::text FROM lost WHERE number = 5
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates again.
 SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
--- A role that may create others in the schema of what is called would have its code called.
 -- list: call_obstacles obstacles
--- with: other_call
+-- with: calling, beside
 
--- hint: Drop functions and operators of other roles that have the name of one that is called.
-SELECT format('%s calls %s, and created again might call %s of role %I', object, called,
-    found, role), object
-FROM other_call WHERE role IS NOT NULL
+-- hint: Drop functions and operators of other roles that have the name of one that is called, or
+--   give them to the owner of the tables.
+SELECT DISTINCT format('%s calls %s, and created again might call %s of role %I',
+  pg_describe_object(c.classid, c.objid, 0), pg_describe_object(b.classid, b.oid, 0), b.found,
+  b.role), pg_describe_object(c.classid, c.objid, 0)
+FROM calling c JOIN beside b ON (b.classid, b.oid) = (c.called_class, c.called)
+
+-- The application calls these with keys.
+-- list: key_call_obstacles obstacles
+-- with: beside
+
+-- hint: Drop functions and operators of other roles that have the name of one that is called, or
+--   give them to the owner of the tables.
+SELECT format('%s holds keys, and calls with a bigint might find %s of role %I',
+  pg_describe_object(b.classid, b.oid, 0), b.found, b.role),
+  pg_describe_object(b.classid, b.oid, 0)
+FROM beside b
+WHERE b.classid = 'pg_proc'::regclass AND b.oid = ANY ($22 || $23)
 
 -- list: row_obstacles obstacles
 -- with: big_row

@@ -185,33 +185,48 @@ SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner,
   ARRAY[o.oprleft, o.oprright], 2, 0
 FROM pg_operator o
 
--- What is created again from its text, and calls one although there is another of the same name
--- that a call with a bigint may find: of a role that owns neither the tables nor what is called,
--- and may so have its code called, whatever its other parameters are; or one that is not the same
--- for a bigint.
--- cte: other_call(object, called, found, role)
--- with: rebuilt, gone, owner, callable
-SELECT DISTINCT pg_describe_object(o.classid, o.objid, 0), pg_describe_object(f.classid, f.oid, 0),
-  pg_describe_object(g.classid, g.oid, 0), CASE WHEN s.is_strange THEN r.rolname END
-FROM owner CROSS JOIN (SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone) o
+-- The parameters of two of one name, and whether a bigint may be given to one.
+-- snippet: parameters(f, g)
+unnest({f}.types) WITH ORDINALITY u(old, n)
+  CROSS JOIN LATERAL (SELECT CASE WHEN {g}.rest <> 0 AND n >= cardinality({g}.types)
+    THEN {g}.rest ELSE {g}.types[n] END) t(new)
+  CROSS JOIN LATERAL (SELECT u.old IN ('int2'::regtype, 'int4'::regtype)
+    OR {takes_bigint(u.old)}) i(is_number)
+
+-- Those beside which there is one of the same name, which a call with a bigint may find instead, of
+-- a role that owns neither the tables nor what is called: it may so have its code called.
+-- cte: beside(classid, oid, found, role)
+-- with: owner, callable
+SELECT f.classid, f.oid, pg_describe_object(g.classid, g.oid, 0), r.rolname
+FROM owner CROSS JOIN callable g JOIN pg_roles r ON r.oid = g.owner AND NOT r.rolsuper
+  JOIN callable f ON (f.classid, f.name, f.schema) = (g.classid, g.name, g.schema)
+    AND f.oid <> g.oid AND g.owner NOT IN (f.owner, owner.oid)
+    AND cardinality(f.types) >= g.needed
+WHERE EXISTS (SELECT FROM {parameters(f, g)}
+              WHERE old <> new AND is_number AND {takes_bigint(new)})
+
+-- What is created again from its text, and what it calls.
+-- cte: calling(classid, objid, called_class, called)
+-- with: rebuilt, gone
+SELECT o.classid, o.objid, d.refclassid, d.refobjid
+FROM (SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone) o
   JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
-  JOIN callable f ON (f.classid, f.oid) = (d.refclassid, d.refobjid)
-    AND f.oid <> ALL (coalesce($21, '{}'))
+WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+AND d.refobjid <> ALL (coalesce($21, '{}'))
+
+-- The same, with another one of those who are trusted, that is not the same for a bigint.
+-- cte: other_call(object, called, found)
+-- with: calling, owner, callable
+SELECT DISTINCT pg_describe_object(c.classid, c.objid, 0), pg_describe_object(f.classid, f.oid, 0),
+  pg_describe_object(g.classid, g.oid, 0)
+FROM owner CROSS JOIN calling c
+  JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
   JOIN callable g ON (g.classid, g.name, g.schema) = (f.classid, f.name, f.schema)
-    AND g.oid <> f.oid
-  JOIN pg_roles r ON r.oid = g.owner
-  CROSS JOIN LATERAL (SELECT NOT r.rolsuper AND g.owner NOT IN (f.owner, owner.oid)) s(is_strange)
-  CROSS JOIN LATERAL (
-    SELECT bool_and(t.old = t.new OR is_number AND {takes_bigint(t.new)}),
-      bool_or(t.old <> t.new AND is_number AND {takes_bigint(t.new)}),
-      bool_or(t.old <> t.new AND (t.old IN ('int2'::regtype, 'int4'::regtype)
-        OR t.new = 'int8'::regtype)),
-      bool_and(t.old = t.new OR t.old IN ('int2'::regtype, 'int4'::regtype)
-        AND t.new = 'int8'::regtype)
-    FROM unnest(f.types) WITH ORDINALITY u(old, n)
-      CROSS JOIN LATERAL (SELECT u.old, CASE WHEN g.rest <> 0 AND n >= cardinality(g.types)
-        THEN g.rest ELSE g.types[n] END) t(old, new)
-      CROSS JOIN LATERAL (SELECT t.old IN ('int2'::regtype, 'int4'::regtype)
-        OR {takes_bigint(t.old)}) i(is_number)) c(accepts, may_accept, differs, is_same)
-WHERE cardinality(f.types) >= g.needed
-AND CASE WHEN s.is_strange THEN c.may_accept ELSE c.accepts AND c.differs AND NOT c.is_same END
+    AND g.oid <> f.oid AND cardinality(f.types) >= g.needed
+  JOIN pg_roles r ON r.oid = g.owner AND (r.rolsuper OR g.owner IN (f.owner, owner.oid))
+WHERE (SELECT bool_and(old = new OR is_number AND {takes_bigint(new)})
+         AND bool_or(old <> new AND (old IN ('int2'::regtype, 'int4'::regtype)
+                                     OR new = 'int8'::regtype))
+         AND NOT bool_and(old = new OR old IN ('int2'::regtype, 'int4'::regtype)
+                          AND new = 'int8'::regtype)
+       FROM {parameters(f, g)})

@@ -62,7 +62,7 @@ FROM pg_proc p WHERE p.oid = ANY ($29)
 SELECT object, format('%s: %s instead of %s', object, found, called),
   format('created again, it might call %s instead of %s', found, called), NULL,
   'Look at it afterwards. Before, give them different names, or create one of bigint.'
-FROM other_call WHERE role IS NULL
+FROM other_call
 
 -- notice: warning | list | functions hold keys in integers
 SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,

@@ -263,6 +263,12 @@ CREATE FUNCTION shop.named(shop.mallorys, shop.mallorys) RETURNS boolean IMMUTAB
 CREATE OPERATOR shop.<<< (FUNCTION = shop.other, LEFTARG = bigint, RIGHTARG = int);
 SET SESSION AUTHORIZATION regress_dba;
 SELECT snowflake_convert('guarded');
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE FUNCTION shop.holds(bigint) RETURNS text LANGUAGE sql AS 'SELECT shop.evil($1)::text';
+SET SESSION AUTHORIZATION regress_dba;
+CREATE FUNCTION shop.holds(guarded_id int) RETURNS int LANGUAGE sql AS 'SELECT id FROM shop.guarded WHERE id = $1';
+SELECT snowflake_convert('guarded');
+DROP FUNCTION holds(bigint);
 DROP OPERATOR <<< (bigint, int);
 DROP FUNCTION allowed(bigint), other(int, bigint[]), computed(bigint), named(mallorys, mallorys);
 ALTER TABLE guarded DROP CONSTRAINT guarded_id_check3, DROP CONSTRAINT guarded_id_check4;
