@@ -360,6 +360,8 @@ sub set_kind
 	if ($error ne '')
 	{
 		wrong("$s cannot be local: $error") if $kind eq 'local' && $error !~ /canceling/;
+		# It may have lost the numbers of CACHE, as by an ALTER SEQUENCE that is rolled back.
+		$synced{$s} = 0 if $before eq 'local';
 		return after_error($who);
 	}
 	if ($kind eq 'range')

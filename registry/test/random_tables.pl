@@ -75,7 +75,7 @@ sub normal
 	$text =~ s/( default=)(.*?)( generated=)/$1 . ($2 =~ s{[()]|::\w+}{}gr) . $3/e;
 	if ($kind ne 'range')
 	{
-		$text =~ s/\b(?:bigint|integer)\b/int/g;
+		$text =~ s/\b(?:bigint|integer|smallint)\b/int/g;
 		$text =~ s/'(-?\d+)'::int/$1/g;
 		$text =~ s/::int\b//g;
 		$text =~ s/\((-?\d+)\)/$1/g;
