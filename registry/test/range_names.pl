@@ -139,7 +139,6 @@ foreach my $statement (sort keys %statements)
 	$number_of{$name} = $a->safe_psql('postgres', "INSERT INTO rolled_table ($name) VALUES (nextval('$name')) RETURNING $name");
 	cmp_ok($number_of{$name}, '>', $rolled_back[-1] + 50, "a range that was noted in a file is not used after its $statement");
 }
-$a->safe_psql('postgres', 'DELETE FROM rolled_table');
 
 # What sets the position unseen removes the note, which the next session writes again.
 $a->safe_psql('postgres', "CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid'");
@@ -147,6 +146,27 @@ $a->safe_psql('postgres', "CREATE SEQUENCE unseen; SELECT snowflake_set_sequence
 $a->safe_psql('postgres', "SELECT nextval('unseen'); SELECT server_setval('unseen', 5)");
 $number_of{unseen} = $a->safe_psql('postgres', "SELECT nextval('unseen')");
 is($number_of{unseen}, 2, 'the position of a range sequence is not where its numbers are');
+
+# A sequence that was renamed shares its numbers with one that has the former name, which
+# notes a range in its own file.
+foreach my $name ('former', 'renamed')
+{
+	$a->safe_psql('postgres', "CREATE SEQUENCE former; SELECT snowflake_set_sequence_kind('former', 'range'); SELECT nextval('former')");
+	$a->safe_psql('postgres', 'ALTER SEQUENCE former RENAME TO renamed') if $name eq 'former';
+}
+my $others = $a->background_psql('postgres');
+my $own = $a->background_psql('postgres');
+$own->query_safe(q{SELECT nextval('renamed')});
+my $first = $others->query_safe(q{SELECT nextval('former')});
+my $latest = $others->query_safe(q{SELECT max(nextval('former')) FROM generate_series(1, 200)});
+$number_of{renamed} = $own->query_safe(q{SELECT nextval('renamed')});
+cmp_ok($number_of{renamed}, '>', $latest, 'a sequence uses the range that another one of its name has noted');
+$number_of{former} = $others->query_safe(q{SELECT nextval('former')});
+cmp_ok($number_of{former}, '<', $number_of{renamed} + 10, '... as does the other one');
+$_->quit foreach $own, $others;
+
+# A commit makes durable what was noted before.
+$a->safe_psql('postgres', 'DELETE FROM rolled_table');
 
 # A number that a client has is not returned again after a crash, although no row has it.
 $a->safe_psql('postgres', "CREATE SEQUENCE client; SELECT snowflake_set_sequence_kind('client', 'range')");

@@ -133,6 +133,8 @@ use_reserve(RangeSlot *slot)
 		slot->ask_at += Min((now - slot->current_since) / 10, MAX_DELAY_US);
 	}
 	slot->current_since = now;
+	if (slot->shared)
+		snowflake_change_version(slot);
 	snowflake_use_reserve(slot);
 }
 

@@ -83,20 +83,39 @@ snowflake_fail_long_name(void)
 }
 
 /*
+ * Note in the file of a sequence that numbers were granted.
+ */
+static void
+write_granted(const RangeHandle *handle, int64 granted)
+{
+	GrantedNote note = snowflake_own_note(granted);
+
+	if (snowflake_write_note(handle->relid, handle->last, &note))
+		snowflake_drop_on_rollback(handle);
+}
+
+/*
  * Have a session know where the ranges of a sequence are.  The registry knows
- * it by its name in UTF8.
+ * it by its name in UTF8.  Another sequence of this name may have noted the
+ * current range in its own file.  A note of another database remains until its
+ * numbers are given up (kind.c).
  */
 void
 snowflake_attach_range(RangeHandle *handle, const char *name)
 {
 	GrantedNote note;
+	bool		is_foreign;
+	int64		noted;
 
 	snowflake_check_ranges_enabled();
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	if (strlen(name) >= SNOWFLAKE_RANGE_NAME_SIZE)
 		snowflake_fail_long_name();
 	note = snowflake_read_note(handle->relid, handle->last);
-	snowflake_find_slot(handle, name, snowflake_is_foreign(&note) ? 0 : note.granted);
+	is_foreign = snowflake_is_foreign(&note);
+	noted = snowflake_find_slot(handle, name, is_foreign ? 0 : note.granted);
+	if (noted > note.granted && !is_foreign)
+		write_granted(handle, noted);
 }
 
 /*
@@ -240,10 +259,7 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 			break;
 		if (advance == RANGE_NOTE)
 		{
-			GrantedNote note = snowflake_own_note(granted);
-
-			if (snowflake_write_note(handle->relid, handle->last, &note))
-				snowflake_drop_on_rollback(handle);
+			write_granted(handle, granted);
 			snowflake_note_granted(handle, granted);
 		}
 		else if (advance == RANGE_WAIT)

@@ -269,6 +269,17 @@ snowflake_use_reserve(RangeSlot *slot)
 }
 
 /*
+ * Have each session look for the slot again before its next number.  Claims in
+ * flight are valid with either version.
+ */
+void
+snowflake_change_version(RangeSlot *slot)
+{
+	slot->version++;
+	slot->segments[0].version = slot->segments[1].version = slot->version;
+}
+
+/*
  * Drop both ranges.  A claim in flight finds that its generation is over.  A
  * later one could still see the segment of the reserve as it was, so the word
  * skips that generation.
@@ -320,7 +331,7 @@ clear_slot(RangeSlot *slot)
 {
 	snowflake_drop_ranges(slot);
 	slot->version++;
-	slot->in_use = false;
+	slot->in_use = slot->shared = false;
 	slot->granted = slot->noted = 0;
 	slot->heard = slot->asked = slot->told = slot->settled = -1;
 	slot->wanted = slot->announce = false;
@@ -381,6 +392,19 @@ occupy_slot(const RangeHandle *handle, const char *database, const char *name)
 }
 
 /*
+ * Several sequences have a name, or the former one of this name was rolled back.
+ * From now on, each session looks for the slot again before it uses another range,
+ * so that the file of its own sequence has the note.
+ */
+static void
+share_slot(RangeSlot *slot)
+{
+	if (!slot->shared)
+		snowflake_change_version(slot);
+	slot->shared = true;
+}
+
+/*
  * Find the slot of a name of this database.  It changes hands if the database
  * was renamed, or the sequence has another end.
  */
@@ -395,9 +419,8 @@ find_or_occupy_slot(const RangeHandle *handle, const char *database, const char 
 			continue;
 		if (strcmp(slot->database, database) == 0 && slot->last == handle->last)
 		{
-			/* The last one of this name was rolled back, or shares it. */
 			if (slot->relid != handle->relid)
-				slot->noted = 0;
+				share_slot(slot);
 			slot->relid = handle->relid;
 			return slot;
 		}
@@ -411,13 +434,14 @@ find_or_occupy_slot(const RangeHandle *handle, const char *database, const char 
 /*
  * Have a session know the slot of a sequence, which has its step, last value
  * and OID.  The caller has locked the sequence, and read what its file says
- * was granted.
+ * was granted.  Returns what that is to say before a number is used.
  */
-void
+int64
 snowflake_find_slot(RangeHandle *handle, const char *name, int64 granted)
 {
 	const char *database = get_database_name(MyDatabaseId);
 	RangeSlot  *slot;
+	int64		noted = 0;
 
 	snowflake_lock_ranges();
 	slot = find_or_occupy_slot(handle, database, name);
@@ -426,6 +450,7 @@ snowflake_find_slot(RangeHandle *handle, const char *name, int64 granted)
 		slot->granted = Max(slot->granted, granted);
 		handle->slot = slot;
 		handle->version = slot->version;
+		noted = slot->noted;
 	}
 	snowflake_unlock_ranges();
 	if (slot == NULL)
@@ -434,6 +459,7 @@ snowflake_find_slot(RangeHandle *handle, const char *name, int64 granted)
 				 errmsg("too many range sequences are used on this server"),
 				 errhint("Increase \"snowflake.max_range_sequences\", which is %d.",
 						 snowflake_max_range_sequences)));
+	return noted;
 }
 
 /*

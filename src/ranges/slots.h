@@ -59,12 +59,13 @@ typedef struct RangeSlot
 	bool		in_use;
 	Oid			database_id;
 	Oid			relid;			/* one of its sequences */
+	bool		shared;			/* several sequences have had it */
 	char		database[NAMEDATALEN];
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 	int64		last;			/* MAXVALUE */
 	int64		step;			/* INCREMENT */
 
-	/* The greatest number that was granted, and that is in a file. */
+	/* The greatest number that was granted, and that is in files. */
 	int64		granted;
 	int64		noted;
 
@@ -148,13 +149,14 @@ extern int64 snowflake_numbers_left(RangeSlot *slot);
 extern void snowflake_set_reserve(RangeSlot *slot, int64 first, int64 last);
 extern void snowflake_use_reserve(RangeSlot *slot);
 extern void snowflake_set_back_used(RangeSlot *slot);
+extern void snowflake_change_version(RangeSlot *slot);
 extern void snowflake_drop_ranges(RangeSlot *slot);
 extern void snowflake_give_up(RangeSlot *slot, int64 floor);
 extern void snowflake_note_range_failure(const char *why);
 
 /* For sessions. */
-extern void snowflake_find_slot(RangeHandle *handle, const char *name,
-								int64 granted);
+extern int64 snowflake_find_slot(RangeHandle *handle, const char *name,
+								 int64 granted);
 extern void snowflake_drop_ranges_of(const RangeHandle *handle);
 extern void snowflake_free_slot(Oid database_id, Oid relid);
 extern bool snowflake_get_problem(const RangeHandle *handle, int64 since,
