@@ -88,6 +88,9 @@ sub plan_round
 	@plan{ 'end', 'rarest', 'phase', 'flush', 'has_registry' } = ('kill -9 of the session', 0, 0.3, 0.01, 0) if $bug;
 	@plan{ 'phase', 'flush', 'completes' } = (0.99, 0, 1) if $bug eq 'conversion-privileges';
 	$plan{conversion} = $bug eq 'conversion-local' ? 0.99 : 0.5 * $plan{conversion} if $bug;
+
+	# One at once is anywhere then, and most likely at its end.
+	@plan{ 'phase', 'moment' } = (0.4, 5) if $bug eq 'conversion-local';
 	return \%plan;
 }
 
