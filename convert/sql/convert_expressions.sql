@@ -375,7 +375,17 @@ CREATE TRIGGER on_lease BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION on
 CREATE TRIGGER after_lease AFTER INSERT ON leases FOR EACH ROW EXECUTE FUNCTION after_lease();
 SET client_min_messages = notice;
 SELECT snowflake_convert('leases', dry_run => true);
-
 SET client_min_messages = warning;
+
+-- views that are made of each other, which nobody can read
+CREATE TABLE turns (id int PRIMARY KEY);
+CREATE VIEW first_turns AS SELECT id FROM turns;
+CREATE VIEW second_turns AS SELECT id FROM first_turns;
+CREATE OR REPLACE VIEW first_turns AS SELECT id FROM turns UNION ALL SELECT id FROM second_turns;
+SET statement_timeout = '180s';
+SELECT severity, finding FROM snowflake_convert_report('expressions', details => true) WHERE object LIKE '%turns%';
+SELECT snowflake_convert('turns');
+RESET statement_timeout;
+
 DROP SCHEMA expressions CASCADE;
 DROP ROLE regress_expressions_owner;
