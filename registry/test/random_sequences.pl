@@ -299,6 +299,8 @@ sub alter
 	{
 		my (undef, $plain_error) = run_plain($who, $sql);
 
+		# One that was not used before begins at START when it is local.
+		$synced{$s} = 0 if grep { /^START/ } @chosen;
 		if ($plain_error ne '')
 		{
 			# Its position here would not be possible there.
