@@ -434,25 +434,24 @@ use_comparison(const Columns *all, const SnowflakeOrigin *one, const SnowflakeOr
 	return true;
 }
 
-static void
-use_comparisons(const Columns *all)
+/*
+ * Use comparisons; returns whether one of them told what was not known.
+ */
+static bool
+use_comparisons(const Columns *all, const List *comparisons)
 {
-	List	   *comparisons = snowflake_convert_find_comparisons(all->conversion);
-	bool		found;
+	bool		found = false;
 	ListCell   *cell;
 
-	do
+	foreach(cell, comparisons)
 	{
-		found = false;
-		foreach(cell, comparisons)
-		{
-			const SnowflakeComparison *comparison = lfirst(cell);
+		const SnowflakeComparison *comparison = lfirst(cell);
 
-			CHECK_FOR_INTERRUPTS();
-			found |= use_comparison(all, &comparison->one, &comparison->other, comparison->where);
-			found |= use_comparison(all, &comparison->other, &comparison->one, comparison->where);
-		}
-	} while (found);
+		CHECK_FOR_INTERRUPTS();
+		found |= use_comparison(all, &comparison->one, &comparison->other, comparison->where);
+		found |= use_comparison(all, &comparison->other, &comparison->one, comparison->where);
+	}
+	return found;
 }
 
 /*
@@ -657,12 +656,15 @@ snowflake_convert_choose_columns(SnowflakeConversion *conversion, const char *ar
 	Columns		all = {0};
 	Widen		widen = parse_widen(argument);
 	Arrays		widened;
+	List	   *comparisons;
 	ListCell   *cell;
 
 	all.conversion = conversion;
 	snowflake_convert_find_targets(conversion);
 	find_columns(&all);
-	use_comparisons(&all);
+	comparisons = snowflake_convert_find_comparisons(conversion);
+	while (use_comparisons(&all, comparisons))
+		;
 	judge_columns(&all);
 	keep_found(&all, conversion);
 

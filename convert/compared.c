@@ -199,12 +199,27 @@ find_origins(Search *search, Node *node)
 }
 
 static void
-add_comparisons(Search *search, const OpExpr *operator)
+add_comparisons(Search *search, const SnowflakeOrigin *one, const List *others)
+{
+	ListCell   *other;
+
+	foreach(other, others)
+	{
+		SnowflakeComparison *comparison = palloc_object(SnowflakeComparison);
+
+		comparison->one = *one;
+		comparison->other = *(SnowflakeOrigin *) lfirst(other);
+		comparison->where = search->where;
+		search->comparisons = lappend(search->comparisons, comparison);
+	}
+}
+
+static void
+follow_operator(Search *search, const OpExpr *operator)
 {
 	List	   *ones;
 	List	   *others;
 	ListCell   *one;
-	ListCell   *other;
 
 	if (list_length(operator->args) != 2 ||
 		!op_mergejoinable(operator->opno, exprType(linitial(operator->args))))
@@ -212,17 +227,7 @@ add_comparisons(Search *search, const OpExpr *operator)
 	ones = find_origins(search, linitial(operator->args));
 	others = find_origins(search, lsecond(operator->args));
 	foreach(one, ones)
-	{
-		foreach(other, others)
-		{
-			SnowflakeComparison *comparison = palloc_object(SnowflakeComparison);
-
-			comparison->one = *(SnowflakeOrigin *) lfirst(one);
-			comparison->other = *(SnowflakeOrigin *) lfirst(other);
-			comparison->where = search->where;
-			search->comparisons = lappend(search->comparisons, comparison);
-		}
-	}
+		add_comparisons(search, lfirst(one), others);
 }
 
 static bool
@@ -251,7 +256,7 @@ walk(Node *node, void *context)
 		return walk(link->subselect, search);
 	}
 	if (IsA(node, OpExpr))
-		add_comparisons(search, (OpExpr *) node);
+		follow_operator(search, (OpExpr *) node);
 	return expression_tree_walker(node, walk, search);
 }
 
