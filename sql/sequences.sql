@@ -302,6 +302,9 @@ SELECT is_id(nextval('users_id_seq'));
 BEGIN READ ONLY;
 SELECT nextval('users_id_seq');
 ROLLBACK;
+BEGIN READ ONLY;
+SELECT snowflake_set_sequence_kind('users_id_seq', 'local');
+ROLLBACK;
 -- which may use temporary sequences, like PostgreSQL's
 CREATE TEMP SEQUENCE temporary;
 SELECT snowflake_set_sequence_kind('temporary');

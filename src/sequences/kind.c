@@ -428,6 +428,7 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	SequenceLabel label = {0};
 	char	   *string;
 
+	PreventCommandIfReadOnly("snowflake_set_sequence_kind()");
 	check_sequence(relid);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
