@@ -23,6 +23,19 @@ typedef struct Block
 	List	   *variables;		/* that it declares */
 } Block;
 
+static bool
+has_name(const SnowflakeVariable *variable, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, variable->names)
+	{
+		if (strcmp(lfirst(cell), name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The variable that a name at a word means, or NULL.
  */
@@ -31,18 +44,14 @@ snowflake_convert_find_variable(const SnowflakeFunction *function, const char *n
 {
 	SnowflakeVariable *found = NULL;
 	ListCell   *cell;
-	ListCell   *known;
 
 	foreach(cell, function->variables)
 	{
 		SnowflakeVariable *variable = lfirst(cell);
 		bool		is_inside = variable->from <= at && at <= variable->to;
 
-		foreach(known, variable->names)
-		{
-			if (strcmp(lfirst(known), name) == 0 && (found == NULL || is_inside))
-				found = variable;
-		}
+		if (has_name(variable, name) && (found == NULL || is_inside))
+			found = variable;
 	}
 	return found;
 }

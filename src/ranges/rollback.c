@@ -85,18 +85,22 @@ end_subtransaction(SubXactEvent event, SubTransactionId level,
 }
 
 static void
-end_transaction(XactEvent event, void *arg)
+drop_all(void)
 {
 	ListCell   *cell;
 
+	foreach(cell, noted_ranges)
+		snowflake_drop_ranges_of(&((NotedRanges *) lfirst(cell))->handle);
+}
+
+static void
+end_transaction(XactEvent event, void *arg)
+{
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		event != XACT_EVENT_PREPARE)
 		return;
 	if (event != XACT_EVENT_COMMIT)
-	{
-		foreach(cell, noted_ranges)
-			snowflake_drop_ranges_of(&((NotedRanges *) lfirst(cell))->handle);
-	}
+		drop_all();
 	noted_ranges = NIL;
 }
 

@@ -69,7 +69,7 @@
  * type internal that are NULL (a strict function returns one without being called),
  * but no others.
  */
-static const char seal = 0;
+static const char seal[] = "";
 
 /* The memory context in which a COPY FROM began, or NULL: no COPY FROM. */
 static MemoryContext copy_statement = NULL;
@@ -186,7 +186,7 @@ snowflake_copy_substitute(const FuncExpr *call)
 	InvokeFunctionExecuteHook(call->funcid);
 
 	args = list_make2(makeConst(INTERNALOID, -1, InvalidOid, SIZEOF_DATUM,
-								PointerGetDatum(&seal), false, true),
+								PointerGetDatum(seal), false, true),
 					  makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),
 								ObjectIdGetDatum(call->funcid), false, true));
 	substitute = makeFuncExpr(copy_default, call->funcresulttype,
@@ -236,7 +236,7 @@ static bool
 is_sealed(FunctionCallInfo fcinfo)
 {
 	return PG_NARGS() >= OWN_ARGUMENTS && !PG_ARGISNULL(SEAL_ARGUMENT) &&
-		PG_GETARG_POINTER(SEAL_ARGUMENT) == (Pointer) & seal;
+		PG_GETARG_POINTER(SEAL_ARGUMENT) == seal;
 }
 
 /*
