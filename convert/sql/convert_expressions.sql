@@ -384,7 +384,13 @@ CREATE VIEW second_turns AS SELECT id FROM first_turns;
 CREATE OR REPLACE VIEW first_turns AS SELECT id FROM turns UNION ALL SELECT id FROM second_turns;
 SET statement_timeout = '180s';
 SELECT severity, finding FROM snowflake_convert_report('expressions', details => true) WHERE object LIKE '%turns%';
-SELECT snowflake_convert('turns');
+DO $$
+BEGIN
+    PERFORM snowflake_convert('turns');
+EXCEPTION WHEN dependent_objects_still_exist THEN
+    RAISE INFO 'they are not dropped';
+END
+$$;
 RESET statement_timeout;
 
 DROP SCHEMA expressions CASCADE;

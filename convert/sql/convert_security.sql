@@ -249,7 +249,7 @@ CREATE TABLE guarded (id int PRIMARY KEY, CHECK (allowed(id) OR id > 0), CHECK (
 CREATE POLICY p ON guarded USING (allowed(id));
 CREATE VIEW guarded_view AS SELECT id FROM guarded WHERE allowed(id);
 SET client_min_messages = notice;
-SELECT snowflake_convert('guarded', dry_run => true);
+SELECT count(*) FROM snowflake_convert('guarded', dry_run => true);
 SET client_min_messages = warning;
 CREATE OPERATOR <<< (FUNCTION = other, LEFTARG = int, RIGHTARG = int);
 ALTER TABLE guarded ADD CHECK (id <<< 1), ADD CHECK (named(id, '1'));
