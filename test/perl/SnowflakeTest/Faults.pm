@@ -95,14 +95,32 @@ sub wait_until_up
 	return;
 }
 
+# Stop a process where it is, unless it has ended, which may be before its parent knows.
+# Returns whether it is stopped.
+sub stop_process
+{
+	my ($pid) = @_;
+	my $state = '';
+
+	kill('STOP', $pid) or return 0;
+	while ($state ne 'T')
+	{
+		($state) = (eval { slurp_file("/proc/$pid/stat") } // '') =~ /\) (\w) /;
+		return 0 if !defined $state || $state =~ /[XZ]/;
+		usleep(1000);
+	}
+	return 1;
+}
+
 # Kill a process of a server with SIGKILL, and wait until the server is back from its
-# recovery.  Returns whether there was one.
+# recovery.  Returns whether there was one, which would else have gone on.
 sub crash_process
 {
 	my ($node, $pid) = @_;
 	my $offset = -s $node->logfile;
 
-	kill('KILL', $pid) or return 0;
+	stop_process($pid) or return 0;
+	kill('KILL', $pid);
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $offset);
 	wait_until_up($node);
 	return 1;
