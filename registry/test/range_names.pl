@@ -163,6 +163,9 @@ $number_of{renamed} = $own->query_safe(q{SELECT nextval('renamed')});
 cmp_ok($number_of{renamed}, '>', $latest, 'a sequence uses the range that another one of its name has noted');
 $number_of{former} = $others->query_safe(q{SELECT nextval('former')});
 cmp_ok($number_of{former}, '<', $number_of{renamed} + 10, '... as does the other one');
+my $rolled_back = $own->query_safe(q{BEGIN; ALTER SEQUENCE renamed NO MINVALUE; SELECT max(nextval('renamed')) FROM generate_series(1, 300); ROLLBACK});
+$number_of{renamed} = $own->query_safe(q{SELECT nextval('renamed')});
+cmp_ok($number_of{renamed}, '>', $rolled_back + 50, '... and drops it if the note is rolled back');
 $_->quit foreach $own, $others;
 
 # A commit makes durable what was noted before.

@@ -463,16 +463,15 @@ snowflake_find_slot(RangeHandle *handle, const char *name, int64 granted)
 }
 
 /*
- * Drop the ranges of a sequence, unless its slot belongs to another one by now.
+ * Drop the ranges of a slot, whatever its version is by now: a shared one changes it
+ * with each range.  Another sequence that has the slot loses numbers, which does no
+ * harm.
  */
 void
 snowflake_drop_ranges_of(const RangeHandle *handle)
 {
-	RangeSlot  *slot = handle->slot;
-
 	snowflake_lock_ranges();
-	if (slot->version == handle->version)
-		snowflake_drop_ranges(slot);
+	snowflake_drop_ranges(handle->slot);
 	snowflake_unlock_ranges();
 }
 
