@@ -71,19 +71,6 @@ has_one_of(const Flow *flow, int at, const char *const *texts)
 	return false;
 }
 
-static bool
-has_name(const List *names, const char *name)
-{
-	ListCell   *cell;
-
-	foreach(cell, names)
-	{
-		if (strcmp(lfirst(cell), name) == 0)
-			return true;
-	}
-	return false;
-}
-
 static void
 mark(Flow *flow, SnowflakeVariable *variable)
 {
@@ -222,7 +209,7 @@ read_name(const Flow *flow, int at)
 		value.variable = snowflake_convert_find_variable(flow->function, words[at].text, at);
 	value.is_key = value.variable != NULL ? value.variable->holds_key :
 		words[at].is_name && flow->function->uses_tables &&
-		has_name(flow->key_names, words[at].text);
+		snowflake_convert_has_name(flow->key_names, words[at].text);
 	return value;
 }
 
@@ -452,7 +439,8 @@ follow_insert(Flow *flow, int at)
 	close = snowflake_convert_find_close(flow->source, at);
 	for (at++; at < close; at++)
 	{
-		are_keys = lappend_int(are_keys, has_name(flow->key_names, words[at].text));
+		are_keys = lappend_int(are_keys,
+							   snowflake_convert_has_name(flow->key_names, words[at].text));
 		at = snowflake_convert_next_item(flow->source, at);
 	}
 	at = close + 1;
@@ -627,14 +615,14 @@ has_key_name(const Flow *flow, const char *name)
 {
 	static const char *const prefixes[] = {"p_", "v_", "in_", "i_", "l_", "new_", "old_", "_"};
 
-	if (has_name(flow->key_names, name))
+	if (snowflake_convert_has_name(flow->key_names, name))
 		return true;
 	for (size_t i = 0; i < lengthof(prefixes); i++)
 	{
 		size_t		length = strlen(prefixes[i]);
 
 		if (strncmp(name, prefixes[i], length) == 0 &&
-			has_name(flow->key_names, name + length))
+			snowflake_convert_has_name(flow->key_names, name + length))
 			return true;
 	}
 	return false;

@@ -23,12 +23,15 @@ typedef struct Block
 	List	   *variables;		/* that it declares */
 } Block;
 
-static bool
-has_name(const SnowflakeVariable *variable, const char *name)
+/*
+ * Is a name in a list?
+ */
+bool
+snowflake_convert_has_name(const List *names, const char *name)
 {
 	ListCell   *cell;
 
-	foreach(cell, variable->names)
+	foreach(cell, names)
 	{
 		if (strcmp(lfirst(cell), name) == 0)
 			return true;
@@ -50,7 +53,8 @@ snowflake_convert_find_variable(const SnowflakeFunction *function, const char *n
 		SnowflakeVariable *variable = lfirst(cell);
 		bool		is_inside = variable->from <= at && at <= variable->to;
 
-		if (has_name(variable, name) && (found == NULL || is_inside))
+		if (snowflake_convert_has_name(variable->names, name) &&
+			(found == NULL || is_inside))
 			found = variable;
 	}
 	return found;

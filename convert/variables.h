@@ -52,6 +52,7 @@ typedef struct SnowflakeFunction
 	SnowflakeVariable *result;	/* NULL if it is no number */
 } SnowflakeFunction;
 
+extern bool snowflake_convert_has_name(const List *names, const char *name);
 extern SnowflakeVariable *snowflake_convert_find_variable(const SnowflakeFunction *function,
 														  const char *name, int at);
 extern void snowflake_convert_find_variables(SnowflakeFunction *function);
