@@ -243,6 +243,8 @@ $server->stop;
 # again, so that numbers continue above it.
 $server = new_server('floors', registry_conf($registry), "snowflake.server_name = 'floors'");
 $server->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE lost; SELECT snowflake_set_sequence_kind('lost', 'range'); SELECT nextval('lost')});
+# Otherwise, a range that is asked for with the floor is above it, and is the proof.
+$registry->poll_query_until('postgres', q{SELECT latest_last FROM snowflake_registry.held_ranges WHERE name = 'public.lost'}, 200) or die 'no reserve';
 $server->safe_psql('postgres', q{SELECT setval('lost', 5000)});
 asked(q{UPDATE snowflake_registry.range_sequences SET next = 301, floor = 0 WHERE name = 'public.lost';
 	SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});

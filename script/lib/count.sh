@@ -39,14 +39,18 @@ count()
 	failed=$((failed + f))
 }
 
-# After a failure: the differences that pg_regress found in $diffs, and which logs to
-# read.
+# After a failure: the differences that pg_regress found in $diffs, what TAP tests died
+# of, and which logs to read.
 show_logs()
 {
 	[ ! -s "${diffs:-}" ] || cat "$diffs"
+	names=$(sed -nE 's,^[^ ]*/([^ /]*)\.pl +\(Wstat: .*,\1,p' "$log")
+	for name in $names; do
+		grep -aE ' line [0-9]+\.$' "tmp_check/log/regress_log_$name" | tail -n 3 | sed "s/^/$name: /" || true
+	done
 	say "To find out why, read:"
 	say "  $top/$log"
-	for name in $(sed -nE 's,^[^ ]*/([^ /]*)\.pl +\(Wstat: .*,\1,p' "$log"); do
+	for name in $names; do
 		for file in tmp_check/log/regress_log_"$name" tmp_check/log/"$name"_*.log; do
 			[ ! -e "$file" ] || say "  $top/$file"
 		done
@@ -54,6 +58,7 @@ show_logs()
 	server_log=${diffs:+${diffs%/*}/log/postmaster.log}
 	[ ! -e "${server_log:-}" ] || say "  $top/$server_log"
 }
+
 # Run a command that ends with "N passed, N failed", show the rest of its output,
 # and add the numbers up; one without such a line counts as one test.  They are
 # in $p and $f, too.  For scripts with "pipefail".
