@@ -1,4 +1,5 @@
-# docs/registry.md as its reader would do it: a registry and two servers.
+# docs/registry.md and docs/registry-recovery.md as their reader would do it: a registry and two
+# servers.
 
 use strict;
 use warnings;
@@ -12,6 +13,7 @@ use SnowflakeTest;
 use Test::More;
 
 my $page = Page->claim('docs/registry.md');
+my $recovery = Page->claim('docs/registry-recovery.md');
 my $registry = PostgreSQL::Test::Cluster->new('registry');
 $registry->init;
 $registry->start;
@@ -81,7 +83,7 @@ my $before = $registry->safe_psql('ids', $settings);
 $registry->safe_psql('ids', $page->example('grant_time => '));
 is($registry->safe_psql('ids', "$settings WHERE grant_time > '10 min'"),
 	$before, 'alter() changes only what is named');
-is($registry->safe_psql('ids', $page->example('SELECT snowflake_registry.confirm_promotion')),
+is($registry->safe_psql('ids', $recovery->example('SELECT snowflake_registry.confirm_promotion')),
 	'f', 'a registry that was not promoted needs no confirmation');
 
 # Ranges of sequences: one is granted, shown, and not granted while some may be lost.
@@ -97,17 +99,17 @@ like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.range_h
 $registry->safe_psql('ids', q{UPDATE snowflake_registry.range_sequences SET next = 400});
 like($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]),
 	qr/^stopped: /, 'a range that was lost stops all');
-is($registry->safe_psql('ids', $page->example('FROM snowflake_registry.range_evidence')),
+is($registry->safe_psql('ids', $recovery->example('FROM snowflake_registry.range_evidence')),
 	"shop|public.t|page|500|400\nshop|public.t|400|100501|500|page", 'an administrator looks, and resumes');
 
 # Grants may be lost, so none is granted again; but others are granted at once.
 my $ask = q{SELECT worker_id, current_user FROM snowflake_registry.get_grant('shardingsphere', 0, NULL,
 	snowflake_registry.lower_bound(now(), 'shardingsphere'), '{}', gen_random_uuid(), 'page')};
-like($registry->safe_psql('ids', $page->example('SELECT snowflake_registry.lost')),
+like($registry->safe_psql('ids', $recovery->example('SELECT snowflake_registry.lost')),
 	qr/^20\d\d-/, 'the function returns when worker IDs are granted again');
 like(sql_error($registry, "SET ROLE regress_id_server; $ask", dbname => 'ids'),
 	qr/ERROR:  \w{5}: .*no worker ID/, 'a server gets no worker ID until then');
-$registry->safe_psql('ids', $page->example('alter(\'shardingsphere\', 512'));
+$registry->safe_psql('ids', $recovery->example('alter(\'shardingsphere\', 512'));
 is($registry->safe_psql('ids', $ask, extra_params => [ '-U', 'regress_id_server' ]),
 	'513|regress_id_server', 'other worker IDs are granted at once');
 
@@ -115,7 +117,7 @@ is($registry->safe_psql('ids', $ask, extra_params => [ '-U', 'regress_id_server'
 $registry->safe_psql('ids', q{UPDATE snowflake_registry.grants SET reached = snowflake_registry.lower_bound(now() + interval '3 years', 'shardingsphere')});
 my $lost = q{SELECT snowflake_registry.lost('shardingsphere') - now() < interval '3 hours'};
 is($registry->safe_psql('ids', "BEGIN; $lost; ROLLBACK"), 'f', 'after a clock that was years ahead, a lift lasts for years');
-$registry->safe_psql('ids', $page->example("SELECT snowflake_registry.drop('shardingsphere')"));
+$registry->safe_psql('ids', $recovery->example("SELECT snowflake_registry.drop('shardingsphere')"));
 is($registry->safe_psql('ids', $lost), 't', 'a registry that was created again has lifts of the usual length');
 $registry->stop;
 
@@ -124,13 +126,13 @@ my $other = PostgreSQL::Test::Cluster->new('other');
 $other->init;
 $other->start;
 $other->safe_psql('postgres', 'CREATE DATABASE ids');
-$other->safe_psql('ids', $page->example("CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023") . '
+$other->safe_psql('ids', $recovery->example("CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023") . '
 	CREATE ROLE regress_id_server LOGIN;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_id_server');
 my $server = $servers[0];
 $server->start;
 $server->append_conf('postgresql.conf',
-	$page->example('host=other.example', id_server => 'regress_id_server',
+	$recovery->example('host=other.example', id_server => 'regress_id_server',
 		'host=other.example' => 'host=' . $other->host . ' port=' . $other->port));
 $server->reload;
 $server->poll_query_until('postgres', 'SELECT worker_id BETWEEN 512 AND 1023 FROM snowflake_stat')

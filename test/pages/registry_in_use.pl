@@ -1,5 +1,5 @@
-# What docs/registry.md has for a registry in use: each change, while clients of two servers
-# insert.  None gets an error, no row is missing, and no two rows have the same ID.
+# What docs/registry.md and docs/registry-recovery.md have for a registry in use: each change,
+# while clients of two servers insert.  None gets an error, no row is missing, and no two rows have the same ID.
 
 use strict;
 use warnings;
@@ -13,27 +13,28 @@ use SnowflakeTest;
 use Test::More;
 
 my $page = Page->section('docs/registry.md');
+my $recovery = Page->section('docs/registry-recovery.md');
 my $name = 'regress_id_server';
 
 # A registry as on the page, with short grants and some of the worker IDs.
 sub make_registry
 {
-	my ($node, $first, $last, $text, %more) = @_;
-	my $sql = $page->example($text, %more) =~ s/\bid_server\b/$name/gr =~ s/CREATE EXTENSION snowflake_registry;/CREATE EXTENSION IF NOT EXISTS snowflake_registry;/r;
+	my ($node, $first, $last, $from, $text, %more) = @_;
+	my $sql = $from->example($text, %more) =~ s/\bid_server\b/$name/gr =~ s/CREATE EXTENSION snowflake_registry;/CREATE EXTENSION IF NOT EXISTS snowflake_registry;/r;
 
 	$sql =~ s/create\(\d+, \d+, 'shardingsphere', new/create($first, $last, 'shardingsphere', grant_time => '2 s', new/ or die;
 	$node->safe_psql('postgres', $sql);
 	return;
 }
 
-# The page's line for another place of the registry.
+# A page's line for another place of the registry.
 sub place
 {
-	my ($text, @nodes) = @_;
+	my ($from, $text, @nodes) = @_;
 	my $hosts = join ',', map { $_->host } @nodes;
 	my $ports = join ',', map { $_->port } @nodes;
 
-	return $page->example($text) =~ s/host=\S+ dbname=ids user=id_server/host=$hosts port=$ports dbname=postgres user=$name/r;
+	return $from->example($text) =~ s/host=\S+ dbname=ids user=id_server/host=$hosts port=$ports dbname=postgres user=$name/r;
 }
 
 my ($registry, $standby, $other) = map { PostgreSQL::Test::Cluster->new($_) } 'registry', 'standby', 'other';
@@ -42,11 +43,11 @@ foreach my $node ($registry, $other)
 	$node->init(allows_streaming => 1);
 	$node->start;
 }
-make_registry($registry, 1, 255, 'snowflake_registry.create(1, 511');
+make_registry($registry, 1, 255, $page, 'snowflake_registry.create(1, 511');
 $registry->backup('backup');
 $standby->init_from_backup($registry, 'backup', has_streaming => 1);
 $standby->start;
-my @servers = map { new_server($_, place("shared_preload_libraries = 'snowflake'\nsnowflake.registry", $registry, $standby)) } 'a', 'b';
+my @servers = map { new_server($_, place($page, "shared_preload_libraries = 'snowflake'\nsnowflake.registry", $registry, $standby)) } 'a', 'b';
 my ($a, $b) = @servers;
 my $written = 0;
 
@@ -77,7 +78,7 @@ $registry->safe_psql('postgres', $page->example('SELECT snowflake_registry.free_
 all_use("worker_id NOT IN (0, $first)", 'clients insert after a worker ID was taken from a');
 is((worker_ids())[1], $second, 'b keeps its worker ID');
 my $others = "alter('shardingsphere', 512";
-$registry->safe_psql('postgres', $page->example($others, '512' => '256', '1023' => '511'));
+$registry->safe_psql('postgres', $recovery->example($others, '512' => '256', '1023' => '511'));
 all_use('worker_id BETWEEN 256 AND 511', 'clients insert with other worker IDs');
 
 # It fails over.  Its standby grants nothing until the promotion is confirmed.
@@ -85,27 +86,27 @@ my @before = worker_ids();
 $registry->wait_for_catchup($standby);
 $registry->stop('immediate');
 $standby->promote;
-is($standby->safe_psql('postgres', $page->example('SELECT snowflake_registry.confirm_promotion')), 't', 'a promotion is confirmed');
+is($standby->safe_psql('postgres', $recovery->example('SELECT snowflake_registry.confirm_promotion')), 't', 'a promotion is confirmed');
 all_use('worker_id BETWEEN 256 AND 511 AND worker_id NOT IN (' . join(', ', @before) . ')', 'clients insert with worker IDs of the next slice');
 
 # Grants may be lost.
-$standby->safe_psql('postgres', $page->example('SELECT snowflake_registry.lost'));
-$standby->safe_psql('postgres', $page->example($others, '1023' => '767'));
+$standby->safe_psql('postgres', $recovery->example('SELECT snowflake_registry.lost'));
+$standby->safe_psql('postgres', $recovery->example($others, '1023' => '767'));
 all_use('worker_id BETWEEN 512 AND 767', 'clients insert with other worker IDs after a loss');
 
 # The registry is lost, and another one takes its place before the grants end.
 $standby->stop('immediate');
-make_registry($other, 768, 895, "CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023");
+make_registry($other, 768, 895, $recovery, "CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023");
 $other->safe_psql('postgres', $page->example('CREATE ROLE') =~ s/\bid_server\b/$name/gr =~ s/.*(?=CREATE ROLE)//sr);
 foreach my $node (@servers)
 {
-	$node->append_conf('postgresql.conf', place('host=other.example', $other));
+	$node->append_conf('postgresql.conf', place($recovery, 'host=other.example', $other));
 	$node->reload;
 }
 all_use('worker_id BETWEEN 768 AND 895', 'clients insert with worker IDs of another registry');
 
 # Its clock was years ahead, so it is created again.
-make_registry($other, 896, 1023, "SELECT snowflake_registry.drop('shardingsphere')");
+make_registry($other, 896, 1023, $recovery, "SELECT snowflake_registry.drop('shardingsphere')");
 all_use('worker_id BETWEEN 896 AND 1023', 'clients insert with worker IDs of a registry that was created again');
 
 # Back to fixed worker IDs, one server after the other
