@@ -171,19 +171,29 @@ SELECT line, relid::regclass::text FROM lost WHERE number = 5
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates again.
 SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
+-- snippet: might_call(classid, objid)
+SELECT DISTINCT format('%s calls %s, and created again might call %s of role %I',
+  pg_describe_object({classid}, {objid}, 0), pg_describe_object(b.classid, b.oid, 0), b.found,
+  b.role), pg_describe_object({classid}, {objid}, 0)
+
 -- list: call_obstacles obstacles
 -- with: calling, beside
 
 -- hint: Drop functions and operators of other roles that have the name of one that is called, or
 --   give them to the owner of the tables.
-SELECT DISTINCT format('%s calls %s, and created again might call %s of role %I',
-  pg_describe_object(c.classid, c.objid, 0), pg_describe_object(b.classid, b.oid, 0), b.found,
-  b.role), pg_describe_object(c.classid, c.objid, 0)
+{might_call(c.classid, c.objid)}
 FROM calling c JOIN beside b ON (b.classid, b.oid) = (c.called_class, c.called)
 
--- The application calls these with keys.
+-- Functions that hold keys are created again with the defaults of their parameters, and the
+-- application calls them with keys.
 -- list: key_call_obstacles obstacles
 -- with: beside
+
+-- hint: Drop functions and operators of other roles that have the name of one that is called, or
+--   give them to the owner of the tables.
+{might_call(d.classid, d.objid)}
+FROM pg_depend d JOIN beside b ON (b.classid, b.oid) = (d.refclassid, d.refobjid)
+WHERE d.classid = 'pg_proc'::regclass AND d.objid = ANY ($22)
 
 -- hint: Drop functions and operators of other roles that have the name of one that is called, or
 --   give them to the owner of the tables.

@@ -194,17 +194,15 @@ unnest({f}.types) WITH ORDINALITY u(old, n)
   CROSS JOIN LATERAL (SELECT u.old IN ('int2'::regtype, 'int4'::regtype)
     OR {takes_bigint(u.old)}) i(is_number)
 
--- Those beside which there is one of the same name, which a call with a bigint may find instead, of
--- a role that owns neither the tables nor what is called: it may so have its code called.
+-- Those beside which there is one of the same name, of a role that owns neither the tables nor what
+-- is called.  A call that is looked up again may find it, whatever the types are: those of arrays
+-- and of polymorphic parameters follow the column.  So that role would have its code called.
 -- cte: beside(classid, oid, found, role)
 -- with: owner, callable
 SELECT f.classid, f.oid, pg_describe_object(g.classid, g.oid, 0), r.rolname
 FROM owner CROSS JOIN callable g JOIN pg_roles r ON r.oid = g.owner AND NOT r.rolsuper
   JOIN callable f ON (f.classid, f.name, f.schema) = (g.classid, g.name, g.schema)
-    AND f.oid <> g.oid AND g.owner NOT IN (f.owner, owner.oid)
-    AND cardinality(f.types) >= g.needed
-WHERE EXISTS (SELECT FROM {parameters(f, g)}
-              WHERE old <> new AND is_number AND {takes_bigint(new)})
+    AND g.owner NOT IN (f.owner, owner.oid)
 
 -- What is created again from its text, and what it calls.
 -- cte: calling(classid, objid, called_class, called)
