@@ -84,6 +84,8 @@
 #define CLIENT_REMOVED		17	/* ... after which the registry does not know it any more */
 #define CONFIRMED_LAST		18	/* an answer is used before it is confirmed */
 #define NOT_NOTED			19	/* a server does not know after a crash what it was granted */
+#define FLOOR_UNTOLD		20	/* a server reports what it was granted, but no floor */
+#define FLOOR_NOT_NOTED		21	/* ... or does not know it after a crash */
 #ifndef BUG
 #define BUG			0
 #endif
@@ -101,9 +103,11 @@ typedef Server {
 	short	unconfirmed;		/* tokens of calls since then, as a set */
 	byte	first, end;			/* the range in use, up to below its end */
 	byte	next_first, next_end;	/* the one in reserve */
-	byte	floor;				/* the greatest one heard, and given up to */
+	byte	floor;				/* the greatest one, given up to */
+	byte	heard;				/* ... that the registry took or told */
 	byte	granted;			/* greatest number ever */
-	byte	noted;				/* that of the ranges that were used; it survives */
+	byte	noted;				/* that of the ranges that were used, or the floor
+								 * that was settled; it survives */
 	byte	kept_first, kept_end;	/* only for RANGE_KEPT */
 	byte	given;				/* the last number given out */
 	byte	settles;			/* what it wants to be settled */
@@ -180,7 +184,7 @@ inline copy_registry(to, from)
 #define HAS(set, token)	((token) != 0 && ((set) & (1 << (token))))
 
 /* get_ranges(): c is the client, sure and unsure are its tokens, tok is the new one,
- * low the floor, and top the greatest number granted. */
+ * low the floor, and top the greatest number that the registry must know of. */
 inline execute(sure, unsure, tok, wishes, low, top, settling)
 {
 	copy_registry(undo, now_there);
@@ -319,6 +323,7 @@ inline new_life(s, crashed)
 	server[s].confirmed = 0;
 	server[s].unconfirmed = 0;
 	server[s].floor = 0;
+	server[s].heard = 0;
 	server[s].granted = IF(crashed, IF(BUG == NOT_NOTED, 0, server[s].noted), server[s].granted)
 }
 
@@ -360,6 +365,7 @@ inline install(s)
 	:: else
 	fi;
 	give_up(s, server[s].answer_floor);
+	server[s].heard = MAX(server[s].heard, server[s].answer_floor);
 	if
 	:: end && !server[s].end ->
 		server[s].first = first; server[s].end = end
@@ -377,14 +383,17 @@ inline install(s)
 	server[s].kept_first = IF(BUG == RANGE_KEPT && end, first, server[s].kept_first);
 	server[s].kept_end = IF(BUG == RANGE_KEPT && end, end, server[s].kept_end);
 	if
-	:: server[s].answer_settled -> settled = MAX(settled, server[s].settles); server[s].settles = 0
+	:: server[s].answer_settled ->
+		server[s].noted = MAX(server[s].noted, IF(BUG == FLOOR_NOT_NOTED, 0, server[s].settles));
+		settled = MAX(settled, server[s].settles);
+		server[s].settles = 0
 	:: else
 	fi
 }
 
 proctype run_server(byte s)
 {
-	byte i, c, first, end, refused, n, floor, token;
+	byte i, c, first, end, refused, n, floor, top, token;
 	byte settles;
 	bool waits, wants;
 
@@ -422,12 +431,14 @@ proctype run_server(byte s)
 			settles = server[s].settles;
 			if
 			:: settles -> give_up(s, settles)
+			:: settles -> wants = 0; give_up(s, settles)
 			:: else
 			fi;
 			floor = server[s].floor;
+			top = MAX(server[s].granted, IF(BUG == FLOOR_UNTOLD, 0, server[s].heard));
 			if
 			:: printf("server %d calls, token %d\n", s, token);
-				execute(server[s].confirmed, server[s].unconfirmed, token, wants, floor, server[s].granted, settles);
+				execute(server[s].confirmed, server[s].unconfirmed, token, wants, floor, top, settles);
 				server[s].reported = server[s].reported || stopped;
 				server[s].unconfirmed = server[s].unconfirmed | (1 << token);
 				answer(s, token);
@@ -437,11 +448,11 @@ proctype run_server(byte s)
 				faults++;
 				late_server = s; late_client = c; late_confirmed = server[s].confirmed;
 				late_unconfirmed = server[s].unconfirmed; late_token = token;
-				late_wants = wants; late_floor = floor; late_granted = server[s].granted;
+				late_wants = wants; late_floor = floor; late_granted = top;
 				late_settles = settles;
 				server[s].unconfirmed = server[s].unconfirmed | (1 << token)
 			fi;
-			first = 0; end = 0; refused = 0; floor = 0; token = 0; c = 0;
+			first = 0; end = 0; refused = 0; floor = 0; top = 0; token = 0; c = 0;
 			waits = 0; wants = 0; settles = 0
 		}
 	:: atomic { server[s].answered && (committing != s || BUG == EARLY_ANSWER) ->
@@ -530,6 +541,7 @@ proctype run_server(byte s)
 				now_there.holder[server[s].client].acknowledged < now_there.floor &&
 				server[s].floor < now_there.floor ->
 			/* get_floors() */
+			server[s].heard = now_there.floor;
 			give_up(s, now_there.floor)
 		}
 	:: atomic { TWINS && s == 0 && !server[SERVERS - 1].runs && !server[SERVERS - 1].client &&
@@ -545,6 +557,7 @@ proctype run_server(byte s)
 			server[SERVERS - 1].next_first = server[s].next_first;
 			server[SERVERS - 1].next_end = server[s].next_end;
 			server[SERVERS - 1].floor = server[s].floor;
+			server[SERVERS - 1].heard = server[s].heard;
 			server[SERVERS - 1].granted = server[s].granted;
 			server[SERVERS - 1].given = server[s].given;
 			twice = ((1 << server[s].end) - (1 << server[s].first)) |
