@@ -458,6 +458,24 @@ like(sql_error($a, q{SELECT nextval('d')}), qr/53400: .*too many range sequences
 query($a, 'DROP SEQUENCE other.w_seq CASCADE');
 cmp_ok(query($a, q{SELECT nextval('d')}), '>', $d[-1], 'a dropped sequence makes room');
 
+# DROP DATABASE waits for sessions, which use their sequences meanwhile.
+query($a, 'DROP SEQUENCE d; CREATE DATABASE restored');
+my $user = $a->background_psql('restored', on_error_die => 1);
+$user->query_safe(q{
+	CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences(); CREATE SEQUENCE s;
+	SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
+my $lock = $a->background_psql('postgres', on_error_die => 1);
+$lock->query_safe('BEGIN; LOCK pg_subscription');
+my @drop = start_queries($a, 'DROP DATABASE restored');
+ok($a->poll_query_until('postgres', q{SELECT wait_event = 'relation' FROM pg_stat_activity WHERE query = 'DROP DATABASE restored'}),
+	'DROP DATABASE waits');
+$user->query_safe(q{SELECT nextval('s')});
+$user->quit;
+$lock->quit;
+is(finish_queries(@drop), 1, '... and succeeds when the sessions have ended');
+cmp_ok(query($a, qq{CREATE SEQUENCE roomy; SELECT snowflake_set_sequence_kind('roomy', 'range'); SELECT nextval('roomy')}),
+	'>', 0, 'a dropped database makes room, also for what was used meanwhile');
+
 # Without a registry
 $a->append_conf('postgresql.conf', "snowflake.registry = ''");
 $a->restart;
