@@ -138,6 +138,12 @@ keep_call(void)
 	keeps_calls = true;
 }
 
+static bool
+is_setval(Oid server)
+{
+	return server == F_SETVAL_REGCLASS_INT8 || server == F_SETVAL_REGCLASS_INT8_BOOL;
+}
+
 /*
  * Would one of the server's functions set the position of a sequence that is
  * exhausted?
@@ -145,8 +151,7 @@ keep_call(void)
 static bool
 is_harmful(Oid server)
 {
-	return (server == F_SETVAL_REGCLASS_INT8 || server == F_SETVAL_REGCLASS_INT8_BOOL) &&
-		OidIsValid(snowflake_find_nonlocal_sequence());
+	return is_setval(server) && OidIsValid(snowflake_find_nonlocal_sequence());
 }
 
 /*
@@ -210,6 +215,28 @@ bool
 snowflake_is_attached(void)
 {
 	return is_support(get_func_support(F_NEXTVAL));
+}
+
+/*
+ * Before a function is executed: fail if it is the server's setval() and would end
+ * that a sequence is exhausted.  It is not in a plan, or in one that kept it.  Who calls
+ * it in C does not pass here.
+ */
+void
+snowflake_check_call(Oid function)
+{
+	Oid			sequence;
+
+	if (likely(!is_setval(function)) || !snowflake_is_attached())
+		return;
+	sequence = snowflake_find_nonlocal_sequence();
+	if (OidIsValid(sequence))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("setval() of PostgreSQL cannot be called while sequence \"%s\" is not local",
+						get_rel_name(sequence)),
+				 errdetail("It would have nextval() return small numbers, also those that rows have."),
+				 errhint("Call setval() in a query, and not by the fast-path protocol.")));
 }
 
 /*

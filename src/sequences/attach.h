@@ -16,6 +16,7 @@
 
 extern bool snowflake_is_attached(void);
 extern Oid	snowflake_find_noted(void);
+extern void snowflake_check_call(Oid function);
 extern void snowflake_check_drop(const Node *statement);
 
 #endif							/* SNOWFLAKE_ATTACH_H */

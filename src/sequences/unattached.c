@@ -155,7 +155,10 @@ access_object(ObjectAccessType access, Oid class, Oid object, int column, void *
 {
 	if (prev_object_access_hook)
 		prev_object_access_hook(access, class, object, column, arg);
-	if (access != OAT_FUNCTION_EXECUTE || object != F_NEXTVAL || has_looked)
+	if (access != OAT_FUNCTION_EXECUTE)
+		return;
+	snowflake_check_call(object);
+	if (object != F_NEXTVAL || has_looked)
 		return;
 	has_looked = true;
 	warn_if_unattached();

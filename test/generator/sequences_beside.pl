@@ -76,12 +76,13 @@ sub message
 
 sub call_function
 {
-	my ($function, $sequence) = @_;
+	my ($function, $sequence, $value) = @_;
 	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or die $!;
 	my ($oid, $relid) = split /\|/, query("SELECT '$function'::regprocedure::oid, '$sequence'::regclass::oid");
 	my $user = query('SELECT current_user');
 	my $startup = pack 'N (Z*)4 x', 196608, 'user', $user, 'database', 'postgres';
-	my $call = pack 'N n n n N N n', $oid, 1, 1, 1, 4, $relid, 1;
+	my @arguments = (pack('N', $relid), defined $value ? pack('q>', $value) : ());
+	my $call = pack('N n n n (N/a*)*', $oid, 1, 1, scalar(@arguments), @arguments) . pack('n', 1);
 	my ($type, $body, $result) = ('', '', '');
 
 	$socket->autoflush(1);
@@ -100,6 +101,9 @@ query('CREATE SEQUENCE local');
 is(call_function('nextval(regclass)', 'local'), 1, 'the fast-path protocol: a local sequence');
 like(call_function('nextval(regclass)', 't_id_seq'), qr/C2200H Mnextval: reached maximum value/,
 	'... fails with a snowflake sequence');
+like(call_function('setval(regclass, bigint)', 't_id_seq', 5), qr/C0A000 Msetval\(\) of PostgreSQL cannot be called while sequence "\w+" is not local/,
+	'... setval() does not end that');
+like(call_function('nextval(regclass)', 't_id_seq'), qr/C2200H Mnextval: reached maximum value/, '... and no small number is returned');
 
 # Sixteen clients that count by themselves, up from a value and down to it
 query(q{CREATE SEQUENCE pooled INCREMENT 50; SELECT snowflake_set_sequence_kind('pooled');
