@@ -191,6 +191,15 @@ my $number = $a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE rolled NO MINVALUE
 $a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('rolled', 'local')");
 cmp_ok($a->safe_psql('postgres', "SELECT nextval('rolled')"), '>', $number, 'a sequence that becomes local continues above its numbers, also after a rollback');
 
+# What a transaction was granted of another name, and rolled back, is no proof of a loss.
+foreach my $last ('ROLLBACK; ALTER SEQUENCE tried RENAME TO tried_again', 'ROLLBACK')
+{
+	$a->safe_psql('postgres', "CREATE SEQUENCE tried; BEGIN; SELECT snowflake_set_sequence_kind('tried', 'range', 'public.other_name'); SELECT count(nextval('tried')) FROM generate_series(1, 300); $last");
+	my $tried = $last =~ /tried_again/ ? 'tried_again' : 'tried';
+	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$tried', 'range')");
+	is(query($a, "ALTER SEQUENCE $tried NO MINVALUE; SELECT nextval('$tried')"), 1, "numbers of $tried begin, and the registry does not stop");
+}
+
 # A database gets the name of another one, which was renamed.
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{first_name,second_name}'::text[]) d");
 sub create_named

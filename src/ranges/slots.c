@@ -38,6 +38,7 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/lsyscache.h"
@@ -570,7 +571,6 @@ fill_statistics(RangeSlot *slot, RangeStatistics *statistics)
 	RangeSegment *reserve = snowflake_reserved_range(slot);
 
 	statistics->granted = slot->granted;
-	statistics->noted = slot->noted;
 	statistics->held = snowflake_numbers_left(slot);
 	if (reserve != NULL)
 		statistics->held += reserve->count;
@@ -602,6 +602,30 @@ snowflake_get_range_statistics(Oid relid, RangeStatistics *statistics)
 	}
 	snowflake_unlock_ranges();
 	return found;
+}
+
+/*
+ * Get the greatest number that was granted of a name of this database, and that of
+ * the ranges that were used; 0 if there was none since the start of the server.
+ */
+void
+snowflake_get_granted(const char *name, int64 *granted, int64 *noted)
+{
+	*granted = *noted = 0;
+	if (!snowflake_ranges_enabled())
+		return;
+	name = pg_server_to_any(name, strlen(name), PG_UTF8);
+	snowflake_lock_ranges();
+	for (int i = 0; i < snowflake_max_range_sequences; i++)
+	{
+		RangeSlot  *slot = snowflake_range_slot(i);
+
+		if (!belongs_to(slot, MyDatabaseId, name))
+			continue;
+		*granted = slot->granted;
+		*noted = slot->noted;
+	}
+	snowflake_unlock_ranges();
 }
 
 /*

@@ -118,7 +118,6 @@ typedef struct RangeHandle
 typedef struct RangeStatistics
 {
 	int64		granted;		/* the greatest number, or 0 */
-	int64		noted;			/* the greatest one of ranges that were used */
 	int64		held;			/* numbers that this server has */
 	int64		first_granted;
 	TimestampTz first_granted_at;
@@ -165,6 +164,7 @@ extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);
 extern void snowflake_expect_answer(const RangeHandle *handle, int64 until);
 extern void snowflake_get_range_failure(RangeFailure *failure);
 extern bool snowflake_get_range_statistics(Oid relid, RangeStatistics *statistics);
+extern void snowflake_get_granted(const char *name, int64 *granted, int64 *noted);
 
 /* The word: 24 bits of generation, 40 of what is used. */
 #define RANGE_USED_BITS		40

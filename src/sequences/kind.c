@@ -77,6 +77,20 @@ fail_invalid_label(const char *string)
 }
 
 /*
+ * The label of a sequence; that of a local one is empty.
+ */
+static SequenceLabel
+sequence_label(Oid relid)
+{
+	SequenceLabel label = {0};
+	char	   *string = get_label(relid);
+
+	if (string != NULL && !snowflake_read_label(string, &label))
+		fail_invalid_label(string);
+	return label;
+}
+
+/*
  * The name that a range sequence has unless another one is given.
  */
 static const char *
@@ -87,18 +101,19 @@ own_name(Oid relid)
 }
 
 /*
- * Have the file of a range sequence, which is exhausted, say what was granted.
+ * Have the file of a sequence with a label, which is exhausted, say what was granted
+ * of its name.  A transaction that was rolled back could have used another name.
  */
 static void
-keep_granted(Oid relid, int64 last)
+keep_granted(Oid relid, const SequenceLabel *label)
 {
-	RangeStatistics statistics;
+	int64		granted;
+	int64		noted;
 	GrantedNote note;
 
-	if (!snowflake_get_range_statistics(relid, &statistics))
-		return;
-	note = snowflake_own_note(statistics.granted);
-	(void) snowflake_write_note(relid, last, &note);
+	snowflake_get_granted(label->name, &granted, &noted);
+	note = snowflake_own_note(granted);
+	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, &note);
 }
 
 /*
@@ -107,13 +122,13 @@ keep_granted(Oid relid, int64 last)
  * sequence to what it was when it got its file, so it gets that last.
  */
 static void
-exhaust(Oid relid)
+exhaust(Oid relid, const SequenceLabel *label)
 {
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
 
 	ResetSequence(relid);
 	snowflake_set_position(relid, snowflake_end_position(&definition));
-	keep_granted(relid, definition.seqmax);
+	keep_granted(relid, label);
 	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
 }
@@ -187,7 +202,7 @@ become_nonlocal(Oid relid, const SequenceLabel *label)
 	check_name(relid, label);
 	check_position(relid, label);
 	if (!snowflake_is_exhausted(relid))
-		exhaust(relid);
+		exhaust(relid, label);
 }
 
 /*
@@ -195,14 +210,14 @@ become_nonlocal(Oid relid, const SequenceLabel *label)
  * noted in a file whose transaction was rolled back.
  */
 static int64
-used_number(Oid relid)
+used_number(Oid relid, const SequenceLabel *label)
 {
-	int64		noted = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax).granted;
-	RangeStatistics statistics;
+	GrantedNote note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
+	int64		granted;
+	int64		noted;
 
-	if (snowflake_get_range_statistics(relid, &statistics))
-		noted = Max(noted, statistics.noted);
-	return noted;
+	snowflake_get_granted(label->name, &granted, &noted);
+	return Max(note.granted, noted);
 }
 
 /*
@@ -218,7 +233,7 @@ local_position(Oid relid, const SequenceLabel *label)
 
 	if (label->kind != SNOWFLAKE_KIND_RANGE)
 		return position;
-	above = Max(used_number(relid), snowflake_greatest_key(relid));
+	above = Max(used_number(relid, label), snowflake_greatest_key(relid));
 	if (above > 0 &&
 		above >= (label->has_position ? position.last_value : definition.seqstart))
 	{
@@ -425,23 +440,20 @@ set_nonlocal(Oid relid, const SequenceLabel *label)
 void
 snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 {
-	SequenceLabel label = {0};
-	char	   *string;
+	SequenceLabel label;
 
 	PreventCommandIfReadOnly("snowflake_set_sequence_kind()");
 	check_sequence(relid);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
-	string = get_label(relid);
-	if (string != NULL && !snowflake_read_label(string, &label))
-		fail_invalid_label(string);
+	label = sequence_label(relid);
 	if (label.kind == kind && (name == NULL || strcmp(name, label.name) == 0))
 	{
 		if (kind == SNOWFLAKE_KIND_RANGE)
 			note_floor(relid, settle_range(relid, &label));
 		return;
 	}
-	if (string != NULL)
+	if (label.kind != SNOWFLAKE_KIND_LOCAL)
 		set_label(relid, NULL);
 	if (kind == SNOWFLAKE_KIND_LOCAL)
 		return;
@@ -522,12 +534,7 @@ snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind)
 SnowflakeSequenceKind
 snowflake_sequence_kind(Oid relid)
 {
-	SequenceLabel label = {0};
-	char	   *string = get_label(relid);
-
-	if (string != NULL && !snowflake_read_label(string, &label))
-		fail_invalid_label(string);
-	return label.kind;
+	return sequence_label(relid).kind;
 }
 
 /*
@@ -557,14 +564,15 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
  * change.  Returns false if this transaction must not write.
  */
 static bool
-exhaust_in_place(Oid relid, const FormData_pg_sequence *definition)
+exhaust_in_place(Oid relid, const FormData_pg_sequence *definition,
+				 const SequenceLabel *label)
 {
 	if (XactReadOnly || IsInParallelMode())
 		return false;
 	if (!snowflake_is_exhausted(relid))
 	{
 		snowflake_set_position(relid, snowflake_end_position(definition));
-		keep_granted(relid, definition->seqmax);
+		keep_granted(relid, label);
 	}
 	return true;
 }
@@ -577,16 +585,13 @@ bool
 snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 {
 	FormData_pg_sequence definition;
-	SequenceLabel label;
-	char	   *string = get_label(relid);
+	SequenceLabel label = sequence_label(relid);
 
 	memset(info, 0, sizeof(SnowflakeSequenceInfo));
 	info->increment = 1;
-	if (string == NULL)
+	if (label.kind == SNOWFLAKE_KIND_LOCAL)
 		return true;
 
-	if (!snowflake_read_label(string, &label))
-		fail_invalid_label(string);
 	definition = snowflake_get_definition(relid);
 	info->kind = label.kind;
 	info->increment = definition.seqincrement;
@@ -594,7 +599,7 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 	info->range.step = definition.seqincrement;
 	info->range.last = definition.seqmax;
 	info->first = definition.seqmin;
-	return exhaust_in_place(relid, &definition);
+	return exhaust_in_place(relid, &definition, &label);
 }
 
 /*
@@ -616,10 +621,9 @@ continue_copied(const RangeHandle *handle, const SequenceLabel *label)
 void
 snowflake_attach_sequence_range(RangeHandle *handle)
 {
-	SequenceLabel label = {0};
-	char	   *string = get_label(handle->relid);
+	SequenceLabel label = sequence_label(handle->relid);
 
-	if (string == NULL || !snowflake_read_label(string, &label))
+	if (label.kind != SNOWFLAKE_KIND_RANGE)
 		elog(ERROR, "sequence %u is no range sequence", handle->relid);
 	continue_copied(handle, &label);
 	snowflake_attach_range(handle, label.name);
@@ -711,8 +715,12 @@ is_locked(Oid relid, LOCKMODE mode)
 static bool
 exhaust_truncated(Oid relid, void *arg)
 {
-	if (is_locked(relid, AccessExclusiveLock) && !snowflake_is_exhausted(relid))
-		exhaust(relid);
+	SequenceLabel label;
+
+	if (!is_locked(relid, AccessExclusiveLock) || snowflake_is_exhausted(relid))
+		return false;
+	label = sequence_label(relid);
+	exhaust(relid, &label);
 	return false;
 }
 
@@ -724,13 +732,16 @@ exhaust_truncated(Oid relid, void *arg)
 static bool
 exhaust_altered(Oid relid, void *arg)
 {
+	SequenceLabel label;
+
 	if (!is_locked(relid, ShareRowExclusiveLock))
 		return false;
-	snowflake_check_definition(relid, snowflake_sequence_kind(relid));
+	label = sequence_label(relid);
+	snowflake_check_definition(relid, label.kind);
 	if (!snowflake_is_exhausted(relid))
-		exhaust(relid);
+		exhaust(relid, &label);
 	else
-		keep_granted(relid, snowflake_get_definition(relid).seqmax);
+		keep_granted(relid, &label);
 	CacheInvalidateRelcacheByRelid(relid);
 	return false;
 }
