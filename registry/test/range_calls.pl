@@ -200,6 +200,34 @@ $server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
 my @copied = map { $server->safe_psql('staging', q{INSERT INTO copied_rows DEFAULT VALUES RETURNING id}) } 1 .. 2;
 cmp_ok($copied[0], '>', $greatest + 100000, '... and above its rows');
 is($copied[1], $copied[0] + 1, '... once');
+
+# ... also above those that came from other servers, if this one has used no number.
+sub unused_sequence
+{
+	return q{CREATE TABLE replicated (id bigserial PRIMARY KEY); SELECT snowflake_set_sequence_kind('replicated_id_seq', 'range')};
+}
+$server->safe_psql($_, unused_sequence()) foreach qw(staging postgres);
+$server->safe_psql('staging', 'INSERT INTO replicated DEFAULT VALUES');
+$server->safe_psql('postgres', 'INSERT INTO replicated SELECT generate_series(1, 5000)');
+$server->safe_psql('postgres', 'DROP DATABASE staging');
+$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+is($server->safe_psql('staging', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 5001, 'a copied database continues above rows of other servers');
+asked(q{SELECT snowflake_registry.add_database('again')});
+$server->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE postgres');
+is($server->safe_psql('again', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 5001, '... also if the registry does not know the sequence');
+
+# ALTER SEQUENCE of another one, which has waited since, does not bring back what was noted before.
+my $altering = $server->background_psql('again');
+$altering->query_safe('BEGIN; ALTER SEQUENCE replicated_id_seq NO MINVALUE');
+my $waits = $server->background_psql('again');
+$waits->query_until(qr/begun/, "\\echo begun\nALTER SEQUENCE replicated_id_seq NO MINVALUE;\n");
+$server->poll_query_until('again', q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'}) or die 'does not wait';
+$greatest = $server->safe_psql('again', q{SELECT max(nextval('copied')) FROM generate_series(1, 500)});
+$altering->query_safe('ROLLBACK');
+$_->quit foreach $altering, $waits;
+$server->restart;
+$server->safe_psql('again', q{DROP TABLE copied_rows; SELECT snowflake_set_sequence_kind('copied', 'local')});
+cmp_ok($server->safe_psql('again', q{SELECT nextval('copied')}), '>', $greatest, 'ALTER SEQUENCE of another sequence keeps what was noted');
 is(asked('SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', 'the registry takes neither for a loss');
 $server->stop;
 

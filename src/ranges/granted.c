@@ -11,12 +11,13 @@
  * name at the registry.  For the registry that is no proof: it would stop.  So the
  * command ID of the tuple, which nobody needs, has a hash of the database's name.
  * A note of another name says which numbers the copied rows have: the sequence
- * continues above them (kind.c).
+ * continues above them (kind.c).  So there is one from when the sequence becomes a
+ * range sequence, although rows can have come from other servers alone.
  *
  * It is written into log_cnt before the first number of a range is given out, and
  * when the registry took a floor, up to which it must not grant a number either.  An
  * exhausted sequence does not use that: the server's nextval() fails before it
- * counts.  The server's setval() and a new file of the sequence begin with 0.
+ * counts.  The server's setval() sets it to 0, a new file has no note.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -42,6 +43,9 @@
 #include "ranges/granted.h"
 #include "shared/compat.h"
 
+/* What the server gives each new file, also if it copies the tuple. */
+#define NO_DATABASE		FirstCommandId
+
 /*
  * The tuple of a sequence, in a buffer that is locked.
  */
@@ -61,7 +65,7 @@ sequence_data(HeapTupleHeader tuple)
 }
 
 /*
- * A hash of the name of this database.  A new file has FirstCommandId.
+ * A hash of the name of this database.
  */
 static CommandId
 database_hash(void)
@@ -69,18 +73,7 @@ database_hash(void)
 	const char *name = get_database_name(MyDatabaseId);
 	uint32		hash = hash_bytes((const unsigned char *) name, strlen(name));
 
-	return hash != FirstCommandId ? hash : FirstCommandId + 1;
-}
-
-/*
- * A note of this database.
- */
-GrantedNote
-snowflake_own_note(int64 granted)
-{
-	GrantedNote note = {granted, database_hash()};
-
-	return note;
+	return hash != NO_DATABASE ? hash : NO_DATABASE + 1;
 }
 
 /*
@@ -89,7 +82,7 @@ snowflake_own_note(int64 granted)
 bool
 snowflake_is_foreign(const GrantedNote *note)
 {
-	return note->granted > 0 && note->database != database_hash();
+	return note->database != NO_DATABASE && note->database != database_hash();
 }
 
 /*
@@ -102,6 +95,21 @@ is_at_end(Form_pg_sequence_data data, int64 last)
 }
 
 /*
+ * The note in a tuple.  Without a database, what counts the server's own values is
+ * none.
+ */
+static GrantedNote
+note_of(HeapTupleHeader tuple, int64 last)
+{
+	Form_pg_sequence_data data = sequence_data(tuple);
+	GrantedNote note = {0, HeapTupleHeaderGetRawCommandId(tuple)};
+
+	if (note.database != NO_DATABASE && is_at_end(data, last))
+		note.granted = data->log_cnt;
+	return note;
+}
+
+/*
  * Read the note of a sequence that the caller has locked, whose last value is given.
  */
 GrantedNote
@@ -109,48 +117,54 @@ snowflake_read_note(Oid relid, int64 last)
 {
 	Relation	sequence = relation_open(relid, NoLock);
 	Buffer		buffer = ReadBuffer(sequence, 0);
-	HeapTupleHeader tuple;
-	Form_pg_sequence_data data;
 	GrantedNote note;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	tuple = sequence_tuple(buffer);
-	data = sequence_data(tuple);
-	note.granted = is_at_end(data, last) ? data->log_cnt : 0;
-	note.database = HeapTupleHeaderGetRawCommandId(tuple);
+	note = note_of(sequence_tuple(buffer), last);
 	UnlockReleaseBuffer(buffer);
 	relation_close(sequence, NoLock);
 	return note;
 }
 
 /*
- * Write the note of a sequence that the caller has locked, if it says more than
- * the one that is there.  Returns whether a rollback takes it back, because this
- * transaction gave the sequence its file.
+ * Does a note say more than the one that is there?  Before one of this database is
+ * written, the sequence has continued above the numbers of another one.
+ */
+static bool
+says_more(const GrantedNote *note, const GrantedNote *now, CommandId own)
+{
+	if (note->database == now->database)
+		return note->granted > now->granted;
+	return note->database == own || now->database == NO_DATABASE;
+}
+
+/*
+ * Write a note into the file of an exhausted sequence, if it says more than the one
+ * that is there.  Returns whether a rollback takes it back, because this transaction
+ * gave the sequence its file.
  *
  * As in the server's nextval(), the commit of this transaction then waits until
  * it is durable: clients may use numbers that no row has.
  */
-bool
-snowflake_write_note(Oid relid, int64 last, const GrantedNote *note)
+static bool
+write_note(Oid relid, int64 last, const GrantedNote *note)
 {
+	CommandId	own = database_hash();
 	Relation	sequence = relation_open(relid, NoLock);
 	Buffer		buffer = ReadBuffer(sequence, 0);
 	bool		has_new_file = snowflake_has_new_file(sequence);
 	HeapTupleHeader tuple;
-	Form_pg_sequence_data data;
+	GrantedNote now;
 
 	if (RelationNeedsWAL(sequence))
 		(void) GetTopTransactionId();
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	tuple = sequence_tuple(buffer);
-	data = sequence_data(tuple);
-	if (is_at_end(data, last) && note->granted > 0 &&
-		(data->log_cnt < note->granted ||
-		 HeapTupleHeaderGetRawCommandId(tuple) != note->database))
+	now = note_of(tuple, last);
+	if (is_at_end(sequence_data(tuple), last) && says_more(note, &now, own))
 	{
 		START_CRIT_SECTION();
-		data->log_cnt = note->granted;
+		sequence_data(tuple)->log_cnt = note->granted;
 		HeapTupleHeaderSetCmin(tuple, note->database);
 		MarkBufferDirty(buffer);
 		if (RelationNeedsWAL(sequence))
@@ -160,4 +174,26 @@ snowflake_write_note(Oid relid, int64 last, const GrantedNote *note)
 	UnlockReleaseBuffer(buffer);
 	relation_close(sequence, NoLock);
 	return has_new_file;
+}
+
+/*
+ * Note what was granted of a sequence that the caller has locked.  Returns whether a
+ * rollback takes the note back.
+ */
+bool
+snowflake_write_note(Oid relid, int64 last, int64 granted)
+{
+	GrantedNote note = {granted, database_hash()};
+
+	return write_note(relid, last, &note);
+}
+
+/*
+ * Have the new file of a sequence that the caller has locked say what the one before
+ * said.
+ */
+void
+snowflake_keep_note(Oid relid, int64 last, const GrantedNote *note)
+{
+	(void) write_note(relid, last, note);
 }

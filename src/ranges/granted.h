@@ -16,12 +16,12 @@
 typedef struct GrantedNote
 {
 	int64		granted;		/* or 0 */
-	CommandId	database;		/* a hash of the database's name */
+	CommandId	database;		/* a hash of the database's name, or that of a new file */
 } GrantedNote;
 
-extern GrantedNote snowflake_own_note(int64 granted);
 extern bool snowflake_is_foreign(const GrantedNote *note);
 extern GrantedNote snowflake_read_note(Oid relid, int64 last);
-extern bool snowflake_write_note(Oid relid, int64 last, const GrantedNote *note);
+extern bool snowflake_write_note(Oid relid, int64 last, int64 granted);
+extern void snowflake_keep_note(Oid relid, int64 last, const GrantedNote *note);
 
 #endif							/* SNOWFLAKE_GRANTED_H */

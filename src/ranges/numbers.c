@@ -88,9 +88,7 @@ snowflake_fail_long_name(void)
 static void
 write_granted(const RangeHandle *handle, int64 granted)
 {
-	GrantedNote note = snowflake_own_note(granted);
-
-	if (snowflake_write_note(handle->relid, handle->last, &note))
+	if (snowflake_write_note(handle->relid, handle->last, granted))
 		snowflake_drop_on_rollback(handle);
 }
 

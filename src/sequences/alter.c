@@ -206,7 +206,7 @@ snowflake_keep_granted(const List *before)
 		if (!lock_range_sequence(granted->relid))
 			continue;
 		definition = snowflake_get_definition(granted->relid);
-		(void) snowflake_write_note(granted->relid, definition.seqmax, &granted->note);
+		snowflake_keep_note(granted->relid, definition.seqmax, &granted->note);
 		UnlockRelationOid(granted->relid, AccessShareLock);
 	}
 }

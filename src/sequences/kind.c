@@ -109,11 +109,10 @@ keep_granted(Oid relid, const SequenceLabel *label)
 {
 	int64		granted;
 	int64		noted;
-	GrantedNote note;
 
 	snowflake_get_granted(label->name, &granted, &noted);
-	note = snowflake_own_note(granted);
-	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, &note);
+	if (granted > 0)
+		(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, granted);
 }
 
 /*
@@ -128,9 +127,9 @@ exhaust(Oid relid, const SequenceLabel *label)
 
 	ResetSequence(relid);
 	snowflake_set_position(relid, snowflake_end_position(&definition));
-	keep_granted(relid, label);
 	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
+	keep_granted(relid, label);
 }
 
 /*
@@ -408,9 +407,7 @@ settle_range(Oid relid, const SequenceLabel *label)
 static void
 note_floor(Oid relid, int64 floor)
 {
-	GrantedNote note = snowflake_own_note(floor);
-
-	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, &note);
+	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, floor);
 }
 
 /*
@@ -430,7 +427,8 @@ set_nonlocal(Oid relid, const SequenceLabel *label)
 		floor = settle_range(relid, label);
 	}
 	set_label(relid, label);
-	note_floor(relid, floor);
+	if (label->kind == SNOWFLAKE_KIND_RANGE)
+		note_floor(relid, floor);
 }
 
 /*

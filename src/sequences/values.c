@@ -564,7 +564,6 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 {
 	RangeHandle *handle = &sequence->info.range;
 	int64		floor = is_called ? Max(value, 0) : Max(value, 1) - 1;
-	GrantedNote note;
 
 	if (value < sequence->info.first || value > handle->last)
 		ereport(ERROR,
@@ -576,8 +575,7 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 		return;
 	while (handle->slot == NULL || !snowflake_settle_floor(handle, floor))
 		snowflake_attach_sequence_range(handle);
-	note = snowflake_own_note(floor);
-	(void) snowflake_write_note(sequence->relid, handle->last, &note);
+	(void) snowflake_write_note(sequence->relid, handle->last, floor);
 	if (is_called)
 	{
 		sequence->value = value;
