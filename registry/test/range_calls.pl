@@ -236,10 +236,11 @@ $server->stop;
 $server = new_server('files', registry_conf($registry));
 my %new_file = (
 	r1 => 'ALTER SEQUENCE r1 RESTART', r2 => 'ALTER SEQUENCE r2 INCREMENT 2',
-	r3 => 'ALTER SEQUENCE r3 MAXVALUE 5000 RESTART', r4 => 'TRUNCATE owner RESTART IDENTITY');
+	r3 => 'ALTER SEQUENCE r3 MAXVALUE 5000 RESTART', r4 => 'TRUNCATE owner RESTART IDENTITY',
+	r5 => 'ALTER SEQUENCE r5 SET UNLOGGED', r6 => 'ALTER TABLE owner SET UNLOGGED');
 $server->safe_psql('postgres', 'SELECT snowflake_attach_sequences(); CREATE TABLE owner (id integer);'
 	  . join('', map { "CREATE SEQUENCE $_ AS integer; SELECT snowflake_set_sequence_kind('$_', 'range'); SELECT count(nextval('$_')) FROM generate_series(1, 150);" } sort keys %new_file)
-	  . 'ALTER SEQUENCE r4 OWNED BY owner.id');
+	  . 'ALTER SEQUENCE r4 OWNED BY owner.id; ALTER SEQUENCE r6 OWNED BY owner.id');
 $server->restart;
 foreach my $sequence (sort keys %new_file)
 {

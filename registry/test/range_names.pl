@@ -191,6 +191,16 @@ my $number = $a->safe_psql('postgres', "BEGIN; ALTER SEQUENCE rolled NO MINVALUE
 $a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('rolled', 'local')");
 cmp_ok($a->safe_psql('postgres', "SELECT nextval('rolled')"), '>', $number, 'a sequence that becomes local continues above its numbers, also after a rollback');
 
+# A new file waits for no other server.
+create_on_both('persistent');
+$a->safe_psql('postgres', q{SELECT count(nextval('persistent')) FROM generate_series(1, 300)});
+$b->stop('immediate');
+foreach my $persistence ('UNLOGGED', 'LOGGED')
+{
+	like(query($a, "ALTER SEQUENCE persistent SET $persistence; SELECT nextval('persistent')"), qr/^\d+$/, "after SET $persistence, nextval() does not wait for a server that is down");
+}
+$b->start;
+
 # What a transaction was granted of another name, and rolled back, is no proof of a loss.
 foreach my $last ('ROLLBACK; ALTER SEQUENCE tried RENAME TO tried_again', 'ROLLBACK')
 {

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * alter.c
- *	  ALTER SEQUENCE and TRUNCATE, for sequences that are not local.
+ *	  ALTER SEQUENCE, SET LOGGED and TRUNCATE, for sequences that are not local.
  *
- * What a range sequence was granted is in its file, which both replace: it is read
+ * What a range sequence was granted is in its file, which they replace: it is read
  * before the statement, and written into the new file after it.
  *
  * The sequences are exhausted, so a lower MAXVALUE is below their last value, and the
@@ -137,6 +137,53 @@ snowflake_prepare_alter(const Node *statement)
 		check_maximum(alter, relid);
 	if (has_no_cycle(alter))
 		snowflake_forget_cycle(relid);
+}
+
+/*
+ * Is a statement ALTER SEQUENCE ... OWNED BY, which each serial column has?
+ */
+static bool
+sets_owner_only(const AlterSeqStmt *statement)
+{
+	return list_length(statement->options) == 1 &&
+		strcmp(linitial_node(DefElem, statement->options)->defname, "owned_by") == 0;
+}
+
+/*
+ * Is a statement ALTER ... SET LOGGED or UNLOGGED, which owned sequences follow?
+ */
+static bool
+sets_persistence(const Node *statement)
+{
+	ListCell   *cell;
+
+	if (!IsA(statement, AlterTableStmt))
+		return false;
+	foreach(cell, ((const AlterTableStmt *) statement)->cmds)
+	{
+		AlterTableType type = lfirst_node(AlterTableCmd, cell)->subtype;
+
+		if (type == AT_SetLogged || type == AT_SetUnLogged)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Can a utility statement reset the position of sequences, or what is noted there?
+ */
+SnowflakeReset
+snowflake_resets_sequences(const Node *statement)
+{
+	if (sets_persistence(statement))
+		return SNOWFLAKE_RESET_BY_ALTER;
+	if (IsA(statement, AlterSeqStmt))
+		return sets_owner_only((const AlterSeqStmt *) statement) ?
+			SNOWFLAKE_RESET_NONE : SNOWFLAKE_RESET_BY_ALTER;
+	if (IsA(statement, TruncateStmt) &&
+		((const TruncateStmt *) statement)->restart_seqs)
+		return SNOWFLAKE_RESET_BY_TRUNCATE;
+	return SNOWFLAKE_RESET_NONE;
 }
 
 /*

@@ -17,6 +17,7 @@
 #include "sequences/kind.h"
 
 extern void snowflake_prepare_alter(const Node *statement);
+extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
 extern List *snowflake_granted_before(SnowflakeReset reset);
 extern void snowflake_keep_granted(const List *before);
 

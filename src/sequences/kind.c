@@ -745,33 +745,8 @@ exhaust_altered(Oid relid, void *arg)
 }
 
 /*
- * Is a statement ALTER SEQUENCE ... OWNED BY, which each serial column has?
- */
-static bool
-sets_owner_only(const AlterSeqStmt *statement)
-{
-	return list_length(statement->options) == 1 &&
-		strcmp(linitial_node(DefElem, statement->options)->defname, "owned_by") == 0;
-}
-
-/*
- * Can a utility statement reset the position of sequences?
- */
-SnowflakeReset
-snowflake_resets_sequences(const Node *statement)
-{
-	if (IsA(statement, AlterSeqStmt))
-		return sets_owner_only((const AlterSeqStmt *) statement) ?
-			SNOWFLAKE_RESET_NONE : SNOWFLAKE_RESET_BY_ALTER;
-	if (IsA(statement, TruncateStmt) &&
-		((const TruncateStmt *) statement)->restart_seqs)
-		return SNOWFLAKE_RESET_BY_TRUNCATE;
-	return SNOWFLAKE_RESET_NONE;
-}
-
-/*
- * After such a statement: what it has reset is exhausted again, in the same
- * transaction.  The statement's lock is held until its end.
+ * After a statement that resets sequences: what it has reset is exhausted again, in
+ * the same transaction.  The statement's lock is held until its end.
  */
 void
 snowflake_exhaust_after(SnowflakeReset reset)
