@@ -174,6 +174,12 @@ $a->safe_psql('postgres', 'DELETE FROM rolled_table');
 # A number that a client has is not returned again after a crash, although no row has it.
 $a->safe_psql('postgres', "CREATE SEQUENCE client; SELECT snowflake_set_sequence_kind('client', 'range')");
 $number_of{client} = $a->safe_psql('postgres', "SELECT nextval('client')");
+
+# Nor one of a range that a transaction began which has not ended.
+$a->safe_psql('postgres', "CREATE SEQUENCE begun; SELECT snowflake_set_sequence_kind('begun', 'range')");
+my $unended = $a->background_psql('postgres');
+$unended->query_safe("BEGIN; SELECT nextval('begun')");
+$number_of{begun} = $a->safe_psql('postgres', "SELECT nextval('begun')");
 $a->stop('immediate');
 $a->start;
 foreach my $name (sort keys %number_of)

@@ -30,6 +30,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "catalog/pg_sequence.h"
 #include "commands/dbcommands.h"
@@ -143,8 +144,9 @@ says_more(const GrantedNote *note, const GrantedNote *now, CommandId own)
  * that is there.  Returns whether a rollback takes it back, because this transaction
  * gave the sequence its file.
  *
- * As in the server's nextval(), the commit of this transaction then waits until
- * it is durable: clients may use numbers that no row has.
+ * It is durable then: others use the range before this transaction commits, or after it
+ * was rolled back, and their commits wait for no WAL.  With synchronous standbys, the
+ * commit of this one waits for them, as with the server's nextval().
  */
 static bool
 write_note(Oid relid, int64 last, const GrantedNote *note)
@@ -155,6 +157,7 @@ write_note(Oid relid, int64 last, const GrantedNote *note)
 	bool		has_new_file = snowflake_has_new_file(sequence);
 	HeapTupleHeader tuple;
 	GrantedNote now;
+	XLogRecPtr	end;
 
 	if (RelationNeedsWAL(sequence))
 		(void) GetTopTransactionId();
@@ -171,7 +174,10 @@ write_note(Oid relid, int64 last, const GrantedNote *note)
 			log_newpage_buffer(buffer, true);
 		END_CRIT_SECTION();
 	}
+	end = PageGetLSN(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
+	if (RelationNeedsWAL(sequence))
+		XLogFlush(end);
 	relation_close(sequence, NoLock);
 	return has_new_file;
 }
