@@ -225,14 +225,15 @@ read_granted(Oid relid, void *arg)
 
 /*
  * Read what range sequences were granted, before a statement that can give them
- * other files.
+ * other files.  In a read-only transaction, it fails; a standby does not have all
+ * of the files.
  */
 List *
 snowflake_granted_before(SnowflakeReset reset)
 {
 	List	   *list = NIL;
 
-	if (reset != SNOWFLAKE_RESET_NONE)
+	if (reset != SNOWFLAKE_RESET_NONE && !XactReadOnly)
 		(void) snowflake_find_labelled(read_granted, &list);
 	return list;
 }
