@@ -170,7 +170,11 @@ SELECT c.oid::regclass AS sequence,
         WHEN l.label IS NULL THEN NULL
         WHEN (SELECT prosupport = 0 FROM pg_catalog.pg_proc WHERE oid = 'pg_catalog.nextval(regclass)'::regprocedure)
             THEN 'not attached: call snowflake_attach_sequences()'
+        -- The position is not known here of temporary ones of other sessions, and on
+        -- standbys of unlogged ones.
         WHEN s.seqcycle OR pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+            AND NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace)
+            AND (c.relpersistence <> 'u' OR NOT pg_catalog.pg_is_in_recovery())
             AND pg_catalog.pg_sequence_last_value(c.oid) IS DISTINCT FROM s.seqmax
             THEN 'not exhausted: call nextval() or setval() of it'
         WHEN r.problem IS NOT NULL
