@@ -16,7 +16,7 @@
 typedef struct GrantedNote
 {
 	int64		granted;		/* or 0 */
-	CommandId	database;		/* a hash of the database's name, or that of a new file */
+	CommandId	database;		/* hash of the database's name; 0: no note */
 } GrantedNote;
 
 extern bool snowflake_is_foreign(const GrantedNote *note);
