@@ -237,11 +237,27 @@ $server = new_server('files', registry_conf($registry));
 my %new_file = (
 	r1 => 'ALTER SEQUENCE r1 RESTART', r2 => 'ALTER SEQUENCE r2 INCREMENT 2',
 	r3 => 'ALTER SEQUENCE r3 MAXVALUE 5000 RESTART', r4 => 'TRUNCATE owner RESTART IDENTITY',
-	r5 => 'ALTER SEQUENCE r5 SET UNLOGGED', r6 => 'ALTER TABLE owner SET UNLOGGED');
+	r5 => 'ALTER SEQUENCE r5 SET UNLOGGED', r6 => 'ALTER TABLE owner SET UNLOGGED', r7 => 'SELECT');
 $server->safe_psql('postgres', 'SELECT snowflake_attach_sequences(); CREATE TABLE owner (id integer);'
 	  . join('', map { "CREATE SEQUENCE $_ AS integer; SELECT snowflake_set_sequence_kind('$_', 'range'); SELECT count(nextval('$_')) FROM generate_series(1, 150);" } sort keys %new_file)
 	  . 'ALTER SEQUENCE r4 OWNED BY owner.id; ALTER SEQUENCE r6 OWNED BY owner.id');
+
+# ... with a floor that was set while the statement waited.
+$altering = $server->background_psql('postgres');
+$altering->query_safe(q{BEGIN; SELECT nextval('r7')});
+# Otherwise, a range that is asked for with the floor is above it, and is noted.
+my $reserve = q{SELECT latest_last - latest_first + 1 FROM snowflake_registry.held_ranges WHERE name = 'public.r7' AND latest_first > 151};
+$registry->poll_query_until('postgres', "SELECT EXISTS ($reserve)") or die 'no reserve is granted';
+$server->poll_query_until('postgres', sprintf(q{SELECT held > %s FROM snowflake_range_statistics('r7')}, asked($reserve))) or die 'no reserve';
+($waits) = start_queries($server, 'ALTER SEQUENCE r7 NO MINVALUE');
+$server->poll_query_until('postgres', q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'}) or die 'does not wait';
+$altering->query_safe(q{SELECT setval('r7', 5000); COMMIT});
+$altering->quit;
+finish_queries($waits);
 $server->restart;
+$server->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('r7', 'local')});
+cmp_ok($server->safe_psql('postgres', q{SELECT nextval('r7')}), '>', 5000, 'a floor remains in the file, too');
+delete $new_file{r7};
 foreach my $sequence (sort keys %new_file)
 {
 	$server->safe_psql('postgres', "$new_file{$sequence}; SELECT snowflake_set_sequence_kind('$sequence', 'local')");

@@ -288,16 +288,6 @@ is_due(RangeSlot *slot, int64 now)
 		(floor_to_tell(slot) > slot->settled && now < slot->waited_until);
 }
 
-/*
- * What the registry cannot have forgotten: the greatest number that was granted, and
- * the floor that it took or said, below which it grants none.
- */
-static int64
-greatest_known(const RangeSlot *slot)
-{
-	return slot->heard < slot->last ? Max(slot->granted, slot->heard) : slot->granted;
-}
-
 static void
 fill_request(RangeSlot *slot, int number, RangeRequest *request)
 {
@@ -309,7 +299,7 @@ fill_request(RangeSlot *slot, int number, RangeRequest *request)
 	request->count = wants_range(slot) ? wanted_count(slot) : 0;
 	request->least = 2 * slot->step - 1;
 	request->floor = floor_to_send(slot);
-	request->granted = greatest_known(slot);
+	request->granted = snowflake_greatest_known(slot);
 }
 
 static RangeSlot *

@@ -605,13 +605,23 @@ snowflake_get_range_statistics(Oid relid, RangeStatistics *statistics)
 }
 
 /*
- * Get the greatest number that was granted of a name of this database, and that of
- * the ranges that were used; 0 if there was none since the start of the server.
+ * What the registry cannot have forgotten: the greatest number that was granted, and
+ * the floor that it took or said, below which it grants none.
+ */
+int64
+snowflake_greatest_known(const RangeSlot *slot)
+{
+	return slot->heard < slot->last ? Max(slot->granted, slot->heard) : slot->granted;
+}
+
+/*
+ * Get what the registry cannot have forgotten of a name of this database, and the
+ * greatest number of the ranges that were used; 0 for none since the server's start.
  */
 void
-snowflake_get_granted(const char *name, int64 *granted, int64 *noted)
+snowflake_get_granted(const char *name, int64 *known, int64 *noted)
 {
-	*granted = *noted = 0;
+	*known = *noted = 0;
 	if (!snowflake_ranges_enabled())
 		return;
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
@@ -622,7 +632,7 @@ snowflake_get_granted(const char *name, int64 *granted, int64 *noted)
 
 		if (!belongs_to(slot, MyDatabaseId, name))
 			continue;
-		*granted = slot->granted;
+		*known = snowflake_greatest_known(slot);
 		*noted = slot->noted;
 	}
 	snowflake_unlock_ranges();

@@ -151,6 +151,7 @@ extern void snowflake_set_back_used(RangeSlot *slot);
 extern void snowflake_change_version(RangeSlot *slot);
 extern void snowflake_drop_ranges(RangeSlot *slot);
 extern void snowflake_give_up(RangeSlot *slot, int64 floor);
+extern int64 snowflake_greatest_known(const RangeSlot *slot);
 extern void snowflake_note_range_failure(const char *why);
 
 /* For sessions. */
@@ -164,7 +165,7 @@ extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);
 extern void snowflake_expect_answer(const RangeHandle *handle, int64 until);
 extern void snowflake_get_range_failure(RangeFailure *failure);
 extern bool snowflake_get_range_statistics(Oid relid, RangeStatistics *statistics);
-extern void snowflake_get_granted(const char *name, int64 *granted, int64 *noted);
+extern void snowflake_get_granted(const char *name, int64 *known, int64 *noted);
 
 /* The word: 24 bits of generation, 40 of what is used. */
 #define RANGE_USED_BITS		40

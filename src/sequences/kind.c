@@ -107,12 +107,12 @@ own_name(Oid relid)
 static void
 keep_granted(Oid relid, const SequenceLabel *label)
 {
-	int64		granted;
+	int64		known;
 	int64		noted;
 
-	snowflake_get_granted(label->name, &granted, &noted);
-	if (granted > 0)
-		(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, granted);
+	snowflake_get_granted(label->name, &known, &noted);
+	if (known > 0)
+		(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, known);
 }
 
 /*
@@ -212,10 +212,10 @@ static int64
 used_number(Oid relid, const SequenceLabel *label)
 {
 	GrantedNote note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
-	int64		granted;
+	int64		known;
 	int64		noted;
 
-	snowflake_get_granted(label->name, &granted, &noted);
+	snowflake_get_granted(label->name, &known, &noted);
 	return Max(note.granted, noted);
 }
 
