@@ -180,6 +180,15 @@ $a->safe_psql('postgres', "CREATE SEQUENCE begun; SELECT snowflake_set_sequence_
 my $unended = $a->background_psql('postgres');
 $unended->query_safe("BEGIN; SELECT nextval('begun')");
 $number_of{begun} = $a->safe_psql('postgres', "SELECT nextval('begun')");
+
+# Nor one of a sequence whose position was set by C code, which does not pass setval().
+$a->safe_psql('postgres', q{
+	CREATE FUNCTION set_by_c(regclass, bigint) RETURNS bigint LANGUAGE internal STRICT AS 'setval_oid';
+	CREATE SEQUENCE moved; SELECT snowflake_set_sequence_kind('moved', 'range')});
+my $pooled = $a->background_psql('postgres');
+$pooled->query_safe("SELECT nextval('moved')");
+$a->safe_psql('postgres', "SELECT set_by_c('moved', 5)");
+$number_of{moved} = $pooled->query_safe("SELECT max(nextval('moved')) FROM generate_series(1, 300)");
 $a->stop('immediate');
 $a->start;
 foreach my $name (sort keys %number_of)

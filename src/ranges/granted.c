@@ -140,8 +140,8 @@ says_more(const GrantedNote *note, const GrantedNote *now, CommandId own)
 }
 
 /*
- * Write a note into the file of an exhausted sequence, if it says more than the one
- * that is there.  Returns whether a rollback takes it back, because this transaction
+ * Write a note into the file of an exhausted sequence, or of one that this exhausts, if
+ * it says more than the one that is there.  Returns whether a rollback takes it back, because this transaction
  * gave the sequence its file.
  *
  * It is durable then: others use the range before this transaction commits, or after it
@@ -149,13 +149,14 @@ says_more(const GrantedNote *note, const GrantedNote *now, CommandId own)
  * commit of this one waits for them, as with the server's nextval().
  */
 static bool
-write_note(Oid relid, int64 last, const GrantedNote *note)
+write_note(Oid relid, int64 last, const GrantedNote *note, bool exhaust)
 {
 	CommandId	own = database_hash();
 	Relation	sequence = relation_open(relid, NoLock);
 	Buffer		buffer = ReadBuffer(sequence, 0);
 	bool		has_new_file = snowflake_has_new_file(sequence);
 	HeapTupleHeader tuple;
+	Form_pg_sequence_data data;
 	GrantedNote now;
 	XLogRecPtr	end;
 
@@ -163,11 +164,14 @@ write_note(Oid relid, int64 last, const GrantedNote *note)
 		(void) GetTopTransactionId();
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	tuple = sequence_tuple(buffer);
+	data = sequence_data(tuple);
 	now = note_of(tuple, last);
-	if (is_at_end(sequence_data(tuple), last) && says_more(note, &now, own))
+	if ((exhaust || is_at_end(data, last)) && says_more(note, &now, own))
 	{
 		START_CRIT_SECTION();
-		sequence_data(tuple)->log_cnt = note->granted;
+		data->last_value = last;
+		data->is_called = true;
+		data->log_cnt = note->granted;
 		HeapTupleHeaderSetCmin(tuple, note->database);
 		MarkBufferDirty(buffer);
 		if (RelationNeedsWAL(sequence))
@@ -191,7 +195,20 @@ snowflake_write_note(Oid relid, int64 last, int64 granted)
 {
 	GrantedNote note = {granted, database_hash()};
 
-	return write_note(relid, last, &note);
+	return write_note(relid, last, &note, false);
+}
+
+/*
+ * The same for a range sequence whose next range is about to be used.  It is not
+ * exhausted if something that did not pass nextval() has set its position, such as a
+ * subscription that copies positions.
+ */
+bool
+snowflake_note_range(Oid relid, int64 last, int64 granted)
+{
+	GrantedNote note = {granted, database_hash()};
+
+	return write_note(relid, last, &note, true);
 }
 
 /*
@@ -201,5 +218,5 @@ snowflake_write_note(Oid relid, int64 last, int64 granted)
 void
 snowflake_keep_note(Oid relid, int64 last, const GrantedNote *note)
 {
-	(void) write_note(relid, last, note);
+	(void) write_note(relid, last, note, false);
 }

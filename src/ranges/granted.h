@@ -22,6 +22,7 @@ typedef struct GrantedNote
 extern bool snowflake_is_foreign(const GrantedNote *note);
 extern GrantedNote snowflake_read_note(Oid relid, int64 last);
 extern bool snowflake_write_note(Oid relid, int64 last, int64 granted);
+extern bool snowflake_note_range(Oid relid, int64 last, int64 granted);
 extern void snowflake_keep_note(Oid relid, int64 last, const GrantedNote *note);
 
 #endif							/* SNOWFLAKE_GRANTED_H */

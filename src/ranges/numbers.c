@@ -83,16 +83,6 @@ snowflake_fail_long_name(void)
 }
 
 /*
- * Note in the file of a sequence that numbers were granted.
- */
-static void
-write_granted(const RangeHandle *handle, int64 granted)
-{
-	if (snowflake_write_note(handle->relid, handle->last, granted))
-		snowflake_drop_on_rollback(handle);
-}
-
-/*
  * Have a session know where the ranges of a sequence are.  The registry knows
  * it by its name in UTF8.  Another sequence of this name may have noted the
  * current range in its own file.  A note of another database remains until its
@@ -112,8 +102,9 @@ snowflake_attach_range(RangeHandle *handle, const char *name)
 	note = snowflake_read_note(handle->relid, handle->last);
 	is_foreign = snowflake_is_foreign(&note);
 	noted = snowflake_find_slot(handle, name, is_foreign ? 0 : note.granted);
-	if (noted > note.granted && !is_foreign)
-		write_granted(handle, noted);
+	if (noted > note.granted && !is_foreign &&
+		snowflake_write_note(handle->relid, handle->last, noted))
+		snowflake_drop_on_rollback(handle);
 }
 
 /*
@@ -257,7 +248,8 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 			break;
 		if (advance == RANGE_NOTE)
 		{
-			write_granted(handle, granted);
+			if (snowflake_note_range(handle->relid, handle->last, granted))
+				snowflake_drop_on_rollback(handle);
 			snowflake_note_granted(handle, granted);
 		}
 		else if (advance == RANGE_WAIT)
