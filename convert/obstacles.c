@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "convert/calls.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "queries/obstacles.sql.h"
@@ -102,11 +103,25 @@ snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
- * Find functions that would get calls in the place of those that hold keys.
+ * Find functions and operators of other roles that would be called in the place of others,
+ * with the rights of the owner of the tables.  Until the end of the transaction, there will
+ * be no more.
  */
 void
 snowflake_convert_find_call_obstacles(const SnowflakeConversion *conversion, List **obstacles)
 {
+	snowflake_convert_hold_calls(conversion);
+	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
+}
+
+/*
+ * The same, by functions that hold keys, and those that would get their calls.
+ */
+void
+snowflake_convert_find_key_call_obstacles(const SnowflakeConversion *conversion,
+										  List **obstacles)
+{
+	snowflake_convert_hold_calls(conversion);
 	snowflake_convert_ask_obstacles(conversion, sql_key_call_obstacles, obstacles);
 }
 
@@ -119,10 +134,10 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 {
 	snowflake_convert_ask_obstacles(conversion, sql_column_obstacles, obstacles);
 	snowflake_convert_ask_obstacles(conversion, sql_cast_obstacles, obstacles);
-	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
+	snowflake_convert_find_call_obstacles(conversion, obstacles);
 	if (!conversion->online)
 	{
-		snowflake_convert_find_call_obstacles(conversion, obstacles);
+		snowflake_convert_find_key_call_obstacles(conversion, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_recreated_obstacles, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_row_obstacles, obstacles);

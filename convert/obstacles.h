@@ -32,6 +32,8 @@ extern void snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *
 													 List **obstacles);
 extern void snowflake_convert_find_call_obstacles(const SnowflakeConversion *conversion,
 												  List **obstacles);
+extern void snowflake_convert_find_key_call_obstacles(const SnowflakeConversion *conversion,
+													  List **obstacles);
 extern void snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 											 List **obstacles);
 extern void snowflake_convert_report_obstacles(const SnowflakeConversion *conversion,

@@ -130,7 +130,7 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 	snowflake_convert_ask_obstacles(conversion, sql_function_obstacles, &obstacles);
 	with_functions = snowflake_online_with_functions(conversion);
 	snowflake_convert_ask_obstacles(&with_functions, sql_key_function_obstacles, &obstacles);
-	snowflake_convert_find_call_obstacles(&with_functions, &obstacles);
+	snowflake_convert_find_key_call_obstacles(&with_functions, &obstacles);
 	if (!options->subscribers_ready)
 		snowflake_convert_ask_obstacles(conversion, sql_publication_obstacles, &obstacles);
 	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)

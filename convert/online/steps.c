@@ -225,6 +225,16 @@ snowflake_online_definitions(const List *relids)
 }
 
 /*
+ * Does a step create an index, a CHECK constraint, or a statistics object?
+ */
+bool
+snowflake_online_creates_object(const SnowflakeOnlineStep *step)
+{
+	return step->kind == SNOWFLAKE_STEP_INDEX || step->kind == SNOWFLAKE_STEP_CHECK ||
+		step->kind == SNOWFLAKE_STEP_STATISTICS;
+}
+
+/*
  * Has the old object another definition than when its new one was created?  A step
  * that creates no object has none.
  */
@@ -234,10 +244,7 @@ is_changed(const SnowflakeConversion *conversion,
 {
 	StepDefinition definition = {.conversion = conversion,.step = step};
 
-	if (!step->done || !OidIsValid(step->object))
-		return false;
-	if (step->kind != SNOWFLAKE_STEP_INDEX && step->kind != SNOWFLAKE_STEP_CHECK &&
-		step->kind != SNOWFLAKE_STEP_STATISTICS)
+	if (!step->done || !OidIsValid(step->object) || !snowflake_online_creates_object(step))
 		return false;
 	find_definition(&definition);
 	return definition.differs;

@@ -49,6 +49,7 @@ typedef struct SnowflakeOnlineStep
 extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
 extern List *snowflake_online_add_functions(const SnowflakeConversion *conversion,
 											List *steps);
+extern bool snowflake_online_creates_object(const SnowflakeOnlineStep *step);
 extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);
 extern char *snowflake_online_definitions(const List *relids);

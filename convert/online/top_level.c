@@ -20,6 +20,8 @@
  *	 remains set across its internal commits, so after an error in a later
  *	 transaction, the session would go on as the owner: a callback at the end of
  *	 that transaction switches back.
+ * - Functions.  Those that the statement calls are held from before it to its first
+ *	 commit, too: see calls.c.
  * - Settings.  search_path is set until the first commit, which is after all
  *	 names were looked up.  So is default_tablespace, because the definition
  *	 of an index does not contain its tablespace.
@@ -52,6 +54,7 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
+#include "convert/calls.h"
 #include "convert/online/top_level.h"
 #include "shared/table_owner.h"
 
@@ -83,6 +86,7 @@ at_end_of_transaction(XactEvent event, void *argument)
 		return;
 	if (event == XACT_EVENT_COMMIT)
 	{
+		snowflake_convert_release_calls();
 		GetUserIdAndSecContext(&user, &sec_context);
 		SetUserIdAndSecContext(user, caller.sec_context);
 	}

@@ -1,0 +1,128 @@
+# Who may create functions where those are that a table calls creates one that matches a
+# bigint better, while the table is converted: it must not be called with the rights of
+# the owner of the table.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+
+my $node = new_server('main', 'fsync = off', 'max_prepared_transactions = 5');
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE regress_mallory;
+	CREATE SCHEMA shop;
+	GRANT ALL ON SCHEMA shop TO regress_mallory;
+	CREATE FUNCTION shop.listed(anyarray) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true'});
+
+my $planted = q{CREATE FUNCTION shop.listed(bigint[]) RETURNS boolean IMMUTABLE LANGUAGE plpgsql
+	AS 'BEGIN RAISE WARNING ''runs as %'', current_user; RETURN true; END'};
+my $plant = "SET SESSION AUTHORIZATION regress_mallory; $planted";
+my $obstacle = qr/calls function shop\.listed\(anyarray\), and created again might call function shop\.listed\(bigint\[\]\) of role regress_mallory/;
+my $create = 'CREATE FUNCTION shop.other() RETURNS int LANGUAGE sql AS $$SELECT 1$$';
+
+# Objects of a new table call the function.
+sub create_table
+{
+	my (@objects) = @_;
+
+	$node->safe_psql(
+		'postgres', qq{
+		SET client_min_messages = warning;
+		DROP TABLE IF EXISTS t CASCADE;
+		DROP FUNCTION IF EXISTS shop.listed(bigint[]), shop.other();
+		CREATE TABLE t (id serial PRIMARY KEY, v int);
+		INSERT INTO t (v) SELECT generate_series(1, 10);
+		@objects});
+	return;
+}
+
+my $view = 'CREATE VIEW v AS SELECT id FROM t WHERE shop.listed(ARRAY[id]);';
+my $check = 'ALTER TABLE t ADD CONSTRAINT listed CHECK (shop.listed(ARRAY[id]));';
+my $index = 'CREATE INDEX listed ON t (id) WHERE shop.listed(ARRAY[id]);';
+
+# A transaction that is open has created it when the conversion begins.
+foreach my $dry_run ('true', 'false')
+{
+	create_table($check);
+	$node->safe_psql('postgres', "BEGIN; $plant; PREPARE TRANSACTION 'plant'");
+	my ($session) = start_queries($node, "SELECT snowflake_convert('t', dry_run => $dry_run)");
+	$node->poll_query_until(
+		'postgres', q{
+		SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE wait_event = 'transactionid' AND query LIKE '%snowflake_convert%' AND pid <> pg_backend_pid()}
+	) or die 'the conversion does not wait';
+	$node->safe_psql('postgres', $create);
+	pass("who waits for a function holds up no other (dry run: $dry_run)");
+	$node->safe_psql('postgres', "COMMIT PREPARED 'plant'");
+	ok(!finish_queries($session), "a function that is created meanwhile is an obstacle (dry run: $dry_run)");
+	like($session->{err}, $obstacle, '... and named');
+	unlike($session->{err}, qr/runs as/, '... and not called');
+}
+
+# Then nobody creates one until the transaction has ended.
+create_table($check, $view);
+my $converter = $node->background_psql('postgres');
+$converter->query_safe(q{SET client_min_messages = warning; BEGIN; SELECT snowflake_convert('t')});
+like(sql_error($node, "SET lock_timeout = '10ms'; $plant"), qr/lock timeout/, 'no function is created while a conversion looks up others');
+like(sql_error($node, "SET lock_timeout = '10ms'; ALTER SCHEMA shop RENAME TO other"), qr/lock timeout/, '... nor is their schema renamed');
+$converter->query_safe('COMMIT');
+$converter->quit;
+$node->safe_psql('postgres', $plant);
+unlike($node->safe_psql('postgres', q{SELECT pg_get_viewdef('v') || (SELECT string_agg(refobjid::regprocedure::text, ' ') FROM pg_depend WHERE refclassid = 'pg_proc'::regclass AND refobjid >= 16384)}),
+	qr/bigint\[\]/, 'afterwards, the view and the constraint call what they did');
+
+create_table();
+$converter = $node->background_psql('postgres');
+$converter->query_safe(q{SET client_min_messages = warning; BEGIN; SELECT snowflake_convert('t')});
+$node->safe_psql('postgres', "SET lock_timeout = '180s'; $create");
+pass('a conversion that looks up no function holds up nobody');
+$converter->query_safe('ROLLBACK');
+$converter->quit;
+
+# In use: it is created while the backfill waits for a row.
+foreach my $objects ([ 'swap', $view ], [ 'CHECK constraint', $check ], [ 'index', $index ])
+{
+	my ($what, $object) = @{$objects};
+
+	create_table($object);
+	$node->safe_psql('postgres', q{CALL snowflake_convert_online('t', until => 'prepare')});
+	my $locker = $node->background_psql('postgres');
+	$locker->query_safe('BEGIN; SELECT FROM t WHERE id = 5 FOR UPDATE');
+	my ($session) = start_queries($node, q{CALL snowflake_convert_online('t')});
+	$node->poll_query_until('postgres', q{SELECT count(*) = 9 FROM t WHERE snowflake_new_id = id}) or die;
+	$node->safe_psql('postgres', $plant);
+	$locker->query_safe('COMMIT');
+	$locker->quit;
+	ok(!finish_queries($session), "a function that is created during the backfill stops a conversion before the $what");
+	like($session->{err}, qr/ERROR:  table public\.t was changed during the conversion\nDETAIL:  .*$obstacle/, '... and is named');
+	unlike($session->{err}, qr/runs as/, '... and not called');
+	$node->safe_psql('postgres', q{DROP FUNCTION shop.listed(bigint[]); CALL snowflake_convert_online('t')});
+	is(nothing_is_left($node, 'postgres'), '', '... which continues without it');
+}
+
+# The lock is released when an index is defined, and not after all is read.
+create_table($index);
+$node->safe_psql('postgres', q{CALL snowflake_convert_online('t', until => 'backfill')});
+my $reader = $node->background_psql('postgres');
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+my ($creating) = start_queries($node, q{CALL snowflake_convert_online('t', until => 'indexes')});
+$node->poll_query_until('postgres', q{
+	SELECT count(*) = 1 FROM pg_stat_progress_create_index p JOIN pg_index i ON i.indexrelid = p.index_relid
+	WHERE p.phase ~ 'waiting' AND i.indpred IS NOT NULL}) or die;
+$node->safe_psql('postgres', "SET lock_timeout = '180s'; $create; $plant");
+pass('functions are created while CREATE INDEX CONCURRENTLY waits');
+$reader->query_safe('COMMIT');
+$reader->quit;
+finish_queries($creating);
+unlike($creating->{err}, qr/runs as/, '... and not called by the index');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE relation = 'pg_proc'::regclass AND mode <> 'AccessShareLock'}), '0', 'no lock is left');
+
+$node->stop;
+done_testing();
