@@ -121,6 +121,11 @@ UNION ALL
 SELECT 14, depth, oid, 0, {comment_on(format('%s %s', {kind}, name), oid, pg_class)}
 FROM vw WHERE {has_comment(oid, pg_class)}
 UNION ALL
+SELECT 14, depth, vw.oid, w.oid, {comment_on(format('RULE %I ON %s', w.rulename, name), w.oid,
+  pg_rewrite)}
+FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid AND w.rulename = '_RETURN'
+WHERE {has_comment(w.oid, pg_rewrite)}
+UNION ALL
 SELECT 15, depth, vw.oid, a.attnum, format('COMMENT ON COLUMN %s.%I IS %L', name, a.attname,
   col_description(vw.oid, a.attnum))
 FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid

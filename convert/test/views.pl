@@ -36,6 +36,7 @@ $node->safe_psql('app', q{
 	ALTER VIEW people ALTER "Straße" SET DEFAULT 'it''s new';
 	COMMENT ON VIEW people IS E'two\nlines; -- ''x''';
 	COMMENT ON COLUMN people."Straße" IS 'a column';
+	COMMENT ON RULE "_RETURN" ON people IS 'a query';
 	CREATE VIEW noted AS SELECT p.id, n.note, n.user_id FROM people p JOIN notes n ON n.user_id = p.id;
 	CREATE TRIGGER instead INSTEAD OF INSERT OR UPDATE ON noted FOR EACH ROW EXECUTE FUNCTION instead('a');
 	COMMENT ON TRIGGER instead ON noted IS 'a trigger';
@@ -120,6 +121,7 @@ view public.noted
 view public.people', 'the report names what comes back');
 $node->safe_psql('app', "BEGIN; $drop $convert; $create COMMIT");
 is(dump_views(), $before, 'all is as before');
+is($node->safe_psql('app', "SELECT obj_description(oid, 'pg_rewrite') FROM pg_rewrite WHERE ev_class = 'people'::regclass"), 'a query', '... and a comment that pg_dump does not have');
 is($node->safe_psql('app', "INSERT INTO notes SELECT id FROM users; REFRESH MATERIALIZED VIEW kept; SELECT count(*) FROM kept"),
 	'2', 'and works');
 is($node->safe_psql('app', "SELECT count(*) FROM pg_attribute WHERE attrelid IN ('people'::regclass, 'noted'::regclass, 'kept'::regclass) AND attname IN ('id', 'user_id') AND atttypid <> 'bigint'::regtype"),
