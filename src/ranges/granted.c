@@ -140,9 +140,9 @@ says_more(const GrantedNote *note, const GrantedNote *now, CommandId own)
 }
 
 /*
- * Write a note into the file of an exhausted sequence, or of one that this exhausts, if
- * it says more than the one that is there.  Returns whether a rollback takes it back, because this transaction
- * gave the sequence its file.
+ * Write a note into the file of an exhausted sequence, or of one that this exhausts,
+ * if it says more than the one that is there.  Returns whether a rollback takes it
+ * back, because this transaction gave the sequence its file.
  *
  * It is durable then: others use the range before this transaction commits, or after it
  * was rolled back, and their commits wait for no WAL.  With synchronous standbys, the
