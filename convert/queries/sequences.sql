@@ -223,35 +223,50 @@ FROM changing s JOIN fed f ON f.sequence = s.seqrelid
 WHERE s.seqmax <= f.least
 HAVING count(*) > 0
 
+-- The tables that a sequence feeds, if any, and those that they reference, also by others.
+-- cte: referenced(sequence, relid)
+-- with: changing, feeding
+SELECT s.seqrelid, f.relid FROM changing s LEFT JOIN feeding f ON f.sequence = s.seqrelid
+UNION
+SELECT d.sequence, c.confrelid
+FROM referenced d JOIN pg_constraint c ON c.contype = 'f' AND c.conrelid = d.relid
+
+-- Sequences are locked in the order in which applications use them, that of orders before that of
+-- lines.  Otherwise, A has orders, this has lines, and each waits for the other.
+-- cte: place(sequence, n)
+-- with: referenced
+SELECT sequence, row_number() OVER (ORDER BY count(relid), sequence)
+FROM referenced GROUP BY sequence
+
 -- A snowflake sequence may be that of a column that was an integer before, and may have a MAXVALUE,
 -- which its IDs are above.  A column without a default gets that of the sequence that it owns; one
 -- with an identity has its own by then.
 -- name: kind_statements
--- with: changing, identity, feeding, fed, integer_type, sequence_kind, target
-WITH statement(name, step, command) AS (
-  SELECT name, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)
+-- with: changing, identity, feeding, fed, integer_type, sequence_kind, target, place
+WITH statement(sequence, step, command) AS (
+  SELECT seqrelid, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
   WHERE $17 = 'range' AND s.relid IS NULL AND s.seqmax > f.least
   UNION ALL
-  SELECT name, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
+  SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
     (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $17)
   FROM changing
   WHERE $17 <> 'range'
   UNION ALL
   SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
     (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
-    string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"), $17)
-  FROM changing
+    string_agg(quote_literal(name), ', ' ORDER BY n), $17)
+  FROM changing JOIN place ON sequence = seqrelid
   HAVING $17 = 'range' AND count(*) > 0
   UNION ALL
-  SELECT s.name, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
+  SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
     t.relid::regclass, t.attname, s.name)
   FROM changing s JOIN feeding f ON f.sequence = s.seqrelid AND NOT f.is_identity
     JOIN target t ON (t.relid, t.attnum) = (f.relid, f.attnum)
   WHERE t.is_root AND t.uses_sequence
   AND (t.relid, t.attnum) NOT IN (SELECT relid, attnum FROM identity)
   UNION ALL
-  SELECT name, 3, format('ALTER SEQUENCE %s AS bigint%s', name,
+  SELECT s.seqrelid, 3, format('ALTER SEQUENCE %s AS bigint%s', name,
     CASE WHEN s.seqmax < i.greatest_value THEN ' NO MAXVALUE' END)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
     JOIN sequence_kind k ON (k.sequence, k.kind) = (s.seqrelid, 'snowflake')
@@ -259,7 +274,7 @@ WITH statement(name, step, command) AS (
   WHERE $17 = 'local' AND s.seqmax < f.least
   UNION ALL
 -- A client may have got IDs that are not stored yet, and a new one is above all of these.
-  SELECT name, 4, format('SELECT pg_catalog.setval(%L, %s) FROM (SELECT max(m) FROM (%s) m(m)) '
+  SELECT s.seqrelid, 4, format('SELECT pg_catalog.setval(%L, %s) FROM (SELECT max(m) FROM (%s) m(m)) '
     'k(max), %s s WHERE k.max >= s.last_value', name, CASE WHEN k.kind = 'snowflake'
       THEN format('CASE WHEN k.max > s.last_value THEN greatest(k.max, %s.snowflake_nextval()) '
         'ELSE k.max END', (SELECT extnamespace::regnamespace FROM pg_extension
@@ -268,7 +283,7 @@ WITH statement(name, step, command) AS (
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
     LEFT JOIN sequence_kind k ON k.sequence = s.seqrelid
   WHERE $17 = 'local')
-SELECT command FROM statement ORDER BY name COLLATE "C", step
+SELECT command FROM statement LEFT JOIN place USING (sequence) ORDER BY n, step
 
 -- What prevents sequences from getting a kind.
 -- list: kind_obstacles obstacles

@@ -268,5 +268,31 @@ is(query($a, q{SELECT kind, column_type FROM snowflake_sequences WHERE column_na
 like(query($a, q{SET ROLE writer; INSERT INTO app.identities (v) VALUES ('z') RETURNING id}), qr/^\d{17,}$/,
 	'who had INSERT needs no other right');
 
+#
+# A client uses the sequence of a table before those of tables that reference it, and so are they
+# locked, whatever their names and ages are.
+#
+query($a, q{
+	SET ROLE app;
+	CREATE SCHEMA deals;
+	CREATE TABLE deals.lines (id bigserial PRIMARY KEY, purchase bigint);
+	CREATE TABLE deals.purchases (id bigserial PRIMARY KEY);
+	ALTER TABLE deals.lines ADD FOREIGN KEY (purchase) REFERENCES deals.purchases});
+foreach my $kind (qw(snowflake local range local))
+{
+	my $buyer = $a->background_psql('app', on_error_stop => 0);
+	$buyer->query_safe(q{BEGIN; SELECT nextval('deals.purchases_id_seq')});
+	my $converter = $a->background_psql('app', on_error_stop => 0);
+	$converter->query_until(qr/begun/, "\\echo begun\nSET client_min_messages = warning;\nSELECT FROM snowflake_convert_schema('deals', kind => '$kind');\n");
+	$a->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'relation' AND query LIKE '%_convert_schema%' AND pid <> pg_backend_pid()})
+	  or die 'the conversion does not wait';
+	is($buyer->query(q{SELECT count(nextval('deals.lines_id_seq'))}), '1', "$kind: a transaction that uses both sequences is in no deadlock");
+	$buyer->query('COMMIT');
+	$buyer->quit;
+	$converter->query_safe('SELECT 1');
+	$converter->quit;
+	is(query($a, qq{SELECT count(*) FROM snowflake_sequences WHERE sequence::text ~ 'deals' AND kind = '$kind'}), '2', '... and then they get the kind');
+}
+
 Page::all_taken();
 done_testing();

@@ -46,7 +46,7 @@ show_logs()
 	[ ! -s "${diffs:-}" ] || cat "$diffs"
 	names=$(sed -nE 's,^[^ ]*/([^ /]*)\.pl +\(Wstat: .*,\1,p' "$log")
 	for name in $names; do
-		grep -aE ' line [0-9]+\.$' "tmp_check/log/regress_log_$name" | tail -n 3 | sed "s/^/$name: /" || true
+		grep -aE ' line [0-9]+\.$' "tmp_check/log/regress_log_$name" 2>/dev/null | tail -n 3 | sed "s/^/$name: /" || true
 	done
 	say "To find out why, read:"
 	say "  $top/$log"
