@@ -4,8 +4,8 @@
  *	  Which parameters, variables and results of functions hold keys.
  *
  * A value is a key if it is a column with the name of one, a parameter or variable
- * that holds one, the result of such a function, or one of these by a function that
- * returns one of its arguments.  What holds a key is found by what is done with it:
+ * that holds one, the result of such a function, or one of these by CASE or a function
+ * that returns one of its arguments.  What holds a key is found by what is done with it:
  *
  * - it has the name of such a column, perhaps with a prefix;
  * - it is compared with a key, or assigned one, by :=, INTO, FOR, INSERT, or UPDATE;
@@ -53,6 +53,7 @@ typedef struct Value
 } Value;
 
 static Value read_value(const Flow *flow, int at);
+static Value read_given_value(const Flow *flow, int at);
 
 static bool
 has_word(const Flow *flow, int at, const char *text)
@@ -214,6 +215,32 @@ read_name(const Flow *flow, int at)
 }
 
 /*
+ * Read CASE, which has the values behind THEN and ELSE.
+ */
+static Value
+read_case(const Flow *flow, int at)
+{
+	static const char *const before[] = {"then", "else", NULL};
+	Value		value = {.end = -1};
+	int			depth = 1;
+
+	for (at++; depth > 0; at++)
+	{
+		/* It is a statement of PL/pgSQL. */
+		if (at >= flow->source->count || has_word(flow, at, ";"))
+			return (Value) {.end = -1};
+		if (has_word(flow, at, "case"))
+			depth++;
+		else if (has_word(flow, at, "end"))
+			depth--;
+		else if (depth == 1 && has_one_of(flow, at, before))
+			value.is_key |= read_given_value(flow, at + 1).is_key;
+	}
+	value.end = at;
+	return value;
+}
+
+/*
  * Read the value that begins at a word, with the casts behind it.
  */
 static Value
@@ -230,6 +257,8 @@ read_value(const Flow *flow, int at)
 		value = read_parenthesis(flow, at);
 	else if (has_word(flow, at, "cast") && has_word(flow, at + 1, "("))
 		value = read_parenthesis(flow, at + 1);
+	else if (has_word(flow, at, "case"))
+		value = read_case(flow, at);
 	else if (word->is_name || word->text[0] == '$')
 		value = read_name(flow, at);
 	value.end_before_cast = value.end;

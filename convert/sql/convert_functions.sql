@@ -72,9 +72,12 @@ DECLARE
 BEGIN
     DECLARE
         n int := CASE WHEN p.boss IS NULL THEN 1 ELSE p.boss END;
+        picked int;
+        kind int := CASE WHEN p.person_id = 1 THEN 1 ELSE p.person_id % 7 END;
     BEGIN
         n := p.person_id;
-        got := n;
+        picked := CASE WHEN kind < 0 THEN 0 ELSE CASE kind WHEN -1 THEN 1 ELSE n END END;
+        got := picked;
     END;
     IF n > 1 THEN got := got || substr('abc', n); END IF;
     RETURN got;
