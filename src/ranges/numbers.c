@@ -296,7 +296,7 @@ fail_floor(const RangeHandle *handle, int64 floor)
 					floor, get_rel_name(handle->relid)),
 			 errdetail("These servers did not answer within \"snowflake.grant_timeout\" (%d ms): %s.",
 					   snowflake_grant_timeout, servers),
-			 errhint("Start them. For a server whose machine was started again, also this one, try again after a minute. If one will never run again, call snowflake_registry.free_ranges() on the registry.")));
+			 errhint("Start them. For a server whose machine was started again, also this one, try again after a minute. If one will never run again, or is a standby now, call snowflake_registry.free_ranges() on the registry.")));
 }
 
 /*
