@@ -219,6 +219,20 @@ asked(q{SELECT snowflake_registry.add_database('again')});
 $server->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE postgres');
 is($server->safe_psql('again', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 5001, '... also if the registry does not know the sequence');
 
+# ALTER SEQUENCE does not let one that cannot continue above its rows use numbers of its name.
+$server->safe_psql('postgres', 'DROP DATABASE staging');
+$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+$server->safe_psql($_, q{CREATE TABLE far (id bigserial PRIMARY KEY); SELECT snowflake_set_sequence_kind('far_id_seq', 'range'); INSERT INTO far DEFAULT VALUES}) foreach qw(staging postgres);
+$server->safe_psql('postgres', 'INSERT INTO far VALUES (2000000000000000000)');
+$server->safe_psql('postgres', 'DROP DATABASE staging');
+$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+$server->safe_psql('staging', q{CREATE SEQUENCE near; SELECT snowflake_set_sequence_kind('near', 'range', 'public.far_id_seq'); SELECT nextval('near')});
+foreach my $statement ('SELECT', 'ALTER SEQUENCE far_id_seq NO MINVALUE')
+{
+	like(sql_error($server, "$statement; SELECT nextval('far_id_seq')", dbname => 'staging'),
+		qr/55000: the registry refuses to continue sequence "far_id_seq" above 2000000000000000000/, "a copied sequence whose floor is refused returns no number after $statement");
+}
+
 # ALTER SEQUENCE of another one, which has waited since, does not bring back what was noted before.
 my $altering = $server->background_psql('again');
 $altering->query_safe('BEGIN; ALTER SEQUENCE replicated_id_seq NO MINVALUE');

@@ -128,21 +128,23 @@ snowflake_read_note(Oid relid, int64 last)
 }
 
 /*
- * Does a note say more than the one that is there?  Before one of this database is
- * written, the sequence has continued above the numbers of another one.
+ * What a file is to have instead of its note: the greater number, and the database of
+ * the new note, or if that has none, as now.
  */
-static bool
-says_more(const GrantedNote *note, const GrantedNote *now, CommandId own)
+static GrantedNote
+merge_notes(const GrantedNote *now, const GrantedNote *note, CommandId own)
 {
-	if (note->database == now->database)
-		return note->granted > now->granted;
-	return note->database == own || now->database == NO_DATABASE;
+	GrantedNote merged = {Max(now->granted, note->granted), note->database};
+
+	if (merged.database == NO_DATABASE)
+		merged.database = now->database != NO_DATABASE ? now->database : own;
+	return merged;
 }
 
 /*
  * Write a note into the file of an exhausted sequence, or of one that this exhausts,
- * if it says more than the one that is there.  Returns whether a rollback takes it
- * back, because this transaction gave the sequence its file.
+ * unless it has that.  Returns whether a rollback takes it back, because this
+ * transaction gave the sequence its file.
  *
  * It is durable then: others use the range before this transaction commits, or after it
  * was rolled back, and their commits wait for no WAL.  With synchronous standbys, the
@@ -158,6 +160,7 @@ write_note(Oid relid, int64 last, const GrantedNote *note, bool exhaust)
 	HeapTupleHeader tuple;
 	Form_pg_sequence_data data;
 	GrantedNote now;
+	GrantedNote merged;
 	XLogRecPtr	end;
 
 	if (RelationNeedsWAL(sequence))
@@ -166,13 +169,15 @@ write_note(Oid relid, int64 last, const GrantedNote *note, bool exhaust)
 	tuple = sequence_tuple(buffer);
 	data = sequence_data(tuple);
 	now = note_of(tuple, last);
-	if ((exhaust || is_at_end(data, last)) && says_more(note, &now, own))
+	merged = merge_notes(&now, note, own);
+	if ((exhaust || is_at_end(data, last)) &&
+		(merged.granted != now.granted || merged.database != now.database))
 	{
 		START_CRIT_SECTION();
 		data->last_value = last;
 		data->is_called = true;
-		data->log_cnt = note->granted;
-		HeapTupleHeaderSetCmin(tuple, note->database);
+		data->log_cnt = merged.granted;
+		HeapTupleHeaderSetCmin(tuple, merged.database);
 		MarkBufferDirty(buffer);
 		if (RelationNeedsWAL(sequence))
 			log_newpage_buffer(buffer, true);
@@ -187,8 +192,9 @@ write_note(Oid relid, int64 last, const GrantedNote *note, bool exhaust)
 }
 
 /*
- * Note what was granted of a sequence that the caller has locked.  Returns whether a
- * rollback takes the note back.
+ * Note what was granted of a sequence that the caller has locked, and that has
+ * continued above the numbers of another database if it was copied from there.
+ * Returns whether a rollback takes the note back.
  */
 bool
 snowflake_write_note(Oid relid, int64 last, int64 granted)
@@ -213,7 +219,8 @@ snowflake_note_range(Oid relid, int64 last, int64 granted)
 
 /*
  * Have the new file of a sequence that the caller has locked say what the one before
- * said.
+ * said, or what is known in memory, which has no database: that is no reason to take
+ * the sequence for one that has continued.
  */
 void
 snowflake_keep_note(Oid relid, int64 last, const GrantedNote *note)

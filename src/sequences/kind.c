@@ -107,12 +107,13 @@ own_name(Oid relid)
 static void
 keep_granted(Oid relid, const SequenceLabel *label)
 {
-	int64		known;
+	GrantedNote note = {0};
 	int64		noted;
 
-	snowflake_get_granted(label->name, &known, &noted);
-	if (known > 0)
-		(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, known);
+	if (label->kind != SNOWFLAKE_KIND_RANGE)
+		return;
+	snowflake_get_granted(label->name, &note.granted, &noted);
+	snowflake_keep_note(relid, snowflake_get_definition(relid).seqmax, &note);
 }
 
 /*
