@@ -187,38 +187,25 @@ snowflake_resets_sequences(const Node *statement)
 }
 
 /*
- * Lock a sequence for a moment, and return whether it is a range sequence.  Nobody
- * waits for another session: one that has locked it as strongly as that reads
- * and writes what was granted itself.
- */
-static bool
-lock_range_sequence(Oid relid)
-{
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
-		return false;
-	if (snowflake_sequence_kind(relid) == SNOWFLAKE_KIND_RANGE)
-		return true;
-	UnlockRelationOid(relid, AccessShareLock);
-	return false;
-}
-
-/*
- * Add what a sequence was granted to a list, if it is a range sequence.
+ * Add what a sequence was granted to a list, if it is a range sequence.  It is locked
+ * for a moment.  Nobody waits for another session: one that has locked it more strongly
+ * reads and writes what was granted itself.
  */
 static bool
 read_granted(Oid relid, void *arg)
 {
 	List	  **list = arg;
-	GrantedNumber *granted;
-	FormData_pg_sequence definition;
 
-	if (!lock_range_sequence(relid))
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return false;
-	definition = snowflake_get_definition(relid);
-	granted = palloc(sizeof(GrantedNumber));
-	granted->relid = relid;
-	granted->note = snowflake_read_note(relid, definition.seqmax);
-	*list = lappend(*list, granted);
+	if (snowflake_sequence_kind(relid) == SNOWFLAKE_KIND_RANGE)
+	{
+		GrantedNumber *granted = palloc(sizeof(GrantedNumber));
+
+		granted->relid = relid;
+		granted->note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
+		*list = lappend(*list, granted);
+	}
 	UnlockRelationOid(relid, AccessShareLock);
 	return false;
 }
@@ -239,7 +226,8 @@ snowflake_granted_before(SnowflakeReset reset)
 }
 
 /*
- * Have these files say so, too, after the sequences were exhausted again.
+ * Have the new files say so, too, after the sequences were exhausted again.  Those are
+ * locked until the transaction ends.
  */
 void
 snowflake_keep_granted(const List *before)
@@ -249,12 +237,10 @@ snowflake_keep_granted(const List *before)
 	foreach(cell, before)
 	{
 		GrantedNumber *granted = lfirst(cell);
-		FormData_pg_sequence definition;
 
-		if (!lock_range_sequence(granted->relid))
-			continue;
-		definition = snowflake_get_definition(granted->relid);
-		snowflake_keep_note(granted->relid, definition.seqmax, &granted->note);
-		UnlockRelationOid(granted->relid, AccessShareLock);
+		if (snowflake_is_locked(granted->relid, ShareRowExclusiveLock))
+			snowflake_keep_note(granted->relid,
+								snowflake_get_definition(granted->relid).seqmax,
+								&granted->note);
 	}
 }

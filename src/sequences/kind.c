@@ -695,8 +695,8 @@ snowflake_has_default_sequence(void)
 /*
  * Has this transaction locked a sequence like this, or more strongly?
  */
-static bool
-is_locked(Oid relid, LOCKMODE mode)
+bool
+snowflake_is_locked(Oid relid, LOCKMODE mode)
 {
 	Relation	sequence = RelationIdGetRelation(relid);
 	bool		locked;
@@ -716,7 +716,7 @@ exhaust_truncated(Oid relid, void *arg)
 {
 	SequenceLabel label;
 
-	if (!is_locked(relid, AccessExclusiveLock) || snowflake_is_exhausted(relid))
+	if (!snowflake_is_locked(relid, AccessExclusiveLock) || snowflake_is_exhausted(relid))
 		return false;
 	label = sequence_label(relid);
 	exhaust(relid, &label);
@@ -733,7 +733,7 @@ exhaust_altered(Oid relid, void *arg)
 {
 	SequenceLabel label;
 
-	if (!is_locked(relid, ShareRowExclusiveLock))
+	if (!snowflake_is_locked(relid, ShareRowExclusiveLock))
 		return false;
 	label = sequence_label(relid);
 	snowflake_check_definition(relid, label.kind);
