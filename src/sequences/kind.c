@@ -380,10 +380,9 @@ set_label(Oid relid, const SequenceLabel *label)
 void
 snowflake_forget_cycle(Oid relid)
 {
-	SequenceLabel label;
-	char	   *string = get_label(relid);
+	SequenceLabel label = sequence_label(relid);
 
-	if (string == NULL || !snowflake_read_label(string, &label) || !label.cycle)
+	if (!label.cycle)
 		return;
 	label.cycle = false;
 	set_label(relid, &label);
