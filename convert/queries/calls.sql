@@ -1,9 +1,9 @@
 -- The schemas of functions and operators that are looked up again.
 -- name: called_schemas
--- with: calling, callable
+-- with: looking_up, callable
 SELECT DISTINCT f.schema FROM callable f
 WHERE (f.classid, f.oid) IN (
-  SELECT called_class, called FROM calling
+  SELECT called_class, called FROM looking_up
   UNION ALL
   SELECT d.refclassid, d.refobjid FROM pg_depend d
   WHERE d.classid = 'pg_proc'::regclass AND d.objid = ANY ($22))

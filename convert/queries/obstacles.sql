@@ -172,17 +172,17 @@ SELECT line, relid::regclass::text FROM lost WHERE number = 5
 SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
 -- snippet: might_call(classid, objid)
-SELECT DISTINCT format('%s calls %s, and created again might call %s of role %I',
+SELECT DISTINCT format('%s calls %s, and might call %s of role %I instead',
   pg_describe_object({classid}, {objid}, 0), pg_describe_object(b.classid, b.oid, 0), b.found,
   b.role), pg_describe_object({classid}, {objid}, 0)
 
 -- list: call_obstacles obstacles
--- with: calling, beside
+-- with: looking_up, beside
 
 -- hint: Drop functions and operators of other roles that have the name of one that is called, or
 --   give them to the owner of the tables.
 {might_call(c.classid, c.objid)}
-FROM calling c JOIN beside b ON (b.classid, b.oid) = (c.called_class, c.called)
+FROM looking_up c JOIN beside b ON (b.classid, b.oid) = (c.called_class, c.called)
 
 -- Functions that hold keys are created again with the defaults of their parameters, and the
 -- application calls them with keys.

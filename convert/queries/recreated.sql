@@ -204,14 +204,42 @@ FROM owner CROSS JOIN callable g JOIN pg_roles r ON r.oid = g.owner AND NOT r.ro
   JOIN callable f ON (f.classid, f.name, f.schema) = (g.classid, g.name, g.schema)
     AND g.owner NOT IN (f.owner, owner.oid)
 
+-- What functions and operators objects call, other than functions that are dropped and created.
+-- snippet: calls(objects)
+SELECT o.classid, o.objid, d.refclassid, d.refobjid
+FROM {objects} o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
+WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+AND d.refobjid <> ALL (coalesce($21, '{}'))
+
 -- What is created again from its text, and what it calls.
 -- cte: calling(classid, objid, called_class, called)
 -- with: rebuilt, gone
-SELECT o.classid, o.objid, d.refclassid, d.refobjid
-FROM (SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone) o
-  JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
-WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-AND d.refobjid <> ALL (coalesce($21, '{}'))
+{calls((SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone))}
+
+-- What is evaluated from its text: with new IDs; or with rows, as CHECK constraints that are not
+-- valid are before a backfill.
+-- cte: evaluated(classid, objid)
+-- with: target
+SELECT d.classid, d.objid
+FROM target t JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, t.relid)
+  LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
+WHERE d.classid IN ('pg_class'::regclass, 'pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
+AND (t.gets_ids
+     AND (d.refobjsubid = t.attnum
+          OR d.refobjsubid IN (
+            SELECT f.adnum FROM pg_depend g JOIN pg_attrdef f ON f.oid = g.objid
+            WHERE g.classid = 'pg_attrdef'::regclass
+            AND (g.refclassid, g.refobjid, g.refobjsubid)
+              = ('pg_class'::regclass, t.relid, t.attnum)))
+     OR k.contype = 'c' AND NOT k.convalidated)
+UNION
+-- the partition key
+SELECT 'pg_class'::regclass, relid FROM target WHERE gets_ids
+
+-- Both.
+-- cte: looking_up(classid, objid, called_class, called)
+-- with: calling, evaluated
+SELECT * FROM calling UNION {calls(evaluated)}
 
 -- The same, with another one of those who are trusted, that is not the same for a bigint.
 -- cte: other_call(object, called, found)

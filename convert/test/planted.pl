@@ -24,7 +24,7 @@ $node->safe_psql(
 my $planted = q{CREATE FUNCTION shop.listed(bigint[]) RETURNS boolean IMMUTABLE LANGUAGE plpgsql
 	AS 'BEGIN RAISE WARNING ''runs as %'', current_user; RETURN true; END'};
 my $plant = "SET SESSION AUTHORIZATION regress_mallory; $planted";
-my $obstacle = qr/calls function shop\.listed\(anyarray\), and created again might call function shop\.listed\(bigint\[\]\) of role regress_mallory/;
+my $obstacle = qr/calls function shop\.listed\(anyarray\), and might call function shop\.listed\(bigint\[\]\) of role regress_mallory instead/;
 my $create = 'CREATE FUNCTION shop.other() RETURNS int LANGUAGE sql AS $$SELECT 1$$';
 
 # Objects of a new table call the function.
@@ -85,6 +85,37 @@ $node->safe_psql('postgres', "SET lock_timeout = '180s'; $create");
 pass('a conversion that looks up no function holds up nobody');
 $converter->query_safe('ROLLBACK');
 $converter->quit;
+
+# New IDs are tried with what is not created again, too, also by a report.
+$node->safe_psql(
+	'postgres', qq{
+	SET client_min_messages = warning;
+	DROP TABLE t CASCADE;
+	CREATE SCHEMA tried;
+	DROP FUNCTION IF EXISTS shop.listed(bigint[]);
+	CREATE FUNCTION shop.small(anyelement) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+	CREATE TABLE tried.t (id bigserial PRIMARY KEY CONSTRAINT listed CHECK (shop.listed(ARRAY[id])),
+		next bigint GENERATED ALWAYS AS (id + 1) STORED);
+	CREATE INDEX small ON tried.t (next) WHERE shop.small(next);
+	CREATE TABLE tried.parts (id bigserial) PARTITION BY LIST ((id > 0 AND shop.listed(ARRAY[id])));
+	CREATE TABLE tried.part PARTITION OF tried.parts DEFAULT;
+	SET ROLE regress_mallory;
+	CREATE FUNCTION shop.small(bigint) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RAISE WARNING ''runs as %'', current_user; RETURN true; END';
+	$planted});
+foreach my $call (q{count(*) FROM snowflake_convert_report('tried', details => true) WHERE severity = 'obstacle'}, q{snowflake_convert_schema('tried', dry_run => true)}, q{snowflake_convert_schema('tried')})
+{
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT $call");
+	unlike($err, qr/runs as/, "no function of another role is called: $call");
+	if ($call =~ /report/)
+	{
+		is($out, '3', '... and there is an obstacle for each object');
+		next;
+	}
+	like($err, qr/constraint listed on table tried\.t $obstacle/, '... and a constraint is an obstacle');
+	like($err, qr/index tried\.small calls function shop\.small\(anyelement\)/, '... and an index of a generated column');
+	like($err, qr/table tried\.parts $obstacle/, '... and a partition key');
+}
+$node->safe_psql('postgres', 'DROP SCHEMA tried CASCADE; CREATE TABLE t ()');
 
 # In use: it is created while the backfill waits for a row.
 foreach my $objects ([ 'swap', $view ], [ 'CHECK constraint', $check ], [ 'index', $index ])
