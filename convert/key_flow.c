@@ -221,14 +221,15 @@ static Value
 read_case(const Flow *flow, int at)
 {
 	static const char *const before[] = {"then", "else", NULL};
-	Value		value = {.end = -1};
+	const Value none = {.end = -1};
+	Value		value = {0};
 	int			depth = 1;
 
 	for (at++; depth > 0; at++)
 	{
 		/* It is a statement of PL/pgSQL. */
 		if (at >= flow->source->count || has_word(flow, at, ";"))
-			return (Value) {.end = -1};
+			return none;
 		if (has_word(flow, at, "case"))
 			depth++;
 		else if (has_word(flow, at, "end"))

@@ -536,20 +536,21 @@ static void
 check_calls(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	const SnowflakeConversion *conversion = &online->transaction.conversion;
-	SnowflakeConversion part = *conversion;
 	List	   *obstacles = NIL;
 	const SnowflakeObstacle *first;
 
 	if (step->kind == SNOWFLAKE_STEP_FUNCTIONS)
 	{
-		part = snowflake_online_with_functions(conversion);
-		snowflake_convert_find_key_call_obstacles(&part, &obstacles);
+		SnowflakeConversion with_functions = snowflake_online_with_functions(conversion);
+
+		snowflake_convert_find_key_call_obstacles(&with_functions, &obstacles);
 	}
 	else if (step->kind == SNOWFLAKE_STEP_SWAP)
 		snowflake_convert_find_call_obstacles(conversion, &obstacles);
 	else if (snowflake_online_creates_object(step))
 	{
-		part = snowflake_convert_part(conversion, step->relid);
+		SnowflakeConversion part = snowflake_convert_part(conversion, step->relid);
+
 		snowflake_convert_find_call_obstacles(&part, &obstacles);
 	}
 	if (obstacles == NIL)
