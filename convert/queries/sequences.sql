@@ -233,7 +233,7 @@ FROM referenced d JOIN pg_constraint c ON c.contype = 'f' AND c.conrelid = d.rel
 
 -- Sequences are locked in the order in which applications use them, that of orders before that of
 -- lines.  Otherwise, A has orders, this has lines, and each waits for the other.
--- cte: place(sequence, n)
+-- cte: locking_place(sequence, n)
 -- with: referenced
 SELECT sequence, row_number() OVER (ORDER BY count(relid), sequence)
 FROM referenced GROUP BY sequence
@@ -242,7 +242,7 @@ FROM referenced GROUP BY sequence
 -- which its IDs are above.  A column without a default gets that of the sequence that it owns; one
 -- with an identity has its own by then.
 -- name: kind_statements
--- with: changing, identity, feeding, fed, integer_type, sequence_kind, target, place
+-- with: changing, identity, feeding, fed, integer_type, sequence_kind, target, locking_place
 WITH statement(sequence, step, command) AS (
   SELECT seqrelid, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
@@ -256,7 +256,7 @@ WITH statement(sequence, step, command) AS (
   SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
     (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
     string_agg(quote_literal(name), ', ' ORDER BY n), $17)
-  FROM changing JOIN place ON sequence = seqrelid
+  FROM changing JOIN locking_place ON sequence = seqrelid
   HAVING $17 = 'range' AND count(*) > 0
   UNION ALL
   SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
@@ -283,7 +283,7 @@ WITH statement(sequence, step, command) AS (
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
     LEFT JOIN sequence_kind k ON k.sequence = s.seqrelid
   WHERE $17 = 'local')
-SELECT command FROM statement LEFT JOIN place USING (sequence) ORDER BY n, step
+SELECT command FROM statement LEFT JOIN locking_place USING (sequence) ORDER BY n, step
 
 -- What prevents sequences from getting a kind.
 -- list: kind_obstacles obstacles

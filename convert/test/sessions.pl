@@ -193,7 +193,7 @@ $node->safe_psql('postgres', 'CREATE TABLE altered (id serial PRIMARY KEY);
 my $altering = $node->background_psql('postgres');
 $altering->query_safe('BEGIN; ALTER PROCEDURE alters() SECURITY INVOKER');
 ($converting) = start_queries($node, "SELECT snowflake_convert('altered')");
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted")
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE relation = 'pg_proc'::regclass AND NOT granted")
   or die 'the conversion does not wait';
 $altering->query_safe('COMMIT');
 is(finish_queries($converting), 1, 'a procedure is altered before the conversion') or diag($converting->{err});
@@ -208,7 +208,7 @@ $altering->query_safe('SELECT pg_advisory_lock(1)');
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
   or die 'the conversion does not wait';
 my ($invoker) = start_queries($node, 'ALTER PROCEDURE alters() SECURITY INVOKER');
-$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted) OR NOT prosecdef FROM pg_proc WHERE proname = 'alters'")
+$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'pg_proc'::regclass AND NOT granted) OR NOT prosecdef FROM pg_proc WHERE proname = 'alters'")
   or die 'the procedure is not altered, and nobody waits';
 $altering->quit;
 is(finish_queries($converting), 1, 'a procedure is altered during the conversion') or diag($converting->{err});
