@@ -1260,11 +1260,25 @@ sub replicate
 	return;
 }
 
+# Start the workers of subscriptions.  PostgreSQL remembers until it is restarted when it started one
+# last, and if the clock was ahead then, it starts it again at that time, and not before.
+sub start_subscriptions
+{
+	foreach my $server (@_)
+	{
+		next if $server->{node}->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_subscription WHERE pid IS NULL') eq '0';
+		$server->{node}->stop;
+		start_node($server->{node});
+	}
+	return;
+}
+
 # In the end each of these servers has the rows of all of them.
 sub check_replication
 {
 	my @servers = grep { $_->{base} } @{ $world{servers} };
 
+	start_subscriptions(@servers);
 	foreach my $from (@servers)
 	{
 		foreach my $table (sort keys %tables)
