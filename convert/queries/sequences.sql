@@ -223,13 +223,18 @@ FROM changing s JOIN fed f ON f.sequence = s.seqrelid
 WHERE s.seqmax <= f.least
 HAVING count(*) > 0
 
--- The tables that a sequence feeds, if any, and those that they reference, also by others.
+-- The tables that those which a sequence feeds reference, also by others.
 -- cte: referenced(sequence, relid)
 -- with: changing, feeding
-SELECT s.seqrelid, f.relid FROM changing s LEFT JOIN feeding f ON f.sequence = s.seqrelid
+(SELECT seqrelid, NULL::oid FROM changing
+ UNION
+ SELECT s.seqrelid, c.confrelid
+ FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
+   JOIN pg_constraint c ON c.contype = 'f' AND c.conparentid = 0 AND c.conrelid = f.relid)
 UNION
 SELECT d.sequence, c.confrelid
-FROM referenced d JOIN pg_constraint c ON c.contype = 'f' AND c.conrelid = d.relid
+FROM referenced d JOIN pg_constraint c
+  ON c.contype = 'f' AND c.conparentid = 0 AND c.conrelid = d.relid
 
 -- Sequences are locked in the order in which applications use them, that of orders before that of
 -- lines.  Otherwise, A has orders, this has lines, and each waits for the other.
