@@ -964,14 +964,15 @@ sub wait_for_reports
 }
 
 # An administrator has the registry continue, above what servers reported; where a server
-# may not know what it was granted, above what the registry had granted before.
+# may not know what it was granted, above what the registry had granted before.  The server that is
+# the registry has lost what it would report, too.
 sub resume
 {
 	my ($before) = @_;
 	my $skip = 0;
 
 	if (!wait_for_reports() || grep({ $_->{fault} !~ /^(?:nothing|clock|floor)$/ } @{ $round_plan->{server_faults} })
-		|| $world{has_gone} || $world_plan->{one_name})
+		|| $world{has_gone} || $world_plan->{one_name} || $world_plan->{place} eq 'own')
 	{
 		my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
 		foreach my $name (keys %$before)
