@@ -992,6 +992,10 @@ sub start_call_at_once
 	if (!defined $begin)
 	{
 		nap($plan->{moment} * $duration{$phase});
+
+		# That it has ended is known after the rest of its output was read.  Otherwise, it seems
+		# to last longer and longer.
+		call_runs() foreach 1 .. 3;
 		my $runs = call_runs();
 		$duration{$phase} = 0.5 * $duration{$phase} + 0.5 * (time - $call{begun}) unless $runs;
 		$duration{$phase} *= 1.2 if $runs;
