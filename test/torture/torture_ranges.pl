@@ -229,7 +229,7 @@ sub greatest_stored
 }
 
 # A server, or one that has become another one, begins: it is a line in histories, whose
-# numbers are all above what it has stored.
+# numbers are all above what it has stored.  IDs of rows that others replicated follow other clocks.
 sub begin_line
 {
 	my ($server) = @_;
@@ -238,7 +238,7 @@ sub begin_line
 	foreach my $table (sort keys %tables)
 	{
 		fact($world{histories}{$table}, 'server', $server->{line}, $server->{name},
-			greatest_stored($server->{node}, $table));
+			$tables{$table} eq 'range' ? greatest_stored($server->{node}, $table) : 0);
 	}
 	return;
 }
