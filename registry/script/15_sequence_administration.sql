@@ -282,6 +282,41 @@ what servers were granted; for superusers, and roles granted EXECUTE;
 errors: 22004 if reason is NULL, 42704 if no database was ever added, 0A000 above
 READ COMMITTED, 25006 on a standby';
 
+CREATE FUNCTION snowflake_registry.check_reports()
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    silent text;
+    detail text;
+BEGIN
+    -- Otherwise, A is granted numbers that B was granted, which the registry has lost and
+    -- B did not report.  What its own server was granted is lost together with that.
+    SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ') INTO silent
+    FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+    WHERE NOT EXISTS (SELECT FROM snowflake_registry.range_evidence e
+                      WHERE e.database_group = h.database_group AND e.name = h.name AND e.server_name = coalesce(c.server_name, '?'));
+    detail := CASE
+        WHEN current_setting('snowflake.registry', true) <> ''
+            THEN 'The server of the registry is granted ranges itself ("snowflake.registry"). What it was granted last would be lost, too, and it would not report it.'
+        WHEN silent IS NOT NULL
+            THEN format('Since the registry stopped, these servers have not reported what they were granted of each sequence: %s.', silent)
+    END;
+    IF detail IS NOT NULL THEN
+        RAISE EXCEPTION 'numbers might be granted twice if none are skipped'
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+            DETAIL = detail,
+            HINT = 'If the registry certainly lost nothing, skip 1. If it was restored, skip more numbers than such a server can have been granted of a sequence since the backup.';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.check_reports() IS
+'internal: since the registry stopped granting ranges, all servers that it knows to
+have had some have reported, of each sequence;
+error: 55000 if one has not, or could not';
+
 CREATE FUNCTION snowflake_registry.resume_ranges(skip bigint)
 RETURNS TABLE (database_group text, name text, was_next bigint, next bigint, greatest_granted bigint, servers text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -292,13 +327,16 @@ BEGIN
     @CHECK_OWNERS@
 
     DECLARE
+        st record := snowflake_registry.lock_range_state();
         here record;
         clock timestamptz := clock_timestamp();
     BEGIN
-        PERFORM snowflake_registry.lock_range_state();
         IF skip IS NULL OR skip < 0 THEN
             RAISE EXCEPTION 'skip must be at least 0'
                 USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        IF skip = 0 AND st.stopped IS NOT NULL THEN
+            PERFORM snowflake_registry.check_reports();
         END IF;
 
         -- Those that only servers know.
@@ -340,6 +378,7 @@ numbers more, for what servers have not said;
 returns each sequence with its next number before and after, the greatest number
 that a server was granted, and those servers; for superusers, and roles granted
 EXECUTE;
-errors: 22023 if skip is NULL or negative, 42704 if no database was ever added,
-0A000 above READ COMMITTED, 25006 on a standby';
+errors: 22023 if skip is NULL or negative, 55000 if it is 0 and a server has not
+said so, 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a
+standby';
 

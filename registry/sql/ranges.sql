@@ -253,7 +253,9 @@ SELECT * FROM regress_call('d', 3002, '{}', 3008, '{public.u}', floors => '{7000
 SELECT snowflake_registry.stop_ranges(NULL);
 SELECT snowflake_registry.stop_ranges('its files were put back');
 SELECT problem FROM regress_call('d', 3008, '{}', 3009, '{public.u}');
-SELECT count(*) > 0 AS resumed FROM snowflake_registry.resume_ranges(0);
+-- Who has not reported since then may have numbers that the registry lost.
+SELECT FROM snowflake_registry.resume_ranges(0);
+SELECT count(*) > 0 AS resumed FROM snowflake_registry.resume_ranges(1);
 SELECT first_number > 0 AS granted, problem FROM regress_call('d', 3009, '{}', 3010, '{public.u}');
 
 -- settings

@@ -36,7 +36,7 @@ my @calls = (
 	q{return_ranges('00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000002', '{}')},
 	q{alter_ranges('5 min')},
 	q{stop_ranges('test')},
-	q{resume_ranges(0)},
+	q{resume_ranges(1)},
 	q{remove_database('shop')},
 	q{alter('twitter', grant_time => '5 min')},
 	q{confirm_promotion('twitter')},

@@ -311,14 +311,14 @@ $server->safe_psql('postgres', q{SELECT setval('lost', 5000)});
 asked(q{UPDATE snowflake_registry.range_sequences SET next = 301, floor = 0 WHERE name = 'public.lost';
 	SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});
 wait_until('the registry stops', sub { return asked('SELECT stopped FROM snowflake_registry.range_state') =~ /server "floors" was granted number 5000 of public\.lost/; });
-is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(0) WHERE name = 'public.lost'}), 5001, 'a floor that the registry has lost counts when it is resumed');
+is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(1) WHERE name = 'public.lost'}), 5002, 'a floor that the registry has lost counts when it is resumed');
 wait_until('the floor', sub { return asked(q{SELECT floor FROM snowflake_registry.range_sequences WHERE name = 'public.lost'}) == 5000; });
 pass('... and is told again');
 $server->safe_psql('postgres', q{SELECT setval('lost', 6000)});
 asked(q{UPDATE snowflake_registry.range_sequences SET next = 5501, floor = 5000 WHERE name = 'public.lost'});
 $server->restart;
 like(sql_error($server, q{SELECT nextval('lost')}), qr/server "floors" was granted number 6000 of public\.lost/, 'a server that was restarted proves the loss of a floor, too');
-is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(0) WHERE name = 'public.lost'}), 6001, '... which counts');
+is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(1) WHERE name = 'public.lost'}), 6002, '... which counts');
 $server->stop;
 
 # A floor that waited for a server is asked for again after the registry had a problem.
@@ -334,7 +334,7 @@ $calls = "SELECT calls FROM snowflake_registry.range_clients WHERE server_name =
 $before = asked($calls);
 wait_until('the call after that', sub { return asked($calls) > $before; });
 asked(q{UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE server_name = 'gone';
-	SELECT snowflake_registry.free_ranges('gone'); SELECT snowflake_registry.resume_ranges(0)});
+	SELECT snowflake_registry.free_ranges('gone'); SELECT snowflake_registry.resume_ranges(1)});
 is($server->safe_psql('postgres', q{SELECT setval('again', 5000)}), 5000, '... and is asked for again');
 $server->stop;
 

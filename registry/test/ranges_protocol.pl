@@ -246,7 +246,10 @@ $standby->start;
 like(call($standby, $b, t => [100]), $stopped, '... also after a crash');
 is($standby->safe_psql('postgres', 'SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence ORDER BY server_name'),
 	"t|a|t\nt|b|t", 'it has noted what the servers were granted');
-$standby->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)');
+like(sql_error($standby, 'SELECT snowflake_registry.resume_ranges(0)'),
+	qr/ERROR:  55000: numbers might be granted twice if none are skipped\nDETAIL:  Since the registry stopped, these servers have not reported what they were granted of each sequence: a, b, c, server0, .*\.\nHINT:  /,
+	'it does not continue right there while others are silent');
+$standby->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(1)');
 like(call($standby, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'an administrator resumes it, and the servers continue') foreach $a, $b;
 is($overlaps, 0, 'no number is granted twice after the promotion');
 
@@ -301,7 +304,7 @@ $copy->start;
 like(call($copy, $f, w => [ 100, 0 ], x => [ 100, 0 ]), qr/^w\|\|\|0\|\|stopped: .*\nx\|\|\|\|\|stopped: /, 'nothing is granted of any sequence, also after a crash');
 my $g = new_client('g');
 like(call($copy, $g, t => [100]), qr/^t\|\|\|5000\|\|stopped: /, '... to no server');
-$copy->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)');
+$copy->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(1)');
 call($copy, $_, w => [100]) foreach $e, $g;
 is($overlaps, 0, 'no number is granted twice after files were put back');
 

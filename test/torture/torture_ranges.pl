@@ -750,7 +750,7 @@ sub call_other_registry
 	{
 		$other->poll_query_until('postgres',
 			q{SELECT count(*) > 0 FROM snowflake_registry.range_evidence WHERE name = 'public.big_id_seq'}) or die 'no report';
-		$other->safe_psql('postgres', 'SELECT FROM snowflake_registry.resume_ranges(0)');
+		$other->safe_psql('postgres', 'SELECT FROM snowflake_registry.resume_ranges(1)');
 	}
 	else
 	{
@@ -974,6 +974,7 @@ sub resume
 	if (!wait_for_reports() || grep({ $_->{fault} !~ /^(?:nothing|clock|floor)$/ } @{ $round_plan->{server_faults} })
 		|| $world{has_gone} || $world_plan->{one_name} || $world_plan->{place} eq 'own')
 	{
+		$skip = 1;
 		my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
 		foreach my $name (keys %$before)
 		{
@@ -981,7 +982,9 @@ sub resume
 			$skip = $lost if $lost > $skip;
 		}
 	}
-	registry()->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip)");
+	# 0 is refused where a server has not reported a sequence that was renamed or dropped.
+	$skip = 1 if $skip == 0 && registry()->psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)') != 0;
+	registry()->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip)") if $skip > 0;
 	$total{resumes}++;
 	happens("the registry continues, and skips $skip");
 	return;

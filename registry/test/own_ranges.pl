@@ -1,0 +1,62 @@
+# A server that is the registry of others, and is granted ranges itself: its files of yesterday are
+# put back, and with them what it was granted is lost on both sides.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $own = new_own_registry('own', 'postgres', 'wal_level = replica', 'max_wal_senders = 2', "snowflake.server_name = 'own'");
+my $other = new_server('other', registry_conf($own), "snowflake.server_name = 'other'");
+my $restored = PostgreSQL::Test::Cluster->new('restored', port => $own->port);
+my %seen;
+
+# More numbers than a range has; returns how many were there before.  After an error, a server
+# asks again a second later.
+sub take
+{
+	my ($node) = @_;
+	my $out;
+
+	wait_until('numbers', sub {
+		return $node->psql('postgres', "SELECT nextval('r') FROM generate_series(1, 1000)", stdout => \$out) == 0; });
+	return scalar grep { $seen{$_}++ } split /\n/, $out;
+}
+
+sub resume
+{
+	my ($skip) = @_;
+
+	return sql_error($restored, "SELECT FROM snowflake_registry.resume_ranges($skip)");
+}
+
+foreach my $node ($own, $other)
+{
+	$node->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE r; SELECT snowflake_set_sequence_kind('r', 'range')});
+	is(take($node), 0, $node->name . ' gets numbers');
+}
+$own->backup('yesterday');
+is(take($_), 0, $_->name . ' gets more') foreach ($other) x 4, ($own) x 4;
+$own->stop('immediate');
+
+$restored->init_from_backup($own, 'yesterday');
+$restored->start;
+ok($restored->poll_query_until('postgres', q{SELECT count(*) = 1 FROM snowflake_registry.range_evidence WHERE server_name = 'other'}),
+	'the other server reports what it was granted, and the registry stops');
+like(resume(0), qr/ERROR:  55000: numbers might be granted twice if none are skipped\nDETAIL:  The server of the registry is granted ranges itself .*\nHINT:  .* skip 1\. /,
+	'the registry does not continue right there, because nobody knows what its own server was granted');
+is(resume(10000), '', 'an administrator has it skip more than that');
+is(take($_), 0, $_->name . ' gets numbers that nobody has') foreach $restored, $other;
+
+# Nothing can have been lost.
+$restored->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('a test')});
+is(resume(1), '', 'where nothing was lost, one number is skipped');
+is(take($_), 0, $_->name . ' continues') foreach $restored, $other;
+
+$_->stop foreach $other, $restored;
+done_testing();
