@@ -63,7 +63,7 @@ update_source()
 		grep -vE '^[^/]*/(sql|expected|test)/' >>"$new.list"
 	copy_files "$new" <"$new.list" || exit
 	rm -f "$new.list"
-	changes=$(diff -rq "$1" "$new" 2>&1) || true
+	changes=$(LC_ALL=C diff -rq "$1" "$new" 2>&1) || true
 	if printf '%s\n' "$changes" | grep -q "^Only in $1"; then
 		# What was made of a file that is gone, goes, too.
 		rm -rf "$1" "${1%/*}/main" "${1%/*}/example"

@@ -140,7 +140,7 @@ install_missing()
 		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More, pgrep}"
 
 	if ! have_postgres; then
-		major=$(apt-cache depends postgresql |
+		major=$(LC_ALL=C apt-cache depends postgresql |
 			sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
 		[ -n "$major" ] || die "there is no package for PostgreSQL"
 		without_cluster install_packages gcc make "postgresql-$major" "postgresql-server-dev-$major"
