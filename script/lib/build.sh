@@ -157,7 +157,9 @@ build_for_tests()
 	export PATH="$bindir:$PATH"
 	export PG_REGRESS="$tests/regress/pg_regress"
 	export TESTDIR="$top" TESTDATADIR="$top/tmp_check" TESTLOGDIR="$top/tmp_check/log"
-	export LC_ALL=C TZ=UTC
+	# PostgreSQL's tests remove LC_ALL: what else is set would have psql write 0,5 ms.
+	unset "${!LC_@}"
+	export LC_ALL=C LANG=C TZ=UTC
 	# A busy machine may need more than a minute to start or stop a server.
 	export PGCTLTIMEOUT=180
 	unset PGHOST PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE PGPASSFILE
