@@ -226,9 +226,10 @@ sub template_node
 	my ($create, @conf) = @_;
 	my $node = PostgreSQL::Test::Cluster->new('template');
 
+	# A standby that is away for a while finds the WAL that it needs.
 	$node->init(allows_streaming => 1);
 	$node->append_conf('postgresql.conf',
-		join("\n", "shared_preload_libraries = 'snowflake'",
+		join("\n", "shared_preload_libraries = 'snowflake'", 'wal_keep_size = 128MB',
 			'restart_after_crash = on', 'log_statement = none',
 			'fsync = on', 'wal_sender_timeout = 0',
 			'wal_receiver_timeout = 0', @conf, ''));
