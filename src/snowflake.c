@@ -84,7 +84,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 
 	snowflake_check_drop(pstmt->utilityStmt);
 	snowflake_prepare_alter(pstmt->utilityStmt);
-	granted = snowflake_granted_before(reset);
+	granted = snowflake_granted_before(pstmt->utilityStmt, reset);
 	table = snowflake_prepare_table(&pstmt, queryString);
 	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();

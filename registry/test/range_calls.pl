@@ -233,6 +233,35 @@ foreach my $statement ('SELECT', 'ALTER SEQUENCE far_id_seq NO MINVALUE')
 		qr/55000: the registry refuses to continue sequence "far_id_seq" above 2000000000000000000/, "a copied sequence whose floor is refused returns no number after $statement");
 }
 
+# ... nor does one that waits for who has locked the sequence.
+my @kept = qw(renamed_id_seq owned_id_seq twice_id_seq);
+$server->safe_psql('postgres', join(';', map { "CREATE TABLE $_ (id bigserial)" } qw(renamed owned twice)));
+$server->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$_', 'range')") foreach @kept;
+$server->safe_psql('postgres', 'DROP DATABASE staging');
+$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+$server->safe_psql('staging', "SELECT nextval('$_')") foreach @kept;
+$server->safe_psql('postgres', "SELECT count(nextval('$_')) FROM generate_series(1, 5000)") foreach @kept;
+$server->safe_psql('postgres', 'DROP DATABASE staging');
+$server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
+foreach my $statements (
+	[ 'ALTER SEQUENCE renamed_id_seq RENAME TO other_name', 'ALTER SEQUENCE renamed_id_seq NO MINVALUE', 'ROLLBACK' ],
+	[ 'ALTER SEQUENCE owned_id_seq RENAME TO other_name', 'ALTER TABLE owned SET UNLOGGED', 'ROLLBACK' ],
+	[ 'ALTER TABLE twice SET UNLOGGED', 'ALTER TABLE twice SET LOGGED', 'COMMIT' ])
+{
+	my ($locks, $alters, $ends) = @$statements;
+	my ($locking, $waiting) = map { $server->background_psql('staging') } 1, 2;
+
+	$locking->query_safe("BEGIN; $locks");
+	$waiting->query_until(qr/begun/, "\\echo begun\n$alters;\n");
+	$server->poll_query_until('staging', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE '$alters%'") or die 'does not wait';
+	$locking->query_safe($ends);
+	$_->quit foreach $locking, $waiting;
+}
+foreach my $sequence (@kept)
+{
+	cmp_ok($server->safe_psql('staging', "SELECT nextval('$sequence')"), '>', 5000, "copied sequence $sequence continues above the numbers of the other one");
+}
+
 # ALTER SEQUENCE of another one, which has waited since, does not bring back what was noted before.
 my $altering = $server->background_psql('again');
 $altering->query_safe('BEGIN; ALTER SEQUENCE replicated_id_seq NO MINVALUE');

@@ -4,7 +4,8 @@
  *	  ALTER SEQUENCE, SET LOGGED and TRUNCATE, for sequences that are not local.
  *
  * What a range sequence was granted is in its file, which they replace: it is read
- * before the statement, and written into the new file after it.
+ * before the statement, and written into the new file after it.  If another session has
+ * locked the file, ALTER waits for it before that, and not after it.
  *
  * The sequences are exhausted, so a lower MAXVALUE is below their last value, and the
  * server's error would be about a RESTART that nobody asked for.  With RESTART,
@@ -19,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
@@ -113,11 +115,21 @@ has_no_cycle(const AlterSeqStmt *statement)
 }
 
 /*
+ * Lock the sequence of ALTER SEQUENCE.  The lock and the check of the owner are those
+ * of the statement.
+ */
+static Oid
+lock_altered_sequence(const AlterSeqStmt *alter)
+{
+	return RangeVarGetRelidExtended(alter->sequence, ShareRowExclusiveLock,
+									RVR_MISSING_OK, RangeVarCallbackOwnsRelation, NULL);
+}
+
+/*
  * Before ALTER SEQUENCE: fail if it decreases the MAXVALUE of a sequence where that
  * is not possible, and have the label say what it says of CYCLE.
  *
- * The lock and the check of the owner are those of the statement, which fails in a
- * read-only transaction; a standby has no such lock.
+ * In a read-only transaction, the statement fails; a standby has no such lock.
  */
 void
 snowflake_prepare_alter(const Node *statement)
@@ -128,9 +140,7 @@ snowflake_prepare_alter(const Node *statement)
 	if (!IsA(statement, AlterSeqStmt) || XactReadOnly ||
 		(!can_decrease_maximum(alter) && !has_no_cycle(alter)))
 		return;
-	relid = RangeVarGetRelidExtended(alter->sequence, ShareRowExclusiveLock,
-									 RVR_MISSING_OK,
-									 RangeVarCallbackOwnsRelation, NULL);
+	relid = lock_altered_sequence(alter);
 	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE)
 		return;
 	if (can_decrease_maximum(alter))
@@ -187,16 +197,40 @@ snowflake_resets_sequences(const Node *statement)
 }
 
 /*
- * Add what a sequence was granted to a list, if it is a range sequence.  It is locked
- * for a moment.  Nobody waits for another session: one that has locked it more strongly
- * reads and writes what was granted itself.
+ * Before ALTER: wait for who has locked the sequences that get other files.  What the
+ * statement locks by name, it locks like this.
+ */
+static void
+wait_for_altered(Node *statement)
+{
+	Oid			relid;
+	ListCell   *cell;
+
+	if (IsA(statement, AlterSeqStmt))
+	{
+		(void) lock_altered_sequence((AlterSeqStmt *) statement);
+		return;
+	}
+	relid = AlterTableLookupRelation((AlterTableStmt *) statement, AccessExclusiveLock);
+	if (!OidIsValid(relid))
+		return;
+	foreach(cell, getOwnedSequences(relid))
+		LockRelationOid(lfirst_oid(cell), AccessShareLock);
+}
+
+/*
+ * Add what a sequence was granted to a list, if it is a range sequence.  One that this
+ * transaction has not locked is locked for a moment.  It is left out if another session
+ * has locked it more strongly: then ALTER gives it no other file, and TRUNCATE, which
+ * can, removes its rows.
  */
 static bool
 read_granted(Oid relid, void *arg)
 {
 	List	  **list = arg;
+	bool		locked = snowflake_is_locked(relid, AccessShareLock);
 
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+	if (!locked && !ConditionalLockRelationOid(relid, AccessShareLock))
 		return false;
 	if (snowflake_sequence_kind(relid) == SNOWFLAKE_KIND_RANGE)
 	{
@@ -206,7 +240,8 @@ read_granted(Oid relid, void *arg)
 		granted->note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
 		*list = lappend(*list, granted);
 	}
-	UnlockRelationOid(relid, AccessShareLock);
+	if (!locked)
+		UnlockRelationOid(relid, AccessShareLock);
 	return false;
 }
 
@@ -216,12 +251,16 @@ read_granted(Oid relid, void *arg)
  * of the files.
  */
 List *
-snowflake_granted_before(SnowflakeReset reset)
+snowflake_granted_before(Node *statement, SnowflakeReset reset)
 {
 	List	   *list = NIL;
 
-	if (reset != SNOWFLAKE_RESET_NONE && !XactReadOnly)
-		(void) snowflake_find_labelled(read_granted, &list);
+	if (reset == SNOWFLAKE_RESET_NONE || XactReadOnly ||
+		!OidIsValid(snowflake_find_nonlocal_sequence()))
+		return NIL;
+	if (reset == SNOWFLAKE_RESET_BY_ALTER)
+		wait_for_altered(statement);
+	(void) snowflake_find_labelled(read_granted, &list);
 	return list;
 }
 

@@ -18,7 +18,7 @@
 
 extern void snowflake_prepare_alter(const Node *statement);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
-extern List *snowflake_granted_before(SnowflakeReset reset);
+extern List *snowflake_granted_before(Node *statement, SnowflakeReset reset);
 extern void snowflake_keep_granted(const List *before);
 
 #endif							/* SNOWFLAKE_ALTER_H */
