@@ -142,28 +142,27 @@ merge_notes(const GrantedNote *now, const GrantedNote *note, CommandId own)
 }
 
 /*
- * Write a note into the file of an exhausted sequence, or of one that this exhausts,
- * unless it has that.  Returns whether a rollback takes it back, because this
- * transaction gave the sequence its file.
+ * Write a note into a fork of an exhausted sequence, or of one that this exhausts,
+ * unless it has that.
  *
  * It is durable then: others use the range before this transaction commits, or after it
  * was rolled back, and their commits wait for no WAL.  With synchronous standbys, the
  * commit of this one waits for them, as with the server's nextval().
  */
-static bool
-write_note(Oid relid, int64 last, const GrantedNote *note, bool exhaust)
+static void
+write_fork(Relation sequence, ForkNumber fork, int64 last, const GrantedNote *note,
+		   bool exhaust)
 {
 	CommandId	own = database_hash();
-	Relation	sequence = relation_open(relid, NoLock);
-	Buffer		buffer = ReadBuffer(sequence, 0);
-	bool		has_new_file = snowflake_has_new_file(sequence);
+	Buffer		buffer = ReadBufferExtended(sequence, fork, 0, RBM_NORMAL, NULL);
+	bool		needs_wal = fork == INIT_FORKNUM || RelationNeedsWAL(sequence);
 	HeapTupleHeader tuple;
 	Form_pg_sequence_data data;
 	GrantedNote now;
 	GrantedNote merged;
 	XLogRecPtr	end;
 
-	if (RelationNeedsWAL(sequence))
+	if (needs_wal)
 		(void) GetTopTransactionId();
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	tuple = sequence_tuple(buffer);
@@ -179,14 +178,30 @@ write_note(Oid relid, int64 last, const GrantedNote *note, bool exhaust)
 		data->log_cnt = merged.granted;
 		HeapTupleHeaderSetCmin(tuple, merged.database);
 		MarkBufferDirty(buffer);
-		if (RelationNeedsWAL(sequence))
+		if (needs_wal)
 			log_newpage_buffer(buffer, true);
 		END_CRIT_SECTION();
 	}
 	end = PageGetLSN(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
-	if (RelationNeedsWAL(sequence))
+	if (needs_wal)
 		XLogFlush(end);
+}
+
+/*
+ * The same for a sequence.  After a crash or a promotion, an unlogged one has what is in
+ * its initialization fork.  Returns whether a rollback takes the note back, because this
+ * transaction gave the sequence its file.
+ */
+static bool
+write_note(Oid relid, int64 last, const GrantedNote *note, bool exhaust)
+{
+	Relation	sequence = relation_open(relid, NoLock);
+	bool		has_new_file = snowflake_has_new_file(sequence);
+
+	write_fork(sequence, MAIN_FORKNUM, last, note, exhaust);
+	if (sequence->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+		write_fork(sequence, INIT_FORKNUM, last, note, exhaust);
 	relation_close(sequence, NoLock);
 	return has_new_file;
 }
