@@ -269,4 +269,14 @@ typedef struct ErrorSaveContext
 #define snowflake_group_expression(table, number)	NULL
 #endif
 
+/*
+ * Is this the worker of a subscription that copies the positions of sequences?  There
+ * is one since 19.  The caller includes replication/worker_internal.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define snowflake_copies_positions()	am_sequencesync_worker()
+#else
+#define snowflake_copies_positions()	false
+#endif
+
 #endif							/* SNOWFLAKE_COMPAT_H */

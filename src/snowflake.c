@@ -37,6 +37,7 @@
 #include "sequences/identity.h"
 #include "sequences/kind.h"
 #include "sequences/new_tables.h"
+#include "sequences/subscriptions.h"
 #include "sequences/unattached.h"
 #include "sequences/values.h"
 #include "server/api.h"
@@ -108,7 +109,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 		snowflake_forget_sequence_values();
 	}
 	snowflake_exhaust_after(reset);
-	snowflake_keep_granted(granted);
+	snowflake_keep_granted(granted, ShareRowExclusiveLock);
 	snowflake_finish_table(table);
 }
 
@@ -259,6 +260,7 @@ _PG_init(void)
 		register_workers();
 
 	snowflake_watch_identities();
+	snowflake_watch_subscriptions();
 	snowflake_watch_unattached();
 	prev_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;

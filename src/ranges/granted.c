@@ -221,8 +221,8 @@ snowflake_write_note(Oid relid, int64 last, int64 granted)
 
 /*
  * The same for a range sequence whose next range is about to be used.  It is not
- * exhausted if something that did not pass nextval() has set its position, such as a
- * subscription that copies positions.
+ * exhausted if something that did not pass nextval() has set its position, such as C
+ * code that calls setval().
  */
 bool
 snowflake_note_range(Oid relid, int64 last, int64 granted)

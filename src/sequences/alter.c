@@ -246,9 +246,9 @@ read_granted(Oid relid, void *arg)
 }
 
 /*
- * Read what range sequences were granted, before a statement that can give them
- * other files.  In a read-only transaction, it fails; a standby does not have all
- * of the files.
+ * Read what range sequences were granted, before a statement or subscription that can
+ * give them other files or positions.  In a read-only transaction, it fails; a standby
+ * does not have all of the files.
  */
 List *
 snowflake_granted_before(Node *statement, SnowflakeReset reset)
@@ -265,11 +265,11 @@ snowflake_granted_before(Node *statement, SnowflakeReset reset)
 }
 
 /*
- * Have the new files say so, too, after the sequences were exhausted again.  Those are
- * locked until the transaction ends.
+ * Have the files say so again, after the sequences were exhausted.  Those are locked like
+ * this, or more strongly, until the transaction ends.
  */
 void
-snowflake_keep_granted(const List *before)
+snowflake_keep_granted(const List *before, LOCKMODE mode)
 {
 	ListCell   *cell;
 
@@ -277,7 +277,7 @@ snowflake_keep_granted(const List *before)
 	{
 		GrantedNumber *granted = lfirst(cell);
 
-		if (snowflake_is_locked(granted->relid, ShareRowExclusiveLock))
+		if (snowflake_is_locked(granted->relid, mode))
 			snowflake_keep_note(granted->relid,
 								snowflake_get_definition(granted->relid).seqmax,
 								&granted->note);

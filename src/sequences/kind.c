@@ -745,15 +745,39 @@ exhaust_altered(Oid relid, void *arg)
 }
 
 /*
- * After a statement that resets sequences: what it has reset is exhausted again, in
- * the same transaction.  The statement's lock is held until its end.
+ * Exhaust a sequence again whose position this transaction has copied from another
+ * server.  One that is still exhausted has lost what was granted.
+ */
+static bool
+exhaust_copied(Oid relid, void *arg)
+{
+	FormData_pg_sequence definition;
+	SequenceLabel label;
+
+	if (!snowflake_is_locked(relid, RowExclusiveLock))
+		return false;
+	label = sequence_label(relid);
+	definition = snowflake_get_definition(relid);
+	if (exhaust_in_place(relid, &definition, &label))
+		keep_granted(relid, &label);
+	return false;
+}
+
+/*
+ * After something that resets sequences: what it has reset is exhausted again, in
+ * the same transaction.  Its lock is held until the end of that.
  */
 void
 snowflake_exhaust_after(SnowflakeReset reset)
 {
+	bool		(*exhausts[]) (Oid relid, void *arg) = {
+		[SNOWFLAKE_RESET_BY_ALTER] = exhaust_altered,
+		[SNOWFLAKE_RESET_BY_TRUNCATE] = exhaust_truncated,
+		[SNOWFLAKE_RESET_BY_COPY] = exhaust_copied
+	};
+
 	if (reset == SNOWFLAKE_RESET_NONE)
 		return;
 	CommandCounterIncrement();
-	(void) snowflake_find_labelled(reset == SNOWFLAKE_RESET_BY_ALTER ?
-								   exhaust_altered : exhaust_truncated, NULL);
+	(void) snowflake_find_labelled(exhausts[reset], NULL);
 }

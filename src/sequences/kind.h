@@ -26,12 +26,13 @@ typedef struct SnowflakeSequenceInfo
 	RangeHandle range;			/* of a range sequence */
 } SnowflakeSequenceInfo;
 
-/* How a utility statement resets the position of sequences. */
+/* How a statement or a subscription resets the position of sequences. */
 typedef enum SnowflakeReset
 {
 	SNOWFLAKE_RESET_NONE,
 	SNOWFLAKE_RESET_BY_ALTER,
-	SNOWFLAKE_RESET_BY_TRUNCATE
+	SNOWFLAKE_RESET_BY_TRUNCATE,
+	SNOWFLAKE_RESET_BY_COPY
 } SnowflakeReset;
 
 extern void snowflake_register_kinds(void);

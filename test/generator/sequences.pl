@@ -216,8 +216,8 @@ like(sql_error($standby, q{ALTER SEQUENCE t_id_seq MAXVALUE 1000}),
 $standby->promote;
 is($standby->safe_psql('postgres', "SELECT nextval('t_id_seq') $ID"), 't', 'a promoted standby generates IDs');
 
-# Logical replication: TRUNCATE ... RESTART IDENTITY reaches the subscriber, whose
-# next call exhausts the sequence again
+# Logical replication: TRUNCATE ... RESTART IDENTITY reaches the subscriber, and leaves
+# the sequence exhausted there
 $standby->safe_psql('postgres', q{TRUNCATE t});
 query('TRUNCATE t; CREATE PUBLICATION p FOR TABLE t');
 $standby->safe_psql('postgres', sprintf(
@@ -225,9 +225,9 @@ $standby->safe_psql('postgres', sprintf(
 $standby->wait_for_subscription_sync($node, 's');
 query('INSERT INTO t (n) SELECT 1 FROM generate_series(1, 5); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
 $node->wait_for_catchup('s');
-is($standby->safe_psql('postgres', "INSERT INTO t (n) VALUES (3); SELECT count(*), count(*) FILTER (WHERE id $ID) FROM t;
-		SELECT last_value FROM t_id_seq"),
-	"2|2\n9223372036854775807", 'a subscriber has rows and IDs of its own');
+is($standby->safe_psql('postgres', "SELECT last_value FROM t_id_seq;
+		INSERT INTO t (n) VALUES (3); SELECT count(*), count(*) FILTER (WHERE id $ID) FROM t"),
+	"9223372036854775807\n2|2", 'a subscriber has rows and IDs of its own');
 $standby->safe_psql('postgres', 'DROP SUBSCRIPTION s');
 $standby->stop;
 $node->stop;

@@ -1,0 +1,111 @@
+# Subscriptions reset the position of sequences: by TRUNCATE ... RESTART IDENTITY, and, since
+# PostgreSQL 19, by the position of the publisher's.  A range sequence still gives no number
+# twice, also after a restart, when only its file knows what was granted.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my @kinds = ('local', 'range', 'snowflake');
+my $registry = new_registry('registry', '1, 100, new => true');
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+my ($publisher, $subscriber) = map {
+	new_primary($_, registry_conf($registry), 'wal_level = logical', "snowflake.server_name = '$_'")
+} 'publisher', 'subscriber';
+foreach my $node ($publisher, $subscriber)
+{
+	$node->safe_psql('postgres', q{
+		SELECT snowflake_attach_sequences(); CREATE TABLE t (id serial PRIMARY KEY, n int)});
+	$node->safe_psql('postgres', "CREATE SEQUENCE from_$_; CREATE SEQUENCE unused_$_") foreach @kinds;
+}
+
+sub set_kind
+{
+	my ($node, $sequence, $kind) = @_;
+
+	$node->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$sequence', '$kind')") if $kind ne 'local';
+	return;
+}
+foreach my $kind (@kinds)
+{
+	set_kind($publisher, "from_$kind", $kind);
+	set_kind($publisher, "unused_$kind", $kind);
+	set_kind($subscriber, "from_$kind", 'range');
+	set_kind($subscriber, "unused_$kind", 'range');
+}
+set_kind($subscriber, 't_id_seq', 'range');
+my @ranges = ((map { ("from_$_", "unused_$_") } @kinds), 't_id_seq');
+
+# More numbers than a range has.  What is unused is known by its file alone after the restart.
+my %given;
+
+sub take
+{
+	my ($label, @sequences) = @_;
+	my $repeated = 0;
+
+	foreach my $sequence (@sequences)
+	{
+		$repeated += grep { $given{$sequence}{$_}++ } split /\n/, $subscriber->safe_psql('postgres', "SELECT nextval('$sequence') FROM generate_series(1, 150)");
+	}
+	is($repeated, 0, "$label: no number comes twice");
+	return;
+}
+
+sub problems
+{
+	return $subscriber->safe_psql('postgres', 'SELECT sequence, problem FROM snowflake_sequences WHERE problem IS NOT NULL');
+}
+take('before', @ranges);
+$publisher->safe_psql('postgres', 'CREATE PUBLICATION tables FOR TABLE t');
+$subscriber->restart;
+$subscriber->safe_psql('postgres', sprintf q{CREATE SUBSCRIPTION tables CONNECTION '%s dbname=postgres' PUBLICATION tables}, $publisher->connstr);
+$subscriber->wait_for_subscription_sync($publisher, 'tables');
+$publisher->safe_psql('postgres', 'INSERT INTO t (n) VALUES (1); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
+$publisher->wait_for_catchup('tables');
+is($subscriber->safe_psql('postgres', 'SELECT n FROM t'), 2, 'TRUNCATE is replicated');
+is(problems(), '', '... and leaves the sequence exhausted');
+$subscriber->restart;
+$subscriber->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('t_id_seq', 'local')");
+take('after TRUNCATE and a restart, local', 't_id_seq');
+
+SKIP:
+{
+	skip 'subscriptions have no sequences before PostgreSQL 19', 1 if $subscriber->pg_version->major < 19;
+
+	my $session = $subscriber->background_psql('postgres');
+	my @used = map { "from_$_" } @kinds;
+
+	sub synchronize
+	{
+		my ($command) = @_;
+
+		$subscriber->safe_psql('postgres', $command);
+		$subscriber->poll_query_until('postgres', q{
+			SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
+			FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'})
+		  or die 'sequences are not synchronized';
+		is(problems(), '', "$command: no sequence is left that is not exhausted");
+		return;
+	}
+	$publisher->safe_psql('postgres', 'CREATE PUBLICATION sequences FOR ALL SEQUENCES');
+	$given{$_}{$session->query("SELECT nextval('$_')")}++ foreach @used;
+	synchronize(sprintf q{CREATE SUBSCRIPTION sequences CONNECTION '%s dbname=postgres' PUBLICATION sequences}, $publisher->connstr);
+	is(scalar(grep { $given{$_}{$session->query("SELECT nextval('$_')")}++ } @used), 0,
+		'a session that has used them continues');
+	take('another session', @used);
+	synchronize('ALTER SUBSCRIPTION sequences REFRESH SEQUENCES');
+	$session->quit;
+	$subscriber->restart;
+	my @all = grep { $_ ne 't_id_seq' } @ranges;
+	$subscriber->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$_', 'local')") foreach @all;
+	take('after a restart, local', @all);
+}
+$_->stop foreach $publisher, $subscriber, $registry;
+done_testing();
