@@ -312,6 +312,14 @@ foreach my $sequence (sort keys %new_file)
 	$server->safe_psql('postgres', "$new_file{$sequence}; SELECT snowflake_set_sequence_kind('$sequence', 'local')");
 	cmp_ok($server->safe_psql('postgres', "SELECT nextval('$sequence')"), '>', 150, "$new_file{$sequence}: numbers continue");
 }
+
+# ALTER SEQUENCE reads no files of other sequences, which other transactions can remove meanwhile.
+$server->safe_psql('postgres', q{CREATE SEQUENCE removed; CREATE SEQUENCE altered; SELECT snowflake_set_sequence_kind(s, 'range') FROM unnest('{removed,altered}'::regclass[]) s});
+my $file = $server->data_dir . '/' . $server->safe_psql('postgres', q{SELECT pg_relation_filepath('removed')});
+$server->stop;
+truncate $file, 0 or die "truncate: $!";
+$server->start;
+is($server->psql('postgres', 'ALTER SEQUENCE altered NO MINVALUE'), 0, 'ALTER SEQUENCE reads no file of another sequence');
 $server->stop;
 
 # A database that goes to another group: what it was granted is no proof of a loss there, as its

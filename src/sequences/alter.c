@@ -197,51 +197,59 @@ snowflake_resets_sequences(const Node *statement)
 }
 
 /*
- * Before ALTER: wait for who has locked the sequences that get other files.  What the
- * statement locks by name, it locks like this.
+ * Add what a sequence was granted to a list, if it is a range sequence.  The caller has
+ * locked it, so that its file is not removed meanwhile.
  */
-static void
-wait_for_altered(Node *statement)
+static List *
+add_granted(List *list, Oid relid)
 {
+	GrantedNumber *granted;
+
+	if (snowflake_sequence_kind(relid) != SNOWFLAKE_KIND_RANGE)
+		return list;
+	granted = palloc_object(GrantedNumber);
+	granted->relid = relid;
+	granted->note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
+	return lappend(list, granted);
+}
+
+/*
+ * Lock the sequences to which ALTER gives other files, and what it locks by name, and
+ * read what they were granted.
+ */
+static List *
+granted_before_alter(Node *statement)
+{
+	List	   *list = NIL;
 	Oid			relid;
 	ListCell   *cell;
 
 	if (IsA(statement, AlterSeqStmt))
-	{
-		(void) lock_altered_sequence((AlterSeqStmt *) statement);
-		return;
-	}
+		return add_granted(NIL, lock_altered_sequence((AlterSeqStmt *) statement));
 	relid = AlterTableLookupRelation((AlterTableStmt *) statement, AccessExclusiveLock);
-	if (!OidIsValid(relid))
-		return;
-	foreach(cell, getOwnedSequences(relid))
-		LockRelationOid(lfirst_oid(cell), AccessShareLock);
+	list = add_granted(NIL, relid);
+	foreach(cell, OidIsValid(relid) ? getOwnedSequences(relid) : NIL)
+	{
+		LockRelationOid(lfirst_oid(cell), RowExclusiveLock);
+		list = add_granted(list, lfirst_oid(cell));
+	}
+	return list;
 }
 
 /*
- * Add what a sequence was granted to a list, if it is a range sequence.  One that this
- * transaction has not locked is locked for a moment.  It is left out if another session
- * has locked it more strongly: then ALTER gives it no other file, and TRUNCATE, which
- * can, removes its rows.
+ * The same for a sequence that TRUNCATE may give another file.  It is locked for a
+ * moment, and left out if another session has locked it: that can be another TRUNCATE,
+ * after which it has no rows.
  */
 static bool
 read_granted(Oid relid, void *arg)
 {
 	List	  **list = arg;
-	bool		locked = snowflake_is_locked(relid, AccessShareLock);
 
-	if (!locked && !ConditionalLockRelationOid(relid, AccessShareLock))
+	if (!ConditionalLockRelationOid(relid, RowExclusiveLock))
 		return false;
-	if (snowflake_sequence_kind(relid) == SNOWFLAKE_KIND_RANGE)
-	{
-		GrantedNumber *granted = palloc(sizeof(GrantedNumber));
-
-		granted->relid = relid;
-		granted->note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
-		*list = lappend(*list, granted);
-	}
-	if (!locked)
-		UnlockRelationOid(relid, AccessShareLock);
+	*list = add_granted(*list, relid);
+	UnlockRelationOid(relid, RowExclusiveLock);
 	return false;
 }
 
@@ -259,7 +267,7 @@ snowflake_granted_before(Node *statement, SnowflakeReset reset)
 		!OidIsValid(snowflake_find_nonlocal_sequence()))
 		return NIL;
 	if (reset == SNOWFLAKE_RESET_BY_ALTER)
-		wait_for_altered(statement);
+		return granted_before_alter(statement);
 	(void) snowflake_find_labelled(read_granted, &list);
 	return list;
 }

@@ -506,7 +506,7 @@ settle_ranges(const List *relids)
 void
 snowflake_prepare_ranges(const List *relids)
 {
-	lock_sequences(relids, AccessShareLock);
+	lock_sequences(relids, RowExclusiveLock);
 	settle_ranges(relids);
 }
 
