@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * calls.h
- *	  Functions and operators that are looked up again.
+ *	  Names that are looked up again.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -15,6 +15,8 @@
 #include "convert/queries.h"
 
 extern void snowflake_convert_hold_calls(const SnowflakeConversion *conversion);
+extern void snowflake_convert_hold_names(const List *relids);
+extern void snowflake_convert_hold_tables(const SnowflakeConversion *conversion);
 extern void snowflake_convert_hold_calls_longer(void);
 extern void snowflake_convert_release_calls(void);
 

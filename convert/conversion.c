@@ -448,20 +448,46 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 		snowflake_convert_find_sequence_names(conversion);
 }
 
+/* The obstacles of a conversion. */
+typedef struct Search
+{
+	const SnowflakeConversion *conversion;
+	List	   *obstacles;
+} Search;
+
+static void
+find_obstacles(void *argument)
+{
+	Search	   *search = argument;
+	const SnowflakeConversion *conversion = search->conversion;
+
+	snowflake_convert_find_obstacles(conversion, &search->obstacles);
+	if (conversion->sequences != NIL)
+		snowflake_convert_find_kind_obstacles(conversion, &search->obstacles);
+	snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, &search->obstacles);
+
+	/* With some obstacles, the rows or the generator cannot be accessed. */
+	if (search->obstacles == NIL)
+		snowflake_convert_check_new_ids(conversion, &search->obstacles);
+}
+
+/*
+ * List what prevents a conversion.  A dry run looks nothing up later, and so lets others
+ * create functions again.
+ */
 List *
 snowflake_convert_list_obstacles(const SnowflakeConversion *conversion)
 {
-	List	   *obstacles = NIL;
+	Search		search = {.conversion = conversion};
+	ErrorData  *error = NULL;
 
-	snowflake_convert_find_obstacles(conversion, &obstacles);
-	if (conversion->sequences != NIL)
-		snowflake_convert_find_kind_obstacles(conversion, &obstacles);
-	snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
-
-	/* With some obstacles, the rows or the generator cannot be accessed. */
-	if (obstacles == NIL)
-		snowflake_convert_check_new_ids(conversion, &obstacles);
-	return obstacles;
+	if (conversion->dry_run && !conversion->online)
+		error = snowflake_convert_do(find_obstacles, &search, false);
+	else
+		find_obstacles(&search);
+	if (error != NULL)
+		ReThrowError(error);
+	return search.obstacles;
 }
 
 /*

@@ -103,9 +103,9 @@ snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
- * Find functions and operators of other roles that would be called in the place of others,
- * with the rights of the owner of the tables.  Until the end of the transaction, there will
- * be no more.
+ * Find functions, operators and casts of other roles that would be called in the place of
+ * others, with the rights of the owner of the tables.  Until the end of the transaction,
+ * there will be no more.
  */
 void
 snowflake_convert_find_call_obstacles(const SnowflakeConversion *conversion, List **obstacles)

@@ -1,12 +1,42 @@
--- The schemas of functions and operators that are looked up again.
--- name: called_schemas
--- with: looking_up, callable
-SELECT DISTINCT f.schema FROM callable f
-WHERE (f.classid, f.oid) IN (
-  SELECT called_class, called FROM looking_up
-  UNION ALL
-  SELECT d.refclassid, d.refobjid FROM pg_depend d
-  WHERE d.classid = 'pg_proc'::regclass AND d.objid = ANY ($22))
+-- The schemas of what statements name: of tables and views, of what is looked up again, of its
+-- types and what else it is made of, and of generators.  called is 1 for those of functions,
+-- operators and types of others, and castable for those of functions that a type could hide, if
+-- another role may create one.
+-- name: named_schemas
+-- with: looked_up, looking_up, type_of_other, callable, changed, gone, owner
+WITH function_called(oid) AS (
+  SELECT called FROM looking_up WHERE called_class = 'pg_proc'::regclass
+  UNION
+  SELECT refobjid FROM pg_depend
+  WHERE (classid, refclassid) = ('pg_proc'::regclass, 'pg_proc'::regclass) AND objid = ANY ($22)),
+ named(schema, called, needed) AS (
+  SELECT relnamespace, 0, NULL::int FROM pg_class
+  WHERE oid IN (SELECT relid FROM changed UNION SELECT relid FROM target
+                UNION SELECT relid FROM gone
+                UNION SELECT d.refobjid FROM looked_up o JOIN pg_depend d
+                  ON (d.classid, d.objid) = (o.classid, o.objid)
+                  AND d.refclassid = 'pg_class'::regclass)
+  UNION
+  SELECT pronamespace, 0, NULL FROM pg_proc
+  WHERE oid = ANY ($22) OR oid IN (SELECT generator FROM target)
+  UNION
+  SELECT y.typnamespace, 0, NULL
+  FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
+    JOIN pg_type y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid
+  UNION
+  SELECT schema, 1, NULL FROM type_of_other
+  UNION
+  SELECT f.schema, 1, f.needed FROM callable f
+  WHERE f.classid = 'pg_proc'::regclass AND f.oid IN (SELECT oid FROM function_called)
+  OR (f.classid, f.oid) IN (SELECT called_class, called FROM looking_up))
+SELECT n.schema, max(n.called) AS called,
+  (coalesce(min(n.needed), 2) <= 1 AND EXISTS (
+    SELECT FROM owner CROSS JOIN pg_roles r
+    WHERE NOT r.rolsuper AND NOT starts_with(r.rolname, 'pg_')
+    AND NOT pg_has_role(r.oid, owner.oid, 'MEMBER')
+    AND has_schema_privilege(r.oid, n.schema, 'CREATE')))::int AS castable
+FROM named n
+GROUP BY n.schema
 
 -- Who would rename one of the schemas $1 waits.
 -- parameters: text

@@ -175,7 +175,8 @@ WHERE w.rulename = '_RETURN'
             WHERE (x.castsource, x.casttarget, x.castcontext) = ('int8'::regtype, {type}, 'i'))
  OR EXISTS (SELECT FROM pg_type y WHERE y.oid = {type} AND y.typtype IN ('d', 'p')))
 
--- Functions and operators, with the types of what they are called with.
+-- Functions and operators, with the types of what they are called with; and types, whose names can
+-- be called like functions with one argument, which they are then cast to.
 -- cte: callable(classid, oid, name, schema, owner, types, needed, rest)
 SELECT 'pg_proc'::regclass::oid, p.oid, p.proname, p.pronamespace, p.proowner,
   ARRAY(SELECT unnest(p.proargtypes)), p.pronargs - p.pronargdefaults - (p.provariadic <> 0)::int,
@@ -185,6 +186,15 @@ UNION ALL
 SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner,
   ARRAY[o.oprleft, o.oprright], 2, 0
 FROM pg_operator o
+UNION ALL
+SELECT 'pg_type'::regclass, y.oid, y.typname, y.typnamespace, y.typowner, ARRAY[0::oid], 1, 0
+FROM pg_type y WHERE y.typrelid = 0
+
+-- Is g found where f is called?
+-- snippet: found_for(f, g)
+({f}.name, {f}.schema) = ({g}.name, {g}.schema)
+AND ({f}.classid = {g}.classid OR ({f}.classid, {g}.classid)
+  = ('pg_proc'::regclass, 'pg_type'::regclass) AND {f}.needed <= 1)
 
 -- The parameters of two of one name, and whether a bigint may be given to one.
 -- snippet: parameters(f, g)
@@ -199,9 +209,10 @@ unnest({f}.types) WITH ORDINALITY u(old, n)
 -- and of polymorphic parameters follow the column.  So that role would have its code called.
 -- cte: beside(classid, oid, found, role)
 -- with: owner, callable
-SELECT f.classid, f.oid, pg_describe_object(g.classid, g.oid, 0), r.rolname
+SELECT f.classid, f.oid, CASE g.classid WHEN 'pg_type'::regclass THEN 'a cast to ' ELSE '' END
+  || pg_describe_object(g.classid, g.oid, 0), r.rolname
 FROM owner CROSS JOIN callable g JOIN pg_roles r ON r.oid = g.owner AND NOT r.rolsuper
-  JOIN callable f ON (f.classid, f.name, f.schema) = (g.classid, g.name, g.schema)
+  JOIN callable f ON {found_for(f, g)}
     AND g.owner NOT IN (f.owner, owner.oid)
 
 -- What functions and operators objects call, other than functions that are dropped and created.
@@ -211,10 +222,15 @@ FROM {objects} o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
 WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
 AND d.refobjid <> ALL (coalesce($21, '{}'))
 
--- What is created again from its text, and what it calls.
--- cte: calling(classid, objid, called_class, called)
+-- What is created again from its text.
+-- cte: created(classid, objid)
 -- with: rebuilt, gone
-{calls((SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone))}
+SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone
+
+-- ... and what it calls.
+-- cte: calling(classid, objid, called_class, called)
+-- with: created
+{calls(created)}
 
 -- What is evaluated from its text: with new IDs; or with rows, as CHECK constraints that are not
 -- valid are before a backfill.
@@ -223,7 +239,7 @@ AND d.refobjid <> ALL (coalesce($21, '{}'))
 SELECT d.classid, d.objid
 FROM target t JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, t.relid)
   LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
-WHERE d.classid IN ('pg_class'::regclass, 'pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
+WHERE d.classid IN ('pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
 AND (t.gets_ids
      AND (d.refobjsubid = t.attnum
           OR d.refobjsubid IN (
@@ -233,13 +249,48 @@ AND (t.gets_ids
               = ('pg_class'::regclass, t.relid, t.attnum)))
      OR k.contype = 'c' AND NOT k.convalidated)
 UNION
+-- all indexes, as the expressions of a constraint's do not depend on its columns
+SELECT 'pg_class'::regclass, i.indexrelid
+FROM target t JOIN pg_index i ON i.indrelid = t.relid WHERE t.gets_ids
+UNION
 -- the partition key
 SELECT 'pg_class'::regclass, relid FROM target WHERE gets_ids
 
--- Both.
+-- Both, and what it calls.
+-- cte: looked_up(classid, objid)
+-- with: created, evaluated
+SELECT * FROM created UNION SELECT * FROM evaluated
+
 -- cte: looking_up(classid, objid, called_class, called)
--- with: calling, evaluated
-SELECT * FROM calling UNION {calls(evaluated)}
+-- with: looked_up
+{calls(looked_up)}
+
+-- The types that it has values of, also in its columns and the results of what it calls.
+-- cte: type_used(classid, objid, typid)
+-- with: looked_up
+SELECT o.classid, o.objid, t.typid
+FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid, d.objsubid) = (o.classid, o.objid, 0)
+  LEFT JOIN pg_attribute a ON d.refclassid = 'pg_class'::regclass
+    AND (a.attrelid, a.attnum) = (d.refobjid, d.refobjsubid)
+  LEFT JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND d.refobjsubid = 0
+    AND c.oid = d.refobjid
+  LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+  LEFT JOIN pg_operator q ON d.refclassid = 'pg_operator'::regclass AND q.oid = d.refobjid
+  CROSS JOIN LATERAL (SELECT CASE d.refclassid WHEN 'pg_type'::regclass THEN d.refobjid
+    ELSE coalesce(a.atttypid, c.reltype, p.prorettype, q.oprresult) END) t(typid)
+WHERE t.typid <> 0
+UNION
+SELECT u.classid, u.objid, e.typid
+FROM type_used u JOIN pg_type y ON y.oid = u.typid
+  CROSS JOIN LATERAL (VALUES (y.typelem), (y.typbasetype)) e(typid)
+WHERE e.typid <> 0
+
+-- Those of other roles, who can create a cast of them at any time.
+-- cte: type_of_other(classid, objid, typid, schema)
+-- with: type_used, owner
+SELECT u.classid, u.objid, u.typid, y.typnamespace
+FROM owner CROSS JOIN type_used u JOIN pg_type y ON y.oid = u.typid
+  JOIN pg_roles r ON r.oid = y.typowner AND NOT r.rolsuper AND r.oid <> owner.oid
 
 -- The same, with another one of those who are trusted, that is not the same for a bigint.
 -- cte: other_call(object, called, found)

@@ -156,28 +156,29 @@ FROM seq s JOIN pg_depend d
 UNION ALL
 SELECT oid, name, true FROM unnest($14, $15) n(oid, name)
 
--- What ALTER COLUMN ... TYPE creates again, and the indexes and
--- statistics objects among it.  An index of a partition that has a parent is
--- created with that.
+-- What ALTER COLUMN ... TYPE creates again, with the indexes of constraints, which have their
+-- expressions; and the indexes and statistics objects among it.  An index of a partition that has
+-- a parent is created with that.
 -- cte: rebuilt(classid, objid)
 -- with: target
-SELECT DISTINCT d.classid, d.objid FROM target t
+SELECT DISTINCT o.classid, o.objid FROM target t
   JOIN pg_depend d
     ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
-WHERE t.change = 'widen'
+  LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
+    AND k.contype IN ('p', 'u', 'x')
+  CROSS JOIN LATERAL (VALUES (d.classid, d.objid), ('pg_class'::regclass, k.conindid))
+    o(classid, objid)
+WHERE t.change = 'widen' AND o.objid IS NOT NULL
 
 -- cte: rebuilt_index
 -- with: rebuilt
 SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered,
   i.indisreplident, h.inhparent AS parent
-FROM (SELECT objid FROM rebuilt WHERE classid = 'pg_class'::regclass
-      UNION
-      SELECT k.conindid FROM rebuilt r JOIN pg_constraint k
-        ON (r.classid, r.objid) = ('pg_constraint'::regclass, k.oid)
-      WHERE k.contype IN ('p', 'u', 'x')) b(oid)
-  JOIN pg_index i ON i.indexrelid = b.oid JOIN pg_class c ON c.oid = b.oid
+FROM rebuilt r JOIN pg_index i
+    ON (r.classid, r.objid) = ('pg_class'::regclass, i.indexrelid)
+  JOIN pg_class c ON c.oid = i.indexrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
-  LEFT JOIN pg_inherits h ON h.inhrelid = b.oid
+  LEFT JOIN pg_inherits h ON h.inhrelid = c.oid
 
 -- cte: rebuilt_statistics
 -- with: rebuilt

@@ -277,6 +277,69 @@ ALTER TABLE guarded DROP CONSTRAINT guarded_id_check3, DROP CONSTRAINT guarded_i
 SELECT snowflake_convert('guarded') IS NOT NULL LIMIT 1;
 SELECT caught();
 
+-- the index of an exclusion constraint has expressions, on which the constraint does not depend
+CREATE TABLE excluding (id int PRIMARY KEY, v int);
+ALTER TABLE excluding ADD CONSTRAINT pairs EXCLUDE USING btree (id WITH =, (listed(ARRAY[v])) WITH =);
+ALTER TABLE excluding ADD CONSTRAINT rows EXCLUDE USING btree (id WITH =) WHERE (listed(ARRAY[1]));
+INSERT INTO excluding VALUES (1, 1);
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE FUNCTION shop.listed(int[]) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT shop.evil($1[1]) IS NOT NULL';
+SET SESSION AUTHORIZATION regress_dba;
+SELECT snowflake_convert('excluding', dry_run => true);
+SELECT snowflake_convert('excluding');
+DROP FUNCTION listed(int[]);
+ALTER TABLE excluding ALTER id TYPE bigint;
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE FUNCTION shop.listed(int[]) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT shop.evil($1[1]) IS NOT NULL';
+SET SESSION AUTHORIZATION regress_dba;
+SELECT snowflake_convert('excluding', dry_run => true);
+SELECT caught();
+DROP FUNCTION listed(int[]);
+
+-- a call with one argument is a cast to a type of that name, unless the argument has the type of the
+-- parameter
+CREATE FUNCTION shop.size(anyelement) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION shop.code(text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT lower($1)';
+CREATE TABLE sized (id int PRIMARY KEY, name varchar(9), CHECK (size(id) > 0));
+CREATE FUNCTION shop.holds_size(sized_id int) RETURNS int LANGUAGE sql AS 'SELECT id FROM shop.sized WHERE id = $1';
+CREATE INDEX ON sized (id, code(name));
+INSERT INTO sized VALUES (1, 'A');
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE FUNCTION shop.evil(i text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT shop.evil(1)::text';
+CREATE DOMAIN shop.size AS bigint CHECK (shop.evil(VALUE) IS NOT NULL);
+CREATE DOMAIN shop.code AS text CHECK (shop.evil(VALUE) IS NOT NULL);
+CREATE DOMAIN shop.holds_size AS bigint CHECK (shop.evil(VALUE) IS NOT NULL);
+SET SESSION AUTHORIZATION regress_dba;
+SELECT snowflake_convert('sized', dry_run => true);
+SELECT snowflake_convert('sized');
+SELECT caught();
+DROP DOMAIN size, code, holds_size;
+SELECT snowflake_convert('sized') IS NOT NULL LIMIT 1;
+
+-- the owner of a type has its casts call a function
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE TYPE shop.mood AS ENUM ('1', 'ok');
+CREATE DOMAIN shop.moods AS shop.mood[];
+SET SESSION AUTHORIZATION regress_dba;
+CREATE TABLE cast_to (id int PRIMARY KEY CHECK (id::text::mood IS NOT NULL));
+CREATE TABLE cast_from (id int PRIMARY KEY, m mood, ms moods, CHECK (id > 0 AND m::text <> ''), CHECK (id > 0 AND ms::text[] <> '{}'));
+CREATE VIEW cast_view AS SELECT id, m::text AS mood FROM cast_from;
+INSERT INTO cast_to VALUES (1);
+INSERT INTO cast_from VALUES (1, 'ok', '{ok}');
+SET SESSION AUTHORIZATION regress_mallory;
+CREATE FUNCTION shop.to_mood(text) RETURNS mood IMMUTABLE LANGUAGE sql AS $$SELECT 'ok'::shop.mood WHERE shop.evil($1) IS NOT NULL$$;
+CREATE FUNCTION shop.from_mood(mood) RETURNS text IMMUTABLE LANGUAGE sql AS $$SELECT 'ok' WHERE shop.evil('') IS NOT NULL$$;
+CREATE CAST (text AS mood) WITH FUNCTION to_mood(text);
+CREATE CAST (mood AS text) WITH FUNCTION from_mood(mood) AS IMPLICIT;
+SET SESSION AUTHORIZATION regress_dba;
+SELECT snowflake_convert('cast_to', dry_run => true);
+SELECT snowflake_convert('cast_to');
+SELECT snowflake_convert('cast_from');
+SELECT caught();
+DROP CAST (text AS mood);
+DROP CAST (mood AS text);
+SELECT snowflake_convert('cast_from') IS NOT NULL LIMIT 1;
+
 DROP SCHEMA shop, closed, seen CASCADE;
 RESET SESSION AUTHORIZATION;
 DROP ROLE regress_mallory, regress_bob, regress_dba;

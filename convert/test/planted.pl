@@ -78,11 +78,46 @@ $node->safe_psql('postgres', $plant);
 unlike($node->safe_psql('postgres', q{SELECT pg_get_viewdef('v') || (SELECT string_agg(refobjid::regprocedure::text, ' ') FROM pg_depend WHERE refclassid = 'pg_proc'::regclass AND refobjid >= 16384)}),
 	qr/bigint\[\]/, 'afterwards, the view and the constraint call what they did');
 
+# A type could hide a function with one argument, if somebody else may create one.
+my $type = 'CREATE TYPE shop.mood AS ENUM ()';
+my $temporary = 'CREATE TEMPORARY TABLE temporary ()';
+create_table($check);
+$converter = $node->background_psql('postgres');
+$converter->query_safe(q{SET client_min_messages = warning; BEGIN; SELECT snowflake_convert('t')});
+like(sql_error($node, "SET lock_timeout = '10ms'; $_"), qr/lock timeout/, "not possible meanwhile: $_")
+	foreach "SET SESSION AUTHORIZATION regress_mallory; $type", 'CREATE CAST (int8 AS jsonb) WITH INOUT';
+$converter->query_safe('ROLLBACK');
+$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA shop FROM regress_mallory');
+$converter->query_safe(q{BEGIN; SELECT snowflake_convert('t')});
+$node->safe_psql('postgres', "SET lock_timeout = '180s'; $temporary");
+pass('a temporary table is created, if nobody else may create types in the schema');
+$converter->query_safe('ROLLBACK');
+$converter->quit;
+$node->safe_psql('postgres', 'GRANT CREATE ON SCHEMA shop TO regress_mallory');
+
+# One that is not committed yet is waited for, and a temporary table is not.
+my $open = $node->background_psql('postgres');
+$open->query_safe("BEGIN; $temporary");
+$node->safe_psql('postgres', "BEGIN; SET LOCAL SESSION AUTHORIZATION regress_mallory; CREATE DOMAIN shop.listed AS boolean; PREPARE TRANSACTION 'plant'");
+my ($waiting) = start_queries($node, q{SELECT snowflake_convert('t')});
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid' AND query LIKE '%snowflake_convert%' AND pid <> pg_backend_pid()}) or die;
+$node->safe_psql('postgres', "COMMIT PREPARED 'plant'");
+ok(!finish_queries($waiting), 'a type that is created meanwhile is an obstacle');
+like($waiting->{err}, qr/calls function shop\.listed\(anyarray\), and might call a cast to type shop\.listed of role regress_mallory instead/, '... and named');
+$node->safe_psql('postgres', 'DROP DOMAIN shop.listed');
+$open->query_safe('ROLLBACK');
+$open->quit;
+
 create_table();
 $converter = $node->background_psql('postgres');
 $converter->query_safe(q{SET client_min_messages = warning; BEGIN; SELECT snowflake_convert('t')});
 $node->safe_psql('postgres', "SET lock_timeout = '180s'; $create");
 pass('a conversion that looks up no function holds up nobody');
+$converter->query_safe('ROLLBACK');
+create_table($check);
+$converter->query_safe(q{BEGIN; SELECT snowflake_convert('t', dry_run => true)});
+$node->safe_psql('postgres', "SET lock_timeout = '180s'; $create; $type");
+pass('... nor does a dry run that is over');
 $converter->query_safe('ROLLBACK');
 $converter->quit;
 
