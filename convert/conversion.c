@@ -41,6 +41,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "convert/calls.h"
 #include "convert/conversion.h"
 #include "convert/expressions.h"
 #include "convert/functions.h"
@@ -74,7 +75,8 @@ snowflake_convert_refuse_old_snapshot(void)
 }
 
 /*
- * Lock a table to convert, or to see what that would do, and return its owner.
+ * Lock a table to convert, or to see what that would do, and return its owner.  Its name
+ * stays, too.
  */
 Oid
 snowflake_convert_lock(Oid relid, LOCKMODE mode)
@@ -85,6 +87,7 @@ snowflake_convert_lock(Oid relid, LOCKMODE mode)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("%s is a system catalog", snowflake_relation_name(relid))));
+	snowflake_convert_hold_names(list_make1_oid(relid));
 	return owner;
 }
 

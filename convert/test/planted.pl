@@ -108,6 +108,47 @@ $node->safe_psql('postgres', 'DROP DOMAIN shop.listed');
 $open->query_safe('ROLLBACK');
 $open->quit;
 
+# Who owns a schema cannot have a statement find another table there, which would call code as the
+# owner of the first.
+$node->safe_psql(
+	'postgres', q{
+	GRANT CREATE ON DATABASE postgres TO regress_mallory;
+	CREATE SCHEMA own AUTHORIZATION regress_mallory;
+	CREATE TABLE own.t (id serial PRIMARY KEY);
+	CREATE TABLE own.big (id bigserial PRIMARY KEY);
+	CREATE TABLE key (id serial PRIMARY KEY);
+	CREATE TABLE own.referencing (id int REFERENCES key)});
+$node->safe_psql('postgres', 'SELECT snowflake_attach_sequences()');
+$node->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('own.big_id_seq', 'snowflake')});
+my $rename = "SET lock_timeout = '10ms'; SET SESSION AUTHORIZATION regress_mallory; ALTER SCHEMA own RENAME TO other";
+foreach my $call (q{snowflake_convert('own.t', dry_run => true)}, q{snowflake_convert_plan('own.t')}, q{snowflake_convert('own.big', dry_run => true, kind => 'local')})
+{
+	foreach my $mode ('WRITE', $call =~ /plan/ ? () : 'ONLY')
+	{
+		$converter = $node->background_psql('postgres');
+		$converter->query_safe("SET client_min_messages = warning; BEGIN READ $mode; SELECT $call");
+		like(sql_error($node, $rename), qr/lock timeout/, "a schema is not renamed meanwhile, READ $mode: $call");
+		$converter->query_safe('COMMIT');
+		$converter->quit;
+	}
+}
+$node->safe_psql('postgres', q{SELECT snowflake_convert('own.big', kind => 'local')});
+$node->safe_psql('postgres', 'SELECT snowflake_detach_sequences()');
+$node->safe_psql('postgres', q{INSERT INTO own.t SELECT generate_series(1, 10); CALL snowflake_convert_online('own.t', until => 'prepare')});
+foreach my $call ([ q{SELECT snowflake_convert('key')}, 'referencing' ], [ q{CALL snowflake_convert_online('own.t')}, 't' ])
+{
+	my ($convert, $table) = @{$call};
+
+	$node->safe_psql('postgres', "BEGIN; SET LOCAL SESSION AUTHORIZATION regress_mallory; ALTER SCHEMA own RENAME TO other; PREPARE TRANSACTION 'rename'");
+	my ($renamed) = start_queries($node, $convert);
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid' AND query LIKE '%snowflake_convert%' AND pid <> pg_backend_pid()}) or die;
+	$node->safe_psql('postgres', "COMMIT PREPARED 'rename'");
+	ok(finish_queries($renamed), "a schema is being renamed, and waited for: $convert") or diag $renamed->{err};
+	is($node->safe_psql('postgres', "SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'other.$table'::regclass AND attname = 'id'"), 'bigint', '... and the table is found by its new name');
+	$node->safe_psql('postgres', 'ALTER SCHEMA other RENAME TO own');
+}
+$node->safe_psql('postgres', q{DROP SCHEMA own CASCADE; DROP TABLE key; REVOKE CREATE ON DATABASE postgres FROM regress_mallory});
+
 create_table();
 $converter = $node->background_psql('postgres');
 $converter->query_safe(q{SET client_min_messages = warning; BEGIN; SELECT snowflake_convert('t')});
