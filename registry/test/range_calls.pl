@@ -219,6 +219,16 @@ asked(q{SELECT snowflake_registry.add_database('again')});
 $server->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE postgres');
 is($server->safe_psql('again', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 5001, '... also if the registry does not know the sequence');
 
+# ... and if what was noted is lost, as by pg_upgrade, or here by a server without the library, before
+# the database is attached again.
+$server->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$server->restart;
+$server->safe_psql('postgres', 'INSERT INTO replicated SELECT generate_series(5001, 20000); ALTER SEQUENCE replicated_id_seq NO MINVALUE');
+$server->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
+$server->restart;
+$server->safe_psql('postgres', $_) foreach 'SELECT snowflake_attach_sequences()', 'DROP DATABASE staging', 'CREATE DATABASE staging TEMPLATE postgres';
+is($server->safe_psql('staging', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 20001, '... and after pg_upgrade');
+
 # ALTER SEQUENCE does not let one that cannot continue above its rows use numbers of its name.
 $server->safe_psql('postgres', 'DROP DATABASE staging');
 $server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');

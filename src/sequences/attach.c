@@ -355,6 +355,7 @@ snowflake_attach_sequences(PG_FUNCTION_ARGS)
 					 errhint("GRANT EXECUTE on it TO PUBLIC. It checks the same privileges as the function of PostgreSQL.")));
 	}
 	set_all_supports(support);
+	snowflake_keep_all_granted();
 	PG_RETURN_VOID();
 }
 

@@ -116,6 +116,27 @@ keep_granted(Oid relid, const SequenceLabel *label)
 	snowflake_keep_note(relid, snowflake_get_definition(relid).seqmax, &note);
 }
 
+static bool
+keep_labelled(Oid relid, void *arg)
+{
+	SequenceLabel label;
+
+	LockRelationOid(relid, RowExclusiveLock);
+	label = sequence_label(relid);
+	keep_granted(relid, &label);
+	return false;
+}
+
+/*
+ * The same for all sequences.  pg_upgrade leaves out what their files say, without which
+ * a copy of this database does not know that it is one.
+ */
+void
+snowflake_keep_all_granted(void)
+{
+	(void) snowflake_find_labelled(keep_labelled, NULL);
+}
+
 /*
  * Exhaust a sequence until the transaction rolls back.  The new file makes
  * other sessions drop the values that they cached.  A crash resets an unlogged

@@ -49,6 +49,7 @@ extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
 									void *arg);
 extern Oid	snowflake_find_nonlocal_sequence(void);
 extern bool snowflake_has_default_sequence(void);
+extern void snowflake_keep_all_granted(void);
 extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
 extern void snowflake_exhaust_after(SnowflakeReset reset);
 
