@@ -67,10 +67,14 @@ $publisher->safe_psql('postgres', 'CREATE PUBLICATION tables FOR TABLE t');
 $subscriber->restart;
 $subscriber->safe_psql('postgres', sprintf q{CREATE SUBSCRIPTION tables CONNECTION '%s dbname=postgres' PUBLICATION tables}, $publisher->connstr);
 $subscriber->wait_for_subscription_sync($publisher, 'tables');
+# Clients are kept from writing; subscriptions ignore that.
+$subscriber->safe_psql('postgres', 'ALTER DATABASE postgres SET default_transaction_read_only = on');
+$subscriber->restart;
 $publisher->safe_psql('postgres', 'INSERT INTO t (n) VALUES (1); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
 $publisher->wait_for_catchup('tables');
 is($subscriber->safe_psql('postgres', 'SELECT n FROM t'), 2, 'TRUNCATE is replicated');
 is(problems(), '', '... and leaves the sequence exhausted');
+$subscriber->safe_psql('postgres', 'SET default_transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only');
 $subscriber->restart;
 $subscriber->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('t_id_seq', 'local')");
 take('after TRUNCATE and a restart, local', 't_id_seq');

@@ -53,15 +53,9 @@ read_files(void)
 	MemoryContextSwitchTo(caller);
 }
 
-/*
- * Repair what this transaction of a worker has reset.
- */
 static void
-before_commit(XactEvent event, void *arg)
+repair(void)
 {
-	if (MyLogicalRepWorker == NULL ||
-		(event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE))
-		return;
 	if (!has_read)
 		read_files();
 	if (snowflake_copies_positions())
@@ -75,6 +69,23 @@ before_commit(XactEvent event, void *arg)
 		snowflake_keep_granted(granted, AccessExclusiveLock);
 	}
 	is_changed = false;
+}
+
+/*
+ * Repair what this transaction of a worker has reset, also if transactions are to be
+ * read-only, which workers ignore.  An error resets what it was.
+ */
+static void
+before_commit(XactEvent event, void *arg)
+{
+	bool		read_only = XactReadOnly;
+
+	if (MyLogicalRepWorker == NULL ||
+		(event != XACT_EVENT_PRE_COMMIT && event != XACT_EVENT_PRE_PREPARE))
+		return;
+	XactReadOnly = false;
+	repair();
+	XactReadOnly = read_only;
 }
 
 void
