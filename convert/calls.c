@@ -58,7 +58,7 @@
 
 /*
  * When a catalog is locked: if something is looked up again; if a type could hide a
- * function; or if rows of schemas cannot be locked.
+ * function, or another type; or if rows of schemas cannot be locked.
  */
 typedef enum Need
 {
@@ -85,7 +85,7 @@ static const Catalog catalogs[] = {
 typedef struct Named
 {
 	List	   *schemas;
-	List	   *castable;		/* those in which a type could hide a function */
+	List	   *castable;		/* those in which a type could hide something */
 	bool		called;			/* is there anything to look up? */
 } Named;
 

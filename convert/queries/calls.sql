@@ -1,7 +1,7 @@
 -- The schemas of what statements name: of tables and views, of what is looked up again, of its
 -- types and what else it is made of, and of generators.  called is 1 for those of functions,
--- operators and types of others, and castable for those of functions that a type could hide, if
--- another role may create one.
+-- operators and types of others, and castable for those of such types, whose names are in the
+-- texts, and of functions that a type could hide, if another role may create types there.
 -- name: named_schemas
 -- with: looked_up, looking_up, type_of_other, callable, changed, gone, owner
 WITH function_called(oid) AS (
@@ -24,7 +24,7 @@ WITH function_called(oid) AS (
   FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
     JOIN pg_type y ON d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid
   UNION
-  SELECT schema, 1, NULL FROM type_of_other
+  SELECT schema, 1, 1 FROM type_of_other
   UNION
   SELECT f.schema, 1, f.needed FROM callable f
   WHERE f.classid = 'pg_proc'::regclass AND f.oid IN (SELECT oid FROM function_called)

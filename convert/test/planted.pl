@@ -105,6 +105,16 @@ $node->safe_psql('postgres', "COMMIT PREPARED 'plant'");
 ok(!finish_queries($waiting), 'a type that is created meanwhile is an obstacle');
 like($waiting->{err}, qr/calls function shop\.listed\(anyarray\), and might call a cast to type shop\.listed of role regress_mallory instead/, '... and named');
 $node->safe_psql('postgres', 'DROP DOMAIN shop.listed');
+$node->safe_psql('postgres', qq{
+	SET SESSION AUTHORIZATION regress_mallory; CREATE TYPE shop.mood AS ENUM ('ok'); RESET SESSION AUTHORIZATION;
+	CREATE VIEW v AS SELECT id, 'ok'::text::shop.mood FROM t});
+$node->safe_psql('postgres', q{BEGIN; SET LOCAL SESSION AUTHORIZATION regress_mallory; ALTER TYPE shop.mood RENAME TO humour; CREATE DOMAIN shop.mood AS text; PREPARE TRANSACTION 'plant'});
+($waiting) = start_queries($node, q{SELECT snowflake_convert('t')});
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid' AND query LIKE '%snowflake_convert%' AND pid <> pg_backend_pid()}) or die;
+$node->safe_psql('postgres', "COMMIT PREPARED 'plant'");
+ok(finish_queries($waiting), 'a type that is renamed meanwhile is found') or diag $waiting->{err};
+like($node->safe_psql('postgres', q{SELECT pg_get_viewdef('v')}), qr/::shop\.humour/, '... and not one with its name');
+$node->safe_psql('postgres', 'DROP VIEW v; DROP DOMAIN shop.mood; DROP TYPE shop.humour');
 $open->query_safe('ROLLBACK');
 $open->quit;
 
