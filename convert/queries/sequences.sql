@@ -292,7 +292,7 @@ SELECT command FROM statement LEFT JOIN locking_place USING (sequence) ORDER BY 
 
 -- What prevents sequences from getting a kind.
 -- list: kind_obstacles obstacles
--- with: changing, target, key_default
+-- with: changing, target, key_default, feeding
 
 -- Others compute a value: nextval('s') % 1000 would repeat keys, and nextval('s') * 10 fail.
 -- hint: Have the default of a key be nextval() of its sequence, and nothing else.
@@ -325,6 +325,16 @@ FROM changing s JOIN pg_roles o ON o.oid = s.relowner
     (format('EXECUTE on function %s', f.oid::regprocedure),
       has_function_privilege(o.oid, f.oid, 'EXECUTE'))) p(what, has)
 WHERE NOT p.has
+
+-- Its greatest key is read as the owner of the sequence, and a query calls code of indexes.
+-- hint: Revoke the privileges on a sequence from other roles whose tables it feeds, or give these
+--   tables its owner.
+SELECT format('sequence %s also feeds table %s of role %I', s.name, r.oid::regclass, o.rolname),
+  format('sequence %s', s.name)
+FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
+  JOIN pg_class r ON r.oid = f.relid
+  JOIN pg_roles o ON o.oid = r.relowner AND NOT o.rolsuper
+WHERE $17 = 'local' AND r.relowner <> s.relowner
 
 -- hint: Use ALTER SEQUENCE ... INCREMENT.
 SELECT format('sequence %s has INCREMENT %s, and that of a %s sequence must be from 1 to %s',

@@ -228,6 +228,22 @@ ALTER TABLE orders ALTER id RESTART;
 
 -- the way back: above what is stored
 SELECT snowflake_convert('orders', 'id', kind => 'local', dry_run => true);
+-- reading a table of another role would call its code
+SET ROLE regress_kind_spy;
+CREATE FUNCTION regress_kind_spy.look(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$BEGIN RAISE WARNING 'runs as %', current_user; RETURN $1; END$$;
+CREATE TABLE regress_kind_spy.looking (id bigint);
+SET client_min_messages = error;
+CREATE INDEX ON regress_kind_spy.looking (regress_kind_spy.look(1));
+RESET client_min_messages;
+RESET ROLE;
+GRANT USAGE ON SEQUENCE orders_id_seq TO regress_kind_spy;
+SET ROLE regress_kind_spy;
+ALTER TABLE regress_kind_spy.looking ALTER id SET DEFAULT nextval('app.orders_id_seq');
+RESET ROLE;
+SELECT snowflake_convert('orders', 'id', kind => 'local');
+SELECT snowflake_convert_schema('app', '{logs}', kind => 'local', dry_run => true);
+SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('app', kind => 'local') WHERE severity = 'obstacle';
+REVOKE USAGE ON SEQUENCE orders_id_seq FROM regress_kind_spy;
 SELECT snowflake_convert_schema('app', '{logs}', kind => 'local');
 SELECT DISTINCT kind FROM snowflake_sequences WHERE table_name <> 'logs'::regclass;
 INSERT INTO users (name) VALUES ('after') RETURNING id > (SELECT max(id) FROM users) AS above, number;
