@@ -33,6 +33,7 @@
 #include "ranges/granted.h"
 #include "sequences/alter.h"
 #include "sequences/kind.h"
+#include "sequences/labelled.h"
 #include "sequences/suitable.h"
 
 /* What a range sequence was granted. */

@@ -49,6 +49,7 @@
 #include "sequences/attach.h"
 #include "sequences/copy.h"
 #include "sequences/kind.h"
+#include "sequences/labelled.h"
 #include "shared/compat.h"
 
 #define SUPPORT_NAME	"snowflake_sequence_support"

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "storage/lmgr.h"
 
 #include "ranges/granted.h"
 #include "ranges/needs.h"
@@ -19,6 +20,20 @@
 #include "sequences/floor.h"
 #include "sequences/suitable.h"
 #include "shared/compat.h"
+
+/*
+ * What was granted, as the file says.  The caller's lock may be too weak to keep that.
+ */
+static int64
+noted_number(Oid relid, int64 last)
+{
+	GrantedNote note;
+
+	LockRelationOid(relid, RowExclusiveLock);
+	note = snowflake_read_note(relid, last);
+	UnlockRelationOid(relid, RowExclusiveLock);
+	return note.granted;
+}
 
 /*
  * The greatest number that a sequence gave out, or that its columns have, or that is
@@ -36,7 +51,7 @@ greatest_number(Oid relid, const SequenceLabel *label)
 	else if (label->has_position)
 		next = Max(next, label->position.last_value);
 	floor = Max(floor, next - 1);
-	floor = Max(floor, snowflake_read_note(relid, definition.seqmax).granted);
+	floor = Max(floor, noted_number(relid, definition.seqmax));
 	return Max(floor, snowflake_greatest_key(relid));
 }
 

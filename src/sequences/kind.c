@@ -19,14 +19,12 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
-#include "catalog/pg_seclabel.h"
 #include "catalog/pg_sequence.h"
 #include "commands/defrem.h"
 #include "commands/seclabel.h"
@@ -47,22 +45,13 @@
 #include "ranges/numbers.h"
 #include "sequences/floor.h"
 #include "sequences/kind.h"
+#include "sequences/labelled.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
-#define PROVIDER		"snowflake"
 #define SET_KIND_HINT	"Call snowflake_set_sequence_kind()."
-
-static char *
-get_label(Oid relid)
-{
-	ObjectAddress object;
-
-	ObjectAddressSet(object, RelationRelationId, relid);
-	return GetSecurityLabel(&object, PROVIDER);
-}
 
 /*
  * A label could have been set while this library was not preloaded.
@@ -83,7 +72,7 @@ static SequenceLabel
 sequence_label(Oid relid)
 {
 	SequenceLabel label = {0};
-	char	   *string = get_label(relid);
+	char	   *string = snowflake_get_label(relid);
 
 	if (string != NULL && !snowflake_read_label(string, &label))
 		fail_invalid_label(string);
@@ -318,7 +307,7 @@ relabel(const ObjectAddress *object, const char *string)
 				 errhint(SET_KIND_HINT)));
 
 	LockRelationOid(relid, ShareRowExclusiveLock);
-	old_text = get_label(relid);
+	old_text = snowflake_get_label(relid);
 	if (IsBinaryUpgrade)
 		return;
 	if (string != NULL && old_text == NULL)
@@ -339,7 +328,7 @@ relabel(const ObjectAddress *object, const char *string)
 void
 snowflake_register_kinds(void)
 {
-	register_label_provider(PROVIDER, relabel);
+	register_label_provider(SNOWFLAKE_LABEL_PROVIDER, relabel);
 }
 
 /*
@@ -353,8 +342,12 @@ fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
 
 	memset(label, 0, sizeof(SequenceLabel));
 	label->kind = kind;
+
+	/* The caller's lock may be too weak to keep the file. */
+	LockRelationOid(relid, RowExclusiveLock);
 	label->position = snowflake_get_position(relid);
 	label->has_position = !snowflake_is_unused(relid);
+	UnlockRelationOid(relid, RowExclusiveLock);
 	label->cycle = definition.seqcycle;
 	if (kind == SNOWFLAKE_KIND_RANGE &&
 		strlcpy(label->name, name != NULL ? name : own_name(relid),
@@ -390,7 +383,7 @@ set_label(Oid relid, const SequenceLabel *label)
 
 	ObjectAddressSet(object, RelationRelationId, relid);
 	relabel(&object, string);
-	SetSecurityLabel(&object, PROVIDER, string);
+	SetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER, string);
 	CommandCounterIncrement();
 }
 
@@ -512,7 +505,7 @@ settle_ranges(const List *relids)
 		SequenceLabel label;
 
 		CHECK_FOR_INTERRUPTS();
-		if (get_label(relid) != NULL)
+		if (snowflake_get_label(relid) != NULL)
 			continue;
 		snowflake_check_possible(relid, SNOWFLAKE_KIND_RANGE);
 		fill_label(relid, SNOWFLAKE_KIND_RANGE, NULL, &label);
@@ -522,12 +515,13 @@ settle_ranges(const List *relids)
 }
 
 /*
- * Prepare sequences of the caller to become range sequences, while clients use them.
+ * Prepare sequences of the caller to become range sequences, while clients use them.  Of two
+ * transactions that do so, one can lock them more strongly afterwards.
  */
 void
 snowflake_prepare_ranges(const List *relids)
 {
-	lock_sequences(relids, RowExclusiveLock);
+	lock_sequences(relids, AccessShareLock);
 	settle_ranges(relids);
 }
 
@@ -646,70 +640,6 @@ snowflake_attach_sequence_range(RangeHandle *handle)
 		elog(ERROR, "sequence %u is no range sequence", handle->relid);
 	continue_copied(handle, &label);
 	snowflake_attach_range(handle, label.name);
-}
-
-/*
- * Call a function for each sequence that has a label, until it returns true.
- * Returns that sequence, or InvalidOid.
- */
-Oid
-snowflake_find_labelled(bool (*matches) (Oid relid, void *arg), void *arg)
-{
-	Relation	labels = table_open(SecLabelRelationId, AccessShareLock);
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			found = InvalidOid;
-
-	scan = systable_beginscan(labels, InvalidOid, false, NULL, 0, NULL);
-	while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		FormData_pg_seclabel *form = (FormData_pg_seclabel *) GETSTRUCT(tuple);
-		bool		isnull;
-		Datum		provider = heap_getattr(tuple, Anum_pg_seclabel_provider,
-											RelationGetDescr(labels), &isnull);
-
-		if (form->classoid == RelationRelationId &&
-			strcmp(TextDatumGetCString(provider), PROVIDER) == 0 &&
-			matches(form->objoid, arg))
-			found = form->objoid;
-	}
-	systable_endscan(scan);
-	table_close(labels, AccessShareLock);
-	return found;
-}
-
-static bool
-is_any(Oid relid, void *arg)
-{
-	return true;
-}
-
-/*
- * A sequence that is not local, or InvalidOid.
- */
-Oid
-snowflake_find_nonlocal_sequence(void)
-{
-	return snowflake_find_labelled(is_any, NULL);
-}
-
-static bool
-is_by_default(Oid relid, void *arg)
-{
-	SequenceLabel label;
-	char	   *string = get_label(relid);	/* NULL if it was just removed */
-
-	return string != NULL && snowflake_read_label(string, &label) &&
-		label.by_default;
-}
-
-/*
- * Is there a sequence that is not local because of a setting?
- */
-bool
-snowflake_has_default_sequence(void)
-{
-	return OidIsValid(snowflake_find_labelled(is_by_default, NULL));
 }
 
 /*

@@ -45,10 +45,6 @@ extern void snowflake_prepare_ranges(const List *relids);
 extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind);
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
 extern void snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind);
-extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
-									void *arg);
-extern Oid	snowflake_find_nonlocal_sequence(void);
-extern bool snowflake_has_default_sequence(void);
 extern void snowflake_keep_all_granted(void);
 extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
 extern void snowflake_exhaust_after(SnowflakeReset reset);

@@ -51,6 +51,7 @@
 #include "generator/settings.h"
 #include "sequences/attach.h"
 #include "sequences/kind.h"
+#include "sequences/labelled.h"
 #include "sequences/unattached.h"
 #include "shared/compat.h"
 

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * labelled.h
+ *	  Which sequences have a label, and which one.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/labelled.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_LABELLED_H
+#define SNOWFLAKE_LABELLED_H
+
+#define SNOWFLAKE_LABEL_PROVIDER	"snowflake"
+
+extern char *snowflake_get_label(Oid relid);
+extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
+									void *arg);
+extern Oid	snowflake_find_nonlocal_sequence(void);
+extern bool snowflake_has_default_sequence(void);
+
+#endif							/* SNOWFLAKE_LABELLED_H */
