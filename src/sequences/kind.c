@@ -113,11 +113,13 @@ keep_labelled(Oid relid, void *arg)
 	LockRelationOid(relid, RowExclusiveLock);
 	label = sequence_label(relid);
 	keep_granted(relid, &label);
+	UnlockRelationOid(relid, RowExclusiveLock);
 	return false;
 }
 
 /*
- * The same for all sequences.  pg_upgrade leaves out what their files say, without which
+ * The same for all sequences, each locked for a moment: there can be more of them than a
+ * transaction can lock.  pg_upgrade leaves out what their files say, without which
  * a copy of this database does not know that it is one.
  */
 void

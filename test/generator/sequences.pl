@@ -88,6 +88,10 @@ my $before = $node->background_psql('unattached');
 $before->query_safe(q{SET client_min_messages = error; CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});
 is(asked($before, 'EXECUTE p'), '1', 'a plan from before the attachment');
 query(q{SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('s')}, 'unattached');
+is(query(q{
+		BEGIN; DO $$BEGIN PERFORM snowflake_attach_sequences(); END$$;
+		SELECT count(*) FROM pg_locks WHERE relation = 't_id_seq'::regclass}, 'unattached'),
+	'0', 'which locks no sequence, of which there can be thousands, until it commits');
 cmp_ok($before->query_safe('EXECUTE p'), '>', 1e17, 'is planned again after it');
 $before->quit;
 # What resets it unseen: a server without the library
