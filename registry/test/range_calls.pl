@@ -291,15 +291,17 @@ is(asked('SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', 'th
 $server->stop;
 
 # What a server was granted is in the file of the sequence, and remains if a statement makes another
-# file, also before the sequence is used again: a sequence that becomes local continues above it.
+# file, also before the sequence is used again, or is rolled back: a sequence that becomes local continues
+# above it.
 $server = new_server('files', registry_conf($registry));
 my %new_file = (
 	r1 => 'ALTER SEQUENCE r1 RESTART', r2 => 'ALTER SEQUENCE r2 INCREMENT 2',
 	r3 => 'ALTER SEQUENCE r3 MAXVALUE 5000 RESTART', r4 => 'TRUNCATE owner RESTART IDENTITY',
-	r5 => 'ALTER SEQUENCE r5 SET UNLOGGED', r6 => 'ALTER TABLE owner SET UNLOGGED', r7 => 'SELECT');
+	r5 => 'ALTER SEQUENCE r5 SET UNLOGGED', r6 => 'ALTER TABLE owner SET UNLOGGED', r7 => 'SELECT',
+	r8 => 'BEGIN; ALTER SEQUENCE r8 SET UNLOGGED; ROLLBACK', r9 => 'BEGIN; ALTER TABLE owner SET LOGGED; ROLLBACK');
 $server->safe_psql('postgres', 'SELECT snowflake_attach_sequences(); CREATE TABLE owner (id integer);'
 	  . join('', map { "CREATE SEQUENCE $_ AS integer; SELECT snowflake_set_sequence_kind('$_', 'range'); SELECT count(nextval('$_')) FROM generate_series(1, 150);" } sort keys %new_file)
-	  . 'ALTER SEQUENCE r4 OWNED BY owner.id; ALTER SEQUENCE r6 OWNED BY owner.id');
+	  . 'ALTER SEQUENCE r4 OWNED BY owner.id; ALTER SEQUENCE r6 OWNED BY owner.id; ALTER SEQUENCE r9 OWNED BY owner.id');
 
 # ... with a floor that was set while the statement waited.
 $altering = $server->background_psql('postgres');

@@ -24,6 +24,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "commands/sequence.h"
 #include "commands/tablecmds.h"
 #include "nodes/parsenodes.h"
 #include "parser/parse_type.h"
@@ -215,26 +216,38 @@ add_granted(List *list, Oid relid)
 }
 
 /*
+ * Lock the sequences to which SET LOGGED and its like give other files, and read what
+ * they were granted.  The server changes the tuple in the file that it replaces, which
+ * has the note no more after a rollback then.  So that is another file already.
+ */
+static List *
+granted_before_persistence(AlterTableStmt *statement)
+{
+	Oid			relid = AlterTableLookupRelation(statement, AccessExclusiveLock);
+	List	   *list = add_granted(NIL, relid);
+	ListCell   *cell;
+
+	foreach(cell, OidIsValid(relid) ? getOwnedSequences(relid) : NIL)
+	{
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		list = add_granted(list, lfirst_oid(cell));
+	}
+	foreach(cell, list)
+		ResetSequence(((GrantedNumber *) lfirst(cell))->relid);
+	CommandCounterIncrement();
+	return list;
+}
+
+/*
  * Lock the sequences to which ALTER gives other files, and what it locks by name, and
  * read what they were granted.
  */
 static List *
 granted_before_alter(Node *statement)
 {
-	List	   *list = NIL;
-	Oid			relid;
-	ListCell   *cell;
-
 	if (IsA(statement, AlterSeqStmt))
 		return add_granted(NIL, lock_altered_sequence((AlterSeqStmt *) statement));
-	relid = AlterTableLookupRelation((AlterTableStmt *) statement, AccessExclusiveLock);
-	list = add_granted(NIL, relid);
-	foreach(cell, OidIsValid(relid) ? getOwnedSequences(relid) : NIL)
-	{
-		LockRelationOid(lfirst_oid(cell), RowExclusiveLock);
-		list = add_granted(list, lfirst_oid(cell));
-	}
-	return list;
+	return granted_before_persistence((AlterTableStmt *) statement);
 }
 
 /*
