@@ -170,7 +170,7 @@ SELECT DISTINCT o.classid, o.objid FROM target t
     o(classid, objid)
 WHERE t.change = 'widen' AND o.objid IS NOT NULL
 
--- cte: rebuilt_index
+-- cte: rebuilt_index materialized
 -- with: rebuilt
 SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered,
   i.indisreplident, h.inhparent AS parent
