@@ -10,7 +10,7 @@
  * cast then; and whoever owns a type can have a function called by its casts.  Obstacles
  * say whether there is one.  So from before they are looked for until all is created,
  * nobody creates or renames a function, an operator or a cast, or, if somebody else may
- * create one in such a schema, a type.
+ * create or rename one in such a schema, a type.
  *
  * That is a lock on their catalogs.  CREATE FUNCTION releases its own at its end, so
  * there is no lock to see of a transaction that is open; but its rows are.  A temporary

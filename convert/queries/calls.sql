@@ -1,7 +1,8 @@
 -- The schemas of what statements name: of tables and views, of what is looked up again, of its
 -- types and what else it is made of, and of generators.  called is 1 for those of functions,
 -- operators and types of others, and castable for those of such types, whose names are in the
--- texts, and of functions that a type could hide, if another role may create types there.
+-- texts, and of functions that a type could hide, if another role may create types there, or has
+-- one, which it may rename even so.
 -- name: named_schemas
 -- with: looked_up, looking_up, type_of_other, callable, changed, gone, owner
 WITH function_called(oid) AS (
@@ -34,7 +35,10 @@ SELECT n.schema, max(n.called) AS called,
     SELECT FROM owner CROSS JOIN pg_roles r
     WHERE NOT r.rolsuper AND NOT starts_with(r.rolname, 'pg_')
     AND NOT pg_has_role(r.oid, owner.oid, 'MEMBER')
-    AND has_schema_privilege(r.oid, n.schema, 'CREATE')))::int AS castable
+    AND (has_schema_privilege(r.oid, n.schema, 'CREATE')
+         OR EXISTS (SELECT FROM pg_type y LEFT JOIN pg_class c ON c.oid = y.typrelid
+                    WHERE (y.typnamespace, y.typowner) = (n.schema, r.oid) AND y.typtype <> 'b'
+                    AND coalesce(c.relkind, 'c') = 'c'))))::int AS castable
 FROM named n
 GROUP BY n.schema
 

@@ -92,6 +92,11 @@ $converter->query_safe(q{BEGIN; SELECT snowflake_convert('t')});
 $node->safe_psql('postgres', "SET lock_timeout = '180s'; $temporary");
 pass('a temporary table is created, if nobody else may create types in the schema');
 $converter->query_safe('ROLLBACK');
+$node->safe_psql('postgres', "$type; ALTER TYPE shop.mood OWNER TO regress_mallory");
+$converter->query_safe(q{BEGIN; SELECT snowflake_convert('t')});
+like(sql_error($node, q{SET lock_timeout = '10ms'; SET SESSION AUTHORIZATION regress_mallory; ALTER TYPE shop.mood RENAME TO listed}), qr/lock timeout/, '... but no type of another role is renamed');
+$converter->query_safe('ROLLBACK');
+$node->safe_psql('postgres', 'DROP TYPE shop.mood');
 $converter->quit;
 $node->safe_psql('postgres', 'GRANT CREATE ON SCHEMA shop TO regress_mallory');
 
