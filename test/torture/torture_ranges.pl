@@ -829,9 +829,10 @@ sub ask_until
 	die "$server->{name} does not continue with the other registry: $error";
 }
 
+# Further ahead of its mark than snowflake.max_clock_forward, a year, a server generates no IDs.
 sub clock_step
 {
-	return any_step(-0.5, 0.5, -3, 3, -70, 70, -3600, 3600, -DAY, DAY, -10 * 365 * DAY, 365 * DAY);
+	return any_step(-0.5, 0.5, -3, 3, -70, 70, -3600, 3600, -DAY, DAY, -10 * 365 * DAY, 360 * DAY);
 }
 
 sub any_step
