@@ -177,7 +177,7 @@ SELECT DISTINCT format('%s calls %s, and might call %s of role %I instead',
   b.role), pg_describe_object({classid}, {objid}, 0)
 
 -- list: call_obstacles obstacles
--- with: looking_up, beside, type_of_other, owner
+-- with: looking_up, beside, type_of_other, untrusted
 
 -- hint: Drop functions, operators and types of other roles that have the name of one that is
 --   called, or give them to the owner of the tables.
@@ -189,9 +189,8 @@ SELECT DISTINCT format('%s uses type %s, and might call %s of role %I for a cast
   pg_describe_object(u.classid, u.objid, 0), format_type(u.typid, NULL),
   pg_describe_object('pg_proc'::regclass, p.oid, 0), r.rolname),
   pg_describe_object(u.classid, u.objid, 0)
-FROM owner CROSS JOIN type_of_other u JOIN pg_cast x ON u.typid IN (x.castsource, x.casttarget)
-  JOIN pg_proc p ON p.oid = x.castfunc
-  JOIN pg_roles r ON r.oid = p.proowner AND NOT r.rolsuper AND r.oid <> owner.oid
+FROM type_of_other u JOIN pg_cast x ON u.typid IN (x.castsource, x.casttarget)
+  JOIN pg_proc p ON p.oid = x.castfunc JOIN untrusted r ON r.oid = p.proowner
 WHERE (u.classid, u.objid, p.oid) NOT IN (
   SELECT classid, objid, called FROM looking_up WHERE called_class = 'pg_proc'::regclass)
 

@@ -204,16 +204,20 @@ unnest({f}.types) WITH ORDINALITY u(old, n)
   CROSS JOIN LATERAL (SELECT u.old IN ('int2'::regtype, 'int4'::regtype)
     OR {takes_bigint(u.old)}) i(is_number)
 
--- Those beside which there is one of the same name, of a role that owns neither the tables nor what
+-- Roles without the rights of the owner of the tables, whose code must not get them.
+-- cte: untrusted(oid, rolname)
+-- with: owner
+SELECT r.oid, r.rolname FROM owner JOIN pg_roles r ON NOT pg_has_role(r.oid, owner.oid, 'USAGE')
+
+-- Those beside which there is one of the same name, of a role that is neither trusted nor owns what
 -- is called.  A call that is looked up again may find it, whatever the types are: those of arrays
 -- and of polymorphic parameters follow the column.  So that role would have its code called.
 -- cte: beside(classid, oid, found, role)
--- with: owner, callable
+-- with: untrusted, callable
 SELECT f.classid, f.oid, CASE g.classid WHEN 'pg_type'::regclass THEN 'a cast to ' ELSE '' END
   || pg_describe_object(g.classid, g.oid, 0), r.rolname
-FROM owner CROSS JOIN callable g JOIN pg_roles r ON r.oid = g.owner AND NOT r.rolsuper
-  JOIN callable f ON {found_for(f, g)}
-    AND g.owner NOT IN (f.owner, owner.oid)
+FROM callable g JOIN untrusted r ON r.oid = g.owner
+  JOIN callable f ON {found_for(f, g)} AND g.owner <> f.owner
 
 -- What functions and operators objects call, other than functions that are dropped and created.
 -- snippet: calls(objects)
@@ -287,10 +291,9 @@ WHERE e.typid <> 0
 
 -- Those of other roles, who can create a cast of them at any time.
 -- cte: type_of_other(classid, objid, typid, schema)
--- with: type_used, owner
+-- with: type_used, untrusted
 SELECT u.classid, u.objid, u.typid, y.typnamespace
-FROM owner CROSS JOIN type_used u JOIN pg_type y ON y.oid = u.typid
-  JOIN pg_roles r ON r.oid = y.typowner AND NOT r.rolsuper AND r.oid <> owner.oid
+FROM type_used u JOIN pg_type y ON y.oid = u.typid JOIN untrusted r ON r.oid = y.typowner
 
 -- The same, with another one of those who are trusted, that is not the same for a bigint.
 -- cte: other_call(object, called, found)
@@ -301,7 +304,7 @@ FROM owner CROSS JOIN calling c
   JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
   JOIN callable g ON (g.classid, g.name, g.schema) = (f.classid, f.name, f.schema)
     AND g.oid <> f.oid AND cardinality(f.types) >= g.needed
-  JOIN pg_roles r ON r.oid = g.owner AND (r.rolsuper OR g.owner IN (f.owner, owner.oid))
+    AND (g.owner = f.owner OR pg_has_role(g.owner, owner.oid, 'USAGE'))
 WHERE (SELECT bool_and(old = new OR is_number AND {takes_bigint(new)})
          AND bool_or(old <> new AND (old IN ('int2'::regtype, 'int4'::regtype)
                                      OR new = 'int8'::regtype))
