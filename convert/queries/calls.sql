@@ -4,7 +4,7 @@
 -- texts, and of functions that a type could hide, if another role may create types there, or has
 -- one, which it may rename even so.
 -- name: named_schemas
--- with: looked_up, looking_up, type_of_other, callable, changed, gone, owner
+-- with: looked_up, looking_up, type_of_other, callable, changed, gone, untrusted
 WITH function_called(oid) AS (
   SELECT called FROM looking_up WHERE called_class = 'pg_proc'::regclass
   UNION
@@ -32,9 +32,8 @@ WITH function_called(oid) AS (
   OR (f.classid, f.oid) IN (SELECT called_class, called FROM looking_up))
 SELECT n.schema, max(n.called) AS called,
   (coalesce(min(n.needed), 2) <= 1 AND EXISTS (
-    SELECT FROM owner CROSS JOIN pg_roles r
-    WHERE NOT r.rolsuper AND NOT starts_with(r.rolname, 'pg_')
-    AND NOT pg_has_role(r.oid, owner.oid, 'MEMBER')
+    SELECT FROM untrusted r
+    WHERE NOT starts_with(r.rolname, 'pg_')
     AND (has_schema_privilege(r.oid, n.schema, 'CREATE')
          OR EXISTS (SELECT FROM pg_type y LEFT JOIN pg_class c ON c.oid = y.typrelid
                     WHERE (y.typnamespace, y.typowner) = (n.schema, r.oid) AND y.typtype <> 'b'
