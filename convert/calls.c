@@ -201,7 +201,7 @@ snowflake_convert_hold_calls(const SnowflakeConversion *conversion)
 }
 
 /*
- * The same for the names of relations alone, such as the tables of a conversion.
+ * The same for the names of relations alone.
  */
 void
 snowflake_convert_hold_names(const List *relids)
@@ -215,6 +215,9 @@ snowflake_convert_hold_names(const List *relids)
 	hold(&named);
 }
 
+/*
+ * The same for the tables of a conversion.
+ */
 void
 snowflake_convert_hold_tables(const SnowflakeConversion *conversion)
 {

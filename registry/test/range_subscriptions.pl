@@ -90,11 +90,7 @@ SKIP:
 	{
 		my ($command) = @_;
 
-		$subscriber->safe_psql('postgres', $command);
-		$subscriber->poll_query_until('postgres', q{
-			SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
-			FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'})
-		  or die 'sequences are not synchronized';
+		synchronize_sequences($subscriber, $command);
 		is(problems(), '', "$command: no sequence is left that is not exhausted");
 		return;
 	}

@@ -251,9 +251,9 @@ granted_before_alter(Node *statement)
 }
 
 /*
- * The same for a sequence that TRUNCATE may give another file.  It is locked for a
- * moment, and left out if another session has locked it: that can be another TRUNCATE,
- * after which it has no rows.
+ * The same for a sequence that TRUNCATE may give another file, or a subscription another
+ * position.  It is locked for a moment, and left out if another session has locked it:
+ * that can be another TRUNCATE, after which it has no rows.
  */
 static bool
 read_granted(Oid relid, void *arg)

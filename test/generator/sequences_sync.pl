@@ -32,21 +32,10 @@ $a->safe_psql('postgres', q{
 	CREATE PUBLICATION p FOR ALL SEQUENCES});
 $b->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('everywhere'), snowflake_set_sequence_kind('here')});
 
-sub synchronize
-{
-	my ($command) = @_;
-
-	$b->safe_psql('postgres', $command);
-	$b->poll_query_until('postgres', q{
-		SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
-		FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'})
-	  or die 'sequences are not synchronized';
-	return;
-}
-synchronize(sprintf q{CREATE SUBSCRIPTION s CONNECTION '%s dbname=postgres' PUBLICATION p}, $a->connstr);
+synchronize_sequences($b, sprintf q{CREATE SUBSCRIPTION s CONNECTION '%s dbname=postgres' PUBLICATION p}, $a->connstr);
 is($b->safe_psql('postgres', "SELECT last_value, nextval('here') $ID, nextval('everywhere') $ID FROM here"),
 	'9223372036854775807|t|t', 'a local position leaves a snowflake sequence exhausted');
-synchronize('ALTER SUBSCRIPTION s REFRESH SEQUENCES');
+synchronize_sequences($b, 'ALTER SUBSCRIPTION s REFRESH SEQUENCES');
 is($b->safe_psql('postgres', "SELECT last_value, nextval('here') $ID FROM here"),
 	'9223372036854775807|t', 'the same after the next synchronization');
 like(sql_error($b, q{SELECT nextval('there')}), $exhausted,

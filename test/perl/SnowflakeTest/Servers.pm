@@ -15,7 +15,7 @@ use Test::More;
 
 our @EXPORT = qw(
   new_server new_server_with_clock new_primary new_standby require_standbys new_registry new_own_registry registry_conf inherits sql_error start_fails
-  create_ms setting conninfo_user change_setting start_queries finish_queries waits_for_standbys wait_event mark_of
+  create_ms setting conninfo_user change_setting synchronize_sequences start_queries finish_queries waits_for_standbys wait_event mark_of
 );
 
 # A server with the extension in database postgres, and that of the test's folder;
@@ -122,6 +122,19 @@ sub registry_conf
 
 	local $" = ',';
 	return setting('snowflake.registry', join(' ', "host=@hosts port=@ports", @options));
+}
+
+# Have a subscription copy the positions of sequences (since PostgreSQL 19), and wait for that.
+sub synchronize_sequences
+{
+	my ($node, $command) = @_;
+
+	$node->safe_psql('postgres', $command);
+	$node->poll_query_until('postgres', q{
+		SELECT count(*) > 0 AND count(*) FILTER (WHERE srsubstate <> 'r') = 0
+		FROM pg_subscription_rel JOIN pg_class c ON c.oid = srrelid WHERE relkind = 'S'})
+	  or die 'sequences are not synchronized';
+	return;
 }
 
 # The superuser of the tests' servers, who may have any name, in a connection string
