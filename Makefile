@@ -37,8 +37,8 @@ DATA = $(filter-out $(notdir $(DATA_built)),$(notdir $(wildcard $(here)snowflake
 HEADERS = src/snowflake_api.h
 PGFILEDESC = "snowflake - unique, time-ordered 64-bit IDs"
 
-REGRESS = scheme ids vectors nextval copy usage settings uuid text trusted stat sequences sequence_tables
-ISOLATION = nextval
+REGRESS = scheme ids vectors nextval copy usage settings uuid text trusted stat sequences identity sequence_tables
+ISOLATION = nextval identity
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 TEST_FOLDERS = generator clock keys pages

@@ -34,6 +34,7 @@
 #include "sequences/alter.h"
 #include "sequences/attach.h"
 #include "sequences/copy.h"
+#include "sequences/copy_identity.h"
 #include "sequences/identity.h"
 #include "sequences/kind.h"
 #include "sequences/new_tables.h"
@@ -82,11 +83,13 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	SnowflakeNewTable *table;
 	List	   *granted;
 	MemoryContext outer;
+	SnowflakeCopiedTable *copied;
 
 	snowflake_check_drop(pstmt->utilityStmt);
 	snowflake_prepare_alter(pstmt->utilityStmt);
 	granted = snowflake_granted_before(pstmt->utilityStmt, reset);
 	table = snowflake_prepare_table(&pstmt, queryString);
+	copied = snowflake_prepare_copy(pstmt->utilityStmt);
 	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();
 	{
@@ -100,8 +103,10 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	PG_FINALLY();
 	{
 		snowflake_end_statement(outer);
+		snowflake_end_identities(copied);
 	}
 	PG_END_TRY();
+	snowflake_close_identities(copied);
 
 	if (discards)
 	{

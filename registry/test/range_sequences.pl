@@ -5,7 +5,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use List::Util qw(min);
+use List::Util qw(max min);
 use lib "$FindBin::RealBin/../../test/perl";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -109,18 +109,27 @@ ok(!$seen{used_id_seq}{$local} && $local > 800, 'a sequence that becomes local c
 is(query($a, q{SELECT label FROM pg_seclabels WHERE objname LIKE '%used_id_seq'}), '', 'the label is gone');
 
 
+# Identity columns: no type and no privilege changes
+query($_, 'CREATE TABLE identity (id int GENERATED ALWAYS AS IDENTITY, n int)') foreach $a, $b;
+query($a, 'GRANT INSERT, SELECT ON identity TO owner; INSERT INTO identity (n) SELECT generate_series(1, 50)');
+query($_, q{SELECT snowflake_set_sequence_kind('identity_id_seq', 'range')}) foreach $a, $b;
+my $insert = "INSERT INTO identity (n) SELECT generate_series(1, 100);\nCOPY identity (n) FROM stdin;\n" . "1\n" x 100 . "\\.\n";
+query($a, "SET ROLE owner; $insert") foreach 1 .. 2;
+query($b, $insert);
+my @ids = map { split /\n/, query($_, 'SELECT id FROM identity') } $a, $b;
+is(scalar(keys %{ { map { $_ => 1 } @ids } }), 650, 'INSERT and COPY into identity columns on two servers give no number twice');
+cmp_ok(max(@ids), '<', 2**31, 'numbers of an identity column fit in its type');
+
 # What cannot be of kind range
 query($a, q{
 	CREATE SEQUENCE down INCREMENT -1;
 	CREATE SEQUENCE big;
 	CREATE TABLE narrow (id int DEFAULT nextval('big'));
-	CREATE TABLE identity (id int GENERATED ALWAYS AS IDENTITY);
 	CREATE SEQUENCE turns CYCLE;
 	CREATE SEQUENCE owned OWNED BY NONE});
 foreach my $case (
 	[ q{SELECT snowflake_set_sequence_kind('down', 'range')}, qr/22023: .*INCREMENT -1 of sequence "down".*range sequence/, 'INCREMENT -1' ],
 	[ q{SELECT snowflake_set_sequence_kind('big', 'range')}, qr/42804: .*MAXVALUE of sequence "big" does not fit in column "id" of table "narrow"/, 'MAXVALUE beyond the column' ],
-	[ q{SELECT snowflake_set_sequence_kind('identity_id_seq', 'range')}, qr/55000: .*identity column cannot be a range sequence/, 'identity' ],
 	[ q{CREATE TEMP SEQUENCE temporary; SELECT snowflake_set_sequence_kind('temporary', 'range')}, qr/55000: .*temporary sequence "temporary"/, 'temporary' ],
 	[ q{SELECT snowflake_set_sequence_kind('down', 'ranges')}, qr/22023: .*invalid kind.*HINT:  Kinds are "snowflake", "range" and "local"/s, 'another word' ],
 	[ q{SELECT snowflake_set_sequence_kind('turns', 'snowflake', 'x.y')}, qr/22023: .*only range sequences have a name/, 'a name for a snowflake sequence' ],

@@ -48,8 +48,10 @@
 
 #include "sequences/attach.h"
 #include "sequences/copy.h"
+#include "sequences/copy_identity.h"
 #include "sequences/kind.h"
 #include "sequences/labelled.h"
+#include "sequences/marked.h"
 #include "shared/compat.h"
 
 #define SUPPORT_NAME	"snowflake_sequence_support"
@@ -176,6 +178,8 @@ replace_call(Oid support, const FuncExpr *call)
 							   call->funccollid, call->inputcollid,
 							   call->funcformat);
 	replacement->location = call->location;
+	if (snowflake_is_marked((const Node *) call))
+		snowflake_end_identity(call);
 
 	/* COPY exempts the server's nextval(), and only that. */
 	if (call->funcid == F_NEXTVAL)
@@ -241,20 +245,22 @@ snowflake_check_call(Oid function)
 }
 
 /*
- * snowflake_sequence_noted(), or InvalidOid if this database has no use for it.
+ * Our nextval(), or InvalidOid if this database has no use for it, or not everybody may
+ * execute it.
  */
 Oid
-snowflake_find_noted(void)
+snowflake_find_nextval(void)
 {
-	static const Oid types[] = {ANYELEMENTOID};
 	Oid			support = get_func_support(F_NEXTVAL);
-	Oid			function;
+	Oid			ours;
 
 	if (!is_support(support))
 		return InvalidOid;
-	function = find_function(get_func_namespace(support),
-							 "snowflake_sequence_noted", types, 1);
-	return OidIsValid(function) && is_public(function) ? function : InvalidOid;
+	ours = find_ours(get_func_namespace(support), F_NEXTVAL);
+	if (OidIsValid(ours) && is_public(ours))
+		return ours;
+	keep_call();
+	return InvalidOid;
 }
 
 static void

@@ -15,7 +15,7 @@
 #include "nodes/nodes.h"
 
 extern bool snowflake_is_attached(void);
-extern Oid	snowflake_find_noted(void);
+extern Oid	snowflake_find_nextval(void);
 extern void snowflake_check_call(Oid function);
 extern void snowflake_check_drop(const Node *statement);
 

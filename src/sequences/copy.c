@@ -240,20 +240,38 @@ is_sealed(FunctionCallInfo fcinfo)
 }
 
 /*
+ * The call that was replaced, for a function that looks at its expression.
+ */
+static Node *
+substituted_call(const FmgrInfo *flinfo)
+{
+	const FuncExpr *substitute = castNode(FuncExpr, flinfo->fn_expr);
+	const Const *function = list_nth_node(Const, substitute->args, FUNCTION_ARGUMENT);
+
+	return (Node *) makeFuncExpr(DatumGetObjectId(function->constvalue),
+								 substitute->funcresulttype,
+								 list_copy_tail(substitute->args, OWN_ARGUMENTS),
+								 substitute->funccollid, substitute->inputcollid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+/*
  * Prepare the call of the function that an argument names.
  */
 static FunctionCallInfo
 prepare_call(FunctionCallInfo fcinfo)
 {
 	MemoryContext context = fcinfo->flinfo->fn_mcxt;
+	MemoryContext caller = MemoryContextSwitchTo(context);
 	int			nargs = PG_NARGS() - OWN_ARGUMENTS;
-	FmgrInfo   *function = MemoryContextAlloc(context, sizeof(FmgrInfo));
-	FunctionCallInfo call = MemoryContextAlloc(context,
-											   SizeForFunctionCallInfo(nargs));
+	FmgrInfo   *function = palloc_object(FmgrInfo);
+	FunctionCallInfo call = palloc(SizeForFunctionCallInfo(nargs));
 
 	fmgr_info_cxt(PG_GETARG_OID(FUNCTION_ARGUMENT), function, context);
+	fmgr_info_set_expr(substituted_call(fcinfo->flinfo), function);
 	InitFunctionCallInfoData(*call, function, nargs, PG_GET_COLLATION(),
 							 NULL, NULL);
+	MemoryContextSwitchTo(caller);
 	return call;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * identity.h
- *	  Identity columns, for lastval().
+ *	  Identity columns: their values come from our nextval().
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -12,6 +12,9 @@
 #ifndef SNOWFLAKE_IDENTITY_H
 #define SNOWFLAKE_IDENTITY_H
 
+#include "sequences/copy_identity.h"
+
 extern void snowflake_watch_identities(void);
+extern SnowflakeCopiedTable *snowflake_prepare_copy(const Node *statement);
 
 #endif							/* SNOWFLAKE_IDENTITY_H */

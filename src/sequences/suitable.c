@@ -246,8 +246,7 @@ is_of_extension(Oid relid)
 }
 
 /*
- * Fail if a sequence cannot be of a kind, even without CYCLE, and without the
- * identity that it may belong to.
+ * Fail if a sequence cannot be of a kind, even without CYCLE.
  */
 void
 snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind)
@@ -275,15 +274,6 @@ snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind)
 void
 snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
 {
-	Oid			table;
-	int32		column;
-
-	if (sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("sequence \"%s\" of an identity column cannot be a %s sequence",
-						get_rel_name(relid), snowflake_kind_name(kind)),
-				 errhint("Replace the identity by DEFAULT nextval() of a sequence.")));
 	snowflake_check_possible(relid, kind);
 	snowflake_check_definition(relid, kind);
 }

@@ -11,8 +11,8 @@
  * with the last value.  README.md says what invalidates it.
  *
  * lastval().  The server knows which of its own sequences came last, we know
- * which of the snowflake sequences did, and identity columns, C code, and the
- * fast-path protocol do not pass here.  So when the first snowflake sequence
+ * which of the snowflake sequences did, and C code, the fast-path protocol, and ALTER
+ * TABLE ADD COLUMN of an identity column do not pass here.  So when the first snowflake sequence
  * after another one is called, the marker, a sequence that nobody else uses,
  * becomes the server's last one.  If the server's lastval() is still the
  * marker's value, the snowflake sequence is the last.  If not, what came
@@ -52,6 +52,7 @@
 #include "ranges/granted.h"
 #include "ranges/numbers.h"
 #include "sequences/kind.h"
+#include "sequences/marked.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
 #include "sequences/values.h"
@@ -199,15 +200,6 @@ snowflake_forget_sequence_values(void)
 }
 
 /*
- * A sequence of the server that did not pass here was used last.
- */
-void
-snowflake_note_server_sequence(void)
-{
-	used_last = NULL;
-}
-
-/*
  * Lock a sequence like the server's nextval(): until the end of the
  * transaction, whatever subtransaction this is.  A change of kind conflicts
  * with that.
@@ -309,10 +301,19 @@ check_writable(const Sequence *sequence, const char *command)
 		PreventCommandIfParallelMode(command);
 }
 
-static inline void
-check_nextval_privilege(Sequence *sequence)
+/*
+ * Does a call give an identity column its value?  The right to insert is enough for it.
+ */
+static inline bool
+gives_identity(FunctionCallInfo fcinfo)
 {
-	if (likely(sequence->role == GetUserId()))
+	return snowflake_is_marked(fcinfo->flinfo->fn_expr);
+}
+
+static inline void
+check_nextval_privilege(Sequence *sequence, FunctionCallInfo fcinfo)
+{
+	if (likely(sequence->role == GetUserId()) || gives_identity(fcinfo))
 		return;
 	check_privilege(sequence->relid, ACL_USAGE | ACL_UPDATE);
 	if (sequence->known)
@@ -404,7 +405,7 @@ nextval_nonlocal(Sequence *sequence, FunctionCallInfo fcinfo)
 {
 	int64		id;
 
-	check_nextval_privilege(sequence);
+	check_nextval_privilege(sequence, fcinfo);
 	check_writable(sequence, "nextval()");
 	if (sequence->info.kind == SNOWFLAKE_KIND_RANGE)
 		id = next_range_number(sequence);
@@ -427,11 +428,12 @@ snowflake_sequence_nextval(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	Sequence   *sequence = find_sequence(relid);
 
-	check_execute(F_NEXTVAL, &everybody_nextval);
+	if (unlikely(!everybody_nextval) && !gives_identity(fcinfo))
+		check_execute(F_NEXTVAL, &everybody_nextval);
 	if (!is_local(sequence))
 		PG_RETURN_INT64(nextval_nonlocal(sequence, fcinfo));
 
-	sequence->value = nextval_internal(relid, true);
+	sequence->value = nextval_internal(relid, !gives_identity(fcinfo));
 	sequence->has_value = true;
 	sequence->is_id = false;
 	used_last = sequence;

@@ -13,7 +13,6 @@
 #define SNOWFLAKE_VALUES_H
 
 extern void snowflake_watch_sequences(void);
-extern void snowflake_note_server_sequence(void);
 extern void snowflake_forget_sequence_values(void);
 
 #endif							/* SNOWFLAKE_VALUES_H */

@@ -24,8 +24,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION snowflake_sequence_lastval() IS
 'what lastval() is replaced by;
-error: 55000 if it is not known whether an identity column or a snowflake sequence
-was used last';
+error: 55000 if it is not known whether a snowflake sequence was used last, or one that
+C code called';
 
 CREATE FUNCTION snowflake_sequence_setval(regclass, bigint)
 RETURNS bigint
@@ -43,14 +43,6 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_sequence_setval(regclass, bigint, boolean) IS
 'what setval() is replaced by; changes nothing for snowflake sequences';
 
-CREATE FUNCTION snowflake_sequence_noted(anyelement)
-RETURNS anyelement
-AS 'MODULE_PATHNAME', 'snowflake_sequence_noted'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION snowflake_sequence_noted(anyelement) IS
-'its argument, a value of an identity column, so that lastval() knows of it';
-
 -- Every role calls them as soon as they are attached, whatever ALTER DEFAULT
 -- PRIVILEGES says; they check what the functions of PostgreSQL check.
 GRANT EXECUTE ON FUNCTION
@@ -58,8 +50,7 @@ GRANT EXECUTE ON FUNCTION
     snowflake_sequence_currval(regclass),
     snowflake_sequence_lastval(),
     snowflake_sequence_setval(regclass, bigint),
-    snowflake_sequence_setval(regclass, bigint, boolean),
-    snowflake_sequence_noted(anyelement)
+    snowflake_sequence_setval(regclass, bigint, boolean)
 TO PUBLIC;
 
 CREATE FUNCTION snowflake_sequence_support(internal)
@@ -112,10 +103,10 @@ COMMENT ON FUNCTION snowflake_set_sequence_kind(regclass, text, text) IS
 'have nextval() of a sequence return snowflake IDs (snowflake), small numbers that no
 other server returns (range; the name is what the registry knows it by, by default its
 own), or continue where it was before (local); for its owner;
-errors: 42804 if a column with it is too narrow, 55000 if it belongs to an identity
-column, nextval() is not attached, there is no registry, or other servers do not answer
-in time, 22023 for its INCREMENT, another kind or an empty name, 42501 if the caller
-does not own it, or the database for another name';
+errors: 42804 if a column with it is too narrow, 55000 if nextval() is not attached,
+there is no registry, or other servers do not answer in time, 22023 for its INCREMENT,
+another kind or an empty name, 42501 if the caller does not own it, or the database for
+another name';
 
 CREATE FUNCTION snowflake_set_sequence_kinds(sequences regclass[], kind text DEFAULT 'snowflake')
 RETURNS void
