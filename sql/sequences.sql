@@ -152,6 +152,38 @@ DROP SEQUENCE raised;
 SELECT setval('users_id_seq', 7), setval('users_id_seq', 8, false);
 SELECT is_id(nextval('users_id_seq'));
 
+-- nor does it reserve values, which others use; it may be called after an import
+CREATE TABLE blocks (id bigserial PRIMARY KEY, other int);
+SELECT snowflake_set_sequence_kind('blocks_id_seq');
+SELECT setval('blocks_id_seq', 9000000000000000000);
+SELECT setval('blocks_id_seq', nextval('blocks_id_seq')) = currval('blocks_id_seq') AS same;
+SELECT setval('blocks_id_seq', nextval('blocks_id_seq') + 99);
+SELECT setval('blocks_id_seq', nextval('blocks_id_seq') + 99, false);
+SELECT setval('blocks_id_seq', nextval('blocks_id_seq') - 99) < currval('blocks_id_seq') AS lower;
+WITH import AS (INSERT INTO blocks VALUES (9000000000000000000) RETURNING id) SELECT setval('blocks_id_seq', max(id)) FROM import;
+SELECT setval('blocks_id_seq', max(id)), setval('blocks_id_seq', max(id) + 1), setval('blocks_id_seq', max(id) + 1, false) FROM blocks;
+SELECT setval('blocks_id_seq', max(id) + 2) FROM blocks;
+SELECT setval('blocks_id_seq', 9223372036854775807);
+DISCARD SEQUENCES;
+SELECT setval('blocks_id_seq', max(id) + 2) FROM blocks;
+-- whose keys others may not read, and have in a domain, a partition, or a table that only has the default
+CREATE DOMAIN big AS bigint;
+CREATE TABLE parted (id big DEFAULT nextval('blocks_id_seq')) PARTITION BY RANGE (id);
+CREATE TABLE part PARTITION OF parted DEFAULT;
+INSERT INTO part VALUES (9000000000000000003);
+CREATE ROLE seq_importer;
+GRANT USAGE ON SCHEMA seq TO seq_importer;
+GRANT USAGE, UPDATE ON SEQUENCE blocks_id_seq TO seq_importer;
+SET ROLE seq_importer;
+SELECT is_id(nextval('blocks_id_seq')), setval('blocks_id_seq', 9000000000000000003);
+SELECT setval('blocks_id_seq', 9000000000000000005);
+RESET ROLE;
+DROP TABLE parted;
+DROP DOMAIN big;
+DROP TABLE blocks;
+REVOKE USAGE ON SCHEMA seq FROM seq_importer;
+DROP ROLE seq_importer;
+
 -- what resets a sequence leaves it exhausted
 ALTER SEQUENCE users_id_seq RESTART;
 SELECT last_value, is_called FROM users_id_seq;

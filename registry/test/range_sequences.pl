@@ -280,6 +280,20 @@ like(sql_error($a, q{SELECT setval('im_id_seq', 2000000000)}),
 	qr/55000: .*the registry refuses to continue sequence "im_id_seq" above 2000000000/, 'setval() far ahead is refused');
 take($_, 'im_id_seq', 10) foreach $a, $b;
 
+# setval() reserves nothing: other servers have the numbers between.
+create_table('block', 'serial');
+take($_, 'block_id_seq', 20) foreach $a, $b;
+foreach my $setval (q{setval('block_id_seq', nextval('block_id_seq') + 299)}, q{setval('block_id_seq', nextval('block_id_seq') + 300, false)})
+{
+	like(sql_error($a, "SELECT $setval"),
+		qr/0A000: .*setval\(\) cannot reserve values of sequence "block_id_seq".*HINT:  [^\n]*nextval\('block_id_seq'\) FROM generate_series/s, "$setval is refused");
+}
+cmp_ok(registered('public.block_id_seq', 'floor'), '<', 100, '... and sets no floor');
+is(query($a, q{INSERT INTO block DEFAULT VALUES; INSERT INTO block SELECT g FROM generate_series(1000, 1500) g;
+	SELECT setval('block_id_seq', max(id)), setval('block_id_seq', max(id) + 1, false) FROM block}), '1500|1501', 'setval() above keys of an import');
+cmp_ok(min(take($b, 'block_id_seq', 1)), '>', 1500, 'numbers of the other server are above it');
+is(query($a, q{SELECT setval('block_id_seq', 2000)}), 2000, 'setval() before the first number of a session');
+
 # A server that does not hear of the floor: setval() fails, and names it.
 query($b, q{SELECT nextval('t_id_seq')});
 my ($worker) = query($b, q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'snowflake ranges'});

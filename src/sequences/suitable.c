@@ -322,30 +322,40 @@ greatest_query(Oid table, int column, int64 last)
 }
 
 /*
- * The greatest value of a column, read as the owner of the table: the query executes
- * code of indexes.
+ * The integer that a query of a table finds, as the owner of the table: the query
+ * executes code of indexes.
  */
+static int64
+ask_owner(Oid table, const char *query, bool *found)
+{
+	SnowflakeCaller caller;
+	Datum		value = (Datum) 0;
+	bool		isnull = true;
+
+	snowflake_become_owner(snowflake_table_owner(table), &caller);
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (SPI_execute(query, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for keys: %s", query);
+	PopActiveSnapshot();
+	snowflake_become_caller(&caller);
+	if (SPI_processed > 0)
+		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	*found = !isnull;
+	return *found ? DatumGetInt64(value) : 0;
+}
+
 static void
 find_greatest(Oid relid, Oid table, int column, void *arg)
 {
 	GreatestKey *greatest = arg;
-	SnowflakeCaller caller;
-	char	   *query;
-	Datum		value;
-	bool		isnull;
+	int64		key;
+	bool		found;
 
 	if (!has_greatest(table, get_atttype(table, column), relid))
 		return;
-	query = greatest_query(table, column, greatest->last);
-	snowflake_become_owner(snowflake_table_owner(table), &caller);
-	PushActiveSnapshot(GetLatestSnapshot());
-	if (SPI_execute(query, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not find the greatest key: %s", query);
-	PopActiveSnapshot();
-	snowflake_become_caller(&caller);
-	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	if (!isnull)
-		greatest->key = Max(greatest->key, DatumGetInt64(value));
+	key = ask_owner(table, greatest_query(table, column, greatest->last), &found);
+	if (found)
+		greatest->key = Max(greatest->key, key);
 }
 
 /*
@@ -367,4 +377,48 @@ snowflake_greatest_key(Oid relid)
 	for_each_column(relid, find_greatest, &greatest);
 	SPI_finish();
 	return greatest.key;
+}
+
+/*
+ * A number, and whether a row has it, or the one before it, as its key.
+ */
+typedef struct SearchedKey
+{
+	int64		key;
+	bool		found;
+} SearchedKey;
+
+static void
+search_key(Oid relid, Oid table, int column, void *arg)
+{
+	SearchedKey *searched = arg;
+
+	if (searched->found || !has_greatest(table, get_atttype(table, column), relid))
+		return;
+	(void) ask_owner(table,
+					 psprintf("SELECT 1::pg_catalog.int8 FROM %s"
+							  " WHERE %s OPERATOR(pg_catalog.=) ANY"
+							  " (ARRAY['" INT64_FORMAT "', '" INT64_FORMAT "']::pg_catalog.int8[]) LIMIT 1",
+							  snowflake_relation_name(table),
+							  quote_identifier(get_attname(table, column, false)),
+							  searched->key, searched->key - 1),
+					 &searched->found);
+}
+
+/*
+ * Has a column that uses a sequence a number, or the one before it?  The tables are
+ * read as for the greatest key.  Without an index, that takes as long as to find the
+ * greatest one.
+ */
+bool
+snowflake_is_key(Oid relid, int64 number)
+{
+	SearchedKey searched = {.key = number};
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	CommandCounterIncrement();
+	for_each_column(relid, search_key, &searched);
+	SPI_finish();
+	return searched.found;
 }

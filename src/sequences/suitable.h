@@ -25,5 +25,6 @@ extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);
 extern int64 snowflake_greatest_key(Oid relid);
+extern bool snowflake_is_key(Oid relid, int64 number);
 
 #endif							/* SNOWFLAKE_SUITABLE_H */

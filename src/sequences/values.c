@@ -39,6 +39,7 @@
 #include "storage/proc.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/hsearch.h"
@@ -557,6 +558,29 @@ server_setval(FunctionCallInfo fcinfo)
 }
 
 /*
+ * Fail if setval() is to reserve numbers, as in setval(s, nextval(s) + 99): others
+ * use those numbers.  A key of a row, or the number above one, is what programs set
+ * after an import.  The end of the sequence is what a dump sets.
+ */
+static void
+check_not_reserved(const Sequence *sequence, int64 value)
+{
+	char	   *name;
+
+	if (!sequence->has_value || !sequence->is_id || value <= sequence->value ||
+		value == sequence->info.range.last || snowflake_is_key(sequence->relid, value))
+		return;
+	name = DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(sequence->relid)));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("setval() cannot reserve values of sequence \"%s\"",
+					get_rel_name(sequence->relid)),
+			 errdetail("The value is above currval() of this session, and no key of a row. Others use the values between."),
+			 errhint("To get n values, use SELECT nextval(%s) FROM generate_series(1, n), or INCREMENT BY n for good. To continue above values without rows, call setval() in another session.",
+					 quote_literal_cstr(name))));
+}
+
+/*
  * setval() of a range sequence: no server returns its values up to this one any
  * more.  A restored dump has the end of an exhausted sequence, which means
  * nothing.
@@ -575,6 +599,7 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 						sequence->info.first, handle->last)));
 	if (value == handle->last)
 		return;
+	check_not_reserved(sequence, value);
 	while (handle->slot == NULL || !snowflake_settle_floor(handle, floor))
 		snowflake_attach_sequence_range(handle);
 	(void) snowflake_write_note(sequence->relid, handle->last, floor);
@@ -617,5 +642,7 @@ snowflake_sequence_setval(PG_FUNCTION_ARGS)
 	if (sequence->info.kind == SNOWFLAKE_KIND_RANGE)
 		setval_range(sequence, PG_GETARG_INT64(1),
 					 !with_called || PG_GETARG_BOOL(2));
+	else
+		check_not_reserved(sequence, PG_GETARG_INT64(1));
 	PG_RETURN_DATUM(PG_GETARG_DATUM(1));
 }
