@@ -153,7 +153,6 @@ CREATE FUNCTION snowflake_registry.range_problem(
     database_group text,
     database text,
     name text,
-    last bigint,
     floor bigint)
 RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -167,8 +166,6 @@ BEGIN
             format('unknown: The registry does not know sequence %s of database "%s". Set the kind of the sequence again.', name, database)
         WHEN s.name IS NULL THEN
             format('floor: No number of sequence %s is left above %s.', name, floor)
-        WHEN s.last <> last THEN
-            format('last: The registry has %s as the last number of sequence %s, not %s. Its administrator can call snowflake_registry.raise_sequence().', s.last, name, last)
         -- Otherwise, setval() with a wrong number exhausts the sequence of all servers.
         WHEN floor >= s.next AND (floor >= snowflake_registry.usable_last(s.last)
                                   OR floor - s.next >= (snowflake_registry.usable_last(s.last) - s.next + 1) / 10) THEN
@@ -177,7 +174,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.range_problem(snowflake_registry.range_sequences, text, text, text, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_registry.range_problem(snowflake_registry.range_sequences, text, text, text, bigint) IS
 'internal: why nothing is granted of a sequence: a keyword, a colon, and a sentence;
 NULL: nothing is wrong';
 
@@ -211,6 +208,7 @@ CREATE FUNCTION snowflake_registry.grant_range(
     INOUT s snowflake_registry.range_sequences,
     c snowflake_registry.range_clients,
     database text,
+    last bigint,
     count bigint,
     least_count bigint,
     OUT first_number bigint,
@@ -220,7 +218,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     clock timestamptz := clock_timestamp();
-    remaining bigint := snowflake_registry.usable_last(s.last) - s.next + 1;
+    remaining bigint := snowflake_registry.usable_last(least(s.last, last)) - s.next + 1;
     wish bigint := count;
     h snowflake_registry.held_ranges;
     holds boolean;
@@ -233,7 +231,7 @@ BEGIN
     IF holds THEN
         unconfirmed := h.call = ANY (c.lost_calls) AND h.database_group = s.database_group;
         -- Otherwise, answers that do not arrive exhaust the numbers.
-        IF unconfirmed AND h.latest_last - greatest(h.latest_first, s.floor + 1) + 1 >= greatest(least_count, 1) THEN
+        IF unconfirmed AND h.latest_last <= last AND h.latest_last - greatest(h.latest_first, s.floor + 1) + 1 >= greatest(least_count, 1) THEN
             first_number := greatest(h.latest_first, s.floor + 1);
             last_number := h.latest_last;
             UPDATE snowflake_registry.held_ranges r SET call = c.calls, latest_first = first_number
@@ -280,9 +278,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.grant_range(snowflake_registry.range_sequences, snowflake_registry.range_clients, text, bigint, bigint) IS
+COMMENT ON FUNCTION snowflake_registry.grant_range(snowflake_registry.range_sequences, snowflake_registry.range_clients, text, bigint, bigint, bigint) IS
 'internal: grant a range of a sequence, or again what did not arrive; NULL if too few
-numbers are left';
+numbers are left up to the last one of the server, or of the registry';
 
 -- Its plans are made once a session, and look names up one by one, whatever the
 -- statistics say.
@@ -372,8 +370,8 @@ BEGIN
             problem := CASE
                 WHEN stopped IS NOT NULL THEN 'stopped: ' || stopped
                 WHEN busy THEN format('busy: Another transaction at the registry has locked sequence %s.', u.name)
-                WHEN s.last = u.last AND coalesce(u.floor < s.next, true) THEN NULL
-                ELSE snowflake_registry.range_problem(s, u.database_group, u.database, u.name, u.last, u.floor)
+                WHEN s.name IS NOT NULL AND coalesce(u.floor < s.next, true) THEN NULL
+                ELSE snowflake_registry.range_problem(s, u.database_group, u.database, u.name, u.floor)
             END;
             IF problem IS NULL AND u.floor > s.floor THEN
                 UPDATE snowflake_registry.range_sequences q
@@ -381,19 +379,25 @@ BEGIN
                 WHERE q.database_group = s.database_group AND q.name = s.name
                 RETURNING * INTO s;
             END IF;
-            floor := s.floor;
+            floor := CASE WHEN s.floor > u.last THEN u.last ELSE s.floor END;
             IF u.floor IS NOT NULL AND NOT busy THEN
-                PERFORM snowflake_registry.acknowledge_floor(client, u.database, u.name, u.floor);
+                -- Who has a lower MAXVALUE has no numbers above it, either.
+                PERFORM snowflake_registry.acknowledge_floor(client, u.database, u.name,
+                    CASE WHEN u.floor < u.last THEN u.floor ELSE s.floor END);
             END IF;
             IF problem IS NULL AND u.floor IS NOT NULL THEN
                 waits_for := snowflake_registry.wait_for_holders(client, u.database, s.database_group, s.name, u.floor);
             END IF;
             IF problem IS NULL AND u.count > 0 THEN
-                g := snowflake_registry.grant_range(s, c, u.database, u.count, u.least_count);
+                g := snowflake_registry.grant_range(s, c, u.database, u.last, u.count, u.least_count);
                 first_number := g.first_number;
                 last_number := g.last_number;
                 IF first_number IS NULL THEN
-                    problem := format('maximum: All numbers of sequence %s up to %s are in use or granted.', u.name, u.last);
+                    -- MAXVALUE is another one after ALTER SEQUENCE ... AS bigint of a migration.
+                    problem := CASE WHEN u.last > s.last
+                        THEN format('last: The registry has %s as the last number of sequence %s, not %s. Its administrator can call snowflake_registry.raise_sequence().', s.last, u.name, u.last)
+                        ELSE format('maximum: All numbers of sequence %s up to %s are in use or granted.', u.name, u.last)
+                    END;
                 END IF;
             END IF;
             RETURN NEXT;

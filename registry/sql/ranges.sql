@@ -112,9 +112,11 @@ SELECT snowflake_registry.raise_sequence('shop', 'public.t', 2147483647);
 SELECT snowflake_registry.raise_sequence('shop', 'public.none', 1);
 SELECT next, floor, numbers_left FROM snowflake_registry.sequences WHERE name = 'public.t' AND database_group = 'shop';
 
--- The last number is that of the first call, until an administrator changes it.  A floor
--- is acknowledged all the same.
-SELECT * FROM regress_call('a', 14, '{}', 29, '{public.t}', lasts => '{32767}', floors => '{1000000000}');
+-- The last number is that of the first call, until an administrator changes it, or a
+-- lower one of the server, which acknowledges with it all that is above.
+SELECT * FROM regress_call('c', 26, '{}', 5001, '{public.t}', lasts => '{9223372036854775807}');
+SELECT * FROM regress_call('c', 5001, '{}', 5002, '{public.t}', lasts => '{9223372036854775807}', leasts => '{4294967296}');
+SELECT * FROM regress_call('a', 14, '{}', 29, '{public.t}', lasts => '{32767}', floors => '{32767}');
 SELECT count(*) FROM snowflake_registry.get_floors(md5('a')::uuid);
 SELECT snowflake_registry.raise_sequence('other', 'public.t', last => 9223372036854775807);
 SELECT * FROM regress_call('a', 29, '{}', 30, '{public.t}', lasts => '{9223372036854775807}', databases => '{other}');

@@ -249,16 +249,53 @@ query($_, q{CREATE SEQUENCE lower; SELECT snowflake_set_sequence_kind('lower', '
 take($b, 'lower', 1);
 take($a, 'lower', 300);
 like(sql_error($a, 'ALTER SEQUENCE lower MAXVALUE 5000'),
-	qr/22023: MAXVALUE of range sequence "lower" cannot be decreased without RESTART\nHINT:  Add RESTART to the statement, .*snowflake_registry\.raise_sequence/,
+	qr/22023: MAXVALUE of range sequence "lower" cannot be decreased without RESTART\nHINT:  Add RESTART to the statement, .*on all servers/,
 	'a lower MAXVALUE needs RESTART');
 query($_, 'ALTER SEQUENCE lower MAXVALUE 5000 RESTART') foreach $a, $b;
-like(sql_error($a, q{SELECT nextval('lower')}), qr/55000: .*\nDETAIL:  The registry has 9223372036854775807 as the last number of sequence public\.lower, not 5000/,
-	'... and the same at the registry');
-$registry->safe_psql('postgres', q{SELECT snowflake_registry.raise_sequence('postgres', 'public.lower', last => 5000)});
 ok($a->poll_query_until('postgres', q{SELECT nextval('lower') > 300}), 'numbers continue below the new MAXVALUE');
 take($b, 'lower', 100);
 like(sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 5000 LOOP PERFORM nextval('lower'); END LOOP; END $$}),
 	qr/2200H: .*nextval: reached maximum value of sequence "lower" \(5000\)/, '... until it');
+
+# A migration widens the column and its sequence, or makes the table again with another width.
+create_table('wider', 'smallserial');
+take($_, 'wider_id_seq', 2) foreach $a, $b;
+query($a, q{ALTER TABLE wider ALTER id TYPE bigint; ALTER SEQUENCE wider_id_seq AS bigint});
+take($_, 'wider_id_seq', 100) foreach $a, $b;
+query($a, 'DROP TABLE wider');
+query($a, q{CREATE TABLE wider (id serial PRIMARY KEY, x int); SELECT snowflake_set_sequence_kind('wider_id_seq', 'range')});
+take($_, 'wider_id_seq', 100) foreach $a, $b;
+is(registered('public.wider_id_seq', 'last'), 32767, 'the registry has the MAXVALUE of the first table');
+is(query($a, q{SELECT setval('wider_id_seq', 3000)}), 3000, 'setval() of it');
+my $enough = q{DO $$ BEGIN FOR i IN 1 .. 32767 LOOP PERFORM nextval('wider_id_seq'); END LOOP; END $$};
+like(sql_error($a, $enough),
+	qr/55000: .*the registry refuses numbers of sequence "wider_id_seq".*\nDETAIL:  The registry has 32767 as the last number of sequence public\.wider_id_seq, not 2147483647\. Its administrator can call/,
+	'numbers of the registry are exhausted');
+like(sql_error($b, $enough), qr/2200H: .*nextval: reached maximum value of sequence "wider_id_seq" \(32767\)/, '... and those of a narrow sequence');
+is(query($a, q{SELECT setval('wider_id_seq', 2000)}), 2000, '... as far as setval() is concerned, too');
+query($registry, q{SELECT snowflake_registry.raise_sequence('postgres', 'public.wider_id_seq', last => 2147483647)});
+ok($a->poll_query_until('postgres', q{SELECT nextval('wider_id_seq') > 32767}), 'numbers continue above them');
+take($a, 'wider_id_seq', 200);
+like(sql_error($b, q{SELECT nextval('wider_id_seq')}), qr/2200H/, '... where they fit');
+create_table('narrower', 'bigserial');
+take($_, 'narrower_id_seq', 2) foreach $a, $b;
+query($b, q{DROP TABLE narrower; CREATE TABLE narrower (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('narrower_id_seq', 'range')});
+take($_, 'narrower_id_seq', 200) foreach $b, $a;
+
+# Two sequences of a name with different ends use one slot.
+query($a, q{
+	CREATE SEQUENCE twin AS int MAXVALUE 1000000;
+	SELECT snowflake_set_sequence_kind('twin', 'range'), nextval('twin');
+	ALTER SEQUENCE twin RENAME TO twin_old;
+	CREATE SEQUENCE twin AS int MAXVALUE 2000000;
+	SECURITY LABEL FOR snowflake ON SEQUENCE twin IS 'range name=public.twin'});
+my $lost = sub { return registered('public.twin', 'next') };
+my %turns = map { $_ => $a->background_psql('postgres', on_error_die => 1) } qw(twin twin_old);
+my $before = $lost->();
+my @turns = map { my $name = $_ % 2 ? 'twin' : 'twin_old'; $turns{$name}->query_safe("SELECT nextval('$name')") } 1 .. 40;
+rises('numbers of two sequences of a name increase', @turns);
+cmp_ok($lost->() - $before, '<=', 400, '... and neither loses those of the other one');
+$_->quit foreach values %turns;
 
 #
 # setval()

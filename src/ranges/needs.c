@@ -407,12 +407,22 @@ begins_with(const char *problem, const char *word)
 }
 
 /*
- * Is a problem that no number is left?  The floor of the same request counts.
+ * Is a problem that no number is left up to MAXVALUE of the sequence?
  */
 bool
 snowflake_is_maximum(const char *problem)
 {
 	return begins_with(problem, "maximum:");
+}
+
+/*
+ * Is a problem that no number is left, be it up to what the registry has as the last
+ * one?  The floor of the same request counts.
+ */
+bool
+snowflake_is_exhausted_there(const char *problem)
+{
+	return snowflake_is_maximum(problem) || begins_with(problem, "last:");
 }
 
 /*
@@ -467,7 +477,7 @@ take_problem(RangeSlot *slot, const char *problem)
 	 */
 	if (!snowflake_is_floor_refused(problem) || slot->asked <= slot->heard)
 		slot->retry_at = slot->problem_at + PROBLEM_US;
-	if (snowflake_is_maximum(problem))
+	if (snowflake_is_exhausted_there(problem))
 		return;
 
 	/* With a floor, the registry adds a name. */
@@ -533,7 +543,7 @@ take_answer(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 	slot->problem[0] = '\0';
 	if (answer->problem[0] != '\0')
 		take_problem(slot, answer->problem);
-	if (answer->problem[0] != '\0' && !snowflake_is_maximum(answer->problem))
+	if (answer->problem[0] != '\0' && !snowflake_is_exhausted_there(answer->problem))
 		return;
 	take_floor(slot, sent, answer);
 	if (answer->first > 0)

@@ -67,6 +67,7 @@ extern RangeAdvance snowflake_advance(const RangeHandle *handle, int64 *granted)
 extern void snowflake_note_granted(const RangeHandle *handle, int64 granted);
 extern FloorState snowflake_ask_floor(const RangeHandle *handle, int64 floor);
 extern bool snowflake_is_maximum(const char *problem);
+extern bool snowflake_is_exhausted_there(const char *problem);
 extern bool snowflake_is_floor_refused(const char *problem);
 extern bool snowflake_is_busy(const char *problem);
 

@@ -333,7 +333,7 @@ snowflake_settle_floor(const RangeHandle *handle, int64 floor)
 		if (!sleep_for_answer(&wait, handle))
 			fail_floor(handle, floor);
 		if (snowflake_get_problem(handle, wait.since, problem) &&
-			!snowflake_is_maximum(problem) && !snowflake_is_busy(problem))
+			!snowflake_is_exhausted_there(problem) && !snowflake_is_busy(problem))
 			fail_floor_refused(handle, floor, problem);
 	}
 	ConditionVariableCancelSleep();

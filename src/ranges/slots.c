@@ -406,6 +406,27 @@ share_slot(RangeSlot *slot)
 }
 
 /*
+ * Does a sequence with this last value have all numbers of a range?
+ */
+static bool
+ends_within(const RangeSegment *range, int64 last)
+{
+	return range == NULL || range->first + range->count - 1 <= last;
+}
+
+/*
+ * Can a sequence use what a slot has?  Another one of its name may have another end.
+ */
+static bool
+can_use_slot(RangeSlot *slot, const RangeHandle *handle)
+{
+	if (slot->relid == handle->relid)
+		return slot->last == handle->last;
+	return ends_within(snowflake_current_range(slot), handle->last) &&
+		ends_within(snowflake_reserved_range(slot), handle->last);
+}
+
+/*
  * Find the slot of a name of this database.  It changes hands if the database
  * was renamed, or the sequence has another end.
  */
@@ -418,11 +439,12 @@ find_or_occupy_slot(const RangeHandle *handle, const char *database, const char 
 
 		if (!belongs_to(slot, MyDatabaseId, name))
 			continue;
-		if (strcmp(slot->database, database) == 0 && slot->last == handle->last)
+		if (strcmp(slot->database, database) == 0 && can_use_slot(slot, handle))
 		{
 			if (slot->relid != handle->relid)
 				share_slot(slot);
 			slot->relid = handle->relid;
+			slot->last = handle->last;
 			return slot;
 		}
 		clear_slot(slot);

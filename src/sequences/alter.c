@@ -94,7 +94,7 @@ check_maximum(const AlterSeqStmt *statement, Oid relid)
 			 errmsg("MAXVALUE of %s sequence \"%s\" cannot be decreased without RESTART",
 					snowflake_kind_name(kind), get_rel_name(relid)),
 			 kind == SNOWFLAKE_KIND_RANGE ?
-			 errhint("Add RESTART to the statement, which does not change the next number. Then do the same on all servers, and have the administrator of the registry call snowflake_registry.raise_sequence().") :
+			 errhint("Add RESTART to the statement, which does not change the next number. Then do the same on all servers.") :
 			 errhint("Add RESTART to the statement, which does not change the next ID.")));
 }
 
