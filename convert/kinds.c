@@ -48,6 +48,9 @@
 #define IDLE_TITLE	"sequences that feed no column stay as they are"
 #define IDLE_HINT	"If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as numbers of documents, can stay."
 
+#define READERS_TITLE	"functions and views read last_value of sequences"
+#define READERS_HINT	"That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an import call setval() whatever it is."
+
 /*
  * The kind that an argument names, or that it is without one, and how the
  * application finds sequences by their names.
@@ -213,6 +216,8 @@ find_kinds(SnowflakeKindCall *call, bool lock)
 	conversion->sequences = call->sequences;
 	snowflake_convert_find_kind_obstacles(conversion, &obstacles);
 	call->idle = snowflake_convert_texts(snowflake_convert_ask(conversion, sql_idle_sequences));
+	call->readers = snowflake_convert_texts(snowflake_convert_ask(conversion,
+																  sql_position_readers));
 	call->always = snowflake_convert_texts(snowflake_convert_ask(conversion,
 																 sql_always_identities));
 	return obstacles;
@@ -257,6 +262,10 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 		(void) snowflake_convert_add_finding(&findings, is_new ? "info" : "warning", IDLE_TITLE,
 											 psprintf("sequence %s", (char *) lfirst(cell)),
 											 "it feeds no column, and stays as it is", IDLE_HINT);
+	foreach(cell, call->readers)
+		(void) snowflake_convert_add_finding(&findings, "warning", READERS_TITLE, lfirst(cell),
+											 "it reads last_value of a sequence that is not local",
+											 READERS_HINT);
 	return findings;
 }
 
@@ -334,6 +343,7 @@ report_kinds(const SnowflakeKindCall *call)
 
 	snowflake_convert_give_list(ALWAYS_TITLE, call->always, ALWAYS_HINT);
 	snowflake_convert_give_list(IDLE_TITLE, call->idle, IDLE_HINT);
+	snowflake_convert_give_list(READERS_TITLE, call->readers, READERS_HINT);
 	if (call->sequences == NIL && call->done == NIL)
 		ereport(NOTICE, (errmsg("no sequence feeds a column of %s", of)));
 	else if (call->sequences == NIL)

@@ -28,6 +28,7 @@ typedef struct SnowflakeKindCall
 	List	   *rows;			/* of the columns that these feed */
 	List	   *done;			/* that have it already */
 	List	   *idle;			/* names of those that feed no column */
+	List	   *readers;		/* functions and views that read last_value */
 	List	   *always;			/* columns that are no longer GENERATED ALWAYS */
 	List	   *statements;
 } SnowflakeKindCall;

@@ -27,6 +27,10 @@ ORDER BY relid, attname, sequence
 -- with: idle_sequence
 SELECT name FROM idle_sequence ORDER BY name COLLATE "C"
 
+-- name: position_readers
+-- with: position_reader
+SELECT name FROM position_reader ORDER BY name COLLATE "C"
+
 -- The identity columns of these that are GENERATED ALWAYS.
 -- name: always_identities
 -- with: identity

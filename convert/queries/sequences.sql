@@ -82,6 +82,40 @@ AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
 AND NOT EXISTS (SELECT FROM pg_depend e
                 WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
 
+-- What reads the position of sequences that get a kind, or have one: views and functions that
+-- depend on it, and functions by their text.
+-- cte: position_reader(name)
+-- with: sequence_kind
+WITH s(oid, relname) AS (
+  SELECT oid, relname::text FROM pg_class
+  WHERE $17 IN ('snowflake', 'range') AND relkind = 'S'
+  AND (oid = ANY ($16) OR relnamespace = $11 AND oid IN (SELECT sequence FROM sequence_kind)))
+SELECT pg_describe_object('pg_class'::regclass, w.ev_class, 0)
+FROM s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
+    AND d.refobjsubid > 0
+  JOIN pg_rewrite w ON (d.classid, d.objid) = ('pg_rewrite'::regclass, w.oid)
+UNION
+SELECT format('function %s', p.oid::regprocedure)
+FROM s JOIN pg_proc p ON strpos(lower(p.prosrc), 'last_value') > 0 AND p.prosrc ~* {word(s.relname)}
+  OR EXISTS (SELECT FROM pg_depend d
+             WHERE (d.classid, d.objid) = ('pg_proc'::regclass, p.oid) AND d.refobjsubid > 0
+             AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid))
+WHERE NOT {is_temporary(p)} AND NOT {of_extension(p.oid)}
+
+-- Columns whose defaults make texts of numbers of sequences, and whether these are snowflake IDs.
+-- cte: number_text(column_name, has_ids)
+-- with: feeding, sequence_kind, target
+SELECT format('column %I of table %s', a.attname, r.oid::regclass),
+  bool_or(f.sequence = ANY ($16) OR coalesce(k.kind = 'snowflake', false))
+FROM feeding f JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
+  JOIN pg_type y ON y.oid = a.atttypid AND y.typcategory = 'S'
+  JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p') AND NOT r.relispartition
+  LEFT JOIN sequence_kind k ON k.sequence = f.sequence
+WHERE $17 = 'snowflake' AND r.relpersistence <> 't'
+AND (r.relnamespace = $11 OR r.oid IN (SELECT relid FROM target))
+AND k.kind IS DISTINCT FROM 'range'
+GROUP BY r.oid, a.attname
+
 -- The types of integers, and domains over them, with the greatest value.
 -- cte: integer_type(typid, base, greatest_value)
 SELECT * FROM (VALUES

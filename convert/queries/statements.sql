@@ -10,6 +10,13 @@ SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it i
   'numbers of documents, can stay.'
 FROM idle_sequence WHERE {condition}
 
+-- The same for numbers that stay as they are.
+-- snippet: number_texts(condition)
+SELECT column_name, column_name, 'its default makes a text of the numbers of a local sequence',
+  NULL, 'Other servers that insert rows have the same numbers. Give it a range sequence with '
+  'snowflake_set_sequence_kind(), or add the name of the server to the text.'
+FROM number_text WHERE NOT has_ids AND {condition}
+
 -- snippet: texts(condition)
 SELECT column_name, format('%s: %s', column_name, reason),
   format('it has keys in texts: %s', reason), NULL,
@@ -17,8 +24,8 @@ SELECT column_name, format('%s: %s', column_name, reason),
 FROM found WHERE verdict = 'texts' AND {condition}
 
 -- list: notices notices
--- with: target, seq_user, row_function, found, unfit, key_sequence, idle_sequence, vw, stuck, rul,
---   trg, pol, other_call
+-- with: target, seq_user, row_function, found, unfit, key_sequence, idle_sequence, position_reader,
+--   number_text, vw, stuck, rul, trg, pol, other_call
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
@@ -229,6 +236,24 @@ WHERE $20[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
 
 -- notice: info | list | sequences that feed no column stay as they are
 {idle(NOT true = ALL ($4))}
+
+-- notice: warning | list | functions and views read last_value of sequences
+SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
+  'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
+  'import call setval() whatever it is.'
+FROM position_reader
+
+-- notice: warning | list | defaults make texts of snowflake IDs
+SELECT column_name, column_name, 'its default makes a text of snowflake IDs', NULL,
+  'See that the column has room for 19 digits, and that the default, such as lpad() or to_char(), '
+  'cuts none of them; or give it a range sequence of its own.'
+FROM number_text WHERE has_ids
+
+-- notice: warning | list | defaults make texts of numbers of local sequences
+{number_texts(true = ALL ($4))}
+
+-- notice: info | list | defaults make texts of numbers of local sequences
+{number_texts(NOT true = ALL ($4))}
 
 -- notice: warning | one each | sequences are dropped
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,

@@ -254,8 +254,13 @@ sub setval_of
 	my $called = one('', '', '', 'true', 'true', 'false', 'NULL');
 	my $sql = "SELECT setval('$s', $value" . ($called ne '' ? ", $called)" : ')');
 	my ($said, $error) = run_here($who, $sql);
+	my $current = $current{$who}{$s} // '';
 
-	if ($kind eq 'local')
+	if ($kind ne 'local' && $error =~ /cannot reserve values/)
+	{
+		wrong("currval() is $current, and $sql returned $said") if $current eq '' || $current ne '?' && $value <= $current;
+	}
+	elsif ($kind eq 'local')
 	{
 		my ($plain_said) = run_plain($who, $sql);
 

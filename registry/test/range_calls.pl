@@ -312,7 +312,7 @@ $registry->poll_query_until('postgres', "SELECT EXISTS ($reserve)") or die 'no r
 $server->poll_query_until('postgres', sprintf(q{SELECT held > %s FROM snowflake_range_statistics('r7')}, asked($reserve))) or die 'no reserve';
 ($waits) = start_queries($server, 'ALTER SEQUENCE r7 NO MINVALUE');
 $server->poll_query_until('postgres', q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'}) or die 'does not wait';
-$altering->query_safe(q{SELECT setval('r7', 5000); COMMIT});
+$altering->query_safe(q{DISCARD SEQUENCES; SELECT setval('r7', 5000); COMMIT});
 $altering->quit;
 finish_queries($waits);
 $server->restart;
