@@ -27,7 +27,7 @@ SELECT snowflake_prepare_ranges('{users}');
 CREATE SEQUENCE one;
 CREATE SEQUENCE two;
 SELECT snowflake_set_sequence_kinds('{one,NULL,two,one}');
-SELECT sequence, kind FROM snowflake_sequences WHERE sequence IN ('one'::regclass, 'two') ORDER BY 1;
+SELECT sequence, kind FROM snowflake_sequences WHERE sequence IN ('one', 'two') ORDER BY 1;
 SELECT snowflake_set_sequence_kinds('{two,one}', 'local');
 SELECT nextval('one'), nextval('two');
 DROP SEQUENCE one, two;
@@ -183,6 +183,21 @@ DROP DOMAIN big;
 DROP TABLE blocks;
 REVOKE USAGE ON SCHEMA seq FROM seq_importer;
 DROP ROLE seq_importer;
+
+-- the view names columns that are too narrow, and can be asked for what does not exist
+SELECT count(*) FROM snowflake_sequences WHERE sequence = 'missing' OR table_name = 'missing' OR column_type = 'missing';
+CREATE SEQUENCE narrow_seq;
+SELECT snowflake_set_sequence_kind('narrow_seq');
+CREATE DOMAIN small_number AS integer;
+CREATE DOMAIN smaller_number AS small_number;
+CREATE DOMAIN decimal_number AS numeric(12, 2);
+CREATE TABLE narrow (a bigint DEFAULT nextval('narrow_seq'), b smaller_number DEFAULT nextval('narrow_seq'), c decimal_number DEFAULT nextval('narrow_seq'),
+    d numeric DEFAULT nextval('narrow_seq'), e numeric(19) DEFAULT nextval('narrow_seq'), f numeric(18) DEFAULT nextval('narrow_seq'),
+    g varchar(10) DEFAULT 'O' || nextval('narrow_seq'), h text DEFAULT nextval('narrow_seq'), i float8 DEFAULT nextval('narrow_seq'));
+SELECT column_name, column_type, problem FROM snowflake_sequences WHERE sequence = 'narrow_seq' ORDER BY column_name;
+DROP TABLE narrow;
+DROP SEQUENCE narrow_seq;
+DROP DOMAIN smaller_number, small_number, decimal_number;
 
 -- what resets a sequence leaves it exhausted
 ALTER SEQUENCE users_id_seq RESTART;

@@ -154,7 +154,7 @@ SELECT snowflake_convert_schema('app', '{logs}', dry_run => true);
 RESET client_min_messages;
 SELECT * FROM (SELECT * FROM planned EXCEPT SELECT * FROM executed) p;
 SELECT count(*) = (SELECT count(*) FROM planned) AS same FROM executed;
-SELECT sequence, kind, table_name, column_name, column_type, problem FROM snowflake_sequences WHERE table_name IS DISTINCT FROM 'parts_1'::regclass ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C", column_name;
+SELECT sequence, kind, table_name, column_name, column_type, problem FROM snowflake_sequences WHERE table_name IS DISTINCT FROM 'parts_1' ORDER BY sequence::text COLLATE "C", table_name::text COLLATE "C", column_name;
 
 -- the sequence of an identity is the one that it was
 SELECT count(*) FROM app.peek;
@@ -245,7 +245,7 @@ SELECT snowflake_convert_schema('app', '{logs}', kind => 'local', dry_run => tru
 SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('app', kind => 'local') WHERE severity = 'obstacle';
 REVOKE USAGE ON SEQUENCE orders_id_seq FROM regress_kind_spy;
 SELECT snowflake_convert_schema('app', '{logs}', kind => 'local');
-SELECT DISTINCT kind FROM snowflake_sequences WHERE table_name <> 'logs'::regclass;
+SELECT DISTINCT kind FROM snowflake_sequences WHERE table_name <> 'logs';
 INSERT INTO users (name) VALUES ('after') RETURNING id > (SELECT max(id) FROM users) AS above, number;
 INSERT INTO orders (note) VALUES ('after') RETURNING id > (SELECT max(id) FROM orders) AS above;
 INSERT INTO dogs DEFAULT VALUES RETURNING id > (SELECT greatest(max(d.id), (SELECT max(id) FROM cats)) FROM dogs d) AS above;
@@ -256,7 +256,7 @@ SELECT snowflake_convert_schema('app', '{logs}', kind => 'local');
 SELECT snowflake_set_sequence_kind('invoices');
 SELECT severity, object, what_to_do FROM snowflake_convert_report('app', kind => 'local', details => true) ORDER BY object COLLATE "C";
 SELECT snowflake_convert_schema('app', kind => 'local');
-SELECT kind FROM snowflake_sequences WHERE sequence = 'invoices'::regclass;
+SELECT kind FROM snowflake_sequences WHERE sequence = 'invoices';
 SELECT snowflake_convert_schema('app', kind => 'local');
 SELECT snowflake_convert('given', kind => 'local');
 

@@ -348,11 +348,11 @@ cmp_ok(min(take($b, 't_id_seq', 1)), '>', 100000, 'numbers of the other server a
 #
 # Views, dump, another database
 #
-like(query($a, q{SELECT kind, numbers_left > 2000000000, ends_at, problem FROM snowflake_sequences WHERE sequence = 't_id_seq'::regclass}),
+like(query($a, q{SELECT kind, numbers_left > 2000000000, ends_at, problem FROM snowflake_sequences WHERE sequence = 't_id_seq'}),
 	qr/^range\|t\|[^|]*\|$/, 'snowflake_sequences has what is left');
 create_table('fresh', 'serial');
 take($a, 'fresh_id_seq', 150);
-is(query($a, q{SELECT numbers_per_day > 0, ends_at FROM snowflake_sequences WHERE sequence = 'fresh_id_seq'::regclass}),
+is(query($a, q{SELECT numbers_per_day > 0, ends_at FROM snowflake_sequences WHERE sequence = 'fresh_id_seq'}),
 	't|', 'the first ranges do not say that numbers end soon');
 query($a, 'CREATE DATABASE restored');
 $floor = registered('public.t_id_seq', 'floor');
@@ -397,7 +397,7 @@ $rises = continues('a promotion of a standby');
 like(sql_error($standby, q{SELECT nextval('t_id_seq')}), qr/25006/, 'a standby gives out no number');
 query($a, q{CREATE UNLOGGED SEQUENCE unlogged; SELECT snowflake_set_sequence_kind('unlogged', 'range')});
 $a->wait_for_catchup($standby, 'replay', $a->lsn('insert'));
-is(query($standby, q{SELECT kind, problem FROM snowflake_sequences WHERE sequence = 'unlogged'::regclass}), 'range|', 'an unlogged sequence is no problem of a standby');
+is(query($standby, q{SELECT kind, problem FROM snowflake_sequences WHERE sequence = 'unlogged'}), 'range|', 'an unlogged sequence is no problem of a standby');
 like(sql_error($standby, 'ALTER SEQUENCE t_id_seq NO MINVALUE'), qr/25006: cannot execute ALTER SEQUENCE in a read-only transaction/, '... nor of what is not possible there');
 $standby->promote;
 take($standby, 't_id_seq', 10);
@@ -410,7 +410,7 @@ $rises->();
 my $distributed = 'SET snowflake.default_sequence_kind = distributed;';
 my $columns = q{
 	SELECT v.column_name, v.column_type, v.kind, seqtypid::regtype, v.problem FROM snowflake_sequences v
-		JOIN pg_sequence ON seqrelid = v.sequence WHERE v.table_name = '%s'::regclass ORDER BY v.column_name COLLATE "C"};
+		JOIN pg_sequence ON seqrelid = v.sequence::regclass WHERE v.table_name = '%s' ORDER BY v.column_name COLLATE "C"};
 
 query($_, qq{$distributed
 	CREATE TABLE nt (id serial PRIMARY KEY, small smallserial, big bigserial, i int GENERATED ALWAYS AS IDENTITY,
@@ -463,9 +463,9 @@ my $gone = "$distributed BEGIN; CREATE TABLE gone (id serial PRIMARY KEY); INSER
 my $first_gone = query($a, "$gone ROLLBACK");
 is(query($a, q{SELECT to_regclass('gone_id_seq') IS NULL}), 't', 'ROLLBACK removes the sequence');
 cmp_ok(query($a, "$gone COMMIT"), '>', $first_gone, 'after ROLLBACK the numbers of that name continue');
-is(query($a, q{SELECT numbers_held > 0 FROM snowflake_sequences WHERE sequence = 'gone_id_seq'::regclass}),
+is(query($a, q{SELECT numbers_held > 0 FROM snowflake_sequences WHERE sequence = 'gone_id_seq'}),
 	't', 'the view knows the ranges of the new sequence of that name');
-is(query($b, "$gone COMMIT; SELECT kind FROM snowflake_sequences WHERE table_name = 'gone'::regclass") =~ /^(\d+)\nrange$/ && $1 > $first_gone,
+is(query($b, "$gone COMMIT; SELECT kind FROM snowflake_sequences WHERE table_name = 'gone'") =~ /^(\d+)\nrange$/ && $1 > $first_gone,
 	1, 'also on the other server');
 
 query($a, q{SET snowflake.default_sequence_kind = range; CREATE TABLE all_range (id serial, b bigserial, i bigint GENERATED ALWAYS AS IDENTITY)});

@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "generator/state.h"
 #include "ranges/slots.h"
 #include "shared/compat.h"
 
@@ -56,7 +57,12 @@ snowflake_range_statistics(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	memset(nulls, true, sizeof(nulls));
-	if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
+	if (snowflake_state == NULL)
+	{
+		values[4] = CStringGetTextDatum("not preloaded: add snowflake to shared_preload_libraries, and restart");
+		nulls[4] = false;
+	}
+	else if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
 		snowflake_get_range_statistics(relid, &statistics))
 		fill_values(&statistics, values, nulls);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),

@@ -138,7 +138,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION snowflake_range_statistics(regclass) IS
 'what this server knows of the numbers of a range sequence since its start: the greatest
 that it was granted, how many of them are left, the greatest of the first range and when
-it was granted, and why the registry grants none; NULLs for all else';
+it was granted, and why the registry grants none; of others, NULLs, or that the library is
+not preloaded';
 
 GRANT EXECUTE ON FUNCTION snowflake_range_statistics(regclass) TO PUBLIC;
 
@@ -154,13 +155,16 @@ BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     EXECUTE replace($view$
 CREATE VIEW @schema@.snowflake_sequences AS
-SELECT c.oid::regclass AS sequence,
+SELECT c.oid::regclass::text AS sequence,
     CASE WHEN l.label IS NULL THEN 'local' ELSE pg_catalog.split_part(l.label, ' ', 1) END AS kind,
-    u.table_name, u.column_name, u.column_type,
+    u.relid::regclass::text AS table_name, a.attname::text AS column_name,
+    pg_catalog.format_type(a.atttypid, a.atttypmod) AS column_type,
     CASE
         WHEN l.label IS NULL THEN NULL
         WHEN (SELECT prosupport = 0 FROM pg_catalog.pg_proc WHERE oid = 'pg_catalog.nextval(regclass)'::regprocedure)
             THEN 'not attached: call snowflake_attach_sequences()'
+        WHEN r.problem IS NOT NULL
+            THEN r.problem
         -- The position is not known here of temporary ones of other sessions, and on
         -- standbys of unlogged ones.
         WHEN s.seqcycle OR pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
@@ -168,9 +172,7 @@ SELECT c.oid::regclass AS sequence,
             AND (c.relpersistence <> 'u' OR NOT pg_catalog.pg_is_in_recovery())
             AND pg_catalog.pg_sequence_last_value(c.oid) IS DISTINCT FROM s.seqmax
             THEN 'not exhausted: call nextval() or setval() of it'
-        WHEN r.problem IS NOT NULL
-            THEN r.problem
-        WHEN l.label NOT LIKE 'range %' AND u.column_type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype)
+        WHEN l.label NOT LIKE 'range %' AND t.greatest < 9223372036854775807 OR t.is_integer AND t.greatest < s.seqmax
             THEN 'column is too narrow'
         WHEN l.label ~ ' default( name=|$)' AND pg_catalog.current_setting('snowflake.default_sequence_kind', true) = 'local'
             AND NOT EXISTS (
@@ -191,23 +193,43 @@ FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
     LEFT JOIN pg_catalog.pg_seclabel l
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
-    LEFT JOIN LATERAL @schema@.snowflake_range_statistics(c.oid::regclass) r ON l.label LIKE 'range %'
+    LEFT JOIN LATERAL @schema@.snowflake_range_statistics(c.oid::regclass) r ON l.label IS NOT NULL
     LEFT JOIN LATERAL (
         -- The first ranges come within moments, and say nothing of a day.
         SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8, 3600) / 86400 AS days
         WHERE r.granted > r.first_granted) p ON true
     LEFT JOIN (
-        SELECT d.refobjid AS seqrelid, a.attrelid::regclass AS table_name, a.attname AS column_name, a.atttypid::regtype AS column_type
+        SELECT d.refobjid AS seqrelid, f.adrelid AS relid, f.adnum AS attnum
         FROM pg_catalog.pg_depend d
             JOIN pg_catalog.pg_attrdef f ON f.oid = d.objid
-            JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
         WHERE d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
         UNION
-        SELECT d.objid, a.attrelid, a.attname, a.atttypid
+        SELECT d.objid, d.refobjid, d.refobjsubid::int2
         FROM pg_catalog.pg_depend d
-            JOIN pg_catalog.pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
         WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
-            AND d.deptype IN ('a', 'i')) u ON u.seqrelid = c.oid
+            AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0) u ON u.seqrelid = c.oid
+    LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = u.relid AND a.attnum = u.attnum
+    LEFT JOIN LATERAL (
+        -- The greatest integer that the column can have, which may be of a domain.
+        WITH RECURSIVE base(type, typmod) AS (
+            SELECT a.atttypid, a.atttypmod
+            UNION ALL
+            SELECT y.typbasetype, greatest(b.typmod, y.typtypmod)
+            FROM base b JOIN pg_catalog.pg_type y ON y.oid = b.type AND y.typtype = 'd')
+        SELECT min(CASE type
+                WHEN 'pg_catalog.int2'::regtype THEN 32767
+                WHEN 'pg_catalog.int4'::regtype THEN 2147483647
+                WHEN 'pg_catalog.float4'::regtype THEN 16777216
+                WHEN 'pg_catalog.float8'::regtype THEN 9007199254740992
+                WHEN 'pg_catalog.numeric'::regtype
+                    THEN 10::numeric ^ (((typmod - 4) >> 16) - ((((typmod - 4) & 2047) # 1024) - 1024)) - 1
+                ELSE 10::numeric ^ (typmod - 4) - 1
+            END) AS greatest,
+            bool_or(type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype)) AS is_integer
+        FROM base
+        WHERE type IN ('pg_catalog.int2'::regtype, 'pg_catalog.int4'::regtype, 'pg_catalog.float4'::regtype, 'pg_catalog.float8'::regtype)
+            OR typmod >= 4 AND type IN ('pg_catalog.numeric'::regtype, 'pg_catalog.varchar'::regtype, 'pg_catalog.bpchar'::regtype)
+        ) t ON true
 WHERE NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend d
     WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
@@ -221,11 +243,11 @@ GRANT SELECT ON snowflake_sequences TO PUBLIC;
 COMMENT ON VIEW snowflake_sequences IS
 'sequences of this database, with the columns that use them';
 COMMENT ON COLUMN snowflake_sequences.sequence IS
-'sequence';
+'sequence, as regclass shows it';
 COMMENT ON COLUMN snowflake_sequences.kind IS
 'snowflake, range or local';
 COMMENT ON COLUMN snowflake_sequences.table_name IS
-'table of a column that the sequence belongs to, or is a default of';
+'table of a column that the sequence belongs to, or is a default of, as regclass shows it';
 COMMENT ON COLUMN snowflake_sequences.column_name IS
 'that column';
 COMMENT ON COLUMN snowflake_sequences.column_type IS

@@ -99,12 +99,14 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 like(sql_error($node, q{SELECT nextval('s')}, dbname => 'unattached'),
 	qr/ERROR:  55000: /, 'without the library preloaded, it fails');
+is(query(q{SELECT problem FROM snowflake_sequences WHERE sequence = 's'}, 'unattached'),
+	'not preloaded: add snowflake to shared_preload_libraries, and restart', '... and the view reports it');
 query('ALTER SEQUENCE s RESTART', 'unattached');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
 $node->restart;
-like(query('SELECT problem FROM snowflake_sequences WHERE sequence = \'s\'::regclass', 'unattached'),
+like(query('SELECT problem FROM snowflake_sequences WHERE sequence = \'s\'', 'unattached'),
 	qr/^not exhausted/, 'a sequence that was reset without the library is reported');
-is(query("SELECT nextval('s') $ID; SELECT problem IS NULL FROM snowflake_sequences WHERE sequence = 's'::regclass",
+is(query("SELECT nextval('s') $ID; SELECT problem IS NULL FROM snowflake_sequences WHERE sequence = 's'",
 		'unattached'), "t\nt", 'and exhausted by the next call');
 
 # The position of a temporary sequence of another session is not known.

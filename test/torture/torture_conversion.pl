@@ -888,7 +888,7 @@ sub is_complete
 
 	return !defined $next if $conversion->{online};
 	return $node->safe_psql('postgres',
-		"SELECT count(*) FROM snowflake_sequences WHERE sequence = 'orders_id_seq'::regclass AND kind = '$conversion->{kind}'") eq '1';
+		"SELECT count(*) FROM snowflake_sequences WHERE sequence = 'orders_id_seq' AND kind = '$conversion->{kind}'") eq '1';
 }
 
 sub check_complete

@@ -381,7 +381,7 @@ sub is_range
 	my $stdout = '';
 
 	$server->{node}->psql('postgres',
-		"SELECT count(*) FROM snowflake_sequences WHERE sequence = '${table}_id_seq'::regclass AND kind = 'range'",
+		"SELECT count(*) FROM snowflake_sequences WHERE sequence = '${table}_id_seq' AND kind = 'range'",
 		stdout => \$stdout, stderr => \my $stderr);
 	return $stdout eq '1';
 }
