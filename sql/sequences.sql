@@ -180,9 +180,41 @@ SELECT setval('blocks_id_seq', 9000000000000000005);
 RESET ROLE;
 DROP TABLE parted;
 DROP DOMAIN big;
-DROP TABLE blocks;
 REVOKE USAGE ON SCHEMA seq FROM seq_importer;
+REVOKE USAGE, UPDATE ON SEQUENCE blocks_id_seq FROM seq_importer;
 DROP ROLE seq_importer;
+
+-- loops over all sequences work, also those of a role that owns all but that of the extension
+CREATE ROLE seq_looper;
+CREATE SEQUENCE looped;
+ALTER SEQUENCE looped OWNER TO seq_looper;
+GRANT USAGE ON SCHEMA seq TO seq_looper;
+SET ROLE seq_looper;
+CREATE TEMP VIEW every AS SELECT oid::regclass AS sequence FROM pg_class WHERE relname IN ('looped', 'snowflake_lastval_marker') AND relkind = 'S';
+SELECT count(snowflake_set_sequence_kind(sequence)) FROM every;
+SELECT snowflake_set_sequence_kinds(array_agg(sequence), 'local') FROM every;
+SELECT count(nextval(sequence)) FROM every;
+SELECT count(setval(sequence, 1)), count(setval(sequence, 1, false)) FROM every;
+RESET ROLE;
+SELECT is_id(nextval('blocks_id_seq')), is_id(lastval()), (SELECT last_value < -1000000 FROM snowflake_lastval_marker);
+DO $$
+DECLARE
+    s regclass;
+BEGIN
+    FOR s IN SELECT sequence FROM every LOOP
+        EXECUTE format('ALTER SEQUENCE %s OWNER TO seq_looper', s);
+        EXECUTE format('ALTER SEQUENCE %s RESTART', s);
+        EXECUTE format('GRANT ALL ON SEQUENCE %s TO PUBLIC', s);
+        EXECUTE format('REVOKE ALL ON SEQUENCE %s FROM PUBLIC', s);
+    END LOOP;
+END $$;
+SELECT nextval('looped'), is_id(nextval('blocks_id_seq')), is_id(lastval());
+DO $$ BEGIN EXECUTE format('ALTER SEQUENCE snowflake_lastval_marker OWNER TO %I', current_user); END $$;
+GRANT USAGE, SELECT ON SEQUENCE snowflake_lastval_marker TO PUBLIC;
+DROP VIEW every;
+DROP SEQUENCE looped;
+REVOKE USAGE ON SCHEMA seq FROM seq_looper;
+DROP ROLE seq_looper;
 
 -- the view names columns that are too narrow, and can be asked for what does not exist
 SELECT count(*) FROM snowflake_sequences WHERE sequence = 'missing' OR table_name = 'missing' OR column_type = 'missing';
@@ -198,6 +230,7 @@ SELECT column_name, column_type, problem FROM snowflake_sequences WHERE sequence
 DROP TABLE narrow;
 DROP SEQUENCE narrow_seq;
 DROP DOMAIN smaller_number, small_number, decimal_number;
+DROP TABLE blocks;
 
 -- what resets a sequence leaves it exhausted
 ALTER SEQUENCE users_id_seq RESTART;
@@ -281,7 +314,7 @@ SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'fast';
 SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake last_value=x';
 SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake';
 SECURITY LABEL FOR snowflake ON TABLE plain IS 'snowflake';
-SELECT snowflake_set_sequence_kind('snowflake_lastval_marker');
+SECURITY LABEL FOR snowflake ON SEQUENCE snowflake_lastval_marker IS 'snowflake';
 CREATE TABLE narrow (id serial);
 SECURITY LABEL FOR snowflake ON SEQUENCE narrow_id_seq IS 'snowflake';
 CREATE SEQUENCE by_hand;

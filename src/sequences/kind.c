@@ -449,7 +449,8 @@ set_nonlocal(Oid relid, const SequenceLabel *label)
 
 /*
  * Set the kind of a sequence of the caller.  A range sequence gets the name of
- * another one in this database if one is given.
+ * another one in this database if one is given.  The extension's own sequence stays as
+ * it is, so that a loop over all sequences works.
  */
 void
 snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
@@ -457,6 +458,8 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	SequenceLabel label;
 
 	PreventCommandIfReadOnly("snowflake_set_sequence_kind()");
+	if (snowflake_is_own_sequence(relid))
+		return;
 	check_sequence(relid);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
@@ -473,6 +476,23 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 		return;
 	fill_label(relid, kind, name, &label);
 	set_nonlocal(relid, &label);
+}
+
+/*
+ * The sequences of a list but the extension's own.
+ */
+static List *
+without_own_sequence(const List *relids)
+{
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		if (!snowflake_is_own_sequence(lfirst_oid(cell)))
+			others = lappend_oid(others, lfirst_oid(cell));
+	}
+	return others;
 }
 
 /*
@@ -523,6 +543,7 @@ settle_ranges(const List *relids)
 void
 snowflake_prepare_ranges(const List *relids)
 {
+	relids = without_own_sequence(relids);
 	lock_sequences(relids, AccessShareLock);
 	settle_ranges(relids);
 }
@@ -536,6 +557,7 @@ snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind)
 {
 	ListCell   *cell;
 
+	relids = without_own_sequence(relids);
 	lock_sequences(relids, ShareRowExclusiveLock);
 	if (kind == SNOWFLAKE_KIND_RANGE)
 		settle_ranges(relids);

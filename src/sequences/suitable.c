@@ -237,8 +237,8 @@ check_range_column(Oid relid, Oid table, int column, void *arg)
 /*
  * Is a sequence one of the extension's own, which lastval() uses?
  */
-static bool
-is_of_extension(Oid relid)
+bool
+snowflake_is_own_sequence(Oid relid)
 {
 	Oid			extension = getExtensionOfObject(RelationRelationId, relid);
 
@@ -251,7 +251,7 @@ is_of_extension(Oid relid)
 void
 snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind)
 {
-	if (is_of_extension(relid))
+	if (snowflake_is_own_sequence(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("sequence \"%s\" of the extension cannot be a %s sequence",

@@ -22,6 +22,7 @@ extern SequencePosition snowflake_position_within(SequencePosition position,
 extern int64 snowflake_type_maximum(Oid type);
 extern void snowflake_check_increment(Oid relid, int64 increment);
 extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
+extern bool snowflake_is_own_sequence(Oid relid);
 extern void snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);
 extern int64 snowflake_greatest_key(Oid relid);

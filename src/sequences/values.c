@@ -355,6 +355,12 @@ generate_middle(const Sequence *sequence)
 			 errhint("Decrease INCREMENT here and in the client, or use a scheme with more bits for the sequence.")));
 }
 
+static Oid
+find_marker(Oid function)
+{
+	return get_relname_relid(MARKER_NAME, get_func_namespace(function));
+}
+
 /*
  * Have the server's lastval() be the marker's, also if the transaction is
  * read-only and used a temporary sequence.  An error resets what it was.
@@ -362,7 +368,7 @@ generate_middle(const Sequence *sequence)
 static void
 set_marker(Oid function)
 {
-	Oid			marker = get_relname_relid(MARKER_NAME, get_func_namespace(function));
+	Oid			marker = find_marker(function);
 	bool		read_only = XactReadOnly;
 
 	XactReadOnly = false;
@@ -624,6 +630,9 @@ snowflake_sequence_setval(PG_FUNCTION_ARGS)
 
 	check_execute(with_called ? F_SETVAL_REGCLASS_INT8_BOOL : F_SETVAL_REGCLASS_INT8,
 				  &everybody_setval[with_called]);
+	/* Its values are no others', also after setval() of all sequences. */
+	if (relid == find_marker(fcinfo->flinfo->fn_oid))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(1));
 	if (is_local(sequence))
 	{
 		Datum		result = server_setval(fcinfo);

@@ -67,6 +67,9 @@ are attached';
 CREATE UNLOGGED SEQUENCE snowflake_lastval_marker
     MINVALUE -4611686018427387904 MAXVALUE 4611686018427387902 CACHE 100 CYCLE;
 
+-- So that loops over all sequences work.
+GRANT USAGE, SELECT ON SEQUENCE snowflake_lastval_marker TO PUBLIC;
+
 COMMENT ON SEQUENCE snowflake_lastval_marker IS
 'what lastval() uses to know whether a snowflake sequence was the last';
 
