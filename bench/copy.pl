@@ -32,7 +32,7 @@ open(my $rows_of_file, '>', $file) or die $!;
 print $rows_of_file "$_\n" foreach 1 .. $rows;
 close $rows_of_file;
 $node->safe_psql('postgres', "CREATE TABLE t$_ (id $kinds[$_][1] PRIMARY KEY, v int)") foreach 0 .. $#kinds;
-$node->safe_psql('postgres', "SELECT snowflake_attach_sequences(), snowflake_set_sequence_kind('t$#{kinds}_id_seq')");
+$node->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('t$#{kinds}_id_seq')");
 
 # Milliseconds and bytes of WAL of a COPY into an empty table
 sub copy

@@ -25,12 +25,13 @@ my %session;
 foreach my $database ('unattached', 'attached')
 {
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, 'CREATE EXTENSION snowflake; CREATE SEQUENCE local;' . create_ms());
+	$node->safe_psql($database, 'CREATE SEQUENCE local;' . create_ms());
 	$session{$database} = $node->background_psql($database);
 }
 $node->safe_psql('attached', q{
+	CREATE EXTENSION snowflake;
 	CREATE SEQUENCE ours;
-	SELECT snowflake_attach_sequences(), snowflake_set_sequence_kind('ours')});
+	SELECT snowflake_set_sequence_kind('ours')});
 
 # Milliseconds that a statement takes in a database
 sub ms

@@ -46,14 +46,14 @@
 #define DOUBLES_HINT	"For a program that is not your own, the scheme \"javascript\" is the safer one. Choose it before the first ID is generated."
 
 /*
- * Do calls of nextval() in this database know kinds?
+ * Do calls of nextval() in this database know kinds, or will they with the first label?
  */
 static bool
 is_attached(void)
 {
 	Oid			support = get_func_support(F_NEXTVAL);
 
-	return OidIsValid(support) &&
+	return !OidIsValid(support) ||
 		getExtensionOfObject(ProcedureRelationId, support) == get_extension_oid("snowflake", true);
 }
 
@@ -140,7 +140,8 @@ snowflake_convert_choose_kind(SnowflakeConversion *conversion, Oid generator)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this database does not know kinds of sequences"),
-				 errhint("Have a superuser call snowflake_attach_sequences().")));
+				 errdetail("nextval() has a support function of another extension."),
+				 errhint("Drop the other extension, or convert to a generator.")));
 	if (conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE)
 		conversion->max_increment = max_increment();
 }

@@ -18,8 +18,8 @@ COMMENT ON FUNCTION snowflake_convert(regclass, name, boolean, regprocedure, tex
 bigint with a generator (NULL: that of the column, or snowflake_nextval()) as its
 default, and all columns that reference it to bigint; a uuid column only gets the
 generator as its default;
-kind is that of the sequences instead: snowflake (the default without a generator in a
-database with snowflake_attach_sequences(); the key keeps its default), or range or local,
+kind is that of the sequences instead: snowflake (the default without a generator; the
+key keeps its default), or range or local,
 which change all sequences that feed the table, or the column, and nothing else;
 where columns become bigint, functions that hold keys get bigint, and views, rules,
 policies and triggers that depend on them are dropped and created again;

@@ -3,7 +3,6 @@
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
-SELECT snowflake_attach_sequences();
 RESET client_min_messages;
 CREATE SCHEMA ic;
 SET search_path = ic, public;
@@ -19,7 +18,7 @@ WHERE attrelid IN ('a'::regclass, 'd'::regclass) AND attidentity <> '' ORDER BY 
 SELECT table_name, is_identity, identity_generation, column_default FROM information_schema.columns
 WHERE table_schema = 'ic' AND column_name = 'id' ORDER BY 1;
 SELECT pg_get_serial_sequence('a', 'id'), pg_get_serial_sequence('d', 'id');
-SELECT sequence, kind, table_name, column_name, problem FROM snowflake_sequences WHERE table_name IN ('a', 'd') ORDER BY 1::text;
+SELECT sequence, kind, table_name, column_name, problem FROM snowflake_sequences WHERE table_name IN ('a', 'd') ORDER BY sequence;
 
 -- statements that insert
 INSERT INTO a (name) VALUES ('one') RETURNING is_id(id);

@@ -7,12 +7,53 @@ RESET client_min_messages;
 CREATE SCHEMA seq;
 SET search_path = seq, public;
 
--- not before nextval() knows the kinds
 CREATE TABLE users (id bigserial PRIMARY KEY, name text);
 INSERT INTO users (name) VALUES ('before');
+
+-- nothing is attached before a label; another extension's support function stays
+CREATE VIEW attached AS
+    SELECT p.oid::regprocedure AS function, prosupport,
+        (SELECT count(*) FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid) AS dependencies
+    FROM pg_proc p
+    WHERE proname IN ('nextval', 'currval', 'lastval', 'setval') AND pronamespace = 'pg_catalog'::regnamespace;
+SELECT * FROM attached ORDER BY function::text COLLATE "C";
+BEGIN;
+ALTER FUNCTION pg_catalog.nextval(regclass) SUPPORT generate_series_int8_support;
+SAVEPOINT s;
 SELECT snowflake_set_sequence_kind('users_id_seq');
-SELECT snowflake_attach_sequences();
-SELECT snowflake_attach_sequences();
+ROLLBACK TO s;
+SELECT snowflake_set_sequence_kinds('{users_id_seq}', 'range');
+ROLLBACK TO s;
+SECURITY LABEL FOR snowflake ON SEQUENCE users_id_seq IS 'snowflake last_value=1';
+ROLLBACK TO s;
+SELECT snowflake_set_sequence_kind('users_id_seq', 'local');
+DROP EXTENSION snowflake;
+SELECT * FROM attached ORDER BY function::text COLLATE "C";
+SAVEPOINT s;
+SECURITY LABEL FOR snowflake ON SEQUENCE users_id_seq IS 'snowflake last_value=1';
+ROLLBACK TO s;
+CREATE EXTENSION snowflake SCHEMA public;
+SELECT * FROM attached ORDER BY function::text COLLATE "C";
+ROLLBACK;
+-- nor can there be a label without the extension
+BEGIN;
+DROP EXTENSION snowflake;
+SELECT * FROM attached ORDER BY function::text COLLATE "C";
+SECURITY LABEL FOR snowflake ON SEQUENCE users_id_seq IS 'snowflake last_value=1';
+ROLLBACK;
+-- a label attaches, also of who owns the sequence alone
+BEGIN;
+CREATE ROLE regress_seq_labels;
+CREATE SEQUENCE labelled;
+ALTER SEQUENCE labelled OWNER TO regress_seq_labels;
+GRANT USAGE ON SCHEMA seq TO regress_seq_labels;
+SET LOCAL ROLE regress_seq_labels;
+SECURITY LABEL FOR snowflake ON SEQUENCE labelled IS 'snowflake';
+SELECT nextval('labelled') > 1e17 AS is_id;
+RESET ROLE;
+SELECT * FROM attached ORDER BY function::text COLLATE "C";
+ROLLBACK;
+
 SELECT snowflake_set_sequence_kind('users_id_seq', 'ranges');
 SELECT snowflake_set_sequence_kind('users_id_seq', 'range');
 SELECT snowflake_set_sequence_kind('users_id_seq', 'snowflake', 'public.users');
@@ -334,7 +375,6 @@ SELECT lastval();
 SELECT setval('users_id_seq', 1);
 SELECT snowflake_set_sequence_kind('users_id_seq', 'local');
 SECURITY LABEL FOR snowflake ON SEQUENCE users_id_seq IS NULL;
-SELECT snowflake_attach_sequences();
 RESET ROLE;
 GRANT SELECT ON SEQUENCE users_id_seq TO regress_seq;
 SET ROLE regress_seq;
@@ -360,7 +400,6 @@ ROLLBACK;
 REVOKE EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) FROM PUBLIC;
 SELECT nextval('plain_id_seq');
 SELECT nextval('users_id_seq');
-SELECT snowflake_attach_sequences();
 PREPARE revoked AS SELECT is_id(nextval('users_id_seq'));
 EXECUTE revoked;
 -- nor does setval() have them continue
@@ -425,11 +464,13 @@ SELECT sequence, kind, table_name, column_name, column_type, problem FROM snowfl
 
 -- the end
 DROP EXTENSION snowflake;
-SELECT snowflake_detach_sequences();
+DROP EXTENSION snowflake CASCADE;
+DROP EXTENSION IF EXISTS nothing, snowflake;
+SELECT prosupport FROM attached WHERE function = 'nextval(regclass)'::regprocedure;
 SELECT snowflake_set_sequence_kind(sequence, 'local') FROM (SELECT DISTINCT sequence FROM snowflake_sequences WHERE kind <> 'local') s;
-SELECT snowflake_detach_sequences();
+DROP EXTENSION snowflake;
 SELECT nextval('pooled'), nextval('users_id_seq');
-SELECT prosupport, (SELECT count(*) FROM pg_depend WHERE objid = p.oid AND classid = 'pg_proc'::regclass) FROM pg_proc p WHERE oid = 'nextval(regclass)'::regprocedure;
+SELECT * FROM attached ORDER BY function::text COLLATE "C";
 SET client_min_messages = warning;
 DROP SCHEMA seq CASCADE;
 DROP ROLE regress_seq;

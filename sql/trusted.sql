@@ -224,6 +224,9 @@ SET SESSION AUTHORIZATION regress_migrator;
 DROP EXTENSION snowflake_convert, snowflake_keys;
 DROP EXTENSION snowflake;
 DROP EXTENSION snowflake CASCADE;
+SELECT ext.snowflake_set_sequence_kind('customers_id_seq', 'local');
+DROP EXTENSION snowflake CASCADE;
+INSERT INTO customers DEFAULT VALUES RETURNING id;
 
 RESET SESSION AUTHORIZATION;
 \c :tests

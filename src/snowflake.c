@@ -39,7 +39,6 @@
 #include "sequences/kind.h"
 #include "sequences/new_tables.h"
 #include "sequences/subscriptions.h"
-#include "sequences/unattached.h"
 #include "sequences/values.h"
 #include "server/api.h"
 #include "shared/compat.h"
@@ -80,12 +79,13 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	/* Look at the statement first, because it may free the tree. */
 	volatile bool discards = forgets_currval(pstmt->utilityStmt);
 	volatile SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
+	bool		drops;
 	SnowflakeNewTable *table;
 	List	   *granted;
 	MemoryContext outer;
 	SnowflakeCopiedTable *copied;
 
-	snowflake_check_drop(pstmt->utilityStmt);
+	drops = snowflake_prepare_drop(pstmt->utilityStmt);
 	snowflake_prepare_alter(pstmt->utilityStmt);
 	granted = snowflake_granted_before(pstmt->utilityStmt, reset);
 	table = snowflake_prepare_table(&pstmt, queryString);
@@ -116,6 +116,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	snowflake_exhaust_after(reset);
 	snowflake_keep_granted(granted, ShareRowExclusiveLock);
 	snowflake_finish_table(table);
+	if (drops)
+		snowflake_finish_drop();
 }
 
 /*
@@ -194,13 +196,11 @@ register_workers(void)
 						 max_worker_processes)));
 
 	/*
-	 * They end with 0, and then for good.  One that is never restarted would
+	 * It ends with 0, and then for good.  One that is never restarted would
 	 * be forgotten when a backend of a standby crashes.
 	 */
 	(void) register_worker("snowflake startup", SNOWFLAKE_LIBRARY,
 						   "snowflake_startup_main");
-	(void) register_worker(SNOWFLAKE_SEQUENCES_WORKER, SNOWFLAKE_LIBRARY,
-						   SNOWFLAKE_SEQUENCES_FUNCTION);
 }
 
 static void
@@ -266,7 +266,7 @@ _PG_init(void)
 
 	snowflake_watch_identities();
 	snowflake_watch_subscriptions();
-	snowflake_watch_unattached();
+	snowflake_watch_calls();
 	prev_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
 	prev_shmem_request_hook = shmem_request_hook;

@@ -4,6 +4,8 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
 CREATE EXTENSION IF NOT EXISTS snowflake_convert;
+-- as with another extension's support function of nextval(): keys get snowflake_nextval()
+ALTER FUNCTION nextval(regclass) SUPPORT generate_series_int8_support;
 RESET client_min_messages;
 CREATE SCHEMA held;
 SET search_path = held, public;

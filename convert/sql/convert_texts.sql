@@ -6,7 +6,6 @@ CREATE DATABASE regress_convert_texts;
 \c regress_convert_texts
 SET client_min_messages = warning;
 CREATE EXTENSION snowflake_convert CASCADE;
-SELECT snowflake_attach_sequences();
 RESET client_min_messages;
 \set SHOW_CONTEXT never
 \pset format unaligned

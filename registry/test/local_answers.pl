@@ -17,7 +17,7 @@ my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 40;
 my $maximum = 1_000_000_000;
 
 my $server = new_own_registry('server', 'postgres', "snowflake.grant_timeout = '300ms'", "log_statement = 'none'");
-$server->safe_psql('postgres', "SELECT snowflake_attach_sequences(); CREATE SEQUENCE s MAXVALUE $maximum");
+$server->safe_psql('postgres', "CREATE SEQUENCE s MAXVALUE $maximum");
 wait_until('a range sequence', sub { return $server->psql('postgres', "SELECT snowflake_set_sequence_kind('s', 'range')") == 0; });
 my $last = $server->safe_psql('postgres', "SELECT nextval('s')");
 

@@ -22,7 +22,7 @@ my $node = new_own_registry('main', 'here', 'fsync = off', 'autovacuum = off',
 	"snowflake.grant_timeout = '1 min'", 'snowflake.max_range_sequences = 10000');
 $node->safe_psql('postgres', 'CREATE DATABASE here; ' . join '; ', map { "CREATE ROLE $_" } @roles);
 $node->safe_psql('here', q{
-	CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext; SELECT ext.snowflake_attach_sequences();
+	CREATE SCHEMA ext; CREATE EXTENSION snowflake SCHEMA ext;
 	GRANT USAGE ON SCHEMA ext TO PUBLIC; GRANT CREATE ON SCHEMA public TO PUBLIC});
 
 my %counts = (rounds => 0, statements => 0, denied => 0, errors => 0, changes => 0);
@@ -85,7 +85,7 @@ sub attack
 		("SECURITY LABEL FOR snowflake ON SEQUENCE $s IS " . labels()) x 12, ("SELECT ext.snowflake_set_sequence_kind($in, " . kinds() . maybe(0.2, ", '" . one(@sequences, 'public.own', '') . "'") . ')') x 14,
 		'SECURITY LABEL FOR snowflake ON ' . one('TABLE app.t', 'COLUMN app.t.id', 'VIEW app.v', 'SCHEMA app', 'SCHEMA public', 'DATABASE here', "ROLE $role", 'FUNCTION app.definer(text)', 'TABLE app.s1', 'SEQUENCE app.t', 'SEQUENCE ext.snowflake_lastval_marker', 'EXTENSION snowflake', 'LANGUAGE plpgsql', 'TYPE app.d') . ' IS ' . labels(),
 		"SELECT nextval($in)", "SELECT ext.snowflake_sequence_nextval($in)", "SELECT setval($in, 3)", "SELECT ext.snowflake_sequence_setval($in, 7)", "SELECT ext.snowflake_sequence_setval($in, 7, false)", "SELECT currval($in), lastval()", "SELECT ext.snowflake_sequence_currval($in)", 'SELECT ext.snowflake_sequence_lastval()',
-		"SELECT ext.snowflake_range_statistics($in)", 'SELECT ext.' . one('snowflake_attach_sequences()', 'snowflake_detach_sequences()', 'snowflake_sequence_noted(1)', 'snowflake_sequence_noted(NULL::int)'), 'SELECT * FROM ext.snowflake_sequences',
+		"SELECT ext.snowflake_range_statistics($in)", 'SELECT * FROM ext.snowflake_sequences',
 		"ALTER SEQUENCE $s " . one('RESTART', 'RESTART 3', 'INCREMENT 2', 'CYCLE', 'OWNED BY app.t.id', "OWNED BY public.mine.id", 'SET SCHEMA public', "OWNER TO $role", 'AS int', 'MAXVALUE 100 RESTART'), "DROP SEQUENCE $s",
 		"SET snowflake.default_sequence_kind = " . one(qw(snowflake range distributed)) . "; CREATE TABLE IF NOT EXISTS public.mine (id bigint DEFAULT nextval('$s'), b serial)", "CREATE TEMP TABLE mine (id bigint DEFAULT nextval('$s'::regclass)); INSERT INTO mine VALUES (1000000)",
 		"SET snowflake.default_sequence_kind = " . one(qw(snowflake range distributed)) . "; ALTER TABLE public.mine ALTER id SET DEFAULT nextval('$s')", "SET snowflake.default_sequence_kind = snowflake; ALTER TABLE app.t ADD x serial",

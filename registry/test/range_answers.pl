@@ -225,7 +225,7 @@ my $server = new_server('server',
 	"snowflake.registry = 'host=$fake->{host} port=$fake->{port} dbname=postgres user=" . getpwuid($>) . " password=p connect_timeout=5'",
 	"snowflake.grant_timeout = '1 min'");
 $server->safe_psql('postgres',
-	"SELECT snowflake_attach_sequences(); CREATE SEQUENCE s MAXVALUE $maximum START 100; SELECT snowflake_set_sequence_kind('s', 'range')");
+	"CREATE SEQUENCE s MAXVALUE $maximum START 100; SELECT snowflake_set_sequence_kind('s', 'range')");
 $server->append_conf('postgresql.conf', "snowflake.grant_timeout = '200ms'");
 $server->reload;
 my $crash = qr/terminated by signal|all server processes terminated|runtime error:|ERROR: \w+Sanitizer/;

@@ -22,8 +22,8 @@ sub create_sequences
 {
 	my ($server, $n) = @_;
 
-	$server->safe_psql('postgres', 'SELECT snowflake_attach_sequences();'
-		  . join('', map { "CREATE SEQUENCE s$_ AS integer; SELECT snowflake_set_sequence_kind('s$_', 'range');" } 1 .. $n));
+	$server->safe_psql('postgres',
+		join('', map { "CREATE SEQUENCE s$_ AS integer; SELECT snowflake_set_sequence_kind('s$_', 'range');" } 1 .. $n));
 	return;
 }
 
@@ -122,7 +122,7 @@ $proxy->stop;
 # ranges of one number.
 $server = new_server('hot', registry_conf($registry), "snowflake.server_name = 'hot'");
 my $patient = new_server('patient', registry_conf($registry), "snowflake.server_name = 'patient'", "snowflake.grant_timeout = '2 min'");
-$_->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE floor; SELECT snowflake_set_sequence_kind('floor', 'range'); SELECT nextval('floor')})
+$_->safe_psql('postgres', q{CREATE SEQUENCE floor; SELECT snowflake_set_sequence_kind('floor', 'range'); SELECT nextval('floor')})
   foreach $server, $patient;
 my @hot = map { "hot$_" } 1 .. 16;
 $server->safe_psql('postgres', join('', map { "CREATE SEQUENCE $_ AS integer MAXVALUE 1999; SELECT snowflake_set_sequence_kind('$_', 'range');" } @hot));
@@ -188,7 +188,7 @@ $server = new_server('staging', registry_conf($registry), 'wal_level = replica')
 $server->safe_psql('postgres', 'CREATE DATABASE staging TEMPLATE postgres');
 foreach my $database (qw(staging postgres))
 {
-	$server->safe_psql($database, q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE copied; SELECT snowflake_set_sequence_kind('copied', 'range')});
+	$server->safe_psql($database, q{CREATE SEQUENCE copied; SELECT snowflake_set_sequence_kind('copied', 'range')});
 }
 $server->safe_psql('staging', q{SELECT nextval('copied')});
 my $greatest = $server->safe_psql('postgres', q{SELECT max(nextval('copied')) FROM generate_series(1, 5000)});
@@ -219,14 +219,20 @@ asked(q{SELECT snowflake_registry.add_database('again')});
 $server->safe_psql('postgres', 'CREATE DATABASE again TEMPLATE postgres');
 is($server->safe_psql('again', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 5001, '... also if the registry does not know the sequence');
 
-# ... and if what was noted is lost, as by pg_upgrade, or here by a server without the library, before
-# the database is attached again.
+# ... and after pg_upgrade, which loses what was noted, and sets the label again.  Here a server without
+# the library loses it.
 $server->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $server->restart;
 $server->safe_psql('postgres', 'INSERT INTO replicated SELECT generate_series(5001, 20000); ALTER SEQUENCE replicated_id_seq NO MINVALUE');
 $server->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
-$server->restart;
-$server->safe_psql('postgres', $_) foreach 'SELECT snowflake_attach_sequences()', 'DROP DATABASE staging', 'CREATE DATABASE staging TEMPLATE postgres';
+$server->stop;
+my @control = ('pg_ctl', '-D', $server->data_dir, '-w');
+$server->command_ok([ @control, '-l', $server->logfile, '-o', '-b', 'start' ], 'a server is started as by pg_upgrade');
+$server->safe_psql('postgres', $server->safe_psql('postgres', q{
+	SELECT format('SECURITY LABEL FOR snowflake ON SEQUENCE %s IS %L', objname, label) FROM pg_seclabels WHERE objname = 'replicated_id_seq'}));
+$server->command_ok([ @control, 'stop' ], '... and stopped');
+$server->start;
+$server->safe_psql('postgres', $_) foreach 'DROP DATABASE staging', 'CREATE DATABASE staging TEMPLATE postgres';
 is($server->safe_psql('staging', 'INSERT INTO replicated DEFAULT VALUES RETURNING id'), 20001, '... and after pg_upgrade');
 
 # ALTER SEQUENCE does not let one that cannot continue above its rows use numbers of its name.
@@ -299,7 +305,7 @@ my %new_file = (
 	r3 => 'ALTER SEQUENCE r3 MAXVALUE 5000 RESTART', r4 => 'TRUNCATE owner RESTART IDENTITY',
 	r5 => 'ALTER SEQUENCE r5 SET UNLOGGED', r6 => 'ALTER TABLE owner SET UNLOGGED', r7 => 'SELECT',
 	r8 => 'BEGIN; ALTER SEQUENCE r8 SET UNLOGGED; ROLLBACK', r9 => 'BEGIN; ALTER TABLE owner SET LOGGED; ROLLBACK');
-$server->safe_psql('postgres', 'SELECT snowflake_attach_sequences(); CREATE TABLE owner (id integer);'
+$server->safe_psql('postgres', 'CREATE TABLE owner (id integer);'
 	  . join('', map { "CREATE SEQUENCE $_ AS integer; SELECT snowflake_set_sequence_kind('$_', 'range'); SELECT count(nextval('$_')) FROM generate_series(1, 150);" } sort keys %new_file)
 	  . 'ALTER SEQUENCE r4 OWNED BY owner.id; ALTER SEQUENCE r6 OWNED BY owner.id; ALTER SEQUENCE r9 OWNED BY owner.id');
 
@@ -341,7 +347,7 @@ $server = new_server('groups', registry_conf($registry));
 foreach my $database (qw(moved joined))
 {
 	$server->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE postgres");
-	$server->safe_psql($database, q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE s; SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
+	$server->safe_psql($database, q{CREATE SEQUENCE s; SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
 }
 $greatest = $server->safe_psql('moved', q{SELECT max(nextval('s')) FROM generate_series(1, 5000)});
 asked(q{SELECT snowflake_registry.remove_database('moved')});
@@ -356,7 +362,7 @@ $server->stop;
 # A registry that was restored has lost a floor: a server that heard of it proves that, and tells it
 # again, so that numbers continue above it.
 $server = new_server('floors', registry_conf($registry), "snowflake.server_name = 'floors'");
-$server->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE lost; SELECT snowflake_set_sequence_kind('lost', 'range'); SELECT nextval('lost')});
+$server->safe_psql('postgres', q{CREATE SEQUENCE lost; SELECT snowflake_set_sequence_kind('lost', 'range'); SELECT nextval('lost')});
 # Otherwise, a range that is asked for with the floor is above it, and is the proof.
 $registry->poll_query_until('postgres', q{SELECT latest_last FROM snowflake_registry.held_ranges WHERE name = 'public.lost'}, 200) or die 'no reserve';
 $server->safe_psql('postgres', q{SELECT setval('lost', 5000)});
@@ -376,7 +382,7 @@ $server->stop;
 # A floor that waited for a server is asked for again after the registry had a problem.
 my $gone = new_server('gone', registry_conf($registry), "snowflake.server_name = 'gone'");
 $server = new_server('again', registry_conf($registry), "snowflake.server_name = 'again'", "snowflake.grant_timeout = '3s'");
-$_->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE again; SELECT snowflake_set_sequence_kind('again', 'range'); SELECT nextval('again')})
+$_->safe_psql('postgres', q{CREATE SEQUENCE again; SELECT snowflake_set_sequence_kind('again', 'range'); SELECT nextval('again')})
   foreach $gone, $server;
 $gone->stop('immediate');
 like(sql_error($server, q{SELECT setval('again', 5000)}), qr/other servers can still return numbers/, 'a floor waits for a server');

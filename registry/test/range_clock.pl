@@ -18,7 +18,6 @@ my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
 my $server = new_server_with_clock('server', registry_conf($registry), "snowflake.grant_timeout = '2s'");
 $server->safe_psql('postgres', q{
-	SELECT snowflake_attach_sequences();
 	CREATE SEQUENCE s;
 	SELECT snowflake_set_sequence_kind('s', 'range')});
 

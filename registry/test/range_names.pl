@@ -16,7 +16,6 @@ $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgr
 
 my ($a, $b) = map {
 	my $server = new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '20s'", 'max_prepared_transactions = 1', "wal_writer_delay = '10s'");
-	$server->safe_psql('postgres', 'SELECT snowflake_attach_sequences()');
 	$server
 } 'a', 'b';
 
@@ -233,7 +232,7 @@ sub create_named
 
 	$a->safe_psql('postgres', "CREATE DATABASE $name");
 	$a->safe_psql($name, q{
-		CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences(); CREATE SEQUENCE s;
+		CREATE EXTENSION snowflake; CREATE SEQUENCE s;
 		SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
 	return;
 }

@@ -18,7 +18,7 @@ my ($first, $other) = map { new_primary($_, registry_conf($registry), "snowflake
 foreach my $node ($first, $other)
 {
 	$node->safe_psql('postgres', q{
-		SELECT snowflake_attach_sequences(); CREATE SEQUENCE r AS integer; CREATE SEQUENCE s;
+		CREATE SEQUENCE r AS integer; CREATE SEQUENCE s;
 		SELECT snowflake_set_sequence_kind('r', 'range'), snowflake_set_sequence_kind('s')});
 }
 my $second = new_standby($first, 'second', "snowflake.server_name = 'second'");

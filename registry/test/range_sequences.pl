@@ -26,7 +26,7 @@ sub range_server
 	my $node = new_primary($name, registry_conf($registry), "snowflake.server_name = '$name'",
 		'restart_after_crash = on', 'max_prepared_transactions = 1', @conf);
 
-	$node->safe_psql('postgres', 'SELECT snowflake_attach_sequences(); CREATE ROLE owner');
+	$node->safe_psql('postgres', 'CREATE ROLE owner');
 	return $node;
 }
 
@@ -361,7 +361,6 @@ command_ok([ 'pg_dump', '-f', $dump, '-d', $a->connstr('postgres') ], 'pg_dump')
 like(slurp_file($dump), qr/SECURITY LABEL FOR snowflake ON SEQUENCE public.t_id_seq IS 'range .*name=public.t_id_seq'/, 'the dump has the kind');
 command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $a->connstr('restored') ], 'a dump is restored');
 is(registered('public.t_id_seq', 'floor'), $floor, 'a restored dump changes nothing in the registry');
-$a->safe_psql('restored', 'SELECT snowflake_attach_sequences()');
 like(sql_error($a, q{INSERT INTO t DEFAULT VALUES}, dbname => 'restored'),
 	qr/55000: .*the registry refuses numbers of sequence "t_id_seq"/, 'a database that the registry does not know has no numbers');
 $a->safe_psql('restored', q{SELECT snowflake_set_sequence_kind('t_id_seq', 'range')});
@@ -526,7 +525,7 @@ cmp_ok(query($a, q{SELECT nextval('d')}), '>', $d[-1], 'a dropped sequence makes
 query($a, 'DROP SEQUENCE d; CREATE DATABASE restored');
 my $user = $a->background_psql('restored', on_error_die => 1);
 $user->query_safe(q{
-	CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences(); CREATE SEQUENCE s;
+	CREATE EXTENSION snowflake; CREATE SEQUENCE s;
 	SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
 my $lock = $a->background_psql('postgres', on_error_die => 1);
 $lock->query_safe('BEGIN; LOCK pg_subscription');

@@ -21,7 +21,7 @@ my ($publisher, $subscriber) = map {
 foreach my $node ($publisher, $subscriber)
 {
 	$node->safe_psql('postgres', q{
-		SELECT snowflake_attach_sequences(); CREATE TABLE t (id serial PRIMARY KEY, n int)});
+		CREATE TABLE t (id serial PRIMARY KEY, n int)});
 	$node->safe_psql('postgres', "CREATE SEQUENCE from_$_; CREATE SEQUENCE unused_$_") foreach @kinds;
 }
 

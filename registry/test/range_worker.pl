@@ -25,7 +25,7 @@ sub new_range_server
 		"snowflake.grant_timeout = '1 min'", @conf);
 
 	$server->safe_psql('postgres',
-		q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
+		q{CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
 	return $server;
 }
 
@@ -282,7 +282,7 @@ $local->append_conf('postgresql.conf',
 	setting('snowflake.registry', 'host=' . $local->host . ' port=' . $local->port . ' dbname=postgres ' . conninfo_user()) . "\nsnowflake.server_name = 'local'\n");
 $local->safe_psql('postgres', "CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(1, 100, new => true); SELECT snowflake_registry.add_database('postgres')");
 $local->restart;
-$local->safe_psql('postgres', q{SELECT snowflake_attach_sequences(); CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
+$local->safe_psql('postgres', q{CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')});
 is( $local->safe_psql('postgres', "SELECT count(DISTINCT nextval('s')) FROM generate_series(1, 1000)"),
 	1000, 'a registry in the server itself grants ranges');
 is($local->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'snowflake ranges' AND datname = 'postgres'"),

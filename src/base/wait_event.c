@@ -26,7 +26,6 @@ static const char *const names[] = {
 	[SNOWFLAKE_EVENT_REGISTRY] = "SnowflakeRegistry",
 	[SNOWFLAKE_EVENT_RESOLVER] = "SnowflakeResolver",
 	[SNOWFLAKE_EVENT_STANDBYS_MAIN] = "SnowflakeStandbysMain",
-	[SNOWFLAKE_EVENT_SEQUENCES_MAIN] = "SnowflakeSequencesMain",
 };
 
 /* What calls wait for, for messages. */

@@ -27,10 +27,8 @@ typedef enum SnowflakeWaitEvent
 									 * due */
 	SNOWFLAKE_EVENT_REGISTRY,	/* a worker, for the registry's answer */
 	SNOWFLAKE_EVENT_RESOLVER,	/* a worker, for addresses of a host name */
-	SNOWFLAKE_EVENT_STANDBYS_MAIN,	/* worker "snowflake standbys", for a
+	SNOWFLAKE_EVENT_STANDBYS_MAIN	/* worker "snowflake standbys", for a
 									 * reload */
-	SNOWFLAKE_EVENT_SEQUENCES_MAIN	/* worker "snowflake sequences", for a
-									 * slot */
 } SnowflakeWaitEvent;
 
 extern PGDLLEXPORT uint32 snowflake_wait_event(SnowflakeWaitEvent event);

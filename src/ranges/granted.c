@@ -13,7 +13,7 @@
  * A note of another name says which numbers the copied rows have: the sequence
  * continues above them (kind.c).  So there is one from when the sequence becomes a
  * range sequence, although rows can have come from other servers alone, and again from
- * when the database is attached after pg_upgrade.
+ * when pg_upgrade sets its label.
  *
  * It is written into log_cnt before the first number of a range is given out, and
  * when the registry took a floor, up to which it must not grant a number either.  An

@@ -9,10 +9,34 @@
  * schema of the support function, which is how they are found: nobody can
  * create another with the same name and arguments there.
  *
+ * The first label of a sequence attaches it, also in pg_upgrade, or CREATE EXTENSION
+ * where sequences have labels already.  So a database without any is as without the
+ * extension: Citus looks for nextval() in INSERT .. SELECT, and sends calls of ours
+ * to worker nodes, which have no integers.  A support function of another extension
+ * stays, and then no sequence can have a label.
+ *
  * A call stays as it is if not everybody may execute the function that would
  * replace it: REVOKE EXECUTE ON ALL FUNCTIONS must not stop nextval() of local
  * sequences.  Those of another kind then fail, because they are exhausted.  The
  * server's setval() would end that, so it does not stay as long as there are some.
+ *
+ * The server's functions depend on the support function, so that nothing else can
+ * drop what nextval() needs.  Before a statement that reaches the extension, it
+ * is taken away, and put back after it if the extension and labels remain.
+ *
+ * One lock in each database orders all that, until the end of the transaction:
+ *
+ * - ROW EXCLUSIVE: who begins to execute the server's setval().  It will reset the
+ *	 position of a sequence, perhaps later, by a cursor.
+ * - SHARE: who sets a label.  No setval() of the server that began before goes on
+ *	 after it, and one that begins later sees the label.
+ * - ACCESS EXCLUSIVE: who attaches, or takes away.
+ *
+ * It is locked before the sequence.  Who has begun setval() and then attaches, in one
+ * transaction, can be in a deadlock with another one that does the same, which
+ * the server resolves.  A role that keeps a transaction open in which it called
+ * setval() makes the first label wait, and all setval() behind that.  In an
+ * attached database setval() is ours, which takes no lock of these.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -22,21 +46,25 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/supportnodes.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -44,17 +72,24 @@
 #include "utils/plancache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 #include "sequences/attach.h"
 #include "sequences/copy.h"
 #include "sequences/copy_identity.h"
-#include "sequences/kind.h"
 #include "sequences/labelled.h"
 #include "sequences/marked.h"
 #include "shared/compat.h"
 
+#define EXTENSION_NAME	"snowflake"
 #define SUPPORT_NAME	"snowflake_sequence_support"
+
+/* What the lock has in place of a column: the server locks functions without one. */
+#define LOCK_SUBID		1
+
+/* How many sequences a message names. */
+#define MAX_NAMED		5
 
 /* The server's functions, and the arguments that ours have, too. */
 static const struct
@@ -70,15 +105,13 @@ static const struct
 	{"snowflake_sequence_setval", F_SETVAL_REGCLASS_INT8_BOOL, 3},
 };
 
+static object_access_hook_type prev_object_access_hook = NULL;
+
 /* Has this session planned calls that stay as they are? */
 static bool keeps_calls = false;
 
 PG_FUNCTION_INFO_V1(snowflake_sequence_support);
-PG_FUNCTION_INFO_V1(snowflake_attach_sequences);
-PG_FUNCTION_INFO_V1(snowflake_detach_sequences);
-PG_FUNCTION_INFO_V1(snowflake_set_sequence_kind);
-PG_FUNCTION_INFO_V1(snowflake_set_sequence_kinds);
-PG_FUNCTION_INFO_V1(snowflake_prepare_range_sequences);
+PG_FUNCTION_INFO_V1(snowflake_attach);
 
 static Oid
 find_function(Oid schema, const char *name, const Oid *types, int nargs)
@@ -213,13 +246,75 @@ is_support(Oid function)
 	return name != NULL && strcmp(name, SUPPORT_NAME) == 0;
 }
 
+static bool
+is_attached(void)
+{
+	return is_support(get_func_support(F_NEXTVAL));
+}
+
 /*
- * Does nextval() of this database know the kinds of sequences?
+ * One of the server's functions that has a support function of another extension, or
+ * InvalidOid.
+ */
+static Oid
+find_occupied(void)
+{
+	for (size_t i = 0; i < lengthof(functions); i++)
+	{
+		Oid			support = get_func_support(functions[i].server);
+
+		if (OidIsValid(support) && !is_support(support))
+			return functions[i].server;
+	}
+	return InvalidOid;
+}
+
+/*
+ * The extension in this database.  Returns false if there is none.
+ */
+static bool
+find_extension(FormData_pg_extension *extension)
+{
+	Relation	extensions = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+				CStringGetDatum(EXTENSION_NAME));
+	scan = systable_beginscan(extensions, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		memcpy(extension, GETSTRUCT(tuple), sizeof(FormData_pg_extension));
+	systable_endscan(scan);
+	table_close(extensions, AccessShareLock);
+	return HeapTupleIsValid(tuple);
+}
+
+/*
+ * Does nextval() of this database know the kinds of sequences, or will it as soon as
+ * one has a label?
  */
 bool
 snowflake_is_attached(void)
 {
-	return is_support(get_func_support(F_NEXTVAL));
+	FormData_pg_extension extension;
+
+	return is_attached() ||
+		(find_extension(&extension) && !OidIsValid(find_occupied()));
+}
+
+/*
+ * Lock until the end of the transaction, whatever subtransaction this is.
+ */
+static void
+lock_attachment(LOCKMODE mode)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockDatabaseObject(ProcedureRelationId, F_NEXTVAL, LOCK_SUBID, mode);
+	CurrentResourceOwner = owner;
 }
 
 /*
@@ -227,13 +322,14 @@ snowflake_is_attached(void)
  * that a sequence is exhausted.  It is not in a plan, or in one that kept it.  Who calls
  * it in C does not pass here.
  */
-void
-snowflake_check_call(Oid function)
+static void
+check_call(Oid function)
 {
 	Oid			sequence;
 
-	if (likely(!is_setval(function)) || !snowflake_is_attached())
+	if (likely(!is_setval(function)))
 		return;
+	lock_attachment(RowExclusiveLock);
 	sequence = snowflake_find_nonlocal_sequence();
 	if (OidIsValid(sequence))
 		ereport(ERROR,
@@ -242,6 +338,22 @@ snowflake_check_call(Oid function)
 						get_rel_name(sequence)),
 				 errdetail("It would have nextval() return small numbers, also those that rows have."),
 				 errhint("Call setval() in a query, and not by the fast-path protocol.")));
+}
+
+static void
+access_object(ObjectAccessType access, Oid class, Oid object, int column, void *arg)
+{
+	if (prev_object_access_hook)
+		prev_object_access_hook(access, class, object, column, arg);
+	if (access == OAT_FUNCTION_EXECUTE)
+		check_call(object);
+}
+
+void
+snowflake_watch_calls(void)
+{
+	prev_object_access_hook = object_access_hook;
+	object_access_hook = access_object;
 }
 
 /*
@@ -263,18 +375,9 @@ snowflake_find_nextval(void)
 	return InvalidOid;
 }
 
-static void
-check_superuser(void)
-{
-	if (!superuser())
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be superuser to attach or detach sequences")));
-}
-
 /*
- * Set the support function of one of the server's functions; InvalidOid
- * removes it.
+ * Set the support function of one of the server's functions, unless that is
+ * another extension's; InvalidOid removes it.
  */
 static void
 set_support(Relation procedures, Oid function, Oid support)
@@ -287,17 +390,12 @@ set_support(Relation procedures, Oid function, Oid support)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", function);
 	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (OidIsValid(form->prosupport) && !is_support(form->prosupport))
+		return;
 	if (OidIsValid(form->prosupport))
-	{
-		if (!is_support(form->prosupport))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_IN_USE),
-					 errmsg("function %s has a support function of another extension already",
-							format_procedure(function))));
 		deleteDependencyRecordsForSpecific(ProcedureRelationId, function,
 										   DEPENDENCY_NORMAL,
 										   ProcedureRelationId, form->prosupport);
-	}
 	form->prosupport = support;
 	CatalogTupleUpdate(procedures, &tuple->t_self, tuple);
 	if (OidIsValid(support))
@@ -338,161 +436,241 @@ set_all_supports(Oid support)
 }
 
 /*
- * snowflake_attach_sequences() returns void
+ * Attach, unless that was done or cannot be.  The caller has the lock.
  */
-Datum
-snowflake_attach_sequences(PG_FUNCTION_ARGS)
+static void
+attach(void)
 {
 	static const Oid types[] = {INTERNALOID};
-	Oid			schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-	Oid			support = find_function(schema, SUPPORT_NAME, types, 1);
+	FormData_pg_extension extension;
+	Oid			support;
 
-	check_superuser();
+	if (is_attached() || !find_extension(&extension) || OidIsValid(find_occupied()))
+		return;
+	support = find_function(extension.extnamespace, SUPPORT_NAME, types, 1);
 	if (!OidIsValid(support))
 		elog(ERROR, "could not find " SUPPORT_NAME "()");
-	for (size_t i = 0; i < lengthof(functions); i++)
-	{
-		Oid			ours = find_ours(schema, functions[i].server);
-
-		if (!OidIsValid(ours) || !is_public(ours))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("not everybody may execute function %s",
-							functions[i].ours),
-					 errhint("GRANT EXECUTE on it TO PUBLIC. It checks the same privileges as the function of PostgreSQL.")));
-	}
 	set_all_supports(support);
-	snowflake_keep_all_granted();
-	PG_RETURN_VOID();
 }
 
 /*
- * snowflake_detach_sequences() returns void
+ * Report that another extension is in the way, if so.
  */
-Datum
-snowflake_detach_sequences(PG_FUNCTION_ARGS)
+static void
+report_occupied(int level)
 {
-	Oid			sequence;
+	Oid			function = find_occupied();
 
-	check_superuser();
-	sequence = snowflake_find_nonlocal_sequence();
-	if (OidIsValid(sequence))
-		ereport(ERROR,
+	if (OidIsValid(function))
+		ereport(level,
 				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("sequence \"%s\" is not local",
-						get_rel_name(sequence)),
-				 errhint("Call snowflake_set_sequence_kind(sequence, 'local') for all that the view snowflake_sequences reports.")));
-	set_all_supports(InvalidOid);
-	PG_RETURN_VOID();
+				 errmsg("function %s has a support function of another extension already",
+						format_procedure(function)),
+				 errdetail("Only one is possible, so sequences of this database can only be local."),
+				 errhint("Drop the other extension. Then sequences can have another kind.")));
 }
 
 /*
- * The kind that an argument names.  Fails if nextval() would not know it.
+ * Attach, if a sequence has a label.
  */
-static SnowflakeSequenceKind
-find_kind(char *word)
+static void
+attach_to_labelled(void)
 {
-	SnowflakeSequenceKind kind;
-
-	if (!snowflake_find_kind(word, &kind))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid kind of sequence: \"%s\"", word),
-				 errhint("Kinds are \"snowflake\", \"range\" and \"local\".")));
-	if (kind != SNOWFLAKE_KIND_LOCAL && !snowflake_is_attached())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this database does not know kinds of sequences"),
-				 errhint("Have a superuser call snowflake_attach_sequences().")));
-	return kind;
+	if (!OidIsValid(snowflake_find_nonlocal_sequence()))
+		return;
+	lock_attachment(AccessExclusiveLock);
+	report_occupied(WARNING);
+	attach();
 }
 
 /*
- * snowflake_set_sequence_kind(sequence regclass, kind text, name text) returns void
+ * snowflake_attach() returns void
+ *
+ * Called at the end of the extension's script, which then drops it.  A script shows
+ * no NOTICE.
  */
 Datum
-snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
+snowflake_attach(PG_FUNCTION_ARGS)
 {
-	char	   *name = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
-	SnowflakeSequenceKind kind;
-
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		PG_RETURN_NULL();
-	kind = find_kind(text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	if (name != NULL && kind != SNOWFLAKE_KIND_RANGE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only range sequences have a name in the registry")));
-	if (name != NULL && *name == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("name of a range sequence must not be empty")));
-	snowflake_set_kind(PG_GETARG_OID(0), kind, name);
+	attach_to_labelled();
 	PG_RETURN_VOID();
 }
 
 /*
- * The OIDs in an array.
- */
-static List *
-read_oids(ArrayType *array)
-{
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
-	List	   *oids = NIL;
-
-	deconstruct_array(array, REGCLASSOID, sizeof(Oid), true, TYPALIGN_INT,
-					  &values, &nulls, &n);
-	for (int i = 0; i < n; i++)
-	{
-		if (!nulls[i])
-			oids = list_append_unique_oid(oids, DatumGetObjectId(values[i]));
-	}
-	return oids;
-}
-
-/*
- * snowflake_set_sequence_kinds(sequences regclass[], kind text) returns void
- */
-Datum
-snowflake_set_sequence_kinds(PG_FUNCTION_ARGS)
-{
-	SnowflakeSequenceKind kind = find_kind(text_to_cstring(PG_GETARG_TEXT_PP(1)));
-
-	snowflake_set_kinds(read_oids(PG_GETARG_ARRAYTYPE_P(0)), kind);
-	PG_RETURN_VOID();
-}
-
-/*
- * snowflake_prepare_ranges(sequences regclass[]) returns void
- */
-Datum
-snowflake_prepare_range_sequences(PG_FUNCTION_ARGS)
-{
-	snowflake_prepare_ranges(read_oids(PG_GETARG_ARRAYTYPE_P(0)));
-	PG_RETURN_VOID();
-}
-
-/*
- * Before DROP EXTENSION: say what to do where the server would merely name its
- * own function.
+ * Before a sequence gets a label: attach if that was not done, or fail if it cannot
+ * be.  There is no check of privileges, because whoever owns a sequence may set its
+ * label.  In a read-only transaction, the caller fails later.
  */
 void
-snowflake_check_drop(const Node *statement)
+snowflake_attach_for_label(void)
 {
-	const DropStmt *drop = (const DropStmt *) statement;
+	if (XactReadOnly)
+		return;
+	lock_attachment(is_attached() ? ShareLock : AccessExclusiveLock);
+	if (!is_attached())
+		lock_attachment(AccessExclusiveLock);
+	attach();
+	if (is_attached())
+		return;
+	report_occupied(ERROR);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("extension \"snowflake\" does not exist in this database"),
+			 errdetail("Without it, nextval() does not know kinds of sequences."),
+			 errhint("CREATE EXTENSION snowflake, and set the kind of the sequence again.")));
+}
+
+static Oid
+schema_owner(Oid schema)
+{
+	HeapTuple	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for schema %u", schema);
+	owner = ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+static bool
+names_object(const List *objects, const char *name)
+{
 	ListCell   *cell;
 
-	if (!IsA(statement, DropStmt) || drop->removeType != OBJECT_EXTENSION)
-		return;
-	foreach(cell, drop->objects)
+	foreach(cell, objects)
 	{
-		if (strcmp(strVal(lfirst(cell)), "snowflake") == 0 &&
-			snowflake_is_attached())
-			ereport(ERROR,
-					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("cannot drop extension snowflake because the sequences of this database use it"),
-					 errhint("Have a superuser call snowflake_detach_sequences() first.")));
+		if (strcmp(strVal(lfirst(cell)), name) == 0)
+			return true;
 	}
+	return false;
+}
+
+static bool
+names_role(const List *roles, Oid role)
+{
+	ListCell   *cell;
+
+	foreach(cell, roles)
+	{
+		if (get_rolespec_oid(lfirst_node(RoleSpec, cell), true) == role)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Can a statement drop an extension, by its name, its schema, or an owner of these?
+ */
+static bool
+can_drop(const Node *statement, const FormData_pg_extension *extension)
+{
+	const DropStmt *drop = (const DropStmt *) statement;
+
+	if (IsA(statement, DropOwnedStmt))
+	{
+		const List *roles = ((const DropOwnedStmt *) statement)->roles;
+
+		return names_role(roles, extension->extowner) ||
+			names_role(roles, schema_owner(extension->extnamespace));
+	}
+	if (drop->removeType == OBJECT_EXTENSION)
+		return names_object(drop->objects, EXTENSION_NAME);
+	return names_object(drop->objects, get_namespace_name(extension->extnamespace));
+}
+
+/*
+ * Could a statement drop the extension?  Who may not do that gets the server's
+ * error, and no lock.
+ */
+static bool
+reaches_extension(const Node *statement)
+{
+	FormData_pg_extension extension;
+
+	if (!IsA(statement, DropOwnedStmt) &&
+		(!IsA(statement, DropStmt) ||
+		 (((const DropStmt *) statement)->removeType != OBJECT_EXTENSION &&
+		  ((const DropStmt *) statement)->removeType != OBJECT_SCHEMA)))
+		return false;
+	return find_extension(&extension) && can_drop(statement, &extension) &&
+		(has_privs_of_role(GetUserId(), extension.extowner) ||
+		 has_privs_of_role(GetUserId(), schema_owner(extension.extnamespace)));
+}
+
+/*
+ * Before a statement that can drop the extension, have the server's functions not
+ * depend on it.  Returns whether snowflake_finish_drop() is to follow.
+ */
+bool
+snowflake_prepare_drop(const Node *statement)
+{
+	if (!reaches_extension(statement))
+		return false;
+	lock_attachment(AccessExclusiveLock);
+	set_all_supports(InvalidOid);
+	return true;
+}
+
+static bool
+add_name(Oid relid, void *arg)
+{
+	List	  **names = arg;
+	char	   *name = get_rel_name(relid);
+
+	if (name != NULL)
+		*names = lappend(*names,
+						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name));
+	return list_length(*names) > MAX_NAMED;
+}
+
+/*
+ * Some of the sequences that have a label, or NULL if none has.
+ */
+static char *
+name_labelled(void)
+{
+	StringInfoData text;
+	List	   *names = NIL;
+	ListCell   *cell;
+
+	(void) snowflake_find_labelled(add_name, &names);
+	if (names == NIL)
+		return NULL;
+	initStringInfo(&text);
+	foreach(cell, names)
+	{
+		int			i = foreach_current_index(cell);
+
+		if (i == MAX_NAMED)
+			appendStringInfoString(&text, ", and others");
+		else
+			appendStringInfo(&text, "%s%s", i > 0 ? ", " : "", (char *) lfirst(cell));
+	}
+	return text.data;
+}
+
+/*
+ * After it: attach again if the extension and labels remain, or fail if a sequence has a
+ * label that nothing knows any more.
+ */
+void
+snowflake_finish_drop(void)
+{
+	FormData_pg_extension extension;
+	char	   *names;
+
+	CommandCounterIncrement();
+	if (find_extension(&extension))
+	{
+		attach_to_labelled();
+		return;
+	}
+	names = name_labelled();
+	if (names != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot drop extension snowflake because sequences use it"),
+				 errdetail("These are not local: %s.", names),
+				 errhint("Call snowflake_set_sequence_kind(sequence, 'local') for each that the view snowflake_sequences reports so.")));
 }

@@ -14,9 +14,11 @@
 
 #include "nodes/nodes.h"
 
+extern void snowflake_watch_calls(void);
 extern bool snowflake_is_attached(void);
 extern Oid	snowflake_find_nextval(void);
-extern void snowflake_check_call(Oid function);
-extern void snowflake_check_drop(const Node *statement);
+extern void snowflake_attach_for_label(void);
+extern bool snowflake_prepare_drop(const Node *statement);
+extern void snowflake_finish_drop(void);
 
 #endif							/* SNOWFLAKE_ATTACH_H */

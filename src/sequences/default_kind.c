@@ -162,7 +162,7 @@ snowflake_make_nonlocal(Oid sequence, Oid type, const char *query)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this database does not know kinds of sequences"),
 				 errdetail("\"snowflake.default_sequence_kind\" is \"%s\".", setting()),
-				 errhint("Have a superuser call snowflake_attach_sequences(), or set \"snowflake.default_sequence_kind\" to \"local\".")));
+				 errhint("CREATE EXTENSION snowflake, or set \"snowflake.default_sequence_kind\" to \"local\".")));
 	if (snowflake_sequence_kind(sequence) != SNOWFLAKE_KIND_LOCAL)
 		return;
 	if (snowflake_kind_for(type) == SNOWFLAKE_KIND_RANGE)

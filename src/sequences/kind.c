@@ -43,6 +43,7 @@
 
 #include "ranges/granted.h"
 #include "ranges/numbers.h"
+#include "sequences/attach.h"
 #include "sequences/floor.h"
 #include "sequences/kind.h"
 #include "sequences/labelled.h"
@@ -103,29 +104,6 @@ keep_granted(Oid relid, const SequenceLabel *label)
 		return;
 	snowflake_get_granted(label->name, &note.granted, &noted);
 	snowflake_keep_note(relid, snowflake_get_definition(relid).seqmax, &note);
-}
-
-static bool
-keep_labelled(Oid relid, void *arg)
-{
-	SequenceLabel label;
-
-	LockRelationOid(relid, RowExclusiveLock);
-	label = sequence_label(relid);
-	keep_granted(relid, &label);
-	UnlockRelationOid(relid, RowExclusiveLock);
-	return false;
-}
-
-/*
- * The same for all sequences, each locked for a moment: there can be more of them than a
- * transaction can lock.  pg_upgrade leaves out what their files say, without which
- * a copy of this database does not know that it is one.
- */
-void
-snowflake_keep_all_granted(void)
-{
-	(void) snowflake_find_labelled(keep_labelled, NULL);
 }
 
 /*
@@ -284,6 +262,16 @@ change_label(Oid relid, const SequenceLabel *old, const SequenceLabel *label)
 }
 
 /*
+ * pg_upgrade leaves out what the file of a range sequence says, and sets its position
+ * afterwards.  Without a note, a copy of this database would not know that it is one.
+ */
+static void
+note_upgraded(Oid relid)
+{
+	(void) snowflake_note_range(relid, snowflake_get_definition(relid).seqmax, 0);
+}
+
+/*
  * Called before a label is set; NULL removes it.  The caller has checked who
  * owns the object.
  *
@@ -308,10 +296,16 @@ relabel(const ObjectAddress *object, const char *string)
 				 errmsg("invalid label of a sequence: \"%s\"", string),
 				 errhint(SET_KIND_HINT)));
 
+	if (string != NULL)
+		snowflake_attach_for_label();
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	old_text = snowflake_get_label(relid);
 	if (IsBinaryUpgrade)
+	{
+		if (string != NULL && label.kind == SNOWFLAKE_KIND_RANGE)
+			note_upgraded(relid);
 		return;
+	}
 	if (string != NULL && old_text == NULL)
 		become_nonlocal(relid, &label);
 	else if (string == NULL && old_text != NULL && snowflake_read_label(old_text, &old))
@@ -584,6 +578,7 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 	SequenceLabel label;
 
 	check_sequence(relid);
+	snowflake_attach_for_label();
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
 

@@ -20,7 +20,6 @@
 #include "utils/builtins.h"
 #include "utils/rel.h"
 
-#include "sequences/label.h"
 #include "sequences/labelled.h"
 
 /*
@@ -78,24 +77,4 @@ Oid
 snowflake_find_nonlocal_sequence(void)
 {
 	return snowflake_find_labelled(is_any, NULL);
-}
-
-static bool
-is_by_default(Oid relid, void *arg)
-{
-	SequenceLabel label;
-	char	   *string = snowflake_get_label(relid);	/* NULL if it was just
-														 * removed */
-
-	return string != NULL && snowflake_read_label(string, &label) &&
-		label.by_default;
-}
-
-/*
- * Is there a sequence that is not local because of a setting?
- */
-bool
-snowflake_has_default_sequence(void)
-{
-	return OidIsValid(snowflake_find_labelled(is_by_default, NULL));
 }

@@ -18,6 +18,5 @@ extern char *snowflake_get_label(Oid relid);
 extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
 									void *arg);
 extern Oid	snowflake_find_nonlocal_sequence(void);
-extern bool snowflake_has_default_sequence(void);
 
 #endif							/* SNOWFLAKE_LABELLED_H */

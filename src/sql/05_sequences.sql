@@ -43,7 +43,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION snowflake_sequence_setval(regclass, bigint, boolean) IS
 'what setval() is replaced by; changes nothing for snowflake sequences';
 
--- Every role calls them as soon as they are attached, whatever ALTER DEFAULT
+-- Every role calls them, whatever ALTER DEFAULT
 -- PRIVILEGES says; they check what the functions of PostgreSQL check.
 GRANT EXECUTE ON FUNCTION
     snowflake_sequence_nextval(regclass),
@@ -59,8 +59,7 @@ AS 'MODULE_PATHNAME', 'snowflake_sequence_support'
 LANGUAGE C STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_sequence_support(internal) IS
-'planner support function of nextval(), currval(), lastval() and setval(), once they
-are attached';
+'planner support function of nextval(), currval(), lastval() and setval()';
 
 -- Its values are those that no other sequence has, and whatever computes how much of
 -- it is used gets nothing, and no overflow.
@@ -73,30 +72,6 @@ GRANT USAGE, SELECT ON SEQUENCE snowflake_lastval_marker TO PUBLIC;
 COMMENT ON SEQUENCE snowflake_lastval_marker IS
 'what lastval() uses to know whether a snowflake sequence was the last';
 
-CREATE FUNCTION snowflake_attach_sequences()
-RETURNS void
-AS 'MODULE_PATHNAME', 'snowflake_attach_sequences'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION snowflake_attach_sequences() IS
-'have nextval(), currval(), lastval() and setval() of this database know the kinds of
-sequences; for superusers;
-errors: 55006 if they have a support function of another extension, 55000 if not
-everybody may execute what replaces them';
-
-REVOKE ALL ON FUNCTION snowflake_attach_sequences() FROM PUBLIC;
-
-CREATE FUNCTION snowflake_detach_sequences()
-RETURNS void
-AS 'MODULE_PATHNAME', 'snowflake_detach_sequences'
-LANGUAGE C VOLATILE PARALLEL UNSAFE;
-
-COMMENT ON FUNCTION snowflake_detach_sequences() IS
-'undo snowflake_attach_sequences(); for superusers;
-error: 55006 if there is a snowflake sequence';
-
-REVOKE ALL ON FUNCTION snowflake_detach_sequences() FROM PUBLIC;
-
 CREATE FUNCTION snowflake_set_sequence_kind(sequence regclass, kind text DEFAULT 'snowflake', name text DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_set_sequence_kind'
@@ -106,10 +81,10 @@ COMMENT ON FUNCTION snowflake_set_sequence_kind(regclass, text, text) IS
 'have nextval() of a sequence return snowflake IDs (snowflake), small numbers that no
 other server returns (range; the name is what the registry knows it by, by default its
 own), or continue where it was before (local); for its owner;
-errors: 42804 if a column with it is too narrow, 55000 if nextval() is not attached,
-there is no registry, or other servers do not answer in time, 22023 for its INCREMENT,
-another kind or an empty name, 42501 if the caller does not own it, or the database for
-another name';
+errors: 42804 if a column with it is too narrow, 55000 if there is no registry, or other
+servers do not answer in time, 55006 if nextval() has a support function of another
+extension, 22023 for its INCREMENT, another kind or an empty name, 42501 if the caller
+does not own it, or the database for another name';
 
 CREATE FUNCTION snowflake_set_sequence_kinds(sequences regclass[], kind text DEFAULT 'snowflake')
 RETURNS void
@@ -164,8 +139,6 @@ SELECT c.oid::regclass::text AS sequence,
     pg_catalog.format_type(a.atttypid, a.atttypmod) AS column_type,
     CASE
         WHEN l.label IS NULL THEN NULL
-        WHEN (SELECT prosupport = 0 FROM pg_catalog.pg_proc WHERE oid = 'pg_catalog.nextval(regclass)'::regprocedure)
-            THEN 'not attached: call snowflake_attach_sequences()'
         WHEN r.problem IS NOT NULL
             THEN r.problem
         -- The position is not known here of temporary ones of other sessions, and on

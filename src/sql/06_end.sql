@@ -57,3 +57,17 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- nextval() and its like
+--
+-- Sequences may have labels already.  Otherwise the first label does the same, so the
+-- function is needed only here.
+
+CREATE FUNCTION snowflake_attach()
+RETURNS void
+AS 'MODULE_PATHNAME', 'snowflake_attach'
+LANGUAGE C;
+
+SELECT snowflake_attach();
+
+DROP FUNCTION snowflake_attach();

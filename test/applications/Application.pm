@@ -46,7 +46,6 @@ sub create_extensions
 	$self->{node}->safe_psql('app', q{
 		CREATE EXTENSION snowflake;
 		CREATE EXTENSION snowflake_convert;
-		SELECT snowflake_attach_sequences();
 		GRANT CREATE ON SCHEMA public TO regress_app});
 	return;
 }

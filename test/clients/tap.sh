@@ -68,7 +68,7 @@ use_sequences()
 {
 	export PGDATABASE=${PGDATABASE}_sequences DATABASE_URL=${DATABASE_URL}_sequences
 	createdb "$PGDATABASE"
-	psql -qX -U postgres -c 'CREATE EXTENSION snowflake' -c 'SELECT snowflake_attach_sequences()' \
+	psql -qX -U postgres -c 'CREATE EXTENSION snowflake' \
 		-c "ALTER DATABASE $PGDATABASE SET snowflake.default_sequence_kind = snowflake" >/dev/null
 }
 

@@ -17,7 +17,7 @@ $node->init(allows_streaming => 'logical');
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1");
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences()');
+$node->safe_psql('postgres', 'CREATE EXTENSION snowflake');
 my $ID = '> 1e17';
 my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;
 
@@ -70,44 +70,32 @@ waits_for_lock('the change');
 $two->query_safe('COMMIT');
 $one->query_safe('SELECT 1');
 cmp_ok($two->query_safe(q{SELECT nextval('l_id_seq')}), '==', 11, 'then it is local, after all cached values');
-# A plan from before the attachment: the sequence is exhausted
 query('SELECT snowflake_set_sequence_kind(\'l_id_seq\', \'local\')');
 $one->quit;
 $two->quit;
 
-# A database that is not attached
-query(q{CREATE DATABASE unattached});
-query(q{CREATE EXTENSION snowflake; CREATE TABLE t (id bigserial, n int);
-	SECURITY LABEL FOR snowflake ON SEQUENCE t_id_seq IS 'snowflake'}, 'unattached');
-like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => 'unattached'),
-	$exhausted, 'where nextval() is not attached, it fails');
-is(query('SELECT problem FROM snowflake_sequences', 'unattached'),
-	'not attached: call snowflake_attach_sequences()', 'and the view reports it');
-# A plan from before, in a session that goes on
-my $before = $node->background_psql('unattached');
-$before->query_safe(q{SET client_min_messages = error; CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});
-is(asked($before, 'EXECUTE p'), '1', 'a plan from before the attachment');
-query(q{SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('s')}, 'unattached');
-is(query(q{
-		BEGIN; DO $$BEGIN PERFORM snowflake_attach_sequences(); END$$;
-		SELECT count(*) FROM pg_locks WHERE relation = 't_id_seq'::regclass}, 'unattached'),
-	'0', 'which locks no sequence, of which there can be thousands, until it commits');
+# A plan from before the extension, in a session that goes on
+query(q{CREATE DATABASE early});
+my $before = $node->background_psql('early');
+$before->query_safe(q{CREATE TABLE t (id bigserial, n int); CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});
+is(asked($before, 'EXECUTE p'), '1', 'a plan from before the extension');
+query(q{CREATE EXTENSION snowflake; SELECT snowflake_set_sequence_kind('s'), snowflake_set_sequence_kind('t_id_seq')}, 'early');
 cmp_ok($before->query_safe('EXECUTE p'), '>', 1e17, 'is planned again after it');
 $before->quit;
 # What resets it unseen: a server without the library
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
-like(sql_error($node, q{SELECT nextval('s')}, dbname => 'unattached'),
+like(sql_error($node, q{SELECT nextval('s')}, dbname => 'early'),
 	qr/ERROR:  55000: /, 'without the library preloaded, it fails');
-is(query(q{SELECT problem FROM snowflake_sequences WHERE sequence = 's'}, 'unattached'),
+is(query(q{SELECT problem FROM snowflake_sequences WHERE sequence = 's'}, 'early'),
 	'not preloaded: add snowflake to shared_preload_libraries, and restart', '... and the view reports it');
-query('ALTER SEQUENCE s RESTART', 'unattached');
+query('ALTER SEQUENCE s RESTART', 'early');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
 $node->restart;
-like(query('SELECT problem FROM snowflake_sequences WHERE sequence = \'s\'', 'unattached'),
+like(query('SELECT problem FROM snowflake_sequences WHERE sequence = \'s\'', 'early'),
 	qr/^not exhausted/, 'a sequence that was reset without the library is reported');
 is(query("SELECT nextval('s') $ID; SELECT problem IS NULL FROM snowflake_sequences WHERE sequence = 's'",
-		'unattached'), "t\nt", 'and exhausted by the next call');
+		'early'), "t\nt", 'and exhausted by the next call');
 
 # The position of a temporary sequence of another session is not known.
 $one = $node->background_psql('postgres');
@@ -159,7 +147,7 @@ $node->restart;
 is(query("SELECT nextval('pooled') $ID; DROP SEQUENCE pooled, pair"), 't', 'and with the scheme from before, there is one');
 
 # A template, and dumps: in one piece, by sections and in parallel, without labels
-query('CREATE DATABASE copied TEMPLATE unattached');
+query('CREATE DATABASE copied TEMPLATE early');
 is(query("SELECT nextval('s') $ID", 'copied'), 't', 'a database as a template is attached');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 query('ALTER SEQUENCE c1 CYCLE; SELECT snowflake_set_sequence_kind(\'c1\')');
@@ -167,33 +155,29 @@ $node->command_ok([ 'pg_dump', '-Fd', '-f', "$dir/dump", '-d', $node->connstr('p
 my %restores = (
 	parallel => [ [ '-j', '2' ] ],
 	sections => [ map { [ "--section=$_" ] } qw(pre-data data post-data) ],
-	attached => [ [ '--section=pre-data' ], 'attach', map { [ "--section=$_" ] } qw(data post-data) ]);
+	whole => [ [] ]);
 foreach my $name (sort keys %restores)
 {
 	query("CREATE DATABASE $name");
 	foreach my $step (@{ $restores{$name} })
 	{
-		query('SELECT snowflake_attach_sequences()', $name), next if $step eq 'attach';
 		$node->command_ok([ 'pg_restore', @$step, '-e', '-d', $node->connstr($name), "$dir/dump" ],
 			"pg_restore $name: @$step");
 	}
-	like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => $name), $exhausted,
-		"$name: calls fail until nextval() is attached")
-	  if $name ne 'attached';
-	is(query("SELECT snowflake_attach_sequences(); INSERT INTO t (n) VALUES (1) RETURNING id $ID;
+	is(query("INSERT INTO t (n) VALUES (1) RETURNING id $ID;
 			SELECT count(*) FROM snowflake_sequences WHERE problem IS NOT NULL;
 			SELECT snowflake_set_sequence_kind('t_id_seq', 'local'), snowflake_set_sequence_kind('c1', 'local');
 			SELECT nextval('t_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'c1'::regclass", $name),
-		"\nt\n0\n|\n11|t", "$name: then as before, and back to local with position and CYCLE");
+		"t\n0\n|\n11|t", "$name: IDs at the first INSERT, and back to local with position and CYCLE");
 }
 query('CREATE DATABASE unlabelled');
 $node->command_ok([ 'pg_restore', '--no-security-labels', '-e', '-d', $node->connstr('unlabelled'), "$dir/dump" ],
 	'pg_restore --no-security-labels');
 like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => 'unlabelled'), $exhausted,
 	'without labels, calls fail');
-is(query("SELECT snowflake_attach_sequences(); SELECT snowflake_set_sequence_kind('t_id_seq');
+is(query("SELECT snowflake_set_sequence_kind('t_id_seq');
 		INSERT INTO t (n) VALUES (1) RETURNING id $ID", 'unlabelled'),
-	"\n\nt", 'and setting the kind is enough');
+	"\nt", 'and setting the kind is enough');
 
 # A server without the library, to which no extension is restored: the labels are errors,
 # all else is restored, and the sequences are exhausted.

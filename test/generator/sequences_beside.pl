@@ -27,7 +27,7 @@ query(q{
 	CREATE TABLE t (id bigserial PRIMARY KEY, n int);
 	CREATE FUNCTION f() RETURNS bool LANGUAGE plpgsql AS
 	$$ DECLARE i bigint; BEGIN INSERT INTO t (n) VALUES (1) RETURNING id INTO i; RETURN i = currval('t_id_seq'); END $$;
-	SELECT snowflake_attach_sequences(), snowflake_set_sequence_kind('t_id_seq')});
+	SELECT snowflake_set_sequence_kind('t_id_seq')});
 
 # Executed as machine code
 my $jit = 'SET jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = 0; SET jit_optimize_above_cost = 0';
@@ -127,7 +127,6 @@ query(q{
 	\c private
 	ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 	CREATE EXTENSION snowflake;
-	SELECT snowflake_attach_sequences();
 	CREATE TABLE t (id bigserial, n int); CREATE TABLE l (id bigserial, n int);
 	SELECT snowflake_set_sequence_kind('t_id_seq');
 	CREATE ROLE app LOGIN; GRANT INSERT, SELECT ON t, l TO app; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO app});

@@ -24,7 +24,7 @@ foreach my $node ($a, $b)
 		"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = " . ($node == $a ? 1 : 2));
 	$node->start;
 	$node->safe_psql('postgres', q{
-		CREATE EXTENSION snowflake; SELECT snowflake_attach_sequences();
+		CREATE EXTENSION snowflake;
 		CREATE SEQUENCE everywhere; CREATE SEQUENCE here; CREATE SEQUENCE there});
 }
 $a->safe_psql('postgres', q{

@@ -76,7 +76,7 @@ is(join(' ', sort keys %found), 'src/dao.py src/report.sql src/reset.rb src/sub/
 $node->safe_psql('postgres', q{
 	DROP VIEW next_order;
 	DROP FUNCTION of_body();
-	SELECT snowflake_convert('orders');
+	SELECT snowflake_convert('orders', generator => 'snowflake_nextval()');
 	DROP SEQUENCE IF EXISTS orders_id_seq});
 like(sql_error($node, "SELECT $_()"), qr/42P01: relation "(?:public\.)?orders_id_seq" does not exist/, "$_() fails")
   foreach 'last_order', 'add_order';

@@ -28,7 +28,7 @@ $old->safe_psql(
 	CREATE TABLE u (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), t bigint REFERENCES t);
 	CREATE TABLE converted (id serial PRIMARY KEY);
 	INSERT INTO converted SELECT FROM generate_series(1, 100);
-	SELECT snowflake_convert('converted');
+	SELECT snowflake_convert('converted', generator => 'snowflake_nextval()');
 	INSERT INTO converted SELECT FROM generate_series(1, 100);
 	INSERT INTO t SELECT FROM generate_series(1, 20000);
 	INSERT INTO u (t) SELECT id FROM t});

@@ -58,12 +58,12 @@ $node->safe_psql(
 	INSERT INTO invoices VALUES (2)});
 my @dump = ('pg_dump', '--schema-only', '-t', 'customers*', '-t', 'invoices', '-d', $node->connstr('postgres'));
 my ($schema) = run_command(\@dump);
-$node->safe_psql('postgres', "CREATE EXTENSION snowflake_convert; SELECT snowflake_convert('customers')");
+$node->safe_psql('postgres', "CREATE EXTENSION snowflake_convert; SELECT snowflake_convert('customers', generator => 'snowflake_nextval()')");
 isnt((run_command(\@dump))[0] =~ s/^\\.*\n//mgr, $schema =~ s/^\\.*\n//mgr, 'a table is converted');
 $node->safe_psql('postgres', $integer);
 is((run_command(\@dump))[0] =~ s/^\\.*\n//mgr, $schema =~ s/^\\.*\n//mgr, 'a conversion is taken back, and the schema is as before');
 is($node->safe_psql('postgres', "INSERT INTO customers (name) VALUES ('c') RETURNING id"), '3', 'the sequence continues after the conversion was taken back');
-$node->safe_psql('postgres', "SELECT snowflake_convert('customers'); INSERT INTO customers (name) VALUES ('d')");
+$node->safe_psql('postgres', "SELECT snowflake_convert('customers', generator => 'snowflake_nextval()'); INSERT INTO customers (name) VALUES ('d')");
 like(sql_error($node, $integer), qr/ERROR:  22003: integer out of range/, 'a row with a snowflake ID prevents taking the conversion back');
 is($node->safe_psql('postgres', "SELECT count(*), pg_typeof(max(id)) FROM customers"), '4|bigint', 'no row is lost when taking the conversion back fails');
 $node->safe_psql('postgres', 'DROP TABLE invoices, customers');
@@ -90,7 +90,6 @@ $node->safe_psql('postgres', q{CREATE DATABASE back});
 $node->safe_psql('back', q{
 	CREATE EXTENSION snowflake;
 	CREATE EXTENSION snowflake_convert;
-	SELECT snowflake_attach_sequences();
 	CREATE TABLE customers (id serial PRIMARY KEY, name text);
 	INSERT INTO customers (name) VALUES ('old');
 	SELECT snowflake_convert_schema('public');
@@ -100,7 +99,6 @@ $node->safe_psql('back', $local);
 is($node->safe_psql('back', qq{INSERT INTO customers (name) VALUES ('newer') RETURNING id > $given}),
 	't', 'a sequence that stayed continues above the IDs, also above one that is not stored');
 is($node->safe_psql('back', 'SELECT DISTINCT kind FROM snowflake_sequences'), 'local', 'and is local');
-$node->safe_psql('back', 'SELECT snowflake_detach_sequences()');
 $node->safe_psql('back', $drop);
 
 # A standby without the library has all of it.

@@ -1,8 +1,8 @@
 # Snowflake sequences in script/tests/torture: their databases, what clients do with them,
 # and what is done to them meanwhile.
 #
-# Clients take IDs from sequences of "postgres", which is attached all the time.  Those of
-# "app" become local and snowflake sequences again, and it is detached and attached; its only
+# Clients take IDs from sequences of "postgres", whose extension stays.  Those of
+# "app" become local and snowflake sequences again, and its extension is dropped and created; its only
 # client is a witness (test/torture/witness), which knows small numbers from IDs.  "still" is
 # copied, so it has no clients.
 
@@ -30,7 +30,6 @@ my $objects = q{
 	CREATE SEQUENCE %s;
 	CREATE SEQUENCE %s;
 	CREATE TABLE items (id bigserial PRIMARY KEY, no int);
-	SELECT snowflake_attach_sequences();
 	SELECT snowflake_set_sequence_kind(oid, 'snowflake') FROM pg_class
 	WHERE relname IN ('ids', 'by20', 'k1', 'k2', 'items_id_seq');
 };
@@ -90,7 +89,7 @@ sub greedy_sequence_queries
 }
 
 # Errors that calls may get.  A client that counts by itself needs consecutive IDs.  The
-# server's own nextval() is what is reached while a database is attached or detached.  What follows an
+# server's own nextval() is what is reached while the extension is dropped or created.  What follows an
 # error in a transaction fails, too.
 sub is_sequence_refusal
 {
@@ -103,14 +102,13 @@ sub is_sequence_refusal
 #
 # What happens to sequences while clients use them
 #
-my @changes = ('restart', 'local', 'local', 'detach', 'detach', 'detach', 'dump', 'copy');
+my @changes = ('restart', 'local', 'local', 'drop', 'drop', 'drop', 'dump', 'copy');
 
 sub plan_sequences
 {
 	return {
 		change => any_of(@changes),
 		number => 1 + int rand(1_000_000),
-		attached => any_of(0, 1),
 		seconds => rand(0.5)
 	};
 }
@@ -156,11 +154,11 @@ sub become_local
 
 	not_only_ids($history, $server);
 	set_kind($node, 'local');
-	if ($plan->{change} eq 'detach')
+	if ($plan->{change} eq 'drop')
 	{
-		$node->safe_psql('app', 'SELECT snowflake_detach_sequences()');
+		$node->safe_psql('app', 'DROP EXTENSION snowflake');
 		nap($plan->{seconds});
-		$node->safe_psql('app', 'SELECT snowflake_attach_sequences()');
+		$node->safe_psql('app', 'CREATE EXTENSION snowflake');
 	}
 	nap($plan->{seconds});
 	set_kind($node, 'snowflake');
@@ -180,21 +178,14 @@ sub ids_of
 		SELECT nextval('k2') FROM generate_series(1, 3)});
 }
 
-# Restore a dump of "app".  What is not attached fails, and what is returns IDs.
+# Restore a dump of "app".
 sub dump_app
 {
 	my ($origin, $node, $plan, $database) = @_;
-	my $attach = 'SELECT snowflake_attach_sequences()';
 
 	$node->safe_psql('postgres', "CREATE DATABASE $database");
-	$node->safe_psql($database, "CREATE EXTENSION snowflake; $attach") if $plan->{attached};
 	system_or_bail('sh', '-c', 'pg_dump -d "$1" -f "$2" && psql -XAtq -v ON_ERROR_STOP=1 -d "$3" -f "$2" >/dev/null',
 		'sh', $origin->connstr('app'), $node->basedir . '/app.sql', $node->connstr($database));
-	return if $plan->{attached};
-	my $error = sql_error($node, q{SELECT nextval('k1')}, dbname => $database);
-	die "nextval() in a database that is not attached: $error"
-	  unless $error =~ /reached maximum value of sequence "k1"/;
-	$node->safe_psql($database, $attach);
 	return;
 }
 
@@ -211,7 +202,7 @@ sub change_sequences
 	happens("sequences: $change");
 	fault("sequences: $change");
 	return restart($node, $plan) if $change eq 'restart';
-	return become_local($node, $plan, $history, $server) if $change eq 'local' || $change eq 'detach';
+	return become_local($node, $plan, $history, $server) if $change eq 'local' || $change eq 'drop';
 	$change eq 'copy'
 	  ? $node->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE still")
 	  : dump_app($node, $other // $node, $plan, $database);

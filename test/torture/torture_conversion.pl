@@ -591,12 +591,10 @@ my $template = template_node(undef,
 	'wal_level = logical', 'max_connections = 40', 'max_wal_senders = 6',
 	'shared_buffers = 32MB', 'log_min_messages = warning');
 my ($node, $standby, $registry, $conversions, $before);
-my $attached = 0;
 
 sub begin_primary
 {
 	remove_nodes();
-	$attached = 0;
 	$node = node_of_backup('primary', $template, 'backup');
 	$total{servers}++;
 	$conversions = 0;
@@ -633,10 +631,6 @@ sub new_shop
 	my @possible = defined $registry ? @with_registry : @without_registry;
 
 	$conversion = { %{ $possible[ $plan->{conversion} * @possible ] }, schema => $plan->{schema} };
-	my $attach = defined $conversion->{kind} ? 1 : 0;
-	$node->safe_psql('postgres', 'SELECT snowflake_' . ($attach ? 'attach' : 'detach') . '_sequences()')
-	  if $attached != $attach;
-	$attached = $attach;
 	create_shop($node, 'postgres', ORDERS);
 	$node->safe_psql('postgres', $tokens);
 
@@ -731,7 +725,8 @@ sub look_at_plan
 sub start_call
 {
 	my $statement = $conversion->{online}
-	  ? "CALL snowflake_convert_online('orders', $plan->{options})"
+	  ? "CALL snowflake_convert_online('orders', $plan->{options}"
+	  . (defined $conversion->{kind} ? ')' : ", generator => 'snowflake_nextval()')")
 	  : at_once($conversion->{kind});
 
 	%call = (err => '', begun => time);
@@ -907,7 +902,7 @@ sub check_complete
 	wrong('failed', "the default is $default")
 	  if $default ne (defined $conversion->{kind} ? "nextval('orders_id_seq'::regclass)" : 'snowflake_nextval()');
 	wrong('failed', "kinds: $kinds")
-	  if $attached && $kinds ne "lines_id_seq $of_lines, orders_id_seq $kind";
+	  if defined $conversion->{kind} && $kinds ne "lines_id_seq $of_lines, orders_id_seq $kind";
 	my $next = $node->safe_psql('postgres', "SELECT $default");
 	wrong('wrong', "number $next after $last") if $next <= $last;
 	$total{kept}++ if defined $conversion->{kind};

@@ -206,8 +206,6 @@ sub create_tables
 {
 	my ($node) = @_;
 	my $name = $node->name;
-
-	$node->safe_psql('postgres', 'SELECT snowflake_attach_sequences()');
 	foreach my $table (sort keys %tables)
 	{
 		my $type = $table eq 'small' ? 'serial' : 'bigserial';
@@ -701,32 +699,20 @@ sub become_range
 	return;
 }
 
-# A dump of a server is restored in a new one, whose calls fail until it is attached, before or after.
+# A dump of a server is restored in a new one.
 sub start_dump
 {
 	my ($origin) = @_;
 	my $node = node_of_backup(new_node('dumped'), $template, 'backup');
 	my $file = $node->basedir . '/dump.sql';
-	my $attach = 'SELECT snowflake_attach_sequences()';
 
 	configure($node);
 	set_clock($node, 0);
 	start_node($node);
 	$node->safe_psql('postgres', 'DROP TABLE t');
-	$node->safe_psql('postgres', $attach) if $round_plan->{told};
 	system_or_bail('sh', '-c',
 		'pg_dump --no-subscriptions --no-publications -d "$1" -f "$2" && psql -XAtq -v ON_ERROR_STOP=1 -d "$3" -f "$2" >/dev/null',
 		'sh', $origin->{node}->connstr('postgres'), $file, $node->connstr('postgres'));
-	if (!$round_plan->{told})
-	{
-		foreach my $table (@range_tables)
-		{
-			my $error = sql_error($node, "SELECT nextval('${table}_id_seq')");
-			fail_call("nextval() in a database that is not attached: $error")
-			  unless $error =~ /reached maximum value of sequence/;
-		}
-		$node->safe_psql('postgres', $attach);
-	}
 	renew_clients(add_server($node, "a dump of $origin->{name}"));
 	return;
 }

@@ -34,7 +34,6 @@ foreach my $node ($old, $other)
 	$node->safe_psql('postgres', 'CREATE DATABASE shop');
 	$node->safe_psql('shop', q{
 		CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert; CREATE EXTENSION snowflake_keys;
-		SELECT snowflake_attach_sequences();
 		CREATE TABLE ranged (id serial PRIMARY KEY, n int);
 		CREATE SEQUENCE asked AS smallint;
 		SELECT snowflake_set_sequence_kind('ranged_id_seq', 'range'), snowflake_set_sequence_kind('asked', 'range')});
@@ -65,9 +64,10 @@ my @tables = qw(ranged small_by_setting by_setting own ident unlogged big daily 
 insert_rows($old);
 convert_online($old, 'shop', "'big', until => 'backfill'");
 
-# A database that is not attached, and one without anything.
-$old->safe_psql('postgres', 'CREATE DATABASE detached TEMPLATE shop');
-$old->safe_psql('detached', q{UPDATE pg_proc SET prosupport = 0 WHERE prosupport = 'snowflake_sequence_support'::regproc});
+# A database that has no such sequence yet, and one without anything.
+$old->safe_psql('postgres', 'CREATE DATABASE later');
+$old->safe_psql('later', 'CREATE EXTENSION snowflake; CREATE TABLE t (id bigserial PRIMARY KEY, n int)');
+$old->safe_psql('postgres', 'ALTER DATABASE later SET snowflake.default_sequence_kind = snowflake');
 $old->safe_psql('postgres', 'CREATE DATABASE plain');
 
 sub shop { return $_[0]->safe_psql('shop', $_[1]); }
@@ -128,26 +128,10 @@ $new->{last} = $old->{last};
 upgrade($old, $new, '--link');
 is(rows($new), $rows, 'all rows are there');
 is(labels($new), $labels, 'so are the labels of sequences');
-my @unattached;
-wait_until('the log of databases that are not attached', sub {
-	@unattached = sort(slurp_file($new->logfile) =~ /WARNING:  sequences of database "(\w+)" are not attached/g);
-	return @unattached == 2 });
-is("@unattached", 'detached shop', 'the start logs the databases that have to be attached');
-
-foreach my $table (qw(ranged small_by_setting by_setting unlogged app.customer app.invoice))
-{
-	like(sql_error($new, "INSERT INTO $table (n) VALUES (1)", dbname => 'shop'),
-		qr/WARNING: .*"shop" are not attached.*HINT: .*snowflake_attach_sequences.*nextval: reached maximum value/s,
-		"table $table gets no small number before the database is attached");
-}
-like(sql_error($new, q{SELECT nextval('asked')}, dbname => 'shop'), qr/nextval: reached maximum value/, 'nor does a client');
-like(sql_error($new, 'CREATE TABLE late (id serial)', dbname => 'shop'), qr/this database does not know kinds of sequences/,
-	'a new table gets none by the setting of the database, which is there');
 is(shop($new, 'INSERT INTO own (n) VALUES (1) RETURNING id'), 21, 'a local sequence continues');
 is(shop($new, 'INSERT INTO ident (n) VALUES (1) RETURNING id'), 21, 'so does an identity');
 
-shop($new, 'SELECT snowflake_attach_sequences()');
-is(kinds($new), $kinds, 'after it is attached, sequences are as before');
+is(kinds($new), $kinds, 'sequences are as before');
 take('after', $new, $other, $new);
 insert_rows($new);
 is(shop($new, q{SELECT string_agg(t || ' ' || n, ', ' ORDER BY t) FROM (
@@ -163,8 +147,9 @@ is(shop($new, q{CREATE TABLE late (id serial); INSERT INTO late DEFAULT VALUES; 
 	'range', 'new tables get what the setting of the database says');
 is(shop($new, q{SELECT snowflake_set_sequence_kind('cycles', 'local'); SELECT nextval('cycles'), seqcycle FROM pg_sequence WHERE seqrelid = 'cycles'::regclass}),
 	"\n2|t", 'a sequence that becomes local has its position and CYCLE');
-is($new->safe_psql('detached', q{SELECT snowflake_attach_sequences(); INSERT INTO by_setting (n) VALUES (1) RETURNING id > 1e17}),
-	"\nt", 'so does the database that was not attached before, when it is');
+is($new->safe_psql('later', q{CREATE TABLE s (id bigserial, n int); INSERT INTO s (n) VALUES (1) RETURNING id > 1e17;
+		INSERT INTO t (n) VALUES (1) RETURNING id}),
+	"t\n1", 'a database in which no sequence had a kind gets one by its setting');
 unlike(convert_online($new, 'shop', "'big'"), qr/backfill|ERROR/, 'an online conversion continues where it was');
 is(shop($new, q{INSERT INTO big (n) VALUES (1); SELECT count(*), count(*) FILTER (WHERE id > 1e17) FROM big}), '41|1', '... and has all rows');
 
@@ -200,14 +185,14 @@ foreach my $node ($new, $other)
 take('after the registry', $new, $other, $new);
 
 #
-# What somebody forgets: to attach, to preload the library, the registry
+# What somebody forgets: to preload the library, the registry
 #
 $other->stop;
 my $careless = new_new_server('b');
 $careless->{last} = $other->{last};
 upgrade($other, $careless);
 my $insert = 'INSERT INTO ranged (n) VALUES (1)';
-like(sql_error($careless, "$insert; SELECT snowflake_attach_sequences(); $insert", dbname => 'shop'),
+like(sql_error($careless, "$insert; $insert", dbname => 'shop'),
 	qr/nextval: reached maximum value.*55000: snowflake must be loaded via "shared_preload_libraries"\nHINT:/s,
 	'without the library a table gets no small number, and an error says what to do');
 $careless->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");

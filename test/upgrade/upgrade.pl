@@ -31,7 +31,7 @@ sub make_servers
 		CREATE TABLE s (id bigserial PRIMARY KEY, n int);
 		INSERT INTO s (n) VALUES (1), (2);
 		CREATE SEQUENCE pooled INCREMENT 50 CYCLE;
-		SELECT snowflake_attach_sequences(), snowflake_set_sequence_kind('s_id_seq'),
+		SELECT snowflake_set_sequence_kind('s_id_seq'),
 		    snowflake_set_sequence_kind('pooled');
 		INSERT INTO s (n) VALUES (3);
 		CREATE EXTENSION snowflake_registry;
@@ -111,24 +111,17 @@ is( $new->safe_psql(
 cmp_ok($new->safe_psql('postgres', 'SELECT mark FROM mark'),
 	'>', $greatest, 'a view on snowflake_stat works after pg_upgrade, and there is a mark');
 
-# Snowflake sequences: their labels and positions are there, the attachment is not.
-my $unattached = qr/WARNING:  (?:01000: )?sequences of database "postgres" are not attached/;
-$new->wait_for_log($unattached);
-pass('the start after pg_upgrade logs a database that has to be attached');
-like(sql_error($new, 'INSERT INTO s (n) VALUES (4)'),
-	qr/$unattached.*nextval: reached maximum value of sequence/s,
-	'snowflake sequences fail after pg_upgrade until they are attached');
+# Snowflake sequences: their labels and positions are there.
 is( $new->safe_psql(
 		'postgres', q{
-		SELECT snowflake_attach_sequences();
 		INSERT INTO s (n) VALUES (4);
 		SELECT count(*) FILTER (WHERE id > 1e17) FROM s;
 		SELECT count(DISTINCT nextval('pooled') / 50) FROM generate_series(1, 1000);
 		SELECT count(*) FROM snowflake_sequences WHERE problem IS NOT NULL;
 		SELECT snowflake_set_sequence_kind('s_id_seq', 'local'), snowflake_set_sequence_kind('pooled', 'local');
 		SELECT nextval('s_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'pooled'::regclass}),
-	"\n2\n1000\n0\n|\n3|t",
-	'after they are attached, they return IDs, and have their positions and CYCLE');
+	"2\n1000\n0\n|\n3|t",
+	'snowflake sequences return IDs after pg_upgrade, and have their positions and CYCLE');
 ask_registry($new);
 like(
 	ask_registry($new),
