@@ -321,6 +321,23 @@ add_unconverted_keys(Report *report)
 	}
 }
 
+/*
+ * Sequences that are local, as a script that looks like a dump leaves them, where new
+ * tables get another kind.
+ */
+static void
+add_local_sequences(Report *report)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(&report->conversion, sql_local_sequences))
+		(void) snowflake_convert_add_finding(&report->findings, "warning",
+											 "sequences are local, although new tables get another kind",
+											 ((char **) lfirst(cell))[0],
+											 "it is local, although new tables get another kind",
+											 "Call snowflake_convert_schema() with the kind that they are to have, or snowflake_set_sequence_kind() with 'local' in a session that has the setting.");
+}
+
 static void
 add_left_keys(Report *report, const List *left)
 {
@@ -437,6 +454,7 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 		find_kinds(&report);
 	else
 		find_keys(&report);
+	add_local_sequences(&report);
 	for (size_t i = 0; i < lengthof(severities); i++)
 		return_rows(&report, severities[i].severity, severities[i].limit,
 					(ReturnSetInfo *) fcinfo->resultinfo);

@@ -80,7 +80,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	volatile bool discards = forgets_currval(pstmt->utilityStmt);
 	volatile SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
 	bool		drops;
-	SnowflakeNewTable *table;
+	SnowflakeDefinition definition;
 	List	   *granted;
 	MemoryContext outer;
 	SnowflakeCopiedTable *copied;
@@ -88,7 +88,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	drops = snowflake_prepare_drop(pstmt->utilityStmt);
 	snowflake_prepare_alter(pstmt->utilityStmt);
 	granted = snowflake_granted_before(pstmt->utilityStmt, reset);
-	table = snowflake_prepare_table(&pstmt, queryString);
+	snowflake_begin_definition(&definition, pstmt->utilityStmt, context);
 	copied = snowflake_prepare_copy(pstmt->utilityStmt);
 	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();
@@ -115,7 +115,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	}
 	snowflake_exhaust_after(reset);
 	snowflake_keep_granted(granted, ShareRowExclusiveLock);
-	snowflake_finish_table(table);
+	snowflake_end_definition(&definition);
 	if (drops)
 		snowflake_finish_drop();
 }

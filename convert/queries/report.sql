@@ -25,3 +25,22 @@ FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
 WHERE t.is_root AND t.gets_ids
 ORDER BY t.column_name COLLATE "C"
+
+-- The sequences of schema $11 that are local, and nobody has called them so, if new tables of this
+-- database get another kind.
+-- name: local_sequences
+SELECT format('sequence %I.%I', n.nspname, c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relnamespace = $11 AND c.relkind = 'S' AND c.relpersistence <> 't'
+AND $17 IS DISTINCT FROM 'local'
+AND NOT EXISTS (SELECT FROM pg_seclabel l
+                WHERE (l.classoid, l.objoid, l.provider)
+                  = ('pg_class'::regclass, c.oid, 'snowflake'))
+AND NOT EXISTS (SELECT FROM pg_depend e
+                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
+AND EXISTS (
+  SELECT FROM pg_db_role_setting r LEFT JOIN pg_database b ON b.oid = r.setdatabase,
+    unnest(r.setconfig) v
+  WHERE (b.oid IS NULL OR b.datname = current_database())
+  AND v LIKE 'snowflake.default\_sequence\_kind=%' AND v NOT LIKE '%=local')
+ORDER BY c.relname COLLATE "C"

@@ -420,7 +420,7 @@ is(query($a, $distributed . sprintf($columns, 'nt')), join("\n",
 	'id|integer|range|integer|', 's|smallint|range|smallint|', 'small|smallint|range|smallint|'),
 	'distributed: bigint columns have snowflake sequences, and smaller ones range sequences');
 is(query($a, q{SELECT atttypid::regtype FROM pg_attribute WHERE attrelid = 'nt_refers'::regclass AND attnum = 1}),
-	'integer', 'what references a key that stays integer is not widened');
+	'integer', 'what references a key stays integer');
 is(query($a, q{SELECT label FROM pg_seclabel WHERE objoid = 'nt_id_seq'::regclass}),
 	'range default name=public.nt_id_seq', 'the label says that it was the default');
 my %rows;
@@ -433,18 +433,54 @@ is(join(' ', map { scalar keys %{ $rows{$_} } } 0 .. 3), '1200 1200 1200 1200', 
 is(join(' ', map { min(keys %{ $rows{$_} }) } 0 .. 3), '1 1 1 10', 'they begin where the column says');
 
 query($_, 'CREATE TABLE filled AS SELECT generate_series(1, 5000) AS x') foreach $a, $b;
-query($_, "$distributed ALTER TABLE filled ADD id serial PRIMARY KEY, ADD i int GENERATED ALWAYS AS IDENTITY") foreach $a, $b;
-my @filled = map { split /\n/, query($_, 'SELECT id FROM filled UNION ALL SELECT -i FROM filled') } $a, $b;
-my %filled = map { $_ => 1 } @filled;
-is(keys %filled, 20000, 'rows that exist get numbers of their own with ADD COLUMN');
+query($_, "$distributed ALTER TABLE filled ADD id serial PRIMARY KEY") foreach $a, $b;
+my %filled = map { $_ => 1 } map { split /\n/, query($_, 'SELECT id FROM filled') } $a, $b;
+is(keys %filled, 10000, 'rows that exist get numbers of their own with ADD COLUMN');
+foreach my $kind (qw(distributed range))
+{
+	query($a, "CREATE TABLE identity_$kind AS SELECT generate_series(1, 50) AS x");
+	my $add = "SET snowflake.default_sequence_kind = $kind; ALTER TABLE identity_$kind ADD c int GENERATED ALWAYS AS IDENTITY";
+	my ($statements) = sql_error($a, $add) =~ /2200H: .*HINT:  If the table has rows, use: (.*?;)\n/s;
+	query($a, "SET snowflake.default_sequence_kind = $kind; $statements");
+	is( query($a, "SELECT count(DISTINCT c), min(c), nextval(pg_get_serial_sequence('identity_$kind', 'c')) > max(c) FROM identity_$kind; SELECT kind FROM snowflake_sequences WHERE table_name = 'identity_$kind'"),
+		"50|1|t\nrange", "$kind: the statements in the error give rows an identity");
+}
 
+# As in PostgreSQL, a sequence begins at START.
 query($a, qq{$distributed
 	CREATE TABLE keyed AS SELECT g AS id, g AS i FROM generate_series(1, 700) g;
 	ALTER TABLE keyed ALTER i SET NOT NULL;
 	CREATE SEQUENCE keyed_seq;
-	ALTER TABLE keyed ALTER id SET DEFAULT nextval('keyed_seq'), ALTER i ADD GENERATED ALWAYS AS IDENTITY});
-is(query($a, 'INSERT INTO keyed DEFAULT VALUES RETURNING id > 700, i > 700'), 't|t', 'a column that exists continues above its keys');
-is(query($a, $distributed . sprintf($columns, 'keyed')), "i|integer|range|integer|\nid|integer|range|integer|", 'its type stays');
+	ALTER TABLE keyed ALTER id SET DEFAULT nextval('keyed_seq'), ALTER i ADD GENERATED ALWAYS AS IDENTITY (START 1000)});
+is(query($a, q{SELECT nextval('keyed_seq'), nextval('keyed_i_seq')}), '1|1000', 'for a column that exists, a sequence begins at START');
+is(query($a, q{SELECT setval('keyed_seq', max(id)) FROM keyed; SELECT nextval('keyed_seq') > 700}), "700\nt", '... and above the keys after setval()');
+is(query($a, $distributed . sprintf($columns, 'keyed')), "i|integer|range|integer|\nid|integer|range|integer|", 'its sequence gets its type');
+
+# Columns that are not bigint
+is( query($a, qq{$distributed
+		CREATE SEQUENCE no_seq; CREATE SEQUENCE small_no; CREATE SEQUENCE late_no;
+		CREATE TABLE texts (n int, no text DEFAULT 'INV-' || lpad(nextval('no_seq')::text, 6, '0'), s smallint DEFAULT nextval('small_no'));
+		ALTER TABLE texts ADD l int DEFAULT nextval('late_no'::text) + 1;
+		INSERT INTO texts DEFAULT VALUES RETURNING no, s, l;
+		SELECT seqtypid::regtype, seqmax, kind FROM pg_sequence JOIN snowflake_sequences ON seqrelid = sequence::regclass WHERE sequence ~ '_no\$|no_seq' ORDER BY sequence COLLATE "C"}),
+	"INV-000001|1|2\ninteger|2147483647|range\nbigint|9223372036854775807|range\nsmallint|32767|range",
+	'distributed: a default of a column that is not bigint has a range sequence, which ends where the column does');
+query($a, q{SET snowflake.default_sequence_kind = range; CREATE SEQUENCE order_no; CREATE SEQUENCE used_no});
+query($a, q{SELECT nextval('used_no')});
+is( query($a, q{SET snowflake.default_sequence_kind = range; CREATE TABLE orders (no int DEFAULT nextval('order_no'), u int DEFAULT nextval('used_no'));
+		SELECT seqtypid::regtype, label FROM pg_sequence JOIN pg_seclabel ON seqrelid = objoid WHERE seqrelid IN ('order_no'::regclass, 'used_no'::regclass) ORDER BY 1}),
+	"bigint|range default name=public.used_no\ninteger|range default name=public.order_no", 'range: also one that nobody has used yet');
+
+# What resets a sequence before its first number
+query($a, q{SET snowflake.default_sequence_kind = range; CREATE TABLE reset (id serial, n int)});
+query($a, 'TRUNCATE reset RESTART IDENTITY');
+query($a, 'ALTER SEQUENCE reset_id_seq RESTART');
+query($a, 'ALTER TABLE reset SET UNLOGGED');
+is(query($a, 'INSERT INTO reset DEFAULT VALUES RETURNING id'), '1', 'a new sequence that was reset begins with 1');
+query($a, q{SET snowflake.default_sequence_kind = range; CREATE TABLE restarted (id serial, n int)});
+$a->restart;
+is(query($a, 'INSERT INTO restarted DEFAULT VALUES RETURNING id'), '1', '... and one whose server was restarted before');
+take($a, 't_id_seq', 1);
 
 # The least integer has no number before it.
 is( query($a, q{CREATE SEQUENCE lowest MINVALUE -9223372036854775808;
@@ -471,7 +507,7 @@ query($a, q{SET snowflake.default_sequence_kind = range; CREATE TABLE all_range 
 is(query($a, 'SET snowflake.default_sequence_kind = range;' . sprintf($columns, 'all_range')),
 	"b|bigint|range|bigint|\ni|bigint|range|bigint|\nid|integer|range|integer|", 'range: all columns have range sequences');
 is(query($a, q{SET snowflake.default_sequence_kind = snowflake; CREATE TABLE shares (id int DEFAULT nextval('all_range_id_seq'));} . sprintf($columns, 'shares')),
-	'id|integer|range|integer|', 'a range sequence that exists does not widen a column');
+	'id|integer|range|integer|', 'a column can share a range sequence');
 
 #
 # The registry does not answer
@@ -483,11 +519,11 @@ like(sql_error($a, q{SET statement_timeout = '500 ms'; SELECT nextval('t_id_seq'
 	qr/57014: .*while waiting for the registry to grant a range of numbers/s, 'a call that waits can be cancelled');
 like(sql_error($a, q{SELECT nextval('t_id_seq')}),
 	qr/55000: .*no number of sequence "t_id_seq" is granted to this server.*DETAIL:  Calls to the registry have failed since/s, 'a call fails after grant_timeout');
-like(sql_error($a, "$distributed CREATE TABLE refused (id serial)"),
-	qr/55000: .*HINT:  To create a local sequence, set "snowflake.default_sequence_kind" to "local".*CONTEXT:  making sequence "refused_id_seq" a range sequence/s,
-	'a table with a range sequence cannot be created');
-is(query($a, q{SELECT to_regclass('refused') IS NULL}), 't', '... and nothing is left');
+query($a, "$distributed CREATE TABLE meanwhile (id serial, i int GENERATED ALWAYS AS IDENTITY (START 500))");
+is(query($a, $distributed . sprintf($columns, 'meanwhile')), "i|integer|range|integer|\nid|integer|range|integer|", 'a table with range sequences can be created');
+like(sql_error($a, q{SELECT nextval('meanwhile_i_seq')}), qr/55000: .*no number of sequence "meanwhile_i_seq" is granted/s, '... whose numbers wait for the registry');
 $registry->start;
+ok($a->poll_query_until('postgres', q{SELECT nextval('meanwhile_i_seq') >= 500}), '... and begin at START when it is back');
 ok($a->poll_query_until('postgres', q{SELECT nextval('t_id_seq') > 0}), 'numbers continue when the registry is back');
 take($a, 't_id_seq', 10);
 

@@ -446,10 +446,10 @@ static const Setting settings[] = {
 	},
 	{
 		.name = "snowflake.default_sequence_kind",
-		.short_desc = "Sets the kind of the sequences of new tables.",
-		.long_desc = "With \"snowflake\", serial and identity columns become bigint columns whose default is nextval() of a snowflake sequence. "
-		"With \"range\", their type stays, and it is nextval() of a range sequence. "
-		"With \"distributed\", bigint columns get snowflake sequences, and smaller ones range sequences.",
+		.short_desc = "Sets the kind of new sequences, also those of new tables.",
+		.long_desc = "With \"snowflake\", new bigint sequences are snowflake sequences, and smaller ones local, with a warning. "
+		"With \"range\", all are range sequences. "
+		"With \"distributed\", bigint ones are snowflake sequences, and smaller ones range sequences.",
 		.context = PGC_USERSET,
 		.enumeration = {
 			.variable = &snowflake_default_sequence_kind,

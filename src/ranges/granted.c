@@ -15,6 +15,10 @@
  * range sequence, although rows can have come from other servers alone, and again from
  * when pg_upgrade sets its label.
  *
+ * A new sequence, of which the registry has not heard, has another hash until a number
+ * is used: its first request carries START.  One that was restored has none of both,
+ * because nobody knows here which numbers its rows have.
+ *
  * It is written into log_cnt before the first number of a range is given out, and
  * when the registry took a floor, up to which it must not grant a number either.  An
  * exhausted sequence does not use that: the server's nextval() fails before it
@@ -79,12 +83,33 @@ database_hash(void)
 }
 
 /*
+ * Another one, for new sequences of this database.
+ */
+static CommandId
+new_hash(void)
+{
+	CommandId	hash = database_hash() ^ 1;
+
+	return hash != NO_DATABASE ? hash : NO_DATABASE + 2;
+}
+
+/*
+ * Is it that of a sequence of which the registry has not heard?
+ */
+bool
+snowflake_is_new(const GrantedNote *note)
+{
+	return note->database == new_hash();
+}
+
+/*
  * Was it written in a database of another name?
  */
 bool
 snowflake_is_foreign(const GrantedNote *note)
 {
-	return note->database != NO_DATABASE && note->database != database_hash();
+	return note->database != NO_DATABASE && note->database != database_hash() &&
+		!snowflake_is_new(note);
 }
 
 /*
@@ -221,7 +246,18 @@ snowflake_write_note(Oid relid, int64 last, int64 granted)
 }
 
 /*
- * The same for a range sequence whose next range is about to be used.  It is not
+ * Note that the registry has not heard of a sequence that the caller has locked.
+ */
+void
+snowflake_note_new(Oid relid, int64 last)
+{
+	GrantedNote note = {0, new_hash()};
+
+	(void) write_note(relid, last, &note, false);
+}
+
+/*
+ * Note what was granted of a range sequence whose next range is about to be used.  It is not
  * exhausted if something that did not pass nextval() has set its position, such as C
  * code that calls setval().
  */

@@ -229,7 +229,7 @@ fail_refused(const RangeHandle *handle, const char *problem)
 
 /*
  * Claim a number, or wait for one.  Returns false if the slot belongs to
- * another sequence.
+ * another sequence.  The request for a new one carries what it begins with.
  */
 static pg_noinline bool
 wait_for_number(const RangeHandle *handle, int64 *number)
@@ -240,6 +240,8 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 	RangeAdvance advance;
 
 	begin_wait(&wait, handle);
+	if (handle->first > 0)
+		(void) snowflake_ask_floor(handle, handle->first - 1);
 	ConditionVariablePrepareToSleep(&handle->slot->changed);
 	while ((advance = snowflake_advance(handle, &granted)) != RANGE_OTHER)
 	{

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * defaults.c
- *	  The sequence of a default, as it was written or stored.
+ *	  The sequences of a default, as it was written or stored.
  *
- * Only a default that is nextval() of a constant has one.  The constant may
- * be a name that is looked up whenever the default is evaluated, nextval('s'::text);
- * then it is what the name means now.
+ * These are those with nextval() of a constant.  The constant may be a name that is
+ * looked up whenever the default is evaluated, nextval('s'::text); then it is what the
+ * name means now.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -21,8 +21,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
-#include "parser/parse_type.h"
-#include "parser/parser.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -63,32 +61,36 @@ get_raw_string(const Node *node)
 	return constant->val.sval.sval;
 }
 
-/*
- * A default as it was written, without its casts.
- */
-Node *
-snowflake_strip_casts(Node *expression)
+static bool
+find_raw_nextval(Node *node, void *found)
 {
-	while (expression != NULL && IsA(expression, TypeCast))
-		expression = ((TypeCast *) expression)->arg;
-	return expression;
+	const		FuncCall *call = (const FuncCall *) node;
+	List	  **sequences = found;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncCall) && list_length(call->args) == 1 &&
+		strcmp(strVal(llast(call->funcname)), "nextval") == 0)
+	{
+		const char *name = get_raw_string(linitial(call->args));
+		Oid			sequence = name != NULL ? find_sequence(cstring_to_text(name)) : InvalidOid;
+
+		if (OidIsValid(sequence))
+			*sequences = list_append_unique_oid(*sequences, sequence);
+	}
+	return raw_expression_tree_walker(node, find_raw_nextval, found);
 }
 
 /*
- * The sequence of a default as it was written, or InvalidOid.
+ * The sequences of a default as it was written.
  */
-Oid
-snowflake_sequence_in_raw_default(Node *expression)
+List *
+snowflake_sequences_in_raw_default(Node *expression)
 {
-	const		FuncCall *call = (const FuncCall *) snowflake_strip_casts(expression);
-	const char *name;
+	List	   *sequences = NIL;
 
-	if (call == NULL || !IsA(call, FuncCall) ||
-		strcmp(strVal(llast(call->funcname)), "nextval") != 0 ||
-		list_length(call->args) != 1)
-		return InvalidOid;
-	name = get_raw_string(linitial(call->args));
-	return name != NULL ? find_sequence(cstring_to_text(name)) : InvalidOid;
+	(void) find_raw_nextval(expression, &sequences);
+	return sequences;
 }
 
 /*
@@ -118,6 +120,11 @@ find_nextval(Node *node, void *found)
 
 	if (node == NULL)
 		return false;
+	if (IsA(node, NextValueExpr))
+	{
+		*(Oid *) found = ((NextValueExpr *) node)->seqid;
+		return true;
+	}
 	if (IsA(node, FuncExpr) && call->funcid == F_NEXTVAL)
 	{
 		*(Oid *) found = get_argument(linitial(call->args));
@@ -127,7 +134,7 @@ find_nextval(Node *node, void *found)
 }
 
 /*
- * The sequence of the default of a column, or InvalidOid.
+ * The first sequence of the default of a column or its identity, or InvalidOid.
  */
 Oid
 snowflake_sequence_in_default(Oid relid, const char *column)
@@ -145,24 +152,4 @@ snowflake_sequence_in_default(Oid relid, const char *column)
 	/* The statement takes its own lock, at once. */
 	relation_close(relation, AccessShareLock);
 	return found;
-}
-
-/*
- * A default for a sequence, like the one that the server makes of serial.
- */
-Node *
-snowflake_make_raw_default(const RangeVar *sequence)
-{
-	A_Const    *name = makeNode(A_Const);
-	TypeCast   *cast = makeNode(TypeCast);
-
-	name->val.sval.type = T_String;
-	name->val.sval.sval = quote_qualified_identifier(sequence->schemaname,
-													 sequence->relname);
-	name->location = -1;
-	cast->arg = (Node *) name;
-	cast->typeName = SystemTypeName("regclass");
-	cast->location = -1;
-	return (Node *) makeFuncCall(SystemFuncName("nextval"), list_make1(cast),
-								 COERCE_EXPLICIT_CALL, -1);
 }

@@ -6,7 +6,8 @@
  * The kind is a security label.  Whoever owns the sequence may set it, and it
  * is dumped, copied with the database, and dropped like any other.  A sequence
  * without a label is local.  The label also keeps what becoming local again
- * needs: the position, and CYCLE (label.c).
+ * needs: the position, and CYCLE (label.c).  The label "local", which is as none for
+ * all but the view, says that somebody wants the kind that new tables do not get.
  *
  * A sequence of another kind is exhausted: whatever reaches the server's own
  * nextval() fails.  See README.md for the protocol.
@@ -41,7 +42,9 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "generator/settings.h"
 #include "ranges/granted.h"
+#include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "sequences/attach.h"
 #include "sequences/floor.h"
@@ -290,6 +293,8 @@ relabel(const ObjectAddress *object, const char *string)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("only sequences have labels of snowflake")));
+	if (string != NULL && strcmp(string, SNOWFLAKE_LABEL_LOCAL) == 0)
+		string = NULL;
 	if (string != NULL && !snowflake_read_label(string, &label))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -384,6 +389,22 @@ set_label(Oid relid, const SequenceLabel *label)
 }
 
 /*
+ * Have a sequence that is local be so because the caller says it, if the setting says
+ * something else, or only be local.
+ */
+static void
+set_local(Oid relid)
+{
+	bool		by_setting = snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL;
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, relid);
+	SetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER,
+					 by_setting ? NULL : SNOWFLAKE_LABEL_LOCAL);
+	CommandCounterIncrement();
+}
+
+/*
  * A sequence of another kind, which has no CYCLE, is to have none when it is local
  * again, either.
  */
@@ -458,7 +479,8 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
 	label = sequence_label(relid);
-	if (label.kind == kind && (name == NULL || strcmp(name, label.name) == 0))
+	if (label.kind == kind && kind != SNOWFLAKE_KIND_LOCAL &&
+		(name == NULL || strcmp(name, label.name) == 0))
 	{
 		if (kind == SNOWFLAKE_KIND_RANGE)
 			note_floor(relid, settle_range(relid, &label));
@@ -467,9 +489,12 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	if (label.kind != SNOWFLAKE_KIND_LOCAL)
 		set_label(relid, NULL);
 	if (kind == SNOWFLAKE_KIND_LOCAL)
-		return;
-	fill_label(relid, kind, name, &label);
-	set_nonlocal(relid, &label);
+		set_local(relid);
+	else
+	{
+		fill_label(relid, kind, name, &label);
+		set_nonlocal(relid, &label);
+	}
 }
 
 /*
@@ -569,25 +594,47 @@ snowflake_sequence_kind(Oid relid)
 }
 
 /*
- * Have a sequence of the caller be of another kind, because the setting says
- * so.
+ * Lock a sequence of the caller that got its kind by the setting, and has given out no
+ * small number since.  Returns false if it is another one.
+ */
+bool
+snowflake_lock_default(Oid relid)
+{
+	SequenceLabel label = sequence_label(relid);
+	GrantedNote note;
+
+	if (!label.by_default || !has_privs_of_role(GetUserId(), snowflake_table_owner(relid)))
+		return false;
+	LockRelationOid(relid, ShareRowExclusiveLock);
+	check_sequence(relid);
+	label = sequence_label(relid);
+	if (!label.by_default || label.has_position)
+		return false;
+	note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
+	return label.kind != SNOWFLAKE_KIND_RANGE || snowflake_is_new(&note);
+}
+
+/*
+ * Give a new sequence, or one that was locked like this, the kind that the setting
+ * determines.  The registry is not asked: the first request for numbers will carry where
+ * they begin.
  */
 void
 snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 {
 	SequenceLabel label;
 
-	check_sequence(relid);
-	snowflake_attach_for_label();
-	LockRelationOid(relid, ShareRowExclusiveLock);
-	check_sequence(relid);
-
-	/* Another session may have set it meanwhile. */
+	if (kind == SNOWFLAKE_KIND_RANGE)
+		snowflake_check_ranges_enabled();
 	if (snowflake_sequence_kind(relid) != SNOWFLAKE_KIND_LOCAL)
+		set_label(relid, NULL);
+	if (kind == SNOWFLAKE_KIND_LOCAL)
 		return;
 	fill_label(relid, kind, NULL, &label);
 	label.by_default = true;
-	set_nonlocal(relid, &label);
+	set_label(relid, &label);
+	if (kind == SNOWFLAKE_KIND_RANGE)
+		snowflake_note_new(relid, snowflake_get_definition(relid).seqmax);
 }
 
 /*
@@ -635,30 +682,27 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 }
 
 /*
- * If the sequence was copied from a database of another name, have all servers
- * continue above its numbers, and note that, so that it is done once.
- */
-static void
-continue_copied(const RangeHandle *handle, const SequenceLabel *label)
-{
-	GrantedNote note = snowflake_read_note(handle->relid, handle->last);
-
-	if (snowflake_is_foreign(&note))
-		note_floor(handle->relid, settle_range(handle->relid, label));
-}
-
-/*
- * Have a range sequence know where its ranges are.
+ * Have a range sequence know where its ranges are, and what a new one begins with.
+ *
+ * If the sequence was copied from a database of another name, all servers continue above
+ * its numbers.  That is noted, so that it is done once.
  */
 void
 snowflake_attach_sequence_range(RangeHandle *handle)
 {
 	SequenceLabel label = sequence_label(handle->relid);
+	GrantedNote note;
 
 	if (label.kind != SNOWFLAKE_KIND_RANGE)
 		elog(ERROR, "sequence %u is no range sequence", handle->relid);
-	continue_copied(handle, &label);
+	note = snowflake_read_note(handle->relid, handle->last);
+	if (snowflake_is_foreign(&note))
+		note_floor(handle->relid, settle_range(handle->relid, &label));
+	handle->first = snowflake_is_new(&note) ?
+		Max(snowflake_get_definition(handle->relid).seqstart, 1) : 0;
 	snowflake_attach_range(handle, label.name);
+	if (handle->first > 0)
+		(void) snowflake_ask_floor(handle, handle->first - 1);
 }
 
 /*

@@ -44,6 +44,7 @@ extern void snowflake_forget_cycle(Oid relid);
 extern void snowflake_prepare_ranges(const List *relids);
 extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind);
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
+extern bool snowflake_lock_default(Oid relid);
 extern void snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
 extern void snowflake_exhaust_after(SnowflakeReset reset);

@@ -23,19 +23,36 @@
 #include "sequences/labelled.h"
 
 /*
- * The text of a sequence's label, or NULL.
+ * The text of a sequence's label, or NULL if it is local.
  */
 char *
 snowflake_get_label(Oid relid)
 {
 	ObjectAddress object;
+	char	   *label;
 
 	ObjectAddressSet(object, RelationRelationId, relid);
-	return GetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER);
+	label = GetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER);
+	return label != NULL && strcmp(label, SNOWFLAKE_LABEL_LOCAL) != 0 ? label : NULL;
 }
 
 /*
- * Call a function for each sequence that has a label, until it returns true.
+ * Does a row of pg_seclabel say that a sequence is not local?
+ */
+static bool
+is_nonlocal(HeapTuple tuple, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		provider = heap_getattr(tuple, Anum_pg_seclabel_provider, desc, &isnull);
+	Datum		label = heap_getattr(tuple, Anum_pg_seclabel_label, desc, &isnull);
+
+	return ((FormData_pg_seclabel *) GETSTRUCT(tuple))->classoid == RelationRelationId &&
+		strcmp(TextDatumGetCString(provider), SNOWFLAKE_LABEL_PROVIDER) == 0 &&
+		strcmp(TextDatumGetCString(label), SNOWFLAKE_LABEL_LOCAL) != 0;
+}
+
+/*
+ * Call a function for each sequence that is not local, until it returns true.
  * Returns that sequence, or InvalidOid.
  */
 Oid
@@ -49,15 +66,10 @@ snowflake_find_labelled(bool (*matches) (Oid relid, void *arg), void *arg)
 	scan = systable_beginscan(labels, InvalidOid, false, NULL, 0, NULL);
 	while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		FormData_pg_seclabel *form = (FormData_pg_seclabel *) GETSTRUCT(tuple);
-		bool		isnull;
-		Datum		provider = heap_getattr(tuple, Anum_pg_seclabel_provider,
-											RelationGetDescr(labels), &isnull);
+		Oid			relid = ((FormData_pg_seclabel *) GETSTRUCT(tuple))->objoid;
 
-		if (form->classoid == RelationRelationId &&
-			strcmp(TextDatumGetCString(provider), SNOWFLAKE_LABEL_PROVIDER) == 0 &&
-			matches(form->objoid, arg))
-			found = form->objoid;
+		if (is_nonlocal(tuple, RelationGetDescr(labels)) && matches(relid, arg))
+			found = relid;
 	}
 	systable_endscan(scan);
 	table_close(labels, AccessShareLock);

@@ -14,6 +14,9 @@
 
 #define SNOWFLAKE_LABEL_PROVIDER	"snowflake"
 
+/* As no label, but in the view. */
+#define SNOWFLAKE_LABEL_LOCAL		"local"
+
 extern char *snowflake_get_label(Oid relid);
 extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
 									void *arg);

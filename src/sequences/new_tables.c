@@ -1,59 +1,35 @@
 /*-------------------------------------------------------------------------
  *
  * new_tables.c
- *	  Serial and identity columns of new tables.
+ *	  Statements that create sequences, and columns for their values.
  *
- * With snowflake.default_sequence_kind, CREATE TABLE and ALTER TABLE are
- * rewritten, on a copy of the parse tree, before the server executes them: ADD
- * COLUMN gives values to the rows that exist, so it would be too late after it.
- * Serial and identity columns become what the server itself makes of bigserial:
- * bigint NOT NULL, a default, and a sequence that belongs to the column.  If the
- * sequence becomes a range sequence, the type stays: what the server makes of
- * serial or smallserial.
+ * With snowflake.default_sequence_kind, a new sequence gets its kind
+ * (new_sequences.c) right after CREATE SEQUENCE.  The server executes one, as a
+ * subcommand that passes here, for each serial and identity column, before there is
+ * the table, the column, or a row: for CREATE TABLE, LIKE ... INCLUDING ALL, elements of
+ * CREATE SCHEMA, ADD COLUMN and ADD GENERATED.  Nothing is rewritten, and no type
+ * changes, so event triggers and other modules see what they see without us.
  *
- * Before the statement: CREATE SEQUENCE, with the name, options and owner that
- * the server would choose, and the label; or, for DEFAULT nextval('s'), the label
- * of s.  ALTER COLUMN ... TYPE bigint, if the column exists, and for what
- * references it.  In the statement: the type and the default.  After it: ALTER
- * SEQUENCE ... OWNED BY; and for LIKE ... INCLUDING IDENTITY, whose columns are
- * not in the statement, ADD GENERATED ... AS IDENTITY, which is rewritten like
- * any other.  So a sequence has its kind before any row gets a value of it, and
- * a column is bigint before the label is set, which checks the others.  A range
- * sequence that a column gets which exists is settled again after the statement,
- * because only then the keys of the column count.
+ * A sequence is new if its name was not there before, and its lock is that of who has
+ * created it.  Who may create it gets it with its kind, whoever owns it afterwards: an
+ * event trigger may have changed that.  Temporary ones stay local.
  *
- * The server executes the commands of an ALTER TABLE in passes, whatever their
- * order, so some would not find here what they will find there: a column may be
- * dropped and added again.  What drops is executed before, as a statement of its
- * own, and what sets a default or an identity after the others.
+ * Before a default is stored, or evaluated for rows that exist, the sequences in it fit
+ * the column.  They are looked up without a lock; the kind is looked up again under that
+ * of a change (README.md).
  *
- * A column becomes bigint, too, if it is narrower and gets a foreign key to a
- * bigint column (references.c), unless all sequences become range sequences.
+ * Afterwards, new integer columns are named that reference snowflake keys.  With any
+ * setting, ALTER COLUMN ... TYPE to less than bigint fails if the values come from a
+ * snowflake sequence.
  *
- * Who is asked.  The caller executes each of these statements by
- * ProcessUtility(), so the server checks the privileges that it checks for
- * serial, and event triggers and other modules see the statements.  First, the
- * caller must own the table and the sequence.  Where it does not, the statement
- * is left to the server, which refuses it, or the sequence stays local with a
- * WARNING.
+ * What is left alone: scripts of extensions, whose C code knows its types; pg_upgrade;
+ * and what restores a dump, because what a dump says is right.  Dumps set both
+ * an empty search_path and check_function_bodies.  They have no serial columns and no
+ * CREATE SCHEMA with elements, so these are of the session that read the dump.
  *
- * Interleavings.  What is looked up before the statement is looked up without a
- * lock that is kept, because a stronger one later could deadlock.  If another
- * session changes the table in between, a column may stay integer; IDs are then
- * out of its range, which is an error.  If it renames or drops the table, the
- * statement or OWNED BY fails.  The label is set under the lock of kinds
- * (README.md), and keeps the position if another session has taken a number.
- *
- * What is left alone: temporary tables; scripts of extensions, whose C code knows
- * its types; what restores a dump, because what a dump says is right (dumps set
- * both an empty search_path and check_function_bodies); CREATE SEQUENCE by
- * itself, because nobody knows yet what will use it; and sequences that were
- * used, because their tables are not new.
- *
- * What is refused: smallint with a snowflake sequence, whose owner wanted small
- * numbers; a range sequence for which the registry does not answer; and everything
- * in a database that is not attached.  With any setting: ALTER COLUMN ... TYPE to
- * less than bigint if the default is a snowflake sequence.
+ * ADD COLUMN ... AS IDENTITY has the server itself evaluate the identity for rows that
+ * exist, where nothing of ours is called.  The sequence is exhausted for it, and
+ * the error has the statements that do it.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -63,322 +39,101 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
+#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
-#include "commands/sequence.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
-#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 #include "generator/settings.h"
-#include "sequences/columns.h"
-#include "sequences/default_kind.h"
 #include "sequences/defaults.h"
 #include "sequences/kind.h"
+#include "sequences/new_sequences.h"
 #include "sequences/new_tables.h"
-#include "sequences/position.h"
-#include "sequences/references.h"
-#include "shared/compat.h"
 #include "shared/table_owner.h"
 
-typedef bool (*CommandFunction) (const AlterTableCmd *);
-
 static bool
-is_integer(Oid type)
+is_narrow(Oid type)
 {
-	return type == INT2OID || type == INT4OID || type == INT8OID;
-}
-
-static Constraint *
-make_constraint(ConstrType type)
-{
-	Constraint *constraint = makeNode(Constraint);
-
-	constraint->contype = type;
-	constraint->initially_valid = true;
-	constraint->location = -1;
-	return constraint;
+	type = getBaseType(type);
+	return type == INT2OID || type == INT4OID;
 }
 
 /*
- * The name of a sequence of an identity column, if the statement has one; it is
- * removed from the options.
+ * Does a column, which may be that of an identity, get its values from a snowflake
+ * sequence?
  */
-static RangeVar *
-take_name(List **options)
+static Oid
+snowflake_sequence_of(Oid relid, const char *column)
+{
+	Oid			sequence = snowflake_sequence_in_default(relid, column);
+
+	return OidIsValid(sequence) &&
+		snowflake_sequence_kind(sequence) == SNOWFLAKE_KIND_SNOWFLAKE ? sequence : InvalidOid;
+}
+
+static Constraint *
+find_constraint(const List *constraints, ConstrType type)
 {
 	ListCell   *cell;
 
-	foreach(cell, *options)
+	foreach(cell, constraints)
 	{
-		DefElem    *option = lfirst_node(DefElem, cell);
+		Constraint *constraint = lfirst_node(Constraint, cell);
 
-		if (strcmp(option->defname, "sequence_name") == 0)
-		{
-			*options = foreach_delete_current(*options, cell);
-			return makeRangeVarFromNameList(castNode(List, option->arg));
-		}
+		if (constraint->contype == type)
+			return constraint;
 	}
 	return NULL;
 }
 
 /*
- * The name that the server would choose.
- */
-static char *
-pick_name(const SnowflakeNewTable *table, const char *column)
-{
-	return ChooseRelationName(table->name, column, "seq", table->schema, false);
-}
-
-/*
- * Create a sequence as the server creates that of a serial or identity column of
- * a type, and note to whom it will belong.
- */
-static RangeVar *
-create_sequence(SnowflakeNewTable *table, const char *column, Oid type,
-				List *options)
-{
-	CreateSeqStmt *statement = makeNode(CreateSeqStmt);
-	SnowflakeOwnedSequence *owned = palloc(sizeof(SnowflakeOwnedSequence));
-	RangeVar   *sequence = take_name(&options);
-
-	if (sequence == NULL)
-		sequence = makeRangeVar(NULL, pick_name(table, column), -1);
-	if (sequence->schemaname == NULL)
-		sequence->schemaname = get_namespace_name(table->schema);
-	sequence->relpersistence = table->persistence;
-	statement->sequence = copyObject(sequence);
-	statement->options = lcons(makeDefElem("as", (Node *) makeTypeNameFromOid(type, -1), -1),
-							   options);
-	statement->ownerId = table->owner;
-	snowflake_run_statement((Node *) statement, table->query);
-	snowflake_make_nonlocal(RangeVarGetRelid(sequence, NoLock, false), type, table->query);
-
-	owned->sequence = sequence;
-	owned->column = pstrdup(column);
-	table->sequences = lappend(table->sequences, owned);
-	return sequence;
-}
-
-/*
- * Have a column of the statement be what the server makes of bigserial, or of a
- * serial of its own type.
+ * Have the sequences of a default fit the type of the column.
  */
 static void
-give_sequence(SnowflakeNewTable *table, ColumnDef * column, List *options)
+fit_default(const char *column, Oid type, Node *expression)
 {
-	Constraint *initial = make_constraint(CONSTR_DEFAULT);
-	Oid			type = snowflake_column_type(table, column);
-	RangeVar   *sequence;
+	ListCell   *cell;
 
-	type = snowflake_type_with(snowflake_kind_for(type), column->colname, type);
-	(void) snowflake_set_type(column, type);
-	sequence = create_sequence(table, column->colname, type, options);
-	initial->raw_expr = snowflake_make_raw_default(sequence);
-	column->constraints = lappend(column->constraints, initial);
-	if (snowflake_find_constraint(column->constraints, CONSTR_NOTNULL) == NULL)
-		column->constraints = lappend(column->constraints,
-									  make_constraint(CONSTR_NOTNULL));
-}
-
-/*
- * Is a sequence that a default uses a snowflake sequence, or may it become
- * another one than a local one?  If not, say why.  A range sequence stays as it is.
- */
-static bool
-may_change(Oid sequence)
-{
-	SnowflakeSequenceKind kind = snowflake_sequence_kind(sequence);
-
-	if (kind != SNOWFLAKE_KIND_LOCAL)
-		return kind == SNOWFLAKE_KIND_SNOWFLAKE;
-	if (!has_privs_of_role(GetUserId(), snowflake_table_owner(sequence)))
-	{
-		snowflake_warn_local(sequence, "The current role does not own it.");
-		return false;
-	}
-	LockRelationOid(sequence, AccessShareLock);
-	if (!snowflake_is_unused(sequence))
-		snowflake_warn_local(sequence, "It was used before.");
-	return snowflake_is_unused(sequence);
-}
-
-/*
- * The sequence that nextval() in the default of an integer column has, if it may
- * be another one than a local one, or InvalidOid.
- */
-static Oid
-find_usable(Oid type, Node *expression)
-{
-	Oid			sequence = snowflake_sequence_in_raw_default(expression);
-
-	if (!OidIsValid(sequence) || !is_integer(getBaseType(type)) ||
-		get_rel_persistence(sequence) == RELPERSISTENCE_TEMP ||
-		!may_change(sequence))
-		return InvalidOid;
-	return sequence;
-}
-
-/*
- * A column of the statement has a default.
- */
-static void
-prepare_default(const SnowflakeNewTable *table, ColumnDef * column,
-				Node **expression)
-{
-	Oid			type = snowflake_column_type(table, column);
-	Oid			sequence = OidIsValid(type) ? find_usable(type, *expression) : InvalidOid;
-	Oid			other;
-
-	if (!OidIsValid(sequence))
+	if (!OidIsValid(type) || getBaseType(type) == INT8OID)
 		return;
-	other = snowflake_type_with(snowflake_kind_of(sequence, type), column->colname, type);
-	if (snowflake_fits_kind(snowflake_kind_of(sequence, type), other) &&
-		(other == type || snowflake_set_type(column, other)))
-	{
-		*expression = snowflake_strip_casts(*expression);
-		snowflake_make_nonlocal(sequence, other, table->query);
-	}
-	else
-		snowflake_warn_local(sequence, psprintf("Column \"%s\" is not bigint.", column->colname));
+	foreach(cell, snowflake_sequences_in_raw_default(expression))
+		snowflake_fit_default_kind(lfirst_oid(cell), type, column);
 }
 
 /*
- * A column that the statement creates.
+ * The same for a column of the statement.  One without a type gets it from another
+ * table, or a type.
  */
 static void
-prepare_column(SnowflakeNewTable *table, ColumnDef * column)
+fit_column(const ColumnDef * column, Oid template)
 {
-	Constraint *identity = snowflake_find_constraint(column->constraints, CONSTR_IDENTITY);
-	Constraint *initial = snowflake_find_constraint(column->constraints, CONSTR_DEFAULT);
+	const Constraint *initial = find_constraint(column->constraints, CONSTR_DEFAULT);
+	Oid			type = InvalidOid;
 
-	if (OidIsValid(snowflake_serial_type(column->typeName)))
-		give_sequence(table, column, NIL);
-	else if (identity != NULL && column->typeName != NULL &&
-			 is_integer(snowflake_column_type(table, column)))
-	{
-		column->constraints = list_delete_ptr(column->constraints, identity);
-		give_sequence(table, column, identity->options);
-	}
-	else if (initial != NULL)
-		prepare_default(table, column, &initial->raw_expr);
-}
-
-/*
- * ALTER COLUMN ... SET DEFAULT
- */
-static void
-prepare_set_default(SnowflakeNewTable *table, AlterTableCmd *command)
-{
-	Oid			type = snowflake_existing_type(table->relid, command->name);
-	Oid			sequence = OidIsValid(type) ? find_usable(type, command->def) : InvalidOid;
-	SnowflakeSequenceKind kind;
-	Oid			other;
-
-	if (!OidIsValid(sequence))
+	if (initial == NULL)
 		return;
-	kind = snowflake_kind_of(sequence, type);
-	other = snowflake_type_with(kind, command->name, type);
-	if (!snowflake_fits_kind(kind, other) ||
-		(other != type && !snowflake_has_own_type(table->relid, command->name)))
-	{
-		snowflake_warn_local(sequence, psprintf("Column \"%s\" is not bigint.", command->name));
-		return;
-	}
-	if (other != type)
-		snowflake_widen_column(table->relid, command->name, table->query);
-	if (kind == SNOWFLAKE_KIND_RANGE)
-		table->ranges = lappend_oid(table->ranges, sequence);
-	command->def = snowflake_strip_casts(command->def);
-	snowflake_make_nonlocal(sequence, other, table->query);
-}
-
-/*
- * May a column become an identity column?  If not, the server says why.
- */
-static bool
-may_be_identity(Oid relid, const char *column)
-{
-	HeapTuple	tuple = SearchSysCacheAttName(relid, column);
-	Form_pg_attribute form;
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	form = (Form_pg_attribute) GETSTRUCT(tuple);
-	result = form->attnum > 0 && is_integer(form->atttypid) &&
-		form->attnotnull && !form->atthasdef && form->attidentity == '\0';
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/*
- * ALTER COLUMN ... ADD GENERATED ... AS IDENTITY
- */
-static void
-prepare_add_identity(SnowflakeNewTable *table, AlterTableCmd *command)
-{
-	Oid			type = snowflake_existing_type(table->relid, command->name);
-	Oid			other;
-	RangeVar   *sequence;
-
-	if (!may_be_identity(table->relid, command->name))
-		return;
-	other = snowflake_type_with(snowflake_kind_for(type), command->name, type);
-	if (other != type)
-		snowflake_widen_column(table->relid, command->name, table->query);
-	sequence = create_sequence(table, command->name, other,
-							   castNode(Constraint, command->def)->options);
-	if (snowflake_kind_for(other) == SNOWFLAKE_KIND_RANGE)
-		table->ranges = lappend_oid(table->ranges,
-									RangeVarGetRelid(sequence, NoLock, false));
-	command->subtype = AT_ColumnDefault;
-	command->def = snowflake_make_raw_default(sequence);
-}
-
-/*
- * LIKE ... INCLUDING IDENTITY: add the identities after the statement, because
- * that can be rewritten.
- */
-static void
-prepare_like(SnowflakeNewTable *table, TableLikeClause * like)
-{
-	Oid			relid = RangeVarGetRelid(like->relation, NoLock, true);
-	Relation	relation;
-
-	if ((like->options & CREATE_TABLE_LIKE_IDENTITY) == 0 || !OidIsValid(relid))
-		return;
-	like->options &= ~CREATE_TABLE_LIKE_IDENTITY;
-	relation = relation_open(relid, AccessShareLock);
-	for (int i = 0; i < RelationGetNumberOfAttributes(relation); i++)
-	{
-		Form_pg_attribute form = TupleDescAttr(RelationGetDescr(relation), i);
-		SnowflakeCopiedIdentity *identity;
-
-		if (form->attisdropped || form->attidentity == '\0')
-			continue;
-		identity = palloc(sizeof(SnowflakeCopiedIdentity));
-		identity->column = pstrdup(NameStr(form->attname));
-		identity->options =
-			sequence_options(snowflake_identity_sequence(relation, form->attnum));
-		table->identities = lappend(table->identities, identity);
-	}
-	relation_close(relation, AccessShareLock);
+	if (column->typeName != NULL)
+		type = LookupTypeNameOid(NULL, column->typeName, true);
+	else if (OidIsValid(template) &&
+			 get_attnum(template, column->colname) != InvalidAttrNumber)
+		type = get_atttype(template, get_attnum(template, column->colname));
+	fit_default(column->colname, type, initial->raw_expr);
 }
 
 /*
@@ -389,187 +144,146 @@ find_template(const CreateStmt * statement)
 {
 	Oid			type;
 
-	if (statement->ofTypename != NULL)
-	{
-		type = LookupTypeNameOid(NULL, statement->ofTypename, true);
-		return OidIsValid(type) ? typeidTypeRelid(type) : InvalidOid;
-	}
 	if (statement->partbound != NULL)
 		return RangeVarGetRelid(linitial(statement->inhRelations), NoLock, true);
-	return InvalidOid;
+	if (statement->ofTypename == NULL)
+		return InvalidOid;
+	type = LookupTypeNameOid(NULL, statement->ofTypename, true);
+	return OidIsValid(type) ? get_typ_typrelid(type) : InvalidOid;
 }
 
 static void
-prepare_columns(SnowflakeNewTable *table)
+begin_create(const CreateStmt * statement)
 {
+	Oid			template = find_template(statement);
 	ListCell   *cell;
 
-	foreach(cell, table->columns)
-		prepare_column(table, lfirst_node(ColumnDef, cell));
-	if (snowflake_default_sequence_kind != SNOWFLAKE_DEFAULT_RANGE)
-		snowflake_widen_references_of(table);
-}
-
-static void
-prepare_create(SnowflakeNewTable *table, CreateStmt * statement)
-{
-	ListCell   *cell;
-
-	table->name = statement->relation->relname;
-	table->schema = RangeVarGetCreationNamespace(statement->relation);
-	table->persistence = statement->relation->relpersistence;
-	if (isAnyTempNamespace(table->schema) ||
-		(statement->if_not_exists &&
-		 OidIsValid(get_relname_relid(table->name, table->schema))))
-		return;
-	table->template = find_template(statement);
 	foreach(cell, statement->tableElts)
 	{
-		Node	   *element = lfirst(cell);
-
-		if (IsA(element, ColumnDef))
-			table->columns = lappend(table->columns, element);
-		else if (IsA(element, Constraint))
-			table->constraints = lappend(table->constraints, element);
-		else if (IsA(element, TableLikeClause))
-			prepare_like(table, (TableLikeClause *) element);
-	}
-	prepare_columns(table);
-}
-
-/*
- * Is a command one of those that the server executes first?
- */
-static bool
-is_drop(const AlterTableCmd *command)
-{
-	switch (command->subtype)
-	{
-		case AT_DropColumn:
-		case AT_DropConstraint:
-		case AT_DropExpression:
-		case AT_DropIdentity:
-		case AT_DropNotNull:
-			return true;
-		default:
-			return command->subtype == AT_ColumnDefault && command->def == NULL;
+		if (IsA(lfirst(cell), ColumnDef))
+			fit_column(lfirst(cell), template);
 	}
 }
 
 /*
- * Does a command have a column that exists use a sequence?
+ * What replaces ADD COLUMN ... AS IDENTITY for a table with rows.
  */
-static bool
-is_use(const AlterTableCmd *command)
+static char *
+make_hint(const RangeVar *table, const ColumnDef * column, const Constraint *identity)
 {
-	return command->subtype == AT_AddIdentity ||
-		(command->subtype == AT_ColumnDefault &&
-		 OidIsValid(snowflake_sequence_in_raw_default(command->def)));
+	char	   *name = quote_qualified_identifier(table->schemaname, table->relname);
+	const char *column_name = quote_identifier(column->colname);
+	char	   *type = format_type_be(LookupTypeNameOid(NULL, column->typeName, true));
+	char	   *values = makeObjectName(table->relname, column->colname, "values");
+
+	values = quote_qualified_identifier(table->schemaname, values);
+	return psprintf("CREATE SEQUENCE %4$s AS %3$s; "
+					"ALTER TABLE %1$s ADD COLUMN %2$s %3$s NOT NULL DEFAULT nextval(%5$s); "
+					"ALTER TABLE %1$s ALTER COLUMN %2$s DROP DEFAULT, ALTER COLUMN %2$s ADD GENERATED %6$s AS IDENTITY; "
+					"SELECT setval(pg_get_serial_sequence(%7$s, %8$s), max(%2$s)) FROM %1$s; "
+					"DROP SEQUENCE %4$s;",
+					name, column_name, type, values, quote_literal_cstr(values),
+					identity->generated_when == ATTRIBUTE_IDENTITY_ALWAYS ? "ALWAYS" : "BY DEFAULT",
+					quote_literal_cstr(name), quote_literal_cstr(column->colname));
+}
+
+static void
+give_hint(void *hint)
+{
+	if (geterrcode() != ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED)
+		return;
+	errdetail("The values of an identity for rows that exist cannot come from a snowflake or range sequence.");
+	errhint("If the table has rows, use: %s", (const char *) hint);
+}
+
+static void
+begin_add_column(SnowflakeDefinition *definition, const RangeVar *table,
+				 const ColumnDef * column)
+{
+	const Constraint *identity = find_constraint(column->constraints, CONSTR_IDENTITY);
+
+	if (identity != NULL && column->typeName != NULL)
+		definition->hint = make_hint(table, column, identity);
+	fit_column(column, InvalidOid);
 }
 
 static bool
-is_addition(const AlterTableCmd *command)
-{
-	return command->subtype == AT_AddColumn || is_use(command);
-}
-
-static bool
-has_command(const AlterTableStmt *statement, CommandFunction matches, bool wanted)
+drops_default(const AlterTableStmt *statement, const char *column)
 {
 	ListCell   *cell;
 
 	foreach(cell, statement->cmds)
 	{
-		if (matches(lfirst_node(AlterTableCmd, cell)) == wanted)
+		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+
+		if (command->subtype == AT_ColumnDefault && command->def == NULL &&
+			strcmp(command->name, column) == 0)
 			return true;
 	}
 	return false;
 }
 
 /*
- * Move some commands of a statement to one of their own.
+ * Fail if a column gets its values from a snowflake sequence.
  */
-static AlterTableStmt *
-take_commands(AlterTableStmt *statement, CommandFunction matches)
+static void
+check_remains_wide(Oid relid, const char *column)
 {
-	AlterTableStmt *taken = makeNode(AlterTableStmt);
-	ListCell   *cell;
+	Oid			sequence = snowflake_sequence_of(relid, column);
 
-	taken->relation = copyObject(statement->relation);
-	taken->objtype = statement->objtype;
+	if (OidIsValid(sequence))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table \"%s\" must remain bigint",
+						column, get_rel_name(relid)),
+				 errdetail("Its values come from snowflake sequence \"%s\".",
+						   get_rel_name(sequence)),
+				 errhint("Leave the type as it is, or call snowflake_set_sequence_kind(sequence, 'local') first.")));
+}
+
+/*
+ * The same if a statement makes it narrow, also for a partition, or another table that
+ * inherits it, which may have a default of its own.
+ */
+static void
+check_narrowing(const AlterTableStmt *statement, Oid relid)
+{
+	ListCell   *cell;
+	ListCell   *table;
+
 	foreach(cell, statement->cmds)
 	{
-		AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+		Oid			type;
 
-		if (!matches(command))
+		if (command->subtype != AT_AlterColumnType || drops_default(statement, command->name))
 			continue;
-		taken->cmds = lappend(taken->cmds, command);
-		statement->cmds = foreach_delete_current(statement->cmds, cell);
+		type = LookupTypeNameOid(NULL, castNode(ColumnDef, command->def)->typeName, true);
+		if (!OidIsValid(type) || !is_narrow(type))
+			continue;
+		foreach(table, find_all_inheritors(relid, NoLock, NULL))
+			check_remains_wide(lfirst_oid(table), command->name);
 	}
-	return taken;
-}
-
-/*
- * Have what depends on the other commands of the statement find what they leave.
- */
-static void
-split_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
-{
-	if (has_command(statement, is_drop, true) &&
-		has_command(statement, is_addition, true))
-		snowflake_run_statement((Node *) take_commands(statement, is_drop),
-								table->query);
-	if (has_command(statement, is_use, true) &&
-		has_command(statement, is_use, false))
-		table->uses = take_commands(statement, is_use);
-}
-
-/*
- * ALTER COLUMN ... TYPE.  A foreign key of the statement may reference a wider
- * column.  The server refuses serial here.
- */
-static void
-add_altered_column(SnowflakeNewTable *table, const AlterTableCmd *command)
-{
-	ColumnDef  *column = castNode(ColumnDef, command->def);
-
-	if (OidIsValid(snowflake_serial_type(column->typeName)))
-		return;
-	column->colname = command->name;
-	table->columns = lappend(table->columns, column);
 }
 
 static void
-prepare_alter(SnowflakeNewTable *table, AlterTableStmt *statement)
+begin_alter(SnowflakeDefinition *definition, const AlterTableStmt *statement)
 {
-	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
 	ListCell   *cell;
 
-	if (!snowflake_is_own_table(relid))
-		return;
-	split_alter(table, statement);
-	table->name = get_rel_name(relid);
-	table->relid = relid;
-	table->schema = get_rel_namespace(relid);
-	table->owner = snowflake_table_owner(relid);
-	table->persistence = get_rel_persistence(relid);
 	foreach(cell, statement->cmds)
 	{
-		AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+		AttrNumber	attnum;
 
-		if (command->subtype == AT_AddColumn &&
-			get_attnum(relid, castNode(ColumnDef, command->def)->colname) == InvalidAttrNumber)
-			table->columns = lappend(table->columns, command->def);
-		else if (command->subtype == AT_AlterColumnType)
-			add_altered_column(table, command);
-		else if (command->subtype == AT_AddConstraint)
-			table->constraints = lappend(table->constraints, command->def);
-		else if (command->subtype == AT_ColumnDefault)
-			prepare_set_default(table, command);
-		else if (command->subtype == AT_AddIdentity)
-			prepare_add_identity(table, command);
+		if (command->subtype == AT_AddColumn)
+			begin_add_column(definition, statement->relation, (ColumnDef *) command->def);
+		if (command->subtype != AT_ColumnDefault || command->def == NULL)
+			continue;
+		attnum = get_attnum(definition->relid, command->name);
+		if (attnum != InvalidAttrNumber)
+			fit_default(command->name, get_atttype(definition->relid, attnum), command->def);
 	}
-	prepare_columns(table);
 }
 
 /*
@@ -582,104 +296,184 @@ is_restoring(void)
 }
 
 /*
- * Do the tables that are created here and now stay as they are?
+ * A sequence that is there already is none that the statement creates.  A serial column,
+ * or an element of CREATE SCHEMA, is not from a dump.
+ */
+static void
+begin_sequence(SnowflakeDefinition *definition, const CreateSeqStmt * statement,
+			   ProcessUtilityContext context)
+{
+	definition->schema = RangeVarGetCreationNamespace(statement->sequence);
+	if (OidIsValid(get_relname_relid(statement->sequence->relname, definition->schema)))
+		definition->statement = NULL;
+	if (context == PROCESS_UTILITY_SUBCOMMAND && !statement->for_identity)
+		definition->is_dump = false;
+}
+
+/*
+ * Is a statement one that a dump has between two objects?
  */
 static bool
-is_left_alone(void)
+begins_object(const Node *statement)
 {
-	return snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL ||
-		creating_extension || IsBinaryUpgrade || XactReadOnly || is_restoring();
+	const AlterTableStmt *alter = (const AlterTableStmt *) statement;
+
+	return !IsA(statement, AlterTableStmt) ||
+		linitial_node(AlterTableCmd, alter->cmds)->subtype != AT_ChangeOwner;
 }
 
 /*
- * Before a utility statement, which is replaced if it is to be another one.
- * Returns what snowflake_finish_table() needs after it, or NULL.
+ * The table of a statement of its owner, or InvalidOid: the server refuses any other.
  */
-SnowflakeNewTable *
-snowflake_prepare_table(PlannedStmt **planned, const char *query)
+static Oid
+find_own_table(const AlterTableStmt *statement)
 {
-	Node	   *statement = (*planned)->utilityStmt;
-	SnowflakeNewTable *table;
+	Oid			relid = RangeVarGetRelid(statement->relation, NoLock, true);
 
-	if (IsA(statement, AlterTableStmt) && !IsBinaryUpgrade)
-		snowflake_check_narrowing((AlterTableStmt *) statement);
-	if (is_left_alone() ||
-		(!IsA(statement, CreateStmt) && !IsA(statement, CreateForeignTableStmt) &&
-		 !IsA(statement, AlterTableStmt)))
-		return NULL;
+	return OidIsValid(relid) &&
+		has_privs_of_role(GetUserId(), snowflake_table_owner(relid)) ? relid : InvalidOid;
+}
 
-	*planned = copyObject(*planned);
-	statement = (*planned)->utilityStmt;
-	table = palloc0(sizeof(SnowflakeNewTable));
-	table->query = query;
+/*
+ * Before a statement that may create a sequence, with the setting.
+ */
+static void
+begin_with_setting(SnowflakeDefinition *definition, ProcessUtilityContext context)
+{
+	const Node *statement = definition->statement;
 
-	/*
-	 * The first field of what creates a foreign table is what creates a
-	 * table.
-	 */
-	if (IsA(statement, AlterTableStmt))
-		prepare_alter(table, (AlterTableStmt *) statement);
+	definition->is_dump = is_restoring();
+	if (begins_object(statement))
+		snowflake_report_dumped(definition->is_dump);
+	if (IsA(statement, CreateSeqStmt))
+		begin_sequence(definition, (const CreateSeqStmt *) statement, context);
+	else if (definition->is_dump)
+		definition->statement = NULL;
+	else if (IsA(statement, AlterTableStmt))
+		begin_alter(definition, (const AlterTableStmt *) statement);
 	else
-		prepare_create(table, (CreateStmt *) statement);
-	return table;
+		/* The first field of what creates a foreign table is this. */
+		begin_create((const CreateStmt *) statement);
 }
 
 /*
- * ALTER SEQUENCE ... OWNED BY
+ * Before a utility statement.
  */
-static void
-set_owner(const SnowflakeNewTable *table, const SnowflakeOwnedSequence *owned)
+void
+snowflake_begin_definition(SnowflakeDefinition *definition, const Node *statement,
+						   ProcessUtilityContext context)
 {
-	AlterSeqStmt *statement = makeNode(AlterSeqStmt);
-	List	   *column = list_make3(makeString(get_namespace_name(table->schema)),
-									makeString(table->name),
-									makeString(owned->column));
+	memset(definition, 0, sizeof(SnowflakeDefinition));
+	if (IsBinaryUpgrade || XactReadOnly ||
+		(!IsA(statement, CreateSeqStmt) && !IsA(statement, CreateStmt) &&
+		 !IsA(statement, CreateForeignTableStmt) && !IsA(statement, AlterTableStmt)))
+		return;
+	if (IsA(statement, AlterTableStmt))
+	{
+		definition->relid = find_own_table((const AlterTableStmt *) statement);
+		if (!OidIsValid(definition->relid))
+			return;
+		check_narrowing((const AlterTableStmt *) statement, definition->relid);
+	}
+	if (creating_extension || snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL)
+		return;
+	definition->statement = statement;
+	definition->command = GetCurrentCommandId(false);
+	begin_with_setting(definition, context);
+	if (definition->hint != NULL)
+	{
+		definition->context.callback = give_hint;
+		definition->context.arg = definition->hint;
+		definition->context.previous = error_context_stack;
+		error_context_stack = &definition->context;
+	}
+}
 
-	statement->sequence = owned->sequence;
-	statement->options = list_make1(makeDefElem("owned_by", (Node *) column, -1));
-	snowflake_run_statement((Node *) statement, table->query);
+static void
+end_sequence(const SnowflakeDefinition *definition)
+{
+	const		CreateSeqStmt *statement = (const CreateSeqStmt *) definition->statement;
+	Oid			relid = get_relname_relid(statement->sequence->relname, definition->schema);
+
+	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE ||
+		get_rel_persistence(relid) == RELPERSISTENCE_TEMP ||
+		!snowflake_is_locked(relid, AccessExclusiveLock))
+		return;
+	if (definition->is_dump)
+		snowflake_note_dumped(relid);
+	else
+		snowflake_give_default_kind(relid);
 }
 
 /*
- * ALTER TABLE ... ADD GENERATED BY DEFAULT AS IDENTITY
+ * Name the columns of a foreign key that are too narrow for the keys that they reference.
  */
 static void
-add_identity(const SnowflakeNewTable *table, const SnowflakeCopiedIdentity *identity)
+warn_of_reference(HeapTuple tuple)
 {
-	AlterTableStmt *statement = makeNode(AlterTableStmt);
-	AlterTableCmd *command = makeNode(AlterTableCmd);
-	Constraint *constraint = make_constraint(CONSTR_IDENTITY);
+	Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+	AttrNumber	own[INDEX_MAX_KEYS];
+	AttrNumber	others[INDEX_MAX_KEYS];
+	int			n;
 
-	constraint->generated_when = ATTRIBUTE_IDENTITY_BY_DEFAULT;
-	constraint->options = identity->options;
-	command->subtype = AT_AddIdentity;
-	command->name = identity->column;
-	command->def = (Node *) constraint;
-	statement->relation = makeRangeVar(get_namespace_name(table->schema),
-									   table->name, -1);
-	statement->cmds = list_make1(command);
-	statement->objtype = OBJECT_TABLE;
-	snowflake_run_statement((Node *) statement, table->query);
+	DeconstructFkConstraintRow(tuple, &n, own, others, NULL, NULL, NULL, NULL, NULL);
+	while (--n >= 0)
+	{
+		char	   *key = get_attname(form->confrelid, others[n], false);
+
+		if (is_narrow(get_atttype(form->conrelid, own[n])) &&
+			OidIsValid(snowflake_sequence_of(form->confrelid, key)))
+			ereport(WARNING,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of table \"%s\" is too narrow for snowflake IDs",
+							get_attname(form->conrelid, own[n], false),
+							get_rel_name(form->conrelid)),
+					 errdetail("It references column \"%s\" of table \"%s\".", key,
+							   get_rel_name(form->confrelid)),
+					 errhint("Use ALTER TABLE ... ALTER COLUMN ... TYPE bigint.")));
+	}
+}
+
+/*
+ * The same for the foreign keys that the statement has added to a table.
+ */
+static void
+warn_of_references(Oid relid, CommandId since)
+{
+	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(constraints, ConstraintRelidTypidNameIndexId,
+							  true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN &&
+			!OidIsValid(((Form_pg_constraint) GETSTRUCT(tuple))->conparentid) &&
+			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
+			HeapTupleHeaderGetCmin(tuple->t_data) >= since)
+			warn_of_reference(tuple);
+	}
+	systable_endscan(scan);
+	table_close(constraints, AccessShareLock);
 }
 
 /*
  * After the statement.
  */
 void
-snowflake_finish_table(SnowflakeNewTable *table)
+snowflake_end_definition(SnowflakeDefinition *definition)
 {
-	ListCell   *cell;
-
-	if (table == NULL || (table->sequences == NIL && table->identities == NIL &&
-						  table->ranges == NIL && table->uses == NULL))
+	if (definition->hint != NULL)
+		error_context_stack = definition->context.previous;
+	if (definition->statement == NULL)
 		return;
 	CommandCounterIncrement();
-	foreach(cell, table->sequences)
-		set_owner(table, lfirst(cell));
-	foreach(cell, table->ranges)
-		snowflake_set_kind(lfirst_oid(cell), SNOWFLAKE_KIND_RANGE, NULL);
-	foreach(cell, table->identities)
-		add_identity(table, lfirst(cell));
-	if (table->uses != NULL)
-		snowflake_run_statement((Node *) table->uses, table->query);
+	if (IsA(definition->statement, CreateSeqStmt))
+		end_sequence(definition);
+	else if (IsA(definition->statement, AlterTableStmt))
+		warn_of_references(definition->relid, definition->command);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * new_tables.h
- *	  Serial and identity columns of new tables.
+ *	  Statements that create sequences, and columns for their values.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -12,12 +12,24 @@
 #ifndef SNOWFLAKE_NEW_TABLES_H
 #define SNOWFLAKE_NEW_TABLES_H
 
-#include "nodes/plannodes.h"
+#include "nodes/parsenodes.h"
+#include "tcop/utility.h"
 
-#include "sequences/columns.h"
+/* A statement that is being executed. */
+typedef struct SnowflakeDefinition
+{
+	const Node *statement;		/* or NULL if nothing follows it */
+	bool		is_dump;
+	CommandId	command;		/* when it began */
+	Oid			relid;			/* of ALTER TABLE */
+	Oid			schema;			/* of a new sequence */
+	char	   *hint;			/* for an identity that is added */
+	ErrorContextCallback context;
+} SnowflakeDefinition;
 
-extern SnowflakeNewTable *snowflake_prepare_table(PlannedStmt **planned,
-												  const char *query);
-extern void snowflake_finish_table(SnowflakeNewTable *table);
+extern void snowflake_begin_definition(SnowflakeDefinition *definition,
+									   const Node *statement,
+									   ProcessUtilityContext context);
+extern void snowflake_end_definition(SnowflakeDefinition *definition);
 
 #endif							/* SNOWFLAKE_NEW_TABLES_H */

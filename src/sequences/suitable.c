@@ -85,21 +85,31 @@ check_increment_between(Oid relid, int64 increment, int64 most,
 }
 
 /*
+ * The greatest INCREMENT of a kind.
+ */
+static int64
+greatest_increment(SnowflakeSequenceKind kind)
+{
+	const SnowflakeScheme *scheme;
+
+	if (kind == SNOWFLAKE_KIND_RANGE)
+		return SNOWFLAKE_MAX_RANGE_STEP;
+	scheme = snowflake_server_scheme();
+	return scheme->shift[SNOWFLAKE_SEQUENCE] > 0 ? 1 :
+		(snowflake_field_max(scheme, SNOWFLAKE_SEQUENCE) + 2) / 2;
+}
+
+/*
  * Fail if an INCREMENT cannot be that of a snowflake sequence.  The scheme may
  * be another one than when the label was set.
  */
 void
 snowflake_check_increment(Oid relid, int64 increment)
 {
-	const SnowflakeScheme *scheme;
-	int64		most;
-
 	if (increment == 1 || snowflake_state == NULL)
 		return;
-	scheme = snowflake_server_scheme();
-	most = scheme->shift[SNOWFLAKE_SEQUENCE] > 0 ? 1 :
-		(snowflake_field_max(scheme, SNOWFLAKE_SEQUENCE) + 2) / 2;
-	check_increment_between(relid, increment, most, SNOWFLAKE_KIND_SNOWFLAKE);
+	check_increment_between(relid, increment, greatest_increment(SNOWFLAKE_KIND_SNOWFLAKE),
+							SNOWFLAKE_KIND_SNOWFLAKE);
 }
 
 /*
@@ -113,7 +123,7 @@ check_increment(Oid relid, SnowflakeSequenceKind kind)
 	if (kind == SNOWFLAKE_KIND_SNOWFLAKE)
 		snowflake_check_increment(relid, increment);
 	else
-		check_increment_between(relid, increment, SNOWFLAKE_MAX_RANGE_STEP, kind);
+		check_increment_between(relid, increment, greatest_increment(kind), kind);
 }
 
 /*
@@ -184,6 +194,37 @@ snowflake_type_maximum(Oid type)
 		default:
 			return PG_INT64_MAX;
 	}
+}
+
+/*
+ * Does the definition of a new sequence say nothing of its values that a kind cannot
+ * have?
+ */
+bool
+snowflake_has_plain_definition(Oid relid, SnowflakeSequenceKind kind)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+
+	return definition.seqincrement >= 1 &&
+		definition.seqincrement <= greatest_increment(kind) && !definition.seqcycle &&
+		(definition.seqmax == PG_INT16_MAX || definition.seqmax == PG_INT32_MAX ||
+		 definition.seqmax == PG_INT64_MAX);
+}
+
+static void
+find_bigint(Oid relid, Oid table, int column, void *found)
+{
+	if (getBaseType(get_atttype(table, column)) == INT8OID)
+		*(bool *) found = true;
+}
+
+bool
+snowflake_has_bigint_column(Oid relid)
+{
+	bool		found = false;
+
+	for_each_column(relid, find_bigint, &found);
+	return found;
 }
 
 /*

@@ -20,6 +20,8 @@ extern FormData_pg_sequence snowflake_get_definition(Oid relid);
 extern SequencePosition snowflake_position_within(SequencePosition position,
 												  const FormData_pg_sequence *definition);
 extern int64 snowflake_type_maximum(Oid type);
+extern bool snowflake_has_plain_definition(Oid relid, SnowflakeSequenceKind kind);
+extern bool snowflake_has_bigint_column(Oid relid);
 extern void snowflake_check_increment(Oid relid, int64 increment);
 extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_is_own_sequence(Oid relid);

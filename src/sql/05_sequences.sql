@@ -138,7 +138,9 @@ SELECT c.oid::regclass::text AS sequence,
     u.relid::regclass::text AS table_name, a.attname::text AS column_name,
     pg_catalog.format_type(a.atttypid, a.atttypmod) AS column_type,
     CASE
-        WHEN l.label IS NULL THEN NULL
+        WHEN l.label IS NULL AND c.relpersistence <> 't' AND d.is_other
+            THEN 'local, although new tables get another kind: call snowflake_set_sequence_kind()'
+        WHEN l.label IS NULL OR l.label = 'local' THEN NULL
         WHEN r.problem IS NOT NULL
             THEN r.problem
         -- The position is not known here of temporary ones of other sessions, and on
@@ -150,12 +152,7 @@ SELECT c.oid::regclass::text AS sequence,
             THEN 'not exhausted: call nextval() or setval() of it'
         WHEN l.label NOT LIKE 'range %' AND t.greatest < 9223372036854775807 OR t.is_integer AND t.greatest < s.seqmax
             THEN 'column is too narrow'
-        WHEN l.label ~ ' default( name=|$)' AND pg_catalog.current_setting('snowflake.default_sequence_kind', true) = 'local'
-            AND NOT EXISTS (
-                SELECT FROM pg_catalog.pg_db_role_setting r
-                    LEFT JOIN pg_catalog.pg_database b ON b.oid = r.setdatabase
-                WHERE (b.oid IS NULL OR b.datname = pg_catalog.current_database())
-                    AND pg_catalog.array_to_string(r.setconfig, ' ') LIKE '%snowflake.default_sequence_kind=%')
+        WHEN l.label ~ ' default( name=|$)' AND NOT d.is_other AND NOT d.is_stored
             THEN 'new tables get local sequences: set snowflake.default_sequence_kind'
     END AS problem,
     CASE WHEN r.granted > 0 THEN s.seqmax - r.granted END AS numbers_left,
@@ -167,6 +164,17 @@ SELECT c.oid::regclass::text AS sequence,
     END AS ends_at
 FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
+    CROSS JOIN (
+        -- What new tables get in this session, or in those that have a setting of their own.
+        SELECT pg_catalog.bool_or(v.kind <> 'local') IS TRUE AS is_other, pg_catalog.bool_or(v.is_stored) AS is_stored
+        FROM (
+            SELECT pg_catalog.current_setting('snowflake.default_sequence_kind', true) AS kind, false AS is_stored
+            UNION ALL
+            SELECT pg_catalog.split_part(v.setting, '=', 2), true
+            FROM pg_catalog.pg_db_role_setting r LEFT JOIN pg_catalog.pg_database b ON b.oid = r.setdatabase,
+                unnest(r.setconfig) v(setting)
+            WHERE (b.oid IS NULL OR b.datname = pg_catalog.current_database())
+                AND v.setting LIKE 'snowflake.default_sequence_kind=%') v) d
     LEFT JOIN pg_catalog.pg_seclabel l
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
     LEFT JOIN LATERAL @schema@.snowflake_range_statistics(c.oid::regclass) r ON l.label IS NOT NULL
@@ -229,7 +237,8 @@ COMMENT ON COLUMN snowflake_sequences.column_name IS
 COMMENT ON COLUMN snowflake_sequences.column_type IS
 'its type';
 COMMENT ON COLUMN snowflake_sequences.problem IS
-'what is wrong with a sequence that is not local; NULL if nothing is';
+'what is wrong with a sequence, such as that it is local although new tables get another kind;
+NULL if nothing is';
 COMMENT ON COLUMN snowflake_sequences.numbers_left IS
 'of a range sequence that was used since the start of the server: how many numbers are
 left for all servers, at most';

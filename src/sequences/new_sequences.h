@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * new_sequences.h
+ *	  The kind of new sequences.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/new_sequences.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_NEW_SEQUENCES_H
+#define SNOWFLAKE_NEW_SEQUENCES_H
+
+extern void snowflake_give_default_kind(Oid relid);
+extern void snowflake_fit_default_kind(Oid relid, Oid type, const char *column);
+extern void snowflake_note_dumped(Oid relid);
+extern void snowflake_report_dumped(bool by_dump);
+
+#endif							/* SNOWFLAKE_NEW_SEQUENCES_H */
