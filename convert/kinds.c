@@ -10,9 +10,7 @@
  *
  * Each sequence is changed as its owner, in a security-restricted operation.  All is
  * one transaction, which has a lock on each sequence from when it is changed on, and
- * on tables with an identity, which becomes a default.  No lock on a table is replaced
- * by a stronger one, and tables are locked in the order of their OIDs: otherwise,
- * two calls could wait for each other.
+ * locks tables only against changes of their definitions.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -43,8 +41,6 @@
 #include "queries/kinds.sql.h"
 #include "shared/table_owner.h"
 
-#define ALWAYS_TITLE	"columns are no longer GENERATED ALWAYS"
-#define ALWAYS_HINT	"Roles with INSERT or UPDATE on a table can choose their values, also with OVERRIDING USER VALUE. Grant both on the other columns only."
 #define IDLE_TITLE	"sequences that feed no column stay as they are"
 #define IDLE_HINT	"If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as numbers of documents, can stay."
 
@@ -119,16 +115,14 @@ check_sequence_owner(Oid sequence)
  * Lock a table with its columns, unless it is locked.  Returns whether it was not.
  */
 static bool
-lock_table(const SnowflakeKindCall *call, char **row, List **locked)
+lock_table(char **row, List **locked)
 {
 	Oid			relid = snowflake_convert_oid(row, "relid");
 
 	if (!OidIsValid(relid) || list_member_oid(*locked, relid))
 		return false;
 	*locked = lappend_oid(*locked, relid);
-	(void) snowflake_convert_lock(relid, !call->conversion->dry_run &&
-								  snowflake_convert_flag(row, "has_identity") ?
-								  AccessExclusiveLock : AccessShareLock);
+	(void) snowflake_convert_lock(relid, AccessShareLock);
 	return true;
 }
 
@@ -180,7 +174,7 @@ find_sequences(SnowflakeKindCall *call, List **locked)
 		check_sequence_owner(sequence);
 		if (locked == NULL)
 			continue;
-		found |= lock_table(call, row, locked);
+		found |= lock_table(row, locked);
 		found |= lock_sequence(sequence, locked);
 	}
 	return found;
@@ -218,8 +212,6 @@ find_kinds(SnowflakeKindCall *call, bool lock)
 	call->idle = snowflake_convert_texts(snowflake_convert_ask(conversion, sql_idle_sequences));
 	call->readers = snowflake_convert_texts(snowflake_convert_ask(conversion,
 																  sql_position_readers));
-	call->always = snowflake_convert_texts(snowflake_convert_ask(conversion,
-																 sql_always_identities));
 	return obstacles;
 }
 
@@ -254,10 +246,6 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 											 psprintf("%sCall snowflake_convert_schema() with kind => '%s'.",
 													  is_new ? others : "", kind));
 	}
-	foreach(cell, call->always)
-		(void) snowflake_convert_add_finding(&findings, "warning", ALWAYS_TITLE, lfirst(cell),
-											 "it is no longer GENERATED ALWAYS afterwards",
-											 ALWAYS_HINT);
 	foreach(cell, call->idle)
 		(void) snowflake_convert_add_finding(&findings, is_new ? "info" : "warning", IDLE_TITLE,
 											 psprintf("sequence %s", (char *) lfirst(cell)),
@@ -267,13 +255,6 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 											 "it reads last_value of a sequence that is not local",
 											 READERS_HINT);
 	return findings;
-}
-
-static List *
-change_statements(const SnowflakeConversion *conversion)
-{
-	return list_concat(snowflake_convert_identity_statements(conversion),
-					   snowflake_convert_kind_statements(conversion));
 }
 
 /*
@@ -341,7 +322,6 @@ report_kinds(const SnowflakeKindCall *call)
 	const char *kind = snowflake_convert_kind_name(conversion->kind);
 	char	   *of = describe(call);
 
-	snowflake_convert_give_list(ALWAYS_TITLE, call->always, ALWAYS_HINT);
 	snowflake_convert_give_list(IDLE_TITLE, call->idle, IDLE_HINT);
 	snowflake_convert_give_list(READERS_TITLE, call->readers, READERS_HINT);
 	if (call->sequences == NIL && call->done == NIL)
@@ -389,7 +369,7 @@ snowflake_convert_change_kinds(SnowflakeKindCall *call)
 			ReThrowError(error);
 	}
 	snowflake_convert_report_obstacles(call->conversion, find_kinds(call, true));
-	run_for_owners(call, change_statements);
+	run_for_owners(call, snowflake_convert_kind_statements);
 	snowflake_become_caller(&caller);
 	report_kinds(call);
 }

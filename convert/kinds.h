@@ -29,7 +29,6 @@ typedef struct SnowflakeKindCall
 	List	   *done;			/* that have it already */
 	List	   *idle;			/* names of those that feed no column */
 	List	   *readers;		/* functions and views that read last_value */
-	List	   *always;			/* columns that are no longer GENERATED ALWAYS */
 	List	   *statements;
 } SnowflakeKindCall;
 

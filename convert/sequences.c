@@ -7,10 +7,6 @@
  * sequence sets its kind, so that a dry run shows all that is done.  The function
  * checks again, under the lock of the sequence, that the columns suit the kind.
  *
- * An identity column must have its own sequence, which cannot be of another kind.
- * So it becomes a column with a default, on the same sequence (identity.c).  Who could
- * insert rows needed no right on that, and gets one.
- *
  * A default may have the name of a sequence as a text, which is looked up each time.
  * It means what it would mean for the application: its role is taken to be the owner
  * of the table.
@@ -196,15 +192,6 @@ List *
 snowflake_convert_prepare_statements(const SnowflakeConversion *conversion)
 {
 	return snowflake_convert_texts(snowflake_convert_ask(conversion, sql_prepare_statements));
-}
-
-/*
- * The statements that replace the identities of sequences that get another kind.
- */
-List *
-snowflake_convert_identity_statements(const SnowflakeConversion *conversion)
-{
-	return snowflake_convert_texts(snowflake_convert_ask(conversion, sql_identity_statements));
 }
 
 /*

@@ -22,7 +22,6 @@ extern void snowflake_convert_find_key_sequences(SnowflakeConversion *conversion
 extern void snowflake_convert_find_kind_obstacles(const SnowflakeConversion *conversion,
 												  List **obstacles);
 extern List *snowflake_convert_prepare_statements(const SnowflakeConversion *conversion);
-extern List *snowflake_convert_identity_statements(const SnowflakeConversion *conversion);
 extern List *snowflake_convert_kind_statements(const SnowflakeConversion *conversion);
 
 #endif							/* SNOWFLAKE_CONVERT_SEQUENCES_H */

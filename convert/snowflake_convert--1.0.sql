@@ -86,17 +86,18 @@ exist, 22004 if an excluded table is null, those of snowflake_convert_schema() f
 wrong widen or kind; with rehearse, 55006 if deferred triggers of
 the transaction wait for its end, 0A000 above READ COMMITTED';
 
-CREATE FUNCTION snowflake_convert_identity(relation regclass, column_name name)
+CREATE FUNCTION snowflake_convert_move_identity(relation regclass, column_name name,
+    new_column name)
 RETURNS void
-AS 'MODULE_PATHNAME', 'snowflake_convert_identity'
+AS 'MODULE_PATHNAME', 'snowflake_convert_move_identity'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_identity(regclass, name) IS
-'for the statements of snowflake_convert(): what ALTER TABLE ... DROP IDENTITY does, but
-the column keeps the sequence; it gets no default;
-errors: 55000 if the column has no identity of its own, 42501 if the caller does not own
-the table, 42P01, 42809, or 42703 if the table or column does not exist or is of another
-kind';
+COMMENT ON FUNCTION snowflake_convert_move_identity(regclass, name, name) IS
+'for the statements of snowflake_convert_plan(): the identity of a column, with its
+sequence, becomes that of another one;
+errors: 55000 if the column has no identity of its own, or the other one cannot have one,
+42501 if the caller does not own the table, 42P01, 42809, or 42703 if the table or a column
+does not exist or is of another kind';
 
 CREATE FUNCTION snowflake_convert_copy()
 RETURNS trigger

@@ -90,6 +90,5 @@ snowflake_convert_statements(const SnowflakeConversion *conversion)
 
 	if (conversion->sequences == NIL)
 		return statements;
-	return list_concat(list_concat(snowflake_convert_identity_statements(conversion), statements),
-					   snowflake_convert_kind_statements(conversion));
+	return list_concat(statements, snowflake_convert_kind_statements(conversion));
 }

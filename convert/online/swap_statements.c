@@ -132,7 +132,7 @@ snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
 }
 
 /*
- * The relations by name, because views and sequences are created again.
+ * The relations by name, because views are created again.
  */
 List *
 snowflake_online_swap_names(const List *relids)
@@ -146,7 +146,7 @@ snowflake_online_swap_names(const List *relids)
 }
 
 /*
- * The privileges on views, sequences, and columns of relations, by which those
+ * The privileges on views, and columns of relations, by which those
  * before a swap and after it are compared.
  */
 char *
@@ -189,7 +189,7 @@ snowflake_online_check_privileges(Oid relid, const List *names, const char *priv
 	const char *now = snowflake_online_swap_privileges(names);
 
 	if (now == NULL ? privileges != NULL : privileges == NULL || strcmp(now, privileges) != 0)
-		report_change(relid, "Its views, sequences or columns would have other privileges, by new default privileges or an event trigger");
+		report_change(relid, "Its views or columns would have other privileges, by new default privileges or an event trigger");
 }
 
 /*

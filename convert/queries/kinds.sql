@@ -7,18 +7,16 @@ AND NOT EXISTS (SELECT FROM pg_depend e
 UNION
 SELECT i.inhrelid FROM fed_table f JOIN pg_inherits i ON i.inhparent = f.relid
 
--- Their columns that sequences feed, and whether an identity of the table becomes a default.  What
--- feeds none can only become local.
+-- Their columns that sequences feed.  What feeds none can only become local.
 -- name: fed_columns
 -- with: fed_table, feeding, sequence_kind
 SELECT f.relid, a.attname, f.sequence, coalesce(k.kind, 'local') AS kind,
-  ($17 <> 'local' AND bool_or(f.is_identity) OVER (PARTITION BY f.relid))::int AS has_identity,
   format('column %I of table %s', a.attname, f.relid::regclass) AS column_name
 FROM fed_table t JOIN feeding f ON f.relid = t.relid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
   LEFT JOIN sequence_kind k ON k.sequence = f.sequence
 UNION ALL
-SELECT NULL, NULL, k.sequence, k.kind, 0, NULL
+SELECT NULL, NULL, k.sequence, k.kind, NULL
 FROM sequence_kind k JOIN pg_class c ON c.oid = k.sequence
 WHERE $17 = 'local' AND c.relnamespace = $11 AND k.sequence NOT IN (SELECT sequence FROM feeding)
 ORDER BY relid, attname, sequence
@@ -30,9 +28,3 @@ SELECT name FROM idle_sequence ORDER BY name COLLATE "C"
 -- name: position_readers
 -- with: position_reader
 SELECT name FROM position_reader ORDER BY name COLLATE "C"
-
--- The identity columns of these that are GENERATED ALWAYS.
--- name: always_identities
--- with: identity
-SELECT format('column %I of table %s', attname, table_name) FROM identity
-WHERE attidentity = 'a' ORDER BY 1

@@ -49,26 +49,25 @@ WHERE s.relkind = 'S'
 -- All columns that sequences feed: that own one, as serial and identity columns, or have it in
 -- their default, or in that of their domain.  Anybody can write such a default, but who owns the
 -- table has to have a right on the sequence.
--- cte: feeding(sequence, relid, attnum, is_identity)
+-- cte: feeding(sequence, relid, attnum)
 -- with: default_sequence
-SELECT f.sequence, f.relid, f.attnum, f.is_identity
+SELECT f.sequence, f.relid, f.attnum
 FROM (
-  SELECT d.objid, d.refobjid, d.refobjsubid::int2, d.deptype = 'i'
+  SELECT d.objid, d.refobjid, d.refobjsubid::int2
   FROM pg_depend d
   WHERE (d.classid, d.refclassid) = ('pg_class'::regclass, 'pg_class'::regclass)
   AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0
   UNION
-  SELECT d.refobjid, f.adrelid, f.adnum, false
+  SELECT d.refobjid, f.adrelid, f.adnum
   FROM pg_depend d JOIN pg_attrdef f ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
   WHERE d.refclassid = 'pg_class'::regclass
   UNION
-  SELECT d.refobjid, a.attrelid, a.attnum, false
+  SELECT d.refobjid, a.attrelid, a.attnum
   FROM pg_depend d JOIN pg_attribute a
     ON (d.classid, d.objid) = ('pg_type'::regclass, a.atttypid) AND a.attnum > 0
   WHERE d.refclassid = 'pg_class'::regclass
   UNION
-  SELECT sequence, relid, attnum, false FROM default_sequence)
-    f(sequence, relid, attnum, is_identity)
+  SELECT sequence, relid, attnum FROM default_sequence) f(sequence, relid, attnum)
   JOIN pg_class s ON s.oid = f.sequence AND s.relkind = 'S' JOIN pg_class r ON r.oid = f.relid
 WHERE r.relowner = s.relowner OR has_sequence_privilege(r.relowner, s.oid, 'USAGE, UPDATE')
 
@@ -154,82 +153,13 @@ GROUP BY t.key, f.sequence, k.kind
 -- with: key_sequence
 SELECT key, sequence, kind, narrow FROM key_sequence ORDER BY key, sequence
 
--- The sequences that get another kind; and those of identity columns among them, with their
--- tables.
+-- The sequences that get another kind.
 -- cte: changing
 SELECT s.*, format('%I.%I', n.nspname, c.relname) AS name, c.relowner, c.relnamespace,
-  d.refobjid AS relid, d.refobjsubid AS attnum
+  EXISTS (SELECT FROM pg_depend d
+          WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, x.oid, 'i')) AS is_identity
 FROM unnest($16) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid JOIN pg_class c ON c.oid = x.oid
   JOIN pg_namespace n ON n.oid = c.relnamespace
-  LEFT JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, x.oid, 'i')
-    AND d.refclassid = 'pg_class'::regclass AND d.refobjsubid > 0
-
--- cte: identity
--- with: changing
-SELECT s.*, format('%I.%I', n.nspname, r.relname) AS table_name, a.attname, a.attidentity,
-  r.relkind = 'p' AND current_setting('server_version_num')::int >= 170000 AS recurses
-FROM changing s JOIN pg_class r ON r.oid = s.relid JOIN pg_namespace n ON n.oid = r.relnamespace
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (s.relid, s.attnum)
-
--- What rows can be inserted through into a table with an identity, also by roles without any right
--- on its sequence, and the privilege for that: the table, views and rules whose owners may insert
--- them, and, since 17, partitions.  A view inserts into the table of its FROM alone, and the action
--- of a rule into that for which it needs the privilege.
--- cte: inserted(sequence, relid, privilege)
--- with: identity
-SELECT seqrelid, relid, 'INSERT' FROM identity
-UNION
-SELECT f.sequence, n.relid, n.privilege
-FROM inserted f JOIN identity s ON s.seqrelid = f.sequence
-  JOIN (VALUES ('INSERT', 8, 1), ('UPDATE', 4, 4), ('DELETE', 16, 8)) p(privilege, event, bit)
-    ON p.privilege = f.privilege
-  CROSS JOIN LATERAL (
-    SELECT i.inhrelid, f.privilege FROM pg_inherits i WHERE i.inhparent = f.relid AND s.recurses
-    UNION ALL
-    SELECT w.ev_class, CASE w.ev_type WHEN '2' THEN 'UPDATE' WHEN '3' THEN 'INSERT'
-      WHEN '4' THEN 'DELETE' ELSE f.privilege END
-    FROM pg_depend d JOIN pg_rewrite w
-      ON (d.classid, d.objid) = ('pg_rewrite'::regclass, w.oid) AND w.ev_class <> f.relid
-      JOIN pg_class v ON v.oid = w.ev_class
-    WHERE (d.refclassid, d.refobjid) = ('pg_class'::regclass, f.relid)
-    AND CASE f.privilege WHEN 'DELETE' THEN has_table_privilege(v.relowner, f.relid, 'DELETE')
-      ELSE has_any_column_privilege(v.relowner, f.relid, f.privilege) END
-    AND CASE w.rulename WHEN '_RETURN'
-      THEN pg_relation_is_updatable(w.ev_class, false) & p.event = p.event
-        AND strpos(split_part(w.ev_action::text, ':jointree', 1), format(':relid %s ', f.relid)) > 0
-      ELSE EXISTS (
-        SELECT FROM regexp_matches(w.ev_action::text,
-          format(':relid %s [^(]*:requiredPerms ([0-9]+) ', f.relid), 'g') m(needed)
-        WHERE needed[1]::int & p.bit = p.bit) END) n(relid, privilege)
-
--- cte: inserter(sequence, name, grantee)
--- with: inserted
-SELECT DISTINCT s.seqrelid, s.name, e.grantee
-FROM inserted f JOIN identity s ON s.seqrelid = f.sequence JOIN pg_class r ON r.oid = f.relid
-  CROSS JOIN LATERAL (
-    SELECT e.* FROM aclexplode(r.relacl) e
-    UNION ALL
-    SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = r.oid) e
-WHERE e.privilege_type = f.privilege AND e.grantee <> s.relowner
-AND NOT has_sequence_privilege(CASE e.grantee WHEN 0 THEN 'public'
-  ELSE pg_get_userbyid(e.grantee) END, s.seqrelid, 'USAGE, UPDATE')
-
--- The statements that replace identities by defaults, on the same sequences.
--- name: identity_statements
--- with: identity, inserter
-WITH statement(name, step, command) AS (
-  SELECT name, 1, format('SELECT %s.snowflake_convert_identity(%L, %L)',
-    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake_convert'),
-    table_name, attname)
-  FROM identity
-  UNION ALL
-  SELECT name, 2, format('ALTER TABLE %s%s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
-    CASE WHEN NOT recurses THEN 'ONLY ' END, table_name, attname, name)
-  FROM identity
-  UNION ALL
-  SELECT name, 3, format('GRANT USAGE ON SEQUENCE %s TO %s', name, {grantee})
-  FROM inserter e)
-SELECT command FROM statement ORDER BY name COLLATE "C", step, command COLLATE "C"
 
 -- The integer columns of these sequences: the least of their greatest values, its type, and a query
 -- of the keys.  Those of partitions are among the rows of their table.
@@ -278,14 +208,15 @@ SELECT sequence, row_number() OVER (ORDER BY count(relid), sequence)
 FROM referenced GROUP BY sequence
 
 -- A snowflake sequence may be that of a column that was an integer before, and may have a MAXVALUE,
--- which its IDs are above.  A column without a default gets that of the sequence that it owns; one
--- with an identity has its own by then.
+-- which its IDs are above.  That of an identity has the type of its column.  A column without a
+-- default gets that of the sequence that it owns.
 -- name: kind_statements
--- with: changing, identity, feeding, fed, integer_type, sequence_kind, target, locking_place
+-- with: changing, feeding, fed, integer_type, sequence_kind, target, locking_place
 WITH statement(sequence, step, command) AS (
-  SELECT seqrelid, 1, format('ALTER SEQUENCE %s AS %s MAXVALUE %s', name, f.base, f.least)
+  SELECT seqrelid, 1, format('ALTER SEQUENCE %s%s MAXVALUE %s', name,
+    CASE WHEN NOT s.is_identity THEN ' AS ' || f.base END, f.least)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
-  WHERE $17 = 'range' AND s.relid IS NULL AND s.seqmax > f.least
+  WHERE $17 = 'range' AND s.seqmax > f.least
   UNION ALL
   SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
     (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $17)
@@ -300,10 +231,9 @@ WITH statement(sequence, step, command) AS (
   UNION ALL
   SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
     t.relid::regclass, t.attname, s.name)
-  FROM changing s JOIN feeding f ON f.sequence = s.seqrelid AND NOT f.is_identity
+  FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
     JOIN target t ON (t.relid, t.attnum) = (f.relid, f.attnum)
   WHERE t.is_root AND t.uses_sequence
-  AND (t.relid, t.attnum) NOT IN (SELECT relid, attnum FROM identity)
   UNION ALL
   SELECT s.seqrelid, 3, format('ALTER SEQUENCE %s AS bigint%s', name,
     CASE WHEN s.seqmax < i.greatest_value THEN ' NO MAXVALUE' END)
@@ -342,15 +272,12 @@ AND regexp_replace(k.expression, '''([^'']|'''')*''', '_', 'g')
 SELECT format('role %I, the owner of sequence %s, lacks %s', o.rolname, s.name, p.what),
   format('sequence %s', s.name)
 FROM changing s JOIN pg_roles o ON o.oid = s.relowner
-  JOIN (SELECT f.oid, f.pronamespace, f.proname = 'snowflake_convert_identity'
-    FROM pg_proc f JOIN pg_depend d
-      ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, f.oid, 'e')
-      JOIN pg_extension e ON (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
-    WHERE (e.extname, f.proname) IN (('snowflake', CASE $17 WHEN 'range'
-      THEN 'snowflake_set_sequence_kinds' ELSE 'snowflake_set_sequence_kind' END),
-      ('snowflake', CASE $17 WHEN 'range' THEN 'snowflake_prepare_ranges' END),
-      ('snowflake_convert', 'snowflake_convert_identity'))) f(oid, pronamespace, of_identity)
-    ON NOT f.of_identity OR s.relid IS NOT NULL
+  JOIN pg_extension e ON e.extname = 'snowflake'
+  JOIN pg_depend d ON (d.classid, d.deptype) = ('pg_proc'::regclass, 'e')
+    AND (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
+  JOIN pg_proc f ON f.oid = d.objid AND CASE $17
+    WHEN 'range' THEN f.proname IN ('snowflake_set_sequence_kinds', 'snowflake_prepare_ranges')
+    ELSE f.proname = 'snowflake_set_sequence_kind' END
   CROSS JOIN LATERAL (VALUES
     (format('USAGE on schema %s', s.relnamespace::regnamespace),
       has_schema_privilege(o.oid, s.relnamespace, 'USAGE')),

@@ -81,16 +81,16 @@ SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype
 -- The columns that were found.  is_root is
 -- true for the keys without their partitions and children.  gets_ids is true if the key
 -- does not get IDs yet: set_default, if its generator is to become the default, and
--- uses_sequence, if its sequence stays, and becomes the default in place of an identity, or of
--- none.  change says what to do: widen a smallint or integer, keep a bigint or uuid, or that the
--- column cannot be converted because it has another type.
+-- uses_sequence, if its sequence stays, and it has neither an identity nor a default.  change says
+-- what to do: widen a smallint or integer, keep a bigint or uuid, or that the column cannot be
+-- converted because it has another type.
 -- cte: target
 -- with: wide
 SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,
   coalesce((w.relid, w.attnum) = ($1[w.key], $2[w.key]), false) AS is_root,
   $3[w.key] AS generator, coalesce($4[w.key], false) AS gets_ids,
   coalesce($4[w.key] AND NOT $20[w.key], false) AS set_default,
-  coalesce($4[w.key] AND $20[w.key] AND (a.attidentity <> '' OR NOT a.atthasdef), false)
+  coalesce($4[w.key] AND $20[w.key] AND NOT (a.attidentity <> '' OR a.atthasdef), false)
     AS uses_sequence,
   CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'
     WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'

@@ -160,7 +160,7 @@ SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', 
   'VALUE.',
   'Grant INSERT and UPDATE on the other columns only.'
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.gets_ids AND a.attidentity = 'a'
+WHERE t.is_root AND t.set_default AND a.attidentity = 'a'
 
 -- notice: warning | one each | row filters of publications use converted columns
 SELECT f.name, format('%s: %s', f.name, f.expression), f.name, f.expression,

@@ -191,19 +191,19 @@ is( $node->safe_psql('postgres', q{SELECT string_agg(format('%s.%s %s', attrelid
 	FROM pg_attribute WHERE attrelid IN ('tiny'::regclass, 'tinier'::regclass) AND attnum > 0 AND NOT attisdropped}),
 	'tinier.id bigint, tinier.up bigint, tiny.id bigint, tiny.v integer', 'smallint, and a key that is a foreign key');
 
-# The identity between the swap and the default
+# The identity, which is the same until the default takes its place
 $node->safe_psql('postgres', q{
 	CREATE TABLE ident (id int GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5 CACHE 3) PRIMARY KEY, v int);
 	COMMENT ON SEQUENCE ident_id_seq IS 'numbers';
 	GRANT USAGE ON SEQUENCE ident_id_seq TO regress_reader;
 	INSERT INTO ident (v) VALUES (1), (2)});
 my $query = q{
-	SELECT pg_get_serial_sequence('ident', 'id'), obj_description('ident_id_seq'::regclass), c.relacl, s.seqincrement, s.seqmax, s.seqcache,
+	SELECT c.oid, pg_get_serial_sequence('ident', 'id'), obj_description('ident_id_seq'::regclass), c.relacl, s.seqincrement, s.seqmax, s.seqcache,
 		(SELECT attidentity FROM pg_attribute WHERE attrelid = 'ident'::regclass AND attname = 'id')
 	FROM pg_class c JOIN pg_sequence s ON s.seqrelid = c.oid WHERE c.relname = 'ident_id_seq'};
 my $sequence = $node->safe_psql('postgres', $query);
 run_in($node, 'postgres', "CALL snowflake_convert_online('ident', until => 'swap')");
-is($node->safe_psql('postgres', $query), $sequence =~ s/2147483647/9223372036854775807/r, 'an identity has its sequence until the default is set, without the limit of its old type');
+is($node->safe_psql('postgres', $query), $sequence =~ s/2147483647/9223372036854775807/r, 'an identity has the sequence that it had until the default is set, without the limit of its old type');
 is($node->safe_psql('postgres', 'INSERT INTO ident (v) VALUES (3) RETURNING id > 15 AND id < 100'), 't', 'an identity continues');
 convert_table('ident', '');
 

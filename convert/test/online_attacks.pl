@@ -288,7 +288,7 @@ create($node, 'CREATE TABLE t (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, 
 run_in($node, 'postgres', $until);
 $node->safe_psql('postgres', q{ALTER DATABASE postgres SET deadlock_timeout = '100 s'});
 like(swap_while('LOCK TABLE shop.t IN ROW EXCLUSIVE MODE', sub { run_in($node, 'postgres', 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO regress_reader') }),
-	qr/ERROR:  table shop\.t was changed .*\nDETAIL:  Its views, sequences or columns would have other privileges/, 'default privileges that are new');
+	qr/ERROR:  table shop\.t was changed .*\nDETAIL:  Its views or columns would have other privileges/, 'default privileges that are new');
 $node->safe_psql('postgres', q{ALTER DATABASE postgres RESET deadlock_timeout});
 run_in($node, 'postgres', $call);
 is($node->safe_psql('postgres', q{SELECT has_table_privilege('regress_reader', 'shop.w', 'SELECT')}), 'f', 'a view that existed before them is without them');

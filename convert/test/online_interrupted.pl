@@ -37,10 +37,17 @@ sub own_database
 
 $node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_owner LOGIN');
 own_database('shop', 'template0');
-$node->safe_psql('shop', $_)
-  foreach 'SET role = none; ALTER FUNCTION nextval(regclass) SUPPORT generate_series_int8_support',
-  'RESET role; CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert';
+$node->safe_psql('shop', 'RESET role; CREATE EXTENSION snowflake; CREATE EXTENSION snowflake_convert');
 create_shop($node, 'shop', $norders);
+$node->safe_psql('shop', q{
+	ALTER TABLE orders ALTER id DROP DEFAULT;
+	DROP SEQUENCE orders_id_seq;
+	ALTER TABLE orders ALTER id ADD GENERATED ALWAYS AS IDENTITY;
+	SELECT setval('orders_id_seq', max(id)) FROM orders});
+my $query = q{
+	SELECT attidentity, c.oid, pg_get_serial_sequence('orders', 'id')
+	FROM pg_attribute, pg_class c WHERE attrelid = 'orders'::regclass AND attname = 'id' AND c.oid = 'orders_id_seq'::regclass};
+my $identity = $node->safe_psql('shop', $query);
 my $before = describe_shop($node, 'shop');
 
 # The server takes a cancel that comes together with the end of lock_wait for the latter, after
@@ -164,7 +171,8 @@ my $err = convert_online($node, 'shop', "'orders'", connection => 'user=regress_
 unlike($err, qr/ERROR/, 'the same call completes the conversion') or diag($err);
 is(shop_is_whole($node, 'shop', $norders), '', 'no row is lost or changed');
 is(nothing_is_left($node, 'shop'), '', 'nothing is left');
-is($node->safe_psql('shop', q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'orders'::regclass}), 'snowflake_nextval()', 'the default is set');
+is($node->safe_psql('shop', $query), $identity, 'the identity and its sequence are those that they were');
+is($node->safe_psql('shop', q{SELECT kind FROM snowflake_sequences WHERE sequence = 'orders_id_seq'::regclass}), 'snowflake', 'the sequence has its kind');
 
 $node->stop;
 done_testing();

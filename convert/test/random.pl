@@ -59,8 +59,8 @@ sub error_of
 }
 
 # The lines of a description that are different, but for what a conversion changes: of
-# the keys that it found, the default and the sequence.  Of one that stays, that is its
-# position, and of an identity its privileges.
+# the keys that got a generator, the default and the sequence.  Of a sequence that stays,
+# that is its position.
 sub differences
 {
 	my ($before, $after, $online) = @_;
@@ -68,10 +68,7 @@ sub differences
 
 	if ($attached)
 	{
-		my %became = map { $_ => 1 } $after =~ /^column (\S.*?) \| .*default=nextval/gm;
-
-		s/^(sequence .*? \| )i /$1a /gm, s/^(sequence .*? )last=\S* (.*?)acl=.*? comment/$1$2comment/gm foreach $before, $after;
-		$keys{$_} = 1 foreach grep { $became{$_} } $before =~ /^column (\S.*?) \| .*identity=[ad]/gm;
+		s/^(sequence .*? )last=\S* /$1/gm foreach $before, $after;
 	}
 	my $lines = sub {
 		my %lines;

@@ -194,10 +194,6 @@ FROM gone JOIN pg_depend d ON (d.classid, d.objid) = (gone.classid, gone.objid)
 SELECT format('%s has a security label', pg_describe_object(l.classoid, l.objoid, l.objsubid))
 FROM pg_seclabel l WHERE (l.classoid, l.objoid) IN (SELECT classid, objid FROM gone)
 OR l.classoid = 'pg_class'::regclass AND (l.objoid, l.objsubid) IN (SELECT relid, attnum FROM col)
--- The sequence of an identity is created again.
-OR l.classoid = 'pg_class'::regclass AND l.objoid IN (SELECT d.objid FROM col JOIN pg_depend d
-  ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'
-  AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum))
 
 -- hint: Give the views that depend on a converted column the owner of the table.
 SELECT format('view %s is owned by role %I, but table %s by role %I', vw.name,
@@ -352,7 +348,7 @@ FROM tab JOIN pg_rewrite r ON r.ev_class = tab.relid WHERE relid IN (SELECT reli
 SELECT format('tables that reference each other in a circle: %s', name)
 FROM swap JOIN tab USING (relid) WHERE level >= 99
 
--- hint: Have the owner of the table, view or sequence grant these privileges.
+-- hint: Have the owner of the table or view grant these privileges.
 SELECT format('%s privilege on %s was granted by role %s, not by the owner', e.privilege_type,
   t.column_name,
     e.grantor::regrole)
@@ -365,14 +361,6 @@ SELECT format('%s privilege on view %s was granted by role %s, not by the owner'
 FROM vw CROSS JOIN LATERAL (SELECT * FROM aclexplode(vw.relacl)
   UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e
 WHERE e.grantor <> vw.relowner
-UNION ALL
-SELECT format('%s privilege on sequence %s was granted by role %s, not by the owner',
-  e.privilege_type,
-    s.oid::regclass, e.grantor::regrole)
-FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'
-    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)
-  JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' CROSS JOIN LATERAL aclexplode(s.relacl) e
-WHERE e.grantor <> s.relowner
 
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates.
 SELECT format('role %s, the owner of table %s, lacks %s', tab.relowner::regrole, tab.name, p.what)
@@ -384,9 +372,9 @@ FROM tab CROSS JOIN LATERAL (
   WHERE stxrelid = tab.relid)
   OR n.oid IN (SELECT relnamespace FROM vw)
   UNION ALL
-  SELECT format('EXECUTE on function %s', copier.name), has_function_privilege(tab.relowner,
-    copier.oid, 'EXECUTE')
-  FROM copier
+  SELECT format('EXECUTE on function %s', f.name), has_function_privilege(tab.relowner, f.oid,
+    'EXECUTE')
+  FROM own_function f
   UNION ALL
   SELECT format('CREATE on tablespace %I', s.spcname), has_tablespace_privilege(tab.relowner,
     s.spcname, 'CREATE')
@@ -448,15 +436,6 @@ FROM tab CROSS JOIN LATERAL (
   FROM idx JOIN pg_class c ON c.relname = idx.newname
     AND c.relnamespace = (SELECT relnamespace FROM pg_class o WHERE o.oid = idx.indexrelid)
   WHERE idx.indrelid = tab.relid AND idx.relkind = 'i' AND (idx.newoid IS NULL OR NOT prepared)
-  UNION ALL
-  SELECT format('relation %I.%I', n.nspname, c.relname)
-  FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype = 'i'
-      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid,
-        col.attnum)
-    JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
-    JOIN pg_class c ON c.relnamespace = s.relnamespace AND c.relname = ({new_name(s.relname)})
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE col.relid = tab.relid
   UNION ALL
   SELECT format('constraint %I of table %s', newname, tab.name)
   FROM (SELECT conrelid, newname, newoid FROM fkey UNION ALL SELECT conrelid, newname, newoid

@@ -1,13 +1,12 @@
 -- The table; its old columns, with what they own; policies,
--- triggers and publications with such a column; and roles that would have
--- privileges for a new sequence.
+-- triggers and publications with such a column.
 -- cte: this
 -- with: tab, scope
 SELECT tab.* FROM tab JOIN scope USING (relid)
 
 -- cte: mine
 -- with: col, this
-SELECT col.*, this.name, this.root, this.parent, this.depth, a.attidentity, a.attstattarget,
+SELECT col.*, this.name, this.root, this.parent, this.depth, a.attstattarget,
   n.attacl AS newacl,
   col_description(col.relid, col.attnum) AS comment,
     pg_get_expr(f.adbin, f.adrelid) AS expression,
@@ -21,16 +20,13 @@ FROM col JOIN this USING (relid)
 
 -- cte: owned
 -- with: mine
-SELECT d.deptype, mine.relid, mine.attname, mine.newname AS newcolumn, mine.name AS table,
-  mine.attidentity,
-  c.oid, c.relname, c.relacl, c.relowner, c.relnamespace, n.nspname, x.newname, s.*
+SELECT d.deptype, mine.attname, mine.newname AS newcolumn, mine.name AS table, c.oid, c.relname,
+  n.nspname
 FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
     AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, mine.relid,
       mine.attnum)
   JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'
   JOIN pg_namespace n ON n.oid = c.relnamespace
-  JOIN pg_sequence s ON s.seqrelid = c.oid
-  CROSS JOIN LATERAL (SELECT ({new_name(c.relname)})::name AS newname) x
 
 -- cte: pol
 -- with: this, mine
@@ -57,18 +53,12 @@ FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid
   AND k.conkey = ARRAY[mine.attnum]
   CROSS JOIN LATERAL (SELECT ({new_name(k.conname)})::name AS newname) x
 
--- cte: owned_by_default(oid, grantee)
--- with: owned
-SELECT DISTINCT owned.oid, e.grantee
-FROM owned JOIN pg_default_acl a ON a.defaclrole = owned.relowner AND a.defaclobjtype = 'S'
-    AND a.defaclnamespace IN (0, owned.relnamespace), aclexplode(a.defaclacl) e
-
 -- A view of another owner, which would become one of the owner of the table, is
 -- an obstacle.  One that was created since then is not dropped here, so that
 -- snowflake_online_check_drop() finds it.
 -- name: swap_statements
--- with: vw, this, pol, trg, pub, mine, fkey, stat, idx, chk, not_null, owned, owned_by_default,
---   view_statement, rule_statement, copier, row_user
+-- with: vw, this, pol, trg, pub, mine, fkey, stat, idx, chk, not_null, owned, view_statement,
+--   rule_statement, copier, mover, row_user
 WITH row_table AS MATERIALIZED (
   SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid)
 SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
@@ -128,21 +118,12 @@ SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
   FROM mine LEFT JOIN mine p ON (p.relid, p.attname) = (mine.parent, mine.attname)
   WHERE mine.expression IS DISTINCT FROM p.expression
   UNION ALL
--- the limits of the old type become those of bigint, as by ALTER COLUMN ... TYPE
-  SELECT 23, 0, oid, 0,
-    format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %I.%I '
-      'INCREMENT BY %s %s %s START WITH %s CACHE %s%s)', owned.table, newcolumn,
-    CASE attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, nspname, newname, seqincrement,
-    CASE WHEN (seqtypid, seqmin) IN (('int2'::regtype, -32768), ('int4'::regtype, -2147483648))
-      THEN 'NO MINVALUE' ELSE 'MINVALUE ' || seqmin END,
-    CASE WHEN (seqtypid, seqmax) IN (('int2'::regtype, 32767), ('int4'::regtype, 2147483647))
-      THEN 'NO MAXVALUE' ELSE 'MAXVALUE ' || seqmax END,
-    seqstart, seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE '' END)
-  FROM owned WHERE deptype = 'i'
-  UNION ALL
-  SELECT 24, 0, oid, 0, format('SELECT pg_catalog.setval(%L, last_value, is_called) FROM %I.%I',
-    format('%I.%I', nspname, newname), nspname, relname)
-  FROM owned WHERE deptype = 'i'
+-- as by ALTER COLUMN ... TYPE
+  SELECT 23, 0, oid, n, CASE n
+    WHEN 1 THEN format('ALTER SEQUENCE %I.%I AS bigint', nspname, relname)
+    ELSE format('SELECT %s(%L, %L, %L)', (SELECT name FROM mover), owned.table, attname, newcolumn)
+    END
+  FROM owned, generate_series(1, 2) n WHERE deptype = 'i'
   UNION ALL
   SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name,
     {grantee})
@@ -175,25 +156,6 @@ SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
   SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, newname,
     conname)
   FROM not_null WHERE coninhcount = 0
-  UNION ALL
-  SELECT 33, 0, oid, 0, format('ALTER SEQUENCE %I.%I RENAME TO %I', nspname, newname, relname)
-  FROM owned WHERE deptype = 'i'
-  UNION ALL
-  SELECT 34, 0, owned.oid, 0, format('REVOKE ALL ON SEQUENCE %I.%I FROM %s', nspname, relname,
-    {grantee})
-  FROM owned JOIN (SELECT oid, grantee FROM owned_by_default
-                  UNION SELECT oid, relowner FROM owned WHERE relacl IS NOT NULL) e
-                    ON e.oid = owned.oid
-  WHERE deptype = 'i'
-  UNION ALL
-  SELECT 34, 1, oid, ordinality, format('GRANT %s ON SEQUENCE %I.%I TO %s%s', e.privilege_type,
-    nspname, relname,
-    {grantee}, {grant_option})
-  FROM owned, aclexplode(coalesce(relacl, acldefault('s', relowner))) WITH ORDINALITY e
-  WHERE deptype = 'i' AND (relacl IS NOT NULL OR oid IN (SELECT oid FROM owned_by_default))
-  UNION ALL
-  SELECT 35, 0, oid, 0, {comment_on(format('SEQUENCE %I.%I', nspname, relname), oid, pg_class)}
-  FROM owned WHERE deptype = 'i' AND obj_description(oid, 'pg_class') IS NOT NULL
   UNION ALL
   SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname,
     idx.relname)
@@ -397,7 +359,6 @@ FROM member JOIN pg_attribute a ON a.attrelid = member.relid
   LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
 WHERE NOT a.attisdropped AND NOT n.attisdropped
 AND (f.adrelid, f.adnum) IS DISTINCT FROM (a.attrelid, a.attnum)
-AND NOT (d.classid = 'pg_class'::regclass AND d.deptype = 'i')
 AND k.contype IS DISTINCT FROM 'n')
 UNION
 (WITH RECURSIVE holder(typid) AS (
@@ -429,15 +390,14 @@ WHERE (d.classoid, d.objoid) IN (
   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext
     WHERE stxrelid = ANY ($1::oid[]))
 
--- The privileges on views, sequences, and columns of the relations with names $1.
+-- The privileges on views, and columns of the relations with names $1.
 -- name: swap_privileges
 WITH r AS (
   SELECT n.name, c.* FROM unnest($1::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))
 SELECT md5(string_agg(p.line, E'\n' ORDER BY p.line COLLATE "C"))
 FROM (SELECT concat_ws(' ', r.name, e)
-      FROM r, aclexplode(coalesce(r.relacl,
-        acldefault(CASE r.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", r.relowner))) e
-      WHERE r.relkind IN ('v', 'm', 'S')
+      FROM r, aclexplode(coalesce(r.relacl, acldefault('r', r.relowner))) e
+      WHERE r.relkind IN ('v', 'm')
       UNION ALL
       SELECT concat_ws(' ', r.name, quote_ident(a.attname), e)
       FROM r JOIN pg_attribute a ON a.attrelid = r.oid, aclexplode(a.attacl) e

@@ -54,13 +54,23 @@ FROM up u JOIN pg_class c ON c.oid = u.ancestor AND c.relispartition
 -- with: up
 SELECT DISTINCT ON (relid) relid, ancestor, depth FROM up ORDER BY relid, depth DESC
 
--- cte: copier(oid, name)
-SELECT p.oid, format('%I.%I', n.nspname, p.proname)
+-- The functions of this extension that statements call.
+-- cte: own_function(oid, name, proname)
+SELECT p.oid, format('%I.%I', n.nspname, p.proname), p.proname
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
   JOIN pg_language l ON l.oid = p.prolang
   JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e')
   JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
-WHERE p.proname = 'snowflake_convert_copy' AND l.lanname = 'c' AND e.extname = 'snowflake_convert'
+WHERE p.proname IN ('snowflake_convert_copy', 'snowflake_convert_move_identity')
+AND l.lanname = 'c' AND e.extname = 'snowflake_convert'
+
+-- cte: copier(oid, name)
+-- with: own_function
+SELECT oid, name FROM own_function WHERE proname = 'snowflake_convert_copy'
+
+-- cte: mover(oid, name)
+-- with: own_function
+SELECT oid, name FROM own_function WHERE proname = 'snowflake_convert_move_identity'
 
 -- cte: tab
 -- with: copier, top, up

@@ -93,7 +93,7 @@ SELECT format('inherits %s %s | %s', inhrelid::regclass, inhparent::regclass, in
 UNION ALL
 SELECT format('partition %s | %s %s', name, pg_get_partkeydef(oid), tools.plain(pg_get_expr(relpartbound, oid))) FROM tools.rel WHERE relkind IN ('r', 'p')
 UNION ALL
-SELECT format('sequence %s | %s %s.%s | last=%s %s owner=%s acl=%s comment=%s', r.name, d.deptype, d.refobjid::regclass, quote_ident(a.attname), pg_sequence_last_value(r.oid),
+SELECT format('sequence %s | %s %s.%s | last=%s oid=%s %s owner=%s acl=%s comment=%s', r.name, d.deptype, d.refobjid::regclass, quote_ident(a.attname), pg_sequence_last_value(r.oid), r.oid,
 	relpersistence, relowner::regrole, tools.acl(relacl), obj_description(r.oid, 'pg_class'))
 FROM tools.rel r LEFT JOIN pg_depend d ON (d.classid, d.objid) = ('pg_class'::regclass, r.oid) AND d.deptype IN ('a', 'i') LEFT JOIN pg_attribute a ON (attrelid, attnum) = (d.refobjid, d.refobjsubid)
 WHERE r.relkind = 'S'
