@@ -76,7 +76,8 @@ use_server()
 	mkdir -p "$servers"
 	server_user_reaches "$servers" ||
 		die "$server_user cannot reach $servers; please set SNOWFLAKE_SERVERS"
-	if [ ! -e "$prefix/complete" ]; then
+	complete=$prefix/lib/isolation/complete
+	if [ ! -e "$complete" ]; then
 		[ "$1" != valgrind ] || [ -e /usr/include/valgrind/valgrind.h ] ||
 			install_packages valgrind
 		# The tarballs of 17 and later are without what these make.
@@ -89,12 +90,13 @@ use_server()
 		build_server "$cflags" >"$servers/$major-$1.log" 2>&1 ||
 			die "could not build the server; see $servers/$major-$1.log"
 		rm -rf "$work"
-		touch "$prefix/complete"
+		touch "$complete"
 	fi
 	PG_CONFIG=$prefix/bin/pg_config
 }
 
-# The extension needs none of the libraries that a server can do without.
+# The extension needs none of the libraries that a server can do without.  PostgreSQL's own
+# tests are installed, too, those of isolation beside what its Makefile installs.
 build_server()
 (
 	mkdir "$work/build"
@@ -105,7 +107,10 @@ build_server()
 		make -s -j "$(nproc)" -C contrib &&
 		make -s install DESTDIR="$work/root" &&
 		make -s -C contrib install DESTDIR="$work/root" &&
-		make -s -C src/test/isolation install DESTDIR="$work/root" ||
+		make -s -C src/test/regress install-tests DESTDIR="$work/root" &&
+		make -s -C src/test/isolation install DESTDIR="$work/root" &&
+		mkdir "$work/root$prefix/lib/isolation" &&
+		(cd ../source/src/test/isolation && cp -R specs expected isolation_schedule "$work/root$prefix/lib/isolation") ||
 		return
 	# Nothing but the prefix is written to, whatever the source takes for its
 	# place.
