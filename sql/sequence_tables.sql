@@ -106,6 +106,9 @@ END
 $$;
 SELECT f();
 SELECT is_id(id) FROM in_function;
+CREATE TABLE widened (id int GENERATED ALWAYS AS IDENTITY);
+ALTER TABLE widened ALTER id TYPE bigint;
+ALTER TABLE widened ALTER id DROP IDENTITY, ALTER id TYPE int;
 CREATE TABLE "Name's" ("I d" bigserial);
 SELECT * FROM labels;
 -- temporary ones stay local; one that exists is not created
@@ -135,7 +138,10 @@ CREATE TABLE defaults (a bigint DEFAULT nextval('d1'), b integer DEFAULT nextval
 CREATE TABLE typed_table OF typed (id WITH OPTIONS DEFAULT nextval('d4'));
 ALTER TABLE defaults ADD d small_int DEFAULT coalesce(nextval('d5'), 1), ADD e integer;
 ALTER TABLE defaults ALTER e SET DEFAULT nextval('nt.d6');
-INSERT INTO defaults DEFAULT VALUES RETURNING is_id(a), b, c, d, e;
+CREATE SEQUENCE d7;
+CREATE DOMAIN counted AS int DEFAULT nextval('d7');
+ALTER TABLE defaults ADD f counted;
+INSERT INTO defaults DEFAULT VALUES RETURNING is_id(a), b, c, d, e, f;
 SELECT relname FROM labels WHERE relname LIKE 'd_';
 -- a bigint column has it, it was local, belongs to somebody else, or is not there
 CREATE TABLE shares (id int DEFAULT nextval('d1'), n int DEFAULT nextval('si'));

@@ -282,7 +282,7 @@ ALTER SEQUENCE users_id_seq AS integer;
 ALTER SEQUENCE IF EXISTS missing_seq MAXVALUE 1000000;
 ALTER SEQUENCE users_id_seq MAXVALUE 1000000 RESTART;
 SELECT last_value, is_called, is_id(nextval('users_id_seq')) FROM users_id_seq;
-ALTER SEQUENCE users_id_seq NO MAXVALUE;
+ALTER SEQUENCE users_id_seq AS bigint NO MAXVALUE;
 TRUNCATE users RESTART IDENTITY;
 SELECT last_value, is_called FROM users_id_seq;
 ALTER SEQUENCE users_id_seq CYCLE;
@@ -334,7 +334,7 @@ SELECT snowflake_set_sequence_kind('plain_id_seq', 'local');
 SELECT nextval('plain_id_seq'), seqcycle FROM pg_sequence WHERE seqrelid = 'plain_id_seq'::regclass;
 -- NO CYCLE holds
 SELECT snowflake_set_sequence_kind('plain_id_seq');
-ALTER SEQUENCE plain_id_seq NO CYCLE MAXVALUE 1000;
+ALTER SEQUENCE plain_id_seq NO CYCLE MINVALUE 5000 MAXVALUE 1000;
 ALTER SEQUENCE plain_id_seq NO CYCLE;
 SELECT label FROM pg_seclabels WHERE provider = 'snowflake' AND objname = 'plain_id_seq';
 SELECT snowflake_set_sequence_kind('plain_id_seq', 'local');

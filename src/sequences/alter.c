@@ -7,10 +7,6 @@
  * before the statement, and written into the new file after it.  If another session has
  * locked the file, ALTER waits for it before that, and not after it.
  *
- * The sequences are exhausted, so a lower MAXVALUE is below their last value, and the
- * server's error would be about a RESTART that nobody asked for.  With RESTART,
- * the statement succeeds, and kind.c exhausts the sequence again.
- *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/sequences/alter.c
@@ -78,34 +74,19 @@ new_maximum(const AlterSeqStmt *statement, const FormData_pg_sequence *now)
 	return now->seqmax;
 }
 
-static void
-check_maximum(const AlterSeqStmt *statement, Oid relid)
-{
-	SnowflakeSequenceKind kind = snowflake_sequence_kind(relid);
-	FormData_pg_sequence now;
-
-	if (kind == SNOWFLAKE_KIND_LOCAL)
-		return;
-	now = snowflake_get_definition(relid);
-	if (new_maximum(statement, &now) >= now.seqmax)
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("MAXVALUE of %s sequence \"%s\" cannot be decreased without RESTART",
-					snowflake_kind_name(kind), get_rel_name(relid)),
-			 kind == SNOWFLAKE_KIND_RANGE ?
-			 errhint("Add RESTART to the statement, which does not change the next number. Then do the same on all servers.") :
-			 errhint("Add RESTART to the statement, which does not change the next ID.")));
-}
-
 /*
- * Can a statement decrease MAXVALUE without RESTART?
+ * Does a statement decrease MAXVALUE of a sequence that is not local, without RESTART?
  */
 static bool
-can_decrease_maximum(const AlterSeqStmt *statement)
+decreases_maximum(const AlterSeqStmt *statement, Oid relid)
 {
-	return find_option(statement, "restart") == NULL &&
-		(find_option(statement, "maxvalue") != NULL || find_option(statement, "as") != NULL);
+	FormData_pg_sequence now;
+
+	if (find_option(statement, "restart") != NULL ||
+		snowflake_sequence_kind(relid) == SNOWFLAKE_KIND_LOCAL)
+		return false;
+	now = snowflake_get_definition(relid);
+	return new_maximum(statement, &now) < now.seqmax;
 }
 
 static bool
@@ -128,8 +109,7 @@ lock_altered_sequence(const AlterSeqStmt *alter)
 }
 
 /*
- * Before ALTER SEQUENCE: fail if it decreases the MAXVALUE of a sequence where that
- * is not possible, and have the label say what it says of CYCLE.
+ * Before ALTER SEQUENCE: have the label say what it says of CYCLE.
  *
  * In a read-only transaction, the statement fails; a standby has no such lock.
  */
@@ -139,15 +119,10 @@ snowflake_prepare_alter(const Node *statement)
 	const AlterSeqStmt *alter = (const AlterSeqStmt *) statement;
 	Oid			relid;
 
-	if (!IsA(statement, AlterSeqStmt) || XactReadOnly ||
-		(!can_decrease_maximum(alter) && !has_no_cycle(alter)))
+	if (!IsA(statement, AlterSeqStmt) || XactReadOnly || !has_no_cycle(alter))
 		return;
 	relid = lock_altered_sequence(alter);
-	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE)
-		return;
-	if (can_decrease_maximum(alter))
-		check_maximum(alter, relid);
-	if (has_no_cycle(alter))
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE)
 		snowflake_forget_cycle(relid);
 }
 
@@ -239,6 +214,26 @@ granted_before_persistence(AlterTableStmt *statement)
 }
 
 /*
+ * Lock the sequence of ALTER SEQUENCE, and read what it was granted.  It is exhausted,
+ * so a lower MAXVALUE would be below its last value: then it is at its start before the
+ * statement, and is exhausted again after it.
+ */
+static List *
+granted_before_sequence(const AlterSeqStmt *statement)
+{
+	Oid			relid = lock_altered_sequence(statement);
+	List	   *list = add_granted(NIL, relid);
+
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
+		decreases_maximum(statement, relid))
+	{
+		ResetSequence(relid);
+		CommandCounterIncrement();
+	}
+	return list;
+}
+
+/*
  * Lock the sequences to which ALTER gives other files, and what it locks by name, and
  * read what they were granted.
  */
@@ -246,7 +241,7 @@ static List *
 granted_before_alter(Node *statement)
 {
 	if (IsA(statement, AlterSeqStmt))
-		return add_granted(NIL, lock_altered_sequence((AlterSeqStmt *) statement));
+		return granted_before_sequence((AlterSeqStmt *) statement);
 	return granted_before_persistence((AlterTableStmt *) statement);
 }
 

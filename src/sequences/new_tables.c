@@ -166,6 +166,19 @@ begin_create(const CreateStmt * statement)
 }
 
 /*
+ * The same for the default of a domain.
+ */
+static void
+fit_domain(const CreateDomainStmt *statement)
+{
+	const Constraint *initial = find_constraint(statement->constraints, CONSTR_DEFAULT);
+
+	if (initial != NULL)
+		fit_default(strVal(llast(statement->domainname)),
+					LookupTypeNameOid(NULL, statement->typeName, true), initial->raw_expr);
+}
+
+/*
  * What replaces ADD COLUMN ... AS IDENTITY for a table with rows.
  */
 static char *
@@ -351,6 +364,8 @@ begin_with_setting(SnowflakeDefinition *definition, ProcessUtilityContext contex
 		definition->statement = NULL;
 	else if (IsA(statement, AlterTableStmt))
 		begin_alter(definition, (const AlterTableStmt *) statement);
+	else if (IsA(statement, CreateDomainStmt))
+		fit_domain((const CreateDomainStmt *) statement);
 	else
 		/* The first field of what creates a foreign table is this. */
 		begin_create((const CreateStmt *) statement);
@@ -366,7 +381,8 @@ snowflake_begin_definition(SnowflakeDefinition *definition, const Node *statemen
 	memset(definition, 0, sizeof(SnowflakeDefinition));
 	if (IsBinaryUpgrade || XactReadOnly ||
 		(!IsA(statement, CreateSeqStmt) && !IsA(statement, CreateStmt) &&
-		 !IsA(statement, CreateForeignTableStmt) && !IsA(statement, AlterTableStmt)))
+		 !IsA(statement, CreateForeignTableStmt) && !IsA(statement, AlterTableStmt) &&
+		 !IsA(statement, CreateDomainStmt)))
 		return;
 	if (IsA(statement, AlterTableStmt))
 	{
