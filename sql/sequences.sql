@@ -225,6 +225,16 @@ REVOKE USAGE ON SCHEMA seq FROM seq_importer;
 REVOKE USAGE, UPDATE ON SEQUENCE blocks_id_seq FROM seq_importer;
 DROP ROLE seq_importer;
 
+-- what copies a schema copies positions without kinds
+CREATE SEQUENCE copied;
+SELECT setval('copied', last_value, is_called) FROM blocks_id_seq;
+SELECT nextval('copied');
+SELECT snowflake_set_sequence_kind('copied');
+SELECT is_id(nextval('copied')), setval('copied', 9223372036854775807);
+SELECT snowflake_set_sequence_kind('copied', 'local');
+SELECT setval('copied', 9223372036854775807, false);
+DROP SEQUENCE copied;
+
 -- loops over all sequences work, also those of a role that owns all but that of the extension
 CREATE ROLE seq_looper;
 CREATE SEQUENCE looped;

@@ -282,6 +282,15 @@ take($_, 'narrower_id_seq', 2) foreach $a, $b;
 query($b, q{DROP TABLE narrower; CREATE TABLE narrower (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('narrower_id_seq', 'range')});
 take($_, 'narrower_id_seq', 200) foreach $b, $a;
 
+# What copies a schema, such as clone_schema(), copies the end of an exhausted sequence.
+query($a, q{
+	CREATE TABLE tenant (id serial PRIMARY KEY);
+	INSERT INTO tenant SELECT generate_series(1, 50);
+	SET client_min_messages = error;
+	SELECT setval('tenant_id_seq', 2147483647);
+	SELECT snowflake_set_sequence_kinds('{tenant_id_seq}', 'range')});
+is(query($a, 'INSERT INTO tenant DEFAULT VALUES RETURNING id'), 51, 'a copy of an exhausted sequence continues above its keys');
+
 # Two sequences of a name with different ends use one slot.
 query($a, q{
 	CREATE SEQUENCE twin AS int MAXVALUE 1000000;

@@ -63,7 +63,7 @@ snowflake_range_statistics(PG_FUNCTION_ARGS)
 		nulls[4] = false;
 	}
 	else if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
-		snowflake_get_range_statistics(relid, &statistics))
+			 snowflake_get_range_statistics(relid, &statistics))
 		fill_values(&statistics, values, nulls);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
 													  values, nulls)));

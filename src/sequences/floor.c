@@ -46,8 +46,9 @@ greatest_number(Oid relid, const SequenceLabel *label)
 	int64		next = Max(Max(definition.seqmin, definition.seqstart), 1);
 	int64		floor = 0;
 
+	/* The end was copied from a sequence that is not local. */
 	if (label->has_position && label->position.is_called)
-		floor = label->position.last_value;
+		floor = label->position.last_value < definition.seqmax ? label->position.last_value : 0;
 	else if (label->has_position)
 		next = Max(next, label->position.last_value);
 	floor = Max(floor, next - 1);

@@ -53,6 +53,7 @@
 #include "ranges/granted.h"
 #include "ranges/numbers.h"
 #include "sequences/kind.h"
+#include "sequences/labelled.h"
 #include "sequences/marked.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
@@ -617,6 +618,27 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 }
 
 /*
+ * Warn that a local sequence was set to its end: what copies a schema, such as
+ * clone_schema(), copies the positions of its sequences, but not their kinds.
+ */
+static void
+warn_exhausted(Oid relid, int64 value)
+{
+	char	   *name;
+
+	if (value < snowflake_get_definition(relid).seqmax ||
+		!OidIsValid(snowflake_find_nonlocal_sequence()))
+		return;
+	name = DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(relid)));
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("local sequence \"%s\" is exhausted", get_rel_name(relid)),
+			 errdetail("It was set to its MAXVALUE, where snowflake and range sequences always are."),
+			 errhint("If it is a copy of one, call snowflake_set_sequence_kind(%s, kind), or snowflake_convert_schema() for a schema.",
+					 quote_literal_cstr(name))));
+}
+
+/*
  * snowflake_sequence_setval(regclass, bigint [, boolean]) returns bigint
  *
  * A snowflake sequence has no position, so there is nothing to set.
@@ -643,6 +665,7 @@ snowflake_sequence_setval(PG_FUNCTION_ARGS)
 			sequence->has_value = true;
 			if (used_last != sequence)
 				sequence->is_id = false;
+			warn_exhausted(relid, sequence->value);
 		}
 		return result;
 	}
