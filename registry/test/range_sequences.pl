@@ -291,6 +291,20 @@ query($a, q{
 	SELECT snowflake_set_sequence_kinds('{tenant_id_seq}', 'range')});
 is(query($a, 'INSERT INTO tenant DEFAULT VALUES RETURNING id'), 51, 'a copy of an exhausted sequence continues above its keys');
 
+foreach my $server ($a, $b)
+{
+	query($server, q{
+		SET snowflake.default_sequence_kind = range;
+		CREATE SCHEMA tenant;
+		CREATE SEQUENCE tenant.t_id_seq;
+		ALTER SEQUENCE tenant.t_id_seq AS integer INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 START WITH 1 RESTART 1 CACHE 1 NO CYCLE;
+		SELECT setval('tenant.t_id_seq', last_value, is_called) FROM t_id_seq;
+		CREATE TABLE tenant.t (id integer PRIMARY KEY DEFAULT nextval('tenant.t_id_seq'), x int);
+		ALTER SEQUENCE tenant.t_id_seq OWNED BY tenant.t.id;
+		INSERT INTO tenant.t SELECT generate_series(1, 500)});
+}
+cmp_ok(min(map { query($_, 'INSERT INTO tenant.t DEFAULT VALUES RETURNING id') } $a, $b), '>', 500, 'so does one that gets its kind by the setting');
+
 # Two sequences of a name with different ends use one slot.
 query($a, q{
 	CREATE SEQUENCE twin AS int MAXVALUE 1000000;

@@ -83,14 +83,20 @@ database_hash(void)
 }
 
 /*
- * Another one, for new sequences of this database.
+ * Other ones, for new sequences of this database, and for copies of sequences.
  */
+static CommandId
+other_hash(CommandId bit)
+{
+	CommandId	hash = database_hash() ^ bit;
+
+	return hash != NO_DATABASE ? hash : NO_DATABASE + 1 + bit;
+}
+
 static CommandId
 new_hash(void)
 {
-	CommandId	hash = database_hash() ^ 1;
-
-	return hash != NO_DATABASE ? hash : NO_DATABASE + 2;
+	return other_hash(1);
 }
 
 /*
@@ -254,6 +260,20 @@ snowflake_note_new(Oid relid, int64 last)
 	GrantedNote note = {0, new_hash()};
 
 	(void) write_note(relid, last, &note, false);
+}
+
+/*
+ * If the registry has not heard of it, note that it is a copy of another one, whose rows
+ * may be copied, too: it continues above them, as above those of another database.
+ */
+void
+snowflake_note_copied(Oid relid, int64 last)
+{
+	GrantedNote now = snowflake_read_note(relid, last);
+	GrantedNote note = {0, other_hash(2)};
+
+	if (snowflake_is_new(&now))
+		(void) write_note(relid, last, &note, false);
 }
 
 /*

@@ -24,6 +24,7 @@ extern bool snowflake_is_foreign(const GrantedNote *note);
 extern GrantedNote snowflake_read_note(Oid relid, int64 last);
 extern bool snowflake_write_note(Oid relid, int64 last, int64 granted);
 extern void snowflake_note_new(Oid relid, int64 last);
+extern void snowflake_note_copied(Oid relid, int64 last);
 extern bool snowflake_note_range(Oid relid, int64 last, int64 granted);
 extern void snowflake_keep_note(Oid relid, int64 last, const GrantedNote *note);
 

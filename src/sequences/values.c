@@ -590,7 +590,7 @@ check_not_reserved(const Sequence *sequence, int64 value)
 /*
  * setval() of a range sequence: no server returns its values up to this one any
  * more.  A restored dump has the end of an exhausted sequence, which means
- * nothing.
+ * nothing, but for a new one that it is a copy.
  */
 static void
 setval_range(Sequence *sequence, int64 value, bool is_called)
@@ -605,7 +605,10 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 						value, get_rel_name(sequence->relid),
 						sequence->info.first, handle->last)));
 	if (value == handle->last)
+	{
+		snowflake_note_copied(sequence->relid, handle->last);
 		return;
+	}
 	check_not_reserved(sequence, value);
 	while (handle->slot == NULL || !snowflake_settle_floor(handle, floor))
 		snowflake_attach_sequence_range(handle);
