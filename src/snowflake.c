@@ -36,6 +36,7 @@
 #include "sequences/copy.h"
 #include "sequences/copy_identity.h"
 #include "sequences/identity.h"
+#include "sequences/exhaust.h"
 #include "sequences/kind.h"
 #include "sequences/new_tables.h"
 #include "sequences/subscriptions.h"

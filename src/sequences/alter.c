@@ -29,6 +29,7 @@
 
 #include "ranges/granted.h"
 #include "sequences/alter.h"
+#include "sequences/exhaust.h"
 #include "sequences/kind.h"
 #include "sequences/labelled.h"
 #include "sequences/suitable.h"

@@ -15,7 +15,7 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
-#include "sequences/kind.h"
+#include "sequences/exhaust.h"
 
 extern void snowflake_prepare_alter(const Node *statement);
 extern SnowflakeReset snowflake_resets_sequences(const Node *statement);

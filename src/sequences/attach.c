@@ -619,8 +619,11 @@ add_name(Oid relid, void *arg)
 	char	   *name = get_rel_name(relid);
 
 	if (name != NULL)
-		*names = lappend(*names,
-						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name));
+	{
+		char	   *schema = get_namespace_name(get_rel_namespace(relid));
+
+		*names = lappend(*names, quote_qualified_identifier(schema, name));
+	}
 	return list_length(*names) > MAX_NAMED;
 }
 

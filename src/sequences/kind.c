@@ -47,6 +47,7 @@
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "sequences/attach.h"
+#include "sequences/exhaust.h"
 #include "sequences/floor.h"
 #include "sequences/kind.h"
 #include "sequences/labelled.h"
@@ -58,32 +59,6 @@
 #define SET_KIND_HINT	"Call snowflake_set_sequence_kind()."
 
 /*
- * A label could have been set while this library was not preloaded.
- */
-snowflake_noreturn static void
-fail_invalid_label(const char *string)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("invalid label of a sequence: \"%s\"", string),
-			 errhint(SET_KIND_HINT)));
-}
-
-/*
- * The label of a sequence; that of a local one is empty.
- */
-static SequenceLabel
-sequence_label(Oid relid)
-{
-	SequenceLabel label = {0};
-	char	   *string = snowflake_get_label(relid);
-
-	if (string != NULL && !snowflake_read_label(string, &label))
-		fail_invalid_label(string);
-	return label;
-}
-
-/*
  * The name that a range sequence has unless another one is given.
  */
 static const char *
@@ -91,39 +66,6 @@ own_name(Oid relid)
 {
 	return snowflake_range_name(get_namespace_name(get_rel_namespace(relid)),
 								get_rel_name(relid));
-}
-
-/*
- * Have the file of a sequence with a label, which is exhausted, say what was granted
- * of its name.  A transaction that was rolled back could have used another name.
- */
-static void
-keep_granted(Oid relid, const SequenceLabel *label)
-{
-	GrantedNote note = {0};
-	int64		noted;
-
-	if (label->kind != SNOWFLAKE_KIND_RANGE)
-		return;
-	snowflake_get_granted(label->name, &note.granted, &noted);
-	snowflake_keep_note(relid, snowflake_get_definition(relid).seqmax, &note);
-}
-
-/*
- * Exhaust a sequence until the transaction rolls back.  The new file makes
- * other sessions drop the values that they cached.  A crash resets an unlogged
- * sequence to what it was when it got its file, so it gets that last.
- */
-static void
-exhaust(Oid relid, const SequenceLabel *label)
-{
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
-
-	ResetSequence(relid);
-	snowflake_set_position(relid, snowflake_end_position(&definition));
-	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
-		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
-	keep_granted(relid, label);
 }
 
 /*
@@ -195,7 +137,7 @@ become_nonlocal(Oid relid, const SequenceLabel *label)
 	check_name(relid, label);
 	check_position(relid, label);
 	if (!snowflake_is_exhausted(relid))
-		exhaust(relid, label);
+		snowflake_exhaust(relid, label);
 }
 
 /*
@@ -411,7 +353,7 @@ set_local(Oid relid)
 void
 snowflake_forget_cycle(Oid relid)
 {
-	SequenceLabel label = sequence_label(relid);
+	SequenceLabel label = snowflake_sequence_label(relid);
 
 	if (!label.cycle)
 		return;
@@ -478,7 +420,7 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	check_sequence(relid);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
-	label = sequence_label(relid);
+	label = snowflake_sequence_label(relid);
 	if (label.kind == kind && kind != SNOWFLAKE_KIND_LOCAL &&
 		(name == NULL || strcmp(name, label.name) == 0))
 	{
@@ -595,7 +537,7 @@ snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind)
 SnowflakeSequenceKind
 snowflake_sequence_kind(Oid relid)
 {
-	return sequence_label(relid).kind;
+	return snowflake_sequence_label(relid).kind;
 }
 
 /*
@@ -605,14 +547,14 @@ snowflake_sequence_kind(Oid relid)
 bool
 snowflake_lock_default(Oid relid)
 {
-	SequenceLabel label = sequence_label(relid);
+	SequenceLabel label = snowflake_sequence_label(relid);
 	GrantedNote note;
 
 	if (!label.by_default || !has_privs_of_role(GetUserId(), snowflake_table_owner(relid)))
 		return false;
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
-	label = sequence_label(relid);
+	label = snowflake_sequence_label(relid);
 	if (!label.by_default || label.has_position)
 		return false;
 	note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
@@ -643,25 +585,6 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 }
 
 /*
- * Exhaust a sequence in its file, if something reset it where this module does
- * not see it.  The caller has locked it as nextval() does, so its kind cannot
- * change.  Returns false if this transaction must not write.
- */
-static bool
-exhaust_in_place(Oid relid, const FormData_pg_sequence *definition,
-				 const SequenceLabel *label)
-{
-	if (XactReadOnly || IsInParallelMode())
-		return false;
-	if (!snowflake_is_exhausted(relid))
-	{
-		snowflake_set_position(relid, snowflake_end_position(definition));
-		keep_granted(relid, label);
-	}
-	return true;
-}
-
-/*
  * What nextval() needs to know of a relation, which may be no sequence.  Returns
  * false if the next call is to look again, because this one may not exhaust it.
  */
@@ -669,7 +592,7 @@ bool
 snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 {
 	FormData_pg_sequence definition;
-	SequenceLabel label = sequence_label(relid);
+	SequenceLabel label = snowflake_sequence_label(relid);
 
 	memset(info, 0, sizeof(SnowflakeSequenceInfo));
 	info->increment = 1;
@@ -683,7 +606,7 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 	info->range.step = definition.seqincrement;
 	info->range.last = definition.seqmax;
 	info->first = definition.seqmin;
-	return exhaust_in_place(relid, &definition, &label);
+	return snowflake_exhaust_in_place(relid, &definition, &label);
 }
 
 /*
@@ -695,7 +618,7 @@ snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
 void
 snowflake_attach_sequence_range(RangeHandle *handle)
 {
-	SequenceLabel label = sequence_label(handle->relid);
+	SequenceLabel label = snowflake_sequence_label(handle->relid);
 	GrantedNote note;
 
 	if (label.kind != SNOWFLAKE_KIND_RANGE)
@@ -708,95 +631,4 @@ snowflake_attach_sequence_range(RangeHandle *handle)
 	snowflake_attach_range(handle, label.name);
 	if (handle->first > 0)
 		(void) snowflake_ask_floor(handle, handle->first - 1);
-}
-
-/*
- * Has this transaction locked a sequence like this, or more strongly?
- */
-bool
-snowflake_is_locked(Oid relid, LOCKMODE mode)
-{
-	Relation	sequence = RelationIdGetRelation(relid);
-	bool		locked;
-
-	if (!RelationIsValid(sequence))
-		return false;
-	locked = CheckRelationLockedByMe(sequence, mode, true);
-	RelationClose(sequence);
-	return locked;
-}
-
-/*
- * Exhaust a sequence again that this transaction has truncated.
- */
-static bool
-exhaust_truncated(Oid relid, void *arg)
-{
-	SequenceLabel label;
-
-	if (!snowflake_is_locked(relid, AccessExclusiveLock) || snowflake_is_exhausted(relid))
-		return false;
-	label = sequence_label(relid);
-	exhaust(relid, &label);
-	return false;
-}
-
-/*
- * Exhaust a sequence again that this transaction has altered.  Its name may be
- * that of another one by now, so its lock tells which it is.  The new file of
- * one that is still exhausted has lost what was granted.
- */
-static bool
-exhaust_altered(Oid relid, void *arg)
-{
-	SequenceLabel label;
-
-	if (!snowflake_is_locked(relid, ShareRowExclusiveLock))
-		return false;
-	label = sequence_label(relid);
-	snowflake_check_definition(relid, label.kind);
-	if (!snowflake_is_exhausted(relid))
-		exhaust(relid, &label);
-	else
-		keep_granted(relid, &label);
-	CacheInvalidateRelcacheByRelid(relid);
-	return false;
-}
-
-/*
- * Exhaust a sequence again whose position this transaction has copied from another
- * server.  One that is still exhausted has lost what was granted.
- */
-static bool
-exhaust_copied(Oid relid, void *arg)
-{
-	FormData_pg_sequence definition;
-	SequenceLabel label;
-
-	if (!snowflake_is_locked(relid, RowExclusiveLock))
-		return false;
-	label = sequence_label(relid);
-	definition = snowflake_get_definition(relid);
-	if (exhaust_in_place(relid, &definition, &label))
-		keep_granted(relid, &label);
-	return false;
-}
-
-/*
- * After something that resets sequences: what it has reset is exhausted again, in
- * the same transaction.  Its lock is held until the end of that.
- */
-void
-snowflake_exhaust_after(SnowflakeReset reset)
-{
-	bool		(*exhausts[]) (Oid relid, void *arg) = {
-		[SNOWFLAKE_RESET_BY_ALTER] = exhaust_altered,
-		[SNOWFLAKE_RESET_BY_TRUNCATE] = exhaust_truncated,
-		[SNOWFLAKE_RESET_BY_COPY] = exhaust_copied
-	};
-
-	if (reset == SNOWFLAKE_RESET_NONE)
-		return;
-	CommandCounterIncrement();
-	(void) snowflake_find_labelled(exhausts[reset], NULL);
 }

@@ -26,15 +26,6 @@ typedef struct SnowflakeSequenceInfo
 	RangeHandle range;			/* of a range sequence */
 } SnowflakeSequenceInfo;
 
-/* How a statement or a subscription resets the position of sequences. */
-typedef enum SnowflakeReset
-{
-	SNOWFLAKE_RESET_NONE,
-	SNOWFLAKE_RESET_BY_ALTER,
-	SNOWFLAKE_RESET_BY_TRUNCATE,
-	SNOWFLAKE_RESET_BY_COPY
-} SnowflakeReset;
-
 extern void snowflake_register_kinds(void);
 extern bool snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
 extern void snowflake_attach_sequence_range(RangeHandle *handle);
@@ -46,7 +37,5 @@ extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind);
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
 extern bool snowflake_lock_default(Oid relid);
 extern void snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind);
-extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
-extern void snowflake_exhaust_after(SnowflakeReset reset);
 
 #endif							/* SNOWFLAKE_KIND_H */

@@ -62,6 +62,7 @@
 
 #include "generator/settings.h"
 #include "sequences/defaults.h"
+#include "sequences/exhaust.h"
 #include "sequences/kind.h"
 #include "sequences/new_sequences.h"
 #include "sequences/new_tables.h"
@@ -169,7 +170,7 @@ begin_create(const CreateStmt * statement)
  * The same for the default of a domain.
  */
 static void
-fit_domain(const CreateDomainStmt *statement)
+fit_domain(const CreateDomainStmt * statement)
 {
 	const Constraint *initial = find_constraint(statement->constraints, CONSTR_DEFAULT);
 

@@ -26,6 +26,7 @@
 #include "utils/memutils.h"
 
 #include "sequences/alter.h"
+#include "sequences/exhaust.h"
 #include "sequences/kind.h"
 #include "sequences/subscriptions.h"
 #include "shared/compat.h"
