@@ -486,18 +486,16 @@ settle_ranges(const List *relids)
 	{
 		Oid			relid = lfirst_oid(cell);
 		SequenceLabel label;
-		RangeFloor *floor;
 
 		CHECK_FOR_INTERRUPTS();
 		if (snowflake_get_label(relid) != NULL)
 			continue;
 		snowflake_check_possible(relid, SNOWFLAKE_KIND_RANGE);
 		fill_label(relid, SNOWFLAKE_KIND_RANGE, NULL, &label);
-		floor = snowflake_range_floor(relid, &label);
 
 		/* It may have got its kind while this waited to read its file. */
 		if (snowflake_get_label(relid) == NULL)
-			floors = lappend(floors, floor);
+			floors = lappend(floors, snowflake_range_floor(relid, &label));
 	}
 	snowflake_settle_floors(floors);
 }
