@@ -241,3 +241,4 @@ SELECT snowflake_set_sequence_kind('narrow_id_seq');
 SET client_min_messages = warning;
 DROP SCHEMA ic CASCADE;
 DROP ROLE ic_web;
+DROP EXTENSION snowflake;

@@ -314,3 +314,4 @@ SET client_min_messages = warning;
 DROP SCHEMA nt, nt2 CASCADE;
 DROP FOREIGN DATA WRAPPER nt CASCADE;
 DROP ROLE regress_nt, regress_nt_member;
+DROP EXTENSION snowflake;
