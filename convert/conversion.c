@@ -51,7 +51,6 @@
 #include "convert/rows.h"
 #include "convert/sequences.h"
 #include "convert/statements.h"
-#include "convert/subtransaction.h"
 #include "convert/watch.h"
 #include "queries/conversion.sql.h"
 #include "shared/table_owner.h"
@@ -328,9 +327,10 @@ lock_views(const SnowflakeConversion *conversion)
  * Lock the tables that ALTER TABLE will lock.  Tables that only reference them
  * get a lock that allows reads and writes, but no new foreign key, which would
  * need a stronger one.  New tables may have appeared while waiting for a lock,
- * so repeat until there are none.  Tables of other owners are obstacles.
+ * so repeat until there are none.  Tables of other owners are obstacles.  Returns
+ * false if they are to be locked exclusively before.
  */
-static void
+static bool
 lock_tables(SnowflakeConversion *conversion, Oid owner)
 {
 	List	   *locked[2] = {NIL, NIL}; /* not altered, altered */
@@ -346,9 +346,7 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 		conversion->rewrites = conversion->functions_change ||
 			snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
 		if (conversion->rewrites && conversion->lock != AccessExclusiveLock)
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg_internal("a column changes its type, or a function")));
+			return false;
 		lock_views(conversion);
 		foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 		{
@@ -368,6 +366,7 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 	} while (found);
 	snowflake_convert_watch(list_concat(list_concat_copy(locked[0], locked[1]),
 										conversion->sequences));
+	return true;
 }
 
 /*
@@ -431,8 +430,10 @@ lock_functions(SnowflakeConversion *conversion)
  * Find the columns to convert, and lock their tables unless it is a dry run,
  * in which the tables of the keys are locked already.  An online conversion does
  * this in each transaction, and finds the names of sequences where it needs them.
+ * Returns false if a column changes its type, or a function, and the locks are weaker
+ * than that needs.
  */
-void
+bool
 snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 {
 	ListCell   *cell;
@@ -442,13 +443,14 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 		((SnowflakeKey *) lfirst(cell))->set_default = true;
 	if (conversion->dry_run)
 		find_targets(conversion);
-	else
-		lock_tables(conversion, owner);
+	else if (!lock_tables(conversion, owner))
+		return false;
 	find_defaults(conversion);
 	if (!conversion->dry_run)
 		conversion->altered = find_altered(conversion);
 	if (!conversion->online)
 		snowflake_convert_find_sequence_names(conversion);
+	return true;
 }
 
 /* The obstacles of a conversion. */
@@ -458,7 +460,7 @@ typedef struct Search
 	List	   *obstacles;
 } Search;
 
-static void
+static bool
 find_obstacles(void *argument)
 {
 	Search	   *search = argument;
@@ -472,6 +474,7 @@ find_obstacles(void *argument)
 	/* With some obstacles, the rows or the generator cannot be accessed. */
 	if (search->obstacles == NIL)
 		snowflake_convert_check_new_ids(conversion, &search->obstacles);
+	return false;
 }
 
 /*
@@ -482,14 +485,11 @@ List *
 snowflake_convert_list_obstacles(const SnowflakeConversion *conversion)
 {
 	Search		search = {.conversion = conversion};
-	ErrorData  *error = NULL;
 
 	if (conversion->dry_run && !conversion->online)
-		error = snowflake_convert_do(find_obstacles, &search, false);
+		(void) snowflake_convert_do(find_obstacles, &search, NULL);
 	else
-		find_obstacles(&search);
-	if (error != NULL)
-		ReThrowError(error);
+		(void) find_obstacles(&search);
 	return search.obstacles;
 }
 
@@ -569,9 +569,9 @@ snowflake_convert_finish_execution(SnowflakeConversion *conversion, const List *
 
 /*
  * Lock the tables that are altered exclusively, those of the keys first, as clients
- * lock partitions after their table.  Fails if a definition has changed.
+ * lock partitions after their table.  Returns false if a definition has changed.
  */
-static void
+static bool
 lock_altered(void *argument)
 {
 	const SnowflakeConversion *conversion = argument;
@@ -590,10 +590,7 @@ lock_altered(void *argument)
 	/* So that nobody can rename them, nor give them to somebody else. */
 	foreach(cell, conversion->sequences)
 		LockRelationOid(lfirst_oid(cell), AccessShareLock);
-	if (snowflake_convert_has_changed())
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("a table was changed")));
+	return !snowflake_convert_has_changed();
 }
 
 /*
@@ -606,14 +603,11 @@ lock_altered(void *argument)
  * with them what its queries have locked.
  */
 static bool
-plan_with_weak_locks(SnowflakeConversion *conversion,
-					 void (*plan) (void *argument), void *argument)
+plan_with_weak_locks(SnowflakeConversion *conversion, SnowflakeWork plan, void *argument)
 {
-	ErrorData  *error;
-
 	conversion->lock = ShareUpdateExclusiveLock;
 	snowflake_convert_watch(NIL);
-	error = snowflake_convert_do(plan, argument, false);
+	(void) snowflake_convert_do(plan, argument, NULL);
 	/* They were memory of SPI. */
 	memset(conversion->others, 0, sizeof(conversion->others));
 	memset(conversion->targets, 0, sizeof(conversion->targets));
@@ -621,27 +615,16 @@ plan_with_weak_locks(SnowflakeConversion *conversion,
 	memset(conversion->functions, 0, sizeof(conversion->functions));
 	conversion->hidden_functions = (Datum) 0;
 	memset(conversion->found, 0, sizeof(conversion->found));
-	if (error == NULL)
-		error = snowflake_convert_do(lock_altered, conversion, true);
-	else if (!conversion->rewrites)
-		ReThrowError(error);
-	if (error == NULL)
-		return true;
-	/* Not, for example, if the statement was cancelled, too. */
-	if (!conversion->rewrites &&
-		!(error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && snowflake_convert_has_changed()))
-		ReThrowError(error);
-	FreeErrorData(error);
-	return false;
+	return !conversion->rewrites && snowflake_convert_do(lock_altered, conversion, NULL);
 }
 
 /*
  * Find out what to do, and then have the tables locked exclusively, unless it is a
- * dry run.
+ * dry run.  The work returns false.
  */
 void
 snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
-								void (*plan) (void *argument), void *argument)
+								SnowflakeWork plan, void *argument)
 {
 	conversion->lock = AccessShareLock;
 	if (!conversion->dry_run)
@@ -654,5 +637,5 @@ snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
 		conversion->lock = AccessExclusiveLock;
 		lock_views(conversion);
 	}
-	plan(argument);
+	(void) plan(argument);
 }

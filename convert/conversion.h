@@ -13,6 +13,7 @@
 #define SNOWFLAKE_CONVERT_CONVERSION_H
 
 #include "convert/queries.h"
+#include "convert/subtransaction.h"
 
 extern void snowflake_convert_refuse_old_snapshot(void);
 extern void snowflake_convert_check_generator(Oid generator);
@@ -21,7 +22,7 @@ extern SnowflakeKey *snowflake_convert_find_key(Oid relid, const char *column,
 extern Oid	snowflake_convert_lock(Oid relid, LOCKMODE mode);
 extern void snowflake_convert_choose_generator(SnowflakeKey *key, Oid named);
 extern void snowflake_convert_report_kept_default(const SnowflakeKey *key);
-extern void snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner);
+extern bool snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner);
 extern List *snowflake_convert_list_obstacles(const SnowflakeConversion *conversion);
 extern AttrNumber snowflake_convert_find_column(Oid relid, const char *table,
 												const char *name);
@@ -30,6 +31,6 @@ extern List *snowflake_convert_begin_execution(SnowflakeConversion *conversion);
 extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
 											   const List *statements);
 extern void snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
-											void (*plan) (void *argument), void *argument);
+											SnowflakeWork plan, void *argument);
 
 #endif							/* SNOWFLAKE_CONVERT_CONVERSION_H */

@@ -99,7 +99,9 @@ find_statements(Call *call)
 {
 	SnowflakeConversion *conversion = &call->conversion;
 
-	snowflake_convert_prepare(conversion, call->owner);
+	call->statements = NIL;
+	if (!snowflake_convert_prepare(conversion, call->owner))
+		return;
 	if (!OidIsValid(conversion->schema) && !OidIsValid(call->generator))
 		snowflake_convert_report_kept_default(linitial(conversion->keys));
 	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
@@ -110,9 +112,9 @@ find_statements(Call *call)
 }
 
 /*
- * Plan the conversion of a key.
+ * Plan the conversion of a key.  What is locked for that need not stay so.
  */
-static void
+static bool
 plan_key(void *argument)
 {
 	Call	   *call = argument;
@@ -126,6 +128,7 @@ plan_key(void *argument)
 	call->conversion.keys = list_make1(key);
 	find_statements(call);
 	snowflake_become_caller(&caller);
+	return false;
 }
 
 /*
@@ -267,7 +270,7 @@ summarize(const SnowflakeConversion *conversion, const List *left)
 /*
  * Plan the conversion of a schema, if it has keys to convert.
  */
-static void
+static bool
 plan_schema(void *argument)
 {
 	Call	   *call = argument;
@@ -285,10 +288,12 @@ plan_schema(void *argument)
 		snowflake_become_owner(call->owner, &self);
 		snowflake_convert_choose_columns(conversion, call->widen);
 		find_statements(call);
-		call->summary = summarize(conversion, call->left);
+		if (call->statements != NIL)
+			call->summary = summarize(conversion, call->left);
 		snowflake_become_caller(&self);
 	}
 	snowflake_become_caller(&caller);
+	return false;
 }
 
 /*

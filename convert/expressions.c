@@ -377,7 +377,7 @@ partition_bounds(const Dependent *dependent)
 /*
  * Parse a dependent, and evaluate it with the IDs of the sample.
  */
-static void
+static bool
 examine(void *argument)
 {
 	Dependent  *dependent = argument;
@@ -423,6 +423,7 @@ examine(void *argument)
 		previous = values;
 	}
 	relation_close(dependent->relation, NoLock);
+	return true;
 }
 
 /*

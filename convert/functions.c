@@ -54,13 +54,14 @@ typedef struct Changes
 } Changes;
 
 /* What snowflake_convert_do() has as its work: read the words. */
-static void
+static bool
 read_source(void *argument)
 {
 	SnowflakeFunction *function = argument;
 
 	snowflake_convert_read_source(&function->source,
 								  snowflake_convert_text(function->row, "source"));
+	return true;
 }
 
 static SnowflakeVariable *

@@ -341,13 +341,14 @@ report_kinds(const SnowflakeKindCall *call)
 /*
  * Have the registry know the sequences, unless it is a dry run.
  */
-static void
+static bool
 prepare(void *argument)
 {
 	SnowflakeKindCall *call = argument;
 
 	snowflake_convert_report_obstacles(call->conversion, find_kinds(call, false));
 	run_for_owners(call, snowflake_convert_prepare_statements);
+	return false;
 }
 
 /*
@@ -362,12 +363,7 @@ snowflake_convert_change_kinds(SnowflakeKindCall *call)
 
 	snowflake_become_owner(GetUserId(), &caller);
 	if (call->conversion->kind == SNOWFLAKE_CONVERT_RANGE)
-	{
-		ErrorData  *error = snowflake_convert_do(prepare, call, false);
-
-		if (error != NULL)
-			ReThrowError(error);
-	}
+		(void) snowflake_convert_do(prepare, call, NULL);
 	snowflake_convert_report_obstacles(call->conversion, find_kinds(call, true));
 	run_for_owners(call, snowflake_convert_kind_statements);
 	snowflake_become_caller(&caller);

@@ -201,7 +201,7 @@ own_key(const Trial *trial)
 /*
  * Insert the rows of a trial, and compare them.
  */
-static void
+static bool
 insert_rows(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
@@ -217,12 +217,13 @@ insert_rows(void *argument)
 	if (trial->places[0] != NULL && trial->places[1] != NULL && trial->row->compare != NULL)
 		trial->columns = run(rehearsal, trial->row->compare, 0, trial->places[0],
 							 trial->places[1]);
+	return true;
 }
 
 /*
  * Change a row of a trial.
  */
-static void
+static bool
 update_row(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
@@ -231,6 +232,7 @@ update_row(void *argument)
 	trial->verb = "UPDATE";
 	(void) run(rehearsal, trial->row->update, UPDATED_ROW,
 			   trial->places[UPDATED_ROW], NULL);
+	return true;
 }
 
 /*
@@ -246,8 +248,8 @@ try_insert(Rehearsal *rehearsal)
 
 	for (int row = 0; row < ROWS && own >= 0; row++)
 		keys[row] = rehearsal->keys[row][own];
-	trial->error = snowflake_convert_attempt(insert_rows, rehearsal, true);
-	trial->inserted = trial->error == NULL && trial->places[UPDATED_ROW] != NULL;
+	trial->inserted = snowflake_convert_attempt(insert_rows, rehearsal, &trial->error) &&
+		trial->places[UPDATED_ROW] != NULL;
 	for (int row = 0; row < ROWS && own >= 0 && !trial->inserted; row++)
 		rehearsal->keys[row][own] = keys[row];
 }
@@ -303,11 +305,11 @@ update_all(Rehearsal *rehearsal)
 
 		rehearsal->trial = trial;
 		if (trial->inserted && trial->row->update != NULL)
-			trial->error = snowflake_convert_attempt(update_row, rehearsal, true);
+			(void) snowflake_convert_attempt(update_row, rehearsal, &trial->error);
 	}
 }
 
-static void
+static bool
 rehearse(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
@@ -323,6 +325,7 @@ rehearse(void *argument)
 		elog(ERROR, "constraints cannot be set");
 	insert_all(rehearsal);
 	update_all(rehearsal);
+	return false;
 }
 
 /*
@@ -475,7 +478,7 @@ rehearse_once(const SnowflakeConversion *conversion, bool after, ErrorData **err
 	rehearsal->after = after;
 	for (int row = 0; row < ROWS; row++)
 		rehearsal->keys[row] = palloc0((list_length(conversion->keys) + 1) * sizeof(char *));
-	*error = snowflake_convert_attempt(rehearse, rehearsal, false);
+	(void) snowflake_convert_attempt(rehearse, rehearsal, error);
 	return rehearsal;
 }
 

@@ -405,7 +405,7 @@ find_keys(Report *report)
 	snowflake_become_owner(owner, &self);
 	if (conversion->keys != NIL)
 		snowflake_convert_choose_columns(conversion, report->widen);
-	snowflake_convert_prepare(conversion, owner);
+	(void) snowflake_convert_prepare(conversion, owner);
 	add_obstacles(report, snowflake_convert_list_obstacles(conversion));
 	add_views(report);
 	add_unconverted_keys(report);

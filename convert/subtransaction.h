@@ -14,10 +14,15 @@
 
 #include "utils/elog.h"
 
-extern ErrorData *snowflake_convert_do(void (*work) (void *argument), void *argument,
-									   bool keep);
-extern ErrorData *snowflake_convert_attempt(void (*work) (void *argument),
-											void *argument, bool keep);
-extern char *snowflake_convert_try(void (*work) (void *argument), void *argument);
+/* What to do.  If it returns true, what it has changed is kept, otherwise it is undone. */
+typedef bool (*SnowflakeWork) (void *argument);
+
+extern bool snowflake_convert_do(SnowflakeWork work, void *argument, ErrorData **error);
+extern bool snowflake_convert_attempt(SnowflakeWork work, void *argument, ErrorData **error);
+extern char *snowflake_convert_try(SnowflakeWork work, void *argument);
+extern bool snowflake_convert_raised_in(const ErrorData *error, int sqlerrcode,
+										const char *function);
+extern bool snowflake_convert_is_of_others(const ErrorData *error);
+extern void snowflake_convert_give_way(const char *why);
 
 #endif							/* SNOWFLAKE_CONVERT_SUBTRANSACTION_H */

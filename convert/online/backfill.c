@@ -191,12 +191,13 @@ typedef struct SilentUpdate
 	int64		nrows;
 } SilentUpdate;
 
-static void
+static bool
 run_update(void *argument)
 {
 	SilentUpdate *update = argument;
 
 	update->nrows = snowflake_online_update_silently(update->statement);
+	return true;
 }
 
 /*
@@ -210,11 +211,12 @@ static int64
 update_partition(const char *statement)
 {
 	SilentUpdate update = {.statement = statement};
-	ErrorData  *error = snowflake_convert_do(run_update, &update, true);
+	ErrorData  *error;
 
-	if (error == NULL)
+	if (snowflake_convert_do(run_update, &update, &error))
 		return update.nrows;
-	if (error->sqlerrcode != ERRCODE_T_R_SERIALIZATION_FAILURE)
+	if (!snowflake_convert_raised_in(error, ERRCODE_T_R_SERIALIZATION_FAILURE,
+									 "heapam_tuple_lock"))
 		ReThrowError(error);
 	FreeErrorData(error);
 	return 0;
@@ -434,7 +436,7 @@ typedef struct Validation
  * Have the CHECK constraint prove that all rows are filled.  A table that was
  * detached meanwhile is left as it is.
  */
-static void
+static bool
 run_validation(void *argument)
 {
 	const Validation *validation = argument;
@@ -442,6 +444,7 @@ run_validation(void *argument)
 
 	rows = snowflake_convert_ask_of(validation->part, validation->relid, sql_validation);
 	snowflake_online_run_statements(snowflake_convert_texts(rows));
+	return true;
 }
 
 /*
@@ -452,12 +455,13 @@ static void
 validate(Backfill *backfill, SnowflakeConversion *part)
 {
 	Validation	validation = {.relid = backfill->relid,.part = part};
-	ErrorData  *error = snowflake_convert_do(run_validation, &validation, true);
+	ErrorData  *error;
 
-	backfill->validated = error == NULL;
-	backfill->online->transaction.only_looked = error != NULL;
-	if (error != NULL &&
-		!(backfill->found && error->sqlerrcode == ERRCODE_CHECK_VIOLATION))
+	backfill->validated = snowflake_convert_do(run_validation, &validation, &error);
+	backfill->online->transaction.only_looked = !backfill->validated;
+	if (!backfill->validated &&
+		!(backfill->found &&
+		  snowflake_convert_raised_in(error, ERRCODE_CHECK_VIOLATION, "ATRewriteTable")))
 		ReThrowError(error);
 }
 

@@ -35,6 +35,7 @@
 #include "convert/online/catalog_rows.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/subtransaction.h"
 #include "online/queries/catalog_rows.sql.h"
 
 /*
@@ -78,11 +79,46 @@ snowflake_online_find_changer(const List *relids)
 	return NULL;
 }
 
+/* Rows to lock, by queries about tables. */
+typedef struct RowLocks
+{
+	const char *const *queries;
+	size_t		count;
+	const List *relids;
+} RowLocks;
+
+static bool
+lock_all(void *argument)
+{
+	const RowLocks *locks = argument;
+
+	for (size_t i = 0; i < locks->count; i++)
+		(void) snowflake_convert_ask_server(snowflake_convert_oids_parameter(locks->relids),
+											locks->queries[i]);
+	return true;
+}
+
 /*
- * Lock the rows until the end of the transaction, or fail if somebody has
- * changed one: who waits for one and has others could be in a deadlock.
+ * Lock rows until the end of the transaction.  Returns false if somebody has changed one:
+ * who waits for one and has others could be in a deadlock.  No code of users runs here, so
+ * the error of NOWAIT is what it looks like.
  */
-void
+static bool
+lock(const RowLocks *locks)
+{
+	ErrorData  *error;
+	bool		locked = snowflake_convert_do(lock_all, (void *) locks, &error);
+
+	if (!locked && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		ReThrowError(error);
+	AcceptInvalidationMessages();
+	return locked;
+}
+
+/*
+ * Lock the rows about tables.
+ */
+bool
 snowflake_online_lock_rows(const List *relids)
 {
 	static const char *const queries[] = {
@@ -93,11 +129,9 @@ snowflake_online_lock_rows(const List *relids)
 		sql_lock_publication_rows,
 		sql_lock_trigger_function_rows,
 	};
+	RowLocks	locks = {queries, lengthof(queries), relids};
 
-	for (size_t i = 0; i < lengthof(queries); i++)
-		(void) snowflake_convert_ask_server(snowflake_convert_oids_parameter(relids),
-											queries[i]);
-	AcceptInvalidationMessages();
+	return lock(&locks);
 }
 
 /*
@@ -106,15 +140,16 @@ snowflake_online_lock_rows(const List *relids)
  * these with a lock that the swap itself needs.  But, after that, the rows of those
  * that it alters.
  */
-void
+bool
 snowflake_online_lock_functions(const List *relids)
 {
+	static const char *const queries[] = {sql_lock_row_function_rows};
+	RowLocks	locks = {queries, lengthof(queries), relids};
 	List	   *tables = snowflake_convert_oids_parameter(relids);
 	List	   *rows = snowflake_convert_ask_server(tables, sql_functions_of_tables);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_oids(rows))
 		LockDatabaseObject(ProcedureRelationId, lfirst_oid(cell), 0, AccessShareLock);
-	(void) snowflake_convert_ask_server(tables, sql_lock_row_function_rows);
-	AcceptInvalidationMessages();
+	return lock(&locks);
 }

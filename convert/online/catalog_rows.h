@@ -15,7 +15,7 @@
 #include "nodes/pg_list.h"
 
 extern char *snowflake_online_find_changer(const List *relids);
-extern void snowflake_online_lock_rows(const List *relids);
-extern void snowflake_online_lock_functions(const List *relids);
+extern bool snowflake_online_lock_rows(const List *relids);
+extern bool snowflake_online_lock_functions(const List *relids);
 
 #endif							/* SNOWFLAKE_ONLINE_CATALOG_ROWS_H */

@@ -150,17 +150,6 @@ release(Oid relid)
 }
 
 /*
- * Fail, so that all begins again.
- */
-static void
-give_way(const char *why)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg_internal("%s", why)));
-}
-
-/*
  * Be ready to request locks on relations.
  *
  * In a transaction of the caller, that of snowflake_convert_undo(), the locks may be
@@ -175,7 +164,7 @@ prepare_to_lock(const SnowflakeOnline *online, const List *relids)
 	if (online->options.undo)
 		return;
 	if (snowflake_convert_ask_server(NIL, sql_waiter) != NIL)
-		give_way("somebody waits for this session");
+		snowflake_convert_give_way("somebody waits for this session");
 	foreach(cell, relids)
 		release(lfirst_oid(cell));
 }
@@ -203,10 +192,10 @@ lock_relations(SnowflakeOnline *online, const List *relids, LOCKMODE mode)
 
 		/* It may have been dropped: look again. */
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-			give_way("a relation does not exist");
+			snowflake_convert_give_way("a relation does not exist");
 	}
 	if (snowflake_convert_has_changed())
-		give_way("a relation was changed");
+		snowflake_convert_give_way("a relation was changed");
 	(void) set_config_option("lock_timeout", psprintf("%d", online->options.lock_ms),
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);
@@ -232,7 +221,7 @@ typedef struct LockedWork
 /*
  * Lock tables, and do something with them.
  */
-static void
+static bool
 work_with_locks(void *argument)
 {
 	const LockedWork *locked = argument;
@@ -241,34 +230,11 @@ work_with_locks(void *argument)
 
 	lock_relations(online, relids, locked->mode);
 	online->transaction.locked_since = snowflake_steady_clock();
-	if (!online->transaction.rows_locked)
-		snowflake_online_lock_rows(relids);
+	if (!online->transaction.rows_locked && !snowflake_online_lock_rows(relids))
+		return false;
 	online->transaction.rows_locked = true;
 	locked->work(online, locked->argument);
-}
-
-/*
- * Did somebody update a row of the catalogs at the same time, which is none of
- * those that are locked?  The server has no other sign of it.
- */
-static bool
-is_concurrent_update(const ErrorData *error)
-{
-	return error->sqlerrcode == ERRCODE_INTERNAL_ERROR &&
-		(strcmp(error->message, "tuple concurrently updated") == 0 ||
-		 strcmp(error->message, "tuple concurrently deleted") == 0);
-}
-
-/*
- * Is an error none of a step, but that somebody else was first, so that it can be
- * tried again?
- */
-static bool
-may_try_again(const ErrorData *error)
-{
-	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
-		error->sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		is_concurrent_update(error);
+	return true;
 }
 
 /*
@@ -280,16 +246,15 @@ try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
 		  SnowflakeOnlineWork work, void *argument)
 {
 	LockedWork	locked = {online, relids, mode, work, argument};
-	ErrorData  *error = snowflake_convert_do(work_with_locks, &locked, true);
+	ErrorData  *error;
 
-	if (error == NULL)
+	if (snowflake_convert_do(work_with_locks, &locked, &error))
 		return true;
 	online->transaction.rows_locked = false;
-	if (!may_try_again(error))
+	if (error != NULL && !snowflake_convert_is_of_others(error))
 		ReThrowError(error);
 	/* What was tried has left rows: see snowflake_online_rollback(). */
 	online->transaction.only_looked = true;
-	FreeErrorData(error);
 	return false;
 }
 
@@ -343,7 +308,7 @@ typedef struct Attempt
 /*
  * Become the owner, and work.
  */
-static void
+static bool
 work_as_owner(void *argument)
 {
 	const Attempt *attempt = argument;
@@ -352,6 +317,7 @@ work_as_owner(void *argument)
 	snowflake_online_open(online);
 	attempt->work(online, attempt->argument);
 	snowflake_become_caller(&online->transaction.caller);
+	return true;
 }
 
 /*
@@ -369,14 +335,12 @@ snowflake_online_try(SnowflakeOnline *online, SnowflakeOnlineWork work, void *ar
 	ErrorData  *error;
 
 	snowflake_online_begin();
-	error = snowflake_convert_do(work_as_owner, &attempt, true);
-	if (error != NULL)
+	if (!snowflake_convert_do(work_as_owner, &attempt, &error))
 	{
 		Oid			relid = online->transaction.locking;
 
-		if (online->wait.given_up || !may_try_again(error))
+		if (!snowflake_convert_is_of_others(error))
 			ReThrowError(error);
-		FreeErrorData(error);
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 			relid = online->relid;
 		snowflake_online_report_wait(online,

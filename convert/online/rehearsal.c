@@ -109,7 +109,7 @@ typedef struct Swap
 
 typedef struct Rehearsal
 {
-	bool		has_locks;		/* on what it changes */
+	bool		has_locks;		/* on what it changes: did it begin? */
 	List	   *swaps;
 	List	   *columns;
 	List	   *failed;			/* descriptions of what cannot be created */
@@ -549,7 +549,7 @@ describe(const Rehearsal *rehearsal, Node *node)
 /*
  * Parse a statement as its execution would, and look for lists of names.
  */
-static void
+static bool
 try_statement(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
@@ -592,6 +592,7 @@ try_statement(void *argument)
 	}
 	if (!find_names(result, &search))
 		(void) find_names(check, &search);
+	return true;
 }
 
 /*
@@ -684,7 +685,7 @@ refuse_call(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id,
 		previous_hook(access, class_id, object_id, sub_id, argument);
 }
 
-static void
+static bool
 rehearse(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
@@ -694,11 +695,14 @@ rehearse(void *argument)
 	foreach(cell, rehearsal->swaps)
 		relids = list_concat_unique_oid(relids, ((Swap *) lfirst(cell))->locked);
 
-	snowflake_online_lock_rows(snowflake_online_with_partitions(relids));
-	rehearsal->has_locks = true;
+	rehearsal->has_locks =
+		snowflake_online_lock_rows(snowflake_online_with_partitions(relids));
+	if (!rehearsal->has_locks)
+		return false;
 	object_access_hook = refuse_call;
 	foreach(cell, rehearsal->swaps)
 		rehearse_swap(rehearsal, lfirst(cell));
+	return false;
 }
 
 /*
@@ -767,12 +771,9 @@ snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
 	ErrorData  *error;
 
 	previous_hook = object_access_hook;
-	error = snowflake_convert_do(rehearse, &rehearsal, false);
+	(void) snowflake_convert_do(rehearse, &rehearsal, &error);
 	object_access_hook = previous_hook;
-	if (error == NULL)
-		return true;
-	if (rehearsal.has_locks || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+	if (error != NULL)
 		ReThrowError(error);
-	FreeErrorData(error);
-	return false;
+	return rehearsal.has_locks;
 }

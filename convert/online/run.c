@@ -35,6 +35,7 @@
 #include "convert/online/waits.h"
 #include "convert/queries.h"
 #include "convert/rows.h"
+#include "convert/subtransaction.h"
 #include "online/queries/run.sql.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
@@ -95,9 +96,7 @@ prepare_table(SnowflakeOnline *online, void *argument)
 	execute_step(online, argument);
 	if (snowflake_convert_ask_of(&online->transaction.conversion, step->relid,
 								 sql_other_privileges) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("privileges were changed")));
+		snowflake_convert_give_way("privileges were changed");
 }
 
 /*
@@ -113,9 +112,7 @@ require_foreign_keys(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 		return;
 	snowflake_convert_find_targets(conversion);
 	if (snowflake_convert_ask_of(conversion, step->object, sql_partitions_without) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("a partition was added")));
+		snowflake_convert_give_way("a partition was added");
 }
 
 /*
@@ -190,18 +187,15 @@ find_default(SnowflakeOnline *online, void *argument)
 
 	snowflake_convert_find_targets(conversion);
 	if (snowflake_convert_ask(conversion, sql_any_to_widen) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("a foreign key was added")));
+		snowflake_convert_give_way("a foreign key was added");
 	if (snowflake_convert_has_new_sequences(conversion))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("a sequence was added")));
+		snowflake_convert_give_way("a sequence was added");
 	conversion->dry_run = false;
 	conversion->lock = ShareUpdateExclusiveLock;
 	if (!OidIsValid(online->generator))
 		snowflake_convert_report_kept_default(linitial(conversion->keys));
-	snowflake_convert_prepare(conversion, online->transaction.owner);
+	if (!snowflake_convert_prepare(conversion, online->transaction.owner))
+		snowflake_convert_give_way("a column became an integer");
 	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
 	work->drop = snowflake_online_drop_sessions(online);
 	work->statements = snowflake_convert_begin_execution(conversion);
@@ -285,9 +279,7 @@ execute_statement(SnowflakeOnline *online, void *argument)
 	const char *statement = find_statement(online, argument);
 
 	if (statement == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("an index, constraint, or statistics object was changed")));
+		snowflake_convert_give_way("an index, constraint, or statistics object was changed");
 	snowflake_online_run_statement(statement);
 }
 

@@ -158,9 +158,10 @@ typedef struct StepDefinition
 } StepDefinition;
 
 /*
- * Create an object on a copy of its table, and read its definition.
+ * Create an object on a copy of its table, and read its definition.  Nothing is left of the
+ * copy.
  */
-static void
+static bool
 define_on_copy(void *argument)
 {
 	StepDefinition *definition = argument;
@@ -175,25 +176,12 @@ define_on_copy(void *argument)
 	{
 		/* REINDEX CONCURRENTLY has put another index in its place. */
 		if (snowflake_convert_ask_of(&part, step->object, sql_is_there) == NIL)
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg_internal("an index, constraint, or statistics object was replaced")));
+			snowflake_convert_give_way("an index, constraint, or statistics object was replaced");
 		elog(ERROR, "could not find the definition of %s", step->new_name);
 	}
 	definition->statement = snowflake_convert_text(linitial(rows), "statement");
 	definition->differs = snowflake_convert_flag(linitial(rows), "differs");
-}
-
-/*
- * The same, and nothing is left of the copy.
- */
-static void
-find_definition(StepDefinition *definition)
-{
-	ErrorData  *error = snowflake_convert_do(define_on_copy, definition, false);
-
-	if (error != NULL)
-		ReThrowError(error);
+	return false;
 }
 
 /*
@@ -208,7 +196,7 @@ snowflake_online_step_statement(const SnowflakeConversion *conversion,
 
 	if (step->statement != NULL)
 		return step->statement;
-	find_definition(&definition);
+	(void) snowflake_convert_do(define_on_copy, &definition, NULL);
 	return definition.statement;
 }
 
@@ -246,7 +234,7 @@ is_changed(const SnowflakeConversion *conversion,
 
 	if (!step->done || !OidIsValid(step->object) || !snowflake_online_creates_object(step))
 		return false;
-	find_definition(&definition);
+	(void) snowflake_convert_do(define_on_copy, &definition, NULL);
 	return definition.differs;
 }
 

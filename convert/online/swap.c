@@ -27,6 +27,7 @@
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
 #include "convert/queries.h"
+#include "convert/subtransaction.h"
 #include "shared/table_owner.h"
 
 /* A swap, once its statements are known. */
@@ -71,9 +72,7 @@ require_objects(SnowflakeOnline *online, const List *scope)
 	if (strcmp(snowflake_online_definitions(scope), online->swap.definitions) == 0)
 		return;
 	online->swap.checked = InvalidOid;
-	ereport(ERROR,
-			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg_internal("an index, constraint, or statistics object was changed")));
+	snowflake_convert_give_way("an index, constraint, or statistics object was changed");
 }
 
 /*
@@ -91,11 +90,10 @@ find_statements(SnowflakeOnline *online, void *argument)
 	snowflake_convert_find_targets(conversion);
 	relids = snowflake_online_swap_locks(conversion, swap->relid);
 	if (list_difference_oid(relids, swap->locked) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("a view, sequence, or foreign key was added")));
+		snowflake_convert_give_way("a view, sequence, or foreign key was added");
 	relids = snowflake_online_with_partitions(swap->locked);
-	snowflake_online_lock_functions(relids);
+	if (!snowflake_online_lock_functions(relids))
+		snowflake_convert_give_way("a function was changed");
 	swap->names = snowflake_online_swap_names(relids);
 	swap->privileges = snowflake_online_swap_privileges(swap->names);
 	swap->comments = snowflake_online_swap_comments(relids);
@@ -120,9 +118,7 @@ swap_columns(SnowflakeOnline *online, void *argument)
 
 	if (comments == NULL ? swap->comments != NULL :
 		swap->comments == NULL || strcmp(comments, swap->comments) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("a comment was changed")));
+		snowflake_convert_give_way("a comment was changed");
 	snowflake_online_run_statements(swap->before_drop);
 	snowflake_online_check_drop(swap->relid, swap->trees);
 	snowflake_online_run_statements(swap->after_drop);

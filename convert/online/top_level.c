@@ -56,6 +56,7 @@
 
 #include "convert/calls.h"
 #include "convert/online/top_level.h"
+#include "convert/subtransaction.h"
 #include "shared/table_owner.h"
 
 /* Between two looks for a deadlock. */
@@ -250,9 +251,9 @@ snowflake_online_run_top_level(MemoryContext context, Oid owner,
 	PG_CATCH();
 	{
 		stop_checking(&settings);
-		if (geterrcode() != ERRCODE_T_R_DEADLOCK_DETECTED)
-			PG_RE_THROW();
 		MemoryContextSwitchTo(own);
+		if (!snowflake_convert_is_of_others(CopyErrorData()))
+			PG_RE_THROW();
 		FlushErrorState();
 		abandon(own);
 		done = false;

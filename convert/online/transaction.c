@@ -70,7 +70,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	key = snowflake_convert_find_key(online->relid, online->column, false);
 	snowflake_convert_choose_generator(key, online->generator);
 	conversion->keys = list_make1(key);
-	snowflake_convert_prepare(conversion, online->transaction.owner);
+	(void) snowflake_convert_prepare(conversion, online->transaction.owner);
 	snowflake_convert_hold_tables(conversion);
 }
 

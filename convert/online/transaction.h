@@ -72,7 +72,6 @@ typedef struct SnowflakeOnlineWait
 {
 	int64		start;			/* 0 if there is none */
 	int64		told;			/* when it was last reported */
-	bool		given_up;		/* that is the error of the call */
 } SnowflakeOnlineWait;
 
 /* A call. */

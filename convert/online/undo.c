@@ -41,7 +41,6 @@ typedef struct Undo
 	SnowflakeOnline *online;
 	List	   *tables;			/* to lock */
 	List	   *statements;
-	bool		waits;			/* was a lock not to be had? */
 } Undo;
 
 /* SnowflakeOnlineWork: execute the statements. */
@@ -54,7 +53,7 @@ execute_statements(SnowflakeOnline *online, void *argument)
 /*
  * Find the statements, lock the tables, and execute them.
  */
-static void
+static bool
 undo_once(void *argument)
 {
 	Undo	   *undo = argument;
@@ -63,14 +62,12 @@ undo_once(void *argument)
 	snowflake_online_open(online);
 	undo->statements = snowflake_online_undo_statements(&online->transaction.conversion,
 														&undo->tables);
-	undo->waits = undo->statements != NIL &&
+	if (undo->statements != NIL &&
 		!snowflake_online_with_locks(online, undo->tables, AccessExclusiveLock,
-									 execute_statements, undo);
-	if (undo->waits)
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg_internal("a lock was not available")));
+									 execute_statements, undo))
+		return false;
 	snowflake_become_caller(&online->transaction.caller);
+	return true;
 }
 
 /*
@@ -80,14 +77,7 @@ undo_once(void *argument)
 static bool
 try_to_undo(SnowflakeOnline *online, void *argument)
 {
-	Undo	   *undo = argument;
-	ErrorData  *error;
-
-	undo->waits = false;
-	error = snowflake_convert_do(undo_once, undo, true);
-	if (error != NULL && !undo->waits)
-		ReThrowError(error);
-	return error == NULL;
+	return snowflake_convert_do(undo_once, argument, NULL);
 }
 
 /*

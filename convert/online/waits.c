@@ -98,8 +98,6 @@ snowflake_online_report_wait(SnowflakeOnline *online, const char *what, const ch
 		online->wait.start = now;
 	if (online->options.give_up_us > 0 &&
 		now - online->wait.start > online->options.give_up_us)
-	{
-		online->wait.given_up = true;
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("gave up waiting to %s", what),
@@ -107,7 +105,6 @@ snowflake_online_report_wait(SnowflakeOnline *online, const char *what, const ch
 				 online->options.undo ?
 				 errhint("Nothing was undone. Call snowflake_convert_undo() again.") :
 				 errhint("What is done is kept. Call snowflake_convert_online() again to continue.")));
-	}
 	if (now - online->wait.told > REPORT_US)
 	{
 		online->wait.told = now;

@@ -26,6 +26,7 @@ END $$;
 SELECT make('f_repeat', $$NEW.c := repeat('x', NEW.id % 3);$$),
        make('f_date', $$NEW.d := date '2020-01-01' + NEW.id;$$),
        make('f_assign', $$NEW.n := NEW.id;$$),
+       make('f_locked', $$IF NEW.id > 1000 THEN RAISE SQLSTATE '55P03' USING MESSAGE = 'the key is locked'; END IF;$$),
        make('f_fine', $$NEW.c := NEW.id;$$);
 -- with names of the search path; AFTER; deferred; only in an UPDATE
 CREATE TABLE log (n int);
