@@ -41,7 +41,6 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
-#include "convert/calls.h"
 #include "convert/conversion.h"
 #include "convert/expressions.h"
 #include "convert/functions.h"
@@ -74,8 +73,7 @@ snowflake_convert_refuse_old_snapshot(void)
 }
 
 /*
- * Lock a table to convert, or to see what that would do, and return its owner.  Its name
- * stays, too.
+ * Lock a table to convert, or to see what that would do, and return its owner.
  */
 Oid
 snowflake_convert_lock(Oid relid, LOCKMODE mode)
@@ -86,7 +84,6 @@ snowflake_convert_lock(Oid relid, LOCKMODE mode)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("%s is a system catalog", snowflake_relation_name(relid))));
-	snowflake_convert_hold_names(list_make1_oid(relid));
 	return owner;
 }
 
@@ -453,44 +450,23 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 	return true;
 }
 
-/* The obstacles of a conversion. */
-typedef struct Search
-{
-	const SnowflakeConversion *conversion;
-	List	   *obstacles;
-} Search;
-
-static bool
-find_obstacles(void *argument)
-{
-	Search	   *search = argument;
-	const SnowflakeConversion *conversion = search->conversion;
-
-	snowflake_convert_find_obstacles(conversion, &search->obstacles);
-	if (conversion->sequences != NIL)
-		snowflake_convert_find_kind_obstacles(conversion, &search->obstacles);
-	snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, &search->obstacles);
-
-	/* With some obstacles, the rows or the generator cannot be accessed. */
-	if (search->obstacles == NIL)
-		snowflake_convert_check_new_ids(conversion, &search->obstacles);
-	return false;
-}
-
 /*
- * List what prevents a conversion.  A dry run looks nothing up later, and so lets others
- * create functions again.
+ * List what prevents a conversion.
  */
 List *
 snowflake_convert_list_obstacles(const SnowflakeConversion *conversion)
 {
-	Search		search = {.conversion = conversion};
+	List	   *obstacles = NIL;
 
-	if (conversion->dry_run && !conversion->online)
-		(void) snowflake_convert_do(find_obstacles, &search, NULL);
-	else
-		(void) find_obstacles(&search);
-	return search.obstacles;
+	snowflake_convert_find_obstacles(conversion, &obstacles);
+	if (conversion->sequences != NIL)
+		snowflake_convert_find_kind_obstacles(conversion, &obstacles);
+	snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
+
+	/* With some obstacles, the rows or the generator cannot be accessed. */
+	if (obstacles == NIL)
+		snowflake_convert_check_new_ids(conversion, &obstacles);
+	return obstacles;
 }
 
 /*

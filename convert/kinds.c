@@ -28,7 +28,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "convert/calls.h"
 #include "convert/conversion.h"
 #include "convert/findings.h"
 #include "convert/kinds.h"
@@ -289,12 +288,8 @@ run_for_owners(SnowflakeKindCall *call,
 			   List *(*find) (const SnowflakeConversion *conversion))
 {
 	List	   *owners = NIL;
-	List	   *relids = list_copy(call->sequences);
 	ListCell   *cell;
 
-	foreach(cell, call->rows)
-		relids = lappend_oid(relids, snowflake_convert_oid(lfirst(cell), "relid"));
-	snowflake_convert_hold_names(relids);
 	foreach(cell, call->sequences)
 		owners = list_append_unique_oid(owners, snowflake_table_owner(lfirst_oid(cell)));
 	foreach(cell, owners)

@@ -22,7 +22,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "convert/calls.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
 #include "queries/obstacles.sql.h"
@@ -103,25 +102,13 @@ snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
- * Find functions, operators and casts of other roles that would be called in the place of
- * others, with the rights of the owner of the tables.  Until the end of the transaction,
- * there will be no more.
- */
-void
-snowflake_convert_find_call_obstacles(const SnowflakeConversion *conversion, List **obstacles)
-{
-	snowflake_convert_hold_calls(conversion);
-	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
-}
-
-/*
- * The same, by functions that hold keys, and those that would get their calls.
+ * Find roles that could have their code called by functions that hold keys, or in place of
+ * them: see sql_call_obstacles.
  */
 void
 snowflake_convert_find_key_call_obstacles(const SnowflakeConversion *conversion,
 										  List **obstacles)
 {
-	snowflake_convert_hold_calls(conversion);
 	snowflake_convert_ask_obstacles(conversion, sql_key_call_obstacles, obstacles);
 }
 
@@ -134,7 +121,7 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 {
 	snowflake_convert_ask_obstacles(conversion, sql_column_obstacles, obstacles);
 	snowflake_convert_ask_obstacles(conversion, sql_cast_obstacles, obstacles);
-	snowflake_convert_find_call_obstacles(conversion, obstacles);
+	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
 	if (!conversion->online)
 	{
 		snowflake_convert_find_key_call_obstacles(conversion, obstacles);

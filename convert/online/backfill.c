@@ -45,7 +45,6 @@
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
 
-#include "convert/calls.h"
 #include "convert/obstacles.h"
 #include "convert/online/backfill.h"
 #include "convert/online/locks.h"
@@ -260,7 +259,6 @@ fill_pages(Backfill *backfill, const Range *range)
 	(void) set_config_option("lock_timeout", "0", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 
-	snowflake_convert_hold_names(list_make1_oid(backfill->relid));
 	table = snowflake_relation_name(backfill->relid);
 	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
 						 range->from, range->to, backfill->condition);

@@ -20,7 +20,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "convert/calls.h"
 #include "convert/conversion.h"
 #include "convert/obstacles.h"
 #include "convert/online/backfill.h"
@@ -354,7 +353,6 @@ prepare_index(SnowflakeOnline *online, Turn *turn)
 	snowflake_online_report_transactions(online,
 										 psprintf("create index %s", step->new_name));
 	LockRelationIdForSession(&relation, ShareUpdateExclusiveLock);
-	snowflake_convert_hold_calls_longer();
 }
 
 /*
@@ -521,41 +519,6 @@ check_owners(const SnowflakeOnline *online, const SnowflakeConversion *conversio
 }
 
 /*
- * Fail if what a step creates would call a function of another role: who may create one
- * can do so at any time.
- */
-static void
-check_calls(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
-{
-	const SnowflakeConversion *conversion = &online->transaction.conversion;
-	List	   *obstacles = NIL;
-	const SnowflakeObstacle *first;
-
-	if (step->kind == SNOWFLAKE_STEP_FUNCTIONS)
-	{
-		SnowflakeConversion with_functions = snowflake_online_with_functions(conversion);
-
-		snowflake_convert_find_key_call_obstacles(&with_functions, &obstacles);
-	}
-	else if (step->kind == SNOWFLAKE_STEP_SWAP)
-		snowflake_convert_find_call_obstacles(conversion, &obstacles);
-	else if (snowflake_online_creates_object(step))
-	{
-		SnowflakeConversion part = snowflake_convert_part(conversion, step->relid);
-
-		snowflake_convert_find_call_obstacles(&part, &obstacles);
-	}
-	if (obstacles == NIL)
-		return;
-	first = linitial(obstacles);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_IN_USE),
-			 errmsg("table %s was changed during the conversion", step->table),
-			 errdetail("%s.", first->line),
-			 errhint("%s Then call snowflake_convert_online() again.", first->hint)));
-}
-
-/*
  * The next step of the list, if that still counts, and the step is still to be
  * done.
  */
@@ -646,7 +609,6 @@ take_turn(SnowflakeOnline *online, void *argument)
 		return;
 	if (turn->start == 0)
 		turn->start = snowflake_steady_clock();
-	check_calls(online, step);
 	switch (step->kind)
 	{
 		case SNOWFLAKE_STEP_BACKFILL:

@@ -54,7 +54,6 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
-#include "convert/calls.h"
 #include "convert/online/top_level.h"
 #include "convert/subtransaction.h"
 #include "shared/table_owner.h"
@@ -87,7 +86,6 @@ at_end_of_transaction(XactEvent event, void *argument)
 		return;
 	if (event == XACT_EVENT_COMMIT)
 	{
-		snowflake_convert_release_calls();
 		GetUserIdAndSecContext(&user, &sec_context);
 		SetUserIdAndSecContext(user, caller.sec_context);
 	}

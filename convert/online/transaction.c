@@ -20,7 +20,6 @@
 #include "tcop/pquery.h"
 #include "utils/guc.h"
 
-#include "convert/calls.h"
 #include "convert/conversion.h"
 #include "convert/online/transaction.h"
 #include "shared/table_owner.h"
@@ -71,7 +70,6 @@ snowflake_online_open(SnowflakeOnline *online)
 	snowflake_convert_choose_generator(key, online->generator);
 	conversion->keys = list_make1(key);
 	(void) snowflake_convert_prepare(conversion, online->transaction.owner);
-	snowflake_convert_hold_tables(conversion);
 }
 
 /*

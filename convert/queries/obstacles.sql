@@ -171,47 +171,26 @@ SELECT line, relid::regclass::text FROM lost WHERE number = 5
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates again.
 SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
--- snippet: might_call(classid, objid)
-SELECT DISTINCT format('%s calls %s, and might call %s of role %I instead',
-  pg_describe_object({classid}, {objid}, 0), pg_describe_object(b.classid, b.oid, 0), b.found,
-  b.role), pg_describe_object({classid}, {objid}, 0)
+-- snippet: exposed(condition)
+SELECT format('%s could have its code called for %s: %s', who,
+    min(pg_describe_object(classid, objid, 0) COLLATE "C"), cure),
+  min(pg_describe_object(classid, objid, 0) COLLATE "C")
+FROM exposed WHERE {condition} GROUP BY who, cure
 
 -- list: call_obstacles obstacles
--- with: looking_up, beside, type_of_other, untrusted
+-- with: exposed
 
--- hint: Drop functions, operators and types of other roles that have the name of one that is
---   called, or give them to the owner of the tables.
-{might_call(c.classid, c.objid)}
-FROM looking_up c JOIN beside b ON (b.classid, b.oid) = (c.called_class, c.called)
+-- hint: Run these statements, but drop what should not be called there instead of giving it to the
+--   owner of the tables. Or grant that role to these roles.
+{exposed(classid <> 'pg_proc'::regclass)}
 
--- hint: Drop casts by functions of other roles, or give these functions to the owner of the tables.
-SELECT DISTINCT format('%s uses type %s, and might call %s of role %I for a cast',
-  pg_describe_object(u.classid, u.objid, 0), format_type(u.typid, NULL),
-  pg_describe_object('pg_proc'::regclass, p.oid, 0), r.rolname),
-  pg_describe_object(u.classid, u.objid, 0)
-FROM type_of_other u JOIN pg_cast x ON u.typid IN (x.castsource, x.casttarget)
-  JOIN pg_proc p ON p.oid = x.castfunc JOIN untrusted r ON r.oid = p.proowner
-WHERE (u.classid, u.objid, p.oid) NOT IN (
-  SELECT classid, objid, called FROM looking_up WHERE called_class = 'pg_proc'::regclass)
-
--- Functions that hold keys are created again with the defaults of their parameters, and the
--- application calls them with keys.
+-- The same for functions that hold keys.
 -- list: key_call_obstacles obstacles
--- with: beside
+-- with: exposed
 
--- hint: Drop functions, operators and types of other roles that have the name of one that is
---   called, or give them to the owner of the tables.
-{might_call(d.classid, d.objid)}
-FROM pg_depend d JOIN beside b ON (b.classid, b.oid) = (d.refclassid, d.refobjid)
-WHERE d.classid = 'pg_proc'::regclass AND d.objid = ANY ($22)
-
--- hint: Drop functions, operators and types of other roles that have the name of one that is
---   called, or give them to the owner of the tables.
-SELECT format('%s holds keys, and calls with a bigint might find %s of role %I',
-  pg_describe_object(b.classid, b.oid, 0), b.found, b.role),
-  pg_describe_object(b.classid, b.oid, 0)
-FROM beside b
-WHERE b.classid = 'pg_proc'::regclass AND b.oid = ANY ($22 || $23)
+-- hint: Run these statements, but drop what should not be called there instead of giving it to the
+--   owner of the tables. Or grant that role to these roles.
+{exposed(classid = 'pg_proc'::regclass)}
 
 -- list: row_obstacles obstacles
 -- with: big_row

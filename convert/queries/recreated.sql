@@ -188,7 +188,8 @@ SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner,
 FROM pg_operator o
 UNION ALL
 SELECT 'pg_type'::regclass, y.oid, y.typname, y.typnamespace, y.typowner, ARRAY[0::oid], 1, 0
-FROM pg_type y WHERE y.typrelid = 0
+FROM pg_type y LEFT JOIN pg_class k ON k.oid = y.typrelid
+WHERE coalesce(k.relkind, 'c') = 'c'
 
 -- Is g found where f is called?
 -- snippet: found_for(f, g)
@@ -204,20 +205,22 @@ unnest({f}.types) WITH ORDINALITY u(old, n)
   CROSS JOIN LATERAL (SELECT u.old IN ('int2'::regtype, 'int4'::regtype)
     OR {takes_bigint(u.old)}) i(is_number)
 
--- Roles without the rights of the owner of the tables, whose code must not get them.
--- cte: untrusted(oid, rolname)
--- with: owner
-SELECT r.oid, r.rolname FROM owner JOIN pg_roles r ON NOT pg_has_role(r.oid, owner.oid, 'USAGE')
+-- May a role become another one?  A membership may have neither right since 16.
+-- snippet: can_become(role, other)
+pg_has_role({role}, {other},
+  CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'USAGE, SET' END)
 
--- Those beside which there is one of the same name, of a role that is neither trusted nor owns what
--- is called.  A call that is looked up again may find it, whatever the types are: those of arrays
--- and of polymorphic parameters follow the column.  So that role would have its code called.
--- cte: beside(classid, oid, found, role)
--- with: untrusted, callable
-SELECT f.classid, f.oid, CASE g.classid WHEN 'pg_type'::regclass THEN 'a cast to ' ELSE '' END
-  || pg_describe_object(g.classid, g.oid, 0), r.rolname
-FROM callable g JOIN untrusted r ON r.oid = g.owner
-  JOIN callable f ON {found_for(f, g)} AND g.owner <> f.owner
+-- Roles that cannot become the owner of the tables, whose code must not get its rights; and PUBLIC,
+-- if there are any.
+-- cte: untrusted(oid, who, name)
+-- with: owner
+SELECT r.oid, format('role %I', r.rolname), quote_ident(r.rolname)
+FROM owner CROSS JOIN pg_database b JOIN pg_roles r ON NOT {can_become(
+  CASE r.rolname WHEN 'pg_database_owner' THEN b.datdba ELSE r.oid END, owner.oid)}
+WHERE b.datname = current_database()
+UNION ALL
+SELECT 0, 'PUBLIC', 'PUBLIC' FROM owner
+WHERE EXISTS (SELECT FROM pg_roles r WHERE r.oid >= 16384 AND NOT {can_become(r.oid, owner.oid)})
 
 -- What functions and operators objects call, other than functions that are dropped and created.
 -- snippet: calls(objects)
@@ -237,11 +240,15 @@ SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone
 {calls(created)}
 
 -- What is evaluated from its text: with new IDs; or with rows, as CHECK constraints that are not
--- valid are before a backfill.
+-- valid are before a backfill.  Of tables of other owners, nothing is.
+-- cte: own_target
+-- with: target, owner
+SELECT t.* FROM target t JOIN pg_class r ON r.oid = t.relid JOIN owner ON owner.oid = r.relowner
+
 -- cte: evaluated(classid, objid)
--- with: target
+-- with: own_target
 SELECT d.classid, d.objid
-FROM target t JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, t.relid)
+FROM own_target t JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, t.relid)
   LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
 WHERE d.classid IN ('pg_constraint'::regclass, 'pg_statistic_ext'::regclass)
 AND (t.gets_ids
@@ -255,10 +262,10 @@ AND (t.gets_ids
 UNION
 -- all indexes, as the expressions of a constraint's do not depend on its columns
 SELECT 'pg_class'::regclass, i.indexrelid
-FROM target t JOIN pg_index i ON i.indrelid = t.relid WHERE t.gets_ids
+FROM own_target t JOIN pg_index i ON i.indrelid = t.relid WHERE t.gets_ids
 UNION
 -- the partition key
-SELECT 'pg_class'::regclass, relid FROM target WHERE gets_ids
+SELECT 'pg_class'::regclass, relid FROM own_target WHERE gets_ids
 
 -- Both, and what it calls.
 -- cte: looked_up(classid, objid)
@@ -289,13 +296,56 @@ FROM type_used u JOIN pg_type y ON y.oid = u.typid
   CROSS JOIN LATERAL (VALUES (y.typelem), (y.typbasetype)) e(typid)
 WHERE e.typid <> 0
 
--- Those of other roles, who can create a cast of them at any time.
--- cte: type_of_other(classid, objid, typid, schema)
--- with: type_used, untrusted
-SELECT u.classid, u.objid, u.typid, y.typnamespace
-FROM type_used u JOIN pg_type y ON y.oid = u.typid JOIN untrusted r ON r.oid = y.typowner
+-- Calls that are looked up: also those of functions that hold keys, which are created again with
+-- the defaults of their parameters, and which the application calls with keys.
+-- cte: call(classid, objid, called_class, called)
+-- with: looking_up
+SELECT * FROM looking_up
+UNION
+SELECT classid, objid, refclassid, refobjid FROM pg_depend
+WHERE classid = 'pg_proc'::regclass AND objid = ANY ($22)
+AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+UNION
+SELECT 'pg_proc'::regclass, f, 'pg_proc'::regclass, f FROM unnest($22 || $23) f
 
--- The same, with another one of those who are trusted, that is not the same for a bigint.
+-- Roles that could have their code called with the rights of the owner of the tables, for what, and
+-- the statement that prevents that.  What is created again, or evaluated, is read from its text,
+-- in which a function is a name.  Who may create in its schema, or owns what could be called, is
+-- trusted with that, as anywhere in PostgreSQL.  So nothing has to be locked, or looked at again.
+--
+-- A call may find another function or operator of the name, whatever the types are: those of arrays
+-- and of polymorphic parameters follow the column.  Who owns a type can create casts of it.
+-- cte: exposed(who, classid, objid, cure)
+-- with: call, callable, looking_up, owner, type_used, untrusted
+SELECT u.who, c.classid, c.objid, CASE WHEN u.oid = n.nspowner
+  THEN format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
+  ELSE format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, u.name) END
+FROM owner CROSS JOIN call c JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
+  JOIN pg_namespace n ON n.oid = f.schema
+  CROSS JOIN LATERAL (SELECT n.nspowner
+    UNION SELECT grantee FROM aclexplode(n.nspacl) WHERE privilege_type = 'CREATE') e(role)
+  JOIN untrusted u ON u.oid = e.role
+UNION ALL
+SELECT u.who, c.classid, c.objid, format('ALTER %s OWNER TO %I', CASE g.classid
+    WHEN 'pg_proc'::regclass THEN format('ROUTINE %s', g.oid::regprocedure)
+    WHEN 'pg_operator'::regclass THEN format('OPERATOR %s', g.oid::regoperator)
+    ELSE format('TYPE %s', g.oid::regtype) END, owner.rolname)
+FROM owner CROSS JOIN call c JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
+  JOIN callable g ON {found_for(f, g)} AND g.owner <> f.owner JOIN untrusted u ON u.oid = g.owner
+UNION ALL
+SELECT u.who, t.classid, t.objid, format('ALTER TYPE %s OWNER TO %I', y.oid::regtype, owner.rolname)
+FROM owner CROSS JOIN type_used t JOIN pg_type y ON y.oid = t.typid
+  LEFT JOIN pg_class k ON k.oid = y.typrelid JOIN untrusted u ON u.oid = y.typowner
+WHERE coalesce(k.relkind, 'c') = 'c' AND y.typcategory <> 'A'
+UNION ALL
+SELECT u.who, t.classid, t.objid,
+  format('ALTER ROUTINE %s OWNER TO %I', p.oid::regprocedure, owner.rolname)
+FROM owner CROSS JOIN type_used t JOIN pg_cast x ON t.typid IN (x.castsource, x.casttarget)
+  JOIN pg_proc p ON p.oid = x.castfunc JOIN untrusted u ON u.oid = p.proowner
+WHERE (t.classid, t.objid, p.oid) NOT IN (
+  SELECT classid, objid, called FROM looking_up WHERE called_class = 'pg_proc'::regclass)
+
+-- What might be called instead, of those who are trusted, that is not the same for a bigint.
 -- cte: other_call(object, called, found)
 -- with: calling, owner, callable
 SELECT DISTINCT pg_describe_object(c.classid, c.objid, 0), pg_describe_object(f.classid, f.oid, 0),
