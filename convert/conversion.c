@@ -6,8 +6,7 @@
  * In order: find the keys and their generators; lock the views that are
  * dropped, and the tables; list what prevents the conversion, if anything
  * does; give notices; execute the statements; check the result.  If no column
- * changes its type, and no function changes, the tables are locked exclusively for
- * the last two only.
+ * changes its type, the tables are locked exclusively for the last two only.
  *
  * All of it runs as the owner of the tables: convert.c says why.
  *
@@ -43,7 +42,6 @@
 
 #include "convert/conversion.h"
 #include "convert/expressions.h"
-#include "convert/functions.h"
 #include "convert/new_ids.h"
 #include "convert/obstacles.h"
 #include "convert/queries.h"
@@ -307,7 +305,6 @@ find_targets(SnowflakeConversion *conversion)
 	snowflake_convert_find_targets(conversion);
 	if (conversion->online)
 		return;
-	snowflake_convert_find_functions(conversion);
 	find_views(conversion);
 }
 
@@ -340,8 +337,7 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 		found = false;
 		find_targets(conversion);
 		snowflake_convert_find_key_sequences(conversion);
-		conversion->rewrites = conversion->functions_change ||
-			snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
+		conversion->rewrites = snowflake_convert_ask(conversion, sql_narrow_targets) != NIL;
 		if (conversion->rewrites && conversion->lock != AccessExclusiveLock)
 			return false;
 		lock_views(conversion);
@@ -417,8 +413,6 @@ lock_functions(SnowflakeConversion *conversion)
 			(void) snowflake_convert_ask_server(snowflake_convert_oid_parameter(function),
 												sql_lock_function);
 		}
-		if (found && !conversion->online)
-			snowflake_convert_find_functions(conversion);
 	} while (found);
 	AcceptInvalidationMessages();
 }
@@ -427,8 +421,8 @@ lock_functions(SnowflakeConversion *conversion)
  * Find the columns to convert, and lock their tables unless it is a dry run,
  * in which the tables of the keys are locked already.  An online conversion does
  * this in each transaction, and finds the names of sequences where it needs them.
- * Returns false if a column changes its type, or a function, and the locks are weaker
- * than that needs.
+ * Returns false if a column changes its type, and the locks are weaker than that
+ * needs.
  */
 bool
 snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
@@ -570,9 +564,9 @@ lock_altered(void *argument)
 }
 
 /*
- * Plan a conversion that changes no type and no function, with locks that let
- * clients read and write; then lock the tables exclusively, for no longer than the
- * statements take.  Returns false if that is not possible.
+ * Plan a conversion that changes no type, with locks that let clients read and write;
+ * then lock the tables exclusively, for no longer than the statements take.  Returns
+ * false if that is not possible.
  *
  * Who holds a lock and waits for a stronger one has everybody fail who has read or
  * written the table and does the same.  So those of the plan are released before, and
@@ -588,8 +582,6 @@ plan_with_weak_locks(SnowflakeConversion *conversion, SnowflakeWork plan, void *
 	memset(conversion->others, 0, sizeof(conversion->others));
 	memset(conversion->targets, 0, sizeof(conversion->targets));
 	memset(conversion->names, 0, sizeof(conversion->names));
-	memset(conversion->functions, 0, sizeof(conversion->functions));
-	conversion->hidden_functions = (Datum) 0;
 	memset(conversion->found, 0, sizeof(conversion->found));
 	return !conversion->rewrites && snowflake_convert_do(lock_altered, conversion, NULL);
 }

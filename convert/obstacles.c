@@ -102,17 +102,6 @@ snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 }
 
 /*
- * Find roles that could have their code called by functions that hold keys, or in place of
- * them: see sql_call_obstacles.
- */
-void
-snowflake_convert_find_key_call_obstacles(const SnowflakeConversion *conversion,
-										  List **obstacles)
-{
-	snowflake_convert_ask_obstacles(conversion, sql_key_call_obstacles, obstacles);
-}
-
-/*
  * Find the obstacles that the catalogs show.
  */
 void
@@ -124,7 +113,6 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
 	if (!conversion->online)
 	{
-		snowflake_convert_find_key_call_obstacles(conversion, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_recreated_obstacles, obstacles);
 		snowflake_convert_ask_obstacles(conversion, sql_row_obstacles, obstacles);

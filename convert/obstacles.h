@@ -30,8 +30,6 @@ extern void snowflake_convert_find_type_obstacles(const SnowflakeConversion *con
 												  List **obstacles);
 extern void snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 													 List **obstacles);
-extern void snowflake_convert_find_key_call_obstacles(const SnowflakeConversion *conversion,
-													  List **obstacles);
 extern void snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 											 List **obstacles);
 extern void snowflake_convert_report_obstacles(const SnowflakeConversion *conversion,

@@ -214,9 +214,8 @@ run_planned(const char *query, int ntypes, Oid *types, Datum *values,
  * $10 the other columns to widen.  $11 is the schema, and $12 the object that
  * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
  * $16 are the sequences that get another kind, $17 that kind, $18 the search_path of the
- * caller, $19 the greatest INCREMENT, $20 whether each key keeps its sequences, $21 to $24
- * and $29 what snowflake_convert_find_functions() found, and $25 to $28 what
- * snowflake_convert_choose_columns() did.
+ * caller, $19 the greatest INCREMENT, $20 whether each key keeps its sequences, $21 whether
+ * the tables are in use, and $22 to $25 what snowflake_convert_choose_columns() found.
  */
 static void
 run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
@@ -226,9 +225,8 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
 		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
 		INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
-		OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID, OIDARRAYOID, OIDARRAYOID,
-		OIDARRAYOID, TEXTARRAYOID, OIDARRAYOID, INT2ARRAYOID, TEXTARRAYOID,
-	TEXTARRAYOID, OIDARRAYOID};
+		OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID, BOOLOID, OIDARRAYOID,
+	INT2ARRAYOID, TEXTARRAYOID, TEXTARRAYOID};
 	Datum		values[lengthof(types)];
 	char		nulls[lengthof(types)];
 
@@ -246,13 +244,13 @@ run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
 	values[17] = CStringGetTextDatum(path != NULL ? path : "");
 	values[18] = Int64GetDatum(conversion->max_increment);
 	values[19] = array_of_keys(conversion, BOOLOID, keeps_sequences_of);
-	memcpy(&values[20], conversion->functions, sizeof(conversion->functions));
-	memcpy(&values[24], conversion->found, sizeof(conversion->found));
-	values[28] = conversion->hidden_functions;
+	values[20] = BoolGetDatum(conversion->online);
+	memcpy(&values[21], conversion->found, sizeof(conversion->found));
 
-	/* An array that was not found yet is null; InvalidOid and 0 are values. */
+	/* What was not found yet is null; InvalidOid, 0, and false are values. */
 	for (size_t i = 0; i < lengthof(types); i++)
-		nulls[i] = values[i] == (Datum) 0 && types[i] != OIDOID && types[i] != INT8OID ? 'n' : ' ';
+		nulls[i] = values[i] == (Datum) 0 && types[i] != OIDOID && types[i] != INT8OID &&
+			types[i] != BOOLOID ? 'n' : ' ';
 	run_planned(query, lengthof(types), types, values, nulls);
 }
 

@@ -63,13 +63,6 @@ typedef struct SnowflakeKey
  */
 #define SNOWFLAKE_NAME_ARRAYS	3
 
-/*
- * The arrays that describe functions that hold keys: those that are dropped and
- * created again; all that change; those that cannot; and the statements that change
- * them.
- */
-#define SNOWFLAKE_FUNCTION_ARRAYS	4
-
 /* The keys of one conversion. */
 typedef struct SnowflakeConversion
 {
@@ -79,8 +72,7 @@ typedef struct SnowflakeConversion
 	const char *search_path;	/* of the caller */
 	bool		dry_run;
 	bool		online;			/* are the tables in use? */
-	bool		rewrites;		/* does a column change its type, or a
-								 * function? */
+	bool		rewrites;		/* does a column change its type? */
 	LOCKMODE	lock;			/* on tables that are altered */
 	List	   *altered;		/* these tables */
 	List	   *views;			/* that are dropped, and other relations to
@@ -93,10 +85,6 @@ typedef struct SnowflakeConversion
 												 * snowflake_convert_find_sequence_names() */
 	List	   *sequences;		/* that get the kind, as OIDs */
 	int64		max_increment;	/* that these can have */
-	Datum		functions[SNOWFLAKE_FUNCTION_ARRAYS];	/* see
-														 * snowflake_convert_find_functions() */
-	Datum		hidden_functions;	/* that calls with integers no longer find */
-	bool		functions_change;	/* does any? */
 	Datum		found[SNOWFLAKE_FOUND_ARRAYS];	/* see
 												 * snowflake_convert_choose_columns() */
 } SnowflakeConversion;

@@ -21,8 +21,8 @@ generator as its default;
 kind is that of the sequences instead: snowflake (the default without a generator; the
 key keeps its default), or range or local,
 which change all sequences that feed the table, or the column, and nothing else;
-where columns become bigint, functions that hold keys get bigint, and views, rules,
-policies and triggers that depend on them are dropped and created again;
+where columns become bigint, views, rules, policies and triggers that depend on them
+are dropped and created again; functions that might hold keys are named in a notice;
 returns the statements, which dry_run does not execute; runs as the owner of the
 table, in a security-restricted operation; calls the generator once, also in a
 dry run;

@@ -243,15 +243,6 @@ typedef struct ErrorSaveContext
 	slist_head_element(RegisteredBgWorker, rw_lnode, &BackgroundWorkerList)
 #endif
 
-/* Which functions a call with a number of arguments may find; since 19, it also says why none. */
-#if PG_VERSION_NUM >= 190000
-#define snowflake_function_candidates(names, nargs) \
-	FuncnameGetCandidates(names, nargs, NIL, true, true, false, true, &(int) {0})
-#else
-#define snowflake_function_candidates(names, nargs) \
-	FuncnameGetCandidates(names, nargs, NIL, true, true, false, true)
-#endif
-
 /* The sequence of an identity column. */
 #if PG_VERSION_NUM >= 170000
 #define snowflake_identity_sequence(relation, attnum) \

@@ -22,7 +22,6 @@
 #include "convert/conversion.h"
 #include "convert/findings.h"
 #include "convert/obstacles.h"
-#include "convert/online/key_functions.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
@@ -121,16 +120,12 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
 	List	   *pgaudit = options->by_hand ? NIL :
 		snowflake_convert_ask_with(NIL, sql_pgaudit);
-	SnowflakeConversion with_functions;
 
 	obstacles = list_concat(obstacles,
 							snowflake_online_list_object_obstacles(conversion));
 	obstacles = list_concat(obstacles,
 							snowflake_online_list_changed_objects(conversion, NIL));
 	snowflake_convert_ask_obstacles(conversion, sql_function_obstacles, &obstacles);
-	with_functions = snowflake_online_with_functions(conversion);
-	snowflake_convert_ask_obstacles(&with_functions, sql_key_function_obstacles, &obstacles);
-	snowflake_convert_find_key_call_obstacles(&with_functions, &obstacles);
 	if (!options->subscribers_ready)
 		snowflake_convert_ask_obstacles(conversion, sql_publication_obstacles, &obstacles);
 	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)
@@ -154,7 +149,6 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 void
 snowflake_online_give_notices(const SnowflakeConversion *conversion)
 {
-	SnowflakeConversion with_functions = snowflake_online_with_functions(conversion);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_online_notices))
@@ -165,5 +159,5 @@ snowflake_online_give_notices(const SnowflakeConversion *conversion)
 									  snowflake_convert_text(row, "detail"),
 									  snowflake_convert_text(row, "hint"));
 	}
-	snowflake_convert_give_notices(&with_functions);
+	snowflake_convert_give_notices(conversion);
 }

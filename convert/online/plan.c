@@ -40,7 +40,6 @@ static const char *const lock_names[] = {
 	[SNOWFLAKE_STEP_ANALYZE] = "SHARE UPDATE EXCLUSIVE",
 	[SNOWFLAKE_STEP_FOREIGN_KEY] = "SHARE ROW EXCLUSIVE",
 	[SNOWFLAKE_STEP_VALIDATE] = "SHARE UPDATE EXCLUSIVE",
-	[SNOWFLAKE_STEP_FUNCTIONS] = "SHARE UPDATE EXCLUSIVE",
 	[SNOWFLAKE_STEP_SWAP] = "ACCESS EXCLUSIVE",
 	[SNOWFLAKE_STEP_DEFAULT] = "ACCESS EXCLUSIVE",
 };
@@ -55,7 +54,6 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 		case SNOWFLAKE_STEP_DEFAULT:
 			return snowflake_online_default_statement(online);
 		case SNOWFLAKE_STEP_PREPARE:
-		case SNOWFLAKE_STEP_FUNCTIONS:
 			return psprintf("BEGIN;\n%s;\nCOMMIT", step->statement);
 		default:
 			return snowflake_online_step_statement(&online->transaction.conversion, step);
@@ -73,7 +71,6 @@ put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
 	bool		found = false;
 	ListCell   *cell;
 
-	steps = snowflake_online_add_functions(conversion, steps);
 	foreach(cell, steps)
 	{
 		SnowflakeOnlineStep *step = lfirst(cell);

@@ -23,7 +23,6 @@
 #include "convert/conversion.h"
 #include "convert/obstacles.h"
 #include "convert/online/backfill.h"
-#include "convert/online/key_functions.h"
 #include "convert/online/locks.h"
 #include "convert/online/run.h"
 #include "convert/online/sessions.h"
@@ -224,15 +223,6 @@ set_default(SnowflakeOnline *online, void *argument)
 	snowflake_convert_finish_execution(&online->transaction.conversion, work->statements);
 }
 
-/*
- * SnowflakeOnlineWork: change functions.
- */
-static void
-change_functions(SnowflakeOnline *online, void *argument)
-{
-	snowflake_online_change_functions(&online->transaction.conversion);
-}
-
 /* A transaction of run_steps(). */
 typedef struct Turn
 {
@@ -295,9 +285,6 @@ run_locking(SnowflakeOnline *online, Turn *turn)
 	{
 		case SNOWFLAKE_STEP_SWAP:
 			return snowflake_online_swap_table(online, step);
-		case SNOWFLAKE_STEP_FUNCTIONS:
-			return snowflake_online_with_locks(online, relids, ShareUpdateExclusiveLock,
-											   change_functions, NULL);
 		case SNOWFLAKE_STEP_DEFAULT:
 			{
 				DefaultWork work = {0};
@@ -396,34 +383,13 @@ copy_step(const SnowflakeOnlineStep *step)
 }
 
 /*
- * The steps.  Functions are looked at when nothing is left to do before them.
- */
-static List *
-read_steps(const SnowflakeConversion *conversion)
-{
-	List	   *steps = snowflake_online_list_steps(conversion);
-	ListCell   *cell;
-
-	foreach(cell, steps)
-	{
-		const SnowflakeOnlineStep *step = lfirst(cell);
-
-		if (step->phase >= SNOWFLAKE_PHASE_SWAP)
-			return snowflake_online_add_functions(conversion, steps);
-		if (!step->done)
-			break;
-	}
-	return steps;
-}
-
-/*
  * Read which steps of the next phase are not done.
  */
 static void
 read_pending(Progress *progress)
 {
 	int64		start = snowflake_steady_clock();
-	List	   *steps = read_steps(&progress->online->transaction.conversion);
+	List	   *steps = snowflake_online_list_steps(&progress->online->transaction.conversion);
 	MemoryContext old;
 	ListCell   *cell;
 

@@ -29,7 +29,6 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 
-#include "convert/online/key_functions.h"
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
 #include "convert/queries.h"
@@ -55,7 +54,6 @@ static const char *const kind_names[] = {
 	[SNOWFLAKE_STEP_ANALYZE] = "analyze",
 	[SNOWFLAKE_STEP_FOREIGN_KEY] = "foreign key",
 	[SNOWFLAKE_STEP_VALIDATE] = "validate",
-	[SNOWFLAKE_STEP_FUNCTIONS] = "functions",
 	[SNOWFLAKE_STEP_SWAP] = "swap",
 	[SNOWFLAKE_STEP_DEFAULT] = "default",
 };
@@ -120,32 +118,6 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 	last->done = steps == NIL && !key->set_default &&
 		snowflake_convert_ask(conversion, sql_is_swapped) == NIL;
 	return lappend(steps, last);
-}
-
-/*
- * The steps with that of functions, if some change: before the first swap, or the
- * default if there is nothing to swap.
- */
-List *
-snowflake_online_add_functions(const SnowflakeConversion *conversion, List *steps)
-{
-	const SnowflakeKey *key = linitial(conversion->keys);
-	char	   *statement = snowflake_online_function_statements(conversion);
-	SnowflakeOnlineStep *step;
-	int			place = 0;
-
-	if (statement == NULL)
-		return steps;
-	while (((SnowflakeOnlineStep *) list_nth(steps, place))->phase < SNOWFLAKE_PHASE_SWAP)
-		place++;
-	step = palloc0_object(SnowflakeOnlineStep);
-	step->kind = SNOWFLAKE_STEP_FUNCTIONS;
-	step->phase = SNOWFLAKE_PHASE_SWAP;
-	step->relid = key->relid;
-	step->table = key->table;
-	step->new_name = "functions";
-	step->statement = statement;
-	return list_insert_nth(steps, place, step);
 }
 
 /* A step whose statement is to be found. */
@@ -215,8 +187,8 @@ snowflake_online_definitions(const List *relids)
 /*
  * Does a step create an index, a CHECK constraint, or a statistics object?
  */
-bool
-snowflake_online_creates_object(const SnowflakeOnlineStep *step)
+static bool
+creates_object(const SnowflakeOnlineStep *step)
 {
 	return step->kind == SNOWFLAKE_STEP_INDEX || step->kind == SNOWFLAKE_STEP_CHECK ||
 		step->kind == SNOWFLAKE_STEP_STATISTICS;
@@ -232,7 +204,7 @@ is_changed(const SnowflakeConversion *conversion,
 {
 	StepDefinition definition = {.conversion = conversion,.step = step};
 
-	if (!step->done || !OidIsValid(step->object) || !snowflake_online_creates_object(step))
+	if (!step->done || !OidIsValid(step->object) || !creates_object(step))
 		return false;
 	(void) snowflake_convert_do(define_on_copy, &definition, NULL);
 	return definition.differs;

@@ -25,7 +25,6 @@ typedef enum SnowflakeOnlineStepKind
 	SNOWFLAKE_STEP_ANALYZE,
 	SNOWFLAKE_STEP_FOREIGN_KEY,
 	SNOWFLAKE_STEP_VALIDATE,
-	SNOWFLAKE_STEP_FUNCTIONS,
 	SNOWFLAKE_STEP_SWAP,
 	SNOWFLAKE_STEP_DEFAULT
 } SnowflakeOnlineStepKind;
@@ -47,9 +46,6 @@ typedef struct SnowflakeOnlineStep
 } SnowflakeOnlineStep;
 
 extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
-extern List *snowflake_online_add_functions(const SnowflakeConversion *conversion,
-											List *steps);
-extern bool snowflake_online_creates_object(const SnowflakeOnlineStep *step);
 extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);
 extern char *snowflake_online_definitions(const List *relids);

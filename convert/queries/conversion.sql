@@ -22,7 +22,7 @@ ORDER BY v.depth DESC, v.oid
 
 -- name: functions_to_lock
 -- with: row_function
-SELECT oid FROM row_function WHERE owned UNION SELECT unnest($22) ORDER BY 1
+SELECT oid FROM row_function WHERE owned ORDER BY 1
 
 -- The columns that are not converted.
 -- name: narrow_targets

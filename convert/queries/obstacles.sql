@@ -171,26 +171,15 @@ SELECT line, relid::regclass::text FROM lost WHERE number = 5
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates again.
 SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
--- snippet: exposed(condition)
-SELECT format('%s could have its code called for %s: %s', who,
-    min(pg_describe_object(classid, objid, 0) COLLATE "C"), cure),
-  min(pg_describe_object(classid, objid, 0) COLLATE "C")
-FROM exposed WHERE {condition} GROUP BY who, cure
-
 -- list: call_obstacles obstacles
 -- with: exposed
 
 -- hint: Run these statements, but drop what should not be called there instead of giving it to the
 --   owner of the tables. Or grant that role to these roles.
-{exposed(classid <> 'pg_proc'::regclass)}
-
--- The same for functions that hold keys.
--- list: key_call_obstacles obstacles
--- with: exposed
-
--- hint: Run these statements, but drop what should not be called there instead of giving it to the
---   owner of the tables. Or grant that role to these roles.
-{exposed(classid = 'pg_proc'::regclass)}
+SELECT format('%s could have its code called for %s: %s', who,
+    min(pg_describe_object(classid, objid, 0) COLLATE "C"), cure),
+  min(pg_describe_object(classid, objid, 0) COLLATE "C")
+FROM exposed GROUP BY who, cure
 
 -- list: row_obstacles obstacles
 -- with: big_row

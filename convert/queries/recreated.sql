@@ -1,17 +1,14 @@
 -- What a direct conversion drops, and creates again, because it depends on a column that
--- changes its type, or on a function that gets other parameters ($21): views, those that are
--- made of them, rules, policies, and triggers with columns or a condition.
+-- changes its type: views, those that are made of them, rules, policies, and triggers with
+-- columns or a condition.
 --
 -- A view depends on others by its query alone, so there are no circles: rules are dropped
 -- before all views, and created after them.
 -- cte: in_the_way(classid, objid)
 -- with: target
-SELECT d.classid, d.objid FROM target t JOIN pg_depend d
+SELECT DISTINCT d.classid, d.objid FROM target t JOIN pg_depend d
   ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
 WHERE t.change = 'widen'
-UNION
-SELECT classid, objid FROM pg_depend
-WHERE refclassid = 'pg_proc'::regclass AND refobjid = ANY ($21)
 
 -- cte: view_walk(oid, depth)
 -- with: in_the_way
@@ -222,12 +219,11 @@ UNION ALL
 SELECT 0, 'PUBLIC', 'PUBLIC' FROM owner
 WHERE EXISTS (SELECT FROM pg_roles r WHERE r.oid >= 16384 AND NOT {can_become(r.oid, owner.oid)})
 
--- What functions and operators objects call, other than functions that are dropped and created.
+-- What functions and operators objects call.
 -- snippet: calls(objects)
 SELECT o.classid, o.objid, d.refclassid, d.refobjid
 FROM {objects} o JOIN pg_depend d ON (d.classid, d.objid) = (o.classid, o.objid)
 WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-AND d.refobjid <> ALL (coalesce($21, '{}'))
 
 -- What is created again from its text.
 -- cte: created(classid, objid)
@@ -296,18 +292,6 @@ FROM type_used u JOIN pg_type y ON y.oid = u.typid
   CROSS JOIN LATERAL (VALUES (y.typelem), (y.typbasetype)) e(typid)
 WHERE e.typid <> 0
 
--- Calls that are looked up: also those of functions that hold keys, which are created again with
--- the defaults of their parameters, and which the application calls with keys.
--- cte: call(classid, objid, called_class, called)
--- with: looking_up
-SELECT * FROM looking_up
-UNION
-SELECT classid, objid, refclassid, refobjid FROM pg_depend
-WHERE classid = 'pg_proc'::regclass AND objid = ANY ($22)
-AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-UNION
-SELECT 'pg_proc'::regclass, f, 'pg_proc'::regclass, f FROM unnest($22 || $23) f
-
 -- Roles that could have their code called with the rights of the owner of the tables, for what, and
 -- the statement that prevents that.  What is created again, or evaluated, is read from its text,
 -- in which a function is a name.  Who may create in its schema, or owns what could be called, is
@@ -316,11 +300,12 @@ SELECT 'pg_proc'::regclass, f, 'pg_proc'::regclass, f FROM unnest($22 || $23) f
 -- A call may find another function or operator of the name, whatever the types are: those of arrays
 -- and of polymorphic parameters follow the column.  Who owns a type can create casts of it.
 -- cte: exposed(who, classid, objid, cure)
--- with: call, callable, looking_up, owner, type_used, untrusted
+-- with: callable, looking_up, owner, type_used, untrusted
 SELECT u.who, c.classid, c.objid, CASE WHEN u.oid = n.nspowner
   THEN format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
   ELSE format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, u.name) END
-FROM owner CROSS JOIN call c JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
+FROM owner CROSS JOIN looking_up c
+  JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
   JOIN pg_namespace n ON n.oid = f.schema
   CROSS JOIN LATERAL (SELECT n.nspowner
     UNION SELECT grantee FROM aclexplode(n.nspacl) WHERE privilege_type = 'CREATE') e(role)
@@ -330,7 +315,8 @@ SELECT u.who, c.classid, c.objid, format('ALTER %s OWNER TO %I', CASE g.classid
     WHEN 'pg_proc'::regclass THEN format('ROUTINE %s', g.oid::regprocedure)
     WHEN 'pg_operator'::regclass THEN format('OPERATOR %s', g.oid::regoperator)
     ELSE format('TYPE %s', g.oid::regtype) END, owner.rolname)
-FROM owner CROSS JOIN call c JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
+FROM owner CROSS JOIN looking_up c
+  JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
   JOIN callable g ON {found_for(f, g)} AND g.owner <> f.owner JOIN untrusted u ON u.oid = g.owner
 UNION ALL
 SELECT u.who, t.classid, t.objid, format('ALTER TYPE %s OWNER TO %I', y.oid::regtype, owner.rolname)

@@ -6,12 +6,11 @@
 -- the tables and columns of others to widen.  $11 is the schema, and $12 the object that a query
 -- is about.  $13 to $15 are what the query sequence_names found.  $16 are the sequences that get
 -- another kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT, and
--- $20 whether each key keeps its sequences.  $21 to $24 are functions that hold keys: those that
--- are dropped, all that change, those that cannot, and the statements; and $25 to $28 the columns
--- that hold a key without a foreign key: their tables, columns, verdicts, and reasons.
+-- $20 whether each key keeps its sequences.  $21 is whether the tables are in use, and $22 to $25
+-- are the columns that hold a key without a foreign key: their tables, columns, verdicts, and
+-- reasons.
 -- parameters: oid[], int2[], oid[], bool[], oid[], int2[], bool[], int4[], oid[], int2[], oid,
---   oid, oid[], oid[], text[], oid[], text, text, int8, bool[], oid[], oid[], oid[], text[],
---   oid[], int2[], text[], text[]
+--   oid, oid[], oid[], text[], oid[], text, text, int8, bool[], bool, oid[], int2[], text[], text[]
 
 -- The regular expression for a name as a whole word.  As standard_conforming_strings
 -- may be off, all backslashes are in E''.
@@ -234,7 +233,7 @@ FROM row_user u JOIN pg_proc p ON p.oid = u.oid
 SELECT h.relid, h.attnum, h.verdict, h.reason,
   format('column %I of table %s', a.attname, h.relid::regclass), format_type(a.atttypid, NULL),
   format('%I.%I', r.relname, a.attname)
-FROM unnest($25, $26, $27, $28) h(relid, attnum, verdict, reason)
+FROM unnest($22, $23, $24, $25) h(relid, attnum, verdict, reason)
   JOIN pg_class r ON r.oid = h.relid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (h.relid, h.attnum)
 

@@ -35,11 +35,11 @@ FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum
 WHERE t.change = 'widen' AND t.attinhcount = 0
 AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attnum))
 
--- These two are about direct conversions, which have the statements of functions.
+-- These two are about direct conversions.
 -- notice: info | list | views are dropped and created again
 SELECT format('%s %s', lower({kind}), name), name, 'it is dropped and created again', NULL,
   'Functions that have rows of them are compiled again when their sessions reconnect.'
-FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND $24 IS NOT NULL
+FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND NOT $21
 
 -- notice: info | list | rules, triggers and policies are dropped and created again
 SELECT pg_describe_object(classid, objid, 0), pg_describe_object(classid, objid, 0),
@@ -48,34 +48,13 @@ FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
       WHERE w.ev_class NOT IN (SELECT oid FROM vw)
       UNION ALL SELECT 'pg_trigger'::regclass, oid FROM trg
       UNION ALL SELECT 'pg_policy'::regclass, oid FROM pol) o(classid, objid)
-WHERE $24 IS NOT NULL
-
--- notice: info | list | functions that hold keys get bigint
-SELECT format('%s %s', CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
-    p.oid::regprocedure), p.oid::regprocedure::text,
-  CASE WHEN p.oid = ANY ($21)
-    THEN 'it holds keys, and is created again with bigint parameters or results'
-    ELSE 'it holds keys, and its variables and casts become bigint' END, NULL,
-  'Calls with integers find them, too. A result that was an integer is a bigint.'
-FROM pg_proc p WHERE p.oid = ANY ($22)
-
--- notice: warning | list | calls with integers no longer find functions
-SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
-  'it gets bigint, and calls with integers find another function of its name, or several', NULL,
-  'Cast the arguments of such calls to bigint, or give one of the functions another name.'
-FROM pg_proc p WHERE p.oid = ANY ($29)
+WHERE NOT $21
 
 -- notice: warning | list | other functions or operators might be called
 SELECT object, format('%s: %s instead of %s', object, found, called),
   format('created again, it might call %s instead of %s', found, called), NULL,
   'Look at it afterwards. Before, give them different names, or create one of bigint.'
 FROM other_call
-
--- notice: warning | list | functions hold keys in integers
-SELECT format('function %s', p.oid::regprocedure), p.oid::regprocedure::text,
-  'it holds keys in integers, and stays as it is', NULL,
-  'Something depends on it, or its owner may not create it. Change what holds keys to bigint.'
-FROM pg_proc p WHERE p.oid = ANY ($23)
 
 -- If others are converted, something has changed since.
 -- notice: info | list | columns that hold a key without a foreign key are changed to type bigint
@@ -303,39 +282,31 @@ FROM (SELECT format('function %s', p.oid::regprocedure) FROM pg_proc p
                 WHERE pg_get_expr(f.adbin, f.adrelid) ~* u.pattern) END)) f(name)
 WHERE EXISTS (SELECT FROM seq WHERE replaced)
 
--- By their names in the bodies of functions: only what might be.
--- notice: warning | list | triggers or defaults of these tables might call functions that use
---   integers
-WITH RECURSIVE called(oid) AS (
-  SELECT p.oid FROM (
-    SELECT g.tgfoid
-      FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid AND NOT g.tgisinternal
-    WHERE t.change = 'widen' OR t.gets_ids AND t.typid <> 'uuid'::regtype
-    UNION
-    SELECT d.refobjid
-      FROM target t JOIN pg_attrdef f ON f.adrelid = t.relid
-      JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, f.oid)
-        AND d.refclassid = 'pg_proc'::regclass
-    WHERE (t.change = 'widen' OR t.gets_ids AND t.typid <> 'uuid'::regtype)
-    AND NOT (t.is_key AND f.adnum = t.attnum)) s(oid)
-    JOIN pg_proc p ON p.oid = s.oid
-  WHERE NOT {of_extension(p.oid)}
-  UNION
-  SELECT p.oid FROM called c JOIN pg_proc b ON b.oid = c.oid
-    JOIN pg_proc p ON strpos(lower(b.prosrc), lower(p.proname)) > 0
-      AND b.prosrc ~* {word(p.proname)}
-  WHERE p.pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
-  AND NOT {of_extension(p.oid)})
-SELECT format('function %s', name), name,
-  'triggers or defaults might call it, and it uses integers', NULL,
-  'A bigint does not match an integer parameter, and a new ID does not fit into an integer '
-  'variable. Change those that hold IDs to bigint.'
-FROM (SELECT p.oid::regprocedure::text FROM called c JOIN pg_proc p ON p.oid = c.oid
-      WHERE p.oid <> ALL (coalesce($22 || $23, '{}'))
-      AND (p.prorettype || p.proargtypes::oid[] && ARRAY['int2'::regtype, 'int4'::regtype]::oid[]
-      OR p.prosrc ~* '(?<![[:alnum:]_])(smallint|int|int2|int4|integer)(?![[:alnum:]_])'
+-- By names and words alone: what it does with them is not known, and its source is somewhere else.
+-- notice: warning | list | functions of these tables have integers
+WITH changed_name(relid, schema, name) AS (
+  SELECT r.oid, r.relnamespace, unnest(ARRAY[r.relname::text, t.attname::text])
+  FROM target t JOIN pg_class r ON r.oid = t.relid
+  WHERE t.change = 'widen' OR t.gets_ids AND t.typid <> 'uuid'::regtype),
+ own(oid, definition) AS MATERIALIZED (
+  SELECT p.oid, pg_get_functiondef(p.oid) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+  WHERE (p.pronamespace IN (SELECT schema FROM changed_name)
+         OR p.oid IN (SELECT tgfoid FROM pg_trigger
+                      WHERE tgrelid IN (SELECT relid FROM changed_name)))
+  AND p.prokind IN ('f', 'p') AND l.lanname NOT IN ('internal', 'c')
+  AND NOT {of_extension(p.oid)} AND NOT {is_temporary(p)})
+SELECT format('function %s', o.oid::regprocedure), o.oid::regprocedure::text,
+  'it has the name of a table or column that is converted, or is a trigger, and has integers', NULL,
+  'Change what holds keys there to bigint, also in its source. A bigint does not match an integer '
+  'parameter, and a new ID does not fit into an integer variable.'
+FROM own o
+WHERE (o.definition ~* E'\\m(smallint|int|int2|int4|integer)\\M'
 -- the two keys of an advisory lock
-      OR p.prosrc ~* E'\\mpg_(try_)?advisory_\\w+\\s*\\(([^()]|\\([^()]*\\))*,')) f(name)
+       OR o.definition ~* E'\\mpg_(try_)?advisory_\\w+\\s*\\(([^()]|\\([^()]*\\))*,')
+AND (o.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM changed_name))
+     OR EXISTS (SELECT FROM (SELECT DISTINCT name FROM changed_name) n
+                WHERE CASE WHEN strpos(lower(o.definition), lower(n.name)) > 0
+                  THEN o.definition ~* {word(n.name)} END))
 
 -- notice: warning | one each | functions might fail in open sessions
 SELECT format('function %s', name), format('%s of role %s', name, owner),
@@ -486,11 +457,7 @@ WITH altered AS (
                 AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated
               WHERE i.inhrelid = t.relid)
   UNION ALL
-  SELECT 9, false, name, command FROM row_function
-  WHERE owned AND oid <> ALL (coalesce($22, '{}'))
-  UNION ALL
-  SELECT 10, false, lpad(n::text, 9, '0'), command
-  FROM unnest($24) WITH ORDINALITY f(command, n)
+  SELECT 9, false, name, command FROM row_function WHERE owned
   UNION ALL
   SELECT step, false, place, command FROM recreated_statement)
 SELECT command FROM statement ORDER BY step, other, name COLLATE "C", command COLLATE "C"

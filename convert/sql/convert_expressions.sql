@@ -356,29 +356,6 @@ DROP STATISTICS casts_alone, casts_twice;
 SELECT count(*) FROM snowflake_convert('casts');
 SELECT attstattarget FROM pg_attribute WHERE attrelid = 'casts_target'::regclass AND attnum = 2;
 
--- functions that triggers might call, by their names in bodies
-CREATE TABLE leases (id int PRIMARY KEY);
-CREATE FUNCTION count_lease(id int) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
-CREATE FUNCTION "Count lease"(id bigint) RETURNS smallint LANGUAGE sql AS 'SELECT 1::smallint';
-CREATE FUNCTION note_lease(id bigint) RETURNS void LANGUAGE sql AS 'SELECT expressions."Count lease"($1)';
-CREATE FUNCTION lease(int) RETURNS void LANGUAGE sql AS '';
-CREATE FUNCTION on_lease() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM expressions.Count_Lease(NEW.id), note_lease(NEW.id);
-    RETURN NEW;
-END $$;
-CREATE FUNCTION after_lease() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    last integer := NEW.id;
-BEGIN
-    RETURN NULL;
-END $$;
-CREATE TRIGGER on_lease BEFORE INSERT ON leases FOR EACH ROW EXECUTE FUNCTION on_lease();
-CREATE TRIGGER after_lease AFTER INSERT ON leases FOR EACH ROW EXECUTE FUNCTION after_lease();
-SET client_min_messages = notice;
-SELECT snowflake_convert('leases', dry_run => true);
-SET client_min_messages = warning;
-
 -- views that are made of each other, which nobody can read
 CREATE TABLE turns (id int PRIMARY KEY);
 CREATE VIEW first_turns AS SELECT id FROM turns;

@@ -121,32 +121,6 @@ is($node->safe_psql('postgres', q{SELECT atttypid::regtype FROM pg_attribute WHE
 	'bigint', 'a reference that came meanwhile is converted');
 is(default_of('parents'), 'snowflake_nextval()', 'the default is set');
 
-# A function that is replaced while the conversion waits, for a table or anything else, keeps what
-# is new.
-sub body_of
-{
-	my ($function) = @_;
-	return $node->safe_psql('postgres', "SELECT proargtypes::text || ' ' || prosrc FROM pg_proc WHERE proname = '$function'");
-}
-my $old = q{(id int) RETURNS text LANGUAGE sql AS 'SELECT ''old'' FROM parents WHERE id = $1'};
-my $new = $old =~ s/old/new/r;
-$node->safe_psql('postgres', "CREATE FUNCTION one_parent$old");
-$client->query_safe('BEGIN; SELECT FROM parents');
-$session = start(q{SELECT snowflake_convert('parents', generator => 'snowflake_id()')});
-wait_for($session, q{mode = 'AccessExclusiveLock'});
-$client->query_safe("CREATE OR REPLACE FUNCTION one_parent$new; COMMIT");
-unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
-like(body_of('one_parent'), qr/^20 .*new/, 'a function that is replaced while the conversion waits for a table keeps that');
-$node->safe_psql('postgres', "CREATE FUNCTION same_parent$old");
-$holder->query_safe('BEGIN; SELECT pg_advisory_xact_lock(1)');
-$session = start(q{SELECT snowflake_convert('parents', generator => 'held_id()')});
-wait_for($session, q{locktype = 'advisory'});
-$client->query_safe("SET check_function_bodies = off; CREATE OR REPLACE FUNCTION same_parent$new");
-$holder->query_safe('COMMIT');
-unlike(finish($session), qr/ERROR/, 'the conversion succeeds');
-like(body_of('same_parent'), qr/^20 .*new/, 'so does one that is replaced while the conversion looks for obstacles');
-$node->safe_psql('postgres', q{SELECT snowflake_convert('parents', generator => 'snowflake_nextval()')});
-
 # Who has locked a view can lock its tables while the conversion waits for the view.
 $node->safe_psql('postgres', 'CREATE TABLE viewed (id serial PRIMARY KEY); CREATE VIEW seen AS SELECT id FROM viewed');
 $client->query_safe('BEGIN; COMMENT ON VIEW seen IS NULL');

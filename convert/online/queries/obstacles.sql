@@ -541,25 +541,6 @@ FROM tab JOIN {searched_functions}
         || {into_columns} || E'select\\s+' || {all_columns} || E'from\\M') END
 WHERE tab.relid IN (SELECT relid FROM col)
 
--- Of functions that change: see online/key_functions.c.
--- list: key_function_obstacles lines
-
--- hint: Have the view use a function of bigint, or drop it.
-SELECT format('function %s is created again with bigint, and %s depends on it',
-  d.refobjid::regprocedure, pg_describe_object('pg_class'::regclass, w.ev_class, 0))
-FROM pg_depend d JOIN pg_rewrite w ON (d.classid, d.objid) = ('pg_rewrite'::regclass, w.oid)
-WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY ($21)
-
--- hint: Have it return bigint, and cast the column in its query (RETURN QUERY SELECT id::bigint),
---   before the conversion.
-SELECT format('function %s returns keys as integers by RETURN QUERY', p.oid::regprocedure)
-FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-WHERE p.oid = ANY ($21) AND p.proretset AND l.lanname = 'plpgsql'
-AND p.prosrc ~* E'\\mreturn\\s+query\\M'
-AND (p.prorettype IN ('int2'::regtype, 'int4'::regtype)
-  OR EXISTS (SELECT FROM unnest(p.proallargtypes, p.proargmodes) a(type, mode)
-             WHERE mode IN ('t', 'o', 'b') AND type IN ('int2'::regtype, 'int4'::regtype)))
-
 -- list: publication_obstacles lines
 -- with: tab, col
 
