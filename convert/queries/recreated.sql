@@ -299,8 +299,16 @@ WHERE e.typid <> 0
 --
 -- A call may find another function or operator of the name, whatever the types are: those of arrays
 -- and of polymorphic parameters follow the column.  Who owns a type can create casts of it.
+--
+-- Who owns a schema can have its name find another table, which a superuser may alter, too.
 -- cte: exposed(who, classid, objid, cure)
--- with: callable, looking_up, owner, type_used, untrusted
+-- with: callable, looking_up, owner, target, type_used, untrusted
+SELECT u.who, 'pg_class'::regclass, t.relid,
+  format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
+FROM owner JOIN pg_roles o ON o.oid = owner.oid AND o.rolsuper
+  CROSS JOIN target t JOIN pg_class k ON k.oid = t.relid
+  JOIN pg_namespace n ON n.oid = k.relnamespace JOIN untrusted u ON u.oid = n.nspowner
+UNION ALL
 SELECT u.who, c.classid, c.objid, CASE WHEN u.oid = n.nspowner
   THEN format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
   ELSE format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, u.name) END

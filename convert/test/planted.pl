@@ -137,6 +137,21 @@ $node->safe_psql('postgres', 'DROP TABLE tried.t');
 like(run_in($node, 'postgres', q{SELECT snowflake_convert_schema('tried')}), qr/called for table tried\.parts: ALTER ROUTINE shop\.listed\(bigint\[\]\) OWNER/, '... and a partition key');
 $node->safe_psql('postgres', 'DROP SCHEMA tried CASCADE; DROP FUNCTION shop.listed(bigint[])');
 
+# Who owns a schema can have the name of a table find another one, whose code a superuser would call.
+$node->safe_psql(
+	'postgres', q{
+	CREATE SCHEMA theirs AUTHORIZATION regress_mallory;
+	CREATE TABLE theirs.t (id serial PRIMARY KEY)});
+foreach my $call (q{SELECT snowflake_convert('theirs.t')}, q{SELECT snowflake_convert('theirs.t', dry_run => true)}, q{CALL snowflake_convert_online('theirs.t')})
+{
+	like(sql_error($node, $call),
+		qr/role regress_mallory could have its code called for table theirs\.t: ALTER SCHEMA theirs OWNER TO postgres/,
+		"a table of a superuser in a schema of another role: $call");
+}
+is(sql_error($node, q{SET client_min_messages = warning; ALTER TABLE theirs.t OWNER TO regress_owner; GRANT USAGE, CREATE ON SCHEMA theirs TO regress_owner; SELECT snowflake_convert('theirs.t')}),
+	'', '... and not one of an ordinary role, which cannot alter tables of others');
+$node->safe_psql('postgres', 'DROP SCHEMA theirs CASCADE');
+
 # Meanwhile, nobody waits who creates something else.
 create_table($check, $view, $index);
 my $converter = $node->background_psql('postgres');
