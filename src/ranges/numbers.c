@@ -9,7 +9,9 @@
  * replaces them makes it invalid before), belongs to the same sequence with the
  * same INCREMENT, and has that many numbers.  The value is the last of the n
  * numbers, and n - 1 follow it in the range: some clients count down from the
- * value, others up.
+ * value, others up.  So the first value is START + n - 1, and never START, of
+ * which some clients (Hibernate's pooled optimizer) take all numbers to their
+ * next value, between which another server has its own.
  *
  * If it is not valid, its numbers are lost, and it is made again, after the
  * reserve became the current range, or one has come from the registry.  Before
