@@ -211,6 +211,15 @@ typedef struct ErrorSaveContext
 #define SNOWFLAKE_PLANNER_ARGUMENT
 #endif
 
+/* Since 16, privileges are not in the range table. */
+#if PG_VERSION_NUM >= 160000
+#define SNOWFLAKE_PERMS_PARAMETER	, List *infos
+#define SNOWFLAKE_PERMS_ARGUMENT	, infos
+#else
+#define SNOWFLAKE_PERMS_PARAMETER
+#define SNOWFLAKE_PERMS_ARGUMENT
+#endif
+
 /* The number of this process's transaction. */
 #if PG_VERSION_NUM >= 170000
 #define snowflake_transaction()	(MyProc->vxid.lxid)

@@ -158,6 +158,36 @@ INSERT INTO fails VALUES ('f', 9, 1);
 INSERT INTO fails (f, n) VALUES ('f', 1) RETURNING is_id(id);
 COPY fails (f, nothing) FROM PROGRAM 'echo 1';
 INSERT INTO fails VALUES ('f', 9, 1);
+-- ... and from what its WHERE calls before its privileges are checked
+CREATE FUNCTION look() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE TABLE looked (LIKE a INCLUDING DEFAULTS);
+    INSERT INTO a (name) VALUES ('looked');
+    CREATE TABLE looked_again (LIKE a INCLUDING DEFAULTS);
+    BEGIN
+        UPDATE a SET id = 9;
+    EXCEPTION WHEN generated_always THEN
+        RAISE NOTICE '%', SQLERRM;
+    END;
+    RETURN true;
+END
+$$;
+CREATE FUNCTION look(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT ic.look()';
+COPY a (name) FROM PROGRAM 'echo looking' WHERE look(1);
+SELECT is_id(id) FROM a WHERE name ~ '^look';
+SELECT count(*) FROM pg_attrdef WHERE adrelid IN ('looked'::regclass, 'looked_again'::regclass);
+-- ... also if the identity goes away then, as that of a partition can
+CREATE FUNCTION lose() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pg_attribute SET attidentity = '' WHERE (attrelid, attname) = ('ic.loses'::regclass, 'id');
+    RETURN 1;
+END
+$$;
+CREATE FUNCTION lose(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT ic.lose()';
+CREATE TABLE loses (f int DEFAULT lose(1), id bigint GENERATED ALWAYS AS IDENTITY, n int);
+SELECT snowflake_set_sequence_kind('loses_id_seq');
+COPY loses (n) FROM PROGRAM 'echo 1';
+INSERT INTO loses VALUES (1, 9, 1);
 COPY missing (id) FROM PROGRAM 'echo 1';
 COPY va (name) FROM PROGRAM 'echo 1';
 

@@ -9,12 +9,13 @@
  * table, nextval() of their sequence, in place of the identity.
  *
  * From when to when.  The descriptor is that of this session, which everything that
- * looks at the table uses, and a column that is GENERATED ALWAYS is not protected
- * meanwhile.  So only columns get a default that COPY asks for, before the
- * statement; and each gets its identity back as soon as its default is planned,
- * which the planner support function of nextval() hears, so before the first row
- * is read and a trigger is called.  What does not get that far is undone at the
- * end of the statement, also after an error.
+ * looks at the table uses, a column that is GENERATED ALWAYS is not protected
+ * meanwhile, and CREATE TABLE ... (LIKE ...) would store the default.  So only columns
+ * get a default that COPY asks for, as soon as its privileges were checked: its WHERE
+ * has called immutable functions before that.  Each gets its identity back as soon
+ * as its default is planned, which the planner support function of nextval() hears, so
+ * before the first row is read and a trigger is called.  What does not get that far
+ * is undone at the end of the statement, also after an error.
  *
  * Invalidations.  The server may read the descriptor again at any time, and then it has
  * the identity.  So a callback puts the default in again, without looking at
@@ -36,11 +37,13 @@
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "executor/executor.h"
 #include "nodes/parsenodes.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "sequences/copy_identity.h"
 #include "sequences/marked.h"
@@ -60,8 +63,12 @@ struct SnowflakeCopiedTable
 {
 	Relation	relation;
 	List	   *columns;		/* IdentityColumn */
+	Snapshot	snapshot;		/* of the statement */
+	bool		has_begun;		/* are the privileges checked? */
 	SnowflakeCopiedTable *outer;
 };
+
+static ExecutorCheckPerms_hook_type prev_check_perms = NULL;
 
 /* The table of the COPY FROM that prepares its columns, and of those around it. */
 static SnowflakeCopiedTable *copied = NULL;
@@ -94,7 +101,8 @@ put_default(TupleDesc descriptor, const IdentityColumn *column)
 }
 
 /*
- * Give a column its identity back.
+ * Give a column its identity back, unless it has another default: it may have lost the
+ * identity meanwhile.
  */
 static void
 take_default(TupleDesc descriptor, const IdentityColumn *column)
@@ -103,10 +111,13 @@ take_default(TupleDesc descriptor, const IdentityColumn *column)
 	TupleConstr *constr = descriptor->constr;
 	int			n = 0;
 
-	if (attribute->attidentity != '\0')
+	if (constr == NULL)
 		return;
-	while (constr->defval[n].adnum != column->attnum)
+	while (n < constr->num_defval && (constr->defval[n].adnum != column->attnum ||
+									  strcmp(constr->defval[n].adbin, column->text) != 0))
 		n++;
+	if (n == constr->num_defval)
+		return;
 	pfree(constr->defval[n].adbin);
 	constr->num_defval--;
 	memmove(&constr->defval[n], &constr->defval[n + 1],
@@ -137,9 +148,51 @@ relation_changed(Datum arg, Oid relid)
 {
 	for (SnowflakeCopiedTable *table = copied; table != NULL; table = table->outer)
 	{
-		if (!OidIsValid(relid) || relid == RelationGetRelid(table->relation))
+		if (table->has_begun &&
+			(!OidIsValid(relid) || relid == RelationGetRelid(table->relation)))
 			put_defaults(table);
 	}
+}
+
+/*
+ * Are these the tables of the COPY FROM that is about to prepare its columns?  What a
+ * function in its WHERE writes, it writes with a snapshot of its own.
+ */
+static bool
+is_copy(const List *tables)
+{
+	const RangeTblEntry *table;
+
+	if (copied == NULL || list_length(tables) != 1 || GetActiveSnapshot() != copied->snapshot)
+		return false;
+	table = linitial_node(RangeTblEntry, tables);
+	return table->relid == RelationGetRelid(copied->relation) &&
+		table->rellockmode == RowExclusiveLock;
+}
+
+/*
+ * The privileges of a query or COPY are checked.
+ */
+static bool
+check_perms(List *tables SNOWFLAKE_PERMS_PARAMETER, bool fails)
+{
+	bool		result = prev_check_perms == NULL ||
+		prev_check_perms(tables SNOWFLAKE_PERMS_ARGUMENT, fails);
+
+	if (is_copy(tables))
+	{
+		copied->has_begun = true;
+		put_defaults(copied);
+	}
+	return result;
+}
+
+void
+snowflake_watch_copies(void)
+{
+	CacheRegisterRelcacheCallback(relation_changed, 0);
+	prev_check_perms = ExecutorCheckPerms_hook;
+	ExecutorCheckPerms_hook = check_perms;
 }
 
 /*
@@ -206,7 +259,6 @@ open_table(const CopyStmt * copy)
 SnowflakeCopiedTable *
 snowflake_begin_identities(const CopyStmt * copy)
 {
-	static bool is_watching = false;
 	Relation	relation = open_table(copy);
 	SnowflakeCopiedTable *table;
 
@@ -220,12 +272,9 @@ snowflake_begin_identities(const CopyStmt * copy)
 		table_close(relation, NoLock);
 		return NULL;
 	}
-	if (!is_watching)
-		CacheRegisterRelcacheCallback(relation_changed, 0);
-	is_watching = true;
+	table->snapshot = GetActiveSnapshot();
 	table->outer = copied;
 	copied = table;
-	put_defaults(table);
 	return table;
 }
 

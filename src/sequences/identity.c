@@ -140,4 +140,5 @@ snowflake_watch_identities(void)
 {
 	prev_planner = planner_hook;
 	planner_hook = plan_query;
+	snowflake_watch_copies();
 }
