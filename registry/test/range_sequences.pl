@@ -320,6 +320,26 @@ rises('numbers of two sequences of a name increase', @turns);
 cmp_ok($lost->() - $before, '<=', 400, '... and neither loses those of the other one');
 $_->quit foreach values %turns;
 
+# ... also while the registry answers for one of them, and when one has no number left.
+query($a, q{
+	CREATE SEQUENCE long AS int MAXVALUE 2000000;
+	SELECT snowflake_set_sequence_kind('long', 'range');
+	CREATE SEQUENCE short AS int MAXVALUE 100000;
+	SECURITY LABEL FOR snowflake ON SEQUENCE short IS 'range name=public.long';
+	SELECT nextval('short'), nextval('long'), nextval('short')});
+query($a, q{SELECT setval('long', 99800), nextval('long')});
+$registry->poll_query_until('postgres', q{SELECT next = 100001 FROM snowflake_registry.sequences WHERE name = 'public.long'}) or die 'no reserve';
+my $holder = $registry->background_psql('postgres', on_error_die => 1);
+$holder->query_safe('BEGIN; LOCK TABLE snowflake_registry.range_sequences');
+query($a, q{SELECT max(nextval('long')) FROM generate_series(1, 100)});
+$registry->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted') or die 'no request';
+cmp_ok(query($a, q{SELECT nextval('short')}), '<=', 100000, 'another sequence of the name uses the range');
+$holder->query_safe('COMMIT');
+$holder->quit;
+like(sql_error($a, q{DO $$ BEGIN FOR i IN 1 .. 120 LOOP PERFORM nextval('short'); END LOOP; END $$}),
+	qr/2200H: .*nextval: reached maximum value of sequence "short" \(100000\)/, '... and not what was on its way for the first one');
+cmp_ok(query($a, q{SELECT nextval('long')}), '>', 100000, '... which has numbers at once');
+
 #
 # setval()
 #

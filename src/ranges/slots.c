@@ -427,6 +427,19 @@ can_use_slot(RangeSlot *slot, const RangeHandle *handle)
 }
 
 /*
+ * The next number is for a sequence with another end.  What the registry says of the
+ * former one, also in an answer that is on its way, does not count.
+ */
+static void
+change_end(RangeSlot *slot, int64 last)
+{
+	slot->last = last;
+	slot->problem[0] = '\0';
+	slot->retry_at = 0;
+	snowflake_change_version(slot);
+}
+
+/*
  * Find the slot of a name of this database.  It changes hands if the database
  * was renamed, or the sequence has another end.
  */
@@ -443,8 +456,9 @@ find_or_occupy_slot(const RangeHandle *handle, const char *database, const char 
 		{
 			if (slot->relid != handle->relid)
 				share_slot(slot);
+			if (slot->last != handle->last)
+				change_end(slot, handle->last);
 			slot->relid = handle->relid;
-			slot->last = handle->last;
 			return slot;
 		}
 		clear_slot(slot);
