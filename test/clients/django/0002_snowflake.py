@@ -10,7 +10,8 @@ class Migration(migrations.Migration):
         CreateExtension("snowflake"),
         CreateExtension("snowflake_convert"),
         migrations.SeparateDatabaseAndState(
-            [migrations.RunSQL("""SELECT snowflake_convert_schema('public', exclude => ARRAY(
+            [migrations.RunSQL("""SELECT snowflake_convert_schema('public', generator => 'snowflake_nextval()',
+                exclude => ARRAY(
                 SELECT oid::regclass FROM pg_class WHERE relkind = 'r' AND relname ~ '^(auth|django)_'))""")],
             state_operations=[migrations.AlterField(model, "id", key) for model in ("tag", "customer", "order")],
         ),

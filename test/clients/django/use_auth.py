@@ -26,12 +26,15 @@ def login():
 def give():
     group = Group.objects.create(name=sys.argv[1])
     group.permissions.set(Permission.objects.all()[:3])
-    return group.permissions.count()
+    count = group.permissions.count()
+    group.user_set.add(user)
+    group.delete()
+    return count
 
 
 if left:
     ok(login(), "login")
-    same(give(), 3, "permissions of a group")
+    same(give(), 3, "permissions and members of a group")
 else:
     error = fails(DatabaseError, login, "a login fails")
     ok("did not affect any rows" in str(error), "because it finds no row", error)

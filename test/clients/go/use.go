@@ -128,7 +128,7 @@ func main() {
 	// Taken over
 	must(db.AutoMigrate(&OldCustomer{}))
 	must(db.Create(&OldCustomer{Name: "old"}).Error)
-	must(db.Exec("SELECT snowflake_convert('customers')").Error)
+	must(db.Exec("SELECT snowflake_convert('customers', generator => 'snowflake_nextval()')").Error)
 	ok(db.Create(&OldCustomer{Name: "x"}).Error != nil, "GORM: the old model fails")
 	customer := Customer{Name: "new"}
 	must(db.Create(&customer).Error)

@@ -22,6 +22,15 @@ class Event {
     String name;
 }
 
+@Entity
+@Table(name = "color")
+class Color {
+    @Id
+    @GeneratedValue(strategy = GenerationType.IDENTITY)
+    Integer id;
+    String name;
+}
+
 // After its table was converted
 @Entity
 @Table(name = "event")
@@ -35,7 +44,7 @@ class ConvertedEvent {
 public class Use extends Tap {
     static SessionFactory factory(String ddl) {
         Configuration c = new Configuration();
-        for (Class<?> k : new Class<?>[] {Invoice.class, Customer.class, Event.class})
+        for (Class<?> k : new Class<?>[] {Invoice.class, Customer.class, Event.class, Color.class})
             c.addAnnotatedClass(k);
         return configure(c, ddl);
     }
@@ -69,21 +78,21 @@ public class Use extends Tap {
         s.clear();
         s.beginTransaction();
         for (Object o : saved)
-            if (name.get(s.get(k, (Long) id.get(o))).equals(name.get(o)))
+            if (name.get(s.get(k, (Number) id.get(o))).equals(name.get(o)))
                 right++;
         s.getTransaction().commit();
         s.close();
         same(right, 100, what + ": each object has its key");
-        return (Long) id.get(saved.get(99));
+        return ((Number) id.get(saved.get(99))).longValue();
     }
 
     // The mappings as they are, IDENTITY and a pooled sequence
     static void useSequences() throws Exception {
         SessionFactory f = factory("update");
-        sql("SELECT snowflake_set_sequence_kind('event_numbers')");
         for (int i = 0; i < 3; i++) {
             ok(use(f, Customer.class, "IDENTITY") > 1e18, "IDENTITY: snowflake IDs", null);
             ok(use(f, Event.class, "pooled SEQUENCE") > 1e18, "SEQUENCE: snowflake IDs", null);
+            ok(use(f, Color.class, "an Integer") < 1e6, "an Integer key stays local", null);
             f.close();
             f = factory("validate");
         }
@@ -98,7 +107,8 @@ public class Use extends Tap {
         ok(use(f, Invoice.class, "new") > 1e18, "new tables have snowflake IDs", null);
         ok(use(f, Customer.class, "old") < 1e6, "old keys are small", null);
         ok(use(f, Event.class, "sequence") < 1e6, "also from a sequence", null);
-        sql("SELECT snowflake_convert('customer'); SELECT snowflake_convert('event')");
+        for (String table : new String[] {"customer", "event"})
+            sql("SELECT snowflake_convert('" + table + "', generator => 'snowflake_nextval()')");
         ok(use(f, Customer.class, "converted") > 1e18, "new keys are snowflake IDs", null);
         ok(use(f, Event.class, "SEQUENCE") < 1e6, "but where it calls a sequence it goes on", null);
         f.close();

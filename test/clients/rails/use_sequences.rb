@@ -10,11 +10,13 @@ ActiveRecord::Migration.verbose = false
 
 class Customer < ActiveRecord::Base; has_many :orders; end
 class Order < ActiveRecord::Base; belongs_to :customer; end
+class Color < ActiveRecord::Base; end
 
 class Create < ActiveRecord::Migration[7.2]
   def change
     create_table(:customers) { |t| t.string :name }
     create_table(:orders) { |t| t.references :customer, foreign_key: true }
+    create_table(:colors, id: :serial) { |t| t.string :name }
   end
 end
 
@@ -27,6 +29,7 @@ end
 Create.new.migrate(:up)
 order = Customer.create!(name: 'a').orders.create!
 ok order.id > 10**18, 'a snowflake ID', order.id
+same Color.create!(name: 'red').id, 1, 'an integer key stays local'
 same order.reload.customer.name, 'a', 'a reference'
 rows = Customer.insert_all((1..1000).map { |i| { name: i.to_s } }, returning: %w[id name]).rows
 names = Customer.pluck(:id, :name).to_h
@@ -38,4 +41,5 @@ ActiveRecord::FixtureSet.create_fixtures('fixtures', 'customers')
 Customer.connection.reset_pk_sequence!('customers')
 ok Customer.create!(name: 'after').id > 10**18, 'after fixtures and reset_pk_sequence!, IDs continue'
 ok schema.include?('create_table "customers", force: :cascade'), 'schema.rb has a table as always', schema
+ok schema.include?('create_table "colors", id: :serial, force: :cascade'), 'also one with an integer key', schema
 finish

@@ -41,4 +41,5 @@ DATABASES = {
     }
 }
 USE_TZ = True
-DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
+# Of tables for many-to-many fields, too, which do not follow the AppConfig
+DEFAULT_AUTO_FIELD = os.environ.get("AUTO_FIELD", "django.db.models.AutoField")
