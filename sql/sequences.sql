@@ -244,8 +244,8 @@ SET ROLE seq_looper;
 CREATE TEMP VIEW every AS SELECT oid::regclass AS sequence FROM pg_class WHERE relname IN ('looped', 'snowflake_lastval_marker') AND relkind = 'S';
 SELECT count(snowflake_set_sequence_kind(sequence)) FROM every;
 SELECT snowflake_set_sequence_kinds(array_agg(sequence), 'local') FROM every;
-SELECT count(nextval(sequence)) FROM every;
 SELECT count(setval(sequence, 1)), count(setval(sequence, 1, false)) FROM every;
+SELECT count(nextval(format('%I.%I', sequence_schema, sequence_name)::regclass)) FROM information_schema.sequences;
 RESET ROLE;
 SELECT is_id(nextval('blocks_id_seq')), is_id(lastval()), (SELECT last_value < -1000000 FROM snowflake_lastval_marker);
 DO $$
@@ -261,7 +261,6 @@ BEGIN
 END $$;
 SELECT nextval('looped'), is_id(nextval('blocks_id_seq')), is_id(lastval());
 DO $$ BEGIN EXECUTE format('ALTER SEQUENCE snowflake_lastval_marker OWNER TO %I', current_user); END $$;
-GRANT USAGE, SELECT ON SEQUENCE snowflake_lastval_marker TO PUBLIC;
 DROP VIEW every;
 DROP SEQUENCE looped;
 REVOKE USAGE ON SCHEMA seq FROM seq_looper;

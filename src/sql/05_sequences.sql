@@ -62,12 +62,10 @@ COMMENT ON FUNCTION snowflake_sequence_support(internal) IS
 'planner support function of nextval(), currval(), lastval() and setval()';
 
 -- Its values are those that no other sequence has, and whatever computes how much of
--- it is used gets nothing, and no overflow.
+-- it is used gets nothing, and no overflow.  Nothing of it is granted, because what compares
+-- information_schema.sequences with models would drop it.
 CREATE UNLOGGED SEQUENCE snowflake_lastval_marker
     MINVALUE -4611686018427387904 MAXVALUE 4611686018427387902 CACHE 100 CYCLE;
-
--- So that loops over all sequences work.
-GRANT USAGE, SELECT ON SEQUENCE snowflake_lastval_marker TO PUBLIC;
 
 COMMENT ON SEQUENCE snowflake_lastval_marker IS
 'what lastval() uses to know whether a snowflake sequence was the last';
