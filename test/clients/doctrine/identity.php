@@ -1,5 +1,6 @@
 <?php
-// IDENTITY after a table was converted, with an application that cannot be changed.
+// IDENTITY after a table was converted, with an application that cannot be changed; and what
+// the schema tool creates with snowflake sequences.
 require 'manager.php';
 
 use Doctrine\ORM\Mapping as ORM;
@@ -22,6 +23,25 @@ class Converted
     public string $name = '';
 }
 
+#[ORM\Entity, ORM\Table(name: 'numbered')]
+class Numbered
+{
+    #[ORM\Id, ORM\GeneratedValue(strategy: 'SEQUENCE'), ORM\Column(type: 'bigint')]
+    #[ORM\SequenceGenerator(sequenceName: 'numbers', allocationSize: 10)]
+    public ?int $id = null;
+    #[ORM\Column]
+    public string $name = '';
+}
+
+#[ORM\Entity, ORM\Table(name: 'color')]
+class Color
+{
+    #[ORM\Id, ORM\GeneratedValue(strategy: 'IDENTITY'), ORM\Column(type: 'integer')]
+    public ?int $id = null;
+    #[ORM\Column]
+    public string $name = '';
+}
+
 function add($em, $class)
 {
     $entity = new $class;
@@ -33,6 +53,13 @@ function add($em, $class)
 
 if ($argv[1] === 'sequences') {
     $em = manager();
+    $tool = new Doctrine\ORM\Tools\SchemaTool($em);
+    $entities = array_map($em->getClassMetadata(...), [Counted::class, Converted::class, Numbered::class, Color::class]);
+    $tool->createSchema($entities);
+    same($tool->getUpdateSchemaSql($entities), [], 'the schema tool finds no difference');
+    same(add($em, Color::class), 1, 'an integer key stays local');
+    $pooled = array_map(fn () => add($em, Numbered::class), range(1, 25));
+    ok(min($pooled) > 10 ** 18 && count(array_unique($pooled)) === 25, 'a pooled SEQUENCE gives IDs', $pooled);
     foreach ([Counted::class, Converted::class, Counted::class, Converted::class] as $class) {
         $id = add($em, $class);
         $em->clear();

@@ -18,7 +18,17 @@ async function use(Model, what) {
 const Old = sequelize.define('customer',
   { id: { type: DataTypes.INTEGER, primaryKey: true, autoIncrement: true }, name: DataTypes.TEXT }, options)
 await Old.sync()
-await use(Old, 'old')
+const old = await use(Old, 'old')
+if (process.argv[2] === 'sequences') {
+  ok(old.id < 1000000, 'an INTEGER key stays local', old.id)
+  const Big = sequelize.define('big',
+    { id: { type: DataTypes.BIGINT, primaryKey: true, autoIncrement: true }, name: DataTypes.TEXT }, options)
+  await Big.sync()
+  ok(BigInt((await use(Big, 'BIGINT')).id) > 10n ** 18n, 'a BIGINT key has snowflake IDs')
+  await sequelize.close()
+  finish()
+  process.exit()
+}
 
 await migration.up(sequelize.getQueryInterface())
 const Customer = sequelize.define('customer', {
