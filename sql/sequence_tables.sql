@@ -149,6 +149,14 @@ CREATE TABLE missing (id int DEFAULT nextval('no_such_sequence'::text));
 CREATE TABLE missing2 (id int DEFAULT nextval('no_such_sequence'));
 SELECT sequence, kind, problem FROM snowflake_sequences WHERE table_name = 'shares' ORDER BY sequence COLLATE "C";
 
+-- another function has the name
+CREATE SCHEMA own;
+CREATE FUNCTION own.nextval(text) RETURNS text LANGUAGE sql AS 'SELECT $1';
+CREATE TABLE own.texts (a text DEFAULT own.nextval('order no. 5'), b text DEFAULT own.nextval('a.b.c.d'));
+DROP TABLE own.texts;
+DROP FUNCTION own.nextval;
+DROP SCHEMA own;
+
 -- columns that reference keys keep their type
 CREATE TABLE refers (b int REFERENCES t (b), i int REFERENCES t (i), c bigint REFERENCES t (b), n int);
 ALTER TABLE refers ADD FOREIGN KEY (n) REFERENCES t (b), ADD d smallint REFERENCES t (bi);

@@ -61,6 +61,16 @@ get_raw_string(const Node *node)
 	return constant->val.sval.sval;
 }
 
+/*
+ * Is a name that of the server's function?
+ */
+static bool
+is_nextval(const List *name)
+{
+	return strcmp(strVal(llast(name)), "nextval") == 0 &&
+		(list_length(name) == 1 || strcmp(strVal(linitial(name)), "pg_catalog") == 0);
+}
+
 static bool
 find_raw_nextval(Node *node, void *found)
 {
@@ -69,8 +79,7 @@ find_raw_nextval(Node *node, void *found)
 
 	if (node == NULL)
 		return false;
-	if (IsA(node, FuncCall) && list_length(call->args) == 1 &&
-		strcmp(strVal(llast(call->funcname)), "nextval") == 0)
+	if (IsA(node, FuncCall) && list_length(call->args) == 1 && is_nextval(call->funcname))
 	{
 		const char *name = get_raw_string(linitial(call->args));
 		Oid			sequence = name != NULL ? find_sequence(cstring_to_text(name)) : InvalidOid;
