@@ -191,6 +191,35 @@ INSERT INTO loses VALUES (1, 9, 1);
 COPY missing (id) FROM PROGRAM 'echo 1';
 COPY va (name) FROM PROGRAM 'echo 1';
 
+-- ... and what the owner stores meanwhile has no right of its own
+CREATE ROLE ic_former;
+GRANT USAGE, CREATE ON SCHEMA ic TO ic_former;
+CREATE FUNCTION store() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'CREATE TABLE ic.stored (LIKE ic.given INCLUDING DEFAULTS)';
+    RETURN 1;
+END
+$$;
+CREATE FUNCTION store(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT ic.store()';
+SET ROLE ic_former;
+CREATE TABLE given (s int DEFAULT store(1), id bigint GENERATED ALWAYS AS IDENTITY, n int);
+SELECT snowflake_set_sequence_kind('given_id_seq');
+COPY given (n) FROM stdin;
+1
+\.
+SELECT count(*), bool_and(is_id(id)) FROM given;
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'stored'::regclass AND adnum = 2;
+ALTER TABLE stored ALTER s DROP DEFAULT;
+INSERT INTO stored (n) VALUES (1) RETURNING is_id(id);
+RESET ROLE;
+ALTER TABLE given OWNER TO CURRENT_USER;
+SET ROLE ic_former;
+INSERT INTO stored (n) VALUES (1) RETURNING is_id(id);
+COPY stored (n) FROM stdin;
+1
+\.
+RESET ROLE;
+
 -- roles: INSERT is enough, and nothing else is
 CREATE ROLE ic_web;
 GRANT USAGE ON SCHEMA ic TO ic_web;
@@ -270,5 +299,5 @@ SELECT snowflake_set_sequence_kind('narrow_id_seq');
 
 SET client_min_messages = warning;
 DROP SCHEMA ic CASCADE;
-DROP ROLE ic_web;
+DROP ROLE ic_web, ic_former;
 DROP EXTENSION snowflake;

@@ -211,8 +211,8 @@ replace_call(Oid support, const FuncExpr *call)
 							   call->funccollid, call->inputcollid,
 							   call->funcformat);
 	replacement->location = call->location;
-	if (snowflake_is_marked((const Node *) call))
-		snowflake_end_identity(call);
+	if (snowflake_is_marked((const Node *) call) && !snowflake_end_identity(call))
+		snowflake_unmark_call(replacement);
 
 	/* COPY exempts the server's nextval(), and only that. */
 	if (call->funcid == F_NEXTVAL)

@@ -279,9 +279,10 @@ snowflake_begin_identities(const CopyStmt * copy)
 }
 
 /*
- * The default of a column is planned.
+ * The default of a column is planned.  Returns false if there is no such column: somebody
+ * stored it, and its call has no right of its own.
  */
-void
+bool
 snowflake_end_identity(const FuncExpr *call)
 {
 	Oid			sequence = DatumGetObjectId(linitial_node(Const, call->args)->constvalue);
@@ -295,7 +296,9 @@ snowflake_end_identity(const FuncExpr *call)
 			continue;
 		column->is_planned = true;
 		take_default(RelationGetDescr(copied->relation), column);
+		return true;
 	}
+	return false;
 }
 
 void

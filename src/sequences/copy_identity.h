@@ -18,7 +18,7 @@ typedef struct SnowflakeCopiedTable SnowflakeCopiedTable;
 
 extern void snowflake_watch_copies(void);
 extern SnowflakeCopiedTable *snowflake_begin_identities(const CopyStmt * copy);
-extern void snowflake_end_identity(const FuncExpr *call);
+extern bool snowflake_end_identity(const FuncExpr *call);
 extern void snowflake_end_identities(SnowflakeCopiedTable *table);
 extern void snowflake_close_identities(SnowflakeCopiedTable *table);
 

@@ -46,3 +46,15 @@ snowflake_is_marked(const Node *call)
 	return IsA(argument, Const) && ((const Const *) argument)->consttype == REGCLASSOID &&
 		((const Const *) argument)->consttypmod == MARK;
 }
+
+/*
+ * Have a call be one like any other.
+ */
+void
+snowflake_unmark_call(FuncExpr *call)
+{
+	Const	   *argument = copyObject(linitial_node(Const, call->args));
+
+	argument->consttypmod = -1;
+	call->args = list_make1(argument);
+}

@@ -16,5 +16,6 @@
 
 extern FuncExpr *snowflake_marked_call(Oid function, Oid sequence);
 extern bool snowflake_is_marked(const Node *call);
+extern void snowflake_unmark_call(FuncExpr *call);
 
 #endif							/* SNOWFLAKE_MARKED_H */

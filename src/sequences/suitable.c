@@ -27,6 +27,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -436,6 +437,13 @@ search_key(Oid relid, Oid table, int column, void *arg)
 
 	if (searched->found || !has_greatest(table, get_atttype(table, column), relid))
 		return;
+
+	/* The owner does not see all rows. */
+	if (check_enable_rls(table, snowflake_table_owner(table), true) == RLS_ENABLED)
+	{
+		searched->found = true;
+		return;
+	}
 	(void) ask_owner(table,
 					 psprintf("SELECT 1::pg_catalog.int8 FROM %s"
 							  " WHERE %s OPERATOR(pg_catalog.=) ANY"
