@@ -28,7 +28,7 @@
  *
  * - ROW EXCLUSIVE: who begins to execute the server's setval().  It will reset the
  *	 position of a sequence, perhaps later, by a cursor.
- * - SHARE: who sets a label.  No setval() of the server that began before goes on
+ * - SHARE: who sets a label.  No setval() of the server that began before continues
  *	 after it, and one that begins later sees the label.
  * - ACCESS EXCLUSIVE: who attaches, or takes away.
  *

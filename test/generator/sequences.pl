@@ -74,7 +74,7 @@ query('SELECT snowflake_set_sequence_kind(\'l_id_seq\', \'local\')');
 $one->quit;
 $two->quit;
 
-# A plan from before the extension, in a session that goes on
+# A plan from before the extension, in a session that continues
 query(q{CREATE DATABASE early});
 my $before = $node->background_psql('early');
 $before->query_safe(q{CREATE TABLE t (id bigserial, n int); CREATE SEQUENCE s; PREPARE p AS SELECT nextval('s'); SET plan_cache_mode = force_generic_plan});

@@ -103,7 +103,7 @@ query('CREATE EXTENSION snowflake', 'early');
 like(fails(q{SET lock_timeout = '100ms'; SELECT snowflake_set_sequence_kind('s')}, 'early'), qr/lock timeout/, 'the first label waits for a cursor that calls setval()');
 my $create = start('early', q{SELECT snowflake_set_sequence_kind('s')});
 ok($node->poll_query_until('early', $waits), '... as long as its transaction lasts');
-is($session->query_safe('FETCH c') =~ s/\n\z//r, 20, '... which goes on');
+is($session->query_safe('FETCH c') =~ s/\n\z//r, 20, '... which continues');
 $session->query_safe('COMMIT');
 is(finish($create), '', '... and then succeeds');
 is(query("SELECT nextval('s') $ID", 'early'), 't', '... and no small number comes');
