@@ -1,5 +1,5 @@
 # A Django site on two servers that replicate to each other, both of them in use, as
-# docs/logical-replication.md has it.
+# docs/applications.md has it.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $page = Page->claim('docs/logical-replication.md', 'Two servers with Django');
+my $page = Page->claim('docs/applications.md', 'Two servers with Django');
 my $registry = Application::registry_of_application();
 my ($on_a, $on_b) = map { Application->new(name => $_, registry => $registry) } 'a', 'b';
 my ($a, $b) = map { $_->{node} } $on_a, $on_b;
