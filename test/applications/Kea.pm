@@ -26,6 +26,19 @@ sub admin
 		'-u', 'regress_app', '-p', 'none', '-n', 'app');
 }
 
+# Have its functions that hold keys in integers hold them in bigint, as the report says.
+sub widen_functions
+{
+	my ($app) = @_;
+
+	foreach my $function ('createoptionauditdhcp4', 'createoptionauditdhcp6')
+	{
+		my $changed = $app->sql("SELECT pg_get_functiondef('$function'::regproc)") =~ s/\b(option_id|host_id) integer\b/$1 bigint/gr;
+		$app->as_owner("BEGIN; DROP FUNCTION $function; $changed; COMMIT");
+	}
+	return;
+}
+
 # Start the server of an application's database; it has ended when it is killed.
 sub start_kea
 {
@@ -49,25 +62,28 @@ sub start_kea
 		last if -S "$dir/socket";
 		select undef, undef, undef, 0.1;
 	}
-	ok(-S "$dir/socket", $label) or diag(slurp_file("$dir/log"));
+	# It answers when it has read the database.
+	ok(-S "$dir/socket" && control('status-get'), $label) or diag(slurp_file("$dir/log"));
 	return $service;
 }
 
-# A command of its control socket, which is another one after a reload
+# A command of its control socket, which is another one after a reload: then who waits is not answered
 sub control
 {
 	my ($command, %arguments) = @_;
-	my $socket;
+	local $SIG{PIPE} = 'IGNORE';
 	foreach (1 .. 300)
 	{
-		last if $socket = IO::Socket::UNIX->new(Peer => "$dir/socket");
+		if (my $socket = IO::Socket::UNIX->new(Peer => "$dir/socket"))
+		{
+			print $socket encode_json({ command => $command, arguments => \%arguments });
+			local $/;
+			my $answer = <$socket>;
+			return decode_json($answer) if length($answer // '');
+		}
 		select undef, undef, undef, 0.1;
 	}
-	die "no socket: $!" unless $socket;
-	print $socket encode_json({ command => $command, arguments => \%arguments });
-	local $/;
-	my $answer = <$socket>;
-	return decode_json($answer);
+	die "no answer to $command: " . slurp_file("$dir/log");
 }
 
 # What a client behind the relay 127.0.0.N gets: its address, its server, its domain names' servers
@@ -143,6 +159,8 @@ sub use
 {
 	my ($app, $label, $n) = @_;
 	my $service = start_kea($app, "$label: it starts");
+	# It rounds the time of the last change to a second, and pulls later ones only.
+	sleep 1;
 	my @lines = (store($app, $n));
 
 	push @lines, "pull: " . control('config-backend-pull')->{text};

@@ -1,6 +1,6 @@
-# Kea, whose database is converted while its functions and triggers are used, which hold
-# keys in integers, and while what converts is killed.  Its server prepares statements, so it
-# is restarted afterwards.
+# Kea, whose database is converted while its functions and triggers are used, and while what
+# converts is killed.  Functions that hold keys in integers get bigint before.  Its server
+# prepares statements, so it is restarted afterwards.
 
 use strict;
 use warnings;
@@ -15,6 +15,7 @@ use Test::More;
 my $app = Application->new(bare => 1, worker_ids => 1000);
 Kea::admin($app, 'db-init');
 $app->create_extensions;
+Kea::widen_functions($app);
 my $before = Kea::use($app, 'before', 1);
 
 my $online = Online->new(
@@ -27,12 +28,12 @@ my $online = Online->new(
 $online->use_by_clients('before', 60);
 $online->convert;
 $online->check;
-is(Kea::use($app, 'after', 2), $before, 'its answers are the same');
 $online->faults_are_seen(
 	'DELETE FROM ipv6_reservations WHERE host_id IN (SELECT host_id FROM hosts ORDER BY host_id DESC LIMIT 5)',
 	'UPDATE dhcp4_audit SET revision_id = revision_id - 1 WHERE revision_id IN (SELECT id FROM dhcp4_audit_revision ORDER BY id LIMIT 5)',
 	'UPDATE dhcp4_options SET pool_id = NULL WHERE pool_id IN (SELECT id FROM dhcp4_pool ORDER BY id DESC LIMIT 5)',
 	'ALTER TABLE dhcp4_options DISABLE TRIGGER dhcp4_options_AINS');
+is(Kea::use($app, 'after', 2), $before, 'its answers are the same');
 
 $app->stop;
 done_testing();
