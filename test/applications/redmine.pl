@@ -19,6 +19,8 @@ my $plugin = q{
 	    create_table(:reviews) { |t| t.references :issue, type: :integer, foreign_key: true; t.string :note }
 	  end
 	end.migrate(:up)
+};
+my $use_plugin = q{
 	class Review < ActiveRecord::Base
 	  belongs_to :issue
 	end
@@ -38,6 +40,8 @@ foreach my $kind ('range', 'snowflake')
 	is($redmine->use("$kind"), $before, "$kind: its answers are the same");
 	$app->run_ok("$kind: an upgrade finds its tables", 'bin/rake', 'db:migrate');
 	$app->run_ok("$kind: a plugin gets its table", 'bin/rails', 'runner', $plugin);
+	$app->convert_upgraded($kind);
+	$app->run_ok("$kind: it has rows", 'bin/rails', 'runner', $use_plugin);
 	is($redmine->use("$kind-again"), $before, "$kind: its answers are still the same");
 	$app->kinds_are($kind);
 	$app->keys_are($kind, 'issues.id', 'journals.id');

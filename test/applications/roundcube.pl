@@ -39,6 +39,7 @@ foreach my $kind ('range', 'snowflake')
 	$app->convert_anew($kind);
 	is($app->run_ok("$kind: it works afterwards", @use, $kind), $before, "$kind: its answers are the same");
 	$app->run_ok("$kind: its tables are upgraded", 'php', '/usr/share/roundcube/bin/updatedb.sh', '--dir=/usr/share/roundcube/SQL', '--package=roundcube');
+	$app->convert_upgraded($kind);
 	is($app->sql("SELECT value >= '2022081200' FROM system WHERE name = 'roundcube-version'"), 't', "$kind: to its version");
 	is( $app->run_ok("$kind: it still works", @use, "$kind-again", 'upgraded'),
 		$before . "response: found\nrecipient: a\n",
