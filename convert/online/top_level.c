@@ -20,8 +20,6 @@
  *	 remains set across its internal commits, so after an error in a later
  *	 transaction, the session would go on as the owner: a callback at the end of
  *	 that transaction switches back.
- * - Functions.  Those that the statement calls are held from before it to its first
- *	 commit, too: see calls.c.
  * - Settings.  search_path is set until the first commit, which is after all
  *	 names were looked up.  So is default_tablespace, because the definition
  *	 of an index does not contain its tablespace.

@@ -76,8 +76,8 @@ is_narrow(Oid type)
 }
 
 /*
- * Does a column, which may be that of an identity, get its values from a snowflake
- * sequence?
+ * The snowflake sequence that gives a column its values, also those of an
+ * identity, or InvalidOid.
  */
 static Oid
 snowflake_sequence_of(Oid relid, const char *column)
