@@ -9,7 +9,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/defaults.c
+ * src/new_tables/defaults.c
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +28,7 @@
 #include "utils/rel.h"
 #include "utils/varlena.h"
 
-#include "sequences/defaults.h"
+#include "new_tables/defaults.h"
 
 /*
  * The sequence of a name, or InvalidOid.

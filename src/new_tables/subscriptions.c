@@ -13,7 +13,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/subscriptions.c
+ * src/new_tables/subscriptions.c
  *
  *-------------------------------------------------------------------------
  */
@@ -25,10 +25,10 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
-#include "sequences/alter.h"
+#include "new_tables/alter.h"
+#include "new_tables/subscriptions.h"
 #include "sequences/exhaust.h"
 #include "sequences/kind.h"
-#include "sequences/subscriptions.h"
 #include "shared/compat.h"
 
 /* Has this worker read what the files said, and what was that? */

@@ -19,7 +19,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/new_sequences.c
+ * src/new_tables/new_sequences.c
  *
  *-------------------------------------------------------------------------
  */
@@ -35,9 +35,9 @@
 #include "utils/lsyscache.h"
 
 #include "generator/settings.h"
+#include "new_tables/new_sequences.h"
 #include "sequences/attach.h"
 #include "sequences/kind.h"
-#include "sequences/new_sequences.h"
 #include "sequences/suitable.h"
 
 /* The last sequence of a dump, until it is known whether it gets a label. */

@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/defaults.h
+ * src/new_tables/defaults.h
  *
  *-------------------------------------------------------------------------
  */

@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/set_kind.c
+ * src/new_tables/set_kind.c
  *
  *-------------------------------------------------------------------------
  */

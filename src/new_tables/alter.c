@@ -9,7 +9,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/alter.c
+ * src/new_tables/alter.c
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +27,8 @@
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 
+#include "new_tables/alter.h"
 #include "ranges/granted.h"
-#include "sequences/alter.h"
 #include "sequences/exhaust.h"
 #include "sequences/kind.h"
 #include "sequences/labelled.h"

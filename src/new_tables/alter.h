@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/alter.h
+ * src/new_tables/alter.h
  *
  *-------------------------------------------------------------------------
  */

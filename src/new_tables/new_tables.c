@@ -33,7 +33,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/new_tables.c
+ * src/new_tables/new_tables.c
  *
  *-------------------------------------------------------------------------
  */
@@ -61,11 +61,11 @@
 #include "utils/rel.h"
 
 #include "generator/settings.h"
-#include "sequences/defaults.h"
+#include "new_tables/defaults.h"
+#include "new_tables/new_sequences.h"
+#include "new_tables/new_tables.h"
 #include "sequences/exhaust.h"
 #include "sequences/kind.h"
-#include "sequences/new_sequences.h"
-#include "sequences/new_tables.h"
 #include "shared/table_owner.h"
 
 static bool

@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/subscriptions.h
+ * src/new_tables/subscriptions.h
  *
  *-------------------------------------------------------------------------
  */

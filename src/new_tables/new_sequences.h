@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/sequences/new_sequences.h
+ * src/new_tables/new_sequences.h
  *
  *-------------------------------------------------------------------------
  */
