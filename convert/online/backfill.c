@@ -45,7 +45,10 @@
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
 
-#include "convert/obstacles.h"
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/catalog/subtransaction.h"
+#include "convert/checks/obstacles.h"
 #include "convert/online/backfill.h"
 #include "convert/online/locks.h"
 #include "convert/online/silent_update.h"
@@ -53,9 +56,6 @@
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
-#include "convert/subtransaction.h"
 #include "online/queries/backfill.sql.h"
 #include "shared/clock.h"
 

@@ -19,9 +19,11 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "convert/conversion.h"
-#include "convert/kinds.h"
-#include "convert/obstacles.h"
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/checks/obstacles.h"
+#include "convert/direct/conversion.h"
+#include "convert/direct/kinds.h"
 #include "convert/online/begin.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
@@ -30,8 +32,6 @@
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
 #include "online/queries/begin.sql.h"
 #include "shared/table_owner.h"
 

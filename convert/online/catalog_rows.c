@@ -32,10 +32,10 @@
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
 
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/catalog/subtransaction.h"
 #include "convert/online/catalog_rows.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
-#include "convert/subtransaction.h"
 #include "online/queries/catalog_rows.sql.h"
 
 /*

@@ -19,15 +19,15 @@
 
 #include "access/transam.h"
 
-#include "convert/conversion.h"
-#include "convert/findings.h"
-#include "convert/obstacles.h"
+#include "convert/catalog/findings.h"
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/checks/obstacles.h"
+#include "convert/direct/conversion.h"
+#include "convert/direct/statements.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
-#include "convert/statements.h"
 #include "online/queries/obstacles.sql.h"
 
 /*

@@ -138,11 +138,11 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
-#include "convert/conversion.h"
+#include "convert/catalog/queries.h"
+#include "convert/columns/keys.h"
 #include "convert/online/begin.h"
 #include "convert/online/run.h"
 #include "convert/online/steps.h"
-#include "convert/queries.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 

@@ -69,15 +69,15 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "convert/obstacles.h"
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/catalog/subtransaction.h"
+#include "convert/checks/obstacles.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
-#include "convert/subtransaction.h"
 #include "online/queries/rehearsal.sql.h"
 
 /* When a column is swapped. */

@@ -12,7 +12,7 @@
 #ifndef SNOWFLAKE_ONLINE_REHEARSAL_H
 #define SNOWFLAKE_ONLINE_REHEARSAL_H
 
-#include "convert/queries.h"
+#include "convert/catalog/queries.h"
 
 extern bool snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
 											List **obstacles);

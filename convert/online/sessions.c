@@ -18,11 +18,11 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
 #include "convert/online/names.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
 #include "online/queries/sessions.sql.h"
 #include "shared/table_owner.h"
 

@@ -29,11 +29,11 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/catalog/subtransaction.h"
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
-#include "convert/subtransaction.h"
 #include "online/queries/steps.sql.h"
 
 static const char *const phase_names[] = {

@@ -16,7 +16,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "convert/obstacles.h"
+#include "convert/catalog/queries.h"
+#include "convert/catalog/subtransaction.h"
+#include "convert/checks/obstacles.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/obstacles.h"
@@ -26,8 +28,6 @@
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
-#include "convert/queries.h"
-#include "convert/subtransaction.h"
 #include "shared/table_owner.h"
 
 /* A swap, once its statements are known. */

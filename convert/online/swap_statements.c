@@ -27,11 +27,11 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 
-#include "convert/obstacles.h"
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/checks/obstacles.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
 #include "online/queries/swap_statements.sql.h"
 #include "shared/table_owner.h"
 

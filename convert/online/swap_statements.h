@@ -12,7 +12,7 @@
 #ifndef SNOWFLAKE_ONLINE_SWAP_STATEMENTS_H
 #define SNOWFLAKE_ONLINE_SWAP_STATEMENTS_H
 
-#include "convert/queries.h"
+#include "convert/catalog/queries.h"
 
 extern List *snowflake_online_swap_scope(const SnowflakeConversion *conversion,
 										 Oid relid);

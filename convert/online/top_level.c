@@ -52,8 +52,8 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
+#include "convert/catalog/subtransaction.h"
 #include "convert/online/top_level.h"
-#include "convert/subtransaction.h"
 #include "shared/table_owner.h"
 
 /* Between two looks for a deadlock. */

@@ -20,7 +20,8 @@
 #include "tcop/pquery.h"
 #include "utils/guc.h"
 
-#include "convert/conversion.h"
+#include "convert/columns/keys.h"
+#include "convert/direct/conversion.h"
 #include "convert/online/transaction.h"
 #include "shared/table_owner.h"
 

@@ -14,7 +14,7 @@
 
 #include "nodes/pg_list.h"
 
-#include "convert/queries.h"
+#include "convert/catalog/queries.h"
 #include "shared/table_owner.h"
 
 typedef enum SnowflakeOnlinePhase

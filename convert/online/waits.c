@@ -22,9 +22,9 @@
 #include "storage/latch.h"
 #include "utils/wait_event.h"
 
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
 #include "convert/online/waits.h"
-#include "convert/queries.h"
-#include "convert/rows.h"
 #include "online/queries/waits.sql.h"
 #include "shared/clock.h"
 #include "shared/compat.h"

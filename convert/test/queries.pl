@@ -25,18 +25,18 @@ sub generate
 
 	my $ok = IPC::Run::run(
 		[ 'awk', @arguments[ 0 .. $#arguments - 1 ],
-			'-f', "$Page::top/convert/queries/generate.awk",
+			'-f', "$Page::top/convert/catalog/queries/generate.awk",
 			ref $arguments[-1] ? @{ $arguments[-1] } : $arguments[-1] ],
 		'>' => \$out,
 		'2>' => \$err);
 	return ($ok, $out, $err);
 }
 
-# The files of a folder, and those that they share
-my $shared = "$Page::top/convert/queries/shared.sql";
+# The files of direct and online conversions, and those that they share
+my $shared = "$Page::top/convert/catalog/queries/shared.sql";
 foreach my $files (
-	[ $shared, glob("$Page::top/convert/queries/*.sql") ],
-	[ $shared, "$Page::top/convert/queries/views.sql", glob("$Page::top/convert/online/queries/*.sql") ])
+	[ $shared, grep { !m{/online/} && $_ ne $shared } glob("$Page::top/convert/{queries,*/queries}/*.sql") ],
+	[ $shared, "$Page::top/convert/catalog/queries/views.sql", glob("$Page::top/convert/online/queries/*.sql") ])
 {
 	my $folder = $files->[-1] =~ s/^\Q$Page::top\E\///r =~ s/\/[^\/]*$//r;
 	my ($ok, $sql, $err) = generate('-v', 'prepare=1', $files);

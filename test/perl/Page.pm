@@ -44,7 +44,7 @@ sub slurp
 # The files of the checkout that messages are in: C, and scripts of the extensions.
 sub sources
 {
-	return map { s/^\Q$top\E\///r } glob("$top/{src,src/*,shared,registry_client,registry_client/*,convert,convert/online,keys}/*.[ch]");
+	return map { s/^\Q$top\E\///r } glob("$top/{src,src/*,shared,registry_client,registry_client/*,convert,convert/*,keys}/*.[ch]");
 }
 
 sub scripts

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * kinds.h
+ *	  Sequences that get another kind, with the columns that they feed as they are.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/direct/kinds.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_CONVERT_KINDS_H
+#define SNOWFLAKE_CONVERT_KINDS_H
+
+#include "fmgr.h"
+#include "utils/array.h"
+
+#include "convert/catalog/queries.h"
+
+/* What is to be done, and what was found. */
+typedef struct SnowflakeKindCall
+{
+	SnowflakeConversion *conversion;
+	Oid			relid;			/* the table, or InvalidOid for a schema */
+	const char *column;			/* of it, or NULL */
+	ArrayType  *exclude;		/* tables of the schema, or NULL */
+	List	   *sequences;		/* that get the kind, as OIDs */
+	List	   *rows;			/* of the columns that these feed */
+	List	   *done;			/* that have it already */
+	List	   *idle;			/* names of those that feed no column */
+	List	   *readers;		/* functions and views that read last_value */
+	List	   *statements;
+} SnowflakeKindCall;
+
+extern void snowflake_convert_get_kind(FunctionCallInfo fcinfo, int argument, Oid generator,
+									   SnowflakeConversion *conversion);
+extern bool snowflake_convert_keeps_columns(const SnowflakeConversion *conversion);
+extern List *snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles);
+extern void snowflake_convert_change_kinds(SnowflakeKindCall *call);
+
+#endif							/* SNOWFLAKE_CONVERT_KINDS_H */

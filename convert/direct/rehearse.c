@@ -1,0 +1,521 @@
+/*-------------------------------------------------------------------------
+ *
+ * rehearse.c
+ *	  Trying rows with new keys: does all that triggers, defaults, generated
+ *	  columns and constraints do with a key still work?
+ *
+ * What code does with a key can only be found out by running it.  So copies of
+ * a row of each table are inserted, two of them, each with a key of its own,
+ * and one of them is updated, to reference the key of the other one if its table
+ * references itself.  This is done twice: with the next numbers before the
+ * conversion, and with new IDs after it.  Each time is a subtransaction that is
+ * rolled back, and so is the conversion in it.  What works before and fails
+ * afterwards is a finding, and so is a column whose values are different before,
+ * and equal afterwards, such as one with the first digits of the key.
+ *
+ * Tables that are referenced come first, and the new keys of their rows are what
+ * rows of other tables reference.  Each statement is a subtransaction, so that
+ * an error of one table leaves the others.
+ *
+ * Triggers run with the caller's search path and row security, as they are
+ * written for these; and as the owner of the tables in a security-restricted
+ * operation, like all of a conversion.  In such an operation nothing can be
+ * deferred, so what is deferred fires at the end of each statement.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * convert/direct/rehearse.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "convert/catalog/findings.h"
+#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
+#include "convert/catalog/subtransaction.h"
+#include "convert/checks/new_ids.h"
+#include "convert/direct/conversion.h"
+#include "convert/direct/rehearse.h"
+#include "direct/queries/rehearse.sql.h"
+#include "shared/table_owner.h"
+
+/* The rows of a table: how many are inserted, and which of them is updated. */
+#define ROWS	2
+#define UPDATED_ROW	1
+
+/* The parameters of a statement: see the query of the trials. */
+#define PARAMETERS	4
+
+/* A row of that query. */
+typedef struct TrialRow
+{
+	const char *object;			/* the table */
+	const char *key;			/* the number of its key, or NULL */
+	const char *references;		/* numbers of other keys, as an array, or NULL */
+	const char *insert;
+	const char *compare;		/* NULL if there is nothing to compare */
+	const char *update;			/* NULL if there is nothing to change */
+} TrialRow;
+
+/* A trial, and what came out of it. */
+typedef struct Trial
+{
+	const TrialRow *row;
+	const char *verb;			/* what was tried last */
+	const char *statement;
+	ErrorData  *error;			/* NULL: it worked */
+	bool		inserted;		/* did INSERT work? */
+	char	   *places[ROWS];	/* where its rows are; NULL if there are none */
+	List	   *columns;		/* names, and "1" for equal values */
+} Trial;
+
+/* One of the two times, before or after the conversion. */
+typedef struct Rehearsal
+{
+	SnowflakeConversion conversion;
+	bool		after;
+	char	  **keys[ROWS];		/* by their number, the new ones; or NULL */
+	List	   *trials;
+	Trial	   *trial;			/* the present one */
+} Rehearsal;
+
+/*
+ * Fail if triggers of the transaction wait for its end: they would be fired by
+ * what makes those of the rehearsal fire.
+ */
+void
+snowflake_convert_refuse_pending_triggers(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_oids(snowflake_convert_ask_with(NIL, sql_deferrable_tables)))
+	{
+		if (AfterTriggerPendingOnRel(lfirst_oid(cell)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("cannot rehearse a conversion while deferred triggers of table %s wait for the end of the transaction",
+							snowflake_relation_name(lfirst_oid(cell))),
+					 errhint("Rehearse in another transaction, or run SET CONSTRAINTS ALL IMMEDIATE before.")));
+	}
+}
+
+/*
+ * The keys of a row as the text of an array.
+ */
+static char *
+array_of(char **keys, int count)
+{
+	StringInfoData array;
+
+	initStringInfo(&array);
+	for (int i = 0; i < count; i++)
+		appendStringInfo(&array, "%c%s", i == 0 ? '{' : ',',
+						 keys[i] != NULL ? keys[i] : "NULL");
+	appendStringInfoChar(&array, '}');
+	return array.data;
+}
+
+/*
+ * Run a statement of the present trial for one of the rows.  Returns its rows.
+ */
+static List *
+run(Rehearsal *rehearsal, const char *statement, int row, const char *third,
+	const char *fourth)
+{
+	int			nkeys = list_length(rehearsal->conversion.keys) + 1;
+	Oid			types[PARAMETERS] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID};
+	const char *texts[PARAMETERS] = {array_of(rehearsal->keys[row], nkeys),
+	array_of(rehearsal->keys[ROWS - 1 - row], nkeys), third, fourth};
+	Datum		values[PARAMETERS];
+	char		nulls[PARAMETERS];
+
+	for (int i = 0; i < PARAMETERS; i++)
+	{
+		nulls[i] = texts[i] == NULL ? 'n' : ' ';
+		values[i] = texts[i] == NULL ? (Datum) 0 : CStringGetTextDatum(texts[i]);
+	}
+	rehearsal->trial->statement = statement;
+	(void) set_config_option("search_path", rehearsal->conversion.search_path,
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_execute_with_args(statement, PARAMETERS, types, values, nulls,
+							  false, 0) < 0)
+		elog(ERROR, "statement failed: %s", statement);
+	return SPI_tuptable == NULL ? NIL : snowflake_convert_rows();
+}
+
+/*
+ * The greatest value of a key, or NULL.
+ */
+static char *
+greatest_of(const SnowflakeKey *key)
+{
+	return snowflake_convert_get_value(psprintf("SELECT max(%s) FROM %s",
+												quote_identifier(key->column),
+												key->table));
+}
+
+/*
+ * Take new keys for the rows of the present trial: one for the table's own key,
+ * and one for columns that have the name of a key.  Before the conversion, these
+ * are the next numbers, and none.
+ */
+static void
+take_keys(Rehearsal *rehearsal, int own, const char *greatest)
+{
+	List	   *keys = rehearsal->conversion.keys;
+
+	for (int row = 0; row < ROWS; row++)
+	{
+		if (rehearsal->after)
+			rehearsal->keys[row][list_length(keys)] = snowflake_convert_generate(linitial(keys));
+		if (own < 0)
+			continue;
+		rehearsal->keys[row][own] = rehearsal->after ?
+			snowflake_convert_generate(list_nth(keys, own)) :
+			psprintf(INT64_FORMAT, (greatest == NULL ? 0 : pg_strtoint64(greatest)) + row + 1);
+	}
+}
+
+/*
+ * The index of the key of a trial's table, or -1.
+ */
+static int
+own_key(const Trial *trial)
+{
+	return trial->row->key == NULL ? -1 : pg_strtoint32(trial->row->key) - 1;
+}
+
+/*
+ * Insert the rows of a trial, and compare them.
+ */
+static bool
+insert_rows(void *argument)
+{
+	Rehearsal  *rehearsal = argument;
+	Trial	   *trial = rehearsal->trial;
+	int			own = own_key(trial);
+	char	   *greatest = own < 0 ? NULL : greatest_of(list_nth(rehearsal->conversion.keys, own));
+
+	take_keys(rehearsal, own, greatest);
+	trial->verb = "INSERT";
+	for (int row = 0; row < ROWS; row++)
+		trial->places[row] = snowflake_convert_first(run(rehearsal, trial->row->insert, row,
+														 greatest, psprintf("%d", row + 1)));
+	if (trial->places[0] != NULL && trial->places[1] != NULL && trial->row->compare != NULL)
+		trial->columns = run(rehearsal, trial->row->compare, 0, trial->places[0],
+							 trial->places[1]);
+	return true;
+}
+
+/*
+ * Change a row of a trial.
+ */
+static bool
+update_row(void *argument)
+{
+	Rehearsal  *rehearsal = argument;
+	Trial	   *trial = rehearsal->trial;
+
+	trial->verb = "UPDATE";
+	(void) run(rehearsal, trial->row->update, UPDATED_ROW,
+			   trial->places[UPDATED_ROW], NULL);
+	return true;
+}
+
+/*
+ * Insert the rows of a trial, or none.  Other tables reference the new keys of
+ * the rows that were inserted last.
+ */
+static void
+try_insert(Rehearsal *rehearsal)
+{
+	Trial	   *trial = rehearsal->trial;
+	char	   *keys[ROWS] = {NULL};
+	int			own = own_key(trial);
+
+	for (int row = 0; row < ROWS && own >= 0; row++)
+		keys[row] = rehearsal->keys[row][own];
+	trial->inserted = snowflake_convert_attempt(insert_rows, rehearsal, &trial->error) &&
+		trial->places[UPDATED_ROW] != NULL;
+	for (int row = 0; row < ROWS && own >= 0 && !trial->inserted; row++)
+		rehearsal->keys[row][own] = keys[row];
+}
+
+/*
+ * Do the tables have new keys that a trial references?
+ */
+static bool
+has_references(const Rehearsal *rehearsal, const Trial *trial)
+{
+	const char *number = trial->row->references;
+
+	while (number != NULL && (number = strpbrk(number, "0123456789")) != NULL)
+	{
+		if (rehearsal->keys[0][strtol(number, NULL, 10) - 1] == NULL)
+			return false;
+		number += strspn(number, "0123456789");
+	}
+	return true;
+}
+
+/*
+ * Insert the rows of all tables.
+ */
+static void
+insert_all(Rehearsal *rehearsal)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(&rehearsal->conversion, sql_trials))
+	{
+		Trial	   *trial = palloc0(sizeof(Trial));
+
+		CHECK_FOR_INTERRUPTS();
+		trial->row = lfirst(cell);
+		rehearsal->trials = lappend(rehearsal->trials, trial);
+		rehearsal->trial = trial;
+		try_insert(rehearsal);
+	}
+}
+
+/*
+ * Change a row of each table that has new ones, when all have.
+ */
+static void
+update_all(Rehearsal *rehearsal)
+{
+	ListCell   *cell;
+
+	foreach(cell, rehearsal->trials)
+	{
+		Trial	   *trial = lfirst(cell);
+
+		rehearsal->trial = trial;
+		if (trial->inserted && trial->row->update != NULL)
+			(void) snowflake_convert_attempt(update_row, rehearsal, &trial->error);
+	}
+}
+
+static bool
+rehearse(void *argument)
+{
+	Rehearsal  *rehearsal = argument;
+
+	if (rehearsal->after)
+	{
+		SnowflakeConversion *conversion = &rehearsal->conversion;
+
+		snowflake_convert_finish_execution(conversion,
+										   snowflake_convert_begin_execution(conversion));
+	}
+	if (SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0) < 0)
+		elog(ERROR, "constraints cannot be set");
+	insert_all(rehearsal);
+	update_all(rehearsal);
+	return false;
+}
+
+/*
+ * The context of an error, without the lines from the statement that failed on.
+ */
+static char *
+inner_context(const Trial *trial)
+{
+	char	   *context = pstrdup(trial->error->context == NULL ? "" : trial->error->context);
+	char	   *own = strstr(context, trial->statement);
+
+	while (own != NULL && own > context && own[-1] != '\n')
+		own--;
+	if (own != NULL)
+		*own = '\0';
+	return context;
+}
+
+/*
+ * Where an error was raised: the first line of its context that names a function,
+ * otherwise the first one; NULL if there is none.  The texts of statements have
+ * quotes before them.
+ */
+static const char *
+origin_of(const Trial *trial)
+{
+	char	   *first = strtok(inner_context(trial), "\n");
+
+	for (char *line = first; line != NULL; line = strtok(NULL, "\n"))
+	{
+		char	   *word = strstr(line, " function ");
+
+		if (word != NULL && memchr(line, '"', word - line) == NULL)
+			return line;
+	}
+	return first;
+}
+
+/*
+ * What an error is about: its message, and where it was raised.
+ */
+static char *
+describe_error(const Trial *trial)
+{
+	const char *origin = origin_of(trial);
+
+	return psprintf("%s%s%s", trial->error->message, origin == NULL ? "" : "; in ",
+					origin == NULL ? "" : origin);
+}
+
+static void
+add_finding(List **findings, const char *object, const char *finding, const char *what_to_do)
+{
+	ListCell   *cell;
+
+	/* Both trials of a table may find the same. */
+	foreach(cell, *findings)
+	{
+		const SnowflakeFinding *other = lfirst(cell);
+
+		if (strcmp(other->object, object) == 0 && strcmp(other->finding, finding) == 0)
+			return;
+	}
+	(void) snowflake_convert_add_finding(findings, "warning", NULL, object, finding, what_to_do);
+}
+
+/*
+ * Does a list of columns have one whose values are different?
+ */
+static bool
+is_different(const List *columns, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		char	  **row = lfirst(cell);
+
+		if (strcmp(row[0], name) == 0)
+			return strcmp(row[1], "0") == 0;
+	}
+	return false;
+}
+
+/*
+ * Report what works before, and fails with new keys.  Without the new keys that it
+ * references, a row is as another one, which a unique index might refuse.
+ */
+static void
+report_failure(const Trial *before, const Trial *after, bool has_keys, List **findings)
+{
+	if (!has_keys)
+		add_finding(findings, after->row->object,
+					"it is not rehearsed with new keys of a table that it references, because INSERT into that fails",
+					"Change what the rows about that table say, and rehearse again.");
+	if (after->error != NULL && (has_keys || after->inserted) &&
+		(before->error == NULL || (before->inserted && !after->inserted)))
+		add_finding(findings, after->row->object,
+					psprintf("%s with a new key fails: %s", after->verb,
+							 describe_error(after)),
+					"Change the function, default or column so that it accepts a bigint, and rehearse again.");
+}
+
+/*
+ * Report columns whose values are equal only with new keys.
+ */
+static void
+report_equal_values(const Trial *before, const Trial *after, List **findings)
+{
+	ListCell   *cell;
+
+	foreach(cell, after->columns)
+	{
+		char	  **row = lfirst(cell);
+
+		if (strcmp(row[1], "1") == 0 && is_different(before->columns, row[0]))
+			add_finding(findings, row[0],
+						"two rows with different new keys get the same value",
+						"It is computed from the key, and does not contain all of it, such as lpad(id::text, 8, '0'). Have it contain the whole key, or something else.");
+	}
+}
+
+/*
+ * Say of a table that no row could be inserted before the conversion.
+ */
+static void
+report_untried(const Trial *complete, const Trial *needed, List **findings)
+{
+	const Trial *failed = complete->error != NULL ? complete : needed;
+
+	if (complete->inserted || needed->inserted)
+		return;
+	add_finding(findings, complete->row->object,
+				failed->error == NULL ?
+				"it is not rehearsed: before the conversion, too, INSERT stores no row in it" :
+				psprintf("it is not rehearsed: before the conversion, too, INSERT of a copy of a row fails: %s",
+						 describe_error(failed)),
+				"Convert a copy of the database, and try the table with the application.");
+}
+
+/*
+ * Rehearse before or after the conversion.
+ */
+static Rehearsal *
+rehearse_once(const SnowflakeConversion *conversion, bool after, ErrorData **error)
+{
+	Rehearsal  *rehearsal = palloc0(sizeof(Rehearsal));
+
+	rehearsal->conversion = *conversion;
+	rehearsal->after = after;
+	for (int row = 0; row < ROWS; row++)
+		rehearsal->keys[row] = palloc0((list_length(conversion->keys) + 1) * sizeof(char *));
+	(void) snowflake_convert_attempt(rehearse, rehearsal, error);
+	return rehearsal;
+}
+
+/*
+ * Rehearse a conversion that has no obstacles, and whose tables are locked.
+ */
+List *
+snowflake_convert_rehearse(const SnowflakeConversion *conversion)
+{
+	List	   *findings = NIL;
+	ErrorData  *error;
+	Rehearsal  *before = rehearse_once(conversion, false, &error);
+	Rehearsal  *after;
+	const char *schema = quote_identifier(get_namespace_name(conversion->schema));
+
+	if (error != NULL)
+		ReThrowError(error);
+	after = rehearse_once(conversion, true, &error);
+	if (error != NULL)
+	{
+		(void) snowflake_convert_add_finding(&findings, "obstacle", NULL,
+											 psprintf("schema %s", schema),
+											 psprintf("the conversion fails: %s", error->message),
+											 error->hint);
+		return findings;
+	}
+	for (int i = 0; i < list_length(after->trials); i++)
+	{
+		const Trial *old = list_nth(before->trials, i);
+		const Trial *new = list_nth(after->trials, i);
+
+		report_failure(old, new,
+					   has_references(after, new) || !has_references(before, old),
+					   &findings);
+		report_equal_values(old, new, &findings);
+		if (i % 2 == 1)
+			report_untried(list_nth(before->trials, i - 1), old, &findings);
+	}
+	return findings;
+}
