@@ -43,7 +43,7 @@ ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 TEST_FOLDERS = generator clock keys pages
 # The file names are unique, because a test's directory and log have only that.
-PROVE_TESTS = $(TEST_FOLDERS:%=test/%/*.pl) $(EXTENSIONS:%=%/test/*.pl) test/torture/test_*.pl
+PROVE_TESTS = $(TEST_FOLDERS:%=test/%/*.pl) $(EXTENSIONS:%=%/test/*.pl) test/worlds/torture/test_*.pl
 
 EXTRA_CLEAN = tmp_check output_iso
 

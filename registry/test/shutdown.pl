@@ -20,7 +20,7 @@ my $conf = registry_conf($registry);
 # mark, the worker wants to know the next tick, and must not write a mark
 # itself: it would wait for the standby.
 my $library =
-  compile("$FindBin::RealBin/../../test/torture/wal_disk.c", '-shared', '-fPIC');
+  compile("$FindBin::RealBin/../../test/worlds/torture/wal_disk.c", '-shared', '-fPIC');
 my $server = PostgreSQL::Test::Cluster->new('server');
 my $disk = $server->basedir . '/wal_disk';
 

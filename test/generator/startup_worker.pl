@@ -6,7 +6,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/../perl", "$FindBin::RealBin/../torture";
+use lib "$FindBin::RealBin/../perl", "$FindBin::RealBin/../worlds/torture";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest;

@@ -1,5 +1,5 @@
 # docs/partitions.md: each example, and what the page promises about it, except for
-# pg_partman (test/systems/pg_partman.pl).
+# pg_partman (test/worlds/systems/pg_partman.pl).
 
 use strict;
 use warnings;

@@ -154,7 +154,7 @@ sub claims
 {
 	my (%claims, @wrong);
 
-	foreach my $test (map { s/^\Q$top\E\///r } sort glob("$top/test/*/*.pl $top/{registry,convert,keys}/test/*.pl"))
+	foreach my $test (map { s/^\Q$top\E\///r } sort glob("$top/test/{*,worlds/*}/*.pl $top/{registry,convert,keys}/test/*.pl"))
 	{
 		my $code = slurp($test) =~ s/^\s*#.*//mgr;
 
@@ -210,7 +210,7 @@ sub client_runs
 	my ($client, $file) = @_;
 
 	return scalar grep { index(slurp(s/^\Q$top\E\///r), $file) >= 0 }
-	  grep { -f } glob("$top/test/clients/$client/*");
+	  grep { -f } glob("$top/test/worlds/clients/$client/*");
 }
 
 # Take the example that contains a text.  It may be repeated on the page.

@@ -1,0 +1,63 @@
+# Directus, by its interface for programs, which creates tables, too.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
+use Application;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $app = Application->new;
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+my @directus = ('node', '/srv/npm/node_modules/directus/cli.js');
+
+mkdir "$app->{dir}/$_" foreach 'uploads', 'extensions';
+%{ $app->{env} } = (%{ $app->{env} }, DB_CLIENT => 'pg', DB_HOST => $app->{env}{PGHOST}, DB_PORT => $app->{env}{PGPORT}, DB_DATABASE => 'app',
+	DB_USER => 'regress_app', DB_PASSWORD => 'none', SECRET => 'secret' x 8, HOST => '127.0.0.1', PORT => $port, PUBLIC_URL => "http://127.0.0.1:$port",
+	ADMIN_EMAIL => 'admin@example.org', ADMIN_PASSWORD => 'correct horse', STORAGE_LOCAL_ROOT => "$app->{dir}/uploads",
+	EXTENSIONS_PATH => "$app->{dir}/extensions", TELEMETRY => 'false', NODE_ENV => 'production', LOG_LEVEL => 'error', CONFIG_PATH => "$app->{dir}/none.env");
+
+# Returns what does not depend on the IDs.
+sub use_directus
+{
+	my ($label, $name) = @_;
+	my $service = $app->start_service($port, @directus, 'start');
+	my $out = $app->run_ok($label, 'perl', "$FindBin::RealBin/use_directus.pl", $port, $name);
+
+	Application::stop_service($service);
+	return $out;
+}
+
+# The last migrations of its tables, taken back and made again
+sub upgrade
+{
+	my ($label) = @_;
+
+	$app->run_ok("$label, $_", @directus, 'database', "migrate:$_") foreach 'down', 'down', 'latest';
+	return;
+}
+
+$app->run_ok('its tables are created', @directus, 'bootstrap');
+my $before = use_directus('it works before', 'before');
+note($before);
+like($before, qr/^articles: 200 one two$/m, 'its answers are those of articles');
+unlike($before, qr/: 5\d\d /, 'without an error');
+$app->save;
+
+foreach my $kind ('range', 'snowflake')
+{
+	$app->restore if $kind eq 'snowflake';
+	$app->convert_to($kind);
+	$app->new_tables($kind);
+	is(use_directus("$kind: it works afterwards", 'after'), $before, "$kind: its answers are the same");
+	upgrade("$kind: an upgrade");
+	is(use_directus("$kind: it works after the upgrade", 'upgraded'), $before, "$kind: its answers are the same afterwards");
+	$app->kinds_are($kind);
+	$app->keys_are($kind, 'directus_activity.id', 'directus_revisions.id', 'directus_fields.id');
+}
+
+$app->stop;
+done_testing();

@@ -1,0 +1,60 @@
+# RT, by its classes, its pages and its mail gateway.  It reads the name of a sequence from
+# the default of the key.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
+use Application;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $app = Application->new;
+my $dir = $app->{dir};
+my @use = ('perl', "$FindBin::RealBin/use_rt.pl");
+
+append_to_file("$dir/site.pm", "
+Set(\$DatabaseType, 'Pg');
+Set(\$DatabaseHost, '$app->{env}{PGHOST}');
+Set(\$DatabasePort, $app->{env}{PGPORT});
+Set(\$DatabaseName, 'app');
+Set(\$DatabaseUser, 'regress_app');
+Set(\$DatabasePassword, '');
+Set(\$rtname, 'example');
+Set(\$WebDomain, 'localhost');
+Set(\$LogToSyslog, undef);
+Set(\$LogToSTDERR, 'error');
+Set(\$MailCommand, 'testfile');
+Set(\$WebSessionClass, 'Apache::Session::File');
+Set(\$MasonDataDir, '$dir');
+Set(\$MasonSessionDir, '$dir');
+1;
+");
+mkdir "$dir/more";
+$app->{env}{RT_SITE_CONFIG} = "$dir/site.pm";
+$app->{env}{RT_SITE_CONFIG_DIR} = "$dir/more";
+$app->run_ok('its tables are created', '/usr/sbin/rt-setup-database-5', '--action', 'init', '--skip-create',
+	'--dba', 'regress_app', '--dba-password', '');
+my $before = $app->run_ok('it works before', @use, 'before');
+like($before, qr/^DependsOn = N: one$/m, 'its answers are those of tickets');
+
+note($before);
+$app->save;
+
+# Names and values do not tell of all columns that they hold keys.
+my %widen = (range => '', snowflake => ", widen => 'all'");
+
+foreach my $kind ('range', 'snowflake')
+{
+	$app->convert_anew($kind, $widen{$kind});
+	is($app->run_ok("$kind: it works afterwards", @use, $kind), $before, "$kind: its answers are the same");
+	$app->run_ok("$kind: its tables are upgraded", '/usr/sbin/rt-setup-database-5', '--action', 'upgrade',
+		'--upgrade-from', '5.0.1', '--upgrade-to', '5.0.3', '--force', '--dba', 'regress_app', '--dba-password', '');
+	is($app->run_ok("$kind: it still works", @use, "$kind-again"), $before, "$kind: its answers are still the same");
+	$app->kinds_are($kind);
+	$app->keys_are($kind, 'tickets.id', 'users.id', 'attachments.id');
+}
+
+$app->stop;
+done_testing();

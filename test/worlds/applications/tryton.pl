@@ -1,0 +1,53 @@
+# Tryton, by its models: what its clients do.  It casts the IDs inside of references, which
+# are texts such as 'party.party,12', to integer, and its updates set defaults and types.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
+use Application;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $app = Application->new;
+my $conf = "$app->{dir}/trytond.conf";
+my @use = ('python3', '-B', "$FindBin::RealBin/use_tryton.py", $conf);
+
+append_to_file($conf, "[database]\nuri = postgresql://regress_app:none\@127.0.0.1:$app->{env}{PGPORT}/\npath = $app->{dir}\n");
+append_to_file("$app->{dir}/password", "correct horse\n");
+$app->{env}{TRYTONPASSFILE} = "$app->{dir}/password";
+# Its own tests, whose functions the use is made with, read this.
+$app->{env}{DB_NAME} = 'app';
+
+# Create or update the tables of all its modules, or of those that are named.
+sub admin
+{
+	my ($label, @arguments) = @_;
+
+	return $app->run_ok($label, 'trytond-admin', '-c', $conf, '-d', 'app', '--email', 'admin@example.org', @arguments);
+}
+
+admin('its tables are created', '-u', 'ir', 'res', 'sale', '--activate-dependencies');
+my $before = $app->run_ok('it works before', @use, 'before');
+like($before, qr/^state: processing$/m, 'its answers are those of sales');
+note($before);
+$app->save;
+
+$app->convert_to('range');
+$app->new_tables('range');
+is($app->run_ok('range: it works afterwards', @use, 'after'), $before, 'range: its answers are the same');
+admin('range: an update of all modules', '--all');
+$app->kinds_are('range');
+admin('range: another module', '-u', 'account_invoice_stock', '--activate-dependencies');
+is($app->run_ok('range: it works after the update', @use, 'updated'), $before, 'range: its answers are the same afterwards');
+$app->kinds_are('range');
+$app->keys_are('range', 'party_party.id', 'sale_line.id', 'stock_move.id', 'ir_attachment.id');
+
+$app->restore;
+$app->convert_to('snowflake');
+like($app->run_fails('snowflake: a search by what a reference leads to fails', @use, 'after'),
+	qr/search\(\[\('resource\.name'.*value "\d+" is out of range for type integer/s, 'snowflake: it casts the ID to integer');
+
+$app->stop;
+done_testing();

@@ -1,0 +1,195 @@
+# snowflake_convert_online() with pgAudit, pgbouncer in transaction mode, pg_repack, and
+# pg_cron.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../perl";
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use SnowflakeTest::Online;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $norders = 200;
+my $dir = PostgreSQL::Test::Utils::tempdir_short;
+my $bouncer;
+
+END
+{
+	my $status = $?;
+	$bouncer->kill_kill if defined $bouncer;
+	$? = $status;
+}
+
+# A database with the tables, and everything in it.
+sub new_database
+{
+	my ($node, $name, @statements) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $name") unless $name eq 'postgres';
+	$node->safe_psql($name, join('; ', 'CREATE EXTENSION IF NOT EXISTS snowflake; CREATE EXTENSION IF NOT EXISTS snowflake_convert', @statements));
+	create_shop($node, $name, $norders);
+	return $name;
+}
+
+# Is the conversion complete?
+sub is_converted
+{
+	my ($node, $database, $name) = @_;
+
+	is(shop_is_whole($node, $database, $norders), '', "$name: no row is lost or changed");
+	is(nothing_is_left($node, $database), '', "$name: nothing is left");
+	is($node->safe_psql($database, q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'orders'::regclass}),
+		'snowflake_nextval()', "$name: the default is set");
+	return;
+}
+
+# Run the statements of the plan, each as one string, until there is none.
+sub convert_by_hand
+{
+	my ($connstr, $name) = @_;
+
+	for (my $n = 0; $n < 100; $n++)
+	{
+		my ($statement, $out, $err);
+
+		IPC::Run::run([ 'psql', '-XAtq', '-d', $connstr, '-c', q{SELECT statement FROM snowflake_convert_plan('orders') WHERE state LIKE 'next%'} ],
+			'<' => \undef, '>' => \$statement, '2>' => \$err);
+		unlike($err, qr/ERROR/, "$name: the plan") if $err =~ /ERROR/;
+		return if $statement eq '' || $err =~ /ERROR/;
+		IPC::Run::run([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $connstr, '-c', $statement ],
+			'<' => \undef, '>' => \$out, '2>' => \$err)
+		  or is($err, '', "$name: $statement"), return;
+	}
+	fail("$name: the plan has no end");
+	return;
+}
+
+my $node = new_server(
+	'main', 'wal_level = logical', "shared_preload_libraries = 'pgaudit, snowflake, pg_cron'",
+	q{pgaudit.log = 'all'}, 'pgaudit.log_parameter = on', 'pgaudit.log_relation = on',
+	"cron.database_name = 'postgres'", 'max_worker_processes = 20');
+my $user = $node->safe_psql('postgres', 'SELECT current_user');
+$node->safe_psql('postgres', 'CREATE ROLE regress_reader');
+
+#
+# pgAudit
+#
+my $audited = new_database($node, 'audited', 'CREATE EXTENSION pgaudit');
+my $version = $node->safe_psql($audited, q{SELECT extversion FROM pg_extension WHERE extname = 'pgaudit'});
+my $err = convert_online($node, $audited, "'orders'");
+note "pgAudit $version";
+my $old = $version =~ /^(?:1\.7(?:\.0)?|16\.0|17\.0)$/;
+if ($old)
+{
+	like($err, qr/ERROR:  cannot convert.*\nDETAIL:  pgAudit has version \Q$version\E, which fails at statements within a procedure\n/,
+		"pgAudit $version is an obstacle");
+	convert_by_hand($node->connstr($audited), 'pgAudit, by hand');
+}
+else
+{
+	unlike($err, qr/ERROR|WARNING/, "a conversion succeeds with pgAudit $version") or diag($err);
+}
+is_converted($node, $audited, 'pgAudit');
+like(slurp_file($node->logfile), qr/AUDIT: SESSION,.*CREATE INDEX CONCURRENTLY/, 'pgAudit logs the statements');
+
+# The library alone
+my $loaded = new_database($node, 'loaded');
+$err = convert_online($node, $loaded, "'orders'");
+if ($old)
+{
+	like($err, qr/DETAIL:  pgAudit has version \Q$version\E,/, "pgAudit $version as a library is an obstacle");
+	convert_by_hand($node->connstr($loaded), 'pgAudit as a library, by hand');
+}
+else
+{
+	unlike($err, qr/ERROR|WARNING/, "a conversion succeeds with pgAudit $version as a library") or diag($err);
+}
+is_converted($node, $loaded, 'pgAudit as a library');
+
+#
+# pgbouncer: a call, the statements of the plan
+#
+$node->safe_psql('postgres', q{ALTER SYSTEM SET shared_preload_libraries = 'snowflake', 'pg_cron'});
+$node->restart;
+new_database($node, $_) foreach 'called', 'by_hand';
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+append_to_file("$dir/userlist.txt", "\"$user\" \"secret\"\n");
+append_to_file("$dir/pgbouncer.ini", join "\n", '[databases]', '* = ' . $node->connstr =~ tr/'//dr . " user=$user",
+	'[pgbouncer]', 'listen_addr = 127.0.0.1', "listen_port = $port", 'auth_type = scram-sha-256', "auth_file = $dir/userlist.txt",
+	'pool_mode = transaction', 'default_pool_size = 2', "unix_socket_dir = $dir", '');
+$bouncer = IPC::Run::start([ 'pgbouncer', "$dir/pgbouncer.ini" ], '>' => "$dir/log", '2>&1');
+my $pooled = "host=127.0.0.1 port=$port user=$user password=secret";
+wait_until('pgbouncer', sub { system('psql', '-XAtq', '-o', '/dev/null', '-d', "$pooled dbname=called", '-c', 'SELECT 1') == 0 });
+my $out;
+ok( IPC::Run::run([ 'psql', '-XAtq', '-d', "$pooled dbname=called", '-c', "CALL snowflake_convert_online('orders', until => 'swap')" ],
+		'<' => \undef, '>' => \$out, '2>' => \$err), 'a call by pgbouncer in transaction mode, until the swap') or diag($err);
+ok( IPC::Run::run([ 'psql', '-XAtq', '-d', "$pooled dbname=called", '-c', "CALL snowflake_convert_online('orders')" ],
+		'<' => \undef, '>' => \$out, '2>' => \$err), 'the rest') or diag($err);
+is_converted($node, 'called', 'a call by pgbouncer');
+convert_by_hand("$pooled dbname=by_hand", 'by hand, by pgbouncer');
+is_converted($node, 'by_hand', 'by hand, by pgbouncer');
+$bouncer->kill_kill;
+undef $bouncer;
+
+#
+# pg_repack, which copies a table during the backfill, and replaces it only when all
+# transactions from before have ended
+#
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION pg_repack;
+	CREATE TABLE repacked (id serial PRIMARY KEY, v int);
+	INSERT INTO repacked (v) SELECT generate_series(1, 50000)});
+my $call = start_converting($node, 'postgres', q{'repacked', until => 'backfill', batch_time => '1 ms', work_share => 0.02});
+$node->poll_query_until('postgres', 'SELECT count(snowflake_new_id) > 0 FROM repacked') or die;
+my $in = "BEGIN;\nSELECT 'xid', txid_current();\n";
+my $reader = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<' => \$in, '>' => \$out, '2>' => \$err);
+$reader->pump until $out =~ /xid/;
+my $repacked;
+my $repack = IPC::Run::start([ 'pg_repack', '-h', $node->host, '-p', $node->port, '-d', 'postgres', '-t', 'repacked', '--no-kill-backend' ],
+	'<' => \undef, '>' => \$repacked, '2>&1');
+wait_until_said($call, qr/NOTICE:  waiting to copy the columns of table public\.repacked\nDETAIL:  column .* of repack\.log_\d+ uses the row type of table public\.repacked/);
+$in .= "COMMIT;\n";
+$reader->finish;
+ok($repack->finish, 'pg_repack completes during a conversion') or diag($repacked);
+like(finish_converting($call), qr/rows were moved before they were copied/, 'what pg_repack has copied without its new columns is filled again');
+is($node->safe_psql('postgres', 'SELECT count(*), count(snowflake_new_id) FROM repacked'), '50000|50000', 'all rows are filled');
+$err = convert_online($node, 'postgres', "'repacked'");
+unlike($err, qr/ERROR|WARNING/, 'the conversion of a table that was repacked completes') or diag($err);
+is($node->safe_psql('postgres', 'SELECT count(*), count(id), count(*) FILTER (WHERE id <> v) FROM repacked'), '50000|50000|0', 'pg_repack: no row is lost or changed');
+is(nothing_is_left($node, 'postgres'), '', 'pg_repack: nothing is left');
+$node->safe_psql('postgres', 'DROP EXTENSION pg_repack; DROP TABLE repacked');
+
+#
+# pg_cron, which runs a job in a session of its own, or in a background worker
+#
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_cron; CREATE TABLE log (n int)');
+foreach my $workers ('off', 'on')
+{
+	$node->safe_psql('postgres', "ALTER SYSTEM SET cron.use_background_workers = $workers");
+	$node->safe_psql('postgres', "ALTER SYSTEM SET cron.host = '" . $node->host . "'");
+	$node->restart;
+	$node->safe_psql('postgres', 'CREATE TABLE t (id serial PRIMARY KEY, v int); INSERT INTO t (v) SELECT generate_series(1, 100)');
+	my $begun = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
+	$node->safe_psql('postgres', q{SELECT cron.schedule('convert', '* * * * *', 'CALL snowflake_convert_online(''public.t'')')});
+	$node->safe_psql('postgres', q{SELECT cron.schedule('both', '* * * * *', 'INSERT INTO public.log VALUES (1); CALL snowflake_convert_online(''public.t'')')});
+	$node->poll_query_until('postgres', "SELECT count(DISTINCT jobid) = 2 FROM cron.job_run_details WHERE status IN ('succeeded', 'failed') AND start_time > '$begun'") or die;
+	my $details = $node->safe_psql('postgres',
+		"SELECT CASE WHEN command LIKE 'INSERT%' THEN 'both' ELSE 'convert' END, status, return_message FROM cron.job_run_details WHERE start_time > '$begun' ORDER BY command, start_time");
+	like($details, qr/^convert\|succeeded/m, "pg_cron converts a table, background workers $workers") or diag($details);
+	like($details, qr/^both\|failed/m, "pg_cron with two statements, background workers $workers") or diag($details);
+	is($node->safe_psql('postgres', q{SELECT count(*) || pg_get_expr(adbin, adrelid) FROM t, pg_attrdef WHERE adrelid = 't'::regclass GROUP BY adbin, adrelid}),
+		'100snowflake_nextval()', 'the table is converted');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM log'), '0', 'what stands before the call is not committed');
+	is(nothing_is_left($node, 'postgres'), '', 'nothing is left');
+	$node->safe_psql('postgres', q{SELECT cron.unschedule('convert'), cron.unschedule('both'); DROP TABLE t});
+}
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'no process crashed');
+
+$node->stop;
+done_testing();
