@@ -25,7 +25,7 @@
  * An ID consists of the word's bits in the same order (the worker ID, between
  * or below them, is the same for all IDs of a tick: grant.c).  Therefore IDs
  * are strictly increasing across all backends: an ID requested after another
- * one was received is greater.  See docs/internals.md for the whole argument.
+ * one was received is greater.  See docs/develop/internals.md for the whole argument.
  *
  * Usually a call takes no lock: the clock is inside the word's tick, and there
  * are numbers left.

@@ -1,4 +1,4 @@
-# IDs as texts: the examples of docs/text.md, other encodings, and the cost, at
+# IDs as texts: the examples of docs/public-ids.md, other encodings, and the cost, at
 # most a tenth of gen_random_uuid()'s.
 
 use strict;
@@ -16,7 +16,7 @@ my $node = new_server('main', 'fsync = off', 'jit = off',
 	'max_parallel_workers_per_gather = 0');
 
 # Each example, word for word, gives what the page shows or finds the row.
-my $page = Page->claim('docs/text.md');
+my $page = Page->claim('docs/public-ids.md', 'Short texts');
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE invitation (id bigint PRIMARY KEY DEFAULT snowflake_nextval());

@@ -1,4 +1,4 @@
-# pg_createsubscriber makes a server of its own of a standby, as docs/createsubscriber.md
+# pg_createsubscriber makes a server of its own of a standby, as docs/standbys.md
 # has it: with another worker ID, and replication both ways.
 
 use strict;
@@ -17,7 +17,7 @@ if (`pg_config --version` =~ /^PostgreSQL 1[56]/)
 	plan skip_all => 'there is no pg_createsubscriber before PostgreSQL 17';
 }
 
-my $page = Page->claim('docs/createsubscriber.md');
+my $page = Page->claim('docs/standbys.md', 'pg_createsubscriber');
 my $a = PostgreSQL::Test::Cluster->new('a');
 $a->init(allows_streaming => 'logical');
 $a->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my @files = ('README.md', map { s/^\Q$Page::top\E\///r } sort glob("$Page::top/docs/*.md"));
+my @files = ('README.md', map { s/^\Q$Page::top\E\///r } sort glob("$Page::top/docs/{,develop/}*.md"));
 my @pages = map { Page->look($_) } @files;
 my @blocks = map { @{ $_->{blocks} } } @pages;
 

@@ -13,7 +13,7 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $page = Page->claim('docs/standbys.md');
+my $page = Page->claim('docs/standbys.md', 'A delayed standby');
 
 sub standby
 {

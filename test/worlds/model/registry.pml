@@ -98,7 +98,7 @@
 #define REACH_FORGOTTEN		22	/* a dump does not have what was granted with a
 								 * longer reach */
 
-/* What has to be as docs/internals.md says; these break it. */
+/* What has to be as docs/develop/internals.md says; these break it. */
 #define OLD_ONE_LIVES		17	/* a primary lives on until its slice returns */
 #define CLOCK_FAR_AHEAD		18	/* a registry's clock is ahead by more */
 #ifndef BUG

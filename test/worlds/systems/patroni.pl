@@ -1,4 +1,4 @@
-# Three Patroni nodes on etcd, by the configuration of docs/patroni.md, with
+# Three Patroni nodes on etcd, by the configuration of docs/standbys.md, with
 # clients that write down every ID.  Leaders are killed, switched over, paused and
 # continued, and keep running with their clients beside the new leader: no ID comes
 # twice.
@@ -19,7 +19,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $page = Page->claim('docs/patroni.md');
+my $page = Page->claim('docs/standbys.md', 'Patroni');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $sockets = PostgreSQL::Test::Utils::tempdir_short;
 my $bindir = `pg_config --bindir` =~ s/\n//r;

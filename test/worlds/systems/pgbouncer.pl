@@ -1,4 +1,4 @@
-# Clients behind pgbouncer in transaction mode, as docs/pgbouncer.md has it.
+# Clients behind pgbouncer in transaction mode, as docs/clients.md has it.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use SnowflakeTest;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $page = Page->claim('docs/pgbouncer.md');
+my $page = Page->claim('docs/clients.md', 'pgbouncer');
 my $node = new_server('main', 'snowflake.worker_id = 1');
 my $dir = PostgreSQL::Test::Utils::tempdir_short;
 my $bouncer;

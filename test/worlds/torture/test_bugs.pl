@@ -1,5 +1,5 @@
 # The bugs of script/tests/torture --break can be put into the source as it is now, each is
-# in the weekly workflow, and docs/reliability.md says what finds it.
+# in the weekly workflow, and docs/develop/reliability.md says what finds it.
 
 use strict;
 use warnings;
@@ -16,8 +16,8 @@ my @bugs = sort $list =~ /^#\t([a-z-]+)[\t ]/mg;
 cmp_ok(scalar @bugs, '>', 10, 'script/tests/torture lists bugs');
 my @weekly = slurp_file("$top/.github/workflows/weekly.yml") =~ /--break=([a-z-]+)$/mg;
 is_deeply([ sort @weekly ], \@bugs, 'the weekly workflow has all of them');
-my @documented = slurp_file("$top/docs/reliability.md") =~ /^\| `([a-z-]+)`: /mg;
-is_deeply([ sort @documented ], \@bugs, 'docs/reliability.md, too');
+my @documented = slurp_file("$top/docs/develop/reliability.md") =~ /^\| `([a-z-]+)`: /mg;
+is_deeply([ sort @documented ], \@bugs, 'docs/develop/reliability.md, too');
 
 foreach my $bug (@bugs)
 {
