@@ -362,7 +362,7 @@ if ($cpus > 1)
 	say_to('## What two backends at once are limited by');
 	say_to('');
 	say_to(sprintf(
-			'Two backends that run on a processor each, or both on the same one; calls in a C loop, both together, in millions per second. A cache line that both write to goes from one processor to the other in %.0f ns (%.0f to %.0f), %.1f million times a second; docs/benchmarks.md says what follows from that.',
+			'Two backends that run on a processor each, or both on the same one; calls in a C loop, both together, in millions per second. A cache line that both write to goes from one processor to the other in %.0f ns (%.0f to %.0f), %.1f million times a second; docs/develop/benchmarks.md says what follows from that.',
 			median(@handover), least(@handover), most(@handover),
 			1000 / median(@handover)));
 	say_to('');

@@ -10,7 +10,7 @@
  *
  *		int64		id = snowflake_get_api(1)->generate();
  *
- * This file requires nothing else from snowflake.  See docs/api.md.
+ * This file requires nothing else from snowflake.  See docs/develop/api.md.
  *
  * Copyright (c) 2026, the snowflake developers
  *

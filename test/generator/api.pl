@@ -94,8 +94,8 @@ is( $node->safe_psql(
 	"t\n5",
 	'snowflake_convert() takes a function of another extension');
 
-# What docs/api.md shows
-my $page = Page->claim('docs/api.md');
+# What docs/develop/api.md shows
+my $page = Page->claim('docs/develop/api.md');
 my ($function, $loop) = map { $_->{text} } $page->rest('c');
 my ($simple, $convert) = map { $_->{text} } $page->rest('sql');
 my $build = $node->basedir . '/build';
@@ -124,18 +124,18 @@ command_ok(
 		'MODULE_big=my', 'OBJS=my.o', 'EXTENSION=', 'DATA=',
 		"PG_CPPFLAGS=-I$headers"
 	],
-	'the functions of docs/api.md are built');
+	'the functions of docs/develop/api.md are built');
 is( $node->safe_psql(
 		'postgres', qq{
 		CREATE FUNCTION my_id() RETURNS bigint LANGUAGE c AS '$build/my';
 		CREATE FUNCTION my_block(int) RETURNS bigint LANGUAGE c AS '$build/my';
 		SELECT snowflake_nextval() < my_id(), my_block(10000)}),
 	't|10000',
-	'the functions of docs/api.md generate IDs');
+	'the functions of docs/develop/api.md generate IDs');
 like(
 	$node->safe_psql('postgres', "$simple SELECT order_number()"),
 	qr/^ORD-[0-9A-Z]{13}$/,
-	'the function in SQL of docs/api.md works');
+	'the function in SQL of docs/develop/api.md works');
 is( $node->safe_psql(
 		'postgres', qq{
 		SET client_min_messages = error;
@@ -144,7 +144,7 @@ is( $node->safe_psql(
 		INSERT INTO customers (name) VALUES ('x');
 		SELECT id > 1e18 FROM customers}) =~ /\nt$/,
 	1,
-	'the conversion of docs/api.md works');
+	'the conversion of docs/develop/api.md works');
 
 # Parts and scheme, which may be written as a name or have no worker
 my $parts = q{
