@@ -72,26 +72,14 @@ forgets_currval(const Node *statement)
  * Execute a utility statement, as the next hook or the server does it.
  */
 static void
-process_utility(PlannedStmt *pstmt, const char *queryString,
+execute_utility(PlannedStmt *pstmt, const char *queryString,
 				bool readOnlyTree, ProcessUtilityContext context,
 				ParamListInfo params, QueryEnvironment *queryEnv,
 				DestReceiver *dest, QueryCompletion *qc)
 {
-	/* Look at the statement first, because it may free the tree. */
-	volatile bool discards = forgets_currval(pstmt->utilityStmt);
-	volatile SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
-	bool		drops;
-	SnowflakeDefinition definition;
-	List	   *granted;
-	MemoryContext outer;
-	SnowflakeCopiedTable *copied;
+	SnowflakeCopiedTable *copied = snowflake_prepare_copy(pstmt->utilityStmt);
+	MemoryContext outer = snowflake_begin_statement(pstmt->utilityStmt);
 
-	drops = snowflake_prepare_drop(pstmt->utilityStmt);
-	snowflake_prepare_alter(pstmt->utilityStmt);
-	granted = snowflake_granted_before(pstmt->utilityStmt, reset);
-	snowflake_begin_definition(&definition, pstmt->utilityStmt, context);
-	copied = snowflake_prepare_copy(pstmt->utilityStmt);
-	outer = snowflake_begin_statement(pstmt->utilityStmt);
 	PG_TRY();
 	{
 		if (prev_process_utility)
@@ -108,6 +96,29 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 	}
 	PG_END_TRY();
 	snowflake_close_identities(copied);
+}
+
+/*
+ * Do what belongs to a utility statement before it, and after it.
+ */
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString,
+				bool readOnlyTree, ProcessUtilityContext context,
+				ParamListInfo params, QueryEnvironment *queryEnv,
+				DestReceiver *dest, QueryCompletion *qc)
+{
+	/* Look at the statement first, because it may free the tree. */
+	bool		discards = forgets_currval(pstmt->utilityStmt);
+	SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
+	bool		drops = snowflake_prepare_drop(pstmt->utilityStmt);
+	List	   *granted;
+	SnowflakeDefinition definition;
+
+	snowflake_prepare_alter(pstmt->utilityStmt);
+	granted = snowflake_granted_before(pstmt->utilityStmt, reset);
+	snowflake_begin_definition(&definition, pstmt->utilityStmt, context);
+	execute_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv,
+					dest, qc);
 
 	if (discards)
 	{

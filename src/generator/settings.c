@@ -28,46 +28,7 @@
 
 #define MAX_SERVER_NAME_LENGTH	255
 
-/*
- * A setting: common properties, then those of each type.  Its type is the one
- * whose variable is set.
- */
-typedef struct Setting
-{
-	const char *name;
-	const char *short_desc;
-	const char *long_desc;
-	GucContext	context;
-	int			flags;
-	struct
-	{
-		int		   *variable;
-		int			boot_value;
-		int			min;
-		int			max;
-		GucIntCheckHook check;
-	}			integer;
-	struct
-	{
-		bool	   *variable;
-		bool		boot_value;
-		GucBoolAssignHook assign;
-	}			boolean;
-	struct
-	{
-		int		   *variable;
-		int			boot_value;
-		const struct config_enum_entry *options;
-	}			enumeration;
-	struct
-	{
-		char	  **variable;
-		const char *boot_value;
-		GucStringCheckHook check;
-	}			string;
-} Setting;
-
-/* The values; settings[] below has the defaults. */
+/* The values; define_variables() has the defaults. */
 char	   *snowflake_scheme;
 int			snowflake_datacenter_id;
 int			snowflake_worker_id;
@@ -263,275 +224,139 @@ assign_synchronous_mark(bool newval, void *extra)
 }
 
 /*
- * All settings, in the order in which they are read: the scheme first, because
- * datacenter and worker ID are checked against it.
+ * All settings, in the order in which values of the configuration are checked: the
+ * scheme first, because datacenter and worker ID are checked against it.
  */
-static const Setting settings[] = {
-	{
-		.name = "snowflake.scheme",
-		.short_desc = "Sets the epoch, tick, and bit fields of snowflake IDs.",
-		.long_desc = "The value is a name (see snowflake_schemes()) or a comma-separated list of key=value items: "
-		"epoch, tick, and the widths in bits of the fields timestamp, datacenter, worker, and sequence, from high to low.",
-		.context = PGC_POSTMASTER,
-		.string = {
-			.variable = &snowflake_scheme,
-			.boot_value = SNOWFLAKE_DEFAULT_SCHEME,
-			.check = check_scheme
-		}
-	},
-	{
-		.name = "snowflake.datacenter_id",
-		.short_desc = "Sets the datacenter ID in the snowflake IDs of this server.",
-		.long_desc = "Together with the worker ID, it must be unique among all servers whose IDs can be stored in the same table.",
-		.context = PGC_POSTMASTER,
-		.integer = {
-			.variable = &snowflake_datacenter_id,
-			.boot_value = 0,
-			.min = 0,
-			.max = INT_MAX,
-			.check = check_datacenter_id
-		}
-	},
-	{
-		.name = "snowflake.worker_id",
-		.short_desc = "Sets the worker ID in the snowflake IDs of this server.",
-		.long_desc = "Together with the datacenter ID, it must be unique among all servers whose IDs can be stored in the same table. "
-		"-1 means that it was not set, and IDs are generated with 0. With \"snowflake.registry\", it is the preferred worker ID, which is granted if it is free.",
-		.context = PGC_POSTMASTER,
-		.integer = {
-			.variable = &snowflake_worker_id,
-			.boot_value = -1,
-			.min = -1,
-			.max = INT_MAX,
-			.check = check_worker_id
-		}
-	},
-	{
-		.name = "snowflake.registry",
-		.short_desc = "Sets the connection string of the database that grants worker IDs to this server.",
-		.long_desc = "If empty, there is no registry, and \"snowflake.worker_id\" is the worker ID. "
-		"Whether there is a registry is determined at server start; a reload can change its connection string.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_SUPERUSER_ONLY,
-		.string = {
-			.variable = &snowflake_registry,
-			.boot_value = "",
-			.check = check_registry
-		}
-	},
-	{
-		.name = "snowflake.server_name",
-		.short_desc = "Sets the name of this server in the registry.",
-		.long_desc = "If empty, it is \"cluster_name\" or, if that is empty too, the host name.",
-		.context = PGC_SIGHUP,
-		.string = {
-			.variable = &snowflake_server_name,
-			.boot_value = "",
-			.check = check_server_name
-		}
-	},
-	{
-		.name = "snowflake.grant_timeout",
-		.short_desc = "Sets the maximum time that a call waits for a grant from the registry.",
-		.long_desc = "A call waits if this server has no worker ID or its grant has ended. After this time, the call fails with the last error of the registry.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_grant_timeout,
-			.boot_value = 10000,
-			.min = 0,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.max_range_sequences",
-		.short_desc = "Sets the maximum number of range sequences that this server can use at the same time.",
-		.long_desc = "Each takes 2 kB of shared memory if \"snowflake.registry\" is set.",
-		.context = PGC_POSTMASTER,
-		.integer = {
-			.variable = &snowflake_max_range_sequences,
-			.boot_value = 1000,
-			.min = 1,
-			.max = 1000000
-		}
-	},
-	{
-		.name = "snowflake.sequence_start",
-		.short_desc = "Sets where the sequence starts in a tick.",
-		.long_desc = "\"random\" starts anywhere in the lower half, so that id % N is evenly distributed; \"zero\" starts at 0. "
-		"In a tick that follows an exhausted one, the sequence always starts at 0.",
-		.context = PGC_SIGHUP,
-		.enumeration = {
-			.variable = &snowflake_sequence_start,
-			.boot_value = SNOWFLAKE_START_RANDOM,
-			.options = sequence_start_options
-		}
-	},
-	{
-		.name = "snowflake.max_lead",
-		.short_desc = "Sets how far bursts can move the timestamps of IDs ahead of the clock.",
-		.long_desc = "When the sequence of a tick is exhausted, IDs are borrowed from following ticks up to this limit, without waiting.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_max_lead,
-			.boot_value = 0,
-			.min = 0,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.clock_backward",
-		.short_desc = "Sets what to do when the clock is behind the last ID.",
-		.long_desc = "\"continue\" continues from the last ID at the pace of real time; \"wait\" waits for the clock, or fails if it is behind by more than \"snowflake.max_clock_backward\".",
-		.context = PGC_SIGHUP,
-		.enumeration = {
-			.variable = &snowflake_clock_backward,
-			.boot_value = SNOWFLAKE_CLOCK_CONTINUE,
-			.options = clock_backward_options
-		}
-	},
-	{
-		.name = "snowflake.max_clock_backward",
-		.short_desc = "Sets how far the clock can be behind the last ID before calls fail instead of waiting.",
-		.long_desc = "This applies only if \"snowflake.clock_backward\" is \"wait\".",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_max_clock_backward,
-			.boot_value = 5000,
-			.min = 0,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.max_clock_forward",
-		.short_desc = "Sets how far snowflake IDs follow a clock that jumps ahead.",
-		.long_desc = "If the clock jumps further, IDs continue at the pace of real time. "
-		"After server start, calls fail if the clock and the mark are further apart.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_S,
-		.integer = {
-			.variable = &snowflake_max_clock_forward,
-			.boot_value = 365 * SECS_PER_DAY,
-			.min = 60,
-			.max = INT_MAX
-		}
-	},
-	{
-		.name = "snowflake.reserve_time",
-		.short_desc = "Sets how far ahead IDs are durably reserved.",
-		.long_desc = "A busy server flushes WAL about twice in this time, an idle server never. "
-		"After a crash, the first ID can wait for the unused part of this time.",
-		.context = PGC_SIGHUP,
-		.flags = GUC_UNIT_MS,
-		.integer = {
-			.variable = &snowflake_reserve_time,
-			.boot_value = 1000,
-			.min = 10,
-			.max = 60000
-		}
-	},
-	{
-		.name = "snowflake.synchronous_mark",
-		.short_desc = "Generates IDs only below a mark that the synchronous standbys have flushed.",
-		.long_desc = "This applies if \"synchronous_standby_names\" is set, regardless of \"synchronous_commit\". "
-		"If off, IDs that are in no committed row can be generated again after a failover.",
-		.context = PGC_SIGHUP,
-		.boolean = {
-			.variable = &snowflake_synchronous_mark,
-			.boot_value = true,
-			.assign = assign_synchronous_mark
-		}
-	},
-	{
-		.name = "snowflake.default_sequence_kind",
-		.short_desc = "Sets the kind of new sequences, also those of new tables.",
-		.long_desc = "With \"snowflake\", new bigint sequences are snowflake sequences, and smaller ones local, with a warning. "
-		"With \"range\", all are range sequences. "
-		"With \"distributed\", bigint ones are snowflake sequences, and smaller ones range sequences.",
-		.context = PGC_USERSET,
-		.enumeration = {
-			.variable = &snowflake_default_sequence_kind,
-			.boot_value = SNOWFLAKE_DEFAULT_LOCAL,
-			.options = default_sequence_kind_options
-		}
-	}
+static const char *const names[] = {
+	"snowflake.scheme",
+	"snowflake.datacenter_id",
+	"snowflake.worker_id",
+	"snowflake.registry",
+	"snowflake.server_name",
+	"snowflake.grant_timeout",
+	"snowflake.max_range_sequences",
+	"snowflake.sequence_start",
+	"snowflake.max_lead",
+	"snowflake.clock_backward",
+	"snowflake.max_clock_backward",
+	"snowflake.max_clock_forward",
+	"snowflake.reserve_time",
+	"snowflake.synchronous_mark",
+	"snowflake.default_sequence_kind"
 };
 
 static void
-define_setting(const Setting *setting)
+define_variables(void)
 {
-	if (setting->integer.variable != NULL)
-		DefineCustomIntVariable(setting->name,
-								setting->short_desc,
-								setting->long_desc,
-								setting->integer.variable,
-								setting->integer.boot_value,
-								setting->integer.min,
-								setting->integer.max,
-								setting->context,
-								setting->flags,
-								setting->integer.check,
-								NULL,
-								NULL);
-	else if (setting->boolean.variable != NULL)
-		DefineCustomBoolVariable(setting->name,
-								 setting->short_desc,
-								 setting->long_desc,
-								 setting->boolean.variable,
-								 setting->boolean.boot_value,
-								 setting->context,
-								 setting->flags,
-								 NULL,
-								 setting->boolean.assign,
-								 NULL);
-	else if (setting->enumeration.variable != NULL)
-		DefineCustomEnumVariable(setting->name,
-								 setting->short_desc,
-								 setting->long_desc,
-								 setting->enumeration.variable,
-								 setting->enumeration.boot_value,
-								 setting->enumeration.options,
-								 setting->context,
-								 setting->flags,
-								 NULL,
-								 NULL,
-								 NULL);
-	else
-		DefineCustomStringVariable(setting->name,
-								   setting->short_desc,
-								   setting->long_desc,
-								   setting->string.variable,
-								   setting->string.boot_value,
-								   setting->context,
-								   setting->flags,
-								   setting->string.check,
-								   NULL,
-								   NULL);
+	DefineCustomStringVariable("snowflake.scheme",
+							   "Sets the epoch, tick, and bit fields of snowflake IDs.",
+							   "The value is a name (see snowflake_schemes()) or a comma-separated list of key=value items: "
+							   "epoch, tick, and the widths in bits of the fields timestamp, datacenter, worker, and sequence, from high to low.",
+							   &snowflake_scheme, SNOWFLAKE_DEFAULT_SCHEME,
+							   PGC_POSTMASTER, 0, check_scheme, NULL, NULL);
+	DefineCustomIntVariable("snowflake.datacenter_id",
+							"Sets the datacenter ID in the snowflake IDs of this server.",
+							"Together with the worker ID, it must be unique among all servers whose IDs can be stored in the same table.",
+							&snowflake_datacenter_id, 0, 0, INT_MAX,
+							PGC_POSTMASTER, 0, check_datacenter_id, NULL, NULL);
+	DefineCustomIntVariable("snowflake.worker_id",
+							"Sets the worker ID in the snowflake IDs of this server.",
+							"Together with the datacenter ID, it must be unique among all servers whose IDs can be stored in the same table. "
+							"-1 means that it was not set, and IDs are generated with 0. With \"snowflake.registry\", it is the preferred worker ID, which is granted if it is free.",
+							&snowflake_worker_id, -1, -1, INT_MAX,
+							PGC_POSTMASTER, 0, check_worker_id, NULL, NULL);
+	DefineCustomStringVariable("snowflake.registry",
+							   "Sets the connection string of the database that grants worker IDs to this server.",
+							   "If empty, there is no registry, and \"snowflake.worker_id\" is the worker ID. "
+							   "Whether there is a registry is determined at server start; a reload can change its connection string.",
+							   &snowflake_registry, "",
+							   PGC_SIGHUP, GUC_SUPERUSER_ONLY, check_registry, NULL, NULL);
+	DefineCustomStringVariable("snowflake.server_name",
+							   "Sets the name of this server in the registry.",
+							   "If empty, it is \"cluster_name\" or, if that is empty too, the host name.",
+							   &snowflake_server_name, "",
+							   PGC_SIGHUP, 0, check_server_name, NULL, NULL);
+	DefineCustomIntVariable("snowflake.grant_timeout",
+							"Sets the maximum time that a call waits for a grant from the registry.",
+							"A call waits if this server has no worker ID or its grant has ended. After this time, the call fails with the last error of the registry.",
+							&snowflake_grant_timeout, 10000, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("snowflake.max_range_sequences",
+							"Sets the maximum number of range sequences that this server can use at the same time.",
+							"Each takes 2 kB of shared memory if \"snowflake.registry\" is set.",
+							&snowflake_max_range_sequences, 1000, 1, 1000000,
+							PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("snowflake.sequence_start",
+							 "Sets where the sequence starts in a tick.",
+							 "\"random\" starts anywhere in the lower half, so that id % N is evenly distributed; \"zero\" starts at 0. "
+							 "In a tick that follows an exhausted one, the sequence always starts at 0.",
+							 &snowflake_sequence_start, SNOWFLAKE_START_RANDOM, sequence_start_options,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("snowflake.max_lead",
+							"Sets how far bursts can move the timestamps of IDs ahead of the clock.",
+							"When the sequence of a tick is exhausted, IDs are borrowed from following ticks up to this limit, without waiting.",
+							&snowflake_max_lead, 0, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomEnumVariable("snowflake.clock_backward",
+							 "Sets what to do when the clock is behind the last ID.",
+							 "\"continue\" continues from the last ID at the pace of real time; \"wait\" waits for the clock, or fails if it is behind by more than \"snowflake.max_clock_backward\".",
+							 &snowflake_clock_backward, SNOWFLAKE_CLOCK_CONTINUE, clock_backward_options,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("snowflake.max_clock_backward",
+							"Sets how far the clock can be behind the last ID before calls fail instead of waiting.",
+							"This applies only if \"snowflake.clock_backward\" is \"wait\".",
+							&snowflake_max_clock_backward, 5000, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("snowflake.max_clock_forward",
+							"Sets how far snowflake IDs follow a clock that jumps ahead.",
+							"If the clock jumps further, IDs continue at the pace of real time. "
+							"After server start, calls fail if the clock and the mark are further apart.",
+							&snowflake_max_clock_forward, 365 * SECS_PER_DAY, 60, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
+	DefineCustomIntVariable("snowflake.reserve_time",
+							"Sets how far ahead IDs are durably reserved.",
+							"A busy server flushes WAL about twice in this time, an idle server never. "
+							"After a crash, the first ID can wait for the unused part of this time.",
+							&snowflake_reserve_time, 1000, 10, 60000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomBoolVariable("snowflake.synchronous_mark",
+							 "Generates IDs only below a mark that the synchronous standbys have flushed.",
+							 "This applies if \"synchronous_standby_names\" is set, regardless of \"synchronous_commit\". "
+							 "If off, IDs that are in no committed row can be generated again after a failover.",
+							 &snowflake_synchronous_mark, true,
+							 PGC_SIGHUP, 0, NULL, assign_synchronous_mark, NULL);
+	DefineCustomEnumVariable("snowflake.default_sequence_kind",
+							 "Sets the kind of new sequences, also those of new tables.",
+							 "With \"snowflake\", new bigint sequences are snowflake sequences, and smaller ones local, with a warning. "
+							 "With \"range\", all are range sequences. "
+							 "With \"distributed\", bigint ones are snowflake sequences, and smaller ones range sequences.",
+							 &snowflake_default_sequence_kind, SNOWFLAKE_DEFAULT_LOCAL, default_sequence_kind_options,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
 /*
  * Define the settings, and stop the start of the server if one of them has an
  * invalid value.
+ *
+ * The definition replaces an invalid value with the default, with only a
+ * warning, so the original value is set again, now with an error.
  */
 static void
 define_settings(void)
 {
-	for (size_t i = 0; i < lengthof(settings); i++)
-	{
-		const char *name = settings[i].name;
-		const char *value = GetConfigOption(name, true, false);
-		char	   *written = value != NULL ? pstrdup(value) : NULL;
+	char	   *written[lengthof(names)];
 
-		/*
-		 * The definition replaces an invalid value with the default, with
-		 * only a warning, so the original value is set again, now with an
-		 * error.
-		 */
-		define_setting(&settings[i]);
-		if (written != NULL)
-			(void) set_config_option(name, written,
+	for (size_t i = 0; i < lengthof(names); i++)
+	{
+		const char *value = GetConfigOption(names[i], true, false);
+
+		written[i] = value != NULL ? pstrdup(value) : NULL;
+	}
+	define_variables();
+	for (size_t i = 0; i < lengthof(names); i++)
+	{
+		if (written[i] != NULL)
+			(void) set_config_option(names[i], written[i],
 									 PGC_POSTMASTER, PGC_S_FILE,
 									 GUC_ACTION_SET, false, FATAL, false);
 	}
