@@ -49,7 +49,7 @@ snowflake_log_place(bool is_this_server)
 void
 snowflake_log_grant(int worker_id, int64 until)
 {
-	const char *end = timestamptz_to_str(tick_start(&snowflake_layout, until));
+	const char *end = timestamptz_to_str(snowflake_tick_start(&snowflake_layout, until));
 
 	if (!snowflake_may_log_call())
 		return;

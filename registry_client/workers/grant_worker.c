@@ -94,7 +94,7 @@ static const char return_query[] =
 
 typedef struct Request
 {
-	GrantCall	grant;			/* by what the registry identifies the server */
+	SnowflakeGrantCall grant;	/* by what the registry identifies the server */
 	int64		tick;			/* the next one; at the end: the last one + 1 */
 	bool		sealed;			/* at the end: is the generator stopped? */
 	RegistryCall call;
@@ -260,7 +260,7 @@ send_request(Registry *registry, PrepareRequest prepare, Request *request,
 static int64
 use_grant(const Request *request)
 {
-	const GrantCall *call = &request->grant;
+	const SnowflakeGrantCall *call = &request->grant;
 	const GrantAnswer *answer = &request->answer;
 	int64		left = Min(answer->grant_time_ms * 1000,
 						   (answer->until - request->tick) * snowflake_layout.tick_us);
@@ -327,7 +327,7 @@ get_or_extend(Registry *registry)
 	}
 
 	/* Errors that always differ must not take its turn in the log. */
-	ended = granted_until() <= snowflake_next_tick();
+	ended = snowflake_granted_until() <= snowflake_next_tick();
 	snowflake_log_end(ended);
 
 	/* If no host is reached, this says what could not be done. */

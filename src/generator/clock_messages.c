@@ -46,9 +46,9 @@ max_forward_us(void)
 void
 snowflake_note_lead(int64 tick, TimestampTz now)
 {
-	Generator  *state = snowflake_state;
-	int64		lead = tick_lead(&snowflake_layout, tick, now);
-	bool		behind = lead > max_lead_us();
+	SnowflakeGenerator *state = snowflake_state;
+	int64		lead = snowflake_tick_lead(&snowflake_layout, tick, now);
+	bool		behind = lead > snowflake_max_lead_us();
 	uint64		known = pg_atomic_read_u64(&state->logged_lead);
 	uint64		new_known = Max(lead, 0) + SNOWFLAKE_CLOCK_STEP_US;
 
@@ -72,7 +72,7 @@ snowflake_note_lead(int64 tick, TimestampTz now)
 			 errmsg("snowflake IDs are " INT64_FORMAT " ms ahead of the clock",
 					lead / 1000),
 			 errdetail("The timestamp of the last ID is %s, and the clock reads %s.",
-					   pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, tick))),
+					   pstrdup(timestamptz_to_str(snowflake_tick_start(&snowflake_layout, tick))),
 					   pstrdup(timestamptz_to_str(now))),
 			 lead <= max_forward_us() ?
 			 errhint("IDs continue at the pace of real time until the server's clock has caught up. Check the server's clock and, after a failover, the clock of the former primary.") :
@@ -87,7 +87,7 @@ snowflake_note_lead(int64 tick, TimestampTz now)
 void
 snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	const char *wall;
 	const char *expected;
 
@@ -127,7 +127,8 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 						step->jump / 1000),
 				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. The registry has granted IDs up to %s.",
 						   wall, expected,
-						   timestamptz_to_str(tick_start(&snowflake_layout, snapshot->until))),
+						   timestamptz_to_str(snowflake_tick_start(&snowflake_layout,
+																   snapshot->until))),
 				 errhint("Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.")));
 }
 
@@ -142,7 +143,7 @@ snowflake_is_too_far_behind(const SnowflakeSnapshot *snapshot,
 {
 	int64		longest = (int64) snowflake_max_clock_backward * 1000;
 
-	if (before_first_tick(&snowflake_layout, snapshot))
+	if (snowflake_before_first_tick(&snowflake_layout, snapshot))
 		longest += Max(snowflake_reserve_ticks() * snowflake_layout.tick_us,
 					   SNOWFLAKE_MAX_RESERVE_US);
 	return step->wait > longest;
@@ -156,10 +157,10 @@ static void
 report_clock_behind(int elevel, const SnowflakeSnapshot *snapshot, int64 next)
 {
 	const char *next_time =
-		pstrdup(timestamptz_to_str(tick_start(&snowflake_layout, next)));
+		pstrdup(timestamptz_to_str(snowflake_tick_start(&snowflake_layout, next)));
 	const char *clock_time = pstrdup(timestamptz_to_str(snapshot->wall));
 
-	if (before_first_tick(&snowflake_layout, snapshot))
+	if (snowflake_before_first_tick(&snowflake_layout, snapshot))
 		ereport(elevel,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("clock is too far behind the mark of snowflake IDs"),
@@ -197,7 +198,7 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 	const SnowflakeLayout *layout = &snowflake_layout;
 	const char *clock_time = pstrdup(timestamptz_to_str(snapshot->wall));
 	const char *first_time =
-		pstrdup(timestamptz_to_str(tick_start(layout, snapshot->first_tick)));
+		pstrdup(timestamptz_to_str(snowflake_tick_start(layout, snapshot->first_tick)));
 
 	switch (plan)
 	{
@@ -207,7 +208,7 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 					 errmsg("clock is before the epoch of the snowflake scheme"),
 					 errdetail("The clock reads %s, and the first ID can be generated at %s.",
 							   clock_time,
-							   timestamptz_to_str(tick_start(layout, layout->base_tick))),
+							   timestamptz_to_str(snowflake_tick_start(layout, layout->base_tick))),
 					 errhint("Correct the server's clock, or set an earlier epoch in \"snowflake.scheme\".")));
 			break;
 		case SNOWFLAKE_EXHAUSTED:
@@ -216,7 +217,8 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 					 errmsg("timestamp field of the snowflake scheme is exhausted"),
 					 errdetail("The clock reads %s, and the field ends at %s.",
 							   clock_time,
-							   timestamptz_to_str(tick_start(layout, layout->last_tick + 1))),
+							   timestamptz_to_str(snowflake_tick_start(layout,
+																	   layout->last_tick + 1))),
 					 errhint("Correct the server's clock, or set a wider timestamp field in \"snowflake.scheme\".")));
 			break;
 		case SNOWFLAKE_CLOCK_AHEAD:

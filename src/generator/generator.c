@@ -106,7 +106,7 @@ static int64 worker_bits;
 static inline uint64
 use_worker_bits(void)
 {
-	Grant	   *grant = &snowflake_state->grant;
+	SnowflakeGrant *grant = &snowflake_state->grant;
 	uint64		generation = pg_atomic_read_u64(&grant->generation);
 
 	if (unlikely(generation != worker_bits_generation))
@@ -140,8 +140,8 @@ compose_id(int64 tick, uint64 number)
 static inline int64
 word_id(uint64 word)
 {
-	return compose_id(word_tick(&snowflake_layout, word),
-					  word_number(&snowflake_layout, word));
+	return compose_id(snowflake_word_tick(&snowflake_layout, word),
+					  snowflake_word_number(&snowflake_layout, word));
 }
 
 /*
@@ -158,7 +158,7 @@ start_number(uint64 previous, int wanted)
 	uint64		half = snowflake_layout.number_limit / 2;
 
 	if (snowflake_sequence_start == SNOWFLAKE_START_ZERO ||
-		!numbers_left(&snowflake_layout, previous) || (uint64) wanted > half)
+		!snowflake_has_numbers(&snowflake_layout, previous) || (uint64) wanted > half)
 		return 0;
 	return pg_prng_uint64(&pg_global_prng_state) & (Max(half, 2) - 1);
 }
@@ -166,7 +166,7 @@ start_number(uint64 previous, int wanted)
 /*
  * The entry of this process in the array of waiters.
  */
-static inline Waiter *
+static inline SnowflakeWaiter *
 my_waiter(void)
 {
 	return &snowflake_state->waiters[snowflake_process_number()];
@@ -179,15 +179,15 @@ my_waiter(void)
 static bool
 join_queue(int64 tick, int wanted)
 {
-	Generator  *state = snowflake_state;
-	Waiter	   *waiter = my_waiter();
+	SnowflakeGenerator *state = snowflake_state;
+	SnowflakeWaiter *waiter = my_waiter();
 	uint64		word;
 	bool		joined = false;
 
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	word = pg_atomic_read_u64(&state->word);
-	if (word_tick(&snowflake_layout, word) == tick &&
-		!numbers_left(&snowflake_layout, word))
+	if (snowflake_word_tick(&snowflake_layout, word) == tick &&
+		!snowflake_has_numbers(&snowflake_layout, word))
 	{
 		/* A cancelled call may have left its entry, or numbers it was given. */
 		Assert((state->queue_length == 0) == dlist_is_empty(&state->queue));
@@ -212,7 +212,7 @@ join_queue(int64 tick, int wanted)
 static int
 take_given(int64 *first)
 {
-	Waiter	   *waiter = my_waiter();
+	SnowflakeWaiter *waiter = my_waiter();
 	int			given = (int) pg_atomic_read_u32(&waiter->given);
 
 	if (given > 0)
@@ -228,7 +228,7 @@ take_given(int64 *first)
  * How many of a tick's numbers, from one on, a waiter gets.
  */
 static uint64
-waiter_share(const Waiter *waiter, uint64 number, uint64 share)
+waiter_share(const SnowflakeWaiter *waiter, uint64 number, uint64 share)
 {
 	return Min(Min((uint64) waiter->wanted, share),
 			   snowflake_layout.number_limit - number);
@@ -245,7 +245,7 @@ count_shares(uint64 number, uint64 share)
 
 	dlist_foreach(iter, &snowflake_state->queue)
 	{
-		Waiter	   *waiter = dlist_container(Waiter, link, iter.cur);
+		SnowflakeWaiter *waiter = dlist_container(SnowflakeWaiter, link, iter.cur);
 
 		number += waiter_share(waiter, number, share);
 	}
@@ -259,13 +259,13 @@ count_shares(uint64 number, uint64 share)
 static void
 serve_queue(int64 tick, uint64 number, uint64 share)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	dlist_mutable_iter iter;
 
 	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
 	dlist_foreach_modify(iter, &state->queue)
 	{
-		Waiter	   *waiter = dlist_container(Waiter, link, iter.cur);
+		SnowflakeWaiter *waiter = dlist_container(SnowflakeWaiter, link, iter.cur);
 		uint64		count = waiter_share(waiter, number, share);
 
 		if (count == 0)
@@ -290,8 +290,8 @@ serve_queue(int64 tick, uint64 number, uint64 share)
 static int
 enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 {
-	Generator  *state = snowflake_state;
-	Waiter	   *waiter = my_waiter();
+	SnowflakeGenerator *state = snowflake_state;
+	SnowflakeWaiter *waiter = my_waiter();
 	bool		queued = waiter->queued;
 	int			callers = state->queue_length + (queued ? 0 : 1);
 	uint64		word = pg_atomic_read_u64(&state->word);
@@ -302,8 +302,8 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 
 	/* The tick only increases, and only to one that is reserved. */
 	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
-	Assert(step->next > word_tick(&snowflake_layout, word));
-	Assert(was_reserved(step->next));
+	Assert(step->next > snowflake_word_tick(&snowflake_layout, word));
+	Assert(snowflake_was_reserved(step->next));
 	Assert(is_same_generation(worker_bits_generation));
 
 	/* It may be the entry of a call that was cancelled. */
@@ -319,8 +319,8 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 			Min(Min((uint64) wanted, share),
 				snowflake_layout.number_limit - number);
 	} while (!snowflake_change_word(&word,
-									make_word(&snowflake_layout, step->next,
-											  number + taken), start));
+									snowflake_make_word(&snowflake_layout, step->next,
+														number + taken), start));
 	pg_atomic_write_u64(&state->entered, step->entered);
 
 	serve_queue(step->next, start, share);
@@ -343,7 +343,7 @@ claim_numbers(uint64 *word, int wanted, int64 *first)
 	uint64		taken;
 
 	taken = Min((uint64) wanted, snowflake_layout.number_limit -
-				numbers_used(&snowflake_layout, *word));
+				snowflake_numbers_used(&snowflake_layout, *word));
 	*first = word_id(*word);
 	if (taken > 0 &&
 		pg_atomic_compare_exchange_u64(&snowflake_state->word, word,
@@ -380,13 +380,13 @@ lost_confirmation(TimestampTz now)
 static inline bool
 may_claim(int64 tick, TimestampTz now)
 {
-	int64		lead = tick_lead(&snowflake_layout, tick, now);
+	int64		lead = snowflake_tick_lead(&snowflake_layout, tick, now);
 
 	if (lead <= -snowflake_layout.tick_us)
 		return false;
 	if ((lead > 0 || snowflake_layout.tick_us > CONFIRM_US) && lost_confirmation(now))
 		return false;
-	return lead <= max_lead_us() ||
+	return lead <= snowflake_max_lead_us() ||
 		(snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE &&
 		 lead <= (int64) pg_atomic_read_u64(&snowflake_state->logged_lead));
 }
@@ -400,14 +400,14 @@ static void
 wait_for_tick(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 			  int wanted, Wait *wait)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 
 	if (!wait->queued)
-		wait->queued = join_queue(word_tick(&snowflake_layout, snapshot->word),
+		wait->queued = join_queue(snowflake_word_tick(&snowflake_layout, snapshot->word),
 								  wanted);
 	if (!wait->queued)
 		return;
-	if (before_first_tick(&snowflake_layout, snapshot))
+	if (snowflake_before_first_tick(&snowflake_layout, snapshot))
 		snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK, &state->clock_waits,
 						&wait->sleeps);
 	else
@@ -439,7 +439,7 @@ wait_for_clock(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 static int
 move_word(int wanted, int64 *first, Wait *wait)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	SnowflakeRules rules = snowflake_rules();
 	SnowflakeSnapshot snapshot;
 	SnowflakeStep step;
@@ -452,7 +452,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 		snowflake_recover();
 		return 0;
 	}
-	if (granted_until() == 0)
+	if (snowflake_granted_until() == 0)
 	{
 		snowflake_wait_for_grant(0, &wait->grant_since);
 		return 0;
@@ -467,9 +467,9 @@ move_word(int wanted, int64 *first, Wait *wait)
 				return 0;
 			break;
 		case SNOWFLAKE_MOVE:
-			if (is_reserved(step.next))
+			if (snowflake_is_reserved(step.next))
 				break;
-			if (step.next < granted_until())
+			if (step.next < snowflake_granted_until())
 				snowflake_reserve(true, &wait->reserve_sleeps);
 			else
 				snowflake_wait_for_grant(step.next, &wait->grant_since);
@@ -498,10 +498,10 @@ move_word(int wanted, int64 *first, Wait *wait)
 		 /* was served while waiting for the lock */ ;
 	else if (step.plan == SNOWFLAKE_CLAIM && !snowflake_mark_is_unconfirmed())
 	{
-		Assert(was_reserved(step.next));
+		Assert(snowflake_was_reserved(step.next));
 		taken = claim_numbers(&snapshot.word, wanted, first);
 	}
-	else if (step.plan == SNOWFLAKE_MOVE && is_reserved(step.next) &&
+	else if (step.plan == SNOWFLAKE_MOVE && snowflake_is_reserved(step.next) &&
 			 !snowflake_mark_is_unconfirmed())
 		taken = enter_tick(&step, wanted, first);
 	LWLockRelease(state->lock);
@@ -543,9 +543,9 @@ snowflake_generate(void)
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!wait.queued && numbers_left(&snowflake_layout, seen))
+		if (!wait.queued && snowflake_has_numbers(&snowflake_layout, seen))
 		{
-			int64		tick = word_tick(&snowflake_layout, seen);
+			int64		tick = snowflake_word_tick(&snowflake_layout, seen);
 			TimestampTz now = GetCurrentTimestamp();
 			uint64		generation = use_worker_bits();
 
@@ -558,9 +558,9 @@ snowflake_generate(void)
 				 * clock might not allow it, or it might be of another grant.
 				 * Then it is not used.
 				 */
-				if (numbers_left(&snowflake_layout, seen) &&
-					(word_tick(&snowflake_layout, seen) == tick ||
-					 may_claim(word_tick(&snowflake_layout, seen), now)) &&
+				if (snowflake_has_numbers(&snowflake_layout, seen) &&
+					(snowflake_word_tick(&snowflake_layout, seen) == tick ||
+					 may_claim(snowflake_word_tick(&snowflake_layout, seen), now)) &&
 					is_same_generation(generation))
 					return word_id(seen);
 			}
@@ -591,8 +591,8 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 
 		CHECK_FOR_INTERRUPTS();
 		while (!wait.queued && taken == 0 &&
-			   numbers_left(&snowflake_layout, word) &&
-			   may_claim(word_tick(&snowflake_layout, word),
+			   snowflake_has_numbers(&snowflake_layout, word) &&
+			   may_claim(snowflake_word_tick(&snowflake_layout, word),
 						 GetCurrentTimestamp()))
 			taken = claim_numbers(&word, wanted, first);
 		if (taken > 0 && !is_same_generation(generation))

@@ -229,7 +229,7 @@ snowflake_attach_grant(bool is_new)
  * tokens that may identify it.
  */
 static void
-fill_call(GrantCall *call, const KeptGrant *grant)
+fill_call(SnowflakeGrantCall *call, const KeptGrant *grant)
 {
 	call->worker_id = grant->worker_id;
 	call->ntokens = grant->ntokens;
@@ -242,7 +242,7 @@ fill_call(GrantCall *call, const KeptGrant *grant)
  * current one.
  */
 void
-snowflake_begin_call(GrantCall *call)
+snowflake_begin_call(SnowflakeGrantCall *call)
 {
 	KeptGrant  *grant;
 
@@ -270,7 +270,7 @@ snowflake_begin_call(GrantCall *call)
  * Is this the last call?  Not if the server has dropped its grant meanwhile.
  */
 static bool
-is_last_call(const GrantCall *call, const KeptGrant *grant)
+is_last_call(const SnowflakeGrantCall *call, const KeptGrant *grant)
 {
 	return grant->ntokens > 0 &&
 		memcmp(&grant->tokens[grant->ntokens - 1], &call->new_token,
@@ -282,7 +282,7 @@ is_last_call(const GrantCall *call, const KeptGrant *grant)
  * one.
  */
 void
-snowflake_cancel_call(const GrantCall *call)
+snowflake_cancel_call(const SnowflakeGrantCall *call)
 {
 	KeptGrant  *grant = get_kept();
 
@@ -300,7 +300,7 @@ snowflake_cancel_call(const GrantCall *call)
  * The reserve lock is held.
  */
 static bool
-confirm_call(const GrantCall *call, KeptGrant *grant)
+confirm_call(const SnowflakeGrantCall *call, KeptGrant *grant)
 {
 	if (!is_last_call(call, grant))
 		return false;
@@ -320,9 +320,9 @@ confirm_call(const GrantCall *call, KeptGrant *grant)
 static void
 exhaust_below(int64 from)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	const SnowflakeLayout *layout = &snowflake_layout;
-	int64		tick = word_tick(layout, pg_atomic_read_u64(&state->word));
+	int64		tick = snowflake_word_tick(layout, pg_atomic_read_u64(&state->word));
 	int64		last = Max(tick, from - 1);
 	int64		entered = (int64) pg_atomic_read_u64(&state->entered);
 
@@ -341,10 +341,10 @@ exhaust_below(int64 from)
  * server has dropped it meanwhile.
  */
 bool
-snowflake_install_grant(const GrantCall *call, int worker_id,
+snowflake_install_grant(const SnowflakeGrantCall *call, int worker_id,
 						int64 from, int64 until)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	KeptGrant  *grant = get_kept();
 	bool		wanted;
 
@@ -373,7 +373,7 @@ snowflake_install_grant(const GrantCall *call, int worker_id,
  * it meanwhile.
  */
 bool
-snowflake_extend_grant(const GrantCall *call, int64 until)
+snowflake_extend_grant(const SnowflakeGrantCall *call, int64 until)
 {
 	KeptGrant  *grant = get_kept();
 	bool		wanted;
@@ -409,9 +409,9 @@ clear_grant(void)
  * call has no worker ID.
  */
 int64
-snowflake_seal_grant(GrantCall *call)
+snowflake_seal_grant(SnowflakeGrantCall *call)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	KeptGrant  *grant = get_kept();
 	int64		next;
 	int64		end;
@@ -420,7 +420,7 @@ snowflake_seal_grant(GrantCall *call)
 	Assert(pg_atomic_read_u64(&state->reserved) > 0);
 	fill_call(call, grant);
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
-	next = word_tick(&snowflake_layout, pg_atomic_read_u64(&state->word)) + 1;
+	next = snowflake_word_tick(&snowflake_layout, pg_atomic_read_u64(&state->word)) + 1;
 	end = Max(Min(next, grant->until), grant->from);
 	snowflake_limit_reserve(next);
 	clear_grant();
@@ -652,7 +652,7 @@ fail_no_grant(void)
 {
 	SnowflakeRegistryStatus status;
 	int			worker_id = snowflake_state->grant.worker_id;
-	int64		until = granted_until();
+	int64		until = snowflake_granted_until();
 
 	snowflake_get_registry_status(&status);
 	if (!snowflake_may_see_registry_error())
@@ -663,7 +663,7 @@ fail_no_grant(void)
 			 until == 0 ?
 			 errmsg("no worker ID is granted to this server") :
 			 errmsg("the grant of worker ID %d ended at %s", worker_id,
-					timestamptz_to_str(tick_start(&snowflake_layout, until))),
+					timestamptz_to_str(snowflake_tick_start(&snowflake_layout, until))),
 			 errdetail_no_grant(&status),
 			 !IsUnderPostmaster ?
 			 errhint("Start the server normally.") :
@@ -679,7 +679,7 @@ fail_no_grant(void)
 void
 snowflake_wait_for_grant(int64 next, int64 *since)
 {
-	WaitCounter *counter = &snowflake_state->grant_waits;
+	SnowflakeWaitCounter *counter = &snowflake_state->grant_waits;
 	int64		start = snowflake_steady_clock();
 	int64		left;
 	ErrorContextCallback context;
@@ -696,7 +696,7 @@ snowflake_wait_for_grant(int64 next, int64 *since)
 	snowflake_wake_grant_worker();
 	snowflake_push_wait_context(&context, SNOWFLAKE_EVENT_GRANT);
 	ConditionVariablePrepareToSleep(&shared->changed);
-	if (next >= granted_until())
+	if (next >= snowflake_granted_until())
 		(void) ConditionVariableTimedSleep(&shared->changed,
 										   Min(left, MAX_GRANT_SLEEP_MS),
 										   snowflake_wait_event(SNOWFLAKE_EVENT_GRANT));

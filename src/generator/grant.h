@@ -25,13 +25,13 @@
 #define SNOWFLAKE_MAX_TOKENS	16
 
 /* A call of the registry. */
-typedef struct GrantCall
+typedef struct SnowflakeGrantCall
 {
 	int			worker_id;		/* held by this server, or -1 */
 	int			ntokens;		/* any could be the current one */
 	pg_uuid_t	tokens[SNOWFLAKE_MAX_TOKENS];
 	pg_uuid_t	new_token;		/* current after the call */
-} GrantCall;
+} SnowflakeGrantCall;
 
 /* The results of the last calls. */
 typedef struct SnowflakeRegistryStatus
@@ -53,12 +53,12 @@ extern PGDLLEXPORT bool snowflake_note_connecting(bool connecting);
 extern PGDLLEXPORT void snowflake_note_calling(bool calling);
 extern PGDLLEXPORT bool snowflake_call_is_wanted(void);
 extern PGDLLEXPORT int snowflake_held_worker_id(void);
-extern PGDLLEXPORT void snowflake_begin_call(GrantCall *call);
-extern PGDLLEXPORT void snowflake_cancel_call(const GrantCall *call);
-extern PGDLLEXPORT bool snowflake_install_grant(const GrantCall *call, int worker_id,
+extern PGDLLEXPORT void snowflake_begin_call(SnowflakeGrantCall *call);
+extern PGDLLEXPORT void snowflake_cancel_call(const SnowflakeGrantCall *call);
+extern PGDLLEXPORT bool snowflake_install_grant(const SnowflakeGrantCall *call, int worker_id,
 												int64 from, int64 until);
-extern PGDLLEXPORT bool snowflake_extend_grant(const GrantCall *call, int64 until);
-extern PGDLLEXPORT int64 snowflake_seal_grant(GrantCall *call);
+extern PGDLLEXPORT bool snowflake_extend_grant(const SnowflakeGrantCall *call, int64 until);
+extern PGDLLEXPORT int64 snowflake_seal_grant(SnowflakeGrantCall *call);
 extern PGDLLEXPORT void snowflake_forget_tokens(void);
 extern PGDLLEXPORT bool snowflake_note_answer(const char *error);
 

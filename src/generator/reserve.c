@@ -96,7 +96,7 @@ snowflake_forget_reserve(void)
 uint64
 snowflake_recover_mark(bool after_reset)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	uint64		mark = snowflake_mark_read();
 	int64		reserve_us =
 		snowflake_reserve_ticks() * snowflake_layout.tick_us;
@@ -107,14 +107,14 @@ snowflake_recover_mark(bool after_reset)
 
 	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
 	Assert(pg_atomic_read_u64(&state->reserved) == 0);
-	state->first_tick = Max(mark_tick(&snowflake_layout, mark), state->grant.from);
+	state->first_tick = Max(snowflake_mark_tick(&snowflake_layout, mark), state->grant.from);
 	state->first_tick = Max(state->first_tick, snowflake_layout.base_tick + 1);
 
 	/* When the first tick is entered if the clock stays behind it. */
 	snowflake_read_clocks(&wall, &steady);
-	lead = tick_lead(&snowflake_layout, state->first_tick, wall);
+	lead = snowflake_tick_lead(&snowflake_layout, state->first_tick, wall);
 	state->has_mark = mark > 0 && !(after_reset && lead < 0);
-	unused = Min(Max(lead - max_lead_us(), 0), reserve_us);
+	unused = Min(Max(lead - snowflake_max_lead_us(), 0), reserve_us);
 
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	snowflake_exhaust_word(state->first_tick - 1,
@@ -133,7 +133,7 @@ snowflake_recover_mark(bool after_reset)
 static void
 settle_pending_mark(void)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 
 	if (state->pending_lsn == InvalidXLogRecPtr || lacks_standbys(state->pending_lsn))
 		return;
@@ -142,9 +142,9 @@ settle_pending_mark(void)
 
 	/* Reserved ticks are granted, below the mark, and not taken back. */
 	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
-	Assert(snowflake_mark_read() >= tick_mark(&snowflake_layout, state->pending_end));
+	Assert(snowflake_mark_read() >= snowflake_tick_mark(&snowflake_layout, state->pending_end));
 	Assert((uint64) state->pending_end >= pg_atomic_read_u64(&state->reserved));
-	Assert(state->pending_end <= granted_until());
+	Assert(state->pending_end <= snowflake_granted_until());
 
 	/* Whoever sees the ticks reserved sees which mark standbys must have. */
 	pg_write_barrier();
@@ -158,7 +158,7 @@ settle_pending_mark(void)
 static int64
 reserve_end(const SnowflakeSnapshot *snapshot, int64 next)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	int64		ticks = snowflake_reserve_ticks();
 	int64		write_us = 2 * Min((int64) pg_atomic_read_u64(&state->write_us),
 								   state->previous_write_us);
@@ -172,8 +172,8 @@ reserve_end(const SnowflakeSnapshot *snapshot, int64 next)
 		double		used = next - state->written_next;
 		double		us = Max(snapshot->steady - state->written_at, 1);
 		double		needed = used / us * snowflake_reserve_time * 1000;
-		int64		latest = time_tick(&snowflake_layout, snapshot->wall +
-									   max_lead_us());
+		int64		latest = snowflake_time_tick(&snowflake_layout, snapshot->wall +
+												 snowflake_max_lead_us());
 
 		/* Ticks that cannot be used by then are not needed. */
 		if (needed > ticks)
@@ -181,7 +181,7 @@ reserve_end(const SnowflakeSnapshot *snapshot, int64 next)
 							   latest + ticks));
 	}
 	end = Min(end, snowflake_layout.last_tick + 1);
-	return Min(end, granted_until());
+	return Min(end, snowflake_granted_until());
 }
 
 /*
@@ -193,7 +193,7 @@ snowflake_reserve_is_low(int64 tick)
 	int64		reserved = (int64) pg_atomic_read_u64(&snowflake_state->reserved);
 
 	return reserved - tick <= snowflake_reserve_ticks() / 2 &&
-		reserved < granted_until();
+		reserved < snowflake_granted_until();
 }
 
 /*
@@ -202,7 +202,7 @@ snowflake_reserve_is_low(int64 tick)
 static void
 raise_mark(void)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	SnowflakeRules rules = snowflake_rules();
 	SnowflakeSnapshot snapshot;
 	SnowflakeStep step;
@@ -224,7 +224,7 @@ raise_mark(void)
 		return;
 	PG_TRY();
 	{
-		lsn = snowflake_mark_raise(tick_mark(&snowflake_layout, end));
+		lsn = snowflake_mark_raise(snowflake_tick_mark(&snowflake_layout, end));
 	}
 	PG_CATCH();
 	{
@@ -302,8 +302,7 @@ log_start(uint64 mark)
 				(errmsg("snowflake IDs continue above the mark " UINT64_FORMAT,
 						mark),
 				 errdetail("The time of the mark is %s in this scheme.",
-						   timestamptz_to_str(tick_start(&snowflake_layout,
-														 mark_tick(&snowflake_layout, mark))))));
+						   timestamptz_to_str(snowflake_mark_time(&snowflake_layout, mark)))));
 }
 
 /*
@@ -327,7 +326,7 @@ warn_of_wait(void)
 			 errmsg("no snowflake ID can be generated for " INT64_FORMAT " s",
 					step.wait / USECS_PER_SEC),
 			 errdetail("IDs continue in the tick that begins at %s. A tick is %g s long.",
-					   timestamptz_to_str(tick_start(&snowflake_layout, step.next)),
+					   timestamptz_to_str(snowflake_tick_start(&snowflake_layout, step.next)),
 					   (double) snowflake_layout.tick_us / USECS_PER_SEC),
 			 errhint("With a shorter tick in \"snowflake.scheme\", IDs continue sooner after a start.")));
 }
@@ -369,7 +368,7 @@ snowflake_recover(void)
 void
 snowflake_reserve(bool required, int *sleeps)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	XLogRecPtr	pending;
 
 	snowflake_exit_on_postmaster_death();
@@ -409,8 +408,8 @@ snowflake_next_tick(void)
 	snowflake_take_snapshot(&snapshot);
 	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
 	next = step.plan <= SNOWFLAKE_WAIT_CLOCK ?
-		step.next : time_tick(&snowflake_layout, snapshot.wall);
-	return Max(next, word_tick(&snowflake_layout, snapshot.word) + 1);
+		step.next : snowflake_time_tick(&snowflake_layout, snapshot.wall);
+	return Max(next, snowflake_word_tick(&snowflake_layout, snapshot.word) + 1);
 }
 
 /*
@@ -435,10 +434,12 @@ snowflake_begin_reserving(void)
 	mark = snowflake_mark_read();
 	if (mark > 0 && !snowflake_state->grant.registry)
 	{
-		mark_time = tick_start(&snowflake_layout, mark_tick(&snowflake_layout, mark));
+		mark_time = snowflake_mark_time(&snowflake_layout, mark);
 		if (now - OLDEST_MARK_US > mark_time &&
 			now - mark_time <= snowflake_rules().max_forward)
-			mark = tick_mark(&snowflake_layout, time_tick(&snowflake_layout, now - OLDEST_MARK_US));
+			mark = snowflake_tick_mark(&snowflake_layout,
+									   snowflake_time_tick(&snowflake_layout,
+														   now - OLDEST_MARK_US));
 	}
 	(void) snowflake_mark_raise(mark);
 	if (pg_atomic_read_u64(&snowflake_state->reserved) == 0)

@@ -290,7 +290,8 @@ define_variables(void)
 							 "Sets where the sequence starts in a tick.",
 							 "\"random\" starts anywhere in the lower half, so that id % N is evenly distributed; \"zero\" starts at 0. "
 							 "In a tick that follows an exhausted one, the sequence always starts at 0.",
-							 &snowflake_sequence_start, SNOWFLAKE_START_RANDOM, sequence_start_options,
+							 &snowflake_sequence_start, SNOWFLAKE_START_RANDOM,
+							 sequence_start_options,
 							 PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("snowflake.max_lead",
 							"Sets how far bursts can move the timestamps of IDs ahead of the clock.",
@@ -300,7 +301,8 @@ define_variables(void)
 	DefineCustomEnumVariable("snowflake.clock_backward",
 							 "Sets what to do when the clock is behind the last ID.",
 							 "\"continue\" continues from the last ID at the pace of real time; \"wait\" waits for the clock, or fails if it is behind by more than \"snowflake.max_clock_backward\".",
-							 &snowflake_clock_backward, SNOWFLAKE_CLOCK_CONTINUE, clock_backward_options,
+							 &snowflake_clock_backward, SNOWFLAKE_CLOCK_CONTINUE,
+							 clock_backward_options,
 							 PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("snowflake.max_clock_backward",
 							"Sets how far the clock can be behind the last ID before calls fail instead of waiting.",
@@ -330,7 +332,8 @@ define_variables(void)
 							 "With \"snowflake\", new bigint sequences are snowflake sequences, and smaller ones local, with a warning. "
 							 "With \"range\", all are range sequences. "
 							 "With \"distributed\", bigint ones are snowflake sequences, and smaller ones range sequences.",
-							 &snowflake_default_sequence_kind, SNOWFLAKE_DEFAULT_LOCAL, default_sequence_kind_options,
+							 &snowflake_default_sequence_kind, SNOWFLAKE_DEFAULT_LOCAL,
+							 default_sequence_kind_options,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 

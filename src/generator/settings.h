@@ -62,7 +62,7 @@ extern int	snowflake_default_sequence_kind;
 
 /* snowflake.max_lead in microseconds. */
 static inline int64
-max_lead_us(void)
+snowflake_max_lead_us(void)
 {
 	return (int64) snowflake_max_lead * 1000;
 }

@@ -51,7 +51,7 @@ snowflake_exit_on_postmaster_death(void)
  * looked for there, too.
  */
 void
-snowflake_sleep(int64 us, SnowflakeWaitEvent event, WaitCounter *counter,
+snowflake_sleep(int64 us, SnowflakeWaitEvent event, SnowflakeWaitCounter *counter,
 				int *sleeps)
 {
 	uint32		wait_event = snowflake_wait_event(event);

@@ -37,7 +37,7 @@
 /* The longest wait before checking again whether the reserve lock is free. */
 #define MAX_RESERVE_WAIT_MS 100
 
-Generator  *snowflake_state = NULL;
+SnowflakeGenerator *snowflake_state = NULL;
 SnowflakeLayout snowflake_layout;
 
 /*
@@ -59,8 +59,8 @@ max_waiters(void)
 static Size
 state_size(void)
 {
-	return add_size(offsetof(Generator, waiters),
-					mul_size(max_waiters(), sizeof(Waiter)));
+	return add_size(offsetof(SnowflakeGenerator, waiters),
+					mul_size(max_waiters(), sizeof(SnowflakeWaiter)));
 }
 
 void
@@ -98,7 +98,7 @@ read_times(TimestampTz *created, TimestampTz *last_checkpoint)
 }
 
 static void
-init_wait_counter(WaitCounter *counter)
+init_wait_counter(SnowflakeWaitCounter *counter)
 {
 	pg_atomic_init_u64(&counter->waits, 0);
 	pg_atomic_init_u64(&counter->wait_us, 0);
@@ -122,7 +122,7 @@ compose_worker_bits(int worker_id)
  * granted.
  */
 static void
-init_grant(Grant *grant)
+init_grant(SnowflakeGrant *grant)
 {
 	grant->registry = snowflake_has_registry;
 	grant->worker_id = grant->registry ? -1 : Max(snowflake_worker_id, 0);
@@ -139,7 +139,7 @@ init_grant(Grant *grant)
 void
 snowflake_init_worker_id(int worker_id, int64 from, int64 until)
 {
-	Grant	   *grant = &snowflake_state->grant;
+	SnowflakeGrant *grant = &snowflake_state->grant;
 
 	grant->worker_bits = compose_worker_bits(worker_id);
 	grant->worker_id = worker_id;
@@ -153,7 +153,7 @@ snowflake_init_worker_id(int worker_id, int64 from, int64 until)
 bool
 snowflake_attach_state(void)
 {
-	Generator  *state;
+	SnowflakeGenerator *state;
 	bool		found;
 
 	state = ShmemInitStruct("snowflake generator", state_size(), &found);
@@ -164,7 +164,7 @@ snowflake_attach_state(void)
 
 	Assert(((uintptr_t) state) % PG_CACHE_LINE_SIZE == 0);
 	MemSet(state, 0, state_size());
-	pg_atomic_init_u64(&state->word, empty_word(&snowflake_layout));
+	pg_atomic_init_u64(&state->word, snowflake_empty_word(&snowflake_layout));
 	state->lock = &GetNamedLWLockTranche(WORD_TRANCHE_NAME)->lock;
 	init_grant(&state->grant);
 	pg_atomic_init_u64(&state->entered, 0);
@@ -316,7 +316,7 @@ snowflake_unlock_reserve(void)
 bool
 snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	bool		changed;
 	uint64		changes = pg_atomic_read_u64(&state->changes);
 
@@ -327,7 +327,7 @@ snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
 	Assert(new > *expected ||
 		   (pg_atomic_read_u64(&state->reserved) == 0 &&
 			LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE)));
-	Assert(skipped <= numbers_used(&snowflake_layout, new));
+	Assert(skipped <= snowflake_numbers_used(&snowflake_layout, new));
 
 	pg_atomic_write_u64(&state->changes, changes + 1);
 	pg_write_barrier();
@@ -335,7 +335,7 @@ snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
 	if (changed)
 		pg_atomic_write_u64(&state->ids_before,
 							pg_atomic_read_u64(&state->ids_before) +
-							numbers_used(&snowflake_layout, *expected) -
+							snowflake_numbers_used(&snowflake_layout, *expected) -
 							skipped);
 	pg_write_barrier();
 	pg_atomic_write_u64(&state->changes, changes + 2);
@@ -350,9 +350,9 @@ snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
 void
 snowflake_exhaust_word(int64 tick, int64 entered)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	uint64		limit = snowflake_layout.number_limit;
-	uint64		exhausted = make_word(&snowflake_layout, tick, limit);
+	uint64		exhausted = snowflake_make_word(&snowflake_layout, tick, limit);
 	uint64		word = pg_atomic_read_u64(&state->word);
 
 	Assert(tick >= snowflake_layout.base_tick && tick <= snowflake_layout.last_tick);
@@ -371,7 +371,7 @@ snowflake_reset_word(void)
 {
 	uint64		word = pg_atomic_read_u64(&snowflake_state->word);
 
-	while (!snowflake_change_word(&word, empty_word(&snowflake_layout),
+	while (!snowflake_change_word(&word, snowflake_empty_word(&snowflake_layout),
 								  snowflake_layout.number_limit))
 		;
 }
@@ -382,7 +382,7 @@ snowflake_reset_word(void)
 void
 snowflake_limit_reserve(int64 until)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 
 	Assert(LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE));
 	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
@@ -402,12 +402,12 @@ snowflake_limit_reserve(int64 until)
 void
 snowflake_change_worker_id(int worker_id, int64 from, int64 until)
 {
-	Grant	   *grant = &snowflake_state->grant;
+	SnowflakeGrant *grant = &snowflake_state->grant;
 
 	Assert(LWLockHeldByMeInMode(snowflake_state->reserve_lock, LW_EXCLUSIVE));
 	Assert(LWLockHeldByMeInMode(snowflake_state->lock, LW_EXCLUSIVE));
-	Assert(!numbers_left(&snowflake_layout,
-						 pg_atomic_read_u64(&snowflake_state->word)));
+	Assert(!snowflake_has_numbers(&snowflake_layout,
+								  pg_atomic_read_u64(&snowflake_state->word)));
 	if (worker_id < 0)
 		snowflake_state->pending_lsn = InvalidXLogRecPtr;
 	snowflake_init_worker_id(worker_id, from, until);
@@ -423,7 +423,7 @@ snowflake_change_worker_id(int worker_id, int64 from, int64 until)
 void
 snowflake_take_snapshot(SnowflakeSnapshot *snapshot)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 
 	/* The caller has seen that the mark was read: first_tick is from then. */
 	pg_read_barrier();
@@ -446,7 +446,7 @@ snowflake_rules(void)
 	SnowflakeRules rules;
 
 	rules.wait = snowflake_clock_backward == SNOWFLAKE_CLOCK_WAIT;
-	rules.max_lead = max_lead_us();
+	rules.max_lead = snowflake_max_lead_us();
 	rules.max_forward = (int64) snowflake_max_clock_forward * USECS_PER_SEC;
 	return rules;
 }

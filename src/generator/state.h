@@ -22,30 +22,30 @@
 #include "shared/compat.h"
 
 /* How often and how long calls waited for something. */
-typedef struct WaitCounter
+typedef struct SnowflakeWaitCounter
 {
 	pg_atomic_uint64 waits;		/* calls that waited */
 	pg_atomic_uint64 wait_us;
-} WaitCounter;
+} SnowflakeWaitCounter;
 
 /* A backend that waits for the next tick.  Protected by the lock. */
-typedef struct Waiter
+typedef struct SnowflakeWaiter
 {
 	dlist_node	link;
-	bool		queued;			/* in Generator.queue? */
+	bool		queued;			/* in SnowflakeGenerator.queue? */
 	int			wanted;			/* at most this many numbers */
 
 	/* The numbers it was given; written before given becomes nonzero. */
 	int64		first;			/* the first ID */
 	pg_atomic_uint32 given;		/* how many; cleared by the waiter */
-} Waiter;
+} SnowflakeWaiter;
 
 /*
  * The grant: the worker ID that this server generates IDs with, and the ticks
  * that it may use (grant.c).  Without a registry, the worker ID is that of the
  * settings, for all ticks.
  */
-typedef struct Grant
+typedef struct SnowflakeGrant
 {
 	/* Changed with both locks held; generation is raised with the bits. */
 	pg_atomic_uint64 generation;
@@ -63,15 +63,15 @@ typedef struct Grant
 	int64		from;			/* the first tick that may be entered */
 	int			worker_id;		/* of worker_bits; -1: none is granted */
 	bool		registry;		/* is there one?  constant */
-} Grant;
+} SnowflakeGrant;
 
-typedef struct Generator
+typedef struct SnowflakeGenerator
 {
 	/* In its own cache line: all backends write to it all the time. */
 	pg_atomic_uint64 word;
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(pg_atomic_uint64)];
 
-	Grant		grant;
+	SnowflakeGrant grant;
 
 	LWLock	   *lock;			/* protects the word's tick, and the queue */
 
@@ -144,10 +144,10 @@ typedef struct Generator
 	pg_atomic_uint32 not_followed;
 
 	/* Counters, each changed by itself. */
-	WaitCounter sequence_waits;
-	WaitCounter clock_waits;
-	WaitCounter reserve_waits;
-	WaitCounter grant_waits;
+	SnowflakeWaitCounter sequence_waits;
+	SnowflakeWaitCounter clock_waits;
+	SnowflakeWaitCounter reserve_waits;
+	SnowflakeWaitCounter grant_waits;
 	pg_atomic_uint64 clock_errors;
 	pg_atomic_uint64 mark_errors;
 	pg_atomic_uint64 clock_steps;
@@ -156,24 +156,24 @@ typedef struct Generator
 	pg_atomic_uint64 ids_reset; /* IDs generated before stats_reset */
 	pg_atomic_uint64 stats_reset;
 
-	Waiter		waiters[FLEXIBLE_ARRAY_MEMBER]; /* by process number */
-} Generator;
+	SnowflakeWaiter waiters[FLEXIBLE_ARRAY_MEMBER]; /* by process number */
+} SnowflakeGenerator;
 
 /*
  * The word is in a cache line of its own, as is what is read with it for each
  * ID.  What changes with the tick is in neither.
  */
-StaticAssertDecl(offsetof(Generator, word) == 0 &&
-				 offsetof(Generator, grant) == PG_CACHE_LINE_SIZE,
+StaticAssertDecl(offsetof(SnowflakeGenerator, word) == 0 &&
+				 offsetof(SnowflakeGenerator, grant) == PG_CACHE_LINE_SIZE,
 				 "nothing shares the cache line of the word");
-StaticAssertDecl(offsetof(Grant, until) + sizeof(pg_atomic_uint64) <= PG_CACHE_LINE_SIZE &&
-				 offsetof(Grant, from) == PG_CACHE_LINE_SIZE,
+StaticAssertDecl(offsetof(SnowflakeGrant, until) + sizeof(pg_atomic_uint64) <= PG_CACHE_LINE_SIZE &&
+				 offsetof(SnowflakeGrant, from) == PG_CACHE_LINE_SIZE,
 				 "what is read for each ID has a cache line of its own");
 
 /* The most that is reserved because of a slow disk or standby. */
 #define SNOWFLAKE_MAX_RESERVE_US	INT64CONST(60000000)
 
-extern PGDLLEXPORT Generator *snowflake_state;
+extern PGDLLEXPORT SnowflakeGenerator *snowflake_state;
 extern PGDLLEXPORT SnowflakeLayout snowflake_layout;
 
 extern void snowflake_configure_state(const SnowflakeScheme *scheme);
@@ -212,14 +212,14 @@ extern int64 snowflake_reserve_ticks(void);
 
 /* The first tick that may not be entered. */
 static inline int64
-granted_until(void)
+snowflake_granted_until(void)
 {
 	return (int64) pg_atomic_read_u64(&snowflake_state->grant.until);
 }
 
 /* May the word move to a tick? */
 static inline bool
-is_reserved(int64 tick)
+snowflake_is_reserved(int64 tick)
 {
 	return tick < (int64) pg_atomic_read_u64(&snowflake_state->reserved);
 }
@@ -231,7 +231,7 @@ is_reserved(int64 tick)
  * held.
  */
 static inline bool
-was_reserved(int64 tick)
+snowflake_was_reserved(int64 tick)
 {
 	uint64		reserved = pg_atomic_read_u64(&snowflake_state->reserved);
 

@@ -109,13 +109,13 @@ plan_start(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		   const SnowflakeSnapshot *snapshot, SnowflakePlan *plan)
 {
 	bool		before_epoch =
-		snapshot->wall < tick_start(layout, layout->base_tick);
-	int64		lead = tick_lead(layout, snapshot->first_tick, snapshot->wall);
+		snapshot->wall < snowflake_tick_start(layout, layout->base_tick);
+	int64		lead = snowflake_tick_lead(layout, snapshot->first_tick, snapshot->wall);
 
 	/* The tick before the first one was over when the mark was read. */
 	int64		elapsed = Max(snapshot->steady - snapshot->entered - layout->tick_us, 0);
 
-	if (tick_lead(layout, layout->last_tick + 1, snapshot->wall) <= 0)
+	if (snowflake_tick_lead(layout, layout->last_tick + 1, snapshot->wall) <= 0)
 		*plan = SNOWFLAKE_EXHAUSTED;
 	else if (!snapshot->has_mark)
 	{
@@ -126,8 +126,8 @@ plan_start(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		*plan = SNOWFLAKE_CLOCK_AHEAD;
 	else
 	{
-		lead = Min(lead, tick_lead(layout, snapshot->first_tick,
-								   snapshot->last_checkpoint));
+		lead = Min(lead, snowflake_tick_lead(layout, snapshot->first_tick,
+											 snapshot->last_checkpoint));
 		*plan = before_epoch ? SNOWFLAKE_BEFORE_EPOCH : SNOWFLAKE_MARK_AHEAD;
 		return lead <= rules->max_forward || snapshot->wall < snapshot->created;
 	}
@@ -141,16 +141,16 @@ void
 snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 			   const SnowflakeSnapshot *snapshot, SnowflakeStep *step)
 {
-	int64		tick = word_tick(layout, snapshot->word);
+	int64		tick = snowflake_word_tick(layout, snapshot->word);
 	TimestampTz now = snapshot->wall;
 	int64		max_lead = rules->max_lead;
 	int64		clock_tick = (now - layout->epoch) / layout->tick_us;
 
 	memset(step, 0, sizeof(*step));
 	step->followed = true;
-	step->next = word_next_tick(layout, snapshot->word);
+	step->next = snowflake_word_next_tick(layout, snapshot->word);
 
-	if (before_first_tick(layout, snapshot))
+	if (snowflake_before_first_tick(layout, snapshot))
 	{
 		if (!plan_start(layout, rules, snapshot, &step->plan))
 			return;
@@ -158,7 +158,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 	else
 	{
 		/* Where the wall clock should be by the steady one. */
-		TimestampTz expected = tick_start(layout, tick) +
+		TimestampTz expected = snowflake_tick_start(layout, tick) +
 			(snapshot->steady - snapshot->entered);
 
 		step->jump = now - expected;
@@ -179,7 +179,7 @@ snowflake_plan(const SnowflakeLayout *layout, const SnowflakeRules *rules,
 		step->plan = SNOWFLAKE_EXHAUSTED;
 		return;
 	}
-	step->lead = tick_lead(layout, step->next, now);
+	step->lead = snowflake_tick_lead(layout, step->next, now);
 
 	if (step->next == tick)
 	{

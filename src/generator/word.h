@@ -100,19 +100,19 @@ extern void snowflake_plan(const SnowflakeLayout *layout,
 						   SnowflakeStep *step);
 
 static inline int64
-word_tick(const SnowflakeLayout *layout, uint64 word)
+snowflake_word_tick(const SnowflakeLayout *layout, uint64 word)
 {
 	return (int64) (word >> layout->number_bits) + layout->base_tick;
 }
 
 static inline uint64
-word_number(const SnowflakeLayout *layout, uint64 word)
+snowflake_word_number(const SnowflakeLayout *layout, uint64 word)
 {
 	return word & ((UINT64CONST(1) << layout->number_bits) - 1);
 }
 
 static inline uint64
-make_word(const SnowflakeLayout *layout, int64 tick, uint64 number)
+snowflake_make_word(const SnowflakeLayout *layout, int64 tick, uint64 number)
 {
 	return ((uint64) (tick - layout->base_tick) << layout->number_bits) |
 		number;
@@ -120,42 +120,42 @@ make_word(const SnowflakeLayout *layout, int64 tick, uint64 number)
 
 /* Was no tick entered since the start? */
 static inline bool
-before_first_tick(const SnowflakeLayout *layout,
-				  const SnowflakeSnapshot *snapshot)
+snowflake_before_first_tick(const SnowflakeLayout *layout,
+							const SnowflakeSnapshot *snapshot)
 {
-	return word_tick(layout, snapshot->word) < snapshot->first_tick;
+	return snowflake_word_tick(layout, snapshot->word) < snapshot->first_tick;
 }
 
 /* A word from which nothing was claimed, and nothing can be. */
 static inline uint64
-empty_word(const SnowflakeLayout *layout)
+snowflake_empty_word(const SnowflakeLayout *layout)
 {
-	return make_word(layout, layout->base_tick, layout->number_limit);
+	return snowflake_make_word(layout, layout->base_tick, layout->number_limit);
 }
 
 /* Numbers of the word's tick that were claimed, or skipped at its start. */
 static inline uint64
-numbers_used(const SnowflakeLayout *layout, uint64 word)
+snowflake_numbers_used(const SnowflakeLayout *layout, uint64 word)
 {
-	return Min(word_number(layout, word), layout->number_limit);
+	return Min(snowflake_word_number(layout, word), layout->number_limit);
 }
 
 /* Are there numbers left in the word's tick? */
 static inline bool
-numbers_left(const SnowflakeLayout *layout, uint64 word)
+snowflake_has_numbers(const SnowflakeLayout *layout, uint64 word)
 {
-	return word_number(layout, word) < layout->number_limit;
+	return snowflake_word_number(layout, word) < layout->number_limit;
 }
 
 /* The tick of the next number: the word's, or the one after it. */
 static inline int64
-word_next_tick(const SnowflakeLayout *layout, uint64 word)
+snowflake_word_next_tick(const SnowflakeLayout *layout, uint64 word)
 {
-	return word_tick(layout, word) + (numbers_left(layout, word) ? 0 : 1);
+	return snowflake_word_tick(layout, word) + (snowflake_has_numbers(layout, word) ? 0 : 1);
 }
 
 static inline TimestampTz
-tick_start(const SnowflakeLayout *layout, int64 tick)
+snowflake_tick_start(const SnowflakeLayout *layout, int64 tick)
 {
 	return layout->epoch + tick * layout->tick_us;
 }
@@ -165,11 +165,11 @@ tick_start(const SnowflakeLayout *layout, int64 tick)
  * ends of the calendar, it is limited to the range of int64.)
  */
 static inline int64
-tick_lead(const SnowflakeLayout *layout, int64 tick, TimestampTz now)
+snowflake_tick_lead(const SnowflakeLayout *layout, int64 tick, TimestampTz now)
 {
 	int64		lead;
 
-	if (unlikely(pg_sub_s64_overflow(tick_start(layout, tick), now, &lead)))
+	if (unlikely(pg_sub_s64_overflow(snowflake_tick_start(layout, tick), now, &lead)))
 		lead = PG_INT64_MAX;
 	return lead;
 }
@@ -178,9 +178,9 @@ tick_lead(const SnowflakeLayout *layout, int64 tick, TimestampTz now)
  * The tick of a time, or the nearest one that the scheme has.
  */
 static inline int64
-time_tick(const SnowflakeLayout *layout, TimestampTz time)
+snowflake_time_tick(const SnowflakeLayout *layout, TimestampTz time)
 {
-	if (time < tick_start(layout, layout->base_tick))
+	if (time < snowflake_tick_start(layout, layout->base_tick))
 		return layout->base_tick;
 	return Min((time - layout->epoch) / layout->tick_us,
 			   layout->last_tick + 1);
@@ -190,7 +190,7 @@ time_tick(const SnowflakeLayout *layout, TimestampTz time)
  * The mark above all IDs of ticks below this one.
  */
 static inline uint64
-tick_mark(const SnowflakeLayout *layout, int64 tick)
+snowflake_tick_mark(const SnowflakeLayout *layout, int64 tick)
 {
 	return (uint64) tick << layout->scheme.shift[SNOWFLAKE_TIMESTAMP];
 }
@@ -200,14 +200,23 @@ tick_mark(const SnowflakeLayout *layout, int64 tick)
  * if the mark is above all IDs of the scheme.
  */
 static inline int64
-mark_tick(const SnowflakeLayout *layout, uint64 mark)
+snowflake_mark_tick(const SnowflakeLayout *layout, uint64 mark)
 {
 	int64		tick =
 		(int64) (mark >> layout->scheme.shift[SNOWFLAKE_TIMESTAMP]);
 
-	if (tick_mark(layout, tick) != mark)
+	if (snowflake_tick_mark(layout, tick) != mark)
 		tick++;
 	return Min(tick, layout->last_tick + 1);
+}
+
+/*
+ * The time of a mark: when that tick starts.
+ */
+static inline TimestampTz
+snowflake_mark_time(const SnowflakeLayout *layout, uint64 mark)
+{
+	return snowflake_tick_start(layout, snowflake_mark_tick(layout, mark));
 }
 
 #endif							/* SNOWFLAKE_WORD_H */

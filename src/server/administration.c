@@ -207,7 +207,7 @@ check_tables(const CheckedTable *tables, int ntables, Oid namespace,
 static TimestampTz
 mark_time(int64 mark)
 {
-	return tick_start(&snowflake_layout, mark_tick(&snowflake_layout, mark));
+	return snowflake_mark_time(&snowflake_layout, mark);
 }
 
 /*
@@ -229,11 +229,11 @@ is_far_ahead(int64 mark)
 static bool
 can_lift_word(int64 mark)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	uint64		word = pg_atomic_read_u64(&state->word);
 
 	if (pg_atomic_read_u64(&state->reserved) == 0 ||
-		word_tick(&snowflake_layout, word) < state->first_tick)
+		snowflake_word_tick(&snowflake_layout, word) < state->first_tick)
 		return false;
 	return snowflake_clock_backward == SNOWFLAKE_CLOCK_CONTINUE ||
 		mark_time(mark) - GetCurrentTimestamp() <= (int64) snowflake_max_clock_backward * 1000 ||
@@ -249,8 +249,8 @@ can_lift_word(int64 mark)
 static void
 lift_word(int64 mark)
 {
-	Generator  *state = snowflake_state;
-	int64		first = mark_tick(&snowflake_layout, mark);
+	SnowflakeGenerator *state = snowflake_state;
+	int64		first = snowflake_mark_tick(&snowflake_layout, mark);
 	int64		latest = snowflake_steady_clock() +
 		(snowflake_reserve_ticks() - 1) * snowflake_layout.tick_us;
 	uint64		word;
@@ -258,9 +258,10 @@ lift_word(int64 mark)
 
 	LWLockAcquire(state->lock, LW_EXCLUSIVE);
 	word = pg_atomic_read_u64(&state->word);
-	if (word_next_tick(&snowflake_layout, word) < first)
+	if (snowflake_word_next_tick(&snowflake_layout, word) < first)
 	{
-		skipped = (first - 1 - word_tick(&snowflake_layout, word)) * snowflake_layout.tick_us;
+		skipped = (first - 1 - snowflake_word_tick(&snowflake_layout, word)) *
+			snowflake_layout.tick_us;
 		snowflake_exhaust_word(first - 1,
 							   Min((int64) pg_atomic_read_u64(&state->entered) + skipped,
 								   latest));
@@ -275,7 +276,7 @@ lift_word(int64 mark)
 static bool
 mark_is_time(uint64 mark)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 
 	return pg_atomic_read_u64(&state->reserved) != 0 ? state->has_mark : mark > 0;
 }
@@ -289,7 +290,7 @@ mark_is_time(uint64 mark)
 static bool
 set_mark(int64 mark, bool may_lower)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	uint64		before;
 	bool		lowers;
 
@@ -345,14 +346,16 @@ set_mark(int64 mark, bool may_lower)
 static bool
 skip_to_mark(int64 mark)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	uint64		word;
 	bool		durable;
 
 	snowflake_lock_reserve();
 	durable = snowflake_mark_read() >= (uint64) mark;
 	word = pg_atomic_read_u64(&state->word);
-	if (!durable || word_next_tick(&snowflake_layout, word) >= mark_tick(&snowflake_layout, mark))
+	if (!durable ||
+		snowflake_word_next_tick(&snowflake_layout, word) >=
+		snowflake_mark_tick(&snowflake_layout, mark))
 		 /* nothing to skip */ ;
 	else if (can_lift_word(mark))
 		lift_word(mark);
@@ -444,7 +447,7 @@ snowflake_noreturn static void
 fail_not_granted(TimestampTz now)
 {
 	const char *clock_time = pstrdup(timestamptz_to_str(now));
-	int64		until = granted_until();
+	int64		until = snowflake_granted_until();
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -454,7 +457,7 @@ fail_not_granted(TimestampTz now)
 					   clock_time) :
 			 errdetail("The clock reads %s, and the grant ends at %s.",
 					   clock_time,
-					   timestamptz_to_str(tick_start(&snowflake_layout, until))),
+					   timestamptz_to_str(snowflake_tick_start(&snowflake_layout, until))),
 			 errhint("Check the clocks of the server and the registry. If both are right, the registry grants IDs of this time.")));
 }
 
@@ -482,8 +485,8 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 
 	snowflake_check_primary("accept the clock");
 	now = GetCurrentTimestamp();
-	tick = time_tick(&snowflake_layout, now);
-	if (now < tick_start(&snowflake_layout, snowflake_layout.base_tick) ||
+	tick = snowflake_time_tick(&snowflake_layout, now);
+	if (now < snowflake_tick_start(&snowflake_layout, snowflake_layout.base_tick) ||
 		tick > snowflake_layout.last_tick)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
@@ -496,11 +499,11 @@ snowflake_accept_clock(PG_FUNCTION_ARGS)
 	snowflake_take_snapshot(&snapshot);
 	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
 	refused = !step.followed || step.plan == SNOWFLAKE_CLOCK_AHEAD;
-	granted = !snowflake_state->grant.registry || tick < granted_until();
+	granted = !snowflake_state->grant.registry || tick < snowflake_granted_until();
 	if (refused && granted)
 	{
 		snowflake_forget_reserve();
-		(void) snowflake_mark_raise(tick_mark(&snowflake_layout, tick));
+		(void) snowflake_mark_raise(snowflake_tick_mark(&snowflake_layout, tick));
 		(void) snowflake_recover_mark(false);
 	}
 	snowflake_unlock_reserve();

@@ -54,7 +54,7 @@ PG_FUNCTION_INFO_V1(snowflake_stat_reset);
 static uint64
 count_ids(uint64 *word)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 
 	for (;;)
 	{
@@ -67,13 +67,13 @@ count_ids(uint64 *word)
 		pg_read_barrier();
 		if (changes % 2 == 0 &&
 			changes == pg_atomic_read_u64(&state->changes))
-			return before + numbers_used(&snowflake_layout, *word);
+			return before + snowflake_numbers_used(&snowflake_layout, *word);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
 
 static void
-reset_wait_counter(WaitCounter *counter)
+reset_wait_counter(SnowflakeWaitCounter *counter)
 {
 	pg_atomic_write_u64(&counter->waits, 0);
 	pg_atomic_write_u64(&counter->wait_us, 0);
@@ -85,7 +85,7 @@ reset_wait_counter(WaitCounter *counter)
 static void
 reset_stat(void)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	uint64		word;
 
 	snowflake_check_loaded();
@@ -136,7 +136,7 @@ put_ms(Row *row, int64 us)
 }
 
 static void
-put_waits(Row *row, WaitCounter *counter)
+put_waits(Row *row, SnowflakeWaitCounter *counter)
 {
 	put_count(row, &counter->waits);
 	put_ms(row, (int64) pg_atomic_read_u64(&counter->wait_us));
@@ -150,7 +150,7 @@ static void
 put_identity(Row *row)
 {
 	const SnowflakeScheme *scheme = &snowflake_layout.scheme;
-	Grant	   *grant = &snowflake_state->grant;
+	SnowflakeGrant *grant = &snowflake_state->grant;
 	bool		no_worker = scheme->width[SNOWFLAKE_WORKER] == 0;
 	int			worker_id = grant->worker_id;
 
@@ -171,7 +171,7 @@ put_position(Row *row)
 {
 	const SnowflakeLayout *layout = &snowflake_layout;
 	int			shift = layout->scheme.shift[SNOWFLAKE_TIMESTAMP];
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 	uint64		word;
 	uint64		ids = count_ids(&word) - pg_atomic_read_u64(&state->ids_reset);
 	uint64		mark = snowflake_mark_read();
@@ -180,17 +180,17 @@ put_position(Row *row)
 	TimestampTz ahead;
 
 	if (pg_atomic_read_u64(&state->reserved) > 0 &&
-		word_tick(layout, word) >= state->first_tick)
-		last = tick_start(layout, word_tick(layout, word));
+		snowflake_word_tick(layout, word) >= state->first_tick)
+		last = snowflake_tick_start(layout, snowflake_word_tick(layout, word));
 	if (mark > 0 && (int64) (mark >> shift) <= layout->last_tick + 1)
-		mark_time = tick_start(layout, (int64) (mark >> shift));
+		mark_time = snowflake_tick_start(layout, (int64) (mark >> shift));
 
 	put_time(row, last);
 	/* At the end of time, the mark is greater than any bigint. */
 	put(row, Int64GetDatum((int64) Min(mark, (uint64) PG_INT64_MAX)),
 		mark == 0);
 	put_time(row, mark_time);
-	put_time(row, tick_start(layout, layout->last_tick + 1));
+	put_time(row, snowflake_tick_start(layout, layout->last_tick + 1));
 	/* How far the last ID is ahead, or the next one must be. */
 	ahead = last != 0 ? last : mark_time;
 	put_ms(row, ahead != 0 ? Max(ahead - GetCurrentTimestamp(), 0) : 0);
@@ -205,12 +205,12 @@ put_position(Row *row)
 static void
 put_registry(Row *row)
 {
-	int64		until = granted_until();
+	int64		until = snowflake_granted_until();
 	SnowflakeRegistryStatus status;
 
 	snowflake_get_registry_status(&status);
 	put_time(row, snowflake_state->grant.registry && until > 0 ?
-			 tick_start(&snowflake_layout, until) : 0);
+			 snowflake_tick_start(&snowflake_layout, until) : 0);
 	put_time(row, status.contact);
 	put(row, CStringGetTextDatum(status.error), status.error_since == 0);
 	put_time(row, status.error_since);
@@ -222,7 +222,7 @@ put_registry(Row *row)
 static void
 put_counters(Row *row)
 {
-	Generator  *state = snowflake_state;
+	SnowflakeGenerator *state = snowflake_state;
 
 	put_waits(row, &state->sequence_waits);
 	put_waits(row, &state->clock_waits);

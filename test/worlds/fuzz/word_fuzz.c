@@ -122,7 +122,7 @@ paced_lead(const Server *server)
 {
 	const SnowflakeSnapshot *now = &server->now;
 
-	return tick_start(&server->layout, word_tick(&server->layout, now->word)) +
+	return snowflake_tick_start(&server->layout, snowflake_word_tick(&server->layout, now->word)) +
 		(now->steady - now->entered) - now->wall;
 }
 
@@ -130,7 +130,7 @@ paced_lead(const Server *server)
 static bool
 entered(const Server *server)
 {
-	return word_tick(&server->layout, server->now.word) >=
+	return snowflake_word_tick(&server->layout, server->now.word) >=
 		server->now.first_tick;
 }
 
@@ -180,8 +180,8 @@ recover(Server *server)
 
 	now->has_mark = server->mark > 0;
 	now->first_tick = Max(server->mark, layout->base_tick + 1);
-	lifted = make_word(layout, now->first_tick - 1, layout->number_limit);
-	unused = tick_lead(layout, now->first_tick, now->wall) -
+	lifted = snowflake_make_word(layout, now->first_tick - 1, layout->number_limit);
+	unused = snowflake_tick_lead(layout, now->first_tick, now->wall) -
 		server->rules.max_lead;
 	unused = Min(Max(unused, 0), server->reserve_ticks * layout->tick_us);
 	now->word = Max(now->word, lifted);
@@ -198,7 +198,7 @@ restart(Server *server)
 	bool		ran = entered(server);
 	int64		before = ran ? paced_lead(server) : 0;
 
-	server->now.word = empty_word(&server->layout);
+	server->now.word = snowflake_empty_word(&server->layout);
 	server->now.last_checkpoint = server->checkpoint;
 	recover(server);
 	if (ran)
@@ -215,7 +215,7 @@ accept_clock(Server *server)
 	TimestampTz wall = server->now.wall;
 	int64		tick;
 
-	if (wall < tick_start(layout, layout->base_tick))
+	if (wall < snowflake_tick_start(layout, layout->base_tick))
 		return;
 	tick = (wall - layout->epoch) / layout->tick_us;
 	if (tick > layout->last_tick)
@@ -233,7 +233,7 @@ start_jump(const Server *server)
 	const SnowflakeSnapshot *now = &server->now;
 	int64		since = now->steady - now->entered - server->layout.tick_us;
 
-	return now->wall - Max(since, 0) - tick_start(&server->layout, now->first_tick);
+	return now->wall - Max(since, 0) - snowflake_tick_start(&server->layout, now->first_tick);
 }
 
 /*
@@ -244,7 +244,7 @@ check_start(const Server *server)
 {
 	const SnowflakeSnapshot *now = &server->now;
 	const SnowflakeLayout *layout = &server->layout;
-	TimestampTz first = tick_start(layout, now->first_tick);
+	TimestampTz first = snowflake_tick_start(layout, now->first_tick);
 
 	if (now->has_mark)
 	{
@@ -254,7 +254,7 @@ check_start(const Server *server)
 			 now->wall < now->created);
 	}
 	else
-		must(now->wall >= tick_start(layout, layout->base_tick));
+		must(now->wall >= snowflake_tick_start(layout, layout->base_tick));
 }
 
 /*
@@ -284,8 +284,8 @@ check_not_granted(const Server *server, const SnowflakeStep *step)
 
 	must(!entered(server) ||
 		 -paced_lead(server) <= SNOWFLAKE_CLOCK_STEP_US ||
-		 now->wall + paced_lead(server) >= tick_start(layout, now->until) ||
-		 word_tick(layout, now->word) + 1 >= now->until);
+		 now->wall + paced_lead(server) >= snowflake_tick_start(layout, now->until) ||
+		 snowflake_word_tick(layout, now->word) + 1 >= now->until);
 	must(step->next >= now->until);
 }
 
@@ -297,28 +297,28 @@ claim(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 late)
 {
 	const SnowflakeLayout *layout = &server->layout;
 	SnowflakeSnapshot *now = &server->now;
-	int64		tick = word_tick(layout, now->word);
-	uint64		number = word_number(layout, now->word);
+	int64		tick = snowflake_word_tick(layout, now->word);
+	uint64		number = snowflake_word_number(layout, now->word);
 	uint64		count;
 
 	must(step->next == tick);
-	must(numbers_left(layout, now->word));
+	must(snowflake_has_numbers(layout, now->word));
 	must(entered(server));
 
 	/* An ID is not late, and early only as far as it may be. */
-	must(jumped(server) || now->wall < tick_start(layout, tick + 1));
+	must(jumped(server) || now->wall < snowflake_tick_start(layout, tick + 1));
 	must(!server->rules.wait ||
-		 tick_lead(layout, tick, now->wall) <= server->rules.max_lead);
+		 snowflake_tick_lead(layout, tick, now->wall) <= server->rules.max_lead);
 
 	count = Min(wanted, layout->number_limit - number);
 	hand_out(server, tick, number, count);
 	now->word += count;
-	if (!numbers_left(layout, now->word))
+	if (!snowflake_has_numbers(layout, now->word))
 	{
 		now->word += late;
-		must(!numbers_left(layout, now->word));
+		must(!snowflake_has_numbers(layout, now->word));
 	}
-	must(word_tick(layout, now->word) == tick);
+	must(snowflake_word_tick(layout, now->word) == tick);
 	return count;
 }
 
@@ -330,8 +330,8 @@ move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 {
 	const SnowflakeLayout *layout = &server->layout;
 	SnowflakeSnapshot *now = &server->now;
-	int64		tick = word_tick(layout, now->word);
-	int64		tick_ahead = tick_lead(layout, step->next, now->wall);
+	int64		tick = snowflake_word_tick(layout, now->word);
+	int64		tick_ahead = snowflake_tick_lead(layout, step->next, now->wall);
 	int64		before = paced_lead(server);
 	bool		ran = entered(server);
 	bool		clock_jumped = jumped(server);
@@ -346,18 +346,18 @@ move(Server *server, const SnowflakeStep *step, uint64 wanted, uint64 start)
 		server->mark = Min(Min(step->next + server->reserve_ticks,
 							   layout->last_tick + 1), now->until);
 
-	start = numbers_left(layout, now->word) ?
+	start = snowflake_has_numbers(layout, now->word) ?
 		start % Max(layout->number_limit / 2, 1) : 0;
 	count = Min(wanted, layout->number_limit - start);
 	hand_out(server, step->next, start, count);
-	now->word = make_word(layout, step->next, start + count);
+	now->word = snowflake_make_word(layout, step->next, start + count);
 	now->entered = step->entered;
-	must(word_tick(layout, now->word) == step->next);
-	must(word_number(layout, now->word) == start + count);
+	must(snowflake_word_tick(layout, now->word) == step->next);
+	must(snowflake_word_number(layout, now->word) == start + count);
 	must(entered(server));
 
 	/* The tick is that of a clock that is followed, or a later one. */
-	must(clock_jumped || now->wall < tick_start(layout, step->next + 1));
+	must(clock_jumped || now->wall < snowflake_tick_start(layout, step->next + 1));
 	/* A lead over the wall clock is allowed, or it was there before. */
 	must(tick_ahead <= server->rules.max_lead ||
 		 (!server->rules.wait && tick_ahead <= before));
@@ -405,7 +405,7 @@ check_failure(const Server *server, const SnowflakeStep *step)
 {
 	const SnowflakeLayout *layout = &server->layout;
 	const SnowflakeSnapshot *now = &server->now;
-	TimestampTz first = tick_start(layout, now->first_tick);
+	TimestampTz first = snowflake_tick_start(layout, now->first_tick);
 
 	switch (step->plan)
 	{
@@ -413,7 +413,7 @@ check_failure(const Server *server, const SnowflakeStep *step)
 			must(!entered(server));
 			must(!now->has_mark ||
 				 first - now->wall > server->rules.max_forward);
-			must(now->wall < tick_start(layout, layout->base_tick));
+			must(now->wall < snowflake_tick_start(layout, layout->base_tick));
 			break;
 		case SNOWFLAKE_CLOCK_AHEAD:
 			must(!entered(server) && now->has_mark);
@@ -427,8 +427,8 @@ check_failure(const Server *server, const SnowflakeStep *step)
 			break;
 		default:
 			must(step->plan == SNOWFLAKE_EXHAUSTED);
-			must(word_tick(layout, now->word) >= layout->last_tick ||
-				 now->wall >= tick_start(layout, layout->last_tick + 1));
+			must(snowflake_word_tick(layout, now->word) >= layout->last_tick ||
+				 now->wall >= snowflake_tick_start(layout, layout->last_tick + 1));
 			break;
 	}
 }
@@ -478,7 +478,7 @@ static void
 check_layout(const SnowflakeLayout *layout)
 {
 	const SnowflakeScheme *scheme = &layout->scheme;
-	TimestampTz base = tick_start(layout, layout->base_tick);
+	TimestampTz base = snowflake_tick_start(layout, layout->base_tick);
 	int64		field_max = snowflake_field_max(scheme, SNOWFLAKE_TIMESTAMP);
 
 	must(layout->base_tick >= 0);
@@ -487,8 +487,8 @@ check_layout(const SnowflakeLayout *layout)
 	must(layout->last_tick <= field_max);
 	must(layout->last_tick == field_max ||
 		 layout->last_tick - layout->base_tick >= (INT64CONST(1) << 45) - 1 ||
-		 tick_start(layout, layout->last_tick) > MAX_WALL);
-	must(tick_start(layout, layout->last_tick) < END_TIMESTAMP);
+		 snowflake_tick_start(layout, layout->last_tick) > MAX_WALL);
+	must(snowflake_tick_start(layout, layout->last_tick) < END_TIMESTAMP);
 	must(layout->number_limit ==
 		 UINT64CONST(1) << scheme->width[SNOWFLAKE_SEQUENCE]);
 }
@@ -527,7 +527,7 @@ begin(Server *server, Input *input, const SnowflakeScheme *scheme)
 			take_amount(input, 54);
 	server->now.wall = Min(server->now.wall, MAX_WALL);
 	server->checkpoint = server->now.wall;
-	server->now.word = empty_word(&server->layout);
+	server->now.word = snowflake_empty_word(&server->layout);
 	server->now.last_checkpoint = server->checkpoint;
 	server->now.created = server->checkpoint;
 	server->now.until = PG_INT64_MAX;
@@ -576,7 +576,7 @@ happen(Server *server, Input *input)
 			break;
 		case 9:					/* a registry grants ticks, or there is none */
 			server->now.until = (take_byte(input) & 1) != 0 ? PG_INT64_MAX :
-				word_tick(&server->layout, server->now.word) + 1 +
+				snowflake_word_tick(&server->layout, server->now.word) + 1 +
 				take_amount(input, 45);
 			break;
 	}
