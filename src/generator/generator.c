@@ -74,6 +74,7 @@
 #include "generator/clock_messages.h"
 #include "generator/generator.h"
 #include "generator/grant.h"
+#include "generator/loaded.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/sleep.h"

@@ -24,7 +24,6 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-#include "base/preload_hint.h"
 #include "base/wait_event.h"
 #include "generator/settings.h"
 #include "generator/state.h"
@@ -198,65 +197,6 @@ snowflake_attach_state(void)
 	for (int i = 0; i < max_waiters(); i++)
 		pg_atomic_init_u32(&state->waiters[i].given, 0);
 	return true;
-}
-
-/*
- * Fail because this server has no generator.
- */
-static void
-fail_not_loaded(bool scheme_suffices)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
-			 scheme_suffices ?
-			 errdetail("A function that is given a scheme does not need that, for example snowflake_parse(id, 'shardingsphere') with the default scheme.") : 0,
-			 snowflake_errhint_preload()));
-}
-
-/*
- * Fail if this server has no generator.
- */
-void
-snowflake_check_loaded(void)
-{
-	if (unlikely(snowflake_state == NULL))
-		fail_not_loaded(false);
-}
-
-/*
- * Fail if this server has no generator, or is a standby.
- */
-void
-snowflake_check_primary(const char *action)
-{
-	snowflake_check_loaded();
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-				 errmsg("cannot %s during recovery", action),
-				 errhint("Use the primary server.")));
-}
-
-/*
- * The scheme that this server generates IDs with.
- */
-const SnowflakeScheme *
-snowflake_server_scheme(void)
-{
-	snowflake_check_loaded();
-	return &snowflake_layout.scheme;
-}
-
-/*
- * The same, for a function to which the caller could give a scheme.
- */
-const SnowflakeScheme *
-snowflake_default_scheme(void)
-{
-	if (unlikely(snowflake_state == NULL))
-		fail_not_loaded(true);
-	return &snowflake_layout.scheme;
 }
 
 /*

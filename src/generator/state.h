@@ -181,11 +181,6 @@ extern void snowflake_request_state(void);
 extern bool snowflake_attach_state(void);
 extern void snowflake_init_worker_id(int worker_id, int64 from, int64 until);
 
-extern void snowflake_check_loaded(void);
-extern void snowflake_check_primary(const char *action);
-extern const SnowflakeScheme *snowflake_server_scheme(void);
-extern const SnowflakeScheme *snowflake_default_scheme(void);
-
 /* The locks. */
 extern void snowflake_lock_reserve(void);
 extern bool snowflake_try_lock_reserve(void);

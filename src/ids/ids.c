@@ -20,7 +20,7 @@
 
 #include "base/id_time.h"
 #include "generator/generator.h"
-#include "generator/state.h"
+#include "generator/loaded.h"
 #include "ids/ids.h"
 #include "shared/compat.h"
 

@@ -20,7 +20,7 @@
 #include "utils/timestamp.h"
 
 #include "base/id_time.h"
-#include "generator/state.h"
+#include "generator/loaded.h"
 #include "shared/compat.h"
 
 /* One more than the greatest bigint. */

@@ -36,7 +36,7 @@
 
 #include "base/scheme.h"
 #include "generator/generator.h"
-#include "generator/state.h"
+#include "generator/loaded.h"
 #include "shared/compat.h"
 
 #define POOL_SIZE	4096

@@ -37,8 +37,8 @@
 
 #include "base/wait_event.h"
 #include "generator/grant.h"
+#include "generator/loaded.h"
 #include "generator/settings.h"
-#include "generator/state.h"
 #include "ranges/granted.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"

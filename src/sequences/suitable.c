@@ -31,6 +31,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "generator/loaded.h"
 #include "generator/state.h"
 #include "ranges/numbers.h"
 #include "sequences/suitable.h"

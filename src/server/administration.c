@@ -36,6 +36,7 @@
 
 #include "base/id_time.h"
 #include "generator/grant.h"
+#include "generator/loaded.h"
 #include "generator/mark.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"

@@ -15,6 +15,7 @@
 
 #include "base/id_time.h"
 #include "generator/generator.h"
+#include "generator/loaded.h"
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "server/api.h"

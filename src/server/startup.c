@@ -32,6 +32,7 @@
 
 #include "base/worker.h"
 #include "generator/clock_messages.h"
+#include "generator/loaded.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/state.h"

@@ -19,6 +19,7 @@
 #include "utils/timestamp.h"
 
 #include "generator/grant.h"
+#include "generator/loaded.h"
 #include "generator/mark.h"
 #include "generator/settings.h"
 #include "generator/state.h"
