@@ -95,14 +95,16 @@ snowflake_exhaust(Oid relid, const SequenceLabel *label)
  * change.  Returns false if this transaction must not write.
  */
 bool
-snowflake_exhaust_in_place(Oid relid, const FormData_pg_sequence *definition,
-						   const SequenceLabel *label)
+snowflake_exhaust_in_place(Oid relid, const SequenceLabel *label)
 {
+	FormData_pg_sequence definition;
+
 	if (XactReadOnly || IsInParallelMode())
 		return false;
 	if (!snowflake_is_exhausted(relid))
 	{
-		snowflake_set_position(relid, snowflake_end_position(definition));
+		definition = snowflake_get_definition(relid);
+		snowflake_set_position(relid, snowflake_end_position(&definition));
 		snowflake_keep_granted_number(relid, label);
 	}
 	return true;
@@ -168,14 +170,12 @@ exhaust_altered(Oid relid, void *arg)
 static bool
 exhaust_copied(Oid relid, void *arg)
 {
-	FormData_pg_sequence definition;
 	SequenceLabel label;
 
 	if (!snowflake_is_locked(relid, RowExclusiveLock))
 		return false;
 	label = snowflake_sequence_label(relid);
-	definition = snowflake_get_definition(relid);
-	if (snowflake_exhaust_in_place(relid, &definition, &label))
+	if (snowflake_exhaust_in_place(relid, &label))
 		snowflake_keep_granted_number(relid, &label);
 	return false;
 }

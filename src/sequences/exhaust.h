@@ -12,7 +12,6 @@
 #ifndef SNOWFLAKE_EXHAUST_H
 #define SNOWFLAKE_EXHAUST_H
 
-#include "catalog/pg_sequence.h"
 #include "storage/lockdefs.h"
 
 #include "sequences/label.h"
@@ -29,8 +28,7 @@ typedef enum SnowflakeReset
 extern SequenceLabel snowflake_sequence_label(Oid relid);
 extern void snowflake_keep_granted_number(Oid relid, const SequenceLabel *label);
 extern void snowflake_exhaust(Oid relid, const SequenceLabel *label);
-extern bool snowflake_exhaust_in_place(Oid relid, const FormData_pg_sequence *definition,
-									   const SequenceLabel *label);
+extern bool snowflake_exhaust_in_place(Oid relid, const SequenceLabel *label);
 extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
 extern void snowflake_exhaust_after(SnowflakeReset reset);
 

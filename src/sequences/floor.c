@@ -17,6 +17,7 @@
 #include "ranges/granted.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
+#include "sequences/exhaust.h"
 #include "sequences/floor.h"
 #include "sequences/suitable.h"
 #include "shared/compat.h"
@@ -98,4 +99,49 @@ snowflake_settle_floors(const List *floors)
 		while (!snowflake_settle_floor(&floor->handle, floor->floor))
 			snowflake_attach_range(&floor->handle, floor->name);
 	}
+}
+
+/*
+ * What a range sequence continues above, when the registry and all servers know it.
+ */
+int64
+snowflake_settle_range(Oid relid, const SequenceLabel *label)
+{
+	RangeFloor *floor = snowflake_range_floor(relid, label);
+
+	snowflake_settle_floors(list_make1(floor));
+	return floor->floor;
+}
+
+/*
+ * Note that in its file, as a number that the registry must not forget.
+ */
+void
+snowflake_note_floor(Oid relid, int64 floor)
+{
+	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, floor);
+}
+
+/*
+ * Find the ranges of a range sequence, and what a new one begins with.
+ *
+ * If the sequence was copied from a database of another name, all servers continue above
+ * its numbers.  That is noted, so that it is done once.
+ */
+void
+snowflake_attach_sequence_range(RangeHandle *handle)
+{
+	SequenceLabel label = snowflake_sequence_label(handle->relid);
+	GrantedNote note;
+
+	if (label.kind != SNOWFLAKE_KIND_RANGE)
+		elog(ERROR, "sequence %u is no range sequence", handle->relid);
+	note = snowflake_read_note(handle->relid, handle->last);
+	if (snowflake_is_foreign(&note))
+		snowflake_note_floor(handle->relid, snowflake_settle_range(handle->relid, &label));
+	handle->first = snowflake_is_new(&note) ?
+		Max(snowflake_get_definition(handle->relid).seqstart, 1) : 0;
+	snowflake_attach_range(handle, label.name);
+	if (handle->first > 0)
+		(void) snowflake_ask_floor(handle, handle->first - 1);
 }

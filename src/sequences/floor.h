@@ -27,5 +27,8 @@ typedef struct RangeFloor
 
 extern RangeFloor *snowflake_range_floor(Oid relid, const SequenceLabel *label);
 extern void snowflake_settle_floors(const List *floors);
+extern int64 snowflake_settle_range(Oid relid, const SequenceLabel *label);
+extern void snowflake_note_floor(Oid relid, int64 floor);
+extern void snowflake_attach_sequence_range(RangeHandle *handle);
 
 #endif							/* SNOWFLAKE_FLOOR_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * kind.c
- *	  The kind of a sequence: its label, and the state that belongs to it.
+ *	  The kind of a sequence: its label, and what changes with it.
  *
  * The kind is a security label.  Whoever owns the sequence may set it, and it
  * is dumped, copied with the database, and dropped like any other.  A sequence
@@ -362,28 +362,6 @@ snowflake_forget_cycle(Oid relid)
 }
 
 /*
- * Have the registry know what a range sequence continues above, and wait until all
- * servers do.
- */
-static int64
-settle_range(Oid relid, const SequenceLabel *label)
-{
-	RangeFloor *floor = snowflake_range_floor(relid, label);
-
-	snowflake_settle_floors(list_make1(floor));
-	return floor->floor;
-}
-
-/*
- * Note that in its file, as a number that the registry must not forget.
- */
-static void
-note_floor(Oid relid, int64 floor)
-{
-	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, floor);
-}
-
-/*
  * Make a local sequence one of another kind, for which it has a label.
  */
 static void
@@ -397,11 +375,11 @@ set_nonlocal(Oid relid, const SequenceLabel *label)
 	{
 		snowflake_check_suitable(relid, label->kind);
 		check_name(relid, label);
-		floor = settle_range(relid, label);
+		floor = snowflake_settle_range(relid, label);
 	}
 	set_label(relid, label);
 	if (label->kind == SNOWFLAKE_KIND_RANGE)
-		note_floor(relid, floor);
+		snowflake_note_floor(relid, floor);
 }
 
 /*
@@ -425,7 +403,7 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 		(name == NULL || strcmp(name, label.name) == 0))
 	{
 		if (kind == SNOWFLAKE_KIND_RANGE)
-			note_floor(relid, settle_range(relid, &label));
+			snowflake_note_floor(relid, snowflake_settle_range(relid, &label));
 		return;
 	}
 	if (label.kind != SNOWFLAKE_KIND_LOCAL)
@@ -580,53 +558,4 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 	set_label(relid, &label);
 	if (kind == SNOWFLAKE_KIND_RANGE)
 		snowflake_note_new(relid, snowflake_get_definition(relid).seqmax);
-}
-
-/*
- * What nextval() needs to know of a relation, which may be no sequence.  Returns
- * false if the next call is to look again, because this one may not exhaust it.
- */
-bool
-snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info)
-{
-	FormData_pg_sequence definition;
-	SequenceLabel label = snowflake_sequence_label(relid);
-
-	memset(info, 0, sizeof(SnowflakeSequenceInfo));
-	info->increment = 1;
-	if (label.kind == SNOWFLAKE_KIND_LOCAL)
-		return true;
-
-	definition = snowflake_get_definition(relid);
-	info->kind = label.kind;
-	info->increment = definition.seqincrement;
-	info->range.relid = relid;
-	info->range.step = definition.seqincrement;
-	info->range.last = definition.seqmax;
-	info->first = definition.seqmin;
-	return snowflake_exhaust_in_place(relid, &definition, &label);
-}
-
-/*
- * Have a range sequence know where its ranges are, and what a new one begins with.
- *
- * If the sequence was copied from a database of another name, all servers continue above
- * its numbers.  That is noted, so that it is done once.
- */
-void
-snowflake_attach_sequence_range(RangeHandle *handle)
-{
-	SequenceLabel label = snowflake_sequence_label(handle->relid);
-	GrantedNote note;
-
-	if (label.kind != SNOWFLAKE_KIND_RANGE)
-		elog(ERROR, "sequence %u is no range sequence", handle->relid);
-	note = snowflake_read_note(handle->relid, handle->last);
-	if (snowflake_is_foreign(&note))
-		note_floor(handle->relid, settle_range(handle->relid, &label));
-	handle->first = snowflake_is_new(&note) ?
-		Max(snowflake_get_definition(handle->relid).seqstart, 1) : 0;
-	snowflake_attach_range(handle, label.name);
-	if (handle->first > 0)
-		(void) snowflake_ask_floor(handle, handle->first - 1);
 }

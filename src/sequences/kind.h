@@ -14,21 +14,9 @@
 
 #include "nodes/nodes.h"
 
-#include "ranges/slots.h"
 #include "sequences/label.h"
 
-/* What calls of nextval() need to know of a sequence. */
-typedef struct SnowflakeSequenceInfo
-{
-	SnowflakeSequenceKind kind;
-	int64		increment;
-	int64		first;			/* MINVALUE */
-	RangeHandle range;			/* of a range sequence */
-} SnowflakeSequenceInfo;
-
 extern void snowflake_register_kinds(void);
-extern bool snowflake_read_sequence(Oid relid, SnowflakeSequenceInfo *info);
-extern void snowflake_attach_sequence_range(RangeHandle *handle);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
 							   const char *name);
 extern void snowflake_forget_cycle(Oid relid);

@@ -52,7 +52,8 @@
 #include "generator/generator.h"
 #include "ranges/granted.h"
 #include "ranges/numbers.h"
-#include "sequences/kind.h"
+#include "sequences/exhaust.h"
+#include "sequences/floor.h"
 #include "sequences/labelled.h"
 #include "sequences/marked.h"
 #include "sequences/position.h"
@@ -65,6 +66,15 @@
 /* How often nextval() takes fewer consecutive IDs than it needs. */
 #define MAX_SHARES		2000
 
+/* What calls need to know of a sequence. */
+typedef struct SequenceInfo
+{
+	SnowflakeSequenceKind kind;
+	int64		increment;
+	int64		first;			/* MINVALUE */
+	RangeHandle range;			/* of a range sequence */
+} SequenceInfo;
+
 /* A sequence that this session has used. */
 typedef struct Sequence
 {
@@ -73,7 +83,7 @@ typedef struct Sequence
 	bool		is_serial;		/* it began in no parallel operation */
 	bool		known;			/* is info valid? */
 	Oid			role;			/* may call nextval(), or InvalidOid */
-	SnowflakeSequenceInfo info;
+	SequenceInfo info;
 	bool		has_value;
 	bool		is_id;			/* from when it was not local */
 	int64		value;			/* last value of nextval() */
@@ -219,6 +229,44 @@ lock_sequence(Sequence *sequence)
 }
 
 /*
+ * What calls need to know of a relation, which may be no sequence.
+ */
+static SequenceInfo
+read_info(Oid relid, const SequenceLabel *label)
+{
+	SequenceInfo info = {.kind = label->kind,.increment = 1};
+	FormData_pg_sequence definition;
+
+	if (label->kind == SNOWFLAKE_KIND_LOCAL)
+		return info;
+	definition = snowflake_get_definition(relid);
+	info.increment = definition.seqincrement;
+	info.first = definition.seqmin;
+	info.range.relid = relid;
+	info.range.step = definition.seqincrement;
+	info.range.last = definition.seqmax;
+	return info;
+}
+
+/*
+ * Learn the kind of a sequence, and exhaust it if it has another than local and
+ * something has reset it.  The next call does so again if this one may not, or if the
+ * sequence was changed meanwhile.
+ */
+static void
+learn_sequence(Sequence *sequence)
+{
+	uint64		before = invalidations;
+	SequenceLabel label = snowflake_sequence_label(sequence->relid);
+	bool		is_exhausted;
+
+	sequence->info = read_info(sequence->relid, &label);
+	is_exhausted = label.kind == SNOWFLAKE_KIND_LOCAL ||
+		snowflake_exhaust_in_place(sequence->relid, &label);
+	sequence->known = is_exhausted && before == invalidations;
+}
+
+/*
  * Find a sequence that was not the last, or not in this transaction.
  */
 static pg_noinline Sequence *
@@ -235,12 +283,7 @@ look_up_sequence(Oid relid)
 	if (sequence->lxid != snowflake_transaction())
 		lock_sequence(sequence);
 	if (!sequence->known)
-	{
-		uint64		before = invalidations;
-		bool		remains = snowflake_read_sequence(relid, &sequence->info);
-
-		sequence->known = remains && before == invalidations;
-	}
+		learn_sequence(sequence);
 	found_last = sequence;
 	return sequence;
 }
