@@ -1,17 +1,9 @@
 # A database in use is converted, used on by concurrent clients, dumped and
 # restored.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
 my $shop = q{

@@ -1,16 +1,7 @@
 # What others can do while snowflake_convert() gives keys another default.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
 use PostgreSQL::Test::BackgroundPsql;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'fsync = off', 'autovacuum = off');
 

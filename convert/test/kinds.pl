@@ -1,16 +1,8 @@
 # Sequences that get another kind, on two servers with a registry: what clients may do meanwhile, and
 # what a dump has afterwards.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', q{SELECT snowflake_registry.add_database('app')});

@@ -1,17 +1,8 @@
 # snowflake_convert_online(): what it carries over, what undo takes back, and what
 # clients see meanwhile.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $norders = 1500;
 my $node = new_server('main', 'wal_level = logical', 'max_prepared_transactions = 5');

@@ -1,17 +1,8 @@
 # snowflake_convert_online() while somebody changes the tables, and with what a copy of
 # a table could lose: rights on sequences, deferred checks, names of what was dropped.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'max_prepared_transactions = 1');
 $node->safe_psql('postgres', 'CREATE ROLE regress_reader; CREATE ROLE regress_other');

@@ -1,16 +1,7 @@
 # snowflake_convert_online() while the clock moves: no pause takes longer, and the default
 # waits for the sessions that are older than the swap, and for no other.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;

@@ -1,16 +1,8 @@
 # snowflake_convert_online() while pg_dump runs, which is slow: it is waited for, and
 # clients are not; what was dumped can be restored, and the same call continues there.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $nrows = 2000;
 my $node = new_server('main', 'fsync = off');

@@ -1,16 +1,8 @@
 # Errors of functions of users, with codes that the server raises if somebody else was first: they
 # end a conversion, and are not waited for.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
 $node->safe_psql(

@@ -3,18 +3,9 @@
 #
 # SNOWFLAKE_FAILOVERS in the environment is how often (3), SNOWFLAKE_SEED repeats a run.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
 use List::Util qw(min shuffle);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $norders = 300;
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));

@@ -1,18 +1,9 @@
 # snowflake_convert_online() and transactions that have used a table, and change it while
 # the conversion waits for them: they continue, and the conversion begins again.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
 use PostgreSQL::Test::BackgroundPsql;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 # Nobody looks for a deadlock by himself, and what waits can be seen to wait.
 my $node = new_server('main', 'fsync = off', 'autovacuum = off', 'deadlock_timeout = 60s');

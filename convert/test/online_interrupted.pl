@@ -5,18 +5,8 @@
 # Each run has one of these ways for each phase; SNOWFLAKE_WAYS in the environment is how
 # many (1 to 4), SNOWFLAKE_SEED repeats a run.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(time sleep);
+use SnowflakeTest;
 
 my $norders = 300;
 my $nways = $ENV{SNOWFLAKE_WAYS} // 1;

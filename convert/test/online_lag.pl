@@ -1,17 +1,8 @@
 # max_lag of snowflake_convert_online(), with a standby that is paused, delayed, or not
 # connected, with pg_receivewal, and with a subscriber.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $waiting = qr/NOTICE:  waiting to copy the columns of table public\.t\nDETAIL:  Standby or subscriber (\w+) is [\d:.]+ behind\./;
 

@@ -1,18 +1,8 @@
 # snowflake_convert_online() and transactions that are in its way; foreign keys
 # between the phases; a dump of a table that is being converted.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(time sleep);
+use SnowflakeTest;
 
 my $node = new_server('main', 'wal_level = logical', 'max_prepared_transactions = 5');
 $node->safe_psql('postgres', 'CREATE ROLE regress_reader');

@@ -2,17 +2,8 @@
 # table: they comment its constraints, rename functions of its policies, alter those that
 # use its rows, and store its rows elsewhere.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
 $node->safe_psql('postgres', 'CREATE ROLE regress_owner');

@@ -1,16 +1,8 @@
 # A swap that has failed leaves IDs of multixacts in rows of the catalogs, on a server that has
 # had more of these than transactions.  They are no transactions that are open.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'autovacuum = off');
 

@@ -4,17 +4,8 @@
 # The plan is looked at for some of the obstacles: SNOWFLAKE_SEED repeats a run, and with
 # SNOWFLAKE_CASES=all these are all (script/tests/conversions).
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 my $share = ($ENV{SNOWFLAKE_CASES} // '') eq 'all' ? 1 : 0.2;

@@ -8,19 +8,9 @@
 # Each of the others meets two of the phases, at random: SNOWFLAKE_SEED repeats a run, and with
 # SNOWFLAKE_CASES=all each meets all (script/tests/conversions).
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
 use List::Util qw(shuffle);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(time sleep);
+use SnowflakeTest;
 
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));
 srand($seed);

@@ -5,18 +5,8 @@
 # SNOWFLAKE_KILLS in the environment is how often (2), SNOWFLAKE_SEED repeats a run, and with
 # SNOWFLAKE_CASES=all each table is undone in each phase, not one of them (script/tests/conversions).
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(time sleep);
+use SnowflakeTest;
 
 my $nkills = $ENV{SNOWFLAKE_KILLS} // 2;
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1e6));

@@ -1,17 +1,8 @@
 # Tables that somebody rewrites during the backfill: rows move to pages that it has
 # looked at before.  And a table that grows while it is filled.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'wal_level = logical', 'autovacuum = off');
 $node->safe_psql('postgres', q{

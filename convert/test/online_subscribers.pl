@@ -1,17 +1,8 @@
 # snowflake_convert_online() and logical replication: the tables of a subscriber are
 # converted while changes stream in, and then those of the publisher.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $publisher = new_server('publisher', 'fsync = off', 'wal_level = logical', 'max_wal_senders = 10');
 my $subscriber = new_server('subscriber', 'fsync = off', 'wal_level = logical', 'max_wal_senders = 10', 'snowflake.worker_id = 1', 'wal_retrieve_retry_interval = 100ms');

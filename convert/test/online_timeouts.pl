@@ -1,16 +1,7 @@
 # What timeouts of the caller, or of its role, do to snowflake_convert_online().
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
 my $has_transaction_timeout = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_settings WHERE name = 'transaction_timeout'});

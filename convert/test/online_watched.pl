@@ -2,17 +2,8 @@
 # auto_explain, the log, and event triggers.  No warning is logged, such as one of a
 # snapshot or a resource that was not released, and no memory is kept.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $norders = 300;
 my $node = new_server(

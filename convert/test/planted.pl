@@ -2,16 +2,8 @@
 # bigint better, while the table is converted: that must not be called with the rights of the
 # owner of the table.  So who may do so is an obstacle, and then nobody is held up.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off');
 $node->safe_psql(

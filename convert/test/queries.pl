@@ -1,15 +1,8 @@
 # The queries of the converter can be prepared and explained as they are in the files, and
 # generate.awk says what is wrong with one.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use Page;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'fsync = off', 'allow_system_table_mods = on');
 

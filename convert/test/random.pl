@@ -7,18 +7,8 @@
 #	SNOWFLAKE_SECONDS	how long to try schemas
 #	SNOWFLAKE_SEED		the seed of the first one; the next has the next number
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::RandomSchema;
-use Test::More;
-use Time::HiRes qw(time);
+use SnowflakeTest;
 
 my $seconds = $ENV{SNOWFLAKE_SECONDS} // 15;
 my $attached = 0;

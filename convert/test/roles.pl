@@ -1,15 +1,7 @@
 # snowflake_convert() while others change what it waits for, and with the
 # extension in other schemas.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'fsync = off', 'max_prepared_transactions = 5');
 $node->safe_psql(

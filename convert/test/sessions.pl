@@ -1,15 +1,7 @@
 # Sessions that are open while a table is converted, and have plans for the old
 # type of its columns.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'fsync = off', 'max_prepared_transactions = 5');
 $node->safe_psql(

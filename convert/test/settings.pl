@@ -1,17 +1,8 @@
 # Settings of the session that change how SQL is read and written: conversions do the
 # same with each of them.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 my $node = new_server('main', 'fsync = off', 'allow_in_place_tablespaces = on');
 $node->safe_psql('postgres', "CREATE TABLESPACE regress_other LOCATION ''");

@@ -2,15 +2,7 @@
 # stored generated columns anew, whose functions or settings have changed since, nor does
 # any other column change.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'snowflake.worker_id = 1');
 

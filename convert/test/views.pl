@@ -1,15 +1,7 @@
 # What is in the way of a conversion is dropped, and created again as it was: views, rules,
 # triggers and policies.  For what belongs to other roles, the report has the statements.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'fsync = off');
 my $space = PostgreSQL::Test::Utils::tempdir;

@@ -1,16 +1,7 @@
 # Daily numbers: concurrent calls at midnight, clocks that are set over it and back,
 # crashes, a standby, dump and restore.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $day = 86400;
 my $node = PostgreSQL::Test::Cluster->new('main');

@@ -2,16 +2,8 @@
 # servers works word for word.  Hashids are the same in each encoding.  A Sqid that
 # takes long can be cancelled.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/keys.md');
 my $first = new_server('first', "timezone = 'UTC'");

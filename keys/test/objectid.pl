@@ -2,16 +2,7 @@
 # a clock that goes over the same seconds again, and through all values of a
 # process's counter.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time);
 
 my $each = 20000;
 my $node = PostgreSQL::Test::Cluster->new('main');

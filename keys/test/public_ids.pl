@@ -1,16 +1,8 @@
 # docs/public-ids.md: its recipes for prefixes, TypeIDs and hidden IDs work word for
 # word.  TypeIDs are those of npm's typeid-js, hidden IDs those of OpenSSL's ciphers.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $prefixes = Page->claim('docs/public-ids.md', 'A prefix');
 my $typeids = Page->claim('docs/public-ids.md', 'TypeIDs');

@@ -3,11 +3,8 @@
 #
 # The server has a clock of its own, so that the next call need not be waited for.
 
-use strict;
-use warnings;
+use SnowflakeTest;
 
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use FakeRegistry
   qw(message row_description row complete ready error_message good_start good_query rows unfinished answer_call good_value forever hash_without_end notices_without_end);
 use List::Util qw(max);

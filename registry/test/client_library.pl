@@ -1,16 +1,8 @@
 # A server with a registry needs the library that calls it, of its own version: without it,
 # the server does not start, and says what to do.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use File::Copy;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $server = new_server('server', "snowflake.registry = 'host=/nowhere dbname=none connect_timeout=2'");
 my $installed = $server->config_data('--pkglibdir');

@@ -1,16 +1,7 @@
 # Faults of servers with a registry: split brain, copies, pauses, clocks, failover of
 # the registry.  No two servers ever make the same ID.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $registry = new_registry('registry',
 	"1, 1000, grant_time => '4 s', reach => '10 min', new => true");

@@ -1,15 +1,7 @@
 # Servers that get their worker IDs from a registry.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $registry = new_registry('registry',
 	"101, 1000, grant_time => '4 s', reach => '1 min', new => true",

@@ -1,17 +1,9 @@
 # Registries with several hosts, and hosts with several addresses: one that is
 # silent, or answers with an error, hides none of the others.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Proxy;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $user = conninfo_user();
 my $registry = new_registry('registry',

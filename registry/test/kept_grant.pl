@@ -1,15 +1,7 @@
 # A backend crashes, and the server keeps its grant: with its beginning, not only
 # with its end.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 plan skip_all => 'a server whose processes inherit nothing keeps no grant'
   unless inherits();

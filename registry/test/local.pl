@@ -1,16 +1,8 @@
 # A server that is its own registry: the worker connects to the database itself if
 # snowflake.registry names a socket directory of the server.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $server = PostgreSQL::Test::Cluster->new('server');
 $server->init(allows_streaming => 1);

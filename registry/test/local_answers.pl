@@ -2,15 +2,7 @@
 # that a registry could not have granted, and no process crashes.  With more time,
 # script/tests/answers runs this.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1_000_000_000));
 my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 40;

@@ -1,15 +1,7 @@
 # A server that is the registry of others, and is granted ranges itself: its files of yesterday are
 # put back, and with them what it was granted is lost on both sides.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $own = new_own_registry('own', 'postgres', 'wal_level = replica', 'max_wal_senders = 2', "snowflake.server_name = 'own'");
 my $other = new_server('other', registry_conf($own), "snowflake.server_name = 'other'");

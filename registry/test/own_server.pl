@@ -1,16 +1,7 @@
 # A server that is its own registry, or the registry of others: wrong clocks, and
 # the worker ID that it has itself.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 # The clock is ahead by 90 s, and then right again.  Grants reach 10 s ahead of it.
 my $own = PostgreSQL::Test::Cluster->new('own');

@@ -3,15 +3,7 @@
 # granted by mistake, a schema or database that was handed over, and objects that
 # look like the registry's.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main');
 my $caught = $node->basedir . '/caught';

@@ -2,16 +2,7 @@
 # grant the same worker IDs: without a common archive and synchronous standbys,
 # neither grants any until an administrator confirms the promotion.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $grant = q{SELECT worker_id FROM snowflake_registry.get_grant('twitter', 0, NULL,
 	snowflake_registry.lower_bound(clock_timestamp(), 'twitter'), '{}', gen_random_uuid(), 'test')};

@@ -2,16 +2,7 @@
 # IDs with the same worker ID in ranges that overlap, whatever happens to the
 # registry's server.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 # Each scheme has worker IDs of its own: "long" has the usual times, "short" has
 # such that a lift passes while the test waits, and "late" is added late.

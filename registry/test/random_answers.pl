@@ -1,11 +1,8 @@
 # A server whose registry answers at random: it keeps running, keeps its grant, does not
 # fill the log, and stops in time.  With more time, script/tests/answers runs this.
 
-use strict;
-use warnings;
+use SnowflakeTest;
 
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use FakeRegistry
   qw(message row_description row complete ready error_message notice good_start good_query rows unfinished good_value forever hash_without_end);
 use List::Util qw(max);

@@ -3,16 +3,8 @@
 # changes what it could not ALTER, takes a value that it may not take, or gains a right.
 # SnowflakeTest::Random says how many rounds.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Session;
-use Test::More;
+use SnowflakeTest;
 
 my $seed = first_seed();
 my $trace = $ENV{SNOWFLAKE_TRACE};

@@ -3,17 +3,9 @@
 # same, but for the kinds of sequences, and the type of one that fits a default.
 # SnowflakeTest::Random says how many rounds.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use List::Util qw(max);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Session;
-use Test::More;
+use SnowflakeTest;
 
 my $seed = first_seed();
 my $trace = $ENV{SNOWFLAKE_TRACE};

@@ -2,11 +2,8 @@
 # given out that a registry could not have granted, the server says what is wrong, and it
 # stops in time.  With more time, script/tests/answers runs this.
 
-use strict;
-use warnings;
+use SnowflakeTest;
 
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use FakeRegistry
   qw(message row_description row complete ready error_message notice good_start good_query);
 use PostgreSQL::Test::Cluster;

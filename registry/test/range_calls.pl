@@ -1,16 +1,7 @@
 # Calls for ranges of sequences: how many there are, and that none holds up others.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Proxy;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time);
 
 my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");

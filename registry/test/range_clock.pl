@@ -1,16 +1,7 @@
 # Ranges do not go by the server's clock: whatever it is set to while the registry grants
 # nothing, the server asks again, and calls fail in time.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time);
 
 use constant DAY => 86400;
 

@@ -1,15 +1,7 @@
 # Sequences of kind range whose server has no range of them anymore, whose names are
 # written otherwise, and whose rows and numbers are not where they were.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");

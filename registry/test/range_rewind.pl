@@ -2,15 +2,7 @@
 # is promoted, and both give out numbers; then it is rewound, a standby, and promoted again,
 # and the other one is started beside it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");

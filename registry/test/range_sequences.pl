@@ -1,16 +1,8 @@
 # Sequences of kind range, as applications see them: two servers give out the numbers of a
 # type, none of them twice, through everything that happens to a sequence.
 
-use strict;
-use warnings;
-
-use FindBin;
 use List::Util qw(max min);
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $registry = new_registry('registry', '1, 100, new => true');
 $registry->safe_psql('postgres', qq{

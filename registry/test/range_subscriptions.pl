@@ -2,15 +2,7 @@
 # PostgreSQL 19, by the position of the publisher's.  A range sequence still gives no number
 # twice, also after a restart, when only its file knows what was granted.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my @kinds = ('local', 'range', 'snowflake');
 my $registry = new_registry('registry', '1, 100, new => true');

@@ -2,16 +2,7 @@
 # its connection or to the registry, no number is given out twice, no range is exhausted by
 # answers that are lost, and a shutdown is not held up.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my @walsenders = ('wal_level = replica', 'max_wal_senders = 2');
 my $registry = new_registry('registry', '1, 100, new => true', @walsenders, 'track_functions = all');

@@ -1,15 +1,7 @@
 # Ranges of sequences: sessions speak the protocol of servers, at the same time, and no two
 # are granted the same number, whatever happens to calls, answers, and the registry's server.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 #
 # Servers: the token of the last answer, those of calls since then, and the greatest number

@@ -2,15 +2,7 @@
 # A reload that sets or empties snowflake.registry, and a crash of a backend after
 # it, which initializes shared memory again, change neither that nor the value.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 sub crash
 {

@@ -2,16 +2,8 @@
 # group do not end a call, and its own end, whenever that is, is no crash of the server.
 # In a container, the postmaster is the parent of processes that lose theirs.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time);
 
 plan skip_all => 'only Linux has subreapers' if $^O ne 'linux';
 

@@ -1,16 +1,8 @@
 # How the worker that calls the registry ends.  A shutdown is not held up.  If the
 # worker alone is terminated, the server keeps its worker ID.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $registry =
   new_registry('registry', "1, 100, grant_time => '10 s', new => true");

@@ -1,14 +1,8 @@
 # What a server keeps of calls of the registry that failed: it keeps its worker ID,
 # however many they were.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../test/perl";
 use Proxy;
 use SnowflakeTest;
-use Test::More;
 
 my $role = 'regress_server';
 my $registry = new_registry('registry',

@@ -145,5 +145,5 @@ count_tap()
 	tests_left=$#
 	diffs=
 	count tap prove -v --merge --timer -j "$jobs" \
-		--exec "script/lib/run_file.pl perl -I $tests/perl" "$@"
+		--exec "script/lib/run_file.pl perl -I $tests/perl -I $top/test/perl" "$@"
 }

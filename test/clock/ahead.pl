@@ -1,16 +1,7 @@
 # The clock jumps ahead: IDs follow it by up to snowflake.max_clock_forward, and no
 # further.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $day = 86400;
 my $node = new_server_with_clock('main');

@@ -1,16 +1,7 @@
 # The clock of a running server is changed, with snowflake.clock_backward = wait: no
 # ID is handed out twice, and calls wait or fail, without a restart.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $node = new_server_with_clock('main', 'snowflake.clock_backward = wait', 'snowflake.max_clock_backward = 4s');
 $node->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');

@@ -1,16 +1,7 @@
 # The clock is behind the last ID, and IDs continue: at once, increasing, at the pace
 # of real time, so that their lead does not grow, and decreases.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $node = new_server_with_clock('main', 'max_connections = 50');
 $node->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');

@@ -1,14 +1,6 @@
 # A server whose calls would fail says so when it starts.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'snowflake.worker_id = 1', 'log_line_prefix = \'\'');
 my $offset = 0;

@@ -1,16 +1,9 @@
 # The C interface: an extension generates IDs through it, whichever of the two libraries
 # is loaded first.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 # script/check installs the extension; an installed server need not have it.
 my $sharedir = `pg_config --sharedir`;

@@ -1,16 +1,7 @@
 # A server restored from a backup, to the end or to a point in time, hands out
 # only IDs above every row that it has, whatever its clock says.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(usleep);
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(has_archiving => 1, allows_streaming => 1);

@@ -1,16 +1,7 @@
 # Blocks of IDs: large ones run in constant memory and can be cancelled, and
 # many at once keep to the rules of single IDs.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time);
 
 my $node = new_server('main', 'fsync = off', 'max_wal_size = 4GB');
 

@@ -1,15 +1,7 @@
 # Many backends at once: IDs are distinct, increase, are not ahead of the clock,
 # and use every number of a tick.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $backends = 16;
 my $ids_each = 80_000;

@@ -2,15 +2,7 @@
 # (sql/copy.sql): the options of its formats, batches for another server, foreign tables
 # of file_fdw, the initial copy of a subscription; and how much WAL it writes.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $rows = 5000;
 my $node = PostgreSQL::Test::Cluster->new('main');

@@ -1,14 +1,6 @@
 # No ID is handed out again after a crash, with the clock set back besides.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server_with_clock('main', 'restart_after_crash = on');
 my $clock = 0;

@@ -1,15 +1,7 @@
 # Decoding costs less than two thirds of what the same shifts and masks cost in
 # SQL: a third is usual.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'fsync = off', 'jit = off',
 	'max_parallel_workers_per_gather = 0');

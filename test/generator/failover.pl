@@ -1,15 +1,7 @@
 # A standby that is promoted never repeats an ID of a row that reached it, even
 # with a clock that is behind.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 foreach my $case ([ 0, 0 ], [ 3, 0 ], [ 0, 1 ], [ 3, 1 ])
 {

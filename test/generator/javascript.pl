@@ -1,15 +1,7 @@
 # The scheme for clients in JavaScript: all IDs are exact as a double, and so as a
 # Number there, up to the last worker ID.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', "snowflake.scheme = 'javascript'", 'snowflake.worker_id = 63');
 

@@ -1,15 +1,6 @@
 # The mark: when it is written, who may change it, what it refuses.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(sleep);
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;

@@ -2,15 +2,7 @@
 # while a query is planned, so that only the partitions that are needed are locked;
 # but nothing that outlives the server's scheme depends on it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $days = 100;
 my $shifted = 'shardingsphere,epoch=2016-10-31';

@@ -1,16 +1,7 @@
 # Sessions that generate IDs in a loop end when the postmaster has died, so that
 # the server can be started again.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $node = new_server('main');
 

@@ -1,15 +1,7 @@
 # snowflake_raise_mark() and snowflake_reset(): no ID that is stored, or that
 # another session receives meanwhile, is at or above a mark that is lowered.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'snowflake.worker_id = 1');
 

@@ -1,15 +1,7 @@
 # CREATE EXTENSION where another function has the name and the arguments of one of
 # the extension's: the hint is a schema of its own.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'snowflake.worker_id = 1');
 my @general = split /\n/, $node->safe_psql(

@@ -2,15 +2,7 @@
 # and no rollback, crash, dump, standby, subscription or second session leaves a
 # sequence that returns small numbers, or a local one that returns none.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 'logical');

@@ -2,15 +2,7 @@
 # restored dump gives IDs at once.  Statements that drop the extension, one session that waits for
 # another, and cursors from before.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('node');
 my $dir = PostgreSQL::Test::Utils::tempdir;

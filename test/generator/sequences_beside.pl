@@ -2,16 +2,8 @@
 # auto_explain, pg_stat_statements, plpgsql_check, C code that calls nextval(), the
 # fast-path protocol, single-user mode, and clients that use INCREMENT.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use IO::Socket::UNIX;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $ID = '> 1e17';
 my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence/;

@@ -2,15 +2,7 @@
 # a snowflake sequence stays exhausted, and what one sends exhausts a local one, so that
 # it fails.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my ($a, $b) = map { PostgreSQL::Test::Cluster->new($_) } 'a', 'b';
 plan skip_all => 'subscriptions have no sequences before PostgreSQL 19' if $a->pg_version->major < 19;

@@ -1,14 +1,6 @@
 # Where fewer than one ID per tick is needed, id % N is spread evenly.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $ids = 5000;
 

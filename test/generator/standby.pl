@@ -1,14 +1,6 @@
 # A standby generates no IDs until it is promoted.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $primary = new_primary('primary');
 $primary->safe_psql(

@@ -1,15 +1,7 @@
 # What works without shared_preload_libraries, and settings that stop the
 # start of the server.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -279,7 +271,7 @@ foreach my $scheme ('epoch=0,timestamp=45,sequence=12', 'epoch=0001-01-01,timest
 }
 
 # A long tick, which has just begun.
-my $epoch = (time - 3600) * 1000;
+my $epoch = int(time - 3600) * 1000;
 $node->append_conf('postgresql.conf',
 	"snowflake.scheme = 'epoch=$epoch,tick=3600s,timestamp=41,worker=10,sequence=12'\nsnowflake.max_lead = 0");
 $node->start;

@@ -2,16 +2,9 @@
 # a slow disk, in the middle of a critical section: by a fast stop right after the
 # start, and by pg_terminate_backend().  Neither is a PANIC.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../perl", "$FindBin::RealBin/../worlds/torture";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use lib "$FindBin::RealBin/../worlds/torture";
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(usleep);
 use Torture qw(set_disk start_node);
 
 # Its worker ID is not set, so that the worker looks for subscriptions and is in

@@ -1,16 +1,7 @@
 # Synchronous standbys: IDs are handed out only below a mark that they have, so that
 # a promoted standby repeats none, whatever the old primary does.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $primary = new_primary('primary', 'max_connections = 60');
 $primary->safe_psql('postgres', 'CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');

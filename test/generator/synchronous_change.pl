@@ -1,15 +1,7 @@
 # synchronous_standby_names and snowflake.synchronous_mark are changed while a
 # server runs: for waits that have begun, and for IDs that are already reserved.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 # Generate an ID below a mark that is written for it.
 use constant RAISE_MARK => q{

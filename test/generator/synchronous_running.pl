@@ -1,15 +1,7 @@
 # Queries that run while it changes how many synchronous standbys are required, and
 # which these are: IDs wait for what commits wait for, and no longer.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $primary = new_primary('primary', "snowflake.scheme = 'timestamp=41,worker=2,sequence=20'",
 	'snowflake.sequence_start = zero', 'synchronous_commit = local', 'autovacuum = off');

@@ -1,15 +1,7 @@
 # The extension created by the owner of a database who is not a superuser: dumps.
 # (sql/trusted.sql has the rest.)
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main');
 $node->safe_psql('postgres', 'CREATE ROLE regress_app LOGIN CREATEDB');

@@ -1,16 +1,9 @@
 # Versions: updating the extension has the same result as installing it, and all
 # places that contain the version agree.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../perl";
-
 use JSON::PP;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $top = "$FindBin::RealBin/../..";
 my $node = new_server('main');

@@ -1,16 +1,7 @@
 # Waits for the sequence and for the clock: they can be cancelled, use no processor
 # time, are visible, and end with an error if they would be too long.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time sleep);
 
 # What ends within this time, in seconds, did not wait: the waits here would take
 # an hour or more.  It is long, because the machine may be busy.

@@ -1,16 +1,7 @@
 # The worker ID: what is logged when a server starts to generate IDs, and which values
 # can be set for the next start.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(usleep);
 
 # DEBUG1 reports when the background worker has exited.
 my $node = PostgreSQL::Test::Cluster->new('main');

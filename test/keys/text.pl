@@ -1,16 +1,8 @@
 # IDs as texts: the examples of docs/public-ids.md, other encodings, and the cost, at
 # most a tenth of gen_random_uuid()'s.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', 'fsync = off', 'jit = off',
 	'max_parallel_workers_per_gather = 0');

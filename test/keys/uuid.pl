@@ -1,16 +1,7 @@
 # uuid_v7(): UUIDs increase across all backends, through kill -9 with the clock set
 # back, and with every width of the sequence and length of the tick.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(usleep);
 
 my $functions = q{
 	CREATE EXTENSION snowflake;

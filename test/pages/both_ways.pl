@@ -3,16 +3,8 @@
 # server that is copied again, tables that are converted on both sides, and worker IDs
 # from a registry, which change after a crash.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 if (`pg_config --version` =~ /^PostgreSQL 15/)
 {

@@ -1,17 +1,9 @@
 # docs/migrating.md: what finds calls of nextval() by name finds all of them, in the
 # database and in files; and why currval() and nextval() are not to be replaced by others.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use File::Path;
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/migrating.md', 'Code that calls nextval() by name');
 my $find = $page->example('pg_describe_object');

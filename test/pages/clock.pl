@@ -1,15 +1,7 @@
 # docs/clock.md, step by step, for a server whose clock was ten days ahead.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/clock.md');
 my $see = $page->example('lead_ms');

@@ -1,16 +1,8 @@
 # pg_createsubscriber makes a server of its own of a standby, as docs/standbys.md
 # has it: with another worker ID, and replication both ways.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 if (`pg_config --version` =~ /^PostgreSQL 1[56]/)
 {

@@ -1,16 +1,8 @@
 # What docs/decoding.md and docs/schemes.md say: each example, word for word, and
 # what it promises.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', "timezone = 'UTC'");
 my $decoding = Page->claim('docs/decoding.md');

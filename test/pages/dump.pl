@@ -1,16 +1,8 @@
 # pg_dump and pg_restore with several jobs, while clients insert, as
 # docs/backups.md has it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/backups.md', 'Dumps');
 my $old = new_server('old', 'snowflake.worker_id = 1', 'snowflake.max_lead = 10s');

@@ -2,16 +2,8 @@
 # clients insert, change and delete rows: one that subscribes to the other, and two that
 # replicate to each other.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/troubleshooting.md', 'Rows with equal IDs');
 my $stopped = qr/(?:duplicate key value violates unique constraint|Key already exists in unique index)/;

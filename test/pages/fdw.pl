@@ -1,16 +1,8 @@
 # A table that is partitioned over four servers by postgres_fdw, as
 # docs/postgres_fdw.md has it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/postgres_fdw.md');
 my $router = new_server('router', 'snowflake.worker_id = 1');

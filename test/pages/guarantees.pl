@@ -1,12 +1,7 @@
 # Every promise of docs/guarantees.md has a test that script/check runs: test/quick says which.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use Test::More;
+use SnowflakeTest;
 
 # What the page promises: events of the table, numbered sentences, and that waits can be
 # cancelled and are shown.

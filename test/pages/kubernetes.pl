@@ -1,16 +1,8 @@
 # docs/kubernetes.md: the worker ID of a pod by its ordinal, and settings of a server
 # in a container.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/kubernetes.md');
 my ($build) = Page::commands($page->example('docker build'));

@@ -1,15 +1,7 @@
 # Two servers with worker IDs of their own write the same tables, and are merged
 # by logical replication into a third, which writes too: no conflict.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $schema = q{
 	CREATE TABLE customers (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), made_by int);

@@ -3,13 +3,8 @@
 # table that begins with "message".  A heading is what a server logs, with values,
 # so that a search for the message finds it; in a table, "..." stands for each value.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use Test::More;
+use SnowflakeTest;
 
 # A format with "..." for each value.
 sub normal

@@ -2,17 +2,10 @@
 # that an alert or a panel uses.  (script/tests/alerts tests when alerts fire, and
 # script/tests/dashboard what panels show.)
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use JSON::PP;
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $dir = "$FindBin::RealBin/../../monitoring";
 my $primary = new_primary('primary');

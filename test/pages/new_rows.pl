@@ -1,16 +1,8 @@
 # A reader that asks for new rows again and again, as docs/guarantees.md has it, gets each row
 # once, while transactions overlap; one that remembers the greatest ID misses some.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/guarantees.md', 'Read new rows');
 my $node = new_server('main', 'max_prepared_transactions = 2');

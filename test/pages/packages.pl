@@ -1,15 +1,7 @@
 # How the README's commands install packages: they wait for another apt, and not for other errors.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
-use IPC::Run;
 use Page;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 plan skip_all => 'packages are not those of Debian' unless -d '/var/lib/dpkg';
 

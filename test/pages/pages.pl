@@ -2,16 +2,8 @@
 # quoted messages are in the sources; settings, functions and columns are
 # documented if and only if they exist; links are valid.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my @files = ('README.md', map { s/^\Q$Page::top\E\///r } sort glob("$Page::top/docs/{,develop/}*.md"));
 my @pages = map { Page->look($_) } @files;

@@ -1,16 +1,8 @@
 # docs/partitions.md: each example, and what the page promises about it, except for
 # pg_partman (test/worlds/systems/pg_partman.pl).
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $node = new_server('main', "timezone = 'UTC'", 'snowflake.worker_id = 1', 'max_locks_per_transaction = 128');
 my $table = Page->claim('docs/partitions.md', 'Create a partitioned table');

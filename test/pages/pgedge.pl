@@ -2,16 +2,8 @@
 # docs/migrating.md.  Its library cannot be installed beside this one, so a
 # function in SQL stands for its snowflake.nextval().
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/migrating.md', "pgEdge's snowflake");
 my $drop = $page->example('DROP EXTENSION',

@@ -1,16 +1,8 @@
 # docs/registry.md and docs/registry-recovery.md as their reader would do it: a registry and two
 # servers.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/registry.md');
 my $recovery = Page->claim('docs/registry-recovery.md');

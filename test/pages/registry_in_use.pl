@@ -1,16 +1,8 @@
 # What docs/registry.md and docs/registry-recovery.md have for a registry in use: each change,
 # while clients of two servers insert.  None gets an error, no row is missing, and no two rows have the same ID.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->section('docs/registry.md');
 my $recovery = Page->section('docs/registry-recovery.md');

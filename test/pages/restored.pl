@@ -2,16 +2,8 @@
 # and on its publisher: beside itself, without rows missing on it; and in its place, where rows
 # are missing until it is copied again.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->section('docs/backups.md', 'Backups');
 my $a = new_server('a', 'wal_level = logical', 'max_wal_senders = 4', 'snowflake.worker_id = 3');

@@ -1,17 +1,8 @@
 # Cascading and delayed standbys, as docs/standbys.md has them.  Their clocks are
 # behind, so that only the mark keeps their IDs above what is there.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(usleep);
 
 my $page = Page->claim('docs/standbys.md', 'A delayed standby');
 

@@ -2,16 +2,8 @@
 # docs/uninstall.md has it: no row is lost, and IDs continue above the mark if the
 # extension is created again.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/uninstall.md');
 my $list = $page->example('generated column');

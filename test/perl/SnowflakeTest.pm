@@ -8,6 +8,9 @@
 #	Faults		crashes and failovers
 #	Limits		no wait without an end
 #	Random		rounds of what is drawn at random
+#
+# "use SnowflakeTest;" is all that most tests begin with: it brings strict and warnings, too,
+# Test::More, PostgreSQL's modules for tests, and time(), sleep() and usleep() of Time::HiRes.
 
 package SnowflakeTest;
 
@@ -15,7 +18,7 @@ use strict;
 use warnings;
 
 use Carp;
-use Exporter 'import';
+use parent 'Exporter';
 use SnowflakeTest::Calls;
 use SnowflakeTest::Clients;
 use SnowflakeTest::Clock;
@@ -30,6 +33,23 @@ our @EXPORT = (
 	@SnowflakeTest::Clock::EXPORT, @SnowflakeTest::Faults::EXPORT,
 	@SnowflakeTest::Ledger::EXPORT, @SnowflakeTest::Limits::EXPORT,
 	@SnowflakeTest::Random::EXPORT, @SnowflakeTest::Servers::EXPORT);
+
+sub import
+{
+	my $test = caller;
+
+	strict->import;
+	warnings->import;
+	eval qq{
+		package $test;
+		use PostgreSQL::Test::Cluster;
+		use PostgreSQL::Test::Utils;
+		use Test::More;
+		use Time::HiRes qw(time sleep usleep);
+		1} or die $@;
+	__PACKAGE__->export_to_level(1, @_);
+	return;
+}
 
 # So that servers are stopped, too, when a test is.
 $SIG{TERM} = $SIG{INT} = sub { confess('interrupted') };

@@ -3,16 +3,9 @@
 
 package Application;
 
-use strict;
-use warnings;
-
 use IO::Socket::INET;
-use IPC::Run;
 use POSIX ':sys_wait_h';
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 # A server with an empty database "app"; "name" is another than "main", "registry" that of
 # another server, "scheme" that of its IDs, "worker_ids" how many can be granted, one for

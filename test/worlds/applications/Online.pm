@@ -12,18 +12,11 @@
 
 package Online;
 
-use strict;
-use warnings;
-
-use IPC::Run;
 use JSON::PP;
 use List::Util qw(any max shuffle sum0);
 use POSIX ':sys_wait_h';
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 use constant CLIENTS => 3;
 

@@ -1,14 +1,9 @@
 # Bacula, whose catalog is in the database: backups, lists, a restore, an end of volumes.
 # It holds IDs in 32 bits.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use Bacula;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $bacula = Bacula->new($app);

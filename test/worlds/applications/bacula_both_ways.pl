@@ -1,15 +1,9 @@
 # Bacula on two servers that replicate its catalog to each other: two directors save files at
 # the same time, and each restores what the other has saved, and continues to save it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use Bacula;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my @names = ('first', 'second');
 my %app = (first => Application->new);

@@ -1,15 +1,9 @@
 # DAViCal, a calendar server, by the requests of its clients.  It casts a user's ID to
 # integer when a property is set.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $dir = $app->{dir};

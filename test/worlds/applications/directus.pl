@@ -1,14 +1,8 @@
 # Directus, by its interface for programs, which creates tables, too.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $port = PostgreSQL::Test::Cluster::get_free_port();

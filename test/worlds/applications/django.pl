@@ -1,14 +1,9 @@
 # A Django site: Django's own applications, its admin, and an application with keys of each
 # size.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use DjangoSite;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $site = DjangoSite->new($app);

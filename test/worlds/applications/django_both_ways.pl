@@ -1,17 +1,10 @@
 # A Django site on two servers that replicate to each other, both of them in use, as
 # docs/applications.md has it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use DjangoSite;
 use Page;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/applications.md', 'Two servers with Django');
 my $registry = Application::registry_of_application();

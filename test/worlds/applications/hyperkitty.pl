@@ -1,12 +1,8 @@
 # HyperKitty, a Django application: its archiver, its models and its pages.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my @use = ('python3', '-B', "$FindBin::RealBin/use_hyperkitty.py");

@@ -1,14 +1,10 @@
 # HyperKitty, a Django application, whose database is converted while it is used, and while
 # what converts is killed.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use Online;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new(worker_ids => 1000);
 my @use = ('python3', '-B', "$FindBin::RealBin/use_hyperkitty.py");

@@ -2,14 +2,8 @@
 # comments and downtimes are found through its references.  It holds IDs as doubles, so
 # snowflake IDs need a scheme whose IDs these can hold.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $schema = '/usr/share/icinga2-ido-pgsql/schema';
 

@@ -1,15 +1,9 @@
 # Kea, a DHCP server that has its leases, reservations and configuration in the database:
 # what is stored as its programs store it, is found by clients that ask for an address.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use Kea;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new(bare => 1);
 Kea::admin($app, 'db-init');

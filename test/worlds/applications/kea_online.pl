@@ -2,15 +2,11 @@
 # converts is killed.  Functions that hold keys in integers get bigint before.  Its server
 # prepares statements, so it is restarted afterwards.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use Kea;
 use Online;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new(bare => 1, worker_ids => 1000);
 Kea::admin($app, 'db-init');

@@ -1,13 +1,8 @@
 # Keystone, by its web interface; its models are those of SQLAlchemy.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $dir = $app->{dir};

@@ -1,12 +1,8 @@
 # LAVA, a Django application, by its XML-RPC and REST interfaces, its pages and its scheduler.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my @use = ('python3', '-B', "$FindBin::RealBin/use_lava.py");

@@ -1,15 +1,9 @@
 # MediaWiki, by its web interface and its scripts.  Its search casts IDs to integer, and
 # its upgrade makes columns integer again.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $port = PostgreSQL::Test::Cluster::get_free_port();

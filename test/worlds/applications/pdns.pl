@@ -1,14 +1,8 @@
 # PowerDNS, by its HTTP interface, its tool, and queries.  It holds IDs of zones in 32 bits.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use PowerDNS;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $dns = PowerDNS->new($app);

@@ -1,16 +1,9 @@
 # PowerDNS on two servers that replicate to each other: zones are created on both at the
 # same time, and each answers for those of the other.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use PowerDNS;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $first = Application->new;
 my %app = (first => $first);

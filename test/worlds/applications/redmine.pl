@@ -1,13 +1,8 @@
 # Redmine, a Rails application, by its web interface, and by its models.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use Redmine;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $redmine = Redmine->new($app);

@@ -1,13 +1,8 @@
 # Redmine on two servers that replicate to each other, both of them in use.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
 use Redmine;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $redmine = Redmine->new($app);

@@ -1,14 +1,9 @@
 # Roundcube, by its own classes: users, identities, contacts, groups and searches.  It
 # reads IDs by currval() of sequences that its defaults name as text and no column owns.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $dir = $app->{dir};

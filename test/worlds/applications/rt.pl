@@ -1,14 +1,9 @@
 # RT, by its classes, its pages and its mail gateway.  It reads the name of a sequence from
 # the default of the key.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $dir = $app->{dir};

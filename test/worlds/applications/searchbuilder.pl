@@ -1,13 +1,9 @@
 # DBIx::SearchBuilder, which RT uses: it reads the name of a sequence from the default of
 # the key.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my @use = ('perl', "$FindBin::RealBin/use_searchbuilder.pl");

@@ -1,14 +1,9 @@
 # Tryton, by its models: what its clients do.  It casts the IDs inside of references, which
 # are texts such as 'party.party,12', to integer, and its updates set defaults and types.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
 use Application;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $app = Application->new;
 my $conf = "$app->{dir}/trytond.conf";

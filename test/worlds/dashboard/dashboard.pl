@@ -2,19 +2,10 @@
 # exporters of two servers and a registry, returns what the panel shows, under
 # load and with a fault for each of them.  script/tests/dashboard runs this.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib "$FindBin::RealBin/../../perl";
 use HTTP::Tiny;
-use IPC::Run;
 use JSON::PP;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $monitoring = "$FindBin::RealBin/../../../monitoring";
 my $tmp = PostgreSQL::Test::Utils::tempdir;

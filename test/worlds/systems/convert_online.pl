@@ -1,18 +1,8 @@
 # snowflake_convert_online() with pgAudit, pgbouncer in transaction mode, pg_repack, and
 # pg_cron.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../perl";
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(usleep);
+use SnowflakeTest;
 
 my $norders = 200;
 my $dir = PostgreSQL::Test::Utils::tempdir_short;

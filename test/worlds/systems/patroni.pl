@@ -7,7 +7,6 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/../../perl";
 use HTTP::Tiny;
 use IPC::Run;
 use JSON::PP;

@@ -1,16 +1,8 @@
 # pg_partman with snowflake IDs and UUIDs, as docs/partitions.md has it, with version 4
 # or 5, whichever is installed.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/partitions.md', 'pg_partman');
 my $node = new_server('main', "timezone = 'UTC'", 'snowflake.worker_id = 1', 'max_locks_per_transaction = 128');

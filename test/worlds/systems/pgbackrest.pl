@@ -1,16 +1,8 @@
 # pgBackRest, as docs/backups.md has it: a server goes back to a point in time,
 # and another one is restored beside it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/backups.md', 'Backups');
 my $dir = PostgreSQL::Test::Utils::tempdir;

@@ -1,17 +1,7 @@
 # Clients behind pgbouncer in transaction mode, as docs/clients.md has it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../perl";
-use IPC::Run;
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(usleep);
 
 my $page = Page->claim('docs/clients.md', 'pgbouncer');
 my $node = new_server('main', 'snowflake.worker_id = 1');

@@ -1,15 +1,7 @@
 # IDs that find their shard by PL/Proxy, as docs/plproxy.md has it.
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../perl";
 use Page;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 my $page = Page->claim('docs/plproxy.md');
 

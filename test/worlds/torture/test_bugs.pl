@@ -1,12 +1,8 @@
 # The bugs of script/tests/torture --break can be put into the source as it is now, each is
 # in the weekly workflow, and docs/develop/reliability.md says what finds it.
 
-use strict;
-use warnings;
-
 use FindBin;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $top = "$FindBin::RealBin/../../..";
 my @files = ('src', 'convert', 'registry', 'registry_client', 'script');

@@ -1,12 +1,8 @@
 # The checker of histories (test/worlds/torture/check_history) finds each error that is planted,
 # and nothing in histories that are right.
 
-use strict;
-use warnings;
-
 use FindBin;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $histories = 0;

@@ -1,14 +1,9 @@
 # The ledger of script/tests/torture finds duplicates and falls that are planted, and
 # nothing in IDs that are right.
 
-use strict;
-use warnings;
-
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/../../perl";
-use PostgreSQL::Test::Utils;
+use lib $FindBin::RealBin;
 use SnowflakeTest;
-use Test::More;
 use Torture;
 
 plan skip_all => 'there is no C compiler'

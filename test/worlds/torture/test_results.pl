@@ -1,11 +1,7 @@
 # test/worlds/torture/sum_results adds up what script/tests/torture adds to a file.
 
-use strict;
-use warnings;
-
 use FindBin;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use SnowflakeTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my $server = 'PostgreSQL 17.2 (Debian 17.2-1.pgdg120+1)';

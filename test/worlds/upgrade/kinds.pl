@@ -1,17 +1,9 @@
 # pg_upgrade of servers with sequences of each kind, and of the registry that grants their
 # numbers: script/tests/upgrade
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../perl";
 use PgUpgrade;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
+use SnowflakeTest;
 
 # The registry is on a server of its own, which does not preload the library.
 my $registry = new_old_server('registry');

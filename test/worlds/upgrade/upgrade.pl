@@ -1,15 +1,7 @@
 # pg_upgrade of a server whose databases use the extension: script/tests/upgrade
 
-use strict;
-use warnings;
-
-use FindBin;
-use lib "$FindBin::RealBin/../../perl";
 use PgUpgrade;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
 
 # An old server with the extension, and a new one without anything.
 sub make_servers
