@@ -50,7 +50,6 @@
 #include "convert/direct/kinds.h"
 #include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"
-#include "queries/convert.sql.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 

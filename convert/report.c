@@ -37,7 +37,6 @@
 #include "convert/direct/rehearse.h"
 #include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"
-#include "queries/report.sql.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 

@@ -34,9 +34,9 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "catalog/queries/queries.sql.h"
 #include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
+#include "catalog/queries/texts.sql.h"
 
 /*
  * What is the source of IDs, as users specify it.
@@ -116,15 +116,18 @@ snowflake_convert_array_of_oids(const List *oids)
 										   TYPALIGN_INT));
 }
 
-/* A query whose plan is kept. */
-typedef struct KeptPlan
+/* A query that is put together, and its plan, if plans are kept. */
+typedef struct Asked
 {
-	const char *query;
+	SnowflakeQuery query;
+	char	   *text;
+	int			nparameters;
+	uint8		parameters[SNOWFLAKE_PARAMETERS]; /* that $1, $2, ... are */
 	SPIPlanPtr	plan;
-} KeptPlan;
+} Asked;
 
 /* There are some dozens of them.  The context is NULL if plans are not kept. */
-static List *kept_plans;
+static List *kept;
 static MemoryContext plans_context;
 
 /*
@@ -135,9 +138,14 @@ free_plans(void *argument)
 {
 	ListCell   *cell;
 
-	foreach(cell, kept_plans)
-		SPI_freeplan(((KeptPlan *) lfirst(cell))->plan);
-	kept_plans = NIL;
+	foreach(cell, kept)
+	{
+		Asked	   *asked = lfirst(cell);
+
+		if (asked->plan != NULL)
+			SPI_freeplan(asked->plan);
+	}
+	kept = NIL;
 	plans_context = NULL;
 }
 
@@ -158,109 +166,182 @@ snowflake_convert_keep_plans(MemoryContext context)
 }
 
 /*
- * The plan of a query, for all values of its parameters.  The server makes it
- * again if something changed on which it depends.
+ * The number that a parameter has in a query: these are in the order in which they
+ * are found.
  */
-static SPIPlanPtr
-plan_of(const char *query, int ntypes, Oid *types)
+static int
+number_of(Asked *asked, uint8 parameter)
 {
-	KeptPlan   *kept;
-	SPIPlanPtr	plan;
+	for (int i = 0; i < asked->nparameters; i++)
+	{
+		if (asked->parameters[i] == parameter)
+			return i + 1;
+	}
+	asked->parameters[asked->nparameters++] = parameter;
+	return asked->nparameters;
+}
+
+/*
+ * Add a text, in which generate.awk has put a byte 1 and its own number where a
+ * parameter is.
+ */
+static void
+append_text(StringInfo query, Asked *asked, const char *text)
+{
+	const char *mark;
+
+	while ((mark = strchr(text, '\1')) != NULL)
+	{
+		appendBinaryStringInfo(query, text, mark - text);
+		appendStringInfo(query, "$%d", number_of(asked, mark[1]));
+		text = mark + 2;
+	}
+	appendStringInfoString(query, text);
+}
+
+/*
+ * Put a query together.
+ */
+static Asked *
+assemble(SnowflakeQuery query)
+{
+	Asked	   *asked = palloc0_object(Asked);
+	const uint8 *used = queries[query].ctes;
+	StringInfoData text;
+
+	asked->query = query;
+	initStringInfo(&text);
+	for (int i = 0; used[i] != no_cte; i++)
+	{
+		appendStringInfoString(&text, i == 0 ? "WITH RECURSIVE " : ",\n");
+		append_text(&text, asked, ctes[used[i]]);
+	}
+	append_text(&text, asked, queries[query].text);
+	asked->text = text.data;
+	return asked;
+}
+
+/*
+ * The same, if it is not kept yet.
+ */
+static Asked *
+assemble_or_keep(SnowflakeQuery query)
+{
 	MemoryContext old;
 	ListCell   *cell;
 
-	foreach(cell, kept_plans)
+	if (plans_context == NULL)
+		return assemble(query);
+	foreach(cell, kept)
 	{
-		kept = lfirst(cell);
-		if (strcmp(kept->query, query) == 0)
-			return kept->plan;
-	}
+		Asked	   *asked = lfirst(cell);
 
-	plan = SPI_prepare_cursor(query, ntypes, types, CURSOR_OPT_GENERIC_PLAN);
-	if (plan == NULL)
-		elog(ERROR, "query cannot be prepared: %s", query);
-	SPI_keepplan(plan);
+		if (asked->query == query)
+			return asked;
+	}
 	old = MemoryContextSwitchTo(plans_context);
-	kept = palloc_object(KeptPlan);
-	kept->query = pstrdup(query);
-	kept->plan = plan;
-	kept_plans = lappend(kept_plans, kept);
+	kept = lappend(kept, assemble(query));
 	MemoryContextSwitchTo(old);
-	return plan;
+	return llast(kept);
 }
 
 /*
- * Run a query, by the plan that is kept of it, if plans are kept.  Its text must be one of
- * few.
+ * The plan of a query, for all values of its parameters.  The server makes it
+ * again if something changed on which it depends.
  */
 static void
-run_planned(const char *query, int ntypes, Oid *types, Datum *values,
-			const char *nulls)
+prepare(Asked *asked, int ntypes, Oid *types)
 {
+	SPIPlanPtr	plan = SPI_prepare_cursor(asked->text, ntypes, types, CURSOR_OPT_GENERIC_PLAN);
+
+	if (plan == NULL)
+		elog(ERROR, "query cannot be prepared: %s", asked->text);
+	SPI_keepplan(plan);
+	asked->plan = plan;
+}
+
+/*
+ * The value of a parameter; 0 for an array that was not found yet, which is null.
+ */
+static Datum
+value_of(SnowflakeParameter parameter, const SnowflakeConversion *conversion, Oid object)
+{
+	switch (parameter)
+	{
+		case parameter_tables:
+			return array_of_keys(conversion, OIDOID, relid_of);
+		case parameter_columns:
+			return array_of_keys(conversion, INT2OID, attnum_of);
+		case parameter_generators:
+			return array_of_keys(conversion, OIDOID, generator_of);
+		case parameter_set_default:
+			return array_of_keys(conversion, BOOLOID, set_default_of);
+		case parameter_keeps_sequences:
+			return array_of_keys(conversion, BOOLOID, keeps_sequences_of);
+		case parameter_sequences:
+			return snowflake_convert_array_of_oids(conversion->sequences);
+		case parameter_kind:
+			return CStringGetTextDatum(snowflake_convert_kind_name(conversion->kind));
+		case parameter_max_increment:
+			return Int64GetDatum(conversion->max_increment);
+		case parameter_schema:
+			return ObjectIdGetDatum(conversion->schema);
+		case parameter_object:
+			return ObjectIdGetDatum(object);
+		case parameter_search_path:
+			return CStringGetTextDatum(conversion->search_path != NULL ? conversion->search_path : "");
+		case parameter_online:
+			return BoolGetDatum(conversion->online);
+		default:
+			return conversion->arrays[parameter];
+	}
+}
+
+/*
+ * Run a query, by the plan that is kept of it, if plans are kept: with the parameters that it
+ * names, or with the texts.
+ */
+static void
+run(SnowflakeQuery query, const SnowflakeConversion *conversion, Oid object, const List *texts)
+{
+	Asked	   *asked = assemble_or_keep(query);
+	int			n = asked->nparameters + list_length(texts);
+	Oid		   *types = palloc_array(Oid, n);
+	Datum	   *values = palloc_array(Datum, n);
+	char	   *nulls = palloc_array(char, n);
 	int			rc;
 
-	if (plans_context != NULL)
-		rc = SPI_execute_plan(plan_of(query, ntypes, types), values, nulls, false, 0);
+	Assert(asked->nparameters == 0 || texts == NIL);
+	for (int i = 0; i < asked->nparameters; i++)
+	{
+		types[i] = parameter_types[asked->parameters[i]];
+		values[i] = value_of(asked->parameters[i], conversion, object);
+		nulls[i] = values[i] == (Datum) 0 && type_is_array(types[i]) ? 'n' : ' ';
+	}
+	for (int i = asked->nparameters; i < n; i++)
+	{
+		types[i] = TEXTOID;
+		values[i] = CStringGetTextDatum(list_nth(texts, i));
+		nulls[i] = ' ';
+	}
+
+	if (plans_context != NULL && asked->plan == NULL)
+		prepare(asked, n, types);
+	if (asked->plan != NULL)
+		rc = SPI_execute_plan(asked->plan, values, nulls, false, 0);
 	else
-		rc = SPI_execute_with_args(query, ntypes, types, values, nulls, false, 0);
+		rc = SPI_execute_with_args(asked->text, n, types, values, nulls, false, 0);
 	if (rc != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", query);
-}
-
-/*
- * Run a query about a conversion.  The parameters are arrays: of the keys, $1 their tables, $2
- * their columns, $3 their generators, $4 whether these must become the
- * default; $5 to $8 the columns that snowflake_convert_find_targets() found; and $9 and
- * $10 the other columns to widen.  $11 is the schema, and $12 the object that
- * the query is about.  $13 to $15 are what snowflake_convert_find_sequence_names() found.
- * $16 are the sequences that get another kind, $17 that kind, $18 the search_path of the
- * caller, $19 the greatest INCREMENT, $20 whether each key keeps its sequences, $21 whether
- * the tables are in use, and $22 to $25 what snowflake_convert_choose_columns() found.
- */
-static void
-run_query(const SnowflakeConversion *conversion, Oid object, const char *query)
-{
-	const char *kind = snowflake_convert_kind_name(conversion->kind);
-	const char *path = conversion->search_path;
-	Oid			types[] = {OIDARRAYOID, INT2ARRAYOID, OIDARRAYOID, BOOLARRAYOID,
-		OIDARRAYOID, INT2ARRAYOID, BOOLARRAYOID, INT4ARRAYOID, OIDARRAYOID,
-		INT2ARRAYOID, OIDOID, OIDOID, OIDARRAYOID, OIDARRAYOID, TEXTARRAYOID,
-		OIDARRAYOID, TEXTOID, TEXTOID, INT8OID, BOOLARRAYOID, BOOLOID, OIDARRAYOID,
-	INT2ARRAYOID, TEXTARRAYOID, TEXTARRAYOID};
-	Datum		values[lengthof(types)];
-	char		nulls[lengthof(types)];
-
-	values[0] = array_of_keys(conversion, OIDOID, relid_of);
-	values[1] = array_of_keys(conversion, INT2OID, attnum_of);
-	values[2] = array_of_keys(conversion, OIDOID, generator_of);
-	values[3] = array_of_keys(conversion, BOOLOID, set_default_of);
-	memcpy(&values[4], conversion->targets, sizeof(conversion->targets));
-	memcpy(&values[8], conversion->others, sizeof(conversion->others));
-	values[10] = ObjectIdGetDatum(conversion->schema);
-	values[11] = ObjectIdGetDatum(object);
-	memcpy(&values[12], conversion->names, sizeof(conversion->names));
-	values[15] = snowflake_convert_array_of_oids(conversion->sequences);
-	values[16] = CStringGetTextDatum(kind);
-	values[17] = CStringGetTextDatum(path != NULL ? path : "");
-	values[18] = Int64GetDatum(conversion->max_increment);
-	values[19] = array_of_keys(conversion, BOOLOID, keeps_sequences_of);
-	values[20] = BoolGetDatum(conversion->online);
-	memcpy(&values[21], conversion->found, sizeof(conversion->found));
-
-	/* What was not found yet is null; InvalidOid, 0, and false are values. */
-	for (size_t i = 0; i < lengthof(types); i++)
-		nulls[i] = values[i] == (Datum) 0 && types[i] != OIDOID && types[i] != INT8OID &&
-			types[i] != BOOLOID ? 'n' : ' ';
-	run_planned(query, lengthof(types), types, values, nulls);
+		elog(ERROR, "query failed: %s", asked->text);
 }
 
 /*
  * Take the arrays that a query returned, which are kept until SPI_finish().
  */
 static void
-take_arrays(Datum *arrays, int count)
+take_arrays(Datum *arrays)
 {
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < SPI_tuptable->tupdesc->natts; i++)
 	{
 		bool		isnull;
 		Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
@@ -277,8 +358,8 @@ take_arrays(Datum *arrays, int count)
 void
 snowflake_convert_find_targets(SnowflakeConversion *conversion)
 {
-	run_query(conversion, InvalidOid, sql_walk);
-	take_arrays(conversion->targets, SNOWFLAKE_TARGET_ARRAYS);
+	run(sql_walk, conversion, InvalidOid, NIL);
+	take_arrays(&conversion->arrays[parameter_target_tables]);
 }
 
 /*
@@ -288,8 +369,8 @@ snowflake_convert_find_targets(SnowflakeConversion *conversion)
 void
 snowflake_convert_find_sequence_names(SnowflakeConversion *conversion)
 {
-	run_query(conversion, InvalidOid, sql_sequence_names);
-	take_arrays(conversion->names, SNOWFLAKE_NAME_ARRAYS);
+	run(sql_sequence_names, conversion, InvalidOid, NIL);
+	take_arrays(&conversion->arrays[parameter_known_sequences]);
 }
 
 /*
@@ -310,8 +391,8 @@ snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
 {
 	SnowflakeConversion part = *conversion;
 
-	run_query(conversion, relid, sql_part);
-	take_arrays(part.targets, SNOWFLAKE_TARGET_ARRAYS);
+	run(sql_part, conversion, relid, NIL);
+	take_arrays(&part.arrays[parameter_target_tables]);
 	return part;
 }
 
@@ -319,61 +400,48 @@ snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
  * Run a query about a conversion that returns an array of names.
  */
 Datum
-snowflake_convert_get_names(const SnowflakeConversion *conversion, const char *query)
+snowflake_convert_get_names(const SnowflakeConversion *conversion, SnowflakeQuery query)
 {
 	Datum		names;
 
-	run_query(conversion, InvalidOid, query);
-	take_arrays(&names, 1);
+	run(query, conversion, InvalidOid, NIL);
+	take_arrays(&names);
 	return names;
 }
 
 List *
-snowflake_convert_ask(const SnowflakeConversion *conversion, const char *query)
+snowflake_convert_ask(const SnowflakeConversion *conversion, SnowflakeQuery query)
 {
 	return snowflake_convert_ask_of(conversion, InvalidOid, query);
 }
 
 /*
- * Run a query about an object of a conversion, which is $12.
+ * Run a query about an object of a conversion, which is its parameter $object.
  */
 List *
 snowflake_convert_ask_of(const SnowflakeConversion *conversion, Oid object,
-						 const char *query)
+						 SnowflakeQuery query)
 {
-	run_query(conversion, object, query);
+	run(query, conversion, object, NIL);
 	return snowflake_convert_rows();
 }
 
 /*
- * Run a query about an object, which is $1.
+ * Run a query about an object alone.
  */
 List *
-snowflake_convert_ask_about(Oid object, const char *query)
+snowflake_convert_ask_about(Oid object, SnowflakeQuery query)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(object);
-
-	run_planned(query, 1, &type, &value, NULL);
-	return snowflake_convert_rows();
+	return snowflake_convert_ask_of(NULL, object, query);
 }
 
 /*
  * Run a query with a list of texts as its parameters.
  */
 List *
-snowflake_convert_ask_with(List *parameters, const char *query)
+snowflake_convert_ask_with(const List *texts, SnowflakeQuery query)
 {
-	int			n = list_length(parameters);
-	Oid		   *types = palloc_array(Oid, n);
-	Datum	   *values = palloc_array(Datum, n);
-
-	for (int i = 0; i < n; i++)
-	{
-		types[i] = TEXTOID;
-		values[i] = CStringGetTextDatum(list_nth(parameters, i));
-	}
-	run_planned(query, n, types, values, NULL);
+	run(query, NULL, InvalidOid, texts);
 	return snowflake_convert_rows();
 }
 
@@ -392,7 +460,7 @@ snowflake_convert_ask_once(const char *query)
  * Run a query with a list of texts, with all rows of system views visible.
  */
 List *
-snowflake_convert_ask_server(List *parameters, const char *query)
+snowflake_convert_ask_server(const List *texts, SnowflakeQuery query)
 {
 	Oid			user;
 	int			sec_context;
@@ -405,7 +473,7 @@ snowflake_convert_ask_server(List *parameters, const char *query)
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
 						   sec_context | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
-	rows = snowflake_convert_ask_with(parameters, query);
+	rows = snowflake_convert_ask_with(texts, query);
 	SetUserIdAndSecContext(user, sec_context);
 	AtEOXact_GUC(false, nest_level);
 	return rows;

@@ -16,6 +16,8 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
+#include "catalog/queries/names.sql.h"
+
 /* What generates the values of keys: a function, or sequences of a kind. */
 typedef enum SnowflakeConvertKind
 {
@@ -42,27 +44,6 @@ typedef struct SnowflakeKey
 									 * default */
 } SnowflakeKey;
 
-/*
- * The arrays that describe the columns: tables, columns, is_key, and the number
- * of the key, from 1, that the column is or references.
- */
-#define SNOWFLAKE_TARGET_ARRAYS	4
-
-/* The arrays that describe other columns. */
-#define SNOWFLAKE_OTHER_ARRAYS	2
-
-/*
- * The arrays that describe columns that hold a key without a foreign key: tables,
- * columns, verdicts, reasons.
- */
-#define SNOWFLAKE_FOUND_ARRAYS	4
-
-/*
- * The arrays that describe where the names of sequences are: sequences of the
- * keys; and sequences, with an object that has the name.
- */
-#define SNOWFLAKE_NAME_ARRAYS	3
-
 /* The keys of one conversion. */
 typedef struct SnowflakeConversion
 {
@@ -77,16 +58,10 @@ typedef struct SnowflakeConversion
 	List	   *altered;		/* these tables */
 	List	   *views;			/* that are dropped, and other relations to
 								 * lock before the tables */
-	Datum		others[SNOWFLAKE_OTHER_ARRAYS]; /* more columns to widen:
-												 * tables, columns; may be 0 */
-	Datum		targets[SNOWFLAKE_TARGET_ARRAYS];	/* see
-													 * snowflake_convert_find_targets() */
-	Datum		names[SNOWFLAKE_NAME_ARRAYS];	/* see
-												 * snowflake_convert_find_sequence_names() */
 	List	   *sequences;		/* that get the kind, as OIDs */
 	int64		max_increment;	/* that these can have */
-	Datum		found[SNOWFLAKE_FOUND_ARRAYS];	/* see
-												 * snowflake_convert_choose_columns() */
+	Datum		arrays[SNOWFLAKE_PARAMETERS]; /* what was found so far, by the parameters
+									 * that have it, or 0: see shared.sql */
 } SnowflakeConversion;
 
 extern const char *snowflake_convert_kind_name(SnowflakeConvertKind kind);
@@ -98,17 +73,17 @@ extern bool snowflake_convert_has_new_sequences(const SnowflakeConversion *conve
 extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *conversion,
 												  Oid relid);
 extern Datum snowflake_convert_get_names(const SnowflakeConversion *conversion,
-										 const char *query);
+										 SnowflakeQuery query);
 extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
-								   const char *query);
+								   SnowflakeQuery query);
 extern List *snowflake_convert_ask_of(const SnowflakeConversion *conversion,
-									  Oid object, const char *query);
+									  Oid object, SnowflakeQuery query);
 extern List *snowflake_convert_ask_once(const char *query);
-extern List *snowflake_convert_ask_with(List *parameters, const char *query);
-extern List *snowflake_convert_ask_server(List *parameters, const char *query);
+extern List *snowflake_convert_ask_with(const List *texts, SnowflakeQuery query);
+extern List *snowflake_convert_ask_server(const List *texts, SnowflakeQuery query);
 extern List *snowflake_convert_oid_parameter(Oid oid);
 extern List *snowflake_convert_oids_parameter(const List *oids);
-extern List *snowflake_convert_ask_about(Oid object, const char *query);
+extern List *snowflake_convert_ask_about(Oid object, SnowflakeQuery query);
 extern char *snowflake_convert_get_value(const char *query);
 
 #endif							/* SNOWFLAKE_CONVERT_QUERIES_H */

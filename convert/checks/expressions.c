@@ -56,7 +56,6 @@
 #include "utils/regproc.h"
 #include "utils/rel.h"
 
-#include "checks/queries/expressions.sql.h"
 #include "convert/catalog/findings.h"
 #include "convert/catalog/queries.h"
 #include "convert/catalog/subtransaction.h"
@@ -272,8 +271,8 @@ static void
 widen_columns(const SnowflakeConversion *conversion, Oid relid,
 			  ParseNamespaceItem *item)
 {
-	ArrayType  *tables = DatumGetArrayTypeP(conversion->targets[0]);
-	ArrayType  *columns = DatumGetArrayTypeP(conversion->targets[1]);
+	ArrayType  *tables = DatumGetArrayTypeP(conversion->arrays[parameter_target_tables]);
+	ArrayType  *columns = DatumGetArrayTypeP(conversion->arrays[parameter_target_columns]);
 
 	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(tables), ARR_DIMS(tables)); i++)
 	{

@@ -45,7 +45,6 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "checks/queries/new_ids.sql.h"
 #include "convert/catalog/queries.h"
 #include "convert/checks/expressions.h"
 #include "convert/checks/new_ids.h"

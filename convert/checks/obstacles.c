@@ -22,7 +22,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "checks/queries/obstacles.sql.h"
 #include "convert/catalog/queries.h"
 #include "convert/checks/obstacles.h"
 
@@ -54,7 +53,7 @@ snowflake_convert_add_obstacle(List **obstacles, const char *object, const char 
  * Add the obstacles that a query of a list of them finds.
  */
 void
-snowflake_convert_ask_obstacles(const SnowflakeConversion *conversion, const char *query,
+snowflake_convert_ask_obstacles(const SnowflakeConversion *conversion, SnowflakeQuery query,
 								List **obstacles)
 {
 	ListCell   *cell;
@@ -125,7 +124,7 @@ snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 	if (sets_default(conversion))
 	{
 		snowflake_convert_ask_obstacles(conversion, sql_key_obstacles, obstacles);
-		Assert(conversion->names[0] != (Datum) 0);
+		Assert(conversion->arrays[parameter_known_sequences] != (Datum) 0);
 		snowflake_convert_ask_obstacles(conversion, sql_sequence_obstacles, obstacles);
 	}
 	snowflake_convert_ask_obstacles(conversion, sql_table_obstacles, obstacles);

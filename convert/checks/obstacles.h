@@ -25,7 +25,7 @@ typedef struct SnowflakeObstacle
 extern void snowflake_convert_add_obstacle(List **obstacles, const char *object,
 										   const char *line, const char *hint);
 extern void snowflake_convert_ask_obstacles(const SnowflakeConversion *conversion,
-											const char *query, List **obstacles);
+											SnowflakeQuery query, List **obstacles);
 extern void snowflake_convert_find_type_obstacles(const SnowflakeConversion *conversion,
 												  List **obstacles);
 extern void snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,

@@ -44,7 +44,6 @@
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
-#include "columns/queries/columns.sql.h"
 #include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
 #include "convert/columns/columns.h"
@@ -398,9 +397,9 @@ find_column(const Columns *all, const SnowflakeOrigin *origin)
 static int
 find_key(const SnowflakeConversion *conversion, const SnowflakeOrigin *origin)
 {
-	ArrayType  *relids = DatumGetArrayTypeP(conversion->targets[0]);
-	ArrayType  *attnums = DatumGetArrayTypeP(conversion->targets[1]);
-	ArrayType  *keys = DatumGetArrayTypeP(conversion->targets[3]);
+	ArrayType  *relids = DatumGetArrayTypeP(conversion->arrays[parameter_target_tables]);
+	ArrayType  *attnums = DatumGetArrayTypeP(conversion->arrays[parameter_target_columns]);
+	ArrayType  *keys = DatumGetArrayTypeP(conversion->arrays[parameter_target_keys]);
 
 	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(relids), ARR_DIMS(relids)); i++)
 	{
@@ -643,7 +642,7 @@ keep_found(const Columns *all, SnowflakeConversion *conversion)
 
 		add_column(&found, text->relid, text->attnum, TEXTS, quote_literal_cstr(text->example));
 	}
-	set_found(&found, conversion->found);
+	set_found(&found, &conversion->arrays[parameter_found_tables]);
 }
 
 /*
@@ -679,5 +678,5 @@ snowflake_convert_choose_columns(SnowflakeConversion *conversion, const char *ar
 	}
 	foreach(cell, widen.columns)
 		add_named_column(conversion, lfirst(cell), &widened);
-	set_columns(&widened, conversion->others);
+	set_columns(&widened, &conversion->arrays[parameter_other_tables]);
 }

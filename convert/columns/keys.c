@@ -25,7 +25,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
-#include "columns/queries/keys.sql.h"
+#include "convert/catalog/rows.h"
 #include "convert/columns/keys.h"
 #include "shared/table_owner.h"
 
@@ -163,7 +163,7 @@ snowflake_convert_default_function(Oid relid, AttrNumber attnum, Oid type)
 static Oid
 find_generator(const char *name)
 {
-	char	   *schema = snowflake_convert_get_value(sql_generators_schema);
+	char	   *schema = snowflake_convert_first(snowflake_convert_ask_with(NIL, sql_generators_schema));
 
 	return snowflake_find_function(atooid(schema), name);
 }

@@ -24,7 +24,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "columns/queries/schema.sql.h"
 #include "convert/catalog/queries.h"
 #include "convert/columns/keys.h"
 #include "convert/columns/schema.h"
@@ -97,7 +96,7 @@ snowflake_convert_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 
 	snowflake_convert_check_schema(conversion->schema, exclude);
 	*owner = GetUserId();
-	foreach(cell, snowflake_convert_ask_about(conversion->schema, sql_keys))
+	foreach(cell, snowflake_convert_ask(conversion, sql_keys))
 	{
 		char	  **row = lfirst(cell);
 		Oid			relid = atooid(row[0]);

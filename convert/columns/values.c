@@ -26,7 +26,6 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 
-#include "columns/queries/values.sql.h"
 #include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
 #include "convert/columns/values.h"

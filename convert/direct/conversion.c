@@ -40,7 +40,6 @@
 #include "convert/direct/conversion.h"
 #include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"
-#include "direct/queries/conversion.sql.h"
 #include "shared/table_owner.h"
 
 /* How often a plan is made again because a table was changed. */
@@ -382,10 +381,7 @@ plan_with_weak_locks(SnowflakeConversion *conversion, SnowflakeWork plan, void *
 	snowflake_convert_watch(NIL);
 	(void) snowflake_convert_do(plan, argument, NULL);
 	/* They were memory of SPI. */
-	memset(conversion->others, 0, sizeof(conversion->others));
-	memset(conversion->targets, 0, sizeof(conversion->targets));
-	memset(conversion->names, 0, sizeof(conversion->names));
-	memset(conversion->found, 0, sizeof(conversion->found));
+	memset(conversion->arrays, 0, sizeof(conversion->arrays));
 	return !conversion->rewrites && snowflake_convert_do(lock_altered, conversion, NULL);
 }
 

@@ -38,7 +38,6 @@
 #include "convert/direct/conversion.h"
 #include "convert/direct/kinds.h"
 #include "convert/direct/sequences.h"
-#include "direct/queries/kinds.sql.h"
 #include "shared/table_owner.h"
 
 #define IDLE_TITLE	"sequences that feed no column stay as they are"

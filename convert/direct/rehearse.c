@@ -46,7 +46,6 @@
 #include "convert/checks/new_ids.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/rehearse.h"
-#include "direct/queries/rehearse.sql.h"
 #include "shared/table_owner.h"
 
 /* The rows of a table: how many are inserted, and which of them is updated. */

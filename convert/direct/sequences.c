@@ -34,7 +34,6 @@
 #include "convert/catalog/rows.h"
 #include "convert/checks/obstacles.h"
 #include "convert/direct/sequences.h"
-#include "direct/queries/sequences.sql.h"
 #include "src/snowflake_api.h"
 
 #define DOUBLES_TITLE	"new IDs are above 2^53"

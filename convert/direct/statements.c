@@ -16,7 +16,6 @@
 #include "convert/catalog/rows.h"
 #include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"
-#include "direct/queries/statements.sql.h"
 
 /*
  * Report what the statements do not show: a notice for each row, or, if they are a

@@ -56,7 +56,6 @@
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
-#include "online/queries/backfill.sql.h"
 #include "shared/clock.h"
 
 /* Pages of the first batch, and of the largest one. */

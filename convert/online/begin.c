@@ -32,7 +32,6 @@
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
-#include "online/queries/begin.sql.h"
 #include "shared/table_owner.h"
 
 #define ADVISORY_CLASS	0x736e6f77

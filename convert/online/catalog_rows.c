@@ -36,7 +36,6 @@
 #include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/catalog_rows.h"
-#include "online/queries/catalog_rows.sql.h"
 
 /*
  * Who has this transaction?  NULL if it has ended.
@@ -82,7 +81,7 @@ snowflake_online_find_changer(const List *relids)
 /* Rows to lock, by queries about tables. */
 typedef struct RowLocks
 {
-	const char *const *queries;
+	const SnowflakeQuery *queries;
 	size_t		count;
 	const List *relids;
 } RowLocks;
@@ -121,7 +120,7 @@ lock(const RowLocks *locks)
 bool
 snowflake_online_lock_rows(const List *relids)
 {
-	static const char *const queries[] = {
+	static const SnowflakeQuery queries[] = {
 		sql_lock_class_rows,
 		sql_lock_attribute_rows,
 		sql_lock_sequence_rows,
@@ -143,7 +142,7 @@ snowflake_online_lock_rows(const List *relids)
 bool
 snowflake_online_lock_functions(const List *relids)
 {
-	static const char *const queries[] = {sql_lock_row_function_rows};
+	static const SnowflakeQuery queries[] = {sql_lock_row_function_rows};
 	RowLocks	locks = {queries, lengthof(queries), relids};
 	List	   *tables = snowflake_convert_oids_parameter(relids);
 	List	   *rows = snowflake_convert_ask_server(tables, sql_functions_of_tables);

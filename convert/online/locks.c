@@ -54,7 +54,6 @@
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/waits.h"
-#include "online/queries/locks.sql.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"

@@ -28,7 +28,6 @@
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
-#include "online/queries/obstacles.sql.h"
 
 /*
  * Add foreign keys with SET DEFAULT whose triggers would be fired after those of

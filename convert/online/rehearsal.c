@@ -78,7 +78,6 @@
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
-#include "online/queries/rehearsal.sql.h"
 
 /* When a column is swapped. */
 typedef enum ColumnState

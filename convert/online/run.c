@@ -35,7 +35,6 @@
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
-#include "online/queries/run.sql.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
 

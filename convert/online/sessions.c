@@ -23,7 +23,6 @@
 #include "convert/online/names.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
-#include "online/queries/sessions.sql.h"
 #include "shared/table_owner.h"
 
 /*

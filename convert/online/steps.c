@@ -34,7 +34,6 @@
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
-#include "online/queries/steps.sql.h"
 
 static const char *const phase_names[] = {
 	[SNOWFLAKE_PHASE_PREPARE] = "prepare",

@@ -32,11 +32,10 @@
 #include "convert/checks/obstacles.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
-#include "online/queries/swap_statements.sql.h"
 #include "shared/table_owner.h"
 
 static List *
-ask_relids(const SnowflakeConversion *conversion, Oid relid, const char *query)
+ask_relids(const SnowflakeConversion *conversion, Oid relid, SnowflakeQuery query)
 {
 	return snowflake_convert_oids(snowflake_convert_ask_of(conversion, relid, query));
 }

@@ -26,7 +26,6 @@
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
 #include "convert/online/waits.h"
-#include "online/queries/undo.sql.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 

@@ -25,7 +25,6 @@
 #include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
 #include "convert/online/waits.h"
-#include "online/queries/waits.sql.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 

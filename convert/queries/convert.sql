@@ -1,6 +1,5 @@
 -- What a conversion of a schema does, in numbers.
 -- name: summary
--- with: seq_user
 SELECT count(*) FILTER (WHERE is_root AND gets_ids),
   count(*) FILTER (WHERE change = 'widen' AND attinhcount = 0),
   count(DISTINCT relid) FILTER (WHERE change = 'widen' AND attinhcount = 0),

@@ -1,7 +1,6 @@
 -- Views that cannot come back, each before those that it is made of, with the statements that
 -- drop it and create it again.
 -- name: views
--- with: vw, rul, stuck, view_statement, rule_statement
 WITH own(oid, stage, n, command) AS (
   SELECT oid, stage, n, command FROM view_statement
   UNION ALL
@@ -17,7 +16,6 @@ SELECT format('%s %s', lower({kind}), name),
 
 -- Keys that are not converted yet, with their defaults.
 -- name: unconverted_keys
--- with: target
 SELECT t.column_name,
   format('it has %s', CASE WHEN a.attidentity <> '' THEN 'an identity'
     ELSE coalesce(format('the default %s', pg_get_expr(f.adbin, f.adrelid)), 'no default') END)
@@ -26,13 +24,13 @@ FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum
 WHERE t.is_root AND t.gets_ids
 ORDER BY t.column_name COLLATE "C"
 
--- The sequences of schema $11 that are local, and nobody has called them so, if new tables of this
+-- The sequences of $schema that are local, and nobody has called them so, if new tables of this
 -- database get another kind.
 -- name: local_sequences
 SELECT format('sequence %I.%I', n.nspname, c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relnamespace = $11 AND c.relkind = 'S' AND c.relpersistence <> 't'
-AND $17 IS DISTINCT FROM 'local'
+WHERE c.relnamespace = $schema AND c.relkind = 'S' AND c.relpersistence <> 't'
+AND $kind IS DISTINCT FROM 'local'
 AND NOT EXISTS (SELECT FROM pg_seclabel l
                 WHERE (l.classoid, l.objoid, l.provider)
                   = ('pg_class'::regclass, c.oid, 'snowflake'))

@@ -25,28 +25,23 @@ sub generate
 	return ($ok, $out, $err);
 }
 
-# The files of direct and online conversions, and those that they share
-my $shared = "$Page::top/convert/catalog/queries/shared.sql";
-foreach my $files (
-	[ $shared, grep { !m{/online/} && $_ ne $shared } glob("$Page::top/convert/{queries,*/queries}/*.sql") ],
-	[ $shared, "$Page::top/convert/catalog/queries/views.sql", glob("$Page::top/convert/online/queries/*.sql") ])
-{
-	my $folder = $files->[-1] =~ s/^\Q$Page::top\E\///r =~ s/\/[^\/]*$//r;
-	my ($ok, $sql, $err) = generate('-v', 'prepare=1', $files);
-	my @queries = $sql =~ /^PREPARE (\w+)/mg;
-	cmp_ok(scalar(@queries), '>', 20, "there are queries in $folder");
-	is($err, '', 'generate.awk has nothing to say about them');
-	my $explain = join '', map { qq{
-		SELECT format('EXPLAIN EXECUTE $_ %s', '(' || nullif(array_to_string(array_fill('NULL'::text,
-			ARRAY[cardinality(parameter_types)]), ','), '') || ')')
-		FROM pg_prepared_statements WHERE name = '$_' \\gexec
-	} } @queries;
-	my ($rc, $plans, $error) =
-	  $node->psql('postgres', "SET search_path = pg_catalog;\n$sql$explain", on_error_stop => 1);
-	is($error, '', 'each query is prepared and explained');
-	my $explained = () = $plans =~ /^\w[^\n]*\(cost=/mg;
-	cmp_ok($explained, '>=', scalar(@queries), 'each has a plan');
-}
+# As the Makefile has them
+my @files = glob("$Page::top/convert/{queries,*/queries}/*.sql");
+my ($ok, $sql, $err) = generate('-v', 'prepare=1',
+	[ (grep { !/\/online\// } @files), 'set=online', grep { /\/online\// } @files ]);
+my @queries = $sql =~ /^PREPARE (\w+)/mg;
+cmp_ok(scalar(@queries), '>', 100, 'there are queries');
+is($err, '', 'generate.awk has nothing to say about them');
+my $explain = join '', map { qq{
+	SELECT format('EXPLAIN EXECUTE $_ %s', '(' || nullif(array_to_string(array_fill('NULL'::text,
+		ARRAY[cardinality(parameter_types)]), ','), '') || ')')
+	FROM pg_prepared_statements WHERE name = '$_' \\gexec
+} } @queries;
+my ($rc, $plans, $error) =
+  $node->psql('postgres', "SET search_path = pg_catalog;\n$sql$explain", on_error_stop => 1);
+is($error, '', 'each query is prepared and explained');
+my $explained = () = $plans =~ /^\w[^\n]*\(cost=/mg;
+cmp_ok($explained, '>=', scalar(@queries), 'each has a plan');
 
 #
 # What generate.awk makes of a query
@@ -57,30 +52,42 @@ sub generate_from
 {
 	my ($text, @arguments) = @_;
 
-	append_to_file("$folder/shared.sql", "-- parameters: int\n") if !-e "$folder/shared.sql";
 	unlink "$folder/some.sql";
 	append_to_file("$folder/some.sql", $text);
-	return generate(@arguments, [ "$folder/shared.sql", "$folder/some.sql" ]);
+	return generate(@arguments, [ "$folder/some.sql", 'set=other', "$folder/other.sql" ]);
 }
 
-my ($ok, $out, $err) = generate_from(<<'END');
+append_to_file("$folder/other.sql", <<'END');
+-- cte: one(n)
+SELECT $numbers[1]
+
+-- name: other
+SELECT * FROM two
+END
+
+my $some = <<'END';
+-- parameters: numbers int4[],
+--   number int4
+
 -- snippet: twice(a, b)
-format('%s, (%s', {a}, {b})
+format('%1$s, (%s', {a}, {b})
 
 -- cte: one(n)
-SELECT 1
+SELECT $number WHERE $number > 0
 
 -- cte: two materialized
--- with: one
-SELECT n + 1 AS n FROM one
+SELECT n + 1 AS n
+FROM one
 
 -- A comment
 -- name: some
--- with: two
 WITH RECURSIVE three AS (
   -- Another
   SELECT {twice('a, (', coalesce(n, 1))} FROM two)
 SELECT E'\\d"' FROM three;
+
+-- name: own
+WITH one AS (SELECT 1 AS n) SELECT * FROM two
 
 -- snippet: all(entries)
 SELECT * FROM ({entries}) ORDER BY 1
@@ -91,35 +98,100 @@ SELECT * FROM ({entries}) ORDER BY 1
 SELECT 1
 -- hint: b
 SELECT 2
+
+-- texts: a, number
+-- name: given
+SELECT $number, $a
 END
+($ok, my $out, $err) = generate_from($some);
 is($err, '', 'generate.awk has nothing to say about a file');
 is($out, <<'END', 'it makes constants of queries');
-/* Made from some.sql by generate.awk. */
+/* Made by generate.awk. */
 
-static const char sql_some[] =
-"WITH RECURSIVE one(n) AS (\n"
-"SELECT 1),\n"
+static const Oid parameter_types[] = {
+	InvalidOid,
+	[parameter_numbers] = INT4ARRAYOID,
+	[parameter_number] = INT4OID
+};
+
+enum
+{
+	no_cte,
+	cte_one,
+	cte_two,
+	cte_other_one
+};
+
+static const char *const ctes[] = {
+	[cte_one] =
+"one(n) AS (\n"
+"SELECT \001\002 WHERE \001\002 > 0)",
+	[cte_two] =
 "two AS MATERIALIZED (\n"
-"SELECT n + 1 AS n FROM one),\n"
-"three AS (\n"
-"  SELECT format('%s, (%s', 'a, (', coalesce(n, 1)) FROM two)\n"
-"SELECT E'\\\\d\"' FROM three";
+"SELECT n + 1 AS n\n"
+"FROM one)",
+	[cte_other_one] =
+"one(n) AS (\n"
+"SELECT \001\001[1])",
+};
 
-static const char sql_each[] =
+static const struct
+{
+	uint8		ctes[3];
+	const char *text;
+}			queries[] = {
+	[sql_some] = {{cte_one, cte_two, 0},
+",\n"
+"three AS (\n"
+"SELECT format('%1$s, (%s', 'a, (', coalesce(n, 1)) FROM two)\n"
+"SELECT E'\\\\d\"' FROM three"},
+	[sql_own] = {{cte_two, 0},
+",\n"
+"one AS (SELECT 1 AS n) SELECT * FROM two"},
+	[sql_each] = {{0},
 "SELECT * FROM (SELECT 1, 'It''s this.', o.* FROM (\n"
 "SELECT 1) o\n"
 "UNION ALL\n"
 "SELECT 2, 'b', o.* FROM (\n"
-"SELECT 2) o) ORDER BY 1";
+"SELECT 2) o) ORDER BY 1"},
+	[sql_given] = {{0},
+"SELECT $2, $1"},
+	[sql_other] = {{cte_other_one, cte_two, 0},
+"\n"
+"SELECT * FROM two"},
+};
+END
+
+($ok, $out, $err) = generate_from($some, '-v', 'names=1');
+is($out, <<'END', 'it makes names of parameters and queries');
+/* Made by generate.awk. */
+
+typedef enum SnowflakeParameter
+{
+	no_parameter,
+	parameter_numbers,
+	parameter_number,
+	SNOWFLAKE_PARAMETERS
+}	SnowflakeParameter;
+
+typedef enum SnowflakeQuery
+{
+	sql_some,
+	sql_own,
+	sql_each,
+	sql_given,
+	sql_other,
+}	SnowflakeQuery;
 END
 
 foreach my $wrong (
 	[ "SELECT 1\n", 'no name for SELECT 1' ],
-	[ "-- name: a\n-- with: b\nSELECT 1\n", 'no CTE b' ],
 	[ "-- name: a\nSELECT {b(1)}\n", 'no snippet b' ],
-	[ "-- snippet: b(x)\n{x}\n-- name: a\nSELECT {b(1, 2)}\n", 'snippet b has other parameters' ],
+	[ "-- snippet: b(x)\n{x}\n-- name: a\nSELECT {b(1, 2)}\n", 'snippet b has other arguments' ],
 	[ "-- snippet: b(x)\n{x}\n-- name: a\nSELECT {b(1}\n", 'snippet b has no end' ],
-	[ "-- list: a b\n-- hint: c\nSELECT 1\n", 'no snippet b' ])
+	[ "-- list: a b\n-- hint: c\nSELECT 1\n", 'no snippet b' ],
+	[ "-- parameters: c int4\n-- name: a\nSELECT \$b\n", 'no parameter b' ],
+	[ "-- texts: b\n-- name: a\nSELECT \$b, \$c\n", 'no parameter c' ])
 {
 	my ($text, $message) = @$wrong;
 

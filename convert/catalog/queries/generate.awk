@@ -1,24 +1,29 @@
-# Turns a file of queries into a header with a constant for each, sql_NAME.
+# Turns files of queries into C.
 #
-#	awk -f generate.awk shared.sql... file.sql >file.sql.h
-#	awk -v prepare=1 -f generate.awk shared.sql *.sql
+#	awk -f generate.awk FILE... >texts.sql.h
+#	awk -v names=1 -f generate.awk FILE... >names.sql.h
+#	awk -v prepare=1 -f generate.awk FILE...
 #
-# The first writes those of the last file, which can use what the others define; the
-# second prepares each query of all files under its name, so that EXPLAIN EXECUTE shows
-# its plan.  In a file:
+# The first has the text of each CTE, and that of each query with the CTEs that it uses, of which
+# queries.c puts it together.  The second has the names of parameters and queries, sql_NAME.  The
+# third prepares each query under its name, so that EXPLAIN EXECUTE shows its plan: "make -s -C
+# convert prepare" writes that of all files, for psql after SET search_path = pg_catalog.  In a file:
 #
 #	-- name: NAME		A query, up to the next of these lines.
-#	-- cte: NAME(COLUMNS)	A query that others use: WITH is put before them.
-#	-- with: NAME, ...	The CTEs that a query or CTE uses, beside those that it has.
+#	-- cte: NAME(COLUMNS)	A query that others use by its name, after FROM or JOIN.
 #	-- list: NAME SNIPPET	Queries whose rows are put together by a snippet, of which
 #				each begins with "-- entry:", "-- hint: VALUE", or
 #				"-- notice: VALUE | VALUE".  Its number and the values are
 #				put before its columns.
 #	-- snippet: NAME(A, B)	SQL that {NAME(x, y)} stands for, with x in place of {A}.
-#	-- parameters: TYPES	Those of the queries that follow, to prepare them; those of the
-#				first file are for all.
+#	-- parameters: NAME TYPE, ...
+#				Those that queries.c knows, and queries have as $NAME.
+#	-- texts: NAME, ...	Those that callers of the queries that follow in the file give,
+#				in this order.
 #
-# "--   " continues such a line.  Others that begin with "--" are comments.  It is for any awk that knows POSIX.
+# "--   " continues such a line.  Others that begin with "--" are comments.  For files after
+# "set=NAME", a CTE of theirs goes before one of that name in others.  This is for any awk that knows
+# POSIX.
 
 function fail(message)
 {
@@ -98,8 +103,8 @@ function expand(text,    at, rest, name, n, values, names, i, sql, done)
 			if (end == 0 || substr(rest, end + 1, 1) != "}")
 				fail("snippet " name " has no end")
 			rest = substr(rest, end + 2)
-			if (split_list(parameters_of[name], names) != n)
-				fail("snippet " name " has other parameters")
+			if (split_list(arguments_of[name], names) != n)
+				fail("snippet " name " has other arguments")
 			for (i = 1; i <= n; i++)
 				sql = replace(sql, "{" names[i] "}", values[i])
 		}
@@ -109,52 +114,143 @@ function expand(text,    at, rest, name, n, values, names, i, sql, done)
 	return done text
 }
 
-# The CTEs that are needed, each after those that it uses.
-function ctes_of(list,    n, names, i, text)
+# Note the CTEs that a text uses, each after those that it uses.
+function note_uses(text, set,    name, id)
 {
-	n = split(list, names, /, */)
-	for (i = 1; i <= n; i++)
+	while (match(text, /(FROM|JOIN)[ \n]+[a-z_]+/) > 0)
 	{
-		if (names[i] in used)
+		name = substr(text, RSTART, RLENGTH)
+		text = substr(text, RSTART + RLENGTH)
+		sub(/.*[ \n]/, "", name)
+		id = (set, name) in cte ? cte[set, name] : cte["", name]
+		if (id == "" || (name in own) || (id in used))
 			continue
-		if (!(names[i] in cte))
-			fail("no CTE " names[i])
-		used[names[i]] = 1
-		text = text ctes_of(cte_uses[names[i]])
-		text = text head[names[i]] " (\n" cte[names[i]] "),\n"
+		used[id] = 1
+		note_uses(body_of[id], set)
+		uses[++nuses] = id
 	}
+}
+
+# Note those of a query, but none with the name of one that it has itself.
+function note_all_uses(id,    text, name)
+{
+	split("", own)
+	split("", used)
+	nuses = 0
+	text = body_of[id]
+	while (match(text, /[a-z_]+([(][a-z_, ]*[)])? AS (MATERIALIZED )?[(]/) > 0)
+	{
+		name = substr(text, RSTART, RLENGTH)
+		text = substr(text, RSTART + RLENGTH)
+		sub(/[( ].*/, "", name)
+		own[name] = 1
+	}
+	note_uses(body_of[id], set_of[id])
+}
+
+# What follows the CTEs: its own ones, or only the query.
+function after_ctes(text)
+{
+	if (nuses > 0)
+		text = (sub(/^WITH (RECURSIVE )?/, "", text) ? "," : "") "\n" text
 	return text
 }
 
-# The whole text of a query: its own CTEs follow the others.
-function query_of(body, list,    text)
+# Put in the numbers of the parameters that callers give, and of all to prepare a query.  Those that
+# queries.c numbers are marked.
+function number(text, given,    name, n, done)
 {
-	split("", used)
-	text = ctes_of(list)
-	if (text != "")
+	while (match(text, /[ (\[\n][$][a-z_]+/) > 0)
 	{
-		if (!sub(/^WITH (RECURSIVE )?/, "", body))
-			sub(/,\n$/, "\n", text)
-		text = "WITH RECURSIVE " text
+		name = substr(text, RSTART + 2, RLENGTH - 2)
+		if (given > 0 && (given, name) in parameter)
+			n = "$" parameter[given, name]
+		else if ((0, name) in parameter)
+			n = sprintf(prepare ? "$%d" : "\\001\\%03o", parameter[0, name])
+		else
+			fail("no parameter " name)
+		done = done substr(text, 1, RSTART) n
+		text = substr(text, RSTART + RLENGTH)
 	}
-	return expand(text body)
+	return done text
 }
 
-function write(name, text,    types, lines, n, i)
+# A text as a constant.
+function constant(text, given,    lines, n, i, done)
 {
-	if (prepare)
-	{
-		types = types_of[name]
-		printf "PREPARE %s%s AS\n%s;\n", name, types == "" ? "" : "(" types ")", text
-		return
-	}
 	text = replace(text, "\\", "\\\\")
-	text = replace(text, "\"", "\\\"")
-	n = split(text, lines, "\n")
-	printf "\nstatic const char sql_%s[] =", name
+	n = split(number(replace(text, "\"", "\\\""), given), lines, "\n")
 	for (i = 1; i <= n; i++)
-		printf "\n\"%s%s\"", lines[i], i < n ? "\\n" : ""
-	print ";"
+	{
+		sub(/^ +/, "", lines[i])
+		done = done "\n\"" lines[i] (i < n ? "\\n\"" : "\"")
+	}
+	return done
+}
+
+function cte_name(id)
+{
+	return "cte_" (set_of[id] == "" ? "" : set_of[id] "_") name_of[id]
+}
+
+function print_prepared(    id, text, i)
+{
+	for (id = 1; id <= nblocks; id++)
+	{
+		if (kind_of[id] == "cte")
+			continue
+		at_end = file_of[id] ", " name_of[id]
+		note_all_uses(id)
+		text = nuses > 0 ? "WITH RECURSIVE " : ""
+		for (i = 1; i <= nuses; i++)
+			text = text (i > 1 ? ",\n" : "") body_of[uses[i]]
+		text = number(text after_ctes(body_of[id]), given_of[id])
+		printf "PREPARE %s%s AS\n%s;\n", name_of[id], "(" types_of[given_of[id]] ")", text
+	}
+}
+
+function print_names(    id)
+{
+	print "/* Made by generate.awk. */\n\ntypedef enum SnowflakeParameter\n{\n\tno_parameter" parameters ","
+	print "\tSNOWFLAKE_PARAMETERS\n}\tSnowflakeParameter;\n\ntypedef enum SnowflakeQuery\n{"
+	for (id = 1; id <= nblocks; id++)
+		if (kind_of[id] != "cte")
+			print "\tsql_" name_of[id] ","
+	print "}\tSnowflakeQuery;"
+}
+
+function print_texts(    id, i, names, ctes, queries, longest)
+{
+	for (id = 1; id <= nblocks; id++)
+	{
+		at_end = file_of[id] ", " name_of[id]
+		if (kind_of[id] == "cte")
+		{
+			names = names ",\n\t" cte_name(id)
+			ctes = ctes "\n\t[" cte_name(id) "] =" constant(body_of[id], given_of[id]) ","
+			continue
+		}
+		note_all_uses(id)
+		queries = queries "\n\t[sql_" name_of[id] "] = {{"
+		for (i = 1; i <= nuses; i++)
+			queries = queries cte_name(uses[i]) ", "
+		queries = queries "0}," constant(after_ctes(body_of[id]), given_of[id]) "},"
+		if (nuses > longest)
+			longest = nuses
+	}
+	print "/* Made by generate.awk. */"
+	print "\nstatic const Oid parameter_types[] = {\n\tInvalidOid" oids "\n};"
+	print "\nenum\n{\n\tno_cte" names "\n};"
+	print "\nstatic const char *const ctes[] = {" ctes "\n};"
+	print "\nstatic const struct\n{\n\tuint8\t\tctes[" longest + 1 "];\n\tconst char *text;"
+	print "}\t\t\tqueries[] = {" queries "\n};"
+}
+
+function trim_query(text)
+{
+	text = trim(text)
+	sub(/;$/, "", text)
+	return text
 }
 
 # A query of a list is complete.
@@ -171,37 +267,47 @@ function end_entry(    n, values, i)
 	in_entry = 0
 }
 
-function trim_query(text)
+# Note parameters: those of queries.c, which have a type, or texts of callers, in a list of their own.
+function end_parameters(    n, i, values, word)
 {
-	text = trim(text)
-	sub(/;$/, "", text)
-	return text
+	n = split_list(body, values)
+	if (kind == "texts")
+		given = ++nlists
+	for (i = 1; i <= n && body != ""; i++)
+	{
+		split(values[i], word, " ")
+		parameter[given, word[1]] = ++nparameters[given]
+		types_of[given] = types_of[given] (nparameters[given] > 1 ? ", " : "") \
+			(given == 0 ? word[2] : "text")
+		if (given > 0)
+			continue
+		parameters = parameters ",\n\tparameter_" word[1]
+		sub(/\[\]/, "array", word[2])
+		oids = oids ",\n\t[parameter_" word[1] "] = " toupper(word[2]) "OID"
+	}
 }
 
-# A query, CTE, or snippet is complete.
+# A query, CTE, snippet, or list of parameters is complete.
 function end_block()
 {
-	if (kind == "list")
-	{
-		end_entry()
-		body = replace(snippet[around], "{entries}", list)
-	}
-	body = trim_query(body)
-	if (kind == "cte")
-	{
-		cte[name] = body
-		cte_uses[name] = uses
-	}
+	end_entry()
+	if (kind == "parameters" || kind == "texts")
+		end_parameters()
 	else if (kind == "snippet")
-		snippet[name] = body
-	else if (kind != "" && (is_last || prepare))
+		snippet[name] = trim_query(body)
+	else if (kind != "")
 	{
-		queries[++nqueries] = name
-		query[name] = body
-		query_uses[name] = uses
-		types_of[name] = types
+		kind_of[++nblocks] = kind
+		name_of[nblocks] = name
+		file_of[nblocks] = file
+		set_of[nblocks] = set_then
+		given_of[nblocks] = given
+		body_of[nblocks] = kind == "list" ? list : trim_query(body)
+		around_of[nblocks] = around
+		if (kind == "cte")
+			cte[set_then, name] = nblocks
 	}
-	kind = body = list = ""
+	kind = body = list = around = ""
 	nentries = 0
 }
 
@@ -210,46 +316,45 @@ function begin_block(what, title)
 	end_block()
 	kind = what
 	name = title
+	file = FILENAME
+	set_then = set
 	sub(/[ (].*/, "", name)
-	uses = ""
 	if (kind == "cte")
 	{
-		head[name] = title
-		if (!sub(/ materialized$/, " AS MATERIALIZED", head[name]))
-			head[name] = head[name] " AS"
+		if (!sub(/ materialized$/, " AS MATERIALIZED", title))
+			title = title " AS"
+		body = title " (\n"
 	}
 	else if (kind == "snippet" && match(title, /[(].*[)]/))
-		parameters_of[name] = substr(title, RSTART + 1, RLENGTH - 2)
+		arguments_of[name] = substr(title, RSTART + 1, RLENGTH - 2)
 	else if (kind == "list")
 	{
 		around = title
 		sub(/.* /, "", around)
-		if (!(around in snippet))
-			fail("no snippet " around)
+	}
+	else if (kind == "parameters" || kind == "texts")
+		body = title
+}
+
+# Put in the snippets, of which some may be in files after those that have them.
+function expand_all(    id)
+{
+	for (id = 1; id <= nblocks; id++)
+	{
+		at_end = file_of[id] ", " name_of[id]
+		if (around_of[id] != "")
+		{
+			if (!(around_of[id] in snippet))
+				fail("no snippet " around_of[id])
+			body_of[id] = replace(snippet[around_of[id]], "{entries}", body_of[id])
+		}
+		body_of[id] = expand(body_of[id]) (kind_of[id] == "cte" ? ")" : "")
 	}
 }
 
 FNR == 1 {
 	end_block()
-	if (++nfiles == 2)
-		default_types = types
-	types = default_types
-	is_last = nfiles == ARGC - 1
-}
-
-is_last && FNR == 1 && !prepare {
-	n = split(FILENAME, path, "/")
-	print "/* Made from " path[n] " by generate.awk. */"
-}
-
-/^--   / && continued == "types" {
-	types = types " " trim(substr($0, 3))
-	next
-}
-
-/^--   / && continued == "uses" {
-	uses = uses " " trim(substr($0, 3))
-	next
+	given = 0
 }
 
 /^--   / && continued == "entry" {
@@ -257,25 +362,18 @@ is_last && FNR == 1 && !prepare {
 	next
 }
 
+/^--   / && continued == "parameters" {
+	body = body " " trim(substr($0, 3))
+	next
+}
+
 {
 	continued = ""
 }
 
-/^-- (name|cte|list|snippet): / {
-	begin_block(substr($2, 1, length($2) - 1), substr($0, index($0, ": ") + 2))
-	next
-}
-
-/^-- with: / {
-	uses = substr($0, 10)
-	continued = "uses"
-	next
-}
-
-/^-- parameters:/ {
-	end_block()
-	types = trim(substr($0, 15))
-	continued = "types"
+/^-- (name|cte|list|snippet|parameters|texts):/ {
+	begin_block(substr($2, 1, length($2) - 1), trim(substr($0, index($0, ":") + 1)))
+	continued = kind == "texts" ? "parameters" : kind
 	next
 }
 
@@ -291,7 +389,7 @@ is_last && FNR == 1 && !prepare {
 	next
 }
 
-kind != "" {
+kind != "" && kind != "parameters" && kind != "texts" {
 	body = body $0 "\n"
 	next
 }
@@ -304,9 +402,11 @@ END {
 	if (failed)
 		exit 1
 	end_block()
-	for (i = 1; i <= nqueries; i++)
-	{
-		at_end = FILENAME ", " queries[i]
-		write(queries[i], query_of(query[queries[i]], query_uses[queries[i]]))
-	}
+	expand_all()
+	if (prepare)
+		print_prepared()
+	else if (names)
+		print_names()
+	else
+		print_texts()
 }

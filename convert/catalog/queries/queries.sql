@@ -4,17 +4,16 @@
 -- several keys; key is the number of one of them.  It is null for the other
 -- columns that are widened.
 -- name: walk
--- with: wide
 WITH fk(referencing, attnum, referenced, number) AS MATERIALIZED (
   SELECT c.conrelid, k.referencing, c.confrelid, k.referenced
   FROM pg_constraint c, unnest(c.conkey, c.confkey) k(referencing, referenced)
   WHERE c.contype = 'f'),
  walk(relid, attnum, is_key, key) AS (
   (SELECT k.relid, k.attnum, true, k.number::int
-   FROM unnest($1, $2) WITH ORDINALITY k(relid, attnum, number)
+   FROM unnest($tables, $columns) WITH ORDINALITY k(relid, attnum, number)
    UNION ALL
    SELECT o.relid, o.attnum, false, NULL
-   FROM unnest($9, $10) o(relid, attnum))
+   FROM unnest($other_tables, $other_columns) o(relid, attnum))
   UNION
   SELECT n.relid, n.attnum, n.is_key, w.key
   FROM walk w
@@ -54,7 +53,6 @@ SELECT array_agg(relid ORDER BY relid, attnum),
 -- found first.  A name with other characters than those of ASCII may have
 -- other case there, and is searched for in all of them.
 -- name: sequence_names
--- with: seq
 WITH word(oid, pattern, part) AS (
   SELECT oid, {word(relname)},
     CASE WHEN relname ~ '[^ -~]' THEN '' ELSE lower(relname::text COLLATE "C") END
@@ -84,10 +82,9 @@ SELECT (SELECT coalesce(array_agg(oid), '{}') FROM seq), coalesce(array_agg(oid)
 
 -- Sequences of the keys that were not there then.
 -- name: new_sequences
--- with: seq
-SELECT FROM seq WHERE oid <> ALL ($13)
+SELECT FROM seq WHERE oid <> ALL ($known_sequences)
 
--- The columns of table $12.
+-- The columns of table $object.
 -- name: part
 SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)
-FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key) WHERE relid = $12
+FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys) w(relid, attnum, is_key, key) WHERE relid = $object

@@ -5,13 +5,11 @@
 -- A view depends on others by its query alone, so there are no circles: rules are dropped
 -- before all views, and created after them.
 -- cte: in_the_way(classid, objid)
--- with: target
 SELECT DISTINCT d.classid, d.objid FROM target t JOIN pg_depend d
   ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
 WHERE t.change = 'widen'
 
 -- cte: view_walk(oid, depth)
--- with: in_the_way
 SELECT w.ev_class, 1 FROM in_the_way d JOIN pg_rewrite w
   ON d.classid = 'pg_rewrite'::regclass AND w.oid = d.objid
 WHERE w.rulename = '_RETURN'
@@ -24,14 +22,12 @@ WHERE w.rulename = '_RETURN' AND w.ev_class <> v.oid
   AND v.depth < (SELECT count(*) FROM pg_class WHERE relkind IN ('v', 'm'))
 
 -- cte: vw
--- with: view_walk
 SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, w.depth
 FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) w
   JOIN pg_class c ON c.oid = w.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 
 -- Those of tables, of these views, and of others, with what is used.
 -- cte: rul(oid)
--- with: in_the_way, vw
 SELECT w.oid FROM pg_rewrite w
 WHERE w.rulename <> '_RETURN'
 AND (w.ev_class IN (SELECT oid FROM vw)
@@ -42,20 +38,17 @@ AND (w.ev_class IN (SELECT oid FROM vw)
 
 -- Those of partitions go, and come, with that of their table.
 -- cte: trg(oid, depth)
--- with: in_the_way
 SELECT g.oid, 0 FROM in_the_way d JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass
   AND g.oid = d.objid AND NOT g.tgisinternal AND g.tgparentid = 0
 UNION
 SELECT g.oid, t.depth + 1 FROM trg t JOIN pg_trigger g ON g.tgparentid = t.oid
 
 -- cte: pol(oid)
--- with: in_the_way
 SELECT p.oid FROM in_the_way d JOIN pg_policy p ON d.classid = 'pg_policy'::regclass
   AND p.oid = d.objid
 
 -- All of it, with what belongs to it, and the relation that it belongs to.
 -- cte: gone(classid, objid, relid)
--- with: vw, rul, trg, pol
 SELECT 'pg_class'::regclass::oid, oid, oid FROM vw
 UNION SELECT 'pg_rewrite'::regclass, w.oid, vw.oid FROM pg_rewrite w JOIN vw ON vw.oid = w.ev_class
 UNION SELECT 'pg_rewrite'::regclass, oid, w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
@@ -72,11 +65,10 @@ UNION SELECT 'pg_statistic_ext'::regclass, s.oid, vw.oid
 
 -- The owner of the tables.
 -- cte: owner(oid, rolname)
-SELECT o.oid, o.rolname FROM pg_class k JOIN pg_roles o ON o.oid = k.relowner WHERE k.oid = $1[1]
+SELECT o.oid, o.rolname FROM pg_class k JOIN pg_roles o ON o.oid = k.relowner WHERE k.oid = $tables[1]
 
 -- Relations whose rules or policies are dropped, and that are no such views.
 -- cte: ruled
--- with: vw, rul, pol
 SELECT c.* FROM pg_class c
 WHERE c.oid NOT IN (SELECT oid FROM vw)
 AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
@@ -84,10 +76,9 @@ AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
 
 -- What prevents that it comes back as it was, and the relation that it belongs to.
 -- cte: lost(number, line, relid)
--- with: vw, gone, ruled, owner, trg
 SELECT 1, format('%s is owned by role %I, but table %s by role %I',
     pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
-    $1[1]::regclass, o.rolname), r.oid
+    $tables[1]::regclass, o.rolname), r.oid
 FROM (SELECT oid, relowner FROM vw UNION SELECT oid, relowner FROM ruled) r
   JOIN owner o ON o.oid <> r.relowner
 UNION ALL
@@ -156,7 +147,6 @@ FROM trg JOIN pg_trigger g USING (oid) JOIN owner o
 
 -- Views that cannot come back, and those that are made of them.
 -- cte: stuck(oid)
--- with: vw, lost
 SELECT vw.oid FROM vw JOIN lost ON lost.relid = vw.oid
 UNION
 SELECT w.ev_class
@@ -210,7 +200,6 @@ pg_has_role({role}, {other},
 -- Roles that cannot become the owner of the tables, whose code must not get its rights; and PUBLIC,
 -- if there are any.
 -- cte: untrusted(oid, who, name)
--- with: owner
 SELECT r.oid, format('role %I', r.rolname), quote_ident(r.rolname)
 FROM owner CROSS JOIN pg_database b JOIN pg_roles r ON NOT {can_become(
   CASE r.rolname WHEN 'pg_database_owner' THEN b.datdba ELSE r.oid END, owner.oid)}
@@ -227,22 +216,18 @@ WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
 
 -- What is created again from its text.
 -- cte: created(classid, objid)
--- with: rebuilt, gone
 SELECT * FROM rebuilt UNION SELECT classid, objid FROM gone
 
 -- ... and what it calls.
 -- cte: calling(classid, objid, called_class, called)
--- with: created
 {calls(created)}
 
 -- What is evaluated from its text: with new IDs; or with rows, as CHECK constraints that are not
 -- valid are before a backfill.  Of tables of other owners, nothing is.
 -- cte: own_target
--- with: target, owner
 SELECT t.* FROM target t JOIN pg_class r ON r.oid = t.relid JOIN owner ON owner.oid = r.relowner
 
 -- cte: evaluated(classid, objid)
--- with: own_target
 SELECT d.classid, d.objid
 FROM own_target t JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, t.relid)
   LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
@@ -265,16 +250,13 @@ SELECT 'pg_class'::regclass, relid FROM own_target WHERE gets_ids
 
 -- Both, and what it calls.
 -- cte: looked_up(classid, objid)
--- with: created, evaluated
 SELECT * FROM created UNION SELECT * FROM evaluated
 
 -- cte: looking_up(classid, objid, called_class, called)
--- with: looked_up
 {calls(looked_up)}
 
 -- The types that it has values of, also in its columns and the results of what it calls.
 -- cte: type_used(classid, objid, typid)
--- with: looked_up
 SELECT o.classid, o.objid, t.typid
 FROM looked_up o JOIN pg_depend d ON (d.classid, d.objid, d.objsubid) = (o.classid, o.objid, 0)
   LEFT JOIN pg_attribute a ON d.refclassid = 'pg_class'::regclass
@@ -302,7 +284,6 @@ WHERE e.typid <> 0
 --
 -- Who owns a schema can have its name find another table, which a superuser may alter, too.
 -- cte: exposed(who, classid, objid, cure)
--- with: callable, looking_up, owner, target, type_used, untrusted
 SELECT u.who, 'pg_class'::regclass, t.relid,
   format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
 FROM owner JOIN pg_roles o ON o.oid = owner.oid AND o.rolsuper
@@ -341,7 +322,6 @@ WHERE (t.classid, t.objid, p.oid) NOT IN (
 
 -- What might be called instead, of those who are trusted, that is not the same for a bigint.
 -- cte: other_call(object, called, found)
--- with: calling, owner, callable
 SELECT DISTINCT pg_describe_object(c.classid, c.objid, 0), pg_describe_object(f.classid, f.oid, 0),
   pg_describe_object(g.classid, g.oid, 0)
 FROM owner CROSS JOIN calling c

@@ -1,16 +1,28 @@
 -- What all queries share: their parameters, the columns to convert, and snippets.
---
--- $1 to $4 are the keys: their tables, columns, generators, and whether these must become the
--- default.  $5 to $8 are the columns that the query walk found: their tables, columns, whether
--- each is a key, and the number of the key, from 1, that it is or references.  $9 and $10 are
--- the tables and columns of others to widen.  $11 is the schema, and $12 the object that a query
--- is about.  $13 to $15 are what the query sequence_names found.  $16 are the sequences that get
--- another kind, $17 that kind, $18 the search_path of the caller, $19 the greatest INCREMENT, and
--- $20 whether each key keeps its sequences.  $21 is whether the tables are in use, and $22 to $25
--- are the columns that hold a key without a foreign key: their tables, columns, verdicts, and
--- reasons.
--- parameters: oid[], int2[], oid[], bool[], oid[], int2[], bool[], int4[], oid[], int2[], oid,
---   oid, oid[], oid[], text[], oid[], text, text, int8, bool[], bool, oid[], int2[], text[], text[]
+
+-- The keys: their tables, columns, generators, whether these must become the default, and whether
+-- each keeps its sequences.
+-- parameters: tables oid[], columns int2[], generators oid[], set_default bool[],
+--   keeps_sequences bool[]
+
+-- The columns that the query walk found: their tables, columns, whether each is a key, and the
+-- number of the key, from 1, that it is or references.  Others to widen.
+-- parameters: target_tables oid[], target_columns int2[], target_is_key bool[], target_keys int4[],
+--   other_tables oid[], other_columns int2[]
+
+-- What the query sequence_names found: the sequences of the keys; and sequences, each with an object
+-- that has its name.
+-- parameters: known_sequences oid[], named_sequences oid[], naming_objects text[]
+
+-- The sequences that get another kind, that kind, and the greatest INCREMENT.
+-- parameters: sequences oid[], kind text, max_increment int8
+
+-- The columns that hold a key without a foreign key: their tables, columns, verdicts, and reasons.
+-- parameters: found_tables oid[], found_columns int2[], found_verdicts text[], found_reasons text[]
+
+-- The schema, the object that a query is about, the search_path of the caller, and whether the
+-- tables are in use.
+-- parameters: schema oid, object oid, search_path text, online bool
 
 -- The regular expression for a name as a whole word.  As standard_conforming_strings
 -- may be off, all backslashes are in E''.
@@ -84,25 +96,23 @@ SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype
 -- what to do: widen a smallint or integer, keep a bigint or uuid, or that the column cannot be
 -- converted because it has another type.
 -- cte: target
--- with: wide
 SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,
-  coalesce((w.relid, w.attnum) = ($1[w.key], $2[w.key]), false) AS is_root,
-  $3[w.key] AS generator, coalesce($4[w.key], false) AS gets_ids,
-  coalesce($4[w.key] AND NOT $20[w.key], false) AS set_default,
-  coalesce($4[w.key] AND $20[w.key] AND NOT (a.attidentity <> '' OR a.atthasdef), false)
+  coalesce((w.relid, w.attnum) = ($tables[w.key], $columns[w.key]), false) AS is_root,
+  $generators[w.key] AS generator, coalesce($set_default[w.key], false) AS gets_ids,
+  coalesce($set_default[w.key] AND NOT $keeps_sequences[w.key], false) AS set_default,
+  coalesce($set_default[w.key] AND $keeps_sequences[w.key] AND NOT (a.attidentity <> '' OR a.atthasdef), false)
     AS uses_sequence,
   CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'
     WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'
     ELSE 'cannot' END AS change,
   format('table %s', w.relid::regclass) AS table_name,
   format('column %I of table %s', a.attname, w.relid::regclass) AS column_name
-FROM unnest($5, $6, $7, $8) w(relid, attnum, is_key, key)
+FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys) w(relid, attnum, is_key, key)
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
 
 -- The tables that are altered, and those at the other end of a
 -- foreign key that is created again.
 -- cte: changed(relid)
--- with: target
 SELECT relid FROM target WHERE is_key AND (set_default OR uses_sequence) OR change = 'widen'
 UNION
 SELECT unnest(ARRAY[c.conrelid, c.confrelid])
@@ -114,13 +124,11 @@ WHERE t.change = 'widen'
 -- The sequences that a key, or the column of a partition or
 -- child, owns or has in its default.
 -- cte: key_default(oid, relid, attnum, key, expression)
--- with: target
 SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)
 FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
 WHERE t.is_key
 
 -- cte: related(oid, key, owned, is_identity)
--- with: key_default
 SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t
   JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
     AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
@@ -135,16 +143,14 @@ SELECT n.oid, k.key, false, false FROM key_default k
 WHERE k.expression ~ 'nextval[(].*::text'
 
 -- cte: seq
--- with: related
 SELECT r.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname) AS name, c.relname,
   bool_or(r.owned) AS owned, bool_or(r.is_identity) AS is_identity,
-  bool_or($4[r.key] AND NOT $20[r.key]) AS replaced
+  bool_or($set_default[r.key] AND NOT $keeps_sequences[r.key]) AS replaced
 FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'
 GROUP BY 1, 2, 3
 
 -- What else uses them.
 -- cte: seq_user(oid, name, by_name)
--- with: seq
 SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false
 FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
 WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)
@@ -153,13 +159,12 @@ SELECT s.oid, pg_describe_object(d.refclassid, d.refobjid, 0), false
 FROM seq s JOIN pg_depend d
   ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')
 UNION ALL
-SELECT oid, name, true FROM unnest($14, $15) n(oid, name)
+SELECT oid, name, true FROM unnest($named_sequences, $naming_objects) n(oid, name)
 
 -- What ALTER COLUMN ... TYPE creates again, with the indexes of constraints, which have their
 -- expressions; and the indexes and statistics objects among it.  An index of a partition that has
 -- a parent is created with that.
 -- cte: rebuilt(classid, objid)
--- with: target
 SELECT DISTINCT o.classid, o.objid FROM target t
   JOIN pg_depend d
     ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
@@ -170,7 +175,6 @@ SELECT DISTINCT o.classid, o.objid FROM target t
 WHERE t.change = 'widen' AND o.objid IS NOT NULL
 
 -- cte: rebuilt_index materialized
--- with: rebuilt
 SELECT c.oid, c.relname, c.reloptions, c.reltablespace, n.nspname, i.indrelid, i.indisclustered,
   i.indisreplident, h.inhparent AS parent
 FROM rebuilt r JOIN pg_index i
@@ -180,7 +184,6 @@ FROM rebuilt r JOIN pg_index i
   LEFT JOIN pg_inherits h ON h.inhrelid = c.oid
 
 -- cte: rebuilt_statistics
--- with: rebuilt
 SELECT s.*, n.nspname FROM rebuilt r
   JOIN pg_statistic_ext s ON (r.classid, r.objid) = ('pg_statistic_ext'::regclass, s.oid)
   JOIN pg_namespace n ON n.oid = s.stxnamespace
@@ -197,7 +200,6 @@ WHERE p.prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql')
 AND NOT {is_temporary(p)}
 
 -- cte: row_user(oid, owner)
--- with: plpgsql
 SELECT f.oid, r.relowner
 FROM row_table r JOIN pg_trigger g ON g.tgrelid = r.oid AND NOT g.tgisinternal
   JOIN plpgsql f ON f.oid = g.tgfoid
@@ -218,11 +220,9 @@ AND NOT {of_extension(f.oid)}
 -- Those of the tables whose columns change their type, with the statement that discards their
 -- plans.
 -- cte: row_table materialized
--- with: target
 SELECT r.* FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.change = 'widen'
 
 -- cte: row_function(oid, name, owner, owned, command)
--- with: row_table, row_user
 SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, {may_alter(u.owner, p)},
   {recompile}
 FROM row_user u JOIN pg_proc p ON p.oid = u.oid
@@ -233,7 +233,7 @@ FROM row_user u JOIN pg_proc p ON p.oid = u.oid
 SELECT h.relid, h.attnum, h.verdict, h.reason,
   format('column %I of table %s', a.attname, h.relid::regclass), format_type(a.atttypid, NULL),
   format('%I.%I', r.relname, a.attname)
-FROM unnest($22, $23, $24, $25) h(relid, attnum, verdict, reason)
+FROM unnest($found_tables, $found_columns, $found_verdicts, $found_reasons) h(relid, attnum, verdict, reason)
   JOIN pg_class r ON r.oid = h.relid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (h.relid, h.attnum)
 
@@ -253,7 +253,6 @@ FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
 -- rounds is true for those that store something else without an error.  A text that is shorter than
 -- an ID holds a key if it has room for 5 digits, and otherwise rather a code.
 -- cte: unfit(column_name, type, rounds)
--- with: target, small
 SELECT format('column %I of table %s', a.attname, r.oid::regclass),
   format_type(a.atttypid, a.atttypmod), b.base IN ('float4'::regtype, 'float8'::regtype,
     'float4[]'::regtype, 'float8[]'::regtype)
@@ -261,7 +260,7 @@ FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
   JOIN small s ON s.typid = a.atttypid
   CROSS JOIN LATERAL (
     SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
-WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
+WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND $tables <> '{}'
 AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
 AND a.atttypid NOT IN ('int2'::regtype, 'int4'::regtype)
 AND (a.attname ~* CASE WHEN format_type(b.base, NULL) LIKE '%[]' THEN 'ids?$' ELSE 'id$' END

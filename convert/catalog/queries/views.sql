@@ -29,7 +29,6 @@ FROM vw JOIN pg_index i ON i.indrelid = vw.oid JOIN pg_class c ON c.oid = i.inde
   JOIN pg_namespace n ON n.oid = c.relnamespace
 
 -- cte: view_statement(stage, depth, oid, n, command)
--- with: by_default, view_index
 SELECT 0, depth, oid::bigint, 0::bigint, format(E'CREATE %s %s%s%s%s AS\n%s%s', {kind}, name,
   (SELECT format(' USING %I', m.amname) FROM pg_am m WHERE m.oid = vw.relam
     AND m.amname <> current_setting('default_table_access_method')),
@@ -144,7 +143,6 @@ FROM vw WHERE relkind = 'm' AND relispopulated
 
 -- Rules other than those of views' queries, from the CTE rul.
 -- cte: rule_statement(stage, oid, relid, command)
--- with: rul
 SELECT 1, w.oid, w.ev_class, rtrim(pg_get_ruledef(w.oid), ';')
 FROM rul JOIN pg_rewrite w USING (oid)
 UNION ALL

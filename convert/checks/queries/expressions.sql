@@ -5,13 +5,12 @@
 -- it, or a SELECT of its expression.  It may use a column by way of one that is
 -- generated from it.  What is inherited is left out.
 -- name: dependents
--- with: target
 WITH own AS (
   SELECT t.*, u.used, (t.change = 'widen')::int AS recreated,
     CASE WHEN t.gets_ids THEN t.generator END AS receives,
     (t.attinhcount > 0 AND NOT r.relispartition)::int AS is_child
   FROM target t
-    JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $1[1]
+    JOIN pg_class r ON r.oid = t.relid JOIN pg_class k ON k.oid = $tables[1]
     CROSS JOIN LATERAL (
       SELECT t.attnum
       UNION ALL

@@ -1,7 +1,6 @@
 -- Partitioned tables whose columns reference a key, and are no partitions of
 -- one that does.
 -- name: partitioned
--- with: target
 SELECT t.relid, t.attname, t.relid::regclass, t.generator
 FROM target t JOIN pg_class c ON c.oid = t.relid
 WHERE c.relkind = 'p' AND NOT t.is_key AND t.gets_ids AND NOT EXISTS (
@@ -9,9 +8,8 @@ WHERE c.relkind = 'p' AND NOT t.is_key AND t.gets_ids AND NOT EXISTS (
   WHERE i.inhrelid = t.relid)
 ORDER BY t.relid, t.attnum
 
--- The columns by which indexes of table $1 are ordered.
--- parameters: oid
+-- The columns by which indexes of table $object are ordered.
 -- name: ordered_columns
 SELECT i.indkey[0]
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
-WHERE i.indrelid = $1 AND a.amname = 'btree' AND i.indisvalid AND i.indpred IS NULL
+WHERE i.indrelid = $object AND a.amname = 'btree' AND i.indisvalid AND i.indpred IS NULL

@@ -1,6 +1,5 @@
 -- Types that contain the row type of a table, and that itself.
 -- cte: holder(table_name, typid)
--- with: target
 SELECT t.table_name, r.reltype
 FROM target t JOIN pg_class r ON r.oid = t.relid
 WHERE t.change = 'widen'
@@ -15,7 +14,6 @@ WHERE d.classid = 'pg_type'::regclass OR c.relkind IN ('c', 'v', 'f')
 -- What prevents tables from being altered, and their foreign keys from being
 -- checked.  The CTE owned has these tables.
 -- cte: owned
--- with: changed
 SELECT r.oid, r.oid::regclass AS name, r.relnamespace, r.relowner,
   r.relrowsecurity AND r.relforcerowsecurity AS forced,
   o.rolname, o.rolsuper OR o.rolbypassrls AS bypasses
@@ -27,7 +25,6 @@ FROM changed c JOIN pg_class r ON r.oid = c.relid
 -- ones dropped.  A row with a NULL has a bit for each column, a dropped one is NULL, and so
 -- converting online may make a row bigger than the columns are.
 -- cte: row_column(relid, form, attnum, length, alignment, is_null)
--- with: target
 WITH widened(relid, attnum, form) AS (
   SELECT relid, attnum, form FROM target, unnest(ARRAY['direct', 'both', 'new']) form
   WHERE change = 'widen')
@@ -47,7 +44,6 @@ WHERE w.form <> 'direct'
 
 -- Only of those that may be too big with what aligns the columns.
 -- cte: row_form(relid, form, header, lengths, alignments) materialized
--- with: row_column
 SELECT relid, form,
   (23 + CASE WHEN bool_or(is_null) THEN (count(*)::int + 7) / 8 ELSE 0 END + 7) / 8 * 8,
   array_agg(length ORDER BY attnum) FILTER (WHERE NOT is_null),
@@ -57,7 +53,6 @@ GROUP BY relid, form
 HAVING sum(length) FILTER (WHERE NOT is_null) > current_setting('block_size')::int / 3
 
 -- cte: row_part(relid, form, columns, size)
--- with: row_form
 SELECT relid, form, 0, header FROM row_form
 UNION ALL
 SELECT f.relid, f.form, p.columns + 1, (p.size + a - 1) / a * a + f.lengths[p.columns + 1]
@@ -66,7 +61,6 @@ FROM row_part p JOIN row_form f ON (f.relid, f.form) = (p.relid, p.form)
 WHERE p.columns < cardinality(f.lengths)
 
 -- cte: big_row(relid, online, line)
--- with: row_part
 SELECT p.relid, p.form <> 'direct',
   format('rows of table %s would have at least %s bytes, and %s fit into a block',
     p.relid::regclass, max((p.size + 7) / 8 * 8), current_setting('block_size')::int - 32)
@@ -80,7 +74,6 @@ translate({expression}, '()', '') = translate(format('%I::bigint', {column}), '(
 
 -- What prevents columns from becoming bigint.
 -- list: column_obstacles obstacles
--- with: target
 
 -- hint: Change the type of columns that are not of an integer type, or drop their foreign keys.
 SELECT format('%s has type %s, but references a column that becomes bigint',
@@ -111,7 +104,6 @@ AND (k.contype, k.condeferrable, k.condeferred) IS DISTINCT FROM (p.contype, p.c
 
 -- The same, but an online conversion creates other objects again: online/obstacles.c.
 -- list: dependent_obstacles obstacles
--- with: target, gone
 
 -- hint: Drop objects that depend on a column, convert, and create them again, or use
 --   snowflake_convert_online().
@@ -148,7 +140,6 @@ AND NOT EXISTS (
   AND (c.refclassid, c.refobjid, c.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum))
 
 -- list: recreated_obstacles obstacles
--- with: lost
 
 -- hint: Give what depends on a column the owner of the tables, or drop it, convert, and create it
 --   again: snowflake_convert_report() has the statements for views.
@@ -172,7 +163,6 @@ SELECT line, relid::regclass::text FROM lost WHERE number = 5
 SELECT line, relid::regclass::text FROM lost WHERE number = 6
 
 -- list: call_obstacles obstacles
--- with: exposed
 
 -- hint: Run these statements, but drop what should not be called there instead of giving it to the
 --   owner of the tables. Or grant that role to these roles.
@@ -182,20 +172,17 @@ SELECT format('%s could have its code called for %s: %s', who,
 FROM exposed GROUP BY who, cure
 
 -- list: row_obstacles obstacles
--- with: big_row
 
 -- hint: Move columns to another table, so that rows with the wider columns fit into a block.
 SELECT line, format('table %s', relid::regclass) FROM big_row WHERE NOT online
 
 -- list: online_row_obstacles obstacles
--- with: big_row
 
 -- hint: Use snowflake_convert(), which leaves no dropped columns, or move columns to another table.
 SELECT line, format('table %s', relid::regclass) FROM big_row WHERE online
 
 -- Foreign keys are created again, with triggers that are enabled as usual.
 -- list: trigger_obstacles obstacles
--- with: target
 
 -- hint: Enable the triggers of foreign keys with ALTER TABLE ... ENABLE TRIGGER, or drop the
 --   foreign keys.
@@ -214,7 +201,6 @@ WHERE t.change = 'widen' AND g.tgenabled <> 'O'
 -- the query statements cannot restore.  The name of an index that
 -- is created with its parent is not known before.
 -- list: rebuilt_obstacles obstacles
--- with: target, rebuilt_index, rebuilt_statistics
 
 -- All of a table are created again, and those that are not complete would be valid.
 -- hint: Drop or rebuild invalid indexes.
@@ -294,7 +280,6 @@ WHERE s.stxowner <> r.relowner
 -- Such a cast disappears with the type of the column, and what has it has the column itself then,
 -- which has no statistics target in an index, nor is enough for statistics.
 -- list: cast_obstacles obstacles
--- with: target, rebuilt_index, rebuilt_statistics
 
 -- hint: Reset statistics targets of expressions that only cast a column to bigint: ALTER INDEX ...
 --   ALTER COLUMN ... SET STATISTICS -1.
@@ -315,7 +300,6 @@ AND (t.attnum = ANY (s.stxkeys)
         + cardinality(pg_get_statisticsobjdef_expressions(s.oid)) = 1)
 
 -- list: type_obstacles obstacles
--- with: holder
 
 -- Columns in the key, or in its expressions, depend on the table.
 -- hint: The type of a partition key column cannot be changed. Create a new table with a bigint
@@ -399,7 +383,6 @@ WHERE t.change = 'widen' AND r.relkind = 'f'
 
 -- What prevents the column from getting IDs.
 -- list: key_obstacles obstacles
--- with: target
 
 -- hint: A generated column cannot have a default. Drop it and add it as a bigint column.
 SELECT format('%s is a generated column', t.column_name), t.column_name
@@ -452,7 +435,6 @@ AND NOT has_function_privilege(g.name, f.oid, 'EXECUTE')
 -- What prevents an identity from becoming a default: its sequence is dropped
 -- with it.
 -- list: sequence_obstacles obstacles
--- with: seq, seq_user
 
 -- hint: Use another sequence in these objects. If a function contains the name of a sequence but
 --   does not use it, rename the sequence.
@@ -465,7 +447,6 @@ FROM seq s JOIN seq_user u ON u.oid = s.oid
 WHERE s.is_identity AND s.replaced
 
 -- list: table_obstacles obstacles
--- with: owned
 
 -- hint: The conversion runs code of indexes and constraints of all these tables as one role. If
 --   the owners trust each other, give the tables to a new role that is a member of theirs, and
@@ -473,7 +454,7 @@ WHERE s.is_identity AND s.replaced
 --   lose them.
 SELECT format('table %s is owned by role %I, but table %s by role %s', t.name,
     t.rolname, k.oid::regclass, k.relowner::regrole), format('table %s', t.name)
-FROM owned t JOIN pg_class k ON k.oid = $1[1] AND k.relowner <> t.relowner
+FROM owned t JOIN pg_class k ON k.oid = $tables[1] AND k.relowner <> t.relowner
 
 -- hint: Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY before the conversion and FORCE ROW LEVEL
 --   SECURITY after it, in one transaction.
@@ -487,7 +468,6 @@ SELECT format('role %I, the owner of table %s, lacks USAGE on schema %s', rolnam
 FROM owned WHERE NOT has_schema_privilege(relowner, relnamespace, 'USAGE')
 
 -- list: citus_obstacles obstacles
--- with: changed
 
 -- The distribution column is kept as the text of a Var.
 -- hint: Call undistribute_table() for tables whose distribution column changes its type, convert,
@@ -517,13 +497,11 @@ WHERE g.groupid <> 0
 -- A conversion that was begun online keeps two columns equal, and has to get to
 -- its own end.  Partitions have the triggers of their table.
 -- cte: converting(line, object, trigger)
--- with: owned
 SELECT format('table %s is being converted online', t.name), format('table %s', t.name), g.tgname
 FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0
   JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = 'snowflake_convert_copy'
 
 -- list: begun_obstacles obstacles
--- with: converting
 
 -- hint: Complete the conversion with snowflake_convert_online(), or take it back with
 --   snowflake_convert_undo(), which is possible before the first swap.

@@ -66,7 +66,6 @@ regexp_replace(regexp_replace({words}, '^(id|fk)_', ''),
 -- Tables by which a column can be named, with the number and the name of the key if it is
 -- converted.
 -- cte: named(number, relid, words, key_words, label)
--- with: target
 SELECT t.key, r.oid, {words(r.relname)}, {words(t.attname)},
   format('%I.%I', r.relname, t.attname)
 FROM target t JOIN pg_class r ON r.oid = t.relid
@@ -75,13 +74,12 @@ UNION ALL
 SELECT NULL, r.oid, {words(r.relname)}, NULL, r.relname
 FROM pg_class r JOIN pg_index i ON i.indrelid = r.oid AND i.indisprimary AND i.indnkeyatts = 1
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (r.oid, i.indkey[0])
-WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND NOT r.relispartition
+WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND NOT r.relispartition
 AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
 AND r.oid NOT IN (SELECT relid FROM target WHERE is_root)
 
 -- Their names, also without the first word, and in the singular.
 -- cte: name_of(number, relid, label, word, whole, singular)
--- with: named
 SELECT DISTINCT ON (n.word, d.number IS NULL, d.relid) d.number, d.relid, d.label, n.word, p.whole,
   n.word !~ '[^isu]s$' OR n.word ~ '(news|series|species)$'
 FROM named d
@@ -98,7 +96,7 @@ ORDER BY n.word, d.number IS NULL, d.relid, p.whole DESC
 -- cte: prefix(relid, prefix)
 SELECT a.attrelid, min(split_part({words(a.attname)}, '_', 1)) || '_'
 FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
-WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
 GROUP BY a.attrelid
 HAVING count(*) > 1 AND count(DISTINCT split_part({words(a.attname)}, '_', 1)) = 1
 AND bool_and(strpos({words(a.attname)}, '_') > 0)
@@ -106,14 +104,13 @@ AND bool_and(strpos({words(a.attname)}, '_') > 0)
 -- The smallints and integers of the schema that might hold a key: nothing generates their values,
 -- and nothing widens them.  is_key is true for a primary key that is named id.
 -- cte: narrow(relid, attnum, attname, table_name, words, table_words, is_key)
--- with: target
 SELECT a.attrelid, a.attnum, a.attname, r.relname, {words(a.attname)}, {words(r.relname)},
   lower(a.attname) = 'id' AND EXISTS (
     SELECT FROM pg_index i WHERE i.indrelid = r.oid AND i.indisprimary
     AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)
 FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
-WHERE r.relnamespace = $11 AND r.relkind IN ('r', 'p') AND $1 <> '{}'
+WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND $tables <> '{}'
 AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0
 AND a.atttypid IN ('int2'::regtype, 'int4'::regtype)
 AND a.attidentity = '' AND a.attgenerated = ''
@@ -126,7 +123,6 @@ AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
 
 -- What the names of these columns say.
 -- name: columns
--- with: target, narrow, name_of, prefix
 WITH short AS (
   SELECT n.*, CASE WHEN starts_with(n.words, p.prefix) AND n.words <> p.prefix || 'id'
       THEN substr(n.words, length(p.prefix) + 1) ELSE n.words END AS short
@@ -213,6 +209,5 @@ SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
 
 -- The names by which texts can name a table with a key, without what separates words.
 -- name: table_names
--- with: name_of
 SELECT coalesce(array_agg(DISTINCT replace(word, '_', '')), '{}') FROM name_of
 WHERE number IS NOT NULL

@@ -1,6 +1,6 @@
 -- The relations of the schema, and the views that are made of them.
 -- cte: seen(oid)
-SELECT oid FROM pg_class WHERE relnamespace = $11 AND relkind IN ('r', 'p', 'v', 'm')
+SELECT oid FROM pg_class WHERE relnamespace = $schema AND relkind IN ('r', 'p', 'v', 'm')
 UNION
 SELECT w.ev_class
 FROM seen s JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass
@@ -10,7 +10,6 @@ FROM seen s JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass
 -- The queries that the server has stored, as trees: those of view; of rules, and of functions with
 -- BEGIN ATOMIC; and the expressions of policies, which are about the table ruled.
 -- name: stored_queries
--- with: seen
 SELECT CASE WHEN r.relkind IN ('v', 'm') AND w.rulename = '_RETURN' THEN w.ev_class END AS view,
   NULL AS ruled,
   CASE WHEN w.rulename = '_RETURN' THEN pg_describe_object('pg_class'::regclass, r.oid, 0)

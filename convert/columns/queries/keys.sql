@@ -1,11 +1,9 @@
 -- Queries of keys.c.
 
--- The column that is the primary key of table $1.
--- parameters: oid
+-- The column that is the primary key of table $object.
 -- name: primary_key
-SELECT indkey[0] FROM pg_index WHERE indrelid = $1 AND indisprimary AND indnkeyatts = 1
+SELECT indkey[0] FROM pg_index WHERE indrelid = $object AND indisprimary AND indnkeyatts = 1
 
 -- The schema of the extension snowflake, which can be another than that of this one.
--- parameters:
 -- name: generators_schema
 SELECT extnamespace FROM pg_extension WHERE extname = 'snowflake'

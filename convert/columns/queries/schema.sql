@@ -1,5 +1,4 @@
--- The keys of schema $1: table, column, kind, and description.
--- parameters: oid
+-- The keys of a schema: table, column, kind, and description.
 -- name: keys
 WITH candidate AS (
   SELECT r.oid AS relid, a.attnum, a.attname, a.attidentity, f.oid AS default_oid,
@@ -8,7 +7,7 @@ WITH candidate AS (
   FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
     LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)
     LEFT JOIN pg_index i ON i.indrelid = r.oid AND i.indisprimary
-  WHERE r.relnamespace = $1 AND r.relkind IN ('r', 'p')
+  WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p')
   AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
   AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
   AND NOT EXISTS (SELECT FROM pg_depend e

@@ -1,14 +1,13 @@
--- The tables $1, and their partitions and children, with the number of their pages, and whether the
+-- The tables, and their partitions and children, with the number of their pages, and whether the
 -- current user can read them, by no code of another one: those that it does not own, those whose
 -- policies hold for their owner, and foreign tables are not read.
--- parameters: text, text
+-- texts: tables, columns
 -- cte: tree(root, oid)
-SELECT DISTINCT oid, oid FROM unnest($1::oid[]) r(oid)
+SELECT DISTINCT oid, oid FROM unnest($tables::oid[]) r(oid)
 UNION
 SELECT t.root, i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
 
 -- cte: part(root, oid, pages, readable) materialized
--- with: tree
 SELECT t.root, r.oid, CASE WHEN r.relkind = 'r' THEN pg_relation_size(r.oid) ELSE 0 END
     / current_setting('block_size')::int,
   r.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
@@ -17,18 +16,17 @@ SELECT t.root, r.oid, CASE WHEN r.relkind = 'r' THEN pg_relation_size(r.oid) ELS
   AND has_table_privilege(t.root, 'SELECT')
 FROM tree t JOIN pg_class r ON r.oid = t.oid LEFT JOIN pg_am m ON m.oid = r.relam
 
--- The statements that read values of tables: of the columns $2 of the tables $1, and of their
+-- The statements that read values of tables: of the columns of the tables, and of their
 -- texts those that have the name of a table, of which a statement gets the array $1, and a number.
 -- It has a row for each column: its number, values, how many texts it has, how many of them are
 -- such, and one of these.
 --
 -- At most 128 pages of a table are read, and as long as it is not changed, the same ones each time.
 -- name: samples
--- with: part
 WITH size AS (SELECT root, sum(pages) AS pages FROM part GROUP BY root HAVING bool_and(readable)),
  col AS (
   SELECT u.relid, a.attnum, a.attname, true AS is_number
-  FROM unnest($1::oid[], $2::int2[]) u(relid, attnum)
+  FROM unnest($tables::oid[], $columns::int2[]) u(relid, attnum)
     JOIN pg_attribute a ON (a.attrelid, a.attnum) = (u.relid, u.attnum)
   WHERE NOT a.attisdropped
   UNION ALL
@@ -55,13 +53,12 @@ SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %
  ORDER BY r.oid
 
 -- The statements that say which of the integers of the array $1 are in a key, and how many rows
--- this has, up to 20; of the keys that are the columns $2 of the tables $1.  What is not small is
+-- this has, up to 20; of the keys that are the columns of the tables.  What is not small is
 -- not read without an index.
 -- name: lookups
--- with: part
 WITH key AS (
   SELECT k.number, a.attrelid, a.attname
-  FROM unnest($1::oid[], $2::int2[]) WITH ORDINALITY k(relid, attnum, number)
+  FROM unnest($tables::oid[], $columns::int2[]) WITH ORDINALITY k(relid, attnum, number)
     JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.relid, k.attnum)),
  size AS (
   SELECT k.number, sum(p.pages) > 128 AS is_big

@@ -1,11 +1,9 @@
 -- The keys, and their columns in partitions and children.
 -- name: key_columns
--- with: target
 SELECT relid, attnum, key FROM target WHERE is_key
 
 -- The tables to lock, and whether they are altered.
 -- name: tables_to_lock
--- with: changed
 SELECT relid, 1 FROM changed
 UNION
 SELECT relid, 0 FROM target WHERE relid NOT IN (SELECT relid FROM changed)
@@ -14,22 +12,19 @@ ORDER BY 1
 -- Views that are dropped, those that are made of others first; and other relations whose rules
 -- and policies are.  Those of other owners are obstacles.
 -- name: views_to_lock
--- with: vw, ruled, owner
 SELECT v.oid
 FROM (SELECT oid, relowner, depth FROM vw UNION ALL SELECT oid, relowner, 0 FROM ruled) v
   JOIN owner ON owner.oid = v.relowner
 ORDER BY v.depth DESC, v.oid
 
 -- name: functions_to_lock
--- with: row_function
 SELECT oid FROM row_function WHERE owned ORDER BY 1
 
 -- The columns that are not converted.
 -- name: narrow_targets
--- with: target
 SELECT attname, relid FROM target WHERE change = 'widen'
 ORDER BY key, NOT is_root, relid, attnum
 
--- parameters: text
+-- texts: function
 -- name: lock_function
-SELECT FROM pg_proc WHERE oid = $1::oid FOR NO KEY UPDATE
+SELECT FROM pg_proc WHERE oid = $function::oid FOR NO KEY UPDATE

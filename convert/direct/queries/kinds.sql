@@ -1,7 +1,7 @@
--- The tables of schema $11, or table $12, with their partitions and children.
+-- The tables of $schema, or table $object, with their partitions and children.
 -- cte: fed_table(relid)
 SELECT r.oid FROM pg_class r
-WHERE (r.relnamespace = $11 OR r.oid = $12) AND r.relkind IN ('r', 'p') AND r.relpersistence <> 't'
+WHERE (r.relnamespace = $schema OR r.oid = $object) AND r.relkind IN ('r', 'p') AND r.relpersistence <> 't'
 AND NOT EXISTS (SELECT FROM pg_depend e
                 WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
 UNION
@@ -9,7 +9,6 @@ SELECT i.inhrelid FROM fed_table f JOIN pg_inherits i ON i.inhparent = f.relid
 
 -- Their columns that sequences feed.  What feeds none can only become local.
 -- name: fed_columns
--- with: fed_table, feeding, sequence_kind
 SELECT f.relid, a.attname, f.sequence, coalesce(k.kind, 'local') AS kind,
   format('column %I of table %s', a.attname, f.relid::regclass) AS column_name
 FROM fed_table t JOIN feeding f ON f.relid = t.relid
@@ -18,13 +17,11 @@ FROM fed_table t JOIN feeding f ON f.relid = t.relid
 UNION ALL
 SELECT NULL, NULL, k.sequence, k.kind, NULL
 FROM sequence_kind k JOIN pg_class c ON c.oid = k.sequence
-WHERE $17 = 'local' AND c.relnamespace = $11 AND k.sequence NOT IN (SELECT sequence FROM feeding)
+WHERE $kind = 'local' AND c.relnamespace = $schema AND k.sequence NOT IN (SELECT sequence FROM feeding)
 ORDER BY relid, attname, sequence
 
 -- name: idle_sequences
--- with: idle_sequence
 SELECT name FROM idle_sequence ORDER BY name COLLATE "C"
 
 -- name: position_readers
--- with: position_reader
 SELECT name FROM position_reader ORDER BY name COLLATE "C"

@@ -1,6 +1,5 @@
 -- Tables, each with all that are below it.
 -- cte: below(root, relid)
--- with: target
 SELECT relid, relid FROM target
 UNION
 SELECT b.root, i.inhrelid FROM below b JOIN pg_inherits i ON i.inhparent = b.relid
@@ -8,36 +7,32 @@ SELECT b.root, i.inhrelid FROM below b JOIN pg_inherits i ON i.inhparent = b.rel
 -- The tables that get rows.  Those of other owners, which have triggers of their own, and
 -- foreign tables do not, nor does a table that has one of these below it.
 -- cte: tried(relid, name)
--- with: below
 SELECT r.oid, format('%I.%I', n.nspname, r.relname)
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
 WHERE r.oid IN (SELECT relid FROM target WHERE change <> 'cannot')
 AND r.relkind IN ('r', 'p') AND NOT r.relispartition
 AND NOT EXISTS (
-  SELECT FROM below b JOIN pg_class p ON p.oid = b.relid JOIN pg_class k ON k.oid = $1[1]
+  SELECT FROM below b JOIN pg_class p ON p.oid = b.relid JOIN pg_class k ON k.oid = $tables[1]
   WHERE b.root = r.oid AND (p.relowner <> k.relowner OR p.relkind = 'f'))
 
 -- Their columns that hold keys, with the number of the key, or the one behind the last for a
 -- column that is widened because of its name.
 -- cte: held(relid, attnum, attname, is_key, type, number, own)
--- with: tried
 SELECT t.relid, t.attnum, t.attname, t.is_key, format_type(t.typid, NULL),
-  coalesce(t.key, cardinality($1) + 1), NOT t.is_key AND $1[t.key] IS NOT DISTINCT FROM t.relid
+  coalesce(t.key, cardinality($tables) + 1), NOT t.is_key AND $tables[t.key] IS NOT DISTINCT FROM t.relid
 FROM target t JOIN tried USING (relid)
 
 -- The other tables that a table references, or inherits its key from, directly or through others.
 -- It has more of them than any of these has, unless that one references it, too.
 -- cte: ancestor(relid, parent)
--- with: held
-SELECT relid, $1[number] FROM held WHERE $1[number] <> relid
+SELECT relid, $tables[number] FROM held WHERE $tables[number] <> relid
 UNION
-SELECT a.relid, $1[h.number]
+SELECT a.relid, $tables[h.number]
 FROM ancestor a JOIN held h ON h.relid = a.parent
-WHERE $1[h.number] <> a.relid
+WHERE $tables[h.number] <> a.relid
 
 -- One column of each unique index that has no new key gets another value than the copied row.
 -- cte: varied(relid, attnum)
--- with: held
 SELECT DISTINCT ON (i.indexrelid) i.indrelid, a.attnum
 FROM tried x JOIN pg_index i ON i.indrelid = x.relid AND i.indisunique
   CROSS JOIN LATERAL (SELECT (i.indkey::int2[])[0:i.indnkeyatts - 1]) k(attnums)
@@ -59,7 +54,6 @@ ORDER BY i.indexrelid,
 -- path of the caller, as are triggers, so they name schemas.  r is the copied row; $1 and $2 are
 -- the new keys of this row and the other one, and $4 is the number of the row.
 -- cte: expression(relid, attnum, name, held, needed, updatable, inserted, updated)
--- with: varied
 SELECT a.attrelid, a.attnum, quote_ident(a.attname), h.relid IS NOT NULL,
   h.relid IS NOT NULL OR a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
   a.attidentity <> 'a',
@@ -87,7 +81,6 @@ FROM tried x JOIN pg_attribute a ON a.attrelid = x.relid AND a.attnum > 0 AND NO
 
 -- The key of a table, and where its rows are found: by the key, or by their place.
 -- cte: place(relid, number, condition, location, latest)
--- with: held
 SELECT x.relid, t.key,
   CASE WHEN t.relid IS NULL
     THEN 'pg_catalog.concat(%1$s.tableoid, %1$s.ctid) OPERATOR(pg_catalog.=) %2$s'
@@ -102,10 +95,9 @@ FROM tried x LEFT JOIN target t ON t.relid = x.relid AND t.is_root
 -- key, $3, or of any row; the second those that are needed, so that others have the values that
 -- defaults and triggers give them.  Two rows are compared by the text of their other columns.
 -- name: trials
--- with: expression, place, ancestor
 SELECT format('table %s', x.name), p.number,
   (SELECT array_agg(h.number) FROM held h
-   WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number AND h.number <= cardinality($1)),
+   WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number AND h.number <= cardinality($tables)),
   format('INSERT INTO %s AS n (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one '
     '%s JOIN (SELECT * FROM %s r%s LIMIT 1) r ON true RETURNING %s',
     x.name, string_agg(e.name, ', ' ORDER BY e.attnum),
@@ -134,6 +126,5 @@ ORDER BY (SELECT count(*) FROM ancestor a WHERE a.relid = x.relid), x.name COLLA
   v.complete DESC
 
 -- Tables whose triggers may be deferred.
--- parameters:
 -- name: deferrable_tables
 SELECT DISTINCT tgrelid FROM pg_trigger WHERE tgdeferrable

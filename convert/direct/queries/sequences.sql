@@ -1,5 +1,4 @@
--- The sequences that feed columns, and the statements that give them another kind.  $16 are
--- sequences, $17 the kind, and $18 the search_path of the caller.
+-- The sequences that feed columns, and the statements that give them another kind.
 
 -- The schemas in which applications look names up: by the settings of a role, or else as the
 -- caller.
@@ -13,7 +12,7 @@ FROM pg_roles o
       FROM pg_db_role_setting s CROSS JOIN LATERAL unnest(s.setconfig) c(setting)
       WHERE s.setrole IN (o.oid, 0) AND starts_with(c.setting, 'search_path=')
       AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-      ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1), $18)) p(path)
+      ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1), $search_path)) p(path)
   CROSS JOIN LATERAL regexp_matches(p.path, '"((?:[^"]|"")*)"|([^,[:space:]"]+)', 'g')
     WITH ORDINALITY m(part, n)
 
@@ -32,7 +31,6 @@ FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid
 WHERE n.name IS NOT NULL
 
 -- cte: default_sequence(relid, attnum, sequence)
--- with: default_name, app_path
 SELECT d.relid, d.attnum, s.oid
 FROM default_name d
   CROSS JOIN LATERAL (
@@ -50,7 +48,6 @@ WHERE s.relkind = 'S'
 -- their default, or in that of their domain.  Anybody can write such a default, but who owns the
 -- table has to have a right on the sequence.
 -- cte: feeding(sequence, relid, attnum)
--- with: default_sequence
 SELECT f.sequence, f.relid, f.attnum
 FROM (
   SELECT d.objid, d.refobjid, d.refobjsubid::int2
@@ -71,12 +68,11 @@ FROM (
   JOIN pg_class s ON s.oid = f.sequence AND s.relkind = 'S' JOIN pg_class r ON r.oid = f.relid
 WHERE r.relowner = s.relowner OR has_sequence_privilege(r.relowner, s.oid, 'USAGE, UPDATE')
 
--- The sequences of schema $11 that feed no column.
+-- The sequences of $schema that feed no column.
 -- cte: idle_sequence(name)
--- with: feeding
 SELECT format('%I.%I', n.nspname, c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE $17 IN ('snowflake', 'range') AND c.relnamespace = $11 AND c.relkind = 'S'
+WHERE $kind IN ('snowflake', 'range') AND c.relnamespace = $schema AND c.relkind = 'S'
 AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
 AND NOT EXISTS (SELECT FROM pg_depend e
                 WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
@@ -84,11 +80,10 @@ AND NOT EXISTS (SELECT FROM pg_depend e
 -- What reads the position of sequences that get a kind, or have one: views and functions that
 -- depend on it, and functions by their text.
 -- cte: position_reader(name)
--- with: sequence_kind
 WITH s(oid, relname) AS (
   SELECT oid, relname::text FROM pg_class
-  WHERE $17 IN ('snowflake', 'range') AND relkind = 'S'
-  AND (oid = ANY ($16) OR relnamespace = $11 AND oid IN (SELECT sequence FROM sequence_kind)))
+  WHERE $kind IN ('snowflake', 'range') AND relkind = 'S'
+  AND (oid = ANY ($sequences) OR relnamespace = $schema AND oid IN (SELECT sequence FROM sequence_kind)))
 SELECT pg_describe_object('pg_class'::regclass, w.ev_class, 0)
 FROM s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
     AND d.refobjsubid > 0
@@ -103,15 +98,14 @@ WHERE NOT {is_temporary(p)} AND NOT {of_extension(p.oid)}
 
 -- Columns whose defaults make texts of numbers of sequences, and whether these are snowflake IDs.
 -- cte: number_text(column_name, has_ids)
--- with: feeding, sequence_kind, target
 SELECT format('column %I of table %s', a.attname, r.oid::regclass),
-  bool_or(f.sequence = ANY ($16) OR coalesce(k.kind = 'snowflake', false))
+  bool_or(f.sequence = ANY ($sequences) OR coalesce(k.kind = 'snowflake', false))
 FROM feeding f JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.relid, f.attnum)
   JOIN pg_type y ON y.oid = a.atttypid AND y.typcategory = 'S'
   JOIN pg_class r ON r.oid = f.relid AND r.relkind IN ('r', 'p') AND NOT r.relispartition
   LEFT JOIN sequence_kind k ON k.sequence = f.sequence
-WHERE $17 = 'snowflake' AND r.relpersistence <> 't'
-AND (r.relnamespace = $11 OR r.oid IN (SELECT relid FROM target))
+WHERE $kind = 'snowflake' AND r.relpersistence <> 't'
+AND (r.relnamespace = $schema OR r.oid IN (SELECT relid FROM target))
 AND k.kind IS DISTINCT FROM 'range'
 GROUP BY r.oid, a.attname
 
@@ -131,7 +125,6 @@ WHERE (l.classoid, l.objsubid, l.provider) = ('pg_class'::regclass, 0, 'snowflak
 
 -- The sequences of keys, each with its kind, and a column that is too narrow for IDs afterwards.
 -- cte: key_sequence(key, sequence, kind, narrow)
--- with: target, feeding, sequence_kind, small
 SELECT t.key, f.sequence, coalesce(k.kind, 'local'), min(n.column_name)
 FROM target t JOIN feeding f ON (f.relid, f.attnum) = (t.relid, t.attnum)
   LEFT JOIN sequence_kind k ON k.sequence = f.sequence
@@ -150,7 +143,6 @@ WHERE t.is_key
 GROUP BY t.key, f.sequence, k.kind
 
 -- name: key_sequences
--- with: key_sequence
 SELECT key, sequence, kind, narrow FROM key_sequence ORDER BY key, sequence
 
 -- The sequences that get another kind.
@@ -158,13 +150,12 @@ SELECT key, sequence, kind, narrow FROM key_sequence ORDER BY key, sequence
 SELECT s.*, format('%I.%I', n.nspname, c.relname) AS name, c.relowner, c.relnamespace,
   EXISTS (SELECT FROM pg_depend d
           WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, x.oid, 'i')) AS is_identity
-FROM unnest($16) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid JOIN pg_class c ON c.oid = x.oid
+FROM unnest($sequences) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid JOIN pg_class c ON c.oid = x.oid
   JOIN pg_namespace n ON n.oid = c.relnamespace
 
 -- The integer columns of these sequences: the least of their greatest values, its type, and a query
 -- of the keys.  Those of partitions are among the rows of their table.
 -- cte: fed(sequence, least, base, keys)
--- with: changing, feeding, integer_type
 SELECT f.sequence, min(i.greatest_value), (array_agg(i.base ORDER BY i.greatest_value))[1],
   string_agg(format('SELECT max(%I)::bigint FROM %s.%I', a.attname,
     r.relnamespace::regnamespace, r.relname), ' UNION ALL '
@@ -179,7 +170,6 @@ GROUP BY f.sequence
 
 -- The statement after which the registry knows them, but those whose MAXVALUE changes.
 -- name: prepare_statements
--- with: changing, fed
 SELECT format('SELECT %s.snowflake_prepare_ranges(ARRAY[%s]::regclass[])',
   (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
   string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"))
@@ -189,7 +179,6 @@ HAVING count(*) > 0
 
 -- The tables that those which a sequence feeds reference, also by others.
 -- cte: referenced(sequence, relid)
--- with: changing, feeding
 (SELECT seqrelid, NULL::oid FROM changing
  UNION
  SELECT s.seqrelid, c.confrelid
@@ -203,7 +192,6 @@ FROM referenced d JOIN pg_constraint c
 -- Sequences are locked in the order in which applications use them, that of orders before that of
 -- lines.  Otherwise, A has orders, this has lines, and each waits for the other.
 -- cte: locking_place(sequence, n)
--- with: referenced
 SELECT sequence, row_number() OVER (ORDER BY count(relid), sequence)
 FROM referenced GROUP BY sequence
 
@@ -211,23 +199,22 @@ FROM referenced GROUP BY sequence
 -- which its IDs are above.  That of an identity has the type of its column.  A column without a
 -- default gets that of the sequence that it owns.
 -- name: kind_statements
--- with: changing, feeding, fed, integer_type, sequence_kind, target, locking_place
 WITH statement(sequence, step, command) AS (
   SELECT seqrelid, 1, format('ALTER SEQUENCE %s%s MAXVALUE %s', name,
     CASE WHEN NOT s.is_identity THEN ' AS ' || f.base END, f.least)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
-  WHERE $17 = 'range' AND s.seqmax > f.least
+  WHERE $kind = 'range' AND s.seqmax > f.least
   UNION ALL
   SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
-    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $17)
+    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $kind)
   FROM changing
-  WHERE $17 <> 'range'
+  WHERE $kind <> 'range'
   UNION ALL
   SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
     (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
-    string_agg(quote_literal(name), ', ' ORDER BY n), $17)
+    string_agg(quote_literal(name), ', ' ORDER BY n), $kind)
   FROM changing JOIN locking_place ON sequence = seqrelid
-  HAVING $17 = 'range' AND count(*) > 0
+  HAVING $kind = 'range' AND count(*) > 0
   UNION ALL
   SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
     t.relid::regclass, t.attname, s.name)
@@ -240,7 +227,7 @@ WITH statement(sequence, step, command) AS (
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
     JOIN sequence_kind k ON (k.sequence, k.kind) = (s.seqrelid, 'snowflake')
     JOIN integer_type i ON i.typid = s.seqtypid
-  WHERE $17 = 'local' AND s.seqmax < f.least
+  WHERE $kind = 'local' AND s.seqmax < f.least
   UNION ALL
 -- A client may have got IDs that are not stored yet, and a new one is above all of these.
   SELECT s.seqrelid, 4, format('SELECT pg_catalog.setval(%L, %s) FROM (SELECT max(m) FROM (%s) m(m)) '
@@ -251,19 +238,18 @@ WITH statement(sequence, step, command) AS (
       ELSE 'k.max' END, f.keys, name)
   FROM changing s JOIN fed f ON f.sequence = s.seqrelid
     LEFT JOIN sequence_kind k ON k.sequence = s.seqrelid
-  WHERE $17 = 'local')
+  WHERE $kind = 'local')
 SELECT command FROM statement LEFT JOIN locking_place USING (sequence) ORDER BY n, step
 
 -- What prevents sequences from getting a kind.
 -- list: kind_obstacles obstacles
--- with: changing, target, key_default, feeding
 
 -- Others compute a value: nextval('s') % 1000 would repeat keys, and nextval('s') * 10 fail.
 -- hint: Have the default of a key be nextval() of its sequence, and nothing else.
 SELECT format('default of %s is %s, which is not the ID that its sequence will return',
     t.column_name, k.expression), t.column_name
 FROM key_default k JOIN target t ON (t.relid, t.attnum) = (k.relid, k.attnum)
-WHERE $17 = 'snowflake' AND $20[t.key] AND t.gets_ids
+WHERE $kind = 'snowflake' AND $keeps_sequences[t.key] AND t.gets_ids
 AND (t.is_root OR k.expression ~ E'\\mnextval[(]')
 AND regexp_replace(k.expression, '''([^'']|'''')*''', '_', 'g')
   NOT IN ('nextval(_::regclass)', 'nextval((_::text)::regclass)')
@@ -275,7 +261,7 @@ FROM changing s JOIN pg_roles o ON o.oid = s.relowner
   JOIN pg_extension e ON e.extname = 'snowflake'
   JOIN pg_depend d ON (d.classid, d.deptype) = ('pg_proc'::regclass, 'e')
     AND (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
-  JOIN pg_proc f ON f.oid = d.objid AND CASE $17
+  JOIN pg_proc f ON f.oid = d.objid AND CASE $kind
     WHEN 'range' THEN f.proname IN ('snowflake_set_sequence_kinds', 'snowflake_prepare_ranges')
     ELSE f.proname = 'snowflake_set_sequence_kind' END
   CROSS JOIN LATERAL (VALUES
@@ -295,11 +281,11 @@ SELECT format('sequence %s also feeds table %s of role %I', s.name, r.oid::regcl
 FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
   JOIN pg_class r ON r.oid = f.relid
   JOIN pg_roles o ON o.oid = r.relowner AND NOT o.rolsuper
-WHERE $17 = 'local' AND r.relowner <> s.relowner
+WHERE $kind = 'local' AND r.relowner <> s.relowner
 
 -- hint: Use ALTER SEQUENCE ... INCREMENT.
 SELECT format('sequence %s has INCREMENT %s, and that of a %s sequence must be from 1 to %s',
-  s.name, s.seqincrement, $17, m.most), format('sequence %s', s.name)
-FROM changing s CROSS JOIN (VALUES (CASE $17 WHEN 'range' THEN 1000000
-  WHEN 'snowflake' THEN $19 ELSE 9223372036854775807 END)) m(most)
-WHERE $17 <> 'local' AND s.seqincrement NOT BETWEEN 1 AND m.most
+  s.name, s.seqincrement, $kind, m.most), format('sequence %s', s.name)
+FROM changing s CROSS JOIN (VALUES (CASE $kind WHEN 'range' THEN 1000000
+  WHEN 'snowflake' THEN $max_increment ELSE 9223372036854775807 END)) m(most)
+WHERE $kind <> 'local' AND s.seqincrement NOT BETWEEN 1 AND m.most

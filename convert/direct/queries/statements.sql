@@ -24,8 +24,6 @@ SELECT column_name, format('%s: %s', column_name, reason),
 FROM found WHERE verdict = 'texts' AND {condition}
 
 -- list: notices notices
--- with: target, seq_user, row_function, found, unfit, key_sequence, idle_sequence, position_reader,
---   number_text, vw, stuck, rul, trg, pol, other_call
 
 -- notice: info | list | columns are changed to type bigint
 SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
@@ -39,7 +37,7 @@ AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attn
 -- notice: info | list | views are dropped and created again
 SELECT format('%s %s', lower({kind}), name), name, 'it is dropped and created again', NULL,
   'Functions that have rows of them are compiled again when their sessions reconnect.'
-FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND NOT $21
+FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND NOT $online
 
 -- notice: info | list | rules, triggers and policies are dropped and created again
 SELECT pg_describe_object(classid, objid, 0), pg_describe_object(classid, objid, 0),
@@ -48,7 +46,7 @@ FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
       WHERE w.ev_class NOT IN (SELECT oid FROM vw)
       UNION ALL SELECT 'pg_trigger'::regclass, oid FROM trg
       UNION ALL SELECT 'pg_policy'::regclass, oid FROM pol) o(classid, objid)
-WHERE NOT $21
+WHERE NOT $online
 
 -- notice: warning | list | other functions or operators might be called
 SELECT object, format('%s: %s instead of %s', object, found, called),
@@ -62,7 +60,7 @@ SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
   format('%s becomes bigint: %s', h.type, h.reason), NULL,
   'Use 64-bit integers for these columns in the application, and have it reconnect.'
 FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
-WHERE true = ALL ($4)
+WHERE true = ALL ($set_default)
 
 -- notice: warning | list | new columns that hold a key without a foreign key are changed to type
 --   bigint
@@ -71,7 +69,7 @@ SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
   'Other keys are converted. The column is new, or something, such as an upgrade of the '
   'application, changed its type.'
 FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
-WHERE NOT true = ALL ($4)
+WHERE NOT true = ALL ($set_default)
 
 -- notice: warning | list | columns that hold a key without a foreign key stay integer
 SELECT column_name, format('%s (%s): %s', column_name, type, reason),
@@ -90,10 +88,10 @@ FROM found h
 WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
 -- notice: warning | list | texts have keys in them
-{texts(true = ALL ($4))}
+{texts(true = ALL ($set_default))}
 
 -- notice: info | list | texts have keys in them
-{texts(NOT true = ALL ($4))}
+{texts(NOT true = ALL ($set_default))}
 
 -- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
 SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),
@@ -208,13 +206,13 @@ SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regc
   'New rows get numbers that are not snowflake IDs. Widen the other columns, or give them a '
   'sequence of their own.'
 FROM key_sequence k JOIN pg_class c ON c.oid = k.sequence
-WHERE $20[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
+WHERE $keeps_sequences[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
 
 -- notice: warning | list | sequences that feed no column stay as they are
-{idle(true = ALL ($4))}
+{idle(true = ALL ($set_default))}
 
 -- notice: info | list | sequences that feed no column stay as they are
-{idle(NOT true = ALL ($4))}
+{idle(NOT true = ALL ($set_default))}
 
 -- notice: warning | list | functions and views read last_value of sequences
 SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
@@ -229,10 +227,10 @@ SELECT column_name, column_name, 'its default makes a text of snowflake IDs', NU
 FROM number_text WHERE has_ids
 
 -- notice: warning | list | defaults make texts of numbers of local sequences
-{number_texts(true = ALL ($4))}
+{number_texts(true = ALL ($set_default))}
 
 -- notice: info | list | defaults make texts of numbers of local sequences
-{number_texts(NOT true = ALL ($4))}
+{number_texts(NOT true = ALL ($set_default))}
 
 -- notice: warning | one each | sequences are dropped
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,
@@ -320,7 +318,6 @@ FROM row_function WHERE NOT owned
 -- The statements that drop, and those that create again, with their place among others of a
 -- step.
 -- cte: recreated_statement(step, place, command)
--- with: vw, rul, trg, pol, view_statement, rule_statement
 SELECT -3, r.rulename::text, format('DROP RULE %I ON %s', r.rulename, r.ev_class::regclass)
 FROM rul JOIN pg_rewrite r USING (oid)
 UNION ALL
@@ -376,7 +373,6 @@ FROM pol JOIN pg_policy p USING (oid) WHERE {has_comment(p.oid, pg_policy)}
 -- its type has changed; altering a function, even if nothing is different
 -- afterwards, has it compiled again.
 -- name: statements
--- with: seq_user, rebuilt_index, rebuilt_statistics, row_function, recreated_statement
 WITH altered AS (
   SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition
   FROM target t JOIN pg_class r ON r.oid = t.relid
@@ -410,7 +406,7 @@ WITH altered AS (
   SELECT 3, true, nspname || relname, format('COMMENT ON INDEX %I.%I IS NULL', nspname, relname)
   FROM partitioned_index
   UNION ALL
-  SELECT 4, relid <> ALL ($1), name,
+  SELECT 4, relid <> ALL ($tables), name,
     format('ALTER TABLE %s %s', name,
            string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY attnum))
   FROM altered WHERE change = 'widen' AND attinhcount = 0

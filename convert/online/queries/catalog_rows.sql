@@ -1,27 +1,27 @@
--- The rows about tables $1.  Of what may belong to others, only what the owner of the table could
+-- The rows about tables.  Of what may belong to others, only what the owner of the table could
 -- change as well: who converts a table cannot have others wait for their own objects.
 -- snippet: class_rows
-pg_class r WHERE r.oid = ANY ($1::oid[])
+pg_class r WHERE r.oid = ANY ($tables::oid[])
 
 -- snippet: attribute_rows
-pg_attribute r WHERE r.attrelid = ANY ($1::oid[]) AND r.attnum > 0
+pg_attribute r WHERE r.attrelid = ANY ($tables::oid[]) AND r.attnum > 0
 
 -- snippet: sequence_rows
 pg_depend d JOIN pg_class r ON r.oid = d.objid AND r.relkind = 'S'
 WHERE d.refclassid = d.classid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
-AND d.refobjid = ANY ($1::oid[])
+AND d.refobjid = ANY ($tables::oid[])
 
 -- snippet: statistics_rows
 pg_statistic_ext r JOIN pg_class t ON t.oid = r.stxrelid
-WHERE t.oid = ANY ($1::oid[]) AND pg_has_role(t.relowner, r.stxowner, 'USAGE')
+WHERE t.oid = ANY ($tables::oid[]) AND pg_has_role(t.relowner, r.stxowner, 'USAGE')
 
 -- snippet: publication_rows
 pg_publication_rel r JOIN pg_class t ON t.oid = r.prrelid JOIN pg_publication b ON b.oid = r.prpubid
-WHERE t.oid = ANY ($1::oid[]) AND pg_has_role(t.relowner, b.pubowner, 'USAGE')
+WHERE t.oid = ANY ($tables::oid[]) AND pg_has_role(t.relowner, b.pubowner, 'USAGE')
 
 -- snippet: trigger_function_rows
 pg_trigger g JOIN pg_proc r ON r.oid = g.tgfoid JOIN pg_class t ON t.oid = g.tgrelid
-WHERE NOT g.tgisinternal AND t.oid = ANY ($1::oid[])
+WHERE NOT g.tgisinternal AND t.oid = ANY ($tables::oid[])
 AND pg_has_role(t.relowner, r.proowner, 'USAGE')
 
 -- Functions that a swap alters beside these.  To find them takes time if there is much source, so
@@ -30,10 +30,9 @@ AND pg_has_role(t.relowner, r.proowner, 'USAGE')
 row_user u JOIN pg_proc r ON r.oid = u.oid WHERE {may_alter(u.owner, r)}
 
 -- Which transactions have changed them?
--- parameters: text
+-- texts: tables
 -- name: changers
--- with: row_user
-WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($1::oid[]))
+WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($tables::oid[]))
 SELECT r.xmax::text FROM {class_rows} AND r.xmax <> 0
 UNION
 SELECT r.xmax::text FROM {attribute_rows} AND r.xmax <> 0
@@ -67,8 +66,7 @@ SELECT FROM {publication_rows} FOR NO KEY UPDATE OF r NOWAIT
 SELECT FROM {trigger_function_rows} FOR NO KEY UPDATE OF r NOWAIT
 
 -- name: lock_row_function_rows
--- with: row_user
-WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($1::oid[]))
+WITH row_table AS MATERIALIZED (SELECT t.* FROM pg_class t WHERE t.oid = ANY ($tables::oid[]))
 SELECT FROM {row_function_rows} FOR NO KEY UPDATE OF r NOWAIT
 
 -- Functions in the definitions that a swap reads and writes again.
@@ -78,25 +76,26 @@ FROM pg_proc r
 WHERE r.oid IN (
   SELECT d.refobjid FROM pg_depend d
   WHERE d.refclassid = 'pg_proc'::regclass AND (d.classid, d.objid) IN (
-    SELECT 'pg_policy'::regclass::oid, oid FROM pg_policy WHERE polrelid = ANY ($1::oid[])
+    SELECT 'pg_policy'::regclass::oid, oid FROM pg_policy WHERE polrelid = ANY ($tables::oid[])
     UNION ALL
-    SELECT 'pg_rewrite'::regclass, oid FROM pg_rewrite WHERE ev_class = ANY ($1::oid[])
+    SELECT 'pg_rewrite'::regclass, oid FROM pg_rewrite WHERE ev_class = ANY ($tables::oid[])
     UNION ALL
-    SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY ($1::oid[])
+    SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY ($tables::oid[])
     UNION ALL
-    SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY ($1::oid[])
+    SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY ($tables::oid[])
     UNION ALL
-    SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY ($1::oid[])
+    SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY ($tables::oid[])
     UNION ALL
     SELECT 'pg_publication_rel'::regclass, oid FROM pg_publication_rel
-    WHERE prrelid = ANY ($1::oid[])))
+    WHERE prrelid = ANY ($tables::oid[])))
 ORDER BY r.oid
 
--- Who has transaction $1?
+-- Who has a transaction?
+-- texts: transaction
 -- name: owner_of_transaction
 SELECT CASE WHEN l.pid IS NOT NULL THEN {process(Process)}
     ELSE format('Prepared transaction %L of %s', p.gid, p.owner) END
 FROM pg_locks l LEFT JOIN pg_stat_activity USING (pid)
   LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid
 WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted
-AND l.transactionid = $1::xid
+AND l.transactionid = $transaction::xid

@@ -3,8 +3,8 @@
 coalesce(a.backend_type = 'autovacuum worker'
   AND position('(to prevent wraparound)' IN a.query) = 0, false)
 
--- Who holds a lock on relations $1 for longer than $2, in a mode that is not among $3?
--- parameters: text, text, text
+-- Who holds a lock on relations for longer than $age, in a mode that is not among $modes?
+-- texts: relations, age, modes
 -- name: holder
 SELECT CASE WHEN l.pid IS NULL
     THEN format('Prepared transaction %L of %s has a lock on %s, and was prepared %s ago.',
@@ -21,13 +21,13 @@ FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'relation' AND l.granted
 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND l.pid IS DISTINCT FROM pg_backend_pid()
-AND l.mode <> ALL ($3::text[])
+AND l.mode <> ALL ($modes::text[])
 AND NOT {cancellable_autovacuum}
-AND b.since < clock_timestamp() - $2::interval
-AND l.relation = ANY ($1::oid[])
+AND b.since < clock_timestamp() - $age::interval
+AND l.relation = ANY ($relations::oid[])
 ORDER BY b.since, (SELECT relkind FROM pg_class WHERE oid = l.relation) IN ('i', 'I') LIMIT 1
 
--- parameters: text
+-- texts: relations
 -- name: cancel_autovacuum
 SELECT pg_cancel_backend(a.pid)
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -35,10 +35,9 @@ WHERE l.locktype = 'relation' AND l.granted
 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 AND {cancellable_autovacuum}
 AND l.mode = 'ShareUpdateExclusiveLock'
-AND l.relation = ANY ($1::oid[])
+AND l.relation = ANY ($relations::oid[])
 
 -- Does somebody wait for this session?
--- parameters:
 -- name: waiter
 SELECT FROM pg_locks
 WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)) LIMIT 1

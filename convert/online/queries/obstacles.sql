@@ -1,6 +1,5 @@
 -- What is dropped and created again: class, OID, description.
 -- cte: gone(classid, objid)
--- with: vw, idx, fkey, chk, stat, col, triggered
 SELECT 'pg_class'::regclass::oid, oid FROM vw
 UNION ALL SELECT 'pg_type'::regclass, reltype FROM vw
 UNION ALL SELECT 'pg_type'::regclass, y.typarray FROM vw JOIN pg_type y ON y.oid = vw.reltype
@@ -75,7 +74,6 @@ E'\\minsert\\s+into\\M[^;]*(\\m(new|old)\\M\\s*(\\)\\s*|[^;().\\s][^;()]*)\\)'
   '|\\mquote_literal\\s*\\(\\s*(new|old)\\s*\\)[^;]*\\)|%(\\d+\\$)?L[^;()]*\\))\\s*\\.\\s*\\*'
 
 -- list: online_obstacles lines
--- with: fkey, idx, tab, swapping, col, gone, vw, stat, single, chk
 
 -- hint: A foreign key from one partitioned table to another can only be created with a check of
 --   all rows under locks. Drop it, convert, and create it again, or use snowflake_convert().
@@ -198,7 +196,7 @@ OR l.classoid = 'pg_class'::regclass AND (l.objoid, l.objsubid) IN (SELECT relid
 -- hint: Give the views that depend on a converted column the owner of the table.
 SELECT format('view %s is owned by role %I, but table %s by role %I', vw.name,
     vw.relowner::regrole::text, tab.name, tab.relowner::regrole::text)
-FROM vw, tab WHERE tab.relid = $1[1] AND tab.relowner <> vw.relowner
+FROM vw, tab WHERE tab.relid = $tables[1] AND tab.relowner <> vw.relowner
 
 -- hint: Drop temporary views of the tables, or have their sessions end.
 SELECT format('view %s is temporary', name) FROM vw WHERE relpersistence = 't'
@@ -462,7 +460,6 @@ WHERE prepared AND (EXISTS (SELECT FROM col WHERE col.relid = tab.relid AND newn
 -- Foreign keys with SET DEFAULT that have no new one yet, and the last of their
 -- triggers.
 -- name: set_default
--- with: fkey
 SELECT format('foreign key %I of table %s would act after the one that replaces it', conname,
   conrelid::regclass) AS line,
   max(g.tgname::text COLLATE "C") AS last
@@ -474,7 +471,6 @@ GROUP BY 1 ORDER BY 1
 -- CHECK constraints that are not valid, each with a query for a row that does not satisfy it,
 -- which could not be updated.
 -- name: not_valid
--- with: tab, col
 SELECT format('a row of table %s does not satisfy constraint %I', tab.name, k.conname) AS line,
   format('SELECT FROM ONLY %s WHERE NOT (%s) LIMIT 1', tab.name, pg_get_expr(k.conbin, k.conrelid))
     AS query
@@ -517,7 +513,6 @@ E'("?\\w+"?\\s*\\.\\s*)?\\*\\s*'
 -- converted ones are the last ones after the swap.  There may be much source, so
 -- it is searched for the name of the table first.
 -- list: function_obstacles lines
--- with: tab, col
 
 -- hint: Have it name the columns (INSERT INTO t (id, name) ...), because the converted ones are
 --   the last ones afterwards.
@@ -542,7 +537,6 @@ FROM tab JOIN {searched_functions}
 WHERE tab.relid IN (SELECT relid FROM col)
 
 -- list: publication_obstacles lines
--- with: tab, col
 
 -- hint: Add the new columns on all subscribers, which stop at the first new row otherwise (ALTER
 --   TABLE ... ADD COLUMN snowflake_new_... bigint, for each column that becomes bigint), change
@@ -560,7 +554,6 @@ AND (b.puballtables AND tab.parent IS NULL
                 WHERE p.prpubid = b.oid AND p.prrelid = r.oid AND p.prattrs IS NULL))
 
 -- list: online_citus_obstacles lines
--- with: target
 
 -- hint: Convert distributed tables with snowflake_convert().
 SELECT format('table %s is a distributed table', t.table_name)
@@ -583,7 +576,6 @@ FROM ({entries}) n(number, title, detail, hint)
 ORDER BY number, title COLLATE "C"
 
 -- list: online_notices notes
--- with: col, target, tab, idx
 
 -- entry:
 SELECT 'new columns are at the end of their tables',

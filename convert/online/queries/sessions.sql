@@ -1,17 +1,15 @@
 -- name: sessions
--- with: swapped
 SELECT sessions FROM swapped
 
 -- When the columns of the table were copied, at the latest.
 -- name: copied_at
--- with: tab
 SELECT k.xmin
 FROM pg_constraint k JOIN tab ON relid = conrelid
 WHERE k.contype = 'c' AND k.convalidated
 AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')
 ORDER BY age(k.xmin) LIMIT 1
 
--- Who has a snapshot that may be older than the copies of the columns?  $1 is a transaction ID
+-- Who has a snapshot that may be older than the copies of the columns?  $transaction is an ID
 -- as old as those.  The last column says whether a session can import the snapshot of another one.
 --
 -- A snapshot is not older because it has an older xmin: any transaction of the server that is open
@@ -19,7 +17,7 @@ ORDER BY age(k.xmin) LIMIT 1
 -- look, and any that may have imported a snapshot since then, because one was exported at this
 -- look or the one before, or because no transaction is open that would explain the xmin.  Of a
 -- standby nothing else is known.
--- parameters: text
+-- texts: transaction
 -- name: old_snapshots
 SELECT key, format(CASE WHEN holder IS NULL
       THEN '%s has a snapshot that is older than the copy of the columns.'
@@ -45,20 +43,20 @@ FROM (SELECT format('%s %s', pid, extract(epoch FROM xact_start)), {process(Proc
     SELECT format('prepared transaction %L of %s', gid, owner) FROM pg_prepared_xacts
     WHERE transaction = s.xmin) h(holder)
     ON key IS NULL
-WHERE age(xmin) >= age($1::xid) ORDER BY age(xmin) DESC, key
+WHERE age(xmin) >= age($transaction::xid) ORDER BY age(xmin) DESC, key
 
--- Those of the list $1 that are still there.
+-- Those of a list that are still there.
+-- texts: sessions
 -- name: old_sessions
 SELECT format('%s sessions are older than the swap, and may have prepared statements: %s.',
   count(*), string_agg({process(process)}, ', ' ORDER BY pid))
 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 AND backend_type = 'client backend'
-AND pid::text = ANY (string_to_array($1, ' '))
-AND starts_with($1, extract(epoch FROM pg_postmaster_start_time())::text)
+AND pid::text = ANY (string_to_array($sessions, ' '))
+AND starts_with($sessions, extract(epoch FROM pg_postmaster_start_time())::text)
 HAVING count(*) > 0
 
--- parameters:
 -- name: present_sessions
 SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()),
   string_agg(pid::text, ' ' ORDER BY pid))

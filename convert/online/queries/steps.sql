@@ -1,7 +1,6 @@
 -- The steps: kind, phase, done, table, another table to lock, object, name of
 -- the table, name and schema of the new object, tablespace, statement.
 -- name: steps
--- with: tab, col, copier, idx, chk, stat, fkey, unvalidated, swap, team, top
 SELECT kind, phase, done::int, relid, other, object, (SELECT name FROM tab
   WHERE tab.relid = s.relid),
   newname, nspname, spcname, statement
@@ -158,28 +157,24 @@ ORDER BY p.number, CASE phase WHEN 'indexes' THEN rank / 4 WHEN 'foreign keys' T
 
 -- Has the table of the first key been swapped, without the last step?
 -- name: is_swapped
--- with: swapped
 SELECT FROM swapped
 
--- Is there an object, $12, yet?
+-- Is there an object, $object, yet?
 -- name: is_there
--- with: idx, chk, stat
-SELECT FROM idx WHERE indexrelid = $12 UNION ALL SELECT FROM chk WHERE oid = $12
-UNION ALL SELECT FROM stat WHERE oid = $12
+SELECT FROM idx WHERE indexrelid = $object UNION ALL SELECT FROM chk WHERE oid = $object
+UNION ALL SELECT FROM stat WHERE oid = $object
 
 -- cte: copy
--- with: tab
 SELECT tab.*, format('%I.snowflake_new_definitions', nspname) AS copy
 FROM tab
 
--- Statements that create an object, $12, on an empty copy of its table, the
+-- Statements that create an object, $object, on an empty copy of its table, the
 -- only one in target, and then rename its columns.
 --
 -- If there is a new one, their definitions are compared.  The server has read
 -- that of the new one once more, and might write it in other words since then,
 -- so this is repeated here.
 -- name: copy_statements
--- with: idx, chk, stat, copy, col
 WITH pair(oid, newoid) AS (
   SELECT indexrelid, newoid FROM idx UNION ALL SELECT oid, newoid FROM chk
   UNION ALL SELECT oid, newoid FROM stat)
@@ -191,7 +186,7 @@ SELECT command FROM (
   UNION ALL
   SELECT 3, 0, format('CREATE %sINDEX snowflake_new_definitions_object ON %s ', p.u, copy)
     || substr(pg_get_indexdef(idx.indexrelid), length(p.p) + 1)
-  FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $12
+  FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $object
     CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX %I ON %s ', u, idx.relname, copy.name)
                         FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE '
                           ELSE '' END) u(u)) p(u, p)
@@ -199,12 +194,12 @@ SELECT command FROM (
   UNION ALL
   SELECT 3, 0, format('ALTER TABLE %s ADD CONSTRAINT snowflake_new_definitions_object %s%s', copy,
     pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' ELSE '' END)
-  FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $12
+  FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $object
   UNION ALL
   SELECT 3, 0, format('CREATE STATISTICS %I.snowflake_new_definitions_object%s FROM %s',
     copy.nspname,
     substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)
-  FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $12
+  FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $object
     CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(stat.oid),
       format('CREATE STATISTICS %I.%I', stat.nspname, stat.stxname),
         format(' FROM %s', copy.name)) d(d, p, s)
@@ -213,7 +208,7 @@ SELECT command FROM (
   SELECT 4, n, format('ALTER TABLE %s %s', copy,
     string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY col.attnum))
   FROM copy JOIN col USING (relid), generate_series(1, 1 + (SELECT count(newoid) FROM pair
-  WHERE oid = $12)) n
+  WHERE oid = $object)) n
   GROUP BY copy, n
   UNION ALL
   SELECT 5, col.attnum, format('ALTER TABLE %s RENAME COLUMN %I TO %I', copy, attname, newname)
@@ -231,12 +226,11 @@ CASE WHEN starts_with({definition}, {prefix}) THEN substr({definition}, length({
 -- The definition of the object on the copy, as a statement for the table, and
 -- whether the new object has another one.
 -- name: definition
--- with: copy, idx, chk, stat
 SELECT format('CREATE %sINDEX CONCURRENTLY %I ON %s ', u.u, idx.newname, copy.name)
   || d.d AS statement,
   ({after(format('CREATE %sINDEX %I ON %s ', u.u, idx.newname, copy.name),
     pg_get_indexdef(idx.newoid))} IS DISTINCT FROM d.d)::int AS differs
-FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $12
+FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $object
   JOIN pg_index i ON i.indrelid = copy.copy::regclass
   CROSS JOIN LATERAL (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE ' ELSE '' END) u(u)
   CROSS JOIN LATERAL (SELECT
@@ -248,7 +242,7 @@ SELECT format('ALTER TABLE %s ADD CONSTRAINT %I %s', copy.name, chk.newname, d.d
 -- The new one may have been validated.
   (regexp_replace(pg_get_constraintdef(chk.newoid), ' NOT VALID$',
     '') IS DISTINCT FROM regexp_replace(d.d, ' NOT VALID$', ''))::int
-FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $12
+FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $object
   JOIN pg_constraint c ON c.conrelid = copy.copy::regclass AND c.contype = 'c'
   CROSS JOIN LATERAL (SELECT pg_get_constraintdef(c.oid)) d(d)
 UNION ALL
@@ -258,7 +252,7 @@ SELECT format('CREATE STATISTICS %I.%I%s FROM %s', stat.nspname, stat.newname, d
     AND (f.stxkind, {statistics_columns(f)}, pg_get_statisticsobjdef_expressions(f.oid))
       IS NOT DISTINCT FROM (s.stxkind, {statistics_columns(s)},
         pg_get_statisticsobjdef_expressions(s.oid))))::int
-FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $12
+FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $object
   JOIN pg_statistic_ext s ON s.stxrelid = copy.copy::regclass
   CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(s.oid), format(' FROM %s', copy.copy)) x(d,
     s)
@@ -270,7 +264,6 @@ WHERE d.d IS NOT NULL AND right(x.d, length(x.s)) = x.s
 -- What takes everything back: first the tables to lock, with NULL for a
 -- statement, then the statements.
 -- name: undo
--- with: tab, copier, fkey, stat
 -- Tables with the trigger: those that are converted, and those that were, until their foreign key
 -- or its column was dropped.
 WITH mine(relid) AS (
@@ -326,27 +319,25 @@ SELECT relid, command FROM (
 ) s(step, relid, command) ORDER BY step, relid, command COLLATE "C"
 
 -- name: changed_objects
--- with: changed_since
 SELECT relid, what FROM changed_since
 
 -- A table that still has the trigger that copies is not swapped, but another column of it may
 -- have been.  A foreign key without a pair, but with a new column, was swapped.
 -- name: swapped_columns
--- with: swapped, tab, col
 SELECT FROM swapped WHERE relid NOT IN (SELECT relid FROM tab WHERE prepared)
 UNION ALL
 SELECT FROM pg_constraint c JOIN col ON col.relid = c.confrelid AND col.newnum = ANY (c.confkey)
 WHERE c.contype = 'f' AND NOT starts_with(c.conname::text, 'snowflake_new_')
 
--- Those of tables $1, in any order that is the same.
--- parameters: text
+-- Those of tables, in any order that is the same.
+-- texts: tables
 -- name: definitions
 SELECT coalesce(string_agg(concat_ws(' ', oid, definition), E'\n'
   ORDER BY oid, definition COLLATE "C"), '')
 FROM (
-  SELECT indexrelid, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = ANY ($1::oid[])
+  SELECT indexrelid, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = ANY ($tables::oid[])
   UNION ALL
-  SELECT oid, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = ANY ($1::oid[])
+  SELECT oid, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = ANY ($tables::oid[])
   UNION ALL
   SELECT oid, pg_get_statisticsobjdef(oid) FROM pg_statistic_ext
-  WHERE stxrelid = ANY ($1::oid[])) d(oid, definition)
+  WHERE stxrelid = ANY ($tables::oid[])) d(oid, definition)

@@ -1,11 +1,9 @@
 -- The table; its old columns, with what they own; policies,
 -- triggers and publications with such a column.
 -- cte: this
--- with: tab, scope
 SELECT tab.* FROM tab JOIN scope USING (relid)
 
 -- cte: mine
--- with: col, this
 SELECT col.*, this.name, this.root, this.parent, this.depth, a.attstattarget,
   n.attacl AS newacl,
   col_description(col.relid, col.attnum) AS comment,
@@ -19,7 +17,6 @@ FROM col JOIN this USING (relid)
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (col.relid, col.attnum)
 
 -- cte: owned
--- with: mine
 SELECT d.deptype, mine.attname, mine.newname AS newcolumn, mine.name AS table, c.oid, c.relname,
   n.nspname
 FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
@@ -29,24 +26,20 @@ FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN 
   JOIN pg_namespace n ON n.oid = c.relnamespace
 
 -- cte: pol
--- with: this, mine
 SELECT p.*, this.name FROM pg_policy p JOIN this ON this.relid = p.polrelid
 WHERE {depends(pg_policy, p.oid, mine)}
 
 -- cte: trg
--- with: this, copier, triggered
 SELECT g.*, this.name, this.depth FROM pg_trigger g JOIN this ON this.relid = g.tgrelid
 WHERE NOT g.tgisinternal AND g.tgfoid <> (SELECT oid FROM copier)
 AND g.oid IN (SELECT oid FROM triggered)
 
 -- cte: pub
--- with: this, mine
 SELECT p.*, b.pubname, this.name FROM pg_publication_rel p JOIN this ON this.relid = p.prrelid
   JOIN pg_publication b ON b.oid = p.prpubid
 WHERE {depends(pg_publication_rel, p.oid, mine)}
 
 -- cte: not_null
--- with: mine
 SELECT k.oid, k.conname, k.conrelid, k.coninhcount, mine.attnum, mine.newname AS newcolumn,
   mine.name, x.newname
 FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid
@@ -57,8 +50,6 @@ FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid
 -- an obstacle.  One that was created since then is not dropped here, so that
 -- snowflake_online_check_drop() finds it.
 -- name: swap_statements
--- with: vw, this, pol, trg, pub, mine, fkey, stat, idx, chk, not_null, owned, view_statement,
---   rule_statement, copier, mover, row_user
 WITH row_table AS MATERIALIZED (
   SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid)
 SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
@@ -296,7 +287,6 @@ SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
 -- other end of foreign keys, and the table.  Partitions are locked with their
 -- tables.
 -- name: swap_locks
--- with: owned, vw, edge, this
 SELECT oid FROM owned UNION ALL
 SELECT oid FROM (SELECT oid FROM vw ORDER BY depth DESC) v UNION ALL
 SELECT DISTINCT referenced FROM edge JOIN this ON this.relid = edge.referencing
@@ -305,7 +295,6 @@ SELECT relid FROM this WHERE relid = root
 
 -- What is missing for the swap, or would be dropped with the old columns.
 -- name: missing
--- with: fkey, scope, idx, chk, stat, tab, col, single
 SELECT format('foreign key %I of table %s', conname, conrelid::regclass)
 FROM fkey JOIN scope ON scope.relid IN (conrelid, confrelid)
 WHERE NOT internal
@@ -332,23 +321,20 @@ SELECT what FROM single JOIN scope USING (relid)
 
 -- The tables that are swapped, with their partitions; those without; and their indexes.
 -- name: swap_scope
--- with: scope
 SELECT relid FROM scope
 
 -- name: swap_trees
--- with: this
 SELECT relid FROM this WHERE relid = root
 
 -- name: swap_indexes
--- with: idx, this
 SELECT indexrelid FROM idx JOIN this ON this.relid = idx.indrelid
 
 -- What depends on a column with a counterpart, and columns with rows of its table.
 -- The names alone say which columns these are, so that this is quick.
--- parameters: text
+-- texts: tables
 -- name: dependents_of_columns
 WITH RECURSIVE member(relid) AS (
-  SELECT unnest($1::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i
+  SELECT unnest($tables::oid[]) UNION ALL SELECT i.inhrelid FROM member m JOIN pg_inherits i
     ON i.inhparent = m.relid)
 (SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
 FROM member JOIN pg_attribute a ON a.attrelid = member.relid
@@ -378,22 +364,23 @@ FROM holder h JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refob
     AND c.relkind IN ('r', 'p', 'm')
 WHERE d.objsubid > 0)
 
--- The comments on what belongs to tables $1.
+-- The comments on what belongs to tables.
 -- name: swap_comments
 SELECT string_agg(concat_ws(' ', d.classoid, d.objoid, d.description), ' '
                   ORDER BY d.classoid, d.objoid)
 FROM pg_description d
 WHERE (d.classoid, d.objoid) IN (
-  SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY ($1::oid[])
-  UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY ($1::oid[])
-  UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = ANY ($1::oid[])
+  SELECT 'pg_constraint'::regclass::oid, oid FROM pg_constraint WHERE conrelid = ANY ($tables::oid[])
+  UNION ALL SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY ($tables::oid[])
+  UNION ALL SELECT 'pg_policy'::regclass, oid FROM pg_policy WHERE polrelid = ANY ($tables::oid[])
   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM pg_statistic_ext
-    WHERE stxrelid = ANY ($1::oid[]))
+    WHERE stxrelid = ANY ($tables::oid[]))
 
--- The privileges on views, and columns of the relations with names $1.
+-- The privileges on views, and columns of the relations with $names.
+-- texts: names
 -- name: swap_privileges
 WITH r AS (
-  SELECT n.name, c.* FROM unnest($1::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))
+  SELECT n.name, c.* FROM unnest($names::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))
 SELECT md5(string_agg(p.line, E'\n' ORDER BY p.line COLLATE "C"))
 FROM (SELECT concat_ws(' ', r.name, e)
       FROM r, aclexplode(coalesce(r.relacl, acldefault('r', r.relowner))) e

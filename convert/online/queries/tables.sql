@@ -34,7 +34,6 @@ EXISTS (SELECT FROM unnest({old}, {new}) k(o, n)
 -- from its parent is a row of these CTEs, too: an index with a parent, a
 -- constraint with conparentid or coninhcount.
 -- cte: col
--- with: target
 SELECT t.relid, t.attnum, t.attname, x.newname, n.attnum AS newnum, a.attnotnull, a.attacl
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
   {with_new_name(t.attname)}
@@ -43,7 +42,6 @@ FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum
 WHERE t.change = 'widen'
 
 -- cte: up(relid, ancestor, depth)
--- with: target
 SELECT DISTINCT relid, relid, 0 FROM target
 UNION ALL
 SELECT u.relid, i.inhparent, u.depth + 1
@@ -51,7 +49,6 @@ FROM up u JOIN pg_class c ON c.oid = u.ancestor AND c.relispartition
   JOIN pg_inherits i ON i.inhrelid = u.ancestor
 
 -- cte: top(relid, root, depth)
--- with: up
 SELECT DISTINCT ON (relid) relid, ancestor, depth FROM up ORDER BY relid, depth DESC
 
 -- The functions of this extension that statements call.
@@ -65,15 +62,12 @@ WHERE p.proname IN ('snowflake_convert_copy', 'snowflake_convert_move_identity')
 AND l.lanname = 'c' AND e.extname = 'snowflake_convert'
 
 -- cte: copier(oid, name)
--- with: own_function
 SELECT oid, name FROM own_function WHERE proname = 'snowflake_convert_copy'
 
 -- cte: mover(oid, name)
--- with: own_function
 SELECT oid, name FROM own_function WHERE proname = 'snowflake_convert_move_identity'
 
 -- cte: tab
--- with: copier, top, up
 SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,
   r.relowner, r.reltuples, r.relkind, top.root, top.depth, parent.ancestor AS parent,
   g.oid IS NOT NULL AND g.tgfoid = (SELECT oid FROM copier) AS prepared, g.tgenabled,
@@ -89,7 +83,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')) k(valid, validate)
 
 -- cte: fkey_pair(oid, newoid, top, acts)
--- with: col
 -- A new foreign key of a partition is named like the old one until it has a parent.
 -- Foreign keys act in the order of the names of triggers, which contain OIDs as text.
   SELECT c.oid, f.oid, c.oid, (SELECT min(g.tgname::text COLLATE "C") FROM pg_trigger g
@@ -108,7 +101,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
       AND (f.conrelid, f.confrelid) = (c.conrelid, c.confrelid)
 
 -- cte: fkey
--- with: col, fkey_pair
   SELECT c.*, x.newname, f.oid AS newoid, f.conname AS newconname, f.convalidated AS newvalid,
     p.top, p.acts,
 -- Rows for the partitions of a referenced table are not foreign keys by themselves.
@@ -126,7 +118,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
     LEFT JOIN pg_constraint f ON f.oid = coalesce(p.newoid, b.oid)
 
 -- cte: idx
--- with: col
   SELECT i.*, c.relname, c.relkind, c.reloptions, h.inhparent AS parent, n.nspname, s.spcname,
     k.oid AS con, k.contype, k.condeferrable, x.newname, f.indexrelid AS newoid, f.indisvalid
       AND f.indisready AS newvalid
@@ -145,7 +136,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   AND ({depends(pg_class, i.indexrelid, col)} OR {depends(pg_constraint, k.oid, col)})
 
 -- cte: chk
--- with: col
   SELECT k.*, x.newname, f.oid AS newoid, f.convalidated AS newvalid
   FROM pg_constraint k
   {with_new_name(k.conname)}
@@ -155,7 +145,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   AND EXISTS (SELECT FROM col WHERE col.relid = k.conrelid AND col.attnum = ANY (k.conkey))
 
 -- cte: stat
--- with: col
   SELECT s.*, n.nspname, x.newname, f.oid AS newoid
   FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace
   {with_new_name(s.stxname)}
@@ -165,7 +154,6 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
   AND {depends(pg_statistic_ext, s.oid, col)}
 
 -- cte: triggered(oid)
--- with: col
 -- Those of partitions do not always depend on a column themselves.
 SELECT d.objid FROM col JOIN pg_depend d ON d.classid = 'pg_trigger'::regclass
   AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)
@@ -173,7 +161,6 @@ UNION
 SELECT g.oid FROM triggered t JOIN pg_trigger g ON g.tgparentid = t.oid
 
 -- cte: changed_since(relid, what)
--- with: idx, fkey, col
 -- What is not as it was when the new object was created, beside definitions, which
 -- snowflake_online_changed_objects() compares.
 SELECT indrelid, pg_describe_object('pg_class'::regclass, indexrelid, 0)
@@ -190,7 +177,6 @@ AND ((fkey.confrelid, fkey.confupdtype, fkey.confdeltype, fkey.confmatchtype, fk
   OR {other_columns(conrelid, fkey.confdelsetcols, f.confdelsetcols)})
 
 -- cte: single(relid, what)
--- with: col, idx, fkey, chk, stat
 -- New objects whose old one was dropped or renamed.
 SELECT DISTINCT col.relid, pg_describe_object(d.classid, d.objid, 0)
 FROM col JOIN pg_depend d
@@ -210,27 +196,23 @@ AND NOT EXISTS (SELECT FROM chk WHERE chk.newoid = k.oid)
 AND NOT EXISTS (SELECT FROM stat WHERE stat.newoid = s.oid)
 
 -- cte: edge(referencing, referenced, late)
--- with: fkey, top
 -- The trees that are swapped together, because there is a foreign key between them that is
 -- created in the swap; and the trees to swap, those that are referenced after the others.
 SELECT DISTINCT a.root, coalesce(b.root, confrelid), late
 FROM fkey JOIN top a ON a.relid = conrelid LEFT JOIN top b ON b.relid = confrelid
 
 -- cte: mate(relid, other)
--- with: top, edge
 SELECT root, root FROM top
 UNION
 SELECT m.relid, CASE m.other WHEN e.referencing THEN e.referenced ELSE e.referencing END
 FROM mate m JOIN edge e ON e.late AND m.other IN (e.referencing, e.referenced)
 
 -- cte: team(relid, team)
--- with: edge, mate
 SELECT relid,
   coalesce(min(other) FILTER (WHERE other IN (SELECT referenced FROM edge WHERE late)), relid)
 FROM mate GROUP BY relid
 
 -- cte: swap(relid, level)
--- with: team, top, col, fkey, edge
 SELECT team, 0 FROM team JOIN top ON top.root = team.relid
 WHERE top.relid IN (SELECT relid FROM col UNION SELECT conrelid FROM fkey)
 UNION
@@ -240,11 +222,9 @@ FROM swap s JOIN team t ON t.team = s.relid JOIN edge e ON e.referencing = t.rel
 WHERE coalesce(o.team, e.referenced) <> s.relid AND s.level < 99
 
 -- cte: swapping(relid)
--- with: swap, team
 SELECT coalesce(t.relid, s.relid) FROM swap s LEFT JOIN team t ON t.team = s.relid
 
 -- cte: unvalidated(relid, oid, conname, convalidated)
--- with: tab, copier
 -- Foreign keys that were created in a swap, and not validated yet.
 SELECT k.conrelid, k.oid, k.conname, k.convalidated
 FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '~snowflake_validate'
@@ -254,21 +234,18 @@ FROM tab JOIN pg_trigger g ON g.tgrelid = tab.relid AND g.tgname = '~snowflake_v
     AND encode(convert_to(k.conname::text, getdatabaseencoding()), 'escape') = arg.name
 
 -- cte: swapped(relid, sessions)
--- with: copier
 SELECT g.tgrelid, split_part(encode(g.tgargs, 'escape'), E'\\000', 1)
 FROM pg_trigger g
-WHERE g.tgrelid = $1[1] AND g.tgname = '~snowflake_swapped'
+WHERE g.tgrelid = $tables[1] AND g.tgname = '~snowflake_swapped'
 AND g.tgfoid = (SELECT oid FROM copier)
 
--- The tables that are swapped with table $12, or all if that is 0.
+-- The tables that are swapped with table $object, or all if that is 0.
 -- cte: scope(relid)
--- with: team
-SELECT top.relid FROM top JOIN team ON team.relid = top.root WHERE $12 IN (0, team.team)
+SELECT top.relid FROM top JOIN team ON team.relid = top.root WHERE $object IN (0, team.team)
 
 -- The views that depend on the old columns of tables in scope, or
 -- on their keys, and views that depend on these.
 -- cte: view_walk(oid, depth)
--- with: scope, col, idx
 SELECT r.ev_class, 1
 FROM pg_depend d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
 WHERE r.ev_class NOT IN (SELECT relid FROM scope) AND r.rulename = '_RETURN'
@@ -284,11 +261,9 @@ FROM view_walk v JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.r
 WHERE r.ev_class <> v.oid AND r.rulename = '_RETURN' AND v.depth < 999
 
 -- cte: vw
--- with: view_walk
 SELECT c.*, format('%I.%I', n.nspname, c.relname) AS name, v.depth
 FROM (SELECT oid, max(depth) AS depth FROM view_walk GROUP BY oid) v
   JOIN pg_class c ON c.oid = v.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 
 -- cte: rul(oid)
--- with: vw
 SELECT w.oid FROM pg_rewrite w JOIN vw ON vw.oid = w.ev_class WHERE w.rulename <> '_RETURN'

@@ -1,4 +1,4 @@
--- parameters: text
+-- texts: table
 -- name: copied_column
 SELECT a.attname
 FROM pg_trigger g
@@ -7,5 +7,5 @@ FROM pg_trigger g
   JOIN pg_attribute a ON a.attrelid = g.tgrelid AND NOT a.attisdropped
     AND encode(convert_to(a.attname::text, getdatabaseencoding()), 'escape') = arg.name
   LEFT JOIN pg_index i ON i.indrelid = g.tgrelid AND i.indisprimary AND a.attnum = ANY (i.indkey)
-WHERE g.tgrelid = $1::oid AND g.tgname = '~snowflake_new'
+WHERE g.tgrelid = $table::oid AND g.tgname = '~snowflake_new'
 ORDER BY i.indexrelid IS NULL, number % 2 = 0, number LIMIT 1

@@ -1,5 +1,5 @@
--- The oldest transaction that began more than $1 ago.
--- parameters: text
+-- The oldest transaction that began more than $age ago.
+-- texts: age
 -- name: oldest_transaction
 SELECT format('Process %s (%s, %s) is in a transaction that is %s old.', pid, usename,
   coalesce(nullif(application_name, ''), backend_type),
@@ -7,5 +7,5 @@ SELECT format('Process %s (%s, %s) is in a transaction that is %s old.', pid, us
 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 AND backend_type <> 'autovacuum worker' AND backend_xmin IS NOT NULL
-AND xact_start < clock_timestamp() - $1::interval
+AND xact_start < clock_timestamp() - $age::interval
 ORDER BY xact_start LIMIT 1
