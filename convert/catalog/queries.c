@@ -126,6 +126,9 @@ typedef struct Asked
 	SPIPlanPtr	plan;
 } Asked;
 
+/* For queries that are not about one. */
+static const SnowflakeConversion no_conversion;
+
 /* There are some dozens of them.  The context is NULL if plans are not kept. */
 static List *kept;
 static MemoryContext plans_context;
@@ -432,7 +435,7 @@ snowflake_convert_ask_of(const SnowflakeConversion *conversion, Oid object,
 List *
 snowflake_convert_ask_about(Oid object, SnowflakeQuery query)
 {
-	return snowflake_convert_ask_of(NULL, object, query);
+	return snowflake_convert_ask_of(&no_conversion, object, query);
 }
 
 /*
@@ -441,7 +444,7 @@ snowflake_convert_ask_about(Oid object, SnowflakeQuery query)
 List *
 snowflake_convert_ask_with(const List *texts, SnowflakeQuery query)
 {
-	run(query, NULL, InvalidOid, texts);
+	run(query, &no_conversion, InvalidOid, texts);
 	return snowflake_convert_rows();
 }
 

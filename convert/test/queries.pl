@@ -79,6 +79,13 @@ SELECT $number WHERE $number > 0
 SELECT n + 1 AS n
 FROM one
 
+-- cte: some(n) union
+SELECT 1
+UNION
+  SELECT 2
+-- Another comment
+SELECT 3
+
 -- A comment
 -- name: some
 WITH RECURSIVE three AS (
@@ -119,6 +126,7 @@ enum
 	no_cte,
 	cte_one,
 	cte_two,
+	cte_some,
 	cte_other_one
 };
 
@@ -130,6 +138,13 @@ static const char *const ctes[] = {
 "two AS MATERIALIZED (\n"
 "SELECT n + 1 AS n\n"
 "FROM one)",
+	[cte_some] =
+"some(n) AS (\n"
+"SELECT 1\n"
+"UNION\n"
+"SELECT 2\n"
+"UNION ALL\n"
+"SELECT 3)",
 	[cte_other_one] =
 "one(n) AS (\n"
 "SELECT \001\001[1])",

@@ -10,7 +10,10 @@
 # convert prepare" writes that of all files, for psql after SET search_path = pg_catalog.  In a file:
 #
 #	-- name: NAME		A query, up to the next of these lines.
-#	-- cte: NAME(COLUMNS)	A query that others use by its name, after FROM or JOIN.
+#	-- cte: NAME(COLUMNS)	A query that others use by its name, after FROM or JOIN: "union" or
+#				"materialized" after the columns says that it is the UNION ALL of
+#				queries that begin with SELECT at the beginning of a line, or
+#				AS MATERIALIZED.
 #	-- list: NAME SNIPPET	Queries whose rows are put together by a snippet, of which
 #				each begins with "-- entry:", "-- hint: VALUE", or
 #				"-- notice: VALUE | VALUE".  Its number and the values are
@@ -319,6 +322,7 @@ function begin_block(what, title)
 	file = FILENAME
 	set_then = set
 	sub(/[ (].*/, "", name)
+	in_union = kind == "cte" && sub(/ union$/, "", title)
 	if (kind == "cte")
 	{
 		if (!sub(/ materialized$/, " AS MATERIALIZED", title))
@@ -390,7 +394,7 @@ FNR == 1 {
 }
 
 kind != "" && kind != "parameters" && kind != "texts" {
-	body = body $0 "\n"
+	body = body (in_union && /^SELECT/ && body !~ /[(]\n$/ ? "UNION ALL\n" : "") $0 "\n"
 	next
 }
 

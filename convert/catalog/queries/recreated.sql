@@ -75,50 +75,41 @@ AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
               UNION SELECT p.polrelid FROM pol JOIN pg_policy p USING (oid))
 
 -- What prevents that it comes back as it was, and the relation that it belongs to.
--- cte: lost(number, line, relid)
+-- cte: lost(number, line, relid) union
 SELECT 1, format('%s is owned by role %I, but table %s by role %I',
     pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
     $tables[1]::regclass, o.rolname), r.oid
 FROM (SELECT oid, relowner FROM vw UNION SELECT oid, relowner FROM ruled) r
   JOIN owner o ON o.oid <> r.relowner
-UNION ALL
 SELECT 1, format('statistics object %I.%I belongs to another role', n.nspname, s.stxname), vw.oid
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxowner <> vw.relowner
   JOIN pg_namespace n ON n.oid = s.stxnamespace
-UNION ALL
 SELECT 2, format('view %s is temporary', name), oid FROM vw WHERE relpersistence = 't'
-UNION ALL
 SELECT 3, format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
     pg_describe_object(g.classid, g.objid, 0)), g.relid
 FROM gone g JOIN pg_depend d ON (d.refclassid, d.refobjid) = (g.classid, g.objid)
 WHERE d.deptype <> 'i' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
-UNION ALL
 SELECT 3, format('%s is a member of, or depends on, extension %I',
     pg_describe_object(g.classid, g.objid, 0), e.extname), g.relid
 FROM gone g JOIN pg_depend d ON (d.classid, d.objid) = (g.classid, g.objid)
   AND d.deptype IN ('e', 'x')
   JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
-UNION ALL
 SELECT 4, format('%s has a security label',
     pg_describe_object(l.classoid, l.objoid, l.objsubid)), g.relid
 FROM gone g JOIN pg_seclabel l ON (l.classoid, l.objoid) = (g.classid, g.objid)
-UNION ALL
 SELECT 4, format('the row type of view %s has privileges or a comment', name), vw.oid
 FROM vw JOIN pg_type y ON y.oid = vw.reltype
 WHERE (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(y.typacl) e)
   <> (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(acldefault('T', y.typowner)) e)
 OR {has_comment(y.oid, pg_type)}
-UNION ALL
 SELECT 4, format('materialized view %s has a replica identity', name), oid
 FROM vw WHERE relkind = 'm' AND relreplident <> 'd'
-UNION ALL
 SELECT 5, format('%s privilege on view %s was granted by role %s, not by the owner',
     e.privilege_type, vw.name, pg_get_userbyid(e.grantor)), vw.oid
 FROM vw CROSS JOIN LATERAL (
   SELECT * FROM aclexplode(vw.relacl)
   UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e
 WHERE e.grantor <> vw.relowner
-UNION ALL
 SELECT 6, format('role %I, the owner of view %s, lacks %s', o.rolname, vw.name, p.what), vw.oid
 FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
   SELECT format('CREATE on schema %I', n.nspname), has_schema_privilege(o.oid, n.oid, 'CREATE')
@@ -139,7 +130,6 @@ FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
     has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
   FROM pg_trigger g WHERE g.tgrelid = vw.oid AND NOT g.tgisinternal) p(what, has)
 WHERE NOT p.has
-UNION ALL
 SELECT 6, format('role %I, the owner of table %s, lacks EXECUTE on function %s', o.rolname,
     g.tgrelid::regclass, g.tgfoid::regprocedure), g.tgrelid
 FROM trg JOIN pg_trigger g USING (oid) JOIN owner o
@@ -283,13 +273,12 @@ WHERE e.typid <> 0
 -- and of polymorphic parameters follow the column.  Who owns a type can create casts of it.
 --
 -- Who owns a schema can have its name find another table, which a superuser may alter, too.
--- cte: exposed(who, classid, objid, cure)
+-- cte: exposed(who, classid, objid, cure) union
 SELECT u.who, 'pg_class'::regclass, t.relid,
   format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
 FROM owner JOIN pg_roles o ON o.oid = owner.oid AND o.rolsuper
   CROSS JOIN target t JOIN pg_class k ON k.oid = t.relid
   JOIN pg_namespace n ON n.oid = k.relnamespace JOIN untrusted u ON u.oid = n.nspowner
-UNION ALL
 SELECT u.who, c.classid, c.objid, CASE WHEN u.oid = n.nspowner
   THEN format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
   ELSE format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, u.name) END
@@ -299,7 +288,6 @@ FROM owner CROSS JOIN looking_up c
   CROSS JOIN LATERAL (SELECT n.nspowner
     UNION SELECT grantee FROM aclexplode(n.nspacl) WHERE privilege_type = 'CREATE') e(role)
   JOIN untrusted u ON u.oid = e.role
-UNION ALL
 SELECT u.who, c.classid, c.objid, format('ALTER %s OWNER TO %I', CASE g.classid
     WHEN 'pg_proc'::regclass THEN format('ROUTINE %s', g.oid::regprocedure)
     WHEN 'pg_operator'::regclass THEN format('OPERATOR %s', g.oid::regoperator)
@@ -307,12 +295,10 @@ SELECT u.who, c.classid, c.objid, format('ALTER %s OWNER TO %I', CASE g.classid
 FROM owner CROSS JOIN looking_up c
   JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
   JOIN callable g ON {found_for(f, g)} AND g.owner <> f.owner JOIN untrusted u ON u.oid = g.owner
-UNION ALL
 SELECT u.who, t.classid, t.objid, format('ALTER TYPE %s OWNER TO %I', y.oid::regtype, owner.rolname)
 FROM owner CROSS JOIN type_used t JOIN pg_type y ON y.oid = t.typid
   LEFT JOIN pg_class k ON k.oid = y.typrelid JOIN untrusted u ON u.oid = y.typowner
 WHERE coalesce(k.relkind, 'c') = 'c' AND y.typcategory <> 'A'
-UNION ALL
 SELECT u.who, t.classid, t.objid,
   format('ALTER ROUTINE %s OWNER TO %I', p.oid::regprocedure, owner.rolname)
 FROM owner CROSS JOIN type_used t JOIN pg_cast x ON t.typid IN (x.castsource, x.casttarget)

@@ -28,7 +28,7 @@ SELECT i.*, vw.oid AS view, vw.name AS view_name, format('%I.%I', n.nspname, c.r
 FROM vw JOIN pg_index i ON i.indrelid = vw.oid JOIN pg_class c ON c.oid = i.indexrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
 
--- cte: view_statement(stage, depth, oid, n, command)
+-- cte: view_statement(stage, depth, oid, n, command) union
 SELECT 0, depth, oid::bigint, 0::bigint, format(E'CREATE %s %s%s%s%s AS\n%s%s', {kind}, name,
   (SELECT format(' USING %I', m.amname) FROM pg_am m WHERE m.oid = vw.relam
     AND m.amname <> current_setting('default_table_access_method')),
@@ -41,26 +41,20 @@ SELECT 0, depth, oid::bigint, 0::bigint, format(E'CREATE %s %s%s%s%s AS\n%s%s', 
     WHERE s.oid = vw.reltablespace),
   rtrim(pg_get_viewdef(oid), ';'), CASE relkind WHEN 'm' THEN E'\n  WITH NO DATA' END)
 FROM vw
-UNION ALL
 SELECT 2, depth, view, indexrelid, pg_get_indexdef(indexrelid) FROM view_index
   JOIN vw ON vw.oid = view
-UNION ALL
 SELECT 3, depth, view, indexrelid, format('ALTER INDEX %s SET TABLESPACE %I', i.name, s.spcname)
 FROM view_index i JOIN vw ON vw.oid = view JOIN pg_tablespace s ON s.oid = i.reltablespace
-UNION ALL
 SELECT 4, depth, view, indexrelid, format('ALTER MATERIALIZED VIEW %s CLUSTER ON %I', view_name,
   i.relname)
 FROM view_index i JOIN vw ON vw.oid = view WHERE indisclustered
-UNION ALL
 SELECT 5, depth, view, indexrelid, {comment_on('INDEX ' || i.name, indexrelid, pg_class)}
 FROM view_index i JOIN vw ON vw.oid = view WHERE {has_comment(indexrelid, pg_class)}
-UNION ALL
 SELECT 6, depth, vw.oid, a.attnum,
   format('ALTER MATERIALIZED VIEW %s ALTER COLUMN %I SET STATISTICS %s', name,
   a.attname, a.attstattarget)
 FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid AND a.attnum > 0 WHERE relkind = 'm'
   AND a.attstattarget >= 0
-UNION ALL
 SELECT 6, depth, vw.oid, a.attnum,
   format('ALTER MATERIALIZED VIEW %s ALTER COLUMN %I SET %s', name, a.attname, o.option)
 FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid AND a.attnum > 0
@@ -74,70 +68,55 @@ FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid AND a.attnum > 0
     ('COMPRESSION ' || CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' END)
     ) o(option)
 WHERE relkind = 'm' AND o.option IS NOT NULL
-UNION ALL
 SELECT 6, depth, view, indexrelid, format('ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s',
   i.name, a.attnum, a.attstattarget)
 FROM view_index i JOIN vw ON vw.oid = view
   JOIN pg_attribute a ON a.attrelid = indexrelid AND a.attstattarget >= 0
-UNION ALL
 SELECT 7, depth, vw.oid, s.oid, pg_get_statisticsobjdef(s.oid)
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid
-UNION ALL
 SELECT 8, depth, vw.oid, s.oid, format('ALTER STATISTICS %s.%I OWNER TO %s',
   s.stxnamespace::regnamespace, s.stxname,
   s.stxowner::regrole)
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid
-UNION ALL
 SELECT 9, depth, vw.oid, s.oid,
   {comment_on(format('STATISTICS %s.%I', s.stxnamespace::regnamespace, s.stxname), s.oid,
     pg_statistic_ext)}
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid
 WHERE {has_comment(s.oid, pg_statistic_ext)}
-UNION ALL
 SELECT 9, depth, vw.oid, s.oid, {set_statistics(s.stxnamespace::regnamespace, s.stxname,
   s.stxstattarget)}
 FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxstattarget >= 0
-UNION ALL
 SELECT 10, depth, vw.oid, 0, format('REVOKE ALL ON TABLE %s FROM %s', name, {grantee})
 FROM vw JOIN (SELECT oid, grantee FROM by_default
               UNION SELECT oid, relowner FROM vw WHERE relacl IS NOT NULL) e ON e.oid = vw.oid
-UNION ALL
 SELECT 11, depth, vw.oid, min(ordinality), format('GRANT %s ON TABLE %s TO %s%s',
   string_agg(e.privilege_type, ', ' ORDER BY ordinality), name, {grantee}, {grant_option})
 FROM vw, aclexplode(coalesce(relacl, acldefault('r', relowner))) WITH ORDINALITY e
 WHERE relacl IS NOT NULL OR vw.oid IN (SELECT oid FROM by_default)
 GROUP BY depth, vw.oid, name, e.grantee, e.is_grantable
-UNION ALL
 SELECT 12, depth, vw.oid, a.attnum * 1000 + ordinality, {grant_column(a.attname, name)}
 FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid, aclexplode(a.attacl) WITH ORDINALITY e
-UNION ALL
 SELECT 13, depth, vw.oid, f.adnum, format('ALTER VIEW %s ALTER COLUMN %I SET DEFAULT %s', name,
   a.attname,
   pg_get_expr(f.adbin, f.adrelid))
 FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)
-UNION ALL
 SELECT 14, depth, oid, 0, {comment_on(format('%s %s', {kind}, name), oid, pg_class)}
 FROM vw WHERE {has_comment(oid, pg_class)}
-UNION ALL
 SELECT 14, depth, vw.oid, w.oid, {comment_on(format('RULE %I ON %s', w.rulename, name), w.oid,
   pg_rewrite)}
 FROM vw JOIN pg_rewrite w ON w.ev_class = vw.oid AND w.rulename = '_RETURN'
 WHERE {has_comment(w.oid, pg_rewrite)}
-UNION ALL
 SELECT 15, depth, vw.oid, a.attnum, format('COMMENT ON COLUMN %s.%I IS %L', name, a.attname,
   col_description(vw.oid, a.attnum))
 FROM vw JOIN pg_attribute a ON a.attrelid = vw.oid
 WHERE col_description(vw.oid, a.attnum) IS NOT NULL
-UNION ALL
 SELECT 16, depth, vw.oid, g.oid, pg_get_triggerdef(g.oid)
 FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal
-UNION ALL
 SELECT 17, depth, vw.oid, g.oid,
   {comment_on(format('TRIGGER %I ON %s', g.tgname, name), g.oid, pg_trigger)}
 FROM vw JOIN pg_trigger g ON g.tgrelid = vw.oid AND NOT g.tgisinternal
 WHERE {has_comment(g.oid, pg_trigger)}
-UNION ALL
 SELECT 18, depth, oid, 0, format('REFRESH MATERIALIZED VIEW %s', name)
 FROM vw WHERE relkind = 'm' AND relispopulated
 

@@ -198,48 +198,44 @@ FROM referenced GROUP BY sequence
 -- A snowflake sequence may be that of a column that was an integer before, and may have a MAXVALUE,
 -- which its IDs are above.  That of an identity has the type of its column.  A column without a
 -- default gets that of the sequence that it owns.
--- name: kind_statements
-WITH statement(sequence, step, command) AS (
-  SELECT seqrelid, 1, format('ALTER SEQUENCE %s%s MAXVALUE %s', name,
-    CASE WHEN NOT s.is_identity THEN ' AS ' || f.base END, f.least)
-  FROM changing s JOIN fed f ON f.sequence = s.seqrelid
-  WHERE $kind = 'range' AND s.seqmax > f.least
-  UNION ALL
-  SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
-    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $kind)
-  FROM changing
-  WHERE $kind <> 'range'
-  UNION ALL
-  SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
-    (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
-    string_agg(quote_literal(name), ', ' ORDER BY n), $kind)
-  FROM changing JOIN locking_place ON sequence = seqrelid
-  HAVING $kind = 'range' AND count(*) > 0
-  UNION ALL
-  SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
-    t.relid::regclass, t.attname, s.name)
-  FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
-    JOIN target t ON (t.relid, t.attnum) = (f.relid, f.attnum)
-  WHERE t.is_root AND t.uses_sequence
-  UNION ALL
-  SELECT s.seqrelid, 3, format('ALTER SEQUENCE %s AS bigint%s', name,
-    CASE WHEN s.seqmax < i.greatest_value THEN ' NO MAXVALUE' END)
-  FROM changing s JOIN fed f ON f.sequence = s.seqrelid
-    JOIN sequence_kind k ON (k.sequence, k.kind) = (s.seqrelid, 'snowflake')
-    JOIN integer_type i ON i.typid = s.seqtypid
-  WHERE $kind = 'local' AND s.seqmax < f.least
-  UNION ALL
+-- cte: kind_statement(sequence, step, command) union
+SELECT seqrelid, 1, format('ALTER SEQUENCE %s%s MAXVALUE %s', name,
+  CASE WHEN NOT s.is_identity THEN ' AS ' || f.base END, f.least)
+FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+WHERE $kind = 'range' AND s.seqmax > f.least
+SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
+  (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $kind)
+FROM changing
+WHERE $kind <> 'range'
+SELECT NULL, 2, format('SELECT %s.snowflake_set_sequence_kinds(ARRAY[%s]::regclass[], %L)',
+  (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
+  string_agg(quote_literal(name), ', ' ORDER BY n), $kind)
+FROM changing JOIN locking_place ON sequence = seqrelid
+HAVING $kind = 'range' AND count(*) > 0
+SELECT s.seqrelid, 3, format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT nextval(%L::regclass)',
+  t.relid::regclass, t.attname, s.name)
+FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
+  JOIN target t ON (t.relid, t.attnum) = (f.relid, f.attnum)
+WHERE t.is_root AND t.uses_sequence
+SELECT s.seqrelid, 3, format('ALTER SEQUENCE %s AS bigint%s', name,
+  CASE WHEN s.seqmax < i.greatest_value THEN ' NO MAXVALUE' END)
+FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+  JOIN sequence_kind k ON (k.sequence, k.kind) = (s.seqrelid, 'snowflake')
+  JOIN integer_type i ON i.typid = s.seqtypid
+WHERE $kind = 'local' AND s.seqmax < f.least
 -- A client may have got IDs that are not stored yet, and a new one is above all of these.
-  SELECT s.seqrelid, 4, format('SELECT pg_catalog.setval(%L, %s) FROM (SELECT max(m) FROM (%s) m(m)) '
-    'k(max), %s s WHERE k.max >= s.last_value', name, CASE WHEN k.kind = 'snowflake'
-      THEN format('CASE WHEN k.max > s.last_value THEN greatest(k.max, %s.snowflake_nextval()) '
-        'ELSE k.max END', (SELECT extnamespace::regnamespace FROM pg_extension
-          WHERE extname = 'snowflake'))
-      ELSE 'k.max' END, f.keys, name)
-  FROM changing s JOIN fed f ON f.sequence = s.seqrelid
-    LEFT JOIN sequence_kind k ON k.sequence = s.seqrelid
-  WHERE $kind = 'local')
-SELECT command FROM statement LEFT JOIN locking_place USING (sequence) ORDER BY n, step
+SELECT s.seqrelid, 4, format('SELECT pg_catalog.setval(%L, %s) FROM (SELECT max(m) FROM (%s) m(m)) '
+  'k(max), %s s WHERE k.max >= s.last_value', name, CASE WHEN k.kind = 'snowflake'
+    THEN format('CASE WHEN k.max > s.last_value THEN greatest(k.max, %s.snowflake_nextval()) '
+      'ELSE k.max END', (SELECT extnamespace::regnamespace FROM pg_extension
+        WHERE extname = 'snowflake'))
+    ELSE 'k.max' END, f.keys, name)
+FROM changing s JOIN fed f ON f.sequence = s.seqrelid
+  LEFT JOIN sequence_kind k ON k.sequence = s.seqrelid
+WHERE $kind = 'local'
+
+-- name: kind_statements
+SELECT command FROM kind_statement LEFT JOIN locking_place USING (sequence) ORDER BY n, step
 
 -- What prevents sequences from getting a kind.
 -- list: kind_obstacles obstacles

@@ -317,45 +317,49 @@ FROM row_function WHERE NOT owned
 
 -- The statements that drop, and those that create again, with their place among others of a
 -- step.
--- cte: recreated_statement(step, place, command)
+-- cte: recreated_statement(step, place, command) union
 SELECT -3, r.rulename::text, format('DROP RULE %I ON %s', r.rulename, r.ev_class::regclass)
 FROM rul JOIN pg_rewrite r USING (oid)
-UNION ALL
 SELECT -2, lpad((9999 - depth)::text, 4, '0') || name, format('DROP %s %s', {kind}, name) FROM vw
-UNION ALL
 SELECT -1, g.tgname::text, format('DROP TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass)
 FROM trg JOIN pg_trigger g USING (oid) WHERE g.tgparentid = 0
-UNION ALL
 SELECT -1, p.polname::text, format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass)
 FROM pol JOIN pg_policy p USING (oid)
-UNION ALL
 SELECT 11, concat(lpad(depth::text, 4, '0'), lpad(v.oid::text, 10, '0'), lpad(stage::text, 2, '0'),
   lpad(n::text, 19, '0')), command
 FROM view_statement v
-UNION ALL
 SELECT 12, stage::text || lpad(r.oid::text, 10, '0'), command FROM rule_statement r
-UNION ALL
 SELECT 13, '', pg_get_triggerdef(oid) FROM trg JOIN pg_trigger g USING (oid) WHERE tgparentid = 0
-UNION ALL
 SELECT 14, depth::text, format('ALTER TABLE %s %s TRIGGER %I', g.tgrelid::regclass,
   {trigger_state(g.tgenabled)}, g.tgname)
 FROM trg JOIN pg_trigger g USING (oid) LEFT JOIN pg_trigger p ON p.oid = g.tgparentid
 WHERE g.tgenabled <> coalesce(p.tgenabled, 'O')
-UNION ALL
 SELECT 14, 'comment', {comment_on(format('TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass), g.oid,
   pg_trigger)}
 FROM trg JOIN pg_trigger g USING (oid) WHERE {has_comment(g.oid, pg_trigger)}
-UNION ALL
 SELECT 14, 'comment', {comment_on(format('CONSTRAINT %I ON %s', g.tgname, g.tgrelid::regclass),
   g.tgconstraint, pg_constraint)}
 FROM trg JOIN pg_trigger g USING (oid)
 WHERE g.tgconstraint <> 0 AND {has_comment(g.tgconstraint, pg_constraint)}
-UNION ALL
 SELECT 15, '', {create_policy(p.polrelid::regclass)} FROM pol JOIN pg_policy p USING (oid)
-UNION ALL
 SELECT 16, '', {comment_on(format('POLICY %I ON %s', p.polname, p.polrelid::regclass), p.oid,
   pg_policy)}
 FROM pol JOIN pg_policy p USING (oid) WHERE {has_comment(p.oid, pg_policy)}
+
+-- cte: altered
+SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition
+FROM target t JOIN pg_class r ON r.oid = t.relid
+  JOIN pg_namespace n ON n.oid = r.relnamespace
+
+-- cte: foreign_key(oid, root)
+SELECT oid, oid FROM pg_constraint WHERE contype = 'f' AND conparentid = 0
+UNION ALL
+SELECT k.oid, f.root FROM foreign_key f JOIN pg_constraint k ON k.conparentid = f.oid
+
+-- cte: partitioned_index
+SELECT i.* FROM rebuilt_index i
+WHERE i.parent IS NULL AND {has_comment(i.oid, pg_class)}
+AND EXISTS (SELECT FROM pg_inherits p WHERE p.inhparent = i.oid)
 
 -- The statements, in their order.  The default goes first: Citus, for example,
 -- does not allow changing the type of a column whose default is a sequence.
@@ -372,88 +376,65 @@ FROM pol JOIN pg_policy p USING (oid) WHERE {has_comment(p.oid, pg_policy)}
 -- keep for them would fail if they have a field of a record as a parameter, because
 -- its type has changed; altering a function, even if nothing is different
 -- afterwards, has it compiled again.
--- name: statements
-WITH altered AS (
-  SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition
-  FROM target t JOIN pg_class r ON r.oid = t.relid
-    JOIN pg_namespace n ON n.oid = r.relnamespace),
- foreign_key(oid, root) AS (
-  SELECT oid, oid FROM pg_constraint WHERE contype = 'f' AND conparentid = 0
-  UNION ALL
-  SELECT k.oid, f.root FROM foreign_key f JOIN pg_constraint k ON k.conparentid = f.oid),
- partitioned_index AS (
-  SELECT i.* FROM rebuilt_index i
-  WHERE i.parent IS NULL AND {has_comment(i.oid, pg_class)}
-  AND EXISTS (SELECT FROM pg_inherits p WHERE p.inhparent = i.oid)),
- statement(step, other, name, command) AS (
-  SELECT 1, NOT t.is_root, t.name,
-    format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)
-  FROM altered t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-  WHERE t.set_default AND t.is_key AND a.attidentity <> ''
-  AND (t.is_root OR NOT t.relispartition
-       OR current_setting('server_version_num')::int < 170000)
-  UNION ALL
-  SELECT 2, false, t.name,
-    format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %I.%I()',
-           t.name, t.attname, n.nspname, f.proname)
-  FROM altered t, pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
-  WHERE t.set_default AND t.is_root AND f.oid = t.generator
-  UNION ALL
-  SELECT 3, false, name, format('DROP SEQUENCE %s', name)
-  FROM seq WHERE replaced AND owned AND NOT is_identity AND oid NOT IN (SELECT oid FROM seq_user)
-  UNION ALL
+-- cte: statement(step, other, name, command) union
+SELECT 1, NOT t.is_root, t.name,
+  format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)
+FROM altered t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+WHERE t.set_default AND t.is_key AND a.attidentity <> ''
+AND (t.is_root OR NOT t.relispartition
+     OR current_setting('server_version_num')::int < 170000)
+SELECT 2, false, t.name,
+  format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %I.%I()',
+         t.name, t.attname, n.nspname, f.proname)
+FROM altered t, pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+WHERE t.set_default AND t.is_root AND f.oid = t.generator
+SELECT 3, false, name, format('DROP SEQUENCE %s', name)
+FROM seq WHERE replaced AND owned AND NOT is_identity AND oid NOT IN (SELECT oid FROM seq_user)
 -- The indexes of partitions would get it, too.
-  SELECT 3, true, nspname || relname, format('COMMENT ON INDEX %I.%I IS NULL', nspname, relname)
-  FROM partitioned_index
-  UNION ALL
-  SELECT 4, relid <> ALL ($tables), name,
-    format('ALTER TABLE %s %s', name,
-           string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY attnum))
-  FROM altered WHERE change = 'widen' AND attinhcount = 0
-  GROUP BY relid, name
-  UNION ALL
-  SELECT 5, false, i.nspname || i.relname,
-    format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', i.nspname, i.relname, a.attnum,
-      a.attstattarget)
-  FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid
-  WHERE i.parent IS NULL AND a.attstattarget >= 0
-  UNION ALL
-  SELECT 5, false, i.nspname || i.relname, format('ALTER INDEX %I.%I DEPENDS ON EXTENSION %I',
-    i.nspname, i.relname, e.extname)
-  FROM rebuilt_index i
-    JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')
-    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
-  WHERE i.parent IS NULL
-  UNION ALL
-  SELECT 6, false, nspname || stxname, {set_statistics(nspname, stxname, stxstattarget)}
-  FROM rebuilt_statistics WHERE stxstattarget >= 0
-  UNION ALL
-  SELECT 7, false, t.name || k.conname,
+SELECT 3, true, nspname || relname, format('COMMENT ON INDEX %I.%I IS NULL', nspname, relname)
+FROM partitioned_index
+SELECT 4, relid <> ALL ($tables), name,
+  format('ALTER TABLE %s %s', name,
+         string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY attnum))
+FROM altered WHERE change = 'widen' AND attinhcount = 0
+GROUP BY relid, name
+SELECT 5, false, i.nspname || i.relname,
+  format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', i.nspname, i.relname, a.attnum,
+    a.attstattarget)
+FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid
+WHERE i.parent IS NULL AND a.attstattarget >= 0
+SELECT 5, false, i.nspname || i.relname, format('ALTER INDEX %I.%I DEPENDS ON EXTENSION %I',
+  i.nspname, i.relname, e.extname)
+FROM rebuilt_index i
+  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')
+  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+WHERE i.parent IS NULL
+SELECT 6, false, nspname || stxname, {set_statistics(nspname, stxname, stxstattarget)}
+FROM rebuilt_statistics WHERE stxstattarget >= 0
+SELECT 7, false, t.name || k.conname,
 {comment_on(format('CONSTRAINT %I ON %s', k.conname, t.name), k.oid, pg_constraint)}
-  FROM (SELECT DISTINCT relid, name FROM altered) t
-    JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype IN ('c', 'f')
-    LEFT JOIN foreign_key f ON f.oid = k.oid
-    LEFT JOIN pg_constraint p ON p.oid = f.root
-  WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
-  AND obj_description(k.oid, 'pg_constraint') IS NOT NULL
-  AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0
-    ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END
-  UNION ALL
-  SELECT 7, false, nspname || relname,
+FROM (SELECT DISTINCT relid, name FROM altered) t
+  JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype IN ('c', 'f')
+  LEFT JOIN foreign_key f ON f.oid = k.oid
+  LEFT JOIN pg_constraint p ON p.oid = f.root
+WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
+AND obj_description(k.oid, 'pg_constraint') IS NOT NULL
+AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0
+  ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END
+SELECT 7, false, nspname || relname,
 {comment_on(format('INDEX %I.%I', nspname, relname), oid, pg_class)}
-  FROM partitioned_index
-  UNION ALL
+FROM partitioned_index
 -- A parent's constraint that is NOT VALID makes those of its children so.
-  SELECT 8, false, t.name || k.conname, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', t.name,
-    k.conname)
-  FROM (SELECT DISTINCT relid, name FROM altered) t
-    JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype = 'c' AND k.convalidated
-  WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
-  AND EXISTS (SELECT FROM pg_inherits i JOIN pg_constraint p ON p.conrelid = i.inhparent
-                AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated
-              WHERE i.inhrelid = t.relid)
-  UNION ALL
-  SELECT 9, false, name, command FROM row_function WHERE owned
-  UNION ALL
-  SELECT step, false, place, command FROM recreated_statement)
+SELECT 8, false, t.name || k.conname, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', t.name,
+  k.conname)
+FROM (SELECT DISTINCT relid, name FROM altered) t
+  JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype = 'c' AND k.convalidated
+WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
+AND EXISTS (SELECT FROM pg_inherits i JOIN pg_constraint p ON p.conrelid = i.inhparent
+              AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated
+            WHERE i.inhrelid = t.relid)
+SELECT 9, false, name, command FROM row_function WHERE owned
+SELECT step, false, place, command FROM recreated_statement
+
+-- name: statements
 SELECT command FROM statement ORDER BY step, other, name COLLATE "C", command COLLATE "C"

@@ -1,154 +1,144 @@
 -- The steps: kind, phase, done, table, another table to lock, object, name of
 -- the table, name and schema of the new object, tablespace, statement.
+-- cte: step union
+SELECT 'prepare', 'prepare', NOT EXISTS (SELECT FROM tab m JOIN col USING (relid)
+                        WHERE m.root = tab.relid
+                          AND NOT (m.prepared AND col.newnum IS NOT NULL)),
+  tab.relid, 0, 0, NULL::name, NULL::name, NULL::name,
+  format(E'ALTER TABLE %1$s %2$s, ADD CONSTRAINT snowflake_new_check CHECK (%3$s) NOT VALID;\n'
+    'CREATE TRIGGER "~snowflake_new" BEFORE INSERT OR UPDATE ON %1$s'
+    ' FOR EACH ROW EXECUTE FUNCTION %4$s(%5$s);\n'
+    'ALTER TABLE %1$s ENABLE ALWAYS TRIGGER "~snowflake_new"%6$s%7$s',
+    tab.name,
+    string_agg(format('ADD COLUMN %I bigint', newname), ', ' ORDER BY attnum),
+    string_agg(format(CASE WHEN attnotnull THEN '%I IS NOT NULL AND %1$I = %I'
+                      ELSE '%I IS NOT DISTINCT FROM %I' END, newname, attname), ' AND '
+                        ORDER BY attnum),
+    (SELECT name FROM copier),
+    string_agg(format('%L, %L', attname, newname), ', ' ORDER BY attnum),
+-- partitions whose column is NOT NULL although that of the parent is not
+    (SELECT string_agg(format(E';\nALTER TABLE %s ADD CONSTRAINT snowflake_new_null_check '
+      'CHECK (%s) NOT VALID', name, condition),
+                      '' ORDER BY depth, relid)
+    FROM (SELECT m.relid, m.name, m.depth, string_agg(format('%I IS NOT NULL', c.newname),
+      ' AND ' ORDER BY c.attnum)
+          FROM tab m JOIN col c USING (relid)
+            JOIN col p ON (p.relid, p.attname) = (m.parent, c.attname)
+          WHERE m.root = tab.relid AND c.attnotnull AND NOT p.attnotnull
+          GROUP BY m.relid, m.name, m.depth) n(relid, name, depth, condition)),
+    (SELECT string_agg(E';\n' || {grant_column(c.newname, m.name)}, ''
+                      ORDER BY m.depth, m.relid, c.attnum, ordinality)
+    FROM tab m JOIN col c USING (relid), aclexplode(c.attacl) WITH ORDINALITY e
+    WHERE m.root = tab.relid)),
+  0, tab.name
+FROM tab JOIN col ON col.relid = tab.relid WHERE tab.relid = tab.root
+  GROUP BY tab.relid, tab.name
+SELECT 'backfill', 'backfill', copied, tab.relid, 0, 0, NULL, NULL, NULL,
+  format(E'UPDATE ONLY %s SET %s WHERE %s;\nALTER TABLE %1$s %4$s', tab.name,
+    string_agg(format('%I = %I', newname, attname), ', ' ORDER BY attnum),
+    string_agg(format('%I IS DISTINCT FROM %I', newname, attname), ' OR ' ORDER BY attnum),
+      validate),
+  0, tab.name
+FROM tab JOIN col ON col.relid = tab.relid WHERE relkind <> 'p' GROUP BY tab.relid, tab.name,
+  copied, validate
+-- which reads no rows again
+SELECT 'validate', 'backfill', copied, relid, 0, 0, NULL, NULL, NULL,
+  format('ALTER TABLE %s %s', name, validate), 1, name
+FROM tab WHERE relkind = 'p'
+  AND (relid = root OR strpos(validate, 'snowflake_new_null_check') > 0)
+AND relid IN (SELECT relid FROM col)
+SELECT 'index', 'indexes', coalesce(newvalid, false), indrelid, 0, indexrelid, newname, nspname,
+  spcname,
+  CASE WHEN NOT newvalid THEN format('DROP INDEX CONCURRENTLY %I.%I', nspname, newname) END,
+  CASE WHEN indisunique THEN 4 ELSE 0 END, relname
+FROM idx WHERE relkind = 'i'
+SELECT 'check', 'indexes', newoid IS NOT NULL, conrelid, 0, oid, newname, NULL, NULL, NULL, 1,
+  conname
+FROM chk WHERE coninhcount = 0
+-- What is NOT VALID stays so.
+SELECT 'validate', 'indexes', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL, NULL,
+  format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 2, conname
+FROM chk JOIN tab ON tab.relid = chk.conrelid WHERE convalidated
+  AND (coninhcount = 0 OR relkind <> 'p')
+SELECT 'statistics', 'indexes', newoid IS NOT NULL, stxrelid, 0, oid, newname, nspname, NULL,
+  NULL, 3, stxname
+FROM stat
+-- Of a partitioned table, only ANALYZE by hand has had statistics.
+SELECT 'analyze', 'indexes', reltuples = 0 OR NOT EXISTS (
+    SELECT FROM col LEFT JOIN pg_stats o ON (o.schemaname, o.tablename, o.attname)
+      = (tab.nspname, tab.relname, col.attname)
+      LEFT JOIN pg_stats n ON (n.schemaname, n.tablename, n.attname) = (tab.nspname,
+        tab.relname, col.newname)
+    WHERE col.relid = tab.relid AND (relkind <> 'p' OR o.null_frac IS NOT NULL)
+    AND (n.null_frac IS NULL OR abs(n.null_frac - o.null_frac) > 0.01))
+  AND NOT EXISTS (SELECT FROM idx WHERE idx.indrelid = tab.relid AND idx.indexprs IS NOT NULL
+    AND EXISTS (SELECT FROM pg_stats s
+    WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.relname))
+    AND NOT EXISTS (SELECT FROM pg_stats s
+    WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.newname))),
+  relid, 0, 0, NULL, NULL, NULL, format('ANALYZE %s', name), 5, name
+FROM tab WHERE relid IN (SELECT relid FROM col)
+SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, oid, newname,
+  NULL, NULL,
+  format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s%s%s',
+    tab.name, newname,
+    (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)
+    FROM unnest(conkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a
+      ON (a.attrelid, a.attnum) = (conrelid, k.n)
+      LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n)),
+    (SELECT format('%s.%I', r.relnamespace::regnamespace, r.relname) FROM pg_class r
+      WHERE r.oid = confrelid),
+    (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)
+    FROM unnest(confkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a
+      ON (a.attrelid, a.attnum) = (confrelid, k.n)
+      LEFT JOIN col ON (col.relid, col.attnum) = (confrelid, k.n)),
+    CASE confmatchtype WHEN 'f' THEN ' MATCH FULL' ELSE '' END,
+    CASE confupdtype WHEN 'r' THEN ' ON UPDATE RESTRICT' WHEN 'c' THEN ' ON UPDATE CASCADE'
+      WHEN 'n' THEN ' ON UPDATE SET NULL' WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END,
+    CASE confdeltype WHEN 'r' THEN ' ON DELETE RESTRICT' WHEN 'c' THEN ' ON DELETE CASCADE'
+      WHEN 'n' THEN ' ON DELETE SET NULL' WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END,
+    (SELECT format(' (%s)', string_agg(quote_ident(coalesce(col.newname, a.attname)), ', '
+      ORDER BY k.i))
+    FROM unnest(confdelsetcols) WITH ORDINALITY k(n, i) JOIN pg_attribute a
+      ON (a.attrelid, a.attnum) = (conrelid, k.n)
+      LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n) HAVING count(*) > 0),
+    CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END,
+-- SET CONSTRAINTS of the application has the name of the old one only.
+    CASE WHEN condeferrable THEN ' INITIALLY DEFERRED' ELSE '' END,
+-- That of a partitioned table takes over those of the partitions, without looking at rows.
+    CASE WHEN fkey.relkind = 'p' AND convalidated THEN '' ELSE ' NOT VALID' END),
+  CASE WHEN fkey.relkind = 'p' THEN 2 ELSE 0 END, acts
+FROM fkey JOIN tab ON tab.relid = fkey.conrelid
+WHERE NOT internal AND NOT late AND (conparentid = 0 OR fkey.relkind <> 'p')
+SELECT 'validate', 'foreign keys', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL,
+  NULL,
+  format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, acts
+FROM fkey JOIN tab ON tab.relid = fkey.conrelid
+WHERE convalidated AND NOT internal AND NOT late AND fkey.relkind <> 'p'
+-- before the next swap
+SELECT 'validate', 'swap', convalidated, relid, 0, oid, conname, NULL, NULL,
+  format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, conname), -2, conname
+FROM unvalidated JOIN tab USING (relid)
+SELECT DISTINCT 'check', 'swap', false, relid, 0, 0::oid, NULL::name, NULL::name, NULL::name,
+  format('DROP TRIGGER "~snowflake_validate" ON %s', tab.name), -1, tab.name
+FROM unvalidated JOIN tab USING (relid)
+SELECT 'swap', 'swap', false, tab.relid, 0, 0, NULL, NULL, NULL, NULL, max(swap.level), tab.name
+FROM swap JOIN tab ON tab.relid = swap.relid
+WHERE swap.relid IN (SELECT team FROM team JOIN top ON top.root = team.relid
+  WHERE top.relid IN (SELECT relid FROM col UNION SELECT conrelid FROM fkey))
+GROUP BY tab.relid, tab.name
+
+-- Foreign keys are created in the order in which they act, and indexes in that of the old ones,
+-- because a foreign key depends on the first one that is possible.
 -- name: steps
 SELECT kind, phase, done::int, relid, other, object, (SELECT name FROM tab
   WHERE tab.relid = s.relid),
   newname, nspname, spcname, statement
-FROM (
-  SELECT 'prepare', 'prepare', NOT EXISTS (SELECT FROM tab m JOIN col USING (relid)
-                          WHERE m.root = tab.relid
-                            AND NOT (m.prepared AND col.newnum IS NOT NULL)),
-    tab.relid, 0, 0, NULL::name, NULL::name, NULL::name,
-    format(E'ALTER TABLE %1$s %2$s, ADD CONSTRAINT snowflake_new_check CHECK (%3$s) NOT VALID;\n'
-      'CREATE TRIGGER "~snowflake_new" BEFORE INSERT OR UPDATE ON %1$s'
-      ' FOR EACH ROW EXECUTE FUNCTION %4$s(%5$s);\n'
-      'ALTER TABLE %1$s ENABLE ALWAYS TRIGGER "~snowflake_new"%6$s%7$s',
-      tab.name,
-      string_agg(format('ADD COLUMN %I bigint', newname), ', ' ORDER BY attnum),
-      string_agg(format(CASE WHEN attnotnull THEN '%I IS NOT NULL AND %1$I = %I'
-                        ELSE '%I IS NOT DISTINCT FROM %I' END, newname, attname), ' AND '
-                          ORDER BY attnum),
-      (SELECT name FROM copier),
-      string_agg(format('%L, %L', attname, newname), ', ' ORDER BY attnum),
--- partitions whose column is NOT NULL although that of the parent is not
-      (SELECT string_agg(format(E';\nALTER TABLE %s ADD CONSTRAINT snowflake_new_null_check '
-        'CHECK (%s) NOT VALID', name, condition),
-                        '' ORDER BY depth, relid)
-      FROM (SELECT m.relid, m.name, m.depth, string_agg(format('%I IS NOT NULL', c.newname),
-        ' AND ' ORDER BY c.attnum)
-            FROM tab m JOIN col c USING (relid)
-              JOIN col p ON (p.relid, p.attname) = (m.parent, c.attname)
-            WHERE m.root = tab.relid AND c.attnotnull AND NOT p.attnotnull
-            GROUP BY m.relid, m.name, m.depth) n(relid, name, depth, condition)),
-      (SELECT string_agg(E';\n' || {grant_column(c.newname, m.name)}, ''
-                        ORDER BY m.depth, m.relid, c.attnum, ordinality)
-      FROM tab m JOIN col c USING (relid), aclexplode(c.attacl) WITH ORDINALITY e
-      WHERE m.root = tab.relid)),
-    0, tab.name
-  FROM tab JOIN col ON col.relid = tab.relid WHERE tab.relid = tab.root
-    GROUP BY tab.relid, tab.name
-  UNION ALL
-  SELECT 'backfill', 'backfill', copied, tab.relid, 0, 0, NULL, NULL, NULL,
-    format(E'UPDATE ONLY %s SET %s WHERE %s;\nALTER TABLE %1$s %4$s', tab.name,
-      string_agg(format('%I = %I', newname, attname), ', ' ORDER BY attnum),
-      string_agg(format('%I IS DISTINCT FROM %I', newname, attname), ' OR ' ORDER BY attnum),
-        validate),
-    0, tab.name
-  FROM tab JOIN col ON col.relid = tab.relid WHERE relkind <> 'p' GROUP BY tab.relid, tab.name,
-    copied, validate
-  UNION ALL
--- which reads no rows again
-  SELECT 'validate', 'backfill', copied, relid, 0, 0, NULL, NULL, NULL,
-    format('ALTER TABLE %s %s', name, validate), 1, name
-  FROM tab WHERE relkind = 'p'
-    AND (relid = root OR strpos(validate, 'snowflake_new_null_check') > 0)
-  AND relid IN (SELECT relid FROM col)
-  UNION ALL
-  SELECT 'index', 'indexes', coalesce(newvalid, false), indrelid, 0, indexrelid, newname, nspname,
-    spcname,
-    CASE WHEN NOT newvalid THEN format('DROP INDEX CONCURRENTLY %I.%I', nspname, newname) END,
-    CASE WHEN indisunique THEN 4 ELSE 0 END, relname
-  FROM idx WHERE relkind = 'i'
-  UNION ALL
-  SELECT 'check', 'indexes', newoid IS NOT NULL, conrelid, 0, oid, newname, NULL, NULL, NULL, 1,
-    conname
-  FROM chk WHERE coninhcount = 0
-  UNION ALL
--- What is NOT VALID stays so.
-  SELECT 'validate', 'indexes', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL, NULL,
-    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 2, conname
-  FROM chk JOIN tab ON tab.relid = chk.conrelid WHERE convalidated
-    AND (coninhcount = 0 OR relkind <> 'p')
-  UNION ALL
-  SELECT 'statistics', 'indexes', newoid IS NOT NULL, stxrelid, 0, oid, newname, nspname, NULL,
-    NULL, 3, stxname
-  FROM stat
-  UNION ALL
--- Of a partitioned table, only ANALYZE by hand has had statistics.
-  SELECT 'analyze', 'indexes', reltuples = 0 OR NOT EXISTS (
-      SELECT FROM col LEFT JOIN pg_stats o ON (o.schemaname, o.tablename, o.attname)
-        = (tab.nspname, tab.relname, col.attname)
-        LEFT JOIN pg_stats n ON (n.schemaname, n.tablename, n.attname) = (tab.nspname,
-          tab.relname, col.newname)
-      WHERE col.relid = tab.relid AND (relkind <> 'p' OR o.null_frac IS NOT NULL)
-      AND (n.null_frac IS NULL OR abs(n.null_frac - o.null_frac) > 0.01))
-    AND NOT EXISTS (SELECT FROM idx WHERE idx.indrelid = tab.relid AND idx.indexprs IS NOT NULL
-      AND EXISTS (SELECT FROM pg_stats s
-      WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.relname))
-      AND NOT EXISTS (SELECT FROM pg_stats s
-      WHERE (s.schemaname, s.tablename) = (idx.nspname, idx.newname))),
-    relid, 0, 0, NULL, NULL, NULL, format('ANALYZE %s', name), 5, name
-  FROM tab WHERE relid IN (SELECT relid FROM col)
-  UNION ALL
-  SELECT 'foreign key', 'foreign keys', newoid IS NOT NULL, conrelid, confrelid, oid, newname,
-    NULL, NULL,
-    format('ALTER TABLE %s ADD CONSTRAINT %I FOREIGN KEY (%s) REFERENCES %s (%s)%s%s%s%s%s%s%s',
-      tab.name, newname,
-      (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)
-      FROM unnest(conkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a
-        ON (a.attrelid, a.attnum) = (conrelid, k.n)
-        LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n)),
-      (SELECT format('%s.%I', r.relnamespace::regnamespace, r.relname) FROM pg_class r
-        WHERE r.oid = confrelid),
-      (SELECT string_agg(quote_ident(coalesce(col.newname, a.attname)), ', ' ORDER BY k.i)
-      FROM unnest(confkey) WITH ORDINALITY k(n, i) JOIN pg_attribute a
-        ON (a.attrelid, a.attnum) = (confrelid, k.n)
-        LEFT JOIN col ON (col.relid, col.attnum) = (confrelid, k.n)),
-      CASE confmatchtype WHEN 'f' THEN ' MATCH FULL' ELSE '' END,
-      CASE confupdtype WHEN 'r' THEN ' ON UPDATE RESTRICT' WHEN 'c' THEN ' ON UPDATE CASCADE'
-        WHEN 'n' THEN ' ON UPDATE SET NULL' WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END,
-      CASE confdeltype WHEN 'r' THEN ' ON DELETE RESTRICT' WHEN 'c' THEN ' ON DELETE CASCADE'
-        WHEN 'n' THEN ' ON DELETE SET NULL' WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END,
-      (SELECT format(' (%s)', string_agg(quote_ident(coalesce(col.newname, a.attname)), ', '
-        ORDER BY k.i))
-      FROM unnest(confdelsetcols) WITH ORDINALITY k(n, i) JOIN pg_attribute a
-        ON (a.attrelid, a.attnum) = (conrelid, k.n)
-        LEFT JOIN col ON (col.relid, col.attnum) = (conrelid, k.n) HAVING count(*) > 0),
-      CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END,
--- SET CONSTRAINTS of the application has the name of the old one only.
-      CASE WHEN condeferrable THEN ' INITIALLY DEFERRED' ELSE '' END,
--- That of a partitioned table takes over those of the partitions, without looking at rows.
-      CASE WHEN fkey.relkind = 'p' AND convalidated THEN '' ELSE ' NOT VALID' END),
-    CASE WHEN fkey.relkind = 'p' THEN 2 ELSE 0 END, acts
-  FROM fkey JOIN tab ON tab.relid = fkey.conrelid
-  WHERE NOT internal AND NOT late AND (conparentid = 0 OR fkey.relkind <> 'p')
-  UNION ALL
-  SELECT 'validate', 'foreign keys', coalesce(newvalid, false), conrelid, 0, oid, newname, NULL,
-    NULL,
-    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, newname), 1, acts
-  FROM fkey JOIN tab ON tab.relid = fkey.conrelid
-  WHERE convalidated AND NOT internal AND NOT late AND fkey.relkind <> 'p'
-  UNION ALL
--- before the next swap
-  SELECT 'validate', 'swap', convalidated, relid, 0, oid, conname, NULL, NULL,
-    format('ALTER TABLE %s VALIDATE CONSTRAINT %I', tab.name, conname), -2, conname
-  FROM unvalidated JOIN tab USING (relid)
-  UNION ALL
-  SELECT DISTINCT 'check', 'swap', false, relid, 0, 0::oid, NULL::name, NULL::name, NULL::name,
-    format('DROP TRIGGER "~snowflake_validate" ON %s', tab.name), -1, tab.name
-  FROM unvalidated JOIN tab USING (relid)
-  UNION ALL
-  SELECT 'swap', 'swap', false, tab.relid, 0, 0, NULL, NULL, NULL, NULL, max(swap.level), tab.name
-  FROM swap JOIN tab ON tab.relid = swap.relid
-  WHERE swap.relid IN (SELECT team FROM team JOIN top ON top.root = team.relid
-    WHERE top.relid IN (SELECT relid FROM col UNION SELECT conrelid FROM fkey))
-  GROUP BY tab.relid, tab.name
-) s(kind, phase, done, relid, other, object, newname, nspname, spcname, statement, rank, name)
+FROM step s(kind, phase, done, relid, other, object, newname, nspname, spcname, statement, rank,
+    name)
   JOIN (VALUES ('prepare', 1), ('backfill', 2), ('indexes', 3), ('foreign keys', 4), ('swap', 5))
     p(phase, number) USING (phase)
   LEFT JOIN top USING (relid)
--- Foreign keys are created in the order in which they act, and indexes in that of the old ones,
--- because a foreign key depends on the first one that is possible.
 ORDER BY p.number, CASE phase WHEN 'indexes' THEN rank / 4 WHEN 'foreign keys' THEN 0
   ELSE rank END,
   CASE WHEN phase <> 'foreign keys' THEN root END,
@@ -168,52 +158,48 @@ UNION ALL SELECT FROM stat WHERE oid = $object
 SELECT tab.*, format('%I.snowflake_new_definitions', nspname) AS copy
 FROM tab
 
+-- cte: pair(oid, newoid)
+SELECT indexrelid, newoid FROM idx UNION ALL SELECT oid, newoid FROM chk
+UNION ALL SELECT oid, newoid FROM stat
+
 -- Statements that create an object, $object, on an empty copy of its table, the
 -- only one in target, and then rename its columns.
 --
 -- If there is a new one, their definitions are compared.  The server has read
 -- that of the new one once more, and might write it in other words since then,
 -- so this is repeated here.
+-- cte: copy_statement(step, number, command) union
+SELECT 1, 0, format('CREATE TABLE %s (LIKE %s)', copy, name) FROM copy
+SELECT 2, col.attnum, format('ALTER TABLE %s DROP COLUMN %I', copy, newname)
+FROM copy JOIN col USING (relid) WHERE newnum IS NOT NULL
+SELECT 3, 0, format('CREATE %sINDEX snowflake_new_definitions_object ON %s ', p.u, copy)
+  || substr(pg_get_indexdef(idx.indexrelid), length(p.p) + 1)
+FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $object
+  CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX %I ON %s ', u, idx.relname, copy.name)
+                      FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE '
+                        ELSE '' END) u(u)) p(u, p)
+WHERE starts_with(pg_get_indexdef(idx.indexrelid), p.p)
+SELECT 3, 0, format('ALTER TABLE %s ADD CONSTRAINT snowflake_new_definitions_object %s%s', copy,
+  pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' ELSE '' END)
+FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $object
+SELECT 3, 0, format('CREATE STATISTICS %I.snowflake_new_definitions_object%s FROM %s',
+  copy.nspname,
+  substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)
+FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $object
+  CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(stat.oid),
+    format('CREATE STATISTICS %I.%I', stat.nspname, stat.stxname),
+      format(' FROM %s', copy.name)) d(d, p, s)
+WHERE starts_with(d.d, d.p) AND right(d.d, length(d.s)) = d.s
+SELECT 4, n, format('ALTER TABLE %s %s', copy,
+  string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY col.attnum))
+FROM copy JOIN col USING (relid), generate_series(1, 1 + (SELECT count(newoid) FROM pair
+WHERE oid = $object)) n
+GROUP BY copy, n
+SELECT 5, col.attnum, format('ALTER TABLE %s RENAME COLUMN %I TO %I', copy, attname, newname)
+FROM copy JOIN col USING (relid)
+
 -- name: copy_statements
-WITH pair(oid, newoid) AS (
-  SELECT indexrelid, newoid FROM idx UNION ALL SELECT oid, newoid FROM chk
-  UNION ALL SELECT oid, newoid FROM stat)
-SELECT command FROM (
-  SELECT 1, 0, format('CREATE TABLE %s (LIKE %s)', copy, name) FROM copy
-  UNION ALL
-  SELECT 2, col.attnum, format('ALTER TABLE %s DROP COLUMN %I', copy, newname)
-  FROM copy JOIN col USING (relid) WHERE newnum IS NOT NULL
-  UNION ALL
-  SELECT 3, 0, format('CREATE %sINDEX snowflake_new_definitions_object ON %s ', p.u, copy)
-    || substr(pg_get_indexdef(idx.indexrelid), length(p.p) + 1)
-  FROM copy JOIN idx ON idx.indrelid = copy.relid AND idx.indexrelid = $object
-    CROSS JOIN LATERAL (SELECT u, format('CREATE %sINDEX %I ON %s ', u, idx.relname, copy.name)
-                        FROM (SELECT CASE WHEN idx.indisunique THEN 'UNIQUE '
-                          ELSE '' END) u(u)) p(u, p)
-  WHERE starts_with(pg_get_indexdef(idx.indexrelid), p.p)
-  UNION ALL
-  SELECT 3, 0, format('ALTER TABLE %s ADD CONSTRAINT snowflake_new_definitions_object %s%s', copy,
-    pg_get_constraintdef(chk.oid), CASE WHEN chk.convalidated THEN ' NOT VALID' ELSE '' END)
-  FROM copy JOIN chk ON chk.conrelid = copy.relid AND chk.oid = $object
-  UNION ALL
-  SELECT 3, 0, format('CREATE STATISTICS %I.snowflake_new_definitions_object%s FROM %s',
-    copy.nspname,
-    substr(left(d.d, -length(d.s)), length(d.p) + 1), copy)
-  FROM copy JOIN stat ON stat.stxrelid = copy.relid AND stat.oid = $object
-    CROSS JOIN LATERAL (SELECT pg_get_statisticsobjdef(stat.oid),
-      format('CREATE STATISTICS %I.%I', stat.nspname, stat.stxname),
-        format(' FROM %s', copy.name)) d(d, p, s)
-  WHERE starts_with(d.d, d.p) AND right(d.d, length(d.s)) = d.s
-  UNION ALL
-  SELECT 4, n, format('ALTER TABLE %s %s', copy,
-    string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY col.attnum))
-  FROM copy JOIN col USING (relid), generate_series(1, 1 + (SELECT count(newoid) FROM pair
-  WHERE oid = $object)) n
-  GROUP BY copy, n
-  UNION ALL
-  SELECT 5, col.attnum, format('ALTER TABLE %s RENAME COLUMN %I TO %I', copy, attname, newname)
-  FROM copy JOIN col USING (relid)
-) s(step, number, command) ORDER BY step, number
+SELECT command FROM copy_statement ORDER BY step, number
 
 -- A definition without the words before it, which name the object.
 -- snippet: after(prefix, definition)

@@ -46,242 +46,195 @@ FROM mine JOIN pg_constraint k ON k.contype = 'n' AND k.conrelid = mine.relid
   AND k.conkey = ARRAY[mine.attnum]
   CROSS JOIN LATERAL (SELECT ({new_name(k.conname)})::name AS newname) x
 
+-- Whose rows PL/pgSQL functions use.
+-- cte: row_table materialized
+SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid
+
 -- A view of another owner, which would become one of the owner of the table, is
 -- an obstacle.  One that was created since then is not dropped here, so that
 -- snowflake_online_check_drop() finds it.
--- name: swap_statements
-WITH row_table AS MATERIALIZED (
-  SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid)
-SELECT stage, (stage >= 30)::int AS after_drop, command FROM (
-  SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)
-  FROM vw WHERE relowner IN (SELECT relowner FROM this)
-  UNION ALL
-  SELECT 11, 0, oid, 0, format('DROP POLICY %I ON %s', polname, name) FROM pol
-  UNION ALL
-  SELECT 12, 0, oid, 0, format('DROP TRIGGER %I ON %s', tgname, name) FROM trg
-    WHERE tgparentid = 0
-  UNION ALL
-  SELECT 13, 0, oid, 0, format('ALTER PUBLICATION %I DROP TABLE %s', pubname, name) FROM pub
-  UNION ALL
-  SELECT 14, 0, 0, 0, format('DROP TRIGGER "~snowflake_new" ON %s', name)
-  FROM this WHERE relid = root AND relid IN (SELECT relid FROM mine)
-  UNION ALL
-  SELECT 15, 0, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
-  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE conparentid = 0
-  UNION ALL
-  SELECT 16, 0, oid, 0, format('DROP STATISTICS %I.%I', stat.nspname, stxname)
-  FROM stat JOIN this ON this.relid = stat.stxrelid
-  UNION ALL
-  SELECT 17, 0, con, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, idx.relname)
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.parent IS NULL
-  UNION ALL
-  SELECT 17, 1 + depth, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
-  FROM chk JOIN this ON this.relid = chk.conrelid WHERE coninhcount = 0 OR conislocal
-  UNION ALL
-  SELECT 18, 0, indexrelid, 0, format('DROP INDEX %I.%I', idx.nspname, idx.relname)
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NULL AND idx.parent IS NULL
-  UNION ALL
+-- cte: swap_statement(stage, a, b, c, command) union
+SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)
+FROM vw WHERE relowner IN (SELECT relowner FROM this)
+SELECT 11, 0, oid, 0, format('DROP POLICY %I ON %s', polname, name) FROM pol
+SELECT 12, 0, oid, 0, format('DROP TRIGGER %I ON %s', tgname, name) FROM trg
+  WHERE tgparentid = 0
+SELECT 13, 0, oid, 0, format('ALTER PUBLICATION %I DROP TABLE %s', pubname, name) FROM pub
+SELECT 14, 0, 0, 0, format('DROP TRIGGER "~snowflake_new" ON %s', name)
+FROM this WHERE relid = root AND relid IN (SELECT relid FROM mine)
+SELECT 15, 0, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
+FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE conparentid = 0
+SELECT 16, 0, oid, 0, format('DROP STATISTICS %I.%I', stat.nspname, stxname)
+FROM stat JOIN this ON this.relid = stat.stxrelid
+SELECT 17, 0, con, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, idx.relname)
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.parent IS NULL
+SELECT 17, 1 + depth, oid, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
+FROM chk JOIN this ON this.relid = chk.conrelid WHERE coninhcount = 0 OR conislocal
+SELECT 18, 0, indexrelid, 0, format('DROP INDEX %I.%I', idx.nspname, idx.relname)
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NULL AND idx.parent IS NULL
 -- what the columns have
-  SELECT 20, attnum, depth, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name,
-    newname)
-  FROM mine WHERE attnotnull AND (relid, attnum) NOT IN (SELECT conrelid, attnum FROM not_null)
-  AND NOT EXISTS (SELECT FROM mine p WHERE p.relid = mine.parent AND p.attname = mine.attname
-    AND p.attnotnull)
-  UNION ALL
-  SELECT 20, attnum, 0, 0, format('ALTER TABLE %s ADD CONSTRAINT %I NOT NULL %I', name, newname,
-    newcolumn)
-  FROM not_null WHERE coninhcount = 0
-  UNION ALL
+SELECT 20, attnum, depth, 0, format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', name,
+  newname)
+FROM mine WHERE attnotnull AND (relid, attnum) NOT IN (SELECT conrelid, attnum FROM not_null)
+AND NOT EXISTS (SELECT FROM mine p WHERE p.relid = mine.parent AND p.attname = mine.attname
+  AND p.attnotnull)
+SELECT 20, attnum, 0, 0, format('ALTER TABLE %s ADD CONSTRAINT %I NOT NULL %I', name, newname,
+  newcolumn)
+FROM not_null WHERE coninhcount = 0
 -- not earlier, because they prove that there are no nulls
-  SELECT 21, 0, depth, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
-  FROM this JOIN pg_constraint k ON k.conrelid = this.relid AND k.contype = 'c'
-    AND coninhcount = 0
-    AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')
-  WHERE relid IN (SELECT relid FROM mine)
-  UNION ALL
-  SELECT 21, 1, oid, 0, format('ALTER SEQUENCE %I.%I OWNED BY %s.%I', nspname, relname,
-    owned.table, newcolumn)
-  FROM owned WHERE deptype = 'a'
-  UNION ALL
-  SELECT 22, mine.depth, mine.attnum, 0, format('ALTER TABLE %s ALTER COLUMN %I %s', mine.name,
-    mine.newname,
-    coalesce('SET DEFAULT ' || mine.expression, 'DROP DEFAULT'))
-  FROM mine LEFT JOIN mine p ON (p.relid, p.attname) = (mine.parent, mine.attname)
-  WHERE mine.expression IS DISTINCT FROM p.expression
-  UNION ALL
+SELECT 21, 0, depth, 0, format('ALTER TABLE %s DROP CONSTRAINT %I', name, conname)
+FROM this JOIN pg_constraint k ON k.conrelid = this.relid AND k.contype = 'c'
+  AND coninhcount = 0
+  AND k.conname IN ('snowflake_new_check', 'snowflake_new_null_check')
+WHERE relid IN (SELECT relid FROM mine)
+SELECT 21, 1, oid, 0, format('ALTER SEQUENCE %I.%I OWNED BY %s.%I', nspname, relname,
+  owned.table, newcolumn)
+FROM owned WHERE deptype = 'a'
+SELECT 22, mine.depth, mine.attnum, 0, format('ALTER TABLE %s ALTER COLUMN %I %s', mine.name,
+  mine.newname,
+  coalesce('SET DEFAULT ' || mine.expression, 'DROP DEFAULT'))
+FROM mine LEFT JOIN mine p ON (p.relid, p.attname) = (mine.parent, mine.attname)
+WHERE mine.expression IS DISTINCT FROM p.expression
 -- as by ALTER COLUMN ... TYPE
-  SELECT 23, 0, oid, n, CASE n
-    WHEN 1 THEN format('ALTER SEQUENCE %I.%I AS bigint', nspname, relname)
-    ELSE format('SELECT %s(%L, %L, %L)', (SELECT name FROM mover), owned.table, attname, newcolumn)
-    END
-  FROM owned, generate_series(1, 2) n WHERE deptype = 'i'
-  UNION ALL
-  SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name,
-    {grantee})
-  FROM mine, aclexplode(newacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl
-  UNION ALL
-  SELECT 26, attnum, 0, ordinality, {grant_column(newname, name)}
-  FROM mine, aclexplode(attacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl
-  UNION ALL
-  SELECT 27, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET STATISTICS %s', name,
-    newname, attstattarget)
-  FROM mine WHERE attstattarget >= 0
-  UNION ALL
-  SELECT 28, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET (%s)', name, newname,
-    options)
-  FROM mine WHERE options IS NOT NULL
-  UNION ALL
-  SELECT 29, attnum, 0, 0, format('COMMENT ON COLUMN %s.%I IS %L', name, newname, comment)
-  FROM mine WHERE comment IS NOT NULL
-  UNION ALL
+SELECT 23, 0, oid, n, CASE n
+  WHEN 1 THEN format('ALTER SEQUENCE %I.%I AS bigint', nspname, relname)
+  ELSE format('SELECT %s(%L, %L, %L)', (SELECT name FROM mover), owned.table, attname, newcolumn)
+  END
+FROM owned, generate_series(1, 2) n WHERE deptype = 'i'
+SELECT 25, attnum, 0, ordinality, format('REVOKE ALL (%I) ON TABLE %s FROM %s', newname, name,
+  {grantee})
+FROM mine, aclexplode(newacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl
+SELECT 26, attnum, 0, ordinality, {grant_column(newname, name)}
+FROM mine, aclexplode(attacl) WITH ORDINALITY e WHERE newacl IS DISTINCT FROM attacl
+SELECT 27, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET STATISTICS %s', name,
+  newname, attstattarget)
+FROM mine WHERE attstattarget >= 0
+SELECT 28, attnum, 0, 0, format('ALTER TABLE ONLY %s ALTER COLUMN %I SET (%s)', name, newname,
+  options)
+FROM mine WHERE options IS NOT NULL
+SELECT 29, attnum, 0, 0, format('COMMENT ON COLUMN %s.%I IS %L', name, newname, comment)
+FROM mine WHERE comment IS NOT NULL
 -- the swap
-  SELECT 30, 0, 0, 0,
-    format('ALTER TABLE %s %s', name, string_agg(format('DROP COLUMN %I', attname), ', '
-      ORDER BY attnum))
-  FROM mine WHERE relid = root GROUP BY name
-  UNION ALL
-  SELECT 31, attnum, 0, 0, format('ALTER TABLE %s RENAME COLUMN %I TO %I', name, newname, attname)
-  FROM mine WHERE relid = root
-  UNION ALL
+SELECT 30, 0, 0, 0,
+  format('ALTER TABLE %s %s', name, string_agg(format('DROP COLUMN %I', attname), ', '
+    ORDER BY attnum))
+FROM mine WHERE relid = root GROUP BY name
+SELECT 31, attnum, 0, 0, format('ALTER TABLE %s RENAME COLUMN %I TO %I', name, newname, attname)
+FROM mine WHERE relid = root
 -- what hung on the columns
-  SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, newname,
-    conname)
-  FROM not_null WHERE coninhcount = 0
-  UNION ALL
-  SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname,
-    idx.relname)
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'i'
-  UNION ALL
-  SELECT 41, 0, indexrelid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %2$I',
-    name, idx.relname,
-    CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END)
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.relkind = 'i'
-  UNION ALL
+SELECT 32, 0, oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, newname,
+  conname)
+FROM not_null WHERE coninhcount = 0
+SELECT 40, 0, indexrelid, 0, format('ALTER INDEX %I.%I RENAME TO %I', idx.nspname, newname,
+  idx.relname)
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'i'
+SELECT 41, 0, indexrelid, 0, format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %2$I',
+  name, idx.relname,
+  CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END)
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE con IS NOT NULL AND idx.relkind = 'i'
 -- as pg_dump does it: those of the parents are empty, and take over those of the partitions
-  SELECT 41, 1, indexrelid, 0, CASE WHEN con IS NULL THEN pg_get_indexdef(indexrelid)
-    ELSE format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s%s', name, idx.relname,
-      pg_get_constraintdef(con),
-                ' WITH (' || array_to_string(reloptions, ', ') || ')') END
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I'
-  UNION ALL
-  SELECT 41, 2, indexrelid, 0, format('ALTER INDEX %I.%I SET TABLESPACE %I', idx.nspname,
-    idx.relname, spcname)
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I' AND spcname IS NOT NULL
-  UNION ALL
-  SELECT 41, 3, -depth, 0, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I', p.nspname,
-    p.relname,
-    idx.nspname, idx.relname)
-  FROM idx JOIN this ON this.relid = idx.indrelid JOIN idx p ON p.indexrelid = idx.parent
-  UNION ALL
+SELECT 41, 1, indexrelid, 0, CASE WHEN con IS NULL THEN pg_get_indexdef(indexrelid)
+  ELSE format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s%s', name, idx.relname,
+    pg_get_constraintdef(con),
+              ' WITH (' || array_to_string(reloptions, ', ') || ')') END
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I'
+SELECT 41, 2, indexrelid, 0, format('ALTER INDEX %I.%I SET TABLESPACE %I', idx.nspname,
+  idx.relname, spcname)
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE idx.relkind = 'I' AND spcname IS NOT NULL
+SELECT 41, 3, -depth, 0, format('ALTER INDEX %I.%I ATTACH PARTITION %I.%I', p.nspname,
+  p.relname,
+  idx.nspname, idx.relname)
+FROM idx JOIN this ON this.relid = idx.indrelid JOIN idx p ON p.indexrelid = idx.parent
 -- ALTER INDEX, which has no ONLY, would also set that of the partitions
-  SELECT 42, 0, indexrelid, a.attnum,
-    format('ALTER TABLE ONLY %I.%I ALTER COLUMN %s SET STATISTICS %s',
-    idx.nspname, idx.relname, a.attnum, a.attstattarget)
-  FROM idx JOIN this ON this.relid = idx.indrelid
-    JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0
-  UNION ALL
+SELECT 42, 0, indexrelid, a.attnum,
+  format('ALTER TABLE ONLY %I.%I ALTER COLUMN %s SET STATISTICS %s',
+  idx.nspname, idx.relname, a.attnum, a.attstattarget)
+FROM idx JOIN this ON this.relid = idx.indrelid
+  JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND a.attstattarget >= 0
 -- an index has the names of its columns, too
-  SELECT 42, 1, newoid, a.attnum, format('ALTER TABLE %I.%I RENAME COLUMN %I TO %I', idx.nspname,
-    idx.relname,
-    a.attname, mine.attname)
-  FROM idx JOIN mine ON mine.relid = idx.indrelid
-    JOIN pg_attribute a ON a.attrelid = idx.newoid AND a.attname = mine.newname
-  UNION ALL
-  SELECT 43, 0, indexrelid, 0,
-    {comment_on(format('INDEX %I.%I', idx.nspname, idx.relname), indexrelid, pg_class)}
-  FROM idx JOIN this ON this.relid = idx.indrelid
-  WHERE obj_description(indexrelid, 'pg_class') IS NOT NULL
-  UNION ALL
-  SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname,
-    conname)
-  FROM (SELECT oid, conrelid, conname, newconname AS newname FROM fkey WHERE newoid IS NOT NULL
-    AND newconname <> conname
-        UNION ALL SELECT oid, conrelid, conname, newname FROM chk WHERE coninhcount = 0) k
-          JOIN this ON this.relid = k.conrelid
-  UNION ALL
+SELECT 42, 1, newoid, a.attnum, format('ALTER TABLE %I.%I RENAME COLUMN %I TO %I', idx.nspname,
+  idx.relname,
+  a.attname, mine.attname)
+FROM idx JOIN mine ON mine.relid = idx.indrelid
+  JOIN pg_attribute a ON a.attrelid = idx.newoid AND a.attname = mine.newname
+SELECT 43, 0, indexrelid, 0,
+  {comment_on(format('INDEX %I.%I', idx.nspname, idx.relname), indexrelid, pg_class)}
+FROM idx JOIN this ON this.relid = idx.indrelid
+WHERE obj_description(indexrelid, 'pg_class') IS NOT NULL
+SELECT 44, 0, k.oid, 0, format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', name, k.newname,
+  conname)
+FROM (SELECT oid, conrelid, conname, newconname AS newname FROM fkey WHERE newoid IS NOT NULL
+  AND newconname <> conname
+      UNION ALL SELECT oid, conrelid, conname, newname FROM chk WHERE coninhcount = 0) k
+        JOIN this ON this.relid = k.conrelid
 -- The old columns were equal to the new ones, and checked; so this is for new rows only.
-  SELECT 44, 0, rank() OVER (ORDER BY acts COLLATE "C"), 0,
-    format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', name, conname, pg_get_constraintdef(fkey.oid),
-    CASE WHEN convalidated THEN ' NOT VALID' ELSE '' END)
-  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE late
-  UNION ALL
-  SELECT 44, 1, fkey.oid, 0,
-    format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)
-  FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred
-    AND conparentid = 0 AND NOT late
-  UNION ALL
-  SELECT 45, 0, k.oid, 0,
-    {comment_on(format('CONSTRAINT %I ON %s', conname, name), k.oid, pg_constraint)}
-  FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk
-        UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL
-        UNION ALL SELECT oid, conrelid, conname FROM not_null WHERE coninhcount = 0) k
-    JOIN this ON this.relid = k.conrelid
-  WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL
-  UNION ALL
-  SELECT 46, 0, oid, 0, format('ALTER STATISTICS %I.%I RENAME TO %I', stat.nspname, newname,
-    stxname)
-  FROM stat JOIN this ON this.relid = stat.stxrelid
-  UNION ALL
-  SELECT 47, 0, oid, 0, {set_statistics(stat.nspname, stxname, stxstattarget)}
-  FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0
-  UNION ALL
-  SELECT 48, 0, oid, 0,
-    {comment_on(format('STATISTICS %I.%I', stat.nspname, stxname), oid, pg_statistic_ext)}
-  FROM stat JOIN this ON this.relid = stat.stxrelid
-  WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL
-  UNION ALL
-  SELECT 50, 0, oid, 0, {create_policy(p.name)}
-  FROM pol p
-  UNION ALL
-  SELECT 51, 0, oid, 0, {comment_on(format('POLICY %I ON %s', polname, name), oid, pg_policy)}
-  FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL
-  UNION ALL
-  SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg WHERE tgparentid = 0
-  UNION ALL
-  SELECT 53, trg.depth, trg.oid, 0, format('ALTER TABLE %s %s TRIGGER %I', trg.name,
-    {trigger_state(trg.tgenabled)}, trg.tgname)
-  FROM trg LEFT JOIN trg p ON p.oid = trg.tgparentid
-  WHERE trg.tgenabled <> coalesce(p.tgenabled, 'O')
-  UNION ALL
-  SELECT 54, 0, oid, 0, {comment_on(format('TRIGGER %I ON %s', tgname, name), oid, pg_trigger)}
-  FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL
-  UNION ALL
+SELECT 44, 0, rank() OVER (ORDER BY acts COLLATE "C"), 0,
+  format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', name, conname, pg_get_constraintdef(fkey.oid),
+  CASE WHEN convalidated THEN ' NOT VALID' ELSE '' END)
+FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE late
+SELECT 44, 1, fkey.oid, 0,
+  format('ALTER TABLE %s ALTER CONSTRAINT %I DEFERRABLE INITIALLY IMMEDIATE', name, conname)
+FROM fkey JOIN this ON this.relid = fkey.conrelid WHERE condeferrable AND NOT condeferred
+  AND conparentid = 0 AND NOT late
+SELECT 45, 0, k.oid, 0,
+  {comment_on(format('CONSTRAINT %I ON %s', conname, name), k.oid, pg_constraint)}
+FROM (SELECT oid, conrelid, conname FROM fkey UNION ALL SELECT oid, conrelid, conname FROM chk
+      UNION ALL SELECT con, indrelid, relname FROM idx WHERE con IS NOT NULL
+      UNION ALL SELECT oid, conrelid, conname FROM not_null WHERE coninhcount = 0) k
+  JOIN this ON this.relid = k.conrelid
+WHERE obj_description(k.oid, 'pg_constraint') IS NOT NULL
+SELECT 46, 0, oid, 0, format('ALTER STATISTICS %I.%I RENAME TO %I', stat.nspname, newname,
+  stxname)
+FROM stat JOIN this ON this.relid = stat.stxrelid
+SELECT 47, 0, oid, 0, {set_statistics(stat.nspname, stxname, stxstattarget)}
+FROM stat JOIN this ON this.relid = stat.stxrelid WHERE stxstattarget >= 0
+SELECT 48, 0, oid, 0,
+  {comment_on(format('STATISTICS %I.%I', stat.nspname, stxname), oid, pg_statistic_ext)}
+FROM stat JOIN this ON this.relid = stat.stxrelid
+WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL
+SELECT 50, 0, oid, 0, {create_policy(p.name)}
+FROM pol p
+SELECT 51, 0, oid, 0, {comment_on(format('POLICY %I ON %s', polname, name), oid, pg_policy)}
+FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL
+SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg WHERE tgparentid = 0
+SELECT 53, trg.depth, trg.oid, 0, format('ALTER TABLE %s %s TRIGGER %I', trg.name,
+  {trigger_state(trg.tgenabled)}, trg.tgname)
+FROM trg LEFT JOIN trg p ON p.oid = trg.tgparentid
+WHERE trg.tgenabled <> coalesce(p.tgenabled, 'O')
+SELECT 54, 0, oid, 0, {comment_on(format('TRIGGER %I ON %s', tgname, name), oid, pg_trigger)}
+FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL
 -- a constraint trigger
-  SELECT 54, 1, oid, 0,
-    {comment_on(format('CONSTRAINT %I ON %s', tgname, name), tgconstraint, pg_constraint)}
-  FROM trg WHERE tgconstraint <> 0 AND obj_description(tgconstraint, 'pg_constraint') IS NOT NULL
-  UNION ALL
-  SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,
-    ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
-            FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[]))
-              || ')',
-    ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')
-  FROM pub
-  UNION ALL
-  SELECT 60, depth * 100 + stage, oid, n, command FROM view_statement
-  UNION ALL
-  SELECT 61, stage, oid, 0, command FROM rule_statement
-  UNION ALL
-  SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name,
-    idx.relname)
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisreplident
-  UNION ALL
-  SELECT 71, 0, indexrelid, 0, format('ALTER TABLE %s CLUSTER ON %I', name, idx.relname)
-  FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisclustered
-  UNION ALL
-  SELECT DISTINCT 80, 0, p.oid::bigint, 0, {recompile}
-  FROM row_user u JOIN pg_proc p ON p.oid = u.oid AND {may_alter(u.owner, p)}
-  UNION ALL
+SELECT 54, 1, oid, 0,
+  {comment_on(format('CONSTRAINT %I ON %s', tgname, name), tgconstraint, pg_constraint)}
+FROM trg WHERE tgconstraint <> 0 AND obj_description(tgconstraint, 'pg_constraint') IS NOT NULL
+SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,
+  ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
+          FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[]))
+            || ')',
+  ' WHERE (' || pg_get_expr(prqual, prrelid) || ')')
+FROM pub
+SELECT 60, depth * 100 + stage, oid, n, command FROM view_statement
+SELECT 61, stage, oid, 0, command FROM rule_statement
+SELECT 70, 0, indexrelid, 0, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', name,
+  idx.relname)
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisreplident
+SELECT 71, 0, indexrelid, 0, format('ALTER TABLE %s CLUSTER ON %I', name, idx.relname)
+FROM idx JOIN this ON this.relid = idx.indrelid WHERE indisclustered
+SELECT DISTINCT 80, 0, p.oid::bigint, 0, {recompile}
+FROM row_user u JOIN pg_proc p ON p.oid = u.oid AND {may_alter(u.owner, p)}
 -- which foreign keys are to be validated, as arguments of a trigger that is never fired
-  SELECT 91, 0, this.relid, n, CASE n
-    WHEN 1 THEN format('CREATE TRIGGER "~snowflake_validate" BEFORE INSERT ON %s FOR EACH ROW '
-      'EXECUTE FUNCTION %s(%s)',
-                      name, (SELECT name FROM copier), string_agg(quote_literal(conname), ', '
-                        ORDER BY conname))
-    ELSE format('ALTER TABLE %s DISABLE TRIGGER "~snowflake_validate"', name) END
-  FROM fkey JOIN this ON this.relid = fkey.conrelid, generate_series(1, 2) n
-  WHERE late AND convalidated GROUP BY this.relid, name, n
-) s(stage, a, b, c, command) ORDER BY stage, a, b, c, command COLLATE "C"
+SELECT 91, 0, this.relid, n, CASE n
+  WHEN 1 THEN format('CREATE TRIGGER "~snowflake_validate" BEFORE INSERT ON %s FOR EACH ROW '
+    'EXECUTE FUNCTION %s(%s)',
+                    name, (SELECT name FROM copier), string_agg(quote_literal(conname), ', '
+                      ORDER BY conname))
+  ELSE format('ALTER TABLE %s DISABLE TRIGGER "~snowflake_validate"', name) END
+FROM fkey JOIN this ON this.relid = fkey.conrelid, generate_series(1, 2) n
+WHERE late AND convalidated GROUP BY this.relid, name, n
+
+-- name: swap_statements
+SELECT stage, (stage >= 30)::int AS after_drop, command
+FROM swap_statement ORDER BY stage, a, b, c, command COLLATE "C"
 
 -- What must be locked: sequences that the columns own, views, tables at the
 -- other end of foreign keys, and the table.  Partitions are locked with their
