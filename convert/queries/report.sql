@@ -34,8 +34,7 @@ AND $kind IS DISTINCT FROM 'local'
 AND NOT EXISTS (SELECT FROM pg_seclabel l
                 WHERE (l.classoid, l.objoid, l.provider)
                   = ('pg_class'::regclass, c.oid, 'snowflake'))
-AND NOT EXISTS (SELECT FROM pg_depend e
-                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
+AND NOT {of_extension(pg_class, c.oid)}
 AND EXISTS (
   SELECT FROM pg_db_role_setting r LEFT JOIN pg_database b ON b.oid = r.setdatabase,
     unnest(r.setconfig) v

@@ -60,7 +60,7 @@ WITH word(oid, pattern, part) AS (
  source(classid, objid, code) AS (
   SELECT 'pg_proc'::regclass, p.oid, p.prosrc FROM pg_proc p
   WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))
-  AND NOT {of_extension(p.oid)}
+  AND NOT {of_extension(pg_proc, p.oid)}
   UNION ALL
   SELECT 'pg_trigger'::regclass, oid, encode(tgargs, 'escape') FROM pg_trigger),
  naming(oid, classid, objid) AS (

@@ -5,8 +5,7 @@
 -- A view depends on others by its query alone, so there are no circles: rules are dropped
 -- before all views, and created after them.
 -- cte: in_the_way(classid, objid)
-SELECT DISTINCT d.classid, d.objid FROM target t JOIN pg_depend d
-  ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+SELECT DISTINCT d.classid, d.objid FROM target t JOIN pg_depend d ON {on_column(d, t)}
 WHERE t.change = 'widen'
 
 -- cte: view_walk(oid, depth)
@@ -227,8 +226,7 @@ AND (t.gets_ids
           OR d.refobjsubid IN (
             SELECT f.adnum FROM pg_depend g JOIN pg_attrdef f ON f.oid = g.objid
             WHERE g.classid = 'pg_attrdef'::regclass
-            AND (g.refclassid, g.refobjid, g.refobjsubid)
-              = ('pg_class'::regclass, t.relid, t.attnum)))
+            AND {on_column(g, t)}))
      OR k.contype = 'c' AND NOT k.convalidated)
 UNION
 -- all indexes, as the expressions of a constraint's do not depend on its columns

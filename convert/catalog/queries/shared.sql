@@ -30,13 +30,17 @@
 format('(?<![[:alnum:]_])%s(?![[:alnum:]_])',
   regexp_replace({name}, '[^[:alnum:]_]', E'\\\\\\&', 'g'))
 
--- Is a function a member of an extension; and is it in a temporary schema?
--- snippet: of_extension(function)
+-- Is an object a member of an extension; and is a function in a temporary schema?
+-- snippet: of_extension(catalog, oid)
 EXISTS (SELECT FROM pg_depend e
-        WHERE (e.classid, e.objid, e.deptype) = ('pg_proc'::regclass, {function}, 'e'))
+        WHERE (e.classid, e.objid, e.deptype) = ('{catalog}'::regclass, {oid}, 'e'))
 
 -- snippet: is_temporary(function)
 ({function}.pronamespace = pg_my_temp_schema() OR pg_is_other_temp_schema({function}.pronamespace))
+
+-- Is d a dependency on column c?
+-- snippet: on_column(d, c)
+({d}.refclassid, {d}.refobjid, {d}.refobjsubid) = ('pg_class'::regclass, {c}.relid, {c}.attnum)
 
 -- May the owner of a table alter a function; and a statement that changes nothing, after
 -- which sessions compile a function, p, again.
@@ -131,7 +135,7 @@ WHERE t.is_key
 -- cte: related(oid, key, owned, is_identity)
 SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t
   JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
-    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+    AND {on_column(d, t)}
 WHERE t.is_key
 UNION ALL
 SELECT d.refobjid, k.key, false, false FROM key_default k
@@ -166,8 +170,7 @@ SELECT oid, name, true FROM unnest($named_sequences, $naming_objects) n(oid, nam
 -- a parent is created with that.
 -- cte: rebuilt(classid, objid)
 SELECT DISTINCT o.classid, o.objid FROM target t
-  JOIN pg_depend d
-    ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+  JOIN pg_depend d ON {on_column(d, t)}
   LEFT JOIN pg_constraint k ON (d.classid, d.objid) = ('pg_constraint'::regclass, k.oid)
     AND k.contype IN ('p', 'u', 'x')
   CROSS JOIN LATERAL (VALUES (d.classid, d.objid), ('pg_class'::regclass, k.conindid))
@@ -215,7 +218,7 @@ FROM row_table r JOIN plpgsql f
     ON CASE WHEN strpos(f.lower, lower(r.relname::text COLLATE "C")) > 0
        THEN f.source ~* {word(r.relname::text)} END
 WHERE NOT r.relispartition
-AND NOT {of_extension(f.oid)}
+AND NOT {of_extension(pg_proc, f.oid)}
 
 -- Those of the tables whose columns change their type, with the statement that discards their
 -- plans.
@@ -271,6 +274,5 @@ AND NOT EXISTS (SELECT FROM pg_constraint c
 -- numeric(p, s) has p - s digits before the point, and an ID 19.
 AND (b.base NOT IN ('numeric'::regtype, 'numeric[]'::regtype)
      OR b.mod >= 4 AND ((b.mod - 4) >> 16) - ((((b.mod - 4) & 2047) # 1024) - 1024) < 19)
-AND NOT EXISTS (SELECT FROM pg_depend e
-                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
+AND NOT {of_extension(pg_class, r.oid)}
 AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)

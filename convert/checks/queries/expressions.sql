@@ -16,7 +16,7 @@ WITH own AS (
       UNION ALL
       SELECT f.adnum FROM pg_depend d JOIN pg_attrdef f ON f.oid = d.objid
       WHERE d.classid = 'pg_attrdef'::regclass
-      AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+      AND {on_column(d, t)}
     ) u(used)
   WHERE r.relowner = k.relowner AND t.change <> 'cannot'
   AND NOT EXISTS (SELECT FROM pg_partition_ancestors(t.relid) n(relid) JOIN pg_class p

@@ -137,7 +137,7 @@ AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
 AND NOT EXISTS (
   SELECT FROM pg_depend c
   WHERE (c.classid, c.objid) = (d.classid, d.objid)
-  AND (c.refclassid, c.refobjid, c.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum))
+  AND {on_column(c, t)})
 
 -- list: recreated_obstacles obstacles
 

@@ -117,8 +117,7 @@ AND a.attidentity = '' AND a.attgenerated = ''
 AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval[(]', false)
 AND NOT EXISTS (SELECT FROM pg_constraint c
                 WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))
-AND NOT EXISTS (SELECT FROM pg_depend e
-                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
+AND NOT {of_extension(pg_class, r.oid)}
 AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
 
 -- What the names of these columns say.

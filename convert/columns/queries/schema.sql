@@ -10,8 +10,7 @@ WITH candidate AS (
   WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p')
   AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
   AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
-  AND NOT EXISTS (SELECT FROM pg_depend e
-                  WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))),
+  AND NOT {of_extension(pg_class, r.oid)}),
  key AS (
   SELECT c.*, c.attidentity <> '' OR coalesce(c.expression ~* 'nextval[(]', false) OR EXISTS (
       SELECT FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid

@@ -2,8 +2,7 @@
 -- cte: fed_table(relid)
 SELECT r.oid FROM pg_class r
 WHERE (r.relnamespace = $schema OR r.oid = $object) AND r.relkind IN ('r', 'p') AND r.relpersistence <> 't'
-AND NOT EXISTS (SELECT FROM pg_depend e
-                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, r.oid, 'e'))
+AND NOT {of_extension(pg_class, r.oid)}
 UNION
 SELECT i.inhrelid FROM fed_table f JOIN pg_inherits i ON i.inhparent = f.relid
 

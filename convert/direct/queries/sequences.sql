@@ -74,8 +74,7 @@ SELECT format('%I.%I', n.nspname, c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE $kind IN ('snowflake', 'range') AND c.relnamespace = $schema AND c.relkind = 'S'
 AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
-AND NOT EXISTS (SELECT FROM pg_depend e
-                WHERE (e.classid, e.objid, e.deptype) = ('pg_class'::regclass, c.oid, 'e'))
+AND NOT {of_extension(pg_class, c.oid)}
 
 -- What reads the position of sequences that get a kind, or have one: views and functions that
 -- depend on it, and functions by their text.
@@ -94,7 +93,7 @@ FROM s JOIN pg_proc p ON strpos(lower(p.prosrc), 'last_value') > 0 AND p.prosrc 
   OR EXISTS (SELECT FROM pg_depend d
              WHERE (d.classid, d.objid) = ('pg_proc'::regclass, p.oid) AND d.refobjsubid > 0
              AND (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid))
-WHERE NOT {is_temporary(p)} AND NOT {of_extension(p.oid)}
+WHERE NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
 
 -- Columns whose defaults make texts of numbers of sequences, and whether these are snowflake IDs.
 -- cte: number_text(column_name, has_ids)

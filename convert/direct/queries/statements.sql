@@ -146,8 +146,7 @@ FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, 
         pg_get_expr(p.prqual, p.prrelid)
       FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
         JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass
-          AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid,
-            t.attnum)
+          AND {on_column(d, t)}
         JOIN pg_publication_rel p ON p.oid = d.objid AND p.prqual IS NOT NULL
         JOIN pg_publication b ON b.oid = p.prpubid
       WHERE (t.gets_ids OR t.change = 'widen')
@@ -166,8 +165,7 @@ WITH kept(name, expression) AS (
         pg_get_expr(p.polwithcheck, p.polrelid))
       WHEN 'pg_trigger'::regclass THEN pg_get_triggerdef(d.objid)
       ELSE pg_get_viewdef(r.ev_class) END
-  FROM target t JOIN pg_depend d
-      ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, t.relid, t.attnum)
+  FROM target t JOIN pg_depend d ON {on_column(d, t)}
     LEFT JOIN pg_policy p ON (d.classid, d.objid) = ('pg_policy'::regclass, p.oid)
     LEFT JOIN pg_rewrite r ON (d.classid, d.objid) = ('pg_rewrite'::regclass, r.oid)
   WHERE t.change = 'widen'
@@ -267,7 +265,7 @@ SELECT name, name, 'it might use the sequence of a key', NULL,
 FROM (SELECT format('function %s', p.oid::regprocedure) FROM pg_proc p
       WHERE p.prosrc ~* E'\\m(lastval|pg_get_serial_sequence|overriding\\s+user\\s+value)\\M'
       AND EXISTS (SELECT FROM user_of u WHERE u.oid = p.oid OR p.prosrc ~* u.pattern)
-      AND NOT {is_temporary(p)} AND NOT {of_extension(p.oid)}
+      AND NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
       UNION ALL
       SELECT format('default of column %I of table %s', a.attname, r.oid::regclass)
       FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid AND r.relpersistence <> 't'
@@ -292,7 +290,7 @@ WITH changed_name(relid, schema, name) AS (
          OR p.oid IN (SELECT tgfoid FROM pg_trigger
                       WHERE tgrelid IN (SELECT relid FROM changed_name)))
   AND p.prokind IN ('f', 'p') AND l.lanname NOT IN ('internal', 'c')
-  AND NOT {of_extension(p.oid)} AND NOT {is_temporary(p)})
+  AND NOT {of_extension(pg_proc, p.oid)} AND NOT {is_temporary(p)})
 SELECT format('function %s', o.oid::regprocedure), o.oid::regprocedure::text,
   'it has the name of a table or column that is converted, or is a trigger, and has integers', NULL,
   'Change what holds keys there to bigint, also in its source. A bigint does not match an integer '

@@ -8,8 +8,7 @@ UNION ALL SELECT 'pg_constraint'::regclass, con FROM idx WHERE con IS NOT NULL
 UNION ALL SELECT 'pg_constraint'::regclass, oid FROM fkey
 UNION ALL SELECT 'pg_constraint'::regclass, oid FROM chk
 UNION ALL SELECT 'pg_statistic_ext'::regclass, oid FROM stat
-UNION ALL SELECT d.classid, d.objid FROM col JOIN pg_depend d
-  ON (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)
+UNION ALL SELECT d.classid, d.objid FROM col JOIN pg_depend d ON {on_column(d, col)}
 WHERE d.classid = 'pg_policy'::regclass
 UNION ALL SELECT 'pg_trigger'::regclass, oid FROM triggered
 UNION ALL SELECT 'pg_attrdef'::regclass, f.oid FROM vw JOIN pg_attrdef f ON f.adrelid = vw.oid
@@ -147,8 +146,7 @@ FROM tab JOIN pg_class r ON r.oid = tab.relid WHERE r.relpersistence = 't'
 SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
   t.column_name)
 FROM col JOIN target t USING (relid, attnum)
-  JOIN pg_depend d ON (d.refclassid, d.refobjid, d.refobjsubid)
-    = ('pg_class'::regclass, col.relid, col.attnum)
+  JOIN pg_depend d ON {on_column(d, col)}
   LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
   LEFT JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
   LEFT JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
@@ -307,7 +305,7 @@ AND NOT EXISTS (SELECT FROM col WHERE col.relid = indrelid AND col.attnum = ANY 
 -- Whoever creates one just now has a lock.
 SELECT DISTINCT format('index %I.%I is invalid', n.nspname, c.relname)
 FROM col JOIN pg_depend d ON d.classid = 'pg_class'::regclass
-    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)
+    AND {on_column(d, col)}
   JOIN pg_index i ON i.indexrelid = d.objid JOIN pg_class c ON c.oid = d.objid
   JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT i.indisvalid
@@ -487,7 +485,7 @@ ORDER BY 1
 (SELECT p.oid::regprocedure::text, p.prosrc, p.proretset, lower(p.prosrc COLLATE "C")
   FROM pg_proc p
   WHERE p.prolang NOT IN (SELECT oid FROM pg_language WHERE lanname IN ('internal', 'c'))
-  AND NOT {is_temporary(p)} AND NOT {of_extension(p.oid)}
+  AND NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
   OFFSET 0) f(name, source, returns_set, lower)
 
 -- snippet: names_table

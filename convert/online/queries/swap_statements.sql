@@ -20,8 +20,7 @@ FROM col JOIN this USING (relid)
 SELECT d.deptype, mine.attname, mine.newname AS newcolumn, mine.name AS table, c.oid, c.relname,
   n.nspname
 FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
-    AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, mine.relid,
-      mine.attnum)
+    AND {on_column(d, mine)}
   JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'
   JOIN pg_namespace n ON n.oid = c.relnamespace
 

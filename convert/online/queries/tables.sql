@@ -156,7 +156,7 @@ FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
 -- cte: triggered(oid)
 -- Those of partitions do not always depend on a column themselves.
 SELECT d.objid FROM col JOIN pg_depend d ON d.classid = 'pg_trigger'::regclass
-  AND (d.refclassid, d.refobjid, d.refobjsubid) = ('pg_class'::regclass, col.relid, col.attnum)
+  AND {on_column(d, col)}
 UNION
 SELECT g.oid FROM triggered t JOIN pg_trigger g ON g.tgparentid = t.oid
 
