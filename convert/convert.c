@@ -41,14 +41,12 @@
 #include "utils/regproc.h"
 #include "utils/tuplestore.h"
 
-#include "convert/catalog/queries.h"
-#include "convert/checks/obstacles.h"
+#include "convert/catalog/findings.h"
 #include "convert/columns/columns.h"
 #include "convert/columns/keys.h"
 #include "convert/columns/schema.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/kinds.h"
-#include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
@@ -98,14 +96,15 @@ static void
 find_statements(Call *call)
 {
 	SnowflakeConversion *conversion = &call->conversion;
+	List	   *findings = NIL;
 
 	call->statements = NIL;
 	if (!snowflake_convert_prepare(conversion, call->owner))
 		return;
-	if (!OidIsValid(conversion->schema) && !OidIsValid(call->generator))
-		snowflake_convert_report_kept_default(linitial(conversion->keys));
-	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
-	snowflake_convert_give_notices(conversion);
+	(void) snowflake_convert_list_obstacles(conversion, &findings);
+	snowflake_convert_report_obstacles(conversion, findings);
+	findings = list_concat(findings, snowflake_convert_list_notices(conversion));
+	snowflake_convert_give_notices(conversion, findings);
 	call->statements = conversion->dry_run ?
 		snowflake_convert_statements(conversion) :
 		snowflake_convert_begin_execution(conversion);
@@ -309,8 +308,6 @@ report_result(const Call *call)
 		ereport(NOTICE,
 				(errmsg("keys of schema \"%s\" are already converted", name)));
 	else
-	{
-		snowflake_convert_report_doubles(conversion);
 		ereport(NOTICE,
 				(conversion->dry_run ?
 				 errmsg("keys of schema \"%s\" would be converted", name) :
@@ -319,7 +316,6 @@ report_result(const Call *call)
 				 conversion->dry_run ?
 				 errhint("Nothing was changed.") :
 				 errhint("snowflake_convert_report() names what is left.")));
-	}
 }
 
 /*

@@ -28,14 +28,11 @@
 #include "utils/tuplestore.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/queries.h"
-#include "convert/checks/obstacles.h"
 #include "convert/columns/columns.h"
 #include "convert/columns/schema.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/kinds.h"
 #include "convert/direct/rehearse.h"
-#include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
@@ -73,12 +70,12 @@ static const struct
 /* What comes first in the report, and how many objects a row names at most. */
 static const struct
 {
-	const char *severity;
+	const char *name;
 	int			limit;
-}			severities[] = {
-	{"obstacle", SNOWFLAKE_CONVERT_LINES},
-	{"warning", SNOWFLAKE_CONVERT_LINES},
-	{"info", 4},
+}			severities[SNOWFLAKE_SEVERITIES] = {
+	[SNOWFLAKE_OBSTACLE] = {"obstacle", SNOWFLAKE_CONVERT_LINES},
+	[SNOWFLAKE_WARNING] = {"warning", SNOWFLAKE_CONVERT_LINES},
+	[SNOWFLAKE_INFO] = {"info", 4},
 };
 
 /* A call, and what was found. */
@@ -132,13 +129,20 @@ list_line(const Report *report, const SnowflakeFinding *finding)
 {
 	size_t		length = strlen(finding->object);
 
-	if (strcmp(finding->severity, "obstacle") == 0)
-		return pstrdup(finding->finding);
-	if (strcmp(finding->severity, "info") == 0 || finding->line == NULL)
+	if (finding->severity == SNOWFLAKE_OBSTACLE)
+		return pstrdup(finding->message);
+	if (finding->severity == SNOWFLAKE_INFO || finding->line == NULL)
 		return list_name(report, finding->object);
 	if (strncmp(finding->line, finding->object, length) != 0)
 		return pstrdup(without_schema(report, finding->line));
 	return psprintf("%s%s", list_name(report, finding->object), finding->line + length);
+}
+
+static const char *
+text_of(const SnowflakeFinding *finding)
+{
+	return finding->detail == NULL ? finding->message :
+		psprintf("%s: %s", finding->message, finding->detail);
 }
 
 static void
@@ -148,58 +152,13 @@ add_row(ReturnSetInfo *rsinfo, const SnowflakeFinding *finding, const char *text
 	Datum		values[5];
 	bool		nulls[lengthof(values)] = {false};
 
-	values[0] = CStringGetTextDatum(finding->severity);
+	values[0] = CStringGetTextDatum(severities[finding->severity].name);
 	values[1] = Int32GetDatum(count);
 	values[2] = CStringGetTextDatum(objects);
 	values[3] = CStringGetTextDatum(text);
-	nulls[4] = finding->what_to_do == NULL;
-	values[4] = nulls[4] ? (Datum) 0 : CStringGetTextDatum(finding->what_to_do);
+	nulls[4] = finding->hint == NULL;
+	values[4] = nulls[4] ? (Datum) 0 : CStringGetTextDatum(finding->hint);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-}
-
-/* Findings that are one row. */
-typedef struct Row
-{
-	const SnowflakeFinding *first;
-	List	   *lines;
-} Row;
-
-static bool
-is_same(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-/*
- * Do findings of a severity say the same?  Obstacles do if the same removes them.
- */
-static bool
-is_like(const SnowflakeFinding *a, const SnowflakeFinding *b)
-{
-	if (a->title == NULL || !is_same(a->title, b->title))
-		return false;
-	return strcmp(a->severity, "obstacle") != 0 || is_same(a->what_to_do, b->what_to_do);
-}
-
-/*
- * The row that a finding belongs to: that of others like it, or a new one.
- */
-static Row *
-row_of(const Report *report, const SnowflakeFinding *finding, List **rows)
-{
-	Row		   *row;
-	ListCell   *cell;
-
-	foreach(cell, *rows)
-	{
-		row = lfirst(cell);
-		if (!report->details && is_like(row->first, finding))
-			return row;
-	}
-	row = palloc0(sizeof(Row));
-	row->first = finding;
-	*rows = lappend(*rows, row);
-	return row;
 }
 
 static int
@@ -212,11 +171,14 @@ compare_lines(const ListCell *a, const ListCell *b)
  * The lines in order, each once: a sequence may feed several columns.
  */
 static List *
-sort_lines(List *lines)
+sorted_lines(const Report *report, const List *findings)
 {
+	List	   *lines = NIL;
 	List	   *sorted = NIL;
 	ListCell   *cell;
 
+	foreach(cell, findings)
+		lines = lappend(lines, list_line(report, lfirst(cell)));
 	list_sort(lines, compare_lines);
 	foreach(cell, lines)
 	{
@@ -230,46 +192,24 @@ sort_lines(List *lines)
  * Return the findings of a severity.
  */
 static void
-return_rows(const Report *report, const char *severity, int limit, ReturnSetInfo *rsinfo)
+return_rows(const Report *report, SnowflakeSeverity severity, ReturnSetInfo *rsinfo)
 {
-	List	   *rows = NIL;
 	ListCell   *cell;
 
-	foreach(cell, report->findings)
+	foreach(cell, snowflake_convert_group(report->findings, report->details ?
+										  SNOWFLAKE_GROUP_NONE : SNOWFLAKE_GROUP_ALL))
 	{
-		const SnowflakeFinding *finding = lfirst(cell);
-		Row		   *row;
+		const List *findings = lfirst(cell);
+		const SnowflakeFinding *first = linitial(findings);
+		List	   *lines = sorted_lines(report, findings);
 
-		if (strcmp(finding->severity, severity) != 0)
+		if (first->severity != severity)
 			continue;
-		row = row_of(report, finding, &rows);
-		row->lines = lappend(row->lines, list_line(report, finding));
-	}
-	foreach(cell, rows)
-	{
-		const Row  *row = lfirst(cell);
-		List	   *lines = sort_lines(row->lines);
-
-		if (list_length(row->lines) == 1)
-			add_row(rsinfo, row->first, row->first->finding, 1, row->first->object);
+		if (list_length(findings) == 1)
+			add_row(rsinfo, first, text_of(first), 1, first->object);
 		else
-			add_row(rsinfo, row->first, row->first->title, list_length(lines),
-					snowflake_convert_join_lines(lines, limit));
-	}
-}
-
-static void
-add_obstacles(Report *report, const List *obstacles)
-{
-	ListCell   *cell;
-
-	foreach(cell, obstacles)
-	{
-		const SnowflakeObstacle *obstacle = lfirst(cell);
-
-		(void) snowflake_convert_add_finding(&report->findings, "obstacle",
-											 "they prevent the conversion", obstacle->object,
-											 obstacle->line, obstacle->hint);
+			add_row(rsinfo, first, first->title, list_length(lines),
+					snowflake_convert_join_lines(lines, severities[severity].limit));
 	}
 }
 
@@ -285,7 +225,7 @@ add_views(Report *report)
 	{
 		char	  **row = lfirst(cell);
 
-		(void) snowflake_convert_add_finding(&report->findings, "obstacle", NULL, row[0],
+		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_OBSTACLE, NULL, row[0],
 											 row[1], row[2]);
 	}
 }
@@ -297,7 +237,7 @@ add_views(Report *report)
 static void
 add_unconverted_keys(Report *report)
 {
-	const char *severity = "info";
+	SnowflakeSeverity severity = SNOWFLAKE_INFO;
 	const char *what_to_do = "Convert them with snowflake_convert_schema(), or with snowflake_convert_online() while they are in use.";
 	ListCell   *cell;
 
@@ -305,7 +245,7 @@ add_unconverted_keys(Report *report)
 	{
 		if (!((SnowflakeKey *) lfirst(cell))->set_default)
 		{
-			severity = "warning";
+			severity = SNOWFLAKE_WARNING;
 			what_to_do = "Others are. The tables are new, or something, such as an upgrade of the application, changed the defaults. Convert them with snowflake_convert_schema(), or with snowflake_convert_online() while they are in use.";
 		}
 	}
@@ -330,7 +270,7 @@ add_local_sequences(Report *report)
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_ask(&report->conversion, sql_local_sequences))
-		(void) snowflake_convert_add_finding(&report->findings, "warning",
+		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING,
 											 "sequences are local, although new tables get another kind",
 											 ((char **) lfirst(cell))[0],
 											 "it is local, although new tables get another kind",
@@ -346,7 +286,7 @@ add_left_keys(Report *report, const List *left)
 	{
 		const SnowflakeLeftKey *key = lfirst(cell);
 
-		(void) snowflake_convert_add_finding(&report->findings, "info",
+		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_INFO,
 											 left_keys[key->kind].title, key->object,
 											 left_keys[key->kind].finding,
 											 left_keys[key->kind].what_to_do);
@@ -360,13 +300,9 @@ static void
 find_kinds(Report *report)
 {
 	SnowflakeKindCall call = {.conversion = &report->conversion,.exclude = report->exclude};
-	List	   *obstacles;
-	List	   *findings;
 
 	report->conversion.dry_run = true;
-	findings = snowflake_convert_list_kinds(&call, &obstacles);
-	add_obstacles(report, obstacles);
-	report->findings = list_concat(report->findings, findings);
+	report->findings = snowflake_convert_list_kinds(&call);
 }
 
 /*
@@ -375,9 +311,8 @@ find_kinds(Report *report)
 static void
 rehearse(Report *report)
 {
-	if (report->findings != NIL &&
-		strcmp(((SnowflakeFinding *) linitial(report->findings))->severity, "obstacle") == 0)
-		(void) snowflake_convert_add_finding(&report->findings, "warning", NULL,
+	if (snowflake_convert_first_obstacle(report->findings) != NULL)
+		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING, NULL,
 											 psprintf("schema %s", report->schema),
 											 "it is not rehearsed, because there are obstacles",
 											 "Remove the obstacles, and rehearse in the same transaction, which can be rolled back.");
@@ -405,12 +340,11 @@ find_keys(Report *report)
 	if (conversion->keys != NIL)
 		snowflake_convert_choose_columns(conversion, report->widen);
 	(void) snowflake_convert_prepare(conversion, owner);
-	add_obstacles(report, snowflake_convert_list_obstacles(conversion));
+	(void) snowflake_convert_list_obstacles(conversion, &report->findings);
 	add_views(report);
 	add_unconverted_keys(report);
-	report->findings = list_concat(report->findings, snowflake_convert_list_findings(conversion));
+	report->findings = list_concat(report->findings, snowflake_convert_list_notices(conversion));
 	add_left_keys(report, left);
-	snowflake_convert_list_doubles(conversion, &report->findings);
 	if (report->rehearse && conversion->keys != NIL)
 		rehearse(report);
 	snowflake_become_caller(&self);
@@ -454,9 +388,8 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 	else
 		find_keys(&report);
 	add_local_sequences(&report);
-	for (size_t i = 0; i < lengthof(severities); i++)
-		return_rows(&report, severities[i].severity, severities[i].limit,
-					(ReturnSetInfo *) fcinfo->resultinfo);
+	for (SnowflakeSeverity severity = 0; severity < SNOWFLAKE_SEVERITIES; severity++)
+		return_rows(&report, severity, (ReturnSetInfo *) fcinfo->resultinfo);
 	SPI_finish();
 	snowflake_become_caller(&caller);
 	return (Datum) 0;

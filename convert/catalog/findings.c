@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * findings.c
- *	  What is said of a conversion: rows of a report, and lists in notices.
+ *	  What is said of a conversion: obstacles, notices, and rows of a report.
+ *
+ * Everything that can be known is found before anything is said, so a call names
+ * all obstacles at once, and notices only if there are none.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -12,22 +15,149 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
+#include "nodes/value.h"
+#include "utils/lsyscache.h"
 
 #include "convert/catalog/findings.h"
+#include "convert/catalog/rows.h"
 
 SnowflakeFinding *
-snowflake_convert_add_finding(List **findings, const char *severity, const char *title,
-							  const char *object, const char *finding, const char *what_to_do)
+snowflake_convert_add_finding(List **findings, SnowflakeSeverity severity,
+							  const char *title, const char *object,
+							  const char *message, const char *hint)
 {
-	SnowflakeFinding *result = palloc0(sizeof(SnowflakeFinding));
+	SnowflakeFinding *finding = palloc0_object(SnowflakeFinding);
 
-	result->severity = severity;
-	result->title = title;
-	result->object = object;
-	result->finding = finding;
-	result->what_to_do = what_to_do;
-	*findings = lappend(*findings, result);
-	return result;
+	finding->severity = severity;
+	finding->title = title;
+	finding->object = object;
+	finding->message = message;
+	finding->hint = hint;
+	*findings = lappend(*findings, finding);
+	return finding;
+}
+
+void
+snowflake_convert_add_obstacle(List **findings, const char *object, const char *line,
+							   const char *hint)
+{
+	SnowflakeFinding *obstacle;
+
+	obstacle = snowflake_convert_add_finding(findings, SNOWFLAKE_OBSTACLE,
+											 "they prevent the conversion", object,
+											 line, hint);
+	obstacle->line = line;
+}
+
+/*
+ * Add the obstacles that a query of a list of them finds.  Returns whether there are any.
+ */
+bool
+snowflake_convert_ask_obstacles(const SnowflakeConversion *conversion, SnowflakeQuery query,
+								List **findings)
+{
+	List	   *rows = snowflake_convert_ask(conversion, query);
+	ListCell   *cell;
+
+	foreach(cell, rows)
+	{
+		char	  **row = lfirst(cell);
+
+		snowflake_convert_add_obstacle(findings, row[1], row[0], row[2]);
+	}
+	return rows != NIL;
+}
+
+/*
+ * What a query of a list of notices finds.
+ */
+List *
+snowflake_convert_ask_notices(const SnowflakeConversion *conversion, SnowflakeQuery query)
+{
+	List	   *findings = NIL;
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(conversion, query))
+	{
+		char	  **row = lfirst(cell);
+		bool		is_warning = strcmp(snowflake_convert_text(row, "severity"), "warning") == 0;
+		SnowflakeFinding *finding;
+
+		finding = snowflake_convert_add_finding(&findings,
+												is_warning ? SNOWFLAKE_WARNING : SNOWFLAKE_INFO,
+												snowflake_convert_text(row, "title"),
+												snowflake_convert_text(row, "object"),
+												snowflake_convert_text(row, "message"),
+												snowflake_convert_text(row, "hint"));
+		finding->is_list = strcmp(snowflake_convert_text(row, "form"), "list") == 0;
+		finding->line = snowflake_convert_text(row, "line");
+		finding->detail = snowflake_convert_text(row, "detail");
+	}
+	return findings;
+}
+
+/*
+ * The first obstacle, or NULL.
+ */
+const SnowflakeFinding *
+snowflake_convert_first_obstacle(const List *findings)
+{
+	ListCell   *cell;
+
+	foreach(cell, findings)
+	{
+		const SnowflakeFinding *finding = lfirst(cell);
+
+		if (finding->severity == SNOWFLAKE_OBSTACLE)
+			return finding;
+	}
+	return NULL;
+}
+
+static bool
+is_same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/*
+ * Are two findings told together?  Obstacles are if the same removes them.
+ */
+static bool
+belong_together(const SnowflakeFinding *a, const SnowflakeFinding *b, SnowflakeGrouping grouping)
+{
+	if (grouping == SNOWFLAKE_GROUP_NONE ||
+		(grouping == SNOWFLAKE_GROUP_LISTS && !a->is_list) ||
+		a->title == NULL || !is_same(a->title, b->title) || a->severity != b->severity)
+		return false;
+	return a->severity != SNOWFLAKE_OBSTACLE || is_same(a->hint, b->hint);
+}
+
+/*
+ * The findings as lists of those that are told together.
+ */
+List *
+snowflake_convert_group(const List *findings, SnowflakeGrouping grouping)
+{
+	List	   *groups = NIL;
+	ListCell   *cell;
+	ListCell   *other;
+
+	foreach(cell, findings)
+	{
+		const SnowflakeFinding *finding = lfirst(cell);
+
+		foreach(other, groups)
+		{
+			if (belong_together(finding, linitial(lfirst(other)), grouping))
+				break;
+		}
+		if (other != NULL)
+			lfirst(other) = lappend(lfirst(other), lfirst(cell));
+		else
+			groups = lappend(groups, list_make1(lfirst(cell)));
+	}
+	return groups;
 }
 
 /*
@@ -48,23 +178,77 @@ snowflake_convert_join_lines(const List *lines, int limit)
 	return joined.data;
 }
 
-void
-snowflake_convert_give_notice(const char *message, const char *detail, const char *hint)
+static List *
+lines_of(const List *findings)
 {
-	ereport(NOTICE,
-			(errmsg_internal("%s", message),
-			 detail != NULL ? errdetail_internal("%s", detail) : 0,
-			 hint != NULL ? errhint("%s", hint) : 0));
+	List	   *lines = NIL;
+	ListCell   *cell;
+
+	foreach(cell, findings)
+		lines = lappend(lines, unconstify(char *, ((SnowflakeFinding *) lfirst(cell))->line));
+	return lines;
 }
 
 /*
- * Give one notice about all objects of a list, if there are any.
+ * Give a notice for each finding that is none of a list, or, of a schema, for all with
+ * the same title: the lines of these, and the hint of the first.
  */
 void
-snowflake_convert_give_list(const char *title, const List *lines, const char *hint)
+snowflake_convert_give_notices(const SnowflakeConversion *conversion, const List *findings)
 {
-	if (lines != NIL)
-		snowflake_convert_give_notice(title,
-									  snowflake_convert_join_lines(lines, SNOWFLAKE_CONVERT_LINES),
-									  hint);
+	bool		all = OidIsValid(conversion->schema);
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_group(findings,
+										  all ? SNOWFLAKE_GROUP_ALL : SNOWFLAKE_GROUP_LISTS))
+	{
+		const SnowflakeFinding *first = linitial(lfirst(cell));
+		bool		listed = first->title != NULL && (all || first->is_list);
+		const char *detail = listed ?
+			snowflake_convert_join_lines(lines_of(lfirst(cell)), SNOWFLAKE_CONVERT_LINES) :
+			first->detail;
+
+		ereport(NOTICE,
+				(errmsg_internal("%s", listed ? first->title : first->message),
+				 detail != NULL ? errdetail_internal("%s", detail) : 0,
+				 first->hint != NULL ? errhint("%s", first->hint) : 0));
+	}
+}
+
+/*
+ * Fail if there are obstacles, and list all of them, each hint once.
+ */
+void
+snowflake_convert_report_obstacles(const SnowflakeConversion *conversion, const List *findings)
+{
+	const SnowflakeKey *key = conversion->keys == NIL ? NULL : linitial(conversion->keys);
+	List	   *lines = NIL;
+	List	   *hints = NIL;
+	StringInfoData hint;
+	ListCell   *cell;
+
+	if (snowflake_convert_first_obstacle(findings) == NULL)
+		return;
+	foreach(cell, findings)
+	{
+		const SnowflakeFinding *finding = lfirst(cell);
+
+		if (finding->severity != SNOWFLAKE_OBSTACLE)
+			continue;
+		lines = lappend(lines, unconstify(char *, finding->line));
+		hints = list_append_unique(hints, makeString(unconstify(char *, finding->hint)));
+	}
+	initStringInfo(&hint);
+	foreach(cell, hints)
+		appendStringInfo(&hint, " %s", strVal(lfirst(cell)));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 OidIsValid(conversion->schema) ?
+			 errmsg("cannot convert the tables of schema \"%s\"",
+					get_namespace_name(conversion->schema)) :
+			 key == NULL ? errmsg("cannot change the kind of these sequences") :
+			 errmsg("cannot convert column \"%s\" of table %s", key->column,
+					key->table),
+			 errdetail_internal("%s", snowflake_convert_join_lines(lines, list_length(lines))),
+			 errhint("Nothing was changed.%s", hint.data)));
 }

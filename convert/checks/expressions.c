@@ -57,10 +57,9 @@
 #include "utils/rel.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/queries.h"
+#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/checks/expressions.h"
-#include "convert/checks/obstacles.h"
 
 /* The column that an ID takes the place of. */
 typedef struct Replacement
@@ -76,6 +75,7 @@ typedef struct Dependent
 	Oid			relid;			/* the table */
 	AttrNumber	attnum;			/* the column */
 	bool		is_check;
+	bool		is_doubtful;	/* might rows with new IDs not belong there? */
 	const char *text;			/* of a statement */
 	const SnowflakeSample *sample;	/* NULL: only parse it */
 	MemoryContext context;		/* for the values */
@@ -426,11 +426,22 @@ examine(void *argument)
 }
 
 /*
+ * What would be an obstacle if rows with new IDs belonged there.
+ */
+static void
+make_doubt(SnowflakeFinding *finding)
+{
+	finding->severity = SNOWFLAKE_WARNING;
+	finding->title = "some partitions or children do not accept new IDs";
+	finding->is_list = true;
+	finding->hint = "INSERTs into them will fail. If they get new rows, change what does not accept the IDs.";
+}
+
+/*
  * Check a dependent, by its description.  Returns false if it is an obstacle.
  */
 static bool
-check_dependent(Dependent *dependent, const char *description,
-				List **obstacles)
+check_dependent(Dependent *dependent, const char *description, List **findings)
 {
 	const SnowflakeSample *sample = dependent->sample;
 	MemoryContext old;
@@ -445,87 +456,95 @@ check_dependent(Dependent *dependent, const char *description,
 		return true;
 
 	if (sample == NULL)
-		snowflake_convert_add_obstacle(obstacles, description,
+		snowflake_convert_add_obstacle(findings, description,
 									   psprintf("%s cannot be created again: %s",
 												description, message),
 									   "Change or drop what does not accept values of type bigint.");
 	else if (message != NULL)
-		snowflake_convert_add_obstacle(obstacles, description,
+		snowflake_convert_add_obstacle(findings, description,
 									   psprintf("%s does not accept %s: %s",
 												description, sample->name, message),
 									   "Change or drop what does not accept new IDs.");
 	else if (dependent->is_unique)
-		snowflake_convert_add_obstacle(obstacles, description,
+		snowflake_convert_add_obstacle(findings, description,
 									   psprintf("%s has the same value for different %s",
 												description, sample->name),
 									   "Change or drop unique indexes and constraints that have the same value for different IDs.");
 	else
-		snowflake_convert_add_obstacle(obstacles, description,
+		snowflake_convert_add_obstacle(findings, description,
 									   psprintf("%s rejects %s%s", description,
 												dependent->nrejected < sample->count ? "some " : "",
 												sample->name),
 									   "Change constraints that reject new IDs.");
+	if (dependent->is_doubtful)
+		make_doubt(llast(*findings));
 	return false;
 }
 
 /*
- * Report what would be an obstacle if rows with new IDs belonged there.
+ * Is an obstacle known that is about this?
  */
-static void
-report_doubts(const List *doubts)
+static bool
+is_named(const List *findings, const char *description)
 {
-	List	   *lines = NIL;
 	ListCell   *cell;
 
-	foreach(cell, doubts)
-		lines = lappend(lines, (void *) ((SnowflakeObstacle *) lfirst(cell))->line);
-	snowflake_convert_give_list("some partitions or children do not accept new IDs", lines,
-								"INSERTs into them will fail. If they get new rows, change what does not accept the IDs.");
+	foreach(cell, findings)
+	{
+		if (strcmp(((SnowflakeFinding *) lfirst(cell))->object, description) == 0)
+			return true;
+	}
+	return false;
 }
 
 /*
  * Check what depends on the columns: with samples of new IDs of a generator,
- * whether it accepts them; without, whether it can be created again.
+ * whether it accepts them; without, whether it can be created again.  Returns whether
+ * partition keys can be computed.
  */
-void
+bool
 snowflake_convert_check_expressions(const SnowflakeConversion *conversion,
 									Oid generator, const SnowflakeSample *samples,
-									size_t nsamples, List **obstacles)
+									size_t nsamples, List **findings)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "expressions",
 												  ALLOCSET_DEFAULT_SIZES);
-	List	   *doubts = NIL;
+	bool		computed = true;
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_dependents))
 	{
 		char	  **row = lfirst(cell);
+		const char *description = snowflake_convert_text(row, "description");
 		Dependent	dependent = {
 			.conversion = conversion,
-			.relid = atooid(row[1]),
-			.attnum = pg_strtoint16(row[2]),
-			.is_check = row[3][0] == '1',
-			.text = row[7],
+			.relid = snowflake_convert_oid(row, "relid"),
+			.attnum = (AttrNumber) snowflake_convert_number(row, "attnum"),
+			.is_check = snowflake_convert_flag(row, "is_check"),
+			.text = snowflake_convert_text(row, "text"),
 			.context = context,
 		};
-		bool		recreated = row[4][0] == '1';
-		bool		receives = row[5] != NULL && atooid(row[5]) == generator;
 
 		CHECK_FOR_INTERRUPTS();
 		/* There is no text of what was dropped since the snapshot. */
 		if (dependent.text == NULL)
 			continue;
-		if (nsamples == 0 && recreated)
-			(void) check_dependent(&dependent, row[0], obstacles);
-		for (size_t i = 0; i < nsamples && receives; i++)
+		if (nsamples == 0 && snowflake_convert_flag(row, "recreated"))
+			(void) check_dependent(&dependent, description, findings);
+		if (nsamples == 0 || snowflake_convert_oid(row, "receives") != generator ||
+			is_named(*findings, description))
+			continue;
+		dependent.is_doubtful = snowflake_convert_flag(row, "is_doubtful");
+		for (size_t i = 0; i < nsamples; i++)
 		{
 			dependent.sample = &samples[i];
-			if (!check_dependent(&dependent, row[0],
-								 row[6][0] == '1' ? &doubts : obstacles))
-				break;
+			if (check_dependent(&dependent, description, findings))
+				continue;
+			computed &= !snowflake_convert_flag(row, "is_partition_key");
+			break;
 		}
 	}
 	MemoryContextDelete(context);
-	report_doubts(doubts);
+	return computed;
 }

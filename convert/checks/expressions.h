@@ -31,9 +31,9 @@ typedef struct SnowflakeSample
 } SnowflakeSample;
 
 extern bool snowflake_convert_is_false(Node *condition, AttrNumber attnum, int64 id);
-extern void snowflake_convert_check_expressions(const SnowflakeConversion *conversion,
+extern bool snowflake_convert_check_expressions(const SnowflakeConversion *conversion,
 												Oid generator,
 												const SnowflakeSample *samples,
-												size_t nsamples, List **obstacles);
+												size_t nsamples, List **findings);
 
 #endif							/* SNOWFLAKE_CONVERT_EXPRESSIONS_H */

@@ -45,10 +45,9 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/checks/expressions.h"
 #include "convert/checks/new_ids.h"
-#include "convert/checks/obstacles.h"
 #include "shared/table_owner.h"
 #include "src/snowflake_api.h"
 
@@ -199,6 +198,17 @@ count_accepted(const SnowflakeKey *key, Oid leaf,
 }
 
 /*
+ * Must the column become a bigint?  One of a partition key cannot.
+ */
+static bool
+is_narrow(const SnowflakeKey *key)
+{
+	Oid			type = getBaseType(get_atttype(key->relid, key->attnum));
+
+	return type == INT2OID || type == INT4OID;
+}
+
+/*
  * Check that there are partitions for the IDs of a sample.
  *
  * Without them for IDs generated now, INSERTs would fail.  Those of a later
@@ -207,9 +217,11 @@ count_accepted(const SnowflakeKey *key, Oid leaf,
  */
 static void
 check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
-				 List **obstacles)
+				 List **findings)
 {
 	const char *all_or_some;
+	const char *message;
+	const char *table = psprintf("table %s", key->table);
 	const char *hint = "Add partitions for new IDs; snowflake_lower_bound() returns the first ID of a point in time.";
 	bool		accepted[SNOWFLAKE_SAMPLE_SIZE] = {false};
 	bool		by_default[SNOWFLAKE_SAMPLE_SIZE] = {false};
@@ -219,7 +231,7 @@ check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
 	MemoryContext context;
 	ListCell   *cell;
 
-	if (sample->count == 0 || !find_leaves(key, &leaves))
+	if (sample->count == 0 || is_narrow(key) || !find_leaves(key, &leaves))
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "partitions",
 									ALLOCSET_DEFAULT_SIZES);
@@ -242,28 +254,25 @@ check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
 	for (int i = 0; i < sample->count; i++)
 		nfound += accepted[i] || by_default[i];
 	all_or_some = nfound > 0 ? "some " : "";
-	if (nfound == sample->count)
-	{
-		if (sample->later_us == 0)
-			ereport(NOTICE,
-					(errmsg("new rows of table %s will be stored in a DEFAULT partition",
-							key->table),
-					 naccepted > 0 ?
-					 errdetail("No other partition accepts some of their IDs.") :
-					 errdetail("No other partition accepts their IDs."),
-					 errhint("%s Do so before the first INSERT, because a partition cannot be added for rows that a DEFAULT partition has.",
-							 hint)));
-	}
+	message = psprintf("table %s has no partition for %s%s", key->table, all_or_some, sample->name);
+	if (nfound < sample->count && sample->later_us == 0)
+		snowflake_convert_add_obstacle(findings, table, message, hint);
+	else if (nfound < sample->count)
+		(void) snowflake_convert_add_finding(findings, SNOWFLAKE_WARNING, NULL, table, message,
+											 psprintf("%s INSERTs will fail when they are missing.",
+													  hint));
 	else if (sample->later_us == 0)
-		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
-									   psprintf("table %s has no partition for %s%s",
-												key->table, all_or_some, sample->name),
-									   hint);
-	else
-		ereport(WARNING,
-				(errmsg("table %s has no partition for %s%s",
-						key->table, all_or_some, sample->name),
-				 errhint("%s INSERTs will fail when they are missing.", hint)));
+	{
+		SnowflakeFinding *doubt;
+
+		doubt = snowflake_convert_add_finding(findings, SNOWFLAKE_WARNING, NULL, table,
+											  psprintf("new rows of table %s will be stored in a DEFAULT partition",
+													   key->table),
+											  psprintf("%s Do so before the first INSERT, because a partition cannot be added for rows that a DEFAULT partition has.",
+													   hint));
+		doubt->detail = naccepted > 0 ? "No other partition accepts some of their IDs." :
+			"No other partition accepts their IDs.";
+	}
 }
 
 /*
@@ -286,12 +295,12 @@ snowflake_convert_generate(const SnowflakeKey *key)
  * The same; NULL is an obstacle.
  */
 static const char *
-generate(const SnowflakeKey *key, List **obstacles)
+generate(const SnowflakeKey *key, List **findings)
 {
 	char	   *id = snowflake_convert_generate(key);
 
 	if (id == NULL)
-		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
+		snowflake_convert_add_obstacle(findings, psprintf("table %s", key->table),
 									   "the generator returned null",
 									   "Use a generator that always returns an ID.");
 	return id;
@@ -321,7 +330,7 @@ has_index(const SnowflakeKey *key)
  */
 static void
 check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
-		   int64 id, List **obstacles)
+		   int64 id, List **findings)
 {
 	char	   *greatest;
 
@@ -332,7 +341,7 @@ check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
 													key->table));
 
 	if (greatest != NULL && pg_strtoint64(greatest) >= id)
-		snowflake_convert_add_obstacle(obstacles, psprintf("table %s", key->table),
+		snowflake_convert_add_obstacle(findings, psprintf("table %s", key->table),
 									   psprintf("table %s contains the value %s, which is not below new IDs",
 												key->table, greatest),
 									   "Change such values, or set snowflake.scheme to the layout that they have.");
@@ -374,14 +383,14 @@ find_partitioned_references(const SnowflakeConversion *conversion,
  */
 static void
 check_generator(const SnowflakeConversion *conversion, const List *keys,
-				List **obstacles)
+				List **findings)
 {
 	const SnowflakeKey *first = linitial(keys);
 	SnowflakeSample samples[] = {
 		{.name = "IDs generated now"},
 		{.name = "IDs generated a year from now",.later_us = 365 * USECS_PER_DAY},
 	};
-	const char *generated = generate(first, obstacles);
+	const char *generated = generate(first, findings);
 	int64		id;
 	int			length;
 	ListCell   *cell;
@@ -391,22 +400,18 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 		return;
 	id = pg_strtoint64(generated);
 	foreach(cell, keys)
-		check_rows(conversion, lfirst(cell), id, obstacles);
+		check_rows(conversion, lfirst(cell), id, findings);
 
 	for (size_t i = 0; i < lengthof(samples); i++)
 		take_sample(first, id, &samples[i]);
-	length = list_length(*obstacles);
-	snowflake_convert_check_expressions(conversion, first->generator, samples,
-										lengthof(samples), obstacles);
-
-	/* The partition key might be among what cannot be computed. */
-	if (list_length(*obstacles) > length)
+	if (!snowflake_convert_check_expressions(conversion, first->generator, samples,
+											 lengthof(samples), findings))
 		return;
 	foreach(cell, list_concat_copy(keys, find_partitioned_references(conversion, first)))
 	{
-		length = list_length(*obstacles);
-		for (size_t i = 0; i < lengthof(samples) && list_length(*obstacles) == length; i++)
-			check_partitions(lfirst(cell), &samples[i], obstacles);
+		length = list_length(*findings);
+		for (size_t i = 0; i < lengthof(samples) && list_length(*findings) == length; i++)
+			check_partitions(lfirst(cell), &samples[i], findings);
 	}
 }
 
@@ -416,7 +421,7 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
  */
 void
 snowflake_convert_check_new_ids(const SnowflakeConversion *conversion,
-								List **obstacles)
+								List **findings)
 {
 	List	   *checked = NIL;
 	ListCell   *cell;
@@ -436,7 +441,7 @@ snowflake_convert_check_new_ids(const SnowflakeConversion *conversion,
 			if (key->set_default && key->generator == first->generator)
 				keys = lappend(keys, key);
 		}
-		check_generator(conversion, keys, obstacles);
+		check_generator(conversion, keys, findings);
 		checked = lappend_oid(checked, first->generator);
 	}
 }

@@ -16,13 +16,11 @@
 #include "postgres.h"
 
 #include "catalog/pg_namespace.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/checks/obstacles.h"
 
 /*
@@ -35,35 +33,6 @@ can_read(const char *catalog)
 
 	return OidIsValid(relid) &&
 		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
-}
-
-void
-snowflake_convert_add_obstacle(List **obstacles, const char *object, const char *line,
-							   const char *hint)
-{
-	SnowflakeObstacle *obstacle = palloc(sizeof(SnowflakeObstacle));
-
-	obstacle->object = object;
-	obstacle->line = line;
-	obstacle->hint = hint;
-	*obstacles = lappend(*obstacles, obstacle);
-}
-
-/*
- * Add the obstacles that a query of a list of them finds.
- */
-void
-snowflake_convert_ask_obstacles(const SnowflakeConversion *conversion, SnowflakeQuery query,
-								List **obstacles)
-{
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(conversion, query))
-	{
-		char	  **row = lfirst(cell);
-
-		snowflake_convert_add_obstacle(obstacles, row[1], row[0], row[2]);
-	}
 }
 
 /*
@@ -90,83 +59,70 @@ void
 snowflake_convert_find_type_obstacles(const SnowflakeConversion *conversion,
 									  List **obstacles)
 {
-	snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, obstacles);
 }
 
 void
 snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
 										 List **obstacles)
 {
-	snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, obstacles);
 }
 
-/*
- * Find the obstacles that the catalogs show.
- */
-void
-snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
-								 List **obstacles)
+/* When a list of obstacles is asked. */
+enum
 {
-	snowflake_convert_ask_obstacles(conversion, sql_column_obstacles, obstacles);
-	snowflake_convert_ask_obstacles(conversion, sql_cast_obstacles, obstacles);
-	snowflake_convert_ask_obstacles(conversion, sql_call_obstacles, obstacles);
-	if (!conversion->online)
-	{
-		snowflake_convert_ask_obstacles(conversion, sql_dependent_obstacles, obstacles);
-		snowflake_convert_ask_obstacles(conversion, sql_recreated_obstacles, obstacles);
-		snowflake_convert_ask_obstacles(conversion, sql_row_obstacles, obstacles);
-		snowflake_convert_ask_obstacles(conversion, sql_rebuilt_obstacles, obstacles);
-		snowflake_convert_find_trigger_obstacles(conversion, obstacles);
-	}
-	else
-		snowflake_convert_ask_obstacles(conversion, sql_online_row_obstacles, obstacles);
-	snowflake_convert_find_type_obstacles(conversion, obstacles);
-	if (sets_default(conversion))
-	{
-		snowflake_convert_ask_obstacles(conversion, sql_key_obstacles, obstacles);
-		Assert(conversion->arrays[parameter_known_sequences] != (Datum) 0);
-		snowflake_convert_ask_obstacles(conversion, sql_sequence_obstacles, obstacles);
-	}
-	snowflake_convert_ask_obstacles(conversion, sql_table_obstacles, obstacles);
-	if (!conversion->online)
-		snowflake_convert_ask_obstacles(conversion, sql_begun_obstacles, obstacles);
-	if (can_read("pg_dist_partition") && can_read("pg_dist_local_group"))
-		snowflake_convert_ask_obstacles(conversion, sql_citus_obstacles, obstacles);
-}
+	DIRECT = 1,					/* unless the tables are in use */
+	ONLINE = 2,					/* if they are */
+	DEFAULTS = 4,				/* if a default is set */
+	CITUS = 8,
+	BLOCKS = 16					/* with one of these, the rows and the
+								 * generator cannot be accessed, or code of
+								 * others could be called */
+};
+
+static const struct
+{
+	SnowflakeQuery query;
+	int			flags;
+}			lists[] = {
+	{sql_column_obstacles, 0},
+	{sql_cast_obstacles, 0},
+	{sql_call_obstacles, BLOCKS},
+	{sql_dependent_obstacles, DIRECT},
+	{sql_recreated_obstacles, DIRECT},
+	{sql_row_obstacles, DIRECT},
+	{sql_rebuilt_obstacles, DIRECT},
+	{sql_trigger_obstacles, DIRECT},
+	{sql_online_row_obstacles, ONLINE},
+	{sql_type_obstacles, 0},
+	{sql_key_obstacles, DEFAULTS | BLOCKS},
+	{sql_sequence_obstacles, DEFAULTS},
+	{sql_table_obstacles, BLOCKS},
+	{sql_begun_obstacles, DIRECT},
+	{sql_citus_obstacles, CITUS | BLOCKS},
+};
 
 /*
- * Fail if there are obstacles, and list all of them, each hint once.
+ * Find the obstacles that the catalogs show.  Returns whether the rows and the
+ * generator can be accessed all the same.
  */
-void
-snowflake_convert_report_obstacles(const SnowflakeConversion *conversion,
-								   const List *obstacles)
+bool
+snowflake_convert_find_obstacles(const SnowflakeConversion *conversion, List **obstacles)
 {
-	SnowflakeKey *key = conversion->keys == NIL ? NULL : linitial(conversion->keys);
-	StringInfoData lines;
-	StringInfoData hints;
-	ListCell   *cell;
+	bool		accessible = true;
+	int			never = conversion->online ? DIRECT : ONLINE;
 
-	if (obstacles == NIL)
-		return;
-	initStringInfo(&lines);
-	initStringInfo(&hints);
-	foreach(cell, obstacles)
+	if (!sets_default(conversion))
+		never |= DEFAULTS;
+	if (!can_read("pg_dist_partition") || !can_read("pg_dist_local_group"))
+		never |= CITUS;
+	for (size_t i = 0; i < lengthof(lists); i++)
 	{
-		const SnowflakeObstacle *obstacle = lfirst(cell);
-
-		appendStringInfo(&lines, "%s%s", lines.len > 0 ? "\n" : "",
-						 obstacle->line);
-		if (strstr(hints.data, obstacle->hint) == NULL)
-			appendStringInfo(&hints, " %s", obstacle->hint);
+		if ((lists[i].flags & never) == 0 &&
+			snowflake_convert_ask_obstacles(conversion, lists[i].query, obstacles) &&
+			(lists[i].flags & BLOCKS) != 0)
+			accessible = false;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 OidIsValid(conversion->schema) ?
-			 errmsg("cannot convert the tables of schema \"%s\"",
-					get_namespace_name(conversion->schema)) :
-			 key == NULL ? errmsg("cannot change the kind of these sequences") :
-			 errmsg("cannot convert column \"%s\" of table %s", key->column,
-					key->table),
-			 errdetail_internal("%s", lines.data),
-			 errhint("Nothing was changed.%s", hints.data)));
+	return accessible;
 }

@@ -25,6 +25,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "convert/catalog/findings.h"
 #include "convert/catalog/rows.h"
 #include "convert/columns/keys.h"
 #include "shared/table_owner.h"
@@ -204,14 +205,14 @@ snowflake_convert_choose_generator(SnowflakeKey *key, Oid named)
  * Say that a generator other than the extension's own is kept, if it is.
  */
 void
-snowflake_convert_report_kept_default(const SnowflakeKey *key)
+snowflake_convert_find_kept_default(const SnowflakeKey *key, List **findings)
 {
-	if (key->snowflakes)
-		return;
-	ereport(NOTICE,
-			(errmsg("column \"%s\" of table %s keeps its default %s",
-					key->column, key->table,
-					format_procedure(key->generator)),
-			 errhint("To replace it, specify generator => '%s'.",
-					 format_procedure(find_generator("snowflake_nextval")))));
+	if (key->has_generator && !key->snowflakes)
+		(void) snowflake_convert_add_finding(findings, SNOWFLAKE_INFO, NULL,
+											 psprintf("table %s", key->table),
+											 psprintf("column \"%s\" of table %s keeps its default %s",
+													  key->column, key->table,
+													  format_procedure(key->generator)),
+											 psprintf("To replace it, specify generator => '%s'.",
+													  format_procedure(find_generator("snowflake_nextval"))));
 }

@@ -22,6 +22,6 @@ extern SnowflakeKey *snowflake_convert_find_key(Oid relid, const char *column,
 												bool uuid_allowed);
 extern Oid	snowflake_convert_default_function(Oid relid, AttrNumber attnum, Oid type);
 extern void snowflake_convert_choose_generator(SnowflakeKey *key, Oid named);
-extern void snowflake_convert_report_kept_default(const SnowflakeKey *key);
+extern void snowflake_convert_find_kept_default(const SnowflakeKey *key, List **findings);
 
 #endif							/* SNOWFLAKE_CONVERT_KEYS_H */

@@ -30,7 +30,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/catalog/rows.h"
 #include "convert/catalog/watch.h"
 #include "convert/checks/expressions.h"
@@ -246,23 +246,44 @@ snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner)
 	return true;
 }
 
-/*
- * List what prevents a conversion.
- */
-List *
-snowflake_convert_list_obstacles(const SnowflakeConversion *conversion)
+/* A check whose error is none if there are obstacles. */
+typedef struct NewIdCheck
 {
-	List	   *obstacles = NIL;
+	const SnowflakeConversion *conversion;
+	List	   *findings;
+} NewIdCheck;
 
-	snowflake_convert_find_obstacles(conversion, &obstacles);
+static bool
+check_new_ids(void *argument)
+{
+	NewIdCheck *check = argument;
+
+	snowflake_convert_check_new_ids(check->conversion, &check->findings);
+	return true;
+}
+
+/*
+ * List what prevents a conversion, and what is to be said of it beside.  Returns whether
+ * the rows can be accessed.
+ */
+bool
+snowflake_convert_list_obstacles(const SnowflakeConversion *conversion, List **findings)
+{
+	bool		accessible = snowflake_convert_find_obstacles(conversion, findings);
+	NewIdCheck	check = {.conversion = conversion};
+
 	if (conversion->sequences != NIL)
-		snowflake_convert_find_kind_obstacles(conversion, &obstacles);
-	snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, &obstacles);
-
-	/* With some obstacles, the rows or the generator cannot be accessed. */
-	if (obstacles == NIL)
-		snowflake_convert_check_new_ids(conversion, &obstacles);
-	return obstacles;
+		snowflake_convert_find_kind_obstacles(conversion, findings);
+	(void) snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, findings);
+	if (!accessible)
+		return false;
+	check.findings = list_copy(*findings);
+	if (*findings == NIL)
+		(void) check_new_ids(&check);
+	else if (snowflake_convert_try(check_new_ids, &check) != NULL)
+		return true;
+	*findings = check.findings;
+	return true;
 }
 
 /*

@@ -29,10 +29,8 @@
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
-#include "convert/checks/obstacles.h"
 #include "convert/columns/keys.h"
 #include "convert/columns/schema.h"
 #include "convert/direct/conversion.h"
@@ -40,11 +38,20 @@
 #include "convert/direct/sequences.h"
 #include "shared/table_owner.h"
 
-#define IDLE_TITLE	"sequences that feed no column stay as they are"
-#define IDLE_HINT	"If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as numbers of documents, can stay."
-
-#define READERS_TITLE	"functions and views read last_value of sequences"
-#define READERS_HINT	"That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an import call setval() whatever it is."
+static SnowflakeConvertKind
+kind_of(const char *name)
+{
+	for (SnowflakeConvertKind kind = SNOWFLAKE_CONVERT_SNOWFLAKE;
+		 kind < SNOWFLAKE_CONVERT_KINDS; kind++)
+	{
+		if (strcmp(name, snowflake_convert_kind_name(kind)) == 0)
+			return kind;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown kind \"%s\"", name),
+			 errhint("Kinds are snowflake, range, and local.")));
+}
 
 /*
  * The kind that an argument names, or that it is without one, and how the
@@ -57,20 +64,11 @@ snowflake_convert_get_kind(FunctionCallInfo fcinfo, int argument, Oid generator,
 	conversion->search_path = pstrdup(GetConfigOption("search_path", false, false));
 	if (!PG_ARGISNULL(argument))
 	{
-		const char *kind = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-
 		if (OidIsValid(generator))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("kind and generator cannot be specified together")));
-		while (++conversion->kind < SNOWFLAKE_CONVERT_KINDS &&
-			   strcmp(kind, snowflake_convert_kind_name(conversion->kind)) != 0)
-			;
-		if (conversion->kind == SNOWFLAKE_CONVERT_KINDS)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("unknown kind \"%s\"", kind),
-					 errhint("Kinds are snowflake, range, and local.")));
+		conversion->kind = kind_of(text_to_cstring(PG_GETARG_TEXT_PP(argument)));
 	}
 	snowflake_convert_choose_kind(conversion, generator);
 }
@@ -193,6 +191,16 @@ check_table(const SnowflakeKindCall *call)
 }
 
 /*
+ * What is to be said of the other sequences, and of what reads these.
+ */
+static List *
+find_notices(const SnowflakeKindCall *call)
+{
+	return snowflake_convert_ask_notices(call->conversion,
+										 call->done == NIL ? sql_first_kind_notices : sql_kind_notices);
+}
+
+/*
  * Find the sequences, and what prevents them from getting the kind.
  */
 static List *
@@ -208,9 +216,6 @@ find_kinds(SnowflakeKindCall *call, bool lock)
 		check_table(call);
 	conversion->sequences = call->sequences;
 	snowflake_convert_find_kind_obstacles(conversion, &obstacles);
-	call->idle = snowflake_convert_texts(snowflake_convert_ask(conversion, sql_idle_sequences));
-	call->readers = snowflake_convert_texts(snowflake_convert_ask(conversion,
-																  sql_position_readers));
 	return obstacles;
 }
 
@@ -220,15 +225,13 @@ find_kinds(SnowflakeKindCall *call, bool lock)
  * that.
  */
 List *
-snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
+snowflake_convert_list_kinds(SnowflakeKindCall *call)
 {
-	List	   *findings = NIL;
+	List	   *findings = find_kinds(call, true);
 	const char *kind = snowflake_convert_kind_name(call->conversion->kind);
-	bool		is_new;
+	bool		is_new = call->done != NIL;
 	ListCell   *cell;
 
-	*obstacles = find_kinds(call, true);
-	is_new = call->done != NIL;
 	foreach(cell, call->rows)
 	{
 		char	  **row = lfirst(cell);
@@ -236,7 +239,7 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 		char	   *name = snowflake_relation_name(snowflake_convert_oid(row, "sequence"));
 		const char *others = column == NULL ? "Others are. " : "Others are, so the table is new. ";
 
-		(void) snowflake_convert_add_finding(&findings, is_new ? "warning" : "info",
+		(void) snowflake_convert_add_finding(&findings, is_new ? SNOWFLAKE_WARNING : SNOWFLAKE_INFO,
 											 psprintf("sequences are not of kind %s", kind),
 											 psprintf("sequence %s", name),
 											 psprintf("it is of kind %s, and feeds %s",
@@ -245,15 +248,7 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles)
 											 psprintf("%sCall snowflake_convert_schema() with kind => '%s'.",
 													  is_new ? others : "", kind));
 	}
-	foreach(cell, call->idle)
-		(void) snowflake_convert_add_finding(&findings, is_new ? "info" : "warning", IDLE_TITLE,
-											 psprintf("sequence %s", (char *) lfirst(cell)),
-											 "it feeds no column, and stays as it is", IDLE_HINT);
-	foreach(cell, call->readers)
-		(void) snowflake_convert_add_finding(&findings, "warning", READERS_TITLE, lfirst(cell),
-											 "it reads last_value of a sequence that is not local",
-											 READERS_HINT);
-	return findings;
+	return list_concat(findings, find_notices(call));
 }
 
 /*
@@ -317,8 +312,7 @@ report_kinds(const SnowflakeKindCall *call)
 	const char *kind = snowflake_convert_kind_name(conversion->kind);
 	char	   *of = describe(call);
 
-	snowflake_convert_give_list(IDLE_TITLE, call->idle, IDLE_HINT);
-	snowflake_convert_give_list(READERS_TITLE, call->readers, READERS_HINT);
+	snowflake_convert_give_notices(conversion, call->notices);
 	if (call->sequences == NIL && call->done == NIL)
 		ereport(NOTICE, (errmsg("no sequence feeds a column of %s", of)));
 	else if (call->sequences == NIL)
@@ -360,6 +354,7 @@ snowflake_convert_change_kinds(SnowflakeKindCall *call)
 	if (call->conversion->kind == SNOWFLAKE_CONVERT_RANGE)
 		(void) snowflake_convert_do(prepare, call, NULL);
 	snowflake_convert_report_obstacles(call->conversion, find_kinds(call, true));
+	call->notices = find_notices(call);
 	run_for_owners(call, snowflake_convert_kind_statements);
 	snowflake_become_caller(&caller);
 	report_kinds(call);

@@ -27,15 +27,14 @@ typedef struct SnowflakeKindCall
 	List	   *sequences;		/* that get the kind, as OIDs */
 	List	   *rows;			/* of the columns that these feed */
 	List	   *done;			/* that have it already */
-	List	   *idle;			/* names of those that feed no column */
-	List	   *readers;		/* functions and views that read last_value */
+	List	   *notices;		/* of SnowflakeFinding */
 	List	   *statements;
 } SnowflakeKindCall;
 
 extern void snowflake_convert_get_kind(FunctionCallInfo fcinfo, int argument, Oid generator,
 									   SnowflakeConversion *conversion);
 extern bool snowflake_convert_keeps_columns(const SnowflakeConversion *conversion);
-extern List *snowflake_convert_list_kinds(SnowflakeKindCall *call, List **obstacles);
+extern List *snowflake_convert_list_kinds(SnowflakeKindCall *call);
 extern void snowflake_convert_change_kinds(SnowflakeKindCall *call);
 
 #endif							/* SNOWFLAKE_CONVERT_KINDS_H */

@@ -385,10 +385,10 @@ add_finding(List **findings, const char *object, const char *finding, const char
 	{
 		const SnowflakeFinding *other = lfirst(cell);
 
-		if (strcmp(other->object, object) == 0 && strcmp(other->finding, finding) == 0)
+		if (strcmp(other->object, object) == 0 && strcmp(other->message, finding) == 0)
 			return;
 	}
-	(void) snowflake_convert_add_finding(findings, "warning", NULL, object, finding, what_to_do);
+	(void) snowflake_convert_add_finding(findings, SNOWFLAKE_WARNING, NULL, object, finding, what_to_do);
 }
 
 /*
@@ -498,7 +498,7 @@ snowflake_convert_rehearse(const SnowflakeConversion *conversion)
 	after = rehearse_once(conversion, true, &error);
 	if (error != NULL)
 	{
-		(void) snowflake_convert_add_finding(&findings, "obstacle", NULL,
+		(void) snowflake_convert_add_finding(&findings, SNOWFLAKE_OBSTACLE, NULL,
 											 psprintf("schema %s", schema),
 											 psprintf("the conversion fails: %s", error->message),
 											 error->hint);

@@ -30,15 +30,9 @@
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
-#include "convert/checks/obstacles.h"
 #include "convert/direct/sequences.h"
 #include "src/snowflake_api.h"
-
-#define DOUBLES_TITLE	"new IDs are above 2^53"
-#define DOUBLES_DETAIL	"A program that holds them as doubles, such as one in JavaScript, rounds them without an error."
-#define DOUBLES_HINT	"For a program that is not your own, the scheme \"javascript\" is the safer one. Choose it before the first ID is generated."
 
 /*
  * Do calls of nextval() in this database know kinds, or will they with the first label?
@@ -83,39 +77,23 @@ id_width(void)
 }
 
 /*
- * May programs round the IDs that sequences will have?
- */
-static bool
-exceeds_doubles(const SnowflakeConversion *conversion)
-{
-	return conversion->kind == SNOWFLAKE_CONVERT_SNOWFLAKE && id_width() > DBL_MANT_DIG;
-}
-
-/*
- * Say that programs may hold IDs as doubles: nobody sees that, because they round
- * without an error.
+ * Say of a schema whose sequences get another kind that programs may hold IDs as
+ * doubles: nobody sees that, because they round without an error.
  */
 void
-snowflake_convert_report_doubles(const SnowflakeConversion *conversion)
+snowflake_convert_find_doubles(const SnowflakeConversion *conversion, List **findings)
 {
-	if (exceeds_doubles(conversion))
-		snowflake_convert_give_notice(DOUBLES_TITLE, DOUBLES_DETAIL, DOUBLES_HINT);
-}
+	SnowflakeFinding *finding;
 
-/*
- * The same in a report, until the keys are converted.
- */
-void
-snowflake_convert_list_doubles(const SnowflakeConversion *conversion, List **findings)
-{
-	const char *schema;
-
-	if (!exceeds_doubles(conversion) || conversion->sequences == NIL)
+	if (!OidIsValid(conversion->schema) || conversion->sequences == NIL ||
+		conversion->kind != SNOWFLAKE_CONVERT_SNOWFLAKE || id_width() <= DBL_MANT_DIG)
 		return;
-	schema = quote_identifier(get_namespace_name(conversion->schema));
-	(void) snowflake_convert_add_finding(findings, "info", NULL,
-										 psprintf("schema %s", schema),
-										 DOUBLES_TITLE ": " DOUBLES_DETAIL, DOUBLES_HINT);
+	finding = snowflake_convert_add_finding(findings, SNOWFLAKE_INFO, NULL,
+											psprintf("schema %s",
+													 quote_identifier(get_namespace_name(conversion->schema))),
+											"new IDs are above 2^53",
+											"For a program that is not your own, the scheme \"javascript\" is the safer one. Choose it before the first ID is generated.");
+	finding->detail = "A program that holds them as doubles, such as one in JavaScript, rounds them without an error.";
 }
 
 /*
@@ -181,7 +159,7 @@ snowflake_convert_find_key_sequences(SnowflakeConversion *conversion)
 void
 snowflake_convert_find_kind_obstacles(const SnowflakeConversion *conversion, List **obstacles)
 {
-	snowflake_convert_ask_obstacles(conversion, sql_kind_obstacles, obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_kind_obstacles, obstacles);
 }
 
 /*

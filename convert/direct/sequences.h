@@ -15,8 +15,7 @@
 #include "convert/catalog/queries.h"
 
 extern void snowflake_convert_choose_kind(SnowflakeConversion *conversion, Oid generator);
-extern void snowflake_convert_report_doubles(const SnowflakeConversion *conversion);
-extern void snowflake_convert_list_doubles(const SnowflakeConversion *conversion,
+extern void snowflake_convert_find_doubles(const SnowflakeConversion *conversion,
 										   List **findings);
 extern void snowflake_convert_find_key_sequences(SnowflakeConversion *conversion);
 extern void snowflake_convert_find_kind_obstacles(const SnowflakeConversion *conversion,

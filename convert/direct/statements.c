@@ -12,72 +12,23 @@
 #include "postgres.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
+#include "convert/columns/keys.h"
 #include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"
 
 /*
- * Report what the statements do not show: a notice for each row, or, if they are a
- * list, or the conversion is that of a schema, one for all with the same title, which
- * has their lines, and the hint of the first.
- */
-void
-snowflake_convert_give_notices(const SnowflakeConversion *conversion)
-{
-	List	   *rows = snowflake_convert_ask(conversion, sql_notices);
-	List	   *lines = NIL;
-
-	for (int i = 0, first = 0; i < list_length(rows); i++)
-	{
-		char	  **row = list_nth(rows, i);
-		char	   *title = snowflake_convert_text(row, "title");
-
-		if (strcmp(snowflake_convert_text(row, "form"), "list") != 0 &&
-			!OidIsValid(conversion->schema))
-		{
-			snowflake_convert_give_notice(snowflake_convert_text(row, "message"),
-										  snowflake_convert_text(row, "detail"),
-										  snowflake_convert_text(row, "hint"));
-			first = i + 1;
-			continue;
-		}
-		lines = lappend(lines, snowflake_convert_text(row, "line"));
-		if (i + 1 < list_length(rows) &&
-			strcmp(snowflake_convert_text(list_nth(rows, i + 1), "title"), title) == 0)
-			continue;
-		snowflake_convert_give_list(title, lines,
-									snowflake_convert_text(list_nth(rows, first), "hint"));
-		lines = NIL;
-		first = i + 1;
-	}
-}
-
-/*
- * The same as rows of a report.
+ * What is to be said of a conversion that the statements do not show.
  */
 List *
-snowflake_convert_list_findings(const SnowflakeConversion *conversion)
+snowflake_convert_list_notices(const SnowflakeConversion *conversion)
 {
 	List	   *findings = NIL;
-	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_ask(conversion, sql_notices))
-	{
-		char	  **row = lfirst(cell);
-		char	   *message = snowflake_convert_text(row, "message");
-		char	   *detail = snowflake_convert_text(row, "detail");
-		SnowflakeFinding *finding;
-
-		finding = snowflake_convert_add_finding(&findings,
-												snowflake_convert_text(row, "severity"),
-												snowflake_convert_text(row, "title"),
-												snowflake_convert_text(row, "object"),
-												detail == NULL ? message :
-												psprintf("%s: %s", message, detail),
-												snowflake_convert_text(row, "hint"));
-		finding->line = snowflake_convert_text(row, "line");
-	}
+	if (!OidIsValid(conversion->schema))
+		snowflake_convert_find_kept_default(linitial(conversion->keys), &findings);
+	findings = list_concat(findings, snowflake_convert_ask_notices(conversion, sql_notices));
+	snowflake_convert_find_doubles(conversion, &findings);
 	return findings;
 }
 

@@ -14,8 +14,7 @@
 
 #include "convert/catalog/queries.h"
 
-extern void snowflake_convert_give_notices(const SnowflakeConversion *conversion);
-extern List *snowflake_convert_list_findings(const SnowflakeConversion *conversion);
+extern List *snowflake_convert_list_notices(const SnowflakeConversion *conversion);
 extern List *snowflake_convert_statements(const SnowflakeConversion *conversion);
 
 #endif							/* SNOWFLAKE_CONVERT_STATEMENTS_H */

@@ -45,7 +45,7 @@
 #include "utils/memutils.h"
 #include "tcop/pquery.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/checks/obstacles.h"
@@ -130,7 +130,7 @@ work_on_table(SnowflakeOnline *online, void *argument)
 		locked->work(locked->backfill, &part);
 	else
 		locked->obstacle = MemoryContextStrdup(online->context,
-											   ((SnowflakeObstacle *) linitial(obstacles))->line);
+											   ((SnowflakeFinding *) linitial(obstacles))->line);
 }
 
 /* SnowflakeOnlineAttempt */

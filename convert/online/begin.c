@@ -19,9 +19,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/catalog/rows.h"
-#include "convert/checks/obstacles.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/kinds.h"
 #include "convert/online/begin.h"
@@ -107,17 +106,26 @@ snowflake_online_unlock_conversions(void)
  * Fail if there are obstacles.  Returns false if they are not known now.
  */
 bool
-snowflake_online_check_obstacles(SnowflakeOnline *online)
+snowflake_online_check_obstacles(SnowflakeOnline *online, List **findings)
 {
 	SnowflakeConversion *conversion = &online->transaction.conversion;
-	bool		known;
-	List	   *obstacles;
 
 	snowflake_convert_find_sequence_names(conversion);
-	obstacles = snowflake_online_list_obstacles(conversion, &online->options, &known);
-	if (known)
-		snowflake_convert_report_obstacles(conversion, obstacles);
-	return known;
+	if (!snowflake_online_list_obstacles(conversion, &online->options, findings))
+		return false;
+	snowflake_convert_report_obstacles(conversion, *findings);
+	return true;
+}
+
+/*
+ * Say what was found beside obstacles.
+ */
+void
+snowflake_online_give_notices(const SnowflakeConversion *conversion, List *findings)
+{
+	snowflake_convert_give_notices(conversion,
+								   list_concat(findings,
+											   snowflake_online_list_notices(conversion)));
 }
 
 /*
@@ -158,13 +166,14 @@ look(SnowflakeOnline *online, void *argument)
 {
 	Look	   *look = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
+	List	   *findings = NIL;
 	ListCell   *cell;
 
 	online->transaction.only_looked = true;
 	look->changer = snowflake_online_find_changer_of_swaps(online);
 	if (look->changer != NULL)
 		look->changer = MemoryContextStrdup(online->context, look->changer);
-	look->done = look->changer == NULL && snowflake_online_check_obstacles(online);
+	look->done = look->changer == NULL && snowflake_online_check_obstacles(online, &findings);
 	if (!look->done)
 		return;
 	foreach(cell, snowflake_online_list_steps(conversion))
@@ -177,7 +186,7 @@ look(SnowflakeOnline *online, void *argument)
 	}
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
-	snowflake_online_give_notices(conversion);
+	snowflake_online_give_notices(conversion, findings);
 }
 
 /* SnowflakeOnlineAttempt */

@@ -21,7 +21,9 @@ extern void snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument,
 extern void snowflake_online_lock_conversions(bool until_commit);
 extern void snowflake_online_unlock_conversions(void);
 extern char *snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online);
-extern bool snowflake_online_check_obstacles(SnowflakeOnline *online);
+extern bool snowflake_online_check_obstacles(SnowflakeOnline *online, List **findings);
+extern void snowflake_online_give_notices(const SnowflakeConversion *conversion,
+										  List *findings);
 extern void snowflake_online_examine(SnowflakeOnline *online);
 extern void snowflake_online_begin_function(FunctionCallInfo fcinfo,
 											SnowflakeOnline *online);

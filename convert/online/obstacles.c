@@ -20,7 +20,6 @@
 #include "access/transam.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
 #include "convert/checks/obstacles.h"
 #include "convert/direct/conversion.h"
@@ -81,7 +80,7 @@ snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion)
 {
 	List	   *obstacles = NIL;
 
-	snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
 	snowflake_convert_find_trigger_obstacles(conversion, &obstacles);
 	return obstacles;
 }
@@ -107,56 +106,68 @@ snowflake_online_list_changed_objects(const SnowflakeConversion *conversion,
 }
 
 /*
- * The obstacles of snowflake_convert() that apply here, and these.  They may not
- * be known now: see snowflake_online_rehearse_swaps().
+ * Add pgAudit, if it has a version that fails within a procedure.
  */
-List *
-snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
-								const SnowflakeOnlineOptions *options,
-								bool *known)
+static void
+check_pgaudit(const SnowflakeConversion *conversion, List **findings)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
-	List	   *obstacles = snowflake_convert_list_obstacles(conversion);
-	List	   *pgaudit = options->by_hand ? NIL :
-		snowflake_convert_ask_with(NIL, sql_pgaudit);
+	const char *version = snowflake_convert_first(snowflake_convert_ask_with(NIL, sql_pgaudit));
 
-	obstacles = list_concat(obstacles,
-							snowflake_online_list_object_obstacles(conversion));
-	obstacles = list_concat(obstacles,
-							snowflake_online_list_changed_objects(conversion, NIL));
-	snowflake_convert_ask_obstacles(conversion, sql_function_obstacles, &obstacles);
-	if (!options->subscribers_ready)
-		snowflake_convert_ask_obstacles(conversion, sql_publication_obstacles, &obstacles);
-	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)
-		snowflake_convert_ask_obstacles(conversion, sql_online_citus_obstacles, &obstacles);
-	check_set_default(conversion, &obstacles);
-	*known = snowflake_online_rehearse_swaps(conversion, &obstacles);
-	/* With some obstacles, the rows cannot be accessed. */
-	if (obstacles == NIL)
-		check_not_valid(conversion, &obstacles);
-	if (pgaudit != NIL)
-		snowflake_convert_add_obstacle(&obstacles, key->table,
+	if (version != NULL)
+		snowflake_convert_add_obstacle(findings, key->table,
 									   psprintf("pgAudit has version %s, which fails at statements within a procedure",
-												snowflake_convert_first(pgaudit)),
+												version),
 									   "Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of snowflake_convert_plan() by hand.");
-	return obstacles;
 }
 
 /*
- * Say what an administrator needs to know before: also what the default will do.
+ * List the obstacles of snowflake_convert() that apply here, and these.  Returns false if
+ * they are not known now: see snowflake_online_rehearse_swaps().
  */
-void
-snowflake_online_give_notices(const SnowflakeConversion *conversion)
+bool
+snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
+								const SnowflakeOnlineOptions *options,
+								List **findings)
 {
+	bool		accessible = snowflake_convert_list_obstacles(conversion, findings);
+	bool		known;
+
+	*findings = list_concat(*findings, snowflake_online_list_object_obstacles(conversion));
+	*findings = list_concat(*findings, snowflake_online_list_changed_objects(conversion, NIL));
+	(void) snowflake_convert_ask_obstacles(conversion, sql_function_obstacles, findings);
+	if (!options->subscribers_ready)
+		(void) snowflake_convert_ask_obstacles(conversion, sql_publication_obstacles, findings);
+	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)
+		(void) snowflake_convert_ask_obstacles(conversion, sql_online_citus_obstacles, findings);
+	check_set_default(conversion, findings);
+	known = snowflake_online_rehearse_swaps(conversion, findings);
+	if (accessible)
+		check_not_valid(conversion, findings);
+	if (!options->by_hand)
+		check_pgaudit(conversion, findings);
+	return known;
+}
+
+/*
+ * What an administrator needs to know before: also what the default will do.
+ */
+List *
+snowflake_online_list_notices(const SnowflakeConversion *conversion)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+	List	   *findings = NIL;
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_online_notices))
 	{
 		char	  **row = lfirst(cell);
+		SnowflakeFinding *finding;
 
-		snowflake_convert_give_notice(snowflake_convert_text(row, "title"),
-									  snowflake_convert_text(row, "detail"),
-									  snowflake_convert_text(row, "hint"));
+		finding = snowflake_convert_add_finding(&findings, SNOWFLAKE_WARNING, NULL, key->table,
+												snowflake_convert_text(row, "title"),
+												snowflake_convert_text(row, "hint"));
+		finding->detail = snowflake_convert_text(row, "detail");
 	}
-	snowflake_convert_give_notices(conversion);
+	return list_concat(findings, snowflake_convert_list_notices(conversion));
 }

@@ -19,7 +19,6 @@
 
 #include "convert/online/backfill.h"
 #include "convert/online/begin.h"
-#include "convert/online/obstacles.h"
 #include "convert/online/run.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
@@ -113,6 +112,7 @@ Datum
 snowflake_convert_plan(PG_FUNCTION_ARGS)
 {
 	SnowflakeOnline online = {0};
+	List	   *findings = NIL;
 	char	   *changer;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
@@ -124,7 +124,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	online.options.by_hand = true;
 	changer = snowflake_online_find_changer_of_swaps(&online);
-	if (changer != NULL || !snowflake_online_check_obstacles(&online))
+	if (changer != NULL || !snowflake_online_check_obstacles(&online, &findings))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("cannot look for obstacles of table %s now",
@@ -132,7 +132,7 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 				 errdetail_internal("%s", changer != NULL ? changer :
 									"Somebody changes privileges."),
 				 errhint("Try again when it has ended.")));
-	snowflake_online_give_notices(&online.transaction.conversion);
+	snowflake_online_give_notices(&online.transaction.conversion, findings);
 	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
 	snowflake_online_end_function(&online);
 	return (Datum) 0;

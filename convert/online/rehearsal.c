@@ -69,10 +69,9 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
-#include "convert/checks/obstacles.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/rehearsal.h"

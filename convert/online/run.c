@@ -20,11 +20,10 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/checks/obstacles.h"
-#include "convert/columns/keys.h"
 #include "convert/direct/conversion.h"
 #include "convert/online/backfill.h"
 #include "convert/online/locks.h"
@@ -182,6 +181,7 @@ find_default(SnowflakeOnline *online, void *argument)
 {
 	DefaultWork *work = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
+	List	   *findings = NIL;
 
 	snowflake_convert_find_targets(conversion);
 	if (snowflake_convert_ask(conversion, sql_any_to_widen) != NIL)
@@ -190,11 +190,10 @@ find_default(SnowflakeOnline *online, void *argument)
 		snowflake_convert_give_way("a sequence was added");
 	conversion->dry_run = false;
 	conversion->lock = ShareUpdateExclusiveLock;
-	if (!OidIsValid(online->generator))
-		snowflake_convert_report_kept_default(linitial(conversion->keys));
 	if (!snowflake_convert_prepare(conversion, online->transaction.owner))
 		snowflake_convert_give_way("a column became an integer");
-	snowflake_convert_report_obstacles(conversion, snowflake_convert_list_obstacles(conversion));
+	(void) snowflake_convert_list_obstacles(conversion, &findings);
+	snowflake_convert_report_obstacles(conversion, findings);
 	work->drop = snowflake_online_drop_sessions(online);
 	work->statements = snowflake_convert_begin_execution(conversion);
 }

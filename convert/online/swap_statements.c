@@ -29,7 +29,7 @@
 
 #include "convert/catalog/queries.h"
 #include "convert/catalog/rows.h"
-#include "convert/checks/obstacles.h"
+#include "convert/catalog/findings.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
 #include "shared/table_owner.h"
@@ -127,7 +127,7 @@ snowflake_online_check_swap(const SnowflakeConversion *conversion, Oid relid,
 	check_none(relid, snowflake_convert_ask_of(conversion, relid, sql_missing),
 			   "There is no counterpart for");
 	if (obstacles != NIL)
-		report_change(relid, ((SnowflakeObstacle *) linitial(obstacles))->line);
+		report_change(relid, ((SnowflakeFinding *) linitial(obstacles))->line);
 }
 
 /*

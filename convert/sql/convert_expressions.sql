@@ -356,6 +356,18 @@ DROP STATISTICS casts_alone, casts_twice;
 SELECT count(*) FROM snowflake_convert('casts');
 SELECT attstattarget FROM pg_attribute WHERE attrelid = 'casts_target'::regclass AND attnum = 2;
 
+-- all obstacles are named at once, also what INSERT would find
+CREATE TABLE several (id serial PRIMARY KEY, parent int REFERENCES several, CHECK (id < 1000000));
+CREATE UNIQUE INDEX several_digits ON several (substr(id::text, 1, 3));
+ALTER TABLE several DISABLE TRIGGER ALL;
+INSERT INTO several VALUES (1, NULL);
+SELECT snowflake_convert('several');
+SELECT severity, object, finding FROM snowflake_convert_report('expressions', details => true)
+WHERE object LIKE '%several%' AND severity = 'obstacle';
+CREATE TABLE several_years (id bigserial PRIMARY KEY, CHECK (id < 1000000)) PARTITION BY RANGE (id);
+SELECT snowflake_convert('several_years');
+DROP TABLE several, several_years;
+
 -- views that are made of each other, which nobody can read
 CREATE TABLE turns (id int PRIMARY KEY);
 CREATE VIEW first_turns AS SELECT id FROM turns;

@@ -85,6 +85,11 @@ FROM ({entries}) o(number, hint, line, object)
 GROUP BY number, hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"
 
+-- snippet: notices(entries)
+SELECT severity, form, title, object, line, message, detail, hint
+FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
+ORDER BY number, object COLLATE "C"
+
 -- The types that hold any ID, which are bigint,
 -- uuid, and domains over them, or over such a domain.  A column references a
 -- key of another type only if both are integers.

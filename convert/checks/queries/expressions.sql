@@ -1,9 +1,7 @@
--- What depends on the columns, other than the obstacles of
--- obstacles.c: description, table, column, whether it is a CHECK
--- constraint, whether it is created again, the generator of new rows, which must
--- satisfy it, whether these might not belong there, and the statement that creates
--- it, or a SELECT of its expression.  It may use a column by way of one that is
--- generated from it.  What is inherited is left out.
+-- What depends on the columns, other than the obstacles of obstacles.c: whether it is created
+-- again, the generator of new rows, which must satisfy it (receives), whether these might not
+-- belong there (is_doubtful), and the statement that creates it, or a SELECT of its expression.
+-- It may use a column by way of one that is generated from it.  What is inherited is left out.
 -- name: dependents
 WITH own AS (
   SELECT t.*, u.used, (t.change = 'widen')::int AS recreated,
@@ -22,9 +20,10 @@ WITH own AS (
   AND NOT EXISTS (SELECT FROM pg_partition_ancestors(t.relid) n(relid) JOIN pg_class p
     ON p.oid = n.relid
                   WHERE p.relowner <> k.relowner))
-SELECT format('check constraint %I of %s', c.conname, t.table_name) COLLATE "C",
-    t.relid, t.attnum, 1, t.recreated, t.receives, (t.attinhcount > 0)::int,
-  format('SELECT %s', pg_get_expr(c.conbin, c.conrelid))
+SELECT format('check constraint %I of %s', c.conname, t.table_name) COLLATE "C" AS description,
+    t.relid, t.attnum, 1 AS is_check, 0 AS is_partition_key, t.recreated, t.receives,
+    (t.attinhcount > 0)::int AS is_doubtful,
+  format('SELECT %s', pg_get_expr(c.conbin, c.conrelid)) AS text
  FROM own t JOIN pg_constraint c ON c.contype = 'c' AND c.conrelid = t.relid
    AND t.used = ANY (c.conkey)
  WHERE c.coninhcount = 0
@@ -33,7 +32,7 @@ SELECT format('check constraint %I of %s', c.conname, t.table_name) COLLATE "C",
  UNION
 SELECT CASE WHEN x.oid IS NULL THEN format('index %s of %s', i.indexrelid::regclass, t.table_name)
     ELSE format('exclusion constraint %I of %s', x.conname, t.table_name) END,
-    t.relid, t.attnum, 0, t.recreated,
+    t.relid, t.attnum, 0, 0, t.recreated,
 -- What has columns alone accepts any value.
   CASE WHEN i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
     OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.relid AND a.attnum = ANY (i.indkey)
@@ -52,7 +51,7 @@ SELECT CASE WHEN x.oid IS NULL THEN format('index %s of %s', i.indexrelid::regcl
  AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)
  UNION
 SELECT format('statistics object %s.%I of %s', s.stxnamespace::regnamespace, s.stxname,
-    t.table_name), t.relid, t.attnum, 0, t.recreated, t.receives, t.is_child,
+    t.table_name), t.relid, t.attnum, 0, 0, t.recreated, t.receives, t.is_child,
   pg_get_statisticsobjdef(s.oid)
  FROM own t JOIN pg_statistic_ext s ON s.stxrelid = t.relid
  WHERE t.used = ANY (s.stxkeys)
@@ -61,18 +60,18 @@ SELECT format('statistics object %s.%I of %s', s.stxnamespace::regnamespace, s.s
             AND (d.refobjid, d.refobjsubid) = (t.relid, t.used)
             AND (d.classid, d.objid) = ('pg_statistic_ext'::regclass, s.oid))
  UNION
-SELECT format('generated column %I of %s', a.attname, t.table_name), t.relid, t.attnum, 0,
+SELECT format('generated column %I of %s', a.attname, t.table_name), t.relid, t.attnum, 0, 0,
     t.recreated, t.receives, t.is_child, format('SELECT %I', a.attname)
  FROM own t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.used)
  WHERE t.used <> t.attnum AND a.attinhcount = 0 AND t.change = 'keep'
  UNION
 -- The column has the type of the domain already, which is no cast to it.
-SELECT t.column_name, t.relid, t.attnum, 0, t.recreated, t.receives, t.is_child,
+SELECT t.column_name, t.relid, t.attnum, 0, 0, t.recreated, t.receives, t.is_child,
   format('SELECT %I::bigint::%s', t.attname, format_type(t.typid, NULL))
  FROM own t JOIN pg_type y ON y.oid = t.typid AND y.typtype = 'd'
  WHERE t.used = t.attnum AND t.attinhcount = 0
  UNION
-SELECT format('partition key of %s', t.table_name), t.relid, t.attnum, 0, 0, t.receives,
+SELECT format('partition key of %s', t.table_name), t.relid, t.attnum, 0, 1, 0, t.receives,
   t.is_child,
   format('SELECT %s', pg_get_expr(p.partexprs, p.partrelid))
  FROM own t JOIN pg_partitioned_table p ON p.partrelid = t.relid AND p.partexprs IS NOT NULL

@@ -19,8 +19,19 @@ FROM sequence_kind k JOIN pg_class c ON c.oid = k.sequence
 WHERE $kind = 'local' AND c.relnamespace = $schema AND k.sequence NOT IN (SELECT sequence FROM feeding)
 ORDER BY relid, attname, sequence
 
--- name: idle_sequences
-SELECT name FROM idle_sequence ORDER BY name COLLATE "C"
+-- What is to be said before the first sequence gets the kind, and afterwards.
+-- list: first_kind_notices notices
 
--- name: position_readers
-SELECT name FROM position_reader ORDER BY name COLLATE "C"
+-- notice: warning | list | sequences that feed no column stay as they are
+{idle(true)}
+
+-- notice: warning | list | functions and views read last_value of sequences
+{readers}
+
+-- list: kind_notices notices
+
+-- notice: info | list | sequences that feed no column stay as they are
+{idle(true)}
+
+-- notice: warning | list | functions and views read last_value of sequences
+{readers}

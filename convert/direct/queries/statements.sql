@@ -1,14 +1,15 @@
--- snippet: notices(entries)
-SELECT severity, form, title, object, line, message, detail, hint
-FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
-ORDER BY number, object COLLATE "C"
-
 -- What needs a decision before the first conversion, and is only told afterwards.
 -- snippet: idle(condition)
 SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
   'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
   'numbers of documents, can stay.'
 FROM idle_sequence WHERE {condition}
+
+-- snippet: readers
+SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
+  'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
+  'import call setval() whatever it is.'
+FROM position_reader
 
 -- The same for numbers that stay as they are.
 -- snippet: number_texts(condition)
@@ -213,10 +214,7 @@ WHERE $keeps_sequences[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
 {idle(NOT true = ALL ($set_default))}
 
 -- notice: warning | list | functions and views read last_value of sequences
-SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
-  'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
-  'import call setval() whatever it is.'
-FROM position_reader
+{readers}
 
 -- notice: warning | list | defaults make texts of snowflake IDs
 SELECT column_name, column_name, 'its default makes a text of snowflake IDs', NULL,
