@@ -118,11 +118,14 @@ snowflake_online_check_obstacles(SnowflakeOnline *online, List **findings)
 }
 
 /*
- * Say what was found beside obstacles.
+ * Say what was found beside obstacles, unless an earlier call has said it, which has
+ * begun the conversion.
  */
 void
 snowflake_online_give_notices(const SnowflakeConversion *conversion, List *findings)
 {
+	if (snowflake_online_has_begun(conversion))
+		return;
 	snowflake_convert_give_notices(conversion,
 								   list_concat(findings,
 											   snowflake_online_list_notices(conversion)));

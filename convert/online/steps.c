@@ -119,6 +119,24 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 	return lappend(steps, last);
 }
 
+/*
+ * Has a conversion begun, which is not complete?
+ */
+bool
+snowflake_online_has_begun(const SnowflakeConversion *conversion)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_online_list_steps(conversion))
+	{
+		const SnowflakeOnlineStep *step = lfirst(cell);
+
+		if (step->done && step->kind != SNOWFLAKE_STEP_DEFAULT)
+			return true;
+	}
+	return snowflake_convert_ask(conversion, sql_is_swapped) != NIL;
+}
+
 /* A step whose statement is to be found. */
 typedef struct StepDefinition
 {

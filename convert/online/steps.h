@@ -46,6 +46,7 @@ typedef struct SnowflakeOnlineStep
 } SnowflakeOnlineStep;
 
 extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
+extern bool snowflake_online_has_begun(const SnowflakeConversion *conversion);
 extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);
 extern char *snowflake_online_definitions(const List *relids);

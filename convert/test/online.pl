@@ -70,8 +70,20 @@ cmp_ok($nstatements, '>', 20, 'the statements of the plan can be run by hand');
 is(nothing_is_left($node, $by_hand), '', 'the statements of the plan leave nothing behind');
 is(shop_is_whole($node, $by_hand, 500), '', 'the statements of the plan lose no row');
 
-$err = run_in($node, $shop, "CALL snowflake_convert_online('orders')");
+# What has to be known before is said by the call that begins, and the others report
+# progress.
+my $before_all = qr/^NOTICE:  (.*)\n(?=DETAIL|HINT)/m;
+my @first = run_in($node, $shop, "CALL snowflake_convert_online('orders', until => 'prepare')") =~ /$before_all/g;
+is(scalar(grep { $_ eq 'new columns are at the end of their tables' } @first), 1, 'the first call says what to know before, once');
+is(join("\n", @first), join("\n", do { my %there; grep { !$there{$_}++ } @first }), 'it says nothing twice');
+$err = run_in($node, $shop, "CALL snowflake_convert_online('orders', until => 'swap')");
+is(join("\n", $err =~ /$before_all/g), 'public.orders: the next phase is "default"', 'the second call does not say it again');
+like($err, qr/^NOTICE:  public\.orders: phase "swap"/m, '... but what it does');
 unlike($err, qr/ERROR|WARNING/, 'a conversion succeeds') or diag($err);
+unlike(run_in($node, $shop, "SELECT * FROM snowflake_convert_plan('orders')"), qr/NOTICE/, 'the plan of what has begun does not, either');
+$err = run_in($node, $shop, "CALL snowflake_convert_online('orders')");
+is(join("\n", $err =~ /$before_all/g), '', 'nor does the last call');
+unlike($err, qr/ERROR|WARNING/, '... which completes it') or diag($err);
 my $expected = q{+id|bigint||not null|snowflake_nextval()|plain||500|the key
 +order_id|bigint||not null||plain|||
 +order_id|bigint||not null||plain|||the order
