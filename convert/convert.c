@@ -117,14 +117,12 @@ static bool
 plan_key(void *argument)
 {
 	Call	   *call = argument;
-	SnowflakeKey *key;
 	SnowflakeCaller caller;
 
 	call->owner = snowflake_convert_lock(call->relid, call->conversion.lock);
 	snowflake_become_owner(call->owner, &caller);
-	key = snowflake_convert_find_key(call->relid, call->column, OidIsValid(call->generator));
-	snowflake_convert_choose_generator(key, call->generator);
-	call->conversion.keys = list_make1(key);
+	snowflake_convert_add_key(&call->conversion, call->relid, call->column, call->generator,
+							  OidIsValid(call->generator));
 	find_statements(call);
 	snowflake_become_caller(&caller);
 	return false;
@@ -233,7 +231,7 @@ summarize(const SnowflakeConversion *conversion, const List *left)
 		[SNOWFLAKE_KEY_COUNTER] = "counters",
 	};
 	int			counts[SNOWFLAKE_KEY_KINDS] = {0};
-	char	  **row;
+	const SnowflakeRow *row;
 	StringInfoData lines;
 	ListCell   *cell;
 	const char *separator = "";
@@ -245,12 +243,16 @@ summarize(const SnowflakeConversion *conversion, const List *left)
 					 "keys that get %s: %s\n"
 					 "columns that become bigint: %s\n"
 					 "tables that are rewritten: %s\n",
-					 stays ? "snowflake IDs" : "a generator", row[0], row[1], row[2]);
+					 stays ? "snowflake IDs" : "a generator",
+					 snowflake_convert_text(row, "keys"),
+					 snowflake_convert_text(row, "columns"),
+					 snowflake_convert_text(row, "tables"));
 	if (stays)
 		appendStringInfo(&lines, "sequences that become snowflake sequences: %d\n",
 						 list_length(conversion->sequences));
 	else
-		appendStringInfo(&lines, "sequences that are dropped: %s\n", row[3]);
+		appendStringInfo(&lines, "sequences that are dropped: %s\n",
+						 snowflake_convert_text(row, "dropped"));
 	appendStringInfoString(&lines, "keys that are left: ");
 	foreach(cell, left)
 		counts[((SnowflakeLeftKey *) lfirst(cell))->kind]++;
@@ -279,7 +281,6 @@ plan_schema(void *argument)
 
 	/* The catalogs are queried as the caller, whose tables these are not yet. */
 	snowflake_become_owner(GetUserId(), &caller);
-	conversion->keys = NIL;
 	call->left = snowflake_convert_find_keys(conversion, call->exclude, call->generator,
 											 &call->owner);
 	if (conversion->keys != NIL)

@@ -223,10 +223,12 @@ add_views(Report *report)
 
 	foreach(cell, snowflake_convert_ask(&report->conversion, sql_views))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
-		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_OBSTACLE, NULL, row[0],
-											 row[1], row[2]);
+		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_OBSTACLE, NULL,
+											 snowflake_convert_text(row, "object"),
+											 snowflake_convert_text(row, "finding"),
+											 snowflake_convert_text(row, "what_to_do"));
 	}
 }
 
@@ -251,11 +253,13 @@ add_unconverted_keys(Report *report)
 	}
 	foreach(cell, snowflake_convert_ask(&report->conversion, sql_unconverted_keys))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
 		(void) snowflake_convert_add_finding(&report->findings, severity,
-											 "keys are not snowflake keys", row[0],
-											 psprintf("it is not a snowflake key: %s", row[1]),
+											 "keys are not snowflake keys",
+											 snowflake_convert_text(row, "column_name"),
+											 psprintf("it is not a snowflake key: %s",
+													  snowflake_convert_text(row, "why")),
 											 what_to_do);
 	}
 }
@@ -269,10 +273,11 @@ add_local_sequences(Report *report)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_ask(&report->conversion, sql_local_sequences))
+	foreach(cell, snowflake_convert_texts(snowflake_convert_ask(&report->conversion,
+																sql_local_sequences)))
 		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING,
 											 "sequences are local, although new tables get another kind",
-											 ((char **) lfirst(cell))[0],
+											 lfirst(cell),
 											 "it is local, although new tables get another kind",
 											 "Call snowflake_convert_schema() with the kind that they are to have, or snowflake_set_sequence_kind() with 'local' in a session that has the setting.");
 }

@@ -19,7 +19,6 @@
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 
 SnowflakeFinding *
 snowflake_convert_add_finding(List **findings, SnowflakeSeverity severity,
@@ -61,9 +60,11 @@ snowflake_convert_ask_obstacles(const SnowflakeConversion *conversion, Snowflake
 
 	foreach(cell, rows)
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
-		snowflake_convert_add_obstacle(findings, row[1], row[0], row[2]);
+		snowflake_convert_add_obstacle(findings, snowflake_convert_text(row, "object"),
+									   snowflake_convert_text(row, "line"),
+									   snowflake_convert_text(row, "hint"));
 	}
 	return rows != NIL;
 }
@@ -79,7 +80,7 @@ snowflake_convert_ask_notices(const SnowflakeConversion *conversion, SnowflakeQu
 
 	foreach(cell, snowflake_convert_ask(conversion, query))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		bool		is_warning = strcmp(snowflake_convert_text(row, "severity"), "warning") == 0;
 		SnowflakeFinding *finding;
 

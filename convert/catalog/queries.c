@@ -24,6 +24,7 @@
  */
 #include "postgres.h"
 
+#include "access/tupmacs.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -31,11 +32,11 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "catalog/queries/texts.sql.h"
 
 /*
@@ -54,66 +55,38 @@ snowflake_convert_kind_name(SnowflakeConvertKind kind)
 	return names[kind];
 }
 
+/*
+ * A member of each struct of a list, for a parameter of queries.
+ */
 static Datum
-array_of_keys(const SnowflakeConversion *conversion, Oid type,
-			  Datum (*value_of) (const SnowflakeKey *key))
+array_of(const List *structs, Oid type, size_t member)
 {
-	int			n = list_length(conversion->keys);
+	int			n = list_length(structs);
 	Datum	   *values = palloc_array(Datum, n);
 	int16		length;
 	bool		by_value;
 	char		align;
 
-	for (int i = 0; i < n; i++)
-		values[i] = value_of(list_nth(conversion->keys, i));
 	get_typlenbyvalalign(type, &length, &by_value, &align);
-	return PointerGetDatum(construct_array(values, n, type, length, by_value,
-										   align));
-}
-
-static Datum
-relid_of(const SnowflakeKey *key)
-{
-	return ObjectIdGetDatum(key->relid);
-}
-
-static Datum
-attnum_of(const SnowflakeKey *key)
-{
-	return Int16GetDatum(key->attnum);
-}
-
-static Datum
-generator_of(const SnowflakeKey *key)
-{
-	return ObjectIdGetDatum(key->generator);
-}
-
-static Datum
-set_default_of(const SnowflakeKey *key)
-{
-	return BoolGetDatum(key->set_default);
-}
-
-static Datum
-keeps_sequences_of(const SnowflakeKey *key)
-{
-	return BoolGetDatum(key->keeps_sequences);
-}
-
-/*
- * OIDs, for a parameter of queries.
- */
-Datum
-snowflake_convert_array_of_oids(const List *oids)
-{
-	int			n = list_length(oids);
-	Datum	   *values = palloc_array(Datum, n);
-
 	for (int i = 0; i < n; i++)
-		values[i] = ObjectIdGetDatum(list_nth_oid(oids, i));
-	return PointerGetDatum(construct_array(values, n, OIDOID, sizeof(Oid), true,
-										   TYPALIGN_INT));
+	{
+		const char *value = (const char *) list_nth(structs, i) + member;
+
+		values[i] = type == TEXTOID ? CStringGetTextDatum(*(const char *const *) value) :
+			fetch_att(value, by_value, length);
+	}
+	return PointerGetDatum(construct_array(values, n, type, length, by_value, align));
+}
+
+static Datum
+array_of_oids(const List *oids)
+{
+	List	   *pointers = NIL;
+	ListCell   *cell;
+
+	foreach(cell, oids)
+		pointers = lappend(pointers, &lfirst_oid(cell));
+	return array_of(pointers, OIDOID, 0);
 }
 
 /* A query that is put together, and its plan, if plans are kept. */
@@ -122,7 +95,7 @@ typedef struct Asked
 	SnowflakeQuery query;
 	char	   *text;
 	int			nparameters;
-	uint8		parameters[SNOWFLAKE_PARAMETERS]; /* that $1, $2, ... are */
+	uint8		parameters[SNOWFLAKE_PARAMETERS];	/* that $1, $2, ... are */
 	SPIPlanPtr	plan;
 } Asked;
 
@@ -221,6 +194,7 @@ assemble(SnowflakeQuery query)
 	}
 	append_text(&text, asked, queries[query].text);
 	asked->text = text.data;
+
 	return asked;
 }
 
@@ -272,17 +246,29 @@ value_of(SnowflakeParameter parameter, const SnowflakeConversion *conversion, Oi
 	switch (parameter)
 	{
 		case parameter_tables:
-			return array_of_keys(conversion, OIDOID, relid_of);
+			return array_of(conversion->keys, OIDOID, offsetof(SnowflakeKey, relid));
 		case parameter_columns:
-			return array_of_keys(conversion, INT2OID, attnum_of);
+			return array_of(conversion->keys, INT2OID, offsetof(SnowflakeKey, attnum));
 		case parameter_generators:
-			return array_of_keys(conversion, OIDOID, generator_of);
+			return array_of(conversion->keys, OIDOID, offsetof(SnowflakeKey, generator));
 		case parameter_set_default:
-			return array_of_keys(conversion, BOOLOID, set_default_of);
+			return array_of(conversion->keys, BOOLOID, offsetof(SnowflakeKey, set_default));
 		case parameter_keeps_sequences:
-			return array_of_keys(conversion, BOOLOID, keeps_sequences_of);
+			return array_of(conversion->keys, BOOLOID, offsetof(SnowflakeKey, keeps_sequences));
 		case parameter_sequences:
-			return snowflake_convert_array_of_oids(conversion->sequences);
+			return array_of_oids(conversion->sequences);
+		case parameter_other_tables:
+			return array_of(conversion->widened, OIDOID, offsetof(SnowflakeColumn, relid));
+		case parameter_other_columns:
+			return array_of(conversion->widened, INT2OID, offsetof(SnowflakeColumn, attnum));
+		case parameter_found_tables:
+			return array_of(conversion->found, OIDOID, offsetof(SnowflakeColumn, relid));
+		case parameter_found_columns:
+			return array_of(conversion->found, INT2OID, offsetof(SnowflakeColumn, attnum));
+		case parameter_found_verdicts:
+			return array_of(conversion->found, TEXTOID, offsetof(SnowflakeColumn, verdict));
+		case parameter_found_reasons:
+			return array_of(conversion->found, TEXTOID, offsetof(SnowflakeColumn, reason));
 		case parameter_kind:
 			return CStringGetTextDatum(snowflake_convert_kind_name(conversion->kind));
 		case parameter_max_increment:
@@ -338,21 +324,141 @@ run(SnowflakeQuery query, const SnowflakeConversion *conversion, Oid object, con
 		elog(ERROR, "query failed: %s", asked->text);
 }
 
+/* A row of a query's result: texts, NULL for a null. */
+struct SnowflakeRow
+{
+	TupleDesc	desc;
+	char	   *values[FLEXIBLE_ARRAY_MEMBER];
+};
+
 /*
- * Take the arrays that a query returned, which are kept until SPI_finish().
+ * The rows of the query that was run last, if it has returned any.
+ */
+static List *
+rows_of_result(void)
+{
+	TupleDesc	desc;
+	List	   *rows = NIL;
+
+	if (SPI_tuptable == NULL)
+		return NIL;
+	desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		SnowflakeRow *row = palloc(offsetof(SnowflakeRow, values) + desc->natts * sizeof(char *));
+
+		row->desc = desc;
+		for (int j = 0; j < desc->natts; j++)
+			row->values[j] = SPI_getvalue(SPI_tuptable->vals[i], desc, j + 1);
+		rows = lappend(rows, row);
+	}
+	return rows;
+}
+
+char *
+snowflake_convert_text(const SnowflakeRow *row, const char *column)
+{
+	int			number = SPI_fnumber(row->desc, column);
+
+	if (number <= 0)
+		elog(ERROR, "the result of a query has no column \"%s\"", column);
+	return row->values[number - 1];
+}
+
+/*
+ * The value of a column that has an OID, a number, or 1 for true; for a null it
+ * is InvalidOid, 0, or false.
+ */
+Oid
+snowflake_convert_oid(const SnowflakeRow *row, const char *column)
+{
+	char	   *text = snowflake_convert_text(row, column);
+
+	return text == NULL ? InvalidOid : atooid(text);
+}
+
+int64
+snowflake_convert_number(const SnowflakeRow *row, const char *column)
+{
+	char	   *text = snowflake_convert_text(row, column);
+
+	return text == NULL ? 0 : pg_strtoint64(text);
+}
+
+bool
+snowflake_convert_flag(const SnowflakeRow *row, const char *column)
+{
+	return snowflake_convert_number(row, column) == 1;
+}
+
+/*
+ * The first value of the first row.  NULL if there is no row.
+ */
+char *
+snowflake_convert_first(const List *rows)
+{
+	return rows == NIL ? NULL : ((SnowflakeRow *) linitial(rows))->values[0];
+}
+
+/*
+ * The first value of each row.
+ */
+List *
+snowflake_convert_texts(const List *rows)
+{
+	List	   *texts = NIL;
+	ListCell   *cell;
+
+	foreach(cell, rows)
+		texts = lappend(texts, ((SnowflakeRow *) lfirst(cell))->values[0]);
+	return texts;
+}
+
+/*
+ * The same, as OIDs.
+ */
+List *
+snowflake_convert_oids(const List *rows)
+{
+	List	   *oids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, rows)
+		oids = lappend_oid(oids, atooid(((SnowflakeRow *) lfirst(cell))->values[0]));
+	return oids;
+}
+
+/*
+ * Keep the arrays that a query has returned for its parameters, from one on.
  */
 static void
-take_arrays(Datum *arrays)
+keep_arrays(SnowflakeConversion *conversion, SnowflakeParameter first)
 {
-	for (int i = 0; i < SPI_tuptable->tupdesc->natts; i++)
+	TupleDesc	desc = SPI_tuptable->tupdesc;
+
+	for (int i = 0; i < desc->natts; i++)
 	{
 		bool		isnull;
-		Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
-										  SPI_tuptable->tupdesc, i + 1,
-										  &isnull);
+		Datum		value = SPI_getbinval(SPI_tuptable->vals[0], desc, i + 1, &isnull);
 
-		arrays[i] = isnull ? (Datum) 0 : value;
+		/* That is memory of SPI, which ends with a subtransaction. */
+		conversion->arrays[first + i] = isnull ? (Datum) 0 : datumCopy(value, false, -1);
 	}
+}
+
+/*
+ * Forget what was found of a conversion, to find it anew.
+ */
+void
+snowflake_convert_forget(SnowflakeConversion *conversion)
+{
+	conversion->keys = NIL;
+	conversion->sequences = NIL;
+	conversion->widened = NIL;
+	conversion->found = NIL;
+	conversion->altered = NIL;
+	conversion->views = NIL;
+	memset(conversion->arrays, 0, sizeof(conversion->arrays));
 }
 
 /*
@@ -362,7 +468,25 @@ void
 snowflake_convert_find_targets(SnowflakeConversion *conversion)
 {
 	run(sql_walk, conversion, InvalidOid, NIL);
-	take_arrays(&conversion->arrays[parameter_target_tables]);
+	keep_arrays(conversion, parameter_target_tables);
+}
+
+/*
+ * The place of a column among these, or -1.
+ */
+int
+snowflake_convert_find_target(const SnowflakeConversion *conversion, Oid relid, AttrNumber attnum)
+{
+	ArrayType  *relids = DatumGetArrayTypeP(conversion->arrays[parameter_target_tables]);
+	ArrayType  *attnums = DatumGetArrayTypeP(conversion->arrays[parameter_target_columns]);
+
+	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(relids), ARR_DIMS(relids)); i++)
+	{
+		if (((Oid *) ARR_DATA_PTR(relids))[i] == relid &&
+			((AttrNumber *) ARR_DATA_PTR(attnums))[i] == attnum)
+			return i;
+	}
+	return -1;
 }
 
 /*
@@ -373,7 +497,7 @@ void
 snowflake_convert_find_sequence_names(SnowflakeConversion *conversion)
 {
 	run(sql_sequence_names, conversion, InvalidOid, NIL);
-	take_arrays(&conversion->arrays[parameter_known_sequences]);
+	keep_arrays(conversion, parameter_known_sequences);
 }
 
 /*
@@ -395,21 +519,8 @@ snowflake_convert_part(const SnowflakeConversion *conversion, Oid relid)
 	SnowflakeConversion part = *conversion;
 
 	run(sql_part, conversion, relid, NIL);
-	take_arrays(&part.arrays[parameter_target_tables]);
+	keep_arrays(&part, parameter_target_tables);
 	return part;
-}
-
-/*
- * Run a query about a conversion that returns an array of names.
- */
-Datum
-snowflake_convert_get_names(const SnowflakeConversion *conversion, SnowflakeQuery query)
-{
-	Datum		names;
-
-	run(query, conversion, InvalidOid, NIL);
-	take_arrays(&names);
-	return names;
 }
 
 List *
@@ -426,7 +537,7 @@ snowflake_convert_ask_of(const SnowflakeConversion *conversion, Oid object,
 						 SnowflakeQuery query)
 {
 	run(query, conversion, object, NIL);
-	return snowflake_convert_rows();
+	return rows_of_result();
 }
 
 /*
@@ -445,18 +556,50 @@ List *
 snowflake_convert_ask_with(const List *texts, SnowflakeQuery query)
 {
 	run(query, &no_conversion, InvalidOid, texts);
-	return snowflake_convert_rows();
+	return rows_of_result();
 }
 
 /*
- * Run a query that is not one of the sources.
+ * Run a statement that is not one of the sources, with a list of texts, or NULLs, as its
+ * parameters.
  */
 List *
-snowflake_convert_ask_once(const char *query)
+snowflake_convert_run(const char *statement, const List *texts)
 {
-	if (SPI_execute(query, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", query);
-	return snowflake_convert_rows();
+	int			n = list_length(texts);
+	Oid		   *types = palloc_array(Oid, n);
+	Datum	   *values = palloc_array(Datum, n);
+	char	   *nulls = palloc_array(char, n);
+
+	for (int i = 0; i < n; i++)
+	{
+		const char *text = list_nth(texts, i);
+
+		types[i] = TEXTOID;
+		nulls[i] = text == NULL ? 'n' : ' ';
+		values[i] = text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
+	}
+	if (SPI_execute_with_args(statement, n, types, values, nulls, false, 0) < 0)
+		elog(ERROR, "statement failed: %s", statement);
+	return rows_of_result();
+}
+
+/*
+ * The first value of what a query returns.
+ */
+char *
+snowflake_convert_value(const char *query)
+{
+	return snowflake_convert_first(snowflake_convert_run(query, NIL));
+}
+
+void
+snowflake_convert_run_statements(const List *statements)
+{
+	ListCell   *cell;
+
+	foreach(cell, statements)
+		(void) snowflake_convert_run(lfirst(cell), NIL);
 }
 
 /*
@@ -483,21 +626,8 @@ snowflake_convert_ask_server(const List *texts, SnowflakeQuery query)
 }
 
 /*
- * OIDs as the text of an array, and as the parameters of a query.
+ * OIDs as such texts: one, or an array.
  */
-static char *
-array_of_oids(const List *oids)
-{
-	StringInfoData array;
-	ListCell   *cell;
-
-	initStringInfo(&array);
-	foreach(cell, oids)
-		appendStringInfo(&array, "%c%u", array.len > 0 ? ',' : '{', lfirst_oid(cell));
-	appendStringInfoString(&array, array.len > 0 ? "}" : "{}");
-	return array.data;
-}
-
 List *
 snowflake_convert_oid_parameter(Oid oid)
 {
@@ -507,16 +637,12 @@ snowflake_convert_oid_parameter(Oid oid)
 List *
 snowflake_convert_oids_parameter(const List *oids)
 {
-	return list_make1(array_of_oids(oids));
-}
+	StringInfoData array;
+	ListCell   *cell;
 
-/*
- * Run a query that returns a single value, as text, or NULL.
- */
-char *
-snowflake_convert_get_value(const char *query)
-{
-	if (SPI_execute(query, false, 1) < 0 || SPI_processed != 1)
-		elog(ERROR, "query failed: %s", query);
-	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	initStringInfo(&array);
+	foreach(cell, oids)
+		appendStringInfo(&array, "%c%u", array.len > 0 ? ',' : '{', lfirst_oid(cell));
+	appendStringInfoString(&array, array.len > 0 ? "}" : "{}");
+	return list_make1(array.data);
 }

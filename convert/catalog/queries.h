@@ -44,46 +44,83 @@ typedef struct SnowflakeKey
 									 * default */
 } SnowflakeKey;
 
-/* The keys of one conversion. */
+/* A column without a foreign key, which holds a key, or might. */
+typedef struct SnowflakeColumn
+{
+	Oid			relid;
+	AttrNumber	attnum;
+	const char *verdict;
+	const char *reason;
+} SnowflakeColumn;
+
+/* A row of a query's result. */
+typedef struct SnowflakeRow SnowflakeRow;
+
+/*
+ * The keys of one conversion, and what was found of them: each by the file that is named,
+ * and in the memory of the connection to SPI.
+ */
 typedef struct SnowflakeConversion
 {
-	List	   *keys;			/* of SnowflakeKey */
+	/* What is asked for, by the SQL functions */
 	Oid			schema;			/* whose tables these are, if not of one table */
 	SnowflakeConvertKind kind;
 	const char *search_path;	/* of the caller */
+	int64		max_increment;	/* that sequences of the kind can have */
 	bool		dry_run;
 	bool		online;			/* are the tables in use? */
+
+	/* keys.c */
+	List	   *keys;			/* of SnowflakeKey */
+
+	/* sequences.c, or kinds.c */
+	List	   *sequences;		/* that get the kind, as OIDs */
+
+	/* columns.c */
+	List	   *found;			/* of SnowflakeColumn, without a foreign key */
+	List	   *widened;		/* those that are widened with the others */
+
+	/* queries.c */
+	Datum		arrays[SNOWFLAKE_PARAMETERS];	/* by the parameters that have
+												 * them, or 0: see shared.sql */
+
+	/* conversion.c */
 	bool		rewrites;		/* does a column change its type? */
 	LOCKMODE	lock;			/* on tables that are altered */
 	List	   *altered;		/* these tables */
 	List	   *views;			/* that are dropped, and other relations to
 								 * lock before the tables */
-	List	   *sequences;		/* that get the kind, as OIDs */
-	int64		max_increment;	/* that these can have */
-	Datum		arrays[SNOWFLAKE_PARAMETERS]; /* what was found so far, by the parameters
-									 * that have it, or 0: see shared.sql */
 } SnowflakeConversion;
 
 extern const char *snowflake_convert_kind_name(SnowflakeConvertKind kind);
-extern Datum snowflake_convert_array_of_oids(const List *oids);
 extern void snowflake_convert_keep_plans(MemoryContext context);
+extern void snowflake_convert_forget(SnowflakeConversion *conversion);
+extern int	snowflake_convert_find_target(const SnowflakeConversion *conversion,
+										  Oid relid, AttrNumber attnum);
 extern void snowflake_convert_find_targets(SnowflakeConversion *conversion);
 extern void snowflake_convert_find_sequence_names(SnowflakeConversion *conversion);
 extern bool snowflake_convert_has_new_sequences(const SnowflakeConversion *conversion);
 extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *conversion,
 												  Oid relid);
-extern Datum snowflake_convert_get_names(const SnowflakeConversion *conversion,
-										 SnowflakeQuery query);
 extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
 								   SnowflakeQuery query);
 extern List *snowflake_convert_ask_of(const SnowflakeConversion *conversion,
 									  Oid object, SnowflakeQuery query);
-extern List *snowflake_convert_ask_once(const char *query);
+extern List *snowflake_convert_run(const char *statement, const List *texts);
+extern char *snowflake_convert_value(const char *query);
+extern void snowflake_convert_run_statements(const List *statements);
 extern List *snowflake_convert_ask_with(const List *texts, SnowflakeQuery query);
 extern List *snowflake_convert_ask_server(const List *texts, SnowflakeQuery query);
 extern List *snowflake_convert_oid_parameter(Oid oid);
 extern List *snowflake_convert_oids_parameter(const List *oids);
 extern List *snowflake_convert_ask_about(Oid object, SnowflakeQuery query);
-extern char *snowflake_convert_get_value(const char *query);
+
+extern char *snowflake_convert_text(const SnowflakeRow *row, const char *column);
+extern Oid	snowflake_convert_oid(const SnowflakeRow *row, const char *column);
+extern int64 snowflake_convert_number(const SnowflakeRow *row, const char *column);
+extern bool snowflake_convert_flag(const SnowflakeRow *row, const char *column);
+extern char *snowflake_convert_first(const List *rows);
+extern List *snowflake_convert_texts(const List *rows);
+extern List *snowflake_convert_oids(const List *rows);
 
 #endif							/* SNOWFLAKE_CONVERT_QUERIES_H */

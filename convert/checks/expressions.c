@@ -47,7 +47,6 @@
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
 #include "rewrite/rewriteHandler.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -57,7 +56,6 @@
 #include "utils/rel.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/checks/expressions.h"
 
@@ -271,16 +269,12 @@ static void
 widen_columns(const SnowflakeConversion *conversion, Oid relid,
 			  ParseNamespaceItem *item)
 {
-	ArrayType  *tables = DatumGetArrayTypeP(conversion->arrays[parameter_target_tables]);
-	ArrayType  *columns = DatumGetArrayTypeP(conversion->arrays[parameter_target_columns]);
-
-	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(tables), ARR_DIMS(tables)); i++)
+	for (AttrNumber attnum = 1; attnum <= list_length(item->p_names->colnames); attnum++)
 	{
-		AttrNumber	attnum = ((AttrNumber *) ARR_DATA_PTR(columns))[i];
 		ParseNamespaceColumn *column = &item->p_nscolumns[attnum - 1];
 
-		if (((Oid *) ARR_DATA_PTR(tables))[i] == relid &&
-			(column->p_vartype == INT2OID || column->p_vartype == INT4OID))
+		if ((column->p_vartype == INT2OID || column->p_vartype == INT4OID) &&
+			snowflake_convert_find_target(conversion, relid, attnum) >= 0)
 			column->p_vartype = INT8OID;
 	}
 }
@@ -515,7 +509,7 @@ snowflake_convert_check_expressions(const SnowflakeConversion *conversion,
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_dependents))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		const char *description = snowflake_convert_text(row, "description");
 		Dependent	dependent = {
 			.conversion = conversion,

@@ -288,7 +288,7 @@ snowflake_convert_generate(const SnowflakeKey *key)
 	/* Whoever uses the sequence needs no right on a function. */
 	if (key->keeps_sequences)
 		return psprintf(INT64_FORMAT, snowflake_get_api(1)->generate());
-	return snowflake_convert_get_value(psprintf("SELECT %s()", name));
+	return snowflake_convert_value(psprintf("SELECT %s()", name));
 }
 
 /*
@@ -316,7 +316,7 @@ has_index(const SnowflakeKey *key)
 
 	foreach(cell, snowflake_convert_ask_about(key->relid, sql_ordered_columns))
 	{
-		if (pg_strtoint16(((char **) lfirst(cell))[0]) == key->attnum)
+		if (snowflake_convert_number(lfirst(cell), "attnum") == key->attnum)
 			return true;
 	}
 	return false;
@@ -336,9 +336,9 @@ check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
 
 	if (conversion->online && !conversion->dry_run && !has_index(key))
 		return;
-	greatest = snowflake_convert_get_value(psprintf("SELECT max(%s) FROM %s",
-													quote_identifier(key->column),
-													key->table));
+	greatest = snowflake_convert_value(psprintf("SELECT max(%s) FROM %s",
+												quote_identifier(key->column),
+												key->table));
 
 	if (greatest != NULL && pg_strtoint64(greatest) >= id)
 		snowflake_convert_add_obstacle(findings, psprintf("table %s", key->table),
@@ -360,16 +360,16 @@ find_partitioned_references(const SnowflakeConversion *conversion,
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_partitioned))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		SnowflakeKey *reference;
 
-		if (row[3] == NULL || atooid(row[3]) != key->generator)
+		if (snowflake_convert_oid(row, "generator") != key->generator)
 			continue;
 		reference = palloc(sizeof(SnowflakeKey));
 		*reference = *key;
-		reference->relid = atooid(row[0]);
-		reference->column = row[1];
-		reference->table = row[2];
+		reference->relid = snowflake_convert_oid(row, "relid");
+		reference->column = snowflake_convert_text(row, "attname");
+		reference->table = snowflake_convert_text(row, "name");
 		reference->attnum = get_attnum(reference->relid, reference->column);
 		LockRelationOid(reference->relid, AccessShareLock);
 		references = lappend(references, reference);

@@ -45,7 +45,6 @@
 #include "utils/varlena.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/columns/columns.h"
 #include "convert/columns/compared.h"
 #include "convert/columns/values.h"
@@ -69,8 +68,7 @@ typedef enum Verdict
 {
 	NO,
 	PERHAPS,
-	SURE,
-	TEXTS						/* it is a text with keys in it */
+	SURE
 } Verdict;
 
 /* A column that might hold a key. */
@@ -102,7 +100,7 @@ typedef struct Columns
 {
 	const SnowflakeConversion *conversion;
 	List	   *columns;		/* of Column */
-	List	   *texts;			/* of SnowflakeKeyText */
+	List	   *texts;			/* of SnowflakeColumn */
 	bool	   *many;			/* which keys have many rows */
 	bool	   *small;			/* which keys are smallints or integers */
 	bool		any_small;
@@ -355,7 +353,7 @@ find_columns(Columns *all)
 	AtEOXact_GUC(false, nest_level);
 	foreach(cell, rows)
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		Column	   *column = palloc0_object(Column);
 
 		column->values = palloc0_object(SnowflakeValues);
@@ -397,17 +395,10 @@ find_column(const Columns *all, const SnowflakeOrigin *origin)
 static int
 find_key(const SnowflakeConversion *conversion, const SnowflakeOrigin *origin)
 {
-	ArrayType  *relids = DatumGetArrayTypeP(conversion->arrays[parameter_target_tables]);
-	ArrayType  *attnums = DatumGetArrayTypeP(conversion->arrays[parameter_target_columns]);
+	int			place = snowflake_convert_find_target(conversion, origin->relid, origin->attnum);
 	ArrayType  *keys = DatumGetArrayTypeP(conversion->arrays[parameter_target_keys]);
 
-	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(relids), ARR_DIMS(relids)); i++)
-	{
-		if (((Oid *) ARR_DATA_PTR(relids))[i] == origin->relid &&
-			((AttrNumber *) ARR_DATA_PTR(attnums))[i] == origin->attnum)
-			return ((int32 *) ARR_DATA_PTR(keys))[i] - 1;
-	}
-	return -1;
+	return place < 0 ? -1 : ((int32 *) ARR_DATA_PTR(keys))[place] - 1;
 }
 
 /*
@@ -459,7 +450,8 @@ use_comparisons(const Columns *all, const List *comparisons)
 static void
 find_values(Columns *all)
 {
-	Datum		names = snowflake_convert_get_names(all->conversion, sql_table_names);
+	char	   *names = snowflake_convert_first(snowflake_convert_ask(all->conversion,
+																	  sql_table_names));
 	List	   *values = NIL;
 	List	   *read = NIL;
 	ListCell   *cell;
@@ -520,69 +512,23 @@ judge_columns(Columns *all)
 	}
 }
 
-/* Columns as arrays, for the parameters of queries. */
-typedef struct Arrays
+static SnowflakeColumn *
+make_column(Oid relid, AttrNumber attnum, Verdict verdict, const char *reason)
 {
-	int			count;
-	Datum	   *relids;
-	Datum	   *attnums;
-	Datum	   *verdicts;
-	Datum	   *reasons;
-} Arrays;
+	SnowflakeColumn *column = palloc_object(SnowflakeColumn);
 
-static Arrays
-make_arrays(int size)
-{
-	Arrays		arrays = {0};
-
-	arrays.relids = palloc_array(Datum, size + 1);
-	arrays.attnums = palloc_array(Datum, size + 1);
-	arrays.verdicts = palloc_array(Datum, size + 1);
-	arrays.reasons = palloc_array(Datum, size + 1);
-	return arrays;
-}
-
-static void
-add_column(Arrays *arrays, Oid relid, AttrNumber attnum, Verdict verdict, const char *reason)
-{
-	static const char *const names[] = {
-		[NO] = "no",
-		[PERHAPS] = "perhaps",
-		[SURE] = "sure",
-		[TEXTS] = "texts",
-	};
-	int			i = arrays->count++;
-
-	arrays->relids[i] = ObjectIdGetDatum(relid);
-	arrays->attnums[i] = Int16GetDatum(attnum);
-	arrays->verdicts[i] = CStringGetTextDatum(names[verdict]);
-	arrays->reasons[i] = CStringGetTextDatum(reason);
-}
-
-static void
-set_columns(const Arrays *arrays, Datum *columns)
-{
-	columns[0] = PointerGetDatum(construct_array(arrays->relids, arrays->count, OIDOID,
-												 sizeof(Oid), true, TYPALIGN_INT));
-	columns[1] = PointerGetDatum(construct_array(arrays->attnums, arrays->count, INT2OID,
-												 sizeof(int16), true, TYPALIGN_SHORT));
-}
-
-static void
-set_found(const Arrays *arrays, Datum *columns)
-{
-	set_columns(arrays, columns);
-	columns[2] = PointerGetDatum(construct_array(arrays->verdicts, arrays->count, TEXTOID,
-												 -1, false, TYPALIGN_INT));
-	columns[3] = PointerGetDatum(construct_array(arrays->reasons, arrays->count, TEXTOID,
-												 -1, false, TYPALIGN_INT));
+	column->relid = relid;
+	column->attnum = attnum;
+	column->verdict = verdict == SURE ? "sure" : "perhaps";
+	column->reason = reason;
+	return column;
 }
 
 /*
- * Add a column that the argument names, in the schema unless it names another one.
+ * A column that the argument names, in the schema unless it names another one.
  */
-static void
-add_named_column(const SnowflakeConversion *conversion, List *names, Arrays *widened)
+static SnowflakeColumn *
+find_named_column(const SnowflakeConversion *conversion, List *names)
 {
 	int			n = list_length(names);
 	Oid			schema = n == 2 ? conversion->schema :
@@ -602,7 +548,7 @@ add_named_column(const SnowflakeConversion *conversion, List *names, Arrays *wid
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column %s to widen does not exist", NameListToQuotedString(names)),
 				 errhint("snowflake_convert_report() has the names of the columns.")));
-	add_column(widened, relid, attnum, SURE, "");
+	return make_column(relid, attnum, SURE, "");
 }
 
 /*
@@ -620,32 +566,6 @@ is_widened(const Column *column, const Widen *widen)
 }
 
 /*
- * Keep what was found for the queries.
- */
-static void
-keep_found(const Columns *all, SnowflakeConversion *conversion)
-{
-	Arrays		found = make_arrays(list_length(all->columns) + list_length(all->texts));
-	ListCell   *cell;
-
-	foreach(cell, all->columns)
-	{
-		const Column *column = lfirst(cell);
-
-		if (column->verdict != NO)
-			add_column(&found, column->values->relid, column->values->attnum,
-					   column->verdict, column->reason);
-	}
-	foreach(cell, all->texts)
-	{
-		const SnowflakeKeyText *text = lfirst(cell);
-
-		add_column(&found, text->relid, text->attnum, TEXTS, quote_literal_cstr(text->example));
-	}
-	set_found(&found, &conversion->arrays[parameter_found_tables]);
-}
-
-/*
  * Find the columns of the schema that hold a key without a foreign key, and choose
  * those that are widened beside the ones that reference keys.
  */
@@ -654,7 +574,6 @@ snowflake_convert_choose_columns(SnowflakeConversion *conversion, const char *ar
 {
 	Columns		all = {0};
 	Widen		widen = parse_widen(argument);
-	Arrays		widened;
 	List	   *comparisons;
 	ListCell   *cell;
 
@@ -665,18 +584,20 @@ snowflake_convert_choose_columns(SnowflakeConversion *conversion, const char *ar
 	while (use_comparisons(&all, comparisons))
 		;
 	judge_columns(&all);
-	keep_found(&all, conversion);
 
-	widened = make_arrays(list_length(all.columns) + list_length(widen.columns));
 	foreach(cell, all.columns)
 	{
 		const Column *column = lfirst(cell);
+		SnowflakeColumn *found = make_column(column->values->relid, column->values->attnum,
+											 column->verdict, column->reason);
 
+		if (column->verdict != NO)
+			conversion->found = lappend(conversion->found, found);
 		if (is_widened(column, &widen))
-			add_column(&widened, column->values->relid, column->values->attnum,
-					   column->verdict, column->reason);
+			conversion->widened = lappend(conversion->widened, found);
 	}
+	conversion->found = list_concat(conversion->found, all.texts);
 	foreach(cell, widen.columns)
-		add_named_column(conversion, lfirst(cell), &widened);
-	set_columns(&widened, &conversion->arrays[parameter_other_tables]);
+		conversion->widened = lappend(conversion->widened,
+									  find_named_column(conversion, lfirst(cell)));
 }

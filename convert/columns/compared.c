@@ -26,7 +26,6 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
-#include "convert/catalog/rows.h"
 #include "convert/columns/compared.h"
 #include "shared/compat.h"
 

@@ -26,7 +26,6 @@
 #include "utils/syscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/columns/keys.h"
 #include "shared/table_owner.h"
 
@@ -97,7 +96,7 @@ snowflake_convert_find_column(Oid relid, const char *table, const char *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("table %s has no single-column primary key", table),
 				 errhint("Specify the column to convert.")));
-	return pg_strtoint16(((char **) linitial(rows))[0]);
+	return pg_strtoint16(snowflake_convert_first(rows));
 }
 
 /*
@@ -105,8 +104,8 @@ snowflake_convert_find_column(Oid relid, const char *table, const char *name)
  * if that is NULL.  Fails if it is not an integer, or a uuid where the caller
  * names the generator: there is no telling which one a uuid should have.
  */
-SnowflakeKey *
-snowflake_convert_find_key(Oid relid, const char *column, bool uuid_allowed)
+static SnowflakeKey *
+find_key(Oid relid, const char *column, bool uuid_allowed)
 {
 	SnowflakeKey *key = palloc0(sizeof(SnowflakeKey));
 	Oid			type;
@@ -173,8 +172,8 @@ find_generator(const char *name)
  * The generator is the one that the caller names.  Otherwise it is the one that
  * the column has, because somebody has chosen it, or snowflake_nextval().
  */
-void
-snowflake_convert_choose_generator(SnowflakeKey *key, Oid named)
+static void
+choose_generator(SnowflakeKey *key, Oid named)
 {
 	Oid			nextval = find_generator("snowflake_nextval");
 	Oid			present = snowflake_convert_default_function(key->relid, key->attnum, key->type);
@@ -199,6 +198,19 @@ snowflake_convert_choose_generator(SnowflakeKey *key, Oid named)
 
 	key->snowflakes = key->generator == nextval ||
 		key->generator == find_generator("snowflake_id");
+}
+
+/*
+ * Add the key of a table, which is locked, to a conversion.
+ */
+void
+snowflake_convert_add_key(SnowflakeConversion *conversion, Oid relid, const char *column,
+						  Oid generator, bool uuid_allowed)
+{
+	SnowflakeKey *key = find_key(relid, column, uuid_allowed);
+
+	choose_generator(key, generator);
+	conversion->keys = lappend(conversion->keys, key);
 }
 
 /*

@@ -18,10 +18,10 @@ extern Oid	snowflake_convert_lock(Oid relid, LOCKMODE mode);
 extern void snowflake_convert_check_generator(Oid generator);
 extern AttrNumber snowflake_convert_find_column(Oid relid, const char *table,
 												const char *name);
-extern SnowflakeKey *snowflake_convert_find_key(Oid relid, const char *column,
-												bool uuid_allowed);
 extern Oid	snowflake_convert_default_function(Oid relid, AttrNumber attnum, Oid type);
-extern void snowflake_convert_choose_generator(SnowflakeKey *key, Oid named);
+extern void snowflake_convert_add_key(SnowflakeConversion *conversion, Oid relid,
+									  const char *column, Oid generator,
+									  bool uuid_allowed);
 extern void snowflake_convert_find_kept_default(const SnowflakeKey *key, List **findings);
 
 #endif							/* SNOWFLAKE_CONVERT_KEYS_H */

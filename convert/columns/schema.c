@@ -98,27 +98,25 @@ snowflake_convert_find_keys(SnowflakeConversion *conversion, ArrayType *exclude,
 	*owner = GetUserId();
 	foreach(cell, snowflake_convert_ask(conversion, sql_keys))
 	{
-		char	  **row = lfirst(cell);
-		Oid			relid = atooid(row[0]);
-		SnowflakeKeyKind kind = kind_of(row[2], relid, exclude);
+		const SnowflakeRow *row = lfirst(cell);
+		Oid			relid = snowflake_convert_oid(row, "relid");
+		SnowflakeKeyKind kind = kind_of(snowflake_convert_text(row, "kind"), relid, exclude);
 
 		if (kind == SNOWFLAKE_KEY_CONVERTED)
 		{
-			SnowflakeKey *key;
 			Oid			owner_of = snowflake_convert_lock(relid, conversion->lock);
 
 			if (conversion->keys == NIL)
 				*owner = owner_of;
-			key = snowflake_convert_find_key(relid, row[1], false);
-			snowflake_convert_choose_generator(key, generator);
-			conversion->keys = lappend(conversion->keys, key);
+			snowflake_convert_add_key(conversion, relid, snowflake_convert_text(row, "attname"),
+									  generator, false);
 		}
 		else
 		{
 			SnowflakeLeftKey *key = palloc(sizeof(SnowflakeLeftKey));
 
 			key->kind = kind;
-			key->object = row[3];
+			key->object = snowflake_convert_text(row, "object");
 			left = lappend(left, key);
 		}
 	}

@@ -17,17 +17,13 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/columns/values.h"
 #include "shared/table_owner.h"
 
@@ -47,32 +43,24 @@ compare(const void *a, const void *b)
 }
 
 /*
- * The value of a column of the row; NULL, or 0, for a null.
- */
-static Datum
-value_of(uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc,
-									  column, &isnull);
-
-	return isnull ? (Datum) 0 : value;
-}
-
-/*
- * The elements of an array of integers, which may be NULL.
+ * The elements of the text of an array of integers, which may be NULL.
  */
 static int32 *
-elements(Datum array, int *count)
+elements(const char *array, int *count)
 {
-	ArrayType  *integers;
+	int32	   *result;
+	char	   *end;
 
 	*count = 0;
-	if (array == (Datum) 0)
+	if (array == NULL || strcmp(array, "{}") == 0)
 		return NULL;
-	integers = DatumGetArrayTypePCopy(array);
-	*count = ArrayGetNItems(ARR_NDIM(integers), ARR_DIMS(integers));
-	return (int32 *) ARR_DATA_PTR(integers);
+	result = palloc_array(int32, strlen(array));
+	do
+	{
+		result[(*count)++] = (int32) strtol(array + 1, &end, 10);
+		array = end;
+	} while (*end == ',');
+	return result;
 }
 
 /*
@@ -80,7 +68,7 @@ elements(Datum array, int *count)
  * among them the least and the greatest.
  */
 static void
-take_values(SnowflakeValues *column, Datum array)
+take_values(SnowflakeValues *column, const char *array)
 {
 	int			count;
 	int32	   *all = elements(array, &count);
@@ -125,16 +113,6 @@ lock_tables(const List *columns)
 	return list_make2(relids.data, attnums.data);
 }
 
-/*
- * Run a statement with an array as its parameter.
- */
-static void
-run(const char *statement, Oid type, Datum array)
-{
-	if (SPI_execute_with_args(statement, 1, &type, &array, NULL, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", statement);
-}
-
 static SnowflakeValues *
 find_column(const List *columns, Oid relid, AttrNumber attnum)
 {
@@ -150,14 +128,15 @@ find_column(const List *columns, Oid relid, AttrNumber attnum)
 	return NULL;
 }
 
-static SnowflakeKeyText *
-make_text(Oid relid, AttrNumber attnum, Datum example)
+static SnowflakeColumn *
+make_text(Oid relid, AttrNumber attnum, const char *example)
 {
-	SnowflakeKeyText *result = palloc_object(SnowflakeKeyText);
+	SnowflakeColumn *result = palloc_object(SnowflakeColumn);
 
 	result->relid = relid;
 	result->attnum = attnum;
-	result->example = TextDatumGetCString(example);
+	result->verdict = "texts";
+	result->reason = quote_literal_cstr(example);
 	return result;
 }
 
@@ -166,64 +145,53 @@ make_text(Oid relid, AttrNumber attnum, Datum example)
  * the name of a table, and a number.
  */
 List *
-snowflake_convert_read_values(List *columns, Datum names)
+snowflake_convert_read_values(List *columns, char *names)
 {
 	List	   *texts = NIL;
 	ListCell   *cell;
+	ListCell   *found;
 
 	foreach(cell, snowflake_convert_ask_with(lock_tables(columns), sql_samples))
 	{
-		char	  **row = lfirst(cell);
-		Oid			relid = snowflake_convert_oid(row, "relid");
+		Oid			relid = snowflake_convert_oid(lfirst(cell), "relid");
+		const char *statement = snowflake_convert_text(lfirst(cell), "statement");
 
-		run(snowflake_convert_text(row, "statement"), TEXTARRAYOID, names);
-		for (uint64 i = 0; i < SPI_processed; i++)
+		foreach(found, snowflake_convert_run(statement, list_make1(names)))
 		{
-			AttrNumber	attnum = DatumGetInt32(value_of(i, 1));
+			const SnowflakeRow *row = lfirst(found);
+			AttrNumber	attnum = (AttrNumber) snowflake_convert_number(row, "attnum");
 			SnowflakeValues *column = find_column(columns, relid, attnum);
 
 			if (column != NULL)
-				take_values(column, value_of(i, 2));
-			else if (DatumGetInt64(value_of(i, 4)) * 2 > DatumGetInt64(value_of(i, 3)))
-				texts = lappend(texts, make_text(relid, attnum, value_of(i, 5)));
+				take_values(column, snowflake_convert_text(row, "numbers"));
+			else if (snowflake_convert_number(row, "named") * 2 >
+					 snowflake_convert_number(row, "texts"))
+				texts = lappend(texts, make_text(relid, attnum,
+												 snowflake_convert_text(row, "example")));
 		}
 	}
 	return texts;
 }
 
 /*
- * All values of the columns, each once, as an array.
+ * All values of the columns as the text of an array.
  */
-static Datum
+static char *
 all_values(const List *columns)
 {
-	int			count = 0;
-	int			n = 0;
-	int32	   *values;
-	Datum	   *elems;
+	StringInfoData array;
 	ListCell   *cell;
 
-	foreach(cell, columns)
-		count += ((SnowflakeValues *) lfirst(cell))->count;
-	values = palloc_array(int32, count + 1);
+	initStringInfo(&array);
 	foreach(cell, columns)
 	{
 		const SnowflakeValues *column = lfirst(cell);
 
-		if (column->count > 0)
-			memcpy(values + n, column->values, column->count * sizeof(int32));
-		n += column->count;
+		for (int i = 0; i < column->count; i++)
+			appendStringInfo(&array, "%c%d", array.len > 0 ? ',' : '{', column->values[i]);
 	}
-	qsort(values, count, sizeof(int32), compare);
-	elems = palloc_array(Datum, count + 1);
-	n = 0;
-	for (int i = 0; i < count; i++)
-	{
-		if (i == 0 || values[i] != values[i - 1])
-			elems[n++] = Int32GetDatum(values[i]);
-	}
-	return PointerGetDatum(construct_array(elems, n, INT4OID, sizeof(int32), true,
-										   TYPALIGN_INT));
+	appendStringInfoString(&array, array.len > 0 ? "}" : "{}");
+	return array.data;
 }
 
 /* Which values a key has, and whether it has many rows. */
@@ -238,7 +206,7 @@ typedef struct Present
  * Find out which of the values are in the keys.
  */
 static Present *
-find_in_keys(const List *keys, Datum values)
+find_in_keys(const List *keys, char *values)
 {
 	Present    *present = palloc0_array(Present, list_length(keys));
 	List	   *columns = NIL;
@@ -254,7 +222,7 @@ find_in_keys(const List *keys, Datum values)
 	}
 	foreach(cell, snowflake_convert_ask_with(lock_tables(columns), sql_lookups))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		Present    *key = &present[snowflake_convert_number(row, "number") - 1];
 		int			nest_level = NewGUCNestLevel();
 
@@ -262,10 +230,11 @@ find_in_keys(const List *keys, Datum values)
 		if (snowflake_convert_flag(row, "is_big"))
 			(void) set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION,
 									 GUC_ACTION_SAVE, true, 0, false);
-		run(snowflake_convert_text(row, "statement"), INT4ARRAYOID, values);
+		row = linitial(snowflake_convert_run(snowflake_convert_text(row, "statement"),
+											 list_make1(values)));
 		AtEOXact_GUC(false, nest_level);
-		key->values = elements(value_of(0, 1), &key->count);
-		key->many = DatumGetInt64(value_of(0, 2)) >= MANY_ROWS;
+		key->values = elements(snowflake_convert_text(row, "present"), &key->count);
+		key->many = snowflake_convert_number(row, "nrows") >= MANY_ROWS;
 	}
 	return present;
 }

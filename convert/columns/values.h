@@ -27,15 +27,7 @@ typedef struct SnowflakeValues
 	int		   *in_key;			/* how many of them are in each key */
 } SnowflakeValues;
 
-/* A column with texts that have keys in them. */
-typedef struct SnowflakeKeyText
-{
-	Oid			relid;
-	AttrNumber	attnum;
-	char	   *example;
-} SnowflakeKeyText;
-
-extern List *snowflake_convert_read_values(List *columns, Datum names);
+extern List *snowflake_convert_read_values(List *columns, char *names);
 extern bool *snowflake_convert_look_up(const List *keys, List *columns);
 
 #endif							/* SNOWFLAKE_CONVERT_VALUES_H */

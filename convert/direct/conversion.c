@@ -31,7 +31,6 @@
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/watch.h"
 #include "convert/checks/expressions.h"
 #include "convert/checks/new_ids.h"
@@ -74,10 +73,10 @@ find_defaults(SnowflakeConversion *conversion)
 	snowflake_convert_find_key_sequences(conversion);
 	foreach(cell, snowflake_convert_ask(conversion, sql_key_columns))
 	{
-		char	  **row = lfirst(cell);
-		Oid			relid = atooid(row[0]);
-		AttrNumber	attnum = pg_strtoint16(row[1]);
-		SnowflakeKey *key = list_nth(conversion->keys, pg_strtoint32(row[2]) - 1);
+		const SnowflakeRow *row = lfirst(cell);
+		Oid			relid = snowflake_convert_oid(row, "relid");
+		AttrNumber	attnum = (AttrNumber) snowflake_convert_number(row, "attnum");
+		SnowflakeKey *key = list_nth(conversion->keys, snowflake_convert_number(row, "key") - 1);
 
 		if (key->keeps_sequences)
 			continue;
@@ -145,9 +144,9 @@ lock_tables(SnowflakeConversion *conversion, Oid owner)
 		lock_views(conversion);
 		foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 		{
-			char	  **row = lfirst(cell);
-			Oid			relid = atooid(row[0]);
-			int			altered = pg_strtoint16(row[1]);
+			const SnowflakeRow *row = lfirst(cell);
+			Oid			relid = snowflake_convert_oid(row, "relid");
+			int			altered = snowflake_convert_flag(row, "altered");
 
 			if (list_member_oid(locked[altered], relid))
 				continue;
@@ -175,10 +174,10 @@ find_altered(const SnowflakeConversion *conversion)
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_tables_to_lock))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
-		if (pg_strtoint16(row[1]) != 0)
-			relids = lappend_oid(relids, atooid(row[0]));
+		if (snowflake_convert_flag(row, "altered"))
+			relids = lappend_oid(relids, snowflake_convert_oid(row, "relid"));
 	}
 	return relids;
 }
@@ -201,10 +200,10 @@ lock_functions(SnowflakeConversion *conversion)
 		ListCell   *cell;
 
 		found = false;
-		foreach(cell, snowflake_convert_ask(conversion, sql_functions_to_lock))
+		foreach(cell, snowflake_convert_oids(snowflake_convert_ask(conversion,
+																   sql_functions_to_lock)))
 		{
-			char	  **row = lfirst(cell);
-			Oid			function = atooid(row[0]);
+			Oid			function = lfirst_oid(cell);
 
 			if (list_member_oid(locked, function))
 				continue;
@@ -308,9 +307,10 @@ check_result(SnowflakeConversion *conversion)
 	snowflake_convert_find_targets(conversion);
 	foreach(cell, snowflake_convert_ask(conversion, sql_narrow_targets))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
-		report_change(row[0], snowflake_relation_name(atooid(row[1])));
+		report_change(snowflake_convert_text(row, "attname"),
+					  snowflake_relation_name(snowflake_convert_oid(row, "relid")));
 	}
 	find_defaults(conversion);
 	foreach(cell, conversion->keys)
@@ -330,24 +330,6 @@ snowflake_convert_begin_execution(SnowflakeConversion *conversion)
 {
 	lock_functions(conversion);
 	return snowflake_convert_statements(conversion);
-}
-
-/*
- * Execute statements.
- */
-void
-snowflake_convert_run_statements(const List *statements)
-{
-	ListCell   *cell;
-
-	/* Functions may come before what they use. */
-	(void) set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	foreach(cell, statements)
-	{
-		if (SPI_execute(lfirst(cell), false, 0) < 0)
-			elog(ERROR, "statement failed: %s", (char *) lfirst(cell));
-	}
 }
 
 /*
@@ -400,9 +382,8 @@ plan_with_weak_locks(SnowflakeConversion *conversion, SnowflakeWork plan, void *
 {
 	conversion->lock = ShareUpdateExclusiveLock;
 	snowflake_convert_watch(NIL);
+	snowflake_convert_forget(conversion);
 	(void) snowflake_convert_do(plan, argument, NULL);
-	/* They were memory of SPI. */
-	memset(conversion->arrays, 0, sizeof(conversion->arrays));
 	return !conversion->rewrites && snowflake_convert_do(lock_altered, conversion, NULL);
 }
 
@@ -425,5 +406,6 @@ snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
 		conversion->lock = AccessExclusiveLock;
 		lock_views(conversion);
 	}
+	snowflake_convert_forget(conversion);
 	(void) plan(argument);
 }

@@ -19,7 +19,6 @@ extern void snowflake_convert_refuse_old_snapshot(void);
 extern bool snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner);
 extern bool snowflake_convert_list_obstacles(const SnowflakeConversion *conversion,
 											 List **findings);
-extern void snowflake_convert_run_statements(const List *statements);
 extern List *snowflake_convert_begin_execution(SnowflakeConversion *conversion);
 extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
 											   const List *statements);

@@ -29,7 +29,6 @@
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/columns/keys.h"
 #include "convert/columns/schema.h"
@@ -87,7 +86,7 @@ snowflake_convert_keeps_columns(const SnowflakeConversion *conversion)
  * Is a column one of those that the call is about?
  */
 static bool
-is_wanted(const SnowflakeKindCall *call, char **row)
+is_wanted(const SnowflakeKindCall *call, const SnowflakeRow *row)
 {
 	if (call->column != NULL &&
 		strcmp(call->column, snowflake_convert_text(row, "attname")) != 0)
@@ -112,7 +111,7 @@ check_sequence_owner(Oid sequence)
  * Lock a table with its columns, unless it is locked.  Returns whether it was not.
  */
 static bool
-lock_table(char **row, List **locked)
+lock_table(const SnowflakeRow *row, List **locked)
 {
 	Oid			relid = snowflake_convert_oid(row, "relid");
 
@@ -155,7 +154,7 @@ find_sequences(SnowflakeKindCall *call, List **locked)
 	call->done = NIL;
 	foreach(cell, snowflake_convert_ask_of(conversion, call->relid, sql_fed_columns))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		Oid			sequence = snowflake_convert_oid(row, "sequence");
 
 		if (!is_wanted(call, row))
@@ -166,7 +165,7 @@ find_sequences(SnowflakeKindCall *call, List **locked)
 			call->done = list_append_unique_oid(call->done, sequence);
 			continue;
 		}
-		call->rows = lappend(call->rows, row);
+		call->rows = lappend(call->rows, lfirst(cell));
 		call->sequences = list_append_unique_oid(call->sequences, sequence);
 		check_sequence_owner(sequence);
 		if (locked == NULL)
@@ -234,7 +233,7 @@ snowflake_convert_list_kinds(SnowflakeKindCall *call)
 
 	foreach(cell, call->rows)
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		char	   *column = snowflake_convert_text(row, "column_name");
 		char	   *name = snowflake_relation_name(snowflake_convert_oid(row, "sequence"));
 		const char *others = column == NULL ? "Others are. " : "Others are, so the table is new. ";

@@ -30,7 +30,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
@@ -41,7 +40,6 @@
 
 #include "convert/catalog/findings.h"
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/checks/new_ids.h"
 #include "convert/direct/conversion.h"
@@ -52,30 +50,22 @@
 #define ROWS	2
 #define UPDATED_ROW	1
 
-/* The parameters of a statement: see the query of the trials. */
-#define PARAMETERS	4
-
-/* A row of that query. */
-typedef struct TrialRow
-{
-	const char *object;			/* the table */
-	const char *key;			/* the number of its key, or NULL */
-	const char *references;		/* numbers of other keys, as an array, or NULL */
-	const char *insert;
-	const char *compare;		/* NULL if there is nothing to compare */
-	const char *update;			/* NULL if there is nothing to change */
-} TrialRow;
-
 /* A trial, and what came out of it. */
 typedef struct Trial
 {
-	const TrialRow *row;
+	const char *object;			/* the table */
+	int			key;			/* the index of its key, or -1 */
+	const char *references;		/* numbers of other keys, as an array, or NULL */
+	const char *insert;			/* statements; NULL if there is nothing */
+	const char *compare;
+	const char *update;
 	const char *verb;			/* what was tried last */
 	const char *statement;
 	ErrorData  *error;			/* NULL: it worked */
 	bool		inserted;		/* did INSERT work? */
 	char	   *places[ROWS];	/* where its rows are; NULL if there are none */
-	List	   *columns;		/* names, and "1" for equal values */
+	List	   *columns;		/* rows with their names, and whether their
+								 * values are equal */
 } Trial;
 
 /* One of the two times, before or after the conversion. */
@@ -128,31 +118,20 @@ array_of(char **keys, int count)
  * Run a statement of the present trial for one of the rows.  Returns its rows.
  */
 static List *
-run(Rehearsal *rehearsal, const char *statement, int row, const char *third,
-	const char *fourth)
+run(Rehearsal *rehearsal, const char *statement, int row, char *third, char *fourth)
 {
 	int			nkeys = list_length(rehearsal->conversion.keys) + 1;
-	Oid			types[PARAMETERS] = {TEXTOID, TEXTOID, TEXTOID, TEXTOID};
-	const char *texts[PARAMETERS] = {array_of(rehearsal->keys[row], nkeys),
-	array_of(rehearsal->keys[ROWS - 1 - row], nkeys), third, fourth};
-	Datum		values[PARAMETERS];
-	char		nulls[PARAMETERS];
 
-	for (int i = 0; i < PARAMETERS; i++)
-	{
-		nulls[i] = texts[i] == NULL ? 'n' : ' ';
-		values[i] = texts[i] == NULL ? (Datum) 0 : CStringGetTextDatum(texts[i]);
-	}
 	rehearsal->trial->statement = statement;
 	(void) set_config_option("search_path", rehearsal->conversion.search_path,
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);
 	(void) set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	if (SPI_execute_with_args(statement, PARAMETERS, types, values, nulls,
-							  false, 0) < 0)
-		elog(ERROR, "statement failed: %s", statement);
-	return SPI_tuptable == NULL ? NIL : snowflake_convert_rows();
+	return snowflake_convert_run(statement,
+								 list_make4(array_of(rehearsal->keys[row], nkeys),
+											array_of(rehearsal->keys[ROWS - 1 - row], nkeys),
+											third, fourth));
 }
 
 /*
@@ -161,9 +140,9 @@ run(Rehearsal *rehearsal, const char *statement, int row, const char *third,
 static char *
 greatest_of(const SnowflakeKey *key)
 {
-	return snowflake_convert_get_value(psprintf("SELECT max(%s) FROM %s",
-												quote_identifier(key->column),
-												key->table));
+	return snowflake_convert_value(psprintf("SELECT max(%s) FROM %s",
+											quote_identifier(key->column),
+											key->table));
 }
 
 /*
@@ -189,15 +168,6 @@ take_keys(Rehearsal *rehearsal, int own, const char *greatest)
 }
 
 /*
- * The index of the key of a trial's table, or -1.
- */
-static int
-own_key(const Trial *trial)
-{
-	return trial->row->key == NULL ? -1 : pg_strtoint32(trial->row->key) - 1;
-}
-
-/*
  * Insert the rows of a trial, and compare them.
  */
 static bool
@@ -205,16 +175,16 @@ insert_rows(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
 	Trial	   *trial = rehearsal->trial;
-	int			own = own_key(trial);
+	int			own = trial->key;
 	char	   *greatest = own < 0 ? NULL : greatest_of(list_nth(rehearsal->conversion.keys, own));
 
 	take_keys(rehearsal, own, greatest);
 	trial->verb = "INSERT";
 	for (int row = 0; row < ROWS; row++)
-		trial->places[row] = snowflake_convert_first(run(rehearsal, trial->row->insert, row,
+		trial->places[row] = snowflake_convert_first(run(rehearsal, trial->insert, row,
 														 greatest, psprintf("%d", row + 1)));
-	if (trial->places[0] != NULL && trial->places[1] != NULL && trial->row->compare != NULL)
-		trial->columns = run(rehearsal, trial->row->compare, 0, trial->places[0],
+	if (trial->places[0] != NULL && trial->places[1] != NULL && trial->compare != NULL)
+		trial->columns = run(rehearsal, trial->compare, 0, trial->places[0],
 							 trial->places[1]);
 	return true;
 }
@@ -229,7 +199,7 @@ update_row(void *argument)
 	Trial	   *trial = rehearsal->trial;
 
 	trial->verb = "UPDATE";
-	(void) run(rehearsal, trial->row->update, UPDATED_ROW,
+	(void) run(rehearsal, trial->update, UPDATED_ROW,
 			   trial->places[UPDATED_ROW], NULL);
 	return true;
 }
@@ -243,7 +213,7 @@ try_insert(Rehearsal *rehearsal)
 {
 	Trial	   *trial = rehearsal->trial;
 	char	   *keys[ROWS] = {NULL};
-	int			own = own_key(trial);
+	int			own = trial->key;
 
 	for (int row = 0; row < ROWS && own >= 0; row++)
 		keys[row] = rehearsal->keys[row][own];
@@ -259,7 +229,7 @@ try_insert(Rehearsal *rehearsal)
 static bool
 has_references(const Rehearsal *rehearsal, const Trial *trial)
 {
-	const char *number = trial->row->references;
+	const char *number = trial->references;
 
 	while (number != NULL && (number = strpbrk(number, "0123456789")) != NULL)
 	{
@@ -280,10 +250,16 @@ insert_all(Rehearsal *rehearsal)
 
 	foreach(cell, snowflake_convert_ask(&rehearsal->conversion, sql_trials))
 	{
-		Trial	   *trial = palloc0(sizeof(Trial));
+		const SnowflakeRow *row = lfirst(cell);
+		Trial	   *trial = palloc0_object(Trial);
 
 		CHECK_FOR_INTERRUPTS();
-		trial->row = lfirst(cell);
+		trial->object = snowflake_convert_text(row, "object");
+		trial->key = (int) snowflake_convert_number(row, "key") - 1;
+		trial->references = snowflake_convert_text(row, "keys");
+		trial->insert = snowflake_convert_text(row, "insert");
+		trial->compare = snowflake_convert_text(row, "compare");
+		trial->update = snowflake_convert_text(row, "update");
 		rehearsal->trials = lappend(rehearsal->trials, trial);
 		rehearsal->trial = trial;
 		try_insert(rehearsal);
@@ -303,7 +279,7 @@ update_all(Rehearsal *rehearsal)
 		Trial	   *trial = lfirst(cell);
 
 		rehearsal->trial = trial;
-		if (trial->inserted && trial->row->update != NULL)
+		if (trial->inserted && trial->update != NULL)
 			(void) snowflake_convert_attempt(update_row, rehearsal, &trial->error);
 	}
 }
@@ -401,10 +377,10 @@ is_different(const List *columns, const char *name)
 
 	foreach(cell, columns)
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
-		if (strcmp(row[0], name) == 0)
-			return strcmp(row[1], "0") == 0;
+		if (strcmp(snowflake_convert_text(row, "name"), name) == 0)
+			return !snowflake_convert_flag(row, "equal");
 	}
 	return false;
 }
@@ -417,12 +393,12 @@ static void
 report_failure(const Trial *before, const Trial *after, bool has_keys, List **findings)
 {
 	if (!has_keys)
-		add_finding(findings, after->row->object,
+		add_finding(findings, after->object,
 					"it is not rehearsed with new keys of a table that it references, because INSERT into that fails",
 					"Change what the rows about that table say, and rehearse again.");
 	if (after->error != NULL && (has_keys || after->inserted) &&
 		(before->error == NULL || (before->inserted && !after->inserted)))
-		add_finding(findings, after->row->object,
+		add_finding(findings, after->object,
 					psprintf("%s with a new key fails: %s", after->verb,
 							 describe_error(after)),
 					"Change the function, default or column so that it accepts a bigint, and rehearse again.");
@@ -438,10 +414,11 @@ report_equal_values(const Trial *before, const Trial *after, List **findings)
 
 	foreach(cell, after->columns)
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
+		const char *name = snowflake_convert_text(row, "name");
 
-		if (strcmp(row[1], "1") == 0 && is_different(before->columns, row[0]))
-			add_finding(findings, row[0],
+		if (snowflake_convert_flag(row, "equal") && is_different(before->columns, name))
+			add_finding(findings, name,
 						"two rows with different new keys get the same value",
 						"It is computed from the key, and does not contain all of it, such as lpad(id::text, 8, '0'). Have it contain the whole key, or something else.");
 	}
@@ -457,7 +434,7 @@ report_untried(const Trial *complete, const Trial *needed, List **findings)
 
 	if (complete->inserted || needed->inserted)
 		return;
-	add_finding(findings, complete->row->object,
+	add_finding(findings, complete->object,
 				failed->error == NULL ?
 				"it is not rehearsed: before the conversion, too, INSERT stores no row in it" :
 				psprintf("it is not rehearsed: before the conversion, too, INSERT of a copy of a row fails: %s",

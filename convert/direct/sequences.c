@@ -30,7 +30,6 @@
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/direct/sequences.h"
 #include "src/snowflake_api.h"
 
@@ -135,7 +134,7 @@ snowflake_convert_find_key_sequences(SnowflakeConversion *conversion)
 		((SnowflakeKey *) lfirst(cell))->keeps_sequences = false;
 	foreach(cell, snowflake_convert_ask(conversion, sql_key_sequences))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		SnowflakeKey *key = list_nth(conversion->keys,
 									 snowflake_convert_number(row, "key") - 1);
 

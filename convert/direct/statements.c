@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/columns/keys.h"
 #include "convert/direct/sequences.h"
 #include "convert/direct/statements.h"

@@ -46,7 +46,6 @@
 #include "tcop/pquery.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/checks/obstacles.h"
 #include "convert/online/backfill.h"
@@ -167,7 +166,7 @@ static void
 begin_backfill(Backfill *backfill, SnowflakeConversion *part)
 {
 	MemoryContext context = backfill->online->context;
-	char	  **row;
+	const SnowflakeRow *row;
 	char	   *assignments;
 
 	row = linitial(snowflake_convert_ask_of(part, backfill->relid, sql_copied_columns));
@@ -266,8 +265,8 @@ fill_pages(Backfill *backfill, const Range *range)
 						 table, backfill->assignments, table, condition);
 	nrows = get_rel_relispartition(backfill->relid) ?
 		update_partition(statement) : (int64) snowflake_online_update_silently(statement);
-	if (snowflake_convert_ask_once(psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
-											table, condition)) != NIL)
+	if (snowflake_convert_run(psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
+									   table, condition), NIL) != NIL)
 	{
 		Range	   *locked;
 
@@ -440,7 +439,7 @@ run_validation(void *argument)
 	List	   *rows;
 
 	rows = snowflake_convert_ask_of(validation->part, validation->relid, sql_validation);
-	snowflake_online_run_statements(snowflake_convert_texts(rows));
+	snowflake_convert_run_statements(snowflake_convert_texts(rows));
 	return true;
 }
 
@@ -513,8 +512,8 @@ snowflake_online_backfill_percent(const SnowflakeConversion *conversion,
 	char	   *table = snowflake_relation_name(step->relid);
 	char	   *percent;
 
-	percent = snowflake_convert_get_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
-												   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
-												   condition, table, step->relid));
+	percent = snowflake_convert_value(psprintf("SELECT (100 * (1 - avg((%s)::int)))::int FROM ONLY %s TABLESAMPLE SYSTEM"
+											   " (least(100, 100 * 200.0 / greatest(1, pg_relation_size(%u) / current_setting('block_size')::int)))",
+											   condition, table, step->relid));
 	return percent == NULL ? 100 : pg_strtoint32(percent);
 }

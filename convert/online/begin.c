@@ -20,7 +20,6 @@
 #include "utils/memutils.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/kinds.h"
 #include "convert/online/begin.h"

@@ -33,7 +33,6 @@
 #include "utils/snapmgr.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/catalog_rows.h"
 
@@ -81,7 +80,7 @@ snowflake_online_find_changer(const List *relids)
 /* Rows to lock, by queries about tables. */
 typedef struct RowLocks
 {
-	const SnowflakeQuery *queries;
+	const		SnowflakeQuery *queries;
 	size_t		count;
 	const List *relids;
 } RowLocks;

@@ -48,7 +48,6 @@
 #include "utils/syscache.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/catalog/watch.h"
 #include "convert/online/catalog_rows.h"

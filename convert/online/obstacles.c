@@ -20,7 +20,6 @@
 #include "access/transam.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/checks/obstacles.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/statements.h"
@@ -41,7 +40,7 @@ check_set_default(const SnowflakeConversion *conversion, List **obstacles)
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_set_default))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
 		if (strcmp(psprintf("RI_ConstraintTrigger_a_%u", GetNewObjectId()),
 				   snowflake_convert_text(row, "last")) < 0)
@@ -63,9 +62,9 @@ check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_not_valid))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
-		if (snowflake_convert_ask_once(snowflake_convert_text(row, "query")) != NIL)
+		if (snowflake_convert_run(snowflake_convert_text(row, "query"), NIL) != NIL)
 			snowflake_convert_add_obstacle(obstacles, key->table,
 										   snowflake_convert_text(row, "line"),
 										   "Correct such rows, and run ALTER TABLE ... VALIDATE CONSTRAINT.");
@@ -161,7 +160,7 @@ snowflake_online_list_notices(const SnowflakeConversion *conversion)
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_online_notices))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		SnowflakeFinding *finding;
 
 		finding = snowflake_convert_add_finding(&findings, SNOWFLAKE_WARNING, NULL, key->table,

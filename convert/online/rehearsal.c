@@ -70,7 +70,6 @@
 #include "utils/syscache.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
@@ -740,7 +739,7 @@ find_columns(const SnowflakeConversion *conversion)
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_swapped_together))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		Column	   *column = palloc0_object(Column);
 
 		column->relid = snowflake_convert_oid(row, "relid");

@@ -21,7 +21,6 @@
 #include "utils/memutils.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/checks/obstacles.h"
 #include "convert/direct/conversion.h"
@@ -75,7 +74,7 @@ execute_step(SnowflakeOnline *online, void *argument)
 {
 	const SnowflakeOnlineStep *step = argument;
 
-	snowflake_online_run_statement(step->statement);
+	(void) snowflake_convert_run(step->statement, NIL);
 }
 
 /*
@@ -218,7 +217,7 @@ set_default(SnowflakeOnline *online, void *argument)
 	const DefaultWork *work = argument;
 
 	if (work->drop != NULL)
-		snowflake_online_run_statement(work->drop);
+		(void) snowflake_convert_run(work->drop, NIL);
 	snowflake_convert_finish_execution(&online->transaction.conversion, work->statements);
 }
 
@@ -268,7 +267,7 @@ execute_statement(SnowflakeOnline *online, void *argument)
 
 	if (statement == NULL)
 		snowflake_convert_give_way("an index, constraint, or statistics object was changed");
-	snowflake_online_run_statement(statement);
+	(void) snowflake_convert_run(statement, NIL);
 }
 
 /*
@@ -587,7 +586,7 @@ take_turn(SnowflakeOnline *online, void *argument)
 			snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
 			statement = find_statement(online, turn);
 			if (statement != NULL)
-				snowflake_online_run_statement(statement);
+				(void) snowflake_convert_run(statement, NIL);
 			turn->done = statement != NULL;
 			break;
 		default:

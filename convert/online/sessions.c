@@ -19,7 +19,6 @@
 #include "utils/lsyscache.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/online/names.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
@@ -79,7 +78,7 @@ snowflake_online_find_old_snapshot(SnowflakeOnline *online, Oid relid)
 	may_import |= online->swap.exported;
 	foreach(cell, rows)
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		char	   *name = snowflake_convert_text(row, "key");
 		String	   *key = name == NULL ? NULL : makeString(pstrdup(name));
 

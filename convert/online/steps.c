@@ -30,7 +30,6 @@
 #include "utils/builtins.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
@@ -90,7 +89,7 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_steps))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		SnowflakeOnlineStep *step = palloc0_object(SnowflakeOnlineStep);
 
 		step->kind = find_name(kind_names, lengthof(kind_names),
@@ -159,7 +158,7 @@ define_on_copy(void *argument)
 	List	   *rows;
 
 	rows = snowflake_convert_ask_of(&part, step->object, sql_copy_statements);
-	snowflake_online_run_statements(snowflake_convert_texts(rows));
+	snowflake_convert_run_statements(snowflake_convert_texts(rows));
 	rows = snowflake_convert_ask_of(&part, step->object, sql_definition);
 	if (list_length(rows) != 1)
 	{
@@ -254,7 +253,7 @@ snowflake_online_changed_objects(const SnowflakeConversion *conversion,
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_changed_objects))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
 		if (relids == NIL || list_member_oid(relids, snowflake_convert_oid(row, "relid")))
 			result = lappend(result, snowflake_convert_text(row, "what"));
@@ -290,7 +289,7 @@ snowflake_online_undo_statements(const SnowflakeConversion *conversion, List **t
 	*tables = NIL;
 	foreach(cell, snowflake_convert_ask(conversion, sql_undo))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 
 		char	   *command = snowflake_convert_text(row, "command");
 

@@ -119,12 +119,12 @@ swap_columns(SnowflakeOnline *online, void *argument)
 	if (comments == NULL ? swap->comments != NULL :
 		swap->comments == NULL || strcmp(comments, swap->comments) != 0)
 		snowflake_convert_give_way("a comment was changed");
-	snowflake_online_run_statements(swap->before_drop);
+	snowflake_convert_run_statements(swap->before_drop);
 	snowflake_online_check_drop(swap->relid, swap->trees);
-	snowflake_online_run_statements(swap->after_drop);
+	snowflake_convert_run_statements(swap->after_drop);
 	snowflake_online_check_privileges(swap->relid, swap->names, swap->privileges);
 	if (list_member_oid(swap->trees, online->relid))
-		snowflake_online_run_statements(snowflake_online_session_statements(online));
+		snowflake_convert_run_statements(snowflake_online_session_statements(online));
 }
 
 /*

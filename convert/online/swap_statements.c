@@ -28,7 +28,6 @@
 #include "utils/fmgroids.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/findings.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
@@ -79,7 +78,7 @@ snowflake_online_swap_statements(const SnowflakeConversion *conversion, Oid reli
 	*after_drop = NIL;
 	foreach(cell, snowflake_convert_ask_of(conversion, relid, sql_swap_statements))
 	{
-		char	  **row = lfirst(cell);
+		const SnowflakeRow *row = lfirst(cell);
 		char	   *command = snowflake_convert_text(row, "command");
 
 		if (command == NULL)

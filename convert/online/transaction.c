@@ -53,7 +53,6 @@ void
 snowflake_online_open(SnowflakeOnline *online)
 {
 	SnowflakeConversion *conversion = &online->transaction.conversion;
-	SnowflakeKey *key;
 
 	online->transaction.only_looked = false;
 	online->transaction.prepared = false;
@@ -67,9 +66,7 @@ snowflake_online_open(SnowflakeOnline *online)
 	*conversion = online->blank;
 	conversion->online = true;
 	conversion->dry_run = true;
-	key = snowflake_convert_find_key(online->relid, online->column, false);
-	snowflake_convert_choose_generator(key, online->generator);
-	conversion->keys = list_make1(key);
+	snowflake_convert_add_key(conversion, online->relid, online->column, online->generator, false);
 	(void) snowflake_convert_prepare(conversion, online->transaction.owner);
 }
 
@@ -115,23 +112,4 @@ snowflake_online_rollback(void)
 	SPI_rollback();
 	SPI_finish();
 	CHECK_FOR_INTERRUPTS();
-}
-
-/*
- * Execute a statement that returns no rows.
- */
-void
-snowflake_online_run_statement(const char *statement)
-{
-	if (SPI_execute(statement, false, 0) < 0)
-		elog(ERROR, "statement failed: %s", statement);
-}
-
-void
-snowflake_online_run_statements(List *statements)
-{
-	ListCell   *cell;
-
-	foreach(cell, statements)
-		snowflake_online_run_statement(lfirst(cell));
 }

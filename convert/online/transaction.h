@@ -94,7 +94,5 @@ extern void snowflake_online_begin(void);
 extern void snowflake_online_commit(void);
 extern void snowflake_online_rollback(void);
 extern void snowflake_online_commit_soon(void);
-extern void snowflake_online_run_statement(const char *statement);
-extern void snowflake_online_run_statements(List *statements);
 
 #endif							/* SNOWFLAKE_ONLINE_TRANSACTION_H */

@@ -19,7 +19,6 @@
 #include "utils/timestamp.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/begin.h"
 #include "convert/online/locks.h"
@@ -46,7 +45,7 @@ typedef struct Undo
 static void
 execute_statements(SnowflakeOnline *online, void *argument)
 {
-	snowflake_online_run_statements(((Undo *) argument)->statements);
+	snowflake_convert_run_statements(((Undo *) argument)->statements);
 }
 
 /*

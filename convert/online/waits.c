@@ -23,7 +23,6 @@
 #include "utils/wait_event.h"
 
 #include "convert/catalog/queries.h"
-#include "convert/catalog/rows.h"
 #include "convert/online/waits.h"
 #include "shared/clock.h"
 #include "shared/compat.h"

@@ -7,18 +7,19 @@ WITH own(oid, stage, n, command) AS (
   SELECT oid, 1, 0, format('ALTER %s %s OWNER TO %s', {kind}, name, relowner::regrole) FROM vw
   UNION ALL
   SELECT relid, 90 + stage, oid, command FROM rule_statement)
-SELECT format('%s %s', lower({kind}), name),
+SELECT format('%s %s', lower({kind}), name) AS object,
   format('it must be dropped, as number %s of %s', row_number() OVER (ORDER BY depth DESC, name),
-    count(*) OVER ()),
+    count(*) OVER ()) AS finding,
   format(E'DROP %s %s;\n-- convert, and create the views in reverse order:\n%s', {kind}, name,
     (SELECT string_agg(command || ';', E'\n' ORDER BY stage, n) FROM own WHERE own.oid = vw.oid))
+  AS what_to_do
  FROM vw WHERE oid IN (SELECT oid FROM stuck) ORDER BY depth DESC, name
 
 -- Keys that are not converted yet, with their defaults.
 -- name: unconverted_keys
 SELECT t.column_name,
   format('it has %s', CASE WHEN a.attidentity <> '' THEN 'an identity'
-    ELSE coalesce(format('the default %s', pg_get_expr(f.adbin, f.adrelid)), 'no default') END)
+    ELSE coalesce(format('the default %s', pg_get_expr(f.adbin, f.adrelid)), 'no default') END) AS why
 FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
 WHERE t.is_root AND t.gets_ids

@@ -80,7 +80,7 @@ format('ALTER STATISTICS %I.%I SET STATISTICS %s', {schema}, {name}, {target})
 -- What prevents a conversion: each query of the list returns lines that say what, and the
 -- table or column that each is about.
 -- snippet: obstacles(entries)
-SELECT line COLLATE "C", min(object COLLATE "C"), hint
+SELECT line COLLATE "C" AS line, min(object COLLATE "C") AS object, hint
 FROM ({entries}) o(number, hint, line, object)
 GROUP BY number, hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"

@@ -1,7 +1,7 @@
 -- Partitioned tables whose columns reference a key, and are no partitions of
 -- one that does.
 -- name: partitioned
-SELECT t.relid, t.attname, t.relid::regclass, t.generator
+SELECT t.relid, t.attname, t.relid::regclass AS name, t.generator
 FROM target t JOIN pg_class c ON c.oid = t.relid
 WHERE c.relkind = 'p' AND NOT t.is_key AND t.gets_ids AND NOT EXISTS (
   SELECT FROM pg_inherits i JOIN target p ON (p.relid, p.attname) = (i.inhparent, t.attname)
@@ -10,6 +10,6 @@ ORDER BY t.relid, t.attnum
 
 -- The columns by which indexes of table $object are ordered.
 -- name: ordered_columns
-SELECT i.indkey[0]
+SELECT i.indkey[0] AS attnum
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
 WHERE i.indrelid = $object AND a.amname = 'btree' AND i.indisvalid AND i.indpred IS NULL

@@ -24,7 +24,7 @@ WITH candidate AS (
   FROM candidate c)
 SELECT relid, attname, CASE WHEN referencing THEN 'referencing' WHEN NOT generated THEN 'supplied'
     WHEN in_key OR referenced OR NOT has_key THEN 'converted'
-    ELSE 'counter' END,
-  format('column %I of table %s', attname, relid::regclass)
+    ELSE 'counter' END AS kind,
+  format('column %I of table %s', attname, relid::regclass) AS object
  FROM key WHERE in_key AND alone OR generated
  ORDER BY relid, attnum

@@ -41,12 +41,13 @@ SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %
   CASE WHEN s.pages > 128 THEN format(' TABLESAMPLE SYSTEM (%s) REPEATABLE (0)',
     round(12800 / s.pages, 6)) END,
   string_agg(format(CASE WHEN c.is_number
-    THEN 'SELECT %s, array_agg(DISTINCT %I::int) FILTER (WHERE %2$I NOT IN (0, -1)), 0, 0, NULL '
-      'FROM s'
-    ELSE 'SELECT %s, NULL::int[], count(t), count(t) FILTER (WHERE h), '
-      'min(t COLLATE "C") FILTER (WHERE h) FROM (SELECT %I AS t, lower(regexp_replace('
-      'substring(%2$I FROM ''([^/]+)[,:#/|][0-9]+$''), ''[^[:alnum:]]'', '''', ''g'')) = ANY ($1) '
-      'AS h FROM s) h' END, c.attnum, c.attname), ' UNION ALL ')) AS statement
+    THEN 'SELECT %s AS attnum, array_agg(DISTINCT %I::int) FILTER (WHERE %2$I NOT IN (0, -1)) '
+      'AS numbers, 0 AS texts, 0 AS named, NULL AS example FROM s'
+    ELSE 'SELECT %s AS attnum, NULL::int[] AS numbers, count(t) AS texts, '
+      'count(t) FILTER (WHERE h) AS named, min(t COLLATE "C") FILTER (WHERE h) AS example '
+      'FROM (SELECT %I AS t, lower(regexp_replace('
+      'substring(%2$I FROM ''([^/]+)[,:#/|][0-9]+$''), ''[^[:alnum:]]'', '''', ''g'')) '
+      '= ANY ($1::text[]) AS h FROM s) h' END, c.attnum, c.attname), ' UNION ALL ')) AS statement
  FROM size s JOIN col c ON c.relid = s.root JOIN pg_class r ON r.oid = s.root
   JOIN pg_namespace n ON n.oid = r.relnamespace
  GROUP BY r.oid, n.nspname, r.relname, s.pages
@@ -70,8 +71,9 @@ WITH key AS (
     WHERE i.indrelid = p.oid AND a.attname = k.attname AND i.indisvalid AND i.indpred IS NULL
     AND m.amname = 'btree'))))
 SELECT k.number, CASE WHEN s.is_big THEN 1 ELSE 0 END AS is_big,
-  format('SELECT array_agg(v ORDER BY v), (SELECT count(*) FROM (SELECT FROM %I.%I LIMIT 20) t) '
-    'FROM unnest($1) v WHERE '
+  format('SELECT array_agg(v ORDER BY v) AS present, '
+    '(SELECT count(*) FROM (SELECT FROM %I.%I LIMIT 20) t) AS nrows '
+    'FROM (SELECT DISTINCT unnest($1::int[])) u(v) WHERE '
     || CASE WHEN s.is_big THEN '(SELECT true FROM %1$I.%2$I t WHERE t.%3$I = v LIMIT 1)'
       ELSE 'v IN (SELECT t.%3$I FROM %1$I.%2$I t)' END, n.nspname, r.relname, k.attname)
   AS statement

@@ -4,7 +4,7 @@ SELECT relid, attnum, key FROM target WHERE is_key
 
 -- The tables to lock, and whether they are altered.
 -- name: tables_to_lock
-SELECT relid, 1 FROM changed
+SELECT relid, 1 AS altered FROM changed
 UNION
 SELECT relid, 0 FROM target WHERE relid NOT IN (SELECT relid FROM changed)
 ORDER BY 1

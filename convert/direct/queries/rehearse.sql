@@ -95,16 +95,18 @@ FROM tried x LEFT JOIN target t ON t.relid = x.relid AND t.is_root
 -- key, $3, or of any row; the second those that are needed, so that others have the values that
 -- defaults and triggers give them.  Two rows are compared by the text of their other columns.
 -- name: trials
-SELECT format('table %s', x.name), p.number,
+SELECT format('table %s', x.name) AS object, p.number AS key,
   (SELECT array_agg(h.number) FROM held h
-   WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number AND h.number <= cardinality($tables)),
+   WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number AND h.number <= cardinality($tables))
+  AS keys,
   format('INSERT INTO %s AS n (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one '
     '%s JOIN (SELECT * FROM %s r%s LIMIT 1) r ON true RETURNING %s',
     x.name, string_agg(e.name, ', ' ORDER BY e.attnum),
     string_agg(e.inserted, ', ' ORDER BY e.attnum),
     CASE WHEN v.complete THEN 'INNER' ELSE 'LEFT' END, x.name,
-    CASE WHEN p.latest THEN ' WHERE ' || format(p.condition, 'r', '$3') END, p.location),
-  (SELECT format('SELECT v.name, (v.a OPERATOR(pg_catalog.=) v.b)::pg_catalog.int4 '
+    CASE WHEN p.latest THEN ' WHERE ' || format(p.condition, 'r', '$3') END, p.location)
+  AS insert,
+  (SELECT format('SELECT v.name, (v.a OPERATOR(pg_catalog.=) v.b)::pg_catalog.int4 AS equal '
       'FROM %s a, %s b, LATERAL (VALUES %s) v(name, a, b) '
       'WHERE %s AND %s AND v.a IS NOT NULL AND v.b IS NOT NULL', x.name, x.name,
       string_agg(format('(%1$L, a.%2$I::pg_catalog.text, b.%2$I::pg_catalog.text)',
@@ -113,12 +115,12 @@ SELECT format('table %s', x.name), p.number,
    FROM pg_attribute a
    WHERE a.attrelid = x.relid AND a.attnum > 0 AND NOT a.attisdropped
    AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM held)
-   HAVING count(*) > 0),
+   HAVING count(*) > 0) AS compare,
   (SELECT format('UPDATE %s AS r SET %s WHERE %s', x.name,
       string_agg(format('%s = %s', u.name, u.updated), ', ' ORDER BY u.attnum),
       format(p.condition, 'r', '$3'))
    FROM expression u WHERE u.relid = x.relid AND u.updatable
-   HAVING count(*) > 0)
+   HAVING count(*) > 0) AS update
 FROM tried x JOIN place p USING (relid) CROSS JOIN (VALUES (true), (false)) v(complete)
   JOIN expression e ON e.relid = x.relid AND (v.complete OR e.needed)
 GROUP BY x.relid, x.name, p.number, p.condition, p.location, p.latest, v.complete
