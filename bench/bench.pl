@@ -107,7 +107,7 @@ sub configure
 	my ($scheme) = @_;
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
 	$node->restart;
-	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 	return;
 }
 

@@ -86,26 +86,26 @@ exist, 22004 if an excluded table is null, those of snowflake_convert_schema() f
 wrong widen or kind; with rehearse, 55006 if deferred triggers of
 the transaction wait for its end, 0A000 above READ COMMITTED';
 
-CREATE FUNCTION snowflake_convert_move_identity(relation regclass, column_name name,
+CREATE FUNCTION _snowflake_convert_move_identity(relation regclass, column_name name,
     new_column name)
 RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_convert_move_identity'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_convert_move_identity(regclass, name, name) IS
-'for the statements of snowflake_convert_plan(): the identity of a column, with its
+COMMENT ON FUNCTION _snowflake_convert_move_identity(regclass, name, name) IS
+'internal: for the statements of snowflake_convert_plan(): the identity of a column, with its
 sequence, becomes that of another one;
 errors: 55000 if the column has no identity of its own, or the other one cannot have one,
 42501 if the caller does not own the table, 42P01, 42809, or 42703 if the table or a column
 does not exist or is of another kind';
 
-CREATE FUNCTION snowflake_convert_copy()
+CREATE FUNCTION _snowflake_convert_copy()
 RETURNS trigger
 AS 'MODULE_PATHNAME', 'snowflake_convert_copy'
 LANGUAGE C;
 
-COMMENT ON FUNCTION snowflake_convert_copy() IS
-'trigger of snowflake_convert_online(): copies columns of a row to new ones;
+COMMENT ON FUNCTION _snowflake_convert_copy() IS
+'internal: trigger of snowflake_convert_online(): copies columns of a row to new ones;
 its arguments are names of columns, an old one, the new one, and so on;
 errors: 39P01 if it is not fired BEFORE INSERT OR UPDATE FOR EACH ROW, 42703 or
 42804 if a column does not exist or is of another type';

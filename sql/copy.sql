@@ -114,7 +114,7 @@ COPY copy_twice (v) FROM PROGRAM 'seq 3';
 RESET cpu_operator_cost;
 SELECT copy_events(), bool_and(split_part(twice, ':', 1) = split_part(twice, ':', 2)) AS same_in_one FROM copy_twice;
 -- that is also how to do without
-SELECT 'snowflake_copy_default(internal, "any")' AS copy_default \gset
+SELECT '_snowflake_copy_default(internal, "any")' AS copy_default \gset
 ALTER FUNCTION :copy_default COST 1;
 COPY copy_twice (v) FROM PROGRAM 'seq 3';
 ALTER FUNCTION :copy_default COST 1000;
@@ -243,7 +243,7 @@ SELECT objid::regclass FROM pg_depend WHERE refobjid = :'copy_default'::regproce
 --
 DO $$
 BEGIN
-    PERFORM snowflake_copy_default(NULL, 'snowflake_nextval()'::regprocedure);
+    PERFORM _snowflake_copy_default(NULL, 'snowflake_nextval()'::regprocedure);
 EXCEPTION WHEN undefined_function OR feature_not_supported THEN
     RAISE INFO 'no value has the type of its first argument';
 END
@@ -256,7 +256,7 @@ DO $$
 BEGIN
     CREATE TABLE copy_typed (
         v integer,
-        called boolean DEFAULT (snowflake_copy_default(
+        called boolean DEFAULT (_snowflake_copy_default(
             int8_avg_deserialize(NULL, internal_in(textout(random()::text))),
             'copy_called(bigint, integer)'::regprocedure::oid, 1::bigint, 2) IS NULL));
     COPY copy_typed (v) FROM PROGRAM 'seq 1';
@@ -300,7 +300,7 @@ GRANT EXECUTE ON FUNCTION :copy_default TO PUBLIC;
 
 -- functions with arguments, and those that are strict
 CREATE FUNCTION copy_add(bigint, integer) RETURNS bigint LANGUAGE internal VOLATILE STRICT
-SUPPORT snowflake_copy_support AS 'int84pl';
+SUPPORT _snowflake_copy_support AS 'int84pl';
 CREATE FUNCTION copy_null() RETURNS integer LANGUAGE plpgsql STABLE AS 'BEGIN RETURN NULL; END';
 CREATE TABLE copy_arguments (
     id bigint DEFAULT copy_add(snowflake_nextval(), 1), none bigint DEFAULT copy_add(snowflake_nextval(), copy_null()),

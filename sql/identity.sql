@@ -238,12 +238,12 @@ web
 \.
 SELECT nextval('a_id_seq');
 SELECT nextval('d_local_seq');
-SELECT snowflake_sequence_nextval('a_id_seq');
-SELECT snowflake_sequence_nextval('d_local_seq');
+SELECT _snowflake_nextval('a_id_seq');
+SELECT _snowflake_nextval('d_local_seq');
 SELECT lastval();
 RESET ROLE;
 -- ... also if not everybody may call what replaces nextval(): what is local remains possible
-REVOKE EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION _snowflake_nextval(regclass) FROM PUBLIC;
 CREATE TABLE local (id int GENERATED ALWAYS AS IDENTITY, name text);
 GRANT INSERT, SELECT ON local TO ic_web;
 SET ROLE ic_web;
@@ -253,7 +253,7 @@ web
 \.
 INSERT INTO a (name) VALUES ('web');
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION _snowflake_nextval(regclass) TO PUBLIC;
 SET ROLE ic_web;
 INSERT INTO a (name) VALUES ('web') RETURNING is_id(id);
 RESET ROLE;

@@ -63,8 +63,8 @@ SELECT snowflake_set_sequence_kind('users');
 SELECT snowflake_set_sequence_kinds('{users_id_seq}', 'ranges');
 SELECT snowflake_set_sequence_kinds('{users_id_seq}', 'range');
 SELECT snowflake_set_sequence_kinds('{users_id_seq,users}');
-SELECT snowflake_prepare_ranges('{users_id_seq}');
-SELECT snowflake_prepare_ranges('{users}');
+SELECT _snowflake_prepare_ranges('{users_id_seq}');
+SELECT _snowflake_prepare_ranges('{users}');
 CREATE SEQUENCE one;
 CREATE SEQUENCE two;
 SELECT snowflake_set_sequence_kinds('{one,NULL,two,one}');
@@ -254,13 +254,13 @@ CREATE SEQUENCE looped;
 ALTER SEQUENCE looped OWNER TO seq_looper;
 GRANT USAGE ON SCHEMA seq TO seq_looper;
 SET ROLE seq_looper;
-CREATE TEMP VIEW every AS SELECT oid::regclass AS sequence FROM pg_class WHERE relname IN ('looped', 'snowflake_lastval_marker') AND relkind = 'S';
+CREATE TEMP VIEW every AS SELECT oid::regclass AS sequence FROM pg_class WHERE relname IN ('looped', '_snowflake_lastval_marker') AND relkind = 'S';
 SELECT count(snowflake_set_sequence_kind(sequence)) FROM every;
 SELECT snowflake_set_sequence_kinds(array_agg(sequence), 'local') FROM every;
 SELECT count(setval(sequence, 1)), count(setval(sequence, 1, false)) FROM every;
 SELECT count(nextval(format('%I.%I', sequence_schema, sequence_name)::regclass)) FROM information_schema.sequences;
 RESET ROLE;
-SELECT is_id(nextval('blocks_id_seq')), is_id(lastval()), (SELECT last_value < -1000000 FROM snowflake_lastval_marker);
+SELECT is_id(nextval('blocks_id_seq')), is_id(lastval()), (SELECT last_value < -1000000 FROM _snowflake_lastval_marker);
 DO $$
 DECLARE
     s regclass;
@@ -273,7 +273,7 @@ BEGIN
     END LOOP;
 END $$;
 SELECT nextval('looped'), is_id(nextval('blocks_id_seq')), is_id(lastval());
-DO $$ BEGIN EXECUTE format('ALTER SEQUENCE snowflake_lastval_marker OWNER TO %I', current_user); END $$;
+DO $$ BEGIN EXECUTE format('ALTER SEQUENCE _snowflake_lastval_marker OWNER TO %I', current_user); END $$;
 DROP VIEW every;
 DROP SEQUENCE looped;
 REVOKE USAGE ON SCHEMA seq FROM seq_looper;
@@ -377,7 +377,7 @@ SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'fast';
 SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake last_value=x';
 SECURITY LABEL FOR snowflake ON SEQUENCE plain_id_seq IS 'snowflake';
 SECURITY LABEL FOR snowflake ON TABLE plain IS 'snowflake';
-SECURITY LABEL FOR snowflake ON SEQUENCE snowflake_lastval_marker IS 'snowflake';
+SECURITY LABEL FOR snowflake ON SEQUENCE _snowflake_lastval_marker IS 'snowflake';
 CREATE TABLE narrow (id serial);
 SECURITY LABEL FOR snowflake ON SEQUENCE narrow_id_seq IS 'snowflake';
 CREATE SEQUENCE by_hand;
@@ -419,19 +419,19 @@ SET ROLE regress_seq;
 SELECT nextval('users_id_seq');
 ROLLBACK;
 -- without EXECUTE on ours, local sequences work, and others fail
-REVOKE EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION _snowflake_nextval(regclass) FROM PUBLIC;
 SELECT nextval('plain_id_seq');
 SELECT nextval('users_id_seq');
 PREPARE revoked AS SELECT is_id(nextval('users_id_seq'));
 EXECUTE revoked;
 -- nor does setval() have them continue
-REVOKE EXECUTE ON FUNCTION snowflake_sequence_setval(regclass, bigint),
-    snowflake_sequence_setval(regclass, bigint, boolean) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION _snowflake_setval(regclass, bigint),
+    _snowflake_setval(regclass, bigint, boolean) FROM PUBLIC;
 SELECT setval('users_id_seq', 5), setval('users_id_seq', 5, false);
 SELECT last_value = 9223372036854775807 AS exhausted, is_called FROM users_id_seq;
 EXECUTE revoked;
-GRANT EXECUTE ON FUNCTION snowflake_sequence_nextval(regclass), snowflake_sequence_setval(regclass, bigint),
-    snowflake_sequence_setval(regclass, bigint, boolean) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION _snowflake_nextval(regclass), _snowflake_setval(regclass, bigint),
+    _snowflake_setval(regclass, bigint, boolean) TO PUBLIC;
 EXECUTE revoked;
 DEALLOCATE revoked;
 SELECT is_id(nextval('users_id_seq'));

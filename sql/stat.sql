@@ -40,7 +40,7 @@ FROM snowflake_stat;
 
 -- reset
 SELECT snowflake_stat_reset();
-SELECT ids, sequence_waits, sequence_wait_ms, clock_waits, clock_wait_ms, clock_errors, max_clock_backward_ms,
+SELECT ids, sequence_waits, sequence_wait_ms, clock_waits, clock_wait_ms, clock_errors, max_backward_ms,
        reserves, now() - stats_reset < interval '1 min' AS stats_reset, last_timestamp >= snowflake_timestamp(:id) AS last
 FROM snowflake_stat;
 SELECT count(snowflake_nextval()) FROM generate_series(1, 10);

@@ -51,7 +51,7 @@ CREATE FUNCTION ext.snowflake_parse(integer) RETURNS integer LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
 CREATE FUNCTION ext.snowflake_parse(VARIADIC bigint[]) RETURNS integer LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
-CREATE FUNCTION ext.snowflake_stat(VARIADIC text[]) RETURNS integer LANGUAGE plpgsql
+CREATE FUNCTION ext._snowflake_stat(VARIADIC text[]) RETURNS integer LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
 CREATE FUNCTION ext.pg_encoding_to_char(bigint) RETURNS text LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
@@ -94,10 +94,10 @@ CREATE FUNCTION snowflake_nextval() RETURNS int8 LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
 CREATE EXTENSION snowflake SCHEMA ext;
 DROP FUNCTION snowflake_nextval();
-CREATE FUNCTION ext.snowflake_stat(i integer DEFAULT 0) RETURNS integer LANGUAGE plpgsql
+CREATE FUNCTION ext._snowflake_stat(i integer DEFAULT 0) RETURNS integer LANGUAGE plpgsql
     AS 'BEGIN PERFORM ext.grab(); RETURN 0; END';
 CREATE EXTENSION snowflake SCHEMA ext;
-DROP FUNCTION ext.snowflake_stat(integer);
+DROP FUNCTION ext._snowflake_stat(integer);
 \set VERBOSITY default
 
 CREATE EXTENSION snowflake SCHEMA ext;
@@ -143,17 +143,17 @@ ORDER BY 1;
 
 -- privileges of administrators
 SELECT ext.snowflake_raise_mark(1);
-SELECT ext.snowflake_reset(1);
-SELECT ext.snowflake_reset(0, '{}', true);
+SELECT ext.snowflake_set_mark(1);
+SELECT ext.snowflake_set_mark(0, '{}', true);
 SELECT ext.snowflake_accept_clock();
 SELECT ext.snowflake_stat_reset();
-GRANT EXECUTE ON FUNCTION ext.snowflake_reset(bigint, regclass[], boolean) TO regress_migrator;
+GRANT EXECUTE ON FUNCTION ext.snowflake_set_mark(bigint, regclass[], boolean) TO regress_migrator;
 GRANT EXECUTE ON FUNCTION ext.snowflake_accept_clock() TO PUBLIC;
 GRANT EXECUTE ON FUNCTION ext.snowflake_stat_reset() TO regress_migrator;
-ALTER FUNCTION ext.snowflake_reset(bigint, regclass[], boolean) OWNER TO regress_migrator;
-ALTER FUNCTION ext.snowflake_reset(bigint, regclass[], boolean) RENAME TO reset;
+ALTER FUNCTION ext.snowflake_set_mark(bigint, regclass[], boolean) OWNER TO regress_migrator;
+ALTER FUNCTION ext.snowflake_set_mark(bigint, regclass[], boolean) RENAME TO reset;
 CREATE FUNCTION ext.my_reset(bigint, regclass[], boolean) RETURNS void
-    AS '$libdir/snowflake', 'snowflake_reset' LANGUAGE C STRICT;
+    AS '$libdir/snowflake', 'snowflake_set_mark' LANGUAGE C STRICT;
 -- nor can it replace them, although it owns the schema and the extension
 ALTER FUNCTION ext.snowflake_nextval() SECURITY DEFINER;
 ALTER FUNCTION ext.snowflake_nextval() SET search_path = ext;
@@ -216,7 +216,7 @@ SET SESSION AUTHORIZATION regress_migrator;
 RESET SESSION AUTHORIZATION;
 CREATE TABLE app.no_key (id bigint DEFAULT ext.snowflake_id());
 INSERT INTO app.no_key VALUES (9007199254740991);
-SELECT ext.snowflake_reset(1, '{app.no_key}');
+SELECT ext.snowflake_set_mark(1, '{app.no_key}');
 DROP TABLE app.of_others, app.no_key;
 SET SESSION AUTHORIZATION regress_migrator;
 

@@ -149,7 +149,7 @@ give_sequence(Oid sequence, Oid relid, AttrNumber attnum)
 }
 
 /*
- * snowflake_convert_move_identity(relation regclass, column_name name,
+ * _snowflake_convert_move_identity(relation regclass, column_name name,
  *								   new_column name) returns void
  */
 Datum

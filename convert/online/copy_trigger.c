@@ -102,7 +102,7 @@ get_integer(HeapTuple tuple, TupleDesc desc, int attnum, int64 *value)
 }
 
 /*
- * snowflake_convert_copy() returns trigger
+ * _snowflake_convert_copy() returns trigger
  */
 Datum
 snowflake_convert_copy(PG_FUNCTION_ARGS)

@@ -38,7 +38,7 @@ snowflake_online_session_statements(const SnowflakeOnline *online)
 	pgstat_clear_snapshot();
 	sessions = snowflake_convert_first(snowflake_convert_ask_server(NIL, sql_present_sessions));
 	return list_make2(psprintf("CREATE OR REPLACE TRIGGER \"" SNOWFLAKE_ONLINE_SWAP_TRIGGER "\" BEFORE INSERT ON %s"
-							   " FOR EACH ROW EXECUTE FUNCTION %s.snowflake_convert_copy(%s)",
+							   " FOR EACH ROW EXECUTE FUNCTION %s._snowflake_convert_copy(%s)",
 							   table, quote_identifier(get_namespace_name(online->namespace)),
 							   quote_literal_cstr(sessions)),
 					  psprintf("ALTER TABLE %s DISABLE TRIGGER \"" SNOWFLAKE_ONLINE_SWAP_TRIGGER "\"", table));

@@ -267,21 +267,21 @@ SELECT snowflake_convert('given', kind => 'local');
 
 -- what the statements of snowflake_convert_plan() call
 CREATE TABLE moving (id int GENERATED ALWAYS AS IDENTITY, filled bigint NOT NULL DEFAULT 1, empty bigint, narrow int NOT NULL, given bigint NOT NULL, other bigint GENERATED ALWAYS AS IDENTITY);
-SELECT snowflake_convert_move_identity('users', 'id', 'number');
-SELECT snowflake_convert_move_identity('moving', 'nothing', 'given');
-SELECT snowflake_convert_move_identity('moving', 'id', 'nothing');
-SELECT snowflake_convert_move_identity('moving', 'id', 'filled');
-SELECT snowflake_convert_move_identity('moving', 'id', 'empty');
-SELECT snowflake_convert_move_identity('moving', 'id', 'narrow');
-SELECT snowflake_convert_move_identity('moving', 'id', 'other');
-SELECT snowflake_convert_move_identity('named'::regclass, 'id', 'given');
-SELECT snowflake_convert_move_identity('pg_class', 'oid', 'given');
+SELECT _snowflake_convert_move_identity('users', 'id', 'number');
+SELECT _snowflake_convert_move_identity('moving', 'nothing', 'given');
+SELECT _snowflake_convert_move_identity('moving', 'id', 'nothing');
+SELECT _snowflake_convert_move_identity('moving', 'id', 'filled');
+SELECT _snowflake_convert_move_identity('moving', 'id', 'empty');
+SELECT _snowflake_convert_move_identity('moving', 'id', 'narrow');
+SELECT _snowflake_convert_move_identity('moving', 'id', 'other');
+SELECT _snowflake_convert_move_identity('named'::regclass, 'id', 'given');
+SELECT _snowflake_convert_move_identity('pg_class', 'oid', 'given');
 SET ROLE regress_kind_insert;
-SELECT snowflake_convert_move_identity('moving', 'id', 'given');
+SELECT _snowflake_convert_move_identity('moving', 'id', 'given');
 RESET ROLE;
 INSERT INTO moving (narrow, given) VALUES (1, 1);
-SELECT snowflake_convert_move_identity('moving', 'id', 'given') FROM moving;
-SELECT snowflake_convert_move_identity('moving', 'id', 'given');
+SELECT _snowflake_convert_move_identity('moving', 'id', 'given') FROM moving;
+SELECT _snowflake_convert_move_identity('moving', 'id', 'given');
 \d moving
 SELECT pg_get_serial_sequence('moving', 'id'), pg_get_serial_sequence('moving', 'given');
 INSERT INTO moving (id, narrow) VALUES (0, 0) RETURNING given;

@@ -145,7 +145,7 @@ is(nothing_is_left($node, 'postgres'), '', 'nothing is left of it');
 
 # Whoever may create triggers on the table names a column of it.
 create($node, $referencing . q{;
-	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')});
+	CREATE TRIGGER "~snowflake_new" BEFORE INSERT ON o FOR EACH ROW EXECUTE FUNCTION _snowflake_convert_copy('a', 'b')});
 like(run_in($node, 'postgres', $call), qr/trigger "~snowflake_new" of table shop\.o is for other columns/, 'a trigger for other columns');
 run_in($node, 'postgres', q{SELECT snowflake_convert_undo('shop.t')});
 is($node->safe_psql('postgres', 'SELECT a, b FROM shop.o'), '1|2', 'undo drops only columns of a conversion');

@@ -179,7 +179,7 @@ foreach my $obstacle (@obstacles)
 	like(run_in($node, 'postgres', "SELECT * FROM snowflake_convert_plan('t')") =~ s/public\.//gr, qr/$line/, 'the plan has it, too')
 	  if rand() < $share;
 	unlike($said, qr/materialized view o depends on materialized view o$/m, 'no view is in its own way');
-	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgfoid = 'snowflake_convert_copy'::regproc;" . ($drop // '') . ";$clean"),
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_trigger WHERE tgfoid = '_snowflake_convert_copy'::regproc;" . ($drop // '') . ";$clean"),
 		'0', 'nothing was changed');
 }
 
@@ -436,7 +436,7 @@ unlike(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'b
 $node->safe_psql('postgres', "SELECT snowflake_convert_undo('t'); ALTER TABLE t DROP CONSTRAINT later");
 
 # The trigger
-like(run_in($node, 'postgres', 'CREATE TABLE w (a int, b bigint, c text)', "CREATE TRIGGER w AFTER INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy('a', 'b')", 'INSERT INTO w VALUES (1)'),
+like(run_in($node, 'postgres', 'CREATE TABLE w (a int, b bigint, c text)', "CREATE TRIGGER w AFTER INSERT ON w FOR EACH ROW EXECUTE FUNCTION _snowflake_convert_copy('a', 'b')", 'INSERT INTO w VALUES (1)'),
 	qr/ERROR:  trigger that copies columns must be fired BEFORE INSERT OR UPDATE FOR EACH ROW/, 'the trigger must be BEFORE');
 foreach (
 	[ "'c', 'b'", 'column "c" is not of an integer type' ],
@@ -444,7 +444,7 @@ foreach (
 {
 	my ($arguments, $message) = @$_;
 
-	like(run_in($node, 'postgres', "CREATE OR REPLACE TRIGGER w BEFORE INSERT ON w FOR EACH ROW EXECUTE FUNCTION snowflake_convert_copy($arguments)", "INSERT INTO w VALUES (1, 2, 'x')"),
+	like(run_in($node, 'postgres', "CREATE OR REPLACE TRIGGER w BEFORE INSERT ON w FOR EACH ROW EXECUTE FUNCTION _snowflake_convert_copy($arguments)", "INSERT INTO w VALUES (1, 2, 'x')"),
 		qr/ERROR:  $message/, "arguments of the trigger: $arguments");
 }
 

@@ -124,7 +124,7 @@ SELECT r.get('{}', 1);
 \set VERBOSITY terse
 SELECT r.extend(1, '{}', 1);
 SELECT r.return(1, '{}');
-SELECT snowflake_registry.lost();
+SELECT snowflake_registry.report_loss();
 SELECT snowflake_registry.free_worker(1);
 SELECT snowflake_registry.drop(NULL);
 
@@ -344,7 +344,7 @@ ROLLBACK;
 -- who has its token gets no worker ID further than that, however often it calls
 SELECT count(*), max(ends) FROM generate_series(6, 40) n, LATERAL r.get(ARRAY[n], n + 1, minutes => 138.5) g;
 -- what was granted then, and might have been lost, is lifted
-SELECT snowflake_registry.lost() > now() AS lost;
+SELECT snowflake_registry.report_loss() > now() AS lost;
 SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
 -- A registry that is dropped leaves the end of all its grants to the next one,
 -- whatever the "reach" of that; worker IDs that are new need not wait for it.
@@ -355,7 +355,7 @@ SELECT snowflake_registry.drop(NULL), snowflake_registry.create(41, 60, reach =>
 SELECT not_before FROM snowflake_registry.registries;
 -- nor do they, when grants of theirs are lost
 SAVEPOINT before;
-SELECT snowflake_registry.lost() > now() AS lost;
+SELECT snowflake_registry.report_loss() > now() AS lost;
 SELECT ARRAY(SELECT r.minutes(l) FROM unnest(not_before) l) AS lifts FROM snowflake_registry.registries;
 ROLLBACK TO before;
 UPDATE snowflake_registry.registries SET identity = '';
@@ -412,9 +412,9 @@ UPDATE snowflake_registry.registries SET timeline = 0;
 SELECT snowflake_registry.confirm_promotion();
 SELECT r.return(9, '{4}', 0);
 SELECT * FROM r.workers();
--- lost() and drop() need no confirmation
+-- report_loss() and drop() need no confirmation
 UPDATE snowflake_registry.registries SET timeline = 0;
-SELECT snowflake_registry.lost() > now() AS lost;
+SELECT snowflake_registry.report_loss() > now() AS lost;
 SELECT r.lifts(), timeline FROM snowflake_registry.registries;
 UPDATE snowflake_registry.registries SET timeline = 0;
 -- Where nothing can be granted, the first call notes the loss.  By the time the
@@ -459,12 +459,12 @@ SELECT extconfig::regclass[], extcondition FROM pg_extension WHERE extname = 'sn
 -- declared by an administrator
 UPDATE snowflake_registry.registries SET not_before = '{0,0,0,0}';
 SELECT worker_id FROM r.get('{}', 8);
-SELECT snowflake_registry.lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS lost;
+SELECT snowflake_registry.report_loss() - now() BETWEEN interval '119 min' AND interval '121 min' AS lost;
 SELECT r.lifts();
 SELECT * FROM r.extend(1, '{8}', 9);
 SELECT r.why();
 UPDATE snowflake_registry.registries SET reach = '40 min';
-SELECT snowflake_registry.lost() - now() BETWEEN interval '119 min' AND interval '121 min' AS still;
+SELECT snowflake_registry.report_loss() - now() BETWEEN interval '119 min' AND interval '121 min' AS still;
 SELECT r.lifts();
 
 -- A dump has no grants.  It is restored after "reach" was shortened: nothing is
@@ -649,7 +649,7 @@ UPDATE snowflake_registry.registries SET reach = '9 years', grant_time = '9 year
 SELECT r.get('{}', 3, scheme => 'baidu,epoch=2026-01-01');
 \set VERBOSITY default
 UPDATE snowflake_registry.registries SET reach = '1 hour', grant_time = '10 min' WHERE scheme LIKE '%worker=22%';
-SELECT snowflake_registry.lost('baidu,epoch=2026-01-01') > now() AS lost;
+SELECT snowflake_registry.report_loss('baidu,epoch=2026-01-01') > now() AS lost;
 SELECT scheme, not_before[1] > 0 AS lifted FROM snowflake_registry.registries ORDER BY scheme COLLATE "C";
 SELECT snowflake_registry.drop('baidu,epoch=2026-01-01');
 SELECT count(*) FROM snowflake_registry.registries;
@@ -739,7 +739,7 @@ SELECT ends FROM r.extend(13, '{70}', 71);
 SELECT r.return(13, '{71}', 0);
 SELECT snowflake_registry.create(1, 20);
 SELECT snowflake_registry.drop(NULL);
-SELECT snowflake_registry.lost();
+SELECT snowflake_registry.report_loss();
 SELECT snowflake_registry.free_worker(1);
 SELECT snowflake_registry.confirm_promotion();
 SELECT snowflake_registry.alter('twitter', grant_time => '5 min');
@@ -757,7 +757,7 @@ RESET search_path;
 DROP TABLE pg_temp.registries, pg_temp.grants;
 RESET ROLE;
 -- administrators need not be superusers; monitoring roles can read the view
-GRANT EXECUTE ON FUNCTION snowflake_registry.create, snowflake_registry.alter, snowflake_registry.drop, snowflake_registry.lost,
+GRANT EXECUTE ON FUNCTION snowflake_registry.create, snowflake_registry.alter, snowflake_registry.drop, snowflake_registry.report_loss,
     snowflake_registry.confirm_promotion, snowflake_registry.free_worker TO regress_admin;
 GRANT pg_monitor TO regress_admin;
 SET ROLE regress_admin;
@@ -766,7 +766,7 @@ SELECT snowflake_registry.create(1, 20, 'twitter', new => true);
 SELECT snowflake_registry.alter('twitter', grant_time => '5 min');
 SELECT snowflake_registry.confirm_promotion();
 SELECT snowflake_registry.free_worker(13) > now() AS freed;
-SELECT snowflake_registry.lost() > now() AS lost;
+SELECT snowflake_registry.report_loss() > now() AS lost;
 SELECT count(*) > 3 AS workers FROM snowflake_registry.workers;
 TABLE snowflake_registry.grants;
 RESET ROLE;

@@ -239,7 +239,7 @@ ok(take_ids('a', 1000), 'IDs are generated after the worker was terminated');
 $worker{a} = worker_id($a);
 my ($mark) = $a->safe_psql('postgres',
 	"SET client_min_messages = error; SELECT snowflake_lower_bound(now() - interval '1 s') AS mark \\gset
-	SELECT snowflake_reset(:mark, force => true); SELECT :mark");
+	SELECT snowflake_set_mark(:mark, force => true); SELECT :mark");
 $last{a} = 0;
 ok(take_ids('a', 10000), 'IDs are generated after the mark was lowered');
 isnt(worker_id($a), $worker{a}, 'IDs have another worker ID after the mark was lowered');

@@ -33,7 +33,7 @@ my @calls = (
 	q{alter('twitter', grant_time => '5 min')},
 	q{confirm_promotion('twitter')},
 	q{free_worker(1, 0, 'twitter')},
-	q{lost('twitter')},
+	q{report_loss('twitter')},
 	q{drop('twitter')},
 	q{create(1, 20, 'twitter', new => true)});
 
@@ -129,11 +129,11 @@ is( $node->safe_psql('defaults', q{
 foreach my $attack (
 	'CREATE TRIGGER t BEFORE UPDATE ON snowflake_registry.grants FOR EACH ROW EXECUTE FUNCTION regress_app.fire()',
 	'CREATE FUNCTION snowflake_registry.f() RETURNS int LANGUAGE sql AS $$SELECT 1$$',
-	'SELECT snowflake_reset(1000, force => true)',
+	'SELECT snowflake_set_mark(1000, force => true)',
 	'SELECT snowflake_raise_mark(1)',
 	'SELECT snowflake_accept_clock()',
 	'SELECT snowflake_stat_reset()',
-	q{SELECT snowflake_registry.lost('twitter')},
+	q{SELECT snowflake_registry.report_loss('twitter')},
 	q{SELECT snowflake_registry.lock('twitter', true)},
 	'TABLE snowflake_registry.grants',
 	'UPDATE snowflake_registry.registries SET slices = 1')

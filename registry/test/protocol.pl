@@ -419,10 +419,10 @@ $copy->start;
 is( settings($copy, 'late', 'timeline, identity'),
 	settings($fifth, 'late', 'timeline, identity'),
 	'a copy of the registry has the same timeline and identity');
-$copy->safe_psql('postgres', "SELECT snowflake_registry.lost('cosid')");
+$copy->safe_psql('postgres', "SELECT snowflake_registry.report_loss('cosid')");
 like((get_grant($copy, (new_servers('late', 1))[0]))[1],
 	qr/gives none until/,
-	'after snowflake_registry.lost() no worker ID is granted');
+	'after snowflake_registry.report_loss() no worker ID is granted');
 $_->stop foreach ($fifth, $sixth, $copy);
 
 # Clocks of the registry.  The old registry is still there.

@@ -71,13 +71,13 @@ sub attack
 	my @owned = split /\n/, query("SELECT oid::regclass FROM pg_class WHERE relkind = 'S' AND relnamespace = 'app'::regnamespace AND relowner = '$role'::regrole");
 	my $s = one(@sequences, @owned, @owned, @owned);
 	my $own = one('own', "own_$role", 'pg_temp.q', 's1');
-	my $in = one(("'$s'") x 10, "'$s'::regclass::oid::regclass", one(0, 1, 999999, 1259) . '::oid::regclass', "'app.t'", "'ext.snowflake_lastval_marker'", "'pg_class'", 'NULL', "'app.v'", "'app.t_pkey'");
+	my $in = one(("'$s'") x 10, "'$s'::regclass::oid::regclass", one(0, 1, 999999, 1259) . '::oid::regclass', "'app.t'", "'ext._snowflake_lastval_marker'", "'pg_class'", 'NULL', "'app.v'", "'app.t_pkey'");
 
 	return one(
 		("SECURITY LABEL FOR snowflake ON SEQUENCE $s IS " . labels()) x 12, ("SELECT ext.snowflake_set_sequence_kind($in, " . kinds() . maybe(0.2, ", '" . one(@sequences, 'public.own', '') . "'") . ')') x 14,
-		'SECURITY LABEL FOR snowflake ON ' . one('TABLE app.t', 'COLUMN app.t.id', 'VIEW app.v', 'SCHEMA app', 'SCHEMA public', 'DATABASE here', "ROLE $role", 'FUNCTION app.definer(text)', 'TABLE app.s1', 'SEQUENCE app.t', 'SEQUENCE ext.snowflake_lastval_marker', 'EXTENSION snowflake', 'LANGUAGE plpgsql', 'TYPE app.d') . ' IS ' . labels(),
-		"SELECT nextval($in)", "SELECT ext.snowflake_sequence_nextval($in)", "SELECT setval($in, 3)", "SELECT ext.snowflake_sequence_setval($in, 7)", "SELECT ext.snowflake_sequence_setval($in, 7, false)", "SELECT currval($in), lastval()", "SELECT ext.snowflake_sequence_currval($in)", 'SELECT ext.snowflake_sequence_lastval()',
-		"SELECT ext.snowflake_range_statistics($in)", 'SELECT * FROM ext.snowflake_sequences',
+		'SECURITY LABEL FOR snowflake ON ' . one('TABLE app.t', 'COLUMN app.t.id', 'VIEW app.v', 'SCHEMA app', 'SCHEMA public', 'DATABASE here', "ROLE $role", 'FUNCTION app.definer(text)', 'TABLE app.s1', 'SEQUENCE app.t', 'SEQUENCE ext._snowflake_lastval_marker', 'EXTENSION snowflake', 'LANGUAGE plpgsql', 'TYPE app.d') . ' IS ' . labels(),
+		"SELECT nextval($in)", "SELECT ext._snowflake_nextval($in)", "SELECT setval($in, 3)", "SELECT ext._snowflake_setval($in, 7)", "SELECT ext._snowflake_setval($in, 7, false)", "SELECT currval($in), lastval()", "SELECT ext._snowflake_currval($in)", 'SELECT ext._snowflake_lastval()',
+		"SELECT ext._snowflake_range_statistics($in)", 'SELECT * FROM ext.snowflake_sequences',
 		"ALTER SEQUENCE $s " . one('RESTART', 'RESTART 3', 'INCREMENT 2', 'CYCLE', 'OWNED BY app.t.id', "OWNED BY public.mine.id", 'SET SCHEMA public', "OWNER TO $role", 'AS int', 'MAXVALUE 100 RESTART'), "DROP SEQUENCE $s",
 		"SET snowflake.default_sequence_kind = " . one(qw(snowflake range distributed)) . "; CREATE TABLE IF NOT EXISTS public.mine (id bigint DEFAULT nextval('$s'), b serial)", "CREATE TEMP TABLE mine (id bigint DEFAULT nextval('$s'::regclass)); INSERT INTO mine VALUES (1000000)",
 		"SET snowflake.default_sequence_kind = " . one(qw(snowflake range distributed)) . "; ALTER TABLE public.mine ALTER id SET DEFAULT nextval('$s')", "SET snowflake.default_sequence_kind = snowflake; ALTER TABLE app.t ADD x serial",
@@ -85,9 +85,9 @@ sub attack
 		"SET snowflake.default_sequence_kind = snowflake; CREATE TABLE public.copy (LIKE app.t INCLUDING ALL)", "CREATE TABLE public.kid () INHERITS (app.t)",
 		"DROP TABLE IF EXISTS public.mine, public.child, public.copy", 'INSERT INTO app.t DEFAULT VALUES', 'INSERT INTO mine DEFAULT VALUES', "TRUNCATE app.t RESTART IDENTITY", "TRUNCATE mine RESTART IDENTITY", "CREATE SEQUENCE $own", "CREATE SEQUENCE public.own", "ALTER SEQUENCE public.own RENAME TO s1", 'DROP SEQUENCE public.own', "SELECT ext.snowflake_set_sequence_kind('public.own', 'range', '$s')", "SECURITY LABEL FOR snowflake ON SEQUENCE public.own IS 'range name=$s'",
 		"SET search_path = pg_temp, public, app, ext; SELECT nextval('s1')", 'CREATE FUNCTION pg_temp.nextval(regclass) RETURNS bigint LANGUAGE sql AS $$SELECT 1::bigint$$; SELECT pg_temp.nextval(NULL)',
-		"CREATE OR REPLACE FUNCTION public.snowflake_sequence_nextval(regclass) RETURNS bigint LANGUAGE plpgsql AS \$\$BEGIN EXECUTE 'GRANT ' || current_user || ' TO $role'; RETURN 1; END\$\$; SELECT nextval('$s')",
-		"CREATE OR REPLACE FUNCTION ext.snowflake_sequence_nextval(regclass) RETURNS bigint LANGUAGE sql AS \$\$SELECT 1::bigint\$\$", "SELECT app.definer('$s')", "SET search_path = public, pg_temp; SELECT app.definer('s1')", "SELECT app.kind('$s', " . kinds() . ')',
-		"UPDATE pg_seclabel SET label = 'snowflake'", 'ALTER FUNCTION nextval(regclass) SUPPORT ext.snowflake_sequence_support', "DO \$\$ BEGIN PERFORM ext.snowflake_set_sequence_kind('$s', " . kinds() . "); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN END \$\$",
+		"CREATE OR REPLACE FUNCTION public._snowflake_nextval(regclass) RETURNS bigint LANGUAGE plpgsql AS \$\$BEGIN EXECUTE 'GRANT ' || current_user || ' TO $role'; RETURN 1; END\$\$; SELECT nextval('$s')",
+		"CREATE OR REPLACE FUNCTION ext._snowflake_nextval(regclass) RETURNS bigint LANGUAGE sql AS \$\$SELECT 1::bigint\$\$", "SELECT app.definer('$s')", "SET search_path = public, pg_temp; SELECT app.definer('s1')", "SELECT app.kind('$s', " . kinds() . ')',
+		"UPDATE pg_seclabel SET label = 'snowflake'", 'ALTER FUNCTION nextval(regclass) SUPPORT ext._snowflake_sequence_support', "DO \$\$ BEGIN PERFORM ext.snowflake_set_sequence_kind('$s', " . kinds() . "); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN END \$\$",
 		"CREATE INDEX ON mine (id)", "CREATE TABLE public.trap (id bigint DEFAULT nextval('$s'), CHECK (id IS NOT NULL)); INSERT INTO public.trap VALUES (5000)", 'DROP TABLE public.trap');
 }
 

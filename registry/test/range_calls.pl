@@ -306,7 +306,7 @@ $altering->query_safe(q{BEGIN; SELECT nextval('r7')});
 # Otherwise, a range that is asked for with the floor is above it, and is noted.
 my $reserve = q{SELECT latest_last - latest_first + 1 FROM snowflake_registry.held_ranges WHERE name = 'public.r7' AND latest_first > 151};
 $registry->poll_query_until('postgres', "SELECT EXISTS ($reserve)") or die 'no reserve is granted';
-$server->poll_query_until('postgres', sprintf(q{SELECT held > %s FROM snowflake_range_statistics('r7')}, asked($reserve))) or die 'no reserve';
+$server->poll_query_until('postgres', sprintf(q{SELECT held > %s FROM _snowflake_range_statistics('r7')}, asked($reserve))) or die 'no reserve';
 ($waits) = start_queries($server, 'ALTER SEQUENCE r7 NO MINVALUE');
 $server->poll_query_until('postgres', q{SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE query LIKE 'ALTER %' AND state = 'active'}) or die 'does not wait';
 $altering->query_safe(q{DISCARD SEQUENCES; SELECT setval('r7', 5000); COMMIT});

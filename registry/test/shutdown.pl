@@ -8,7 +8,7 @@ my $registry =
   new_registry('registry', "1, 100, grant_time => '10 s', new => true");
 my $conf = registry_conf($registry);
 
-# A synchronous standby that is down.  While snowflake_reset() flushes a
+# A synchronous standby that is down.  While snowflake_set_mark() flushes a
 # mark, the worker wants to know the next tick, and must not write a mark
 # itself: it would wait for the standby.
 my $library =
@@ -47,7 +47,7 @@ $server->poll_query_until('postgres',
   or die 'the configuration was not read again';
 
 # A debugger holds the worker up where it has seen that the mark must be read,
-# until snowflake_reset() has read it.
+# until snowflake_set_mark() has read it.
 my $until = $server->safe_psql('postgres', 'SELECT granted_until FROM snowflake_stat');
 SKIP:
 {
@@ -61,14 +61,14 @@ SKIP:
 		'SELECT granted_until FROM snowflake_stat');
 	set_flush_ms(2500);
 	my ($session) = start_queries($server,
-		'SELECT snowflake_reset(snowflake_lower_bound(now()), force => true)');
+		'SELECT snowflake_set_mark(snowflake_lower_bound(now()), force => true)');
 	$server->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'snowflake_reset'})
+		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'WALSync' AND query ~ 'snowflake_set_mark'})
 	  or die 'no flush';
 	kill 'HUP', $worker;
 	wait_for_debugger($gdb, qr/^Breakpoint [12], /m);
 	is(finish_queries($session), 1,
-		'snowflake_reset() ends while the worker reads the mark');
+		'snowflake_set_mark() ends while the worker reads the mark');
 	set_flush_ms(0);
 	append_to_file($server->basedir . '/released', '');
 	finish_debugger($gdb);
@@ -108,7 +108,7 @@ my ($rc, $stdout, $stderr) = $server->psql(
 	'postgres', qq{
 	SET client_min_messages = error;
 	$terminate;
-	SELECT snowflake_reset(snowflake_lower_bound(now() - interval '1 min'), force => true);
+	SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
 	SELECT snowflake_nextval()},
 	extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 unlike($stderr, qr/ERROR/, 'calls wait for a worker that is started again');
@@ -121,7 +121,7 @@ like(
 	sql_error($server, qq{
 		SET client_min_messages = error;
 		$terminate;
-		SELECT snowflake_reset(snowflake_lower_bound(now() - interval '1 min'), force => true);
+		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
 		SELECT snowflake_nextval()}),
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, is not running\./,
 	'an error says that the worker is not running');
@@ -134,7 +134,7 @@ kill 'STOP', $stopped;
 like(
 	sql_error($server, q{
 		SET client_min_messages = error;
-		SELECT snowflake_reset(snowflake_lower_bound(now() - interval '1 min'), force => true);
+		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
 		SELECT snowflake_nextval()}),
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The background worker "snowflake grant", which calls the registry, does not respond\.\nHINT:  Terminate it: SELECT pg_terminate_backend/,
 	'an error says that the worker does not respond, and what to do');
@@ -151,7 +151,7 @@ $impatient->safe_psql('postgres', 'SELECT snowflake_nextval()');
 like(
 	sql_error($impatient, q{
 		SET client_min_messages = error;
-		SELECT snowflake_reset(snowflake_lower_bound(now() - interval '1 min'), force => true);
+		SELECT snowflake_set_mark(snowflake_lower_bound(now() - interval '1 min'), force => true);
 		SELECT snowflake_nextval()}),
 	qr/ERROR:  55000: no worker ID is granted to this server\nDETAIL:  The registry did not answer within "snowflake\.grant_timeout" \(0 ms\)\./,
 	'a call that does not wait fails');

@@ -76,7 +76,7 @@ snowflake_note_lead(int64 tick, TimestampTz now)
 					   pstrdup(timestamptz_to_str(now))),
 			 lead <= max_forward_us() ?
 			 errhint("IDs continue at the pace of real time until the server's clock has caught up. Check the server's clock and, after a failover, the clock of the former primary.") :
-			 errhint("IDs continue at the pace of real time, but after a restart no ID can be generated, because the mark is more than \"snowflake.max_clock_forward\" (%d s) ahead of the clock. If the clock was wrong before, replace these IDs, and lower the mark with snowflake_reset().",
+			 errhint("IDs continue at the pace of real time, but after a restart no ID can be generated, because the mark is more than \"snowflake.max_clock_forward\" (%d s) ahead of the clock. If the clock was wrong before, replace these IDs, and lower the mark with snowflake_set_mark().",
 					 snowflake_max_clock_forward)));
 }
 
@@ -239,7 +239,7 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 							   snowflake_mark_read(), first_time, clock_time,
 							   pstrdup(timestamptz_to_str(snapshot->last_checkpoint)),
 							   snowflake_max_clock_forward),
-					 errhint("If the clock is wrong, correct it. If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_reset(mark, tables). If \"snowflake.scheme\" was changed, revert the change, or call snowflake_reset(0, force => true) if no ID of the former scheme is kept anywhere. To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
+					 errhint("If the clock is wrong, correct it. If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_set_mark(mark, tables). If \"snowflake.scheme\" was changed, revert the change, or call snowflake_set_mark(0, force => true) if no ID of the former scheme is kept anywhere. To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
 			break;
 	}
 }

@@ -13,7 +13,7 @@
  *	  a compare-and-swap that adds no more than the tick has left.)
  *
  * 2. The tick changes only under the generator's LWLock, held exclusively,
- *	  and only upwards (snowflake_reset() alone takes it back).  It is changed
+ *	  and only upwards (snowflake_set_mark() alone takes it back).  It is changed
  *	  by compare-and-swap, because claims go on meanwhile.
  *
  * 3. The word moves to a tick only if a mark above that tick is durable

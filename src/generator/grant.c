@@ -63,7 +63,7 @@
  * memory, which its children share: the worker ID, where its ticks begin, and
  * where they end.  The mark does not say where they begin: it is below the
  * first tick until the first ID is generated.  When the mark is lowered by
- * snowflake_reset(), the server drops its grant for good: IDs that it generated
+ * snowflake_set_mark(), the server drops its grant for good: IDs that it generated
  * may now be above the mark.
  *
  * Copyright (c) 2026, the snowflake developers

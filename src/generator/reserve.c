@@ -90,7 +90,7 @@ snowflake_forget_reserve(void)
 
 /*
  * Read the mark for the first time since the start or promotion of the server,
- * lift the word to it, and return it.  After snowflake_reset(), a mark in the
+ * lift the word to it, and return it.  After snowflake_set_mark(), a mark in the
  * past says nothing about the time.  The reserve lock is held.
  */
 uint64
@@ -377,7 +377,7 @@ snowflake_reserve(bool required, int *sleeps)
 		  snowflake_try_lock_reserve()))
 		return;
 
-	/* snowflake_reset() may have been called since then. */
+	/* snowflake_set_mark() may have been called since then. */
 	if (pg_atomic_read_u64(&state->reserved) != 0)
 	{
 		settle_pending_mark();

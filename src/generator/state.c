@@ -263,7 +263,7 @@ snowflake_change_word(uint64 *expected, uint64 new, uint64 skipped)
 	Assert(LWLockHeldByMeInMode(state->lock, LW_EXCLUSIVE));
 	Assert(changes % 2 == 0);
 
-	/* Only snowflake_reset() lowers the word; then nothing is reserved. */
+	/* Only snowflake_set_mark() lowers the word; then nothing is reserved. */
 	Assert(new > *expected ||
 		   (pg_atomic_read_u64(&state->reserved) == 0 &&
 			LWLockHeldByMeInMode(state->reserve_lock, LW_EXCLUSIVE)));

@@ -113,7 +113,7 @@ fold_call(const SupportRequestSimplify *request)
 }
 
 /*
- * snowflake_fold_support(internal) returns internal
+ * _snowflake_fold_support(internal) returns internal
  */
 Datum
 snowflake_fold_support(PG_FUNCTION_ARGS)

@@ -111,7 +111,7 @@ get_ids(FunctionCallInfo fcinfo, int64 *first, int64 *last)
 }
 
 /*
- * snowflake_first_id(times tstzrange) returns bigint
+ * _snowflake_first_id(times tstzrange) returns bigint
  */
 Datum
 snowflake_first_id(PG_FUNCTION_ARGS)
@@ -124,7 +124,7 @@ snowflake_first_id(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_last_id(times tstzrange) returns bigint
+ * _snowflake_last_id(times tstzrange) returns bigint
  */
 Datum
 snowflake_last_id(PG_FUNCTION_ARGS)

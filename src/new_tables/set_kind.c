@@ -101,7 +101,7 @@ snowflake_set_sequence_kinds(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_prepare_ranges(sequences regclass[]) returns void
+ * _snowflake_prepare_ranges(sequences regclass[]) returns void
  */
 Datum
 snowflake_prepare_range_sequences(PG_FUNCTION_ARGS)

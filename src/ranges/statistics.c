@@ -43,7 +43,7 @@ fill_values(const RangeStatistics *statistics, Datum *values, bool *nulls)
 }
 
 /*
- * snowflake_range_statistics(regclass) returns record
+ * _snowflake_range_statistics(regclass) returns record
  */
 Datum
 snowflake_range_statistics(PG_FUNCTION_ARGS)

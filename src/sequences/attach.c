@@ -83,7 +83,7 @@
 #include "shared/compat.h"
 
 #define EXTENSION_NAME	"snowflake"
-#define SUPPORT_NAME	"snowflake_sequence_support"
+#define SUPPORT_NAME	"_snowflake_sequence_support"
 
 /* What the lock has in place of a column: the server locks functions without one. */
 #define LOCK_SUBID		1
@@ -98,11 +98,11 @@ static const struct
 	Oid			server;
 	int			nargs;
 }			functions[] = {
-	{"snowflake_sequence_nextval", F_NEXTVAL, 1},
-	{"snowflake_sequence_currval", F_CURRVAL, 1},
-	{"snowflake_sequence_lastval", F_LASTVAL, 0},
-	{"snowflake_sequence_setval", F_SETVAL_REGCLASS_INT8, 2},
-	{"snowflake_sequence_setval", F_SETVAL_REGCLASS_INT8_BOOL, 3},
+	{"_snowflake_nextval", F_NEXTVAL, 1},
+	{"_snowflake_currval", F_CURRVAL, 1},
+	{"_snowflake_lastval", F_LASTVAL, 0},
+	{"_snowflake_setval", F_SETVAL_REGCLASS_INT8, 2},
+	{"_snowflake_setval", F_SETVAL_REGCLASS_INT8_BOOL, 3},
 };
 
 static object_access_hook_type prev_object_access_hook = NULL;
@@ -221,7 +221,7 @@ replace_call(Oid support, const FuncExpr *call)
 }
 
 /*
- * snowflake_sequence_support(internal) returns internal
+ * _snowflake_sequence_support(internal) returns internal
  */
 Datum
 snowflake_sequence_support(PG_FUNCTION_ARGS)

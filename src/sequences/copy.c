@@ -7,7 +7,7 @@
  * WAL record a page, unless a default is volatile: it might read the table.
  * The server exempts nextval().  Functions that generate keys read no table
  * either.  So while COPY FROM prepares its defaults, the planner support
- * function of a key function puts snowflake_copy_default() in its place, which
+ * function of a key function puts _snowflake_copy_default() in its place, which
  * calls it, and is declared STABLE.
  *
  * That declaration is false.  Whoever else trusts it may evaluate a call once
@@ -22,7 +22,7 @@
  * WHERE clause have, too, and file_fdw and logical replication are no
  * statement COPY.  There is one exception, see is_loading_domain().
  *
- * And snowflake_copy_default() fails wherever it is called for anything but
+ * And _snowflake_copy_default() fails wherever it is called for anything but
  * the row that a COPY FROM reads, so that what should escape the first rule
  * results in an error, not in equal keys.  Such a default is evaluated for each
  * row, because COPY does not cache what is stable.
@@ -127,7 +127,7 @@ is_preparing(void)
 }
 
 /*
- * snowflake_copy_default() in the schema of a function, or InvalidOid.
+ * _snowflake_copy_default() in the schema of a function, or InvalidOid.
  */
 static Oid
 find_copy_default(Oid function)
@@ -136,7 +136,7 @@ find_copy_default(Oid function)
 	oidvector  *arguments = buildoidvector(types, lengthof(types));
 
 	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-						   CStringGetDatum("snowflake_copy_default"),
+						   CStringGetDatum("_snowflake_copy_default"),
 						   PointerGetDatum(arguments),
 						   ObjectIdGetDatum(get_func_namespace(function)));
 }
@@ -197,7 +197,7 @@ snowflake_copy_substitute(const FuncExpr *call)
 }
 
 /*
- * snowflake_copy_support(internal) returns internal
+ * _snowflake_copy_support(internal) returns internal
  */
 Datum
 snowflake_copy_support(PG_FUNCTION_ARGS)
@@ -297,7 +297,7 @@ pass_call(FunctionCallInfo call, FunctionCallInfo fcinfo)
 }
 
 /*
- * snowflake_copy_default(internal, VARIADIC "any") returns internal
+ * _snowflake_copy_default(internal, VARIADIC "any") returns internal
  */
 Datum
 snowflake_copy_default(PG_FUNCTION_ARGS)
@@ -314,7 +314,7 @@ snowflake_copy_default(PG_FUNCTION_ARGS)
 	if (!is_sealed(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("snowflake_copy_default() cannot be called in SQL")));
+				 errmsg("_snowflake_copy_default() cannot be called in SQL")));
 
 	if (flinfo->fn_extra == NULL)
 		flinfo->fn_extra = prepare_call(fcinfo);

@@ -61,7 +61,7 @@
 #include "sequences/values.h"
 #include "shared/compat.h"
 
-#define MARKER_NAME		"snowflake_lastval_marker"
+#define MARKER_NAME		"_snowflake_lastval_marker"
 
 /* How often nextval() takes fewer consecutive IDs than it needs. */
 #define MAX_SHARES		2000
@@ -471,7 +471,7 @@ nextval_nonlocal(Sequence *sequence, FunctionCallInfo fcinfo)
 }
 
 /*
- * snowflake_sequence_nextval(regclass) returns bigint
+ * _snowflake_nextval(regclass) returns bigint
  */
 Datum
 snowflake_sequence_nextval(PG_FUNCTION_ARGS)
@@ -492,7 +492,7 @@ snowflake_sequence_nextval(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_sequence_currval(regclass) returns bigint
+ * _snowflake_currval(regclass) returns bigint
  *
  * The last value may be from before a change of kind.
  */
@@ -579,7 +579,7 @@ lastval_local(void)
 }
 
 /*
- * snowflake_sequence_lastval() returns bigint
+ * _snowflake_lastval() returns bigint
  */
 Datum
 snowflake_sequence_lastval(PG_FUNCTION_ARGS)
@@ -685,7 +685,7 @@ warn_exhausted(Oid relid, int64 value)
 }
 
 /*
- * snowflake_sequence_setval(regclass, bigint [, boolean]) returns bigint
+ * _snowflake_setval(regclass, bigint [, boolean]) returns bigint
  *
  * A snowflake sequence has no position, so there is nothing to set.
  */

@@ -2,11 +2,11 @@
  *
  * administration.c
  *	  Administration of the mark and the clock: snowflake_raise_mark(),
- *	  snowflake_reset() and snowflake_accept_clock().
+ *	  snowflake_set_mark() and snowflake_accept_clock().
  *
  * Raising the mark causes no harm except a lead.  Lowering it can: IDs between
  * the new and the old mark were handed out before, and may be stored.  So
- * snowflake_raise_mark() never lowers it, and snowflake_reset() requires the
+ * snowflake_raise_mark() never lowers it, and snowflake_set_mark() requires the
  * tables to check, which must not have an ID at or above the new mark, or the
  * caller's confirmation that there is none.
  *
@@ -53,7 +53,7 @@ typedef struct CheckedTable
 } CheckedTable;
 
 PG_FUNCTION_INFO_V1(snowflake_raise_mark);
-PG_FUNCTION_INFO_V1(snowflake_reset);
+PG_FUNCTION_INFO_V1(snowflake_set_mark);
 PG_FUNCTION_INFO_V1(snowflake_accept_clock);
 
 /*
@@ -413,10 +413,10 @@ snowflake_raise_mark(PG_FUNCTION_ARGS)
 }
 
 /*
- * snowflake_reset(mark bigint, tables regclass[], force boolean) returns void
+ * snowflake_set_mark(mark bigint, tables regclass[], force boolean) returns void
  */
 Datum
-snowflake_reset(PG_FUNCTION_ARGS)
+snowflake_set_mark(PG_FUNCTION_ARGS)
 {
 	int64		mark = PG_GETARG_INT64(0);
 	bool		force = PG_GETARG_BOOL(2);

@@ -262,7 +262,7 @@ stat_row(FunctionCallInfo fcinfo, int ncolumns)
 }
 
 /*
- * snowflake_stat() returns record
+ * _snowflake_stat() returns _snowflake_stat_row
  */
 Datum
 snowflake_stat_1_0(PG_FUNCTION_ARGS)

@@ -1,22 +1,24 @@
 -- defaults in COPY FROM
 
-CREATE FUNCTION snowflake_copy_support(internal)
+CREATE FUNCTION _snowflake_copy_support(internal)
 RETURNS internal
 AS 'MODULE_PATHNAME', 'snowflake_copy_support'
 LANGUAGE C STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION snowflake_copy_support(internal) IS
-'planner support function of functions that generate keys and read no table: COPY
+COMMENT ON FUNCTION _snowflake_copy_support(internal) IS
+'internal: planner support function of functions that generate keys and read no table: COPY
 FROM inserts many rows at once with such a default';
 
+REVOKE ALL ON FUNCTION _snowflake_copy_support(internal) FROM PUBLIC;
+
 -- In truth it is as volatile as the function that it calls, see copy.c.
-CREATE FUNCTION snowflake_copy_default(internal, VARIADIC "any")
+CREATE FUNCTION _snowflake_copy_default(internal, VARIADIC "any")
 RETURNS internal
 AS 'MODULE_PATHNAME', 'snowflake_copy_default'
 LANGUAGE C STABLE PARALLEL UNSAFE COST 1000;
 
-COMMENT ON FUNCTION snowflake_copy_default(internal, "any") IS
-'a default that COPY FROM evaluates for each row; it cannot be called in SQL;
+COMMENT ON FUNCTION _snowflake_copy_default(internal, "any") IS
+'internal: a default that COPY FROM evaluates for each row; it cannot be called in SQL;
 error: 0A000 outside of COPY FROM';
 
 -- snowflake IDs
@@ -25,7 +27,7 @@ CREATE FUNCTION snowflake_nextval()
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_nextval'
 LANGUAGE C VOLATILE PARALLEL SAFE
-SUPPORT snowflake_copy_support;
+SUPPORT _snowflake_copy_support;
 
 COMMENT ON FUNCTION snowflake_nextval() IS
 'next snowflake ID of this server, greater than all IDs that it generated before;
@@ -37,7 +39,7 @@ CREATE FUNCTION snowflake_id()
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_nextval'
 LANGUAGE C VOLATILE PARALLEL SAFE
-SUPPORT snowflake_copy_support;
+SUPPORT _snowflake_copy_support;
 
 COMMENT ON FUNCTION snowflake_id() IS
 'same as snowflake_nextval(), as a column default for clients that take a default
@@ -64,14 +66,16 @@ error: 55000 before the first ID, and after DISCARD ALL or DISCARD SEQUENCES';
 
 -- fields of snowflake IDs
 
-CREATE FUNCTION snowflake_fold_support(internal)
+CREATE FUNCTION _snowflake_fold_support(internal)
 RETURNS internal
 AS 'MODULE_PATHNAME', 'snowflake_fold_support'
 LANGUAGE C STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION snowflake_fold_support(internal) IS
-'planner support function: computes calls with constant arguments while a query
-is planned';
+COMMENT ON FUNCTION _snowflake_fold_support(internal) IS
+'internal: planner support function: computes calls with constant arguments while a
+query is planned';
+
+REVOKE ALL ON FUNCTION _snowflake_fold_support(internal) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_parse(
     id bigint,
@@ -107,7 +111,7 @@ CREATE FUNCTION snowflake_timestamp(id bigint)
 RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'snowflake_timestamp'
 LANGUAGE C STABLE STRICT PARALLEL SAFE
-SUPPORT snowflake_fold_support;
+SUPPORT _snowflake_fold_support;
 
 COMMENT ON FUNCTION snowflake_timestamp(bigint) IS
 'time of a snowflake ID in the scheme of this server (snowflake.scheme): start of
@@ -128,7 +132,7 @@ CREATE FUNCTION snowflake_lower_bound(ts timestamptz)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_lower_bound'
 LANGUAGE C STABLE STRICT PARALLEL SAFE
-SUPPORT snowflake_fold_support;
+SUPPORT _snowflake_fold_support;
 
 COMMENT ON FUNCTION snowflake_lower_bound(timestamptz) IS
 'smallest snowflake ID at or after a time, in the scheme of this server
@@ -146,37 +150,36 @@ COMMENT ON FUNCTION snowflake_lower_bound(timestamptz, text) IS
 errors: 22008 if the time is out of range for the scheme, 22023 if the text is
 not a valid scheme or its IDs do not sort by time';
 
-CREATE FUNCTION snowflake_first_id(times tstzrange)
+CREATE FUNCTION _snowflake_first_id(times tstzrange)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_first_id'
 LANGUAGE C STABLE STRICT PARALLEL SAFE
-SUPPORT snowflake_fold_support;
+SUPPORT _snowflake_fold_support;
 
-COMMENT ON FUNCTION snowflake_first_id(tstzrange) IS
-'smallest snowflake ID in a range of times, in the scheme of this server
+COMMENT ON FUNCTION _snowflake_first_id(tstzrange) IS
+'internal: smallest snowflake ID in a range of times, in the scheme of this server
 (snowflake.scheme); 0 if the range has none;
 error: 22023 if IDs of the scheme do not sort by time';
 
-CREATE FUNCTION snowflake_last_id(times tstzrange)
+CREATE FUNCTION _snowflake_last_id(times tstzrange)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_last_id'
 LANGUAGE C STABLE STRICT PARALLEL SAFE
-SUPPORT snowflake_fold_support;
+SUPPORT _snowflake_fold_support;
 
-COMMENT ON FUNCTION snowflake_last_id(tstzrange) IS
-'greatest snowflake ID in a range of times, in the scheme of this server
+COMMENT ON FUNCTION _snowflake_last_id(tstzrange) IS
+'internal: greatest snowflake ID in a range of times, in the scheme of this server
 (snowflake.scheme); -1 if the range has none;
 error: 22023 if IDs of the scheme do not sort by time';
 
 CREATE FUNCTION snowflake_within(id bigint, times tstzrange)
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN id BETWEEN snowflake_first_id(times) AND snowflake_last_id(times);
+RETURN id BETWEEN _snowflake_first_id(times) AND _snowflake_last_id(times);
 
 COMMENT ON FUNCTION snowflake_within(bigint, tstzrange) IS
 'whether the time of a snowflake ID is in a range of times; a condition that uses
-indexes and partitions, because it is replaced by id BETWEEN
-snowflake_first_id(times) AND snowflake_last_id(times);
+indexes and partitions, because it is replaced by a range of IDs;
 error: 22023 if IDs of the scheme do not sort by time';
 
 CREATE FUNCTION snowflake_make(
@@ -187,7 +190,7 @@ CREATE FUNCTION snowflake_make(
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_make'
 LANGUAGE C STABLE PARALLEL SAFE
-SUPPORT snowflake_fold_support;
+SUPPORT _snowflake_fold_support;
 
 COMMENT ON FUNCTION snowflake_make(timestamptz, integer, bigint, integer) IS
 'snowflake ID composed of its fields, the inverse of snowflake_parse(), in the

@@ -17,15 +17,15 @@ the clock by more than snowflake.max_clock_forward, 25006 on a standby';
 
 REVOKE ALL ON FUNCTION snowflake_raise_mark(bigint) FROM PUBLIC;
 
-CREATE FUNCTION snowflake_reset(
+CREATE FUNCTION snowflake_set_mark(
     mark bigint,
     tables regclass[] DEFAULT '{}',
     force boolean DEFAULT false)
 RETURNS void
-AS 'MODULE_PATHNAME', 'snowflake_reset'
+AS 'MODULE_PATHNAME', 'snowflake_set_mark'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_reset(bigint, regclass[], boolean) IS
+COMMENT ON FUNCTION snowflake_set_mark(bigint, regclass[], boolean) IS
 'set the mark, below which are all snowflake IDs generated so far; for superusers, and
 roles granted EXECUTE;
 to lower it, specify all tables that have such IDs, which are locked against
@@ -36,7 +36,7 @@ has no column of snowflake IDs, or the mark is too far ahead of the clock
 without force, 42501 if the caller does not own a table, 22003 if the mark does
 not fit the scheme, 25006 on a standby';
 
-REVOKE ALL ON FUNCTION snowflake_reset(bigint, regclass[], boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION snowflake_set_mark(bigint, regclass[], boolean) FROM PUBLIC;
 
 CREATE FUNCTION snowflake_accept_clock()
 RETURNS timestamptz
@@ -53,44 +53,50 @@ REVOKE ALL ON FUNCTION snowflake_accept_clock() FROM PUBLIC;
 
 -- statistics
 
-CREATE FUNCTION snowflake_stat(
-    OUT scheme text,
-    OUT datacenter_id integer,
-    OUT worker_id integer,
-    OUT worker_id_set boolean,
-    OUT last_timestamp timestamptz,
-    OUT mark bigint,
-    OUT mark_timestamp timestamptz,
-    OUT expires_at timestamptz,
-    OUT lead_ms double precision,
-    OUT follows_clock boolean,
-    OUT ids bigint,
-    OUT granted_until timestamptz,
-    OUT registry_contact timestamptz,
-    OUT registry_error text,
-    OUT registry_error_since timestamptz,
-    OUT sequence_waits bigint,
-    OUT sequence_wait_ms double precision,
-    OUT clock_waits bigint,
-    OUT clock_wait_ms double precision,
-    OUT reserve_waits bigint,
-    OUT reserve_wait_ms double precision,
-    OUT grant_waits bigint,
-    OUT grant_wait_ms double precision,
-    OUT clock_errors bigint,
-    OUT mark_errors bigint,
-    OUT clock_steps bigint,
-    OUT max_clock_backward_ms double precision,
-    OUT reserves bigint,
-    OUT stats_reset timestamptz)
+CREATE TYPE _snowflake_stat_row AS (
+    scheme text,
+    datacenter_id integer,
+    worker_id integer,
+    worker_id_set boolean,
+    last_timestamp timestamptz,
+    mark bigint,
+    mark_timestamp timestamptz,
+    expires_at timestamptz,
+    lead_ms double precision,
+    follows_clock boolean,
+    ids bigint,
+    granted_until timestamptz,
+    registry_contact timestamptz,
+    registry_error text,
+    registry_error_since timestamptz,
+    sequence_waits bigint,
+    sequence_wait_ms double precision,
+    clock_waits bigint,
+    clock_wait_ms double precision,
+    reserve_waits bigint,
+    reserve_wait_ms double precision,
+    grant_waits bigint,
+    grant_wait_ms double precision,
+    clock_errors bigint,
+    mark_errors bigint,
+    clock_steps bigint,
+    max_backward_ms double precision,
+    reserves bigint,
+    stats_reset timestamptz);
+
+COMMENT ON TYPE _snowflake_stat_row IS
+'internal: row of the view snowflake_stat';
+
+CREATE FUNCTION _snowflake_stat()
+RETURNS _snowflake_stat_row
 AS 'MODULE_PATHNAME', 'snowflake_stat_1_0'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 
-COMMENT ON FUNCTION snowflake_stat() IS
-'state and counters of the snowflake ID generator; see the view snowflake_stat';
+COMMENT ON FUNCTION _snowflake_stat() IS
+'internal: row of the view snowflake_stat';
 
 CREATE VIEW snowflake_stat AS
-    SELECT * FROM snowflake_stat();
+    SELECT * FROM _snowflake_stat();
 
 GRANT SELECT ON snowflake_stat TO PUBLIC;
 
@@ -153,7 +159,7 @@ COMMENT ON COLUMN snowflake_stat.mark_errors IS
 'calls that failed to write the mark, because no replication origin is free';
 COMMENT ON COLUMN snowflake_stat.clock_steps IS
 'times that the clock was found ahead or behind by a second or more';
-COMMENT ON COLUMN snowflake_stat.max_clock_backward_ms IS
+COMMENT ON COLUMN snowflake_stat.max_backward_ms IS
 'farthest that the clock was behind the last ID, in milliseconds';
 COMMENT ON COLUMN snowflake_stat.reserves IS
 'writes of the mark';

@@ -4,7 +4,7 @@ CREATE FUNCTION uuid_v4()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuid_v4'
 LANGUAGE C VOLATILE PARALLEL SAFE
-SUPPORT snowflake_copy_support;
+SUPPORT _snowflake_copy_support;
 
 COMMENT ON FUNCTION uuid_v4() IS
 'random UUID (version 4 of RFC 9562), with 122 bits from the server''s strong
@@ -14,7 +14,7 @@ CREATE FUNCTION uuid_v7()
 RETURNS uuid
 AS 'MODULE_PATHNAME', 'uuid_v7'
 LANGUAGE C VOLATILE PARALLEL SAFE
-SUPPORT snowflake_copy_support;
+SUPPORT _snowflake_copy_support;
 
 COMMENT ON FUNCTION uuid_v7() IS
 'time-ordered UUID (version 7 of RFC 9562), greater than all that this server

@@ -1,74 +1,76 @@
 -- snowflake sequences
 
-CREATE FUNCTION snowflake_sequence_nextval(regclass)
+CREATE FUNCTION _snowflake_nextval(regclass)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_sequence_nextval'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_sequence_nextval(regclass) IS
-'what nextval() is replaced by: a snowflake ID, or the sequence''s next value if it
+COMMENT ON FUNCTION _snowflake_nextval(regclass) IS
+'internal: what nextval() is replaced by: a snowflake ID, or the sequence''s next value if it
 is local';
 
-CREATE FUNCTION snowflake_sequence_currval(regclass)
+CREATE FUNCTION _snowflake_currval(regclass)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_sequence_currval'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_sequence_currval(regclass) IS
-'what currval() is replaced by';
+COMMENT ON FUNCTION _snowflake_currval(regclass) IS
+'internal: what currval() is replaced by';
 
-CREATE FUNCTION snowflake_sequence_lastval()
+CREATE FUNCTION _snowflake_lastval()
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_sequence_lastval'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_sequence_lastval() IS
-'what lastval() is replaced by;
+COMMENT ON FUNCTION _snowflake_lastval() IS
+'internal: what lastval() is replaced by;
 error: 55000 if it is not known whether a snowflake sequence was used last, or one that
 C code called';
 
-CREATE FUNCTION snowflake_sequence_setval(regclass, bigint)
+CREATE FUNCTION _snowflake_setval(regclass, bigint)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_sequence_setval'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_sequence_setval(regclass, bigint) IS
-'what setval() is replaced by; changes nothing for snowflake sequences';
+COMMENT ON FUNCTION _snowflake_setval(regclass, bigint) IS
+'internal: what setval() is replaced by; changes nothing for snowflake sequences';
 
-CREATE FUNCTION snowflake_sequence_setval(regclass, bigint, boolean)
+CREATE FUNCTION _snowflake_setval(regclass, bigint, boolean)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'snowflake_sequence_setval'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_sequence_setval(regclass, bigint, boolean) IS
-'what setval() is replaced by; changes nothing for snowflake sequences';
+COMMENT ON FUNCTION _snowflake_setval(regclass, bigint, boolean) IS
+'internal: what setval() is replaced by; changes nothing for snowflake sequences';
 
 -- Every role calls them, whatever ALTER DEFAULT
 -- PRIVILEGES says; they check what the functions of PostgreSQL check.
 GRANT EXECUTE ON FUNCTION
-    snowflake_sequence_nextval(regclass),
-    snowflake_sequence_currval(regclass),
-    snowflake_sequence_lastval(),
-    snowflake_sequence_setval(regclass, bigint),
-    snowflake_sequence_setval(regclass, bigint, boolean)
+    _snowflake_nextval(regclass),
+    _snowflake_currval(regclass),
+    _snowflake_lastval(),
+    _snowflake_setval(regclass, bigint),
+    _snowflake_setval(regclass, bigint, boolean)
 TO PUBLIC;
 
-CREATE FUNCTION snowflake_sequence_support(internal)
+CREATE FUNCTION _snowflake_sequence_support(internal)
 RETURNS internal
 AS 'MODULE_PATHNAME', 'snowflake_sequence_support'
 LANGUAGE C STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION snowflake_sequence_support(internal) IS
-'planner support function of nextval(), currval(), lastval() and setval()';
+COMMENT ON FUNCTION _snowflake_sequence_support(internal) IS
+'internal: planner support function of nextval(), currval(), lastval() and setval()';
+
+REVOKE ALL ON FUNCTION _snowflake_sequence_support(internal) FROM PUBLIC;
 
 -- Its values are those that no other sequence has, and whatever computes how much of
 -- it is used gets nothing, and no overflow.  Nothing of it is granted, because what compares
 -- information_schema.sequences with models would drop it.
-CREATE UNLOGGED SEQUENCE snowflake_lastval_marker
+CREATE UNLOGGED SEQUENCE _snowflake_lastval_marker
     MINVALUE -4611686018427387904 MAXVALUE 4611686018427387902 CACHE 100 CYCLE;
 
-COMMENT ON SEQUENCE snowflake_lastval_marker IS
-'what lastval() uses to know whether a snowflake sequence was the last';
+COMMENT ON SEQUENCE _snowflake_lastval_marker IS
+'internal: what lastval() uses to know whether a snowflake sequence was the last';
 
 CREATE FUNCTION snowflake_set_sequence_kind(sequence regclass, kind text DEFAULT 'snowflake', name text DEFAULT NULL)
 RETURNS void
@@ -90,34 +92,34 @@ AS 'MODULE_PATHNAME', 'snowflake_set_sequence_kinds'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION snowflake_set_sequence_kinds(regclass[], text) IS
-'the same for many sequences, each of its own name, except for nulls; with range, a call
-of the registry has many of them;
+'set the kind of many sequences, each of its own name, except for nulls; with range, a
+call of the registry has many of them;
 errors: those of snowflake_set_sequence_kind()';
 
-CREATE FUNCTION snowflake_prepare_ranges(sequences regclass[])
+CREATE FUNCTION _snowflake_prepare_ranges(sequences regclass[])
 RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_prepare_range_sequences'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_prepare_ranges(regclass[]) IS
-'have the registry know local sequences that are to become range sequences, and what they
+COMMENT ON FUNCTION _snowflake_prepare_ranges(regclass[]) IS
+'internal: have the registry know local sequences that are to become range sequences, and what they
 continue above, while clients use them; changes nothing here; for their owner;
 errors: those of snowflake_set_sequence_kind()';
 
-CREATE FUNCTION snowflake_range_statistics(
+CREATE FUNCTION _snowflake_range_statistics(
     sequence regclass, OUT granted bigint, OUT held bigint, OUT first_granted bigint,
     OUT first_granted_at timestamptz, OUT problem text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'snowflake_range_statistics'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION snowflake_range_statistics(regclass) IS
-'what this server knows of the numbers of a range sequence since its start: the greatest
+COMMENT ON FUNCTION _snowflake_range_statistics(regclass) IS
+'internal: what this server knows of the numbers of a range sequence since its start: the greatest
 that it was granted, how many of them are left, the greatest of the first range and when
 it was granted, and why the registry grants none; of others, NULLs, or that the library is
 not preloaded';
 
-GRANT EXECUTE ON FUNCTION snowflake_range_statistics(regclass) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION _snowflake_range_statistics(regclass) TO PUBLIC;
 
 -- Who creates the extension can have operators and functions in its schema that match
 -- better than those of PostgreSQL.  Otherwise, they are executed by whoever reads the
@@ -159,7 +161,7 @@ SELECT c.oid::regclass::text AS sequence,
     CASE
         WHEN (s.seqmax - r.granted) * p.days < 36500 * (r.granted - r.first_granted)::float8
             THEN pg_catalog.now() + (s.seqmax - r.granted) * p.days / (r.granted - r.first_granted) * interval '1 day'
-    END AS ends_at
+    END AS exhausted_at
 FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
     CROSS JOIN (
@@ -175,7 +177,7 @@ FROM pg_catalog.pg_sequence s
                 AND v.setting LIKE 'snowflake.default_sequence_kind=%') v) d
     LEFT JOIN pg_catalog.pg_seclabel l
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
-    LEFT JOIN LATERAL @schema@.snowflake_range_statistics(c.oid::regclass) r ON l.label IS NOT NULL
+    LEFT JOIN LATERAL @schema@._snowflake_range_statistics(c.oid::regclass) r ON l.label IS NOT NULL
     LEFT JOIN LATERAL (
         -- The first ranges come within moments, and say nothing of a day.
         SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8, 3600) / 86400 AS days
@@ -245,5 +247,5 @@ COMMENT ON COLUMN snowflake_sequences.numbers_held IS
 COMMENT ON COLUMN snowflake_sequences.numbers_per_day IS
 'how many numbers a day all servers were granted meanwhile, lost ones included, as if the
 first hour were over; NULL before this server was granted a second range';
-COMMENT ON COLUMN snowflake_sequences.ends_at IS
+COMMENT ON COLUMN snowflake_sequences.exhausted_at IS
 'when MAXVALUE is reached at this rate; NULL if that is in more than 100 years';

@@ -10,7 +10,7 @@ DECLARE
     hint text;
     forgotten boolean;
 BEGIN
-    SELECT NOT worker_id_set INTO forgotten FROM snowflake_stat();
+    SELECT NOT worker_id_set INTO forgotten FROM snowflake_stat;
     IF forgotten AND pg_catalog.current_setting('citus.version', true) IS NOT NULL THEN
         RAISE WARNING 'Citus is loaded, but "snowflake.worker_id" is not set'
             USING DETAIL = 'Another node with worker ID 0 can generate the same IDs. They are stored twice without an error where the ID alone is not the key.',

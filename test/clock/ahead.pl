@@ -148,7 +148,7 @@ cmp_ok(next_id(), '>', $next, 'IDs continue as before');
 $node->wait_for_log(qr/WARNING:  snowflake IDs are \d+ ms ahead of the clock\n.*\n.*HINT:  IDs continue at the pace of real time, but after a restart no ID can be generated/, $accepted);
 restart();
 like(sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock.*HINT:.* If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_reset/s,
+	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock.*HINT:.* If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_set_mark/s,
 	'the error after a restart says what to do');
 set_clock($node, 6 * 365 * $day);
 restart();

@@ -68,7 +68,7 @@ first_id($ledger, $node);
 $node->wait_for_log($warning, $offset);
 cmp_ok(lead(), '>', 7190, 'another step back by an hour is logged');
 is($node->safe_psql('postgres',
-		'SELECT clock_steps, clock_errors, clock_waits, max_clock_backward_ms BETWEEN 7190000 AND 7210000 FROM snowflake_stat'),
+		'SELECT clock_steps, clock_errors, clock_waits, max_backward_ms BETWEEN 7190000 AND 7210000 FROM snowflake_stat'),
 	'2|0|0|t',
 	'both steps back are counted, and no call failed or waited');
 

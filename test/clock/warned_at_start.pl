@@ -53,10 +53,10 @@ reports('epoch=2016-11-01,tick=1ms,timestamp=41,worker=2,sequence=12',
 	'a scheme by which the mark is in the future');
 like(
 	sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/HINT:  .* call snowflake_reset\(0, force => true\) if no ID of the former scheme is kept anywhere/,
+	qr/HINT:  .* call snowflake_set_mark\(0, force => true\) if no ID of the former scheme is kept anywhere/,
 	'the hint names the way out for a scheme that was only tried');
 is($node->safe_psql('postgres', q{
-		SELECT snowflake_reset(0, force => true);
+		SELECT snowflake_set_mark(0, force => true);
 		SELECT snowflake_timestamp(snowflake_nextval()) > now() - interval '1 min'}),
 	"\nt", 'IDs are generated after the way out of the hint');
 is($node->safe_psql('postgres', 'SELECT clock_errors FROM snowflake_stat'),

@@ -172,7 +172,7 @@ foreach my $case (
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
 	$node->append_conf('postgresql.conf', 'snowflake.worker_id = 0');
 	$node->restart;
-	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 	is( $node->safe_psql(
 			'postgres', "SET timezone = 'UTC'; SELECT * FROM example_scheme()"),
 		$fields, $scheme);

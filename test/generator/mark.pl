@@ -228,52 +228,52 @@ like(
 set_and_restart("snowflake.scheme = 'shardingsphere,epoch=2015-01-01'");
 cmp_ok(next_id(), '>', $id, 'IDs increase again with the old scheme');
 
-# snowflake_reset
+# snowflake_set_mark
 $node->safe_psql('postgres', 'CREATE ROLE regress_alice; CREATE ROLE regress_bob');
 like(
-	sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_reset(1, force => true)'),
-	qr/ERROR:  42501: permission denied for function snowflake_reset/,
-	'snowflake_reset() needs a privilege');
+	sql_error($node, 'SET ROLE regress_alice; SELECT snowflake_set_mark(1, force => true)'),
+	qr/ERROR:  42501: permission denied for function snowflake_set_mark/,
+	'snowflake_set_mark() needs a privilege');
 $node->safe_psql('postgres',
-	'GRANT EXECUTE ON FUNCTION snowflake_reset TO regress_bob');
+	'GRANT EXECUTE ON FUNCTION snowflake_set_mark TO regress_bob');
 like(
-	sql_error($node, 'SELECT snowflake_reset(-1)'),
+	sql_error($node, 'SELECT snowflake_set_mark(-1)'),
 	qr/ERROR:  22003: snowflake ID -1 is negative/,
-	'snowflake_reset() refuses a negative mark');
+	'snowflake_set_mark() refuses a negative mark');
 set_and_restart(
 	"snowflake.scheme = 'epoch=2015-01-01,timestamp=41,sequence=12'",
 	'snowflake.worker_id = 0');
 like(
-	sql_error($node, 'SELECT snowflake_reset(9007199254740992, force => true)'),
+	sql_error($node, 'SELECT snowflake_set_mark(9007199254740992, force => true)'),
 	qr/ERROR:  22003: snowflake ID 9007199254740992 has more bits than the scheme/,
-	'snowflake_reset() refuses a mark that is wider than the scheme');
-is($node->safe_psql('postgres', 'SELECT snowflake_reset(NULL) IS NULL'),
-	't', 'snowflake_reset(NULL) returns NULL');
+	'snowflake_set_mark() refuses a mark that is wider than the scheme');
+is($node->safe_psql('postgres', 'SELECT snowflake_set_mark(NULL) IS NULL'),
+	't', 'snowflake_set_mark(NULL) returns NULL');
 like(sql_error($node, 'SELECT snowflake_nextval()'),
-	qr/too far ahead of the clock/, 'snowflake_reset(NULL) does not change the mark');
+	qr/too far ahead of the clock/, 'snowflake_set_mark(NULL) does not change the mark');
 my $error;
 my $offset = -s $node->logfile;
 $mark = mark_of($node);
-$error = sql_error($node, 'SELECT snowflake_reset(0)');
+$error = sql_error($node, 'SELECT snowflake_set_mark(0)');
 like(
 	$error,
 	qr/ERROR:  55000: cannot lower the mark of snowflake IDs without checking tables for IDs above it.*DETAIL:  The mark is $mark, .*HINT:  .* specify all tables/s,
 	'the mark is not lowered without tables or force');
-is(mark_of($node), $mark, 'a refused snowflake_reset() does not change the mark');
+is(mark_of($node), $mark, 'a refused snowflake_set_mark() does not change the mark');
 my $warning =
-  sql_error($node, 'SET ROLE regress_bob; SELECT snowflake_reset(1000, force => true)');
+  sql_error($node, 'SET ROLE regress_bob; SELECT snowflake_set_mark(1000, force => true)');
 like(
 	$warning,
 	qr/WARNING:.*mark of snowflake IDs was set from $mark to 1000/,
-	'snowflake_reset() with force raises a warning');
-like($warning, qr/DETAIL:.*can be handed out again/, 'the warning of snowflake_reset() names the risk');
+	'snowflake_set_mark() with force raises a warning');
+like($warning, qr/DETAIL:.*can be handed out again/, 'the warning of snowflake_set_mark() names the risk');
 like(
 	slurp_file($node->logfile, $offset),
 	qr/WARNING:  mark of snowflake IDs was set from $mark to 1000/,
-	'the warning of snowflake_reset() is logged');
-is(mark_of($node), 1000, 'snowflake_reset() with force sets the mark');
+	'the warning of snowflake_set_mark() is logged');
+is(mark_of($node), 1000, 'snowflake_set_mark() with force sets the mark');
 $id = next_id();
-cmp_ok($id, '<', 9007199254740992, 'IDs of the narrower scheme are generated after snowflake_reset()');
+cmp_ok($id, '<', 9007199254740992, 'IDs of the narrower scheme are generated after snowflake_set_mark()');
 
 # Lowered with a look at tables, which have to be below it.
 $node->safe_psql(
@@ -285,24 +285,24 @@ $node->safe_psql(
 	INSERT INTO ids VALUES (1), (2)});
 my $stored = $node->safe_psql('postgres', 'SELECT max(id) FROM ids');
 $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
-$error = sql_error($node, "SELECT snowflake_reset($stored, '{keys, ids}')");
+$error = sql_error($node, "SELECT snowflake_set_mark($stored, '{keys, ids}')");
 like(
 	$error,
 	qr/ERROR:  55000: column id of table public\.ids has IDs at or above the new mark.*DETAIL:  The greatest ID is $stored\./s,
 	'the mark is not lowered below a stored ID');
 like(
-	sql_error($node, "INSERT INTO keys VALUES ($stored + 1); SELECT snowflake_reset($stored + 1, '{keys, ids}')"),
+	sql_error($node, "INSERT INTO keys VALUES ($stored + 1); SELECT snowflake_set_mark($stored + 1, '{keys, ids}')"),
 	qr/ERROR:  55000: column id of table public\.keys/,
 	'the mark is not lowered below a key without a default of another owner');
 like(
-	sql_error($node, "SELECT snowflake_reset($stored + 1, '{other}')"),
+	sql_error($node, "SELECT snowflake_set_mark($stored + 1, '{other}')"),
 	qr/ERROR:  22023: table public\.other has no column of snowflake IDs/,
 	'a table without a column of IDs is refused');
 like(
-	sql_error($node, "SET ROLE regress_bob; SELECT snowflake_reset($stored + 1, '{ids}')"),
+	sql_error($node, "SET ROLE regress_bob; SELECT snowflake_set_mark($stored + 1, '{ids}')"),
 	qr/ERROR:  42501: must be owner of table public\.ids/,
 	'a table of another owner is refused');
-$node->safe_psql('postgres', "DELETE FROM keys; SELECT snowflake_reset($stored + 1, '{keys, ids}')");
+$node->safe_psql('postgres', "DELETE FROM keys; SELECT snowflake_set_mark($stored + 1, '{keys, ids}')");
 is(mark_of($node), $stored + 1, 'the mark is lowered to right above the stored IDs');
 $id = next_id();
 cmp_ok($id, '>', $stored, 'IDs continue at the lowered mark');
@@ -312,16 +312,16 @@ $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>', $id, 'IDs continue above the lowered mark after a crash');
 my $ahead = next_id() + (3000 << 12) + 5;
-$node->safe_psql('postgres', "SELECT snowflake_reset($ahead, force => true)");
+$node->safe_psql('postgres', "SELECT snowflake_set_mark($ahead, force => true)");
 $node->stop('immediate');
 $node->start;
 cmp_ok(next_id(), '>=', $ahead, 'IDs are not below a mark that is set ahead');
-$node->safe_psql('postgres', 'SELECT snowflake_reset(9007199254740991, force => true)');
+$node->safe_psql('postgres', 'SELECT snowflake_set_mark(9007199254740991, force => true)');
 like(
 	sql_error($node, 'SELECT snowflake_nextval()'),
 	qr/ERROR:  55000: mark of snowflake IDs is too far ahead of the clock/,
 	'calls with a mark that is years ahead are refused');
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 ok(next_id(), 'a mark that is years ahead can be lowered');
 
 # A wait after a crash is no fault of the clock, however small
@@ -339,7 +339,7 @@ cmp_ok(next_id(), '>', $id, 'the first call after a crash waits for the remainde
 set_and_restart(
 	"snowflake.scheme = 'epoch=2015-01-01,tick=2s,timestamp=41,sequence=12'",
 	'snowflake.reserve_time = 10ms');
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 $id = next_id();
 $node->restart;
 cmp_ok(next_id(), '>', $id, 'the first call after a restart waits for the end of a long tick');
@@ -364,7 +364,7 @@ my $places =
   $node->pg_version >= 18
   ? 'max_active_replication_origins'
   : 'max_replication_slots';
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 $node->append_conf('postgresql.conf',
 	"$places = 1\nshared_preload_libraries = ''");
 $node->stop;

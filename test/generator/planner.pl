@@ -114,7 +114,7 @@ cmp_ok(abs($estimate - 240), '<', 24, 'rows below a bound of now() are estimated
 # What is evaluated by time needs no index on it.
 my $plan = $node->safe_psql('postgres',
 	q{SET enable_seqscan = off; EXPLAIN (COSTS off) SELECT * FROM m_31 WHERE snowflake_within(id, tstzrange(now() - interval '1 day', NULL))});
-like($plan, qr/Index Cond: .*id >= snowflake_first_id\(tstzrange\(\(now/,
+like($plan, qr/Index Cond: .*id >= _snowflake_first_id\(tstzrange\(\(now/,
 	'snowflake_within() of a range that is not a constant uses the index');
 
 # Parallel workers
@@ -135,7 +135,7 @@ my $reader = $node->background_psql('postgres', on_error_stop => 0);
 $reader->query_safe(
 	q{SET ROLE regress_reader; PREPARE r AS SELECT count(*) FROM m WHERE snowflake_within(id, '[2026-02-01,2026-02-02)')});
 is(0 + $reader->query_safe('EXECUTE r'), 24, 'a role with EXECUTE has a plan with a bound');
-my @rights = map { "EXECUTE ON FUNCTION $_" } 'snowflake_lower_bound(timestamptz)', 'snowflake_first_id(tstzrange)';
+my @rights = map { "EXECUTE ON FUNCTION $_" } 'snowflake_lower_bound(timestamptz)', '_snowflake_first_id(tstzrange)';
 $node->safe_psql('postgres', join ';', map { "REVOKE $_ FROM PUBLIC" } @rights);
 like(
 	sql_error($node, "SET ROLE regress_reader; SELECT count(*) FROM m WHERE $day"),
@@ -144,7 +144,7 @@ like(
 is($node->safe_psql('postgres', q{SET ROLE regress_reader; SELECT count(*) FROM m WHERE id > snowflake_lower_bound('2026-02-01') AND false}),
 	0, 'without EXECUTE, a bound that is never computed does no harm');
 $reader->query('EXECUTE r');
-like($reader->{stderr}, qr/permission denied for function snowflake_first_id/,
+like($reader->{stderr}, qr/permission denied for function _snowflake_first_id/,
 	'a plan with a bound ends with the right to compute it');
 $reader->quit;
 $node->safe_psql('postgres', join ';', map { "GRANT $_ TO PUBLIC" } @rights);
@@ -192,7 +192,7 @@ is( $node->safe_psql(
 	'a condition on a parameter protects the call');
 foreach my $times ("'empty'", 'NULL', "'(,)'", "'[infinity,]'", "'[-infinity,infinity]'", "'[294276-12-31,)'", "'(,4713-01-01 BC]'")
 {
-	my $columns = join ', ', map { "snowflake_${_}_id($times) AS $_" } 'first', 'last';
+	my $columns = join ', ', map { "_snowflake_${_}_id($times) AS $_" } 'first', 'last';
 
 	unlike($node->safe_psql('postgres', "EXPLAIN (VERBOSE, COSTS off) SELECT $columns FROM generate_series(1, 1)"),
 		qr/snowflake_/, "the IDs of a range at its limits are computed while planning: $times");

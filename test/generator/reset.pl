@@ -1,4 +1,4 @@
-# snowflake_raise_mark() and snowflake_reset(): no ID that is stored, or that
+# snowflake_raise_mark() and snowflake_set_mark(): no ID that is stored, or that
 # another session receives meanwhile, is at or above a mark that is lowered.
 
 use SnowflakeTest;
@@ -82,8 +82,8 @@ $node->safe_psql('postgres', "SELECT snowflake_raise_mark($id)");
 $node->safe_psql('postgres', 'SELECT snowflake_raise_mark(0)');
 is(mark_of($node), $mark, 'a mark below the last ID changes nothing');
 cmp_ok(next_id(), '>=', $inside, 'and IDs continue');
-like(sql_error($node, 'SELECT snowflake_reset(' . ($inside + (1000 << 22)) . ')'),
-	qr/ERROR:  55000: cannot lower the mark .*\n.*DETAIL:  The mark is $mark, which is above \d+\.\n/, 'snowflake_reset() lowers nothing without tables');
+like(sql_error($node, 'SELECT snowflake_set_mark(' . ($inside + (1000 << 22)) . ')'),
+	qr/ERROR:  55000: cannot lower the mark .*\n.*DETAIL:  The mark is $mark, which is above \d+\.\n/, 'snowflake_set_mark() lowers nothing without tables');
 $node->append_conf('postgresql.conf', "snowflake.reserve_time = '1s'");
 $node->restart;
 like(sql_error($node, 'SELECT snowflake_raise_mark(-1)'),
@@ -103,7 +103,7 @@ like(
 ok(next_id(), 'IDs are generated after a mark was refused');
 
 # Who copies a lower mark is not told how to lower this one.
-my $error = sql_error($node, "SELECT snowflake_reset($above)");
+my $error = sql_error($node, "SELECT snowflake_set_mark($above)");
 like($error, qr/HINT:  Use snowflake_raise_mark\(\) for a mark that was copied/,
 	'the hint names what never lowers the mark');
 unlike($error, qr/force/, 'the hint does not suggest to skip the check');
@@ -112,7 +112,7 @@ unlike($error, qr/force/, 'the hint does not suggest to skip the check');
 $mark = mark_of($node);
 like(
 	sql_error($node,
-		"SELECT snowflake_reset($above, ARRAY[to_regclass('orders'), to_regclass('ordres')])"),
+		"SELECT snowflake_set_mark($above, ARRAY[to_regclass('orders'), to_regclass('ordres')])"),
 	qr/ERROR:  22004: array of tables must not contain nulls/,
 	'a table that does not exist is an error');
 
@@ -128,7 +128,7 @@ $node->safe_psql(
 foreach my $table ('by_tenant', 'of_domain')
 {
 	like(
-		sql_error($node, "SELECT snowflake_reset($above, '{$table}')"),
+		sql_error($node, "SELECT snowflake_set_mark($above, '{$table}')"),
 		qr/ERROR:  55000: column id of table public\.$table has IDs at or above/,
 		"$table: each bigint of the primary key is checked");
 }
@@ -141,10 +141,10 @@ sub lowers_below
 	my $writer = $node->background_psql('postgres', on_error_stop => 1);
 	$writer->query_safe("BEGIN; $insert");
 	my ($call) = start_queries($node,
-		"BEGIN ISOLATION LEVEL $isolation; SELECT count(*) FROM pg_class; SELECT snowflake_reset($above, '{parts, orders}'); COMMIT");
+		"BEGIN ISOLATION LEVEL $isolation; SELECT count(*) FROM pg_class; SELECT snowflake_set_mark($above, '{parts, orders}'); COMMIT");
 	$node->poll_query_until('postgres',
 		"SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'")
-	  or die 'snowflake_reset() does not wait for the table';
+	  or die 'snowflake_set_mark() does not wait for the table';
 	$writer->query_safe('COMMIT');
 	$writer->quit;
 	ok(!finish_queries($call), "$name: the mark is not lowered");
@@ -167,7 +167,7 @@ lowers_below('partition', 'INSERT INTO part VALUES (snowflake_nextval())', 'READ
 my $locks = $node->safe_psql(
 	'postgres', q{
 	BEGIN;
-	SELECT FROM snowflake_reset((SELECT max(mark) + 1000 FROM snowflake_stat), '{parts}');
+	SELECT FROM snowflake_set_mark((SELECT max(mark) + 1000 FROM snowflake_stat), '{parts}');
 	SELECT string_agg(relation::regclass::text, ' ' ORDER BY relation::regclass::text)
 	FROM pg_locks WHERE mode = 'ShareLock' AND locktype = 'relation';
 	COMMIT});
@@ -178,7 +178,7 @@ $node->safe_psql('postgres', q{
 	CREATE FUNCTION lower_after_insert(m bigint) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		INSERT INTO orders DEFAULT VALUES;
-		PERFORM snowflake_reset(m, '{orders}');
+		PERFORM snowflake_set_mark(m, '{orders}');
 	END $$});
 like(sql_error($node, "SELECT lower_after_insert($above)"),
 	qr/ERROR:  55000: column id of table public\.orders/,
@@ -186,7 +186,7 @@ like(sql_error($node, "SELECT lower_after_insert($above)"),
 
 # The mark is lowered where that is right: the rest is above no ID.
 $node->safe_psql('postgres',
-	"DELETE FROM orders WHERE id >= $above; DELETE FROM parts; SELECT snowflake_reset($above, '{parts, orders}')");
+	"DELETE FROM orders WHERE id >= $above; DELETE FROM parts; SELECT snowflake_set_mark($above, '{parts, orders}')");
 cmp_ok(next_id(), '>=', $above, 'IDs continue at a mark that was lowered');
 
 # Calls that raise the mark, while others reserve: what was a higher mark when
@@ -197,7 +197,7 @@ $node->safe_psql(
 	BEGIN
 		FOR i IN 1 .. rounds LOOP
 			BEGIN
-				PERFORM snowflake_reset((SELECT mark FROM snowflake_stat) + 1);
+				PERFORM snowflake_set_mark((SELECT mark FROM snowflake_stat) + 1);
 			EXCEPTION WHEN object_not_in_prerequisite_state THEN
 			END;
 			COMMIT;
@@ -226,11 +226,11 @@ is($lowered, 0, 'no call that raises the mark lowers it');
 
 # A digit too many.
 my $far = "snowflake_lower_bound(now() + interval '2 years')";
-like(sql_error($node, "SELECT snowflake_reset($far)"),
+like(sql_error($node, "SELECT snowflake_set_mark($far)"),
 	qr/22023: new mark of snowflake IDs is too far ahead of the clock/,
 	'a mark that is too far ahead of the clock is refused');
 $mark = $node->safe_psql('postgres', 'SELECT mark FROM snowflake_stat');
-is($node->psql('postgres', "SELECT snowflake_reset($far, force => true); SELECT snowflake_reset($mark, force => true)"),
+is($node->psql('postgres', "SELECT snowflake_set_mark($far, force => true); SELECT snowflake_set_mark($mark, force => true)"),
 	0, 'a mark that is too far ahead of the clock can be forced');
 
 $node->stop;

@@ -34,7 +34,7 @@ SKIP:
 # What other modules see of it
 my $offset = -s $node->logfile;
 is(query(q{SELECT f()}), 't', 'a function, beside auto_explain and pg_stat_statements');
-like(slurp_file($node->logfile, $offset), qr/Query Text: INSERT INTO t.*snowflake_sequence_nextval\('t_id_seq'::regclass\)/s,
+like(slurp_file($node->logfile, $offset), qr/Query Text: INSERT INTO t.*_snowflake_nextval\('t_id_seq'::regclass\)/s,
 	'auto_explain shows the function that is called');
 is(query(q{SELECT count(*) FROM pg_stat_statements WHERE query LIKE '%snowflake_sequence_%'}),
 	0, 'pg_stat_statements has the text of the client');

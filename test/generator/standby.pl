@@ -29,7 +29,7 @@ like(
 	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
 	'the mark is not raised on a standby');
 like(
-	sql_error($standby, 'SELECT snowflake_reset(1, force => true)'),
+	sql_error($standby, 'SELECT snowflake_set_mark(1, force => true)'),
 	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
 	'the mark is not set on a standby');
 is( $standby->safe_psql(

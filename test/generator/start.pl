@@ -61,7 +61,7 @@ like(sql_error($node, 'SELECT snowflake_parse(1)'),
 	$may_give_scheme, 'snowflake_parse() by the server\'s scheme needs preloading');
 foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
 	'snowflake_lower_bound(now())', 'snowflake_make(now(), 0, 0)',
-	'snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_reset(1, force => true)', 'snowflake_raise_mark(1)',
+	'_snowflake_stat()', 'snowflake_stat_reset()', 'snowflake_set_mark(1, force => true)', 'snowflake_raise_mark(1)',
 	'snowflake_accept_clock()')
 {
 	like(
@@ -79,10 +79,10 @@ is( $node->safe_psql(
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION snowflake_registry;
 	SELECT snowflake_registry.create(1, 20, 'twitter', new => true)});
-is($node->safe_psql('postgres', 'SELECT snowflake_registry.lost() > now()'),
+is($node->safe_psql('postgres', 'SELECT snowflake_registry.report_loss() > now()'),
 	't', 'functions of a registry without preloading take its only scheme');
 $node->safe_psql('postgres', q{SELECT snowflake_registry.create(1, 20, 'javascript', new => true)});
-like(sql_error($node, 'SELECT snowflake_registry.lost()'),
+like(sql_error($node, 'SELECT snowflake_registry.report_loss()'),
 	$may_give_scheme, 'they must be given one of several schemes');
 $node->safe_psql('postgres', 'DROP EXTENSION snowflake_registry');
 
@@ -260,7 +260,7 @@ foreach my $scheme ('epoch=0,timestamp=45,sequence=12', 'epoch=0001-01-01,timest
 {
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'\nsnowflake.max_lead = 10s\nsnowflake.worker_id = 0\nsnowflake.datacenter_id = 0");
 	$node->start;
-	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 	is( $node->safe_psql(
 			'postgres',
 			q{SELECT abs(extract(epoch FROM "timestamp" - now())) < 11
@@ -275,7 +275,7 @@ my $epoch = int(time - 3600) * 1000;
 $node->append_conf('postgresql.conf',
 	"snowflake.scheme = 'epoch=$epoch,tick=3600s,timestamp=41,worker=10,sequence=12'\nsnowflake.max_lead = 0");
 $node->start;
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 $offset = -s $node->logfile;
 $node->safe_psql('postgres', 'SELECT snowflake_nextval()');
 $node->restart;

@@ -6,7 +6,7 @@ use SnowflakeTest;
 # Generate an ID below a mark that is written for it.
 use constant RAISE_MARK => q{
 	SET client_min_messages = error;
-	SELECT snowflake_reset(snowflake_lower_bound(now()), force => true);
+	SELECT snowflake_set_mark(snowflake_lower_bound(now()), force => true);
 	SELECT snowflake_nextval()};
 
 # A call that is expected to wait for a standby.

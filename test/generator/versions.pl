@@ -85,7 +85,7 @@ my %stat = (
 		OUT reserve_waits bigint, OUT reserve_wait_ms double precision,
 		OUT grant_waits bigint, OUT grant_wait_ms double precision,
 		OUT clock_errors bigint, OUT mark_errors bigint, OUT clock_steps bigint,
-		OUT max_clock_backward_ms double precision,
+		OUT max_backward_ms double precision,
 		OUT reserves bigint, OUT stats_reset timestamptz});
 foreach my $version (sort keys %stat)
 {
@@ -107,9 +107,9 @@ foreach my $version (sort keys %stat)
 foreach my $change (
 	'ALTER EXTENSION snowflake DROP FUNCTION uuid_v4()',
 	q{COMMENT ON FUNCTION uuid_v4() IS 'another'},
-	'GRANT EXECUTE ON FUNCTION snowflake_reset(bigint, regclass[], boolean) TO PUBLIC',
+	'GRANT EXECUTE ON FUNCTION snowflake_set_mark(bigint, regclass[], boolean) TO PUBLIC',
 	'ALTER FUNCTION snowflake_nextval() PARALLEL RESTRICTED',
-	'CREATE OR REPLACE VIEW snowflake_stat AS SELECT *, 1 AS more FROM snowflake_stat()'
+	'CREATE OR REPLACE VIEW snowflake_stat AS SELECT *, 1 AS more FROM _snowflake_stat()'
   )
 {
 	$node->safe_psql('postgres', 'CREATE DATABASE other');

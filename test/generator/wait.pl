@@ -139,7 +139,7 @@ like(
 like($error, qr/HINT:  Correct the server's clock/, 'the hint of a long step back says what to do');
 is( $node->safe_psql(
 		'postgres',
-		'SELECT clock_waits, clock_errors, max_clock_backward_ms BETWEEN 3590000 AND 3610000 FROM snowflake_stat'
+		'SELECT clock_waits, clock_errors, max_backward_ms BETWEEN 3590000 AND 3610000 FROM snowflake_stat'
 	),
 	'1|1|t',
 	'waits and errors are counted');

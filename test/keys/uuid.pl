@@ -117,7 +117,7 @@ foreach my $case (
 	$node->append_conf('postgresql.conf', "snowflake.scheme = '$scheme'");
 	$node->stop;
 	start_with_clock($node);
-	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 
 	# With few numbers a tick, few are made.
 	my $n = $width < 8 ? 500 : 20000;
@@ -157,7 +157,7 @@ $node->stop;
 my $end = 2**48 / 1000 - time;
 set_clock($node, $end - 60);
 start_with_clock($node);
-$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 is( $node->safe_psql(
 		'postgres', q{
 		SET timezone = 'UTC';

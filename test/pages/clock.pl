@@ -35,7 +35,7 @@ is($count, 1000, 'the rows from the future are found');
 
 # What must not be done is refused.
 my $refused = sql_error($node,
-	"SELECT snowflake_reset(snowflake_lower_bound(now()), '{orders}')");
+	"SELECT snowflake_set_mark(snowflake_lower_bound(now()), '{orders}')");
 like($refused, qr/ERROR:  55000: column id of table public\.orders has IDs at or above the new mark/,
 	'the mark is not lowered below stored IDs');
 

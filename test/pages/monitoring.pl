@@ -142,11 +142,11 @@ $primary->safe_psql('postgres', q{CREATE DATABASE shop; \c shop
 	CREATE SEQUENCE s; CREATE SEQUENCE small MAXVALUE 100 START 50; SELECT nextval('small');
 	SELECT snowflake_set_sequence_kind('s'); SELECT nextval('s')});
 my $page = Page->claim('docs/monitoring.md', 'Sequences');
-like($primary->safe_psql('shop', $page->example('AS percent')), qr/\Apublic\|snowflake_lastval_marker\|-\d+\npublic\|small\|50\z/,
+like($primary->safe_psql('shop', $page->example('AS percent')), qr/\Apublic\|_snowflake_lastval_marker\|-\d+\npublic\|small\|50\z/,
 	'the query of the page leaves out snowflake sequences');
 is( $primary->safe_psql('shop', q{
 		SELECT round(100.0 * (last_value - min_value) / (max_value - min_value + 1))
-		FROM pg_sequences WHERE sequencename = 'snowflake_lastval_marker'}),
+		FROM pg_sequences WHERE sequencename = '_snowflake_lastval_marker'}),
 	'0', 'what lastval() uses is not near its end, whoever computes it');
 is($primary->safe_psql('shop', $page->example('problem IS NOT NULL')), '', 'no sequence has a problem, by the page');
 my $command = $page->example('check_postgres');

@@ -94,7 +94,7 @@ sub start_anew
 # A mark of another scheme could be far ahead of the clock.
 sub forget
 {
-	$node->safe_psql('postgres', 'SELECT snowflake_reset(0, force => true)');
+	$node->safe_psql('postgres', 'SELECT snowflake_set_mark(0, force => true)');
 	return;
 }
 

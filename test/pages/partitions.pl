@@ -161,7 +161,7 @@ start_with_clock($clocks);
 $clocks->safe_psql('postgres', "CREATE EXTENSION snowflake; $events $create CALL create_partitions('events')");
 my $insert = 'INSERT INTO events DEFAULT VALUES';
 $clocks->safe_psql('postgres', $insert);
-foreach my $remedy ('snowflake_reset', 'create_partitions')
+foreach my $remedy ('snowflake_set_mark', 'create_partitions')
 {
 	set_clock($clocks, 200 * 86400);
 	like(sql_error($clocks, $insert), qr/23514: no partition of relation "events" found for row/, 'a clock that is 200 days ahead has no partition');

@@ -97,7 +97,7 @@ is($registry->safe_psql('ids', $recovery->example('FROM snowflake_registry.range
 # Grants may be lost, so none is granted again; but others are granted at once.
 my $ask = q{SELECT worker_id, current_user FROM snowflake_registry.get_grant('shardingsphere', 0, NULL,
 	snowflake_registry.lower_bound(now(), 'shardingsphere'), '{}', gen_random_uuid(), 'page')};
-like($registry->safe_psql('ids', $recovery->example('SELECT snowflake_registry.lost')),
+like($registry->safe_psql('ids', $recovery->example('SELECT snowflake_registry.report_loss')),
 	qr/^20\d\d-/, 'the function returns when worker IDs are granted again');
 like(sql_error($registry, "SET ROLE regress_id_server; $ask", dbname => 'ids'),
 	qr/ERROR:  \w{5}: .*no worker ID/, 'a server gets no worker ID until then');
@@ -107,7 +107,7 @@ is($registry->safe_psql('ids', $ask, extra_params => [ '-U', 'regress_id_server'
 
 # The registry's clock was ahead by 3 years.
 $registry->safe_psql('ids', q{UPDATE snowflake_registry.grants SET reached = snowflake_registry.lower_bound(now() + interval '3 years', 'shardingsphere')});
-my $lost = q{SELECT snowflake_registry.lost('shardingsphere') - now() < interval '3 hours'};
+my $lost = q{SELECT snowflake_registry.report_loss('shardingsphere') - now() < interval '3 hours'};
 is($registry->safe_psql('ids', "BEGIN; $lost; ROLLBACK"), 'f', 'after a clock that was years ahead, a lift lasts for years');
 $registry->safe_psql('ids', $recovery->example("SELECT snowflake_registry.drop('shardingsphere')"));
 is($registry->safe_psql('ids', $lost), 't', 'a registry that was created again has lifts of the usual length');

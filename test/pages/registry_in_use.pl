@@ -82,7 +82,7 @@ is($standby->safe_psql('postgres', $recovery->example('SELECT snowflake_registry
 all_use('worker_id BETWEEN 256 AND 511 AND worker_id NOT IN (' . join(', ', @before) . ')', 'clients insert with worker IDs of the next slice');
 
 # Grants may be lost.
-$standby->safe_psql('postgres', $recovery->example('SELECT snowflake_registry.lost'));
+$standby->safe_psql('postgres', $recovery->example('SELECT snowflake_registry.report_loss'));
 $standby->safe_psql('postgres', $recovery->example($others, '1023' => '767'));
 all_use('worker_id BETWEEN 512 AND 767', 'clients insert with other worker IDs after a loss');
 

@@ -499,7 +499,7 @@ WHERE g.groupid <> 0
 -- cte: converting(line, object, trigger)
 SELECT format('table %s is being converted online', t.name), format('table %s', t.name), g.tgname
 FROM owned t JOIN pg_trigger g ON g.tgrelid = t.oid AND g.tgparentid = 0
-  JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = 'snowflake_convert_copy'
+  JOIN pg_proc p ON p.oid = g.tgfoid AND p.proname = '_snowflake_convert_copy'
 
 -- list: begun_obstacles obstacles
 

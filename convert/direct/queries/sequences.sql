@@ -169,7 +169,7 @@ GROUP BY f.sequence
 
 -- The statement after which the registry knows them, but those whose MAXVALUE changes.
 -- name: prepare_statements
-SELECT format('SELECT %s.snowflake_prepare_ranges(ARRAY[%s]::regclass[])',
+SELECT format('SELECT %s._snowflake_prepare_ranges(ARRAY[%s]::regclass[])',
   (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'),
   string_agg(quote_literal(name), ', ' ORDER BY name COLLATE "C"))
 FROM changing s JOIN fed f ON f.sequence = s.seqrelid
@@ -257,7 +257,7 @@ FROM changing s JOIN pg_roles o ON o.oid = s.relowner
   JOIN pg_depend d ON (d.classid, d.deptype) = ('pg_proc'::regclass, 'e')
     AND (d.refclassid, d.refobjid) = ('pg_extension'::regclass, e.oid)
   JOIN pg_proc f ON f.oid = d.objid AND CASE $kind
-    WHEN 'range' THEN f.proname IN ('snowflake_set_sequence_kinds', 'snowflake_prepare_ranges')
+    WHEN 'range' THEN f.proname IN ('snowflake_set_sequence_kinds', '_snowflake_prepare_ranges')
     ELSE f.proname = 'snowflake_set_sequence_kind' END
   CROSS JOIN LATERAL (VALUES
     (format('USAGE on schema %s', s.relnamespace::regnamespace),

@@ -58,14 +58,14 @@ FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
   JOIN pg_language l ON l.oid = p.prolang
   JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_proc'::regclass, p.oid, 'e')
   JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
-WHERE p.proname IN ('snowflake_convert_copy', 'snowflake_convert_move_identity')
+WHERE p.proname IN ('_snowflake_convert_copy', '_snowflake_convert_move_identity')
 AND l.lanname = 'c' AND e.extname = 'snowflake_convert'
 
 -- cte: copier(oid, name)
-SELECT oid, name FROM own_function WHERE proname = 'snowflake_convert_copy'
+SELECT oid, name FROM own_function WHERE proname = '_snowflake_convert_copy'
 
 -- cte: mover(oid, name)
-SELECT oid, name FROM own_function WHERE proname = 'snowflake_convert_move_identity'
+SELECT oid, name FROM own_function WHERE proname = '_snowflake_convert_move_identity'
 
 -- cte: tab
 SELECT r.oid AS relid, format('%I.%I', n.nspname, r.relname) AS name, n.nspname, r.relname,

@@ -56,7 +56,7 @@
 #define GRANTS		0			/* answers of the registry; 0: there is none */
 #endif
 #ifndef RESETS
-#define RESETS		0			/* calls of snowflake_reset() */
+#define RESETS		0			/* calls of snowflake_set_mark() */
 #endif
 
 /* Seeded bugs. */
@@ -492,7 +492,7 @@ over:	atomic { next = 0; number = 0; worker = 0; answer = 0 }
 	od
 }
 
-/* snowflake_reset() to the first tick.  It drops the grant. */
+/* snowflake_set_mark() to the first tick.  It drops the grant. */
 proctype reset()
 {
 	byte my_start;

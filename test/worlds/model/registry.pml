@@ -482,7 +482,7 @@ proctype run_server(byte s)
 			forget_call()
 		}
 	:: atomic { server[s].runs && faults < FAULTS ->
-			/* snowflake_reset(), or a start with the data of a backup. */
+			/* snowflake_set_mark(), or a start with the data of a backup. */
 			printf("server %d: reset\n", s);
 			faults++;
 			server[s].tick = 0;

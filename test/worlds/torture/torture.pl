@@ -993,7 +993,7 @@ sub raise_mark
 					END;
 				END LOOP;
 			END \$\$};
-		} 'snowflake_raise_mark', 'snowflake_reset', 'snowflake_reset');
+		} 'snowflake_raise_mark', 'snowflake_set_mark', 'snowflake_set_mark');
 	push @sessions, start_queries(
 		$node, qq{DO \$\$
 		DECLARE
@@ -1693,7 +1693,7 @@ sub recovery_round
 	return;
 }
 
-# Rows are inserted while snowflake_reset() lowers the mark to what is stored in their
+# Rows are inserted while snowflake_set_mark() lowers the mark to what is stored in their
 # table.  All that clients receive is committed, so nothing of it is generated again.
 my %reset_in = (
 	'locked' => 'BEGIN; LOCK TABLE t IN SHARE MODE;',
@@ -1715,9 +1715,9 @@ sub reset_round
 	foreach my $way (@{ $plan->{ways} })
 	{
 		my ($error) = sql_error($server,
-			"$reset_in{$way} SELECT snowflake_reset((SELECT max(id) + 1 FROM t), '{t}'); COMMIT")
+			"$reset_in{$way} SELECT snowflake_set_mark((SELECT max(id) + 1 FROM t), '{t}'); COMMIT")
 		  =~ /(ERROR:.*)/;
-		happens("snowflake_reset(), $way: " . ($error // 'done'));
+		happens("snowflake_set_mark(), $way: " . ($error // 'done'));
 		if (($error // '') =~ /55000: column id of table public.t has IDs at or above/
 			&& $way ne 'locked')
 		{
@@ -1725,9 +1725,9 @@ sub reset_round
 		}
 		elsif (defined $error)
 		{
-			fail_call("snowflake_reset(): $error");
+			fail_call("snowflake_set_mark(): $error");
 		}
-		fault('snowflake_reset() beside INSERTs');
+		fault('snowflake_set_mark() beside INSERTs');
 
 		# After a start they wait as long as reserve_time.
 		nap(1.3);

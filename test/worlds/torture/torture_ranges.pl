@@ -1107,7 +1107,7 @@ sub put_back_yesterday
 	system_or_bail('cp', '-a', $node->backup_dir . "/$backup", $node->data_dir);
 	system_or_bail('rm', '-rf', $node->backup_dir . "/$backup");
 	chmod 0700, $node->data_dir;
-	single_user($node, 'SELECT snowflake_registry.lost()',
+	single_user($node, 'SELECT snowflake_registry.report_loss()',
 		$round_plan->{told} || $world_plan->{one_name} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
 	(delete $world{registry_standby})->stop('immediate');
 	start_node($node);

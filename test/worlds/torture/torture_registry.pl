@@ -803,7 +803,7 @@ my %server_fault = (
 			SELECT snowflake_lower_bound(now() + interval '$seconds s') AS mark \\gset
 			SET client_min_messages = error;
 			DELETE FROM t WHERE id >= :mark;
-			SELECT snowflake_reset(:mark, force => true) \\g /dev/null
+			SELECT snowflake_set_mark(:mark, force => true) \\g /dev/null
 			SELECT :mark});
 		$server->{line} = ++$world{lines};
 		begin_line($server, $mark - 1);
@@ -1092,7 +1092,7 @@ sub may_lose_grants
 
 sub lose_grants
 {
-	registry()->safe_psql('postgres', 'SELECT snowflake_registry.lost()');
+	registry()->safe_psql('postgres', 'SELECT snowflake_registry.report_loss()');
 	happens('the registry has lost grants');
 	return;
 }

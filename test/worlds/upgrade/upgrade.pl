@@ -18,7 +18,7 @@ sub make_servers
 		    at timestamptz GENERATED ALWAYS AS (snowflake_timestamp(id, 'shardingsphere')) STORED);
 		CREATE INDEX ON t ((snowflake_timestamp(id, 'shardingsphere')));
 		CREATE VIEW mark AS SELECT mark FROM snowflake_stat;
-		GRANT EXECUTE ON FUNCTION snowflake_reset(bigint, regclass[], boolean) TO pg_monitor;
+		GRANT EXECUTE ON FUNCTION snowflake_set_mark(bigint, regclass[], boolean) TO pg_monitor;
 		INSERT INTO t SELECT FROM generate_series(1, 1000);
 		CREATE TABLE s (id bigserial PRIMARY KEY, n int);
 		INSERT INTO s (n) VALUES (1), (2);
@@ -71,7 +71,7 @@ is($new->safe_psql('postgres', $version_sql),
 	$version, 'the extension is there after pg_upgrade');
 is( $new->safe_psql(
 		'postgres',
-		q{SELECT has_function_privilege('pg_monitor', 'snowflake_reset(bigint, regclass[], boolean)', 'EXECUTE')}
+		q{SELECT has_function_privilege('pg_monitor', 'snowflake_set_mark(bigint, regclass[], boolean)', 'EXECUTE')}
 	),
 	't',
 	'the privileges of the extension are there after pg_upgrade');
