@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use IPC::SysV qw(IPC_RMID);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SnowflakeTest::Clients;
@@ -53,15 +54,17 @@ sub stop_walsender
 	return;
 }
 
-# Kill the postmaster with SIGKILL, and wait until its children noticed.  What it
-# had of shared memory goes when it is started again.
+# Kill the postmaster with SIGKILL, and children of it that would not notice, and wait until the
+# others did.  Nothing stays of its shared memory.
 sub kill_postmaster
 {
-	my ($node) = @_;
+	my ($node, @children) = @_;
 	my $data = $node->data_dir;
-	my ($shmid) = slurp_file("$data/postmaster.pid") =~ /^ *\d+ +(\d+) *$/m;
+	my ($postmaster, $shmid) = slurp_file("$data/postmaster.pid") =~ /^(\d+)$.*^ *\d+ +(\d+) *$/ms;
+	my @mapped = map { m{ (/dev/shm/PostgreSQL\.\d+)} } split /\n/, slurp_file("/proc/$postmaster/maps");
 
 	$node->kill9;
+	kill 'KILL', @children;
 
 	# Nobody may be attached to the shared memory any more.  The lock files go
 	# too, as their process may stay a zombie for long where init is slow.
@@ -73,7 +76,8 @@ sub kill_postmaster
 
 			return !defined $segment || (split(' ', $segment))[6] == 0;
 		});
-	unlink "$data/postmaster.pid", $node->host . '/.s.PGSQL.' . $node->port . '.lock';
+	shmctl($shmid, IPC_RMID, 0);
+	unlink @mapped, "$data/postmaster.pid", $node->host . '/.s.PGSQL.' . $node->port . '.lock';
 	return;
 }
 
@@ -266,10 +270,6 @@ sub failover
 	}
 	note_ids($ledger, [ $result{first} ]);
 	note_ids($ledger, @received);
-
-	# For nothing but its shared memory: the start finds and removes it.
-	$primary->start;
-	$primary->stop('immediate');
 	return %result;
 }
 

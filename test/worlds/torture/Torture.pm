@@ -1,6 +1,7 @@
-# What the tortures of script/tests/torture share: the plan's words, what is reported about
-# a problem, servers with a clock and a disk of their own, and what is done to
-# their processes.
+# The engine of script/tests/torture.  It draws plans and counts what comes of them, and has
+# what all worlds need: the ledger, clients, servers with a clock and a disk of their own,
+# and what is done to their processes.  What happens is in a module for each world:
+# Crashes, Registry, Ranges and Conversion.
 
 package Torture;
 
@@ -9,36 +10,38 @@ use warnings;
 
 # The lines of script/tests/torture go to standard output, which PostgreSQL::Test::Utils takes
 # for its log: a torture uses this module before that one.
-our $figures;
+my $figures;
 BEGIN { open($figures, '>&', \*STDOUT) or die $!; $figures->autoflush(1); }
 
 use Exporter 'import';
 use File::Basename;
+use History;
 use IPC::Open2;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use POSIX qw(WNOHANG);
 use SnowflakeTest;
-use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(
-  $figures begin_torture
-  any_of describe
-  happens nothing_happened problem problem_in_world fault count_faults faults_by_kind
-  start_ledger ask_ledger become_client client_ended set_disk start_node template_node new_node node_of_backup
-  asks_registries all_processes pause_node continue_node have_away end_nodes some_process kill_process nap
+  torture say_figure $seed $bug $plan $round_plan %total found
+  any_of describe happens fault wrong fail_call note_wait judge_errors
+  start_ledger ask_ledger new_book close_book $book book begin_ledger add_up end_history drop_history
+  start_client start_program part_with
+  set_disk start_node template_node new_node node_of_backup copy_of @nodes remove_node asks_registries
+  all_processes pause_node continue_node have_away end_nodes some_process kill_process nap
 );
 
-# Begin with the arguments of a script: minutes, a seed, and a bug that is to be found.  Returns
-# seed and bug, and when it begins and ends.
-sub begin_torture
-{
-	my ($minutes, $seed, $bug) = @_;
-	my $begin = time;
-
-	print $figures "seed $seed\n";
-	return ($seed, $bug, $begin, $begin + 60 * $minutes);
-}
+#
+# The plan, and what is counted
+#
+# A world, or where it has none, a round, is drawn before it begins, from a seed of its own,
+# so that the torture's seed and its number are enough to know it.  How long a server takes, and
+# which backend comes first, is not.
+#
+our ($seed, $bug);
+our ($plan, $round_plan);		# of the world, and of the round, which may be the same
+our %total;
+my ($begin, $found_at);
+my @happened;
+my %faults;
 
 sub any_of
 {
@@ -58,11 +61,13 @@ sub describe
 	return $what =~ /^\d+\.\d{4,}$/ ? sprintf('%.3f', $what) : $what;
 }
 
-#
-# What has happened, which is reported with a problem
-#
-my @happened;
+sub say_figure
+{
+	print $figures "$_[0]\n";
+	return;
+}
 
+# What has happened, which is reported with a problem
 sub happens
 {
 	push @happened, sprintf('%.3f %s', time, $_[0]);
@@ -70,50 +75,117 @@ sub happens
 	return;
 }
 
-sub nothing_happened
-{
-	@happened = ();
-	return;
-}
-
 # Something that must not be: tell of it at once, with what led to it.
-sub problem
+sub wrong
 {
-	my ($what, $where, $plan) = @_;
+	my ($what, $kind) = @_;
+	my %of_world = %$plan;
+	my $where = delete $of_world{rounds} ? "world $total{worlds}, " : '';
+	my $plans = join ' ', map { describe($_) } $where ? \%of_world : (), $round_plan // ();
 	my $first = @happened > 15 ? @happened - 15 : 0;
 
-	print $figures "$where: $what\n", "  plan: $plan\n",
-	  map { "  $_\n" } @happened[ $first .. $#happened ];
+	$total{$kind}++ if defined $kind;
+	$found_at //= time;
+	say_figure(join "\n  ", "${where}round $total{rounds}: $what", "plan: $plans", @happened[ $first .. $#happened ]);
 	@happened = ();
 	return;
 }
 
-# The same in a world, and a round of it, whose numbers are counted and which are planned.
-sub problem_in_world
+sub fail_call
 {
-	my ($what, $total, $world_plan, $round_plan) = @_;
-	my %world_only = %$world_plan;
-
-	delete $world_only{rounds};
-	problem($what, "world $total->{worlds}, round $total->{rounds}",
-		describe(\%world_only) . ' ' . describe($round_plan));
+	wrong($_[0], 'failed');
 	return;
 }
-
-my %faults;
 
 sub fault
 {
 	$faults{ $_[0] }++;
+	$total{faults}++;
 	return;
 }
 
-sub count_faults
+sub note_wait
 {
-	my $n = 0;
+	my ($seconds, $which) = @_;
 
-	$n += $_ foreach values %faults;
+	$which //= 'longest_wait';
+	$total{$which} = $seconds if $seconds > $total{$which};
+	return;
+}
+
+# Errors of clients.  Those that a client has to get match the pattern; what hides a duplicate is one.
+sub judge_errors
+{
+	my ($whose, $allowed, @errors) = @_;
+	my %others;
+
+	foreach my $error (@errors)
+	{
+		if (defined $allowed && $error =~ $allowed)
+		{
+			$total{refused}++;
+		}
+		elsif ($error !~ /terminating connection|canceling statement|transaction is aborted/)
+		{
+			$total{duplicates}++ if $error =~ /duplicate key/;
+			$others{$error}++;
+		}
+	}
+	fail_call("$others{$_} times $whose: $_") foreach sort keys %others;
+	return;
+}
+
+#
+# The loop
+#
+# A world has these functions, of which some may be missing:
+#
+#	create		once, before anything else
+#	plan		draws the plan of a world, whose "rounds" are plans; or of a round
+#	begin		of a world
+#	round		what happens in a round
+#	stops		after a round: does the world end with it?
+#	end			of a world, or round; gets whether all that was planned could be done
+#	ends		after that: does the torture end?  It does when a bug was found.
+#	leave		in the end
+#
+# and texts with {COUNT} for each thing that is counted: "figures" in the end, "bug_figures" if
+# there is a bug, "so_far" meanwhile.  The counts in "wrong" are 0 if all is well, and so "promise"
+# holds; the one in "done" is not.
+#
+my $world;
+
+sub found
+{
+	my $n = (history_figures())[1];
+
+	$n += $total{$_} foreach @{ $world->{wrong} };
 	return $n;
+}
+
+sub live_through
+{
+	my ($end) = @_;
+
+	undef $round_plan;
+	$world->{begin}->() if $world->{begin};
+	foreach my $its (@{ $plan->{rounds} // [$plan] })
+	{
+		last if time > $end;
+		$round_plan = $its;
+		$total{rounds}++;
+		happens("round $total{rounds}: " . describe($its));
+		$world->{round}->();
+		last if $world->{stops} && $world->{stops}->() || $bug && found() > 0;
+	}
+	return 1;
+}
+
+sub filled
+{
+	my ($text) = @_;
+
+	return $text =~ s/\{(longest\w+)\}/sprintf '%.1f', $total{$1}/egr =~ s/\{(\w+)\}/$total{$1}/gr;
 }
 
 # The numbers, the greatest first.
@@ -124,12 +196,82 @@ sub faults_by_kind
 	  sort { $faults{$b} <=> $faults{$a} || $a cmp $b } keys %faults;
 }
 
+sub torture
+{
+	my ($name, $minutes, @its) = @_;
+
+	($seed, $bug) = ($its[0], $its[1] // '');
+	$begin = time;
+	my $end = $begin + 60 * $minutes;
+	my $told = $begin;
+
+	say_figure("seed $seed");
+	require "$name.pm";
+	$world = $name->world;
+	%total = map { $_ => 0 } 'worlds', @{ $world->{wrong} },
+	  map { /\{(\w+)\}/g } @$world{ 'figures', 'bug_figures', 'so_far' };
+	srand($seed);
+	my @seeds = map { int rand(2**31) } 1 .. 100_000;
+	$world->{create}->();
+	while (time < $end)
+	{
+		srand($seeds[ $total{worlds}++ ]);
+		$plan = $world->{plan}->();
+		@happened = ();
+		print '# plan: ', describe($plan), "\n";
+		happens("world $total{worlds} begins") if $plan->{rounds};
+		my $lived = eval { live_through($end) };
+		my $undone = $@;
+		fail_call("what was planned could not be done: $undone")
+		  unless $lived || $bug || $undone =~ /^interrupted/;
+		$world->{end}->($lived) if $world->{end};
+
+		# That is no finding of a bug.
+		die $undone if !$lived && ($undone =~ /^interrupted/ || $bug && found() == 0);
+		if (time - $told > 60)
+		{
+			say_figure(filled($world->{so_far}) . ' so far');
+			$told = time;
+		}
+		last if $bug ? found() > 0 : $world->{ends} && $world->{ends}->($lived);
+	}
+	$world->{leave}->() if $world->{leave};
+	return report();
+}
+
+# Returns the exit status.
+sub report
+{
+	my ($histories, undef, $calls) = history_figures();
+	my $wrong = found();
+	my $done = $world->{done} ? $total{ $world->{done} } : $calls;
+
+	if ($bug)
+	{
+		ok($wrong > 0, "the bug \"$bug\" is found");
+		done_testing();
+		say_figure($histories) if $calls > 0;
+		say_figure("bug \"$bug\": " . filled($world->{bug_figures})
+			  . ($wrong > 0 ? sprintf(', found after %.0f s', $found_at - $begin) : ', not found') . ", seed $seed");
+		return $wrong == 0;
+	}
+	is($wrong, 0, $world->{promise});
+	cmp_ok($done, '>', 0, 'something was done and checked');
+	done_testing();
+	say_figure($histories) if $calls > 0;
+	say_figure('faults by kind: ' . faults_by_kind());
+	say_figure(filled($world->{figures}) . ", seed $seed");
+	return $wrong > 0 || $done == 0;
+}
+
+#
+# The ledger: a program that is told what to do on its standard input.
+#
 sub ledger_program
 {
 	return compile(dirname(__FILE__) . '/ledger.c');
 }
 
-# The ledger: a program that is told what to do on its standard input.
 sub start_ledger
 {
 	my $ledger = {};
@@ -156,44 +298,164 @@ sub ask_ledger
 	die "the ledger has ended at \"$command\"";
 }
 
-# Become a psql that runs a script.  "$file.out" gets what it receives, as runs if these
-# are so many IDs, and "$file.err" the errors.
-sub become_client
-{
-	my ($node, $script, $file, $as_runs) = @_;
-	my $pack = $as_runs ? " | '" . ledger_program() . "' pack" : '';
+#
+# A book is a ledger, with what was counted already of what it has found, and the history of
+# the same servers.
+#
+our $book;
 
-	exec('sh', '-c',
-		"psql -XAtq -d \"\$1\" -f '$script' </dev/null 2>'$file.err' $pack >'$file.out'",
-		'sh', $node->connstr('postgres') . ' application_name=client')
-	  or POSIX::_exit(1);
+sub new_book
+{
+	return { program => start_ledger(), counted => {} };
 }
 
-# Has a client ended?  With a deadline, wait for that; after it call the function, and kill
-# the client.
-sub client_ended
+sub close_book
 {
-	my ($client, $deadline, $hangs) = @_;
-	my $ended = waitpid($client->{pid}, WNOHANG) != 0;
+	my $program = $_[0]->{program};
 
-	while (defined $deadline && !$ended)
+	close $program->{to};
+	close $program->{from};
+	waitpid $program->{pid}, 0;
+	return;
+}
+
+# Have the program do something, and tell of what it finds wrong.
+sub book
+{
+	my ($answer, @found) = ask_ledger($book->{program}, @_);
+
+	wrong(join "\n  ", @found) if @found;
+	return $answer;
+}
+
+# Everything is forgotten.  For the arguments see ledger.c.
+sub begin_ledger
+{
+	book("begin @_");
+	$book->{counted} = {};
+	return;
+}
+
+# Add up what a ledger has found since the last time.
+sub add_up
+{
+	my ($command) = @_;
+	my %now;
+
+	@now{qw(ids duplicates falls shared foreign workers runs most)} = split ' ', book($command);
+	foreach my $name (grep { exists $total{$_} } qw(ids duplicates falls shared foreign workers))
 	{
-		if (time > $deadline)
+		$total{$name} += $now{$name} - ($book->{counted}{$name} // 0);
+	}
+	note_wait($now{most}, 'most_runs') if exists $total{most_runs};
+	$book->{counted} = \%now;
+	return;
+}
+
+# Check the history of this ledger's servers, whose witnesses have ended.  Returns its
+# greatest ID.
+sub end_history
+{
+	my $history = delete $book->{history} // return 0;
+	my ($greatest, @found) = check_history($history);
+
+	wrong(join "\n  ", 'the checker of histories', @found) if @found;
+	return $greatest;
+}
+
+# What could not be done has clients that have not ended.
+sub drop_history
+{
+	my $history = delete $book->{history} // return;
+
+	end_marks($history);
+	return;
+}
+
+#
+# Clients
+#
+my $clients = 0;
+
+# Start a program.  "$file.out" gets what it writes, and "$file.err" its errors.
+sub start_program
+{
+	my ($file, @command) = @_;
+	my %client = (file => "$file.out", errors => "$file.err");
+
+	# It may be ended before it has begun.
+	append_to_file($_, '') foreach values %client;
+	local $SIG{TERM} = 'DEFAULT';
+	$client{pid} = fork() // die "fork: $!";
+	if ($client{pid} == 0)
+	{
+		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
+		open(STDOUT, '>', $client{file}) or POSIX::_exit(1);
+		open(STDERR, '>', $client{errors}) or POSIX::_exit(1);
+		exec(@command) or POSIX::_exit(1);
+	}
+	return \%client;
+}
+
+# Start a client of a server, which is a line of the ledger: a psql that runs a script, whose IDs
+# are written as runs if it is greedy, or a witness of a kind, "calls" or "sequences".
+sub start_client
+{
+	my ($node, $line, $kind, $script) = @_;
+	my $n = ++$clients;
+	my $pack = $kind =~ /greedy|long/ ? " | '" . ledger_program() . "' pack" : '';
+	my $client = start_program(
+		"$PostgreSQL::Test::Utils::tmp_check/client$n",
+		defined $script
+		? ('sh', '-c', "psql -XAtq -d \"\$1\" -f '$script'$pack", 'sh', $node->connstr('postgres') . ' application_name=client')
+		: witness_command($book->{history}, $node, $line, $n, $kind));
+
+	@$client{ 'kind', 'n' } = ($kind, $n % 4096);
+	book("client $client->{n} $line $client->{file}");
+	return $client;
+}
+
+# Take leave of the clients of a list that have ended; of all, if they have to within some
+# seconds, after which they are killed.  Returns the errors that they got.
+sub part_with
+{
+	my ($list, $seconds, $whose) = @_;
+	my $deadline = time + ($seconds // 0);
+	my (@left, @errors);
+
+	foreach my $client (@$list)
+	{
+		my $ended = waitpid($client->{pid}, WNOHANG) != 0;
+		until ($ended || time > $deadline)
 		{
-			$hangs->();
+			usleep(10_000);
+			$ended = waitpid($client->{pid}, WNOHANG) != 0;
+		}
+		if (!$ended && defined $seconds)
+		{
+			fail_call("a client of $whose hangs") if $seconds > 0;
 			kill 'KILL', $client->{pid};
 			waitpid($client->{pid}, 0);
-			return 1;
 		}
-		usleep(20_000);
-		$ended = waitpid($client->{pid}, WNOHANG) != 0;
+		elsif (!$ended)
+		{
+			push @left, $client;
+			next;
+		}
+		book("close $client->{n}") if defined $client->{n};
+		push @errors, client_errors($client);
+		unlink @$client{ 'file', 'errors' };
 	}
-	return $ended;
+	@$list = @left;
+	return @errors;
 }
 
 #
 # Servers
 #
+our @nodes;						# of the world
+my ($named, $backups) = (0, 0);
+
 # Is the disk of pg_wal full, and how many seconds does a flush take?
 sub set_disk
 {
@@ -242,21 +504,48 @@ sub template_node
 	return $node;
 }
 
-my $nodes = 0;
-
 sub new_node
 {
 	my ($name) = @_;
-	return PostgreSQL::Test::Cluster->new("${name}_" . ++$nodes);
+	return PostgreSQL::Test::Cluster->new("${name}_" . ++$named);
 }
 
+# A node, or a new one of this name, with the data of a backup
 sub node_of_backup
 {
-	my ($name, $origin, $backup, %params) = @_;
-	my $node = new_node($name);
+	my ($node, $origin, $backup, %params) = @_;
 
+	$node = new_node($node) unless ref $node;
 	$node->init_from_backup($origin, $backup, %params);
+	push @nodes, $node;
 	return $node;
+}
+
+# The same of a backup of a server as it is now, started with a clock and lines of configuration,
+# as a standby or not
+sub copy_of
+{
+	my ($node, $origin, $is_standby, $clock, @conf) = @_;
+	my $backup = 'backup' . ++$backups;
+
+	$origin->backup($backup);
+	$node = node_of_backup($node, $origin, $backup, has_streaming => $is_standby);
+	system_or_bail('rm', '-rf', $origin->backup_dir . "/$backup");
+	$node->append_conf('postgresql.conf', join "\n", @conf, '');
+	set_clock($node, $clock);
+	start_node($node);
+	return $node;
+}
+
+sub remove_node
+{
+	foreach my $node (@_)
+	{
+		eval { continue_node($node); };
+		$node->stop('immediate', fail_ok => 1);
+		system_or_bail('rm', '-rf', $node->basedir);
+	}
+	return;
 }
 
 # The line that has a node ask these registries, in this order, by the name of the node;
@@ -325,16 +614,16 @@ sub have_away
 # End servers, all at once, and those that stand still, too.
 sub end_nodes
 {
-	my (@nodes) = @_;
+	my (@all) = @_;
 
-	foreach my $node (@nodes)
+	foreach my $node (@all)
 	{
 		eval {
 			continue_node($node);
 			kill 'QUIT', (all_processes($node))[0];
 		};
 	}
-	$_->stop('immediate', fail_ok => 1) foreach @nodes;
+	$_->stop('immediate', fail_ok => 1) foreach @all;
 	return;
 }
 

@@ -20,7 +20,7 @@ foreach my $bug (@bugs)
 	my $copy = PostgreSQL::Test::Utils::tempdir();
 
 	system_or_bail('cp', '-r', (map { "$top/$_" } @files), $copy);
-	is(system("cd '$copy' && bash script/lib/in_copy/torture torture 0 1 $bug"), 0, "$bug can be put there");
+	is(system("cd '$copy' && bash script/lib/in_copy/torture Crashes 0 1 $bug"), 0, "$bug can be put there");
 
 	# That of the quorum is in the test.
 	isnt(system("for f in @files; do diff -rq '$top/'\$f '$copy/'\$f || exit 1; done >/dev/null"), 0, '... and is') if $bug ne 'quorum';

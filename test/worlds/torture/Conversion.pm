@@ -1,23 +1,14 @@
-# A table and its children, converted by snowflake_convert_online() while servers crash,
-# standbys are promoted, and clocks move, at random; see script/tests/torture.
+# The world "Conversion" of script/tests/torture: a table and its children are converted while
+# servers crash, standbys are promoted, and clocks move.
 
-use strict;
-use warnings;
+package Conversion;
 
-use FindBin;
-use lib "$FindBin::RealBin", "$FindBin::RealBin/../../perl";
-use Torture;
 use IPC::Run;
 use List::Util qw(sum0);
 use POSIX qw(WNOHANG);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(time usleep);
-
-my ($seed, $bug, $begin, $end) = begin_torture(@ARGV);
+use Torture;
 
 # A call that reports nothing for as long has stopped for good.
 use constant LONGEST_WAIT => 120;
@@ -34,12 +25,8 @@ my @phases = ('prepare', 'backfill', 'indexes', 'foreign keys', 'swap', 'default
 my @at_once_phases = ('registry', 'locks', 'anywhere', 'commit');
 
 #
-# The plan.  A round is a call, and what ends it; all of it is drawn before, from the
-# round's own seed.
+# The plan.  A round is a call, and what ends it.
 #
-srand($seed);
-my @round_seeds = map { int rand(2**31) } 1 .. 100_000;
-
 my @ends = (
 	'pg_terminate_backend()', 'pg_cancel_backend()',
 	'kill -9 of the session', 'kill -9 of the session',
@@ -51,10 +38,7 @@ my @ends = (
 
 sub plan_round
 {
-	my ($round) = @_;
-
-	srand($round_seeds[$round]);
-	my %plan = (
+	my %its = (
 		end => any_of(@ends),
 
 		# Of the phases that are left, the one with the fewest hits, or rather the next one;
@@ -85,13 +69,13 @@ sub plan_round
 			"batch_time => '1 ms', work_share => 1", 'work_share => 0.1'));
 
 	# What a phase leaves half done is found at the next call.
-	@plan{ 'end', 'rarest', 'phase', 'flush', 'has_registry' } = ('kill -9 of the session', 0, 0.3, 0.01, 0) if $bug;
-	@plan{ 'phase', 'flush', 'completes' } = (0.99, 0, 1) if $bug eq 'conversion-privileges';
-	$plan{conversion} = $bug eq 'conversion-local' ? 0.99 : 0.5 * $plan{conversion} if $bug;
+	@its{ 'end', 'rarest', 'phase', 'flush', 'has_registry' } = ('kill -9 of the session', 0, 0.3, 0.01, 0) if $bug;
+	@its{ 'phase', 'flush', 'completes' } = (0.99, 0, 1) if $bug eq 'conversion-privileges';
+	$its{conversion} = $bug eq 'conversion-local' ? 0.99 : 0.5 * $its{conversion} if $bug;
 
 	# One at once is anywhere then, and most likely at its end.
-	@plan{ 'phase', 'moment' } = (0.4, 5) if $bug eq 'conversion-local';
-	return \%plan;
+	@its{ 'phase', 'moment' } = (0.4, 5) if $bug eq 'conversion-local';
+	return \%its;
 }
 
 #
@@ -132,45 +116,13 @@ sub is_rewritten
 	return rewrites() || ($conversion->{from} // '') eq 'snowflake';
 }
 
-# What is counted.
-my %total = (
-	rounds => 0,
-	conversions => 0,
-	kept => 0,
-	undone => 0,
-	servers => 0,
-	checks => 0,
-	written => 0,
-	granted => 0,
-	not_granted => 0,
-	lost => 0,
-	wrong => 0,
-	left => 0,
-	failed => 0,
-	refused => 0,
-	longest_call => 0);
 my %hit;				# kills that hit a call, by phase
-my $plan;
 
 sub hits_in
 {
 	my ($phase) = @_;
 
 	return sum0(values %{ $hit{$phase} // {} });
-}
-
-sub wrong
-{
-	my ($kind, $what) = @_;
-
-	$total{$kind}++;
-	problem($what, "round $total{rounds}", describe($plan));
-	return;
-}
-
-sub found_so_far
-{
-	return $total{lost} + $total{wrong} + $total{left} + $total{failed};
 }
 
 #
@@ -284,7 +236,7 @@ sub check_privilege
 {
 	my ($number, $has) = @_;
 
-	wrong('lost', "UPDATE $privileges[$number] " . ($has ? 'was revoked, and is there' : 'was granted, and is not there'))
+	wrong("UPDATE $privileges[$number] " . ($has ? 'was revoked, and is there' : 'was granted, and is not there'), 'lost')
 	  unless $granted{$number}{$has};
 	return;
 }
@@ -310,7 +262,6 @@ sub read_privileges
 		elsif ($line =~ /^is (\d) (\d) (\w+)/)
 		{
 			$granted{$1} = $3 eq 'false' ? { $2 => 1 } : $before;
-			$total{$3 eq 'false' ? 'granted' : 'not_granted'}++;
 		}
 	}
 	return;
@@ -469,7 +420,7 @@ sub finish_clients_of
 		{
 			if (time - $start > LONGEST_WAIT)
 			{
-				wrong('failed', 'a client hangs');
+				fail_call('a client hangs');
 				kill 'KILL', $client->{pid};
 			}
 			usleep(10_000);
@@ -477,7 +428,7 @@ sub finish_clients_of
 		foreach my $line (split /\n/, slurp_file("$client->{file}.err"))
 		{
 			next unless $line =~ /(?:ERROR|PANIC|FATAL):  (.*)/;
-			wrong('failed', "a client: $line")
+			fail_call("a client: $line")
 			  unless $1 =~ /terminating connection|the database system is/
 			  || (rewrites() && $1 =~ /deadlock detected|out of range|cached plan must not change/)
 			  || ($client->{administrator} && $1 =~ /tuple concurrently|cache lookup failed|does not exist|transaction is aborted/);
@@ -511,7 +462,7 @@ sub clients_continue
 		{
 			if (time - $start > LONGEST_WAIT)
 			{
-				wrong('failed', 'a client does not continue');
+				fail_call('a client does not continue');
 				return;
 			}
 			usleep(20_000);
@@ -536,11 +487,11 @@ sub check_committed
 		my $order = $committed{$token};
 		my $increased = $stored{$token};
 
-		wrong('lost', "order $token is gone")
+		wrong("order $token is gone", 'lost')
 		  if !defined $increased && ($order->{new} || $token =~ /^old/) && !$order->{deleting};
-		wrong('lost', "order $token is there, and was deleted")
+		wrong("order $token is there, and was deleted", 'lost')
 		  if defined $increased && $order->{deleted};
-		wrong('lost', "order $token was increased $increased times, not $order->{done} to $order->{tried}")
+		wrong("order $token was increased $increased times, not $order->{done} to $order->{tried}", 'lost')
 		  if defined $increased
 		  && ($increased < $order->{done} || $increased > $order->{tried});
 	}
@@ -569,27 +520,34 @@ sub check_tables
 
 	$total{checks}++;
 	my $found = shop_is_whole($node, 'postgres', ORDERS);
-	wrong('wrong', "$when: $found") if $found ne '';
+	wrong("$when: $found", 'wrong') if $found ne '';
 	$found = $node->safe_psql('postgres', join ' UNION ALL ', map {
 		"SELECT '$_', string_agg(c::text, ' ') FROM (SELECT * FROM ($checks{$_}) c LIMIT 5) c HAVING count(*) > 0"
 	} sort keys %checks);
-	wrong('wrong', "$when: $found") if $found ne '';
+	wrong("$when: $found", 'wrong') if $found ne '';
 
 	# Each row is in each index.
 	$found = sql_error($node, q{
 		SELECT bt_index_check(i.indexrelid, true) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 		WHERE c.relam = (SELECT oid FROM pg_am WHERE amname = 'btree') AND i.indisvalid
 		AND i.indrelid IN ('orders'::regclass, 'lines'::regclass, 'events'::regclass)});
-	wrong('wrong', "$when: $found") if $found ne '';
+	wrong("$when: $found", 'wrong') if $found ne '';
 	return;
 }
 
 #
 # Servers
 #
-my $template = template_node(undef,
-	'wal_level = logical', 'max_connections = 40', 'max_wal_senders = 6',
-	'shared_buffers = 32MB', 'log_min_messages = warning');
+my $template;
+
+sub begin_torture
+{
+	$template = template_node(undef,
+		'wal_level = logical', 'max_connections = 40', 'max_wal_senders = 6',
+		'shared_buffers = 32MB', 'log_min_messages = warning');
+	return;
+}
+
 my ($node, $standby, $registry, $conversions, $before);
 
 sub begin_primary
@@ -614,16 +572,14 @@ sub begin_registry
 		CREATE EXTENSION snowflake_registry;
 		SELECT snowflake_registry.create(1, 100, new => true);
 		SELECT snowflake_registry.add_database('postgres')});
-	$node->append_conf('postgresql.conf', asks_registries($node, [$registry]));
-	name_server($node);
+	$node->append_conf('postgresql.conf', asks_registries($node, [$registry]) . name_of_server($node));
 	return;
 }
 
 # A server and its standby have names of their own at the registry.
-sub name_server
+sub name_of_server
 {
-	$_[0]->append_conf('postgresql.conf', "snowflake.server_name = '" . $_[0]->name . "'\n");
-	return;
+	return "snowflake.server_name = '" . $_[0]->name . "'";
 }
 
 sub new_shop
@@ -649,12 +605,7 @@ sub new_shop
 
 sub remove_nodes
 {
-	foreach my $old (grep { defined } $node, $standby, $registry)
-	{
-		start_node($old, fail_ok => 1) if $old->{was_killed};
-		$old->stop('immediate', fail_ok => 1);
-		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $old->basedir);
-	}
+	remove_node(grep { defined } $node, $standby, $registry);
 	($node, $standby, $registry) = ();
 	return;
 }
@@ -664,13 +615,9 @@ sub begin_standby
 {
 	my ($synchronous) = @_;
 
-	$node->backup('standby');
-	$standby = node_of_backup('standby', $node, 'standby', has_streaming => 1);
-	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $node->backup_dir . '/standby');
-	$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
-	name_server($standby) if defined $registry;
+	$standby = new_node('standby');
+	copy_of($standby, $node, 1, 0, q{synchronous_standby_names = ''}, defined $registry ? name_of_server($standby) : ());
 	$total{servers}++;
-	start_node($standby);
 	if ($synchronous)
 	{
 		require_standbys($node, '*');
@@ -692,11 +639,8 @@ sub promote
 	$standby->promote;
 	($node, $standby) = ($standby, undef);
 
-	# For nothing but the shared memory that it left.
 	$old->append_conf('postgresql.conf', "synchronous_standby_names = ''");
-	start_node($old, fail_ok => 1);
-	$old->stop('immediate', fail_ok => 1);
-	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $old->basedir);
+	remove_node($old);
 	return;
 }
 
@@ -750,7 +694,7 @@ sub call_runs
 	$call{told} = time if length $call{err} > $length || !defined $call{told};
 	if (time - $call{told} > LONGEST_WAIT)
 	{
-		wrong('failed', "the call has stopped: $call{err}") unless $call{stopped}++;
+		fail_call("the call has stopped: $call{err}") unless $call{stopped}++;
 		return 0;
 	}
 	return $call{run}->pumpable;
@@ -819,7 +763,6 @@ sub end_call
 	else
 	{
 		kill_postmaster($node);
-		$node->{was_killed} = 1;
 	}
 	return;
 }
@@ -835,7 +778,6 @@ sub recover
 	elsif (!-f $node->data_dir . '/postmaster.pid')
 	{
 		start_node($node);
-		$node->{was_killed} = 0;
 	}
 	wait_until_up($node);
 	return;
@@ -845,7 +787,7 @@ sub recover
 sub judge_call
 {
 	eval { $call{run}->finish };
-	$total{longest_call} = time - $call{begun} if time - $call{begun} > $total{longest_call};
+	note_wait(time - $call{begun}, 'longest_call');
 	my $ok = ($call{run}->full_results)[0] == 0;
 	my ($error) = $call{err} =~ /((?:ERROR|FATAL|PANIC):.*)/;
 
@@ -859,7 +801,7 @@ sub judge_call
 	}
 	elsif ($error !~ /terminating connection|canceling statement due to user request|the database system is/)
 	{
-		wrong('failed', "the call: $error");
+		fail_call("the call: $error");
 	}
 	return $ok;
 }
@@ -896,15 +838,15 @@ sub check_complete
 	my $of_lines = $conversion->{schema} && !$conversion->{online} ? $kind : 'local';
 
 	$total{conversions}++;
-	wrong('left', "left over: $found") if $found ne '';
-	wrong('failed', "bigint: $columns")
+	wrong("left over: $found", 'left') if $found ne '';
+	fail_call("bigint: $columns")
 	  if $columns ne ($is_wide ? 'events.order_id lines.id lines.order_id orders.id orders.parent_id' : 'lines.id');
-	wrong('failed', "the default is $default")
+	fail_call("the default is $default")
 	  if $default ne (defined $conversion->{kind} ? "nextval('orders_id_seq'::regclass)" : 'snowflake_nextval()');
-	wrong('failed', "kinds: $kinds")
+	fail_call("kinds: $kinds")
 	  if defined $conversion->{kind} && $kinds ne "lines_id_seq $of_lines, orders_id_seq $kind";
 	my $next = $node->safe_psql('postgres', "SELECT $default");
-	wrong('wrong', "number $next after $last") if $next <= $last;
+	wrong("number $next after $last", 'wrong') if $next <= $last;
 	$total{kept}++ if defined $conversion->{kind};
 	return;
 }
@@ -927,9 +869,9 @@ sub undo
 	happens('undo');
 	$total{undone}++;
 	fault('snowflake_convert_undo()');
-	wrong('failed', "undo: $error") if $error =~ /ERROR:/;
-	wrong('left', "left over by undo: $found") if $found ne '';
-	wrong('left', 'after undo the tables are others') if $after ne $before;
+	fail_call("undo: $error") if $error =~ /ERROR:/;
+	wrong("left over by undo: $found", 'left') if $found ne '';
+	wrong('after undo the tables are others', 'left') if $after ne $before;
 	return;
 }
 
@@ -1085,7 +1027,7 @@ sub round
 	my $is_complete = is_complete($next);
 	$next //= 'commit' unless $is_complete;
 	happens('the next phase is ' . ($next // 'none'));
-	wrong('lost', 'the conversion')
+	wrong('the conversion', 'lost')
 	  if $completed && !$is_complete && !$conversion->{online} && $plan->{end} !~ /asynchronous/;
 
 	# Sessions may work on for a moment without a postmaster, and so complete it.
@@ -1125,8 +1067,7 @@ sub round
 	{
 		$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 		$node->reload;
-		$standby->stop('immediate');
-		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $standby->basedir);
+		remove_node($standby);
 		undef $standby;
 	}
 	return;
@@ -1148,55 +1089,51 @@ sub use_converted
 	return;
 }
 
-while (time < $end && !($bug && found_so_far() > 0))
+sub end_round
 {
-	$plan = plan_round($total{rounds}++);
-	nothing_happened();
-	happens("round $total{rounds}: " . describe($plan));
-	my $lives = eval { round(); 1; };
-	if (!$lives)
-	{
-		die $@ if $bug && found_so_far() == 0 || $@ =~ /^interrupted/;
-		wrong('failed', "what was planned could not be done: $@");
-		kill 'KILL', map { $_->{pid} } @clients;
-		waitpid $_->{pid}, 0 foreach @clients;
-		last;
-	}
-	last if found_so_far() > 20;
-	printf $figures "%d rounds, %d conversions so far\n", @total{qw(rounds conversions)}
-	  if $total{rounds} % 20 == 0;
+	my ($lived) = @_;
+
+	@nodes = ();
+	return if $lived;
+	kill 'KILL', map { $_->{pid} } @clients;
+	waitpid $_->{pid}, 0 foreach @clients;
+	return;
 }
 
-my $failed = found_so_far();
-if ($bug)
+# What calls were hit by, phase by phase
+sub leave
 {
-	ok($failed > 0, "the bug \"$bug\" is found");
-	done_testing();
-	printf $figures
-	  "bug \"$bug\": %d rounds, %d lost, %d wrong, %d left over, %d failed, %s, seed %d\n",
-	  @total{qw(rounds lost wrong left failed)},
-	  $failed > 0 ? sprintf('found after %.0f s', time - $begin) : 'not found', $seed;
-	exit($failed == 0);
+	remove_nodes() unless found();
+	foreach my $phase (grep { $hit{$_} && !$bug } @phases, 'the end', sort grep { /:/ } keys %hit)
+	{
+		my $its = $hit{$phase};
+		my $n = hits_in($phase);
+
+		$total{hits} += $n;
+		say_figure("hits in phase $phase: $n ("
+			  . join(', ', map { "$_ $its->{$_}" } sort { $its->{$b} <=> $its->{$a} || $a cmp $b } keys %$its) . ')');
+	}
+	return;
 }
-remove_nodes() unless $failed;
-is($failed, 0, 'no row is lost, wrong or left over, and nothing failed');
-my $hits = 0;
-foreach my $phase (@phases, 'the end', sort grep { /:/ } keys %hit)
+
+sub world
 {
-	my $its = $hit{$phase} // next;
-	my $n = hits_in($phase);
-	$hits += $n;
-	print $figures "hits in phase $phase: $n (",
-	  join(', ', map { "$_ $its->{$_}" } sort { $its->{$b} <=> $its->{$a} || $a cmp $b } keys %$its), ")\n";
+	return {
+		create => \&begin_torture,
+		plan => \&plan_round,
+		round => \&round,
+		end => \&end_round,
+		ends => sub { !$_[0] || found() > 20 },
+		leave => \&leave,
+		wrong => [qw(lost wrong left failed)],
+		done => 'hits',
+		promise => 'no row is lost, wrong or left over, and nothing failed',
+		so_far => '{rounds} rounds, {conversions} conversions',
+		bug_figures => '{rounds} rounds, {lost} lost, {wrong} wrong, {left} left over, {failed} failed',
+		figures => '{rounds} rounds, {faults} faults, {hits} of {rounds} calls hit, {conversions} conversions completed '
+		  . '({kept} with their sequence), {undone} undone, of {servers} servers, {written} transactions of clients, '
+		  . '{checks} checks, {lost} lost, {wrong} wrong, {left} left over, {failed} failed, {refused} refused, '
+		  . 'longest call {longest_call} s' };
 }
-cmp_ok($hits, '>', 0, 'calls were hit');
-done_testing();
-print $figures 'faults by kind: ', faults_by_kind(), "\n";
-printf $figures
-  '%d rounds, %d faults, %d of %d calls hit, %d conversions completed (%d with their sequence), %d undone, of %d servers, '
-  . '%d transactions of clients, %d checks, %d lost, %d wrong, %d left over, %d failed, %d refused, '
-  . "longest call %.1f s, seed %d\n",
-  $total{rounds}, count_faults(), $hits, @total{
-	qw(rounds conversions kept undone servers written checks lost wrong left failed refused longest_call)
-  }, $seed;
-exit($failed > 0 || $hits == 0);
+
+1;

@@ -1,32 +1,14 @@
-# Servers that get numbers of sequences from a registry, and all that can happen to
-# both, at random; see script/tests/torture.
+# The world "Ranges" of script/tests/torture: servers that get numbers of sequences from a
+# registry, and all that can happen to both.
 
-use strict;
-use warnings;
+package Ranges;
 
 use FindBin;
-use lib "$FindBin::RealBin", "$FindBin::RealBin/../../perl";
-use Torture qw(
-  $figures begin_torture
-  any_of describe happens nothing_happened problem_in_world fault count_faults faults_by_kind
-  client_ended start_node template_node new_node asks_registries all_processes
-  pause_node continue_node have_away end_nodes some_process kill_process nap);
 use History;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use POSIX ();
-use Proxy;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
-
-my ($seed, $bug, $begin, $end) = begin_torture(@ARGV);
-$bug //= '';
-
-# A server that gives out no numbers for as long, although nothing keeps it from that, has
-# stopped for good.
-use constant LONGEST_WAIT => 120;
+use Torture;
+use WithRegistry;
 
 use constant DAY => 86400;
 use constant ROUNDS => 8;
@@ -45,14 +27,11 @@ my @range_tables = ('big', 'small');
 
 #
 # The plan.  A world is a registry, its servers, and what happens to them, round by
-# round.  It is all drawn before it begins, from the world's own seed.
+# round.
 #
 # A registry is apart from its servers, or one of them; or it has a synchronous standby,
 # and then it loses nothing.
 #
-srand($seed);
-my @world_seeds = map { int rand(2**31) } 1 .. 10_000;
-
 my @server_faults = (
 	'nothing', 'nothing', 'restart', 'immediate', 'kill postmaster', 'kill postmaster',
 	'kill backend', 'kill worker', 'kill worker', 'end worker', 'pause', 'pause backend',
@@ -75,24 +54,13 @@ my %found_by = (
 	'range-loss' => [ 'apart', 'nothing', 'yesterday' ],
 	'range-increment' => [ 'apart', 'nothing', 'nothing' ]);
 
-# What any fault may need, of the registry or of a server.
-sub plan_fault
+sub plan_fault_at
 {
 	my ($place) = @_;
-	my %plan = (
-		who => rand(),
-		other => rand(),
-		step => rand(),
-		way => any_of('kill', 'immediate', 'pause'),
-		told => any_of(0, 1),
-		seconds => rand());
 
-	# Only what servers report shows that files were put back.
-	$plan{told} = 0 if $bug;
-
-	# The server that is the registry cannot be without knowing it for a moment.
-	$plan{told} = 1 if $place eq 'own';
-	return %plan;
+	# Only what servers report shows that files were put back; and the server that is the registry
+	# cannot be without knowing it for a moment.
+	return (plan_fault(), told => $bug ? 0 : $place eq 'own' ? 1 : any_of(0, 1));
 }
 
 # Up to four faults of servers, each once.  Floors need a registry, and ALTER waits for clients that
@@ -122,83 +90,57 @@ sub plan_round
 	$registry_fault //= any_of(@registry_faults);
 	my @faults = $server_fault // plan_server_faults($registry_fault);
 	return {
-		plan_fault($place),
+		plan_fault_at($place),
 		registry_fault => $registry_fault,
-		server_faults => [ map { { plan_fault($place), fault => $_ } } @faults ],
+		server_faults => [ map { { plan_fault_at($place), fault => $_ } } @faults ],
 		pause => 0.5 + rand(1.5)
 	};
 }
 
 sub plan_world
 {
-	my ($n) = @_;
-
-	srand($world_seeds[$n]);
 	my $place = ($found_by{$bug} // [])->[0] // any_of('apart', 'apart', 'own', 'synchronous', 'synchronous');
-	my %plan = (
+	my %its = (
 		place => $place,
 		window => any_of(1, 2, 5),
 		grant_timeout => any_of('2s', '4s', '90s'),
 		commit => any_of('on', 'on', 'local', 'off'),
 		proxies => any_of(0, 1),
 		one_name => any_of(0, 0, 1));
-	$plan{one_name} = 0 if $bug;
+	$its{one_name} = 0 if $bug;
 	# Servers have numbers for longer than it takes them to hear of a floor.
-	@plan{'grant_timeout', 'window'} = ('90s', 20) if $bug eq 'range-floor';
-	$plan{commit} = 'off' if $bug eq 'range-early';
-	$plan{rounds} = [ map { plan_round($place) } 1 .. ROUNDS ];
-	return \%plan;
-}
-
-# What is counted.
-my %total = map { $_ => 0 }
-  qw(worlds rounds servers numbers ids failed wrong refused floors refused_floors resumes
-  failovers split_brains put_back created moved replicated longest_wait);
-my ($world_plan, $round_plan, %world);
-
-# Something that must not be: tell of it at once, with what led to it.
-my $found_at;
-
-sub wrong
-{
-	my ($what) = @_;
-
-	$found_at //= time;
-	problem_in_world($what, \%total, $world_plan, $round_plan);
-	return;
-}
-
-sub fail_call
-{
-	$total{failed}++;
-	wrong($_[0]);
-	return;
+	@its{'grant_timeout', 'window'} = ('90s', 20) if $bug eq 'range-floor';
+	$its{commit} = 'off' if $bug eq 'range-early';
+	$its{rounds} = [ map { plan_round($place) } 1 .. ROUNDS ];
+	return \%its;
 }
 
 #
 # Servers
 #
-my $template = template_node(undef,
-	'wal_level = logical', 'max_connections = 60', 'max_wal_senders = 12', 'max_replication_slots = 12',
-	'fsync = off', 'snowflake.max_range_sequences = 50', 'wal_retrieve_retry_interval = 200ms');
+my ($template, $numbers);
 
-sub node_of_backup
+sub create
 {
-	my ($node, $origin, $backup, %params) = @_;
+	# The program of clients, by the libpq that the extension is built with: a private installation
+	# has none.
+	my ($include, $lib) = map { `$ENV{PG_CONFIG} $_` =~ s/\n//r } '--includedir', '--libdir';
 
-	$node->init_from_backup($origin, $backup, %params);
-	push @{ $world{nodes} }, $node;
-	return $node;
+	$numbers = compile("$FindBin::RealBin/numbers.c", "-I$include", "-L$lib", '-Wl,--no-as-needed', '-lpq');
+	$template = template_node(undef,
+		'wal_level = logical', 'max_connections = 60', 'max_wal_senders = 12', 'max_replication_slots = 12',
+		'fsync = off', 'snowflake.max_range_sequences = 50', 'wal_retrieve_retry_interval = 200ms');
+	return;
 }
 
-sub configure
+sub conf_of
 {
 	my ($node, @conf) = @_;
 
-	$node->append_conf('postgresql.conf', join "\n", asks_registries($node, @world{ 'registries', 'proxies' }),
+	return (
+		asks_registries($node, @world{ 'registries', 'proxies' }),
 		"snowflake.server_name = '" . $node->name . "'",
-		"snowflake.grant_timeout = $world_plan->{grant_timeout}", @conf, '');
-	return;
+		"snowflake.grant_timeout = $plan->{grant_timeout}", @conf);
 }
 
 # The sequences of tables that are there from the beginning
@@ -220,19 +162,14 @@ sub create_tables
 	return;
 }
 
-sub greatest_stored
-{
-	my ($node, $table) = @_;
-	return $node->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM $table");
-}
-
-# A server, or one that has become another one, begins: it is a line in histories, whose
-# numbers are all above what it has stored.  IDs of rows that others replicated follow other clocks.
-sub begin_line
+# It is a line in histories, whose numbers are all above what it has stored.  IDs of rows that others
+# replicated follow other clocks.
+sub add_line
 {
 	my ($server) = @_;
 
 	$server->{line} = $server->{name} . '.' . ++$world{lines};
+	$server->{named} //= $server->{name};
 	foreach my $table (sort keys %tables)
 	{
 		fact($world{histories}{$table}, 'server', $server->{line}, $server->{name},
@@ -241,104 +178,49 @@ sub begin_line
 	return;
 }
 
-sub add_server
-{
-	my ($node, $what) = @_;
-	my $server = { node => $node, name => $node->name, named => $node->name, clients => [] };
-
-	$total{servers}++;
-	push @{ $world{servers} }, $server;
-	begin_line($server);
-	happens("$server->{name} is $what");
-	return $server;
-}
-
 # A copy asks in its own name, or that of its origin, and takes no rows that others
-# replicate to its origin.
-sub start_copy
+# replicate to its origin.  The registry's standby is synchronous for the next one.
+sub copy_conf
 {
-	my ($node, $what, $origin) = @_;
+	my ($node, $origin) = @_;
 
-	configure($node, 'max_logical_replication_workers = 0',
-		$world_plan->{one_name} && defined $origin ? "snowflake.server_name = '$origin->{named}'" : ());
-	set_clock($node, 0);
-	start_node($node);
-	return unless defined $what;
-	my $server = add_server($node, $what);
-	$server->{named} = $origin->{named} if $world_plan->{one_name};
-	renew_clients($server);
-	return $server;
+	return conf_of($node, 'max_logical_replication_workers = 0',
+		defined $origin ? q{synchronous_standby_names = ''} : (),
+		$plan->{one_name} && defined $origin ? "snowflake.server_name = '$origin->{named}'" : ());
 }
 
-sub add_standby
+sub named_after
 {
-	my ($origin, $node, $server) = @_;
-	my $backup = 'standby' . ++$world{backups};
+	my ($origin) = @_;
 
-	$origin->backup($backup);
-	node_of_backup($node, $origin, $backup, has_streaming => 1);
-	system_or_bail('rm', '-rf', $origin->backup_dir . "/$backup");
-	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''\n")
-	  unless $origin == registry();
-	start_copy($node, undef, $server);
-	return $node;
+	return $plan->{one_name} ? (named => $origin->{named}) : ();
 }
 
 #
 # Clients
 #
-# Their program, by the libpq that the extension is built with: a private installation has none
-my ($include, $lib) = map { `$ENV{PG_CONFIG} $_` =~ s/\n//r } '--includedir', '--libdir';
-my $numbers =
-  compile("$FindBin::RealBin/numbers.c", "-I$include", "-L$lib", '-Wl,--no-as-needed', '-lpq');
-
 # Errors of clients: that there is no number just now is none.
-sub judge_errors
+sub judge
 {
 	my ($server, @errors) = @_;
-	my %others;
 
-	foreach my $error (@errors)
-	{
-		if ($error =~ /no number of sequence|no worker ID is granted|the grant of worker ID \d+ ended/
-			|| $error =~ /refuses numbers of sequence .* has granted no ranges since/
-			|| $error =~ /refuses numbers of sequence .* was promoted to timeline/)
-		{
-			$total{refused}++;
-		}
-		elsif ($error !~ /terminating connection|canceling statement|transaction is aborted/)
-		{
-			$others{$error}++;
-		}
-	}
-	fail_call("$others{$_} times a client of $server->{name}: $_") foreach sort keys %others;
+	judge_errors("a client of $server->{name}",
+		qr/no number of sequence|no worker ID is granted|the grant of worker ID \d+ ended|refuses numbers of sequence .* (?:has granted no ranges since|was promoted to timeline)/,
+		@errors);
 	return;
 }
 
-sub start_client
+sub start_client_of
 {
 	my ($server, $kind, $table) = @_;
 	my $n = ++$world{clients};
-	my $errors = "$PostgreSQL::Test::Utils::tmp_check/client$n.err";
-	my $history = $world{histories}{$table};
+	my $calls = "$world{histories}{$table}->{directory}/$n.calls";
+	my $client = start_program("$PostgreSQL::Test::Utils::tmp_check/numbers$n", $numbers,
+		$server->{node}->connstr('postgres') . ' application_name=client',
+		$kind, $table, $server->{line}, $n, $calls);
 
-	# It may be ended before it has begun.
-	append_to_file($errors, '');
-	local $SIG{TERM} = 'DEFAULT';
-	my $pid = fork() // die $!;
-
-	if ($pid == 0)
-	{
-		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
-		open(STDERR, '>', $errors) or POSIX::_exit(1);
-		exec($numbers,
-			$server->{node}->connstr('postgres') . ' application_name=client',
-			$kind, $table, $server->{line}, $n, "$history->{directory}/$n.calls")
-		  or POSIX::_exit(1);
-	}
-	push @{ $server->{clients} },
-	  { pid => $pid, errors => $errors, kind => "$kind $table" };
-	return "$history->{directory}/$n.calls";
+	push @{ $server->{clients} }, { %$client, kind => "$kind $table", program => 1 };
+	return $calls;
 }
 
 # Wait until clients have received something, but not where nothing is granted.
@@ -348,27 +230,6 @@ sub wait_for_calls
 	my $start = time;
 
 	nap(0.02) while grep({ !-s $_ } @files) && time - $start < 20;
-	return;
-}
-
-# Take leave of clients that have ended; of all, if they are ended.
-sub reap_clients
-{
-	my ($server, $all) = @_;
-	my @left;
-	my $deadline = $all ? time + LONGEST_WAIT : undef;
-
-	foreach my $client (@{ $server->{clients} })
-	{
-		if (!client_ended($client, $deadline, sub { fail_call("a client of $server->{name} hangs") }))
-		{
-			push @left, $client;
-			next;
-		}
-		judge_errors($server, client_errors($client));
-		unlink $client->{errors};
-	}
-	$server->{clients} = \@left;
 	return;
 }
 
@@ -390,12 +251,12 @@ sub renew_clients
 	my @kinds = (
 		'greedy small', 'usual small', 'greedy big', 'usual big', 'counting up', 'usual turn', 'usual wide', @more);
 
-	reap_clients($server, 0);
+	reap_clients($server);
 	my %there = map { $_->{kind} => 1 } @{ $server->{clients} };
 	my @missing = grep { !$there{$_} } @kinds;
 	@missing = grep { $_ ne 'usual turn' } @missing
 	  if grep({ $_ eq 'usual turn' } @missing) && !is_range($server, 'turn');
-	start_client($server, split / /) foreach @missing;
+	start_client_of($server, split / /) foreach @missing;
 	return;
 }
 
@@ -408,59 +269,6 @@ sub end_clients_of
 	{
 		kill $signal, $client->{pid} if !defined $table || $client->{kind} =~ / $table$/;
 	}
-	return;
-}
-
-# One number of each range sequence, as soon as there is one.
-sub probe
-{
-	my ($server) = @_;
-	my $start = time;
-
-	for (;;)
-	{
-		my ($stdout, $stderr) = ('', '');
-		my $rc = $server->{node}->psql(
-			'postgres', "SELECT nextval('small_id_seq'), nextval('big_id_seq')",
-			stdout => \$stdout,
-			stderr => \$stderr,
-			timeout => 60,
-			timed_out => \my $timed_out);
-		my $wait = time - $start;
-
-		if (!$timed_out && $rc == 0)
-		{
-			$total{longest_wait} = $wait if $wait > $total{longest_wait};
-			happens(sprintf '%s gives out %s after %.3f s', $server->{name}, $stdout, $wait);
-			return 1;
-		}
-		if ($wait > LONGEST_WAIT)
-		{
-			fail_call("$server->{name} gives out no numbers: " . ($timed_out ? 'no answer' : $stderr));
-			return 0;
-		}
-		usleep(100_000);
-	}
-}
-
-sub stop_server
-{
-	my ($server, $way) = @_;
-
-	$way eq 'kill'
-	  ? kill_postmaster($server->{node})
-	  : $server->{node}->stop($way);
-	end_clients_of($server, 'TERM');
-	reap_clients($server, 1);
-	return;
-}
-
-sub start_server
-{
-	my ($server) = @_;
-
-	start_node($server->{node});
-	renew_clients($server);
 	return;
 }
 
@@ -480,28 +288,19 @@ sub remove_server
 #
 # What happens to a server
 #
-sub is_registry
-{
-	my ($server) = @_;
-	return $server->{node} == registry();
-}
-
 sub promoted
 {
 	my ($server) = @_;
-	my $node = add_standby($server->{node}, new_node('standby'), $server);
+	my $node = standby_for($server->{node}, new_node('standby'), 0, $server);
 
 	$node->promote;
-	my $new = add_server($node, "promoted from a standby of $server->{name}");
-	$new->{named} = $server->{named} if $world_plan->{one_name};
-	renew_clients($new);
-	return $new;
+	return add_copy($node, "promoted from a standby of $server->{name}", named_after($server));
 }
 
 # Longer than a server has numbers for.
 sub long
 {
-	return $world_plan->{window} * (1.5 + $round_plan->{seconds});
+	return $plan->{window} * (1.5 + $round_plan->{seconds});
 }
 
 # Numbers up to one that is above all that were granted are not to be given out anymore.
@@ -551,7 +350,7 @@ sub join_with_rows
 		set_floor($server, $table, {
 			floor => $server->{rows} + 100,
 			sql => "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range')" }) or next;
-		wait_for_calls(map { start_client($server, $_, $table) } 'greedy', 'usual');
+		wait_for_calls(map { start_client_of($server, $_, $table) } 'greedy', 'usual');
 	}
 	nap(1);
 	foreach my $server (@servers)
@@ -563,17 +362,6 @@ sub join_with_rows
 
 # Some return what is done after the end of the registry's fault.
 my %server_fault = (
-	nothing => sub { nap($round_plan->{pause}) },
-	restart => sub {
-		my ($server) = @_;
-		stop_server($server, 'fast');
-		start_server($server);
-	},
-	immediate => sub {
-		my ($server) = @_;
-		stop_server($server, 'immediate');
-		start_server($server);
-	},
 	'kill postmaster' => sub {
 		my ($server) = @_;
 		foreach (1 .. 3)
@@ -583,11 +371,10 @@ my %server_fault = (
 			nap(0.3);
 		}
 	},
-	'kill backend' => sub { kill_process($_[0]{node}, 'client backend') },
 	'kill worker' => sub { kill_process($_[0]{node}, 'snowflake ranges') },
 	'end worker' => sub {
 		my ($server) = @_;
-		my $pid = some_process($server->{node}, 'snowflake ranges') or return;
+		my $pid = some_process($server->{node}, 'snowflake ranges') or return 'not done';
 		kill 'TERM', $pid;
 	},
 	pause => sub {
@@ -596,8 +383,8 @@ my %server_fault = (
 		nap(long());
 		continue_node($server->{node});
 	},
-	'pause backend' => sub { pause_process($_[0], 'client backend') },
-	'pause worker' => sub { pause_process($_[0], 'snowflake ranges') },
+	'pause backend' => sub { pause_process($_[0], 'client backend', sub { nap(long()) }) },
+	'pause worker' => sub { pause_process($_[0], 'snowflake ranges', sub { nap(long()) }) },
 
 	# The old primary keeps running.
 	promotion => sub { promoted($_[0]) },
@@ -610,20 +397,22 @@ my %server_fault = (
 	},
 	'backup copy' => sub {
 		my ($server) = @_;
-		my $backup = 'copy' . ++$world{backups};
-		$server->{node}->backup($backup);
-		start_copy(node_of_backup(new_node('copy'), $server->{node}, $backup),
-			"a copy of a base backup of $server->{name}", $server);
+		my $node = new_node('copy');
+		copy_of($node, $server->{node}, 0, 0, copy_conf($node, $server));
+		add_copy($node, "a copy of a base backup of $server->{name}", named_after($server));
 	},
 	'file copy' => sub {
 		my ($server) = @_;
-		start_copy(copy_files($server->{node}), "a copy of the files of $server->{name}", $server);
+		my $node = copy_files($server->{node});
+		$node->append_conf('postgresql.conf', join "\n", copy_conf($node, $server), '');
+		set_clock($node, 0);
+		start_node($node);
+		add_copy($node, "a copy of the files of $server->{name}", named_after($server));
 	},
 	clock => sub {
 		my ($server) = @_;
 		my $step = clock_step();
-		set_clock($server->{node}, $step);
-		happens("clock of $server->{name} $step s");
+		put_clock($server, $step);
 		nap($round_plan->{pause});
 		return sub { set_clock($server->{node}, 0) };
 	},
@@ -664,7 +453,7 @@ sub become_local
 
 	end_clients_of($server, 'TERM', $table);
 	nap(0.02) while grep { $_->{kind} =~ / $table$/ && !client_ended($_) } @{ $server->{clients} };
-	reap_clients($server, 0);
+	reap_clients($server);
 	return unless is_range($server, $table);
 	my $before = ask_for_number($server, $next);
 	$server->{node}->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'local')");
@@ -703,17 +492,15 @@ sub become_range
 sub start_dump
 {
 	my ($origin) = @_;
-	my $node = node_of_backup(new_node('dumped'), $template, 'backup');
+	my $node = new_node('dumped');
 	my $file = $node->basedir . '/dump.sql';
 
-	configure($node);
-	set_clock($node, 0);
-	start_node($node);
+	new_server_of($node, $template, conf_of($node));
 	$node->safe_psql('postgres', 'DROP TABLE t');
 	system_or_bail('sh', '-c',
 		'pg_dump --no-subscriptions --no-publications -d "$1" -f "$2" && psql -XAtq -v ON_ERROR_STOP=1 -d "$3" -f "$2" >/dev/null',
 		'sh', $origin->{node}->connstr('postgres'), $file, $node->connstr('postgres'));
-	renew_clients(add_server($node, "a dump of $origin->{name}"));
+	add_copy($node, "a dump of $origin->{name}");
 	return;
 }
 
@@ -723,7 +510,7 @@ sub start_dump
 sub call_other_registry
 {
 	my ($server) = @_;
-	return 'not done' if !@{ $world{spares} } || $world{created} == MOST_CREATED || $world_plan->{place} eq 'own';
+	return 'not done' if !@{ $world{spares} } || $world{created} == MOST_CREATED || $plan->{place} eq 'own';
 	my $node = $server->{node};
 	my $other = start_registry(shift @{ $world{spares} });
 	my $before = greatest_given($server);
@@ -821,22 +608,6 @@ sub clock_step
 	return any_step(-0.5, 0.5, -3, 3, -70, 70, -3600, 3600, -DAY, DAY, -10 * 365 * DAY, 360 * DAY);
 }
 
-sub any_step
-{
-	return $_[ $round_plan->{step} * @_ ];
-}
-
-sub pause_process
-{
-	my ($server, $type) = @_;
-	my $pid = some_process($server->{node}, $type) or return;
-
-	kill 'STOP', $pid;
-	nap(long());
-	kill 'CONT', $pid;
-	return;
-}
-
 # All files of a server as they are at a moment, with a socket and a port of their own.
 sub copy_files
 {
@@ -849,19 +620,13 @@ sub copy_files
 	unlink $node->data_dir . '/postmaster.pid';
 	$node->append_conf('postgresql.conf', join "\n", 'port = ' . $node->port,
 		"unix_socket_directories = '" . $node->host . "'", '');
-	push @{ $world{nodes} }, $node;
+	push @nodes, $node;
 	return $node;
 }
-
 
 #
 # The registry
 #
-sub registry
-{
-	return $world{registry};
-}
-
 sub ask_registry
 {
 	my ($query, $registry) = @_;
@@ -917,7 +682,7 @@ sub wait_until_stopped
 	{
 		return fail_call('the registry does not notice that it lost ranges')
 		  if time - $start > LONGEST_WAIT;
-		renew_clients($_) foreach @{ $world{servers} };
+		renew_all(@{ $world{servers} });
 		nap(0.05);
 	}
 	happens('the registry has stopped: ' . stopped());
@@ -959,7 +724,7 @@ sub resume
 	my $skip = 0;
 
 	if (!wait_for_reports() || grep({ $_->{fault} !~ /^(?:nothing|clock|floor)$/ } @{ $round_plan->{server_faults} })
-		|| $world{has_gone} || $world_plan->{one_name} || $world_plan->{place} eq 'own')
+		|| $world{has_gone} || $plan->{one_name} || $plan->{place} eq 'own')
 	{
 		$skip = 1;
 		my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
@@ -977,28 +742,16 @@ sub resume
 	return;
 }
 
-# Let nothing reach the standby of the registry anymore.
-sub cut_off_standby
-{
-	my $query = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walsender' AND application_name !~ '^of_'};
-
-	registry()->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($query) p") or die 'no standby';
-	my $pid = registry()->safe_psql('postgres', $query);
-	stop_walsender(registry(), $pid);
-	return $pid;
-}
-
 # It is not there anymore, nor is the server with clients of its own that it may be.
-sub kill_registry
+sub end_registry
 {
-	my ($node, $walsender) = @_;
+	my ($node, @walsenders) = @_;
 	my ($server) = grep { $_->{node} == $node } @{ $world{servers} };
 
-	kill 'KILL', (all_processes($node))[0], grep { defined } $walsender;
-	kill_postmaster($node);
+	kill_postmaster($node, @walsenders);
 	return unless $server;
 	end_clients_of($server, 'TERM');
-	reap_clients($server, 1);
+	reap_clients($server, LONGEST_WAIT);
 	@{ $world{servers} } = grep { $_ != $server } @{ $world{servers} };
 	return;
 }
@@ -1006,15 +759,14 @@ sub kill_registry
 # The registry's server has clients, too.
 sub own_server
 {
-	return unless $world_plan->{place} eq 'own';
-	renew_clients(add_server(registry(), 'its own registry'));
+	add_copy(registry(), 'its own registry') if $plan->{place} eq 'own';
 	return;
 }
 
 sub new_registry_standby
 {
-	$world{registry_standby} = add_standby(registry(), shift @{ $world{spares} });
-	return if $world_plan->{place} ne 'synchronous';
+	$world{registry_standby} = standby_for(registry(), shift @{ $world{spares} }, 0);
+	return if $plan->{place} ne 'synchronous';
 	registry()->poll_query_until('postgres',
 		q{SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state = 'sync'})
 	  or die 'no synchronous standby';
@@ -1027,19 +779,10 @@ sub promote_registry
 	registry()->promote;
 	$total{failovers}++;
 
-	# Worker IDs are another matter: see torture_registry.pl.
+	# Worker IDs are another matter: see Registry.pm.
 	registry()->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()')
-	  if $world_plan->{place} ne 'synchronous';
+	  if $plan->{place} ne 'synchronous';
 	own_server();
-	return;
-}
-
-sub registry_is
-{
-	my ($node) = @_;
-
-	$world{registry} = $node;
-	happens($node->name . ' is the registry');
 	return;
 }
 
@@ -1050,7 +793,7 @@ sub after_failover
 	my ($before) = @_;
 
 	new_registry_standby() unless $world{registry_standby};
-	if ($world_plan->{place} ne 'synchronous')
+	if ($plan->{place} ne 'synchronous')
 	{
 		wait_until_stopped();
 		resume($before);
@@ -1059,17 +802,17 @@ sub after_failover
 	nap(1);
 	my $stopped = stopped();
 	return fail_call("a registry with a synchronous standby has stopped: $stopped") if $stopped ne '';
-	probe($_) foreach @{ $world{servers} };
+	probe_all(@{ $world{servers} });
 	return;
 }
 
 sub fail_over
 {
 	my $old = registry();
-	my $walsender = cut_off_standby();
+	my ($walsender) = cut_off_standbys(1);
 
 	nap($round_plan->{pause});
-	kill_registry($old, $walsender);
+	end_registry($old, $walsender);
 	my $before = all_next($old);
 	promote_registry();
 	after_failover($before);
@@ -1080,12 +823,12 @@ sub fail_over
 sub split_brain
 {
 	my $old = registry();
-	my $walsender = cut_off_standby();
+	my ($walsender) = cut_off_standbys(1);
 
 	promote_registry();
-	new_registry_standby() if $world_plan->{place} eq 'synchronous';
+	new_registry_standby() if $plan->{place} eq 'synchronous';
 	nap(2 * $round_plan->{pause});
-	kill_registry($old, $walsender);
+	end_registry($old, $walsender);
 	my $before = all_next($old);
 	$total{split_brains}++;
 	return $before;
@@ -1101,14 +844,14 @@ sub put_back_yesterday
 
 	$node->backup($backup);
 	wait_for_grants();
-	kill_registry($node);
+	end_registry($node);
 	my $before = all_next($node);
 	system_or_bail('rm', '-rf', $node->data_dir);
 	system_or_bail('cp', '-a', $node->backup_dir . "/$backup", $node->data_dir);
 	system_or_bail('rm', '-rf', $node->backup_dir . "/$backup");
 	chmod 0700, $node->data_dir;
 	single_user($node, 'SELECT snowflake_registry.report_loss()',
-		$round_plan->{told} || $world_plan->{one_name} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
+		$round_plan->{told} || $plan->{one_name} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
 	(delete $world{registry_standby})->stop('immediate');
 	start_node($node);
 	$total{put_back}++;
@@ -1143,23 +886,10 @@ sub wait_for_grants
 	return;
 }
 
-sub outage
-{
-	my ($seconds) = @_;
-
-	return have_away(registry(), $round_plan->{way}, $seconds);
-}
-
 # Each begins and returns how it ends; the server's fault is between.
 my %registry_fault = (
-	nothing => sub { return sub { } },
-	outage => sub { return outage($world_plan->{window} * 0.4) },
+	outage => sub { return outage($plan->{window} * 0.4) },
 	'long outage' => sub { return outage(2 * long()) },
-	restart => sub {
-		my $node = registry();
-		$node->stop;
-		return sub { start_node($node) };
-	},
 	'kill backend' => sub {
 		kill_process(registry(), 'background writer');
 		return sub { };
@@ -1177,26 +907,14 @@ my %registry_fault = (
 
 	# It grants something, of which its standby knows nothing.
 	'standby away' => sub {
-		my $pid = cut_off_standby();
+		my ($pid) = cut_off_standbys(1);
 		return sub {
 			nap(long());
 			kill 'CONT', $pid;
 		};
 	},
 
-	# Its host takes connections, and calls or answers are lost, or late.
-	'bad host' => sub {
-		my ($proxy) = grep { $_->{is_of} == registry() } @{ $world{proxies} // [] };
-		return sub { }
-		  unless $proxy;
-		my $mode = any_step('silent', 'mute', 'lose', 'cut', 'late');
-		$proxy->set($mode);
-		happens("the host of the registry is $mode");
-		return sub {
-			nap(long());
-			$proxy->set('pass');
-		};
-	},
+	'bad host' => sub { return bad_host(any_step('silent', 'mute', 'lose', 'cut', 'late'), long()) },
 	failover => sub {
 		return sub { fail_over() };
 	},
@@ -1223,7 +941,8 @@ sub possible
 	my ($fault) = @_;
 	my %needs = (failover => 1, 'two failovers' => 2, 'split brain' => 1, yesterday => 1, another => 2);
 
-	return 0 if $fault eq 'another' && ($world_plan->{place} ne 'apart' || $world{created} == MOST_CREATED);
+	return 0 if $fault eq 'another' && ($plan->{place} ne 'apart' || $world{created} == MOST_CREATED);
+	return 0 if $fault eq 'bad host' && !$world{proxies};
 	return @{ $world{spares} } >= ($needs{$fault} // 0);
 }
 
@@ -1290,7 +1009,7 @@ sub check_replication
 # Of a number that was given out twice, the row of another server cannot be inserted.
 sub check_logs
 {
-	foreach my $node (@{ $world{nodes} })
+	foreach my $node (@nodes)
 	{
 		my @conflicts = slurp_file($node->logfile) =~ /(ERROR:  duplicate key .*)/g;
 		fail_call($node->name . ": $conflicts[0], and others, together " . @conflicts) if @conflicts;
@@ -1302,12 +1021,8 @@ sub start_registry
 {
 	my ($node) = @_;
 
-	node_of_backup($node, $template, 'backup');
-	configure($node, "synchronous_commit = $world_plan->{commit}",
-		$world_plan->{place} eq 'own' ? () : "snowflake.registry = ''");
-	set_clock($node, 0);
-	start_node($node);
-	return $node;
+	return new_server_of($node, $template, conf_of($node, "synchronous_commit = $plan->{commit}",
+			$plan->{place} eq 'own' ? () : "snowflake.registry = ''"));
 }
 
 # It has worker IDs that no other one of this world has granted, and may grant no ranges for now.
@@ -1323,7 +1038,7 @@ sub create_registry
 		SELECT snowflake_registry.create($first, $last, grant_time => '4 s', reach => '10 s',
 			failovers => 9, new => true);
 		SELECT snowflake_registry.add_database('postgres');
-		SELECT snowflake_registry.alter_ranges(grant_time => '$world_plan->{window} s');
+		SELECT snowflake_registry.alter_ranges(grant_time => '$plan->{window} s');
 	} . ($stopped ? q{SELECT snowflake_registry.stop_ranges('it does not know the sequences');} : '') . 'COMMIT');
 	return;
 }
@@ -1333,7 +1048,7 @@ sub another_registry
 {
 	my $old = registry();
 
-	kill_registry($old);
+	end_registry($old);
 	my $before = all_next($old);
 	(delete $world{registry_standby})->stop('immediate');
 	my $node = start_registry(shift @{ $world{spares} });
@@ -1351,43 +1066,33 @@ sub begin_world
 	%world = (
 		created => 0,
 		servers => [],
-		nodes => [],
 		lines => 0,
 		clients => 0,
-		backups => 0,
 		rows => 0,
 		histories => { map { $_ => new_history() } keys %tables });
-	my @registries = map { new_node('registry') } 1 .. REGISTRIES;
-	my @proxies = $world_plan->{proxies} ? map { Proxy->new($_) } @registries : ();
-	$proxies[$_]->{is_of} = $registries[$_] foreach 0 .. $#proxies;
-	$world{registries} = [@registries];
-	$world{proxies} = \@proxies if @proxies;
-	$world{spares} = [ @registries[ 1 .. $#registries ] ];
+	my $registry = start_registry(begin_registries(REGISTRIES));
 
-	my $registry = start_registry($registries[0]);
 	registry_is($registry);
 	create_registry($registry);
-	if ($world_plan->{place} eq 'synchronous')
+	if ($plan->{place} eq 'synchronous')
 	{
 		$registry->safe_psql('postgres', 'SELECT snowflake_registry.alter_ranges(lossless_failover => true)');
 		$registry->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
 		$registry->reload;
 	}
-	create_tables($registry) if $world_plan->{place} eq 'own';
+	create_tables($registry) if $plan->{place} eq 'own';
 	own_server();
 	new_registry_standby();
 
 	while (@{ $world{servers} } < 3)
 	{
-		my $node = node_of_backup(new_node('server'), $template, 'backup');
-		configure($node);
-		set_clock($node, 0);
-		start_node($node);
+		my $node = new_node('server');
+		new_server_of($node, $template, conf_of($node));
 		create_tables($node);
-		add_server($node, 'new')->{base} = 1;
+		add_server($node, 'new', base => 1);
 	}
 	replicate(grep { $_->{base} } @{ $world{servers} });
-	renew_clients($_) foreach @{ $world{servers} };
+	renew_all(@{ $world{servers} });
 	return;
 }
 
@@ -1403,44 +1108,13 @@ sub retire_servers
 	return;
 }
 
-# One of the faults of servers of a round.  Returns what is done after that of the registry,
-# unless the server has gone.
-sub server_fault
+sub range_round
 {
-	my ($fault) = @_;
-	my @servers = grep { $_->{node} != registry() } @{ $world{servers} };
-	my $server = $servers[ $round_plan->{who} * @servers ];
-
-	happens("$server->{name}: $fault");
-	my $later = $server_fault{$fault}->($server);
-	fault($fault) unless $fault eq 'nothing' || ($later // '') eq 'not done';
-	retire_servers();
-	return ref $later ne 'CODE' ? () : sub { $later->() if grep { $_ == $server } @{ $world{servers} } };
-}
-
-sub round
-{
-	my $round = $round_plan;
-	my $registry_fault = $round->{registry_fault};
-	my @later;
-
-	$registry_fault = 'restart' unless possible($registry_fault);
-	happens("registry: $registry_fault");
-	my $ends = $registry_fault{$registry_fault}->();
-	foreach my $its (@{ $round->{server_faults} })
-	{
-		$round_plan = { %$round, %$its };
-		push @later, server_fault($its->{fault});
-	}
-	$round_plan = $round;
-	$ends->();
-	$_->() foreach @later;
-	happens("end of the registry's $registry_fault");
-	fault("$registry_fault of the registry") if $registry_fault ne 'nothing';
+	round();
 	return if $total{failed} > 0;
 	nap($round_plan->{pause});
-	probe($_) foreach @{ $world{servers} };
-	renew_clients($_) foreach @{ $world{servers} };
+	probe_all(@{ $world{servers} });
+	renew_all(@{ $world{servers} });
 	return;
 }
 
@@ -1466,72 +1140,53 @@ sub end_world
 	foreach my $server (@{ $world{servers} })
 	{
 		end_clients_of($server, $lived ? 'TERM' : 'KILL');
-		reap_clients($server, 1);
+		reap_clients($server, LONGEST_WAIT);
 	}
 	check_replication() if $lived && $world{replicates} && !$bug;
-	$_->stop foreach @{ delete $world{proxies} // [] };
-	end_nodes(@{ $world{nodes} });
+	end_registries();
+	end_nodes(@nodes);
 	check_logs() if $lived;
 	check_histories() if $lived;
-	return if $total{wrong} + $total{failed} > 0;
-	system_or_bail('rm', '-rf', $_->basedir) foreach @{ $world{nodes} };
+	system_or_bail('rm', '-rf', map { $_->basedir } @nodes) if found() == 0;
+	@nodes = ();
 	return;
 }
 
-while (time < $end)
-{
-	$world_plan = plan_world($total{worlds}++);
-	$round_plan = undef;
-	nothing_happened();
-	print '# plan: ', describe($world_plan), "\n";
-	happens("world $total{worlds} begins");
-	my $lived = eval {
-		begin_world();
-		foreach my $plan (@{ $world_plan->{rounds} })
-		{
-			last if time > $end;
-			$round_plan = $plan;
-			$total{rounds}++;
-			happens("round $total{rounds}: " . describe($plan));
-			round();
-			last if $total{failed} > 0 || $bug && $total{rounds} % 2 == 0;
-		}
-		1;
-	};
-	my $undone = $lived || $@ =~ /^interrupted/ ? undef : $@;
-	fail_call("what was planned could not be done: $undone") if defined $undone;
-	end_world($lived);
-	printf $figures "world %d (%s): %d rounds so far, %d numbers, %d IDs\n",
-	  $total{worlds}, $world_plan->{place}, @total{qw(rounds numbers ids)};
+with_registry({
+	add_line => \&add_line,
+	renew => \&renew_clients,
+	judge => \&judge,
+	probe => q{SELECT nextval('small_id_seq'), nextval('big_id_seq')},
+	probed => sub { },
+	copy_conf => \&copy_conf,
+	retire => \&retire_servers,
+	possible => \&possible,
+	server_faults => \%server_fault,
+	registry_faults => \%registry_fault });
 
-	# What led to it is in the logs and the data directories.
-	last if $total{wrong} + $total{failed} > 0 || !$lived;
+sub world
+{
+	return {
+		create => \&create,
+		plan => \&plan_world,
+		begin => \&begin_world,
+		round => \&range_round,
+
+		# Only the checker of histories finds some bugs, after a world.
+		stops => sub { $total{failed} > 0 || $bug && $total{rounds} % 2 == 0 },
+		end => \&end_world,
+
+		# What led to it is in the logs and the data directories.
+		ends => sub { found() > 0 },
+		wrong => ['failed'],
+		promise => 'no number twice, nor below one before, and no call that failed',
+		so_far => '{worlds} worlds, {rounds} rounds, {numbers} numbers, {ids} IDs',
+		bug_figures => '{rounds} rounds, {numbers} numbers, {wrong} wrong, {failed} failed',
+		figures => '{rounds} rounds, {faults} faults in {worlds} worlds ({failovers} failovers of the registry, '
+		  . '{split_brains} of them with the old one alive, {put_back} times its files of before, {created} others), '
+		  . '{moved} calls of another registry, {servers} servers, {numbers} numbers of ranges, {ids} IDs, '
+		  . '{replicated} rows replicated, {floors} floors, {refused_floors} more refused, resumed {resumes} times, '
+		  . '{wrong} wrong, {failed} failed, {refused} refused, longest wait {longest_wait} s' };
 }
 
-my ($histories, $wrong_in_histories, $calls) = history_figures();
-my $wrong = $total{failed} + $wrong_in_histories;
-if ($bug)
-{
-	ok($wrong > 0, "the bug \"$bug\" is found");
-	done_testing();
-	print $figures "$histories\n";
-	printf $figures "bug \"$bug\": %d rounds, %d numbers, %d wrong in histories, %d failed, %s, seed %d\n",
-	  @total{qw(rounds numbers)}, $wrong_in_histories, $total{failed},
-	  $wrong > 0 ? sprintf('found after %.0f s', $found_at - $begin) : 'not found', $seed;
-	exit($wrong == 0);
-}
-is($wrong, 0, 'no number twice, nor below one before, and no call that failed');
-cmp_ok($calls, '>', 0, 'histories were checked');
-done_testing();
-print $figures "$histories\n";
-print $figures 'faults by kind: ', faults_by_kind(), "\n";
-printf $figures
-  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them with the old one alive, %d times its files of before, %d others), %d calls of another registry, '
-  . '%d servers, %d numbers of ranges, %d IDs, %d rows replicated, %d floors, %d more refused, resumed %d times, '
-  . "%d wrong, %d failed, %d refused, longest wait %.1f s, seed %d\n",
-  $total{rounds}, count_faults(),
-  @total{
-	qw(worlds failovers split_brains put_back created moved servers numbers ids replicated floors refused_floors resumes
-	  wrong failed refused longest_wait)
-  }, $seed;
-exit($wrong > 0 || $calls == 0);
+1;

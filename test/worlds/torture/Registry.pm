@@ -1,41 +1,26 @@
-# Servers that get their worker IDs from a registry, and all that can happen to
-# both, at random; see script/tests/torture.
+# The world "Registry" of script/tests/torture: servers that get their worker IDs from a
+# registry, and all that can happen to both.
 
-use strict;
-use warnings;
+package Registry;
 
-use FindBin;
-use lib "$FindBin::RealBin", "$FindBin::RealBin/../../perl";
-use Torture qw(
-  $figures begin_torture
-  any_of describe happens nothing_happened problem_in_world fault count_faults
-  faults_by_kind start_ledger ask_ledger become_client client_ended start_node template_node new_node
-  asks_registries all_processes pause_node continue_node have_away end_nodes some_process kill_process nap);
-use IPC::Run;
 use History;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use POSIX ();
-use Proxy;
+use IPC::Run;
 use Sequences;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
-
-my ($seed, $bug, $begin, $end) = begin_torture(@ARGV);
-
-# A server that generates no IDs for as long, although nothing keeps it from that, has
-# stopped for good.
-use constant LONGEST_WAIT => 120;
+use Torture;
+use WithRegistry;
 
 use constant HOUR => 3600;
 use constant DAYS => 200 * 86400;
 use constant CLIENTS => (usual => 2, greedy => 1, witness => 1, sequences => 1);
 use constant ROUNDS => 10;
 
+# The nodes that can be the registry of a world, one after the other
+use constant REGISTRIES => 9;
+
 #
 # The plan.  A world is a registry, its servers, and what happens to them, round
-# by round.  It is all drawn before it begins, from the world's own seed.
+# by round.
 #
 # Often there are just as many W's as servers, so that each that a server loses is
 # taken by another one as soon as it is free.
@@ -45,9 +30,6 @@ use constant ROUNDS => 10;
 # reach they are off by an hour for long, and W's are reserved for as long: there
 # are more of them.
 #
-srand($seed);
-my @world_seeds = map { int rand(2**31) } 1 .. 10_000;
-
 my @server_faults = (
 	'restart', 'restart', 'restart two', 'kill backend',
 	'kill worker', 'kill postmaster', 'kill postmaster', 'pause',
@@ -75,25 +57,13 @@ my %registry_fault_for_bug = (
 	'hosts' => 'silent host',
 	'timeline' => 'same timeline');
 
-# What any fault may need, of the registry or of a server.
-sub plan_fault
-{
-	return (
-		who => rand(),
-		other => rand(),
-		way => any_of('kill', 'immediate', 'pause'),
-		step => rand(),
-		seconds => rand(),
-		sequences => plan_sequences());
-}
-
 sub plan_round
 {
 	my @faults = $bug ? $fault_for_bug{$bug} : map { any_of(@server_faults) } 1 .. any_of(1, 2, 3, 4);
 
 	return {
 		plan_fault(),
-		server_faults => [ map { { plan_fault(), fault => $_ } } @faults ],
+		server_faults => [ map { { plan_fault(), sequences => plan_sequences(), fault => $_ } } @faults ],
 		registry_fault => $bug
 		? $registry_fault_for_bug{$bug} // 'nothing'
 		: any_of(@registry_faults),
@@ -103,15 +73,12 @@ sub plan_round
 
 sub plan_world
 {
-	my ($n) = @_;
-
-	srand($world_seeds[$n]);
 	my $long = rand() < 0.3;
 	my $servers = 2 + int rand(3);
 	my $most = $servers + 1;
 	my $grant_time = any_of(2, 3, 4, 8);
 	my $failovers = any_of(1, 3, 5);
-	my %plan = (
+	my %its = (
 		long => $long,
 		servers => $servers,
 		pairs => [ map { rand() < 0.4 ? 1 : 0 } 1 .. $servers ],
@@ -123,86 +90,24 @@ sub plan_world
 		one_name => any_of(0, 1),
 		max_lead => any_of('0ms', '0ms', '100ms', '2s'),
 		reserve_time => any_of('100ms', '1s', '1s'));
-	$plan{rounds} = [ map { plan_round() } 1 .. ROUNDS ];
+	$its{rounds} = [ map { plan_round() } 1 .. ROUNDS ];
 
 	# Servers ask the registry through proxies, which may break.
-	$plan{proxies} = rand() < 0.5 || ($bug // '') eq 'hosts' ? 1 : 0;
+	$its{proxies} = rand() < 0.5 || $bug eq 'hosts' ? 1 : 0;
 
 	# Registries archive their WAL in one place; and one of the servers is the registry
 	# itself, whose standby takes over both.  The old one, which may keep running, has a
 	# worker ID, too.
-	$plan{archive} = rand() < 0.4 && ($bug // '') ne 'timeline' ? 1 : 0;
-	$plan{own} = rand() < 0.4 ? 1 : 0;
-	$plan{workers} += 2 * ($failovers + 1) if $plan{own};
-	$plan{workers} = 1000 if $plan{workers} > 1000;
-	return \%plan;
-}
-
-# What is counted.
-my %total = (
-	worlds => 0,
-	rounds => 0,
-	failovers => 0,
-	split_brains => 0,
-	twins => 0,
-	servers => 0,
-	grants => 0,
-	ids => 0,
-	workers => 0,
-	duplicates => 0,
-	falls => 0,
-	shared => 0,
-	foreign => 0,
-	failed => 0,
-	refused => 0,
-	longest_wait => 0);
-my ($world_plan, $round_plan, %world);
-
-# Something that must not be: tell of it at once, with what led to it.
-sub wrong
-{
-	my ($what) = @_;
-
-	problem_in_world($what, \%total, $world_plan, $round_plan);
-	return;
-}
-
-sub fail_call
-{
-	$total{failed}++;
-	wrong($_[0]);
-	return;
-}
-
-#
-# The ledger
-#
-my $ledger = start_ledger();
-
-# Have the ledger do something, and tell of what it finds wrong.
-sub ledger
-{
-	my ($answer, @found) = ask_ledger($ledger, @_);
-
-	wrong(join "\n  ", @found) if @found;
-	return $answer;
-}
-
-# Take up all that clients received.
-sub take_ids
-{
-	my %now;
-
-	@now{qw(ids duplicates falls shared foreign workers runs)} =
-	  split ' ', ledger('take');
-	$world{$_} = $now{$_} foreach keys %now;
-	return;
+	$its{archive} = rand() < 0.4 && $bug ne 'timeline' ? 1 : 0;
+	$its{own} = rand() < 0.4 ? 1 : 0;
+	$its{workers} += 2 * ($failovers + 1) if $its{own};
+	$its{workers} = 1000 if $its{workers} > 1000;
+	return \%its;
 }
 
 sub bad
 {
-	return $world{duplicates} + $world{shared} + $world{foreign} +
-	  $world{falls} + ($world{unhistoric} // 0);
+	return found() > $total{failed};
 }
 
 #
@@ -212,6 +117,9 @@ sub bad
 # What clients do, over and over: single calls and blocks, committed or not, and greedy
 # ones large blocks.  They rest, because speed is not measured here.
 my %script = map { $_ => "$PostgreSQL::Test::Utils::tmp_check/$_.sql" } ('usual', 'greedy');
+my $template;
+
+sub create
 {
 	my $usual = q{
 SELECT snowflake_nextval() FROM generate_series(1, 20);
@@ -231,78 +139,33 @@ COPY (SELECT snowflake_nextval(200000)) TO STDOUT;
 	my $more = $usual x 30 . "SELECT snowflake_nextval(5000);\n";
 	append_to_file($script{usual}, $more x 300);
 	append_to_file($script{greedy}, $greedy x 20_000);
-}
-
-my $template = template_node(\&create_sequences,
-	'max_connections = 40', 'max_wal_senders = 8',
-	'snowflake.sequence_start = zero', "snowflake.grant_timeout = '3s'");
-
-# A node of this world with the data of a backup.
-sub node_of_backup
-{
-	my ($node, $origin, $backup, %params) = @_;
-
-	$node->init_from_backup($origin, $backup, %params);
-	push @{ $world{nodes} }, $node;
-	return $node;
+	$template = template_node(\&create_sequences,
+		'max_connections = 40', 'max_wal_senders = 8',
+		'snowflake.sequence_start = zero', "snowflake.grant_timeout = '3s'");
+	$book = new_book();
+	return;
 }
 
 # A copy asks in its own name.
-sub name_copy
+sub copy_conf
 {
-	my ($node) = @_;
+	my ($node, undef, $origin) = @_;
 
-	$node->append_conf('postgresql.conf', registry_of($node, $world{backups}))
-	  if slurp_file($node->data_dir . '/postgresql.conf') =~ /^snowflake\.registry/m;
+	return slurp_file($origin->data_dir . '/postgresql.conf') =~ /^snowflake\.registry/m ? registry_of($node, 1) : ();
+}
+
+# Each server is a life-line of its own, which histories have the same name of.  Its IDs are above
+# a last one: none, or of a copy what is stored.
+sub add_line
+{
+	my ($server) = @_;
+
+	$server->{line} = ++$world{lines};
+	$server->{last} //= 0;
+	book("line $server->{line} $server->{last}");
+	fact($book->{history}, 'server', $server->{line}, $server->{name}, $server->{last});
+	are_snowflake($book->{history}, $server->{node}, $server->{line});
 	return;
-}
-
-# A backup of a server as it is now, started as a standby.
-sub add_standby
-{
-	my ($origin, $node, $clock) = @_;
-	my $backup = 'standby' . ++$world{backups};
-
-	$origin->backup($backup);
-	node_of_backup($node, $origin, $backup, has_streaming => 1);
-	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf',
-		$origin->backup_dir . "/$backup");
-	name_copy($node);
-	set_clock($node, $clock);
-	start_node($node);
-	return $node;
-}
-
-# A life-line of a server, which histories have the same name of.
-sub begin_line
-{
-	my ($server, $last) = @_;
-
-	ledger("line $server->{line} $last");
-	fact($world{history}, 'server', $server->{line}, $server->{node}->name, $last);
-	are_snowflake($world{history}, $server->{node}, $server->{line});
-	return;
-}
-
-# Another server that is there from now on, as a life-line of its own.  Its
-# clients begin at once, here and after each start: what it could have of an
-# earlier grant soon ends.
-sub add_server
-{
-	my ($node, $what, $last, $clock) = @_;
-	my $server = {
-		node => $node,
-		name => $node->name,
-		clients => [],
-		line => ++$world{lines}
-	};
-
-	$total{servers}++;
-	begin_line($server, $last);
-	push @{ $world{servers} }, $server;
-	$server->{clock} = $clock // 0;
-	happens("$server->{name} is $what, life-line $server->{line}");
-	return $server;
 }
 
 # In the order of the hosts that a server asks, each other one begins at the end.  Its
@@ -315,97 +178,25 @@ sub registry_of
 	return asks_registries($node, map { $_ && $i % 2 ? [ reverse @$_ ] : $_ } $registries, $proxies);
 }
 
-sub configure
+sub conf_of
 {
 	my ($node, $i) = @_;
-	my $name = $world_plan->{one_name} ? 'one' : $node->name;
+	my $name = $plan->{one_name} ? 'one' : $node->name;
 
-	$node->append_conf(
-		'postgresql.conf', join("\n",
-			registry_of($node, $i),
-			"snowflake.server_name = '$name'",
-			"snowflake.max_lead = $world_plan->{max_lead}",
-			"snowflake.reserve_time = $world_plan->{reserve_time}", ''));
-	return;
+	return (
+		registry_of($node, $i),
+		"snowflake.server_name = '$name'",
+		"snowflake.max_lead = $plan->{max_lead}",
+		"snowflake.reserve_time = $plan->{reserve_time}");
 }
 
 # Errors of clients: that there is no grant just now is none.
-sub judge_errors
+sub judge
 {
 	my ($server, @errors) = @_;
-	my %others;
 
-	foreach my $error (@errors)
-	{
-		if ($error =~ /no worker ID is granted|the grant of worker ID \d+ ended/ || is_sequence_refusal($error))
-		{
-			$total{refused}++;
-		}
-		elsif ($error !~
-			/terminating connection|canceling statement|transaction is aborted/)
-		{
-			$world{duplicates}++ if $error =~ /duplicate key/;
-			$others{$error}++;
-		}
-	}
-	fail_call("$others{$_} times a client of $server->{name}: $_")
-	  foreach sort keys %others;
-	return;
-}
-
-sub start_client
-{
-	my ($server, $kind) = @_;
-	my $n = ++$world{clients};
-	my $file = "$PostgreSQL::Test::Utils::tmp_check/ids$n";
-	my $pid = fork() // die $!;
-
-	if ($pid == 0)
-	{
-		become_client($server->{node}, $script{$kind}, $file, $kind eq 'greedy')
-		  if $script{$kind};
-		open(STDIN, '<', '/dev/null') or POSIX::_exit(1);
-		open(STDOUT, '>', "$file.out") or POSIX::_exit(1);
-		open(STDERR, '>', "$file.err") or POSIX::_exit(1);
-		exec(witness_command($world{history}, $server->{node}, $server->{line}, $n,
-				$kind eq 'witness' ? 'calls' : $kind));
-	}
-	my $client = {
-		pid => $pid,
-		n => $n % 4096,
-		file => "$file.out",
-		errors => "$file.err",
-		kind => $kind
-	};
-	ledger("client $client->{n} $server->{line} $client->{file}");
-	push @{ $server->{clients} }, $client;
-	return;
-}
-
-sub end_client
-{
-	my ($server, $client) = @_;
-
-	ledger("close $client->{n}");
-	judge_errors($server, client_errors($client));
-	unlink $client->{file}, $client->{errors};
-	return;
-}
-
-# Take leave of clients that have ended; of all, if the server ends them.
-sub reap_clients
-{
-	my ($server, $all) = @_;
-	my @left;
-	my $deadline = $all ? time + LONGEST_WAIT : undef;
-
-	foreach my $client (@{ $server->{clients} })
-	{
-		client_ended($client, $deadline, sub { fail_call("a client of $server->{name} hangs") })
-		  ? end_client($server, $client)
-		  : push @left, $client;
-	}
-	$server->{clients} = \@left;
+	judge_errors("a client of $server->{name}",
+		qr/no worker ID is granted|the grant of worker ID \d+ ended|$sequence_refusal/, @errors);
 	return;
 }
 
@@ -414,12 +205,16 @@ sub renew_clients
 	my ($server) = @_;
 	my %missing = (CLIENTS);
 
-	reap_clients($server, 0);
-	$missing{ $_->{kind} }-- foreach @{ $server->{clients} };
+	reap_clients($server);
+	$missing{ $_->{is} }-- foreach @{ $server->{clients} };
 	my @kinds = map { ($_) x $missing{$_} } sort keys %missing;
 	return if @kinds == 0;
-	take_ids();
-	start_client($server, $_) foreach @kinds;
+	add_up('take');
+	foreach my $kind (@kinds)
+	{
+		my $client = start_client($server->{node}, $server->{line}, $kind eq 'witness' ? 'calls' : $kind, $script{$kind});
+		push @{ $server->{clients} }, { %$client, is => $kind };
+	}
 	return;
 }
 
@@ -433,64 +228,9 @@ sub end_all_clients
 	{
 		end_clients($server->{node});
 		usleep(20_000);
-		reap_clients($server, 0);
+		reap_clients($server);
 	}
 	reap_clients($server, 1);
-	return;
-}
-
-# One ID, as soon as there is one.
-sub probe
-{
-	my ($server) = @_;
-	my $start = time;
-
-	for (;;)
-	{
-		my ($stdout, $stderr);
-		my $rc = $server->{node}->psql(
-			'postgres', 'SELECT snowflake_nextval()',
-			stdout => \$stdout,
-			stderr => \$stderr,
-			timeout => 60,
-			timed_out => \my $timed_out);
-		my $wait = time - $start;
-
-		if (!$timed_out && $rc == 0)
-		{
-			ledger("id $server->{line} $stdout");
-			$total{longest_wait} = $wait if $wait > $total{longest_wait};
-			happens(sprintf '%s makes ID %s after %.3f s', $server->{name},
-				$stdout, $wait);
-			return 1;
-		}
-		$total{refused}++;
-		if ($wait > LONGEST_WAIT)
-		{
-			fail_call("$server->{name} makes no IDs: "
-				  . ($timed_out ? 'no answer' : $stderr));
-			return 0;
-		}
-		usleep(100_000);
-	}
-}
-
-sub start_server
-{
-	my ($server) = @_;
-
-	start_node($server->{node});
-	renew_clients($server);
-	return;
-}
-
-sub put_clock
-{
-	my ($server, $clock) = @_;
-
-	$server->{clock} = $clock;
-	set_clock($server->{node}, $clock);
-	happens(sprintf '%s: clock %+.3f s', $server->{name}, $clock);
 	return;
 }
 
@@ -500,8 +240,8 @@ sub small_step
 {
 	my ($r) = @_;
 
-	return (-HOUR, 0, -HOUR / 60)[ 3 * $r ] if $world_plan->{long};
-	return (8 * $r - 4) * $world_plan->{grant_time} / 10;
+	return (-HOUR, 0, -HOUR / 60)[ 3 * $r ] if $plan->{long};
+	return (8 * $r - 4) * $plan->{grant_time} / 10;
 }
 
 # The same for a registry, which servers must not be ahead of.
@@ -509,30 +249,13 @@ sub registry_step
 {
 	my ($r) = @_;
 
-	return $world_plan->{long} ? -small_step($r) : small_step($r);
-}
-
-sub greatest_stored
-{
-	my ($node) = @_;
-	return $node->safe_psql('postgres', 'SELECT coalesce(max(id), 0) FROM t');
+	return $plan->{long} ? -small_step($r) : small_step($r);
 }
 
 # Longer than a grant.
 sub more_than_grant
 {
-	return $world_plan->{grant_time} * (1.2 + $round_plan->{seconds});
-}
-
-sub stop_server
-{
-	my ($server, $way) = @_;
-
-	$way eq 'kill'
-	  ? kill_postmaster($server->{node})
-	  : $server->{node}->stop($way);
-	reap_clients($server, 1);
-	return;
+	return $plan->{grant_time} * (1.2 + $round_plan->{seconds});
 }
 
 sub worker_of
@@ -595,43 +318,24 @@ sub let_grant_pass
 sub copy_server
 {
 	my ($server, $backup, $clock) = @_;
-	my $node = new_node('copy');
+	my $node = node_of_backup('copy', $server->{node}, $backup);
 
-	node_of_backup($node, $server->{node}, $backup);
-	name_copy($node);
 	$clock //= small_step($round_plan->{step});
+	$node->append_conf('postgresql.conf', $_) foreach copy_conf($node, undef, $server->{node});
 	set_clock($node, $clock);
 	start_node($node);
-	renew_clients(
-		add_server($node, "a copy of $server->{name}",
-			greatest_stored($node), $clock));
+	add_copy($node, "a copy of $server->{name}", last => greatest_stored($node), clock => $clock);
 	return;
 }
 
 my %server_fault = (
-	restart => sub {
-		my ($server) = @_;
-		stop_server($server, 'fast');
-		start_server($server);
-	},
 	'restart two' => sub {
 		my @both = @_;
 		my @workers = map { worker_of($_) } @both;
 		stop_server($_, 'fast') foreach @both;
 		start_wishing($both[$_], $workers[ 1 - $_ ]) foreach 1, 0;
 	},
-	immediate => sub {
-		my ($server) = @_;
-		stop_server($server, 'immediate');
-		start_server($server);
-	},
-	'kill backend' => sub { kill_process($_[0]{node}, 'client backend') },
 	'kill worker' => sub { kill_process($_[0]{node}, 'snowflake grant') },
-	'kill postmaster' => sub {
-		my ($server) = @_;
-		stop_server($server, 'kill');
-		start_server($server);
-	},
 
 	# It is told that it holds no worker ID, and one of its processes is killed
 	# while it generates IDs of the rest of its grant.
@@ -704,20 +408,16 @@ my %server_fault = (
 	'pause backend' => sub {
 		my ($server, $other) = @_;
 		my $worker = worker_of($server);
-		my $pid = some_process($server->{node}, 'client backend') or return 'not done';
-		kill 'STOP', $pid;
-		free_worker($worker)
-		  if $round_plan->{step} < 0.7 && $worker ne '' && !$world{away};
-		let_grant_pass($other, $worker);
-		kill 'CONT', $pid;
+		return pause_process($server, 'client backend', sub {
+			free_worker($worker)
+			  if $round_plan->{step} < 0.7 && $worker ne '' && !$world{away};
+			let_grant_pass($other, $worker);
+		});
 	},
 	'pause worker' => sub {
 		my ($server, $other) = @_;
 		my $worker = worker_of($server);
-		my $pid = some_process($server->{node}, 'snowflake grant') or return 'not done';
-		kill 'STOP', $pid;
-		let_grant_pass($other, $worker);
-		kill 'CONT', $pid;
+		return pause_process($server, 'snowflake grant', sub { let_grant_pass($other, $worker) });
 	},
 	'end worker' => sub {
 		my ($server, $other) = @_;
@@ -732,13 +432,10 @@ my %server_fault = (
 	promotion => sub {
 		my ($server) = @_;
 		my $clock = $server->{standby} ? 0 : $server->{clock};
-		my $standby = delete $server->{standby}
-		  // add_standby($server->{node}, new_node('standby'), $clock);
+		my $standby = delete $server->{standby} // standby_for($server->{node}, new_node('standby'), $clock);
 		$standby->promote;
-		renew_clients(
-			add_server(
-				$standby, "promoted from a standby of $server->{name}",
-				greatest_stored($standby), $clock));
+		add_copy($standby, "promoted from a standby of $server->{name}",
+			last => greatest_stored($standby), clock => $clock);
 	},
 	copy => sub {
 		my ($server) = @_;
@@ -764,8 +461,8 @@ my %server_fault = (
 		my ($server, $other) = @_;
 		my $there = $round_plan->{other} < 0.5 ? $other : $server;
 		my $on = $round_plan->{sequences}{change} eq 'dump' ? $there : $server;
-		ledger("id $on->{line} $_")
-		  foreach change_sequences($server->{node}, $round_plan->{sequences}, $world{history}, $server->{line}, $there->{node});
+		book("id $on->{line} $_")
+		  foreach change_sequences($server->{node}, $round_plan->{sequences}, $book->{history}, $server->{line}, $there->{node});
 
 		# It is counted there, by its kind.
 		return 'not done';
@@ -805,9 +502,9 @@ my %server_fault = (
 			DELETE FROM t WHERE id >= :mark;
 			SELECT snowflake_set_mark(:mark, force => true) \\g /dev/null
 			SELECT :mark});
-		$server->{line} = ++$world{lines};
-		begin_line($server, $mark - 1);
-		happens("$server->{name} is reset, life-line $server->{line}");
+		$server->{last} = $mark - 1;
+		add_line($server);
+		happens("$server->{name} is reset, line $server->{line}");
 	});
 
 sub any_way
@@ -818,34 +515,6 @@ sub any_way
 #
 # The registry
 #
-sub registry
-{
-	return $world{registries}[ $world{registry} ];
-}
-
-# Let nothing reach the standbys of the registry any more.
-sub cut_off_standbys
-{
-	my ($n) = @_;
-	my $query = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walsender'";
-
-	registry()->poll_query_until('postgres', "SELECT count(*) = $n FROM ($query) p")
-	  or die "there are not $n standbys";
-	my @pids = split /\n/, registry()->safe_psql('postgres', $query);
-	stop_walsender(registry(), $_) foreach @pids;
-	return @pids;
-}
-
-sub kill_registry
-{
-	my ($node, @walsenders) = @_;
-	my ($postmaster) = all_processes($node);
-
-	kill 'KILL', $postmaster, @walsenders;
-	kill_postmaster($node);
-	return;
-}
-
 # Why a registry does not grant worker IDs, if it does not.  A worker ID that nobody has
 # is freed for that, which changes nothing.
 sub refusal
@@ -883,18 +552,18 @@ sub wait_until_it_grants
 # After the promotion of the registry's standby there is another one.
 sub promote_registry
 {
-	my $standby = $world{registries}[ ++$world{registry} ];
+	my $standby = delete $world{registry_standby};
 
 	end_silence();
 	$standby->promote;
 
 	# Nobody promotes two standbys to the same timeline here.
-	$world_plan->{archive}
+	$plan->{archive}
 	  ? wait_until_it_grants($standby)
 	  : $standby->safe_psql('postgres', 'SELECT snowflake_registry.confirm_promotion()');
 	$total{failovers}++;
 	$world{failovers}++;
-	happens($standby->name . ' is the registry');
+	registry_is($standby);
 	own_server();
 	return;
 }
@@ -965,11 +634,10 @@ sub confirmed
 # registry then keeps running for some time.
 sub promote_twins
 {
-	my $first = $world{registry} + 1;
-	my @twins = @{ $world{registries} }[ $first, $first + 1 ];
+	my @twins = @_;
 
 	end_silence();
-	PostgreSQL::Test::Utils::system_or_bail('pg_ctl', '-W', '-D', $_->data_dir, 'promote')
+	system_or_bail('pg_ctl', '-W', '-D', $_->data_dir, 'promote')
 	  foreach @twins;
 	foreach my $node (@twins)
 	{
@@ -980,18 +648,13 @@ sub promote_twins
 	happens("two standbys are promoted to timelines @timelines");
 	$total{twins}++ if $timelines[0] == $timelines[1];
 	my $next =
-	  $world_plan->{archive} ? archived_first(\@timelines, @twins) : confirmed(@twins);
+	  $plan->{archive} ? archived_first(\@timelines, @twins) : confirmed(@twins);
 
 	$total{failovers}++;
 	$world{failovers} += 2;
-	if ($next == $twins[0])
-	{
-		@$_[ $first, $first + 1 ] = @$_[ $first + 1, $first ]
-		  foreach $world{registries}, $world{proxies} // ();
-	}
-	$world{registry} += 2;
-	keep_old_registry($world{registries}[$first]);
-	happens(registry()->name . ' is the registry');
+	delete $world{registry_standby};
+	registry_is($_) foreach sort { ($a == $next) <=> ($b == $next) } @twins;
+	keep_old_registry(grep { $_ != $next } @twins);
 	own_server();
 	return;
 }
@@ -999,31 +662,19 @@ sub promote_twins
 # The server that is the registry itself is a life-line of its own after each promotion.
 sub own_server
 {
-	return unless $world_plan->{own};
-	my $node = registry();
-	my $server = {
-		node => $node,
-		name => $node->name,
-		clients => [],
-		line => ++$world{lines},
-		clock => 0
-	};
+	return unless $plan->{own};
+	my $last = $world{own} ? greatest_stored(registry()) : 0;
 
-	$total{servers}++;
-	push @{ $world{own_servers} }, $server;
-	begin_line($server, $world{own} ? greatest_stored($node) : 0);
-	$world{own} = $server;
-	happens("$server->{name} is its own registry, life-line $server->{line}");
-	renew_clients($server);
+	$world{own} = add_copy(registry(), 'its own registry', last => $last, is_own => 1);
+	push @{ $world{own_servers} }, $world{own};
 	return;
 }
 
 sub new_registry_standby
 {
-	my $node = $world{registries}[ $world{registry} + 1 ];
+	my $node = shift @{ $world{spares} } // return;
 
-	add_standby(registry(), $node, registry_step($round_plan->{step}))
-	  if defined $node;
+	$world{registry_standby} = standby_for(registry(), $node, registry_step($round_plan->{step}));
 	return;
 }
 
@@ -1045,8 +696,8 @@ sub end_old_registry
 {
 	my $old = delete $world{old_registry} or return;
 
-	kill_registry($old->{node}, @{ $old->{walsenders} });
-	$world{rests}{ $old->{slice} } = time() + 2 * $world_plan->{reach};
+	kill_postmaster($old->{node}, @{ $old->{walsenders} });
+	$world{rests}{ $old->{slice} } = time() + 2 * $plan->{reach};
 	return;
 }
 
@@ -1054,7 +705,7 @@ sub slice_of
 {
 	my ($timeline) = @_;
 
-	return $timeline % ($world_plan->{failovers} + 1);
+	return $timeline % ($plan->{failovers} + 1);
 }
 
 # What an old registry granted has to end before its slice is granted again: the new one
@@ -1087,7 +738,7 @@ sub free_worker
 # if it was behind by that, and a server extended its grant then and never again.
 sub may_lose_grants
 {
-	return !$world_plan->{long} && !$world{was_behind};
+	return !$plan->{long} && !$world{was_behind};
 }
 
 sub lose_grants
@@ -1095,18 +746,6 @@ sub lose_grants
 	registry()->safe_psql('postgres', 'SELECT snowflake_registry.report_loss()');
 	happens('the registry has lost grants');
 	return;
-}
-
-sub outage
-{
-	my ($seconds) = @_;
-	my $ends = have_away(registry(), $round_plan->{way}, $seconds);
-
-	$world{away} = 1;
-	return sub {
-		$ends->();
-		$world{away} = 0;
-	};
 }
 
 # The host of the registry's standby answers again.
@@ -1120,14 +759,13 @@ sub end_silence
 
 # Each begins and returns how it ends; the server's fault is between.
 my %registry_fault = (
-	nothing => sub { return sub { } },
-	outage => sub { return outage($world_plan->{grant_time} * 0.4) },
+	outage => sub { return outage($plan->{grant_time} * 0.4) },
 	'long outage' => sub { return outage(more_than_grant()) },
 	failover => sub {
 		end_old_registry();
 		my @walsenders = cut_off_standbys(1);
 		return sub {
-			kill_registry(registry(), @walsenders);
+			kill_postmaster(registry(), @walsenders);
 			promote_registry();
 			new_registry_standby();
 		};
@@ -1136,12 +774,11 @@ my %registry_fault = (
 	# Two standbys, which know nothing of each other, take over.
 	'same timeline' => sub {
 		end_old_registry();
-		add_standby(registry(), $world{registries}[ $world{registry} + 2 ],
-			registry_step($round_plan->{step}));
+		my $twin = standby_for(registry(), shift @{ $world{spares} }, registry_step($round_plan->{step}));
 		my @walsenders = cut_off_standbys(2);
 		return sub {
-			kill_registry(registry(), @walsenders);
-			promote_twins();
+			kill_postmaster(registry(), @walsenders);
+			promote_twins($world{registry_standby}, $twin);
 			new_registry_standby();
 		};
 	},
@@ -1155,40 +792,16 @@ my %registry_fault = (
 		return sub { new_registry_standby() };
 	},
 
-	# Its host takes connections, and calls or answers are lost, or late.
 	'bad host' => sub {
-		my $proxy = $world{proxies}[ $world{registry} ];
-		my $mode = ('silent', 'mute', 'lose', 'cut', 'late')[ 5 * $round_plan->{other} ];
-		$proxy->set($mode);
-		happens("the registry's host is $mode");
-		$world{away} = 1;
-		return sub {
-			nap($round_plan->{way} eq 'kill'
-				? $world_plan->{grant_time} * 0.4
-				: more_than_grant());
-			$proxy->set('pass');
-			$world{away} = 0;
-		};
+		return bad_host(('silent', 'mute', 'lose', 'cut', 'late')[ 5 * $round_plan->{other} ],
+			$round_plan->{way} eq 'kill' ? $plan->{grant_time} * 0.4 : more_than_grant());
 	},
 
 	# The host of its standby takes connections and says nothing until the next round:
 	# those servers that try it first have to go on to the registry.
 	'silent host' => sub {
-		$world{silent} = $world{proxies}[ $world{registry} + 1 ];
+		($world{silent}) = grep { $_->{is_of} == $world{registry_standby} } @{ $world{proxies} };
 		$world{silent}->set('silent');
-		return sub { };
-	},
-	restart => sub {
-		my $node = registry();
-		$world{away} = 1;
-		$node->stop;
-		return sub {
-			start_node($node);
-			$world{away} = 0;
-		};
-	},
-	crash => sub {
-		kill_process(registry(), 'background writer');
 		return sub { };
 	},
 	free => sub {
@@ -1222,29 +835,15 @@ sub possible
 {
 	my ($fault) = @_;
 
+	my $promotions = { failover => 1, 'split brain' => 1, 'same timeline' => 2 }->{$fault};
+	return 0 if $fault =~ /^(?:bad|silent) host$/ && !$world{proxies};
+	return $fault ne 'silent host' || defined $world{registry_standby} unless $promotions;
+
 	# As many failovers as the registry allows, where waiting takes hours; and as
 	# there are nodes.
-	if ($fault eq 'failover' || $fault eq 'split brain')
-	{
-		return 0 if $world{registry} + 1 >= @{ $world{registries} };
-		return 0
-		  if $world_plan->{long}
-		  && $world{failovers} >= $world_plan->{failovers};
-		return 0 if next_slices_rest(1);
-	}
-	if ($fault eq 'same timeline')
-	{
-		return 0 if $world{registry} + 2 >= @{ $world{registries} };
-		return 0
-		  if $world_plan->{long}
-		  && $world{failovers} + 1 >= $world_plan->{failovers};
-		return 0 if next_slices_rest(2);
-	}
-	return 0 if $fault eq 'bad host' && !$world{proxies};
-	return 0
-	  if $fault eq 'silent host'
-	  && (!$world{proxies} || $world{registry} + 1 >= @{ $world{proxies} });
-	return 1;
+	return 0 if !defined $world{registry_standby} || @{ $world{spares} } < $promotions - 1;
+	return 0 if $plan->{long} && $world{failovers} + $promotions > $plan->{failovers};
+	return !next_slices_rest($promotions);
 }
 
 #
@@ -1274,7 +873,7 @@ ALTER TABLE snowflake_registry.grants ENABLE ALWAYS TRIGGER keep_grant;
 sub write_grants
 {
 	my ($node) = @_;
-	my $file = "$world{history}->{directory}/" . $node->name . '.grants';
+	my $file = "$book->{history}->{directory}/" . $node->name . '.grants';
 	my $copy = q{COPY (SELECT 'grant', node, worker_id, granted_from, granted_until, held }
 	  . "FROM granted ORDER BY n) TO '$file' (DELIMITER ' ')";
 	my $output = '';
@@ -1306,56 +905,45 @@ sub archive_in_common
 #
 sub begin_world
 {
-	my $reach = $world_plan->{reach};
-	%world = (
-		servers => [],
-		nodes => [],
-		lines => 0,
-		clients => 0,
-		backups => 0,
-		own_servers => [],
-		failovers => 0,
-		away => 0,
-		registry => 0,
-		history => new_history());
-	$world{registries} = [ map { new_node('registry') } 0 .. 8 ];
-	$world{proxies} = [ map { Proxy->new($_) } @{ $world{registries} } ]
-	  if $world_plan->{proxies};
-	ledger("begin 12 10 1 $world_plan->{workers}");
-	fact($world{history}, 'registry', 12, 10);
+	my $reach = $plan->{reach};
 
-	my $registry = node_of_backup(registry(), $template, 'backup');
-	configure($registry, 0) if $world_plan->{own};
-	archive_in_common($registry) if $world_plan->{archive};
+	%world = (servers => [], own_servers => [], lines => 0, backups => 0, failovers => 0, away => 0);
+	$book->{history} = new_history();
+	begin_ledger(12, 10, 1, $plan->{workers});
+	fact($book->{history}, 'registry', 12, 10);
+
+	my $registry = begin_registries(REGISTRIES);
+	node_of_backup($registry, $template, 'backup');
+	$registry->append_conf('postgresql.conf', join "\n", conf_of($registry, 0), '') if $plan->{own};
+	archive_in_common($registry) if $plan->{archive};
 	set_clock($registry, 0);
 	start_node($registry);
 	$registry->safe_psql(
 		'postgres', qq{
 		CREATE EXTENSION snowflake_registry;
-		SELECT snowflake_registry.create(1, $world_plan->{workers},
-			grant_time => '$world_plan->{grant_time} s', reach => '$reach s',
-			failovers => $world_plan->{failovers}, new => true)} . $keep_grants);
+		SELECT snowflake_registry.create(1, $plan->{workers},
+			grant_time => '$plan->{grant_time} s', reach => '$reach s',
+			failovers => $plan->{failovers}, new => true)} . $keep_grants);
+	registry_is($registry);
 	own_server();
-	add_standby($registry, $world{registries}[1], 0);
+	$world{registry_standby} = standby_for($registry, shift @{ $world{spares} }, 0);
 
-	foreach my $i (0 .. $world_plan->{servers} - 1)
+	foreach my $i (0 .. $plan->{servers} - 1)
 	{
-		my $node = node_of_backup(new_node('server'), $template, 'backup');
-		configure($node, $i);
-		set_clock($node, 0);
-		start_node($node);
-		my $server = add_server($node, 'new', 0);
+		my $node = new_node('server');
+		my $server = add_server(new_server_of($node, $template, conf_of($node, $i)), 'new');
 		$node->backup('old') if $i == 0;
-		$server->{standby} = add_standby($node, new_node('standby'), 0)
-		  if $world_plan->{pairs}[$i];
+		$server->{standby} = standby_for($node, new_node('standby'), 0) if $plan->{pairs}[$i];
 	}
+	probe_all(@{ $world{servers} });
+	renew_all(@{ $world{servers} });
 	return;
 }
 
 # Of too many servers, one that was added goes.
 sub retire_servers
 {
-	while (@{ $world{servers} } > $world_plan->{most})
+	while (@{ $world{servers} } > $plan->{most})
 	{
 		my ($server) = splice @{ $world{servers} }, 1, 1;
 
@@ -1366,55 +954,25 @@ sub retire_servers
 	return;
 }
 
-# One of the faults of servers of a round.
-sub server_fault
+sub registry_round
 {
-	my ($fault) = @_;
-	my @servers = @{ $world{servers} };
-	my $server = $servers[ $round_plan->{who} * @servers ];
-	my @others = grep { $_ != $server } @servers;
-	my $other = $others[ $round_plan->{other} * @others ];
-
-	happens("$server->{name}: $fault");
-	my $done = $server_fault{$fault}->($server, $other);
-	fault($fault) unless ($done // '') eq 'not done';
-	retire_servers();
-	return;
-}
-
-sub round
-{
-	my $round = $round_plan;
-	my $registry_fault = $round->{registry_fault};
-
-	$registry_fault = 'restart' unless possible($registry_fault);
 	end_silence();
-	happens("registry: $registry_fault");
-	my $ends = $registry_fault{$registry_fault}->();
-	foreach my $its (@{ $round->{server_faults} })
-	{
-		$round_plan = { %$round, %$its };
-		server_fault($its->{fault});
-	}
-	$round_plan = $round;
-	$ends->();
-	happens("end of the registry's $registry_fault");
-	fault("$registry_fault of the registry") if $registry_fault ne 'nothing';
+	round();
 	nap($round_plan->{pause});
 
 	end_old_registry()
 	  if $world{old_registry} && --$world{old_registry}{rounds} < 0;
 	my @all = (@{ $world{servers} }, grep { defined } $world{own});
-	probe($_) foreach @all;
-	renew_clients($_) foreach @all;
-	take_ids();
+	probe_all(@all);
+	renew_all(@all);
+	add_up('take');
 	return;
 }
 
 # What the servers' logs tell of grants.
 sub count_grants
 {
-	my %files = map { $_->logfile => 1 } @{ $world{nodes} };
+	my %files = map { $_->logfile => 1 } @nodes;
 	my $n = 0;
 
 	foreach my $file (keys %files)
@@ -1425,112 +983,62 @@ sub count_grants
 	return $n;
 }
 
-# Let the checker compare what clients received with what was granted.
-sub check_world
-{
-	write_grants($_) foreach @{ $world{registries} }[ 0 .. $world{registry} ];
-	my (undef, @found) = check_history($world{history});
-	wrong(join "\n  ", 'the checker of histories', @found) if @found;
-	$world{unhistoric} = @found;
-	return;
-}
-
 sub end_world
 {
 	my ($lived) = @_;
 
-	foreach my $server (@{ $world{servers} }, @{ $world{own_servers} })
-	{
-		kill 'KILL', map { $_->{pid} } @{ $server->{clients} };
-		waitpid($_->{pid}, 0) foreach @{ $server->{clients} };
-		ledger("close $_->{n}") foreach @{ $server->{clients} };
-		unlink $_->{file}, $_->{errors} foreach @{ $server->{clients} };
-	}
-	$_->stop foreach @{ delete $world{proxies} // [] };
+	part_with($_->{clients}, 0, $_->{name}) foreach @{ $world{servers} }, @{ $world{own_servers} };
+	end_registries();
 	if (my $old = delete $world{old_registry})
 	{
 		kill 'CONT', @{ $old->{walsenders} };
 	}
-	take_ids();
+	add_up('take');
 	$total{grants} += count_grants();
-	$total{$_} += $world{$_}
-	  foreach 'ids', 'duplicates', 'falls', 'shared', 'foreign', 'workers';
-	end_nodes(@{ $world{nodes} });
-	check_world() if $lived;
-	foreach my $node (@{ $world{nodes} })
-	{
-		PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $node->data_dir,
-			$node->backup_dir)
-		  unless bad();
-	}
-	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $world{archive})
-	  if defined $world{archive};
+	end_nodes(@nodes);
+
+	# Let the checker compare what clients received with what was granted.
+	write_grants($_) foreach $lived ? @{ $world{were_registry} } : ();
+	$lived ? end_history() : drop_history();
+	system_or_bail('rm', '-rf', map { ($_->data_dir, $_->backup_dir) } @nodes) unless bad();
+	system_or_bail('rm', '-rf', $world{archive}) if defined $world{archive};
+	@nodes = ();
 	return;
 }
 
-while (time < $end)
-{
-	$world_plan = plan_world($total{worlds}++);
-	$round_plan = undef;
-	nothing_happened();
-	print '# plan: ', describe($world_plan), "\n";
-	happens("world $total{worlds} begins");
-	my $lived = eval {
-		begin_world();
-		probe($_) foreach @{ $world{servers} };
-		renew_clients($_) foreach @{ $world{servers} };
-		foreach my $plan (@{ $world_plan->{rounds} })
-		{
-			last if time > $end;
-			$round_plan = $plan;
-			$total{rounds}++;
-			happens("round $total{rounds}: " . describe($plan));
-			round();
-			last if bad() || $bug && $total{failed} > 0;
-		}
-		1;
-	};
-	my $undone = $lived || $@ =~ /^interrupted/ ? undef : $@;
-	fail_call("what was planned could not be done: $undone")
-	  if defined $undone && !$bug;
-	end_world($lived);
-	die $undone if defined $undone && $bug && !bad() && $total{failed} == 0;
-	printf $figures
-	  "world %d: %d rounds so far, %d IDs, %d worker IDs of %d, %d runs in the ledger\n",
-	  $total{worlds}, $total{rounds}, $world{ids}, $world{workers},
-	  $world_plan->{workers}, $world{runs};
+with_registry({
+	add_line => \&add_line,
+	renew => \&renew_clients,
+	judge => \&judge,
+	probe => 'SELECT snowflake_nextval()',
+	probed => sub { book("id $_[0]{line} $_[1]") },
+	copy_conf => \&copy_conf,
+	retire => \&retire_servers,
+	possible => \&possible,
+	server_faults => \%server_fault,
+	registry_faults => \%registry_fault });
 
-	# What led to it is in the logs and the data directories.
-	last if bad() || !$lived || $bug && $total{failed} > 0;
+sub world
+{
+	return {
+		create => \&create,
+		plan => \&plan_world,
+		begin => \&begin_world,
+		round => \&registry_round,
+		stops => \&bad,
+		end => \&end_world,
+
+		# What led to it is in the logs and the data directories.
+		ends => sub { bad() || !$_[0] },
+		wrong => [qw(duplicates falls shared foreign failed)],
+		promise => 'neither a duplicate nor a fall, and no call that failed',
+		so_far => '{worlds} worlds, {rounds} rounds, {ids} IDs',
+		bug_figures => '{rounds} rounds, {ids} IDs, {duplicates} duplicates, {falls} falls, {shared} shared, '
+		  . '{foreign} foreign, {failed} failed',
+		figures => '{rounds} rounds, {faults} faults in {worlds} worlds ({failovers} failovers of the registry, '
+		  . '{twins} of them of two standbys to one timeline, {split_brains} of them with the old primary alive), '
+		  . '{servers} servers, {ids} IDs, {workers} worker IDs, {grants} grants, {duplicates} duplicates, {falls} falls, '
+		  . '{shared} shared, {foreign} foreign, {failed} failed, {refused} refused, longest wait {longest_wait} s' };
 }
 
-my ($histories, $wrong_in_histories, $calls) = history_figures();
-my $wrong =
-  $total{duplicates} + $total{falls} + $total{shared} + $total{foreign} +
-  $total{failed} + $wrong_in_histories;
-if ($bug)
-{
-	ok($wrong > 0, "the bug \"$bug\" is found");
-	done_testing();
-	print $figures "$histories\n";
-	printf $figures
-	  "bug \"$bug\": %d rounds, %d IDs, %d duplicates, %d falls, %d shared, %d foreign, %d failed, %s, seed %d\n",
-	  @total{qw(rounds ids duplicates falls shared foreign failed)},
-	  $wrong > 0 ? sprintf('found after %.0f s', time - $begin) : 'not found', $seed;
-	exit($wrong == 0);
-}
-is($wrong, 0, 'neither a duplicate nor a fall, and no call that failed');
-cmp_ok($calls, '>', 0, 'histories were checked');
-done_testing();
-print $figures "$histories\n";
-print $figures 'faults by kind: ', faults_by_kind(), "\n";
-printf $figures
-  '%d rounds, %d faults in %d worlds (%d failovers of the registry, %d of them of two standbys to one timeline, %d more with the old primary alive), '
-  . '%d servers, %d IDs, %d worker IDs, %d grants, %d duplicates, %d falls, '
-  . "%d shared, %d foreign, %d failed, %d refused, longest wait %.1f s, seed %d\n",
-  $total{rounds}, count_faults(), $total{worlds}, $total{failovers} - $total{split_brains},
-  @total{
-	qw(twins split_brains servers ids workers grants duplicates falls shared foreign
-	  failed refused longest_wait)
-  }, $seed;
-exit($wrong > 0 || $calls == 0);
+1;
