@@ -42,7 +42,7 @@ ISOLATION = nextval identity
 ISOLATION_OPTS = --inputdir=$(srcdir)/test
 TAP_TESTS = 1
 PROVE_FLAGS += -I $(abspath $(here)test/perl)
-TEST_FOLDERS = generator clock keys pages
+TEST_FOLDERS = generator clock keys pages scripts
 # The file names are unique, because a test's directory and log have only that.
 PROVE_TESTS = $(TEST_FOLDERS:%=test/%/*.pl) $(EXTENSIONS:%=%/test/*.pl) test/worlds/torture/test_*.pl
 

@@ -24,6 +24,10 @@ sub begin_report
 {
 	my ($file, $command) = @_;
 
+	# A background session would show each of its queries among the results.
+	no warnings 'redefine';
+	*PostgreSQL::Test::BackgroundPsql::note = sub { };
+
 	mkdir 'bench/results';
 	mkdir $directory;
 	open($report, '>', "$directory/$file.md") or die $!;

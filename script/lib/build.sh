@@ -58,11 +58,11 @@ update_source()
 (
 	mkdir -p "$1"
 	new=$(mktemp -d)
+	trap 'rm -rf "$new" "$new.list"' EXIT
 	checkout_files | grep -E '^(Makefile|[^/]*\.(control|sql)|(src|shared|test/api)/.*)$' >"$new.list"
 	checkout_files | grep -E '^(registry|registry_client|convert|keys)/' |
 		grep -vE '^[^/]*/(sql|expected|test)/' >>"$new.list"
 	copy_files "$new" <"$new.list" || exit
-	rm -f "$new.list"
 	changes=$(LC_ALL=C diff -rq "$1" "$new" 2>&1) || true
 	if printf '%s\n' "$changes" | grep -q "^Only in $1"; then
 		# What was made of a file that is gone, goes, too.
@@ -76,7 +76,6 @@ update_source()
 			cat "$file" >"$1/$file"
 		done
 	fi
-	rm -rf "$new"
 )
 
 # Can the user keep a build in the checkout?
@@ -108,35 +107,76 @@ release_build()
 	exec 8>&-
 }
 
+# End what still runs in a folder, or is a program there, such as tests and their servers
+# after an interruption.
+end_processes()
+{
+	for signal in TERM QUIT KILL; do
+		for try in {1..50}; do
+			# Other processes end meanwhile.
+			left=$(find /proc/[0-9]*/{exe,cwd} -maxdepth 0 -lname "$1*" 2>/dev/null || true)
+			left=$(printf '%s\n' "$left" | cut -d/ -f3 | sort -u)
+			[ -n "$left" ] || return 0
+			# shellcheck disable=SC2086
+			[ "$try" -ne 1 ] || kill -s "$signal" $left 2>/dev/null || true
+			# shellcheck disable=SC2086
+			kill -s CONT $left 2>/dev/null || true
+			sleep 0.1
+		done
+	done
+}
+
 # Run a script in a copy of the checkout, as the user of the servers.  The copy goes
-# away if it succeeds, but for the folder that $keep names, which is copied back.
+# away, but for the folder that $keep names, which is copied back, unless the script fails:
+# then it has the logs, which stay until script/check runs again.  Nothing runs there
+# afterwards, and nothing stays of what was interrupted, or whose output was closed.
 # With $build_in_copy it is built there, otherwise before, if make can build in the checkout.
 run_in_copy()
 (
 	temporary=${TMPDIR:-/tmp}
 	is_plain "$temporary" || temporary=/tmp
 	copy=$(mktemp -d "$temporary/snowflake.XXXXXX")
-	trap 'rm -rf "$copy"' EXIT
+	trap 'cd "$top"; end_processes "$copy"; rm -rf "$copy"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	trap 'exit 141' PIPE
 	copy_checkout "$copy"
 	mkdir -p "$copy/tmp_check"
+	failed_before=
 	if [ -z "${build_in_copy:-}" ] && can_keep_build; then
 		say "building with $("$PG_CONFIG" --version)"
 		with_progress building keep_build &&
 			install_compiled "$kept/source" "$kept" "$copy/tmp_check/install" || exit
 		release_build
+		[ "$1" != script/lib/in_copy/check ] || failed_before=$top/.build/check/failed
 	fi
-	trap - EXIT
+	forget_failed
 
 	[ "$(id -u)" -ne 0 ] || chown -R "$server_user": "$copy"
 	cd "$copy"
-	if as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" \
-		JOBS="${JOBS:-}" "$@"; then
+	status=0
+	as_server_user env PG_CONFIG="$PG_CONFIG" VERBOSE="${VERBOSE:-}" JOBS="${JOBS:-}" "$@" ||
+		status=$?
+	if [ "$status" -eq 0 ]; then
 		[ -z "${keep:-}" ] || cp -R "$copy/$keep/." "$top/$keep/"
-		rm -rf "$copy"
-	else
-		exit
+	elif [ "$status" -lt 128 ]; then
+		trap 'cd "$top"; end_processes "$copy"' EXIT
+		[ -z "$failed_before" ] || printf '%s\n' "$copy" >>"$failed_before"
 	fi
+	exit "$status"
 )
+
+# Remove the copies of runs of script/check that failed before.
+forget_failed()
+{
+	[ -n "$failed_before" ] && [ -e "$failed_before" ] || return 0
+	while IFS= read -r old; do
+		case $old in
+			*/snowflake.??????) rm -rf "$old" ;;
+		esac
+	done <"$failed_before"
+	rm -f "$failed_before"
+}
 
 # In the copy: install the extension privately, and set the environment that the
 # tests expect.

@@ -19,7 +19,7 @@ die()
 # Run a command, and say every 15 seconds what has not ended yet.
 with_progress()
 {
-	perl -e '$| = 1; for (my $s = 15; sleep 15; $s += 15) { print "$ARGV[0]: $s s\n" }' "$1" 8>&- 9>&- &
+	perl -e '$| = 1; my $parent = getppid; for (my $s = 15; sleep 15 && getppid == $parent; $s += 15) { print "$ARGV[0]: $s s\n" }' "$1" 8>&- 9>&- &
 	ticker=$!
 	shift
 	outcome=0
