@@ -234,16 +234,6 @@ sub plan_for_mark
 	};
 }
 
-# A fast stop right after each start.
-sub plan_for_quick_stop
-{
-	return {
-		%{ plan_for_mark() },
-		step => undef,
-		quick_stop => [ 1, rand(0.5) ]
-	};
-}
-
 # A synchronous standby that gets no WAL for a while, and then takes over beside its
 # primary.
 sub plan_for_standby
@@ -259,36 +249,6 @@ sub plan_for_standby
 	};
 }
 
-# A standby of a quorum that lags, and is promoted although it should not be.
-sub plan_for_quorum
-{
-	return { %{ plan_for_standby() }, before => [], quorum => 1 };
-}
-
-# A standby becomes synchronous that lacks the mark of what is reserved.
-sub plan_for_unconfirmed
-{
-	return { %{ plan_for_standby() }, before => [ any_of('change names', 'next standby') ] };
-}
-
-# A query runs through the change that requires another standby.
-sub plan_for_running
-{
-	return { %{ plan_for_standby() }, before => ['more standbys'], quorum => 0 };
-}
-
-# The mark is raised to numbers below the durable one.
-sub plan_for_raise
-{
-	return { %{ plan_for_mark() }, settings => { max_lead => '0ms', reserve_time => '5s' }, events => [ { raises => 20, pause => 0 } ] };
-}
-
-# The clock is behind, so that IDs continue right at the mark.
-sub plan_for_reset
-{
-	return { %{ plan_reset() }, ahead => 3600, ways => [ ('older snapshot') x 4 ] };
-}
-
 # Something happens to sequences.
 sub plan_for_sequences
 {
@@ -300,17 +260,35 @@ sub plan_for_sequences
 
 # What finds the bugs that script/tests/torture --break puts into the sources.
 my %plan_for_bug = (
-	'mark' => \&plan_for_mark,
-	'standby' => \&plan_for_standby,
-	'unconfirmed' => \&plan_for_unconfirmed,
-	'running' => \&plan_for_running,
-	'quorum' => \&plan_for_quorum,
-	'reset' => \&plan_for_reset,
-	'raise' => \&plan_for_raise,
+	mark => \&plan_for_mark,
+	standby => \&plan_for_standby,
+
+	# A standby becomes synchronous that lacks the mark of what is reserved.
+	unconfirmed => sub { return { %{ plan_for_standby() }, before => [ any_of('change names', 'next standby') ] } },
+
+	# A query runs through the change that requires another standby.
+	running => sub { return { %{ plan_for_standby() }, before => ['more standbys'], quorum => 0 } },
+
+	# A standby of a quorum that lags, and is promoted although it should not be.
+	quorum => sub { return { %{ plan_for_standby() }, before => [], quorum => 1 } },
+
+	# The clock is behind, so that IDs continue right at the mark.
+	reset => sub { return { %{ plan_reset() }, ahead => 3600, ways => [ ('older snapshot') x 4 ] } },
+
+	# The mark is raised to numbers below the durable one.
+	raise => sub {
+		return {
+			%{ plan_for_mark() },
+			settings => { max_lead => '0ms', reserve_time => '5s' },
+			events => [ { raises => 20, pause => 0 } ]
+		};
+	},
 	'sequence-increment' => \&plan_for_mark,
 	'sequence-exhausted' => sub { plan_for_sequences('restart') },
-	'sequence-plans' => sub { plan_for_sequences('detach') },
-	'startup-signal' => \&plan_for_quick_stop);
+	'sequence-plans' => sub { plan_for_sequences('drop') },
+
+	# A fast stop right after each start.
+	'startup-signal' => sub { return { %{ plan_for_mark() }, step => undef, quick_stop => [ 1, rand(0.5) ] } });
 
 sub plan_round
 {
