@@ -148,7 +148,7 @@ run_in_copy()
 		with_progress building keep_build &&
 			install_compiled "$kept/source" "$kept" "$copy/tmp_check/install" || exit
 		release_build
-		[ "$1" != script/lib/in_copy/check ] || failed_before=$top/.build/check/failed
+		[ "$1" != script/lib/in_copy/check ] || failed_before=$kept/failed
 	fi
 	forget_failed
 
