@@ -18,10 +18,9 @@ SELECT format('%s %s', lower({kind}), name) AS object,
 -- Keys that are not converted yet, with their defaults.
 -- name: unconverted_keys
 SELECT t.column_name,
-  format('it has %s', CASE WHEN a.attidentity <> '' THEN 'an identity'
-    ELSE coalesce(format('the default %s', pg_get_expr(f.adbin, f.adrelid)), 'no default') END) AS why
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-  LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
+  format('it has %s', CASE WHEN t.attidentity <> '' THEN 'an identity'
+    ELSE coalesce(format('the default %s', d.expression), 'no default') END) AS why
+FROM target t LEFT JOIN key_default d ON (d.relid, d.attnum) = (t.relid, t.attnum)
 WHERE t.is_root AND t.gets_ids
 ORDER BY t.column_name COLLATE "C"
 

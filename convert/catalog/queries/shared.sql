@@ -85,8 +85,12 @@ FROM ({entries}) o(number, hint, line, object)
 GROUP BY number, hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"
 
+-- What is to be told.  The severity "first" is that of what needs a decision before the first
+-- conversion, and is only told afterwards.
 -- snippet: notices(entries)
-SELECT severity, form, title, object, line, message, detail, hint
+SELECT CASE WHEN severity <> 'first' THEN severity WHEN true = ALL ($set_default) THEN 'warning'
+    ELSE 'info' END AS severity,
+  form, title, object, line, message, detail, hint
 FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
 ORDER BY number, object COLLATE "C"
 
@@ -106,6 +110,7 @@ SELECT y.oid FROM wide w JOIN pg_type y ON y.typbasetype = w.typid AND y.typtype
 -- converted because it has another type.
 -- cte: target
 SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.attinhcount,
+  a.attidentity, a.attgenerated,
   coalesce((w.relid, w.attnum) = ($tables[w.key], $columns[w.key]), false) AS is_root,
   $generators[w.key] AS generator, coalesce($set_default[w.key], false) AS gets_ids,
   coalesce($set_default[w.key] AND NOT $keeps_sequences[w.key], false) AS set_default,

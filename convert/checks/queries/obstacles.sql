@@ -356,9 +356,8 @@ SELECT format('%s is inherited from several parent tables', t.column_name), t.co
 FROM target t WHERE t.change = 'widen' AND t.attinhcount > 1
 
 -- hint: Drop generated columns, convert, and add them again.
-SELECT format('%s is a generated column', t.column_name), t.column_name
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.change = 'widen' AND a.attgenerated <> '' AND NOT t.is_key
+SELECT format('%s is a generated column', column_name), column_name
+FROM target WHERE change = 'widen' AND attgenerated <> '' AND NOT is_key
 
 -- Since 18: PostgreSQL cannot create such a constraint again.
 -- hint: Give not-null constraints the name that they have in the parent table: run ALTER TABLE
@@ -385,9 +384,8 @@ WHERE t.change = 'widen' AND r.relkind = 'f'
 -- list: key_obstacles obstacles
 
 -- hint: A generated column cannot have a default. Drop it and add it as a bigint column.
-SELECT format('%s is a generated column', t.column_name), t.column_name
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_key AND t.set_default AND a.attgenerated <> ''
+SELECT format('%s is a generated column', column_name), column_name
+FROM target WHERE is_key AND set_default AND attgenerated <> ''
 
 -- hint: Convert the parent table, which also converts its children.
 SELECT format('%s is inherited from table %s', t.column_name, i.inhparent::regclass),
@@ -483,8 +481,7 @@ AND substring(p.partkey FROM ':varattno ([0-9]+)') = t.attnum::text
 SELECT format('%s is an identity column of a distributed table', t.column_name), t.column_name
 FROM target t
   JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
-  JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_key AND t.gets_ids AND a.attidentity <> ''
+WHERE t.is_key AND t.gets_ids AND t.attidentity <> ''
 
 -- hint: Convert distributed tables on the coordinator.
 SELECT format('table %s is a distributed table, and this server is not the coordinator',

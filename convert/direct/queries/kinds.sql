@@ -23,7 +23,7 @@ ORDER BY relid, attname, sequence
 -- list: first_kind_notices notices
 
 -- notice: warning | list | sequences that feed no column stay as they are
-{idle(true)}
+{idle}
 
 -- notice: warning | list | functions and views read last_value of sequences
 {readers}
@@ -31,7 +31,7 @@ ORDER BY relid, attname, sequence
 -- list: kind_notices notices
 
 -- notice: info | list | sequences that feed no column stay as they are
-{idle(true)}
+{idle}
 
 -- notice: warning | list | functions and views read last_value of sequences
 {readers}

@@ -1,9 +1,8 @@
--- What needs a decision before the first conversion, and is only told afterwards.
--- snippet: idle(condition)
+-- snippet: idle
 SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
   'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
   'numbers of documents, can stay.'
-FROM idle_sequence WHERE {condition}
+FROM idle_sequence
 
 -- snippet: readers
 SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
@@ -11,26 +10,13 @@ SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
   'import call setval() whatever it is.'
 FROM position_reader
 
--- The same for numbers that stay as they are.
--- snippet: number_texts(condition)
-SELECT column_name, column_name, 'its default makes a text of the numbers of a local sequence',
-  NULL, 'Other servers that insert rows have the same numbers. Give it a range sequence with '
-  'snowflake_set_sequence_kind(), or add the name of the server to the text.'
-FROM number_text WHERE NOT has_ids AND {condition}
-
--- snippet: texts(condition)
-SELECT column_name, format('%s: %s', column_name, reason),
-  format('it has keys in texts: %s', reason), NULL,
-  'See that the application reads 64-bit numbers there, also where its SQL casts them.'
-FROM found WHERE verdict = 'texts' AND {condition}
-
 -- list: notices notices
 
 -- notice: info | list | columns are changed to type bigint
-SELECT t.column_name, format('%s (%s)', t.column_name, format_type(a.atttypid, NULL)),
-  format('%s becomes bigint', format_type(a.atttypid, NULL)), NULL,
+SELECT t.column_name, format('%s (%s)', t.column_name, format_type(t.typid, NULL)),
+  format('%s becomes bigint', format_type(t.typid, NULL)), NULL,
   'Use 64-bit integers for these columns in the application, and have it reconnect.'
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+FROM target t
 WHERE t.change = 'widen' AND t.attinhcount = 0
 AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attnum))
 
@@ -88,11 +74,11 @@ SELECT column_name, format('%s (%s): %s', column_name, type, reason),
 FROM found h
 WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
--- notice: warning | list | texts have keys in them
-{texts(true = ALL ($set_default))}
-
--- notice: info | list | texts have keys in them
-{texts(NOT true = ALL ($set_default))}
+-- notice: first | list | texts have keys in them
+SELECT column_name, format('%s: %s', column_name, reason),
+  format('it has keys in texts: %s', reason), NULL,
+  'See that the application reads 64-bit numbers there, also where its SQL casts them.'
+FROM found WHERE verdict = 'texts'
 
 -- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
 SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),
@@ -117,19 +103,10 @@ AND CASE WHEN t.is_root THEN d.expression !~ '^nextval[(]''[^'']*''::regclass[)]
 -- notice: warning | one each | keys had no default
 SELECT t.column_name, t.column_name, format('%s had no default', t.column_name),
   'The application supplied the values.',
-  'Omit the column from INSERT in the application. If the application continues to supply '
-  'values, for example from a sequence, they are not snowflake IDs.'
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.set_default AND a.attidentity = '' AND a.atttypid <> 'uuid'::regtype
-AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))
-
--- notice: warning | one each | keys had no default
-SELECT t.column_name, t.column_name, format('%s had no default', t.column_name),
-  'The application supplied the values.',
-  'Omit the column from INSERT in the application. If it continues to supply values, they do '
-  'not come from the generator.'
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype
+  'Omit the column from INSERT in the application. If it continues to supply values, for example '
+  'from a sequence, these do not come from the generator.'
+FROM target t
+WHERE t.is_root AND t.set_default AND t.attidentity = ''
 AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))
 
 -- notice: warning | one each | keys are no longer GENERATED ALWAYS
@@ -137,21 +114,20 @@ SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', 
   'Roles with INSERT or UPDATE on the table can choose its values, also with OVERRIDING USER '
   'VALUE.',
   'Grant INSERT and UPDATE on the other columns only.'
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.set_default AND a.attidentity = 'a'
+FROM target t WHERE t.is_root AND t.set_default AND t.attidentity = 'a'
 
 -- notice: warning | one each | row filters of publications use converted columns
 SELECT f.name, format('%s: %s', f.name, f.expression), f.name, f.expression,
   'Rows that it does not accept are not published. See that it accepts the new IDs.'
 FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, t.column_name),
         pg_get_expr(p.prqual, p.prrelid)
-      FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
+      FROM target t
         JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass
           AND {on_column(d, t)}
         JOIN pg_publication_rel p ON p.oid = d.objid AND p.prqual IS NOT NULL
         JOIN pg_publication b ON b.oid = p.prpubid
       WHERE (t.gets_ids OR t.change = 'widen')
-      AND pg_get_expr(p.prqual, p.prrelid) ~ {word(a.attname::text)}) f(name, expression)
+      AND pg_get_expr(p.prqual, p.prrelid) ~ {word(t.attname::text)}) f(name, expression)
 
 -- Constants have quotes.
 -- notice: warning | list | expressions with integers are kept
@@ -196,8 +172,7 @@ SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.
   'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among '
   'themselves.',
   'Do not use the order of the key for older rows.'
-FROM target t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.is_root AND t.set_default AND a.atttypid = 'uuid'::regtype
+FROM target t WHERE t.is_root AND t.set_default AND t.typid = 'uuid'::regtype
 
 -- notice: warning | one each | sequences stay as they are
 SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regclass, k.narrow),
@@ -207,11 +182,8 @@ SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regc
 FROM key_sequence k JOIN pg_class c ON c.oid = k.sequence
 WHERE $keeps_sequences[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
 
--- notice: warning | list | sequences that feed no column stay as they are
-{idle(true = ALL ($set_default))}
-
--- notice: info | list | sequences that feed no column stay as they are
-{idle(NOT true = ALL ($set_default))}
+-- notice: first | list | sequences that feed no column stay as they are
+{idle}
 
 -- notice: warning | list | functions and views read last_value of sequences
 {readers}
@@ -222,11 +194,11 @@ SELECT column_name, column_name, 'its default makes a text of snowflake IDs', NU
   'cuts none of them; or give it a range sequence of its own.'
 FROM number_text WHERE has_ids
 
--- notice: warning | list | defaults make texts of numbers of local sequences
-{number_texts(true = ALL ($set_default))}
-
--- notice: info | list | defaults make texts of numbers of local sequences
-{number_texts(NOT true = ALL ($set_default))}
+-- notice: first | list | defaults make texts of numbers of local sequences
+SELECT column_name, column_name, 'its default makes a text of the numbers of a local sequence',
+  NULL, 'Other servers that insert rows have the same numbers. Give it a range sequence with '
+  'snowflake_set_sequence_kind(), or add the name of the server to the text.'
+FROM number_text WHERE NOT has_ids
 
 -- notice: warning | one each | sequences are dropped
 SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,
@@ -375,8 +347,8 @@ AND EXISTS (SELECT FROM pg_inherits p WHERE p.inhparent = i.oid)
 -- cte: statement(step, other, name, command) union
 SELECT 1, NOT t.is_root, t.name,
   format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)
-FROM altered t JOIN pg_attribute a ON (a.attrelid, a.attnum) = (t.relid, t.attnum)
-WHERE t.set_default AND t.is_key AND a.attidentity <> ''
+FROM altered t
+WHERE t.set_default AND t.is_key AND t.attidentity <> ''
 AND (t.is_root OR NOT t.relispartition
      OR current_setting('server_version_num')::int < 170000)
 SELECT 2, false, t.name,
