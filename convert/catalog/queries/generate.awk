@@ -17,7 +17,7 @@
 #	-- list: NAME SNIPPET	Queries whose rows are put together by a snippet, of which
 #				each begins with "-- entry:", "-- hint: VALUE", or
 #				"-- notice: VALUE | VALUE".  Its number and the values are
-#				put before its columns.
+#				put before its columns.  It may be such a union.
 #	-- snippet: NAME(A, B)	SQL that {NAME(x, y)} stands for, with x in place of {A}.
 #	-- parameters: NAME TYPE, ...
 #				Those that queries.c knows, and queries have as $NAME.
@@ -340,6 +340,12 @@ function begin_block(what, title)
 		body = title
 }
 
+# Is what begins with SELECT the next query of a union, or of an entry of a list?
+function is_next()
+{
+	return kind == "list" ? body ~ /^SELECT/ : in_union && body !~ /[(]\n$/
+}
+
 # Put in the snippets, of which some may be in files after those that have them.
 function expand_all(    id)
 {
@@ -394,7 +400,7 @@ FNR == 1 {
 }
 
 kind != "" && kind != "parameters" && kind != "texts" {
-	body = body (in_union && /^SELECT/ && body !~ /[(]\n$/ ? "UNION ALL\n" : "") $0 "\n"
+	body = body (/^SELECT/ && is_next() ? "UNION ALL\n" : "") $0 "\n"
 	next
 }
 

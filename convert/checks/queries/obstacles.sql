@@ -334,8 +334,6 @@ WHERE d.classid IN ('pg_rewrite'::regclass, 'pg_constraint'::regclass,
 OR d.classid = 'pg_class'::regclass AND d.objsubid = 0 AND d.deptype <> 'i'
 OR y.typtype = 'd' AND y.typbasetype <> h.typid
 OR concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid) %s ', h.typid)
-
--- hint: Drop objects that depend on a column, convert, and create them again.
 SELECT format('%s calls %s with rows of %s', pg_describe_object(d.classid, d.objid, 0),
     p.oid::regprocedure, t.table_name), t.table_name
 FROM target t JOIN pg_class r ON r.oid = t.relid

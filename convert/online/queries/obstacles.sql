@@ -163,9 +163,6 @@ WHERE NOT coalesce(CASE d.classid
   WHEN 'pg_policy'::regclass THEN p.polrelid = col.relid
   ELSE d.classid IN ('pg_trigger'::regclass, 'pg_publication_rel'::regclass,
     'pg_statistic_ext'::regclass) END, false)
-
--- hint: Drop objects that depend on a column and cannot be carried over, convert, and create them
---   again. For views, snowflake_convert_report() has the statements.
 SELECT format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
     pg_describe_object(gone.classid, gone.objid, 0))
 FROM gone JOIN pg_depend d ON (d.refclassid, d.refobjid) = (gone.classid, gone.objid)
@@ -177,14 +174,27 @@ FROM gone JOIN pg_depend d ON (d.refclassid, d.refobjid) = (gone.classid, gone.o
 WHERE d.deptype <> 'i' AND r.oid IS NULL
 AND (d.classid = 'pg_policy'::regclass OR (d.classid, d.objid) NOT IN (SELECT classid, objid
   FROM gone))
-
--- hint: Drop objects that depend on a column and cannot be carried over, convert, and create them
---   again. For views, snowflake_convert_report() has the statements.
 SELECT format('%s is a member of, or depends on, extension %I',
     pg_describe_object(gone.classid, gone.objid, 0), e.extname)
 FROM gone JOIN pg_depend d ON (d.classid, d.objid) = (gone.classid, gone.objid)
   AND d.deptype IN ('e', 'x')
   JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+-- A row has all columns of its table, in their order.
+SELECT format('%s uses whole rows of its table', pg_describe_object('pg_class'::regclass,
+  indexrelid, 0))
+FROM pg_index WHERE indrelid IN (SELECT relid FROM col)
+AND concat(indexprs, indpred) ~ ':varattno 0 '
+SELECT format('exclusion constraint %I of table %s depends on a converted column', conname,
+  tab.name)
+FROM idx JOIN tab ON tab.relid = indrelid JOIN pg_constraint k ON k.oid = con
+WHERE k.contype = 'x'
+AND NOT EXISTS (SELECT FROM col WHERE col.relid = indrelid AND col.attnum = ANY (k.conkey))
+-- Since 18: constraints that are not enforced, and temporal ones.
+SELECT format('constraint %I of table %s is not enforced, or temporal', conname,
+  conrelid::regclass)
+FROM pg_constraint k
+WHERE (oid IN (SELECT oid FROM fkey UNION ALL SELECT oid FROM chk UNION ALL SELECT con FROM idx))
+AND (to_jsonb(k) @> '{"conenforced": false}' OR to_jsonb(k) @> '{"conperiod": true}')
 
 -- hint: Remove security labels, convert, and set them again.
 SELECT format('%s has a security label', pg_describe_object(l.classoid, l.objoid, l.objsubid))
@@ -285,22 +295,6 @@ FROM (SELECT 'pg_constraint'::regclass, oid, conname FROM fkey WHERE conparentid
   UNION ALL SELECT 'pg_statistic_ext'::regclass, oid, stxname FROM stat) o(classid, objid, name)
 WHERE starts_with(name::text, 'snowflake_new_')
 
--- A row has all columns of its table, in their order.
--- hint: Drop objects that depend on a column and cannot be carried over, convert, and create them
---   again. For views, snowflake_convert_report() has the statements.
-SELECT format('%s uses whole rows of its table', pg_describe_object('pg_class'::regclass,
-  indexrelid, 0))
-FROM pg_index WHERE indrelid IN (SELECT relid FROM col)
-AND concat(indexprs, indpred) ~ ':varattno 0 '
-
--- hint: Drop objects that depend on a column and cannot be carried over, convert, and create them
---   again. For views, snowflake_convert_report() has the statements.
-SELECT format('exclusion constraint %I of table %s depends on a converted column', conname,
-  tab.name)
-FROM idx JOIN tab ON tab.relid = indrelid JOIN pg_constraint k ON k.oid = con
-WHERE k.contype = 'x'
-AND NOT EXISTS (SELECT FROM col WHERE col.relid = indrelid AND col.attnum = ANY (k.conkey))
-
 -- hint: Drop indexes that are invalid, or create them again with REINDEX.
 -- Whoever creates one just now has a lock.
 SELECT DISTINCT format('index %I.%I is invalid', n.nspname, c.relname)
@@ -327,15 +321,6 @@ FROM tab JOIN pg_subscription_rel r ON r.srrelid = tab.relid JOIN pg_subscriptio
   ON b.oid = r.srsubid
 WHERE relid IN (SELECT relid FROM col) AND b.subbinary
 
--- Since 18: constraints that are not enforced, and temporal ones.
--- hint: Drop objects that depend on a column and cannot be carried over, convert, and create them
---   again. For views, snowflake_convert_report() has the statements.
-SELECT format('constraint %I of table %s is not enforced, or temporal', conname,
-  conrelid::regclass)
-FROM pg_constraint k
-WHERE (oid IN (SELECT oid FROM fkey UNION ALL SELECT oid FROM chk UNION ALL SELECT con FROM idx))
-AND (to_jsonb(k) @> '{"conenforced": false}' OR to_jsonb(k) @> '{"conperiod": true}')
-
 -- hint: Drop the rules of the tables, convert, and create them again.
 SELECT format('rule %I of table %s', r.rulename, tab.name)
 FROM tab JOIN pg_rewrite r ON r.ev_class = tab.relid WHERE relid IN (SELECT relid FROM col)
@@ -350,7 +335,6 @@ SELECT format('%s privilege on %s was granted by role %s, not by the owner', e.p
     e.grantor::regrole)
 FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid), aclexplode(col.attacl) e
 WHERE e.grantor <> tab.relowner
-UNION ALL
 SELECT format('%s privilege on view %s was granted by role %s, not by the owner',
   e.privilege_type, vw.name,
     e.grantor::regrole)
