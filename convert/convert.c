@@ -5,7 +5,7 @@
  *	  of IDs as its default, and all columns that reference it to bigint; and
  *	  snowflake_convert_schema(), which does this for all keys of a schema.
  *
- * With a kind that fits every column, they change sequences alone: kinds.c.
+ * With a kind that fits every column, they change sequences alone: sequences.c.
  * conversion.c has the steps, and README.md says which file has what.
  *
  * Converting a table evaluates code of its owner: expressions of indexes,
@@ -44,10 +44,8 @@
 #include "convert/catalog/findings.h"
 #include "convert/columns/columns.h"
 #include "convert/columns/keys.h"
-#include "convert/columns/schema.h"
 #include "convert/direct/conversion.h"
-#include "convert/direct/kinds.h"
-#include "convert/direct/statements.h"
+#include "convert/direct/sequences.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
@@ -174,19 +172,37 @@ convert_key(Call *call)
 }
 
 /*
- * Change the kind of the sequences that feed a table, or one of its columns.
+ * Change the kind of the sequences that feed a table, one of its columns, or the tables
+ * of a schema.
  */
 static void
-change_kinds_of_table(Call *call)
+change_kinds(Call *call)
 {
 	SnowflakeKindCall kinds = {
 		.conversion = &call->conversion,
 		.relid = call->relid,
-		.column = call->column
+		.column = call->column,
+		.exclude = call->exclude
 	};
 
 	snowflake_convert_change_kinds(&kinds);
 	call->statements = kinds.statements;
+}
+
+/*
+ * Convert, and return the statements.
+ */
+static Datum
+run_call(Call *call, void (*convert) (Call *call), FunctionCallInfo fcinfo)
+{
+	SPI_connect();
+	if (snowflake_convert_keeps_columns(&call->conversion))
+		change_kinds(call);
+	else
+		convert(call);
+	return_statements(call->statements, (ReturnSetInfo *) fcinfo->resultinfo);
+	SPI_finish();
+	return (Datum) 0;
 }
 
 /*
@@ -208,14 +224,7 @@ snowflake_convert(PG_FUNCTION_ARGS)
 	call.column = PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1));
 	call.conversion.dry_run = PG_GETARG_BOOL(2);
 
-	SPI_connect();
-	if (snowflake_convert_keeps_columns(&call.conversion))
-		change_kinds_of_table(&call);
-	else
-		convert_key(&call);
-	return_statements(call.statements, (ReturnSetInfo *) fcinfo->resultinfo);
-	SPI_finish();
-	return (Datum) 0;
+	return run_call(&call, convert_key, fcinfo);
 }
 
 /*
@@ -340,22 +349,6 @@ convert_schema(Call *call)
 }
 
 /*
- * Change the kind of the sequences that feed the tables of a schema.
- */
-static void
-change_kinds_of_schema(Call *call)
-{
-	SnowflakeKindCall kinds = {
-		.conversion = &call->conversion,
-		.exclude = call->exclude
-	};
-
-	snowflake_convert_check_schema(call->conversion.schema, call->exclude);
-	snowflake_convert_change_kinds(&kinds);
-	call->statements = kinds.statements;
-}
-
-/*
  * snowflake_convert_schema(schema regnamespace, exclude regclass[],
  *							widen text, dry_run boolean,
  *							generator regprocedure, kind text)
@@ -378,12 +371,6 @@ snowflake_convert_schema(PG_FUNCTION_ARGS)
 	snowflake_convert_check_widen(call.widen);
 	call.conversion.dry_run = PG_GETARG_BOOL(3);
 
-	SPI_connect();
-	if (snowflake_convert_keeps_columns(&call.conversion))
-		change_kinds_of_schema(&call);
-	else
-		convert_schema(&call);
-	return_statements(call.statements, (ReturnSetInfo *) fcinfo->resultinfo);
-	SPI_finish();
-	return (Datum) 0;
+	snowflake_convert_check_schema(call.conversion.schema, call.exclude);
+	return run_call(&call, convert_schema, fcinfo);
 }

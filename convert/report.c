@@ -29,11 +29,10 @@
 
 #include "convert/catalog/findings.h"
 #include "convert/columns/columns.h"
-#include "convert/columns/schema.h"
+#include "convert/columns/keys.h"
 #include "convert/direct/conversion.h"
-#include "convert/direct/kinds.h"
 #include "convert/direct/rehearse.h"
-#include "convert/direct/statements.h"
+#include "convert/direct/sequences.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
@@ -273,8 +272,7 @@ add_local_sequences(Report *report)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_texts(snowflake_convert_ask(&report->conversion,
-																sql_local_sequences)))
+	foreach(cell, snowflake_convert_ask_texts(&report->conversion, sql_local_sequences))
 		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING,
 											 "sequences are local, although new tables get another kind",
 											 lfirst(cell),

@@ -501,15 +501,6 @@ snowflake_convert_find_sequence_names(SnowflakeConversion *conversion)
 }
 
 /*
- * Are there sequences of the keys that were not there then?
- */
-bool
-snowflake_convert_has_new_sequences(const SnowflakeConversion *conversion)
-{
-	return snowflake_convert_ask(conversion, sql_new_sequences) != NIL;
-}
-
-/*
  * The part of a conversion that is about one table, for queries that need not
  * know the others.
  */
@@ -538,6 +529,22 @@ snowflake_convert_ask_of(const SnowflakeConversion *conversion, Oid object,
 {
 	run(query, conversion, object, NIL);
 	return rows_of_result();
+}
+
+/*
+ * Run a query that returns one column, of texts or OIDs.
+ */
+List *
+snowflake_convert_ask_texts(const SnowflakeConversion *conversion, SnowflakeQuery query)
+{
+	return snowflake_convert_texts(snowflake_convert_ask(conversion, query));
+}
+
+List *
+snowflake_convert_ask_oids(const SnowflakeConversion *conversion, Oid object,
+						   SnowflakeQuery query)
+{
+	return snowflake_convert_oids(snowflake_convert_ask_of(conversion, object, query));
 }
 
 /*

@@ -73,7 +73,7 @@ typedef struct SnowflakeConversion
 	/* keys.c */
 	List	   *keys;			/* of SnowflakeKey */
 
-	/* sequences.c, or kinds.c */
+	/* sequences.c */
 	List	   *sequences;		/* that get the kind, as OIDs */
 
 	/* columns.c */
@@ -99,13 +99,16 @@ extern int	snowflake_convert_find_target(const SnowflakeConversion *conversion,
 										  Oid relid, AttrNumber attnum);
 extern void snowflake_convert_find_targets(SnowflakeConversion *conversion);
 extern void snowflake_convert_find_sequence_names(SnowflakeConversion *conversion);
-extern bool snowflake_convert_has_new_sequences(const SnowflakeConversion *conversion);
 extern SnowflakeConversion snowflake_convert_part(const SnowflakeConversion *conversion,
 												  Oid relid);
 extern List *snowflake_convert_ask(const SnowflakeConversion *conversion,
 								   SnowflakeQuery query);
 extern List *snowflake_convert_ask_of(const SnowflakeConversion *conversion,
 									  Oid object, SnowflakeQuery query);
+extern List *snowflake_convert_ask_texts(const SnowflakeConversion *conversion,
+										 SnowflakeQuery query);
+extern List *snowflake_convert_ask_oids(const SnowflakeConversion *conversion,
+										Oid object, SnowflakeQuery query);
 extern List *snowflake_convert_run(const char *statement, const List *texts);
 extern char *snowflake_convert_value(const char *query);
 extern void snowflake_convert_run_statements(const List *statements);

@@ -51,24 +51,6 @@ sets_default(const SnowflakeConversion *conversion)
 	return false;
 }
 
-/*
- * Find what has the row types of the tables, among others: anybody can create
- * that at any time.
- */
-void
-snowflake_convert_find_type_obstacles(const SnowflakeConversion *conversion,
-									  List **obstacles)
-{
-	(void) snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, obstacles);
-}
-
-void
-snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
-										 List **obstacles)
-{
-	(void) snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, obstacles);
-}
-
 /* When a list of obstacles is asked. */
 enum
 {

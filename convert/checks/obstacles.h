@@ -14,10 +14,6 @@
 
 #include "convert/catalog/queries.h"
 
-extern void snowflake_convert_find_type_obstacles(const SnowflakeConversion *conversion,
-												  List **obstacles);
-extern void snowflake_convert_find_trigger_obstacles(const SnowflakeConversion *conversion,
-													 List **obstacles);
 extern bool snowflake_convert_find_obstacles(const SnowflakeConversion *conversion,
 											 List **obstacles);
 

@@ -38,7 +38,6 @@
 #include "convert/columns/keys.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/sequences.h"
-#include "convert/direct/statements.h"
 #include "shared/table_owner.h"
 
 /* How often a plan is made again because a table was changed. */
@@ -93,8 +92,7 @@ find_defaults(SnowflakeConversion *conversion)
 static void
 find_views(SnowflakeConversion *conversion)
 {
-	conversion->views = snowflake_convert_oids(snowflake_convert_ask(conversion,
-																	 sql_views_to_lock));
+	conversion->views = snowflake_convert_ask_oids(conversion, InvalidOid, sql_views_to_lock);
 }
 
 /*
@@ -200,8 +198,7 @@ lock_functions(SnowflakeConversion *conversion)
 		ListCell   *cell;
 
 		found = false;
-		foreach(cell, snowflake_convert_oids(snowflake_convert_ask(conversion,
-																   sql_functions_to_lock)))
+		foreach(cell, snowflake_convert_ask_oids(conversion, InvalidOid, sql_functions_to_lock))
 		{
 			Oid			function = lfirst_oid(cell);
 
@@ -272,7 +269,7 @@ snowflake_convert_list_obstacles(const SnowflakeConversion *conversion, List **f
 	NewIdCheck	check = {.conversion = conversion};
 
 	if (conversion->sequences != NIL)
-		snowflake_convert_find_kind_obstacles(conversion, findings);
+		(void) snowflake_convert_ask_obstacles(conversion, sql_kind_obstacles, findings);
 	(void) snowflake_convert_check_expressions(conversion, InvalidOid, NULL, 0, findings);
 	if (!accessible)
 		return false;
@@ -320,6 +317,31 @@ check_result(SnowflakeConversion *conversion)
 		if (key->set_default)
 			report_change(key->column, key->table);
 	}
+}
+
+/*
+ * What is to be said of a conversion that the statements do not show.
+ */
+List *
+snowflake_convert_list_notices(const SnowflakeConversion *conversion)
+{
+	List	   *findings = NIL;
+
+	if (!OidIsValid(conversion->schema))
+		snowflake_convert_find_kept_default(linitial(conversion->keys), &findings);
+	findings = list_concat(findings, snowflake_convert_ask_notices(conversion, sql_notices));
+	snowflake_convert_find_doubles(conversion, &findings);
+	return findings;
+}
+
+List *
+snowflake_convert_statements(const SnowflakeConversion *conversion)
+{
+	List	   *statements = snowflake_convert_ask_texts(conversion, sql_statements);
+
+	if (conversion->sequences == NIL)
+		return statements;
+	return list_concat(statements, snowflake_convert_ask_texts(conversion, sql_kind_statements));
 }
 
 /*

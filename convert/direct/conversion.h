@@ -19,6 +19,8 @@ extern void snowflake_convert_refuse_old_snapshot(void);
 extern bool snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner);
 extern bool snowflake_convert_list_obstacles(const SnowflakeConversion *conversion,
 											 List **findings);
+extern List *snowflake_convert_list_notices(const SnowflakeConversion *conversion);
+extern List *snowflake_convert_statements(const SnowflakeConversion *conversion);
 extern List *snowflake_convert_begin_execution(SnowflakeConversion *conversion);
 extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
 											   const List *statements);

@@ -47,7 +47,6 @@
 
 #include "convert/catalog/findings.h"
 #include "convert/catalog/subtransaction.h"
-#include "convert/checks/obstacles.h"
 #include "convert/online/backfill.h"
 #include "convert/online/locks.h"
 #include "convert/online/silent_update.h"
@@ -124,26 +123,12 @@ work_on_table(SnowflakeOnline *online, void *argument)
 
 	snowflake_online_lock(online, list_make1_oid(locked->backfill->relid), locked->mode);
 	part = snowflake_convert_part(&online->transaction.conversion, locked->backfill->relid);
-	snowflake_convert_find_type_obstacles(&part, &obstacles);
+	(void) snowflake_convert_ask_obstacles(&part, sql_type_obstacles, &obstacles);
 	if (obstacles == NIL)
 		locked->work(locked->backfill, &part);
 	else
 		locked->obstacle = MemoryContextStrdup(online->context,
 											   ((SnowflakeFinding *) linitial(obstacles))->line);
-}
-
-/* SnowflakeOnlineAttempt */
-static bool
-try_to_work(SnowflakeOnline *online, void *argument)
-{
-	LockedTable *locked = argument;
-
-	locked->obstacle = NULL;
-	if (!snowflake_online_try(online, work_on_table, locked))
-		return false;
-	if (locked->obstacle != NULL)
-		snowflake_online_report_wait(online, locked->backfill->what, locked->obstacle);
-	return locked->obstacle == NULL;
 }
 
 /*
@@ -153,9 +138,17 @@ static void
 work_with_lock(Backfill *backfill, LOCKMODE mode,
 			   void (*work) (Backfill *backfill, SnowflakeConversion *part))
 {
+	SnowflakeOnline *online = backfill->online;
 	LockedTable locked = {.backfill = backfill,.mode = mode,.work = work};
 
-	snowflake_online_wait_until(backfill->online, try_to_work, &locked, COPIED_MS);
+	while (!snowflake_online_try(online, work_on_table, &locked) || locked.obstacle != NULL)
+	{
+		if (locked.obstacle != NULL)
+			snowflake_online_report_wait(online, backfill->what, locked.obstacle);
+		locked.obstacle = NULL;
+		snowflake_online_nap_about(COPIED_MS);
+	}
+	snowflake_online_end_wait(online);
 }
 
 /*
@@ -220,20 +213,24 @@ update_partition(const char *statement)
 }
 
 /*
- * SnowflakeOnlineAttempt: begin a transaction with a lock on the table alone.
+ * Begin a transaction with a lock on the table alone, when that is possible.
  */
-static bool
-begin_to_fill(SnowflakeOnline *online, void *argument)
+static void
+begin_to_fill(Backfill *backfill)
 {
-	const Backfill *backfill = argument;
+	SnowflakeOnline *online = backfill->online;
 
 	snowflake_online_begin();
-	if (ConditionalLockRelationOid(backfill->relid, RowExclusiveLock))
-		return true;
-	snowflake_online_report_wait(online, backfill->what,
-								 snowflake_online_find_holder(backfill->relid, RowExclusiveLock));
-	snowflake_online_commit();
-	return false;
+	while (!ConditionalLockRelationOid(backfill->relid, RowExclusiveLock))
+	{
+		snowflake_online_report_wait(online, backfill->what,
+									 snowflake_online_find_holder(backfill->relid,
+																  RowExclusiveLock));
+		snowflake_online_commit();
+		snowflake_online_nap_about(SNOWFLAKE_RETRY_MS);
+		snowflake_online_begin();
+	}
+	snowflake_online_end_wait(online);
 }
 
 /*
@@ -250,7 +247,7 @@ fill_pages(Backfill *backfill, const Range *range)
 	char	   *condition;
 	char	   *statement;
 
-	snowflake_online_wait_until(online, begin_to_fill, backfill, SNOWFLAKE_RETRY_MS);
+	begin_to_fill(backfill);
 	online->transaction.owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
 	snowflake_become_owner(online->transaction.owner, &online->transaction.caller);
 	/* There is no other lock, and that to extend the table may take its time. */
@@ -305,7 +302,7 @@ report_progress(Backfill *backfill, BlockNumber page)
 }
 
 /*
- * SnowflakeOnlineAttempt: is no standby or subscriber more than max_lag behind?
+ * Is no standby or subscriber more than max_lag behind?
  *
  * What has not replied since WAL was sent to it, for example a subscriber in the
  * middle of a large transaction, is behind for at least as long.  What never
@@ -313,9 +310,9 @@ report_progress(Backfill *backfill, BlockNumber page)
  * replay_lag increases all the time.
  */
 static bool
-are_standbys_near(SnowflakeOnline *online, void *argument)
+are_standbys_near(Backfill *backfill)
 {
-	Backfill   *backfill = argument;
+	SnowflakeOnline *online = backfill->online;
 	char	   *max_lag = psprintf(INT64_FORMAT, online->options.max_lag_us);
 	char	   *behind;
 
@@ -335,11 +332,12 @@ are_standbys_near(SnowflakeOnline *online, void *argument)
 static void
 wait_for_standbys(Backfill *backfill)
 {
-	SnowflakeOnline *online = backfill->online;
-
-	if (online->options.max_lag_us > 0 &&
-		snowflake_steady_clock() - backfill->looked >= LAG_US)
-		snowflake_online_wait_until(online, are_standbys_near, backfill, LAG_US / 1000);
+	if (backfill->online->options.max_lag_us == 0 ||
+		snowflake_steady_clock() - backfill->looked < LAG_US)
+		return;
+	while (!are_standbys_near(backfill))
+		snowflake_online_nap_about(LAG_US / 1000);
+	snowflake_online_end_wait(backfill->online);
 }
 
 /*
@@ -391,13 +389,11 @@ first_pass(Backfill *backfill)
 }
 
 /*
- * SnowflakeOnlineAttempt: look again at the pages whose rows were locked.  Is
- * nothing left of them?
+ * Look again at the pages whose rows were locked.  Is nothing left of them?
  */
 static bool
-fill_locked(SnowflakeOnline *online, void *argument)
+fill_locked(Backfill *backfill)
 {
-	Backfill   *backfill = argument;
 	List	   *ranges = backfill->locked;
 	ListCell   *cell;
 
@@ -416,44 +412,31 @@ fill_locked(SnowflakeOnline *online, void *argument)
 	list_free_deep(ranges);
 	if (backfill->locked == NIL)
 		return true;
-	snowflake_online_report_wait(online,
+	snowflake_online_report_wait(backfill->online,
 								 psprintf("copy locked rows of table %s", backfill->table),
 								 NULL);
 	return false;
 }
 
-typedef struct Validation
-{
-	Oid			relid;
-	const SnowflakeConversion *part;
-} Validation;
-
-/*
- * Have the CHECK constraint prove that all rows are filled.  A table that was
- * detached meanwhile is left as it is.
- */
 static bool
-run_validation(void *argument)
+run_all(void *statements)
 {
-	const Validation *validation = argument;
-	List	   *rows;
-
-	rows = snowflake_convert_ask_of(validation->part, validation->relid, sql_validation);
-	snowflake_convert_run_statements(snowflake_convert_texts(rows));
+	snowflake_convert_run_statements(statements);
 	return true;
 }
 
 /*
- * The same, unless there are rows to fill.  If all pages were looked at without
- * finding any, it fails.
+ * Have the CHECK constraint prove that all rows are filled, unless there are rows to
+ * fill.  If all pages were looked at without finding any, it fails.  A table that was
+ * detached meanwhile is left as it is.
  */
 static void
 validate(Backfill *backfill, SnowflakeConversion *part)
 {
-	Validation	validation = {.relid = backfill->relid,.part = part};
+	List	   *rows = snowflake_convert_ask_of(part, backfill->relid, sql_validation);
 	ErrorData  *error;
 
-	backfill->validated = snowflake_convert_do(run_validation, &validation, &error);
+	backfill->validated = snowflake_convert_do(run_all, snowflake_convert_texts(rows), &error);
 	backfill->online->transaction.only_looked = !backfill->validated;
 	if (!backfill->validated &&
 		!(backfill->found &&
@@ -485,7 +468,9 @@ snowflake_online_backfill(SnowflakeOnline *online, const SnowflakeOnlineStep *st
 			return;
 		wait_for_standbys(&backfill);
 		first_pass(&backfill);
-		snowflake_online_wait_until(online, fill_locked, &backfill, PASS_MS);
+		while (!fill_locked(&backfill))
+			snowflake_online_nap_about(PASS_MS);
+		snowflake_online_end_wait(online);
 		backfill.found = backfill.nrows > before;
 		work_with_lock(&backfill, ShareUpdateExclusiveLock, validate);
 		if (backfill.validated)

@@ -21,7 +21,7 @@
 
 #include "convert/catalog/findings.h"
 #include "convert/direct/conversion.h"
-#include "convert/direct/kinds.h"
+#include "convert/direct/sequences.h"
 #include "convert/online/begin.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
@@ -147,7 +147,7 @@ snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 
 		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
 			relids = list_concat_unique_oid(relids,
-											snowflake_online_swap_locks(conversion, step->relid));
+											snowflake_convert_ask_oids(conversion, step->relid, sql_swap_locks));
 	}
 	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
 }
@@ -191,26 +191,22 @@ look(SnowflakeOnline *online, void *argument)
 	snowflake_online_give_notices(conversion, findings);
 }
 
-/* SnowflakeOnlineAttempt */
-static bool
-try_to_look(SnowflakeOnline *online, void *argument)
-{
-	Look		seen = {0};
-
-	if (!snowflake_online_try(online, look, &seen))
-		return false;
-	if (!seen.done)
-		snowflake_online_report_wait(online, "look for obstacles", seen.changer);
-	return seen.done;
-}
-
 /*
  * The first transaction.
  */
 void
 snowflake_online_examine(SnowflakeOnline *online)
 {
-	snowflake_online_wait_until(online, try_to_look, NULL, LOOK_MS);
+	Look		seen = {0};
+
+	while (!seen.done)
+	{
+		if (snowflake_online_try(online, look, &seen) && !seen.done)
+			snowflake_online_report_wait(online, "look for obstacles", seen.changer);
+		if (!seen.done)
+			snowflake_online_nap_about(LOOK_MS);
+	}
+	snowflake_online_end_wait(online);
 }
 
 /*

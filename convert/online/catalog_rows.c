@@ -77,47 +77,11 @@ snowflake_online_find_changer(const List *relids)
 	return NULL;
 }
 
-/* Rows to lock, by queries about tables. */
-typedef struct RowLocks
-{
-	const		SnowflakeQuery *queries;
-	size_t		count;
-	const List *relids;
-} RowLocks;
-
-static bool
-lock_all(void *argument)
-{
-	const RowLocks *locks = argument;
-
-	for (size_t i = 0; i < locks->count; i++)
-		(void) snowflake_convert_ask_server(snowflake_convert_oids_parameter(locks->relids),
-											locks->queries[i]);
-	return true;
-}
-
 /*
- * Lock rows until the end of the transaction.  Returns false if somebody has changed one:
- * who waits for one and has others could be in a deadlock.  No code of users runs here, so
- * the error of NOWAIT is what it looks like.
+ * Lock the rows about tables, by queries that each take a list of them.
  */
 static bool
-lock(const RowLocks *locks)
-{
-	ErrorData  *error;
-	bool		locked = snowflake_convert_do(lock_all, (void *) locks, &error);
-
-	if (!locked && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
-		ReThrowError(error);
-	AcceptInvalidationMessages();
-	return locked;
-}
-
-/*
- * Lock the rows about tables.
- */
-bool
-snowflake_online_lock_rows(const List *relids)
+lock_rows_of_tables(void *tables)
 {
 	static const SnowflakeQuery queries[] = {
 		sql_lock_class_rows,
@@ -127,9 +91,41 @@ snowflake_online_lock_rows(const List *relids)
 		sql_lock_publication_rows,
 		sql_lock_trigger_function_rows,
 	};
-	RowLocks	locks = {queries, lengthof(queries), relids};
 
-	return lock(&locks);
+	for (size_t i = 0; i < lengthof(queries); i++)
+		(void) snowflake_convert_ask_server(tables, queries[i]);
+	return true;
+}
+
+static bool
+lock_rows_of_functions(void *tables)
+{
+	(void) snowflake_convert_ask_server(tables, sql_lock_row_function_rows);
+	return true;
+}
+
+/*
+ * Lock rows until the end of the transaction.  Returns false if somebody has changed one:
+ * who waits for one and has others could be in a deadlock.  No code of users runs here, so
+ * the error of NOWAIT is what it looks like.
+ */
+static bool
+lock(SnowflakeWork work, const List *relids)
+{
+	ErrorData  *error;
+	bool		locked = snowflake_convert_do(work, snowflake_convert_oids_parameter(relids),
+											  &error);
+
+	if (!locked && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		ReThrowError(error);
+	AcceptInvalidationMessages();
+	return locked;
+}
+
+bool
+snowflake_online_lock_rows(const List *relids)
+{
+	return lock(lock_rows_of_tables, relids);
 }
 
 /*
@@ -141,13 +137,11 @@ snowflake_online_lock_rows(const List *relids)
 bool
 snowflake_online_lock_functions(const List *relids)
 {
-	static const SnowflakeQuery queries[] = {sql_lock_row_function_rows};
-	RowLocks	locks = {queries, lengthof(queries), relids};
-	List	   *tables = snowflake_convert_oids_parameter(relids);
-	List	   *rows = snowflake_convert_ask_server(tables, sql_functions_of_tables);
+	List	   *rows = snowflake_convert_ask_server(snowflake_convert_oids_parameter(relids),
+													sql_functions_of_tables);
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_oids(rows))
 		LockDatabaseObject(ProcedureRelationId, lfirst_oid(cell), 0, AccessShareLock);
-	return lock(&locks);
+	return lock(lock_rows_of_functions, relids);
 }

@@ -236,30 +236,10 @@ work_with_locks(void *argument)
 }
 
 /*
- * The same in a subtransaction.  Returns false if a lock was not to be had;
- * nothing has changed then, and all locks are released.
- */
-static bool
-try_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
-		  SnowflakeOnlineWork work, void *argument)
-{
-	LockedWork	locked = {online, relids, mode, work, argument};
-	ErrorData  *error;
-
-	if (snowflake_convert_do(work_with_locks, &locked, &error))
-		return true;
-	online->transaction.rows_locked = false;
-	if (error != NULL && !snowflake_convert_is_of_others(error))
-		ReThrowError(error);
-	/* What was tried has left rows: see snowflake_online_rollback(). */
-	online->transaction.only_looked = true;
-	return false;
-}
-
-/*
  * Look, lock tables in the order of the list or the opposite one, and do
- * something with them.  Returns false if a lock was not to be had; the
- * transaction should end then, and another one try again.
+ * something with them.  Returns false if a lock was not to be had; then nothing has
+ * changed, all locks are released, and the transaction should end, and another one
+ * try again.
  */
 bool
 snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode,
@@ -268,6 +248,8 @@ snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode
 	const char *what = psprintf("lock table %s",
 								snowflake_relation_name(llast_oid(relids)));
 	List	   *all = snowflake_online_with_partitions(relids);
+	LockedWork	locked = {online, relids, mode, work, argument};
+	ErrorData  *error;
 	char	   *holder;
 
 	holder = find_holder(all, mode, online->options.lock_ms * SNOWFLAKE_PATIENCE);
@@ -282,15 +264,19 @@ snowflake_online_with_locks(SnowflakeOnline *online, List *relids, LOCKMODE mode
 	prepare_to_lock(online, all);
 	if (pg_prng_bool(&pg_global_prng_state))
 	{
-		List	   *reversed = NIL;
 		ListCell   *cell;
 
+		locked.relids = NIL;
 		foreach(cell, relids)
-			reversed = lcons_oid(lfirst_oid(cell), reversed);
-		relids = reversed;
+			locked.relids = lcons_oid(lfirst_oid(cell), locked.relids);
 	}
-	if (try_locks(online, relids, mode, work, argument))
+	if (snowflake_convert_do(work_with_locks, &locked, &error))
 		return true;
+	online->transaction.rows_locked = false;
+	if (error != NULL && !snowflake_convert_is_of_others(error))
+		ReThrowError(error);
+	/* What was tried has left rows: see snowflake_online_rollback(). */
+	online->transaction.only_looked = true;
 	snowflake_online_report_wait(online, what, NULL);
 	return false;
 }

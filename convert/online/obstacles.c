@@ -20,9 +20,7 @@
 #include "access/transam.h"
 
 #include "convert/catalog/findings.h"
-#include "convert/checks/obstacles.h"
 #include "convert/direct/conversion.h"
-#include "convert/direct/statements.h"
 #include "convert/online/obstacles.h"
 #include "convert/online/rehearsal.h"
 #include "convert/online/steps.h"
@@ -80,7 +78,7 @@ snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion)
 	List	   *obstacles = NIL;
 
 	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
-	snowflake_convert_find_trigger_obstacles(conversion, &obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, &obstacles);
 	return obstacles;
 }
 

@@ -722,7 +722,7 @@ find_swaps(const SnowflakeConversion *conversion)
 			continue;
 		swap = palloc_object(Swap);
 		swap->relid = step->relid;
-		swap->locked = snowflake_online_swap_locks(conversion, step->relid);
+		swap->locked = snowflake_convert_ask_oids(conversion, step->relid, sql_swap_locks);
 		snowflake_online_swap_statements(conversion, step->relid, &swap->statements,
 										 &after_drop);
 		swap->statements = list_concat(swap->statements, after_drop);

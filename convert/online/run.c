@@ -22,7 +22,6 @@
 
 #include "convert/catalog/findings.h"
 #include "convert/catalog/subtransaction.h"
-#include "convert/checks/obstacles.h"
 #include "convert/direct/conversion.h"
 #include "convert/online/backfill.h"
 #include "convert/online/locks.h"
@@ -87,7 +86,7 @@ prepare_table(SnowflakeOnline *online, void *argument)
 	const SnowflakeOnlineStep *step = argument;
 	List	   *obstacles = NIL;
 
-	snowflake_convert_find_type_obstacles(&online->transaction.conversion, &obstacles);
+	(void) snowflake_convert_ask_obstacles(&online->transaction.conversion, sql_type_obstacles, &obstacles);
 	snowflake_convert_report_obstacles(&online->transaction.conversion, obstacles);
 	execute_step(online, argument);
 	if (snowflake_convert_ask_of(&online->transaction.conversion, step->relid,
@@ -185,7 +184,7 @@ find_default(SnowflakeOnline *online, void *argument)
 	snowflake_convert_find_targets(conversion);
 	if (snowflake_convert_ask(conversion, sql_any_to_widen) != NIL)
 		snowflake_convert_give_way("a foreign key was added");
-	if (snowflake_convert_has_new_sequences(conversion))
+	if (snowflake_convert_ask(conversion, sql_new_sequences) != NIL)
 		snowflake_convert_give_way("a sequence was added");
 	conversion->dry_run = false;
 	conversion->lock = ShareUpdateExclusiveLock;

@@ -16,9 +16,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/catalog/subtransaction.h"
-#include "convert/checks/obstacles.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
 #include "convert/online/obstacles.h"
@@ -52,7 +51,7 @@ check_objects(SnowflakeOnline *online, void *argument)
 {
 	const Swap *swap = argument;
 	const SnowflakeConversion *conversion = &online->transaction.conversion;
-	List	   *scope = snowflake_online_swap_scope(conversion, swap->relid);
+	List	   *scope = snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_scope);
 
 	snowflake_online_check_swap(conversion, swap->relid,
 								snowflake_online_list_changed_objects(conversion, scope));
@@ -88,7 +87,7 @@ find_statements(SnowflakeOnline *online, void *argument)
 	List	   *obstacles;
 
 	snowflake_convert_find_targets(conversion);
-	relids = snowflake_online_swap_locks(conversion, swap->relid);
+	relids = snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_locks);
 	if (list_difference_oid(relids, swap->locked) != NIL)
 		snowflake_convert_give_way("a view, sequence, or foreign key was added");
 	relids = snowflake_online_with_partitions(swap->locked);
@@ -97,11 +96,11 @@ find_statements(SnowflakeOnline *online, void *argument)
 	swap->names = snowflake_online_swap_names(relids);
 	swap->privileges = snowflake_online_swap_privileges(swap->names);
 	swap->comments = snowflake_online_swap_comments(relids);
-	require_objects(online, snowflake_online_swap_scope(conversion, swap->relid));
+	require_objects(online, snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_scope));
 	obstacles = snowflake_online_list_object_obstacles(conversion);
-	snowflake_convert_find_type_obstacles(conversion, &obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, &obstacles);
 	snowflake_online_check_swap(conversion, swap->relid, obstacles);
-	swap->trees = snowflake_online_swap_trees(conversion, swap->relid);
+	swap->trees = snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_trees);
 	snowflake_online_swap_statements(conversion, swap->relid, &swap->before_drop,
 									 &swap->after_drop);
 }
@@ -145,9 +144,8 @@ snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *
 									 snapshot);
 		return false;
 	}
-	swap.locked = snowflake_online_swap_locks(&online->transaction.conversion, step->relid);
-	all = list_concat(snowflake_online_swap_indexes(&online->transaction.conversion,
-													step->relid), swap.locked);
+	swap.locked = snowflake_convert_ask_oids(&online->transaction.conversion, step->relid, sql_swap_locks);
+	all = list_concat(snowflake_convert_ask_oids(&online->transaction.conversion, step->relid, sql_swap_indexes), swap.locked);
 	if (online->swap.checked != step->relid)
 	{
 		(void) snowflake_online_with_locks(online, all, ShareUpdateExclusiveLock,
@@ -174,7 +172,7 @@ snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid)
 
 	initStringInfo(&script);
 	appendStringInfoString(&script, "BEGIN;\n");
-	foreach(cell, snowflake_online_swap_locks(conversion, relid))
+	foreach(cell, snowflake_convert_ask_oids(conversion, relid, sql_swap_locks))
 	{
 		/* LOCK TABLE does not lock a sequence. */
 		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_SEQUENCE)
@@ -182,7 +180,7 @@ snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid)
 							 snowflake_relation_name(lfirst_oid(cell)));
 	}
 	snowflake_online_swap_statements(conversion, relid, &before_drop, &after_drop);
-	if (list_member_oid(snowflake_online_swap_trees(conversion, relid), online->relid))
+	if (list_member_oid(snowflake_convert_ask_oids(conversion, relid, sql_swap_trees), online->relid))
 		after_drop = list_concat(after_drop, snowflake_online_session_statements(online));
 	foreach(cell, list_concat(before_drop, after_drop))
 		appendStringInfo(&script, "%s;\n", (char *) lfirst(cell));

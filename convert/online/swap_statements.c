@@ -27,42 +27,11 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 
-#include "convert/catalog/queries.h"
 #include "convert/catalog/findings.h"
+#include "convert/catalog/queries.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
 #include "shared/table_owner.h"
-
-static List *
-ask_relids(const SnowflakeConversion *conversion, Oid relid, SnowflakeQuery query)
-{
-	return snowflake_convert_oids(snowflake_convert_ask_of(conversion, relid, query));
-}
-
-/*
- * The tables whose columns are swapped, with their partitions.
- */
-List *
-snowflake_online_swap_scope(const SnowflakeConversion *conversion, Oid relid)
-{
-	return ask_relids(conversion, relid, sql_swap_scope);
-}
-
-List *
-snowflake_online_swap_locks(const SnowflakeConversion *conversion, Oid relid)
-{
-	return ask_relids(conversion, relid, sql_swap_locks);
-}
-
-/*
- * The indexes, which can be changed although their table is locked, unless it is
- * locked exclusively.
- */
-List *
-snowflake_online_swap_indexes(const SnowflakeConversion *conversion, Oid relid)
-{
-	return ask_relids(conversion, relid, sql_swap_indexes);
-}
 
 /*
  * The statements of a swap: until the old columns can be dropped, and from
@@ -188,15 +157,6 @@ snowflake_online_check_privileges(Oid relid, const List *names, const char *priv
 
 	if (now == NULL ? privileges != NULL : privileges == NULL || strcmp(now, privileges) != 0)
 		report_change(relid, "Its views or columns would have other privileges, by new default privileges or an event trigger");
-}
-
-/*
- * The tables that are swapped together, without their partitions.
- */
-List *
-snowflake_online_swap_trees(const SnowflakeConversion *conversion, Oid relid)
-{
-	return ask_relids(conversion, relid, sql_swap_trees);
 }
 
 /*

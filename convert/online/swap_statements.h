@@ -14,17 +14,9 @@
 
 #include "convert/catalog/queries.h"
 
-extern List *snowflake_online_swap_scope(const SnowflakeConversion *conversion,
-										 Oid relid);
-extern List *snowflake_online_swap_locks(const SnowflakeConversion *conversion,
-										 Oid relid);
-extern List *snowflake_online_swap_indexes(const SnowflakeConversion *conversion,
-										   Oid relid);
 extern void snowflake_online_swap_statements(const SnowflakeConversion *conversion,
 											 Oid relid, List **before_drop,
 											 List **after_drop);
-extern List *snowflake_online_swap_trees(const SnowflakeConversion *conversion,
-										 Oid relid);
 extern void snowflake_online_check_drop(Oid relid, const List *trees);
 extern List *snowflake_online_swap_names(const List *relids);
 extern char *snowflake_online_swap_privileges(const List *names);

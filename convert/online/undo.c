@@ -69,16 +69,6 @@ undo_once(void *argument)
 }
 
 /*
- * SnowflakeOnlineAttempt, in the caller's transaction: of one that fails no lock is
- * left, behind which a client would wait until the next.
- */
-static bool
-try_to_undo(SnowflakeOnline *online, void *argument)
-{
-	return snowflake_convert_do(undo_once, argument, NULL);
-}
-
-/*
  * A column of a table that is copied, if possible the primary key, or NULL if
  * there is none.  So undo needs only the name of the table, also of one that
  * references the key.
@@ -112,7 +102,13 @@ snowflake_convert_undo(PG_FUNCTION_ARGS)
 	online.options.undo = true;
 	online.options.give_up_us = LockTimeout == 0 ? UNDO_GIVE_UP_US :
 		Min(UNDO_GIVE_UP_US, LockTimeout * INT64CONST(1000));
-	snowflake_online_wait_until(&online, try_to_undo, &undo, SNOWFLAKE_RETRY_MS);
+
+	/*
+	 * Of an attempt that fails no lock is left, behind which a client would
+	 * wait until the next.
+	 */
+	while (!snowflake_convert_do(undo_once, &undo, NULL))
+		snowflake_online_nap_about(SNOWFLAKE_RETRY_MS);
 	if (undo.statements == NIL)
 		ereport(NOTICE,
 				(errmsg("no conversion of table %s has begun",

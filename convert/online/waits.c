@@ -64,18 +64,6 @@ snowflake_online_nap_about(double ms)
 }
 
 /*
- * Try until an attempt succeeds, with naps in between.
- */
-void
-snowflake_online_wait_until(SnowflakeOnline *online, SnowflakeOnlineAttempt attempt,
-							void *argument, double ms)
-{
-	while (!attempt(online, argument))
-		snowflake_online_nap_about(ms);
-	snowflake_online_end_wait(online);
-}
-
-/*
  * The next wait is another one.
  */
 void

@@ -25,6 +25,415 @@ SELECT oid FROM row_function WHERE owned ORDER BY 1
 SELECT attname, relid FROM target WHERE change = 'widen'
 ORDER BY key, NOT is_root, relid, attnum
 
+-- snippet: idle
+SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
+  'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
+  'numbers of documents, can stay.'
+FROM idle_sequence
+
+-- snippet: readers
+SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
+  'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
+  'import call setval() whatever it is.'
+FROM position_reader
+
+-- list: notices notices
+
+-- notice: info | list | columns are changed to type bigint
+SELECT t.column_name, format('%s (%s)', t.column_name, format_type(t.typid, NULL)),
+  format('%s becomes bigint', format_type(t.typid, NULL)), NULL,
+  'Use 64-bit integers for these columns in the application, and have it reconnect.'
+FROM target t
+WHERE t.change = 'widen' AND t.attinhcount = 0
+AND NOT EXISTS (SELECT FROM found h WHERE (h.relid, h.attnum) = (t.relid, t.attnum))
+
+-- These two are about direct conversions.
+-- notice: info | list | views are dropped and created again
+SELECT format('%s %s', lower({kind}), name), name, 'it is dropped and created again', NULL,
+  'Functions that have rows of them are compiled again when their sessions reconnect.'
+FROM vw WHERE oid NOT IN (SELECT oid FROM stuck) AND NOT $online
+
+-- notice: info | list | rules, triggers and policies are dropped and created again
+SELECT pg_describe_object(classid, objid, 0), pg_describe_object(classid, objid, 0),
+  'it is dropped and created again', NULL, NULL
+FROM (SELECT 'pg_rewrite'::regclass, oid FROM rul JOIN pg_rewrite w USING (oid)
+      WHERE w.ev_class NOT IN (SELECT oid FROM vw)
+      UNION ALL SELECT 'pg_trigger'::regclass, oid FROM trg
+      UNION ALL SELECT 'pg_policy'::regclass, oid FROM pol) o(classid, objid)
+WHERE NOT $online
+
+-- notice: warning | list | other functions or operators might be called
+SELECT object, format('%s: %s instead of %s', object, found, called),
+  format('created again, it might call %s instead of %s', found, called), NULL,
+  'Look at it afterwards. Before, give them different names, or create one of bigint.'
+FROM other_call
+
+-- If others are converted, something has changed since.
+-- notice: info | list | columns that hold a key without a foreign key are changed to type bigint
+SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
+  format('%s becomes bigint: %s', h.type, h.reason), NULL,
+  'Use 64-bit integers for these columns in the application, and have it reconnect.'
+FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
+WHERE true = ALL ($set_default)
+
+-- notice: warning | list | new columns that hold a key without a foreign key are changed to type
+--   bigint
+SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
+  format('%s becomes bigint: %s', h.type, h.reason), NULL,
+  'Other keys are converted. The column is new, or something, such as an upgrade of the '
+  'application, changed its type.'
+FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
+WHERE NOT true = ALL ($set_default)
+
+-- notice: warning | list | columns that hold a key without a foreign key stay integer
+SELECT column_name, format('%s (%s): %s', column_name, type, reason),
+  format('it holds a key, without a foreign key, and stays %s: %s', type, reason), NULL,
+  'New IDs do not fit into these columns. To widen them, specify widen => ''keys''; those of other '
+  'roles are widened by their owners, and those of partition keys need a new table.'
+FROM found h
+WHERE verdict = 'sure' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
+
+-- notice: warning | list | columns might hold a key, and stay integer
+SELECT column_name, format('%s (%s): %s', column_name, type, reason),
+  format('it might hold a key, and stays %s: %s', type, reason), NULL,
+  format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all of them.',
+    replace(path, '''', ''''''))
+FROM found h
+WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
+
+-- notice: first | list | texts have keys in them
+SELECT column_name, format('%s: %s', column_name, reason),
+  format('it has keys in texts: %s', reason), NULL,
+  'See that the application reads 64-bit numbers there, also where its SQL casts them.'
+FROM found WHERE verdict = 'texts'
+
+-- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
+SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),
+  format(CASE WHEN rounds THEN 'it might hold keys, and %s rounds new IDs without an error'
+    ELSE 'it might hold keys, and new IDs do not fit into %s' END, type), NULL,
+  'If they hold keys of converted tables, change their types, for example to bigint, bigint[] or '
+  'text. widen does not do that.'
+FROM unfit
+
+-- That it came from a sequence is in the notice about the sequence.
+-- notice: warning | one each | defaults are replaced
+SELECT t.column_name, format('%s: %s', t.column_name, d.expression),
+  format('default of %s is replaced', t.column_name),
+  format('The default was %s.', d.expression), NULL
+FROM key_default d JOIN target t ON (t.relid, t.attnum) = (d.relid, d.attnum)
+  LEFT JOIN target r ON r.is_root AND r.key = t.key
+  LEFT JOIN key_default k ON (k.relid, k.attnum) = (r.relid, r.attnum)
+WHERE t.set_default AND d.expression <> t.generator::regprocedure::text
+AND CASE WHEN t.is_root THEN d.expression !~ '^nextval[(]''[^'']*''::regclass[)]$'
+  ELSE d.expression IS DISTINCT FROM k.expression END
+
+-- notice: warning | one each | keys had no default
+SELECT t.column_name, t.column_name, format('%s had no default', t.column_name),
+  'The application supplied the values.',
+  'Omit the column from INSERT in the application. If it continues to supply values, for example '
+  'from a sequence, these do not come from the generator.'
+FROM target t
+WHERE t.is_root AND t.set_default AND t.attidentity = ''
+AND NOT EXISTS (SELECT FROM key_default d WHERE (d.relid, d.attnum) = (t.relid, t.attnum))
+
+-- notice: warning | one each | keys are no longer GENERATED ALWAYS
+SELECT t.column_name, t.column_name, format('%s is no longer GENERATED ALWAYS', t.column_name),
+  'Roles with INSERT or UPDATE on the table can choose its values, also with OVERRIDING USER '
+  'VALUE.',
+  'Grant INSERT and UPDATE on the other columns only.'
+FROM target t WHERE t.is_root AND t.set_default AND t.attidentity = 'a'
+
+-- notice: warning | one each | row filters of publications use converted columns
+SELECT f.name, format('%s: %s', f.name, f.expression), f.name, f.expression,
+  'Rows that it does not accept are not published. See that it accepts the new IDs.'
+FROM (SELECT DISTINCT format('row filter of publication %I uses %s', b.pubname, t.column_name),
+        pg_get_expr(p.prqual, p.prrelid)
+      FROM target t
+        JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass
+          AND {on_column(d, t)}
+        JOIN pg_publication_rel p ON p.oid = d.objid AND p.prqual IS NOT NULL
+        JOIN pg_publication b ON b.oid = p.prpubid
+      WHERE (t.gets_ids OR t.change = 'widen')
+      AND pg_get_expr(p.prqual, p.prrelid) ~ {word(t.attname::text)}) f(name, expression)
+
+-- Constants have quotes.
+-- notice: warning | list | expressions with integers are kept
+WITH kept(name, expression) AS (
+  SELECT format('default of %s', t.column_name), pg_get_expr(f.adbin, f.adrelid)
+  FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
+  WHERE t.change = 'widen' AND NOT (t.is_key AND t.set_default)
+  UNION
+  SELECT pg_describe_object(d.classid, d.objid, 0),
+    CASE d.classid WHEN 'pg_policy'::regclass
+      THEN concat_ws(' ', pg_get_expr(p.polqual, p.polrelid),
+        pg_get_expr(p.polwithcheck, p.polrelid))
+      WHEN 'pg_trigger'::regclass THEN pg_get_triggerdef(d.objid)
+      ELSE pg_get_viewdef(r.ev_class) END
+  FROM target t JOIN pg_depend d ON {on_column(d, t)}
+    LEFT JOIN pg_policy p ON (d.classid, d.objid) = ('pg_policy'::regclass, p.oid)
+    LEFT JOIN pg_rewrite r ON (d.classid, d.objid) = ('pg_rewrite'::regclass, r.oid)
+  WHERE t.change = 'widen'
+  AND d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass))
+SELECT name, name, 'it has a cast to integer, and stays as it is', NULL,
+  'New IDs do not fit into an integer. Change the casts of those that get IDs to bigint.'
+FROM kept WHERE expression ~ E'\\)::(integer|smallint)\\M'
+
+-- An integer literal is an integer, and only the operators of a family are those of its indexes.
+-- notice: warning | list | queries with integer literals no longer use indexes
+SELECT i.indexrelid::regclass::text, format('%s (%s)', i.indexrelid::regclass, m.amname),
+  format('queries that compare %s with an integer literal no longer use index %s', t.column_name,
+    i.indexrelid::regclass),
+  'Its operators for bigint have no form for integers.',
+  'Cast the literals: WHERE id = 5::bigint. Parameters that are bigint need no change.'
+FROM target t JOIN pg_index i ON i.indrelid = t.relid AND t.attnum = ANY (i.indkey)
+  JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+  JOIN pg_opclass o ON o.opcmethod = m.oid AND o.opcintype = 'bigint'::regtype AND o.opcdefault
+WHERE t.change = 'widen'
+AND NOT EXISTS (
+  SELECT FROM pg_amop p
+  WHERE (p.amopfamily, p.amoplefttype, p.amoprighttype)
+    = (o.opcfamily, 'bigint'::regtype, 'integer'::regtype))
+
+-- notice: warning | one each | keys keep the UUIDs that they have
+SELECT t.column_name, t.column_name, format('%s keeps the UUIDs that it has', t.column_name),
+  'New ones may be anywhere among them. Those of uuid_v7() are in the order of time among '
+  'themselves.',
+  'Do not use the order of the key for older rows.'
+FROM target t WHERE t.is_root AND t.set_default AND t.typid = 'uuid'::regtype
+
+-- notice: warning | one each | sequences stay as they are
+SELECT format('sequence %s', c.oid::regclass), format('%s feeds %s', c.oid::regclass, k.narrow),
+  format('sequence %s stays as it is', c.oid::regclass), format('It also feeds %s.', k.narrow),
+  'New rows get numbers that are not snowflake IDs. Widen the other columns, or give them a '
+  'sequence of their own.'
+FROM key_sequence k JOIN pg_class c ON c.oid = k.sequence
+WHERE $keeps_sequences[k.key] AND k.kind <> 'snowflake' AND k.narrow IS NOT NULL
+
+-- notice: first | list | sequences that feed no column stay as they are
+{idle}
+
+-- notice: warning | list | functions and views read last_value of sequences
+{readers}
+
+-- notice: warning | list | defaults make texts of snowflake IDs
+SELECT column_name, column_name, 'its default makes a text of snowflake IDs', NULL,
+  'See that the column has room for 19 digits, and that the default, such as lpad() or to_char(), '
+  'cuts none of them; or give it a range sequence of its own.'
+FROM number_text WHERE has_ids
+
+-- notice: first | list | defaults make texts of numbers of local sequences
+SELECT column_name, column_name, 'its default makes a text of the numbers of a local sequence',
+  NULL, 'Other servers that insert rows have the same numbers. Give it a range sequence with '
+  'snowflake_set_sequence_kind(), or add the name of the server to the text.'
+FROM number_text WHERE NOT has_ids
+
+-- notice: warning | one each | sequences are dropped
+SELECT format('sequence %s', name), name, format('sequence %s is dropped', name), NULL,
+  'Calls of nextval() and currval() with its name fail afterwards. pg_get_serial_sequence() '
+  'returns NULL for the column, and so does currval() of that.'
+FROM seq WHERE replaced AND owned AND oid NOT IN (SELECT oid FROM seq_user)
+
+-- notice: warning | one each | sequences are kept
+SELECT format('sequence %s', name), format('%s. %s', name, why),
+  format('sequence %s is kept', name), why,
+  'An application that uses the sequence gets numbers that are not snowflake IDs. Drop it when '
+  'nothing uses it anymore.'
+FROM seq CROSS JOIN LATERAL (
+  SELECT coalesce(string_agg(DISTINCT format(CASE WHEN u.by_name THEN 'Its name occurs in %s.'
+    ELSE 'It is used by %s.' END, u.name), ' '),
+                  'The column does not own it.') AS why
+  FROM seq_user u WHERE u.oid = seq.oid) u
+WHERE replaced AND NOT is_identity
+AND NOT (owned AND oid NOT IN (SELECT oid FROM seq_user))
+
+-- The catalogs record no dependencies on functions of the server.
+-- notice: warning | list | functions or defaults might use the sequences of keys
+WITH user_of(oid, pattern) AS (
+  SELECT g.tgfoid, NULL FROM target t JOIN pg_trigger g ON g.tgrelid = t.relid
+    AND NOT g.tgisinternal
+  WHERE t.is_key
+  UNION
+  SELECT NULL, {word(r.relname::text)}
+  FROM target t JOIN pg_class r ON r.oid = t.relid WHERE t.is_root)
+SELECT name, name, 'it might use the sequence of a key', NULL,
+  'Use the value that INSERT ... RETURNING returns, or that of the row. Afterwards lastval() '
+  'returns the number of another sequence, pg_get_serial_sequence() returns NULL, and '
+  'OVERRIDING USER VALUE stores what is given.'
+FROM (SELECT format('function %s', p.oid::regprocedure) FROM pg_proc p
+      WHERE p.prosrc ~* E'\\m(lastval|pg_get_serial_sequence|overriding\\s+user\\s+value)\\M'
+      AND EXISTS (SELECT FROM user_of u WHERE u.oid = p.oid OR p.prosrc ~* u.pattern)
+      AND NOT {is_temporary(p)} AND NOT {of_extension(pg_proc, p.oid)}
+      UNION ALL
+      SELECT format('default of column %I of table %s', a.attname, r.oid::regclass)
+      FROM pg_attrdef f JOIN pg_class r ON r.oid = f.adrelid AND r.relpersistence <> 't'
+        JOIN pg_attribute a ON (a.attrelid, a.attnum) = (f.adrelid, f.adnum)
+      WHERE f.oid NOT IN (SELECT oid FROM key_default)
+      AND (strpos(f.adbin::text, ':funcid ' || 'lastval()'::regprocedure::oid || ' ') > 0
+            OR CASE WHEN strpos(f.adbin::text,
+              ':funcid ' || 'pg_get_serial_sequence(text,text)'::regprocedure::oid || ' ') > 0
+              THEN EXISTS (SELECT FROM user_of u
+                WHERE pg_get_expr(f.adbin, f.adrelid) ~* u.pattern) END)) f(name)
+WHERE EXISTS (SELECT FROM seq WHERE replaced)
+
+-- By names and words alone: what it does with them is not known, and its source is somewhere else.
+-- notice: warning | list | functions of these tables have integers
+WITH changed_name(relid, schema, name) AS (
+  SELECT r.oid, r.relnamespace, unnest(ARRAY[r.relname::text, t.attname::text])
+  FROM target t JOIN pg_class r ON r.oid = t.relid
+  WHERE t.change = 'widen' OR t.gets_ids AND t.typid <> 'uuid'::regtype),
+ own(oid, definition) AS MATERIALIZED (
+  SELECT p.oid, pg_get_functiondef(p.oid) FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+  WHERE (p.pronamespace IN (SELECT schema FROM changed_name)
+         OR p.oid IN (SELECT tgfoid FROM pg_trigger
+                      WHERE tgrelid IN (SELECT relid FROM changed_name)))
+  AND p.prokind IN ('f', 'p') AND l.lanname NOT IN ('internal', 'c')
+  AND NOT {of_extension(pg_proc, p.oid)} AND NOT {is_temporary(p)})
+SELECT format('function %s', o.oid::regprocedure), o.oid::regprocedure::text,
+  'it has the name of a table or column that is converted, or is a trigger, and has integers', NULL,
+  'Change what holds keys there to bigint, also in its source. A bigint does not match an integer '
+  'parameter, and a new ID does not fit into an integer variable.'
+FROM own o
+WHERE (o.definition ~* E'\\m(smallint|int|int2|int4|integer)\\M'
+-- the two keys of an advisory lock
+       OR o.definition ~* E'\\mpg_(try_)?advisory_\\w+\\s*\\(([^()]|\\([^()]*\\))*,')
+AND (o.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM changed_name))
+     OR EXISTS (SELECT FROM (SELECT DISTINCT name FROM changed_name) n
+                WHERE CASE WHEN strpos(lower(o.definition), lower(n.name)) > 0
+                  THEN o.definition ~* {word(n.name)} END))
+
+-- notice: warning | one each | functions might fail in open sessions
+SELECT format('function %s', name), format('%s of role %s', name, owner),
+  format('function %s might fail in open sessions', name),
+  format('It is a PL/pgSQL function that uses rows of the table. What sessions have compiled is '
+    'for the old type, and the owner of the table cannot discard it, because it belongs to role '
+    '%s or is in a schema without USAGE.', owner),
+  format('Have its owner run %s after the conversion, or have sessions reconnect.', command)
+FROM row_function WHERE NOT owned
+
+-- The statements that drop, and those that create again, with their place among others of a
+-- step.
+-- cte: recreated_statement(step, place, command) union
+SELECT -3, r.rulename::text, format('DROP RULE %I ON %s', r.rulename, r.ev_class::regclass)
+FROM rul JOIN pg_rewrite r USING (oid)
+SELECT -2, lpad((9999 - depth)::text, 4, '0') || name, format('DROP %s %s', {kind}, name) FROM vw
+SELECT -1, g.tgname::text, format('DROP TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass)
+FROM trg JOIN pg_trigger g USING (oid) WHERE g.tgparentid = 0
+SELECT -1, p.polname::text, format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass)
+FROM pol JOIN pg_policy p USING (oid)
+SELECT 11, concat(lpad(depth::text, 4, '0'), lpad(v.oid::text, 10, '0'), lpad(stage::text, 2, '0'),
+  lpad(n::text, 19, '0')), command
+FROM view_statement v
+SELECT 12, stage::text || lpad(r.oid::text, 10, '0'), command FROM rule_statement r
+SELECT 13, '', pg_get_triggerdef(oid) FROM trg JOIN pg_trigger g USING (oid) WHERE tgparentid = 0
+SELECT 14, depth::text, format('ALTER TABLE %s %s TRIGGER %I', g.tgrelid::regclass,
+  {trigger_state(g.tgenabled)}, g.tgname)
+FROM trg JOIN pg_trigger g USING (oid) LEFT JOIN pg_trigger p ON p.oid = g.tgparentid
+WHERE g.tgenabled <> coalesce(p.tgenabled, 'O')
+SELECT 14, 'comment', {comment_on(format('TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass), g.oid,
+  pg_trigger)}
+FROM trg JOIN pg_trigger g USING (oid) WHERE {has_comment(g.oid, pg_trigger)}
+SELECT 14, 'comment', {comment_on(format('CONSTRAINT %I ON %s', g.tgname, g.tgrelid::regclass),
+  g.tgconstraint, pg_constraint)}
+FROM trg JOIN pg_trigger g USING (oid)
+WHERE g.tgconstraint <> 0 AND {has_comment(g.tgconstraint, pg_constraint)}
+SELECT 15, '', {create_policy(p.polrelid::regclass)} FROM pol JOIN pg_policy p USING (oid)
+SELECT 16, '', {comment_on(format('POLICY %I ON %s', p.polname, p.polrelid::regclass), p.oid,
+  pg_policy)}
+FROM pol JOIN pg_policy p USING (oid) WHERE {has_comment(p.oid, pg_policy)}
+
+-- cte: altered
+SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition
+FROM target t JOIN pg_class r ON r.oid = t.relid
+  JOIN pg_namespace n ON n.oid = r.relnamespace
+
+-- cte: foreign_key(oid, root)
+SELECT oid, oid FROM pg_constraint WHERE contype = 'f' AND conparentid = 0
+UNION ALL
+SELECT k.oid, f.root FROM foreign_key f JOIN pg_constraint k ON k.conparentid = f.oid
+
+-- cte: partitioned_index
+SELECT i.* FROM rebuilt_index i
+WHERE i.parent IS NULL AND {has_comment(i.oid, pg_class)}
+AND EXISTS (SELECT FROM pg_inherits p WHERE p.inhparent = i.oid)
+
+-- The statements, in their order.  The default goes first: Citus, for example,
+-- does not allow changing the type of a column whose default is a sequence.
+-- Since 17, partitions have the identity of their table, and lose it with it.
+--
+-- What changing the type creates again does not have all that was set with a
+-- statement of its own, nor, where it is inherited, its comment.  Foreign keys of
+-- partitions get the name of that of their root.
+--
+-- What prevents that is dropped first, and created again in the end: first the views, each
+-- before those that are made of it.
+--
+-- PL/pgSQL functions that use rows of the tables go after the tables.  The plans that sessions
+-- keep for them would fail if they have a field of a record as a parameter, because
+-- its type has changed; altering a function, even if nothing is different
+-- afterwards, has it compiled again.
+-- cte: statement(step, other, name, command) union
+SELECT 1, NOT t.is_root, t.name,
+  format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', t.name, t.attname)
+FROM altered t
+WHERE t.set_default AND t.is_key AND t.attidentity <> ''
+AND (t.is_root OR NOT t.relispartition
+     OR current_setting('server_version_num')::int < 170000)
+SELECT 2, false, t.name,
+  format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %I.%I()',
+         t.name, t.attname, n.nspname, f.proname)
+FROM altered t, pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+WHERE t.set_default AND t.is_root AND f.oid = t.generator
+SELECT 3, false, name, format('DROP SEQUENCE %s', name)
+FROM seq WHERE replaced AND owned AND NOT is_identity AND oid NOT IN (SELECT oid FROM seq_user)
+-- The indexes of partitions would get it, too.
+SELECT 3, true, nspname || relname, format('COMMENT ON INDEX %I.%I IS NULL', nspname, relname)
+FROM partitioned_index
+SELECT 4, relid <> ALL ($tables), name,
+  format('ALTER TABLE %s %s', name,
+         string_agg(format('ALTER COLUMN %I TYPE bigint', attname), ', ' ORDER BY attnum))
+FROM altered WHERE change = 'widen' AND attinhcount = 0
+GROUP BY relid, name
+SELECT 5, false, i.nspname || i.relname,
+  format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', i.nspname, i.relname, a.attnum,
+    a.attstattarget)
+FROM rebuilt_index i JOIN pg_attribute a ON a.attrelid = i.oid
+WHERE i.parent IS NULL AND a.attstattarget >= 0
+SELECT 5, false, i.nspname || i.relname, format('ALTER INDEX %I.%I DEPENDS ON EXTENSION %I',
+  i.nspname, i.relname, e.extname)
+FROM rebuilt_index i
+  JOIN pg_depend d ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, i.oid, 'x')
+  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+WHERE i.parent IS NULL
+SELECT 6, false, nspname || stxname, {set_statistics(nspname, stxname, stxstattarget)}
+FROM rebuilt_statistics WHERE stxstattarget >= 0
+SELECT 7, false, t.name || k.conname,
+{comment_on(format('CONSTRAINT %I ON %s', k.conname, t.name), k.oid, pg_constraint)}
+FROM (SELECT DISTINCT relid, name FROM altered) t
+  JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype IN ('c', 'f')
+  LEFT JOIN foreign_key f ON f.oid = k.oid
+  LEFT JOIN pg_constraint p ON p.oid = f.root
+WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
+AND obj_description(k.oid, 'pg_constraint') IS NOT NULL
+AND CASE k.contype WHEN 'c' THEN k.coninhcount > 0
+  ELSE p.conname = k.conname AND p.conrelid <> k.conrelid END
+SELECT 7, false, nspname || relname,
+{comment_on(format('INDEX %I.%I', nspname, relname), oid, pg_class)}
+FROM partitioned_index
+-- A parent's constraint that is NOT VALID makes those of its children so.
+SELECT 8, false, t.name || k.conname, format('ALTER TABLE %s VALIDATE CONSTRAINT %I', t.name,
+  k.conname)
+FROM (SELECT DISTINCT relid, name FROM altered) t
+  JOIN pg_constraint k ON k.conrelid = t.relid AND k.contype = 'c' AND k.convalidated
+WHERE k.oid IN (SELECT objid FROM rebuilt WHERE classid = 'pg_constraint'::regclass)
+AND EXISTS (SELECT FROM pg_inherits i JOIN pg_constraint p ON p.conrelid = i.inhparent
+              AND p.contype = 'c' AND p.conname = k.conname AND NOT p.convalidated
+            WHERE i.inhrelid = t.relid)
+SELECT 9, false, name, command FROM row_function WHERE owned
+SELECT step, false, place, command FROM recreated_statement
+
+-- name: statements
+SELECT command FROM statement ORDER BY step, other, name COLLATE "C", command COLLATE "C"
+
 -- texts: function
 -- name: lock_function
 SELECT FROM pg_proc WHERE oid = $function::oid FOR NO KEY UPDATE
