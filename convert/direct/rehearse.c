@@ -364,7 +364,8 @@ add_finding(List **findings, const char *object, const char *finding, const char
 		if (strcmp(other->object, object) == 0 && strcmp(other->message, finding) == 0)
 			return;
 	}
-	(void) snowflake_convert_add_finding(findings, SNOWFLAKE_WARNING, NULL, object, finding, what_to_do);
+	(void) snowflake_convert_add_finding(findings, SNOWFLAKE_WARNING, NULL, object, finding,
+										 what_to_do);
 }
 
 /*

@@ -99,14 +99,14 @@ id_width(void)
 void
 snowflake_convert_find_doubles(const SnowflakeConversion *conversion, List **findings)
 {
+	const char *schema = get_namespace_name(conversion->schema);
 	SnowflakeFinding *finding;
 
-	if (!OidIsValid(conversion->schema) || conversion->sequences == NIL ||
+	if (schema == NULL || conversion->sequences == NIL ||
 		conversion->kind != SNOWFLAKE_CONVERT_SNOWFLAKE || id_width() <= DBL_MANT_DIG)
 		return;
 	finding = snowflake_convert_add_finding(findings, SNOWFLAKE_INFO, NULL,
-											psprintf("schema %s",
-													 quote_identifier(get_namespace_name(conversion->schema))),
+											psprintf("schema %s", quote_identifier(schema)),
 											"new IDs are above 2^53",
 											"For a program that is not your own, the scheme \"javascript\" is the safer one. Choose it before the first ID is generated.");
 	finding->detail = "A program that holds them as doubles, such as one in JavaScript, rounds them without an error.";
@@ -327,8 +327,8 @@ check_table(const SnowflakeKindCall *call)
 static List *
 find_notices(const SnowflakeKindCall *call)
 {
-	return snowflake_convert_ask_notices(call->conversion,
-										 call->done == NIL ? sql_first_kind_notices : sql_kind_notices);
+	return snowflake_convert_ask_notices(call->conversion, call->done == NIL ?
+										 sql_first_kind_notices : sql_kind_notices);
 }
 
 /*

@@ -147,7 +147,8 @@ snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 
 		if (step->kind == SNOWFLAKE_STEP_SWAP && !step->done)
 			relids = list_concat_unique_oid(relids,
-											snowflake_convert_ask_oids(conversion, step->relid, sql_swap_locks));
+											snowflake_convert_ask_oids(conversion, step->relid,
+																	   sql_swap_locks));
 	}
 	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
 }

@@ -84,13 +84,13 @@ static void
 prepare_table(SnowflakeOnline *online, void *argument)
 {
 	const SnowflakeOnlineStep *step = argument;
+	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *obstacles = NIL;
 
-	(void) snowflake_convert_ask_obstacles(&online->transaction.conversion, sql_type_obstacles, &obstacles);
-	snowflake_convert_report_obstacles(&online->transaction.conversion, obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, &obstacles);
+	snowflake_convert_report_obstacles(conversion, obstacles);
 	execute_step(online, argument);
-	if (snowflake_convert_ask_of(&online->transaction.conversion, step->relid,
-								 sql_other_privileges) != NIL)
+	if (snowflake_convert_ask_of(conversion, step->relid, sql_other_privileges) != NIL)
 		snowflake_convert_give_way("privileges were changed");
 }
 

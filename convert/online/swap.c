@@ -135,6 +135,7 @@ bool
 snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *step)
 {
 	Swap		swap = {.relid = step->relid};
+	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *all;
 	char	   *snapshot = snowflake_online_find_old_snapshot(online, step->relid);
 
@@ -144,8 +145,14 @@ snowflake_online_swap_table(SnowflakeOnline *online, const SnowflakeOnlineStep *
 									 snapshot);
 		return false;
 	}
-	swap.locked = snowflake_convert_ask_oids(&online->transaction.conversion, step->relid, sql_swap_locks);
-	all = list_concat(snowflake_convert_ask_oids(&online->transaction.conversion, step->relid, sql_swap_indexes), swap.locked);
+	swap.locked = snowflake_convert_ask_oids(conversion, step->relid, sql_swap_locks);
+
+	/*
+	 * Indexes can be changed although their table is locked, unless
+	 * exclusively.
+	 */
+	all = list_concat(snowflake_convert_ask_oids(conversion, step->relid, sql_swap_indexes),
+					  swap.locked);
 	if (online->swap.checked != step->relid)
 	{
 		(void) snowflake_online_with_locks(online, all, ShareUpdateExclusiveLock,
@@ -180,7 +187,8 @@ snowflake_online_swap_script(const SnowflakeOnline *online, Oid relid)
 							 snowflake_relation_name(lfirst_oid(cell)));
 	}
 	snowflake_online_swap_statements(conversion, relid, &before_drop, &after_drop);
-	if (list_member_oid(snowflake_convert_ask_oids(conversion, relid, sql_swap_trees), online->relid))
+	if (list_member_oid(snowflake_convert_ask_oids(conversion, relid, sql_swap_trees),
+						online->relid))
 		after_drop = list_concat(after_drop, snowflake_online_session_statements(online));
 	foreach(cell, list_concat(before_drop, after_drop))
 		appendStringInfo(&script, "%s;\n", (char *) lfirst(cell));

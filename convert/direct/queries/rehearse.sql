@@ -97,7 +97,8 @@ FROM tried x LEFT JOIN target t ON t.relid = x.relid AND t.is_root
 -- name: trials
 SELECT format('table %s', x.name) AS object, p.number AS key,
   (SELECT array_agg(h.number) FROM held h
-   WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number AND h.number <= cardinality($tables))
+   WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number
+   AND h.number <= cardinality($tables))
   AS keys,
   format('INSERT INTO %s AS n (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one '
     '%s JOIN (SELECT * FROM %s r%s LIMIT 1) r ON true RETURNING %s',
