@@ -56,13 +56,9 @@ PG_FUNCTION_INFO_V1(snowflake_nextval);
 PG_FUNCTION_INFO_V1(snowflake_nextval_block);
 PG_FUNCTION_INFO_V1(snowflake_currval);
 PG_FUNCTION_INFO_V1(snowflake_parse);
-PG_FUNCTION_INFO_V1(snowflake_parse_scheme);
 PG_FUNCTION_INFO_V1(snowflake_timestamp);
-PG_FUNCTION_INFO_V1(snowflake_timestamp_scheme);
 PG_FUNCTION_INFO_V1(snowflake_lower_bound);
-PG_FUNCTION_INFO_V1(snowflake_lower_bound_scheme);
 PG_FUNCTION_INFO_V1(snowflake_make);
-PG_FUNCTION_INFO_V1(snowflake_make_scheme);
 PG_FUNCTION_INFO_V1(snowflake_schemes);
 PG_FUNCTION_INFO_V1(snowflake_read_scheme);
 
@@ -124,6 +120,17 @@ get_scheme_argument(FunctionCallInfo fcinfo, int argument)
 }
 
 /*
+ * The scheme given as text by an argument that a function may have, or the
+ * server's.
+ */
+static const SnowflakeScheme *
+get_scheme(FunctionCallInfo fcinfo, int argument)
+{
+	return PG_NARGS() > argument ? get_scheme_argument(fcinfo, argument) :
+		snowflake_default_scheme();
+}
+
+/*
  * Datacenter or worker as a column: NULL if the scheme does not have it.
  */
 static void
@@ -169,62 +176,6 @@ put_argument(FunctionCallInfo fcinfo, int argument, const char *name,
 				 errmsg("%s must not be null because the scheme has this field",
 						name)));
 	return true;
-}
-
-static Datum
-parse_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme, int64 id)
-{
-	CallCache  *cache = get_call_cache(fcinfo);
-	Datum		values[PARSE_NCOLUMNS];
-	bool		nulls[PARSE_NCOLUMNS] = {false};
-
-	if (cache->tupdesc == NULL)
-	{
-		MemoryContext oldcontext;
-		TupleDesc	tupdesc;
-
-		if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
-			tupdesc->natts != PARSE_NCOLUMNS)
-			elog(ERROR, "return type must be a row type of %d columns",
-				 PARSE_NCOLUMNS);
-		oldcontext = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-		cache->tupdesc = BlessTupleDesc(CreateTupleDescCopy(tupdesc));
-		MemoryContextSwitchTo(oldcontext);
-	}
-
-	values[0] = TimestampTzGetDatum(snowflake_id_timestamp(scheme, id, NULL));
-	get_field(scheme, SNOWFLAKE_DATACENTER, id, &values[1], &nulls[1]);
-	get_field(scheme, SNOWFLAKE_WORKER, id, &values[2], &nulls[2]);
-	values[3] = Int64GetDatum(snowflake_field_get(scheme, SNOWFLAKE_SEQUENCE, id));
-	nulls[3] = scheme->width[SNOWFLAKE_SEQUENCE] == 0;
-
-	return HeapTupleGetDatum(heap_form_tuple(cache->tupdesc, values, nulls));
-}
-
-/*
- * Compose an ID of the first four arguments, the inverse of parse_id().
- */
-static Datum
-make_id(FunctionCallInfo fcinfo, const SnowflakeScheme *scheme)
-{
-	int64		id = 0;
-	int64		tick;
-
-	if (PG_ARGISNULL(0))
-		PG_RETURN_NULL();
-	if (PG_ARGISNULL(2) && scheme->width[SNOWFLAKE_SEQUENCE] > 0)
-		PG_RETURN_NULL();
-
-	if (!put_argument(fcinfo, 1, "worker_id", scheme, SNOWFLAKE_WORKER, &id) ||
-		!put_argument(fcinfo, 3, "datacenter_id", scheme, SNOWFLAKE_DATACENTER, &id) ||
-		!snowflake_timestamp_tick(scheme, PG_GETARG_TIMESTAMPTZ(0), false,
-								  &tick, fcinfo->context))
-		PG_RETURN_NULL();
-	if (!PG_ARGISNULL(2) &&
-		!put_field(scheme, SNOWFLAKE_SEQUENCE, "sequence", PG_GETARG_INT64(2),
-				   &id, fcinfo->context))
-		PG_RETURN_NULL();
-	PG_RETURN_INT64(id | snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP, tick));
 }
 
 Datum
@@ -296,70 +247,92 @@ snowflake_currval(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(last_id);
 }
 
+/*
+ * snowflake_parse(id bigint [, scheme text]) returns record
+ */
 Datum
 snowflake_parse(PG_FUNCTION_ARGS)
 {
-	return parse_id(fcinfo, snowflake_default_scheme(), PG_GETARG_INT64(0));
+	const SnowflakeScheme *scheme = get_scheme(fcinfo, 1);
+	int64		id = PG_GETARG_INT64(0);
+	CallCache  *cache = get_call_cache(fcinfo);
+	Datum		values[PARSE_NCOLUMNS];
+	bool		nulls[PARSE_NCOLUMNS] = {false};
+
+	if (cache->tupdesc == NULL)
+	{
+		MemoryContext oldcontext;
+		TupleDesc	tupdesc;
+
+		if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
+			tupdesc->natts != PARSE_NCOLUMNS)
+			elog(ERROR, "return type must be a row type of %d columns",
+				 PARSE_NCOLUMNS);
+		oldcontext = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		cache->tupdesc = BlessTupleDesc(CreateTupleDescCopy(tupdesc));
+		MemoryContextSwitchTo(oldcontext);
+	}
+
+	values[0] = TimestampTzGetDatum(snowflake_id_timestamp(scheme, id, NULL));
+	get_field(scheme, SNOWFLAKE_DATACENTER, id, &values[1], &nulls[1]);
+	get_field(scheme, SNOWFLAKE_WORKER, id, &values[2], &nulls[2]);
+	values[3] = Int64GetDatum(snowflake_field_get(scheme, SNOWFLAKE_SEQUENCE, id));
+	nulls[3] = scheme->width[SNOWFLAKE_SEQUENCE] == 0;
+
+	return HeapTupleGetDatum(heap_form_tuple(cache->tupdesc, values, nulls));
 }
 
-Datum
-snowflake_parse_scheme(PG_FUNCTION_ARGS)
-{
-	return parse_id(fcinfo, get_scheme_argument(fcinfo, 1),
-					PG_GETARG_INT64(0));
-}
-
+/*
+ * snowflake_timestamp(id bigint [, scheme text]) returns timestamptz
+ */
 Datum
 snowflake_timestamp(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_TIMESTAMPTZ(snowflake_id_timestamp(snowflake_default_scheme(),
+	PG_RETURN_TIMESTAMPTZ(snowflake_id_timestamp(get_scheme(fcinfo, 1),
 												 PG_GETARG_INT64(0),
 												 fcinfo->context));
 }
 
-Datum
-snowflake_timestamp_scheme(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TIMESTAMPTZ(snowflake_id_timestamp(get_scheme_argument(fcinfo, 1),
-												 PG_GETARG_INT64(0),
-												 fcinfo->context));
-}
-
+/*
+ * snowflake_lower_bound(ts timestamptz [, scheme text]) returns bigint
+ */
 Datum
 snowflake_lower_bound(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(snowflake_time_lower_bound(snowflake_default_scheme(),
-											   PG_GETARG_TIMESTAMPTZ(0),
-											   fcinfo->context));
-}
-
-Datum
-snowflake_lower_bound_scheme(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64(snowflake_time_lower_bound(get_scheme_argument(fcinfo, 1),
+	PG_RETURN_INT64(snowflake_time_lower_bound(get_scheme(fcinfo, 1),
 											   PG_GETARG_TIMESTAMPTZ(0),
 											   fcinfo->context));
 }
 
 /*
  * snowflake_make(ts timestamptz, worker_id integer, sequence bigint,
- *				  datacenter_id integer) returns bigint
+ *				  datacenter_id integer [, scheme text]) returns bigint
+ *
+ * The inverse of snowflake_parse().
  */
 Datum
 snowflake_make(PG_FUNCTION_ARGS)
 {
-	return make_id(fcinfo, snowflake_default_scheme());
-}
+	const SnowflakeScheme *scheme;
+	int64		id = 0;
+	int64		tick;
 
-/*
- * The same, with scheme text.
- */
-Datum
-snowflake_make_scheme(PG_FUNCTION_ARGS)
-{
-	if (PG_ARGISNULL(4))
+	if (PG_ARGISNULL(0) || (PG_NARGS() > 4 && PG_ARGISNULL(4)))
 		PG_RETURN_NULL();
-	return make_id(fcinfo, get_scheme_argument(fcinfo, 4));
+	scheme = get_scheme(fcinfo, 4);
+	if (PG_ARGISNULL(2) && scheme->width[SNOWFLAKE_SEQUENCE] > 0)
+		PG_RETURN_NULL();
+
+	if (!put_argument(fcinfo, 1, "worker_id", scheme, SNOWFLAKE_WORKER, &id) ||
+		!put_argument(fcinfo, 3, "datacenter_id", scheme, SNOWFLAKE_DATACENTER, &id) ||
+		!snowflake_timestamp_tick(scheme, PG_GETARG_TIMESTAMPTZ(0), false,
+								  &tick, fcinfo->context))
+		PG_RETURN_NULL();
+	if (!PG_ARGISNULL(2) &&
+		!put_field(scheme, SNOWFLAKE_SEQUENCE, "sequence", PG_GETARG_INT64(2),
+				   &id, fcinfo->context))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(id | snowflake_field_put(scheme, SNOWFLAKE_TIMESTAMP, tick));
 }
 
 Datum

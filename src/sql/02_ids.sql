@@ -98,7 +98,7 @@ CREATE FUNCTION snowflake_parse(
     OUT datacenter_id integer,
     OUT worker_id integer,
     OUT sequence bigint)
-AS 'MODULE_PATHNAME', 'snowflake_parse_scheme'
+AS 'MODULE_PATHNAME', 'snowflake_parse'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_parse(bigint, text) IS
@@ -120,7 +120,7 @@ error: 22003 if the ID does not fit the scheme';
 
 CREATE FUNCTION snowflake_timestamp(id bigint, scheme text)
 RETURNS timestamptz
-AS 'MODULE_PATHNAME', 'snowflake_timestamp_scheme'
+AS 'MODULE_PATHNAME', 'snowflake_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_timestamp(bigint, text) IS
@@ -142,7 +142,7 @@ error: 22008 if the time is out of range for the scheme';
 
 CREATE FUNCTION snowflake_lower_bound(ts timestamptz, scheme text)
 RETURNS bigint
-AS 'MODULE_PATHNAME', 'snowflake_lower_bound_scheme'
+AS 'MODULE_PATHNAME', 'snowflake_lower_bound'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_lower_bound(timestamptz, text) IS
@@ -207,7 +207,7 @@ CREATE FUNCTION snowflake_make(
     datacenter_id integer,
     scheme text)
 RETURNS bigint
-AS 'MODULE_PATHNAME', 'snowflake_make_scheme'
+AS 'MODULE_PATHNAME', 'snowflake_make'
 LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION snowflake_make(timestamptz, integer, bigint, integer, text) IS
