@@ -215,7 +215,7 @@ CREATE TABLE wrong (id bigserial);
 ROLLBACK;
 SELECT relname FROM pg_class WHERE relname LIKE 'wrong%';
 
--- what a dump says is right, and is named once, when it is known that no label follows
+-- what a dump says is right
 BEGIN;
 SET LOCAL check_function_bodies = off;
 SELECT pg_catalog.set_config('search_path', '', true);

@@ -14,9 +14,6 @@
  * that column is.  That is known when the column gets its default, so the sequence
  * becomes another one then, if nobody can have seen numbers of it.
  *
- * What restores a dump creates sequences as the dump says: a label follows, or none.
- * When the next object comes, it is known which, and the first one without is named.
- *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/new_tables/new_sequences.c
@@ -39,12 +36,6 @@
 #include "sequences/attach.h"
 #include "sequences/kind.h"
 #include "sequences/suitable.h"
-
-/* The last sequence of a dump, until it is known whether it gets a label. */
-static Oid	dumped = InvalidOid;
-
-/* Was a sequence of this dump named? */
-static bool dump_reported = false;
 
 /*
  * The setting, for messages.
@@ -196,32 +187,4 @@ snowflake_fit_default_kind(Oid relid, Oid type, const char *column)
 		narrow(relid, type);
 		set_kind(relid, kind);
 	}
-}
-
-/*
- * A dump has created a sequence.
- */
-void
-snowflake_note_dumped(Oid relid)
-{
-	dumped = relid;
-}
-
-/*
- * Another object is about to be created, by a dump or not.
- */
-void
-snowflake_report_dumped(bool by_dump)
-{
-	Oid			relid = dumped;
-
-	dumped = InvalidOid;
-	if (OidIsValid(relid) && !dump_reported && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
-		snowflake_sequence_kind(relid) == SNOWFLAKE_KIND_LOCAL)
-	{
-		warn_local(relid, "It is from a dump, which says so.  Others of this script may be, too; the view snowflake_sequences has all of them.");
-		dump_reported = true;
-	}
-	if (!by_dump)
-		dump_reported = false;
 }

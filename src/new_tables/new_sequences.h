@@ -14,7 +14,5 @@
 
 extern void snowflake_give_default_kind(Oid relid);
 extern void snowflake_fit_default_kind(Oid relid, Oid type, const char *column);
-extern void snowflake_note_dumped(Oid relid);
-extern void snowflake_report_dumped(bool by_dump);
 
 #endif							/* SNOWFLAKE_NEW_SEQUENCES_H */

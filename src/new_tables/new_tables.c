@@ -317,23 +317,12 @@ static void
 begin_sequence(SnowflakeDefinition *definition, const CreateSeqStmt * statement,
 			   ProcessUtilityContext context)
 {
+	bool		is_element = context == PROCESS_UTILITY_SUBCOMMAND && !statement->for_identity;
+
 	definition->schema = RangeVarGetCreationNamespace(statement->sequence);
-	if (OidIsValid(get_relname_relid(statement->sequence->relname, definition->schema)))
+	if (OidIsValid(get_relname_relid(statement->sequence->relname, definition->schema)) ||
+		(is_restoring() && !is_element))
 		definition->statement = NULL;
-	if (context == PROCESS_UTILITY_SUBCOMMAND && !statement->for_identity)
-		definition->is_dump = false;
-}
-
-/*
- * Is a statement one that a dump has between two objects?
- */
-static bool
-begins_object(const Node *statement)
-{
-	const AlterTableStmt *alter = (const AlterTableStmt *) statement;
-
-	return !IsA(statement, AlterTableStmt) ||
-		linitial_node(AlterTableCmd, alter->cmds)->subtype != AT_ChangeOwner;
 }
 
 /*
@@ -356,12 +345,9 @@ begin_with_setting(SnowflakeDefinition *definition, ProcessUtilityContext contex
 {
 	const Node *statement = definition->statement;
 
-	definition->is_dump = is_restoring();
-	if (begins_object(statement))
-		snowflake_report_dumped(definition->is_dump);
 	if (IsA(statement, CreateSeqStmt))
 		begin_sequence(definition, (const CreateSeqStmt *) statement, context);
-	else if (definition->is_dump)
+	else if (is_restoring())
 		definition->statement = NULL;
 	else if (IsA(statement, AlterTableStmt))
 		begin_alter(definition, (const AlterTableStmt *) statement);
@@ -412,13 +398,9 @@ end_sequence(const SnowflakeDefinition *definition)
 	const		CreateSeqStmt *statement = (const CreateSeqStmt *) definition->statement;
 	Oid			relid = get_relname_relid(statement->sequence->relname, definition->schema);
 
-	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE ||
-		get_rel_persistence(relid) == RELPERSISTENCE_TEMP ||
-		!snowflake_is_locked(relid, AccessExclusiveLock))
-		return;
-	if (definition->is_dump)
-		snowflake_note_dumped(relid);
-	else
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
+		get_rel_persistence(relid) != RELPERSISTENCE_TEMP &&
+		snowflake_is_locked(relid, AccessExclusiveLock))
 		snowflake_give_default_kind(relid);
 }
 
