@@ -162,7 +162,7 @@ typedef struct ErrorSaveContext
 #endif
 
 /*
- * Have an UPDATE compute no stored generated column: as if that had been looked for,
+ * Make an UPDATE compute no stored generated column: as if that had been looked for,
  * with none found.  Since 16, INSERT has its own; since 18, which columns these are
  * has a flag.
  */

@@ -37,7 +37,7 @@ snowflake_limit_wait(int64 ms, bool ends_at_shutdown)
 }
 
 /*
- * The same limit, or that many milliseconds from now if that is earlier.
+ * A limit, or that many milliseconds from now if that is earlier.
  */
 WaitLimit
 snowflake_shorten_wait(const WaitLimit *limit, int64 ms)

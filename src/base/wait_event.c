@@ -48,8 +48,8 @@ wait_context(void *arg)
 }
 
 /*
- * Have messages say what is waited for, such as that of a timeout, until the
- * caller takes the context away.
+ * Add what is waited for to messages, such as that of a timeout, until the caller
+ * takes the context away.
  */
 void
 snowflake_push_wait_context(ErrorContextCallback *context,

@@ -206,7 +206,7 @@ enough_standbys(XLogRecPtr lsn, bool physical)
 }
 
 /*
- * Have the synchronous standbys flushed the WAL up to this position, or are
+ * Is the WAL up to this position flushed by the synchronous standbys, or are
  * there none?
  */
 bool

@@ -104,7 +104,7 @@ find_constraint(const List *constraints, ConstrType type)
 }
 
 /*
- * Have the sequences of a default fit the type of the column.
+ * Fit the sequences of a default to the type of the column.
  */
 static void
 fit_default(const char *column, Oid type, Node *expression)
@@ -118,7 +118,7 @@ fit_default(const char *column, Oid type, Node *expression)
 }
 
 /*
- * The same for a column of the statement.  One without a type gets it from another
+ * Fit those of a column of the statement.  One without a type gets it from another
  * table, or a type.
  */
 static void
@@ -167,7 +167,7 @@ begin_create(const CreateStmt * statement)
 }
 
 /*
- * The same for the default of a domain.
+ * Fit those of the default of a domain.
  */
 static void
 fit_domain(const CreateDomainStmt * statement)
@@ -256,8 +256,8 @@ check_remains_wide(Oid relid, const char *column)
 }
 
 /*
- * The same if a statement makes it narrow, also for a partition, or another table that
- * inherits it, which may have a default of its own.
+ * Fail if a statement makes such a column narrow, also for a partition, or another table
+ * that inherits it, which may have a default of its own.
  */
 static void
 check_narrowing(const AlterTableStmt *statement, Oid relid)
@@ -434,7 +434,7 @@ warn_of_reference(HeapTuple tuple)
 }
 
 /*
- * The same for the foreign keys that the statement has added to a table.
+ * Name such columns of the foreign keys that the statement has added to a table.
  */
 static void
 warn_of_references(Oid relid, CommandId since)

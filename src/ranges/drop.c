@@ -59,7 +59,7 @@ end_transaction(XactEvent event, void *arg)
 }
 
 /*
- * Have drops, and new names of databases, free the slots.
+ * Free slots after drops, and after new names of databases.
  */
 void
 snowflake_watch_drops(void)

@@ -85,7 +85,7 @@ snowflake_fail_long_name(void)
 }
 
 /*
- * Have a session know where the ranges of a sequence are.  The registry knows
+ * Tell a session where the ranges of a sequence are.  The registry knows
  * it by its name in UTF8.  Another sequence of this name may have noted the
  * current range in its own file.  A note of another database remains until its
  * numbers are given up (kind.c).
@@ -318,8 +318,8 @@ fail_floor_refused(const RangeHandle *handle, int64 floor, const char *problem)
 }
 
 /*
- * Have all servers give up the numbers that are not above a floor, and wait
- * until they have.  Returns false if what is known of the ranges is of another
+ * Wait until all servers have given up the numbers that are not above a
+ * floor.  Returns false if what is known of the ranges is of another
  * sequence.
  */
 bool

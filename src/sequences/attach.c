@@ -408,7 +408,7 @@ set_support(Relation procedures, Oid function, Oid support)
 }
 
 /*
- * Have all sessions plan their queries again: plans do not depend on the
+ * Make all sessions plan their queries again: plans do not depend on the
  * server's functions, but all of them do on schemas.
  */
 static void

@@ -57,7 +57,7 @@ snowflake_sequence_label(Oid relid)
 }
 
 /*
- * Have the file of a sequence with a label, which is exhausted, say what was granted
+ * Note in the file of a sequence with a label, which is exhausted, what was granted
  * of its name.  A transaction that was rolled back could have used another name.
  */
 void

@@ -76,7 +76,7 @@ snowflake_range_floor(Oid relid, const SequenceLabel *label)
 }
 
 /*
- * Have the registry know the names, and all servers continue above what the
+ * Tell the registry the names, so that all servers continue above what the
  * sequences gave out.  All are asked for before the first is waited for, so that a
  * call of the registry has many of them.
  */

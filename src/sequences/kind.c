@@ -331,8 +331,8 @@ set_label(Oid relid, const SequenceLabel *label)
 }
 
 /*
- * Have a sequence that is local be so because the caller says it, if the setting says
- * something else, or only be local.
+ * Note that a local sequence is so because the caller says it, if the setting says
+ * something else.
  */
 static void
 set_local(Oid relid)
@@ -451,8 +451,8 @@ lock_sequences(const List *relids, LOCKMODE mode)
 }
 
 /*
- * Have the registry know what local sequences continue above as range sequences, and
- * wait until all servers do.
+ * Tell the registry what local sequences continue above as range sequences, and wait
+ * until all servers know it.
  */
 static void
 settle_ranges(const List *relids)

@@ -48,7 +48,7 @@ snowflake_is_marked(const Node *call)
 }
 
 /*
- * Have a call be one like any other.
+ * Make a call one like any other.
  */
 void
 snowflake_unmark_call(FuncExpr *call)

@@ -115,7 +115,7 @@ snowflake_check_increment(Oid relid, int64 increment)
 }
 
 /*
- * The same for any kind.
+ * Fail if the INCREMENT of a sequence cannot be that of a kind.
  */
 static void
 check_increment(Oid relid, SnowflakeSequenceKind kind)

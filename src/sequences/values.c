@@ -182,7 +182,8 @@ create_sequences(void)
 }
 
 /*
- * Have changes of sequences and roles forget what is known of them.
+ * Watch for changes of sequences and roles, after which what is known of them is
+ * forgotten.
  */
 void
 snowflake_watch_sequences(void)
@@ -406,7 +407,7 @@ find_marker(Oid function)
 }
 
 /*
- * Have the server's lastval() be the marker's, also if the transaction is
+ * Make the server's lastval() the marker's, also if the transaction is
  * read-only and used a temporary sequence.  An error resets what it was.
  */
 static void

@@ -242,7 +242,7 @@ can_lift_word(int64 mark)
 }
 
 /*
- * Have no ID generated below a durable mark: exhaust the word up to it.  IDs
+ * Exhaust the word up to a durable mark, so that no ID is generated below it.  IDs
  * continue at their pace, so when the clock gets there, but after reserve_time
  * at the latest.  Whether they follow the clock does not change.  The reserve
  * lock is held.
@@ -340,8 +340,8 @@ set_mark(int64 mark, bool may_lower)
 }
 
 /*
- * Have no ID generated below a mark that is below the durable one: part of what
- * is reserved may be, even if nothing of it has been used.  Return false if the
+ * Generate no ID below a mark that is below the durable one: part of what is
+ * reserved may be, even if nothing of it has been used.  Return false if the
  * durable one is lower.
  */
 static bool
