@@ -112,9 +112,9 @@ release_build()
 end_processes()
 {
 	for signal in TERM QUIT KILL; do
-		for try in {1..50}; do
+		for try in $(seq 50); do
 			# Other processes end meanwhile.
-			left=$(find /proc/[0-9]*/{exe,cwd} -maxdepth 0 -lname "$1*" 2>/dev/null || true)
+			left=$(find /proc/[0-9]*/exe /proc/[0-9]*/cwd -maxdepth 0 -lname "$1*" 2>/dev/null || true)
 			left=$(printf '%s\n' "$left" | cut -d/ -f3 | sort -u)
 			[ -n "$left" ] || return 0
 			# shellcheck disable=SC2086

@@ -60,7 +60,7 @@ sub kill_postmaster
 {
 	my ($node, @children) = @_;
 	my $data = $node->data_dir;
-	my ($postmaster, $shmid) = slurp_file("$data/postmaster.pid") =~ /^(\d+)$.*^ *\d+ +(\d+) *$/ms;
+	my ($postmaster, $shmid) = slurp_file("$data/postmaster.pid") =~ /\A(\d+)\n.*^ *\d+ +(\d+) *$/ms;
 	my @mapped = map { m{ (/dev/shm/PostgreSQL\.\d+)} } split /\n/, slurp_file("/proc/$postmaster/maps");
 
 	$node->kill9;
