@@ -103,9 +103,7 @@ find_statements(Call *call)
 	snowflake_convert_report_obstacles(conversion, findings);
 	findings = list_concat(findings, snowflake_convert_list_notices(conversion));
 	snowflake_convert_give_notices(conversion, findings);
-	call->statements = conversion->dry_run ?
-		snowflake_convert_statements(conversion) :
-		snowflake_convert_begin_execution(conversion);
+	call->statements = snowflake_convert_find_statements(conversion);
 }
 
 /*
@@ -138,7 +136,7 @@ execute(Call *call)
 	if (call->conversion.dry_run)
 		return;
 	snowflake_become_owner(call->owner, &caller);
-	snowflake_convert_finish_execution(&call->conversion, call->statements);
+	snowflake_convert_execute(&call->conversion, call->statements);
 	snowflake_become_caller(&caller);
 }
 

@@ -86,25 +86,15 @@ find_defaults(SnowflakeConversion *conversion)
 }
 
 /*
- * Find the relations that are locked before the tables: clients lock a view before
- * the tables that it is made of, so a deadlock would end one of us otherwise.
- */
-static void
-find_views(SnowflakeConversion *conversion)
-{
-	conversion->views = snowflake_convert_ask_oids(conversion, InvalidOid, sql_views_to_lock);
-}
-
-/*
- * Find what changes.
+ * Find what changes, and the relations that are locked before the tables: clients lock a
+ * view before the tables that it is made of, so a deadlock would end one of us otherwise.
  */
 static void
 find_targets(SnowflakeConversion *conversion)
 {
 	snowflake_convert_find_targets(conversion);
-	if (conversion->online)
-		return;
-	find_views(conversion);
+	if (!conversion->online)
+		conversion->views = snowflake_convert_ask_oids(conversion, InvalidOid, sql_views_to_lock);
 }
 
 static void
@@ -334,31 +324,27 @@ snowflake_convert_list_notices(const SnowflakeConversion *conversion)
 	return findings;
 }
 
+/*
+ * Find the statements, and lock what they alter beside tables, unless it is a dry run.
+ */
 List *
-snowflake_convert_statements(const SnowflakeConversion *conversion)
+snowflake_convert_find_statements(SnowflakeConversion *conversion)
 {
-	List	   *statements = snowflake_convert_ask_texts(conversion, sql_statements);
+	List	   *statements;
 
+	if (!conversion->dry_run)
+		lock_functions(conversion);
+	statements = snowflake_convert_ask_texts(conversion, sql_statements);
 	if (conversion->sequences == NIL)
 		return statements;
 	return list_concat(statements, snowflake_convert_ask_texts(conversion, sql_kind_statements));
 }
 
 /*
- * Lock what is altered beside tables, and find the statements.
- */
-List *
-snowflake_convert_begin_execution(SnowflakeConversion *conversion)
-{
-	lock_functions(conversion);
-	return snowflake_convert_statements(conversion);
-}
-
-/*
- * Execute those of a conversion.
+ * Execute them.
  */
 void
-snowflake_convert_finish_execution(SnowflakeConversion *conversion, const List *statements)
+snowflake_convert_execute(SnowflakeConversion *conversion, const List *statements)
 {
 	snowflake_convert_run_statements(statements);
 	check_result(conversion);

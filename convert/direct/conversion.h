@@ -20,10 +20,9 @@ extern bool snowflake_convert_prepare(SnowflakeConversion *conversion, Oid owner
 extern bool snowflake_convert_list_obstacles(const SnowflakeConversion *conversion,
 											 List **findings);
 extern List *snowflake_convert_list_notices(const SnowflakeConversion *conversion);
-extern List *snowflake_convert_statements(const SnowflakeConversion *conversion);
-extern List *snowflake_convert_begin_execution(SnowflakeConversion *conversion);
-extern void snowflake_convert_finish_execution(SnowflakeConversion *conversion,
-											   const List *statements);
+extern List *snowflake_convert_find_statements(SnowflakeConversion *conversion);
+extern void snowflake_convert_execute(SnowflakeConversion *conversion,
+									  const List *statements);
 extern void snowflake_convert_lock_and_plan(SnowflakeConversion *conversion,
 											SnowflakeWork plan, void *argument);
 

@@ -293,8 +293,7 @@ rehearse(void *argument)
 	{
 		SnowflakeConversion *conversion = &rehearsal->conversion;
 
-		snowflake_convert_finish_execution(conversion,
-										   snowflake_convert_begin_execution(conversion));
+		snowflake_convert_execute(conversion, snowflake_convert_find_statements(conversion));
 	}
 	if (SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0) < 0)
 		elog(ERROR, "constraints cannot be set");

@@ -102,28 +102,14 @@ snowflake_online_unlock_conversions(void)
 }
 
 /*
- * Fail if there are obstacles.  Returns false if they are not known now.
- */
-bool
-snowflake_online_check_obstacles(SnowflakeOnline *online, List **findings)
-{
-	SnowflakeConversion *conversion = &online->transaction.conversion;
-
-	snowflake_convert_find_sequence_names(conversion);
-	if (!snowflake_online_list_obstacles(conversion, &online->options, findings))
-		return false;
-	snowflake_convert_report_obstacles(conversion, *findings);
-	return true;
-}
-
-/*
  * Say what was found beside obstacles, unless an earlier call has said it, which has
  * begun the conversion.
  */
 void
-snowflake_online_give_notices(const SnowflakeConversion *conversion, List *findings)
+snowflake_online_give_notices(const SnowflakeConversion *conversion, const List *steps,
+							  List *findings)
 {
-	if (snowflake_online_has_begun(conversion))
+	if (snowflake_online_has_begun(conversion, steps))
 		return;
 	snowflake_convert_give_notices(conversion,
 								   list_concat(findings,
@@ -134,14 +120,13 @@ snowflake_online_give_notices(const SnowflakeConversion *conversion, List *findi
  * Has somebody changed what the swaps are about, in a transaction that is open?
  * Returns who.  To rehearse them would wait for it, and then fail.
  */
-char *
-snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
+static char *
+find_changer_of_swaps(const SnowflakeConversion *conversion, const List *steps)
 {
-	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_online_list_steps(conversion))
+	foreach(cell, steps)
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
@@ -151,6 +136,26 @@ snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online)
 																	   sql_swap_locks));
 	}
 	return snowflake_online_find_changer(snowflake_online_with_partitions(relids));
+}
+
+/*
+ * Fail if there are obstacles.  Returns false if they are not known now, and who has to
+ * end before, if somebody has.
+ */
+bool
+snowflake_online_check_obstacles(SnowflakeOnline *online, const List *steps, List **findings,
+								 char **changer)
+{
+	SnowflakeConversion *conversion = &online->transaction.conversion;
+
+	*changer = find_changer_of_swaps(conversion, steps);
+	if (*changer != NULL)
+		return false;
+	snowflake_convert_find_sequence_names(conversion);
+	if (!snowflake_online_list_obstacles(conversion, &online->options, steps, findings))
+		return false;
+	snowflake_convert_report_obstacles(conversion, *findings);
+	return true;
 }
 
 /* What was seen in the first transaction. */
@@ -169,17 +174,17 @@ look(SnowflakeOnline *online, void *argument)
 {
 	Look	   *look = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
+	List	   *steps = snowflake_online_list_steps(conversion);
 	List	   *findings = NIL;
 	ListCell   *cell;
 
 	online->transaction.only_looked = true;
-	look->changer = snowflake_online_find_changer_of_swaps(online);
+	look->done = snowflake_online_check_obstacles(online, steps, &findings, &look->changer);
 	if (look->changer != NULL)
 		look->changer = MemoryContextStrdup(online->context, look->changer);
-	look->done = look->changer == NULL && snowflake_online_check_obstacles(online, &findings);
 	if (!look->done)
 		return;
-	foreach(cell, snowflake_online_list_steps(conversion))
+	foreach(cell, steps)
 	{
 		SnowflakeOnlineStep *step = lfirst(cell);
 
@@ -189,7 +194,7 @@ look(SnowflakeOnline *online, void *argument)
 	}
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
-	snowflake_online_give_notices(conversion, findings);
+	snowflake_online_give_notices(conversion, steps, findings);
 }
 
 /*

@@ -20,10 +20,10 @@ extern void snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument,
 									  SnowflakeOnline *online);
 extern void snowflake_online_lock_conversions(bool until_commit);
 extern void snowflake_online_unlock_conversions(void);
-extern char *snowflake_online_find_changer_of_swaps(const SnowflakeOnline *online);
-extern bool snowflake_online_check_obstacles(SnowflakeOnline *online, List **findings);
+extern bool snowflake_online_check_obstacles(SnowflakeOnline *online, const List *steps,
+											 List **findings, char **changer);
 extern void snowflake_online_give_notices(const SnowflakeConversion *conversion,
-										  List *findings);
+										  const List *steps, List *findings);
 extern void snowflake_online_examine(SnowflakeOnline *online);
 extern void snowflake_online_begin_function(FunctionCallInfo fcinfo,
 											SnowflakeOnline *online);

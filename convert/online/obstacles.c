@@ -69,54 +69,26 @@ check_not_valid(const SnowflakeConversion *conversion, List **obstacles)
 	}
 }
 
-/*
- * The obstacles that objects in the catalogs are.
- */
-List *
-snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion)
+/* When a list of obstacles is asked. */
+enum
 {
-	List	   *obstacles = NIL;
+	SUBSCRIBERS = 1,			/* unless subscribers are ready */
+	CITUS = 2,
+	PROCEDURE = 4				/* unless the statements are run by hand */
+};
 
-	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
-	(void) snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, &obstacles);
-	return obstacles;
-}
-
-/*
- * Objects of tables, or of all if there is no list, that were changed after their
- * counterparts were created, as obstacles.
- */
-List *
-snowflake_online_list_changed_objects(const SnowflakeConversion *conversion,
-									  const List *relids)
+static const struct
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
-	List	   *obstacles = NIL;
-	ListCell   *cell;
-
-	foreach(cell, snowflake_online_changed_objects(conversion, relids))
-		snowflake_convert_add_obstacle(&obstacles, key->table,
-									   psprintf("%s was changed after its counterpart was created",
-												(char *) lfirst(cell)),
-									   "Drop the counterpart, which has the same name after \"snowflake_new_\"; the conversion creates it again.");
-	return obstacles;
-}
-
-/*
- * Add pgAudit, if it has a version that fails within a procedure.
- */
-static void
-check_pgaudit(const SnowflakeConversion *conversion, List **findings)
-{
-	const SnowflakeKey *key = linitial(conversion->keys);
-	const char *version = snowflake_convert_first(snowflake_convert_ask_with(NIL, sql_pgaudit));
-
-	if (version != NULL)
-		snowflake_convert_add_obstacle(findings, key->table,
-									   psprintf("pgAudit has version %s, which fails at statements within a procedure",
-												version),
-									   "Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of snowflake_convert_plan() by hand.");
-}
+	SnowflakeQuery query;
+	int			flags;
+}			lists[] = {
+	{sql_online_obstacles, 0},
+	{sql_trigger_obstacles, 0},
+	{sql_function_obstacles, 0},
+	{sql_publication_obstacles, SUBSCRIBERS},
+	{sql_online_citus_obstacles, CITUS},
+	{sql_pgaudit_obstacles, PROCEDURE},
+};
 
 /*
  * List the obstacles of snowflake_convert() that apply here, and these.  Returns false if
@@ -125,25 +97,27 @@ check_pgaudit(const SnowflakeConversion *conversion, List **findings)
 bool
 snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 								const SnowflakeOnlineOptions *options,
-								List **findings)
+								const List *steps, List **findings)
 {
 	bool		accessible = snowflake_convert_list_obstacles(conversion, findings);
-	bool		known;
+	int			never = 0;
 
-	*findings = list_concat(*findings, snowflake_online_list_object_obstacles(conversion));
-	*findings = list_concat(*findings, snowflake_online_list_changed_objects(conversion, NIL));
-	(void) snowflake_convert_ask_obstacles(conversion, sql_function_obstacles, findings);
-	if (!options->subscribers_ready)
-		(void) snowflake_convert_ask_obstacles(conversion, sql_publication_obstacles, findings);
-	if (snowflake_convert_ask_with(NIL, sql_has_citus) != NIL)
-		(void) snowflake_convert_ask_obstacles(conversion, sql_online_citus_obstacles, findings);
+	if (options->subscribers_ready)
+		never |= SUBSCRIBERS;
+	if (snowflake_convert_ask_with(NIL, sql_has_citus) == NIL)
+		never |= CITUS;
+	if (options->by_hand)
+		never |= PROCEDURE;
+	for (size_t i = 0; i < lengthof(lists); i++)
+	{
+		if ((lists[i].flags & never) == 0)
+			(void) snowflake_convert_ask_obstacles(conversion, lists[i].query, findings);
+	}
+	snowflake_online_find_changed_objects(conversion, steps, NIL, findings);
 	check_set_default(conversion, findings);
-	known = snowflake_online_rehearse_swaps(conversion, findings);
 	if (accessible)
 		check_not_valid(conversion, findings);
-	if (!options->by_hand)
-		check_pgaudit(conversion, findings);
-	return known;
+	return snowflake_online_rehearse_swaps(conversion, steps, findings);
 }
 
 /*

@@ -16,10 +16,7 @@
 
 extern bool snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 											const SnowflakeOnlineOptions *options,
-											List **findings);
-extern List *snowflake_online_list_changed_objects(const SnowflakeConversion *conversion,
-												   const List *relids);
-extern List *snowflake_online_list_object_obstacles(const SnowflakeConversion *conversion);
+											const List *steps, List **findings);
 extern List *snowflake_online_list_notices(const SnowflakeConversion *conversion);
 
 #endif							/* SNOWFLAKE_ONLINE_OBSTACLES_H */

@@ -63,10 +63,9 @@ step_text(const SnowflakeOnline *online, const SnowflakeOnlineStep *step)
  * The steps as rows.
  */
 static void
-put_plan(SnowflakeOnline *online, ReturnSetInfo *rsinfo)
+put_plan(SnowflakeOnline *online, const List *steps, ReturnSetInfo *rsinfo)
 {
 	const SnowflakeConversion *conversion = &online->transaction.conversion;
-	List	   *steps = snowflake_online_list_steps(conversion);
 	bool		found = false;
 	ListCell   *cell;
 
@@ -112,7 +111,9 @@ Datum
 snowflake_convert_plan(PG_FUNCTION_ARGS)
 {
 	SnowflakeOnline online = {0};
+	const SnowflakeConversion *conversion = &online.transaction.conversion;
 	List	   *findings = NIL;
+	List	   *steps;
 	char	   *changer;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
@@ -123,8 +124,8 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 	snowflake_online_open(&online);
 	online.options.subscribers_ready = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	online.options.by_hand = true;
-	changer = snowflake_online_find_changer_of_swaps(&online);
-	if (changer != NULL || !snowflake_online_check_obstacles(&online, &findings))
+	steps = snowflake_online_list_steps(conversion);
+	if (!snowflake_online_check_obstacles(&online, steps, &findings, &changer))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("cannot look for obstacles of table %s now",
@@ -132,8 +133,8 @@ snowflake_convert_plan(PG_FUNCTION_ARGS)
 				 errdetail_internal("%s", changer != NULL ? changer :
 									"Somebody changes privileges."),
 				 errhint("Try again when it has ended.")));
-	snowflake_online_give_notices(&online.transaction.conversion, findings);
-	put_plan(&online, (ReturnSetInfo *) fcinfo->resultinfo);
+	snowflake_online_give_notices(conversion, steps, findings);
+	put_plan(&online, steps, (ReturnSetInfo *) fcinfo->resultinfo);
 	snowflake_online_end_function(&online);
 	return (Datum) 0;
 }

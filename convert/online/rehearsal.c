@@ -706,12 +706,12 @@ rehearse(void *argument)
  * The swaps, in their order, of tables of this owner.
  */
 static List *
-find_swaps(const SnowflakeConversion *conversion)
+find_swaps(const SnowflakeConversion *conversion, const List *steps)
 {
 	List	   *swaps = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_online_list_steps(conversion))
+	foreach(cell, steps)
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 		Swap	   *swap;
@@ -757,11 +757,11 @@ find_columns(const SnowflakeConversion *conversion)
  * known, because somebody has changed privileges just now.
  */
 bool
-snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
+snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion, const List *steps,
 								List **obstacles)
 {
 	Rehearsal	rehearsal = {
-		.swaps = find_swaps(conversion),
+		.swaps = find_swaps(conversion, steps),
 		.columns = find_columns(conversion),
 		.obstacles = obstacles,
 	};

@@ -15,6 +15,7 @@
 #include "convert/catalog/queries.h"
 
 extern bool snowflake_online_rehearse_swaps(const SnowflakeConversion *conversion,
+											const List *steps,
 											List **obstacles);
 
 #endif							/* SNOWFLAKE_ONLINE_REHEARSAL_H */

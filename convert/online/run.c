@@ -41,7 +41,7 @@
  */
 #define READ_SHARE	10
 
-/* Steps of a call, across transactions. */
+/* Steps of a call, across transactions, and the present one. */
 typedef struct Progress
 {
 	SnowflakeOnline *online;
@@ -52,6 +52,13 @@ typedef struct Progress
 	int			next;			/* of these */
 	int64		until;			/* by the steady clock: when they are read
 								 * again */
+	SnowflakeOnlineStep *step;	/* the next one, NULL if there is none */
+	bool		done;
+	char	   *statement;		/* to run outside of a transaction */
+	int64		start;			/* when the step was begun first */
+	Oid			defined;		/* an object, whose statement is known */
+	char	   *definition;
+	char	   *definitions;	/* of its table, when that was found */
 } Progress;
 
 /*
@@ -193,7 +200,7 @@ find_default(SnowflakeOnline *online, void *argument)
 	(void) snowflake_convert_list_obstacles(conversion, &findings);
 	snowflake_convert_report_obstacles(conversion, findings);
 	work->drop = snowflake_online_drop_sessions(online);
-	work->statements = snowflake_convert_begin_execution(conversion);
+	work->statements = snowflake_convert_find_statements(conversion);
 }
 
 /*
@@ -217,42 +224,29 @@ set_default(SnowflakeOnline *online, void *argument)
 
 	if (work->drop != NULL)
 		(void) snowflake_convert_run(work->drop, NIL);
-	snowflake_convert_finish_execution(&online->transaction.conversion, work->statements);
+	snowflake_convert_execute(&online->transaction.conversion, work->statements);
 }
-
-/* A transaction of run_steps(). */
-typedef struct Turn
-{
-	Progress   *progress;
-	SnowflakeOnlineStep *step;	/* the next one, NULL if there is none */
-	bool		done;
-	char	   *statement;		/* to run outside of a transaction */
-	int64		start;			/* when the step was begun first */
-	Oid			defined;		/* an object, whose statement is known */
-	char	   *definition;
-	char	   *definitions;	/* of its table, when that was found */
-} Turn;
 
 /*
  * The statement of a step.  That which creates an object again is found in a
  * transaction of its own, which is rolled back; in that, the result is NULL.
  */
 static const char *
-find_statement(SnowflakeOnline *online, Turn *turn)
+find_statement(SnowflakeOnline *online, Progress *progress)
 {
-	const SnowflakeOnlineStep *step = turn->step;
+	const SnowflakeOnlineStep *step = progress->step;
 	char	   *definitions;
 	char	   *statement;
 
 	if (step->statement != NULL)
 		return step->statement;
 	definitions = snowflake_online_definitions(list_make1_oid(step->relid));
-	if (turn->defined == step->object && strcmp(turn->definitions, definitions) == 0)
-		return turn->definition;
+	if (progress->defined == step->object && strcmp(progress->definitions, definitions) == 0)
+		return progress->definition;
 	statement = snowflake_online_step_statement(&online->transaction.conversion, step);
-	turn->defined = step->object;
-	turn->definition = MemoryContextStrdup(online->context, statement);
-	turn->definitions = MemoryContextStrdup(online->context, definitions);
+	progress->defined = step->object;
+	progress->definition = MemoryContextStrdup(online->context, statement);
+	progress->definitions = MemoryContextStrdup(online->context, definitions);
 	online->transaction.only_looked = true;
 	online->transaction.prepared = true;
 	return NULL;
@@ -273,9 +267,9 @@ execute_statement(SnowflakeOnline *online, void *argument)
  * A step that locks tables.  Returns false if it has to be tried again.
  */
 static bool
-run_locking(SnowflakeOnline *online, Turn *turn)
+run_locking(SnowflakeOnline *online, Progress *progress)
 {
-	SnowflakeOnlineStep *step = turn->step;
+	SnowflakeOnlineStep *step = progress->step;
 	List	   *relids = list_make1_oid(step->relid);
 
 	switch (step->kind)
@@ -310,9 +304,9 @@ run_locking(SnowflakeOnline *online, Turn *turn)
 			return snowflake_online_with_locks(online, relids, AccessExclusiveLock,
 											   prepare_table, step);
 		default:
-			return find_statement(online, turn) != NULL &&
+			return find_statement(online, progress) != NULL &&
 				snowflake_online_with_locks(online, relids, AccessExclusiveLock,
-											execute_statement, turn);
+											execute_statement, progress);
 	}
 }
 
@@ -320,20 +314,20 @@ run_locking(SnowflakeOnline *online, Turn *turn)
  * Lock the table of an index for the session, if the statement is known.
  *
  * CREATE INDEX CONCURRENTLY waits for that lock with a snapshot, for which another
- * one, or REINDEX, of the table would wait in turn.  So it has it before.
+ * one, or REINDEX, of the table would wait in progress.  So it has it before.
  */
 static void
-prepare_index(SnowflakeOnline *online, Turn *turn)
+prepare_index(SnowflakeOnline *online, Progress *progress)
 {
-	const SnowflakeOnlineStep *step = turn->step;
+	const SnowflakeOnlineStep *step = progress->step;
 	LockRelId	relation = {.relId = step->relid,.dbId = MyDatabaseId};
 	const char *statement;
 
 	snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
-	statement = find_statement(online, turn);
+	statement = find_statement(online, progress);
 	if (statement == NULL)
 		return;
-	turn->statement = MemoryContextStrdup(online->context, statement);
+	progress->statement = MemoryContextStrdup(online->context, statement);
 	snowflake_online_report_transactions(online,
 										 psprintf("create index %s", step->new_name));
 	LockRelationIdForSession(&relation, ShareUpdateExclusiveLock);
@@ -435,7 +429,7 @@ read_step(const SnowflakeConversion *part, const SnowflakeOnlineStep *step)
  * Say what was done.
  */
 static void
-report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
+report_step(Progress *progress, const SnowflakeOnlineStep *step)
 {
 	int64		now = snowflake_steady_clock();
 	StringInfoData message;
@@ -452,7 +446,7 @@ report_step(Progress *progress, const SnowflakeOnlineStep *step, int64 start)
 					 snowflake_online_phase_name(step->phase));
 	if (step->new_name != NULL)
 		appendStringInfo(&message, ", %s", step->new_name);
-	appendStringInfo(&message, ": %.3f s", (now - start) / 1e6);
+	appendStringInfo(&message, ": %.3f s", (now - progress->start) / 1e6);
 	if (progress->online->transaction.locked_since != 0)
 		appendStringInfo(&message, ", %.3f s with the lock",
 						 (now - progress->online->transaction.locked_since) / 1e6);
@@ -559,37 +553,37 @@ report_left_tables(const SnowflakeOnline *online)
 static void
 take_turn(SnowflakeOnline *online, void *argument)
 {
-	Turn	   *turn = argument;
-	SnowflakeOnlineStep *step = next_step(turn->progress);
+	Progress   *progress = argument;
+	SnowflakeOnlineStep *step = next_step(progress);
 	const char *statement;
 
-	turn->step = step;
-	turn->done = false;
-	turn->statement = NULL;
+	progress->step = step;
+	progress->done = false;
+	progress->statement = NULL;
 	if (step == NULL)
 		report_left_tables(online);
 	if (step == NULL || step->phase > online->options.until)
 		return;
-	if (turn->start == 0)
-		turn->start = snowflake_steady_clock();
+	if (progress->start == 0)
+		progress->start = snowflake_steady_clock();
 	switch (step->kind)
 	{
 		case SNOWFLAKE_STEP_BACKFILL:
 			break;
 		case SNOWFLAKE_STEP_INDEX:
-			prepare_index(online, turn);
+			prepare_index(online, progress);
 			break;
 		case SNOWFLAKE_STEP_STATISTICS:
 		case SNOWFLAKE_STEP_ANALYZE:
 		case SNOWFLAKE_STEP_VALIDATE:
 			snowflake_online_lock(online, list_make1_oid(step->relid), ShareUpdateExclusiveLock);
-			statement = find_statement(online, turn);
+			statement = find_statement(online, progress);
 			if (statement != NULL)
 				(void) snowflake_convert_run(statement, NIL);
-			turn->done = statement != NULL;
+			progress->done = statement != NULL;
 			break;
 		default:
-			turn->done = run_locking(online, turn);
+			progress->done = run_locking(online, progress);
 	}
 }
 
@@ -597,17 +591,17 @@ take_turn(SnowflakeOnline *online, void *argument)
  * Run the rest of the step, which has transactions of its own.
  */
 static void
-finish_turn(SnowflakeOnline *online, Turn *turn)
+finish_turn(SnowflakeOnline *online, Progress *progress)
 {
-	if (turn->step->kind == SNOWFLAKE_STEP_BACKFILL)
+	if (progress->step->kind == SNOWFLAKE_STEP_BACKFILL)
 	{
-		snowflake_online_backfill(online, turn->step);
-		turn->done = true;
+		snowflake_online_backfill(online, progress->step);
+		progress->done = true;
 	}
-	else if (turn->statement != NULL)
+	else if (progress->statement != NULL)
 	{
-		turn->done = create_index(online, turn->step, turn->statement);
-		pfree(turn->statement);
+		progress->done = create_index(online, progress->step, progress->statement);
+		pfree(progress->statement);
 	}
 }
 
@@ -618,16 +612,15 @@ void
 snowflake_online_run_steps(SnowflakeOnline *online)
 {
 	Progress	progress = {.online = online};
-	Turn		turn = {.progress = &progress};
 
 	progress.context = AllocSetContextCreate(online->context, "steps of a conversion",
 											 ALLOCSET_DEFAULT_SIZES);
 	for (;;)
 	{
 		SnowflakeOnlineStep *step;
-		bool		has_begun = snowflake_online_try(online, take_turn, &turn);
+		bool		has_begun = snowflake_online_try(online, take_turn, &progress);
 
-		step = turn.step;
+		step = progress.step;
 		if (has_begun && step == NULL)
 			return;
 		if (has_begun && online->transaction.prepared)
@@ -645,18 +638,18 @@ snowflake_online_run_steps(SnowflakeOnline *online)
 			return;
 		}
 		if (has_begun)
-			finish_turn(online, &turn);
-		if (has_begun && turn.done)
+			finish_turn(online, &progress);
+		if (has_begun && progress.done)
 		{
 			snowflake_online_end_wait(online);
-			report_step(&progress, step, turn.start);
-			turn.start = 0;
+			report_step(&progress, step);
+			progress.start = 0;
 		}
 		else
 			snowflake_online_nap_about(SNOWFLAKE_RETRY_MS);
 
 		/* An index that was invalid, and is dropped, has to be created yet. */
-		if (!has_begun || !turn.done ||
+		if (!has_begun || !progress.done ||
 			(step->kind == SNOWFLAKE_STEP_INDEX && step->statement != NULL))
 			progress.until = 0;
 	}

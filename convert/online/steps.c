@@ -29,7 +29,7 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 
-#include "convert/catalog/queries.h"
+#include "convert/catalog/findings.h"
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/steps.h"
 #include "convert/online/transaction.h"
@@ -122,11 +122,11 @@ snowflake_online_list_steps(const SnowflakeConversion *conversion)
  * Has a conversion begun, which is not complete?
  */
 bool
-snowflake_online_has_begun(const SnowflakeConversion *conversion)
+snowflake_online_has_begun(const SnowflakeConversion *conversion, const List *steps)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_online_list_steps(conversion))
+	foreach(cell, steps)
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
@@ -241,14 +241,15 @@ describe(const SnowflakeOnlineStep *step)
 }
 
 /*
- * The objects of tables, or of all if there is no list, that were changed after
- * their new ones were created.  A swap would take that back.
+ * Add objects of tables, or of all if there is no list, that were changed after their
+ * counterparts were created.  A swap would take that back.
  */
-List *
-snowflake_online_changed_objects(const SnowflakeConversion *conversion,
-								 const List *relids)
+void
+snowflake_online_find_changed_objects(const SnowflakeConversion *conversion, const List *steps,
+									  const List *relids, List **findings)
 {
-	List	   *result = NIL;
+	const SnowflakeKey *key = linitial(conversion->keys);
+	List	   *changed = NIL;
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_changed_objects))
@@ -256,17 +257,21 @@ snowflake_online_changed_objects(const SnowflakeConversion *conversion,
 		const SnowflakeRow *row = lfirst(cell);
 
 		if (relids == NIL || list_member_oid(relids, snowflake_convert_oid(row, "relid")))
-			result = lappend(result, snowflake_convert_text(row, "what"));
+			changed = lappend(changed, snowflake_convert_text(row, "what"));
 	}
-	foreach(cell, snowflake_online_list_steps(conversion))
+	foreach(cell, steps)
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
 		if ((relids == NIL || list_member_oid(relids, step->relid)) &&
 			is_changed(conversion, step))
-			result = lappend(result, describe(step));
+			changed = lappend(changed, describe(step));
 	}
-	return result;
+	foreach(cell, changed)
+		snowflake_convert_add_obstacle(findings, key->table,
+									   psprintf("%s was changed after its counterpart was created",
+												(char *) lfirst(cell)),
+									   "Drop the counterpart, which has the same name after \"snowflake_new_\"; the conversion creates it again.");
 }
 
 /*

@@ -46,12 +46,14 @@ typedef struct SnowflakeOnlineStep
 } SnowflakeOnlineStep;
 
 extern List *snowflake_online_list_steps(const SnowflakeConversion *conversion);
-extern bool snowflake_online_has_begun(const SnowflakeConversion *conversion);
+extern bool snowflake_online_has_begun(const SnowflakeConversion *conversion,
+									   const List *steps);
 extern char *snowflake_online_step_statement(const SnowflakeConversion *conversion,
 											 const SnowflakeOnlineStep *step);
 extern char *snowflake_online_definitions(const List *relids);
-extern List *snowflake_online_changed_objects(const SnowflakeConversion *conversion,
-											  const List *relids);
+extern void snowflake_online_find_changed_objects(const SnowflakeConversion *conversion,
+												  const List *steps,
+												  const List *relids, List **findings);
 extern List *snowflake_online_undo_statements(const SnowflakeConversion *conversion,
 											  List **tables);
 extern const char *snowflake_online_phase_name(SnowflakeOnlinePhase phase);

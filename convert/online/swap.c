@@ -20,7 +20,6 @@
 #include "convert/catalog/subtransaction.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
-#include "convert/online/obstacles.h"
 #include "convert/online/sessions.h"
 #include "convert/online/steps.h"
 #include "convert/online/swap.h"
@@ -52,9 +51,11 @@ check_objects(SnowflakeOnline *online, void *argument)
 	const Swap *swap = argument;
 	const SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *scope = snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_scope);
+	List	   *obstacles = NIL;
 
-	snowflake_online_check_swap(conversion, swap->relid,
-								snowflake_online_list_changed_objects(conversion, scope));
+	snowflake_online_find_changed_objects(conversion, snowflake_online_list_steps(conversion),
+										  scope, &obstacles);
+	snowflake_online_check_swap(conversion, swap->relid, obstacles);
 	online->swap.checked = swap->relid;
 	online->swap.definitions = MemoryContextStrdup(online->context,
 												   snowflake_online_definitions(scope));
@@ -84,7 +85,7 @@ find_statements(SnowflakeOnline *online, void *argument)
 	Swap	   *swap = argument;
 	SnowflakeConversion *conversion = &online->transaction.conversion;
 	List	   *relids;
-	List	   *obstacles;
+	List	   *obstacles = NIL;
 
 	snowflake_convert_find_targets(conversion);
 	relids = snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_locks);
@@ -97,7 +98,8 @@ find_statements(SnowflakeOnline *online, void *argument)
 	swap->privileges = snowflake_online_swap_privileges(swap->names);
 	swap->comments = snowflake_online_swap_comments(relids);
 	require_objects(online, snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_scope));
-	obstacles = snowflake_online_list_object_obstacles(conversion);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_online_obstacles, &obstacles);
+	(void) snowflake_convert_ask_obstacles(conversion, sql_trigger_obstacles, &obstacles);
 	(void) snowflake_convert_ask_obstacles(conversion, sql_type_obstacles, &obstacles);
 	snowflake_online_check_swap(conversion, swap->relid, obstacles);
 	swap->trees = snowflake_convert_ask_oids(conversion, swap->relid, sql_swap_trees);

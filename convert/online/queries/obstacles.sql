@@ -544,8 +544,12 @@ FROM target t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.relid
 -- Versions of pgAudit that fail at a statement that commits inside another:
 -- those that were released before it was fixed.  Where only the library is
 -- loaded, its version is that of the installed files.
--- name: pgaudit
-SELECT version FROM (SELECT coalesce(
+-- list: pgaudit_obstacles obstacles
+-- hint: Update pgAudit to 1.7.1, 16.1, 17.1 or later, or run the statements of
+--   snowflake_convert_plan() by hand.
+SELECT format('pgAudit has version %s, which fails at statements within a procedure', version),
+  $tables[1]::regclass::text
+FROM (SELECT coalesce(
     (SELECT extversion FROM pg_extension WHERE extname = 'pgaudit'),
     (SELECT default_version FROM pg_available_extensions WHERE name = 'pgaudit'
     AND EXISTS (SELECT FROM pg_settings WHERE name = 'pgaudit.log_catalog'
