@@ -25,7 +25,7 @@
 void
 snowflake_note_backward(int64 lead)
 {
-	pg_atomic_uint64 *record = &snowflake_state->max_backward_us;
+	pg_atomic_uint64 *record = &snowflake_state->counters[SNOWFLAKE_MAX_BACKWARD_US];
 	uint64		most = pg_atomic_read_u64(record);
 
 	while (lead > (int64) most &&
@@ -66,7 +66,7 @@ snowflake_note_lead(int64 tick, TimestampTz now)
 	if (!pg_atomic_compare_exchange_u64(&state->logged_lead, &known, new_known))
 		return;
 
-	pg_atomic_fetch_add_u64(&state->clock_steps, 1);
+	snowflake_count(SNOWFLAKE_CLOCK_STEPS, 1);
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("snowflake IDs are " INT64_FORMAT " ms ahead of the clock",
@@ -101,7 +101,7 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 		(snapshot->steady - snapshot->entered) / 1000)
 		return;
 
-	pg_atomic_fetch_add_u64(&state->clock_steps, 1);
+	snowflake_count(SNOWFLAKE_CLOCK_STEPS, 1);
 	wall = pstrdup(timestamptz_to_str(snapshot->wall));
 	expected = pstrdup(timestamptz_to_str(snapshot->wall - step->jump));
 	if (step->followed)
@@ -184,7 +184,7 @@ report_clock_behind(int elevel, const SnowflakeSnapshot *snapshot, int64 next)
 void
 snowflake_fail_clock_behind(const SnowflakeSnapshot *snapshot, int64 next)
 {
-	pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
+	snowflake_count(SNOWFLAKE_CLOCK_ERRORS, 1);
 	report_clock_behind(ERROR, snapshot, next);
 	pg_unreachable();
 }
@@ -250,7 +250,7 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 void
 snowflake_fail_plan(SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 {
-	pg_atomic_fetch_add_u64(&snowflake_state->clock_errors, 1);
+	snowflake_count(SNOWFLAKE_CLOCK_ERRORS, 1);
 	report_plan(ERROR, plan, snapshot);
 	pg_unreachable();
 }

@@ -401,18 +401,16 @@ static void
 wait_for_tick(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 			  int wanted, Wait *wait)
 {
-	SnowflakeGenerator *state = snowflake_state;
-
 	if (!wait->queued)
 		wait->queued = join_queue(snowflake_word_tick(&snowflake_layout, snapshot->word),
 								  wanted);
 	if (!wait->queued)
 		return;
 	if (snowflake_before_first_tick(&snowflake_layout, snapshot))
-		snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK, &state->clock_waits,
+		snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK, SNOWFLAKE_CLOCK_WAITS,
 						&wait->sleeps);
 	else
-		snowflake_sleep(step->wait, SNOWFLAKE_EVENT_SEQUENCE, &state->sequence_waits,
+		snowflake_sleep(step->wait, SNOWFLAKE_EVENT_SEQUENCE, SNOWFLAKE_SEQUENCE_WAITS,
 						&wait->sleeps);
 }
 
@@ -428,7 +426,7 @@ wait_for_clock(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 	if (snowflake_is_too_far_behind(snapshot, step))
 		snowflake_fail_clock_behind(snapshot, step->next);
 	snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK,
-					&snowflake_state->clock_waits, &wait->sleeps);
+					SNOWFLAKE_CLOCK_WAITS, &wait->sleeps);
 }
 
 /*

@@ -679,7 +679,6 @@ fail_no_grant(void)
 void
 snowflake_wait_for_grant(int64 next, int64 *since)
 {
-	SnowflakeWaitCounter *counter = &snowflake_state->grant_waits;
 	int64		start = snowflake_steady_clock();
 	int64		left;
 	ErrorContextCallback context;
@@ -687,7 +686,7 @@ snowflake_wait_for_grant(int64 next, int64 *since)
 	if (*since == 0)
 	{
 		*since = start;
-		pg_atomic_fetch_add_u64(&counter->waits, 1);
+		snowflake_count(SNOWFLAKE_GRANT_WAITS, 1);
 	}
 	left = (int64) snowflake_grant_timeout - (start - *since) / 1000;
 	if (left <= 0 || !IsUnderPostmaster)
@@ -702,6 +701,5 @@ snowflake_wait_for_grant(int64 next, int64 *since)
 										   snowflake_wait_event(SNOWFLAKE_EVENT_GRANT));
 	ConditionVariableCancelSleep();
 	error_context_stack = context.previous;
-	pg_atomic_fetch_add_u64(&counter->wait_us,
-							snowflake_steady_clock() - start);
+	snowflake_count(SNOWFLAKE_GRANT_WAIT_US, snowflake_steady_clock() - start);
 }

@@ -228,7 +228,7 @@ raise_mark(void)
 	}
 	PG_CATCH();
 	{
-		pg_atomic_fetch_add_u64(&state->mark_errors, 1);
+		snowflake_count(SNOWFLAKE_MARK_ERRORS, 1);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -237,7 +237,7 @@ raise_mark(void)
 	state->previous_write_us = (int64) pg_atomic_read_u64(&state->write_us);
 	pg_atomic_write_u64(&state->write_us,
 						snowflake_steady_clock() - snapshot.steady);
-	pg_atomic_fetch_add_u64(&state->reserves, 1);
+	snowflake_count(SNOWFLAKE_RESERVES, 1);
 
 	/* Usually it counts at once. */
 	state->pending_end = end;
@@ -259,7 +259,7 @@ snowflake_wait_for_standbys(XLogRecPtr lsn, int *sleeps)
 	while (lacks_standbys(lsn))
 	{
 		snowflake_sleep(us, SNOWFLAKE_EVENT_STANDBY,
-						&snowflake_state->reserve_waits, sleeps);
+						SNOWFLAKE_RESERVE_WAITS, sleeps);
 		us = Min(us + us / 4, USECS_PER_SEC);
 	}
 	waited = snowflake_steady_clock() - start;

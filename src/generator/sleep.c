@@ -51,7 +51,7 @@ snowflake_exit_on_postmaster_death(void)
  * looked for there, too.
  */
 void
-snowflake_sleep(int64 us, SnowflakeWaitEvent event, SnowflakeWaitCounter *counter,
+snowflake_sleep(int64 us, SnowflakeWaitEvent event, SnowflakeCounter waits,
 				int *sleeps)
 {
 	uint32		wait_event = snowflake_wait_event(event);
@@ -63,7 +63,7 @@ snowflake_sleep(int64 us, SnowflakeWaitEvent event, SnowflakeWaitCounter *counte
 	Assert(!LWLockHeldByMe(snowflake_state->reserve_lock));
 	us = Min(us, MAX_SLEEP_US);
 	if ((*sleeps)++ == 0)
-		pg_atomic_fetch_add_u64(&counter->waits, 1);
+		snowflake_count(waits, 1);
 	INSTR_TIME_SET_CURRENT(start);
 	if (us >= 2000)
 	{
@@ -81,7 +81,7 @@ snowflake_sleep(int64 us, SnowflakeWaitEvent event, SnowflakeWaitCounter *counte
 	}
 	INSTR_TIME_SET_CURRENT(slept);
 	INSTR_TIME_SUBTRACT(slept, start);
-	pg_atomic_fetch_add_u64(&counter->wait_us, INSTR_TIME_GET_MICROSEC(slept));
+	snowflake_count(waits + 1, INSTR_TIME_GET_MICROSEC(slept));
 
 	snowflake_push_wait_context(&context, event);
 	CHECK_FOR_INTERRUPTS();

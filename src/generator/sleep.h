@@ -16,7 +16,7 @@
 #include "generator/state.h"
 
 extern void snowflake_sleep(int64 us, SnowflakeWaitEvent event,
-							SnowflakeWaitCounter *counter, int *sleeps);
+							SnowflakeCounter waits, int *sleeps);
 extern void snowflake_exit_on_postmaster_death(void);
 
 #endif							/* SNOWFLAKE_SLEEP_H */

@@ -96,13 +96,6 @@ read_times(TimestampTz *created, TimestampTz *last_checkpoint)
 	pfree(control);
 }
 
-static void
-init_wait_counter(SnowflakeWaitCounter *counter)
-{
-	pg_atomic_init_u64(&counter->waits, 0);
-	pg_atomic_init_u64(&counter->wait_us, 0);
-}
-
 /*
  * The datacenter and worker ID in their places in an ID.
  */
@@ -183,15 +176,8 @@ snowflake_attach_state(void)
 	pg_atomic_init_u32(&state->required_standbys, 0);
 	pg_atomic_init_u64(&state->logged_lead, SNOWFLAKE_CLOCK_STEP_US);
 	pg_atomic_init_u32(&state->not_followed, 0);
-	init_wait_counter(&state->sequence_waits);
-	init_wait_counter(&state->clock_waits);
-	init_wait_counter(&state->reserve_waits);
-	init_wait_counter(&state->grant_waits);
-	pg_atomic_init_u64(&state->clock_errors, 0);
-	pg_atomic_init_u64(&state->mark_errors, 0);
-	pg_atomic_init_u64(&state->clock_steps, 0);
-	pg_atomic_init_u64(&state->max_backward_us, 0);
-	pg_atomic_init_u64(&state->reserves, 0);
+	for (int i = 0; i < SNOWFLAKE_COUNTERS; i++)
+		pg_atomic_init_u64(&state->counters[i], 0);
 	pg_atomic_init_u64(&state->ids_reset, 0);
 	pg_atomic_init_u64(&state->stats_reset, GetCurrentTimestamp());
 	for (int i = 0; i < max_waiters(); i++)
@@ -378,6 +364,12 @@ snowflake_take_snapshot(SnowflakeSnapshot *snapshot)
 	snapshot->last_checkpoint = state->last_checkpoint;
 	snapshot->created = state->created;
 	snowflake_read_clocks(&snapshot->wall, &snapshot->steady);
+}
+
+void
+snowflake_count(SnowflakeCounter counter, uint64 n)
+{
+	pg_atomic_fetch_add_u64(&snowflake_state->counters[counter], (int64) n);
 }
 
 SnowflakeRules

@@ -21,12 +21,27 @@
 #include "generator/word.h"
 #include "shared/compat.h"
 
-/* How often and how long calls waited for something. */
-typedef struct SnowflakeWaitCounter
+/*
+ * Counters, each changed by itself, in the order of snowflake_stat.  The time that
+ * calls waited for something follows how many did.
+ */
+typedef enum SnowflakeCounter
 {
-	pg_atomic_uint64 waits;		/* calls that waited */
-	pg_atomic_uint64 wait_us;
-} SnowflakeWaitCounter;
+	SNOWFLAKE_SEQUENCE_WAITS,
+	SNOWFLAKE_SEQUENCE_WAIT_US,
+	SNOWFLAKE_CLOCK_WAITS,
+	SNOWFLAKE_CLOCK_WAIT_US,
+	SNOWFLAKE_RESERVE_WAITS,
+	SNOWFLAKE_RESERVE_WAIT_US,
+	SNOWFLAKE_GRANT_WAITS,
+	SNOWFLAKE_GRANT_WAIT_US,
+	SNOWFLAKE_CLOCK_ERRORS,
+	SNOWFLAKE_MARK_ERRORS,
+	SNOWFLAKE_CLOCK_STEPS,
+	SNOWFLAKE_MAX_BACKWARD_US,
+	SNOWFLAKE_RESERVES,
+	SNOWFLAKE_COUNTERS
+} SnowflakeCounter;
 
 /* A backend that waits for the next tick.  Protected by the lock. */
 typedef struct SnowflakeWaiter
@@ -143,16 +158,7 @@ typedef struct SnowflakeGenerator
 	pg_atomic_uint64 logged_lead;
 	pg_atomic_uint32 not_followed;
 
-	/* Counters, each changed by itself. */
-	SnowflakeWaitCounter sequence_waits;
-	SnowflakeWaitCounter clock_waits;
-	SnowflakeWaitCounter reserve_waits;
-	SnowflakeWaitCounter grant_waits;
-	pg_atomic_uint64 clock_errors;
-	pg_atomic_uint64 mark_errors;
-	pg_atomic_uint64 clock_steps;
-	pg_atomic_uint64 max_backward_us;
-	pg_atomic_uint64 reserves;
+	pg_atomic_uint64 counters[SNOWFLAKE_COUNTERS];
 	pg_atomic_uint64 ids_reset; /* IDs generated before stats_reset */
 	pg_atomic_uint64 stats_reset;
 
@@ -198,6 +204,7 @@ extern void snowflake_limit_reserve(int64 until);
 extern void snowflake_change_worker_id(int worker_id, int64 from, int64 until);
 
 extern void snowflake_take_snapshot(SnowflakeSnapshot *snapshot);
+extern void snowflake_count(SnowflakeCounter counter, uint64 n);
 
 /* The rules for the current settings. */
 extern SnowflakeRules snowflake_rules(void);

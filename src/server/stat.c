@@ -73,13 +73,6 @@ count_ids(uint64 *word)
 	}
 }
 
-static void
-reset_wait_counter(SnowflakeWaitCounter *counter)
-{
-	pg_atomic_write_u64(&counter->waits, 0);
-	pg_atomic_write_u64(&counter->wait_us, 0);
-}
-
 /*
  * Reset the counters.
  */
@@ -91,15 +84,8 @@ reset_stat(void)
 
 	snowflake_check_loaded();
 	pg_atomic_write_u64(&state->ids_reset, count_ids(&word));
-	reset_wait_counter(&state->sequence_waits);
-	reset_wait_counter(&state->clock_waits);
-	reset_wait_counter(&state->reserve_waits);
-	reset_wait_counter(&state->grant_waits);
-	pg_atomic_write_u64(&state->clock_errors, 0);
-	pg_atomic_write_u64(&state->mark_errors, 0);
-	pg_atomic_write_u64(&state->clock_steps, 0);
-	pg_atomic_write_u64(&state->max_backward_us, 0);
-	pg_atomic_write_u64(&state->reserves, 0);
+	for (int i = 0; i < SNOWFLAKE_COUNTERS; i++)
+		pg_atomic_write_u64(&state->counters[i], 0);
 	pg_atomic_write_u64(&state->stats_reset, GetCurrentTimestamp());
 }
 
@@ -121,12 +107,6 @@ put_time(Row *row, TimestampTz time)
 	put(row, TimestampTzGetDatum(time), time == 0);
 }
 
-static void
-put_count(Row *row, pg_atomic_uint64 *count)
-{
-	put(row, Int64GetDatum((int64) pg_atomic_read_u64(count)), false);
-}
-
 /*
  * A duration in microseconds, as milliseconds.
  */
@@ -136,11 +116,20 @@ put_ms(Row *row, int64 us)
 	put(row, Float8GetDatum(us / 1000.0), false);
 }
 
-static void
-put_waits(Row *row, SnowflakeWaitCounter *counter)
+static bool
+is_duration(SnowflakeCounter counter)
 {
-	put_count(row, &counter->waits);
-	put_ms(row, (int64) pg_atomic_read_u64(&counter->wait_us));
+	switch (counter)
+	{
+		case SNOWFLAKE_SEQUENCE_WAIT_US:
+		case SNOWFLAKE_CLOCK_WAIT_US:
+		case SNOWFLAKE_RESERVE_WAIT_US:
+		case SNOWFLAKE_GRANT_WAIT_US:
+		case SNOWFLAKE_MAX_BACKWARD_US:
+			return true;
+		default:
+			return false;
+	}
 }
 
 /*
@@ -225,15 +214,15 @@ put_counters(Row *row)
 {
 	SnowflakeGenerator *state = snowflake_state;
 
-	put_waits(row, &state->sequence_waits);
-	put_waits(row, &state->clock_waits);
-	put_waits(row, &state->reserve_waits);
-	put_waits(row, &state->grant_waits);
-	put_count(row, &state->clock_errors);
-	put_count(row, &state->mark_errors);
-	put_count(row, &state->clock_steps);
-	put_ms(row, (int64) pg_atomic_read_u64(&state->max_backward_us));
-	put_count(row, &state->reserves);
+	for (int i = 0; i < SNOWFLAKE_COUNTERS; i++)
+	{
+		int64		count = (int64) pg_atomic_read_u64(&state->counters[i]);
+
+		if (is_duration(i))
+			put_ms(row, count);
+		else
+			put(row, Int64GetDatum(count), false);
+	}
 	put_time(row, (TimestampTz) pg_atomic_read_u64(&state->stats_reset));
 }
 
