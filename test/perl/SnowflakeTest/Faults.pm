@@ -61,7 +61,7 @@ sub kill_postmaster
 	my ($node, @children) = @_;
 	my $data = $node->data_dir;
 	my ($postmaster, $shmid) = slurp_file("$data/postmaster.pid") =~ /\A(\d+)\n.*^ *\d+ +(\d+) *$/ms;
-	my @mapped = map { m{ (/dev/shm/PostgreSQL\.\d+)} } split /\n/, slurp_file("/proc/$postmaster/maps");
+	my @mapped = map { m{ (/dev/shm/PostgreSQL\.\d+)} } split /\n/, eval { slurp_file("/proc/$postmaster/maps") } // '';
 
 	$node->kill9;
 	kill 'KILL', @children;
