@@ -278,7 +278,8 @@ value_of(SnowflakeParameter parameter, const SnowflakeConversion *conversion, Oi
 		case parameter_object:
 			return ObjectIdGetDatum(object);
 		case parameter_search_path:
-			return CStringGetTextDatum(conversion->search_path != NULL ? conversion->search_path : "");
+			return CStringGetTextDatum(conversion->search_path == NULL ? "" :
+									   conversion->search_path);
 		case parameter_online:
 			return BoolGetDatum(conversion->online);
 		default:

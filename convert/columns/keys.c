@@ -174,9 +174,9 @@ snowflake_convert_default_function(Oid relid, AttrNumber attnum, Oid type)
 static Oid
 find_generator(const char *name)
 {
-	char	   *schema = snowflake_convert_first(snowflake_convert_ask_with(NIL, sql_generators_schema));
+	List	   *schema = snowflake_convert_ask_with(NIL, sql_generators_schema);
 
-	return snowflake_find_function(atooid(schema), name);
+	return snowflake_find_function(linitial_oid(snowflake_convert_oids(schema)), name);
 }
 
 /*

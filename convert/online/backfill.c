@@ -174,22 +174,6 @@ begin_backfill(Backfill *backfill, SnowflakeConversion *part)
 		backfill->npages / VACUUM_PARTS;
 }
 
-/* An UPDATE, and how many rows it has filled. */
-typedef struct SilentUpdate
-{
-	const char *statement;
-	int64		nrows;
-} SilentUpdate;
-
-static bool
-run_update(void *argument)
-{
-	SilentUpdate *update = argument;
-
-	update->nrows = snowflake_online_update_silently(update->statement);
-	return true;
-}
-
 /*
  * Run the UPDATE of a partition.  Clients may move its rows to other partitions
  * (by an UPDATE of the partition key), where the trigger fills them.  A row that
@@ -197,19 +181,15 @@ run_update(void *argument)
  * with SKIP LOCKED.  Then the batch has filled nothing, and its pages are looked
  * at again later.
  */
-static int64
-update_partition(const char *statement)
+static void
+update_partition(SnowflakeSilentUpdate *update)
 {
-	SilentUpdate update = {.statement = statement};
 	ErrorData  *error;
 
-	if (snowflake_convert_do(run_update, &update, &error))
-		return update.nrows;
-	if (!snowflake_convert_raised_in(error, ERRCODE_T_R_SERIALIZATION_FAILURE,
+	if (!snowflake_convert_do(snowflake_online_update_silently, update, &error) &&
+		!snowflake_convert_raised_in(error, ERRCODE_T_R_SERIALIZATION_FAILURE,
 									 "heapam_tuple_lock"))
 		ReThrowError(error);
-	FreeErrorData(error);
-	return 0;
 }
 
 /*
@@ -242,10 +222,9 @@ fill_pages(Backfill *backfill, const Range *range)
 {
 	SnowflakeOnline *online = backfill->online;
 	MemoryContext old;
-	int64		nrows;
+	SnowflakeSilentUpdate update = {0};
 	char	   *table;
 	char	   *condition;
-	char	   *statement;
 
 	begin_to_fill(backfill);
 	online->transaction.owner = snowflake_lock_table(backfill->relid, RowExclusiveLock);
@@ -257,11 +236,13 @@ fill_pages(Backfill *backfill, const Range *range)
 	table = snowflake_relation_name(backfill->relid);
 	condition = psprintf("ctid >= '(%u,0)' AND ctid < '(%u,0)' AND (%s)",
 						 range->from, range->to, backfill->condition);
-	statement = psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
-						 "SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
-						 table, backfill->assignments, table, condition);
-	nrows = get_rel_relispartition(backfill->relid) ?
-		update_partition(statement) : (int64) snowflake_online_update_silently(statement);
+	update.statement = psprintf("UPDATE ONLY %s SET %s WHERE ctid = ANY (ARRAY("
+								"SELECT ctid FROM ONLY %s WHERE %s FOR NO KEY UPDATE SKIP LOCKED))",
+								table, backfill->assignments, table, condition);
+	if (get_rel_relispartition(backfill->relid))
+		update_partition(&update);
+	else
+		(void) snowflake_online_update_silently(&update);
 	if (snowflake_convert_run(psprintf("SELECT FROM ONLY %s WHERE %s LIMIT 1",
 									   table, condition), NIL) != NIL)
 	{
@@ -275,7 +256,7 @@ fill_pages(Backfill *backfill, const Range *range)
 	}
 	snowflake_become_caller(&online->transaction.caller);
 	snowflake_online_commit_soon();
-	return nrows;
+	return update.nrows;
 }
 
 /*

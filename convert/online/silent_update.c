@@ -58,21 +58,21 @@ rewrite(const char *statement)
 }
 
 /*
- * Execute an UPDATE of one table.  Returns the number of rows.
+ * SnowflakeWork: execute it.
  */
-uint64
-snowflake_online_update_silently(const char *statement)
+bool
+snowflake_online_update_silently(void *argument)
 {
-	Query	   *query = rewrite(statement);
+	SnowflakeSilentUpdate *update = argument;
+	Query	   *query = rewrite(update->statement);
 	PlannedStmt *plan;
 	QueryDesc  *desc;
 	MemoryContext old;
-	uint64		count;
 	ListCell   *cell;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	plan = snowflake_plan_query(query, statement);
-	desc = CreateQueryDesc(plan, statement, GetActiveSnapshot(),
+	plan = snowflake_plan_query(query, update->statement);
+	desc = CreateQueryDesc(plan, update->statement, GetActiveSnapshot(),
 						   InvalidSnapshot, None_Receiver, NULL, NULL, 0);
 	ExecutorStart(desc, 0);
 	old = MemoryContextSwitchTo(desc->estate->es_query_cxt);
@@ -86,11 +86,11 @@ snowflake_online_update_silently(const char *statement)
 	}
 	MemoryContextSwitchTo(old);
 	snowflake_executor_run(desc);
-	count = desc->estate->es_processed;
+	update->nrows = (int64) desc->estate->es_processed;
 	ExecutorFinish(desc);
 	ExecutorEnd(desc);
 	FreeQueryDesc(desc);
 	PopActiveSnapshot();
 	CommandCounterIncrement();
-	return count;
+	return true;
 }

@@ -12,6 +12,13 @@
 #ifndef SNOWFLAKE_ONLINE_SILENT_UPDATE_H
 #define SNOWFLAKE_ONLINE_SILENT_UPDATE_H
 
-extern uint64 snowflake_online_update_silently(const char *statement);
+/* An UPDATE of one table, and how many rows it has changed. */
+typedef struct SnowflakeSilentUpdate
+{
+	const char *statement;
+	int64		nrows;
+} SnowflakeSilentUpdate;
+
+extern bool snowflake_online_update_silently(void *argument);
 
 #endif							/* SNOWFLAKE_ONLINE_SILENT_UPDATE_H */

@@ -172,6 +172,15 @@ define_on_copy(void *argument)
 	return false;
 }
 
+static StepDefinition
+define(const SnowflakeConversion *conversion, const SnowflakeOnlineStep *step)
+{
+	StepDefinition definition = {.conversion = conversion,.step = step};
+
+	(void) snowflake_convert_do(define_on_copy, &definition, NULL);
+	return definition;
+}
+
 /*
  * The statement of a step that creates an index, a CHECK constraint, or a
  * statistics object.
@@ -180,12 +189,7 @@ char *
 snowflake_online_step_statement(const SnowflakeConversion *conversion,
 								const SnowflakeOnlineStep *step)
 {
-	StepDefinition definition = {.conversion = conversion,.step = step};
-
-	if (step->statement != NULL)
-		return step->statement;
-	(void) snowflake_convert_do(define_on_copy, &definition, NULL);
-	return definition.statement;
+	return step->statement != NULL ? step->statement : define(conversion, step).statement;
 }
 
 /*
@@ -201,29 +205,16 @@ snowflake_online_definitions(const List *relids)
 }
 
 /*
- * Does a step create an index, a CHECK constraint, or a statistics object?
- */
-static bool
-creates_object(const SnowflakeOnlineStep *step)
-{
-	return step->kind == SNOWFLAKE_STEP_INDEX || step->kind == SNOWFLAKE_STEP_CHECK ||
-		step->kind == SNOWFLAKE_STEP_STATISTICS;
-}
-
-/*
  * Has the old object another definition than when its new one was created?  A step
  * that creates no object has none.
  */
 static bool
-is_changed(const SnowflakeConversion *conversion,
-		   const SnowflakeOnlineStep *step)
+is_changed(const SnowflakeConversion *conversion, const SnowflakeOnlineStep *step)
 {
-	StepDefinition definition = {.conversion = conversion,.step = step};
-
-	if (!step->done || !OidIsValid(step->object) || !creates_object(step))
-		return false;
-	(void) snowflake_convert_do(define_on_copy, &definition, NULL);
-	return definition.differs;
+	return step->done && OidIsValid(step->object) &&
+		(step->kind == SNOWFLAKE_STEP_INDEX || step->kind == SNOWFLAKE_STEP_CHECK ||
+		 step->kind == SNOWFLAKE_STEP_STATISTICS) &&
+		define(conversion, step).differs;
 }
 
 /*
