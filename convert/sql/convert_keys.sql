@@ -303,3 +303,12 @@ SELECT snowflake_convert('commented', 'id');
 SELECT i.indrelid::regclass, count(*), string_agg(obj_description(i.indexrelid, 'pg_class'), ', ' ORDER BY i.indexrelid::regclass::text)
 FROM pg_index i WHERE i.indrelid IN ('commented'::regclass, 'commented_1'::regclass) GROUP BY 1 ORDER BY 1;
 DROP TABLE commented;
+
+-- what a conversion says of partitions is in the report, too
+CREATE SCHEMA parts;
+CREATE TABLE parts.rest (id bigserial PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE parts.rest_1 PARTITION OF parts.rest (CHECK (id < 1000000)) FOR VALUES FROM (MINVALUE) TO (1000000);
+CREATE TABLE parts.rest_default PARTITION OF parts.rest (CONSTRAINT old CHECK (id < 2000000)) DEFAULT;
+SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('parts', details => true)
+WHERE object <> 'column id of table parts.rest';
+DROP SCHEMA parts CASCADE;
