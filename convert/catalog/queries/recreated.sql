@@ -153,16 +153,14 @@ WHERE w.rulename = '_RETURN'
 
 -- Functions and operators, with the types of what they are called with; and types, whose names can
 -- be called like functions with one argument, which they are then cast to.
--- cte: callable(classid, oid, name, schema, owner, types, needed, rest)
+-- cte: callable(classid, oid, name, schema, owner, types, needed, rest) union
 SELECT 'pg_proc'::regclass::oid, p.oid, p.proname, p.pronamespace, p.proowner,
   ARRAY(SELECT unnest(p.proargtypes)), p.pronargs - p.pronargdefaults - (p.provariadic <> 0)::int,
   p.provariadic
 FROM pg_proc p
-UNION ALL
 SELECT 'pg_operator'::regclass, o.oid, o.oprname, o.oprnamespace, o.oprowner,
   ARRAY[o.oprleft, o.oprright], 2, 0
 FROM pg_operator o
-UNION ALL
 SELECT 'pg_type'::regclass, y.oid, y.typname, y.typnamespace, y.typowner, ARRAY[0::oid], 1, 0
 FROM pg_type y LEFT JOIN pg_class k ON k.oid = y.typrelid
 WHERE coalesce(k.relkind, 'c') = 'c'

@@ -142,16 +142,14 @@ SELECT f.oid, t.relid, t.attnum, t.key, pg_get_expr(f.adbin, f.adrelid)
 FROM target t JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (t.relid, t.attnum)
 WHERE t.is_key
 
--- cte: related(oid, key, owned, is_identity)
+-- cte: related(oid, key, owned, is_identity) union
 SELECT d.objid, t.key, true, d.deptype = 'i' FROM target t
   JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
     AND {on_column(d, t)}
 WHERE t.is_key
-UNION ALL
 SELECT d.refobjid, k.key, false, false FROM key_default k
   JOIN pg_depend d ON (d.classid, d.objid) = ('pg_attrdef'::regclass, k.oid)
     AND d.refclassid = 'pg_class'::regclass
-UNION ALL
 SELECT n.oid, k.key, false, false FROM key_default k
   JOIN pg_class n ON n.relkind = 'S' AND k.expression ~* {word(n.relname)}
 WHERE k.expression ~ 'nextval[(].*::text'
@@ -164,15 +162,13 @@ FROM related r JOIN pg_class c ON c.oid = r.oid AND c.relkind = 'S'
 GROUP BY 1, 2, 3
 
 -- What else uses them.
--- cte: seq_user(oid, name, by_name)
+-- cte: seq_user(oid, name, by_name) union
 SELECT s.oid, pg_describe_object(d.classid, d.objid, d.objsubid), false
 FROM seq s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
 WHERE d.classid <> 'pg_attrdef'::regclass OR d.objid NOT IN (SELECT oid FROM key_default)
-UNION ALL
 SELECT s.oid, pg_describe_object(d.refclassid, d.refobjid, 0), false
 FROM seq s JOIN pg_depend d
   ON (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, s.oid, 'e')
-UNION ALL
 SELECT oid, name, true FROM unnest($named_sequences, $naming_objects) n(oid, name)
 
 -- What ALTER COLUMN ... TYPE creates again, with the indexes of constraints, which have their

@@ -121,25 +121,45 @@ SELECT 18, depth, oid, 0, format('REFRESH MATERIALIZED VIEW %s', name)
 FROM vw WHERE relkind = 'm' AND relispopulated
 
 -- Rules other than those of views' queries, from the CTE rul.
--- cte: rule_statement(stage, oid, relid, command)
+-- cte: rule_statement(stage, oid, relid, command) union
 SELECT 1, w.oid, w.ev_class, rtrim(pg_get_ruledef(w.oid), ';')
 FROM rul JOIN pg_rewrite w USING (oid)
-UNION ALL
 SELECT 2, w.oid, w.ev_class, format('ALTER TABLE %s %s RULE %I', w.ev_class::regclass,
   {trigger_state(w.ev_enabled)}, w.rulename)
 FROM rul JOIN pg_rewrite w USING (oid) WHERE w.ev_enabled <> 'O'
-UNION ALL
 SELECT 3, w.oid, w.ev_class, {comment_on(format('RULE %I ON %s', w.rulename,
   w.ev_class::regclass), w.oid, pg_rewrite)}
 FROM rul JOIN pg_rewrite w USING (oid) WHERE {has_comment(w.oid, pg_rewrite)}
 
--- The statement that creates a policy, p, of a table.
--- snippet: create_policy(table)
-format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', p.polname, {table},
-  CASE WHEN p.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
+-- Policies and triggers, from the CTEs pol and trg, in which depth increases to those of partitions.
+-- cte: attached_statement(stage, depth, oid, command) union
+SELECT -2, 0, p.oid, format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass)
+FROM pol JOIN pg_policy p USING (oid)
+SELECT -1, 0, g.oid, format('DROP TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass)
+FROM trg JOIN pg_trigger g USING (oid) WHERE g.tgparentid = 0
+SELECT 1, 0, p.oid, format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', p.polname,
+  p.polrelid::regclass, CASE WHEN p.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
   CASE p.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE'
     WHEN 'd' THEN 'DELETE' ELSE 'ALL' END,
   (SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE r::regrole::text END, ', ')
     FROM unnest(p.polroles) r),
   ' USING (' || pg_get_expr(p.polqual, p.polrelid) || ')',
   ' WITH CHECK (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')')
+FROM pol JOIN pg_policy p USING (oid)
+SELECT 2, 0, p.oid, {comment_on(format('POLICY %I ON %s', p.polname, p.polrelid::regclass), p.oid,
+  pg_policy)}
+FROM pol JOIN pg_policy p USING (oid) WHERE {has_comment(p.oid, pg_policy)}
+SELECT 3, 0, g.oid, pg_get_triggerdef(g.oid)
+FROM trg JOIN pg_trigger g USING (oid) WHERE g.tgparentid = 0
+SELECT 4, trg.depth, g.oid, format('ALTER TABLE %s %s TRIGGER %I', g.tgrelid::regclass,
+  {trigger_state(g.tgenabled)}, g.tgname)
+FROM trg JOIN pg_trigger g USING (oid) LEFT JOIN pg_trigger p ON p.oid = g.tgparentid
+WHERE g.tgenabled <> coalesce(p.tgenabled, 'O')
+SELECT 5, 0, g.oid, {comment_on(format('TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass), g.oid,
+  pg_trigger)}
+FROM trg JOIN pg_trigger g USING (oid) WHERE {has_comment(g.oid, pg_trigger)}
+-- a constraint trigger
+SELECT 5, 1, g.oid, {comment_on(format('CONSTRAINT %I ON %s', g.tgname, g.tgrelid::regclass),
+  g.tgconstraint, pg_constraint)}
+FROM trg JOIN pg_trigger g USING (oid)
+WHERE g.tgconstraint <> 0 AND {has_comment(g.tgconstraint, pg_constraint)}

@@ -316,30 +316,12 @@ FROM row_function WHERE NOT owned
 SELECT -3, r.rulename::text, format('DROP RULE %I ON %s', r.rulename, r.ev_class::regclass)
 FROM rul JOIN pg_rewrite r USING (oid)
 SELECT -2, lpad((9999 - depth)::text, 4, '0') || name, format('DROP %s %s', {kind}, name) FROM vw
-SELECT -1, g.tgname::text, format('DROP TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass)
-FROM trg JOIN pg_trigger g USING (oid) WHERE g.tgparentid = 0
-SELECT -1, p.polname::text, format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass)
-FROM pol JOIN pg_policy p USING (oid)
+SELECT CASE WHEN stage < 0 THEN -1 ELSE 12 + stage END, depth::text, command
+FROM attached_statement
 SELECT 11, concat(lpad(depth::text, 4, '0'), lpad(v.oid::text, 10, '0'), lpad(stage::text, 2, '0'),
   lpad(n::text, 19, '0')), command
 FROM view_statement v
 SELECT 12, stage::text || lpad(r.oid::text, 10, '0'), command FROM rule_statement r
-SELECT 13, '', pg_get_triggerdef(oid) FROM trg JOIN pg_trigger g USING (oid) WHERE tgparentid = 0
-SELECT 14, depth::text, format('ALTER TABLE %s %s TRIGGER %I', g.tgrelid::regclass,
-  {trigger_state(g.tgenabled)}, g.tgname)
-FROM trg JOIN pg_trigger g USING (oid) LEFT JOIN pg_trigger p ON p.oid = g.tgparentid
-WHERE g.tgenabled <> coalesce(p.tgenabled, 'O')
-SELECT 14, 'comment', {comment_on(format('TRIGGER %I ON %s', g.tgname, g.tgrelid::regclass), g.oid,
-  pg_trigger)}
-FROM trg JOIN pg_trigger g USING (oid) WHERE {has_comment(g.oid, pg_trigger)}
-SELECT 14, 'comment', {comment_on(format('CONSTRAINT %I ON %s', g.tgname, g.tgrelid::regclass),
-  g.tgconstraint, pg_constraint)}
-FROM trg JOIN pg_trigger g USING (oid)
-WHERE g.tgconstraint <> 0 AND {has_comment(g.tgconstraint, pg_constraint)}
-SELECT 15, '', {create_policy(p.polrelid::regclass)} FROM pol JOIN pg_policy p USING (oid)
-SELECT 16, '', {comment_on(format('POLICY %I ON %s', p.polname, p.polrelid::regclass), p.oid,
-  pg_policy)}
-FROM pol JOIN pg_policy p USING (oid) WHERE {has_comment(p.oid, pg_policy)}
 
 -- cte: altered
 SELECT t.*, format('%I.%I', n.nspname, r.relname) AS name, r.relispartition

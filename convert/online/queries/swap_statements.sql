@@ -24,12 +24,12 @@ FROM mine JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.deptype IN 
   JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'
   JOIN pg_namespace n ON n.oid = c.relnamespace
 
--- cte: pol
-SELECT p.*, this.name FROM pg_policy p JOIN this ON this.relid = p.polrelid
+-- cte: pol(oid)
+SELECT p.oid FROM pg_policy p JOIN this ON this.relid = p.polrelid
 WHERE {depends(pg_policy, p.oid, mine)}
 
--- cte: trg
-SELECT g.*, this.name, this.depth FROM pg_trigger g JOIN this ON this.relid = g.tgrelid
+-- cte: trg(oid, depth)
+SELECT g.oid, this.depth FROM pg_trigger g JOIN this ON this.relid = g.tgrelid
 WHERE NOT g.tgisinternal AND g.tgfoid <> (SELECT oid FROM copier)
 AND g.oid IN (SELECT oid FROM triggered)
 
@@ -55,9 +55,8 @@ SELECT r.* FROM this JOIN pg_class r ON r.oid = this.relid
 -- cte: swap_statement(stage, a, b, c, command) union
 SELECT 10, -depth, oid::bigint, 0, format('DROP VIEW %s', name)
 FROM vw WHERE relowner IN (SELECT relowner FROM this)
-SELECT 11, 0, oid, 0, format('DROP POLICY %I ON %s', polname, name) FROM pol
-SELECT 12, 0, oid, 0, format('DROP TRIGGER %I ON %s', tgname, name) FROM trg
-  WHERE tgparentid = 0
+SELECT CASE WHEN stage < 0 THEN 13 + stage ELSE 49 + stage END, depth, oid, 0, command
+FROM attached_statement
 SELECT 13, 0, oid, 0, format('ALTER PUBLICATION %I DROP TABLE %s', pubname, name) FROM pub
 SELECT 14, 0, 0, 0, format('DROP TRIGGER "~snowflake_new" ON %s', name)
 FROM this WHERE relid = root AND relid IN (SELECT relid FROM mine)
@@ -191,21 +190,6 @@ SELECT 48, 0, oid, 0,
   {comment_on(format('STATISTICS %I.%I', stat.nspname, stxname), oid, pg_statistic_ext)}
 FROM stat JOIN this ON this.relid = stat.stxrelid
 WHERE obj_description(oid, 'pg_statistic_ext') IS NOT NULL
-SELECT 50, 0, oid, 0, {create_policy(p.name)}
-FROM pol p
-SELECT 51, 0, oid, 0, {comment_on(format('POLICY %I ON %s', polname, name), oid, pg_policy)}
-FROM pol WHERE obj_description(oid, 'pg_policy') IS NOT NULL
-SELECT 52, 0, oid, 0, pg_get_triggerdef(oid) FROM trg WHERE tgparentid = 0
-SELECT 53, trg.depth, trg.oid, 0, format('ALTER TABLE %s %s TRIGGER %I', trg.name,
-  {trigger_state(trg.tgenabled)}, trg.tgname)
-FROM trg LEFT JOIN trg p ON p.oid = trg.tgparentid
-WHERE trg.tgenabled <> coalesce(p.tgenabled, 'O')
-SELECT 54, 0, oid, 0, {comment_on(format('TRIGGER %I ON %s', tgname, name), oid, pg_trigger)}
-FROM trg WHERE obj_description(oid, 'pg_trigger') IS NOT NULL
--- a constraint trigger
-SELECT 54, 1, oid, 0,
-  {comment_on(format('CONSTRAINT %I ON %s', tgname, name), tgconstraint, pg_constraint)}
-FROM trg WHERE tgconstraint <> 0 AND obj_description(tgconstraint, 'pg_constraint') IS NOT NULL
 SELECT 55, 0, oid, 0, format('ALTER PUBLICATION %I ADD TABLE %s%s%s', pubname, name,
   ' (' || (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
           FROM pg_attribute a WHERE a.attrelid = prrelid AND a.attnum = ANY (prattrs::int2[]))
