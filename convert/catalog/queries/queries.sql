@@ -87,4 +87,6 @@ SELECT FROM seq WHERE oid <> ALL ($known_sequences)
 -- The columns of table $object.
 -- name: part
 SELECT array_agg(relid), array_agg(attnum), array_agg(is_key), array_agg(key)
-FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys) w(relid, attnum, is_key, key) WHERE relid = $object
+FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys)
+  w(relid, attnum, is_key, key)
+WHERE relid = $object

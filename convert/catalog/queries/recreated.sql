@@ -64,7 +64,8 @@ UNION SELECT 'pg_statistic_ext'::regclass, s.oid, vw.oid
 
 -- The owner of the tables.
 -- cte: owner(oid, rolname)
-SELECT o.oid, o.rolname FROM pg_class k JOIN pg_roles o ON o.oid = k.relowner WHERE k.oid = $tables[1]
+SELECT o.oid, o.rolname FROM pg_class k JOIN pg_roles o ON o.oid = k.relowner
+WHERE k.oid = $tables[1]
 
 -- Relations whose rules or policies are dropped, and that are no such views.
 -- cte: ruled

@@ -10,8 +10,8 @@
 -- parameters: target_tables oid[], target_columns int2[], target_is_key bool[], target_keys int4[],
 --   other_tables oid[], other_columns int2[]
 
--- What the query sequence_names found: the sequences of the keys; and sequences, each with an object
--- that has its name.
+-- What the query sequence_names found: the sequences of the keys; and sequences, each with an
+-- object that has its name.
 -- parameters: known_sequences oid[], named_sequences oid[], naming_objects text[]
 
 -- The sequences that get another kind, that kind, and the greatest INCREMENT.
@@ -114,14 +114,15 @@ SELECT w.relid, w.attnum, w.is_key, w.key, a.attname, a.atttypid AS typid, a.att
   coalesce((w.relid, w.attnum) = ($tables[w.key], $columns[w.key]), false) AS is_root,
   $generators[w.key] AS generator, coalesce($set_default[w.key], false) AS gets_ids,
   coalesce($set_default[w.key] AND NOT $keeps_sequences[w.key], false) AS set_default,
-  coalesce($set_default[w.key] AND $keeps_sequences[w.key] AND NOT (a.attidentity <> '' OR a.atthasdef), false)
-    AS uses_sequence,
+  coalesce($set_default[w.key] AND $keeps_sequences[w.key]
+    AND NOT (a.attidentity <> '' OR a.atthasdef), false) AS uses_sequence,
   CASE WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype) THEN 'widen'
     WHEN a.atttypid IN (SELECT typid FROM wide) THEN 'keep'
     ELSE 'cannot' END AS change,
   format('table %s', w.relid::regclass) AS table_name,
   format('column %I of table %s', a.attname, w.relid::regclass) AS column_name
-FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys) w(relid, attnum, is_key, key)
+FROM unnest($target_tables, $target_columns, $target_is_key, $target_keys)
+    w(relid, attnum, is_key, key)
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (w.relid, w.attnum)
 
 -- The tables that are altered, and those at the other end of a
@@ -242,7 +243,8 @@ FROM row_user u JOIN pg_proc p ON p.oid = u.oid
 SELECT h.relid, h.attnum, h.verdict, h.reason,
   format('column %I of table %s', a.attname, h.relid::regclass), format_type(a.atttypid, NULL),
   format('%I.%I', r.relname, a.attname)
-FROM unnest($found_tables, $found_columns, $found_verdicts, $found_reasons) h(relid, attnum, verdict, reason)
+FROM unnest($found_tables, $found_columns, $found_verdicts, $found_reasons)
+    h(relid, attnum, verdict, reason)
   JOIN pg_class r ON r.oid = h.relid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (h.relid, h.attnum)
 

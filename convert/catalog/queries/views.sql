@@ -131,7 +131,7 @@ SELECT 3, w.oid, w.ev_class, {comment_on(format('RULE %I ON %s', w.rulename,
   w.ev_class::regclass), w.oid, pg_rewrite)}
 FROM rul JOIN pg_rewrite w USING (oid) WHERE {has_comment(w.oid, pg_rewrite)}
 
--- Policies and triggers, from the CTEs pol and trg, in which depth increases to those of partitions.
+-- Policies and triggers, from the CTEs pol and trg, in which depth increases to partitions.
 -- cte: attached_statement(stage, depth, oid, command) union
 SELECT -2, 0, p.oid, format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass)
 FROM pol JOIN pg_policy p USING (oid)

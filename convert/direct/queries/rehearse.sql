@@ -19,7 +19,8 @@ AND NOT EXISTS (
 -- column that is widened because of its name.
 -- cte: held(relid, attnum, attname, is_key, type, number, own)
 SELECT t.relid, t.attnum, t.attname, t.is_key, format_type(t.typid, NULL),
-  coalesce(t.key, cardinality($tables) + 1), NOT t.is_key AND $tables[t.key] IS NOT DISTINCT FROM t.relid
+  coalesce(t.key, cardinality($tables) + 1),
+  NOT t.is_key AND $tables[t.key] IS NOT DISTINCT FROM t.relid
 FROM target t JOIN tried USING (relid)
 
 -- The other tables that a table references, or inherits its key from, directly or through others.

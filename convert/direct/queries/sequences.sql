@@ -82,7 +82,8 @@ AND NOT {of_extension(pg_class, c.oid)}
 WITH s(oid, relname) AS (
   SELECT oid, relname::text FROM pg_class
   WHERE $kind IN ('snowflake', 'range') AND relkind = 'S'
-  AND (oid = ANY ($sequences) OR relnamespace = $schema AND oid IN (SELECT sequence FROM sequence_kind)))
+  AND (oid = ANY ($sequences)
+       OR relnamespace = $schema AND oid IN (SELECT sequence FROM sequence_kind)))
 SELECT pg_describe_object('pg_class'::regclass, w.ev_class, 0)
 FROM s JOIN pg_depend d ON (d.refclassid, d.refobjid) = ('pg_class'::regclass, s.oid)
     AND d.refobjsubid > 0
@@ -149,7 +150,8 @@ SELECT key, sequence, kind, narrow FROM key_sequence ORDER BY key, sequence
 SELECT s.*, format('%I.%I', n.nspname, c.relname) AS name, c.relowner, c.relnamespace,
   EXISTS (SELECT FROM pg_depend d
           WHERE (d.classid, d.objid, d.deptype) = ('pg_class'::regclass, x.oid, 'i')) AS is_identity
-FROM unnest($sequences) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid JOIN pg_class c ON c.oid = x.oid
+FROM unnest($sequences) x(oid) JOIN pg_sequence s ON s.seqrelid = x.oid
+  JOIN pg_class c ON c.oid = x.oid
   JOIN pg_namespace n ON n.oid = c.relnamespace
 
 -- The integer columns of these sequences: the least of their greatest values, its type, and a query
@@ -288,8 +290,8 @@ WHERE $kind <> 'local' AND s.seqincrement NOT BETWEEN 1 AND m.most
 -- The tables of $schema, or table $object, with their partitions and children.
 -- cte: fed_table(relid)
 SELECT r.oid FROM pg_class r
-WHERE (r.relnamespace = $schema OR r.oid = $object) AND r.relkind IN ('r', 'p') AND r.relpersistence <> 't'
-AND NOT {of_extension(pg_class, r.oid)}
+WHERE (r.relnamespace = $schema OR r.oid = $object)
+AND r.relkind IN ('r', 'p') AND r.relpersistence <> 't' AND NOT {of_extension(pg_class, r.oid)}
 UNION
 SELECT i.inhrelid FROM fed_table f JOIN pg_inherits i ON i.inhparent = f.relid
 
@@ -303,7 +305,8 @@ FROM fed_table t JOIN feeding f ON f.relid = t.relid
 UNION ALL
 SELECT NULL, NULL, k.sequence, k.kind, NULL
 FROM sequence_kind k JOIN pg_class c ON c.oid = k.sequence
-WHERE $kind = 'local' AND c.relnamespace = $schema AND k.sequence NOT IN (SELECT sequence FROM feeding)
+WHERE $kind = 'local' AND c.relnamespace = $schema
+AND k.sequence NOT IN (SELECT sequence FROM feeding)
 ORDER BY relid, attname, sequence
 
 -- What is to be said before the first sequence gets the kind, and afterwards.

@@ -316,7 +316,8 @@ WHERE (d.classoid, d.objoid) IN (
 -- texts: names
 -- name: swap_privileges
 WITH r AS (
-  SELECT n.name, c.* FROM unnest($names::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))
+  SELECT n.name, c.*
+  FROM unnest($names::text[]) n(name) JOIN pg_class c ON c.oid = to_regclass(n.name))
 SELECT md5(string_agg(p.line, E'\n' ORDER BY p.line COLLATE "C"))
 FROM (SELECT concat_ws(' ', r.name, e)
       FROM r, aclexplode(coalesce(r.relacl, acldefault('r', r.relowner))) e
