@@ -130,7 +130,7 @@ snowflake_online_has_begun(const SnowflakeConversion *conversion, const List *st
 	{
 		const SnowflakeOnlineStep *step = lfirst(cell);
 
-		if (step->done && step->kind != SNOWFLAKE_STEP_DEFAULT)
+		if (step->kind == SNOWFLAKE_STEP_PREPARE && step->done)
 			return true;
 	}
 	return snowflake_convert_ask(conversion, sql_is_swapped) != NIL;
