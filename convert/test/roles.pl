@@ -247,8 +247,8 @@ like(sql_error($node, q{SELECT "Its Own".snowflake_convert('t')}, dbname => 'apa
 
 # A function that could be meant by the call in the view: refused, not called
 $node->safe_psql('postgres', 'CREATE DATABASE taken');
-$node->safe_psql('taken', q{CREATE FUNCTION snowflake_stat(VARIADIC int[] DEFAULT '{}') RETURNS int LANGUAGE sql AS 'SELECT 1'});
-like(sql_error($node, 'CREATE EXTENSION snowflake', dbname => 'taken'), qr/ERROR:  42725: function snowflake_stat\(\) is not unique/,
+$node->safe_psql('taken', q{CREATE FUNCTION _snowflake_stat(VARIADIC int[] DEFAULT '{}') RETURNS int LANGUAGE sql AS 'SELECT 1'});
+like(sql_error($node, 'CREATE EXTENSION snowflake', dbname => 'taken'), qr/ERROR:  42725: function _snowflake_stat\(\) is not unique/,
 	'CREATE EXTENSION is refused beside an ambiguous function');
 is($node->safe_psql('taken', 'CREATE SCHEMA ids; CREATE EXTENSION snowflake SCHEMA ids; SELECT count(*) FROM ids.snowflake_stat'), '1',
 	'CREATE EXTENSION in its own schema works beside an ambiguous function');
