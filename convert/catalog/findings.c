@@ -142,11 +142,11 @@ snowflake_convert_group(const List *findings, SnowflakeGrouping grouping)
 {
 	List	   *groups = NIL;
 	ListCell   *cell;
-	ListCell   *other;
 
 	foreach(cell, findings)
 	{
 		const SnowflakeFinding *finding = lfirst(cell);
+		ListCell   *other;
 
 		foreach(other, groups)
 		{

@@ -269,7 +269,7 @@ static void
 widen_columns(const SnowflakeConversion *conversion, Oid relid,
 			  ParseNamespaceItem *item)
 {
-	for (AttrNumber attnum = 1; attnum <= list_length(item->p_names->colnames); attnum++)
+	for (int attnum = 1; attnum <= list_length(item->p_names->colnames); attnum++)
 	{
 		ParseNamespaceColumn *column = &item->p_nscolumns[attnum - 1];
 

@@ -392,7 +392,6 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 	};
 	const char *generated = generate(first, findings);
 	int64		id;
-	int			length;
 	ListCell   *cell;
 
 	/* A uuid may be anywhere among those of the rows. */
@@ -409,7 +408,8 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 		return;
 	foreach(cell, list_concat_copy(keys, find_partitioned_references(conversion, first)))
 	{
-		length = list_length(*findings);
+		int			length = list_length(*findings);
+
 		for (size_t i = 0; i < lengthof(samples) && list_length(*findings) == length; i++)
 			check_partitions(lfirst(cell), &samples[i], findings);
 	}

@@ -149,12 +149,12 @@ snowflake_convert_read_values(List *columns, char *names)
 {
 	List	   *texts = NIL;
 	ListCell   *cell;
-	ListCell   *found;
 
 	foreach(cell, snowflake_convert_ask_with(lock_tables(columns), sql_samples))
 	{
 		Oid			relid = snowflake_convert_oid(lfirst(cell), "relid");
 		const char *statement = snowflake_convert_text(lfirst(cell), "statement");
+		ListCell   *found;
 
 		foreach(found, snowflake_convert_run(statement, list_make1(names)))
 		{
