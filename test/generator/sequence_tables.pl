@@ -84,7 +84,10 @@ my $dump = sub {
 	my ($out) = run_command([ 'pg_dump', '-s', '-U', 'regress_app', '-d', $node->connstr($database) ]);
 	return $out =~ s/^\\(?:un)?restrict .*\n//mgr;
 };
+query(q{CREATE VIEW app.calls AS SELECT nextval('app.raced') AS n, snowflake_within(1, '[2026-01-01,2027-01-01)') AS is_within;
+	CREATE FUNCTION app.call() RETURNS bigint BEGIN ATOMIC SELECT nextval('app.raced') + currval('app.raced'); END});
 my $schema = $dump->('shop');
+unlike($schema, qr/_snowflake_/, 'a dump names no function that is internal');
 like($schema, qr/SECURITY LABEL FOR snowflake ON SEQUENCE app.users_id_seq IS 'snowflake default'/, 'a dump has the labels');
 foreach my $format (qw(p d))
 {
