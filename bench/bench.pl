@@ -1,17 +1,9 @@
 # The measurements of bench/run.
 
-use strict;
-use warnings;
-
 use Report;
 use IO::Handle;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Slices qw(median least ratio_text);
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time);
 
 my $rounds = $quick ? 3 : 7;
 my @backends = $quick ? (1, 4, 16) : (1, 2, 4, 8, 16, 32, 64);

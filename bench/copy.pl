@@ -1,15 +1,9 @@
 # COPY of rows whose keys are defaults (bench/run copy): its time, and the WAL that it
 # writes, against bigserial and gen_random_uuid().
 
-use strict;
-use warnings;
-
 use Report;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Slices qw(median ratio_text);
 use SnowflakeTest;
-use Test::More;
 
 my $rows = $quick ? 100_000 : 500_000;
 my $rounds = $quick ? 5 : 15;

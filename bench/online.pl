@@ -1,18 +1,10 @@
 # A conversion of tables in use (bench/run online): how long statements of clients take
 # in each phase, and the conversion itself, beside snowflake_convert().
 
-use strict;
-use warnings;
-
 use Report;
-use IPC::Run;
 use List::Util qw(max);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use SnowflakeTest::Online;
-use Test::More;
-use Time::HiRes qw(time sleep);
 
 my $norders = $quick ? 100_000 : 400_000;
 my $nclients = 4;

@@ -1,15 +1,9 @@
 # Partitions by time (bench/run partitions): by snowflake ID, by created_at beside a
 # bigserial, and by UUID of version 7.
 
-use strict;
-use warnings;
-
 use Report;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Slices qw(median least);
 use SnowflakeTest;
-use Test::More;
 
 my $days = $quick ? 90 : 730;
 my $rows_a_day = 500;

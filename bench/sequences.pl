@@ -2,15 +2,9 @@
 # have them, against local sequences, in a database that is attached and in one that is
 # not, and against snowflake_nextval().
 
-use strict;
-use warnings;
-
 use Report;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Slices qw(median ratio_text);
 use SnowflakeTest;
-use Test::More;
 
 my $slices = $quick ? 100 : 400;
 my $calls = 4_000;

@@ -3,15 +3,9 @@
 #
 # The server has a clock of its own, so that the next call need not be waited for.
 
-use SnowflakeTest;
-
-use FakeRegistry
-  qw(message row_description row complete ready error_message good_start good_query rows unfinished answer_call good_value forever hash_without_end notices_without_end);
+use FakeRegistry;
 use List::Util qw(max);
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 # Answers a call by a row, but with these values instead of the good ones.
 sub with_values

@@ -1,15 +1,9 @@
 # A server whose registry answers at random: it keeps running, keeps its grant, does not
 # fill the log, and stops in time.  With more time, script/tests/answers runs this.
 
-use SnowflakeTest;
-
-use FakeRegistry
-  qw(message row_description row complete ready error_message notice good_start good_query rows unfinished good_value forever hash_without_end);
+use FakeRegistry;
 use List::Util qw(max);
-use PostgreSQL::Test::Utils;
 use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1_000_000_000));
 my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 1000;

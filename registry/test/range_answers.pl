@@ -2,15 +2,8 @@
 # given out that a registry could not have granted, the server says what is wrong, and it
 # stops in time.  With more time, script/tests/answers runs this.
 
+use FakeRegistry;
 use SnowflakeTest;
-
-use FakeRegistry
-  qw(message row_description row complete ready error_message notice good_start good_query);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use SnowflakeTest;
-use Test::More;
-use Time::HiRes qw(time usleep);
 
 my $seed = $ENV{SNOWFLAKE_SEED} // int(rand(1_000_000_000));
 my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 60;
@@ -20,37 +13,19 @@ my $last = 0;
 # Each connection has a process: what they answered at random, a line for each.
 my $answered = PostgreSQL::Test::Utils::tempdir() . '/answered';
 
-# The result of one call: rows of this many columns.
-sub rows
-{
-	my ($columns, @rows) = @_;
-
-	return unfinished($columns, @rows) . ready();
-}
-
-# The same, but for the message that ends it.
-sub unfinished
-{
-	my ($columns, @rows) = @_;
-
-	return message('1', '') . message('2', '') . row_description($columns) . join('', map { row(@$_) } @rows) . complete(scalar @rows);
-}
-
 # Connects and sets up as a registry does, and then answers a call for ranges by this; a call
 # for anything else by nothing.
-sub answer_call
+sub answer_ranges
 {
 	my ($answer) = @_;
 
-	return sub {
+	return answer_call(sub {
 		my ($state) = @_;
 
-		return good_start() if $state->{stage} eq 'start';
-		return good_query() if $state->{stage} eq 'query';
 		return $answer->($state) if $state->{statement} =~ /get_ranges/;
 		return rows(1, [1]) if $state->{statement} =~ /floor_changes/;
 		return $state->{statement} =~ /get_floors/ ? rows(3) : undef;
-	};
+	});
 }
 
 # What a call asks, of the first of its sequences, or another one.
@@ -80,7 +55,7 @@ sub with_values
 {
 	my (%wrong) = @_;
 
-	return answer_call(
+	return answer_ranges(
 		sub {
 			my @row = good_row($_[0]);
 
@@ -92,29 +67,16 @@ sub with_values
 		});
 }
 
-# Sends something without an end.
-sub forever
-{
-	my ($data) = @_;
-
-	return sub {
-		my ($state) = @_;
-
-		while ($state->{sent}->($data)) { }
-		return undef;
-	};
-}
-
 my $invalid = qr/DETAIL:  The registry granted an invalid range: from /;
 my $form = qr/: unexpected answer in row 1\n/;
 
 # Answers that have a name: what they are, and what nextval() says then.
 my %cases = (
-	'a column too few' => [ answer_call(sub { rows(6, [ 1 .. 6 ]) }), qr/: unexpected answer of one row with 6 columns: 1, 2, 3, 4, 5, 6\n/ ],
-	'a column too many' => [ answer_call(sub { rows(8, [ 1 .. 8 ]) }), qr/: unexpected answer of one row with 8 columns: / ],
-	'two rows' => [ answer_call(sub { my @row = good_row($_[0]); rows(7, \@row, \@row) }), qr/: unexpected answer of several rows with 7 columns\n/ ],
+	'a column too few' => [ answer_ranges(sub { rows(6, [ 1 .. 6 ]) }), qr/: unexpected answer of one row with 6 columns: 1, 2, 3, 4, 5, 6\n/ ],
+	'a column too many' => [ answer_ranges(sub { rows(8, [ 1 .. 8 ]) }), qr/: unexpected answer of one row with 8 columns: / ],
+	'two rows' => [ answer_ranges(sub { my @row = good_row($_[0]); rows(7, \@row, \@row) }), qr/: unexpected answer of several rows with 7 columns\n/ ],
 	'rows without end' =>
-	  [ answer_call(sub { my ($s) = @_; $s->{sent}->(message('1', '') . message('2', '') . row_description(7)); forever(row(1 .. 7) x 1000)->($s) }), qr/: unexpected answer/ ],
+	  [ answer_ranges(sub { my ($s) = @_; $s->{sent}->(message('1', '') . message('2', '') . row_description(7)); forever(row(1 .. 7) x 1000)->($s) }), qr/: unexpected answer/ ],
 	'no position' => [ with_values(0 => undef), $form ],
 	'another position' => [ with_values(0 => 2), $form ],
 	'a number that is none' => [ with_values(1 => '1e3'), $form ],
@@ -140,22 +102,22 @@ my %cases = (
 	'a problem in several lines' => [ with_values(1 => undef, 2 => undef, 6 => "stopped: One\nTwo\t\303\251\001"), qr/DETAIL:  One; Two \?\?\?/ ],
 	'a long problem' => [ with_values(1 => undef, 2 => undef, 6 => 'stopped: ' . 'long' x 1000), qr/DETAIL:  (?:long){120,128}l?o?n?\n/ ],
 	'a warning that the commit is not durable' => [
-		answer_call(sub { unfinished(7, [ good_row($_[0]) ]) . notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'not durable') . ready() }),
+		answer_ranges(sub { unfinished(7, [ good_row($_[0]) ]) . notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'not durable') . ready() }),
 		qr/: the registry did not commit durably: not durable\n/
 	],
 	'an error after the row' =>
-	  [ answer_call(sub { unfinished(7, [ good_row($_[0]) ]) . error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => 'no') . ready() }), qr/: no\n/ ],
+	  [ answer_ranges(sub { unfinished(7, [ good_row($_[0]) ]) . error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => 'no') . ready() }), qr/: no\n/ ],
 	'an error of a value' =>
-	  [ answer_call(sub { message('1', '') . error_message(S => 'ERROR', V => 'ERROR', C => '22021', M => 'invalid byte') . ready() }), qr/DETAIL:  invalid byte\n/ ],
-	'a COPY' => [ answer_call(sub { message('G', "\0\0\0") }), qr/: unexpected answer\n/ ],
-	'the end' => [ answer_call(sub { undef }), qr/: server closed the connection unexpectedly/ ]);
+	  [ answer_ranges(sub { message('1', '') . error_message(S => 'ERROR', V => 'ERROR', C => '22021', M => 'invalid byte') . ready() }), qr/DETAIL:  invalid byte\n/ ],
+	'a COPY' => [ answer_ranges(sub { message('G', "\0\0\0") }), qr/: unexpected answer\n/ ],
+	'the end' => [ answer_ranges(sub { undef }), qr/: server closed the connection unexpectedly/ ]);
 
 my %answers = map { $_ => $cases{$_}[0] } keys %cases;
-$answers{'good'} = answer_call(sub { my ($state) = @_; rows(7, map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1) });
-$answers{'floors only'} = answer_call(sub { my @row = good_row($_[0]); rows(7, [ 1, undef, undef, @row[ 3, 4, 5 ], defined $row[1] ? 'stopped: None.' : undef ]) });
-$answers{'no row'} = answer_call(sub { rows(7) });
+$answers{'good'} = answer_ranges(sub { my ($state) = @_; rows(7, map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1) });
+$answers{'floors only'} = answer_ranges(sub { my @row = good_row($_[0]); rows(7, [ 1, undef, undef, @row[ 3, 4, 5 ], defined $row[1] ? 'stopped: None.' : undef ]) });
+$answers{'no row'} = answer_ranges(sub { rows(7) });
 my $refusals_file = PostgreSQL::Test::Utils::tempdir() . '/refusals';
-$answers{'floor refused'} = answer_call(
+$answers{'floor refused'} = answer_ranges(
 	sub {
 		my $asks = asks($_[0]);
 		my $before = $asks->{granted} > 5000 ? $asks->{granted} : 5000;
@@ -165,8 +127,8 @@ $answers{'floor refused'} = answer_call(
 		append_to_file($refusals_file, 'x');
 		return rows(7, [ 1, undef, undef, undef, 600_000, undef, 'floor: It is refused.' ]);
 	});
-$answers{'nothing'} = answer_call(sub { $_[0]{ask}->(); undef });
-$answers{'notices'} = answer_call(forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
+$answers{'nothing'} = answer_ranges(sub { $_[0]{ask}->(); undef });
+$answers{'notices'} = answer_ranges(forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
 
 # Answers at random: good rows, with some values that are wrong
 my $random = 0;

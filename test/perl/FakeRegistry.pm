@@ -25,7 +25,7 @@ use Exporter 'import';
 use List::Util qw(max);
 use SnowflakeTest::Limits;
 
-our @EXPORT_OK = qw(
+our @EXPORT = qw(
   message row_description row complete ready error_message notice good_start good_query
   rows unfinished answer_call good_value forever hash_without_end notices_without_end
 );

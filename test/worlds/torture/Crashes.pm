@@ -269,8 +269,9 @@ my %plan_for_bug = (
 	# A query runs through the change that requires another standby.
 	running => sub { return { %{ plan_for_standby() }, before => ['more standbys'], quorum => 0 } },
 
-	# A standby of a quorum that lags, and is promoted although it should not be.
-	quorum => sub { return { %{ plan_for_standby() }, before => [], quorum => 1 } },
+	# A standby of a quorum that lags, and is promoted although it should not be.  Its clock is
+	# behind, so that its IDs continue at its mark, however long that takes.
+	quorum => sub { return { %{ plan_for_standby() }, before => [], quorum => 1, ahead => 600 } },
 
 	# The clock is behind, so that IDs continue right at the mark.
 	reset => sub { return { %{ plan_reset() }, ahead => 3600, ways => [ ('older snapshot') x 4 ] } },
