@@ -159,20 +159,20 @@ number_of(Asked *asked, uint8 parameter)
 
 /*
  * Add a text, in which generate.awk has put a byte 1 and its own number where a
- * parameter is, and a byte from 128 on for a word.
+ * parameter is.
  */
 static void
 append_text(StringInfo query, Asked *asked, const char *text)
 {
-	for (const unsigned char *c = (const unsigned char *) text; *c != '\0'; c++)
+	const char *mark;
+
+	while ((mark = strchr(text, '\1')) != NULL)
 	{
-		if (*c == 1)
-			appendStringInfo(query, "$%d", number_of(asked, *++c));
-		else if (*c >= 128)
-			appendStringInfoString(query, words[*c - 128]);
-		else
-			appendStringInfoChar(query, *c);
+		appendBinaryStringInfo(query, text, mark - text);
+		appendStringInfo(query, "$%d", number_of(asked, mark[1]));
+		text = mark + 2;
 	}
+	appendStringInfoString(query, text);
 }
 
 /*

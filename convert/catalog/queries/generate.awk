@@ -7,9 +7,7 @@
 # The first has the text of each CTE, and that of each query with the CTEs that it uses, of which
 # queries.c puts it together.  The second has the names of parameters and queries, sql_NAME.  The
 # third prepares each query under its name, so that EXPLAIN EXECUTE shows its plan: "make -s -C
-# convert prepare" writes that of all files, for psql after SET search_path = pg_catalog.
-#
-# In a file:
+# convert prepare" writes that of all files, for psql after SET search_path = pg_catalog.  In a file:
 #
 #	-- name: NAME		A query, up to the next of these lines.
 #	-- cte: NAME(COLUMNS)	A query that others use by its name, after FROM or JOIN: "union" or
@@ -27,8 +25,8 @@
 #				in this order.
 #
 # "--   " continues such a line.  Others that begin with "--" are comments.  For files after
-# "set=NAME", a CTE of theirs goes before one of that name in others.  This is for any awk that
-# knows POSIX.
+# "set=NAME", a CTE of theirs goes before one of that name in others.  This is for any awk that knows
+# POSIX.
 
 function fail(message)
 {
@@ -180,20 +178,11 @@ function number(text, given,    name, n, done)
 	return done text
 }
 
-# Put in numbers for frequent words, in place of which queries.c has the words again: together they
-# are half of all texts.
-function shorten(text,    i)
-{
-	for (i = 1; i <= nwords; i++)
-		text = replace(text, words[i], sprintf("\\%03o", 127 + i))
-	return text
-}
-
 # A text as a constant.
 function constant(text, given,    lines, n, i, done)
 {
 	text = replace(text, "\\", "\\\\")
-	n = split(shorten(number(replace(text, "\"", "\\\""), given)), lines, "\n")
+	n = split(number(replace(text, "\"", "\\\""), given), lines, "\n")
 	for (i = 1; i <= n; i++)
 	{
 		sub(/^ +/, "", lines[i])
@@ -225,8 +214,7 @@ function print_prepared(    id, text, i)
 
 function print_names(    id)
 {
-	print "/* Made by generate.awk. */"
-	print "\ntypedef enum SnowflakeParameter\n{\n\tno_parameter" parameters ","
+	print "/* Made by generate.awk. */\n\ntypedef enum SnowflakeParameter\n{\n\tno_parameter" parameters ","
 	print "\tSNOWFLAKE_PARAMETERS\n}\tSnowflakeParameter;\n\ntypedef enum SnowflakeQuery\n{"
 	for (id = 1; id <= nblocks; id++)
 		if (kind_of[id] != "cte")
@@ -254,9 +242,6 @@ function print_texts(    id, i, names, ctes, queries, longest)
 			longest = nuses
 	}
 	print "/* Made by generate.awk. */"
-	print "\nstatic const char *const words[] = {"
-	for (i = 1; i <= nwords; i++)
-		print "\t\"" words[i] "\"" (i < nwords ? "," : "\n};")
 	print "\nstatic const Oid parameter_types[] = {\n\tInvalidOid" oids "\n};"
 	print "\nenum\n{\n\tno_cte" names "\n};"
 	print "\nstatic const char *const ctes[] = {" ctes "\n};"
@@ -285,7 +270,7 @@ function end_entry(    n, values, i)
 	in_entry = 0
 }
 
-# Note parameters: those of queries.c, which have a type, or texts of callers, in an own list.
+# Note parameters: those of queries.c, which have a type, or texts of callers, in a list of their own.
 function end_parameters(    n, i, values, word)
 {
 	n = split_list(body, values)
@@ -375,18 +360,6 @@ function expand_all(    id)
 		}
 		body_of[id] = expand(body_of[id]) (kind_of[id] == "cte" ? ")" : "")
 	}
-}
-
-# One that has another comes before it.
-BEGIN {
-	nwords = split("'pg_class'::regclass|'pg_constraint'::regclass|::regclass|::regtype|::text|" \
-		"pg_describe_object(|obj_description(|regexp_replace(|string_agg(|coalesce(|format('|" \
-		"ALTER TABLE |UNION ALL|ORDER BY |GROUP BY |CASE WHEN |LATERAL (|EXISTS (|DISTINCT |COLLATE |" \
-		"SELECT |WHERE |FROM |CROSS |LEFT |JOIN |USING (|WHEN |THEN |ELSE |AND |NOT |IN (|ANY (|ON |" \
-		") AS |NULL|pg_attribute |pg_constraint |pg_depend |pg_trigger |pg_index |pg_class |" \
-		".refobjid|.objid|.deptype|classid, |number, |snowflake_new_|relowner|relkind|column_|target |" \
-		"table |sequence|conrelid|relid|attnum|.att|name|.oid = |.oid|oid, |%s |the |', |, '| = ",
-		words, "|")
 }
 
 FNR == 1 {
