@@ -57,6 +57,8 @@ CREATE TABLE snowflake_registry.range_state (
     lossless_failover boolean NOT NULL,
     identity text NOT NULL,
     timeline bigint NOT NULL,
+    registry integer NOT NULL,
+    incarnation integer NOT NULL DEFAULT 0,
     stopped text,
     stopped_at timestamptz
 );
@@ -75,6 +77,10 @@ COMMENT ON COLUMN snowflake_registry.range_state.identity IS
 ranges were granted';
 COMMENT ON COLUMN snowflake_registry.range_state.timeline IS
 'timeline on which the last ranges were granted';
+COMMENT ON COLUMN snowflake_registry.range_state.registry IS
+'by what its receipts differ from those of other registries: drawn once';
+COMMENT ON COLUMN snowflake_registry.range_state.incarnation IS
+'how often it stopped, modulo 64';
 COMMENT ON COLUMN snowflake_registry.range_state.stopped IS
 'why no ranges are granted; NULL if they are';
 COMMENT ON COLUMN snowflake_registry.range_state.stopped_at IS
@@ -82,7 +88,8 @@ COMMENT ON COLUMN snowflake_registry.range_state.stopped_at IS
 
 CREATE TABLE snowflake_registry.range_databases (
     database text PRIMARY KEY,
-    database_group text NOT NULL
+    database_group text,
+    former_group text
 );
 
 COMMENT ON TABLE snowflake_registry.range_databases IS
@@ -91,7 +98,9 @@ snowflake_registry.add_database()';
 COMMENT ON COLUMN snowflake_registry.range_databases.database IS
 'name of the database, on all servers';
 COMMENT ON COLUMN snowflake_registry.range_databases.database_group IS
-'group of databases that share their sequences';
+'group of databases that share their sequences; NULL: it was removed';
+COMMENT ON COLUMN snowflake_registry.range_databases.former_group IS
+'the group when it was removed last';
 
 CREATE TABLE snowflake_registry.range_sequences (
     database_group text,
@@ -106,6 +115,7 @@ CREATE TABLE snowflake_registry.range_sequences (
     sampled_at timestamptz NOT NULL,
     previous bigint NOT NULL DEFAULT 0,
     previous_at timestamptz NOT NULL,
+    continued text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (database_group, name)
 ) WITH (fillfactor = 50);
 
@@ -138,6 +148,9 @@ COMMENT ON COLUMN snowflake_registry.range_sequences.previous IS
 COMMENT ON COLUMN snowflake_registry.range_sequences.previous_at IS
 'a time at least a day before sampled_at, or that of the first call';
 
+COMMENT ON COLUMN snowflake_registry.range_sequences.continued IS
+'groups with whose numbers a database came, above which it continues';
+
 -- Rows are never removed: who resumes an old snapshot of its memory is superseded.
 
 CREATE TABLE snowflake_registry.range_clients (
@@ -145,6 +158,9 @@ CREATE TABLE snowflake_registry.range_clients (
     token_hash bytea,
     calls bigint NOT NULL DEFAULT 0,
     lost_calls bigint[] NOT NULL DEFAULT '{}',
+    receipt_id integer NOT NULL UNIQUE DEFAULT 1 + floor(random() * 4194303)::integer,
+    receipts integer NOT NULL DEFAULT 0,
+    reported integer,
     server_name text,
     client_addr inet,
     boot uuid,
@@ -167,6 +183,13 @@ COMMENT ON COLUMN snowflake_registry.range_clients.calls IS
 COMMENT ON COLUMN snowflake_registry.range_clients.lost_calls IS
 'numbers of calls whose answers did not arrive, and of which ranges have not been
 granted again';
+COMMENT ON COLUMN snowflake_registry.range_clients.receipt_id IS
+'what its receipts have in common';
+COMMENT ON COLUMN snowflake_registry.range_clients.receipts IS
+'how many it got: the number of the last one';
+COMMENT ON COLUMN snowflake_registry.range_clients.reported IS
+'incarnation of the registry in which it has reported what it was granted; NULL: it
+need not have';
 COMMENT ON COLUMN snowflake_registry.range_clients.server_name IS
 'name of the server, as the server gave it';
 COMMENT ON COLUMN snowflake_registry.range_clients.client_addr IS
@@ -196,8 +219,11 @@ CREATE TABLE snowflake_registry.held_ranges (
     latest_last bigint NOT NULL,
     acknowledged_floor bigint NOT NULL,
     floor_pending boolean NOT NULL DEFAULT false,
+    last bigint NOT NULL,
+    least_count bigint NOT NULL,
     wish bigint NOT NULL,
     granted_at timestamptz NOT NULL,
+    used_at timestamptz NOT NULL,
     PRIMARY KEY (client, database, name)
 ) WITH (fillfactor = 50);
 
@@ -227,10 +253,16 @@ COMMENT ON COLUMN snowflake_registry.held_ranges.acknowledged_floor IS
 'the server gives out no number up to this one';
 COMMENT ON COLUMN snowflake_registry.held_ranges.floor_pending IS
 'whether snowflake_registry.get_floors() has the floor of the sequence';
+COMMENT ON COLUMN snowflake_registry.held_ranges.last IS
+'MAXVALUE of the sequence on this server';
+COMMENT ON COLUMN snowflake_registry.held_ranges.least_count IS
+'fewest numbers that the server can use';
 COMMENT ON COLUMN snowflake_registry.held_ranges.wish IS
-'how many numbers the server wanted last, or half of what its former life wanted';
+'how many numbers the server wanted last, or half of what it wanted at its start';
 COMMENT ON COLUMN snowflake_registry.held_ranges.granted_at IS
 'time of the latest range';
+COMMENT ON COLUMN snowflake_registry.held_ranges.used_at IS
+'time when the server began to use a range last, as it asked for the next one';
 
 CREATE INDEX range_clients_name ON snowflake_registry.range_clients (server_name)
     WHERE token_hash IS NOT NULL;
@@ -243,19 +275,21 @@ COMMENT ON SEQUENCE snowflake_registry.floor_changes IS
 hold ranges read it every 2 seconds, and call that then, and every 20 seconds';
 
 CREATE TABLE snowflake_registry.range_evidence (
+    directory uuid,
     database_group text,
     name text,
-    server_name text,
+    server_name text NOT NULL,
     last bigint NOT NULL,
-    granted bigint NOT NULL,
+    granted bigint,
     next bigint,
     seen_at timestamptz NOT NULL,
-    PRIMARY KEY (database_group, name, server_name)
+    PRIMARY KEY (directory, database_group, name)
 );
 
 COMMENT ON TABLE snowflake_registry.range_evidence IS
-'what servers said that they were granted, since the registry stopped granting
-ranges';
+'what servers have reported since the registry stopped granting ranges';
+COMMENT ON COLUMN snowflake_registry.range_evidence.directory IS
+'identifier of the server''s data directory';
 COMMENT ON COLUMN snowflake_registry.range_evidence.database_group IS
 'group of databases that share the sequence';
 COMMENT ON COLUMN snowflake_registry.range_evidence.name IS
@@ -265,20 +299,20 @@ COMMENT ON COLUMN snowflake_registry.range_evidence.server_name IS
 COMMENT ON COLUMN snowflake_registry.range_evidence.last IS
 'MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_registry.range_evidence.granted IS
-'greatest number that the server was ever granted, or floor that the registry told it or
-took from it';
+'greatest number that the server may have been granted, or key of the column; NULL: not
+known';
 COMMENT ON COLUMN snowflake_registry.range_evidence.next IS
-'the registry''s next number then, a loss if this is not above granted; NULL if it
-did not know the sequence';
+'the registry''s next number then; NULL if it did not know the sequence';
 COMMENT ON COLUMN snowflake_registry.range_evidence.seen_at IS
-'time of the call';
+'time of the report';
 
 -- A dump has what is known of sequences: "next" of then is not enough, but better
 -- than none.  Its identity shows that numbers were lost since, so a restored
--- registry stops, and "next" is the least that it continues with.  A dump has no
--- clients: their tokens would be old, and those who hold ranges say so.
+-- registry stops, and "next" is the least that it continues with.  Servers are in it
+-- because they have to report; what they held is not.
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_state', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_databases', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_sequences', '');
+SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_clients', '');
 

@@ -1,55 +1,111 @@
--- internal functions: lost ranges of sequences
+-- internal functions: receipts, and lost ranges of sequences
 --
 -- Numbers below "next" that are not known to be granted are harmless; a "next" that
--- is too low grants a number twice.  The registry cannot know by how much it is too
--- low.  So it stops where it may be, until an administrator has seen what servers
--- were granted, and calls snowflake_registry.resume_ranges().
+-- is too low grants a number twice.  A registry that lost commits does not know it;
+-- its servers do.  So each answer has a receipt, a number that only the registry
+-- understands, which the server keeps durable before it uses anything of the answer,
+-- and brings with each call:
+--
+--   11 bits   which registry made it
+--    6 bits   its incarnation: how often it stopped
+--   22 bits   which life of a server got it
+--   24 bits   which one of that life's receipts it is
+--
+-- A receipt is known if that life has had so many, as older ones are, which a copy of
+-- the server or a standby that lagged has; one whose commit was lost is not.
+--
+--   the receipt is                  the registry
+--   ------------------------------  -----------------------------------------------
+--   0                               grants: this server was granted nothing, or was
+--                                   upgraded by pg_upgrade, which copies no receipt
+--   known                           grants
+--   not known, of this incarnation  stops: what was committed last is lost first, so
+--   or a later one (a registry      one receipt proves it for all servers
+--   that was restored again)
+--   not known, of an earlier one    the server was away when an administrator had it
+--                                   resumed: asks it to report, and grants it nothing
+--                                   before; others go on
+--   another registry's              the same: the server was moved here
+--
+-- While it is stopped, it asks each server to report what it was granted, and an
+-- administrator calls resume_ranges().  An answer has a new receipt only if the
+-- registry is in order, and the server has nothing to report; otherwise, it has the
+-- one that the server brought.  So a proof remains until somebody has looked, also
+-- if the server is started again.
+
+CREATE FUNCTION snowflake_registry.make_receipt(registry integer, incarnation integer, id integer, number integer)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN registry::bigint << 52 | incarnation::bigint << 46 | id::bigint << 24 | number;
+
+COMMENT ON FUNCTION snowflake_registry.make_receipt(integer, integer, integer, integer) IS
+'internal: a receipt of a call';
+
+CREATE FUNCTION snowflake_registry.read_receipt(
+    receipt bigint,
+    OUT registry integer,
+    OUT incarnation integer,
+    OUT id integer,
+    OUT number integer)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    registry := receipt >> 52;
+    incarnation := receipt >> 46 & 63;
+    id := receipt >> 24 & 4194303;
+    number := receipt & 16777215;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.read_receipt(bigint) IS
+'internal: what a receipt was made of';
+
+CREATE FUNCTION snowflake_registry.judge_receipt(
+    settings snowflake_registry.range_state,
+    receipt bigint)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    r record := snowflake_registry.read_receipt(receipt);
+BEGIN
+    RETURN CASE
+        WHEN receipt = 0 THEN 'none'
+        WHEN r.registry <> settings.registry THEN 'other'
+        WHEN EXISTS (SELECT FROM snowflake_registry.range_clients c
+                     WHERE c.receipt_id = r.id AND c.receipts >= r.number) THEN 'known'
+        WHEN (r.incarnation - settings.incarnation + 64) % 64 < 32 THEN 'lost'
+        ELSE 'away'
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.judge_receipt(snowflake_registry.range_state, bigint) IS
+'internal: what a server''s receipt says: none; other: it is another registry''s;
+known; lost: commits were lost; away: the registry was resumed without this server';
 
 CREATE FUNCTION snowflake_registry.suspect_loss(
     settings snowflake_registry.range_state,
     identity text,
     timeline bigint,
-    databases text[],
-    names text[],
-    granted bigint[],
+    standing text,
     server_name text)
 RETURNS text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    proof record;
-BEGIN
-    IF settings.identity <> identity THEN
-        RETURN 'its database was copied, upgraded, or restored from a dump';
-    END IF;
-    IF settings.timeline <> timeline AND
-        NOT (settings.lossless_failover AND settings.timeline < timeline) THEN
-        RETURN format('its server was promoted to timeline %s', timeline);
-    END IF;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN settings.identity <> identity THEN
+        'its database was copied, upgraded, or restored from a dump'
+    WHEN settings.timeline <> timeline AND NOT (settings.lossless_failover AND settings.timeline < timeline) THEN
+        format('its server was promoted to timeline %s', timeline)
+    WHEN standing = 'lost' THEN
+        format('it lost commits: server "%s" has a receipt of a call that it does not know', coalesce(server_name, '?'))
+END;
 
-    -- Only a number of a known name is a proof: the sequence of a database that was
-    -- copied with CREATE DATABASE has numbers of the other one.  Otherwise, numbers
-    -- that A was granted after a backup was taken are granted to B.  The answers that
-    -- granted them were visible before A could call with them.
-    SELECT s.database_group, s.name, s.next, u.granted INTO proof
-    FROM unnest(databases, names, granted) u(database, name, granted)
-        CROSS JOIN LATERAL (SELECT q.database_group, q.name, q.next
-                            FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group
-                            WHERE d.database = u.database AND q.name = u.name LIMIT 1) s
-    WHERE u.granted >= s.next
-    ORDER BY u.granted - s.next DESC LIMIT 1;
-    IF FOUND THEN
-        RETURN format('it lost ranges: server "%s" was granted number %s of %s (%s), and the registry had none above %s',
-                      coalesce(server_name, '?'), proof.granted, proof.name, proof.database_group, proof.next - 1);
-    END IF;
-    RETURN NULL;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.suspect_loss(snowflake_registry.range_state, text, bigint, text[], text[], bigint[], text) IS
-'internal: why ranges might have been lost, as what was granted to a server shows,
-and where the registry is; NULL: nothing shows it';
+COMMENT ON FUNCTION snowflake_registry.suspect_loss(snowflake_registry.range_state, text, bigint, text, text) IS
+'internal: why ranges might have been lost, as a server''s receipt shows, and where the
+registry is; NULL: nothing shows it';
 
 CREATE FUNCTION snowflake_registry.timeline_may_be_double(timeline bigint)
 RETURNS boolean
@@ -67,66 +123,139 @@ $$;
 COMMENT ON FUNCTION snowflake_registry.timeline_may_be_double(bigint) IS
 'internal: whether two standbys can have been promoted to this timeline';
 
-CREATE FUNCTION snowflake_registry.notice_lost_ranges(
-    databases text[],
-    names text[],
-    lasts bigint[],
-    granted bigint[],
-    server_name text)
-RETURNS text
+CREATE FUNCTION snowflake_registry.note_stop(reason text, incarnation integer)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    UPDATE snowflake_registry.range_state s
+    SET stopped = reason, stopped_at = clock_timestamp(), incarnation = (note_stop.incarnation + 1) % 64
+    WHERE s.stopped IS NULL;
+END;
+
+COMMENT ON FUNCTION snowflake_registry.note_stop(text, integer) IS
+'internal: grant no ranges; receipts from before are of an earlier incarnation, also
+those that were lost, of this one';
+
+CREATE FUNCTION snowflake_registry.notice_loss(
+    receipt bigint,
+    server_name text,
+    OUT settings snowflake_registry.range_state,
+    OUT standing text,
+    OUT stopped text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    st snowflake_registry.range_state;
     here record := snowflake_registry.place();
     reason text;
 BEGIN
-    SELECT * INTO st FROM snowflake_registry.range_state;
+    SELECT * INTO settings FROM snowflake_registry.range_state;
     IF NOT FOUND THEN
-        RETURN NULL;
+        RETURN;
     END IF;
-    IF st.stopped IS NULL
-        AND snowflake_registry.suspect_loss(st, here.identity, here.timeline, databases, names, granted, server_name) IS NOT NULL THEN
+    standing := snowflake_registry.judge_receipt(settings, receipt);
+    IF settings.stopped IS NULL AND snowflake_registry.suspect_loss(settings, here.identity, here.timeline, standing, server_name) IS NOT NULL THEN
         -- Looked at again, for the case that it was resumed in the meantime.
-        SELECT * INTO st FROM snowflake_registry.range_state FOR UPDATE;
-        IF st.stopped IS NULL THEN
-            reason := snowflake_registry.suspect_loss(st, here.identity, here.timeline, databases, names, granted, server_name);
-        END IF;
-        IF reason IS NOT NULL THEN
-            UPDATE snowflake_registry.range_state
-            SET stopped = reason, stopped_at = clock_timestamp()
-            RETURNING * INTO st;
+        SELECT * INTO settings FROM snowflake_registry.range_state FOR UPDATE;
+        standing := snowflake_registry.judge_receipt(settings, receipt);
+        reason := snowflake_registry.suspect_loss(settings, here.identity, here.timeline, standing, server_name);
+        IF settings.stopped IS NULL AND reason IS NOT NULL THEN
+            PERFORM snowflake_registry.note_stop(reason,
+                CASE standing WHEN 'lost' THEN (snowflake_registry.read_receipt(receipt)).incarnation ELSE settings.incarnation END);
+            SELECT * INTO settings FROM snowflake_registry.range_state;
         END IF;
     END IF;
-    IF st.stopped IS NOT NULL THEN
-        INSERT INTO snowflake_registry.range_evidence AS e
-        SELECT DISTINCT ON (d.database_group, u.name)
-               d.database_group, u.name, coalesce(left(server_name, 255), '?'), u.last, u.granted, s.next, clock_timestamp()
-        FROM unnest(databases, names, lasts, granted) u(database, name, last, granted)
-            JOIN snowflake_registry.range_databases d ON d.database = u.database
-            LEFT JOIN snowflake_registry.range_sequences s ON s.database_group = d.database_group AND s.name = u.name
-        WHERE u.granted > 0
-        ORDER BY d.database_group, u.name, u.granted DESC
-        ON CONFLICT ON CONSTRAINT range_evidence_pkey
-        DO UPDATE SET granted = excluded.granted, seen_at = excluded.seen_at
-        WHERE e.granted < excluded.granted;
-        RETURN format('The registry has granted no ranges since %s, because %s.', st.stopped_at, st.stopped);
-    END IF;
+    IF settings.stopped IS NOT NULL THEN
+        stopped := format('The registry has granted no ranges since %s, because %s.', settings.stopped_at, settings.stopped);
 
     -- A standby with all commits was promoted.
-    IF st.timeline <> here.timeline THEN
+    ELSIF settings.timeline <> here.timeline THEN
         IF snowflake_registry.timeline_may_be_double(here.timeline) THEN
-            RETURN format('The server of the registry was promoted to timeline %s, and another standby might have been, too.', here.timeline);
+            stopped := format('The server of the registry was promoted to timeline %s, and another standby might have been, too.', here.timeline);
+            RETURN;
         END IF;
         UPDATE snowflake_registry.range_state s SET timeline = here.timeline
         WHERE s.timeline < here.timeline;
     END IF;
-    RETURN NULL;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.notice_lost_ranges(text[], text[], bigint[], bigint[], text) IS
-'internal: stop granting ranges if some might have been lost, and note what the
-server was granted; returns why none are granted, or NULL';
+COMMENT ON FUNCTION snowflake_registry.notice_loss(bigint, text) IS
+'internal: stop granting ranges if some might have been lost; returns the settings,
+what the receipt says, and why nothing is granted, or NULL';
 
+CREATE FUNCTION snowflake_registry.has_to_report(
+    settings snowflake_registry.range_state,
+    standing text,
+    reported integer)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (settings.stopped IS NOT NULL OR standing IN ('other', 'away')) AND reported IS DISTINCT FROM settings.incarnation;
+
+COMMENT ON FUNCTION snowflake_registry.has_to_report(snowflake_registry.range_state, text, integer) IS
+'internal: whether a server has to report what it was granted, unless it has';
+
+CREATE FUNCTION snowflake_registry.note_evidence(
+    c snowflake_registry.range_clients,
+    directory uuid,
+    server_name text,
+    databases text[],
+    names text[],
+    lasts bigint[],
+    granted bigint[])
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    -- A life of a server that got a receipt before was granted all that was lost, and
+    -- knows it.
+    INSERT INTO snowflake_registry.range_evidence AS e
+    SELECT note_evidence.directory, coalesce(d.database_group, d.former_group), u.name, coalesce(left(server_name, 255), '?'), max(u.last),
+           CASE WHEN bool_or(u.granted IS NULL OR u.granted = 0 AND (c).receipts = 0) THEN NULL ELSE max(u.granted) END,
+           max(s.next), clock_timestamp()
+    FROM unnest(databases, names, lasts, granted) u(database, name, last, granted)
+        JOIN snowflake_registry.range_databases d ON d.database = u.database
+        LEFT JOIN snowflake_registry.range_sequences s ON s.database_group = coalesce(d.database_group, d.former_group) AND s.name = u.name
+    GROUP BY coalesce(d.database_group, d.former_group), u.name
+    ON CONFLICT ON CONSTRAINT range_evidence_pkey
+    DO UPDATE SET granted = greatest(e.granted, excluded.granted), last = greatest(e.last, excluded.last), seen_at = excluded.seen_at;
+END;
+
+COMMENT ON FUNCTION snowflake_registry.note_evidence(snowflake_registry.range_clients, uuid, text, text[], text[], bigint[], bigint[]) IS
+'internal: note what a server reports while nothing is granted';
+
+CREATE FUNCTION snowflake_registry.raise_reported(
+    server_name text,
+    databases text[],
+    names text[],
+    lasts bigint[],
+    granted bigint[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    s record;
+BEGIN
+    PERFORM snowflake_registry.add_range_sequences(databases, names, lasts,
+        ARRAY(SELECT nullif(n.granted, 0) FROM unnest(granted) WITH ORDINALITY n(granted, i) ORDER BY n.i), false);
+    FOR s IN
+        SELECT q.database_group, q.name, q.next, max(u.granted) AS granted
+        FROM unnest(databases, names, granted) u(database, name, granted)
+            JOIN snowflake_registry.range_databases d ON d.database = u.database
+            JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group AND q.name = u.name
+        WHERE u.granted >= q.next
+        GROUP BY q.database_group, q.name, q.next
+        ORDER BY q.database_group, q.name
+    LOOP
+        RAISE LOG 'sequence % (%) continues above %, which server "%" has, instead of at %',
+            s.name, s.database_group, s.granted, coalesce(server_name, '?'), s.next
+            USING DETAIL = 'If the server was granted them by this registry, others may have been granted the same.';
+        UPDATE snowflake_registry.range_sequences q
+        SET next = greatest(q.next, least(s.granted, snowflake_registry.usable_last(q.last)) + 1)
+        WHERE q.database_group = s.database_group AND q.name = s.name;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.raise_reported(text, text[], text[], bigint[], bigint[]) IS
+'internal: have sequences continue above what a server reports';

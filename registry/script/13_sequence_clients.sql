@@ -36,8 +36,6 @@ CREATE FUNCTION snowflake_registry.lock_range_client(
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-    has_tokens boolean := confirmed IS NOT NULL OR cardinality(unconfirmed) > 0;
 BEGIN
     -- Otherwise, A's call hangs in its commit, A gives it up and calls again, and gets
     -- a second range beside the one that it is about to be granted.
@@ -54,8 +52,7 @@ BEGIN
                 USING ERRCODE = 'lock_not_available',
                 HINT = 'The server calls again by itself. If this remains, check whether the registry waits for a synchronous standby.';
         END IF;
-        -- One with tokens was known to the registry before ranges were lost.
-        state := CASE WHEN has_tokens THEN 'unknown' ELSE 'new' END;
+        state := 'new';
         RETURN;
     END IF;
 
@@ -63,6 +60,7 @@ BEGIN
     -- call brings a token of its own, so the second of the two has an old one.  One that
     -- was saved before A's first call has none.
     state := CASE
+        WHEN holder.calls = 0 THEN 'new'
         WHEN holder.token_hash = snowflake_registry.hash(confirmed) THEN 'confirmed'
         WHEN holder.token_hash = ANY (ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(unconfirmed) t)) THEN 'repeated'
         ELSE 'superseded'
@@ -71,9 +69,9 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.lock_range_client(uuid, uuid, uuid[], text) IS
-'internal: lock a server''s row, or create one; state: new; unknown: with tokens that
-the registry does not know; confirmed: the last answer arrived; repeated: it did
-not; superseded: another one continues with the memory of this server;
+'internal: lock a server''s row, or create one; state: new; confirmed: the last answer
+arrived; repeated: it did not; superseded: another one continues with the memory of
+this server;
 error: 55P03 if a call of the server is in progress';
 
 CREATE FUNCTION snowflake_registry.note_range_call(
@@ -83,7 +81,9 @@ CREATE FUNCTION snowflake_registry.note_range_call(
     server_name text,
     boot uuid,
     directory uuid,
-    started bigint)
+    started bigint,
+    in_order boolean,
+    keep_report boolean)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -97,6 +97,7 @@ BEGIN
     END IF;
     UPDATE snowflake_registry.range_clients c
     SET token_hash = snowflake_registry.hash(new_token), calls = holder.calls + 1, lost_calls = holder.lost_calls,
+        receipts = holder.receipts + in_order::integer, reported = CASE WHEN keep_report THEN holder.reported END,
         server_name = left(note_range_call.server_name, 255), client_addr = inet_client_addr(),
         boot = note_range_call.boot, directory = note_range_call.directory, started = note_range_call.started,
         called_at = clock_timestamp()
@@ -105,31 +106,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.note_range_call(snowflake_registry.range_clients, text, uuid, text, uuid, uuid, bigint) IS
-'internal: note a call of a server, and whether the answer to the one before
-arrived';
-
-CREATE FUNCTION snowflake_registry.note_unknown_ranges(
-    client uuid,
-    databases text[],
-    names text[],
-    granted bigint[])
-RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-    -- Otherwise, A holds a range that the registry has lost, and B's floor does not
-    -- wait for A.
-    INSERT INTO snowflake_registry.held_ranges
-        (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor, wish, granted_at)
-    SELECT client, u.database, u.name, d.database_group, 0, 1, 1, u.granted, 0, 0, clock_timestamp()
-    FROM unnest(databases, names, granted) u(database, name, granted)
-        JOIN snowflake_registry.range_databases d ON d.database = u.database
-    WHERE u.granted > 0
-    ON CONFLICT DO NOTHING;
-END;
-
-COMMENT ON FUNCTION snowflake_registry.note_unknown_ranges(uuid, text[], text[], bigint[]) IS
-'internal: note that a server may hold ranges that the registry does not know of';
+COMMENT ON FUNCTION snowflake_registry.note_range_call(snowflake_registry.range_clients, text, uuid, text, uuid, uuid, bigint, boolean, boolean) IS
+'internal: note a call of a server, and whether the answer to the one before arrived;
+with a receipt if it is in order';
 
 CREATE FUNCTION snowflake_registry.end_range_client(client uuid)
 RETURNS void
@@ -138,7 +117,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     -- The row remains without a token: see lock_range_client().  What it held is for
-    -- remembered_count(), and is not locked here: others lock it in another order.
+    -- forget_former_ranges(), and is not locked here: others lock it in another order.
     UPDATE snowflake_registry.range_clients c SET token_hash = NULL, lost_calls = '{}'
     WHERE c.client = end_range_client.client;
     PERFORM nextval('snowflake_registry.floor_changes');
@@ -256,41 +235,29 @@ COMMENT ON FUNCTION snowflake_registry.numbers_of(snowflake_registry.held_ranges
 'internal: how many numbers a server may have left, at most, of those that it has not
 given up; 0 for what only the server knows';
 
-CREATE FUNCTION snowflake_registry.remembered_count(
-    client uuid,
-    server_name text,
-    database text,
-    database_group text,
-    name text)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    since timestamptz := clock_timestamp() - interval '1 hour';
-    wanted bigint;
-BEGIN
-    SELECT h.wish INTO wanted
-    FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
-    WHERE h.database_group = remembered_count.database_group AND h.name = remembered_count.name
-    AND h.database = remembered_count.database AND c.server_name = remembered_count.server_name
-    AND h.client <> remembered_count.client AND h.granted_at > since
-    ORDER BY h.granted_at DESC LIMIT 1;
+CREATE FUNCTION snowflake_registry.forget_former_ranges(
+    c snowflake_registry.range_clients,
+    s snowflake_registry.range_sequences,
+    database text)
+RETURNS timestamptz
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    WITH former AS (
+        SELECT h.client, h.used_at, o.token_hash IS NULL AS has_ended
+        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients o ON o.client = h.client
+        WHERE h.database_group = (s).database_group AND h.name = (s).name AND h.database = forget_former_ranges.database
+        AND (o.directory = (c).directory OR o.server_name = (c).server_name)),
+    gone AS (
+        DELETE FROM snowflake_registry.held_ranges h USING former f
+        WHERE f.client = h.client AND f.has_ended AND h.database = forget_former_ranges.database AND h.name = (s).name
+        RETURNING snowflake_registry.numbers_of(h) AS numbers),
+    lost AS (
+        UPDATE snowflake_registry.range_sequences q SET lost = q.lost + g.numbers
+        FROM (SELECT sum(gone.numbers)::bigint AS numbers FROM gone) g
+        WHERE g.numbers > 0 AND q.database_group = (s).database_group AND q.name = (s).name)
+    SELECT max(f.used_at) FROM former f;
+END;
 
-    WITH gone AS (
-        DELETE FROM snowflake_registry.held_ranges h USING snowflake_registry.range_clients c
-        WHERE c.client = h.client AND c.token_hash IS NULL
-        AND h.database_group = remembered_count.database_group AND h.name = remembered_count.name
-        AND (c.server_name = remembered_count.server_name AND h.database = remembered_count.database OR h.granted_at < since)
-        RETURNING snowflake_registry.numbers_of(h) AS numbers)
-    UPDATE snowflake_registry.range_sequences s SET lost = s.lost + g.numbers
-    FROM (SELECT sum(gone.numbers)::bigint AS numbers FROM gone) g
-    WHERE g.numbers > 0 AND s.database_group = remembered_count.database_group AND s.name = remembered_count.name;
-    RETURN coalesce(wanted, 0);
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.remembered_count(uuid, text, text, text, text) IS
-'internal: how many numbers the former life of a server wanted within the last
-hour; forget those that hold nothing, but for how many numbers they have lost';
-
+COMMENT ON FUNCTION snowflake_registry.forget_former_ranges(snowflake_registry.range_clients, snowflake_registry.range_sequences, text) IS
+'internal: forget what former lives of a server held of a sequence, but for how many
+numbers they have lost; returns when they used it last';

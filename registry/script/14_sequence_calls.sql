@@ -1,17 +1,19 @@
 -- functions for servers: ranges of sequences
 
-CREATE FUNCTION snowflake_registry.check_range_call(
-    client uuid,
-    confirmed uuid,
-    unconfirmed uuid[],
-    new_token uuid,
+CREATE FUNCTION snowflake_registry.usable_last(last bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN least(last, 9223372036854775806);
+
+COMMENT ON FUNCTION snowflake_registry.usable_last(bigint) IS
+'internal: last number that can be granted, so that the next one is a bigint';
+
+CREATE FUNCTION snowflake_registry.check_range_names(
     databases text[],
     names text[],
     lasts bigint[],
-    counts bigint[],
-    leasts bigint[],
-    floors bigint[],
-    granted bigint[])
+    lengths integer[],
+    are_valid boolean)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -19,32 +21,22 @@ AS $$
 DECLARE
     wrong text;
 BEGIN
-    IF num_nulls(client, unconfirmed, new_token, databases, names, lasts, counts, leasts, floors, granted) > 0 THEN
-        RAISE EXCEPTION 'only confirmed, server_name, boot, directory and started may be null in a call for ranges'
-            USING ERRCODE = 'null_value_not_allowed';
-    END IF;
-    PERFORM snowflake_registry.check_tokens(unconfirmed || confirmed, new_token);
     SELECT CASE
         WHEN cardinality(databases) > 100 THEN
             'A call has at most 100 names.'
-        WHEN count(*) > least(cardinality(databases), cardinality(names), cardinality(lasts), cardinality(counts),
-                              cardinality(leasts), cardinality(floors), cardinality(check_range_call.granted)) THEN
+        WHEN cardinality(databases) <> ALL (ARRAY[cardinality(names), cardinality(lasts)] || lengths) THEN
             'The arrays have different lengths.'
-        WHEN NOT bool_and(num_nulls(u.database, u.name, u.last, u.count, u.least_count, u.granted) = 0) THEN
-            'Only elements of floors may be null.'
+        WHEN NOT bool_and(num_nulls(u.database, u.name) = 0) THEN
+            'A name is null.'
         WHEN NOT bool_and(length(u.database) <= 63 AND length(u.name) <= 300) THEN
             'A name is too long.'
         WHEN count(*) > count(DISTINCT (u.database, u.name)) THEN
             'A name is given twice.'
-        WHEN NOT bool_and(u.last > 0 AND u.count BETWEEN 0 AND 2147483648 AND u.least_count BETWEEN 0 AND 4294967296
-                          AND coalesce(u.floor, 0) >= 0
-                          -- The greatest bigint is never granted: see usable_last().
-                          AND u.granted BETWEEN 0 AND 9223372036854775806) THEN
+        WHEN are_valid IS FALSE OR NOT bool_and(coalesce(u.last, 0) > 0) THEN
             'A number is out of range.'
         END
     INTO wrong
-    FROM unnest(databases, names, lasts, counts, leasts, floors, check_range_call.granted)
-        u(database, name, last, count, least_count, floor, granted);
+    FROM unnest(databases, names, lasts) u(database, name, last);
     IF wrong IS NOT NULL THEN
         RAISE EXCEPTION 'invalid call for ranges'
             USING ERRCODE = 'invalid_parameter_value', DETAIL = wrong;
@@ -52,9 +44,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.check_range_call(uuid, uuid, uuid[], uuid, text[], text[], bigint[], bigint[], bigint[], bigint[], bigint[]) IS
-'internal: check the arguments of snowflake_registry.get_ranges();
-errors: 22004, 22023 if one is wrong';
+COMMENT ON FUNCTION snowflake_registry.check_range_names(text[], text[], bigint[], integer[], boolean) IS
+'internal: check the names of a call, that its other arrays have as many elements, and
+whether these are valid, as the caller found;
+error: 22023 if not';
 
 CREATE FUNCTION snowflake_registry.lock_range_sequence(
     database_group text,
@@ -65,9 +58,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    left_ms bigint;
+    left_ms bigint := extract(epoch FROM until - clock_timestamp()) * 1000;
+    before text := current_setting('lock_timeout');
 BEGIN
-    left_ms := extract(epoch FROM until - clock_timestamp()) * 1000;
     IF left_ms > 0 THEN
         PERFORM set_config('lock_timeout', left_ms::text, true);
         BEGIN
@@ -77,7 +70,7 @@ BEGIN
         EXCEPTION WHEN lock_not_available THEN
             -- get_ranges() says so.
         END;
-        PERFORM set_config('lock_timeout', '1s', true);
+        PERFORM set_config('lock_timeout', before, true);
     END IF;
 END
 $$;
@@ -85,13 +78,35 @@ $$;
 COMMENT ON FUNCTION snowflake_registry.lock_range_sequence(text, text, timestamptz) IS
 'internal: wait until a time to lock a sequence until the end of the transaction';
 
-CREATE FUNCTION snowflake_registry.lock_range_sequences(
+CREATE FUNCTION snowflake_registry.add_range_sequences(
     databases text[],
     names text[],
     lasts bigint[],
-    floors bigint[],
-    granted bigint[],
-    may_add boolean)
+    numbers bigint[],
+    are_floors boolean)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
+    SELECT DISTINCT ON (d.database_group, u.name)
+           d.database_group, u.name, u.last, u.number + 1, CASE WHEN are_floors THEN u.number ELSE 0 END,
+           clock_timestamp(), clock_timestamp(), clock_timestamp()
+    FROM unnest(databases, names, lasts, numbers) u(database, name, last, number)
+        JOIN snowflake_registry.range_databases d ON d.database = u.database
+    WHERE d.database_group IS NOT NULL AND u.number < snowflake_registry.usable_last(u.last)
+    AND NOT EXISTS (SELECT FROM snowflake_registry.range_sequences s
+                    WHERE s.database_group = d.database_group AND s.name = u.name)
+    ORDER BY d.database_group, u.name, u.number DESC
+    ON CONFLICT DO NOTHING;
+END;
+
+COMMENT ON FUNCTION snowflake_registry.add_range_sequences(text[], text[], bigint[], bigint[], boolean) IS
+'internal: add those sequences that are not known, to continue above numbers (NULL: do
+not add it), which are floors or not';
+
+CREATE FUNCTION snowflake_registry.lock_range_sequences(
+    databases text[],
+    names text[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -100,29 +115,13 @@ DECLARE
     clock timestamptz := clock_timestamp();
     sequence record;
 BEGIN
-    -- In the order of names, and new ones before any other: otherwise, A and B each
-    -- wait for a name that the other one has locked.
-    -- Subqueries that look each name up: the planner makes joins of others.
-    IF may_add AND EXISTS (SELECT FROM unnest(databases, names) u(database, name)
-                               JOIN snowflake_registry.range_databases d ON d.database = u.database
-                           WHERE (SELECT s.last FROM snowflake_registry.range_sequences s
-                                  WHERE s.database_group = d.database_group AND s.name = u.name) IS NULL) THEN
-        INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
-        SELECT DISTINCT ON (d.database_group, u.name)
-               d.database_group, u.name, u.last, greatest(u.floor, u.granted) + 1, u.floor, clock, clock, clock
-        FROM unnest(databases, names, lasts, floors, granted) u(database, name, last, floor, granted)
-            JOIN snowflake_registry.range_databases d ON d.database = u.database
-        WHERE greatest(u.floor, u.granted) < u.last AND u.floor IS NOT NULL
-        AND NOT EXISTS (SELECT FROM snowflake_registry.range_sequences s
-                        WHERE s.database_group = d.database_group AND s.name = u.name)
-        ORDER BY d.database_group, u.name, u.floor DESC
-        ON CONFLICT DO NOTHING;
-    END IF;
-    -- One that somebody keeps locked must not hold up the others for long.
+    -- In the order of names: otherwise, A and B each wait for a name that the other one
+    -- has locked.  One that somebody keeps locked must not hold up the others for long.
     FOR sequence IN
         SELECT DISTINCT d.database_group, n.name
         FROM unnest(databases, names) n(database, name)
             JOIN snowflake_registry.range_databases d ON d.database = n.database
+        WHERE d.database_group IS NOT NULL
         ORDER BY d.database_group, n.name
     LOOP
         PERFORM FROM snowflake_registry.range_sequences s
@@ -135,48 +134,73 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[], bigint[], bigint[], bigint[], boolean) IS
+COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[]) IS
 'internal: lock the sequences of a call until the end of the transaction, but those
-that others have locked for long; those that are not known are added if there is a
-floor, and may_add';
+that others have locked for long';
 
-CREATE FUNCTION snowflake_registry.usable_last(last bigint)
-RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN least(last, 9223372036854775806);
-
-COMMENT ON FUNCTION snowflake_registry.usable_last(bigint) IS
-'internal: last number that can be granted, so that the next one is a bigint';
-
-CREATE FUNCTION snowflake_registry.range_problem(
+CREATE FUNCTION snowflake_registry.find_range_problem(
     s snowflake_registry.range_sequences,
     database_group text,
     database text,
     name text,
-    floor bigint)
-RETURNS text
+    floor bigint,
+    OUT kind text,
+    OUT problem text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    RETURN CASE
-        WHEN database_group IS NULL THEN
-            format('database: The registry grants no ranges to database "%s". Its administrator can call snowflake_registry.add_database().', database)
-        WHEN s.name IS NULL AND floor IS NULL THEN
-            format('unknown: The registry does not know sequence %s of database "%s". Set the kind of the sequence again.', name, database)
-        WHEN s.name IS NULL THEN
-            format('floor: No number of sequence %s is left above %s.', name, floor)
-        -- Otherwise, setval() with a wrong number exhausts the sequence of all servers.
-        WHEN floor >= s.next AND (floor >= snowflake_registry.usable_last(s.last)
-                                  OR floor - s.next >= (snowflake_registry.usable_last(s.last) - s.next + 1) / 10) THEN
-            format('floor: It would skip all numbers from %s up to %s, more than a tenth of what is left of sequence %s. The administrator of the registry can call snowflake_registry.raise_sequence().', s.next, floor, name)
-    END;
+    IF database_group IS NULL THEN
+        kind := 'database';
+        problem := format('The registry grants no ranges to database "%s". Its administrator can call snowflake_registry.add_database().', database);
+    ELSIF s.name IS NULL AND floor IS NULL THEN
+        kind := 'unknown';
+        problem := format('The registry does not know sequence %s of database "%s". Set the kind of the sequence again.', name, database);
+    ELSIF s.name IS NULL THEN
+        kind := 'floor';
+        problem := format('No number of sequence %s is left above %s.', name, floor);
+    -- Otherwise, setval() with a wrong number exhausts the sequence of all servers.
+    ELSIF floor >= s.next AND (floor >= snowflake_registry.usable_last(s.last)
+                               OR floor - s.next >= (snowflake_registry.usable_last(s.last) - s.next + 1) / 10) THEN
+        kind := 'floor';
+        problem := format('It would skip all numbers from %s up to %s, more than a tenth of what is left of sequence %s. The administrator of the registry can call snowflake_registry.raise_sequence().', s.next, floor, name);
+    END IF;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.range_problem(snowflake_registry.range_sequences, text, text, text, bigint) IS
-'internal: why nothing is granted of a sequence: a keyword, a colon, and a sentence;
-NULL: nothing is wrong';
+COMMENT ON FUNCTION snowflake_registry.find_range_problem(snowflake_registry.range_sequences, text, text, text, bigint) IS
+'internal: why nothing is granted of a sequence, as a word and a sentence; NULL: nothing
+is wrong';
+
+CREATE FUNCTION snowflake_registry.continue_above(
+    INOUT s snowflake_registry.range_sequences,
+    source text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    other snowflake_registry.range_sequences;
+BEGIN
+    -- Otherwise, a database that was copied from one of another group, or was one, has
+    -- numbers that are granted again.  Later ones of that group are not in it.
+    SELECT q.* INTO other
+    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q
+        ON q.database_group = coalesce(d.database_group, d.former_group)
+    WHERE d.database = source AND q.name = s.name
+    AND q.database_group <> ALL (s.continued || s.database_group);
+    IF FOUND THEN
+        UPDATE snowflake_registry.range_sequences q
+        SET next = greatest(q.next, least(other.next, snowflake_registry.usable_last(q.last) + 1)),
+            continued = q.continued || other.database_group
+        WHERE q.database_group = s.database_group AND q.name = s.name
+        RETURNING * INTO s;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.continue_above(snowflake_registry.range_sequences, text) IS
+'internal: have a sequence continue above what another group was granted, from whose
+database it came (NULL: from none), once for each group';
 
 CREATE FUNCTION snowflake_registry.acknowledge_floor(
     client uuid,
@@ -219,7 +243,6 @@ AS $$
 DECLARE
     clock timestamptz := clock_timestamp();
     remaining bigint := snowflake_registry.usable_last(least(s.last, last)) - s.next + 1;
-    wish bigint := count;
     h snowflake_registry.held_ranges;
     holds boolean;
     unconfirmed boolean := false;
@@ -227,7 +250,6 @@ BEGIN
     SELECT * INTO h FROM snowflake_registry.held_ranges r
     WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
     holds := FOUND;
-
     IF holds THEN
         unconfirmed := h.call = ANY (c.lost_calls) AND h.database_group = s.database_group;
         -- Otherwise, answers that do not arrive exhaust the numbers.
@@ -238,15 +260,14 @@ BEGIN
             WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
             RETURN;
         END IF;
-    ELSE
-        wish := greatest(count, snowflake_registry.remembered_count(c.client, c.server_name, database, s.database_group, s.name));
     END IF;
 
     IF remaining < greatest(least_count, 1) THEN
         RETURN;
     END IF;
+    -- A share of what is left; but its end in a few calls, not one for each number.
     first_number := s.next;
-    last_number := s.next - 1 + greatest(least(wish, remaining / 1000), least_count, 1);
+    last_number := s.next - 1 + least(greatest(least(count, greatest(remaining / 1000, 100)), least_count, 1), remaining);
     IF s.sampled_at < clock - interval '1 day' THEN
         s.previous := s.sampled;
         s.previous_at := s.sampled_at;
@@ -266,14 +287,16 @@ BEGIN
         UPDATE snowflake_registry.held_ranges r
         SET database_group = s.database_group, call = c.calls,
             previous_first = CASE WHEN unconfirmed THEN r.previous_first ELSE r.latest_first END,
-            latest_first = first_number, latest_last = last_number, wish = count, granted_at = clock
+            latest_first = first_number, latest_last = last_number, last = grant_range.last,
+            least_count = grant_range.least_count, wish = count, granted_at = clock, used_at = clock
         WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
     ELSE
-        -- Half of what was remembered: otherwise, a burst is granted with each start.
+        -- Half of what is wanted at a start: otherwise, a burst is granted with each.
         INSERT INTO snowflake_registry.held_ranges
-            (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor, wish, granted_at)
+            (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor,
+             last, least_count, wish, granted_at, used_at)
         VALUES (c.client, database, s.name, s.database_group, c.calls, first_number, first_number, last_number, s.floor,
-                greatest(count, wish / 2), clock);
+                last, least_count, count / 2, clock, coalesce(snowflake_registry.forget_former_ranges(c, s, database), clock));
     END IF;
 END
 $$;
@@ -290,6 +313,7 @@ CREATE FUNCTION snowflake_registry.get_ranges(
     confirmed uuid,
     unconfirmed uuid[],
     new_token uuid,
+    receipt bigint,
     server_name text,
     databases text[],
     names text[],
@@ -297,7 +321,7 @@ CREATE FUNCTION snowflake_registry.get_ranges(
     counts bigint[],
     leasts bigint[],
     floors bigint[],
-    granted bigint[],
+    sources text[],
     boot uuid DEFAULT NULL,
     directory uuid DEFAULT NULL,
     started bigint DEFAULT NULL)
@@ -306,9 +330,13 @@ RETURNS TABLE (
     first_number bigint,
     last_number bigint,
     floor bigint,
+    next bigint,
     grant_time_ms bigint,
     waits_for text,
-    problem text)
+    problem_kind text,
+    problem text,
+    new_receipt bigint,
+    must_report boolean)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 100
 SET search_path = pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -321,14 +349,23 @@ BEGIN
     DECLARE
         called record;
         c snowflake_registry.range_clients;
+        noticed record;
         s snowflake_registry.range_sequences;
-        stopped text;
         u record;
         g record;
         busy boolean;
     BEGIN
         PERFORM snowflake_registry.lock_range_tables();
-        PERFORM snowflake_registry.check_range_call(client, confirmed, unconfirmed, new_token, databases, names, lasts, counts, leasts, floors, granted);
+        IF num_nulls(client, unconfirmed, new_token, receipt, databases, names, lasts, counts, leasts, floors, sources) > 0 THEN
+            RAISE EXCEPTION 'only confirmed, server_name, boot, directory and started may be null in a call for ranges'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+        PERFORM snowflake_registry.check_tokens(unconfirmed || confirmed, new_token);
+        PERFORM snowflake_registry.check_range_names(databases, names, lasts,
+            ARRAY[cardinality(counts), cardinality(leasts), cardinality(floors), cardinality(sources)],
+            receipt >= 0 AND (SELECT bool_and((n.count BETWEEN 0 AND 2147483648 AND n.least_count BETWEEN 0 AND 4294967296
+                                               AND coalesce(n.floor, 0) >= 0) IS TRUE)
+                              FROM unnest(counts, leasts, floors) n(count, least_count, floor)));
         PERFORM snowflake_registry.check_transaction();
         PERFORM snowflake_registry.limit_transaction();
         -- Otherwise, a commit that hangs has the calls of all servers hang.
@@ -337,24 +374,31 @@ BEGIN
         -- All transactions lock in this order: own client, state, sequences.
         called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
         c := called.holder;
-        stopped := snowflake_registry.notice_lost_ranges(databases, names, lasts, granted, server_name);
-        IF called.state <> 'superseded' THEN
-            c := snowflake_registry.note_range_call(c, called.state, new_token, server_name, boot, directory, started);
-        ELSIF stopped IS NULL THEN
-            RETURN;
-        END IF;
+        noticed := snowflake_registry.notice_loss(receipt, server_name);
+        must_report := coalesce(snowflake_registry.has_to_report(noticed.settings, noticed.standing, c.reported), false);
+        new_receipt := receipt;
         -- While nothing is granted, who is superseded may be so because its last calls
         -- were lost.  It keeps its ranges until somebody has looked.
-        IF called.state = 'unknown' OR stopped IS NOT NULL AND called.state <> 'new' THEN
-            PERFORM snowflake_registry.note_unknown_ranges(client, databases, names, granted);
+        IF called.state <> 'superseded' THEN
+            c := snowflake_registry.note_range_call(c, called.state, new_token, server_name, boot, directory, started,
+                noticed.stopped IS NULL AND NOT must_report, noticed.stopped IS NOT NULL OR noticed.standing IN ('other', 'away'));
+            IF noticed.stopped IS NULL AND NOT must_report THEN
+                new_receipt := snowflake_registry.make_receipt((noticed.settings).registry, (noticed.settings).incarnation, c.receipt_id, c.receipts);
+            END IF;
+        ELSIF noticed.stopped IS NULL THEN
+            RETURN;
         END IF;
-        PERFORM snowflake_registry.lock_range_sequences(databases, names, lasts, floors, granted, stopped IS NULL);
-        SELECT extract(epoch FROM t.grant_time) * 1000 INTO grant_time_ms FROM snowflake_registry.range_state t;
+        -- New ones before any other is locked, as these are: see lock_range_sequences().
+        IF noticed.stopped IS NULL THEN
+            PERFORM snowflake_registry.add_range_sequences(databases, names, lasts, floors, true);
+        END IF;
+        PERFORM snowflake_registry.lock_range_sequences(databases, names);
+        grant_time_ms := extract(epoch FROM (noticed.settings).grant_time) * 1000;
 
         FOR u IN
             SELECT r.*, d.database_group
-            FROM unnest(databases, names, lasts, counts, leasts, floors, granted)
-                WITH ORDINALITY r(database, name, last, count, least_count, floor, granted, n)
+            FROM unnest(databases, names, lasts, counts, leasts, floors, sources)
+                WITH ORDINALITY r(database, name, last, count, least_count, floor, source, n)
                 LEFT JOIN snowflake_registry.range_databases d ON d.database = r.database
             ORDER BY r.n
         LOOP
@@ -367,12 +411,27 @@ BEGIN
             first_number := NULL;
             last_number := NULL;
             waits_for := NULL;
-            problem := CASE
-                WHEN stopped IS NOT NULL THEN 'stopped: ' || stopped
-                WHEN busy THEN format('busy: Another transaction at the registry has locked sequence %s.', u.name)
-                WHEN s.name IS NOT NULL AND coalesce(u.floor < s.next, true) THEN NULL
-                ELSE snowflake_registry.range_problem(s, u.database_group, u.database, u.name, u.floor)
-            END;
+            problem_kind := NULL;
+            problem := NULL;
+            IF noticed.stopped IS NOT NULL THEN
+                problem_kind := 'stopped';
+                problem := noticed.stopped;
+            ELSIF must_report THEN
+                problem_kind := 'report';
+                problem := 'The registry waits for this server to report what it was granted before.';
+            ELSIF busy THEN
+                problem_kind := 'busy';
+                problem := format('Another transaction at the registry has locked sequence %s.', u.name);
+            ELSE
+                IF s.name IS NOT NULL AND u.source IS NOT NULL THEN
+                    s := snowflake_registry.continue_above(s, u.source);
+                END IF;
+                IF s.name IS NULL OR u.floor >= s.next THEN
+                    g := snowflake_registry.find_range_problem(s, u.database_group, u.database, u.name, u.floor);
+                    problem_kind := g.kind;
+                    problem := g.problem;
+                END IF;
+            END IF;
             IF problem IS NULL AND u.floor > s.floor THEN
                 UPDATE snowflake_registry.range_sequences q
                 SET floor = u.floor, next = greatest(q.next, u.floor + 1)
@@ -390,40 +449,83 @@ BEGIN
             END IF;
             IF problem IS NULL AND u.count > 0 THEN
                 g := snowflake_registry.grant_range(s, c, u.database, u.last, u.count, u.least_count);
+                s := g.s;
                 first_number := g.first_number;
                 last_number := g.last_number;
                 IF first_number IS NULL THEN
                     -- MAXVALUE is another one after ALTER SEQUENCE ... AS bigint of a migration.
+                    problem_kind := CASE WHEN u.last > s.last THEN 'last' ELSE 'maximum' END;
                     problem := CASE WHEN u.last > s.last
-                        THEN format('last: The registry has %s as the last number of sequence %s, not %s. Its administrator can call snowflake_registry.raise_sequence().', s.last, u.name, u.last)
-                        ELSE format('maximum: All numbers of sequence %s up to %s are in use or granted.', u.name, u.last)
+                        THEN format('The registry has %s as the last number of sequence %s, not %s. Its administrator can call snowflake_registry.raise_sequence().', s.last, u.name, u.last)
+                        ELSE format('All numbers of sequence %s up to %s are in use or granted.', u.name, u.last)
                     END;
                 END IF;
             END IF;
+            next := s.next;
             RETURN NEXT;
         END LOOP;
     END;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.get_ranges(uuid, uuid, uuid[], uuid, text, text[], text[], bigint[], bigint[], bigint[], bigint[], bigint[], uuid, uuid, bigint) IS
+COMMENT ON FUNCTION snowflake_registry.get_ranges(uuid, uuid, uuid[], uuid, bigint, text, text[], text[], bigint[], bigint[], bigint[], bigint[], text[], uuid, uuid, bigint) IS
 'for servers: get a range of each of up to 100 sequences, of about so many numbers
 (0: none), but at least so many, and have nobody give out numbers up to a floor
 (NULL: none);
 confirmed is the new_token of the last call whose answer arrived, unconfirmed are
-those of calls since then, which granted the same again; granted is the greatest
-number that the server was ever granted; boot and directory identify the start of
-the server''s machine and its data directory, started is when its shared memory was
+those of calls since then, which granted the same again; receipt is the new_receipt
+that the server has kept last, 0 if it never had one; sources are the databases that
+sequences were copied from (NULL: none); boot and directory identify the start of the
+server''s machine and its data directory, started is when its shared memory was
 initialized: a former life there has ended;
-one row for each sequence in this order, with the greatest floor known, and the
-servers that may still give out numbers up to the given one; problem is a
-keyword, a colon, and a sentence; no row: another one continues with the memory
-of this server, which has to give up its ranges; for roles granted EXECUTE;
+one row for each sequence in this order, with the greatest floor known, what is
+granted next (NULL: the sequence is not known), and the servers that may still give
+out numbers up to the given floor; problem_kind is a word, problem a sentence; each
+row has the receipt, which the server must keep durably before it uses anything of the
+answer, and whether it has to call snowflake_registry.report_ranges(); no row: another
+one continues with the memory of this server, which has to give up its ranges; for
+roles granted EXECUTE;
 errors: 55P03 if the previous call of the server is in progress, or others for
 longer than a second, 22004 and 22023 if an argument is wrong, 0A000 above READ
 COMMITTED, 25006 on a standby';
 
-CREATE FUNCTION snowflake_registry.get_floors(client uuid)
+CREATE FUNCTION snowflake_registry.get_range_names(
+    client uuid,
+    server_name text,
+    directory uuid,
+    after integer,
+    most integer)
+RETURNS TABLE (database text, name text, last bigint, least_count bigint, wish bigint)
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 100
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    RETURN QUERY
+    SELECT n.database, n.name, n.last, n.least_count, n.wish
+    FROM (SELECT DISTINCT ON (h.database, h.name) h.database, h.name, h.last, h.least_count, h.used_at,
+                 CASE WHEN h.granted_at > clock_timestamp() - interval '1 hour' THEN h.wish ELSE 0 END AS wish
+          FROM snowflake_registry.held_ranges h
+              JOIN snowflake_registry.range_clients c ON c.client = h.client
+              JOIN snowflake_registry.range_databases d ON d.database = h.database AND d.database_group = h.database_group
+          WHERE c.client = get_range_names.client OR c.directory = get_range_names.directory
+          OR c.server_name = get_range_names.server_name AND c.client_addr IS NOT DISTINCT FROM inet_client_addr()
+          ORDER BY h.database, h.name, h.granted_at DESC) n
+    ORDER BY n.used_at DESC, n.database, n.name
+    OFFSET after LIMIT most;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.get_range_names(uuid, text, uuid, integer, integer) IS
+'for servers that have started: sequences that this server, known by its directory, or
+its name and address, was granted numbers of, those used last first: so many, after the
+first ones; with its MAXVALUE, and the fewest numbers, and about how many, to ask for;
+for roles granted EXECUTE';
+
+CREATE FUNCTION snowflake_registry.get_floors(
+    client uuid,
+    receipt bigint)
 RETURNS TABLE (database text, name text, floor bigint)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 1
 SET search_path = pg_catalog, pg_temp
@@ -432,30 +534,28 @@ BEGIN
     @CHECK_OWNERS@
 
     DECLARE
-        last_call timestamptz;
+        c snowflake_registry.range_clients;
+        noticed record;
     BEGIN
         PERFORM snowflake_registry.lock_range_tables();
-        -- Otherwise, add_database() waits for these locks, and all servers for that.  What
-        -- this writes need not be durable.
-        IF NOT pg_is_in_recovery() THEN
-            PERFORM snowflake_registry.limit_transaction();
-            PERFORM set_config('synchronous_commit', 'off', true);
-        END IF;
-        IF client IS NULL THEN
-            RAISE EXCEPTION 'client must not be null'
+        IF num_nulls(client, receipt) > 0 THEN
+            RAISE EXCEPTION 'client and receipt must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
-        SELECT c.called_at INTO last_call FROM snowflake_registry.range_clients c
-        WHERE c.client = get_floors.client AND c.token_hash IS NOT NULL;
-        IF NOT FOUND THEN
+        -- Otherwise, add_database() waits for these locks, and all servers for that.  What
+        -- this writes need not be durable.
+        PERFORM snowflake_registry.limit_transaction();
+        PERFORM set_config('synchronous_commit', 'off', true);
+        SELECT * INTO c FROM snowflake_registry.range_clients k WHERE k.client = get_floors.client;
+        noticed := snowflake_registry.notice_loss(receipt, c.server_name);
+        IF c.token_hash IS NULL AND c.calls > 0 OR snowflake_registry.has_to_report(noticed.settings, noticed.standing, c.reported) THEN
             RETURN NEXT;
-            RETURN;
         END IF;
         -- For end_former_lives().
-        IF last_call < clock_timestamp() - interval '10 s' THEN
-            UPDATE snowflake_registry.range_clients c SET called_at = clock_timestamp()
-            WHERE c.client = (SELECT k.client FROM snowflake_registry.range_clients k
-                              WHERE k.client = get_floors.client FOR UPDATE SKIP LOCKED);
+        IF c.called_at < clock_timestamp() - interval '10 s' AND c.token_hash IS NOT NULL THEN
+            UPDATE snowflake_registry.range_clients k SET called_at = clock_timestamp()
+            WHERE k.client = (SELECT l.client FROM snowflake_registry.range_clients l
+                              WHERE l.client = get_floors.client FOR UPDATE SKIP LOCKED);
         END IF;
         RETURN QUERY
         SELECT h.database, h.name, s.floor
@@ -466,14 +566,86 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.get_floors(uuid) IS
-'for servers that hold ranges, every 20 seconds, and when
+COMMENT ON FUNCTION snowflake_registry.get_floors(uuid, bigint) IS
+'for servers, every 20 seconds, when they have connected, and when
 snowflake_registry.floor_changes has increased: floors that the server has to
-acknowledge by snowflake_registry.get_ranges(); a row of NULLs: the registry does
-not know that it holds ranges, so it has to call that for all that it holds; for
-roles granted EXECUTE;
-errors: 22004 if client is NULL, 25006 on a standby if the call is to be noted,
-which it is if the last call was 10 seconds ago';
+acknowledge by snowflake_registry.get_ranges(); receipt as there; a row of NULLs: it
+has to call snowflake_registry.report_ranges(); for roles granted EXECUTE;
+errors: 22004 if an argument is NULL, 25006 on a standby';
+
+CREATE FUNCTION snowflake_registry.report_ranges(
+    client uuid,
+    confirmed uuid,
+    unconfirmed uuid[],
+    server_name text,
+    databases text[],
+    names text[],
+    lasts bigint[],
+    granted bigint[],
+    complete boolean,
+    directory uuid)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    @CHECK_OWNERS@
+
+    DECLARE
+        called record;
+        st snowflake_registry.range_state;
+        u record;
+    BEGIN
+        PERFORM snowflake_registry.lock_range_tables();
+        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, complete, directory) > 0 THEN
+            RAISE EXCEPTION 'only confirmed and server_name may be null in a report'
+                USING ERRCODE = 'null_value_not_allowed';
+        END IF;
+        PERFORM snowflake_registry.check_range_names(databases, names, lasts, ARRAY[cardinality(granted)],
+            (SELECT bool_and(coalesce(n, 0) >= 0) FROM unnest(granted) n));
+        PERFORM snowflake_registry.check_transaction();
+        PERFORM snowflake_registry.limit_transaction();
+        PERFORM set_config('lock_timeout', '1s', true);
+        called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
+        -- Otherwise, it is resumed meanwhile, without this report.
+        SELECT * INTO st FROM snowflake_registry.range_state FOR SHARE;
+        IF NOT FOUND OR called.state = 'superseded' AND st.stopped IS NULL THEN
+            RETURN false;
+        END IF;
+        IF st.stopped IS NOT NULL THEN
+            PERFORM snowflake_registry.note_evidence(called.holder, directory, server_name, databases, names, lasts, granted);
+        ELSE
+            PERFORM snowflake_registry.raise_reported(server_name, databases, names, lasts, granted);
+        END IF;
+        -- Otherwise, A holds a range that the registry has lost, or that another one granted,
+        -- and B's floor does not wait for A.
+        INSERT INTO snowflake_registry.held_ranges
+            (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor,
+             last, least_count, wish, granted_at, used_at)
+        SELECT report_ranges.client, n.database, n.name, d.database_group, 0, 1, 1, n.granted, 0, n.last, 1, 0, clock_timestamp(), clock_timestamp()
+        FROM unnest(databases, names, lasts, granted) n(database, name, last, granted)
+            JOIN snowflake_registry.range_databases d ON d.database = n.database
+        WHERE n.granted > 0 AND d.database_group IS NOT NULL
+        ON CONFLICT DO NOTHING;
+        UPDATE snowflake_registry.range_clients c
+        SET server_name = left(report_ranges.server_name, 255), client_addr = inet_client_addr(), directory = report_ranges.directory,
+            called_at = clock_timestamp(), reported = CASE WHEN complete THEN st.incarnation END
+        WHERE c.client = report_ranges.client;
+        RETURN true;
+    END;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.report_ranges(uuid, uuid, uuid[], text, text[], text[], bigint[], bigint[], boolean, uuid) IS
+'for servers that have to: report the greatest number that the server may have been
+granted of each of up to 100 sequences; 0: none since its shared memory was
+initialized; NULL: not known; complete with the last one of these calls;
+false: another one continues with the memory of this server, which has to give up its
+ranges; other arguments as in snowflake_registry.get_ranges(); for roles granted
+EXECUTE;
+errors: 55P03 if the previous call of the server is in progress, or others for
+longer than a second, 22004 and 22023 if an argument is wrong, 0A000 above READ
+COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.return_ranges(
     client uuid,

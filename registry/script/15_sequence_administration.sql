@@ -85,11 +85,12 @@ BEGIN
         END IF;
         here := snowflake_registry.place();
         INSERT INTO snowflake_registry.range_state
-        VALUES (1, interval '10 min', false, here.identity, here.timeline)
+        VALUES (1, interval '10 min', false, here.identity, here.timeline, floor(random() * 2048)::integer)
         ON CONFLICT DO NOTHING;
-        INSERT INTO snowflake_registry.range_databases
+        INSERT INTO snowflake_registry.range_databases AS d
         VALUES (database, coalesce(shared_as, database))
-        ON CONFLICT DO NOTHING;
+        ON CONFLICT ON CONSTRAINT range_databases_pkey
+        DO UPDATE SET database_group = excluded.database_group WHERE d.database_group IS NULL;
         SELECT d.database_group INTO present FROM snowflake_registry.range_databases d
         WHERE d.database = add_database.database;
         -- Otherwise, its sequences are those of another group from one call to the
@@ -125,7 +126,8 @@ BEGIN
     PERFORM snowflake_registry.lock_range_state();
     -- Its sequences remain: otherwise, their numbers are granted again when it is
     -- added again.
-    DELETE FROM snowflake_registry.range_databases d WHERE d.database = remove_database.database;
+    UPDATE snowflake_registry.range_databases d SET database_group = NULL, former_group = d.database_group
+    WHERE d.database = remove_database.database AND d.database_group IS NOT NULL;
     RETURN FOUND;
 END
 $$;
@@ -270,9 +272,7 @@ BEGIN
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
     PERFORM snowflake_registry.lock_range_state();
-    UPDATE snowflake_registry.range_state s
-    SET stopped = reason, stopped_at = clock_timestamp()
-    WHERE s.stopped IS NULL;
+    PERFORM snowflake_registry.note_stop(reason, (SELECT s.incarnation FROM snowflake_registry.range_state s));
 END
 $$;
 

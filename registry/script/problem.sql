@@ -4,7 +4,7 @@
             WHEN n.oid IS NULL THEN 'no schema'
             WHEN NOT o.rolsuper THEN 'schema'
             WHEN e.oid IS NULL THEN 'no extension'
-            WHEN m.called < 6
+            WHEN m.called < 8
             OR EXISTS (SELECT FROM unnest(m.owners || e.extowner) x(owner)
                        JOIN pg_roles f ON f.oid = x.owner AND NOT f.rolsuper) THEN 'objects'
         END
@@ -16,7 +16,7 @@
             (SELECT count(*) FILTER (WHERE x.is_called) AS called, array_agg(DISTINCT x.owner) AS owners
              FROM (SELECT p.proowner,
                           p.pronamespace = n.oid AND p.proname IN ('get_grant', 'extend_grant', 'return_grant',
-                                                                   'get_ranges', 'get_floors', 'return_ranges')
+                                                                   'get_ranges', 'get_range_names', 'get_floors', 'report_ranges', 'return_ranges')
                    FROM pg_depend d JOIN pg_proc p ON p.oid = d.objid
                    WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e' AND d.classid = 'pg_proc'::regclass
                    UNION ALL

@@ -15,7 +15,7 @@
 #include "lib/stringinfo.h"
 
 /* The maximum number of columns of an answer. */
-#define SNOWFLAKE_ANSWER_COLUMNS	7
+#define SNOWFLAKE_ANSWER_COLUMNS	11
 
 /* Room for each text of an answer; longer ones are cut. */
 #define SNOWFLAKE_TEXT_SIZE			512

@@ -23,7 +23,7 @@ typedef struct SessionTarget
 } SessionTarget;
 
 /* The maximum number of a call's parameters. */
-#define SNOWFLAKE_CALL_PARAMS	15
+#define SNOWFLAKE_CALL_PARAMS	16
 
 /*
  * A call, which is sent as its size and the texts of its query and parameters,

@@ -8,10 +8,10 @@
  * If a row has that form, but grants what cannot be granted, that one sequence
  * has a problem, and the others have their ranges.
  *
- * What can be granted?  Numbers that are positive, at most MAXVALUE, above all
- * floors that are known, and above all that this server was ever granted; as
- * many as the sequence's INCREMENT needs, and not more than there is room to
- * count.  A range that is refused here is lost, because the answer counts.
+ * What can be granted?  Numbers that are positive, at most MAXVALUE, and above all
+ * floors that are known; as many as the sequence's INCREMENT needs, and not more
+ * than there is room to count.  A range that is refused here is lost, because the
+ * answer counts.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -29,20 +29,19 @@
 #include "registry_client/workers/registry_worker.h"
 
 /* The columns of an answer with ranges. */
-#define COLUMN_POSITION		0
-#define COLUMN_FIRST		1
-#define COLUMN_LAST			2
-#define COLUMN_FLOOR		3
-#define COLUMN_GRANT_TIME	4
-#define COLUMN_WAITS_FOR	5
-#define COLUMN_PROBLEM		6
-#define RANGE_COLUMNS		7
+enum
+{
+	COLUMN_POSITION, COLUMN_FIRST, COLUMN_LAST, COLUMN_FLOOR, COLUMN_NEXT,
+	COLUMN_GRANT_TIME, COLUMN_WAITS_FOR, COLUMN_PROBLEM_KIND, COLUMN_PROBLEM,
+	COLUMN_RECEIPT, COLUMN_MUST_REPORT, RANGE_COLUMNS
+};
 
-/* Those of one with floors. */
-#define COLUMN_DATABASE		0
-#define COLUMN_NAME			1
-#define COLUMN_ITS_FLOOR	2
-#define FLOOR_COLUMNS		3
+/* Those of one with floors, and of one with names. */
+enum
+{
+	COLUMN_DATABASE, COLUMN_NAME, COLUMN_ITS_FLOOR, FLOOR_COLUMNS,
+	COLUMN_ITS_LAST = COLUMN_ITS_FLOOR, COLUMN_LEAST, COLUMN_WISH, NAME_COLUMNS
+};
 
 /* More numbers are in no range. */
 #define MAX_NUMBERS			(INT64CONST(1) << 32)
@@ -56,17 +55,33 @@
  * NULL if its array is empty.
  */
 static const char ranges_query[] =
-"SELECT position, first_number, last_number, floor, grant_time_ms, waits_for, problem"
+"SELECT position, first_number, last_number, floor, next, grant_time_ms,"
+" waits_for, problem_kind, problem, new_receipt, must_report::pg_catalog.int4"
 " FROM snowflake_registry.get_ranges($1::pg_catalog.uuid,"
 " ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[], $4::pg_catalog.uuid,"
-" $5::pg_catalog.text, $6::pg_catalog.text[], $7::pg_catalog.text[],"
-" $8::pg_catalog.int8[], $9::pg_catalog.int8[], $10::pg_catalog.int8[],"
-" $11::pg_catalog.int8[], $12::pg_catalog.int8[],"
-" ($13::pg_catalog.uuid[])[1], $14::pg_catalog.uuid, $15::pg_catalog.int8)";
+" $5::pg_catalog.int8, $6::pg_catalog.text,"
+" $7::pg_catalog.text[], $8::pg_catalog.text[],"
+" $9::pg_catalog.int8[], $10::pg_catalog.int8[], $11::pg_catalog.int8[],"
+" $12::pg_catalog.int8[], $13::pg_catalog.text[],"
+" ($14::pg_catalog.uuid[])[1], $15::pg_catalog.uuid, $16::pg_catalog.int8)";
 
 static const char floors_query[] =
 "SELECT database, name, floor"
-" FROM snowflake_registry.get_floors($1::pg_catalog.uuid) LIMIT 100";
+" FROM snowflake_registry.get_floors($1::pg_catalog.uuid, $2::pg_catalog.int8)"
+" LIMIT 100";
+
+static const char names_query[] =
+"SELECT database, name, last, least_count, wish"
+" FROM snowflake_registry.get_range_names($1::pg_catalog.uuid,"
+" $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int4,"
+" $5::pg_catalog.int4)";
+
+static const char report_query[] =
+"SELECT snowflake_registry.report_ranges($1::pg_catalog.uuid,"
+" ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[], $4::pg_catalog.text,"
+" $5::pg_catalog.text[], $6::pg_catalog.text[],"
+" $7::pg_catalog.int8[], $8::pg_catalog.int8[],"
+" $9::pg_catalog.bool, $10::pg_catalog.uuid)::pg_catalog.int4";
 
 static const char changes_query[] =
 "SELECT last_value FROM snowflake_registry.floor_changes";
@@ -123,10 +138,37 @@ append_number(StringInfo array, int64 number)
 }
 
 /*
- * Fill in which life of the server calls.
+ * Begin an element of each of n arrays, or the arrays with their first one.
  */
 static void
-fill_life(const char **params)
+begin_elements(StringInfo arrays, size_t n, bool is_first)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		if (is_first)
+			initStringInfo(&arrays[i]);
+		appendStringInfoChar(&arrays[i], is_first ? '{' : ',');
+	}
+}
+
+/*
+ * End the arrays, and have them as parameters.
+ */
+static void
+end_arrays(StringInfo arrays, size_t n, const char **params)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		appendStringInfoChar(&arrays[i], '}');
+		params[i] = arrays[i].data;
+	}
+}
+
+/*
+ * Which life of the server calls.
+ */
+static const ServerLife *
+this_life(void)
 {
 	static ServerLife life;
 	static bool is_known = false;
@@ -134,52 +176,96 @@ fill_life(const char **params)
 	if (!is_known)
 		snowflake_get_life(&life);
 	is_known = true;
-	params[0] = snowflake_token_array(&life.boot, life.boot_is_known ? 1 : 0);
-	params[1] = snowflake_token_text(&life.directory);
-	params[2] = psprintf(INT64_FORMAT, life.started);
+	return &life;
 }
 
 /*
  * Fill in a call for ranges.
  */
 void
-snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain,
+snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain, int64 receipt,
 						 const RangeRequest *requests, int n)
 {
+	const ServerLife *life = this_life();
 	StringInfoData arrays[7];
 
-	fill_call(call, ranges_query, 5 + lengthof(arrays) + 3, chain);
+	fill_call(call, ranges_query, 6 + lengthof(arrays) + 3, chain);
 	call->params[3] = snowflake_token_text(&chain->new_token);
-	call->params[4] = snowflake_name_in_registry();
-	for (size_t i = 0; i < lengthof(arrays); i++)
-		initStringInfo(&arrays[i]);
+	call->params[4] = psprintf(INT64_FORMAT, receipt);
+	call->params[5] = snowflake_name_in_registry();
 	for (int i = 0; i < n; i++)
 	{
-		for (size_t j = 0; j < lengthof(arrays); j++)
-			appendStringInfoChar(&arrays[j], i == 0 ? '{' : ',');
+		begin_elements(arrays, lengthof(arrays), i == 0);
 		append_element(&arrays[0], requests[i].database);
 		append_element(&arrays[1], requests[i].name);
 		append_number(&arrays[2], requests[i].last);
 		append_number(&arrays[3], requests[i].count);
 		append_number(&arrays[4], requests[i].least);
 		append_number(&arrays[5], requests[i].floor);
-		append_number(&arrays[6], requests[i].granted);
+		if (requests[i].source[0] != '\0')
+			append_element(&arrays[6], requests[i].source);
+		else
+			appendStringInfoString(&arrays[6], "NULL");
 	}
-	for (size_t i = 0; i < lengthof(arrays); i++)
-	{
-		appendStringInfoChar(&arrays[i], '}');
-		call->params[5 + i] = arrays[i].data;
-	}
-	fill_life(&call->params[5 + lengthof(arrays)]);
+	end_arrays(arrays, lengthof(arrays), &call->params[6]);
+	call->params[13] = snowflake_token_array(&life->boot, life->boot_is_known ? 1 : 0);
+	call->params[14] = snowflake_token_text(&life->directory);
+	call->params[15] = psprintf(INT64_FORMAT, life->started);
 }
 
 /*
  * Fill in a call for floors that this server must know.
  */
 void
-snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain)
+snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain, int64 receipt)
 {
-	fill_call(call, floors_query, 1, chain);
+	fill_call(call, floors_query, 2, chain);
+	call->params[1] = psprintf(INT64_FORMAT, receipt);
+}
+
+/*
+ * Fill in a call for the names that this server was granted numbers of, also
+ * before its start, those used last first: a page of them after the first ones.
+ */
+void
+snowflake_ask_for_names(RegistryCall *call, const RangeChain *chain, int after)
+{
+	fill_call(call, names_query, 5, chain);
+	call->params[1] = snowflake_name_in_registry();
+	call->params[2] = snowflake_token_text(&this_life()->directory);
+	call->params[3] = psprintf("%d", after);
+	call->params[4] = psprintf("%d", SNOWFLAKE_MAX_REQUESTS);
+}
+
+/*
+ * Fill in a call that reports what this server may have been granted, a page of it;
+ * or nothing, if there is nothing (more) to report.
+ */
+void
+snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
+						const RangeReport *reports, int n, bool complete)
+{
+	StringInfoData arrays[4];
+
+	fill_call(call, report_query, 4 + lengthof(arrays) + 2, chain);
+	call->params[3] = snowflake_name_in_registry();
+	for (int i = 0; i < n; i++)
+	{
+		begin_elements(arrays, lengthof(arrays), i == 0);
+		append_element(&arrays[0], reports[i].database);
+		append_element(&arrays[1], reports[i].name);
+		append_number(&arrays[2], reports[i].last);
+		append_number(&arrays[3], reports[i].granted);
+	}
+	if (n > 0)
+		end_arrays(arrays, lengthof(arrays), &call->params[4]);
+	else
+	{
+		for (size_t i = 0; i < lengthof(arrays); i++)
+			call->params[4 + i] = "{}";
+	}
+	call->params[8] = complete ? "true" : "false";
+	call->params[9] = snowflake_token_text(&this_life()->directory);
 }
 
 /*
@@ -232,6 +318,36 @@ read_text(const AnswerValue *from, char *text)
 }
 
 /*
+ * Read what the problem is: one of the registry's words, or none.
+ */
+static bool
+read_problem(const AnswerValue *values, RangeAnswer *range)
+{
+	static const char *const words[] = {
+		[PROBLEM_STOPPED] = "stopped",
+		[PROBLEM_REPORT] = "report",
+		[PROBLEM_BUSY] = "busy",
+		[PROBLEM_UNKNOWN] = "unknown",
+		[PROBLEM_DATABASE] = "database",
+		[PROBLEM_FLOOR] = "floor",
+		[PROBLEM_MAXIMUM] = "maximum",
+		[PROBLEM_LAST] = "last"
+	};
+	const AnswerValue *kind = &values[COLUMN_PROBLEM_KIND];
+
+	range->problem_kind = PROBLEM_NONE;
+	read_text(&values[COLUMN_PROBLEM], range->problem);
+	if (kind->is_null || values[COLUMN_PROBLEM].is_null)
+		return kind->is_null && values[COLUMN_PROBLEM].is_null;
+	for (size_t i = PROBLEM_NONE + 1; i < lengthof(words); i++)
+	{
+		if (strcmp(kind->string, words[i]) == 0)
+			range->problem_kind = (RangeProblem) i;
+	}
+	return range->problem_kind != PROBLEM_NONE;
+}
+
+/*
  * Read a row.  Returns false if it has not the form of one.
  */
 static bool
@@ -246,14 +362,32 @@ read_row(const AnswerRow *row, int expected, RangeAnswer *range)
 		!read_or_null(&values[COLUMN_FIRST], 0, &range->first) ||
 		!read_or_null(&values[COLUMN_LAST], 0, &range->last) ||
 		!read_or_null(&values[COLUMN_FLOOR], -1, &range->floor) ||
+		!read_or_null(&values[COLUMN_NEXT], -1, &range->next) ||
 		!read_or_null(&values[COLUMN_GRANT_TIME], 0, &range->grant_time_ms))
 		return false;
 	if ((!values[COLUMN_FIRST].is_null && range->first < 1) ||
 		(!values[COLUMN_FLOOR].is_null && range->floor < 0) ||
+		(!values[COLUMN_NEXT].is_null && range->next < 1) ||
 		range->grant_time_ms < 0 || range->grant_time_ms > MAX_GRANT_TIME_MS)
 		return false;
 	read_text(&values[COLUMN_WAITS_FOR], range->waits_for);
-	read_text(&values[COLUMN_PROBLEM], range->problem);
+	return read_problem(values, range);
+}
+
+/*
+ * Read what a row, and each one of the answer, says of the server.
+ */
+static bool
+read_standing(const AnswerRow *row, RangeStanding *standing)
+{
+	int64		must_report;
+
+	if (!snowflake_read_value(&row->values[COLUMN_RECEIPT], &standing->receipt) ||
+		standing->receipt < 0 ||
+		!snowflake_read_value(&row->values[COLUMN_MUST_REPORT], &must_report) ||
+		must_report < 0 || must_report > 1)
+		return false;
+	standing->must_report = must_report == 1;
 	return true;
 }
 
@@ -263,11 +397,10 @@ read_row(const AnswerRow *row, int expected, RangeAnswer *range)
 static bool
 range_is_valid(const RangeRequest *request, const RangeAnswer *range)
 {
-	return request->count > 0 && range->problem[0] == '\0' &&
+	return request->count > 0 && range->problem_kind == PROBLEM_NONE &&
 		range->grant_time_ms > 0 &&
 		range->first <= range->last && range->last <= request->last &&
-		range->first > request->granted && range->first > request->floor &&
-		range->first > range->floor &&
+		range->first > request->floor && range->first > range->floor &&
 		range->last - range->first < MAX_NUMBERS &&
 		range->last - range->first >= request->least - 1;
 }
@@ -280,19 +413,20 @@ check_row(const RangeRequest *request, RangeAnswer *range)
 {
 	if (range->first != 0 && !range_is_valid(request, range))
 		snprintf(range->problem, sizeof(range->problem),
-				 "answer: The registry granted an invalid range: from " INT64_FORMAT " to " INT64_FORMAT ".",
+				 "The registry granted an invalid range: from " INT64_FORMAT " to " INT64_FORMAT ".",
 				 range->first, range->last);
 	else if (range->floor > request->last ||
-			 (range->problem[0] == '\0' && range->floor < request->floor))
+			 (range->problem_kind == PROBLEM_NONE && range->floor < request->floor))
 		snprintf(range->problem, sizeof(range->problem),
-				 "answer: The registry answered with an invalid floor: " INT64_FORMAT ".",
+				 "The registry answered with an invalid floor: " INT64_FORMAT ".",
 				 range->floor);
-	else if (range->first == 0 && range->problem[0] == '\0' && request->count > 0 &&
-			 range->waits_for[0] == '\0')
-		strlcpy(range->problem, "answer: The registry granted no numbers, and gave no reason.",
+	else if (range->first == 0 && range->problem_kind == PROBLEM_NONE &&
+			 request->count > 0 && range->waits_for[0] == '\0')
+		strlcpy(range->problem, "The registry granted no numbers, and gave no reason.",
 				sizeof(range->problem));
 	else
 		return;
+	range->problem_kind = PROBLEM_ANSWER;
 	range->first = 0;
 	range->last = 0;
 	range->floor = -1;
@@ -304,7 +438,8 @@ check_row(const RangeRequest *request, RangeAnswer *range)
 RangeOutcome
 snowflake_read_ranges(const RegistryAnswer *answer,
 					  const RangeRequest *requests, int n,
-					  RangeAnswer *ranges, StringInfo error)
+					  RangeAnswer *ranges, RangeStanding *standing,
+					  StringInfo error)
 {
 	if (snowflake_has_no_row(answer, RANGE_COLUMNS))
 	{
@@ -318,7 +453,8 @@ snowflake_read_ranges(const RegistryAnswer *answer,
 	}
 	for (int i = 0; i < n; i++)
 	{
-		if (!read_row(&answer->rows[i], i + 1, &ranges[i]))
+		if (!read_row(&answer->rows[i], i + 1, &ranges[i]) ||
+			!read_standing(&answer->rows[i], standing))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
 			return SNOWFLAKE_RANGES_FAILED;
@@ -330,17 +466,17 @@ snowflake_read_ranges(const RegistryAnswer *answer,
 
 /*
  * Read a floor that this server must know, and give up what is not above it.
- * Nothing but NULL says that the registry does not know what this server holds.
+ * Nothing but NULL says that this server has to report what it was granted.
  */
 static bool
-read_floor(const AnswerValue *values)
+read_floor(const AnswerValue *values, bool *must_report)
 {
 	int64		floor;
 
 	if (values[COLUMN_DATABASE].is_null && values[COLUMN_NAME].is_null &&
 		values[COLUMN_ITS_FLOOR].is_null)
 	{
-		snowflake_announce_ranges();
+		*must_report = true;
 		return true;
 	}
 	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
@@ -355,8 +491,10 @@ read_floor(const AnswerValue *values)
  * Read the answer to a call for floors.
  */
 RangeOutcome
-snowflake_read_floors(const RegistryAnswer *answer, StringInfo error)
+snowflake_read_floors(const RegistryAnswer *answer, bool *must_report,
+					  StringInfo error)
 {
+	*must_report = false;
 	if (!snowflake_has_rows(answer, answer->nrows, FLOOR_COLUMNS))
 	{
 		snowflake_append_answer(error, answer);
@@ -364,12 +502,57 @@ snowflake_read_floors(const RegistryAnswer *answer, StringInfo error)
 	}
 	for (int i = 0; i < answer->nrows; i++)
 	{
-		if (!read_floor(answer->rows[i].values))
+		if (!read_floor(answer->rows[i].values, must_report))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
 			return SNOWFLAKE_RANGES_FAILED;
 		}
 	}
+	return SNOWFLAKE_RANGES_ANSWERED;
+}
+
+/*
+ * Read a name that has room, with values that a request can have.
+ */
+static bool
+read_name(const AnswerValue *values, RangeName *name)
+{
+	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
+		!snowflake_read_value(&values[COLUMN_ITS_LAST], &name->last) ||
+		!snowflake_read_value(&values[COLUMN_LEAST], &name->least) ||
+		!snowflake_read_value(&values[COLUMN_WISH], &name->wish))
+		return false;
+	return strlcpy(name->database, values[COLUMN_DATABASE].string,
+				   sizeof(name->database)) < sizeof(name->database) &&
+		strlcpy(name->name, values[COLUMN_NAME].string,
+				sizeof(name->name)) < sizeof(name->name) &&
+		name->last > 0 && name->least > 0 && name->wish >= 0 &&
+		name->wish <= SNOWFLAKE_MAX_RANGE;
+}
+
+/*
+ * Read the answer to a call for names: up to SNOWFLAKE_MAX_REQUESTS.
+ */
+RangeOutcome
+snowflake_read_names(const RegistryAnswer *answer, RangeName *names, int *n,
+					 StringInfo error)
+{
+	*n = 0;
+	if (answer->nrows > SNOWFLAKE_MAX_REQUESTS ||
+		!snowflake_has_rows(answer, answer->nrows, NAME_COLUMNS))
+	{
+		snowflake_append_answer(error, answer);
+		return SNOWFLAKE_RANGES_FAILED;
+	}
+	for (int i = 0; i < answer->nrows; i++)
+	{
+		if (!read_name(answer->rows[i].values, &names[i]))
+		{
+			appendStringInfo(error, "unexpected answer in row %d", i + 1);
+			return SNOWFLAKE_RANGES_FAILED;
+		}
+	}
+	*n = answer->nrows;
 	return SNOWFLAKE_RANGES_ANSWERED;
 }
 
@@ -388,22 +571,21 @@ snowflake_read_changes(const RegistryAnswer *answer, int64 *changes,
 }
 
 /*
- * Read the answer to the return of all ranges: 1, or 0 if the registry does not
- * know this client.
+ * Read the answer to a report, or to the return of all ranges: 1, or 0 if the
+ * registry does not know this client.
  */
 RangeOutcome
-snowflake_read_returned(const RegistryAnswer *answer, StringInfo error)
+snowflake_read_taken(const RegistryAnswer *answer, StringInfo error)
 {
-	int64		returned;
+	int64		taken;
 
 	if (!snowflake_has_row(answer, 1) ||
-		!snowflake_read_integer(answer, 0, &returned) ||
-		returned < 0 || returned > 1)
+		!snowflake_read_integer(answer, 0, &taken) || taken < 0 || taken > 1)
 	{
 		snowflake_append_answer(error, answer);
 		return SNOWFLAKE_RANGES_FAILED;
 	}
-	if (returned == 1)
+	if (taken == 1)
 		return SNOWFLAKE_RANGES_ANSWERED;
 	appendStringInfoString(error, "the registry does not know this server as the holder of its ranges");
 	return SNOWFLAKE_RANGES_SUPERSEDED;

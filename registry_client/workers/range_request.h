@@ -27,19 +27,39 @@ typedef enum RangeOutcome
 	SNOWFLAKE_RANGES_ANSWERED
 } RangeOutcome;
 
+/* What an answer says of this server. */
+typedef struct RangeStanding
+{
+	int64		receipt;		/* to be kept before anything else of the answer
+								 * is used; 0: none */
+	bool		must_report;	/* what it may have been granted */
+} RangeStanding;
+
 extern void snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain,
+									 int64 receipt,
 									 const RangeRequest *requests, int n);
-extern void snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain);
+extern void snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain,
+									 int64 receipt);
 extern void snowflake_ask_for_changes(RegistryCall *call);
+extern void snowflake_ask_for_names(RegistryCall *call, const RangeChain *chain,
+									int after);
+extern void snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
+									const RangeReport *reports, int n,
+									bool complete);
 extern void snowflake_return_ranges(RegistryCall *call, const RangeChain *chain);
 extern RangeOutcome snowflake_read_ranges(const RegistryAnswer *answer,
 										  const RangeRequest *requests, int n,
-										  RangeAnswer *ranges, StringInfo error);
-extern RangeOutcome snowflake_read_floors(const RegistryAnswer *answer,
+										  RangeAnswer *ranges,
+										  RangeStanding *standing,
 										  StringInfo error);
+extern RangeOutcome snowflake_read_floors(const RegistryAnswer *answer,
+										  bool *must_report, StringInfo error);
 extern RangeOutcome snowflake_read_changes(const RegistryAnswer *answer,
 										   int64 *changes, StringInfo error);
-extern RangeOutcome snowflake_read_returned(const RegistryAnswer *answer,
-											StringInfo error);
+extern RangeOutcome snowflake_read_names(const RegistryAnswer *answer,
+										 RangeName *names, int *n,
+										 StringInfo error);
+extern RangeOutcome snowflake_read_taken(const RegistryAnswer *answer,
+										 StringInfo error);
 
 #endif							/* SNOWFLAKE_RANGE_REQUEST_H */

@@ -142,7 +142,7 @@ static void
 prepare_ranges(Task *task)
 {
 	snowflake_extend_chain(&task->chain);
-	snowflake_ask_for_ranges(&task->call, &task->chain, task->requests, task->n);
+	snowflake_ask_for_ranges(&task->call, &task->chain, 0, task->requests, task->n);
 }
 
 /*
@@ -151,9 +151,10 @@ prepare_ranges(Task *task)
 static RangeOutcome
 read_ranges(Task *task, StringInfo error)
 {
+	RangeStanding standing;
 	RangeOutcome outcome =
 		snowflake_read_ranges(&task->call.answer, task->requests, task->n,
-							  task->answers, error);
+							  task->answers, &standing, error);
 
 	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
 		return outcome;
@@ -178,13 +179,15 @@ static void
 prepare_floors(Task *task)
 {
 	snowflake_get_chain(&task->chain);
-	snowflake_ask_for_floors(&task->call, &task->chain);
+	snowflake_ask_for_floors(&task->call, &task->chain, 0);
 }
 
 static RangeOutcome
 read_floors(Task *task, StringInfo error)
 {
-	return snowflake_read_floors(&task->call.answer, error);
+	bool		must_report;
+
+	return snowflake_read_floors(&task->call.answer, &must_report, error);
 }
 
 static void
@@ -213,7 +216,7 @@ prepare_return(Task *task)
 static RangeOutcome
 read_returned(Task *task, StringInfo error)
 {
-	return snowflake_read_returned(&task->call.answer, error);
+	return snowflake_read_taken(&task->call.answer, error);
 }
 
 /*
@@ -447,7 +450,8 @@ note_refusal(const Task *task, StringInfo error)
 
 	memset(answer, 0, sizeof(*answer));
 	answer->floor = -1;
-	snprintf(answer->problem, sizeof(answer->problem), "value: %s", error->data);
+	answer->problem_kind = PROBLEM_VALUE;
+	strlcpy(answer->problem, error->data, sizeof(answer->problem));
 	snowflake_install_range(&task->requests[0], answer);
 	snowflake_log_range_problem(&task->requests[0], answer->problem);
 }

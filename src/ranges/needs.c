@@ -299,7 +299,7 @@ fill_request(RangeSlot *slot, int number, RangeRequest *request)
 	request->count = wants_range(slot) ? wanted_count(slot) : 0;
 	request->least = 2 * slot->step - 1;
 	request->floor = floor_to_send(slot);
-	request->granted = snowflake_greatest_known(slot);
+	request->source[0] = '\0';
 }
 
 static RangeSlot *
@@ -400,58 +400,14 @@ snowflake_collect_range_requests(RangeRequest *requests, int max)
 	return n;
 }
 
-static bool
-begins_with(const char *problem, const char *word)
-{
-	return strncmp(problem, word, strlen(word)) == 0;
-}
-
-/*
- * Is a problem that no number is left up to MAXVALUE of the sequence?
- */
-bool
-snowflake_is_maximum(const char *problem)
-{
-	return begins_with(problem, "maximum:");
-}
-
 /*
  * Is a problem that no number is left, be it up to what the registry has as the last
  * one?  The floor of the same request counts.
  */
 bool
-snowflake_is_exhausted_there(const char *problem)
+snowflake_is_exhausted_there(RangeProblem problem)
 {
-	return snowflake_is_maximum(problem) || begins_with(problem, "last:");
-}
-
-/*
- * Is a problem that the registry does not take the floor?  Without it, there may
- * be numbers.
- */
-bool
-snowflake_is_floor_refused(const char *problem)
-{
-	return begins_with(problem, "floor:");
-}
-
-/*
- * Is a problem that another transaction has locked the sequence at the registry?
- * Then it is asked again.
- */
-bool
-snowflake_is_busy(const char *problem)
-{
-	return begins_with(problem, "busy:");
-}
-
-/*
- * Is a problem that the registry grants nothing, because it may have lost something?
- */
-static bool
-is_stopped(const char *problem)
-{
-	return begins_with(problem, "stopped:");
+	return problem == PROBLEM_MAXIMUM || problem == PROBLEM_LAST;
 }
 
 /*
@@ -459,29 +415,30 @@ is_stopped(const char *problem)
  * again.
  */
 static void
-take_problem(RangeSlot *slot, const char *problem)
+take_problem(RangeSlot *slot, RangeProblem kind, const char *problem)
 {
+	slot->problem_kind = kind;
 	strlcpy(slot->problem, problem, sizeof(slot->problem));
 	slot->problem_at = snowflake_steady_clock();
-	if (snowflake_is_busy(problem))
+	if (kind == PROBLEM_BUSY)
 	{
 		slot->retry_at = slot->problem_at + PROBLEM_US;
 		return;
 	}
-	if (!snowflake_is_floor_refused(problem))
+	if (kind != PROBLEM_FLOOR)
 		slot->wanted = false;
 
 	/*
 	 * A floor that a session asked for is not sent again, so there may be
 	 * numbers.
 	 */
-	if (!snowflake_is_floor_refused(problem) || slot->asked <= slot->heard)
+	if (kind != PROBLEM_FLOOR || slot->asked <= slot->heard)
 		slot->retry_at = slot->problem_at + PROBLEM_US;
-	if (snowflake_is_exhausted_there(problem))
+	if (snowflake_is_exhausted_there(kind))
 		return;
 
 	/* With a floor, the registry adds a name. */
-	if (begins_with(problem, "unknown:") && floor_to_tell(slot) >= 0)
+	if (kind == PROBLEM_UNKNOWN && floor_to_tell(slot) >= 0)
 	{
 		slot->announce = true;
 		slot->announce_at = 0;
@@ -517,7 +474,8 @@ take_range(RangeSlot *slot, const RangeAnswer *answer)
 
 	if (answer->first <= slot->granted)
 	{
-		take_problem(slot, "granted: The registry granted numbers that this server had before.");
+		take_problem(slot, PROBLEM_GRANTED,
+					 "The registry granted numbers that this server had before.");
 		return;
 	}
 	slot->granted = answer->last;
@@ -540,10 +498,12 @@ take_range(RangeSlot *slot, const RangeAnswer *answer)
 static void
 take_answer(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 {
+	slot->problem_kind = PROBLEM_NONE;
 	slot->problem[0] = '\0';
-	if (answer->problem[0] != '\0')
-		take_problem(slot, answer->problem);
-	if (answer->problem[0] != '\0' && !snowflake_is_exhausted_there(answer->problem))
+	if (answer->problem_kind != PROBLEM_NONE)
+		take_problem(slot, answer->problem_kind, answer->problem);
+	if (answer->problem_kind != PROBLEM_NONE &&
+		!snowflake_is_exhausted_there(answer->problem_kind))
 		return;
 	take_floor(slot, sent, answer);
 	if (answer->first > 0)
@@ -554,11 +514,11 @@ take_answer(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
  * What was granted was said.  A registry that grants nothing may forget it.
  */
 static void
-take_announcement(RangeSlot *slot, const char *problem)
+take_announcement(RangeSlot *slot, RangeProblem problem)
 {
-	if (is_stopped(problem))
+	if (problem == PROBLEM_STOPPED)
 		slot->announce_at = snowflake_steady_clock() + STOPPED_US;
-	else if (!snowflake_is_busy(problem))
+	else if (problem != PROBLEM_BUSY)
 		slot->announce = false;
 }
 
@@ -577,7 +537,7 @@ snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 	snowflake_note_range_failure(NULL);
 	if (slot->version == request->version)
 	{
-		take_announcement(slot, answer->problem);
+		take_announcement(slot, answer->problem_kind);
 		if (answer->grant_time_ms > 0)
 			slot->window_us = answer->grant_time_ms * 1000;
 		take_answer(slot, request->floor, answer);

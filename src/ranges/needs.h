@@ -30,8 +30,8 @@ typedef struct RangeRequest
 	int64		least;			/* fewer than these are of no use */
 	int64		floor;			/* this server gave up what is not above it,
 								 * or -1 */
-	int64		granted;		/* the greatest number ever granted, or floor
-								 * that the registry knew, or 0 */
+	char		source[NAMEDATALEN];	/* the database that the sequence was
+										 * copied with, or empty */
 } RangeRequest;
 
 /* What the registry answers, checked for what can be checked alone. */
@@ -40,10 +40,33 @@ typedef struct RangeAnswer
 	int64		first;			/* 0: no range */
 	int64		last;
 	int64		floor;			/* -1: there is none */
+	int64		next;			/* what is granted next; -1: not known */
 	int64		grant_time_ms;
 	char		waits_for[SNOWFLAKE_RANGE_TEXT_SIZE];	/* servers, or empty */
+	RangeProblem problem_kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* or empty */
 } RangeAnswer;
+
+/* A sequence that this server was granted numbers of, as the registry knows it. */
+typedef struct RangeName
+{
+	char		database[NAMEDATALEN];
+	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
+	int64		last;			/* MAXVALUE */
+	int64		least;			/* as in the last request */
+	int64		wish;			/* how many numbers to ask for */
+} RangeName;
+
+/* What this server reports of a sequence. */
+typedef struct RangeReport
+{
+	char		database[NAMEDATALEN];
+	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
+	int64		last;			/* MAXVALUE */
+	int64		granted;		/* the greatest number that it may have been
+								 * granted; 0: none in this life of its memory;
+								 * -1: not known */
+} RangeReport;
 
 /* What advancing to the next range comes to. */
 typedef enum RangeAdvance
@@ -66,10 +89,7 @@ typedef enum FloorState
 extern RangeAdvance snowflake_advance(const RangeHandle *handle, int64 *granted);
 extern void snowflake_note_granted(const RangeHandle *handle, int64 granted);
 extern FloorState snowflake_ask_floor(const RangeHandle *handle, int64 floor);
-extern bool snowflake_is_maximum(const char *problem);
-extern bool snowflake_is_exhausted_there(const char *problem);
-extern bool snowflake_is_floor_refused(const char *problem);
-extern bool snowflake_is_busy(const char *problem);
+extern bool snowflake_is_exhausted_there(RangeProblem problem);
 
 /* For the worker that calls the registry (registry_client/). */
 extern PGDLLEXPORT int snowflake_collect_range_requests(RangeRequest *requests, int max);

@@ -177,17 +177,6 @@ errdetail_no_answer(const RangeFailure *failure)
 }
 
 /*
- * The text of a problem without the word that says which it is.
- */
-static const char *
-problem_text(const char *problem)
-{
-	const char *colon = strstr(problem, ": ");
-
-	return colon != NULL ? colon + 2 : problem;
-}
-
-/*
  * Fail because the registry did not grant a range in time.
  */
 snowflake_noreturn static void
@@ -200,12 +189,12 @@ fail_no_range(const RangeHandle *handle)
 	ConditionVariableCancelSleep();
 	snowflake_get_range_failure(&failure);
 	is_busy = failure.since == 0 &&
-		snowflake_get_problem(handle, 0, problem) && snowflake_is_busy(problem);
+		snowflake_get_problem(handle, 0, problem) == PROBLEM_BUSY;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("no number of sequence \"%s\" is granted to this server",
 					get_rel_name(handle->relid)),
-			 is_busy ? errdetail("%s", problem_text(problem)) : errdetail_no_answer(&failure),
+			 is_busy ? errdetail("%s", problem) : errdetail_no_answer(&failure),
 			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
 }
 
@@ -213,12 +202,12 @@ fail_no_range(const RangeHandle *handle)
  * Fail because the registry said why it grants none.
  */
 snowflake_noreturn static void
-fail_refused(const RangeHandle *handle, const char *problem)
+fail_refused(const RangeHandle *handle, RangeProblem kind, const char *problem)
 {
 	char	   *name = get_rel_name(handle->relid);
 
 	ConditionVariableCancelSleep();
-	if (snowflake_is_maximum(problem))
+	if (kind == PROBLEM_MAXIMUM)
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg("nextval: reached maximum value of sequence \"%s\" (" INT64_FORMAT ")",
@@ -226,7 +215,7 @@ fail_refused(const RangeHandle *handle, const char *problem)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the registry refuses numbers of sequence \"%s\"", name),
-			 errdetail("%s", problem_text(problem))));
+			 errdetail("%s", problem)));
 }
 
 /*
@@ -237,6 +226,7 @@ static pg_noinline bool
 wait_for_number(const RangeHandle *handle, int64 *number)
 {
 	RangeWait	wait;
+	RangeProblem kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
 	int64		granted;
 	RangeAdvance advance;
@@ -258,9 +248,9 @@ wait_for_number(const RangeHandle *handle, int64 *number)
 		}
 		else if (advance == RANGE_WAIT)
 		{
-			if (snowflake_get_problem(handle, wait.since - REFUSED_US, problem) &&
-				!snowflake_is_floor_refused(problem) && !snowflake_is_busy(problem))
-				fail_refused(handle, problem);
+			kind = snowflake_get_problem(handle, wait.since - REFUSED_US, problem);
+			if (kind != PROBLEM_NONE && kind != PROBLEM_FLOOR && kind != PROBLEM_BUSY)
+				fail_refused(handle, kind, problem);
 			if (!sleep_for_answer(&wait, handle))
 				fail_no_range(handle);
 		}
@@ -314,7 +304,7 @@ fail_floor_refused(const RangeHandle *handle, int64 floor, const char *problem)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the registry refuses to continue sequence \"%s\" above " INT64_FORMAT,
 					get_rel_name(handle->relid), floor),
-			 errdetail("%s", problem_text(problem))));
+			 errdetail("%s", problem)));
 }
 
 /*
@@ -326,6 +316,7 @@ bool
 snowflake_settle_floor(const RangeHandle *handle, int64 floor)
 {
 	RangeWait	wait;
+	RangeProblem kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
 	FloorState	state;
 
@@ -336,8 +327,9 @@ snowflake_settle_floor(const RangeHandle *handle, int64 floor)
 		CHECK_FOR_INTERRUPTS();
 		if (!sleep_for_answer(&wait, handle))
 			fail_floor(handle, floor);
-		if (snowflake_get_problem(handle, wait.since, problem) &&
-			!snowflake_is_exhausted_there(problem) && !snowflake_is_busy(problem))
+		kind = snowflake_get_problem(handle, wait.since, problem);
+		if (kind != PROBLEM_NONE && kind != PROBLEM_BUSY &&
+			!snowflake_is_exhausted_there(kind))
 			fail_floor_refused(handle, floor, problem);
 	}
 	ConditionVariableCancelSleep();

@@ -341,6 +341,7 @@ clear_slot(RangeSlot *slot)
 	slot->used_now = slot->used_before = 0;
 	slot->first_granted = slot->first_granted_at = 0;
 	slot->problem[0] = slot->waits_for[0] = '\0';
+	slot->problem_kind = PROBLEM_NONE;
 	slot->problem_at = 0;
 }
 
@@ -434,6 +435,7 @@ static void
 change_end(RangeSlot *slot, int64 last)
 {
 	slot->last = last;
+	slot->problem_kind = PROBLEM_NONE;
 	slot->problem[0] = '\0';
 	slot->retry_at = 0;
 	snowflake_change_version(slot);
@@ -536,21 +538,21 @@ snowflake_free_slot(Oid database_id, Oid relid)
 
 /*
  * Get the problem that the registry had with a sequence since a time, by the
- * steady clock.  Returns false if it had none.
+ * steady clock; PROBLEM_NONE if it had none.
  */
-bool
+RangeProblem
 snowflake_get_problem(const RangeHandle *handle, int64 since, char *problem)
 {
 	RangeSlot  *slot = handle->slot;
-	bool		found;
+	RangeProblem kind = PROBLEM_NONE;
 
 	snowflake_lock_ranges();
-	found = slot->version == handle->version && slot->problem[0] != '\0' &&
-		slot->problem_at >= since;
-	if (found)
+	if (slot->version == handle->version && slot->problem_at >= since)
+		kind = slot->problem_kind;
+	if (kind != PROBLEM_NONE)
 		strlcpy(problem, slot->problem, SNOWFLAKE_RANGE_TEXT_SIZE);
 	snowflake_unlock_ranges();
-	return found;
+	return kind;
 }
 
 /*

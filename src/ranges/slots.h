@@ -31,6 +31,26 @@
 #define SNOWFLAKE_MAX_RANGE_STEP	1000000
 
 /*
+ * Why the registry grants no range.  The first ones are its own words, the others
+ * are what the client finds in an answer.
+ */
+typedef enum RangeProblem
+{
+	PROBLEM_NONE,
+	PROBLEM_STOPPED,			/* it grants nothing to anybody */
+	PROBLEM_REPORT,				/* this server has to report before */
+	PROBLEM_BUSY,				/* somebody has locked the sequence */
+	PROBLEM_UNKNOWN,			/* it does not know the name */
+	PROBLEM_DATABASE,			/* nor the database */
+	PROBLEM_FLOOR,				/* it does not take the floor */
+	PROBLEM_MAXIMUM,			/* none is left up to MAXVALUE */
+	PROBLEM_LAST,				/* ... up to what it has as the last number */
+	PROBLEM_VALUE,				/* it refused a value of the call */
+	PROBLEM_ANSWER,				/* it granted what cannot be granted */
+	PROBLEM_GRANTED				/* it granted what was granted before */
+} RangeProblem;
+
+/*
  * A range.  What makes a number of a claim is valid if the generation is that
  * of the claim after it was read.
  */
@@ -95,6 +115,7 @@ typedef struct RangeSlot
 	TimestampTz first_granted_at;
 
 	int64		problem_at;		/* by the steady clock */
+	RangeProblem problem_kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* or empty */
 	char		waits_for[SNOWFLAKE_RANGE_TEXT_SIZE];	/* or empty */
 	ConditionVariable changed;
@@ -160,8 +181,8 @@ extern int64 snowflake_find_slot(RangeHandle *handle, const char *name,
 								 int64 granted);
 extern void snowflake_drop_ranges_of(const RangeHandle *handle);
 extern void snowflake_free_slot(Oid database_id, Oid relid);
-extern bool snowflake_get_problem(const RangeHandle *handle, int64 since,
-								  char *problem);
+extern RangeProblem snowflake_get_problem(const RangeHandle *handle, int64 since,
+										  char *problem);
 extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);
 extern void snowflake_expect_answer(const RangeHandle *handle, int64 until);
 extern void snowflake_get_range_failure(RangeFailure *failure);
