@@ -45,11 +45,37 @@
 --   or restored from a dump            notices
 --   B asks for floors right before     floor_changes, which had B ask, increases with
 --   A's call that sets one commits     each call of A that waits for B
---   yesterday's files are put back     the first server that was granted a number at
---                                      or above "next" proves it, and all stops.
---                                      Servers report within 5 s; before that,
---                                      another one can be granted numbers twice
---   two registries run                 as above: the one that is behind stops
+--   a database is put into another     its group continues above its former one, with
+--   group                              a floor, which servers hear of: they give up
+--                                      what they have of that
+--
+-- What can happen to the registry's commits, and to the receipts that prove it (see
+-- read_receipt()):
+--
+--   yesterday's files are put back,    the receipt of the first server that connects
+--   or two registries run              is not known: all stops.  Servers connect
+--                                      within 5 s, also if they need nothing; before
+--                                      that, another one can be granted numbers twice
+--   A is killed after the commit, and  its receipt is the one before, which is known;
+--   before it has kept the receipt     what was granted is lost, as its memory is
+--   A is copied, restored from a       the same
+--   backup, or its standby promoted
+--   A's call arrives late, after A     A's row is locked by either, and then the call
+--   has reported                       has an old token: it is superseded
+--   A calls while all is stopped       it gets no receipt, and none is counted:
+--                                      otherwise, the count reaches the lost ones
+--   A is started again after it has    its new life reports, too; what the former one
+--   reported                           said counts, and so does that it was complete
+--   A reports right when an            the state is locked by either: the report is in
+--   administrator has it resumed       the evidence, or raises "next" by itself
+--   A is away until it is resumed      its receipt is of an earlier incarnation: it
+--                                      reports before it is granted anything
+--   the registry is restored again,    A's receipt is of a later incarnation: all
+--   from before it was resumed         stops, and the next one is later still
+--   A is moved here, or back           its receipt is another registry's: it reports
+--   a server joined after the backup,  the registry cannot know of it: an administrator
+--   and is away                        says how many servers there are, or skips
+--   a dump is restored                 it has no receipts: all servers report
 
 CREATE TABLE snowflake_registry.range_state (
     id integer PRIMARY KEY CHECK (id = 1),
@@ -80,7 +106,7 @@ COMMENT ON COLUMN snowflake_registry.range_state.timeline IS
 COMMENT ON COLUMN snowflake_registry.range_state.registry IS
 'by what its receipts differ from those of other registries: drawn once';
 COMMENT ON COLUMN snowflake_registry.range_state.incarnation IS
-'how often it stopped, modulo 64';
+'how often it stopped, also before it was restored, as far as servers have proved it';
 COMMENT ON COLUMN snowflake_registry.range_state.stopped IS
 'why no ranges are granted; NULL if they are';
 COMMENT ON COLUMN snowflake_registry.range_state.stopped_at IS
@@ -308,11 +334,10 @@ COMMENT ON COLUMN snowflake_registry.range_evidence.seen_at IS
 
 -- A dump has what is known of sequences: "next" of then is not enough, but better
 -- than none.  Its identity shows that numbers were lost since, so a restored
--- registry stops, and "next" is the least that it continues with.  Servers are in it
--- because they have to report; what they held is not.
+-- registry stops, and "next" is the least that it continues with.  A dump has no
+-- clients: their tokens would be old, and those who hold ranges report that.
 
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_state', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_databases', '');
 SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_sequences', '');
-SELECT pg_catalog.pg_extension_config_dump('snowflake_registry.range_clients', '');
 

@@ -36,7 +36,7 @@
 CREATE FUNCTION snowflake_registry.make_receipt(registry integer, incarnation integer, id integer, number integer)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN registry::bigint << 52 | incarnation::bigint << 46 | id::bigint << 24 | number;
+RETURN (registry::bigint << 52) | ((incarnation % 64)::bigint << 46) | (id::bigint << 24) | number;
 
 COMMENT ON FUNCTION snowflake_registry.make_receipt(integer, integer, integer, integer) IS
 'internal: a receipt of a call';
@@ -63,80 +63,64 @@ COMMENT ON FUNCTION snowflake_registry.read_receipt(bigint) IS
 
 CREATE FUNCTION snowflake_registry.judge_receipt(
     settings snowflake_registry.range_state,
-    receipt bigint)
-RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+    receipt bigint,
+    server_name text,
+    OUT standing text,
+    OUT later integer,
+    OUT timeline bigint,
+    OUT reason text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     r record := snowflake_registry.read_receipt(receipt);
+    here record := snowflake_registry.place();
 BEGIN
-    RETURN CASE
+    later := 0;
+    timeline := here.timeline;
+    standing := CASE
         WHEN receipt = 0 THEN 'none'
         WHEN r.registry <> settings.registry THEN 'other'
         WHEN EXISTS (SELECT FROM snowflake_registry.range_clients c
                      WHERE c.receipt_id = r.id AND c.receipts >= r.number) THEN 'known'
-        WHEN (r.incarnation - settings.incarnation + 64) % 64 < 32 THEN 'lost'
         ELSE 'away'
+    END;
+    -- Of two incarnations modulo 64, the one that is less than half of these ahead is later.
+    IF standing = 'away' AND (r.incarnation - settings.incarnation % 64 + 64) % 64 < 32 THEN
+        standing := 'lost';
+        later := (r.incarnation - settings.incarnation % 64 + 64) % 64;
+    END IF;
+    reason := CASE
+        WHEN settings.identity <> here.identity THEN
+            'its database was copied, upgraded, or restored from a dump'
+        WHEN settings.timeline <> here.timeline AND NOT (settings.lossless_failover AND settings.timeline < here.timeline) THEN
+            format('its server was promoted to timeline %s', here.timeline)
+        WHEN standing = 'lost' THEN
+            format('it lost commits: server "%s" has a receipt of a call that it does not know', coalesce(server_name, '?'))
     END;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.judge_receipt(snowflake_registry.range_state, bigint) IS
+COMMENT ON FUNCTION snowflake_registry.judge_receipt(snowflake_registry.range_state, bigint, text) IS
 'internal: what a server''s receipt says: none; other: it is another registry''s;
-known; lost: commits were lost; away: the registry was resumed without this server';
+known; lost: commits were lost, of so much later an incarnation; away: the registry was
+resumed without this server; the timeline; and why ranges might have been lost, as the
+receipt shows, and where the registry is; NULL: nothing shows it';
 
-CREATE FUNCTION snowflake_registry.suspect_loss(
-    settings snowflake_registry.range_state,
-    identity text,
-    timeline bigint,
-    standing text,
-    server_name text)
-RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN settings.identity <> identity THEN
-        'its database was copied, upgraded, or restored from a dump'
-    WHEN settings.timeline <> timeline AND NOT (settings.lossless_failover AND settings.timeline < timeline) THEN
-        format('its server was promoted to timeline %s', timeline)
-    WHEN standing = 'lost' THEN
-        format('it lost commits: server "%s" has a receipt of a call that it does not know', coalesce(server_name, '?'))
-END;
-
-COMMENT ON FUNCTION snowflake_registry.suspect_loss(snowflake_registry.range_state, text, bigint, text, text) IS
-'internal: why ranges might have been lost, as a server''s receipt shows, and where the
-registry is; NULL: nothing shows it';
-
-CREATE FUNCTION snowflake_registry.timeline_may_be_double(timeline bigint)
-RETURNS boolean
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    PERFORM snowflake_registry.check_promotion(timeline);
-    RETURN false;
-EXCEPTION WHEN object_not_in_prerequisite_state THEN
-    RETURN true;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.timeline_may_be_double(bigint) IS
-'internal: whether two standbys can have been promoted to this timeline';
-
-CREATE FUNCTION snowflake_registry.note_stop(reason text, incarnation integer)
+CREATE FUNCTION snowflake_registry.note_stop(reason text, later integer)
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
     UPDATE snowflake_registry.range_state s
-    SET stopped = reason, stopped_at = clock_timestamp(), incarnation = (note_stop.incarnation + 1) % 64
+    SET stopped = reason, stopped_at = clock_timestamp(), incarnation = s.incarnation + later + 1
     WHERE s.stopped IS NULL;
 END;
 
 COMMENT ON FUNCTION snowflake_registry.note_stop(text, integer) IS
-'internal: grant no ranges; receipts from before are of an earlier incarnation, also
-those that were lost, of this one';
+'internal: grant no ranges; all receipts from before are of an earlier incarnation, also
+those that were lost, which are of one that was so much later';
 
-CREATE FUNCTION snowflake_registry.notice_loss(
+CREATE FUNCTION snowflake_registry.notice_range_loss(
     receipt bigint,
     server_name text,
     OUT settings snowflake_registry.range_state,
@@ -146,41 +130,40 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    here record := snowflake_registry.place();
-    reason text;
+    judged record;
 BEGIN
     SELECT * INTO settings FROM snowflake_registry.range_state;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    standing := snowflake_registry.judge_receipt(settings, receipt);
-    IF settings.stopped IS NULL AND snowflake_registry.suspect_loss(settings, here.identity, here.timeline, standing, server_name) IS NOT NULL THEN
-        -- Looked at again, for the case that it was resumed in the meantime.
+    judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
+    IF settings.stopped IS NULL AND judged.reason IS NOT NULL THEN
+        -- Judged again, for the case that it was resumed in the meantime.
         SELECT * INTO settings FROM snowflake_registry.range_state FOR UPDATE;
-        standing := snowflake_registry.judge_receipt(settings, receipt);
-        reason := snowflake_registry.suspect_loss(settings, here.identity, here.timeline, standing, server_name);
-        IF settings.stopped IS NULL AND reason IS NOT NULL THEN
-            PERFORM snowflake_registry.note_stop(reason,
-                CASE standing WHEN 'lost' THEN (snowflake_registry.read_receipt(receipt)).incarnation ELSE settings.incarnation END);
+        judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
+        IF judged.reason IS NOT NULL THEN
+            PERFORM snowflake_registry.note_stop(judged.reason, judged.later);
             SELECT * INTO settings FROM snowflake_registry.range_state;
         END IF;
     END IF;
+    standing := judged.standing;
     IF settings.stopped IS NOT NULL THEN
         stopped := format('The registry has granted no ranges since %s, because %s.', settings.stopped_at, settings.stopped);
 
     -- A standby with all commits was promoted.
-    ELSIF settings.timeline <> here.timeline THEN
-        IF snowflake_registry.timeline_may_be_double(here.timeline) THEN
-            stopped := format('The server of the registry was promoted to timeline %s, and another standby might have been, too.', here.timeline);
-            RETURN;
-        END IF;
-        UPDATE snowflake_registry.range_state s SET timeline = here.timeline
-        WHERE s.timeline < here.timeline;
+    ELSIF settings.timeline <> judged.timeline THEN
+        BEGIN
+            PERFORM snowflake_registry.check_promotion(judged.timeline);
+            UPDATE snowflake_registry.range_state s SET timeline = judged.timeline
+            WHERE s.timeline < judged.timeline;
+        EXCEPTION WHEN object_not_in_prerequisite_state THEN
+            stopped := format('The server of the registry was promoted to timeline %s, and another standby might have been, too.', judged.timeline);
+        END;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.notice_loss(bigint, text) IS
+COMMENT ON FUNCTION snowflake_registry.notice_range_loss(bigint, text) IS
 'internal: stop granting ranges if some might have been lost; returns the settings,
 what the receipt says, and why nothing is granted, or NULL';
 

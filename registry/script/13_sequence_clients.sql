@@ -1,6 +1,6 @@
 -- internal functions: servers that hold ranges of sequences
 
-CREATE FUNCTION snowflake_registry.lock_range_tables()
+CREATE FUNCTION snowflake_registry.begin_range_call()
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -19,12 +19,17 @@ BEGIN
             DETAIL = 'A trigger would have own code executed with the rights of a superuser.',
             HINT = 'Revoke the privilege TRIGGER on the tables of the registry. Then drop the triggers.';
     END IF;
+    PERFORM snowflake_registry.check_transaction();
+    PERFORM snowflake_registry.limit_transaction();
+    -- Otherwise, a commit that hangs has the calls of all servers hang.
+    PERFORM set_config('lock_timeout', '1s', true);
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.lock_range_tables() IS
-'internal: keep triggers from being created until the end of the transaction;
-error: 55000 if there are some';
+COMMENT ON FUNCTION snowflake_registry.begin_range_call() IS
+'internal: what each call of a server begins with; it keeps triggers from being created
+until the end of the transaction;
+errors: 55000 if there are some, 0A000 above READ COMMITTED';
 
 CREATE FUNCTION snowflake_registry.lock_range_client(
     client uuid,
@@ -61,6 +66,8 @@ BEGIN
     -- was saved before A's first call has none.
     state := CASE
         WHEN holder.calls = 0 THEN 'new'
+        -- There is no further receipt: see make_receipt().
+        WHEN holder.receipts = 16777215 THEN 'superseded'
         WHEN holder.token_hash = snowflake_registry.hash(confirmed) THEN 'confirmed'
         WHEN holder.token_hash = ANY (ARRAY(SELECT snowflake_registry.hash(t) FROM unnest(unconfirmed) t)) THEN 'repeated'
         ELSE 'superseded'
@@ -165,31 +172,6 @@ COMMENT ON FUNCTION snowflake_registry.end_former_lives() IS
 directory, and either the same start of the machine, or the same name and address,
 and their former life has not called for a minute';
 
-CREATE FUNCTION snowflake_registry.holders_below(
-    client uuid,
-    database text,
-    database_group text,
-    name text,
-    floor bigint)
-RETURNS text
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    RETURN (
-        SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
-        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
-        WHERE h.database_group = holders_below.database_group AND h.name = holders_below.name
-        AND h.previous_first <= holders_below.floor AND h.acknowledged_floor < holders_below.floor
-        AND c.token_hash IS NOT NULL
-        AND (h.client, h.database) IS DISTINCT FROM (holders_below.client, holders_below.database));
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.holders_below(uuid, text, text, text, bigint) IS
-'internal: names of the servers, other than one, that may still give out numbers up
-to a floor; NULL: none';
-
 CREATE FUNCTION snowflake_registry.wait_for_holders(
     client uuid,
     database text,
@@ -201,9 +183,16 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    servers text := snowflake_registry.holders_below(client, database, database_group, name, floor);
+    servers text;
 BEGIN
-    IF servers IS NOT NULL THEN
+    FOR i IN 1 .. 2 LOOP
+        SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ') INTO servers
+        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+        WHERE h.database_group = wait_for_holders.database_group AND h.name = wait_for_holders.name
+        AND h.previous_first <= wait_for_holders.floor AND h.acknowledged_floor < wait_for_holders.floor
+        AND c.token_hash IS NOT NULL
+        AND (h.client, h.database) IS DISTINCT FROM (wait_for_holders.client, wait_for_holders.database);
+        EXIT WHEN servers IS NULL OR i = 2;
         PERFORM snowflake_registry.end_former_lives();
         -- Who acknowledges a floor of a database that was removed has not locked the
         -- sequence.  Its rows are skipped: the server that waits asks again.
@@ -214,17 +203,16 @@ BEGIN
               AND NOT p.floor_pending AND (p.client, p.database) IS DISTINCT FROM (wait_for_holders.client, wait_for_holders.database)
               FOR UPDATE SKIP LOCKED) l
         WHERE h.client = l.client AND h.database = l.database AND h.name = l.name;
-        servers := snowflake_registry.holders_below(client, database, database_group, name, floor);
         -- Each time that A asks: it increases before A's commit, which B may not see yet.
         PERFORM nextval('snowflake_registry.floor_changes');
-    END IF;
+    END LOOP;
     RETURN servers;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.wait_for_holders(uuid, text, text, text, bigint) IS
-'internal: have get_floors() report a floor to the servers that may still give out
-numbers up to it; returns their names, or NULL';
+'internal: have get_floors() report a floor to the servers, other than one, that may
+still give out numbers up to it; returns their names, or NULL';
 
 CREATE FUNCTION snowflake_registry.numbers_of(h snowflake_registry.held_ranges)
 RETURNS bigint

@@ -24,7 +24,7 @@ BEGIN
     SELECT CASE
         WHEN cardinality(databases) > 100 THEN
             'A call has at most 100 names.'
-        WHEN cardinality(databases) <> ALL (ARRAY[cardinality(names), cardinality(lasts)] || lengths) THEN
+        WHEN cardinality(databases) <> ANY (ARRAY[cardinality(names), cardinality(lasts)] || lengths) THEN
             'The arrays have different lengths.'
         WHEN NOT bool_and(num_nulls(u.database, u.name) = 0) THEN
             'A name is null.'
@@ -48,35 +48,6 @@ COMMENT ON FUNCTION snowflake_registry.check_range_names(text[], text[], bigint[
 'internal: check the names of a call, that its other arrays have as many elements, and
 whether these are valid, as the caller found;
 error: 22023 if not';
-
-CREATE FUNCTION snowflake_registry.lock_range_sequence(
-    database_group text,
-    name text,
-    until timestamptz)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    left_ms bigint := extract(epoch FROM until - clock_timestamp()) * 1000;
-    before text := current_setting('lock_timeout');
-BEGIN
-    IF left_ms > 0 THEN
-        PERFORM set_config('lock_timeout', left_ms::text, true);
-        BEGIN
-            PERFORM FROM snowflake_registry.range_sequences s
-            WHERE s.database_group = lock_range_sequence.database_group AND s.name = lock_range_sequence.name
-            FOR UPDATE;
-        EXCEPTION WHEN lock_not_available THEN
-            -- get_ranges() says so.
-        END;
-        PERFORM set_config('lock_timeout', before, true);
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION snowflake_registry.lock_range_sequence(text, text, timestamptz) IS
-'internal: wait until a time to lock a sequence until the end of the transaction';
 
 CREATE FUNCTION snowflake_registry.add_range_sequences(
     databases text[],
@@ -112,24 +83,33 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    clock timestamptz := clock_timestamp();
-    sequence record;
+    until timestamptz := clock_timestamp() + interval '0.5 s';
+    before text := current_setting('lock_timeout');
+    q record;
+    left_ms bigint;
 BEGIN
     -- In the order of names: otherwise, A and B each wait for a name that the other one
-    -- has locked.  One that somebody keeps locked must not hold up the others for long.
-    FOR sequence IN
+    -- has locked.  One that somebody keeps locked must not hold up the others for long:
+    -- it is left out, and get_ranges() says so.
+    FOR q IN
         SELECT DISTINCT d.database_group, n.name
         FROM unnest(databases, names) n(database, name)
             JOIN snowflake_registry.range_databases d ON d.database = n.database
-        WHERE d.database_group IS NOT NULL
         ORDER BY d.database_group, n.name
     LOOP
         PERFORM FROM snowflake_registry.range_sequences s
-        WHERE s.database_group = sequence.database_group AND s.name = sequence.name
+        WHERE s.database_group = q.database_group AND s.name = q.name
         FOR UPDATE SKIP LOCKED;
-        IF NOT FOUND THEN
-            PERFORM snowflake_registry.lock_range_sequence(sequence.database_group, sequence.name, clock + interval '0.5 s');
-        END IF;
+        left_ms := extract(epoch FROM until - clock_timestamp()) * 1000;
+        CONTINUE WHEN FOUND OR left_ms <= 0;
+        PERFORM set_config('lock_timeout', left_ms::text, true);
+        BEGIN
+            PERFORM FROM snowflake_registry.range_sequences s
+            WHERE s.database_group = q.database_group AND s.name = q.name
+            FOR UPDATE;
+        EXCEPTION WHEN lock_not_available THEN
+        END;
+        PERFORM set_config('lock_timeout', before, true);
     END LOOP;
 END
 $$;
@@ -155,7 +135,7 @@ BEGIN
         problem := format('The registry grants no ranges to database "%s". Its administrator can call snowflake_registry.add_database().', database);
     ELSIF s.name IS NULL AND floor IS NULL THEN
         kind := 'unknown';
-        problem := format('The registry does not know sequence %s of database "%s". Set the kind of the sequence again.', name, database);
+        problem := format('The registry does not know sequence %s of database "%s".', name, database);
     ELSIF s.name IS NULL THEN
         kind := 'floor';
         problem := format('No number of sequence %s is left above %s.', name, floor);
@@ -354,8 +334,9 @@ BEGIN
         u record;
         g record;
         busy boolean;
+        in_order boolean;
     BEGIN
-        PERFORM snowflake_registry.lock_range_tables();
+        PERFORM snowflake_registry.begin_range_call();
         IF num_nulls(client, unconfirmed, new_token, receipt, databases, names, lasts, counts, leasts, floors, sources) > 0 THEN
             RAISE EXCEPTION 'only confirmed, server_name, boot, directory and started may be null in a call for ranges'
                 USING ERRCODE = 'null_value_not_allowed';
@@ -366,23 +347,20 @@ BEGIN
             receipt >= 0 AND (SELECT bool_and((n.count BETWEEN 0 AND 2147483648 AND n.least_count BETWEEN 0 AND 4294967296
                                                AND coalesce(n.floor, 0) >= 0) IS TRUE)
                               FROM unnest(counts, leasts, floors) n(count, least_count, floor)));
-        PERFORM snowflake_registry.check_transaction();
-        PERFORM snowflake_registry.limit_transaction();
-        -- Otherwise, a commit that hangs has the calls of all servers hang.
-        PERFORM set_config('lock_timeout', '1s', true);
 
         -- All transactions lock in this order: own client, state, sequences.
         called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
         c := called.holder;
-        noticed := snowflake_registry.notice_loss(receipt, server_name);
+        noticed := snowflake_registry.notice_range_loss(receipt, server_name);
         must_report := coalesce(snowflake_registry.has_to_report(noticed.settings, noticed.standing, c.reported), false);
+        in_order := noticed.standing IS NOT NULL AND noticed.stopped IS NULL AND NOT must_report;
         new_receipt := receipt;
         -- While nothing is granted, who is superseded may be so because its last calls
         -- were lost.  It keeps its ranges until somebody has looked.
         IF called.state <> 'superseded' THEN
             c := snowflake_registry.note_range_call(c, called.state, new_token, server_name, boot, directory, started,
-                noticed.stopped IS NULL AND NOT must_report, noticed.stopped IS NOT NULL OR noticed.standing IN ('other', 'away'));
-            IF noticed.stopped IS NULL AND NOT must_report THEN
+                in_order, noticed.stopped IS NOT NULL OR noticed.standing IN ('other', 'away'));
+            IF in_order THEN
                 new_receipt := snowflake_registry.make_receipt((noticed.settings).registry, (noticed.settings).incarnation, c.receipt_id, c.receipts);
             END IF;
         ELSIF noticed.stopped IS NULL THEN
@@ -537,17 +515,15 @@ BEGIN
         c snowflake_registry.range_clients;
         noticed record;
     BEGIN
-        PERFORM snowflake_registry.lock_range_tables();
+        PERFORM snowflake_registry.begin_range_call();
         IF num_nulls(client, receipt) > 0 THEN
             RAISE EXCEPTION 'client and receipt must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
-        -- Otherwise, add_database() waits for these locks, and all servers for that.  What
-        -- this writes need not be durable.
-        PERFORM snowflake_registry.limit_transaction();
+        -- What this writes need not be durable.
         PERFORM set_config('synchronous_commit', 'off', true);
         SELECT * INTO c FROM snowflake_registry.range_clients k WHERE k.client = get_floors.client;
-        noticed := snowflake_registry.notice_loss(receipt, c.server_name);
+        noticed := snowflake_registry.notice_range_loss(receipt, c.server_name);
         IF c.token_hash IS NULL AND c.calls > 0 OR snowflake_registry.has_to_report(noticed.settings, noticed.standing, c.reported) THEN
             RETURN NEXT;
         END IF;
@@ -571,7 +547,8 @@ COMMENT ON FUNCTION snowflake_registry.get_floors(uuid, bigint) IS
 snowflake_registry.floor_changes has increased: floors that the server has to
 acknowledge by snowflake_registry.get_ranges(); receipt as there; a row of NULLs: it
 has to call snowflake_registry.report_ranges(); for roles granted EXECUTE;
-errors: 22004 if an argument is NULL, 25006 on a standby';
+errors: 22004 if an argument is NULL, 55P03 if others keep the registry locked for
+longer than a second, 0A000 above READ COMMITTED, 55000 on a standby';
 
 CREATE FUNCTION snowflake_registry.report_ranges(
     client uuid,
@@ -593,19 +570,15 @@ BEGIN
 
     DECLARE
         called record;
-        st snowflake_registry.range_state;
-        u record;
+        st record;
     BEGIN
-        PERFORM snowflake_registry.lock_range_tables();
+        PERFORM snowflake_registry.begin_range_call();
         IF num_nulls(client, unconfirmed, databases, names, lasts, granted, complete, directory) > 0 THEN
             RAISE EXCEPTION 'only confirmed and server_name may be null in a report'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
         PERFORM snowflake_registry.check_range_names(databases, names, lasts, ARRAY[cardinality(granted)],
             (SELECT bool_and(coalesce(n, 0) >= 0) FROM unnest(granted) n));
-        PERFORM snowflake_registry.check_transaction();
-        PERFORM snowflake_registry.limit_transaction();
-        PERFORM set_config('lock_timeout', '1s', true);
         called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
         -- Otherwise, it is resumed meanwhile, without this report.
         SELECT * INTO st FROM snowflake_registry.range_state FOR SHARE;
@@ -666,10 +639,7 @@ BEGIN
             RAISE EXCEPTION 'client and unconfirmed must not be null'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
-        PERFORM snowflake_registry.lock_range_tables();
-        PERFORM snowflake_registry.check_transaction();
-        PERFORM snowflake_registry.limit_transaction();
-        PERFORM set_config('lock_timeout', '1s', true);
+        PERFORM snowflake_registry.begin_range_call();
         SELECT * INTO c FROM snowflake_registry.range_clients k
         -- Otherwise, A's memory is resumed twice, one of the two is shut down, and
         -- floors do not wait for the other one anymore.

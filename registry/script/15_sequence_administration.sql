@@ -49,10 +49,45 @@ COMMENT ON FUNCTION snowflake_registry.find_range_sequence(text, text) IS
 'internal: lock a sequence until the end of the transaction;
 error: 42704 if the registry does not know it';
 
+CREATE FUNCTION snowflake_registry.continue_group(
+    former text,
+    database text,
+    database_group text)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- Otherwise, the database has numbers that are granted again.
+    INSERT INTO snowflake_registry.range_sequences AS s (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
+    SELECT continue_group.database_group, f.name, f.last, f.next, f.next - 1, clock_timestamp(), clock_timestamp(), clock_timestamp()
+    FROM snowflake_registry.range_sequences f WHERE f.database_group = former ORDER BY f.name
+    ON CONFLICT ON CONSTRAINT range_sequences_pkey
+    DO UPDATE SET next = greatest(s.next, least(excluded.next, snowflake_registry.usable_last(s.last) + 1)),
+                  floor = greatest(s.floor, least(excluded.floor, snowflake_registry.usable_last(s.last)));
+    -- What servers hold is of the former group, so they hear that it is below the floor.
+    UPDATE snowflake_registry.held_ranges h SET database_group = continue_group.database_group
+    WHERE h.database = continue_group.database;
+    UPDATE snowflake_registry.held_ranges h SET floor_pending = true
+    FROM snowflake_registry.range_sequences s
+    WHERE s.database_group = continue_group.database_group AND h.database_group = s.database_group AND h.name = s.name
+    AND h.previous_first <= s.floor AND h.acknowledged_floor < s.floor;
+    PERFORM nextval('snowflake_registry.floor_changes');
+    RETURN (
+        SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ')
+        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
+        WHERE h.database_group = continue_group.database_group AND h.floor_pending AND c.token_hash IS NOT NULL);
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.continue_group(text, text, text) IS
+'internal: have a database''s group continue above its former group; returns the names
+of the servers that may still give out lower numbers, or NULL';
+
 CREATE FUNCTION snowflake_registry.add_database(
     database text,
     shared_as text DEFAULT NULL)
-RETURNS void
+RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
@@ -61,8 +96,9 @@ BEGIN
     @CHECK_OWNERS@
 
     DECLARE
+        wanted text := coalesce(shared_as, database);
         here record;
-        present text;
+        d record;
     BEGIN
         PERFORM snowflake_registry.check_database();
         PERFORM snowflake_registry.check_transaction();
@@ -73,33 +109,22 @@ BEGIN
         -- Otherwise, a call has locked the sequences of one group, or none, and takes
         -- numbers of another one, which a call of another database takes, too.
         LOCK TABLE snowflake_registry.range_databases IN SHARE ROW EXCLUSIVE MODE;
-        -- Otherwise, servers continue to give out what they have of the other group.
-        SELECT h.database_group INTO present
-        FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
-        WHERE h.database = add_database.database AND c.token_hash IS NOT NULL
-        AND h.database_group <> coalesce(shared_as, add_database.database) LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'servers hold ranges of database "%", shared as "%"', database, present
-                USING ERRCODE = 'object_in_use',
-                HINT = 'Shut down the servers that the view snowflake_registry.range_holders shows. For those that have ended, call snowflake_registry.free_ranges().';
-        END IF;
         here := snowflake_registry.place();
         INSERT INTO snowflake_registry.range_state
         VALUES (1, interval '10 min', false, here.identity, here.timeline, floor(random() * 2048)::integer)
         ON CONFLICT DO NOTHING;
-        INSERT INTO snowflake_registry.range_databases AS d
-        VALUES (database, coalesce(shared_as, database))
-        ON CONFLICT ON CONSTRAINT range_databases_pkey
-        DO UPDATE SET database_group = excluded.database_group WHERE d.database_group IS NULL;
-        SELECT d.database_group INTO present FROM snowflake_registry.range_databases d
-        WHERE d.database = add_database.database;
-        -- Otherwise, its sequences are those of another group from one call to the
-        -- next, with numbers that it has.
-        IF present <> coalesce(shared_as, database) THEN
-            RAISE EXCEPTION 'database "%" has already been added, shared as "%"', database, present
+        SELECT * INTO d FROM snowflake_registry.range_databases k WHERE k.database = add_database.database;
+        IF d.database_group <> wanted THEN
+            RAISE EXCEPTION 'database "%" has already been added, shared as "%"', database, d.database_group
                 USING ERRCODE = 'duplicate_object',
-                HINT = 'Call snowflake_registry.remove_database(), make its sequences local, add it, and make them range again.';
+                HINT = 'Call snowflake_registry.remove_database() first.';
         END IF;
+        INSERT INTO snowflake_registry.range_databases VALUES (database, wanted)
+        ON CONFLICT ON CONSTRAINT range_databases_pkey DO UPDATE SET database_group = wanted;
+        IF d.database_group IS NULL AND d.former_group <> wanted THEN
+            RETURN snowflake_registry.continue_group(d.former_group, database, wanted);
+        END IF;
+        RETURN NULL;
     END;
 END
 $$;
@@ -107,11 +132,13 @@ $$;
 COMMENT ON FUNCTION snowflake_registry.add_database(text, text) IS
 'grant ranges of sequences to databases of this name, on all servers; those with the
 same shared_as (NULL: the name of the database) have their sequences in common;
+if it was removed, and was shared as another one, its sequences continue above those:
+returns the names of the servers that may still give out lower numbers, until they
+have heard of it;
 for superusers, and roles granted EXECUTE;
-errors: 42710 if it was added with another shared_as, 55006 if servers hold ranges
-of it from when it had another one, 22004 if database is NULL,
-55000 if the owner of the registry''s database is not a superuser, 0A000 above
-READ COMMITTED, 25006 on a standby';
+errors: 42710 if it was added with another shared_as, 22004 if database is NULL, 55000
+if the owner of the registry''s database is not a superuser, 0A000 above READ
+COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.remove_database(database text)
 RETURNS boolean
@@ -272,7 +299,7 @@ BEGIN
             USING ERRCODE = 'null_value_not_allowed';
     END IF;
     PERFORM snowflake_registry.lock_range_state();
-    PERFORM snowflake_registry.note_stop(reason, (SELECT s.incarnation FROM snowflake_registry.range_state s));
+    PERFORM snowflake_registry.note_stop(reason, 0);
 END
 $$;
 
@@ -282,43 +309,61 @@ what servers were granted; for superusers, and roles granted EXECUTE;
 errors: 22004 if reason is NULL, 42704 if no database was ever added, 0A000 above
 READ COMMITTED, 25006 on a standby';
 
-CREATE FUNCTION snowflake_registry.check_reports()
+CREATE FUNCTION snowflake_registry.check_reports(
+    settings snowflake_registry.range_state,
+    servers integer)
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    reported integer;
+    its_names text;
     silent text;
-    detail text;
+    unknown text;
+    estimate bigint;
 BEGIN
     -- Otherwise, A is granted numbers that B was granted, which the registry has lost and
-    -- B did not report.  What its own server was granted is lost together with that.
-    SELECT string_agg(DISTINCT coalesce(c.server_name, '?'), ', ') INTO silent
-    FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c ON c.client = h.client
-    WHERE NOT EXISTS (SELECT FROM snowflake_registry.range_evidence e
-                      WHERE e.database_group = h.database_group AND e.name = h.name AND e.server_name = coalesce(c.server_name, '?'));
-    detail := CASE
-        WHEN current_setting('snowflake.registry', true) <> ''
-            THEN 'The server of the registry is granted ranges itself ("snowflake.registry"). What it was granted last would be lost, too, and it would not report it.'
-        WHEN silent IS NOT NULL
-            THEN format('Since the registry stopped, these servers have not reported what they were granted of each sequence: %s.', silent)
-    END;
-    IF detail IS NOT NULL THEN
+    -- B did not report.
+    SELECT count(DISTINCT c.directory), string_agg(DISTINCT coalesce(c.server_name, '?'), ', ') INTO reported, its_names
+    FROM snowflake_registry.range_clients c WHERE c.reported = settings.incarnation;
+    SELECT string_agg(format('%s (last call %s)', coalesce(o.server_name, '?'), date_trunc('second', o.called_at)), ', ' ORDER BY o.called_at DESC) INTO silent
+    FROM (SELECT DISTINCT ON (coalesce(c.directory, c.client)) c.* FROM snowflake_registry.range_clients c
+          WHERE c.receipts > 0 ORDER BY coalesce(c.directory, c.client), c.called_at DESC) o
+    WHERE NOT EXISTS (SELECT FROM snowflake_registry.range_clients c
+                      WHERE c.reported = settings.incarnation
+                      AND (c.directory = o.directory
+                           OR c.server_name = o.server_name AND c.client_addr IS NOT DISTINCT FROM o.client_addr));
+    SELECT string_agg(format('%s (%s) of server %s', e.name, e.database_group, e.server_name), ', ' ORDER BY e.database_group, e.name, e.server_name) INTO unknown
+    FROM (SELECT * FROM snowflake_registry.range_evidence v WHERE v.granted IS NULL
+          ORDER BY v.database_group, v.name, v.server_name LIMIT 10) e;
+    -- What it knows of the last two days, for each day since then.
+    SELECT greatest(1000, max((s.granted - s.previous) * ceil(extract(epoch FROM clock_timestamp() - s.sampled_at) / 86400 + 1))) INTO estimate
+    FROM snowflake_registry.range_sequences s;
+
+    IF servers IS DISTINCT FROM reported OR silent IS NOT NULL OR unknown IS NOT NULL THEN
         RAISE EXCEPTION 'numbers might be granted twice if none are skipped'
             USING ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = detail,
-            HINT = 'If the registry certainly lost nothing, skip 1. If it was restored, skip more numbers than such a server can have been granted of a sequence since the backup.';
+            DETAIL = concat_ws(' ', format('Servers that have reported all that they know: %s.', coalesce(its_names, 'none')),
+                'Servers that have not: ' || silent || '.',
+                'No column has the numbers of these sequences, so it is not known what they were granted: ' || unknown || '.'),
+            HINT = concat_ws(' ', CASE
+                    WHEN silent IS NOT NULL THEN 'Start those that have not, and try again.'
+                    WHEN unknown IS NULL THEN format('If no other server uses ranges of this registry, call snowflake_registry.resume_ranges(0, servers => %s).', reported)
+                END, format('Otherwise, skip more numbers than any sequence can have used since the backup, about %s as far as the registry knows: snowflake_registry.resume_ranges(%s). If it certainly lost nothing, skip 1.', estimate, estimate));
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.check_reports() IS
-'internal: since the registry stopped granting ranges, all servers that it knows to
-have had some have reported, of each sequence;
-error: 55000 if one has not, or could not';
+COMMENT ON FUNCTION snowflake_registry.check_reports(snowflake_registry.range_state, integer) IS
+'internal: since the registry stopped granting ranges, so many servers, among them all
+that it knows, have reported all that they were granted;
+error: 55000 if not';
 
-CREATE FUNCTION snowflake_registry.resume_ranges(skip bigint)
-RETURNS TABLE (database_group text, name text, was_next bigint, next bigint, greatest_granted bigint, servers text)
+CREATE FUNCTION snowflake_registry.resume_ranges(
+    skip bigint,
+    servers integer DEFAULT NULL)
+RETURNS TABLE (database_group text, name text, was_next bigint, next bigint, greatest_granted bigint, granted_to text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET session_replication_role = replica
@@ -329,36 +374,38 @@ BEGIN
     DECLARE
         st record := snowflake_registry.lock_range_state();
         here record;
-        clock timestamptz := clock_timestamp();
     BEGIN
         IF skip IS NULL OR skip < 0 THEN
             RAISE EXCEPTION 'skip must be at least 0'
                 USING ERRCODE = 'invalid_parameter_value';
         END IF;
         IF skip = 0 AND st.stopped IS NOT NULL THEN
-            PERFORM snowflake_registry.check_reports();
+            PERFORM snowflake_registry.check_reports(st, servers);
         END IF;
 
         -- Those that only servers know.
         INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
-        SELECT DISTINCT ON (e.database_group, e.name) e.database_group, e.name, e.last, 1, 0, clock, clock, clock
+        SELECT e.database_group, e.name, max(e.last), 1, 0, clock_timestamp(), clock_timestamp(), clock_timestamp()
         FROM snowflake_registry.range_evidence e
-        ORDER BY e.database_group, e.name, e.last DESC
+        WHERE e.granted > 0 OR e.granted IS NULL AND skip > 0
+        GROUP BY e.database_group, e.name
+        ORDER BY e.database_group, e.name
         ON CONFLICT DO NOTHING;
         PERFORM FROM snowflake_registry.range_sequences s ORDER BY s.database_group, s.name FOR UPDATE;
 
         RETURN QUERY
         WITH seen AS (
             SELECT e.database_group, e.name, max(e.granted) AS granted,
-                   string_agg(e.server_name, ', ' ORDER BY e.server_name) AS servers
+                   string_agg(e.server_name, ', ' ORDER BY e.server_name) FILTER (WHERE e.granted > 0) AS servers
             FROM snowflake_registry.range_evidence e GROUP BY e.database_group, e.name),
         known AS (
-            SELECT s.database_group, s.name, s.next AS was_next, seen.granted, seen.servers, s.last,
+            SELECT s.database_group, s.name, s.next AS was_next, seen.granted, seen.servers,
+                   snowflake_registry.usable_last(s.last) + 1 AS end_of,
                    greatest(s.next, coalesce(seen.granted, 0) + 1) AS next
             FROM snowflake_registry.range_sequences s
                 LEFT JOIN seen ON seen.database_group = s.database_group AND seen.name = s.name)
         UPDATE snowflake_registry.range_sequences s
-        SET next = k.next + least(skip, greatest(snowflake_registry.usable_last(k.last) + 1 - k.next, 0))
+        SET next = greatest(k.was_next, least(k.next, k.end_of - skip) + skip)
         FROM known k
         WHERE s.database_group = k.database_group AND s.name = k.name
         RETURNING s.database_group, s.name, k.was_next, s.next, k.granted, k.servers;
@@ -371,14 +418,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.resume_ranges(bigint) IS
+COMMENT ON FUNCTION snowflake_registry.resume_ranges(bigint, integer) IS
 'grant ranges of sequences again, after some might have been lost: for each sequence
-above all that servers said that they were granted since then, and above so many
-numbers more, for what servers have not said;
+above all that servers have reported since then, and above so many numbers more, for
+what they have not; 0 only if so many servers have reported all that they were granted,
+and no other one ever used the registry;
 returns each sequence with its next number before and after, the greatest number
 that a server was granted, and those servers; for superusers, and roles granted
 EXECUTE;
-errors: 22023 if skip is NULL or negative, 55000 if it is 0 and a server has not
-said so, 42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a
+errors: 22023 if skip is NULL or negative, 55000 if it is 0 and that is not so,
+42704 if no database was ever added, 0A000 above READ COMMITTED, 25006 on a
 standby';
-

@@ -8,25 +8,25 @@ CREATE EXTENSION snowflake_registry;
 -- call have the same, that is the default.
 CREATE FUNCTION regress_call(
     server text, confirmed integer, unconfirmed integer[], new_token integer, names text[],
-    counts bigint[] DEFAULT NULL, floors bigint[] DEFAULT NULL, granted bigint[] DEFAULT NULL,
+    counts bigint[] DEFAULT NULL, floors bigint[] DEFAULT NULL,
     lasts bigint[] DEFAULT NULL, leasts bigint[] DEFAULT NULL, databases text[] DEFAULT NULL,
     boot text DEFAULT NULL, directory text DEFAULT NULL, started bigint DEFAULT 0)
-RETURNS TABLE (name text, first_number bigint, last_number bigint, floor bigint, waits_for text, problem text)
+RETURNS TABLE (name text, first_number bigint, last_number bigint, floor bigint, next bigint, waits_for text, kind text, problem text)
 LANGUAGE sql
 BEGIN ATOMIC
-    SELECT names[r."position"], r.first_number, r.last_number, r.floor, r.waits_for,
+    SELECT names[r."position"], r.first_number, r.last_number, r.floor, r.next, r.waits_for, r.problem_kind,
            regexp_replace(r.problem, 'since .*, because', 'since (time), because')
     FROM (SELECT cardinality(names) AS n) c,
         snowflake_registry.get_ranges(
             md5(server)::uuid, lpad(confirmed::text, 32, '0')::uuid,
             ARRAY(SELECT lpad(u::text, 32, '0')::uuid FROM unnest(unconfirmed) u), lpad(new_token::text, 32, '0')::uuid,
-            split_part(server, '/', 1),
+            0, split_part(server, '/', 1),
             coalesce(databases, array_fill('shop'::text, ARRAY[c.n])), names,
             coalesce(lasts, array_fill(2147483647::bigint, ARRAY[c.n])),
             coalesce(counts, array_fill(100::bigint, ARRAY[c.n])),
             coalesce(leasts, array_fill(1::bigint, ARRAY[c.n])),
             coalesce(floors, array_fill(NULL::bigint, ARRAY[c.n])),
-            coalesce(granted, array_fill(0::bigint, ARRAY[c.n])),
+            array_fill(NULL::text, ARRAY[c.n]),
             md5(boot)::uuid, md5(coalesce(directory, split_part(server, '/', 1)))::uuid, started) r;
 END;
 
@@ -69,15 +69,15 @@ SELECT * FROM regress_call('a', 9, '{10,11}', 12, '{public.t}', counts => '{0}')
 
 -- a floor: who holds lower ranges hears of it, and is waited for
 SELECT * FROM regress_call('c', NULL, '{}', 13, '{public.t}', floors => '{5000}');
-SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('a')::uuid);
-SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('b')::uuid) ORDER BY database;
-SELECT count(*) FROM snowflake_registry.get_floors(md5('c')::uuid);
+SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('a')::uuid, 0);
+SELECT DISTINCT database, name, floor FROM snowflake_registry.get_floors(md5('b')::uuid, 0) ORDER BY database;
+SELECT count(*) FROM snowflake_registry.get_floors(md5('c')::uuid, 0);
 SELECT server_name, database, waiting_floor FROM snowflake_registry.range_holders WHERE name = 'public.t' AND waiting_floor > 0 ORDER BY 1, 2;
 SELECT * FROM regress_call('a', 12, '{}', 14, '{public.t}', floors => '{5000}');
 SELECT * FROM regress_call('c', 13, '{}', 15, '{public.t}', floors => '{5000}', counts => '{0}');
 SELECT * FROM regress_call('b', 6, '{}', 16, '{public.t,public.t}', floors => '{5000,5000}', databases => '{shop,shop_eu}');
 SELECT * FROM regress_call('c', 15, '{}', 17, '{public.t}', floors => '{5000}', counts => '{0}');
-SELECT count(*) FROM snowflake_registry.get_floors(md5('b')::uuid);
+SELECT count(*) FROM snowflake_registry.get_floors(md5('b')::uuid, 0);
 -- a lower one needs nobody
 SELECT * FROM regress_call('c', 17, '{}', 18, '{public.t}', floors => '{10}', counts => '{0}');
 -- What is granted again begins above it.
@@ -117,7 +117,7 @@ SELECT next, floor, numbers_left FROM snowflake_registry.sequences WHERE name = 
 SELECT * FROM regress_call('c', 26, '{}', 5001, '{public.t}', lasts => '{9223372036854775807}');
 SELECT * FROM regress_call('c', 5001, '{}', 5002, '{public.t}', lasts => '{9223372036854775807}', leasts => '{4294967296}');
 SELECT * FROM regress_call('a', 14, '{}', 29, '{public.t}', lasts => '{32767}', floors => '{32767}');
-SELECT count(*) FROM snowflake_registry.get_floors(md5('a')::uuid);
+SELECT count(*) FROM snowflake_registry.get_floors(md5('a')::uuid, 0);
 SELECT snowflake_registry.raise_sequence('other', 'public.t', last => 9223372036854775807);
 SELECT * FROM regress_call('a', 29, '{}', 30, '{public.t}', lasts => '{9223372036854775807}', databases => '{other}');
 SELECT snowflake_registry.raise_sequence('other', 'public.t', last => 100);
@@ -134,7 +134,7 @@ BEGIN
     LOOP
         SELECT * INTO r FROM regress_call('a', 33 + n, '{}', 34 + n, '{public.small}', lasts => '{32767}');
         EXIT WHEN r.first_number IS NULL;
-        ASSERT r.first_number = r.last_number AND r.first_number = 32101 + n;
+        ASSERT r.last_number - r.first_number < 100;
         n := n + 1;
     END LOOP;
     RAISE WARNING '% more, and then: %', n, r.problem;
@@ -145,10 +145,11 @@ SELECT * FROM regress_call('d', 1001, '{}', 1002, '{public.big}', lasts => '{922
 SELECT * FROM regress_call('d', 1002, '{}', 1003, '{public.big}', lasts => '{9223372036854775807}');
 SELECT next, numbers_left FROM snowflake_registry.sequences WHERE name IN ('public.small', 'public.big') ORDER BY name;
 
--- The first range after a restart has what the server wanted before, and half of it after
--- the next one; not for another server.
+-- A server that starts is told half of what it wanted at its last start, or all that it
+-- wanted since.
 SELECT last_number - first_number + 1 AS n FROM regress_call('e/1', NULL, '{}', 2001, '{public.rate}', floors => '{0}', counts => '{20000}');
 SELECT snowflake_registry.return_ranges(md5('e/1')::uuid, lpad('2001', 32, '0')::uuid, '{}');
+SELECT name, wish FROM snowflake_registry.get_range_names(md5('e/2')::uuid, 'e', md5('e')::uuid, 0, 100);
 SELECT last_number - first_number + 1 AS n FROM regress_call('e/2', NULL, '{}', 2002, '{public.rate}');
 SELECT last_number - first_number + 1 AS n FROM regress_call('e/3', NULL, '{}', 2003, '{public.rate}');
 SELECT last_number - first_number + 1 AS n FROM regress_call('f', NULL, '{}', 2004, '{public.rate}');
@@ -158,9 +159,9 @@ SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, lpad('2001', 32, '0'):
 SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, NULL, ARRAY[lpad('2002', 32, '0')::uuid]);
 SELECT snowflake_registry.return_ranges(md5('e/2')::uuid, NULL, ARRAY[lpad('2002', 32, '0')::uuid]);
 SELECT * FROM regress_call('e/2', 2002, '{}', 2005, '{public.rate}');
-SELECT * FROM snowflake_registry.get_floors(md5('e/2')::uuid);
-SELECT * FROM snowflake_registry.get_floors(md5('nobody')::uuid);
-SELECT count(*) FROM snowflake_registry.get_floors(md5('f')::uuid);
+SELECT * FROM snowflake_registry.get_floors(md5('e/2')::uuid, 0);
+SELECT * FROM snowflake_registry.get_floors(md5('nobody')::uuid, 0);
+SELECT count(*) FROM snowflake_registry.get_floors(md5('f')::uuid, 0);
 
 -- A server that ends has lost what it had, but not what it had given up before.
 SELECT * FROM regress_call('j/1', NULL, '{}', 2040, '{public.j}', floors => '{0}');
@@ -191,7 +192,7 @@ SELECT * FROM regress_call('n/2', NULL, '{}', 2013, '{public.rate}', counts => '
 SELECT * FROM regress_call('e/4', 2008, '{}', 2014, '{public.rate}', floors => '{70000}', counts => '{0}');
 -- get_floors() says that a server lives.
 UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min' WHERE client = md5('e/4')::uuid;
-SELECT count(*) FROM snowflake_registry.get_floors(md5('e/4')::uuid);
+SELECT count(*) FROM snowflake_registry.get_floors(md5('e/4')::uuid, 0);
 SELECT snowflake_registry.free_ranges('e');
 
 -- A server that is started again ends its former life at once, if nothing else can have its
@@ -233,72 +234,37 @@ SELECT * FROM regress_call('boots/1', NULL, '{}', 2040, '{public.boots}', floors
 UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min', created_at = created_at - interval '3 min' WHERE client = md5('boots/1')::uuid;
 SELECT * FROM regress_call('boots/2', NULL, '{}', 2041, '{public.boots}', floors => '{1000}', started => 5);
 
--- A number that was granted, and that the registry does not know of: all stops, and who
--- is superseded keeps what it has.
-SELECT * FROM regress_call('d', 1003, '{}', 3001, '{public.t,public.copied}', granted => '{10,77}');
-SELECT * FROM regress_call('d', 3001, '{}', 3002, '{public.t,public.rate}', granted => '{10,5000000}');
-SELECT * FROM regress_call('e/4', 2014, '{}', 3003, '{public.rate,public.copied}', granted => '{5500000,88}');
-SELECT problem FROM regress_call('e/4', 1, '{}', 3004, '{public.u}', floors => '{7000}');
-SELECT problem FROM regress_call('g', 2, '{}', 3005, '{public.u}', granted => '{1}');
-SELECT database_group, name, server_name, granted, next > 0 AS known FROM snowflake_registry.range_evidence ORDER BY 1, 2, 3;
-SELECT DISTINCT stopped FROM snowflake_registry.sequences;
-SELECT snowflake_registry.resume_ranges(NULL);
-SELECT snowflake_registry.resume_ranges(-1);
-SELECT database_group, name, greatest_granted, servers, next - greatest(was_next, coalesce(greatest_granted, 0) + 1) AS skipped
-FROM snowflake_registry.resume_ranges(1000) ORDER BY 1, 2;
-SELECT * FROM regress_call('e/4', 3003, '{}', 3006, '{public.rate}', granted => '{5500000}');
-SELECT * FROM regress_call('e/4', 2014, '{}', 3007, '{public.rate}');
--- One that was not known is waited for.
-SELECT * FROM regress_call('d', 3002, '{}', 3008, '{public.u}', floors => '{7000}', counts => '{0}');
-
--- An administrator stops it.
-SELECT snowflake_registry.stop_ranges(NULL);
-SELECT snowflake_registry.stop_ranges('its files were put back');
-SELECT problem FROM regress_call('d', 3008, '{}', 3009, '{public.u}');
--- Who has not reported since then may have numbers that the registry lost.
-SELECT FROM snowflake_registry.resume_ranges(0);
-SELECT count(*) > 0 AS resumed FROM snowflake_registry.resume_ranges(1);
-SELECT first_number > 0 AS granted, problem FROM regress_call('d', 3009, '{}', 3010, '{public.u}');
-
 -- settings
 SELECT snowflake_registry.alter_ranges('1 hour', true);
 SELECT snowflake_registry.alter_ranges('0 s');
 SELECT snowflake_registry.alter_ranges('2 d');
 SELECT grant_time, lossless_failover FROM snowflake_registry.range_state;
-SELECT DISTINCT grant_time_ms FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), NULL, '{shop}', '{public.u}', '{1}', '{0}', '{0}', '{NULL}', '{0}');
+SELECT DISTINCT grant_time_ms FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), 0, NULL, '{shop}', '{public.u}', '{1}', '{0}', '{0}', '{NULL}', '{NULL}');
 -- A floor that is refused because the database was removed acknowledges nothing that is
 -- granted later.
-SELECT * FROM regress_call('d', 3010, '{}', 3011, '{public.w}', floors => '{0}');
+SELECT * FROM regress_call('d', 1003, '{}', 3011, '{public.w}', floors => '{0}');
 SELECT snowflake_registry.remove_database('shop');
 SELECT * FROM regress_call('d', 3011, '{}', 3012, '{public.u,public.w}', floors => '{NULL,5000}');
 SELECT snowflake_registry.add_database('shop');
 SELECT * FROM regress_call('p', NULL, '{}', 3013, '{public.w}', floors => '{50}', counts => '{0}');
-SELECT snowflake_registry.remove_database('shop');
-SELECT snowflake_registry.add_database('shop', 'other');
-SELECT snowflake_registry.remove_database('shop_eu');
-UPDATE snowflake_registry.range_clients SET called_at = called_at - interval '2 min', created_at = created_at - interval '2 min';
-SELECT count(snowflake_registry.free_ranges(server_name)) > 5 AS freed FROM (SELECT DISTINCT server_name FROM snowflake_registry.range_holders) h;
-SELECT snowflake_registry.add_database('shop', 'other');
--- The sequences of the other group have other numbers.
-SELECT * FROM regress_call('o', NULL, '{}', 3014, '{public.t}', lasts => '{9223372036854775807}');
-
 -- A failed call has no effect.
-\set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, ''h'', '
-:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', NULL);
-:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{1,2}');
-:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL}');
-:call '{shop,shop}', '{t,t}', '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{1,1}');
-:call '{shop}', '{t}', '{0}', '{1}', '{1}', '{1}', '{1}');
-:call '{shop}', '{t}', '{1}', '{-1}', '{1}', '{1}', '{1}');
-:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{-1}', '{1}');
-:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{9223372036854775807}');
-:call ARRAY[repeat('x', 64)], '{t}', '{1}', '{1}', '{1}', '{1}', '{1}');
-:call array_fill('shop'::text, '{101}'), array_fill('t'::text, '{101}'), array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[]);
+\set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, '
+:call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', NULL);
+:call NULL, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL}');
+:call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL,NULL}');
+:call 0, 'h', '{shop}', '{t}', '{1}', '{NULL}', '{1}', '{1}', '{NULL}');
+:call 0, 'h', '{shop,shop}', '{t,t}', '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{NULL,NULL}');
+:call 0, 'h', '{shop}', '{t}', '{0}', '{1}', '{1}', '{1}', '{NULL}');
+:call 0, 'h', '{shop}', '{t}', '{1}', '{-1}', '{1}', '{1}', '{NULL}');
+:call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{-1}', '{NULL}');
+:call -1, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL}');
+:call 0, 'h', ARRAY[repeat('x', 64)], '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL}');
+:call 0, 'h', array_fill('shop'::text, '{101}'), array_fill('t'::text, '{101}'), array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(1, '{101}')::bigint[], array_fill(NULL::text, '{101}'));
 SELECT * FROM regress_call('h', 1, '{2}', 2, '{t}');
 SELECT snowflake_registry.return_ranges(NULL, NULL, '{}');
-SELECT snowflake_registry.get_floors(NULL);
+SELECT snowflake_registry.get_floors(NULL, 0);
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-:call '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{1}');
+:call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', '{NULL}');
 ROLLBACK;
 SELECT count(*) FROM snowflake_registry.range_clients WHERE server_name = 'h';
 
@@ -308,7 +274,7 @@ CREATE TRIGGER regress_trigger BEFORE INSERT ON snowflake_registry.range_clients
 ALTER TABLE snowflake_registry.range_clients ENABLE ALWAYS TRIGGER regress_trigger;
 \set VERBOSITY terse
 SELECT * FROM regress_call('i', NULL, '{}', 1, '{public.u}');
-SELECT * FROM snowflake_registry.get_floors(md5('e/4')::uuid);
+SELECT * FROM snowflake_registry.get_floors(md5('e/4')::uuid, 0);
 SELECT snowflake_registry.return_ranges(md5('e/4')::uuid, NULL, '{}');
 DROP TRIGGER regress_trigger ON snowflake_registry.range_clients;
 

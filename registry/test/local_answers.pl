@@ -27,9 +27,10 @@ sub replace
 diag("SNOWFLAKE_SEED=$seed");
 $server->safe_psql('postgres', join ";\n",
 	"CREATE SEQUENCE public.seeds START $seed",
+	'CREATE SEQUENCE public.numbers START 100000 INCREMENT 1000',
 	q{CREATE FUNCTION public.wrong(good text) RETURNS text LANGUAGE sql AS $$
 		SELECT CASE WHEN random() < 0.88 THEN good ELSE
-			(ARRAY[NULL, '', '-', '0', '1', '-1', '2', '99', '1000000001', '4294967297', '9223372036854775807', '9223372036854775808', '0x1', ' 1', '1 ', 'x', 'stopped: x', 'maximum: x', 'floor: x', repeat('x', 600), E'a\nb\tc'])[1 + (random() * 20)::int] END $$},
+			(ARRAY[NULL, '', '-', '0', '1', '-1', '2', '99', '1000000001', '4294967297', '9223372036854775807', '9223372036854775808', '0x1', ' 1', '1 ', 'x', 'stopped', 'maximum', 'floor', repeat('x', 600), E'a\nb\tc'])[1 + (random() * 20)::int] END $$},
 	q{CREATE FUNCTION public.fail() RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		PERFORM setseed((nextval('public.seeds') % 1000) / 1000.0);
@@ -39,15 +40,15 @@ $server->safe_psql('postgres', join ";\n",
 			PERFORM pg_sleep(2);
 		END IF;
 	END $$},
-	replace('get_ranges', 'client uuid, confirmed uuid, unconfirmed uuid[], new_token uuid, server_name text, databases text[], names text[], lasts bigint[], counts bigint[], leasts bigint[], floors bigint[], granted bigint[], boot uuid DEFAULT NULL, directory uuid DEFAULT NULL, started bigint DEFAULT NULL',
-		'TABLE ("position" text, first_number text, last_number text, floor text, grant_time_ms text, waits_for text, problem text)', q{
+	replace('get_ranges', 'client uuid, confirmed uuid, unconfirmed uuid[], new_token uuid, receipt bigint, server_name text, databases text[], names text[], lasts bigint[], counts bigint[], leasts bigint[], floors bigint[], sources text[], boot uuid DEFAULT NULL, directory uuid DEFAULT NULL, started bigint DEFAULT NULL',
+		'TABLE ("position" text, first_number text, last_number text, floor text, next text, grant_time_ms text, waits_for text, problem_kind text, problem text, new_receipt text, must_report text)', q{
 		BEGIN
 			PERFORM public.fail();
-			RETURN QUERY SELECT public.wrong(i::text), public.wrong(f::text), public.wrong((f + counts[i] - 1)::text), public.wrong(floors[i]::text), public.wrong('600000'), public.wrong(NULL), public.wrong(NULL)
-			FROM (SELECT i, CASE WHEN counts[i] > 0 THEN greatest(granted[i], floors[i], 0) + 1 END AS f FROM generate_series(1, cardinality(names)) i
+			RETURN QUERY SELECT public.wrong(i::text), public.wrong(f::text), public.wrong((f + counts[i] - 1)::text), public.wrong(floors[i]::text), public.wrong(NULL), public.wrong('600000'), public.wrong(NULL), public.wrong(NULL), public.wrong(NULL), public.wrong('1'), public.wrong('0')
+			FROM (SELECT i, CASE WHEN counts[i] > 0 THEN greatest(floors[i], nextval('public.numbers')) + 1 END AS f FROM generate_series(1, cardinality(names)) i
 				UNION ALL SELECT 1, 1 FROM generate_series(1, CASE WHEN random() < 0.1 THEN 300 * random() ELSE 0 END::int)) r(i, f);
 		END}),
-	replace('get_floors', 'client uuid', 'TABLE (database text, name text, floor text)', q{
+	replace('get_floors', 'client uuid, receipt bigint', 'TABLE (database text, name text, floor text)', q{
 		BEGIN
 			PERFORM public.fail();
 			RETURN QUERY SELECT public.wrong('postgres'), public.wrong('public.s'), CASE WHEN random() < 0.5 THEN '1' ELSE public.wrong('x') END FROM generate_series(1, (random() * (ARRAY[1, 2, 300])[1 + (random() * 2)::int])::int)

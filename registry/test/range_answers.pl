@@ -10,6 +10,9 @@ my $wanted = $ENV{SNOWFLAKE_ANSWERS} // 60;
 my $maximum = 1_000_000_000;
 my $last = 0;
 
+# Columns of an answer with ranges
+my $columns = 11;
+
 # Each connection has a process: what they answered at random, a line for each.
 my $answered = PostgreSQL::Test::Utils::tempdir() . '/answered';
 
@@ -24,8 +27,23 @@ sub answer_ranges
 
 		return $answer->($state) if $state->{statement} =~ /get_ranges/;
 		return rows(1, [1]) if $state->{statement} =~ /floor_changes/;
-		return $state->{statement} =~ /get_floors/ ? rows(3) : undef;
+		return rows(1, [1]) if $state->{statement} =~ /report_ranges/;
+		return $state->{statement} =~ /get_floors/ ? rows(3) : $state->{statement} =~ /get_range_names/ ? rows(5) : undef;
 	});
+}
+
+# The greatest number that was granted: this one from now on, unless it is less
+sub granted
+{
+	my ($number) = @_;
+	my $file = "$answered.granted";
+	my $before = -e $file ? slurp_file($file) : 0;
+
+	return $before if $number <= $before;
+	open my $out, '>', $file or die $!;
+	print $out $number;
+	close $out;
+	return $number;
 }
 
 # What a call asks, of the first of its sequences, or another one.
@@ -34,20 +52,22 @@ sub asks
 	my ($state, $i) = @_;
 	my @values = map { /^\{(.*)\}$/ ? scalar((split /,/, $1)[ $i // 0 ]) : $_ } @{ $state->{parameters} };
 
-	return { count => $values[8], floor => $values[10] eq 'NULL' ? undef : $values[10], granted => $values[11] };
+	return { count => $values[9], floor => $values[11] eq 'NULL' ? undef : $values[11] };
 }
 
 # How many sequences it asks for
-sub sequences_asked { return scalar(split /,/, $_[0]{parameters}[8]); }
+sub sequences_asked { return scalar(split /,/, $_[0]{parameters}[9]); }
 
-# The row of a registry that has ranges
+# The row of a registry that has ranges, above all that it granted before
 sub good_row
 {
 	my ($state, $i) = @_;
 	my $asks = asks($state, $i);
-	my $first = 1 + ($asks->{granted} > ($asks->{floor} // 0) ? $asks->{granted} : $asks->{floor} // 0);
+	my $first = granted(0) + 1;
 
-	return (1 + ($i // 0), $asks->{count} > 0 ? ($first, $first + $asks->{count} - 1) : (undef, undef), $asks->{floor}, 600_000, undef, undef);
+	$first = $asks->{floor} + 1 if ($asks->{floor} // 0) >= $first;
+	granted($first + $asks->{count} - 1) if $asks->{count} > 0;
+	return (1 + ($i // 0), $asks->{count} > 0 ? ($first, $first + $asks->{count} - 1) : (undef, undef), $asks->{floor}, undef, 600_000, undef, undef, undef, 1, 0);
 }
 
 # A row with other values in some columns; those that are code get the good row.
@@ -60,10 +80,10 @@ sub with_values
 			my @row = good_row($_[0]);
 
 			# Otherwise, there is no range that could be wrong.
-			return rows(7, \@row) if !defined $row[1];
+			return rows($columns, \@row) if !defined $row[1];
 			my @changed = @row;
 			$changed[$_] = ref $wrong{$_} ? $wrong{$_}->(@row) : $wrong{$_} foreach keys %wrong;
-			return rows(7, \@changed);
+			return rows($columns, \@changed);
 		});
 }
 
@@ -72,11 +92,11 @@ my $form = qr/: unexpected answer in row 1\n/;
 
 # Answers that have a name: what they are, and what nextval() says then.
 my %cases = (
-	'a column too few' => [ answer_ranges(sub { rows(6, [ 1 .. 6 ]) }), qr/: unexpected answer of one row with 6 columns: 1, 2, 3, 4, 5, 6\n/ ],
-	'a column too many' => [ answer_ranges(sub { rows(8, [ 1 .. 8 ]) }), qr/: unexpected answer of one row with 8 columns: / ],
-	'two rows' => [ answer_ranges(sub { my @row = good_row($_[0]); rows(7, \@row, \@row) }), qr/: unexpected answer of several rows with 7 columns\n/ ],
+	'a column too few' => [ answer_ranges(sub { rows(10, [ 1 .. 10 ]) }), qr/: unexpected answer of one row with 10 columns: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n/ ],
+	'a column too many' => [ answer_ranges(sub { rows(12, [ 1 .. 12 ]) }), qr/: unexpected answer of one row with 12 columns: / ],
+	'two rows' => [ answer_ranges(sub { my @row = good_row($_[0]); rows($columns, \@row, \@row) }), qr/: unexpected answer of several rows with 11 columns\n/ ],
 	'rows without end' =>
-	  [ answer_ranges(sub { my ($s) = @_; $s->{sent}->(message('1', '') . message('2', '') . row_description(7)); forever(row(1 .. 7) x 1000)->($s) }), qr/: unexpected answer/ ],
+	  [ answer_ranges(sub { my ($s) = @_; $s->{sent}->(message('1', '') . message('2', '') . row_description($columns)); forever(row(1 .. 11) x 1000)->($s) }), qr/: unexpected answer/ ],
 	'no position' => [ with_values(0 => undef), $form ],
 	'another position' => [ with_values(0 => 2), $form ],
 	'a number that is none' => [ with_values(1 => '1e3'), $form ],
@@ -88,44 +108,52 @@ my %cases = (
 	'number 0' => [ with_values(1 => 0), $form ],
 	'a negative number' => [ with_values(1 => -5), $form ],
 	'a negative floor' => [ with_values(3 => -1), $form ],
-	'a negative grant_time' => [ with_values(4 => -1), $form ],
-	'a huge grant_time' => [ with_values(4 => '9223372036854775807'), $form ],
-	'no grant_time' => [ with_values(4 => undef), $invalid ],
+	'a next number of 0' => [ with_values(4 => 0), $form ],
+	'a negative grant_time' => [ with_values(5 => -1), $form ],
+	'a huge grant_time' => [ with_values(5 => '9223372036854775807'), $form ],
+	'no grant_time' => [ with_values(5 => undef), $invalid ],
 	'a range that ends before it begins' => [ with_values(2 => sub { $_[1] - 1 }), $invalid ],
 	'a range beyond MAXVALUE' => [ with_values(2 => $maximum + 1), $invalid ],
-	'a range that was granted before' => [ with_values(1 => 1), $invalid ],
+	'a range that was granted before' => [ with_values(1 => 1), qr/DETAIL:  The registry granted numbers that this server had before\./ ],
 	'a range at the floor' => [ with_values(3 => sub { $_[1] }), $invalid ],
-	'a range with a problem' => [ with_values(6 => 'stopped: Something is wrong.'), $invalid ],
+	'a range with a problem' => [ with_values(7 => 'stopped', 8 => 'Something is wrong.'), $invalid ],
+	'a problem that is none' => [ with_values(7 => 'nothing', 8 => 'Something is wrong.'), $form ],
+	'a problem without a reason' => [ with_values(7 => 'stopped'), $form ],
+	'a reason without a problem' => [ with_values(8 => 'Something is wrong.'), $form ],
+	'no receipt' => [ with_values(9 => undef), $form ],
+	'a negative receipt' => [ with_values(9 => -1), $form ],
+	'no word about reports' => [ with_values(10 => undef), $form ],
+	'another word about reports' => [ with_values(10 => 2), $form ],
 	'a floor below that of this server' => [ with_values(1 => undef, 2 => undef, 3 => 5), qr/DETAIL:  The registry answered with an invalid floor: 5\./ ],
 	'a floor above MAXVALUE' => [ with_values(1 => undef, 2 => undef, 3 => $maximum + 1), qr/DETAIL:  The registry answered with an invalid floor: 1000000001\./ ],
 	'no range and no reason' => [ with_values(1 => undef, 2 => undef), qr/DETAIL:  The registry granted no numbers, and gave no reason\./ ],
-	'a problem in several lines' => [ with_values(1 => undef, 2 => undef, 6 => "stopped: One\nTwo\t\303\251\001"), qr/DETAIL:  One; Two \?\?\?/ ],
-	'a long problem' => [ with_values(1 => undef, 2 => undef, 6 => 'stopped: ' . 'long' x 1000), qr/DETAIL:  (?:long){120,128}l?o?n?\n/ ],
+	'a problem in several lines' => [ with_values(1 => undef, 2 => undef, 7 => 'stopped', 8 => "One\nTwo\t\303\251\001"), qr/DETAIL:  One; Two \?\?\?/ ],
+	'a long problem' => [ with_values(1 => undef, 2 => undef, 7 => 'stopped', 8 => 'long' x 1000), qr/DETAIL:  (?:long){120,128}l?o?n?\n/ ],
 	'a warning that the commit is not durable' => [
-		answer_ranges(sub { unfinished(7, [ good_row($_[0]) ]) . notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'not durable') . ready() }),
+		answer_ranges(sub { unfinished($columns, [ good_row($_[0]) ]) . notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'not durable') . ready() }),
 		qr/: the registry did not commit durably: not durable\n/
 	],
 	'an error after the row' =>
-	  [ answer_ranges(sub { unfinished(7, [ good_row($_[0]) ]) . error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => 'no') . ready() }), qr/: no\n/ ],
+	  [ answer_ranges(sub { unfinished($columns, [ good_row($_[0]) ]) . error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => 'no') . ready() }), qr/: no\n/ ],
 	'an error of a value' =>
 	  [ answer_ranges(sub { message('1', '') . error_message(S => 'ERROR', V => 'ERROR', C => '22021', M => 'invalid byte') . ready() }), qr/DETAIL:  invalid byte\n/ ],
 	'a COPY' => [ answer_ranges(sub { message('G', "\0\0\0") }), qr/: unexpected answer\n/ ],
 	'the end' => [ answer_ranges(sub { undef }), qr/: server closed the connection unexpectedly/ ]);
 
 my %answers = map { $_ => $cases{$_}[0] } keys %cases;
-$answers{'good'} = answer_ranges(sub { my ($state) = @_; rows(7, map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1) });
-$answers{'floors only'} = answer_ranges(sub { my @row = good_row($_[0]); rows(7, [ 1, undef, undef, @row[ 3, 4, 5 ], defined $row[1] ? 'stopped: None.' : undef ]) });
-$answers{'no row'} = answer_ranges(sub { rows(7) });
+$answers{'good'} = answer_ranges(sub { my ($state) = @_; rows($columns, map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1) });
+$answers{'floors only'} = answer_ranges(sub { my @row = good_row($_[0]); rows($columns, [ 1, undef, undef, @row[ 3 .. 6 ], defined $row[1] ? ('stopped', 'None.') : (undef, undef), 1, 0 ]) });
+$answers{'no row'} = answer_ranges(sub { rows($columns) });
 my $refusals_file = PostgreSQL::Test::Utils::tempdir() . '/refusals';
 $answers{'floor refused'} = answer_ranges(
 	sub {
 		my $asks = asks($_[0]);
-		my $before = $asks->{granted} > 5000 ? $asks->{granted} : 5000;
+		my $before = granted(5000);
 
-		return rows(7, [ 1, $asks->{count} > 0 ? ($before + 1, $before + 100) : (undef, undef), 5000, 600_000, undef, undef ])
+		return rows($columns, [ 1, $asks->{count} > 0 ? ($before + 1, granted($before + 100)) : (undef, undef), 5000, undef, 600_000, undef, undef, undef, 1, 0 ])
 		  if ($asks->{floor} // 0) < 5000;
 		append_to_file($refusals_file, 'x');
-		return rows(7, [ 1, undef, undef, undef, 600_000, undef, 'floor: It is refused.' ]);
+		return rows($columns, [ 1, undef, undef, undef, undef, 600_000, undef, 'floor', 'It is refused.', 1, 0 ]);
 	});
 $answers{'nothing'} = answer_ranges(sub { $_[0]{ask}->(); undef });
 $answers{'notices'} = answer_ranges(forever(notice(S => 'WARNING', V => 'WARNING', C => '01000', M => 'a' x 10_000) x 100));
@@ -139,18 +167,18 @@ sub random_ranges
 	my ($state) = @_;
 	my @wrong = (
 		undef, '', '-', '+', '0', '1', '-1', '2', '99', '1000000001', '4294967297', '9223372036854775807',
-		'9223372036854775808', '0x1', 'x', "1\0", ' 1', '1 ', 'NaN', 'stopped: x', 'maximum: x', 'floor: x', 'busy: x', 'unknown: x', $noise->());
+		'9223372036854775808', '0x1', 'x', "1\0", ' 1', '1 ', 'NaN', 'stopped', 'report', 'maximum', 'floor', 'busy', 'unknown', $noise->());
 	my @rows = map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1;
 
 	foreach my $row (@rows)
 	{
-		$row->[$_] = one(@wrong) foreach grep { rand() < 0.12 } 0 .. 6;
+		$row->[$_] = one(@wrong) foreach grep { rand() < 0.08 } 0 .. 10;
 	}
 	return one(
-		(rows(7, @rows)) x 5,
-		rows(7, @rows, $rows[0]), rows(7, @rows[ 1 .. $#rows ]), rows(3, map { [ @$_[ 0 .. 2 ] ] } @rows),
-		unfinished(7, @rows) . rows(7, @rows),
-		substr(rows(7, @rows), 0, int rand 100));
+		(rows($columns, @rows)) x 5,
+		rows($columns, @rows, $rows[0]), rows($columns, @rows[ 1 .. $#rows ]), rows(3, map { [ @$_[ 0 .. 2 ] ] } @rows),
+		unfinished($columns, @rows) . rows($columns, @rows),
+		substr(rows($columns, @rows), 0, int rand 100));
 }
 
 # Floors: of the sequence s, none that leave it without numbers.

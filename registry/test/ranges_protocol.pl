@@ -4,8 +4,8 @@
 use SnowflakeTest;
 
 #
-# Servers: the token of the last answer, those of calls since then, and the greatest number
-# that each was granted.  The ledger has all ranges that arrived.
+# Servers: the token of the last answer, those of calls since then, the receipt, and the
+# greatest number that each was granted.  The ledger has all ranges that arrived.
 #
 my %ledger;
 my $overlaps = 0;
@@ -17,7 +17,7 @@ sub new_uuid { return sprintf('00000000-0000-4000-8000-%012d', ++$uuids); }
 sub new_client
 {
 	my ($name) = @_;
-	return { name => $name, client => new_uuid(), unconfirmed => [], granted => {} };
+	return { name => $name, client => new_uuid(), unconfirmed => [], receipt => 0, granted => {} };
 }
 
 # The query of a call; names => [count, floor]
@@ -29,21 +29,37 @@ sub query_of
 
 	$server->{token} = new_uuid();
 	return sprintf(
-		q{SELECT (ARRAY[%s])["position"], first_number, last_number, floor, waits_for, problem
-		FROM snowflake_registry.get_ranges('%s', %s, %s, '%s', '%s', %s, %s, %s, %s, %s, %s, %s)},
+		q{SELECT (ARRAY[%s])["position"], first_number, last_number, floor, waits_for, problem_kind || ': ' || problem, new_receipt
+		FROM snowflake_registry.get_ranges('%s', %s, %s, '%s', %s, '%s', %s, %s, %s, %s, %s, %s, %s, directory => md5('%s')::uuid)},
 		join(',', map { "'$_'" } @names), $server->{client},
 		$server->{confirmed} ? "'$server->{confirmed}'" : 'NULL', $array->(@{ $server->{unconfirmed} }),
-		$server->{token}, $server->{name},
-		map { $array->(@$_) } [ ('shop') x @names ], \@names, [ (2147483647) x @names ],
+		$server->{token}, $server->{receipt}, $server->{name},
+		(map { $array->(@$_) } [ ('shop') x @names ], \@names, [ (2147483647) x @names ],
 		[ map { $wanted{$_}[0] } @names ], [ (1) x @names ], [ map { $wanted{$_}[1] // 'NULL' } @names ],
-		[ map { $server->{granted}{$_} // 0 } @names ]);
+		[ ('NULL') x @names ]), $server->{name});
 }
 
-# Take an answer; returns how many rows it has.
+# A report of all that it was granted
+sub report
+{
+	my ($node, $server) = @_;
+	my @names = sort keys %{ $server->{granted} };
+
+	return $node->safe_psql(
+		'postgres',
+		sprintf(q{SELECT snowflake_registry.report_ranges('%s', %s, '{%s}', '%s', '{%s}', '{%s}', '{%s}', '{%s}', true, md5('%s')::uuid)},
+			$server->{client}, $server->{confirmed} ? "'$server->{confirmed}'" : 'NULL', join(',', @{ $server->{unconfirmed} }),
+			$server->{name}, join(',', ('shop') x @names), join(',', @names), join(',', (2147483647) x @names), join(',', @{ $server->{granted} }{@names}), $server->{name}),
+		extra_params => [ '-U', 'regress_server' ]);
+}
+
+# Take an answer, and its receipt out of it; returns how many rows it has.
 sub take
 {
-	my ($server, $out) = @_;
-	my @rows = split /\n/, $out;
+	my ($server, undef) = @_;
+
+	$server->{receipt} = $1 if $_[1] =~ s/\|(\d+)$//mg;
+	my @rows = split /\n/, $_[1];
 
 	foreach my $row (@rows)
 	{
@@ -110,7 +126,8 @@ $first->safe_psql('postgres', q{
 	SELECT snowflake_registry.add_database('shop');
 	CREATE ROLE regress_server LOGIN;
 	ALTER ROLE regress_server SET synchronous_commit = off;
-	GRANT EXECUTE ON FUNCTION snowflake_registry.get_ranges, snowflake_registry.get_floors, snowflake_registry.return_ranges TO regress_server;
+	GRANT EXECUTE ON FUNCTION snowflake_registry.get_ranges, snowflake_registry.get_range_names, snowflake_registry.get_floors,
+		snowflake_registry.report_ranges, snowflake_registry.return_ranges TO regress_server;
 	CREATE TABLE ranges (name text, first_number bigint, last_number bigint, problem text)});
 
 # 12 servers call for half of 40 names, in any order, and the first of them add these.
@@ -118,13 +135,13 @@ my $file = $first->basedir . '/calls.sql';
 append_to_file($file, q{
 \set n :n + 1
 INSERT INTO ranges
-SELECT w.names[r."position"], first_number, last_number, problem
+SELECT w.names[r."position"], first_number, last_number, problem_kind
 FROM (SELECT array_agg('public.t' || i ORDER BY random()) AS names
       FROM (SELECT i FROM generate_series(1, 40) i ORDER BY random() LIMIT 20) i) w,
 	snowflake_registry.get_ranges(md5(:client_id::text)::uuid,
 		CASE WHEN :n > 1 THEN md5(:client_id || '-' || (:n - 1))::uuid END, '{}', md5(:client_id || '-' || :n)::uuid,
-		'server' || :client_id, array_fill('shop'::text, '{20}'), w.names, array_fill(2147483647::bigint, '{20}'),
-		array_fill(1::bigint, '{20}'), array_fill(1::bigint, '{20}'), array_fill(0::bigint, '{20}'), array_fill(0::bigint, '{20}')) r;
+		0, 'server' || :client_id, array_fill('shop'::text, '{20}'), w.names, array_fill(2147483647::bigint, '{20}'),
+		array_fill(1::bigint, '{20}'), array_fill(1::bigint, '{20}'), array_fill(0::bigint, '{20}'), array_fill(NULL::text, '{20}')) r;
 });
 my ($out, $err);
 IPC::Run::run([ 'pgbench', '-n', '-c', 12, '-j', 2, '-t', 60, '-D', 'n=0', '-f', $file, '-d', $first->connstr('postgres') ],
@@ -132,7 +149,7 @@ IPC::Run::run([ 'pgbench', '-n', '-c', 12, '-j', 2, '-t', 60, '-D', 'n=0', '-f',
 like($out, qr{transactions actually processed: 720/720}, '12 servers call at the same time: nobody waits in vain') or diag($err);
 # On a slow machine, some wait for longer than they should, and get no number.
 is($first->safe_psql('postgres', q{SELECT count(*), count(DISTINCT (name, first_number)) FILTER (WHERE first_number IS NOT NULL) = count(first_number), count(DISTINCT name),
-		bool_and(first_number = last_number), bool_and(problem IS NULL OR problem LIKE 'busy:%')
+		bool_and(first_number = last_number), bool_and(problem IS NULL OR problem = 'busy')
 	FROM ranges WHERE first_number IS NOT NULL OR problem IS NOT NULL}),
 	'14400|t|40|t|t', 'they are granted all numbers once');
 is($first->safe_psql('postgres', q{SELECT count(*) FROM (SELECT name, max(last_number) - count(last_number) AS gaps FROM ranges GROUP BY name) g WHERE gaps <> 0}),
@@ -162,8 +179,8 @@ $first->poll_query_until('postgres', "SELECT count(*) = 3 FROM pg_stat_activity 
 pass('calls for other sequences are not held up');
 kill 'CONT', $receiver;
 finish_queries($hung, $busy, $other);
-like($busy->{out}, qr/^t\|\|\|\|\|busy: .*\nu\|\d+\|\d+\|0\|\|$/, 'another server is granted no numbers of the same sequence, but of others');
 take($b, $busy->{out});
+like($busy->{out}, qr/^t\|\|\|\|\|busy: .*\nu\|\d+\|\d+\|0\|\|$/, 'another server is granted no numbers of the same sequence, but of others');
 take($c, $other->{out});
 my ($lost) = $hung->{out} =~ /^(t\|\d+\|\d+)/;
 like(call($first, $a, t => [100]), qr/^\Q$lost\E\|/, 'what was granted to a call that was given up is granted again');
@@ -183,7 +200,7 @@ finish_queries($hung, $busy);
 like($busy->{out}, qr/^t\|\|\|\|\|busy: /, 'a floor is not set during a call that is about to commit');
 take($a, $busy->{out});
 like(call($first, $a, t => [ 0, 5000 ]), qr/^t\|\|\|5000\|b\|$/, 'then it waits for the server that has been granted lower numbers');
-my $floors = "SELECT * FROM snowflake_registry.get_floors('$b->{client}')";
+my $floors = "SELECT * FROM snowflake_registry.get_floors('$b->{client}', 0)";
 is($first->safe_psql('postgres', $floors, extra_params => [ '-U', 'regress_server' ]), 'shop|t|5000', 'that server hears of the floor');
 like(call($first, $b, t => [ 100, 5000 ]), qr/^t\|5001\|5100\|5000\|\|$/, 'what had not arrived is not granted again below the floor');
 is($first->safe_psql('postgres', $floors), '', 'a floor that was acknowledged is not reported again');
@@ -236,10 +253,11 @@ like(call($standby, $a, t => [100]), $stopped, 'a registry that was promoted gra
 $standby->stop('immediate');
 $standby->start;
 like(call($standby, $b, t => [100]), $stopped, '... also after a crash');
-is($standby->safe_psql('postgres', 'SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence ORDER BY server_name'),
-	"t|a|t\nt|b|t", 'it has noted what the servers were granted');
-like(sql_error($standby, 'SELECT snowflake_registry.resume_ranges(0)'),
-	qr/ERROR:  55000: numbers might be granted twice if none are skipped\nDETAIL:  Since the registry stopped, these servers have not reported what they were granted of each sequence: a, b, c, server0, .*\.\nHINT:  /,
+report($standby, $_) foreach $a, $b;
+is($standby->safe_psql('postgres', "SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence WHERE name = 't' ORDER BY server_name"),
+	"t|a|t\nt|b|t", 'servers report what they were granted');
+like(sql_error($standby, 'SELECT snowflake_registry.resume_ranges(0, 2)'),
+	qr/ERROR:  55000: numbers might be granted twice if none are skipped\nDETAIL:  Servers that have reported all that they know: a, b\. Servers that have not: (?=.*\bc \(last call 20).*\bserver0 .*\.\nHINT:  /,
 	'it does not continue right there while others are silent');
 $standby->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(1)');
 like(call($standby, $_, t => [100], u => [100]), qr/^t\|\d+\|\d+\|5000\|\|\nu\|\d/, 'an administrator resumes it, and the servers continue') foreach $a, $b;
@@ -265,15 +283,17 @@ $third->stop;
 # An asynchronous standby, which lacks what was granted since, is promoted.
 $old->promote;
 like(call($old, $a, t => [100]), $stopped, 'a registry that has lost ranges grants nothing');
-is($old->safe_psql('postgres', 'SELECT server_name, granted >= next FROM snowflake_registry.range_evidence'),
-	"a|t", 'what a server reports proves that');
 like(call($old, $b, t => [ 100, 4000 ]), $stopped, 'who is superseded only because of the loss keeps its ranges');
-is($old->safe_psql('postgres', q{SELECT name, next > greatest_granted + 1000, servers FROM snowflake_registry.resume_ranges(1000) WHERE name = 't'}),
+report($old, $_) foreach $a, $b;
+is($old->safe_psql('postgres', 'SELECT server_name, granted >= next FROM snowflake_registry.range_evidence WHERE name = \'t\' ORDER BY 1'),
+	"a|t\nb|t", 'servers report numbers that it does not know of');
+is($old->safe_psql('postgres', q{SELECT name, next > greatest_granted + 1000, granted_to FROM snowflake_registry.resume_ranges(1000) WHERE name = 't'}),
 	't|t|a, b', 'the administrator sees who reported what');
 is(call($old, $a, t => [100]), '', 'then such a server is superseded');
-my ($a2, $b2) = map { new_client($_) } 'a', 'b';
-$a2->{granted} = $a->{granted};
-like(call($old, $_, t => [100]), qr/^t\|\d/, '... and is granted ranges when it begins anew') foreach $a2, $b2;
+my ($a2, $b2) = map { { %{ new_client($_->{name}) }, receipt => $_->{receipt}, granted => $_->{granted} } } $a, $b;
+like(call($old, $_, t => [100]), qr/^t\|\|\|5000\|\|report: /, '... is asked again when it begins anew') foreach $a2, $b2;
+report($old, $_) foreach $a2, $b2;
+like(call($old, $_, t => [100]), qr/^t\|\d/, '... and is granted ranges') foreach $a2, $b2;
 is($overlaps, 0, 'no number is granted twice after ranges were lost');
 $_->stop foreach $old, $next_one;
 
@@ -289,24 +309,30 @@ $first->stop;
 my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($first, 'yesterday');
 $copy->start;
-like(call($copy, $e, w => [0]), qr/\|stopped: .*, because it lost ranges: server "e" was granted number \d+ of w \(shop\), and the registry had none above \d+\.$/m,
-	'files that were put back: the first server that reports proves it');
+is($copy->safe_psql('postgres', "SELECT database IS NULL FROM snowflake_registry.get_floors(gen_random_uuid(), $e->{receipt})"),
+	't', 'files that were put back: the first server that connects proves it, also if it was started again');
+is($copy->safe_psql('postgres', 'SELECT stopped FROM snowflake_registry.range_state'),
+	'it lost commits: server "?" has a receipt of a call that it does not know', '... so that nothing is granted anymore');
 $copy->stop('immediate');
 $copy->start;
 like(call($copy, $f, w => [ 100, 0 ], x => [ 100, 0 ]), qr/^w\|\|\|0\|\|stopped: .*\nx\|\|\|\|\|stopped: /, 'nothing is granted of any sequence, also after a crash');
 my $g = new_client('g');
 like(call($copy, $g, t => [100]), qr/^t\|\|\|5000\|\|stopped: /, '... to no server');
-$copy->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(1)');
-call($copy, $_, w => [100]) foreach $e, $g;
+$copy->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(400)');
+call($copy, $g, w => [100]);
+like(call($copy, $f, w => [100]), qr/^$/, 'a server that was away then is another one');
+$f = { %{ new_client('f') }, receipt => $f->{receipt}, granted => $f->{granted} };
+my $before = next_of($copy, 'w');
+like(call($copy, $f, w => [100]), qr/^w\|\|\|0\|\|report: /, '... and is granted nothing before it has reported');
+call($copy, $g, w => [100]);
+report($copy, $f);
+call($copy, $f, w => [100]);
+is(call($copy, $e, w => [100]), '', 'so is one that was to report when it was resumed');
 is($overlaps, 0, 'no number is granted twice after files were put back');
 
-# A server that the registry does not know holds ranges: floors wait for it.
-my $h = new_client('h');
-$h->{confirmed} = new_uuid();
-$h->{granted}{w} = 50;
-is($copy->safe_psql('postgres', "SELECT database IS NULL FROM snowflake_registry.get_floors('$h->{client}')"), 't', 'a server that is not known is told so');
-call($copy, $h, w => [0]);
-like(call($copy, $g, w => [ 0, 60 ]), qr/\|(?:e, )?(?:f, )?h\|$/, 'a floor waits for a server whose row was lost');
+# What it holds, the registry has lost, but floors wait for it.
+my $floor = next_of($copy, 'w') + 10;
+like(call($copy, $g, w => [ 0, $floor ]), qr/\bf\|$/, 'a floor waits for a server whose ranges were lost');
 
 # A dump has the sequences, and the registry that is made of it stops.
 call($copy, $g, w => [100]);
@@ -316,10 +342,14 @@ call($copy, $g, w => [100]);
 $copy->safe_psql('postgres', 'CREATE DATABASE restored');
 $copy->command_ok([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $copy->connstr('restored'), '-f', $dump ], 'the dump is restored');
 my $result = $copy->safe_psql('restored', query_of($g, w => [100]));
-like($result, qr/^w\|\|\|60\|\|stopped: .*, because its database was copied, upgraded, or restored from a dump\.$/m, 'a registry restored from a dump grants nothing');
-is($copy->safe_psql('restored', "SELECT next - greatest_granted FROM snowflake_registry.resume_ranges(7) WHERE name = 'w'"), 8,
-	'it is resumed above what a server reported');
-take(new_client('i'), $copy->safe_psql('restored', query_of(new_client('i'), w => [100])));
+take($g, $result);
+like($result, qr/^w\|\|\|$floor\|\|stopped: .*, because its database was copied, upgraded, or restored from a dump\.$/m, 'a registry restored from a dump grants nothing');
+like(sql_error($copy, 'SELECT snowflake_registry.resume_ranges(0)', dbname => 'restored'), qr/Servers that have reported all that they know: none\./, 'it asks how many servers there are');
+is($copy->safe_psql('restored', "SELECT next - was_next FROM snowflake_registry.resume_ranges(200) WHERE name = 'w'"), 200,
+	'it is resumed above what it can have granted since');
+my $i = new_client('i');
+$result = $copy->safe_psql('restored', query_of($i, w => [100]));
+take($i, $result);
 is($overlaps, 0, 'no number is granted twice by the restored one');
 
 # Otherwise, all others wait for its end.
@@ -327,7 +357,7 @@ $copy->append_conf('postgresql.conf', 'max_prepared_transactions = 5');
 $copy->restart;
 like(sql_error($copy, 'BEGIN; ' . query_of(new_client('p'), v => [100]) . "; PREPARE TRANSACTION 'p'"), qr/ERROR:  0A000: /m,
 	'a transaction that has called cannot be prepared');
-like(sql_error($copy, q{BEGIN; SELECT FROM snowflake_registry.get_floors(gen_random_uuid()); PREPARE TRANSACTION 'p'}), qr/ERROR:  0A000: /m,
+like(sql_error($copy, q{BEGIN; SELECT FROM snowflake_registry.get_floors(gen_random_uuid(), 0); PREPARE TRANSACTION 'p'}), qr/ERROR:  0A000: /m,
 	'... nor one that has asked for floors');
 
 cmp_ok($ranges, '>', 25, 'ranges were recorded');

@@ -111,12 +111,12 @@ is($primary->safe_psql('postgres', "SELECT count(*) FROM ($ranges) q"), 0, 'a re
 $primary->safe_psql('postgres', qq{
 	SELECT snowflake_registry.add_database('shop');
 	SELECT FROM (VALUES ('a', 100), ('b', 1)) v(c, n),
-		snowflake_registry.get_ranges(md5(c)::uuid, NULL, '{}', md5('1')::uuid, c, '{shop}', '{public.s}', '{100000}', ARRAY[n], '{1}', '{0}', '{0}');
+		snowflake_registry.get_ranges(md5(c)::uuid, NULL, '{}', md5('1')::uuid, 0, c, '{shop}', '{public.s}', '{100000}', ARRAY[n], '{1}', '{0}', '{NULL}');
 	SELECT snowflake_registry.return_ranges(md5('a')::uuid, md5('1')::uuid, '{}')});
 $metrics = qq{SET ROLE regress_exporter; SELECT database_group, name, "left", lost, round(exhausted_timestamp_seconds) > extract(epoch FROM now()) FROM ($sequence) q};
 is($primary->safe_psql('postgres', $metrics), 'shop|public.s|99899|100|t', 'numbers that are left, lost, and when they end');
 $primary->safe_psql('postgres', q{
-	SELECT count(*) FROM snowflake_registry.get_ranges(md5('c')::uuid, NULL, '{}', md5('1')::uuid, 'a', '{shop}', '{public.s}', '{100000}', '{1}', '{1}', '{0}', '{0}')});
+	SELECT count(*) FROM snowflake_registry.get_ranges(md5('c')::uuid, NULL, '{}', md5('1')::uuid, 0, 'a', '{shop}', '{public.s}', '{100000}', '{1}', '{1}', '{0}', '{NULL}')});
 like($primary->safe_psql('postgres', $metrics), qr/^shop\|public\.s\|\d+\|100\|t$/, 'numbers stay lost when the server that lost them calls again');
 is($primary->safe_psql('postgres', "SELECT stopped FROM ($ranges) q"), 0, 'ranges are granted');
 $primary->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('test')});

@@ -80,19 +80,21 @@ is($registry->safe_psql('ids', $recovery->example('SELECT snowflake_registry.con
 
 # Ranges of sequences: one is granted, shown, and not granted while some may be lost.
 $registry->safe_psql('ids', $page->example('snowflake_registry.add_database', id_server => 'regress_id_server'));
-my $range = q{SELECT coalesce(problem, 'granted') FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}',
-	gen_random_uuid(), 'page', '{shop}', '{public.t}', '{2147483647}', '{100}', '{1}', '{500}', '{500}')};
+my $range = q{SELECT coalesce(problem_kind, 'granted') FROM snowflake_registry.get_ranges(md5('page')::uuid, NULL, '{}',
+	gen_random_uuid(), 0, 'page', '{shop}', '{public.t}', '{2147483647}', '{100}', '{1}', '{500}', '{NULL}', directory => md5('d')::uuid)};
 is($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]),
 	'granted', 'a server gets a range of a sequence');
 like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.sequences')),
 	qr/^public\.t\|601\|2147483047\|/, 'the view shows the sequence');
 like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.range_holders')),
 	qr/^page\|shop\|public\.t\|501\|600\|/, 'another one shows who holds its numbers');
-$registry->safe_psql('ids', q{UPDATE snowflake_registry.range_sequences SET next = 400});
-like($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]),
-	qr/^stopped: /, 'a range that was lost stops all');
-is($registry->safe_psql('ids', $recovery->example('FROM snowflake_registry.range_evidence')),
-	"shop|public.t|page|500|400\nshop|public.t|400|100501|500|page", 'an administrator looks, and resumes');
+$registry->safe_psql('ids', $recovery->example('stop_ranges'));
+like($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]), qr/^stopped/, 'nothing is granted while some may be lost');
+my $report = q{SELECT snowflake_registry.report_ranges(md5('page')::uuid, NULL, '{}', 'page', '{shop}', '{public.t}', '{2147483647}', '{700}', true, md5('d')::uuid)};
+is($registry->safe_psql('ids', $report, extra_params => [ '-U', 'regress_id_server' ]), 't', 'a server reports');
+is($registry->safe_psql('ids', $recovery->example('servers => 3', 'servers => 3' => 'servers => 1')),
+	'shop|public.t|601|701|700|page', 'with all reports, nothing is skipped');
+is($registry->safe_psql('ids', $recovery->example('skip => 100000')), 'shop|public.t|701|100701||', 'otherwise, numbers are');
 
 # Grants may be lost, so none is granted again; but others are granted at once.
 my $ask = q{SELECT worker_id, current_user FROM snowflake_registry.get_grant('shardingsphere', 0, NULL,
