@@ -96,7 +96,7 @@ BEGIN
         WHEN settings.timeline <> here.timeline AND NOT (settings.lossless_failover AND settings.timeline < here.timeline) THEN
             format('its server was promoted to timeline %s', here.timeline)
         WHEN standing = 'lost' THEN
-            format('it lost commits: server "%s" has a receipt of a call that it does not know', coalesce(server_name, '?'))
+            format('it lost commits: server "%s" has a receipt of a call that it does not know', coalesce(server_name, host(inet_client_addr()), '?'))
     END;
 END
 $$;
