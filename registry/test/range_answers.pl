@@ -114,7 +114,7 @@ my %cases = (
 	'no grant_time' => [ with_values(5 => undef), $invalid ],
 	'a range that ends before it begins' => [ with_values(2 => sub { $_[1] - 1 }), $invalid ],
 	'a range beyond MAXVALUE' => [ with_values(2 => $maximum + 1), $invalid ],
-	'a range that was granted before' => [ with_values(1 => 1), qr/DETAIL:  The registry granted numbers that this server had before\./ ],
+	'a range below the floor' => [ with_values(1 => 1), $invalid ],
 	'a range at the floor' => [ with_values(3 => sub { $_[1] }), $invalid ],
 	'a range with a problem' => [ with_values(7 => 'stopped', 8 => 'Something is wrong.'), $invalid ],
 	'a problem that is none' => [ with_values(7 => 'nothing', 8 => 'Something is wrong.'), $form ],
@@ -143,6 +143,7 @@ my %cases = (
 my %answers = map { $_ => $cases{$_}[0] } keys %cases;
 $answers{'good'} = answer_ranges(sub { my ($state) = @_; rows($columns, map { [ good_row($state, $_) ] } 0 .. sequences_asked($state) - 1) });
 $answers{'floors only'} = answer_ranges(sub { my @row = good_row($_[0]); rows($columns, [ 1, undef, undef, @row[ 3 .. 6 ], defined $row[1] ? ('stopped', 'None.') : (undef, undef), 1, 0 ]) });
+$answers{'granted before'} = with_values(1 => 101);
 $answers{'no row'} = answer_ranges(sub { rows($columns) });
 my $refusals_file = PostgreSQL::Test::Utils::tempdir() . '/refusals';
 $answers{'floor refused'} = answer_ranges(
@@ -253,6 +254,16 @@ wait_until(
 	'numbers',
 	sub { my ($status, $number) = $server->psql('postgres', "SELECT nextval('s')"); $last = $number if $status == 0; return $status == 0; });
 cmp_ok($last, '>', 0, 'numbers come from a registry that grants them');
+
+# Numbers that it granted before
+answer_by('granted before');
+my $granted_error;
+wait_until(
+	'an error because of numbers that were granted before',
+	sub { $granted_error = sql_error($server, "SELECT max(nextval('s')) FROM generate_series(1, 10000)"); return $granted_error =~ /granted numbers/; },
+	sub { $granted_error });
+like($granted_error, qr/DETAIL:  The registry granted numbers that this server had before\./, 'answer: numbers that it granted before');
+answer_by('good');
 
 # A floor that the registry told, and then refuses
 answer_by('floor refused');

@@ -21,7 +21,7 @@ $server->safe_psql('postgres', q{SELECT nextval('s')});
 $registry->safe_psql('postgres', q{SELECT snowflake_registry.stop_ranges('a test')});
 like(sql_error($server, $many), qr/ERROR:  55000: the registry refuses numbers of sequence "s"/, 'the registry refuses');
 set_clock($server, 0);
-$registry->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)');
+$registry->safe_psql('postgres', 'SELECT snowflake_registry.resume_ranges(1)');
 ok($server->poll_query_until('postgres', q{SELECT count(nextval('s')) = 1000 FROM generate_series(1, 1000)}),
 	'after a refusal, and the clock set back by a day, the server asks again');
 
