@@ -30,8 +30,8 @@ typedef enum RangeOutcome
 /* What an answer says of this server. */
 typedef struct RangeStanding
 {
-	int64		receipt;		/* to be kept before anything else of the answer
-								 * is used; 0: none */
+	int64		receipt;		/* to be kept before anything else of the
+								 * answer is used; 0: none */
 	bool		must_report;	/* what it may have been granted */
 } RangeStanding;
 

@@ -64,8 +64,8 @@ typedef struct RangeReport
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 	int64		last;			/* MAXVALUE */
 	int64		granted;		/* the greatest number that it may have been
-								 * granted; 0: none in this life of its memory;
-								 * -1: not known */
+								 * granted; 0: none in this life of its
+								 * memory; -1: not known */
 } RangeReport;
 
 /* What advancing to the next range comes to. */

@@ -1,0 +1,286 @@
+-- internal functions: what is granted of a sequence
+
+CREATE FUNCTION snowflake_registry.usable_last(last bigint)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN least(last, 9223372036854775806);
+
+COMMENT ON FUNCTION snowflake_registry.usable_last(bigint) IS
+'internal: last number that can be granted, so that the next one is a bigint';
+
+CREATE FUNCTION snowflake_registry.check_range_names(
+    databases text[],
+    names text[],
+    lasts bigint[],
+    lengths integer[],
+    are_valid boolean)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    wrong text;
+BEGIN
+    SELECT CASE
+        WHEN cardinality(databases) > 100 THEN
+            'A call has at most 100 names.'
+        WHEN cardinality(databases) <> ANY (ARRAY[cardinality(names), cardinality(lasts)] || lengths) THEN
+            'The arrays have different lengths.'
+        WHEN NOT bool_and(num_nulls(u.database, u.name) = 0) THEN
+            'A name is null.'
+        WHEN NOT bool_and(length(u.database) <= 63 AND length(u.name) <= 300) THEN
+            'A name is too long.'
+        WHEN count(*) > count(DISTINCT (u.database, u.name)) THEN
+            'A name is given twice.'
+        WHEN are_valid IS FALSE OR NOT bool_and(coalesce(u.last, 0) > 0) THEN
+            'A number is out of range.'
+        END
+    INTO wrong
+    FROM unnest(databases, names, lasts) u(database, name, last);
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'invalid call for ranges'
+            USING ERRCODE = 'invalid_parameter_value', DETAIL = wrong;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.check_range_names(text[], text[], bigint[], integer[], boolean) IS
+'internal: check the names of a call, that its other arrays have as many elements, and
+whether these are valid, as the caller found;
+error: 22023 if not';
+
+CREATE FUNCTION snowflake_registry.add_range_sequences(
+    databases text[],
+    names text[],
+    lasts bigint[],
+    numbers bigint[],
+    are_floors boolean)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
+    SELECT DISTINCT ON (d.database_group, u.name)
+           d.database_group, u.name, u.last, u.number + 1, CASE WHEN are_floors THEN u.number ELSE 0 END,
+           clock_timestamp(), clock_timestamp(), clock_timestamp()
+    FROM unnest(databases, names, lasts, numbers) u(database, name, last, number)
+        JOIN snowflake_registry.range_databases d ON d.database = u.database
+    WHERE d.database_group IS NOT NULL AND u.number < snowflake_registry.usable_last(u.last)
+    AND NOT EXISTS (SELECT FROM snowflake_registry.range_sequences s
+                    WHERE s.database_group = d.database_group AND s.name = u.name)
+    ORDER BY d.database_group, u.name, u.number DESC
+    ON CONFLICT DO NOTHING;
+END;
+
+COMMENT ON FUNCTION snowflake_registry.add_range_sequences(text[], text[], bigint[], bigint[], boolean) IS
+'internal: add those sequences that are not known, to continue above numbers (NULL: do
+not add it), which are floors or not';
+
+CREATE FUNCTION snowflake_registry.lock_range_sequences(
+    databases text[],
+    names text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    until timestamptz := clock_timestamp() + interval '0.5 s';
+    before text := current_setting('lock_timeout');
+    q record;
+    left_ms bigint;
+BEGIN
+    -- In the order of names: otherwise, A and B each wait for a name that the other one
+    -- has locked.  One that somebody keeps locked must not hold up the others for long:
+    -- it is left out, and get_ranges() says so.
+    FOR q IN
+        SELECT DISTINCT d.database_group, n.name
+        FROM unnest(databases, names) n(database, name)
+            JOIN snowflake_registry.range_databases d ON d.database = n.database
+        ORDER BY d.database_group, n.name
+    LOOP
+        PERFORM FROM snowflake_registry.range_sequences s
+        WHERE s.database_group = q.database_group AND s.name = q.name
+        FOR UPDATE SKIP LOCKED;
+        left_ms := extract(epoch FROM until - clock_timestamp()) * 1000;
+        CONTINUE WHEN FOUND OR left_ms <= 0;
+        PERFORM set_config('lock_timeout', left_ms::text, true);
+        BEGIN
+            PERFORM FROM snowflake_registry.range_sequences s
+            WHERE s.database_group = q.database_group AND s.name = q.name
+            FOR UPDATE;
+        EXCEPTION WHEN lock_not_available THEN
+        END;
+        PERFORM set_config('lock_timeout', before, true);
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.lock_range_sequences(text[], text[]) IS
+'internal: lock the sequences of a call until the end of the transaction, but those
+that others have locked for long';
+
+CREATE FUNCTION snowflake_registry.find_range_problem(
+    s snowflake_registry.range_sequences,
+    database_group text,
+    database text,
+    name text,
+    floor bigint,
+    OUT kind text,
+    OUT problem text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF database_group IS NULL THEN
+        kind := 'database';
+        problem := format('The registry grants no ranges to database "%s". Its administrator can call snowflake_registry.add_database().', database);
+    ELSIF s.name IS NULL AND floor IS NULL THEN
+        kind := 'unknown';
+        problem := format('The registry does not know sequence %s of database "%s".', name, database);
+    ELSIF s.name IS NULL THEN
+        kind := 'floor';
+        problem := format('No number of sequence %s is left above %s.', name, floor);
+    -- Otherwise, setval() with a wrong number exhausts the sequence of all servers.
+    ELSIF floor >= s.next AND (floor >= snowflake_registry.usable_last(s.last)
+                               OR floor - s.next >= (snowflake_registry.usable_last(s.last) - s.next + 1) / 10) THEN
+        kind := 'floor';
+        problem := format('It would skip all numbers from %s up to %s, more than a tenth of what is left of sequence %s. The administrator of the registry can call snowflake_registry.raise_sequence().', s.next, floor, name);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.find_range_problem(snowflake_registry.range_sequences, text, text, text, bigint) IS
+'internal: why nothing is granted of a sequence, as a word and a sentence; NULL: nothing
+is wrong';
+
+CREATE FUNCTION snowflake_registry.continue_above(
+    INOUT s snowflake_registry.range_sequences,
+    source text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    other snowflake_registry.range_sequences;
+BEGIN
+    -- Otherwise, a database that was copied from one of another group, or was one, has
+    -- numbers that are granted again.  Later ones of that group are not in it.
+    SELECT q.* INTO other
+    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q
+        ON q.database_group = coalesce(d.database_group, d.former_group)
+    WHERE d.database = source AND q.name = s.name
+    AND q.database_group <> ALL (s.continued || s.database_group);
+    IF FOUND THEN
+        UPDATE snowflake_registry.range_sequences q
+        SET next = greatest(q.next, least(other.next, snowflake_registry.usable_last(q.last) + 1)),
+            continued = q.continued || other.database_group
+        WHERE q.database_group = s.database_group AND q.name = s.name
+        RETURNING * INTO s;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.continue_above(snowflake_registry.range_sequences, text) IS
+'internal: have a sequence continue above what another group was granted, from whose
+database it came (NULL: from none), once for each group';
+
+CREATE FUNCTION snowflake_registry.acknowledge_floor(
+    client uuid,
+    database text,
+    name text,
+    acknowledged bigint)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    -- No more than the floor of the sequence.  Otherwise, A wants a floor of 1000 that
+    -- is refused, is granted 101 to 200, and B's floor of 500 does not wait for A.  The
+    -- database may have been removed, so the group is that of the range.
+    UPDATE snowflake_registry.held_ranges h
+    SET acknowledged_floor = least(acknowledged, s.floor),
+        floor_pending = h.floor_pending AND acknowledged < s.floor
+    FROM snowflake_registry.range_sequences s
+    WHERE s.database_group = h.database_group AND s.name = h.name
+    AND h.client = acknowledge_floor.client AND h.database = acknowledge_floor.database AND h.name = acknowledge_floor.name
+    AND h.acknowledged_floor < least(acknowledged, s.floor);
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.acknowledge_floor(uuid, text, text, bigint) IS
+'internal: a server gives out no number up to a floor anymore';
+
+CREATE FUNCTION snowflake_registry.grant_range(
+    INOUT s snowflake_registry.range_sequences,
+    c snowflake_registry.range_clients,
+    database text,
+    last bigint,
+    count bigint,
+    least_count bigint,
+    OUT first_number bigint,
+    OUT last_number bigint)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    clock timestamptz := clock_timestamp();
+    remaining bigint := snowflake_registry.usable_last(least(s.last, last)) - s.next + 1;
+    h snowflake_registry.held_ranges;
+    holds boolean;
+    unconfirmed boolean := false;
+BEGIN
+    SELECT * INTO h FROM snowflake_registry.held_ranges r
+    WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
+    holds := FOUND;
+    IF holds THEN
+        unconfirmed := h.call = ANY (c.lost_calls) AND h.database_group = s.database_group;
+        -- Otherwise, answers that do not arrive exhaust the numbers.
+        IF unconfirmed AND h.latest_last <= last AND h.latest_last - greatest(h.latest_first, s.floor + 1) + 1 >= greatest(least_count, 1) THEN
+            first_number := greatest(h.latest_first, s.floor + 1);
+            last_number := h.latest_last;
+            UPDATE snowflake_registry.held_ranges r SET call = c.calls, latest_first = first_number
+            WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
+            RETURN;
+        END IF;
+    END IF;
+
+    IF remaining < greatest(least_count, 1) THEN
+        RETURN;
+    END IF;
+    -- A share of what is left; but its end in a few calls, not one for each number.
+    first_number := s.next;
+    last_number := s.next - 1 + least(greatest(least(count, greatest(remaining / 1000, 100)), least_count, 1), remaining);
+    IF s.sampled_at < clock - interval '1 day' THEN
+        s.previous := s.sampled;
+        s.previous_at := s.sampled_at;
+        s.sampled := s.granted;
+        s.sampled_at := clock;
+    END IF;
+    s.next := last_number + 1;
+    s.granted := s.granted + last_number - first_number + 1;
+    UPDATE snowflake_registry.range_sequences t
+    SET next = s.next, granted = s.granted, sampled = s.sampled, sampled_at = s.sampled_at,
+        previous = s.previous, previous_at = s.previous_at
+    WHERE t.database_group = s.database_group AND t.name = s.name;
+
+    IF holds THEN
+        -- The latest range is the one in use now, unless it never arrived, and
+        -- those before it are exhausted.
+        UPDATE snowflake_registry.held_ranges r
+        SET database_group = s.database_group, call = c.calls,
+            previous_first = CASE WHEN unconfirmed THEN r.previous_first ELSE r.latest_first END,
+            latest_first = first_number, latest_last = last_number, last = grant_range.last,
+            least_count = grant_range.least_count, wish = count, granted_at = clock, used_at = clock
+        WHERE r.client = c.client AND r.database = grant_range.database AND r.name = s.name;
+    ELSE
+        -- Half of what is wanted at a start: otherwise, a burst is granted with each.
+        INSERT INTO snowflake_registry.held_ranges
+            (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor,
+             last, least_count, wish, granted_at, used_at)
+        VALUES (c.client, database, s.name, s.database_group, c.calls, first_number, first_number, last_number, s.floor,
+                last, least_count, count / 2, clock, coalesce(snowflake_registry.forget_former_ranges(c, s, database), clock));
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION snowflake_registry.grant_range(snowflake_registry.range_sequences, snowflake_registry.range_clients, text, bigint, bigint, bigint) IS
+'internal: grant a range of a sequence, or again what did not arrive; NULL if too few
+numbers are left up to the last one of the server, or of the registry';
