@@ -14,8 +14,8 @@
 #include "utils/timestamp.h"
 
 #include "generator/clock_messages.h"
+#include "generator/durable.h"
 #include "generator/grant.h"
-#include "generator/mark.h"
 #include "generator/settings.h"
 #include "generator/state.h"
 

@@ -3,7 +3,7 @@
  * reserve.c
  *	  Reserving ticks: a durable mark above their IDs.
  *
- * The mark (mark.c) is a promise: every ID handed out so far is below it.  It
+ * The mark (durable.c) is a promise: every ID handed out so far is below it.  It
  * is written some time ahead (snowflake.reserve_time), so that it is written
  * rarely, and counts only when it is durable: flushed to the local WAL and, if
  * there are synchronous standbys, to theirs.  A commit waits for them, but a
@@ -54,7 +54,7 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
-#include "generator/mark.h"
+#include "generator/durable.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/sleep.h"

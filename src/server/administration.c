@@ -35,9 +35,9 @@
 #include "utils/timestamp.h"
 
 #include "base/id_time.h"
+#include "generator/durable.h"
 #include "generator/grant.h"
 #include "generator/loaded.h"
-#include "generator/mark.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"
 #include "generator/state.h"

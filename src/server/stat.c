@@ -18,9 +18,9 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "generator/durable.h"
 #include "generator/grant.h"
 #include "generator/loaded.h"
-#include "generator/mark.h"
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "shared/compat.h"

@@ -1,20 +1,23 @@
 /*-------------------------------------------------------------------------
  *
- * mark.c
- *	  The durable mark: every ID handed out so far is below it.
+ * durable.c
+ *	  Durable numbers of the server: the mark, and the receipt.
  *
- * The mark must survive a crash, reach every physical standby, be writable by
+ * Every ID handed out so far is below the mark.  The receipt is what the registry
+ * sent with the last answer that this server used (range_worker.c).
+ *
+ * Such a number must survive a crash, reach every physical standby, be writable by
  * any backend in any transaction, including read-only ones, and leave the
  * server able to recover and to replicate without this module.  PostgreSQL has
  * a store with these properties: the progress of replication origins.  It is a
  * table of 64-bit positions in shared memory; each change is WAL-logged and
  * replayed by the server's own code, and each checkpoint writes it to a file.
- * The mark is the position of an origin ID that is in no row of
+ * A number is the position of an origin ID that is in no row of
  * pg_replication_origin: pg_replication_origin_create() assigns the lowest
- * free ID starting with 1, and this is the highest one (0xFFFF is
- * DoNotReplicateId).  pg_replication_origin_status shows it as local_id 65534.
- * It takes one of the origins that max_replication_slots (since PostgreSQL 18,
- * max_active_replication_origins) allows.
+ * free ID starting with 1, and these are the highest ones (0xFFFF is
+ * DoNotReplicateId).  pg_replication_origin_status shows them as local_id 65534
+ * and 65533.  Each takes one of the origins that max_replication_slots (since
+ * PostgreSQL 18, max_active_replication_origins) allows, from when it is first set.
  *
  * A checkpoint must not lose a change whose WAL record is before its redo
  * point.  It does not: replorigin_advance() inserts the record and changes the
@@ -23,7 +26,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/generator/mark.c
+ * src/generator/durable.c
  *
  *-------------------------------------------------------------------------
  */
@@ -34,10 +37,17 @@
 #include "replication/slot.h"
 #include "utils/memutils.h"
 
-#include "generator/mark.h"
+#include "generator/durable.h"
 #include "shared/compat.h"
 
 #define MARK_ORIGIN		((SNOWFLAKE_ORIGIN_ID) 0xFFFE)
+#define RECEIPT_ORIGIN	((SNOWFLAKE_ORIGIN_ID) 0xFFFD)
+
+static const char *
+describe(SNOWFLAKE_ORIGIN_ID origin)
+{
+	return origin == MARK_ORIGIN ? "mark of snowflake IDs" : "receipt of the registry";
+}
 
 /*
  * The current mark, or 0 if there never was one.  During recovery, it is that
@@ -49,22 +59,32 @@ snowflake_mark_read(void)
 	return replorigin_get_progress(MARK_ORIGIN, false);
 }
 
-static void
-mark_error_context(void *arg)
+/*
+ * The current receipt, or 0 if there never was one.
+ */
+int64
+snowflake_receipt_read(void)
 {
-	errcontext("while writing the mark of snowflake IDs to replication origin %d",
-			   MARK_ORIGIN);
+	return (int64) replorigin_get_progress(RECEIPT_ORIGIN, false);
+}
+
+static void
+write_error_context(void *arg)
+{
+	SNOWFLAKE_ORIGIN_ID origin = *(SNOWFLAKE_ORIGIN_ID *) arg;
+
+	errcontext("while writing the %s to replication origin %d", describe(origin), origin);
 }
 
 /*
  * Report that no replication origin is free, and what to do.
  */
 snowflake_noreturn static void
-fail_no_free_origin(void)
+fail_no_free_origin(SNOWFLAKE_ORIGIN_ID origin)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("no replication origin is free for the mark of snowflake IDs"),
+			 errmsg("no replication origin is free for the %s", describe(origin)),
 			 snowflake_max_origins == 0 ?
 			 errdetail("\"%s\" is 0, so the server has no replication origins.",
 					   SNOWFLAKE_ORIGINS_SETTING) :
@@ -75,7 +95,7 @@ fail_no_free_origin(void)
 }
 
 /*
- * Write a mark, and return the end of its WAL record after flushing it.  If no
+ * Write a number, and return the end of its WAL record after flushing it.  If no
  * replication origin is free, this fails with a message that names the
  * setting.
  *
@@ -84,20 +104,20 @@ fail_no_free_origin(void)
  * dropped, and the lock is not needed.
  */
 static XLogRecPtr
-write_mark(uint64 mark, bool lower)
+write_number(SNOWFLAKE_ORIGIN_ID origin, uint64 number, bool lower)
 {
 	MemoryContext oldcontext = CurrentMemoryContext;
 	ErrorContextCallback context;
 	XLogRecPtr	end;
 
-	context.callback = mark_error_context;
-	context.arg = NULL;
+	context.callback = write_error_context;
+	context.arg = &origin;
 	context.previous = error_context_stack;
 	error_context_stack = &context;
 
 	PG_TRY();
 	{
-		replorigin_advance(MARK_ORIGIN, mark, InvalidXLogRecPtr, lower, true);
+		replorigin_advance(origin, number, InvalidXLogRecPtr, lower, true);
 	}
 	PG_CATCH();
 	{
@@ -105,7 +125,7 @@ write_mark(uint64 mark, bool lower)
 		{
 			MemoryContextSwitchTo(oldcontext);
 			FlushErrorState();
-			fail_no_free_origin();
+			fail_no_free_origin(origin);
 		}
 		PG_RE_THROW();
 	}
@@ -124,7 +144,7 @@ write_mark(uint64 mark, bool lower)
 XLogRecPtr
 snowflake_mark_raise(uint64 mark)
 {
-	return write_mark(mark, false);
+	return write_number(MARK_ORIGIN, mark, false);
 }
 
 /*
@@ -133,5 +153,14 @@ snowflake_mark_raise(uint64 mark)
 XLogRecPtr
 snowflake_mark_set(uint64 mark)
 {
-	return write_mark(mark, true);
+	return write_number(MARK_ORIGIN, mark, true);
+}
+
+/*
+ * Set the receipt.
+ */
+void
+snowflake_receipt_set(int64 receipt)
+{
+	(void) write_number(RECEIPT_ORIGIN, (uint64) receipt, true);
 }
