@@ -31,8 +31,6 @@
 #include "new_tables/new_tables.h"
 #include "new_tables/subscriptions.h"
 #include "ranges/chain.h"
-#include "ranges/drop.h"
-#include "ranges/rollback.h"
 #include "ranges/slots.h"
 #include "sequences/attach.h"
 #include "sequences/copy.h"
@@ -263,11 +261,7 @@ _PG_init(void)
 				 errhint("Set \"%s\" to at least 1.",
 						 SNOWFLAKE_ORIGINS_SETTING)));
 	if (snowflake_has_registry)
-	{
 		snowflake_keep_grant();
-		snowflake_watch_drops();
-		snowflake_watch_rollbacks();
-	}
 
 	/*
 	 * pg_upgrade starts servers that generate no IDs, and wants them quiet;

@@ -97,33 +97,33 @@ logged_problems(void)
 }
 
 /*
- * A sequence has this problem, or none: then it is empty.
+ * A sequence has a problem, or none.
  */
 void
-snowflake_log_range_problem(const RangeRequest *request, const char *problem)
+snowflake_log_range_problem(const RangeRequest *request, const RangeAnswer *answer)
 {
 	LoggedProblem *logged;
 	bool		found;
 
 	if (request->slot == NO_SLOT)
 		return;
-	if (problem[0] == '\0')
+	if (answer->problem_kind == PROBLEM_NONE)
 	{
 		(void) hash_search(logged_problems(), &request->slot, HASH_REMOVE, NULL);
 		return;
 	}
 	logged = hash_search(logged_problems(), &request->slot, HASH_ENTER, &found);
 	if (found && logged->version == request->version &&
-		!snowflake_errors_differ(logged->problem, problem))
+		!snowflake_errors_differ(logged->problem, answer->problem))
 		return;
 	logged->version = request->version;
 	logged->problem[0] = '\0';
 	if (!snowflake_may_log_call())
 		return;
-	strlcpy(logged->problem, problem, sizeof(logged->problem));
+	strlcpy(logged->problem, answer->problem, sizeof(logged->problem));
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("the registry grants no numbers for sequence %s in database \"%s\"",
 					request->name, request->database),
-			 errdetail_internal("%s", problem)));
+			 errdetail_internal("%s", answer->problem)));
 }

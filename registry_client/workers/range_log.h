@@ -19,6 +19,6 @@ extern void snowflake_log_range_call(StringInfo error);
 extern void snowflake_log_superseded(void);
 extern void snowflake_log_ranges_not_returned(StringInfo error);
 extern void snowflake_log_range_problem(const RangeRequest *request,
-										const char *problem);
+										const RangeAnswer *answer);
 
 #endif							/* SNOWFLAKE_RANGE_LOG_H */

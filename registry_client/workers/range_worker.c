@@ -31,11 +31,17 @@
  *	 As often, the registry notes that this server runs.
  *
  * The connection is closed when it was not used for a minute, and made anew now and
- * then, as the registry may be elsewhere, or somebody else's, by now.  After each
- * new connection, the registry is told the greatest number that it granted of each
- * sequence, which proves whether it lost something since then.
+ * then, as the registry may be elsewhere, or somebody else's, by now.
  *
- * An answer is confirmed before anything of it is used (chain.c).
+ * The receipt.  Each answer with ranges has one, and each call has the last one, which
+ * proves whether the registry lost something since then; so after each new connection,
+ * one is made.  It is durable before the answer is confirmed (chain.c), and that is
+ * confirmed before anything of it is used.  If the registry says that it needs to know
+ * what this server was granted, the worker finds that out and reports it (range_report.c).
+ *
+ * A new life of the server has no numbers.  So that it can do without the registry soon,
+ * it first asks for the names of which the one before was granted numbers, those used
+ * last first, and then for numbers of as many as there are slots.
  *
  * The end.  At a shutdown of the server, all ranges are given up and returned.
  * If that fails, setval() of other servers waits in vain until the ranges are
@@ -49,14 +55,18 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
 
+#include "base/one_line.h"
+#include "generator/durable.h"
 #include "generator/settings.h"
 #include "registry_client/workers/range_log.h"
+#include "registry_client/workers/range_report.h"
 #include "registry_client/workers/range_request.h"
 #include "registry_client/workers/local_call.h"
 #include "registry_client/workers/registry_worker.h"
@@ -107,9 +117,14 @@ typedef struct Task
 	RangeOutcome outcome;
 
 	int64		changes;		/* the answer of whether there are floors */
-	int			n;				/* sequences of a call for ranges */
+	bool		must_report;	/* what this server was granted */
+	int			n;				/* sequences of a call for ranges, or a report */
 	RangeRequest *requests;
 	RangeAnswer *answers;
+	int			after;			/* names that were answered before */
+	RangeName  *names;
+	const RangeReport *reports;
+	bool		is_complete;	/* are these the last ones? */
 } Task;
 
 /* The connection of this process. */
@@ -121,7 +136,7 @@ typedef struct Connection
 	int64		opened;			/* when that was, by the steady clock */
 	int64		used;
 	int			timeout_ms;		/* of its calls */
-	bool		announced;		/* was it told what it granted? */
+	bool		is_known;		/* was a call made over it? */
 } Connection;
 
 /* When calls are made. */
@@ -133,6 +148,7 @@ typedef struct Pacing
 	int64		floors_due;		/* when they are asked for in any case */
 	int64		changes;		/* the last answer to that */
 	int64		changed;		/* when it was another one than before */
+	bool		is_due;			/* one, whether or not a sequence needs something */
 	int			failures;		/* since the last one that succeeded */
 	int			most;			/* the most sequences of a call */
 	int			timeout_ms;		/* of calls over a new connection */
@@ -142,7 +158,47 @@ static void
 prepare_ranges(Task *task)
 {
 	snowflake_extend_chain(&task->chain);
-	snowflake_ask_for_ranges(&task->call, &task->chain, 0, task->requests, task->n);
+	snowflake_ask_for_ranges(&task->call, &task->chain, snowflake_receipt_read(),
+							 task->requests, task->n);
+}
+
+/*
+ * Make the receipt durable.  Returns false if that fails: nothing of the answer is used,
+ * and the next call gets it again.
+ */
+static bool
+keep_receipt(int64 receipt, StringInfo error)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool kept = true;
+
+	StartTransactionCommand();
+	PG_TRY();
+	{
+		if (receipt != snowflake_receipt_read())
+			snowflake_receipt_set(receipt);
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		AbortCurrentTransaction();
+		MemoryContextSwitchTo(context);
+		snowflake_append_message(error, edata->message);
+		if (edata->detail != NULL)
+			appendStringInfo(error, "; %s", edata->detail);
+		if (edata->hint != NULL)
+			appendStringInfo(error, "; %s", edata->hint);
+		FreeErrorData(edata);
+		kept = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	return kept;
 }
 
 /*
@@ -158,6 +214,9 @@ read_ranges(Task *task, StringInfo error)
 
 	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
 		return outcome;
+	if (standing.receipt != 0 && !keep_receipt(standing.receipt, error))
+		return SNOWFLAKE_RANGES_FAILED;
+	task->must_report = standing.must_report;
 
 	/*
 	 * Otherwise, the next process would get and use the same ranges.  Nothing
@@ -171,7 +230,7 @@ read_ranges(Task *task, StringInfo error)
 		snowflake_install_range(&task->requests[i], &task->answers[i]);
 	RESUME_INTERRUPTS();
 	for (int i = 0; i < task->n; i++)
-		snowflake_log_range_problem(&task->requests[i], task->answers[i].problem);
+		snowflake_log_range_problem(&task->requests[i], &task->answers[i]);
 	return outcome;
 }
 
@@ -179,15 +238,40 @@ static void
 prepare_floors(Task *task)
 {
 	snowflake_get_chain(&task->chain);
-	snowflake_ask_for_floors(&task->call, &task->chain, 0);
+	snowflake_ask_for_floors(&task->call, &task->chain, snowflake_receipt_read());
 }
 
 static RangeOutcome
 read_floors(Task *task, StringInfo error)
 {
-	bool		must_report;
+	return snowflake_read_floors(&task->call.answer, &task->must_report, error);
+}
 
-	return snowflake_read_floors(&task->call.answer, &must_report, error);
+static void
+prepare_names(Task *task)
+{
+	snowflake_get_chain(&task->chain);
+	snowflake_ask_for_names(&task->call, &task->chain, task->after);
+}
+
+static RangeOutcome
+read_names(Task *task, StringInfo error)
+{
+	return snowflake_read_names(&task->call.answer, task->names, &task->n, error);
+}
+
+static void
+prepare_report(Task *task)
+{
+	snowflake_get_chain(&task->chain);
+	snowflake_report_ranges(&task->call, &task->chain, task->reports, task->n,
+							task->is_complete);
+}
+
+static RangeOutcome
+read_taken(Task *task, StringInfo error)
+{
+	return snowflake_read_taken(&task->call.answer, error);
 }
 
 static void
@@ -211,12 +295,6 @@ prepare_return(Task *task)
 	snowflake_drop_all_ranges();
 	snowflake_get_chain(&task->chain);
 	snowflake_return_ranges(&task->call, &task->chain);
-}
-
-static RangeOutcome
-read_returned(Task *task, StringInfo error)
-{
-	return snowflake_read_taken(&task->call.answer, error);
 }
 
 /*
@@ -302,7 +380,7 @@ call_hosts(Connection *connection, Task *task, StringInfo error)
 			   snowflake_connect_next(connection->round))
 		{
 			connection->opened = snowflake_steady_clock();
-			connection->announced = false;
+			connection->is_known = false;
 			MemoryContextSwitchTo(outer);
 			call_session(connection, task);
 			MemoryContextSwitchTo(connection->context);
@@ -340,7 +418,7 @@ begin_again(void)
 	snowflake_log_superseded();
 	snowflake_drop_all_ranges();
 	snowflake_begin_chain();
-	snowflake_announce_ranges();
+	snowflake_repeat_floors();
 }
 
 /*
@@ -377,11 +455,12 @@ make_call(Connection *connection, Task *task, Pacing *pacing, StringInfo error)
 	note_duration(task, began, pacing);
 	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
 		return false;
-	if (!connection->announced)
+	if (!connection->is_known)
 	{
-		snowflake_announce_ranges();
-		connection->announced = true;
-		pacing->floors_due = 0;
+		snowflake_repeat_floors();
+		connection->is_known = true;
+		pacing->floors_due = pacing->changes_due = 0;
+		pacing->is_due = true;
 	}
 	return true;
 }
@@ -433,7 +512,8 @@ note_outcome(const Task *task, StringInfo error, Pacing *pacing)
 	else
 	{
 		snowflake_log_range_call(error);
-		snowflake_fail_range_requests(task->requests, task->n, error->data);
+		snowflake_fail_range_requests(task->requests,
+									  task->requests != NULL ? task->n : 0, error->data);
 	}
 	pacing->not_before = snowflake_steady_clock() +
 		Min(MIN_PAUSE_US << Min(pacing->failures, 10), MAX_PAUSE_US);
@@ -453,7 +533,21 @@ note_refusal(const Task *task, StringInfo error)
 	answer->problem_kind = PROBLEM_VALUE;
 	strlcpy(answer->problem, error->data, sizeof(answer->problem));
 	snowflake_install_range(&task->requests[0], answer);
-	snowflake_log_range_problem(&task->requests[0], answer->problem);
+	snowflake_log_range_problem(&task->requests[0], answer);
+}
+
+/*
+ * Make a call for a name that is none, so that this server hears whether another one has
+ * called as this client.
+ */
+static void
+request_nothing(Task *task)
+{
+	memset(task->requests, 0, sizeof(RangeRequest));
+	task->requests->slot = NO_SLOT;
+	task->requests->last = task->requests->least = 1;
+	task->requests->floor = -1;
+	task->n = 1;
 }
 
 /*
@@ -467,8 +561,11 @@ get_ranges(Connection *connection, Pacing *pacing)
 
 	task.requests = palloc(pacing->most * sizeof(RangeRequest));
 	task.n = snowflake_collect_range_requests(task.requests, pacing->most);
+	if (task.n == 0 && pacing->is_due && snowflake_has_client())
+		request_nothing(&task);
 	if (task.n == 0)
 		return false;
+	pacing->is_due = false;
 	task.answers = palloc0(task.n * sizeof(RangeAnswer));
 	task.prepare = prepare_ranges;
 	task.read = read_ranges;
@@ -476,7 +573,10 @@ get_ranges(Connection *connection, Pacing *pacing)
 	limit_call(&task, connection, pacing);
 	initStringInfo(&error);
 	if (make_call(connection, &task, pacing, &error))
+	{
 		pacing->most = Min(2 * pacing->most, SNOWFLAKE_MAX_REQUESTS);
+		snowflake_want_report(task.must_report);
+	}
 	else if (failed_by_value(&task))
 	{
 		if (task.n == 1)
@@ -489,10 +589,10 @@ get_ranges(Connection *connection, Pacing *pacing)
 }
 
 /*
- * Make a call about floors.  Returns false if it fails.
+ * Make a call that is not for ranges.  Returns false if it fails.
  */
 static bool
-ask_about_floors(Connection *connection, Task *task, Pacing *pacing)
+ask(Connection *connection, Task *task, Pacing *pacing)
 {
 	StringInfoData error;
 	bool		answered;
@@ -502,6 +602,55 @@ ask_about_floors(Connection *connection, Task *task, Pacing *pacing)
 	answered = make_call(connection, task, pacing, &error);
 	note_outcome(task, &error, pacing);
 	return answered;
+}
+
+/*
+ * Hold numbers of the sequences of which the life before this one was granted some.
+ */
+static void
+expect_ranges(Connection *connection, Pacing *pacing)
+{
+	Task		task = {
+		.prepare = prepare_names,
+		.read = read_names
+	};
+
+	task.names = palloc_array(RangeName, SNOWFLAKE_MAX_REQUESTS);
+	do
+	{
+		if (!ask(connection, &task, pacing))
+			return;
+		for (int i = 0; i < task.n; i++)
+		{
+			RangeName  *name = &task.names[i];
+
+			if (!snowflake_expect_range(name->database, name->name, name->last,
+										name->least, name->wish))
+				task.n = 0;
+		}
+		task.after += task.n;
+	} while (task.n == SNOWFLAKE_MAX_REQUESTS && !ShutdownRequestPending);
+	snowflake_note_names_known();
+}
+
+/*
+ * Report what this server was granted.  Returns false if there is nothing to report, or
+ * it is not known yet.
+ */
+static bool
+report(Connection *connection, Pacing *pacing)
+{
+	Task		task = {
+		.prepare = prepare_report,
+		.read = read_taken
+	};
+
+	if (!snowflake_get_report(&task.reports, &task.n, SNOWFLAKE_MAX_REQUESTS,
+							  &task.is_complete))
+		return false;
+	if (ask(connection, &task, pacing) && task.outcome == SNOWFLAKE_RANGES_ANSWERED)
+		snowflake_note_reported(task.n);
+	return true;
 }
 
 /*
@@ -515,7 +664,7 @@ look_for_changes(Connection *connection, Pacing *pacing)
 		.read = read_changes
 	};
 
-	if (!ask_about_floors(connection, &task, pacing))
+	if (!ask(connection, &task, pacing))
 		return;
 	if (task.changes == pacing->changes)
 		return;
@@ -535,8 +684,10 @@ get_floors(Connection *connection, Pacing *pacing)
 		.read = read_floors
 	};
 
-	if (ask_about_floors(connection, &task, pacing))
-		pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
+	if (!ask(connection, &task, pacing))
+		return;
+	pacing->floors_due = snowflake_steady_clock() + FLOORS_US;
+	snowflake_want_report(task.must_report);
 }
 
 /*
@@ -568,7 +719,7 @@ give_back(Connection *connection)
 	if (!snowflake_has_client())
 		return;
 	task.prepare = prepare_return;
-	task.read = read_returned;
+	task.read = read_taken;
 	task.timeout_ms = LAST_CALL_TIMEOUT_MS;
 	task.limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
 	initStringInfo(&error);
@@ -606,13 +757,22 @@ pause_for(int64 us)
 }
 
 /*
+ * Can the registry need this server, which was granted numbers of it, or of another one?
+ */
+static bool
+is_known_there(void)
+{
+	return snowflake_has_client() || snowflake_receipt_read() != 0;
+}
+
+/*
  * Do floors go before ranges, for which sessions here wait?  Otherwise, if there is
  * always a range that is due, others wait for this server without end.
  */
 static bool
 floors_are_late(const Pacing *pacing, int64 now)
 {
-	return snowflake_has_client() && pacing->failures == 0 &&
+	return is_known_there() && pacing->failures == 0 &&
 		now - pacing->changes_due >= MORE_CHANGES_US;
 }
 
@@ -645,9 +805,16 @@ serve(Connection *connection)
 		close_if_due(connection, &pacing, now);
 		if (now < pacing.not_before)
 			pause_for(pacing.not_before - now);
+		else if (report(connection, &pacing))
+			pacing.called = now;
 		else if (!floors_are_late(&pacing, now) && get_ranges(connection, &pacing))
 			pacing.called = now;
-		else if (snowflake_has_client())
+		else if (!snowflake_names_are_known())
+		{
+			expect_ranges(connection, &pacing);
+			pacing.called = now;
+		}
+		else if (is_known_there())
 		{
 			if (now >= pacing.changes_due)
 				hear_floors(connection, &pacing);

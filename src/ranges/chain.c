@@ -65,6 +65,7 @@ typedef struct ChainState
 {
 	bool		has_client;
 	RangeChain	chain;			/* without new_token */
+	bool		names_known;	/* were the names of the life before asked for? */
 	int64		started;		/* when this memory was initialized */
 	bool		connecting;		/* is the worker, or did it fail to? */
 	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];	/* why it did */
@@ -170,7 +171,22 @@ void
 snowflake_begin_chain(void)
 {
 	memset(&shared->chain, 0, sizeof(RangeChain));
-	shared->has_client = false;
+	shared->has_client = shared->names_known = false;
+}
+
+/*
+ * Are the names known of which this server was granted numbers before?
+ */
+bool
+snowflake_names_are_known(void)
+{
+	return shared->names_known;
+}
+
+void
+snowflake_note_names_known(void)
+{
+	shared->names_known = true;
 }
 
 /*

@@ -51,6 +51,8 @@ extern PGDLLEXPORT void snowflake_extend_chain(RangeChain *chain);
 extern PGDLLEXPORT void snowflake_shorten_chain(const RangeChain *chain);
 extern PGDLLEXPORT void snowflake_confirm_chain(const RangeChain *chain);
 extern PGDLLEXPORT void snowflake_begin_chain(void);
+extern PGDLLEXPORT bool snowflake_names_are_known(void);
+extern PGDLLEXPORT void snowflake_note_names_known(void);
 extern PGDLLEXPORT void snowflake_get_life(ServerLife *life);
 extern PGDLLEXPORT bool snowflake_note_range_connecting(bool connecting);
 extern PGDLLEXPORT void snowflake_note_range_error(const char *error);

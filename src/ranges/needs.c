@@ -13,9 +13,18 @@
  * for others that are asked for with it: a tenth of the time for which the range
  * before it lasted, and at most MAX_DELAY_US.
  *
+ * The queue.  A slot that needs something is in a queue, from which the worker takes
+ * it round and round, and which it leaves when it is found to need nothing.  Those for
+ * which sessions wait are in one that goes first.
+ *
  * Floors.  What a session asks for (asked) and what the registry says (heard)
  * is given up at once, and told with the next call.  It is settled when the
  * registry names no server any more that has not told it.
+ *
+ * Several sequences of one name can have another MAXVALUE.  The registry is asked for
+ * the lowest one up to which it still grants numbers, so all of them use the same ranges.
+ * With another INCREMENT, a range cannot be used, and is dropped, but not more often
+ * than each second.
  *
  * All this goes by the steady clock.  Otherwise, if the clock is set back by a
  * day, nothing that is to be asked again is asked for a day.
@@ -37,17 +46,14 @@
 /* The fewest numbers that are asked for, times INCREMENT. */
 #define MIN_RANGE		100
 
-/* A window until the registry has told its own. */
-#define DEFAULT_WINDOW_US	(10 * USECS_PER_MINUTE)
-
 /* How long the registry is not asked again after a problem. */
 #define PROBLEM_US		USECS_PER_SEC
 
 /* The longest time that a reserve waits for others. */
 #define MAX_DELAY_US	(10 * USECS_PER_SEC)
 
-/* How often a registry that grants nothing is told again what it may have lost. */
-#define STOPPED_US		(10 * USECS_PER_SEC)
+/* How long a range is used before another INCREMENT drops it. */
+#define STEP_US			USECS_PER_SEC
 
 /* How often other servers are asked again whether they heard a floor. */
 #define FLOOR_RETRY_US	(200 * INT64CONST(1000))
@@ -55,18 +61,18 @@
 /* The most floors of released names in a call; others are heard again. */
 #define MAX_RELEASED	20
 
-/* Where the worker continues. */
-static int	next_slot = 0;
+/* The most slots that are looked at while the lock is held. */
+#define MAX_LOOK		1000
+
+/* How often it is noted for some slots whether numbers were used. */
+#define NOTE_USE_US		USECS_PER_SEC
 
 /* Floors of names of which the worker heard, and that have no slot anymore. */
 static RangeRequest released[MAX_RELEASED];
 static int	nreleased = 0;
 
-static int64
-window_us(const RangeSlot *slot)
-{
-	return slot->window_us > 0 ? slot->window_us : DEFAULT_WINDOW_US;
-}
+/* The connection of the worker: floors that were settled over another one count no more. */
+static uint32 connection = 1;
 
 /*
  * Begin another window if one is over.
@@ -76,24 +82,33 @@ roll_window(RangeSlot *slot, int64 now)
 {
 	int64		over = now - slot->window_since;
 
-	if (over < window_us(slot))
+	if (over < range_window_us(slot))
 		return;
-	slot->used_before = over < 2 * window_us(slot) ? slot->used_now : 0;
+	slot->used_before = over < 2 * range_window_us(slot) ? slot->used_now : 0;
 	slot->used_now = 0;
 	slot->window_since = now;
 }
 
 /*
- * Count the numbers of a range that is exhausted; of one that lasted longer than
- * a window, those of a window.
+ * How many of the numbers that were used of the current range were so in a window, if it
+ * lasted longer.
+ */
+static int64
+used_in_window(const RangeSlot *slot, int64 count, int64 now)
+{
+	double		lasted = Max(now - slot->current_since, 1);
+
+	return (int64) (count * Min(1.0, range_window_us(slot) / lasted));
+}
+
+/*
+ * Count the numbers of a range that is exhausted.
  */
 static void
 count_used(RangeSlot *slot, int64 count, int64 now)
 {
-	double		lasted = Max(now - slot->current_since, 1);
-
 	roll_window(slot, now);
-	slot->used_now += (int64) (count * Min(1.0, window_us(slot) / lasted));
+	slot->used_now += used_in_window(slot, count, now);
 }
 
 /*
@@ -110,10 +125,13 @@ wanted_count(RangeSlot *slot)
 	int64		least = MIN_RANGE * slot->step;
 
 	roll_window(slot, now);
-	left = 1.0 - Min(1.0, (now - slot->window_since) / (double) window_us(slot));
+	left = 1.0 - Min(1.0, (now - slot->window_since) / (double) range_window_us(slot));
 	count = slot->used_now + (int64) (slot->used_before * left);
 	if (current != NULL)
+	{
+		count += used_in_window(slot, current->count - snowflake_numbers_left(slot), now);
 		count = Min(count, 2 * current->count);
+	}
 	return Min(Max(count, least), SNOWFLAKE_MAX_RANGE);
 }
 
@@ -133,19 +151,69 @@ use_reserve(RangeSlot *slot)
 		slot->ask_at += Min((now - slot->current_since) / 10, MAX_DELAY_US);
 	}
 	slot->current_since = now;
-	if (slot->shared)
-		snowflake_change_version(slot);
 	snowflake_use_reserve(slot);
 }
 
+/*
+ * Has a range a number after those used, for a sequence with this last value?
+ */
 static bool
-has_number(RangeSlot *slot)
+has_number(const RangeSegment *range, int64 used, const RangeHandle *handle)
 {
-	RangeSegment *range = snowflake_current_range(slot);
+	return range_has(range->count, used, handle->step) &&
+		range->first + used + 2 * handle->step - 2 <= handle->last;
+}
 
-	return range != NULL &&
-		range_has(range->count, range_used(pg_atomic_read_u64(&slot->word)),
-				  slot->step);
+static bool
+wants_range(RangeSlot *slot)
+{
+	return slot->wanted && snowflake_reserved_range(slot) == NULL;
+}
+
+/*
+ * Have a slot in the queue if it needs something.
+ */
+static void
+queue_slot(RangeSlot *slot, int64 now)
+{
+	RangeQueue	queue = slot->waited_until > now ? RANGE_QUEUED_FIRST : RANGE_QUEUED;
+
+	if (slot->queue < queue)
+		snowflake_queue_slot(slot, queue);
+}
+
+/*
+ * Have the registry asked up to the last value of a sequence, if it may grant numbers up
+ * to it, or if none is left up to the one before.
+ */
+static void
+use_last(RangeSlot *slot, int64 last)
+{
+	if (last < slot->last && slot->next_number <= last)
+		slot->last = last;
+	else if (last > slot->last && (slot->next_number > slot->last ||
+								   slot->problem_kind == PROBLEM_MAXIMUM))
+	{
+		slot->last = last;
+		slot->problem_kind = PROBLEM_NONE;
+		slot->retry_at = 0;
+	}
+}
+
+/*
+ * Have the ranges be used with an INCREMENT.  Returns false if that has to wait.
+ */
+static bool
+use_step(RangeSlot *slot, int64 step, int64 now)
+{
+	if (slot->step == step)
+		return true;
+	if (now < slot->step_until)
+		return false;
+	snowflake_drop_ranges(slot);
+	slot->step = step;
+	slot->step_until = now + STEP_US;
+	return true;
 }
 
 /*
@@ -153,56 +221,50 @@ has_number(RangeSlot *slot)
  * first use of a range has the next one asked for.
  */
 static RangeAdvance
-advance(const RangeHandle *handle, int64 *granted)
+advance(const RangeHandle *handle)
 {
 	RangeSlot  *slot = handle->slot;
+	int64		now = snowflake_steady_clock();
+	RangeSegment *current;
 	RangeSegment *reserve;
+	int64		used = range_used(pg_atomic_read_u64(&slot->word));
 
 	if (slot->version != handle->version)
 		return RANGE_OTHER;
-	if (slot->step != handle->step)
-	{
-		snowflake_drop_ranges(slot);
-		slot->step = handle->step;
-	}
-	if (has_number(slot))
-		return RANGE_RETRY;
+	slot->used_at = now;
+	if (!use_step(slot, handle->step, now))
+		return RANGE_WAIT;
+	current = snowflake_current_range(slot);
+	if (current != NULL && range_has(current->count, used, slot->step))
+		return has_number(current, used, handle) ? RANGE_RETRY : RANGE_EXHAUSTED;
 	snowflake_set_back_used(slot);
-	slot->wanted = true;
+	use_last(slot, handle->last);
 	reserve = snowflake_reserved_range(slot);
+	if (reserve == NULL && slot->next_number > handle->last && slot->last > handle->last)
+		return RANGE_EXHAUSTED;
+	slot->wanted = true;
 	if (reserve == NULL)
 	{
 		slot->ask_at = 0;
+		queue_slot(slot, now);
 		return RANGE_WAIT;
 	}
-	*granted = reserve->first + reserve->count - 1;
-	if (slot->noted < *granted)
-		return RANGE_NOTE;
+	if (!has_number(reserve, 0, handle))
+		return RANGE_EXHAUSTED;
 	use_reserve(slot);
+	queue_slot(slot, now);
 	return RANGE_RETRY;
 }
 
 RangeAdvance
-snowflake_advance(const RangeHandle *handle, int64 *granted)
+snowflake_advance(const RangeHandle *handle)
 {
 	RangeAdvance result;
 
 	snowflake_lock_ranges();
-	result = advance(handle, granted);
+	result = advance(handle);
 	snowflake_unlock_and_wake_ranges();
 	return result;
-}
-
-/*
- * What was granted is in the file of the sequence.
- */
-void
-snowflake_note_granted(const RangeHandle *handle, int64 granted)
-{
-	snowflake_lock_ranges();
-	if (handle->slot->version == handle->version)
-		handle->slot->noted = Max(handle->slot->noted, granted);
-	snowflake_unlock_ranges();
 }
 
 static FloorState
@@ -214,13 +276,10 @@ ask_floor(const RangeHandle *handle, int64 floor)
 		return FLOOR_OTHER;
 	if (slot->settled >= floor)
 		return FLOOR_SETTLED;
-	if (slot->asked < floor && slot->heard < floor)
-	{
-		slot->asked = floor;
-		slot->retry_at = 0;
-		snowflake_give_up(slot, floor);
-	}
-	return FLOOR_ASKED;
+	if (floor >= slot->last && handle->last > slot->last)
+		slot->last = handle->last;
+	snowflake_want_floor(slot, floor);
+	return slot->told >= floor ? FLOOR_TAKEN : FLOOR_ASKED;
 }
 
 /*
@@ -238,10 +297,37 @@ snowflake_ask_floor(const RangeHandle *handle, int64 floor)
 	return state;
 }
 
-static bool
-wants_range(RangeSlot *slot)
+/*
+ * Have the registry say which number of a name it grants next.
+ */
+static FloorState
+ask_next(const RangeHandle *handle, int64 since, int64 *next)
 {
-	return slot->wanted && snowflake_reserved_range(slot) == NULL;
+	RangeSlot  *slot = handle->slot;
+
+	if (slot->version != handle->version)
+		return FLOOR_OTHER;
+	*next = slot->next_number;
+	if (slot->next_heard >= since)
+		return FLOOR_TAKEN;
+	slot->next_asked = Max(slot->next_asked, since);
+	queue_slot(slot, snowflake_steady_clock());
+	return FLOOR_ASKED;
+}
+
+/*
+ * Ask for it since a time, by the steady clock.  It is 0 if the registry does not know
+ * the name.
+ */
+FloorState
+snowflake_ask_next(const RangeHandle *handle, int64 since, int64 *next)
+{
+	FloorState	state;
+
+	snowflake_lock_ranges();
+	state = ask_next(handle, since, next);
+	snowflake_unlock_and_wake_ranges();
+	return state;
 }
 
 /*
@@ -262,58 +348,59 @@ floor_to_send(const RangeSlot *slot)
 {
 	int64		floor = floor_to_tell(slot);
 
-	return floor > Min(slot->told, slot->settled) || slot->announce ? floor : -1;
+	return floor > Min(slot->told, slot->settled) || slot->connection != connection ? floor : -1;
 }
 
 /*
- * Can the registry be asked now?
+ * Does it need an answer, with a range or without one?
  */
 static bool
-can_be_asked(const RangeSlot *slot, int64 now)
+needs_answer(const RangeSlot *slot, int64 now)
 {
-	return slot->in_use && now >= slot->retry_at;
+	int64		floor = floor_to_tell(slot);
+
+	return floor > slot->told || (now < slot->waited_until &&
+								  (floor > slot->settled || slot->next_asked > slot->next_heard));
 }
 
 /*
- * Is it to be asked now?
+ * Does it need a range?  Of a name that the registry does not know, it grants none until
+ * a session says what it begins with.
+ */
+static bool
+needs_range(RangeSlot *slot, int64 now)
+{
+	return wants_range(slot) && (slot->problem_kind != PROBLEM_UNKNOWN || now < slot->waited_until);
+}
+
+static bool
+needs_something(RangeSlot *slot, int64 now)
+{
+	return needs_range(slot, now) || needs_answer(slot, now);
+}
+
+/*
+ * Is the registry to be asked, whether or not it is asked for others?
  */
 static bool
 is_due(RangeSlot *slot, int64 now)
 {
-	if (wants_range(slot) && now >= slot->ask_at)
-		return true;
-	if (slot->announce && now >= slot->announce_at)
-		return true;
-	return floor_to_tell(slot) > slot->told ||
-		(floor_to_tell(slot) > slot->settled && now < slot->waited_until);
+	return (needs_range(slot, now) && now >= slot->ask_at) || needs_answer(slot, now);
 }
 
 static void
-fill_request(RangeSlot *slot, int number, RangeRequest *request)
+fill_request(RangeSlot *slot, RangeRequest *request, int64 now)
 {
-	request->slot = number;
+	request->slot = snowflake_slot_number(slot);
 	request->version = slot->version;
+	request->asked_at = now;
 	strlcpy(request->database, slot->database, sizeof(request->database));
 	strlcpy(request->name, slot->name, sizeof(request->name));
 	request->last = slot->last;
 	request->count = wants_range(slot) ? wanted_count(slot) : 0;
 	request->least = 2 * slot->step - 1;
 	request->floor = floor_to_send(slot);
-	request->source[0] = '\0';
-}
-
-static RangeSlot *
-find_slot(const char *database, const char *name)
-{
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
-	{
-		RangeSlot  *slot = snowflake_range_slot(i);
-
-		if (slot->in_use && strcmp(slot->database, database) == 0 &&
-			strcmp(slot->name, name) == 0)
-			return slot;
-	}
-	return NULL;
+	strlcpy(request->source, slot->source, sizeof(request->source));
 }
 
 /*
@@ -349,7 +436,7 @@ collect_released(RangeRequest *requests, int max)
 
 	for (int i = 0; i < nreleased && n < max; i++)
 	{
-		if (find_slot(released[i].database, released[i].name) == NULL)
+		if (snowflake_look_up_slot(released[i].database, released[i].name) == NULL)
 			requests[n++] = released[i];
 	}
 	nreleased = 0;
@@ -357,22 +444,36 @@ collect_released(RangeRequest *requests, int max)
 }
 
 /*
- * Collect requests of the slots that are due, or of those that are not, but want a
- * range.
+ * Collect requests of the slots of a queue that are due, or of those that are not, but
+ * want a range.
  */
 static int
-collect(RangeRequest *requests, int max, bool due, int64 now)
+collect(RangeQueue queue, RangeRequest *requests, int max, bool due, int64 now)
 {
+	RangeSlot  *first = NULL;
+	RangeSlot  *slot;
 	int			n = 0;
 
-	for (int i = 0; i < snowflake_max_range_sequences && n < max; i++)
+	for (int i = 0; i < MAX_LOOK && n < max; i++)
 	{
-		int			number = (next_slot + i) % snowflake_max_range_sequences;
-		RangeSlot  *slot = snowflake_range_slot(number);
-
-		if (can_be_asked(slot, now) &&
-			(due ? is_due(slot, now) : wants_range(slot) && !is_due(slot, now)))
-			fill_request(slot, number, &requests[n++]);
+		slot = snowflake_queued_slot(queue);
+		if (slot == NULL || slot == first)
+			break;
+		if (!needs_something(slot, now))
+		{
+			snowflake_queue_slot(slot, RANGE_NOT_QUEUED);
+			continue;
+		}
+		if (slot->waited_until <= now && queue != RANGE_QUEUED)
+		{
+			snowflake_queue_slot(slot, RANGE_QUEUED);
+			continue;
+		}
+		snowflake_queue_slot(slot, queue);
+		if (first == NULL)
+			first = slot;
+		if (now >= slot->retry_at && is_due(slot, now) == due)
+			fill_request(slot, &requests[n++], now);
 	}
 	return n;
 }
@@ -384,18 +485,21 @@ collect(RangeRequest *requests, int max, bool due, int64 now)
 int
 snowflake_collect_range_requests(RangeRequest *requests, int max)
 {
+	static int64 noted_use = 0;
 	int64		now = snowflake_steady_clock();
 	int			n;
-	int			next = next_slot;
 
 	snowflake_lock_ranges();
-	n = collect(requests, max, true, now);
-	if (n > 0)
-		next = (requests[n - 1].slot + 1) % snowflake_max_range_sequences;
+	if (now - noted_use >= NOTE_USE_US)
+	{
+		snowflake_note_use(now);
+		noted_use = now;
+	}
+	n = collect(RANGE_QUEUED_FIRST, requests, max, true, now);
+	n += collect(RANGE_QUEUED, requests + n, max - n, true, now);
 	n += collect_released(requests + n, max - n);
 	if (n > 0)
-		n += collect(requests + n, max - n, false, now);
-	next_slot = next;
+		n += collect(RANGE_QUEUED, requests + n, max - n, false, now);
 	snowflake_unlock_ranges();
 	return n;
 }
@@ -405,14 +509,15 @@ snowflake_collect_range_requests(RangeRequest *requests, int max)
  * one?  The floor of the same request counts.
  */
 bool
-snowflake_is_exhausted_there(RangeProblem problem)
+snowflake_is_exhausted_there(RangeProblem kind)
 {
-	return problem == PROBLEM_MAXIMUM || problem == PROBLEM_LAST;
+	return kind == PROBLEM_MAXIMUM || kind == PROBLEM_LAST;
 }
 
 /*
  * The registry does not take a request.  What it said of floors before counts
- * again.
+ * again; if it does not know the name, none does, and the range is still wanted: the
+ * session finds out what it begins with.
  */
 static void
 take_problem(RangeSlot *slot, RangeProblem kind, const char *problem)
@@ -420,37 +525,33 @@ take_problem(RangeSlot *slot, RangeProblem kind, const char *problem)
 	slot->problem_kind = kind;
 	strlcpy(slot->problem, problem, sizeof(slot->problem));
 	slot->problem_at = snowflake_steady_clock();
+	slot->retry_at = slot->problem_at + PROBLEM_US;
 	if (kind == PROBLEM_BUSY)
-	{
-		slot->retry_at = slot->problem_at + PROBLEM_US;
 		return;
-	}
-	if (kind != PROBLEM_FLOOR)
-		slot->wanted = false;
 
 	/*
 	 * A floor that a session asked for is not sent again, so there may be
 	 * numbers.
 	 */
-	if (kind != PROBLEM_FLOOR || slot->asked <= slot->heard)
-		slot->retry_at = slot->problem_at + PROBLEM_US;
+	if (kind == PROBLEM_FLOOR && slot->asked > slot->heard)
+		slot->retry_at = 0;
+	if (kind != PROBLEM_FLOOR && kind != PROBLEM_UNKNOWN)
+		slot->wanted = false;
 	if (snowflake_is_exhausted_there(kind))
 		return;
-
-	/* With a floor, the registry adds a name. */
-	if (kind == PROBLEM_UNKNOWN && floor_to_tell(slot) >= 0)
-	{
-		slot->announce = true;
-		slot->announce_at = 0;
-	}
 	slot->asked = -1;
 	slot->told = Min(slot->told, slot->heard);
+	if (kind == PROBLEM_UNKNOWN)
+		slot->heard = slot->told = slot->settled = -1;
 	slot->waits_for[0] = '\0';
 }
 
 static void
 take_floor(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 {
+	if (slot->connection != connection)
+		slot->settled = -1;
+	slot->connection = connection;
 	slot->told = Max(slot->told, sent);
 	slot->heard = Max(slot->heard, Max(answer->floor, sent));
 	if (slot->asked <= slot->heard)
@@ -474,11 +575,11 @@ take_range(RangeSlot *slot, const RangeAnswer *answer)
 
 	if (answer->first <= slot->granted)
 	{
-		take_problem(slot, PROBLEM_GRANTED,
-					 "The registry granted numbers that this server had before.");
+		take_problem(slot, PROBLEM_GRANTED, "The registry granted numbers that this server had before.");
 		return;
 	}
 	slot->granted = answer->last;
+	slot->next_number = Max(slot->next_number, answer->last + 1);
 	if (slot->first_granted == 0)
 	{
 		slot->first_granted = answer->last;
@@ -495,35 +596,35 @@ take_range(RangeSlot *slot, const RangeAnswer *answer)
 	slot->wanted = false;
 }
 
+/*
+ * Another MAXVALUE than that of the request may have numbers left.
+ */
 static void
-take_answer(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
+take_answer(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answer)
 {
+	RangeProblem kind = answer->problem_kind;
+	bool		exhausted = snowflake_is_exhausted_there(kind);
+
+	if (answer->grant_time_ms > 0)
+		slot->window_us = answer->grant_time_ms * 1000;
+	if (kind == PROBLEM_UNKNOWN ||
+		(answer->next > 0 && kind != PROBLEM_STOPPED && kind != PROBLEM_REPORT))
+	{
+		slot->next_number = Max(answer->next, 0);
+		slot->next_heard = request->asked_at;
+	}
 	slot->problem_kind = PROBLEM_NONE;
-	slot->problem[0] = '\0';
-	if (answer->problem_kind != PROBLEM_NONE)
-		take_problem(slot, answer->problem_kind, answer->problem);
-	if (answer->problem_kind != PROBLEM_NONE &&
-		!snowflake_is_exhausted_there(answer->problem_kind))
+	if (kind != PROBLEM_NONE && !(exhausted && request->last != slot->last))
+		take_problem(slot, kind, answer->problem);
+	if (kind != PROBLEM_NONE && !exhausted)
 		return;
-	take_floor(slot, sent, answer);
+	take_floor(slot, request->floor, answer);
 	if (answer->first > 0)
 		take_range(slot, answer);
 }
 
 /*
- * What was granted was said.  A registry that grants nothing may forget it.
- */
-static void
-take_announcement(RangeSlot *slot, RangeProblem problem)
-{
-	if (problem == PROBLEM_STOPPED)
-		slot->announce_at = snowflake_steady_clock() + STOPPED_US;
-	else if (problem != PROBLEM_BUSY)
-		slot->announce = false;
-}
-
-/*
- * Take an answer, unless the slot belongs to another sequence by now.
+ * Take an answer, unless the slot belongs to another name by now.
  */
 void
 snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
@@ -536,12 +637,7 @@ snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 	snowflake_lock_ranges();
 	snowflake_note_range_failure(NULL);
 	if (slot->version == request->version)
-	{
-		take_announcement(slot, answer->problem_kind);
-		if (answer->grant_time_ms > 0)
-			slot->window_us = answer->grant_time_ms * 1000;
-		take_answer(slot, request->floor, answer);
-	}
+		take_answer(slot, request, answer);
 	snowflake_unlock_ranges();
 	ConditionVariableBroadcast(&slot->changed);
 }
@@ -568,42 +664,90 @@ snowflake_fail_range_requests(const RangeRequest *requests, int n, const char *w
 void
 snowflake_note_range_floor(const char *database, const char *name, int64 floor)
 {
-	bool		found = false;
+	RangeSlot  *slot;
 
 	snowflake_lock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
+	slot = snowflake_look_up_slot(database, name);
+	if (slot != NULL)
 	{
-		RangeSlot  *slot = snowflake_range_slot(i);
-
-		if (!slot->in_use || strcmp(slot->database, database) != 0 ||
-			strcmp(slot->name, name) != 0)
-			continue;
-		found = true;
 		slot->heard = Max(slot->heard, Min(floor, slot->last));
 		snowflake_give_up(slot, slot->heard);
+		queue_slot(slot, snowflake_steady_clock());
 	}
 	snowflake_unlock_ranges();
-	if (!found)
+	if (slot == NULL)
 		note_released(database, name, floor);
 }
 
 /*
- * Have the next calls say what was granted: the registry may be another one, or may
- * have lost what it was told.
+ * Have the next request of each name tell its floor again: the registry may be another
+ * one, or may have lost what it was told.
  */
 void
-snowflake_announce_ranges(void)
+snowflake_repeat_floors(void)
 {
-	snowflake_lock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
-	{
-		RangeSlot  *slot = snowflake_range_slot(i);
+	connection++;
+}
 
-		slot->announce = slot->in_use;
-		slot->announce_at = 0;
-		slot->settled = -1;
+/*
+ * Hold a range of a name of which this server was granted numbers before its start.  Those
+ * of other names that are used are not given up for it.  Returns false if no slot is
+ * free.
+ */
+bool
+snowflake_expect_range(const char *database, const char *name, int64 last, int64 least,
+					   int64 wish)
+{
+	int64		now = snowflake_steady_clock();
+	RangeSlot  *slot;
+	static int64 order = 0;
+
+	snowflake_lock_ranges();
+	slot = snowflake_look_up_slot(database, name);
+	if (slot == NULL && snowflake_has_free_slot())
+	{
+		slot = snowflake_new_slot(database, name, InvalidOid);
+		slot->last = last;
+		slot->step = (least + 1) / 2;
+		slot->used_before = wish;
+		slot->window_since = now;
+
+		/* It is given up before those that are used, and that came before. */
+		slot->used_at = now - range_window_us(slot) - ++order;
+		slot->used_word = pg_atomic_read_u64(&slot->word);
+	}
+	if (slot != NULL)
+	{
+		slot->wanted |= snowflake_current_range(slot) == NULL;
+		queue_slot(slot, now);
 	}
 	snowflake_unlock_ranges();
+	return slot != NULL;
+}
+
+/*
+ * Get what the registry cannot have forgotten of a slot, by its number: 0 if that is
+ * nothing.  Returns false if there is no such slot.
+ */
+bool
+snowflake_get_granted_here(int number, RangeReport *granted)
+{
+	RangeSlot  *slot;
+
+	memset(granted, 0, sizeof(*granted));
+	if (number >= snowflake_max_range_sequences)
+		return false;
+	slot = snowflake_range_slot(number);
+	snowflake_lock_ranges();
+	if (slot->in_use)
+	{
+		strlcpy(granted->database, slot->database, sizeof(granted->database));
+		strlcpy(granted->name, slot->name, sizeof(granted->name));
+		granted->last = slot->last;
+		granted->granted = snowflake_greatest_known(slot);
+	}
+	snowflake_unlock_ranges();
+	return true;
 }
 
 /*
@@ -612,18 +756,18 @@ snowflake_announce_ranges(void)
 void
 snowflake_drop_all_ranges(void)
 {
-	snowflake_lock_ranges();
 	for (int i = 0; i < snowflake_max_range_sequences; i++)
 	{
 		RangeSlot  *slot = snowflake_range_slot(i);
 
-		if (!slot->in_use)
-			continue;
-		snowflake_drop_ranges(slot);
-		slot->told = -1;
-		slot->waits_for[0] = '\0';
+		snowflake_lock_ranges();
+		if (slot->in_use)
+		{
+			snowflake_drop_ranges(slot);
+			slot->told = -1;
+			slot->waits_for[0] = '\0';
+		}
+		snowflake_unlock_ranges();
+		ConditionVariableBroadcast(&slot->changed);
 	}
-	snowflake_unlock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
-		ConditionVariableBroadcast(&snowflake_range_slot(i)->changed);
 }

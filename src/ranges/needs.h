@@ -23,6 +23,7 @@ typedef struct RangeRequest
 {
 	int			slot;			/* or NO_SLOT */
 	uint32		version;
+	int64		asked_at;		/* by the steady clock */
 	char		database[NAMEDATALEN];
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 	int64		last;			/* MAXVALUE of the sequence */
@@ -72,24 +73,26 @@ typedef struct RangeReport
 typedef enum RangeAdvance
 {
 	RANGE_RETRY,				/* there is a range: claim again */
-	RANGE_NOTE,					/* note what was granted before it is used */
 	RANGE_WAIT,					/* none is here */
-	RANGE_OTHER					/* the slot belongs to another sequence */
+	RANGE_EXHAUSTED,			/* none is left up to MAXVALUE */
+	RANGE_OTHER					/* the slot belongs to another name */
 } RangeAdvance;
 
-/* What asking for a floor comes to. */
+/* What asking for a floor, or for where the registry is, comes to. */
 typedef enum FloorState
 {
-	FLOOR_ASKED,				/* other servers may not have heard it */
+	FLOOR_ASKED,				/* the registry has not answered */
+	FLOOR_TAKEN,				/* other servers may not have heard it */
 	FLOOR_SETTLED,
-	FLOOR_OTHER					/* the slot belongs to another sequence */
+	FLOOR_OTHER					/* the slot belongs to another name */
 } FloorState;
 
 /* For sessions. */
-extern RangeAdvance snowflake_advance(const RangeHandle *handle, int64 *granted);
-extern void snowflake_note_granted(const RangeHandle *handle, int64 granted);
+extern RangeAdvance snowflake_advance(const RangeHandle *handle);
 extern FloorState snowflake_ask_floor(const RangeHandle *handle, int64 floor);
-extern bool snowflake_is_exhausted_there(RangeProblem problem);
+extern FloorState snowflake_ask_next(const RangeHandle *handle, int64 since,
+									 int64 *next);
+extern bool snowflake_is_exhausted_there(RangeProblem kind);
 
 /* For the worker that calls the registry (registry_client/). */
 extern PGDLLEXPORT int snowflake_collect_range_requests(RangeRequest *requests, int max);
@@ -99,7 +102,10 @@ extern PGDLLEXPORT void snowflake_fail_range_requests(const RangeRequest *reques
 													  const char *why);
 extern PGDLLEXPORT void snowflake_note_range_floor(const char *database, const char *name,
 												   int64 floor);
-extern PGDLLEXPORT void snowflake_announce_ranges(void);
+extern PGDLLEXPORT void snowflake_repeat_floors(void);
+extern PGDLLEXPORT bool snowflake_expect_range(const char *database, const char *name,
+											   int64 last, int64 least, int64 wish);
+extern PGDLLEXPORT bool snowflake_get_granted_here(int number, RangeReport *granted);
 extern PGDLLEXPORT void snowflake_drop_all_ranges(void);
 
 #endif							/* SNOWFLAKE_NEEDS_H */

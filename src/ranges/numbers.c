@@ -14,9 +14,7 @@
  * next value, between which another server has its own.
  *
  * If it is not valid, its numbers are lost, and it is made again, after the
- * reserve became the current range, or one has come from the registry.  Before
- * the reserve is used, its last number is noted in the file of the sequence
- * (granted.c).
+ * reserve became the current range, or one has come from the registry.
  *
  * The caller has locked the sequence as nextval() does, so that it is neither
  * altered nor dropped meanwhile.  What it knows of the slot may be from before
@@ -39,10 +37,8 @@
 #include "generator/grant.h"
 #include "generator/loaded.h"
 #include "generator/settings.h"
-#include "ranges/granted.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
-#include "ranges/rollback.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 
@@ -85,28 +81,17 @@ snowflake_fail_long_name(void)
 }
 
 /*
- * Tell a session where the ranges of a sequence are.  The registry knows
- * it by its name in UTF8.  Another sequence of this name may have noted the
- * current range in its own file.  A note of another database remains until its
- * numbers are given up (kind.c).
+ * Have a session know where the ranges of a sequence are.  The registry knows
+ * it by its name in UTF8.
  */
 void
 snowflake_attach_range(RangeHandle *handle, const char *name)
 {
-	GrantedNote note;
-	bool		is_foreign;
-	int64		noted;
-
 	snowflake_check_ranges_enabled();
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	if (strlen(name) >= SNOWFLAKE_RANGE_NAME_SIZE)
 		snowflake_fail_long_name();
-	note = snowflake_read_note(handle->relid, handle->last);
-	is_foreign = snowflake_is_foreign(&note);
-	noted = snowflake_find_slot(handle, name, is_foreign ? 0 : note.granted);
-	if (noted > note.granted && !is_foreign &&
-		snowflake_write_note(handle->relid, handle->last, noted))
-		snowflake_drop_on_rollback(handle);
+	snowflake_find_slot(handle, name, "", -1);
 }
 
 /*
@@ -131,7 +116,8 @@ claim(const RangeHandle *handle, int64 *number)
 	if (unlikely(pg_atomic_read_u64(&segment->generation) != generation))
 		return false;
 	*number = first + range_used(word) + step - 1;
-	return likely(ours && range_has(count, range_used(word), step));
+	return likely(ours && range_has(count, range_used(word), step) &&
+				  *number <= handle->last - step + 1);
 }
 
 static void
@@ -220,33 +206,28 @@ fail_refused(const RangeHandle *handle, RangeProblem kind, const char *problem)
 
 /*
  * Claim a number, or wait for one.  Returns false if the slot belongs to
- * another sequence.  The request for a new one carries what it begins with.
+ * another name.
  */
 static pg_noinline bool
 wait_for_number(const RangeHandle *handle, int64 *number)
 {
 	RangeWait	wait;
-	RangeProblem kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
-	int64		granted;
+	RangeProblem kind;
 	RangeAdvance advance;
 
 	begin_wait(&wait, handle);
 	if (handle->first > 0)
 		(void) snowflake_ask_floor(handle, handle->first - 1);
 	ConditionVariablePrepareToSleep(&handle->slot->changed);
-	while ((advance = snowflake_advance(handle, &granted)) != RANGE_OTHER)
+	while ((advance = snowflake_advance(handle)) != RANGE_OTHER)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (advance == RANGE_RETRY && claim(handle, number))
 			break;
-		if (advance == RANGE_NOTE)
-		{
-			if (snowflake_note_range(handle->relid, handle->last, granted))
-				snowflake_drop_on_rollback(handle);
-			snowflake_note_granted(handle, granted);
-		}
-		else if (advance == RANGE_WAIT)
+		if (advance == RANGE_EXHAUSTED)
+			fail_refused(handle, PROBLEM_MAXIMUM, "");
+		if (advance == RANGE_WAIT)
 		{
 			kind = snowflake_get_problem(handle, wait.since - REFUSED_US, problem);
 			if (kind != PROBLEM_NONE && kind != PROBLEM_FLOOR && kind != PROBLEM_BUSY)
@@ -308,21 +289,21 @@ fail_floor_refused(const RangeHandle *handle, int64 floor, const char *problem)
 }
 
 /*
- * Wait until all servers have given up the numbers that are not above a
- * floor.  Returns false if what is known of the ranges is of another
+ * Have all servers give up the numbers that are not above a floor, and wait
+ * until they have.  Returns false if what is known of the ranges is of another
  * sequence.
  */
 bool
 snowflake_settle_floor(const RangeHandle *handle, int64 floor)
 {
 	RangeWait	wait;
-	RangeProblem kind;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
+	RangeProblem kind;
 	FloorState	state;
 
 	begin_wait(&wait, handle);
 	ConditionVariablePrepareToSleep(&handle->slot->changed);
-	while ((state = snowflake_ask_floor(handle, floor)) == FLOOR_ASKED)
+	while ((state = snowflake_ask_floor(handle, floor)) == FLOOR_ASKED || state == FLOOR_TAKEN)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!sleep_for_answer(&wait, handle))

@@ -38,19 +38,26 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
+#include "common/hashfn.h"
+#include "common/pg_prng.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/shmem.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "generator/settings.h"
 #include "ranges/slots.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 #define TRANCHE_NAME	"SnowflakeRanges"
 #define NO_GENERATION	PG_UINT64_MAX
+
+/* The most slots that are looked at for one to take, and classes of their owners. */
+#define MAX_LOOK		1000
+#define OWNER_CLASSES	1024
 
 typedef struct Ranges
 {
@@ -58,6 +65,11 @@ typedef struct Ranges
 	Latch	   *worker_latch;	/* or NULL */
 	TimestampTz failed_since;	/* 0: the last call did not fail */
 	char		failure[SNOWFLAKE_RANGE_TEXT_SIZE];
+	bool		gave_up;		/* a slot, and with it what was granted */
+	dlist_head	queues[RANGE_QUEUED_FIRST + 1];
+	int			free;			/* the first free slot, or -1 */
+	int			buckets[FLEXIBLE_ARRAY_MEMBER]; /* the first slot of a hash, or
+												 * -1 */
 } Ranges;
 
 static Ranges *ranges = NULL;
@@ -76,10 +88,28 @@ slots_size(void)
 	return mul_size(snowflake_max_range_sequences, slot_size());
 }
 
+static uint32
+bucket_count(void)
+{
+	return pg_nextpower2_32(snowflake_max_range_sequences);
+}
+
+static Size
+ranges_size(void)
+{
+	return add_size(offsetof(Ranges, buckets), mul_size(bucket_count(), sizeof(int)));
+}
+
 RangeSlot *
 snowflake_range_slot(int number)
 {
 	return (RangeSlot *) (slots + number * slot_size());
+}
+
+int
+snowflake_slot_number(const RangeSlot *slot)
+{
+	return ((const char *) slot - slots) / slot_size();
 }
 
 void
@@ -87,7 +117,7 @@ snowflake_request_slots(void)
 {
 	if (!snowflake_has_registry)
 		return;
-	RequestAddinShmemSpace(sizeof(Ranges));
+	RequestAddinShmemSpace(ranges_size());
 	RequestAddinShmemSpace(add_size(slots_size(), PG_CACHE_LINE_SIZE));
 	RequestNamedLWLockTranche(TRANCHE_NAME, 1);
 }
@@ -103,7 +133,7 @@ snowflake_attach_slots(void)
 	if (!snowflake_has_registry)
 		return;
 	slots = ShmemInitStruct("snowflake range slots", slots_size(), &found);
-	ranges = ShmemInitStruct("snowflake ranges", sizeof(Ranges), &found);
+	ranges = ShmemInitStruct("snowflake ranges", ranges_size(), &found);
 	if (found)
 		return;
 
@@ -111,10 +141,14 @@ snowflake_attach_slots(void)
 	MemSet(ranges, 0, sizeof(Ranges));
 	MemSet(slots, 0, slots_size());
 	ranges->lock = &GetNamedLWLockTranche(TRANCHE_NAME)->lock;
+	for (size_t i = 0; i < lengthof(ranges->queues); i++)
+		dlist_init(&ranges->queues[i]);
+	memset(ranges->buckets, -1, bucket_count() * sizeof(int));
 	for (int i = 0; i < snowflake_max_range_sequences; i++)
 	{
 		RangeSlot  *slot = snowflake_range_slot(i);
 
+		slot->next = i + 1 < snowflake_max_range_sequences ? i + 1 : -1;
 		pg_atomic_init_u64(&slot->word, 0);
 		pg_atomic_init_u64(&slot->segments[0].generation, NO_GENERATION);
 		pg_atomic_init_u64(&slot->segments[1].generation, NO_GENERATION);
@@ -270,17 +304,6 @@ snowflake_use_reserve(RangeSlot *slot)
 }
 
 /*
- * Have each session look for the slot again before its next number.  Claims in
- * flight are valid with either version.
- */
-void
-snowflake_change_version(RangeSlot *slot)
-{
-	slot->version++;
-	slot->segments[0].version = slot->segments[1].version = slot->version;
-}
-
-/*
  * Drop both ranges.  A claim in flight finds that its generation is over.  A
  * later one could still see the segment of the reserve as it was, so the word
  * skips that generation.
@@ -324,6 +347,56 @@ snowflake_give_up(RangeSlot *slot, int64 floor)
 	}
 }
 
+static int *
+bucket_of(const char *database, const char *name)
+{
+	uint32		hash = hash_combine(hash_bytes((const unsigned char *) database, strlen(database)),
+									hash_bytes((const unsigned char *) name, strlen(name)));
+
+	return &ranges->buckets[hash & (bucket_count() - 1)];
+}
+
+/*
+ * Find the slot of a name, or NULL.
+ */
+RangeSlot *
+snowflake_look_up_slot(const char *database, const char *name)
+{
+	RangeSlot  *slot;
+
+	for (int i = *bucket_of(database, name); i >= 0; i = slot->next)
+	{
+		slot = snowflake_range_slot(i);
+		if (strcmp(slot->name, name) == 0 && strcmp(slot->database, database) == 0)
+			return slot;
+	}
+	return NULL;
+}
+
+/*
+ * Move a slot to the end of a queue, or take it out of the one where it is.
+ */
+void
+snowflake_queue_slot(RangeSlot *slot, RangeQueue queue)
+{
+	if (slot->queue != RANGE_NOT_QUEUED)
+		dlist_delete(&slot->node);
+	slot->queue = queue;
+	if (queue != RANGE_NOT_QUEUED)
+		dlist_push_tail(&ranges->queues[queue], &slot->node);
+}
+
+/*
+ * The first slot of a queue, or NULL.
+ */
+RangeSlot *
+snowflake_queued_slot(RangeQueue queue)
+{
+	dlist_head *head = &ranges->queues[queue];
+
+	return dlist_is_empty(head) ? NULL : dlist_head_element(RangeSlot, node, head);
+}
+
 /*
  * Belong to nothing.  The version makes claims fail that come late.
  */
@@ -331,12 +404,16 @@ static void
 clear_slot(RangeSlot *slot)
 {
 	snowflake_drop_ranges(slot);
+	snowflake_queue_slot(slot, RANGE_NOT_QUEUED);
 	slot->version++;
-	slot->in_use = slot->shared = false;
-	slot->granted = slot->noted = 0;
+	slot->in_use = false;
+	slot->source[0] = '\0';
+	slot->owner = InvalidOid;
+	slot->last = slot->step = slot->step_until = 0;
+	slot->granted = slot->next_number = slot->next_asked = slot->next_heard = 0;
 	slot->heard = slot->asked = slot->told = slot->settled = -1;
-	slot->wanted = slot->announce = false;
-	slot->ask_at = slot->announce_at = slot->retry_at = slot->waited_until = 0;
+	slot->wanted = false;
+	slot->ask_at = slot->retry_at = slot->waited_until = 0;
 	slot->current_since = slot->window_since = slot->window_us = 0;
 	slot->used_now = slot->used_before = 0;
 	slot->first_granted = slot->first_granted_at = 0;
@@ -345,200 +422,236 @@ clear_slot(RangeSlot *slot)
 	slot->problem_at = 0;
 }
 
-static bool
-belongs_to(const RangeSlot *slot, Oid database_id, const char *name)
+/*
+ * Free a slot, and wake who waits for it.
+ */
+static void
+free_slot(RangeSlot *slot)
 {
-	return slot->in_use && slot->database_id == database_id &&
-		strcmp(slot->name, name) == 0;
+	int		   *link = bucket_of(slot->database, slot->name);
+
+	while (*link != snowflake_slot_number(slot))
+		link = &snowflake_range_slot(*link)->next;
+	*link = slot->next;
+	clear_slot(slot);
+	slot->next = ranges->free;
+	ranges->free = snowflake_slot_number(slot);
+	ConditionVariableBroadcast(&slot->changed);
 }
 
 /*
- * A slot that nobody uses: free, or without a range and without a session that
- * waits for one.
+ * When a number of a slot was used last, at the latest.  Claims do not note it.
  */
-static RangeSlot *
-unused_slot(void)
+static int64
+last_use(RangeSlot *slot, int64 now)
 {
-	int64		now = snowflake_steady_clock();
-	RangeSlot  *idle = NULL;
+	uint64		word = pg_atomic_read_u64(&slot->word);
 
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
-	{
-		RangeSlot  *slot = snowflake_range_slot(i);
-
-		if (!slot->in_use)
-			return slot;
-		if (snowflake_numbers_left(slot) == 0 && snowflake_reserved_range(slot) == NULL &&
-			slot->waited_until < now)
-			idle = slot;
-	}
-	return idle;
+	if (word != slot->used_word ||
+		(slot->waited_until > now && snowflake_current_range(slot) == NULL))
+		slot->used_at = now;
+	slot->used_word = word;
+	return slot->used_at;
 }
 
-static RangeSlot *
-occupy_slot(const RangeHandle *handle, const char *database, const char *name)
+/*
+ * Note for some slots in turn whether numbers were used, so that it is known of those
+ * that were not.  The lock is held.
+ */
+void
+snowflake_note_use(int64 now)
 {
-	RangeSlot  *slot = unused_slot();
+	static int	position = 0;
 
-	if (slot == NULL)
-		return NULL;
+	for (int i = Min(snowflake_max_range_sequences, MAX_LOOK); i > 0; i--)
+	{
+		(void) last_use(snowflake_range_slot(position), now);
+		position = (position + 1) % snowflake_max_range_sequences;
+	}
+}
+
+/*
+ * The slot that is given up for another name, or NULL.  It is the one that was unused
+ * for longest, if that is longer than what servers hold numbers for.  If all are in
+ * use, it is one of an owner who has more of them than the owner of the new one, so
+ * that nobody keeps others out.  Of many slots, some are looked at; and owners are
+ * counted by classes, which are others each time.
+ */
+static RangeSlot *
+slot_to_give_up(Oid owner)
+{
+	int64		now = snowflake_steady_clock();
+	int			most = Min(snowflake_max_range_sequences, MAX_LOOK);
+	uint32		first = pg_prng_uint32(&pg_global_prng_state) % snowflake_max_range_sequences;
+	uint32		salt = pg_prng_uint32(&pg_global_prng_state);
+	int			counts[OWNER_CLASSES] = {0};
+	RangeSlot  *idle = NULL;
+	RangeSlot  *used = NULL;
+	int			used_count = 0;
+
+#define CLASS_OF(owner)	(murmurhash32((owner) ^ salt) % OWNER_CLASSES)
+	for (int i = 0; i < most; i++)
+		counts[CLASS_OF(snowflake_range_slot((first + i) % snowflake_max_range_sequences)->owner)]++;
+	for (int i = 0; i < most; i++)
+	{
+		RangeSlot  *slot = snowflake_range_slot((first + i) % snowflake_max_range_sequences);
+		int64		used_at = last_use(slot, now);
+		int			count = counts[CLASS_OF(slot->owner)];
+
+		if (now - used_at >= range_window_us(slot))
+		{
+			if (idle == NULL || used_at < idle->used_at)
+				idle = slot;
+		}
+		else if (count > counts[CLASS_OF(owner)] + 1 &&
+				 (used == NULL || count > used_count ||
+				  (count == used_count && used_at < used->used_at)))
+		{
+			used = slot;
+			used_count = count;
+		}
+	}
+	return idle != NULL ? idle : used;
+}
+
+bool
+snowflake_has_free_slot(void)
+{
+	return ranges->free >= 0;
+}
+
+/*
+ * Do the slots have all names of which numbers were granted since the start?
+ */
+bool
+snowflake_knows_all_granted(void)
+{
+	return !ranges->gave_up;
+}
+
+/*
+ * Have a slot for a name that has none.  Returns NULL if none is free, nor to be
+ * given up for this owner.
+ */
+RangeSlot *
+snowflake_new_slot(const char *database, const char *name, Oid owner)
+{
+	int		   *bucket = bucket_of(database, name);
+	RangeSlot  *slot;
+
+	if (ranges->free < 0)
+	{
+		slot = slot_to_give_up(owner);
+		if (slot == NULL)
+			return NULL;
+		free_slot(slot);
+		ranges->gave_up = true;
+	}
+	slot = snowflake_range_slot(ranges->free);
+	ranges->free = slot->next;
 	clear_slot(slot);
 	slot->in_use = true;
-	slot->database_id = MyDatabaseId;
-	slot->relid = handle->relid;
+	slot->used_at = snowflake_steady_clock();
+	slot->owner = owner;
 	strlcpy(slot->database, database, sizeof(slot->database));
 	strlcpy(slot->name, name, sizeof(slot->name));
-	slot->last = handle->last;
-	slot->step = handle->step;
+	slot->next = *bucket;
+	*bucket = snowflake_slot_number(slot);
 	return slot;
 }
 
 /*
- * Several sequences have a name, or the former one of this name was rolled back.
- * From now on, each session looks for the slot again before it uses another range,
- * so that the file of its own sequence has the note.
+ * Has a session used the slot of a name of this database?
  */
-static void
-share_slot(RangeSlot *slot)
+bool
+snowflake_is_slot_attached(const char *name)
 {
-	if (!slot->shared)
-		snowflake_change_version(slot);
-	slot->shared = true;
+	const char *database = get_database_name(MyDatabaseId);
+	RangeSlot  *slot;
+	bool		attached;
+
+	name = pg_server_to_any(name, strlen(name), PG_UTF8);
+	snowflake_lock_ranges();
+	slot = snowflake_look_up_slot(database, name);
+	attached = slot != NULL && OidIsValid(slot->owner);
+	snowflake_unlock_ranges();
+	return attached;
 }
 
-/*
- * Does a sequence with this last value have all numbers of a range?
- */
-static bool
-ends_within(const RangeSegment *range, int64 last)
-{
-	return range == NULL || range->first + range->count - 1 <= last;
-}
-
-/*
- * Can a sequence use what a slot has?  Another one of its name may have another end.
- */
-static bool
-can_use_slot(RangeSlot *slot, const RangeHandle *handle)
-{
-	if (slot->relid == handle->relid)
-		return slot->last == handle->last;
-	return ends_within(snowflake_current_range(slot), handle->last) &&
-		ends_within(snowflake_reserved_range(slot), handle->last);
-}
-
-/*
- * The next number is for a sequence with another end.  What the registry says of the
- * former one, also in an answer that is on its way, does not count.
- */
-static void
-change_end(RangeSlot *slot, int64 last)
-{
-	slot->last = last;
-	slot->problem_kind = PROBLEM_NONE;
-	slot->problem[0] = '\0';
-	slot->retry_at = 0;
-	snowflake_change_version(slot);
-}
-
-/*
- * Find the slot of a name of this database.  It changes hands if the database
- * was renamed, or the sequence has another end.
- */
 static RangeSlot *
-find_or_occupy_slot(const RangeHandle *handle, const char *database, const char *name)
+find_slot(const RangeHandle *handle, const char *database, const char *name, Oid owner)
 {
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
-	{
-		RangeSlot  *slot = snowflake_range_slot(i);
+	RangeSlot  *slot = snowflake_look_up_slot(database, name);
 
-		if (!belongs_to(slot, MyDatabaseId, name))
-			continue;
-		if (strcmp(slot->database, database) == 0 && can_use_slot(slot, handle))
-		{
-			if (slot->relid != handle->relid)
-				share_slot(slot);
-			if (slot->last != handle->last)
-				change_end(slot, handle->last);
-			slot->relid = handle->relid;
-			return slot;
-		}
-		clear_slot(slot);
-		ConditionVariableBroadcast(&slot->changed);
-		break;
+	if (slot == NULL)
+	{
+		slot = snowflake_new_slot(database, name, owner);
+		if (slot == NULL)
+			return NULL;
+		slot->last = handle->last;
+		slot->step = handle->step;
 	}
-	return occupy_slot(handle, database, name);
+	slot->owner = owner;
+	return slot;
 }
 
 /*
  * Have a session know the slot of a sequence, which has its step, last value
- * and OID.  The caller has locked the sequence, and read what its file says
- * was granted.  Returns what that is to say before a number is used.
+ * and OID.  The caller has locked the sequence.  It may have been copied from a
+ * database, and continue above a floor: nobody uses lower numbers in between.
  */
-int64
-snowflake_find_slot(RangeHandle *handle, const char *name, int64 granted)
+void
+snowflake_find_slot(RangeHandle *handle, const char *name, const char *source,
+					int64 floor)
 {
 	const char *database = get_database_name(MyDatabaseId);
+	Oid			owner = snowflake_table_owner(handle->relid);
 	RangeSlot  *slot;
-	int64		noted = 0;
 
 	snowflake_lock_ranges();
-	slot = find_or_occupy_slot(handle, database, name);
+	slot = find_slot(handle, database, name, owner);
 	if (slot != NULL)
 	{
-		slot->granted = Max(slot->granted, granted);
 		handle->slot = slot;
 		handle->version = slot->version;
-		noted = slot->noted;
+		strlcpy(slot->source, source, sizeof(slot->source));
+		if (floor >= 0)
+			snowflake_want_floor(slot, floor);
 	}
-	snowflake_unlock_ranges();
+	snowflake_unlock_and_wake_ranges();
 	if (slot == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("too many range sequences are used on this server"),
 				 errhint("Increase \"snowflake.max_range_sequences\", which is %d.",
 						 snowflake_max_range_sequences)));
-	return noted;
 }
 
 /*
- * Drop the ranges of a slot, whatever its version is by now: a shared one changes it
- * with each range.  Another sequence that has the slot loses numbers, which does no
- * harm.
+ * A session wants nobody to give out numbers up to a floor: have this server give
+ * them up, and the registry told.
  */
 void
-snowflake_drop_ranges_of(const RangeHandle *handle)
+snowflake_want_floor(RangeSlot *slot, int64 floor)
 {
-	snowflake_lock_ranges();
-	snowflake_drop_ranges(handle->slot);
-	snowflake_unlock_ranges();
-}
+	bool		unknown = slot->problem_kind == PROBLEM_UNKNOWN;
 
-/*
- * Free the slot of a sequence, or all of a database.
- */
-void
-snowflake_free_slot(Oid database_id, Oid relid)
-{
-	if (!snowflake_ranges_enabled())
+	if (slot->settled >= floor)
 		return;
-	snowflake_lock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
+	if (unknown || (slot->asked < floor && slot->heard < floor))
 	{
-		RangeSlot  *slot = snowflake_range_slot(i);
-
-		if (!slot->in_use || slot->database_id != database_id ||
-			(OidIsValid(relid) && slot->relid != relid))
-			continue;
-		clear_slot(slot);
-		ConditionVariableBroadcast(&slot->changed);
+		slot->asked = floor;
+		slot->retry_at = 0;
+		snowflake_give_up(slot, floor);
 	}
-	snowflake_unlock_ranges();
+	if (unknown)
+		slot->problem_kind = PROBLEM_NONE;
+	snowflake_queue_slot(slot, RANGE_QUEUED_FIRST);
 }
 
 /*
  * Get the problem that the registry had with a sequence since a time, by the
- * steady clock; PROBLEM_NONE if it had none.
+ * steady clock.
  */
 RangeProblem
 snowflake_get_problem(const RangeHandle *handle, int64 since, char *problem)
@@ -548,9 +661,10 @@ snowflake_get_problem(const RangeHandle *handle, int64 since, char *problem)
 
 	snowflake_lock_ranges();
 	if (slot->version == handle->version && slot->problem_at >= since)
+	{
 		kind = slot->problem_kind;
-	if (kind != PROBLEM_NONE)
 		strlcpy(problem, slot->problem, SNOWFLAKE_RANGE_TEXT_SIZE);
+	}
 	snowflake_unlock_ranges();
 	return kind;
 }
@@ -614,32 +728,42 @@ fill_statistics(RangeSlot *slot, RangeStatistics *statistics)
 		statistics->held += reserve->count;
 	statistics->first_granted = slot->first_granted;
 	statistics->first_granted_at = slot->first_granted_at;
-	strlcpy(statistics->problem, slot->problem, sizeof(statistics->problem));
+	strlcpy(statistics->problem,
+			slot->problem_kind != PROBLEM_NONE ? slot->problem : "",
+			sizeof(statistics->problem));
 }
 
 /*
- * Get what is known of a sequence of this database.  Returns false if it was
- * not used since the start of the server.
+ * Get what is known of a name of this database.  Returns false if it was not used
+ * since the start of the server.
  */
 bool
-snowflake_get_range_statistics(Oid relid, RangeStatistics *statistics)
+snowflake_get_range_statistics(const char *name, RangeStatistics *statistics)
 {
-	bool		found = false;
+	const char *database = get_database_name(MyDatabaseId);
+	RangeSlot  *slot;
 
 	if (!snowflake_ranges_enabled())
 		return false;
+	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	snowflake_lock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences && !found; i++)
-	{
-		RangeSlot  *slot = snowflake_range_slot(i);
-
-		found = slot->in_use && slot->database_id == MyDatabaseId &&
-			slot->relid == relid;
-		if (found)
-			fill_statistics(slot, statistics);
-	}
+	slot = snowflake_look_up_slot(database, name);
+	if (slot != NULL)
+		fill_statistics(slot, statistics);
 	snowflake_unlock_ranges();
-	return found;
+	return slot != NULL;
+}
+
+/*
+ * The greatest number of a name of this database that was granted since the start of
+ * the server, or 0.
+ */
+int64
+snowflake_greatest_granted(const char *name)
+{
+	RangeStatistics statistics;
+
+	return snowflake_get_range_statistics(name, &statistics) ? statistics.granted : 0;
 }
 
 /*
@@ -650,30 +774,6 @@ int64
 snowflake_greatest_known(const RangeSlot *slot)
 {
 	return slot->heard < slot->last ? Max(slot->granted, slot->heard) : slot->granted;
-}
-
-/*
- * Get what the registry cannot have forgotten of a name of this database, and the
- * greatest number of the ranges that were used; 0 for none since the server's start.
- */
-void
-snowflake_get_granted(const char *name, int64 *known, int64 *noted)
-{
-	*known = *noted = 0;
-	if (!snowflake_ranges_enabled())
-		return;
-	name = pg_server_to_any(name, strlen(name), PG_UTF8);
-	snowflake_lock_ranges();
-	for (int i = 0; i < snowflake_max_range_sequences; i++)
-	{
-		RangeSlot  *slot = snowflake_range_slot(i);
-
-		if (!belongs_to(slot, MyDatabaseId, name))
-			continue;
-		*known = snowflake_greatest_known(slot);
-		*noted = slot->noted;
-	}
-	snowflake_unlock_ranges();
 }
 
 /*

@@ -13,6 +13,7 @@
 #define SNOWFLAKE_SLOTS_H
 
 #include "datatype/timestamp.h"
+#include "lib/ilist.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
@@ -29,6 +30,19 @@
 /* The most numbers that are asked for, and the greatest INCREMENT. */
 #define SNOWFLAKE_MAX_RANGE			(INT64CONST(1) << 31)
 #define SNOWFLAKE_MAX_RANGE_STEP	1000000
+
+/*
+ * A range.  What makes a number of a claim is valid if the generation is that
+ * of the claim after it was read.
+ */
+typedef struct RangeSegment
+{
+	pg_atomic_uint64 generation;	/* or NO_GENERATION */
+	int64		first;
+	int64		count;			/* how many numbers */
+	int64		step;			/* how many each claim takes */
+	uint32		version;		/* of the slot */
+} RangeSegment;
 
 /*
  * Why the registry grants no range.  The first ones are its own words, the others
@@ -50,20 +64,15 @@ typedef enum RangeProblem
 	PROBLEM_GRANTED				/* it granted what was granted before */
 } RangeProblem;
 
-/*
- * A range.  What makes a number of a claim is valid if the generation is that
- * of the claim after it was read.
- */
-typedef struct RangeSegment
+/* In which queue of what the registry is to be asked a slot is (needs.c). */
+typedef enum RangeQueue
 {
-	pg_atomic_uint64 generation;	/* or NO_GENERATION */
-	int64		first;
-	int64		count;			/* how many numbers */
-	int64		step;			/* how many each claim takes */
-	uint32		version;		/* of the slot */
-} RangeSegment;
+	RANGE_NOT_QUEUED,
+	RANGE_QUEUED,
+	RANGE_QUEUED_FIRST			/* sessions wait */
+} RangeQueue;
 
-/* The ranges of a sequence.  numbers.c has the protocol. */
+/* The ranges of a name.  numbers.c has the protocol. */
 typedef struct RangeSlot
 {
 	/* In its own cache line: the current generation, and what is used of it. */
@@ -77,29 +86,37 @@ typedef struct RangeSlot
 	/* All else is protected by the lock. */
 	uint32		version;		/* changes with what the slot belongs to */
 	bool		in_use;
-	Oid			database_id;
-	Oid			relid;			/* one of its sequences */
-	bool		shared;			/* several sequences have had it */
+	int			next;			/* slot with the same hash, or free; or -1 */
 	char		database[NAMEDATALEN];
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
-	int64		last;			/* MAXVALUE */
+	char		source[NAMEDATALEN];	/* database that was copied, or empty */
+	Oid			owner;			/* of a sequence; or no session has used it */
+	int64		last;			/* the lowest MAXVALUE that has numbers left */
 	int64		step;			/* INCREMENT */
+	int64		step_until;		/* others wait with another INCREMENT */
 
-	/* The greatest number that was granted, and that is in files. */
+	/* When a number was used, at the latest, and the word when that was noted. */
+	int64		used_at;
+	uint64		used_word;
+
+	/* The greatest number that was granted, and from which on others are. */
 	int64		granted;
-	int64		noted;
+	int64		next_number;	/* or 0: the registry does not know the name */
+	int64		next_asked;		/* when a session asked for that */
+	int64		next_heard;		/* it is as new as this */
 
 	/* Floors; -1: none.  What is not above heard or asked was given up. */
 	int64		heard;			/* from the registry */
 	int64		asked;			/* by a session, not answered yet */
 	int64		told;			/* to the registry */
 	int64		settled;		/* nobody gives out what is not above it */
+	uint32		connection;		/* over which the registry answered */
 
 	/* What is to be asked. */
+	RangeQueue	queue;
+	dlist_node	node;			/* of the queue */
 	bool		wanted;			/* a range */
 	int64		ask_at;			/* not before, unless others are asked for */
-	bool		announce;		/* say what was granted */
-	int64		announce_at;	/* not before, unless it is asked anyway */
 	int64		retry_at;		/* not before, by the steady clock */
 	int64		waited_until;	/* sessions wait for it until then */
 
@@ -116,7 +133,7 @@ typedef struct RangeSlot
 
 	int64		problem_at;		/* by the steady clock */
 	RangeProblem problem_kind;
-	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* or empty */
+	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE]; /* a sentence */
 	char		waits_for[SNOWFLAKE_RANGE_TEXT_SIZE];	/* or empty */
 	ConditionVariable changed;
 } RangeSlot;
@@ -136,7 +153,7 @@ typedef struct RangeHandle
 	int64		first;			/* of a new sequence; or 0 */
 } RangeHandle;
 
-/* What is known of the numbers of a sequence. */
+/* What is known of the numbers of a name. */
 typedef struct RangeStatistics
 {
 	int64		granted;		/* the greatest number, or 0 */
@@ -164,30 +181,37 @@ extern void snowflake_lock_ranges(void);
 extern void snowflake_unlock_ranges(void);
 extern void snowflake_unlock_and_wake_ranges(void);
 extern RangeSlot *snowflake_range_slot(int number);
+extern int snowflake_slot_number(const RangeSlot *slot);
+extern RangeSlot *snowflake_look_up_slot(const char *database, const char *name);
+extern RangeSlot *snowflake_new_slot(const char *database, const char *name, Oid owner);
+extern void snowflake_note_use(int64 now);
+extern bool snowflake_has_free_slot(void);
+extern PGDLLEXPORT bool snowflake_knows_all_granted(void);
+extern void snowflake_queue_slot(RangeSlot *slot, RangeQueue queue);
+extern RangeSlot *snowflake_queued_slot(RangeQueue queue);
 extern RangeSegment *snowflake_current_range(RangeSlot *slot);
 extern RangeSegment *snowflake_reserved_range(RangeSlot *slot);
 extern int64 snowflake_numbers_left(RangeSlot *slot);
 extern void snowflake_set_reserve(RangeSlot *slot, int64 first, int64 last);
 extern void snowflake_use_reserve(RangeSlot *slot);
 extern void snowflake_set_back_used(RangeSlot *slot);
-extern void snowflake_change_version(RangeSlot *slot);
 extern void snowflake_drop_ranges(RangeSlot *slot);
 extern void snowflake_give_up(RangeSlot *slot, int64 floor);
 extern int64 snowflake_greatest_known(const RangeSlot *slot);
+extern void snowflake_want_floor(RangeSlot *slot, int64 floor);
 extern void snowflake_note_range_failure(const char *why);
 
 /* For sessions. */
-extern int64 snowflake_find_slot(RangeHandle *handle, const char *name,
-								 int64 granted);
-extern void snowflake_drop_ranges_of(const RangeHandle *handle);
-extern void snowflake_free_slot(Oid database_id, Oid relid);
+extern bool snowflake_is_slot_attached(const char *name);
+extern void snowflake_find_slot(RangeHandle *handle, const char *name,
+								const char *source, int64 floor);
 extern RangeProblem snowflake_get_problem(const RangeHandle *handle, int64 since,
 										  char *problem);
 extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);
 extern void snowflake_expect_answer(const RangeHandle *handle, int64 until);
 extern void snowflake_get_range_failure(RangeFailure *failure);
-extern bool snowflake_get_range_statistics(Oid relid, RangeStatistics *statistics);
-extern void snowflake_get_granted(const char *name, int64 *known, int64 *noted);
+extern int64 snowflake_greatest_granted(const char *name);
+extern bool snowflake_get_range_statistics(const char *name, RangeStatistics *statistics);
 
 /* The word: 24 bits of generation, 40 of what is used. */
 #define RANGE_USED_BITS		40
@@ -204,6 +228,16 @@ static inline int64
 range_used(uint64 word)
 {
 	return (int64) (word & RANGE_USED_MASK);
+}
+
+/* A window until the registry has told its own. */
+#define DEFAULT_WINDOW_US	(10 * USECS_PER_MINUTE)
+
+/* For how long numbers are to be held. */
+static inline int64
+range_window_us(const RangeSlot *slot)
+{
+	return slot->window_us > 0 ? slot->window_us : DEFAULT_WINDOW_US;
 }
 
 /*

@@ -64,11 +64,10 @@ void
 snowflake_keep_granted_number(Oid relid, const SequenceLabel *label)
 {
 	GrantedNote note = {0};
-	int64		noted;
 
 	if (label->kind != SNOWFLAKE_KIND_RANGE)
 		return;
-	snowflake_get_granted(label->name, &note.granted, &noted);
+	note.granted = snowflake_greatest_granted(label->name);
 	snowflake_keep_note(relid, snowflake_get_definition(relid).seqmax, &note);
 }
 

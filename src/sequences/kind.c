@@ -148,11 +148,8 @@ static int64
 used_number(Oid relid, const SequenceLabel *label)
 {
 	GrantedNote note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
-	int64		known;
-	int64		noted;
 
-	snowflake_get_granted(label->name, &known, &noted);
-	return Max(note.granted, noted);
+	return Max(note.granted, snowflake_greatest_granted(label->name));
 }
 
 /*
@@ -184,7 +181,6 @@ become_local(Oid relid, const SequenceLabel *label)
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
 	SequencePosition position = local_position(relid, label);
 
-	snowflake_free_slot(MyDatabaseId, relid);
 	ResetSequence(relid);
 	if (label->has_position || position.is_called)
 		snowflake_set_position(relid, snowflake_position_within(position, &definition));

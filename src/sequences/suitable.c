@@ -422,6 +422,25 @@ snowflake_greatest_key(Oid relid)
 	return greatest.key;
 }
 
+static void
+note_column(Oid relid, Oid table, int column, void *has_keys)
+{
+	if (has_greatest(table, get_atttype(table, column), relid))
+		*(bool *) has_keys = true;
+}
+
+/*
+ * Has a column that uses a sequence keys that count?
+ */
+bool
+snowflake_has_keys(Oid relid)
+{
+	bool		has_keys = false;
+
+	for_each_column(relid, note_column, &has_keys);
+	return has_keys;
+}
+
 /*
  * A number, and whether a row has it, or the one before it, as its key.
  */

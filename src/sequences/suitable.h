@@ -27,6 +27,7 @@ extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_is_own_sequence(Oid relid);
 extern void snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);
+extern bool snowflake_has_keys(Oid relid);
 extern int64 snowflake_greatest_key(Oid relid);
 extern bool snowflake_is_key(Oid relid, int64 number);
 

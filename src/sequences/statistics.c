@@ -6,7 +6,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/ranges/statistics.c
+ * src/sequences/statistics.c
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +22,7 @@
 
 #include "generator/state.h"
 #include "ranges/slots.h"
+#include "sequences/exhaust.h"
 #include "shared/compat.h"
 
 #define STATISTICS_COLUMNS	5
@@ -63,7 +64,7 @@ snowflake_range_statistics(PG_FUNCTION_ARGS)
 		nulls[4] = false;
 	}
 	else if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
-			 snowflake_get_range_statistics(relid, &statistics))
+			 snowflake_get_range_statistics(snowflake_sequence_label(relid).name, &statistics))
 		fill_values(&statistics, values, nulls);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
 													  values, nulls)));

@@ -1,0 +1,107 @@
+# The receipt of the registry, which a server keeps as long as its files: it is durable before a
+# number is used, a promoted standby has it, and without room for it no number is. What a
+# server reports, when the registry asks, comes from memory and from all of its databases.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/../../test/perl";
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+my $registry = new_registry('registry', '1, 100, new => true');
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database(d) FROM unnest('{postgres,a,closed}'::text[]) d");
+my $setting = $registry->safe_psql('postgres',
+	q{SELECT name FROM pg_settings WHERE name IN ('max_active_replication_origins', 'max_replication_slots') ORDER BY name LIMIT 1});
+
+sub asked { return $registry->safe_psql('postgres', $_[0]); }
+sub receipt { return $_[0]->safe_psql('postgres', 'SELECT remote_lsn FROM pg_replication_origin_status WHERE local_id = 65533'); }
+
+# Without a replication origin for the receipt
+my $server = new_primary('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.grant_timeout = '2s'", "$setting = 1");
+$server->safe_psql('postgres', q{SELECT snowflake_nextval();
+	CREATE SEQUENCE s AS integer; CREATE TABLE t (id integer PRIMARY KEY DEFAULT nextval('s'))});
+is(receipt($server), '', 'a server that was granted no range has no receipt');
+my $error = sql_error($server, "SELECT snowflake_set_sequence_kind('s', 'range')");
+like($error, qr/55000: no number of sequence "s" is granted to this server\nDETAIL:  Calls to the registry have failed since [^:]+:\d\d:[^:]+: no replication origin is free for the receipt of the registry; "$setting" is 1, and all replication origins are in use\.; Increase "$setting" to at least 2, /,
+	'without a replication origin for the receipt, no answer is used, and the error says why');
+like(slurp_file($server->logfile), qr/WARNING:  could not call the registry of sequence ranges\n.*DETAIL:  no replication origin is free for the receipt of the registry; /,
+	'and so does the log');
+$server->append_conf('postgresql.conf', "$setting = 4");
+$server->restart;
+$server->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('s', 'range'); INSERT INTO t SELECT FROM generate_series(1, 250)");
+my $receipt = receipt($server);
+isnt($receipt, '', 'with one, the receipt of the last answer is there');
+
+# It changes with each answer, and is what a crash leaves.
+$server->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 450)');
+isnt(receipt($server), $receipt, 'the next answer has another one');
+$receipt = receipt($server);
+$server->stop('immediate');
+$server->start;
+wait_until('a call', sub { receipt($server) ne $receipt });
+is(asked('SELECT stopped FROM snowflake_registry.range_state'), '', 'after a crash, it shows that nothing was lost');
+
+# A standby has it.
+my $standby = new_standby($server, 'standby');
+$server->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 450)');
+$server->wait_for_catchup($standby);
+is(receipt($standby), receipt($server), 'a standby has the receipt');
+$server->stop;
+$standby->promote;
+$standby->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 450)');
+is(asked('SELECT stopped FROM snowflake_registry.range_state'), '', 'promoted, it proves no loss');
+
+# Other databases, one of which takes no connections, and one that cannot be read.
+$standby->safe_psql('postgres', "CREATE DATABASE $_") foreach 'a', 'closed', 'broken';
+foreach my $database ('a', 'closed')
+{
+	$standby->safe_psql($database, q{CREATE EXTENSION IF NOT EXISTS snowflake;
+		SET snowflake.default_sequence_kind = 'range';
+		CREATE SEQUENCE alone AS integer; SELECT nextval('alone');
+		CREATE TABLE u (id serial PRIMARY KEY); INSERT INTO u SELECT FROM generate_series(1, 220)});
+}
+$standby->safe_psql('postgres', q{UPDATE pg_database SET datallowconn = false WHERE datname = 'closed'});
+$standby->restart;
+wait_until('numbers after the start', sub { $standby->safe_psql('postgres', q{SELECT count(*) FROM snowflake_sequences WHERE numbers_held > 0}) });
+
+# A trigger of whoever owns a table must not be run by the worker, nor a function of an index.
+$standby->safe_psql('a', q{
+	CREATE ROLE mallory LOGIN; CREATE TABLE who (role name); GRANT INSERT ON who TO PUBLIC;
+	CREATE SCHEMA mallory AUTHORIZATION mallory; SET ROLE mallory; SET snowflake.default_sequence_kind = 'range';
+	CREATE FUNCTION mallory.f(i integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$BEGIN
+		IF current_user <> 'mallory' THEN RAISE WARNING 'as % of %', current_user, session_user; END IF; RETURN i; END$$;
+	CREATE TABLE mallory.m (id serial); INSERT INTO mallory.m SELECT FROM generate_series(1, 10);
+	CREATE INDEX ON mallory.m ((mallory.f(id)));
+	CREATE INDEX ON mallory.m (id) WHERE mallory.f(id) > 5});
+
+sub evidence
+{
+	return asked(q{SELECT string_agg(database_group || '.' || name || '=' || coalesce(granted::text, '?'), ' ' ORDER BY database_group, name)
+		FROM snowflake_registry.range_evidence});
+}
+asked(q{SELECT snowflake_registry.stop_ranges('a test')});
+ok($standby->wait_for_log(qr/LOG:  reported to the registry which numbers of \d+ sequences are in use/), 'the server reports what it was granted');
+my $evidence = evidence();
+like($evidence, qr/\ba\.public\.u_id_seq=\d{3}/, 'what another database has');
+like($evidence, qr/\bclosed\.public\.u_id_seq=\d{3}/, 'what one has that takes no connections');
+like($evidence, qr/\ba\.public\.alone=\d/, 'what was granted of a sequence that no table uses, as memory has it');
+like($evidence, qr/\bpostgres\.public\.s=\d{4}/, 'the greatest number of all');
+unlike(slurp_file($standby->logfile), qr/WARNING:  as /, 'no code of a table runs as a superuser for it');
+unlike(slurp_file($standby->logfile), qr/could not find out which numbers/, 'all databases were read');
+asked('SELECT snowflake_registry.resume_ranges(0, servers => count(DISTINCT server_name)::int) FROM snowflake_registry.range_evidence');
+wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 2000)') == 0 });
+is($standby->safe_psql('postgres', 'SELECT count(DISTINCT id) = count(*) FROM t'), 't', 'then numbers go on');
+
+# One that cannot be read.
+$standby->safe_psql('postgres', q{UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'broken'});
+asked(q{SELECT snowflake_registry.stop_ranges('a test')});
+ok($standby->wait_for_log(qr/WARNING:  could not find out which numbers of sequences database "broken" has\n/), 'a database that cannot be read is named');
+ok($standby->wait_for_log(qr/reported to the registry.*reported to the registry/s), 'the rest is reported');
+like(sql_error($registry, 'SELECT snowflake_registry.resume_ranges(0, servers => 1)'), qr/ERROR:  55000: /, 'but the report is not complete');
+
+$_->stop foreach $standby, $registry;
+done_testing();

@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * range_report.h
+ *	  What this server was granted, for a registry that needs to know.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * registry_client/workers/range_report.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef SNOWFLAKE_RANGE_REPORT_H
+#define SNOWFLAKE_RANGE_REPORT_H
+
+#include "ranges/needs.h"
+
+extern void snowflake_want_report(bool wanted);
+extern bool snowflake_get_report(const RangeReport **reports, int *n, int max,
+								 bool *is_complete);
+extern void snowflake_note_reported(int n);
+
+#endif							/* SNOWFLAKE_RANGE_REPORT_H */

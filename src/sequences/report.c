@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * report.c
+ *	  Which numbers of range sequences a database has.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/sequences/report.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timeout.h"
+
+#include "sequences/exhaust.h"
+#include "sequences/labelled.h"
+#include "sequences/report.h"
+#include "sequences/suitable.h"
+
+/* How long the tables of one sequence are read. */
+#define MAX_READ_MS		60000
+
+static bool
+add_sequence(Oid relid, void *relids)
+{
+	List	  **list = relids;
+
+	*list = lappend_oid(*list, relid);
+	return false;
+}
+
+/*
+ * Fill in what is known of a sequence.  Returns false if it is no range sequence.
+ */
+static bool
+fill_report(Oid relid, RangeReport *report)
+{
+	SequenceLabel label;
+	const char *name;
+
+	LockRelationOid(relid, AccessShareLock);
+	if (get_rel_relkind(relid) != RELKIND_SEQUENCE)
+		return false;
+	label = snowflake_sequence_label(relid);
+	if (label.kind != SNOWFLAKE_KIND_RANGE)
+		return false;
+	name = pg_server_to_any(label.name, strlen(label.name), PG_UTF8);
+	strlcpy(report->name, name, sizeof(report->name));
+	report->last = snowflake_get_definition(relid).seqmax;
+	report->granted = -1;
+	if (snowflake_has_keys(relid))
+		report->granted = snowflake_greatest_key(relid);
+	return true;
+}
+
+/*
+ * The same, in a subtransaction: if its keys cannot be read, they are not known.
+ */
+static bool
+try_report(Oid relid, RangeReport *report)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool is_range = false;
+
+	BeginInternalSubTransaction(NULL);
+	PG_TRY();
+	{
+		enable_timeout_after(STATEMENT_TIMEOUT, MAX_READ_MS);
+		is_range = fill_report(relid, report);
+		disable_timeout(STATEMENT_TIMEOUT, false);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		disable_timeout(STATEMENT_TIMEOUT, false);
+		QueryCancelPending = false;
+		MemoryContextSwitchTo(context);
+		HOLD_INTERRUPTS();
+		EmitErrorReport();
+		RESUME_INTERRUPTS();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		is_range = report->last > 0;
+		report->granted = -1;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return is_range;
+}
+
+/*
+ * Call a function with what is known of each range sequence of this database: the
+ * greatest key of the columns that use it, or -1 if that is not known.
+ */
+void
+snowflake_report_sequences(void (*report) (const RangeReport *report, void *arg), void *arg)
+{
+	const char *database = get_database_name(MyDatabaseId);
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	(void) snowflake_find_labelled(add_sequence, &relids);
+	foreach(cell, relids)
+	{
+		RangeReport found;
+
+		CHECK_FOR_INTERRUPTS();
+		memset(&found, 0, sizeof(found));
+		strlcpy(found.database, database, sizeof(found.database));
+		if (try_report(lfirst_oid(cell), &found))
+			report(&found, arg);
+	}
+}
