@@ -148,7 +148,8 @@ typedef struct Pacing
 	int64		floors_due;		/* when they are asked for in any case */
 	int64		changes;		/* the last answer to that */
 	int64		changed;		/* when it was another one than before */
-	bool		is_due;			/* one, whether or not a sequence needs something */
+	bool		is_due;			/* one, whether or not a sequence needs
+								 * something */
 	int			failures;		/* since the last one that succeeded */
 	int			most;			/* the most sequences of a call */
 	int			timeout_ms;		/* of calls over a new connection */

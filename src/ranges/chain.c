@@ -65,7 +65,8 @@ typedef struct ChainState
 {
 	bool		has_client;
 	RangeChain	chain;			/* without new_token */
-	bool		names_known;	/* were the names of the life before asked for? */
+	bool		names_known;	/* were the names of the life before asked
+								 * for? */
 	int64		started;		/* when this memory was initialized */
 	bool		connecting;		/* is the worker, or did it fail to? */
 	char		error[SNOWFLAKE_REGISTRY_ERROR_SIZE];	/* why it did */

@@ -68,8 +68,8 @@ typedef struct Ranges
 	bool		gave_up;		/* a slot, and with it what was granted */
 	dlist_head	queues[RANGE_QUEUED_FIRST + 1];
 	int			free;			/* the first free slot, or -1 */
-	int			buckets[FLEXIBLE_ARRAY_MEMBER]; /* the first slot of a hash, or
-												 * -1 */
+	int			buckets[FLEXIBLE_ARRAY_MEMBER]; /* the first slot of a hash,
+												 * or -1 */
 } Ranges;
 
 static Ranges *ranges = NULL;

@@ -95,7 +95,10 @@ typedef struct RangeSlot
 	int64		step;			/* INCREMENT */
 	int64		step_until;		/* others wait with another INCREMENT */
 
-	/* When a number was used, at the latest, and the word when that was noted. */
+	/*
+	 * When a number was used, at the latest, and the word when that was
+	 * noted.
+	 */
 	int64		used_at;
 	uint64		used_word;
 
@@ -181,7 +184,7 @@ extern void snowflake_lock_ranges(void);
 extern void snowflake_unlock_ranges(void);
 extern void snowflake_unlock_and_wake_ranges(void);
 extern RangeSlot *snowflake_range_slot(int number);
-extern int snowflake_slot_number(const RangeSlot *slot);
+extern int	snowflake_slot_number(const RangeSlot *slot);
 extern RangeSlot *snowflake_look_up_slot(const char *database, const char *name);
 extern RangeSlot *snowflake_new_slot(const char *database, const char *name, Oid owner);
 extern void snowflake_note_use(int64 now);
