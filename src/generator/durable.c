@@ -43,12 +43,6 @@
 #define MARK_ORIGIN		((SNOWFLAKE_ORIGIN_ID) 0xFFFE)
 #define RECEIPT_ORIGIN	((SNOWFLAKE_ORIGIN_ID) 0xFFFD)
 
-static const char *
-describe(SNOWFLAKE_ORIGIN_ID origin)
-{
-	return origin == MARK_ORIGIN ? "mark of snowflake IDs" : "receipt of the registry";
-}
-
 /*
  * The current mark, or 0 if there never was one.  During recovery, it is that
  * of the WAL replayed so far.
@@ -73,7 +67,10 @@ write_error_context(void *arg)
 {
 	SNOWFLAKE_ORIGIN_ID origin = *(SNOWFLAKE_ORIGIN_ID *) arg;
 
-	errcontext("while writing the %s to replication origin %d", describe(origin), origin);
+	if (origin == MARK_ORIGIN)
+		errcontext("while writing the mark of snowflake IDs to replication origin %d", origin);
+	else
+		errcontext("while writing the receipt of the registry to replication origin %d", origin);
 }
 
 /*
@@ -84,7 +81,9 @@ fail_no_free_origin(SNOWFLAKE_ORIGIN_ID origin)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("no replication origin is free for the %s", describe(origin)),
+			 origin == MARK_ORIGIN ?
+			 errmsg("no replication origin is free for the mark of snowflake IDs") :
+			 errmsg("no replication origin is free for the receipt of the registry"),
 			 snowflake_max_origins == 0 ?
 			 errdetail("\"%s\" is 0, so the server has no replication origins.",
 					   SNOWFLAKE_ORIGINS_SETTING) :
