@@ -91,6 +91,8 @@ StaticAssertDecl(MAX_BACKENDS < (1 << SNOWFLAKE_LATE_CLAIM_BITS),
 typedef struct Wait
 {
 	bool		queued;			/* for the next tick? */
+	int			wanted;			/* numbers, in total */
+	int			least;			/* consecutive ones */
 	int			sleeps;
 	int			reserve_sleeps;
 	int64		grant_since;
@@ -178,7 +180,7 @@ my_waiter(void)
  * meanwhile, return false: the caller should look again.
  */
 static bool
-join_queue(int64 tick, int wanted)
+join_queue(int64 tick, const Wait *wait)
 {
 	SnowflakeGenerator *state = snowflake_state;
 	SnowflakeWaiter *waiter = my_waiter();
@@ -198,7 +200,8 @@ join_queue(int64 tick, int wanted)
 			state->queue_length++;
 			waiter->queued = true;
 		}
-		waiter->wanted = wanted;
+		waiter->wanted = wait->wanted;
+		waiter->least = wait->least;
 		pg_atomic_write_u32(&waiter->given, 0);
 		joined = true;
 	}
@@ -226,13 +229,16 @@ take_given(int64 *first)
 }
 
 /*
- * How many of a tick's numbers, from one on, a waiter gets.
+ * How many of a tick's numbers, from one on, a waiter gets.  One that needs more than a
+ * share gets them when it is the first in the queue, if not before.
  */
 static uint64
 waiter_share(const SnowflakeWaiter *waiter, uint64 number, uint64 share)
 {
-	return Min(Min((uint64) waiter->wanted, share),
-			   snowflake_layout.number_limit - number);
+	uint64		count = Min(Min((uint64) waiter->wanted, Max(share, (uint64) waiter->least)),
+							snowflake_layout.number_limit - number);
+
+	return count < (uint64) waiter->least ? 0 : count;
 }
 
 /*
@@ -247,8 +253,11 @@ count_shares(uint64 number, uint64 share)
 	dlist_foreach(iter, &snowflake_state->queue)
 	{
 		SnowflakeWaiter *waiter = dlist_container(SnowflakeWaiter, link, iter.cur);
+		uint64		count = waiter_share(waiter, number, share);
 
-		number += waiter_share(waiter, number, share);
+		if (count == 0)
+			break;
+		number += count;
 	}
 	return number;
 }
@@ -289,7 +298,7 @@ serve_queue(int64 tick, uint64 number, uint64 share)
  * The lock is held.
  */
 static int
-enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
+enter_tick(const SnowflakeStep *step, const Wait *wait, int64 *first)
 {
 	SnowflakeGenerator *state = snowflake_state;
 	SnowflakeWaiter *waiter = my_waiter();
@@ -308,17 +317,16 @@ enter_tick(const SnowflakeStep *step, int wanted, int64 *first)
 	Assert(is_same_generation(worker_bits_generation));
 
 	/* It may be the entry of a call that was cancelled. */
-	waiter->wanted = wanted;
+	waiter->wanted = wait->wanted;
+	waiter->least = wait->least;
 
 	/* Meanwhile, claims change the number, and therefore perhaps the start. */
 	do
 	{
-		start = callers > 1 ? 0 : start_number(word, wanted);
+		start = callers > 1 ? 0 : start_number(word, wait->wanted);
 		share = Max((snowflake_layout.number_limit - start) / callers, 1);
 		number = count_shares(start, share);
-		taken = queued ? 0 :
-			Min(Min((uint64) wanted, share),
-				snowflake_layout.number_limit - number);
+		taken = queued ? 0 : waiter_share(waiter, number, share);
 	} while (!snowflake_change_word(&word,
 									snowflake_make_word(&snowflake_layout, step->next,
 														number + taken), start));
@@ -399,11 +407,10 @@ may_claim(int64 tick, TimestampTz now)
  */
 static void
 wait_for_tick(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
-			  int wanted, Wait *wait)
+			  Wait *wait)
 {
 	if (!wait->queued)
-		wait->queued = join_queue(snowflake_word_tick(&snowflake_layout, snapshot->word),
-								  wanted);
+		wait->queued = join_queue(snowflake_word_tick(&snowflake_layout, snapshot->word), wait);
 	if (!wait->queued)
 		return;
 	if (snowflake_before_first_tick(&snowflake_layout, snapshot))
@@ -436,7 +443,7 @@ wait_for_clock(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
  * some time was spent waiting.
  */
 static int
-move_word(int wanted, int64 *first, Wait *wait)
+move_word(int64 *first, Wait *wait)
 {
 	SnowflakeGenerator *state = snowflake_state;
 	SnowflakeRules rules = snowflake_rules();
@@ -474,7 +481,7 @@ move_word(int wanted, int64 *first, Wait *wait)
 				snowflake_wait_for_grant(step.next, &wait->grant_since);
 			return 0;
 		case SNOWFLAKE_WAIT_SEQUENCE:
-			wait_for_tick(&snapshot, &step, wanted, wait);
+			wait_for_tick(&snapshot, &step, wait);
 			return 0;
 		case SNOWFLAKE_WAIT_CLOCK:
 			wait_for_clock(&snapshot, &step, wait);
@@ -498,11 +505,11 @@ move_word(int wanted, int64 *first, Wait *wait)
 	else if (step.plan == SNOWFLAKE_CLAIM && !snowflake_mark_is_unconfirmed())
 	{
 		Assert(snowflake_was_reserved(step.next));
-		taken = claim_numbers(&snapshot.word, wanted, first);
+		taken = claim_numbers(&snapshot.word, wait->wanted, first);
 	}
 	else if (step.plan == SNOWFLAKE_MOVE && snowflake_is_reserved(step.next) &&
 			 !snowflake_mark_is_unconfirmed())
-		taken = enter_tick(&step, wanted, first);
+		taken = enter_tick(&step, wait, first);
 	LWLockRelease(state->lock);
 
 	if (taken > 0)
@@ -534,7 +541,7 @@ snowflake_generate(void)
 	 */
 	static uint64 seen = 0;
 	int64		id;
-	Wait		wait = {0};
+	Wait		wait = {.wanted = 1, .least = 1};
 
 	snowflake_check_primary("generate snowflake IDs");
 	if (seen == 0)
@@ -564,22 +571,25 @@ snowflake_generate(void)
 					return word_id(seen);
 			}
 		}
-		if (move_word(1, &id, &wait) > 0)
+		if (move_word(&id, &wait) > 0)
 			return id;
 		seen = pg_atomic_read_u64(&snowflake_state->word);
 	}
 }
 
 /*
- * Generate a block of IDs, as many as wanted or as a tick has left.  Returns how
- * many, at least 1; the first ID is first, and each of the others is step more
- * than the one before.  Fails and waits like snowflake_generate().
+ * Generate a block of IDs, as many as wanted or as a tick has left, but at least so many,
+ * which a tick must have.  Returns how many; the first ID is first, and each of the
+ * others is step more than the one before.  Fails and waits like snowflake_generate().
+ *
+ * If a tick has fewer left, they are lost, so that the next one is waited for in the
+ * queue.
  */
 int
-snowflake_generate_block(int wanted, int64 *first, int64 *step)
+snowflake_generate_block(int wanted, int least, int64 *first, int64 *step)
 {
 	int			taken = 0;
-	Wait		wait = {0};
+	Wait		wait = {.wanted = wanted, .least = least};
 
 	snowflake_check_primary("generate snowflake IDs");
 	*step = snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, 1);
@@ -597,7 +607,9 @@ snowflake_generate_block(int wanted, int64 *first, int64 *step)
 		if (taken > 0 && !is_same_generation(generation))
 			taken = 0;
 		else if (taken == 0)
-			taken = move_word(wanted, first, &wait);
+			taken = move_word(first, &wait);
+		if (taken < least)
+			taken = 0;
 	}
 	return taken;
 }

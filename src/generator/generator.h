@@ -13,6 +13,7 @@
 #define SNOWFLAKE_GENERATOR_H
 
 extern int64 snowflake_generate(void);
-extern int	snowflake_generate_block(int wanted, int64 *first, int64 *step);
+extern int	snowflake_generate_block(int wanted, int least, int64 *first,
+									 int64 *step);
 
 #endif							/* SNOWFLAKE_GENERATOR_H */

@@ -49,6 +49,7 @@ typedef struct SnowflakeWaiter
 	dlist_node	link;
 	bool		queued;			/* in SnowflakeGenerator.queue? */
 	int			wanted;			/* at most this many numbers */
+	int			least;			/* fewer than these are of no use */
 
 	/* The numbers it was given; written before given becomes nonzero. */
 	int64		first;			/* the first ID */

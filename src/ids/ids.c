@@ -216,7 +216,7 @@ snowflake_nextval_block(PG_FUNCTION_ARGS)
 	{
 		if (block->wanted == 0)
 			SRF_RETURN_DONE(context);
-		block->left = snowflake_generate_block(block->wanted, &block->next,
+		block->left = snowflake_generate_block(block->wanted, 1, &block->next,
 											   &block->step);
 		block->wanted -= block->left;
 	}

@@ -63,9 +63,6 @@
 
 #define MARKER_NAME		"_snowflake_lastval_marker"
 
-/* How often nextval() takes fewer consecutive IDs than it needs. */
-#define MAX_SHARES		2000
-
 /* What calls need to know of a sequence. */
 typedef struct SequenceInfo
 {
@@ -370,8 +367,6 @@ check_nextval_privilege(Sequence *sequence, FunctionCallInfo fcinfo)
  * A snowflake ID that has as many IDs of the same tick on either side as a
  * client with this INCREMENT uses: some count up from the value that they
  * get, others down to it.
- *
- * Who waits for a tick gets a share of it, which may be too small.
  */
 static int64
 generate_middle(const Sequence *sequence)
@@ -382,22 +377,9 @@ generate_middle(const Sequence *sequence)
 	int64		step;
 
 	snowflake_check_increment(sequence->relid, increment);
-	for (int i = 0; i < MAX_SHARES; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (snowflake_generate_block(wanted, &first, &step) == wanted)
-		{
-			Assert(step == 1);
-			return first + increment - 1;
-		}
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-			 errmsg("too few consecutive IDs for INCREMENT " INT64_FORMAT " of sequence \"%s\"",
-					increment, get_rel_name(sequence->relid)),
-			 errdetail("Other calls use the same ticks, and %d times none had %d IDs left.",
-					   MAX_SHARES, wanted),
-			 errhint("Decrease INCREMENT here and in the client, or use a scheme with more bits for the sequence.")));
+	(void) snowflake_generate_block(wanted, wanted, &first, &step);
+	Assert(step == 1);
+	return first + increment - 1;
 }
 
 static Oid

@@ -28,7 +28,7 @@ generate_block(int wanted, int64 *first, int64 *step)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("count of snowflake IDs must be at least 1")));
-	return snowflake_generate_block(wanted, first, step);
+	return snowflake_generate_block(wanted, 1, first, step);
 }
 
 static SnowflakeApiField
