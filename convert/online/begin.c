@@ -12,9 +12,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_extension.h"
+#include "commands/extension.h"
 #include "executor/spi.h"
 #include "fmgr.h"
-#include "storage/lockdefs.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -32,8 +35,8 @@
 #include "convert/online/waits.h"
 #include "shared/table_owner.h"
 
-#define ADVISORY_CLASS	0x736e6f77
-#define ADVISORY_OBJECT	1
+/* What the lock has in place of a column: the server locks extensions without one. */
+#define LOCK_SUBID		1
 
 /* Before it is looked for obstacles again. */
 #define LOOK_MS	200
@@ -57,7 +60,20 @@ snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument, SnowflakeOnline
 }
 
 /*
- * Who has the advisory lock, or NULL if nobody has it anymore.
+ * The lock of conversions in this database, which no statement can take.
+ */
+static LOCKTAG
+conversions_tag(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ExtensionRelationId,
+					   get_extension_oid("snowflake_convert", false), LOCK_SUBID);
+	return tag;
+}
+
+/*
+ * Who has the lock, or NULL if nobody has it anymore.
  */
 static char *
 find_converter(void)
@@ -65,25 +81,21 @@ find_converter(void)
 	List	   *rows;
 
 	SPI_connect();
-	rows = snowflake_convert_ask_server(list_make2(psprintf("%d", ADVISORY_CLASS),
-												   psprintf("%d", ADVISORY_OBJECT)),
+	rows = snowflake_convert_ask_server(list_make1(psprintf("%d", LOCK_SUBID)),
 										sql_converter);
 	return snowflake_convert_first(rows);
 }
 
 /*
- * The advisory lock, which the session has until it is released.
+ * Take the lock, which the session has until it is released, or the transaction ends.
  */
 void
 snowflake_online_lock_conversions(bool until_commit)
 {
-	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 :
-		pg_try_advisory_lock_int4;
+	LOCKTAG		tag = conversions_tag();
 	char	   *converter;
 
-	if (DatumGetBool(DirectFunctionCall2(function,
-										 Int32GetDatum(ADVISORY_CLASS),
-										 Int32GetDatum(ADVISORY_OBJECT))))
+	if (LockAcquire(&tag, ExclusiveLock, !until_commit, true) != LOCKACQUIRE_NOT_AVAIL)
 		return;
 	converter = find_converter();
 	ereport(ERROR,
@@ -96,9 +108,9 @@ snowflake_online_lock_conversions(bool until_commit)
 void
 snowflake_online_unlock_conversions(void)
 {
-	(void) DirectFunctionCall2(pg_advisory_unlock_int4,
-							   Int32GetDatum(ADVISORY_CLASS),
-							   Int32GetDatum(ADVISORY_OBJECT));
+	LOCKTAG		tag = conversions_tag();
+
+	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
 /*

@@ -1,8 +1,9 @@
--- Who has an advisory lock?
--- texts: classid, objid
+-- Who has the lock of conversions in this database?
+-- texts: subid
 -- name: converter
-SELECT {process(Process)} || ' has the advisory lock of conversions.'
+SELECT {process(Process)} || ' converts.'
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-WHERE l.locktype = 'advisory' AND l.granted
-AND (l.classid, l.objid, l.objsubid) = ($classid::oid, $objid::oid, 2)
+WHERE l.locktype = 'object' AND l.granted
+AND l.classid = 'pg_extension'::regclass AND l.objsubid = $subid::int
+AND l.objid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake_convert')
 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
