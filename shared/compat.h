@@ -14,6 +14,7 @@
 
 #include "fmgr.h"
 #include "nodes/nodes.h"
+#include "storage/lock.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
@@ -127,13 +128,20 @@ typedef struct ErrorSaveContext
 	pg_proc_aclcheck(function, role, ACL_EXECUTE)
 #endif
 
-/* Has this transaction given a relation another file? */
-#if PG_VERSION_NUM >= 160000
-#define snowflake_has_new_file(relation) \
-	((relation)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+/* Has this transaction a lock like this, or a stronger one? */
+#if PG_VERSION_NUM >= 170000
+#define snowflake_holds_lock(tag, mode)	LockHeldByMe(tag, mode, true)
 #else
-#define snowflake_has_new_file(relation) \
-	((relation)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+static inline bool
+snowflake_holds_lock(const LOCKTAG *tag, LOCKMODE mode)
+{
+	for (; mode <= MaxLockMode; mode++)
+	{
+		if (LockHeldByMe(tag, mode))
+			return true;
+	}
+	return false;
+}
 #endif
 
 /* The setting that limits replication origins, and its value. */

@@ -219,15 +219,18 @@ SET ROLE seq_importer;
 SELECT is_id(nextval('blocks_id_seq')), setval('blocks_id_seq', 9000000000000000003);
 SELECT setval('blocks_id_seq', 9000000000000000005);
 RESET ROLE;
--- ... of a table whose owner does not see all rows
+-- ... of a table whose owner does not see all rows: a key is one all the same
 CREATE ROLE seq_owner;
 GRANT USAGE ON SCHEMA seq TO seq_owner;
 CREATE TABLE hidden (id bigserial PRIMARY KEY);
+INSERT INTO hidden VALUES (9000000000000000000);
 ALTER TABLE hidden OWNER TO seq_owner;
 ALTER TABLE hidden ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 SELECT snowflake_set_sequence_kind('hidden_id_seq');
 SET ROLE seq_owner;
+SELECT count(*) FROM hidden;
 SELECT is_id(nextval('hidden_id_seq')), setval('hidden_id_seq', 9000000000000000000);
+SELECT setval('hidden_id_seq', 9000000000000000007);
 RESET ROLE;
 DROP TABLE hidden;
 REVOKE USAGE ON SCHEMA seq FROM seq_owner;

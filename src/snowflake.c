@@ -29,7 +29,6 @@
 #include "ids/ids.h"
 #include "new_tables/alter.h"
 #include "new_tables/new_tables.h"
-#include "new_tables/subscriptions.h"
 #include "ranges/chain.h"
 #include "ranges/slots.h"
 #include "sequences/attach.h"
@@ -38,6 +37,7 @@
 #include "sequences/exhaust.h"
 #include "sequences/identity.h"
 #include "sequences/kind.h"
+#include "sequences/suitable.h"
 #include "sequences/values.h"
 #include "server/api.h"
 #include "shared/compat.h"
@@ -77,7 +77,13 @@ execute_utility(PlannedStmt *pstmt, const char *queryString,
 {
 	SnowflakeCopiedTable *copied = snowflake_prepare_copy(pstmt->utilityStmt);
 	MemoryContext outer = snowflake_begin_statement(pstmt->utilityStmt);
+	volatile bool resets = snowflake_resets_sequences(pstmt->utilityStmt);
+	volatile bool alters_table = IsA(pstmt->utilityStmt, AlterTableStmt);
 
+	if (resets)
+		snowflake_begin_resets();
+	if (alters_table)
+		snowflake_begin_alter_table();
 	PG_TRY();
 	{
 		if (prev_process_utility)
@@ -89,6 +95,10 @@ execute_utility(PlannedStmt *pstmt, const char *queryString,
 	}
 	PG_FINALLY();
 	{
+		if (resets)
+			snowflake_end_resets();
+		if (alters_table)
+			snowflake_end_alter_table();
 		snowflake_end_statement(outer);
 		snowflake_end_identities(copied);
 	}
@@ -107,13 +117,13 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 {
 	/* Look at the statement first, because it may free the tree. */
 	bool		discards = forgets_currval(pstmt->utilityStmt);
-	SnowflakeReset reset = snowflake_resets_sequences(pstmt->utilityStmt);
+	bool		resets = snowflake_resets_sequences(pstmt->utilityStmt);
+	bool		alters = IsA(pstmt->utilityStmt, AlterSeqStmt);
 	bool		drops = snowflake_prepare_drop(pstmt->utilityStmt);
-	List	   *granted;
 	SnowflakeDefinition definition;
 
-	snowflake_prepare_alter(pstmt->utilityStmt);
-	granted = snowflake_granted_before(pstmt->utilityStmt, reset);
+	if (resets)
+		pstmt = snowflake_prepare_alter(pstmt);
 	snowflake_begin_definition(&definition, pstmt->utilityStmt, context);
 	execute_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv,
 					dest, qc);
@@ -123,8 +133,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString,
 		snowflake_forget_currval();
 		snowflake_forget_sequence_values();
 	}
-	snowflake_exhaust_after(reset);
-	snowflake_keep_granted(granted, ShareRowExclusiveLock);
+	if (resets)
+		snowflake_exhaust_reset(alters);
 	snowflake_end_definition(&definition);
 	if (drops)
 		snowflake_finish_drop();
@@ -271,7 +281,7 @@ _PG_init(void)
 		register_workers();
 
 	snowflake_watch_identities();
-	snowflake_watch_subscriptions();
+	snowflake_watch_resets();
 	snowflake_watch_calls();
 	prev_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;

@@ -1,6 +1,7 @@
 # Sequences of kind range whose server has no range of them anymore, whose names are
 # written otherwise, and whose rows and numbers are not where they were.
 
+use List::Util qw(max);
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
@@ -86,27 +87,19 @@ foreach my $statement ('ALTER SEQUENCE n INCREMENT 2', 'ALTER SEQUENCE n CACHE 5
 	$a->safe_psql('postgres', 'DROP TABLE n_table');
 }
 
-# A row at the end of the type, which somebody added, exhausts nothing.  Nor does one of
-# a role that may not use the sequence.
+# A row at the end of the type, which somebody added, exhausts nothing.
 $a->safe_psql('postgres', 'CREATE TABLE high (id serial); INSERT INTO high VALUES (7), (2147483647)');
 $a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'range')");
 is($a->safe_psql('postgres', "SELECT nextval('high_id_seq')"), 8, 'the floor does not count a row at the end of the type');
 $a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', 'local')");
 is($a->safe_psql('postgres', "SELECT nextval('high_id_seq') BETWEEN 9 AND 1000"), 't', 'nor does a sequence that becomes local');
-$a->safe_psql('postgres', q{
-	CREATE ROLE regress_stranger; CREATE SCHEMA regress_stranger AUTHORIZATION regress_stranger; SET ROLE regress_stranger;
-	CREATE TABLE regress_stranger.t (id int DEFAULT nextval('public.high_id_seq')); INSERT INTO regress_stranger.t VALUES (2147483000)});
-$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('high_id_seq', kind) FROM unnest('{range,local}'::text[]) kind");
-is($a->safe_psql('postgres', "SELECT nextval('high_id_seq') BETWEEN 10 AND 10000"), 't', 'rows of a stranger do not count');
-$a->safe_psql('postgres', 'DROP SCHEMA regress_stranger CASCADE; DROP ROLE regress_stranger');
 
 # But if it is the last number of the sequence, it is not given out again.
 $a->safe_psql('postgres', "CREATE TABLE full_type (id smallserial); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'range')");
 $a->safe_psql('postgres', "INSERT INTO full_type VALUES (32766), (32767); SELECT snowflake_set_sequence_kind('full_type_id_seq', 'local')");
 like(sql_error($a, "SELECT nextval('full_type_id_seq')"), qr/reached maximum value of sequence/, 'a sequence that has given out all numbers is exhausted');
 
-# What was granted is noted in a file that is rolled back.  Then the range is not used
-# any more, and after a crash, the file that remains has what was used since.
+# A rollback of what gives a sequence another file takes nothing away.
 my %statements = (
 	'ROLLBACK' => 'BEGIN; ALTER; NEXTVAL; ROLLBACK',
 	'ROLLBACK of TRUNCATE' => 'BEGIN; TRUNCATE rolled_table RESTART IDENTITY; NEXTVAL; ROLLBACK',
@@ -128,38 +121,26 @@ foreach my $statement (sort keys %statements)
 	$a->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('$name', 'range')");
 	my @rolled_back = split /\n/, $a->safe_psql('postgres', $sql);
 	$number_of{$name} = $a->safe_psql('postgres', "INSERT INTO rolled_table ($name) VALUES (nextval('$name')) RETURNING $name");
-	cmp_ok($number_of{$name}, '>', $rolled_back[-1] + 50, "a range that was noted in a file is not used after its $statement");
+	cmp_ok($number_of{$name}, '>', $rolled_back[-1], "numbers continue after $statement");
 }
 
-# What sets the position unseen removes the note, which the next session writes again.
+# What sets the position unseen
 $a->safe_psql('postgres', "CREATE FUNCTION server_setval(regclass, bigint) RETURNS bigint LANGUAGE internal AS 'setval_oid'");
 $a->safe_psql('postgres', "CREATE SEQUENCE unseen; SELECT snowflake_set_sequence_kind('unseen', 'range')");
 $a->safe_psql('postgres', "SELECT nextval('unseen'); SELECT server_setval('unseen', 5)");
 $number_of{unseen} = $a->safe_psql('postgres', "SELECT nextval('unseen')");
 is($number_of{unseen}, 2, 'the position of a range sequence is not where its numbers are');
 
-# A sequence that was renamed shares its numbers with one that has the former name, which
-# notes a range in its own file.
+# A sequence that was renamed shares its numbers with one that has the former name.
 foreach my $name ('former', 'renamed')
 {
 	$a->safe_psql('postgres', "CREATE SEQUENCE former; SELECT snowflake_set_sequence_kind('former', 'range'); SELECT nextval('former')");
 	$a->safe_psql('postgres', 'ALTER SEQUENCE former RENAME TO renamed') if $name eq 'former';
 }
-my $others = $a->background_psql('postgres');
-my $own = $a->background_psql('postgres');
-$own->query_safe(q{SELECT nextval('renamed')});
-my $first = $others->query_safe(q{SELECT nextval('former')});
-my $latest = $others->query_safe(q{SELECT max(nextval('former')) FROM generate_series(1, 200)});
-$number_of{renamed} = $own->query_safe(q{SELECT nextval('renamed')});
-cmp_ok($number_of{renamed}, '>', $latest, 'a sequence uses the range that another one of its name has noted');
-$number_of{former} = $others->query_safe(q{SELECT nextval('former')});
-cmp_ok($number_of{former}, '<', $number_of{renamed} + 10, '... as does the other one');
-my $rolled_back = $own->query_safe(q{BEGIN; ALTER SEQUENCE renamed NO MINVALUE; SELECT max(nextval('renamed')) FROM generate_series(1, 300); ROLLBACK});
-$number_of{renamed} = $own->query_safe(q{SELECT nextval('renamed')});
-cmp_ok($number_of{renamed}, '>', $rolled_back + 50, '... and drops it if the note is rolled back');
-$_->quit foreach $own, $others;
+my @shared = map { split /\n/, $a->safe_psql('postgres', "SELECT nextval('$_') FROM generate_series(1, 150)") } ('former', 'renamed') x 3;
+is(scalar(keys %{ { map { $_ => 1 } @shared } }), 900, 'two sequences of one name have numbers of their own');
+$number_of{$_} = max(@shared) foreach 'former', 'renamed';
 
-# A commit makes durable what was noted before.
 $a->safe_psql('postgres', 'DELETE FROM rolled_table');
 
 # A number that a client has is not returned again after a crash, although no row has it.
@@ -242,7 +223,7 @@ unlike(slurp_file($registry->logfile), qr/A name is given twice/, 'a database th
 my $call = $registry->background_psql('postgres');
 $call->query_safe('BEGIN');
 $call->query_safe(
-	q{SELECT * FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), 'x', '{other}', '{public.s}', '{1000}', '{10}', '{1}', '{NULL}', '{0}')});
+	q{SELECT * FROM snowflake_registry.get_ranges(gen_random_uuid(), NULL, '{}', gen_random_uuid(), 0, 'x', '{other}', '{public.s}', '{1000}', '{10}', '{1}', '{NULL}', '{NULL}')});
 foreach my $change ("add_database('other')", "remove_database('postgres')")
 {
 	like(

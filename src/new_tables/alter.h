@@ -12,14 +12,9 @@
 #ifndef SNOWFLAKE_ALTER_H
 #define SNOWFLAKE_ALTER_H
 
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
+#include "nodes/plannodes.h"
 
-#include "sequences/exhaust.h"
-
-extern void snowflake_prepare_alter(const Node *statement);
-extern SnowflakeReset snowflake_resets_sequences(const Node *statement);
-extern List *snowflake_granted_before(Node *statement, SnowflakeReset reset);
-extern void snowflake_keep_granted(const List *before, LOCKMODE mode);
+extern PlannedStmt *snowflake_prepare_alter(PlannedStmt *planned);
+extern bool snowflake_resets_sequences(const Node *statement);
 
 #endif							/* SNOWFLAKE_ALTER_H */

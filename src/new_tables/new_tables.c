@@ -66,6 +66,7 @@
 #include "new_tables/new_tables.h"
 #include "sequences/exhaust.h"
 #include "sequences/kind.h"
+#include "sequences/suitable.h"
 #include "shared/table_owner.h"
 
 static bool

@@ -44,7 +44,8 @@ find_kind(char *word)
 }
 
 /*
- * snowflake_set_sequence_kind(sequence regclass, kind text, name text) returns void
+ * snowflake_set_sequence_kind(sequence regclass, kind text, name text,
+ *	 without_registry boolean) returns void
  */
 Datum
 snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
@@ -52,7 +53,7 @@ snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
 	char	   *name = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
 	SnowflakeSequenceKind kind;
 
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
 		PG_RETURN_NULL();
 	kind = find_kind(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	if (name != NULL && kind != SNOWFLAKE_KIND_RANGE)
@@ -63,7 +64,7 @@ snowflake_set_sequence_kind(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("name of a range sequence must not be empty")));
-	snowflake_set_kind(PG_GETARG_OID(0), kind, name);
+	snowflake_set_kind(PG_GETARG_OID(0), kind, name, PG_GETARG_BOOL(3));
 	PG_RETURN_VOID();
 }
 
@@ -89,14 +90,15 @@ read_oids(ArrayType *array)
 }
 
 /*
- * snowflake_set_sequence_kinds(sequences regclass[], kind text) returns void
+ * snowflake_set_sequence_kinds(sequences regclass[], kind text,
+ *	 without_registry boolean) returns void
  */
 Datum
 snowflake_set_sequence_kinds(PG_FUNCTION_ARGS)
 {
 	SnowflakeSequenceKind kind = find_kind(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 
-	snowflake_set_kinds(read_oids(PG_GETARG_ARRAYTYPE_P(0)), kind);
+	snowflake_set_kinds(read_oids(PG_GETARG_ARRAYTYPE_P(0)), kind, PG_GETARG_BOOL(2));
 	PG_RETURN_VOID();
 }
 

@@ -7,7 +7,7 @@
  * atomic fetch-add, and gets the generation of that range with it.  It is
  * valid if the segment has that generation after its members were read (what
  * replaces them makes it invalid before), belongs to the same sequence with the
- * same INCREMENT, and has that many numbers.  The value is the last of the n
+ * same INCREMENT, and has that many numbers up to its MAXVALUE.  The value is the last of the n
  * numbers, and n - 1 follow it in the range: some clients count down from the
  * value, others up.  So the first value is START + n - 1, and never START, of
  * which some clients (Hibernate's pooled optimizer) take all numbers to their
@@ -28,6 +28,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
@@ -81,17 +82,45 @@ snowflake_fail_long_name(void)
 }
 
 /*
- * Have a session know where the ranges of a sequence are.  The registry knows
- * it by its name in UTF8.
+ * The name in UTF8, by which the registry knows it.
  */
-void
-snowflake_attach_range(RangeHandle *handle, const char *name)
+static const char *
+registry_name(const char *name)
 {
-	snowflake_check_ranges_enabled();
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	if (strlen(name) >= SNOWFLAKE_RANGE_NAME_SIZE)
 		snowflake_fail_long_name();
-	snowflake_find_slot(handle, name, "", -1);
+	return name;
+}
+
+/*
+ * Has a session attached a name since the server's start?
+ */
+bool
+snowflake_is_range_attached(const char *name)
+{
+	return snowflake_ranges_enabled() && snowflake_is_slot_attached(registry_name(name));
+}
+
+/*
+ * The greatest number of a name that this server was granted since its start, or 0.
+ */
+int64
+snowflake_granted_here(const char *name)
+{
+	return snowflake_ranges_enabled() ? snowflake_greatest_granted(registry_name(name)) : 0;
+}
+
+/*
+ * Have a session know where the ranges of a sequence are.  The source is another
+ * database whose numbers it has, or an empty name.  Nobody here takes numbers that are
+ * not above the floor, of which the registry is told.
+ */
+void
+snowflake_attach_range(RangeHandle *handle, const char *name, const char *source, int64 floor)
+{
+	snowflake_check_ranges_enabled();
+	snowflake_find_slot(handle, registry_name(name), source, floor);
 }
 
 /*
@@ -117,7 +146,7 @@ claim(const RangeHandle *handle, int64 *number)
 		return false;
 	*number = first + range_used(word) + step - 1;
 	return likely(ours && range_has(count, range_used(word), step) &&
-				  *number <= handle->last - step + 1);
+				  *number <= handle->last - (step - 1));
 }
 
 static void
@@ -147,19 +176,25 @@ sleep_for_answer(RangeWait *wait, const RangeHandle *handle)
 	return true;
 }
 
-static int
-errdetail_no_answer(const RangeFailure *failure)
+/*
+ * Why there is no answer of the registry.
+ */
+static const char *
+no_answer(void)
 {
+	RangeFailure failure;
+
+	snowflake_get_range_failure(&failure);
 	if (!IsUnderPostmaster)
-		return errdetail("In single-user mode, no background worker calls the registry.");
-	if (failure->since != 0)
-		return errdetail("Calls to the registry have failed since %s: %s",
-						 timestamptz_to_str(failure->since),
-						 snowflake_may_see_registry_error() ? failure->why : "See the server log.");
-	if (!failure->worker_runs)
-		return errdetail("The background worker \"snowflake ranges\", which calls the registry, is not running.");
-	return errdetail("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
-					 snowflake_grant_timeout);
+		return _("In single-user mode, no background worker calls the registry.");
+	if (failure.since != 0)
+		return psprintf(_("Calls to the registry have failed since %s: %s"),
+						timestamptz_to_str(failure.since),
+						snowflake_may_see_registry_error() ? failure.why : _("See the server log."));
+	if (!failure.worker_runs)
+		return _("The background worker \"snowflake ranges\", which calls the registry, is not running.");
+	return psprintf(_("The registry did not answer within \"snowflake.grant_timeout\" (%d ms)."),
+					snowflake_grant_timeout);
 }
 
 /*
@@ -168,19 +203,15 @@ errdetail_no_answer(const RangeFailure *failure)
 snowflake_noreturn static void
 fail_no_range(const RangeHandle *handle)
 {
-	RangeFailure failure;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
-	bool		is_busy;
+	RangeProblem kind = snowflake_get_problem(handle, 0, problem);
 
 	ConditionVariableCancelSleep();
-	snowflake_get_range_failure(&failure);
-	is_busy = failure.since == 0 &&
-		snowflake_get_problem(handle, 0, problem) == PROBLEM_BUSY;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("no number of sequence \"%s\" is granted to this server",
 					get_rel_name(handle->relid)),
-			 is_busy ? errdetail("%s", problem) : errdetail_no_answer(&failure),
+			 errdetail("%s", kind == PROBLEM_BUSY || kind == PROBLEM_REPORT ? problem : no_answer()),
 			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
 }
 
@@ -205,50 +236,71 @@ fail_refused(const RangeHandle *handle, RangeProblem kind, const char *problem)
 }
 
 /*
- * Claim a number, or wait for one.  Returns false if the slot belongs to
- * another name.
+ * Does a problem end a wait for numbers?  A floor that the registry does not take is not
+ * sent again, so there may be numbers; the others end by themselves.
  */
-static pg_noinline bool
+static bool
+ends_wait(RangeProblem problem)
+{
+	return problem != PROBLEM_NONE && problem != PROBLEM_FLOOR &&
+		problem != PROBLEM_BUSY && problem != PROBLEM_REPORT;
+}
+
+/*
+ * Does it end a wait for an answer that has no numbers?
+ */
+static bool
+ends_question(RangeProblem problem)
+{
+	return ends_wait(problem) && problem != PROBLEM_MAXIMUM && problem != PROBLEM_LAST &&
+		problem != PROBLEM_UNKNOWN;
+}
+
+/*
+ * Claim a number, or wait for one.
+ */
+static pg_noinline RangeNumber
 wait_for_number(const RangeHandle *handle, int64 *number)
 {
 	RangeWait	wait;
+	RangeProblem kind = PROBLEM_NONE;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
-	RangeProblem kind;
 	RangeAdvance advance;
 
 	begin_wait(&wait, handle);
-	if (handle->first > 0)
-		(void) snowflake_ask_floor(handle, handle->first - 1);
 	ConditionVariablePrepareToSleep(&handle->slot->changed);
 	while ((advance = snowflake_advance(handle)) != RANGE_OTHER)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (advance == RANGE_RETRY && claim(handle, number))
-			break;
-		if (advance == RANGE_EXHAUSTED)
-			fail_refused(handle, PROBLEM_MAXIMUM, "");
-		if (advance == RANGE_WAIT)
+		if (advance == RANGE_RETRY)
 		{
-			kind = snowflake_get_problem(handle, wait.since - REFUSED_US, problem);
-			if (kind != PROBLEM_NONE && kind != PROBLEM_FLOOR && kind != PROBLEM_BUSY)
-				fail_refused(handle, kind, problem);
-			if (!sleep_for_answer(&wait, handle))
-				fail_no_range(handle);
+			if (claim(handle, number))
+				break;
+			continue;
 		}
+		kind = advance == RANGE_EXHAUSTED ? PROBLEM_MAXIMUM :
+			snowflake_get_problem(handle, wait.since - REFUSED_US, problem);
+		if (kind == PROBLEM_UNKNOWN)
+			break;
+		if (ends_wait(kind))
+			fail_refused(handle, kind, problem);
+		if (!sleep_for_answer(&wait, handle))
+			fail_no_range(handle);
 	}
 	ConditionVariableCancelSleep();
-	return advance != RANGE_OTHER;
+	if (advance == RANGE_OTHER)
+		return RANGE_NUMBER_OTHER;
+	return advance == RANGE_RETRY ? RANGE_NUMBER_TAKEN : RANGE_NUMBER_UNKNOWN;
 }
 
 /*
- * The next number of a sequence.  Returns false if what is known of its ranges
- * is of another one.
+ * The next number of a sequence.
  */
-bool
+RangeNumber
 snowflake_next_number(const RangeHandle *handle, int64 *number)
 {
 	if (likely(claim(handle, number)))
-		return true;
+		return RANGE_NUMBER_TAKEN;
 	return wait_for_number(handle, number);
 }
 
@@ -289,30 +341,97 @@ fail_floor_refused(const RangeHandle *handle, int64 floor, const char *problem)
 }
 
 /*
- * Have all servers give up the numbers that are not above a floor, and wait
- * until they have.  Returns false if what is known of the ranges is of another
- * sequence.
+ * Have all servers give up the numbers that are not above a floor, and wait until they
+ * have, or until the registry has the floor.  Returns false if what is known of the ranges
+ * is of another sequence.
  */
 bool
-snowflake_settle_floor(const RangeHandle *handle, int64 floor)
+snowflake_settle_floor(const RangeHandle *handle, int64 floor, bool wait_for_others)
 {
 	RangeWait	wait;
 	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
-	RangeProblem kind;
 	FloorState	state;
 
 	begin_wait(&wait, handle);
 	ConditionVariablePrepareToSleep(&handle->slot->changed);
-	while ((state = snowflake_ask_floor(handle, floor)) == FLOOR_ASKED || state == FLOOR_TAKEN)
+	while ((state = snowflake_ask_floor(handle, floor)) == FLOOR_ASKED ||
+		   (state == FLOOR_TAKEN && wait_for_others))
 	{
+		RangeProblem kind;
+
 		CHECK_FOR_INTERRUPTS();
 		if (!sleep_for_answer(&wait, handle))
 			fail_floor(handle, floor);
 		kind = snowflake_get_problem(handle, wait.since, problem);
-		if (kind != PROBLEM_NONE && kind != PROBLEM_BUSY &&
-			!snowflake_is_exhausted_there(kind))
+		if (kind == PROBLEM_FLOOR || ends_question(kind))
 			fail_floor_refused(handle, floor, problem);
 	}
 	ConditionVariableCancelSleep();
-	return state == FLOOR_SETTLED;
+	return state != FLOOR_OTHER;
+}
+
+/*
+ * Fail because it is not known what the registry granted.
+ */
+snowflake_noreturn static void
+fail_local(Oid relid, const char *detail)
+{
+	ConditionVariableCancelSleep();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("it is not known which numbers of sequence \"%s\" were granted",
+					get_rel_name(relid)),
+			 errdetail("%s", detail),
+			 errhint("If the registry is gone for good, call snowflake_set_sequence_kind() with without_registry => true. Then the sequence continues above its keys.")));
+}
+
+/*
+ * Fail if this server has no registry to ask.
+ */
+void
+snowflake_check_asked(Oid relid)
+{
+	if (!snowflake_ranges_enabled())
+		fail_local(relid, "This server has no registry.");
+}
+
+/*
+ * When this statement began, by the steady clock.  The other clock may have been set.
+ */
+static int64
+statement_start(void)
+{
+	int64		lasted = GetCurrentTimestamp() - GetCurrentStatementStartTimestamp();
+
+	return snowflake_steady_clock() - Max(lasted, 0);
+}
+
+/*
+ * Find the greatest number of a sequence that the registry granted to any server.  It is 0
+ * if the registry does not know the name.  Returns false if what is known of the ranges is
+ * of another sequence.  What was asked for many sequences at the beginning of the
+ * statement is not asked for again.
+ */
+bool
+snowflake_find_granted(const RangeHandle *handle, int64 *granted)
+{
+	RangeWait	wait;
+	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
+	int64		since = statement_start();
+	int64		next = 0;
+	FloorState	state;
+
+	begin_wait(&wait, handle);
+	ConditionVariablePrepareToSleep(&handle->slot->changed);
+	while ((state = snowflake_ask_next(handle, since, &next)) == FLOOR_ASKED)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!sleep_for_answer(&wait, handle))
+			fail_local(handle->relid, no_answer());
+		if (ends_question(snowflake_get_problem(handle, wait.since, problem)))
+			fail_local(handle->relid, problem);
+	}
+	ConditionVariableCancelSleep();
+	*granted = Max(next - 1, 0);
+	return state != FLOOR_OTHER;
 }

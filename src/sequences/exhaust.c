@@ -6,6 +6,11 @@
  * Whatever reaches the server's own nextval() fails then.  See README.md for what
  * resets the position of a sequence.
  *
+ * While a statement runs that can reset sequences, and in the worker of a subscription,
+ * it is noted which relations are changed.  What this transaction has reset is among
+ * them, as its own changes are noted one by one, and has the lock of that.  It is
+ * exhausted again before any query begins, such as one of a trigger, and at the end.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/sequences/exhaust.c
@@ -17,18 +22,30 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "commands/sequence.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
+#include "replication/worker_internal.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
-#include "ranges/granted.h"
-#include "ranges/slots.h"
 #include "sequences/exhaust.h"
 #include "sequences/labelled.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
+#include "shared/compat.h"
+
+/* If more relations are changed, all sequences with labels may have been. */
+#define MAX_CHANGED		256
+
+/* How many statements run that can reset sequences, one in the other. */
+static int	nstatements = 0;
+
+/* What was changed meanwhile, and whether that was since it was looked at. */
+static Oid	changed[MAX_CHANGED];
+static int	nchanged = 0;
+static bool is_changed = false;
+
+static ExecutorStart_hook_type prev_executor_start = NULL;
 
 /*
  * A label could have been set while this library was not preloaded.
@@ -57,27 +74,12 @@ snowflake_sequence_label(Oid relid)
 }
 
 /*
- * Note in the file of a sequence with a label, which is exhausted, what was granted
- * of its name.  A transaction that was rolled back could have used another name.
- */
-void
-snowflake_keep_granted_number(Oid relid, const SequenceLabel *label)
-{
-	GrantedNote note = {0};
-
-	if (label->kind != SNOWFLAKE_KIND_RANGE)
-		return;
-	note.granted = snowflake_greatest_granted(label->name);
-	snowflake_keep_note(relid, snowflake_get_definition(relid).seqmax, &note);
-}
-
-/*
  * Exhaust a sequence until the transaction rolls back.  The new file makes
  * other sessions drop the values that they cached.  A crash resets an unlogged
  * sequence to what it was when it got its file, so it gets that last.
  */
 void
-snowflake_exhaust(Oid relid, const SequenceLabel *label)
+snowflake_exhaust(Oid relid)
 {
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
 
@@ -85,7 +87,6 @@ snowflake_exhaust(Oid relid, const SequenceLabel *label)
 	snowflake_set_position(relid, snowflake_end_position(&definition));
 	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
-	snowflake_keep_granted_number(relid, label);
 }
 
 /*
@@ -94,7 +95,7 @@ snowflake_exhaust(Oid relid, const SequenceLabel *label)
  * change.  Returns false if this transaction must not write.
  */
 bool
-snowflake_exhaust_in_place(Oid relid, const SequenceLabel *label)
+snowflake_exhaust_in_place(Oid relid)
 {
 	FormData_pg_sequence definition;
 
@@ -104,96 +105,158 @@ snowflake_exhaust_in_place(Oid relid, const SequenceLabel *label)
 	{
 		definition = snowflake_get_definition(relid);
 		snowflake_set_position(relid, snowflake_end_position(&definition));
-		snowflake_keep_granted_number(relid, label);
 	}
 	return true;
 }
 
 /*
- * Has this transaction locked a sequence like this, or more strongly?
- */
-bool
-snowflake_is_locked(Oid relid, LOCKMODE mode)
-{
-	Relation	sequence = RelationIdGetRelation(relid);
-	bool		locked;
-
-	if (!RelationIsValid(sequence))
-		return false;
-	locked = CheckRelationLockedByMe(sequence, mode, true);
-	RelationClose(sequence);
-	return locked;
-}
-
-/*
- * Exhaust a sequence again that this transaction has truncated.
+ * Exhaust a sequence with a label again, if this transaction has reset it: it has the lock
+ * of that until its end.  One that somebody drops is not looked at.
  */
 static bool
-exhaust_truncated(Oid relid, void *arg)
+exhaust_reset(Oid relid, void *altered)
 {
 	SequenceLabel label;
 
-	if (!snowflake_is_locked(relid, AccessExclusiveLock) || snowflake_is_exhausted(relid))
+	if (!snowflake_is_locked(relid, ShareRowExclusiveLock) ||
+		get_rel_relkind(relid) != RELKIND_SEQUENCE)
 		return false;
 	label = snowflake_sequence_label(relid);
-	snowflake_exhaust(relid, &label);
-	return false;
-}
-
-/*
- * Exhaust a sequence again that this transaction has altered.  Its name may be
- * that of another one by now, so its lock tells which it is.  The new file of
- * one that is still exhausted has lost what was granted.
- */
-static bool
-exhaust_altered(Oid relid, void *arg)
-{
-	SequenceLabel label;
-
-	if (!snowflake_is_locked(relid, ShareRowExclusiveLock))
+	if (label.kind == SNOWFLAKE_KIND_LOCAL)
 		return false;
-	label = snowflake_sequence_label(relid);
-	snowflake_check_definition(relid, label.kind);
+	if (*(bool *) altered)
+		snowflake_check_definition(relid, label.kind);
 	if (!snowflake_is_exhausted(relid))
-		snowflake_exhaust(relid, &label);
-	else
-		snowflake_keep_granted_number(relid, &label);
-	CacheInvalidateRelcacheByRelid(relid);
+		snowflake_exhaust(relid);
 	return false;
+}
+
+/*
+ * Exhaust the sequences again that this transaction has reset, by ALTER SEQUENCE or
+ * otherwise.
+ */
+void
+snowflake_exhaust_reset(bool altered)
+{
+	int			n;
+
+	if (IsInParallelMode())
+		return;
+	CommandCounterIncrement();
+	if (!is_changed)
+		return;
+	is_changed = false;
+
+	/* What this changes itself comes after these. */
+	n = nchanged;
+	if (n == MAX_CHANGED)
+		(void) snowflake_find_labelled(exhaust_reset, &altered);
+	for (int i = 0; i < n && n < MAX_CHANGED; i++)
+		(void) exhaust_reset(changed[i], &altered);
 }
 
 /*
  * Exhaust a sequence again whose position this transaction has copied from another
- * server.  One that is still exhausted has lost what was granted.
+ * server, which is written into its file.
  */
 static bool
 exhaust_copied(Oid relid, void *arg)
 {
-	SequenceLabel label;
-
-	if (!snowflake_is_locked(relid, RowExclusiveLock))
-		return false;
-	label = snowflake_sequence_label(relid);
-	if (snowflake_exhaust_in_place(relid, &label))
-		snowflake_keep_granted_number(relid, &label);
+	if (snowflake_is_locked(relid, RowExclusiveLock))
+		(void) snowflake_exhaust_in_place(relid);
 	return false;
 }
 
 /*
- * After something that resets sequences: what it has reset is exhausted again, in
- * the same transaction.  Its lock is held until the end of that.
+ * A statement begins that can reset sequences.
  */
 void
-snowflake_exhaust_after(SnowflakeReset reset)
+snowflake_begin_resets(void)
 {
-	bool		(*exhausts[]) (Oid relid, void *arg) = {
-		[SNOWFLAKE_RESET_BY_ALTER] = exhaust_altered,
-		[SNOWFLAKE_RESET_BY_TRUNCATE] = exhaust_truncated,
-		[SNOWFLAKE_RESET_BY_COPY] = exhaust_copied
-	};
+	nstatements++;
+}
 
-	if (reset == SNOWFLAKE_RESET_NONE)
+void
+snowflake_end_resets(void)
+{
+	nstatements--;
+}
+
+/*
+ * Before the transaction of a worker of a subscription commits: it replicates TRUNCATE ...
+ * RESTART IDENTITY, and copies positions, both without a statement, and also if
+ * transactions are to be read-only.  An error resets what that was.
+ */
+static void
+finish_subscription(void)
+{
+	bool		read_only = XactReadOnly;
+
+	XactReadOnly = false;
+	snowflake_exhaust_reset(false);
+	if (snowflake_copies_positions())
+		(void) snowflake_find_labelled(exhaust_copied, NULL);
+	XactReadOnly = read_only;
+}
+
+static void
+end_transaction(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
+	{
+		if (MyLogicalRepWorker != NULL)
+			finish_subscription();
+	}
+	else
+	{
+		nchanged = 0;
+		is_changed = false;
+	}
+}
+
+static bool
+is_watching(void)
+{
+	return nstatements > 0 || MyLogicalRepWorker != NULL;
+}
+
+/*
+ * A relation was changed, here or by others.
+ */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	if (!is_watching() || !OidIsValid(relid))
 		return;
-	CommandCounterIncrement();
-	(void) snowflake_find_labelled(exhausts[reset], NULL);
+	is_changed = true;
+	for (int i = 0; i < nchanged; i++)
+	{
+		if (changed[i] == relid)
+			return;
+	}
+	if (nchanged < MAX_CHANGED)
+		changed[nchanged++] = relid;
+}
+
+/*
+ * Before a query, which can be one of a trigger in the middle of a statement.
+ */
+static void
+start_executor(QueryDesc *query, int flags)
+{
+	if (unlikely(is_changed) && is_watching())
+		snowflake_exhaust_reset(false);
+	if (prev_executor_start)
+		prev_executor_start(query, flags);
+	else
+		standard_ExecutorStart(query, flags);
+}
+
+void
+snowflake_watch_resets(void)
+{
+	CacheRegisterRelcacheCallback(relation_changed, 0);
+	RegisterXactCallback(end_transaction, NULL);
+	prev_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_executor;
 }

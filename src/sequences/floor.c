@@ -3,6 +3,15 @@
  * floor.c
  *	  What range sequences continue above.
  *
+ * The registry knows what it granted of a name, and the servers know nothing of that.
+ * If it does not know a name, the numbers begin above what is found here then: the keys
+ * in the columns, START, and the position from before.
+ *
+ * A label from another database says that this one is a copy of that, or has got
+ * another name.  Its rows can have numbers that the registry granted to that, so the
+ * first use of the sequence in a life of this server has all servers continue above
+ * the keys, and the registry continues above the numbers of that database.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * src/sequences/floor.c
@@ -11,30 +20,17 @@
  */
 #include "postgres.h"
 
+#include "commands/dbcommands.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
-#include "storage/lmgr.h"
 
-#include "ranges/granted.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "sequences/exhaust.h"
 #include "sequences/floor.h"
 #include "sequences/suitable.h"
+#include "shared/clock.h"
 #include "shared/compat.h"
-
-/*
- * What was granted, as the file says.  The caller's lock may be too weak to keep that.
- */
-static int64
-noted_number(Oid relid, int64 last)
-{
-	GrantedNote note;
-
-	LockRelationOid(relid, RowExclusiveLock);
-	note = snowflake_read_note(relid, last);
-	UnlockRelationOid(relid, RowExclusiveLock);
-	return note.granted;
-}
 
 /*
  * The greatest number that a sequence gave out, or that its columns have, or that is
@@ -45,6 +41,7 @@ greatest_number(Oid relid, const SequenceLabel *label)
 {
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
 	int64		next = Max(Max(definition.seqmin, definition.seqstart), 1);
+	int64		greatest = snowflake_greatest_key(relid);
 	int64		floor = 0;
 
 	/* The end was copied from a sequence that is not local. */
@@ -53,8 +50,27 @@ greatest_number(Oid relid, const SequenceLabel *label)
 	else if (label->has_position)
 		next = Max(next, label->position.last_value);
 	floor = Max(floor, next - 1);
-	floor = Max(floor, noted_number(relid, definition.seqmax));
-	return Max(floor, snowflake_greatest_key(relid));
+	return Max(floor, greatest);
+}
+
+static void
+fill_handle(Oid relid, RangeHandle *handle)
+{
+	FormData_pg_sequence definition = snowflake_get_definition(relid);
+
+	memset(handle, 0, sizeof(RangeHandle));
+	handle->relid = relid;
+	handle->step = definition.seqincrement;
+	handle->last = definition.seqmax;
+}
+
+/*
+ * The database from which a label is, if that is another one; or an empty name.
+ */
+static const char *
+label_source(const SequenceLabel *label)
+{
+	return strcmp(label->database, get_database_name(MyDatabaseId)) != 0 ? label->database : "";
 }
 
 /*
@@ -64,15 +80,19 @@ greatest_number(Oid relid, const SequenceLabel *label)
 RangeFloor *
 snowflake_range_floor(Oid relid, const SequenceLabel *label)
 {
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
 	RangeFloor *floor = palloc0_object(RangeFloor);
 
-	floor->handle.relid = relid;
-	floor->handle.step = definition.seqincrement;
-	floor->handle.last = definition.seqmax;
+	fill_handle(relid, &floor->handle);
 	floor->floor = greatest_number(relid, label);
+	strlcpy(floor->database, label_source(label), sizeof(floor->database));
 	strlcpy(floor->name, label->name, sizeof(floor->name));
 	return floor;
+}
+
+static void
+attach_floor(RangeFloor *floor)
+{
+	snowflake_attach_range(&floor->handle, floor->name, floor->database, floor->floor);
 }
 
 /*
@@ -86,62 +106,83 @@ snowflake_settle_floors(const List *floors)
 	ListCell   *cell;
 
 	foreach(cell, floors)
-	{
-		RangeFloor *floor = lfirst(cell);
-
-		snowflake_attach_range(&floor->handle, floor->name);
-		(void) snowflake_ask_floor(&floor->handle, floor->floor);
-	}
+		attach_floor(lfirst(cell));
 	foreach(cell, floors)
 	{
 		RangeFloor *floor = lfirst(cell);
 
-		while (!snowflake_settle_floor(&floor->handle, floor->floor))
-			snowflake_attach_range(&floor->handle, floor->name);
+		while (!snowflake_settle_floor(&floor->handle, floor->floor, true))
+			attach_floor(floor);
 	}
 }
 
-/*
- * What a range sequence continues above, when the registry and all servers know it.
- */
-int64
+void
 snowflake_settle_range(Oid relid, const SequenceLabel *label)
 {
-	RangeFloor *floor = snowflake_range_floor(relid, label);
-
-	snowflake_settle_floors(list_make1(floor));
-	return floor->floor;
+	snowflake_settle_floors(list_make1(snowflake_range_floor(relid, label)));
 }
 
 /*
- * Note that in its file, as a number that the registry must not forget.
- */
-void
-snowflake_note_floor(Oid relid, int64 floor)
-{
-	(void) snowflake_write_note(relid, snowflake_get_definition(relid).seqmax, floor);
-}
-
-/*
- * Find the ranges of a range sequence, and what a new one begins with.
- *
- * If the sequence was copied from a database of another name, all servers continue above
- * its numbers.  That is noted, so that it is done once.
+ * Have a range sequence know where its ranges are.
  */
 void
 snowflake_attach_sequence_range(RangeHandle *handle)
 {
 	SequenceLabel label = snowflake_sequence_label(handle->relid);
-	GrantedNote note;
+	const char *source;
+	int64		floor = NO_FLOOR;
 
 	if (label.kind != SNOWFLAKE_KIND_RANGE)
 		elog(ERROR, "sequence %u is no range sequence", handle->relid);
-	note = snowflake_read_note(handle->relid, handle->last);
-	if (snowflake_is_foreign(&note))
-		snowflake_note_floor(handle->relid, snowflake_settle_range(handle->relid, &label));
-	handle->first = snowflake_is_new(&note) ?
-		Max(snowflake_get_definition(handle->relid).seqstart, 1) : 0;
-	snowflake_attach_range(handle, label.name);
-	if (handle->first > 0)
-		(void) snowflake_ask_floor(handle, handle->first - 1);
+	source = label_source(&label);
+	if (*source != '\0' && !snowflake_is_range_attached(label.name))
+		floor = greatest_number(handle->relid, &label);
+	snowflake_attach_range(handle, label.name, source, floor);
+}
+
+/*
+ * The registry does not know the name of a range sequence: have it begin above what
+ * is here.  Servers that come to this together all do so.
+ */
+void
+snowflake_begin_sequence_range(RangeHandle *handle)
+{
+	SequenceLabel label = snowflake_sequence_label(handle->relid);
+
+	(void) snowflake_settle_floor(handle, greatest_number(handle->relid, &label), false);
+}
+
+/*
+ * Have the registry be asked for what it granted of a sequence, without waiting.
+ */
+void
+snowflake_ask_granted(Oid relid, const SequenceLabel *label)
+{
+	RangeHandle handle;
+	int64		next;
+
+	fill_handle(relid, &handle);
+	snowflake_attach_range(&handle, label->name, label_source(label), NO_FLOOR);
+	(void) snowflake_ask_next(&handle, snowflake_steady_clock(), &next);
+}
+
+/*
+ * The greatest number that the registry can have granted of a sequence to any server; 0
+ * if it does not know the name.
+ */
+int64
+snowflake_granted_number(Oid relid, const SequenceLabel *label)
+{
+	RangeHandle handle;
+	int64		granted;
+	int64		here;
+
+	snowflake_check_asked(relid);
+	fill_handle(relid, &handle);
+	do
+	{
+		snowflake_attach_range(&handle, label->name, label_source(label), NO_FLOOR);
+	} while (!snowflake_find_granted(&handle, &granted));
+	here = snowflake_granted_here(label->name);
+	return Max(granted, here);
 }

@@ -22,13 +22,16 @@ typedef struct RangeFloor
 {
 	RangeHandle handle;
 	int64		floor;
+	char		database[NAMEDATALEN];
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 } RangeFloor;
 
 extern RangeFloor *snowflake_range_floor(Oid relid, const SequenceLabel *label);
 extern void snowflake_settle_floors(const List *floors);
-extern int64 snowflake_settle_range(Oid relid, const SequenceLabel *label);
-extern void snowflake_note_floor(Oid relid, int64 floor);
+extern void snowflake_settle_range(Oid relid, const SequenceLabel *label);
 extern void snowflake_attach_sequence_range(RangeHandle *handle);
+extern void snowflake_begin_sequence_range(RangeHandle *handle);
+extern void snowflake_ask_granted(Oid relid, const SequenceLabel *label);
+extern int64 snowflake_granted_number(Oid relid, const SequenceLabel *label);
 
 #endif							/* SNOWFLAKE_FLOOR_H */

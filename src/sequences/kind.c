@@ -27,6 +27,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_sequence.h"
+#include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "commands/seclabel.h"
 #include "commands/sequence.h"
@@ -43,8 +44,6 @@
 #include "utils/syscache.h"
 
 #include "generator/settings.h"
-#include "ranges/granted.h"
-#include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "sequences/attach.h"
 #include "sequences/exhaust.h"
@@ -130,42 +129,36 @@ check_name(Oid relid, const SequenceLabel *label)
 			 errhint("Only the owner of the database can use another name than that of the sequence.")));
 }
 
+/*
+ * Fail if a sequence cannot get a label that it has not.
+ */
 static void
-become_nonlocal(Oid relid, const SequenceLabel *label)
+check_label(Oid relid, const SequenceLabel *label)
 {
 	snowflake_check_suitable(relid, label->kind);
 	check_name(relid, label);
 	check_position(relid, label);
-	if (!snowflake_is_exhausted(relid))
-		snowflake_exhaust(relid, label);
-}
-
-/*
- * The greatest number of the ranges that a sequence used.  In memory is also what was
- * noted in a file whose transaction was rolled back.
- */
-static int64
-used_number(Oid relid, const SequenceLabel *label)
-{
-	GrantedNote note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
-
-	return Max(note.granted, snowflake_greatest_granted(label->name));
 }
 
 /*
  * The position with which a sequence continues: not below numbers that it gave
- * out meanwhile.
+ * out meanwhile, here or on any server.  Without the registry, only those that this
+ * server was granted since its start count, and the keys.
  */
 static SequencePosition
-local_position(Oid relid, const SequenceLabel *label)
+local_position(Oid relid, const SequenceLabel *label, bool ask_registry)
 {
 	SequencePosition position = label->position;
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
+	int64		granted;
 	int64		above;
 
 	if (label->kind != SNOWFLAKE_KIND_RANGE)
 		return position;
-	above = Max(used_number(relid, label), snowflake_greatest_key(relid));
+	granted = ask_registry ? snowflake_granted_number(relid, label) :
+		snowflake_granted_here(label->name);
+	above = snowflake_greatest_key(relid);
+	above = Max(above, granted);
 	if (above > 0 &&
 		above >= (label->has_position ? position.last_value : definition.seqstart))
 	{
@@ -176,10 +169,10 @@ local_position(Oid relid, const SequenceLabel *label)
 }
 
 static void
-become_local(Oid relid, const SequenceLabel *label)
+become_local(Oid relid, const SequenceLabel *label, bool ask_registry)
 {
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
-	SequencePosition position = local_position(relid, label);
+	SequencePosition position = local_position(relid, label, ask_registry);
 
 	ResetSequence(relid);
 	if (label->has_position || position.is_called)
@@ -189,10 +182,10 @@ become_local(Oid relid, const SequenceLabel *label)
 }
 
 /*
- * A label replaces another one.
+ * Fail if a label cannot replace another one.
  */
 static void
-change_label(Oid relid, const SequenceLabel *old, const SequenceLabel *label)
+check_same(Oid relid, const SequenceLabel *old, const SequenceLabel *label)
 {
 	if (old->kind != label->kind || strcmp(old->name, label->name) != 0)
 		ereport(ERROR,
@@ -203,18 +196,58 @@ change_label(Oid relid, const SequenceLabel *old, const SequenceLabel *label)
 }
 
 /*
- * pg_upgrade leaves out what the file of a range sequence says, and sets its position
- * afterwards.  Without a note, a copy of this database would not know that it is one.
+ * What others continue above, for a used local sequence whose owner has written its label,
+ * which can have an old position.
  */
 static void
-note_upgraded(Oid relid)
+settle_written(Oid relid, const SequenceLabel *label)
 {
-	(void) snowflake_note_range(relid, snowflake_get_definition(relid).seqmax, 0);
+	SequenceLabel used = *label;
+	SequencePosition position = snowflake_get_position(relid);
+
+	if (!snowflake_is_exhausted(relid) &&
+		(!used.has_position || position.last_value >= used.position.last_value))
+	{
+		used.has_position = true;
+		used.position = position;
+	}
+	snowflake_settle_range(relid, &used);
 }
 
 /*
- * Called before a label is set; NULL removes it.  The caller has checked who
- * owns the object.
+ * Before a sequence gets a label, or loses its label (NULL): have it be what that says.
+ * An owner who writes one does not settle before what others continue above, as the
+ * functions do.
+ */
+static void
+change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_registry)
+{
+	char	   *text = snowflake_get_label(relid);
+	SequenceLabel old;
+
+	if (text == NULL && label != NULL)
+	{
+		check_label(relid, label);
+		if (is_written && label->kind == SNOWFLAKE_KIND_RANGE && !snowflake_is_unused(relid))
+			settle_written(relid, label);
+		if (!snowflake_is_exhausted(relid))
+			snowflake_exhaust(relid);
+	}
+	else if (text != NULL && snowflake_read_label(text, &old))
+	{
+		if (label != NULL)
+			check_same(relid, &old, label);
+		else
+			become_local(relid, &old, ask_registry);
+	}
+
+	/* Last, so that it is processed after the label is set. */
+	CacheInvalidateRelcacheByRelid(relid);
+}
+
+/*
+ * Called before a label is set by SECURITY LABEL; NULL removes it.  The caller has checked
+ * who owns the object.
  *
  * In a binary upgrade, definition and file are those of the old cluster.
  */
@@ -223,8 +256,6 @@ relabel(const ObjectAddress *object, const char *string)
 {
 	Oid			relid = object->objectId;
 	SequenceLabel label;
-	SequenceLabel old;
-	char	   *old_text;
 
 	if (object->classId != RelationRelationId || object->objectSubId != 0 ||
 		get_rel_relkind(relid) != RELKIND_SEQUENCE)
@@ -242,23 +273,8 @@ relabel(const ObjectAddress *object, const char *string)
 	if (string != NULL)
 		snowflake_attach_for_label();
 	LockRelationOid(relid, ShareRowExclusiveLock);
-	old_text = snowflake_get_label(relid);
-	if (IsBinaryUpgrade)
-	{
-		if (string != NULL && label.kind == SNOWFLAKE_KIND_RANGE)
-			note_upgraded(relid);
-		return;
-	}
-	if (string != NULL && old_text == NULL)
-		become_nonlocal(relid, &label);
-	else if (string == NULL && old_text != NULL && snowflake_read_label(old_text, &old))
-		become_local(relid, &old);
-	else if (string != NULL && snowflake_read_label(old_text, &old) &&
-			 strcmp(string, old_text) != 0)
-		change_label(relid, &old, &label);
-
-	/* Last, so that it is processed after the label is set. */
-	CacheInvalidateRelcacheByRelid(relid);
+	if (!IsBinaryUpgrade)
+		change_label(relid, string != NULL ? &label : NULL, true, true);
 }
 
 /*
@@ -288,8 +304,10 @@ fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
 	label->has_position = !snowflake_is_unused(relid);
 	UnlockRelationOid(relid, RowExclusiveLock);
 	label->cycle = definition.seqcycle;
-	if (kind == SNOWFLAKE_KIND_RANGE &&
-		strlcpy(label->name, name != NULL ? name : own_name(relid),
+	if (kind != SNOWFLAKE_KIND_RANGE)
+		return;
+	strlcpy(label->database, get_database_name(MyDatabaseId), sizeof(label->database));
+	if (strlcpy(label->name, name != NULL ? name : own_name(relid),
 				sizeof(label->name)) >= sizeof(label->name))
 		snowflake_fail_long_name();
 }
@@ -315,14 +333,16 @@ check_sequence(Oid relid)
 }
 
 static void
-set_label(Oid relid, const SequenceLabel *label)
+set_label(Oid relid, const SequenceLabel *label, bool ask_registry)
 {
-	char	   *string = label != NULL ? snowflake_write_label(label) : NULL;
 	ObjectAddress object;
 
+	if (label != NULL)
+		snowflake_attach_for_label();
+	change_label(relid, label, false, ask_registry);
 	ObjectAddressSet(object, RelationRelationId, relid);
-	relabel(&object, string);
-	SetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER, string);
+	SetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER,
+					 label != NULL ? snowflake_write_label(label) : NULL);
 	CommandCounterIncrement();
 }
 
@@ -354,7 +374,7 @@ snowflake_forget_cycle(Oid relid)
 	if (!label.cycle)
 		return;
 	label.cycle = false;
-	set_label(relid, &label);
+	set_label(relid, &label, false);
 }
 
 /*
@@ -363,19 +383,28 @@ snowflake_forget_cycle(Oid relid)
 static void
 set_nonlocal(Oid relid, const SequenceLabel *label)
 {
-	int64		floor = 0;
-
 	if (label->cycle)
 		set_cycle(relid, false);
 	if (label->kind == SNOWFLAKE_KIND_RANGE)
 	{
-		snowflake_check_suitable(relid, label->kind);
-		check_name(relid, label);
-		floor = snowflake_settle_range(relid, label);
+		check_label(relid, label);
+		snowflake_settle_range(relid, label);
 	}
-	set_label(relid, label);
-	if (label->kind == SNOWFLAKE_KIND_RANGE)
-		snowflake_note_floor(relid, floor);
+	set_label(relid, label, false);
+}
+
+/*
+ * The kind of a sequence is set to what it is.  The label of a copied one is that of this
+ * database then.
+ */
+static void
+confirm_kind(Oid relid, SequenceLabel *label)
+{
+	if (label->kind != SNOWFLAKE_KIND_RANGE)
+		return;
+	snowflake_settle_range(relid, label);
+	strlcpy(label->database, get_database_name(MyDatabaseId), sizeof(label->database));
+	set_label(relid, label, false);
 }
 
 /*
@@ -384,7 +413,8 @@ set_nonlocal(Oid relid, const SequenceLabel *label)
  * it is, so that a loop over all sequences works.
  */
 void
-snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
+snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name,
+				   bool without_registry)
 {
 	SequenceLabel label;
 
@@ -398,12 +428,11 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name)
 	if (label.kind == kind && kind != SNOWFLAKE_KIND_LOCAL &&
 		(name == NULL || strcmp(name, label.name) == 0))
 	{
-		if (kind == SNOWFLAKE_KIND_RANGE)
-			snowflake_note_floor(relid, snowflake_settle_range(relid, &label));
+		confirm_kind(relid, &label);
 		return;
 	}
 	if (label.kind != SNOWFLAKE_KIND_LOCAL)
-		set_label(relid, NULL);
+		set_label(relid, NULL, !without_registry);
 	if (kind == SNOWFLAKE_KIND_LOCAL)
 		set_local(relid);
 	else
@@ -487,11 +516,29 @@ snowflake_prepare_ranges(const List *relids)
 }
 
 /*
+ * Have the registry be asked for what it granted of range sequences that are to be
+ * local, so that a call has many of them.
+ */
+static void
+ask_granted(const List *relids)
+{
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		SequenceLabel label = snowflake_sequence_label(lfirst_oid(cell));
+
+		if (label.kind == SNOWFLAKE_KIND_RANGE)
+			snowflake_ask_granted(lfirst_oid(cell), &label);
+	}
+}
+
+/*
  * Set the kind of many sequences of the caller.  If they were prepared, the registry
  * is asked about those alone that gave out numbers since.
  */
 void
-snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind)
+snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind, bool without_registry)
 {
 	ListCell   *cell;
 
@@ -499,8 +546,10 @@ snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind)
 	lock_sequences(relids, ShareRowExclusiveLock);
 	if (kind == SNOWFLAKE_KIND_RANGE)
 		settle_ranges(relids);
+	else if (kind == SNOWFLAKE_KIND_LOCAL && !without_registry)
+		ask_granted(relids);
 	foreach(cell, relids)
-		snowflake_set_kind(lfirst_oid(cell), kind, NULL);
+		snowflake_set_kind(lfirst_oid(cell), kind, NULL, without_registry);
 }
 
 /*
@@ -513,24 +562,20 @@ snowflake_sequence_kind(Oid relid)
 }
 
 /*
- * Lock a sequence of the caller that got its kind by the setting, and has given out no
- * small number since.  Returns false if it is another one.
+ * Lock a sequence of the caller that got its kind by the setting, and was not local
+ * before.  Returns false if it is another one.
  */
 bool
 snowflake_lock_default(Oid relid)
 {
 	SequenceLabel label = snowflake_sequence_label(relid);
-	GrantedNote note;
 
 	if (!label.by_default || !has_privs_of_role(GetUserId(), snowflake_table_owner(relid)))
 		return false;
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
 	label = snowflake_sequence_label(relid);
-	if (!label.by_default || label.has_position)
-		return false;
-	note = snowflake_read_note(relid, snowflake_get_definition(relid).seqmax);
-	return label.kind != SNOWFLAKE_KIND_RANGE || snowflake_is_new(&note);
+	return label.by_default && !label.has_position;
 }
 
 /*
@@ -546,12 +591,10 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 	if (kind == SNOWFLAKE_KIND_RANGE)
 		snowflake_check_ranges_enabled();
 	if (snowflake_sequence_kind(relid) != SNOWFLAKE_KIND_LOCAL)
-		set_label(relid, NULL);
+		set_label(relid, NULL, false);
 	if (kind == SNOWFLAKE_KIND_LOCAL)
 		return;
 	fill_label(relid, kind, NULL, &label);
 	label.by_default = true;
-	set_label(relid, &label);
-	if (kind == SNOWFLAKE_KIND_RANGE)
-		snowflake_note_new(relid, snowflake_get_definition(relid).seqmax);
+	set_label(relid, &label, false);
 }

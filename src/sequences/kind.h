@@ -18,10 +18,11 @@
 
 extern void snowflake_register_kinds(void);
 extern void snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind,
-							   const char *name);
+							   const char *name, bool without_registry);
 extern void snowflake_forget_cycle(Oid relid);
 extern void snowflake_prepare_ranges(const List *relids);
-extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind);
+extern void snowflake_set_kinds(const List *relids, SnowflakeSequenceKind kind,
+								bool without_registry);
 extern SnowflakeSequenceKind snowflake_sequence_kind(Oid relid);
 extern bool snowflake_lock_default(Oid relid);
 extern void snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind);

@@ -4,13 +4,17 @@
  *	  The text of a sequence's label.
  *
  *		snowflake [last_value=N | next_value=N] [cycle] [default]
- *		range [last_value=N | next_value=N] [cycle] [default] name=SCHEMA.SEQUENCE
+ *		range [last_value=N | next_value=N] [cycle] [default] [database=DATABASE]
+ *			name=SCHEMA.SEQUENCE
  *
  * The position is the one from before; without it the sequence was at its
  * start, unused.  The word "default" is there if a new table got it because of
- * a setting.  The name is the rest of the text, because a quoted name may
- * have blanks.  Servers agree on it, so it depends neither on settings nor on
- * the server's version, as quote_identifier() does: key words are not quoted.
+ * a setting.  The database is the one in which the sequence got its label: in a copy
+ * of it, or under another name, the sequence has numbers of that database.
+ *
+ * The name is the rest of the text, because a quoted name may have blanks.  Servers
+ * agree on it, so it depends neither on settings nor on the server's version, as
+ * quote_identifier() does: key words are not quoted.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -57,6 +61,45 @@ snowflake_find_kind(const char *name, SnowflakeSequenceKind *kind)
 }
 
 /*
+ * Take the next word, which ends at a blank that is not quoted.
+ */
+static char *
+take_word(char **text)
+{
+	char	   *word = *text;
+	char	   *end = word;
+
+	for (bool quoted = false; *end != '\0' && (quoted || *end != ' '); end++)
+		quoted ^= *end == '"';
+	*text = end + strspn(end, " ");
+	*end = '\0';
+	return word;
+}
+
+/*
+ * Read the name of a database, which may be quoted.
+ */
+static bool
+read_database(const char *text, SequenceLabel *label)
+{
+	size_t		length = strlen(text);
+	size_t		n = 0;
+
+	if (length >= 2 && text[0] == '"' && text[length - 1] == '"')
+	{
+		text++;
+		length -= 2;
+	}
+	for (size_t i = 0; i < length && n < NAMEDATALEN - 1; i++)
+	{
+		label->database[n++] = text[i];
+		if (text[i] == '"')
+			i++;
+	}
+	return n > 0;
+}
+
+/*
  * Read one word of a label after the first.
  */
 static bool
@@ -69,6 +112,8 @@ read_word(const char *word, SequenceLabel *label)
 		return label->by_default = true;
 	if (strcmp(word, "cycle") == 0)
 		return label->cycle = true;
+	if (strncmp(word, "database=", 9) == 0)
+		return label->kind == SNOWFLAKE_KIND_RANGE && read_database(word + 9, label);
 	label->position.is_called = strncmp(word, "last_value=", 11) == 0;
 	if (!label->position.is_called && strncmp(word, "next_value=", 11) != 0)
 		return false;
@@ -82,11 +127,13 @@ read_word(const char *word, SequenceLabel *label)
  * Read the name, which a range sequence has, and no other.
  */
 static bool
-read_name(const char *name, SequenceLabel *label)
+read_name(const char *text, SequenceLabel *label)
 {
-	if (label->kind != SNOWFLAKE_KIND_RANGE || *name == '\0')
+	if (label->kind != SNOWFLAKE_KIND_RANGE)
+		return *text == '\0';
+	if (strncmp(text, "name=", 5) != 0 || text[5] == '\0')
 		return false;
-	return strlcpy(label->name, name, sizeof(label->name)) < sizeof(label->name);
+	return strlcpy(label->name, text + 5, sizeof(label->name)) < sizeof(label->name);
 }
 
 /*
@@ -96,44 +143,17 @@ bool
 snowflake_read_label(const char *string, SequenceLabel *label)
 {
 	char	   *copy = pstrdup(string);
-	char	   *name = strstr(copy, " name=");
-	char	   *rest;
-	char	   *word;
+	char	   *rest = copy;
 	bool		valid;
 
 	memset(label, 0, sizeof(SequenceLabel));
-	if (name != NULL)
-		*name = '\0';
-	word = strtok_r(copy, " ", &rest);
-	valid = word != NULL && snowflake_find_kind(word, &label->kind) &&
-		label->kind != SNOWFLAKE_KIND_LOCAL &&
-		(name != NULL) == (label->kind == SNOWFLAKE_KIND_RANGE);
-	while (valid && (word = strtok_r(NULL, " ", &rest)) != NULL)
-		valid = read_word(word, label);
-	if (valid && name != NULL)
-		valid = read_name(name + strlen(" name="), label);
+	valid = snowflake_find_kind(take_word(&rest), &label->kind) &&
+		label->kind != SNOWFLAKE_KIND_LOCAL;
+	while (valid && *rest != '\0' && strncmp(rest, "name=", 5) != 0)
+		valid = read_word(take_word(&rest), label);
+	valid = valid && read_name(rest, label);
 	pfree(copy);
 	return valid;
-}
-
-char *
-snowflake_write_label(const SequenceLabel *label)
-{
-	StringInfoData string;
-
-	initStringInfo(&string);
-	appendStringInfoString(&string, snowflake_kind_name(label->kind));
-	if (label->has_position)
-		appendStringInfo(&string, " %s=" INT64_FORMAT,
-						 label->position.is_called ? "last_value" : "next_value",
-						 label->position.last_value);
-	if (label->cycle)
-		appendStringInfoString(&string, " cycle");
-	if (label->by_default)
-		appendStringInfoString(&string, " default");
-	if (label->kind == SNOWFLAKE_KIND_RANGE)
-		appendStringInfo(&string, " name=%s", label->name);
-	return string.data;
 }
 
 /*
@@ -155,6 +175,31 @@ append_part(StringInfo name, const char *part)
 		appendStringInfoChar(name, *part);
 	}
 	appendStringInfoChar(name, '"');
+}
+
+char *
+snowflake_write_label(const SequenceLabel *label)
+{
+	StringInfoData string;
+
+	initStringInfo(&string);
+	appendStringInfoString(&string, snowflake_kind_name(label->kind));
+	if (label->has_position)
+		appendStringInfo(&string, " %s=" INT64_FORMAT,
+						 label->position.is_called ? "last_value" : "next_value",
+						 label->position.last_value);
+	if (label->cycle)
+		appendStringInfoString(&string, " cycle");
+	if (label->by_default)
+		appendStringInfoString(&string, " default");
+	if (label->database[0] != '\0')
+	{
+		appendStringInfoString(&string, " database=");
+		append_part(&string, label->database);
+	}
+	if (label->kind == SNOWFLAKE_KIND_RANGE)
+		appendStringInfo(&string, " name=%s", label->name);
+	return string.data;
 }
 
 /*

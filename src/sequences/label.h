@@ -35,6 +35,7 @@ typedef struct SequenceLabel
 	SequencePosition position;
 	bool		cycle;
 	bool		by_default;		/* because of a setting, for a new table */
+	char		database[NAMEDATALEN];	/* where it got the kind, or empty */
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];	/* of a range sequence */
 } SequenceLabel;
 

@@ -23,11 +23,12 @@
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -37,6 +38,9 @@
 #include "sequences/suitable.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
+
+/* How many ALTER TABLE run in this session, one in the other. */
+static int	nalters = 0;
 
 /* What is called with each column that uses a sequence. */
 typedef void (*ColumnFunction) (Oid relid, Oid table, int column, void *arg);
@@ -230,16 +234,15 @@ snowflake_has_bigint_column(Oid relid)
 }
 
 /*
- * May the owner of a table use a sequence?  Anybody can name one in a default, which
- * must not prevent that it gets a kind.
+ * Does a column of a table count for a sequence?  Anybody who may use a sequence can name
+ * it in a default, which must neither prevent that it gets a kind, nor say where it
+ * continues, nor have its owner execute code.  So the owner of the table has the rights
+ * of the owner of the sequence.
  */
 static bool
-owner_may_use(Oid table, Oid relid)
+counts(Oid table, Oid relid)
 {
-	Oid			owner = snowflake_table_owner(table);
-
-	return owner == snowflake_table_owner(relid) ||
-		pg_class_aclcheck(relid, owner, ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK;
+	return has_privs_of_role(snowflake_table_owner(table), snowflake_table_owner(relid));
 }
 
 /*
@@ -249,7 +252,7 @@ static void
 check_wide_column(Oid relid, Oid table, int column, void *arg)
 {
 	if (snowflake_type_maximum(get_atttype(table, column)) < PG_INT64_MAX &&
-		owner_may_use(table, relid))
+		counts(table, relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("sequence \"%s\" cannot be a snowflake sequence because column \"%s\" of table \"%s\" is not bigint",
@@ -267,7 +270,7 @@ check_range_column(Oid relid, Oid table, int column, void *arg)
 	int64		last = snowflake_get_definition(relid).seqmax;
 	Oid			type = get_atttype(table, column);
 
-	if (snowflake_type_maximum(type) < last && owner_may_use(table, relid))
+	if (snowflake_type_maximum(type) < last && counts(table, relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("MAXVALUE of sequence \"%s\" does not fit in column \"%s\" of table \"%s\"",
@@ -322,12 +325,36 @@ snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind)
 }
 
 /*
- * Can a column have a greatest integer that counts?  Temporary tables are left out:
- * only their own sessions can read them.  So are those whose owners may not use the
- * sequence, and could prevent that it gets a kind.
+ * Has this transaction locked a relation like this, or more strongly?
+ */
+bool
+snowflake_is_locked(Oid relid, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	return snowflake_holds_lock(&tag, mode);
+}
+
+void
+snowflake_begin_alter_table(void)
+{
+	nalters++;
+}
+
+void
+snowflake_end_alter_table(void)
+{
+	nalters--;
+}
+
+/*
+ * Can a column have keys?  Temporary tables are left out: only their own sessions can read
+ * them.  So is one that this session alters, perhaps with values of the sequence: its
+ * new indexes are empty files.
  */
 static bool
-has_greatest(Oid table, Oid type, Oid relid)
+can_have_keys(Oid table, Oid type)
 {
 	char		kind = get_rel_relkind(table);
 
@@ -335,7 +362,7 @@ has_greatest(Oid table, Oid type, Oid relid)
 	return (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
 		get_rel_persistence(table) != RELPERSISTENCE_TEMP &&
 		(type == INT2OID || type == INT4OID || type == INT8OID) &&
-		owner_may_use(table, relid);
+		(nalters == 0 || !snowflake_is_locked(table, AccessExclusiveLock));
 }
 
 /*
@@ -345,6 +372,7 @@ typedef struct GreatestKey
 {
 	int64		key;
 	int64		last;
+	Oid			left_out;		/* a table whose keys do not count */
 } GreatestKey;
 
 static char *
@@ -366,16 +394,20 @@ greatest_query(Oid table, int column, int64 last)
 
 /*
  * The integer that a query of a table finds, as the owner of the table: the query
- * executes code of indexes.
+ * executes code of indexes.  Row security must not hide a row, if it is forced, either.
  */
 static int64
 ask_owner(Oid table, const char *query, bool *found)
 {
 	SnowflakeCaller caller;
+	Oid			owner;
+	int			sec_context;
 	Datum		value = (Datum) 0;
 	bool		isnull = true;
 
 	snowflake_become_owner(snowflake_table_owner(table), &caller);
+	GetUserIdAndSecContext(&owner, &sec_context);
+	SetUserIdAndSecContext(owner, sec_context | SECURITY_NOFORCE_RLS);
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (SPI_execute(query, true, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for keys: %s", query);
@@ -394,8 +426,13 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 	int64		key;
 	bool		found;
 
-	if (!has_greatest(table, get_atttype(table, column), relid))
+	if (!can_have_keys(table, get_atttype(table, column)))
 		return;
+	if (!counts(table, relid))
+	{
+		greatest->left_out = table;
+		return;
+	}
 	key = ask_owner(table, greatest_query(table, column, greatest->last), &found);
 	if (found)
 		greatest->key = Max(greatest->key, key);
@@ -419,13 +456,20 @@ snowflake_greatest_key(Oid relid)
 	CommandCounterIncrement();
 	for_each_column(relid, find_greatest, &greatest);
 	SPI_finish();
+	if (OidIsValid(greatest.left_out))
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("keys of table \"%s\" do not count for sequence \"%s\"",
+						get_rel_name(greatest.left_out), get_rel_name(relid)),
+				 errdetail("Its owner does not have the rights of the owner of the sequence, which can continue below its keys."),
+				 errhint("If they have keys of the same servers, give both the same owner, and call setval() with the greatest key.")));
 	return greatest.key;
 }
 
 static void
 note_column(Oid relid, Oid table, int column, void *has_keys)
 {
-	if (has_greatest(table, get_atttype(table, column), relid))
+	if (can_have_keys(table, get_atttype(table, column)) && counts(table, relid))
 		*(bool *) has_keys = true;
 }
 
@@ -455,15 +499,9 @@ search_key(Oid relid, Oid table, int column, void *arg)
 {
 	SearchedKey *searched = arg;
 
-	if (searched->found || !has_greatest(table, get_atttype(table, column), relid))
+	if (searched->found || !can_have_keys(table, get_atttype(table, column)) ||
+		!counts(table, relid))
 		return;
-
-	/* The owner does not see all rows. */
-	if (check_enable_rls(table, snowflake_table_owner(table), true) == RLS_ENABLED)
-	{
-		searched->found = true;
-		return;
-	}
 	(void) ask_owner(table,
 					 psprintf("SELECT 1::pg_catalog.int8 FROM %s"
 							  " WHERE %s OPERATOR(pg_catalog.=) ANY"

@@ -13,6 +13,7 @@
 #define SNOWFLAKE_SUITABLE_H
 
 #include "catalog/pg_sequence.h"
+#include "storage/lockdefs.h"
 
 #include "sequences/label.h"
 
@@ -28,6 +29,9 @@ extern bool snowflake_is_own_sequence(Oid relid);
 extern void snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_has_keys(Oid relid);
+extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
+extern void snowflake_begin_alter_table(void);
+extern void snowflake_end_alter_table(void);
 extern int64 snowflake_greatest_key(Oid relid);
 extern bool snowflake_is_key(Oid relid, int64 number);
 

@@ -50,7 +50,6 @@
 #include "utils/syscache.h"
 
 #include "generator/generator.h"
-#include "ranges/granted.h"
 #include "ranges/numbers.h"
 #include "sequences/exhaust.h"
 #include "sequences/floor.h"
@@ -260,7 +259,7 @@ learn_sequence(Sequence *sequence)
 
 	sequence->info = read_info(sequence->relid, &label);
 	is_exhausted = label.kind == SNOWFLAKE_KIND_LOCAL ||
-		snowflake_exhaust_in_place(sequence->relid, &label);
+		snowflake_exhaust_in_place(sequence->relid);
 	sequence->known = is_exhausted && before == invalidations;
 }
 
@@ -412,10 +411,17 @@ static int64
 next_range_number(Sequence *sequence)
 {
 	RangeHandle *handle = &sequence->info.range;
+	RangeNumber result = RANGE_NUMBER_OTHER;
 	int64		number;
 
-	while (handle->slot == NULL || !snowflake_next_number(handle, &number))
-		snowflake_attach_sequence_range(handle);
+	while (handle->slot == NULL ||
+		   (result = snowflake_next_number(handle, &number)) != RANGE_NUMBER_TAKEN)
+	{
+		if (handle->slot != NULL && result == RANGE_NUMBER_UNKNOWN)
+			snowflake_begin_sequence_range(handle);
+		else
+			snowflake_attach_sequence_range(handle);
+	}
 	return number;
 }
 
@@ -615,8 +621,7 @@ check_not_reserved(const Sequence *sequence, int64 value)
 
 /*
  * setval() of a range sequence: no server returns its values up to this one any
- * more.  A restored dump has the end of an exhausted sequence, which means
- * nothing, but for a new one that it is a copy.
+ * more.  A restored dump has the end of an exhausted sequence, which means nothing.
  */
 static void
 setval_range(Sequence *sequence, int64 value, bool is_called)
@@ -631,14 +636,10 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 						value, get_rel_name(sequence->relid),
 						sequence->info.first, handle->last)));
 	if (value == handle->last)
-	{
-		snowflake_note_copied(sequence->relid, handle->last);
 		return;
-	}
 	check_not_reserved(sequence, value);
-	while (handle->slot == NULL || !snowflake_settle_floor(handle, floor))
+	while (handle->slot == NULL || !snowflake_settle_floor(handle, floor, true))
 		snowflake_attach_sequence_range(handle);
-	(void) snowflake_write_note(sequence->relid, handle->last, floor);
 	if (is_called)
 	{
 		sequence->value = value;

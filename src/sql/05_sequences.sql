@@ -72,28 +72,32 @@ CREATE UNLOGGED SEQUENCE _snowflake_lastval_marker
 COMMENT ON SEQUENCE _snowflake_lastval_marker IS
 'internal: what lastval() uses to know whether a snowflake sequence was the last';
 
-CREATE FUNCTION snowflake_set_sequence_kind(sequence regclass, kind text DEFAULT 'snowflake', name text DEFAULT NULL)
+CREATE FUNCTION snowflake_set_sequence_kind(
+    sequence regclass, kind text DEFAULT 'snowflake', name text DEFAULT NULL, without_registry boolean DEFAULT false)
 RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_set_sequence_kind'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_set_sequence_kind(regclass, text, text) IS
+COMMENT ON FUNCTION snowflake_set_sequence_kind(regclass, text, text, boolean) IS
 'have nextval() of a sequence return snowflake IDs (snowflake), small numbers that no
 other server returns (range; the name is what the registry knows it by, by default its
-own), or continue where it was before (local); for its owner;
+own), or continue where it was before (local; a range sequence above all numbers that the
+registry granted, or, without_registry, above those that this server was granted since
+its start, and the keys); for its owner;
 errors: 42804 if a column with it is too narrow, 55000 if there is no registry, or other
 servers do not answer in time, 55006 if nextval() has a support function of another
 extension, 22023 for its INCREMENT, another kind or an empty name, 42501 if the caller
 does not own it, or the database for another name';
 
-CREATE FUNCTION snowflake_set_sequence_kinds(sequences regclass[], kind text DEFAULT 'snowflake')
+CREATE FUNCTION snowflake_set_sequence_kinds(
+    sequences regclass[], kind text DEFAULT 'snowflake', without_registry boolean DEFAULT false)
 RETURNS void
 AS 'MODULE_PATHNAME', 'snowflake_set_sequence_kinds'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION snowflake_set_sequence_kinds(regclass[], text) IS
-'set the kind of many sequences, each of its own name, except for nulls; with range, a
-call of the registry has many of them;
+COMMENT ON FUNCTION snowflake_set_sequence_kinds(regclass[], text, boolean) IS
+'set the kind of many sequences, each of its own name, except for nulls; a call
+of the registry has many of them;
 errors: those of snowflake_set_sequence_kind()';
 
 CREATE FUNCTION _snowflake_prepare_ranges(sequences regclass[])
@@ -152,7 +156,7 @@ SELECT c.oid::regclass::text AS sequence,
             THEN 'not exhausted: call nextval() or setval() of it'
         WHEN l.label NOT LIKE 'range %' AND t.greatest < 9223372036854775807 OR t.is_integer AND t.greatest < s.seqmax
             THEN 'column is too narrow'
-        WHEN l.label ~ ' default( name=|$)' AND NOT d.is_other AND NOT d.is_stored
+        WHEN l.label ~ '^[a-z]+( [a-z]+_value=-?[0-9]+)?( cycle)? default( |$)' AND NOT d.is_other AND NOT d.is_stored
             THEN 'new tables get local sequences: set snowflake.default_sequence_kind'
     END AS problem,
     CASE WHEN r.granted > 0 THEN s.seqmax - r.granted END AS numbers_left,

@@ -1,0 +1,178 @@
+# Where the numbers of a range sequence begin, and continue when it is local: nothing of it is
+# remembered by a server, so no statement can take it away, or make of it what it is not.
+
+use List::Util qw(max min);
+use SnowflakeTest;
+
+my $registry = new_registry('registry', '1, 100, new => true');
+my @databases = qw(postgres copy renamed first grouped shared restored);
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('$_')") foreach @databases;
+my ($a, $b) = map {
+	new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '5s'")
+} 'a', 'b';
+my $by_default = 'SET snowflake.default_sequence_kind = range;';
+
+sub query { my ($node, $sql, $database) = @_; return $node->safe_psql($database // 'postgres', $sql); }
+sub asked { return query($registry, $_[0]); }
+sub next_of { my ($name, $group) = @_; return asked(sprintf q{SELECT next FROM snowflake_registry.range_sequences WHERE name = '%s' AND database_group = '%s'}, $name, $group // 'postgres'); }
+sub not_stopped { return is(asked('SELECT stopped FROM snowflake_registry.range_state'), '', "$_[0]: the registry grants numbers"); }
+
+#
+# A name that the registry does not know begins above the keys.
+#
+query($a, qq{$by_default
+	CREATE TABLE keyed AS SELECT g AS id FROM generate_series(1, 700) g;
+	CREATE SEQUENCE keyed_seq START 50;
+	ALTER TABLE keyed ALTER id SET DEFAULT nextval('keyed_seq')});
+is(query($a, q{INSERT INTO keyed DEFAULT VALUES RETURNING id}), 701, 'a new sequence begins above the keys');
+query($b, qq{$by_default CREATE TABLE keyed (id int); CREATE SEQUENCE keyed_seq START 50; ALTER TABLE keyed ALTER id SET DEFAULT nextval('keyed_seq')});
+cmp_ok(query($b, 'INSERT INTO keyed DEFAULT VALUES RETURNING id'), '>', 701, '... and one of its name on another server above all that was granted');
+query($a, qq{$by_default CREATE TABLE started (id serial, n int GENERATED ALWAYS AS IDENTITY (START 1000))});
+is(query($a, 'INSERT INTO started DEFAULT VALUES RETURNING id, n'), '1|1000', 'without keys, it begins at START');
+
+# A table that is altered meanwhile has new indexes that are not built.
+foreach my $column ('id serial PRIMARY KEY', q{id int DEFAULT nextval('unused') PRIMARY KEY})
+{
+	query($a, qq{$by_default CREATE SEQUENCE IF NOT EXISTS unused AS int; DROP TABLE IF EXISTS filled; CREATE TABLE filled AS SELECT g AS n FROM generate_series(1, 3000) g});
+	is(query($a, qq{$by_default ALTER TABLE filled ADD $column; SELECT count(DISTINCT id), min(id) FROM filled}), '3000|1', "ADD $column in a table with rows");
+}
+# Row security hides no key.
+query($a, q{
+	CREATE ROLE owner; GRANT CREATE, USAGE ON SCHEMA public TO owner; SET ROLE owner; SET snowflake.default_sequence_kind = range;
+	CREATE TABLE secured (id serial PRIMARY KEY); INSERT INTO secured VALUES (500);
+	ALTER TABLE secured ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY});
+is(query($a, q{SET ROLE owner; SELECT nextval('secured_id_seq')}), 501, 'keys that row security hides count');
+
+# Who may only use the sequence says nothing of it, and delays nobody.
+query($a, q{
+	CREATE ROLE user_of_it; GRANT USAGE ON SEQUENCE secured_id_seq TO user_of_it;
+	CREATE SCHEMA user_of_it AUTHORIZATION user_of_it; SET ROLE user_of_it;
+	CREATE TABLE user_of_it.t (id int DEFAULT nextval('public.secured_id_seq')); INSERT INTO user_of_it.t VALUES (900000);
+	CREATE TABLE user_of_it.narrow (id smallint DEFAULT nextval('public.secured_id_seq'));
+	CREATE FUNCTION user_of_it.slow(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3); RETURN $1; END $$;
+	CREATE INDEX ON user_of_it.t (id) WHERE user_of_it.slow(1) = 1});
+my $begun = time;
+like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('secured_id_seq', 'range')}),
+	qr/^(?!.*ERROR).*WARNING:  01000: keys of table "(t|narrow)" do not count for sequence "secured_id_seq"/s, 'a table of who may only use the sequence does not count, with a WARNING');
+cmp_ok(time - $begun, '<', 3, '... and none of its code is executed');
+like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('secured_id_seq', kind) FROM unnest('{local,range}'::text[]) kind}), qr/^(?!.*ERROR)/s, 'nor prevents it a change of kind');
+cmp_ok(query($a, q{SELECT nextval('secured_id_seq')}), '<', 10000, '... nor says where it continues');
+
+#
+# local: above all that the registry granted
+#
+query($_, q{CREATE TABLE l (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('l_id_seq', 'range')}) foreach $a, $b;
+my @granted = map { query($_, q{SELECT max(nextval('l_id_seq')) FROM generate_series(1, 500)}) } $a, $b;
+$a->restart;
+# Without the registry, it is not known.
+$registry->stop('fast');
+like(sql_error($a, q{SELECT snowflake_set_sequence_kind('l_id_seq', 'local')}),
+	qr/ERROR:  55000: it is not known which numbers of sequence "l_id_seq" were granted\nDETAIL: .*\nHINT:  If the registry is gone for good.*without_registry => true/, 'without the registry, a sequence does not become local');
+is(query($a, q{BEGIN; INSERT INTO l VALUES (3000); SELECT snowflake_set_sequence_kind('l_id_seq', 'local', without_registry => true); SELECT nextval('l_id_seq'); ROLLBACK}),
+	"\n3001", '... but above its keys if the caller says so');
+is(query($a, q{BEGIN; INSERT INTO l VALUES (3000); SELECT snowflake_set_sequence_kinds(ARRAY['l_id_seq'::regclass], 'local', without_registry => true); SELECT nextval('l_id_seq'); ROLLBACK}),
+	"\n3001", '... also of many sequences');
+$registry->start;
+# What waits for a statement that is rolled back
+my $altering = $a->background_psql('postgres', on_error_die => 1);
+$altering->query_safe('BEGIN; ALTER SEQUENCE l_id_seq CACHE 1');
+my @truncate = start_queries($a, 'TRUNCATE l RESTART IDENTITY');
+$a->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die;
+$altering->query_safe('ROLLBACK');
+$altering->quit;
+finish_queries(@truncate);
+query($a, q{SELECT snowflake_set_sequence_kind('l_id_seq', 'local')});
+cmp_ok(query($a, q{SELECT nextval('l_id_seq')}), '>', max(@granted), 'a local sequence continues above what all servers were granted, whatever was done to it');
+
+query($a, q{DO $$ BEGIN FOR i IN 1 .. 150 LOOP EXECUTE format('CREATE SEQUENCE many%s', i); END LOOP; END $$;
+	SELECT snowflake_set_sequence_kinds(array_agg(oid::regclass), 'range') FROM pg_class WHERE relname ~ '^many'});
+my $calls = q{SELECT sum(calls) FROM snowflake_registry.range_clients};
+my $before = asked($calls);
+query($a, q{SELECT snowflake_set_sequence_kinds(array_agg(oid::regclass), 'local') FROM pg_class WHERE relname ~ '^many'});
+cmp_ok(asked($calls) - $before, '<', 20, '150 sequences become local with a few calls of the registry');
+
+#
+# A label that an owner writes
+#
+my $label = q{SECURITY LABEL FOR snowflake ON SEQUENCE %1$s IS 'range%2$s name=public.%1$s'; SELECT nextval('%1$s')};
+foreach my $case ([ 'written', ' last_value=1' ], [ 'ended', '', q{SELECT setval('ended_id_seq', 2147483647)} ])
+{
+	my ($name, $position, $then) = @$case;
+	query($a, qq{CREATE TABLE $name (id serial); SELECT snowflake_set_sequence_kind('${name}_id_seq', 'range'); INSERT INTO $name DEFAULT VALUES;
+		SELECT snowflake_set_sequence_kind('${name}_id_seq', 'local'); INSERT INTO $name SELECT FROM generate_series(1, 5000); } . ($then // ''));
+	my $greatest = query($a, "SELECT max(id) FROM $name");
+	cmp_ok(query($a, sprintf($label, "${name}_id_seq", $position)), '>', $greatest, "a used sequence ($name) whose owner writes its label continues above its numbers");
+}
+query($a, 'CREATE SEQUENCE unheard');
+query($a, q{SECURITY LABEL FOR snowflake ON SEQUENCE unheard IS 'range name=public.unheard'});
+is(next_of('public.unheard'), '', 'the registry is not asked for the label of an unused one');
+
+#
+# A database that is copied, renamed, restored under another name, or put into another group
+#
+sub fill
+{
+	my ($database) = @_;
+
+	query($a, "CREATE DATABASE $database");
+	query($a, q{CREATE EXTENSION snowflake; CREATE TABLE t (id serial PRIMARY KEY, n int); CREATE TABLE other (id int);
+		SELECT snowflake_set_sequence_kind('t_id_seq', 'range'); INSERT INTO t (n) SELECT generate_series(1, 5000);
+		INSERT INTO other SELECT id FROM t; DELETE FROM t WHERE id > 4000}, $database);
+	return;
+}
+
+sub continues
+{
+	my ($label, $database) = @_;
+	my $greatest = query($a, 'SELECT max(id) FROM other', $database);
+
+	foreach my $times ('', ', after a restart')
+	{
+		my $number = query($a, 'INSERT INTO t (n) VALUES (1) RETURNING id', $database);
+		cmp_ok($number, '>', $greatest, "$label$times: it continues above its numbers");
+		$greatest = $number;
+		$a->restart if $times eq '';
+	}
+	not_stopped($label);
+	return;
+}
+fill('first');
+is(query($a, q{SELECT label FROM pg_seclabel}, 'first'), 'range database=first name=public.t_id_seq', 'the label has the database');
+query($a, 'CREATE DATABASE copy TEMPLATE first');
+continues('a template', 'copy');
+my $at = next_of('public.t_id_seq', 'copy');
+query($a, 'INSERT INTO t (n) VALUES (1)', 'copy');
+cmp_ok(next_of('public.t_id_seq', 'copy') - $at, '<=', 200, 'a copy skips what the other database was granted only once');
+my $dump = $a->basedir . '/dump.sql';
+command_ok([ 'pg_dump', '-f', $dump, '-d', $a->connstr('first') ], 'pg_dump');
+query($a, 'CREATE DATABASE restored');
+command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $a->connstr('restored') ], 'psql');
+continues('a dump under another name', 'restored');
+query($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'range')}, 'restored');
+is(query($a, q{SELECT label FROM pg_seclabel}, 'restored'), 'range database=restored name=public.t_id_seq', 'when the kind is set again, the label has the name of this database');
+query($a, 'ALTER DATABASE first RENAME TO renamed');
+continues('another name', 'renamed');
+
+fill($_) foreach qw(grouped shared);
+asked("SELECT snowflake_registry.remove_database('grouped')");
+asked("SELECT snowflake_registry.add_database('grouped', shared_as => 'shared')");
+$a->restart;
+continues('another group', 'grouped');
+
+# A trigger in the middle of TRUNCATE that gives the sequence another name
+query($a, q{
+	CREATE SEQUENCE b AS int; SELECT snowflake_set_sequence_kind('b', 'range'); SELECT nextval('b'); DROP SEQUENCE b;
+	CREATE TABLE switched (id serial, x int); ALTER SEQUENCE switched_id_seq RENAME TO a; SELECT snowflake_set_sequence_kind('a', 'range');
+	SELECT max(nextval('a')) FROM generate_series(1, 5000);
+	CREATE FUNCTION switch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		EXECUTE 'SECURITY LABEL FOR snowflake ON SEQUENCE a IS NULL';
+		EXECUTE 'ALTER SEQUENCE a RENAME TO b';
+		EXECUTE 'SECURITY LABEL FOR snowflake ON SEQUENCE b IS ''range last_value=1 name=public.b''';
+		RETURN NULL; END $$;
+	CREATE TRIGGER switch BEFORE TRUNCATE ON switched EXECUTE FUNCTION switch();
+	TRUNCATE switched RESTART IDENTITY});
+cmp_ok(query($a, q{SELECT nextval('b')}), '>', 5000, 'a sequence that gets another name in a trigger continues above its numbers');
+not_stopped('a trigger that gives a sequence another name');
+
+$_->stop foreach $a, $b, $registry;
+done_testing();

@@ -1,0 +1,125 @@
+# What resets the position of sequences: in the middle of it, no path to nextval() gives a small
+# number of a snowflake sequence; it takes no longer with labels of others, and does not fail
+# while others drop theirs.
+
+use List::Util qw(min);
+use Time::HiRes qw(time);
+use SnowflakeTest;
+
+my $node = new_server('node', 'max_prepared_transactions = 2');
+my $exhausted = qr/ERROR:  2200H: nextval: reached maximum value of sequence "t_id_seq"/;
+
+sub query { return $node->safe_psql('postgres', $_[0]); }
+
+# An aggregate whose final function is the server's nextval(), which no planner replaces
+query(q{
+	CREATE TABLE log (label text, n bigint);
+	CREATE TABLE t (id bigserial, n int);
+	SELECT snowflake_set_sequence_kind('t_id_seq');
+	CREATE FUNCTION keep(regclass, int) RETURNS regclass LANGUAGE sql AS 'SELECT $1';
+	CREATE AGGREGATE small(int) (sfunc = keep, stype = regclass, initcond = 't_id_seq', finalfunc = nextval);
+	CREATE FUNCTION take(label text) RETURNS void LANGUAGE plpgsql AS $$
+	DECLARE v bigint;
+	BEGIN
+		SELECT small(1) INTO v;
+		INSERT INTO log VALUES (label, v);
+	END $$;
+	CREATE FUNCTION try(label text) RETURNS void LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM take(label);
+	EXCEPTION WHEN sequence_generator_limit_exceeded THEN
+		INSERT INTO log VALUES (label, NULL);
+	END $$;
+	CREATE FUNCTION on_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN PERFORM try(TG_WHEN || ' TRUNCATE'); RETURN NULL; END $$;
+	CREATE FUNCTION on_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
+	BEGIN PERFORM try(TG_EVENT || ' ' || TG_TAG); END $$});
+like(sql_error($node, q{SELECT small(1)}), $exhausted, 'the final function of an aggregate gets an error');
+query(q{
+	CREATE TRIGGER b BEFORE TRUNCATE ON t EXECUTE FUNCTION on_truncate();
+	CREATE TRIGGER a AFTER TRUNCATE ON t EXECUTE FUNCTION on_truncate();
+	CREATE EVENT TRIGGER s ON ddl_command_start EXECUTE FUNCTION on_ddl();
+	CREATE EVENT TRIGGER e ON ddl_command_end EXECUTE FUNCTION on_ddl();
+	TRUNCATE t RESTART IDENTITY;
+	ALTER SEQUENCE t_id_seq RESTART;
+	ALTER SEQUENCE t_id_seq MAXVALUE 1000000;
+	ALTER SEQUENCE t_id_seq NO MAXVALUE CACHE 5;
+	ALTER TABLE t ADD g int DEFAULT length(current_setting('role')), SET UNLOGGED;
+	ALTER TABLE t SET LOGGED;
+	BEGIN; TRUNCATE t RESTART IDENTITY; SAVEPOINT x; ALTER SEQUENCE t_id_seq RESTART 5; ROLLBACK TO x; PREPARE TRANSACTION 'x'; COMMIT PREPARED 'x'});
+is(query('SELECT DISTINCT label FROM log WHERE n IS NOT NULL'), '', 'triggers in the middle of what resets a sequence get an error');
+cmp_ok(query('SELECT count(DISTINCT label) FROM log'), '>=', 6, '... each of them');
+is(query('SELECT last_value, is_called FROM t_id_seq'), '9223372036854775807|t', 'and the sequence is exhausted afterwards');
+query('DROP EVENT TRIGGER s; DROP EVENT TRIGGER e');
+
+# A function in a default, while ALTER TABLE rewrites the table
+query(q{
+	CREATE FUNCTION in_default() RETURNS int LANGUAGE plpgsql AS $$
+	BEGIN
+		EXECUTE 'ALTER SEQUENCE t_id_seq RESTART';
+		PERFORM try('default');
+		RETURN 1;
+	END $$;
+	INSERT INTO t (n) VALUES (1), (2);
+	ALTER TABLE t ADD d int DEFAULT in_default(), SET UNLOGGED});
+is(query(q{SELECT count(*), count(n) FROM log WHERE label = 'default'}), '2|0', 'a function in a default gets an error');
+is(query('SELECT last_value, is_called FROM t_id_seq'), '9223372036854775807|t', '... and leaves the sequence exhausted');
+
+# Labels of others
+query(q{CREATE SEQUENCE mine; CREATE TABLE truncated (id serial); SELECT snowflake_set_sequence_kind('mine')});
+
+sub fastest
+{
+	my ($sql) = @_;
+	my $session = $node->background_psql('postgres', on_error_die => 1);
+	my @times;
+
+	foreach (1 .. 15)
+	{
+		my $begun = time;
+
+		$session->query_safe($sql);
+		push @times, time - $begun;
+	}
+	$session->quit;
+	return min(@times);
+}
+my @statements = ('ALTER SEQUENCE mine CACHE 1', 'TRUNCATE truncated RESTART IDENTITY');
+my %before = map { $_ => fastest($_) } @statements;
+query(qq{DO \$\$ BEGIN FOR i IN $_ * 500 .. $_ * 500 + 499 LOOP
+	EXECUTE format('CREATE SEQUENCE s%s', i); EXECUTE format('SECURITY LABEL FOR snowflake ON SEQUENCE s%s IS %L', i, 'snowflake'); END LOOP; END \$\$})
+  foreach 0 .. 5;
+foreach my $statement (@statements)
+{
+	cmp_ok(fastest($statement), '<', $before{$statement} + 0.02, "$statement takes no longer with 3000 labels of others");
+}
+
+# Others that create and drop theirs
+my @others = start_queries($node, map { qq{DO \$\$
+	DECLARE until timestamptz := clock_timestamp() + interval '5 s';
+	BEGIN
+		WHILE clock_timestamp() < until LOOP
+			FOR i IN 1 .. 20 LOOP
+				EXECUTE format('CREATE SEQUENCE z${_}_%s', i);
+				EXECUTE format('SECURITY LABEL FOR snowflake ON SEQUENCE z${_}_%s IS %L', i, 'snowflake');
+			END LOOP;
+			COMMIT;
+			FOR i IN 1 .. 20 LOOP
+				EXECUTE format('DROP SEQUENCE z${_}_%s', i);
+				COMMIT;
+			END LOOP;
+		END LOOP;
+	END \$\$} } 1 .. 2);
+my @resets = start_queries($node, map { qq{DO \$\$
+	DECLARE until timestamptz := clock_timestamp() + interval '5 s';
+	BEGIN
+		WHILE clock_timestamp() < until LOOP
+			$_;
+			COMMIT;
+		END LOOP;
+	END \$\$} } @statements);
+is(finish_queries(@resets), 2, 'ALTER SEQUENCE and TRUNCATE do not fail while others drop sequences');
+is(finish_queries(@others), 2, '... nor do these');
+
+$node->stop;
+done_testing();
