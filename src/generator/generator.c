@@ -541,7 +541,7 @@ snowflake_generate(void)
 	 */
 	static uint64 seen = 0;
 	int64		id;
-	Wait		wait = {.wanted = 1, .least = 1};
+	Wait		wait = {.wanted = 1,.least = 1};
 
 	snowflake_check_primary("generate snowflake IDs");
 	if (seen == 0)
@@ -589,7 +589,7 @@ int
 snowflake_generate_block(int wanted, int least, int64 *first, int64 *step)
 {
 	int			taken = 0;
-	Wait		wait = {.wanted = wanted, .least = least};
+	Wait		wait = {.wanted = wanted,.least = least};
 
 	snowflake_check_primary("generate snowflake IDs");
 	*step = snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, 1);

@@ -222,10 +222,10 @@ settle_written(Oid relid, const SequenceLabel *label)
 static void
 change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_registry)
 {
-	char	   *text = snowflake_get_label(relid);
+	char	   *old_text = snowflake_get_label(relid);
 	SequenceLabel old;
 
-	if (text == NULL && label != NULL)
+	if (old_text == NULL && label != NULL)
 	{
 		check_label(relid, label);
 		if (is_written && label->kind == SNOWFLAKE_KIND_RANGE && !snowflake_is_unused(relid))
@@ -233,7 +233,7 @@ change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_re
 		if (!snowflake_is_exhausted(relid))
 			snowflake_exhaust(relid);
 	}
-	else if (text != NULL && snowflake_read_label(text, &old))
+	else if (old_text != NULL && snowflake_read_label(old_text, &old))
 	{
 		if (label != NULL)
 			check_same(relid, &old, label);

@@ -64,14 +64,14 @@ snowflake_find_kind(const char *name, SnowflakeSequenceKind *kind)
  * Take the next word, which ends at a blank that is not quoted.
  */
 static char *
-take_word(char **text)
+take_word(char **string)
 {
-	char	   *word = *text;
+	char	   *word = *string;
 	char	   *end = word;
 
 	for (bool quoted = false; *end != '\0' && (quoted || *end != ' '); end++)
 		quoted ^= *end == '"';
-	*text = end + strspn(end, " ");
+	*string = end + strspn(end, " ");
 	*end = '\0';
 	return word;
 }
@@ -80,20 +80,20 @@ take_word(char **text)
  * Read the name of a database, which may be quoted.
  */
 static bool
-read_database(const char *text, SequenceLabel *label)
+read_database(const char *string, SequenceLabel *label)
 {
-	size_t		length = strlen(text);
+	size_t		length = strlen(string);
 	size_t		n = 0;
 
-	if (length >= 2 && text[0] == '"' && text[length - 1] == '"')
+	if (length >= 2 && string[0] == '"' && string[length - 1] == '"')
 	{
-		text++;
+		string++;
 		length -= 2;
 	}
 	for (size_t i = 0; i < length && n < NAMEDATALEN - 1; i++)
 	{
-		label->database[n++] = text[i];
-		if (text[i] == '"')
+		label->database[n++] = string[i];
+		if (string[i] == '"')
 			i++;
 	}
 	return n > 0;
@@ -127,13 +127,13 @@ read_word(const char *word, SequenceLabel *label)
  * Read the name, which a range sequence has, and no other.
  */
 static bool
-read_name(const char *text, SequenceLabel *label)
+read_name(const char *string, SequenceLabel *label)
 {
 	if (label->kind != SNOWFLAKE_KIND_RANGE)
-		return *text == '\0';
-	if (strncmp(text, "name=", 5) != 0 || text[5] == '\0')
+		return *string == '\0';
+	if (strncmp(string, "name=", 5) != 0 || string[5] == '\0')
 		return false;
-	return strlcpy(label->name, text + 5, sizeof(label->name)) < sizeof(label->name);
+	return strlcpy(label->name, string + 5, sizeof(label->name)) < sizeof(label->name);
 }
 
 /*
