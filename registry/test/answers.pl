@@ -36,7 +36,7 @@ my %cases = (
 	'a row of no columns' => [ answer_call(sub { rows(0, []) }), qr/^unexpected answer of one row with 0 columns$/ ],
 	'a column too few' => [ answer_call(sub { rows(2, [ 7, 8 ]) }), qr/^unexpected answer of one row with 2 columns: 7, 8$/ ],
 	'a column too many' => [ answer_call(sub { rows(4, [ 7, 8, 9, 10 ]) }), qr/^unexpected answer of one row with 4 columns: 7, 8, 9, 10$/ ],
-	'many columns' => [ answer_call(sub { rows(100, [ 1 .. 100 ]) }), qr/^unexpected answer of one row with 100 columns: 1, 2, 3, 4[, 5-9]*$/ ],
+	'many columns' => [ answer_call(sub { rows(100, [ 1 .. 100 ]) }), qr/^unexpected answer of one row with 100 columns: 1, 2, 3, 4[, 0-9]*$/ ],
 	'two rows' => [ answer_call(sub { rows(3, [ 7, 8, 9 ], [ 7, 8, 9 ]) }), qr/^unexpected answer$|several rows with 3 columns$/ ],
 	'rows without end' => [ answer_call(sub { my ($s) = @_; $s->{sent}->(message('1', '') . message('2', '') . row_description(3)); forever(row(1, 2, 3) x 1000)->($s) }),
 		qr/^unexpected answer$|several rows with 3 columns$/ ],

@@ -55,20 +55,18 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
 
-#include "base/one_line.h"
 #include "generator/durable.h"
 #include "generator/settings.h"
+#include "registry_client/workers/local_call.h"
 #include "registry_client/workers/range_log.h"
 #include "registry_client/workers/range_report.h"
-#include "registry_client/workers/range_request.h"
-#include "registry_client/workers/local_call.h"
+#include "registry_client/workers/range_task.h"
 #include "registry_client/workers/registry_worker.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
@@ -101,32 +99,6 @@ PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
 #define IDLE_US			INT64CONST(60000000)
 #define MAX_AGE_US		INT64CONST(600000000)
 
-/* A call of the registry. */
-typedef struct Task
-{
-	/* Fills in the call, right before it is sent. */
-	void		(*prepare) (struct Task *task);
-	/* Takes the answer apart, and uses it. */
-	RangeOutcome (*read) (struct Task *task, StringInfo error);
-
-	RegistryCall call;
-	RangeChain	chain;
-	bool		extends_chain;	/* has the call a token of its own? */
-	WaitLimit	limit;
-	int			timeout_ms;		/* for each host */
-	RangeOutcome outcome;
-
-	int64		changes;		/* the answer of whether there are floors */
-	bool		must_report;	/* what this server was granted */
-	int			n;				/* sequences of a call for ranges, or a report */
-	RangeRequest *requests;
-	RangeAnswer *answers;
-	int			after;			/* names that were answered before */
-	RangeName  *names;
-	const RangeReport *reports;
-	bool		is_complete;	/* are these the last ones? */
-} Task;
-
 /* The connection of this process. */
 typedef struct Connection
 {
@@ -155,156 +127,13 @@ typedef struct Pacing
 	int			timeout_ms;		/* of calls over a new connection */
 } Pacing;
 
-static void
-prepare_ranges(Task *task)
-{
-	snowflake_extend_chain(&task->chain);
-	snowflake_ask_for_ranges(&task->call, &task->chain, snowflake_receipt_read(),
-							 task->requests, task->n);
-}
-
-/*
- * Make the receipt durable.  Returns false if that fails: nothing of the answer is used,
- * and the next call gets it again.
- */
-static bool
-keep_receipt(int64 receipt, StringInfo error)
-{
-	MemoryContext context = CurrentMemoryContext;
-	volatile bool kept = true;
-
-	StartTransactionCommand();
-	PG_TRY();
-	{
-		if (receipt != snowflake_receipt_read())
-			snowflake_receipt_set(receipt);
-		CommitTransactionCommand();
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata;
-
-		MemoryContextSwitchTo(context);
-		edata = CopyErrorData();
-		FlushErrorState();
-		AbortCurrentTransaction();
-		MemoryContextSwitchTo(context);
-		snowflake_append_message(error, edata->message);
-		if (edata->detail != NULL)
-			appendStringInfo(error, "; %s", edata->detail);
-		if (edata->hint != NULL)
-			appendStringInfo(error, "; %s", edata->hint);
-		FreeErrorData(edata);
-		kept = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	return kept;
-}
-
-/*
- * Use an answer with ranges.
- */
-static RangeOutcome
-read_ranges(Task *task, StringInfo error)
-{
-	RangeStanding standing;
-	RangeOutcome outcome =
-		snowflake_read_ranges(&task->call.answer, task->requests, task->n,
-							  task->answers, &standing, error);
-
-	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
-		return outcome;
-	if (standing.receipt != 0 && !keep_receipt(standing.receipt, error))
-		return SNOWFLAKE_RANGES_FAILED;
-	task->must_report = standing.must_report;
-
-	/*
-	 * Otherwise, the next process would get and use the same ranges.  Nothing
-	 * may end this one in between: the registry takes it that who asks again
-	 * has exhausted all ranges before the last one, and a floor would not
-	 * wait for one that is in use.
-	 */
-	HOLD_INTERRUPTS();
-	snowflake_confirm_chain(&task->chain);
-	for (int i = 0; i < task->n; i++)
-		snowflake_install_range(&task->requests[i], &task->answers[i]);
-	RESUME_INTERRUPTS();
-	for (int i = 0; i < task->n; i++)
-		snowflake_log_range_problem(&task->requests[i], &task->answers[i]);
-	return outcome;
-}
-
-static void
-prepare_floors(Task *task)
-{
-	snowflake_get_chain(&task->chain);
-	snowflake_ask_for_floors(&task->call, &task->chain, snowflake_receipt_read());
-}
-
-static RangeOutcome
-read_floors(Task *task, StringInfo error)
-{
-	return snowflake_read_floors(&task->call.answer, &task->must_report, error);
-}
-
-static void
-prepare_names(Task *task)
-{
-	snowflake_get_chain(&task->chain);
-	snowflake_ask_for_names(&task->call, &task->chain, task->after);
-}
-
-static RangeOutcome
-read_names(Task *task, StringInfo error)
-{
-	return snowflake_read_names(&task->call.answer, task->names, &task->n, error);
-}
-
-static void
-prepare_report(Task *task)
-{
-	snowflake_get_chain(&task->chain);
-	snowflake_report_ranges(&task->call, &task->chain, task->reports, task->n,
-							task->is_complete);
-}
-
-static RangeOutcome
-read_taken(Task *task, StringInfo error)
-{
-	return snowflake_read_taken(&task->call.answer, error);
-}
-
-static void
-prepare_changes(Task *task)
-{
-	snowflake_ask_for_changes(&task->call);
-}
-
-static RangeOutcome
-read_changes(Task *task, StringInfo error)
-{
-	return snowflake_read_changes(&task->call.answer, &task->changes, error);
-}
-
-/*
- * Give up all ranges, and return them.
- */
-static void
-prepare_return(Task *task)
-{
-	snowflake_drop_all_ranges();
-	snowflake_get_chain(&task->chain);
-	snowflake_return_ranges(&task->call, &task->chain);
-}
-
 /*
  * If the registry has certainly rolled a call back, its token is none.
  */
 static void
-shorten_if_rolled_back(const Task *task)
+shorten_if_rolled_back(const RangeTask *task)
 {
-	if (task->extends_chain && task->call.answer.failed &&
+	if (task->kind->extends_chain && task->call.answer.failed &&
 		task->call.answer.error.rolled_back)
 		snowflake_shorten_chain(&task->chain);
 }
@@ -313,17 +142,17 @@ shorten_if_rolled_back(const Task *task)
  * Make a call of a local registry.
  */
 static void
-call_locally(Connection *connection, Task *task, StringInfo error)
+call_locally(Connection *connection, RangeTask *task, StringInfo error)
 {
 	bool		answered;
 
-	task->prepare(task);
+	task->kind->prepare(task);
 	answered = snowflake_call_locally(&connection->registry, &task->call,
 									  &task->limit, error);
 	shorten_if_rolled_back(task);
-	if (answered && (!task->extends_chain ||
+	if (answered && (!task->kind->extends_chain ||
 					 snowflake_wait_for_local_commit(&task->limit, error)))
-		task->outcome = task->read(task, error);
+		task->outcome = task->kind->read(task, error);
 }
 
 static void
@@ -341,19 +170,19 @@ close_connection(Connection *connection)
  * round's search: another host might give this server what it gave up.
  */
 static void
-call_session(Connection *connection, Task *task)
+call_session(Connection *connection, RangeTask *task)
 {
 	RegistryRound *round = connection->round;
 	StringInfoData reason;
 
 	initStringInfo(&reason);
-	task->prepare(task);
+	task->kind->prepare(task);
 	if (!snowflake_ask_registry(round, &task->call))
 	{
 		shorten_if_rolled_back(task);
 		return;
 	}
-	task->outcome = task->read(task, &reason);
+	task->outcome = task->kind->read(task, &reason);
 	if (task->outcome == SNOWFLAKE_RANGES_FAILED)
 		snowflake_reject_answer(round, reason.data);
 	else
@@ -366,7 +195,7 @@ call_session(Connection *connection, Task *task)
  * its connection is kept.
  */
 static void
-call_hosts(Connection *connection, Task *task, StringInfo error)
+call_hosts(Connection *connection, RangeTask *task, StringInfo error)
 {
 	MemoryContext outer = MemoryContextSwitchTo(connection->context);
 
@@ -396,7 +225,7 @@ call_hosts(Connection *connection, Task *task, StringInfo error)
  * Make a call over the connection, or a new one.
  */
 static void
-call_remotely(Connection *connection, Task *task, StringInfo error)
+call_remotely(Connection *connection, RangeTask *task, StringInfo error)
 {
 	if (connection->round != NULL)
 	{
@@ -427,7 +256,7 @@ begin_again(void)
  * again if it needed little.
  */
 static void
-note_duration(const Task *task, int64 began, Pacing *pacing)
+note_duration(const RangeTask *task, int64 began, Pacing *pacing)
 {
 	int64		lasted_ms = (snowflake_steady_clock() - began) / 1000;
 
@@ -444,7 +273,7 @@ note_duration(const Task *task, int64 began, Pacing *pacing)
  * Make a call.  Returns false if it fails.
  */
 static bool
-make_call(Connection *connection, Task *task, Pacing *pacing, StringInfo error)
+make_call(Connection *connection, RangeTask *task, Pacing *pacing, StringInfo error)
 {
 	int64		began = snowflake_steady_clock();
 
@@ -470,7 +299,7 @@ make_call(Connection *connection, Task *task, Pacing *pacing, StringInfo error)
  * How long a call may take: elsewhere, each host has its own time.
  */
 static void
-limit_call(Task *task, const Connection *connection, const Pacing *pacing)
+limit_call(RangeTask *task, const Connection *connection, const Pacing *pacing)
 {
 	task->timeout_ms = pacing->timeout_ms;
 	task->limit = snowflake_limit_wait(connection->registry.local ? task->timeout_ms :
@@ -481,7 +310,7 @@ limit_call(Task *task, const Connection *connection, const Pacing *pacing)
  * Did a call fail because of a value?
  */
 static bool
-failed_by_value(const Task *task)
+failed_by_value(const RangeTask *task)
 {
 	const AnswerError *error = &task->call.answer.error;
 
@@ -495,7 +324,7 @@ failed_by_value(const Task *task)
  * Note what a call came to.
  */
 static void
-note_outcome(const Task *task, StringInfo error, Pacing *pacing)
+note_outcome(const RangeTask *task, StringInfo error, Pacing *pacing)
 {
 	if (task->outcome == SNOWFLAKE_RANGES_ANSWERED)
 	{
@@ -525,7 +354,7 @@ note_outcome(const Task *task, StringInfo error, Pacing *pacing)
  * The registry refused a value of one sequence.
  */
 static void
-note_refusal(const Task *task, StringInfo error)
+note_refusal(const RangeTask *task, StringInfo error)
 {
 	RangeAnswer *answer = &task->answers[0];
 
@@ -542,7 +371,7 @@ note_refusal(const Task *task, StringInfo error)
  * called as this client.
  */
 static void
-request_nothing(Task *task)
+request_nothing(RangeTask *task)
 {
 	memset(task->requests, 0, sizeof(RangeRequest));
 	task->requests->slot = NO_SLOT;
@@ -557,7 +386,7 @@ request_nothing(Task *task)
 static bool
 get_ranges(Connection *connection, Pacing *pacing)
 {
-	Task		task = {0};
+	RangeTask		task = {0};
 	StringInfoData error;
 
 	task.requests = palloc(pacing->most * sizeof(RangeRequest));
@@ -568,9 +397,7 @@ get_ranges(Connection *connection, Pacing *pacing)
 		return false;
 	pacing->is_due = false;
 	task.answers = palloc0(task.n * sizeof(RangeAnswer));
-	task.prepare = prepare_ranges;
-	task.read = read_ranges;
-	task.extends_chain = true;
+	task.kind = &snowflake_ranges_task;
 	limit_call(&task, connection, pacing);
 	initStringInfo(&error);
 	if (make_call(connection, &task, pacing, &error))
@@ -593,7 +420,7 @@ get_ranges(Connection *connection, Pacing *pacing)
  * Make a call that is not for ranges.  Returns false if it fails.
  */
 static bool
-ask(Connection *connection, Task *task, Pacing *pacing)
+ask(Connection *connection, RangeTask *task, Pacing *pacing)
 {
 	StringInfoData error;
 	bool		answered;
@@ -611,9 +438,8 @@ ask(Connection *connection, Task *task, Pacing *pacing)
 static void
 expect_ranges(Connection *connection, Pacing *pacing)
 {
-	Task		task = {
-		.prepare = prepare_names,
-		.read = read_names
+	RangeTask		task = {
+		.kind = &snowflake_names_task
 	};
 
 	task.names = palloc_array(RangeName, SNOWFLAKE_MAX_REQUESTS);
@@ -641,9 +467,8 @@ expect_ranges(Connection *connection, Pacing *pacing)
 static bool
 report(Connection *connection, Pacing *pacing)
 {
-	Task		task = {
-		.prepare = prepare_report,
-		.read = read_taken
+	RangeTask		task = {
+		.kind = &snowflake_report_task
 	};
 
 	if (!snowflake_get_report(&task.reports, &task.n, SNOWFLAKE_MAX_REQUESTS,
@@ -660,9 +485,8 @@ report(Connection *connection, Pacing *pacing)
 static void
 look_for_changes(Connection *connection, Pacing *pacing)
 {
-	Task		task = {
-		.prepare = prepare_changes,
-		.read = read_changes
+	RangeTask		task = {
+		.kind = &snowflake_changes_task
 	};
 
 	if (!ask(connection, &task, pacing))
@@ -680,9 +504,8 @@ look_for_changes(Connection *connection, Pacing *pacing)
 static void
 get_floors(Connection *connection, Pacing *pacing)
 {
-	Task		task = {
-		.prepare = prepare_floors,
-		.read = read_floors
+	RangeTask		task = {
+		.kind = &snowflake_floors_task
 	};
 
 	if (!ask(connection, &task, pacing))
@@ -713,14 +536,13 @@ hear_floors(Connection *connection, Pacing *pacing)
 static void
 give_back(Connection *connection)
 {
-	Task		task = {0};
+	RangeTask		task = {0};
 	Pacing		pacing = {0};	/* of no other call */
 	StringInfoData error;
 
 	if (!snowflake_has_client())
 		return;
-	task.prepare = prepare_return;
-	task.read = read_taken;
+	task.kind = &snowflake_return_task;
 	task.timeout_ms = LAST_CALL_TIMEOUT_MS;
 	task.limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
 	initStringInfo(&error);
@@ -806,11 +628,10 @@ serve(Connection *connection)
 		close_if_due(connection, &pacing, now);
 		if (now < pacing.not_before)
 			pause_for(pacing.not_before - now);
-		else if (report(connection, &pacing))
+		else if (report(connection, &pacing) ||
+				 (!floors_are_late(&pacing, now) && get_ranges(connection, &pacing)))
 			pacing.called = now;
-		else if (!floors_are_late(&pacing, now) && get_ranges(connection, &pacing))
-			pacing.called = now;
-		else if (!snowflake_names_are_known())
+		else if (is_known_there() && !snowflake_names_are_known())
 		{
 			expect_ranges(connection, &pacing);
 			pacing.called = now;
