@@ -180,9 +180,11 @@ sleep_for_answer(RangeWait *wait, const RangeHandle *handle)
  * Why there is no answer of the registry.
  */
 static const char *
-no_answer(void)
+no_answer(const RangeHandle *handle)
 {
 	RangeFailure failure;
+	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
+	RangeProblem kind = snowflake_get_problem(handle, 0, problem);
 
 	snowflake_get_range_failure(&failure);
 	if (!IsUnderPostmaster)
@@ -191,6 +193,8 @@ no_answer(void)
 		return psprintf(_("Calls to the registry have failed since %s: %s"),
 						timestamptz_to_str(failure.since),
 						snowflake_may_see_registry_error() ? failure.why : _("See the server log."));
+	if (kind == PROBLEM_BUSY || kind == PROBLEM_REPORT)
+		return pstrdup(problem);
 	if (!failure.worker_runs)
 		return _("The background worker \"snowflake ranges\", which calls the registry, is not running.");
 	return psprintf(_("The registry did not answer within \"snowflake.grant_timeout\" (%d ms)."),
@@ -203,15 +207,12 @@ no_answer(void)
 snowflake_noreturn static void
 fail_no_range(const RangeHandle *handle)
 {
-	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
-	RangeProblem kind = snowflake_get_problem(handle, 0, problem);
-
 	ConditionVariableCancelSleep();
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("no number of sequence \"%s\" is granted to this server",
 					get_rel_name(handle->relid)),
-			 errdetail("%s", kind == PROBLEM_BUSY || kind == PROBLEM_REPORT ? problem : no_answer()),
+			 errdetail("%s", no_answer(handle)),
 			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
 }
 
@@ -427,7 +428,7 @@ snowflake_find_granted(const RangeHandle *handle, int64 *granted)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!sleep_for_answer(&wait, handle))
-			fail_local(handle->relid, no_answer());
+			fail_local(handle->relid, no_answer(handle));
 		if (ends_question(snowflake_get_problem(handle, wait.since, problem)))
 			fail_local(handle->relid, problem);
 	}
