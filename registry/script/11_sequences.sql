@@ -141,7 +141,6 @@ CREATE TABLE snowflake_registry.range_sequences (
     sampled_at timestamptz NOT NULL,
     previous bigint NOT NULL DEFAULT 0,
     previous_at timestamptz NOT NULL,
-    continued text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (database_group, name)
 ) WITH (fillfactor = 50);
 
@@ -173,9 +172,6 @@ COMMENT ON COLUMN snowflake_registry.range_sequences.previous IS
 'granted, at previous_at';
 COMMENT ON COLUMN snowflake_registry.range_sequences.previous_at IS
 'a time at least a day before sampled_at, or that of the first call';
-
-COMMENT ON COLUMN snowflake_registry.range_sequences.continued IS
-'groups with whose numbers a database came, above which it continues';
 
 -- Rows are never removed: who resumes an old snapshot of its memory is superseded.
 

@@ -158,29 +158,22 @@ CREATE FUNCTION snowflake_registry.continue_above(
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
-DECLARE
-    other snowflake_registry.range_sequences;
 BEGIN
     -- Otherwise, a database that was copied from one of another group, or was one, has
-    -- numbers that are granted again.  Later ones of that group are not in it.
-    SELECT q.* INTO other
-    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences q
-        ON q.database_group = coalesce(d.database_group, d.former_group)
-    WHERE d.database = source AND q.name = s.name
-    AND q.database_group <> ALL (s.continued || s.database_group);
-    IF FOUND THEN
-        UPDATE snowflake_registry.range_sequences q
-        SET next = greatest(q.next, least(other.next, snowflake_registry.usable_last(q.last) + 1)),
-            continued = q.continued || other.database_group
-        WHERE q.database_group = s.database_group AND q.name = s.name
-        RETURNING * INTO s;
-    END IF;
+    -- numbers that are granted again.
+    UPDATE snowflake_registry.range_sequences q
+    SET next = least(o.next, snowflake_registry.usable_last(q.last) + 1)
+    FROM snowflake_registry.range_databases d JOIN snowflake_registry.range_sequences o
+        ON o.database_group = coalesce(d.database_group, d.former_group)
+    WHERE q.database_group = s.database_group AND q.name = s.name
+    AND d.database = source AND o.name = s.name AND o.next > q.next AND q.next <= snowflake_registry.usable_last(q.last);
+    SELECT * INTO s FROM snowflake_registry.range_sequences q WHERE q.database_group = s.database_group AND q.name = s.name;
 END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.continue_above(snowflake_registry.range_sequences, text) IS
 'internal: have a sequence continue above what another group was granted, from whose
-database it came (NULL: from none), once for each group';
+database it came';
 
 CREATE FUNCTION snowflake_registry.acknowledge_floor(
     client uuid,

@@ -177,7 +177,7 @@ sleep_for_answer(RangeWait *wait, const RangeHandle *handle)
 }
 
 /*
- * Why there is no answer of the registry.
+ * Why there is no answer of the registry, or only that it is to be asked again.
  */
 static const char *
 no_answer(const RangeHandle *handle)

@@ -408,7 +408,7 @@ clear_slot(RangeSlot *slot)
 	slot->version++;
 	slot->in_use = false;
 	slot->source[0] = '\0';
-	slot->owner = InvalidOid;
+	slot->owner = slot->attached_in = InvalidOid;
 	slot->last = slot->step = slot->step_until = 0;
 	slot->granted = slot->next_number = slot->next_asked = slot->next_heard = 0;
 	slot->heard = slot->asked = slot->told = slot->settled = -1;
@@ -561,7 +561,8 @@ snowflake_new_slot(const char *database, const char *name, Oid owner)
 }
 
 /*
- * Has a session used the slot of a name of this database?
+ * Has a session used the slot of a name in this database?  One of the same name that was
+ * dropped is another one.
  */
 bool
 snowflake_is_slot_attached(const char *name)
@@ -573,7 +574,7 @@ snowflake_is_slot_attached(const char *name)
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	snowflake_lock_ranges();
 	slot = snowflake_look_up_slot(database, name);
-	attached = slot != NULL && OidIsValid(slot->owner);
+	attached = slot != NULL && slot->attached_in == MyDatabaseId;
 	snowflake_unlock_ranges();
 	return attached;
 }
@@ -613,7 +614,11 @@ snowflake_find_slot(RangeHandle *handle, const char *name, const char *source,
 	if (slot != NULL)
 	{
 		handle->slot = slot;
+		/* Ranges from before do not continue above what was copied. */
+		if (source[0] != '\0' && slot->attached_in != MyDatabaseId)
+			snowflake_drop_ranges(slot);
 		handle->version = slot->version;
+		slot->attached_in = MyDatabaseId;
 		strlcpy(slot->source, source, sizeof(slot->source));
 		if (floor >= 0)
 			snowflake_want_floor(slot, floor);

@@ -91,6 +91,7 @@ typedef struct RangeSlot
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 	char		source[NAMEDATALEN];	/* database that was copied, or empty */
 	Oid			owner;			/* of a sequence; or no session has used it */
+	Oid			attached_in;	/* the database of the last session that did */
 	int64		last;			/* the lowest MAXVALUE that has numbers left */
 	int64		step;			/* INCREMENT */
 	int64		step_until;		/* others wait with another INCREMENT */
