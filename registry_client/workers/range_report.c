@@ -280,7 +280,8 @@ list_reports(void)
 		granted.granted = Max(granted.granted, exists ? entry->granted : 0);
 		*entry = granted;
 	}
-	reports = MemoryContextAllocHuge(context, (hash_get_num_entries(found) + 1) * sizeof(RangeReport));
+	reports = MemoryContextAllocHuge(context, (hash_get_num_entries(found) + 1) *
+									 sizeof(RangeReport));
 	hash_seq_init(&status, found);
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{

@@ -491,7 +491,11 @@ slot_to_give_up(Oid owner)
 
 #define CLASS_OF(owner)	(murmurhash32((owner) ^ salt) % OWNER_CLASSES)
 	for (int i = 0; i < most; i++)
-		counts[CLASS_OF(snowflake_range_slot((first + i) % snowflake_max_range_sequences)->owner)]++;
+	{
+		int			number = (first + i) % snowflake_max_range_sequences;
+
+		counts[CLASS_OF(snowflake_range_slot(number)->owner)]++;
+	}
 	for (int i = 0; i < most; i++)
 	{
 		RangeSlot  *slot = snowflake_range_slot((first + i) % snowflake_max_range_sequences);

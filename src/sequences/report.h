@@ -15,7 +15,8 @@
 #include "ranges/needs.h"
 #include "shared/compat.h"
 
-extern PGDLLEXPORT void snowflake_report_sequences(void (*report) (const RangeReport *report, void *arg),
+extern PGDLLEXPORT void snowflake_report_sequences(void (*report) (const RangeReport *report,
+																   void *arg),
 												   void *arg);
 
 #endif							/* SNOWFLAKE_REPORT_H */
