@@ -386,7 +386,7 @@ request_nothing(RangeTask *task)
 static bool
 get_ranges(Connection *connection, Pacing *pacing)
 {
-	RangeTask		task = {0};
+	RangeTask	task = {0};
 	StringInfoData error;
 
 	task.requests = palloc(pacing->most * sizeof(RangeRequest));
@@ -438,7 +438,7 @@ ask(Connection *connection, RangeTask *task, Pacing *pacing)
 static void
 expect_ranges(Connection *connection, Pacing *pacing)
 {
-	RangeTask		task = {
+	RangeTask	task = {
 		.kind = &snowflake_names_task
 	};
 
@@ -467,7 +467,7 @@ expect_ranges(Connection *connection, Pacing *pacing)
 static bool
 report(Connection *connection, Pacing *pacing)
 {
-	RangeTask		task = {
+	RangeTask	task = {
 		.kind = &snowflake_report_task
 	};
 
@@ -485,7 +485,7 @@ report(Connection *connection, Pacing *pacing)
 static void
 look_for_changes(Connection *connection, Pacing *pacing)
 {
-	RangeTask		task = {
+	RangeTask	task = {
 		.kind = &snowflake_changes_task
 	};
 
@@ -504,7 +504,7 @@ look_for_changes(Connection *connection, Pacing *pacing)
 static void
 get_floors(Connection *connection, Pacing *pacing)
 {
-	RangeTask		task = {
+	RangeTask	task = {
 		.kind = &snowflake_floors_task
 	};
 
@@ -536,7 +536,7 @@ hear_floors(Connection *connection, Pacing *pacing)
 static void
 give_back(Connection *connection)
 {
-	RangeTask		task = {0};
+	RangeTask	task = {0};
 	Pacing		pacing = {0};	/* of no other call */
 	StringInfoData error;
 
