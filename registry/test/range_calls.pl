@@ -331,25 +331,6 @@ $server->start;
 is($server->psql('postgres', 'ALTER SEQUENCE altered NO MINVALUE'), 0, 'ALTER SEQUENCE reads no file of another sequence');
 $server->stop;
 
-# A database that goes to another group: what it was granted is no proof of a loss there, as its
-# sequences were local in between.
-asked(q{SELECT snowflake_registry.add_database('moved'); SELECT snowflake_registry.add_database('joined', shared_as => 'common')});
-$server = new_server('groups', registry_conf($registry));
-foreach my $database (qw(moved joined))
-{
-	$server->safe_psql('postgres', "CREATE DATABASE $database TEMPLATE postgres");
-	$server->safe_psql($database, q{CREATE SEQUENCE s; SELECT snowflake_set_sequence_kind('s', 'range'); SELECT nextval('s')});
-}
-$greatest = $server->safe_psql('moved', q{SELECT max(nextval('s')) FROM generate_series(1, 5000)});
-asked(q{SELECT snowflake_registry.remove_database('moved')});
-$server->safe_psql('moved', q{SELECT snowflake_set_sequence_kind('s', 'local')});
-$server->restart;
-asked(q{SELECT snowflake_registry.add_database('moved', shared_as => 'common')});
-$server->safe_psql('moved', q{SELECT snowflake_set_sequence_kind('s', 'range')});
-cmp_ok($server->safe_psql('moved', q{SELECT nextval('s')}), '>', $greatest, 'a database in another group continues above its numbers');
-is(asked('SELECT stopped IS NULL FROM snowflake_registry.range_state'), 't', '... and proves no loss');
-$server->stop;
-
 # A registry that was restored has lost a floor: a server that heard of it proves that, and tells it
 # again, so that numbers continue above it.
 $server = new_server('floors', registry_conf($registry), "snowflake.server_name = 'floors'");
