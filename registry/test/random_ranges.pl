@@ -120,7 +120,8 @@ sub statement
 		$range, "SELECT snowflake_set_sequence_kind('$s', 'local'); $range",
 		"SECURITY LABEL FOR snowflake ON SEQUENCE $s IS NULL; SELECT count(nextval('$s')) FROM generate_series(1, 3); $range",
 		"SELECT snowflake_set_sequence_kind('$s', 'snowflake'); $range",
-		"SECURITY LABEL FOR snowflake ON SEQUENCE $s IS NULL; SECURITY LABEL FOR snowflake ON SEQUENCE $s IS 'range last_value=1 name=$s'",
+		# Without the database, a copy is not known to be one.
+		"SECURITY LABEL FOR snowflake ON SEQUENCE $s IS NULL; DO \$do\$ BEGIN EXECUTE format('SECURITY LABEL FOR snowflake ON SEQUENCE $s IS %L', format('range last_value=1 database=%s name=$s', current_database())); END \$do\$",
 		"ALTER TABLE t$round ADD c int DEFAULT in_default(), SET " . one('LOGGED', 'UNLOGGED') . "; ALTER TABLE t$round DROP c",
 		"DELETE FROM t$round WHERE id % 2 = 0", "SELECT count(nextval('$s')) FROM generate_series(1, 3)");
 }
@@ -240,7 +241,8 @@ sub regroup
 	}
 	$group_of{d2} = $shared ? 'd1' : 'd2';
 	# add_database() says who may still give out numbers of before.
-	$registry->poll_query_until('postgres', 'SELECT count(*) = 0 FROM snowflake_registry.held_ranges WHERE floor_pending') or wrong('the servers do not hear the floor');
+	$registry->poll_query_until('postgres', q{SELECT count(*) = 0 FROM snowflake_registry.held_ranges h JOIN snowflake_registry.range_clients c USING (client)
+		WHERE h.floor_pending AND c.token_hash IS NOT NULL AND c.called_at > now() - interval '1 minute'}) or wrong('the servers do not hear the floor');
 	return;
 }
 
