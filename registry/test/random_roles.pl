@@ -58,7 +58,7 @@ sub labels
 
 	return one(
 		'NULL', 'NULL', map { "'$_'" } 'snowflake', 'snowflake', "snowflake last_value=$number", "snowflake next_value=$number", "snowflake cycle", 'snowflake default', "snowflake last_value=$number cycle default",
-		'range', "range name=" . one(@sequences, 'x', '', 'a b', '"q".s'), "range last_value=$number name=" . one(@sequences), 'range default name=public.own', 'local', 'local last_value=1', '', ' ', ' snowflake', 'Snowflake',
+		'range', "range database=x name=" . one(@sequences, 'x', '', 'a b', '"q".s'), "range last_value=$number database=x name=" . one(@sequences), 'range default database=x name=public.own', 'local', 'local last_value=1', '', ' ', ' snowflake', 'Snowflake',
 		'snowflake x', 'snowflake name=app.s1', 'snowflake  last_value=1', 'range name=' . 'n' x one(10, 300, 400, 5000), "snowflake\tcycle", 'snowflake ' . 'cycle ' x 500, join '', map { chr 33 + int rand 90 } 1 .. 10) =~ s/(?<=.)'(?=.)/''/gr;
 }
 
@@ -83,7 +83,7 @@ sub attack
 		"SET snowflake.default_sequence_kind = " . one(qw(snowflake range distributed)) . "; ALTER TABLE public.mine ALTER id SET DEFAULT nextval('$s')", "SET snowflake.default_sequence_kind = snowflake; ALTER TABLE app.t ADD x serial",
 		"SET snowflake.default_sequence_kind = " . one(qw(snowflake range distributed)) . "; CREATE TABLE public.child (id int REFERENCES app.t)", "SET snowflake.default_sequence_kind = snowflake; ALTER TABLE app.t ADD GENERATED ALWAYS AS IDENTITY",
 		"SET snowflake.default_sequence_kind = snowflake; CREATE TABLE public.copy (LIKE app.t INCLUDING ALL)", "CREATE TABLE public.kid () INHERITS (app.t)",
-		"DROP TABLE IF EXISTS public.mine, public.child, public.copy", 'INSERT INTO app.t DEFAULT VALUES', 'INSERT INTO mine DEFAULT VALUES', "TRUNCATE app.t RESTART IDENTITY", "TRUNCATE mine RESTART IDENTITY", "CREATE SEQUENCE $own", "CREATE SEQUENCE public.own", "ALTER SEQUENCE public.own RENAME TO s1", 'DROP SEQUENCE public.own', "SELECT ext.snowflake_set_sequence_kind('public.own', 'range', '$s')", "SECURITY LABEL FOR snowflake ON SEQUENCE public.own IS 'range name=$s'",
+		"DROP TABLE IF EXISTS public.mine, public.child, public.copy", 'INSERT INTO app.t DEFAULT VALUES', 'INSERT INTO mine DEFAULT VALUES', "TRUNCATE app.t RESTART IDENTITY", "TRUNCATE mine RESTART IDENTITY", "CREATE SEQUENCE $own", "CREATE SEQUENCE public.own", "ALTER SEQUENCE public.own RENAME TO s1", 'DROP SEQUENCE public.own', "SELECT ext.snowflake_set_sequence_kind('public.own', 'range', '$s')", "SECURITY LABEL FOR snowflake ON SEQUENCE public.own IS 'range database=x name=$s'",
 		"SET search_path = pg_temp, public, app, ext; SELECT nextval('s1')", 'CREATE FUNCTION pg_temp.nextval(regclass) RETURNS bigint LANGUAGE sql AS $$SELECT 1::bigint$$; SELECT pg_temp.nextval(NULL)',
 		"CREATE OR REPLACE FUNCTION public._snowflake_nextval(regclass) RETURNS bigint LANGUAGE plpgsql AS \$\$BEGIN EXECUTE 'GRANT ' || current_user || ' TO $role'; RETURN 1; END\$\$; SELECT nextval('$s')",
 		"CREATE OR REPLACE FUNCTION ext._snowflake_nextval(regclass) RETURNS bigint LANGUAGE sql AS \$\$SELECT 1::bigint\$\$", "SELECT app.definer('$s')", "SET search_path = public, pg_temp; SELECT app.definer('s1')", "SELECT app.kind('$s', " . kinds() . ')',

@@ -94,7 +94,9 @@ cmp_ok(asked($calls) - $before, '<', 20, '150 sequences become local with a few 
 #
 # A label that an owner writes
 #
-my $label = q{SECURITY LABEL FOR snowflake ON SEQUENCE %1$s IS 'range%2$s name=public.%1$s'; SELECT nextval('%1$s')};
+like(sql_error($a, q{CREATE SEQUENCE nowhere; SECURITY LABEL FOR snowflake ON SEQUENCE nowhere IS 'range name=public.nowhere'}),
+	qr/22023: .*invalid label of a sequence/, 'without a database, a copy could not be told from it');
+my $label = q{SECURITY LABEL FOR snowflake ON SEQUENCE %1$s IS 'range%2$s database=postgres name=public.%1$s'; SELECT nextval('%1$s')};
 foreach my $case ([ 'written', ' last_value=1' ], [ 'ended', '', q{SELECT setval('ended_id_seq', 2147483647)} ])
 {
 	my ($name, $position, $then) = @$case;
@@ -104,7 +106,7 @@ foreach my $case ([ 'written', ' last_value=1' ], [ 'ended', '', q{SELECT setval
 	cmp_ok(query($a, sprintf($label, "${name}_id_seq", $position)), '>', $greatest, "a used sequence ($name) whose owner writes its label continues above its numbers");
 }
 query($a, 'CREATE SEQUENCE unheard');
-query($a, q{SECURITY LABEL FOR snowflake ON SEQUENCE unheard IS 'range name=public.unheard'});
+query($a, q{SECURITY LABEL FOR snowflake ON SEQUENCE unheard IS 'range database=postgres name=public.unheard'});
 is(next_of('public.unheard'), '', 'the registry is not asked for the label of an unused one');
 
 #
@@ -167,7 +169,7 @@ query($a, q{
 	CREATE FUNCTION switch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE 'SECURITY LABEL FOR snowflake ON SEQUENCE a IS NULL';
 		EXECUTE 'ALTER SEQUENCE a RENAME TO b';
-		EXECUTE 'SECURITY LABEL FOR snowflake ON SEQUENCE b IS ''range last_value=1 name=public.b''';
+		EXECUTE 'SECURITY LABEL FOR snowflake ON SEQUENCE b IS ''range last_value=1 database=postgres name=public.b''';
 		RETURN NULL; END $$;
 	CREATE TRIGGER switch BEFORE TRUNCATE ON switched EXECUTE FUNCTION switch();
 	TRUNCATE switched RESTART IDENTITY});

@@ -127,7 +127,7 @@ foreach my $case (
 	[ q{SELECT snowflake_set_sequence_kind('turns', 'snowflake', 'x.y')}, qr/22023: .*only range sequences have a name/, 'a name for a snowflake sequence' ],
 	[ qq{SELECT snowflake_set_sequence_kind('turns', 'range', '@{[ 'x' x 300 ]}')}, qr/42622: .*name of a range sequence is too long/, 'a long name' ],
 	[ q{SECURITY LABEL FOR snowflake ON SEQUENCE turns IS 'range'}, qr/22023: .*invalid label/, 'a label without a name' ],
-	[ q{SECURITY LABEL FOR snowflake ON SEQUENCE t_id_seq IS 'range name=public.u'}, qr/55000: .*is of kind "range" already/, 'another name by the label' ])
+	[ q{SECURITY LABEL FOR snowflake ON SEQUENCE t_id_seq IS 'range database=postgres name=public.u'}, qr/55000: .*is of kind "range" already/, 'another name by the label' ])
 {
 	like(sql_error($a, $case->[0]), $case->[1], "refused: $case->[2]");
 }
@@ -140,7 +140,7 @@ is(query($a, q{SELECT snowflake_set_sequence_kind('turns', 'local'); SELECT seqc
 query($a, 'ALTER SEQUENCE owned OWNER TO owner; GRANT CREATE ON SCHEMA public TO owner');
 like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range', 'public.t_id_seq')}),
 	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'an owner cannot take the numbers of another name');
-like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range name=public.t_id_seq'}),
+like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=postgres name=public.t_id_seq'}),
 	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'nor with a label');
 query($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range')});
 is(registered('public.owned', 'count(*)'), 1, 'an owner can have its own name');
@@ -303,7 +303,7 @@ query($a, q{
 	SELECT snowflake_set_sequence_kind('twin', 'range'), nextval('twin');
 	ALTER SEQUENCE twin RENAME TO twin_old;
 	CREATE SEQUENCE twin AS int MAXVALUE 2000000;
-	SECURITY LABEL FOR snowflake ON SEQUENCE twin IS 'range name=public.twin'});
+	SECURITY LABEL FOR snowflake ON SEQUENCE twin IS 'range database=postgres name=public.twin'});
 my $lost = sub { return registered('public.twin', 'next') };
 my %turns = map { $_ => $a->background_psql('postgres', on_error_die => 1) } qw(twin twin_old);
 my $before = $lost->();
@@ -317,7 +317,7 @@ query($a, q{
 	CREATE SEQUENCE long AS int MAXVALUE 2000000;
 	SELECT snowflake_set_sequence_kind('long', 'range');
 	CREATE SEQUENCE short AS int MAXVALUE 100000;
-	SECURITY LABEL FOR snowflake ON SEQUENCE short IS 'range name=public.long';
+	SECURITY LABEL FOR snowflake ON SEQUENCE short IS 'range database=postgres name=public.long';
 	SELECT nextval('short'), nextval('long'), nextval('short')});
 query($a, q{SELECT setval('long', 99800), nextval('long')});
 $registry->poll_query_until('postgres', q{SELECT next = 100001 FROM snowflake_registry.sequences WHERE name = 'public.long'}) or die 'no reserve';

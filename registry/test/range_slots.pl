@@ -77,7 +77,7 @@ $server->safe_psql('postgres', q{
 	CREATE SEQUENCE low AS integer; SELECT snowflake_set_sequence_kind('low', 'range');
 	ALTER SEQUENCE low RENAME TO high;
 	CREATE SEQUENCE low AS integer MAXVALUE 1500;
-	SECURITY LABEL FOR snowflake ON SEQUENCE low IS 'range name=public.low'});
+	SECURITY LABEL FOR snowflake ON SEQUENCE low IS 'range database=postgres name=public.low'});
 my %seen;
 my $twice = 0;
 sub alternate

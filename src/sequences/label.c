@@ -137,7 +137,8 @@ read_name(const char *string, SequenceLabel *label)
 }
 
 /*
- * Read a label.  Returns false if it is invalid.
+ * Read a label.  Returns false if it is invalid, as that of a range sequence is without
+ * the database: a copy of it could not be told from it.
  */
 bool
 snowflake_read_label(const char *string, SequenceLabel *label)
@@ -151,7 +152,8 @@ snowflake_read_label(const char *string, SequenceLabel *label)
 		label->kind != SNOWFLAKE_KIND_LOCAL;
 	while (valid && *rest != '\0' && strncmp(rest, "name=", 5) != 0)
 		valid = read_word(take_word(&rest), label);
-	valid = valid && read_name(rest, label);
+	valid = valid && read_name(rest, label) &&
+		(label->kind != SNOWFLAKE_KIND_RANGE || label->database[0] != '\0');
 	pfree(copy);
 	return valid;
 }
