@@ -143,7 +143,9 @@ snowflake_exhaust_reset(bool altered)
 	if (IsInParallelMode())
 		return;
 	CommandCounterIncrement();
-	if (!is_changed)
+
+	/* An event trigger may have had them exhausted, with a definition that is wrong. */
+	if (!is_changed && !altered)
 		return;
 	is_changed = false;
 

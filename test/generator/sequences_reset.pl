@@ -50,6 +50,12 @@ query(q{
 is(query('SELECT DISTINCT label FROM log WHERE n IS NOT NULL'), '', 'triggers in the middle of what resets a sequence get an error');
 cmp_ok(query('SELECT count(DISTINCT label) FROM log'), '>=', 6, '... each of them');
 is(query('SELECT last_value, is_called FROM t_id_seq'), '9223372036854775807|t', 'and the sequence is exhausted afterwards');
+
+# What is wrong with a definition is an error also if an event trigger runs queries before
+# the statement ends.
+like(sql_error($node, $_), qr/ERROR:  22023: /, "$_ is an error with an event trigger")
+  foreach 'ALTER SEQUENCE t_id_seq CYCLE', 'ALTER SEQUENCE t_id_seq INCREMENT -1';
+is(query(q{SELECT seqcycle FROM pg_sequence WHERE seqrelid = 't_id_seq'::regclass}), 'f', '... and changes nothing');
 query('DROP EVENT TRIGGER s; DROP EVENT TRIGGER e');
 
 # A function in a default, while ALTER TABLE rewrites the table
