@@ -9,7 +9,8 @@
  * While a statement runs that can reset sequences, and in the worker of a subscription,
  * it is noted which relations are changed.  What this transaction has reset is among
  * them, as its own changes are noted one by one, and has the lock of that.  It is
- * exhausted again before any query begins, such as one of a trigger, and at the end.
+ * exhausted again at the end, and before a trigger, or an event trigger, is called: from
+ * there on a cursor that is open, or an expression, would get its numbers.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -22,7 +23,7 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "commands/sequence.h"
-#include "executor/executor.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "replication/worker_internal.h"
 #include "utils/inval.h"
@@ -45,7 +46,8 @@ static Oid	changed[MAX_CHANGED];
 static int	nchanged = 0;
 static bool is_changed = false;
 
-static ExecutorStart_hook_type prev_executor_start = NULL;
+static needs_fmgr_hook_type prev_needs_call_hook = NULL;
+static fmgr_hook_type prev_call_hook = NULL;
 
 /*
  * A label could have been set while this library was not preloaded.
@@ -147,7 +149,6 @@ snowflake_exhaust_reset(bool altered)
 	/* An event trigger may have had them exhausted, with a definition that is wrong. */
 	if (!is_changed && !altered)
 		return;
-	is_changed = false;
 
 	/* What this changes itself comes after these. */
 	n = nchanged;
@@ -155,6 +156,9 @@ snowflake_exhaust_reset(bool altered)
 		(void) snowflake_find_labelled(exhaust_reset, &altered);
 	for (int i = 0; i < n && n < MAX_CHANGED; i++)
 		(void) exhaust_reset(changed[i], &altered);
+
+	/* Last, because an error here can be caught, and is not to end it. */
+	is_changed = false;
 }
 
 /*
@@ -241,17 +245,27 @@ relation_changed(Datum arg, Oid relid)
 }
 
 /*
- * Before a query, which can be one of a trigger in the middle of a statement.
+ * A function is looked up that is not the server's own.  One of a trigger is so for each
+ * statement.
+ */
+static bool
+needs_call_hook(Oid function)
+{
+	return (unlikely(is_changed) && is_watching()) ||
+		(prev_needs_call_hook && prev_needs_call_hook(function));
+}
+
+/*
+ * Before such a function, which can be one of a trigger in the middle of a statement, and
+ * after it.
  */
 static void
-start_executor(QueryDesc *query, int flags)
+call_hook(FmgrHookEventType event, FmgrInfo *function, Datum *arg)
 {
-	if (unlikely(is_changed) && is_watching())
+	if (event == FHET_START && unlikely(is_changed) && is_watching())
 		snowflake_exhaust_reset(false);
-	if (prev_executor_start)
-		prev_executor_start(query, flags);
-	else
-		standard_ExecutorStart(query, flags);
+	if (prev_call_hook)
+		prev_call_hook(event, function, arg);
 }
 
 void
@@ -259,6 +273,8 @@ snowflake_watch_resets(void)
 {
 	CacheRegisterRelcacheCallback(relation_changed, 0);
 	RegisterXactCallback(end_transaction, NULL);
-	prev_executor_start = ExecutorStart_hook;
-	ExecutorStart_hook = start_executor;
+	prev_needs_call_hook = needs_fmgr_hook;
+	needs_fmgr_hook = needs_call_hook;
+	prev_call_hook = fmgr_hook;
+	fmgr_hook = call_hook;
 }

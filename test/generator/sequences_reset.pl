@@ -58,6 +58,51 @@ like(sql_error($node, $_), qr/ERROR:  22023: /, "$_ is an error with an event tr
 is(query(q{SELECT seqcycle FROM pg_sequence WHERE seqrelid = 't_id_seq'::regclass}), 'f', '... and changes nothing');
 query('DROP EVENT TRIGGER s; DROP EVENT TRIGGER e');
 
+# What begins no query in the trigger: a cursor that was open before, and an expression whose
+# nextval() is the server's.  An error in between, which undoes what exhausts the sequence.
+query(q{
+	CREATE FUNCTION keep_only(regclass, int) RETURNS regclass LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+	CREATE AGGREGATE small_only(int) (sfunc = keep_only, stype = regclass, initcond = 't_id_seq', finalfunc = nextval);
+	CREATE FUNCTION without_query() RETURNS trigger LANGUAGE plpgsql AS $$
+	DECLARE
+		c refcursor := 'c';
+		v bigint;
+	BEGIN
+		BEGIN
+			v := length(current_setting('role'));
+			RAISE division_by_zero;
+		EXCEPTION WHEN division_by_zero THEN
+		END;
+		BEGIN
+			IF TG_ARGV[0] = 'cursor' THEN
+				FETCH c INTO v;
+			ELSE
+				v := nextval('t_id_seq');
+			END IF;
+		EXCEPTION WHEN sequence_generator_limit_exceeded THEN
+			v := NULL;
+		END;
+		INSERT INTO log VALUES (TG_ARGV[0], v);
+		RETURN NULL;
+	END $$;
+	DROP TRIGGER a ON t;
+	DROP TRIGGER b ON t;
+	CREATE TRIGGER a AFTER TRUNCATE ON t EXECUTE FUNCTION without_query('cursor');
+	BEGIN;
+	DECLARE c CURSOR FOR SELECT small_only(1) FROM generate_series(1, 3) g GROUP BY g;
+	TRUNCATE t RESTART IDENTITY;
+	COMMIT;
+	DROP TRIGGER a ON t;
+	CREATE TRIGGER a AFTER TRUNCATE ON t EXECUTE FUNCTION without_query('expression');
+	BEGIN;
+	REVOKE EXECUTE ON FUNCTION _snowflake_nextval FROM PUBLIC;
+	TRUNCATE t RESTART IDENTITY;
+	GRANT EXECUTE ON FUNCTION _snowflake_nextval TO PUBLIC;
+	COMMIT;
+	DROP TRIGGER a ON t});
+is(query(q{SELECT label, count(*), count(n) FROM log WHERE label IN ('cursor', 'expression') GROUP BY 1 ORDER BY 1}),
+	"cursor|1|0\nexpression|1|0", 'a trigger that begins no query gets an error');
+
 # A function in a default, while ALTER TABLE rewrites the table
 query(q{
 	CREATE FUNCTION in_default() RETURNS int LANGUAGE plpgsql AS $$
