@@ -97,7 +97,8 @@ cmp_ok(asked($calls) - $before, '<', 20, '150 sequences become local with a few 
 like(sql_error($a, q{CREATE SEQUENCE nowhere; SECURITY LABEL FOR snowflake ON SEQUENCE nowhere IS 'range name=public.nowhere'}),
 	qr/22023: .*invalid label of a sequence/, 'without a database, a copy could not be told from it');
 my $label = q{SECURITY LABEL FOR snowflake ON SEQUENCE %1$s IS 'range%2$s database=postgres name=public.%1$s'; SELECT nextval('%1$s')};
-foreach my $case ([ 'written', ' last_value=1' ], [ 'ended', '', q{SELECT setval('ended_id_seq', 2147483647)} ])
+foreach my $case ([ 'written', ' last_value=1' ], [ 'ended', '', q{SELECT setval('ended_id_seq', 2147483647)} ],
+	[ 'restarted', '', 'ALTER SEQUENCE restarted_id_seq RESTART' ])
 {
 	my ($name, $position, $then) = @$case;
 	query($a, qq{CREATE TABLE $name (id serial); SELECT snowflake_set_sequence_kind('${name}_id_seq', 'range'); INSERT INTO $name DEFAULT VALUES;

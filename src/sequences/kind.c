@@ -196,8 +196,8 @@ check_same(Oid relid, const SequenceLabel *old, const SequenceLabel *label)
 }
 
 /*
- * What others continue above, for a used local sequence whose owner has written its label,
- * which can have an old position.
+ * What others continue above, for a local sequence that was used, or has keys, whose owner
+ * has written its label, which can have an old position.
  */
 static void
 settle_written(Oid relid, const SequenceLabel *label)
@@ -228,7 +228,8 @@ change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_re
 	if (old_text == NULL && label != NULL)
 	{
 		check_label(relid, label);
-		if (is_written && label->kind == SNOWFLAKE_KIND_RANGE && !snowflake_is_unused(relid))
+		if (is_written && label->kind == SNOWFLAKE_KIND_RANGE &&
+			(!snowflake_is_unused(relid) || snowflake_greatest_key(relid) > 0))
 			settle_written(relid, label);
 		if (!snowflake_is_exhausted(relid))
 			snowflake_exhaust(relid);
