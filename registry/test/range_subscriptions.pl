@@ -60,7 +60,11 @@ $subscriber->restart;
 $subscriber->safe_psql('postgres', sprintf q{CREATE SUBSCRIPTION tables CONNECTION '%s dbname=postgres' PUBLICATION tables}, $publisher->connstr);
 $subscriber->wait_for_subscription_sync($publisher, 'tables');
 # Clients are kept from writing; subscriptions ignore that.
-$subscriber->safe_psql('postgres', 'ALTER DATABASE postgres SET default_transaction_read_only = on');
+$subscriber->safe_psql('postgres', q{
+	CREATE FUNCTION on_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM count(*) FROM public.t; RETURN NULL; END';
+	CREATE TRIGGER a AFTER TRUNCATE ON t EXECUTE FUNCTION on_truncate();
+	ALTER TABLE t ENABLE ALWAYS TRIGGER a;
+	ALTER DATABASE postgres SET default_transaction_read_only = on});
 $subscriber->restart;
 $publisher->safe_psql('postgres', 'INSERT INTO t (n) VALUES (1); TRUNCATE t RESTART IDENTITY; INSERT INTO t (n) VALUES (2)');
 $publisher->wait_for_catchup('tables');

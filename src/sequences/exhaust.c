@@ -135,11 +135,13 @@ exhaust_reset(Oid relid, void *altered)
 
 /*
  * Exhaust the sequences again that this transaction has reset, by ALTER SEQUENCE or
- * otherwise.
+ * otherwise.  It may do so also if it is read-only, or if transactions are to be so:
+ * workers of subscriptions reset sequences in any case.  An error resets what that was.
  */
 void
 snowflake_exhaust_reset(bool altered)
 {
+	bool		read_only = XactReadOnly;
 	int			n;
 
 	if (IsInParallelMode())
@@ -152,10 +154,12 @@ snowflake_exhaust_reset(bool altered)
 
 	/* What this changes itself comes after these. */
 	n = nchanged;
+	XactReadOnly = false;
 	if (n == MAX_CHANGED)
 		(void) snowflake_find_labelled(exhaust_reset, &altered);
 	for (int i = 0; i < n && n < MAX_CHANGED; i++)
 		(void) exhaust_reset(changed[i], &altered);
+	XactReadOnly = read_only;
 
 	/* Last, because an error here can be caught, and is not to end it. */
 	is_changed = false;
@@ -198,10 +202,11 @@ finish_subscription(void)
 {
 	bool		read_only = XactReadOnly;
 
-	XactReadOnly = false;
 	snowflake_exhaust_reset(false);
-	if (snowflake_copies_positions())
-		(void) snowflake_find_labelled(exhaust_copied, NULL);
+	if (!snowflake_copies_positions())
+		return;
+	XactReadOnly = false;
+	(void) snowflake_find_labelled(exhaust_copied, NULL);
 	XactReadOnly = read_only;
 }
 
