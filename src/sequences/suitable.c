@@ -217,22 +217,6 @@ snowflake_has_plain_definition(Oid relid, SnowflakeSequenceKind kind)
 		 definition.seqmax == PG_INT64_MAX);
 }
 
-static void
-find_bigint(Oid relid, Oid table, int column, void *found)
-{
-	if (getBaseType(get_atttype(table, column)) == INT8OID)
-		*(bool *) found = true;
-}
-
-bool
-snowflake_has_bigint_column(Oid relid)
-{
-	bool		found = false;
-
-	for_each_column(relid, find_bigint, &found);
-	return found;
-}
-
 /*
  * Does a column of a table count for a sequence?  Anybody who may use a sequence can name
  * it in a default, which must neither prevent that it gets a kind, nor say where it
@@ -243,6 +227,22 @@ static bool
 counts(Oid table, Oid relid)
 {
 	return has_privs_of_role(snowflake_table_owner(table), snowflake_table_owner(relid));
+}
+
+static void
+find_bigint(Oid relid, Oid table, int column, void *found)
+{
+	if (getBaseType(get_atttype(table, column)) == INT8OID && counts(table, relid))
+		*(bool *) found = true;
+}
+
+bool
+snowflake_has_bigint_column(Oid relid)
+{
+	bool		found = false;
+
+	for_each_column(relid, find_bigint, &found);
+	return found;
 }
 
 /*

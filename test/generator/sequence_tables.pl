@@ -70,6 +70,17 @@ $one->query_safe('COMMIT');
 $two->query_safe('SELECT 1');
 is(query("SELECT kind FROM snowflake_sequences WHERE sequence = 'app.raced'"), 'local', 'then it fits the column');
 
+# Who may only use a sequence does not keep its owner from having it fit.
+query(q{CREATE SEQUENCE app.used});
+$node->safe_psql('shop', q{
+	CREATE ROLE only_uses; CREATE SCHEMA only_uses AUTHORIZATION only_uses; GRANT USAGE ON SCHEMA app TO only_uses;
+	GRANT USAGE ON SEQUENCE app.used TO only_uses;
+	SET ROLE only_uses; CREATE TABLE only_uses.t (id bigint DEFAULT nextval('app.used'))});
+query(q{SET client_min_messages = error; CREATE TABLE app.narrow (id int DEFAULT nextval('app.used')); INSERT INTO app.narrow DEFAULT VALUES});
+is(query("SELECT DISTINCT kind FROM snowflake_sequences WHERE sequence = 'app.used'"), 'local', 'a table of who may only use a sequence does not count');
+query(q{DROP TABLE app.narrow});
+$node->safe_psql('shop', q{DROP SCHEMA only_uses CASCADE; DROP OWNED BY only_uses; DROP ROLE only_uses; DROP SEQUENCE app.used});
+
 # ... or is about to roll back
 $one->query_safe('BEGIN; CREATE TABLE app.undone (id bigserial); ALTER TABLE app.old_item ADD k bigserial');
 is($one->query_safe("SELECT count(*) FROM app.old_item WHERE k $ID") =~ s/\n\z//r, 0, 'rows that exist');
