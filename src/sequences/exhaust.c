@@ -148,7 +148,7 @@ snowflake_exhaust_reset(bool altered)
 		return;
 	CommandCounterIncrement();
 
-	/* An event trigger may have had them exhausted, with a definition that is wrong. */
+	/* Those that an event trigger had exhausted are checked, too. */
 	if (!is_changed && !altered)
 		return;
 
