@@ -146,6 +146,9 @@ continues('a template', 'copy');
 my $at = next_of('public.t_id_seq', 'copy');
 query($a, 'INSERT INTO t (n) VALUES (1)', 'copy');
 cmp_ok(next_of('public.t_id_seq', 'copy') - $at, '<=', 200, 'a copy skips what the other database was granted only once');
+query($a, 'INSERT INTO t (n) SELECT generate_series(1, 3000)', 'first');
+query($a, $_) foreach 'DROP DATABASE copy', 'CREATE DATABASE copy TEMPLATE first';
+continues('a template for the second time', 'copy');
 my $dump = $a->basedir . '/dump.sql';
 command_ok([ 'pg_dump', '-f', $dump, '-d', $a->connstr('first') ], 'pg_dump');
 query($a, 'CREATE DATABASE restored');
@@ -155,6 +158,12 @@ query($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'range')}, 'restored'
 is(query($a, q{SELECT label FROM pg_seclabel}, 'restored'), 'range database=restored name=public.t_id_seq', 'when the kind is set again, the label has the name of this database');
 query($a, 'ALTER DATABASE first RENAME TO renamed');
 continues('another name', 'renamed');
+
+# Another database gets the name of one that was used.
+query($a, 'INSERT INTO t (n) VALUES (1)', 'copy');
+query($a, 'INSERT INTO t (n) SELECT generate_series(1, 20000); INSERT INTO other SELECT max(id) FROM t', 'restored');
+query($a, $_) foreach 'DROP DATABASE copy', 'ALTER DATABASE restored RENAME TO copy';
+continues('the name of another database', 'copy');
 
 fill($_) foreach qw(grouped shared);
 asked("SELECT snowflake_registry.remove_database('grouped')");

@@ -618,11 +618,19 @@ snowflake_find_slot(RangeHandle *handle, const char *name, const char *source,
 	if (slot != NULL)
 	{
 		handle->slot = slot;
-		/* Ranges from before do not continue above what was copied. */
+		/*
+		 * Ranges from before do not continue above what was copied, nor does
+		 * what is granted right now.
+		 */
 		if (source[0] != '\0' && slot->attached_in != MyDatabaseId)
+		{
 			snowflake_drop_ranges(slot);
+			slot->version++;
+		}
 		handle->version = slot->version;
-		slot->attached_in = MyDatabaseId;
+		/* Who only asks what was granted does not know the floor. */
+		if (source[0] == '\0' || floor >= 0)
+			slot->attached_in = MyDatabaseId;
 		strlcpy(slot->source, source, sizeof(slot->source));
 		if (floor >= 0)
 			snowflake_want_floor(slot, floor);
