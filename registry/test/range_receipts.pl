@@ -21,7 +21,7 @@ sub asked { return $registry->safe_psql('postgres', $_[0]); }
 sub receipt { return $_[0]->safe_psql('postgres', 'SELECT remote_lsn FROM pg_replication_origin_status WHERE local_id = 65533'); }
 
 # Without a replication origin for the receipt
-my $server = new_primary('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.grant_timeout = '2s'", "$setting = 1");
+my $server = new_primary('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.grant_timeout = '2s'", "$setting = 1", 'max_prepared_transactions = 2');
 $server->safe_psql('postgres', q{SELECT snowflake_nextval();
 	CREATE SEQUENCE s AS integer; CREATE TABLE t (id integer PRIMARY KEY DEFAULT nextval('s'))});
 is(receipt($server), '', 'a server that was granted no range has no receipt');
@@ -102,6 +102,26 @@ asked(q{SELECT snowflake_registry.stop_ranges('a test')});
 ok($standby->wait_for_log(qr/WARNING:  could not find out which numbers of sequences database "broken" has\n/), 'a database that cannot be read is named');
 ok($standby->wait_for_log(qr/reported to the registry.*reported to the registry/s), 'the rest is reported');
 like(sql_error($registry, 'SELECT snowflake_registry.resume_ranges(0, servers => 1)'), qr/ERROR:  55000: /, 'but the report is not complete');
+
+# What a prepared transaction has, or somebody keeps locked, is not known.  Templates are read,
+# too.
+$standby->safe_psql('postgres', 'DROP DATABASE broken');
+asked('SELECT snowflake_registry.resume_ranges(1)');
+wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
+$standby->safe_psql('postgres', q{
+	CREATE TABLE prepared (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('prepared_id_seq', 'range'); INSERT INTO prepared DEFAULT VALUES;
+	CREATE TABLE locked (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('locked_id_seq', 'range'); INSERT INTO locked DEFAULT VALUES});
+$standby->safe_psql('postgres', q{BEGIN; INSERT INTO prepared SELECT FROM generate_series(1, 50); PREPARE TRANSACTION 'rows'});
+$standby->safe_psql('postgres', q{BEGIN; DROP TABLE locked; PREPARE TRANSACTION 'drop'});
+$standby->safe_psql('postgres', q{UPDATE pg_database SET datistemplate = true WHERE datname = 'closed'});
+asked(q{SELECT snowflake_registry.stop_ranges('a test')});
+$standby->restart;
+wait_until('a complete report', sub { asked('SELECT count(*) FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation') eq '1' });
+$evidence = evidence();
+like($evidence, qr/\bpostgres\.public\.prepared_id_seq=\?/, 'it is not known what a prepared transaction has');
+like($evidence, qr/\bpostgres\.public\.locked_id_seq=\?/, 'nor what a sequence has that is locked');
+like($evidence, qr/\bclosed\.public\.u_id_seq=\d{3}/, 'a template that takes no connections is read');
+$standby->safe_psql('postgres', "ROLLBACK PREPARED '$_'") foreach qw(rows drop);
 
 $_->stop foreach $standby, $registry;
 done_testing();

@@ -94,8 +94,7 @@ snowflake_want_report(bool is_wanted)
 }
 
 /*
- * The databases of this server.  Nobody can have connected to a template that takes no
- * connections.
+ * The databases of this server, also those that take no connections now.
  */
 static List *
 list_databases(void)
@@ -115,8 +114,6 @@ list_databases(void)
 		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
 		Database   *database;
 
-		if (form->datistemplate && !form->datallowconn)
-			continue;
 		database = MemoryContextAlloc(context, sizeof(Database));
 		database->oid = form->oid;
 		strlcpy(database->name, NameStr(form->datname), NAMEDATALEN);

@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -40,31 +41,63 @@ add_sequence(Oid relid, void *relids)
 }
 
 /*
- * Fill in what is known of a sequence.  Returns false if it is no range sequence.
+ * Fill in which sequence it is.  Returns false if it is no range sequence.
  */
 static bool
-fill_report(Oid relid, RangeReport *report)
+fill_name(Oid relid, RangeReport *report)
 {
-	SequenceLabel label;
+	SequenceLabel label = snowflake_sequence_label(relid);
 	const char *name;
 
-	LockRelationOid(relid, AccessShareLock);
-	if (get_rel_relkind(relid) != RELKIND_SEQUENCE)
-		return false;
-	label = snowflake_sequence_label(relid);
 	if (label.kind != SNOWFLAKE_KIND_RANGE)
 		return false;
 	name = pg_server_to_any(label.name, strlen(label.name), PG_UTF8);
 	strlcpy(report->name, name, sizeof(report->name));
 	report->last = snowflake_get_definition(relid).seqmax;
 	report->granted = -1;
-	if (snowflake_has_keys(relid))
+	return true;
+}
+
+/*
+ * Has a prepared transaction from before the server's start used a sequence?  Nobody sees
+ * its rows.
+ */
+static bool
+is_prepared(Oid relid)
+{
+	VirtualTransactionId *holders;
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	holders = GetLockConflicts(&tag, ShareLock, NULL);
+	for (; VirtualTransactionIdIsValid(*holders); holders++)
+	{
+		if (VirtualTransactionIdIsRecoveredPreparedXact(*holders))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Fill in what is known of a sequence, which may be locked for longer than is waited.
+ * Returns false if it is no range sequence.
+ */
+static bool
+fill_report(Oid relid, RangeReport *report)
+{
+	if (!fill_name(relid, report))
+		return false;
+	LockRelationOid(relid, AccessShareLock);
+	if (get_rel_relkind(relid) != RELKIND_SEQUENCE || !fill_name(relid, report))
+		return false;
+	if (snowflake_has_keys(relid) && !is_prepared(relid))
 		report->granted = snowflake_greatest_key(relid);
 	return true;
 }
 
 /*
- * The same, in a subtransaction: if its keys cannot be read, they are not known.
+ * The same, in a subtransaction: if its keys cannot be read, they are not known.  Without
+ * its name, there is no report of this database.
  */
 static bool
 try_report(Oid relid, RangeReport *report)
@@ -83,6 +116,8 @@ try_report(Oid relid, RangeReport *report)
 	}
 	PG_CATCH();
 	{
+		if (report->last == 0)
+			PG_RE_THROW();
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		QueryCancelPending = false;
 		MemoryContextSwitchTo(context);
@@ -91,7 +126,7 @@ try_report(Oid relid, RangeReport *report)
 		RESUME_INTERRUPTS();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
-		is_range = report->last > 0;
+		is_range = true;
 		report->granted = -1;
 	}
 	PG_END_TRY();
