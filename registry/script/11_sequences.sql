@@ -124,9 +124,10 @@ snowflake_registry.add_database()';
 COMMENT ON COLUMN snowflake_registry.range_databases.database IS
 'name of the database, on all servers';
 COMMENT ON COLUMN snowflake_registry.range_databases.database_group IS
-'group of databases that share their sequences; NULL: it was removed';
+'group of databases that share their sequences; NULL: it was removed, or a server that
+uses it has reported it';
 COMMENT ON COLUMN snowflake_registry.range_databases.former_group IS
-'the group when it was removed last';
+'the group when it was removed last, or the name of one that was not added';
 
 CREATE TABLE snowflake_registry.range_sequences (
     database_group text,

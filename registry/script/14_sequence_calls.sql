@@ -301,6 +301,11 @@ BEGIN
             RETURN false;
         END IF;
         IF st.stopped IS NOT NULL THEN
+            -- Otherwise, a database that was added after the backup begins, when it is added
+            -- again, above what the first server has.
+            INSERT INTO snowflake_registry.range_databases (database, former_group)
+            SELECT DISTINCT n.database, n.database FROM unnest(databases) n(database)
+            ON CONFLICT DO NOTHING;
             PERFORM snowflake_registry.note_evidence(called.holder, directory, server_name, databases, names, lasts, granted);
         ELSE
             PERFORM snowflake_registry.raise_reported(server_name, databases, names, lasts, granted);
@@ -310,10 +315,10 @@ BEGIN
         INSERT INTO snowflake_registry.held_ranges
             (client, database, name, database_group, call, previous_first, latest_first, latest_last, acknowledged_floor,
              last, least_count, wish, granted_at, used_at)
-        SELECT report_ranges.client, n.database, n.name, d.database_group, 0, 1, 1, n.granted, 0, n.last, 1, 0, clock_timestamp(), clock_timestamp()
+        SELECT report_ranges.client, n.database, n.name, coalesce(d.database_group, d.former_group), 0, 1, 1, n.granted, 0, n.last, 1, 0, clock_timestamp(), clock_timestamp()
         FROM unnest(databases, names, lasts, granted) n(database, name, last, granted)
             JOIN snowflake_registry.range_databases d ON d.database = n.database
-        WHERE n.granted > 0 AND d.database_group IS NOT NULL
+        WHERE n.granted > 0
         ON CONFLICT DO NOTHING;
         UPDATE snowflake_registry.range_clients c
         SET server_name = left(report_ranges.server_name, 255), client_addr = inet_client_addr(), directory = report_ranges.directory,

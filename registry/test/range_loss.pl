@@ -122,6 +122,31 @@ my %before = map { $_ => 1 } @numbers;
 is(scalar(grep { $before{$_} } split /\n/, $servers{a}->safe_psql('postgres', "SELECT nextval('alone') FROM generate_series(1, 350)")),
 	0, 'then none of its numbers is given out twice');
 
+# A database that was added after the backup
+$registry->backup('morning');
+$original = $registry;
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('later')");
+my %numbers;
+foreach my $name (qw(a b))
+{
+	$servers{$name}->safe_psql('postgres', 'CREATE DATABASE later');
+	$servers{$name}->safe_psql('later', q{CREATE EXTENSION snowflake; CREATE TABLE t (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('t_id_seq', 'range')});
+	$numbers{$_}++ foreach split /\n/, $servers{$name}->safe_psql('later', 'INSERT INTO t SELECT FROM generate_series(1, 250) RETURNING id');
+}
+$_->stop foreach @servers{qw(a b)};
+restore('later', $original);
+$_->start foreach @servers{qw(a b)};
+$registry->poll_query_until('postgres', 'SELECT stopped IS NOT NULL FROM snowflake_registry.range_state') or die 'not stopped';
+wait_for_reports(2);
+$registry->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip); SELECT snowflake_registry.add_database('later')");
+wait_for_numbers('a', 'b');
+foreach my $server (@servers{qw(a b)})
+{
+	$server->poll_query_until('later', q{SELECT nextval('t_id_seq') > 0}) or die 'no numbers';
+	$numbers{$_}++ foreach split /\n/, $server->safe_psql('later', 'INSERT INTO t SELECT FROM generate_series(1, 250) RETURNING id');
+}
+is(scalar(grep { $_ > 1 } values %numbers), 0, 'a database that was added after the backup, and is added again, continues above the numbers of all servers');
+
 # One that was away reports by itself, and the others go on.
 is(insert_rows(250, 'a'), 0, 'servers go on');
 $servers{away}->start;
