@@ -68,10 +68,10 @@ $a->restart;
 $registry->stop('fast');
 like(sql_error($a, q{SELECT snowflake_set_sequence_kind('l_id_seq', 'local')}),
 	qr/ERROR:  55000: it is not known which numbers of sequence "l_id_seq" were granted\nDETAIL: .*\nHINT:  If the registry is gone for good.*without_registry => true/, 'without the registry, a sequence does not become local');
-is(query($a, q{BEGIN; INSERT INTO l VALUES (3000); SELECT snowflake_set_sequence_kind('l_id_seq', 'local', without_registry => true); SELECT nextval('l_id_seq'); ROLLBACK}),
-	"\n3001", '... but above its keys if the caller says so');
-is(query($a, q{BEGIN; INSERT INTO l VALUES (3000); SELECT snowflake_set_sequence_kinds(ARRAY['l_id_seq'::regclass], 'local', without_registry => true); SELECT nextval('l_id_seq'); ROLLBACK}),
-	"\n3001", '... also of many sequences');
+cmp_ok(query($a, q{BEGIN; INSERT INTO l VALUES (3000); SELECT snowflake_set_sequence_kind('l_id_seq', 'local', without_registry => true); SELECT nextval('l_id_seq'); ROLLBACK}) =~ s/\s//r,
+	'>', 3000, '... but above its keys if the caller says so');
+cmp_ok(query($a, q{BEGIN; INSERT INTO l VALUES (3000); SELECT snowflake_set_sequence_kinds(ARRAY['l_id_seq'::regclass], 'local', without_registry => true); SELECT nextval('l_id_seq'); ROLLBACK}) =~ s/\s//r,
+	'>', 3000, '... also of many sequences');
 $registry->start;
 # What waits for a statement that is rolled back
 my $altering = $a->background_psql('postgres', on_error_die => 1);

@@ -565,10 +565,11 @@ take_floor(RangeSlot *slot, int64 sent, const RangeAnswer *answer)
 }
 
 /*
- * Take a range in reserve, as far as it is above what was given up.
+ * Take a range in reserve, as far as it is above what was given up.  One that was asked
+ * for before a session named the source does not continue above that.
  */
 static void
-take_range(RangeSlot *slot, const RangeAnswer *answer)
+take_range(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answer)
 {
 	int64		floor = floor_to_tell(slot);
 	int64		first;
@@ -587,7 +588,8 @@ take_range(RangeSlot *slot, const RangeAnswer *answer)
 	}
 
 	/* A floor can be the greatest integer, above which there is none. */
-	if (snowflake_reserved_range(slot) != NULL || answer->last <= floor)
+	if (snowflake_reserved_range(slot) != NULL || answer->last <= floor ||
+		strcmp(request->source, slot->source) != 0)
 		return;
 	first = Max(answer->first, floor + 1);
 	if (!range_has(answer->last - first + 1, 0, slot->step))
@@ -620,7 +622,7 @@ take_answer(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *ans
 		return;
 	take_floor(slot, request->floor, answer);
 	if (answer->first > 0)
-		take_range(slot, answer);
+		take_range(slot, request, answer);
 }
 
 /*

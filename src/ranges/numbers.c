@@ -94,12 +94,12 @@ registry_name(const char *name)
 }
 
 /*
- * Has a session attached a name since the server's start?
+ * Was a sequence that was copied the last one under a name?
  */
 bool
-snowflake_is_range_attached(const char *name)
+snowflake_is_range_attached(const char *name, Oid relid)
 {
-	return snowflake_ranges_enabled() && snowflake_is_slot_attached(registry_name(name));
+	return snowflake_ranges_enabled() && snowflake_is_slot_attached(registry_name(name), relid);
 }
 
 /*

@@ -408,7 +408,7 @@ clear_slot(RangeSlot *slot)
 	slot->version++;
 	slot->in_use = false;
 	slot->source[0] = '\0';
-	slot->owner = slot->attached_in = InvalidOid;
+	slot->owner = slot->copied_in = slot->attached_in = slot->attached = InvalidOid;
 	slot->last = slot->step = slot->step_until = 0;
 	slot->granted = slot->next_number = slot->next_asked = slot->next_heard = 0;
 	slot->heard = slot->asked = slot->told = slot->settled = -1;
@@ -565,11 +565,17 @@ snowflake_new_slot(const char *database, const char *name, Oid owner)
 }
 
 /*
- * Has a session used the slot of a name in this database?  One of the same name that was
- * dropped is another one.
+ * Was a sequence of this database, which was copied, the last one to use a slot?  A database
+ * of the same name that was dropped is another one.
  */
+static bool
+is_attached(const RangeSlot *slot, Oid relid)
+{
+	return slot->attached_in == MyDatabaseId && slot->attached == relid;
+}
+
 bool
-snowflake_is_slot_attached(const char *name)
+snowflake_is_slot_attached(const char *name, Oid relid)
 {
 	const char *database = get_database_name(MyDatabaseId);
 	RangeSlot  *slot;
@@ -578,7 +584,7 @@ snowflake_is_slot_attached(const char *name)
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	snowflake_lock_ranges();
 	slot = snowflake_look_up_slot(database, name);
-	attached = slot != NULL && slot->attached_in == MyDatabaseId;
+	attached = slot != NULL && is_attached(slot, relid);
 	snowflake_unlock_ranges();
 	return attached;
 }
@@ -601,6 +607,21 @@ find_slot(const RangeHandle *handle, const char *database, const char *name, Oid
 }
 
 /*
+ * Ranges from before do not continue above what was copied, nor, if the database has
+ * replaced another one, does what is granted right now.
+ */
+static void
+drop_before_copy(RangeSlot *slot, Oid relid)
+{
+	if (is_attached(slot, relid))
+		return;
+	snowflake_drop_ranges(slot);
+	if (slot->copied_in != MyDatabaseId)
+		slot->version++;
+	slot->copied_in = MyDatabaseId;
+}
+
+/*
  * Have a session know the slot of a sequence, which has its step, last value
  * and OID.  The caller has locked the sequence.  It may have been copied from a
  * database, and continue above a floor: nobody uses lower numbers in between.
@@ -618,19 +639,9 @@ snowflake_find_slot(RangeHandle *handle, const char *name, const char *source,
 	if (slot != NULL)
 	{
 		handle->slot = slot;
-		/*
-		 * Ranges from before do not continue above what was copied, nor does
-		 * what is granted right now.
-		 */
-		if (source[0] != '\0' && slot->attached_in != MyDatabaseId)
-		{
-			snowflake_drop_ranges(slot);
-			slot->version++;
-		}
+		if (source[0] != '\0')
+			drop_before_copy(slot, handle->relid);
 		handle->version = slot->version;
-		/* Who only asks what was granted does not know the floor. */
-		if (source[0] == '\0' || floor >= 0)
-			slot->attached_in = MyDatabaseId;
 		strlcpy(slot->source, source, sizeof(slot->source));
 		if (floor >= 0)
 			snowflake_want_floor(slot, floor);
@@ -642,6 +653,21 @@ snowflake_find_slot(RangeHandle *handle, const char *name, const char *source,
 				 errmsg("too many range sequences are used on this server"),
 				 errhint("Increase \"snowflake.max_range_sequences\", which is %d.",
 						 snowflake_max_range_sequences)));
+}
+
+/*
+ * The registry has what a sequence that was copied continues above.
+ */
+void
+snowflake_note_attached(const RangeHandle *handle)
+{
+	snowflake_lock_ranges();
+	if (handle->slot->version == handle->version)
+	{
+		handle->slot->attached_in = MyDatabaseId;
+		handle->slot->attached = handle->relid;
+	}
+	snowflake_unlock_ranges();
 }
 
 /*

@@ -123,6 +123,22 @@ snowflake_settle_range(Oid relid, const SequenceLabel *label)
 }
 
 /*
+ * Have a sequence of a database that was copied or renamed know where its ranges are, once
+ * the registry has what it continues above: a floor that is refused is an error.
+ */
+static void
+attach_copied(RangeHandle *handle, const SequenceLabel *label, const char *source)
+{
+	int64		floor = greatest_number(handle->relid, label);
+
+	do
+	{
+		snowflake_attach_range(handle, label->name, source, floor);
+	} while (!snowflake_settle_floor(handle, floor, false));
+	snowflake_note_attached(handle);
+}
+
+/*
  * Have a range sequence know where its ranges are.
  */
 void
@@ -130,14 +146,14 @@ snowflake_attach_sequence_range(RangeHandle *handle)
 {
 	SequenceLabel label = snowflake_sequence_label(handle->relid);
 	const char *source;
-	int64		floor = NO_FLOOR;
 
 	if (label.kind != SNOWFLAKE_KIND_RANGE)
 		elog(ERROR, "sequence %u is no range sequence", handle->relid);
 	source = label_source(&label);
-	if (*source != '\0' && !snowflake_is_range_attached(label.name))
-		floor = greatest_number(handle->relid, &label);
-	snowflake_attach_range(handle, label.name, source, floor);
+	if (*source == '\0' || snowflake_is_range_attached(label.name, handle->relid))
+		snowflake_attach_range(handle, label.name, source, NO_FLOOR);
+	else
+		attach_copied(handle, &label, source);
 }
 
 /*
