@@ -112,8 +112,8 @@ RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
     UPDATE snowflake_registry.range_state s
-    SET stopped = reason, stopped_at = clock_timestamp(), incarnation = s.incarnation + later + 1
-    WHERE s.stopped IS NULL;
+    SET stopped = coalesce(s.stopped, reason), stopped_at = coalesce(s.stopped_at, clock_timestamp()),
+        incarnation = s.incarnation + later + 1;
 END;
 
 COMMENT ON FUNCTION snowflake_registry.note_stop(text, integer) IS
@@ -137,11 +137,13 @@ BEGIN
         RETURN;
     END IF;
     judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
-    IF settings.stopped IS NULL AND judged.reason IS NOT NULL THEN
+    -- Also while it is stopped.  Otherwise, files from before it was resumed are put back,
+    -- somebody stops it, and once it is resumed, it stops again for the same loss.
+    IF settings.stopped IS NULL AND judged.reason IS NOT NULL OR judged.standing = 'lost' THEN
         -- Judged again, for the case that it was resumed in the meantime.
         SELECT * INTO settings FROM snowflake_registry.range_state FOR UPDATE;
         judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
-        IF judged.reason IS NOT NULL THEN
+        IF settings.stopped IS NULL AND judged.reason IS NOT NULL OR judged.standing = 'lost' THEN
             PERFORM snowflake_registry.note_stop(judged.reason, judged.later);
             SELECT * INTO settings FROM snowflake_registry.range_state;
         END IF;

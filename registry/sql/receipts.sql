@@ -179,6 +179,20 @@ SELECT stopped, incarnation > :incarnation AS later FROM snowflake_registry.rang
 SELECT regress_report('b/2', '{t,none,only}', '{9000,NULL,50}');
 SELECT * FROM regress_resume(1000) WHERE name IN ('t', 'none', 'only');
 SELECT kind, must_report FROM regress_call('b/2', '{t}', receipt => :later);
+-- The same if somebody stops it before: it does not stop again when it is resumed.
+BEGIN;
+SELECT snowflake_registry.stop_ranges('files of yesterday');
+SELECT count(*) > 0 AS resumed FROM regress_resume(1);
+SELECT kind FROM regress_call('b/2', '{t}');
+SELECT receipt AS later FROM regress_servers WHERE server = 'b/2' \gset
+ROLLBACK;
+BEGIN;
+SELECT snowflake_registry.stop_ranges('files of yesterday');
+SELECT kind, must_report FROM regress_call('b/2', '{t}', receipt => :later);
+SELECT count(*) > 0 AS resumed FROM regress_resume(1);
+SELECT kind, must_report FROM regress_call('b/2', '{t}', receipt => :later);
+SELECT stopped FROM snowflake_registry.range_state;
+ROLLBACK;
 -- After 64 of them, the numbers of incarnations begin again.
 UPDATE snowflake_registry.range_state SET incarnation = 63;
 SELECT kind, receipt_is FROM regress_call('a/3', '{t}');

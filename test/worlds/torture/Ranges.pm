@@ -46,7 +46,6 @@ my @registry_faults = (
 # What finds the bugs that script/tests/torture --break puts into the sources: a place of
 # the registry, and faults of servers and of the registry.
 my %found_by = (
-	'range-kept' => [ 'apart', 'kill postmaster', 'nothing' ],
 	'range-floor' => [ 'apart', 'rows', 'nothing' ],
 	'range-early' => [ 'synchronous', 'nothing', 'failover' ],
 	'range-repeated' => [ 'apart', 'nothing', 'nothing' ],
