@@ -12,12 +12,9 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_extension.h"
-#include "commands/extension.h"
 #include "executor/spi.h"
 #include "fmgr.h"
-#include "miscadmin.h"
-#include "storage/lock.h"
+#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -35,8 +32,8 @@
 #include "convert/online/waits.h"
 #include "shared/table_owner.h"
 
-/* What the lock has in place of a column: the server locks extensions without one. */
-#define LOCK_SUBID		1
+#define ADVISORY_CLASS	0x736e6f77
+#define ADVISORY_OBJECT	1
 
 /* Before it is looked for obstacles again. */
 #define LOOK_MS	200
@@ -60,20 +57,7 @@ snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument, SnowflakeOnline
 }
 
 /*
- * The lock of conversions in this database, which no statement can take.
- */
-static LOCKTAG
-conversions_tag(void)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ExtensionRelationId,
-					   get_extension_oid("snowflake_convert", false), LOCK_SUBID);
-	return tag;
-}
-
-/*
- * Who has the lock, or NULL if nobody has it anymore.
+ * Who has the advisory lock, or NULL if nobody has it anymore.
  */
 static char *
 find_converter(void)
@@ -81,21 +65,25 @@ find_converter(void)
 	List	   *rows;
 
 	SPI_connect();
-	rows = snowflake_convert_ask_server(list_make1(psprintf("%d", LOCK_SUBID)),
+	rows = snowflake_convert_ask_server(list_make2(psprintf("%d", ADVISORY_CLASS),
+												   psprintf("%d", ADVISORY_OBJECT)),
 										sql_converter);
 	return snowflake_convert_first(rows);
 }
 
 /*
- * Take the lock, which the session has until it is released, or the transaction ends.
+ * The advisory lock, which the session has until it is released.
  */
 void
 snowflake_online_lock_conversions(bool until_commit)
 {
-	LOCKTAG		tag = conversions_tag();
+	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 :
+		pg_try_advisory_lock_int4;
 	char	   *converter;
 
-	if (LockAcquire(&tag, ExclusiveLock, !until_commit, true) != LOCKACQUIRE_NOT_AVAIL)
+	if (DatumGetBool(DirectFunctionCall2(function,
+										 Int32GetDatum(ADVISORY_CLASS),
+										 Int32GetDatum(ADVISORY_OBJECT))))
 		return;
 	converter = find_converter();
 	ereport(ERROR,
@@ -108,9 +96,9 @@ snowflake_online_lock_conversions(bool until_commit)
 void
 snowflake_online_unlock_conversions(void)
 {
-	LOCKTAG		tag = conversions_tag();
-
-	(void) LockRelease(&tag, ExclusiveLock, true);
+	(void) DirectFunctionCall2(pg_advisory_unlock_int4,
+							   Int32GetDatum(ADVISORY_CLASS),
+							   Int32GetDatum(ADVISORY_OBJECT));
 }
 
 /*

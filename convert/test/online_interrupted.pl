@@ -90,7 +90,7 @@ my @points = (
 
 # What the session of the call is like after an error.
 my $state = q{SELECT format('%s, %s, %s, %s locks', current_user, current_setting('search_path'), current_setting('lock_timeout'),
-	(SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype IN ('object', 'advisory', 'relation') AND relation IS DISTINCT FROM 'pg_locks'::regclass))};
+	(SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype IN ('advisory', 'relation') AND relation IS DISTINCT FROM 'pg_locks'::regclass))};
 
 # A session that does something and stays.
 sub start_session

