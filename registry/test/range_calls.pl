@@ -331,26 +331,6 @@ $server->start;
 is($server->psql('postgres', 'ALTER SEQUENCE altered NO MINVALUE'), 0, 'ALTER SEQUENCE reads no file of another sequence');
 $server->stop;
 
-# A registry that was restored has lost a floor: a server that heard of it proves that, and tells it
-# again, so that numbers continue above it.
-$server = new_server('floors', registry_conf($registry), "snowflake.server_name = 'floors'");
-$server->safe_psql('postgres', q{CREATE SEQUENCE lost; SELECT snowflake_set_sequence_kind('lost', 'range'); SELECT nextval('lost')});
-# Otherwise, a range that is asked for with the floor is above it, and is the proof.
-$registry->poll_query_until('postgres', q{SELECT latest_last FROM snowflake_registry.held_ranges WHERE name = 'public.lost'}, 200) or die 'no reserve';
-$server->safe_psql('postgres', q{SELECT setval('lost', 5000)});
-asked(q{UPDATE snowflake_registry.range_sequences SET next = 301, floor = 0 WHERE name = 'public.lost';
-	SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});
-wait_until('the registry stops', sub { return asked('SELECT stopped FROM snowflake_registry.range_state') =~ /server "floors" was granted number 5000 of public\.lost/; });
-is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(1) WHERE name = 'public.lost'}), 5002, 'a floor that the registry has lost counts when it is resumed');
-wait_until('the floor', sub { return asked(q{SELECT floor FROM snowflake_registry.range_sequences WHERE name = 'public.lost'}) == 5000; });
-pass('... and is told again');
-$server->safe_psql('postgres', q{SELECT setval('lost', 6000)});
-asked(q{UPDATE snowflake_registry.range_sequences SET next = 5501, floor = 5000 WHERE name = 'public.lost'});
-$server->restart;
-like(sql_error($server, q{SELECT nextval('lost')}), qr/server "floors" was granted number 6000 of public\.lost/, 'a server that was restarted proves the loss of a floor, too');
-is(asked(q{SELECT next FROM snowflake_registry.resume_ranges(1) WHERE name = 'public.lost'}), 6002, '... which counts');
-$server->stop;
-
 # A floor that waited for a server is asked for again after the registry had a problem.
 my $gone = new_server('gone', registry_conf($registry), "snowflake.server_name = 'gone'");
 $server = new_server('again', registry_conf($registry), "snowflake.server_name = 'again'", "snowflake.grant_timeout = '3s'");
