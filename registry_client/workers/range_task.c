@@ -78,7 +78,7 @@ keep_receipt(int64 receipt, StringInfo error)
 static RangeOutcome
 read_ranges(RangeTask *task, StringInfo error)
 {
-	RangeStanding standing;
+	RangeStanding standing = {0};
 	RangeOutcome outcome =
 		snowflake_read_ranges(&task->call.answer, task->requests, task->n,
 							  task->answers, &standing, error);

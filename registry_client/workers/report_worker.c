@@ -65,7 +65,8 @@ snowflake_report_main(Datum main_arg)
 	queue = dsm_segment_address(segment);
 	shm_mq_set_sender(queue, MyProc);
 	handle = shm_mq_attach(queue, segment, NULL);
-	/* A sequence, or table, that somebody keeps locked does not hold up the others. */
+
+	/* What somebody keeps locked does not hold up the others. */
 	SetConfigOption("lock_timeout", "5s", PGC_USERSET, PGC_S_OVERRIDE);
 	pgstat_report_activity(STATE_RUNNING, "which numbers of sequences are in use");
 	snowflake_report_sequences(send_report, handle);

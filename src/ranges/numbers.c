@@ -38,6 +38,7 @@
 #include "generator/grant.h"
 #include "generator/loaded.h"
 #include "generator/settings.h"
+#include "ranges/attached.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "shared/clock.h"

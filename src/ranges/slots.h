@@ -92,8 +92,8 @@ typedef struct RangeSlot
 	char		source[NAMEDATALEN];	/* database that was copied, or empty */
 	Oid			owner;			/* of a sequence; or no session has used it */
 	Oid			copied_in;		/* the database, if it was copied */
-	Oid			attached_in;	/* database of the last copied sequence that did */
-	Oid			attached;		/* ... and that sequence */
+	Oid			attached_in;	/* the database of the last such sequence */
+	Oid			attached;		/* that sequence */
 	int64		last;			/* the lowest MAXVALUE that has numbers left */
 	int64		step;			/* INCREMENT */
 	int64		step_until;		/* others wait with another INCREMENT */
@@ -208,10 +208,6 @@ extern void snowflake_want_floor(RangeSlot *slot, int64 floor);
 extern void snowflake_note_range_failure(const char *why);
 
 /* For sessions. */
-extern bool snowflake_is_slot_attached(const char *name, Oid relid);
-extern void snowflake_note_attached(const RangeHandle *handle);
-extern void snowflake_find_slot(RangeHandle *handle, const char *name,
-								const char *source, int64 floor);
 extern RangeProblem snowflake_get_problem(const RangeHandle *handle, int64 since,
 										  char *problem);
 extern void snowflake_get_waits_for(const RangeHandle *handle, char *servers);

@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 
+#include "ranges/attached.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "sequences/exhaust.h"
