@@ -17,6 +17,7 @@
 #include "commands/dbcommands.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 
 #include "generator/settings.h"
 #include "ranges/attached.h"

@@ -44,6 +44,7 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/shmem.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "generator/settings.h"

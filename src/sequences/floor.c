@@ -23,6 +23,7 @@
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "utils/lsyscache.h"
 
 #include "ranges/attached.h"
 #include "ranges/needs.h"
