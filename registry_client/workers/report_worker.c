@@ -59,6 +59,9 @@ snowflake_report_main(Datum main_arg)
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
 
 	StartTransactionCommand();
+
+	/* The first one of a transaction is not taken during a scan of a catalog. */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	segment = dsm_attach(DatumGetUInt32(main_arg));
 	if (segment == NULL)
 		proc_exit(1);
@@ -72,6 +75,7 @@ snowflake_report_main(Datum main_arg)
 	snowflake_report_sequences(send_report, handle);
 	(void) shm_mq_send(handle, 1, "", false, true);
 	dsm_detach(segment);
+	PopActiveSnapshot();
 	CommitTransactionCommand();
 	proc_exit(0);
 }
