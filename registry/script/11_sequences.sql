@@ -305,12 +305,14 @@ CREATE TABLE snowflake_registry.range_evidence (
     last bigint NOT NULL,
     granted bigint,
     next bigint,
+    skip bigint,
     seen_at timestamptz NOT NULL,
     PRIMARY KEY (directory, database_group, name)
 );
 
 COMMENT ON TABLE snowflake_registry.range_evidence IS
-'what servers have reported since the registry stopped granting ranges';
+'what servers have reported since the registry stopped granting ranges; of sequences of
+which it is not known what was granted, until the registry knows them';
 COMMENT ON COLUMN snowflake_registry.range_evidence.directory IS
 'identifier of the server''s data directory';
 COMMENT ON COLUMN snowflake_registry.range_evidence.database_group IS
@@ -326,6 +328,9 @@ COMMENT ON COLUMN snowflake_registry.range_evidence.granted IS
 known';
 COMMENT ON COLUMN snowflake_registry.range_evidence.next IS
 'the registry''s next number then; NULL if it did not know the sequence';
+COMMENT ON COLUMN snowflake_registry.range_evidence.skip IS
+'how many numbers are to be skipped above what a server finds when it first needs some;
+NULL: ranges are not granted again yet';
 COMMENT ON COLUMN snowflake_registry.range_evidence.seen_at IS
 'time of the report';
 

@@ -196,13 +196,13 @@ BEGIN ATOMIC
     INSERT INTO snowflake_registry.range_evidence AS e
     SELECT note_evidence.directory, coalesce(d.database_group, d.former_group), u.name, coalesce(left(server_name, 255), '?'), max(u.last),
            CASE WHEN bool_or(u.granted IS NULL OR u.granted = 0 AND (c).receipts = 0) THEN NULL ELSE max(u.granted) END,
-           max(s.next), clock_timestamp()
+           max(s.next), NULL, clock_timestamp()
     FROM unnest(databases, names, lasts, granted) u(database, name, last, granted)
         JOIN snowflake_registry.range_databases d ON d.database = u.database
         LEFT JOIN snowflake_registry.range_sequences s ON s.database_group = coalesce(d.database_group, d.former_group) AND s.name = u.name
     GROUP BY coalesce(d.database_group, d.former_group), u.name
     ON CONFLICT ON CONSTRAINT range_evidence_pkey
-    DO UPDATE SET granted = greatest(e.granted, excluded.granted), last = greatest(e.last, excluded.last), seen_at = excluded.seen_at;
+    DO UPDATE SET granted = greatest(e.granted, excluded.granted), last = greatest(e.last, excluded.last), skip = NULL, seen_at = excluded.seen_at;
 END;
 
 COMMENT ON FUNCTION snowflake_registry.note_evidence(snowflake_registry.range_clients, uuid, text, text[], text[], bigint[], bigint[]) IS

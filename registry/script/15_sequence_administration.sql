@@ -346,7 +346,7 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = concat_ws(' ', format('Servers that have reported all that they know: %s.', coalesce(its_names, 'none')),
                 'Servers that have not: ' || silent || '.',
-                'No column has the numbers of these sequences, so it is not known what they were granted: ' || unknown || '.'),
+                'It is not known what these sequences were granted, as no column has their numbers, or it could not be read: ' || unknown || '.'),
             HINT = concat_ws(' ', CASE
                     WHEN silent IS NOT NULL THEN 'Start those that have not, and try again.'
                     WHEN unknown IS NULL THEN format('If no other server uses ranges of this registry, call snowflake_registry.resume_ranges(0, servers => %s).', reported)
@@ -387,8 +387,8 @@ BEGIN
         INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
         SELECT e.database_group, e.name, max(e.last), 1, 0, clock_timestamp(), clock_timestamp(), clock_timestamp()
         FROM snowflake_registry.range_evidence e
-        WHERE e.granted > 0 OR e.granted IS NULL AND skip > 0
         GROUP BY e.database_group, e.name
+        HAVING max(e.granted) > 0 AND bool_and(e.granted IS NOT NULL)
         ORDER BY e.database_group, e.name
         ON CONFLICT DO NOTHING;
         PERFORM FROM snowflake_registry.range_sequences s ORDER BY s.database_group, s.name FOR UPDATE;
@@ -410,7 +410,13 @@ BEGIN
         WHERE s.database_group = k.database_group AND s.name = k.name
         RETURNING s.database_group, s.name, k.was_next, s.next, k.granted, k.servers;
 
-        DELETE FROM snowflake_registry.range_evidence;
+        -- Of others, a server finds what they begin above: see add_range_sequences().
+        DELETE FROM snowflake_registry.range_evidence e
+        WHERE EXISTS (SELECT FROM snowflake_registry.range_sequences s
+                      WHERE s.database_group = e.database_group AND s.name = e.name)
+        OR NOT EXISTS (SELECT FROM snowflake_registry.range_evidence v
+                       WHERE v.database_group = e.database_group AND v.name = e.name AND v.granted IS NULL);
+        UPDATE snowflake_registry.range_evidence e SET skip = resume_ranges.skip;
         here := snowflake_registry.place();
         UPDATE snowflake_registry.range_state s
         SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline;

@@ -179,6 +179,10 @@ SELECT stopped, incarnation > :incarnation AS later FROM snowflake_registry.rang
 SELECT regress_report('b/2', '{t,none,only}', '{9000,NULL,50}');
 SELECT * FROM regress_resume(1000) WHERE name IN ('t', 'none', 'only');
 SELECT kind, must_report FROM regress_call('b/2', '{t}', receipt => :later);
+-- Those that are not known begin above what a server finds, and the numbers that are skipped.
+SELECT name, granted, skip FROM snowflake_registry.range_evidence;
+SELECT first_number, kind FROM regress_call('b/2', '{none}');
+SELECT first_number, kind FROM regress_call('b/2', '{none}', '{500000}');
 -- The same if somebody stops it before: it does not stop again when it is resumed.
 BEGIN;
 SELECT snowflake_registry.stop_ranges('files of yesterday');

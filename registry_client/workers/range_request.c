@@ -526,7 +526,8 @@ read_name(const AnswerValue *values, RangeName *name)
 				   sizeof(name->database)) < sizeof(name->database) &&
 		strlcpy(name->name, values[COLUMN_NAME].string,
 				sizeof(name->name)) < sizeof(name->name) &&
-		name->last > 0 && name->least > 0 && name->wish >= 0 &&
+		name->last > 0 && name->least > 0 &&
+		name->least < 2 * SNOWFLAKE_MAX_RANGE_STEP && name->wish >= 0 &&
 		name->wish <= SNOWFLAKE_MAX_RANGE;
 }
 
