@@ -527,7 +527,7 @@ read_name(const AnswerValue *values, RangeName *name)
 		strlcpy(name->name, values[COLUMN_NAME].string,
 				sizeof(name->name)) < sizeof(name->name) &&
 		name->last > 0 && name->least > 0 &&
-		name->least < 2 * SNOWFLAKE_MAX_RANGE_STEP && name->wish >= 0 &&
+		name->least < INT64CONST(2) * SNOWFLAKE_MAX_RANGE_STEP && name->wish >= 0 &&
 		name->wish <= SNOWFLAKE_MAX_RANGE;
 }
 
