@@ -5,11 +5,11 @@
  *	  columns and constraints do with a key still work?
  *
  * What code does with a key can only be found out by running it.  So copies of
- * a row of each table are inserted, two of them, each with a key of its own,
- * and one of them is updated, to reference the key of the other one if its table
- * references itself.  This is done twice: with the next numbers before the
- * conversion, and with new IDs after it.  Each time is a subtransaction that is
- * rolled back, and so is the conversion in it.  What works before and fails
+ * a row of each table are inserted, two of them, each with the key that the table
+ * gives it, and one of them is updated, to reference the key of the other one if
+ * its table references itself.  This is done twice: before the conversion, and
+ * with new IDs after it.  Each time is a subtransaction that is rolled back, and
+ * with it the conversion, and what sequences have given, as they are changed in it.  What works before and fails
  * afterwards is a finding, and so is a column whose values are different before,
  * and equal afterwards, such as one with the first digits of the key.
  *
@@ -135,54 +135,26 @@ run(Rehearsal *rehearsal, const char *statement, int row, char *third, char *fou
 }
 
 /*
- * The greatest value of a key, or NULL.
- */
-static char *
-greatest_of(const SnowflakeKey *key)
-{
-	return snowflake_convert_value(psprintf("SELECT max(%s) FROM %s",
-											quote_identifier(key->column),
-											key->table));
-}
-
-/*
- * Take new keys for the rows of the present trial: one for the table's own key,
- * and one for columns that have the name of a key.  Before the conversion, these
- * are the next numbers, and none.
- */
-static void
-take_keys(Rehearsal *rehearsal, int own, const char *greatest)
-{
-	List	   *keys = rehearsal->conversion.keys;
-
-	for (int row = 0; row < ROWS; row++)
-	{
-		if (rehearsal->after)
-			rehearsal->keys[row][list_length(keys)] = snowflake_convert_generate(linitial(keys));
-		if (own < 0)
-			continue;
-		rehearsal->keys[row][own] = rehearsal->after ?
-			snowflake_convert_generate(list_nth(keys, own)) :
-			psprintf(INT64_FORMAT, (greatest == NULL ? 0 : pg_strtoint64(greatest)) + row + 1);
-	}
-}
-
-/*
- * Insert the rows of a trial, and compare them.
+ * Insert the rows of a trial, and compare them.  Each has a key that its table
+ * gives it, and after the conversion a new one in columns that have the name of a key.
  */
 static bool
 insert_rows(void *argument)
 {
 	Rehearsal  *rehearsal = argument;
 	Trial	   *trial = rehearsal->trial;
-	int			own = trial->key;
-	char	   *greatest = own < 0 ? NULL : greatest_of(list_nth(rehearsal->conversion.keys, own));
+	List	   *keys = rehearsal->conversion.keys;
 
-	take_keys(rehearsal, own, greatest);
 	trial->verb = "INSERT";
 	for (int row = 0; row < ROWS; row++)
+	{
+		if (rehearsal->after)
+			rehearsal->keys[row][list_length(keys)] = snowflake_convert_generate(linitial(keys));
 		trial->places[row] = snowflake_convert_first(run(rehearsal, trial->insert, row,
-														 greatest, psprintf("%d", row + 1)));
+														 psprintf("%d", row + 1), NULL));
+		if (trial->key >= 0)
+			rehearsal->keys[row][trial->key] = trial->places[row];
+	}
 	if (trial->places[0] != NULL && trial->places[1] != NULL && trial->compare != NULL)
 		trial->columns = run(rehearsal, trial->compare, 0, trial->places[0],
 							 trial->places[1]);
@@ -295,6 +267,8 @@ rehearse(void *argument)
 
 		snowflake_convert_execute(conversion, snowflake_convert_find_statements(conversion));
 	}
+	snowflake_convert_run_statements(snowflake_convert_ask_texts(&rehearsal->conversion,
+																 sql_sequences_to_move));
 	if (SPI_execute("SET CONSTRAINTS ALL IMMEDIATE", false, 0) < 0)
 		elog(ERROR, "constraints cannot be set");
 	insert_all(rehearsal);

@@ -5,6 +5,35 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS snowflake;
 CREATE EXTENSION IF NOT EXISTS snowflake_convert;
+RESET client_min_messages;
+-- triggers that insert rows of a table that has rows: of one that is converted, of one that is not,
+-- and of one whose trigger calls nextval(); what sequences have given is rolled back
+CREATE SCHEMA audited;
+SET search_path = audited, public;
+CREATE TABLE audit (id serial PRIMARY KEY, "row" int, op text);
+CREATE TABLE left_audit (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "row" int, of_order int);
+CREATE TABLE own_audit (id serial PRIMARY KEY, of_order int);
+ALTER TABLE own_audit ALTER id DROP DEFAULT;
+CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO audit ("row", op) VALUES (NEW.id, TG_OP);
+    INSERT INTO left_audit ("row") VALUES (NEW.id % 1000);
+    INSERT INTO own_audit VALUES (nextval('own_audit_id_seq'));
+    RETURN NEW;
+END $$;
+CREATE TABLE orders (id serial PRIMARY KEY, note text);
+CREATE TRIGGER audit AFTER INSERT OR UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION audit();
+ALTER TABLE left_audit ADD FOREIGN KEY (of_order) REFERENCES orders;
+INSERT INTO orders (note) SELECT 'a' FROM generate_series(1, 5);
+UPDATE left_audit SET of_order = 1;
+CREATE TEMP TABLE before AS SELECT array_agg(s ORDER BY s::text) AS sequences FROM pg_sequences s WHERE schemaname = 'audited';
+SELECT object, finding FROM snowflake_convert_report('audited', '{left_audit}', 'none', rehearse => true, details => true) WHERE finding ~ 'new key|rehearse';
+ALTER TABLE audit ALTER "row" TYPE bigint;
+SELECT object, finding FROM snowflake_convert_report('audited', '{left_audit}', 'none', rehearse => true, details => true) WHERE finding ~ 'new key|rehearse';
+SELECT sequences = (SELECT array_agg(s ORDER BY s::text) FROM pg_sequences s WHERE schemaname = 'audited') AS same FROM before;
+SET client_min_messages = warning;
+DROP SCHEMA audited CASCADE;
+DROP TABLE before;
+RESET search_path;
 -- as with another extension's support function of nextval(): keys get snowflake_nextval()
 ALTER FUNCTION nextval(regclass) SUPPORT generate_series_int8_support;
 RESET client_min_messages;

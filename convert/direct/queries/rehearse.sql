@@ -17,8 +17,8 @@ AND NOT EXISTS (
 
 -- Their columns that hold keys, with the number of the key, or the one behind the last for a
 -- column that is widened because of its name.
--- cte: held(relid, attnum, attname, is_key, type, number, own)
-SELECT t.relid, t.attnum, t.attname, t.is_key, format_type(t.typid, NULL),
+-- cte: held(relid, attnum, attname, is_key, is_root, type, number, own)
+SELECT t.relid, t.attnum, t.attname, t.is_key, t.is_root, format_type(t.typid, NULL),
   coalesce(t.key, cardinality($tables) + 1),
   NOT t.is_key AND $tables[t.key] IS NOT DISTINCT FROM t.relid
 FROM target t JOIN tried USING (relid)
@@ -53,22 +53,28 @@ ORDER BY i.indexrelid,
 
 -- All columns, with the expressions for INSERT and UPDATE.  These are evaluated with the search
 -- path of the caller, as are triggers, so they name schemas.  r is the copied row; $1 and $2 are
--- the new keys of this row and the other one, and $4 is the number of the row.
--- cte: expression(relid, attnum, name, held, needed, updatable, inserted, updated)
-SELECT a.attrelid, a.attnum, quote_ident(a.attname), h.relid IS NOT NULL,
+-- the new keys of this row and the other one, and $3 is the number of the row.  What a sequence or a
+-- generator feeds is not given, so copies have the numbers that nobody else gets: triggers insert
+-- rows, too.
+-- cte: expression(relid, attnum, name, given, needed, updatable, inserted, updated)
+SELECT a.attrelid, a.attnum, quote_ident(a.attname),
+  NOT (a.attidentity <> '' OR a.atthasdef)
+    OR CASE WHEN h.relid IS NOT NULL THEN NOT h.is_key
+      ELSE v.relid IS NULL
+        OR (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM feeding) END,
   h.relid IS NOT NULL OR a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
   a.attidentity <> 'a',
-  CASE WHEN h.is_key THEN format('(($1::pg_catalog.int8[])[%s])::%s', h.number, h.type)
-    WHEN NOT h.own THEN format('coalesce((($1::pg_catalog.int8[])[%s])::%s, r.%I)', h.number,
-      h.type, a.attname)
-    WHEN v.relid IS NULL THEN format('r.%I', a.attname)
+  CASE WHEN NOT h.own AND NOT h.is_root
+    THEN format('coalesce((($1::pg_catalog.int8[])[%s])::%s, r.%I)', h.number, h.type, a.attname)
+    WHEN v.relid IS NULL AND h.is_root IS NOT TRUE THEN format('r.%I', a.attname)
     WHEN y.typcategory = 'S' THEN format('pg_catalog.left(pg_catalog.concat(pg_catalog.substr('
       'pg_catalog.md5(pg_catalog.random()::pg_catalog.text), 1, 8), r.%I), %s)::%s', a.attname,
       CASE WHEN a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 1000000 END,
       format_type(a.atttypid, a.atttypmod))
     WHEN y.typcategory = 'U' THEN 'pg_catalog.gen_random_uuid()'
-    ELSE format('(SELECT pg_catalog.max(u.%I) OPERATOR(pg_catalog.+) ($4::pg_catalog.int4%s) '
-      'FROM %s u)::%s', a.attname,
+    ELSE format('(SELECT %s OPERATOR(pg_catalog.+) ($3::pg_catalog.int4%s) FROM %s u)::%s',
+      format(CASE WHEN h.is_root THEN 'coalesce(pg_catalog.max(u.%I), 0)'
+        ELSE 'pg_catalog.max(u.%I)' END, a.attname),
       CASE y.typcategory WHEN 'D' THEN ' OPERATOR(pg_catalog.*) pg_catalog.interval ''1 day''' END,
       x.name, format_type(a.atttypid, a.atttypmod)) END,
   CASE WHEN NOT h.is_key THEN format('coalesce(((%s::pg_catalog.int8[])[%s])::%s, r.%I)',
@@ -81,19 +87,19 @@ FROM tried x JOIN pg_attribute a ON a.attrelid = x.relid AND a.attnum > 0 AND NO
   LEFT JOIN varied v ON (v.relid, v.attnum) = (a.attrelid, a.attnum)
 
 -- The key of a table, and where its rows are found: by the key, or by their place.
--- cte: place(relid, number, condition, location, latest)
+-- cte: place(relid, number, condition, location, key)
 SELECT x.relid, t.key,
   CASE WHEN t.relid IS NULL
     THEN 'pg_catalog.concat(%1$s.tableoid, %1$s.ctid) OPERATOR(pg_catalog.=) %2$s'
     ELSE format('%%1$s.%s OPERATOR(pg_catalog.=) (%%2$s::pg_catalog.int8)::%s',
       replace(quote_ident(t.attname), '%', '%%'), format_type(t.typid, NULL)) END,
   coalesce('n.' || quote_ident(t.attname), 'pg_catalog.concat(n.tableoid, n.ctid)'),
-  t.relid IS NOT NULL
+  quote_ident(t.attname)
 FROM tried x LEFT JOIN target t ON t.relid = x.relid AND t.is_root
 
 -- For each table, twice: the numbers of its key and of those that it references, and the statements
 -- that insert, compare and change rows.  The first inserts all columns of the row with the greatest
--- key, $3, or of any row; the second those that are needed, so that others have the values that
+-- key, or of any row; the second those that are needed, so that others have the values that
 -- defaults and triggers give them.  Two rows are compared by the text of their other columns.
 -- name: trials
 SELECT format('table %s', x.name) AS object, p.number AS key,
@@ -101,12 +107,15 @@ SELECT format('table %s', x.name) AS object, p.number AS key,
    WHERE h.relid = x.relid AND h.number IS DISTINCT FROM p.number
    AND h.number <= cardinality($tables))
   AS keys,
-  format('INSERT INTO %s AS n (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one '
-    '%s JOIN (SELECT * FROM %s r%s LIMIT 1) r ON true RETURNING %s',
-    x.name, string_agg(e.name, ', ' ORDER BY e.attnum),
-    string_agg(e.inserted, ', ' ORDER BY e.attnum),
-    CASE WHEN v.complete THEN 'INNER' ELSE 'LEFT' END, x.name,
-    CASE WHEN p.latest THEN ' WHERE ' || format(p.condition, 'r', '$3') END, p.location)
+  format('INSERT INTO %s AS n %s RETURNING %s', x.name,
+    CASE WHEN bool_or(e.given)
+      THEN format('(%s) OVERRIDING SYSTEM VALUE SELECT %s FROM (VALUES (1)) one %s JOIN '
+        '(SELECT * FROM %s r%s LIMIT 1) r ON true',
+        string_agg(e.name, ', ' ORDER BY e.attnum) FILTER (WHERE e.given),
+        string_agg(e.inserted, ', ' ORDER BY e.attnum) FILTER (WHERE e.given),
+        CASE WHEN v.complete THEN 'INNER' ELSE 'LEFT' END, x.name,
+        ' ORDER BY r.' || p.key || ' DESC NULLS LAST')
+      ELSE 'DEFAULT VALUES' END, p.location)
   AS insert,
   (SELECT format('SELECT v.name, (v.a OPERATOR(pg_catalog.=) v.b)::pg_catalog.int4 AS equal '
       'FROM %s a, %s b, LATERAL (VALUES %s) v(name, a, b) '
@@ -125,9 +134,31 @@ SELECT format('table %s', x.name) AS object, p.number AS key,
    HAVING count(*) > 0) AS update
 FROM tried x JOIN place p USING (relid) CROSS JOIN (VALUES (true), (false)) v(complete)
   JOIN expression e ON e.relid = x.relid AND (v.complete OR e.needed)
-GROUP BY x.relid, x.name, p.number, p.condition, p.location, p.latest, v.complete
+GROUP BY x.relid, x.name, p.number, p.condition, p.location, p.key, v.complete
 ORDER BY (SELECT count(*) FROM ancestor a WHERE a.relid = x.relid), x.name COLLATE "C",
   v.complete DESC
+
+-- The sequences that give numbers to the rows that are inserted, by triggers, too.
+-- cte: moved(oid, name, seqincrement, seqmax) materialized
+SELECT c.oid, format('%s.%I', c.relnamespace::regnamespace, c.relname), s.seqincrement, s.seqmax
+FROM pg_class c JOIN pg_sequence s ON s.seqrelid = c.oid JOIN owner ON owner.oid = c.relowner
+WHERE (c.relnamespace = $schema
+       OR c.oid IN (SELECT sequence FROM feeding JOIN tried USING (relid)))
+AND c.oid NOT IN (SELECT sequence FROM sequence_kind)
+
+-- Statements with which what they give from now on is rolled back, and is above all rows where the
+-- application supplies keys.
+-- name: sequences_to_move
+SELECT command
+FROM (SELECT 1, format('ALTER SEQUENCE %s INCREMENT %s', name, seqincrement) FROM moved
+      UNION ALL
+      SELECT 2, format('SELECT setval(%L, m.id) FROM %s s, (SELECT max(%I) FROM %s) m(id) '
+        'WHERE m.id >= s.last_value AND m.id < %s', m.name, m.name, h.attname, x.name, m.seqmax)
+      FROM moved m JOIN feeding f ON f.sequence = m.oid
+        JOIN held h ON (h.relid, h.attnum) = (f.relid, f.attnum) AND h.is_root
+        JOIN tried x ON x.relid = h.relid
+      WHERE m.seqincrement > 0) c(step, command)
+ORDER BY step
 
 -- Tables whose triggers may be deferred.
 -- name: deferrable_tables
