@@ -309,17 +309,83 @@ find_kinds(Report *report)
 }
 
 /*
+ * Those of the keys, or of the columns that are widened with them, that have no
+ * obstacles.
+ */
+static List *
+without_obstacles(const Report *report, Oid owner, List *keys, List *columns)
+{
+	SnowflakeConversion part = report->conversion;
+	List	   *parts = columns == NIL ? keys : columns;
+	int			half = list_length(parts) / 2;
+	List	   *rest = list_copy_tail(parts, half);
+	List	   *obstacles = NIL;
+
+	snowflake_convert_forget(&part);
+	part.keys = keys;
+	part.widened = columns;
+	(void) snowflake_convert_prepare(&part, owner);
+	(void) snowflake_convert_list_obstacles(&part, &obstacles);
+	if (snowflake_convert_first_obstacle(obstacles) == NULL)
+		return parts;
+	if (half == 0)
+		return NIL;
+	parts = list_truncate(list_copy(parts), half);
+	if (columns == NIL)
+		return list_concat_copy(without_obstacles(report, owner, parts, NIL),
+								without_obstacles(report, owner, rest, NIL));
+	return list_concat_copy(without_obstacles(report, owner, keys, parts),
+							without_obstacles(report, owner, keys, rest));
+}
+
+static void
+add_not_rehearsed(Report *report, const char *object)
+{
+	(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING,
+										 "they are not rehearsed, because there are obstacles",
+										 object,
+										 "it is not rehearsed, because there are obstacles",
+										 "Remove the obstacles, and rehearse in the same transaction, which can be rolled back.");
+}
+
+/*
+ * Leave out what has obstacles, and plan again what is left.
+ */
+static void
+leave_obstacles(Report *report, Oid owner)
+{
+	SnowflakeConversion *conversion = &report->conversion;
+	List	   *keys = conversion->keys;
+	List	   *columns = conversion->widened;
+	ListCell   *cell;
+
+	snowflake_convert_forget(conversion);
+	conversion->keys = without_obstacles(report, owner, keys, NIL);
+	if (conversion->keys != NIL && columns != NIL)
+		conversion->widened = without_obstacles(report, owner, conversion->keys, columns);
+	foreach(cell, list_difference_ptr(keys, conversion->keys))
+		add_not_rehearsed(report, psprintf("table %s", ((SnowflakeKey *) lfirst(cell))->table));
+	foreach(cell, list_difference_ptr(columns, conversion->widened))
+	{
+		const SnowflakeColumn *column = lfirst(cell);
+
+		add_not_rehearsed(report, psprintf("column %s of table %s",
+										   quote_identifier(get_attname(column->relid, column->attnum, false)),
+										   snowflake_relation_name(column->relid)));
+	}
+	if (conversion->keys != NIL)
+		(void) snowflake_convert_prepare(conversion, owner);
+}
+
+/*
  * Try rows with new keys.  What fails comes before what might.
  */
 static void
-rehearse(Report *report)
+rehearse(Report *report, Oid owner)
 {
 	if (snowflake_convert_first_obstacle(report->findings) != NULL)
-		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING, NULL,
-											 psprintf("schema %s", report->schema),
-											 "it is not rehearsed, because there are obstacles",
-											 "Remove the obstacles, and rehearse in the same transaction, which can be rolled back.");
-	else
+		leave_obstacles(report, owner);
+	if (report->conversion.keys != NIL)
 		report->findings = list_concat(snowflake_convert_rehearse(&report->conversion),
 									   report->findings);
 }
@@ -349,7 +415,7 @@ find_keys(Report *report)
 	report->findings = list_concat(report->findings, snowflake_convert_list_notices(conversion));
 	add_left_keys(report, left);
 	if (report->rehearse && conversion->keys != NIL)
-		rehearse(report);
+		rehearse(report, owner);
 	snowflake_become_caller(&self);
 }
 

@@ -134,10 +134,15 @@ INSERT INTO invoices (v) VALUES (2), (3);
 SELECT count(DISTINCT code) FROM invoices WHERE v > 1;
 ROLLBACK;
 
--- an obstacle, and a transaction with a trigger that waits
+-- obstacles, with which the other tables are tried: of a table, and of a column without a foreign key
 CREATE TABLE seen (of tree);
-SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', rehearse => true, details => true) WHERE finding ~ 'rehearse';
-DROP TABLE seen;
+CREATE TABLE listed (f_fine_id int) PARTITION BY LIST (f_fine_id);
+SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true, details => true)
+WHERE finding ~ 'because there' OR object ~ 'tree' AND finding ~ 'new key|rehearse' ORDER BY object COLLATE "C";
+SELECT object, count FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true) WHERE finding ~ 'because there';
+SELECT count(*) FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true, details => true) WHERE finding ~ 'with a new key fails';
+DROP TABLE seen, listed;
+-- a transaction with a trigger that waits
 BEGIN;
 INSERT INTO deferred DEFAULT VALUES;
 SELECT * FROM snowflake_convert_report('tried', rehearse => true);
