@@ -51,6 +51,11 @@
 #include "shared/table_owner.h"
 #include "src/snowflake_api.h"
 
+/* IDs generated now, and those of a later time. */
+#define SAMPLES	2
+
+static const char add_partitions[] = "Add partitions for new IDs; snowflake_lower_bound() returns the first ID of a point in time.";
+
 /*
  * The greatest value of a field of an ID, and its bits with a value.
  */
@@ -216,13 +221,12 @@ is_narrow(const SnowflakeKey *key)
  * but is hardly meant for all new rows.
  */
 static void
-check_partitions(const SnowflakeKey *key, const SnowflakeSample *sample,
-				 List **findings)
+check_partitions(const SnowflakeKey *key, const char *hint,
+				 const SnowflakeSample *sample, List **findings)
 {
 	const char *all_or_some;
 	const char *message;
 	const char *table = psprintf("table %s", key->table);
-	const char *hint = "Add partitions for new IDs; snowflake_lower_bound() returns the first ID of a point in time.";
 	bool		accepted[SNOWFLAKE_SAMPLE_SIZE] = {false};
 	bool		by_default[SNOWFLAKE_SAMPLE_SIZE] = {false};
 	int			naccepted = 0;
@@ -348,33 +352,44 @@ check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
 }
 
 /*
- * The columns of partitioned tables that receive IDs of the same generator as a key,
- * described as it is.  The tables are locked, as those of the keys are.
+ * Check that there are partitions for the IDs of samples, until some are missing.
  */
-static List *
-find_partitioned_references(const SnowflakeConversion *conversion,
-							const SnowflakeKey *key)
+static void
+check_all_partitions(const SnowflakeKey *key, const char *hint,
+					 const SnowflakeSample *samples, List **findings)
 {
-	List	   *references = NIL;
+	int			length = list_length(*findings);
+
+	for (int i = 0; i < SAMPLES && list_length(*findings) == length; i++)
+		check_partitions(key, hint, &samples[i], findings);
+}
+
+/*
+ * The same for the columns of partitioned tables that receive IDs of the generator of
+ * a key.  The tables are locked, as those of the keys are.
+ */
+static void
+check_references(const SnowflakeConversion *conversion, const SnowflakeKey *key,
+				 const SnowflakeSample *samples, List **findings)
+{
 	ListCell   *cell;
 
 	foreach(cell, snowflake_convert_ask(conversion, sql_partitioned))
 	{
 		const SnowflakeRow *row = lfirst(cell);
-		SnowflakeKey *reference;
+		SnowflakeKey reference = *key;
 
 		if (snowflake_convert_oid(row, "generator") != key->generator)
 			continue;
-		reference = palloc(sizeof(SnowflakeKey));
-		*reference = *key;
-		reference->relid = snowflake_convert_oid(row, "relid");
-		reference->column = snowflake_convert_text(row, "attname");
-		reference->table = snowflake_convert_text(row, "name");
-		reference->attnum = get_attnum(reference->relid, reference->column);
-		LockRelationOid(reference->relid, AccessShareLock);
-		references = lappend(references, reference);
+		reference.relid = snowflake_convert_oid(row, "relid");
+		reference.column = snowflake_convert_text(row, "attname");
+		reference.table = snowflake_convert_text(row, "name");
+		reference.attnum = get_attnum(reference.relid, reference.column);
+		LockRelationOid(reference.relid, AccessShareLock);
+		check_all_partitions(&reference, psprintf("%s%s", add_partitions,
+												  snowflake_convert_text(row, "hint")),
+							 samples, findings);
 	}
-	return references;
 }
 
 /*
@@ -386,7 +401,7 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 				List **findings)
 {
 	const SnowflakeKey *first = linitial(keys);
-	SnowflakeSample samples[] = {
+	SnowflakeSample samples[SAMPLES] = {
 		{.name = "IDs generated now"},
 		{.name = "IDs generated a year from now",.later_us = 365 * USECS_PER_DAY},
 	};
@@ -401,18 +416,14 @@ check_generator(const SnowflakeConversion *conversion, const List *keys,
 	foreach(cell, keys)
 		check_rows(conversion, lfirst(cell), id, findings);
 
-	for (size_t i = 0; i < lengthof(samples); i++)
+	for (int i = 0; i < SAMPLES; i++)
 		take_sample(first, id, &samples[i]);
 	if (!snowflake_convert_check_expressions(conversion, first->generator, samples,
-											 lengthof(samples), findings))
+											 SAMPLES, findings))
 		return;
-	foreach(cell, list_concat_copy(keys, find_partitioned_references(conversion, first)))
-	{
-		int			length = list_length(*findings);
-
-		for (size_t i = 0; i < lengthof(samples) && list_length(*findings) == length; i++)
-			check_partitions(lfirst(cell), &samples[i], findings);
-	}
+	foreach(cell, keys)
+		check_all_partitions(lfirst(cell), add_partitions, samples, findings);
+	check_references(conversion, first, samples, findings);
 }
 
 /*

@@ -102,6 +102,16 @@ CREATE TABLE replies (id bigint, post bigint REFERENCES posts) PARTITION BY HASH
 CREATE TABLE replies_0 PARTITION OF replies FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY RANGE (post);
 CREATE TABLE replies_0_1 PARTITION OF replies_0 FOR VALUES FROM (1) TO (1000000);
 SELECT snowflake_convert('posts', dry_run => true);
+-- which excluding its table leaves as it is
+CREATE SCHEMA parts;
+CREATE TABLE parts.posts (id bigserial PRIMARY KEY);
+CREATE TABLE parts.replies (id bigserial, post bigint REFERENCES parts.posts, PRIMARY KEY (id, post)) PARTITION BY RANGE (post);
+CREATE TABLE parts.replies_1 PARTITION OF parts.replies FOR VALUES FROM (1) TO (1000000);
+SELECT snowflake_convert_schema('parts', '{parts.replies}', dry_run => true);
+SELECT snowflake_convert_schema('parts', '{parts.posts}', dry_run => true);
+SET client_min_messages = warning;
+DROP SCHEMA parts CASCADE;
+RESET client_min_messages;
 CREATE TABLE replies_0_2 PARTITION OF replies_0 FOR VALUES FROM (1000000) TO (:month);
 SELECT snowflake_convert('posts');
 -- keys with several columns
