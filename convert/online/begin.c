@@ -14,7 +14,8 @@
 
 #include "executor/spi.h"
 #include "fmgr.h"
-#include "storage/lockdefs.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -32,8 +33,11 @@
 #include "convert/online/waits.h"
 #include "shared/table_owner.h"
 
-#define ADVISORY_CLASS	0x736e6f77
-#define ADVISORY_OBJECT	1
+/*
+ * What the lock has in place of 1 or 2, which those of SQL functions have: no role can
+ * take it but by a conversion.
+ */
+#define LOCK_KEYS	3
 
 /* Before it is looked for obstacles again. */
 #define LOOK_MS	200
@@ -57,7 +61,7 @@ snowflake_online_get_kind(FunctionCallInfo fcinfo, int argument, SnowflakeOnline
 }
 
 /*
- * Who has the advisory lock, or NULL if nobody has it anymore.
+ * Who has the lock, or NULL if nobody has it anymore.
  */
 static char *
 find_converter(void)
@@ -65,25 +69,33 @@ find_converter(void)
 	List	   *rows;
 
 	SPI_connect();
-	rows = snowflake_convert_ask_server(list_make2(psprintf("%d", ADVISORY_CLASS),
-												   psprintf("%d", ADVISORY_OBJECT)),
-										sql_converter);
+	rows = snowflake_convert_ask_server(list_make1(psprintf("%d", LOCK_KEYS)), sql_converter);
 	return snowflake_convert_first(rows);
 }
 
 /*
- * The advisory lock, which the session has until it is released.
+ * The lock of conversions.  It is an advisory one, because only these outlive a
+ * transaction that is rolled back.
+ */
+static LOCKTAG
+conversions_lock(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, LOCK_KEYS);
+	return tag;
+}
+
+/*
+ * Take the lock, which the session has until it is released.
  */
 void
 snowflake_online_lock_conversions(bool until_commit)
 {
-	PGFunction	function = until_commit ? pg_try_advisory_xact_lock_int4 :
-		pg_try_advisory_lock_int4;
+	LOCKTAG		tag = conversions_lock();
 	char	   *converter;
 
-	if (DatumGetBool(DirectFunctionCall2(function,
-										 Int32GetDatum(ADVISORY_CLASS),
-										 Int32GetDatum(ADVISORY_OBJECT))))
+	if (LockAcquire(&tag, ExclusiveLock, !until_commit, true) != LOCKACQUIRE_NOT_AVAIL)
 		return;
 	converter = find_converter();
 	ereport(ERROR,
@@ -96,9 +108,9 @@ snowflake_online_lock_conversions(bool until_commit)
 void
 snowflake_online_unlock_conversions(void)
 {
-	(void) DirectFunctionCall2(pg_advisory_unlock_int4,
-							   Int32GetDatum(ADVISORY_CLASS),
-							   Int32GetDatum(ADVISORY_OBJECT));
+	LOCKTAG		tag = conversions_lock();
+
+	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
 /*

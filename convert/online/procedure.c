@@ -103,7 +103,7 @@
  *
  * Nobody waits behind a request for longer than lock_wait, and of a deadlock the
  * conversion is the victim, which tries again; see online/locks.c, and
- * online/top_level.c for what waits longer.  An advisory lock of the session keeps
+ * online/top_level.c for what waits longer.  A lock of the session keeps
  * conversions of a database apart.
  *
  * Security

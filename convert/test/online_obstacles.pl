@@ -458,12 +458,16 @@ run_in($node, 'postgres', 'ALTER TABLE t RENAME key TO id');
 $node->safe_psql('postgres', 'CREATE TABLE k (id int PRIMARY KEY); ALTER TABLE t ADD k int REFERENCES k');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('k')"), qr/trigger "~snowflake_new" of table public\.t is for other columns/, 'a conversion that was begun for other columns');
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('t', until => 'prepare')"), qr/the next phase is/, 'that conversion itself continues');
-my ($blocker) = start_queries($node, "BEGIN; SELECT * FROM t; SELECT pg_advisory_lock(1936617335, 1); SELECT pg_sleep(600)");
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory'") or die;
-like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts');
-like(run_in($node, 'postgres', "SELECT snowflake_convert_undo('t')"), qr/ERROR:  another session converts a table of this database/, 'another session converts, and undo');
-$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; SELECT%' AND pid <> pg_backend_pid()});
-finish_queries($blocker);
+my $client = $node->background_psql('postgres');
+$client->query_safe('SET ROLE regress_other; SELECT pg_advisory_lock(0), pg_advisory_lock(1936617335, 1); RESET ROLE; BEGIN; SELECT FROM t');
+my $call = start_converting($node, 'postgres', "'t'");
+wait_until_said($call, qr/waiting to lock table public\.t/);
+my $other = qr/ERROR:  another session converts a table of this database\nDETAIL:  .*has the advisory lock of conversions\./;
+like(run_in($node, 'postgres', "CALL snowflake_convert_online('t')"), $other, 'another session converts, which advisory locks of roles do not prevent');
+like(run_in($node, 'postgres', "SELECT snowflake_convert_undo('t')"), $other, 'another session converts, and undo');
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conversion'});
+finish_converting($call);
+$client->quit;
 
 # What is in use no longer: not while it is converted online
 my $converts = qr/DETAIL:  table (public\.)?t is being converted online\nHINT:  Nothing was changed\. Complete the conversion with snowflake_convert_online\(\)/;
