@@ -36,6 +36,15 @@ foreach my $column ('id serial PRIMARY KEY', q{id int DEFAULT nextval('unused') 
 	query($a, qq{$by_default CREATE SEQUENCE IF NOT EXISTS unused AS int; DROP TABLE IF EXISTS filled; CREATE TABLE filled AS SELECT g AS n FROM generate_series(1, 3000) g});
 	is(query($a, qq{$by_default ALTER TABLE filled ADD $column; SELECT count(DISTINCT id), min(id) FROM filled}), '3000|1', "ADD $column in a table with rows");
 }
+# Nor can it be read, if it has keys.
+query($a, qq{$by_default CREATE TABLE altered (id serial PRIMARY KEY, n smallint); INSERT INTO altered SELECT generate_series(1, 300), 1});
+foreach my $change (q{ADD x int DEFAULT nextval('altered_id_seq')}, q{ALTER id TYPE bigint USING nextval('altered_id_seq')},
+	q{ALTER n TYPE bigint, ADD y int DEFAULT nextval('altered_id_seq')})
+{
+	like(sql_error($a, "ALTER TABLE altered $change"), qr/ERROR:  55006: keys of table "altered" cannot be read while it is altered/, "$change: no number is taken that could be below the keys");
+}
+is(query($a, q{SELECT nextval('altered_id_seq')}), 301, '... but before, it is');
+is(query($a, q{ALTER TABLE altered ADD x int DEFAULT nextval('altered_id_seq'), ALTER n TYPE bigint; SELECT count(DISTINCT x), min(x) > 301 FROM altered}), '300|t', '... and then it can be altered');
 # Row security hides no key.
 query($a, q{
 	CREATE ROLE owner; GRANT CREATE, USAGE ON SCHEMA public TO owner; SET ROLE owner; SET snowflake.default_sequence_kind = range;

@@ -18,6 +18,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_attrdef.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_type.h"
@@ -39,8 +40,9 @@
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
-/* How many ALTER TABLE run in this session, one in the other. */
+/* How many ALTER TABLE run in this session, one in the other, and the first command. */
 static int	nalters = 0;
+static CommandId first_alter;
 
 /* What is called with each column that uses a sequence. */
 typedef void (*ColumnFunction) (Oid relid, Oid table, int column, void *arg);
@@ -339,7 +341,8 @@ snowflake_is_locked(Oid relid, LOCKMODE mode)
 void
 snowflake_begin_alter_table(void)
 {
-	nalters++;
+	if (nalters++ == 0)
+		first_alter = GetCurrentCommandId(false);
 }
 
 void
@@ -349,20 +352,58 @@ snowflake_end_alter_table(void)
 }
 
 /*
- * Can a column have keys?  Temporary tables are left out: only their own sessions can read
- * them.  So is one that this session alters, perhaps with values of the sequence: its
- * new indexes are empty files.
+ * Does this session alter a table, perhaps with values of a sequence?  Then it cannot be
+ * read: its new indexes are empty files, and its rows are of the types from before.
  */
 static bool
-can_have_keys(Oid table, Oid type)
+is_altered(Oid table)
+{
+	return nalters > 0 && snowflake_is_locked(table, AccessExclusiveLock);
+}
+
+/*
+ * Can a column have keys?  Temporary tables are left out: only their own sessions can read
+ * them.
+ */
+static bool
+can_have_keys(Oid table, int column)
 {
 	char		kind = get_rel_relkind(table);
+	Oid			type = getBaseType(get_atttype(table, column));
 
-	type = getBaseType(type);
 	return (kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
 		get_rel_persistence(table) != RELPERSISTENCE_TEMP &&
-		(type == INT2OID || type == INT4OID || type == INT8OID) &&
-		(nalters == 0 || !snowflake_is_locked(table, AccessExclusiveLock));
+		(type == INT2OID || type == INT4OID || type == INT8OID);
+}
+
+/*
+ * Fail if a column of a table that this session alters was there before, and so can have
+ * keys.
+ */
+static void
+check_new_column(Oid relid, Oid table, int column)
+{
+	Snapshot	before = RegisterSnapshot(GetLatestSnapshot());
+	Relation	attributes = table_open(AttributeRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+
+	before->curcid = first_alter;
+	ScanKeyInit(&keys[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(table));
+	ScanKeyInit(&keys[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber,
+				F_INT2EQ, Int16GetDatum(column));
+	scan = systable_beginscan(attributes, AttributeRelidNumIndexId, true, before, 2, keys);
+	if (HeapTupleIsValid(systable_getnext(scan)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("keys of table \"%s\" cannot be read while it is altered",
+						get_rel_name(table)),
+				 errdetail("Numbers of sequence \"%s\" begin above them.", get_rel_name(relid)),
+				 errhint("Before ALTER TABLE, call nextval() of the sequence, or set its kind.")));
+	systable_endscan(scan);
+	table_close(attributes, AccessShareLock);
+	UnregisterSnapshot(before);
 }
 
 /*
@@ -426,11 +467,16 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 	int64		key;
 	bool		found;
 
-	if (!can_have_keys(table, get_atttype(table, column)))
+	if (!can_have_keys(table, column))
 		return;
 	if (!counts(table, relid))
 	{
 		greatest->left_out = table;
+		return;
+	}
+	if (is_altered(table))
+	{
+		check_new_column(relid, table, column);
 		return;
 	}
 	key = ask_owner(table, greatest_query(table, column, greatest->last), &found);
@@ -469,7 +515,7 @@ snowflake_greatest_key(Oid relid)
 static void
 note_column(Oid relid, Oid table, int column, void *has_keys)
 {
-	if (can_have_keys(table, get_atttype(table, column)) && counts(table, relid))
+	if (can_have_keys(table, column) && counts(table, relid))
 		*(bool *) has_keys = true;
 }
 
@@ -499,7 +545,7 @@ search_key(Oid relid, Oid table, int column, void *arg)
 {
 	SearchedKey *searched = arg;
 
-	if (searched->found || !can_have_keys(table, get_atttype(table, column)) ||
+	if (searched->found || !can_have_keys(table, column) || is_altered(table) ||
 		!counts(table, relid))
 		return;
 	(void) ask_owner(table,
