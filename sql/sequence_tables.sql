@@ -149,6 +149,12 @@ CREATE TABLE missing (id int DEFAULT nextval('no_such_sequence'::text));
 CREATE TABLE missing2 (id int DEFAULT nextval('no_such_sequence'));
 SELECT sequence, kind, problem FROM snowflake_sequences WHERE table_name = 'shares' ORDER BY sequence COLLATE "C";
 
+-- it was used: a local one would return small numbers to others
+CREATE SEQUENCE used;
+SELECT is_id(nextval('used'));
+CREATE TABLE uses (id int DEFAULT nextval('used'), c text DEFAULT 'INV-' || nextval('used'));
+SELECT is_id(nextval('used'));
+
 -- another function has the name
 CREATE SCHEMA own;
 CREATE FUNCTION own.nextval(text) RETURNS text LANGUAGE sql AS 'SELECT $1';

@@ -38,6 +38,7 @@
 #include "sequences/identity.h"
 #include "sequences/kind.h"
 #include "sequences/suitable.h"
+#include "sequences/unused.h"
 #include "sequences/values.h"
 #include "server/api.h"
 #include "shared/compat.h"
@@ -232,6 +233,7 @@ request_shmem(void)
 	snowflake_request_grant();
 	snowflake_request_slots();
 	snowflake_request_chain();
+	snowflake_request_unused();
 }
 
 static void
@@ -244,6 +246,7 @@ startup_shmem(void)
 	snowflake_attach_grant(snowflake_attach_state());
 	snowflake_attach_slots();
 	snowflake_attach_chain();
+	snowflake_attach_unused();
 	LWLockRelease(AddinShmemInitLock);
 }
 

@@ -52,6 +52,7 @@
 #include "sequences/labelled.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
+#include "sequences/unused.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
@@ -563,8 +564,8 @@ snowflake_sequence_kind(Oid relid)
 }
 
 /*
- * Lock a sequence of the caller that got its kind by the setting, and was not local
- * before.  Returns false if it is another one.
+ * Lock a sequence of the caller that got its kind by the setting, and that nobody has
+ * used.  Returns false if it is another one.
  */
 bool
 snowflake_lock_default(Oid relid)
@@ -576,7 +577,7 @@ snowflake_lock_default(Oid relid)
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
 	label = snowflake_sequence_label(relid);
-	return label.by_default && !label.has_position;
+	return label.by_default && snowflake_is_noted_unused(relid);
 }
 
 /*
@@ -598,4 +599,5 @@ snowflake_set_default_kind(Oid relid, SnowflakeSequenceKind kind)
 	fill_label(relid, kind, NULL, &label);
 	label.by_default = true;
 	set_label(relid, &label, false);
+	snowflake_note_unused(relid);
 }

@@ -57,6 +57,7 @@
 #include "sequences/marked.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
+#include "sequences/unused.h"
 #include "sequences/values.h"
 #include "shared/compat.h"
 
@@ -258,6 +259,8 @@ learn_sequence(Sequence *sequence)
 	bool		is_exhausted;
 
 	sequence->info = read_info(sequence->relid, &label);
+	if (label.by_default)
+		snowflake_note_used(sequence->relid);
 	is_exhausted = label.kind == SNOWFLAKE_KIND_LOCAL ||
 		snowflake_exhaust_in_place(sequence->relid);
 	sequence->known = is_exhausted && before == invalidations;

@@ -68,7 +68,8 @@ ok($node->poll_query_until('shop',
 	'a statement that changes the kind waits for who uses the sequence');
 $one->query_safe('COMMIT');
 $two->query_safe('SELECT 1');
-is(query("SELECT kind FROM snowflake_sequences WHERE sequence = 'app.raced'"), 'local', 'then it fits the column');
+is(query("SELECT kind FROM snowflake_sequences WHERE sequence = 'app.raced'"), 'snowflake', '... and leaves it as it is then');
+query(q{DROP TABLE app.races; SELECT snowflake_set_sequence_kind('app.raced', 'local')});
 
 # Who may only use a sequence does not keep its owner from having it fit.
 query(q{CREATE SEQUENCE app.used});
@@ -87,6 +88,13 @@ is($one->query_safe("SELECT count(*) FROM app.old_item WHERE k $ID") =~ s/\n\z//
 $one->query_safe('ROLLBACK');
 is(query("SELECT count(*) FROM pg_class WHERE relname ~ 'undone|old_item_k'"), 0, 'a rollback leaves nothing');
 $_->quit foreach $one, $two;
+# Nor is it known what was used before a restart.
+query('CREATE SEQUENCE app.before_restart');
+$node->restart;
+query(q{SET client_min_messages = error; CREATE TABLE app.restarted (id int DEFAULT nextval('app.before_restart'))});
+is(query("SELECT kind FROM snowflake_sequences WHERE sequence = 'app.before_restart'"), 'snowflake', 'a sequence from before a restart stays as it is');
+query('DROP TABLE app.restarted; DROP SEQUENCE app.before_restart');
+
 
 # Dumps: what they say is right, whatever the setting.  Tables of the local kind stay local.
 my $dir = PostgreSQL::Test::Utils::tempdir;
