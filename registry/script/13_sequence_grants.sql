@@ -196,7 +196,7 @@ BEGIN
     -- database may have been removed, so the group is that of the range.
     UPDATE snowflake_registry.held_ranges h
     SET acknowledged_floor = least(acknowledged, s.floor),
-        floor_pending = h.floor_pending AND acknowledged < s.floor
+        floor_pending = h.floor_pending AND coalesce(acknowledged < s.floor, false)
     FROM snowflake_registry.range_sequences s
     WHERE s.database_group = h.database_group AND s.name = h.name
     AND h.client = acknowledge_floor.client AND h.database = acknowledge_floor.database AND h.name = acknowledge_floor.name
@@ -205,7 +205,7 @@ END
 $$;
 
 COMMENT ON FUNCTION snowflake_registry.acknowledge_floor(uuid, text, text, bigint) IS
-'internal: a server gives out no number up to a floor anymore';
+'internal: a server gives out no number up to a floor anymore (NULL: that of the sequence)';
 
 CREATE FUNCTION snowflake_registry.grant_range(
     INOUT s snowflake_registry.range_sequences,

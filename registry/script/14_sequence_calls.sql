@@ -135,7 +135,7 @@ BEGIN
             IF u.floor IS NOT NULL AND NOT busy THEN
                 -- Who has a lower MAXVALUE has no numbers above it, either.
                 PERFORM snowflake_registry.acknowledge_floor(client, u.database, u.name,
-                    CASE WHEN u.floor < u.last THEN u.floor ELSE s.floor END);
+                    CASE WHEN u.floor < u.last THEN u.floor END);
             END IF;
             IF problem IS NULL AND u.floor IS NOT NULL THEN
                 waits_for := snowflake_registry.wait_for_holders(client, u.database, s.database_group, s.name, u.floor);

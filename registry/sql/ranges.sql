@@ -247,6 +247,14 @@ SELECT snowflake_registry.remove_database('shop');
 SELECT * FROM regress_call('d', 3011, '{}', 3012, '{public.u,public.w}', floors => '{NULL,5000}');
 SELECT snowflake_registry.add_database('shop');
 SELECT * FROM regress_call('p', NULL, '{}', 3013, '{public.w}', floors => '{50}', counts => '{0}');
+-- One of a range of that database is acknowledged, also by who knows no more of it.
+SELECT * FROM regress_call('d', 3012, '{}', 3014, '{public.w}', databases => '{shop_eu}');
+SELECT snowflake_registry.remove_database('shop_eu');
+SELECT * FROM regress_call('p', 3013, '{}', 3015, '{public.w}', floors => '{1000}', counts => '{0}');
+SELECT database, name, floor FROM snowflake_registry.get_floors(md5('d')::uuid, 0) WHERE database = 'shop_eu';
+SELECT * FROM regress_call('d', 3014, '{}', 3016, '{public.w}', floors => '{1000}', lasts => '{1000}', counts => '{0}', databases => '{shop_eu}');
+SELECT count(*) FROM snowflake_registry.get_floors(md5('d')::uuid, 0) WHERE database = 'shop_eu';
+SELECT snowflake_registry.add_database('shop_eu', 'shop');
 -- A failed call has no effect.
 \set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, '
 :call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', NULL);
