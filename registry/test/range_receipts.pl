@@ -123,5 +123,18 @@ like($evidence, qr/\bpostgres\.public\.locked_id_seq=\?/, 'nor what a sequence h
 like($evidence, qr/\bclosed\.public\.u_id_seq=\d{3}/, 'a template that takes no connections is read');
 $standby->safe_psql('postgres', "ROLLBACK PREPARED '$_'") foreach qw(rows drop);
 
-$_->stop foreach $standby, $registry;
+# A server that has told its registry of a floor tells another one, too.
+asked('SELECT snowflake_registry.resume_ranges(1)');
+wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
+$standby->safe_psql('postgres', "SELECT setval('s', 20000)");
+my $moved = new_registry('moved', '1, 100, new => true');
+$moved->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+$standby->append_conf('postgresql.conf', registry_conf($moved));
+$standby->reload;
+$moved->poll_query_until('postgres', q{SELECT count(*) > 0 FROM snowflake_registry.range_clients WHERE reported IS NOT NULL}) or die 'no report';
+my $second = new_server('second', registry_conf($moved), "snowflake.server_name = 'second'", "snowflake.grant_timeout = '20s'");
+$second->safe_psql('postgres', "CREATE SEQUENCE s AS integer; SELECT snowflake_set_sequence_kind('s', 'range')");
+is(sql_error($second, "SELECT setval('s', 15000)"), '', 'a server that has moved to another registry tells it of floors of which it has told the former one');
+
+$_->stop foreach $second, $standby, $registry, $moved;
 done_testing();

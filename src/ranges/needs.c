@@ -661,7 +661,8 @@ snowflake_fail_range_requests(const RangeRequest *requests, int n, const char *w
 }
 
 /*
- * Give up all numbers that are not above a floor.
+ * Give up all numbers that are not above a floor, and tell the registry, which waits for
+ * that.  It may have been told before, or another registry.
  */
 void
 snowflake_note_range_floor(const char *database, const char *name, int64 floor)
@@ -673,6 +674,7 @@ snowflake_note_range_floor(const char *database, const char *name, int64 floor)
 	if (slot != NULL)
 	{
 		slot->heard = Max(slot->heard, Min(floor, slot->last));
+		slot->told = -1;
 		snowflake_give_up(slot, slot->heard);
 		queue_slot(slot, snowflake_steady_clock());
 	}
