@@ -65,7 +65,9 @@ BEGIN
     ON CONFLICT ON CONSTRAINT range_sequences_pkey
     DO UPDATE SET next = greatest(s.next, least(excluded.next, snowflake_registry.usable_last(s.last) + 1)),
                   floor = greatest(s.floor, least(excluded.floor, snowflake_registry.usable_last(s.last)));
-    -- What servers hold is of the former group, so they hear that it is below the floor.
+    -- What servers hold is of the former group, so they hear that it is below the floor,
+    -- but those that have been started again.
+    PERFORM snowflake_registry.end_former_lives();
     UPDATE snowflake_registry.held_ranges h SET database_group = continue_group.database_group
     WHERE h.database = continue_group.database;
     UPDATE snowflake_registry.held_ranges h SET floor_pending = true
