@@ -255,6 +255,11 @@ SELECT database, name, floor FROM snowflake_registry.get_floors(md5('d')::uuid, 
 SELECT * FROM regress_call('d', 3014, '{}', 3016, '{public.w}', floors => '{1000}', lasts => '{1000}', counts => '{0}', databases => '{shop_eu}');
 SELECT count(*) FROM snowflake_registry.get_floors(md5('d')::uuid, 0) WHERE database = 'shop_eu';
 SELECT snowflake_registry.add_database('shop_eu', 'shop');
+-- Who has been started again holds nothing of a database that gets another group.
+SELECT snowflake_registry.add_database('grouped');
+SELECT * FROM regress_call('q/1', NULL, '{}', 3017, '{public.w}', floors => '{0}', databases => '{grouped}', boot => 'q', started => 1);
+SELECT * FROM regress_call('q/2', NULL, '{}', 3018, '{public.w}', databases => '{shop}', counts => '{0}', boot => 'q', started => 2);
+SELECT snowflake_registry.remove_database('grouped'), snowflake_registry.add_database('grouped', 'other');
 -- A failed call has no effect.
 \set call 'SELECT * FROM snowflake_registry.get_ranges(md5(''h'')::uuid, NULL, ''{}'', md5(''1'')::uuid, '
 :call 0, 'h', '{shop}', '{t}', '{1}', '{1}', '{1}', '{1}', NULL);
