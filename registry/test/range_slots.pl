@@ -96,6 +96,13 @@ is($twice, 0, 'two sequences of one name have different numbers');
 cmp_ok(time - $begin, '<', 15, 'without waiting for each other');
 cmp_ok(calls() - $calls, '<', 12, 'nor a call for each number');
 cmp_ok((sort { $a <=> $b } keys %seen)[-1], '<=', 1500, 'none of them above the lower last one');
+foreach (1 .. 10)
+{
+	my (undef, $out) = $server->psql('postgres', "SELECT nextval(s) FROM generate_series(1, 60), unnest('{high,low}'::regclass[]) s");
+	$seen{$_}++ foreach split /\n/, $out;
+}
+is(scalar(grep { $_ > 1 } values %seen), 0, 'they share all numbers up to it');
+cmp_ok(scalar(grep { $_ <= 1500 } keys %seen), '>', 1300, 'and lose none');
 $server->psql('postgres', "SELECT nextval('low') FROM generate_series(1, 2000)");
 like(sql_error($server, "SELECT nextval('low')"), qr/2200H: nextval: reached maximum value of sequence "low" \(1500\)/, 'the lower one is exhausted');
 is($server->safe_psql('postgres', "SELECT count(DISTINCT nextval('high')) FROM generate_series(1, 1000)"), 1000, 'the other one goes on');
