@@ -62,6 +62,28 @@ SELECT count(*) AS falls FROM (SELECT id, lag(id) OVER (ORDER BY v) AS before FR
 SELECT snowflake_nextval() AS id \gset
 SELECT uuid_v7() > '00000000-0000-7000-8000-000000000000' AS made, snowflake_currval() = :id AS same;
 
+-- of a time: to the millisecond, in the order of microseconds, and otherwise random
+CREATE TEMP TABLE past AS
+SELECT t, uuid_v7(t) AS u
+FROM (SELECT timestamptz '2019-02-03 04:05:06.998+00' + n * interval '1 us' AS t FROM generate_series(0, 9999) n) s;
+SELECT count(*) FILTER (WHERE uuid_timestamp(u) <> date_trunc('milliseconds', t)) AS wrong_time,
+       count(*) FILTER (WHERE u <= before) AS falls,
+       count(*) FILTER (WHERE u::text !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$') AS wrong
+FROM (SELECT *, lag(u) OVER (ORDER BY t) AS before FROM past) p;
+WITH bits AS (
+    SELECT b, avg(get_bit(uuid_send(u), b)) AS share
+    FROM past, generate_series(64, 127) b GROUP BY b)
+SELECT count(*) FILTER (WHERE abs(share - 0.5) < 10 * 0.5 / sqrt(10000)) AS random,
+       count(*) FILTER (WHERE share IN (0, 1)) AS fixed
+FROM bits;
+SELECT count(DISTINCT uuid_v7('2019-02-03 04:05:06+00')) FROM generate_series(1, 1000);
+SELECT left(uuid_v7('1970-01-01 00:00+00')::text, 20) ~ '^00000000-0000-7000-[89ab]' AS first,
+       left(uuid_v7('10889-08-02 05:31:50.655999+00')::text, 20) ~ '^ffffffff-ffff-7ffb-[89ab]' AS last,
+       uuid_v7(NULL) IS NULL AS strict;
+SELECT uuid_v7('1969-12-31 23:59:59.9999+00');
+SELECT uuid_v7('10889-08-02 05:31:50.656+00');
+SELECT uuid_v7('infinity');
+
 --
 -- uuid_lower_bound()
 --

@@ -59,6 +59,7 @@ static int	pool_pid = 0;
 
 PG_FUNCTION_INFO_V1(uuid_v4);
 PG_FUNCTION_INFO_V1(uuid_v7);
+PG_FUNCTION_INFO_V1(uuid_v7_at);
 PG_FUNCTION_INFO_V1(uuid_timestamp);
 PG_FUNCTION_INFO_V1(uuid_lower_bound);
 
@@ -96,6 +97,21 @@ check_ms(int64 ms)
 				 errmsg("time is out of range for version 7 UUIDs"),
 				 errdetail("The timestamp of such a UUID is between the years 1970 and 10889.")));
 	return (uint64) ms;
+}
+
+/*
+ * The Unix microseconds of a time, which must not be before 1970.
+ */
+static int64
+unix_us(TimestampTz timestamp)
+{
+	int64		us;
+
+	if (pg_add_s64_overflow(timestamp,
+							(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY,
+							&us) || us < 0)
+		check_ms(-1);
+	return us;
 }
 
 /*
@@ -177,6 +193,26 @@ uuid_v7(PG_FUNCTION_ARGS)
 }
 
 /*
+ * uuid_v7(timestamptz) returns uuid
+ *
+ * For rows of the past.  What is left of the time below a millisecond is in
+ * rand_a (RFC 9562, section 6.2, method 3), so that they sort by microseconds.
+ */
+Datum
+uuid_v7_at(PG_FUNCTION_ARGS)
+{
+	int64		us = unix_us(PG_GETARG_TIMESTAMPTZ(0));
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+	uint64		random;
+
+	take_random(&random, sizeof(random));
+	write_version_7(uuid, check_ms(us / 1000), (us % 1000 << A_BITS) / 1000,
+					random >> (64 - B_BITS));
+
+	PG_RETURN_UUID_P(uuid);
+}
+
+/*
  * uuid_timestamp(uuid) returns timestamptz
  *
  * Versions 1 and 6 have the same 60 bits, in steps of 100 ns, in another
@@ -224,17 +260,9 @@ uuid_timestamp(PG_FUNCTION_ARGS)
 Datum
 uuid_lower_bound(PG_FUNCTION_ARGS)
 {
-	TimestampTz timestamp = PG_GETARG_TIMESTAMPTZ(0);
+	int64		us = unix_us(PG_GETARG_TIMESTAMPTZ(0));
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
-	int64		us;
-	int64		ms;
 
-	if (pg_add_s64_overflow(timestamp,
-							(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY,
-							&us) || us < 0)
-		ms = -1;				/* out of range */
-	else
-		ms = us / 1000 + (us % 1000 != 0 ? 1 : 0);
-	write_version_7(uuid, check_ms(ms), 0, 0);
+	write_version_7(uuid, check_ms(us / 1000 + (us % 1000 != 0 ? 1 : 0)), 0, 0);
 	PG_RETURN_UUID_P(uuid);
 }

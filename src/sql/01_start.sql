@@ -14,7 +14,7 @@ DECLARE
 BEGIN
     FOREACH signature IN ARRAY ARRAY[
         'snowflake_nextval()', 'snowflake_id()', 'uuid_v4()', 'uuid_v7()',
-        'uuid_timestamp(uuid)', 'uuid_lower_bound(timestamptz)']
+        'uuid_v7(timestamptz)', 'uuid_timestamp(uuid)', 'uuid_lower_bound(timestamptz)']
     LOOP
         IF pg_catalog.to_regprocedure(pg_catalog.format('%I.%s', pg_catalog.current_schema(), signature)) IS NOT NULL THEN
             RAISE EXCEPTION 'schema "%" already has a function %', pg_catalog.current_schema(), signature

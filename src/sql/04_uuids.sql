@@ -22,6 +22,16 @@ generated before with the same snowflake.scheme: milliseconds and sequence of a 
 snowflake ID, and random bits;
 errors: those of snowflake_nextval(), and 22008 from the year 10889 on';
 
+CREATE FUNCTION uuid_v7(ts timestamptz)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'uuid_v7_at'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION uuid_v7(timestamptz) IS
+'UUID of version 7 for a row of this time, which sorts by it, to the microsecond among
+its like; the rest is random;
+error: 22008 if the time is not between the years 1970 and 10889';
+
 CREATE FUNCTION uuid_timestamp(id uuid)
 RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'uuid_timestamp'
