@@ -70,13 +70,14 @@ find_column(const TriggerData *data, const char *name)
 }
 
 /*
- * A column of an integer type.  Returns false for a null.
+ * A column of an integer type.  Returns false for a null.  For heap_getattr(), see
+ * labelled.c.
  */
 static bool
 get_integer(HeapTuple tuple, TupleDesc desc, int attnum, int64 *value)
 {
 	bool		isnull;
-	Datum		datum = heap_getattr(tuple, attnum, desc, &isnull);
+	Datum		datum = SPI_getbinval(tuple, desc, attnum, &isnull);
 
 	*value = 0;
 	if (isnull)

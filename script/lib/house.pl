@@ -225,6 +225,10 @@ foreach my $library (sort keys %exported)
 }
 wrong(map { "no library exports $_, which one calls" } grep { /^snowflake_/ && !$defined{$_} } sort keys %called);
 
+# heap_getattr() is inline, and a minor version has added what it calls: a library that was
+# built with its headers could not be loaded by the one before.
+wrong('a library calls heap_getattr(), which binds it to a minor version') if $called{heap_datum_check};
+
 foreach my $script (glob('src/sql/*.sql registry/script/*.sql'), map { glob("$_/snowflake*--*.sql") } 'convert', 'keys')
 {
 	my $lines = () = slurp($script) =~ /\n/g;

@@ -38,13 +38,16 @@ snowflake_get_label(Oid relid)
 
 /*
  * Does a row of pg_seclabel say that a sequence is not local?
+ *
+ * heap_getattr() is inline, and calls functions that a minor version has added:
+ * a library that was built with its headers could not be loaded by the one before.
  */
 static bool
 is_nonlocal(HeapTuple tuple, TupleDesc desc)
 {
 	bool		isnull;
-	Datum		provider = heap_getattr(tuple, Anum_pg_seclabel_provider, desc, &isnull);
-	Datum		label = heap_getattr(tuple, Anum_pg_seclabel_label, desc, &isnull);
+	Datum		provider = fastgetattr(tuple, Anum_pg_seclabel_provider, desc, &isnull);
+	Datum		label = fastgetattr(tuple, Anum_pg_seclabel_label, desc, &isnull);
 
 	return ((FormData_pg_seclabel *) GETSTRUCT(tuple))->classoid == RelationRelationId &&
 		strcmp(TextDatumGetCString(provider), SNOWFLAKE_LABEL_PROVIDER) == 0 &&
