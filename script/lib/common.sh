@@ -37,14 +37,20 @@ have_commands()
 	done
 }
 
-# Are a PostgreSQL server and what an extension is built with there?
-have_postgres()
+# Are a PostgreSQL server, its headers and its programs there?
+have_server()
 {
-	have_commands make cc "$PG_CONFIG" &&
+	have_commands "$PG_CONFIG" &&
 		[ -f "$("$PG_CONFIG" --pgxs 2>/dev/null)" ] &&
 		[ -f "$("$PG_CONFIG" --includedir-server)/postgres.h" ] &&
 		[ -x "$("$PG_CONFIG" --bindir)/postgres" ] &&
 		[ -x "$("$PG_CONFIG" --bindir)/pgbench" ]
+}
+
+# And what an extension is built with?
+have_postgres()
+{
+	have_commands make cc && have_server
 }
 
 # Are the tools of the tests there too?
@@ -135,6 +141,9 @@ install_missing()
 	if have_postgres && { [ "${1:-}" != tests ] || have_test_tools; }; then
 		return
 	fi
+	# Which packages would belong to a pg_config that was named is not known.
+	[ "$PG_CONFIG" = pg_config ] || have_server ||
+		die "PG_CONFIG=$PG_CONFIG is not that of a server with its headers and pgbench"
 	update_packages "a C compiler, make," \
 		"PostgreSQL 15 or later with its server headers (pg_config in the PATH or" \
 		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More, pgrep}"

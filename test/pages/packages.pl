@@ -50,4 +50,11 @@ like($said, qr/^E: The repository is not signed\.\n.*could not update the list o
 ($how, $said, $did) = update_with(($lock) x 200);
 is("$how: $did", 'fails: 121 calls, 120 pauses', 'the wait ends');
 
+# A pg_config that was named and is none
+unlink "$folder/calls";
+local %ENV = (%ENV, PATH => "$folder:$ENV{PATH}", FOLDER => $folder, PG_CONFIG => '/nonexistent');
+my ($out, $err) = run_command([ "$Page::top/script/quickstart" ]);
+is($err, 'quickstart: PG_CONFIG=/nonexistent is not that of a server with its headers and pgbench', 'script/quickstart says that pg_config is wrong');
+ok(!-e "$folder/calls", '... before it installs anything');
+
 done_testing();

@@ -172,7 +172,7 @@ sub wrong_in_call
 
 # Commands that other scripts run; docker is in no test.
 my %run_by = (
-	'make && sudo make install' => [ 'script/lib/common.sh', 'make -s install' ],
+	'make -j4 && sudo make install' => [ 'script/lib/common.sh', 'make -s install' ],
 	'make check' => [ 'Makefile', "\ncheck:\n" ],
 	'make installcheck' => [ 'debian/tests/installcheck', 'installcheck' ],
 	'pg_buildext updatecontrol && dpkg-buildpackage -b' => [ 'script/tests/package', 'dpkg-buildpackage' ],
