@@ -245,6 +245,32 @@ SELECT * FROM r.extend(5, '{28}', 31);
 SELECT r.return(5, '{28}', 0);
 SELECT state, ends FROM r.workers() WHERE worker_id = 5;
 
+-- servers of the same name: one that was started again, and one that runs beside the other
+BEGIN;
+\set VERBOSITY terse
+SELECT r.pass(1000);
+SELECT worker_id AS first FROM r.get('{}', 101, name => 'twin') \gset
+SELECT r.pass(5);
+SELECT worker_id AS second FROM r.get('{}', 102, name => 'twin') \gset
+SELECT r.pass(1);
+SET LOCAL client_min_messages = warning;
+SELECT count(*) FROM r.extend(:second, '{102}', 103, name => 'twin');
+SELECT count(*) FROM snowflake_registry.workers WHERE problem IS NOT NULL;
+SELECT count(*) FROM r.extend(:first, '{101}', 104, name => 'twin');
+SELECT count(*) FROM r.extend(:first, '{104}', 105, name => 'twin');
+SELECT count(*) FROM r.extend(:second, '{103}', 106, name => 'twin');
+SELECT replace(problem, :first::text, 'first') FROM snowflake_registry.workers WHERE worker_id = :second;
+SELECT count(*) FROM snowflake_registry.workers WHERE problem IS NOT NULL;
+-- ... until one of them has another name, or has ended
+SELECT count(*) FROM r.extend(:first, '{105}', 107, name => 'other');
+SELECT count(*) FROM r.extend(:second, '{106}', 108, name => 'twin');
+SELECT count(*) FROM r.extend(:first, '{107}', 109, name => 'twin');
+SELECT r.return(:first, '{109}');
+SELECT count(*) FROM r.extend(:second, '{108}', 110, name => 'twin');
+SELECT count(*) FROM snowflake_registry.workers WHERE problem IS NOT NULL;
+\set VERBOSITY default
+ROLLBACK;
+
 -- returned, up to the end of the used IDs, which is never outside the grant
 SELECT r.return(5, '{30}', r.id(2));
 SELECT state, ends, free FROM r.workers() WHERE worker_id = 5;

@@ -38,7 +38,7 @@ sub worker_id
 
 # A standby is promoted, while the primary keeps running; and so does a copy of its
 # data directory.
-my $primary = new_primary('primary', $conf, 'snowflake.worker_id = 5');
+my $primary = new_primary('primary', $conf, 'snowflake.worker_id = 5', "snowflake.server_name = 'shop'");
 $primary->safe_psql('postgres', $table);
 my $standby = new_standby($primary, 'standby');
 my $copy = PostgreSQL::Test::Cluster->new('copy');
@@ -63,6 +63,15 @@ all_different('split brain and a copy', @clients);
 isnt($workers[0], $workers[1], 'the new primary has another worker ID');
 isnt($workers[0], $workers[2], 'the copy has another worker ID than the primary');
 isnt($workers[1], $workers[2], 'the new primary and the copy have different worker IDs');
+foreach my $server ($primary, $standby, $copy, $registry)
+{
+	like(slurp_file($server->logfile),
+		qr/WARNING:  another server calls itself "shop"\n.*DETAIL:  It has worker ID (?:@{[ join '|', @workers ]}), and calls from a Unix-domain socket\.\n.*HINT:  If one of them is a copy, shut it down/,
+		'the log announces that another server has the same name: ' . $server->name);
+}
+is(scalar(() = slurp_file($copy->logfile) =~ /WARNING:  another server calls/g) <= 2, 1, 'a server logs it once of each');
+is($registry->safe_psql('postgres', q{SELECT count(*) FROM snowflake_registry.workers WHERE problem LIKE 'Another server calls itself "shop". It has worker ID %'}),
+	3, 'so does the view of the registry');
 
 # A whole server stands still until its grant is over, and another server has its
 # worker ID.  Then it continues.

@@ -52,6 +52,8 @@ typedef struct RegistryAnswer
 	AnswerError error;
 	char		warning[SNOWFLAKE_TEXT_SIZE];	/* of a commit that is not
 												 * durable */
+	char		namesake[SNOWFLAKE_TEXT_SIZE];	/* what the registry says of
+												 * another server of this name */
 
 	int			nsets;			/* sets of rows */
 	int			nrows;			/* one more than max_rows: there are more */

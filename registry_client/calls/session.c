@@ -36,10 +36,14 @@
 #include "registry_client/calls/child.h"
 #include "registry_client/calls/session.h"
 
+/* duplicate_object */
+#define NAMESAKE_SQLSTATE	"42710"
+
 /*
  * Keep warnings that a commit is not durable.  Messages are translated, and
  * these have no SQLSTATE of their own, so they are recognized by the function
- * that gives them.  A registry that does not send its name is not trusted.
+ * that gives them.  A registry that does not send its name is not trusted.  The
+ * registry's own warning, of another server of this name, has a SQLSTATE.
  */
 static void
 receive_notice(void *arg, const PGresult *result)
@@ -49,13 +53,17 @@ receive_notice(void *arg, const PGresult *result)
 		PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
 	const char *function =
 		PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *message =
 		PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 
-	if (severity != NULL && message != NULL &&
-		strcmp(severity, "WARNING") == 0 &&
-		(function == NULL || strcmp(function, "SyncRepWaitForLSN") == 0))
+	if (severity == NULL || message == NULL || strcmp(severity, "WARNING") != 0)
+		return;
+	if (function == NULL || strcmp(function, "SyncRepWaitForLSN") == 0)
 		snowflake_keep_text(answer->warning, message);
+	else if (sqlstate != NULL && strcmp(sqlstate, NAMESAKE_SQLSTATE) == 0)
+		snowflake_keep_text(answer->namesake,
+							PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL));
 }
 
 /*

@@ -20,9 +20,11 @@
 
 #include "utils/timestamp.h"
 
+#include "base/one_line.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
 #include "generator/state.h"
+#include "registry_client/calls/answer.h"
 #include "registry_client/workers/grant_log.h"
 #include "registry_client/workers/registry_worker.h"
 
@@ -59,6 +61,30 @@ snowflake_log_grant(int worker_id, int64 until)
 			 errdetail("The registry granted it until %s. It could not grant worker ID %d, the value of \"snowflake.worker_id\".",
 					   end, snowflake_worker_id) :
 			 errdetail("The registry granted it until %s.", end)));
+}
+
+/*
+ * What the registry says of another server that has the name of this one, or an
+ * empty text.  It is logged once, unless it changes.
+ */
+void
+snowflake_log_namesake(const char *reason)
+{
+	static char noted[SNOWFLAKE_TEXT_SIZE] = "";
+	StringInfoData detail;
+
+	if (strcmp(reason, noted) == 0 || (*reason != '\0' && !snowflake_may_log_call()))
+		return;
+	snowflake_keep_text(noted, reason);
+	if (*reason == '\0')
+		return;
+	initStringInfo(&detail);
+	snowflake_append_message(&detail, reason);
+	ereport(WARNING,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("another server calls itself \"%s\"", snowflake_name_in_registry()),
+			 errdetail_internal("%s", detail.data),
+			 errhint("If one of them is a copy, shut it down. Otherwise, set \"snowflake.server_name\" on each.")));
 }
 
 /*

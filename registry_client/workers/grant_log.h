@@ -16,6 +16,7 @@
 
 extern void snowflake_log_place(bool is_this_server);
 extern void snowflake_log_grant(int worker_id, int64 until);
+extern void snowflake_log_namesake(const char *reason);
 extern void snowflake_log_not_held(int worker_id);
 extern void snowflake_log_answer(int worker_id, StringInfo error);
 extern void snowflake_log_end(bool ended);

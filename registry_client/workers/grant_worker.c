@@ -278,6 +278,7 @@ use_grant(const Request *request)
 		snowflake_log_grant(answer->worker_id, answer->until);
 	}
 	snowflake_log_answer(call->worker_id, NULL);
+	snowflake_log_namesake(request->call.answer.namesake);
 	snowflake_log_end(false);
 
 	/* At about half of it, but not at the same time on all servers. */
