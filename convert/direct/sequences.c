@@ -445,7 +445,10 @@ report_kinds(const SnowflakeKindCall *call)
 	if (call->sequences == NIL && call->done == NIL)
 		ereport(NOTICE, (errmsg("no sequence feeds a column of %s", of)));
 	else if (call->sequences == NIL)
-		ereport(NOTICE, (errmsg("sequences of %s are already of kind %s", of, kind)));
+		ereport(NOTICE,
+				(errmsg("sequences of %s are already of kind %s", of, kind),
+				 conversion->kind == SNOWFLAKE_CONVERT_RANGE ?
+				 errhint("To have them continue above the rows of this server again, call snowflake_set_sequence_kinds().") : 0));
 	else
 		ereport(NOTICE,
 				(conversion->dry_run ?

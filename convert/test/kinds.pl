@@ -164,6 +164,9 @@ is(counts($a), '120|120|120|120', 'a has the rows of two calls');
 is(counts($b), '70|70|70|70', 'b has the rows of one');
 is(scalar(grep { /(\d+)$/ && $1 <= 20 } keys %seen), 0, 'nor one that was stored');
 is(query($a, q{SELECT string_agg(problem, ', ') FROM snowflake_sequences}), '', 'the view reports no problem');
+my (undef, undef, $again) = $a->psql('app', q{SELECT snowflake_convert_schema('app', kind => 'range')});
+like($again, qr/NOTICE:  sequences of schema "app" are already of kind range\n.*HINT:  To have them continue above the rows of this server again, call snowflake_set_sequence_kinds\(\)/,
+	'a second call changes nothing, and names the one that does');
 is(query($a, q{SELECT string_agg(object, ', ') FROM snowflake_convert_report('app', kind => 'range') WHERE severity <> 'info'}), '',
 	'nor does the report');
 
