@@ -97,7 +97,7 @@ is( $node->safe_psql(
 	'43|43',
 	'a generated column has the time of the ID');
 like(
-	$node->safe_psql('postgres', $decoding->example('RETURNING')),
+	$node->safe_psql('postgres', $decoding->example('DEFAULT VALUES RETURNING')),
 	qr/^\d+\|20\d\d-/, 'the form for Citus returns a time');
 is( $node->safe_psql(
 		'postgres', q{
@@ -120,6 +120,12 @@ is( $node->safe_psql(
 	'old rows have IDs by their time, and new rows are not changed');
 $node->safe_psql('postgres', "INSERT INTO orders SELECT n, '2024-03-01 12:00' FROM generate_series(1, 4097) n");
 like(sql_error($node, $make), qr/ERROR:  22003: /, 'a millisecond has 4096 numbers');
+my $late = $decoding->example('floor(random()');
+$node->safe_psql('postgres', $late) foreach 1 .. 20;
+cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM orders WHERE created_at = '2026-11-20 12:00+00' AND snowflake_timestamp(id) = created_at}), '>', 15,
+	'rows of the past that keep coming have IDs by their time');
+$node->safe_psql('postgres', q{INSERT INTO orders SELECT snowflake_make('2026-11-20 12:00+00', 0, n), '2026-11-20 12:00+00' FROM generate_series(0, 4095) n ON CONFLICT DO NOTHING});
+is($node->safe_psql('postgres', $late), '', '... and no row comes back if the number is in use');
 
 # The schemes of docs/schemes.md
 my $page = Page->look('docs/schemes.md')->{text};
