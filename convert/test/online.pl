@@ -76,6 +76,8 @@ my $before_all = qr/^NOTICE:  (.*)\n(?=DETAIL|HINT)/m;
 my @first = run_in($node, $shop, "CALL snowflake_convert_online('orders', until => 'prepare')") =~ /$before_all/g;
 is(scalar(grep { $_ eq 'new columns are at the end of their tables' } @first), 1, 'the first call says what to know before, once');
 is(join("\n", @first), join("\n", do { my %there; grep { !$there{$_}++ } @first }), 'it says nothing twice');
+is($node->safe_psql($shop, q{SELECT DISTINCT to_jsonb(o) ? 'snowflake_new_id', to_jsonb(o) - 'snowflake_new_id' ? 'snowflake_new_id' FROM orders o}), 't|f',
+	'what stores whole rows has the new column, unless it leaves it out');
 $err = run_in($node, $shop, "CALL snowflake_convert_online('orders', until => 'swap')");
 is(join("\n", $err =~ /$before_all/g), 'public.orders: the next phase is "default"', 'the second call does not say it again');
 like($err, qr/^NOTICE:  public\.orders: phase "swap"/m, '... but what it does');

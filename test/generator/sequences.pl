@@ -2,6 +2,7 @@
 # and no rollback, crash, dump, standby, subscription or second session leaves a
 # sequence that returns small numbers, or a local one that returns none.
 
+use Page;
 use SnowflakeTest;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -140,6 +141,8 @@ is(query("SELECT nextval('pooled') $ID; DROP SEQUENCE pooled, pair"), 't', 'and 
 query('CREATE DATABASE copied TEMPLATE early');
 is(query("SELECT nextval('s') $ID", 'copied'), 't', 'a database as a template is attached');
 my $dir = PostgreSQL::Test::Utils::tempdir;
+query(q{CREATE TABLE narrow (id serial PRIMARY KEY, n int); ALTER TABLE narrow ALTER id TYPE bigint; SELECT snowflake_set_sequence_kind('narrow_id_seq');
+	INSERT INTO narrow (n) VALUES (1)});
 query('ALTER SEQUENCE c1 CYCLE; SELECT snowflake_set_sequence_kind(\'c1\')');
 $node->command_ok([ 'pg_dump', '-Fd', '-f', "$dir/dump", '-d', $node->connstr('postgres') ], 'pg_dump');
 my %restores = (
@@ -183,6 +186,10 @@ like(sql_error($node, 'INSERT INTO t (n) VALUES (1)', dbname => 'bare'), $exhaus
 is(query(q{SELECT setval('t_id_seq', max(id)) = max(id) FROM t; INSERT INTO t (n) VALUES (1) RETURNING id = lastval();
 		SELECT id - lag(id) OVER (ORDER BY id) FROM t ORDER BY id DESC LIMIT 1}, 'bare'),
 	"t\nt\n1", '... which setval() ends');
+like(sql_error($node, q{SELECT setval('narrow_id_seq', max(id)) FROM narrow}, dbname => 'bare'), qr/22003: .*out of bounds/, '... not that of a serial column');
+my ($widen, $set) = Page->look('docs/sequences.md')->{text} =~ /`(ALTER SEQUENCE tickets_id_seq AS bigint)`, and then `(SELECT setval[^`]*)`/;
+is(query("$widen; $set; INSERT INTO tickets (n) VALUES (1) RETURNING id = lastval()" =~ s/tickets/narrow/gr, 'bare') =~ s/^\d{16,}\n//r, 't',
+	'... unless it is a bigint before, as the page says');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'");
 $node->restart;
 

@@ -61,6 +61,22 @@ is($new->safe_psql('postgres', q{
 		SELECT count(*) FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) = 'snowflake_nextval()'}),
 	3, 'the restored database has the defaults');
 
+# A part of it, with the extension and without
+$old->safe_psql('postgres', 'CREATE SCHEMA shop; CREATE TABLE shop.v (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+foreach my $options ([ '-t', 't' ], [ '-n', 'shop' ])
+{
+	my ($lacks, $has) = map { "$dir/part.$_" } 'lacks', 'has';
+
+	$old->command_ok([ 'pg_dump', @$options, '-f', $lacks, '-d', $old->connstr('postgres') ], "pg_dump @$options");
+	$old->command_ok([ 'pg_dump', @$options, '-e', 'snowflake', '-f', $has, '-d', $old->connstr('postgres') ], "pg_dump @$options -e snowflake");
+	$new->safe_psql('postgres', "DROP DATABASE IF EXISTS part; CREATE DATABASE part");
+	$new->command_checks_all([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $lacks, '-d', $new->connstr('part') ], 3, [],
+		[qr/function public\.snowflake_nextval\(\) does not exist/], '... which cannot be restored without the extension');
+	$new->safe_psql('postgres', "DROP DATABASE part; CREATE DATABASE part");
+	$new->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $has, '-d', $new->connstr('part') ], '... and with -e snowflake can');
+}
+like($page->{text}, qr/With `-n` or `-t`, add `-e snowflake`/, 'the page says so');
+
 # The IDs of the old server ran ahead of the clock; the mark is carried over.
 $old->safe_psql('postgres', 'SELECT count(*) FROM snowflake_nextval(30000)');
 my $last = $old->safe_psql('postgres', 'SELECT snowflake_nextval()');
