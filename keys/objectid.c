@@ -106,7 +106,7 @@ objectid(PG_FUNCTION_ARGS)
 {
 	bytea	   *result = palloc(VARHDRSZ + OBJECTID_LEN);
 	uint8	   *bytes = (uint8 *) VARDATA(result);
-	time_t		now = time(NULL);
+	int64		now = (int64) time(NULL);
 
 	if (now < 0 || now > PG_UINT32_MAX)
 		ereport(ERROR,

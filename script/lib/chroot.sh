@@ -6,19 +6,20 @@
 # to sid.
 releases='bookworm noble trixie forky experimental'
 
-# Debian 12 for another processor, which is emulated where the machine's own is
-# none: tests take ten times as long there, so it has to be asked for.
-emulated=arm64
+# Debian for other processors, which have to be asked for: i386 has 32 bits, and the
+# bytes of s390x are in the other order.  Tests take ten times as long where a processor
+# is emulated.
+processors='i386 i386-experimental arm64 s390x'
 
 # The major version of PostgreSQL that a release has.
 release_version()
 {
 	case $1 in
-		bookworm | arm64) echo 15 ;;
+		bookworm | i386 | arm64 | s390x) echo 15 ;;
 		noble) echo 16 ;;
 		trixie) echo 17 ;;
 		forky) echo 18 ;;
-		experimental) echo 19 ;;
+		experimental | i386-experimental) echo 19 ;;
 	esac
 }
 
@@ -32,9 +33,9 @@ checkout=/srv/snowflake
 # Is this the name of one?
 check_release()
 {
-	case " $releases $emulated " in
+	case " $releases $processors " in
 		*" $1 "*) ;;
-		*) die "no release \"$1\" (there are: $releases $emulated)" ;;
+		*) die "no release \"$1\" (there are: $releases $processors)" ;;
 	esac
 }
 
@@ -52,8 +53,8 @@ need_chroots()
 # started holds the lock, too, until it has ended.
 chroot_lock()
 {
-	lock=3
-	for other in $releases $emulated; do
+	lock=10
+	for other in $releases $processors; do
 		[ "$other" != "$1" ] || break
 		lock=$((lock + 1))
 	done
@@ -89,15 +90,28 @@ ubuntu_keyring()
 	leave_chroot trixie
 }
 
-# Have the kernel run programs for another processor, in chroots too.
+# The name that qemu has for the processor of a release, if the machine does not run its
+# programs by itself.
+emulator()
+{
+	case $1-$(dpkg --print-architecture) in
+		i386*-amd64 | i386*-i386 | arm64-arm64 | s390x-s390x) ;;
+		i386*) echo i386 ;;
+		arm64-*) echo aarch64 ;;
+		s390x-*) echo s390x ;;
+	esac
+}
+
+# Have the kernel run programs for the processor of a release, in chroots too.
 need_emulation()
 {
-	[ "$(dpkg --print-architecture)" != arm64 ] || return 0
-	have_commands qemu-aarch64-static update-binfmts ||
+	qemu=$(emulator "$1")
+	[ -n "$qemu" ] || return 0
+	have_commands "qemu-$qemu-static" update-binfmts ||
 		install_packages qemu-user-static binfmt-support
-	[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] ||
-		update-binfmts --enable qemu-aarch64 ||
-		die "the kernel cannot be told to run programs for arm64"
+	[ -e "/proc/sys/fs/binfmt_misc/qemu-$qemu" ] ||
+		update-binfmts --enable "qemu-$qemu" ||
+		die "the kernel cannot be told to run programs for $1"
 }
 
 # Set what debootstrap needs to know of a release.
@@ -117,7 +131,8 @@ describe_release()
 		suite=$1
 		case $1 in
 			experimental) suite=sid ;;
-			arm64) suite=bookworm architecture=arm64 ;;
+			i386-experimental) suite=sid architecture=i386 ;;
+			i386 | arm64 | s390x) suite=bookworm architecture=$1 ;;
 		esac
 		family=sid
 		components=main
@@ -131,7 +146,7 @@ make_chroot()
 {
 	check_release "$1"
 	enter_chroot "$1"
-	[ "$1" != arm64 ] || need_emulation
+	need_emulation "$1"
 	if [ -d "$chroots/$1" ]; then
 		in_chroot "$1" sh -c 'dpkg --configure -a && apt-get -qq -f install -y' \
 			>"$chroots/$1.log" 2>&1 ||
@@ -158,7 +173,7 @@ make_chroot()
 	mkdir -p "$chroots/$1.new/etc/postgresql-common"
 	echo 'create_main_cluster = false' \
 		>"$chroots/$1.new/etc/postgresql-common/createcluster.conf"
-	if [ "$1" = experimental ]; then
+	if [ "${1#i386-}" = experimental ]; then
 		add_experimental "$1.new" >>"$chroots/$1.log" 2>&1 ||
 			die "could not install PostgreSQL; see $chroots/$1.log"
 	fi
@@ -197,7 +212,7 @@ in_chroot()
 	fi
 	# What is emulated takes ten times as long.
 	longest=180
-	[ "$1" != "$emulated" ] || longest=1800
+	[ -z "$(emulator "$1")" ] || longest=1800
 	shift
 	cp --remove-destination /etc/hosts /etc/resolv.conf "$root/etc/" 2>/dev/null || true
 	# Not the command but the shell is the first process, that reaps the others.

@@ -49,10 +49,15 @@ sub set_system_identifier
 	my ($end) = grep { unpack('L', substr($control, $_, 4)) == crc32c(substr($control, 0, $_)) }
 	  map { 200 + 4 * $_ } 0 .. 100;
 	die "$path has no CRC\n" unless $end;
-	substr($control, 0, 8) = $identifier;
+	my $old = substr($control, 0, 8, $identifier);
 	write_at($path, 0, substr($control, 0, $end) . pack('L', crc32c(substr($control, 0, $end))));
 	my ($wal) = grep { /\/[0-9A-F]{24}$/ } glob("'$data/pg_wal/*'");
-	write_at($wal, 24, $identifier);
+
+	# Where it is in that page depends on how the processor aligns 64 bits.
+	open($file, '<:raw', $wal) or die "$wal: $!\n";
+	sysread($file, my $page, 64);
+	close $file;
+	write_at($wal, index($page, $old), $identifier);
 	return;
 }
 
@@ -79,7 +84,7 @@ if (defined $data && !@others && -d $template && !-e $data)
 	system('cp', '-a', $template, $data) == 0 or exit 1;
 
 	# Its first half is the time, as initdb has it.
-	set_system_identifier($data, pack('LL', ($$ << 12 ^ int(rand(1 << 12))) & 0xffffffff, time));
+	set_system_identifier($data, pack('Q', time << 32 | ($$ << 12 ^ int(rand(1 << 12))) & 0xffffffff));
 	exit;
 }
 exec "$0-program", @ARGV;

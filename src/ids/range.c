@@ -56,8 +56,8 @@ first_id_of_tick(const SnowflakeScheme *scheme, uint64 tick)
 static uint64
 first_id_at(const SnowflakeScheme *scheme, const RangeBound *bound, bool after)
 {
-	TimestampTz time = DatumGetTimestampTz(bound->val);
 	uint64		tick = count_ticks(scheme);
+	TimestampTz time;
 	TimestampTz epoch;
 	int64		since_epoch;
 
@@ -65,6 +65,7 @@ first_id_at(const SnowflakeScheme *scheme, const RangeBound *bound, bool after)
 	(void) snowflake_tick_timestamp(scheme, 0, &epoch);
 	if (bound->infinite)
 		return bound->lower ? 0 : END_OF_BIGINT;
+	time = DatumGetTimestampTz(bound->val);
 	if (time < epoch)
 		return 0;
 	if (!TIMESTAMP_NOT_FINITE(time) &&

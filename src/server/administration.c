@@ -112,20 +112,19 @@ static void
 check_column(const char *table, const char *column, int64 mark)
 {
 	char	   *query = psprintf("SELECT max(%s) FROM %s", column, table);
-	int64		greatest;
+	Datum		greatest;
 	bool		isnull;
 
 	if (SPI_execute(query, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "query failed: %s", query);
-	greatest = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-										   SPI_tuptable->tupdesc, 1, &isnull));
-	if (!isnull && greatest >= mark)
+	greatest = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	if (!isnull && DatumGetInt64(greatest) >= mark)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("column %s of table %s has IDs at or above the new mark",
 						column, table),
 				 errdetail("The greatest ID is " INT64_FORMAT ". It could be handed out again.",
-						   greatest),
+						   DatumGetInt64(greatest)),
 				 errhint("Set the mark above this ID, or assign other IDs to such rows first.")));
 }
 
