@@ -65,6 +65,10 @@ foreach my $database ('a', 'closed')
 		CREATE TABLE u (id serial PRIMARY KEY); INSERT INTO u SELECT FROM generate_series(1, 220)});
 }
 $standby->safe_psql('postgres', q{UPDATE pg_database SET datallowconn = false WHERE datname = 'closed'});
+
+# One process after the other reads them, in one slot.
+$standby->append_conf('postgresql.conf', 'max_worker_processes = '
+	  . $standby->safe_psql('postgres', q{SELECT 1 + count(*) FROM pg_stat_activity WHERE backend_type ~ '^(?:snowflake|logical replication launcher)'}));
 $standby->restart;
 wait_until('numbers after the start', sub { $standby->safe_psql('postgres', q{SELECT count(*) FROM snowflake_sequences WHERE numbers_held > 0}) });
 

@@ -64,6 +64,7 @@ typedef struct Visit
 {
 	dsm_segment *segment;		/* or NULL: there is none */
 	shm_mq_handle *queue;
+	BackgroundWorkerHandle *process;
 	bool		is_done;		/* did it send all? */
 } Visit;
 
@@ -173,7 +174,6 @@ static bool
 begin_visit(const Database *database)
 {
 	ResourceOwner owner = CurrentResourceOwner;
-	BackgroundWorkerHandle *handle;
 	BackgroundWorker worker;
 	shm_mq	   *queue;
 
@@ -190,13 +190,13 @@ begin_visit(const Database *database)
 	worker.bgw_notify_pid = MyProcPid;
 	worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(visit.segment));
 	memcpy(worker.bgw_extra, &database->oid, sizeof(Oid));
-	if (!RegisterDynamicBackgroundWorker(&worker, &handle))
+	if (!RegisterDynamicBackgroundWorker(&worker, &visit.process))
 	{
 		dsm_detach(visit.segment);
 		visit.segment = NULL;
 		return false;
 	}
-	visit.queue = shm_mq_attach(queue, visit.segment, handle);
+	visit.queue = shm_mq_attach(queue, visit.segment, visit.process);
 	return true;
 }
 
@@ -212,13 +212,15 @@ log_unread(const Database *database, const char *detail)
 }
 
 /*
- * Take what was sent.  Returns false if more can come.
+ * Take what was sent.  Returns false if more can come, or the slot of the process, which
+ * may be the only one, is not free yet for the next.
  */
 static bool
 continue_visit(const Database *database)
 {
 	Size		size;
 	void	   *data;
+	pid_t		pid;
 	shm_mq_result result;
 
 	while ((result = shm_mq_receive(visit.queue, &size, &data, true)) == SHM_MQ_SUCCESS)
@@ -228,7 +230,8 @@ continue_visit(const Database *database)
 		else
 			visit.is_done = true;
 	}
-	if (result == SHM_MQ_WOULD_BLOCK)
+	if (result == SHM_MQ_WOULD_BLOCK ||
+		GetBackgroundWorkerPid(visit.process, &pid) != BGWH_STOPPED)
 		return false;
 	dsm_detach(visit.segment);
 	visit.segment = NULL;
