@@ -72,7 +72,8 @@
 --                                      reports before it is granted anything
 --   the registry is restored again,    A's receipt is of a later incarnation: all
 --   from before it was resumed         stops, and the next one is later still
---   A is moved here, or back           its receipt is another registry's: it reports
+--   A is moved here, or back           its receipt is another registry's: it reports, also
+--                                      of databases that are added later
 --   a server joined after the backup,  the registry cannot know of it: an administrator
 --   and is away                        says how many servers there are, or skips
 --   a dump is restored                 it has no receipts: all servers report
@@ -124,8 +125,8 @@ snowflake_registry.add_database()';
 COMMENT ON COLUMN snowflake_registry.range_databases.database IS
 'name of the database, on all servers';
 COMMENT ON COLUMN snowflake_registry.range_databases.database_group IS
-'group of databases that share their sequences; NULL: it was removed, or a server that
-uses it has reported it';
+'group of databases that share their sequences; NULL: it was removed, or only servers
+know it';
 COMMENT ON COLUMN snowflake_registry.range_databases.former_group IS
 'the group when it was removed last, or the name of one that was not added';
 
@@ -299,38 +300,35 @@ hold ranges read it every 2 seconds, and call that then, and every 20 seconds';
 
 CREATE TABLE snowflake_registry.range_evidence (
     directory uuid,
-    database_group text,
+    database text,
     name text,
+    database_group text NOT NULL,
     server_name text NOT NULL,
     last bigint NOT NULL,
-    granted bigint,
-    next bigint,
-    skip bigint,
+    granted bigint NOT NULL,
+    exact boolean NOT NULL,
     seen_at timestamptz NOT NULL,
-    PRIMARY KEY (directory, database_group, name)
+    PRIMARY KEY (directory, database, name)
 );
 
 COMMENT ON TABLE snowflake_registry.range_evidence IS
-'what servers have reported since the registry stopped granting ranges; of sequences of
-which it is not known what was granted, until the registry knows them';
+'what servers have reported since the registry stopped granting ranges';
 COMMENT ON COLUMN snowflake_registry.range_evidence.directory IS
 'identifier of the server''s data directory';
-COMMENT ON COLUMN snowflake_registry.range_evidence.database_group IS
-'group of databases that share the sequence';
+COMMENT ON COLUMN snowflake_registry.range_evidence.database IS
+'its database';
 COMMENT ON COLUMN snowflake_registry.range_evidence.name IS
-'schema and name of the sequence';
+'the sequence in it';
+COMMENT ON COLUMN snowflake_registry.range_evidence.database_group IS
+'group of the database';
 COMMENT ON COLUMN snowflake_registry.range_evidence.server_name IS
 'name of the server';
 COMMENT ON COLUMN snowflake_registry.range_evidence.last IS
 'MAXVALUE of the sequence';
 COMMENT ON COLUMN snowflake_registry.range_evidence.granted IS
-'greatest number that the server may have been granted, or key of the column; NULL: not
-known';
-COMMENT ON COLUMN snowflake_registry.range_evidence.next IS
-'the registry''s next number then; NULL if it did not know the sequence';
-COMMENT ON COLUMN snowflake_registry.range_evidence.skip IS
-'how many numbers are to be skipped above what a server finds when it first needs some;
-NULL: ranges are not granted again yet';
+'greatest number that the server knows of: that it was granted, or that rows have';
+COMMENT ON COLUMN snowflake_registry.range_evidence.exact IS
+'whether it can have been granted no greater one';
 COMMENT ON COLUMN snowflake_registry.range_evidence.seen_at IS
 'time of the report';
 

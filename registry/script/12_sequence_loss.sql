@@ -181,66 +181,79 @@ COMMENT ON FUNCTION snowflake_registry.has_to_report(snowflake_registry.range_st
 'internal: whether a server has to report what it was granted, unless it has';
 
 CREATE FUNCTION snowflake_registry.note_evidence(
-    c snowflake_registry.range_clients,
     directory uuid,
     server_name text,
     databases text[],
     names text[],
     lasts bigint[],
-    granted bigint[])
+    granted bigint[],
+    exact boolean[])
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    -- A life of a server that got a receipt before was granted all that was lost, and
-    -- knows it.
+    -- Otherwise, a database that is added later begins above what the first server has.
+    INSERT INTO snowflake_registry.range_databases (database, former_group)
+    SELECT DISTINCT n.database, n.database FROM unnest(databases) n(database) ORDER BY n.database
+    ON CONFLICT DO NOTHING;
+
     INSERT INTO snowflake_registry.range_evidence AS e
-    SELECT note_evidence.directory, coalesce(d.database_group, d.former_group), u.name, coalesce(left(server_name, 255), '?'), max(u.last),
-           CASE WHEN bool_or(u.granted IS NULL OR u.granted = 0 AND (c).receipts = 0) THEN NULL ELSE max(u.granted) END,
-           max(s.next), NULL, clock_timestamp()
-    FROM unnest(databases, names, lasts, granted) u(database, name, last, granted)
+    SELECT note_evidence.directory, u.database, u.name, coalesce(d.database_group, d.former_group), coalesce(left(server_name, 255), '?'),
+           u.last, u.granted, u.exact, clock_timestamp()
+    FROM unnest(databases, names, lasts, granted, exact) u(database, name, last, granted, exact)
         JOIN snowflake_registry.range_databases d ON d.database = u.database
-        LEFT JOIN snowflake_registry.range_sequences s ON s.database_group = coalesce(d.database_group, d.former_group) AND s.name = u.name
-    GROUP BY coalesce(d.database_group, d.former_group), u.name
+    ORDER BY u.database, u.name
+    -- What a former life of it knew is right, too.
     ON CONFLICT ON CONSTRAINT range_evidence_pkey
-    DO UPDATE SET granted = greatest(e.granted, excluded.granted), last = greatest(e.last, excluded.last), skip = NULL, seen_at = excluded.seen_at;
+    DO UPDATE SET granted = greatest(e.granted, excluded.granted), exact = e.exact OR excluded.exact,
+        last = greatest(e.last, excluded.last), seen_at = excluded.seen_at;
 END;
 
-COMMENT ON FUNCTION snowflake_registry.note_evidence(snowflake_registry.range_clients, uuid, text, text[], text[], bigint[], bigint[]) IS
-'internal: note what a server reports while nothing is granted';
+COMMENT ON FUNCTION snowflake_registry.note_evidence(uuid, text, text[], text[], bigint[], bigint[], boolean[]) IS
+'internal: note what a server reports';
 
-CREATE FUNCTION snowflake_registry.raise_reported(
-    server_name text,
-    databases text[],
-    names text[],
-    lasts bigint[],
-    granted bigint[])
-RETURNS void
+CREATE FUNCTION snowflake_registry.continue_above_reports(skip bigint)
+RETURNS TABLE (database_group text, name text, was_next bigint, next bigint, greatest_granted bigint, granted_to text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    s record;
+    skipped bigint := coalesce(skip, 0);
 BEGIN
-    PERFORM snowflake_registry.add_range_sequences(databases, names, lasts,
-        ARRAY(SELECT nullif(n.granted, 0) FROM unnest(granted) WITH ORDINALITY n(granted, i) ORDER BY n.i), false);
-    FOR s IN
-        SELECT q.database_group, q.name, q.next, max(u.granted) AS granted
-        FROM unnest(databases, names, granted) u(database, name, granted)
-            JOIN snowflake_registry.range_databases d ON d.database = u.database
-            JOIN snowflake_registry.range_sequences q ON q.database_group = d.database_group AND q.name = u.name
-        WHERE u.granted >= q.next
-        GROUP BY q.database_group, q.name, q.next
-        ORDER BY q.database_group, q.name
-    LOOP
-        RAISE LOG 'sequence % (%) continues above %, which server "%" has, instead of at %',
-            s.name, s.database_group, s.granted, coalesce(server_name, '?'), s.next
-            USING DETAIL = 'If the server was granted them by this registry, others may have been granted the same.';
-        UPDATE snowflake_registry.range_sequences q
-        SET next = greatest(q.next, least(s.granted, snowflake_registry.usable_last(q.last)) + 1)
-        WHERE q.database_group = s.database_group AND q.name = s.name;
-    END LOOP;
+    -- Those that only servers know.
+    INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
+    SELECT e.database_group, e.name, max(e.last), 1, 0, clock_timestamp(), clock_timestamp(), clock_timestamp()
+    FROM snowflake_registry.range_evidence e
+    GROUP BY e.database_group, e.name
+    HAVING max(e.granted) > 0 OR skipped > 0
+    ORDER BY e.database_group, e.name
+    ON CONFLICT DO NOTHING;
+    PERFORM FROM snowflake_registry.range_sequences s
+    WHERE skip IS NOT NULL
+    OR (s.database_group, s.name) IN (SELECT e.database_group, e.name FROM snowflake_registry.range_evidence e)
+    ORDER BY s.database_group, s.name FOR UPDATE;
+
+    RETURN QUERY
+    WITH seen AS (
+        SELECT e.database_group, e.name, max(e.granted) AS granted,
+               string_agg(DISTINCT e.server_name, ', ') FILTER (WHERE e.granted > 0) AS servers
+        FROM snowflake_registry.range_evidence e GROUP BY e.database_group, e.name),
+    known AS (
+        SELECT s.database_group, s.name, s.next AS was_next, seen.granted, seen.servers,
+               snowflake_registry.usable_last(s.last) + 1 AS end_of,
+               greatest(s.next, snowflake_registry.usable_last(coalesce(seen.granted, 0)) + 1) AS next
+        FROM snowflake_registry.range_sequences s
+            LEFT JOIN seen ON seen.database_group = s.database_group AND seen.name = s.name
+        WHERE skip IS NOT NULL OR seen.name IS NOT NULL)
+    UPDATE snowflake_registry.range_sequences s
+    SET next = greatest(k.was_next, least(k.next, k.end_of - skipped) + skipped)
+    FROM known k
+    WHERE s.database_group = k.database_group AND s.name = k.name
+    RETURNING s.database_group, s.name, k.was_next, s.next, k.granted, k.servers;
+
+    DELETE FROM snowflake_registry.range_evidence;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.raise_reported(text, text[], text[], bigint[], bigint[]) IS
-'internal: have sequences continue above what a server reports';
+COMMENT ON FUNCTION snowflake_registry.continue_above_reports(bigint) IS
+'internal: have sequences continue above what servers have reported, and all of them
+above so many numbers more (NULL: only the reported ones), and forget the reports';

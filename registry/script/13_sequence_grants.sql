@@ -53,33 +53,24 @@ CREATE FUNCTION snowflake_registry.add_range_sequences(
     databases text[],
     names text[],
     lasts bigint[],
-    numbers bigint[],
-    are_floors boolean)
+    floors bigint[])
 RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    -- Otherwise, numbers of a sequence that the registry has lost begin at what a server
-    -- finds, where others were granted some.
     INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
     SELECT DISTINCT ON (d.database_group, u.name)
-           d.database_group, u.name, u.last, n.number + least(coalesce(e.skip, 0), snowflake_registry.usable_last(u.last) - n.number) + 1,
-           CASE WHEN are_floors THEN u.number ELSE 0 END,
-           clock_timestamp(), clock_timestamp(), clock_timestamp()
-    FROM unnest(databases, names, lasts, numbers) u(database, name, last, number)
+           d.database_group, u.name, u.last, u.floor + 1, u.floor, clock_timestamp(), clock_timestamp(), clock_timestamp()
+    FROM unnest(databases, names, lasts, floors) u(database, name, last, floor)
         JOIN snowflake_registry.range_databases d ON d.database = u.database
-        CROSS JOIN LATERAL (SELECT max(v.skip) AS skip, max(v.granted) AS granted FROM snowflake_registry.range_evidence v
-                            WHERE v.database_group = d.database_group AND v.name = u.name) e
-        CROSS JOIN LATERAL (SELECT least(greatest(u.number, e.granted), snowflake_registry.usable_last(u.last)) AS number) n
-    WHERE d.database_group IS NOT NULL AND u.number < snowflake_registry.usable_last(u.last)
+    WHERE d.database_group IS NOT NULL AND u.floor < snowflake_registry.usable_last(u.last)
     AND NOT EXISTS (SELECT FROM snowflake_registry.range_sequences s
                     WHERE s.database_group = d.database_group AND s.name = u.name)
-    ORDER BY d.database_group, u.name, u.number DESC
+    ORDER BY d.database_group, u.name, u.floor DESC
     ON CONFLICT DO NOTHING;
 END;
 
-COMMENT ON FUNCTION snowflake_registry.add_range_sequences(text[], text[], bigint[], bigint[], boolean) IS
-'internal: add those sequences that are not known, to continue above numbers (NULL: do
-not add it), which are floors or not';
+COMMENT ON FUNCTION snowflake_registry.add_range_sequences(text[], text[], bigint[], bigint[]) IS
+'internal: add those sequences that are not known, and have a floor';
 
 CREATE FUNCTION snowflake_registry.lock_range_sequences(
     databases text[],

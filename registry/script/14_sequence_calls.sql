@@ -83,7 +83,7 @@ BEGIN
         END IF;
         -- New ones before any other is locked, as these are: see lock_range_sequences().
         IF noticed.stopped IS NULL THEN
-            PERFORM snowflake_registry.add_range_sequences(databases, names, lasts, floors, true);
+            PERFORM snowflake_registry.add_range_sequences(databases, names, lasts, floors);
         END IF;
         PERFORM snowflake_registry.lock_range_sequences(databases, names);
         grant_time_ms := extract(epoch FROM (noticed.settings).grant_time) * 1000;
@@ -274,6 +274,7 @@ CREATE FUNCTION snowflake_registry.report_ranges(
     names text[],
     lasts bigint[],
     granted bigint[],
+    exact boolean[],
     complete boolean,
     directory uuid)
 RETURNS boolean
@@ -286,29 +287,28 @@ BEGIN
     DECLARE
         called record;
         st record;
+        s record;
     BEGIN
         PERFORM snowflake_registry.begin_range_call();
-        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, complete, directory) > 0 THEN
+        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, exact, complete, directory) > 0 THEN
             RAISE EXCEPTION 'only confirmed and server_name may be null in a report'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
-        PERFORM snowflake_registry.check_range_names(databases, names, lasts, ARRAY[cardinality(granted)],
-            (SELECT bool_and(coalesce(n, 0) >= 0) FROM unnest(granted) n));
+        PERFORM snowflake_registry.check_range_names(databases, names, lasts, ARRAY[cardinality(granted), cardinality(exact)],
+            (SELECT bool_and((n.granted >= 0 AND n.exact IS NOT NULL) IS TRUE) FROM unnest(granted, exact) n(granted, exact)));
         called := snowflake_registry.lock_range_client(client, confirmed, unconfirmed, server_name);
         -- Otherwise, it is resumed meanwhile, without this report.
         SELECT * INTO st FROM snowflake_registry.range_state FOR SHARE;
         IF NOT FOUND OR called.state = 'superseded' AND st.stopped IS NULL THEN
             RETURN false;
         END IF;
-        IF st.stopped IS NOT NULL THEN
-            -- Otherwise, a database that was added after the backup begins, when it is added
-            -- again, above what the first server has.
-            INSERT INTO snowflake_registry.range_databases (database, former_group)
-            SELECT DISTINCT n.database, n.database FROM unnest(databases) n(database)
-            ON CONFLICT DO NOTHING;
-            PERFORM snowflake_registry.note_evidence(called.holder, directory, server_name, databases, names, lasts, granted);
-        ELSE
-            PERFORM snowflake_registry.raise_reported(server_name, databases, names, lasts, granted);
+        PERFORM snowflake_registry.note_evidence(directory, server_name, databases, names, lasts, granted, exact);
+        IF st.stopped IS NULL THEN
+            FOR s IN SELECT * FROM snowflake_registry.continue_above_reports(NULL) r WHERE r.next > r.was_next AND r.was_next > 1 LOOP
+                RAISE LOG 'sequence % (%) continues above %, which server "%" has, instead of at %',
+                    s.name, s.database_group, s.greatest_granted, coalesce(server_name, '?'), s.was_next
+                    USING DETAIL = 'If the server was granted them by this registry, others may have been granted the same.';
+            END LOOP;
         END IF;
         -- Otherwise, A holds a range that the registry has lost, or that another one granted,
         -- and B's floor does not wait for A.
@@ -329,10 +329,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.report_ranges(uuid, uuid, uuid[], text, text[], text[], bigint[], bigint[], boolean, uuid) IS
-'for servers that have to: report the greatest number that the server may have been
-granted of each of up to 100 sequences; 0: none since its shared memory was
-initialized; NULL: not known; complete with the last one of these calls;
+COMMENT ON FUNCTION snowflake_registry.report_ranges(uuid, uuid, uuid[], text, text[], text[], bigint[], bigint[], boolean[], boolean, uuid) IS
+'for servers that have to: report the greatest number that the server knows of each of
+up to 100 sequences, 0 if none, and whether it can have been granted no greater one;
+complete with the last one of these calls;
 false: another one continues with the memory of this server, which has to give up its
 ranges; other arguments as in snowflake_registry.get_ranges(); for roles granted
 EXECUTE;

@@ -123,6 +123,7 @@ BEGIN
         END IF;
         INSERT INTO snowflake_registry.range_databases VALUES (database, wanted)
         ON CONFLICT ON CONSTRAINT range_databases_pkey DO UPDATE SET database_group = wanted;
+        UPDATE snowflake_registry.range_evidence e SET database_group = wanted WHERE e.database = add_database.database;
         IF d.database_group IS NULL AND d.former_group <> wanted THEN
             RETURN snowflake_registry.continue_group(d.former_group, database, wanted);
         END IF;
@@ -336,9 +337,9 @@ BEGIN
                       WHERE c.reported = settings.incarnation
                       AND (c.directory = o.directory
                            OR c.server_name = o.server_name AND c.client_addr IS NOT DISTINCT FROM o.client_addr));
-    SELECT string_agg(format('%s (%s) of server %s', e.name, e.database_group, e.server_name), ', ' ORDER BY e.database_group, e.name, e.server_name) INTO unknown
-    FROM (SELECT * FROM snowflake_registry.range_evidence v WHERE v.granted IS NULL
-          ORDER BY v.database_group, v.name, v.server_name LIMIT 10) e;
+    SELECT string_agg(format('%s (%s) of server %s', e.name, e.database, e.server_name), ', ' ORDER BY e.database, e.name, e.server_name) INTO unknown
+    FROM (SELECT * FROM snowflake_registry.range_evidence v WHERE NOT v.exact
+          ORDER BY v.database, v.name, v.server_name LIMIT 10) e;
     -- What it knows of the last two days, for each day since then.
     SELECT greatest(1000, max((s.granted - s.previous) * ceil(extract(epoch FROM clock_timestamp() - s.sampled_at) / 86400 + 1))) INTO estimate
     FROM snowflake_registry.range_sequences s;
@@ -385,40 +386,7 @@ BEGIN
             PERFORM snowflake_registry.check_reports(st, servers);
         END IF;
 
-        -- Those that only servers know.
-        INSERT INTO snowflake_registry.range_sequences (database_group, name, last, next, floor, created_at, sampled_at, previous_at)
-        SELECT e.database_group, e.name, max(e.last), 1, 0, clock_timestamp(), clock_timestamp(), clock_timestamp()
-        FROM snowflake_registry.range_evidence e
-        GROUP BY e.database_group, e.name
-        HAVING max(e.granted) > 0 AND bool_and(e.granted IS NOT NULL)
-        ORDER BY e.database_group, e.name
-        ON CONFLICT DO NOTHING;
-        PERFORM FROM snowflake_registry.range_sequences s ORDER BY s.database_group, s.name FOR UPDATE;
-
-        RETURN QUERY
-        WITH seen AS (
-            SELECT e.database_group, e.name, max(e.granted) AS granted,
-                   string_agg(e.server_name, ', ' ORDER BY e.server_name) FILTER (WHERE e.granted > 0) AS servers
-            FROM snowflake_registry.range_evidence e GROUP BY e.database_group, e.name),
-        known AS (
-            SELECT s.database_group, s.name, s.next AS was_next, seen.granted, seen.servers,
-                   snowflake_registry.usable_last(s.last) + 1 AS end_of,
-                   greatest(s.next, coalesce(seen.granted, 0) + 1) AS next
-            FROM snowflake_registry.range_sequences s
-                LEFT JOIN seen ON seen.database_group = s.database_group AND seen.name = s.name)
-        UPDATE snowflake_registry.range_sequences s
-        SET next = greatest(k.was_next, least(k.next, k.end_of - skip) + skip)
-        FROM known k
-        WHERE s.database_group = k.database_group AND s.name = k.name
-        RETURNING s.database_group, s.name, k.was_next, s.next, k.granted, k.servers;
-
-        -- Of others, a server finds what they begin above: see add_range_sequences().
-        DELETE FROM snowflake_registry.range_evidence e
-        WHERE EXISTS (SELECT FROM snowflake_registry.range_sequences s
-                      WHERE s.database_group = e.database_group AND s.name = e.name)
-        OR NOT EXISTS (SELECT FROM snowflake_registry.range_evidence v
-                       WHERE v.database_group = e.database_group AND v.name = e.name AND v.granted IS NULL);
-        UPDATE snowflake_registry.range_evidence e SET skip = resume_ranges.skip;
+        RETURN QUERY SELECT * FROM snowflake_registry.continue_above_reports(skip);
         here := snowflake_registry.place();
         UPDATE snowflake_registry.range_state s
         SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline;

@@ -47,14 +47,15 @@ BEGIN
 END
 $$;
 
--- A report of one; granted NULL: not known
-CREATE FUNCTION regress_report(life text, names text[], granted bigint[], complete boolean DEFAULT true, databases text[] DEFAULT NULL)
+-- A report of one; exact by default
+CREATE FUNCTION regress_report(
+    life text, names text[], granted bigint[], exact boolean[] DEFAULT NULL, complete boolean DEFAULT true, databases text[] DEFAULT NULL)
 RETURNS boolean
 LANGUAGE sql
 RETURN snowflake_registry.report_ranges(
     md5(life)::uuid, lpad((SELECT s.token FROM regress_servers s WHERE s.server = life)::text, 32, '0')::uuid, '{}', split_part(life, '/', 1),
     coalesce(databases, array_fill('shop'::text, ARRAY[cardinality(names)])), names, array_fill(2147483647::bigint, ARRAY[cardinality(names)]),
-    granted, complete, md5(split_part(life, '/', 1))::uuid);
+    granted, coalesce(exact, array_fill(true, ARRAY[cardinality(names)])), complete, md5(split_part(life, '/', 1))::uuid);
 
 -- Does the registry ask for a report?
 CREATE FUNCTION regress_must_report(life text, receipt bigint DEFAULT NULL)
@@ -94,9 +95,9 @@ SELECT snowflake_registry.make_receipt(8, 0, 1, 1) AS other \gset
 SELECT regress_must_report('moved/1', :other);
 SELECT * FROM regress_call('moved/1', '{t,v}', '{NULL,0}', receipt => :other);
 SELECT * FROM regress_call('b/1', '{t}');
-SELECT regress_report('moved/1', '{t,w}', '{800,NULL}', false);
+SELECT regress_report('moved/1', '{t,w}', '{800,0}', '{t,f}', false);
 SELECT kind, receipt_is, must_report FROM regress_call('moved/1', '{t}', receipt => :other);
-SELECT regress_report('moved/1', '{x}', '{30}');
+SELECT regress_report('moved/1', '{x,later,elsewhere}', '{30,600,600}', databases => '{shop,eu,de}');
 SELECT regress_must_report('moved/1', :other);
 SELECT * FROM regress_call('moved/1', '{t,v,w,x}', '{NULL,0,NULL,NULL}', receipt => :other);
 -- ... and again, when it comes from there the next time
@@ -127,10 +128,13 @@ SELECT kind FROM regress_call('b/1', '{t}', receipt => :lost);
 SELECT regress_report('b/1', '{t,u}', '{1500,0}');
 SELECT kind, receipt_is, must_report FROM regress_call('b/1', '{t}', receipt => :lost);
 SELECT kind, must_report FROM regress_call('a/2', '{t}');
--- a life that was not granted anything before the loss does not know what the one before was
+-- another life of a server; it does not know all that the one before was granted
 SELECT kind, must_report FROM regress_call('a/3', '{t}', counts => '{0}');
-SELECT regress_report('a/3', '{t,u,w,z}', '{700,0,NULL,5000}', databases => '{shop,shop,shop,other}');
-SELECT database_group, name, server_name, granted, next FROM snowflake_registry.range_evidence ORDER BY 1, 2, 3;
+SELECT regress_report('a/3', '{t,u,w,z}', '{700,0,20,5000}', '{t,f,f,t}', databases => '{shop,shop,shop,other}');
+SELECT database_group, name, server_name, granted, exact FROM snowflake_registry.range_evidence ORDER BY 1, 2, 3;
+-- A database is added meanwhile.  What it has exactly is not what another one of the group has.
+SELECT snowflake_registry.add_database('other', shared_as => 'shop');
+SELECT regress_report('a/3', '{u}', '{0}', databases => '{other}');
 
 -- resumed: by whom, and what is not covered
 SELECT * FROM regress_resume(NULL);
@@ -142,13 +146,14 @@ SET timezone = 'UTC';
 SELECT snowflake_registry.resume_ranges(0, 2);
 SELECT regress_report('copy/1', '{u}', '{0}'), regress_report('moved/1', '{u}', '{0}');
 SELECT snowflake_registry.resume_ranges(0, 4);
-SELECT regress_report('a/2', '{u,w}', '{0,0}');
+SELECT regress_report('a/2', '{u,w}', '{0,0}'), regress_report('a/3', '{u}', '{0}', '{f}');
 SELECT snowflake_registry.resume_ranges(0);
 SELECT snowflake_registry.resume_ranges(0, 5);
 \set VERBOSITY terse
 SELECT * FROM regress_resume(0, 4);
 SELECT stopped, incarnation FROM snowflake_registry.range_state;
 SELECT count(*) FROM snowflake_registry.range_evidence;
+SELECT database_group, next FROM snowflake_registry.sequences WHERE name = 'z';
 
 -- Those that have reported continue; so does the one with a lost receipt, as another client.
 SELECT kind, receipt_is, must_report FROM regress_call('a/3', '{t}');
@@ -176,13 +181,12 @@ ROLLBACK;
 SELECT kind FROM regress_call('b/2', '{t}', receipt => :later);
 SELECT stopped, incarnation > :incarnation AS later FROM snowflake_registry.range_state;
 -- Numbers are skipped, also of a sequence of which only servers know.
-SELECT regress_report('b/2', '{t,none,only}', '{9000,NULL,50}');
+SELECT regress_report('b/2', '{t,none,only}', '{9000,0,50}', '{t,f,f}');
+SELECT regress_report('copy/1', '{t,only}', '{9000,300}', '{t,f}');
 SELECT * FROM regress_resume(1000) WHERE name IN ('t', 'none', 'only');
 SELECT kind, must_report FROM regress_call('b/2', '{t}', receipt => :later);
--- Those that are not known begin above what a server finds, and the numbers that are skipped.
-SELECT name, granted, skip FROM snowflake_registry.range_evidence;
-SELECT first_number, kind FROM regress_call('b/2', '{none}');
-SELECT first_number, kind FROM regress_call('b/2', '{none}', '{500000}');
+-- They begin above what was reported, and the numbers that are skipped.
+SELECT name, first_number, kind FROM regress_call('b/2', '{none,only}');
 -- The same if somebody stops it before: it does not stop again when it is resumed.
 BEGIN;
 SELECT snowflake_registry.stop_ranges('files of yesterday');
@@ -220,8 +224,10 @@ SELECT count(*) FROM regress_call('a/3', '{t}');
 
 -- a database that is put into another group: its sequences continue above those of its
 -- former one, and servers give up what they have of that
-SELECT snowflake_registry.add_database('eu', 'eu');
+SELECT snowflake_registry.add_database('eu', 'eu'), snowflake_registry.add_database('de', 'shop');
 SELECT first_number, last_number FROM regress_call('b/2', '{t}', '{0}', databases => '{eu}');
+-- ... and what servers have reported before
+SELECT database_group, name, next > 600 AS above FROM snowflake_registry.sequences WHERE name IN ('later', 'elsewhere') ORDER BY 1, 2;
 SELECT first_number, last_number FROM regress_call('copy/1', '{eu_only}', '{20}', databases => '{eu}');
 SELECT snowflake_registry.add_database('eu', 'shop');
 SELECT snowflake_registry.remove_database('eu'), snowflake_registry.remove_database('eu');
@@ -260,21 +266,24 @@ SELECT used_at > :'used' AS used FROM snowflake_registry.held_ranges WHERE clien
 -- A failed report has no effect.
 \set VERBOSITY sqlstate
 \set report 'SELECT snowflake_registry.report_ranges(md5(''h'')::uuid, NULL, ''{}'', ''h'', '
-:report '{shop}', '{t}', '{1}', '{1}', NULL, md5('h')::uuid);
-:report '{shop}', '{t}', '{1}', '{1}', true, NULL);
-:report '{shop}', '{t}', '{1}', '{1,2}', true, md5('h')::uuid);
-:report '{shop}', '{t}', '{1}', '{-1}', true, md5('h')::uuid);
-:report '{shop}', '{t}', '{0}', '{1}', true, md5('h')::uuid);
-:report '{shop}', '{NULL}', '{1}', '{1}', true, md5('h')::uuid);
-:report '{shop,shop}', '{t,t}', '{1,1}', '{1,1}', true, md5('h')::uuid);
+:report '{shop}', '{t}', '{1}', '{1}', '{t}', NULL, md5('h')::uuid);
+:report '{shop}', '{t}', '{1}', '{1}', '{t}', true, NULL);
+:report '{shop}', '{t}', '{1}', '{1,2}', '{t}', true, md5('h')::uuid);
+:report '{shop}', '{t}', '{1}', '{-1}', '{t}', true, md5('h')::uuid);
+:report '{shop}', '{t}', '{1}', '{NULL}', '{t}', true, md5('h')::uuid);
+:report '{shop}', '{t}', '{1}', '{1}', '{NULL}', true, md5('h')::uuid);
+:report '{shop}', '{t}', '{1}', '{1}', '{}', true, md5('h')::uuid);
+:report '{shop}', '{t}', '{0}', '{1}', '{t}', true, md5('h')::uuid);
+:report '{shop}', '{NULL}', '{1}', '{1}', '{t}', true, md5('h')::uuid);
+:report '{shop,shop}', '{t,t}', '{1,1}', '{1,1}', '{t,t}', true, md5('h')::uuid);
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-:report '{shop}', '{t}', '{1}', '{1}', true, md5('h')::uuid);
+:report '{shop}', '{t}', '{1}', '{1}', '{t}', true, md5('h')::uuid);
 ROLLBACK;
 SELECT snowflake_registry.get_floors(md5('h')::uuid, NULL);
 SELECT count(*) FROM snowflake_registry.range_clients WHERE server_name = 'h';
 -- an empty page, of a server that has nothing
 SELECT snowflake_registry.stop_ranges('b');
-:report '{}', '{}', '{}', '{}', true, md5('h')::uuid);
+:report '{}', '{}', '{}', '{}', '{}', true, md5('h')::uuid);
 SELECT regress_must_report('h', 0);
 -- who has given up all its ranges
 SELECT snowflake_registry.return_ranges(md5('b/2')::uuid, lpad((SELECT token FROM regress_servers WHERE server = 'b/2')::text, 32, '0')::uuid, '{}');

@@ -84,7 +84,7 @@ $standby->safe_psql('a', q{
 
 sub evidence
 {
-	return asked(q{SELECT string_agg(database_group || '.' || name || '=' || coalesce(granted::text, '?'), ' ' ORDER BY database_group, name)
+	return asked(q{SELECT string_agg(database_group || '.' || name || '=' || granted || CASE WHEN exact THEN '' ELSE '?' END, ' ' ORDER BY database_group, name)
 		FROM snowflake_registry.range_evidence});
 }
 asked(q{SELECT snowflake_registry.stop_ranges('a test')});
@@ -107,14 +107,14 @@ ok($standby->wait_for_log(qr/WARNING:  could not find out which numbers of seque
 ok($standby->wait_for_log(qr/reported to the registry.*reported to the registry/s), 'the rest is reported');
 like(sql_error($registry, 'SELECT snowflake_registry.resume_ranges(0, servers => 1)'), qr/ERROR:  55000: /, 'but the report is not complete');
 
-# What a prepared transaction has, or somebody keeps locked, is not known.  Templates are read,
+# What a prepared transaction has, or somebody keeps locked, is not all known.  Templates are read,
 # too.
 $standby->safe_psql('postgres', 'DROP DATABASE broken');
 asked('SELECT snowflake_registry.resume_ranges(1)');
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
 $standby->safe_psql('postgres', q{
 	CREATE TABLE prepared (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('prepared_id_seq', 'range'); INSERT INTO prepared DEFAULT VALUES;
-	CREATE TABLE locked (id serial PRIMARY KEY); SELECT snowflake_set_sequence_kind('locked_id_seq', 'range'); INSERT INTO locked DEFAULT VALUES});
+	CREATE TABLE locked (id serial PRIMARY KEY); INSERT INTO locked SELECT FROM generate_series(1, 7); SELECT snowflake_set_sequence_kind('locked_id_seq', 'range'); INSERT INTO locked DEFAULT VALUES});
 $standby->safe_psql('postgres', q{BEGIN; INSERT INTO prepared SELECT FROM generate_series(1, 50); PREPARE TRANSACTION 'rows'});
 $standby->safe_psql('postgres', q{BEGIN; DROP TABLE locked; PREPARE TRANSACTION 'drop'});
 $standby->safe_psql('postgres', q{UPDATE pg_database SET datistemplate = true WHERE datname = 'closed'});
@@ -122,8 +122,8 @@ asked(q{SELECT snowflake_registry.stop_ranges('a test')});
 $standby->restart;
 wait_until('a complete report', sub { asked('SELECT count(*) FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation') eq '1' });
 $evidence = evidence();
-like($evidence, qr/\bpostgres\.public\.prepared_id_seq=\?/, 'it is not known what a prepared transaction has');
-like($evidence, qr/\bpostgres\.public\.locked_id_seq=\?/, 'nor what a sequence has that is locked');
+like($evidence, qr/\bpostgres\.public\.prepared_id_seq=1\?/, 'a prepared transaction may have greater numbers');
+like($evidence, qr/\bpostgres\.public\.locked_id_seq=7\?/, 'and a sequence that is locked greater ones than its position from before');
 like($evidence, qr/\bclosed\.public\.u_id_seq=\d{3}/, 'a template that takes no connections is read');
 $standby->safe_psql('postgres', "ROLLBACK PREPARED '$_'") foreach qw(rows drop);
 

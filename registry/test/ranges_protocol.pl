@@ -47,9 +47,9 @@ sub report
 
 	return $node->safe_psql(
 		'postgres',
-		sprintf(q{SELECT snowflake_registry.report_ranges('%s', %s, '{%s}', '%s', '{%s}', '{%s}', '{%s}', '{%s}', true, md5('%s')::uuid)},
+		sprintf(q{SELECT snowflake_registry.report_ranges('%s', %s, '{%s}', '%s', '{%s}', '{%s}', '{%s}', '{%s}', '{%s}', true, md5('%s')::uuid)},
 			$server->{client}, $server->{confirmed} ? "'$server->{confirmed}'" : 'NULL', join(',', @{ $server->{unconfirmed} }),
-			$server->{name}, join(',', ('shop') x @names), join(',', @names), join(',', (2147483647) x @names), join(',', @{ $server->{granted} }{@names}), $server->{name}),
+			$server->{name}, join(',', ('shop') x @names), join(',', @names), join(',', (2147483647) x @names), join(',', @{ $server->{granted} }{@names}), join(',', ('true') x @names), $server->{name}),
 		extra_params => [ '-U', 'regress_server' ]);
 }
 
@@ -254,7 +254,7 @@ $standby->stop('immediate');
 $standby->start;
 like(call($standby, $b, t => [100]), $stopped, '... also after a crash');
 report($standby, $_) foreach $a, $b;
-is($standby->safe_psql('postgres', "SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence WHERE name = 't' ORDER BY server_name"),
+is($standby->safe_psql('postgres', "SELECT name, server_name, granted < next FROM snowflake_registry.range_evidence e JOIN snowflake_registry.sequences USING (database_group, name) WHERE name = 't' ORDER BY server_name"),
 	"t|a|t\nt|b|t", 'servers report what they were granted');
 like(sql_error($standby, 'SELECT snowflake_registry.resume_ranges(0, 2)'),
 	qr/ERROR:  55000: numbers might be granted twice if none are skipped\nDETAIL:  Servers that have reported all that they know: a, b\. Servers that have not: (?=.*\bc \(last call 20).*\bserver0 .*\.\nHINT:  /,
@@ -285,7 +285,7 @@ $old->promote;
 like(call($old, $a, t => [100]), $stopped, 'a registry that has lost ranges grants nothing');
 like(call($old, $b, t => [ 100, 4000 ]), $stopped, 'who is superseded only because of the loss keeps its ranges');
 report($old, $_) foreach $a, $b;
-is($old->safe_psql('postgres', 'SELECT server_name, granted >= next FROM snowflake_registry.range_evidence WHERE name = \'t\' ORDER BY 1'),
+is($old->safe_psql('postgres', q{SELECT server_name, granted >= next FROM snowflake_registry.range_evidence JOIN snowflake_registry.sequences USING (database_group, name) WHERE name = 't' ORDER BY 1}),
 	"a|t\nb|t", 'servers report numbers that it does not know of');
 is($old->safe_psql('postgres', q{SELECT name, next > greatest_granted + 1000, granted_to FROM snowflake_registry.resume_ranges(1000) WHERE name = 't'}),
 	't|t|a, b', 'the administrator sees who reported what');

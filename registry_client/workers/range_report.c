@@ -7,13 +7,14 @@
  * does not know which numbers are in use here.  Two know that:
  *
  * - shared memory, of all that was granted in this life of it;
- * - the rows of all databases.  A process can read one of them, so this one starts
- *	 another one for each in turn (report_worker.c), which sends what it finds through a
- *	 queue.
+ * - all databases, by what their sequences would continue above.  A process can read one of
+ *	 them, so this one starts another one for each in turn (report_worker.c), which sends
+ *	 what it finds through a queue.
  *
- * A sequence of which neither has anything is reported as not known.  If a database cannot
- * be read, the report is not complete, and the log says why.  Then, or if the registry
- * still wants one, it is made again after a while.
+ * That can be less than what was granted if no column has the keys.  The report says so,
+ * or that the number is exact.  If a database cannot be read, the report is not complete,
+ * and the log says why.  Then, or if the registry still wants one, it is made again after
+ * a while.
  *
  * It goes on whenever the worker that makes the calls looks for it, and waits for nothing.
  *
@@ -148,8 +149,7 @@ begin_report(void)
 }
 
 /*
- * Note what is known of a sequence.  Of several with one name, the greatest number counts,
- * and if it is not known of one, it is not known.
+ * Note what is known of a sequence.  Of several with one name, the greatest number counts.
  */
 static void
 note_report(const RangeReport *report)
@@ -162,8 +162,8 @@ note_report(const RangeReport *report)
 	else
 	{
 		entry->last = Max(entry->last, report->last);
-		entry->granted = entry->granted < 0 || report->granted < 0 ?
-			-1 : Max(entry->granted, report->granted);
+		entry->granted = Max(entry->granted, report->granted);
+		entry->is_exact &= report->is_exact;
 	}
 }
 
@@ -273,23 +273,19 @@ list_reports(void)
 
 	for (int i = 0; snowflake_get_granted_here(i, &granted); i++)
 	{
-		if (granted.granted <= 0)
+		entry = hash_search(found, &granted, granted.is_exact ? HASH_ENTER : HASH_FIND, &exists);
+		if (entry == NULL)
 			continue;
-		entry = hash_search(found, &granted, HASH_ENTER, &exists);
 		granted.last = Max(granted.last, exists ? entry->last : 0);
 		granted.granted = Max(granted.granted, exists ? entry->granted : 0);
+		granted.is_exact |= exists && entry->is_exact;
 		*entry = granted;
 	}
 	reports = MemoryContextAllocHuge(context, (hash_get_num_entries(found) + 1) *
 									 sizeof(RangeReport));
 	hash_seq_init(&status, found);
 	while ((entry = hash_seq_search(&status)) != NULL)
-	{
-		/* None was granted in this life. */
-		if (entry->granted < 0 && snowflake_knows_all_granted())
-			entry->granted = 0;
 		reports[nreports++] = *entry;
-	}
 }
 
 /*

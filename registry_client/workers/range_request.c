@@ -80,8 +80,8 @@ static const char report_query[] =
 "SELECT snowflake_registry.report_ranges($1::pg_catalog.uuid,"
 " ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[], $4::pg_catalog.text,"
 " $5::pg_catalog.text[], $6::pg_catalog.text[],"
-" $7::pg_catalog.int8[], $8::pg_catalog.int8[],"
-" $9::pg_catalog.bool, $10::pg_catalog.uuid)::pg_catalog.int4";
+" $7::pg_catalog.int8[], $8::pg_catalog.int8[], $9::pg_catalog.bool[],"
+" $10::pg_catalog.bool, $11::pg_catalog.uuid)::pg_catalog.int4";
 
 static const char changes_query[] =
 "SELECT last_value FROM snowflake_registry.floor_changes";
@@ -245,7 +245,7 @@ void
 snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
 						const RangeReport *reports, int n, bool complete)
 {
-	StringInfoData arrays[4];
+	StringInfoData arrays[5];
 
 	fill_call(call, report_query, 4 + lengthof(arrays) + 2, chain);
 	call->params[3] = snowflake_name_in_registry();
@@ -256,6 +256,7 @@ snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
 		append_element(&arrays[1], reports[i].name);
 		append_number(&arrays[2], reports[i].last);
 		append_number(&arrays[3], reports[i].granted);
+		appendStringInfoString(&arrays[4], reports[i].is_exact ? "true" : "false");
 	}
 	if (n > 0)
 		end_arrays(arrays, lengthof(arrays), &call->params[4]);
@@ -264,8 +265,8 @@ snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
 		for (size_t i = 0; i < lengthof(arrays); i++)
 			call->params[4 + i] = "{}";
 	}
-	call->params[8] = complete ? "true" : "false";
-	call->params[9] = snowflake_token_text(&this_life()->directory);
+	call->params[9] = complete ? "true" : "false";
+	call->params[10] = snowflake_token_text(&this_life()->directory);
 }
 
 /*

@@ -730,8 +730,8 @@ snowflake_expect_range(const char *database, const char *name, int64 last, int64
 }
 
 /*
- * Get what the registry cannot have forgotten of a slot, by its number: 0 if that is
- * nothing.  Returns false if there is no such slot.
+ * Get what is known of a slot, by its number; it is exact if numbers were granted in this
+ * life: those before were lower.  Returns false if there is no such slot.
  */
 bool
 snowflake_get_granted_here(int number, RangeReport *granted)
@@ -749,6 +749,7 @@ snowflake_get_granted_here(int number, RangeReport *granted)
 		strlcpy(granted->name, slot->name, sizeof(granted->name));
 		granted->last = slot->last;
 		granted->granted = snowflake_greatest_known(slot);
+		granted->is_exact = slot->granted > 0;
 	}
 	snowflake_unlock_ranges();
 	return true;

@@ -64,9 +64,8 @@ typedef struct RangeReport
 	char		database[NAMEDATALEN];
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 	int64		last;			/* MAXVALUE */
-	int64		granted;		/* the greatest number that it may have been
-								 * granted; 0: none in this life of its
-								 * memory; -1: not known */
+	int64		granted;		/* the greatest number that it knows of */
+	bool		is_exact;		/* can it have been granted no greater one? */
 } RangeReport;
 
 /* What advancing to the next range comes to. */

@@ -65,7 +65,6 @@ typedef struct Ranges
 	Latch	   *worker_latch;	/* or NULL */
 	TimestampTz failed_since;	/* 0: the last call did not fail */
 	char		failure[SNOWFLAKE_RANGE_TEXT_SIZE];
-	bool		gave_up;		/* a slot, and with it what was granted */
 	dlist_head	queues[RANGE_QUEUED_FIRST + 1];
 	int			free;			/* the first free slot, or -1 */
 	int			buckets[FLEXIBLE_ARRAY_MEMBER]; /* the first slot of a hash,
@@ -525,15 +524,6 @@ snowflake_has_free_slot(void)
 }
 
 /*
- * Do the slots have all names of which numbers were granted since the start?
- */
-bool
-snowflake_knows_all_granted(void)
-{
-	return !ranges->gave_up;
-}
-
-/*
  * Have a slot for a name that has none.  Returns NULL if none is free, nor to be
  * given up for this owner.
  */
@@ -549,7 +539,6 @@ snowflake_new_slot(const char *database, const char *name, Oid owner)
 		if (slot == NULL)
 			return NULL;
 		free_slot(slot);
-		ranges->gave_up = true;
 	}
 	slot = snowflake_range_slot(ranges->free);
 	ranges->free = slot->next;

@@ -192,7 +192,6 @@ extern RangeSlot *snowflake_look_up_slot(const char *database, const char *name)
 extern RangeSlot *snowflake_new_slot(const char *database, const char *name, Oid owner);
 extern void snowflake_note_use(int64 now);
 extern bool snowflake_has_free_slot(void);
-extern PGDLLEXPORT bool snowflake_knows_all_granted(void);
 extern void snowflake_queue_slot(RangeSlot *slot, RangeQueue queue);
 extern RangeSlot *snowflake_queued_slot(RangeQueue queue);
 extern RangeSegment *snowflake_current_range(RangeSlot *slot);

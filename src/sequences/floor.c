@@ -35,15 +35,14 @@
 #include "shared/compat.h"
 
 /*
- * The greatest number that a sequence gave out, or that its columns have, or that is
- * before its first one.
+ * The greatest number that a sequence gave out before it had a label, or that is before
+ * its first one.
  */
-static int64
-greatest_number(Oid relid, const SequenceLabel *label)
+int64
+snowflake_number_before(Oid relid, const SequenceLabel *label)
 {
 	FormData_pg_sequence definition = snowflake_get_definition(relid);
 	int64		next = Max(Max(definition.seqmin, definition.seqstart), 1);
-	int64		greatest = snowflake_greatest_key(relid);
 	int64		floor = 0;
 
 	/* The end was copied from a sequence that is not local. */
@@ -51,8 +50,19 @@ greatest_number(Oid relid, const SequenceLabel *label)
 		floor = label->position.last_value < definition.seqmax ? label->position.last_value : 0;
 	else if (label->has_position)
 		next = Max(next, label->position.last_value);
-	floor = Max(floor, next - 1);
-	return Max(floor, greatest);
+	return Max(floor, next - 1);
+}
+
+/*
+ * The same, or the greatest that its columns have.
+ */
+static int64
+greatest_number(Oid relid, const SequenceLabel *label)
+{
+	int64		key = snowflake_greatest_key(relid);
+	int64		before = snowflake_number_before(relid, label);
+
+	return Max(key, before);
 }
 
 static void

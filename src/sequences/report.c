@@ -24,6 +24,7 @@
 #include "utils/timeout.h"
 
 #include "sequences/exhaust.h"
+#include "sequences/floor.h"
 #include "sequences/labelled.h"
 #include "sequences/report.h"
 #include "sequences/suitable.h"
@@ -41,7 +42,8 @@ add_sequence(Oid relid, void *relids)
 }
 
 /*
- * Fill in which sequence it is.  Returns false if it is no range sequence.
+ * Fill in which sequence it is, and what is known without its columns.  Returns false
+ * if it is no range sequence.
  */
 static bool
 fill_name(Oid relid, RangeReport *report)
@@ -54,7 +56,7 @@ fill_name(Oid relid, RangeReport *report)
 	name = pg_server_to_any(label.name, strlen(label.name), PG_UTF8);
 	strlcpy(report->name, name, sizeof(report->name));
 	report->last = snowflake_get_definition(relid).seqmax;
-	report->granted = -1;
+	report->granted = snowflake_number_before(relid, &label);
 	return true;
 }
 
@@ -85,19 +87,22 @@ is_prepared(Oid relid)
 static bool
 fill_report(Oid relid, RangeReport *report)
 {
+	int64		key;
+
 	if (!fill_name(relid, report))
 		return false;
 	LockRelationOid(relid, AccessShareLock);
 	if (get_rel_relkind(relid) != RELKIND_SEQUENCE || !fill_name(relid, report))
 		return false;
-	if (snowflake_has_keys(relid) && !is_prepared(relid))
-		report->granted = snowflake_greatest_key(relid);
+	key = snowflake_greatest_key(relid);
+	report->granted = Max(report->granted, key);
+	report->is_exact = snowflake_has_keys(relid) && !is_prepared(relid);
 	return true;
 }
 
 /*
- * The same, in a subtransaction: if its keys cannot be read, they are not known.  Without
- * its name, there is no report of this database.
+ * The same, in a subtransaction: if its keys cannot be read, they are greater, perhaps.
+ * Without its name, there is no report of this database.
  */
 static bool
 try_report(Oid relid, RangeReport *report)
@@ -127,7 +132,6 @@ try_report(Oid relid, RangeReport *report)
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		is_range = true;
-		report->granted = -1;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
@@ -136,8 +140,8 @@ try_report(Oid relid, RangeReport *report)
 }
 
 /*
- * Call a function with what is known of each range sequence of this database: the
- * greatest key of the columns that use it, or -1 if that is not known.
+ * Call a function with what is known of each range sequence of this database: the number
+ * that it would continue above, exact if a column has its keys.
  */
 void
 snowflake_report_sequences(void (*report) (const RangeReport *report, void *arg), void *arg)

@@ -90,7 +90,7 @@ like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.range_h
 	qr/^page\|shop\|public\.t\|501\|600\|/, 'another one shows who holds its numbers');
 $registry->safe_psql('ids', $recovery->example('stop_ranges'));
 like($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]), qr/^stopped/, 'nothing is granted while some may be lost');
-my $report = q{SELECT snowflake_registry.report_ranges(md5('page')::uuid, NULL, '{}', 'page', '{shop}', '{public.t}', '{2147483647}', '{700}', true, md5('d')::uuid)};
+my $report = q{SELECT snowflake_registry.report_ranges(md5('page')::uuid, NULL, '{}', 'page', '{shop}', '{public.t}', '{2147483647}', '{700}', '{true}', true, md5('d')::uuid)};
 is($registry->safe_psql('ids', $report, extra_params => [ '-U', 'regress_id_server' ]), 't', 'a server reports');
 is($registry->safe_psql('ids', $recovery->example('servers => 3', 'servers => 3' => 'servers => 1')),
 	'shop|public.t|601|701|700|page', 'with all reports, nothing is skipped');
