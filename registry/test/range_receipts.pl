@@ -56,7 +56,7 @@ $standby->safe_psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 45
 is(asked('SELECT stopped FROM snowflake_registry.range_state'), '', 'promoted, it proves no loss');
 
 # Other databases, one of which takes no connections, and one that cannot be read.
-$standby->safe_psql('postgres', "CREATE DATABASE $_") foreach 'a', 'closed', 'broken';
+$standby->safe_psql('postgres', "CREATE DATABASE $_") foreach 'a', 'closed', 'broken', 'invalid';
 foreach my $database ('a', 'closed')
 {
 	$standby->safe_psql($database, q{CREATE EXTENSION IF NOT EXISTS snowflake;
@@ -100,12 +100,16 @@ asked('SELECT snowflake_registry.resume_ranges(0, servers => count(DISTINCT serv
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t SELECT FROM generate_series(1, 2000)') == 0 });
 is($standby->safe_psql('postgres', 'SELECT count(DISTINCT id) = count(*) FROM t'), 't', 'then numbers go on');
 
-# One that cannot be read.
-$standby->safe_psql('postgres', q{UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'broken'});
+# One that cannot be read, and one of which DROP DATABASE was interrupted.
+$standby->safe_psql('postgres', q{UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'invalid'});
+my $version = $standby->data_dir . '/base/' . $standby->safe_psql('postgres', q{SELECT oid FROM pg_database WHERE datname = 'broken'}) . '/PG_VERSION';
+rename $version, "$version.away" or die;
 asked(q{SELECT snowflake_registry.stop_ranges('a test')});
 ok($standby->wait_for_log(qr/WARNING:  could not find out which numbers of sequences database "broken" has\n/), 'a database that cannot be read is named');
 ok($standby->wait_for_log(qr/reported to the registry.*reported to the registry/s), 'the rest is reported');
 like(sql_error($registry, 'SELECT snowflake_registry.resume_ranges(0, servers => 1)'), qr/ERROR:  55000: /, 'but the report is not complete');
+unlike(slurp_file($standby->logfile), qr/database "invalid"/, '... and one that nobody can connect to is left out');
+rename "$version.away", $version or die;
 
 # What a prepared transaction has, or somebody keeps locked, is not all known.  Templates are read,
 # too.

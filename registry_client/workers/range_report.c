@@ -116,6 +116,9 @@ list_databases(void)
 		Form_pg_database form = (Form_pg_database) GETSTRUCT(tuple);
 		Database   *database;
 
+		/* Nobody can connect to one of which DROP DATABASE was interrupted. */
+		if (form->datconnlimit < -1)
+			continue;
 		database = MemoryContextAlloc(context, sizeof(Database));
 		database->oid = form->oid;
 		strlcpy(database->name, NameStr(form->datname), NAMEDATALEN);
