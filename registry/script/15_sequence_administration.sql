@@ -336,7 +336,10 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM snowflake_registry.range_clients c
                       WHERE c.reported = settings.incarnation
                       AND (c.directory = o.directory
-                           OR c.server_name = o.server_name AND c.client_addr IS NOT DISTINCT FROM o.client_addr));
+                           -- Another directory of it has not called before.
+                           OR c.server_name = o.server_name AND c.client_addr IS NOT DISTINCT FROM o.client_addr
+                              AND NOT EXISTS (SELECT FROM snowflake_registry.range_clients k
+                                              WHERE k.directory = c.directory AND k.created_at <= o.called_at)));
     SELECT string_agg(format('%s (%s) of server %s', e.name, e.database, e.server_name), ', ' ORDER BY e.database, e.name, e.server_name) INTO unknown
     FROM (SELECT * FROM snowflake_registry.range_evidence v WHERE NOT v.exact
           ORDER BY v.database, v.name, v.server_name LIMIT 10) e;

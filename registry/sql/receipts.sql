@@ -7,7 +7,7 @@ CREATE EXTENSION snowflake_registry;
 -- Servers: what each one keeps of the answers that it got.
 CREATE TEMP TABLE regress_servers (server text PRIMARY KEY, token integer NOT NULL DEFAULT 0, receipt bigint NOT NULL DEFAULT 0);
 
--- A call of a life of a server ("a/2" is one of server a).  What it keeps is by default
+-- A call of a life of a server ("a/2" is one of server a, "a@1/2" of one of the same name).  What it keeps is by default
 -- that of its last call, and of the life before the receipt.
 CREATE FUNCTION regress_call(
     life text, names text[], floors bigint[] DEFAULT NULL, receipt bigint DEFAULT NULL, counts bigint[] DEFAULT NULL,
@@ -28,7 +28,7 @@ BEGIN
     FOR r IN
         SELECT * FROM snowflake_registry.get_ranges(
             md5(life)::uuid, CASE WHEN kept.token > 0 THEN lpad(kept.token::text, 32, '0')::uuid END, '{}', lpad((kept.token + 1)::text, 32, '0')::uuid,
-            sent, server, coalesce(databases, array_fill('shop'::text, ARRAY[n])), names, array_fill(2147483647::bigint, ARRAY[n]),
+            sent, split_part(server, '@', 1), coalesce(databases, array_fill('shop'::text, ARRAY[n])), names, array_fill(2147483647::bigint, ARRAY[n]),
             coalesce(counts, array_fill(100::bigint, ARRAY[n])), array_fill(1::bigint, ARRAY[n]),
             coalesce(floors, array_fill(NULL::bigint, ARRAY[n])), coalesce(sources, array_fill(NULL::text, ARRAY[n])),
             NULL, md5(server)::uuid, split_part(life, '/', 2)::integer)
@@ -53,7 +53,7 @@ CREATE FUNCTION regress_report(
 RETURNS boolean
 LANGUAGE sql
 RETURN snowflake_registry.report_ranges(
-    md5(life)::uuid, lpad((SELECT s.token FROM regress_servers s WHERE s.server = life)::text, 32, '0')::uuid, '{}', split_part(life, '/', 1),
+    md5(life)::uuid, lpad((SELECT s.token FROM regress_servers s WHERE s.server = life)::text, 32, '0')::uuid, '{}', split_part(split_part(life, '/', 1), '@', 1),
     coalesce(databases, array_fill('shop'::text, ARRAY[cardinality(names)])), names, array_fill(2147483647::bigint, ARRAY[cardinality(names)]),
     granted, coalesce(exact, array_fill(true, ARRAY[cardinality(names)])), complete, md5(split_part(life, '/', 1))::uuid);
 
@@ -70,6 +70,20 @@ LANGUAGE sql
 BEGIN ATOMIC
     SELECT r.name, r.was_next, r.next, r.greatest_granted, r.granted_to FROM snowflake_registry.resume_ranges(skip, servers) r ORDER BY r.database_group, r.name;
 END;
+
+-- Which servers have not reported?
+CREATE FUNCTION regress_silent()
+RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+BEGIN
+    PERFORM snowflake_registry.resume_ranges(0);
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+    RETURN regexp_replace(substring(detail FROM 'Servers that have not: ([^.]*)'), ' \(last call [^)]*\)', '', 'g');
+END
+$$;
 
 -- the parts of a receipt, and their limits
 SELECT snowflake_registry.read_receipt(snowflake_registry.make_receipt(2047, 63, 4194303, 16777215)),
@@ -135,6 +149,14 @@ SELECT database_group, name, server_name, granted, exact FROM snowflake_registry
 -- A database is added meanwhile.  What it has exactly is not what another one of the group has.
 SELECT snowflake_registry.add_database('other', shared_as => 'shop');
 SELECT regress_report('a/3', '{u}', '{0}', databases => '{other}');
+-- Another directory of a silent server is that server, but not if both call.
+BEGIN;
+SELECT kind FROM regress_call('copy@1/1', '{t}', receipt => 0, counts => '{0}');
+SELECT regress_report('copy@1/1', '{u}', '{0}');
+SELECT regress_silent();
+SELECT kind FROM regress_call('copy/1', '{t}', counts => '{0}');
+SELECT regress_silent();
+ROLLBACK;
 
 -- resumed: by whom, and what is not covered
 SELECT * FROM regress_resume(NULL);
@@ -290,5 +312,5 @@ SELECT snowflake_registry.return_ranges(md5('b/2')::uuid, lpad((SELECT token FRO
 SELECT count(*) > 0 AS resumed FROM regress_resume(1);
 SELECT regress_must_report('b/2'), regress_report('b/2', '{t}', '{1}');
 
-DROP FUNCTION regress_call, regress_report, regress_must_report, regress_resume;
+DROP FUNCTION regress_call, regress_report, regress_silent, regress_must_report, regress_resume;
 DROP EXTENSION snowflake_registry;
