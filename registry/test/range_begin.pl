@@ -195,5 +195,14 @@ query($a, q{
 cmp_ok(query($a, q{SELECT nextval('b')}), '>', 5000, 'a sequence that gets another name in a trigger continues above its numbers');
 not_stopped('a trigger that gives a sequence another name');
 
+# A name that has other bytes in the registry than in its database
+asked("SELECT snowflake_registry.add_database('latin')");
+query($a, "CREATE DATABASE latin TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'");
+is(query($a, q{CREATE EXTENSION snowflake; CREATE SEQUENCE U&"\00FC" AS int;
+	CREATE VIEW s AS SELECT oid::regclass FROM pg_class WHERE relkind = 'S' AND relname = U&'\00FC';
+	SELECT snowflake_set_sequence_kind(oid, 'range') FROM s; SELECT count(nextval(oid)) FROM s, generate_series(1, 50);
+	SELECT snowflake_set_sequence_kind(oid, 'local', without_registry => true) FROM s; SELECT nextval(oid) > 50 FROM s}, 'latin'),
+	"\n50\n\nt", 'without the registry, what this server was granted counts, whatever the encoding is');
+
 $_->stop foreach $a, $b, $registry;
 done_testing();

@@ -40,6 +40,8 @@ snowflake_is_slot_attached(const char *name, Oid relid)
 	RangeSlot  *slot;
 	bool		attached;
 
+	if (!snowflake_ranges_enabled())
+		return false;
 	name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	snowflake_lock_ranges();
 	slot = snowflake_look_up_slot(database, name);

@@ -95,24 +95,6 @@ registry_name(const char *name)
 }
 
 /*
- * Was a sequence that was copied the last one under a name?
- */
-bool
-snowflake_is_range_attached(const char *name, Oid relid)
-{
-	return snowflake_ranges_enabled() && snowflake_is_slot_attached(registry_name(name), relid);
-}
-
-/*
- * The greatest number of a name that this server was granted since its start, or 0.
- */
-int64
-snowflake_granted_here(const char *name)
-{
-	return snowflake_ranges_enabled() ? snowflake_greatest_granted(registry_name(name)) : 0;
-}
-
-/*
  * Have a session know where the ranges of a sequence are.  The source is another
  * database whose numbers it has, or an empty name.  Nobody here takes numbers that are
  * not above the floor, of which the registry is told.

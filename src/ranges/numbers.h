@@ -28,8 +28,6 @@ typedef enum RangeNumber
 
 extern void snowflake_check_ranges_enabled(void);
 snowflake_noreturn extern void snowflake_fail_long_name(void);
-extern bool snowflake_is_range_attached(const char *name, Oid relid);
-extern int64 snowflake_granted_here(const char *name);
 extern void snowflake_attach_range(RangeHandle *handle, const char *name,
 								   const char *source, int64 floor);
 extern RangeNumber snowflake_next_number(const RangeHandle *handle, int64 *number);

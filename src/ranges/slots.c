@@ -685,7 +685,7 @@ snowflake_get_range_statistics(const char *name, RangeStatistics *statistics)
  * the server, or 0.
  */
 int64
-snowflake_greatest_granted(const char *name)
+snowflake_granted_here(const char *name)
 {
 	RangeStatistics statistics;
 

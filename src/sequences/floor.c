@@ -162,7 +162,7 @@ snowflake_attach_sequence_range(RangeHandle *handle)
 	if (label.kind != SNOWFLAKE_KIND_RANGE)
 		elog(ERROR, "sequence %u is no range sequence", handle->relid);
 	source = label_source(&label);
-	if (*source == '\0' || snowflake_is_range_attached(label.name, handle->relid))
+	if (*source == '\0' || snowflake_is_slot_attached(label.name, handle->relid))
 		snowflake_attach_range(handle, label.name, source, NO_FLOOR);
 	else
 		attach_copied(handle, &label, source);
