@@ -25,6 +25,7 @@
 
 #include "base/one_line.h"
 #include "base/token.h"
+#include "generator/durable.h"
 #include "registry_client/workers/range_request.h"
 #include "registry_client/workers/registry_worker.h"
 
@@ -94,13 +95,16 @@ static const char return_query[] =
  * Fill in what each call begins with: the client, and its tokens.
  */
 static void
-fill_call(RegistryCall *call, const char *query, int nparams,
-		  const RangeChain *chain)
+fill_call(RangeTask *task, const char *query, int nparams)
 {
+	RegistryCall *call = &task->call;
+	const RangeChain *chain = &task->chain;
+
+	if (!task->kind->extends_chain)
+		snowflake_get_chain(&task->chain);
 	call->query = query;
 	call->nparams = nparams;
 	call->max_rows = SNOWFLAKE_MAX_REQUESTS;
-	call->is_last = false;
 	call->params[0] = snowflake_token_text(&chain->client);
 	if (nparams < 3)
 		return;
@@ -180,30 +184,41 @@ this_life(void)
 }
 
 /*
- * Fill in a call for ranges.
+ * The last receipt, as a parameter.
+ */
+static const char *
+receipt_text(void)
+{
+	return psprintf(INT64_FORMAT, snowflake_receipt_read());
+}
+
+/*
+ * Fill in a call for ranges, whose chain was extended.
  */
 void
-snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain, int64 receipt,
-						 const RangeRequest *requests, int n)
+snowflake_ask_for_ranges(RangeTask *task)
 {
+	RegistryCall *call = &task->call;
 	const ServerLife *life = this_life();
 	StringInfoData arrays[7];
 
-	fill_call(call, ranges_query, 6 + lengthof(arrays) + 3, chain);
-	call->params[3] = snowflake_token_text(&chain->new_token);
-	call->params[4] = psprintf(INT64_FORMAT, receipt);
+	fill_call(task, ranges_query, 6 + lengthof(arrays) + 3);
+	call->params[3] = snowflake_token_text(&task->chain.new_token);
+	call->params[4] = receipt_text();
 	call->params[5] = snowflake_name_in_registry();
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < task->n; i++)
 	{
+		const RangeRequest *request = &task->requests[i];
+
 		begin_elements(arrays, lengthof(arrays), i == 0);
-		append_element(&arrays[0], requests[i].database);
-		append_element(&arrays[1], requests[i].name);
-		append_number(&arrays[2], requests[i].last);
-		append_number(&arrays[3], requests[i].count);
-		append_number(&arrays[4], requests[i].least);
-		append_number(&arrays[5], requests[i].floor);
-		if (requests[i].source[0] != '\0')
-			append_element(&arrays[6], requests[i].source);
+		append_element(&arrays[0], request->database);
+		append_element(&arrays[1], request->name);
+		append_number(&arrays[2], request->last);
+		append_number(&arrays[3], request->count);
+		append_number(&arrays[4], request->least);
+		append_number(&arrays[5], request->floor);
+		if (request->source[0] != '\0')
+			append_element(&arrays[6], request->source);
 		else
 			appendStringInfoString(&arrays[6], "NULL");
 	}
@@ -216,24 +231,26 @@ snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain, int64 rece
 /*
  * Fill in a call for floors that this server must know.
  */
-void
-snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain, int64 receipt)
+static void
+ask_for_floors(RangeTask *task)
 {
-	fill_call(call, floors_query, 2, chain);
-	call->params[1] = psprintf(INT64_FORMAT, receipt);
+	fill_call(task, floors_query, 2);
+	task->call.params[1] = receipt_text();
 }
 
 /*
  * Fill in a call for the names that this server was granted numbers of, also
  * before its start, those used last first: a page of them after the first ones.
  */
-void
-snowflake_ask_for_names(RegistryCall *call, const RangeChain *chain, int after)
+static void
+ask_for_names(RangeTask *task)
 {
-	fill_call(call, names_query, 5, chain);
+	RegistryCall *call = &task->call;
+
+	fill_call(task, names_query, 5);
 	call->params[1] = snowflake_name_in_registry();
 	call->params[2] = snowflake_token_text(&this_life()->directory);
-	call->params[3] = psprintf("%d", after);
+	call->params[3] = psprintf("%d", task->after);
 	call->params[4] = psprintf("%d", SNOWFLAKE_MAX_REQUESTS);
 }
 
@@ -241,31 +258,31 @@ snowflake_ask_for_names(RegistryCall *call, const RangeChain *chain, int after)
  * Fill in a call that reports what this server may have been granted, a page of it;
  * or nothing, if there is nothing (more) to report.
  */
-void
-snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
-						const RangeReport *reports, int n, bool complete)
+static void
+report_ranges(RangeTask *task)
 {
+	RegistryCall *call = &task->call;
 	StringInfoData arrays[5];
 
-	fill_call(call, report_query, 4 + lengthof(arrays) + 2, chain);
+	fill_call(task, report_query, 4 + lengthof(arrays) + 2);
 	call->params[3] = snowflake_name_in_registry();
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < task->n; i++)
 	{
 		begin_elements(arrays, lengthof(arrays), i == 0);
-		append_element(&arrays[0], reports[i].database);
-		append_element(&arrays[1], reports[i].name);
-		append_number(&arrays[2], reports[i].last);
-		append_number(&arrays[3], reports[i].granted);
-		appendStringInfoString(&arrays[4], reports[i].is_exact ? "true" : "false");
+		append_element(&arrays[0], task->reports[i].database);
+		append_element(&arrays[1], task->reports[i].name);
+		append_number(&arrays[2], task->reports[i].last);
+		append_number(&arrays[3], task->reports[i].granted);
+		appendStringInfoString(&arrays[4], task->reports[i].is_exact ? "true" : "false");
 	}
-	if (n > 0)
+	if (task->n > 0)
 		end_arrays(arrays, lengthof(arrays), &call->params[4]);
 	else
 	{
 		for (size_t i = 0; i < lengthof(arrays); i++)
 			call->params[4 + i] = "{}";
 	}
-	call->params[9] = complete ? "true" : "false";
+	call->params[9] = task->is_complete ? "true" : "false";
 	call->params[10] = snowflake_token_text(&this_life()->directory);
 }
 
@@ -273,23 +290,21 @@ snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
  * Fill in a call for whether there may be other floors.  Each server makes it every
  * two seconds, so it calls no function.
  */
-void
-snowflake_ask_for_changes(RegistryCall *call)
+static void
+ask_for_changes(RangeTask *task)
 {
-	call->query = changes_query;
-	call->nparams = 0;
-	call->max_rows = 1;
-	call->is_last = false;
+	task->call.query = changes_query;
+	task->call.max_rows = 1;
 }
 
 /*
  * Fill in the call that returns all ranges.
  */
-void
-snowflake_return_ranges(RegistryCall *call, const RangeChain *chain)
+static void
+return_ranges(RangeTask *task)
 {
-	fill_call(call, return_query, 3, chain);
-	call->is_last = true;
+	fill_call(task, return_query, 3);
+	task->call.is_last = true;
 }
 
 /*
@@ -379,16 +394,16 @@ read_row(const AnswerRow *row, int expected, RangeAnswer *range)
  * Read what a row, and each one of the answer, says of the server.
  */
 static bool
-read_standing(const AnswerRow *row, RangeStanding *standing)
+read_standing(const AnswerRow *row, RangeTask *task)
 {
 	int64		must_report;
 
-	if (!snowflake_read_value(&row->values[COLUMN_RECEIPT], &standing->receipt) ||
-		standing->receipt < 0 ||
+	if (!snowflake_read_value(&row->values[COLUMN_RECEIPT], &task->receipt) ||
+		task->receipt < 0 ||
 		!snowflake_read_value(&row->values[COLUMN_MUST_REPORT], &must_report) ||
 		must_report < 0 || must_report > 1)
 		return false;
-	standing->must_report = must_report == 1;
+	task->must_report = must_report == 1;
 	return true;
 }
 
@@ -437,30 +452,29 @@ check_row(const RangeRequest *request, RangeAnswer *range)
  * Read the answer to a call for ranges: one for each request.
  */
 RangeOutcome
-snowflake_read_ranges(const RegistryAnswer *answer,
-					  const RangeRequest *requests, int n,
-					  RangeAnswer *ranges, RangeStanding *standing,
-					  StringInfo error)
+snowflake_read_ranges(RangeTask *task, StringInfo error)
 {
+	const RegistryAnswer *answer = &task->call.answer;
+
 	if (snowflake_has_no_row(answer, RANGE_COLUMNS))
 	{
 		appendStringInfoString(error, "the registry does not know this server as the holder of its ranges");
 		return SNOWFLAKE_RANGES_SUPERSEDED;
 	}
-	if (!snowflake_has_rows(answer, n, RANGE_COLUMNS))
+	if (!snowflake_has_rows(answer, task->n, RANGE_COLUMNS))
 	{
 		snowflake_append_answer(error, answer);
 		return SNOWFLAKE_RANGES_FAILED;
 	}
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < task->n; i++)
 	{
-		if (!read_row(&answer->rows[i], i + 1, &ranges[i]) ||
-			!read_standing(&answer->rows[i], standing))
+		if (!read_row(&answer->rows[i], i + 1, &task->answers[i]) ||
+			!read_standing(&answer->rows[i], task))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
 			return SNOWFLAKE_RANGES_FAILED;
 		}
-		check_row(&requests[i], &ranges[i]);
+		check_row(&task->requests[i], &task->answers[i]);
 	}
 	return SNOWFLAKE_RANGES_ANSWERED;
 }
@@ -491,11 +505,11 @@ read_floor(const AnswerValue *values, bool *must_report)
 /*
  * Read the answer to a call for floors.
  */
-RangeOutcome
-snowflake_read_floors(const RegistryAnswer *answer, bool *must_report,
-					  StringInfo error)
+static RangeOutcome
+read_floors(RangeTask *task, StringInfo error)
 {
-	*must_report = false;
+	const RegistryAnswer *answer = &task->call.answer;
+
 	if (!snowflake_has_rows(answer, answer->nrows, FLOOR_COLUMNS))
 	{
 		snowflake_append_answer(error, answer);
@@ -503,7 +517,7 @@ snowflake_read_floors(const RegistryAnswer *answer, bool *must_report,
 	}
 	for (int i = 0; i < answer->nrows; i++)
 	{
-		if (!read_floor(answer->rows[i].values, must_report))
+		if (!read_floor(answer->rows[i].values, &task->must_report))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
 			return SNOWFLAKE_RANGES_FAILED;
@@ -535,11 +549,11 @@ read_name(const AnswerValue *values, RangeName *name)
 /*
  * Read the answer to a call for names: up to SNOWFLAKE_MAX_REQUESTS.
  */
-RangeOutcome
-snowflake_read_names(const RegistryAnswer *answer, RangeName *names, int *n,
-					 StringInfo error)
+static RangeOutcome
+read_names(RangeTask *task, StringInfo error)
 {
-	*n = 0;
+	const RegistryAnswer *answer = &task->call.answer;
+
 	if (answer->nrows > SNOWFLAKE_MAX_REQUESTS ||
 		!snowflake_has_rows(answer, answer->nrows, NAME_COLUMNS))
 	{
@@ -548,25 +562,26 @@ snowflake_read_names(const RegistryAnswer *answer, RangeName *names, int *n,
 	}
 	for (int i = 0; i < answer->nrows; i++)
 	{
-		if (!read_name(answer->rows[i].values, &names[i]))
+		if (!read_name(answer->rows[i].values, &task->names[i]))
 		{
 			appendStringInfo(error, "unexpected answer in row %d", i + 1);
 			return SNOWFLAKE_RANGES_FAILED;
 		}
 	}
-	*n = answer->nrows;
+	task->n = answer->nrows;
 	return SNOWFLAKE_RANGES_ANSWERED;
 }
 
 /*
  * Read a number that is another one if there may be other floors.
  */
-RangeOutcome
-snowflake_read_changes(const RegistryAnswer *answer, int64 *changes,
-					   StringInfo error)
+static RangeOutcome
+read_changes(RangeTask *task, StringInfo error)
 {
+	const RegistryAnswer *answer = &task->call.answer;
+
 	if (snowflake_has_row(answer, 1) &&
-		snowflake_read_integer(answer, 0, changes))
+		snowflake_read_integer(answer, 0, &task->changes))
 		return SNOWFLAKE_RANGES_ANSWERED;
 	snowflake_append_answer(error, answer);
 	return SNOWFLAKE_RANGES_FAILED;
@@ -576,9 +591,10 @@ snowflake_read_changes(const RegistryAnswer *answer, int64 *changes,
  * Read the answer to a report, or to the return of all ranges: 1, or 0 if the
  * registry does not know this client.
  */
-RangeOutcome
-snowflake_read_taken(const RegistryAnswer *answer, StringInfo error)
+static RangeOutcome
+read_taken(RangeTask *task, StringInfo error)
 {
+	const RegistryAnswer *answer = &task->call.answer;
 	int64		taken;
 
 	if (!snowflake_has_row(answer, 1) ||
@@ -592,3 +608,28 @@ snowflake_read_taken(const RegistryAnswer *answer, StringInfo error)
 	appendStringInfoString(error, "the registry does not know this server as the holder of its ranges");
 	return SNOWFLAKE_RANGES_SUPERSEDED;
 }
+
+const RangeTaskKind snowflake_floors_task = {
+	.prepare = ask_for_floors,
+	.read = read_floors
+};
+
+const RangeTaskKind snowflake_changes_task = {
+	.prepare = ask_for_changes,
+	.read = read_changes
+};
+
+const RangeTaskKind snowflake_names_task = {
+	.prepare = ask_for_names,
+	.read = read_names
+};
+
+const RangeTaskKind snowflake_report_task = {
+	.prepare = report_ranges,
+	.read = read_taken
+};
+
+const RangeTaskKind snowflake_return_task = {
+	.prepare = return_ranges,
+	.read = read_taken
+};

@@ -27,39 +27,46 @@ typedef enum RangeOutcome
 	SNOWFLAKE_RANGES_ANSWERED
 } RangeOutcome;
 
-/* What an answer says of this server. */
-typedef struct RangeStanding
+/* A call of the registry. */
+typedef struct RangeTask
 {
-	int64		receipt;		/* to be kept before anything else of the
-								 * answer is used; 0: none */
-	bool		must_report;	/* what it may have been granted */
-} RangeStanding;
+	const struct RangeTaskKind *kind;
+	RegistryCall call;
+	RangeChain	chain;
+	WaitLimit	limit;
+	int			timeout_ms;		/* for each host */
+	RangeOutcome outcome;
 
-extern void snowflake_ask_for_ranges(RegistryCall *call, const RangeChain *chain,
-									 int64 receipt,
-									 const RangeRequest *requests, int n);
-extern void snowflake_ask_for_floors(RegistryCall *call, const RangeChain *chain,
-									 int64 receipt);
-extern void snowflake_ask_for_changes(RegistryCall *call);
-extern void snowflake_ask_for_names(RegistryCall *call, const RangeChain *chain,
-									int after);
-extern void snowflake_report_ranges(RegistryCall *call, const RangeChain *chain,
-									const RangeReport *reports, int n,
-									bool complete);
-extern void snowflake_return_ranges(RegistryCall *call, const RangeChain *chain);
-extern RangeOutcome snowflake_read_ranges(const RegistryAnswer *answer,
-										  const RangeRequest *requests, int n,
-										  RangeAnswer *ranges,
-										  RangeStanding *standing,
-										  StringInfo error);
-extern RangeOutcome snowflake_read_floors(const RegistryAnswer *answer,
-										  bool *must_report, StringInfo error);
-extern RangeOutcome snowflake_read_changes(const RegistryAnswer *answer,
-										   int64 *changes, StringInfo error);
-extern RangeOutcome snowflake_read_names(const RegistryAnswer *answer,
-										 RangeName *names, int *n,
-										 StringInfo error);
-extern RangeOutcome snowflake_read_taken(const RegistryAnswer *answer,
-										 StringInfo error);
+	int64		changes;		/* the answer of whether there are floors */
+	int64		receipt;		/* of the answer, to be kept before anything
+								 * else of it is used; 0: none */
+	bool		must_report;	/* what this server was granted */
+	int			n;				/* sequences of a call for ranges, or a report */
+	RangeRequest *requests;
+	RangeAnswer *answers;
+	int			after;			/* names that were answered before */
+	RangeName  *names;
+	const RangeReport *reports;
+	bool		is_complete;	/* are these the last ones? */
+} RangeTask;
+
+/* A kind of call. */
+typedef struct RangeTaskKind
+{
+	/* Fills in the call, right before it is sent. */
+	void		(*prepare) (RangeTask *task);
+	/* Takes the answer apart, and uses it. */
+	RangeOutcome (*read) (RangeTask *task, StringInfo error);
+	bool		extends_chain;	/* has the call a token of its own? */
+} RangeTaskKind;
+
+extern void snowflake_ask_for_ranges(RangeTask *task);
+extern RangeOutcome snowflake_read_ranges(RangeTask *task, StringInfo error);
+
+extern const RangeTaskKind snowflake_floors_task;
+extern const RangeTaskKind snowflake_changes_task;
+extern const RangeTaskKind snowflake_names_task;
+extern const RangeTaskKind snowflake_report_task;
+extern const RangeTaskKind snowflake_return_task;
 
 #endif							/* SNOWFLAKE_RANGE_REQUEST_H */

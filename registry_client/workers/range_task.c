@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * range_task.c
- *	  What each call for ranges asks, and how its answer is used.
+ *	  The call for ranges, and how its answer is used.
  *
  * An answer with ranges is used in this order: its receipt is made durable, the chain
  * of tokens is confirmed, and the ranges are installed.  If this ends in between, the
@@ -29,8 +29,7 @@ static void
 prepare_ranges(RangeTask *task)
 {
 	snowflake_extend_chain(&task->chain);
-	snowflake_ask_for_ranges(&task->call, &task->chain, snowflake_receipt_read(),
-							 task->requests, task->n);
+	snowflake_ask_for_ranges(task);
 }
 
 /*
@@ -78,16 +77,12 @@ keep_receipt(int64 receipt, StringInfo error)
 static RangeOutcome
 read_ranges(RangeTask *task, StringInfo error)
 {
-	RangeStanding standing = {0};
-	RangeOutcome outcome =
-		snowflake_read_ranges(&task->call.answer, task->requests, task->n,
-							  task->answers, &standing, error);
+	RangeOutcome outcome = snowflake_read_ranges(task, error);
 
 	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
 		return outcome;
-	if (standing.receipt != 0 && !keep_receipt(standing.receipt, error))
+	if (task->receipt != 0 && !keep_receipt(task->receipt, error))
 		return SNOWFLAKE_RANGES_FAILED;
-	task->must_report = standing.must_report;
 
 	/*
 	 * Otherwise, the next process would get and use the same ranges.  Nothing
@@ -109,92 +104,4 @@ const RangeTaskKind snowflake_ranges_task = {
 	.prepare = prepare_ranges,
 	.read = read_ranges,
 	.extends_chain = true
-};
-
-static void
-prepare_floors(RangeTask *task)
-{
-	snowflake_get_chain(&task->chain);
-	snowflake_ask_for_floors(&task->call, &task->chain, snowflake_receipt_read());
-}
-
-static RangeOutcome
-read_floors(RangeTask *task, StringInfo error)
-{
-	return snowflake_read_floors(&task->call.answer, &task->must_report, error);
-}
-
-const RangeTaskKind snowflake_floors_task = {
-	.prepare = prepare_floors,
-	.read = read_floors
-};
-
-static void
-prepare_names(RangeTask *task)
-{
-	snowflake_get_chain(&task->chain);
-	snowflake_ask_for_names(&task->call, &task->chain, task->after);
-}
-
-static RangeOutcome
-read_names(RangeTask *task, StringInfo error)
-{
-	return snowflake_read_names(&task->call.answer, task->names, &task->n, error);
-}
-
-const RangeTaskKind snowflake_names_task = {
-	.prepare = prepare_names,
-	.read = read_names
-};
-
-static void
-prepare_report(RangeTask *task)
-{
-	snowflake_get_chain(&task->chain);
-	snowflake_report_ranges(&task->call, &task->chain, task->reports, task->n,
-							task->is_complete);
-}
-
-static RangeOutcome
-read_taken(RangeTask *task, StringInfo error)
-{
-	return snowflake_read_taken(&task->call.answer, error);
-}
-
-const RangeTaskKind snowflake_report_task = {
-	.prepare = prepare_report,
-	.read = read_taken
-};
-
-static void
-prepare_changes(RangeTask *task)
-{
-	snowflake_ask_for_changes(&task->call);
-}
-
-static RangeOutcome
-read_changes(RangeTask *task, StringInfo error)
-{
-	return snowflake_read_changes(&task->call.answer, &task->changes, error);
-}
-
-const RangeTaskKind snowflake_changes_task = {
-	.prepare = prepare_changes,
-	.read = read_changes
-};
-
-/*
- * Give up all ranges, and return them.
- */
-static void
-prepare_return(RangeTask *task)
-{
-	snowflake_drop_all_ranges();
-	snowflake_get_chain(&task->chain);
-	snowflake_return_ranges(&task->call, &task->chain);
-}
-
-const RangeTaskKind snowflake_return_task = {
-	.prepare = prepare_return,
-	.read = read_taken
 };

@@ -542,6 +542,7 @@ give_back(Connection *connection)
 
 	if (!snowflake_has_client())
 		return;
+	snowflake_drop_all_ranges();
 	task.kind = &snowflake_return_task;
 	task.timeout_ms = LAST_CALL_TIMEOUT_MS;
 	task.limit = snowflake_limit_wait(LAST_CALL_TIMEOUT_MS, false);
@@ -550,7 +551,6 @@ give_back(Connection *connection)
 		snowflake_log_ranges_not_returned(&error);
 
 	/* If the shutdown waits for sessions, the next process begins anew. */
-	snowflake_drop_all_ranges();
 	snowflake_begin_chain();
 }
 

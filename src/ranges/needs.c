@@ -267,21 +267,6 @@ snowflake_advance(const RangeHandle *handle)
 	return result;
 }
 
-static FloorState
-ask_floor(const RangeHandle *handle, int64 floor)
-{
-	RangeSlot  *slot = handle->slot;
-
-	if (slot->version != handle->version)
-		return FLOOR_OTHER;
-	if (slot->settled >= floor)
-		return FLOOR_SETTLED;
-	if (floor >= slot->last && handle->last > slot->last)
-		slot->last = handle->last;
-	snowflake_want_floor(slot, floor);
-	return slot->told >= floor ? FLOOR_TAKEN : FLOOR_ASKED;
-}
-
 /*
  * Give up the numbers that are not above a floor, and have the registry see to
  * it that all servers do.
@@ -289,43 +274,43 @@ ask_floor(const RangeHandle *handle, int64 floor)
 FloorState
 snowflake_ask_floor(const RangeHandle *handle, int64 floor)
 {
-	FloorState	state;
+	RangeSlot  *slot = handle->slot;
+	FloorState	state = FLOOR_OTHER;
 
 	snowflake_lock_ranges();
-	state = ask_floor(handle, floor);
+	if (slot->version == handle->version)
+	{
+		if (floor >= slot->last && handle->last > slot->last && slot->settled < floor)
+			slot->last = handle->last;
+		snowflake_want_floor(slot, floor);
+		state = slot->settled >= floor ? FLOOR_SETTLED :
+			slot->told >= floor ? FLOOR_TAKEN : FLOOR_ASKED;
+	}
 	snowflake_unlock_and_wake_ranges();
 	return state;
 }
 
 /*
- * Have the registry say which number of a name it grants next.
- */
-static FloorState
-ask_next(const RangeHandle *handle, int64 since, int64 *next)
-{
-	RangeSlot  *slot = handle->slot;
-
-	if (slot->version != handle->version)
-		return FLOOR_OTHER;
-	*next = slot->next_number;
-	if (slot->next_heard >= since)
-		return FLOOR_TAKEN;
-	slot->next_asked = Max(slot->next_asked, since);
-	queue_slot(slot, snowflake_steady_clock());
-	return FLOOR_ASKED;
-}
-
-/*
- * Ask for it since a time, by the steady clock.  It is 0 if the registry does not know
- * the name.
+ * Have the registry say which number of a name it grants next, since a time, by the
+ * steady clock.  It is 0 if the registry does not know the name.
  */
 FloorState
 snowflake_ask_next(const RangeHandle *handle, int64 since, int64 *next)
 {
-	FloorState	state;
+	RangeSlot  *slot = handle->slot;
+	FloorState	state = FLOOR_OTHER;
 
 	snowflake_lock_ranges();
-	state = ask_next(handle, since, next);
+	if (slot->version == handle->version)
+	{
+		*next = slot->next_number;
+		state = slot->next_heard >= since ? FLOOR_TAKEN : FLOOR_ASKED;
+		if (state == FLOOR_ASKED)
+		{
+			slot->next_asked = Max(slot->next_asked, since);
+			queue_slot(slot, snowflake_steady_clock());
+		}
+	}
 	snowflake_unlock_and_wake_ranges();
 	return state;
 }
