@@ -564,8 +564,9 @@ snowflake_sequence_kind(Oid relid)
 }
 
 /*
- * Lock a sequence of the caller that got its kind by the setting, and that nobody has
- * used.  Returns false if it is another one.
+ * Lock a sequence of the caller that got its kind by the setting, and that can get another
+ * one: a range sequence that was used continues, but a snowflake sequence would begin
+ * with small numbers.  Returns false if it is another one.
  */
 bool
 snowflake_lock_default(Oid relid)
@@ -577,7 +578,8 @@ snowflake_lock_default(Oid relid)
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	check_sequence(relid);
 	label = snowflake_sequence_label(relid);
-	return label.by_default && snowflake_is_noted_unused(relid);
+	return label.by_default &&
+		(label.kind == SNOWFLAKE_KIND_RANGE || snowflake_is_noted_unused(relid));
 }
 
 /*
