@@ -142,8 +142,13 @@ like(sql_error($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned',
 	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'an owner cannot take the numbers of another name');
 like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=postgres name=public.t_id_seq'}),
 	qr/42501: .*permission denied to use numbers of "public.t_id_seq"/, 'nor with a label');
+$a->safe_psql('postgres', q{CREATE DATABASE other});
+like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=other name=public.owned'}),
+	qr/42501: .*permission denied to use numbers of "public.owned" of database "other"/, 'nor continue above those of another database');
 query($a, q{SET ROLE owner; SELECT snowflake_set_sequence_kind('owned', 'range')});
 is(registered('public.owned', 'count(*)'), 1, 'an owner can have its own name');
+like(sql_error($a, q{SET ROLE owner; SECURITY LABEL FOR snowflake ON SEQUENCE owned IS 'range database=other name=public.owned'}),
+	qr/42501: .*permission denied to use numbers of "public.owned" of database "other"/, '... and cannot say later that it is of another database');
 
 # A copy of the table that another session has, with its defaults.
 create_table('copied', 'serial');

@@ -113,21 +113,22 @@ database_owner(void)
 }
 
 /*
- * Fail if the caller may not take numbers of another name than the sequence's
- * own.
+ * Fail if the caller may not take numbers of another name than the sequence's own, or
+ * above those of another database, which tell how many that was granted.
  */
 static void
 check_name(Oid relid, const SequenceLabel *label)
 {
 	if (label->kind != SNOWFLAKE_KIND_RANGE ||
-		strcmp(label->name, own_name(relid)) == 0 ||
+		(strcmp(label->name, own_name(relid)) == 0 &&
+		 strcmp(label->database, get_database_name(MyDatabaseId)) == 0) ||
 		has_privs_of_role(GetUserId(), database_owner()))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("permission denied to use numbers of \"%s\" for sequence \"%s\"",
-					label->name, get_rel_name(relid)),
-			 errhint("Only the owner of the database can use another name than that of the sequence.")));
+			 errmsg("permission denied to use numbers of \"%s\" of database \"%s\" for sequence \"%s\"",
+					label->name, label->database, get_rel_name(relid)),
+			 errhint("Only the owner of the database can use another name than that of the sequence, or another database.")));
 }
 
 /*
@@ -137,7 +138,6 @@ static void
 check_label(Oid relid, const SequenceLabel *label)
 {
 	snowflake_check_suitable(relid, label->kind);
-	check_name(relid, label);
 	check_position(relid, label);
 }
 
@@ -275,8 +275,11 @@ relabel(const ObjectAddress *object, const char *string)
 	if (string != NULL)
 		snowflake_attach_for_label();
 	LockRelationOid(relid, ShareRowExclusiveLock);
-	if (!IsBinaryUpgrade)
-		change_label(relid, string != NULL ? &label : NULL, true, true);
+	if (IsBinaryUpgrade)
+		return;
+	if (string != NULL)
+		check_name(relid, &label);
+	change_label(relid, string != NULL ? &label : NULL, true, true);
 }
 
 /*
@@ -440,6 +443,7 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name,
 	else
 	{
 		fill_label(relid, kind, name, &label);
+		check_name(relid, &label);
 		set_nonlocal(relid, &label);
 	}
 }
