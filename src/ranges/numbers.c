@@ -366,7 +366,7 @@ fail_local(Oid relid, const char *detail)
 			 errmsg("it is not known which numbers of sequence \"%s\" were granted",
 					get_rel_name(relid)),
 			 errdetail("%s", detail),
-			 errhint("If the registry is gone for good, call snowflake_set_sequence_kind() with without_registry => true. Then the sequence continues above its keys.")));
+			 errhint("If the registry is gone for good, call snowflake_set_sequence_kind(), or for many snowflake_set_sequence_kinds(), with without_registry => true. Then it continues above its keys.")));
 }
 
 /*
