@@ -83,10 +83,8 @@ snowflake_sequence_label(Oid relid)
 void
 snowflake_exhaust(Oid relid)
 {
-	FormData_pg_sequence definition = snowflake_get_definition(relid);
-
 	ResetSequence(relid);
-	snowflake_set_position(relid, snowflake_end_position(&definition));
+	snowflake_set_end(relid);
 	if (get_rel_persistence(relid) == RELPERSISTENCE_UNLOGGED)
 		SequenceChangePersistence(relid, RELPERSISTENCE_UNLOGGED);
 }
@@ -99,15 +97,10 @@ snowflake_exhaust(Oid relid)
 bool
 snowflake_exhaust_in_place(Oid relid)
 {
-	FormData_pg_sequence definition;
-
 	if (XactReadOnly || IsInParallelMode())
 		return false;
 	if (!snowflake_is_exhausted(relid))
-	{
-		definition = snowflake_get_definition(relid);
-		snowflake_set_position(relid, snowflake_end_position(&definition));
-	}
+		snowflake_set_end(relid);
 	return true;
 }
 

@@ -195,15 +195,14 @@ snowflake_ask_granted(Oid relid, const SequenceLabel *label)
 }
 
 /*
- * The greatest number that the registry can have granted of a sequence to any server; 0
- * if it does not know the name.
+ * The greatest number that the registry granted of a sequence to any server; 0 if it does
+ * not know the name.
  */
 int64
 snowflake_granted_number(Oid relid, const SequenceLabel *label)
 {
 	RangeHandle handle;
 	int64		granted;
-	int64		here;
 
 	snowflake_check_asked(relid);
 	fill_handle(relid, &handle);
@@ -211,6 +210,5 @@ snowflake_granted_number(Oid relid, const SequenceLabel *label)
 	{
 		snowflake_attach_range(&handle, label->name, label_source(label), NO_FLOOR);
 	} while (!snowflake_find_granted(&handle, &granted));
-	here = snowflake_granted_here(label->name);
-	return Max(granted, here);
+	return granted;
 }

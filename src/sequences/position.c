@@ -117,12 +117,15 @@ snowflake_set_position(Oid relid, SequencePosition position)
 		note_position(relid, position.last_value);
 }
 
-SequencePosition
-snowflake_end_position(const FormData_pg_sequence *definition)
+/*
+ * Exhaust a sequence in its file.
+ */
+void
+snowflake_set_end(Oid relid)
 {
-	SequencePosition end = {definition->seqmax, true};
+	SequencePosition end = {snowflake_get_definition(relid).seqmax, true};
 
-	return end;
+	snowflake_set_position(relid, end);
 }
 
 bool

@@ -17,8 +17,8 @@
 #include "sequences/label.h"
 
 extern SequencePosition snowflake_get_position(Oid relid);
-extern SequencePosition snowflake_end_position(const FormData_pg_sequence *definition);
 extern void snowflake_set_position(Oid relid, SequencePosition position);
+extern void snowflake_set_end(Oid relid);
 extern bool snowflake_has_set_position(Oid relid, int64 value);
 extern bool snowflake_is_exhausted(Oid relid);
 extern bool snowflake_is_unused(Oid relid);
