@@ -30,6 +30,7 @@
 #include "new_tables/alter.h"
 #include "new_tables/new_tables.h"
 #include "ranges/chain.h"
+#include "ranges/elsewhere.h"
 #include "ranges/slots.h"
 #include "sequences/attach.h"
 #include "sequences/copy.h"
@@ -233,6 +234,7 @@ request_shmem(void)
 	snowflake_request_grant();
 	snowflake_request_slots();
 	snowflake_request_chain();
+	snowflake_request_elsewhere();
 	snowflake_request_unused();
 }
 
@@ -246,6 +248,7 @@ startup_shmem(void)
 	snowflake_attach_grant(snowflake_attach_state());
 	snowflake_attach_slots();
 	snowflake_attach_chain();
+	snowflake_attach_elsewhere();
 	snowflake_attach_unused();
 	LWLockRelease(AddinShmemInitLock);
 }

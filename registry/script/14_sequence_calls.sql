@@ -195,6 +195,18 @@ AS $$
 BEGIN
     @CHECK_OWNERS@
 
+    IF client IS NULL THEN
+        RETURN QUERY
+        SELECT d.database, h.name, max(h.last), 1::bigint, 0::bigint
+        FROM snowflake_registry.held_ranges h
+            JOIN snowflake_registry.range_clients c ON c.client = h.client
+            JOIN snowflake_registry.range_databases d ON d.database_group = h.database_group
+        WHERE c.directory IS DISTINCT FROM get_range_names.directory AND h.used_at > clock_timestamp() - interval '7 days'
+        GROUP BY d.database, h.name
+        ORDER BY d.database, h.name
+        OFFSET after LIMIT most;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT n.database, n.name, n.last, n.least_count, n.wish
     FROM (SELECT DISTINCT ON (h.database, h.name) h.database, h.name, h.last, h.least_count, h.used_at,
@@ -214,6 +226,7 @@ COMMENT ON FUNCTION snowflake_registry.get_range_names(uuid, text, uuid, integer
 'for servers that have started: sequences that this server, known by its directory, or
 its name and address, was granted numbers of, those used last first: so many, after the
 first ones; with its MAXVALUE, and the fewest numbers, and about how many, to ask for;
+if client is NULL, every hour: those that others were granted numbers of in 7 days;
 for roles granted EXECUTE';
 
 CREATE FUNCTION snowflake_registry.get_floors(

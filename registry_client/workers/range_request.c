@@ -77,6 +77,12 @@ static const char names_query[] =
 " $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int4,"
 " $5::pg_catalog.int4)";
 
+static const char names_elsewhere_query[] =
+"SELECT database, name, last, least_count, wish"
+" FROM snowflake_registry.get_range_names(CASE WHEN false THEN $1::pg_catalog.uuid END,"
+" $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int4,"
+" $5::pg_catalog.int4)";
+
 static const char report_query[] =
 "SELECT snowflake_registry.report_ranges($1::pg_catalog.uuid,"
 " ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[], $4::pg_catalog.text,"
@@ -252,6 +258,16 @@ ask_for_names(RangeTask *task)
 	call->params[2] = snowflake_token_text(&this_life()->directory);
 	call->params[3] = psprintf("%d", task->after);
 	call->params[4] = psprintf("%d", SNOWFLAKE_MAX_REQUESTS);
+}
+
+/*
+ * The same for the names that others were granted numbers of.
+ */
+static void
+ask_for_names_elsewhere(RangeTask *task)
+{
+	ask_for_names(task);
+	task->call.query = names_elsewhere_query;
 }
 
 /*
@@ -621,6 +637,11 @@ const RangeTaskKind snowflake_changes_task = {
 
 const RangeTaskKind snowflake_names_task = {
 	.prepare = ask_for_names,
+	.read = read_names
+};
+
+const RangeTaskKind snowflake_names_elsewhere_task = {
+	.prepare = ask_for_names_elsewhere,
 	.read = read_names
 };
 

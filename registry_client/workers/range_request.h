@@ -66,6 +66,7 @@ extern RangeOutcome snowflake_read_ranges(RangeTask *task, StringInfo error);
 extern const RangeTaskKind snowflake_floors_task;
 extern const RangeTaskKind snowflake_changes_task;
 extern const RangeTaskKind snowflake_names_task;
+extern const RangeTaskKind snowflake_names_elsewhere_task;
 extern const RangeTaskKind snowflake_report_task;
 extern const RangeTaskKind snowflake_return_task;
 

@@ -43,6 +43,9 @@
  * it first asks for the names of which the one before was granted numbers, those used
  * last first, and then for numbers of as many as there are slots.
  *
+ * Soon after its start, and every hour, it also asks for names of which others were
+ * granted numbers: elsewhere.c says what for.
+ *
  * The end.  At a shutdown of the server, all ranges are given up and returned.
  * If that fails, setval() of other servers waits in vain until the ranges are
  * freed.  If this process alone ends, the next one continues the chain.
@@ -63,6 +66,7 @@
 
 #include "generator/durable.h"
 #include "generator/settings.h"
+#include "ranges/elsewhere.h"
 #include "registry_client/workers/local_call.h"
 #include "registry_client/workers/range_log.h"
 #include "registry_client/workers/range_report.h"
@@ -92,6 +96,10 @@ PGDLLEXPORT void snowflake_ranges_main(Datum main_arg);
 #define WHILE_CHANGES_US	INT64CONST(10000000)
 #define FLOORS_US			INT64CONST(20000000)
 
+/* How soon after the start, and how often, to ask for names of other servers. */
+#define FIRST_ELSEWHERE_US	INT64CONST(10000000)
+#define ELSEWHERE_US		INT64CONST(3600000000)
+
 /* How often to look for what is due by its time. */
 #define LOOK_US				INT64CONST(200000)
 
@@ -118,6 +126,7 @@ typedef struct Pacing
 	int64		not_before;		/* when the next one can be */
 	int64		changes_due;	/* when it is asked whether there are floors */
 	int64		floors_due;		/* when they are asked for in any case */
+	int64		elsewhere_due;	/* when names of other servers are */
 	int64		changes;		/* the last answer to that */
 	int64		changed;		/* when it was another one than before */
 	bool		is_due;			/* one, whether or not a sequence needs
@@ -461,6 +470,32 @@ expect_ranges(Connection *connection, Pacing *pacing)
 }
 
 /*
+ * Learn of which names other servers are granted numbers.
+ */
+static void
+learn_elsewhere(Connection *connection, Pacing *pacing)
+{
+	uint64	   *set = palloc0_array(uint64, SNOWFLAKE_ELSEWHERE);
+	RangeTask	task = {
+		.kind = &snowflake_names_elsewhere_task
+	};
+
+	pacing->elsewhere_due = snowflake_steady_clock() + IDLE_US;
+	task.names = palloc_array(RangeName, SNOWFLAKE_MAX_REQUESTS);
+	do
+	{
+		if (!ask(connection, &task, pacing))
+			return;
+		for (int i = 0; i < task.n; i++)
+			snowflake_add_elsewhere(set, task.names[i].database, task.names[i].name);
+		task.after += task.n;
+	} while (task.n == SNOWFLAKE_MAX_REQUESTS && task.after < SNOWFLAKE_ELSEWHERE &&
+			 !ShutdownRequestPending);
+	snowflake_set_elsewhere(set);
+	pacing->elsewhere_due = snowflake_steady_clock() + ELSEWHERE_US;
+}
+
+/*
  * Report what this server was granted.  Returns false if there is nothing to report, or
  * it is not known yet.
  */
@@ -610,7 +645,8 @@ serve(Connection *connection)
 												  ALLOCSET_DEFAULT_SIZES);
 	Pacing		pacing = {
 		.most = SNOWFLAKE_MAX_REQUESTS,
-		.timeout_ms = MIN_CALL_TIMEOUT_MS
+		.timeout_ms = MIN_CALL_TIMEOUT_MS,
+		.elsewhere_due = snowflake_steady_clock() + FIRST_ELSEWHERE_US
 	};
 
 	MemoryContextSwitchTo(context);
@@ -636,6 +672,8 @@ serve(Connection *connection)
 			expect_ranges(connection, &pacing);
 			pacing.called = now;
 		}
+		else if (now >= pacing.elsewhere_due)
+			learn_elsewhere(connection, &pacing);
 		else if (is_known_there())
 		{
 			if (now >= pacing.changes_due)
@@ -645,7 +683,8 @@ serve(Connection *connection)
 			pacing.called = now;
 		}
 		else
-			pause_for(now - pacing.called < IDLE_US ? LOOK_US : IDLE_US);
+			pause_for(Min(now - pacing.called < IDLE_US ? LOOK_US : IDLE_US,
+						  pacing.elsewhere_due - now));
 		MemoryContextReset(context);
 	}
 }

@@ -59,16 +59,6 @@
 #define SET_KIND_HINT	"Call snowflake_set_sequence_kind()."
 
 /*
- * The name that a range sequence has unless another one is given.
- */
-static const char *
-own_name(Oid relid)
-{
-	return snowflake_range_name(get_namespace_name(get_rel_namespace(relid)),
-								get_rel_name(relid));
-}
-
-/*
  * Set or reset CYCLE, as its owner.
  */
 static void
@@ -120,7 +110,7 @@ static void
 check_name(Oid relid, const SequenceLabel *label)
 {
 	if (label->kind != SNOWFLAKE_KIND_RANGE ||
-		(strcmp(label->name, own_name(relid)) == 0 &&
+		(strcmp(label->name, snowflake_range_name(relid)) == 0 &&
 		 strcmp(label->database, get_database_name(MyDatabaseId)) == 0) ||
 		has_privs_of_role(GetUserId(), database_owner()))
 		return;
@@ -312,7 +302,7 @@ fill_label(Oid relid, SnowflakeSequenceKind kind, const char *name,
 	if (kind != SNOWFLAKE_KIND_RANGE)
 		return;
 	strlcpy(label->database, get_database_name(MyDatabaseId), sizeof(label->database));
-	if (strlcpy(label->name, name != NULL ? name : own_name(relid),
+	if (strlcpy(label->name, name != NULL ? name : snowflake_range_name(relid),
 				sizeof(label->name)) >= sizeof(label->name))
 		snowflake_fail_long_name();
 }

@@ -25,6 +25,7 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
+#include "utils/lsyscache.h"
 
 #include "sequences/label.h"
 
@@ -208,13 +209,13 @@ snowflake_write_label(const SequenceLabel *label)
  * The name of a range sequence that has no other one: its own.
  */
 char *
-snowflake_range_name(const char *schema, const char *sequence)
+snowflake_range_name(Oid relid)
 {
 	StringInfoData name;
 
 	initStringInfo(&name);
-	append_part(&name, schema);
+	append_part(&name, get_namespace_name(get_rel_namespace(relid)));
 	appendStringInfoChar(&name, '.');
-	append_part(&name, sequence);
+	append_part(&name, get_rel_name(relid));
 	return name.data;
 }

@@ -43,6 +43,6 @@ extern const char *snowflake_kind_name(SnowflakeSequenceKind kind);
 extern bool snowflake_find_kind(const char *name, SnowflakeSequenceKind *kind);
 extern bool snowflake_read_label(const char *string, SequenceLabel *label);
 extern char *snowflake_write_label(const SequenceLabel *label);
-extern char *snowflake_range_name(const char *schema, const char *sequence);
+extern char *snowflake_range_name(Oid relid);
 
 #endif							/* SNOWFLAKE_LABEL_H */

@@ -21,6 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "generator/state.h"
+#include "ranges/elsewhere.h"
 #include "ranges/slots.h"
 #include "sequences/exhaust.h"
 #include "shared/compat.h"
@@ -43,6 +44,12 @@ fill_values(const RangeStatistics *statistics, Datum *values, bool *nulls)
 	nulls[4] = statistics->problem[0] == '\0';
 }
 
+static bool
+may_use(Oid relid)
+{
+	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK;
+}
+
 /*
  * _snowflake_range_statistics(regclass) returns record
  */
@@ -50,6 +57,7 @@ Datum
 snowflake_range_statistics(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
+	SequenceLabel label = snowflake_sequence_label(relid);
 	RangeStatistics statistics;
 	TupleDesc	tupdesc;
 	Datum		values[STATISTICS_COLUMNS];
@@ -58,13 +66,17 @@ snowflake_range_statistics(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	memset(nulls, true, sizeof(nulls));
-	if (snowflake_state == NULL)
+	if (label.kind == SNOWFLAKE_KIND_LOCAL)
+	{
+		nulls[4] = !may_use(relid) || !snowflake_is_elsewhere(snowflake_range_name(relid), NULL);
+		values[4] = CStringGetTextDatum("local, but other servers are granted its numbers: call snowflake_set_sequence_kind()");
+	}
+	else if (snowflake_state == NULL)
 	{
 		values[4] = CStringGetTextDatum("not preloaded: add snowflake to shared_preload_libraries, and restart");
 		nulls[4] = false;
 	}
-	else if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
-			 snowflake_get_range_statistics(snowflake_sequence_label(relid).name, &statistics))
+	else if (may_use(relid) && snowflake_get_range_statistics(label.name, &statistics))
 		fill_values(&statistics, values, nulls);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc),
 													  values, nulls)));

@@ -32,6 +32,7 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
+#include "commands/dbcommands.h"
 #include "commands/sequence.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -50,6 +51,7 @@
 #include "utils/syscache.h"
 
 #include "generator/generator.h"
+#include "ranges/elsewhere.h"
 #include "ranges/numbers.h"
 #include "sequences/exhaust.h"
 #include "sequences/floor.h"
@@ -247,6 +249,25 @@ read_info(Oid relid, const SequenceLabel *label)
 }
 
 /*
+ * Warn that a local sequence returns numbers of other servers, if so.
+ */
+static void
+warn_elsewhere(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+	bool		first;
+
+	if (name != NULL &&
+		snowflake_is_elsewhere(snowflake_range_name(relid), &first) && first)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("sequence \"%s\" is local, but other servers are granted its numbers", name),
+				 errdetail("They can have the same keys."),
+				 errhint("Call snowflake_set_sequence_kind(sequence, 'range') of it in database \"%s\".",
+						 get_database_name(MyDatabaseId))));
+}
+
+/*
  * Learn the kind of a sequence, and exhaust it if it has another than local and
  * something has reset it.  The next call does so again if this one may not, or if the
  * sequence was changed meanwhile.
@@ -259,6 +280,8 @@ learn_sequence(Sequence *sequence)
 	bool		is_exhausted;
 
 	sequence->info = read_info(sequence->relid, &label);
+	if (label.kind == SNOWFLAKE_KIND_LOCAL)
+		warn_elsewhere(sequence->relid);
 	if (label.by_default)
 		snowflake_note_used(sequence->relid);
 	is_exhausted = label.kind == SNOWFLAKE_KIND_LOCAL ||

@@ -121,7 +121,7 @@ COMMENT ON FUNCTION _snowflake_range_statistics(regclass) IS
 'internal: what this server knows of the numbers of a range sequence since its start: the greatest
 that it was granted, how many of them are left, the greatest of the first range and when
 it was granted, and why the registry grants none; of others, NULLs, or that the library is
-not preloaded';
+not preloaded, or that a local one is of kind range on other servers';
 
 GRANT EXECUTE ON FUNCTION _snowflake_range_statistics(regclass) TO PUBLIC;
 
@@ -142,11 +142,11 @@ SELECT c.oid::regclass::text AS sequence,
     u.relid::regclass::text AS table_name, a.attname::text AS column_name,
     pg_catalog.format_type(a.atttypid, a.atttypmod) AS column_type,
     CASE
+        WHEN r.problem IS NOT NULL
+            THEN r.problem
         WHEN l.label IS NULL AND c.relpersistence <> 't' AND d.is_other
             THEN 'local, although new tables get another kind: call snowflake_set_sequence_kind()'
         WHEN l.label IS NULL OR l.label = 'local' THEN NULL
-        WHEN r.problem IS NOT NULL
-            THEN r.problem
         -- The position is not known here of temporary ones of other sessions, and on
         -- standbys of unlogged ones.
         WHEN s.seqcycle OR pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
@@ -181,7 +181,7 @@ FROM pg_catalog.pg_sequence s
                 AND v.setting LIKE 'snowflake.default_sequence_kind=%') v) d
     LEFT JOIN pg_catalog.pg_seclabel l
         ON l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass AND l.objsubid = 0 AND l.provider = 'snowflake'
-    LEFT JOIN LATERAL @schema@._snowflake_range_statistics(c.oid::regclass) r ON l.label IS NOT NULL
+    LEFT JOIN LATERAL @schema@._snowflake_range_statistics(c.oid::regclass) r ON true
     LEFT JOIN LATERAL (
         -- The first ranges come within moments, and say nothing of a day.
         SELECT greatest(extract(epoch FROM pg_catalog.clock_timestamp() - r.first_granted_at)::float8, 3600) / 86400 AS days
@@ -241,8 +241,8 @@ COMMENT ON COLUMN snowflake_sequences.column_name IS
 COMMENT ON COLUMN snowflake_sequences.column_type IS
 'its type';
 COMMENT ON COLUMN snowflake_sequences.problem IS
-'what is wrong with a sequence, such as that it is local although new tables get another kind;
-NULL if nothing is';
+'what is wrong with a sequence, such as that it is local although new tables, or
+other servers, get another kind; NULL if nothing is';
 COMMENT ON COLUMN snowflake_sequences.numbers_left IS
 'of a range sequence that was used since the start of the server: how many numbers are
 left for all servers, at most';

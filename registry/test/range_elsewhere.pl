@@ -1,0 +1,35 @@
+# A sequence that is local on one server, and of kind range on another one.
+
+use SnowflakeTest;
+
+my $registry = new_registry('registry', '1, 100, new => true');
+$registry->safe_psql('postgres', q{SELECT snowflake_registry.add_database('postgres')});
+my ($a, $b) = map { new_server($_, registry_conf($registry), "snowflake.server_name = '$_'") } 'a', 'b';
+
+sub query { return $_[0]->safe_psql('postgres', $_[1]); }
+
+my $problem = q{SELECT string_agg(sequence, ' ' ORDER BY sequence) FROM snowflake_sequences WHERE problem = 'local, but other servers are granted its numbers: call snowflake_set_sequence_kind()'};
+
+query($_, q{CREATE TABLE t (id serial); CREATE TABLE "T's" (id serial); CREATE TABLE own (id serial); CREATE TABLE ids (id bigserial); CREATE ROLE reader}) foreach $a, $b;
+query($a, q{SELECT snowflake_set_sequence_kinds(ARRAY['t_id_seq', '"T''s_id_seq"', 'own_id_seq']::regclass[], 'range');
+	INSERT INTO t DEFAULT VALUES; INSERT INTO "T's" DEFAULT VALUES; INSERT INTO own DEFAULT VALUES});
+query($a, q{SELECT snowflake_set_sequence_kind('own_id_seq', 'local')});
+query($b, q{SELECT snowflake_set_sequence_kind('ids_id_seq')});
+
+# The servers ask for the names soon after they were started, also one that has none.
+$_->restart foreach $a, $b;
+ok($b->poll_query_until('postgres', $problem, q{"T's_id_seq" own_id_seq t_id_seq}), 'the view names sequences that are local, and of kind range elsewhere')
+  or diag(query($b, 'SELECT * FROM snowflake_sequences'));
+is(query($b, "SET ROLE reader; $problem"), '', '... to who may use them');
+is(query($a, $problem), '', '... not those that this server itself was granted numbers of');
+my $log = -s $b->logfile;
+query($b, q{INSERT INTO t DEFAULT VALUES}) foreach 1 .. 2;
+is(scalar(() = slurp_file($b->logfile, $log) =~ /WARNING:  sequence "t_id_seq" is local, but other servers are granted its numbers/g), 1, 'its use is logged once');
+
+query($b, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'range')});
+is(query($b, $problem), q{"T's_id_seq" own_id_seq}, 'with the kind, the problem ends');
+query($registry, q{UPDATE snowflake_registry.held_ranges SET used_at = used_at - interval '8 days' WHERE name ~ 'own'});
+$b->restart;
+ok($b->poll_query_until('postgres', $problem, q{"T's_id_seq"}), 'what nobody else was granted numbers of for a week is no problem');
+
+done_testing();

@@ -1,0 +1,129 @@
+/*-------------------------------------------------------------------------
+ *
+ * elsewhere.c
+ *	  Names of which other servers are granted numbers.
+ *
+ * A sequence that is local here, and of kind range on other servers, returns their numbers.
+ * The worker asks the registry for the names now and then, and keeps a hash of each
+ * in shared memory: as many as there is room for.  Nobody locks it.
+ *
+ * Copyright (c) 2026, the snowflake developers
+ *
+ * src/ranges/elsewhere.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/dbcommands.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+
+#include "generator/settings.h"
+#include "ranges/elsewhere.h"
+
+/* How far a hash can be from its place. */
+#define MAX_DISTANCE	16
+
+/* The lowest bit of a hash says that it was logged. */
+#define LOGGED			UINT64CONST(1)
+
+static pg_atomic_uint64 *elsewhere = NULL;
+
+/*
+ * The hash of a name in a database, which is never 0, and not logged.
+ */
+static uint64
+hash_name(const char *database, const char *name)
+{
+	uint64		hash = hash_bytes_extended((const unsigned char *) database, strlen(database), 0);
+
+	hash = hash_bytes_extended((const unsigned char *) name, strlen(name), hash);
+	return Max(hash & ~LOGGED, 2);
+}
+
+static int
+place_of(uint64 hash, int distance)
+{
+	return (int) ((hash / 2 + distance) % SNOWFLAKE_ELSEWHERE);
+}
+
+/*
+ * Add a name to a set, if it has room.
+ */
+void
+snowflake_add_elsewhere(uint64 *set, const char *database, const char *name)
+{
+	uint64		hash = hash_name(database, name);
+
+	for (int i = 0; i < MAX_DISTANCE; i++)
+	{
+		uint64	   *place = &set[place_of(hash, i)];
+
+		if (*place == 0 || *place == hash)
+		{
+			*place = hash;
+			return;
+		}
+	}
+}
+
+/*
+ * Have all sessions know this set.
+ */
+void
+snowflake_set_elsewhere(const uint64 *set)
+{
+	for (int i = 0; i < SNOWFLAKE_ELSEWHERE; i++)
+		pg_atomic_write_u64(&elsewhere[i], set[i]);
+}
+
+/*
+ * Are other servers granted numbers of a name in this database?  It is to be logged once,
+ * which is now if the caller does so.
+ */
+bool
+snowflake_is_elsewhere(const char *name, bool *first)
+{
+	uint64		hash;
+
+	if (elsewhere == NULL)
+		return false;
+	hash = hash_name(get_database_name(MyDatabaseId),
+					 pg_server_to_any(name, strlen(name), PG_UTF8));
+	for (int i = 0; i < MAX_DISTANCE; i++)
+	{
+		pg_atomic_uint64 *place = &elsewhere[place_of(hash, i)];
+
+		if ((pg_atomic_read_u64(place) & ~LOGGED) == hash)
+		{
+			if (first != NULL)
+				*first = (pg_atomic_fetch_or_u64(place, LOGGED) & LOGGED) == 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+snowflake_request_elsewhere(void)
+{
+	if (snowflake_has_registry)
+		RequestAddinShmemSpace(SNOWFLAKE_ELSEWHERE * sizeof(pg_atomic_uint64));
+}
+
+void
+snowflake_attach_elsewhere(void)
+{
+	bool		found;
+
+	if (!snowflake_has_registry)
+		return;
+	elsewhere = ShmemInitStruct("snowflake names elsewhere",
+								SNOWFLAKE_ELSEWHERE * sizeof(pg_atomic_uint64), &found);
+	for (int i = 0; i < SNOWFLAKE_ELSEWHERE && !found; i++)
+		pg_atomic_init_u64(&elsewhere[i], 0);
+}
