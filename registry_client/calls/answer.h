@@ -12,6 +12,7 @@
 #ifndef SNOWFLAKE_ANSWER_H
 #define SNOWFLAKE_ANSWER_H
 
+#include "datatype/timestamp.h"
 #include "lib/stringinfo.h"
 
 /* The maximum number of columns of an answer. */
@@ -19,6 +20,9 @@
 
 /* Room for each text of an answer; longer ones are cut. */
 #define SNOWFLAKE_TEXT_SIZE			512
+
+/* A registry has no longer grant_time. */
+#define SNOWFLAKE_MAX_GRANT_TIME_MS	(INT64CONST(366) * SECS_PER_DAY * 1000)
 
 /* What precedes the error if a function does not exist in a database. */
 #define SNOWFLAKE_NO_REGISTRY \

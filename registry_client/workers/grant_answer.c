@@ -15,14 +15,9 @@
  */
 #include "postgres.h"
 
-#include "datatype/timestamp.h"
-
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "registry_client/workers/grant_answer.h"
-
-/* A registry has no longer grant_time. */
-#define MAX_GRANT_TIME_MS	(INT64CONST(366) * SECS_PER_DAY * 1000)
 
 /*
  * Can a registry grant this to a server that holds this worker ID, or none (-1),
@@ -45,7 +40,7 @@ check_grant(const int64 *values, int held_worker_id, int64 next_tick,
 	else if (values[2] < snowflake_reserve_time)
 		appendStringInfo(error, "grant_time of the registry (" INT64_FORMAT " ms) is less than \"snowflake.reserve_time\" (%d ms)",
 						 values[2], snowflake_reserve_time);
-	else if (values[2] > MAX_GRANT_TIME_MS)
+	else if (values[2] > SNOWFLAKE_MAX_GRANT_TIME_MS)
 		appendStringInfo(error, "grant_time of the registry (" INT64_FORMAT " ms) is longer than a year",
 						 values[2]);
 	else

@@ -47,9 +47,6 @@ enum
 /* More numbers are in no range. */
 #define MAX_NUMBERS			(INT64CONST(1) << 32)
 
-/* A registry has no longer grant_time. */
-#define MAX_GRANT_TIME_MS	(INT64CONST(366) * SECS_PER_DAY * 1000)
-
 /*
  * Names are qualified and parameters have exactly the types of the functions,
  * as in grant_worker.c.  The confirmed token, and the start of the machine, is
@@ -400,7 +397,7 @@ read_row(const AnswerRow *row, int expected, RangeAnswer *range)
 	if ((!values[COLUMN_FIRST].is_null && range->first < 1) ||
 		(!values[COLUMN_FLOOR].is_null && range->floor < 0) ||
 		(!values[COLUMN_NEXT].is_null && range->next < 1) ||
-		range->grant_time_ms < 0 || range->grant_time_ms > MAX_GRANT_TIME_MS)
+		range->grant_time_ms < 0 || range->grant_time_ms > SNOWFLAKE_MAX_GRANT_TIME_MS)
 		return false;
 	read_text(&values[COLUMN_WAITS_FOR], range->waits_for);
 	return read_problem(values, range);
