@@ -39,10 +39,26 @@ sub connect
 sub run
 {
 	my ($self, $sql) = @_;
+
+	$self->send($sql);
+	return $self->receive;
+}
+
+# The same in two parts, between which others can do something
+sub send
+{
+	my ($self, $sql) = @_;
+
+	print { $self->{in} } "$sql\n;\n\\echo $END\n";
+	return;
+}
+
+sub receive
+{
+	my ($self) = @_;
 	my $said = '';
 
 	alarm($PostgreSQL::Test::Utils::timeout_default);
-	print { $self->{in} } "$sql\n;\n\\echo $END\n";
 	while (defined(my $line = readline $self->{out}))
 	{
 		last if $line eq "$END\n";
