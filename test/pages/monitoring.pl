@@ -39,10 +39,10 @@ my $dashboard = decode_json(slurp_file("$dir/dashboard.json"));
 is("@unknown", '', 'panels use metrics that the queries have');
 @unknown = map { $_->{title} } grep { $_->{type} eq 'stat' && grep { !$_->{instant} || $_->{range} } @{ $_->{targets} } } @{ $dashboard->{panels} };
 is("@unknown", '', 'a panel of single values does not show those of before');
-my ($table) = Page->section('docs/monitoring.md', 'Grafana')->{text} =~ /^\| panel .*?\n\|[-|]+\n(.*?)\n\n/ms;
-is(join(', ', sort map { split /, / } $table =~ /^\| (.*?) \|/mg),
-	join(', ', sort map { $_->{title} } @{ $dashboard->{panels} }),
-	'the page has all panels');
+my %title = map { $_->{title} => 1 } @{ $dashboard->{panels} };
+my @named = grep { /^[A-Z]\w+ / } Page->section('docs/monitoring.md', 'Grafana')->{text} =~ /\*([^*`]+)\*/g;
+is(scalar(@named), 4, 'the page names the panels that must be empty');
+is(join(', ', grep { !$title{$_} } @named), '', '... which the dashboard has');
 
 # The limit of a scheme: 4096 IDs in each ms, 256 in each 10 ms
 foreach my $case ([ 'shardingsphere', 4096000 ], [ 'sonyflake', 25600 ], [ 'javascript', 102400 ], [ 'hazelcast', 64000 ])
