@@ -88,7 +88,7 @@ like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.sequenc
 	qr/^public\.t\|601\|2147483047\|/, 'the view shows the sequence');
 like($registry->safe_psql('ids', $page->example('FROM snowflake_registry.range_holders')),
 	qr/^page\|shop\|public\.t\|501\|600\|/, 'another one shows who holds its numbers');
-$registry->safe_psql('ids', $recovery->example('stop_ranges'));
+$registry->safe_psql('ids', $recovery->example('files of yesterday'));
 like($registry->safe_psql('ids', $range, extra_params => [ '-U', 'regress_id_server' ]), qr/^stopped/, 'nothing is granted while some may be lost');
 my $report = q{SELECT snowflake_registry.report_ranges(md5('page')::uuid, NULL, '{}', 'page', '{shop}', '{public.t}', '{2147483647}', '{700}', '{true}', true, md5('d')::uuid)};
 is($registry->safe_psql('ids', $report, extra_params => [ '-U', 'regress_id_server' ]), 't', 'a server reports');
@@ -123,6 +123,9 @@ $other->safe_psql('postgres', 'CREATE DATABASE ids');
 $other->safe_psql('ids', $recovery->example("CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023") . '
 	CREATE ROLE regress_id_server LOGIN;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_id_server');
+$other->safe_psql('ids', $recovery->example('the registry was lost'));
+is($other->safe_psql('ids', 'SELECT database, stopped FROM snowflake_registry.range_databases, snowflake_registry.range_state'),
+	'shop|the registry was lost', 'the other registry grants no ranges before servers have reported');
 my $server = $servers[0];
 $server->start;
 $server->append_conf('postgresql.conf',
