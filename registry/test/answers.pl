@@ -70,6 +70,15 @@ my %answers = (
 	'notices without end' => notices_without_end(),
 	'a hash without end' => hash_without_end());
 
+$answers{'a namesake'} = answer_call(
+	sub {
+		my (@call) = @{ $_[0]->{parameters} };
+
+		return unfinished(3, [ map { good_value($_, @call) } 0 .. 2 ])
+		  . notice(S => 'WARNING', V => 'WARNING', R => 'x', C => '42710', M => 'm', D => "It has\na name\001\xff" . 'e' x 1000)
+		  . ready();
+	});
+
 # Errors with a number or with words that change.
 $answers{'numbers'} = answer_call(sub { error_message(S => 'ERROR', V => 'ERROR', C => 'XX000', M => "error $_[0]{number} of $$") . ready() });
 $answers{'words'} =
@@ -239,6 +248,15 @@ foreach my $case ([ 'a hash without end', 'start' ], [ 'notices without end', 'c
 	$server->stop('fast');
 	cmp_ok(time - $start, '<', 10, "a fast shutdown does not wait for the client with this answer: $name");
 }
+
+# What it says of another server of this name is cut, is one line, and is logged once.
+$fake->set('a namesake');
+new_log();
+start();
+$server->wait_for_log(qr/WARNING:  another server calls itself "server"\n.*DETAIL:  It has; a name\?\?e{490,}\n/, $log_end);
+call() foreach 1 .. 3;
+is(scalar(() = new_log() =~ /another server calls itself/g), 1, 'a warning of another server of the same name is logged once');
+$server->stop;
 unlike(slurp_file($server->logfile), $crash, 'no process has crashed until the end');
 
 $registry->stop;

@@ -64,6 +64,7 @@ my @messages = (
 	sub { message('D', pack('n', one(65535, 3)) . pack('N', one(0x7fffffff, 0xfffffffe, 1)) . random_text()) },
 	sub { error_message(map { $_ => random_string() } one([ 'S', 'M' ], [ 'S', 'V', 'C', 'M', 'D', 'H' ], ['M'])->@*) },
 	sub { notice(S => 'WARNING', V => 'WARNING', M => random_string()) x one(1, 1, 50) },
+	sub { notice(S => 'WARNING', V => 'WARNING', R => 'x', C => '42710', M => 'm', D => random_string()) },
 	sub { message('S', one('server_version', 'in_hot_standby', 'default_transaction_read_only', 'client_encoding', 'x') . "\0" . one('on', 'off', '99', random_text()) . "\0") },
 	sub { message('A', pack('N', 1) . "channel\0payload\0") },
 	sub { message(one('G', 'H', 'W'), "\0\0\0") },
