@@ -309,8 +309,24 @@ find_kinds(Report *report)
 }
 
 /*
- * Those of the keys, or of the columns that are widened with them, that have no
- * obstacles.
+ * Plan the conversion of some keys, and columns that are widened with them.  Returns
+ * whether there are obstacles.
+ */
+static bool
+plan_part(SnowflakeConversion *conversion, Oid owner, List *keys, List *columns)
+{
+	List	   *obstacles = NIL;
+
+	snowflake_convert_forget(conversion);
+	conversion->keys = keys;
+	conversion->widened = columns;
+	(void) snowflake_convert_prepare(conversion, owner);
+	(void) snowflake_convert_list_obstacles(conversion, &obstacles);
+	return snowflake_convert_first_obstacle(obstacles) != NULL;
+}
+
+/*
+ * Those of the keys, or of the columns, that have no obstacles of their own.
  */
 static List *
 without_obstacles(const Report *report, Oid owner, List *keys, List *columns)
@@ -319,14 +335,8 @@ without_obstacles(const Report *report, Oid owner, List *keys, List *columns)
 	List	   *parts = columns == NIL ? keys : columns;
 	int			half = list_length(parts) / 2;
 	List	   *rest = list_copy_tail(parts, half);
-	List	   *obstacles = NIL;
 
-	snowflake_convert_forget(&part);
-	part.keys = keys;
-	part.widened = columns;
-	(void) snowflake_convert_prepare(&part, owner);
-	(void) snowflake_convert_list_obstacles(&part, &obstacles);
-	if (snowflake_convert_first_obstacle(obstacles) == NULL)
+	if (!plan_part(&part, owner, keys, columns))
 		return parts;
 	if (half == 0)
 		return NIL;
@@ -349,23 +359,33 @@ add_not_rehearsed(Report *report, const char *object)
 }
 
 /*
- * Leave out what has obstacles, and plan again what is left.
+ * Leave out what has obstacles, and plan again what is left.  Returns whether there is
+ * anything, without obstacles.
  */
-static void
+static bool
 leave_obstacles(Report *report, Oid owner)
 {
-	SnowflakeConversion *conversion = &report->conversion;
-	List	   *keys = conversion->keys;
-	List	   *columns = conversion->widened;
+	List	   *keys = report->conversion.keys;
+	List	   *columns = report->conversion.widened;
+	List	   *good_keys = without_obstacles(report, owner, keys, NIL);
+	List	   *good_columns = NIL;
+	bool		found = good_keys == NIL ||
+		plan_part(&report->conversion, owner, good_keys, NIL);
 	ListCell   *cell;
 
-	snowflake_convert_forget(conversion);
-	conversion->keys = without_obstacles(report, owner, keys, NIL);
-	if (conversion->keys != NIL && columns != NIL)
-		conversion->widened = without_obstacles(report, owner, conversion->keys, columns);
-	foreach(cell, list_difference_ptr(keys, conversion->keys))
+	if (!found && columns != NIL)
+	{
+		good_columns = without_obstacles(report, owner, good_keys, columns);
+		found = plan_part(&report->conversion, owner, good_keys, good_columns);
+	}
+	if (found)
+	{
+		add_not_rehearsed(report, psprintf("schema %s", report->schema));
+		return false;
+	}
+	foreach(cell, list_difference_ptr(keys, good_keys))
 		add_not_rehearsed(report, psprintf("table %s", ((SnowflakeKey *) lfirst(cell))->table));
-	foreach(cell, list_difference_ptr(columns, conversion->widened))
+	foreach(cell, list_difference_ptr(columns, good_columns))
 	{
 		const SnowflakeColumn *column = lfirst(cell);
 
@@ -373,8 +393,7 @@ leave_obstacles(Report *report, Oid owner)
 										   quote_identifier(get_attname(column->relid, column->attnum, false)),
 										   snowflake_relation_name(column->relid)));
 	}
-	if (conversion->keys != NIL)
-		(void) snowflake_convert_prepare(conversion, owner);
+	return true;
 }
 
 /*
@@ -383,9 +402,8 @@ leave_obstacles(Report *report, Oid owner)
 static void
 rehearse(Report *report, Oid owner)
 {
-	if (snowflake_convert_first_obstacle(report->findings) != NULL)
-		leave_obstacles(report, owner);
-	if (report->conversion.keys != NIL)
+	if (snowflake_convert_first_obstacle(report->findings) == NULL ||
+		leave_obstacles(report, owner))
 		report->findings = list_concat(snowflake_convert_rehearse(&report->conversion),
 									   report->findings);
 }

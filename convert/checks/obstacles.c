@@ -74,6 +74,7 @@ static const struct
 	{sql_dependent_obstacles, DIRECT},
 	{sql_recreated_obstacles, DIRECT},
 	{sql_row_obstacles, DIRECT},
+	{sql_lock_obstacles, DIRECT},
 	{sql_rebuilt_obstacles, DIRECT},
 	{sql_trigger_obstacles, DIRECT},
 	{sql_online_row_obstacles, ONLINE},

@@ -137,10 +137,10 @@ ROLLBACK;
 -- obstacles, with which the other tables are tried: of a table, and of a column without a foreign key
 CREATE TABLE seen (of tree);
 CREATE TABLE listed (f_fine_id int) PARTITION BY LIST (f_fine_id);
-SELECT severity, object, finding, what_to_do FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true, details => true)
-WHERE finding ~ 'because there' OR object ~ 'tree' AND finding ~ 'new key|rehearse' ORDER BY object COLLATE "C";
-SELECT object, count FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true) WHERE finding ~ 'because there';
-SELECT count(*) FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true, details => true) WHERE finding ~ 'with a new key fails';
+WITH found AS MATERIALIZED (SELECT * FROM snowflake_convert_report('tried', widen => 'keys, listed.f_fine_id', rehearse => true, details => true))
+SELECT severity, object, finding, what_to_do FROM found
+WHERE finding ~ 'because there' OR object ~ 'tree' AND finding ~ 'new key|rehearse'
+UNION ALL SELECT NULL, NULL, 'with a new key fails', count(*)::text FROM found WHERE finding ~ 'with a new key fails' ORDER BY what_to_do, object;
 DROP TABLE seen, listed;
 -- a transaction with a trigger that waits
 BEGIN;

@@ -68,6 +68,37 @@ FROM row_part p
 GROUP BY 1, 2
 HAVING max((p.size + 7) / 8 * 8) > current_setting('block_size')::int - 32
 
+-- How many objects a conversion locks: what it creates, drops, and creates again, and what belongs
+-- to a table that is rewritten.  A foreign key is created again by each of its tables, and has
+-- four triggers.
+-- cte: lock_use(n) union
+SELECT 100::numeric
+SELECT count(*) FROM changed
+SELECT 5 + 4 * (reltoastrelid <> 0)::int FROM pg_class
+WHERE oid IN (SELECT relid FROM target WHERE change = 'widen')
+SELECT 2 * count(*) FROM pg_index
+WHERE indrelid IN (SELECT relid FROM target WHERE change = 'widen')
+SELECT 1 + 5 * count(DISTINCT t.relid)
+FROM target t JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass AND {on_column(d, t)}
+  JOIN pg_constraint k ON k.oid = d.objid AND k.contype = 'f'
+WHERE t.change = 'widen' GROUP BY k.oid
+SELECT 2 * count(*) FROM rebuilt LEFT JOIN pg_constraint k
+  ON (classid, objid) = ('pg_constraint'::regclass, k.oid)
+WHERE classid <> 'pg_class'::regclass AND k.contype IS DISTINCT FROM 'f'
+SELECT 2 * count(*) FROM gone
+SELECT 2 * count(*) FROM seq
+
+-- ... and what max_locks_per_transaction must be for so many.  The server has room for that many
+-- locks of each session that it can have, and for some more, if nothing else has used it.
+-- cte: lock_need(locks, needed, setting)
+SELECT n, ceil(n / sessions), setting
+FROM (SELECT sum(n) FROM lock_use) u(n)
+  CROSS JOIN (
+    SELECT current_setting('max_locks_per_transaction')::int, 1 + sum(current_setting(name)::int)
+    FROM unnest(ARRAY['max_connections', 'max_prepared_transactions', 'max_worker_processes',
+      'max_wal_senders', CASE WHEN current_setting('server_version_num')::int < 180000
+      THEN 'autovacuum_max_workers' ELSE 'autovacuum_worker_slots' END]) name) s(setting, sessions)
+
 -- Is an expression a cast of a column to bigint, and nothing else?
 -- snippet: is_cast(expression, column)
 translate({expression}, '()', '') = translate(format('%I::bigint', {column}), '()', '')
@@ -170,6 +201,13 @@ SELECT format('%s could have its code called for %s: %s', who,
     min(pg_describe_object(classid, objid, 0) COLLATE "C"), cure),
   min(pg_describe_object(classid, objid, 0) COLLATE "C")
 FROM exposed GROUP BY who, cure
+
+-- list: lock_obstacles obstacles
+
+-- hint: Increase max_locks_per_transaction, and restart the server.
+SELECT format('the conversion needs about %s locks, for which max_locks_per_transaction must be '
+    '%s, and it is %s', locks, needed, setting), format('table %s', $tables[1]::regclass)
+FROM lock_need WHERE needed > 2 * setting
 
 -- list: row_obstacles obstacles
 
