@@ -2,9 +2,9 @@
 -- one that does.
 -- name: partitioned
 SELECT t.relid, t.attname, t.relid::regclass AS name, t.generator,
-  CASE WHEN $schema = 0 THEN '' ELSE format(' Excluding %s does not help, because its column %I has '
-    'keys of table %s: exclude that one.', t.table_name, t.attname, $tables[t.key]::regclass) END
-  AS hint
+  CASE WHEN $schema = 0 THEN ''
+    ELSE format(' Excluding %s does not help, because its column %I has keys of table %s: exclude '
+      'that one.', t.table_name, t.attname, $tables[t.key]::regclass) END AS hint
 FROM target t JOIN pg_class c ON c.oid = t.relid
 WHERE c.relkind = 'p' AND NOT t.is_key AND t.gets_ids AND NOT EXISTS (
   SELECT FROM pg_inherits i JOIN target p ON (p.relid, p.attname) = (i.inhparent, t.attname)

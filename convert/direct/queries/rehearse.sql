@@ -53,8 +53,8 @@ ORDER BY i.indexrelid,
 
 -- All columns, with the expressions for INSERT and UPDATE.  These are evaluated with the search
 -- path of the caller, as are triggers, so they name schemas.  r is the copied row; $1 and $2 are
--- the new keys of this row and the other one, and $3 is the number of the row.  What a sequence or a
--- generator feeds is not given, so copies have the numbers that nobody else gets: triggers insert
+-- the new keys of this row and the other one, and $3 is the number of the row.  What a sequence or
+-- a generator feeds is not given, so copies have numbers that nobody else gets: triggers insert
 -- rows, too.
 -- cte: expression(relid, attnum, name, given, needed, updatable, inserted, updated)
 SELECT a.attrelid, a.attnum, quote_ident(a.attname),
