@@ -47,7 +47,7 @@ foreach my $schema (sort keys %schemas)
 	$node->append_conf('postgresql.conf', 'max_locks_per_transaction = ' . int($setting * 0.7));
 	$node->restart;
 	my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(*) FROM snowflake_convert_schema('$schema', dry_run => true)");
-	like($err, qr/NOTICE:  there might not be enough locks\nDETAIL:  The conversion needs about $locks, for which max_locks_per_transaction should be $setting/, "$schema: with less, a notice says it");
+	like($err, qr/NOTICE:  there might not be enough locks\nDETAIL:  the conversion needs about $locks locks, for which max_locks_per_transaction should be $setting/, "$schema: with less, a notice says it");
 	$node->append_conf('postgresql.conf', "max_locks_per_transaction = $setting");
 	$node->restart;
 	($rc, $out, $err) = $node->psql('postgres', qq{

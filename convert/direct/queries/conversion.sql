@@ -116,11 +116,10 @@ SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN
 FROM unfit
 
 -- notice: warning | one each | there might not be enough locks
-SELECT 'max_locks_per_transaction', detail, 'there might not be enough locks', detail,
+SELECT 'max_locks_per_transaction', message, message, NULL,
   'If the conversion fails, increase max_locks_per_transaction, and restart the server.'
-FROM lock_need CROSS JOIN LATERAL (SELECT format(
-  'The conversion needs about %s, for which max_locks_per_transaction should be %s, and it is %s.',
-  locks, needed, setting)) d(detail)
+FROM lock_need CROSS JOIN LATERAL (SELECT format('the conversion needs about %s locks, for which '
+  'max_locks_per_transaction should be %s, and it is %s', locks, needed, setting)) m(message)
 WHERE needed > setting AND needed <= 2 * setting AND NOT $online
 
 -- That it came from a sequence is in the notice about the sequence.
