@@ -13,6 +13,7 @@
 #	cut			ends the connection instead of forwarding the answer to a call
 #	copy		answers a call as if it began a COPY
 #	late		forwards the answer to a call half a second later, one after the other
+#	far			forwards everything 50 ms later
 package Proxy;
 
 use strict;
@@ -90,6 +91,7 @@ sub forward
 		$data = "G\0\0\0\7\0\0\0" if $mode eq 'copy' && !$is_client;
 		usleep(500_000) if $mode eq 'late' && !$is_client;
 	}
+	usleep(50_000) if $mode eq 'far';
 	my $to = $is_client ? $link->{server} : $link->{client};
 	return defined syswrite($to, $data);
 }

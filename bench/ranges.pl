@@ -1,0 +1,194 @@
+# Range sequences (bench/run ranges): calls of one session and of 16, against local ones; COPY
+# into new ones on two servers at once, with the registry near and 100 ms away; and the numbers
+# that a restart loses.
+
+use Report;
+use Proxy;
+use Slices qw(median ratio_text);
+use SnowflakeTest;
+
+my $slices = $quick ? 100 : 300;
+my $calls = 4_000;
+my $rows = $quick ? 100_000 : 1_000_000;
+my $rounds = $quick ? 3 : 5;
+my $restarts = 3;
+my $seconds = $quick ? 1 : 2;
+my $rate = 1000;
+my @sessions = (1, 16);
+begin_report('ranges', 'bench/run ranges');
+
+my $registry = new_registry('registry', '1, 100, new => true', quiet_conf());
+$registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('postgres')");
+
+# Two servers, each with a proxy to the registry, which can be 100 ms away
+my (@servers, @proxies);
+foreach my $name ('a', 'b')
+{
+	my $proxy = Proxy->new($registry);
+
+	push @proxies, $proxy;
+	push @servers, new_server($name, quiet_conf(), "snowflake.server_name = '$name'",
+		registry_conf($registry) =~ s/host=\S+ port=\d+/host=$proxy->{host} port=$proxy->{port}/r);
+}
+my ($node) = @servers;
+$node->safe_psql('postgres', create_ms() . q{
+	CREATE SEQUENCE local; CREATE SEQUENCE cached CACHE 100;
+	CREATE SEQUENCE range; SELECT snowflake_set_sequence_kind('range', 'range')});
+
+# Calls of one session, in slices, in turn.  An aggregate of a volatile argument calls it for
+# each row.
+my @cases = (
+	[ 'base', '1' ], [ 'empty call', 'pg_backend_pid()' ], [ 'local sequence', "nextval('local')" ],
+	[ 'local sequence, CACHE 100', "nextval('cached')" ], [ 'range sequence', "nextval('range')" ]);
+my $session = $node->background_psql('postgres');
+my %slices;
+foreach my $round (0 .. $slices)
+{
+	progress("calls, round $round of $slices") if $round % 100 == 0;
+	foreach my $case (@cases)
+	{
+		my $ms = $session->query_safe("SELECT ms(\$\$SELECT count($case->[1]) FROM generate_series(1, $calls) n\$\$)") =~ s/\s+\z//r;
+
+		push @{ $slices{ $case->[0] } }, $ms * 1e6 / $calls if $round > 0;
+	}
+}
+$session->quit;
+my $measured = Slices->new(\%slices, 'base', 'empty call');
+
+# Those of several, in turn: millions of calls a second, all together
+my @kinds = @cases[ 2 .. 4 ];
+my @rates;
+foreach my $round (0 .. $rounds)
+{
+	progress("sessions, round $round of $rounds");
+	foreach my $kind (0 .. $#kinds)
+	{
+		my $file = $node->basedir . "/calls$kind.sql";
+
+		append_to_file($file, "SELECT count($kinds[$kind][1]) FROM generate_series(1, $calls) n;\n") if $round == 0;
+		foreach my $n (@sessions)
+		{
+			my ($stdout) = run_command([ 'pgbench', '-n', '-c', $n, '-j', 2, '-M', 'prepared', '-T', $seconds, '-f', $file, $node->connstr('postgres') ]);
+			my ($tps) = $stdout =~ /tps = ([\d.]+)/ or die $stdout;
+
+			push @{ $rates[$kind]{$n} }, $tps * $calls / 1e6 if $round > 0;
+		}
+	}
+}
+
+# COPY on both servers at once, into a table whose sequence nobody has used, in turn; the slower of
+# both counts
+my $file = $node->basedir . '/rows';
+open(my $rows_of_file, '>', $file) or die $!;
+print $rows_of_file "$_\n" foreach 1 .. $rows;
+close $rows_of_file;
+my @copies = ([ 'bigserial', 'local', 'pass' ], [ 'range sequence', 'range', 'pass' ], [ 'range sequence, the registry 100 ms away', 'range', 'far' ]);
+my @ms;
+foreach my $round (0 .. $rounds)
+{
+	progress("COPY, round $round of $rounds");
+	foreach my $copy (0 .. $#copies)
+	{
+		my (undef, $kind, $mode) = @{ $copies[$copy] };
+		my $table = "t${copy}_$round";
+		my (@times, @runs);
+
+		$_->set('pass') foreach @proxies;
+		$_->safe_psql('postgres', "CREATE TABLE $table (id bigserial PRIMARY KEY, v int);"
+			  . ($kind eq 'range' ? "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'range');" : '') . 'CHECKPOINT')
+		  foreach @servers;
+		$_->set($mode) foreach @proxies;
+		foreach my $i (0 .. 1)
+		{
+			push @runs, IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $servers[$i]->connstr('postgres') ],
+				'<' => \ qq{SELECT clock_timestamp() AS begun \\gset
+					COPY $table (v) FROM '$file';
+					SELECT extract(epoch FROM clock_timestamp() - :'begun') * 1000;},
+				'>' => \$times[$i]);
+		}
+		$_->finish or die 'COPY failed' foreach @runs;
+		push @{ $ms[$copy] }, (sort { $b <=> $a } @times)[0] if $round > 0;
+
+		# Of a range sequence, both have other keys.
+		if ($kind eq 'range' && $round == $rounds)
+		{
+			system_or_bail('sh', '-c', 'psql -XAtq -d "$1" -c "COPY $3 TO STDOUT" | psql -XAtq -v ON_ERROR_STOP=1 -d "$2" -c "COPY $3 FROM STDIN"',
+				'sh', (map { $_->connstr('postgres') } @servers), $table);
+			is($servers[1]->safe_psql('postgres', "SELECT count(*) FROM $table"), 2 * $rows, "$copies[$copy][0]: no key is on both servers");
+		}
+		$_->safe_psql('postgres', "DROP TABLE $table") foreach @servers;
+	}
+}
+$_->set('pass') foreach @proxies;
+
+# Numbers between the last one before the end of a server and the first one after it
+my %lost;
+foreach my $way ('fast stop', 'kill -9')
+{
+	foreach my $load (0, $rate)
+	{
+		foreach my $round (1 .. $restarts)
+		{
+			progress("$way, $round of $restarts");
+			my $sequence = ($way =~ s/\W//gr) . "_${load}_$round";
+			$node->safe_psql('postgres', "CREATE SEQUENCE $sequence; SELECT snowflake_set_sequence_kind('$sequence', 'range')");
+			my $call = $node->basedir . "/$sequence.sql";
+			append_to_file($call, "SELECT nextval('$sequence');\n");
+			run_command([ 'pgbench', '-n', '-c', 4, '-T', 2 * $seconds, '--rate', $load, '-f', $call, $node->connstr('postgres') ]) if $load;
+			my $last = $node->safe_psql('postgres', "SELECT nextval('$sequence')");
+			$way eq 'fast stop' ? $node->stop('fast') : kill_postmaster($node);
+			$node->start;
+			push @{ $lost{$way}{$load} }, $node->safe_psql('postgres', "SELECT nextval('$sequence')") - $last - 1;
+		}
+	}
+}
+
+say_to(machine_text($node) . ', also of the registry and of what was called. The machine had other work. Absolute figures are this machine\'s; the ratios were taken in one run.');
+say_to('');
+say_to('## One call in one session');
+say_to('');
+say_to(sprintf('`SELECT count(f()) FROM generate_series(...)`, less `count(1)`, in %d slices of %d calls each, in turn: the least, and the median. The resolution is %.1f ns. Ratios have the range of five parts of the run in brackets.',
+		$slices, $calls, $measured->resolution));
+say_to('');
+say_to('| | ns per call | against a local sequence | against CACHE 100 |');
+say_to('|---|---|---|---|');
+say_to(sprintf('| %s | %s | %s | %s |', $_, $measured->cost_text($_),
+		$measured->times($_, 'local sequence', 2), $measured->times($_, 'local sequence, CACHE 100', 2))) foreach map { $_->[0] } @kinds;
+say_to('');
+say_to('## Calls of several sessions');
+say_to('');
+say_to("The same statement by pgbench, with what it takes beside the calls, in $rounds rounds of $seconds s, in turn: medians of millions of calls a second, and the ratios of each round.");
+say_to('');
+say_to('| | 1 session | 16 sessions | 16, against a local sequence | 16, against CACHE 100 |');
+say_to('|---|---|---|---|---|');
+foreach my $kind (0 .. $#kinds)
+{
+	my @ratios = map { my $other = $_; $kind <= $other ? '' : ratio_text(2, map { $rates[$kind]{16}[$_] / $rates[$other]{16}[$_] } 0 .. $rounds - 1) } 0, 1;
+
+	say_to(sprintf('| %s | %.2f | %.2f | %s |', $kinds[$kind][0], (map { median(@{ $rates[$kind]{$_} }) } @sessions), join ' | ', @ratios));
+}
+say_to('');
+say_to('## COPY on two servers at once');
+say_to('');
+say_to("$rows rows with a key and an integer into an empty table with a primary key, on each of two servers at the same time. Nobody has used the sequence. The time is that of the slower server; medians of $rounds rounds, and the ratios of each round.");
+say_to('');
+say_to('| key | ms | against bigserial |');
+say_to('|---|---|---|');
+foreach my $copy (0 .. $#copies)
+{
+	say_to(sprintf('| %s | %.0f | %s |', $copies[$copy][0], median(@{ $ms[$copy] }),
+			$copy == 0 ? '' : ratio_text(2, map { $ms[$copy][$_] / $ms[0][$_] } 0 .. $rounds - 1)));
+}
+say_to('');
+say_to('## Numbers lost by a restart');
+say_to('');
+say_to("Numbers between the last one before it, and the first one after it; medians of $restarts restarts, and the most. The sequence was used once, or $rate times a second for " . 2 * $seconds . ' s.');
+say_to('');
+say_to('| | used once | used ' . "$rate times a second |");
+say_to('|---|---|---|');
+foreach my $way (sort keys %lost)
+{
+	say_to(sprintf('| %s | %s | %s |', $way, map { sprintf '%.0f (%d)', median(@{ $lost{$way}{$_} }), (sort { $b <=> $a } @{ $lost{$way}{$_} })[0] } 0, $rate));
+}
+$_->stop foreach @proxies;
+done_testing();
