@@ -11,17 +11,21 @@
  * lock makes it, and so is giving out a number.
  *
  * A client is one life of a server's memory.  A server that crashes begins as
- * another one, and knows only the greatest number of the ranges that it has used.
- * One whose worker is shut down returns its ranges, and is another client, too.  The
+ * another one, and knows only its receipt and the greatest number of its rows, as does
+ * a copy of a server of those at some time before.  One whose worker is shut down returns its ranges, and is another client, too.  The
  * registry learns of that by the data directory, and when the life began.  One
  * that is resumed from a snapshot of its memory is a twin.  It may repeat what was
  * held when the snapshot was taken, but nothing else.
  *
  * The registry can be replaced by its standby, which has what was committed at some
- * time before.  Then it stops, servers report, and an administrator resumes it.
+ * time before.  It notices that, or the receipt of a server proves it.  Then it stops, and
+ * an administrator resumes it: when all servers have reported what they were granted, or
+ * with a skip, above all that was ever granted.
  *
- * No number is given out twice; none that a floor has settled is given out
- * after that; those of a server rise.
+ * No number is given out twice, but one that was granted by a registry that had lost
+ * commits, before it stopped, and before each server had called it; none that a floor has
+ * settled is given out after that; those of a server rise.  The registry stops only if it
+ * has lost commits.
  *
  * script/tests/model has the sizes and the list of seeded bugs.
  *
@@ -42,7 +46,13 @@
 #define CALLS		4			/* of all servers */
 #endif
 #ifndef LOSSES
-#define LOSSES		0			/* how often the standby is promoted */
+#define LOSSES		0			/* how often the registry is replaced by its standby */
+#endif
+#ifndef NOTICED
+#define NOTICED		0			/* does it notice that by itself? */
+#endif
+#ifndef COPIES
+#define COPIES		0			/* does the last server begin as a copy of the first? */
 #endif
 #ifndef FAULTS
 #define FAULTS		1			/* of the registry, of answers, and of calls */
@@ -59,7 +69,7 @@
 #ifndef RETURNS
 #define RETURNS		0			/* how often a server returns its ranges */
 #endif
-#define CLIENTS		(SERVERS + CRASHES + RETURNS)
+#define CLIENTS		(SERVERS + CRASHES + RETURNS + LOSSES + COPIES)
 #define SIZE		2			/* numbers of a range */
 #define LAST		12			/* no number is above this */
 #define NOBODY		255
@@ -71,8 +81,8 @@
 #define GRANTED_AGAIN		4	/* what was granted last is granted again, though it arrived */
 #define TWIN_ACCEPTED		5	/* a call does not look at the token */
 #define LATEST_ONLY			6	/* a floor waits for the latest range of a server, no other */
-#define LOSS_UNNOTICED		7	/* a promoted registry continues */
-#define RESUMED_UNSEEN		8	/* ... or is resumed before all have reported */
+#define LOSS_UNNOTICED		7	/* a registry that knows of a loss continues */
+#define RESUMED_UNSEEN		8	/* it is resumed before all have reported */
 #define HOLDER_LOST			9	/* ... and does not know who holds what it has lost */
 #define NOT_WAITED			10	/* a floor does not wait for others */
 #define NOT_CUT				11	/* a range is installed although a floor above it was heard */
@@ -83,9 +93,18 @@
 #define RETURN_NO_TOKEN		16	/* ... or another one's, without a current token */
 #define CLIENT_REMOVED		17	/* ... after which the registry does not know it any more */
 #define CONFIRMED_LAST		18	/* an answer is used before it is confirmed */
-#define NOT_NOTED			19	/* a server does not know after a crash what it was granted */
-#define FLOOR_UNTOLD		20	/* a server reports what it was granted, but no floor */
-#define FLOOR_NOT_NOTED		21	/* ... or does not know it after a crash */
+#define RECEIPT_LATE		19	/* an answer is used before its receipt is durable */
+#define RECEIPT_UNSENT		20	/* a call is made without the receipt */
+#define RECEIPT_IGNORED		21	/* a receipt that is not known is taken for one that is */
+#define COUNTED_TWICE		22	/* a call is counted twice */
+#define STOPPED_COUNTED		23	/* calls are counted while all is stopped */
+#define INCARNATION_KEPT	24	/* the incarnation is not raised by a stop */
+#define LATER_IGNORED		25	/* a receipt of a later incarnation does not stop all */
+#define REPORT_EARLY		26	/* a report counts as complete after its first page */
+#define KEYS_UNREAD			27	/* a server does not report its keys */
+#define FLOOR_UNTOLD		28	/* ... or no floor that it heard */
+#define AWAY_GRANTED		29	/* who was away is granted numbers without a report */
+#define COPY_STOPS			30	/* only the last receipt of a server is known */
 #ifndef BUG
 #define BUG			0
 #endif
@@ -105,17 +124,19 @@ typedef Server {
 	byte	next_first, next_end;	/* the one in reserve */
 	byte	floor;				/* the greatest one, given up to */
 	byte	heard;				/* ... that the registry took or told */
-	byte	granted;			/* greatest number ever */
-	byte	noted;				/* that of the ranges that were used, or the floor
-								 * that was settled; it survives */
+	byte	granted;			/* greatest number of this life */
+	byte	receipt, receipt_of, receipt_in;	/* of the last answer: its number, client,
+								 * and incarnation; they survive */
+	byte	stored;				/* the greatest key of its rows, which survives */
 	byte	kept_first, kept_end;	/* only for RANGE_KEPT */
 	byte	given;				/* the last number given out */
 	byte	settles;			/* what it wants to be settled */
-	bool	reported;			/* since the registry stopped */
+	byte	late_receipt, late_of, late_in;	/* only for RECEIPT_LATE */
 
 	/* The answer that is on its way. */
 	bool	answered;
 	byte	answer_token, answer_first, answer_end, answer_floor;
+	byte	answer_receipt, answer_in;	/* number 0: none */
 	bool	answer_settled, answer_refused, answer_superseded;
 };
 
@@ -127,10 +148,15 @@ typedef Holder {
 	byte	lowest;				/* first of what it may give out; 0: nothing */
 	byte	latest_first, latest_end;
 	byte	acknowledged;
+	byte	receipts;			/* how many it got */
+	bool	reported;			/* since the registry stopped */
 };
 
 typedef Registry {
 	byte	next, floor;
+	byte	incarnation;
+	bool	stopped;
+	byte	evidence;			/* greatest number reported since it stopped */
 	Holder	holder[CLIENTS];
 };
 
@@ -140,8 +166,6 @@ byte began[CLIENTS];
 Registry now_there;				/* what calls see */
 Registry undo;					/* ... before the last one */
 Registry standby;				/* what a standby has */
-bool stopped;
-byte evidence;					/* greatest number reported since it stopped */
 byte committing = NOBODY;		/* the server whose commit is not durable yet */
 
 short used;						/* numbers given out */
@@ -149,12 +173,18 @@ short twice;					/* those that a twin may repeat */
 byte goes_on = NOBODY;			/* which of both called first, ... */
 bool both;						/* and did the other one call, too? */
 byte settled;					/* the floor that was settled */
-byte tokens, calls, faults, crashes, losses, refusals, returns, clients;
-bool lost_once;
+byte tokens, calls, faults, crashes, losses, refusals, returns, copies, clients;
+byte highest;					/* number that was ever granted */
+bool has_lost;					/* the registry has lost commits, and was not resumed ... */
+bool noted;						/* ... since it stopped for that */
+byte unseen, undo_unseen;		/* ... and these servers have not called since then */
+short exposed;					/* numbers that it granted meanwhile */
+byte backup_receipt, backup_of, backup_in, backup_stored;
 
 /* A call that arrives when its server has given it up. */
 byte late_server = NOBODY;
-byte late_client, late_confirmed, late_token, late_floor, late_granted;
+byte late_client, late_confirmed, late_token, late_floor;
+byte late_receipt, late_of, late_in;
 short late_unconfirmed;
 bool late_wants;
 byte late_settles;
@@ -163,6 +193,9 @@ inline copy_registry(to, from)
 {
 	to.next = from.next;
 	to.floor = from.floor;
+	to.incarnation = from.incarnation;
+	to.stopped = from.stopped;
+	to.evidence = from.evidence;
 	i = 0;
 	do
 	:: i < CLIENTS ->
@@ -174,6 +207,8 @@ inline copy_registry(to, from)
 		to.holder[i].latest_first = from.holder[i].latest_first;
 		to.holder[i].latest_end = from.holder[i].latest_end;
 		to.holder[i].acknowledged = from.holder[i].acknowledged;
+		to.holder[i].receipts = from.holder[i].receipts;
+		to.holder[i].reported = from.holder[i].reported;
 		i++
 	:: else -> break
 	od;
@@ -183,48 +218,78 @@ inline copy_registry(to, from)
 #define H	now_there.holder[c]
 #define HAS(set, token)	((token) != 0 && ((set) & (1 << (token))))
 
+#define KNOWS(number, whose)	((number) == 0 || BUG == RECEIPT_IGNORED || \
+							 (BUG == COPY_STOPS && now_there.holder[whose].receipts == (number)) || \
+							 (BUG != COPY_STOPS && now_there.holder[whose].receipts >= (number)))
+
+/* notice_range_loss(), has_to_report(): what a receipt says. */
+inline judge(number, whose, made_in)
+{
+	known = KNOWS(number, whose);
+	if
+	:: !known && made_in >= now_there.incarnation && !(BUG == LATER_IGNORED && made_in > now_there.incarnation) ->
+		/* Nothing but a loss proves one; the first of two can do so twice. */
+		assert(has_lost || losses > 1);
+		stop_registry(MAX(made_in, now_there.incarnation) + (BUG != INCARNATION_KEPT))
+	:: else
+	fi;
+	must_report = (now_there.stopped || (!known && BUG != AWAY_GRANTED)) && !H.reported
+}
+
+inline stop_registry(later)
+{
+	printf("registry: stopped\n");
+	now_there.stopped = 1;
+	noted = 1;
+	now_there.incarnation = later;
+	unseen = 0;
+	i = 0;
+	do
+	:: i < CLIENTS -> now_there.holder[i].reported = 0; i++
+	:: else -> break
+	od;
+	i = 0
+}
+
 /* get_ranges(): c is the client, sure and unsure are its tokens, tok is the new one,
- * low the floor, and top the greatest number that the registry must know of. */
-inline execute(sure, unsure, tok, wishes, low, top, settling)
+ * low the floor, and number, whose, and made_in are its receipt. */
+inline execute(sure, unsure, tok, wishes, low, settling, number, whose, made_in)
 {
 	copy_registry(undo, now_there);
 	first = 0;
 	end = 0;
 	waits = 0;
 	refused = 0;
+	judge(number, whose, made_in);
 	if
-	:: stopped ->
+	:: now_there.stopped || (must_report && (H.token == 0 || H.token == sure || HAS(unsure, H.token))) ->
 		/* Only what the server reports counts. */
-		evidence = MAX(evidence, top);
-		if
-		:: !H.lowest && (sure || unsure) && top && BUG != HOLDER_LOST ->
-			H.known = 1;
-			H.lowest = 1
-		:: else
-		fi;
 		if
 		:: HAS(unsure, H.token) && H.granted_by == H.token -> H.lost = 1
 		:: else
 		fi;
 		if
-		:: H.token == 0 || H.token == sure || HAS(unsure, H.token) -> H.token = tok
+		:: H.token == 0 || H.token == sure || HAS(unsure, H.token) ->
+			H.token = tok;
+			H.receipts = H.receipts + (BUG == STOPPED_COUNTED)
 		:: else
 		fi;
 		refused = 1
-	:: !stopped && H.token && !(H.token == sure || HAS(unsure, H.token)) &&
+	:: !now_there.stopped && H.token && !(H.token == sure || HAS(unsure, H.token)) &&
 	   BUG != TWIN_ACCEPTED ->
 		refused = 2
 	:: else ->
-		if
-		:: H.token == 0 && (sure || unsure) && top -> H.lowest = MAX(H.lowest, 1)
-		:: else
-		fi;
 		if
 		:: HAS(unsure, H.token) && H.granted_by == H.token -> H.lost = 1
 		:: else
 		fi;
 		H.known = 1;
 		H.token = tok;
+		H.receipts = H.receipts + 1 + (BUG == COUNTED_TWICE);
+		if
+		:: known -> H.reported = 0
+		:: else
+		fi;
 		if
 		:: settling > now_there.floor && refusals < REFUSALS -> refusals++; refused = 3
 		:: else ->
@@ -235,14 +300,14 @@ inline execute(sure, unsure, tok, wishes, low, top, settling)
 							 IF(BUG == REFUSED_COUNTS, low, MIN(low, now_there.floor)));
 		if
 		:: refused == 3
-		:: refused != 3 && wishes && (H.lost || BUG == GRANTED_AGAIN) &&
+		:: refused == 0 && wishes && (H.lost || BUG == GRANTED_AGAIN) &&
 		   H.latest_end > now_there.floor + 1 ->
 			first = MAX(H.latest_first, now_there.floor + 1);
 			end = H.latest_end;
 			H.granted_by = tok;
 			H.lost = 0;
 			H.latest_first = first
-		:: refused != 3 && wishes && !((H.lost || BUG == GRANTED_AGAIN) &&
+		:: refused == 0 && wishes && !((H.lost || BUG == GRANTED_AGAIN) &&
 		   H.latest_end > now_there.floor + 1) &&
 		   now_there.next + SIZE <= LAST ->
 			first = now_there.next;
@@ -260,6 +325,12 @@ inline execute(sure, unsure, tok, wishes, low, top, settling)
 			H.lost = 0;
 			H.latest_first = first;
 			H.latest_end = end
+		:: else
+		fi;
+		if
+		:: end ->
+			highest = MAX(highest, end - 1);
+			exposed = exposed | IF(unseen, (1 << end) - (1 << first), 0)
 		:: else
 		fi;
 		/* Who may give out lower numbers? */
@@ -286,6 +357,8 @@ inline answer(s, tok)
 	server[s].answer_refused = refused == 3;
 	server[s].answer_settled = refused == 0 && settles && (!waits || BUG == NOT_WAITED);
 	server[s].answer_superseded = refused == 2;
+	server[s].answer_receipt = IF(refused == 0 || refused == 3, H.receipts / (1 + (BUG == COUNTED_TWICE)), 0);
+	server[s].answer_in = IF(refused == 0 || refused == 3, now_there.incarnation, 0);
 	/* While it is stopped, the token counts all the same. */
 	if
 	:: refused == 1 && H.token == tok -> server[s].answer_token = tok
@@ -300,6 +373,8 @@ inline forget_answer(s)
 	server[s].answer_first = 0;
 	server[s].answer_end = 0;
 	server[s].answer_floor = 0;
+	server[s].answer_receipt = 0;
+	server[s].answer_in = 0;
 	server[s].answer_settled = 0;
 	server[s].answer_refused = 0;
 	server[s].answer_superseded = 0
@@ -313,6 +388,7 @@ inline drop_ranges(s)
 
 inline new_life(s, crashed)
 {
+	server[s].late_receipt = 0;
 	drop_ranges(s);
 	forget_answer(s);
 	server[s].began = server[s].began + IF(BUG == SUPERSEDED_ENDS, 1, crashed);
@@ -324,13 +400,7 @@ inline new_life(s, crashed)
 	server[s].unconfirmed = 0;
 	server[s].floor = 0;
 	server[s].heard = 0;
-	server[s].granted = IF(crashed, IF(BUG == NOT_NOTED, 0, server[s].noted), server[s].granted)
-}
-
-/* What the first number of a range is preceded by. */
-inline note(s)
-{
-	server[s].noted = MAX(server[s].noted, IF(server[s].end, server[s].end - 1, 0))
+	server[s].granted = IF(crashed, 0, server[s].granted)
 }
 
 /* Give up all numbers up to a floor. */
@@ -378,51 +448,69 @@ inline install(s)
 	:: BUG != NOT_CUT -> give_up(s, 0)
 	:: else
 	fi;
-	note(s);
 	server[s].granted = MAX(server[s].granted, IF(end, end - 1, 0));
 	server[s].kept_first = IF(BUG == RANGE_KEPT && end, first, server[s].kept_first);
 	server[s].kept_end = IF(BUG == RANGE_KEPT && end, end, server[s].kept_end);
 	if
 	:: server[s].answer_settled ->
-		server[s].noted = MAX(server[s].noted, IF(BUG == FLOOR_NOT_NOTED, 0, server[s].settles));
+		/* It has rows up to there. */
+		server[s].stored = MAX(server[s].stored, server[s].settles);
 		settled = MAX(settled, server[s].settles);
 		server[s].settles = 0
 	:: else
 	fi
 }
 
+/* Before anything of an answer is used. */
+inline keep_receipt(s)
+{
+	if
+	:: server[s].answer_receipt && BUG == RECEIPT_LATE ->
+		server[s].late_receipt = server[s].answer_receipt;
+		server[s].late_of = server[s].client;
+		server[s].late_in = server[s].answer_in
+	:: server[s].answer_receipt && BUG != RECEIPT_LATE ->
+		server[s].receipt = server[s].answer_receipt;
+		server[s].receipt_of = server[s].client;
+		server[s].receipt_in = server[s].answer_in
+	:: else
+	fi
+}
+
 proctype run_server(byte s)
 {
-	byte i, c, first, end, refused, n, floor, top, token;
+	byte i, c, first, end, refused, n, floor, token;
 	byte settles;
-	bool waits, wants;
+	bool waits, wants, known, must_report;
 
 	do
 	:: atomic { server[s].runs && server[s].end ->
 			/* Give a number out. */
 			n = server[s].first;
 			if
-			:: twice & (1 << n) -> assert(!both || s == goes_on)
+			:: exposed & (1 << n)
+			:: !(exposed & (1 << n)) && (twice & (1 << n)) -> assert(!both || s == goes_on)
 			:: else ->
 				assert(!(used & (1 << n)));
 				assert(n > settled);
-				assert(n > server[s].given || lost_once)
+				assert(n > server[s].given)
 			fi;
 			used = used | (1 << n);
 			server[s].given = MAX(n, server[s].given);
+			server[s].stored = MAX(n, server[s].stored);
 			server[s].first++;
 			if
 			:: server[s].first == server[s].end ->
 				server[s].first = server[s].next_first;
 				server[s].end = server[s].next_end;
 				server[s].next_first = 0;
-				server[s].next_end = 0;
-				note(s)
+				server[s].next_end = 0
 			:: else
 			fi;
 			n = 0
 		}
-	:: atomic { server[s].runs && !server[s].answered && calls < CALLS && committing == NOBODY ->
+	:: atomic { server[s].runs && !server[s].answered && !server[s].late_receipt && calls < CALLS &&
+				committing == NOBODY ->
 			calls++;
 			tokens++;
 			token = tokens;
@@ -435,11 +523,12 @@ proctype run_server(byte s)
 			:: else
 			fi;
 			floor = server[s].floor;
-			top = MAX(server[s].granted, IF(BUG == FLOOR_UNTOLD, 0, server[s].heard));
 			if
 			:: printf("server %d calls, token %d\n", s, token);
-				execute(server[s].confirmed, server[s].unconfirmed, token, wants, floor, top, settles);
-				server[s].reported = server[s].reported || stopped;
+				undo_unseen = unseen;
+				unseen = unseen & ~(1 << s);
+				execute(server[s].confirmed, server[s].unconfirmed, token, wants, floor, settles,
+						IF(BUG == RECEIPT_UNSENT, 0, server[s].receipt), server[s].receipt_of, server[s].receipt_in);
 				server[s].unconfirmed = server[s].unconfirmed | (1 << token);
 				answer(s, token);
 				committing = s
@@ -448,12 +537,13 @@ proctype run_server(byte s)
 				faults++;
 				late_server = s; late_client = c; late_confirmed = server[s].confirmed;
 				late_unconfirmed = server[s].unconfirmed; late_token = token;
-				late_wants = wants; late_floor = floor; late_granted = top;
+				late_wants = wants; late_floor = floor;
+				late_receipt = server[s].receipt; late_of = server[s].receipt_of; late_in = server[s].receipt_in;
 				late_settles = settles;
 				server[s].unconfirmed = server[s].unconfirmed | (1 << token)
 			fi;
-			first = 0; end = 0; refused = 0; floor = 0; top = 0; token = 0; c = 0;
-			waits = 0; wants = 0; settles = 0
+			first = 0; end = 0; refused = 0; floor = 0; token = 0; c = 0;
+			waits = 0; wants = 0; settles = 0; known = 0; must_report = 0
 		}
 	:: atomic { server[s].answered && (committing != s || BUG == EARLY_ANSWER) ->
 			if
@@ -470,6 +560,7 @@ proctype run_server(byte s)
 					goes_on = IF(goes_on == NOBODY, s, goes_on)
 				:: else
 				fi;
+				keep_receipt(s);
 				if
 				:: install(s);
 					server[s].confirmed = server[s].answer_token;
@@ -490,6 +581,31 @@ proctype run_server(byte s)
 			:: !server[s].answer_superseded && !server[s].answer_token -> forget_answer(s)
 			fi;
 			first = 0; end = 0
+		}
+	:: atomic { LOSSES && server[s].runs && !server[s].answered && !server[s].late_receipt &&
+				committing == NOBODY ->
+			/* report_ranges(), if the registry wants it */
+			c = server[s].client;
+			judge(IF(BUG == RECEIPT_UNSENT, 0, server[s].receipt), server[s].receipt_of, server[s].receipt_in);
+			unseen = unseen & ~(1 << s);
+			n = MAX(MAX(server[s].granted, IF(BUG == KEYS_UNREAD, 0, server[s].stored)),
+					IF(BUG == FLOOR_UNTOLD, 0, server[s].heard));
+			if
+			:: must_report ->
+				printf("server %d reports %d\n", s, n);
+				H.reported = 1;
+				if
+				:: BUG == REPORT_EARLY
+				:: BUG != REPORT_EARLY && now_there.stopped -> now_there.evidence = MAX(now_there.evidence, n)
+				:: else -> now_there.next = MAX(now_there.next, n + 1)
+				fi;
+				if
+				:: n && !H.lowest && BUG != HOLDER_LOST -> H.known = 1; H.lowest = 1
+				:: else
+				fi
+			:: else
+			fi;
+			n = 0; c = 0; known = 0; must_report = 0
 		}
 	:: atomic { server[s].answered && committing != s && faults < FAULTS ->
 			printf("server %d: the answer is lost\n", s);
@@ -536,13 +652,31 @@ proctype run_server(byte s)
 			:: else -> new_life(s, 0)
 			fi
 		}
-	:: atomic { server[s].runs && committing == NOBODY && !stopped &&
+	:: atomic { server[s].runs && committing == NOBODY && !now_there.stopped &&
 				now_there.holder[server[s].client].lowest &&
 				now_there.holder[server[s].client].acknowledged < now_there.floor &&
 				server[s].floor < now_there.floor ->
 			/* get_floors() */
 			server[s].heard = now_there.floor;
 			give_up(s, now_there.floor)
+		}
+	:: atomic { COPIES && s == 0 && copies == 0 ->
+			backup_receipt = server[s].receipt; backup_of = server[s].receipt_of;
+			backup_in = server[s].receipt_in; backup_stored = server[s].stored
+		}
+	:: atomic { COPIES && s == SERVERS - 1 && !server[s].runs && !copies && clients < CLIENTS ->
+			printf("server %d is a copy of the first\n", s);
+			copies++;
+			server[s].runs = 1;
+			server[s].directory = SERVERS;
+			new_life(s, 1);
+			server[s].receipt = backup_receipt; server[s].receipt_of = backup_of;
+			server[s].receipt_in = backup_in; server[s].stored = backup_stored;
+			server[s].given = backup_stored
+		}
+	:: atomic { server[s].late_receipt ->
+			server[s].receipt = server[s].late_receipt; server[s].late_receipt = 0;
+			server[s].receipt_of = server[s].late_of; server[s].receipt_in = server[s].late_in
 		}
 	:: atomic { TWINS && s == 0 && !server[SERVERS - 1].runs && !server[SERVERS - 1].client &&
 				!server[s].answered && committing == NOBODY ->
@@ -569,7 +703,7 @@ proctype run_server(byte s)
 proctype run_registry()
 {
 	byte i, c, s, first, end, refused, settles;
-	bool waits, all;
+	bool waits, all, known, must_report;
 
 	do
 	:: atomic { committing != NOBODY -> committing = NOBODY }
@@ -578,6 +712,7 @@ proctype run_registry()
 			printf("registry: crash\n");
 			faults++;
 			copy_registry(now_there, undo);
+			unseen = undo_unseen;
 			if
 			:: BUG != EARLY_ANSWER -> forget_answer(committing)
 			:: else
@@ -587,46 +722,50 @@ proctype run_registry()
 	:: atomic { committing == NOBODY && late_server != NOBODY ->
 			printf("registry: the call of server %d arrives, token %d\n", late_server, late_token);
 			c = late_client;
-			execute(late_confirmed, late_unconfirmed, late_token, late_wants, late_floor, late_granted, late_settles);
+			undo_unseen = unseen;
+			execute(late_confirmed, late_unconfirmed, late_token, late_wants, late_floor, late_settles,
+					late_receipt, late_of, late_in);
 			late_server = NOBODY; late_client = 0; late_confirmed = 0; late_unconfirmed = 0;
-			late_token = 0; late_wants = 0; late_floor = 0; late_granted = 0; late_settles = 0;
-			first = 0; end = 0; refused = 0; waits = 0; c = 0
+			late_token = 0; late_wants = 0; late_floor = 0; late_settles = 0;
+			late_receipt = 0; late_of = 0; late_in = 0;
+			first = 0; end = 0; refused = 0; waits = 0; c = 0; known = 0; must_report = 0
 		}
-	:: atomic { LOSSES && committing == NOBODY && losses == 0 ->
-			copy_registry(standby, now_there)
-		}
+	:: atomic { losses < LOSSES && committing == NOBODY -> copy_registry(standby, now_there) }
 	:: atomic { losses < LOSSES && committing == NOBODY ->
-			printf("registry: a standby is promoted\n");
+			printf("registry: replaced by its standby\n");
 			losses++;
 			copy_registry(now_there, standby);
-			stopped = BUG != LOSS_UNNOTICED;
-			evidence = 0;
-			lost_once = 1;
-			do
-			:: i < SERVERS -> server[i].reported = 0; i++
-			:: else -> break
-			od;
-			i = 0
+			has_lost = 1;
+			noted = 0;
+			if
+			:: NOTICED && BUG != LOSS_UNNOTICED -> stop_registry(now_there.incarnation + 1)
+			:: else -> unseen = IF(NOTICED, 0, (1 << SERVERS) - 1 - ((!server[SERVERS - 1].runs) << (SERVERS - 1)))
+			fi
 		}
-	:: atomic { stopped && committing == NOBODY ->
-			/* An administrator waits until all have reported.  An answer that is on its
-			 * way was granted before. */
-			all = late_server == NOBODY;
+	:: atomic { now_there.stopped && committing == NOBODY ->
+			/* resume_ranges(0), if each server has reported; or with a skip */
+			all = 1;
 			do
 			:: i < SERVERS ->
-				all = all && (!server[i].runs || server[i].reported) && !server[i].answered;
+				known = 0;
+				c = 0;
+				do
+				:: c < CLIENTS ->
+					known = known || (H.reported && directory_of[c] == server[i].directory);
+					c++
+				:: else -> break
+				od;
+				all = all && (known || !server[i].runs);
 				i++
 			:: else -> break
 			od;
-			i = 0;
-			if
-			:: all || BUG == RESUMED_UNSEEN ->
-				printf("registry: resumed\n");
-				now_there.next = MAX(now_there.next, evidence + 1);
-				stopped = 0;
-				evidence = 0
-			:: else
-			fi;
+			i = 0; c = 0; known = 0;
+			printf("registry: resumed (%d)\n", all);
+			now_there.next = MAX(MAX(now_there.next, now_there.evidence + 1),
+								 IF(all || BUG == RESUMED_UNSEEN, 0, highest + 1));
+			now_there.stopped = 0;
+			now_there.evidence = 0;
+			has_lost = has_lost && !noted;
 			all = 0
 		}
 	:: atomic { (crashes || BUG == SUPERSEDED_ENDS) && committing == NOBODY ->
@@ -662,11 +801,13 @@ init
 
 	atomic {
 		now_there.next = 1;
+		now_there.incarnation = 1;
+		standby.incarnation = 1;
 		standby.next = 1;
 		undo.next = 1;
 		do
 		:: i < SERVERS ->
-			server[i].runs = !(TWINS && i == SERVERS - 1);
+			server[i].runs = !((TWINS || COPIES) && i == SERVERS - 1);
 			server[i].client = IF(TWINS && i == SERVERS - 1, 0, i);
 			server[i].directory = server[i].client;
 			directory_of[server[i].client] = IF(BUG == COPY_ENDS, 0, server[i].directory);
