@@ -24,7 +24,8 @@
  *
  * No number is given out twice, but one that was granted by a registry that had lost
  * commits, before it stopped, and before each server had called it; none that a floor has
- * settled is given out after that; those of a server rise.  The registry stops only if it
+ * settled is given out after that, but by a server without whose report the registry was
+ * resumed, until it has an answer with numbers again; those of a server rise.  The registry stops only if it
  * has lost commits.
  *
  * script/tests/model has the sizes and the list of seeded bugs.
@@ -179,6 +180,8 @@ bool has_lost;					/* the registry has lost commits, and was not resumed ... */
 bool noted;						/* ... since it stopped for that */
 byte unseen, undo_unseen;		/* ... and these servers have not called since then */
 short exposed;					/* numbers that it granted meanwhile */
+byte unreported;				/* servers without which it was resumed, and that it has
+								 * not answered since then */
 byte backup_receipt, backup_of, backup_in, backup_stored;
 
 /* A call that arrives when its server has given it up. */
@@ -464,6 +467,7 @@ inline install(s)
 /* Before anything of an answer is used. */
 inline keep_receipt(s)
 {
+	unreported = unreported & ~IF(server[s].answer_receipt && server[s].answer_in == now_there.incarnation, 1 << s, 0);
 	if
 	:: server[s].answer_receipt && BUG == RECEIPT_LATE ->
 		server[s].late_receipt = server[s].answer_receipt;
@@ -492,7 +496,7 @@ proctype run_server(byte s)
 			:: !(exposed & (1 << n)) && (twice & (1 << n)) -> assert(!both || s == goes_on)
 			:: else ->
 				assert(!(used & (1 << n)));
-				assert(n > settled);
+				assert(n > settled || (unreported & (1 << s)));
 				assert(n > server[s].given)
 			fi;
 			used = used | (1 << n);
@@ -755,6 +759,7 @@ proctype run_registry()
 					c++
 				:: else -> break
 				od;
+				unreported = unreported | ((!known && server[i].runs) << i);
 				all = all && (known || !server[i].runs);
 				i++
 			:: else -> break

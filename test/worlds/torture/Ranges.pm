@@ -51,6 +51,12 @@ my %found_by = (
 	'range-repeated' => [ 'apart', 'nothing', 'nothing' ],
 	'range-stale' => [ 'apart', 'kill worker', 'nothing' ],
 	'range-loss' => [ 'apart', 'nothing', 'yesterday' ],
+	'range-unsent' => [ 'apart', 'nothing', 'yesterday' ],
+	'range-count' => [ 'apart', 'nothing', 'yesterday' ],
+	'range-incarnation' => [ 'apart', 'nothing', 'yesterday' ],
+	'range-report' => [ 'apart', 'nothing', 'yesterday' ],
+	'range-unconfirmed' => [ 'apart', 'nothing', 'nothing' ],
+	'range-life' => [ 'apart', 'rows', 'nothing' ],
 	'range-increment' => [ 'apart', 'nothing', 'nothing' ]);
 
 sub plan_fault_at
@@ -73,7 +79,7 @@ sub plan_server_faults
 	# what servers reported.
 	return any_of('nothing', 'clock') if $registry_fault =~ /^(?:yesterday|another)$/;
 
-	# Both registries stop.
+	# Both registries have it report.
 	return 'other registry' if $registry_fault =~ /^(?:nothing|kill backend|clock)$/ && rand() < 0.3;
 	my $is_there = $registry_fault =~ /^(?:nothing|kill backend|clock|failover|two failovers)$/;
 	my @possible = grep { $is_there || $_ !~ $needs_registry } @server_faults;
@@ -108,7 +114,7 @@ sub plan_world
 		one_name => any_of(0, 0, 1));
 	$its{one_name} = 0 if $bug;
 	# Servers have numbers for longer than it takes them to hear of a floor.
-	@its{'grant_timeout', 'window'} = ('90s', 20) if $bug eq 'range-floor';
+	@its{'grant_timeout', 'window'} = ('90s', 20) if $bug =~ /^range-(?:floor|life)$/;
 	$its{commit} = 'off' if $bug eq 'range-early';
 	$its{rounds} = [ map { plan_round($place) } 1 .. ROUNDS ];
 	return \%its;
@@ -451,8 +457,12 @@ sub become_local
 	my $next = "SELECT nextval('${table}_id_seq')";
 
 	end_clients_of($server, 'TERM', $table);
-	nap(0.02) while grep { $_->{kind} =~ / $table$/ && !client_ended($_) } @{ $server->{clients} };
-	reap_clients($server);
+	for (;;)
+	{
+		reap_clients($server);
+		last unless grep { $_->{kind} =~ / $table$/ } @{ $server->{clients} };
+		nap(0.02);
+	}
 	return unless is_range($server, $table);
 	my $before = ask_for_number($server, $next);
 	$server->{node}->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'local')");
@@ -504,8 +514,8 @@ sub start_dump
 }
 
 # A server calls another registry for a while, which is beside its own and knows nothing of its
-# numbers: it grants none until the kind of the sequence is set again, or somebody resumes by what
-# the server reports.  When it is back, its own registry has to notice numbers that it did not grant.
+# numbers: it grants none until the server has reported them, and if it stopped, somebody resumed it.
+# Its own registry, when it is back, asks for a report, too, and goes on for all others.
 sub call_other_registry
 {
 	my ($server) = @_;
@@ -517,49 +527,22 @@ sub call_other_registry
 	create_registry($other, $round_plan->{told});
 	end_clients_of($_, 'TERM', 'big') foreach @{ $world{servers} };
 	change_registry($server, asks_registries($node, [$other]));
-	ask_until($server, $before, sub { $_[1] =~ /refuses numbers of sequence/ });
 	if ($round_plan->{told})
 	{
+		ask_until($server, $before, sub { $_[1] =~ /refuses numbers of sequence/ });
 		$other->poll_query_until('postgres',
-			q{SELECT count(*) > 0 FROM snowflake_registry.range_evidence WHERE name = 'public.big_id_seq'}) or die 'no report';
+			q{SELECT count(*) > 0 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation}) or die 'no report';
 		$other->safe_psql('postgres', 'SELECT FROM snowflake_registry.resume_ranges(1)');
 	}
-	else
-	{
-		$node->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('${_}_id_seq', 'range')") foreach @range_tables, 'up';
-	}
 	ask_until($server, $before, sub { defined $_[0] && defined ask_for_number($server, "SELECT nextval('wide_id_seq')") });
-	my $is_beyond = go_beyond($server);
 	change_registry($server, asks_registries($node, @world{ 'registries', 'proxies' }));
 	$other->stop('immediate');
 	$total{moved}++;
 	return sub {
-		my $start = time;
-
-		# What the other one granted may be beyond in any case.
-		nap(0.1)
-		  while stopped() eq '' && time - $start < LONGEST_WAIT
-		  && grep { !defined ask_for_number($server, "SELECT nextval('${_}_id_seq')") } @range_tables, 'up';
-		wait_until_stopped() if $is_beyond;
-		resume({}) if stopped() ne '';
+		ask_until($server, $before, sub { defined $_[0] });
+		fail_call('a server that was away has stopped its registry: ' . stopped()) if stopped() ne '';
 		renew_clients($server);
 	};
-}
-
-# Have the server be granted numbers of which its own registry does not know, nor will soon.
-sub go_beyond
-{
-	my ($server) = @_;
-	my $next = next_number('big');
-	my $start = time;
-
-	return 0 if $round_plan->{step} < 0.5;
-	while (time - $start < LONGEST_WAIT)
-	{
-		my $number = ask_for_number($server, q{SELECT max(nextval('big_id_seq')) FROM generate_series(1, 50000)}) // next;
-		return 1 if $number > $next + 1_000_000;
-	}
-	return 0;
 }
 
 # A server that clients leave gets another line with registries.
@@ -573,13 +556,13 @@ sub change_registry
 	return;
 }
 
+# The greatest number that has a row, which a server can report after a restart.
 sub greatest_given
 {
 	my ($server) = @_;
-	my $last = ask_for_number($server, "SELECT nextval('big_id_seq')") // 0;
-	my $stored = $server->{node}->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM big WHERE server = '$server->{name}'");
 
-	return $last > $stored ? $last : $stored;
+	ask_for_number($server, 'INSERT INTO big DEFAULT VALUES RETURNING id');
+	return $server->{node}->safe_psql('postgres', "SELECT coalesce(max(id), 0) FROM big WHERE server = '$server->{name}'");
 }
 
 # Ask a server for numbers until something is so, which gets the number, and the error.  No number
@@ -688,54 +671,54 @@ sub wait_until_stopped
 	return;
 }
 
-# Have servers report what they were granted.  Where a sequence is local, it is not reported.
+# Have servers report all that they were granted.
 sub wait_for_reports
 {
 	my $start = time;
-	my @reported = grep { $tables{$_} eq 'range' } sort keys %tables;
-	my @missing;
+	my $n = @{ $world{servers} };
 
-	return 0 if grep { !is_range($_, 'turn') } @{ $world{servers} };
-
-	do
+	while (time - $start < 60)
 	{
-		my %there = map { $_ => 1 } split /\n/,
-		  ask_registry("SELECT server_name || ' ' || name FROM snowflake_registry.range_evidence") // '';
-		@missing = ();
-		foreach my $server (@{ $world{servers} })
-		{
-			renew_clients($server);
-			push @missing, grep { !$there{$_} } map { "$server->{named} public.${_}_id_seq" } @reported;
-		}
-		return 1 if @missing == 0;
+		renew_all(@{ $world{servers} });
+		return 1 if (ask_registry(q{
+			SELECT count(DISTINCT directory) FROM snowflake_registry.range_clients c, snowflake_registry.range_state s
+			WHERE c.reported = s.incarnation}) // 0) == $n;
 		nap(0.1);
-	} while (time - $start < 60);
-	happens('no reports of ' . join ', ', @missing);
+	}
+	happens("not all of $n servers have reported");
 	return 0;
 }
 
 # An administrator has the registry continue, above what servers reported; where a server
-# may not know what it was granted, above what the registry had granted before.  The server that is
-# the registry has lost what it would report, too.
+# may not know what its clients received (as it has crashed, or is the registry, or a sequence is
+# local there), above what the registry had granted before.
 sub resume
 {
 	my ($before) = @_;
-	my $skip = 0;
+	my $n = @{ $world{servers} };
+	my $error = '';
 
-	if (!wait_for_reports() || grep({ $_->{fault} !~ /^(?:nothing|clock|floor)$/ } @{ $round_plan->{server_faults} })
-		|| $world{has_gone} || $plan->{one_name} || $plan->{place} eq 'own')
+	if (wait_for_reports() && !$world{has_gone} && $plan->{place} ne 'own' && !grep({ !is_range($_, 'turn') } @{ $world{servers} })
+		&& !grep({ $_->{fault} !~ /^(?:nothing|clock|floor)$/ } @{ $round_plan->{server_faults} }))
 	{
-		$skip = 1;
-		my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
-		foreach my $name (keys %$before)
+		my $rc = registry()->psql('postgres', "SELECT snowflake_registry.resume_ranges(0, servers => $n)", stdout => \my $stdout, stderr => \$error);
+		if ($rc == 0)
 		{
-			my $lost = $before->{$name} - ($now{$name} // 1);
-			$skip = $lost if $lost > $skip;
+			$total{resumes}++;
+			$total{by_reports}++;
+			happens("the registry continues by reports of $n servers");
+			return;
 		}
+		fail_call("reports of $n servers do not suffice: $error") unless $error =~ /Servers that have not|It is not known/;
 	}
-	# 0 is refused where a server has not reported a sequence that was renamed or dropped.
-	$skip = 1 if $skip == 0 && registry()->psql('postgres', 'SELECT snowflake_registry.resume_ranges(0)') != 0;
-	registry()->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip)") if $skip > 0;
+	my $skip = 1;
+	my %now = map { split /\|/ } split /\n/, ask_registry('SELECT name, next FROM snowflake_registry.range_sequences');
+	foreach my $name (keys %$before)
+	{
+		my $lost = $before->{$name} - ($now{$name} // 1);
+		$skip = $lost if $lost > $skip;
+	}
+	registry()->safe_psql('postgres', "SELECT snowflake_registry.resume_ranges($skip)");
 	$total{resumes}++;
 	happens("the registry continues, and skips $skip");
 	return;
@@ -850,7 +833,7 @@ sub put_back_yesterday
 	system_or_bail('rm', '-rf', $node->backup_dir . "/$backup");
 	chmod 0700, $node->data_dir;
 	single_user($node, 'SELECT snowflake_registry.report_loss()',
-		$round_plan->{told} || $plan->{one_name} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
+		$round_plan->{told} ? q{SELECT snowflake_registry.stop_ranges('files of yesterday')} : ());
 	(delete $world{registry_standby})->stop('immediate');
 	start_node($node);
 	$total{put_back}++;
@@ -1184,7 +1167,7 @@ sub world
 		figures => '{rounds} rounds, {faults} faults in {worlds} worlds ({failovers} failovers of the registry, '
 		  . '{split_brains} of them with the old one alive, {put_back} times its files of before, {created} others), '
 		  . '{moved} calls of another registry, {servers} servers, {numbers} numbers of ranges, {ids} IDs, '
-		  . '{replicated} rows replicated, {floors} floors, {refused_floors} more refused, resumed {resumes} times, '
+		  . '{replicated} rows replicated, {floors} floors, {refused_floors} more refused, resumed {resumes} times, {by_reports} of them by reports alone, '
 		  . '{wrong} wrong, {failed} failed, {refused} refused, longest wait {longest_wait} s' };
 }
 
