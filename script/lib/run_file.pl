@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # Run a file of TAP tests, the last argument, which hangs if it takes as long as seven of its
-# longest waits.  While it runs, the folder RUNNING has a file of its name; then the folder
-# PROCESSOR has one, with the seconds of processor time that it and its servers took.
+# longest waits, beside SNOWFLAKE_SECONDS.  While it runs, the folder RUNNING has a file of its
+# name; then the folder PROCESSOR has one, with the seconds of processor time that it and its
+# servers took.
 
 use strict;
 use warnings;
@@ -10,7 +11,7 @@ use POSIX qw(WNOHANG);
 use Time::HiRes qw(usleep);
 
 my $name = $ARGV[-1] =~ s/\//,/gr;
-my $limit = 7 * ($ENV{PG_TEST_TIMEOUT_DEFAULT} || 180);
+my $limit = 7 * ($ENV{PG_TEST_TIMEOUT_DEFAULT} || 180) + ($ENV{SNOWFLAKE_SECONDS} || 0);
 my $status;
 
 # A server loses its parent when pg_ctl ends, and gets this process as its parent, which so
