@@ -101,6 +101,8 @@ find_statements(Call *call)
 		return;
 	(void) snowflake_convert_list_obstacles(conversion, &findings);
 	snowflake_convert_report_obstacles(conversion, findings);
+	if (!OidIsValid(conversion->schema))
+		snowflake_convert_find_holders(conversion);
 	findings = list_concat(findings, snowflake_convert_list_notices(conversion));
 	snowflake_convert_give_notices(conversion, findings);
 	call->statements = snowflake_convert_find_statements(conversion);

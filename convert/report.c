@@ -167,7 +167,7 @@ compare_lines(const ListCell *a, const ListCell *b)
 }
 
 /*
- * The lines in order, each once: a sequence may feed several columns.
+ * The lines in order, unless they have one, each once: a sequence may feed several columns.
  */
 static List *
 sorted_lines(const Report *report, const List *findings)
@@ -178,7 +178,8 @@ sorted_lines(const Report *report, const List *findings)
 
 	foreach(cell, findings)
 		lines = lappend(lines, list_line(report, lfirst(cell)));
-	list_sort(lines, compare_lines);
+	if (((const SnowflakeFinding *) linitial(findings))->place == 0)
+		list_sort(lines, compare_lines);
 	foreach(cell, lines)
 	{
 		if (sorted == NIL || strcmp(llast(sorted), lfirst(cell)) != 0)

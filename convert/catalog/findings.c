@@ -93,6 +93,7 @@ snowflake_convert_ask_notices(const SnowflakeConversion *conversion, SnowflakeQu
 		finding->is_list = strcmp(snowflake_convert_text(row, "form"), "list") == 0;
 		finding->line = snowflake_convert_text(row, "line");
 		finding->detail = snowflake_convert_text(row, "detail");
+		finding->place = snowflake_convert_number(row, "place");
 	}
 	return findings;
 }

@@ -36,6 +36,7 @@ typedef struct SnowflakeFinding
 	const char *message;
 	const char *detail;			/* or NULL */
 	const char *hint;			/* or NULL: there is nothing to do */
+	int			place;			/* of a column that was found, or 0 */
 } SnowflakeFinding;
 
 /* Which findings with the same title are told together. */

@@ -51,6 +51,7 @@ typedef struct SnowflakeColumn
 	AttrNumber	attnum;
 	const char *verdict;
 	const char *reason;
+	double		likelihood;
 } SnowflakeColumn;
 
 /* A row of a query's result. */

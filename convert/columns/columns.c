@@ -9,18 +9,17 @@
  * and every small number is in some key.  So the columns are in two groups, sure
  * and perhaps, and each has a reason that a person can judge:
  *
+ * - If most of its values are in no key, a column is none of these, or perhaps, if a
+ *	 query or its name says that it holds one.
  * - A query of the database tells, if it compares a column with a key (compared.c).
- * - A name tells, if it is that of a table or key (queries/columns.sql).  Both, unless
- *	 more than half of the values are in no key.
- * - Values tell, if there are several, not only small ones, and all are in one
- *	 key that has many rows, unless the name is that of a number, such as a count.
- * - Then a column of another table with the same name as one of which a query or the
- *	 values tell holds a key, too, unless its own values say otherwise.
- * - Perhaps a column holds a key, if nothing of this says that it does not.
+ * - Values tell, if there are several, not only small ones, and all are in one key that
+ *	 has many rows, and a few are enough if the name is like that of a reference.
+ * - Without values only a name that says whose key it is tells.
+ * - A name of something else, such as a count, makes all of this perhaps.
+ * - All others are perhaps, the likely ones first: by the name, and by the share that
+ *	 they have of the rows of the table with the key.
  *
- * Of the latter, those without any value are widened with the sure ones.  Nothing can
- * be told of them, as of most columns right after an installation; a column that was
- * forgotten fails, and one that is bigint for nothing does not.
+ * So what has the values of a key is reported, whatever its name.
  *
  * A smallint or integer can hold the values of a bigint key only as long as there
  * are few, so values tell only of keys that are as small.
@@ -54,6 +53,9 @@
 #define SOME_VALUES		3
 #define SMALL_VALUE		20
 
+/* A key is told from a small list of codes by having as many rows. */
+#define MANY_ROWS		20
+
 /* What the argument widen says. */
 typedef struct Widen
 {
@@ -71,28 +73,32 @@ typedef enum Verdict
 	SURE
 } Verdict;
 
+/* What a name says, as queries/columns.sql knows it. */
+typedef enum Strength
+{
+	SUPPLIED_KEY = -2,
+	OF_SOMETHING_ELSE,
+	OF_NOTHING,
+	A_BIT,
+	LIKE_A_REFERENCE,
+	WHOSE_KEY
+} Strength;
+
 /* A column that might hold a key. */
 typedef struct Column
 {
 	SnowflakeValues *values;
 	const char *path;			/* names of the table and the column */
 	const char *by_name;		/* what its name says, or NULL */
-	const char *core;			/* its name without a prefix */
 	const char *pair;			/* the column that names the table, or NULL */
+	Strength	strength;		/* of what its name says */
 	bool		is_id;			/* does its name end in id? */
+	bool		is_integer;		/* can it be widened? */
 	bool		is_fixed;		/* is it in a partition key? */
-	bool		is_number;		/* is it a name of counts and the like? */
-	bool		is_key;			/* is it a primary key that is named id? */
-	bool		is_other;		/* is its name that of a table that is not
-								 * converted? */
-	bool		is_weak;		/* does it take values to be sure of what the
-								 * name says? */
 	int			key;			/* that it is named for; -1 if none */
 	int			best;			/* the key that has most of its values, or -1 */
-	bool		by_values;		/* do they tell that it holds a key? */
 	bool		is_compared;	/* with a key, by a query? */
 	Verdict		verdict;
-	const char *reason;
 } Column;
 
 /* The columns of a schema. */
@@ -101,9 +107,10 @@ typedef struct Columns
 	const SnowflakeConversion *conversion;
 	List	   *columns;		/* of Column */
 	List	   *texts;			/* of SnowflakeColumn */
-	bool	   *many;			/* which keys have many rows */
+	int		   *nrows;			/* how many rows keys have, up to 100 */
 	bool	   *small;			/* which keys are smallints or integers */
 	bool		any_small;
+	bool		of_one_key;		/* is only one table converted? */
 } Columns;
 
 /*
@@ -186,7 +193,7 @@ in_key(const Column *column, int key)
 
 /*
  * Find the key that has most values of a column: among equals, the one that it is named
- * for, or the first.
+ * for, or that with the fewest rows.
  */
 static void
 find_best_key(const Columns *all, Column *column)
@@ -194,122 +201,91 @@ find_best_key(const Columns *all, Column *column)
 	column->best = column->key;
 	for (int k = 0; k < list_length(all->conversion->keys); k++)
 	{
-		if (in_key(column, k) > in_key(column, column->best))
+		int			more = in_key(column, k) - in_key(column, column->best);
+
+		if (more > 0 || (more == 0 && column->best != column->key &&
+						 all->nrows[k] < all->nrows[column->best]))
 			column->best = k;
 	}
 }
 
 /*
- * Are most of its values in no key?  Those of a column that names the table, too, are
- * in several.
+ * How many of its values are in a key: those of a column beside which another one names the
+ * table are in several.
+ */
+static int
+count_found(const Column *column)
+{
+	return column->pair != NULL ? column->values->known : in_key(column, column->best);
+}
+
+/*
+ * Are most of its values in no key?
  */
 static bool
 is_refuted(const Column *column)
 {
-	int			found = column->pair != NULL ? column->values->known : in_key(column, column->best);
-
-	return found * 2 < column->values->count;
+	return count_found(column) * 2 < column->values->count;
 }
 
-/*
- * Do the values tell that a column holds a key, of which the name says nothing?
- */
-static void
-find_key_by_values(const Columns *all, Column *column)
+static bool
+is_spread(const Column *column)
 {
 	const SnowflakeValues *values = column->values;
 
-	if (column->is_number || column->is_key || column->is_weak || column->is_other ||
-		values->count < SOME_VALUES || values->values[values->count - 1] <= SMALL_VALUE)
-		return;
-	for (int k = 0; k < list_length(all->conversion->keys) && !column->by_values; k++)
-	{
-		if (!all->many[k] || !all->small[k] || in_key(column, k) < values->count)
-			continue;
-		column->by_values = true;
-		if (in_key(column, column->key) < values->count)
-			column->best = k;
-	}
+	return values->count >= SOME_VALUES && values->values[values->count - 1] > SMALL_VALUE;
 }
 
 /*
- * What the name says comes first.  Of a schema whose keys are bigint, which may have been
- * converted, it is all that counts, so that what was left then is not named each night.
+ * Do the values tell that a column holds a key, which a name other than that of something
+ * else does not contradict?
  */
-static Verdict
-judge(const Columns *all, const Column *column)
+static bool
+is_told_by_values(const Columns *all, const Column *column)
 {
 	int			count = column->values->count;
 
-	if (column->by_name != NULL && !column->is_number && !column->is_weak && !is_refuted(column))
-		return column->key >= 0 || all->any_small ? SURE : PERHAPS;
-	if (!all->any_small)
+	if (count == 0 || count_found(column) < count || !all->small[column->best])
+		return false;
+	return column->strength >= LIKE_A_REFERENCE ||
+		(is_spread(column) && all->nrows[column->best] >= MANY_ROWS);
+}
+
+static Verdict
+judge(const Columns *all, const Column *column)
+{
+	if (is_refuted(column))
+		return column->strength >= A_BIT ? PERHAPS : NO;
+	if (column->strength == WHOSE_KEY ||
+		(column->strength >= OF_NOTHING && is_told_by_values(all, column)))
+		return SURE;
+	if (column->values->count == 0 ?
+		column->strength < (all->of_one_key || !all->any_small || !column->is_integer ?
+							LIKE_A_REFERENCE : OF_SOMETHING_ELSE) :
+		all->of_one_key && column->strength < A_BIT && !is_spread(column))
 		return NO;
-	if (column->is_key)
-		return count > 0 && in_key(column, column->best) == count ? PERHAPS : NO;
-	if (column->is_number)
-		return column->by_name == NULL || is_refuted(column) ? NO : PERHAPS;
-	if (column->is_weak && count > 1 && in_key(column, column->key) == count)
-		return SURE;
-	if (column->by_name != NULL && !column->is_weak)
-		return PERHAPS;
-	if (column->by_values)
-		return SURE;
-	return is_refuted(column) ? NO : PERHAPS;
+	return PERHAPS;
 }
 
 /*
- * A column with the name of another one of which a query or the values tell that it holds a
- * key.
+ * How likely a column holds a key, to have quantities and positions come last.
  */
-static const Column *
-find_same_name(const Columns *all, const Column *column)
+static double
+likelihood(const Columns *all, const Column *column)
 {
-	ListCell   *cell;
+	int			found = in_key(column, column->best);
+	double		share = found == 0 ? 0 : (double) found / all->nrows[column->best];
 
-	foreach(cell, all->columns)
-	{
-		const Column *other = lfirst(cell);
-
-		if ((other->by_values || other->is_compared) && other->verdict == SURE &&
-			strcmp(other->core, column->core) == 0)
-			return other;
-	}
-	return NULL;
+	return column->verdict * 1000 + column->strength * 10 + is_spread(column) * 5 + Min(share, 1);
 }
 
-/*
- * Columns with such a name hold a key, too.
- */
-static void
-judge_by_others(Columns *all)
+static int
+compare_likelihood(const ListCell *a, const ListCell *b)
 {
-	ListCell   *cell;
+	const SnowflakeColumn *one = lfirst(a);
+	const SnowflakeColumn *other = lfirst(b);
 
-	foreach(cell, all->columns)
-	{
-		Column	   *column = lfirst(cell);
-		const Column *same;
-
-		CHECK_FOR_INTERRUPTS();
-		if (column->verdict != PERHAPS || column->is_number || column->is_key ||
-			column->is_other || is_refuted(column))
-			continue;
-		same = find_same_name(all, column);
-		if (same == NULL)
-			continue;
-		column->by_name = psprintf("%s has such a name, and holds a key", same->path);
-		column->verdict = SURE;
-	}
-}
-
-/*
- * Is there nothing that could say that a column does not hold a key?
- */
-static bool
-is_empty(const Column *column)
-{
-	return column->verdict == PERHAPS && column->values->is_read && column->values->count == 0;
+	return (one->likelihood < other->likelihood) - (one->likelihood > other->likelihood);
 }
 
 static const char *
@@ -325,9 +301,8 @@ reason_of(const Columns *all, const Column *column)
 		by_values = psprintf("none of %d values is in a key", count);
 	else if (count > 0)
 		by_values = psprintf("%d of %d values are in %s", in_key(column, column->best), count,
-							 column->best == column->key || column->by_values ?
-							 key_name(all->conversion, column->best) : "a key");
-	else if (is_empty(column))
+							 key_name(all->conversion, column->best));
+	else if (column->verdict == PERHAPS && column->values->is_read)
 		by_values = "it has no value";
 	if (by_name != NULL && by_values != NULL)
 		return psprintf("%s, and %s", by_name, by_values);
@@ -361,14 +336,11 @@ find_columns(Columns *all)
 		column->values->attnum = snowflake_convert_number(row, "attnum");
 		column->path = snowflake_convert_text(row, "path");
 		column->by_name = snowflake_convert_text(row, "by_name");
-		column->core = snowflake_convert_text(row, "core");
 		column->pair = snowflake_convert_text(row, "pair");
+		column->strength = snowflake_convert_number(row, "strength");
 		column->is_id = snowflake_convert_flag(row, "is_id");
-		column->is_key = snowflake_convert_flag(row, "is_key");
-		column->is_other = snowflake_convert_flag(row, "is_other");
-		column->is_weak = snowflake_convert_flag(row, "is_weak");
+		column->is_integer = snowflake_convert_flag(row, "is_integer");
 		column->is_fixed = snowflake_convert_flag(row, "is_fixed");
-		column->is_number = snowflake_convert_flag(row, "is_number");
 		column->key = snowflake_convert_number(row, "key") - 1;
 		all->columns = lappend(all->columns, column);
 	}
@@ -420,7 +392,7 @@ use_comparison(const Columns *all, const SnowflakeOrigin *one, const SnowflakeOr
 	column->is_compared = true;
 	column->by_name = psprintf("%s compares it with %s", where,
 							   known != NULL ? known->path : key_name(all->conversion, key));
-	column->is_number = column->is_key = column->is_other = column->is_weak = false;
+	column->strength = WHOSE_KEY;
 	return true;
 }
 
@@ -453,19 +425,12 @@ find_values(Columns *all)
 	char	   *names = snowflake_convert_first(snowflake_convert_ask(all->conversion,
 																	  sql_table_names));
 	List	   *values = NIL;
-	List	   *read = NIL;
 	ListCell   *cell;
 
 	foreach(cell, all->columns)
-	{
-		const Column *column = lfirst(cell);
-
-		values = lappend(values, column->values);
-		if (!column->is_number || column->by_name != NULL)
-			read = lappend(read, column->values);
-	}
-	all->texts = snowflake_convert_read_values(read, names);
-	all->many = snowflake_convert_look_up(all->conversion->keys, values);
+		values = lappend(values, ((Column *) lfirst(cell))->values);
+	all->texts = snowflake_convert_read_values(values, names, !all->of_one_key);
+	all->nrows = snowflake_convert_look_up(all->conversion->keys, values);
 }
 
 static void
@@ -485,7 +450,7 @@ find_small_keys(Columns *all)
 }
 
 /*
- * Judge the columns, and say why.
+ * Judge the columns.
  */
 static void
 judge_columns(Columns *all)
@@ -500,28 +465,33 @@ judge_columns(Columns *all)
 
 		CHECK_FOR_INTERRUPTS();
 		find_best_key(all, column);
-		find_key_by_values(all, column);
 		column->verdict = judge(all, column);
-	}
-	judge_by_others(all);
-	foreach(cell, all->columns)
-	{
-		Column	   *column = lfirst(cell);
-
-		column->reason = reason_of(all, column);
 	}
 }
 
 static SnowflakeColumn *
-make_column(Oid relid, AttrNumber attnum, Verdict verdict, const char *reason)
+make_column(Oid relid, AttrNumber attnum)
 {
-	SnowflakeColumn *column = palloc_object(SnowflakeColumn);
+	SnowflakeColumn *column = palloc0_object(SnowflakeColumn);
 
 	column->relid = relid;
 	column->attnum = attnum;
-	column->verdict = verdict == SURE ? "sure" : "perhaps";
-	column->reason = reason;
 	return column;
+}
+
+/*
+ * What the report has of a column.
+ */
+static SnowflakeColumn *
+describe(const Columns *all, const Column *column)
+{
+	SnowflakeColumn *described = make_column(column->values->relid, column->values->attnum);
+
+	described->verdict = !column->is_integer ? "unfit" :
+		column->verdict == SURE ? "sure" : "perhaps";
+	described->reason = reason_of(all, column);
+	described->likelihood = likelihood(all, column);
+	return described;
 }
 
 /*
@@ -548,7 +518,7 @@ find_named_column(const SnowflakeConversion *conversion, List *names)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column %s to widen does not exist", NameListToQuotedString(names)),
 				 errhint("snowflake_convert_report() has the names of the columns.")));
-	return make_column(relid, attnum, SURE, "");
+	return make_column(relid, attnum);
 }
 
 /*
@@ -559,10 +529,45 @@ static bool
 is_widened(const Column *column, const Widen *widen)
 {
 	return ((widen->names && column->is_id) ||
-			(widen->sure && (column->verdict == SURE || is_empty(column))) ||
+			(widen->sure && column->verdict == SURE) ||
 			(widen->perhaps && column->verdict == PERHAPS)) &&
-		!column->is_fixed &&
+		column->is_integer && !column->is_fixed &&
 		snowflake_table_owner(column->values->relid) == GetUserId();
+}
+
+/*
+ * Find the columns of the schema, and judge them.
+ */
+static void
+find_and_judge(Columns *all)
+{
+	List	   *comparisons;
+
+	find_columns(all);
+	comparisons = snowflake_convert_find_comparisons(all->conversion);
+	while (use_comparisons(all, comparisons))
+		;
+	judge_columns(all);
+}
+
+/*
+ * What was found, the likely ones first.
+ */
+static List *
+list_found(const Columns *all)
+{
+	List	   *found = NIL;
+	ListCell   *cell;
+
+	foreach(cell, all->columns)
+	{
+		const Column *column = lfirst(cell);
+
+		if (column->verdict != NO)
+			found = lappend(found, describe(all, column));
+	}
+	list_sort(found, compare_likelihood);
+	return list_concat(found, all->texts);
 }
 
 /*
@@ -572,32 +577,41 @@ is_widened(const Column *column, const Widen *widen)
 void
 snowflake_convert_choose_columns(SnowflakeConversion *conversion, const char *argument)
 {
-	Columns		all = {0};
+	Columns		all = {.conversion = conversion};
 	Widen		widen = parse_widen(argument);
-	List	   *comparisons;
 	ListCell   *cell;
 
-	all.conversion = conversion;
 	snowflake_convert_find_targets(conversion);
-	find_columns(&all);
-	comparisons = snowflake_convert_find_comparisons(conversion);
-	while (use_comparisons(&all, comparisons))
-		;
-	judge_columns(&all);
-
+	find_and_judge(&all);
+	conversion->found = list_found(&all);
 	foreach(cell, all.columns)
 	{
 		const Column *column = lfirst(cell);
-		SnowflakeColumn *found = make_column(column->values->relid, column->values->attnum,
-											 column->verdict, column->reason);
 
-		if (column->verdict != NO)
-			conversion->found = lappend(conversion->found, found);
 		if (is_widened(column, &widen))
-			conversion->widened = lappend(conversion->widened, found);
+			conversion->widened = lappend(conversion->widened,
+										  make_column(column->values->relid,
+													  column->values->attnum));
 	}
-	conversion->found = list_concat(conversion->found, all.texts);
 	foreach(cell, widen.columns)
 		conversion->widened = lappend(conversion->widened,
 									  find_named_column(conversion, lfirst(cell)));
+}
+
+/*
+ * Find the columns that hold the key of a single table, without a foreign key, in its
+ * schema.
+ */
+void
+snowflake_convert_find_holders(SnowflakeConversion *conversion)
+{
+	const SnowflakeKey *key = linitial(conversion->keys);
+	SnowflakeConversion of_schema = *conversion;
+	Columns		all = {.conversion = &of_schema,.of_one_key = true};
+
+	if (key->type != INT8OID)
+		return;
+	of_schema.schema = get_rel_namespace(key->relid);
+	find_and_judge(&all);
+	conversion->found = list_found(&all);
 }

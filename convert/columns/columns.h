@@ -17,5 +17,6 @@
 extern void snowflake_convert_check_widen(const char *widen);
 extern void snowflake_convert_choose_columns(SnowflakeConversion *conversion,
 											 const char *widen);
+extern void snowflake_convert_find_holders(SnowflakeConversion *conversion);
 
 #endif							/* SNOWFLAKE_CONVERT_COLUMNS_H */

@@ -30,9 +30,6 @@
 /* Values of a column that are looked for in the keys. */
 #define MAX_VALUES	100
 
-/* A key is told from a small list of codes by having as many rows. */
-#define MANY_ROWS	20
-
 static int
 compare(const void *a, const void *b)
 {
@@ -84,11 +81,11 @@ take_values(SnowflakeValues *column, const char *array)
 }
 
 /*
- * Lock the tables of the columns.  Returns the parameters of queries: those that the
- * current user owns, and the columns, as arrays.
+ * Lock the tables of the columns, those that are free if others are not waited for.  Returns
+ * the parameters of queries: those that the current user owns, and the columns, as arrays.
  */
 static List *
-lock_tables(const List *columns)
+lock_tables(const List *columns, bool wait)
 {
 	StringInfoData relids;
 	StringInfoData attnums;
@@ -101,7 +98,10 @@ lock_tables(const List *columns)
 	{
 		const SnowflakeValues *column = lfirst(cell);
 
-		LockRelationOid(column->relid, AccessShareLock);
+		if (wait)
+			LockRelationOid(column->relid, AccessShareLock);
+		else if (!ConditionalLockRelationOid(column->relid, AccessShareLock))
+			continue;
 		if (snowflake_table_owner(column->relid) != GetUserId())
 			continue;
 		appendStringInfo(&relids, "%s%u", separator, column->relid);
@@ -145,12 +145,12 @@ make_text(Oid relid, AttrNumber attnum, const char *example)
  * the name of a table, and a number.
  */
 List *
-snowflake_convert_read_values(List *columns, char *names)
+snowflake_convert_read_values(List *columns, char *names, bool wait)
 {
 	List	   *texts = NIL;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_ask_with(lock_tables(columns), sql_samples))
+	foreach(cell, snowflake_convert_ask_with(lock_tables(columns, wait), sql_samples))
 	{
 		Oid			relid = snowflake_convert_oid(lfirst(cell), "relid");
 		const char *statement = snowflake_convert_text(lfirst(cell), "statement");
@@ -162,7 +162,7 @@ snowflake_convert_read_values(List *columns, char *names)
 			AttrNumber	attnum = (AttrNumber) snowflake_convert_number(row, "attnum");
 			SnowflakeValues *column = find_column(columns, relid, attnum);
 
-			if (column != NULL)
+			if (snowflake_convert_flag(row, "is_number"))
 				take_values(column, snowflake_convert_text(row, "numbers"));
 			else if (snowflake_convert_number(row, "named") * 2 >
 					 snowflake_convert_number(row, "texts"))
@@ -194,12 +194,12 @@ all_values(const List *columns)
 	return array.data;
 }
 
-/* Which values a key has, and whether it has many rows. */
+/* Which values a key has, and how many rows, up to 100. */
 typedef struct Present
 {
 	int32	   *values;
 	int			count;
-	bool		many;
+	int			nrows;
 } Present;
 
 /*
@@ -220,7 +220,7 @@ find_in_keys(const List *keys, char *values)
 		column->attnum = ((SnowflakeKey *) lfirst(cell))->attnum;
 		columns = lappend(columns, column);
 	}
-	foreach(cell, snowflake_convert_ask_with(lock_tables(columns), sql_lookups))
+	foreach(cell, snowflake_convert_ask_with(lock_tables(columns, true), sql_lookups))
 	{
 		const SnowflakeRow *row = lfirst(cell);
 		Present    *key = &present[snowflake_convert_number(row, "number") - 1];
@@ -234,25 +234,25 @@ find_in_keys(const List *keys, char *values)
 											 list_make1(values)));
 		AtEOXact_GUC(false, nest_level);
 		key->values = elements(snowflake_convert_text(row, "present"), &key->count);
-		key->many = snowflake_convert_number(row, "nrows") >= MANY_ROWS;
+		key->nrows = snowflake_convert_number(row, "nrows");
 	}
 	return present;
 }
 
 /*
  * Count which values of the columns are in the keys, whose tables are locked.  Returns
- * which keys have many rows.
+ * how many rows each key has, up to 100.
  */
-bool *
+int *
 snowflake_convert_look_up(const List *keys, List *columns)
 {
 	int			nkeys = list_length(keys);
 	Present    *present = find_in_keys(keys, all_values(columns));
-	bool	   *many = palloc_array(bool, nkeys);
+	int		   *nrows = palloc_array(int, nkeys);
 	ListCell   *cell;
 
 	for (int k = 0; k < nkeys; k++)
-		many[k] = present[k].many;
+		nrows[k] = present[k].nrows;
 	foreach(cell, columns)
 	{
 		SnowflakeValues *column = lfirst(cell);
@@ -275,5 +275,5 @@ snowflake_convert_look_up(const List *keys, List *columns)
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
-	return many;
+	return nrows;
 }

@@ -21,6 +21,7 @@
 #include "utils/memutils.h"
 
 #include "convert/catalog/findings.h"
+#include "convert/columns/columns.h"
 #include "convert/direct/conversion.h"
 #include "convert/direct/sequences.h"
 #include "convert/online/begin.h"
@@ -118,11 +119,11 @@ snowflake_online_unlock_conversions(void)
  * begun the conversion.
  */
 void
-snowflake_online_give_notices(const SnowflakeConversion *conversion, const List *steps,
-							  List *findings)
+snowflake_online_give_notices(SnowflakeConversion *conversion, const List *steps, List *findings)
 {
 	if (snowflake_online_has_begun(conversion, steps))
 		return;
+	snowflake_convert_find_holders(conversion);
 	snowflake_convert_give_notices(conversion,
 								   list_concat(findings,
 											   snowflake_online_list_notices(conversion)));

@@ -111,7 +111,7 @@ Datum
 snowflake_convert_plan(PG_FUNCTION_ARGS)
 {
 	SnowflakeOnline online = {0};
-	const SnowflakeConversion *conversion = &online.transaction.conversion;
+	SnowflakeConversion *conversion = &online.transaction.conversion;
 	List	   *findings = NIL;
 	List	   *steps;
 	char	   *changer;

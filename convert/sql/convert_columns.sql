@@ -169,6 +169,94 @@ CREATE TABLE teams (lead integer REFERENCES users);
 CREATE TABLE offices (lead integer, building_type integer);
 SELECT * FROM verdicts('alike');
 
+-- Whatever the name of a column whose values are keys, it is reported; a number or kind is perhaps, and comes last
+CREATE SCHEMA named;
+SET search_path = named, public;
+CREATE TABLE orders (id serial PRIMARY KEY);
+INSERT INTO orders SELECT FROM generate_series(1, 60);
+DO $$
+DECLARE
+	names text[] := '{order_id, row_id, sort_id, scope_id, schema_id, purchase_order_id, matrix_row_id, channel, files, has_file, is_child_of, buyer,
+		paid, valid, hits, users, days, lines, kind, state, hash, namespace, version, position, price, amount, row_count, digits, index, left, len, length,
+		access_level, number, order, pages, priority, quantity, rank, right, score, sequence, size, sort, status, total, type, weight}';
+BEGIN
+	EXECUTE format('CREATE TABLE facts (%s)', (SELECT string_agg(format('%I integer', n), ', ') FROM unnest(names) n));
+	EXECUTE format('INSERT INTO facts SELECT %s FROM generate_series(11, 60) i', (SELECT string_agg('i', ', ') FROM unnest(names)));
+END $$;
+SELECT finding, string_agg("column", ' ' ORDER BY "column" COLLATE "C") FROM verdicts('named') GROUP BY finding ORDER BY finding COLLATE "C";
+SELECT (SELECT count(*) FROM pg_attribute WHERE attrelid = 'facts'::regclass AND attnum > 0) - count(*) AS silent FROM verdicts('named');
+CREATE TABLE more (once integer, twice integer, small_rank integer, again integer, never integer, never_id integer);
+INSERT INTO more SELECT 7, 7 + i % 2, i, i + 30 FROM generate_series(1, 18) i;
+SELECT object FROM snowflake_convert_report('named', widen => 'none') WHERE finding = 'columns might hold a key, and stay integer';
+SELECT object FROM snowflake_convert_report('named', widen => 'none', details => true) WHERE finding ~ 'might hold' AND object ~ 'more|position';
+
+-- Without a value only a name that says whose key it is tells
+CREATE SCHEMA empty
+	CREATE TABLE queues (id serial PRIMARY KEY, level integer, parent integer, creator integer, "lastUpdatedBy" integer)
+	CREATE TABLE grp (id serial PRIMARY KEY)
+	CREATE TABLE access_levels (id serial PRIMARY KEY)
+	CREATE TABLE pages (page_id serial PRIMARY KEY)
+	CREATE TABLE given (id integer PRIMARY KEY)
+	CREATE TABLE address (grp integer, queue integer, queueid integer, queue_id integer, old_queue integer, old_queue_id integer, ppageid integer,
+		member_id integer, memberid integer, paid integer, access_level integer, runner_owner integer, given_id integer, port integer, page_of integer)
+	CREATE TABLE links (li_page integer, li_from integer);
+SELECT * FROM verdicts('empty', 'keys');
+
+-- The key of another table, as in SpamAssassin, and as the key of a table
+CREATE SCHEMA ids;
+SET search_path = ids, public;
+CREATE TABLE vars (id serial PRIMARY KEY);
+INSERT INTO vars SELECT FROM generate_series(1, 2);
+CREATE TABLE tokens (id integer, token text, PRIMARY KEY (id, token));
+CREATE TABLE profiles (id integer PRIMARY KEY);
+INSERT INTO tokens VALUES (2, 'a');
+INSERT INTO profiles VALUES (2);
+SELECT * FROM verdicts('ids');
+
+-- Types that are not widened
+CREATE SCHEMA types;
+SET search_path = types, public;
+CREATE DOMAIN small_int AS integer;
+CREATE DOMAIN short AS varchar(8);
+CREATE TABLE people (id serial PRIMARY KEY);
+INSERT INTO people SELECT FROM generate_series(1, 50);
+CREATE TABLE facts (buyer smallint, seller small_int, giver numeric(9,0), taker varchar(8), host char(8), guest short, heir real, price numeric(6, 2),
+	zip varchar(8), name varchar(8), other small_int, wide varchar(20), rate numeric(4, 3));
+INSERT INTO facts SELECT i, i, i, i, i, i, i, i, 40000 + i, 'a' || i, NULL, i, 1 / i::numeric FROM generate_series(1, 50) i;
+SELECT object, finding FROM snowflake_convert_report('types', widen => 'all', details => true) WHERE object ~ 'facts';
+
+-- After the conversion nothing is a warning but what it would widen
+BEGIN;
+CREATE TABLE plain (people_id integer, holder integer);
+INSERT INTO plain SELECT i, i FROM generate_series(1, 30) i;
+SELECT count(*) > 0 AS warned FROM snowflake_convert_report('types', widen => 'none') WHERE severity <> 'info';
+SET client_min_messages = warning;
+SELECT count(*) > 0 AS done FROM snowflake_convert_schema('types', widen => 'none');
+SELECT object FROM snowflake_convert_report('types', widen => 'none') WHERE severity <> 'info';
+SELECT object, finding FROM snowflake_convert_report('types') WHERE severity <> 'info';
+ROLLBACK;
+
+-- One table: what has its key without a foreign key is named, with what cures it
+CREATE SCHEMA one;
+SET search_path = one, public;
+CREATE TABLE lines (id serial PRIMARY KEY, n integer);
+CREATE TABLE others (id serial PRIMARY KEY);
+CREATE TABLE audit (row_id integer, what text, other_id integer, kind integer, small integer);
+CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO audit (row_id, what) VALUES (NEW.id, TG_OP); RETURN NEW; END $$;
+CREATE TRIGGER audit AFTER INSERT ON lines FOR EACH ROW EXECUTE FUNCTION audit();
+INSERT INTO lines (n) SELECT i FROM generate_series(1, 40) i;
+UPDATE audit SET other_id = row_id, small = 1;
+SET client_min_messages = notice;
+SELECT count(*) FROM snowflake_convert('lines', dry_run => true);
+SELECT count(*) > 0 AS steps FROM snowflake_convert_plan('lines');
+SET client_min_messages = warning;
+CALL snowflake_convert_online('audit', 'row_id');
+ALTER TABLE audit ALTER COLUMN row_id DROP DEFAULT;
+CALL snowflake_convert_online('lines');
+INSERT INTO lines (n) VALUES (1);
+SELECT count(*) FROM lines JOIN audit ON id = row_id WHERE id > 40;
+RESET client_min_messages;
+
 -- A name of one letter says nothing
 CREATE SCHEMA short
     CREATE TABLE t (id serial PRIMARY KEY, u integer, note text);
@@ -212,6 +300,6 @@ BEGIN
 END $$;
 SELECT * FROM verdicts('compared') WHERE "column" = 'more.kept';
 SET client_min_messages = warning;
-DROP SCHEMA told, wide, alike, short, compared CASCADE;
+DROP SCHEMA told, wide, alike, named, empty, ids, types, one, short, compared CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;

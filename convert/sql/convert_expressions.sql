@@ -374,7 +374,7 @@ CREATE VIEW first_turns AS SELECT id FROM turns;
 CREATE VIEW second_turns AS SELECT id FROM first_turns;
 CREATE OR REPLACE VIEW first_turns AS SELECT id FROM turns UNION ALL SELECT id FROM second_turns;
 SET statement_timeout = '180s';
-SELECT severity, finding FROM snowflake_convert_report('expressions', details => true) WHERE object LIKE '%turns%';
+SELECT severity, finding FROM snowflake_convert_report('expressions', widen => 'turns.id', details => true) WHERE object LIKE '%turns%';
 DO $$
 BEGIN
     PERFORM snowflake_convert('turns');

@@ -23,6 +23,10 @@ CREATE FUNCTION by_lock(about bigint) RETURNS void LANGUAGE plpgsql AS 'BEGIN PE
 CREATE FUNCTION by_row(p people) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN (p.person_id % 7)::integer; END';
 CREATE PROCEDURE do_it(whom int) LANGUAGE plpgsql AS 'BEGIN UPDATE people SET name = ''b'' WHERE person_id = whom; END';
 CREATE TRIGGER by_word BEFORE UPDATE ON people FOR EACH ROW EXECUTE FUNCTION by_word();
+-- keys of other tables, in a temporary one or in JSON
+CREATE FUNCTION by_temporary() RETURNS void LANGUAGE plpgsql AS 'BEGIN CREATE TEMP TABLE t (n int); END';
+CREATE FUNCTION by_json(j json) RETURNS text LANGUAGE sql AS $$ SELECT chr((j->>'order')::int) $$;
+CREATE VIEW from_json AS SELECT (name::json ->> 'order')::int AS n FROM people;
 CREATE VIEW named AS SELECT by_parameter(1) AS name;
 -- not these: no integer; no name; part of a name or word; elsewhere; an aggregate
 CREATE FUNCTION no_integer(bigint) RETURNS text LANGUAGE sql AS 'SELECT name FROM people WHERE person_id = $1';
@@ -36,7 +40,7 @@ CREATE VIEW functions AS
 SELECT p.oid::regprocedure::text COLLATE "C", md5(pg_get_functiondef(p.oid))
 FROM pg_proc p WHERE pronamespace = 'held'::regnamespace AND prokind <> 'a';
 CREATE TABLE before AS SELECT * FROM functions;
-SELECT object, finding FROM snowflake_convert_report('held', details => true) WHERE object ~ '^(function|procedure)';
+SELECT object, finding FROM snowflake_convert_report('held', details => true) WHERE object ~ '^(function|procedure|view)';
 SELECT DISTINCT what_to_do FROM snowflake_convert_report('held', details => true) WHERE object ~ '^(function|procedure)';
 SET client_min_messages = notice;
 SELECT count(*) > 0 FROM snowflake_convert('people', dry_run => true);

@@ -149,7 +149,7 @@ SET client_min_messages = warning;
 SELECT count(*) FROM snowflake_convert_schema('healthy', widen => 'names');
 RESET client_min_messages;
 SELECT * FROM snowflake_convert_report('healthy');
-ALTER TABLE healthy.orders ADD seller_id smallint;
+ALTER TABLE healthy.orders ADD seller_user_id smallint;
 SELECT severity, object, finding FROM snowflake_convert_report('healthy', details => true);
 
 -- without keys there is nothing that a column might hold

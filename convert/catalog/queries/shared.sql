@@ -86,13 +86,15 @@ GROUP BY number, hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"
 
 -- What is to be told.  The severity "first" is that of what needs a decision before the first
--- conversion, and is only told afterwards.
+-- conversion, and is only told afterwards.  Columns that were found come in the order of their
+-- likelihood.
 -- snippet: notices(entries)
 SELECT CASE WHEN severity <> 'first' THEN severity WHEN true = ALL ($set_default) THEN 'warning'
     ELSE 'info' END AS severity,
-  form, title, object, line, message, detail, hint
+  form, title, object, line, message, detail, hint, f.place
 FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
-ORDER BY number, object COLLATE "C"
+  LEFT JOIN found f ON f.column_name = n.object
+ORDER BY number, f.place, object COLLATE "C"
 
 -- The types that hold any ID, which are bigint,
 -- uuid, and domains over them, or over such a domain.  A column references a
@@ -237,14 +239,15 @@ SELECT DISTINCT p.oid, p.oid::regprocedure::text, p.proowner::regrole, {may_alte
   {recompile}
 FROM row_user u JOIN pg_proc p ON p.oid = u.oid
 
--- The columns that hold, or might hold, a key without a foreign key, as columns.c has found: the
--- verdict is sure or perhaps, or texts for texts that have keys in them.
--- cte: found(relid, attnum, verdict, reason, column_name, type, path)
-SELECT h.relid, h.attnum, h.verdict, h.reason,
+-- The columns that hold, or might hold, a key without a foreign key, as columns.c has found, the
+-- likely ones first: the verdict is sure or perhaps, unfit for types that are not widened, or texts
+-- for texts that have keys in them.
+-- cte: found(relid, attnum, verdict, reason, place, attname, column_name, type, path)
+SELECT h.relid, h.attnum, h.verdict, h.reason, h.place, a.attname,
   format('column %I of table %s', a.attname, h.relid::regclass), format_type(a.atttypid, NULL),
   format('%I.%I', r.relname, a.attname)
-FROM unnest($found_tables, $found_columns, $found_verdicts, $found_reasons)
-    h(relid, attnum, verdict, reason)
+FROM unnest($found_tables, $found_columns, $found_verdicts, $found_reasons) WITH ORDINALITY
+    h(relid, attnum, verdict, reason, place)
   JOIN pg_class r ON r.oid = h.relid
   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (h.relid, h.attnum)
 
@@ -259,28 +262,32 @@ UNION ALL
 SELECT y.oid, coalesce(s.base, s.typid), greatest(s.typmod, y.typtypmod)
 FROM small s JOIN pg_type y ON y.typbasetype = s.typid AND y.typtype = 'd'
 
--- Columns of the schema that might hold keys, by their names, and are not widened with them; and
--- arrays of integers, but those of counts and the like.
--- rounds is true for those that store something else without an error.  A text that is shorter than
--- an ID holds a key if it has room for 5 digits, and otherwise rather a code.
--- cte: unfit(column_name, type, rounds)
-SELECT format('column %I of table %s', a.attname, r.oid::regclass),
-  format_type(a.atttypid, a.atttypmod), b.base IN ('float4'::regtype, 'float8'::regtype,
-    'float4[]'::regtype, 'float8[]'::regtype)
+-- The columns of the schema that have such a type, which nothing widens, and room for keys: a text,
+-- for 5 digits.
+-- cte: small_type(relid, attnum, base, is_array)
+SELECT r.oid, a.attnum, b.base, format_type(b.base, NULL) LIKE '%[]'
 FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
   JOIN small s ON s.typid = a.atttypid
   CROSS JOIN LATERAL (
     SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
 WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND $tables <> '{}'
 AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
-AND a.atttypid NOT IN ('int2'::regtype, 'int4'::regtype)
-AND (a.attname ~* CASE WHEN format_type(b.base, NULL) LIKE '%[]' THEN 'ids?$' ELSE 'id$' END
-     OR b.base IN ('int2[]'::regtype, 'int4[]'::regtype) AND NOT {is_number({words(a.attname)})})
 AND (b.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR b.mod - 4 BETWEEN 5 AND 18)
-AND NOT EXISTS (SELECT FROM pg_constraint c
-                WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))
 -- numeric(p, s) has p - s digits before the point, and an ID 19.
 AND (b.base NOT IN ('numeric'::regtype, 'numeric[]'::regtype)
      OR b.mod >= 4 AND ((b.mod - 4) >> 16) - ((((b.mod - 4) & 2047) # 1024) - 1024) < 19)
+AND NOT EXISTS (SELECT FROM pg_constraint c
+                WHERE c.contype = 'f' AND c.conrelid = r.oid AND a.attnum = ANY (c.conkey))
 AND NOT {of_extension(pg_class, r.oid)}
 AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
+
+-- Those that hold keys, and arrays that might, by their names or as arrays of integers.  rounds is
+-- true for those that store something else without an error.
+-- cte: unfit(column_name, type, reason, rounds)
+SELECT format('column %I of table %s', a.attname, a.attrelid::regclass),
+  format_type(a.atttypid, a.atttypmod), h.reason, format_type(y.base, NULL) ~ '^(real|double)'
+FROM small_type y JOIN pg_attribute a ON (a.attrelid, a.attnum) = (y.relid, y.attnum)
+  LEFT JOIN found h ON (h.relid, h.attnum) = (y.relid, y.attnum)
+WHERE h.verdict = 'unfit' OR y.is_array
+AND (a.attname ~* 'ids?$'
+     OR y.base IN ('int2[]'::regtype, 'int4[]'::regtype) AND NOT {is_number({words(a.attname)})})

@@ -22,6 +22,7 @@ FROM tree t JOIN pg_class r ON r.oid = t.oid LEFT JOIN pg_am m ON m.oid = r.rela
 -- such, and one of these.
 --
 -- At most 128 pages of a table are read, and as long as it is not changed, the same ones each time.
+-- What is no small integer, and so in no key that is looked for, counts as a negative one.
 -- name: samples
 WITH size AS (SELECT root, sum(pages) AS pages FROM part GROUP BY root HAVING bool_and(readable)),
  col AS (
@@ -35,26 +36,29 @@ WITH size AS (SELECT root, sum(pages) AS pages FROM part GROUP BY root HAVING bo
   WHERE a.attnum > 0 AND NOT a.attisdropped
   AND a.atttypid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype))
 SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %s',
-  string_agg(format(CASE WHEN c.is_number THEN '%I'
-    ELSE 'CASE WHEN pg_column_size(%1$I) < 100 THEN %1$I::text END AS %1$I' END, c.attname), ', '),
+  string_agg(format(CASE WHEN c.is_number THEN 'CASE WHEN %1$I::text ~ ''^-?[0-9]{1,9}([.]0*)?$'' '
+      'THEN %1$I::text::numeric::int '
+      'WHEN %1$I IS NOT NULL THEN -2 - (hashtext(%1$I::text) & 65535) END AS n%2$s'
+    ELSE 'CASE WHEN pg_column_size(%1$I) < 100 THEN %1$I::text END AS t%2$s' END, c.attname,
+    c.attnum), ', '),
   n.nspname, r.relname,
   CASE WHEN s.pages > 128 THEN format(' TABLESAMPLE SYSTEM (%s) REPEATABLE (0)',
     round(12800 / s.pages, 6)) END,
   string_agg(format(CASE WHEN c.is_number
-    THEN 'SELECT %s AS attnum, array_agg(DISTINCT %I::int) FILTER (WHERE %2$I NOT IN (0, -1)) '
-      'AS numbers, 0 AS texts, 0 AS named, NULL AS example FROM s'
-    ELSE 'SELECT %s AS attnum, NULL::int[] AS numbers, count(t) AS texts, '
+    THEN 'SELECT %1$s AS attnum, 1 AS is_number, array_agg(DISTINCT n%1$s) FILTER '
+      '(WHERE n%1$s NOT IN (0, -1)) AS numbers, 0 AS texts, 0 AS named, NULL AS example FROM s'
+    ELSE 'SELECT %1$s AS attnum, 0 AS is_number, NULL::int[] AS numbers, count(t) AS texts, '
       'count(t) FILTER (WHERE h) AS named, min(t COLLATE "C") FILTER (WHERE h) AS example '
-      'FROM (SELECT %I AS t, lower(regexp_replace('
-      'substring(%2$I FROM ''([^/]+)[,:#/|][0-9]+$''), ''[^[:alnum:]]'', '''', ''g'')) '
-      '= ANY ($1::text[]) AS h FROM s) h' END, c.attnum, c.attname), ' UNION ALL ')) AS statement
+      'FROM (SELECT t%1$s AS t, lower(regexp_replace('
+      'substring(t%1$s FROM ''([^/]+)[,:#/|][0-9]+$''), ''[^[:alnum:]]'', '''', ''g'')) '
+      '= ANY ($1::text[]) AS h FROM s) h' END, c.attnum), ' UNION ALL ')) AS statement
  FROM size s JOIN col c ON c.relid = s.root JOIN pg_class r ON r.oid = s.root
   JOIN pg_namespace n ON n.oid = r.relnamespace
  GROUP BY r.oid, n.nspname, r.relname, s.pages
  ORDER BY r.oid
 
 -- The statements that say which of the integers of the array $1 are in a key, and how many rows
--- this has, up to 20; of the keys that are the columns of the tables.  What is not small is
+-- this has, up to 100; of the keys that are the columns of the tables.  What is not small is
 -- not read without an index.
 -- name: lookups
 WITH key AS (
@@ -72,7 +76,7 @@ WITH key AS (
     AND m.amname = 'btree'))))
 SELECT k.number, CASE WHEN s.is_big THEN 1 ELSE 0 END AS is_big,
   format('SELECT array_agg(v ORDER BY v) AS present, '
-    '(SELECT count(*) FROM (SELECT FROM %I.%I LIMIT 20) t) AS nrows '
+    '(SELECT count(*) FROM (SELECT FROM %I.%I LIMIT 100) t) AS nrows '
     'FROM (SELECT DISTINCT unnest($1::int[])) u(v) WHERE '
     || CASE WHEN s.is_big THEN '(SELECT true FROM %1$I.%2$I t WHERE t.%3$I = v LIMIT 1)'
       ELSE 'v IN (SELECT t.%3$I FROM %1$I.%2$I t)' END, n.nspname, r.relname, k.attname)

@@ -31,6 +31,16 @@ SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it i
   'numbers of documents, can stay.'
 FROM idle_sequence
 
+-- What cures a column that is not widened: an argument of the conversion, or, of one table, a
+-- statement.
+-- snippet: widening(hint)
+CASE WHEN $schema <> 0 THEN {hint}
+  WHEN $online THEN format('To widen it while it is in use, run CALL snowflake_convert_online(%L, '
+    '%L) first, and then ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT.', relid::regclass, attname,
+    relid::regclass, attname)
+  ELSE format('To widen it, run ALTER TABLE %s ALTER COLUMN %I TYPE bigint.', relid::regclass,
+    attname) END
+
 -- snippet: readers
 SELECT name, name, 'it reads last_value of a sequence that is not local', NULL,
   'That is always its MAXVALUE. Use RETURNING, currval(), or max() of the column, and after an '
@@ -85,19 +95,20 @@ SELECT h.column_name, format('%s (%s): %s', h.column_name, h.type, h.reason),
 FROM found h JOIN target t ON (t.relid, t.attnum) = (h.relid, h.attnum) AND t.change = 'widen'
 WHERE NOT true = ALL ($set_default)
 
--- notice: warning | list | columns that hold a key without a foreign key stay integer
+-- notice: first | list | columns that hold a key without a foreign key stay integer
 SELECT column_name, format('%s (%s): %s', column_name, type, reason),
   format('it holds a key, without a foreign key, and stays %s: %s', type, reason), NULL,
-  'New IDs do not fit into these columns. To widen them, specify widen => ''keys''; those of other '
-  'roles are widened by their owners, and those of partition keys need a new table.'
+  {widening('New IDs do not fit into these columns. To widen them, specify widen => ''keys''; '
+    'those of other roles are widened by their owners, and those of partition keys need a new '
+    'table.')}
 FROM found h
 WHERE verdict = 'sure' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
--- notice: warning | list | columns might hold a key, and stay integer
+-- notice: first | list | columns might hold a key, and stay integer
 SELECT column_name, format('%s (%s): %s', column_name, type, reason),
   format('it might hold a key, and stays %s: %s', type, reason), NULL,
-  format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all of them.',
-    replace(path, '''', ''''''))
+  {widening(format('To widen it, name it, as in widen => ''keys, %s''. ''all'' widens all of them.',
+    replace(path, '''', '''''')))}
 FROM found h
 WHERE verdict = 'perhaps' AND (relid, attnum) NOT IN (SELECT relid, attnum FROM target)
 
@@ -107,10 +118,11 @@ SELECT column_name, format('%s: %s', column_name, reason),
   'See that the application reads 64-bit numbers there, also where its SQL casts them.'
 FROM found WHERE verdict = 'texts'
 
--- notice: warning | list | columns whose names say that they hold keys cannot hold new IDs
-SELECT column_name, format('%s (%s%s)', column_name, type, CASE WHEN rounds THEN ', rounds' END),
-  format(CASE WHEN rounds THEN 'it might hold keys, and %s rounds new IDs without an error'
-    ELSE 'it might hold keys, and new IDs do not fit into %s' END, type), NULL,
+-- notice: first | list | columns that might hold keys cannot hold new IDs
+SELECT column_name, format('%s (%s%s)%s', column_name, type, CASE WHEN rounds THEN ', rounds' END,
+    ': ' || reason),
+  concat(format(CASE WHEN rounds THEN 'it might hold keys, and %s rounds new IDs without an error'
+    ELSE 'it might hold keys, and new IDs do not fit into %s' END, type), ': ' || reason), NULL,
   'If they hold keys of converted tables, change their types, for example to bigint, bigint[] or '
   'text. widen does not do that.'
 FROM unfit
@@ -180,7 +192,13 @@ WITH kept(name, expression) AS (
     LEFT JOIN pg_policy p ON (d.classid, d.objid) = ('pg_policy'::regclass, p.oid)
     LEFT JOIN pg_rewrite r ON (d.classid, d.objid) = ('pg_rewrite'::regclass, r.oid)
   WHERE t.change = 'widen'
-  AND d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass))
+  AND d.classid IN ('pg_policy'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass)
+-- Keys may be in JSON, too.
+  UNION
+  SELECT pg_describe_object('pg_class'::regclass, c.oid, 0), v.definition
+  FROM pg_class c CROSS JOIN LATERAL (
+    SELECT CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END) v(definition)
+  WHERE c.relnamespace = $schema AND strpos(v.definition, '->>') > 0)
 SELECT name, name, 'it has a cast to integer, and stays as it is', NULL,
   'New IDs do not fit into an integer. Change the casts of those that get IDs to bigint.'
 FROM kept WHERE expression ~ E'\\)::(integer|smallint)\\M'
@@ -283,6 +301,7 @@ FROM (SELECT format('function %s', p.oid::regprocedure) FROM pg_proc p
 WHERE EXISTS (SELECT FROM seq WHERE replaced)
 
 -- By names and words alone: what it does with them is not known, and its source is somewhere else.
+-- Keys may be in temporary tables and in JSON, too.
 -- notice: warning | list | functions of these tables have integers
 WITH changed_name(relid, schema, name) AS (
   SELECT r.oid, r.relnamespace, unnest(ARRAY[r.relname::text, t.attname::text])
@@ -296,14 +315,15 @@ WITH changed_name(relid, schema, name) AS (
   AND p.prokind IN ('f', 'p') AND l.lanname NOT IN ('internal', 'c')
   AND NOT {of_extension(pg_proc, p.oid)} AND NOT {is_temporary(p)})
 SELECT format('function %s', o.oid::regprocedure), o.oid::regprocedure::text,
-  'it has the name of a table or column that is converted, or is a trigger, and has integers', NULL,
+  'it has integers, which might hold keys', NULL,
   'Change what holds keys there to bigint, also in its source. A bigint does not match an integer '
   'parameter, and a new ID does not fit into an integer variable.'
 FROM own o
 WHERE (o.definition ~* E'\\m(smallint|int|int2|int4|integer)\\M'
 -- the two keys of an advisory lock
        OR o.definition ~* E'\\mpg_(try_)?advisory_\\w+\\s*\\(([^()]|\\([^()]*\\))*,')
-AND (o.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM changed_name))
+AND (o.definition ~* E'\\mtemp(orary)?\\s+table\\M|->>'
+     OR o.oid IN (SELECT tgfoid FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM changed_name))
      OR EXISTS (SELECT FROM (SELECT DISTINCT name FROM changed_name) n
                 WHERE CASE WHEN strpos(lower(o.definition), lower(n.name)) > 0
                   THEN o.definition ~* {word(n.name)} END))
