@@ -21,6 +21,7 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/lsyscache.h"
 
 #include "generator/settings.h"
 #include "ranges/elsewhere.h"
