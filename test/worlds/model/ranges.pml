@@ -100,12 +100,11 @@
 #define COUNTED_TWICE		22	/* a call is counted twice */
 #define STOPPED_COUNTED		23	/* calls are counted while all is stopped */
 #define INCARNATION_KEPT	24	/* the incarnation is not raised by a stop */
-#define LATER_IGNORED		25	/* a receipt of a later incarnation does not stop all */
-#define REPORT_EARLY		26	/* a report counts as complete after its first page */
-#define KEYS_UNREAD			27	/* a server does not report its keys */
-#define FLOOR_UNTOLD		28	/* ... or no floor that it heard */
-#define AWAY_GRANTED		29	/* who was away is granted numbers without a report */
-#define COPY_STOPS			30	/* only the last receipt of a server is known */
+#define REPORT_EARLY		25	/* a report counts as complete after its first page */
+#define KEYS_UNREAD			26	/* a server does not report its keys */
+#define FLOOR_UNTOLD		27	/* ... or no floor that it heard */
+#define AWAY_GRANTED		28	/* who was away is granted numbers without a report */
+#define COPY_STOPS			29	/* only the last receipt of a server is known */
 #ifndef BUG
 #define BUG			0
 #endif
@@ -175,7 +174,7 @@ byte goes_on = NOBODY;			/* which of both called first, ... */
 bool both;						/* and did the other one call, too? */
 byte settled;					/* the floor that was settled */
 byte tokens, calls, faults, crashes, losses, refusals, returns, copies, clients;
-byte highest;					/* number that was ever granted */
+byte highest;					/* number that was ever granted, or floor */
 bool has_lost;					/* the registry has lost commits, and was not resumed ... */
 bool noted;						/* ... since it stopped for that */
 byte unseen, undo_unseen;		/* ... and these servers have not called since then */
@@ -230,7 +229,7 @@ inline judge(number, whose, made_in)
 {
 	known = KNOWS(number, whose);
 	if
-	:: !known && made_in >= now_there.incarnation && !(BUG == LATER_IGNORED && made_in > now_there.incarnation) ->
+	:: !known && made_in >= now_there.incarnation ->
 		/* Nothing but a loss proves one; the first of two can do so twice. */
 		assert(has_lost || losses > 1);
 		stop_registry(MAX(made_in, now_there.incarnation) + (BUG != INCARNATION_KEPT))
@@ -297,7 +296,8 @@ inline execute(sure, unsure, tok, wishes, low, settling, number, whose, made_in)
 		:: settling > now_there.floor && refusals < REFUSALS -> refusals++; refused = 3
 		:: else ->
 			now_there.floor = MAX(now_there.floor, settling);
-			now_there.next = MAX(now_there.next, now_there.floor + 1)
+			now_there.next = MAX(now_there.next, now_there.floor + 1);
+			highest = MAX(highest, now_there.floor)
 		fi;
 		H.acknowledged = MAX(H.acknowledged,
 							 IF(BUG == REFUSED_COUNTS, low, MIN(low, now_there.floor)));
@@ -456,8 +456,6 @@ inline install(s)
 	server[s].kept_end = IF(BUG == RANGE_KEPT && end, end, server[s].kept_end);
 	if
 	:: server[s].answer_settled ->
-		/* It has rows up to there. */
-		server[s].stored = MAX(server[s].stored, server[s].settles);
 		settled = MAX(settled, server[s].settles);
 		server[s].settles = 0
 	:: else
@@ -467,7 +465,7 @@ inline install(s)
 /* Before anything of an answer is used. */
 inline keep_receipt(s)
 {
-	unreported = unreported & ~IF(server[s].answer_receipt && server[s].answer_in == now_there.incarnation, 1 << s, 0);
+	unreported = unreported & ~IF(server[s].answer_receipt, 1 << s, 0);
 	if
 	:: server[s].answer_receipt && BUG == RECEIPT_LATE ->
 		server[s].late_receipt = server[s].answer_receipt;
@@ -747,8 +745,8 @@ proctype run_registry()
 			fi
 		}
 	:: atomic { now_there.stopped && committing == NOBODY ->
-			/* resume_ranges(0), if each server has reported; or with a skip */
-			all = 1;
+			/* resume_ranges(0), if each server has reported; or with a skip.  Calls are
+			 * given up by then, so no answer from before is on its way. */
 			do
 			:: i < SERVERS ->
 				known = 0;
@@ -759,19 +757,23 @@ proctype run_registry()
 					c++
 				:: else -> break
 				od;
-				unreported = unreported | ((!known && server[i].runs) << i);
-				all = all && (known || !server[i].runs);
+				s = s | ((!known && server[i].runs) << i);
+				waits = waits || server[i].answered;
 				i++
 			:: else -> break
 			od;
-			i = 0; c = 0; known = 0;
-			printf("registry: resumed (%d)\n", all);
-			now_there.next = MAX(MAX(now_there.next, now_there.evidence + 1),
-								 IF(all || BUG == RESUMED_UNSEEN, 0, highest + 1));
-			now_there.stopped = 0;
-			now_there.evidence = 0;
-			has_lost = has_lost && !noted;
-			all = 0
+			if
+			:: !waits ->
+				printf("registry: resumed, without %d\n", s);
+				unreported = unreported | s;
+				now_there.next = MAX(MAX(now_there.next, now_there.evidence + 1),
+									 IF(!s || BUG == RESUMED_UNSEEN, 0, highest + 1));
+				now_there.stopped = 0;
+				now_there.evidence = 0;
+				has_lost = has_lost && !noted
+			:: else
+			fi;
+			i = 0; c = 0; s = 0; known = 0; waits = 0
 		}
 	:: atomic { (crashes || BUG == SUPERSEDED_ENDS) && committing == NOBODY ->
 			/* Of one directory, a later life ends those before it. */
