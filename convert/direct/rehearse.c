@@ -8,10 +8,11 @@
  * a row of each table are inserted, two of them, each with the key that the table
  * gives it, and one of them is updated, to reference the key of the other one if
  * its table references itself.  This is done twice: before the conversion, and
- * with new IDs after it.  Each time is a subtransaction that is rolled back, and
- * with it the conversion, and what sequences have given, as they are changed in it.  What works before and fails
- * afterwards is a finding, and so is a column whose values are different before,
- * and equal afterwards, such as one with the first digits of the key.
+ * with new IDs after it.  Each time is a subtransaction that is rolled back,
+ * and with it the conversion, and what sequences have given, as they are
+ * changed in it.  What works before and fails afterwards is a finding, and so
+ * is a column whose values are different before, and equal afterwards, such as
+ * one with the first digits of the key.
  *
  * Tables that are referenced come first, and the new keys of their rows are what
  * rows of other tables reference.  Each statement is a subtransaction, so that
