@@ -196,7 +196,7 @@ EOF
 	echo "$version" >"$chroots/$1/etc/postgresql-common/supported_versions"
 	in_chroot "$1" apt-get -qq update &&
 		in_chroot "$1" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
-			--no-install-recommends gcc make \
+			--no-install-recommends gcc libc6-dev make \
 			"postgresql-$version" "postgresql-server-dev-$version"
 }
 
