@@ -113,7 +113,11 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
     UPDATE snowflake_registry.range_state s
     SET stopped = coalesce(s.stopped, reason), stopped_at = coalesce(s.stopped_at, clock_timestamp()),
-        incarnation = s.incarnation + later + 1;
+        incarnation = s.incarnation + later + 1, identity = here.identity, timeline = here.timeline
+    FROM snowflake_registry.place() here;
+    -- Otherwise, files from while it was stopped are put back: what servers knew then is
+    -- less than what they were granted when it had been resumed.
+    UPDATE snowflake_registry.range_evidence SET exact = false;
 END;
 
 COMMENT ON FUNCTION snowflake_registry.note_stop(text, integer) IS
@@ -139,11 +143,11 @@ BEGIN
     judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
     -- Also while it is stopped.  Otherwise, files from before it was resumed are put back,
     -- somebody stops it, and once it is resumed, it stops again for the same loss.
-    IF settings.stopped IS NULL AND judged.reason IS NOT NULL OR judged.standing = 'lost' THEN
+    IF judged.reason IS NOT NULL THEN
         -- Judged again, for the case that it was resumed in the meantime.
         SELECT * INTO settings FROM snowflake_registry.range_state FOR UPDATE;
         judged := snowflake_registry.judge_receipt(settings, receipt, server_name);
-        IF settings.stopped IS NULL AND judged.reason IS NOT NULL OR judged.standing = 'lost' THEN
+        IF judged.reason IS NOT NULL THEN
             PERFORM snowflake_registry.note_stop(judged.reason, judged.later);
             SELECT * INTO settings FROM snowflake_registry.range_state;
         END IF;

@@ -378,19 +378,26 @@ BEGIN
     @CHECK_OWNERS@
 
     DECLARE
-        st record := snowflake_registry.lock_range_state();
-        here record;
+        st snowflake_registry.range_state := snowflake_registry.lock_range_state();
+        here record := snowflake_registry.place();
+        moved text;
     BEGIN
         IF skip IS NULL OR skip < 0 THEN
             RAISE EXCEPTION 'skip must be at least 0'
                 USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        -- Otherwise, it is promoted, and resumed before a call has noticed that, on reports
+        -- from before.
+        moved := (snowflake_registry.judge_receipt(st, 0, NULL)).reason;
+        IF moved IS NOT NULL THEN
+            PERFORM snowflake_registry.note_stop(moved, 0);
+            SELECT * INTO st FROM snowflake_registry.range_state;
         END IF;
         IF skip = 0 AND st.stopped IS NOT NULL THEN
             PERFORM snowflake_registry.check_reports(st, servers);
         END IF;
 
         RETURN QUERY SELECT * FROM snowflake_registry.continue_above_reports(skip);
-        here := snowflake_registry.place();
         UPDATE snowflake_registry.range_state s
         SET stopped = NULL, stopped_at = NULL, identity = here.identity, timeline = here.timeline;
     END;
