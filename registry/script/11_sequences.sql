@@ -185,6 +185,7 @@ CREATE TABLE snowflake_registry.range_clients (
     receipt_id integer NOT NULL UNIQUE DEFAULT 1 + floor(random() * 4194303)::integer,
     receipts integer NOT NULL DEFAULT 0,
     reported integer,
+    reporting integer[],
     server_name text,
     client_addr inet,
     boot uuid,
@@ -214,6 +215,9 @@ COMMENT ON COLUMN snowflake_registry.range_clients.receipts IS
 COMMENT ON COLUMN snowflake_registry.range_clients.reported IS
 'incarnation of the registry in which it has reported what it was granted; NULL: it
 need not have';
+COMMENT ON COLUMN snowflake_registry.range_clients.reporting IS
+'incarnation of the registry, and of how many sequences the calls of its last report
+told in it';
 COMMENT ON COLUMN snowflake_registry.range_clients.server_name IS
 'name of the server, as the server gave it';
 COMMENT ON COLUMN snowflake_registry.range_clients.client_addr IS

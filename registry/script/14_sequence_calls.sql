@@ -289,7 +289,8 @@ CREATE FUNCTION snowflake_registry.report_ranges(
     granted bigint[],
     exact boolean[],
     complete boolean,
-    directory uuid)
+    directory uuid,
+    before integer DEFAULT 0)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -303,7 +304,7 @@ BEGIN
         s record;
     BEGIN
         PERFORM snowflake_registry.begin_range_call();
-        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, exact, complete, directory) > 0 THEN
+        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, exact, complete, directory, before) > 0 THEN
             RAISE EXCEPTION 'only confirmed and server_name may be null in a report'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
@@ -314,6 +315,13 @@ BEGIN
         SELECT * INTO st FROM snowflake_registry.range_state FOR SHARE;
         IF NOT FOUND OR called.state = 'superseded' AND st.stopped IS NULL THEN
             RETURN false;
+        END IF;
+        -- Otherwise, the registry is put back between two of these calls, and counts the
+        -- report as complete though it has only the last one.
+        IF before > 0 AND NOT EXISTS (SELECT FROM snowflake_registry.range_clients c
+                                      WHERE c.client = report_ranges.client AND c.reporting = ARRAY[st.incarnation, before]) THEN
+            RAISE EXCEPTION 'report of ranges must begin again'
+                USING ERRCODE = 'object_not_in_prerequisite_state';
         END IF;
         PERFORM snowflake_registry.note_evidence(directory, server_name, databases, names, lasts, granted, exact);
         IF st.stopped IS NULL THEN
@@ -335,23 +343,24 @@ BEGIN
         ON CONFLICT DO NOTHING;
         UPDATE snowflake_registry.range_clients c
         SET server_name = left(report_ranges.server_name, 255), client_addr = inet_client_addr(), directory = report_ranges.directory,
-            called_at = clock_timestamp(), reported = CASE WHEN complete THEN st.incarnation END
+            called_at = clock_timestamp(), reported = CASE WHEN complete THEN st.incarnation END,
+            reporting = ARRAY[st.incarnation, before + cardinality(names)]
         WHERE c.client = report_ranges.client;
         RETURN true;
     END;
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.report_ranges(uuid, uuid, uuid[], text, text[], text[], bigint[], bigint[], boolean[], boolean, uuid) IS
+COMMENT ON FUNCTION snowflake_registry.report_ranges(uuid, uuid, uuid[], text, text[], text[], bigint[], bigint[], boolean[], boolean, uuid, integer) IS
 'for servers that have to: report the greatest number that the server knows of each of
 up to 100 sequences, 0 if none, and whether it can have been granted no greater one;
-complete with the last one of these calls;
+complete with the last one of these calls; before: of how many the calls before have told;
 false: another one continues with the memory of this server, which has to give up its
 ranges; other arguments as in snowflake_registry.get_ranges(); for roles granted
 EXECUTE;
 errors: 55P03 if the previous call of the server is in progress, or others for
-longer than a second, 22004 and 22023 if an argument is wrong, 0A000 above READ
-COMMITTED, 25006 on a standby';
+longer than a second, 22004 and 22023 if an argument is wrong, 55000 if the registry does
+not know of the calls before, 0A000 above READ COMMITTED, 25006 on a standby';
 
 CREATE FUNCTION snowflake_registry.return_ranges(
     client uuid,

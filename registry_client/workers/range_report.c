@@ -96,6 +96,15 @@ snowflake_want_report(bool is_wanted)
 }
 
 /*
+ * The registry may be another one, or may have lost the report.
+ */
+void
+snowflake_repeat_report(void)
+{
+	not_before = Min(not_before, snowflake_steady_clock() + USECS_PER_SEC);
+}
+
+/*
  * The databases of this server, also those that take no connections now.
  */
 static List *
@@ -295,7 +304,8 @@ list_reports(void)
  * Get the next page of a report, if one is wanted and ready.
  */
 bool
-snowflake_get_report(const RangeReport **page, int *n, int max, bool *is_last)
+snowflake_get_report(const RangeReport **page, int *n, int *before, int max,
+					 bool *is_last)
 {
 	MemoryContext caller;
 
@@ -318,8 +328,34 @@ snowflake_get_report(const RangeReport **page, int *n, int max, bool *is_last)
 	}
 	*page = reports + nreported;
 	*n = Min(nreports - nreported, max);
+	*before = nreported;
 	*is_last = is_complete && nreported + *n == nreports;
 	return true;
+}
+
+/*
+ * The registry did not take a page, and may be another one by now: make the report again
+ * after a while.
+ */
+void
+snowflake_drop_report(void)
+{
+	not_before = snowflake_steady_clock() + USECS_PER_SEC;
+	MemoryContextDelete(context);
+	context = NULL;
+}
+
+/*
+ * The registry refuses a sequence, and so cannot have granted numbers of it.
+ */
+void
+snowflake_skip_report(const char *why)
+{
+	ereport(LOG,
+			(errmsg("the registry refuses the report of sequence %s in database \"%s\"",
+					reports[nreported].name, reports[nreported].database),
+			 errdetail_internal("%s", why)));
+	reports[nreported] = reports[--nreports];
 }
 
 /*

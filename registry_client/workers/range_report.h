@@ -15,8 +15,11 @@
 #include "ranges/needs.h"
 
 extern void snowflake_want_report(bool wanted);
-extern bool snowflake_get_report(const RangeReport **reports, int *n, int max,
-								 bool *is_complete);
+extern void snowflake_repeat_report(void);
+extern bool snowflake_get_report(const RangeReport **reports, int *n, int *before,
+								 int max, bool *is_complete);
+extern void snowflake_drop_report(void);
+extern void snowflake_skip_report(const char *why);
 extern void snowflake_note_reported(int n);
 
 #endif							/* SNOWFLAKE_RANGE_REPORT_H */

@@ -44,7 +44,8 @@ typedef struct RangeTask
 	int			n;				/* sequences of a call for ranges, or a report */
 	RangeRequest *requests;
 	RangeAnswer *answers;
-	int			after;			/* names that were answered before */
+	int			after;			/* names that were answered, or reported,
+								 * before */
 	RangeName  *names;
 	const RangeReport *reports;
 	bool		is_complete;	/* are these the last ones? */

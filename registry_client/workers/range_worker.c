@@ -297,6 +297,7 @@ make_call(Connection *connection, RangeTask *task, Pacing *pacing, StringInfo er
 	if (!connection->is_known)
 	{
 		snowflake_repeat_floors();
+		snowflake_repeat_report();
 		connection->is_known = true;
 		pacing->floors_due = pacing->changes_due = 0;
 		pacing->is_due = true;
@@ -497,20 +498,34 @@ learn_elsewhere(Connection *connection, Pacing *pacing)
 
 /*
  * Report what this server was granted.  Returns false if there is nothing to report, or
- * it is not known yet.
+ * it is not known yet.  What the registry refuses for its value, it never granted.
  */
 static bool
 report(Connection *connection, Pacing *pacing)
 {
+	static int	most = SNOWFLAKE_MAX_REQUESTS;
+	StringInfoData error;
 	RangeTask	task = {
 		.kind = &snowflake_report_task
 	};
 
-	if (!snowflake_get_report(&task.reports, &task.n, SNOWFLAKE_MAX_REQUESTS,
-							  &task.is_complete))
+	if (!snowflake_get_report(&task.reports, &task.n, &task.after, most, &task.is_complete))
 		return false;
-	if (ask(connection, &task, pacing) && task.outcome == SNOWFLAKE_RANGES_ANSWERED)
+	limit_call(&task, connection, pacing);
+	initStringInfo(&error);
+	if (!make_call(connection, &task, pacing, &error) && failed_by_value(&task) && task.n > 0)
+	{
+		if (task.n == 1)
+			snowflake_skip_report(error.data);
+		most = Max(task.n / 2, 1);
+		return true;
+	}
+	note_outcome(&task, &error, pacing);
+	most = Min(2 * most, SNOWFLAKE_MAX_REQUESTS);
+	if (task.outcome == SNOWFLAKE_RANGES_ANSWERED)
 		snowflake_note_reported(task.n);
+	else
+		snowflake_drop_report();
 	return true;
 }
 
