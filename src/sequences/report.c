@@ -51,7 +51,8 @@ fill_name(Oid relid, RangeReport *report)
 	SequenceLabel label = snowflake_sequence_label(relid);
 	const char *name;
 
-	if (label.kind != SNOWFLAKE_KIND_RANGE)
+	/* The registry takes no other MAXVALUE. */
+	if (label.kind != SNOWFLAKE_KIND_RANGE || snowflake_get_definition(relid).seqmax < 1)
 		return false;
 	name = pg_server_to_any(label.name, strlen(label.name), PG_UTF8);
 	strlcpy(report->name, name, sizeof(report->name));
@@ -61,23 +62,18 @@ fill_name(Oid relid, RangeReport *report)
 }
 
 /*
- * Has a prepared transaction from before the server's start used a sequence?  Nobody sees
- * its rows.
+ * Has a transaction that is open, or prepared, used a sequence?  Nobody sees its rows.  If
+ * the numbers were granted in this life, memory knows it, unless the slot was given up.
  */
 static bool
-is_prepared(Oid relid)
+is_in_use(Oid relid)
 {
 	VirtualTransactionId *holders;
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	holders = GetLockConflicts(&tag, ShareLock, NULL);
-	for (; VirtualTransactionIdIsValid(*holders); holders++)
-	{
-		if (VirtualTransactionIdIsRecoveredPreparedXact(*holders))
-			return true;
-	}
-	return false;
+	return VirtualTransactionIdIsValid(*holders);
 }
 
 /*
@@ -88,15 +84,19 @@ static bool
 fill_report(Oid relid, RangeReport *report)
 {
 	int64		key;
+	bool		in_use;
 
 	if (!fill_name(relid, report))
 		return false;
 	LockRelationOid(relid, AccessShareLock);
 	if (get_rel_relkind(relid) != RELKIND_SEQUENCE || !fill_name(relid, report))
 		return false;
+
+	/* Before its keys are read: it may commit meanwhile. */
+	in_use = is_in_use(relid);
 	key = snowflake_greatest_key(relid);
 	report->granted = Max(report->granted, key);
-	report->is_exact = snowflake_has_keys(relid) && !is_prepared(relid);
+	report->is_exact = snowflake_has_keys(relid) && !in_use;
 	return true;
 }
 
@@ -117,7 +117,9 @@ try_report(Oid relid, RangeReport *report)
 		enable_timeout_after(STATEMENT_TIMEOUT, MAX_READ_MS);
 		is_range = fill_report(relid, report);
 		disable_timeout(STATEMENT_TIMEOUT, false);
-		ReleaseCurrentSubTransaction();
+
+		/* Its locks are not kept: of all sequences, they are too many. */
+		RollbackAndReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
