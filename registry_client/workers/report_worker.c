@@ -53,10 +53,28 @@ snowflake_report_main(Datum main_arg)
 	shm_mq	   *queue;
 	shm_mq_handle *handle;
 
+	/* The last one came with PostgreSQL 17. */
+	static const struct
+	{
+		const char *name;
+		const char *value;
+	}			settings[] = {
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_deferrable", "off"},
+		{"transaction_timeout", "0"}
+	};
+
 	memcpy(&database, MyBgworkerEntry->bgw_extra, sizeof(Oid));
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
+
+	/* The owner of the database could have it wait for a safe snapshot, or end. */
+	for (size_t i = 0; i < lengthof(settings); i++)
+	{
+		if (GetConfigOption(settings[i].name, true, false) != NULL)
+			SetConfigOption(settings[i].name, settings[i].value, PGC_USERSET, PGC_S_OVERRIDE);
+	}
 
 	StartTransactionCommand();
 
