@@ -228,7 +228,14 @@ change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_re
 	else if (old_text != NULL && snowflake_read_label(old_text, &old))
 	{
 		if (label != NULL)
+		{
 			check_same(relid, &old, label);
+
+			/* Otherwise, a copy has numbers of its former database that are granted again. */
+			if (is_written && old.kind == SNOWFLAKE_KIND_RANGE &&
+				strcmp(old.database, label->database) != 0)
+				snowflake_settle_range(relid, &old);
+		}
 		else
 			become_local(relid, &old, ask_registry);
 	}
