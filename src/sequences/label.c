@@ -206,16 +206,21 @@ snowflake_write_label(const SequenceLabel *label)
 }
 
 /*
- * The name of a range sequence that has no other one: its own.
+ * The name of a range sequence that has no other one: its own.  It is empty if somebody has
+ * dropped a sequence that is not locked.
  */
 char *
 snowflake_range_name(Oid relid)
 {
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+	char	   *sequence = get_rel_name(relid);
 	StringInfoData name;
 
 	initStringInfo(&name);
-	append_part(&name, get_namespace_name(get_rel_namespace(relid)));
+	if (schema == NULL || sequence == NULL)
+		return name.data;
+	append_part(&name, schema);
 	appendStringInfoChar(&name, '.');
-	append_part(&name, get_rel_name(relid));
+	append_part(&name, sequence);
 	return name.data;
 }
