@@ -312,7 +312,7 @@ CREATE TABLE snowflake_registry.range_evidence (
     granted bigint NOT NULL,
     exact boolean NOT NULL,
     seen_at timestamptz NOT NULL,
-    PRIMARY KEY (directory, database, name)
+    PRIMARY KEY (directory, database, name, server_name)
 );
 
 COMMENT ON TABLE snowflake_registry.range_evidence IS

@@ -327,15 +327,16 @@ DECLARE
     estimate bigint;
 BEGIN
     -- Otherwise, A is granted numbers that B was granted, which the registry has lost and
-    -- B did not report.
-    SELECT count(DISTINCT c.directory), string_agg(DISTINCT coalesce(c.server_name, '?'), ', ') INTO reported, its_names
+    -- B did not report.  Copies on like machines have one directory identifier.
+    SELECT count(DISTINCT (c.directory, c.server_name)), string_agg(DISTINCT coalesce(c.server_name, '?'), ', ') INTO reported, its_names
     FROM snowflake_registry.range_clients c WHERE c.reported = settings.incarnation;
     SELECT string_agg(format('%s (last call %s)', coalesce(o.server_name, '?'), date_trunc('second', o.called_at)), ', ' ORDER BY o.called_at DESC) INTO silent
-    FROM (SELECT DISTINCT ON (coalesce(c.directory, c.client)) c.* FROM snowflake_registry.range_clients c
-          WHERE c.receipts > 0 ORDER BY coalesce(c.directory, c.client), c.called_at DESC) o
+    FROM (SELECT DISTINCT ON (coalesce(c.directory, c.client), c.server_name) c.* FROM snowflake_registry.range_clients c
+          WHERE c.receipts > 0 ORDER BY coalesce(c.directory, c.client), c.server_name, c.called_at DESC) o
     WHERE NOT EXISTS (SELECT FROM snowflake_registry.range_clients c
                       WHERE c.reported = settings.incarnation
                       AND (c.directory = o.directory
+                              AND (c.server_name IS NOT DISTINCT FROM o.server_name OR c.client_addr = o.client_addr)
                            -- Another directory of it has not called before.
                            OR c.server_name = o.server_name AND c.client_addr IS NOT DISTINCT FROM o.client_addr
                               AND NOT EXISTS (SELECT FROM snowflake_registry.range_clients k

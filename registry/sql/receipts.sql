@@ -7,8 +7,9 @@ CREATE EXTENSION snowflake_registry;
 -- Servers: what each one keeps of the answers that it got.
 CREATE TEMP TABLE regress_servers (server text PRIMARY KEY, token integer NOT NULL DEFAULT 0, receipt bigint NOT NULL DEFAULT 0);
 
--- A call of a life of a server ("a/2" is one of server a, "a@1/2" of one of the same name).  What it keeps is by default
--- that of its last call, and of the life before the receipt.
+-- A call of a life of a server ("a/2" is one of server a, "a@1/2" of one of the same name, "twin:a/1" of one of
+-- the same directory identifier).  What it keeps is by default that of its last call, and of the life before the
+-- receipt.
 CREATE FUNCTION regress_call(
     life text, names text[], floors bigint[] DEFAULT NULL, receipt bigint DEFAULT NULL, counts bigint[] DEFAULT NULL,
     sources text[] DEFAULT NULL, databases text[] DEFAULT NULL)
@@ -28,10 +29,10 @@ BEGIN
     FOR r IN
         SELECT * FROM snowflake_registry.get_ranges(
             md5(life)::uuid, CASE WHEN kept.token > 0 THEN lpad(kept.token::text, 32, '0')::uuid END, '{}', lpad((kept.token + 1)::text, 32, '0')::uuid,
-            sent, split_part(server, '@', 1), coalesce(databases, array_fill('shop'::text, ARRAY[n])), names, array_fill(2147483647::bigint, ARRAY[n]),
+            sent, substring(server FROM '^\w+'), coalesce(databases, array_fill('shop'::text, ARRAY[n])), names, array_fill(2147483647::bigint, ARRAY[n]),
             coalesce(counts, array_fill(100::bigint, ARRAY[n])), array_fill(1::bigint, ARRAY[n]),
             coalesce(floors, array_fill(NULL::bigint, ARRAY[n])), coalesce(sources, array_fill(NULL::text, ARRAY[n])),
-            NULL, md5(server)::uuid, split_part(life, '/', 2)::integer)
+            NULL, md5(split_part(server, ':', -1))::uuid, split_part(life, '/', 2)::integer)
     LOOP
         name := names[r."position"];
         first_number := r.first_number;
@@ -53,9 +54,9 @@ CREATE FUNCTION regress_report(
 RETURNS boolean
 LANGUAGE sql
 RETURN snowflake_registry.report_ranges(
-    md5(life)::uuid, lpad((SELECT s.token FROM regress_servers s WHERE s.server = life)::text, 32, '0')::uuid, '{}', split_part(split_part(life, '/', 1), '@', 1),
+    md5(life)::uuid, lpad((SELECT s.token FROM regress_servers s WHERE s.server = life)::text, 32, '0')::uuid, '{}', substring(life FROM '^\w+'),
     coalesce(databases, array_fill('shop'::text, ARRAY[cardinality(names)])), names, array_fill(2147483647::bigint, ARRAY[cardinality(names)]),
-    granted, coalesce(exact, array_fill(true, ARRAY[cardinality(names)])), complete, md5(split_part(life, '/', 1))::uuid);
+    granted, coalesce(exact, array_fill(true, ARRAY[cardinality(names)])), complete, md5(split_part(split_part(life, '/', 1), ':', -1))::uuid);
 
 -- Does the registry ask for a report?
 CREATE FUNCTION regress_must_report(life text, receipt bigint DEFAULT NULL)
@@ -102,6 +103,25 @@ SELECT regress_must_report('a/1'), regress_must_report('nobody', 0);
 SELECT receipt - 1 AS older FROM regress_servers WHERE server = 'a/1' \gset
 SELECT * FROM regress_call('copy/1', '{t}', receipt => :older);
 SELECT * FROM regress_call('a/2', '{t}');
+
+-- Copies on like machines have the same directory identifier, and are two servers.
+BEGIN;
+SELECT count(*) FROM regress_call('twin:a/1', '{t}', '{0}', receipt => 0);
+DELETE FROM snowflake_registry.range_clients WHERE server_name NOT IN ('a', 'twin');
+SELECT snowflake_registry.stop_ranges('a');
+SELECT regress_report('a/2', '{t}', '{1000}');
+UPDATE snowflake_registry.range_clients SET client_addr = CASE server_name WHEN 'a' THEN '192.0.2.1' ELSE '192.0.2.2' END::inet;
+SELECT regress_silent();
+SELECT regress_report('twin:a/1', '{t}', '{0}', '{f}');
+SELECT server_name, granted, exact FROM snowflake_registry.range_evidence ORDER BY 1;
+SELECT regress_report('twin:a/1', '{t}', '{1000}');
+SELECT * FROM regress_resume(0, 2);
+-- ... but not if one has another name than before.
+SELECT snowflake_registry.stop_ranges('a');
+SELECT regress_report('a/2', '{}', '{}');
+UPDATE snowflake_registry.range_clients SET client_addr = '192.0.2.1';
+SELECT regress_silent();
+ROLLBACK;
 
 -- another registry's: the server has to report before it is granted anything; others go
 -- on
