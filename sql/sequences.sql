@@ -282,8 +282,17 @@ DROP SEQUENCE looped;
 REVOKE USAGE ON SCHEMA seq FROM seq_looper;
 DROP ROLE seq_looper;
 
--- the view names columns that are too narrow, and can be asked for what does not exist
+-- the view names columns that are too narrow, and can be asked for what does not exist, and
+-- read while others drop sequences
 SELECT count(*) FROM snowflake_sequences WHERE sequence = 'missing' OR table_name = 'missing' OR column_type = 'missing';
+BEGIN;
+CREATE SEQUENCE gone_local;
+CREATE SEQUENCE gone;
+SELECT snowflake_set_sequence_kind('gone');
+DECLARE c CURSOR FOR SELECT count(*), count(problem) FROM snowflake_sequences WHERE sequence ~ '^[0-9]+$';
+DROP SEQUENCE gone_local, gone;
+FETCH c;
+COMMIT;
 CREATE SEQUENCE narrow_seq;
 SELECT snowflake_set_sequence_kind('narrow_seq');
 CREATE DOMAIN small_number AS integer;

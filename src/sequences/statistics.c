@@ -44,10 +44,16 @@ fill_values(const RangeStatistics *statistics, Datum *values, bool *nulls)
 	nulls[4] = statistics->problem[0] == '\0';
 }
 
+/*
+ * May the user know of a sequence?  Not if somebody has dropped it since the view read it.
+ */
 static bool
 may_use(Oid relid)
 {
-	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK;
+	bool		is_missing = false;
+
+	return pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT | ACL_USAGE,
+								 &is_missing) == ACLCHECK_OK;
 }
 
 /*

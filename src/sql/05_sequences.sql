@@ -149,7 +149,7 @@ SELECT c.oid::regclass::text AS sequence,
         WHEN l.label IS NULL OR l.label = 'local' THEN NULL
         -- The position is not known here of temporary ones of other sessions, and on
         -- standbys of unlogged ones.
-        WHEN s.seqcycle OR pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT')
+        WHEN s.seqcycle OR pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT') IS TRUE
             AND NOT pg_catalog.pg_is_other_temp_schema(c.relnamespace)
             AND (c.relpersistence <> 'u' OR NOT pg_catalog.pg_is_in_recovery())
             AND pg_catalog.pg_sequence_last_value(c.oid) IS DISTINCT FROM s.seqmax
