@@ -5,7 +5,7 @@ use List::Util qw(max min);
 use SnowflakeTest;
 
 my $registry = new_registry('registry', '1, 100, new => true');
-my @databases = qw(postgres copy renamed first grouped shared restored);
+my @databases = qw(postgres copy labelled renamed first grouped shared restored);
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('$_')") foreach @databases;
 my ($a, $b) = map {
 	new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '5s'")
@@ -158,6 +158,11 @@ cmp_ok(next_of('public.t_id_seq', 'copy') - $at, '<=', 200, 'a copy skips what t
 query($a, 'INSERT INTO t (n) SELECT generate_series(1, 3000)', 'first');
 query($a, $_) foreach 'DROP DATABASE copy', 'CREATE DATABASE copy TEMPLATE first';
 continues('a template for the second time', 'copy');
+# One whose owner writes that it is no copy, while others have numbers of its name
+query($_, 'CREATE DATABASE labelled' . ($_ == $a ? ' TEMPLATE first' : '')) foreach $a, $b;
+query($b, q{CREATE EXTENSION snowflake; CREATE SEQUENCE t_id_seq AS int; SELECT snowflake_set_sequence_kind('t_id_seq', 'range'); SELECT nextval('t_id_seq')}, 'labelled');
+query($a, q{SECURITY LABEL FOR snowflake ON SEQUENCE t_id_seq IS 'range database=labelled name=public.t_id_seq'}, 'labelled');
+continues('a template whose owner writes the label', 'labelled');
 my $dump = $a->basedir . '/dump.sql';
 command_ok([ 'pg_dump', '-f', $dump, '-d', $a->connstr('first') ], 'pg_dump');
 query($a, 'CREATE DATABASE restored');

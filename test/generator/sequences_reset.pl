@@ -1,6 +1,6 @@
 # What resets the position of sequences: in the middle of it, no path to nextval() gives a small
 # number of a snowflake sequence; it takes no longer with labels of others, and does not fail
-# while others drop theirs.
+# while others drop theirs, nor does a query on the view.
 
 use List::Util qw(min);
 use Time::HiRes qw(time);
@@ -116,6 +116,31 @@ query(q{
 is(query(q{SELECT count(*), count(n) FROM log WHERE label = 'default'}), '2|0', 'a function in a default gets an error');
 is(query('SELECT last_value, is_called FROM t_id_seq'), '9223372036854775807|t', '... and leaves the sequence exhausted');
 
+# Repeat each of some statements of PL/pgSQL for a while, in a session of its own.
+sub repeat
+{
+	return start_queries($node, map { qq{DO \$\$
+		DECLARE until timestamptz := clock_timestamp() + interval '5 s';
+		BEGIN
+			WHILE clock_timestamp() < until LOOP
+				$_;
+				COMMIT;
+			END LOOP;
+		END \$\$} } @_);
+}
+
+# Others that drop local ones, with their schemas
+my @drops = repeat(map { qq{
+	CREATE SCHEMA z$_;
+	FOR i IN 1 .. 20 LOOP
+		EXECUTE format('CREATE SEQUENCE z$_.s%s', i);
+	END LOOP;
+	COMMIT;
+	DROP SCHEMA z$_ CASCADE} } 1 .. 2);
+my @reads = repeat(('PERFORM count(*), count(problem) FROM snowflake_sequences') x 2);
+is(finish_queries(@reads), 2, 'snowflake_sequences can be read while others drop sequences');
+is(finish_queries(@drops), 2, '... which they can');
+
 # Labels of others
 query(q{CREATE SEQUENCE mine; CREATE TABLE truncated (id serial); SELECT snowflake_set_sequence_kind('mine')});
 
@@ -146,29 +171,17 @@ foreach my $statement (@statements)
 }
 
 # Others that create and drop theirs
-my @others = start_queries($node, map { qq{DO \$\$
-	DECLARE until timestamptz := clock_timestamp() + interval '5 s';
-	BEGIN
-		WHILE clock_timestamp() < until LOOP
-			FOR i IN 1 .. 20 LOOP
-				EXECUTE format('CREATE SEQUENCE z${_}_%s', i);
-				EXECUTE format('SECURITY LABEL FOR snowflake ON SEQUENCE z${_}_%s IS %L', i, 'snowflake');
-			END LOOP;
-			COMMIT;
-			FOR i IN 1 .. 20 LOOP
-				EXECUTE format('DROP SEQUENCE z${_}_%s', i);
-				COMMIT;
-			END LOOP;
-		END LOOP;
-	END \$\$} } 1 .. 2);
-my @resets = start_queries($node, map { qq{DO \$\$
-	DECLARE until timestamptz := clock_timestamp() + interval '5 s';
-	BEGIN
-		WHILE clock_timestamp() < until LOOP
-			$_;
-			COMMIT;
-		END LOOP;
-	END \$\$} } @statements);
+my @others = repeat(map { qq{
+	FOR i IN 1 .. 20 LOOP
+		EXECUTE format('CREATE SEQUENCE z${_}_%s', i);
+		EXECUTE format('SECURITY LABEL FOR snowflake ON SEQUENCE z${_}_%s IS %L', i, 'snowflake');
+	END LOOP;
+	COMMIT;
+	FOR i IN 1 .. 20 LOOP
+		EXECUTE format('DROP SEQUENCE z${_}_%s', i);
+		COMMIT;
+	END LOOP} } 1 .. 2);
+my @resets = repeat(@statements);
 is(finish_queries(@resets), 2, 'ALTER SEQUENCE and TRUNCATE do not fail while others drop sequences');
 is(finish_queries(@others), 2, '... nor do these');
 
