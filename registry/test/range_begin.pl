@@ -45,6 +45,18 @@ foreach my $change (q{ADD x int DEFAULT nextval('altered_id_seq')}, q{ALTER id T
 }
 is(query($a, q{SELECT nextval('altered_id_seq')}), 301, '... but before, it is');
 is(query($a, q{ALTER TABLE altered ADD x int DEFAULT nextval('altered_id_seq'), ALTER n TYPE bigint; SELECT count(DISTINCT x), min(x) > 301 FROM altered}), '300|t', '... and then it can be altered');
+# What inherits from a table is read with it.
+query($a, qq{$by_default CREATE SEQUENCE inherited AS int; CREATE TABLE parent (id int DEFAULT nextval('inherited'));
+	CREATE TABLE child (n int) INHERITS (parent); ALTER TABLE child ALTER id DROP DEFAULT; INSERT INTO child SELECT g + 600, g FROM generate_series(1, 300) g;
+	CREATE TABLE partitioned (id serial, n int) PARTITION BY RANGE (id); CREATE TABLE part PARTITION OF partitioned FOR VALUES FROM (0) TO (1000000);
+	INSERT INTO partitioned SELECT g, g FROM generate_series(1, 300) g});
+foreach my $change (q{child ALTER n TYPE text USING nextval('inherited')::text || repeat('x', 3)}, q{child ADD x int DEFAULT nextval('inherited'), ADD PRIMARY KEY (id)},
+	q{partitioned ALTER n TYPE text USING nextval('partitioned_id_seq')::text}, q{part ADD CHECK (nextval('partitioned_id_seq') > n), ADD PRIMARY KEY (id)})
+{
+	like(sql_error($a, "ALTER TABLE $change"), qr/ERROR:  55006: keys of table "(child|part|partitioned)" cannot be read while it is altered/, "$change: nor can a table that it is read with");
+}
+is(query($a, q{ALTER TABLE partitioned ADD x serial; SELECT count(DISTINCT x), min(x) FROM partitioned}), '300|1', 'a new column of all partitions has no keys');
+is(query($a, q{SELECT nextval('inherited')}), 901, 'otherwise, its keys count');
 # Row security hides no key.
 query($a, q{
 	CREATE ROLE owner; GRANT CREATE, USAGE ON SCHEMA public TO owner; SET ROLE owner; SET snowflake.default_sequence_kind = range;

@@ -21,10 +21,12 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -352,13 +354,25 @@ snowflake_end_alter_table(void)
 }
 
 /*
- * Does this session alter a table, perhaps with values of a sequence?  Then it cannot be
- * read: its new indexes are empty files, and its rows are of the types from before.
+ * Find what this session alters, perhaps with values of a sequence, of a table and those
+ * that are read with it: its partitions, and what inherits from it.  They cannot be read:
+ * new indexes are empty files, and rows are of the types from before.  Nor can the table,
+ * which comes last.
  */
-static bool
-is_altered(Oid table)
+static List *
+find_altered(Oid table)
 {
-	return nalters > 0 && snowflake_is_locked(table, AccessExclusiveLock);
+	List	   *altered = NIL;
+	ListCell   *cell;
+
+	if (nalters == 0)
+		return NIL;
+	foreach(cell, find_all_inheritors(table, NoLock, NULL))
+	{
+		if (snowflake_is_locked(lfirst_oid(cell), AccessExclusiveLock))
+			altered = lappend_oid(altered, lfirst_oid(cell));
+	}
+	return altered == NIL ? NIL : lappend_oid(altered, table);
 }
 
 /*
@@ -377,8 +391,8 @@ can_have_keys(Oid table, int column)
 }
 
 /*
- * Fail if a column of a table that this session alters was there before, and so can have
- * keys.
+ * Fail if a column of a table that cannot be read was there before this session altered
+ * it, and so can have keys.
  */
 static void
 check_new_column(Oid relid, Oid table, int column)
@@ -464,6 +478,8 @@ static void
 find_greatest(Oid relid, Oid table, int column, void *arg)
 {
 	GreatestKey *greatest = arg;
+	List	   *altered;
+	ListCell   *cell;
 	int64		key;
 	bool		found;
 
@@ -474,11 +490,12 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 		greatest->left_out = table;
 		return;
 	}
-	if (is_altered(table))
-	{
-		check_new_column(relid, table, column);
+	altered = find_altered(table);
+	foreach(cell, altered)
+		check_new_column(relid, lfirst_oid(cell),
+						 get_attnum(lfirst_oid(cell), get_attname(table, column, false)));
+	if (altered != NIL)
 		return;
-	}
 	key = ask_owner(table, greatest_query(table, column, greatest->last), &found);
 	if (found)
 		greatest->key = Max(greatest->key, key);
@@ -545,8 +562,8 @@ search_key(Oid relid, Oid table, int column, void *arg)
 {
 	SearchedKey *searched = arg;
 
-	if (searched->found || !can_have_keys(table, column) || is_altered(table) ||
-		!counts(table, relid))
+	if (searched->found || !can_have_keys(table, column) || !counts(table, relid) ||
+		find_altered(table) != NIL)
 		return;
 	(void) ask_owner(table,
 					 psprintf("SELECT 1::pg_catalog.int8 FROM %s"
