@@ -21,7 +21,7 @@ sub asked { return $registry->safe_psql('postgres', $_[0]); }
 sub receipt { return $_[0]->safe_psql('postgres', 'SELECT remote_lsn FROM pg_replication_origin_status WHERE local_id = 65533'); }
 
 # Without a replication origin for the receipt
-my $server = new_primary('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.grant_timeout = '2s'", "$setting = 1", 'max_prepared_transactions = 2');
+my $server = new_primary('server', registry_conf($registry), "snowflake.server_name = 'server'", "snowflake.grant_timeout = '2s'", "$setting = 1", 'max_prepared_transactions = 3');
 $server->safe_psql('postgres', q{SELECT snowflake_nextval();
 	CREATE SEQUENCE s AS integer; CREATE TABLE t (id integer PRIMARY KEY DEFAULT nextval('s'))});
 is(receipt($server), '', 'a server that was granted no range has no receipt');
@@ -111,8 +111,8 @@ like(sql_error($registry, 'SELECT snowflake_registry.resume_ranges(0, servers =>
 unlike(slurp_file($standby->logfile), qr/database "invalid"/, '... and one that nobody can connect to is left out');
 rename "$version.away", $version or die;
 
-# What a prepared transaction has, or somebody keeps locked, is not all known.  Templates are read,
-# too.
+# What a prepared transaction has, or somebody keeps locked, is not all known.  One who keeps many
+# locked does not delay the others.  Templates are read, too.
 $standby->safe_psql('postgres', 'DROP DATABASE broken');
 asked('SELECT snowflake_registry.resume_ranges(1)');
 wait_until('numbers again', sub { $standby->psql('postgres', 'INSERT INTO t DEFAULT VALUES') == 0 });
@@ -121,15 +121,23 @@ $standby->safe_psql('postgres', q{
 	CREATE TABLE locked (id serial PRIMARY KEY); INSERT INTO locked SELECT FROM generate_series(1, 7); SELECT snowflake_set_sequence_kind('locked_id_seq', 'range'); INSERT INTO locked DEFAULT VALUES});
 $standby->safe_psql('postgres', q{BEGIN; INSERT INTO prepared SELECT FROM generate_series(1, 50); PREPARE TRANSACTION 'rows'});
 $standby->safe_psql('postgres', q{BEGIN; DROP TABLE locked; PREPARE TRANSACTION 'drop'});
+$standby->safe_psql('a', q{SET ROLE mallory; SET snowflake.default_sequence_kind = 'range';
+	DO $$BEGIN FOR i IN 1..20 LOOP EXECUTE format('CREATE TABLE mallory.m%s (id serial)', i); END LOOP; END$$;
+	BEGIN; DO $$BEGIN FOR i IN 1..20 LOOP EXECUTE format('LOCK TABLE mallory.m%s', i); END LOOP; END$$; PREPARE TRANSACTION 'locks'});
 $standby->safe_psql('postgres', q{UPDATE pg_database SET datistemplate = true WHERE datname = 'closed'});
 asked(q{SELECT snowflake_registry.stop_ranges('a test')});
+my $begun = time;
 $standby->restart;
 wait_until('a complete report', sub { asked('SELECT count(*) FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.reported = s.incarnation') eq '1' });
+cmp_ok(time - $begun, '<', 70, 'somebody who keeps 20 tables locked does not delay the report by 5 s each');
 $evidence = evidence();
+like($evidence, qr/\ba\.mallory\.m20_id_seq=\d+\?/, '... but it is not known which numbers they have');
+like($evidence, qr/\ba\.public\.u_id_seq=\d{3}(?!\d|\?)/, '... others are read');
 like($evidence, qr/\bpostgres\.public\.prepared_id_seq=1\?/, 'a prepared transaction may have greater numbers');
 like($evidence, qr/\bpostgres\.public\.locked_id_seq=7\?/, 'and a sequence that is locked greater ones than its position from before');
 like($evidence, qr/\bclosed\.public\.u_id_seq=\d{3}/, 'a template that takes no connections is read');
 $standby->safe_psql('postgres', "ROLLBACK PREPARED '$_'") foreach qw(rows drop);
+$standby->safe_psql('a', q{ROLLBACK PREPARED 'locks'});
 
 # A server that has told its registry of a floor tells another one, too.
 asked('SELECT snowflake_registry.resume_ranges(1)');

@@ -87,8 +87,6 @@ snowflake_report_main(Datum main_arg)
 	shm_mq_set_sender(queue, MyProc);
 	handle = shm_mq_attach(queue, segment, NULL);
 
-	/* What somebody keeps locked does not hold up the others. */
-	SetConfigOption("lock_timeout", "5s", PGC_USERSET, PGC_S_OVERRIDE);
 	pgstat_report_activity(STATE_RUNNING, "which numbers of sequences are in use");
 	snowflake_report_sequences(send_report, handle);
 	(void) shm_mq_send(handle, 1, "", false, true);

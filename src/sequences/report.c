@@ -18,6 +18,8 @@
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -28,9 +30,23 @@
 #include "sequences/labelled.h"
 #include "sequences/report.h"
 #include "sequences/suitable.h"
+#include "shared/clock.h"
+#include "shared/table_owner.h"
 
-/* How long the tables of one sequence are read. */
+/*
+ * How long the sequences of one owner are read, and waited for if they are locked; later
+ * ones only so long each, which suffices for a table that is not locked and has an index.
+ */
 #define MAX_READ_MS		60000
+#define MAX_WAIT_MS		5000
+#define MIN_MS			100
+
+/* How long those of an owner have taken, who shall not hold up the others. */
+typedef struct OwnerTime
+{
+	Oid			owner;
+	int			spent_ms;
+} OwnerTime;
 
 static bool
 add_sequence(Oid relid, void *relids)
@@ -105,7 +121,7 @@ fill_report(Oid relid, RangeReport *report)
  * Without its name, there is no report of this database.
  */
 static bool
-try_report(Oid relid, RangeReport *report)
+try_report(Oid relid, RangeReport *report, int read_ms)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -114,7 +130,7 @@ try_report(Oid relid, RangeReport *report)
 	BeginInternalSubTransaction(NULL);
 	PG_TRY();
 	{
-		enable_timeout_after(STATEMENT_TIMEOUT, MAX_READ_MS);
+		enable_timeout_after(STATEMENT_TIMEOUT, read_ms);
 		is_range = fill_report(relid, report);
 		disable_timeout(STATEMENT_TIMEOUT, false);
 
@@ -142,12 +158,39 @@ try_report(Oid relid, RangeReport *report)
 }
 
 /*
+ * The same, as long as is left to the owner of the sequence.
+ */
+static bool
+try_in_time(Oid relid, RangeReport *report, HTAB *owners)
+{
+	Oid			owner = snowflake_table_owner(relid);
+	int64		begun = snowflake_steady_clock();
+	bool		exists;
+	OwnerTime  *time = hash_search(owners, &owner, HASH_ENTER, &exists);
+	bool		is_range;
+
+	if (!exists)
+		time->spent_ms = 0;
+	SetConfigOption("lock_timeout",
+					psprintf("%d", Max(MAX_WAIT_MS - time->spent_ms, MIN_MS)),
+					PGC_USERSET, PGC_S_OVERRIDE);
+	is_range = try_report(relid, report, Max(MAX_READ_MS - time->spent_ms, MIN_MS));
+	time->spent_ms += (snowflake_steady_clock() - begun) / 1000;
+	return is_range;
+}
+
+/*
  * Call a function with what is known of each range sequence of this database: the number
  * that it would continue above, exact if a column has its keys.
  */
 void
 snowflake_report_sequences(void (*report) (const RangeReport *report, void *arg), void *arg)
 {
+	HASHCTL		control = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(OwnerTime)
+	};
+	HTAB	   *owners = hash_create("snowflake owners", 16, &control, HASH_ELEM | HASH_BLOBS);
 	const char *database = get_database_name(MyDatabaseId);
 	List	   *relids = NIL;
 	ListCell   *cell;
@@ -160,7 +203,7 @@ snowflake_report_sequences(void (*report) (const RangeReport *report, void *arg)
 		CHECK_FOR_INTERRUPTS();
 		memset(&found, 0, sizeof(found));
 		strlcpy(found.database, database, sizeof(found.database));
-		if (try_report(lfirst_oid(cell), &found))
+		if (try_in_time(lfirst_oid(cell), &found, owners))
 			report(&found, arg);
 	}
 }
