@@ -32,4 +32,21 @@ query($registry, q{UPDATE snowflake_registry.held_ranges SET used_at = used_at -
 $b->restart;
 ok($b->poll_query_until('postgres', $problem, q{"T's_id_seq"}), 'what nobody else was granted numbers of for a week is no problem');
 
+# Names that the registry cannot know, as they are not UTF8.  In WIN1252, \x81 is no character.
+query($b, "CREATE DATABASE $_ TEMPLATE template0 ENCODING '$_' LOCALE 'C'") foreach 'sql_ascii', 'win1252';
+foreach my $database ('sql_ascii', 'win1252')
+{
+	my $encoding = "SET client_encoding = '$database';";
+
+	$b->safe_psql($database, qq{$encoding CREATE EXTENSION snowflake; CREATE SEQUENCE "local\x81";
+		SET snowflake.default_sequence_kind = 'range'; CREATE SEQUENCE "range\x81"});
+	my ($rc, $numbers, $failed) = $b->psql($database, qq{$encoding SELECT nextval('"local\x81"')});
+	is("$numbers $failed", '1 ', "$database: a local sequence has numbers");
+	($rc, $numbers, $failed) = $b->psql($database, 'SELECT count(*) FROM snowflake_sequences');
+	is("$numbers $failed", '2 ', '... the view can be read');
+}
+query($registry, q{SELECT snowflake_registry.stop_ranges('a test')});
+ok($registry->poll_query_until('postgres', q{SELECT count(*) = 1 FROM snowflake_registry.range_clients c, snowflake_registry.range_state s WHERE c.server_name = 'b' AND c.reported = s.incarnation}),
+	'names that are not UTF8 do not keep the report from being complete');
+
 done_testing();

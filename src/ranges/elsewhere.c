@@ -17,7 +17,6 @@
 
 #include "commands/dbcommands.h"
 #include "common/hashfn.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
@@ -25,6 +24,7 @@
 
 #include "generator/settings.h"
 #include "ranges/elsewhere.h"
+#include "ranges/slots.h"
 
 /* How far a hash can be from its place. */
 #define MAX_DISTANCE	16
@@ -73,6 +73,22 @@ snowflake_add_elsewhere(uint64 *set, const char *database, const char *name)
 }
 
 /*
+ * Where sessions know a hash, or NULL.
+ */
+static pg_atomic_uint64 *
+find_hash(uint64 hash)
+{
+	for (int i = 0; i < MAX_DISTANCE; i++)
+	{
+		pg_atomic_uint64 *place = &elsewhere[place_of(hash, i)];
+
+		if ((pg_atomic_read_u64(place) & ~LOGGED) == hash)
+			return place;
+	}
+	return NULL;
+}
+
+/*
  * Have all sessions know this set.
  */
 void
@@ -89,24 +105,15 @@ snowflake_set_elsewhere(const uint64 *set)
 bool
 snowflake_is_elsewhere(const char *name, bool *first)
 {
-	uint64		hash;
+	pg_atomic_uint64 *place;
 
-	if (elsewhere == NULL)
+	name = elsewhere != NULL ? snowflake_utf8_name(name) : NULL;
+	if (name == NULL)
 		return false;
-	hash = hash_name(get_database_name(MyDatabaseId),
-					 pg_server_to_any(name, strlen(name), PG_UTF8));
-	for (int i = 0; i < MAX_DISTANCE; i++)
-	{
-		pg_atomic_uint64 *place = &elsewhere[place_of(hash, i)];
-
-		if ((pg_atomic_read_u64(place) & ~LOGGED) == hash)
-		{
-			if (first != NULL)
-				*first = (pg_atomic_fetch_or_u64(place, LOGGED) & LOGGED) == 0;
-			return true;
-		}
-	}
-	return false;
+	place = find_hash(hash_name(get_database_name(MyDatabaseId), name));
+	if (place != NULL && first != NULL)
+		*first = (pg_atomic_fetch_or_u64(place, LOGGED) & LOGGED) == 0;
+	return place != NULL;
 }
 
 void

@@ -37,6 +37,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "commands/dbcommands.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
@@ -660,6 +661,34 @@ fill_statistics(RangeSlot *slot, RangeStatistics *statistics)
 }
 
 /*
+ * A name in UTF8, as the registry knows it.  NULL if that is not possible, so that numbers of
+ * the name were never granted: such a name is not to fail what reads those of others.
+ */
+const char *
+snowflake_utf8_name(const char *name)
+{
+	int			encoding = GetDatabaseEncoding();
+	int			length = strlen(name);
+	int			size = length * MAX_CONVERSION_GROWTH + 1;
+	unsigned char *converted;
+	Oid			conversion;
+
+	if (encoding == PG_UTF8)
+		return name;
+	if (encoding == PG_SQL_ASCII)
+		return pg_verify_mbstr(PG_UTF8, name, length, true) ? name : NULL;
+	conversion = FindDefaultConversionProc(encoding, PG_UTF8);
+	if (!OidIsValid(conversion))
+		return NULL;
+	converted = palloc(size);
+	if (pg_do_encoding_conversion_buf(conversion, encoding, PG_UTF8,
+									  (unsigned char *) unconstify(char *, name), length,
+									  converted, size, true) < length)
+		return NULL;
+	return (const char *) converted;
+}
+
+/*
  * Get what is known of a name of this database.  Returns false if it was not used
  * since the start of the server.
  */
@@ -671,7 +700,9 @@ snowflake_get_range_statistics(const char *name, RangeStatistics *statistics)
 
 	if (!snowflake_ranges_enabled())
 		return false;
-	name = pg_server_to_any(name, strlen(name), PG_UTF8);
+	name = snowflake_utf8_name(name);
+	if (name == NULL)
+		return false;
 	snowflake_lock_ranges();
 	slot = snowflake_look_up_slot(database, name);
 	if (slot != NULL)

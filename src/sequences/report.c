@@ -13,7 +13,6 @@
 
 #include "access/xact.h"
 #include "commands/dbcommands.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
@@ -25,6 +24,7 @@
 #include "utils/resowner.h"
 #include "utils/timeout.h"
 
+#include "ranges/slots.h"
 #include "sequences/exhaust.h"
 #include "sequences/floor.h"
 #include "sequences/labelled.h"
@@ -59,7 +59,7 @@ add_sequence(Oid relid, void *relids)
 
 /*
  * Fill in which sequence it is, and what is known without its columns.  Returns false
- * if it is no range sequence.
+ * if it is no range sequence, or one that cannot have been granted numbers.
  */
 static bool
 fill_name(Oid relid, RangeReport *report)
@@ -70,8 +70,10 @@ fill_name(Oid relid, RangeReport *report)
 	/* The registry takes no other MAXVALUE. */
 	if (label.kind != SNOWFLAKE_KIND_RANGE || snowflake_get_definition(relid).seqmax < 1)
 		return false;
-	name = pg_server_to_any(label.name, strlen(label.name), PG_UTF8);
-	strlcpy(report->name, name, sizeof(report->name));
+	name = snowflake_utf8_name(label.name);
+	if (name == NULL ||
+		strlcpy(report->name, name, sizeof(report->name)) >= sizeof(report->name))
+		return false;
 	report->last = snowflake_get_definition(relid).seqmax;
 	report->granted = snowflake_number_before(relid, &label);
 	return true;
