@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/syscache.h"
 #include "utils/timeout.h"
 
 #include "ranges/slots.h"
@@ -67,8 +68,10 @@ fill_name(Oid relid, RangeReport *report)
 	SequenceLabel label = snowflake_sequence_label(relid);
 	const char *name;
 
-	/* The registry takes no other MAXVALUE. */
-	if (label.kind != SNOWFLAKE_KIND_RANGE || snowflake_get_definition(relid).seqmax < 1)
+	/* Somebody can drop a sequence that is not locked.  The registry takes no other MAXVALUE. */
+	if (label.kind != SNOWFLAKE_KIND_RANGE ||
+		!SearchSysCacheExists1(SEQRELID, ObjectIdGetDatum(relid)) ||
+		snowflake_get_definition(relid).seqmax < 1)
 		return false;
 	name = snowflake_utf8_name(label.name);
 	if (name == NULL ||
