@@ -89,11 +89,18 @@ find_hash(uint64 hash)
 }
 
 /*
- * Have all sessions know this set.
+ * Have all sessions know this set.  What was logged is not logged again.
  */
 void
-snowflake_set_elsewhere(const uint64 *set)
+snowflake_set_elsewhere(uint64 *set)
 {
+	for (int i = 0; i < SNOWFLAKE_ELSEWHERE; i++)
+	{
+		pg_atomic_uint64 *place = set[i] != 0 ? find_hash(set[i]) : NULL;
+
+		if (place != NULL)
+			set[i] = pg_atomic_read_u64(place);
+	}
 	for (int i = 0; i < SNOWFLAKE_ELSEWHERE; i++)
 		pg_atomic_write_u64(&elsewhere[i], set[i]);
 }

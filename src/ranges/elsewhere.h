@@ -19,7 +19,7 @@
 
 extern PGDLLEXPORT void snowflake_add_elsewhere(uint64 *set, const char *database,
 												const char *name);
-extern PGDLLEXPORT void snowflake_set_elsewhere(const uint64 *set);
+extern PGDLLEXPORT void snowflake_set_elsewhere(uint64 *set);
 extern bool snowflake_is_elsewhere(const char *name, bool *first);
 extern void snowflake_request_elsewhere(void);
 extern void snowflake_attach_elsewhere(void);
