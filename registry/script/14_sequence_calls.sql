@@ -196,14 +196,20 @@ BEGIN
     @CHECK_OWNERS@
 
     IF client IS NULL THEN
+        -- In the order of an index, and with OFFSET 0 looked up one by one: no page reads
+        -- what all servers hold.  A server of this name is this one before a failover.
         RETURN QUERY
-        SELECT d.database, h.name, max(h.last), 1::bigint, 0::bigint
-        FROM snowflake_registry.held_ranges h
-            JOIN snowflake_registry.range_clients c ON c.client = h.client
-            JOIN snowflake_registry.range_databases d ON d.database_group = h.database_group
-        WHERE c.directory IS DISTINCT FROM get_range_names.directory AND h.used_at > clock_timestamp() - interval '7 days'
-        GROUP BY d.database, h.name
-        ORDER BY d.database, h.name
+        SELECT d.database, s.name, s.last, 1::bigint, 0::bigint
+        FROM snowflake_registry.range_sequences s
+            JOIN snowflake_registry.range_databases d ON d.database_group = s.database_group
+        WHERE EXISTS (SELECT FROM snowflake_registry.held_ranges h
+                          JOIN snowflake_registry.range_clients c ON c.client = h.client
+                      WHERE h.database_group = s.database_group AND h.name = s.name
+                      AND h.used_at > clock_timestamp() - interval '7 days'
+                      AND c.directory IS DISTINCT FROM get_range_names.directory
+                      AND (c.server_name = get_range_names.server_name) IS NOT TRUE
+                      OFFSET 0)
+        ORDER BY s.database_group, s.name, d.database
         OFFSET after LIMIT most;
         RETURN;
     END IF;

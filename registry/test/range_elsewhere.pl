@@ -26,6 +26,9 @@ my $log = -s $b->logfile;
 query($b, q{INSERT INTO t DEFAULT VALUES}) foreach 1 .. 2;
 is(scalar(() = slurp_file($b->logfile, $log) =~ /WARNING:  sequence "t_id_seq" is local, but other servers are granted its numbers/g), 1, 'its use is logged once');
 
+is(query($registry, qq{SELECT count(*) FROM snowflake_registry.get_range_names(NULL, '$_', gen_random_uuid(), 0, 100)}), $_ eq 'a' ? 0 : 3,
+	"with another directory, as after a failover, server $_ is told only of others") foreach 'a', 'b';
+
 # The next process asks for the names again.
 sub end_worker { query($b, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'snowflake ranges'}); }
 query($registry, q{UPDATE snowflake_registry.held_ranges SET used_at = used_at - interval '8 days' WHERE name ~ 'own'});
@@ -34,7 +37,15 @@ ok($b->poll_query_until('postgres', $problem, q{"T's_id_seq" t_id_seq}), 'what n
 query($b, q{INSERT INTO t DEFAULT VALUES});
 is(scalar(() = slurp_file($b->logfile, $log) =~ /WARNING:  sequence "t_id_seq" is local/g), 1, 'what was logged is not logged again with the next names');
 
+# If the answer is none, ranges do not suffer.
+sub set_last { query($registry, "UPDATE snowflake_registry.$_ SET last = $_[0] WHERE name ~ 'T'") foreach 'range_sequences', 'held_ranges'; }
+my $called = -s $registry->logfile;
+set_last(0);
+end_worker();
+$registry->wait_for_log(qr/get_range_names\(CASE/, $called);
 query($b, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'range')});
+unlike(slurp_file($b->logfile, $log), qr/could not call the registry/, 'names of others that cannot be learned are no failure of ranges');
+set_last(2147483647);
 is(query($b, $problem), q{"T's_id_seq"}, 'with the kind, the problem ends');
 
 # Names that the registry cannot know, as they are not UTF8.  In WIN1252, \x81 is no character.

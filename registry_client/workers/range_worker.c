@@ -471,11 +471,13 @@ expect_ranges(Connection *connection, Pacing *pacing)
 }
 
 /*
- * Learn of which names other servers are granted numbers.
+ * Learn of which names other servers are granted numbers.  If that fails, it is tried again
+ * later, and no range waits for it.
  */
 static void
 learn_elsewhere(Connection *connection, Pacing *pacing)
 {
+	StringInfoData error;
 	uint64	   *set = palloc0_array(uint64, SNOWFLAKE_ELSEWHERE);
 	RangeTask	task = {
 		.kind = &snowflake_names_elsewhere_task
@@ -483,9 +485,11 @@ learn_elsewhere(Connection *connection, Pacing *pacing)
 
 	pacing->elsewhere_due = snowflake_steady_clock() + IDLE_US;
 	task.names = palloc_array(RangeName, SNOWFLAKE_MAX_REQUESTS);
+	initStringInfo(&error);
 	do
 	{
-		if (!ask(connection, &task, pacing))
+		limit_call(&task, connection, pacing);
+		if (!make_call(connection, &task, pacing, &error))
 			return;
 		for (int i = 0; i < task.n; i++)
 			snowflake_add_elsewhere(set, task.names[i].database, task.names[i].name);
