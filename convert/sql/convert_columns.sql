@@ -236,6 +236,19 @@ SELECT object FROM snowflake_convert_report('types', widen => 'none') WHERE seve
 SELECT object, finding FROM snowflake_convert_report('types') WHERE severity <> 'info';
 ROLLBACK;
 
+-- Keys of ten digits, and values of reals, which have an exponent from 1e+06 or 1e+15 on
+CREATE SCHEMA great;
+SET search_path = great, public;
+CREATE TABLE users (id serial PRIMARY KEY);
+CREATE TABLE parts (id serial PRIMARY KEY);
+INSERT INTO users SELECT 1500000000 + i FROM generate_series(1, 100) i;
+INSERT INTO parts SELECT 1000000 + i FROM generate_series(1, 100) i;
+CREATE TABLE facts (user_id integer, buyer integer, seller numeric(10), made real, sold double precision, heir double precision,
+    weighed real, beyond numeric(10));
+INSERT INTO facts SELECT 1500000000 + i, 1500000000 + i, 1500000000 + i, 1000000 + i, 1000000 + i, 1500000000 + i, 1000000.5 + i, 5500000000 + i
+FROM generate_series(1, 50) i;
+SELECT object, finding FROM snowflake_convert_report('great', widen => 'all', details => true) WHERE object ~ 'facts';
+
 -- One table: what has its key without a foreign key is named, with what cures it
 CREATE SCHEMA one;
 SET search_path = one, public;
@@ -300,6 +313,6 @@ BEGIN
 END $$;
 SELECT * FROM verdicts('compared') WHERE "column" = 'more.kept';
 SET client_min_messages = warning;
-DROP SCHEMA told, wide, alike, named, empty, ids, types, one, short, compared CASCADE;
+DROP SCHEMA told, wide, alike, named, empty, ids, types, great, one, short, compared CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;

@@ -36,7 +36,10 @@ WITH size AS (SELECT root, sum(pages) AS pages FROM part GROUP BY root HAVING bo
   WHERE a.attnum > 0 AND NOT a.attisdropped
   AND a.atttypid IN ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype))
 SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %s',
-  string_agg(format(CASE WHEN c.is_number THEN 'CASE WHEN %1$I::text ~ ''^-?[0-9]{1,9}([.]0*)?$'' '
+  string_agg(format(CASE WHEN c.is_number THEN 'CASE WHEN CASE WHEN %1$I::text '
+      '~ ''^-?[0-9]{1,10}([.][0-9]{0,20})?(e[+]0[0-9])?$'' '
+      'THEN %1$I::text::numeric = trunc(%1$I::text::numeric) '
+      'AND %1$I::text::numeric BETWEEN -2147483648 AND 2147483647 END '
       'THEN %1$I::text::numeric::int '
       'WHEN %1$I IS NOT NULL THEN -2 - (hashtext(%1$I::text) & 65535) END AS n%2$s'
     ELSE 'CASE WHEN pg_column_size(%1$I) < 100 THEN %1$I::text END AS t%2$s' END, c.attname,
