@@ -107,7 +107,8 @@ typedef struct Columns
 	const SnowflakeConversion *conversion;
 	List	   *columns;		/* of Column */
 	List	   *texts;			/* of SnowflakeColumn */
-	int		   *nrows;			/* how many rows keys have, up to 100 */
+	int		   *nrows;			/* how many rows keys have, up to 100; -1 if not read */
+	bool		any_unread;		/* is there a key that was not read? */
 	bool	   *small;			/* which keys are smallints or integers */
 	bool		any_small;
 	bool		of_one_key;		/* is only one table converted? */
@@ -220,12 +221,12 @@ count_found(const Column *column)
 }
 
 /*
- * Are most of its values in no key?
+ * Are most of its values in no key?  That is not known if a key was not read.
  */
 static bool
-is_refuted(const Column *column)
+is_refuted(const Columns *all, const Column *column)
 {
-	return count_found(column) * 2 < column->values->count;
+	return !all->any_unread && count_found(column) * 2 < column->values->count;
 }
 
 static bool
@@ -254,7 +255,7 @@ is_told_by_values(const Columns *all, const Column *column)
 static Verdict
 judge(const Columns *all, const Column *column)
 {
-	if (is_refuted(column))
+	if (is_refuted(all, column))
 		return column->strength >= A_BIT ? PERHAPS : NO;
 	if (column->strength == WHOSE_KEY ||
 		(column->strength >= OF_NOTHING && is_told_by_values(all, column)))
@@ -298,7 +299,9 @@ reason_of(const Columns *all, const Column *column)
 	if (column->pair != NULL)
 		by_values = psprintf("%s names the table", quote_identifier(column->pair));
 	else if (count > 0 && in_key(column, column->best) == 0)
-		by_values = psprintf("none of %d values is in a key", count);
+		by_values = psprintf(all->any_unread ?
+							 "none of %d values is in a key that could be read" :
+							 "none of %d values is in a key", count);
 	else if (count > 0)
 		by_values = psprintf("%d of %d values are in %s", in_key(column, column->best), count,
 							 key_name(all->conversion, column->best));
@@ -431,6 +434,8 @@ find_values(Columns *all)
 		values = lappend(values, ((Column *) lfirst(cell))->values);
 	all->texts = snowflake_convert_read_values(values, names, !all->of_one_key);
 	all->nrows = snowflake_convert_look_up(all->conversion->keys, values);
+	for (int k = 0; k < list_length(all->conversion->keys); k++)
+		all->any_unread |= all->nrows[k] < 0;
 }
 
 static void

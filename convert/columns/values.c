@@ -212,6 +212,8 @@ find_in_keys(const List *keys, char *values)
 	List	   *columns = NIL;
 	ListCell   *cell;
 
+	for (int k = 0; k < list_length(keys); k++)
+		present[k].nrows = -1;
 	foreach(cell, keys)
 	{
 		SnowflakeValues *column = palloc0_object(SnowflakeValues);
@@ -241,7 +243,7 @@ find_in_keys(const List *keys, char *values)
 
 /*
  * Count which values of the columns are in the keys, whose tables are locked.  Returns
- * how many rows each key has, up to 100.
+ * how many rows each key has, up to 100; -1 for one that was not read.
  */
 int *
 snowflake_convert_look_up(const List *keys, List *columns)

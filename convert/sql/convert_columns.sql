@@ -100,7 +100,7 @@ SELECT pg_stat_force_next_flush();
 BEGIN;
 SELECT count(*) > 0 FROM snowflake_convert_report('told');
 SELECT seq_scan, seq_tup_read BETWEEN 1 AND 60000 AS sampled FROM pg_stat_xact_user_tables WHERE relid = 'big'::regclass;
--- not without an index
+-- not without an index, so whether its values are there is not known
 ALTER TABLE big DROP CONSTRAINT big_pkey;
 CREATE TABLE holds_big (a integer);
 INSERT INTO holds_big SELECT 150000 + i FROM generate_series(1, 30) i;
@@ -249,6 +249,16 @@ INSERT INTO facts SELECT 1500000000 + i, 1500000000 + i, 1500000000 + i, 1000000
 FROM generate_series(1, 50) i;
 SELECT object, finding FROM snowflake_convert_report('great', widen => 'all', details => true) WHERE object ~ 'facts';
 
+-- A key that cannot be read refutes nothing: there is no index that begins with it
+CREATE SCHEMA closed;
+SET search_path = closed, public;
+CREATE TABLE events (id serial, day date, note text, PRIMARY KEY (day, id)) WITH (autovacuum_enabled = off);
+INSERT INTO events (day, note) SELECT '2026-01-01', repeat('x', 200) FROM generate_series(1, 8000) g;
+SELECT pg_relation_size('events') > 128 * current_setting('block_size')::int AS is_big;
+CREATE TABLE logs (event_id integer, who integer);
+INSERT INTO logs SELECT 10 * i, 10 * i FROM generate_series(1, 50) i;
+SELECT * FROM verdicts('closed');
+
 -- One table: what has its key without a foreign key is named, with what cures it
 CREATE SCHEMA one;
 SET search_path = one, public;
@@ -313,6 +323,6 @@ BEGIN
 END $$;
 SELECT * FROM verdicts('compared') WHERE "column" = 'more.kept';
 SET client_min_messages = warning;
-DROP SCHEMA told, wide, alike, named, empty, ids, types, great, one, short, compared CASCADE;
+DROP SCHEMA told, wide, alike, named, empty, ids, types, great, closed, one, short, compared CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;
