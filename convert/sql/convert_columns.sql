@@ -272,9 +272,13 @@ UPDATE audit SET other_id = row_id, small = 1;
 SET client_min_messages = notice;
 SELECT count(*) FROM snowflake_convert('lines', dry_run => true);
 SELECT count(*) > 0 AS steps FROM snowflake_convert_plan('lines');
+-- as the hint says; where the table has no key yet, nothing is stored that is none
 SET client_min_messages = warning;
-CALL snowflake_convert_online('audit', 'row_id');
-ALTER TABLE audit ALTER COLUMN row_id DROP DEFAULT;
+CALL snowflake_convert_online('audit', 'row_id', until => 'swap');
+INSERT INTO audit (what) VALUES ('nothing');
+DROP TRIGGER "~snowflake_swapped" ON audit;
+INSERT INTO audit (what) VALUES ('nothing') RETURNING row_id;
+SELECT count(*) FROM audit WHERE what = 'nothing' AND row_id IS NULL;
 CALL snowflake_convert_online('lines');
 INSERT INTO lines (n) VALUES (1);
 SELECT count(*) FROM lines JOIN audit ON id = row_id WHERE id > 40;

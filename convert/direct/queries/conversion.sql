@@ -36,8 +36,8 @@ FROM idle_sequence
 -- snippet: widening(hint)
 CASE WHEN $schema <> 0 THEN {hint}
   WHEN $online THEN format('To widen it while it is in use, run CALL snowflake_convert_online(%L, '
-    '%L) first, and then ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT.', relid::regclass, attname,
-    relid::regclass, attname)
+    '%L, until => ''swap'') first, and then DROP TRIGGER "~snowflake_swapped" ON %s.',
+    relid::regclass, attname, relid::regclass)
   ELSE format('To widen it, run ALTER TABLE %s ALTER COLUMN %I TYPE bigint.', relid::regclass,
     attname) END
 
