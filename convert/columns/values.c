@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_inherits.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -24,6 +25,7 @@
 #include "utils/guc.h"
 
 #include "convert/catalog/queries.h"
+#include "convert/catalog/subtransaction.h"
 #include "convert/columns/values.h"
 #include "shared/table_owner.h"
 
@@ -81,6 +83,22 @@ take_values(SnowflakeValues *column, const char *array)
 }
 
 /*
+ * Lock a table, and its partitions and children, without waiting.
+ */
+static bool
+lock_if_free(Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, find_all_inheritors(relid, NoLock, NULL))
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessShareLock))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Lock the tables of the columns, those that are free if others are not waited for.  Returns
  * the parameters of queries: those that the current user owns, and the columns, as arrays.
  */
@@ -100,7 +118,7 @@ lock_tables(const List *columns, bool wait)
 
 		if (wait)
 			LockRelationOid(column->relid, AccessShareLock);
-		else if (!ConditionalLockRelationOid(column->relid, AccessShareLock))
+		else if (!lock_if_free(column->relid))
 			continue;
 		if (snowflake_table_owner(column->relid) != GetUserId())
 			continue;
@@ -140,23 +158,29 @@ make_text(Oid relid, AttrNumber attnum, const char *example)
 	return result;
 }
 
-/*
- * Read values of columns, and return the columns of their tables with texts that have
- * the name of a table, and a number.
- */
-List *
-snowflake_convert_read_values(List *columns, char *names, bool wait)
+/* Columns whose values are read, and what is found beside. */
+typedef struct Reading
 {
-	List	   *texts = NIL;
+	List	   *columns;
+	char	   *names;
+	bool		wait;
+	List	   *texts;
+} Reading;
+
+static bool
+read_values(void *argument)
+{
+	Reading    *reading = argument;
+	List	   *columns = reading->columns;
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_ask_with(lock_tables(columns, wait), sql_samples))
+	foreach(cell, snowflake_convert_ask_with(lock_tables(columns, reading->wait), sql_samples))
 	{
 		Oid			relid = snowflake_convert_oid(lfirst(cell), "relid");
 		const char *statement = snowflake_convert_text(lfirst(cell), "statement");
 		ListCell   *found;
 
-		foreach(found, snowflake_convert_run(statement, list_make1(names)))
+		foreach(found, snowflake_convert_run(statement, list_make1(reading->names)))
 		{
 			const SnowflakeRow *row = lfirst(found);
 			AttrNumber	attnum = (AttrNumber) snowflake_convert_number(row, "attnum");
@@ -166,11 +190,45 @@ snowflake_convert_read_values(List *columns, char *names, bool wait)
 				take_values(column, snowflake_convert_text(row, "numbers"));
 			else if (snowflake_convert_number(row, "named") * 2 >
 					 snowflake_convert_number(row, "texts"))
-				texts = lappend(texts, make_text(relid, attnum,
-												 snowflake_convert_text(row, "example")));
+				reading->texts = lappend(reading->texts,
+										 make_text(relid, attnum,
+												   snowflake_convert_text(row, "example")));
 		}
 	}
-	return texts;
+	return false;
+}
+
+/*
+ * Read values of columns, and return the columns of their tables with texts that have
+ * the name of a table, and a number.  If others are not waited for, nor do they wait
+ * longer than for one table, whose locks are released before the next one: columns are in
+ * the order of their tables.
+ */
+List *
+snowflake_convert_read_values(List *columns, char *names, bool wait)
+{
+	Reading		reading = {.names = names,.wait = wait};
+	ListCell   *cell;
+
+	if (wait)
+	{
+		reading.columns = columns;
+		(void) read_values(&reading);
+		return reading.texts;
+	}
+	foreach(cell, columns)
+	{
+		SnowflakeValues *column = lfirst(cell);
+		ListCell   *next = lnext(columns, cell);
+
+		reading.columns = lappend(reading.columns, column);
+		if (next != NULL && ((SnowflakeValues *) lfirst(next))->relid == column->relid)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		(void) snowflake_convert_do(read_values, &reading, NULL);
+		reading.columns = NIL;
+	}
+	return reading.texts;
 }
 
 /*

@@ -192,11 +192,12 @@ look(SnowflakeOnline *online, void *argument)
 	ListCell   *cell;
 
 	online->transaction.only_looked = true;
-	look->done = snowflake_online_check_obstacles(online, steps, &findings, &look->changer);
-	if (look->changer != NULL)
-		look->changer = MemoryContextStrdup(online->context, look->changer);
-	if (!look->done)
+	if (!snowflake_online_check_obstacles(online, steps, &findings, &look->changer))
+	{
+		if (look->changer != NULL)
+			look->changer = MemoryContextStrdup(online->context, look->changer);
 		return;
+	}
 	foreach(cell, steps)
 	{
 		SnowflakeOnlineStep *step = lfirst(cell);
@@ -208,6 +209,7 @@ look(SnowflakeOnline *online, void *argument)
 	online->column = MemoryContextStrdup(online->context,
 										 ((SnowflakeKey *) linitial(conversion->keys))->column);
 	snowflake_online_give_notices(conversion, steps, findings);
+	look->done = true;
 }
 
 /*

@@ -272,6 +272,12 @@ UPDATE audit SET other_id = row_id, small = 1;
 SET client_min_messages = notice;
 SELECT count(*) FROM snowflake_convert('lines', dry_run => true);
 SELECT count(*) > 0 AS steps FROM snowflake_convert_plan('lines');
+-- the tables that were read for it are free again
+BEGIN;
+SET LOCAL client_min_messages = warning;
+SELECT count(*) FROM snowflake_convert('lines', dry_run => true);
+SELECT relation::regclass FROM pg_locks WHERE pid = pg_backend_pid() AND relation = ANY ('{others, audit}'::regclass[]);
+ROLLBACK;
 -- as the hint says; where the table has no key yet, nothing is stored that is none
 SET client_min_messages = warning;
 CALL snowflake_convert_online('audit', 'row_id', until => 'swap');
