@@ -82,10 +82,26 @@ typedef struct Call
 	const char *widen;
 	Oid			generator;		/* as specified */
 	Oid			owner;			/* of the tables */
+	List	   *holders;		/* of a single key, found with weak locks */
 	List	   *left;			/* keys of the schema that stay as they are */
 	char	   *summary;
 	List	   *statements;
 } Call;
+
+/*
+ * Find the columns that hold a single key.  That reads many tables, so it is not done
+ * while the table is locked exclusively, but before.
+ */
+static void
+find_holders(Call *call)
+{
+	if (call->conversion.lock != AccessExclusiveLock)
+	{
+		snowflake_convert_find_holders(&call->conversion);
+		call->holders = call->conversion.found;
+	}
+	call->conversion.found = call->holders;
+}
 
 /*
  * Lock the tables that belong together, look for obstacles, and find the statements.
@@ -95,14 +111,15 @@ find_statements(Call *call)
 {
 	SnowflakeConversion *conversion = &call->conversion;
 	List	   *findings = NIL;
+	bool		prepared = snowflake_convert_prepare(conversion, call->owner);
 
 	call->statements = NIL;
-	if (!snowflake_convert_prepare(conversion, call->owner))
+	if (!OidIsValid(conversion->schema))
+		find_holders(call);
+	if (!prepared)
 		return;
 	(void) snowflake_convert_list_obstacles(conversion, &findings);
 	snowflake_convert_report_obstacles(conversion, findings);
-	if (!OidIsValid(conversion->schema))
-		snowflake_convert_find_holders(conversion);
 	findings = list_concat(findings, snowflake_convert_list_notices(conversion));
 	snowflake_convert_give_notices(conversion, findings);
 	call->statements = snowflake_convert_find_statements(conversion);

@@ -133,8 +133,8 @@ ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activi
 $holder->query_safe('ROLLBACK');
 like(finish($session), qr/canceling statement due to user request/, 'it says so');
 
-# Columns that hold the key are looked for in tables that are not waited for, nor their
-# partitions.
+# Columns that hold the key are looked for before the table is locked exclusively, in tables
+# that are not waited for, nor their partitions, and that others can lock meanwhile.
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE held (id serial PRIMARY KEY);
@@ -147,6 +147,12 @@ $node->safe_psql(
 $holder->query_safe('BEGIN; LOCK holds_too_1');
 is(try_now(q{SET client_min_messages = warning; SELECT snowflake_convert('held', dry_run => true)}), '', 'it waits for no partition of a table that is read');
 $holder->query_safe('ROLLBACK');
+$client->query_safe('BEGIN; SELECT FROM held');
+$session = start(q{SELECT snowflake_convert('held')});
+wait_for($session, q{mode = 'AccessExclusiveLock'});
+is(try_now('TRUNCATE holds'), '', 'what was read is free while the conversion waits');
+$client->query_safe('COMMIT');
+like(finish($session), qr/column held_id of table (public\.)?holds .*40 of 40 values/, '... and was read before');
 
 # What has nothing to do locks nobody out.
 $client->query_safe('BEGIN; SELECT FROM parents');
