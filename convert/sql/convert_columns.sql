@@ -259,6 +259,21 @@ CREATE TABLE logs (event_id integer, who integer);
 INSERT INTO logs SELECT 10 * i, 10 * i FROM generate_series(1, 50) i;
 SELECT * FROM verdicts('closed');
 
+-- More texts than a query can have twice, and texts that are also too short
+CREATE SCHEMA much;
+SET search_path = much, public;
+CREATE TABLE users (id serial PRIMARY KEY);
+INSERT INTO users SELECT FROM generate_series(1, 40);
+DO $$
+BEGIN
+	EXECUTE format('CREATE TABLE facts (%s, holder integer)', (SELECT string_agg(format('c%s varchar(10)', i), ', ') FROM generate_series(1, 850) i));
+END $$;
+INSERT INTO facts (holder) SELECT i FROM generate_series(1, 40) i;
+CREATE TABLE notes (user_id varchar(10));
+INSERT INTO notes SELECT 'users/' || i FROM generate_series(1, 40) i;
+SELECT * FROM verdicts('much') WHERE "column" ~ 'holder';
+SELECT severity, object, finding FROM snowflake_convert_report('much', widen => 'none', details => true) WHERE object ~ 'notes';
+
 -- One table: what has its key without a foreign key is named, with what cures it
 CREATE SCHEMA one;
 SET search_path = one, public;
@@ -333,6 +348,6 @@ BEGIN
 END $$;
 SELECT * FROM verdicts('compared') WHERE "column" = 'more.kept';
 SET client_min_messages = warning;
-DROP SCHEMA told, wide, alike, named, empty, ids, types, great, closed, one, short, compared CASCADE;
+DROP SCHEMA told, wide, alike, named, empty, ids, types, great, closed, much, one, short, compared CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;

@@ -93,7 +93,8 @@ SELECT CASE WHEN severity <> 'first' THEN severity WHEN true = ALL ($set_default
     ELSE 'info' END AS severity,
   form, title, object, line, message, detail, hint, f.place
 FROM ({entries}) n(number, severity, form, title, object, line, message, detail, hint)
-  LEFT JOIN found f ON f.column_name = n.object
+  LEFT JOIN (SELECT column_name, min(place) AS place FROM found GROUP BY 1) f
+    ON f.column_name = n.object
 ORDER BY number, f.place, object COLLATE "C"
 
 -- The types that hold any ID, which are bigint,
@@ -287,7 +288,7 @@ AND (a.attrelid, a.attnum) NOT IN (SELECT relid, attnum FROM target)
 SELECT format('column %I of table %s', a.attname, a.attrelid::regclass),
   format_type(a.atttypid, a.atttypmod), h.reason, format_type(y.base, NULL) ~ '^(real|double)'
 FROM small_type y JOIN pg_attribute a ON (a.attrelid, a.attnum) = (y.relid, y.attnum)
-  LEFT JOIN found h ON (h.relid, h.attnum) = (y.relid, y.attnum)
+  LEFT JOIN found h ON (h.relid, h.attnum) = (y.relid, y.attnum) AND h.verdict = 'unfit'
 WHERE h.verdict = 'unfit' OR y.is_array
 AND (a.attname ~* 'ids?$'
      OR y.base IN ('int2[]'::regtype, 'int4[]'::regtype) AND NOT {is_number({words(a.attname)})})

@@ -57,8 +57,8 @@ SELECT r.oid AS relid, format('WITH s AS MATERIALIZED (SELECT %s FROM %I.%I%s) %
       '= ANY ($1::text[]) AS h FROM s) h' END, c.attnum), ' UNION ALL ')) AS statement
  FROM size s JOIN col c ON c.relid = s.root JOIN pg_class r ON r.oid = s.root
   JOIN pg_namespace n ON n.oid = r.relnamespace
- GROUP BY r.oid, n.nspname, r.relname, s.pages
- ORDER BY r.oid
+ GROUP BY r.oid, n.nspname, r.relname, s.pages, c.attnum / 800
+ ORDER BY r.oid, c.attnum / 800
 
 -- The statements that say which of the integers of the array $1 are in a key, and how many rows
 -- this has, up to 100; of the keys that are the columns of the tables.  What is not small is
