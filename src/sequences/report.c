@@ -68,7 +68,10 @@ fill_name(Oid relid, RangeReport *report)
 	SequenceLabel label = snowflake_sequence_label(relid);
 	const char *name;
 
-	/* Somebody can drop a sequence that is not locked.  The registry takes no other MAXVALUE. */
+	/*
+	 * Somebody can drop a sequence that is not locked.  The registry takes no
+	 * other MAXVALUE.
+	 */
 	if (label.kind != SNOWFLAKE_KIND_RANGE ||
 		!SearchSysCacheExists1(SEQRELID, ObjectIdGetDatum(relid)) ||
 		snowflake_get_definition(relid).seqmax < 1)
