@@ -69,7 +69,7 @@ snowflake_report_main(Datum main_arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
 
-	/* The owner of the database could have it wait for a safe snapshot, or end. */
+	/* Its owner could have it wait for a safe snapshot, or end. */
 	for (size_t i = 0; i < lengthof(settings); i++)
 	{
 		if (GetConfigOption(settings[i].name, true, false) != NULL)

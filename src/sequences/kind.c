@@ -231,7 +231,7 @@ change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_re
 		{
 			check_same(relid, &old, label);
 
-			/* Otherwise, a copy has numbers of its former database that are granted again. */
+			/* Otherwise, a copy repeats numbers of its former database. */
 			if (is_written && old.kind == SNOWFLAKE_KIND_RANGE &&
 				strcmp(old.database, label->database) != 0)
 				snowflake_settle_range(relid, &old);
