@@ -21,7 +21,10 @@
  * Triggers run with the caller's search path and row security, as they are
  * written for these; and as the owner of the tables in a security-restricted
  * operation, like all of a conversion.  In such an operation nothing can be
- * deferred, so what is deferred fires at the end of each statement.
+ * deferred, so what is deferred fires at the end of each statement.  A role that
+ * cannot become the owner must not get the owner's rights this way: setval() in a
+ * sequence of its own is not rolled back, and would tell it what it may not read.
+ * So a table whose rows would run code of such a role gets none.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -418,6 +421,25 @@ report_untried(const Trial *complete, const Trial *needed, List **findings)
 }
 
 /*
+ * Say which tables get no row, because that could run code of roles that must not get
+ * the rights of the owner.
+ */
+static void
+report_code_of_others(const SnowflakeConversion *conversion, List **findings)
+{
+	ListCell   *cell;
+
+	foreach(cell, snowflake_convert_ask(conversion, sql_untried))
+	{
+		const SnowflakeRow *row = lfirst(cell);
+
+		add_finding(findings, snowflake_convert_text(row, "object"),
+					snowflake_convert_text(row, "finding"),
+					"Give what is named to the owner of the table, or drop it, and rehearse again.");
+	}
+}
+
+/*
  * Rehearse before or after the conversion.
  */
 static Rehearsal *
@@ -447,6 +469,7 @@ snowflake_convert_rehearse(const SnowflakeConversion *conversion)
 
 	if (error != NULL)
 		ReThrowError(error);
+	report_code_of_others(conversion, &findings);
 	after = rehearse_once(conversion, true, &error);
 	if (error != NULL)
 	{

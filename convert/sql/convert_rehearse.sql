@@ -222,3 +222,50 @@ SELECT object, finding FROM snowflake_convert_report('fine', widen => 'names', r
 SET client_min_messages = warning;
 DROP SCHEMA fine CASCADE;
 DROP ROLE regress_rehearse, regress_rehearse_other;
+-- code of roles that cannot become the owner does not run: what it did with a sequence would stay,
+-- and with it what these roles may not read
+CREATE ROLE regress_rehearse_mal;
+CREATE ROLE regress_rehearse_owner;
+CREATE ROLE regress_rehearse_member IN ROLE regress_rehearse_owner;
+CREATE SCHEMA mals AUTHORIZATION regress_rehearse_mal;
+GRANT USAGE ON SCHEMA mals TO PUBLIC;
+CREATE SCHEMA watched;
+CREATE TABLE watched.secret (pin bigint);
+INSERT INTO watched.secret VALUES (4711);
+GRANT USAGE, CREATE ON SCHEMA watched TO regress_rehearse_owner;
+GRANT USAGE ON SCHEMA watched TO regress_rehearse_mal;
+GRANT SELECT ON watched.secret TO regress_rehearse_owner;
+SET SESSION AUTHORIZATION regress_rehearse_mal;
+SET search_path = mals;
+CREATE SEQUENCE got;
+GRANT ALL ON SEQUENCE got TO PUBLIC;
+CREATE FUNCTION take(bigint) RETURNS bigint LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM setval('mals.got', pin) FROM watched.secret; RETURN $1; END $$;
+CREATE FUNCTION taking() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM mals.take(1); RETURN NEW; END $$;
+CREATE OPERATOR ### (FUNCTION = take, RIGHTARG = bigint);
+CREATE DOMAIN taken AS bigint CHECK (take(VALUE) > 0);
+SET SESSION AUTHORIZATION regress_rehearse_member;
+SET search_path = watched;
+CREATE FUNCTION trusted() RETURNS trigger LANGUAGE plpgsql AS 
+    $$ BEGIN IF NEW.id > 1000 THEN RAISE 'too big'; END IF; RETURN NEW; END $$;
+SET SESSION AUTHORIZATION regress_rehearse_owner;
+CREATE TABLE by_trigger (id serial PRIMARY KEY);
+CREATE TABLE by_default (id serial PRIMARY KEY, n bigint DEFAULT mals.take(1));
+CREATE TABLE by_check (id serial PRIMARY KEY, n bigint CHECK (OPERATOR(mals.###) n > 0));
+CREATE TABLE by_domain (id serial PRIMARY KEY, n mals.taken[]);
+CREATE TABLE by_partition (id bigserial PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE its_partition PARTITION OF by_partition DEFAULT;
+CREATE TABLE plain (id bigserial PRIMARY KEY, by_trigger_id int REFERENCES by_trigger);
+CREATE TRIGGER t BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION trusted();
+GRANT TRIGGER ON by_trigger, its_partition TO regress_rehearse_mal;
+INSERT INTO plain DEFAULT VALUES;
+SET SESSION AUTHORIZATION regress_rehearse_mal;
+CREATE TRIGGER t BEFORE INSERT ON watched.by_trigger FOR EACH ROW EXECUTE FUNCTION mals.taking();
+CREATE TRIGGER t BEFORE INSERT ON watched.its_partition FOR EACH ROW EXECUTE FUNCTION mals.taking();
+RESET SESSION AUTHORIZATION;
+RESET search_path;
+SELECT object, finding FROM snowflake_convert_report('watched', rehearse => true, details => true) WHERE object ~ '^table' AND finding ~ 'new key|rehearse';
+SELECT last_value, is_called FROM mals.got;
+SET client_min_messages = warning;
+DROP SCHEMA mals, watched CASCADE;
+DROP ROLE regress_rehearse_mal, regress_rehearse_owner, regress_rehearse_member;

@@ -4,8 +4,31 @@ SELECT relid, relid FROM target
 UNION
 SELECT b.root, i.inhrelid FROM below b JOIN pg_inherits i ON i.inhparent = b.relid
 
+-- What INSERT into a table may run: what belongs to it, to those below it, and to types of theirs,
+-- with the functions, operators and types that this depends on.
+-- cte: running(root, classid, objid)
+SELECT root, 'pg_class'::regclass::oid, relid FROM below
+UNION
+SELECT r.root, n.classid, n.objid
+FROM running r CROSS JOIN LATERAL (
+  SELECT d.classid, d.objid FROM pg_depend d
+  WHERE (d.refclassid, d.refobjid) = (r.classid, r.objid) AND d.deptype IN ('a', 'i')
+  AND r.classid IN ('pg_class'::regclass, 'pg_type'::regclass)
+  UNION ALL
+  SELECT d.refclassid, d.refobjid FROM pg_depend d
+  WHERE (d.classid, d.objid) = (r.classid, r.objid)
+  AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass)
+) n(classid, objid)
+
+-- Code in it of roles that must not get the rights of the owner, and casts of their types.
+-- cte: code_of_others(relid, who, what)
+SELECT r.root, u.who, pg_describe_object(r.classid, r.objid, 0)
+FROM running r LEFT JOIN pg_proc p ON (r.classid, r.objid) = ('pg_proc'::regclass, p.oid)
+  LEFT JOIN pg_type y ON (r.classid, r.objid) = ('pg_type'::regclass, y.oid)
+  JOIN untrusted u ON u.oid = coalesce(p.proowner, y.typowner)
+
 -- The tables that get rows.  Those of other owners, which have triggers of their own, and
--- foreign tables do not, nor does a table that has one of these below it.
+-- foreign tables do not, nor does a table that has one of these below it, or code of others.
 -- cte: tried(relid, name)
 SELECT r.oid, format('%I.%I', n.nspname, r.relname)
 FROM pg_class r JOIN pg_namespace n ON n.oid = r.relnamespace
@@ -14,6 +37,7 @@ AND r.relkind IN ('r', 'p') AND NOT r.relispartition
 AND NOT EXISTS (
   SELECT FROM below b JOIN pg_class p ON p.oid = b.relid JOIN pg_class k ON k.oid = $tables[1]
   WHERE b.root = r.oid AND (p.relowner <> k.relowner OR p.relkind = 'f'))
+AND r.oid NOT IN (SELECT relid FROM code_of_others)
 
 -- Their columns that hold keys, with the number of the key, or the one behind the last for a
 -- column that is widened because of its name.
@@ -137,6 +161,15 @@ FROM tried x JOIN place p USING (relid) CROSS JOIN (VALUES (true), (false)) v(co
 GROUP BY x.relid, x.name, p.number, p.condition, p.location, p.key, v.complete
 ORDER BY (SELECT count(*) FROM ancestor a WHERE a.relid = x.relid), x.name COLLATE "C",
   v.complete DESC
+
+-- Tables that get none because of that.
+-- name: untried
+SELECT format('table %s', r.oid::regclass) AS object,
+  format('it is not rehearsed, because INSERT could run code of %s as its owner: %s', c.who,
+    min(c.what COLLATE "C")) AS finding
+FROM code_of_others c JOIN pg_class r ON r.oid = c.relid JOIN owner ON owner.oid = r.relowner
+WHERE NOT r.relispartition
+GROUP BY r.oid, c.who ORDER BY 1, 2
 
 -- The sequences that give numbers to the rows that are inserted, by triggers, too.
 -- cte: moved(oid, name, seqincrement, seqmax) materialized
