@@ -389,9 +389,9 @@ leave_obstacles(Report *report, Oid owner)
 	foreach(cell, list_difference_ptr(columns, good_columns))
 	{
 		const SnowflakeColumn *column = lfirst(cell);
+		const char *name = get_attname(column->relid, column->attnum, false);
 
-		add_not_rehearsed(report, psprintf("column %s of table %s",
-										   quote_identifier(get_attname(column->relid, column->attnum, false)),
+		add_not_rehearsed(report, psprintf("column %s of table %s", quote_identifier(name),
 										   snowflake_relation_name(column->relid)));
 	}
 	return true;
