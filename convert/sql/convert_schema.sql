@@ -185,3 +185,18 @@ SET client_min_messages = warning;
 DROP SCHEMA app, healthy, nothing CASCADE;
 DROP OWNED BY regress_app;
 DROP ROLE regress_app, regress_app_reader, regress_app_owner;
+
+-- columns without a foreign key that prevent the conversion can be left out
+CREATE SCHEMA leaving;
+SET search_path = leaving, public;
+CREATE TABLE users (id serial PRIMARY KEY);
+CREATE TABLE notes (id bigserial PRIMARY KEY, user_id int, twice int GENERATED ALWAYS AS (user_id * 2) STORED);
+CREATE TABLE called (user_id int);
+CREATE FUNCTION sum_of() RETURNS bigint BEGIN ATOMIC SELECT sum(user_id) FROM called; END;
+CREATE TABLE published (user_id int);
+SET client_min_messages = error;
+CREATE PUBLICATION regress_leaving FOR TABLE published (user_id);
+SELECT object, what_to_do FROM snowflake_convert_report('leaving') WHERE severity = 'obstacle';
+SELECT count(*) > 0 AS converted FROM snowflake_convert_schema('leaving', widen => 'none');
+DROP PUBLICATION regress_leaving;
+DROP SCHEMA leaving CASCADE;

@@ -78,11 +78,14 @@ obj_description({oid}, '{catalog}') IS NOT NULL
 format('ALTER STATISTICS %I.%I SET STATISTICS %s', {schema}, {name}, {target})
 
 -- What prevents a conversion: each query of the list returns lines that say what, and the
--- table or column that each is about.
+-- table or column that each is about.  One without a foreign key need not be widened.
 -- snippet: obstacles(entries)
-SELECT line COLLATE "C" AS line, min(object COLLATE "C") AS object, hint
-FROM ({entries}) o(number, hint, line, object)
-GROUP BY number, hint, line COLLATE "C"
+SELECT line COLLATE "C" AS line, min(object COLLATE "C") AS object, concat(o.hint, w.hint) AS hint
+FROM ({entries}) o(number, hint, line, object) CROSS JOIN LATERAL (
+  SELECT CASE WHEN o.object IN (SELECT column_name FROM target WHERE key IS NULL)
+    THEN ' Or leave these columns out: give widen ''none'' or a list of other columns instead of '
+      '''keys''.' END) w(hint)
+GROUP BY number, o.hint, w.hint, line COLLATE "C"
 ORDER BY number, line COLLATE "C"
 
 -- What is to be told.  The severity "first" is that of what needs a decision before the first
