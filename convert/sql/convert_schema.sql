@@ -200,3 +200,17 @@ SELECT object, what_to_do FROM snowflake_convert_report('leaving') WHERE severit
 SELECT count(*) > 0 AS converted FROM snowflake_convert_schema('leaving', widen => 'none');
 DROP PUBLICATION regress_leaving;
 DROP SCHEMA leaving CASCADE;
+
+-- generated columns that hold keys are never widened, and new IDs do not fit into them
+CREATE SCHEMA computed;
+SET search_path = computed, public;
+CREATE TABLE users (id serial PRIMARY KEY);
+CREATE TABLE documents (id bigserial PRIMARY KEY, data jsonb, user_id int GENERATED ALWAYS AS ((data ->> 'user')::int) STORED,
+    user_ids int[] GENERATED ALWAYS AS (ARRAY[(data ->> 'user')::int]) STORED);
+SELECT object, finding, what_to_do FROM snowflake_convert_report('computed') WHERE object ~ 'documents.user';
+SELECT count(*) > 0 AS converted FROM snowflake_convert_schema('computed');
+INSERT INTO users DEFAULT VALUES;
+\set VERBOSITY sqlstate
+INSERT INTO documents (data) SELECT jsonb_build_object('user', id) FROM users;
+\set VERBOSITY default
+DROP SCHEMA computed CASCADE;

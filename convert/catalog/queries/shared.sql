@@ -275,7 +275,7 @@ FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
   CROSS JOIN LATERAL (
     SELECT coalesce(s.base, s.typid), greatest(s.typmod, a.atttypmod)) b(base, mod)
 WHERE r.relnamespace = $schema AND r.relkind IN ('r', 'p') AND $tables <> '{}'
-AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0 AND a.attgenerated = ''
+AND a.attnum > 0 AND NOT a.attisdropped AND a.attinhcount = 0
 AND (b.base NOT IN ('varchar'::regtype, 'bpchar'::regtype) OR b.mod - 4 BETWEEN 5 AND 18)
 -- numeric(p, s) has p - s digits before the point, and an ID 19.
 AND (b.base NOT IN ('numeric'::regtype, 'numeric[]'::regtype)

@@ -62,7 +62,7 @@ AND bool_and(strpos({words(a.attname)}, '_') > 0)
 -- their values, and nothing widens them; with the number of columns of the primary key, in it.
 -- cte: narrow(relid, attnum, attname, table_name, words, is_integer, key_columns)
 SELECT a.attrelid, a.attnum, a.attname, r.relname, {words(a.attname)},
-  a.atttypid IN ('int2'::regtype, 'int4'::regtype), i.indnkeyatts
+  a.atttypid IN ('int2'::regtype, 'int4'::regtype) AND a.attgenerated = '', i.indnkeyatts
 FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
   JOIN small_type y ON (y.relid, y.attnum) = (a.attrelid, a.attnum) AND NOT y.is_array
   LEFT JOIN pg_attrdef f ON (f.adrelid, f.adnum) = (a.attrelid, a.attnum)

@@ -124,7 +124,7 @@ SELECT column_name, format('%s (%s%s)%s', column_name, type, CASE WHEN rounds TH
   concat(format(CASE WHEN rounds THEN 'it might hold keys, and %s rounds new IDs without an error'
     ELSE 'it might hold keys, and new IDs do not fit into %s' END, type), ': ' || reason), NULL,
   'If they hold keys of converted tables, change their types, for example to bigint, bigint[] or '
-  'text. widen does not do that.'
+  'text, and those in expressions of generated columns. widen does not do that.'
 FROM unfit
 
 -- notice: warning | one each | there might not be enough locks
