@@ -107,7 +107,8 @@ typedef struct Columns
 	const SnowflakeConversion *conversion;
 	List	   *columns;		/* of Column */
 	List	   *texts;			/* of SnowflakeColumn */
-	int		   *nrows;			/* how many rows keys have, up to 100; -1 if not read */
+	int		   *nrows;			/* how many rows keys have, up to 100; -1 if
+								 * not read */
 	bool		any_unread;		/* is there a key that was not read? */
 	bool	   *small;			/* which keys are smallints or integers */
 	bool		any_small;

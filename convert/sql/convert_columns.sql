@@ -337,6 +337,17 @@ CREATE RULE kept_users AS ON DELETE TO users DO ALSO UPDATE facts SET ruled = NU
 CREATE POLICY own_users ON facts USING (EXISTS (SELECT FROM users WHERE id = guarded AND name = current_user));
 CREATE FUNCTION user_of(facts) RETURNS text BEGIN ATOMIC SELECT name FROM users WHERE id = $1.called; SELECT name FROM users u, facts f WHERE f.called = u.id; END;
 SELECT * FROM verdicts('compared');
+-- Keys to which the application gives values, and what references them
+CREATE SCHEMA supplied;
+CREATE TABLE supplied.options (id serial PRIMARY KEY, name text);
+CREATE TABLE supplied.option_scope (scope_id smallint PRIMARY KEY);
+CREATE TABLE supplied.scopes (scope_id integer PRIMARY KEY REFERENCES supplied.option_scope);
+CREATE TABLE supplied.colours (colour_id integer PRIMARY KEY);
+CREATE TABLE supplied.details (option_id integer PRIMARY KEY);
+INSERT INTO supplied.options SELECT FROM generate_series(1, 30);
+INSERT INTO supplied.option_scope SELECT generate_series(1, 5);
+INSERT INTO supplied.colours SELECT generate_series(1, 30);
+SELECT * FROM verdicts('supplied');
 -- Views of which each has two of the one before it
 DO $$
 BEGIN
@@ -348,6 +359,6 @@ BEGIN
 END $$;
 SELECT * FROM verdicts('compared') WHERE "column" = 'more.kept';
 SET client_min_messages = warning;
-DROP SCHEMA told, wide, alike, named, empty, ids, types, great, closed, much, one, short, compared CASCADE;
+DROP SCHEMA supplied, told, wide, alike, named, empty, ids, types, great, closed, much, one, short, compared CASCADE;
 DROP FUNCTION verdicts;
 DROP ROLE regress_told, regress_told_other;

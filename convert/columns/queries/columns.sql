@@ -72,7 +72,7 @@ AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval[(]', false)
 
 -- What the names of these columns say, as a number: 3 if a name says whose key it is, 2 if it is
 -- like one, 1 if it has a part of such a one, -1 if it is that of something else, and -2 if it is
--- that of a key to which the application gives values.  A single word that is the name of a table,
+-- that of its own table's key, to which the application gives values.  A single word that is the name of a table,
 -- but says nothing of a key, may as well mean something else.
 -- name: columns
 WITH split AS MATERIALIZED (
@@ -110,7 +110,10 @@ WITH split AS MATERIALIZED (
   FROM split s LEFT JOIN matched m ON (m.relid, m.attnum) = (s.relid, s.attnum)
   ORDER BY s.relid, s.attnum, m.rank, m.number IS NULL, m.part, m.label COLLATE "C")
 SELECT t.relid, t.attnum, format('%I.%I', t.table_name, t.attname) AS path,
-  CASE WHEN t.key_columns = 1 AND t.words = 'id' THEN -2
+  CASE WHEN t.key_columns = 1 AND (t.words = 'id'
+      OR right('_' || {words(t.table_name)}, length(t.base) + 1) = '_' || t.base
+      OR right('_' || {words(t.table_name)}, length(t.base) + 2) = '_' || t.base || 's')
+    THEN -2
     WHEN t.is_number OR t.rank < 3 AND t.key IS NULL THEN -1
     WHEN t.key IS NOT NULL AND (t.is_id OR t.rank < 3 AND t.clear) THEN 3
     WHEN t.is_id AND p.attname IS NOT NULL THEN 3
