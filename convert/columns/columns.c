@@ -107,8 +107,7 @@ typedef struct Columns
 	const SnowflakeConversion *conversion;
 	List	   *columns;		/* of Column */
 	List	   *texts;			/* of SnowflakeColumn */
-	int		   *nrows;			/* how many rows keys have, up to 100; -1 if
-								 * not read */
+	int		   *nrows;			/* as snowflake_convert_look_up() returns them */
 	bool		any_unread;		/* is there a key that was not read? */
 	bool	   *small;			/* which keys are smallints or integers */
 	bool		any_small;
@@ -222,12 +221,12 @@ count_found(const Column *column)
 }
 
 /*
- * Are most of its values in no key?  That is not known if a key was not read.
+ * Are most of its values in no key that was read?
  */
 static bool
-is_refuted(const Columns *all, const Column *column)
+is_refuted(const Column *column)
 {
-	return !all->any_unread && count_found(column) * 2 < column->values->count;
+	return count_found(column) * 2 < column->values->count;
 }
 
 static bool
@@ -256,12 +255,16 @@ is_told_by_values(const Columns *all, const Column *column)
 static Verdict
 judge(const Columns *all, const Column *column)
 {
-	if (is_refuted(all, column))
+	bool		without_values = column->values->count == 0 ||
+		(all->any_unread && is_refuted(column));
+
+	/* Those of a key that was not read may be any values. */
+	if (!without_values && is_refuted(column))
 		return column->strength >= A_BIT ? PERHAPS : NO;
 	if (column->strength == WHOSE_KEY ||
 		(column->strength >= OF_NOTHING && is_told_by_values(all, column)))
 		return SURE;
-	if (column->values->count == 0 ?
+	if (without_values ?
 		column->strength < (all->of_one_key || !all->any_small || !column->is_integer ?
 							LIKE_A_REFERENCE : OF_SOMETHING_ELSE) :
 		all->of_one_key && column->strength < A_BIT && !is_spread(column))

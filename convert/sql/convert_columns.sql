@@ -258,6 +258,8 @@ SELECT pg_relation_size('events') > 128 * current_setting('block_size')::int AS 
 CREATE TABLE logs (event_id integer, who integer);
 INSERT INTO logs SELECT 10 * i, 10 * i FROM generate_series(1, 50) i;
 SELECT * FROM verdicts('closed');
+-- nor does it tell of a column without such a name, for the conversion of one table
+SELECT count(*) FROM snowflake_convert('events', 'id', dry_run => true);
 
 -- More texts than a query can have twice, and texts that are also too short
 CREATE SCHEMA much;
