@@ -37,6 +37,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/value.h"
+#include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -44,6 +45,7 @@
 #include "utils/varlena.h"
 
 #include "convert/catalog/queries.h"
+#include "convert/catalog/subtransaction.h"
 #include "convert/columns/columns.h"
 #include "convert/columns/compared.h"
 #include "convert/columns/values.h"
@@ -52,6 +54,9 @@
 /* By so many different values, of which one is greater, a column may hold a key. */
 #define SOME_VALUES		3
 #define SMALL_VALUE		20
+
+/* How long to wait for other tables than those that are converted. */
+#define MAX_WAIT_MS		100
 
 /* A key is told from a small list of codes by having as many rows. */
 #define MANY_ROWS		20
@@ -608,19 +613,38 @@ snowflake_convert_choose_columns(SnowflakeConversion *conversion, const char *ar
 }
 
 /*
- * Find the columns that hold the key of a single table, without a foreign key, in its
- * schema.
+ * Find the columns that hold the key of a single table, in its schema.  Returns false, to
+ * keep no locks.
+ */
+static bool
+look_for_holders(void *argument)
+{
+	SnowflakeConversion *conversion = argument;
+	SnowflakeConversion of_schema = *conversion;
+	Columns		all = {.conversion = &of_schema,.of_one_key = true};
+
+	of_schema.schema = get_rel_namespace(((SnowflakeKey *) linitial(conversion->keys))->relid);
+	find_and_judge(&all);
+	conversion->found = list_found(&all);
+	return false;
+}
+
+/*
+ * The same, without a foreign key.  The conversion of a table neither fails nor waits for
+ * long because of other tables.
  */
 void
 snowflake_convert_find_holders(SnowflakeConversion *conversion)
 {
 	const SnowflakeKey *key = linitial(conversion->keys);
-	SnowflakeConversion of_schema = *conversion;
-	Columns		all = {.conversion = &of_schema,.of_one_key = true};
+	int			lock_timeout = LockTimeout;
+	ErrorData  *error;
 
 	if (key->type != INT8OID)
 		return;
-	of_schema.schema = get_rel_namespace(key->relid);
-	find_and_judge(&all);
-	conversion->found = list_found(&all);
+	LockTimeout = MAX_WAIT_MS;
+	(void) snowflake_convert_do(look_for_holders, conversion, &error);
+	LockTimeout = lock_timeout;
+	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		ReThrowError(error);
 }

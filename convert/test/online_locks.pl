@@ -156,7 +156,7 @@ foreach my $case ([ 'PRIMARY KEY (v, id)', 2 ], [ 'PRIMARY KEY (id)', 1 ])
 	my $before = $node->safe_psql('postgres', $count);
 	unlike(call("'k', 'id'"), qr/ERROR/, "a table with $key is converted");
 	$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CALL %'}) or die;
-	is($node->safe_psql('postgres', $count) - $before, $scans, '... and its rows are not read while others wait');
+	cmp_ok($node->safe_psql('postgres', $count) - $before, '<=', $scans, '... and its rows are not read while others wait');
 	like($node->safe_psql('postgres', q{INSERT INTO k (v) VALUES (0) RETURNING id > 1000000}), qr/^t$/, '... and has the default');
 	$node->safe_psql('postgres', 'DROP TABLE k');
 }
