@@ -14,7 +14,7 @@ note($before);
 $app->save;
 
 # The report names its functions that have integers.  Two of them hold keys in these.
-my $named = $app->as_owner(q{SELECT object FROM snowflake_convert_report('public', kind => 'snowflake', details => true) WHERE finding LIKE '%has integers'});
+my $named = $app->as_owner(q{SELECT object FROM snowflake_convert_report('public', kind => 'snowflake', details => true) WHERE finding LIKE '%has integers%'});
 is($named =~ s/^function public\.|\(.*\)$//gmr,
 	"checklease4limits\nchecklease6limits\ncreateoptionauditdhcp4\ncreateoptionauditdhcp6\nlease6dumpdata\nlease6upload", 'the report names functions');
 my $rehearsal = q{
