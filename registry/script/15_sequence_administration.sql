@@ -379,7 +379,7 @@ BEGIN
     @CHECK_OWNERS@
 
     DECLARE
-        st snowflake_registry.range_state := snowflake_registry.lock_range_state();
+        st record := snowflake_registry.lock_range_state();
         here record := snowflake_registry.place();
         moved text;
     BEGIN
