@@ -72,8 +72,8 @@ AND NOT coalesce(pg_get_expr(f.adbin, f.adrelid) ~* 'nextval[(]', false)
 
 -- What the names of these columns say, as a number: 3 if a name says whose key it is, 2 if it is
 -- like one, 1 if it has a part of such a one, -1 if it is that of something else, and -2 if it is
--- that of its own table's key, to which the application gives values.  A single word that is the name of a table,
--- but says nothing of a key, may as well mean something else.
+-- that of its own table's key, to which the application gives values.  A single word that is the
+-- name of a table, but says nothing of a key, may as well mean something else.
 -- name: columns
 WITH split AS MATERIALIZED (
   SELECT n.*, s.short, {base(s.short)} AS base, {base(n.words)} AS long_base,
