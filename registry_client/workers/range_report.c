@@ -47,9 +47,8 @@
 #include "shared/clock.h"
 #include "shared/compat.h"
 
-/* How soon a report is made again: one that was complete, and another one. */
-#define AGAIN_US			(10 * USECS_PER_MINUTE)
-#define AGAIN_INCOMPLETE_US	USECS_PER_MINUTE
+/* How soon a report is made again, unless the registry says that it needs none. */
+#define AGAIN_US	USECS_PER_MINUTE
 
 #define QUEUE_SIZE			65536
 
@@ -370,7 +369,7 @@ snowflake_note_reported(int n)
 	ereport(LOG,
 			(errmsg("reported to the registry which numbers of %d sequences are in use",
 					nreports)));
-	not_before = snowflake_steady_clock() + (is_complete ? AGAIN_US : AGAIN_INCOMPLETE_US);
+	not_before = snowflake_steady_clock() + AGAIN_US;
 	MemoryContextDelete(context);
 	context = NULL;
 }
