@@ -392,7 +392,7 @@ BEGIN
         moved := (snowflake_registry.judge_receipt(st, 0, NULL)).reason;
         IF moved IS NOT NULL THEN
             PERFORM snowflake_registry.note_stop(moved, 0);
-            SELECT * INTO st FROM snowflake_registry.range_state;
+            st := (SELECT s FROM snowflake_registry.range_state s);
         END IF;
         IF skip = 0 AND st.stopped IS NOT NULL THEN
             PERFORM snowflake_registry.check_reports(st, servers);
