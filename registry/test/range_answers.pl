@@ -300,7 +300,7 @@ foreach (1 .. $wanted)
 ok($bad == 0 && $numbers > 0, "after random answers, each number is above the ones before, and at most MAXVALUE ($numbers numbers)");
 my %answers_of;
 $answers_of{$_}++ foreach split /\n/, slurp_file($answered);
-cmp_ok($answers_of{get_floors} // 0, '>', 0, 'some of these answers have floors');
+cmp_ok(scalar(keys %answers_of), '>', 1, 'some of these answers are to other calls than for ranges');
 unlike(slurp_file($server->logfile), $crash, 'no process has crashed');
 diag(join ', ', map { "$answers_of{$_} $_" } sort keys %answers_of);
 
