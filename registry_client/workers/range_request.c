@@ -74,6 +74,7 @@ static const char names_query[] =
 " $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int4,"
 " $5::pg_catalog.int4)";
 
+/* No parameter can be NULL, as the client is here. */
 static const char names_elsewhere_query[] =
 "SELECT database, name, last, least_count, wish"
 " FROM snowflake_registry.get_range_names(CASE WHEN false THEN $1::pg_catalog.uuid END,"
