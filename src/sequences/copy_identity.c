@@ -35,6 +35,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "executor/executor.h"
@@ -141,11 +142,15 @@ put_defaults(const SnowflakeCopiedTable *table)
 }
 
 /*
- * A relation was invalidated, and read again if it is open.
+ * A relation was invalidated, and read again if it is open.  When a session ends in the
+ * middle of a COPY, its transaction is rolled back before the end of the statement:
+ * then, table and relation can be gone.
  */
 static void
 relation_changed(Datum arg, Oid relid)
 {
+	if (!IsTransactionState())
+		return;
 	for (SnowflakeCopiedTable *table = copied; table != NULL; table = table->outer)
 	{
 		if (table->has_begun &&

@@ -1,6 +1,7 @@
 # COPY FROM with defaults that generate keys, beyond what one session sees
 # (sql/copy.sql): the options of its formats, batches for another server, foreign tables
-# of file_fdw, the initial copy of a subscription; and how much WAL it writes.
+# of file_fdw, the initial copy of a subscription; how much WAL it writes; and that a
+# session can be terminated meanwhile.
 
 use SnowflakeTest;
 
@@ -8,7 +9,7 @@ my $rows = 5000;
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 'logical');
 $node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1\nautovacuum = off");
+	"shared_preload_libraries = 'snowflake'\nsnowflake.worker_id = 1\nautovacuum = off\nlog_disconnections = on");
 $node->start;
 $node->safe_psql(
 	'postgres', q{
@@ -135,6 +136,22 @@ SKIP:
 		COPY here (v) FROM PROGRAM 'seq 100'});
 	is(keys_of('there'), 100, 'postgres_fdw with batches: each row has an ID of its own');
 }
+
+#
+# The session ends in the middle, and with it the table, which a savepoint created
+#
+$node->safe_psql('postgres', q{SELECT snowflake_set_sequence_kind('plain_id_seq')});
+my $log_end = -s $node->logfile;
+$node->psql(
+	'postgres', q{
+	BEGIN;
+	SAVEPOINT a;
+	CREATE TABLE gone (id bigint GENERATED ALWAYS AS IDENTITY, v int);
+	SAVEPOINT b;
+	COPY gone (v) FROM PROGRAM 'seq 3' WHERE pg_terminate_backend(pg_backend_pid())});
+$node->wait_for_log(qr/disconnection: |terminated by signal/, $log_end);
+unlike(slurp_file($node->logfile, $log_end), qr/terminated by signal/,
+	'COPY into an identity column: the session can be terminated');
 
 #
 # A subscription: its initial copy is no statement, and what follows is INSERT.  The
