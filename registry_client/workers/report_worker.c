@@ -20,26 +20,225 @@
 #include "access/xact.h"
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/dsm.h"
 #include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/proc.h"
 #include "storage/shm_mq.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timeout.h"
 
-#include "sequences/report.h"
+#include "ranges/needs.h"
+#include "ranges/slots.h"
+#include "sequences/exhaust.h"
+#include "sequences/floor.h"
+#include "sequences/labelled.h"
+#include "sequences/suitable.h"
+#include "shared/clock.h"
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 PGDLLEXPORT void snowflake_report_main(Datum main_arg);
 
+/*
+ * How long the sequences of one owner are read, and waited for if they are locked; later
+ * ones only so long each, which suffices for a table that is not locked and has an index.
+ */
+#define MAX_READ_MS		60000
+#define MAX_WAIT_MS		5000
+#define MIN_MS			100
+
+/* How long those of an owner have taken, who shall not hold up the others. */
+typedef struct OwnerTime
+{
+	Oid			owner;
+	int			spent_ms;
+} OwnerTime;
+
 static void
-send_report(const RangeReport *report, void *queue)
+send_report(const RangeReport *report, shm_mq_handle *queue)
 {
 	if (shm_mq_send(queue, sizeof(RangeReport), report, false, true) != SHM_MQ_SUCCESS)
 		proc_exit(1);
+}
+
+static bool
+add_sequence(Oid relid, void *relids)
+{
+	List	  **list = relids;
+
+	*list = lappend_oid(*list, relid);
+	return false;
+}
+
+/*
+ * Fill in which sequence it is, and what is known without its columns.  Returns false
+ * if it is no range sequence, or one that cannot have been granted numbers.
+ */
+static bool
+fill_name(Oid relid, RangeReport *report)
+{
+	SequenceLabel label = snowflake_sequence_label(relid);
+	const char *name;
+
+	/*
+	 * Somebody can drop a sequence that is not locked.  The registry takes no
+	 * other MAXVALUE.
+	 */
+	if (label.kind != SNOWFLAKE_KIND_RANGE ||
+		!SearchSysCacheExists1(SEQRELID, ObjectIdGetDatum(relid)) ||
+		snowflake_get_definition(relid).seqmax < 1)
+		return false;
+	name = snowflake_utf8_name(label.name);
+	if (name == NULL ||
+		strlcpy(report->name, name, sizeof(report->name)) >= sizeof(report->name))
+		return false;
+	report->last = snowflake_get_definition(relid).seqmax;
+	report->granted = snowflake_number_before(relid, &label);
+	return true;
+}
+
+/*
+ * Has a transaction that is open, or prepared, used a sequence?  Nobody sees its rows.  If
+ * the numbers were granted in this life, memory knows it, unless the slot was given up.
+ */
+static bool
+is_in_use(Oid relid)
+{
+	VirtualTransactionId *holders;
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	holders = GetLockConflicts(&tag, ShareLock, NULL);
+	return VirtualTransactionIdIsValid(*holders);
+}
+
+/*
+ * Fill in what is known of a sequence, which may be locked for longer than is waited.
+ * Returns false if it is no range sequence.
+ */
+static bool
+fill_report(Oid relid, RangeReport *report)
+{
+	int64		key;
+	bool		in_use;
+	bool		has_keys;
+
+	if (!fill_name(relid, report))
+		return false;
+	LockRelationOid(relid, AccessShareLock);
+	if (get_rel_relkind(relid) != RELKIND_SEQUENCE || !fill_name(relid, report))
+		return false;
+
+	/* Before its keys are read: it may commit meanwhile. */
+	in_use = is_in_use(relid);
+	key = snowflake_greatest_key(relid, &has_keys);
+	report->granted = Max(report->granted, key);
+	report->is_exact = has_keys && !in_use;
+	return true;
+}
+
+/*
+ * The same, in a subtransaction: if its keys cannot be read, they are greater, perhaps.
+ * Without its name, there is no report of this database.
+ */
+static bool
+try_report(Oid relid, RangeReport *report, int read_ms)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool is_range = false;
+
+	BeginInternalSubTransaction(NULL);
+	PG_TRY();
+	{
+		enable_timeout_after(STATEMENT_TIMEOUT, read_ms);
+		is_range = fill_report(relid, report);
+		disable_timeout(STATEMENT_TIMEOUT, false);
+
+		/* Its locks are not kept: of all sequences, they are too many. */
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		if (report->last == 0)
+			PG_RE_THROW();
+		disable_timeout(STATEMENT_TIMEOUT, false);
+		QueryCancelPending = false;
+		MemoryContextSwitchTo(context);
+		HOLD_INTERRUPTS();
+		EmitErrorReport();
+		RESUME_INTERRUPTS();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		is_range = true;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return is_range;
+}
+
+/*
+ * The same, as long as is left to the owner of the sequence.
+ */
+static bool
+try_in_time(Oid relid, RangeReport *report, HTAB *owners)
+{
+	Oid			owner = snowflake_table_owner(relid);
+	int64		begun = snowflake_steady_clock();
+	bool		exists;
+	OwnerTime  *time = hash_search(owners, &owner, HASH_ENTER, &exists);
+	bool		is_range;
+
+	if (!exists)
+		time->spent_ms = 0;
+	SetConfigOption("lock_timeout",
+					psprintf("%d", Max(MAX_WAIT_MS - time->spent_ms, MIN_MS)),
+					PGC_USERSET, PGC_S_OVERRIDE);
+	is_range = try_report(relid, report, Max(MAX_READ_MS - time->spent_ms, MIN_MS));
+	time->spent_ms += (snowflake_steady_clock() - begun) / 1000;
+	return is_range;
+}
+
+/*
+ * Send what is known of each range sequence of this database: the number that it would
+ * continue above, exact if a column has its keys.
+ */
+static void
+report_sequences(shm_mq_handle *queue)
+{
+	HASHCTL		control = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(OwnerTime)
+	};
+	HTAB	   *owners = hash_create("snowflake owners", 16, &control, HASH_ELEM | HASH_BLOBS);
+	const char *database = get_database_name(MyDatabaseId);
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	(void) snowflake_find_labelled(add_sequence, &relids);
+	foreach(cell, relids)
+	{
+		RangeReport found;
+
+		CHECK_FOR_INTERRUPTS();
+		memset(&found, 0, sizeof(found));
+		strlcpy(found.database, database, sizeof(found.database));
+		if (try_in_time(lfirst_oid(cell), &found, owners))
+			send_report(&found, queue);
+	}
 }
 
 /*
@@ -88,7 +287,7 @@ snowflake_report_main(Datum main_arg)
 	handle = shm_mq_attach(queue, segment, NULL);
 
 	pgstat_report_activity(STATE_RUNNING, "which numbers of sequences are in use");
-	snowflake_report_sequences(send_report, handle);
+	report_sequences(handle);
 	(void) shm_mq_send(handle, 1, "", false, true);
 	dsm_detach(segment);
 	PopActiveSnapshot();

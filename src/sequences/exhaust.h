@@ -14,7 +14,7 @@
 
 #include "sequences/label.h"
 
-extern SequenceLabel snowflake_sequence_label(Oid relid);
+extern PGDLLEXPORT SequenceLabel snowflake_sequence_label(Oid relid);
 extern void snowflake_exhaust(Oid relid);
 extern bool snowflake_exhaust_in_place(Oid relid);
 extern void snowflake_watch_resets(void);

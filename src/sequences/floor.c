@@ -59,7 +59,7 @@ snowflake_number_before(Oid relid, const SequenceLabel *label)
 static int64
 greatest_number(Oid relid, const SequenceLabel *label)
 {
-	int64		key = snowflake_greatest_key(relid);
+	int64		key = snowflake_greatest_key(relid, NULL);
 	int64		before = snowflake_number_before(relid, label);
 
 	return Max(key, before);

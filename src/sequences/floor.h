@@ -26,7 +26,7 @@ typedef struct RangeFloor
 	char		name[SNOWFLAKE_RANGE_NAME_SIZE];
 } RangeFloor;
 
-extern int64 snowflake_number_before(Oid relid, const SequenceLabel *label);
+extern PGDLLEXPORT int64 snowflake_number_before(Oid relid, const SequenceLabel *label);
 extern RangeFloor *snowflake_range_floor(Oid relid, const SequenceLabel *label);
 extern void snowflake_settle_floors(const List *floors);
 extern void snowflake_settle_range(Oid relid, const SequenceLabel *label);

@@ -148,7 +148,7 @@ local_position(Oid relid, const SequenceLabel *label, bool ask_registry)
 		return position;
 	granted = ask_registry ? snowflake_granted_number(relid, label) :
 		snowflake_granted_here(label->name);
-	above = snowflake_greatest_key(relid);
+	above = snowflake_greatest_key(relid, NULL);
 	above = Max(above, granted);
 	if (above > 0 &&
 		above >= (label->has_position ? position.last_value : definition.seqstart))
@@ -220,7 +220,7 @@ change_label(Oid relid, const SequenceLabel *label, bool is_written, bool ask_re
 	{
 		check_label(relid, label);
 		if (is_written && label->kind == SNOWFLAKE_KIND_RANGE &&
-			(!snowflake_is_unused(relid) || snowflake_greatest_key(relid) > 0))
+			(!snowflake_is_unused(relid) || snowflake_greatest_key(relid, NULL) > 0))
 			settle_written(relid, label);
 		if (!snowflake_is_exhausted(relid))
 			snowflake_exhaust(relid);

@@ -18,8 +18,8 @@
 #define SNOWFLAKE_LABEL_LOCAL		"local"
 
 extern char *snowflake_get_label(Oid relid);
-extern Oid	snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
-									void *arg);
+extern PGDLLEXPORT Oid snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
+													void *arg);
 extern Oid	snowflake_find_nonlocal_sequence(void);
 
 #endif							/* SNOWFLAKE_LABELLED_H */

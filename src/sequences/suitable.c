@@ -427,6 +427,7 @@ typedef struct GreatestKey
 {
 	int64		key;
 	int64		last;
+	bool		has_keys;		/* can a column have keys that count? */
 	Oid			left_out;		/* a table whose keys do not count */
 } GreatestKey;
 
@@ -490,6 +491,7 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 		greatest->left_out = table;
 		return;
 	}
+	greatest->has_keys = true;
 	altered = find_altered(table);
 	foreach(cell, altered)
 		check_new_column(relid, lfirst_oid(cell),
@@ -502,15 +504,15 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 }
 
 /*
- * The greatest value of all columns that use a sequence, or 0.  Row security
- * must not hide any, nor a snapshot of the transaction.
+ * The greatest value of all columns that use a sequence, or 0, and whether there are such
+ * columns.  Row security must not hide any, nor a snapshot of the transaction.
  *
  * A key at the end of the sequence, or above it, counts only if another one is in the
  * upper half: a row with the greatest integer, which somebody added, would otherwise
  * exhaust the sequence.
  */
 int64
-snowflake_greatest_key(Oid relid)
+snowflake_greatest_key(Oid relid, bool *has_keys)
 {
 	GreatestKey greatest = {.last = snowflake_get_definition(relid).seqmax};
 
@@ -526,26 +528,9 @@ snowflake_greatest_key(Oid relid)
 						get_rel_name(greatest.left_out), get_rel_name(relid)),
 				 errdetail("Its owner does not have the rights of the owner of the sequence, which can continue below its keys."),
 				 errhint("If they have keys of the same servers, give both the same owner, and call setval() with the greatest key.")));
+	if (has_keys != NULL)
+		*has_keys = greatest.has_keys;
 	return greatest.key;
-}
-
-static void
-note_column(Oid relid, Oid table, int column, void *has_keys)
-{
-	if (can_have_keys(table, column) && counts(table, relid))
-		*(bool *) has_keys = true;
-}
-
-/*
- * Has a column that uses a sequence keys that count?
- */
-bool
-snowflake_has_keys(Oid relid)
-{
-	bool		has_keys = false;
-
-	for_each_column(relid, note_column, &has_keys);
-	return has_keys;
 }
 
 /*

@@ -17,7 +17,7 @@
 
 #include "sequences/label.h"
 
-extern FormData_pg_sequence snowflake_get_definition(Oid relid);
+extern PGDLLEXPORT FormData_pg_sequence snowflake_get_definition(Oid relid);
 extern SequencePosition snowflake_position_within(SequencePosition position,
 												  const FormData_pg_sequence *definition);
 extern int64 snowflake_type_maximum(Oid type);
@@ -28,11 +28,10 @@ extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_is_own_sequence(Oid relid);
 extern void snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind);
 extern void snowflake_check_suitable(Oid relid, SnowflakeSequenceKind kind);
-extern bool snowflake_has_keys(Oid relid);
 extern bool snowflake_is_locked(Oid relid, LOCKMODE mode);
 extern void snowflake_begin_alter_table(void);
 extern void snowflake_end_alter_table(void);
-extern int64 snowflake_greatest_key(Oid relid);
+extern PGDLLEXPORT int64 snowflake_greatest_key(Oid relid, bool *has_keys);
 extern bool snowflake_is_key(Oid relid, int64 number);
 
 #endif							/* SNOWFLAKE_SUITABLE_H */
