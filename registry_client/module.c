@@ -14,6 +14,7 @@
 #include "fmgr.h"
 
 #include "base/worker.h"
+#include "registry_client/workers/chain.h"
 #include "shared/compat.h"
 
 SNOWFLAKE_MODULE_MAGIC("snowflake_registry_client");
@@ -38,4 +39,5 @@ _PG_init(void)
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),
 				 errmsg("library \"snowflake_registry_client\" is of version %s, and \"snowflake\" of version %s",
 						own, snowflake_library_version)));
+	snowflake_keep_chain();
 }

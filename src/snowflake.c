@@ -29,7 +29,6 @@
 #include "ids/ids.h"
 #include "new_tables/alter.h"
 #include "new_tables/new_tables.h"
-#include "ranges/chain.h"
 #include "ranges/elsewhere.h"
 #include "ranges/slots.h"
 #include "sequences/attach.h"
@@ -233,7 +232,6 @@ request_shmem(void)
 	snowflake_request_state();
 	snowflake_request_grant();
 	snowflake_request_slots();
-	snowflake_request_chain();
 	snowflake_request_elsewhere();
 	snowflake_request_unused();
 }
@@ -247,7 +245,6 @@ startup_shmem(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	snowflake_attach_grant(snowflake_attach_state());
 	snowflake_attach_slots();
-	snowflake_attach_chain();
 	snowflake_attach_elsewhere();
 	snowflake_attach_unused();
 	LWLockRelease(AddinShmemInitLock);

@@ -19,7 +19,8 @@
  */
 #include "postgres.h"
 
-#include "base/one_line.h"
+#include <ctype.h>
+
 #include "registry_client/calls/answer.h"
 
 /*
@@ -125,6 +126,25 @@ bool
 snowflake_read_integer(const RegistryAnswer *answer, int column, int64 *value)
 {
 	return snowflake_read_value(&answer->rows[0].values[column], value);
+}
+
+/*
+ * Append a message as a single line, in characters that are in any encoding.
+ */
+void
+snowflake_append_message(StringInfo error, const char *message)
+{
+	for (; *message != '\0'; message++)
+	{
+		unsigned char c = (unsigned char) *message;
+
+		if (c == '\n' && message[1] != '\0')
+			appendStringInfoString(error, message[1] == '\t' ? ";" : "; ");
+		else if (isspace(c))
+			appendStringInfoString(error, c == '\n' ? "" : " ");
+		else
+			appendStringInfoChar(error, c > 32 && c < 127 ? c : '?');
+	}
 }
 
 /*

@@ -80,6 +80,7 @@ extern bool snowflake_has_no_row(const RegistryAnswer *answer, int ncolumns);
 extern bool snowflake_read_value(const AnswerValue *from, int64 *value);
 extern bool snowflake_read_integer(const RegistryAnswer *answer, int column,
 								   int64 *value);
+extern void snowflake_append_message(StringInfo error, const char *message);
 extern void snowflake_append_error(StringInfo string, const AnswerError *error,
 								   const char *dbname);
 extern void snowflake_append_answer(StringInfo string,

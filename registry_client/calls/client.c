@@ -35,7 +35,6 @@
 #include "storage/fd.h"
 #include "utils/timestamp.h"
 
-#include "base/one_line.h"
 #include "registry_client/calls/child.h"
 #include "registry_client/calls/client.h"
 #include "registry_client/calls/conninfo.h"

@@ -19,7 +19,7 @@
 #include "postmaster/postmaster.h"
 #include "utils/varlena.h"
 
-#include "base/one_line.h"
+#include "registry_client/calls/answer.h"
 #include "registry_client/calls/conninfo.h"
 
 /*

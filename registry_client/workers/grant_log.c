@@ -20,7 +20,6 @@
 
 #include "utils/timestamp.h"
 
-#include "base/one_line.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
 #include "generator/state.h"

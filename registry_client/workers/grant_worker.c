@@ -43,7 +43,6 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "base/token.h"
 #include "generator/grant.h"
 #include "generator/reserve.h"
 #include "generator/settings.h"

@@ -17,7 +17,6 @@
 
 #include "utils/hsearch.h"
 
-#include "base/one_line.h"
 #include "generator/grant.h"
 #include "registry_client/workers/range_log.h"
 #include "registry_client/workers/registry_worker.h"

@@ -23,8 +23,6 @@
 
 #include "utils/timestamp.h"
 
-#include "base/one_line.h"
-#include "base/token.h"
 #include "generator/durable.h"
 #include "registry_client/workers/range_request.h"
 #include "registry_client/workers/registry_worker.h"

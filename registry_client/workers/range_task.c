@@ -19,7 +19,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "base/one_line.h"
 #include "generator/durable.h"
 #include "registry_client/workers/range_log.h"
 #include "registry_client/workers/range_task.h"

@@ -31,11 +31,11 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/pidfile.h"
 #include "utils/timestamp.h"
 
-#include "base/one_line.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
 #include "registry_client/calls/conninfo.h"
@@ -256,6 +256,28 @@ snowflake_name_in_registry(void)
 	if (gethostname(host, sizeof(host) - 1) != 0)
 		strlcpy(host, "?", sizeof(host));
 	return host;
+}
+
+/*
+ * A token, and an array of them, as SQL has them.
+ */
+char *
+snowflake_token_text(const pg_uuid_t *token)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(token)));
+}
+
+char *
+snowflake_token_array(const pg_uuid_t *tokens, int count)
+{
+	StringInfoData array;
+
+	initStringInfo(&array);
+	for (int i = 0; i < count; i++)
+		appendStringInfo(&array, "%c%s", i == 0 ? '{' : ',',
+						 snowflake_token_text(&tokens[i]));
+	appendStringInfoString(&array, count == 0 ? "{}" : "}");
+	return array.data;
 }
 
 /*

@@ -12,6 +12,8 @@
 #ifndef SNOWFLAKE_REGISTRY_WORKER_H
 #define SNOWFLAKE_REGISTRY_WORKER_H
 
+#include "utils/uuid.h"
+
 #include "registry_client/calls/client.h"
 
 /* Where the registry is. */
@@ -43,6 +45,8 @@ extern bool snowflake_call_locally(const Registry *registry,
 								   RegistryCall *call,
 								   const WaitLimit *limit, StringInfo error);
 extern const char *snowflake_name_in_registry(void);
+extern char *snowflake_token_text(const pg_uuid_t *token);
+extern char *snowflake_token_array(const pg_uuid_t *tokens, int count);
 extern bool snowflake_may_log_call(void);
 extern void snowflake_cut_error(StringInfo error);
 

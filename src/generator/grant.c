@@ -85,8 +85,6 @@
 #include "utils/acl.h"
 #include "utils/timestamp.h"
 
-#include "base/one_line.h"
-#include "base/token.h"
 #include "base/wait_event.h"
 #include "generator/grant.h"
 #include "generator/settings.h"
@@ -222,6 +220,24 @@ snowflake_attach_grant(bool is_new)
 		clear_kept(last);
 	if (last->worker_id >= 0)
 		snowflake_init_worker_id(last->worker_id, last->from, last->until);
+}
+
+/*
+ * Draw a token.  Two machines resumed from one memory snapshot could draw the
+ * same from the same state of the random number generator, but not at the same
+ * time.
+ */
+void
+snowflake_draw_token(pg_uuid_t *token)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!pg_strong_random(token->data, UUID_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+	for (size_t i = 0; i < sizeof(now); i++)
+		token->data[i] ^= (unsigned char) ((uint64) now >> (8 * i));
 }
 
 /*
@@ -537,6 +553,30 @@ snowflake_held_worker_id(void)
 	worker_id = get_kept()->worker_id;
 	snowflake_unlock_reserve();
 	return worker_id;
+}
+
+/*
+ * Do two errors differ in more than numbers, such as times?
+ */
+bool
+snowflake_errors_differ(const char *one, const char *other)
+{
+	const char *digits = "0123456789";
+
+	while (*one != '\0' && *other != '\0')
+	{
+		size_t		one_number = strspn(one, digits);
+		size_t		other_number = strspn(other, digits);
+
+		if (one_number > 0 && other_number > 0)
+		{
+			one += one_number;
+			other += other_number;
+		}
+		else if (*one++ != *other++)
+			return true;
+	}
+	return *one != *other;
 }
 
 /*

@@ -61,6 +61,8 @@ extern PGDLLEXPORT bool snowflake_extend_grant(const SnowflakeGrantCall *call, i
 extern PGDLLEXPORT int64 snowflake_seal_grant(SnowflakeGrantCall *call);
 extern PGDLLEXPORT void snowflake_forget_tokens(void);
 extern PGDLLEXPORT bool snowflake_note_answer(const char *error);
+extern PGDLLEXPORT void snowflake_draw_token(pg_uuid_t *token);
+extern PGDLLEXPORT bool snowflake_errors_differ(const char *one, const char *other);
 
 /* For those who generate IDs. */
 extern void snowflake_wait_for_grant(int64 next, int64 *since);

@@ -5,7 +5,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/ranges/chain.h
+ * registry_client/workers/chain.h
  *
  *-------------------------------------------------------------------------
  */
@@ -13,8 +13,6 @@
 #define SNOWFLAKE_CHAIN_H
 
 #include "utils/uuid.h"
-
-#include "shared/compat.h"
 
 /* Maximum number of tokens of calls whose answers did not arrive. */
 #define SNOWFLAKE_MAX_UNCONFIRMED	16
@@ -43,19 +41,18 @@ typedef struct ServerLife
 	int64		started;		/* by the steady clock */
 } ServerLife;
 
-extern void snowflake_request_chain(void);
-extern void snowflake_attach_chain(void);
-extern PGDLLEXPORT bool snowflake_has_client(void);
-extern PGDLLEXPORT void snowflake_get_chain(RangeChain *chain);
-extern PGDLLEXPORT void snowflake_extend_chain(RangeChain *chain);
-extern PGDLLEXPORT void snowflake_shorten_chain(const RangeChain *chain);
-extern PGDLLEXPORT void snowflake_confirm_chain(const RangeChain *chain);
-extern PGDLLEXPORT void snowflake_begin_chain(void);
-extern PGDLLEXPORT bool snowflake_names_are_known(void);
-extern PGDLLEXPORT void snowflake_note_names_known(void);
-extern PGDLLEXPORT void snowflake_get_life(ServerLife *life);
-extern PGDLLEXPORT bool snowflake_note_range_connecting(bool connecting);
-extern PGDLLEXPORT void snowflake_note_range_error(const char *error);
-extern PGDLLEXPORT const char *snowflake_range_error(void);
+extern void snowflake_keep_chain(void);
+extern bool snowflake_has_client(void);
+extern void snowflake_get_chain(RangeChain *chain);
+extern void snowflake_extend_chain(RangeChain *chain);
+extern void snowflake_shorten_chain(const RangeChain *chain);
+extern void snowflake_confirm_chain(const RangeChain *chain);
+extern void snowflake_begin_chain(void);
+extern bool snowflake_names_are_known(void);
+extern void snowflake_note_names_known(void);
+extern void snowflake_get_life(ServerLife *life);
+extern bool snowflake_note_range_connecting(bool connecting);
+extern void snowflake_note_range_error(const char *error);
+extern const char *snowflake_range_error(void);
 
 #endif							/* SNOWFLAKE_CHAIN_H */

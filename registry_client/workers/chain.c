@@ -37,7 +37,7 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * src/ranges/chain.c
+ * registry_client/workers/chain.c
  *
  *-------------------------------------------------------------------------
  */
@@ -50,12 +50,12 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
+#include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 
-#include "base/token.h"
 #include "generator/grant.h"
-#include "ranges/chain.h"
+#include "registry_client/workers/chain.h"
 #include "shared/clock.h"
 
 /* Where Linux has the identifier of its start. */
@@ -74,22 +74,44 @@ typedef struct ChainState
 
 static ChainState *shared = NULL;
 
-void
-snowflake_request_chain(void)
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+static void
+request_shmem(void)
 {
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
 	RequestAddinShmemSpace(sizeof(ChainState));
 }
 
-void
-snowflake_attach_chain(void)
+static void
+startup_shmem(void)
 {
 	bool		found;
 
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("snowflake range worker", sizeof(ChainState), &found);
-	if (found)
-		return;
-	memset(shared, 0, sizeof(ChainState));
-	shared->started = snowflake_steady_clock();
+	if (!found)
+	{
+		memset(shared, 0, sizeof(ChainState));
+		shared->started = snowflake_steady_clock();
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/*
+ * Have this memory when the server is started.
+ */
+void
+snowflake_keep_chain(void)
+{
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_shmem;
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = startup_shmem;
 }
 
 /*
