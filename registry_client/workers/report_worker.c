@@ -43,7 +43,7 @@
 #include "ranges/slots.h"
 #include "sequences/exhaust.h"
 #include "sequences/floor.h"
-#include "sequences/labelled.h"
+#include "sequences/label.h"
 #include "sequences/suitable.h"
 #include "shared/clock.h"
 #include "shared/compat.h"

@@ -11,11 +11,6 @@
  */
 #include "postgres.h"
 
-#include "libpq/pqsignal.h"
-#include "miscadmin.h"
-#include "storage/ipc.h"
-#include "tcop/tcopprot.h"
-
 #include "base/worker.h"
 
 /* That of this build. */
@@ -38,29 +33,4 @@ snowflake_describe_worker(BackgroundWorker *worker, const char *name,
 		BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker->bgw_start_time = BgWorkerStart_RecoveryFinished;
 	worker->bgw_restart_time = 1;
-}
-
-/*
- * The main function of a worker that runs once.  An error ends it with 0, too,
- * so that it is not restarted: it would be the same a second later.
- *
- * The default handler of signals, bgworker_die(), raises an error at once,
- * which is a PANIC in the critical section of a flush.
- */
-void
-snowflake_run_once(void (*body) (void))
-{
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	PG_TRY();
-	{
-		body();
-	}
-	PG_CATCH();
-	{
-		HOLD_INTERRUPTS();
-		EmitErrorReport();
-	}
-	PG_END_TRY();
-	proc_exit(0);
 }

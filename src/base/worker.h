@@ -24,6 +24,5 @@ extern PGDLLEXPORT const char snowflake_library_version[];
 
 extern PGDLLEXPORT void snowflake_describe_worker(BackgroundWorker *worker, const char *name,
 												  const char *library, const char *function);
-snowflake_noreturn extern void snowflake_run_once(void (*body) (void));
 
 #endif							/* SNOWFLAKE_WORKER_H */

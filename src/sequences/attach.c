@@ -78,8 +78,7 @@
 #include "sequences/attach.h"
 #include "sequences/copy.h"
 #include "sequences/copy_identity.h"
-#include "sequences/labelled.h"
-#include "sequences/marked.h"
+#include "sequences/label.h"
 #include "shared/compat.h"
 
 #define EXTENSION_NAME	"snowflake"

@@ -38,7 +38,9 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -47,8 +49,10 @@
 #include "utils/snapmgr.h"
 
 #include "sequences/copy_identity.h"
-#include "sequences/marked.h"
 #include "shared/compat.h"
+
+/* The type modifier of an argument that is marked: none, but not the usual one. */
+#define MARK	(-2)
 
 /* An identity column that has a default now. */
 typedef struct IdentityColumn
@@ -73,6 +77,46 @@ static ExecutorCheckPerms_hook_type prev_check_perms = NULL;
 
 /* The table of the COPY FROM that prepares its columns, and of those around it. */
 static SnowflakeCopiedTable *copied = NULL;
+
+/*
+ * A call of nextval(), ours or the server's, that is marked.
+ */
+FuncExpr *
+snowflake_marked_call(Oid function, Oid sequence)
+{
+	Const	   *argument = makeConst(REGCLASSOID, MARK, InvalidOid, sizeof(Oid),
+									 ObjectIdGetDatum(sequence), false, true);
+
+	return makeFuncExpr(function, INT8OID, list_make1(argument), InvalidOid,
+						InvalidOid, COERCE_EXPLICIT_CALL);
+}
+
+/*
+ * Is a call one that snowflake_marked_call() made?
+ */
+bool
+snowflake_is_marked(const Node *call)
+{
+	const Node *argument;
+
+	if (call == NULL || !IsA(call, FuncExpr) || ((const FuncExpr *) call)->args == NIL)
+		return false;
+	argument = linitial(((const FuncExpr *) call)->args);
+	return IsA(argument, Const) && ((const Const *) argument)->consttype == REGCLASSOID &&
+		((const Const *) argument)->consttypmod == MARK;
+}
+
+/*
+ * Make a call one like any other.
+ */
+void
+snowflake_unmark_call(FuncExpr *call)
+{
+	Const	   *argument = copyObject(linitial_node(Const, call->args));
+
+	argument->consttypmod = -1;
+	call->args = list_make1(argument);
+}
 
 /*
  * Give a column its default.  The order of defaults does not matter here.

@@ -30,7 +30,7 @@
 #include "utils/lsyscache.h"
 
 #include "sequences/exhaust.h"
-#include "sequences/labelled.h"
+#include "sequences/label.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
 #include "shared/compat.h"

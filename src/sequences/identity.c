@@ -37,8 +37,8 @@
 #include "utils/rel.h"
 
 #include "sequences/attach.h"
+#include "sequences/copy_identity.h"
 #include "sequences/identity.h"
-#include "sequences/marked.h"
 #include "shared/compat.h"
 
 static planner_hook_type prev_planner = NULL;

@@ -49,7 +49,7 @@
 #include "sequences/exhaust.h"
 #include "sequences/floor.h"
 #include "sequences/kind.h"
-#include "sequences/labelled.h"
+#include "sequences/label.h"
 #include "sequences/position.h"
 #include "sequences/suitable.h"
 #include "sequences/unused.h"

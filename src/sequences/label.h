@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * label.h
- *	  The text of a sequence's label.
+ *	  The labels of sequences: which have one, and its text.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -13,6 +13,11 @@
 #define SNOWFLAKE_LABEL_H
 
 #include "ranges/slots.h"
+
+#define SNOWFLAKE_LABEL_PROVIDER	"snowflake"
+
+/* As no label, but in the view. */
+#define SNOWFLAKE_LABEL_LOCAL		"local"
 
 typedef enum SnowflakeSequenceKind
 {
@@ -44,5 +49,9 @@ extern bool snowflake_find_kind(const char *name, SnowflakeSequenceKind *kind);
 extern bool snowflake_read_label(const char *string, SequenceLabel *label);
 extern char *snowflake_write_label(const SequenceLabel *label);
 extern char *snowflake_range_name(Oid relid);
+extern char *snowflake_get_label(Oid relid);
+extern PGDLLEXPORT Oid snowflake_find_labelled(bool (*matches) (Oid relid, void *arg),
+											   void *arg);
+extern Oid	snowflake_find_nonlocal_sequence(void);
 
 #endif							/* SNOWFLAKE_LABEL_H */

@@ -26,11 +26,13 @@
 #include "access/xact.h"
 #include "catalog/pg_subscription.h"
 #include "lib/stringinfo.h"
+#include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 
-#include "base/worker.h"
 #include "generator/clock_messages.h"
 #include "generator/loaded.h"
 #include "generator/reserve.h"
@@ -127,23 +129,33 @@ log_unset_worker_id(const SnowflakeScheme *scheme)
 				 errhint("Set \"snowflake.worker_id\" to a number that no other server uses, and restart the server.")));
 }
 
-static void
-run(void)
-{
-	const SnowflakeScheme *scheme = snowflake_server_scheme();
-
-	log_ids(scheme);
-	warn_of_two_worker_ids();
-	log_unset_worker_id(scheme);
-	snowflake_begin_reserving();
-	snowflake_warn_at_start();
-}
-
 /*
- * Main function of the background worker.
+ * Main function of the background worker.  An error ends it with 0, too, so that it is not
+ * restarted: it would be the same a second later.
+ *
+ * The default handler of signals, bgworker_die(), raises an error at once,
+ * which is a PANIC in the critical section of a flush.
  */
 void
 snowflake_startup_main(Datum main_arg)
 {
-	snowflake_run_once(run);
+	const SnowflakeScheme *scheme = snowflake_server_scheme();
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	PG_TRY();
+	{
+		log_ids(scheme);
+		warn_of_two_worker_ids();
+		log_unset_worker_id(scheme);
+		snowflake_begin_reserving();
+		snowflake_warn_at_start();
+	}
+	PG_CATCH();
+	{
+		HOLD_INTERRUPTS();
+		EmitErrorReport();
+	}
+	PG_END_TRY();
+	proc_exit(0);
 }
