@@ -13,6 +13,10 @@
  * than there is room to count.  A range that is refused here is lost, because the
  * answer counts.
  *
+ * An answer with ranges is used in this order: its receipt is made durable, the chain
+ * of tokens is confirmed, and the ranges are installed.  If this ends in between, the
+ * next call gets the same answer again, and nobody has used any of it.
+ *
  * Copyright (c) 2026, the snowflake developers
  *
  * registry_client/workers/range_request.c
@@ -21,11 +25,16 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "generator/durable.h"
+#include "registry_client/workers/range_log.h"
 #include "registry_client/workers/range_request.h"
 #include "registry_client/workers/registry_worker.h"
+#include "shared/compat.h"
 
 /* The columns of an answer with ranges. */
 enum
@@ -41,6 +50,9 @@ enum
 	COLUMN_DATABASE, COLUMN_NAME, COLUMN_ITS_FLOOR, FLOOR_COLUMNS,
 	COLUMN_ITS_LAST = COLUMN_ITS_FLOOR, COLUMN_LEAST, COLUMN_WISH, NAME_COLUMNS
 };
+
+/* What an answer says that has no row, or a 0. */
+#define NOT_THE_HOLDER	"the registry does not know this server as the holder of its ranges"
 
 /* More numbers are in no range. */
 #define MAX_NUMBERS			(INT64CONST(1) << 32)
@@ -66,16 +78,10 @@ static const char floors_query[] =
 " FROM snowflake_registry.get_floors($1::pg_catalog.uuid, $2::pg_catalog.int8)"
 " LIMIT 100";
 
+/* No client: the names of others. */
 static const char names_query[] =
 "SELECT database, name, last, least_count, wish"
-" FROM snowflake_registry.get_range_names($1::pg_catalog.uuid,"
-" $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int4,"
-" $5::pg_catalog.int4)";
-
-/* No parameter can be NULL, as the client is here. */
-static const char names_elsewhere_query[] =
-"SELECT database, name, last, least_count, wish"
-" FROM snowflake_registry.get_range_names(CASE WHEN false THEN $1::pg_catalog.uuid END,"
+" FROM snowflake_registry.get_range_names(($1::pg_catalog.uuid[])[1],"
 " $2::pg_catalog.text, $3::pg_catalog.uuid, $4::pg_catalog.int4,"
 " $5::pg_catalog.int4)";
 
@@ -195,15 +201,16 @@ receipt_text(void)
 }
 
 /*
- * Fill in a call for ranges, whose chain was extended.
+ * Fill in a call for ranges, which extends the chain.
  */
-void
-snowflake_ask_for_ranges(RangeTask *task)
+static void
+ask_for_ranges(RangeTask *task)
 {
 	RegistryCall *call = &task->call;
 	const ServerLife *life = this_life();
 	StringInfoData arrays[7];
 
+	snowflake_extend_chain(&task->chain);
 	fill_call(task, ranges_query, 6 + lengthof(arrays) + 3);
 	call->params[3] = snowflake_token_text(&task->chain.new_token);
 	call->params[4] = receipt_text();
@@ -242,7 +249,8 @@ ask_for_floors(RangeTask *task)
 
 /*
  * Fill in a call for the names that this server was granted numbers of, also
- * before its start, those used last first: a page of them after the first ones.
+ * before its start, those used last first, or for those of others: a page of them after
+ * the first ones.
  */
 static void
 ask_for_names(RangeTask *task)
@@ -250,20 +258,11 @@ ask_for_names(RangeTask *task)
 	RegistryCall *call = &task->call;
 
 	fill_call(task, names_query, 5);
+	call->params[0] = snowflake_token_array(&task->chain.client, task->elsewhere ? 0 : 1);
 	call->params[1] = snowflake_name_in_registry();
 	call->params[2] = snowflake_token_text(&this_life()->directory);
 	call->params[3] = psprintf("%d", task->after);
 	call->params[4] = psprintf("%d", SNOWFLAKE_MAX_REQUESTS);
-}
-
-/*
- * The same for the names that others were granted numbers of.
- */
-static void
-ask_for_names_elsewhere(RangeTask *task)
-{
-	ask_for_names(task);
-	task->call.query = names_elsewhere_query;
 }
 
 /*
@@ -377,12 +376,37 @@ read_problem(const AnswerValue *values, RangeAnswer *range)
 }
 
 /*
- * Read a row.  Returns false if it has not the form of one.
+ * Take an answer apart that has so many rows and columns, each row by a function, which
+ * returns false if it has not the form of one.
+ */
+static RangeOutcome
+read_rows(RangeTask *task, int nrows, int ncolumns,
+		  bool (*read) (RangeTask *task, int row, const AnswerValue *values), StringInfo error)
+{
+	const RegistryAnswer *answer = &task->call.answer;
+
+	if (!snowflake_has_rows(answer, nrows, ncolumns))
+	{
+		snowflake_append_answer(error, answer);
+		return SNOWFLAKE_RANGES_FAILED;
+	}
+	for (int i = 0; i < nrows; i++)
+	{
+		if (!read(task, i, answer->rows[i].values))
+		{
+			appendStringInfo(error, "unexpected answer in row %d", i + 1);
+			return SNOWFLAKE_RANGES_FAILED;
+		}
+	}
+	return SNOWFLAKE_RANGES_ANSWERED;
+}
+
+/*
+ * Read what a row says of its sequence.
  */
 static bool
-read_row(const AnswerRow *row, int expected, RangeAnswer *range)
+read_range(const AnswerValue *values, int expected, RangeAnswer *range)
 {
-	const AnswerValue *values = row->values;
 	int64		position;
 
 	if (!snowflake_read_value(&values[COLUMN_POSITION], &position) ||
@@ -407,13 +431,13 @@ read_row(const AnswerRow *row, int expected, RangeAnswer *range)
  * Read what a row, and each one of the answer, says of the server.
  */
 static bool
-read_standing(const AnswerRow *row, RangeTask *task)
+read_standing(const AnswerValue *values, RangeTask *task)
 {
 	int64		must_report;
 
-	if (!snowflake_read_value(&row->values[COLUMN_RECEIPT], &task->receipt) ||
+	if (!snowflake_read_value(&values[COLUMN_RECEIPT], &task->receipt) ||
 		task->receipt < 0 ||
-		!snowflake_read_value(&row->values[COLUMN_MUST_REPORT], &must_report) ||
+		!snowflake_read_value(&values[COLUMN_MUST_REPORT], &must_report) ||
 		must_report < 0 || must_report > 1)
 		return false;
 	task->must_report = must_report == 1;
@@ -461,35 +485,87 @@ check_row(const RangeRequest *request, RangeAnswer *range)
 	range->floor = -1;
 }
 
-/*
- * Read the answer to a call for ranges: one for each request.
- */
-RangeOutcome
-snowflake_read_ranges(RangeTask *task, StringInfo error)
+static bool
+read_row(RangeTask *task, int row, const AnswerValue *values)
 {
-	const RegistryAnswer *answer = &task->call.answer;
+	if (!read_range(values, row + 1, &task->answers[row]) || !read_standing(values, task))
+		return false;
+	check_row(&task->requests[row], &task->answers[row]);
+	return true;
+}
 
-	if (snowflake_has_no_row(answer, RANGE_COLUMNS))
+/*
+ * Make the receipt durable.  Returns false if that fails: nothing of the answer is used,
+ * and the next call gets it again.
+ */
+static bool
+keep_receipt(int64 receipt, StringInfo error)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool kept = true;
+
+	StartTransactionCommand();
+	PG_TRY();
 	{
-		appendStringInfoString(error, "the registry does not know this server as the holder of its ranges");
+		if (receipt != snowflake_receipt_read())
+			snowflake_receipt_set(receipt);
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(context);
+		edata = CopyErrorData();
+		FlushErrorState();
+		AbortCurrentTransaction();
+		MemoryContextSwitchTo(context);
+		snowflake_append_message(error, edata->message);
+		if (edata->detail != NULL)
+			appendStringInfo(error, "; %s", edata->detail);
+		if (edata->hint != NULL)
+			appendStringInfo(error, "; %s", edata->hint);
+		FreeErrorData(edata);
+		kept = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	return kept;
+}
+
+/*
+ * Read the answer to a call for ranges, one row for each request, and use it.
+ */
+static RangeOutcome
+read_ranges(RangeTask *task, StringInfo error)
+{
+	RangeOutcome outcome;
+
+	if (snowflake_has_no_row(&task->call.answer, RANGE_COLUMNS))
+	{
+		appendStringInfoString(error, NOT_THE_HOLDER);
 		return SNOWFLAKE_RANGES_SUPERSEDED;
 	}
-	if (!snowflake_has_rows(answer, task->n, RANGE_COLUMNS))
-	{
-		snowflake_append_answer(error, answer);
+	outcome = read_rows(task, task->n, RANGE_COLUMNS, read_row, error);
+	if (outcome != SNOWFLAKE_RANGES_ANSWERED)
+		return outcome;
+	if (task->receipt != 0 && !keep_receipt(task->receipt, error))
 		return SNOWFLAKE_RANGES_FAILED;
-	}
+
+	/*
+	 * Otherwise, the next process would get and use the same ranges.  Nothing
+	 * may end this one in between: the registry takes it that who asks again
+	 * has exhausted all ranges before the last one, and a floor would not
+	 * wait for one that is in use.
+	 */
+	HOLD_INTERRUPTS();
+	snowflake_confirm_chain(&task->chain);
 	for (int i = 0; i < task->n; i++)
-	{
-		if (!read_row(&answer->rows[i], i + 1, &task->answers[i]) ||
-			!read_standing(&answer->rows[i], task))
-		{
-			appendStringInfo(error, "unexpected answer in row %d", i + 1);
-			return SNOWFLAKE_RANGES_FAILED;
-		}
-		check_row(&task->requests[i], &task->answers[i]);
-	}
-	return SNOWFLAKE_RANGES_ANSWERED;
+		snowflake_install_range(&task->requests[i], &task->answers[i]);
+	RESUME_INTERRUPTS();
+	for (int i = 0; i < task->n; i++)
+		snowflake_log_range_problem(&task->requests[i], &task->answers[i]);
+	return outcome;
 }
 
 /*
@@ -497,14 +573,14 @@ snowflake_read_ranges(RangeTask *task, StringInfo error)
  * Nothing but NULL says that this server has to report what it was granted.
  */
 static bool
-read_floor(const AnswerValue *values, bool *must_report)
+read_floor(RangeTask *task, int row, const AnswerValue *values)
 {
 	int64		floor;
 
 	if (values[COLUMN_DATABASE].is_null && values[COLUMN_NAME].is_null &&
 		values[COLUMN_ITS_FLOOR].is_null)
 	{
-		*must_report = true;
+		task->must_report = true;
 		return true;
 	}
 	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
@@ -515,36 +591,20 @@ read_floor(const AnswerValue *values, bool *must_report)
 	return true;
 }
 
-/*
- * Read the answer to a call for floors.
- */
 static RangeOutcome
 read_floors(RangeTask *task, StringInfo error)
 {
-	const RegistryAnswer *answer = &task->call.answer;
-
-	if (!snowflake_has_rows(answer, answer->nrows, FLOOR_COLUMNS))
-	{
-		snowflake_append_answer(error, answer);
-		return SNOWFLAKE_RANGES_FAILED;
-	}
-	for (int i = 0; i < answer->nrows; i++)
-	{
-		if (!read_floor(answer->rows[i].values, &task->must_report))
-		{
-			appendStringInfo(error, "unexpected answer in row %d", i + 1);
-			return SNOWFLAKE_RANGES_FAILED;
-		}
-	}
-	return SNOWFLAKE_RANGES_ANSWERED;
+	return read_rows(task, task->call.answer.nrows, FLOOR_COLUMNS, read_floor, error);
 }
 
 /*
  * Read a name that has room, with values that a request can have.
  */
 static bool
-read_name(const AnswerValue *values, RangeName *name)
+read_name(RangeTask *task, int row, const AnswerValue *values)
 {
+	RangeName  *name = &task->names[row];
+
 	if (values[COLUMN_DATABASE].is_null || values[COLUMN_NAME].is_null ||
 		!snowflake_read_value(&values[COLUMN_ITS_LAST], &name->last) ||
 		!snowflake_read_value(&values[COLUMN_LEAST], &name->least) ||
@@ -559,30 +619,25 @@ read_name(const AnswerValue *values, RangeName *name)
 		name->wish <= SNOWFLAKE_MAX_RANGE;
 }
 
-/*
- * Read the answer to a call for names: up to SNOWFLAKE_MAX_REQUESTS.
- */
 static RangeOutcome
 read_names(RangeTask *task, StringInfo error)
 {
-	const RegistryAnswer *answer = &task->call.answer;
+	task->n = task->call.answer.nrows;
+	return read_rows(task, task->n, NAME_COLUMNS, read_name, error);
+}
 
-	if (answer->nrows > SNOWFLAKE_MAX_REQUESTS ||
-		!snowflake_has_rows(answer, answer->nrows, NAME_COLUMNS))
-	{
-		snowflake_append_answer(error, answer);
-		return SNOWFLAKE_RANGES_FAILED;
-	}
-	for (int i = 0; i < answer->nrows; i++)
-	{
-		if (!read_name(answer->rows[i].values, &task->names[i]))
-		{
-			appendStringInfo(error, "unexpected answer in row %d", i + 1);
-			return SNOWFLAKE_RANGES_FAILED;
-		}
-	}
-	task->n = answer->nrows;
-	return SNOWFLAKE_RANGES_ANSWERED;
+/*
+ * Read the only number of an answer, which has these limits.
+ */
+static bool
+read_number(const RegistryAnswer *answer, int64 least, int64 greatest, int64 *number,
+			StringInfo error)
+{
+	if (snowflake_has_row(answer, 1) && snowflake_read_integer(answer, 0, number) &&
+		*number >= least && *number <= greatest)
+		return true;
+	snowflake_append_answer(error, answer);
+	return false;
 }
 
 /*
@@ -591,13 +646,8 @@ read_names(RangeTask *task, StringInfo error)
 static RangeOutcome
 read_changes(RangeTask *task, StringInfo error)
 {
-	const RegistryAnswer *answer = &task->call.answer;
-
-	if (snowflake_has_row(answer, 1) &&
-		snowflake_read_integer(answer, 0, &task->changes))
-		return SNOWFLAKE_RANGES_ANSWERED;
-	snowflake_append_answer(error, answer);
-	return SNOWFLAKE_RANGES_FAILED;
+	return read_number(&task->call.answer, PG_INT64_MIN, PG_INT64_MAX, &task->changes,
+					   error) ? SNOWFLAKE_RANGES_ANSWERED : SNOWFLAKE_RANGES_FAILED;
 }
 
 /*
@@ -607,47 +657,19 @@ read_changes(RangeTask *task, StringInfo error)
 static RangeOutcome
 read_taken(RangeTask *task, StringInfo error)
 {
-	const RegistryAnswer *answer = &task->call.answer;
 	int64		taken;
 
-	if (!snowflake_has_row(answer, 1) ||
-		!snowflake_read_integer(answer, 0, &taken) || taken < 0 || taken > 1)
-	{
-		snowflake_append_answer(error, answer);
+	if (!read_number(&task->call.answer, 0, 1, &taken, error))
 		return SNOWFLAKE_RANGES_FAILED;
-	}
 	if (taken == 1)
 		return SNOWFLAKE_RANGES_ANSWERED;
-	appendStringInfoString(error, "the registry does not know this server as the holder of its ranges");
+	appendStringInfoString(error, NOT_THE_HOLDER);
 	return SNOWFLAKE_RANGES_SUPERSEDED;
 }
 
-const RangeTaskKind snowflake_floors_task = {
-	.prepare = ask_for_floors,
-	.read = read_floors
-};
-
-const RangeTaskKind snowflake_changes_task = {
-	.prepare = ask_for_changes,
-	.read = read_changes
-};
-
-const RangeTaskKind snowflake_names_task = {
-	.prepare = ask_for_names,
-	.read = read_names
-};
-
-const RangeTaskKind snowflake_names_elsewhere_task = {
-	.prepare = ask_for_names_elsewhere,
-	.read = read_names
-};
-
-const RangeTaskKind snowflake_report_task = {
-	.prepare = report_ranges,
-	.read = read_taken
-};
-
-const RangeTaskKind snowflake_return_task = {
-	.prepare = return_ranges,
-	.read = read_taken
-};
+const RangeTaskKind snowflake_ranges_task = {ask_for_ranges, read_ranges, true};
+const RangeTaskKind snowflake_floors_task = {ask_for_floors, read_floors};
+const RangeTaskKind snowflake_changes_task = {ask_for_changes, read_changes};
+const RangeTaskKind snowflake_names_task = {ask_for_names, read_names};
+const RangeTaskKind snowflake_report_task = {report_ranges, read_taken};
+const RangeTaskKind snowflake_return_task = {return_ranges, read_taken};

@@ -47,6 +47,7 @@ typedef struct RangeTask
 	int			after;			/* names that were answered, or reported,
 								 * before */
 	RangeName  *names;
+	bool		elsewhere;		/* are they those of others? */
 	const RangeReport *reports;
 	bool		is_complete;	/* are these the last ones? */
 } RangeTask;
@@ -61,13 +62,10 @@ typedef struct RangeTaskKind
 	bool		extends_chain;	/* has the call a token of its own? */
 } RangeTaskKind;
 
-extern void snowflake_ask_for_ranges(RangeTask *task);
-extern RangeOutcome snowflake_read_ranges(RangeTask *task, StringInfo error);
-
+extern const RangeTaskKind snowflake_ranges_task;
 extern const RangeTaskKind snowflake_floors_task;
 extern const RangeTaskKind snowflake_changes_task;
 extern const RangeTaskKind snowflake_names_task;
-extern const RangeTaskKind snowflake_names_elsewhere_task;
 extern const RangeTaskKind snowflake_report_task;
 extern const RangeTaskKind snowflake_return_task;
 

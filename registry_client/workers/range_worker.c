@@ -70,7 +70,7 @@
 #include "registry_client/workers/local_call.h"
 #include "registry_client/workers/range_log.h"
 #include "registry_client/workers/range_report.h"
-#include "registry_client/workers/range_task.h"
+#include "registry_client/workers/range_request.h"
 #include "registry_client/workers/registry_worker.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
@@ -480,7 +480,8 @@ learn_elsewhere(Connection *connection, Pacing *pacing)
 	StringInfoData error;
 	uint64	   *set = palloc0_array(uint64, SNOWFLAKE_ELSEWHERE);
 	RangeTask	task = {
-		.kind = &snowflake_names_elsewhere_task
+		.kind = &snowflake_names_task,
+		.elsewhere = true
 	};
 
 	pacing->elsewhere_due = snowflake_steady_clock() + IDLE_US;
