@@ -31,7 +31,7 @@
 #include "utils/timestamp.h"
 
 #include "generator/durable.h"
-#include "registry_client/workers/range_log.h"
+#include "registry_client/workers/call_log.h"
 #include "registry_client/workers/range_request.h"
 #include "registry_client/workers/registry_worker.h"
 #include "shared/compat.h"

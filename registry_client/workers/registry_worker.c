@@ -46,10 +46,6 @@
 /* How soon to connect to a local database again if that failed. */
 #define CONNECT_RETRY_MS	5000
 
-/* How many messages can be logged at once, and how soon one more. */
-#define MAX_MESSAGES	20
-#define MESSAGE_US		USECS_PER_MINUTE
-
 /* Can a local call be cancelled by SIGTERM?  For the signal handler. */
 static volatile sig_atomic_t cancel_at_sigterm = false;
 
@@ -278,35 +274,4 @@ snowflake_token_array(const pg_uuid_t *tokens, int count)
 						 snowflake_token_text(&tokens[i]));
 	appendStringInfoString(&array, count == 0 ? "{}" : "}");
 	return array.data;
-}
-
-/*
- * May a message be logged?  Each of them takes its share of a time that passes
- * anyway.
- */
-bool
-snowflake_may_log_call(void)
-{
-	static int64 used_until = 0;
-	int64		now = snowflake_steady_clock();
-
-	if (used_until > now + (MAX_MESSAGES - 1) * MESSAGE_US)
-		return false;
-	used_until = Max(used_until, now) + MESSAGE_US;
-	return true;
-}
-
-/*
- * Cut an error to what there is room for where it is kept.
- */
-void
-snowflake_cut_error(StringInfo error)
-{
-	const int	length = SNOWFLAKE_REGISTRY_ERROR_SIZE - 1;
-
-	if (error->len <= length)
-		return;
-	error->len = length - 3;
-	error->data[error->len] = '\0';
-	appendStringInfoString(error, "...");
 }

@@ -47,7 +47,5 @@ extern bool snowflake_call_locally(const Registry *registry,
 extern const char *snowflake_name_in_registry(void);
 extern char *snowflake_token_text(const pg_uuid_t *token);
 extern char *snowflake_token_array(const pg_uuid_t *tokens, int count);
-extern bool snowflake_may_log_call(void);
-extern void snowflake_cut_error(StringInfo error);
 
 #endif							/* SNOWFLAKE_REGISTRY_WORKER_H */

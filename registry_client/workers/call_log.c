@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * grant_log.c
+ * call_log.c
  *	  What is logged of the calls of the registry.
  *
  * The worker calls each second while it has no grant, and what answers need not
@@ -12,20 +12,65 @@
  *
  * Copyright (c) 2026, the snowflake developers
  *
- * registry_client/workers/grant_log.c
+ * registry_client/workers/call_log.c
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
 #include "generator/grant.h"
 #include "generator/settings.h"
 #include "generator/state.h"
 #include "registry_client/calls/answer.h"
-#include "registry_client/workers/grant_log.h"
+#include "registry_client/workers/call_log.h"
 #include "registry_client/workers/registry_worker.h"
+#include "shared/clock.h"
+
+/* How many messages can be logged at once, and how soon one more. */
+#define MAX_MESSAGES	20
+#define MESSAGE_US		USECS_PER_MINUTE
+
+/* The problem of a sequence that has one. */
+typedef struct LoggedProblem
+{
+	int			slot;			/* the key */
+	uint32		version;
+	char		problem[SNOWFLAKE_RANGE_TEXT_SIZE];
+} LoggedProblem;
+
+/*
+ * May a message be logged?  Each of them takes its share of a time that passes
+ * anyway.
+ */
+static bool
+may_log(void)
+{
+	static int64 used_until = 0;
+	int64		now = snowflake_steady_clock();
+
+	if (used_until > now + (MAX_MESSAGES - 1) * MESSAGE_US)
+		return false;
+	used_until = Max(used_until, now) + MESSAGE_US;
+	return true;
+}
+
+/*
+ * Cut an error to what there is room for where it is kept.
+ */
+static void
+cut_error(StringInfo error)
+{
+	const int	length = SNOWFLAKE_REGISTRY_ERROR_SIZE - 1;
+
+	if (error->len <= length)
+		return;
+	error->len = length - 3;
+	error->data[error->len] = '\0';
+	appendStringInfoString(error, "...");
+}
 
 /*
  * Note whether a registry that is called by libpq is in this server, and say
@@ -36,7 +81,7 @@ snowflake_log_place(bool is_this_server)
 {
 	static bool noted = false;
 
-	if (is_this_server && !noted && snowflake_may_log_call())
+	if (is_this_server && !noted && may_log())
 		ereport(LOG,
 				(errmsg("the registry of snowflake worker IDs is in this server, but not called through its socket directory"),
 				 errdetail("The worker ID cannot be returned when the server is shut down, and no grant can be extended while all connections are in use."),
@@ -52,7 +97,7 @@ snowflake_log_grant(int worker_id, int64 until)
 {
 	const char *end = timestamptz_to_str(snowflake_tick_start(&snowflake_layout, until));
 
-	if (!snowflake_may_log_call())
+	if (!may_log())
 		return;
 	ereport(LOG,
 			(errmsg("snowflake IDs are generated with worker ID %d", worker_id),
@@ -72,7 +117,7 @@ snowflake_log_namesake(const char *reason)
 	static char noted[SNOWFLAKE_TEXT_SIZE] = "";
 	StringInfoData detail;
 
-	if (strcmp(reason, noted) == 0 || (*reason != '\0' && !snowflake_may_log_call()))
+	if (strcmp(reason, noted) == 0 || (*reason != '\0' && !may_log()))
 		return;
 	snowflake_keep_text(noted, reason);
 	if (*reason == '\0')
@@ -92,7 +137,7 @@ snowflake_log_namesake(const char *reason)
 void
 snowflake_log_not_held(int worker_id)
 {
-	if (!snowflake_may_log_call())
+	if (!may_log())
 		return;
 	ereport(LOG,
 			(errmsg("the registry does not extend the grant of snowflake worker ID %d",
@@ -101,7 +146,7 @@ snowflake_log_not_held(int worker_id)
 }
 
 /*
- * A call has succeeded, or failed with this error, while this worker ID was
+ * A call for a grant has succeeded, or failed with this error, while this worker ID was
  * held (-1: none).  An error is logged once, and when it is over.
  */
 void
@@ -110,9 +155,9 @@ snowflake_log_answer(int worker_id, StringInfo error)
 	static bool due = false;
 
 	if (error != NULL)
-		snowflake_cut_error(error);
+		cut_error(error);
 	due |= snowflake_note_answer(error != NULL ? error->data : NULL);
-	if (!due || !snowflake_may_log_call())
+	if (!due || !may_log())
 		return;
 	due = false;
 	if (error == NULL)
@@ -142,7 +187,7 @@ snowflake_log_end(bool ended)
 
 	if (!ended)
 		noted = false;
-	if (!ended || noted || worker_id < 0 || !snowflake_may_log_call())
+	if (!ended || noted || worker_id < 0 || !may_log())
 		return;
 	noted = true;
 	ereport(WARNING,
@@ -157,9 +202,107 @@ snowflake_log_end(bool ended)
 void
 snowflake_log_not_returned(int worker_id, StringInfo error)
 {
-	snowflake_cut_error(error);
+	cut_error(error);
 	ereport(LOG,
 			(errmsg("could not return snowflake worker ID %d to the registry",
 					worker_id),
 			 errdetail_internal("%s", error->data)));
+}
+
+/*
+ * A call for ranges has succeeded, or failed with this error.
+ */
+void
+snowflake_log_range_call(StringInfo error)
+{
+	static char last[SNOWFLAKE_REGISTRY_ERROR_SIZE] = "";
+	static bool due = false;
+
+	if (error != NULL)
+		cut_error(error);
+	due |= snowflake_errors_differ(last, error != NULL ? error->data : "");
+	strlcpy(last, error != NULL ? error->data : "", sizeof(last));
+	if (!due || !may_log())
+		return;
+	due = false;
+	if (error == NULL)
+		ereport(LOG,
+				(errmsg("the registry of sequence ranges is available again")));
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not call the registry of sequence ranges"),
+				 errdetail_internal("%s", error->data)));
+}
+
+/*
+ * The registry does not know this server as the holder of its ranges.
+ */
+void
+snowflake_log_superseded(void)
+{
+	if (!may_log())
+		return;
+	ereport(LOG,
+			(errmsg("the registry does not know this server as the holder of its sequence ranges"),
+			 errdetail("The server does not use the rest of them, and requests others.")));
+}
+
+/*
+ * At a shutdown, the ranges could not be returned.
+ */
+void
+snowflake_log_ranges_not_returned(StringInfo error)
+{
+	cut_error(error);
+	ereport(LOG,
+			(errmsg("could not return sequence ranges to the registry"),
+			 errdetail_internal("%s", error->data)));
+}
+
+static HTAB *
+logged_problems(void)
+{
+	static HTAB *table = NULL;
+	HASHCTL		control = {0};
+
+	if (table != NULL)
+		return table;
+	control.keysize = sizeof(int);
+	control.entrysize = sizeof(LoggedProblem);
+	table = hash_create("snowflake problems of ranges", 16, &control,
+						HASH_ELEM | HASH_BLOBS);
+	return table;
+}
+
+/*
+ * A sequence has a problem, or none.
+ */
+void
+snowflake_log_range_problem(const RangeRequest *request, const RangeAnswer *answer)
+{
+	LoggedProblem *logged;
+	bool		found;
+
+	if (request->slot == NO_SLOT)
+		return;
+	if (answer->problem_kind == PROBLEM_NONE)
+	{
+		(void) hash_search(logged_problems(), &request->slot, HASH_REMOVE, NULL);
+		return;
+	}
+	logged = hash_search(logged_problems(), &request->slot, HASH_ENTER, &found);
+	if (found && logged->version == request->version &&
+		!snowflake_errors_differ(logged->problem, answer->problem))
+		return;
+	logged->version = request->version;
+	logged->problem[0] = '\0';
+	if (!may_log())
+		return;
+	strlcpy(logged->problem, answer->problem, sizeof(logged->problem));
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("the registry grants no numbers for sequence %s in database \"%s\"",
+					request->name, request->database),
+			 errdetail_internal("%s", answer->problem)));
 }
