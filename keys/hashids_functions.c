@@ -3,9 +3,6 @@
  * hashids_functions.c
  *	  The SQL functions on Hashids: arguments in, Datum out.
  *
- * The state prepared from salt, minimum length, and alphabet is cached for the
- * calls from the same place of a query.
- *
  * Copyright (c) 2026, the snowflake developers
  *
  * keys/hashids_functions.c
@@ -23,15 +20,6 @@
 #include "shared/compat.h"
 #include "shared/shown_text.h"
 
-/* State shared by the calls of a function from the same place of a query. */
-typedef struct HashidsCache
-{
-	text	   *salt;			/* NULL: nothing was prepared */
-	text	   *alphabet;		/* NULL: the default */
-	int			min_length;
-	SnowflakeHashids hashids;
-} HashidsCache;
-
 PG_FUNCTION_INFO_V1(hashids_encode);
 PG_FUNCTION_INFO_V1(hashids_encode_array);
 PG_FUNCTION_INFO_V1(hashids_decode);
@@ -40,7 +28,7 @@ PG_FUNCTION_INFO_V1(hashids_decode);
  * Prepare the state for the arguments, or fail.
  */
 static void
-prepare(SnowflakeHashids *hashids, text *salt, int min_length, text *alphabet)
+prepare(void *hashids, int min_length, text *salt, text *alphabet)
 {
 	char	   *salt_utf8 = text_to_cstring(salt);
 	pg_wchar   *code_points;
@@ -77,41 +65,9 @@ prepare(SnowflakeHashids *hashids, text *salt, int min_length, text *alphabet)
 static SnowflakeHashids *
 get_hashids(FunctionCallInfo fcinfo)
 {
-	MemoryContext context = fcinfo->flinfo->fn_mcxt;
-	HashidsCache *cache = fcinfo->flinfo->fn_extra;
-	text	   *salt = PG_GETARG_TEXT_PP(1);
-	int32		min_length = PG_GETARG_INT32(2);
-	text	   *alphabet = PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3);
-
-	if (cache == NULL)
-	{
-		cache = MemoryContextAllocZero(context, sizeof(HashidsCache));
-		fcinfo->flinfo->fn_extra = cache;
-	}
-
-	/* Nearly always, they are those of the previous call. */
-	if (cache->salt == NULL || !snowflake_same_value(cache->salt, salt) ||
-		cache->min_length != min_length ||
-		!snowflake_same_value(cache->alphabet, alphabet))
-	{
-		if (cache->salt != NULL)
-			pfree(cache->salt);
-		if (cache->alphabet != NULL)
-			pfree(cache->alphabet);
-		cache->salt = NULL;
-		cache->alphabet = NULL;
-		prepare(&cache->hashids, salt, min_length, alphabet);
-		cache->min_length = min_length;
-		if (alphabet != NULL)
-		{
-			cache->alphabet = MemoryContextAlloc(context,
-												 VARSIZE_ANY(alphabet));
-			memcpy(cache->alphabet, alphabet, VARSIZE_ANY(alphabet));
-		}
-		cache->salt = MemoryContextAlloc(context, VARSIZE_ANY(salt));
-		memcpy(cache->salt, salt, VARSIZE_ANY(salt));
-	}
-	return &cache->hashids;
+	return snowflake_prepared_state(fcinfo, sizeof(SnowflakeHashids), PG_GETARG_INT32(2),
+									PG_GETARG_TEXT_PP(1),
+									PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3), prepare);
 }
 
 /*

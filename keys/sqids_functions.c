@@ -3,9 +3,6 @@
  * sqids_functions.c
  *	  The SQL functions on Sqids: arguments in, Datum out.
  *
- * The state prepared from minimum length, alphabet, and blocklist is cached
- * for the calls from the same place of a query.
- *
  * Copyright (c) 2026, the snowflake developers
  *
  * keys/sqids_functions.c
@@ -24,16 +21,6 @@
 #include "keys/sqids_blocklist.h"
 #include "shared/compat.h"
 #include "shared/shown_text.h"
-
-/* State shared by the calls of a function from the same place of a query. */
-typedef struct SqidsCache
-{
-	MemoryContext context;		/* of the fields; NULL: nothing is prepared */
-	int			min_length;
-	text	   *alphabet;		/* NULL: the default */
-	ArrayType  *blocklist;		/* NULL: the default */
-	SnowflakeSqids sqids;
-} SqidsCache;
 
 PG_FUNCTION_INFO_V1(sqids_encode);
 PG_FUNCTION_INFO_V1(sqids_encode_array);
@@ -86,50 +73,34 @@ words_of_array(ArrayType *array, int *nwords)
 }
 
 /*
- * Prepare the state for the cache's arguments, or fail.
+ * Prepare the state for the arguments, or fail.
  */
 static void
-prepare(SqidsCache *cache)
+prepare(void *sqids, int min_length, text *alphabet, struct varlena *blocklist)
 {
 	SnowflakeSqidsWord *words;
 	int			nwords;
 	char		error[SNOWFLAKE_SQIDS_ERROR_SIZE];
 
-	if (cache->min_length < 0 ||
-		cache->min_length > SNOWFLAKE_SQIDS_MAX_MIN_LENGTH)
+	if (min_length < 0 || min_length > SNOWFLAKE_SQIDS_MAX_MIN_LENGTH)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("min_length must be between 0 and %d",
 						SNOWFLAKE_SQIDS_MAX_MIN_LENGTH)));
-	if (!snowflake_sqids_prepare(&cache->sqids, cache->min_length,
-								 cache->alphabet == NULL ?
+	if (!snowflake_sqids_prepare(sqids, min_length,
+								 alphabet == NULL ?
 								 SNOWFLAKE_SQIDS_ALPHABET :
-								 text_to_cstring(cache->alphabet), error))
+								 text_to_cstring(alphabet), error))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid alphabet for Sqids"),
 				 errdetail("%s", error)));
 
-	if (cache->blocklist == NULL)
+	if (blocklist == NULL)
 		words = split_words(pstrdup(SNOWFLAKE_SQIDS_BLOCKLIST), &nwords);
 	else
-		words = words_of_array(cache->blocklist, &nwords);
-	snowflake_sqids_block(&cache->sqids, words, nwords);
-}
-
-/*
- * A copy of an argument, which may be NULL.
- */
-static void *
-copy_value(const void *value)
-{
-	void	   *copy;
-
-	if (value == NULL)
-		return NULL;
-	copy = palloc(VARSIZE_ANY(value));
-	memcpy(copy, value, VARSIZE_ANY(value));
-	return copy;
+		words = words_of_array((ArrayType *) blocklist, &nwords);
+	snowflake_sqids_block(sqids, words, nwords);
 }
 
 /*
@@ -139,41 +110,8 @@ static const SnowflakeSqids *
 get_sqids(FunctionCallInfo fcinfo, int min_length, text *alphabet,
 		  ArrayType *blocklist)
 {
-	SqidsCache *cache = fcinfo->flinfo->fn_extra;
-	MemoryContext context;
-	MemoryContext caller;
-
-	if (cache == NULL)
-	{
-		cache = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-									   sizeof(SqidsCache));
-		fcinfo->flinfo->fn_extra = cache;
-	}
-
-	/* Nearly always, they are those of the previous call. */
-	if (cache->context != NULL && cache->min_length == min_length &&
-		snowflake_same_value((struct varlena *) cache->alphabet,
-							 (struct varlena *) alphabet) &&
-		snowflake_same_value((struct varlena *) cache->blocklist,
-							 (struct varlena *) blocklist))
-		return &cache->sqids;
-
-	if (cache->context != NULL)
-		MemoryContextDelete(cache->context);
-	cache->context = NULL;
-
-	/* Until it is complete, it belongs to the call, which may fail. */
-	context = AllocSetContextCreate(CurrentMemoryContext, "snowflake Sqids",
-									ALLOCSET_SMALL_SIZES);
-	caller = MemoryContextSwitchTo(context);
-	cache->min_length = min_length;
-	cache->alphabet = copy_value(alphabet);
-	cache->blocklist = copy_value(blocklist);
-	prepare(cache);
-	MemoryContextSwitchTo(caller);
-	MemoryContextSetParent(context, fcinfo->flinfo->fn_mcxt);
-	cache->context = context;
-	return &cache->sqids;
+	return snowflake_prepared_state(fcinfo, sizeof(SnowflakeSqids), min_length, alphabet,
+									blocklist, prepare);
 }
 
 /*
