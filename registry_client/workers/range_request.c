@@ -668,8 +668,8 @@ read_taken(RangeTask *task, StringInfo error)
 }
 
 const RangeTaskKind snowflake_ranges_task = {ask_for_ranges, read_ranges, true};
-const RangeTaskKind snowflake_floors_task = {ask_for_floors, read_floors};
-const RangeTaskKind snowflake_changes_task = {ask_for_changes, read_changes};
-const RangeTaskKind snowflake_names_task = {ask_for_names, read_names};
-const RangeTaskKind snowflake_report_task = {report_ranges, read_taken};
-const RangeTaskKind snowflake_return_task = {return_ranges, read_taken};
+const RangeTaskKind snowflake_floors_task = {ask_for_floors, read_floors, false};
+const RangeTaskKind snowflake_changes_task = {ask_for_changes, read_changes, false};
+const RangeTaskKind snowflake_names_task = {ask_for_names, read_names, false};
+const RangeTaskKind snowflake_report_task = {report_ranges, read_taken, false};
+const RangeTaskKind snowflake_return_task = {return_ranges, read_taken, false};
