@@ -40,6 +40,21 @@ max_forward_us(void)
 }
 
 /*
+ * A time, and that of a tick, for messages that have several.
+ */
+static const char *
+time_text(TimestampTz time)
+{
+	return pstrdup(timestamptz_to_str(time));
+}
+
+static const char *
+tick_text(int64 tick)
+{
+	return time_text(snowflake_tick_start(&snowflake_layout, tick));
+}
+
+/*
  * Warn once that IDs are ahead of the clock, and again if the clock is set
  * back further.
  */
@@ -72,8 +87,7 @@ snowflake_note_lead(int64 tick, TimestampTz now)
 			 errmsg("snowflake IDs are " INT64_FORMAT " ms ahead of the clock",
 					lead / 1000),
 			 errdetail("The timestamp of the last ID is %s, and the clock reads %s.",
-					   pstrdup(timestamptz_to_str(snowflake_tick_start(&snowflake_layout, tick))),
-					   pstrdup(timestamptz_to_str(now))),
+					   tick_text(tick), time_text(now)),
 			 lead <= max_forward_us() ?
 			 errhint("IDs continue at the pace of real time until the server's clock has caught up. Check the server's clock and, after a failover, the clock of the former primary.") :
 			 errhint("IDs continue at the pace of real time, but after a restart no ID can be generated, because the mark is more than \"snowflake.max_clock_forward\" (%d s) ahead of the clock. If the clock was wrong before, replace these IDs, and lower the mark with snowflake_set_mark().",
@@ -88,8 +102,8 @@ void
 snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step)
 {
 	SnowflakeGenerator *state = snowflake_state;
-	const char *wall;
-	const char *expected;
+	const char *limit = "";
+	const char *hint = "Snowflake IDs follow the clock. Check that it is correct.";
 
 	if (step->followed)
 		pg_atomic_write_u32(&state->not_followed, 0);
@@ -102,34 +116,25 @@ snowflake_note_jump(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step
 		return;
 
 	snowflake_count(SNOWFLAKE_CLOCK_STEPS, 1);
-	wall = pstrdup(timestamptz_to_str(snapshot->wall));
-	expected = pstrdup(timestamptz_to_str(snapshot->wall - step->jump));
-	if (step->followed)
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("clock jumped ahead by " INT64_FORMAT " ms",
-						step->jump / 1000),
-				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s.",
-						   wall, expected),
-				 errhint("Snowflake IDs follow the clock. Check that it is correct.")));
-	else if (step->jump > max_forward_us())
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
-						step->jump / 1000),
-				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. \"snowflake.max_clock_forward\" is %d s.",
-						   wall, expected, snowflake_max_clock_forward),
-				 errhint("Correct the server's clock. If it is correct, call snowflake_accept_clock().")));
-	else
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
-						step->jump / 1000),
-				 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s. The registry has granted IDs up to %s.",
-						   wall, expected,
-						   timestamptz_to_str(snowflake_tick_start(&snowflake_layout,
-																   snapshot->until))),
-				 errhint("Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.")));
+	if (!step->followed && step->jump > max_forward_us())
+	{
+		limit = psprintf(" \"snowflake.max_clock_forward\" is %d s.", snowflake_max_clock_forward);
+		hint = "Correct the server's clock. If it is correct, call snowflake_accept_clock().";
+	}
+	else if (!step->followed)
+	{
+		limit = psprintf(" The registry has granted IDs up to %s.", tick_text(snapshot->until));
+		hint = "Correct the server's clock. If it is correct, snowflake IDs follow it as soon as the registry grants later IDs.";
+	}
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 step->followed ?
+			 errmsg("clock jumped ahead by " INT64_FORMAT " ms", step->jump / 1000) :
+			 errmsg("clock jumped ahead by " INT64_FORMAT " ms, but snowflake IDs do not follow it",
+					step->jump / 1000),
+			 errdetail("The clock reads %s, but the last snowflake ID and the time elapsed since then indicate %s.%s",
+					   time_text(snapshot->wall), time_text(snapshot->wall - step->jump), limit),
+			 errhint("%s", hint)));
 }
 
 /*
@@ -150,65 +155,25 @@ snowflake_is_too_far_behind(const SnowflakeSnapshot *snapshot,
 }
 
 /*
- * Report that the clock is too far behind the last ID or behind the mark, below
- * which are all IDs that were generated before the server's start.
+ * Report that no ID can be generated at this time, and why.  If a call would wait for the
+ * clock, that is too far behind the last ID, or behind the mark, below which are all IDs
+ * that were generated before the server's start.
  */
 static void
-report_clock_behind(int elevel, const SnowflakeSnapshot *snapshot, int64 next)
-{
-	const char *next_time =
-		pstrdup(timestamptz_to_str(snowflake_tick_start(&snowflake_layout, next)));
-	const char *clock_time = pstrdup(timestamptz_to_str(snapshot->wall));
-
-	if (snowflake_before_first_tick(&snowflake_layout, snapshot))
-		ereport(elevel,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("clock is too far behind the mark of snowflake IDs"),
-				 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
-						   snowflake_mark_read(), next_time, clock_time,
-						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
-	else
-		ereport(elevel,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("clock is too far behind the last snowflake ID"),
-				 errdetail("The timestamp of the next ID is %s, and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
-						   next_time, clock_time,
-						   snowflake_max_clock_backward, snowflake_max_lead),
-				 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
-}
-
-/*
- * Fail because of that.
- */
-void
-snowflake_fail_clock_behind(const SnowflakeSnapshot *snapshot, int64 next)
-{
-	snowflake_count(SNOWFLAKE_CLOCK_ERRORS, 1);
-	report_clock_behind(ERROR, snapshot, next);
-	pg_unreachable();
-}
-
-/*
- * Report that no ID can be generated at this time, and why.
- */
-static void
-report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
+report_plan(int elevel, const SnowflakeStep *step, const SnowflakeSnapshot *snapshot)
 {
 	const SnowflakeLayout *layout = &snowflake_layout;
-	const char *clock_time = pstrdup(timestamptz_to_str(snapshot->wall));
-	const char *first_time =
-		pstrdup(timestamptz_to_str(snowflake_tick_start(layout, snapshot->first_tick)));
+	const char *clock_time = time_text(snapshot->wall);
+	const char *first_time = tick_text(snapshot->first_tick);
 
-	switch (plan)
+	switch (step->plan)
 	{
 		case SNOWFLAKE_BEFORE_EPOCH:
 			ereport(elevel,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("clock is before the epoch of the snowflake scheme"),
 					 errdetail("The clock reads %s, and the first ID can be generated at %s.",
-							   clock_time,
-							   timestamptz_to_str(snowflake_tick_start(layout, layout->base_tick))),
+							   clock_time, tick_text(layout->base_tick)),
 					 errhint("Correct the server's clock, or set an earlier epoch in \"snowflake.scheme\".")));
 			break;
 		case SNOWFLAKE_EXHAUSTED:
@@ -216,9 +181,7 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 					(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 					 errmsg("timestamp field of the snowflake scheme is exhausted"),
 					 errdetail("The clock reads %s, and the field ends at %s.",
-							   clock_time,
-							   timestamptz_to_str(snowflake_tick_start(layout,
-																	   layout->last_tick + 1))),
+							   clock_time, tick_text(layout->last_tick + 1)),
 					 errhint("Correct the server's clock, or set a wider timestamp field in \"snowflake.scheme\".")));
 			break;
 		case SNOWFLAKE_CLOCK_AHEAD:
@@ -230,16 +193,30 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
 							   snowflake_max_clock_forward),
 					 errhint("Correct the server's clock. If it is correct because no ID was generated for that long or \"snowflake.scheme\" was changed, call snowflake_accept_clock().")));
 			break;
-		default:
-			Assert(plan == SNOWFLAKE_MARK_AHEAD);
+		case SNOWFLAKE_MARK_AHEAD:
 			ereport(elevel,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("mark of snowflake IDs is too far ahead of the clock"),
 					 errdetail("The mark is " UINT64_FORMAT " (%s in this scheme), the clock reads %s, and the last checkpoint before server start was at %s. \"snowflake.max_clock_forward\" is %d s.",
 							   snowflake_mark_read(), first_time, clock_time,
-							   pstrdup(timestamptz_to_str(snapshot->last_checkpoint)),
+							   time_text(snapshot->last_checkpoint),
 							   snowflake_max_clock_forward),
 					 errhint("If the clock is wrong, correct it. If it was wrong while IDs were generated, replace them, and lower the mark with snowflake_set_mark(mark, tables). If \"snowflake.scheme\" was changed, revert the change, or call snowflake_set_mark(0, force => true) if no ID of the former scheme is kept anywhere. To continue above the mark anyway, increase \"snowflake.max_clock_forward\".")));
+			break;
+		default:
+			Assert(step->plan == SNOWFLAKE_WAIT_CLOCK);
+			ereport(elevel,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 snowflake_before_first_tick(layout, snapshot) ?
+					 errmsg("clock is too far behind the mark of snowflake IDs") :
+					 errmsg("clock is too far behind the last snowflake ID"),
+					 errdetail("%s, and the clock reads %s. \"snowflake.max_clock_backward\" is %d ms, and \"snowflake.max_lead\" is %d ms.",
+							   snowflake_before_first_tick(layout, snapshot) ?
+							   psprintf("The mark is " UINT64_FORMAT " (%s in this scheme)",
+										snowflake_mark_read(), tick_text(step->next)) :
+							   psprintf("The timestamp of the next ID is %s", tick_text(step->next)),
+							   clock_time, snowflake_max_clock_backward, snowflake_max_lead),
+					 errhint("Correct the server's clock, or set \"snowflake.clock_backward\" to \"continue\".")));
 			break;
 	}
 }
@@ -248,10 +225,10 @@ report_plan(int elevel, SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
  * Fail because no ID can be generated at this time.
  */
 void
-snowflake_fail_plan(SnowflakePlan plan, const SnowflakeSnapshot *snapshot)
+snowflake_fail_plan(const SnowflakeStep *step, const SnowflakeSnapshot *snapshot)
 {
 	snowflake_count(SNOWFLAKE_CLOCK_ERRORS, 1);
-	report_plan(ERROR, plan, snapshot);
+	report_plan(ERROR, step, snapshot);
 	pg_unreachable();
 }
 
@@ -271,23 +248,17 @@ snowflake_warn_at_start(void)
 	SnowflakeRules rules = snowflake_rules();
 	SnowflakeSnapshot snapshot;
 	SnowflakeStep step;
-	bool		behind;
-	ErrorContextCallback context;
+	ErrorContextCallback context = {
+		.callback = start_context,
+		.previous = error_context_stack
+	};
 
 	snowflake_take_snapshot(&snapshot);
 	snowflake_plan(&snowflake_layout, &rules, &snapshot, &step);
-	behind = step.plan == SNOWFLAKE_WAIT_CLOCK &&
-		snowflake_is_too_far_behind(&snapshot, &step);
-	if (step.plan < SNOWFLAKE_BEFORE_EPOCH && !behind)
+	if (step.plan < SNOWFLAKE_BEFORE_EPOCH &&
+		(step.plan != SNOWFLAKE_WAIT_CLOCK || !snowflake_is_too_far_behind(&snapshot, &step)))
 		return;
-
-	context.callback = start_context;
-	context.arg = NULL;
-	context.previous = error_context_stack;
 	error_context_stack = &context;
-	if (behind)
-		report_clock_behind(WARNING, &snapshot, step.next);
-	else
-		report_plan(WARNING, step.plan, &snapshot);
+	report_plan(WARNING, &step, &snapshot);
 	error_context_stack = context.previous;
 }

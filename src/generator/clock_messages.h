@@ -22,9 +22,7 @@ extern void snowflake_note_jump(const SnowflakeSnapshot *snapshot,
 								const SnowflakeStep *step);
 extern bool snowflake_is_too_far_behind(const SnowflakeSnapshot *snapshot,
 										const SnowflakeStep *step);
-snowflake_noreturn extern void snowflake_fail_clock_behind(const SnowflakeSnapshot *snapshot,
-														   int64 next);
-snowflake_noreturn extern void snowflake_fail_plan(SnowflakePlan plan,
+snowflake_noreturn extern void snowflake_fail_plan(const SnowflakeStep *step,
 												   const SnowflakeSnapshot *snapshot);
 
 #endif							/* SNOWFLAKE_CLOCK_MESSAGES_H */

@@ -431,7 +431,7 @@ wait_for_clock(const SnowflakeSnapshot *snapshot, const SnowflakeStep *step,
 {
 	snowflake_note_backward(step->lead);
 	if (snowflake_is_too_far_behind(snapshot, step))
-		snowflake_fail_clock_behind(snapshot, step->next);
+		snowflake_fail_plan(step, snapshot);
 	snowflake_sleep(step->wait, SNOWFLAKE_EVENT_CLOCK,
 					SNOWFLAKE_CLOCK_WAITS, &wait->sleeps);
 }
@@ -487,7 +487,7 @@ move_word(int64 *first, Wait *wait)
 			wait_for_clock(&snapshot, &step, wait);
 			return 0;
 		default:
-			snowflake_fail_plan(step.plan, &snapshot);
+			snowflake_fail_plan(&step, &snapshot);
 	}
 
 	if (snowflake_mark_is_unconfirmed())
