@@ -102,10 +102,13 @@ static int64 marker_value;
 static int64 ids_since_marker;
 
 /* May everybody execute the server's function?  Nearly always so. */
-static bool everybody_nextval = false;
-static bool everybody_currval = false;
-static bool everybody_lastval = false;
-static bool everybody_setval[2] = {false, false};
+static struct
+{
+	bool		nextval;
+	bool		currval;
+	bool		lastval;
+	bool		setval[2];
+}			everybody;
 
 PG_FUNCTION_INFO_V1(snowflake_sequence_nextval);
 PG_FUNCTION_INFO_V1(snowflake_sequence_currval);
@@ -160,11 +163,7 @@ role_changed(Datum arg, int cache, uint32 hash)
 static void
 function_changed(Datum arg, int cache, uint32 hash)
 {
-	everybody_nextval = false;
-	everybody_currval = false;
-	everybody_lastval = false;
-	everybody_setval[0] = false;
-	everybody_setval[1] = false;
+	memset(&everybody, 0, sizeof(everybody));
 }
 
 static void
@@ -494,8 +493,8 @@ snowflake_sequence_nextval(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	Sequence   *sequence = find_sequence(relid);
 
-	if (unlikely(!everybody_nextval) && !gives_identity(fcinfo))
-		check_execute(F_NEXTVAL, &everybody_nextval);
+	if (unlikely(!everybody.nextval) && !gives_identity(fcinfo))
+		check_execute(F_NEXTVAL, &everybody.nextval);
 	if (!is_local(sequence))
 		PG_RETURN_INT64(nextval_nonlocal(sequence, fcinfo));
 
@@ -517,7 +516,7 @@ snowflake_sequence_currval(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	Sequence   *sequence = find_sequence(relid);
 
-	check_execute(F_CURRVAL, &everybody_currval);
+	check_execute(F_CURRVAL, &everybody.currval);
 	if (is_local(sequence) && !sequence->is_id)
 	{
 		Datum		value = DirectFunctionCall1(currval_oid, ObjectIdGetDatum(relid));
@@ -599,7 +598,7 @@ lastval_local(void)
 Datum
 snowflake_sequence_lastval(PG_FUNCTION_ARGS)
 {
-	check_execute(F_LASTVAL, &everybody_lastval);
+	check_execute(F_LASTVAL, &everybody.lastval);
 	if (used_last == NULL || !used_last->is_id)
 		PG_RETURN_INT64(lastval_local());
 	if (is_marker_last())
@@ -707,7 +706,7 @@ snowflake_sequence_setval(PG_FUNCTION_ARGS)
 	bool		with_called = PG_NARGS() == 3;
 
 	check_execute(with_called ? F_SETVAL_REGCLASS_INT8_BOOL : F_SETVAL_REGCLASS_INT8,
-				  &everybody_setval[with_called]);
+				  &everybody.setval[with_called]);
 	/* Its values are no others', also after setval() of all sequences. */
 	if (relid == find_marker(fcinfo->flinfo->fn_oid))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(1));

@@ -45,13 +45,6 @@
 #include "shared/compat.h"
 #include "shared/table_owner.h"
 
-/* A table to check, locked against changes. */
-typedef struct CheckedTable
-{
-	Oid			relid;
-	Oid			owner;
-} CheckedTable;
-
 PG_FUNCTION_INFO_V1(snowflake_raise_mark);
 PG_FUNCTION_INFO_V1(snowflake_set_mark);
 PG_FUNCTION_INFO_V1(snowflake_accept_clock);
@@ -133,16 +126,16 @@ check_column(const char *table, const char *column, int64 mark)
  * the active snapshot does.
  */
 static void
-check_table(const CheckedTable *table, Oid namespace, int64 mark)
+check_table(Oid relid, Oid namespace, int64 mark)
 {
-	char	   *name = snowflake_relation_name(table->relid);
+	char	   *name = snowflake_relation_name(relid);
 	SnowflakeCaller caller;
 	List	   *columns;
 	ListCell   *column;
 
-	snowflake_become_owner(table->owner, &caller);
+	snowflake_become_owner(snowflake_table_owner(relid), &caller);
 	SPI_connect();
-	columns = id_columns(table->relid, namespace);
+	columns = id_columns(relid, namespace);
 	if (columns == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -159,12 +152,13 @@ check_table(const CheckedTable *table, Oid namespace, int64 mark)
  * an ID until the end of the transaction.  Tables are locked in the order of
  * their OIDs, each before its partitions, as other commands do.
  */
-static CheckedTable *
-lock_tables(ArrayType *array, int *ntables)
+static List *
+lock_tables(ArrayType *array)
 {
 	Datum	   *relids;
-	CheckedTable *tables;
-	List	   *sorted = NIL;
+	int			n;
+	List	   *tables = NIL;
+	ListCell   *cell;
 
 	if (array_contains_nulls(array))
 		ereport(ERROR,
@@ -172,19 +166,14 @@ lock_tables(ArrayType *array, int *ntables)
 				 errmsg("array of tables must not contain nulls"),
 				 errdetail("A null is not checked for IDs above the new mark.")));
 	deconstruct_array(array, REGCLASSOID, sizeof(Oid), true, TYPALIGN_INT,
-					  &relids, NULL, ntables);
-	for (int i = 0; i < *ntables; i++)
-		sorted = lappend_oid(sorted, DatumGetObjectId(relids[i]));
-	list_sort(sorted, list_oid_cmp);
-
-	tables = palloc(Max(*ntables, 1) * sizeof(CheckedTable));
-	for (int i = 0; i < *ntables; i++)
+					  &relids, NULL, &n);
+	for (int i = 0; i < n; i++)
+		tables = lappend_oid(tables, DatumGetObjectId(relids[i]));
+	list_sort(tables, list_oid_cmp);
+	foreach(cell, tables)
 	{
-		Oid			relid = list_nth_oid(sorted, i);
-
-		tables[i].relid = relid;
-		tables[i].owner = snowflake_lock_table(relid, ShareLock);
-		(void) find_all_inheritors(relid, ShareLock, NULL);
+		(void) snowflake_lock_table(lfirst_oid(cell), ShareLock);
+		(void) find_all_inheritors(lfirst_oid(cell), ShareLock, NULL);
 	}
 	return tables;
 }
@@ -193,14 +182,15 @@ lock_tables(ArrayType *array, int *ntables)
  * Fail if one of the tables has an ID at or above the new mark.
  */
 static void
-check_tables(const CheckedTable *tables, int ntables, Oid namespace,
-			 int64 mark)
+check_tables(const List *tables, Oid namespace, int64 mark)
 {
+	ListCell   *cell;
+
 	/* Changes of this command count as well. */
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());
-	for (int i = 0; i < ntables; i++)
-		check_table(&tables[i], namespace, mark);
+	foreach(cell, tables)
+		check_table(lfirst_oid(cell), namespace, mark);
 	PopActiveSnapshot();
 }
 
@@ -419,18 +409,16 @@ snowflake_set_mark(PG_FUNCTION_ARGS)
 {
 	int64		mark = PG_GETARG_INT64(0);
 	bool		force = PG_GETARG_BOOL(2);
-	CheckedTable *tables;
-	int			ntables;
+	List	   *tables;
 
 	(void) snowflake_check_id_fits(snowflake_server_scheme(), mark, NULL);
 	snowflake_check_primary("set the mark of snowflake IDs");
 	if (!force)
 		check_mark_time(mark);
-	tables = lock_tables(PG_GETARG_ARRAYTYPE_P(1), &ntables);
-	if (ntables > 0)
-		check_tables(tables, ntables, get_func_namespace(fcinfo->flinfo->fn_oid),
-					 mark);
-	if (!set_mark(mark, ntables > 0 || force))
+	tables = lock_tables(PG_GETARG_ARRAYTYPE_P(1));
+	if (tables != NIL)
+		check_tables(tables, get_func_namespace(fcinfo->flinfo->fn_oid), mark);
+	if (!set_mark(mark, tables != NIL || force))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot lower the mark of snowflake IDs without checking tables for IDs above it"),
