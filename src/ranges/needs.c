@@ -493,8 +493,8 @@ snowflake_collect_range_requests(RangeRequest *requests, int max)
  * Is a problem that no number is left, be it up to what the registry has as the last
  * one?  The floor of the same request counts.
  */
-bool
-snowflake_is_exhausted_there(RangeProblem kind)
+static bool
+is_exhausted_there(RangeProblem kind)
 {
 	return kind == PROBLEM_MAXIMUM || kind == PROBLEM_LAST;
 }
@@ -522,7 +522,7 @@ take_problem(RangeSlot *slot, RangeProblem kind, const char *problem)
 		slot->retry_at = 0;
 	if (kind != PROBLEM_FLOOR && kind != PROBLEM_UNKNOWN)
 		slot->wanted = false;
-	if (snowflake_is_exhausted_there(kind))
+	if (is_exhausted_there(kind))
 		return;
 	slot->asked = -1;
 	slot->told = Min(slot->told, slot->heard);
@@ -590,7 +590,7 @@ static void
 take_answer(RangeSlot *slot, const RangeRequest *request, const RangeAnswer *answer)
 {
 	RangeProblem kind = answer->problem_kind;
-	bool		exhausted = snowflake_is_exhausted_there(kind);
+	bool		exhausted = is_exhausted_there(kind);
 
 	if (answer->grant_time_ms > 0)
 		slot->window_us = answer->grant_time_ms * 1000;

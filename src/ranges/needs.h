@@ -91,7 +91,6 @@ extern RangeAdvance snowflake_advance(const RangeHandle *handle);
 extern FloorState snowflake_ask_floor(const RangeHandle *handle, int64 floor);
 extern FloorState snowflake_ask_next(const RangeHandle *handle, int64 since,
 									 int64 *next);
-extern bool snowflake_is_exhausted_there(RangeProblem kind);
 
 /* For the worker that calls the registry (registry_client/). */
 extern PGDLLEXPORT int snowflake_collect_range_requests(RangeRequest *requests, int max);

@@ -16,6 +16,9 @@
  * If it is not valid, its numbers are lost, and it is made again, after the
  * reserve became the current range, or one has come from the registry.
  *
+ * A sequence that was copied with its database is attached once the registry has what it
+ * continues above; then others of this database need not say it again.
+ *
  * The caller has locked the sequence as nextval() does, so that it is neither
  * altered nor dropped meanwhile.  What it knows of the slot may be from before
  * another session did that; the slot's version says so.
@@ -29,6 +32,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "commands/dbcommands.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
@@ -38,11 +42,11 @@
 #include "generator/grant.h"
 #include "generator/loaded.h"
 #include "generator/settings.h"
-#include "ranges/attached.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 /* How long the registry's refusal answers further calls, too. */
 #define REFUSED_US		USECS_PER_SEC
@@ -95,15 +99,113 @@ registry_name(const char *name)
 }
 
 /*
- * Have a session know where the ranges of a sequence are.  The source is another
- * database whose numbers it has, or an empty name.  Nobody here takes numbers that are
- * not above the floor, of which the registry is told.
+ * Was a sequence of this database, which was copied, the last one to use a slot?  A database
+ * of the same name that was dropped is another one.
+ */
+static bool
+is_attached(const RangeSlot *slot, Oid relid)
+{
+	return slot->attached_in == MyDatabaseId && slot->attached == relid;
+}
+
+bool
+snowflake_is_slot_attached(const char *name, Oid relid)
+{
+	const char *database = get_database_name(MyDatabaseId);
+	RangeSlot  *slot;
+	bool		attached;
+
+	if (!snowflake_ranges_enabled())
+		return false;
+	name = pg_server_to_any(name, strlen(name), PG_UTF8);
+	snowflake_lock_ranges();
+	slot = snowflake_look_up_slot(database, name);
+	attached = slot != NULL && is_attached(slot, relid);
+	snowflake_unlock_ranges();
+	return attached;
+}
+
+static RangeSlot *
+find_slot(const RangeHandle *handle, const char *database, const char *name, Oid owner)
+{
+	RangeSlot  *slot = snowflake_look_up_slot(database, name);
+
+	if (slot == NULL)
+	{
+		slot = snowflake_new_slot(database, name, owner);
+		if (slot == NULL)
+			return NULL;
+		slot->last = handle->last;
+		slot->step = handle->step;
+	}
+	slot->owner = owner;
+	return slot;
+}
+
+/*
+ * Ranges from before do not continue above what was copied, nor, if the database has
+ * replaced another one, does what is granted right now.
+ */
+static void
+drop_before_copy(RangeSlot *slot, Oid relid)
+{
+	if (is_attached(slot, relid))
+		return;
+	snowflake_drop_ranges(slot);
+	if (slot->copied_in != MyDatabaseId)
+		slot->version++;
+	slot->copied_in = MyDatabaseId;
+}
+
+/*
+ * Have a session know where the ranges of a sequence are, with its step, last value and
+ * OID.  The caller has locked it.  It may have been copied from another database, the
+ * source, or else an empty name, and continue above a floor, of which the registry is told:
+ * nobody here takes numbers that are not above it.
  */
 void
 snowflake_attach_range(RangeHandle *handle, const char *name, const char *source, int64 floor)
 {
+	const char *database = get_database_name(MyDatabaseId);
+	Oid			owner = snowflake_table_owner(handle->relid);
+	RangeSlot  *slot;
+
 	snowflake_check_ranges_enabled();
-	snowflake_find_slot(handle, registry_name(name), source, floor);
+	name = registry_name(name);
+	snowflake_lock_ranges();
+	slot = find_slot(handle, database, name, owner);
+	if (slot != NULL)
+	{
+		handle->slot = slot;
+		if (source[0] != '\0')
+			drop_before_copy(slot, handle->relid);
+		handle->version = slot->version;
+		strlcpy(slot->source, source, sizeof(slot->source));
+		if (floor >= 0)
+			snowflake_want_floor(slot, floor);
+	}
+	snowflake_unlock_and_wake_ranges();
+	if (slot == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("too many range sequences are used on this server"),
+				 errhint("Increase \"snowflake.max_range_sequences\", which is %d.",
+						 snowflake_max_range_sequences)));
+}
+
+/*
+ * The registry has what a sequence that was copied continues above.
+ */
+void
+snowflake_note_attached(const RangeHandle *handle)
+{
+	snowflake_lock_ranges();
+	if (handle->slot->version == handle->version)
+	{
+		handle->slot->attached_in = MyDatabaseId;
+		handle->slot->attached = handle->relid;
+	}
+	snowflake_unlock_ranges();
 }
 
 /*

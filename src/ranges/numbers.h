@@ -30,6 +30,8 @@ extern void snowflake_check_ranges_enabled(void);
 snowflake_noreturn extern void snowflake_fail_long_name(void);
 extern void snowflake_attach_range(RangeHandle *handle, const char *name,
 								   const char *source, int64 floor);
+extern bool snowflake_is_slot_attached(const char *name, Oid relid);
+extern void snowflake_note_attached(const RangeHandle *handle);
 extern RangeNumber snowflake_next_number(const RangeHandle *handle, int64 *number);
 extern bool snowflake_settle_floor(const RangeHandle *handle, int64 floor,
 								   bool wait_for_others);

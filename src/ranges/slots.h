@@ -156,7 +156,6 @@ typedef struct RangeHandle
 	Oid			relid;
 	int64		step;
 	int64		last;
-	int64		first;			/* of a new sequence; or 0 */
 } RangeHandle;
 
 /* What is known of the numbers of a name. */

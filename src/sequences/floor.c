@@ -25,7 +25,6 @@
 #include "nodes/pg_list.h"
 #include "utils/lsyscache.h"
 
-#include "ranges/attached.h"
 #include "ranges/needs.h"
 #include "ranges/numbers.h"
 #include "sequences/exhaust.h"
