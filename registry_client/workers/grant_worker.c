@@ -323,14 +323,11 @@ request_locally(const Registry *registry, PrepareRequest prepare,
 
 	if (!prepare(request))
 		return SNOWFLAKE_REQUEST_NOT_HELD;
-	answered = snowflake_call_locally(registry, &request->call, limit, error);
-	cancel_if_rolled_back(request);
-
 	/* If a return is lost, the worker ID is merely reserved for longer. */
-	if (!answered ||
-		(!request->sealed && !snowflake_wait_for_local_commit(limit, error)))
-		return SNOWFLAKE_REQUEST_FAILED;
-	return read_answer(request, error);
+	answered = snowflake_call_locally(registry, &request->call, !request->sealed, limit,
+									  error);
+	cancel_if_rolled_back(request);
+	return answered ? read_answer(request, error) : SNOWFLAKE_REQUEST_FAILED;
 }
 
 /*

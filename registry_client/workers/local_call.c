@@ -135,10 +135,10 @@ run_query(const char *dbname, RegistryCall *call)
 }
 
 /*
- * Roll back after an error, and keep it in the answer.
+ * Roll back after an error, and keep it.
  */
-static void
-roll_back(MemoryContext context, RegistryAnswer *answer)
+void
+snowflake_roll_back(MemoryContext context, AnswerError *error)
 {
 	ErrorData  *edata;
 
@@ -148,9 +148,8 @@ roll_back(MemoryContext context, RegistryAnswer *answer)
 	AbortCurrentTransaction();
 	MemoryContextSwitchTo(context);
 
-	answer->failed = true;
-	answer->error.rolled_back = true;
-	snowflake_keep_error(&answer->error,
+	error->rolled_back = true;
+	snowflake_keep_error(error,
 						 unpack_sql_state(edata->sqlerrcode),
 						 ShutdownRequestPending &&
 						 edata->sqlerrcode == ERRCODE_QUERY_CANCELED ?
@@ -190,7 +189,8 @@ snowflake_ask_local(const char *dbname, RegistryCall *call,
 	{
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		QueryCancelPending = false;
-		roll_back(context, answer);
+		answer->failed = true;
+		snowflake_roll_back(context, &answer->error);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);

@@ -32,6 +32,7 @@
 
 #include "generator/durable.h"
 #include "registry_client/workers/call_log.h"
+#include "registry_client/workers/local_call.h"
 #include "registry_client/workers/range_request.h"
 #include "registry_client/workers/registry_worker.h"
 #include "shared/compat.h"
@@ -513,19 +514,10 @@ keep_receipt(int64 receipt, StringInfo error)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
+		AnswerError failure;
 
-		MemoryContextSwitchTo(context);
-		edata = CopyErrorData();
-		FlushErrorState();
-		AbortCurrentTransaction();
-		MemoryContextSwitchTo(context);
-		snowflake_append_message(error, edata->message);
-		if (edata->detail != NULL)
-			appendStringInfo(error, "; %s", edata->detail);
-		if (edata->hint != NULL)
-			appendStringInfo(error, "; %s", edata->hint);
-		FreeErrorData(edata);
+		snowflake_roll_back(context, &failure);
+		snowflake_append_error(error, &failure, "");
 		kept = false;
 	}
 	PG_END_TRY();

@@ -157,10 +157,9 @@ call_locally(Connection *connection, RangeTask *task, StringInfo error)
 
 	task->kind->prepare(task);
 	answered = snowflake_call_locally(&connection->registry, &task->call,
-									  &task->limit, error);
+									  task->kind->extends_chain, &task->limit, error);
 	shorten_if_rolled_back(task);
-	if (answered && (!task->kind->extends_chain ||
-					 snowflake_wait_for_local_commit(&task->limit, error)))
+	if (answered)
 		task->outcome = task->kind->read(task, error);
 }
 
@@ -317,20 +316,6 @@ limit_call(RangeTask *task, const Connection *connection, const Pacing *pacing)
 }
 
 /*
- * Did a call fail because of a value?
- */
-static bool
-failed_by_value(const RangeTask *task)
-{
-	const AnswerError *error = &task->call.answer.error;
-
-	/* data_exception, integrity_constraint_violation */
-	return task->call.answer.failed && error->rolled_back &&
-		(strncmp(error->sqlstate, "22", 2) == 0 ||
-		 strncmp(error->sqlstate, "23", 2) == 0);
-}
-
-/*
  * Note what a call came to.
  */
 static void
@@ -358,6 +343,41 @@ note_outcome(const RangeTask *task, StringInfo error, Pacing *pacing)
 	pacing->not_before = snowflake_steady_clock() +
 		Min(MIN_PAUSE_US << Min(pacing->failures, 10), MAX_PAUSE_US);
 	pacing->failures++;
+}
+
+/*
+ * Did a call fail because of a value?
+ */
+static bool
+failed_by_value(const RangeTask *task)
+{
+	const AnswerError *error = &task->call.answer.error;
+
+	/* data_exception, integrity_constraint_violation */
+	return task->call.answer.failed && error->rolled_back &&
+		(strncmp(error->sqlstate, "22", 2) == 0 ||
+		 strncmp(error->sqlstate, "23", 2) == 0);
+}
+
+/*
+ * Make a call that has up to so many sequences, and the next one half, or twice as many.
+ * Returns false if the registry refuses a value of it.
+ */
+static bool
+ask_for_many(Connection *connection, RangeTask *task, Pacing *pacing, int *most,
+			 StringInfo error)
+{
+	limit_call(task, connection, pacing);
+	initStringInfo(error);
+	if (make_call(connection, task, pacing, error))
+		*most = Min(2 * *most, SNOWFLAKE_MAX_REQUESTS);
+	else if (task->n > 0 && failed_by_value(task))
+	{
+		*most = Max(task->n / 2, 1);
+		return false;
+	}
+	note_outcome(task, error, pacing);
+	return true;
 }
 
 /*
@@ -408,21 +428,13 @@ get_ranges(Connection *connection, Pacing *pacing)
 	pacing->is_due = false;
 	task.answers = palloc0(task.n * sizeof(RangeAnswer));
 	task.kind = &snowflake_ranges_task;
-	limit_call(&task, connection, pacing);
-	initStringInfo(&error);
-	if (make_call(connection, &task, pacing, &error))
-	{
-		pacing->most = Min(2 * pacing->most, SNOWFLAKE_MAX_REQUESTS);
-		snowflake_want_report(task.must_report);
-	}
-	else if (failed_by_value(&task))
+	if (!ask_for_many(connection, &task, pacing, &pacing->most, &error))
 	{
 		if (task.n == 1)
 			note_refusal(&task, &error);
-		pacing->most = Max(task.n / 2, 1);
-		return true;
 	}
-	note_outcome(&task, &error, pacing);
+	else if (task.outcome != SNOWFLAKE_RANGES_FAILED)
+		snowflake_want_report(task.must_report);
 	return true;
 }
 
@@ -516,18 +528,12 @@ report(Connection *connection, Pacing *pacing)
 
 	if (!snowflake_get_report(&task.reports, &task.n, &task.after, most, &task.is_complete))
 		return false;
-	limit_call(&task, connection, pacing);
-	initStringInfo(&error);
-	if (!make_call(connection, &task, pacing, &error) && failed_by_value(&task) && task.n > 0)
+	if (!ask_for_many(connection, &task, pacing, &most, &error))
 	{
 		if (task.n == 1)
 			snowflake_skip_report(error.data);
-		most = Max(task.n / 2, 1);
-		return true;
 	}
-	note_outcome(&task, &error, pacing);
-	most = Min(2 * most, SNOWFLAKE_MAX_REQUESTS);
-	if (task.outcome == SNOWFLAKE_RANGES_ANSWERED)
+	else if (task.outcome == SNOWFLAKE_RANGES_ANSWERED)
 		snowflake_note_reported(task.n);
 	else
 		snowflake_drop_report();

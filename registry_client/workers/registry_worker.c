@@ -211,11 +211,11 @@ snowflake_check_registry_shutdown(void)
 }
 
 /*
- * Make a call of a local registry.  If it succeeds, it is committed, but perhaps
- * not on the standbys.
+ * Make a call of a local registry.  If it succeeds, it is committed, and if it is to be
+ * durable, the standbys have it.
  */
 bool
-snowflake_call_locally(const Registry *registry, RegistryCall *call,
+snowflake_call_locally(const Registry *registry, RegistryCall *call, bool durable,
 					   const WaitLimit *limit, StringInfo error)
 {
 	bool		answered = false;
@@ -234,7 +234,7 @@ snowflake_call_locally(const Registry *registry, RegistryCall *call,
 		answered = snowflake_ask_local(registry->dbname, call, limit, error);
 	cancel_at_sigterm = false;
 	QueryCancelPending = false;
-	return answered;
+	return answered && (!durable || snowflake_wait_for_local_commit(limit, error));
 }
 
 /*

@@ -42,7 +42,7 @@ extern void snowflake_begin_registry_worker(Registry *registry,
 extern void snowflake_reload_registry_worker(const Registry *registry);
 extern void snowflake_check_registry_shutdown(void);
 extern bool snowflake_call_locally(const Registry *registry,
-								   RegistryCall *call,
+								   RegistryCall *call, bool durable,
 								   const WaitLimit *limit, StringInfo error);
 extern const char *snowflake_name_in_registry(void);
 extern char *snowflake_token_text(const pg_uuid_t *token);
