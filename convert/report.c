@@ -232,53 +232,11 @@ add_views(Report *report)
 	}
 }
 
-/*
- * Keys that are not converted, which is a reason to worry only if others are:
- * these tables are newer, or an upgrade of the application restored a default.
- */
 static void
-add_unconverted_keys(Report *report)
+add_notices(Report *report, SnowflakeQuery query)
 {
-	SnowflakeSeverity severity = SNOWFLAKE_INFO;
-	const char *what_to_do = "Convert them with snowflake_convert_schema(), or with snowflake_convert_online() while they are in use.";
-	ListCell   *cell;
-
-	foreach(cell, report->conversion.keys)
-	{
-		if (!((SnowflakeKey *) lfirst(cell))->set_default)
-		{
-			severity = SNOWFLAKE_WARNING;
-			what_to_do = "Others are. The tables are new, or something, such as an upgrade of the application, changed the defaults. Convert them with snowflake_convert_schema(), or with snowflake_convert_online() while they are in use.";
-		}
-	}
-	foreach(cell, snowflake_convert_ask(&report->conversion, sql_unconverted_keys))
-	{
-		const SnowflakeRow *row = lfirst(cell);
-
-		(void) snowflake_convert_add_finding(&report->findings, severity,
-											 "keys are not snowflake keys",
-											 snowflake_convert_text(row, "column_name"),
-											 psprintf("it is not a snowflake key: %s",
-													  snowflake_convert_text(row, "why")),
-											 what_to_do);
-	}
-}
-
-/*
- * Sequences that are local, as a script that looks like a dump leaves them, where new
- * tables get another kind.
- */
-static void
-add_local_sequences(Report *report)
-{
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask_texts(&report->conversion, sql_local_sequences))
-		(void) snowflake_convert_add_finding(&report->findings, SNOWFLAKE_WARNING,
-											 "sequences are local, although new tables get another kind",
-											 lfirst(cell),
-											 "it is local, although new tables get another kind",
-											 "Call snowflake_convert_schema() with the kind that they are to have, or snowflake_set_sequence_kind() with 'local' in a session that has the setting.");
+	report->findings = list_concat(report->findings,
+								   snowflake_convert_ask_notices(&report->conversion, query));
 }
 
 static void
@@ -430,7 +388,7 @@ find_keys(Report *report)
 	(void) snowflake_convert_prepare(conversion, owner);
 	(void) snowflake_convert_list_obstacles(conversion, &report->findings);
 	add_views(report);
-	add_unconverted_keys(report);
+	add_notices(report, sql_unconverted_keys);
 	report->findings = list_concat(report->findings, snowflake_convert_list_notices(conversion));
 	add_left_keys(report, left);
 	if (report->rehearse && conversion->keys != NIL)
@@ -475,7 +433,7 @@ snowflake_convert_report(PG_FUNCTION_ARGS)
 		find_kinds(&report);
 	else
 		find_keys(&report);
-	add_local_sequences(&report);
+	add_notices(&report, sql_local_sequences);
 	for (SnowflakeSeverity severity = 0; severity < SNOWFLAKE_SEVERITIES; severity++)
 		return_rows(&report, severity, (ReturnSetInfo *) fcinfo->resultinfo);
 	SPI_finish();

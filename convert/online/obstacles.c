@@ -126,19 +126,6 @@ snowflake_online_list_obstacles(const SnowflakeConversion *conversion,
 List *
 snowflake_online_list_notices(const SnowflakeConversion *conversion)
 {
-	const SnowflakeKey *key = linitial(conversion->keys);
-	List	   *findings = NIL;
-	ListCell   *cell;
-
-	foreach(cell, snowflake_convert_ask(conversion, sql_online_notices))
-	{
-		const SnowflakeRow *row = lfirst(cell);
-		SnowflakeFinding *finding;
-
-		finding = snowflake_convert_add_finding(&findings, SNOWFLAKE_WARNING, NULL, key->table,
-												snowflake_convert_text(row, "title"),
-												snowflake_convert_text(row, "hint"));
-		finding->detail = snowflake_convert_text(row, "detail");
-	}
-	return list_concat(findings, snowflake_convert_list_notices(conversion));
+	return list_concat(snowflake_convert_ask_notices(conversion, sql_online_notices),
+					   snowflake_convert_list_notices(conversion));
 }

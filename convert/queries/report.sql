@@ -15,19 +15,37 @@ SELECT format('%s %s', lower({kind}), name) AS object,
   AS what_to_do
  FROM vw WHERE oid IN (SELECT oid FROM stuck) ORDER BY depth DESC, name
 
--- Keys that are not converted yet, with their defaults.
--- name: unconverted_keys
-SELECT t.column_name,
-  format('it has %s', CASE WHEN t.attidentity <> '' THEN 'an identity'
-    ELSE coalesce(format('the default %s', d.expression), 'no default') END) AS why
+-- Keys that are not converted yet, with their defaults.  That is a reason to worry only if others
+-- are: these tables are newer, or an upgrade of the application restored a default.
+-- cte: unconverted(column_name, finding, what_to_do)
+SELECT t.column_name, format('it is not a snowflake key: it has %s',
+    CASE WHEN t.attidentity <> '' THEN 'an identity'
+    ELSE coalesce(format('the default %s', d.expression), 'no default') END),
+  'Convert them with snowflake_convert_schema(), or with snowflake_convert_online() while they are '
+  'in use.'
 FROM target t LEFT JOIN key_default d ON (d.relid, d.attnum) = (t.relid, t.attnum)
 WHERE t.is_root AND t.gets_ids
-ORDER BY t.column_name COLLATE "C"
 
--- The sequences of $schema that are local, and nobody has called them so, if new tables of this
--- database get another kind.
--- name: local_sequences
-SELECT format('sequence %I.%I', n.nspname, c.relname)
+-- list: unconverted_keys notices
+
+-- notice: info | list | keys are not snowflake keys
+SELECT column_name, NULL, finding, NULL, what_to_do
+FROM unconverted WHERE true = ALL ($set_default)
+
+-- notice: warning | list | keys are not snowflake keys
+SELECT column_name, NULL, finding, NULL, 'Others are. The tables are new, or something, such as an '
+  'upgrade of the application, changed the defaults. ' || what_to_do
+FROM unconverted WHERE NOT true = ALL ($set_default)
+
+-- The sequences of $schema that are local, as a script that looks like a dump leaves them, and
+-- nobody has called them so, if new tables of this database get another kind.
+-- list: local_sequences notices
+
+-- notice: warning | list | sequences are local, although new tables get another kind
+SELECT format('sequence %I.%I', n.nspname, c.relname), NULL,
+  'it is local, although new tables get another kind', NULL,
+  'Call snowflake_convert_schema() with the kind that they are to have, or '
+  'snowflake_set_sequence_kind() with ''local'' in a session that has the setting.'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relnamespace = $schema AND c.relkind = 'S' AND c.relpersistence <> 't'
 AND $kind IS DISTINCT FROM 'local'
@@ -40,4 +58,3 @@ AND EXISTS (
     unnest(r.setconfig) v
   WHERE (b.oid IS NULL OR b.datname = current_database())
   AND v LIKE 'snowflake.default\_sequence\_kind=%' AND v NOT LIKE '%=local')
-ORDER BY c.relname COLLATE "C"

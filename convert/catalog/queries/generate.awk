@@ -15,9 +15,9 @@
 #				queries that begin with SELECT at the beginning of a line, or
 #				AS MATERIALIZED.
 #	-- list: NAME SNIPPET	Queries whose rows are put together by a snippet, of which
-#				each begins with "-- entry:", "-- hint: VALUE", or
-#				"-- notice: VALUE | VALUE".  Its number and the values are
-#				put before its columns.  It may be such a union.
+#				each begins with "-- hint: VALUE" or "-- notice: VALUE | VALUE".
+#				Its number and the values are put before its columns.  It may be
+#				such a union.
 #	-- snippet: NAME(A, B)	SQL that {NAME(x, y)} stands for, with x in place of {A}.
 #	-- parameters: NAME TYPE, ...
 #				Those that queries.c knows, and queries have as $NAME.
@@ -387,7 +387,7 @@ FNR == 1 {
 	next
 }
 
-/^-- (entry|hint|notice):/ && kind == "list" {
+/^-- (hint|notice):/ && kind == "list" {
 	end_entry()
 	entry = trim(substr($0, index($0, ":") + 1))
 	in_entry = 1

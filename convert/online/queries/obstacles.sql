@@ -556,15 +556,10 @@ FROM (SELECT coalesce(
       AND vartype = 'bool')))) v(version)
 WHERE version IN ('1.7', '1.7.0', '16.0', '17.0')
 
--- snippet: notes(entries)
-SELECT title, detail, hint
-FROM ({entries}) n(number, title, detail, hint)
-ORDER BY number, title COLLATE "C"
+-- list: online_notices notices
 
--- list: online_notices notes
-
--- entry:
-SELECT 'new columns are at the end of their tables',
+-- notice: warning | one each | columns
+SELECT NULL, NULL, 'new columns are at the end of their tables',
   string_agg(t.column_name, E'\n' ORDER BY t.column_name COLLATE "C"),
   'Until the swap, SELECT * and COPY show one more column for each, and afterwards the columns '
   'have another order. Have INSERT and COPY name their columns, and SELECT and RETURNING where '
@@ -572,8 +567,8 @@ SELECT 'new columns are at the end of their tables',
 FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid)
 WHERE tab.parent IS NULL HAVING count(*) > 0
 
--- entry:
-SELECT 'INSERT ... ON CONFLICT may fail with unique_violation',
+-- notice: warning | one each | keys
+SELECT NULL, NULL, 'INSERT ... ON CONFLICT may fail with unique_violation',
   string_agg(format('table %s', tab.name), E'\n' ORDER BY tab.name COLLATE "C"),
   'Until the swap there are two unique indexes for one key, and ON CONFLICT expects a conflict '
   'in one of them only. Have the application repeat such statements; it is rare.'
@@ -582,9 +577,9 @@ AND EXISTS (SELECT FROM idx JOIN tab m ON m.relid = idx.indrelid WHERE m.root = 
   AND idx.indisunique)
 HAVING count(*) > 0
 
--- entry:
-SELECT 'functions might use columns by their positions', string_agg(DISTINCT f.name COLLATE "C",
-  E'\n' ORDER BY f.name COLLATE "C"),
+-- notice: warning | one each | functions
+SELECT NULL, NULL, 'functions might use columns by their positions',
+  string_agg(DISTINCT f.name COLLATE "C", E'\n' ORDER BY f.name COLLATE "C"),
   'They contain the name of a table, and SELECT * or the like. See that they name columns '
   'wherever the order of columns matters, because the converted ones are the last ones '
   'afterwards.'
@@ -600,16 +595,16 @@ FROM tab JOIN {searched_functions}
           ~* E'\\minsert\\s+into\\M|\\m(for|into|into\\s+strict)\\s+[\\w.]+\\s*,|\\mset\\s*\\(') END
 WHERE tab.relid IN (SELECT relid FROM col) HAVING count(*) > 0
 
--- entry:
-SELECT format('logical replication slot %I gets an UPDATE of each row', slot_name), NULL,
-  'The changes have the new columns until the swap. See that what reads the slot can keep up '
+-- notice: warning | one each | slots
+SELECT slot_name, NULL, format('logical replication slot %I gets an UPDATE of each row', slot_name),
+  NULL, 'The changes have the new columns until the swap. See that what reads the slot can keep up '
   'with the backfill, and accepts these columns.'
 FROM pg_replication_slots WHERE slot_type = 'logical' AND database = current_database()
   AND plugin <> 'pgoutput'
 AND EXISTS (SELECT FROM col)
 
--- entry:
-SELECT 'functions return rows of these tables',
+-- notice: warning | one each | rows
+SELECT NULL, NULL, 'functions return rows of these tables',
   string_agg(format('%s: table %s', p.oid::regprocedure, tab.name), E'\n'
     ORDER BY p.oid::regprocedure::text COLLATE "C"),
   'One that lists the columns itself fails until the swap, because the table has one more, and '
