@@ -412,7 +412,7 @@ $node->safe_psql('postgres', q{
 	CREATE TRIGGER nothing INSTEAD OF INSERT ON shown FOR EACH ROW EXECUTE FUNCTION nothing();
 	REVOKE USAGE ON TYPE cents FROM PUBLIC;
 	ALTER VIEW shown OWNER TO regress_keeper});
-my $lacks = 'role regress_keeper, the owner of table public\.kept, lacks';
+my $lacks = 'role regress_keeper, the owner of view public\.shown, lacks';
 like(run_in($node, 'postgres', "CALL snowflake_convert_online('kept')"),
 	qr/DETAIL:  $lacks EXECUTE on function public\.nothing\(\)\n$lacks USAGE on type public\.cents\n$lacks USAGE on type public\.cents\[\]\n/,
 	'an owner who cannot create a view again, or its trigger');

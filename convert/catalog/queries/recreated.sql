@@ -74,36 +74,14 @@ WHERE c.oid NOT IN (SELECT oid FROM vw)
 AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
               UNION SELECT p.polrelid FROM pol JOIN pg_policy p USING (oid))
 
--- What prevents that it comes back as it was, and the relation that it belongs to.
--- cte: lost(number, line, relid) union
-SELECT 1, format('%s is owned by role %I, but table %s by role %I',
-    pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
-    $tables[1]::regclass, o.rolname), r.oid
-FROM (SELECT oid, relowner FROM vw UNION SELECT oid, relowner FROM ruled) r
-  JOIN owner o ON o.oid <> r.relowner
-SELECT 1, format('statistics object %I.%I belongs to another role', n.nspname, s.stxname), vw.oid
-FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxowner <> vw.relowner
-  JOIN pg_namespace n ON n.oid = s.stxnamespace
+-- What prevents that a view comes back as it was.
+-- cte: lost_view(number, line, relid) union
 SELECT 2, format('view %s is temporary', name), oid FROM vw WHERE relpersistence = 't'
-SELECT 3, format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
-    pg_describe_object(g.classid, g.objid, 0)), g.relid
-FROM gone g JOIN pg_depend d ON (d.refclassid, d.refobjid) = (g.classid, g.objid)
-WHERE d.deptype <> 'i' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
-SELECT 3, format('%s is a member of, or depends on, extension %I',
-    pg_describe_object(g.classid, g.objid, 0), e.extname), g.relid
-FROM gone g JOIN pg_depend d ON (d.classid, d.objid) = (g.classid, g.objid)
-  AND d.deptype IN ('e', 'x')
-  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
-SELECT 4, format('%s has a security label',
-    pg_describe_object(l.classoid, l.objoid, l.objsubid)), g.relid
-FROM gone g JOIN pg_seclabel l ON (l.classoid, l.objoid) = (g.classid, g.objid)
 SELECT 4, format('the row type of view %s has privileges or a comment', name), vw.oid
 FROM vw JOIN pg_type y ON y.oid = vw.reltype
 WHERE (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(y.typacl) e)
   <> (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(acldefault('T', y.typowner)) e)
 OR {has_comment(y.oid, pg_type)}
-SELECT 4, format('materialized view %s has a replica identity', name), oid
-FROM vw WHERE relkind = 'm' AND relreplident <> 'd'
 SELECT 5, format('%s privilege on view %s was granted by role %s, not by the owner',
     e.privilege_type, vw.name, pg_get_userbyid(e.grantor)), vw.oid
 FROM vw CROSS JOIN LATERAL (
@@ -130,6 +108,32 @@ FROM vw JOIN owner o ON o.oid = vw.relowner CROSS JOIN LATERAL (
     has_function_privilege(o.oid, g.tgfoid, 'EXECUTE')
   FROM pg_trigger g WHERE g.tgrelid = vw.oid AND NOT g.tgisinternal) p(what, has)
 WHERE NOT p.has
+
+-- ... and all of it, with the relation that it belongs to.
+-- cte: lost(number, line, relid) union
+SELECT number, line, relid FROM lost_view
+SELECT 1, format('%s is owned by role %I, but table %s by role %I',
+    pg_describe_object('pg_class'::regclass, r.oid, 0), pg_get_userbyid(r.relowner),
+    $tables[1]::regclass, o.rolname), r.oid
+FROM (SELECT oid, relowner FROM vw UNION SELECT oid, relowner FROM ruled) r
+  JOIN owner o ON o.oid <> r.relowner
+SELECT 1, format('statistics object %I.%I belongs to another role', n.nspname, s.stxname), vw.oid
+FROM vw JOIN pg_statistic_ext s ON s.stxrelid = vw.oid AND s.stxowner <> vw.relowner
+  JOIN pg_namespace n ON n.oid = s.stxnamespace
+SELECT 3, format('%s depends on %s', pg_describe_object(d.classid, d.objid, d.objsubid),
+    pg_describe_object(g.classid, g.objid, 0)), g.relid
+FROM gone g JOIN pg_depend d ON (d.refclassid, d.refobjid) = (g.classid, g.objid)
+WHERE d.deptype <> 'i' AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM gone)
+SELECT 3, format('%s is a member of, or depends on, extension %I',
+    pg_describe_object(g.classid, g.objid, 0), e.extname), g.relid
+FROM gone g JOIN pg_depend d ON (d.classid, d.objid) = (g.classid, g.objid)
+  AND d.deptype IN ('e', 'x')
+  JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid
+SELECT 4, format('%s has a security label',
+    pg_describe_object(l.classoid, l.objoid, l.objsubid)), g.relid
+FROM gone g JOIN pg_seclabel l ON (l.classoid, l.objoid) = (g.classid, g.objid)
+SELECT 4, format('materialized view %s has a replica identity', name), oid
+FROM vw WHERE relkind = 'm' AND relreplident <> 'd'
 SELECT 6, format('role %I, the owner of table %s, lacks EXECUTE on function %s', o.rolname,
     g.tgrelid::regclass, g.tgfoid::regprocedure), g.tgrelid
 FROM trg JOIN pg_trigger g USING (oid) JOIN owner o

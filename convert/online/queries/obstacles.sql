@@ -207,12 +207,10 @@ SELECT format('view %s is owned by role %I, but table %s by role %I', vw.name,
 FROM vw, tab WHERE tab.relid = $tables[1] AND tab.relowner <> vw.relowner
 
 -- hint: Drop temporary views of the tables, or have their sessions end.
-SELECT format('view %s is temporary', name) FROM vw WHERE relpersistence = 't'
+SELECT line FROM lost_view WHERE number = 2
 
 -- hint: Remove privileges and comments of the row types of views, convert, and set them again.
-SELECT format('the row type of view %s has privileges or a comment', name)
-FROM vw JOIN pg_type y ON y.oid = vw.reltype
-WHERE y.typacl IS NOT NULL OR obj_description(y.oid, 'pg_type') IS NOT NULL
+SELECT line FROM lost_view WHERE number = 4
 
 -- hint: Give statistics objects the owner of the table.
 SELECT format('statistics object %I.%I is owned by role %s, but its table by role %s',
@@ -335,12 +333,7 @@ SELECT format('%s privilege on %s was granted by role %s, not by the owner', e.p
     e.grantor::regrole)
 FROM col JOIN target t USING (relid, attnum) JOIN tab USING (relid), aclexplode(col.attacl) e
 WHERE e.grantor <> tab.relowner
-SELECT format('%s privilege on view %s was granted by role %s, not by the owner',
-  e.privilege_type, vw.name,
-    e.grantor::regrole)
-FROM vw CROSS JOIN LATERAL (SELECT * FROM aclexplode(vw.relacl)
-  UNION ALL SELECT e.* FROM pg_attribute a, aclexplode(a.attacl) e WHERE a.attrelid = vw.oid) e
-WHERE e.grantor <> vw.relowner
+SELECT line FROM lost_view WHERE number = 5
 
 -- hint: Grant the owner of the tables the privileges to create what the conversion creates.
 SELECT format('role %s, the owner of table %s, lacks %s', tab.relowner::regrole, tab.name, p.what)
@@ -350,7 +343,6 @@ FROM tab CROSS JOIN LATERAL (
   FROM pg_namespace n
   WHERE n.nspname IN (SELECT tab.nspname UNION SELECT nspname FROM stat
   WHERE stxrelid = tab.relid)
-  OR n.oid IN (SELECT relnamespace FROM vw)
   UNION ALL
   SELECT format('EXECUTE on function %s', f.name), has_function_privilege(tab.relowner, f.oid,
     'EXECUTE')
@@ -363,18 +355,9 @@ FROM tab CROSS JOIN LATERAL (
   SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure),
     has_function_privilege(tab.relowner, g.tgfoid, 'EXECUTE')
   FROM pg_trigger g WHERE g.tgrelid = tab.relid AND g.oid IN (SELECT oid FROM triggered)
-  UNION ALL
-  SELECT format('EXECUTE on function %s', g.tgfoid::regprocedure),
-    has_function_privilege(tab.relowner, g.tgfoid, 'EXECUTE')
-  FROM pg_trigger g WHERE tab.parent IS NULL AND g.tgrelid IN (SELECT oid FROM vw)
-    AND NOT g.tgisinternal
-  UNION ALL
-  SELECT format('USAGE on type %s', a.atttypid::regtype),
-    has_type_privilege(tab.relowner, a.atttypid, 'USAGE')
-  FROM pg_attribute a WHERE tab.parent IS NULL AND a.attrelid IN (SELECT oid FROM vw)
-    AND a.attnum > 0
   ) p(what, has)
 WHERE tab.root IN (SELECT relid FROM swapping) AND NOT p.has
+SELECT line FROM lost_view WHERE number = 6
 
 -- hint: Run ALTER TABLE ... ENABLE ALWAYS TRIGGER "~snowflake_new".
 SELECT format('trigger ~snowflake_new of table %s is not enabled as it was', name) FROM tab
