@@ -77,14 +77,6 @@
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
 
-/* When a column is swapped. */
-typedef enum ColumnState
-{
-	COLUMN_LATER,
-	COLUMN_NOW,
-	COLUMN_SWAPPED
-} ColumnState;
-
 /* A column that becomes bigint. */
 typedef struct Column
 {
@@ -93,7 +85,6 @@ typedef struct Column
 	AttrNumber	attnum;
 	char	   *name;
 	char	   *new_name;
-	ColumnState state;
 } Column;
 
 /* The swap of a table, and of its partitions. */
@@ -109,6 +100,7 @@ typedef struct Rehearsal
 	bool		has_locks;		/* on what it changes: did it begin? */
 	List	   *swaps;
 	List	   *columns;
+	Oid			swap;			/* the present one */
 	List	   *failed;			/* descriptions of what cannot be created */
 	List	  **obstacles;
 	Node	   *statement;		/* the present one */
@@ -163,7 +155,7 @@ is_changed(const Rehearsal *rehearsal, Oid relid)
 	{
 		const Column *column = lfirst(cell);
 
-		if (column->relid == relid && column->state == COLUMN_NOW)
+		if (column->relid == relid && column->swap == rehearsal->swap)
 			return true;
 	}
 	return false;
@@ -195,128 +187,38 @@ relation_of(const Rehearsal *rehearsal, const RangeTblEntry *rte)
 }
 
 /*
- * Is the order of a relation's first columns another one after the swap?
+ * Are there tables in a join whose columns the present swap changes?
  */
 static bool
-changes_order(const Rehearsal *rehearsal, Oid relid, int ncolumns)
-{
-	Relation	relation = relation_open(relid, NoLock);
-	TupleDesc	desc = RelationGetDescr(relation);
-	bool		changed = false;
-	bool		result = false;
-
-	for (int i = 0; i < desc->natts && ncolumns > 0 && !result; i++)
-	{
-		bool		is_new = false;
-		ListCell   *cell;
-
-		if (TupleDescAttr(desc, i)->attisdropped)
-			continue;
-		ncolumns--;
-		foreach(cell, rehearsal->columns)
-		{
-			const Column *column = lfirst(cell);
-
-			is_new |= column->relid == relid && column->attnum == i + 1;
-		}
-		result = changed && !is_new;
-		changed |= is_new;
-	}
-	relation_close(relation, NoLock);
-	return result;
-}
-
-/*
- * Add the relations that are joined.
- */
-static void
-add_joined(const NameSearch *search, Node *node, List **relids)
+joins_changed(const NameSearch *search, const Node *node)
 {
 	if (IsA(node, JoinExpr))
-	{
-		add_joined(search, ((JoinExpr *) node)->larg, relids);
-		add_joined(search, ((JoinExpr *) node)->rarg, relids);
-	}
-	else if (IsA(node, RangeTblRef))
-		*relids = lappend_oid(*relids,
-							  relation_of(search->rehearsal,
-										  rt_fetch(((RangeTblRef *) node)->rtindex,
-												   search->query->rtable)));
-}
-
-/*
- * Have two relations new columns of the same name?
- */
-static bool
-have_same_column(const Rehearsal *rehearsal, Oid one, Oid other)
-{
-	ListCell   *cell;
-
-	foreach(cell, rehearsal->columns)
-	{
-		const Column *column = lfirst(cell);
-		ListCell   *other_cell;
-
-		if (column->relid != one || column->state == COLUMN_SWAPPED)
-			continue;
-		foreach(other_cell, rehearsal->columns)
-		{
-			const Column *other_column = lfirst(other_cell);
-
-			if (other_column->relid == other &&
-				other_column->state != COLUMN_SWAPPED &&
-				strcmp(column->new_name, other_column->new_name) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Would a join that has a name of its own be printed with a list of columns,
- * some of which the present swap changes?  The server also does so to
- * distinguish columns of the same name.
- */
-static bool
-lists_columns(const NameSearch *search, const JoinExpr * join)
-{
-	List	   *relids = NIL;
-	bool		changed = false;
-	bool		listed = join->alias->colnames != NIL;
-
-	add_joined(search, (Node *) join, &relids);
-	for (int i = 0; i < list_length(relids); i++)
-	{
-		changed |= is_changed(search->rehearsal, list_nth_oid(relids, i));
-		for (int j = 0; j < i; j++)
-			listed |= have_same_column(search->rehearsal,
-									   list_nth_oid(relids, i),
-									   list_nth_oid(relids, j));
-	}
-	return changed && listed;
+		return joins_changed(search, ((const JoinExpr *) node)->larg) ||
+			joins_changed(search, ((const JoinExpr *) node)->rarg);
+	return IsA(node, RangeTblRef) &&
+		is_changed(search->rehearsal,
+				   relation_of(search->rehearsal,
+							   rt_fetch(((const RangeTblRef *) node)->rtindex,
+										search->query->rtable)));
 }
 
 /*
  * What has a list of column names, some of which the present swap changes?  A
  * function in FROM always is printed with one, which the new columns are not
  * added to.  So there would be no error, but columns with the names of others.
+ * A join with a name of its own, which find_names() looks for, may be.
  */
 static char *
 find_list(const NameSearch *search, const RangeTblEntry *rte)
 {
 	Oid			relid = relation_of(search->rehearsal, rte);
 
-	int			nnames = rte->alias == NULL ? 0 : list_length(rte->alias->colnames);
-
-	if (nnames == 0 || !is_changed(search->rehearsal, relid))
+	if (rte->alias == NULL || rte->alias->colnames == NIL ||
+		!is_changed(search->rehearsal, relid))
 		return NULL;
-	if (rte->rtekind == RTE_RELATION)
-		return psprintf("has a list of column names for table %s",
-						snowflake_relation_name(relid));
-	if (!changes_order(search->rehearsal, relid,
-					   nnames - (rte->funcordinality ? 1 : 0)))
-		return NULL;
-	return psprintf("calls a function in FROM that returns rows of table %s",
+	return psprintf(rte->rtekind == RTE_RELATION ?
+					"has a list of column names for table %s" :
+					"calls a function in FROM that returns rows of table %s",
 					snowflake_relation_name(relid));
 }
 
@@ -346,8 +248,7 @@ find_names(Node *node, void *context)
 		return query_tree_walker(query, find_names, &inner, 0);
 	}
 	if (IsA(node, JoinExpr) && search->query != NULL &&
-		((JoinExpr *) node)->alias != NULL &&
-		lists_columns(search, (JoinExpr *) node))
+		((JoinExpr *) node)->alias != NULL && joins_changed(search, node))
 	{
 		rehearsal->names = psprintf("has a name for join %s, whose columns change",
 									quote_identifier(((JoinExpr *) node)->alias->aliasname));
@@ -638,27 +539,20 @@ rehearse_swap(Rehearsal *rehearsal, const Swap *swap)
 {
 	ListCell   *cell;
 
+	rehearsal->swap = swap->relid;
 	foreach(cell, rehearsal->columns)
 	{
-		Column	   *column = lfirst(cell);
+		const Column *column = lfirst(cell);
 
 		if (column->swap != swap->relid)
 			continue;
 		LockRelationOid(column->relid, AccessShareLock);
 		change_type(column->relid, column->attnum, INT8OID, -1, InvalidOid);
-		column->state = COLUMN_NOW;
 	}
 	CommandCounterIncrement();
 	foreach(cell, swap->statements)
 		rehearse_statement(rehearsal, lfirst(cell));
 	CommandCounterIncrement();
-	foreach(cell, rehearsal->columns)
-	{
-		Column	   *column = lfirst(cell);
-
-		if (column->swap == swap->relid)
-			column->state = COLUMN_SWAPPED;
-	}
 }
 
 /* The hook of another module, while refuse_call() may be in its place. */
