@@ -99,9 +99,6 @@ typedef struct Asked
 	SPIPlanPtr	plan;
 } Asked;
 
-/* For queries that are not about one. */
-static const SnowflakeConversion no_conversion;
-
 /* There are some dozens of them.  The context is NULL if plans are not kept. */
 static List *kept;
 static MemoryContext plans_context;
@@ -549,20 +546,13 @@ snowflake_convert_ask_oids(const SnowflakeConversion *conversion, Oid object,
 }
 
 /*
- * Run a query about an object alone.
- */
-List *
-snowflake_convert_ask_about(Oid object, SnowflakeQuery query)
-{
-	return snowflake_convert_ask_of(&no_conversion, object, query);
-}
-
-/*
  * Run a query with a list of texts as its parameters.
  */
 List *
 snowflake_convert_ask_with(const List *texts, SnowflakeQuery query)
 {
+	static const SnowflakeConversion no_conversion;
+
 	run(query, &no_conversion, InvalidOid, texts);
 	return rows_of_result();
 }

@@ -117,7 +117,6 @@ extern List *snowflake_convert_ask_with(const List *texts, SnowflakeQuery query)
 extern List *snowflake_convert_ask_server(const List *texts, SnowflakeQuery query);
 extern List *snowflake_convert_oid_parameter(Oid oid);
 extern List *snowflake_convert_oids_parameter(const List *oids);
-extern List *snowflake_convert_ask_about(Oid object, SnowflakeQuery query);
 
 extern char *snowflake_convert_text(const SnowflakeRow *row, const char *column);
 extern Oid	snowflake_convert_oid(const SnowflakeRow *row, const char *column);

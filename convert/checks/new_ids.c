@@ -314,11 +314,11 @@ generate(const SnowflakeKey *key, List **findings)
  * Is the greatest value of a key found without reading all rows?
  */
 static bool
-has_index(const SnowflakeKey *key)
+has_index(const SnowflakeConversion *conversion, const SnowflakeKey *key)
 {
 	ListCell   *cell;
 
-	foreach(cell, snowflake_convert_ask_about(key->relid, sql_ordered_columns))
+	foreach(cell, snowflake_convert_ask_of(conversion, key->relid, sql_ordered_columns))
 	{
 		if (snowflake_convert_number(lfirst(cell), "attnum") == key->attnum)
 			return true;
@@ -338,7 +338,7 @@ check_rows(const SnowflakeConversion *conversion, const SnowflakeKey *key,
 {
 	char	   *greatest;
 
-	if (conversion->online && !conversion->dry_run && !has_index(key))
+	if (conversion->online && !conversion->dry_run && !has_index(conversion, key))
 		return;
 	greatest = snowflake_convert_value(psprintf("SELECT max(%s) FROM %s",
 												quote_identifier(key->column),

@@ -101,7 +101,7 @@ snowflake_convert_find_column(Oid relid, const char *table, const char *name)
 		return attnum;
 	}
 
-	rows = snowflake_convert_ask_about(relid, sql_primary_key);
+	rows = snowflake_convert_ask_with(snowflake_convert_oid_parameter(relid), sql_primary_key);
 	if (rows == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

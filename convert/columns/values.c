@@ -105,13 +105,10 @@ lock_if_free(Oid relid)
 static List *
 lock_tables(const List *columns, bool wait)
 {
-	StringInfoData relids;
-	StringInfoData attnums;
-	const char *separator = "{";
+	List	   *relids = NIL;
+	List	   *attnums = NIL;
 	ListCell   *cell;
 
-	initStringInfo(&relids);
-	initStringInfo(&attnums);
 	foreach(cell, columns)
 	{
 		const SnowflakeValues *column = lfirst(cell);
@@ -122,13 +119,11 @@ lock_tables(const List *columns, bool wait)
 			continue;
 		if (snowflake_table_owner(column->relid) != GetUserId())
 			continue;
-		appendStringInfo(&relids, "%s%u", separator, column->relid);
-		appendStringInfo(&attnums, "%s%d", separator, column->attnum);
-		separator = ",";
+		relids = lappend_oid(relids, column->relid);
+		attnums = lappend_oid(attnums, column->attnum);
 	}
-	appendStringInfoString(&relids, relids.len > 0 ? "}" : "{}");
-	appendStringInfoString(&attnums, attnums.len > 0 ? "}" : "{}");
-	return list_make2(relids.data, attnums.data);
+	return list_concat(snowflake_convert_oids_parameter(relids),
+					   snowflake_convert_oids_parameter(attnums));
 }
 
 static SnowflakeValues *

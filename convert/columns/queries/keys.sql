@@ -1,9 +1,5 @@
 -- Queries of keys.c.
 
--- The column that is the primary key of table $object.
--- name: primary_key
-SELECT indkey[0] FROM pg_index WHERE indrelid = $object AND indisprimary AND indnkeyatts = 1
-
 -- The schema of the extension snowflake, which can be another than that of this one.
 -- name: generators_schema
 SELECT extnamespace FROM pg_extension WHERE extname = 'snowflake'
@@ -38,3 +34,8 @@ SELECT relid, attname, CASE WHEN referencing THEN 'referencing' WHEN NOT generat
   format('column %I of table %s', attname, relid::regclass) AS object
  FROM key WHERE in_key AND alone OR generated
  ORDER BY relid, attnum
+
+-- The column that is the primary key of a table.
+-- texts: table
+-- name: primary_key
+SELECT indkey[0] FROM pg_index WHERE indrelid = $table::oid AND indisprimary AND indnkeyatts = 1
