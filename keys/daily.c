@@ -86,6 +86,7 @@
 #include "utils/timestamp.h"
 
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 /* Values of the sequence for each day. */
 #define VALUES_OF_DAY	INT64CONST(10000000000)
@@ -283,18 +284,11 @@ check_may_set(Oid relid, int64 value)
 static void
 set_sequence(Oid relid, int64 value)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner;
 	Oid			user;
 	int			context;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-
 	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(owner, context | SECURITY_LOCAL_USERID_CHANGE);
+	SetUserIdAndSecContext(snowflake_table_owner(relid), context | SECURITY_LOCAL_USERID_CHANGE);
 	DirectFunctionCall3(setval3_oid, ObjectIdGetDatum(relid),
 						Int64GetDatum(value), BoolGetDatum(true));
 	SetUserIdAndSecContext(user, context);

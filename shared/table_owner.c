@@ -49,18 +49,25 @@ snowflake_relation_name(Oid relid)
 }
 
 /*
+ * A function of a schema, or InvalidOid.
+ */
+Oid
+snowflake_look_up_function(Oid namespace, const char *name, const Oid *types, int nargs)
+{
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+						   CStringGetDatum(name),
+						   PointerGetDatum(buildoidvector(types, nargs)),
+						   ObjectIdGetDatum(namespace));
+}
+
+/*
  * Find a function without arguments in the schema of the extension.
  */
 Oid
 snowflake_find_function(Oid namespace, const char *name)
 {
-	oidvector  *no_arguments = buildoidvector(NULL, 0);
-	Oid			result;
+	Oid			result = snowflake_look_up_function(namespace, name, NULL, 0);
 
-	result = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-							 CStringGetDatum(name),
-							 PointerGetDatum(no_arguments),
-							 ObjectIdGetDatum(namespace));
 	if (!OidIsValid(result))
 		elog(ERROR, "could not find %s()", name);
 	return result;

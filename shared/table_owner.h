@@ -24,6 +24,8 @@ typedef struct SnowflakeCaller
 
 extern char *snowflake_relation_name(Oid relid);
 extern Oid	snowflake_table_owner(Oid relid);
+extern Oid	snowflake_look_up_function(Oid namespace, const char *name, const Oid *types,
+									   int nargs);
 extern Oid	snowflake_find_function(Oid namespace, const char *name);
 extern Oid	snowflake_lock_table(Oid relid, LOCKMODE mode);
 extern void snowflake_use_safe_settings(void);

@@ -591,6 +591,10 @@ snowflake_generate_block(int wanted, int least, int64 *first, int64 *step)
 	int			taken = 0;
 	Wait		wait = {.wanted = wanted,.least = least};
 
+	if (wanted < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("count of snowflake IDs must be at least 1")));
 	snowflake_check_primary("generate snowflake IDs");
 	*step = snowflake_field_put(&snowflake_layout.scheme, SNOWFLAKE_SEQUENCE, 1);
 	while (taken == 0)

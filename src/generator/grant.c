@@ -95,6 +95,9 @@
 /* The longest sleep before a waiter checks again. */
 #define MAX_GRANT_SLEEP_MS	1000
 
+/* What is shown in place of an error. */
+#define HIDDEN_ERROR	"See the server log."
+
 /*
  * The part of a grant that is kept when a backend crashes and other shared
  * memory is reinitialized.  Protected by the reserve lock.
@@ -625,16 +628,10 @@ may_see_error(Oid role)
  * DEFINER function, in a trigger for example, is not meant to show anything of
  * its owner.
  */
-bool
-snowflake_may_see_registry_error(void)
+static bool
+may_see_registry_error(void)
 {
 	return may_see_error(GetOuterUserId());
-}
-
-static void
-hide_error(SnowflakeRegistryStatus *status)
-{
-	strlcpy(status->error, "See the server log.", sizeof(status->error));
 }
 
 /*
@@ -651,36 +648,27 @@ snowflake_get_registry_status(SnowflakeRegistryStatus *status)
 	status->worker_responds = shared->calling || !shared->call_wanted;
 	SpinLockRelease(&shared->mutex);
 	if (!may_see_error(GetUserId()))
-		hide_error(status);
+		strlcpy(status->error, HIDDEN_ERROR, sizeof(status->error));
 }
 
 /*
- * Does the worker run, and neither call the registry nor report an error?
+ * Why a worker has no answer of the registry: its calls have failed since then, if that is
+ * not 0.
  */
-static bool
-worker_hangs(const SnowflakeRegistryStatus *status)
-{
-	return status->worker_runs && !status->worker_responds &&
-		status->error_since == 0;
-}
-
-/*
- * Set the detail of an error: why no worker ID is granted.
- */
-static int
-errdetail_no_grant(const SnowflakeRegistryStatus *status)
+const char *
+snowflake_no_answer(const char *worker, bool runs, TimestampTz failed_since, const char *error)
 {
 	if (!IsUnderPostmaster)
-		return errdetail("In single-user mode, no background worker calls the registry.");
-	if (status->error_since != 0)
-		return errdetail("Calls to the registry have failed since %s: %s",
-						 timestamptz_to_str(status->error_since), status->error);
-	if (!status->worker_runs)
-		return errdetail("The background worker \"snowflake grant\", which calls the registry, is not running.");
-	if (worker_hangs(status))
-		return errdetail("The background worker \"snowflake grant\", which calls the registry, does not respond.");
-	return errdetail("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
-					 snowflake_grant_timeout);
+		return "In single-user mode, no background worker calls the registry.";
+	if (failed_since != 0)
+		return psprintf("Calls to the registry have failed since %s: %s",
+						timestamptz_to_str(failed_since),
+						may_see_registry_error() ? error : HIDDEN_ERROR);
+	if (!runs)
+		return psprintf("The background worker \"%s\", which calls the registry, is not running.",
+						worker);
+	return psprintf("The registry did not answer within \"snowflake.grant_timeout\" (%d ms).",
+					snowflake_grant_timeout);
 }
 
 /*
@@ -693,10 +681,11 @@ fail_no_grant(void)
 	SnowflakeRegistryStatus status;
 	int			worker_id = snowflake_state->grant.worker_id;
 	int64		until = snowflake_granted_until();
+	bool		hangs;
 
 	snowflake_get_registry_status(&status);
-	if (!snowflake_may_see_registry_error())
-		hide_error(&status);
+	hangs = IsUnderPostmaster && status.worker_runs && !status.worker_responds &&
+		status.error_since == 0;
 	snowflake_wake_grant_worker();
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -704,10 +693,13 @@ fail_no_grant(void)
 			 errmsg("no worker ID is granted to this server") :
 			 errmsg("the grant of worker ID %d ended at %s", worker_id,
 					timestamptz_to_str(snowflake_tick_start(&snowflake_layout, until))),
-			 errdetail_no_grant(&status),
+			 hangs ?
+			 errdetail("The background worker \"snowflake grant\", which calls the registry, does not respond.") :
+			 errdetail_internal("%s", snowflake_no_answer("snowflake grant", status.worker_runs,
+														  status.error_since, status.error)),
 			 !IsUnderPostmaster ?
 			 errhint("Start the server normally.") :
-			 worker_hangs(&status) ?
+			 hangs ?
 			 errhint("Terminate it: SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'snowflake grant'. It is started again after a second.") :
 			 errhint("Check \"snowflake.registry\", the registry, and the server log.")));
 }

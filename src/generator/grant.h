@@ -70,7 +70,8 @@ extern void snowflake_wake_grant_worker(void);
 
 /* For those who look at it. */
 extern void snowflake_get_registry_status(SnowflakeRegistryStatus *status);
-extern bool snowflake_may_see_registry_error(void);
+extern const char *snowflake_no_answer(const char *worker, bool runs, TimestampTz failed_since,
+									   const char *error);
 
 /* For those who lower the mark, with the reserve lock held. */
 extern void snowflake_drop_grant(void);

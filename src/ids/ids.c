@@ -204,16 +204,10 @@ snowflake_nextval_block(PG_FUNCTION_ARGS)
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		int32		count = PG_GETARG_INT32(0);
-
-		if (count < 1)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("count of snowflake IDs must be at least 1")));
 		context = SRF_FIRSTCALL_INIT();
 		block = MemoryContextAllocZero(context->multi_call_memory_ctx,
 									   sizeof(Block));
-		block->wanted = count;
+		block->wanted = PG_GETARG_INT32(0);
 		context->user_fctx = block;
 	}
 
@@ -221,7 +215,7 @@ snowflake_nextval_block(PG_FUNCTION_ARGS)
 	block = context->user_fctx;
 	if (block->left == 0)
 	{
-		if (block->wanted == 0)
+		if (block->wanted == 0 && context->call_cntr > 0)
 			SRF_RETURN_DONE(context);
 		block->left = snowflake_generate_block(block->wanted, 1, &block->next,
 											   &block->step);

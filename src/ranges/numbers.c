@@ -272,18 +272,11 @@ no_answer(const RangeHandle *handle)
 	RangeProblem kind = snowflake_get_problem(handle, 0, problem);
 
 	snowflake_get_range_failure(&failure);
-	if (!IsUnderPostmaster)
-		return _("In single-user mode, no background worker calls the registry.");
-	if (failure.since != 0)
-		return psprintf(_("Calls to the registry have failed since %s: %s"),
-						timestamptz_to_str(failure.since),
-						snowflake_may_see_registry_error() ? failure.why : _("See the server log."));
-	if (kind == PROBLEM_BUSY || kind == PROBLEM_REPORT)
+	if (IsUnderPostmaster && failure.since == 0 &&
+		(kind == PROBLEM_BUSY || kind == PROBLEM_REPORT))
 		return pstrdup(problem);
-	if (!failure.worker_runs)
-		return _("The background worker \"snowflake ranges\", which calls the registry, is not running.");
-	return psprintf(_("The registry did not answer within \"snowflake.grant_timeout\" (%d ms)."),
-					snowflake_grant_timeout);
+	return snowflake_no_answer("snowflake ranges", failure.worker_runs, failure.since,
+							   failure.why);
 }
 
 /*

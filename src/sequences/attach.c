@@ -80,6 +80,7 @@
 #include "sequences/copy_identity.h"
 #include "sequences/label.h"
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 #define EXTENSION_NAME	"snowflake"
 #define SUPPORT_NAME	"_snowflake_sequence_support"
@@ -112,16 +113,6 @@ static bool keeps_calls = false;
 PG_FUNCTION_INFO_V1(snowflake_sequence_support);
 PG_FUNCTION_INFO_V1(snowflake_attach);
 
-static Oid
-find_function(Oid schema, const char *name, const Oid *types, int nargs)
-{
-	oidvector  *arguments = buildoidvector(types, nargs);
-
-	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-						   CStringGetDatum(name), PointerGetDatum(arguments),
-						   ObjectIdGetDatum(schema));
-}
-
 /*
  * Our function in place of one of the server's, or InvalidOid.
  */
@@ -133,8 +124,8 @@ find_ours(Oid schema, Oid server)
 	for (size_t i = 0; i < lengthof(functions); i++)
 	{
 		if (functions[i].server == server)
-			return find_function(schema, functions[i].ours, types,
-								 functions[i].nargs);
+			return snowflake_look_up_function(schema, functions[i].ours, types,
+											  functions[i].nargs);
 	}
 	return InvalidOid;
 }
@@ -446,7 +437,7 @@ attach(void)
 
 	if (is_attached() || !find_extension(&extension) || OidIsValid(find_occupied()))
 		return;
-	support = find_function(extension.extnamespace, SUPPORT_NAME, types, 1);
+	support = snowflake_look_up_function(extension.extnamespace, SUPPORT_NAME, types, 1);
 	if (!OidIsValid(support))
 		elog(ERROR, "could not find " SUPPORT_NAME "()");
 	set_all_supports(support);

@@ -58,6 +58,7 @@
 
 #include "sequences/copy.h"
 #include "shared/compat.h"
+#include "shared/table_owner.h"
 
 /* Arguments before those of the function: the address of the seal, and its OID */
 #define SEAL_ARGUMENT		0
@@ -127,21 +128,6 @@ is_preparing(void)
 }
 
 /*
- * _snowflake_copy_default() in the schema of a function, or InvalidOid.
- */
-static Oid
-find_copy_default(Oid function)
-{
-	Oid			types[] = {INTERNALOID, ANYOID};
-	oidvector  *arguments = buildoidvector(types, lengthof(types));
-
-	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
-						   CStringGetDatum("_snowflake_copy_default"),
-						   PointerGetDatum(arguments),
-						   ObjectIdGetDatum(get_func_namespace(function)));
-}
-
-/*
  * May the user execute both functions?  If not, the server has to check the
  * call as it is.
  */
@@ -174,13 +160,15 @@ is_expensive(FuncExpr *call)
 Node *
 snowflake_copy_substitute(const FuncExpr *call)
 {
+	static const Oid types[] = {INTERNALOID, ANYOID};
 	Oid			copy_default;
 	List	   *args;
 	FuncExpr   *substitute;
 
 	if (!is_preparing())
 		return NULL;
-	copy_default = find_copy_default(call->funcid);
+	copy_default = snowflake_look_up_function(get_func_namespace(call->funcid),
+											  "_snowflake_copy_default", types, lengthof(types));
 	if (!OidIsValid(copy_default) || !may_execute(call->funcid, copy_default))
 		return NULL;
 	InvokeFunctionExecuteHook(call->funcid);

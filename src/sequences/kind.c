@@ -334,34 +334,26 @@ check_sequence(Oid relid)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SEQUENCE, name);
 }
 
+/*
+ * Store the text of a label, or none.
+ */
 static void
-set_label(Oid relid, const SequenceLabel *label, bool ask_registry)
+store_label(Oid relid, const char *text)
 {
 	ObjectAddress object;
 
-	if (label != NULL)
-		snowflake_attach_for_label();
-	change_label(relid, label, false, ask_registry);
 	ObjectAddressSet(object, RelationRelationId, relid);
-	SetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER,
-					 label != NULL ? snowflake_write_label(label) : NULL);
+	SetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER, text);
 	CommandCounterIncrement();
 }
 
-/*
- * Note that a local sequence is so because the caller says it, if the setting says
- * something else.
- */
 static void
-set_local(Oid relid)
+set_label(Oid relid, const SequenceLabel *label, bool ask_registry)
 {
-	bool		by_setting = snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL;
-	ObjectAddress object;
-
-	ObjectAddressSet(object, RelationRelationId, relid);
-	SetSecurityLabel(&object, SNOWFLAKE_LABEL_PROVIDER,
-					 by_setting ? NULL : SNOWFLAKE_LABEL_LOCAL);
-	CommandCounterIncrement();
+	if (label != NULL)
+		snowflake_attach_for_label();
+	change_label(relid, label, false, ask_registry);
+	store_label(relid, label != NULL ? snowflake_write_label(label) : NULL);
 }
 
 /*
@@ -436,7 +428,11 @@ snowflake_set_kind(Oid relid, SnowflakeSequenceKind kind, const char *name,
 	if (label.kind != SNOWFLAKE_KIND_LOCAL)
 		set_label(relid, NULL, !without_registry);
 	if (kind == SNOWFLAKE_KIND_LOCAL)
-		set_local(relid);
+	{
+		/* The caller says it, if the setting says something else. */
+		store_label(relid, snowflake_default_sequence_kind == SNOWFLAKE_DEFAULT_LOCAL ?
+					NULL : SNOWFLAKE_LABEL_LOCAL);
+	}
 	else
 	{
 		fill_label(relid, kind, name, &label);

@@ -78,22 +78,6 @@ snowflake_position_within(SequencePosition position,
 	return position;
 }
 
-static void
-check_increment_between(Oid relid, int64 increment, int64 most,
-						SnowflakeSequenceKind kind)
-{
-	if (increment >= 1 && increment <= most)
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("INCREMENT " INT64_FORMAT " of sequence \"%s\" is not possible for a %s sequence",
-					increment, get_rel_name(relid), snowflake_kind_name(kind)),
-			 kind == SNOWFLAKE_KIND_SNOWFLAKE ?
-			 errdetail("With this \"snowflake.scheme\", it must be from 1 to " INT64_FORMAT ".",
-					   most) :
-			 errdetail("It must be from 1 to " INT64_FORMAT ".", most)));
-}
-
 /*
  * The greatest INCREMENT of a kind.
  */
@@ -110,30 +94,27 @@ greatest_increment(SnowflakeSequenceKind kind)
 }
 
 /*
- * Fail if an INCREMENT cannot be that of a snowflake sequence.  The scheme may
+ * Fail if the INCREMENT of a sequence cannot be that of a kind.  The scheme may
  * be another one than when the label was set.
  */
 void
-snowflake_check_increment(Oid relid, int64 increment)
+snowflake_check_increment(Oid relid, int64 increment, SnowflakeSequenceKind kind)
 {
-	if (increment == 1 || snowflake_state == NULL)
+	int64		most;
+
+	if (kind == SNOWFLAKE_KIND_SNOWFLAKE && (increment == 1 || snowflake_state == NULL))
 		return;
-	check_increment_between(relid, increment, greatest_increment(SNOWFLAKE_KIND_SNOWFLAKE),
-							SNOWFLAKE_KIND_SNOWFLAKE);
-}
-
-/*
- * Fail if the INCREMENT of a sequence cannot be that of a kind.
- */
-static void
-check_increment(Oid relid, SnowflakeSequenceKind kind)
-{
-	int64		increment = snowflake_get_definition(relid).seqincrement;
-
-	if (kind == SNOWFLAKE_KIND_SNOWFLAKE)
-		snowflake_check_increment(relid, increment);
-	else
-		check_increment_between(relid, increment, greatest_increment(kind), kind);
+	most = greatest_increment(kind);
+	if (increment >= 1 && increment <= most)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("INCREMENT " INT64_FORMAT " of sequence \"%s\" is not possible for a %s sequence",
+					increment, get_rel_name(relid), snowflake_kind_name(kind)),
+			 kind == SNOWFLAKE_KIND_SNOWFLAKE ?
+			 errdetail("With this \"snowflake.scheme\", it must be from 1 to " INT64_FORMAT ".",
+					   most) :
+			 errdetail("It must be from 1 to " INT64_FORMAT ".", most)));
 }
 
 /*
@@ -142,7 +123,7 @@ check_increment(Oid relid, SnowflakeSequenceKind kind)
 void
 snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind)
 {
-	check_increment(relid, kind);
+	snowflake_check_increment(relid, snowflake_get_definition(relid).seqincrement, kind);
 	if (snowflake_get_definition(relid).seqcycle)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -313,7 +294,7 @@ snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind)
 				 errmsg("temporary sequence \"%s\" cannot be a range sequence",
 						get_rel_name(relid)),
 				 errdetail("No other session uses it.")));
-	check_increment(relid, kind);
+	snowflake_check_increment(relid, snowflake_get_definition(relid).seqincrement, kind);
 	for_each_column(relid, kind == SNOWFLAKE_KIND_RANGE ?
 					check_range_column : check_wide_column, NULL);
 }
@@ -504,6 +485,19 @@ find_greatest(Oid relid, Oid table, int column, void *arg)
 }
 
 /*
+ * Call a function with all columns that use a sequence, which queries their tables.
+ */
+static void
+ask_columns(Oid relid, ColumnFunction function, void *arg)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "could not connect to SPI");
+	CommandCounterIncrement();
+	for_each_column(relid, function, arg);
+	SPI_finish();
+}
+
+/*
  * The greatest value of all columns that use a sequence, or 0, and whether there are such
  * columns.  Row security must not hide any, nor a snapshot of the transaction.
  *
@@ -516,11 +510,7 @@ snowflake_greatest_key(Oid relid, bool *has_keys)
 {
 	GreatestKey greatest = {.last = snowflake_get_definition(relid).seqmax};
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-	CommandCounterIncrement();
-	for_each_column(relid, find_greatest, &greatest);
-	SPI_finish();
+	ask_columns(relid, find_greatest, &greatest);
 	if (OidIsValid(greatest.left_out))
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -570,10 +560,6 @@ snowflake_is_key(Oid relid, int64 number)
 {
 	SearchedKey searched = {.key = number};
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-	CommandCounterIncrement();
-	for_each_column(relid, search_key, &searched);
-	SPI_finish();
+	ask_columns(relid, search_key, &searched);
 	return searched.found;
 }

@@ -23,7 +23,8 @@ extern SequencePosition snowflake_position_within(SequencePosition position,
 extern int64 snowflake_type_maximum(Oid type);
 extern bool snowflake_has_plain_definition(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_has_bigint_column(Oid relid);
-extern void snowflake_check_increment(Oid relid, int64 increment);
+extern void snowflake_check_increment(Oid relid, int64 increment,
+									  SnowflakeSequenceKind kind);
 extern void snowflake_check_definition(Oid relid, SnowflakeSequenceKind kind);
 extern bool snowflake_is_own_sequence(Oid relid);
 extern void snowflake_check_possible(Oid relid, SnowflakeSequenceKind kind);

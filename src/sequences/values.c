@@ -400,7 +400,7 @@ generate_middle(const Sequence *sequence)
 	int64		first;
 	int64		step;
 
-	snowflake_check_increment(sequence->relid, increment);
+	snowflake_check_increment(sequence->relid, increment, SNOWFLAKE_KIND_SNOWFLAKE);
 	(void) snowflake_generate_block(wanted, wanted, &first, &step);
 	Assert(step == 1);
 	return first + increment - 1;

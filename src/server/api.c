@@ -24,10 +24,6 @@
 static int
 generate_block(int wanted, int64 *first, int64 *step)
 {
-	if (wanted < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("count of snowflake IDs must be at least 1")));
 	return snowflake_generate_block(wanted, 1, first, step);
 }
 
