@@ -231,7 +231,7 @@ has_row_of_nulls(const RegistryAnswer *answer, int ncolumns)
  */
 static GrantOutcome
 read_grant(const RegistryAnswer *answer, int held_worker_id,
-					 int64 next_tick, GrantAnswer *grant, StringInfo error)
+		   int64 next_tick, GrantAnswer *grant, StringInfo error)
 {
 	int64		values[3];
 
@@ -298,7 +298,7 @@ read_answer(Request *request, StringInfo error)
 	if (request->sealed)
 		return read_return(answer, error);
 	return read_grant(answer, request->grant.worker_id,
-								request->tick, &request->answer, error);
+					  request->tick, &request->answer, error);
 }
 
 /*
