@@ -125,10 +125,11 @@ my @fixtures = (
 my $databases = 0;
 
 # The database for an example.  The extension is in it, unless the example creates
-# the extension, and so are the others, unless the page creates them.
+# the extension.  The others are in it if the page creates them in an example that
+# another test runs.
 sub database
 {
-	my ($code, $now, $all) = @_;
+	my ($code, $now, $all, $page) = @_;
 	my $creates = $code =~ /^CREATE EXTENSION snowflake\b/m;
 	my $exists = sub {
 		$node->safe_psql($now, q{SELECT 1 FROM pg_extension WHERE extname = 'snowflake'});
@@ -142,7 +143,7 @@ sub database
 	}
 	if ($exists->())
 	{
-		foreach my $other ('snowflake_convert', 'snowflake_keys')
+		foreach my $other ($page->{text} =~ /^CREATE EXTENSION (snowflake_(?:convert|keys))\b/mg)
 		{
 			$node->safe_psql($now, "CREATE EXTENSION IF NOT EXISTS $other")
 			  if $all !~ /^CREATE EXTENSION $other\b/m;
@@ -250,10 +251,10 @@ foreach my $page (@pages)
 		if ($block->{text} eq "CREATE EXTENSION snowflake;\n" && defined $database)
 		{
 			# The page used it before it says how to create it.
-			Page::run($node, $block, dbname => database($block->{text}, $database, $all));
+			Page::run($node, $block, dbname => database($block->{text}, $database, $all, $page));
 			next;
 		}
-		$database = database($block->{text}, $database, $all) unless $block->{language} eq 'ini';
+		$database = database($block->{text}, $database, $all, $page) unless $block->{language} eq 'ini';
 		if ($block->{language} eq 'sql')
 		{
 			Page::run($node, $block, dbname => $database);

@@ -85,7 +85,8 @@ $node->safe_psql('back', q{
 	CREATE TABLE customers (id serial PRIMARY KEY, name text);
 	INSERT INTO customers (name) VALUES ('old');
 	SELECT snowflake_convert_schema('public');
-	INSERT INTO customers (name) VALUES ('new')});
+	INSERT INTO customers (name) VALUES ('new');
+	DROP EXTENSION snowflake_convert});
 my $given = $node->safe_psql('back', q{SELECT nextval('customers_id_seq')});
 $node->safe_psql('back', $local);
 is($node->safe_psql('back', qq{INSERT INTO customers (name) VALUES ('newer') RETURNING id > $given}),
