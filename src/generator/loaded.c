@@ -76,7 +76,7 @@ fail_not_loaded(bool scheme_suffices)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("snowflake must be loaded via \"shared_preload_libraries\""),
 			 scheme_suffices ?
-			 errdetail("A function that is given a scheme does not need that, for example snowflake_parse(id, 'shardingsphere') with the default scheme.") : 0,
+			 errdetail("A function that is given a scheme does not need that: snowflake_parse(id, 'shardingsphere') uses the default scheme.") : 0,
 			 errhint_preload()));
 }
 

@@ -56,7 +56,7 @@ like(
 	$error,
 	qr/^HINT:  Set this .*: shared_preload_libraries = 'snowflake'$/m,
 	'the hint of snowflake_nextval() has the line to set');
-my $may_give_scheme = qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"\nDETAIL:  A function that is given a scheme does not need that, for example snowflake_parse\(id, 'shardingsphere'\) with the default scheme\./;
+my $may_give_scheme = qr/ERROR:  55000: snowflake must be loaded via "shared_preload_libraries"\nDETAIL:  A function that is given a scheme does not need that: snowflake_parse\(id, 'shardingsphere'\) uses the default scheme\./;
 like(sql_error($node, 'SELECT snowflake_parse(1)'),
 	$may_give_scheme, 'snowflake_parse() by the server\'s scheme needs preloading');
 foreach my $call ('snowflake_nextval(1)', 'snowflake_timestamp(1)',
