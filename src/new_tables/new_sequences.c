@@ -69,7 +69,7 @@ warn_local(Oid relid, const char *reason)
 			 errmsg("sequence \"%s\" remains local although \"snowflake.default_sequence_kind\" is \"%s\"",
 					get_rel_name(relid), setting()),
 			 errdetail_internal("%s", reason),
-			 errhint("Call snowflake_set_sequence_kind() of it, with \"local\" if it is to remain so.")));
+			 errhint("Set its kind by snowflake_set_sequence_kind(), also if it is to remain local.")));
 }
 
 /*
