@@ -570,14 +570,16 @@ can_drop(const Node *statement, const FormData_pg_extension *extension)
 }
 
 /*
- * Could a statement drop the extension?  Who may not do that gets the server's
- * error, and no lock.
+ * Could a statement drop the extension?  Who may not do that, as on a standby, gets
+ * the server's error, and no lock.
  */
 static bool
 reaches_extension(const Node *statement)
 {
 	FormData_pg_extension extension;
 
+	if (XactReadOnly)
+		return false;
 	if (!IsA(statement, DropOwnedStmt) &&
 		(!IsA(statement, DropStmt) ||
 		 (((const DropStmt *) statement)->removeType != OBJECT_EXTENSION &&

@@ -32,6 +32,8 @@ like(
 	sql_error($standby, 'SELECT snowflake_set_mark(1, force => true)'),
 	qr/ERROR:  25006: cannot set the mark of snowflake IDs during recovery/,
 	'the mark is not set on a standby');
+like(sql_error($standby, 'DROP EXTENSION snowflake'), qr/cannot execute DROP EXTENSION in a read-only transaction/,
+	'a standby refuses to drop the extension with the message of PostgreSQL');
 is( $standby->safe_psql(
 		'postgres',
 		'SELECT last_timestamp IS NULL, mark > (SELECT max(id) FROM t), ids FROM snowflake_stat'
