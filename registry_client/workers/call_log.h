@@ -14,7 +14,7 @@
 
 #include "lib/stringinfo.h"
 
-#include "ranges/needs.h"
+#include "registry_client/workers/range_needs.h"
 
 extern void snowflake_log_place(bool is_this_server);
 extern void snowflake_log_grant(int worker_id, int64 until);

@@ -12,7 +12,7 @@
 #ifndef SNOWFLAKE_RANGE_REPORT_H
 #define SNOWFLAKE_RANGE_REPORT_H
 
-#include "ranges/needs.h"
+#include "registry_client/workers/range_needs.h"
 
 extern void snowflake_want_report(bool wanted);
 extern void snowflake_repeat_report(void);

@@ -12,9 +12,9 @@
 #ifndef SNOWFLAKE_RANGE_REQUEST_H
 #define SNOWFLAKE_RANGE_REQUEST_H
 
-#include "ranges/needs.h"
 #include "registry_client/calls/client.h"
 #include "registry_client/workers/chain.h"
+#include "registry_client/workers/range_needs.h"
 
 /* The most sequences of one call. */
 #define SNOWFLAKE_MAX_REQUESTS	100

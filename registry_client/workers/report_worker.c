@@ -39,8 +39,8 @@
 #include "utils/syscache.h"
 #include "utils/timeout.h"
 
-#include "ranges/needs.h"
 #include "ranges/slots.h"
+#include "registry_client/workers/range_needs.h"
 #include "sequences/exhaust.h"
 #include "sequences/floor.h"
 #include "sequences/label.h"

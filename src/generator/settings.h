@@ -43,7 +43,7 @@ extern PGDLLEXPORT char *snowflake_scheme;
 extern PGDLLEXPORT int snowflake_datacenter_id;
 extern PGDLLEXPORT int snowflake_worker_id; /* -1: not set; then 0 */
 extern bool snowflake_has_registry;
-extern int	snowflake_max_range_sequences;
+extern PGDLLEXPORT int snowflake_max_range_sequences;
 
 /* Changed by a reload. */
 extern PGDLLEXPORT char *snowflake_registry;	/* conninfo */

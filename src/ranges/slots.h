@@ -64,7 +64,7 @@ typedef enum RangeProblem
 	PROBLEM_GRANTED				/* it granted what was granted before */
 } RangeProblem;
 
-/* In which queue of what the registry is to be asked a slot is (needs.c). */
+/* In which queue of what the registry is to be asked a slot is (range_needs.c). */
 typedef enum RangeQueue
 {
 	RANGE_NOT_QUEUED,
@@ -182,28 +182,28 @@ extern bool snowflake_ranges_enabled(void);
 extern PGDLLEXPORT void snowflake_set_range_worker_latch(Latch *latch);
 
 /* The lock, and what is done while it is held. */
-extern void snowflake_lock_ranges(void);
-extern void snowflake_unlock_ranges(void);
+extern PGDLLEXPORT void snowflake_lock_ranges(void);
+extern PGDLLEXPORT void snowflake_unlock_ranges(void);
 extern void snowflake_unlock_and_wake_ranges(void);
-extern RangeSlot *snowflake_range_slot(int number);
-extern int	snowflake_slot_number(const RangeSlot *slot);
-extern RangeSlot *snowflake_look_up_slot(const char *database, const char *name);
-extern RangeSlot *snowflake_new_slot(const char *database, const char *name, Oid owner);
-extern void snowflake_note_use(int64 now);
-extern bool snowflake_has_free_slot(void);
-extern void snowflake_queue_slot(RangeSlot *slot, RangeQueue queue);
-extern RangeSlot *snowflake_queued_slot(RangeQueue queue);
-extern RangeSegment *snowflake_current_range(RangeSlot *slot);
-extern RangeSegment *snowflake_reserved_range(RangeSlot *slot);
+extern PGDLLEXPORT RangeSlot *snowflake_range_slot(int number);
+extern PGDLLEXPORT int snowflake_slot_number(const RangeSlot *slot);
+extern PGDLLEXPORT RangeSlot *snowflake_look_up_slot(const char *database, const char *name);
+extern PGDLLEXPORT RangeSlot *snowflake_new_slot(const char *database, const char *name, Oid owner);
+extern PGDLLEXPORT void snowflake_note_use(int64 now);
+extern PGDLLEXPORT bool snowflake_has_free_slot(void);
+extern PGDLLEXPORT void snowflake_queue_slot(RangeSlot *slot, RangeQueue queue);
+extern PGDLLEXPORT RangeSlot *snowflake_queued_slot(RangeQueue queue);
+extern PGDLLEXPORT RangeSegment *snowflake_current_range(RangeSlot *slot);
+extern PGDLLEXPORT RangeSegment *snowflake_reserved_range(RangeSlot *slot);
 extern int64 snowflake_numbers_left(RangeSlot *slot);
-extern void snowflake_set_reserve(RangeSlot *slot, int64 first, int64 last);
+extern PGDLLEXPORT void snowflake_set_reserve(RangeSlot *slot, int64 first, int64 last);
 extern void snowflake_use_reserve(RangeSlot *slot);
 extern void snowflake_set_back_used(RangeSlot *slot);
-extern void snowflake_drop_ranges(RangeSlot *slot);
-extern void snowflake_give_up(RangeSlot *slot, int64 floor);
-extern int64 snowflake_greatest_known(const RangeSlot *slot);
+extern PGDLLEXPORT void snowflake_drop_ranges(RangeSlot *slot);
+extern PGDLLEXPORT void snowflake_give_up(RangeSlot *slot, int64 floor);
+extern PGDLLEXPORT int64 snowflake_greatest_known(const RangeSlot *slot);
 extern void snowflake_want_floor(RangeSlot *slot, int64 floor);
-extern void snowflake_note_range_failure(const char *why);
+extern PGDLLEXPORT void snowflake_note_range_failure(const char *why);
 
 /* For sessions. */
 extern RangeProblem snowflake_get_problem(const RangeHandle *handle, int64 since,
