@@ -119,11 +119,14 @@ typedef struct ErrorSaveContext
 } ErrorSaveContext;
 #endif
 
-/* The check of a role's right to call a function. */
+/* The checks of a role's right to call a function, and whether it owns a database. */
 #if PG_VERSION_NUM >= 160000
+#define snowflake_owns_database(database, role) \
+	object_ownercheck(DatabaseRelationId, database, role)
 #define snowflake_function_aclcheck(function, role) \
 	object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE)
 #else
+#define snowflake_owns_database(database, role)	pg_database_ownercheck(database, role)
 #define snowflake_function_aclcheck(function, role) \
 	pg_proc_aclcheck(function, role, ACL_EXECUTE)
 #endif

@@ -604,45 +604,32 @@ snowflake_prepare_drop(const Node *statement)
 	return true;
 }
 
+/* Names of some sequences. */
+typedef struct Names
+{
+	StringInfoData text;
+	int			n;
+} Names;
+
+/*
+ * Add the name of a sequence to others, until there are enough.
+ */
 static bool
 add_name(Oid relid, void *arg)
 {
-	List	  **names = arg;
+	Names	   *names = arg;
 	char	   *name = get_rel_name(relid);
 
-	if (name != NULL)
+	if (name == NULL)
+		return false;
+	if (names->n++ == MAX_NAMED)
 	{
-		char	   *schema = get_namespace_name(get_rel_namespace(relid));
-
-		*names = lappend(*names, quote_qualified_identifier(schema, name));
+		appendStringInfoString(&names->text, ", and others");
+		return true;
 	}
-	return list_length(*names) > MAX_NAMED;
-}
-
-/*
- * Some of the sequences that have a label, or NULL if none has.
- */
-static char *
-name_labelled(void)
-{
-	StringInfoData text;
-	List	   *names = NIL;
-	ListCell   *cell;
-
-	(void) snowflake_find_labelled(add_name, &names);
-	if (names == NIL)
-		return NULL;
-	initStringInfo(&text);
-	foreach(cell, names)
-	{
-		int			i = foreach_current_index(cell);
-
-		if (i == MAX_NAMED)
-			appendStringInfoString(&text, ", and others");
-		else
-			appendStringInfo(&text, "%s%s", i > 0 ? ", " : "", (char *) lfirst(cell));
-	}
-	return text.data;
+	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+	appendStringInfo(&names->text, "%s%s", names->n > 1 ? ", " : "", name);
+	return false;
 }
 
 /*
@@ -653,7 +640,7 @@ void
 snowflake_finish_drop(void)
 {
 	FormData_pg_extension extension;
-	char	   *names;
+	Names		names = {.n = 0};
 
 	CommandCounterIncrement();
 	if (find_extension(&extension))
@@ -661,11 +648,12 @@ snowflake_finish_drop(void)
 		attach_to_labelled();
 		return;
 	}
-	names = name_labelled();
-	if (names != NULL)
+	initStringInfo(&names.text);
+	(void) snowflake_find_labelled(add_name, &names);
+	if (names.n > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot drop extension snowflake because sequences use it"),
-				 errdetail("These are not local: %s.", names),
+				 errdetail("These are not local: %s.", names.text.data),
 				 errhint("Call snowflake_set_sequence_kind(sequence, 'local') for each that the view snowflake_sequences reports so.")));
 }

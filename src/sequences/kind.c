@@ -20,7 +20,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -41,7 +40,6 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 #include "generator/settings.h"
 #include "ranges/numbers.h"
@@ -89,19 +87,6 @@ check_position(Oid relid, const SequenceLabel *label)
 			 errhint(SET_KIND_HINT)));
 }
 
-static Oid
-database_owner(void)
-{
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	owner = ((Form_pg_database) GETSTRUCT(tuple))->datdba;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 /*
  * Fail if the caller may not take numbers of another name than the sequence's own, or
  * above those of another database, which tell how many that was granted.
@@ -112,7 +97,7 @@ check_name(Oid relid, const SequenceLabel *label)
 	if (label->kind != SNOWFLAKE_KIND_RANGE ||
 		(strcmp(label->name, snowflake_range_name(relid)) == 0 &&
 		 strcmp(label->database, get_database_name(MyDatabaseId)) == 0) ||
-		has_privs_of_role(GetUserId(), database_owner()))
+		snowflake_owns_database(MyDatabaseId, GetUserId()))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -622,6 +622,16 @@ server_setval(FunctionCallInfo fcinfo)
 }
 
 /*
+ * A sequence as an argument, for hints.
+ */
+static char *
+sequence_literal(Oid relid)
+{
+	return quote_literal_cstr(DatumGetCString(DirectFunctionCall1(regclassout,
+																  ObjectIdGetDatum(relid))));
+}
+
+/*
  * Fail if setval() is to reserve numbers, as in setval(s, nextval(s) + 99): others
  * use those numbers.  A key of a row, or the number above one, is what programs set
  * after an import.  The end of the sequence is what a dump sets.
@@ -629,19 +639,16 @@ server_setval(FunctionCallInfo fcinfo)
 static void
 check_not_reserved(const Sequence *sequence, int64 value)
 {
-	char	   *name;
-
 	if (!sequence->has_value || !sequence->is_id || value <= sequence->value ||
 		value == sequence->info.range.last || snowflake_is_key(sequence->relid, value))
 		return;
-	name = DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(sequence->relid)));
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("setval() cannot reserve values of sequence \"%s\"",
 					get_rel_name(sequence->relid)),
 			 errdetail("The value is above currval() of this session, and no key of a row. Others use the values between."),
 			 errhint("To get n values, use SELECT nextval(%s) FROM generate_series(1, n), or INCREMENT BY n for good. To continue above values without rows, call setval() in another session.",
-					 quote_literal_cstr(name))));
+					 sequence_literal(sequence->relid))));
 }
 
 /*
@@ -679,18 +686,15 @@ setval_range(Sequence *sequence, int64 value, bool is_called)
 static void
 warn_exhausted(Oid relid, int64 value)
 {
-	char	   *name;
-
 	if (value < snowflake_get_definition(relid).seqmax ||
 		!OidIsValid(snowflake_find_nonlocal_sequence()))
 		return;
-	name = DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(relid)));
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("local sequence \"%s\" is exhausted", get_rel_name(relid)),
 			 errdetail("It was set to its MAXVALUE, where snowflake and range sequences always are."),
 			 errhint("If it is a copy of one, call snowflake_set_sequence_kind(%s, kind), or snowflake_convert_schema() for a schema.",
-					 quote_literal_cstr(name))));
+					 sequence_literal(relid))));
 }
 
 /*
