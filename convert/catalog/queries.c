@@ -125,7 +125,7 @@ free_plans(void *argument)
 /*
  * Keep the plans of queries until a memory context is reset or deleted.  A
  * session has one online conversion at a time (check_outermost() in
- * online/procedure.c).
+ * online/functions.c).
  */
 void
 snowflake_convert_keep_plans(MemoryContext context)

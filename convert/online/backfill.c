@@ -53,7 +53,6 @@
 #include "convert/online/steps.h"
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
-#include "convert/online/waits.h"
 #include "shared/clock.h"
 
 /* Pages of the first batch, and of the largest one. */

@@ -31,7 +31,6 @@
 #include "convert/online/steps.h"
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
-#include "convert/online/waits.h"
 #include "shared/table_owner.h"
 
 /*

@@ -52,7 +52,7 @@
 #include "convert/catalog/watch.h"
 #include "convert/online/catalog_rows.h"
 #include "convert/online/locks.h"
-#include "convert/online/waits.h"
+#include "convert/online/transaction.h"
 #include "shared/clock.h"
 #include "shared/compat.h"
 #include "shared/table_owner.h"

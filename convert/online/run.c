@@ -31,7 +31,6 @@
 #include "convert/online/swap.h"
 #include "convert/online/top_level.h"
 #include "convert/online/transaction.h"
-#include "convert/online/waits.h"
 #include "shared/clock.h"
 #include "shared/table_owner.h"
 

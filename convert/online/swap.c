@@ -25,7 +25,6 @@
 #include "convert/online/swap.h"
 #include "convert/online/swap_statements.h"
 #include "convert/online/transaction.h"
-#include "convert/online/waits.h"
 #include "shared/table_owner.h"
 
 /* A swap, once its statements are known. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * transaction.h
- *	  The state of a call, and its transactions.
+ *	  The state of a call, its transactions, and its waits.
  *
  * Copyright (c) 2026, the snowflake developers
  *
@@ -16,6 +16,12 @@
 
 #include "convert/catalog/queries.h"
 #include "shared/table_owner.h"
+
+/* About how long until a lock is requested again. */
+#define SNOWFLAKE_RETRY_MS	400
+
+/* Transactions older than so many times lock_wait are waited for. */
+#define SNOWFLAKE_PATIENCE	INT64CONST(3)
 
 typedef enum SnowflakeOnlinePhase
 {
@@ -94,5 +100,12 @@ extern void snowflake_online_begin(void);
 extern void snowflake_online_commit(void);
 extern void snowflake_online_rollback(void);
 extern void snowflake_online_commit_soon(void);
+extern void snowflake_online_nap(double ms);
+extern void snowflake_online_nap_about(double ms);
+extern void snowflake_online_end_wait(SnowflakeOnline *online);
+extern void snowflake_online_report_wait(SnowflakeOnline *online, const char *what,
+										 const char *who);
+extern void snowflake_online_report_transactions(const SnowflakeOnline *online,
+												 const char *what);
 
 #endif							/* SNOWFLAKE_ONLINE_TRANSACTION_H */
