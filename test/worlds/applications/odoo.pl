@@ -1,0 +1,44 @@
+# Odoo with its module of sales: customers, orders, invoices and payments, messages, users.
+
+use FindBin;
+use Application;
+use SnowflakeTest;
+
+my $app = Application->new;
+my @odoo = ('-c', '/dev/null', '-d', 'app', '--db_host', $app->{env}{PGHOST}, '--db_port', $app->{env}{PGPORT}, '--db_user', 'regress_app',
+	'--data-dir', "$app->{dir}/data", '--log-level', 'warn', '--no-http', '--stop-after-init');
+
+# What is run by its shell, for some name
+sub used
+{
+	my ($name) = @_;
+
+	return ('bash', '-c', 'USE_NAME=$0 odoo shell "${@:2}" <"$1"', $name, "$FindBin::RealBin/use_odoo.py", @odoo);
+}
+
+$app->run_ok('its modules are installed', 'odoo', @odoo, '--without-demo', 'all', '-i', 'sale');
+my $before = $app->run_ok('it works before', used('before'));
+note($before);
+like($before, qr/^order: sale 50\.0/m, 'its answers are those of orders');
+$app->save;
+
+$app->convert_to('range');
+$app->new_tables('range');
+is($app->run_ok('range: it works afterwards', used('after')), $before, 'range: its answers are the same');
+$app->run_ok('range: another module is installed', 'odoo', @odoo, '--without-demo', 'all', '-i', 'crm');
+is($app->run_ok('range: it works after that', used('later')), $before, 'range: its answers are the same afterwards');
+$app->kinds_are('range');
+$app->keys_are('range', 'res_partner.id', 'sale_order.id', 'account_move_line.id', 'mail_message.id');
+
+# It has 272 tables with such keys, and more foreign keys.
+$app->{node}->append_conf('postgresql.conf', 'max_locks_per_transaction = 256');
+$app->{node}->restart;
+$app->restore;
+$app->convert_to('snowflake');
+like($app->run_fails('snowflake: a customer is not created', used('after')),
+	qr/"commercial_partner_id"::int4.*integer out of range/s, 'snowflake: it casts the ID to int4');
+like($app->run_fails('snowflake: another module is not installed', 'odoo', @odoo, '--without-demo', 'all', '-i', 'crm'),
+	qr/cannot alter inherited column "binding_model_id"/, 'snowflake: it makes columns integers again, which are inherited');
+
+$app->stop;
+done_testing();
