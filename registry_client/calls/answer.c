@@ -166,7 +166,7 @@ snowflake_append_error(StringInfo string, const AnswerError *error,
 		if (parts[i][0] == '\0')
 			continue;
 		if (i > 0)
-			appendStringInfoString(string, "; ");
+			appendStringInfoString(string, i > 1 && parts[1][0] != '\0' ? " " : "; ");
 		snowflake_append_message(string, parts[i]);
 	}
 }
