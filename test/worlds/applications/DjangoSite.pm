@@ -60,13 +60,15 @@ sub start_use
 	return $self->{app}->start("it works: $name", program($name));
 }
 
-# Have the site's next version, whose models have two tables more.
+# Have the site's next version, whose models have two tables and a column more, and a
+# migration that fills them.
 sub upgrade
 {
 	my ($self) = @_;
 
 	append_to_file("$self->{dir}/shop/models.py", slurp_file("$FindBin::RealBin/django_site/later.py"));
-	$self->run_ok('its next version has migrations', 'makemigrations', 'shop');
+	$self->run_ok('its next version has migrations', 'makemigrations', 'shop', '-n', 'later');
+	rename "$self->{dir}/fill.py", "$self->{dir}/shop/migrations/0003_fill.py" or die "$self->{dir}/fill.py: $!";
 	return;
 }
 

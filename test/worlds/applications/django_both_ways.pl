@@ -72,15 +72,17 @@ $site_b = $site_a->elsewhere($on_b);
 both_work('a first time', 'one');
 both_work('a second time', 'two');
 
-# A migration
+# Migrations, and one that changes rows
 my $refresh = $page->example('REFRESH') =~ s/ *--.*//r;
 $site_a->upgrade;
-$site_a->run_ok('a is migrated', 'migrate');
+$site_a->run_ok('a is migrated', 'migrate', 'shop', '0002');
 $a->wait_for_catchup('b_from_a');
-$site_b->run_ok('b is migrated', 'migrate');
+$site_b->run_ok('b is migrated', 'migrate', 'shop', '0002');
 $_->safe_psql('site', $tables) foreach $a, $b;
 $a->safe_psql('site', $refresh);
 $b->safe_psql('site', $refresh =~ s/a_from_b/b_from_a/r);
+$site_a->run_ok('rows are changed on a', 'migrate');
+$site_b->run_ok('b knows', 'migrate', '--fake');
 both_work('after a migration', 'three');
 
 foreach my $node ($a, $b)

@@ -11,3 +11,6 @@ class Delivery(models.Model):
     id = models.BigAutoField(primary_key=True)
     supplier = models.ForeignKey(Supplier, on_delete=models.CASCADE)
     line = models.ForeignKey(Line, null=True, on_delete=models.CASCADE)
+
+
+Product.add_to_class("origin", models.CharField(max_length=20, default=""))
