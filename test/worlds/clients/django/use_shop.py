@@ -13,7 +13,7 @@ from django.core import serializers
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from shop.models import Credit, Invoice, Line, OfDefault
+from shop.models import Credit, Invoice, Line, OfDefault, Tag
 from tap import finish, ok, same
 
 with CaptureQueriesContext(connection) as queries:
@@ -26,6 +26,8 @@ found = Invoice.objects.in_bulk([i.pk for i in several])
 ok(all(found[i.pk].name == i.name for i in several), "bulk_create gives each object its key")
 line = Line.objects.create(invoice=invoice, name="l")
 same(line.invoice_id, invoice.pk, "a foreign key")
+invoice.tags.add(Tag.objects.create(name="t"))
+ok(Invoice.tags.through.objects.get().pk > 10**18, "a many-to-many table")
 credit = Credit.objects.create(name="c", reason="r")
 same(Invoice.objects.get(pk=credit.pk).name, "c", "a model that inherits")
 same(Invoice.objects.get_or_create(name="a")[0].pk, invoice.pk, "get_or_create")

@@ -1,8 +1,13 @@
 from django.db import models
 
 
+class Tag(models.Model):
+    name = models.CharField(max_length=20)
+
+
 class Invoice(models.Model):
     name = models.CharField(max_length=20)
+    tags = models.ManyToManyField(Tag, blank=True)
 
 
 class Line(models.Model):
