@@ -27,8 +27,8 @@ ORDER BY key, NOT is_root, relid, attnum
 
 -- snippet: idle
 SELECT format('sequence %s', name), name, 'it feeds no column, and stays as it is', NULL,
-  'If keys of the application come from it, call snowflake_set_sequence_kind(). Others, such as '
-  'numbers of documents, can stay.'
+  'If keys come from it, or numbers that no two servers may share, such as those of documents, '
+  'call snowflake_set_sequence_kind().'
 FROM idle_sequence
 
 -- What cures a column that is not widened: an argument of the conversion, or, of one table, a

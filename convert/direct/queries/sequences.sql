@@ -68,12 +68,13 @@ FROM (
   JOIN pg_class s ON s.oid = f.sequence AND s.relkind = 'S' JOIN pg_class r ON r.oid = f.relid
 WHERE r.relowner = s.relowner OR has_sequence_privilege(r.relowner, s.oid, 'USAGE, UPDATE')
 
--- The sequences of $schema that feed no column.
+-- The sequences of $schema that feed no column, and have no kind yet.
 -- cte: idle_sequence(name)
 SELECT format('%I.%I', n.nspname, c.relname)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE $kind IN ('snowflake', 'range') AND c.relnamespace = $schema AND c.relkind = 'S'
 AND c.relpersistence <> 't' AND c.oid NOT IN (SELECT sequence FROM feeding)
+AND c.oid NOT IN (SELECT sequence FROM sequence_kind)
 AND NOT {of_extension(pg_class, c.oid)}
 
 -- What reads the position of sequences that get a kind, or have one: views and functions that
