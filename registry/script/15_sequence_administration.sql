@@ -344,9 +344,9 @@ BEGIN
     SELECT string_agg(format('%s (%s) of server %s', e.name, e.database, e.server_name), ', ' ORDER BY e.database, e.name, e.server_name) INTO unknown
     FROM (SELECT * FROM snowflake_registry.range_evidence v WHERE NOT v.exact
           ORDER BY v.database, v.name, v.server_name LIMIT 10) e;
-    -- What it knows of the last two days, for each day since then.
-    SELECT greatest(1000, max((s.granted - s.previous) * ceil(extract(epoch FROM clock_timestamp() - s.sampled_at) / 86400 + 1))) INTO estimate
-    FROM snowflake_registry.range_sequences s;
+    -- What it knows of the last two days, for each day since then: a new registry, nothing.
+    SELECT max(greatest(1000, (s.granted - s.previous) * ceil(extract(epoch FROM clock_timestamp() - s.sampled_at) / 86400 + 1))) INTO estimate
+    FROM snowflake_registry.range_sequences s WHERE s.granted > 0;
 
     IF servers IS DISTINCT FROM reported OR silent IS NOT NULL OR unknown IS NOT NULL THEN
         RAISE EXCEPTION 'numbers might be granted twice if none are skipped'
@@ -356,8 +356,12 @@ BEGIN
                 'It is not known what these sequences were granted, as no column has their numbers, or it could not be read: ' || unknown || '.'),
             HINT = concat_ws(' ', CASE
                     WHEN silent IS NOT NULL THEN 'Start those that have not, and try again.'
+                    WHEN unknown IS NULL AND servers > reported THEN 'Have the others call this registry, and try again.'
                     WHEN unknown IS NULL THEN format('If no other server uses ranges of this registry, call snowflake_registry.resume_ranges(0, servers => %s).', reported)
-                END, format('Otherwise, skip more numbers than any sequence can have used since the backup, about %s as far as the registry knows: snowflake_registry.resume_ranges(%s). If it certainly lost nothing, skip 1.', estimate, estimate));
+                END, CASE
+                    WHEN estimate IS NULL THEN 'Otherwise, skip more numbers than any sequence can ever have used.'
+                    ELSE format('Otherwise, skip more numbers than any sequence can have used since the backup, about %s as far as the registry knows: snowflake_registry.resume_ranges(%s). If it certainly lost nothing, skip 1.', estimate, estimate)
+                END);
     END IF;
 END
 $$;

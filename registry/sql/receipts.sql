@@ -191,6 +191,11 @@ SELECT snowflake_registry.resume_ranges(0, 4);
 SELECT regress_report('a/2', '{u,w}', '{0,0}'), regress_report('a/3', '{u}', '{0}', '{f}');
 SELECT snowflake_registry.resume_ranges(0);
 SELECT snowflake_registry.resume_ranges(0, 5);
+-- A new one does not know what might have been used.
+BEGIN;
+UPDATE snowflake_registry.range_sequences SET granted = 0, previous = 0;
+SELECT snowflake_registry.resume_ranges(0, 5);
+ROLLBACK;
 \set VERBOSITY terse
 SELECT * FROM regress_resume(0, 4);
 SELECT stopped, incarnation FROM snowflake_registry.range_state;
