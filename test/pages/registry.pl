@@ -123,7 +123,7 @@ $other->safe_psql('postgres', 'CREATE DATABASE ids');
 $other->safe_psql('ids', $recovery->example("CREATE EXTENSION snowflake_registry;\nSELECT snowflake_registry.create(512, 1023") . '
 	CREATE ROLE regress_id_server LOGIN;
 	GRANT EXECUTE ON FUNCTION snowflake_registry.get_grant, snowflake_registry.extend_grant, snowflake_registry.return_grant TO regress_id_server');
-$other->safe_psql('ids', $recovery->example('the registry was lost'));
+$other->safe_psql('ids', $recovery->example('the registry was lost', id_server => 'regress_id_server'));
 is($other->safe_psql('ids', 'SELECT database, stopped FROM snowflake_registry.range_databases, snowflake_registry.range_state'),
 	'shop|the registry was lost', 'the other registry grants no ranges before servers have reported');
 my $server = $servers[0];
