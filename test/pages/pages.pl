@@ -303,7 +303,7 @@ my @formats;
 foreach my $source (Page::sources())
 {
 	my $code = Page::slurp($source);
-	while ($code =~ /\berr(?:msg|detail|hint)\w*(\((?:[^()"']++|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?1))*\))/g)
+	while ($code =~ /\b(?:err(?:msg|detail|hint)\w*|psprintf)(\((?:[^()"']++|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?1))*\))/g)
 	{
 		# INT64_FORMAT and the like stand between two parts of a string.
 		my $call = $1 =~ s/" *[A-Z0-9_]+_FORMAT *(?=")/"%d/gr =~ s/_FORMAT\b/_FORMAT""/gr;
