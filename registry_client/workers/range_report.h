@@ -16,8 +16,8 @@
 
 extern void snowflake_want_report(bool wanted);
 extern void snowflake_repeat_report(void);
-extern bool snowflake_get_report(const RangeReport **reports, int *n, int *before,
-								 int max, bool *is_complete);
+extern bool snowflake_get_report(const RangeReport **page, int *n, int *before,
+								 int max, bool *is_last);
 extern void snowflake_drop_report(void);
 extern void snowflake_skip_report(const char *why);
 extern void snowflake_note_reported(int n);
