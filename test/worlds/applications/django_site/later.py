@@ -13,4 +13,4 @@ class Delivery(models.Model):
     line = models.ForeignKey(Line, null=True, on_delete=models.CASCADE)
 
 
-Product.add_to_class("origin", models.CharField(max_length=20, default=""))
+Product.add_to_class("origin", models.CharField(max_length=20, default="", blank=True))
