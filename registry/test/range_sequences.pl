@@ -560,12 +560,15 @@ like(sql_error($a, q{SET statement_timeout = '500 ms'; SELECT nextval('t_id_seq'
 	qr/57014: .*while waiting for the registry to grant a range of numbers/s, 'a call that waits can be cancelled');
 like(sql_error($a, q{SELECT nextval('t_id_seq')}),
 	qr/55000: .*no number of sequence "t_id_seq" is granted to this server.*DETAIL:  Calls to the registry have failed since/s, 'a call fails after grant_timeout');
+my $failing = q{SELECT count(*) FROM snowflake_sequences WHERE problem = 'no number is left here, and calls of the registry fail: see the server log'};
+is(query($a, "$failing AND sequence = 't_id_seq'"), 1, '... and the view says why');
 query($a, "$distributed CREATE TABLE meanwhile (id serial, i int GENERATED ALWAYS AS IDENTITY (START 500))");
 is(query($a, $distributed . sprintf($columns, 'meanwhile')), "i|integer|range|integer|\nid|integer|range|integer|", 'a table with range sequences can be created');
 like(sql_error($a, q{SELECT nextval('meanwhile_i_seq')}), qr/55000: .*no number of sequence "meanwhile_i_seq" is granted/s, '... whose numbers wait for the registry');
 $registry->start;
 ok($a->poll_query_until('postgres', q{SELECT nextval('meanwhile_i_seq') >= 500}), '... and begin at START when it is back');
 ok($a->poll_query_until('postgres', q{SELECT nextval('t_id_seq') > 0}), 'numbers continue when the registry is back');
+is(query($a, $failing), 0, '... and the view has no problem');
 take($a, 't_id_seq', 10);
 
 #

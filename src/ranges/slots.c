@@ -656,7 +656,9 @@ fill_statistics(RangeSlot *slot, RangeStatistics *statistics)
 	statistics->first_granted = slot->first_granted;
 	statistics->first_granted_at = slot->first_granted_at;
 	strlcpy(statistics->problem,
-			slot->problem_kind != PROBLEM_NONE ? slot->problem : "",
+			slot->problem_kind != PROBLEM_NONE ? slot->problem :
+			statistics->held == 0 && ranges->failed_since != 0 ?
+			"no number is left here, and calls of the registry fail: see the server log" : "",
 			sizeof(statistics->problem));
 }
 
