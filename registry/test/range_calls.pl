@@ -95,16 +95,19 @@ my $proxy = Proxy->new($registry);
 $server = new_server('hung', setting('snowflake.registry', "host=" . $proxy->host . " port=" . $proxy->port . " dbname=postgres " . conninfo_user()),
 	"snowflake.server_name = 'hung'", "snowflake.grant_timeout = '1 min'");
 create_sequences($server, 2);
+my $began = time;
 $server->safe_psql('postgres', "SELECT nextval('s1'), nextval('s2')");
+# Where calls that are answered take long, the worker waits longer for those that are not.
+my $usual = time - $began;
 $calls =~ s/server'$/hung'/;
 $before = asked($calls);
 $proxy->set('mute');
 ($waiting) = start_queries($server, "SELECT count(nextval('s1')) FROM generate_series(1, 500)");
 wait_until('a call', sub { return asked($calls) > $before; });
 $proxy->set('pass');
-my $began = time;
+$began = time;
 is($server->safe_psql('postgres', "SELECT count(nextval('s2')) FROM generate_series(1, 500)"), 500, 'a call that gets no answer holds up others not for long');
-cmp_ok(time - $began, '<', 4, '... about a second');
+cmp_ok(time - $began, '<', 4 + 2 * $usual, '... about a second');
 is(finish_queries($waiting), 1, '... and is made again');
 $server->stop;
 $proxy->stop;
