@@ -119,7 +119,7 @@ sub standby_without
 
 my $first = PostgreSQL::Test::Cluster->new('first');
 $first->init(allows_streaming => 1);
-$first->append_conf('postgresql.conf', "max_connections = 60\nwal_keep_size = 128MB");
+$first->append_conf('postgresql.conf', "max_connections = 60\nwal_keep_size = 128MB\ndeadlock_timeout = '100ms'");
 $first->start;
 $first->safe_psql('postgres', q{
 	CREATE EXTENSION snowflake_registry;
@@ -130,18 +130,26 @@ $first->safe_psql('postgres', q{
 		snowflake_registry.report_ranges, snowflake_registry.return_ranges TO regress_server;
 	CREATE TABLE ranges (name text, first_number bigint, last_number bigint, problem text)});
 
-# 12 servers call for half of 40 names, in any order, and the first of them add these.
+# 12 servers call for half of 40 names, in any order, and the first of them add these.  As servers
+# do, they call again if they waited for a lock for a second.
+$first->safe_psql('postgres', q{
+CREATE FUNCTION call(client_id text, n integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO ranges
+	SELECT w.names[r."position"], first_number, last_number, problem_kind
+	FROM (SELECT array_agg('public.t' || i ORDER BY random()) AS names
+	      FROM (SELECT i FROM generate_series(1, 40) i ORDER BY random() LIMIT 20) i) w,
+		snowflake_registry.get_ranges(md5(client_id)::uuid,
+			CASE WHEN n > 1 THEN md5(client_id || '-' || (n - 1))::uuid END, '{}', md5(client_id || '-' || n)::uuid,
+			0, 'server' || client_id, array_fill('shop'::text, '{20}'), w.names, array_fill(2147483647::bigint, '{20}'),
+			array_fill(1::bigint, '{20}'), array_fill(1::bigint, '{20}'), array_fill(0::bigint, '{20}'), array_fill(NULL::text, '{20}')) r;
+EXCEPTION WHEN lock_not_available THEN
+	PERFORM call(client_id, n);
+END $$});
 my $file = $first->basedir . '/calls.sql';
 append_to_file($file, q{
 \set n :n + 1
-INSERT INTO ranges
-SELECT w.names[r."position"], first_number, last_number, problem_kind
-FROM (SELECT array_agg('public.t' || i ORDER BY random()) AS names
-      FROM (SELECT i FROM generate_series(1, 40) i ORDER BY random() LIMIT 20) i) w,
-	snowflake_registry.get_ranges(md5(:client_id::text)::uuid,
-		CASE WHEN :n > 1 THEN md5(:client_id || '-' || (:n - 1))::uuid END, '{}', md5(:client_id || '-' || :n)::uuid,
-		0, 'server' || :client_id, array_fill('shop'::text, '{20}'), w.names, array_fill(2147483647::bigint, '{20}'),
-		array_fill(1::bigint, '{20}'), array_fill(1::bigint, '{20}'), array_fill(0::bigint, '{20}'), array_fill(NULL::text, '{20}')) r;
+SELECT call(:client_id::text, :n)
 });
 my ($out, $err);
 IPC::Run::run([ 'pgbench', '-n', '-c', 12, '-j', 2, '-t', 60, '-D', 'n=0', '-f', $file, '-d', $first->connstr('postgres') ],
