@@ -8,7 +8,7 @@ my $registry = new_registry('registry', '1, 100, new => true');
 my @databases = qw(postgres copy labelled renamed first grouped shared restored);
 $registry->safe_psql('postgres', "SELECT snowflake_registry.add_database('$_')") foreach @databases;
 my ($a, $b) = map {
-	new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '5s'")
+	new_server($_, registry_conf($registry), "snowflake.server_name = '$_'", "snowflake.grant_timeout = '1 min'")
 } 'a', 'b';
 my $by_default = 'SET snowflake.default_sequence_kind = range;';
 
