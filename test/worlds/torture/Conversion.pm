@@ -806,7 +806,8 @@ sub judge_call
 	return $ok;
 }
 
-# What there is of a type, a default, and a kind.
+# What there is of a type, a default, and a kind.  To a promoted standby, its former primary is another
+# server, and may hold numbers of a sequence that is local by now.
 sub columns_and_kinds
 {
 	return map { $node->safe_psql('postgres', $_) } (
@@ -814,7 +815,9 @@ sub columns_and_kinds
 		WHERE attrelid IN ('orders'::regclass, 'lines'::regclass, 'events'::regclass) AND atttypid = 'int8'::regtype},
 		q{SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute a ON (adrelid, adnum) = (attrelid, attnum)
 		WHERE (attrelid, attname) = ('orders'::regclass, 'id')},
-		q{SELECT string_agg(format('%s %s%s', sequence, kind, ' ' || problem), ', ' ORDER BY sequence::text) FROM snowflake_sequences
+		q{SELECT string_agg(format('%s %s%s', sequence, kind,
+				' ' || CASE WHEN problem NOT LIKE 'local, but other servers are granted its numbers:%' THEN problem END),
+			', ' ORDER BY sequence::text) FROM snowflake_sequences
 		WHERE sequence::text IN ('orders_id_seq', 'lines_id_seq')});
 }
 
