@@ -200,12 +200,15 @@ FROM referenced GROUP BY sequence
 -- A snowflake sequence may be that of a column that was an integer before, and may have a MAXVALUE,
 -- which its IDs are above.  That of an identity has the type of its column.  A column without a
 -- default gets that of the sequence that it owns.
+--
+-- The arguments have types: a function for two texts, which another role has created in the schema
+-- of the extension, would be called instead.
 -- cte: kind_statement(sequence, step, command) union
 SELECT seqrelid, 1, format('ALTER SEQUENCE %s%s MAXVALUE %s', name,
   CASE WHEN NOT s.is_identity THEN ' AS ' || f.base END, f.least)
 FROM changing s JOIN fed f ON f.sequence = s.seqrelid
 WHERE $kind = 'range' AND s.seqmax > f.least
-SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L, %L)',
+SELECT seqrelid, 2, format('SELECT %s.snowflake_set_sequence_kind(%L::regclass, %L)',
   (SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'snowflake'), name, $kind)
 FROM changing
 WHERE $kind <> 'range'
