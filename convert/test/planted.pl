@@ -144,6 +144,18 @@ is(sql_error($node, q{SET client_min_messages = warning; ALTER TABLE theirs.t OW
 	'', '... and not one of an ordinary role, which cannot alter tables of others');
 $node->safe_psql('postgres', 'DROP SCHEMA theirs CASCADE');
 
+# ... or that of a relation, or of a type, in a view that is created again.
+$node->safe_psql('postgres', 'CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO regress_owner');
+foreach my $object ('CREATE TABLE theirs.other (a int); CREATE VIEW v AS SELECT id, a FROM t, theirs.other;', 'CREATE DOMAIN theirs.number AS bigint; CREATE VIEW v AS SELECT id::theirs.number FROM t;')
+{
+	$node->safe_psql('postgres', 'ALTER SCHEMA theirs OWNER TO regress_owner');
+	create_table($object);
+	unlike(said($calls[0]), qr/ERROR/, "what a view names can be in a schema of the owner: $object");
+	$node->safe_psql('postgres', 'ALTER SCHEMA theirs OWNER TO regress_mallory');
+	like(said($_), qr/DETAIL:  role regress_mallory could have its code called for rule _RETURN on view .*v: ALTER SCHEMA theirs OWNER TO regress_owner\n/, "... and not of another role: $_") foreach @calls;
+}
+$node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA theirs CASCADE');
+
 # A function of the extension is not mistaken for one of another role.
 create_table();
 $node->safe_psql(

@@ -273,12 +273,19 @@ WHERE e.typid <> 0
 -- A call may find another function or operator of the name, whatever the types are: those of arrays
 -- and of polymorphic parameters follow the column.  Who owns a type can create casts of it.
 --
--- Who owns a schema can have its name find another table, which a superuser may alter, too.
+-- Who owns a schema can have a name in it find something else: a relation that a view or rule
+-- names, a type, or a table, which only a superuser may alter whoever owns it.
 -- cte: exposed(who, classid, objid, cure) union
-SELECT u.who, 'pg_class'::regclass, t.relid,
-  format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
-FROM owner JOIN pg_roles o ON o.oid = owner.oid AND o.rolsuper
-  CROSS JOIN target t JOIN pg_class k ON k.oid = t.relid
+SELECT u.who, o.classid, o.objid, format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
+FROM owner CROSS JOIN (
+  SELECT 'pg_class'::regclass::oid, t.relid, t.relid
+  FROM target t JOIN pg_class k ON k.oid = t.relid
+    JOIN pg_roles o ON o.oid = k.relowner AND o.rolsuper
+  UNION
+  SELECT g.classid, g.objid, d.refobjid FROM gone g JOIN pg_depend d
+    ON (d.classid, d.objid, d.refclassid) = (g.classid, g.objid, 'pg_class'::regclass)
+  WHERE g.classid = 'pg_rewrite'::regclass) o(classid, objid, relid)
+  JOIN pg_class k ON k.oid = o.relid
   JOIN pg_namespace n ON n.oid = k.relnamespace JOIN untrusted u ON u.oid = n.nspowner
 SELECT u.who, c.classid, c.objid, CASE WHEN u.oid = n.nspowner
   THEN format('ALTER SCHEMA %I OWNER TO %I', n.nspname, owner.rolname)
@@ -296,9 +303,11 @@ SELECT u.who, c.classid, c.objid, format('ALTER %s OWNER TO %I', CASE g.classid
 FROM owner CROSS JOIN looking_up c
   JOIN callable f ON (f.classid, f.oid) = (c.called_class, c.called)
   JOIN callable g ON {found_for(f, g)} AND g.owner <> f.owner JOIN untrusted u ON u.oid = g.owner
-SELECT u.who, t.classid, t.objid, format('ALTER TYPE %s OWNER TO %I', y.oid::regtype, owner.rolname)
+SELECT u.who, t.classid, t.objid, format('ALTER %s OWNER TO %I', CASE WHEN u.oid = y.typowner
+  THEN format('TYPE %s', y.oid::regtype) ELSE format('SCHEMA %I', n.nspname) END, owner.rolname)
 FROM owner CROSS JOIN type_used t JOIN pg_type y ON y.oid = t.typid
-  LEFT JOIN pg_class k ON k.oid = y.typrelid JOIN untrusted u ON u.oid = y.typowner
+  JOIN pg_namespace n ON n.oid = y.typnamespace
+  LEFT JOIN pg_class k ON k.oid = y.typrelid JOIN untrusted u ON u.oid IN (y.typowner, n.nspowner)
 WHERE coalesce(k.relkind, 'c') = 'c' AND y.typcategory <> 'A'
 SELECT u.who, t.classid, t.objid,
   format('ALTER ROUTINE %s OWNER TO %I', p.oid::regprocedure, owner.rolname)
