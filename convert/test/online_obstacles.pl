@@ -82,6 +82,7 @@ my @obstacles = (
 	[ 'CREATE VIEW ov AS SELECT id FROM t; CREATE FUNCTION f(ov) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$', 'function f\(ov\) depends on type ov' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; ALTER VIEW ov OWNER TO regress_other', 'view public\.ov is owned by role regress_other, but table public\.t by role .+' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; REVOKE USAGE ON TYPE ov FROM PUBLIC', 'the row type of view public\.ov has privileges or a comment' ],
+	[ 'CREATE VIEW ov AS SELECT id FROM t; REVOKE USAGE ON TYPE ov FROM PUBLIC, CURRENT_USER', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'CREATE VIEW ov AS SELECT id FROM t; COMMENT ON TYPE ov IS $$$$; COMMENT ON TYPE ov IS $$a$$', 'the row type of view public\.ov has privileges or a comment' ],
 	[ 'SET allow_system_table_mods = on; INSERT INTO pg_seclabel VALUES ($$t$$::regclass, $$pg_class$$::regclass, 1, $$a$$, $$b$$)',
 	  'column id of table t has a security label', 'SET allow_system_table_mods = on; DELETE FROM pg_seclabel' ],

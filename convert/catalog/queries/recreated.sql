@@ -79,8 +79,7 @@ AND c.oid IN (SELECT w.ev_class FROM rul JOIN pg_rewrite w USING (oid)
 SELECT 2, format('view %s is temporary', name), oid FROM vw WHERE relpersistence = 't'
 SELECT 4, format('the row type of view %s has privileges or a comment', name), vw.oid
 FROM vw JOIN pg_type y ON y.oid = vw.reltype
-WHERE (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(y.typacl) e)
-  <> (SELECT array_agg(e::text ORDER BY e::text) FROM unnest(acldefault('T', y.typowner)) e)
+WHERE NOT (y.typacl @> acldefault('T', y.typowner) AND y.typacl <@ acldefault('T', y.typowner))
 OR {has_comment(y.oid, pg_type)}
 SELECT 5, format('%s privilege on view %s was granted by role %s, not by the owner',
     e.privilege_type, vw.name, pg_get_userbyid(e.grantor)), vw.oid
