@@ -283,7 +283,7 @@ FROM owner CROSS JOIN (
   UNION
   SELECT g.classid, g.objid, d.refobjid FROM gone g JOIN pg_depend d
     ON (d.classid, d.objid, d.refclassid) = (g.classid, g.objid, 'pg_class'::regclass)
-  WHERE g.classid = 'pg_rewrite'::regclass) o(classid, objid, relid)
+  WHERE g.classid = 'pg_rewrite'::regclass AND d.refobjid <> g.relid) o(classid, objid, relid)
   JOIN pg_class k ON k.oid = o.relid
   JOIN pg_namespace n ON n.oid = k.relnamespace JOIN untrusted u ON u.oid = n.nspowner
 SELECT u.who, c.classid, c.objid, CASE WHEN u.oid = n.nspowner
