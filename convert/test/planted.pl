@@ -156,18 +156,6 @@ foreach my $object ('CREATE TABLE theirs.other (a int); CREATE VIEW v AS SELECT 
 }
 $node->safe_psql('postgres', 'SET client_min_messages = warning; DROP SCHEMA theirs CASCADE');
 
-# A function of the extension is not mistaken for one of another role.
-create_table();
-$node->safe_psql(
-	'postgres', q{
-	GRANT CREATE ON SCHEMA public TO regress_mallory;
-	SET ROLE regress_mallory;
-	CREATE FUNCTION public.snowflake_set_sequence_kind(text, text) RETURNS void LANGUAGE plpgsql
-		AS 'BEGIN RAISE WARNING ''runs as %'', current_user; END'});
-unlike(said($calls[1]), qr/runs as|ERROR/, 'no function of another role is called for the kind of a sequence');
-$node->safe_psql('postgres', 'DROP FUNCTION public.snowflake_set_sequence_kind(text, text)');
-$node->safe_psql('postgres', 'REVOKE CREATE ON SCHEMA public FROM regress_mallory');
-
 # Meanwhile, nobody waits who creates something else.
 create_table($check, $view, $index);
 my $converter = $node->background_psql('postgres');

@@ -284,6 +284,17 @@ FROM changing s JOIN feeding f ON f.sequence = s.seqrelid
   JOIN pg_roles o ON o.oid = r.relowner AND NOT o.rolsuper
 WHERE $kind = 'local' AND r.relowner <> s.relowner
 
+-- ... and who owns a schema can have the name of a table, or of the sequence, find another one.
+-- hint: Run these statements, or grant the owner of each sequence to these roles.
+SELECT format('role %I could have its code called for sequence %s: ALTER SCHEMA %I OWNER TO %I',
+  o.rolname, s.name, n.nspname, pg_get_userbyid(s.relowner)), format('sequence %s', s.name)
+FROM changing s JOIN feeding f ON f.sequence = s.seqrelid JOIN pg_class r ON r.oid = f.relid
+  JOIN pg_namespace n ON n.oid IN (s.relnamespace, r.relnamespace)
+  JOIN pg_database b ON b.datname = current_database()
+  JOIN pg_roles o ON o.oid
+    = CASE n.nspowner WHEN 'pg_database_owner'::regrole THEN b.datdba ELSE n.nspowner END
+WHERE $kind = 'local' AND NOT {can_become(o.oid, s.relowner)}
+
 -- hint: Use ALTER SEQUENCE ... INCREMENT.
 SELECT format('sequence %s has INCREMENT %s, and that of a %s sequence must be from 1 to %s',
   s.name, s.seqincrement, $kind, m.most), format('sequence %s', s.name)
