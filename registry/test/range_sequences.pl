@@ -555,6 +555,8 @@ is(query($a, q{SET snowflake.default_sequence_kind = snowflake; CREATE TABLE sha
 #
 # The registry does not answer
 #
+ok($b->poll_query_until('postgres', q{SELECT numbers_held > 100 FROM snowflake_sequences WHERE sequence = 'gone_id_seq'}), 'a sequence has a reserve');
+query($b, q{SELECT setval('gone_id_seq', 100000)});
 $registry->stop('immediate');
 change_setting($a, 'snowflake.grant_timeout', '2s');
 ok(query($a, q{SELECT count(nextval('t_id_seq')) FROM generate_series(1, 50)}), 'numbers continue from the range without the registry');
@@ -568,11 +570,13 @@ is(query($a, "$failing AND sequence = 't_id_seq'"), 1, '... and the view says wh
 query($a, "$distributed CREATE TABLE meanwhile (id serial, i int GENERATED ALWAYS AS IDENTITY (START 500))");
 is(query($a, $distributed . sprintf($columns, 'meanwhile')), "i|integer|range|integer|\nid|integer|range|integer|", 'a table with range sequences can be created');
 like(sql_error($a, q{SELECT nextval('meanwhile_i_seq')}), qr/55000: .*no number of sequence "meanwhile_i_seq" is granted/s, '... whose numbers wait for the registry');
+ok($b->poll_query_until('postgres', "SELECT ($failing) > 0"), 'so it is of a sequence that nobody uses');
 $registry->start;
 ok($a->poll_query_until('postgres', q{SELECT nextval('meanwhile_i_seq') >= 500}), '... and begin at START when it is back');
 ok($a->poll_query_until('postgres', q{SELECT nextval('t_id_seq') > 0}), 'numbers continue when the registry is back');
 is(query($a, $failing), 0, '... and the view has no problem');
 change_setting($a, 'snowflake.grant_timeout', '20s');
+ok($b->poll_query_until('postgres', "SELECT ($failing) = 0"), '... nor where nothing is needed');
 take($a, 't_id_seq', 10);
 
 #

@@ -370,7 +370,7 @@ snowflake_install_range(const RangeRequest *request, const RangeAnswer *answer)
 }
 
 /*
- * Note that a call failed, or that its answer did not arrive.
+ * Note that a call failed, or that its answer did not arrive; NULL: it did.
  */
 void
 snowflake_fail_range_requests(const RangeRequest *requests, int n, const char *why)

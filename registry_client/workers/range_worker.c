@@ -324,6 +324,7 @@ note_outcome(const RangeTask *task, StringInfo error, Pacing *pacing)
 	if (task->outcome == SNOWFLAKE_RANGES_ANSWERED)
 	{
 		snowflake_log_range_call(NULL);
+		snowflake_fail_range_requests(NULL, 0, NULL);
 		pacing->failures = 0;
 		pacing->not_before = 0;
 		return;
