@@ -72,7 +72,8 @@ $standby->append_conf('postgresql.conf', 'max_worker_processes = '
 $standby->restart;
 wait_until('numbers after the start', sub { $standby->safe_psql('postgres', q{SELECT count(*) FROM snowflake_sequences WHERE numbers_held > 0}) });
 
-# A trigger of whoever owns a table must not be run by the worker, nor a function of an index.
+# A trigger of whoever owns a table must not be run by the worker, nor a function of an index, which could
+# also keep it; and no setting ends it.
 $standby->safe_psql('a', q{
 	CREATE ROLE mallory LOGIN; CREATE TABLE who (role name); GRANT INSERT ON who TO PUBLIC;
 	CREATE SCHEMA mallory AUTHORIZATION mallory; SET ROLE mallory; SET snowflake.default_sequence_kind = 'range';
@@ -80,7 +81,13 @@ $standby->safe_psql('a', q{
 		IF current_user <> 'mallory' THEN RAISE WARNING 'as % of %', current_user, session_user; END IF; RETURN i; END$$;
 	CREATE TABLE mallory.m (id serial); INSERT INTO mallory.m SELECT FROM generate_series(1, 10);
 	CREATE INDEX ON mallory.m ((mallory.f(id)));
-	CREATE INDEX ON mallory.m (id) WHERE mallory.f(id) > 5});
+	CREATE INDEX ON mallory.m (id) WHERE mallory.f(id) > 5;
+	CREATE TABLE mallory.endless (id serial); INSERT INTO mallory.endless SELECT FROM generate_series(1, 10);
+	CREATE FUNCTION mallory.g() RETURNS integer LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 1; END';
+	CREATE INDEX ON mallory.endless (id) WHERE mallory.g() > 0;
+	CREATE OR REPLACE FUNCTION mallory.g() RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$BEGIN
+		LOOP BEGIN PERFORM pg_sleep(1000); EXCEPTION WHEN query_canceled THEN END; END LOOP; END$$;
+	RESET ROLE; ALTER DATABASE a SET exit_on_error = on});
 
 sub evidence
 {

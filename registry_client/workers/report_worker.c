@@ -17,7 +17,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -34,6 +39,7 @@
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/regproc.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -241,6 +247,32 @@ report_sequences(shm_mq_handle *queue)
 	}
 }
 
+/* The hook of another module, before refuse_code(). */
+static object_access_hook_type previous_hook = NULL;
+
+/*
+ * Fail if a function in another language than C or SQL is about to be called, as one in
+ * the condition of an index can be when a query is planned: it could catch the error
+ * that ends its time.
+ */
+static void
+refuse_code(ObjectAccessType access, Oid class, Oid object, int column, void *arg)
+{
+	if (access == OAT_FUNCTION_EXECUTE && object >= FirstNormalObjectId)
+	{
+		HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(object));
+		Oid			language = HeapTupleIsValid(tuple) ?
+			((Form_pg_proc) GETSTRUCT(tuple))->prolang : InvalidOid;
+
+		if (HeapTupleIsValid(tuple))
+			ReleaseSysCache(tuple);
+		if (language != ClanguageId && language != SQLlanguageId)
+			elog(ERROR, "function %s is not called to look for keys", format_procedure(object));
+	}
+	if (previous_hook != NULL)
+		previous_hook(access, class, object, column, arg);
+}
+
 /*
  * Main function of the background worker, in whose argument is the queue.
  */
@@ -258,22 +290,29 @@ snowflake_report_main(Datum main_arg)
 		const char *name;
 		const char *value;
 	}			settings[] = {
+		{"client_encoding", "SQL_ASCII"},
 		{"default_transaction_isolation", "read committed"},
 		{"default_transaction_deferrable", "off"},
+		{"exit_on_error", "off"},
 		{"transaction_timeout", "0"}
 	};
 
 	memcpy(&database, MyBgworkerEntry->bgw_extra, sizeof(Oid));
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
 
-	/* Its owner could have it wait for a safe snapshot, or end. */
+	/*
+	 * Those of the database could have it wait for a safe snapshot, or end,
+	 * be it because there is no conversion to an encoding.
+	 */
 	for (size_t i = 0; i < lengthof(settings); i++)
 	{
 		if (GetConfigOption(settings[i].name, true, false) != NULL)
 			SetConfigOption(settings[i].name, settings[i].value, PGC_USERSET, PGC_S_OVERRIDE);
 	}
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, BGWORKER_BYPASS_ALLOWCONN);
+	previous_hook = object_access_hook;
+	object_access_hook = refuse_code;
 
 	StartTransactionCommand();
 
