@@ -594,5 +594,6 @@ like(sql_error($a, q{SELECT nextval('t_id_seq')}), qr/55000: .*range sequences r
 like(sql_error($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'local')}),
 	qr/55000: .*it is not known which numbers of sequence "t_id_seq" were granted\nDETAIL:  This server has no registry/, '... and a sequence becomes local');
 is(query($a, q{SELECT snowflake_set_sequence_kind('t_id_seq', 'local', without_registry => true); SELECT nextval('t_id_seq') - max(id) FROM t}), "\n1", '... only if the caller says so, above its keys');
+unlike(slurp_file($a->logfile), qr/WARNING:  the registry grants no numbers .*\n.*does not know sequence/, 'nobody is warned of a new sequence');
 
 done_testing();

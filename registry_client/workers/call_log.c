@@ -276,7 +276,8 @@ logged_problems(void)
 }
 
 /*
- * A sequence has a problem, or none.
+ * A sequence has a problem, or none.  One that the registry does not know yet has none:
+ * the session that uses it says what it continues above.
  */
 void
 snowflake_log_range_problem(const RangeRequest *request, const RangeAnswer *answer)
@@ -284,7 +285,7 @@ snowflake_log_range_problem(const RangeRequest *request, const RangeAnswer *answ
 	LoggedProblem *logged;
 	bool		found;
 
-	if (request->slot == NO_SLOT)
+	if (request->slot == NO_SLOT || answer->problem_kind == PROBLEM_UNKNOWN)
 		return;
 	if (answer->problem_kind == PROBLEM_NONE)
 	{
