@@ -119,8 +119,8 @@ my $patient = new_server('patient', registry_conf($registry), "snowflake.server_
 $_->safe_psql('postgres', q{CREATE SEQUENCE floor; SELECT snowflake_set_sequence_kind('floor', 'range'); SELECT nextval('floor')})
   foreach $server, $patient;
 my @hot = map { "hot$_" } 1 .. 16;
-$server->safe_psql('postgres', join('', map { "CREATE SEQUENCE $_ AS integer MAXVALUE 50000; SELECT snowflake_set_sequence_kind('$_', 'range');" } @hot));
-my @busy = start_queries($server, map { "SELECT count(nextval('$_')) FROM generate_series(1, 49000)" } @hot);
+$server->safe_psql('postgres', join('', map { "CREATE SEQUENCE $_ AS integer MAXVALUE 500000; SELECT snowflake_set_sequence_kind('$_', 'range');" } @hot));
+my @busy = start_queries($server, map { "SELECT count(nextval('$_')) FROM generate_series(1, 490000)" } @hot);
 my $needing = q{SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%nextval(''hot%' AND pid <> pg_backend_pid()};
 $server->poll_query_until('postgres', "SELECT ($needing) = 16") or die 'not busy';
 is($patient->safe_psql('postgres', q{SELECT setval('floor', 5000)}), 5000, 'a server that is busy with ranges hears of a floor');
