@@ -152,7 +152,7 @@ install_missing()
 		major=$(LC_ALL=C apt-cache depends postgresql |
 			sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
 		[ -n "$major" ] || die "there is no package for PostgreSQL"
-		without_cluster install_packages gcc make "postgresql-$major" "postgresql-server-dev-$major"
+		without_cluster install_packages gcc libc6-dev make "postgresql-$major" "postgresql-server-dev-$major"
 		have_postgres || die "PostgreSQL was installed, but $PG_CONFIG does not find it"
 	fi
 	if [ "${1:-}" = tests ] && ! have_test_tools; then
