@@ -47,16 +47,24 @@ have_server()
 		[ -x "$("$PG_CONFIG" --bindir)/pgbench" ]
 }
 
-# And what an extension is built with?
-have_postgres()
+# Say what is missing of PostgreSQL, of what an extension is built with and, with "tests", of
+# the tools of the tests.
+missing()
 {
-	have_commands make cc && have_server
+	have_commands cc || say "a C compiler"
+	have_commands make || say "make"
+	have_server || say "PostgreSQL 15 or later with its server headers and pgbench" \
+		"(pg_config in the PATH or in \$PG_CONFIG)"
+	[ "${1:-}" = tests ] || return 0
+	{ have_commands prove && perl -MIPC::Run -MTest::More -e 1 2>/dev/null; } ||
+		say "Perl with IPC::Run and Test::More"
+	have_commands pgrep || say "pgrep"
 }
 
-# Are the tools of the tests there too?
-have_test_tools()
+# The same in a line, which is empty if nothing is missing.
+missing_line()
 {
-	have_commands prove pgrep && perl -MIPC::Run -MTest::More -e 1 2>/dev/null
+	missing "$@" | paste -sd, | sed 's/,/, /g'
 }
 
 # Run apt-get as root, or with sudo.  While another apt runs, such as that of
@@ -138,24 +146,21 @@ without_cluster()
 # tools of the tests.
 install_missing()
 {
-	if have_postgres && { [ "${1:-}" != tests ] || have_test_tools; }; then
-		return
-	fi
+	missing=$(missing_line "$@")
+	[ -n "$missing" ] || return 0
 	# Which packages would belong to a pg_config that was named is not known.
 	[ "$PG_CONFIG" = pg_config ] || have_server ||
 		die "PG_CONFIG=$PG_CONFIG is not that of a server with its headers and pgbench"
-	update_packages "a C compiler, make," \
-		"PostgreSQL 15 or later with its server headers (pg_config in the PATH or" \
-		"in \$PG_CONFIG)${1:+, Perl with IPC::Run and Test::More, pgrep}"
+	update_packages "$missing"
 
-	if ! have_postgres; then
+	if [ -n "$(missing)" ]; then
 		major=$(LC_ALL=C apt-cache depends postgresql |
 			sed -n 's/.*Depends: postgresql-\([0-9][0-9]*\)$/\1/p' | head -n 1)
 		[ -n "$major" ] || die "there is no package for PostgreSQL"
 		without_cluster install_packages gcc libc6-dev make "postgresql-$major" "postgresql-server-dev-$major"
-		have_postgres || die "PostgreSQL was installed, but $PG_CONFIG does not find it"
+		[ -z "$(missing)" ] || die "PostgreSQL was installed, but $PG_CONFIG does not find it"
 	fi
-	if [ "${1:-}" = tests ] && ! have_test_tools; then
+	if [ -n "$(missing "$@")" ]; then
 		install_packages perl libipc-run-perl procps
 	fi
 }

@@ -1,0 +1,33 @@
+# What scripts say is missing on a machine, which is what is missing.
+
+use FindBin;
+use SnowflakeTest;
+
+chdir "$FindBin::RealBin/../.." or die $!;
+
+# Run a command, which would do its work otherwise: its status, output and errors.
+sub call
+{
+	my ($out, $err);
+
+	IPC::Run::run([ 'timeout', 60, @_ ], '<' => \undef, '>' => \$out, '2>' => \$err);
+	return [ $? >> 8, $out, $err ];
+}
+
+# What an ordinary user is told who has no sudo, and not these commands
+sub told
+{
+	return call('sh', '-c', q{
+		top=$PWD
+		. script/lib/common.sh
+		absent=" sudo $* "
+		have_commands() { for command; do case $absent in *" $command "*) return 1 ;; esac; done; }
+		id() { echo 1000; }
+		install_missing tests}, 'sh', @_)->[2];
+}
+is(told(), '', 'nothing is missing');
+is(told('pgrep'), "sh: please have an administrator install: pgrep\n", 'one thing is missing');
+is(told('cc', 'make', 'prove'), "sh: please have an administrator install: a C compiler, make, Perl with IPC::Run and Test::More\n", 'some are missing');
+delete $ENV{PG_CONFIG};
+like(told('apt-get', 'pg_config'), qr/^sh: please install: PostgreSQL 15 or later[^,]*\n\z/, 'PostgreSQL is missing on another system');
+done_testing();
