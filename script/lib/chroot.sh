@@ -35,7 +35,7 @@ check_release()
 {
 	case " $releases $processors " in
 		*" $1 "*) ;;
-		*) die "no release \"$1\" (there are: $releases $processors)" ;;
+		*) refuse "no release \"$1\" (there are: $releases $processors)" ;;
 	esac
 }
 

@@ -16,6 +16,39 @@ die()
 	exit 1
 }
 
+# How to call the script: the first lines of its head comment that begin with a tab.
+usage()
+{
+	awk '!/^#/ { exit } /^#\t/ { print substr($0, 2); found = 1; next } found { exit }' "$0"
+}
+
+# End because of an argument that is wrong, and say what is right.
+refuse()
+{
+	printf '%s: %s\nusage:\n' "${0##*/}" "$1" >&2
+	usage >&2
+	exit 1
+}
+
+# What holds for all scripts that say how to call them: -h and --help print the head comment,
+# and an option that they do not name is refused, as is any argument if they name none.
+check_arguments()
+{
+	[ -f "$0" ] && [ -n "$(usage)" ] || return 0
+	case ${1:-} in
+		-h | --help)
+			awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"
+			exit
+			;;
+		--) ;;
+		-*)
+			usage | tr -s '][ \t=|' '\n' | grep -xF -e "${1%%=*}" >/dev/null || refuse "no option $1"
+			;;
+	esac
+	[ $# -eq 0 ] || usage | grep -F "${0##*/} " >/dev/null || refuse "it takes no arguments"
+}
+check_arguments "$@"
+
 # Run a command, and say every 15 seconds what has not ended yet.
 with_progress()
 {
@@ -174,6 +207,19 @@ as_server_user()
 	else
 		"$@"
 	fi
+}
+
+# Refuse what is no argument of script/check.
+check_tests()
+{
+	case ${1:-} in
+		--all | --each-version) [ $# -eq 1 ] || refuse "$1 takes no others" ;;
+		*)
+			for test in "$@"; do
+				[ -f "$top/$test" ] || refuse "no test $test"
+			done
+			;;
+	esac
 }
 
 # Where the user of the servers can reach a directory.

@@ -22,7 +22,7 @@ server_cflags()
 		valgrind) echo "-O1 -g -DUSE_VALGRIND" ;;
 		sanitize) echo "-O1 -g -fno-omit-frame-pointer -fno-common" \
 			"-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
-		*) die "no server \"$1\" (there are: asserts, exec-backend, valgrind, sanitize)" ;;
+		*) refuse "no server \"$1\" (there are: asserts, exec-backend, valgrind, sanitize)" ;;
 	esac
 }
 

@@ -1,4 +1,5 @@
-# What scripts say is missing on a machine, which is what is missing.
+# How scripts are called: each prints its head comment when asked for help, and refuses what it does
+# not know, before it does anything; and what they say is missing on a machine is what is missing.
 
 use FindBin;
 use SnowflakeTest;
@@ -12,6 +13,23 @@ sub call
 
 	IPC::Run::run([ 'timeout', 60, @_ ], '<' => \undef, '>' => \$out, '2>' => \$err);
 	return [ $? >> 8, $out, $err ];
+}
+
+foreach my $script (grep { -f && -x } glob('script/* script/tests/* bench/run .ci/run'))
+{
+	my ($head) = slurp_file($script) =~ /\A#!.*\n((?:#.*\n)+)/;
+	$head =~ s/^# ?//mg;
+	my ($usage) = $head =~ /^((?:\t.*\n)+)/m;
+
+	like($usage, qr/\Q$script\E/, "$script says how to call it");
+	is_deeply(call($script, $_), [ 0, $head, '' ], "$script $_") foreach '-h', '--help';
+	foreach my $unknown ('--no-such-option', 'no-such-argument')
+	{
+		my ($status, $out, $err) = @{ call($script, $unknown) };
+
+		is("$status $out", '1 ', "$script $unknown fails");
+		like($err, qr/^[a-z]+: .*\nusage:\n\Q$usage\E\z/, '... and says how to call it');
+	}
 }
 
 # What an ordinary user is told who has no sudo, and not these commands
