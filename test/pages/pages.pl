@@ -168,7 +168,7 @@ sub wrong_in_call
 
 	return $script unless -x "$Page::top/$script";
 	my $code = Page::slurp($script);
-	return grep { /^--\w/ && index($code, $_) < 0 || /^\w+\/./ && !-e "$Page::top/$_" } @arguments;
+	return grep { /^--\w/ && index($code, $_) < 0 || /^\w+\/./ && !grep { -e } glob "$Page::top/$_" } @arguments;
 }
 
 # Commands that other scripts run; docker is in no test.
