@@ -431,7 +431,7 @@ my %server_fault = (
 	rows => sub { join_with_rows() },
 	kind => sub {
 		my ($server) = @_;
-		become_local($server, 'turn');
+		become_local($server, 'turn') or return 'not done';
 		return sub { become_range($server, 'turn') };
 	},
 
@@ -450,7 +450,7 @@ my %server_fault = (
 	'other registry' => sub { call_other_registry($_[0]) });
 
 # A sequence of this server is local, and continues above all that it gave out, while others
-# continue with ranges.
+# continue with ranges.  Returns 0 if the registry is away and cannot say what it granted.
 sub become_local
 {
 	my ($server, $table) = @_;
@@ -463,14 +463,20 @@ sub become_local
 		last unless grep { $_->{kind} =~ / $table$/ } @{ $server->{clients} };
 		nap(0.02);
 	}
-	return unless is_range($server, $table);
+	return 1 unless is_range($server, $table);
 	my $before = ask_for_number($server, $next);
-	$server->{node}->safe_psql('postgres', "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'local')");
+	my ($local, $problem) = ask_for_number($server, "SELECT snowflake_set_sequence_kind('${table}_id_seq', 'local')");
+	if (!defined $local)
+	{
+		fail_call("$table of $server->{name} is not local: $problem") unless $problem =~ /it is not known which numbers/;
+		happens("$table of $server->{name} stays as it is without the registry");
+		return 0;
+	}
 	my $after = $server->{node}->safe_psql('postgres', $next);
 	fail_call("local number $after of $table after $before") if defined $before && $after <= $before;
 	$server->{node}->safe_psql('postgres', "$next FROM generate_series(1, 5000 * $round_plan->{step})");
 	happens("$table of $server->{name} is local");
-	return;
+	return 1;
 }
 
 sub ask_for_number
