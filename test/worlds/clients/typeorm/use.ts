@@ -1,6 +1,7 @@
 import 'reflect-metadata'
 import { DataSource } from 'typeorm'
 import * as old from './old'
+import * as kept from './kept'
 import * as converted from './converted'
 import { Invoice } from './invoice'
 import { Convert } from './convert'
@@ -48,6 +49,16 @@ await source.destroy()
 source = await connect(Object.values(converted))
 await use(source, converted, 'converted')
 same(await changes(source), [], 'nothing to change after the conversion')
+await source.destroy()
+
+source = await connect(Object.values(kept))
+await source.synchronize()
+await use(source, kept, 'with local sequences')
+await source.query(`SELECT snowflake_convert_schema('public')`)
+await use(source, kept, 'its own entities, with sequences that were converted')
+same(await changes(source), [], 'nothing to change after their conversion')
+const [visit] = await source.getRepository(kept.Order).find({ order: { id: 'DESC' }, take: 1 })
+ok(BigInt(visit.id) > 10n ** 17n, 'new keys are snowflake IDs', visit.id)
 await source.destroy()
 
 source = await connect([Invoice])
