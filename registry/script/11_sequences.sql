@@ -74,8 +74,8 @@
 --   from before it was resumed         stops, and the next one is later still
 --   A is moved here, or back           its receipt is another registry's: it reports, also
 --                                      of databases that are added later
---   ... while it cannot read a table,  what it could read counts: who moves servers stops
---   which somebody has locked          this registry first, and resumes it on reports
+--   ... while it cannot read a table,  what it could read counts, and it reports again: it is
+--   which somebody has locked          granted nothing before it has read it
 --   a server joined after the backup,  the registry cannot know of it: an administrator
 --   and is away                        says how many servers there are, or skips
 --   a dump is restored                 it has no receipts: all servers report

@@ -296,7 +296,8 @@ CREATE FUNCTION snowflake_registry.report_ranges(
     exact boolean[],
     complete boolean,
     directory uuid,
-    before integer DEFAULT 0)
+    before integer DEFAULT 0,
+    unread integer DEFAULT 0)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -310,7 +311,7 @@ BEGIN
         s record;
     BEGIN
         PERFORM snowflake_registry.begin_range_call();
-        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, exact, complete, directory, before) > 0 THEN
+        IF num_nulls(client, unconfirmed, databases, names, lasts, granted, exact, complete, directory, before, unread) > 0 THEN
             RAISE EXCEPTION 'only confirmed and server_name may be null in a report'
                 USING ERRCODE = 'null_value_not_allowed';
         END IF;
@@ -347,9 +348,12 @@ BEGIN
             JOIN snowflake_registry.range_databases d ON d.database = n.database
         WHERE n.granted > 0
         ON CONFLICT DO NOTHING;
+        -- Otherwise, it is granted numbers that it has in rows that it could not read.  While
+        -- all is stopped, an administrator looks.
         UPDATE snowflake_registry.range_clients c
         SET server_name = left(report_ranges.server_name, 255), client_addr = inet_client_addr(), directory = report_ranges.directory,
-            called_at = clock_timestamp(), reported = CASE WHEN complete THEN st.incarnation END,
+            called_at = clock_timestamp(),
+            reported = CASE WHEN complete AND (unread = 0 OR st.stopped IS NOT NULL) THEN st.incarnation END,
             reporting = ARRAY[st.incarnation, before + cardinality(names)]
         WHERE c.client = report_ranges.client;
         RETURN true;
@@ -357,10 +361,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION snowflake_registry.report_ranges(uuid, uuid, uuid[], text, text[], text[], bigint[], bigint[], boolean[], boolean, uuid, integer) IS
+COMMENT ON FUNCTION snowflake_registry.report_ranges(uuid, uuid, uuid[], text, text[], text[], bigint[], bigint[], boolean[], boolean, uuid, integer, integer) IS
 'for servers that have to: report the greatest number that the server knows of each of
 up to 100 sequences, 0 if none, and whether it can have been granted no greater one;
 complete with the last one of these calls; before: of how many the calls before have told;
+unread: how many sequences of the report have keys that could not be read now, for which
+the registry waits if it grants ranges;
 false: another one continues with the memory of this server, which has to give up its
 ranges; other arguments as in snowflake_registry.get_ranges(); for roles granted
 EXECUTE;

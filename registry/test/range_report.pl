@@ -11,7 +11,8 @@ asked(q{CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(1,
 	SELECT snowflake_registry.add_database('postgres')});
 
 # Few locks fit into its memory.
-my $server = new_server('server', registry_conf($registry, 'dbname=registry'), "snowflake.server_name = 'server'", 'max_connections = 10', 'max_locks_per_transaction = 10');
+my $server = new_server('server', registry_conf($registry, 'dbname=registry'), "snowflake.server_name = 'server'", 'max_connections = 10', 'max_locks_per_transaction = 10',
+	'max_prepared_transactions = 2');
 my $by_default = 'SET snowflake.default_sequence_kind = range;';
 sub query { my ($sql, $database) = @_; return $server->safe_psql($database // 'postgres', $sql); }
 
@@ -51,6 +52,32 @@ my $granted = asked(q{SELECT granted FROM snowflake_registry.range_evidence WHER
 asked('SELECT snowflake_registry.resume_ranges(0, servers => 1)');
 wait_until('numbers again', sub { $server->psql('postgres', 'INSERT INTO t1 SELECT FROM generate_series(1, 250)') == 0 });
 cmp_ok(query("SELECT min(id) FROM t1 WHERE id > $greatest"), '>', $granted, 'then numbers go on above what was reported');
+
+# It is moved to another registry, which grants ranges, while its keys cannot be read: one
+# table is locked, and rows of another are prepared.  Its memory does not know them.
+$registry->safe_psql('postgres', q{CREATE DATABASE other ENCODING UTF8 LOCALE 'C' TEMPLATE template0});
+$registry->safe_psql('other', q{CREATE EXTENSION snowflake_registry; SELECT snowflake_registry.create(101, 200, new => true);
+	SELECT snowflake_registry.add_database('postgres')});
+query(q{INSERT INTO t2 SELECT FROM generate_series(1, 10)});
+my %greatest = map { $_ => query("SELECT max(id) FROM $_") } qw(t1 t2);
+query(q{BEGIN; LOCK TABLE t1; PREPARE TRANSACTION 'lock'});
+$greatest{t2} = query(q{BEGIN; INSERT INTO t2 SELECT FROM generate_series(1, 100); SELECT max(id) FROM t2; PREPARE TRANSACTION 'rows'});
+$server->append_conf('postgresql.conf', registry_conf($registry, 'dbname=other'));
+my $from = -s $server->logfile;
+$server->restart;
+ok($server->wait_for_log(qr/WARNING:  could not find out which numbers of sequence public\.$_->[0]_id_seq database "postgres" has\n.*DETAIL:  $_->[1]/, $from), "a server that is moved says of which numbers it does not know: $_->[1]")
+  foreach [ t1 => 'canceling statement due to lock timeout' ], [ t2 => 'A prepared transaction has used it\.' ];
+wait_until('a report', sub { $registry->safe_psql('other', 'SELECT count(*) FROM snowflake_registry.range_clients WHERE reporting IS NOT NULL') });
+like(sql_error($server, 'INSERT INTO t3 SELECT'), qr/waits for this server to report/, 'and is granted none');
+query("ROLLBACK PREPARED 'lock'");
+query("COMMIT PREPARED 'rows'");
+$server->reload;
+foreach my $table (qw(t1 t2))
+{
+	my $id;
+	wait_until('numbers of the other registry', sub { (my $failed, $id) = $server->psql('postgres', "INSERT INTO $table DEFAULT VALUES RETURNING id"); !$failed });
+	cmp_ok($id, '>', $greatest{$table}, 'before it has read them; then, above these');
+}
 
 $_->stop foreach $server, $registry;
 done_testing();

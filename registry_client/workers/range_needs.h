@@ -65,6 +65,7 @@ typedef struct RangeReport
 	int64		last;			/* MAXVALUE */
 	int64		granted;		/* the greatest number that it knows of */
 	bool		is_exact;		/* can it have been granted no greater one? */
+	bool		is_unread;		/* could its keys not be read now? */
 } RangeReport;
 
 extern int	snowflake_collect_range_requests(RangeRequest *requests, int max);

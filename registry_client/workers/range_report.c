@@ -12,9 +12,11 @@
  *	 what it finds through a queue.
  *
  * That can be less than what was granted if no column has the keys.  The report says so,
- * or that the number is exact.  If a database cannot be read, the report is not complete,
- * and the log says why.  Then, or if the registry still wants one, it is made again after
- * a while.
+ * or that the number is exact.  It also says how many sequences have keys that could not be
+ * read, as a table was locked, perhaps: a registry that grants ranges waits for these, one
+ * that is stopped does not, or somebody could lock a table for ever.  If a database cannot
+ * be read, the report is not complete, and the log says why.  Then, or if the registry still
+ * wants one, it is made again after a while.
  *
  * It goes on whenever the worker that makes the calls looks for it, and waits for nothing.
  *
@@ -82,6 +84,7 @@ static bool is_complete;
 static RangeReport *reports;
 static int	nreports;
 static int	nreported;
+static int	nunread;
 
 /*
  * Does the registry need to know what this server was granted?
@@ -156,7 +159,7 @@ begin_report(void)
 	databases = list_databases();
 	is_complete = true;
 	reports = NULL;
-	nreports = nreported = 0;
+	nreports = nreported = nunread = 0;
 }
 
 /*
@@ -175,6 +178,7 @@ note_report(const RangeReport *report)
 		entry->last = Max(entry->last, report->last);
 		entry->granted = Max(entry->granted, report->granted);
 		entry->is_exact &= report->is_exact;
+		entry->is_unread |= report->is_unread;
 	}
 }
 
@@ -289,6 +293,7 @@ list_reports(void)
 			continue;
 		granted.last = Max(granted.last, exists ? entry->last : 0);
 		granted.granted = Max(granted.granted, exists ? entry->granted : 0);
+		granted.is_unread = exists && entry->is_unread && !granted.is_exact;
 		granted.is_exact |= exists && entry->is_exact;
 		*entry = granted;
 	}
@@ -296,15 +301,19 @@ list_reports(void)
 									 sizeof(RangeReport));
 	hash_seq_init(&status, found);
 	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		nunread += entry->is_unread;
 		reports[nreports++] = *entry;
+	}
 }
 
 /*
- * Get the next page of a report, if one is wanted and ready.
+ * Get the next page of a report, if one is wanted and ready, and how many sequences of the
+ * whole report were not read.
  */
 bool
 snowflake_get_report(const RangeReport **page, int *n, int *before, int max,
-					 bool *is_last)
+					 bool *is_last, int *unread)
 {
 	MemoryContext caller;
 
@@ -328,6 +337,7 @@ snowflake_get_report(const RangeReport **page, int *n, int *before, int max,
 	*page = reports + nreported;
 	*n = Min(nreports - nreported, max);
 	*before = nreported;
+	*unread = nunread;
 	*is_last = is_complete && nreported + *n == nreports;
 	return true;
 }

@@ -17,7 +17,7 @@
 extern void snowflake_want_report(bool wanted);
 extern void snowflake_repeat_report(void);
 extern bool snowflake_get_report(const RangeReport **page, int *n, int *before,
-								 int max, bool *is_last);
+								 int max, bool *is_last, int *unread);
 extern void snowflake_drop_report(void);
 extern void snowflake_skip_report(const char *why);
 extern void snowflake_note_reported(int n);

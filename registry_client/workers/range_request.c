@@ -91,7 +91,8 @@ static const char report_query[] =
 " ($2::pg_catalog.uuid[])[1], $3::pg_catalog.uuid[], $4::pg_catalog.text,"
 " $5::pg_catalog.text[], $6::pg_catalog.text[],"
 " $7::pg_catalog.int8[], $8::pg_catalog.int8[], $9::pg_catalog.bool[],"
-" $10::pg_catalog.bool, $11::pg_catalog.uuid, $12::pg_catalog.int4)::pg_catalog.int4";
+" $10::pg_catalog.bool, $11::pg_catalog.uuid, $12::pg_catalog.int4,"
+" $13::pg_catalog.int4)::pg_catalog.int4";
 
 static const char changes_query[] =
 "SELECT last_value FROM snowflake_registry.floor_changes";
@@ -276,7 +277,7 @@ report_ranges(RangeTask *task)
 	RegistryCall *call = &task->call;
 	StringInfoData arrays[5];
 
-	fill_call(task, report_query, 4 + lengthof(arrays) + 3);
+	fill_call(task, report_query, 4 + lengthof(arrays) + 4);
 	call->params[3] = snowflake_name_in_registry();
 	for (int i = 0; i < task->n; i++)
 	{
@@ -297,6 +298,7 @@ report_ranges(RangeTask *task)
 	call->params[9] = task->is_complete ? "true" : "false";
 	call->params[10] = snowflake_token_text(&this_life()->directory);
 	call->params[11] = psprintf("%d", task->after);
+	call->params[12] = psprintf("%d", task->unread);
 }
 
 /*

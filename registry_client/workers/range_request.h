@@ -50,6 +50,7 @@ typedef struct RangeTask
 	bool		elsewhere;		/* are they those of others? */
 	const RangeReport *reports;
 	bool		is_complete;	/* are these the last ones? */
+	int			unread;			/* how many of all could not be read */
 } RangeTask;
 
 /* A kind of call. */

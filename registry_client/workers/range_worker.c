@@ -527,7 +527,8 @@ report(Connection *connection, Pacing *pacing)
 		.kind = &snowflake_report_task
 	};
 
-	if (!snowflake_get_report(&task.reports, &task.n, &task.after, most, &task.is_complete))
+	if (!snowflake_get_report(&task.reports, &task.n, &task.after, most, &task.is_complete,
+							  &task.unread))
 		return false;
 	if (!ask_for_many(connection, &task, pacing, &most, &error))
 	{

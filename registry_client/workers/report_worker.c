@@ -118,16 +118,32 @@ fill_name(Oid relid, RangeReport *report)
 /*
  * Has a transaction that is open, or prepared, used a sequence?  Nobody sees its rows.  If
  * the numbers were granted in this life, memory knows it, unless the slot was given up.
+ * Those that were prepared before can have others.
  */
 static bool
-is_in_use(Oid relid)
+is_in_use(Oid relid, bool *before_start)
 {
 	VirtualTransactionId *holders;
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	holders = GetLockConflicts(&tag, ShareLock, NULL);
+	*before_start = false;
+	for (int i = 0; VirtualTransactionIdIsValid(holders[i]); i++)
+		*before_start |= VirtualTransactionIdIsRecoveredPreparedXact(holders[i]);
 	return VirtualTransactionIdIsValid(*holders);
+}
+
+static void
+note_unread(RangeReport *report, const char *why)
+{
+	report->is_unread = true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("could not find out which numbers of sequence %s database \"%s\" has",
+					report->name, report->database),
+			 errdetail_internal("%s", why),
+			 errhint("A registry that grants ranges waits for it. The report is made again in a minute.")));
 }
 
 /*
@@ -139,6 +155,7 @@ fill_report(Oid relid, RangeReport *report)
 {
 	int64		key;
 	bool		in_use;
+	bool		before_start;
 	bool		has_keys;
 
 	if (!fill_name(relid, report))
@@ -148,7 +165,9 @@ fill_report(Oid relid, RangeReport *report)
 		return false;
 
 	/* Before its keys are read: it may commit meanwhile. */
-	in_use = is_in_use(relid);
+	in_use = is_in_use(relid, &before_start);
+	if (before_start)
+		note_unread(report, "A prepared transaction has used it.");
 	key = snowflake_greatest_key(relid, &has_keys);
 	report->granted = Max(report->granted, key);
 	report->is_exact = has_keys && !in_use;
@@ -178,16 +197,17 @@ try_report(Oid relid, RangeReport *report, int read_ms)
 	}
 	PG_CATCH();
 	{
+		ErrorData  *error;
+
 		if (report->last == 0)
 			PG_RE_THROW();
 		disable_timeout(STATEMENT_TIMEOUT, false);
 		QueryCancelPending = false;
 		MemoryContextSwitchTo(context);
-		HOLD_INTERRUPTS();
-		EmitErrorReport();
-		RESUME_INTERRUPTS();
+		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
+		note_unread(report, error->message);
 		is_range = true;
 	}
 	PG_END_TRY();
